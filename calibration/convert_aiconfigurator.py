@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Turns measured tables of NVIDIA's aiconfigurator into one calibration/data/kernels/<gpu>.json.
+
+    calibration/convert_aiconfigurator.py --gpu h100-sxm \\
+        --output calibration/data/kernels/h100-sxm.json \\
+        gemm-bfloat16.json gemm-fp8.json attention.json
+
+aiconfigurator (github.com/ai-dynamo/aiconfigurator, Apache-2.0) keeps its measurements as parquet
+files under systems/data/<gpu>/{gemm,attention}. An input of this script is one such file for one
+number format, exported as a JSON object:
+
+    source   {title, repo, path, commit}
+    op       "gemm", or anything with "attention" in it
+    dtype    "bfloat16" or "fp8"
+    columns  gemm: m, n, k, time_us; attention: batch, seq, heads, kv_heads, head_dim, time_us
+             (further columns are dropped)
+    rows     one list a measurement
+
+What the tables cannot say (peaks, and how training differs from a benchmark) is read from
+kernel_facts.json beside this script. The formulas' constants are fitted to the rows; the script
+prints the errors of predicting each row from the others. docs/CALIBRATION.md explains both.
+"""
+
+import argparse
+import json
+import pathlib
+import sys
+
+import kernel_fit
+
+DTYPES = {"bfloat16": "bf16", "fp8": "fp8"}
+FITTED = "fitted to the rows below by calibration/convert_aiconfigurator.py"
+
+
+def amount(text):
+    """"989 TFLOP/s" -> 989.0"""
+    return float(text.split()[0])
+
+
+def select(table, names, path):
+    missing = [name for name in names if name not in table["columns"]]
+    if missing:
+        sys.exit(f"{path}: the columns {', '.join(missing)} are missing")
+    places = [table["columns"].index(name) for name in names]
+    return sorted(tuple(row[i] for i in places) for row in table["rows"])
+
+
+def source_of(table):
+    source = table["source"]
+    return f"{source['title']}: {source['repo']}, {source['path']}, commit {source['commit']}"
+
+
+def rounded(value):
+    return float(f"{value:.4g}")
+
+
+def with_units(constants):
+    times = {"overhead", "tile_overhead", "cast_overhead"}
+    return {name: f"{rounded(v)} us" if name in times else rounded(v)
+            for name, v in constants.items()}
+
+
+def report(label, errors, base_errors):
+    loo, base = kernel_fit.median_and_p90(errors), kernel_fit.median_and_p90(base_errors)
+    print(f"{label:28} rows {len(errors):5}  formula {100 * base[0]:5.2f} / {100 * base[1]:5.2f} %"
+          f"  each from the others {100 * loo[0]:5.2f} / {100 * loo[1]:5.2f} %", flush=True)
+
+
+def fit(label, model):
+    constants = {name: rounded(v) for name, v in model.fit().items()}
+    base = [abs(t / row[-1] - 1) for t, row in zip(model.predict(constants), model.rows)]
+    errors = kernel_fit.leave_one_out(model, constants)
+    report(label, errors, base)
+    return constants, base, errors
+
+
+def gemm_table(table, path, facts, gpu):
+    rows = select(table, ["m", "n", "k", "time_us"], path)
+    dtype = DTYPES[table["dtype"]]
+    reference = facts["reference"]
+    peak = amount(reference["peak_fp8" if dtype == "fp8" else "peak_16bit"])
+    model = kernel_fit.Gemm(rows, {"peak": peak * 1e6,
+                                   "bandwidth": amount(reference["memory_bandwidth"]) * 1e3,
+                                   "multiprocessors": reference["multiprocessors"]}, dtype == "fp8")
+    constants, base, errors = fit(f"{gpu} gemm {dtype}", model)
+    large = [i for i, (m, n, k, _) in enumerate(rows) if m * n * k >= 2**33]
+    report("  of these m*n*k >= 2^33", [errors[i] for i in large], [base[i] for i in large])
+    return {"dtype": dtype, "source": source_of(table),
+            "base": {"source": FITTED, **with_units(constants)},
+            "columns": ["m", "n", "k", "time_us"], "rows": rows}
+
+
+def attention_table(table, path, facts, gpu):
+    rows = select(table, ["batch", "seq", "heads", "kv_heads", "head_dim", "time_us"], path)
+    reference = facts["reference"]
+    bases = []
+    for head_dim in sorted({row[4] for row in rows}):
+        model = kernel_fit.Attention(
+            [row[:4] + row[5:] for row in rows if row[4] == head_dim],
+            {"peak": amount(reference["peak_16bit"]) * 1e6,
+             "bandwidth": amount(reference["memory_bandwidth"]) * 1e3,
+             "multiprocessors": reference["multiprocessors"]}, head_dim)
+        constants, _, _ = fit(f"{gpu} attention {head_dim}", model)
+        bases.append({"head_dim": head_dim, "source": FITTED, **with_units(constants)})
+    return {"source": source_of(table), "bases": bases,
+            "columns": ["batch", "sequence", "heads", "kv_heads", "head_dim", "time_us"],
+            "rows": rows}
+
+
+def write(path, result):
+    """JSON with one measured row a line, so that a change of data reads as one in a diff."""
+    marks, rows = {}, []
+
+    def lift(value):
+        if isinstance(value, dict) and "rows" in value:
+            mark = f"@rows{len(marks)}@"
+            marks[mark] = ",\n".join(json.dumps(list(row), separators=(",", ":"))
+                                     for row in value["rows"])
+            return {**{k: lift(v) for k, v in value.items()}, "rows": mark}
+        if isinstance(value, dict):
+            return {k: lift(v) for k, v in value.items()}
+        if isinstance(value, list):
+            return [lift(v) for v in value]
+        return value
+
+    text = json.dumps(lift(result), indent=1)
+    for mark, rows in marks.items():
+        text = text.replace(f'"{mark}"', f"[\n{rows}\n]")
+    path.write_text(text + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("tables", nargs="+", type=pathlib.Path)
+    parser.add_argument("--gpu", required=True, help="catalog name, as in topologies/gpus")
+    parser.add_argument("--output", required=True, type=pathlib.Path)
+    args = parser.parse_args()
+
+    all_facts = json.loads((pathlib.Path(__file__).parent / "kernel_facts.json").read_text())
+    if args.gpu not in all_facts["gpus"]:
+        sys.exit(f"kernel_facts.json says nothing about '{args.gpu}': add its reference figures")
+    facts = all_facts["gpus"][args.gpu]
+    result = {"schema": "orrery.kernels/1", "gpu": args.gpu, **facts, "gemm": []}
+    for path in args.tables:
+        table = json.loads(path.read_text())
+        if table["op"] == "gemm":
+            result["gemm"].append(gemm_table(table, path, facts, args.gpu))
+        else:
+            result["attention_forward"] = attention_table(table, path, facts, args.gpu)
+    write(args.output, result)
+
+
+if __name__ == "__main__":
+    main()

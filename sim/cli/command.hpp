@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace orrery {
+
+using Arguments = std::vector<std::string>;
+
+/// The subcommands. Each takes the words after its name and returns an exit code; errors that the
+/// user can mend are thrown as Error.
+int run_estimate(const Arguments& arguments);
+int run_validate(const Arguments& arguments);
+int run_check(const Arguments& arguments);
+int run_list(const Arguments& arguments);
+
+/// Exit codes beside 0 (docs/OUTPUT.md): internal error, bad input, infeasible plan, threshold.
+enum ExitCode { exit_ok = 0, exit_internal = 1, exit_bad_input = 2, exit_infeasible = 3, exit_threshold = 4 };
+
+}  // namespace orrery

@@ -1,0 +1,58 @@
+#include <cstdlib>
+#include <iostream>
+
+#include "sim/cli/scenario_options.hpp"
+#include "sim/cli/terminal.hpp"
+#include "sim/estimate/estimate.hpp"
+#include "sim/output/chrome_trace.hpp"
+#include "sim/output/result_json.hpp"
+#include "sim/output/summary_text.hpp"
+#include "sim/output/write_file.hpp"
+
+namespace po = boost::program_options;
+
+namespace orrery {
+namespace {
+
+po::options_description output_options() {
+  po::options_description options{"What comes out", 100};
+  options.add_options()  //
+      ("json", "print the result object (orrery.result/1) instead of the table")  //
+      ("trace", po::value<std::string>()->value_name("FILE"),
+       "write the timeline as Chrome trace JSON; open it at ui.perfetto.dev")  //
+      ("trace-ranks", po::value<std::string>()->value_name("LIST"),
+       "ranks to draw, as 0,8,16-23 (default: all that are simulated)")  //
+      ("unfolded", "simulate every rank instead of one for all its twins")  //
+      ("expanded", "simulate every tensor-parallel collective as flows")  //
+      ("help", "this text");
+  return options;
+}
+
+}  // namespace
+
+int run_estimate(const Arguments& arguments) {
+  po::options_description options;
+  options.add(scenario_options()).add(output_options());
+  const ParsedOptions parsed = parse_options(options, arguments, scenario_booleans());
+  if (parsed.has("help")) {
+    std::cout << "usage: orrery estimate --model M --system S --gpus N --gbs B [options]\n\n"
+              << options;
+    return exit_ok;
+  }
+  if (!parsed.words.empty())
+    fail_input({}, "'" + parsed.words[0] + "' belongs to no option", "see orrery estimate --help");
+
+  const Scenario scenario = read_scenario(parsed);
+  const Estimate answer = estimate(scenario, {parsed.has("unfolded"), parsed.has("expanded")});
+  if (parsed.has("trace")) {
+    TraceOptions trace;
+    if (parsed.has("trace-ranks")) trace.ranks = parse_ranks(parsed.text("trace-ranks"));
+    write_file(parsed.text("trace"),
+               chrome_trace(answer.step, answer.timeline, scenario, trace));
+  }
+  std::cout << (parsed.has("json") ? result_json(answer.result)
+                                   : summary_text(answer.result, {.colour = wants_colour()}));
+  return exit_ok;
+}
+
+}  // namespace orrery

@@ -1,0 +1,73 @@
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <map>
+
+#include "sim/cli/command.hpp"
+#include "sim/core/error.hpp"
+#include "sim/core/nearest.hpp"
+
+namespace {
+
+using namespace orrery;
+
+const std::map<std::string, int (*)(const Arguments&)> commands{{"estimate", run_estimate},
+                                                                {"validate", run_validate},
+                                                                {"check", run_check},
+                                                                {"list", run_list}};
+
+void print_usage(std::ostream& out) {
+  out << "orrery: how long a training step takes on a GPU cluster, why, and whether it fits\n"
+         "\n"
+         "usage: orrery COMMAND [options]\n"
+         "\n"
+         "  estimate   one plan: step time, tokens/s, MFU, memory, where the time goes\n"
+         "  validate   predict published measurements and print the error\n"
+         "  check      read a model or a system and print what was understood\n"
+         "  list       gpus | systems | models | software | schedules | collectives\n"
+         "\n"
+         "  orrery COMMAND --help   the command's options\n"
+         "  orrery --version\n"
+         "\n"
+         "Try: orrery estimate --model gpt3-175b --system dgx-a100-80gb --gpus 1024 \\\n"
+         "       --tp 8 --pp 8 --gbs 1536 --recompute full --dtype fp16\n";
+}
+
+int dispatch(const Arguments& words) {
+  if (words.empty()) {
+    print_usage(std::cerr);
+    return exit_bad_input;
+  }
+  const std::string& word = words.front();
+  if (word == "--help" || word == "-h" || word == "help") return print_usage(std::cout), exit_ok;
+  if (word == "--version") return std::cout << "orrery " << ORRERY_VERSION << "\n", exit_ok;
+  const auto command = commands.find(word);
+  if (command == commands.end()) {
+    std::vector<std::string> names;
+    for (const auto& [name, unused] : commands) names.push_back(name);
+    fail_input({}, "'" + word + "' is no command", suggestion(word, names));
+  }
+  return command->second({words.begin() + 1, words.end()});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int code = exit_internal;
+  try {
+    code = dispatch({argv + 1, argv + argc});
+  } catch (const Error& error) {
+    std::cerr << "orrery: error: " << error.what() << "\n";
+    code = error.kind() == Error::Kind::infeasible ? exit_infeasible : exit_bad_input;
+  } catch (const std::exception& error) {
+    std::cerr << "orrery: internal error: " << error.what()
+              << "\nThis is a fault of the program; please report it with the command line.\n";
+  }
+  std::cout.flush();
+  std::cerr.flush();
+  // A full disk or a closed pipe must not look like success.
+  if (code == exit_ok && !std::cout) code = exit_internal;
+  std::fflush(nullptr);
+  // SimGrid's engine lives as long as the process and has nothing left to say at its end.
+  _Exit(code);
+}

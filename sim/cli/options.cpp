@@ -1,0 +1,68 @@
+#include "sim/cli/options.hpp"
+
+#include <algorithm>
+#include <boost/program_options.hpp>
+
+#include "sim/core/nearest.hpp"
+
+namespace po = boost::program_options;
+
+namespace orrery {
+namespace {
+
+const Place command_line{};
+
+// "--sp --json" is "--sp true --json".
+Arguments with_spoken_booleans(const Arguments& arguments, const std::vector<std::string>& booleans) {
+  Arguments spoken;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    spoken.push_back(arguments[i]);
+    const bool boolean = arguments[i].starts_with("--") &&
+                         std::find(booleans.begin(), booleans.end(), arguments[i].substr(2)) !=
+                             booleans.end();
+    if (boolean && (i + 1 == arguments.size() || arguments[i + 1].starts_with("--")))
+      spoken.push_back("true");
+  }
+  return spoken;
+}
+
+}  // namespace
+
+ParsedOptions parse_options(const po::options_description& known, const Arguments& arguments,
+                            const std::vector<std::string>& booleans) {
+  ParsedOptions parsed;
+  try {
+    using namespace po::command_line_style;
+    const po::parsed_options options =
+        po::command_line_parser(with_spoken_booleans(arguments, booleans))
+            .options(known)
+            .style(allow_long | long_allow_adjacent | long_allow_next)
+            .allow_unregistered()
+            .run();
+    for (const auto& option : options.options) {
+      if (option.unregistered) {
+        const std::string word = option.original_tokens.front();
+        std::vector<std::string> names;
+        for (const auto& described : known.options()) names.push_back("--" + described->long_name());
+        const std::string near = nearest(word.substr(0, word.find('=')), names);
+        fail_input(command_line, "unknown option '" + word + "'",
+                   near.empty() ? "see --help" : "did you mean '" + near + "'?");
+      }
+      if (option.position_key >= 0)
+        parsed.words.insert(parsed.words.end(), option.value.begin(), option.value.end());
+    }
+    po::store(options, parsed.values);
+    po::notify(parsed.values);
+  } catch (const po::multiple_occurrences& error) {
+    fail_input(command_line, "the option '" + error.get_option_name() + "' is given twice",
+               "keep one of them");
+  } catch (const po::error_with_option_name& error) {
+    fail_input(command_line, "the option '" + error.get_option_name() + "' needs a value",
+               "write it after the option");
+  } catch (const po::error& error) {
+    fail_input(command_line, error.what(), "see --help");
+  }
+  return parsed;
+}
+
+}  // namespace orrery

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <boost/program_options/options_description.hpp>
+#include <boost/program_options/variables_map.hpp>
+#include <string>
+#include <vector>
+
+#include "sim/cli/command.hpp"
+#include "sim/core/error.hpp"
+
+namespace orrery {
+
+/// Parsed words of a command line: long options only, none abbreviated, each at most once.
+struct ParsedOptions {
+  boost::program_options::variables_map values;
+  std::vector<std::string> words;  ///< What is no option.
+
+  bool has(const std::string& name) const { return values.count(name) > 0; }
+  std::string text(const std::string& name) const { return values[name].as<std::string>(); }
+};
+
+/// Parses against `known`. `booleans`: options of it whose value may be left out, meaning true.
+/// Errors: an unknown option (with the nearest), a missing value, an option given twice.
+ParsedOptions parse_options(const boost::program_options::options_description& known,
+                            const Arguments& arguments, const std::vector<std::string>& booleans);
+
+}  // namespace orrery

@@ -1,0 +1,81 @@
+#include "sim/cli/scenario_options.hpp"
+
+#include <boost/program_options/value_semantic.hpp>
+
+#include "sim/input/catalog.hpp"
+
+namespace po = boost::program_options;
+
+namespace orrery {
+namespace {
+
+const Place command_line{};
+
+std::string required(const ParsedOptions& options, const std::string& name, const std::string& how) {
+  if (!options.has(name)) fail_input(command_line, "--" + name + " is missing", how);
+  return options.text(name);
+}
+
+// Keys that describe what is simulated rather than how it is spread, as a plan file may hold them.
+std::string from_plan_file(const std::optional<JsonValue>& file, const std::string& key) {
+  if (!file) return "";
+  const auto value = file->find(key);
+  return value ? value->text() : "";
+}
+
+}  // namespace
+
+po::options_description scenario_options() {
+  po::options_description options{"What is simulated", 100};
+  const auto text = [](const std::string& name) {
+    return po::value<std::string>()->value_name(name);
+  };
+  options.add_options()  //
+      ("model", text("NAME|FILE"), "a model of the catalog, or a Hugging Face config.json")  //
+      ("system", text("NAME|FILE"), "a system of the catalog, or a file like those in topologies")  //
+      ("gpus", text("N"), "GPUs in all; data parallelism follows from it")  //
+      ("plan", text("FILE"), "a JSON file with the keys below; an option wins over it");
+  for (const PlanKey& key : plan_keys())
+    options.add_options()(key.name.c_str(), text(key.value), key.help.c_str());
+  return options;
+}
+
+std::vector<std::string> scenario_booleans() {
+  std::vector<std::string> names;
+  for (const PlanKey& key : plan_keys())
+    if (key.value == "true|false") names.push_back(key.name);
+  return names;
+}
+
+Scenario read_scenario(const ParsedOptions& options) {
+  PlanRequest request;
+  std::optional<JsonValue> file;
+  int gpus = 0;
+  if (options.has("plan")) {
+    file = JsonValue::read_file(find_in_catalog("workloads/plans", options.text("plan"), command_line / "plan"));
+    for (const std::string& key : file->keys()) {
+      if (key == "model" || key == "system") continue;
+      const auto value = file->find(key);
+      if (!value) continue;
+      if (key == "gpus")
+        gpus = static_cast<int>(value->integer(1, 1 << 24));
+      else
+        set_plan_key(request, key, *value);
+    }
+  }
+  for (const PlanKey& key : plan_keys())
+    if (options.has(key.name)) set_plan_flag(request, key.name, options.text(key.name));
+  if (options.has("gpus")) gpus = static_cast<int>(value_of_flag("gpus", options.text("gpus")).integer(1, 1 << 24));
+
+  const auto named = [&](const std::string& key, const std::string& how) {
+    if (options.has(key)) return options.text(key);
+    const std::string in_file = from_plan_file(file, key);
+    return in_file.empty() ? required(options, key, how) : in_file;
+  };
+  const std::string model = named("model", "name one: orrery list models");
+  const std::string system = named("system", "name one: orrery list systems");
+  return make_scenario(read_model(model, {"--model", ""}), read_system(system, {"--system", ""}),
+                       request, gpus, command_line);
+}
+
+}  // namespace orrery

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace orrery {
+
+/// The known word that `word` was probably meant to be, or "" if none is close (edit distance over
+/// a third of the word's length). Letters' case does not count.
+std::string nearest(std::string_view word, const std::vector<std::string>& known);
+
+/// "did you mean 'x'?" where a word is near, else "write one of: a, b, c". Empty `known` gives "".
+std::string suggestion(std::string_view word, const std::vector<std::string>& known);
+
+}  // namespace orrery

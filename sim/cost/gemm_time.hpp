@@ -1,0 +1,68 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+
+#include "sim/cost/kernel_time.hpp"
+#include "sim/cost/neighbours.hpp"
+#include "sim/input/kernel_tables.hpp"
+#include "sim/input/system.hpp"
+
+namespace orrery {
+
+/// A linear layer's three matrix products; each has its own (m, n, k), see cost's op lists.
+enum class GemmPass { forward, dgrad, wgrad };
+
+/// How long C[m,n] = A[m,k] B[k,n] takes on one kind of GPU, in a benchmark's clocks.
+///
+/// Shapes   any positive m, n, k; the tables hold m >= 256 and n, k >= 512.
+/// Units    seconds; the launch is in it, as a GPU-side gap of about 2 us.
+/// Method   a formula of waves of tiles over multiprocessors with constants fitted per table, times
+///          the exponential of what it misses at the nearest measured shapes (docs/CALIBRATION.md).
+///          fp16 uses the bf16 table: tensor cores run both at one rate.
+/// Tag      measured: an exact row; interpolated: inside the table, or a GPU that stands in;
+///          default_value: no table (a roofline), or over 4 times outside the table in any size.
+/// Errors   the GPU has no units for `dtype` (infeasible).
+/// Threads  answers are kept in the object: one thread at a time.
+class GemmTime {
+ public:
+  /// `tables` may be null, and is not needed afterwards.
+  GemmTime(const Gpu& gpu, Dtype dtype, const KernelTables* tables);
+
+  KernelTime operator()(std::int64_t m, std::int64_t n, std::int64_t k) const;
+  /// The same in fp8 without quantising A, which a training step does once for several products
+  /// and fuses with the kernel before. Other formats have no such part.
+  KernelTime without_cast(std::int64_t m, std::int64_t n, std::int64_t k) const;
+  /// As if the row of this shape, should there be one, had not been measured.
+  KernelTime without_row(std::int64_t m, std::int64_t n, std::int64_t k) const;
+  /// The formula alone, or the roofline where there is no table.
+  Seconds base(std::int64_t m, std::int64_t n, std::int64_t k) const;
+
+ private:
+  using Shape = std::array<std::int64_t, 3>;
+  struct ShapeHash {
+    std::size_t operator()(const Shape& shape) const;
+  };
+  struct Machine {  // What the formula sees of a GPU, per microsecond.
+    double peak = 0.0;
+    double bandwidth = 0.0;
+    double multiprocessors = 0.0;
+  };
+
+  double base_us(const Machine& machine, const Shape& shape, bool cast) const;
+  double roofline_us(const Shape& shape) const;
+  KernelTime predict(const Shape& shape, bool cast, bool use_row) const;
+
+  Dtype dtype_;
+  Machine machine_;
+  bool own_table_ = false;  // Measured on this very GPU: its rows are true for it.
+  std::optional<GemmBase> base_;
+  Shape least_{}, most_{};
+  Neighbours<3> residual_;
+  std::unordered_map<Shape, std::size_t, ShapeHash> row_of_;
+  mutable std::unordered_map<Shape, KernelTime, ShapeHash> known_, known_without_cast_;
+};
+
+}  // namespace orrery

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+
+#include "sim/cost/attention_time.hpp"
+#include "sim/cost/gemm_time.hpp"
+
+namespace orrery {
+
+/// What the kernels of a training step cost on one kind of GPU in one number format.
+///
+/// A benchmark runs one kernel for a moment; a training step runs hot for hours, under a power
+/// limit. `sustained` of the tables is the ratio, so a GEMM here takes its benchmark time divided by
+/// it. Attention and memory-bound kernels carry no such factor: none could be told from the
+/// published runs (docs/CALIBRATION.md).
+class KernelModel {
+ public:
+  /// `tables` may be null: every answer is then a default. It is not needed afterwards.
+  /// Errors: the GPU has no units for `dtype` (infeasible).
+  KernelModel(const Gpu& gpu, Dtype dtype, const KernelTables* tables);
+
+  /// A product of this pass's own (m, n, k). wgrad accumulates into fp32, which its efficiency
+  /// holds. fp8: without quantising the operands, which is charged as memory().
+  KernelTime gemm(GemmPass pass, std::int64_t m, std::int64_t n, std::int64_t k) const;
+  KernelTime attention_forward(const AttentionShape& shape) const;
+  KernelTime attention_backward(const AttentionShape& shape) const;
+  /// A streaming kernel that reads and writes `moved` together. Launches are not in it.
+  KernelTime memory(Bytes moved) const;
+
+ private:
+  GemmTime gemm_;
+  AttentionTime attention_;
+  double sustained_ = 1.0;
+  double wgrad_efficiency_ = 1.0;
+  BytesPerSecond copy_rate_;
+  Tag copy_tag_ = Tag::default_value;
+};
+
+}  // namespace orrery

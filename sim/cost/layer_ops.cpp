@@ -1,0 +1,300 @@
+#include "sim/cost/layer_ops.hpp"
+
+#include <algorithm>
+
+namespace orrery {
+namespace {
+
+// The sizes of the formulas in the header, as doubles where they only ever scale byte counts.
+struct Sizes {
+  explicit Sizes(const Scenario& s)
+      : model{s.model},
+        software{s.software},
+        plan{s.plan},
+        tokens{s.tokens_per_microbatch()},
+        hidden{s.model.hidden},
+        heads{s.model.heads / s.plan.tp},
+        kv_heads{std::max<std::int64_t>(1, s.model.kv_heads / s.plan.tp)},
+        qkv{(heads + 2 * kv_heads) * s.model.head_dim},
+        head_width{heads * s.model.head_dim},
+        ffn{s.model.ffn / s.plan.tp},
+        ffn_in{(s.model.gated ? 2 : 1) * ffn},
+        vocab{s.padded_vocab / s.plan.tp},
+        tensor{static_cast<double>(tokens * hidden)},
+        own_tensor{s.plan.sp ? tensor / s.plan.tp : tensor} {}
+
+  double of_tokens(std::int64_t width) const { return static_cast<double>(tokens * width); }
+  double scores() const { return static_cast<double>(plan.mbs * heads * plan.seq) * static_cast<double>(plan.seq); }
+
+  const Model& model;
+  const Software& software;
+  const Plan& plan;
+  std::int64_t tokens, hidden, heads, kv_heads, qkv, head_width, ffn, ffn_in, vocab;
+  double tensor;      ///< T h elements.
+  double own_tensor;  ///< T' h elements.
+};
+
+constexpr double activation_bytes = 2.0;
+
+void append(Ops& ops, const Ops& more) { ops.insert(ops.end(), more.begin(), more.end()); }
+
+// Tensor-parallel collectives. `gather` stands before a column-parallel GEMM and `reduce` belongs
+// to a row-parallel one; both carry the full tensor of T h activations. What is pipelined into its
+// GEMM stands before that GEMM in the list.
+Ops gather(const Sizes& s, std::string_view name, double hidden) {
+  if (s.plan.tp == 1 || !s.plan.sp) return {};
+  return {collective(name, CollectiveKind::all_gather, activation_bytes * s.tensor, hidden)};
+}
+
+Ops reduce(const Sizes& s, std::string_view name, double hidden) {
+  if (s.plan.tp == 1) return {};
+  return {collective(name, s.plan.sp ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
+                     activation_bytes * s.tensor, hidden)};
+}
+
+double pipelined(const Sizes& s) { return s.plan.sp ? s.plan.tp_hidden : 0.0; }
+
+// Input gradients: pipelined like the forward pass, or sent whole beside the weight gradient.
+double gradient_overlap(const Sizes& s) {
+  return pipelined(s) > 0.0 ? pipelined(s) : s.plan.overlap_tp_gradients ? 1.0 : 0.0;
+}
+
+Ops norm_forward(const Sizes& s) { return {memory("norm", 4.0 * s.own_tensor)}; }
+// Input gradient, and one more pass for the gradients of scale and bias.
+Ops norm_backward(const Sizes& s) { return {memory("norm_bwd", 8.0 * s.own_tensor)}; }
+
+// x + dropout(y + bias): reads x and y, writes the sum and a one-byte mask. Without dropout: reads
+// two tensors, writes one.
+Ops residual_forward(const Sizes& s) {
+  return {memory("residual", (s.software.dropout ? 7.0 : 6.0) * s.own_tensor)};
+}
+// Dropout's gradient (2 read, 1 mask, 2 write), bias gradient (2), sum with the residual's (6).
+Ops residual_backward(const Sizes& s) {
+  return {memory("residual_bwd", (s.software.dropout ? 13.0 : 6.0) * s.own_tensor)};
+}
+
+Ops row_parallel_forward(const Sizes& s, std::string_view name, std::int64_t width) {
+  const Op product = gemm(name, GemmPass::forward, s.tokens, s.hidden, width);
+  const double hidden = pipelined(s);
+  Ops ops;
+  if (hidden > 0.0) append(ops, reduce(s, "tp_reduce", hidden));
+  ops.push_back(product);
+  if (hidden == 0.0) append(ops, reduce(s, "tp_reduce", 0.0));
+  return ops;
+}
+
+Ops column_parallel_forward(const Sizes& s, std::string_view name, std::int64_t width) {
+  Ops ops = gather(s, "tp_gather", pipelined(s));
+  ops.push_back(gemm(name, GemmPass::forward, s.tokens, width, s.hidden));
+  return ops;
+}
+
+Op accumulate(const Sizes& s, std::int64_t n, std::int64_t k) {
+  return memory("accumulate", s.software.accumulate_bytes * static_cast<double>(n * k));
+}
+
+Ops row_parallel_backward(const Sizes& s, std::int64_t width, std::string_view dgrad,
+                          std::string_view wgrad) {
+  Ops ops = gather(s, "tp_gather_grad", pipelined(s));
+  ops.push_back(gemm(dgrad, GemmPass::dgrad, s.tokens, width, s.hidden));
+  ops.push_back(gemm(wgrad, GemmPass::wgrad, s.hidden, width, s.tokens));
+  ops.push_back(accumulate(s, s.hidden, width));
+  return ops;
+}
+
+// The input was kept as this rank's share of the sequence, so that it is gathered again.
+Ops column_parallel_backward(const Sizes& s, std::int64_t width, std::string_view dgrad,
+                             std::string_view wgrad) {
+  Ops ops = gather(s, "tp_gather_input", gradient_overlap(s));
+  ops.push_back(gemm(dgrad, GemmPass::dgrad, s.tokens, s.hidden, width));
+  const double hidden = gradient_overlap(s);
+  append(ops, reduce(s, "tp_reduce_grad", hidden));
+  ops.push_back(gemm(wgrad, GemmPass::wgrad, width, s.hidden, s.tokens));
+  ops.push_back(accumulate(s, width, s.hidden));
+  return ops;
+}
+
+Op batched(std::string_view name, const Sizes& s, std::int64_t m, std::int64_t n, std::int64_t k) {
+  Op op;
+  op.kind = Op::Kind::batched_gemm;
+  op.name = name;
+  op.batch = s.plan.mbs * s.heads;
+  op.m = m, op.n = n, op.k = k;
+  const double elements = static_cast<double>(m * n) + static_cast<double>(m * k) +
+                          static_cast<double>(k * n);
+  op.bytes = Bytes{activation_bytes * static_cast<double>(op.batch) * elements};
+  return op;
+}
+
+Op fused_attention(const Sizes& s, bool backward) {
+  Op op;
+  op.kind = Op::Kind::attention;
+  op.name = backward ? "attention_bwd" : "attention";
+  op.batch = s.plan.mbs;
+  op.sequence = s.plan.seq;
+  op.heads = s.heads;
+  op.kv_heads = s.kv_heads;
+  op.head_dim = s.model.head_dim;
+  op.backward = backward;
+  return op;
+}
+
+// Queries, keys and values in, one value vector a head out. Unfused: scores to memory, scaled,
+// masked and normalised by one kernel (2 read, 2 write), dropped out by another (2 read, 2 write,
+// 1 mask), and read again.
+Ops core_attention_forward(const Sizes& s) {
+  if (s.plan.fused_attention) return {fused_attention(s, false)};
+  const std::int64_t q = s.plan.seq;
+  const std::int64_t d = s.model.head_dim;
+  Ops ops{batched("scores", s, q, q, d), memory("softmax", 4.0 * s.scores())};
+  if (s.software.dropout) ops.push_back(memory("attention_dropout", 5.0 * s.scores()));
+  ops.push_back(batched("values", s, q, d, q));
+  return ops;
+}
+
+Ops core_attention_backward(const Sizes& s) {
+  if (s.plan.fused_attention) return {fused_attention(s, true)};
+  const std::int64_t q = s.plan.seq;
+  const std::int64_t d = s.model.head_dim;
+  Ops ops{batched("values_dgrad", s, q, q, d), batched("values_wgrad", s, q, d, q)};
+  if (s.software.dropout) ops.push_back(memory("attention_dropout_bwd", 5.0 * s.scores()));
+  ops.push_back(memory("softmax_bwd", 6.0 * s.scores()));
+  ops.push_back(batched("scores_dgrad", s, q, d, q));
+  ops.push_back(batched("scores_wgrad", s, q, d, q));
+  return ops;
+}
+
+double rotary_bytes(const Sizes& s) {
+  return 4.0 * s.of_tokens((s.heads + s.kv_heads) * s.model.head_dim);
+}
+
+Ops activation_forward(const Sizes& s) {
+  return {memory("activation", activation_bytes * s.of_tokens(s.ffn_in + s.ffn))};
+}
+Ops activation_backward(const Sizes& s) {
+  Ops ops{memory("activation_bwd", activation_bytes * s.of_tokens(2 * s.ffn_in + s.ffn))};
+  if (!s.software.fused_bias_gradients && s.model.mlp_bias)
+    ops.push_back(memory("bias_grad", activation_bytes * s.of_tokens(s.ffn)));
+  return ops;
+}
+
+}  // namespace
+
+Ops layer_forward(const Scenario& scenario) {
+  const Sizes s{scenario};
+  Ops ops = norm_forward(s);
+  append(ops, column_parallel_forward(s, "qkv", s.qkv));
+  if (s.model.qk_norm) ops.push_back(memory("qk_norm", rotary_bytes(s)));
+  if (s.model.rotary) ops.push_back(memory("rope", rotary_bytes(s)));
+  if (!s.plan.fused_attention) ops.push_back(memory("transpose", 4.0 * s.of_tokens(s.head_width)));
+  append(ops, core_attention_forward(s));
+  append(ops, row_parallel_forward(s, "proj", s.head_width));
+  append(ops, residual_forward(s));
+  append(ops, norm_forward(s));
+  append(ops, column_parallel_forward(s, "fc1", s.ffn_in));
+  append(ops, activation_forward(s));
+  append(ops, row_parallel_forward(s, "fc2", s.ffn));
+  append(ops, residual_forward(s));
+  return ops;
+}
+
+Ops layer_backward(const Scenario& scenario) {
+  const Sizes s{scenario};
+  Ops ops = residual_backward(s);
+  append(ops, row_parallel_backward(s, s.ffn, "fc2_dgrad", "fc2_wgrad"));
+  append(ops, activation_backward(s));
+  append(ops, column_parallel_backward(s, s.ffn_in, "fc1_dgrad", "fc1_wgrad"));
+  append(ops, norm_backward(s));
+  append(ops, residual_backward(s));
+  append(ops, row_parallel_backward(s, s.head_width, "proj_dgrad", "proj_wgrad"));
+  append(ops, core_attention_backward(s));
+  if (!s.plan.fused_attention)
+    ops.push_back(memory("transpose_bwd", 12.0 * s.of_tokens(s.head_width)));
+  if (s.model.rotary) ops.push_back(memory("rope_bwd", rotary_bytes(s)));
+  if (s.model.qk_norm) ops.push_back(memory("qk_norm_bwd", 2.0 * rotary_bytes(s)));
+  if (!s.software.fused_bias_gradients && s.model.qkv_bias)
+    ops.push_back(memory("bias_grad", activation_bytes * s.of_tokens(s.qkv)));
+  append(ops, column_parallel_backward(s, s.qkv, "qkv_dgrad", "qkv_wgrad"));
+  append(ops, norm_backward(s));
+  return ops;
+}
+
+Ops layer_recompute(const Scenario& scenario) {
+  const Sizes s{scenario};
+  switch (s.plan.recompute) {
+    case Recompute::none: return {};
+    case Recompute::selective: return core_attention_forward(s);
+    case Recompute::full: break;
+  }
+  Ops ops = layer_forward(scenario);
+  if (s.software.early_recompute_stop) {
+    // Nothing after the activation is needed again: its output is fc2's saved input.
+    const auto last = std::find_if(ops.begin(), ops.end(),
+                                   [](const Op& op) { return op.name == "activation"; });
+    ops.erase(last + 1, ops.end());
+  }
+  return ops;
+}
+
+Ops embedding_forward(const Scenario& scenario) {
+  const Sizes s{scenario};
+  // Row look-up (2 read, 2 write), position added (4 read, 2 write) where there are positions.
+  Ops ops{memory("embedding", (s.model.learned_positions > 0 ? 10.0 : 4.0) * s.tensor)};
+  append(ops, reduce(s, "tp_reduce", 0.0));
+  if (s.software.dropout) ops.push_back(memory("dropout", 5.0 * s.own_tensor));
+  return ops;
+}
+
+Ops embedding_backward(const Scenario& scenario) {
+  const Sizes s{scenario};
+  Ops ops = gather(s, "tp_gather_grad", 0.0);
+  // Each token's gradient (2 read) is added to an fp32 row of its table (4 read, 4 write).
+  const double tables = s.model.learned_positions > 0 ? 2.0 : 1.0;
+  ops.push_back(memory("embedding_bwd", tables * 10.0 * s.tensor));
+  return ops;
+}
+
+Ops head_forward(const Scenario& scenario) {
+  const Sizes s{scenario};
+  Ops ops = norm_forward(s);
+  append(ops, gather(s, "tp_gather", 0.0));
+  ops.push_back(gemm("head", GemmPass::forward, s.tokens, s.vocab, s.hidden));
+  ops.push_back(memory("cross_entropy", s.software.logit_forward_bytes * s.of_tokens(s.vocab)));
+  // Maximum, predicted logit and sum of exponentials: an fp32 number a token each.
+  if (s.plan.tp > 1)
+    for (std::string_view name : {"logit_max", "logit_predicted", "logit_sum"})
+      ops.push_back(collective(name, CollectiveKind::all_reduce,
+                               4.0 * static_cast<double>(s.tokens)));
+  return ops;
+}
+
+Ops head_backward(const Scenario& scenario) {
+  const Sizes s{scenario};
+  Ops ops{memory("cross_entropy_bwd", s.software.logit_backward_bytes * s.of_tokens(s.vocab))};
+  append(ops, column_parallel_backward(s, s.vocab, "head_dgrad", "head_wgrad"));
+  append(ops, norm_backward(s));
+  return ops;
+}
+
+std::int64_t parameters_on_rank(const Scenario& scenario, int virtual_stage) {
+  const Sizes s{scenario};
+  const Model& model = scenario.model;
+  const std::int64_t norm = norm_parameters(model, s.hidden);
+  std::int64_t layer = s.hidden * s.qkv + s.head_width * s.hidden + s.hidden * s.ffn_in +
+                       s.ffn * s.hidden + model.norms_per_layer * norm;
+  if (model.qkv_bias) layer += s.qkv;
+  if (model.out_bias) layer += s.hidden;
+  if (model.mlp_bias) layer += s.ffn_in + s.hidden;
+  if (model.qk_norm) layer += 2 * model.head_dim;
+
+  const int last = scenario.plan.virtual_stages() - 1;
+  std::int64_t sum = scenario.layers_of[static_cast<std::size_t>(virtual_stage)] * layer;
+  const std::int64_t table = s.vocab * s.hidden;
+  if (virtual_stage == 0) sum += table + model.learned_positions * s.hidden;
+  if (virtual_stage == last) sum += norm;
+  // A tied head is the same tensor where both ends share a stage, and a copy where they do not.
+  if (virtual_stage == last && (last > 0 || !model.tied_embeddings)) sum += table;
+  return sum;
+}
+
+}  // namespace orrery

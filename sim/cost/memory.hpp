@@ -1,0 +1,42 @@
+#pragma once
+
+#include <vector>
+
+#include "sim/input/scenario.hpp"
+
+namespace orrery {
+
+/// Bytes on one GPU of a pipeline stage when it holds the most.
+struct StageMemory {
+  Bytes weights;
+  Bytes gradients;
+  Bytes optimizer;
+  Bytes activations;
+  Bytes other;  ///< Logits, transfer buffers, and the reserve for context, NCCL and libraries.
+
+  Bytes peak() const { return weights + gradients + optimizer + activations + other; }
+};
+
+struct MemoryReport {
+  std::vector<StageMemory> stages;  ///< One a pipeline stage.
+  Bytes capacity;
+
+  int fullest_stage() const;
+  Bytes peak() const;
+  bool fits() const { return peak() <= capacity; }
+};
+
+/// Bytes that one layer keeps of one micro-batch from its forward to its backward pass, on one rank.
+///
+/// Source   Korthikanti et al. (arXiv 2205.05198), section 4, term by term, so that it holds for
+///          gated MLPs, grouped key/value heads and fused attention as well. For a GPT layer with
+///          dropout it equals their sbh(10 + 24/t + 5as/(ht)), and with sequence parallelism
+///          sbh/t (34 + 5as/h).
+Bytes layer_activations(const Scenario& scenario, Recompute recompute);
+
+/// Weights 2 bytes a parameter, gradients as the software keeps them, optimizer 12 (fp32 weight and
+/// two moments; over dp with ZeRO), activations of as many micro-batches as the schedule has in
+/// flight (with full recomputation their inputs, and one layer whole).
+MemoryReport memory_of(const Scenario& scenario);
+
+}  // namespace orrery

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+namespace orrery {
+
+/// What a formula misses, interpolated: values at scattered points, weighted by inverse squared
+/// distance over the 8 nearest (Shepard, ACM National Conference 1968).
+///
+///     r = sum(w_i * r_i) / (sum(w_i) + 0.5)      w_i = 1 / (d_i^2 + 0.05)
+///
+/// 0.05 keeps a point that is nearly hit from drowning its neighbours, for single measurements
+/// scatter; 0.5 lets r fade to 0 far from all points, where only the formula knows anything. Both
+/// were chosen with the coordinates by leaving rows out (docs/CALIBRATION.md).
+template <std::size_t dimensions>
+class Neighbours {
+ public:
+  using Point = std::array<double, dimensions>;
+  static constexpr std::size_t nobody = std::numeric_limits<std::size_t>::max();
+
+  void add(const Point& point, double value) {
+    points_.push_back(point);
+    values_.push_back(value);
+  }
+
+  /// The value at `x` from all points but number `left_out`; 0 where there are none.
+  double at(const Point& x, std::size_t left_out = nobody) const {
+    constexpr std::size_t most = 8;
+    struct Near {
+      double square = std::numeric_limits<double>::infinity();
+      std::size_t index = 0;
+    };
+    std::array<Near, most> near;  // By rising distance.
+    for (std::size_t i = 0; i < points_.size(); ++i) {
+      double square = 0.0;
+      for (std::size_t j = 0; j < dimensions; ++j)
+        square += (x[j] - points_[i][j]) * (x[j] - points_[i][j]);
+      if (square >= near.back().square || i == left_out) continue;
+      std::size_t slot = most - 1;
+      for (; slot > 0 && near[slot - 1].square > square; --slot) near[slot] = near[slot - 1];
+      near[slot] = {square, i};
+    }
+    double sum = 0.0;
+    double weights = 0.0;
+    for (const auto& [square, index] : near) {
+      if (square == std::numeric_limits<double>::infinity()) break;
+      const double weight = 1.0 / (square + 0.05);
+      sum += weight * values_[index];
+      weights += weight;
+    }
+    return sum / (weights + 0.5);
+  }
+
+  double value(std::size_t index) const { return values_[index]; }
+  std::size_t size() const { return points_.size(); }
+
+ private:
+  std::vector<Point> points_;
+  std::vector<double> values_;
+};
+
+}  // namespace orrery

@@ -1,0 +1,58 @@
+#include "sim/cost/op.hpp"
+
+namespace orrery {
+
+std::string_view name(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::all_reduce: return "all_reduce";
+    case CollectiveKind::all_gather: return "all_gather";
+    case CollectiveKind::reduce_scatter: return "reduce_scatter";
+    case CollectiveKind::broadcast: return "broadcast";
+    case CollectiveKind::send_recv: return "send_recv";
+  }
+  return "";
+}
+
+Flop Op::flop() const {
+  const auto product = [](auto... factors) { return (static_cast<double>(factors) * ...); };
+  switch (kind) {
+    case Kind::gemm: return Flop{2.0 * product(m, n, k)};
+    case Kind::batched_gemm: return Flop{2.0 * product(batch, m, n, k)};
+    case Kind::attention:
+      // Causal: half of the score matrix, twice (scores and values). The backward pass has five
+      // matrix products where the forward has two (Dao, arXiv 2205.14135).
+      return Flop{(backward ? 5.0 : 2.0) * product(batch, heads, sequence, sequence, head_dim)};
+    case Kind::memory:
+    case Kind::collective: return Flop{0.0};
+  }
+  return Flop{0.0};
+}
+
+Op gemm(std::string_view name, GemmPass pass, std::int64_t m, std::int64_t n, std::int64_t k) {
+  Op op;
+  op.kind = Op::Kind::gemm;
+  op.name = name;
+  op.pass = pass;
+  op.m = m, op.n = n, op.k = k;
+  return op;
+}
+
+Op memory(std::string_view name, double bytes) {
+  Op op;
+  op.kind = Op::Kind::memory;
+  op.name = name;
+  op.bytes = Bytes{bytes};
+  return op;
+}
+
+Op collective(std::string_view name, CollectiveKind kind, double bytes, double hidden) {
+  Op op;
+  op.kind = Op::Kind::collective;
+  op.name = name;
+  op.collective = kind;
+  op.bytes = Bytes{bytes};
+  op.hidden = hidden;
+  return op;
+}
+
+}  // namespace orrery

@@ -1,0 +1,121 @@
+#include "sim/cost/pass_cost.hpp"
+
+#include <algorithm>
+
+namespace orrery {
+
+Seconds Segment::time() const {
+  Seconds length = compute;
+  if (beside) length = std::max(length, beside->time());
+  if (after) length += after->time();
+  return length;
+}
+
+Seconds PassCost::time() const {
+  Seconds sum;
+  for (const Segment& segment : segments) sum += segment.time();
+  return sum;
+}
+
+void PassCost::append(const PassCost& more) {
+  segments.insert(segments.end(), more.segments.begin(), more.segments.end());
+  compute += more.compute;
+  communication += more.communication;
+  for (std::size_t tag = 0; tag < by_tag.size(); ++tag) by_tag[tag] += more.by_tag[tag];
+  scale_up_bytes += more.scale_up_bytes;
+}
+
+Pricer::Pricer(const KernelModel& kernels, const CollectiveTime& collectives,
+               GroupShape tensor_group, const Software& software, FlopPerSecond peak)
+    : kernels_{kernels},
+      collectives_{collectives},
+      tensor_group_{tensor_group},
+      software_{software},
+      peak_{peak} {}
+
+CollectiveCost Pricer::collective(const Op& op) const {
+  return collectives_(op.collective, op.bytes, tensor_group_);
+}
+
+PricedOp Pricer::price(const Op& op) const {
+  const auto priced = [&](KernelTime kernel, double efficiency) {
+    return PricedOp{op, kernel.time / efficiency, kernel.tag};
+  };
+  switch (op.kind) {
+    case Op::Kind::gemm:
+      return priced(kernels_.gemm(op.pass, op.m, op.n, op.k), software_.gemm_efficiency);
+    case Op::Kind::attention:
+      return priced(op.backward ? kernels_.attention_backward(op.attention())
+                                : kernels_.attention_forward(op.attention()),
+                    software_.attention_efficiency);
+    case Op::Kind::batched_gemm: {
+      // Too many small products for the GEMM tables: bound by compute at a low share of the peak,
+      // or by memory.
+      const KernelTime traffic = kernels_.memory(op.bytes);
+      const Seconds compute = op.flop() / (software_.batched_gemm_efficiency * peak_);
+      return {op, std::max(traffic.time, compute) + software_.kernel_overhead, Tag::default_value};
+    }
+    case Op::Kind::memory: {
+      const KernelTime traffic = kernels_.memory(op.bytes);
+      return {op, traffic.time + software_.kernel_overhead, traffic.tag};
+    }
+    case Op::Kind::collective: {
+      const CollectiveCost cost = collective(op);
+      return {op, cost.time(), cost.tag};
+    }
+  }
+  return {};
+}
+
+PassCost Pricer::price(const Ops& ops) const {
+  PassCost cost;
+  Segment open;
+  const auto close = [&] {
+    if (open.compute > Seconds{} || open.beside || open.after) cost.segments.push_back(open);
+    open = Segment{};
+  };
+  const auto count = [&](Seconds& sum, const PricedOp& priced) {
+    sum += priced.time;
+    cost.by_tag[static_cast<std::size_t>(priced.tag)] += priced.time;
+  };
+
+  int launches = 0;
+  std::optional<CollectiveCost> rest;  // Of a partly hidden collective: after the op it hides behind.
+  for (const Op& op : ops) {
+    const PricedOp priced = price(op);
+    if (op.kind != Op::Kind::collective) {
+      ++launches;
+      open.compute += priced.time;
+      count(cost.compute, priced);
+      if (open.beside) {
+        open.after = rest;
+        rest.reset();
+        close();
+      }
+      continue;
+    }
+    const CollectiveCost whole = collective(op);
+    count(cost.communication, priced);
+    cost.scale_up_bytes += whole.scale_up_bytes;
+    if (op.hidden > 0.0) {
+      close();
+      open.beside = whole.scaled(op.hidden);
+      if (op.hidden < 1.0) rest = whole.scaled(1.0 - op.hidden);
+    } else {
+      open.after = whole;
+      close();
+    }
+  }
+  close();
+
+  // Kernels shorter than the host needs to launch them leave the GPU waiting for the host.
+  const Seconds host = launches * software_.host_launch;
+  if (const Seconds gpu = cost.time(); host > gpu) {
+    cost.segments.push_back({host - gpu, {}, {}});
+    cost.compute += host - gpu;
+    cost.by_tag[static_cast<std::size_t>(Tag::default_value)] += host - gpu;
+  }
+  return cost;
+}
+
+}  // namespace orrery

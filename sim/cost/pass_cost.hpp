@@ -1,0 +1,62 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "sim/cost/collective_time.hpp"
+#include "sim/cost/kernel_model.hpp"
+#include "sim/cost/op.hpp"
+#include "sim/input/software.hpp"
+
+namespace orrery {
+
+/// A stretch of a pass: kernels one after another, with at most one tensor-parallel collective
+/// beside them and one after.
+struct Segment {
+  Seconds compute;
+  std::optional<CollectiveCost> beside;
+  std::optional<CollectiveCost> after;
+
+  /// Its length where no other traffic is on the collectives' links.
+  Seconds time() const;
+};
+
+struct PricedOp {
+  Op op;
+  Seconds time;
+  Tag tag = Tag::default_value;
+};
+
+/// What one pass through some layers costs a rank.
+struct PassCost {
+  std::vector<Segment> segments;
+  Seconds compute;                      ///< Kernels, launch gaps and the host's floor.
+  Seconds communication;                ///< Collectives, exposed or not.
+  std::array<Seconds, 3> by_tag{};      ///< compute + communication, by Tag.
+  Bytes scale_up_bytes;                 ///< That collectives send from the rank's NVLink port.
+
+  /// Length alone on the machine; over `compute` it is exposed communication.
+  Seconds time() const;
+  void append(const PassCost& more);
+};
+
+/// Prices ops on one system and plan.
+class Pricer {
+ public:
+  Pricer(const KernelModel& kernels, const CollectiveTime& collectives, GroupShape tensor_group,
+         const Software& software, FlopPerSecond peak);
+
+  PricedOp price(const Op& op) const;
+  PassCost price(const Ops& ops) const;
+  CollectiveCost collective(const Op& op) const;
+
+ private:
+  const KernelModel& kernels_;
+  const CollectiveTime& collectives_;
+  GroupShape tensor_group_;
+  const Software& software_;
+  FlopPerSecond peak_;
+};
+
+}  // namespace orrery

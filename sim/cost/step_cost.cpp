@@ -1,0 +1,123 @@
+#include "sim/cost/step_cost.hpp"
+
+#include <algorithm>
+
+#include "sim/cost/layer_ops.hpp"
+#include "sim/input/kernel_tables.hpp"
+
+namespace orrery {
+namespace {
+
+// Megatron's DistributedDataParallel closes a bucket at max(40e6, 1e6 dp) parameters
+// (megatron/core/distributed/distributed_data_parallel.py).
+std::int64_t bucket_parameters(int dp) {
+  return std::max<std::int64_t>(40'000'000, std::int64_t{1'000'000} * dp);
+}
+
+struct LayerPrices {
+  PassCost forward;
+  PassCost backward;
+};
+
+// Layers in forward order, embedding with the first and head with the last, cut where a bucket is
+// full.
+std::vector<Bucket> cut_buckets(const Scenario& scenario, const Pricer& pricer,
+                                const LayerPrices& layer, int stage) {
+  const int layers = scenario.layers_of[static_cast<std::size_t>(stage)];
+  const bool first = stage == 0;
+  const bool last = stage == scenario.plan.virtual_stages() - 1;
+  const std::int64_t total = parameters_on_rank(scenario, stage);
+  const std::int64_t full = bucket_parameters(scenario.plan.dp);
+  const auto wanted = std::clamp<std::int64_t>(total / full, 1, std::max(1, layers));
+
+  std::vector<Bucket> buckets(static_cast<std::size_t>(wanted));
+  for (std::int64_t b = 0; b < wanted; ++b) {
+    Bucket& bucket = buckets[static_cast<std::size_t>(b)];
+    const std::int64_t begin = layers * b / wanted;
+    const std::int64_t end = layers * (b + 1) / wanted;
+    if (first && b == 0) bucket.forward.append(pricer.price(embedding_forward(scenario)));
+    for (std::int64_t l = begin; l < end; ++l) bucket.forward.append(layer.forward);
+    if (last && b == wanted - 1) {
+      bucket.forward.append(pricer.price(head_forward(scenario)));
+      bucket.backward.append(pricer.price(head_backward(scenario)));
+    }
+    for (std::int64_t l = begin; l < end; ++l) bucket.backward.append(layer.backward);
+    if (first && b == 0) bucket.backward.append(pricer.price(embedding_backward(scenario)));
+    bucket.parameters = total * (b + 1) / wanted - total * b / wanted;
+  }
+  return buckets;
+}
+
+// Without sequence parallelism the scatter-gather transfer brings each rank 1/tp of the tensor; the
+// rest comes from its neighbours (Narayanan et al., arXiv 2104.04473, section 4.1).
+PassCost gather_received(const Scenario& scenario, const Pricer& pricer) {
+  const Plan& plan = scenario.plan;
+  if (plan.tp == 1 || plan.sp || !scenario.software.scatter_gather) return {};
+  const double bytes = 2.0 * static_cast<double>(scenario.tokens_per_microbatch() * scenario.model.hidden);
+  return pricer.price(Ops{collective("pp_gather", CollectiveKind::all_gather, bytes)});
+}
+
+StageCost price_stage(const Scenario& scenario, const Pricer& pricer, const LayerPrices& layer,
+                      int stage) {
+  const int last = scenario.plan.virtual_stages() - 1;
+  StageCost cost;
+  cost.parameters = parameters_on_rank(scenario, stage);
+  cost.buckets = cut_buckets(scenario, pricer, layer, stage);
+  const PassCost received = gather_received(scenario, pricer);
+  if (stage > 0) cost.buckets.front().forward = [&] {
+    PassCost with = received;
+    with.append(cost.buckets.front().forward);
+    return with;
+  }();
+  if (stage < last) cost.buckets.back().backward = [&] {
+    PassCost with = received;
+    with.append(cost.buckets.back().backward);
+    return with;
+  }();
+  for (const Bucket& bucket : cost.buckets) cost.forward.append(bucket.forward);
+  for (auto bucket = cost.buckets.rbegin(); bucket != cost.buckets.rend(); ++bucket)
+    cost.backward.append(bucket->backward);
+  return cost;
+}
+
+}  // namespace
+
+StepCost price_step(const Scenario& scenario, const KernelTables* tables,
+                    const CollectiveTime& collectives, const GroupShapes& shapes) {
+  const Plan& plan = scenario.plan;
+  const Gpu& gpu = scenario.system.gpu;
+  const KernelModel kernels{gpu, plan.dtype, tables};
+  const Pricer pricer{kernels, collectives, shapes.tensor, scenario.software, gpu.peak_16bit};
+
+  LayerPrices layer;
+  layer.forward = pricer.price(layer_forward(scenario));
+  layer.backward = pricer.price(layer_recompute(scenario));
+  layer.backward.append(pricer.price(layer_backward(scenario)));
+
+  StepCost cost;
+  for (int v = 0; v < plan.virtual_stages(); ++v)
+    cost.stages.push_back(price_stage(scenario, pricer, layer, v));
+
+  const bool split = plan.tp > 1 && (plan.sp || scenario.software.scatter_gather);
+  cost.transfer_bytes =
+      Bytes{2.0 * static_cast<double>(scenario.tokens_per_microbatch() * scenario.model.hidden) /
+            (split ? plan.tp : 1)};
+  for (int stage = 0; stage < plan.pp; ++stage) {
+    std::int64_t parameters = 0;
+    for (int chunk = 0; chunk < plan.vpp; ++chunk)
+      parameters += cost.stages[static_cast<std::size_t>(chunk * plan.pp + stage)].parameters;
+    const double own = static_cast<double>(parameters) / (plan.zero >= 1 ? plan.dp : 1);
+    cost.optimizer.push_back(
+        kernels.memory(Bytes{scenario.software.optimizer_bytes * own}).time +
+        scenario.software.kernel_overhead);
+  }
+  if (scenario.model.tied_embeddings && plan.pp > 1)
+    cost.tied_gradient_bytes =
+        Bytes{scenario.software.gradient_bytes *
+              static_cast<double>(scenario.padded_vocab / plan.tp * scenario.model.hidden)};
+  cost.model_flop_causal = model_flop(scenario.model, plan.gbs, plan.seq, true);
+  cost.model_flop_full = model_flop(scenario.model, plan.gbs, plan.seq, false);
+  return cost;
+}
+
+}  // namespace orrery

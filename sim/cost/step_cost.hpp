@@ -1,0 +1,49 @@
+#pragma once
+
+#include <vector>
+
+#include "sim/cost/pass_cost.hpp"
+#include "sim/input/scenario.hpp"
+
+namespace orrery {
+
+/// Ranks of the plan's groups and how they lie in the system (graph/placement.hpp knows).
+struct GroupShapes {
+  GroupShape tensor;
+  GroupShape data;
+  GroupShape model;  ///< All stages and tensor ranks of one replica.
+};
+
+/// One part of a virtual stage whose gradients travel, and whose weights are gathered, together.
+struct Bucket {
+  PassCost forward;
+  PassCost backward;
+  std::int64_t parameters = 0;
+};
+
+/// What one virtual stage costs a rank for one micro-batch.
+struct StageCost {
+  PassCost forward;
+  PassCost backward;  ///< With what the plan recomputes.
+  std::vector<Bucket> buckets;  ///< In forward order; their passes add up to the two above.
+  std::int64_t parameters = 0;
+};
+
+/// Prices of everything that happens in a step.
+struct StepCost {
+  std::vector<StageCost> stages;  ///< One a virtual stage.
+  Bytes transfer_bytes;           ///< From one rank to its peer on the next stage, each direction.
+  std::vector<Seconds> optimizer;  ///< One a pipeline stage (rank).
+  Bytes tied_gradient_bytes;       ///< Embedding gradient shared by first and last stage; 0: none.
+  Flop model_flop_causal;  ///< Of the whole step, without recomputation, attention counted as half.
+  Flop model_flop_full;    ///< The same with the whole score matrix counted.
+};
+
+/// `tables`: what was measured on the scenario's GPU, or null.
+StepCost price_step(const Scenario& scenario, const KernelTables* tables,
+                    const CollectiveTime& collectives, const GroupShapes& shapes);
+
+/// Multiply-adds of a training step times 2: forward, and twice that backward.
+Flop model_flop(const Model& model, std::int64_t sequences, std::int64_t sequence, bool causal);
+
+}  // namespace orrery

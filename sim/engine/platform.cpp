@@ -1,0 +1,132 @@
+#include "sim/engine/platform.hpp"
+
+#include <cassert>
+#include <cmath>
+#include <map>
+#include <simgrid/Exception.hpp>
+#include <simgrid/kernel/Timer.hpp>
+#include <simgrid/kernel/routing/NetZoneImpl.hpp>
+#include <simgrid/s4u.hpp>
+#include <string>
+#include <xbt/log.h>
+
+namespace sg4 = simgrid::s4u;
+
+namespace orrery {
+namespace {
+
+using LinkImpl = simgrid::kernel::resource::StandardLinkImpl;
+
+// All flows go between the same two hosts over links that are set just before they start: no
+// routing table, whatever the size of the cluster.
+//
+//     source --- path: any links, each as often as flows of its kind cross it ---> sink
+class PathZone : public simgrid::kernel::routing::NetZoneImpl {
+ public:
+  explicit PathZone(const std::string& name) : NetZoneImpl(name) {}
+  static inline std::vector<LinkImpl*> path;
+
+  void get_local_route(const simgrid::kernel::routing::NetPoint*,
+                       const simgrid::kernel::routing::NetPoint*,
+                       simgrid::kernel::routing::Route* into, double*) override {
+    into->link_list_.insert(into->link_list_.end(), path.begin(), path.end());
+  }
+};
+
+// The model of a GPU's network, each setting with its reason.
+void configure(sg4::Engine& engine) {
+  engine.set_config("network/model:CM02");     // Fluid max-min; no TCP correction factors.
+  engine.set_config("network/crosstraffic:0");  // Links are full duplex, acknowledgements are free.
+  engine.set_config("network/TCP-gamma:0");     // No TCP window bounds a flow.
+}
+
+}  // namespace
+
+struct Platform::State {
+  sg4::Engine* engine = nullptr;
+  sg4::NetZone* links_zone = nullptr;
+  sg4::Host* source = nullptr;
+  sg4::Host* sink = nullptr;
+  std::vector<LinkImpl*> links;              // By the topology's link id.
+  std::map<double, std::vector<sg4::Link*>> made;  // By capacity, to be used again by later runs.
+  // A finished activity must outlive its own completion callback; it is let go in the next one.
+  std::vector<sg4::ActivityPtr> finished;
+};
+
+struct Transfer {
+  sg4::ActivityPtr activity;
+  std::function<void()> done;
+};
+
+Platform& Platform::instance() {
+  static Platform platform;
+  return platform;
+}
+
+Platform::Platform() : state_{new State} {
+  static char name[] = "orrery";
+  static char quiet[] = "--log=root.thresh:error";
+  static char* arguments[] = {name, quiet, nullptr};
+  int count = 2;
+  state_->engine = new sg4::Engine(&count, arguments);
+  configure(*state_->engine);
+  auto* cluster = new PathZone("cluster");
+  sg4::NetZone* zone = cluster->get_iface();
+  state_->source = zone->create_host("source", 1.0)->seal();
+  state_->sink = zone->create_host("sink", 1.0)->seal();
+  zone->seal();
+  // The first run seals the platform, and later runs need more links: they live in a zone of their
+  // own that no route passes and that is never part of the platform.
+  auto* links = new PathZone("links");
+  links->set_network_model(cluster->get_network_model());
+  state_->links_zone = links->get_iface();
+  sg4::Activity::on_completion_cb([state = state_](const sg4::Activity& activity) {
+    state->finished.clear();
+    auto* transfer = const_cast<sg4::Activity&>(activity).get_data<Transfer>();
+    state->finished.push_back(transfer->activity);
+    const std::function<void()> done = std::move(transfer->done);
+    delete transfer;
+    done();
+  });
+}
+
+void Platform::use_links(const Topology& topology) {
+  state_->links.clear();
+  std::map<double, std::size_t> used;
+  for (int i = 0; i < topology.link_count(); ++i) {
+    const double capacity = topology.link(LinkId{i}).capacity.si();
+    std::vector<sg4::Link*>& pool = state_->made[capacity];
+    const std::size_t next = used[capacity]++;
+    if (next == pool.size()) {
+      std::size_t total = 0;
+      for (const auto& [unused, links] : state_->made) total += links.size();
+      pool.push_back(
+          state_->links_zone->create_link("link" + std::to_string(total), capacity)->seal());
+    }
+    state_->links.push_back(static_cast<LinkImpl*>(pool[next]->get_impl()));
+  }
+}
+
+double Platform::now() const { return sg4::Engine::get_clock(); }
+
+void Platform::timer(Seconds duration, std::function<void()> done) {
+  simgrid::kernel::timer::Timer::set(now() + duration.si(), std::move(done));
+}
+
+void Platform::flow(const Flow& flow, std::function<void()> done) {
+  assert(flow.bytes.si() > 0.0 && flow.rate.si() > 0.0);
+  PathZone::path.clear();
+  for (const LinkUse& use : flow.way)
+    PathZone::path.insert(PathZone::path.end(), static_cast<std::size_t>(use.times),
+                          state_->links[static_cast<std::size_t>(use.link.value)]);
+  const sg4::CommPtr comm = sg4::Comm::sendto_init();
+  comm->set_data(new Transfer{comm, std::move(done)});
+  comm->set_payload_size(static_cast<std::uint64_t>(std::ceil(flow.bytes.si())));
+  comm->set_rate(flow.rate.si());
+  comm->set_source(state_->source);
+  comm->set_destination(state_->sink);  // Starts it.
+}
+
+void Platform::run() { state_->engine->run(); }
+
+}  // namespace orrery

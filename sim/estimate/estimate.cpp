@@ -1,0 +1,66 @@
+#include "sim/estimate/estimate.hpp"
+
+#include <cassert>
+#include <chrono>
+#include <cstdio>
+
+#include "sim/engine/execute.hpp"
+#include "sim/graph/verify.hpp"
+#include "sim/result/summary.hpp"
+
+namespace orrery {
+namespace {
+
+std::string gigabytes(Bytes bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f GB", bytes.si() / 1e9);
+  return text;
+}
+
+void refuse_what_does_not_fit(const Scenario& scenario, const MemoryReport& memory) {
+  if (memory.fits()) return;
+  std::string remedy = nearest_fit(scenario);
+  if (remedy.empty()) remedy = "use more GPUs, or GPUs with more memory";
+  fail_infeasible({}, "the plan does not fit: stage " + std::to_string(memory.fullest_stage()) +
+                          " needs " + gigabytes(memory.peak()) + " a GPU, which has " +
+                          gigabytes(memory.capacity) + ", " +
+                          gigabytes(memory.peak() - memory.capacity) + " too much",
+                  remedy);
+}
+
+}  // namespace
+
+Estimate estimate(const Scenario& scenario, Detail detail) {
+  const auto begin = std::chrono::steady_clock::now();
+
+  // A plan that cannot run gets a reason and no time.
+  const MemoryReport memory = memory_of(scenario);
+  refuse_what_does_not_fit(scenario, memory);
+
+  // Who is where, and who must be simulated.
+  const Placement placement{scenario.plan, scenario.system};
+  const GroupShapes shapes = placement.shapes();
+  const Cast cast = detail.unfolded ? Cast::unfolded(placement) : Cast::folded(placement);
+
+  // What everything costs by itself.
+  const auto tables = read_kernel_tables(scenario.system.gpu.name);
+  const CollectiveTime collectives{scenario.system};
+  const auto cost = std::make_shared<const StepCost>(
+      price_step(scenario, tables ? &*tables : nullptr, collectives, shapes));
+
+  // The step as tasks, and the wires that they share.
+  const bool contract =
+      !detail.expanded && tensor_links_are_private(scenario, placement, shapes);
+  Topology topology = Topology::build(scenario.system, scenario.plan.gpus());
+  TrainingStep step =
+      build_training_step(scenario, cost, collectives, shapes, cast, topology, contract);
+  assert(verify(step, scenario.plan).empty());
+
+  Timeline timeline = execute(step.graph, topology);
+  Result result = summarize(scenario, memory, step, timeline, topology);
+  result.simulation_wall = Seconds{
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
+  return {std::move(result), std::move(step), std::move(timeline), std::move(topology)};
+}
+
+}  // namespace orrery

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "sim/graph/training_step.hpp"
+#include "sim/input/collective_constants.hpp"
+#include "sim/input/kernel_tables.hpp"
+#include "sim/result/result.hpp"
+#include "sim/result/timeline.hpp"
+#include "sim/topology/topology.hpp"
+
+namespace orrery {
+
+/// How much is simulated; the answer is the same within 0.1 % (docs/FOLDING.md).
+struct Detail {
+  bool unfolded = false;    ///< Every rank, where else one stands for its twins.
+  bool expanded = false;    ///< Every tensor-parallel collective, also where its links are private.
+};
+
+/// A simulated step: the figures, and what they were read off.
+struct Estimate {
+  Result result;
+  TrainingStep step;
+  Timeline timeline;
+  Topology topology;
+};
+
+/// Scenario to result, every step by its name. Errors: infeasible if the plan does not fit in
+/// memory: by how much, and the nearest change that would fit.
+Estimate estimate(const Scenario& scenario, Detail detail = {});
+
+/// The smallest change of `scenario`'s plan that fits, in words: "use --recompute full", or "" if
+/// none of the usual ones does.
+std::string nearest_fit(const Scenario& scenario);
+
+}  // namespace orrery

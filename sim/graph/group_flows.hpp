@@ -1,0 +1,19 @@
+#pragma once
+
+#include <vector>
+
+#include "sim/cost/collective_time.hpp"
+#include "sim/graph/task.hpp"
+
+namespace orrery {
+
+/// The distinct roles of a group's members, ascending.
+std::vector<int> roles_in(const Cast& cast, const std::vector<Rank>& group);
+
+/// What a collective puts on the links: from every role in the group to its neighbours on the ring,
+/// a flow inside its NVLink domain and one to the next domain. The flows of a ring's rounds are one
+/// flow a hop (docs/FOLDING.md says how exact that is). `group` ascends.
+std::vector<Flow> collective_flows(Topology& topology, const Cast& cast,
+                                   const std::vector<Rank>& group, const CollectiveCost& cost);
+
+}  // namespace orrery

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "sim/core/ids.hpp"
+#include "sim/core/units.hpp"
+#include "sim/cost/pass_cost.hpp"
+#include "sim/graph/wiring.hpp"
+
+namespace orrery {
+
+/// Work on one stream of one GPU runs in order; streams run beside each other.
+enum class Stream { compute, tensor, pipeline, data };
+
+/// Bytes that move over all links of a way at once, at `rate` if nobody else does.
+struct Flow {
+  std::vector<LinkUse> way;
+  Bytes bytes;
+  BytesPerSecond rate;
+};
+
+/// A vertex of the task graph. It starts when all tasks before it have finished.
+struct Task {
+  enum class Kind {
+    compute,   ///< Lasts `duration`.
+    transfer,  ///< `duration` of latency, then flows.
+    join,      ///< Takes no time: where several ranks wait for each other.
+  };
+  enum class What { forward, backward, optimizer, tensor, transfer, gradients, weights, norm, sync };
+
+  Kind kind = Kind::compute;
+  What what = What::forward;
+  Stream stream = Stream::compute;
+  int role = 0;        ///< Who does it (of a collective: its first member).
+  int to_role = -1;    ///< transfer between stages: who receives.
+  int chunk = 0;
+  int microbatch = -1;  ///< -1: belongs to the whole step.
+  Seconds duration;
+  std::vector<Flow> flows;
+  const PassCost* cost = nullptr;  ///< compute: what it consists of, where it stands for a chain.
+};
+
+/// The shortest time that `task` can take: alone on its links.
+Seconds least_time(const Task& task);
+
+}  // namespace orrery

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "sim/graph/task.hpp"
+
+namespace orrery {
+
+/// The tasks of one step and which must wait for which. Task ids count up in the order of add().
+class TaskGraph {
+ public:
+  TaskGraph();
+  TaskGraph(TaskGraph&&) noexcept;
+  TaskGraph& operator=(TaskGraph&&) noexcept;
+  ~TaskGraph();
+
+  TaskId add(Task task);
+  void depends(TaskId after, TaskId before);
+
+  int size() const;
+  const Task& task(TaskId id) const;
+  int waits_for(TaskId id) const;  ///< How many tasks must finish before it.
+  void for_each_successor(TaskId id, const std::function<void(TaskId)>& visit) const;
+  void for_each_predecessor(TaskId id, const std::function<void(TaskId)>& visit) const;
+
+  /// All tasks, each after those it waits for. Empty if there is a cycle.
+  std::vector<TaskId> in_order() const;
+
+ private:
+  struct Graph;
+  std::unique_ptr<Graph> graph_;
+};
+
+}  // namespace orrery

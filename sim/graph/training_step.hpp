@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+
+#include "sim/cost/step_cost.hpp"
+#include "sim/graph/task_graph.hpp"
+#include "sim/input/scenario.hpp"
+
+namespace orrery {
+
+/// One training step as tasks, with everything that they refer to.
+struct TrainingStep {
+  std::shared_ptr<const StepCost> cost;
+  Cast cast;
+  TaskGraph graph;
+  bool contracted = true;
+  /// By role: links over which its tensor-parallel collectives go, drawn or contracted.
+  std::vector<std::vector<LinkUse>> tensor_ways;
+};
+
+/// Whether a pass may be one task: its tensor-parallel collectives then have their links to
+/// themselves, since neither pipeline transfers nor overlapped gradient traffic use the same kind.
+bool tensor_links_are_private(const Scenario& scenario, const Placement& placement,
+                              const GroupShapes& shapes);
+
+/// Builds the step that `scenario` describes:
+///
+///     [weights gathered]            with ZeRO and overlap: beside the first forward passes
+///     forward / backward passes     in the schedule's order, transfers between the stages
+///     gradients reduced             beside the last backward pass, or after it
+///     tied embedding, gradient norm
+///     optimizer
+///     [weights gathered]            with ZeRO, where not overlapped
+///
+/// `contract` false draws every tensor-parallel collective as a task with flows.
+TrainingStep build_training_step(const Scenario& scenario, std::shared_ptr<const StepCost> cost,
+                                 const CollectiveTime& collectives, const GroupShapes& shapes,
+                                 const Cast& cast, Topology& topology, bool contract);
+
+}  // namespace orrery

@@ -1,0 +1,90 @@
+#include "sim/graph/verify.hpp"
+
+#include <cmath>
+#include <map>
+#include <tuple>
+
+namespace orrery {
+namespace {
+
+std::string describe(TaskId id, const Task& task) {
+  return "task " + std::to_string(id.value) + " (role " + std::to_string(task.role) + ", chunk " +
+         std::to_string(task.chunk) + ", micro-batch " + std::to_string(task.microbatch) + ")";
+}
+
+std::string check_numbers(TaskId id, const Task& task) {
+  if (!std::isfinite(task.duration.si()) || task.duration < Seconds{})
+    return describe(id, task) + " has a duration that is no time";
+  if (task.kind != Task::Kind::transfer && !task.flows.empty())
+    return describe(id, task) + " computes and sends at once";
+  for (const Flow& flow : task.flows) {
+    if (!std::isfinite(flow.bytes.si()) || flow.bytes.si() <= 0.0)
+      return describe(id, task) + " has a flow without bytes";
+    if (!std::isfinite(flow.rate.si()) || flow.rate.si() <= 0.0)
+      return describe(id, task) + " has a flow that does not move";
+    if (flow.way.empty()) return describe(id, task) + " has a flow without a way";
+    for (const LinkUse& use : flow.way)
+      if (use.times < 1) return describe(id, task) + " uses a link less than once";
+  }
+  return "";
+}
+
+using PassKey = std::tuple<int, int, int>;  // Role, chunk, micro-batch.
+
+struct PassSeen {
+  int position[2] = {-1, -1};  // In topological order: of the last forward, the first backward task.
+};
+
+}  // namespace
+
+std::string verify(const TrainingStep& step, const Plan& plan) {
+  const TaskGraph& graph = step.graph;
+  const std::vector<TaskId> order = graph.in_order();
+  if (order.empty() && graph.size() > 0) return "the tasks wait for each other in a circle";
+
+  std::map<PassKey, PassSeen> passes;
+  std::map<std::pair<int, int>, int> transfers;  // (sender, receiver) -> count
+  std::map<std::pair<int, int>, double> sent;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const Task& task = graph.task(order[i]);
+    if (const std::string problem = check_numbers(order[i], task); !problem.empty()) return problem;
+    if (task.what == Task::What::transfer) {
+      if (task.to_role < 0) return describe(order[i], task) + " sends to nobody";
+      ++transfers[{task.role, task.to_role}];
+      for (const Flow& flow : task.flows) sent[{task.role, task.to_role}] += flow.bytes.si();
+    }
+    if (task.stream != Stream::compute || task.microbatch < 0) continue;
+    PassSeen& seen = passes[{task.role, task.chunk, task.microbatch}];
+    const int position = static_cast<int>(i);
+    if (task.what == Task::What::forward) seen.position[0] = position;
+    if (task.what == Task::What::backward && seen.position[1] < 0) seen.position[1] = position;
+  }
+
+  const std::size_t expected =
+      step.cast.roles().size() * static_cast<std::size_t>(plan.vpp * plan.microbatches);
+  if (passes.size() != expected)
+    return std::to_string(passes.size()) + " passes where the plan has " + std::to_string(expected);
+  for (const auto& [key, seen] : passes)
+    if (seen.position[0] < 0 || seen.position[1] < 0 || seen.position[0] > seen.position[1])
+      return "role " + std::to_string(std::get<0>(key)) + " runs micro-batch " +
+             std::to_string(std::get<2>(key)) + " backward before forward, or only one of the two";
+
+  // A stage receives m tensors a chunk in each direction, but for the two ends of the pipeline.
+  double forward_and_back = 0.0;
+  std::int64_t count = 0;
+  for (const auto& [ends, n] : transfers) count += n;
+  for (const auto& [ends, bytes] : sent) {
+    const auto back = sent.find({ends.second, ends.first});
+    if (back == sent.end()) return "gradients do not come back to role " + std::to_string(ends.first);
+    forward_and_back += bytes - (plan.vpp == 1 ? back->second : 0.0);
+  }
+  if (plan.vpp == 1 && forward_and_back != 0.0) return "stages send other bytes than come back";
+  const std::int64_t per_pipeline = std::int64_t{2} * (plan.virtual_stages() - 1) * plan.microbatches;
+  const auto pipelines = static_cast<std::int64_t>(step.cast.roles().size()) / plan.pp;
+  if (count != per_pipeline * pipelines)
+    return std::to_string(count) + " transfers between stages where the plan has " +
+           std::to_string(per_pipeline * pipelines);
+  return "";
+}
+
+}  // namespace orrery

@@ -1,0 +1,42 @@
+#include "sim/input/catalog.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "sim/core/nearest.hpp"
+
+namespace fs = std::filesystem;
+
+namespace orrery {
+
+std::string data_folder() {
+  if (const char* set = std::getenv("ORRERY_DATA"); set && *set) return set;
+  std::error_code code;
+  if (fs::is_directory(fs::path{ORRERY_SOURCE_DATA} / "topologies", code)) return ORRERY_SOURCE_DATA;
+  return ORRERY_INSTALLED_DATA;
+}
+
+std::string find_in_catalog(const std::string& shelf, const std::string& word, const Place& at) {
+  if (word.find('/') != word.npos || word.ends_with(".json")) return word;
+  const fs::path path = fs::path{data_folder()} / shelf / (word + ".json");
+  std::error_code code;
+  if (!word.empty() && fs::is_regular_file(path, code)) return path.string();
+  const std::vector<std::string> known = list_catalog(shelf);
+  if (known.empty())
+    fail_input(at, "the catalog '" + shelf + "' was not found in " + data_folder(),
+               "set ORRERY_DATA to the folder that holds topologies and workloads");
+  fail_input(at, "'" + word + "' is not in the catalog",
+             suggestion(word, known) + " (a path needs a '/' or ends in .json)");
+}
+
+std::vector<std::string> list_catalog(const std::string& shelf) {
+  std::vector<std::string> names;
+  std::error_code code;
+  for (const auto& entry : fs::directory_iterator{fs::path{data_folder()} / shelf, code})
+    if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace orrery

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/core/dtype.hpp"
+#include "sim/input/json_value.hpp"
+
+namespace orrery {
+
+/// One measured matrix multiplication: C[m,n] = A[m,k] B[k,n].
+struct GemmRow {
+  std::int64_t m = 0, n = 0, k = 0;
+  Seconds time;
+};
+
+/// The figures that a table's base constants were fitted with. They are units of a sort: the
+/// constants absorb their errors, so a table is only of use together with them.
+struct MeasuredGpu {
+  std::string name;
+  FlopPerSecond peak_16bit;
+  FlopPerSecond peak_fp8;  ///< 0: has none.
+  BytesPerSecond memory_bandwidth;
+  int multiprocessors = 0;
+};
+
+/// Constants of the wave-quantisation base (docs/CALIBRATION.md has the formula). `overhead` t0 and
+/// `tile_overhead` c are times; the others are ratios.
+struct GemmBase {
+  Seconds overhead;
+  Seconds tile_overhead;
+  double compute_efficiency = 0.0;  ///< e
+  double memory_efficiency = 0.0;   ///< eb
+  double hard = 0.0;                ///< 1: a tail wave costs a whole one; 0: it costs its share.
+  double throttle = 0.0;            ///< thr: what long kernels lose to falling clocks.
+  Seconds cast_overhead;            ///< tq, fp8 only: quantising the activations.
+  double cast_efficiency = 0.0;     ///< ebq, fp8 only.
+};
+
+struct GemmTable {
+  Dtype dtype = Dtype::bf16;
+  std::string source;
+  MeasuredGpu measured_on;
+  GemmBase base;
+  std::vector<GemmRow> rows;
+};
+
+/// One measured causal attention forward pass.
+struct AttentionRow {
+  std::int64_t batch = 0, sequence = 0, heads = 0, kv_heads = 0, head_dim = 0;
+  Seconds time;
+};
+
+/// Constants of the attention base for one head dimension (docs/CALIBRATION.md).
+struct AttentionBase {
+  std::int64_t head_dim = 0;
+  Seconds overhead;
+  double efficiency = 0.0;
+  double diagonal = 0.0;  ///< delta: extra keys per query row.
+  double query_traffic = 0.0;
+  double key_traffic = 0.0;
+  double hard = 0.0;
+  double lone = 0.0;
+};
+
+struct AttentionTable {
+  std::string source;
+  MeasuredGpu measured_on;
+  std::vector<AttentionBase> bases;  ///< By rising head dimension.
+  std::vector<AttentionRow> rows;
+};
+
+/// What was measured on one kind of GPU: calibration/data/kernels/<gpu>.json.
+struct KernelTables {
+  std::string gpu;       ///< The GPU that the tables were measured on.
+  std::string used_for;  ///< The GPU that they stand for: differs where none of its own exist.
+  std::vector<GemmTable> gemm;
+  std::optional<AttentionTable> attention;
+  double sustained = 1.0;           ///< Training clock over benchmark clock, GEMM forward and dgrad.
+  double wgrad_efficiency = 1.0;    ///< Of a wgrad GEMM relative to a forward one of its shape.
+  double copy_efficiency = 0.85;    ///< Share of the memory bandwidth that streaming kernels reach.
+  bool copy_measured = false;       ///< Whether that share was measured on this GPU.
+  double attention_backward = 2.5;  ///< Backward over forward time of fused attention.
+};
+
+/// Tables for `gpu`, or nothing where neither it nor a stand-in (stand_ins.json) was measured.
+/// Errors: a table file that says what cannot be meant, with its place.
+std::optional<KernelTables> read_kernel_tables(const std::string& gpu);
+
+/// One file of schema "orrery.kernels/1", stand-ins left out: `used_for` is `gpu`.
+KernelTables parse_kernel_tables(const JsonValue& json);
+
+}  // namespace orrery

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+
+#include "sim/input/plan_request.hpp"
+
+namespace orrery {
+
+/// A plan in which nothing is left open: what a PlanRequest becomes once model, software and
+/// cluster are known. Made by make_scenario() alone, which has checked that everything divides.
+struct Plan {
+  int tp = 1, pp = 1, vpp = 1, dp = 1;
+  std::int64_t mbs = 1;
+  std::int64_t gbs = 1;
+  std::int64_t seq = 0;
+  int microbatches = 1;  ///< Per pipeline: gbs / (mbs dp).
+  ScheduleKind schedule = ScheduleKind::one_f_one_b;
+  Recompute recompute = Recompute::none;
+  int zero = 0;
+  bool sp = false;
+  Dtype dtype = Dtype::bf16;
+  bool fused_attention = true;
+  bool overlap_tp_gradients = false;
+  double tp_hidden = 0.0;
+  bool dp_overlap = false;
+
+  int gpus() const { return tp * pp * dp; }
+  int virtual_stages() const { return pp * vpp; }
+};
+
+}  // namespace orrery

@@ -1,0 +1,144 @@
+#include "sim/input/plan_request.hpp"
+
+#include <algorithm>
+
+#include "sim/core/nearest.hpp"
+
+namespace orrery {
+namespace {
+
+// Far above any cluster, far below overflow: products of several of these fit in 64 bits.
+constexpr std::int64_t largest_degree = 1 << 20;
+constexpr std::int64_t largest_batch = 1 << 30;
+
+int degree(const JsonValue& value) { return static_cast<int>(value.integer(1, largest_degree)); }
+
+template <class Choice>
+Choice choose(const JsonValue& value, const std::vector<std::string>& names) {
+  const std::string word = value.text();
+  const auto found = std::find(names.begin(), names.end(), word);
+  if (found == names.end()) value.fail("'" + word + "' is unknown", suggestion(word, names));
+  return static_cast<Choice>(found - names.begin());
+}
+
+// Papers say what they recompute, as "selective:attn_only"; what Orrery models as selective is the
+// attention core (Korthikanti et al. 2022, section 5).
+Recompute recompute_of(const JsonValue& value) {
+  const std::string word = value.text();
+  if (word == "selective:attn_only") return Recompute::selective;
+  return choose<Recompute>(value, recompute_names());
+}
+
+using Setter = void (*)(PlanRequest&, const JsonValue&);
+
+struct Entry {
+  PlanKey key;
+  Setter set;
+};
+
+const std::vector<Entry>& entries() {
+  static const std::vector<Entry> all{
+      {{"tp", "N", "tensor-parallel ranks"},
+       [](PlanRequest& p, const JsonValue& v) { p.tp = degree(v); }},
+      {{"pp", "N", "pipeline stages"}, [](PlanRequest& p, const JsonValue& v) { p.pp = degree(v); }},
+      {{"vpp", "N", "virtual stages (chunks) a rank, for the interleaved schedule"},
+       [](PlanRequest& p, const JsonValue& v) { p.vpp = degree(v); }},
+      {{"dp", "N", "data-parallel replicas; derived from --gpus when left out"},
+       [](PlanRequest& p, const JsonValue& v) { p.dp = degree(v); }},
+      {{"cp", "N", "context-parallel ranks"}, [](PlanRequest& p, const JsonValue& v) { p.cp = degree(v); }},
+      {{"ep", "N", "expert-parallel ranks"}, [](PlanRequest& p, const JsonValue& v) { p.ep = degree(v); }},
+      {{"etp", "N", "tensor-parallel ranks of the experts"},
+       [](PlanRequest& p, const JsonValue& v) { p.etp = degree(v); }},
+      {{"mbs", "N", "sequences in a micro-batch (default 1)"},
+       [](PlanRequest& p, const JsonValue& v) { p.mbs = v.integer(1, largest_batch); }},
+      {{"gbs", "N", "sequences in a step, over all replicas"},
+       [](PlanRequest& p, const JsonValue& v) { p.gbs = v.integer(1, largest_batch); }},
+      {{"seq", "N", "tokens in a sequence (default: the model's)"},
+       [](PlanRequest& p, const JsonValue& v) { p.seq = v.integer(1, largest_batch); }},
+      {{"schedule", "gpipe|1f1b|interleaved", "order of the passes on each stage"},
+       [](PlanRequest& p, const JsonValue& v) { p.schedule = choose<ScheduleKind>(v, schedule_names()); }},
+      {{"recompute", "none|selective|full", "activations computed again in the backward pass"},
+       [](PlanRequest& p, const JsonValue& v) { p.recompute = recompute_of(v); }},
+      {{"zero", "0|1", "1: optimizer state is sharded over the replicas"},
+       [](PlanRequest& p, const JsonValue& v) { p.zero = static_cast<int>(v.integer(0, 3)); }},
+      {{"sp", "true|false", "sequence parallelism (default: off)"},
+       [](PlanRequest& p, const JsonValue& v) { p.sp = v.boolean(); }},
+      {{"dtype", "fp16|bf16|fp8", "format of the matrix multiplications"},
+       [](PlanRequest& p, const JsonValue& v) { p.dtype = choose<Dtype>(v, dtype_names()); }},
+      {{"attention", "flash|unfused", "fused kernel, or the score matrix in memory"},
+       [](PlanRequest& p, const JsonValue& v) {
+         p.fused_attention = choose<int>(v, {"unfused", "flash"}) == 1;
+       }},
+      {{"tp_overlap", "true|false", "tensor-parallel traffic beside GEMMs"},
+       [](PlanRequest& p, const JsonValue& v) { p.tp_overlap = v.boolean(); }},
+      {{"dp_overlap", "true|false", "gradient reduction beside the backward pass"},
+       [](PlanRequest& p, const JsonValue& v) { p.dp_overlap = v.boolean(); }},
+      {{"software", "NAME", "training framework and era; `orrery list software`"},
+       [](PlanRequest& p, const JsonValue& v) { p.software = v.text(); }},
+  };
+  return all;
+}
+
+std::vector<std::string> key_names() {
+  std::vector<std::string> names;
+  for (const Entry& entry : entries()) names.push_back(entry.key.name);
+  return names;
+}
+
+}  // namespace
+
+const std::vector<std::string>& schedule_names() {
+  static const std::vector<std::string> names{"gpipe", "1f1b", "interleaved"};
+  return names;
+}
+const std::vector<std::string>& recompute_names() {
+  static const std::vector<std::string> names{"none", "selective", "full"};
+  return names;
+}
+const std::string& name(ScheduleKind kind) { return schedule_names()[static_cast<std::size_t>(kind)]; }
+const std::string& name(Recompute kind) { return recompute_names()[static_cast<std::size_t>(kind)]; }
+
+const std::vector<PlanKey>& plan_keys() {
+  static const std::vector<PlanKey> keys = [] {
+    std::vector<PlanKey> list;
+    for (const Entry& entry : entries()) list.push_back(entry.key);
+    return list;
+  }();
+  return keys;
+}
+
+void set_plan_key(PlanRequest& plan, const std::string& key, const JsonValue& value) {
+  for (const Entry& entry : entries())
+    if (entry.key.name == key) return entry.set(plan, value);
+  value.fail("'" + key + "' is no key of a plan", suggestion(key, key_names()));
+}
+
+JsonValue value_of_flag(const std::string& key, const std::string& text) {
+  // A flag's text is a JSON scalar with the quotes left out: numbers and true/false as they are.
+  const bool bare = text == "true" || text == "false" ||
+                    (!text.empty() && text.find_first_not_of("+-.0123456789eE") == text.npos);
+  std::string json = text;
+  if (!bare) {
+    json = "\"";
+    for (char c : text) json += (c == '"' || c == '\\' || static_cast<unsigned char>(c) < 32) ? '?' : c;
+    json += '"';
+  }
+  const std::string flag = "--" + key;
+  try {
+    return JsonValue::parse(json, flag);
+  } catch (const Error&) {
+    fail_input({flag, ""}, "'" + text + "' is no number", "write a whole number");
+  }
+}
+
+void set_plan_flag(PlanRequest& plan, const std::string& key, const std::string& text) {
+  set_plan_key(plan, key, value_of_flag(key, text));
+}
+
+void read_plan(PlanRequest& plan, const JsonValue& json) {
+  json.allow_only(key_names());
+  for (const std::string& key : json.keys())
+    if (const auto value = json.find(key)) set_plan_key(plan, key, *value);
+}
+
+}  // namespace orrery

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/core/dtype.hpp"
+#include "sim/input/json_value.hpp"
+
+namespace orrery {
+
+enum class ScheduleKind { gpipe, one_f_one_b, interleaved };
+enum class Recompute { none, selective, full };
+
+const std::vector<std::string>& schedule_names();   ///< "gpipe", "1f1b", "interleaved"
+const std::vector<std::string>& recompute_names();  ///< "none", "selective", "full"
+const std::string& name(ScheduleKind kind);
+const std::string& name(Recompute recompute);
+
+/// How a model is spread over GPUs, in Megatron's short words. What the user left out is empty here
+/// and filled in by Scenario, which knows the model and the cluster.
+struct PlanRequest {
+  int tp = 1, pp = 1, vpp = 1, cp = 1, ep = 1, etp = 1;
+  std::optional<int> dp;  ///< Given: must agree with gpus / (tp pp cp).
+  std::optional<std::int64_t> mbs;
+  std::optional<std::int64_t> gbs;
+  std::optional<std::int64_t> seq;
+  std::optional<ScheduleKind> schedule;
+  Recompute recompute = Recompute::none;
+  std::optional<int> zero;
+  std::optional<bool> sp;
+  std::optional<Dtype> dtype;
+  std::optional<bool> fused_attention;
+  std::optional<bool> tp_overlap;
+  std::optional<bool> dp_overlap;
+  std::string software;  ///< Name in workloads/software; empty: chosen by default_software().
+};
+
+/// One key of a plan and what it means, for JSON, flags and --help alike.
+struct PlanKey {
+  std::string name;
+  std::string value;  ///< "N", "gpipe|1f1b|interleaved", "true|false"
+  std::string help;
+};
+const std::vector<PlanKey>& plan_keys();
+
+/// Sets one key from a JSON value. Errors: unknown key (with the nearest), wrong type, out of range.
+void set_plan_key(PlanRequest& plan, const std::string& key, const JsonValue& value);
+/// What a flag's text says, as the value that a JSON file would hold; its place is the flag.
+JsonValue value_of_flag(const std::string& key, const std::string& text);
+/// Sets one key from a flag's text.
+void set_plan_flag(PlanRequest& plan, const std::string& key, const std::string& text);
+
+/// Reads an object of plan keys on top of `plan`.
+void read_plan(PlanRequest& plan, const JsonValue& json);
+
+}  // namespace orrery

@@ -1,0 +1,211 @@
+#include "sim/input/scenario.hpp"
+
+#include <algorithm>
+
+namespace orrery {
+namespace {
+
+std::string text(std::int64_t value) { return std::to_string(value); }
+
+// "1, 2, 4" : the divisors of `whole` nearest to `wish`.
+std::string divisors_near(std::int64_t whole, std::int64_t wish) {
+  std::int64_t below = 0;
+  std::int64_t above = 0;
+  for (std::int64_t d = wish; d >= 1 && !below; --d)
+    if (whole % d == 0) below = d;
+  for (std::int64_t d = wish + 1; d <= whole && !above && d < wish + 100000; ++d)
+    if (whole % d == 0) above = d;
+  if (below && above) return text(below) + " or " + text(above);
+  return text(below ? below : above);
+}
+
+void check_divides(std::int64_t whole, const std::string& whole_name, std::int64_t part,
+                   const std::string& key, const Place& at) {
+  if (whole % part == 0) return;
+  fail_infeasible(at / key,
+                  key + "=" + text(part) + " does not divide the model's " + text(whole) + " " +
+                      whole_name,
+                  "use " + key + "=" + divisors_near(whole, part));
+}
+
+void check_tensor_parallel(const Model& model, int tp, const Place& at) {
+  check_divides(model.heads, "attention heads", tp, "tp", at);
+  check_divides(model.ffn, "MLP channels", tp, "tp", at);
+  if (model.kv_heads % tp != 0 && tp % model.kv_heads != 0)
+    fail_infeasible(at / "tp",
+                    "tp=" + text(tp) + " neither divides the model's " + text(model.kv_heads) +
+                        " key/value heads nor is a multiple of them",
+                    "use tp=" + divisors_near(model.kv_heads, tp));
+}
+
+int derive_dp(const PlanRequest& request, int gpus, const Place& at) {
+  const std::int64_t replica = std::int64_t{request.tp} * request.pp * request.cp;
+  const std::string product = "tp x pp x cp = " + text(request.tp) + " x " + text(request.pp) +
+                              " x " + text(request.cp) + " = " + text(replica);
+  if (gpus == 0) {
+    if (!request.dp)
+      fail_input(at, "neither gpus nor dp is given", "add --gpus N (dp follows from it)");
+    if (replica * *request.dp > (1 << 30))
+      fail_infeasible(at / "dp", product + " times dp=" + text(*request.dp) + " is no cluster",
+                      "use fewer ranks");
+    return *request.dp;
+  }
+  if (replica > gpus)
+    fail_infeasible(at, product + " ranks need more than the " + text(gpus) + " GPUs given",
+                    "lower tp or pp, or use --gpus " + text(replica));
+  if (gpus % replica != 0)
+    fail_infeasible(at, product + " does not divide the " + text(gpus) + " GPUs given",
+                    "use --gpus " + text(gpus / replica * replica) + " or --gpus " +
+                        text((gpus / replica + 1) * replica));
+  const int dp = static_cast<int>(gpus / replica);
+  if (request.dp && *request.dp != dp)
+    fail_input(at / "dp",
+               "dp=" + text(*request.dp) + " contradicts " + text(gpus) + " GPUs / (" + product +
+                   ") = " + text(dp),
+               "leave dp out, or use --gpus " + text(replica * *request.dp));
+  return dp;
+}
+
+int derive_microbatches(const Plan& plan, const Place& at) {
+  const std::int64_t step = plan.mbs * plan.dp;
+  if (plan.gbs % step != 0)
+    fail_infeasible(at / "gbs",
+                    "gbs=" + text(plan.gbs) + " is no multiple of mbs x dp = " + text(plan.mbs) +
+                        " x " + text(plan.dp) + " = " + text(step),
+                    plan.gbs < step ? "use gbs=" + text(step)
+                                    : "use gbs=" + text(plan.gbs / step * step) + " or gbs=" +
+                                          text((plan.gbs / step + 1) * step));
+  const std::int64_t microbatches = plan.gbs / step;
+  if (microbatches * plan.virtual_stages() > 10'000'000)
+    fail_infeasible(at / "gbs",
+                    text(microbatches) + " micro-batches on " + text(plan.virtual_stages()) +
+                        " virtual stages are more than 10 million passes",
+                    "lower gbs or raise mbs");
+  return static_cast<int>(microbatches);
+}
+
+ScheduleKind derive_schedule(const PlanRequest& request, int microbatches, const Place& at) {
+  const ScheduleKind kind = request.schedule.value_or(
+      request.vpp > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b);
+  if (kind != ScheduleKind::interleaved && request.vpp > 1)
+    fail_input(at / "schedule",
+               "schedule=" + name(kind) + " has one chunk a stage, but vpp=" + text(request.vpp),
+               "use schedule=interleaved, or vpp=1");
+  if (kind == ScheduleKind::interleaved && request.vpp > 1 && request.pp == 1)
+    fail_infeasible(at / "vpp", "vpp=" + text(request.vpp) + " needs several stages, but pp=1",
+                    "use vpp=1");
+  if (kind == ScheduleKind::interleaved && microbatches % request.pp != 0)
+    fail_infeasible(at / "gbs",
+                    "the interleaved schedule needs micro-batches (" + text(microbatches) +
+                        ") in multiples of pp=" + text(request.pp),
+                    "change gbs, mbs or dp, or use schedule=1f1b with vpp=1");
+  return kind;
+}
+
+// Degrees and features that are read and counted but not simulated yet.
+void refuse_what_is_not_modelled(const Model& model, const PlanRequest& request, int zero,
+                                 const Place& at) {
+  if (model.experts)
+    fail_infeasible(at, "the model '" + model.name + "' has mixture-of-experts layers, which "
+                        "cannot be estimated yet",
+                    "use a dense model");
+  if (model.latent)
+    fail_infeasible(at, "the model '" + model.name + "' has multi-head latent attention, which "
+                        "cannot be estimated yet",
+                    "use a model with grouped-query attention");
+  if (request.ep > 1 || request.etp > 1)
+    fail_infeasible(at / (request.ep > 1 ? "ep" : "etp"),
+                    "expert parallelism needs a model with experts",
+                    "leave ep and etp out");
+  if (request.cp > 1)
+    fail_infeasible(at / "cp",
+                    "cp=" + text(request.cp) + ": context parallelism cannot be estimated yet",
+                    "use cp=1");
+  if (zero > 1)
+    fail_infeasible(at / "zero",
+                    "zero=" + text(zero) + ": sharded gradients and weights cannot be estimated yet",
+                    "use zero=0 or zero=1");
+}
+
+}  // namespace
+
+std::vector<int> split_layers(int layers, int stages) {
+  const auto equal = [&](int padded) {
+    return std::vector<int>(static_cast<std::size_t>(stages), padded / stages);
+  };
+  if (layers >= stages && layers % stages == 0) return equal(layers);
+  for (int missing : {2, 1}) {
+    if (stages < 2 || (layers + missing) % stages != 0 || (layers + missing) / stages < 2) continue;
+    std::vector<int> split = equal(layers + missing);
+    --split.back();
+    if (missing == 2) --split.front();
+    return split;
+  }
+  return {};
+}
+
+std::string default_software(const PlanRequest& request, const System& system) {
+  const bool fp16 = request.dtype ? *request.dtype == Dtype::fp16
+                                  : system.gpu.architecture == Architecture::volta;
+  return fp16 ? "megatron-2021" : "megatron-core";
+}
+
+Scenario make_scenario(const Model& model, const System& system, const PlanRequest& request,
+                       int gpus, const Place& at) {
+  Scenario scenario{model, system, {}, {}, {}, 0};
+  const std::string software =
+      request.software.empty() ? default_software(request, system) : request.software;
+  scenario.software = read_software(software, at / "software");
+  const Software& stack = scenario.software;
+
+  refuse_what_is_not_modelled(model, request, request.zero.value_or(stack.zero), at);
+  if (system.max_gpus > 0 && gpus > system.max_gpus)
+    fail_infeasible(at / "gpus",
+                    text(gpus) + " GPUs are more than the " + text(system.max_gpus) + " of system '" +
+                        system.name + "'",
+                    "use --gpus " + text(system.max_gpus));
+
+  Plan& plan = scenario.plan;
+  plan.tp = request.tp;
+  plan.pp = request.pp;
+  plan.vpp = request.vpp;
+  check_tensor_parallel(model, plan.tp, at);
+  plan.dp = derive_dp(request, gpus, at);
+  plan.mbs = request.mbs.value_or(1);
+  if (!request.gbs) fail_input(at, "the key 'gbs' is missing", "add --gbs N, sequences in a step");
+  plan.gbs = *request.gbs;
+  plan.seq = request.seq.value_or(model.max_sequence);
+  if (plan.seq <= 0)
+    fail_input(at, "neither the plan nor the model says how long a sequence is", "add --seq N");
+  if (plan.mbs * plan.seq > (std::int64_t{1} << 31))
+    fail_infeasible(at / "mbs", text(plan.mbs) + " sequences of " + text(plan.seq) +
+                    " tokens are more than any GPU can hold", "lower mbs or seq");
+  plan.microbatches = derive_microbatches(plan, at);
+  plan.schedule = derive_schedule(request, plan.microbatches, at);
+  plan.recompute = request.recompute;
+  plan.zero = request.zero.value_or(stack.zero);
+  plan.sp = request.sp.value_or(stack.sequence_parallel) && plan.tp > 1;
+  if (plan.sp && plan.seq % plan.tp != 0)
+    fail_infeasible(at / "sp",
+                    "sequence parallelism needs tp=" + text(plan.tp) + " to divide seq=" +
+                        text(plan.seq),
+                    "use --sp false or another seq");
+  plan.dtype = request.dtype.value_or(stack.dtype);
+  plan.fused_attention = request.fused_attention.value_or(stack.fused_attention);
+  const bool tp_overlap = request.tp_overlap.value_or(true);
+  plan.overlap_tp_gradients = tp_overlap && stack.overlap_tp_gradients;
+  plan.tp_hidden = tp_overlap ? stack.tp_hidden : 0.0;
+  plan.dp_overlap = request.dp_overlap.value_or(stack.overlap_dp);
+
+  scenario.layers_of = split_layers(model.layers, plan.virtual_stages());
+  if (scenario.layers_of.empty())
+    fail_infeasible(at / "pp",
+                    text(model.layers) + " layers do not divide into pp x vpp = " + text(plan.pp) +
+                        " x " + text(plan.vpp) + " = " + text(plan.virtual_stages()) + " chunks",
+                    "use pp x vpp = " + divisors_near(model.layers, plan.virtual_stages()));
+  const std::int64_t multiple = 128 * std::int64_t{plan.tp};
+  scenario.padded_vocab = (model.vocab + multiple - 1) / multiple * multiple;
+  return scenario;
+}
+
+}  // namespace orrery

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/input/model.hpp"
+#include "sim/input/plan.hpp"
+#include "sim/input/software.hpp"
+#include "sim/input/system.hpp"
+
+namespace orrery {
+
+/// Everything that an estimate needs, checked: the last place where an input can be at fault, but
+/// for memory, which cost/memory decides.
+struct Scenario {
+  Model model;
+  System system;
+  Software software;
+  Plan plan;
+  /// Layers of each virtual stage in order; virtual stage v = chunk v / pp of stage v % pp.
+  std::vector<int> layers_of;
+  /// Vocabulary padded as Megatron does: to a multiple of 128 tp.
+  std::int64_t padded_vocab = 0;
+
+  std::int64_t tokens_per_microbatch() const { return plan.mbs * plan.seq; }
+};
+
+/// Layers of each of `stages` virtual stages. Equal where they divide. Where they do not, the first
+/// and last, or only the last, hold one fewer, as they also hold the embedding and the output head.
+/// Empty where neither works.
+std::vector<int> split_layers(int layers, int stages);
+
+/// Fills in what `request` leaves open and checks that it divides. `gpus` 0: dp must be given.
+/// Errors: bad_input for contradictions, infeasible for what does not divide, with the nearest
+/// values that would.
+Scenario make_scenario(const Model& model, const System& system, const PlanRequest& request,
+                       int gpus, const Place& at);
+
+/// The software that a plan which names none is taken to run on: eager Megatron of 2021 for fp16,
+/// else Megatron-Core.
+std::string default_software(const PlanRequest& request, const System& system);
+
+}  // namespace orrery

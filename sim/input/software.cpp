@@ -1,0 +1,58 @@
+#include "sim/input/software.hpp"
+
+#include <algorithm>
+
+#include "sim/core/nearest.hpp"
+#include "sim/input/catalog.hpp"
+
+namespace orrery {
+
+Software read_software(const std::string& word, const Place& at) {
+  const JsonValue json = JsonValue::read_file(find_in_catalog("workloads/software", word, at));
+  json.allow_only({"schema", "name", "title", "source", "dtype", "sequence_parallel",
+                   "zero", "fused_attention", "dropout",
+                   "fused_bias_gradients", "scatter_gather", "early_recompute_stop",
+                   "overlap_tp_gradients", "tp_hidden", "overlap_pp", "overlap_dp",
+                   "accumulate_bytes", "logit_forward_bytes", "logit_backward_bytes",
+                   "optimizer_bytes", "gradient_bytes", "main_gradient_bytes", "gemm_efficiency",
+                   "attention_efficiency", "batched_gemm_efficiency", "kernel_overhead",
+                   "host_launch"});
+  const auto flag = [&](const char* key) { return json.at(key).sourced().boolean(); };
+  const auto number = [&](const char* key, double low, double high) {
+    return json.at(key).sourced().number(low, high);
+  };
+  Software software;
+  software.name = json.at("name").text();
+  software.title = json.at("title").text();
+  json.at("source").text();
+  const JsonValue dtype = json.at("dtype").sourced();
+  const auto known = std::find(dtype_names().begin(), dtype_names().end(), dtype.text());
+  if (known == dtype_names().end())
+    dtype.fail("'" + dtype.text() + "' is unknown", suggestion(dtype.text(), dtype_names()));
+  software.dtype = static_cast<Dtype>(known - dtype_names().begin());
+  software.sequence_parallel = flag("sequence_parallel");
+  software.zero = static_cast<int>(json.at("zero").sourced().integer(0, 3));
+  software.fused_attention = flag("fused_attention");
+  software.dropout = flag("dropout");
+  software.fused_bias_gradients = flag("fused_bias_gradients");
+  software.scatter_gather = flag("scatter_gather");
+  software.early_recompute_stop = flag("early_recompute_stop");
+  software.overlap_tp_gradients = flag("overlap_tp_gradients");
+  software.tp_hidden = number("tp_hidden", 0.0, 1.0);
+  software.overlap_pp = flag("overlap_pp");
+  software.overlap_dp = flag("overlap_dp");
+  software.accumulate_bytes = number("accumulate_bytes", 0.0, 100.0);
+  software.logit_forward_bytes = number("logit_forward_bytes", 0.0, 200.0);
+  software.logit_backward_bytes = number("logit_backward_bytes", 0.0, 200.0);
+  software.optimizer_bytes = number("optimizer_bytes", 0.0, 200.0);
+  software.gradient_bytes = number("gradient_bytes", 1.0, 8.0);
+  software.main_gradient_bytes = number("main_gradient_bytes", 1.0, 8.0);
+  software.gemm_efficiency = number("gemm_efficiency", 0.01, 2.0);
+  software.attention_efficiency = number("attention_efficiency", 0.01, 2.0);
+  software.batched_gemm_efficiency = number("batched_gemm_efficiency", 0.01, 1.0);
+  software.kernel_overhead = json.at("kernel_overhead").sourced().duration();
+  software.host_launch = json.at("host_launch").sourced().duration();
+  return software;
+}
+
+}  // namespace orrery

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "sim/core/dtype.hpp"
+#include "sim/input/json_value.hpp"
+
+namespace orrery {
+
+enum class Architecture { volta, ampere, ada, hopper, blackwell };
+const std::string& name(Architecture architecture);
+
+/// One kind of GPU, from topologies/gpus. Speeds are dense peaks; bandwidths are per direction.
+struct Gpu {
+  std::string name;   ///< Catalog name: "a100-sxm-80gb".
+  std::string title;  ///< What its maker calls it.
+  Architecture architecture = Architecture::ampere;
+  FlopPerSecond peak_16bit;  ///< fp16 and bf16.
+  FlopPerSecond peak_fp8;    ///< 0: has none.
+  FlopPerSecond peak_fp4;    ///< 0: has none.
+  FlopPerSecond peak_fp32;   ///< Vector units.
+  BytesPerSecond memory_bandwidth;
+  Bytes memory;
+  int multiprocessors = 0;
+  BytesPerSecond nvlink;  ///< All links of one GPU together; 0: has none.
+  BytesPerSecond pcie;
+  double watts = 0.0;
+
+  /// Peak of `dtype`. Errors: the GPU has no such units (infeasible, at `at`); Volta has no bf16.
+  FlopPerSecond peak(Dtype dtype, const Place& at) const;
+};
+
+enum class NodeWiring {
+  nvswitch,
+  nvlink_mesh,
+  pcie
+};  ///< How the GPUs of a node reach each other.
+enum class FabricKind { infiniband, ethernet };
+
+/// A cluster's building plan: one node, and the network between nodes. Bandwidths per direction.
+struct System {
+  std::string name;
+  std::string title;
+  Gpu gpu;
+  int gpus_per_node = 8;
+  /// GPUs that reach each other at `scale_up` speed: over NVLink (72 in an NVL72 rack), or over the
+  /// PCIe of one node. A whole number of nodes.
+  int nvlink_domain = 8;
+  NodeWiring wiring = NodeWiring::nvswitch;
+  BytesPerSecond scale_up;  ///< One GPU's bandwidth to the others of its domain.
+  Seconds scale_up_latency;
+  int nics_per_node = 8;
+  BytesPerSecond nic;               ///< One NIC's line rate.
+  Seconds network_latency;          ///< NIC to NIC through an idle fabric.
+  double network_efficiency = 1.0;  ///< Payload over line rate: coding, headers, congestion margin.
+  FabricKind fabric = FabricKind::infiniband;
+  bool in_network_reduction = false;  ///< NVLink SHARP inside the domain.
+  int max_gpus = 0;                   ///< Size of the machine that exists; 0: as many as wanted.
+};
+
+/// `word`: a name in topologies/gpus or topologies/systems, or a path.
+Gpu read_gpu(const std::string& word, const Place& at);
+System read_system(const std::string& word, const Place& at);
+
+/// The same from a document that is already open (topologies/README.md has both schemas). A system
+/// names its GPU by catalog name, or by a path relative to the system's own file. Errors
+/// (bad_input): unknown or missing keys, numbers without a source or out of range, and values that
+/// contradict each other, such as NVLink wiring of GPUs without NVLink.
+Gpu parse_gpu(const JsonValue& json);
+System parse_system(const JsonValue& json);
+
+}  // namespace orrery

@@ -1,0 +1,157 @@
+#include <algorithm>
+
+#include "sim/graph/group_flows.hpp"
+#include "sim/result/summary.hpp"
+
+namespace orrery {
+namespace {
+
+// What a rank waits for, in the order in which overlapping causes are named.
+enum Cause { data, transfer, tensor, norm, causes };
+
+struct Interval {
+  Seconds start;
+  Seconds finish;
+};
+
+// Disjoint intervals, ascending.
+std::vector<Interval> merged(std::vector<Interval> intervals) {
+  std::sort(intervals.begin(), intervals.end(),
+            [](const Interval& a, const Interval& b) { return a.start < b.start; });
+  std::vector<Interval> result;
+  for (const Interval& next : intervals) {
+    if (next.finish <= next.start) continue;
+    if (!result.empty() && next.start <= result.back().finish)
+      result.back().finish = std::max(result.back().finish, next.finish);
+    else
+      result.push_back(next);
+  }
+  return result;
+}
+
+// The parts of `whole` that `taken` (disjoint, ascending) does not cover.
+std::vector<Interval> without(const std::vector<Interval>& whole, const std::vector<Interval>& taken) {
+  std::vector<Interval> rest;
+  std::size_t first = 0;
+  for (Interval interval : whole) {
+    while (first < taken.size() && taken[first].finish <= interval.start) ++first;
+    for (std::size_t i = first; i < taken.size() && taken[i].start < interval.finish; ++i) {
+      if (taken[i].start > interval.start) rest.push_back({interval.start, taken[i].start});
+      interval.start = std::max(interval.start, taken[i].finish);
+    }
+    if (interval.start < interval.finish) rest.push_back(interval);
+  }
+  return rest;
+}
+
+Seconds length(const std::vector<Interval>& intervals) {
+  Seconds sum;
+  for (const Interval& interval : intervals) sum += interval.finish - interval.start;
+  return sum;
+}
+
+struct OwnTasks {
+  std::vector<Interval> kernels;
+  std::vector<Interval> waits[causes];
+  Breakdown busy;
+};
+
+OwnTasks collect(const Scenario& scenario, const TrainingStep& step, const Timeline& timeline,
+                 int role) {
+  const Placement& placement = step.cast.placement();
+  const Coordinates at = step.cast.roles()[static_cast<std::size_t>(role)].at;
+  const int data_leader = roles_in(step.cast, placement.data_group(at)).front();
+  const int tensor_leader = roles_in(step.cast, placement.tensor_group(at)).front();
+  const bool last_stage = at.stage == placement.pp() - 1;
+
+  OwnTasks own;
+  for (int i = 0; i < step.graph.size(); ++i) {
+    const Task& task = step.graph.task(TaskId{i});
+    const Span& span = timeline.spans[static_cast<std::size_t>(i)];
+    const Interval interval{span.start, span.finish};
+    switch (task.what) {
+      case Task::What::forward:
+      case Task::What::backward: {
+        if (task.role != role || task.kind == Task::Kind::join) break;
+        own.kernels.push_back(interval);
+        const Seconds kernels = task.cost ? task.cost->compute : interval.finish - interval.start;
+        own.busy.compute += kernels;
+        own.busy.tp_exposed += interval.finish - interval.start - kernels;
+        break;
+      }
+      case Task::What::optimizer:
+        if (task.role != role) break;
+        own.kernels.push_back(interval);
+        own.busy.optimizer += interval.finish - interval.start;
+        break;
+      case Task::What::tensor:
+        if (task.role == tensor_leader) own.waits[tensor].push_back(interval);
+        break;
+      case Task::What::transfer:
+        if (task.to_role == role || (task.role == role && !scenario.software.overlap_pp))
+          own.waits[transfer].push_back(interval);
+        break;
+      case Task::What::gradients:
+      case Task::What::weights:
+        // A tied embedding's gradient is noted at the first stage and concerns the last as well.
+        if (task.role == data_leader ||
+            (last_stage && task.what == Task::What::gradients && task.flows.size() > 1 &&
+             step.cast.roles()[static_cast<std::size_t>(task.role)].at.stage == 0 &&
+             scenario.model.tied_embeddings))
+          own.waits[data].push_back(interval);
+        break;
+      case Task::What::norm: own.waits[norm].push_back(interval); break;
+      case Task::What::sync: break;
+    }
+  }
+  return own;
+}
+
+// Idle time that the schedule itself costs a rank whose stages are all alike.
+Seconds ideal_bubble(const Scenario& scenario, const TrainingStep& step, int stage) {
+  Seconds microbatch;
+  for (int chunk = 0; chunk < scenario.plan.vpp; ++chunk) {
+    const StageCost& cost =
+        step.cost->stages[static_cast<std::size_t>(chunk * scenario.plan.pp + stage)];
+    microbatch += cost.forward.time() + cost.backward.time();
+  }
+  return (scenario.plan.pp - 1) * microbatch / scenario.plan.vpp;
+}
+
+}  // namespace
+
+Breakdown break_down(const Scenario& scenario, const TrainingStep& step, const Timeline& timeline,
+                     int role) {
+  const OwnTasks own = collect(scenario, step, timeline, role);
+  std::vector<Interval> idle =
+      without({{Seconds{}, timeline.makespan}}, merged(own.kernels));
+  Breakdown result = own.busy;
+  Seconds waited[causes];
+  for (int cause = 0; cause < causes; ++cause) {
+    const std::vector<Interval> rest = without(idle, merged(own.waits[cause]));
+    waited[cause] = length(idle) - length(rest);
+    idle = rest;
+  }
+  result.dp_exposed = waited[data];
+  result.pp_exposed = waited[transfer];
+  result.tp_exposed += waited[tensor];
+  result.other = waited[norm];
+  const int stage = step.cast.roles()[static_cast<std::size_t>(role)].at.stage;
+  const Seconds unexplained = length(idle);
+  result.pp_bubble = std::min(unexplained, ideal_bubble(scenario, step, stage));
+  result.imbalance = unexplained - result.pp_bubble;
+  return result;
+}
+
+int critical_role(const TrainingStep& step, const Timeline& timeline) {
+  std::vector<Seconds> busy(step.cast.roles().size());
+  for (int i = 0; i < step.graph.size(); ++i) {
+    const Task& task = step.graph.task(TaskId{i});
+    if (task.stream != Stream::compute || task.kind != Task::Kind::compute) continue;
+    const Span& span = timeline.spans[static_cast<std::size_t>(i)];
+    busy[static_cast<std::size_t>(task.role)] += span.finish - span.start;
+  }
+  return static_cast<int>(std::max_element(busy.begin(), busy.end()) - busy.begin());
+}
+
+}  // namespace orrery

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "sim/graph/training_step.hpp"
+#include "sim/result/result.hpp"
+#include "sim/result/timeline.hpp"
+#include "sim/topology/topology.hpp"
+
+namespace orrery {
+
+/// Turns a timeline into the figures that people read. `simulation_wall` is left to the caller.
+Result summarize(const Scenario& scenario, const MemoryReport& memory, const TrainingStep& step,
+                 const Timeline& timeline, const Topology& topology);
+
+/// Where `role`'s time goes. Every moment of the step is counted once: kernels first, then what the
+/// rank waits for, in the order data, transfer, tensor; idle otherwise.
+Breakdown break_down(const Scenario& scenario, const TrainingStep& step, const Timeline& timeline,
+                     int role);
+
+/// The role whose compute stream is busy the longest.
+int critical_role(const TrainingStep& step, const Timeline& timeline);
+
+}  // namespace orrery

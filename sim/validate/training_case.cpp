@@ -1,0 +1,81 @@
+#include "sim/validate/training_case.hpp"
+
+#include <algorithm>
+
+#include "sim/input/catalog.hpp"
+
+namespace orrery {
+namespace {
+
+// Facts about how a run was made that have no key in a plan: the framework is turned into a
+// software, the others are read by software_of() or do not change the step.
+const std::vector<std::string> facts{"framework", "compile", "cp_comm", "ep_dispatcher"};
+
+}  // namespace
+
+std::vector<TrainingCase> read_training_cases(const JsonValue& json) {
+  std::vector<TrainingCase> cases;
+  for (const JsonValue& entry : json.elements()) {
+    entry.allow_only({"id", "source", "system", "gpus", "model", "plan", "measured", "peers", "notes"});
+    TrainingCase one{entry.at("id").text(),
+                     entry.at("source").at("title").text(),
+                     entry.at("system").text(),
+                     static_cast<int>(entry.at("gpus").integer(1, 1 << 24)),
+                     entry.at("model"),
+                     entry.at("plan"),
+                     {},
+                     {},
+                     {}};
+    const JsonValue measured = entry.at("measured");
+    if (const auto time = measured.find("step_time_s")) one.step_time = Seconds{time->number(1e-6, 1e6)};
+    if (const auto memory = measured.find("peak_memory_bytes"))
+      one.peak_memory = Bytes{memory->number(1.0, 1e15)};
+    if (const auto peers = entry.find("peers"))
+      for (const std::string& peer : peers->keys())
+        one.peers[peer] = Seconds{peers->at(peer).number(1e-6, 1e6)};
+    cases.push_back(std::move(one));
+  }
+  return cases;
+}
+
+std::string software_of(const TrainingCase& training_case) {
+  if (const auto named = training_case.plan.find("software")) return named->text();
+  const JsonValue table = JsonValue::read_file(
+      find_in_catalog("workloads", "software_of_publications", {}));
+  const auto framework = training_case.plan.find("framework");
+  for (const JsonValue& rule : table.at("rules").elements()) {
+    rule.allow_only({"title_contains", "framework", "id_contains", "system_starts", "software", "source"});
+    const auto holds = [&](const char* key, auto test) {
+      const auto wanted = rule.find(key);
+      return !wanted || test(wanted->text());
+    };
+    if (holds("title_contains", [&](const std::string& part) {
+          return training_case.title.find(part) != std::string::npos;
+        }) &&
+        holds("id_contains", [&](const std::string& part) {
+          return training_case.id.find(part) != std::string::npos;
+        }) &&
+        holds("system_starts", [&](const std::string& part) {
+          return training_case.system.starts_with(part);
+        }) &&
+        holds("framework", [&](const std::string& name) {
+          return framework && framework->text() == name;
+        }))
+      return rule.at("software").text();
+  }
+  return "";
+}
+
+Scenario scenario_of(const TrainingCase& training_case) {
+  PlanRequest request;
+  for (const std::string& key : training_case.plan.keys()) {
+    if (std::find(facts.begin(), facts.end(), key) != facts.end()) continue;
+    if (const auto value = training_case.plan.find(key)) set_plan_key(request, key, *value);
+  }
+  request.software = software_of(training_case);
+  const Place at = training_case.plan.place();
+  return make_scenario(parse_model(training_case.model), read_system(training_case.system, at),
+                       request, training_case.gpus, at);
+}
+
+}  // namespace orrery

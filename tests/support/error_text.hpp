@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "sim/core/error.hpp"
+
+namespace orrery {
+
+/// What `action` tells the user when it refuses its input; "no error" where it does not.
+template <class Action>
+std::string error_text(Action action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace orrery
