@@ -109,23 +109,21 @@ def attention_table(table, path, facts, gpu):
 
 def write(path, result):
     """JSON with one measured row a line, so that a change of data reads as one in a diff."""
-    marks, rows = {}, []
+    lifted = {}
 
-    def lift(value):
-        if isinstance(value, dict) and "rows" in value:
-            mark = f"@rows{len(marks)}@"
-            marks[mark] = ",\n".join(json.dumps(list(row), separators=(",", ":"))
-                                     for row in value["rows"])
-            return {**{k: lift(v) for k, v in value.items()}, "rows": mark}
+    def lift(key, value):
+        if key in ("rows", "columns"):
+            lifted[mark := f"@{len(lifted)}@"] = (key, value)
+            return mark
         if isinstance(value, dict):
-            return {k: lift(v) for k, v in value.items()}
-        if isinstance(value, list):
-            return [lift(v) for v in value]
-        return value
+            return {k: lift(k, v) for k, v in value.items()}
+        return [lift("", v) for v in value] if isinstance(value, list) else value
 
-    text = json.dumps(lift(result), indent=1)
-    for mark, rows in marks.items():
-        text = text.replace(f'"{mark}"', f"[\n{rows}\n]")
+    text = json.dumps(lift("", result), indent=1)
+    for mark, (key, value) in lifted.items():
+        lines = (json.dumps(list(row), separators=(",", ":")) for row in value)
+        plain = json.dumps(value) if key == "columns" else "[\n" + ",\n".join(lines) + "\n]"
+        text = text.replace(f'"{mark}"', plain)
     path.write_text(text + "\n")
 
 

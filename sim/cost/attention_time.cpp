@@ -67,8 +67,7 @@ AttentionShape causal_square(const AttentionRow& row) {
 
 [[maybe_unused]] bool is_sound(const AttentionShape& shape) {
   return shape.batch > 0 && shape.seq_q > 0 && shape.seq_kv > 0 && shape.heads > 0 &&
-         shape.kv_heads > 0 && shape.head_dim > 0 &&
-         (!shape.causal || shape.seq_q <= shape.seq_kv);
+         shape.kv_heads > 0 && shape.head_dim > 0 && (!shape.causal || shape.seq_q <= shape.seq_kv);
 }
 
 }  // namespace
@@ -143,8 +142,8 @@ double AttentionTime::at_head_dim(const HeadDim& measured, const AttentionShape&
     if (const auto found = measured.row_of.find(*key); found != measured.row_of.end())
       row = found->second;
   *exact = use_row && row != Neighbours<4>::nobody;
-  const double shift = *exact ? measured.residual.value(row)
-                              : measured.residual.at(coordinates(shape), row);
+  const double shift =
+      *exact ? measured.residual.value(row) : measured.residual.at(coordinates(shape), row);
   return base_us(measured.base, machine_, shape, purpose) * std::exp(shift);
 }
 
@@ -159,9 +158,9 @@ KernelTime AttentionTime::predict(const AttentionShape& shape, Purpose purpose,
     return {microseconds(std::max(compute, memory)) + roofline.launch, Tag::default_value};
   }
   const std::int64_t dim = shape.head_dim;
-  const auto above =
-      std::find_if(measured_.begin(), measured_.end(),
-                   [&](const HeadDim& measured) { return measured.base.head_dim >= dim; });
+  const auto above = std::find_if(measured_.begin(), measured_.end(), [&](const HeadDim& measured) {
+    return measured.base.head_dim >= dim;
+  });
   // The residual of a row is of its own head dimension's constants, so each side of a gap is asked
   // for its own; outside all measured ones the nearest formula takes the dimension as it is.
   bool exact = false;
@@ -180,14 +179,14 @@ KernelTime AttentionTime::predict(const AttentionShape& shape, Purpose purpose,
     AttentionShape high = shape;
     low.head_dim = below.base.head_dim;
     high.head_dim = above->base.head_dim;
-    const double part = static_cast<double>(dim - low.head_dim) /
-                        static_cast<double>(high.head_dim - low.head_dim);
+    const double part =
+        static_cast<double>(dim - low.head_dim) / static_cast<double>(high.head_dim - low.head_dim);
     time = (1.0 - part) * at_head_dim(below, low, purpose, use_row, &exact) +
            part * at_head_dim(*above, high, purpose, use_row, &exact);
     exact = false;
   }
   outside = outside || shape.seq_q * stretch < shortest_ || shape.seq_kv > longest_ * stretch;
-  const Tag tag = outside ? Tag::default_value
+  const Tag tag = outside                                              ? Tag::default_value
                   : exact && own_table_ && purpose == Purpose::serving ? Tag::measured
                                                                        : Tag::interpolated;
   return {microseconds(time), tag};

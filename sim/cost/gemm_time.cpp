@@ -102,21 +102,20 @@ double GemmTime::base_us(const Machine& machine, const Shape& shape, bool cast) 
         std::ceil(static_cast<double>(m) / a) * std::ceil(static_cast<double>(n) / b) / sms;
     const double counted =
         base_->hard * std::ceil(waves) + (1.0 - base_->hard) * std::max(waves, 1.0);
-    const double tile = 2.0 * a * b * static_cast<double>(k) /
-                        (base_->compute_efficiency * peak_per_sm);
+    const double tile =
+        2.0 * a * b * static_cast<double>(k) / (base_->compute_efficiency * peak_per_sm);
     compute = std::min(compute, counted * (tile + base_->tile_overhead.si() * 1e6));
   }
-  const double memory =
-      bytes_moved(shape, dtype_) / (base_->memory_efficiency * machine.bandwidth);
+  const double memory = bytes_moved(shape, dtype_) / (base_->memory_efficiency * machine.bandwidth);
   // A norm instead of a maximum: near the ridge both limits are felt at once.
   double core = std::sqrt(std::sqrt(std::pow(compute, 4) + std::pow(memory, 4)));
   // Long kernels draw more power and clock down: from about 1500 us of ideal time on.
   core *= 1.0 + base_->throttle / (1.0 + 1500.0 * machine.peak / flop(shape));
   double time = core + base_->overhead.si() * 1e6;
   if (dtype_ == Dtype::fp8 && cast)  // Reads 2 bytes and writes 1 for every element of A.
-    time += base_->cast_overhead.si() * 1e6 +
-            3.0 * static_cast<double>(m) * static_cast<double>(k) /
-                (base_->cast_efficiency * machine.bandwidth);
+    time += base_->cast_overhead.si() * 1e6 + 3.0 * static_cast<double>(m) *
+                                                  static_cast<double>(k) /
+                                                  (base_->cast_efficiency * machine.bandwidth);
   return time;
 }
 

@@ -48,14 +48,21 @@ struct Platform::State {
   sg4::Host* source = nullptr;
   sg4::Host* sink = nullptr;
   std::vector<LinkImpl*> links;              // By the topology's link id.
-  std::map<double, std::vector<sg4::Link*>> made;  // By capacity, to be used again by later runs.
+  std::vector<BytesPerSecond> capacities;
+  std::map<double, std::vector<LinkImpl*>> made;  // By capacity, to be used again by later runs.
+  std::map<double, std::vector<LinkImpl*>> idle_caps;
+  int links_made = 0;
+
+  LinkImpl* make_link(double capacity);
   // A finished activity must outlive its own completion callback; it is let go in the next one.
   std::vector<sg4::ActivityPtr> finished;
 };
 
-struct Transfer {
+struct Platform::Transfer {
   sg4::ActivityPtr activity;
   std::function<void()> done;
+  std::vector<LinkImpl*>* cap_shelf = nullptr;  // Where its cap goes when it is done.
+  LinkImpl* cap = nullptr;
 };
 
 Platform& Platform::instance() {
@@ -85,25 +92,28 @@ Platform::Platform() : state_{new State} {
     auto* transfer = const_cast<sg4::Activity&>(activity).get_data<Transfer>();
     state->finished.push_back(transfer->activity);
     const std::function<void()> done = std::move(transfer->done);
+    if (transfer->cap) transfer->cap_shelf->push_back(transfer->cap);
     delete transfer;
     done();
   });
 }
 
+LinkImpl* Platform::State::make_link(double capacity) {
+  const std::string name = "link" + std::to_string(links_made++);
+  return static_cast<LinkImpl*>(links_zone->create_link(name, capacity)->seal()->get_impl());
+}
+
 void Platform::use_links(const Topology& topology) {
   state_->links.clear();
+  state_->capacities.clear();
   std::map<double, std::size_t> used;
   for (int i = 0; i < topology.link_count(); ++i) {
     const double capacity = topology.link(LinkId{i}).capacity.si();
-    std::vector<sg4::Link*>& pool = state_->made[capacity];
+    std::vector<LinkImpl*>& pool = state_->made[capacity];
     const std::size_t next = used[capacity]++;
-    if (next == pool.size()) {
-      std::size_t total = 0;
-      for (const auto& [unused, links] : state_->made) total += links.size();
-      pool.push_back(
-          state_->links_zone->create_link("link" + std::to_string(total), capacity)->seal());
-    }
-    state_->links.push_back(static_cast<LinkImpl*>(pool[next]->get_impl()));
+    if (next == pool.size()) pool.push_back(state_->make_link(capacity));
+    state_->links.push_back(pool[next]);
+    state_->capacities.push_back(BytesPerSecond{capacity});
   }
 }
 
@@ -115,14 +125,27 @@ void Platform::timer(Seconds duration, std::function<void()> done) {
 
 void Platform::flow(const Flow& flow, std::function<void()> done) {
   assert(flow.bytes.si() > 0.0 && flow.rate.si() > 0.0);
-  PathZone::path.clear();
-  for (const LinkUse& use : flow.way)
-    PathZone::path.insert(PathZone::path.end(), static_cast<std::size_t>(use.times),
-                          state_->links[static_cast<std::size_t>(use.link.value)]);
   const sg4::CommPtr comm = sg4::Comm::sendto_init();
-  comm->set_data(new Transfer{comm, std::move(done)});
+  auto* transfer = new Transfer{comm, std::move(done)};
+  PathZone::path.clear();
+  bool slower_than_wire = true;
+  for (const LinkUse& use : flow.way) {
+    const auto link = static_cast<std::size_t>(use.link.value);
+    PathZone::path.insert(PathZone::path.end(), static_cast<std::size_t>(use.times),
+                          state_->links[link]);
+    slower_than_wire = slower_than_wire && flow.rate < state_->capacities[link];
+  }
+  // SimGrid 3.32 does not look at Comm::set_rate() of a sendto: a link of its own caps the flow.
+  if (slower_than_wire) {
+    transfer->cap_shelf = &state_->idle_caps[flow.rate.si()];
+    if (transfer->cap_shelf->empty())
+      transfer->cap_shelf->push_back(state_->make_link(flow.rate.si()));
+    transfer->cap = transfer->cap_shelf->back();
+    transfer->cap_shelf->pop_back();
+    PathZone::path.push_back(transfer->cap);
+  }
+  comm->set_data(transfer);
   comm->set_payload_size(static_cast<std::uint64_t>(std::ceil(flow.bytes.si())));
-  comm->set_rate(flow.rate.si());
   comm->set_source(state_->source);
   comm->set_destination(state_->sink);  // Starts it.
 }

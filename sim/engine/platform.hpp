@@ -27,6 +27,7 @@ class Platform {
  private:
   Platform();
   struct State;
+  struct Transfer;
   State* state_;  // Lives as long as the process: SimGrid's engine cannot be taken down and rebuilt.
 };
 

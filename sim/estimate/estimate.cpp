@@ -49,11 +49,12 @@ Estimate estimate(const Scenario& scenario, Detail detail) {
       price_step(scenario, tables ? &*tables : nullptr, collectives, shapes));
 
   // The step as tasks, and the wires that they share.
-  const bool contract =
-      !detail.expanded && tensor_links_are_private(scenario, placement, shapes);
+  const Contraction contraction = detail.expanded
+                                      ? Contraction{false}
+                                      : choose_contraction(scenario, *cost, placement);
   Topology topology = Topology::build(scenario.system, scenario.plan.gpus());
   TrainingStep step =
-      build_training_step(scenario, cost, collectives, shapes, cast, topology, contract);
+      build_training_step(scenario, cost, collectives, shapes, cast, topology, contraction);
   assert(verify(step, scenario.plan).empty());
 
   Timeline timeline = execute(step.graph, topology);

@@ -5,6 +5,8 @@
 #include <map>
 #include <unordered_map>
 
+#include "sim/graph/rings.hpp"
+
 namespace orrery {
 namespace {
 
@@ -18,34 +20,40 @@ Colour mix(Colour seed, Colour value) {  // splitmix64's finaliser over a runnin
   return z ^ (z >> 31);
 }
 
-// Colours of a group's members domain by domain: the order inside a domain and the order of the
-// domains tell nobody apart.
-Colour colour_of_group(const std::vector<Rank>& group, const Placement& placement,
-                       const Colours& colours) {
-  std::map<int, std::vector<Colour>> by_domain;
-  for (Rank rank : group)
-    by_domain[placement.domain(rank)].push_back(colours[static_cast<std::size_t>(rank.value)]);
-  std::vector<Colour> domains;
-  for (auto& [domain, members] : by_domain) {
-    std::sort(members.begin(), members.end());
-    Colour sum = members.size();
-    for (Colour member : members) sum = mix(sum, member);
-    domains.push_back(sum);
-  }
-  std::sort(domains.begin(), domains.end());
-  Colour sum = domains.size();
-  for (Colour domain : domains) sum = mix(sum, domain);
+Colour colour_of_set(std::vector<Colour> members) {
+  std::sort(members.begin(), members.end());
+  Colour sum = members.size();
+  for (Colour member : members) sum = mix(sum, member);
   return sum;
 }
 
-// How many of `group` share `rank`'s domain: decides how much of a collective its NIC carries.
-Colour company(const std::vector<Rank>& group, Rank rank, const Placement& placement) {
-  return static_cast<Colour>(std::count_if(group.begin(), group.end(), [&](Rank other) {
-    return placement.same_domain(rank, other);
-  }));
+// A group as each member sees it: its own domain, and all domains; and, where `ordered`, who sends
+// to it and to whom it sends. Without that the order inside a domain and the order of the domains
+// tell nobody apart.
+void add_group(const std::vector<Rank>& group, const Placement& placement, bool ordered,
+               const Colours& old, Colours& colours) {
+  const auto old_of = [&](Rank rank) { return old[static_cast<std::size_t>(rank.value)]; };
+  std::map<int, std::vector<Colour>> by_domain;
+  for (Rank rank : group) by_domain[placement.domain(rank)].push_back(old_of(rank));
+  std::map<int, Colour> domains;
+  std::vector<Colour> all;
+  for (const auto& [domain, members] : by_domain)
+    all.push_back(domains[domain] = colour_of_set(members));
+  const Colour whole = colour_of_set(all);
+  for (Rank rank : group) {
+    Colour& own = colours[static_cast<std::size_t>(rank.value)];
+    own = mix(mix(own, whole), domains[placement.domain(rank)]);
+  }
+  if (!ordered) return;
+  for (const Ring& ring : rings_of(placement, group))
+    for (std::size_t i = 0, n = ring.ranks.size(); i < n; ++i) {
+      Colour& own = colours[static_cast<std::size_t>(ring.ranks[i].value)];
+      own = mix(mix(mix(own, ring.same_domain), old_of(ring.ranks[(i + 1) % n])),
+                old_of(ring.ranks[(i + n - 1) % n]));
+    }
 }
 
-Colours refine_once(const Placement& placement, const Colours& old) {
+Colours refine_once(const Placement& placement, bool ordered, const Colours& old) {
   Colours colours(old.size());
   for (int s = 0; s < placement.pp(); ++s) {
     for (int d = 0; d < placement.dp(); ++d)
@@ -53,20 +61,16 @@ Colours refine_once(const Placement& placement, const Colours& old) {
         const auto rank = static_cast<std::size_t>(placement.rank({s, d, t}).value);
         colours[rank] = mix(1, old[rank]);
       }
-    const auto add_group = [&](const std::vector<Rank>& group) {
-      const Colour colour = colour_of_group(group, placement, old);
-      for (Rank rank : group) {
-        Colour& own = colours[static_cast<std::size_t>(rank.value)];
-        own = mix(mix(own, colour), company(group, rank, placement));
-      }
-    };
-    for (int d = 0; d < placement.dp(); ++d) add_group(placement.tensor_group({s, d, 0}));
-    for (int t = 0; t < placement.tp(); ++t) add_group(placement.data_group({s, 0, t}));
+    for (int d = 0; d < placement.dp(); ++d)
+      add_group(placement.tensor_group({s, d, 0}), placement, ordered, old, colours);
+    for (int t = 0; t < placement.tp(); ++t)
+      add_group(placement.data_group({s, 0, t}), placement, ordered, old, colours);
   }
   for (std::size_t r = 0; r < colours.size(); ++r) {
     const Rank rank{static_cast<int>(r)};
     Coordinates at = placement.coordinates(rank);
-    for (int step : {-1, 2}) {  // Previous and next stage, around: the tied embedding closes a ring.
+    for (int step :
+         {-1, 2}) {  // Previous and next stage, around: the tied embedding closes a ring.
       at.stage = (at.stage + step + placement.pp()) % placement.pp();
       const Rank other = placement.rank(at);
       colours[r] = mix(mix(colours[r], old[static_cast<std::size_t>(other.value)]),
@@ -82,12 +86,7 @@ void add_nic_mates(const Placement& placement, Colours& colours) {
   for (std::size_t r = 0; r < colours.size(); ++r)
     mates[placement.nic(Rank{static_cast<int>(r)})].push_back(colours[r]);
   std::unordered_map<int, Colour> sums;
-  for (auto& [nic, list] : mates) {
-    std::sort(list.begin(), list.end());
-    Colour sum = list.size();
-    for (Colour mate : list) sum = mix(sum, mate);
-    sums[nic] = sum;
-  }
+  for (const auto& [nic, list] : mates) sums[nic] = colour_of_set(list);
   for (std::size_t r = 0; r < colours.size(); ++r)
     colours[r] = mix(colours[r], sums[placement.nic(Rank{static_cast<int>(r)})]);
 }
@@ -96,6 +95,26 @@ std::size_t distinct(Colours colours) {
   std::sort(colours.begin(), colours.end());
   return static_cast<std::size_t>(std::unique(colours.begin(), colours.end()) - colours.begin());
 }
+
+// The coarsest partition that tells no more apart than it must; empty if it has over `most` parts.
+Colours refined_colours(const Placement& placement, bool ordered, std::size_t most) {
+  Colours colours(static_cast<std::size_t>(placement.ranks()));
+  for (std::size_t r = 0; r < colours.size(); ++r)
+    colours[r] =
+        mix(7, static_cast<Colour>(placement.coordinates(Rank{static_cast<int>(r)}).stage));
+  for (std::size_t count = 0, next = distinct(colours); next > count;) {
+    count = next;
+    colours = refine_once(placement, ordered, colours);
+    add_nic_mates(placement, colours);
+    next = distinct(colours);
+    if (next > most) return {};
+  }
+  return colours;
+}
+
+// In a large ring with one odd member all differ by how far they are from it. Beyond this many
+// roles their order is left out, which costs some exactness and bounds the work (docs/FOLDING.md).
+constexpr std::size_t most_ordered_roles = 256;
 
 }  // namespace
 
@@ -118,15 +137,9 @@ Cast Cast::folded(const Placement& placement) {
 }
 
 Cast Cast::refined(const Placement& placement) {
-  Colours colours(static_cast<std::size_t>(placement.ranks()));
-  for (std::size_t r = 0; r < colours.size(); ++r)
-    colours[r] = mix(7, static_cast<Colour>(placement.coordinates(Rank{static_cast<int>(r)}).stage));
-  for (std::size_t count = 0, next = distinct(colours); next > count;) {
-    count = next;
-    colours = refine_once(placement, colours);
-    add_nic_mates(placement, colours);
-    next = distinct(colours);
-  }
+  Colours colours = refined_colours(placement, true, most_ordered_roles);
+  if (colours.empty())
+    colours = refined_colours(placement, false, static_cast<std::size_t>(placement.ranks()));
   Cast cast{placement};
   std::unordered_map<Colour, int> role_of_colour;
   for (std::size_t r = 0; r < colours.size(); ++r) {
@@ -149,7 +162,8 @@ int Cast::sharers(int role) const {
   const Rank own = roles_[static_cast<std::size_t>(role)].rank;
   const int reach = placement_.gpus_per_nic();
   int count = 0;
-  for (int r = std::max(0, own.value - reach); r <= own.value + reach && r < placement_.ranks(); ++r)
+  for (int r = std::max(0, own.value - reach); r <= own.value + reach && r < placement_.ranks();
+       ++r)
     if (placement_.nic(Rank{r}) == placement_.nic(own) && role_of(Rank{r}) == role) ++count;
   return count;
 }

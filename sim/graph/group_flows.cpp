@@ -2,25 +2,23 @@
 
 #include <algorithm>
 
+#include "sim/graph/rings.hpp"
+
 namespace orrery {
 namespace {
 
-using Ranks = std::vector<Rank>;
+// What one member sends over its part of a ring.
+struct Share {
+  Bytes bytes;
+  BytesPerSecond rate;
 
-// The group's members domain by domain.
-std::vector<Ranks> by_domain(const Placement& placement, const Ranks& group) {
-  std::vector<Ranks> domains;
-  for (Rank rank : group) {
-    if (domains.empty() || !placement.same_domain(domains.back().front(), rank))
-      domains.emplace_back();
-    domains.back().push_back(rank);
-  }
-  return domains;
-}
+  bool empty() const { return bytes.si() <= 0.0; }
+  Seconds time() const { return empty() ? Seconds{} : bytes / rate; }
+};
 
 }  // namespace
 
-std::vector<int> roles_in(const Cast& cast, const Ranks& group) {
+std::vector<int> roles_in(const Cast& cast, const std::vector<Rank>& group) {
   std::vector<int> roles;
   for (Rank rank : group) roles.push_back(cast.role_of(rank));
   std::sort(roles.begin(), roles.end());
@@ -28,25 +26,36 @@ std::vector<int> roles_in(const Cast& cast, const Ranks& group) {
   return roles;
 }
 
-std::vector<Flow> collective_flows(Topology& topology, const Cast& cast, const Ranks& group,
-                                   const CollectiveCost& cost) {
-  const std::vector<Ranks> domains = by_domain(cast.placement(), group);
+std::vector<Flow> collective_flows(Topology& topology, const Cast& cast,
+                                   const std::vector<Rank>& group, const CollectiveCost& cost) {
+  const std::vector<Ring> rings = rings_of(cast.placement(), group);
+  Share inside{cost.scale_up_bytes, cost.scale_up_rate};
+  const Share outside{cost.network_bytes, cost.network_rate};
+  // The price is that of the plan's most spread group. A group that happens to lie in one domain
+  // keeps the others' pace, so it has the slower of the two flows, over the links that it has.
+  if (rings.size() == 1 && rings.front().same_domain && outside.time() > inside.time())
+    inside = outside;
+
   std::vector<Flow> flows;
-  std::vector<bool> drawn(cast.roles().size(), false);
-  for (std::size_t d = 0; d < domains.size(); ++d)
-    for (std::size_t i = 0; i < domains[d].size(); ++i) {
-      const int role = cast.role_of(domains[d][i]);
-      if (drawn[static_cast<std::size_t>(role)]) continue;
-      drawn[static_cast<std::size_t>(role)] = true;
-      const Ranks& own = domains[d];
-      const Ranks& next = domains[(d + 1) % domains.size()];
-      if (cost.scale_up_bytes.si() > 0.0 && own.size() > 1)
-        flows.push_back({way(topology, cast, role, own[(i + 1) % own.size()]), cost.scale_up_bytes,
-                         cost.scale_up_rate});
-      if (cost.network_bytes.si() > 0.0 && domains.size() > 1)
-        flows.push_back({way(topology, cast, role, next[i % next.size()]), cost.network_bytes,
-                         cost.network_rate});
+  std::vector<bool> drawn[2] = {std::vector<bool>(cast.roles().size()),
+                                std::vector<bool>(cast.roles().size())};
+  for (const Ring& ring : rings) {
+    const Share& share = ring.same_domain ? inside : outside;
+    if (share.empty()) continue;
+    // Every rank of a ring sends once and receives once, and so must every role: of A A B only
+    // A -> B -> A is drawn, of A A A only A -> A.
+    std::vector<int> roles;
+    for (Rank rank : ring.ranks) {
+      const int role = cast.role_of(rank);
+      if (drawn[ring.same_domain][static_cast<std::size_t>(role)]) continue;
+      drawn[ring.same_domain][static_cast<std::size_t>(role)] = true;
+      roles.push_back(role);
     }
+    for (std::size_t i = 0; i < roles.size(); ++i)
+      flows.push_back(
+          {way(topology, cast, roles[i], roles[(i + 1) % roles.size()], ring.same_domain),
+           share.bytes, share.rate});
+  }
   return flows;
 }
 

@@ -33,7 +33,7 @@ struct Task {
   What what = What::forward;
   Stream stream = Stream::compute;
   int role = 0;        ///< Who does it (of a collective: its first member).
-  int to_role = -1;    ///< transfer between stages: who receives.
+  int to_role = -1;    ///< Of a transfer between stages, or of a pair: the other end.
   int chunk = 0;
   int microbatch = -1;  ///< -1: belongs to the whole step.
   Seconds duration;

@@ -34,7 +34,8 @@ using CollectiveKey = std::tuple<int, Pass, int, int, std::size_t, std::size_t, 
 class Builder {
  public:
   Builder(const Scenario& scenario, const StepCost& cost, const CollectiveTime& collectives,
-          const GroupShapes& shapes, const Cast& cast, Topology& topology, bool contract)
+          const GroupShapes& shapes, const Cast& cast, Topology& topology,
+          Contraction contraction)
       : scenario_{scenario},
         plan_{scenario.plan},
         cost_{cost},
@@ -43,7 +44,7 @@ class Builder {
         cast_{cast},
         placement_{cast.placement()},
         topology_{topology},
-        contract_{contract},
+        contraction_{contraction},
         passes_(cast.roles().size()),
         slot_index_(cast.roles().size()),
         ready_(cast.roles().size()) {}
@@ -84,8 +85,11 @@ class Builder {
     slot_index_[at(role_index)].assign(2 * at(plan_.vpp) * at(plan_.microbatches), -1);
     std::vector<int> forwards_seen(at(plan_.vpp), 0);
     std::vector<int> backwards_seen(at(plan_.vpp), 0);
+    const SlotRange busy = overlapped_slots(order);
     Tasks frontier;
-    for (const Slot& slot : order) {
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const Slot& slot = order[i];
+      contract_now_ = i < busy.first || i >= busy.last ? contraction_.overlapped : contraction_.quiet;
       // Only the first forward and the last backward pass have buckets that something waits for.
       const bool forward = slot.pass == Pass::forward;
       const bool cut = overlaps_data() &&
@@ -97,6 +101,24 @@ class Builder {
       passes_[at(role_index)].push_back(std::move(pass));
     }
     ready_[at(role_index)] = frontier;
+  }
+
+  // Slots from the last first forward pass to the first last backward pass: no gradients or weights
+  // travel beside what lies between.
+  struct SlotRange {
+    std::size_t first = 0;
+    std::size_t last = 0;
+  };
+  SlotRange overlapped_slots(const std::vector<Slot>& order) const {
+    SlotRange quiet{0, order.size()};
+    if (!overlaps_data()) return quiet;
+    std::vector<int> left(at(plan_.vpp), plan_.microbatches);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const bool forward = order[i].pass == Pass::forward;
+      if (forward && plan_.zero >= 1 && is_first_forward(order[i])) quiet.first = i + 1;
+      if (!forward && --left[at(order[i].chunk)] == 0) quiet.last = std::min(quiet.last, i);
+    }
+    return quiet;
   }
 
   int& index_of(int role_index, const Slot& slot) {
@@ -139,7 +161,7 @@ class Builder {
 
   Stretch add_stretch(int role_index, const Slot& slot, std::size_t bucket, const PassCost& cost,
                       const Tasks& before) {
-    if (contract_ || plan_.tp == 1) {
+    if (contract_now_ || plan_.tp == 1) {
       const TaskId task =
           add_after(compute_task(role_index, slot, cost.time(), &cost), before);
       return {task, task};
@@ -384,6 +406,7 @@ class Builder {
       task.what = Task::What::gradients;
       task.stream = Stream::data;
       task.role = index;
+      task.to_role = last;
       task.duration = cost.latency;
       task.flows = collective_flows(topology_, cast_, {role(index).rank, last_rank}, cost);
       const TaskId tied = graph_.add(std::move(task));
@@ -432,8 +455,9 @@ class Builder {
   const Cast& cast_;
   const Placement& placement_;
   Topology& topology_;
-  const bool contract_;
+  const Contraction contraction_;
 
+  bool contract_now_ = true;  // What holds for the slot at hand.
   TaskGraph graph_;
   std::vector<std::vector<PassTasks>> passes_;  // By role, in the schedule's order.
   std::vector<std::vector<int>> slot_index_;    // By role: where in passes_ a slot is.
@@ -443,42 +467,16 @@ class Builder {
 
 }  // namespace
 
-bool tensor_links_are_private(const Scenario& scenario, const Placement& placement,
-                              const GroupShapes& shapes) {
-  const Plan& plan = scenario.plan;
-  if (plan.tp == 1) return true;
-  const bool tensor_scale_up = shapes.tensor.per_domain > 1;
-  const bool tensor_network = shapes.tensor.domains > 1;
-  bool other_scale_up = false;
-  bool other_network = false;
-  for (int stage = 0; stage < (plan.pp > 1 ? plan.pp : 0); ++stage) {
-    const bool inside = placement.same_domain(placement.rank({stage, 0, 0}),
-                                              placement.rank({(stage + 1) % plan.pp, 0, 0}));
-    (inside ? other_scale_up : other_network) = true;
-  }
-  if (plan.dp_overlap && plan.dp > 1) {
-    other_scale_up |= shapes.data.per_domain > 1;
-    other_network |= shapes.data.domains > 1;
-  }
-  // In PCIe nodes both kinds of traffic pass the GPU's slot.
-  if (scenario.system.wiring == NodeWiring::pcie) return !other_scale_up && !other_network;
-  return !(tensor_scale_up && other_scale_up) && !(tensor_network && other_network);
-}
-
 TrainingStep build_training_step(const Scenario& scenario, std::shared_ptr<const StepCost> cost,
                                  const CollectiveTime& collectives, const GroupShapes& shapes,
-                                 const Cast& cast, Topology& topology, bool contract) {
-  Builder builder{scenario, *cost, collectives, shapes, cast, topology, contract};
+                                 const Cast& cast, Topology& topology, Contraction contraction) {
+  Builder builder{scenario, *cost, collectives, shapes, cast, topology, contraction};
   TaskGraph graph = builder.build();
   std::vector<std::vector<LinkUse>> tensor_ways(cast.roles().size());
   if (shapes.tensor.per_domain > 1)
-    for (std::size_t r = 0; r < tensor_ways.size(); ++r) {
-      const Role& role = cast.roles()[r];
-      const std::vector<Rank> group = cast.placement().tensor_group(role.at);
-      const Rank neighbour = group[role.rank == group[0] ? 1 : 0];
-      tensor_ways[r] = way(topology, cast, static_cast<int>(r), neighbour);
-    }
-  return {std::move(cost), cast, std::move(graph), contract, std::move(tensor_ways)};
+    for (int r = 0; r < static_cast<int>(cast.roles().size()); ++r)
+      tensor_ways[at(r)] = way(topology, cast, r, r, true);  // What it sends, it also receives.
+  return {std::move(cost), cast, std::move(graph), contraction.quiet, std::move(tensor_ways)};
 }
 
 }  // namespace orrery

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "sim/cost/step_cost.hpp"
+#include "sim/graph/contraction.hpp"
 #include "sim/graph/task_graph.hpp"
 #include "sim/input/scenario.hpp"
 
@@ -18,11 +19,6 @@ struct TrainingStep {
   std::vector<std::vector<LinkUse>> tensor_ways;
 };
 
-/// Whether a pass may be one task: its tensor-parallel collectives then have their links to
-/// themselves, since neither pipeline transfers nor overlapped gradient traffic use the same kind.
-bool tensor_links_are_private(const Scenario& scenario, const Placement& placement,
-                              const GroupShapes& shapes);
-
 /// Builds the step that `scenario` describes:
 ///
 ///     [weights gathered]            with ZeRO and overlap: beside the first forward passes
@@ -32,9 +28,10 @@ bool tensor_links_are_private(const Scenario& scenario, const Placement& placeme
 ///     optimizer
 ///     [weights gathered]            with ZeRO, where not overlapped
 ///
-/// `contract` false draws every tensor-parallel collective as a task with flows.
+/// Passes that are not contracted have every tensor-parallel collective as a task with flows.
 TrainingStep build_training_step(const Scenario& scenario, std::shared_ptr<const StepCost> cost,
                                  const CollectiveTime& collectives, const GroupShapes& shapes,
-                                 const Cast& cast, Topology& topology, bool contract);
+                                 const Cast& cast, Topology& topology,
+                                 Contraction contraction);
 
 }  // namespace orrery

@@ -18,4 +18,8 @@ struct LinkUse {
 /// of the other. Unfolded that is the route between the two ranks.
 std::vector<LinkUse> way(Topology& topology, const Cast& cast, int from_role, Rank to);
 
+/// The same between two roles (or twins that share one) whose ranks lie in one domain, or do not.
+std::vector<LinkUse> way(Topology& topology, const Cast& cast, int from_role, int to_role,
+                         bool same_domain);
+
 }  // namespace orrery

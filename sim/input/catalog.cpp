@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "sim/core/nearest.hpp"
+#include "sim/input/json_value.hpp"
 
 namespace fs = std::filesystem;
 
@@ -13,7 +14,8 @@ namespace orrery {
 std::string data_folder() {
   if (const char* set = std::getenv("ORRERY_DATA"); set && *set) return set;
   std::error_code code;
-  if (fs::is_directory(fs::path{ORRERY_SOURCE_DATA} / "topologies", code)) return ORRERY_SOURCE_DATA;
+  if (fs::is_directory(fs::path{ORRERY_SOURCE_DATA} / "topologies", code))
+    return ORRERY_SOURCE_DATA;
   return ORRERY_INSTALLED_DATA;
 }
 
@@ -26,7 +28,7 @@ std::string find_in_catalog(const std::string& shelf, const std::string& word, c
   if (known.empty())
     fail_input(at, "the catalog '" + shelf + "' was not found in " + data_folder(),
                "set ORRERY_DATA to the folder that holds topologies and workloads");
-  fail_input(at, "'" + word + "' is not in the catalog",
+  fail_input(at, "'" + shown_text(word) + "' is not in the catalog",
              suggestion(word, known) + " (a path needs a '/' or ends in .json)");
 }
 

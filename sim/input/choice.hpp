@@ -15,7 +15,8 @@ template <class Enum>
 Enum choice(const JsonValue& json, const std::vector<std::string>& names) {
   const std::string word = json.text();
   const auto found = std::find(names.begin(), names.end(), word);
-  if (found == names.end()) json.fail("'" + word + "' is unknown", suggestion(word, names));
+  if (found == names.end())
+    json.fail("'" + shown_text(word) + "' is unknown", suggestion(word, names));
   return static_cast<Enum>(found - names.begin());
 }
 
@@ -23,7 +24,8 @@ Enum choice(const JsonValue& json, const std::vector<std::string>& names) {
 inline void require_schema(const JsonValue& json, const std::string& schema) {
   const JsonValue found = json.at("schema");
   if (found.text() != schema)
-    found.fail("'" + found.text() + "' is not what is read here", "write \"" + schema + "\"");
+    found.fail("'" + shown_text(found.text()) + "' is not what is read here",
+               "write \"" + schema + "\"");
 }
 
 /// The text of `key`, which must not be empty.

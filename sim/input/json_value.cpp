@@ -148,6 +148,28 @@ std::vector<JsonValue> JsonValue::elements() const {
   return elements;
 }
 
+std::vector<double> JsonValue::number_table(std::size_t columns) const {
+  if (!is_array()) fail(shown(*value_) + " is no list", "write [[value, ...], ...]");
+  std::vector<double> numbers;
+  numbers.reserve(value_->size() * columns);
+  for (std::size_t i = 0; i < value_->size(); ++i) {
+    const nlohmann::json& row = (*value_)[i];
+    if (!row.is_array())
+      fail_input(place_ / i, shown(row) + " is no list", "write [value, ...]");
+    if (row.size() != columns)
+      fail_input(place_ / i,
+                 "has " + std::to_string(row.size()) + " values for " + std::to_string(columns) +
+                     " columns",
+                 "write one value a column");
+    for (std::size_t j = 0; j < columns; ++j) {
+      if (!row[j].is_number())
+        fail_input(place_ / i / j, shown(row[j]) + " is no number", "write a plain number");
+      numbers.push_back(row[j].get<double>());
+    }
+  }
+  return numbers;
+}
+
 std::string JsonValue::text() const {
   if (!value_->is_string()) fail(shown(*value_) + " is no text", "write it in quotes");
   return value_->get<std::string>();

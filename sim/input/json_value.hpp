@@ -40,6 +40,10 @@ class JsonValue {
 
   /// Arrays.
   std::vector<JsonValue> elements() const;
+  /// [[number, ...], ...]: the numbers row after row, each row of `columns` of them. For measured
+  /// tables: a JsonValue for each of their tens of thousands of numbers would take longer to make
+  /// than the file to parse.
+  std::vector<double> number_table(std::size_t columns) const;
 
   /// Scalars. Numbers must lie in [minimum, maximum]; an integer may be written 4096.0 but not 0.5.
   std::string text() const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <numeric>
 
@@ -17,7 +18,7 @@ namespace fs = std::filesystem;
 constexpr const char* shelf = "calibration/data/kernels";
 
 // Bounds of what a row may say: wide enough for any kernel, narrow enough to catch a wrong unit.
-constexpr std::int64_t largest_size = std::int64_t{1} << 32;
+constexpr double largest_size = 0x1p32;
 constexpr double shortest_us = 0.01;
 constexpr double longest_us = 1e9;
 
@@ -62,36 +63,40 @@ std::vector<Row<sizes>> read_rows(const JsonValue& table,
     if (place[i] >= position) columns.fail("the column '" + names[i] + "' is missing", "add it");
   if (position != names.size()) columns.fail("names a column twice", "keep one of them");
 
-  const std::vector<JsonValue> lines = table.at("rows").elements();
-  std::vector<Row<sizes>> rows;
-  rows.reserve(lines.size());
-  for (const JsonValue& line : lines) {
-    const std::vector<JsonValue> values = line.elements();
-    if (values.size() != names.size())
-      line.fail("has " + std::to_string(values.size()) + " values for " +
-                    std::to_string(names.size()) + " columns",
-                "write one value a column");
-    Row<sizes> row;
-    for (std::size_t i = 0; i < sizes; ++i) row.size[i] = values[place[i]].integer(1, largest_size);
-    row.time = microseconds(values[place[sizes]].number(shortest_us, longest_us));
-    rows.push_back(row);
+  const JsonValue lines = table.at("rows");
+  const std::size_t width = names.size();
+  const std::vector<double> numbers = lines.number_table(width);
+  std::vector<Row<sizes>> rows(numbers.size() / width);
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const double* line = &numbers[r * width];
+    for (std::size_t i = 0; i < sizes; ++i) {
+      const double size = line[place[i]];
+      if (!(size >= 1.0 && size <= largest_size) || size != std::floor(size))
+        fail_input(lines.place() / r / place[i], "a size must be a whole number from 1 to 2^32",
+                   "write what was measured");
+      rows[r].size[i] = static_cast<std::int64_t>(size);
+    }
+    const double us = line[place[sizes]];
+    if (!(us >= shortest_us && us <= longest_us))
+      fail_input(lines.place() / r / place[sizes], "a kernel takes from 0.01 to 1e9 us",
+                 "write a time in microseconds");
+    rows[r].time = microseconds(us);
   }
 
   std::vector<std::size_t> order(rows.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return rows[a].size < rows[b].size;
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return rows[a].size < rows[b].size; });
   for (std::size_t i = 1; i < order.size(); ++i)
     if (rows[order[i - 1]].size == rows[order[i]].size)
-      lines[order[i]].fail("repeats the sizes of row " + std::to_string(order[i - 1]),
-                           "keep one of them, or their median");
+      fail_input(lines.place() / order[i],
+                 "repeats the sizes of row " + std::to_string(order[i - 1]),
+                 "keep one of them, or their median");
   return rows;
 }
 
 MeasuredGpu read_reference(const JsonValue& json, const std::string& gpu) {
-  json.allow_only(
-      {"source", "peak_16bit", "peak_fp8", "memory_bandwidth", "multiprocessors"});
+  json.allow_only({"source", "peak_16bit", "peak_fp8", "memory_bandwidth", "multiprocessors"});
   required_text(json, "source");
   MeasuredGpu measured{gpu, json.at("peak_16bit").flop_rate(), FlopPerSecond{},
                        json.at("memory_bandwidth").bandwidth(), 0};
@@ -102,7 +107,8 @@ MeasuredGpu read_reference(const JsonValue& json, const std::string& gpu) {
 
 GemmBase read_gemm_base(const JsonValue& json, Dtype dtype) {
   std::vector<std::string> keys{"source",        "overhead",          "compute_efficiency",
-                                "tile_overhead", "memory_efficiency", "hard", "throttle"};
+                                "tile_overhead", "memory_efficiency", "hard",
+                                "throttle"};
   if (dtype == Dtype::fp8) keys.insert(keys.end(), {"cast_overhead", "cast_efficiency"});
   json.allow_only(keys);
   required_text(json, "source");
@@ -159,8 +165,8 @@ AttentionTable read_attention_table(const JsonValue& json, const MeasuredGpu& me
   std::sort(table.bases.begin(), table.bases.end(),
             [](const auto& a, const auto& b) { return a.head_dim < b.head_dim; });
   if (table.bases.empty()) json.at("bases").fail("is empty", "add one object a head dimension");
-  for (const auto& [size, time] : read_rows<5>(
-           json, {"batch", "sequence", "heads", "kv_heads", "head_dim", "time_us"}))
+  for (const auto& [size, time] :
+       read_rows<5>(json, {"batch", "sequence", "heads", "kv_heads", "head_dim", "time_us"}))
     table.rows.push_back({size[0], size[1], size[2], size[3], size[4], time});
   return table;
 }
@@ -197,8 +203,8 @@ std::optional<JsonValue> stand_in(const std::string& list, const std::string& gp
 
 KernelTables parse_kernel_tables(const JsonValue& json) {
   require_schema(json, "orrery.kernels/1");
-  json.allow_only({"schema", "gpu", "reference", "sustained", "wgrad_efficiency",
-                   "copy_efficiency", "attention_backward", "gemm", "attention_forward"});
+  json.allow_only({"schema", "gpu", "reference", "sustained", "wgrad_efficiency", "copy_efficiency",
+                   "attention_backward", "gemm", "attention_forward"});
   KernelTables tables;
   tables.gpu = tables.used_for = json.at("gpu").text();
   tables.sustained = read_factor(json.at("sustained"), 0.1, 2).value;

@@ -78,10 +78,10 @@ struct KernelTables {
   std::string used_for;  ///< The GPU that they stand for: differs where none of its own exist.
   std::vector<GemmTable> gemm;
   std::optional<AttentionTable> attention;
-  double sustained = 1.0;           ///< Training clock over benchmark clock, GEMM forward and dgrad.
-  double wgrad_efficiency = 1.0;    ///< Of a wgrad GEMM relative to a forward one of its shape.
-  double copy_efficiency = 0.85;    ///< Share of the memory bandwidth that streaming kernels reach.
-  bool copy_measured = false;       ///< Whether that share was measured on this GPU.
+  double sustained = 1.0;         ///< Training clock over benchmark clock, GEMM forward and dgrad.
+  double wgrad_efficiency = 1.0;  ///< Of a wgrad GEMM relative to a forward one of its shape.
+  double copy_efficiency = 0.85;  ///< Share of the memory bandwidth that streaming kernels reach.
+  bool copy_measured = false;     ///< Whether that share was measured on this GPU.
   double attention_backward = 2.5;  ///< Backward over forward time of fused attention.
 };
 

@@ -1,8 +1,7 @@
 #include "sim/input/plan_request.hpp"
 
-#include <algorithm>
-
 #include "sim/core/nearest.hpp"
+#include "sim/input/choice.hpp"
 
 namespace orrery {
 namespace {
@@ -11,22 +10,34 @@ namespace {
 constexpr std::int64_t largest_degree = 1 << 20;
 constexpr std::int64_t largest_batch = 1 << 30;
 
-int degree(const JsonValue& value) { return static_cast<int>(value.integer(1, largest_degree)); }
-
-template <class Choice>
-Choice choose(const JsonValue& value, const std::vector<std::string>& names) {
-  const std::string word = value.text();
-  const auto found = std::find(names.begin(), names.end(), word);
-  if (found == names.end()) value.fail("'" + word + "' is unknown", suggestion(word, names));
-  return static_cast<Choice>(found - names.begin());
+// In the order of Dtype. fp32 is left out: weights and activations are counted with 2 bytes.
+const std::vector<std::string>& training_formats() {
+  static const std::vector<std::string> names{"fp16", "bf16", "fp8"};
+  return names;
 }
+
+int degree(const JsonValue& value) { return static_cast<int>(value.integer(1, largest_degree)); }
 
 // Papers say what they recompute, as "selective:attn_only"; what Orrery models as selective is the
 // attention core (Korthikanti et al. 2022, section 5).
 Recompute recompute_of(const JsonValue& value) {
   const std::string word = value.text();
   if (word == "selective:attn_only") return Recompute::selective;
-  return choose<Recompute>(value, recompute_names());
+  return choice<Recompute>(value, recompute_names());
+}
+
+// `text` as a JSON string.
+std::string quoted(const std::string& text) {
+  static constexpr char hex[] = "0123456789abcdef";
+  std::string json = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20)
+      json += std::string{"\\u00"} + hex[byte / 16] + hex[byte % 16];
+    else
+      json += (c == '"' || c == '\\' ? "\\" : "") + std::string{c};
+  }
+  return json + "\"";
 }
 
 using Setter = void (*)(PlanRequest&, const JsonValue&);
@@ -40,13 +51,16 @@ const std::vector<Entry>& entries() {
   static const std::vector<Entry> all{
       {{"tp", "N", "tensor-parallel ranks"},
        [](PlanRequest& p, const JsonValue& v) { p.tp = degree(v); }},
-      {{"pp", "N", "pipeline stages"}, [](PlanRequest& p, const JsonValue& v) { p.pp = degree(v); }},
+      {{"pp", "N", "pipeline stages"},
+       [](PlanRequest& p, const JsonValue& v) { p.pp = degree(v); }},
       {{"vpp", "N", "virtual stages (chunks) a rank, for the interleaved schedule"},
        [](PlanRequest& p, const JsonValue& v) { p.vpp = degree(v); }},
       {{"dp", "N", "data-parallel replicas; derived from --gpus when left out"},
        [](PlanRequest& p, const JsonValue& v) { p.dp = degree(v); }},
-      {{"cp", "N", "context-parallel ranks"}, [](PlanRequest& p, const JsonValue& v) { p.cp = degree(v); }},
-      {{"ep", "N", "expert-parallel ranks"}, [](PlanRequest& p, const JsonValue& v) { p.ep = degree(v); }},
+      {{"cp", "N", "context-parallel ranks"},
+       [](PlanRequest& p, const JsonValue& v) { p.cp = degree(v); }},
+      {{"ep", "N", "expert-parallel ranks"},
+       [](PlanRequest& p, const JsonValue& v) { p.ep = degree(v); }},
       {{"etp", "N", "tensor-parallel ranks of the experts"},
        [](PlanRequest& p, const JsonValue& v) { p.etp = degree(v); }},
       {{"mbs", "N", "sequences in a micro-batch (default 1)"},
@@ -56,7 +70,9 @@ const std::vector<Entry>& entries() {
       {{"seq", "N", "tokens in a sequence (default: the model's)"},
        [](PlanRequest& p, const JsonValue& v) { p.seq = v.integer(1, largest_batch); }},
       {{"schedule", "gpipe|1f1b|interleaved", "order of the passes on each stage"},
-       [](PlanRequest& p, const JsonValue& v) { p.schedule = choose<ScheduleKind>(v, schedule_names()); }},
+       [](PlanRequest& p, const JsonValue& v) {
+         p.schedule = choice<ScheduleKind>(v, schedule_names());
+       }},
       {{"recompute", "none|selective|full", "activations computed again in the backward pass"},
        [](PlanRequest& p, const JsonValue& v) { p.recompute = recompute_of(v); }},
       {{"zero", "0|1", "1: optimizer state is sharded over the replicas"},
@@ -64,10 +80,10 @@ const std::vector<Entry>& entries() {
       {{"sp", "true|false", "sequence parallelism (default: off)"},
        [](PlanRequest& p, const JsonValue& v) { p.sp = v.boolean(); }},
       {{"dtype", "fp16|bf16|fp8", "format of the matrix multiplications"},
-       [](PlanRequest& p, const JsonValue& v) { p.dtype = choose<Dtype>(v, dtype_names()); }},
+       [](PlanRequest& p, const JsonValue& v) { p.dtype = choice<Dtype>(v, training_formats()); }},
       {{"attention", "flash|unfused", "fused kernel, or the score matrix in memory"},
        [](PlanRequest& p, const JsonValue& v) {
-         p.fused_attention = choose<int>(v, {"unfused", "flash"}) == 1;
+         p.fused_attention = choice<int>(v, {"unfused", "flash"}) == 1;
        }},
       {{"tp_overlap", "true|false", "tensor-parallel traffic beside GEMMs"},
        [](PlanRequest& p, const JsonValue& v) { p.tp_overlap = v.boolean(); }},
@@ -95,8 +111,12 @@ const std::vector<std::string>& recompute_names() {
   static const std::vector<std::string> names{"none", "selective", "full"};
   return names;
 }
-const std::string& name(ScheduleKind kind) { return schedule_names()[static_cast<std::size_t>(kind)]; }
-const std::string& name(Recompute kind) { return recompute_names()[static_cast<std::size_t>(kind)]; }
+const std::string& name(ScheduleKind kind) {
+  return schedule_names()[static_cast<std::size_t>(kind)];
+}
+const std::string& name(Recompute kind) {
+  return recompute_names()[static_cast<std::size_t>(kind)];
+}
 
 const std::vector<PlanKey>& plan_keys() {
   static const std::vector<PlanKey> keys = [] {
@@ -110,24 +130,20 @@ const std::vector<PlanKey>& plan_keys() {
 void set_plan_key(PlanRequest& plan, const std::string& key, const JsonValue& value) {
   for (const Entry& entry : entries())
     if (entry.key.name == key) return entry.set(plan, value);
-  value.fail("'" + key + "' is no key of a plan", suggestion(key, key_names()));
+  value.fail("'" + shown_text(key) + "' is no key of a plan", suggestion(key, key_names()));
 }
 
 JsonValue value_of_flag(const std::string& key, const std::string& text) {
   // A flag's text is a JSON scalar with the quotes left out: numbers and true/false as they are.
   const bool bare = text == "true" || text == "false" ||
                     (!text.empty() && text.find_first_not_of("+-.0123456789eE") == text.npos);
-  std::string json = text;
-  if (!bare) {
-    json = "\"";
-    for (char c : text) json += (c == '"' || c == '\\' || static_cast<unsigned char>(c) < 32) ? '?' : c;
-    json += '"';
-  }
-  const std::string flag = "--" + key;
+  const std::string flag = "--" + shown_text(key);
   try {
-    return JsonValue::parse(json, flag);
+    return JsonValue::parse(bare ? text : quoted(text), flag);
   } catch (const Error&) {
-    fail_input({flag, ""}, "'" + text + "' is no number", "write a whole number");
+    fail_input({flag, ""},
+               "'" + shown_text(text) + "' is " + (bare ? "no number" : "no UTF-8 text"),
+               bare ? "write a whole number" : "write letters and digits");
   }
 }
 

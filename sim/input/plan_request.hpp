@@ -45,7 +45,7 @@ struct PlanKey {
 };
 const std::vector<PlanKey>& plan_keys();
 
-/// Sets one key from a JSON value. Errors: unknown key (with the nearest), wrong type, out of range.
+/// Sets one key from a JSON value. Errors: unknown key (with the nearest), wrong type, range.
 void set_plan_key(PlanRequest& plan, const std::string& key, const JsonValue& value);
 /// What a flag's text says, as the value that a JSON file would hold; its place is the flag.
 JsonValue value_of_flag(const std::string& key, const std::string& text);

@@ -5,6 +5,9 @@
 namespace orrery {
 namespace {
 
+// Ranks are numbered in 32 bits. The largest announced clusters have some 10^6 GPUs.
+constexpr std::int64_t largest_cluster = 1 << 24;
+
 std::string text(std::int64_t value) { return std::to_string(value); }
 
 // "1, 2, 4" : the divisors of `whole` nearest to `wish`.
@@ -22,10 +25,10 @@ std::string divisors_near(std::int64_t whole, std::int64_t wish) {
 void check_divides(std::int64_t whole, const std::string& whole_name, std::int64_t part,
                    const std::string& key, const Place& at) {
   if (whole % part == 0) return;
-  fail_infeasible(at / key,
-                  key + "=" + text(part) + " does not divide the model's " + text(whole) + " " +
-                      whole_name,
-                  "use " + key + "=" + divisors_near(whole, part));
+  fail_infeasible(
+      at / key,
+      key + "=" + text(part) + " does not divide the model's " + text(whole) + " " + whole_name,
+      "use " + key + "=" + divisors_near(whole, part));
 }
 
 void check_tensor_parallel(const Model& model, int tp, const Place& at) {
@@ -45,8 +48,11 @@ int derive_dp(const PlanRequest& request, int gpus, const Place& at) {
   if (gpus == 0) {
     if (!request.dp)
       fail_input(at, "neither gpus nor dp is given", "add --gpus N (dp follows from it)");
-    if (replica * *request.dp > (1 << 30))
-      fail_infeasible(at / "dp", product + " times dp=" + text(*request.dp) + " is no cluster",
+    // Divided, not multiplied: the product of four degrees may not fit in 64 bits.
+    if (*request.dp > largest_cluster / replica)
+      fail_infeasible(at / "dp",
+                      product + " times dp=" + text(*request.dp) + " are more than " +
+                          text(largest_cluster) + " GPUs",
                       "use fewer ranks");
     return *request.dp;
   }
@@ -73,8 +79,8 @@ int derive_microbatches(const Plan& plan, const Place& at) {
                     "gbs=" + text(plan.gbs) + " is no multiple of mbs x dp = " + text(plan.mbs) +
                         " x " + text(plan.dp) + " = " + text(step),
                     plan.gbs < step ? "use gbs=" + text(step)
-                                    : "use gbs=" + text(plan.gbs / step * step) + " or gbs=" +
-                                          text((plan.gbs / step + 1) * step));
+                                    : "use gbs=" + text(plan.gbs / step * step) +
+                                          " or gbs=" + text((plan.gbs / step + 1) * step));
   const std::int64_t microbatches = plan.gbs / step;
   if (microbatches * plan.virtual_stages() > 10'000'000)
     fail_infeasible(at / "gbs",
@@ -85,8 +91,8 @@ int derive_microbatches(const Plan& plan, const Place& at) {
 }
 
 ScheduleKind derive_schedule(const PlanRequest& request, int microbatches, const Place& at) {
-  const ScheduleKind kind = request.schedule.value_or(
-      request.vpp > 1 ? ScheduleKind::interleaved : ScheduleKind::one_f_one_b);
+  const ScheduleKind kind = request.schedule.value_or(request.vpp > 1 ? ScheduleKind::interleaved
+                                                                      : ScheduleKind::one_f_one_b);
   if (kind != ScheduleKind::interleaved && request.vpp > 1)
     fail_input(at / "schedule",
                "schedule=" + name(kind) + " has one chunk a stage, but vpp=" + text(request.vpp),
@@ -106,25 +112,29 @@ ScheduleKind derive_schedule(const PlanRequest& request, int microbatches, const
 void refuse_what_is_not_modelled(const Model& model, const PlanRequest& request, int zero,
                                  const Place& at) {
   if (model.experts)
-    fail_infeasible(at, "the model '" + model.name + "' has mixture-of-experts layers, which "
+    fail_infeasible(at,
+                    "the model '" + model.name +
+                        "' has mixture-of-experts layers, which "
                         "cannot be estimated yet",
                     "use a dense model");
   if (model.latent)
-    fail_infeasible(at, "the model '" + model.name + "' has multi-head latent attention, which "
+    fail_infeasible(at,
+                    "the model '" + model.name +
+                        "' has multi-head latent attention, which "
                         "cannot be estimated yet",
                     "use a model with grouped-query attention");
   if (request.ep > 1 || request.etp > 1)
     fail_infeasible(at / (request.ep > 1 ? "ep" : "etp"),
-                    "expert parallelism needs a model with experts",
-                    "leave ep and etp out");
+                    "expert parallelism needs a model with experts", "leave ep and etp out");
   if (request.cp > 1)
     fail_infeasible(at / "cp",
                     "cp=" + text(request.cp) + ": context parallelism cannot be estimated yet",
                     "use cp=1");
   if (zero > 1)
-    fail_infeasible(at / "zero",
-                    "zero=" + text(zero) + ": sharded gradients and weights cannot be estimated yet",
-                    "use zero=0 or zero=1");
+    fail_infeasible(
+        at / "zero",
+        "zero=" + text(zero) + ": sharded gradients and weights cannot be estimated yet",
+        "use zero=0 or zero=1");
 }
 
 }  // namespace
@@ -159,18 +169,24 @@ Scenario make_scenario(const Model& model, const System& system, const PlanReque
   const Software& stack = scenario.software;
 
   refuse_what_is_not_modelled(model, request, request.zero.value_or(stack.zero), at);
-  if (system.max_gpus > 0 && gpus > system.max_gpus)
-    fail_infeasible(at / "gpus",
-                    text(gpus) + " GPUs are more than the " + text(system.max_gpus) + " of system '" +
-                        system.name + "'",
-                    "use --gpus " + text(system.max_gpus));
-
   Plan& plan = scenario.plan;
   plan.tp = request.tp;
   plan.pp = request.pp;
   plan.vpp = request.vpp;
   check_tensor_parallel(model, plan.tp, at);
+  // Before any product of pp and vpp is formed: both together may not fit in an int.
+  const std::int64_t chunks = std::int64_t{plan.pp} * plan.vpp;
+  const std::string all_chunks =
+      "pp x vpp = " + text(plan.pp) + " x " + text(plan.vpp) + " = " + text(chunks) + " chunks";
+  if (chunks > model.layers)
+    fail_infeasible(at / "pp", text(model.layers) + " layers do not fill " + all_chunks,
+                    "use pp x vpp = " + text(model.layers) + " or less");
   plan.dp = derive_dp(request, gpus, at);
+  if (system.max_gpus > 0 && plan.gpus() > system.max_gpus)
+    fail_infeasible(at / (gpus ? "gpus" : "dp"),
+                    text(plan.gpus()) + " GPUs are more than the " + text(system.max_gpus) +
+                        " of system '" + system.name + "'",
+                    "use --gpus " + text(system.max_gpus));
   plan.mbs = request.mbs.value_or(1);
   if (!request.gbs) fail_input(at, "the key 'gbs' is missing", "add --gbs N, sequences in a step");
   plan.gbs = *request.gbs;
@@ -178,19 +194,22 @@ Scenario make_scenario(const Model& model, const System& system, const PlanReque
   if (plan.seq <= 0)
     fail_input(at, "neither the plan nor the model says how long a sequence is", "add --seq N");
   if (plan.mbs * plan.seq > (std::int64_t{1} << 31))
-    fail_infeasible(at / "mbs", text(plan.mbs) + " sequences of " + text(plan.seq) +
-                    " tokens are more than any GPU can hold", "lower mbs or seq");
+    fail_infeasible(at / "mbs",
+                    text(plan.mbs) + " sequences of " + text(plan.seq) +
+                        " tokens are more than any GPU can hold",
+                    "lower mbs or seq");
   plan.microbatches = derive_microbatches(plan, at);
   plan.schedule = derive_schedule(request, plan.microbatches, at);
   plan.recompute = request.recompute;
   plan.zero = request.zero.value_or(stack.zero);
   plan.sp = request.sp.value_or(stack.sequence_parallel) && plan.tp > 1;
   if (plan.sp && plan.seq % plan.tp != 0)
-    fail_infeasible(at / "sp",
-                    "sequence parallelism needs tp=" + text(plan.tp) + " to divide seq=" +
-                        text(plan.seq),
-                    "use --sp false or another seq");
+    fail_infeasible(
+        at / "sp",
+        "sequence parallelism needs tp=" + text(plan.tp) + " to divide seq=" + text(plan.seq),
+        "use --sp false or another seq");
   plan.dtype = request.dtype.value_or(stack.dtype);
+  system.gpu.peak(plan.dtype, at / "dtype");  // Refuses a format that the GPU cannot multiply.
   plan.fused_attention = request.fused_attention.value_or(stack.fused_attention);
   const bool tp_overlap = request.tp_overlap.value_or(true);
   plan.overlap_tp_gradients = tp_overlap && stack.overlap_tp_gradients;
@@ -199,9 +218,7 @@ Scenario make_scenario(const Model& model, const System& system, const PlanReque
 
   scenario.layers_of = split_layers(model.layers, plan.virtual_stages());
   if (scenario.layers_of.empty())
-    fail_infeasible(at / "pp",
-                    text(model.layers) + " layers do not divide into pp x vpp = " + text(plan.pp) +
-                        " x " + text(plan.vpp) + " = " + text(plan.virtual_stages()) + " chunks",
+    fail_infeasible(at / "pp", text(model.layers) + " layers do not divide into " + all_chunks,
                     "use pp x vpp = " + divisors_near(model.layers, plan.virtual_stages()));
   const std::int64_t multiple = 128 * std::int64_t{plan.tp};
   scenario.padded_vocab = (model.vocab + multiple - 1) / multiple * multiple;

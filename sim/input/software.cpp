@@ -1,35 +1,49 @@
 #include "sim/input/software.hpp"
 
-#include <algorithm>
-
-#include "sim/core/nearest.hpp"
 #include "sim/input/catalog.hpp"
+#include "sim/input/choice.hpp"
 
 namespace orrery {
 
 Software read_software(const std::string& word, const Place& at) {
   const JsonValue json = JsonValue::read_file(find_in_catalog("workloads/software", word, at));
-  json.allow_only({"schema", "name", "title", "source", "dtype", "sequence_parallel",
-                   "zero", "fused_attention", "dropout",
-                   "fused_bias_gradients", "scatter_gather", "early_recompute_stop",
-                   "overlap_tp_gradients", "tp_hidden", "overlap_pp", "overlap_dp",
-                   "accumulate_bytes", "logit_forward_bytes", "logit_backward_bytes",
-                   "optimizer_bytes", "gradient_bytes", "main_gradient_bytes", "gemm_efficiency",
-                   "attention_efficiency", "batched_gemm_efficiency", "kernel_overhead",
+  require_schema(json, "orrery.software/1");
+  json.allow_only({"schema",
+                   "name",
+                   "title",
+                   "source",
+                   "dtype",
+                   "sequence_parallel",
+                   "zero",
+                   "fused_attention",
+                   "dropout",
+                   "fused_bias_gradients",
+                   "scatter_gather",
+                   "early_recompute_stop",
+                   "overlap_tp_gradients",
+                   "tp_hidden",
+                   "overlap_pp",
+                   "overlap_dp",
+                   "accumulate_bytes",
+                   "logit_forward_bytes",
+                   "logit_backward_bytes",
+                   "optimizer_bytes",
+                   "gradient_bytes",
+                   "main_gradient_bytes",
+                   "gemm_efficiency",
+                   "attention_efficiency",
+                   "batched_gemm_efficiency",
+                   "kernel_overhead",
                    "host_launch"});
   const auto flag = [&](const char* key) { return json.at(key).sourced().boolean(); };
   const auto number = [&](const char* key, double low, double high) {
     return json.at(key).sourced().number(low, high);
   };
   Software software;
-  software.name = json.at("name").text();
-  software.title = json.at("title").text();
-  json.at("source").text();
-  const JsonValue dtype = json.at("dtype").sourced();
-  const auto known = std::find(dtype_names().begin(), dtype_names().end(), dtype.text());
-  if (known == dtype_names().end())
-    dtype.fail("'" + dtype.text() + "' is unknown", suggestion(dtype.text(), dtype_names()));
-  software.dtype = static_cast<Dtype>(known - dtype_names().begin());
+  software.name = required_text(json, "name");
+  software.title = required_text(json, "title");
+  required_text(json, "source");
+  software.dtype = choice<Dtype>(json.at("dtype").sourced(), dtype_names());
   software.sequence_parallel = flag("sequence_parallel");
   software.zero = static_cast<int>(json.at("zero").sourced().integer(0, 3));
   software.fused_attention = flag("fused_attention");

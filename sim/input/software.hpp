@@ -18,18 +18,20 @@ struct Software {
   bool sequence_parallel = false;  ///< Where the plan does not say.
   int zero = 0;                    ///< Where the plan does not say.
 
-  bool fused_attention = true;  ///< false: the score matrix is written to memory (before FlashAttention).
+  bool fused_attention = true;  ///< false: the score matrix is written to memory.
   bool dropout = false;         ///< On attention scores and on both residual branches.
-  bool fused_bias_gradients = true;  ///< false: bias gradients and q/k/v layout changes are own passes.
-  bool scatter_gather = true;   ///< Pipeline transfers carry 1/tp of the tensor from each rank.
+  /// false: bias gradients and changes of the q, k, v layout are passes of their own.
+  bool fused_bias_gradients = true;
+  bool scatter_gather = true;         ///< Pipeline transfers carry 1/tp of the tensor a rank.
   bool early_recompute_stop = false;  ///< Recomputation ends with the last tensor that is needed.
 
-  bool overlap_tp_gradients = false;  ///< Input-gradient all-reduce beside the weight-gradient GEMM.
-  double tp_hidden = 0.0;             ///< Share of tensor-parallel traffic pipelined into the GEMMs.
-  bool overlap_pp = false;            ///< Stage transfers run beside compute.
-  bool overlap_dp = false;            ///< Gradient reduction beside the last backward pass.
+  /// Input-gradient all-reduce beside the weight-gradient GEMM.
+  bool overlap_tp_gradients = false;
+  double tp_hidden = 0.0;   ///< Share of tensor-parallel traffic pipelined into the GEMMs.
+  bool overlap_pp = false;  ///< Stage transfers run beside compute.
+  bool overlap_dp = false;  ///< Gradient reduction beside the last backward pass.
 
-  double accumulate_bytes = 8.0;       ///< Per parameter and micro-batch: adding into main gradients.
+  double accumulate_bytes = 8.0;       ///< Per parameter and micro-batch: into main gradients.
   double logit_forward_bytes = 12.0;   ///< Per logit: cross-entropy forward.
   double logit_backward_bytes = 12.0;  ///< Per logit: cross-entropy backward.
   double optimizer_bytes = 40.0;       ///< Per parameter updated.
@@ -37,10 +39,10 @@ struct Software {
   double main_gradient_bytes = 4.0;    ///< Per parameter held: the gradient buffer.
 
   double gemm_efficiency = 1.0;          ///< Of its GEMM library relative to the calibrated one.
-  double attention_efficiency = 1.0;     ///< Of its attention kernel relative to the calibrated one.
+  double attention_efficiency = 1.0;     ///< Of its attention kernel, likewise.
   double batched_gemm_efficiency = 0.3;  ///< Of peak: the score GEMMs of unfused attention.
-  Seconds kernel_overhead;  ///< Between two kernels on the GPU.
-  Seconds host_launch;      ///< The host's time for a launch: a floor where kernels are shorter.
+  Seconds kernel_overhead;               ///< Between two kernels on the GPU.
+  Seconds host_launch;  ///< The host's time for a launch: a floor where kernels are shorter.
 };
 
 /// `word`: a name in workloads/software or a path.

@@ -62,7 +62,6 @@ OwnTasks collect(const Scenario& scenario, const TrainingStep& step, const Timel
   const Coordinates at = step.cast.roles()[static_cast<std::size_t>(role)].at;
   const int data_leader = roles_in(step.cast, placement.data_group(at)).front();
   const int tensor_leader = roles_in(step.cast, placement.tensor_group(at)).front();
-  const bool last_stage = at.stage == placement.pp() - 1;
 
   OwnTasks own;
   for (int i = 0; i < step.graph.size(); ++i) {
@@ -93,11 +92,9 @@ OwnTasks collect(const Scenario& scenario, const TrainingStep& step, const Timel
         break;
       case Task::What::gradients:
       case Task::What::weights:
-        // A tied embedding's gradient is noted at the first stage and concerns the last as well.
-        if (task.role == data_leader ||
-            (last_stage && task.what == Task::What::gradients && task.flows.size() > 1 &&
-             step.cast.roles()[static_cast<std::size_t>(task.role)].at.stage == 0 &&
-             scenario.model.tied_embeddings))
+        // A tied embedding's gradient has two ends, all others a group.
+        if (task.to_role >= 0 ? task.role == role || task.to_role == role
+                              : task.role == data_leader)
           own.waits[data].push_back(interval);
         break;
       case Task::What::norm: own.waits[norm].push_back(interval); break;

@@ -21,27 +21,23 @@ std::string kind_name(LinkKind kind) {
 }
 
 // What contracted passes send inside their one task, by role.
-std::vector<double> contracted_bytes(const Plan& plan, const TrainingStep& step) {
+std::vector<double> contracted_bytes(const TrainingStep& step) {
   std::vector<double> bytes(step.cast.roles().size(), 0.0);
-  if (!step.contracted) return bytes;
-  for (std::size_t r = 0; r < bytes.size(); ++r)
-    for (int chunk = 0; chunk < plan.vpp; ++chunk) {
-      const int stage = chunk * plan.pp + step.cast.roles()[r].at.stage;
-      const StageCost& cost = step.cost->stages[static_cast<std::size_t>(stage)];
-      bytes[r] += plan.microbatches *
-                  (cost.forward.scale_up_bytes + cost.backward.scale_up_bytes).si();
-    }
+  for (int i = 0; i < step.graph.size(); ++i) {
+    const Task& task = step.graph.task(TaskId{i});
+    if (task.cost) bytes[static_cast<std::size_t>(task.role)] += task.cost->scale_up_bytes.si();
+  }
   return bytes;
 }
 
-std::vector<LinkReport> link_reports(const Plan& plan, const TrainingStep& step,
-                                     const Timeline& timeline, const Topology& topology) {
+std::vector<LinkReport> link_reports(const TrainingStep& step, const Timeline& timeline,
+                                     const Topology& topology) {
   std::vector<double> bytes(static_cast<std::size_t>(topology.link_count()), 0.0);
   for (int i = 0; i < step.graph.size(); ++i)
     for (const Flow& flow : step.graph.task(TaskId{i}).flows)
       for (const LinkUse& use : flow.way)
         bytes[static_cast<std::size_t>(use.link.value)] += use.times * flow.bytes.si();
-  const std::vector<double> inside = contracted_bytes(plan, step);
+  const std::vector<double> inside = contracted_bytes(step);
   for (std::size_t r = 0; r < inside.size(); ++r) {
     for (const LinkUse& use : step.tensor_ways[r])
       bytes[static_cast<std::size_t>(use.link.value)] += use.times * inside[r];
@@ -108,7 +104,7 @@ Result summarize(const Scenario& scenario, const MemoryReport& memory, const Tra
   result.critical_stage = step.cast.roles()[static_cast<std::size_t>(role)].at.stage;
   result.breakdown = break_down(scenario, step, timeline, role);
   result.provenance = provenance(plan, step, result.critical_stage);
-  result.links = link_reports(plan, step, timeline, topology);
+  result.links = link_reports(step, timeline, topology);
   result.roles = static_cast<int>(step.cast.roles().size());
   result.tasks = step.graph.size();
   result.contracted = step.contracted;

@@ -11,9 +11,9 @@ TEST(Neighbours, WithoutPointsAnswersZero) { EXPECT_EQ(Neighbours<2>{}.at({1.0, 
 TEST(Neighbours, OnePointFadesWithDistance) {
   Neighbours<1> one;
   one.add({0.0}, 1.0);
-  EXPECT_DOUBLE_EQ(one.at({0.0}), 20.0 / 20.5);           // w = 1 / 0.05
-  EXPECT_DOUBLE_EQ(one.at({1.0}), 1.0 / (1.0 + 0.525));   // w = 1 / 1.05
-  EXPECT_DOUBLE_EQ(one.at({10.0}), 1.0 / (1.0 + 50.025)); // w = 1 / 100.05
+  EXPECT_DOUBLE_EQ(one.at({0.0}), 20.0 / 20.5);            // w = 1 / 0.05
+  EXPECT_DOUBLE_EQ(one.at({1.0}), 1.0 / (1.0 + 0.525));    // w = 1 / 1.05
+  EXPECT_DOUBLE_EQ(one.at({10.0}), 1.0 / (1.0 + 50.025));  // w = 1 / 100.05
 }
 
 TEST(Neighbours, APointCanBeLeftOut) {

@@ -18,7 +18,7 @@ struct Parts {
   std::string columns = gemm_columns;
   std::string rows = "[[256, 512, 1024, 4.5], [512, 512, 1024, 5.5]]";
   std::string attention_rows = "[[1, 512, 8, 8, 128, 20.5]]";
-  std::string more;
+  std::string more = "";
 };
 
 std::string file(const Parts& parts) {
@@ -102,13 +102,18 @@ TEST(KernelTables, EveryNumberNeedsASource) {
 
 TEST(KernelTables, RefusesRowsThatCannotBeMeant) {
   EXPECT_EQ(error_of({.rows = "[[256, 512, 1024, -4.5]]"}),
-            "tiny.json: /gemm/0/rows/0/3: -4.5 is out of range; write a number from 0.01 to "
-            "1000000000");
+            "tiny.json: /gemm/0/rows/0/3: a kernel takes from 0.01 to 1e9 us; write a time in "
+            "microseconds");
   EXPECT_EQ(error_of({.rows = "[[256, 512, 1024, null]]"}),
             "tiny.json: /gemm/0/rows/0/3: null is no number; write a plain number");
-  EXPECT_EQ(error_of({.rows = "[[256, 512, 0.5, 4.5]]"}),
-            "tiny.json: /gemm/0/rows/0/2: 0.5 is no whole number; write a whole number from 1 to "
-            "4294967296");
+  for (const std::string size : {"0.5", "0", "-1", "4294967297"})
+    EXPECT_EQ(error_of({.rows = "[[256, 512, " + size + ", 4.5]]"}),
+              "tiny.json: /gemm/0/rows/0/2: a size must be a whole number from 1 to 2^32; write "
+              "what was measured");
+  EXPECT_EQ(error_of({.rows = "[7]"}),
+            "tiny.json: /gemm/0/rows/0: 7 is no list; write [value, ...]");
+  EXPECT_EQ(error_of({.rows = "7"}),
+            "tiny.json: /gemm/0/rows: 7 is no list; write [[value, ...], ...]");
   EXPECT_EQ(error_of({.rows = "[[256, 512, 4.5]]"}),
             "tiny.json: /gemm/0/rows/0: has 3 values for 4 columns; write one value a column");
   EXPECT_EQ(error_of({.rows = "[[1, 2, 3, 4], [9, 9, 9, 9], [1, 2, 3, 5]]"}),

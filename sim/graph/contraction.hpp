@@ -1,0 +1,29 @@
+#pragma once
+
+#include "sim/cost/step_cost.hpp"
+#include "sim/graph/placement.hpp"
+#include "sim/input/scenario.hpp"
+
+namespace orrery {
+
+/// Which passes are one task each; the others are drawn as a chain of kernels and collectives.
+struct Contraction {
+  bool quiet = true;       ///< Passes beside which no gradients or weights travel.
+  bool overlapped = true;  ///< First forward and last backward passes, beside which they do.
+
+  Contraction(bool all) : quiet{all}, overlapped{all} {}
+  Contraction(bool of_quiet, bool of_overlapped) : quiet{of_quiet}, overlapped{of_overlapped} {}
+};
+
+/// Whether tensor-parallel collectives have their links to themselves all the time, since neither
+/// pipeline transfers nor overlapped gradient traffic use the same kind.
+bool tensor_links_are_private(const Scenario& scenario, const Placement& placement);
+
+/// What may be contracted without changing the step by more than `contraction_tolerance`: passes
+/// whose collectives share their links with nobody, or with transfers so short that their meetings
+/// cost less than that.
+Contraction choose_contraction(const Scenario& scenario, const StepCost& cost,
+                               const Placement& placement);
+inline constexpr double contraction_tolerance = 5e-4;
+
+}  // namespace orrery

@@ -1,0 +1,135 @@
+#include "sim/output/result_json.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "sim/cost/tag.hpp"
+
+namespace orrery {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// More digits than any prediction has, fewer than the last ones, which depend on the order in which
+// a compiler adds.
+constexpr int significant_digits = 12;
+
+double rounded(double value) {
+  char text[64];
+  const auto [end, error] = std::to_chars(text, text + sizeof text, value,
+                                          std::chars_format::general, significant_digits);
+  std::from_chars(text, end, value);
+  return value;
+}
+
+double seconds(Seconds time) { return rounded(time.si()); }
+std::int64_t whole(Bytes bytes) { return std::llround(bytes.si()); }
+
+// The keys of PlanRequest, so that read_plan() takes the object as it is.
+Json plan_json(const Plan& plan, const Software& software) {
+  return {{"tp", plan.tp},
+          {"pp", plan.pp},
+          {"vpp", plan.vpp},
+          {"dp", plan.dp},
+          {"cp", 1},
+          {"ep", 1},
+          {"etp", 1},
+          {"mbs", plan.mbs},
+          {"gbs", plan.gbs},
+          {"seq", plan.seq},
+          {"schedule", name(plan.schedule)},
+          {"recompute", name(plan.recompute)},
+          {"zero", plan.zero},
+          {"sp", plan.sp},
+          {"dtype", name(plan.dtype)},
+          {"attention", plan.fused_attention ? "flash" : "unfused"},
+          {"tp_overlap", plan.overlap_tp_gradients || plan.tp_hidden > 0.0},
+          {"dp_overlap", plan.dp_overlap},
+          {"software", software.name}};
+}
+
+Json memory_json(const MemoryReport& memory) {
+  Json stages = Json::array();
+  for (std::size_t i = 0; i < memory.stages.size(); ++i) {
+    const StageMemory& stage = memory.stages[i];
+    stages.push_back({{"stage", i},
+                      {"weights_bytes", whole(stage.weights)},
+                      {"gradients_bytes", whole(stage.gradients)},
+                      {"optimizer_bytes", whole(stage.optimizer)},
+                      {"activations_bytes", whole(stage.activations)},
+                      {"other_bytes", whole(stage.other)},
+                      {"peak_bytes", whole(stage.peak())}});
+  }
+  return {{"stages", std::move(stages)},
+          {"peak_bytes", whole(memory.peak())},
+          {"capacity_bytes", whole(memory.capacity)},
+          {"fits", memory.fits()}};
+}
+
+// Expert and context parallelism have their keys already, so that scripts need not change when
+// plans with them can be estimated.
+Json breakdown_json(const Breakdown& breakdown) {
+  return {{"compute", seconds(breakdown.compute)},
+          {"tp_exposed", seconds(breakdown.tp_exposed)},
+          {"pp_bubble", seconds(breakdown.pp_bubble)},
+          {"pp_exposed", seconds(breakdown.pp_exposed)},
+          {"ep_exposed", 0.0},
+          {"cp_exposed", 0.0},
+          {"dp_exposed", seconds(breakdown.dp_exposed)},
+          {"optimizer", seconds(breakdown.optimizer)},
+          {"imbalance", seconds(breakdown.imbalance)},
+          {"other", seconds(breakdown.other)}};
+}
+
+Json provenance_json(const Result& result) {
+  Json json;
+  for (Tag tag : {Tag::measured, Tag::interpolated, Tag::default_value})
+    json[name(tag)] = rounded(result.provenance[static_cast<std::size_t>(tag)]);
+  return json;
+}
+
+Json links_json(const std::vector<LinkReport>& links) {
+  Json json = Json::array();
+  for (const LinkReport& link : links)
+    json.push_back({{"class", link.kind},
+                    {"busiest", link.name},
+                    {"busy_fraction", rounded(link.busy_fraction)},
+                    {"bytes", whole(link.bytes)}});
+  return json;
+}
+
+}  // namespace
+
+std::string result_json(const Result& result, const ResultJsonOptions& options) {
+  const Scenario& scenario = result.scenario;
+  Json json;
+  json["schema"] = "orrery.result/1";
+  if (options.about_this_run) json["orrery_version"] = ORRERY_VERSION;
+  json["model"] = scenario.model.name;
+  json["system"] = scenario.system.name;
+  json["software"] = scenario.software.name;
+  json["gpus"] = scenario.plan.gpus();
+  json["plan"] = plan_json(scenario.plan, scenario.software);
+  json["step_time_s"] = seconds(result.step_time);
+  json["lower_bound_s"] = seconds(result.lower_bound);
+  json["tokens_per_s"] = rounded(result.tokens_per_s);
+  json["tokens_per_s_per_gpu"] = rounded(result.tokens_per_s_per_gpu);
+  json["model_tflops_per_gpu"] = rounded(result.model_tflops_per_gpu);
+  json["model_tflops_per_gpu_full_attn"] = rounded(result.model_tflops_per_gpu_full);
+  json["mfu"] = rounded(result.mfu);
+  json["mfu_full_attn"] = rounded(result.mfu_full);
+  json["memory"] = memory_json(result.memory);
+  json["breakdown_s"] = breakdown_json(result.breakdown);
+  json["breakdown_stage"] = result.critical_stage;
+  json["provenance"] = provenance_json(result);
+  json["links"] = links_json(result.links);
+  json["tasks"] = result.tasks;
+  json["ranks_simulated"] = result.roles;
+  if (options.about_this_run) json["simulation_wall_s"] = seconds(result.simulation_wall);
+  json["warnings"] = result.warnings;
+  // A name may hold anything; what is no UTF-8 becomes U+FFFD.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace orrery

@@ -1,0 +1,61 @@
+#include "sim/output/task_relations.hpp"
+
+#include "sim/graph/group_flows.hpp"
+
+namespace orrery {
+namespace {
+
+std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+bool is_pass(Task::What what) {
+  return what == Task::What::forward || what == Task::What::backward;
+}
+
+}  // namespace
+
+TaskRelations::TaskRelations(const TrainingStep& step)
+    : step_{step},
+      direction_(at(step.graph.size()), Task::What::sync),
+      fed_by_(at(step.graph.size()), -1),
+      tensor_members_(step.cast.roles().size()),
+      data_members_(step.cast.roles().size()) {
+  const Placement& placement = step.cast.placement();
+  for (std::size_t i = 0; i < step.cast.roles().size(); ++i) {
+    const Coordinates where = step.cast.roles()[i].at;
+    const int role = static_cast<int>(i);
+    tensor_members_[at(roles_in(step.cast, placement.tensor_group(where)).front())].push_back(role);
+    data_members_[at(roles_in(step.cast, placement.data_group(where)).front())].push_back(role);
+  }
+  for (int i = 0; i < step.graph.size(); ++i) {
+    const Task& task = step.graph.task(TaskId{i});
+    if (is_pass(task.what)) direction_[at(i)] = task.what;
+    // Its leader's tasks before it are older; those of other members may be younger.
+    if (task.what == Task::What::tensor)
+      step.graph.for_each_predecessor(TaskId{i}, [&](TaskId before) {
+        if (before.value < i) direction_[at(i)] = direction_[at(before.value)];
+      });
+    if (task.what == Task::What::transfer)
+      step.graph.for_each_successor(TaskId{i}, [&](TaskId after) {
+        const Task& next = step.graph.task(after);
+        if (next.role != task.to_role || !is_pass(next.what)) return;
+        direction_[at(i)] = next.what;
+        fed_by_[at(after.value)] = i;
+      });
+  }
+}
+
+std::vector<int> TaskRelations::gradient_members(int task) const {
+  const std::vector<Role>& roles = step_.cast.roles();
+  const int leader = step_.graph.task(TaskId{task}).role;
+  Coordinates where = roles[at(leader)].at;
+  bool between_stages = false;
+  step_.graph.for_each_predecessor(TaskId{task}, [&](TaskId before) {
+    const int role = step_.graph.task(before).role;
+    between_stages = between_stages || roles[at(role)].at.stage != where.stage;
+  });
+  if (!between_stages) return data_members(leader);
+  where.stage = step_.cast.placement().pp() - 1;
+  return {leader, step_.cast.role_of(where)};
+}
+
+}  // namespace orrery

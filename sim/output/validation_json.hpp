@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/validate/validate.hpp"
+
+namespace orrery {
+
+/// The reports as "orrery.validation/1": per file its cases, refusals and error figures, errors as
+/// fractions. Figures of a file in which no case was compared are null.
+std::string validation_json(const std::vector<ValidationReport>& reports);
+
+}  // namespace orrery

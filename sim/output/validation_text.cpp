@@ -1,0 +1,139 @@
+#include "sim/output/validation_text.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <set>
+
+#include "sim/output/number_text.hpp"
+#include "sim/output/table.hpp"
+
+namespace orrery {
+namespace {
+
+std::string signed_percent(double fraction) {
+  if (!std::isfinite(fraction)) return "-";
+  char text[32];
+  std::snprintf(text, sizeof text, "%+.1f %%", 100.0 * fraction);
+  return text;
+}
+
+std::string plain_percent(double fraction) {
+  return std::isfinite(fraction) ? percent(fraction) : "-";
+}
+
+bool is_memory(const Comparison& comparison) { return comparison.quantity == "peak_memory_bytes"; }
+
+std::string amount(const Comparison& comparison, double value) {
+  return is_memory(comparison) ? bytes_text(Bytes{value}) : fixed(value, value < 10.0 ? 3 : 2) + " s";
+}
+
+std::set<std::string> peers_of(const ValidationReport& report) {
+  std::set<std::string> peers;
+  for (const Comparison& comparison : report.comparisons)
+    for (const auto& [peer, error] : comparison.peer_errors) peers.insert(peer);
+  return peers;
+}
+
+// Memory stands beside time, so that it is told apart by its unit alone.
+std::vector<std::string> cells_of(const Comparison& comparison, const std::set<std::string>& peers) {
+  std::vector<std::string> cells{comparison.id, amount(comparison, comparison.measured),
+                                 amount(comparison, comparison.predicted),
+                                 signed_percent(comparison.error())};
+  for (const std::string& peer : peers) {
+    const auto error = comparison.peer_errors.find(peer);
+    cells.push_back(error == comparison.peer_errors.end() ? "" : signed_percent(error->second));
+  }
+  return cells;
+}
+
+std::int64_t timed(const ValidationReport& report) {
+  return std::count_if(report.comparisons.begin(), report.comparisons.end(),
+                       [](const Comparison& comparison) { return !is_memory(comparison); });
+}
+
+// Mean absolute error of one peer over the cases that it predicted.
+double peer_error(const ValidationReport& report, const std::string& peer) {
+  double sum = 0.0;
+  int count = 0;
+  for (const Comparison& comparison : report.comparisons)
+    if (const auto error = comparison.peer_errors.find(peer); error != comparison.peer_errors.end())
+      sum += std::abs(error->second), ++count;
+  return sum / count;
+}
+
+// Reasons without the file's name in front, which the heading has said.
+std::string short_reason(const ValidationReport& report, const std::string& reason) {
+  const std::string prefix = report.file + ": ";
+  return reason.starts_with(prefix) ? reason.substr(prefix.size()) : reason;
+}
+
+std::string row(const std::vector<std::string>& cells) {
+  std::string line = "|";
+  for (const std::string& cell : cells) line += " " + cell + " |";
+  return line + "\n";
+}
+
+std::string rule(std::size_t left, std::size_t right) {
+  std::string line = "|";
+  for (std::size_t i = 0; i < left; ++i) line += "---|";
+  for (std::size_t i = 0; i < right; ++i) line += "---:|";
+  return line + "\n";
+}
+
+std::string family(const ValidationReport& report) {
+  return std::filesystem::path{report.file}.stem().string();
+}
+
+}  // namespace
+
+std::string validation_text(const ValidationReport& report) {
+  const std::set<std::string> peers = peers_of(report);
+  std::vector<Column> columns{{"case", Align::left}, {"measured"}, {"predicted"}, {"error"}};
+  for (const std::string& peer : peers) columns.push_back({peer});
+  Table table{columns};
+  for (const Comparison& comparison : report.comparisons) table.add_row(cells_of(comparison, peers));
+
+  std::string text = report.file + "\n\n" + table.text();
+  for (const Refusal& refusal : report.refusals)
+    text += "  " + refusal.id + "\n    refused: " + short_reason(report, refusal.reason) + "\n";
+  text += "\n  " + std::to_string(timed(report)) + " predicted, " +
+          std::to_string(report.refusals.size()) + " refused; step time: mean absolute error " +
+          plain_percent(report.mean_abs_error) + ", signed mean " +
+          signed_percent(report.mean_error) + ", median " + plain_percent(report.median_abs_error) +
+          ", largest " + plain_percent(report.max_abs_error) + "\n";
+  for (const std::string& peer : peers)
+    text += "  " + peer + " on the same cases: mean absolute error " +
+            plain_percent(peer_error(report, peer)) + "\n";
+  return text;
+}
+
+std::string validation_markdown(const std::vector<ValidationReport>& reports) {
+  std::string text = row({"family", "predicted", "refused", "mean abs.", "signed mean", "median",
+                          "largest", "peer's mean abs."});
+  text += rule(1, 7);
+  for (const ValidationReport& report : reports) {
+    std::string peers;
+    for (const std::string& peer : peers_of(report))
+      peers += (peers.empty() ? "" : ", ") + peer + " " + plain_percent(peer_error(report, peer));
+    text += row({family(report), std::to_string(timed(report)),
+                 std::to_string(report.refusals.size()), plain_percent(report.mean_abs_error),
+                 signed_percent(report.mean_error), plain_percent(report.median_abs_error),
+                 plain_percent(report.max_abs_error), peers});
+  }
+  for (const ValidationReport& report : reports) {
+    text += "\n### " + family(report) + "\n\n";
+    std::vector<std::string> headers{"case", "measured", "predicted", "error"};
+    const std::set<std::string> peers = peers_of(report);
+    headers.insert(headers.end(), peers.begin(), peers.end());
+    if (!report.comparisons.empty()) text += row(headers) + rule(1, headers.size() - 1);
+    for (const Comparison& comparison : report.comparisons) text += row(cells_of(comparison, peers));
+    if (!report.refusals.empty()) text += "\nRefused:\n\n";
+    for (const Refusal& refusal : report.refusals)
+      text += "- `" + refusal.id + "`: " + short_reason(report, refusal.reason) + "\n";
+  }
+  return text;
+}
+
+}  // namespace orrery

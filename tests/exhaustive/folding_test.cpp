@@ -1,0 +1,190 @@
+// Every small plan on every small cluster, four ways: one rank a role or every rank, passes
+// contracted or drawn collective by collective. All four must tell the same time.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/engine/execute.hpp"
+#include "sim/estimate/estimate.hpp"
+#include "sim/graph/contraction.hpp"
+#include "sim/graph/critical_path.hpp"
+#include "sim/graph/verify.hpp"
+#include "tests/exhaustive/all_plans.hpp"
+
+namespace orrery {
+namespace {
+
+// The largest of many differences, and where it was.
+class Largest {
+ public:
+  void note(Seconds found, Seconds expected, const std::string& where) {
+    const double difference = found / expected - 1.0;
+    if (where_.empty() || std::abs(difference) > std::abs(difference_))
+      difference_ = difference, where_ = where;
+  }
+  void record(const std::string& what) const {
+    std::ostringstream text;
+    text << difference_ << " at " << where_;
+    ::testing::Test::RecordProperty(what, text.str());
+  }
+  double size() const { return std::abs(difference_); }
+  const std::string& where() const { return where_; }
+
+ private:
+  double difference_ = 0.0;
+  std::string where_;
+};
+
+// Bytes over all outgoing and over all incoming links, each role counted as often as it stands for
+// ranks. A flow's `times` counts the twins on its NIC, not its own bytes, so it is left out here.
+void expect_all_that_is_sent_to_be_received(const Estimate& estimate) {
+  const Cast& cast = estimate.step.cast;
+  double sent = 0.0;
+  double received = 0.0;
+  for (int i = 0; i < estimate.step.graph.size(); ++i)
+    for (const Flow& flow : estimate.step.graph.task(TaskId{i}).flows)
+      for (const LinkUse& use : flow.way) {
+        const Link& link = estimate.topology.link(use.link);
+        const bool up = link.kind == LinkKind::nvlink_up || link.kind == LinkKind::pcie_up ||
+                        link.kind == LinkKind::nic_up;
+        (up ? sent : received) += flow.bytes.si();
+      }
+  EXPECT_NEAR(sent, received, 1e-9 * sent);
+  int ranks = 0;
+  for (const Role& role : cast.roles()) ranks += role.ranks;
+  EXPECT_EQ(ranks, cast.placement().ranks());
+}
+
+void expect_sound(const Scenario& scenario, const Estimate& estimate) {
+  EXPECT_EQ(verify(estimate.step, scenario.plan), "");
+  const double step = estimate.result.step_time.si();
+  // SimGrid takes events less than 1 ns apart for one, so that each task on the path may end so
+  // much early; links make a step longer, never shorter.
+  const CriticalPath path = critical_path(estimate.step.graph);
+  EXPECT_EQ(path.length, estimate.result.lower_bound);
+  EXPECT_LE(path.length.si(), step * (1.0 + 1e-9) + 1e-9 * static_cast<double>(path.tasks.size()));
+  EXPECT_NEAR(estimate.result.breakdown.sum().si(), step, 1e-9 * step);
+  const Breakdown& parts = estimate.result.breakdown;
+  for (Seconds part : {parts.compute, parts.tp_exposed, parts.pp_bubble, parts.pp_exposed,
+                       parts.dp_exposed, parts.optimizer, parts.imbalance, parts.other})
+    EXPECT_GE(part.si(), -1e-9 * step);
+  expect_all_that_is_sent_to_be_received(estimate);
+}
+
+// What the partition found by refinement gives, also where a recipe would have served.
+Seconds refined_step(const Scenario& scenario, const Estimate& folded) {
+  const Placement placement{scenario.plan, scenario.system};
+  const Cast cast = Cast::refined(placement);
+  EXPECT_LE(cast.roles().size(), folded.step.cast.roles().size());
+  if (cast.roles().size() == folded.step.cast.roles().size() && !placement.regular())
+    return folded.result.step_time;  // It is the same.
+  Topology topology = Topology::build(scenario.system, scenario.plan.gpus());
+  const TrainingStep step = build_training_step(
+      scenario, folded.step.cost, CollectiveTime{scenario.system}, placement.shapes(), cast,
+      topology, choose_contraction(scenario, *folded.step.cost, placement));
+  EXPECT_EQ(verify(step, scenario.plan), "");
+  return execute(step.graph, topology).makespan;
+}
+
+struct Expected {
+  int plans;           // How many divide: a case that is dropped in silence fails the test.
+  bool regular_too;    // Whether some placements are regular ...
+  bool irregular_too;  // ... and some are not.
+};
+
+void compare_all_plans(const System& system, int gpus, int layers, std::int64_t heads,
+                       const Expected& expected) {
+  Model model = small_gpt(layers, 32 * heads, heads, 4096);
+  model.tied_embeddings = true;  // Traffic between first and last stage.
+  Largest folding, expanded_folding, contraction, refinement;
+  int regular = 0;
+  int irregular = 0;
+  const int plans = for_each_plan(model, system, gpus, [&](const Scenario& scenario) {
+    const std::string name = describe(scenario);
+    SCOPED_TRACE(name);
+    (Placement{scenario.plan, scenario.system}.regular() ? regular : irregular) += 1;
+    const Estimate folded = estimate(scenario);
+    const Estimate unfolded = estimate(scenario, {.unfolded = true});
+    const Estimate expanded = estimate(scenario, {.expanded = true});
+    const Estimate whole = estimate(scenario, {.unfolded = true, .expanded = true});
+    for (const Estimate* each : {&folded, &unfolded, &expanded, &whole})
+      expect_sound(scenario, *each);
+    const auto step = [](const Estimate& each) { return each.result.step_time; };
+    folding.note(step(folded), step(unfolded), name);
+    expanded_folding.note(step(expanded), step(whole), name);
+    contraction.note(step(unfolded), step(whole), name);
+    refinement.note(refined_step(scenario, folded), step(unfolded), name);
+  });
+  folding.record("folded_against_unfolded");
+  expanded_folding.record("folded_against_unfolded_expanded");
+  contraction.record("contracted_against_expanded");
+  refinement.record("refined_against_unfolded");
+  EXPECT_EQ(plans, expected.plans);
+  EXPECT_EQ(regular > 0, expected.regular_too);
+  EXPECT_EQ(irregular > 0, expected.irregular_too);
+  // The promise is 0.1 %. What is called exact is held to be: what remains is SimGrid's precision
+  // of 1 ns an event, of steps of about a second with thousands of events.
+  EXPECT_LT(folding.size(), 1e-7) << folding.where();
+  EXPECT_LT(expanded_folding.size(), 1e-7) << expanded_folding.where();
+  EXPECT_LT(refinement.size(), 1e-7) << refinement.where();
+  // Contraction may ignore transfers that cost less than this (graph/contraction.hpp).
+  EXPECT_LT(contraction.size(), contraction_tolerance) << contraction.where();
+}
+
+// A catalog system with other nodes.
+System with_nodes(const std::string& name, int gpus_per_node, int nics_per_node) {
+  System system = read_system(name, test_place);
+  system.gpus_per_node = system.nvlink_domain = gpus_per_node;
+  system.nics_per_node = nics_per_node;
+  return system;
+}
+
+TEST(AllPlans, SixteenGpusInFourNodes) {
+  compare_all_plans(read_system("four-by-four", test_place), 16, 16, 16, {230, true, false});
+}
+
+TEST(AllPlans, EightGpusInFourNodes) {
+  compare_all_plans(read_system("two-gpus", test_place), 8, 16, 16, {128, true, false});
+}
+
+// Pairs and fours of GPUs share a NIC.
+TEST(AllPlans, SixteenGpusTwoToANic) {
+  compare_all_plans(with_nodes("four-by-four", 4, 2), 16, 16, 16, {230, true, false});
+}
+
+TEST(AllPlans, SixteenGpusFourToANic) {
+  compare_all_plans(with_nodes("four-by-four", 4, 1), 16, 16, 16, {230, true, false});
+}
+
+// In PCIe nodes a GPU's slot carries its traffic inside the node and out of it.
+TEST(AllPlans, EightGpusInPcieNodes) {
+  System system = with_nodes("four-by-four", 4, 4);
+  system.wiring = NodeWiring::pcie;
+  compare_all_plans(system, 8, 16, 16, {128, true, false});
+}
+
+// Groups that do not nest into nodes.
+TEST(AllPlans, TwelveGpusInNodesOfThree) {
+  compare_all_plans(with_nodes("four-by-four", 3, 3), 12, 12, 12, {158, true, true});
+}
+
+TEST(AllPlans, TwelveGpusTwoToANic) {
+  compare_all_plans(with_nodes("four-by-four", 4, 2), 12, 12, 12, {158, true, true});
+}
+
+TEST(AllPlans, TwentyGpusInNodesOfFour) {
+  compare_all_plans(read_system("four-by-four", test_place), 20, 20, 20, {158, true, true});
+}
+
+// The last node is not full.
+TEST(AllPlans, SixteenGpusInNodesOfSix) {
+  compare_all_plans(with_nodes("four-by-four", 6, 3), 16, 16, 16, {230, false, true});
+}
+
+TEST(AllPlans, SixGpusInNodesOfFour) {
+  compare_all_plans(read_system("four-by-four", test_place), 6, 12, 12, {60, false, true});
+}
+
+}  // namespace
+}  // namespace orrery

@@ -1,0 +1,124 @@
+#include "tests/fuzz/entry_points.hpp"
+
+#include <sstream>
+
+#include "sim/input/kernel_tables.hpp"
+#include "sim/input/quantity_text.hpp"
+#include "sim/input/scenario.hpp"
+
+namespace orrery {
+namespace {
+
+const Place nowhere{"fuzz", ""};
+
+// A refusal must be one printable line: it goes to a terminal.
+void check_message(const Error& error) {
+  for (const char c : std::string{error.what()})
+    if (static_cast<unsigned char>(c) < 0x20) __builtin_trap();
+}
+
+template <class Action>
+void refuse_or_accept(Action action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    check_message(error);
+  }
+}
+
+JsonValue parsed(const std::string& text) { return JsonValue::parse(text, "fuzz.json"); }
+
+// What a model is used for first: totals must neither overflow nor come out negative.
+void fuzz_model(const std::string& text) {
+  refuse_or_accept([&] {
+    const Model model = parse_model(parsed(text));
+    const ParameterCount count = count_parameters(model);
+    if (count.total <= 0 || count.active <= 0) __builtin_trap();
+  });
+}
+
+void fuzz_gpu(const std::string& text) {
+  refuse_or_accept([&] { parse_gpu(parsed(text)); });
+}
+
+void fuzz_system(const std::string& text) {
+  refuse_or_accept([&] {
+    const System system = parse_system(parsed(text));
+    if (system.gpus_per_node < 1 || system.nics_per_node < 1) __builtin_trap();
+  });
+}
+
+void fuzz_kernel_tables(const std::string& text) {
+  refuse_or_accept([&] { parse_kernel_tables(parsed(text)); });
+}
+
+// A request for every cluster size; what comes out must add up.
+void make_scenarios(const PlanRequest& request) {
+  static const Model model = read_model("gpt3-175b", nowhere);
+  static const System system = read_system("dgx-h100", nowhere);
+  for (const int gpus : {0, 8, 1024, 1 << 24})
+    refuse_or_accept([&] {
+      const Scenario scenario = make_scenario(model, system, request, gpus, nowhere);
+      const Plan& plan = scenario.plan;
+      int layers = 0;
+      for (const int held : scenario.layers_of) layers += held;
+      if (layers != model.layers || (gpus && plan.gpus() != gpus) ||
+          plan.microbatches * plan.mbs * plan.dp != plan.gbs)
+        __builtin_trap();
+    });
+}
+
+void fuzz_plan(const std::string& text) {
+  refuse_or_accept([&] {
+    PlanRequest request;
+    read_plan(request, parsed(text));
+    make_scenarios(request);
+  });
+}
+
+// Lines of "key=value", as the command line hands them over.
+void fuzz_flags(const std::string& text) {
+  refuse_or_accept([&] {
+    PlanRequest request;
+    std::istringstream lines{text};
+    for (std::string line; std::getline(lines, line);) {
+      const std::size_t equals = line.find('=');
+      if (equals != line.npos)
+        set_plan_flag(request, line.substr(0, equals), line.substr(equals + 1));
+    }
+    make_scenarios(request);
+  });
+}
+
+template <class Quantity>
+void fuzz_one_quantity(const std::string& text, Quantity (*parse)(std::string_view, const Place&)) {
+  refuse_or_accept([&] {
+    const double si = parse(text, nowhere).si();
+    if (!(si >= 0.0 && si < 1e24)) __builtin_trap();  // NaN fails both.
+  });
+}
+
+void fuzz_quantity(const std::string& text) {
+  fuzz_one_quantity(text, parse_bandwidth);
+  fuzz_one_quantity(text, parse_bytes);
+  fuzz_one_quantity(text, parse_duration);
+  fuzz_one_quantity(text, parse_flop_rate);
+}
+
+}  // namespace
+
+const std::vector<EntryPoint>& entry_points() {
+  static const std::vector<EntryPoint> all{
+      {"model", fuzz_model},      {"gpu", fuzz_gpu},     {"system", fuzz_system},
+      {"plan", fuzz_plan},        {"flags", fuzz_flags}, {"kernel_tables", fuzz_kernel_tables},
+      {"quantity", fuzz_quantity}};
+  return all;
+}
+
+const EntryPoint* find_entry_point(const std::string& name) {
+  for (const EntryPoint& entry : entry_points())
+    if (entry.name == name) return &entry;
+  return nullptr;
+}
+
+}  // namespace orrery

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string>
+
+#include "sim/input/scenario.hpp"
+
+namespace orrery {
+
+inline const Place test_place{"test", ""};
+
+/// A GPT block stack: k = a, f = 4 h, no rotary embedding, no bias, an untied head.
+inline Model small_gpt(int layers, std::int64_t hidden, std::int64_t heads, std::int64_t vocab) {
+  Model model;
+  model.name = "small-gpt";
+  model.layers = layers;
+  model.hidden = hidden;
+  model.heads = model.kv_heads = heads;
+  model.head_dim = hidden / heads;
+  model.ffn = 4 * hidden;
+  model.vocab = vocab;
+  model.max_sequence = 2048;
+  model.rotary = false;
+  return model;
+}
+
+/// Degrees of a plan and its batch; everything else as the software has it.
+inline PlanRequest plan_request(int tp, int pp, std::int64_t mbs, std::int64_t gbs,
+                                std::int64_t seq, const std::string& software) {
+  PlanRequest request;
+  request.tp = tp;
+  request.pp = pp;
+  request.mbs = mbs;
+  request.gbs = gbs;
+  request.seq = seq;
+  request.software = software;
+  return request;
+}
+
+inline Scenario scenario_of(const Model& model, const System& system, const PlanRequest& request,
+                            int gpus) {
+  return make_scenario(model, system, request, gpus, test_place);
+}
+
+}  // namespace orrery
