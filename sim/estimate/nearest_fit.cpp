@@ -31,6 +31,7 @@ PlanRequest request_of(const Scenario& scenario) {
 struct Change {
   std::string words;
   std::function<void(PlanRequest&)> apply;
+  int times_gpus = 1;
 };
 
 // From the cheapest to the dearest in time.
@@ -58,6 +59,15 @@ std::vector<Change> changes(const Plan& plan) {
     list.push_back({"use --tp " + std::to_string(plan.tp * factor) + " --recompute full",
                     [factor](PlanRequest& r) { r.tp *= factor, r.recompute = Recompute::full; }});
   }
+  for (int factor : {2, 4, 8, 16, 32, 64})
+    for (bool full : {false, true})
+      list.push_back({"use --gpus " + std::to_string(plan.gpus() * factor) + " --pp " +
+                          std::to_string(plan.pp * factor) + (full ? " --recompute full" : ""),
+                      [factor, full](PlanRequest& r) {
+                        r.pp *= factor;
+                        if (full) r.recompute = Recompute::full;
+                      },
+                      factor});
   return list;
 }
 
@@ -69,7 +79,7 @@ std::string nearest_fit(const Scenario& scenario) {
     change.apply(request);
     try {
       const Scenario changed = make_scenario(scenario.model, scenario.system, request,
-                                             scenario.plan.gpus(), {});
+                                             scenario.plan.gpus() * change.times_gpus, {});
       if (memory_of(changed).fits()) return change.words;
     } catch (const Error&) {
       // Does not divide: no remedy.

@@ -12,8 +12,8 @@ namespace orrery {
 std::string data_folder();
 
 /// The path that a user's word means. A word with a '/' or ending in ".json" is a path (and is
-/// returned as it is); anything else is the name of a file in data_folder()/`shelf`.
-/// Errors: a name that is not in the catalog, with the nearest one that is.
+/// returned as it is), as are "." and ".."; anything else is the name of a file in
+/// data_folder()/`shelf`. Errors: a name that is not in the catalog, with those that may be meant.
 std::string find_in_catalog(const std::string& shelf, const std::string& word, const Place& at);
 
 /// Names in data_folder()/`shelf`, sorted, without ".json".

@@ -22,6 +22,8 @@ Enum choice(const JsonValue& json, const std::vector<std::string>& names) {
 
 /// Refuses a document of another kind or version, before its keys are read.
 inline void require_schema(const JsonValue& json, const std::string& schema) {
+  if (!json.has("schema"))
+    json.fail("the key 'schema' is missing", "add \"schema\": \"" + schema + "\"");
   const JsonValue found = json.at("schema");
   if (found.text() != schema)
     found.fail("'" + shown_text(found.text()) + "' is not what is read here",

@@ -11,7 +11,7 @@
 namespace orrery {
 
 struct TraceOptions {
-  std::vector<int> ranks;  ///< Whom to draw; empty: all that were simulated.
+  std::vector<int> ranks = {};  ///< Whom to draw; empty: all that were simulated.
   /// Slices and arrow ends; chrome://tracing breaks near a million events (golang/go issue 11520).
   std::int64_t most_events = 500'000;
   /// Draw kernels and collectives inside the first two micro-batches' passes, if there is room.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 
 #include "sim/engine/execute.hpp"
 #include "sim/estimate/estimate.hpp"
@@ -87,15 +88,21 @@ Seconds refined_step(const Scenario& scenario, const Estimate& folded) {
   return execute(step.graph, topology).makespan;
 }
 
+// How many plans divide: a case that is dropped in silence fails the test. It is
+//     sum over tp pp dp = gpus of  2 (tp > 1 ? 2 : 1) (dp > 1 ? 4 : 1) (pp > 1 ? 2 : 1)
+// for two kinds of software, sp, zero x overlap and vpp, less those whose pp x vpp chunks do not
+// divide the layers. And whether some placements are regular, and some are not.
 struct Expected {
-  int plans;           // How many divide: a case that is dropped in silence fails the test.
-  bool regular_too;    // Whether some placements are regular ...
-  bool irregular_too;  // ... and some are not.
+  int plans;
+  bool some_regular;
+  bool some_irregular;
 };
 
 void compare_all_plans(const System& system, int gpus, int layers, std::int64_t heads,
                        const Expected& expected) {
-  Model model = small_gpt(layers, 32 * heads, heads, 4096);
+  // 0.3 to 1.6 billion parameters: with tp 1 to 4 several gradient buckets of 40 million each travel
+  // beside the passes, and meet tensor-parallel traffic.
+  Model model = small_gpt(layers, 128 * heads, heads, 4096);
   model.tied_embeddings = true;  // Traffic between first and last stage.
   Largest folding, expanded_folding, contraction, refinement;
   int regular = 0;
@@ -121,8 +128,8 @@ void compare_all_plans(const System& system, int gpus, int layers, std::int64_t 
   contraction.record("contracted_against_expanded");
   refinement.record("refined_against_unfolded");
   EXPECT_EQ(plans, expected.plans);
-  EXPECT_EQ(regular > 0, expected.regular_too);
-  EXPECT_EQ(irregular > 0, expected.irregular_too);
+  EXPECT_EQ(regular > 0, expected.some_regular);
+  EXPECT_EQ(irregular > 0, expected.some_irregular);
   // The promise is 0.1 %. What is called exact is held to be: what remains is SimGrid's precision
   // of 1 ns an event, of steps of about a second with thousands of events.
   EXPECT_LT(folding.size(), 1e-7) << folding.where();
@@ -166,15 +173,15 @@ TEST(AllPlans, EightGpusInPcieNodes) {
 
 // Groups that do not nest into nodes.
 TEST(AllPlans, TwelveGpusInNodesOfThree) {
-  compare_all_plans(with_nodes("four-by-four", 3, 3), 12, 12, 12, {158, true, true});
+  compare_all_plans(with_nodes("four-by-four", 3, 3), 12, 12, 12, {258, true, true});
 }
 
 TEST(AllPlans, TwelveGpusTwoToANic) {
-  compare_all_plans(with_nodes("four-by-four", 4, 2), 12, 12, 12, {158, true, true});
+  compare_all_plans(with_nodes("four-by-four", 4, 2), 12, 12, 12, {258, true, true});
 }
 
 TEST(AllPlans, TwentyGpusInNodesOfFour) {
-  compare_all_plans(read_system("four-by-four", test_place), 20, 20, 20, {158, true, true});
+  compare_all_plans(read_system("four-by-four", test_place), 20, 20, 20, {258, true, true});
 }
 
 // The last node is not full.
@@ -183,7 +190,37 @@ TEST(AllPlans, SixteenGpusInNodesOfSix) {
 }
 
 TEST(AllPlans, SixGpusInNodesOfFour) {
-  compare_all_plans(read_system("four-by-four", test_place), 6, 12, 12, {60, false, true});
+  compare_all_plans(read_system("four-by-four", test_place), 6, 12, 12, {96, false, true});
+}
+
+// The order of large rings tells too many ranks apart, and the partition then leaves it out.
+Largest compare_without_order(const System& system, int tp, int microbatches) {
+  constexpr int gpus = 602;
+  // 1.6 billion parameters, that two buckets of 301 million fit into one rank's half.
+  const Model model = small_gpt(2, 8192, 64, 4096);
+  Largest folding;
+  for (bool overlap : {false, true}) {
+    PlanRequest request = plan_request(tp, 1, 1, gpus / tp * microbatches, 240, "megatron-core");
+    request.dp_overlap = overlap;
+    const Scenario scenario = scenario_of(model, system, request, gpus);
+    const Estimate folded = estimate(scenario, {.expanded = true});
+    const Estimate whole = estimate(scenario, {.unfolded = true, .expanded = true});
+    EXPECT_LE(folded.step.cast.roles().size(), 10u);
+    folding.note(folded.result.step_time, whole.result.step_time, describe(scenario));
+  }
+  folding.record("folded_against_unfolded");
+  return folding;
+}
+
+// Whole nodes but the last: each tensor group inside a node, no two kinds of traffic on one link.
+TEST(LargeIrregular, OneNodeNotFull) {
+  const System system = read_system("four-by-four", test_place);
+  for (int tp : {1, 2}) EXPECT_LT(compare_without_order(system, tp, 1).size(), 1e-7);
+}
+
+// Every third tensor group spans two nodes and shares its NICs with the data-parallel ring.
+TEST(LargeIrregular, TensorGroupsAcrossNodes) {
+  EXPECT_LT(compare_without_order(with_nodes("four-by-four", 3, 3), 2, 1).size(), 1e-3);
 }
 
 }  // namespace

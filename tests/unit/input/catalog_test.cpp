@@ -44,7 +44,7 @@ TEST_F(Catalog, ListsNamesInOrder) {
 TEST_F(Catalog, FindsANameAndLeavesAPathAlone) {
   EXPECT_EQ(find_in_catalog("workloads/models", "bert", at),
             (folder_.path() / "workloads/models/bert.json").string());
-  for (const std::string path : {"./bert", "a/b", "bert.json", "/nowhere/x"})
+  for (const std::string path : {"./bert", "a/b", "bert.json", "/nowhere/x", ".", ".."})
     EXPECT_EQ(find_in_catalog("workloads/models", path, at), path);
 }
 
@@ -61,6 +61,26 @@ TEST_F(Catalog, RefusesAWordThatIsNotThereWithTheNearest) {
   EXPECT_EQ(error("\x1b[31m"),
             "command line: --model: '\\u001b[31m' is not in the catalog; write one of: bert, "
             "gpt3-175b, llama3-8b (a path needs a '/' or ends in .json)");
+}
+
+TEST_F(Catalog, ContinuesAWordThatWasCutShort) {
+  const auto error = [](const std::string& word) {
+    return error_text([&] { find_in_catalog("workloads/models", word, {}); });
+  };
+  const std::filesystem::path shelf = folder_.path() / "workloads" / "models";
+  const std::string path = " (a path needs a '/' or ends in .json)";
+  std::ofstream{shelf / "llama3-70b.json"} << "{}";
+  EXPECT_EQ(error("llama3"),
+            "'llama3' is not in the catalog; did you mean 'llama3-70b' or 'llama3-8b'?" + path);
+  std::ofstream{shelf / "llama3-405b.json"} << "{}";
+  std::ofstream{shelf / "llamas.json"} << "{}";  // Nearer by letters, and no more meant.
+  EXPECT_EQ(error("llama"),
+            "'llama' is not in the catalog; did you mean 'llama3-405b', 'llama3-70b', 'llama3-8b' "
+            "or 'llamas'?" +
+                path);
+  EXPECT_EQ(error("lamas"), "'lamas' is not in the catalog; did you mean 'llamas'?" + path);
+  for (int i = 0; i < 20; ++i) std::ofstream{shelf / ("m" + std::to_string(i) + ".json")} << "{}";
+  EXPECT_EQ(error("something"), "'something' is not in the catalog; see orrery list models" + path);
 }
 
 TEST_F(Catalog, SaysWhenThereIsNone) {

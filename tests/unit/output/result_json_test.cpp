@@ -80,8 +80,8 @@ TEST(ResultJson, AgreesWithTheScenario) {
   EXPECT_NEAR(json["tokens_per_s_per_gpu"], 2 * 512 / step, 1e-6 * 2 * 512 / step);
   // The test GPU's peak is 100 TFLOP/s.
   EXPECT_NEAR(json["mfu"], json["model_tflops_per_gpu"].get<double>() / 100.0, 1e-9);
-  // 6 x 2048 tokens x (4 x 12 h^2 + 1024 h) weights; the causal half of the scores adds 1/4, the
-  // whole 1/2 of 4 layers x 12 s^2 h x 4 sequences... per layer and sequence 12 s^2 h / 2 = 6 s^2 h.
+  // 6 flop a token and weight of the matrices, 12 h^2 a layer and 1024 h of the head; and for each
+  // layer and sequence 3 x 4 s^2 h of attention, or half of it.
   const double weights = 6.0 * 2048 * (48.0 * 1024 * 1024 + 1024.0 * 1024);
   const double causal = 4 * 4 * 6.0 * 512 * 512 * 1024;
   EXPECT_NEAR(json["model_tflops_per_gpu"], (weights + causal) / 2 / step / 1e12, 1e-6);

@@ -1,0 +1,126 @@
+// The binary from outside, as a user meets it.
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Outcome {
+  int code = -1;
+  std::string out;
+};
+
+Outcome orrery(const std::string& arguments) {
+  const std::string command =
+      "NO_COLOR=1 '" ORRERY_TEST_BINARY_FOLDER "/orrery' " + arguments + " 2>/dev/null";
+  Outcome outcome;
+  FILE* pipe = popen(command.c_str(), "r");
+  char buffer[4096];
+  while (const std::size_t count = std::fread(buffer, 1, sizeof buffer, pipe))
+    outcome.out.append(buffer, count);
+  outcome.code = WEXITSTATUS(pclose(pipe));
+  return outcome;
+}
+
+const std::string small_plan =
+    "estimate --model llama3-8b --system dgx-h100 --gpus 16 --tp 2 --pp 2 --gbs 32 ";
+
+// Only the time that the simulation took may differ between two runs.
+std::string without_wall_time(std::string text) {
+  const std::size_t at = text.find("\"simulation_wall_s\"");
+  if (at != text.npos) text.erase(at, text.find('\n', at) - at);
+  return text;
+}
+
+TEST(CommandLine, HelpAndVersionGoToStdout) {
+  EXPECT_EQ(orrery("--version").code, 0);
+  EXPECT_EQ(orrery("--version").out.find("orrery "), 0u);
+  for (const char* command : {"", "estimate ", "validate ", "check ", "list "}) {
+    const Outcome help = orrery(std::string{command} + "--help");
+    EXPECT_EQ(help.code, 0) << command;
+    EXPECT_NE(help.out.find("usage: orrery"), help.out.npos) << command;
+  }
+}
+
+TEST(CommandLine, NoCommandIsBadInput) {
+  EXPECT_EQ(orrery("").code, 2);
+  EXPECT_EQ(orrery("").out, "");
+}
+
+TEST(CommandLine, JsonIsAloneOnStdoutAndTheSameTwice) {
+  const Outcome first = orrery(small_plan + "--json");
+  const Outcome second = orrery(small_plan + "--json");
+  EXPECT_EQ(first.code, 0);
+  EXPECT_EQ(first.out.front(), '{');
+  EXPECT_EQ(first.out.substr(first.out.size() - 2), "}\n");
+  EXPECT_EQ(without_wall_time(first.out), without_wall_time(second.out));
+}
+
+TEST(CommandLine, AFlagWinsOverAPlanFile) {
+  const fs::path plan = fs::temp_directory_path() / ("orrery-plan-" + std::to_string(getpid()) + ".json");
+  std::ofstream{plan} << R"({"model": "llama3-8b", "system": "dgx-h100", "gpus": 16, "tp": 2,
+                             "pp": 2, "gbs": 64})";
+  const Outcome from_file = orrery("estimate --plan " + plan.string() + " --gbs 32 --json");
+  EXPECT_EQ(from_file.code, 0);
+  EXPECT_EQ(without_wall_time(from_file.out), without_wall_time(orrery(small_plan + "--json").out));
+  fs::remove(plan);
+}
+
+TEST(CommandLine, TraceIsAWholeFileAndNothingElse) {
+  const fs::path folder = fs::temp_directory_path() / ("orrery-trace-" + std::to_string(getpid()));
+  fs::create_directory(folder);
+  const Outcome traced = orrery(small_plan + "--trace " + (folder / "step.json").string());
+  EXPECT_EQ(traced.code, 0);
+  std::ostringstream text;
+  text << std::ifstream{folder / "step.json"}.rdbuf();
+  EXPECT_NE(text.str().find("\"traceEvents\""), std::string::npos);
+  EXPECT_EQ(std::distance(fs::directory_iterator{folder}, fs::directory_iterator{}), 1);
+
+  // A plan that cannot run writes nothing.
+  fs::remove(folder / "step.json");
+  EXPECT_EQ(orrery("estimate --model gpt3-175b --system dgx-a100-80gb --gpus 8 --gbs 8 --trace " +
+                   (folder / "step.json").string())
+                .code,
+            3);
+  EXPECT_TRUE(fs::is_empty(folder));
+  fs::remove_all(folder);
+}
+
+TEST(CommandLine, UnfoldedAndExpandedGiveTheSameStep) {
+  const auto step = [](const std::string& json) {
+    return std::strtod(json.substr(json.find("\"step_time_s\":") + 14).c_str(), nullptr);
+  };
+  const double folded = step(orrery(small_plan + "--json").out);
+  EXPECT_GT(folded, 0.0);
+  for (const char* detail : {"--unfolded", "--expanded", "--unfolded --expanded"})
+    EXPECT_NEAR(step(orrery(small_plan + "--json " + detail).out), folded, 1e-3 * folded) << detail;
+}
+
+TEST(CommandLine, AThresholdDecidesTheExitCode) {
+  const std::string file = " '" ORRERY_TEST_SOURCE "/tests/validation/training/korthikanti.json'";
+  EXPECT_EQ(orrery("validate --fail-if 'mean_abs_error>0.10'" + file).code, 0);
+  EXPECT_EQ(orrery("validate --fail-if 'mean_abs_error>0.001'" + file).code, 4);
+}
+
+TEST(CommandLine, EveryCatalogEntryIsListedAndChecked) {
+  for (const auto& [shelf, option] :
+       {std::pair<std::string, std::string>{"models", "--model"}, {"systems", "--system"}}) {
+    std::istringstream names{orrery("list " + shelf).out};
+    int count = 0;
+    for (std::string name; std::getline(names, name); ++count)
+      EXPECT_EQ(orrery("check " + option + " " + name).code, 0) << name;
+    EXPECT_GT(count, 15) << shelf;
+  }
+}
+
+}  // namespace
