@@ -15,6 +15,12 @@ int run_check(const Arguments& arguments);
 int run_list(const Arguments& arguments);
 
 /// Exit codes beside 0 (docs/OUTPUT.md): internal error, bad input, infeasible plan, threshold.
-enum ExitCode { exit_ok = 0, exit_internal = 1, exit_bad_input = 2, exit_infeasible = 3, exit_threshold = 4 };
+enum ExitCode {
+  exit_ok = 0,
+  exit_internal = 1,
+  exit_bad_input = 2,
+  exit_infeasible = 3,
+  exit_threshold = 4
+};
 
 }  // namespace orrery

@@ -39,8 +39,8 @@ void print(const Model& model) {
     row("experts", std::to_string(model.experts->count) + " of " +
                        std::to_string(model.experts->ffn) + ", " +
                        std::to_string(model.experts->per_token) + " a token");
-  row("vocabulary", std::to_string(model.vocab) +
-                        (model.tied_embeddings ? ", output head tied" : ""));
+  row("vocabulary",
+      std::to_string(model.vocab) + (model.tied_embeddings ? ", output head tied" : ""));
   row("longest sequence", std::to_string(model.max_sequence));
   row("parameters", with_commas(count.total));
   if (count.active != count.total) row("active a token", with_commas(count.active));
@@ -74,7 +74,8 @@ int run_check(const Arguments& arguments) {
     std::cout << "usage: orrery check [--model NAME|FILE] [--system NAME|FILE]\n\n" << options;
     return exit_ok;
   }
-  if (!parsed.words.empty()) fail_input({}, "'" + parsed.words[0] + "' is no option", "use --model or --system");
+  if (!parsed.words.empty())
+    fail_input({}, "'" + parsed.words[0] + "' is no option", "use --model or --system");
   if (!parsed.has("model") && !parsed.has("system"))
     fail_input({}, "nothing to check", "give --model or --system");
   if (parsed.has("model")) print(read_model(parsed.text("model"), {"--model", ""}));

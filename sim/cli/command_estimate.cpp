@@ -16,14 +16,14 @@ namespace {
 
 po::options_description output_options() {
   po::options_description options{"What comes out", 100};
-  options.add_options()  //
+  options.add_options()                                                           //
       ("json", "print the result object (orrery.result/1) instead of the table")  //
       ("trace", po::value<std::string>()->value_name("FILE"),
        "write the timeline as Chrome trace JSON; open it at ui.perfetto.dev")  //
       ("trace-ranks", po::value<std::string>()->value_name("LIST"),
-       "ranks to draw, as 0,8,16-23 (default: all that are simulated)")  //
+       "ranks to draw, as 0,8,16-23 (default: all that are simulated)")     //
       ("unfolded", "simulate every rank instead of one for all its twins")  //
-      ("expanded", "simulate every tensor-parallel collective as flows")  //
+      ("expanded", "simulate every tensor-parallel collective as flows")    //
       ("help", "this text");
   return options;
 }
@@ -47,8 +47,7 @@ int run_estimate(const Arguments& arguments) {
   if (parsed.has("trace")) {
     TraceOptions trace;
     if (parsed.has("trace-ranks")) trace.ranks = parse_ranks(parsed.text("trace-ranks"));
-    write_file(parsed.text("trace"),
-               chrome_trace(answer.step, answer.timeline, scenario, trace));
+    write_file(parsed.text("trace"), chrome_trace(answer.step, answer.timeline, scenario, trace));
   }
   std::cout << (parsed.has("json") ? result_json(answer.result)
                                    : summary_text(answer.result, {.colour = wants_colour()}));

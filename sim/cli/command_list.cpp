@@ -11,7 +11,8 @@
 namespace orrery {
 namespace {
 
-const std::vector<std::string> shelves{"gpus", "systems", "models", "software", "schedules", "collectives"};
+const std::vector<std::string> shelves{"gpus",     "systems",   "models",
+                                       "software", "schedules", "collectives"};
 
 std::vector<std::string> names_on(const std::string& shelf) {
   if (shelf == "gpus") return list_catalog("topologies/gpus");
@@ -29,8 +30,8 @@ std::vector<std::string> names_on(const std::string& shelf) {
 }  // namespace
 
 int run_list(const Arguments& arguments) {
-  const bool known = arguments.size() == 1 && std::find(shelves.begin(), shelves.end(),
-                                                        arguments[0]) != shelves.end();
+  const bool known = arguments.size() == 1 &&
+                     std::find(shelves.begin(), shelves.end(), arguments[0]) != shelves.end();
   if (arguments.size() == 1 && arguments[0] == "--help") {
     std::cout << "usage: orrery list gpus|systems|models|software|schedules|collectives\n";
     return exit_ok;

@@ -65,9 +65,9 @@ bool exceeds(const std::vector<ValidationReport>& reports, const Threshold& thre
 
 int run_validate(const Arguments& arguments) {
   po::options_description options{"Options", 100};
-  options.add_options()  //
+  options.add_options()                                     //
       ("json", "print the reports as orrery.validation/1")  //
-      ("markdown", "print them as Markdown")  //
+      ("markdown", "print them as Markdown")                //
       ("fail-if", po::value<std::string>()->value_name("COND"),
        "exit 4 if a file's figure is over a limit: 'mean_abs_error>0.05'")  //
       ("help", "this text");

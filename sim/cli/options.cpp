@@ -13,13 +13,14 @@ namespace {
 const Place command_line{};
 
 // "--sp --json" is "--sp true --json".
-Arguments with_spoken_booleans(const Arguments& arguments, const std::vector<std::string>& booleans) {
+Arguments with_spoken_booleans(const Arguments& arguments,
+                               const std::vector<std::string>& booleans) {
   Arguments spoken;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     spoken.push_back(arguments[i]);
-    const bool boolean = arguments[i].starts_with("--") &&
-                         std::find(booleans.begin(), booleans.end(), arguments[i].substr(2)) !=
-                             booleans.end();
+    const bool boolean =
+        arguments[i].starts_with("--") &&
+        std::find(booleans.begin(), booleans.end(), arguments[i].substr(2)) != booleans.end();
     if (boolean && (i + 1 == arguments.size() || arguments[i + 1].starts_with("--")))
       spoken.push_back("true");
   }
@@ -43,7 +44,8 @@ ParsedOptions parse_options(const po::options_description& known, const Argument
       if (option.unregistered) {
         const std::string word = option.original_tokens.front();
         std::vector<std::string> names;
-        for (const auto& described : known.options()) names.push_back("--" + described->long_name());
+        for (const auto& described : known.options())
+          names.push_back("--" + described->long_name());
         const std::string near = nearest(word.substr(0, word.find('=')), names);
         fail_input(command_line, "unknown option '" + word + "'",
                    near.empty() ? "see --help" : "did you mean '" + near + "'?");

@@ -11,7 +11,8 @@ namespace {
 
 const Place command_line{};
 
-std::string required(const ParsedOptions& options, const std::string& name, const std::string& how) {
+std::string required(const ParsedOptions& options, const std::string& name,
+                     const std::string& how) {
   if (!options.has(name)) fail_input(command_line, "--" + name + " is missing", how);
   return options.text(name);
 }
@@ -30,9 +31,10 @@ po::options_description scenario_options() {
   const auto text = [](const std::string& name) {
     return po::value<std::string>()->value_name(name);
   };
-  options.add_options()  //
+  options.add_options()                                                                      //
       ("model", text("NAME|FILE"), "a model of the catalog, or a Hugging Face config.json")  //
-      ("system", text("NAME|FILE"), "a system of the catalog, or a file like those in topologies")  //
+      ("system", text("NAME|FILE"),
+       "a system of the catalog, or a file like those in topologies")       //
       ("gpus", text("N"), "GPUs in all; data parallelism follows from it")  //
       ("plan", text("FILE"), "a JSON file with the keys below; an option wins over it");
   for (const PlanKey& key : plan_keys())
@@ -52,7 +54,8 @@ Scenario read_scenario(const ParsedOptions& options) {
   std::optional<JsonValue> file;
   int gpus = 0;
   if (options.has("plan")) {
-    file = JsonValue::read_file(find_in_catalog("workloads/plans", options.text("plan"), command_line / "plan"));
+    file = JsonValue::read_file(
+        find_in_catalog("workloads/plans", options.text("plan"), command_line / "plan"));
     for (const std::string& key : file->keys()) {
       if (key == "model" || key == "system") continue;
       const auto value = file->find(key);
@@ -65,7 +68,8 @@ Scenario read_scenario(const ParsedOptions& options) {
   }
   for (const PlanKey& key : plan_keys())
     if (options.has(key.name)) set_plan_flag(request, key.name, options.text(key.name));
-  if (options.has("gpus")) gpus = static_cast<int>(value_of_flag("gpus", options.text("gpus")).integer(1, 1 << 24));
+  if (options.has("gpus"))
+    gpus = static_cast<int>(value_of_flag("gpus", options.text("gpus")).integer(1, 1 << 24));
 
   const auto named = [&](const std::string& key, const std::string& how) {
     if (options.has(key)) return options.text(key);

@@ -12,6 +12,8 @@ inline const std::vector<std::string>& dtype_names() {
   static const std::vector<std::string> names{"fp16", "bf16", "fp8", "fp32"};
   return names;
 }
-inline const std::string& name(Dtype dtype) { return dtype_names()[static_cast<std::size_t>(dtype)]; }
+inline const std::string& name(Dtype dtype) {
+  return dtype_names()[static_cast<std::size_t>(dtype)];
+}
 
 }  // namespace orrery

@@ -73,7 +73,8 @@ GemmTime::GemmTime(const Gpu& gpu, Dtype dtype, const KernelTables* tables)
       static_cast<double>(measured.multiprocessors)};
   // The reference figures are part of the fit. Where the GPU is the measured one and the catalog's
   // differ from them by rounding only, they are used instead, so that a row comes back as it was
-  // measured; a GPU of that name with other figures ("what if") is one that the table stands in for.
+  // measured; a GPU of that name with other figures ("what if") is one that the table stands in
+  // for.
   own_table_ = tables->used_for == measured.name && close(machine_.peak, reference.peak) &&
                close(machine_.bandwidth, reference.bandwidth) &&
                machine_.multiprocessors == reference.multiprocessors;

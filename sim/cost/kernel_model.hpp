@@ -10,8 +10,8 @@ namespace orrery {
 /// What the kernels of a training step cost on one kind of GPU in one number format.
 ///
 /// A benchmark runs one kernel for a moment; a training step runs hot for hours, under a power
-/// limit. `sustained` of the tables is the ratio, so a GEMM here takes its benchmark time divided by
-/// it. Attention and memory-bound kernels carry no such factor: none could be told from the
+/// limit. `sustained` of the tables is the ratio, so a GEMM here takes its benchmark time divided
+/// by it. Attention and memory-bound kernels carry no such factor: none could be told from the
 /// published runs (docs/CALIBRATION.md).
 class KernelModel {
  public:

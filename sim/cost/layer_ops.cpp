@@ -24,7 +24,9 @@ struct Sizes {
         own_tensor{s.plan.sp ? tensor / s.plan.tp : tensor} {}
 
   double of_tokens(std::int64_t width) const { return static_cast<double>(tokens * width); }
-  double scores() const { return static_cast<double>(plan.mbs * heads * plan.seq) * static_cast<double>(plan.seq); }
+  double scores() const {
+    return static_cast<double>(plan.mbs * heads * plan.seq) * static_cast<double>(plan.seq);
+  }
 
   const Model& model;
   const Software& software;
@@ -120,8 +122,8 @@ Op batched(std::string_view name, const Sizes& s, std::int64_t m, std::int64_t n
   op.name = name;
   op.batch = s.plan.mbs * s.heads;
   op.m = m, op.n = n, op.k = k;
-  const double elements = static_cast<double>(m * n) + static_cast<double>(m * k) +
-                          static_cast<double>(k * n);
+  const double elements =
+      static_cast<double>(m * n) + static_cast<double>(m * k) + static_cast<double>(k * n);
   op.bytes = Bytes{activation_bytes * static_cast<double>(op.batch) * elements};
   return op;
 }
@@ -222,15 +224,18 @@ Ops layer_backward(const Scenario& scenario) {
 Ops layer_recompute(const Scenario& scenario) {
   const Sizes s{scenario};
   switch (s.plan.recompute) {
-    case Recompute::none: return {};
-    case Recompute::selective: return core_attention_forward(s);
-    case Recompute::full: break;
+    case Recompute::none:
+      return {};
+    case Recompute::selective:
+      return core_attention_forward(s);
+    case Recompute::full:
+      break;
   }
   Ops ops = layer_forward(scenario);
   if (s.software.early_recompute_stop) {
     // Nothing after the activation is needed again: its output is fc2's saved input.
-    const auto last = std::find_if(ops.begin(), ops.end(),
-                                   [](const Op& op) { return op.name == "activation"; });
+    const auto last =
+        std::find_if(ops.begin(), ops.end(), [](const Op& op) { return op.name == "activation"; });
     ops.erase(last + 1, ops.end());
   }
   return ops;
@@ -263,8 +268,8 @@ Ops head_forward(const Scenario& scenario) {
   // Maximum, predicted logit and sum of exponentials: an fp32 number a token each.
   if (s.plan.tp > 1)
     for (std::string_view name : {"logit_max", "logit_predicted", "logit_sum"})
-      ops.push_back(collective(name, CollectiveKind::all_reduce,
-                               4.0 * static_cast<double>(s.tokens)));
+      ops.push_back(
+          collective(name, CollectiveKind::all_reduce, 4.0 * static_cast<double>(s.tokens)));
   return ops;
 }
 

@@ -11,7 +11,8 @@ constexpr double weight_bytes = 2.0;
 constexpr double optimizer_bytes = 12.0;  // fp32 weight and Adam's two moments.
 
 // CUDA context, cuBLAS workspaces and NCCL's buffers together take 0.5 to 3.5 GB in published
-// measurements (NVIDIA aiconfigurator counts 0.34 to 0.39 GB for NCCL alone); the middle is assumed.
+// measurements (NVIDIA aiconfigurator counts 0.34 to 0.39 GB for NCCL alone); the middle is
+// assumed.
 constexpr Bytes reserve{1.5e9};
 
 double tokens(const Scenario& s) { return static_cast<double>(s.tokens_per_microbatch()); }
@@ -21,8 +22,10 @@ double tokens(const Scenario& s) { return static_cast<double>(s.tokens_per_micro
 int chunks_in_flight(const Plan& plan, int stage) {
   const int passes = plan.microbatches * plan.vpp;
   switch (plan.schedule) {
-    case ScheduleKind::gpipe: return passes;
-    case ScheduleKind::one_f_one_b: return std::min(passes, plan.pp - stage);
+    case ScheduleKind::gpipe:
+      return passes;
+    case ScheduleKind::one_f_one_b:
+      return std::min(passes, plan.pp - stage);
     case ScheduleKind::interleaved:
       return std::min(passes, 2 * (plan.pp - 1 - stage) + (plan.vpp - 1) * plan.pp + 1);
   }
@@ -46,18 +49,17 @@ Bytes other_bytes(const Scenario& s, int stage) {
   if (s.plan.pp > 1) sum += Bytes{4.0 * tensor};  // Received and to be sent, in both directions.
   // Final norm's and head's inputs; logits in 16 bits and their fp32 softmax.
   if (stage == s.plan.pp - 1)
-    sum += Bytes{2.0 * tensor + (2.0 + 4.0) * tokens(s) *
-                                    static_cast<double>(s.padded_vocab / s.plan.tp)};
+    sum += Bytes{2.0 * tensor +
+                 (2.0 + 4.0) * tokens(s) * static_cast<double>(s.padded_vocab / s.plan.tp)};
   return sum;
 }
 
 }  // namespace
 
 int MemoryReport::fullest_stage() const {
-  const auto fullest =
-      std::max_element(stages.begin(), stages.end(), [](const StageMemory& a, const StageMemory& b) {
-        return a.peak() < b.peak();
-      });
+  const auto fullest = std::max_element(
+      stages.begin(), stages.end(),
+      [](const StageMemory& a, const StageMemory& b) { return a.peak() < b.peak(); });
   return static_cast<int>(fullest - stages.begin());
 }
 
@@ -73,8 +75,8 @@ Bytes layer_activations(const Scenario& s, Recompute recompute) {
 
   const double dropout = s.software.dropout ? 1.0 : 0.0;
   const double head_width = static_cast<double>(s.model.heads * s.model.head_dim);
-  const double kv_width = static_cast<double>(
-      std::max<std::int64_t>(s.model.kv_heads, s.plan.tp) * s.model.head_dim);
+  const double kv_width =
+      static_cast<double>(std::max<std::int64_t>(s.model.kv_heads, s.plan.tp) * s.model.head_dim);
   const double ffn = static_cast<double>(s.model.ffn);
 
   // Inputs and outputs of both norms, and a mask byte for each residual dropout.
@@ -85,7 +87,7 @@ Bytes layer_activations(const Scenario& s, Recompute recompute) {
   sum += 2.0 * tokens(s) * ((s.model.gated ? 2.0 : 1.0) + 1.0) * ffn / t;
   const double rows = tokens(s) * static_cast<double>(s.model.heads) / t;
   if (s.plan.fused_attention)
-    sum += 4.0 * rows;  // One fp32 log-sum-exp a query and head.
+    sum += 4.0 * rows;                    // One fp32 log-sum-exp a query and head.
   else if (recompute == Recompute::none)  // Softmax output; its dropout's mask and output.
     sum += rows * static_cast<double>(s.plan.seq) * (2.0 + 3.0 * dropout);
   return Bytes{sum};
@@ -101,8 +103,7 @@ MemoryReport memory_of(const Scenario& s) {
     StageMemory memory;
     memory.weights = Bytes{weight_bytes * parameters};
     memory.gradients = Bytes{s.software.main_gradient_bytes * parameters};
-    memory.optimizer =
-        Bytes{optimizer_bytes * parameters / (s.plan.zero >= 1 ? s.plan.dp : 1)};
+    memory.optimizer = Bytes{optimizer_bytes * parameters / (s.plan.zero >= 1 ? s.plan.dp : 1)};
     memory.activations = activations_in_flight(s, stage);
     memory.other = other_bytes(s, stage);
     report.stages.push_back(memory);

@@ -26,7 +26,8 @@ struct MemoryReport {
   bool fits() const { return peak() <= capacity; }
 };
 
-/// Bytes that one layer keeps of one micro-batch from its forward to its backward pass, on one rank.
+/// Bytes that one layer keeps of one micro-batch from its forward to its backward pass, on one
+/// rank.
 ///
 /// Source   Korthikanti et al. (arXiv 2205.05198), section 4, term by term, so that it holds for
 ///          gated MLPs, grouped key/value heads and fused attention as well. For a GPT layer with

@@ -13,10 +13,11 @@ Flop model_flop(const Model& model, std::int64_t sequences, std::int64_t sequenc
   const auto tokens = static_cast<double>(sequence);
   const auto head_dim = static_cast<double>(model.head_dim);
   const auto heads = static_cast<double>(model.heads);
-  const double attention =
-      2.0 * hidden * heads * head_dim + 2.0 * hidden * static_cast<double>(model.kv_heads) * head_dim;
+  const double attention = 2.0 * hidden * heads * head_dim +
+                           2.0 * hidden * static_cast<double>(model.kv_heads) * head_dim;
   const double mlp = (model.gated ? 3.0 : 2.0) * hidden * static_cast<double>(model.ffn);
-  const double weights = model.layers * (attention + mlp) + hidden * static_cast<double>(model.vocab);
+  const double weights =
+      model.layers * (attention + mlp) + hidden * static_cast<double>(model.vocab);
   double core = 0.0;
   for (int layer = 0; layer < model.layers; ++layer) {
     const bool local = !model.layer_is_local.empty() &&

@@ -4,11 +4,16 @@ namespace orrery {
 
 std::string_view name(CollectiveKind kind) {
   switch (kind) {
-    case CollectiveKind::all_reduce: return "all_reduce";
-    case CollectiveKind::all_gather: return "all_gather";
-    case CollectiveKind::reduce_scatter: return "reduce_scatter";
-    case CollectiveKind::broadcast: return "broadcast";
-    case CollectiveKind::send_recv: return "send_recv";
+    case CollectiveKind::all_reduce:
+      return "all_reduce";
+    case CollectiveKind::all_gather:
+      return "all_gather";
+    case CollectiveKind::reduce_scatter:
+      return "reduce_scatter";
+    case CollectiveKind::broadcast:
+      return "broadcast";
+    case CollectiveKind::send_recv:
+      return "send_recv";
   }
   return "";
 }
@@ -16,14 +21,17 @@ std::string_view name(CollectiveKind kind) {
 Flop Op::flop() const {
   const auto product = [](auto... factors) { return (static_cast<double>(factors) * ...); };
   switch (kind) {
-    case Kind::gemm: return Flop{2.0 * product(m, n, k)};
-    case Kind::batched_gemm: return Flop{2.0 * product(batch, m, n, k)};
+    case Kind::gemm:
+      return Flop{2.0 * product(m, n, k)};
+    case Kind::batched_gemm:
+      return Flop{2.0 * product(batch, m, n, k)};
     case Kind::attention:
       // Causal: half of the score matrix, twice (scores and values). The backward pass has five
       // matrix products where the forward has two (Dao, arXiv 2205.14135).
       return Flop{(backward ? 5.0 : 2.0) * product(batch, heads, sequence, sequence, head_dim)};
     case Kind::memory:
-    case Kind::collective: return Flop{0.0};
+    case Kind::collective:
+      return Flop{0.0};
   }
   return Flop{0.0};
 }

@@ -21,13 +21,13 @@ struct Op {
   Kind kind = Kind::memory;
   std::string_view name;  ///< Static text: "qkv", "norm", ...
 
-  GemmPass pass = GemmPass::forward;       ///< gemm
-  std::int64_t m = 0, n = 0, k = 0;        ///< gemm, batched_gemm: C[m,n] = A[m,k] B[k,n]
-  std::int64_t batch = 0;                  ///< batched_gemm: how many; attention: sequences
-  std::int64_t sequence = 0;               ///< attention
-  std::int64_t heads = 0, kv_heads = 0;    ///< attention, on this rank
-  std::int64_t head_dim = 0;               ///< attention
-  bool backward = false;                   ///< attention
+  GemmPass pass = GemmPass::forward;     ///< gemm
+  std::int64_t m = 0, n = 0, k = 0;      ///< gemm, batched_gemm: C[m,n] = A[m,k] B[k,n]
+  std::int64_t batch = 0;                ///< batched_gemm: how many; attention: sequences
+  std::int64_t sequence = 0;             ///< attention
+  std::int64_t heads = 0, kv_heads = 0;  ///< attention, on this rank
+  std::int64_t head_dim = 0;             ///< attention
+  bool backward = false;                 ///< attention
   Bytes bytes;  ///< memory, batched_gemm: HBM traffic. collective: the whole tensor.
   CollectiveKind collective = CollectiveKind::all_reduce;
   /// collective: this share of it runs beside the next op, the rest after that op (0: all of it

@@ -80,7 +80,8 @@ PassCost Pricer::price(const Ops& ops) const {
   };
 
   int launches = 0;
-  std::optional<CollectiveCost> rest;  // Of a partly hidden collective: after the op it hides behind.
+  std::optional<CollectiveCost>
+      rest;  // Of a partly hidden collective: after the op it hides behind.
   for (const Op& op : ops) {
     const PricedOp priced = price(op);
     if (op.kind != Op::Kind::collective) {

@@ -31,10 +31,10 @@ struct PricedOp {
 /// What one pass through some layers costs a rank.
 struct PassCost {
   std::vector<Segment> segments;
-  Seconds compute;                      ///< Kernels, launch gaps and the host's floor.
-  Seconds communication;                ///< Collectives, exposed or not.
-  std::array<Seconds, 3> by_tag{};      ///< compute + communication, by Tag.
-  Bytes scale_up_bytes;                 ///< That collectives send from the rank's NVLink port.
+  Seconds compute;                  ///< Kernels, launch gaps and the host's floor.
+  Seconds communication;            ///< Collectives, exposed or not.
+  std::array<Seconds, 3> by_tag{};  ///< compute + communication, by Tag.
+  Bytes scale_up_bytes;             ///< That collectives send from the rank's NVLink port.
 
   /// Length alone on the machine; over `compute` it is exposed communication.
   Seconds time() const;

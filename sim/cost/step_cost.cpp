@@ -53,7 +53,8 @@ std::vector<Bucket> cut_buckets(const Scenario& scenario, const Pricer& pricer,
 PassCost gather_received(const Scenario& scenario, const Pricer& pricer) {
   const Plan& plan = scenario.plan;
   if (plan.tp == 1 || plan.sp || !scenario.software.scatter_gather) return {};
-  const double bytes = 2.0 * static_cast<double>(scenario.tokens_per_microbatch() * scenario.model.hidden);
+  const double bytes =
+      2.0 * static_cast<double>(scenario.tokens_per_microbatch() * scenario.model.hidden);
   return pricer.price(Ops{collective("pp_gather", CollectiveKind::all_gather, bytes)});
 }
 
@@ -64,16 +65,18 @@ StageCost price_stage(const Scenario& scenario, const Pricer& pricer, const Laye
   cost.parameters = parameters_on_rank(scenario, stage);
   cost.buckets = cut_buckets(scenario, pricer, layer, stage);
   const PassCost received = gather_received(scenario, pricer);
-  if (stage > 0) cost.buckets.front().forward = [&] {
-    PassCost with = received;
-    with.append(cost.buckets.front().forward);
-    return with;
-  }();
-  if (stage < last) cost.buckets.back().backward = [&] {
-    PassCost with = received;
-    with.append(cost.buckets.back().backward);
-    return with;
-  }();
+  if (stage > 0)
+    cost.buckets.front().forward = [&] {
+      PassCost with = received;
+      with.append(cost.buckets.front().forward);
+      return with;
+    }();
+  if (stage < last)
+    cost.buckets.back().backward = [&] {
+      PassCost with = received;
+      with.append(cost.buckets.back().backward);
+      return with;
+    }();
   for (const Bucket& bucket : cost.buckets) cost.forward.append(bucket.forward);
   for (auto bucket = cost.buckets.rbegin(); bucket != cost.buckets.rend(); ++bucket)
     cost.backward.append(bucket->backward);
@@ -107,9 +110,8 @@ StepCost price_step(const Scenario& scenario, const KernelTables* tables,
     for (int chunk = 0; chunk < plan.vpp; ++chunk)
       parameters += cost.stages[static_cast<std::size_t>(chunk * plan.pp + stage)].parameters;
     const double own = static_cast<double>(parameters) / (plan.zero >= 1 ? plan.dp : 1);
-    cost.optimizer.push_back(
-        kernels.memory(Bytes{scenario.software.optimizer_bytes * own}).time +
-        scenario.software.kernel_overhead);
+    cost.optimizer.push_back(kernels.memory(Bytes{scenario.software.optimizer_bytes * own}).time +
+                             scenario.software.kernel_overhead);
   }
   if (scenario.model.tied_embeddings && plan.pp > 1)
     cost.tied_gradient_bytes =

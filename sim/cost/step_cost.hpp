@@ -24,15 +24,15 @@ struct Bucket {
 /// What one virtual stage costs a rank for one micro-batch.
 struct StageCost {
   PassCost forward;
-  PassCost backward;  ///< With what the plan recomputes.
+  PassCost backward;            ///< With what the plan recomputes.
   std::vector<Bucket> buckets;  ///< In forward order; their passes add up to the two above.
   std::int64_t parameters = 0;
 };
 
 /// Prices of everything that happens in a step.
 struct StepCost {
-  std::vector<StageCost> stages;  ///< One a virtual stage.
-  Bytes transfer_bytes;           ///< From one rank to its peer on the next stage, each direction.
+  std::vector<StageCost> stages;   ///< One a virtual stage.
+  Bytes transfer_bytes;            ///< From one rank to its peer on the next stage, each direction.
   std::vector<Seconds> optimizer;  ///< One a pipeline stage (rank).
   Bytes tied_gradient_bytes;       ///< Embedding gradient shared by first and last stage; 0: none.
   Flop model_flop_causal;  ///< Of the whole step, without recomputation, attention counted as half.

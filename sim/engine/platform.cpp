@@ -1,5 +1,7 @@
 #include "sim/engine/platform.hpp"
 
+#include <xbt/log.h>
+
 #include <cassert>
 #include <cmath>
 #include <map>
@@ -8,7 +10,6 @@
 #include <simgrid/kernel/routing/NetZoneImpl.hpp>
 #include <simgrid/s4u.hpp>
 #include <string>
-#include <xbt/log.h>
 
 namespace sg4 = simgrid::s4u;
 
@@ -35,7 +36,7 @@ class PathZone : public simgrid::kernel::routing::NetZoneImpl {
 
 // The model of a GPU's network, each setting with its reason.
 void configure(sg4::Engine& engine) {
-  engine.set_config("network/model:CM02");     // Fluid max-min; no TCP correction factors.
+  engine.set_config("network/model:CM02");      // Fluid max-min; no TCP correction factors.
   engine.set_config("network/crosstraffic:0");  // Links are full duplex, acknowledgements are free.
   engine.set_config("network/TCP-gamma:0");     // No TCP window bounds a flow.
 }
@@ -47,7 +48,7 @@ struct Platform::State {
   sg4::NetZone* links_zone = nullptr;
   sg4::Host* source = nullptr;
   sg4::Host* sink = nullptr;
-  std::vector<LinkImpl*> links;              // By the topology's link id.
+  std::vector<LinkImpl*> links;  // By the topology's link id.
   std::vector<BytesPerSecond> capacities;
   std::map<double, std::vector<LinkImpl*>> made;  // By capacity, to be used again by later runs.
   std::map<double, std::vector<LinkImpl*>> idle_caps;

@@ -28,7 +28,8 @@ class Platform {
   Platform();
   struct State;
   struct Transfer;
-  State* state_;  // Lives as long as the process: SimGrid's engine cannot be taken down and rebuilt.
+  State*
+      state_;  // Lives as long as the process: SimGrid's engine cannot be taken down and rebuilt.
 };
 
 }  // namespace orrery

@@ -21,10 +21,11 @@ void refuse_what_does_not_fit(const Scenario& scenario, const MemoryReport& memo
   if (memory.fits()) return;
   std::string remedy = nearest_fit(scenario);
   if (remedy.empty()) remedy = "use more GPUs, or GPUs with more memory";
-  fail_infeasible({}, "the plan does not fit: stage " + std::to_string(memory.fullest_stage()) +
-                          " needs " + gigabytes(memory.peak()) + " a GPU, which has " +
-                          gigabytes(memory.capacity) + ", " +
-                          gigabytes(memory.peak() - memory.capacity) + " too much",
+  fail_infeasible({},
+                  "the plan does not fit: stage " + std::to_string(memory.fullest_stage()) +
+                      " needs " + gigabytes(memory.peak()) + " a GPU, which has " +
+                      gigabytes(memory.capacity) + ", " +
+                      gigabytes(memory.peak() - memory.capacity) + " too much",
                   remedy);
 }
 
@@ -49,9 +50,8 @@ Estimate estimate(const Scenario& scenario, Detail detail) {
       price_step(scenario, tables ? &*tables : nullptr, collectives, shapes));
 
   // The step as tasks, and the wires that they share.
-  const Contraction contraction = detail.expanded
-                                      ? Contraction{false}
-                                      : choose_contraction(scenario, *cost, placement);
+  const Contraction contraction =
+      detail.expanded ? Contraction{false} : choose_contraction(scenario, *cost, placement);
   Topology topology = Topology::build(scenario.system, scenario.plan.gpus());
   TrainingStep step =
       build_training_step(scenario, cost, collectives, shapes, cast, topology, contraction);
@@ -59,8 +59,8 @@ Estimate estimate(const Scenario& scenario, Detail detail) {
 
   Timeline timeline = execute(step.graph, topology);
   Result result = summarize(scenario, memory, step, timeline, topology);
-  result.simulation_wall = Seconds{
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
+  result.simulation_wall =
+      Seconds{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
   return {std::move(result), std::move(step), std::move(timeline), std::move(topology)};
 }
 

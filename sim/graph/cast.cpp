@@ -114,7 +114,7 @@ Colours refined_colours(const Placement& placement, bool ordered, std::size_t mo
 
 // In a large ring with one odd member all differ by how far they are from it. Beyond this many
 // roles their order is left out, which costs some exactness and bounds the work (docs/FOLDING.md).
-constexpr std::size_t most_ordered_roles = 256;
+constexpr std::size_t most_ordered_roles = 1024;
 
 }  // namespace
 

@@ -27,7 +27,7 @@ struct Task {
     transfer,  ///< `duration` of latency, then flows.
     join,      ///< Takes no time: where several ranks wait for each other.
   };
-  enum class What { forward, backward, optimizer, tensor, transfer, gradients, weights, norm, sync };
+  enum class What { forward, backward, optimizer, tensor, transfer, gradients, weights, norm };
 
   Kind kind = Kind::compute;
   What what = What::forward;

@@ -9,9 +9,10 @@ namespace orrery {
 
 /// A positive, finite number with its unit. "400 GB/s" is bytes, "400 Gb/s" bits: an eighth of it.
 /// Errors (bad_input) name the units that would have been understood.
-BytesPerSecond parse_bandwidth(std::string_view text, const Place& at);  ///< GB/s GiB/s MB/s TB/s Gb/s
-Bytes parse_bytes(std::string_view text, const Place& at);               ///< B kB MB GB KiB MiB GiB
-Seconds parse_duration(std::string_view text, const Place& at);          ///< s ms us ns; 0 allowed
-FlopPerSecond parse_flop_rate(std::string_view text, const Place& at);   ///< TFLOP/s PFLOP/s
+/// GB/s, GiB/s, MB/s, TB/s, Gb/s or Tb/s.
+BytesPerSecond parse_bandwidth(std::string_view text, const Place& at);
+Bytes parse_bytes(std::string_view text, const Place& at);              ///< B kB MB GB KiB MiB GiB
+Seconds parse_duration(std::string_view text, const Place& at);         ///< s ms us ns; 0 allowed
+FlopPerSecond parse_flop_rate(std::string_view text, const Place& at);  ///< TFLOP/s PFLOP/s
 
 }  // namespace orrery

@@ -16,8 +16,8 @@ constexpr int tracks = 5;
 constexpr const char* track_names[tracks] = {"compute", "tensor parallel", "pipeline send forward",
                                              "pipeline send backward", "data parallel"};
 
-// Written by hand: a document of half a million events is built ten times as fast as through a tree,
-// and times keep their three decimals.
+// Written by hand and not through a tree of values: half a million events need little memory, and
+// times keep their three decimals.
 std::string json_text(const std::string& text) {
   using nlohmann::json;
   return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
@@ -124,8 +124,8 @@ class Writer {
  private:
   const Role& role_of(int index) const { return cast_.roles()[static_cast<std::size_t>(index)]; }
 
-  // Thread numbers differ over the whole trace and from process numbers: a thread with its process's
-  // number is taken for its main thread and moved to the top.
+  // Thread numbers differ over the whole trace and from their process's: a thread with the number
+  // of its process is taken for the main thread and moved to the top.
   static std::string place(const Role& role, int track) {
     const std::string process = "\"pid\":" + std::to_string(role.rank.value);
     if (track < 0) return process;
@@ -183,7 +183,7 @@ std::string chrome_trace(const TrainingStep& step, const Timeline& timeline,
     refuse_so_many(events_of(drawn), options.most_events, choice.roles, step.cast);
 
   Writer writer{step.cast};
-  writer.begin(scenario, timeline.makespan, choice.inside_passes);
+  writer.begin(scenario, timeline.makespan, choice.inside_passes && scenario.plan.tp > 1);
   for (std::size_t i = 0; i < choice.roles.size(); ++i)
     writer.name_rank(choice.roles[i], static_cast<int>(i));
   const Slice* last = nullptr;

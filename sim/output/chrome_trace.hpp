@@ -19,9 +19,10 @@ struct TraceOptions {
 };
 
 /// A step as Chrome trace JSON, which ui.perfetto.dev, chrome://tracing and speedscope open: a
-/// process a simulated rank, a thread each for compute, tensor-parallel, pipeline (by direction) and
-/// data-parallel work, an arrow from each transfer to the pass that waits for it. A rank that was
-/// not simulated is drawn by the one that stands for it. Times in microseconds with three decimals.
+/// process a simulated rank, a thread each for compute, tensor-parallel, pipeline (by direction)
+/// and data-parallel work, an arrow from each transfer to the pass that waits for it. A rank that
+/// was not simulated is drawn by the one that stands for it. Times are microseconds with three
+/// decimals.
 /// Errors: a rank that is none of the plan's (bad_input); too many events (infeasible).
 ///
 /// Source   "Trace Event Format" (Chromium project, 2016): event types X, M, s and f.

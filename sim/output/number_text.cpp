@@ -31,7 +31,10 @@ std::string fixed(double value, int decimals) {
   char text[400];  // The largest double has 309 digits.
   const auto [end, error] =
       std::to_chars(text, text + sizeof text, value, std::chars_format::fixed, decimals);
-  return with_thousands(std::string(text, end));
+  std::string digits(text, end);
+  const bool is_zero = digits.find_first_not_of("-0.") == digits.npos;
+  if (is_zero && digits.starts_with('-')) digits.erase(0, 1);
+  return with_thousands(std::move(digits));
 }
 
 std::string percent(double fraction) { return fixed(100.0 * fraction, 1) + " %"; }

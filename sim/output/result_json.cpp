@@ -11,9 +11,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// More digits than any prediction has, fewer than the last ones, which depend on the order in which
-// a compiler adds.
-constexpr int significant_digits = 12;
+// More digits than any prediction has, and fewer than show the rounding of the clock, which depends
+// on what the process simulated before.
+constexpr int significant_digits = 9;
 
 double rounded(double value) {
   char text[64];
@@ -23,7 +23,8 @@ double rounded(double value) {
   return value;
 }
 
-double seconds(Seconds time) { return rounded(time.si()); }
+// Whole nanoseconds, as a trace has them.
+double seconds(Seconds time) { return static_cast<double>(std::llround(time.si() * 1e9)) / 1e9; }
 std::int64_t whole(Bytes bytes) { return std::llround(bytes.si()); }
 
 // The keys of PlanRequest, so that read_plan() takes the object as it is.

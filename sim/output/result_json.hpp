@@ -13,8 +13,8 @@ struct ResultJsonOptions {
 };
 
 /// `result` as "orrery.result/1" (docs/OUTPUT.md lists the keys), units in the keys, always in the
-/// same order. Numbers have 12 significant digits, bytes are whole. The object under "plan" can be
-/// given back as a plan file.
+/// same order. Times are whole nanoseconds, bytes whole, other numbers have 9 significant digits.
+/// The object under "plan" can be given back as a plan file.
 std::string result_json(const Result& result, const ResultJsonOptions& options = {});
 
 }  // namespace orrery

@@ -36,8 +36,8 @@ class Table {
 /// of double width count once; no name in a catalog has any.
 int shown_width(std::string_view text);
 
-/// `items` joined by `separator` in lines of at most `width`, the first behind `head` and the others
-/// under it. An item is never cut.
+/// `items` joined by `separator` in lines of at most `width`, the first behind `head` and the
+/// others under it. An item is never cut.
 std::string wrapped(const std::string& head, const std::vector<std::string>& items,
                     const std::string& separator, int width);
 

@@ -15,7 +15,7 @@ bool is_pass(Task::What what) {
 
 TaskRelations::TaskRelations(const TrainingStep& step)
     : step_{step},
-      direction_(at(step.graph.size()), Task::What::sync),
+      direction_(at(step.graph.size()), Task::What::norm),
       fed_by_(at(step.graph.size()), -1),
       tensor_members_(step.cast.roles().size()),
       data_members_(step.cast.roles().size()) {
@@ -45,17 +45,9 @@ TaskRelations::TaskRelations(const TrainingStep& step)
 }
 
 std::vector<int> TaskRelations::gradient_members(int task) const {
-  const std::vector<Role>& roles = step_.cast.roles();
-  const int leader = step_.graph.task(TaskId{task}).role;
-  Coordinates where = roles[at(leader)].at;
-  bool between_stages = false;
-  step_.graph.for_each_predecessor(TaskId{task}, [&](TaskId before) {
-    const int role = step_.graph.task(before).role;
-    between_stages = between_stages || roles[at(role)].at.stage != where.stage;
-  });
-  if (!between_stages) return data_members(leader);
-  where.stage = step_.cast.placement().pp() - 1;
-  return {leader, step_.cast.role_of(where)};
+  const Task& reduction = step_.graph.task(TaskId{task});
+  if (reduction.to_role >= 0) return {reduction.role, reduction.to_role};
+  return data_members(reduction.role);
 }
 
 }  // namespace orrery

@@ -32,15 +32,13 @@ class Drawing {
         plan_{scenario.plan},
         choice_{choice},
         relations_{step},
-        order_(step.cast.roles().size(), -1) {}
+        drawn_(step.cast.roles().size(), false) {}
 
   Slices draw() {
-    for (std::size_t i = 0; i < choice_.roles.size(); ++i)
-      order_[at(choice_.roles[i])] = static_cast<int>(i);
+    for (int chosen : choice_.roles) drawn_[at(chosen)] = true;
     for (int i = 0; i < step_.graph.size(); ++i) draw_task(i);
     for (const auto& [key, pass] : drawn_in_parts_) draw_whole_pass(key, pass);
-    keep_whole_arrows();
-    sort();
+    arrange(result_.slices, choice_.roles);
     return std::move(result_);
   }
 
@@ -54,7 +52,7 @@ class Drawing {
   const Task& task(int id) const { return step_.graph.task(TaskId{id}); }
   const Span& span(int id) const { return timeline_.spans[at(id)]; }
   const Role& role(int index) const { return step_.cast.roles()[at(index)]; }
-  bool is_drawn(int role_index) const { return order_[at(role_index)] >= 0; }
+  bool is_drawn(int role_index) const { return drawn_[at(role_index)]; }
 
   std::vector<int> drawn_members(const std::vector<int>& roles) const {
     std::vector<int> members;
@@ -62,8 +60,6 @@ class Drawing {
       if (is_drawn(index)) members.push_back(index);
     return members;
   }
-
-  // ---- slices ----
 
   void add(Slice slice, const Span& when) {
     slice.start_ns = nanoseconds(when.start);
@@ -116,8 +112,6 @@ class Drawing {
         break;
       case Task::What::norm:
         for (int member : choice_.roles) draw_data(id, member, "gradient norm");
-        break;
-      case Task::What::sync:
         break;
     }
   }
@@ -224,39 +218,13 @@ class Drawing {
     add(std::move(slice), span(id));
   }
 
-  // ---- the end ----
-
-  // An arrow needs both ends: the other rank may not be drawn.
-  void keep_whole_arrows() {
-    std::map<int, int> ends;
-    for (const Slice& slice : result_.slices) {
-      if (slice.sends >= 0) ++ends[slice.sends];
-      if (slice.receives >= 0) ++ends[slice.receives];
-    }
-    const auto drop_loose = [&](int& arrow) {
-      if (arrow >= 0 && ends[arrow] != 2) arrow = -1;
-    };
-    for (Slice& slice : result_.slices) {
-      drop_loose(slice.sends);
-      drop_loose(slice.receives);
-    }
-  }
-
-  void sort() {
-    const auto place = [&](const Slice& s) {
-      return std::tuple{order_[at(s.role)], s.track, s.start_ns, -s.finish_ns};
-    };
-    std::stable_sort(result_.slices.begin(), result_.slices.end(),
-                     [&](const Slice& a, const Slice& b) { return place(a) < place(b); });
-  }
-
   const TrainingStep& step_;
   const Timeline& timeline_;
   const Plan& plan_;
   const SliceChoice& choice_;
 
   const TaskRelations relations_;
-  std::vector<int> order_;  // By role: its place in the choice, -1 if it is not drawn.
+  std::vector<bool> drawn_;  // By role.
   std::map<PassKey, WholePass> drawn_in_parts_;
   int part_ = 0;
   Slices result_;

@@ -26,7 +26,8 @@ std::string plain_percent(double fraction) {
 bool is_memory(const Comparison& comparison) { return comparison.quantity == "peak_memory_bytes"; }
 
 std::string amount(const Comparison& comparison, double value) {
-  return is_memory(comparison) ? bytes_text(Bytes{value}) : fixed(value, value < 10.0 ? 3 : 2) + " s";
+  return is_memory(comparison) ? bytes_text(Bytes{value})
+                               : fixed(value, value < 10.0 ? 3 : 2) + " s";
 }
 
 std::set<std::string> peers_of(const ValidationReport& report) {
@@ -37,7 +38,8 @@ std::set<std::string> peers_of(const ValidationReport& report) {
 }
 
 // Memory stands beside time, so that it is told apart by its unit alone.
-std::vector<std::string> cells_of(const Comparison& comparison, const std::set<std::string>& peers) {
+std::vector<std::string> cells_of(const Comparison& comparison,
+                                  const std::set<std::string>& peers) {
   std::vector<std::string> cells{comparison.id, amount(comparison, comparison.measured),
                                  amount(comparison, comparison.predicted),
                                  signed_percent(comparison.error())};
@@ -93,7 +95,8 @@ std::string validation_text(const ValidationReport& report) {
   std::vector<Column> columns{{"case", Align::left}, {"measured"}, {"predicted"}, {"error"}};
   for (const std::string& peer : peers) columns.push_back({peer});
   Table table{columns};
-  for (const Comparison& comparison : report.comparisons) table.add_row(cells_of(comparison, peers));
+  for (const Comparison& comparison : report.comparisons)
+    table.add_row(cells_of(comparison, peers));
 
   std::string text = report.file + "\n\n" + table.text();
   for (const Refusal& refusal : report.refusals)
@@ -117,10 +120,10 @@ std::string validation_markdown(const std::vector<ValidationReport>& reports) {
     std::string peers;
     for (const std::string& peer : peers_of(report))
       peers += (peers.empty() ? "" : ", ") + peer + " " + plain_percent(peer_error(report, peer));
-    text += row({family(report), std::to_string(timed(report)),
-                 std::to_string(report.refusals.size()), plain_percent(report.mean_abs_error),
-                 signed_percent(report.mean_error), plain_percent(report.median_abs_error),
-                 plain_percent(report.max_abs_error), peers});
+    text +=
+        row({family(report), std::to_string(timed(report)), std::to_string(report.refusals.size()),
+             plain_percent(report.mean_abs_error), signed_percent(report.mean_error),
+             plain_percent(report.median_abs_error), plain_percent(report.max_abs_error), peers});
   }
   for (const ValidationReport& report : reports) {
     text += "\n### " + family(report) + "\n\n";
@@ -128,10 +131,11 @@ std::string validation_markdown(const std::vector<ValidationReport>& reports) {
     const std::set<std::string> peers = peers_of(report);
     headers.insert(headers.end(), peers.begin(), peers.end());
     if (!report.comparisons.empty()) text += row(headers) + rule(1, headers.size() - 1);
-    for (const Comparison& comparison : report.comparisons) text += row(cells_of(comparison, peers));
-    if (!report.refusals.empty()) text += "\nRefused:\n\n";
+    for (const Comparison& comparison : report.comparisons)
+      text += row(cells_of(comparison, peers));
+    if (!report.refusals.empty()) text += "\n" + row({"refused", "reason"}) + rule(2, 0);
     for (const Refusal& refusal : report.refusals)
-      text += "- `" + refusal.id + "`: " + short_reason(report, refusal.reason) + "\n";
+      text += row({refusal.id, short_reason(report, refusal.reason)});
   }
   return text;
 }

@@ -11,7 +11,8 @@ namespace orrery {
 /// reasons, and the file's figures.
 std::string validation_text(const ValidationReport& report);
 
-/// Markdown: a row a file with the figures, then a table of every case. What docs/ACCURACY.md shows.
+/// Markdown: a row a file with the figures, then a table of every case. What docs/ACCURACY.md
+/// shows.
 std::string validation_markdown(const std::vector<ValidationReport>& reports);
 
 }  // namespace orrery

@@ -30,7 +30,8 @@ std::vector<Interval> merged(std::vector<Interval> intervals) {
 }
 
 // The parts of `whole` that `taken` (disjoint, ascending) does not cover.
-std::vector<Interval> without(const std::vector<Interval>& whole, const std::vector<Interval>& taken) {
+std::vector<Interval> without(const std::vector<Interval>& whole,
+                              const std::vector<Interval>& taken) {
   std::vector<Interval> rest;
   std::size_t first = 0;
   for (Interval interval : whole) {
@@ -97,8 +98,9 @@ OwnTasks collect(const Scenario& scenario, const TrainingStep& step, const Timel
                               : task.role == data_leader)
           own.waits[data].push_back(interval);
         break;
-      case Task::What::norm: own.waits[norm].push_back(interval); break;
-      case Task::What::sync: break;
+      case Task::What::norm:
+        own.waits[norm].push_back(interval);
+        break;
     }
   }
   return own;
@@ -120,8 +122,7 @@ Seconds ideal_bubble(const Scenario& scenario, const TrainingStep& step, int sta
 Breakdown break_down(const Scenario& scenario, const TrainingStep& step, const Timeline& timeline,
                      int role) {
   const OwnTasks own = collect(scenario, step, timeline, role);
-  std::vector<Interval> idle =
-      without({{Seconds{}, timeline.makespan}}, merged(own.kernels));
+  std::vector<Interval> idle = without({{Seconds{}, timeline.makespan}}, merged(own.kernels));
   Breakdown result = own.busy;
   Seconds waited[causes];
   for (int cause = 0; cause < causes; ++cause) {

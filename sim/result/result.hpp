@@ -9,19 +9,21 @@
 
 namespace orrery {
 
-/// Where the time of the critical rank goes: the one that computes the longest. Adds up to the step.
+/// Where the time of the critical rank goes: the one that computes the longest. Adds up to the
+/// step.
 struct Breakdown {
-  Seconds compute;      ///< Kernels of forward, backward and recomputation.
-  Seconds tp_exposed;   ///< Tensor-parallel collectives that no kernel hides.
-  Seconds pp_bubble;    ///< Idle, up to (pp - 1) / vpp micro-batches: the schedule's fill and drain.
-  Seconds pp_exposed;   ///< Waiting for a transfer between stages that is on its way.
-  Seconds dp_exposed;   ///< Waiting for gradients or weights of the data-parallel group.
+  Seconds compute;     ///< Kernels of forward, backward and recomputation.
+  Seconds tp_exposed;  ///< Tensor-parallel collectives that no kernel hides.
+  Seconds pp_bubble;   ///< Idle, up to (pp - 1) / vpp micro-batches: the schedule's fill and drain.
+  Seconds pp_exposed;  ///< Waiting for a transfer between stages that is on its way.
+  Seconds dp_exposed;  ///< Waiting for gradients or weights of the data-parallel group.
   Seconds optimizer;
-  Seconds imbalance;    ///< Idle beyond the bubble: other stages are slower, or out of step.
-  Seconds other;        ///< Gradient norm.
+  Seconds imbalance;  ///< Idle beyond the bubble: other stages are slower, or out of step.
+  Seconds other;      ///< Gradient norm.
 
   Seconds sum() const {
-    return compute + tp_exposed + pp_bubble + pp_exposed + dp_exposed + optimizer + imbalance + other;
+    return compute + tp_exposed + pp_bubble + pp_exposed + dp_exposed + optimizer + imbalance +
+           other;
   }
 };
 

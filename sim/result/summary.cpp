@@ -11,11 +11,14 @@ namespace {
 std::string kind_name(LinkKind kind) {
   switch (kind) {
     case LinkKind::nvlink_up:
-    case LinkKind::nvlink_down: return "nvlink";
+    case LinkKind::nvlink_down:
+      return "nvlink";
     case LinkKind::pcie_up:
-    case LinkKind::pcie_down: return "pcie";
+    case LinkKind::pcie_down:
+      return "pcie";
     case LinkKind::nic_up:
-    case LinkKind::nic_down: return "nic";
+    case LinkKind::nic_down:
+      return "nic";
   }
   return "";
 }
@@ -46,8 +49,8 @@ std::vector<LinkReport> link_reports(const TrainingStep& step, const Timeline& t
   std::map<std::string, LinkReport> busiest;
   for (int i = 0; i < topology.link_count(); ++i) {
     const Link& link = topology.link(LinkId{i});
-    const double busy = bytes[static_cast<std::size_t>(i)] /
-                        (link.capacity.si() * timeline.makespan.si());
+    const double busy =
+        bytes[static_cast<std::size_t>(i)] / (link.capacity.si() * timeline.makespan.si());
     LinkReport& report = busiest[kind_name(link.kind)];
     if (report.kind.empty() || busy > report.busy_fraction)
       report = {link.name, kind_name(link.kind), Bytes{bytes[static_cast<std::size_t>(i)]}, busy};

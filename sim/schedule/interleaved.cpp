@@ -28,8 +28,7 @@ std::vector<Slot> interleaved(int stage, int stages, int chunks, int microbatche
   // the p - 1 - s stages below hold one each; Megatron lets twice as many in, so that transfers in
   // both directions have a slot to travel in.
   const int passes = microbatches * chunks;
-  const int warmup =
-      std::min(passes, (stages - 1 - stage) * 2 + (chunks - 1) * stages);
+  const int warmup = std::min(passes, (stages - 1 - stage) * 2 + (chunks - 1) * stages);
 
   std::vector<Slot> order;
   order.reserve(2 * static_cast<std::size_t>(passes));

@@ -17,9 +17,12 @@ int peak_in_flight(const std::vector<Slot>& order) {
 std::vector<Slot> order_of_passes(ScheduleKind kind, int stage, int stages, int chunks,
                                   int microbatches) {
   switch (kind) {
-    case ScheduleKind::gpipe: return gpipe(microbatches);
-    case ScheduleKind::one_f_one_b: return one_f_one_b(stage, stages, microbatches);
-    case ScheduleKind::interleaved: return interleaved(stage, stages, chunks, microbatches);
+    case ScheduleKind::gpipe:
+      return gpipe(microbatches);
+    case ScheduleKind::one_f_one_b:
+      return one_f_one_b(stage, stages, microbatches);
+    case ScheduleKind::interleaved:
+      return interleaved(stage, stages, chunks, microbatches);
   }
   return {};
 }

@@ -16,7 +16,8 @@ const std::vector<std::string> facts{"framework", "compile", "cp_comm", "ep_disp
 std::vector<TrainingCase> read_training_cases(const JsonValue& json) {
   std::vector<TrainingCase> cases;
   for (const JsonValue& entry : json.elements()) {
-    entry.allow_only({"id", "source", "system", "gpus", "model", "plan", "measured", "peers", "notes"});
+    entry.allow_only(
+        {"id", "source", "system", "gpus", "model", "plan", "measured", "peers", "notes"});
     TrainingCase one{entry.at("id").text(),
                      entry.at("source").at("title").text(),
                      entry.at("system").text(),
@@ -27,7 +28,8 @@ std::vector<TrainingCase> read_training_cases(const JsonValue& json) {
                      {},
                      {}};
     const JsonValue measured = entry.at("measured");
-    if (const auto time = measured.find("step_time_s")) one.step_time = Seconds{time->number(1e-6, 1e6)};
+    if (const auto time = measured.find("step_time_s"))
+      one.step_time = Seconds{time->number(1e-6, 1e6)};
     if (const auto memory = measured.find("peak_memory_bytes"))
       one.peak_memory = Bytes{memory->number(1.0, 1e15)};
     if (const auto peers = entry.find("peers"))
@@ -40,27 +42,28 @@ std::vector<TrainingCase> read_training_cases(const JsonValue& json) {
 
 std::string software_of(const TrainingCase& training_case) {
   if (const auto named = training_case.plan.find("software")) return named->text();
-  const JsonValue table = JsonValue::read_file(
-      find_in_catalog("workloads", "software_of_publications", {}));
+  const JsonValue table =
+      JsonValue::read_file(find_in_catalog("workloads", "software_of_publications", {}));
   const auto framework = training_case.plan.find("framework");
   for (const JsonValue& rule : table.at("rules").elements()) {
-    rule.allow_only({"title_contains", "framework", "id_contains", "system_starts", "software", "source"});
+    rule.allow_only(
+        {"title_contains", "framework", "id_contains", "system_starts", "software", "source"});
     const auto holds = [&](const char* key, auto test) {
       const auto wanted = rule.find(key);
       return !wanted || test(wanted->text());
     };
-    if (holds("title_contains", [&](const std::string& part) {
-          return training_case.title.find(part) != std::string::npos;
-        }) &&
-        holds("id_contains", [&](const std::string& part) {
-          return training_case.id.find(part) != std::string::npos;
-        }) &&
-        holds("system_starts", [&](const std::string& part) {
-          return training_case.system.starts_with(part);
-        }) &&
-        holds("framework", [&](const std::string& name) {
-          return framework && framework->text() == name;
-        }))
+    if (holds("title_contains",
+              [&](const std::string& part) {
+                return training_case.title.find(part) != std::string::npos;
+              }) &&
+        holds("id_contains",
+              [&](const std::string& part) {
+                return training_case.id.find(part) != std::string::npos;
+              }) &&
+        holds("system_starts",
+              [&](const std::string& part) { return training_case.system.starts_with(part); }) &&
+        holds("framework",
+              [&](const std::string& name) { return framework && framework->text() == name; }))
       return rule.at("software").text();
   }
   return "";

@@ -12,7 +12,7 @@ namespace orrery {
 /// A training run that somebody measured and published.
 struct TrainingCase {
   std::string id;
-  std::string title;   ///< Of the source.
+  std::string title;  ///< Of the source.
   std::string system;
   int gpus = 0;
   JsonValue model;

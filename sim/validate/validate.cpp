@@ -14,13 +14,19 @@ void predict(const TrainingCase& training_case, ValidationReport& report) {
   try {
     const Scenario scenario = scenario_of(training_case);
     if (training_case.peak_memory) {
-      Comparison memory{training_case.id, "peak_memory_bytes", training_case.peak_memory->si(),
-                        memory_of(scenario).peak().si(), {}};
+      Comparison memory{training_case.id,
+                        "peak_memory_bytes",
+                        training_case.peak_memory->si(),
+                        memory_of(scenario).peak().si(),
+                        {}};
       report.comparisons.push_back(memory);
     }
     if (!training_case.step_time) return;
-    Comparison time{training_case.id, "step_time_s", training_case.step_time->si(),
-                    estimate(scenario).result.step_time.si(), {}};
+    Comparison time{training_case.id,
+                    "step_time_s",
+                    training_case.step_time->si(),
+                    estimate(scenario).result.step_time.si(),
+                    {}};
     for (const auto& [peer, predicted] : training_case.peers)
       time.peer_errors[peer] = predicted / *training_case.step_time - 1.0;
     report.comparisons.push_back(std::move(time));
@@ -57,11 +63,13 @@ ValidationReport validate_file(const std::string& path) {
   const JsonValue json = JsonValue::read_file(path);
   if (!json.is_array() || json.elements().empty() || !json.elements().front().is_object() ||
       !json.elements().front().has("measured"))
-    json.fail("holds no training cases", "give a list of cases with system, model, plan and measured");
+    json.fail("holds no training cases",
+              "give a list of cases with system, model, plan and measured");
   ValidationReport report;
   report.file = path;
   report.kind = "training";
-  for (const TrainingCase& training_case : read_training_cases(json)) predict(training_case, report);
+  for (const TrainingCase& training_case : read_training_cases(json))
+    predict(training_case, report);
   sum_up(report);
   return report;
 }

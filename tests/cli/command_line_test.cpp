@@ -67,7 +67,8 @@ TEST(CommandLine, JsonIsAloneOnStdoutAndTheSameTwice) {
 }
 
 TEST(CommandLine, AFlagWinsOverAPlanFile) {
-  const fs::path plan = fs::temp_directory_path() / ("orrery-plan-" + std::to_string(getpid()) + ".json");
+  const fs::path plan =
+      fs::temp_directory_path() / ("orrery-plan-" + std::to_string(getpid()) + ".json");
   std::ofstream{plan} << R"({"model": "llama3-8b", "system": "dgx-h100", "gpus": 16, "tp": 2,
                              "pp": 2, "gbs": 64})";
   const Outcome from_file = orrery("estimate --plan " + plan.string() + " --gbs 32 --json");

@@ -1,6 +1,6 @@
 // Every example in README.md and docs/ is run: a fenced block of language `console` holds commands
-// ("$ orrery ...") and, under each, what it prints. Lines that tell how long something took are left
-// out of the comparison. UPDATE_GOLDEN=1 rewrites the documents.
+// ("$ orrery ...") and, under each, what it prints. Lines that tell how long something took are
+// left out of the comparison. UPDATE_GOLDEN=1 rewrites the documents.
 
 #include <gtest/gtest.h>
 
@@ -104,7 +104,8 @@ TEST(Documents, EveryExamplePrintsWhatTheDocumentSays) {
       continue;
     }
     for (const std::string& example : checked.stale)
-      ADD_FAILURE() << document.filename() << " is stale (UPDATE_GOLDEN=1 rewrites it): " << example;
+      ADD_FAILURE() << document.filename()
+                    << " is stale (UPDATE_GOLDEN=1 rewrites it): " << example;
   }
   EXPECT_GE(examples, 5) << "documents lost their examples";
 }

@@ -28,8 +28,9 @@ KernelTables round_tables() {
 }
 
 // The formula for round_tables() with serving's traffic (2 and 1) at 128: batch 2, s 1000, heads 16
-// over 4. Flop 2*2*16*1000*1000*128 = 8.192e9: 163.84 us; bytes 4*2*128*1000*(16*2 + 4*1) = 36.864e6:
-// 36.864 us; launch 12 us. Training: bytes 4*2*128*1000*(16 + 4)/2 = 10.24e6, launch 4 us.
+// over 4. Flop 2*2*16*1000*1000*128 = 8.192e9: 163.84 us; bytes 4*2*128*1000*(16*2 + 4*1) =
+// 36.864e6: 36.864 us; launch 12 us. Training: bytes 4*2*128*1000*(16 + 4)/2 = 10.24e6, launch 4
+// us.
 constexpr double serving_us = 163.84 + 36.864 + 12;
 constexpr double training_us = 163.84 + 10.24 + 4;
 const AttentionRow row{2, 1000, 16, 4, 128, microseconds(serving_us)};

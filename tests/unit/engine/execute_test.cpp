@@ -63,5 +63,150 @@ TEST_F(Execute, ARateCapHolds) {
   EXPECT_NEAR(run().makespan.si(), 2.5, 1e-9);
 }
 
+// A cap above the wire changes nothing.
+TEST_F(Execute, AWireSlowerThanTheCapDecides) {
+  graph_.add(transfer(0.0, {flow(0, 2, 1e9, 2e9)}));
+  EXPECT_NEAR(run().makespan.si(), 1.0, 1e-9);
+}
+
+// Max-min sharing with a cap: the capped flow keeps 0.25 GB/s, the other gets the rest.
+//     0.25e9 B at 0.25 GB/s: 1 s.   1.5e9 B: 0.75e9 in the first second, 0.75e9 at 1 GB/s after it.
+TEST_F(Execute, WhatACappedFlowLeavesGoesToTheOther) {
+  const TaskId capped = graph_.add(transfer(0.0, {flow(0, 2, 0.25e9, 0.25e9)}));
+  const TaskId other = graph_.add(transfer(0.0, {flow(0, 4, 1.5e9, no_cap)}));
+  const Timeline timeline = run();
+  EXPECT_NEAR(timeline.spans[static_cast<std::size_t>(capped.value)].finish.si(), 1.0, 1e-9);
+  EXPECT_NEAR(timeline.spans[static_cast<std::size_t>(other.value)].finish.si(), 1.75, 1e-9);
+}
+
+// k flows leave one NIC at once; max-min sharing gives each B/k, so all end at alpha + k S / B.
+TEST_F(Execute, KFlowsShareOneNicEqually) {
+  for (int k : {1, 2, 3, 4, 6}) {
+    SCOPED_TRACE(k);
+    graph_ = TaskGraph{};
+    for (int i = 0; i < k; ++i) graph_.add(transfer(1e-3, {flow(0, 2 + i, 1e8, no_cap)}));
+    const Timeline timeline = run();
+    for (const Span& span : timeline.spans) {
+      EXPECT_EQ(span.start.si(), 0.0);
+      EXPECT_NEAR(span.finish.si(), 1e-3 + k * 0.1, 1e-9);
+    }
+  }
+}
+
+// A NIC sends and receives at full rate at once: acknowledgements are free, wires full duplex.
+TEST_F(Execute, DirectionsDoNotShare) {
+  graph_.add(transfer(0.0, {flow(0, 2, 1e9, no_cap)}));
+  graph_.add(transfer(0.0, {flow(2, 0, 1e9, no_cap)}));
+  EXPECT_NEAR(run().makespan.si(), 1.0, 1e-9);
+}
+
+// What folding rests on: a flow that stands for four twins crosses its link four times, and a flow
+// that stands for itself once. Five flows share 1 GB/s: 0.2 GB/s each, so that 1e9 B take 5 s.
+TEST_F(Execute, ALinkNamedFourTimesCountsAsFourFlows) {
+  graph_.add(transfer(0.0, {flow(0, 2, 1e9, no_cap, 4)}));
+  graph_.add(transfer(0.0, {flow(0, 4, 1e9, no_cap, 1)}));
+  const Timeline timeline = run();
+  EXPECT_NEAR(timeline.spans[0].finish.si(), 5.0, 1e-9);
+  EXPECT_NEAR(timeline.spans[1].finish.si(), 5.0, 1e-9);
+}
+
+// A task with several flows ends with the last of them.
+TEST_F(Execute, ATaskEndsWithItsLastFlow) {
+  graph_.add(transfer(0.5, {flow(0, 1, 1e9, no_cap), flow(0, 2, 2e9, no_cap)}));
+  EXPECT_NEAR(run().makespan.si(), 2.5, 1e-9);
+}
+
+// A flow of less than a byte is a flow.
+TEST_F(Execute, FractionsOfAByteArrive) {
+  graph_.add(transfer(0.0, {flow(0, 2, 0.3, no_cap)}));
+  const double end = run().makespan.si();
+  EXPECT_GT(end, 0.0);
+  EXPECT_LE(end, 2e-9);
+}
+
+// 1 s and 2 s in parallel, then a join, then 3 s: 2 + 3.
+TEST_F(Execute, ATaskWaitsForAllBeforeIt) {
+  const TaskId a = graph_.add(compute(1.0));
+  const TaskId b = graph_.add(compute(2.0));
+  Task gate;
+  gate.kind = Task::Kind::join;
+  const TaskId join = graph_.add(gate);
+  const TaskId last = graph_.add(compute(3.0));
+  graph_.depends(join, a);
+  graph_.depends(join, b);
+  graph_.depends(last, join);
+  const Timeline timeline = run();
+  const auto span = [&](TaskId id) { return timeline.spans[static_cast<std::size_t>(id.value)]; };
+  EXPECT_NEAR(span(a).finish.si(), 1.0, 1e-9);
+  EXPECT_NEAR(span(join).start.si(), 2.0, 1e-9);
+  EXPECT_EQ(span(join).start, span(join).finish);
+  EXPECT_NEAR(span(last).start.si(), 2.0, 1e-9);
+  EXPECT_NEAR(timeline.makespan.si(), 5.0, 1e-9);
+}
+
+TEST_F(Execute, AnEmptyGraphTakesNoTime) { EXPECT_EQ(run().makespan.si(), 0.0); }
+
+// A recursion from each to the next would need some 20 MB of stack for this.
+TEST_F(Execute, AHundredThousandJoinsInAChain) {
+  TaskId previous = graph_.add(compute(1.0));
+  for (int i = 0; i < 100'000; ++i) {
+    Task gate;
+    gate.kind = Task::Kind::join;
+    const TaskId next = graph_.add(gate);
+    graph_.depends(next, previous);
+    previous = next;
+  }
+  EXPECT_NEAR(finish(previous), 1.0, 1e-9);
+}
+
+TEST_F(Execute, ManyRunsInOneProcessGiveTheSameAnswer) {
+  graph_.add(transfer(1e-3, {flow(0, 2, 1e8, 5e8)}));
+  graph_.add(transfer(2e-3, {flow(0, 4, 1e8, no_cap)}));
+  graph_.add(compute(0.7));
+  const Timeline first = run();
+  for (int i = 0; i < 50; ++i) {
+    const Timeline again = run();
+    // The clock runs on from run to run, so that sums are rounded elsewhere: 1e-16 of 35 s.
+    EXPECT_NEAR(again.makespan.si(), first.makespan.si(), 1e-12);
+    for (std::size_t task = 0; task < first.spans.size(); ++task)
+      EXPECT_NEAR(again.spans[task].finish.si(), first.spans[task].finish.si(), 1e-12);
+  }
+}
+
+// Links of one run must not leak into the next, whose topology numbers its own from 0.
+TEST_F(Execute, AnotherTopologyHasItsOwnLinks) {
+  graph_.add(transfer(0.0, {flow(0, 1, 1e9, no_cap)}));
+  EXPECT_NEAR(run().makespan.si(), 1.0, 1e-9);
+  topology_ = Topology::build(read_system("four-by-four", test_place), 8);
+  graph_ = TaskGraph{};
+  graph_.add(transfer(0.0, {flow(0, 1, 1e9, no_cap)}));  // 10 GB/s there.
+  EXPECT_NEAR(run().makespan.si(), 0.1, 1e-9);
+}
+
+TEST_F(Execute, ACircleIsADeadlockInWords) {
+  Task a = compute(1.0);
+  a.role = 3;
+  a.microbatch = 7;
+  const TaskId first = graph_.add(compute(1.0));
+  const TaskId second = graph_.add(a);
+  const TaskId third = graph_.add(compute(1.0));
+  graph_.depends(second, first);
+  graph_.depends(second, third);
+  graph_.depends(third, second);
+  try {
+    run();
+    FAIL() << "it finished";
+  } catch (const std::logic_error& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "deadlock: 2 of 3 tasks cannot finish; waiting: task 1 (role 3, micro-batch 7, for "
+        "1 more) task 2 (role 0, micro-batch -1, for 1 more)");
+  }
+  // And the engine is fit for the next graph.
+  graph_ = TaskGraph{};
+  graph_.add(compute(2.0));
+  EXPECT_NEAR(run().makespan.si(), 2.0, 1e-9);
+}
+
 }  // namespace
 }  // namespace orrery

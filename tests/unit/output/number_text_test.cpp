@@ -20,6 +20,8 @@ TEST(NumberText, RoundsToTheDecimalsAskedFor) {
   EXPECT_EQ(fixed(80412.26, 1), "80,412.3");
   EXPECT_EQ(fixed(999.96, 1), "1,000.0");
   EXPECT_EQ(fixed(0.4, 0), "0");
+  EXPECT_EQ(fixed(-1e-18, 3), "0.000");
+  EXPECT_EQ(fixed(-1234.5, 1), "-1,234.5");
   EXPECT_EQ(fixed(1e9, 0), "1,000,000,000");
   EXPECT_EQ(fixed(std::numeric_limits<double>::quiet_NaN(), 1), "-");
 }

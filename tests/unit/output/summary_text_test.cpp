@@ -113,8 +113,8 @@ TEST(SummaryText, SaysWhatItRestsOnAndHowItWasMade) {
   result.contracted = false;
   result.links.clear();
   const std::string text = summary_text(result);
-  EXPECT_THAT(text, HasSubstr("Simulated     1,500 tasks on 1 rank, standing for 2, each "
-                              "tensor-parallel\n"));
+  EXPECT_THAT(text, HasSubstr("Simulated     1,500 tasks on 1 rank, standing for 2,\n"
+                              "              each tensor-parallel collective\n"));
   EXPECT_THAT(text, Not(HasSubstr("Busiest")));
 }
 

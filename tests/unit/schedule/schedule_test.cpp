@@ -182,7 +182,8 @@ TEST(Interleaved, HoldsMegatronsWarmUpAndOne) {
 }
 
 // Narayanan et al., figure 4 bottom: 4 stages, 2 chunks; stage 0 lets in 1 2 3 4, then the same
-// four into chunk 1, then 5 and on, and takes the gradients of chunk 1 first. Warm-up: 2*3 + 1*4 = 10.
+// four into chunk 1, then 5 and on, and takes the gradients of chunk 1 first.
+// Warm-up: 2*3 + 1*4 = 10.
 TEST(Interleaved, StartsAsInThePapersFigure) {
   const std::vector<Slot> order = interleaved(0, 4, 2, 8);
   const auto f = [](int chunk, int m) { return Slot{Pass::forward, chunk, m}; };

@@ -1,0 +1,188 @@
+#include "sim/graph/step_draft.hpp"
+
+namespace orrery {
+namespace {
+
+std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+class DataParallelBuilder {
+ public:
+  explicit DataParallelBuilder(StepDraft& draft) : draft_{draft}, plan_{draft.plan} {}
+
+  // The optimizer's all-gather of the step before, where it overlaps with this step's start.
+  void add_weight_prefetch() {
+    if (!draft_.overlaps_data() || plan_.zero < 1) return;
+    draft_.for_each_data_group(
+        [&](const std::vector<Rank>& group, const std::vector<int>& members) {
+          Tasks previous;
+          for (const PassTasks& pass : draft_.passes[at(members.front())]) {
+            if (pass.slot.pass != Pass::forward || pass.slot.microbatch != 0) continue;
+            const StageCost& stage = draft_.stage_cost(members.front(), pass.slot.chunk);
+            for (std::size_t b = 0; b < pass.buckets.size(); ++b) {
+              const double bytes = 2.0 * static_cast<double>(stage.buckets[b].parameters);
+              const TaskId gather =
+                  draft_.add_after(data_task(Task::What::weights, CollectiveKind::all_gather, bytes,
+                                             pass.slot.chunk, group, members.front()),
+                                   previous);
+              previous = {gather};
+              for (int member : members)
+                draft_.graph.depends(draft_.pass_of(member, pass.slot).buckets[b].entry, gather);
+            }
+          }
+        });
+  }
+
+  CollectiveKind reduction() const {
+    return plan_.zero >= 1 ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
+  }
+
+  void add_gradient_reduction() {
+    if (plan_.dp == 1) return;
+    draft_.for_each_data_group(
+        [&](const std::vector<Rank>& group, const std::vector<int>& members) {
+          if (draft_.overlaps_data())
+            reduce_in_buckets(group, members);
+          else
+            reduce_at_the_end(group, members);
+        });
+  }
+
+  void reduce_in_buckets(const std::vector<Rank>& group, const std::vector<int>& members) {
+    Tasks previous;
+    for (const PassTasks& pass : draft_.passes[at(members.front())]) {
+      const StageCost& stage = draft_.stage_cost(members.front(), pass.slot.chunk);
+      if (pass.slot.pass != Pass::backward || !is_last_backward(members.front(), pass.slot))
+        continue;
+      for (std::size_t b = 0; b < pass.buckets.size(); ++b) {
+        const Bucket& bucket = stage.buckets[pass.buckets.size() - 1 - b];
+        const double bytes =
+            draft_.scenario.software.gradient_bytes * static_cast<double>(bucket.parameters);
+        const TaskId reduce = draft_.add_after(data_task(Task::What::gradients, reduction(), bytes,
+                                                         pass.slot.chunk, group, members.front()),
+                                               previous);
+        previous = {reduce};
+        for (int member : members)
+          draft_.graph.depends(reduce, draft_.pass_of(member, pass.slot).buckets[b].exit);
+      }
+    }
+    for (int member : members)
+      draft_.ready[at(member)].insert(draft_.ready[at(member)].end(), previous.begin(),
+                                      previous.end());
+  }
+
+  bool is_last_backward(int role_index, const Slot& slot) {
+    for (std::size_t i = at(draft_.index_of(role_index, slot)) + 1;
+         i < draft_.passes[at(role_index)].size(); ++i) {
+      const Slot& later = draft_.passes[at(role_index)][i].slot;
+      if (later.pass == Pass::backward && later.chunk == slot.chunk) return false;
+    }
+    return true;
+  }
+
+  void reduce_at_the_end(const std::vector<Rank>& group, const std::vector<int>& members) {
+    double bytes = 0.0;
+    for (int chunk = 0; chunk < plan_.vpp; ++chunk)
+      bytes += draft_.scenario.software.gradient_bytes *
+               static_cast<double>(draft_.stage_cost(members.front(), chunk).parameters);
+    const TaskId reduce = draft_.graph.add(
+        data_task(Task::What::gradients, reduction(), bytes, 0, group, members.front()));
+    for (int member : members) {
+      for (TaskId earlier : draft_.ready[at(member)]) draft_.graph.depends(reduce, earlier);
+      draft_.ready[at(member)] = {reduce};
+    }
+  }
+
+  // First and last stage hold a copy each of a tied embedding and add up their gradients.
+  void add_tied_gradients() {
+    if (draft_.cost.tied_gradient_bytes.si() <= 0.0) return;
+    for (int index = 0; index < draft_.role_count(); ++index) {
+      if (draft_.role(index).at.stage != 0) continue;
+      Coordinates last_at = draft_.role(index).at;
+      last_at.stage = plan_.pp - 1;
+      const Rank last_rank = draft_.placement.rank(last_at);
+      const int last = draft_.cast.role_of(last_rank);
+      const bool same_domain = draft_.placement.same_domain(draft_.role(index).rank, last_rank);
+      const GroupShape pair{2, same_domain ? 1 : 2, same_domain ? 2 : 1};
+      const CollectiveCost cost =
+          draft_.collectives(CollectiveKind::all_reduce, draft_.cost.tied_gradient_bytes, pair);
+      Task task;
+      task.kind = Task::Kind::transfer;
+      task.what = Task::What::gradients;
+      task.stream = Stream::data;
+      task.role = index;
+      task.to_role = last;
+      task.duration = cost.latency;
+      task.flows = collective_flows(draft_.topology, draft_.cast,
+                                    {draft_.role(index).rank, last_rank}, cost);
+      const TaskId tied = draft_.graph.add(std::move(task));
+      for (int end : {index, last}) {
+        for (TaskId earlier : draft_.ready[at(end)]) draft_.graph.depends(tied, earlier);
+        draft_.ready[at(end)] = {tied};
+      }
+    }
+  }
+
+  // Every rank needs the norm of all gradients (and to know whether any is infinite) before it may
+  // change a weight: a small all-reduce over all that hold a part of the model.
+  void add_optimizer() {
+    Task norm;
+    norm.kind = Task::Kind::transfer;
+    norm.what = Task::What::norm;
+    norm.stream = Stream::data;
+    norm.duration =
+        draft_.collectives(CollectiveKind::all_reduce, Bytes{8.0}, draft_.shapes.model).latency;
+    const TaskId normed = draft_.graph.add(std::move(norm));
+    for (const Tasks& tasks : draft_.ready)
+      for (TaskId earlier : tasks) draft_.graph.depends(normed, earlier);
+    std::vector<TaskId> updated;
+    for (int index = 0; index < draft_.role_count(); ++index) {
+      Task task;
+      task.what = Task::What::optimizer;
+      task.role = index;
+      task.duration = draft_.cost.optimizer[at(draft_.role(index).at.stage)];
+      updated.push_back(draft_.add_after(std::move(task), {normed}));
+    }
+    if (plan_.zero < 1 || plan_.dp == 1 || draft_.overlaps_data()) return;
+    draft_.for_each_data_group([&](const std::vector<Rank>& group,
+                                   const std::vector<int>& members) {
+      double bytes = 0.0;
+      for (int chunk = 0; chunk < plan_.vpp; ++chunk)
+        bytes += 2.0 * static_cast<double>(draft_.stage_cost(members.front(), chunk).parameters);
+      const TaskId gather = draft_.graph.add(data_task(
+          Task::What::weights, CollectiveKind::all_gather, bytes, 0, group, members.front()));
+      for (int member : members) draft_.graph.depends(gather, updated[at(member)]);
+    });
+  }
+
+ private:
+  Task data_task(Task::What what, CollectiveKind kind, double bytes, int chunk,
+                 const std::vector<Rank>& group, int leader) {
+    const CollectiveCost cost = draft_.collectives(kind, Bytes{bytes}, draft_.shapes.data);
+    Task task;
+    task.kind = Task::Kind::transfer;
+    task.what = what;
+    task.stream = Stream::data;
+    task.role = leader;
+    task.chunk = chunk;
+    task.duration = cost.latency;
+    task.flows = collective_flows(draft_.topology, draft_.cast, group, cost);
+    return task;
+  }
+
+  StepDraft& draft_;
+  const Plan& plan_;
+};
+
+}  // namespace
+
+void add_weight_prefetch(StepDraft& draft) { DataParallelBuilder{draft}.add_weight_prefetch(); }
+void add_gradient_reduction(StepDraft& draft) {
+  DataParallelBuilder{draft}.add_gradient_reduction();
+}
+void add_closing(StepDraft& draft) {
+  DataParallelBuilder builder{draft};
+  builder.add_tied_gradients();
+  builder.add_optimizer();
+}
+
+}  // namespace orrery

@@ -1,0 +1,38 @@
+#include "sim/graph/step_draft.hpp"
+
+namespace orrery {
+
+StepDraft::StepDraft(const Scenario& of, const StepCost& price, const CollectiveTime& prices,
+                     const GroupShapes& groups, const Cast& who, Topology& wires)
+    : scenario{of},
+      plan{of.plan},
+      cost{price},
+      collectives{prices},
+      shapes{groups},
+      cast{who},
+      placement{who.placement()},
+      topology{wires},
+      passes(who.roles().size()),
+      ready(who.roles().size()),
+      slot_index_(
+          who.roles().size(),
+          std::vector<int>(static_cast<std::size_t>(2 * plan.vpp * plan.microbatches), -1)) {}
+
+TaskId StepDraft::add_after(Task task, const Tasks& before) {
+  const TaskId id = graph.add(std::move(task));
+  for (TaskId earlier : before) graph.depends(id, earlier);
+  return id;
+}
+
+int& StepDraft::index_of(int role_index, const Slot& slot) {
+  const int pass = slot.pass == Pass::forward ? 0 : 1;
+  const int index = (pass * plan.vpp + slot.chunk) * plan.microbatches + slot.microbatch;
+  return slot_index_[static_cast<std::size_t>(role_index)][static_cast<std::size_t>(index)];
+}
+
+const PassTasks& StepDraft::pass_of(int role_index, const Slot& slot) {
+  return passes[static_cast<std::size_t>(role_index)]
+               [static_cast<std::size_t>(index_of(role_index, slot))];
+}
+
+}  // namespace orrery

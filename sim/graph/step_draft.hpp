@@ -1,0 +1,96 @@
+#pragma once
+
+#include <vector>
+
+#include "sim/graph/contraction.hpp"
+#include "sim/graph/group_flows.hpp"
+#include "sim/graph/task_graph.hpp"
+#include "sim/input/scenario.hpp"
+#include "sim/schedule/slot.hpp"
+
+namespace orrery {
+
+using Tasks = std::vector<TaskId>;
+
+/// First and last task of a pass, or of one bucket of it.
+struct Stretch {
+  TaskId entry;
+  TaskId exit;
+};
+
+struct PassTasks {
+  Slot slot;
+  std::vector<Stretch> buckets;  ///< As they run; one unless gradients or weights overlap.
+
+  TaskId entry() const { return buckets.front().entry; }
+  TaskId exit() const { return buckets.back().exit; }
+};
+
+/// A training step in the making: what it is built from, and what the parts of the builder leave
+/// for each other. They add to it in the order of build_training_step().
+struct StepDraft {
+  StepDraft(const Scenario& of, const StepCost& price, const CollectiveTime& prices,
+            const GroupShapes& groups, const Cast& who, Topology& wires);
+
+  int role_count() const { return static_cast<int>(cast.roles().size()); }
+  const Role& role(int index) const { return cast.roles()[static_cast<std::size_t>(index)]; }
+  int virtual_stage(int role_index, int chunk) const {
+    return chunk * plan.pp + role(role_index).at.stage;
+  }
+  const StageCost& stage_cost(int role_index, int chunk) const {
+    return cost.stages[static_cast<std::size_t>(virtual_stage(role_index, chunk))];
+  }
+  bool overlaps_data() const { return plan.dp_overlap && plan.dp > 1; }
+
+  TaskId add_after(Task task, const Tasks& before);
+  /// Where in `passes` a role's slot is.
+  int& index_of(int role_index, const Slot& slot);
+  const PassTasks& pass_of(int role_index, const Slot& slot);
+
+  /// Calls visit(group, roles of its members) once for each data-parallel group.
+  template <class Visit>
+  void for_each_data_group(const Visit& visit) const;
+
+  const Scenario& scenario;
+  const Plan& plan;
+  const StepCost& cost;
+  const CollectiveTime& collectives;
+  const GroupShapes& shapes;
+  const Cast& cast;
+  const Placement& placement;
+  Topology& topology;
+
+  TaskGraph graph;
+  std::vector<std::vector<PassTasks>> passes;  ///< By role, in the schedule's order.
+  std::vector<Tasks> ready;  ///< By role: what must finish before the step can be closed.
+
+ private:
+  std::vector<std::vector<int>> slot_index_;
+};
+
+/// Every role's forward and backward passes: a task each where contracted, else a chain of kernels
+/// and tensor-parallel collectives.
+void add_passes(StepDraft& draft, Contraction contraction);
+/// Activations and their gradients from stage to stage.
+void add_transfers(StepDraft& draft);
+/// The all-gather of weights beside the first forward passes (ZeRO, overlapped).
+void add_weight_prefetch(StepDraft& draft);
+/// Gradients over the data-parallel groups, beside the last backward passes or after them.
+void add_gradient_reduction(StepDraft& draft);
+/// Tied embedding, gradient norm, optimizer, and the all-gather of weights where not overlapped.
+void add_closing(StepDraft& draft);
+
+template <class Visit>
+void StepDraft::for_each_data_group(const Visit& visit) const {
+  std::vector<bool> seen(cast.roles().size(), false);
+  for (int index = 0; index < role_count(); ++index) {
+    const std::vector<Rank> group = placement.data_group(role(index).at);
+    const std::vector<int> members = roles_in(cast, group);
+    // Groups of one class share the smallest role.
+    if (seen[static_cast<std::size_t>(members.front())]) continue;
+    seen[static_cast<std::size_t>(members.front())] = true;
+    visit(group, members);
+  }
+}
+
+}  // namespace orrery

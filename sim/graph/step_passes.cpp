@@ -1,0 +1,162 @@
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "sim/graph/step_draft.hpp"
+#include "sim/schedule/schedule.hpp"
+
+namespace orrery {
+namespace {
+
+std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+// What a collective of a tensor group is known by: its members come to it one after another.
+using CollectiveKey = std::tuple<int, Pass, int, int, std::size_t, std::size_t, bool>;
+
+class PassBuilder {
+ public:
+  explicit PassBuilder(StepDraft& draft, Contraction contraction)
+      : draft_{draft}, plan_{draft.plan}, contraction_{contraction} {}
+
+  void build() {
+    for (int role = 0; role < draft_.role_count(); ++role) add_passes(role);
+  }
+
+ private:
+  void add_passes(int role_index) {
+    const std::vector<Slot> order = order_of_passes(
+        plan_.schedule, draft_.role(role_index).at.stage, plan_.pp, plan_.vpp, plan_.microbatches);
+    std::vector<int> forwards_seen(at(plan_.vpp), 0);
+    std::vector<int> backwards_seen(at(plan_.vpp), 0);
+    const SlotRange busy = overlapped_slots(order);
+    Tasks frontier;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const Slot& slot = order[i];
+      contract_now_ =
+          i < busy.first || i >= busy.last ? contraction_.overlapped : contraction_.quiet;
+      // Only the first forward and the last backward pass have buckets that something waits for.
+      const bool forward = slot.pass == Pass::forward;
+      const bool cut = draft_.overlaps_data() &&
+                       (forward ? plan_.zero >= 1 && forwards_seen[at(slot.chunk)]++ == 0
+                                : ++backwards_seen[at(slot.chunk)] == plan_.microbatches);
+      PassTasks pass = add_pass(role_index, slot, cut, frontier);
+      frontier = {pass.exit()};
+      draft_.index_of(role_index, slot) = static_cast<int>(draft_.passes[at(role_index)].size());
+      draft_.passes[at(role_index)].push_back(std::move(pass));
+    }
+    draft_.ready[at(role_index)] = frontier;
+  }
+
+  // Slots from the last first forward pass to the first last backward pass: no gradients or weights
+  // travel beside what lies between.
+  struct SlotRange {
+    std::size_t first = 0;
+    std::size_t last = 0;
+  };
+  SlotRange overlapped_slots(const std::vector<Slot>& order) const {
+    SlotRange quiet{0, order.size()};
+    if (!draft_.overlaps_data()) return quiet;
+    std::vector<int> left(at(plan_.vpp), plan_.microbatches);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const bool forward = order[i].pass == Pass::forward;
+      if (forward && plan_.zero >= 1 && order[i].microbatch == 0) quiet.first = i + 1;
+      if (!forward && --left[at(order[i].chunk)] == 0) quiet.last = std::min(quiet.last, i);
+    }
+    return quiet;
+  }
+
+  PassTasks add_pass(int role_index, const Slot& slot, bool cut, Tasks before) {
+    const StageCost& stage = draft_.stage_cost(role_index, slot.chunk);
+    const bool forward = slot.pass == Pass::forward;
+    PassTasks pass{slot, {}};
+    if (!cut) {
+      pass.buckets.push_back(
+          add_stretch(role_index, slot, 0, forward ? stage.forward : stage.backward, before));
+      return pass;
+    }
+    for (std::size_t i = 0; i < stage.buckets.size(); ++i) {
+      const Bucket& bucket = stage.buckets[forward ? i : stage.buckets.size() - 1 - i];
+      pass.buckets.push_back(
+          add_stretch(role_index, slot, i, forward ? bucket.forward : bucket.backward, before));
+      before = {pass.exit()};
+    }
+    return pass;
+  }
+
+  Task compute_task(int role_index, const Slot& slot, Seconds duration,
+                    const PassCost* cost) const {
+    Task task;
+    task.what = slot.pass == Pass::forward ? Task::What::forward : Task::What::backward;
+    task.role = role_index;
+    task.chunk = slot.chunk;
+    task.microbatch = slot.microbatch;
+    task.duration = duration;
+    task.cost = cost;
+    return task;
+  }
+
+  Stretch add_stretch(int role_index, const Slot& slot, std::size_t bucket, const PassCost& cost,
+                      const Tasks& before) {
+    if (contract_now_ || plan_.tp == 1) {
+      const TaskId task =
+          draft_.add_after(compute_task(role_index, slot, cost.time(), &cost), before);
+      return {task, task};
+    }
+    // A join first, so that what the pass waits for is waited for by all that it begins with.
+    Task gate = compute_task(role_index, slot, Seconds{}, nullptr);
+    gate.kind = Task::Kind::join;
+    const TaskId entry = draft_.add_after(gate, before);
+    Tasks frontier{entry};
+    for (std::size_t i = 0; i < cost.segments.size(); ++i) {
+      const Segment& segment = cost.segments[i];
+      Tasks done;
+      if (segment.beside)
+        done.push_back(
+            tensor_collective(role_index, slot, bucket, i, false, *segment.beside, frontier));
+      if (segment.compute > Seconds{} || !segment.beside)
+        done.push_back(
+            draft_.add_after(compute_task(role_index, slot, segment.compute, nullptr), frontier));
+      frontier = done;
+      if (segment.after)
+        frontier = {tensor_collective(role_index, slot, bucket, i, true, *segment.after, frontier)};
+    }
+    if (frontier.size() == 1) return {entry, frontier.front()};
+    return {entry, draft_.add_after(gate, frontier)};
+  }
+
+  // The first member to come creates the task; the others only add what they must finish first.
+  TaskId tensor_collective(int role_index, const Slot& slot, std::size_t bucket,
+                           std::size_t segment, bool after, const CollectiveCost& cost,
+                           const Tasks& before) {
+    const std::vector<Rank> group = draft_.placement.tensor_group(draft_.role(role_index).at);
+    const int leader = roles_in(draft_.cast, group).front();
+    const CollectiveKey key{leader, slot.pass, slot.chunk, slot.microbatch, bucket, segment, after};
+    const auto found = tensor_tasks_.find(key);
+    if (found != tensor_tasks_.end()) {
+      for (TaskId earlier : before) draft_.graph.depends(found->second, earlier);
+      return found->second;
+    }
+    Task task = compute_task(leader, slot, cost.latency, nullptr);
+    task.kind = Task::Kind::transfer;
+    task.what = Task::What::tensor;
+    task.stream = Stream::tensor;
+    task.flows = collective_flows(draft_.topology, draft_.cast, group, cost);
+    const TaskId id = draft_.add_after(std::move(task), before);
+    tensor_tasks_.emplace(key, id);
+    return id;
+  }
+
+  StepDraft& draft_;
+  const Plan& plan_;
+  const Contraction contraction_;
+  bool contract_now_ = true;  // What holds for the slot at hand.
+  std::map<CollectiveKey, TaskId> tensor_tasks_;
+};
+
+}  // namespace
+
+void add_passes(StepDraft& draft, Contraction contraction) {
+  PassBuilder{draft, contraction}.build();
+}
+
+}  // namespace orrery

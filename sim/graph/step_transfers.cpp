@@ -1,0 +1,93 @@
+#include "sim/graph/step_draft.hpp"
+
+namespace orrery {
+namespace {
+
+std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+class TransferBuilder {
+ public:
+  explicit TransferBuilder(StepDraft& draft) : draft_{draft}, plan_{draft.plan} {}
+
+  void build() {
+    for (int role = 0; role < draft_.role_count(); ++role) add_transfers(role);
+  }
+
+ private:
+  // Every pass but the first virtual stage's forward and the last one's backward waits for a tensor
+  // from the stage before it (backward: behind it).
+  void add_transfers(int receiver) {
+    const int last = plan_.virtual_stages() - 1;
+    Tasks previous_of_direction[2];
+    for (const PassTasks& pass : draft_.passes[at(receiver)]) {
+      const bool forward = pass.slot.pass == Pass::forward;
+      const int own = draft_.virtual_stage(receiver, pass.slot.chunk);
+      if (own == (forward ? 0 : last)) {
+        if (!forward) draft_.graph.depends(pass.entry(), forward_twin(receiver, pass).exit());
+        continue;
+      }
+      const int from = own + (forward ? -1 : 1);
+      Coordinates sender_at = draft_.role(receiver).at;
+      sender_at.stage = from % plan_.pp;
+      const int sender = draft_.cast.role_of(sender_at);
+      Slot sent = pass.slot;
+      sent.chunk = from / plan_.pp;
+
+      const Rank from_rank = draft_.placement.rank(sender_at);
+      const CollectiveCost cost = draft_.collectives.send(
+          draft_.cost.transfer_bytes,
+          draft_.placement.same_domain(from_rank, draft_.role(receiver).rank));
+      Task task;
+      task.kind = Task::Kind::transfer;
+      task.what = Task::What::transfer;
+      task.stream = Stream::pipeline;
+      task.role = sender;
+      task.to_role = receiver;
+      task.chunk = sent.chunk;
+      task.microbatch = sent.microbatch;
+      task.duration = cost.latency;
+      task.flows = {
+          {way(draft_.topology, draft_.cast, sender, receiving_rank(sender, pass.slot, own)),
+           draft_.cost.transfer_bytes,
+           cost.network_bytes.si() > 0.0 ? cost.network_rate : cost.scale_up_rate}};
+      const TaskId transfer = draft_.graph.add(std::move(task));
+      draft_.graph.depends(transfer, draft_.pass_of(sender, sent).exit());
+      // One channel for each direction between two ranks: sends keep their order.
+      Tasks& previous = previous_of_direction[forward ? 0 : 1];
+      for (TaskId earlier : previous) draft_.graph.depends(transfer, earlier);
+      previous = {transfer};
+      draft_.graph.depends(pass.entry(), transfer);
+      if (!draft_.scenario.software.overlap_pp) block_sender(sender, sent, transfer);
+    }
+  }
+
+  const PassTasks& forward_twin(int role_index, const PassTasks& backward) {
+    Slot slot = backward.slot;
+    slot.pass = Pass::forward;
+    return draft_.pass_of(role_index, slot);
+  }
+
+  Rank receiving_rank(int sender, const Slot&, int virtual_stage_of_receiver) const {
+    Coordinates to = draft_.role(sender).at;
+    to.stage = virtual_stage_of_receiver % plan_.pp;
+    return draft_.placement.rank(to);
+  }
+
+  // Blocking transfers: the sender's next pass starts when the tensor has left.
+  void block_sender(int sender, const Slot& sent, TaskId transfer) {
+    const std::size_t next = at(draft_.index_of(sender, sent)) + 1;
+    if (next < draft_.passes[at(sender)].size())
+      draft_.graph.depends(draft_.passes[at(sender)][next].entry(), transfer);
+    else
+      draft_.ready[at(sender)].push_back(transfer);
+  }
+
+  StepDraft& draft_;
+  const Plan& plan_;
+};
+
+}  // namespace
+
+void add_transfers(StepDraft& draft) { TransferBuilder{draft}.build(); }
+
+}  // namespace orrery

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace orrery {
+
+/// What a rank does at once: a line each, and on one line nothing overlaps. Stage transfers have
+/// one for each direction, as both may be on their way together.
+enum class Track { compute, tensor, send_forward, send_backward, data };
+
+/// A stretch of time on a rank's track, in whole nanoseconds from the beginning of the step.
+struct Slice {
+  int role = 0;
+  Track track = Track::compute;
+  std::int64_t start_ns = 0;
+  std::int64_t finish_ns = 0;
+  std::string name;           ///< "F 3", "B 3 chunk 1", "gradients"
+  std::string_view category;  ///< "forward", "transfer", ...
+  std::vector<std::pair<std::string_view, double>> facts;
+  int sends = -1;     ///< Id of the arrow that leaves it; -1: none.
+  int receives = -1;  ///< Id of the arrow that ends at it.
+};
+
+/// Puts slices in the order in which viewers read them: by role as in `roles`, then track, then
+/// time, what encloses before what it encloses. An arrow with one end
+/// is taken away.
+void arrange(std::vector<Slice>& slices, const std::vector<int>& roles);
+
+}  // namespace orrery

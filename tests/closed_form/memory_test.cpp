@@ -1,0 +1,110 @@
+// Bytes of a GPT layer and of its states, against the papers' formulas.
+#include "sim/cost/memory.hpp"
+
+#include <gtest/gtest.h>
+
+#include "sim/cost/layer_ops.hpp"
+#include "tests/support/scenarios.hpp"
+
+namespace orrery {
+namespace {
+
+constexpr double b = 3, s = 64, h = 512, a = 8;
+
+Scenario gpt(int tp, int pp, int dp, bool sp, Recompute recompute = Recompute::none, int zero = 0,
+             int microbatches = 4) {
+  PlanRequest request = plan_request(tp, pp, 3, 3 * microbatches * dp, 64, "megatron-2021");
+  request.sp = sp;
+  request.recompute = recompute;
+  request.zero = zero;
+  return scenario_of(small_gpt(8, 512, 8, 1024), read_system("four-by-four", test_place), request,
+                     tp * pp * dp);
+}
+
+// Korthikanti et al. (arXiv 2205.05198), equations (1), (2) and (4).
+TEST(LayerActivations, AreKorthikantis) {
+  for (double t : {1.0, 2.0, 4.0}) {
+    SCOPED_TRACE(t);
+    const int tp = static_cast<int>(t);
+    EXPECT_DOUBLE_EQ(layer_activations(gpt(tp, 1, 1, false), Recompute::none).si(),
+                     s * b * h * (10 + 24 / t + 5 * a * s / (h * t)));
+    if (tp == 1) continue;
+    EXPECT_DOUBLE_EQ(layer_activations(gpt(tp, 1, 1, true), Recompute::none).si(),
+                     s * b * h / t * (34 + 5 * a * s / h));
+  }
+}
+
+// Their table 2: selective recomputation drops the scores' 5 a s / h, full keeps the input, 2 sbh.
+TEST(LayerActivations, Recomputed) {
+  EXPECT_DOUBLE_EQ(layer_activations(gpt(2, 1, 1, true), Recompute::selective).si(),
+                   34 * s * b * h / 2);
+  EXPECT_DOUBLE_EQ(layer_activations(gpt(2, 1, 1, false), Recompute::full).si(), 2 * s * b * h);
+  EXPECT_DOUBLE_EQ(layer_activations(gpt(2, 1, 1, true), Recompute::full).si(), 2 * s * b * h / 2);
+}
+
+// Mixed-precision Adam: 2 bytes weight, 4 gradient, 12 optimizer (fp32 weight, two moments), 18 a
+// parameter. ZeRO-1 spreads the 12 over dp: 6 + 12/dp (Rajbhandari et al., arXiv 1910.02054, with
+// fp32 gradients).
+TEST(Memory, StatesOfAParameter) {
+  for (int dp : {1, 2, 4})
+    for (int zero : {0, 1}) {
+      const Scenario scenario = gpt(2, 2, dp, false, Recompute::none, zero);
+      const MemoryReport report = memory_of(scenario);
+      ASSERT_EQ(report.stages.size(), 2u);
+      for (int stage : {0, 1}) {
+        const StageMemory& memory = report.stages[static_cast<std::size_t>(stage)];
+        const auto parameters = static_cast<double>(parameters_on_rank(scenario, stage));
+        EXPECT_DOUBLE_EQ((memory.weights + memory.gradients + memory.optimizer).si(),
+                         parameters * (zero ? 6.0 + 12.0 / dp : 18.0));
+      }
+    }
+}
+
+// Layers held x micro-batches in flight: 1F1B p - s, GPipe all m.
+TEST(Memory, ActivationsInFlight) {
+  const Scenario scenario = gpt(1, 4, 1, false, Recompute::none, 0, 8);
+  const double layer = layer_activations(scenario, Recompute::none).si();
+  const MemoryReport report = memory_of(scenario);
+  for (int stage = 0; stage < 4; ++stage)
+    EXPECT_DOUBLE_EQ(report.stages[static_cast<std::size_t>(stage)].activations.si(),
+                     2 * (4 - stage) * layer);
+  Scenario gpipe = scenario;
+  gpipe.plan.schedule = ScheduleKind::gpipe;
+  EXPECT_DOUBLE_EQ(memory_of(gpipe).stages[3].activations.si(), 2 * 8 * layer);
+}
+
+// Full recomputation holds the layers' inputs, and one layer whole while it is computed again.
+TEST(Memory, FullRecomputationHoldsOneLayerWhole) {
+  const Scenario scenario = gpt(1, 4, 1, false, Recompute::full, 0, 8);
+  EXPECT_DOUBLE_EQ(memory_of(scenario).stages[0].activations.si(),
+                   2 * 4 * 2 * s * b * h + layer_activations(scenario, Recompute::none).si());
+}
+
+TEST(Memory, PeakIsTheFullestStages) {
+  const MemoryReport report = memory_of(gpt(1, 4, 1, false));
+  for (const StageMemory& stage : report.stages) EXPECT_LE(stage.peak(), report.peak());
+  EXPECT_EQ(report.peak(), report.stages[static_cast<std::size_t>(report.fullest_stage())].peak());
+  EXPECT_EQ(report.capacity.si(), 80e9);  // test-gpu
+  EXPECT_TRUE(report.fits());
+}
+
+// Of all stages together, at tp = 1, the model's own count; a tied head on another stage than the
+// embedding is a copy more.
+TEST(ParametersOnRank, AddUpToTheModel) {
+  for (bool tied : {false, true})
+    for (int pp : {1, 2, 4}) {
+      Model model = small_gpt(8, 512, 8, 1024);
+      model.tied_embeddings = tied;
+      model.qkv_bias = model.out_bias = model.mlp_bias = model.norm_bias = true;
+      model.learned_positions = 64;
+      const Scenario scenario = scenario_of(model, read_system("four-by-four", test_place),
+                                            plan_request(1, pp, 1, 8, 64, "megatron-2021"), pp);
+      std::int64_t sum = 0;
+      for (int stage = 0; stage < pp; ++stage) sum += parameters_on_rank(scenario, stage);
+      const std::int64_t copy = tied && pp > 1 ? 1024 * 512 : 0;
+      EXPECT_EQ(sum, count_parameters(model).total + copy);
+    }
+}
+
+}  // namespace
+}  // namespace orrery

@@ -1,0 +1,118 @@
+// Lengths of whole steps that can be written down, through the real path: placement, cast, task
+// graph, SimGrid.
+#include <gtest/gtest.h>
+
+#include "tests/closed_form/hand_made.hpp"
+
+namespace orrery {
+namespace {
+
+constexpr Seconds tf{1.0};
+constexpr Seconds tb{2.0};
+// A byte at 1 GB/s takes a nanosecond, that of all transfers together stays below a microsecond.
+constexpr Bytes next_to_nothing{1.0};
+constexpr double tolerance = 1e-6;
+
+// With equal stages and free communication the critical path goes down the pipeline with
+// micro-batch 0, through the last stage's m forward/backward pairs, and back up:
+//     (p-1) tf + m (tf+tb) + (p-1) tb  =  (m+p-1) (tf+tb)
+// so that the bubble is (p-1)/m of the ideal. GPipe takes as long: 1F1B saves memory, not time.
+TEST(Pipeline, GpipeAndOneFOneBTakeTheClosedForm) {
+  for (ScheduleKind kind : {ScheduleKind::gpipe, ScheduleKind::one_f_one_b})
+    for (int p : {1, 2, 3, 4, 8})
+      for (int m : {1, 2, 4, 7, 16}) {
+        SCOPED_TRACE(name(kind) + " p=" + std::to_string(p) + " m=" + std::to_string(m));
+        const Scenario scenario = pipeline(without_latency(), kind, p, 1, m);
+        EXPECT_NEAR(simulate(scenario, prices(scenario, tf, tb, next_to_nothing)).si(),
+                    (m + p - 1) * 3.0, tolerance);
+      }
+}
+
+// v chunks a stage, each a v-th of its work: a stage's first work arrives after p-1 passes of one
+// chunk instead of one stage, and so for the last (Narayanan et al., arXiv 2104.04473, section 2.2):
+//     m (tf+tb) + (p-1)/v (tf+tb)
+// Plain 1F1B would take (p-1) instead of (p-1)/v: 3 s more already for p = 2, v = 2.
+TEST(Pipeline, InterleavingDividesTheBubble) {
+  for (int p : {2, 3, 4})
+    for (int v : {2, 3, 4})
+      for (int groups : {1, 2, 4}) {
+        const int m = groups * p;
+        SCOPED_TRACE("p=" + std::to_string(p) + " v=" + std::to_string(v) +
+                     " m=" + std::to_string(m));
+        const Scenario scenario = pipeline(without_latency(), ScheduleKind::interleaved, p, v, m);
+        const double expected = (m + static_cast<double>(p - 1) / v) * 3.0;
+        EXPECT_NEAR(simulate(scenario, prices(scenario, tf / v, tb / v, next_to_nothing)).si(),
+                    expected, tolerance);
+      }
+}
+
+// One micro-batch goes down and up; nothing can hide its 2 (p-1) transfers of
+//     c = network latency + S / NIC = 10 us + 1e9 B / 1 GB/s       (p = 4: a GPU a stage and node)
+// The optimizer waits for the gradient norm, an all-reduce of 8 bytes over the four ranks, one a
+// node, whose latency is the lesser of the ring's 2 x 3 and the tree's 2 log2(4) hops of 10 us.
+TEST(Pipeline, ASingleMicrobatchPaysEveryTransfer) {
+  System system = read_system("four-by-four", test_place);
+  system.gpus_per_node = system.nvlink_domain = system.nics_per_node = 1;
+  const Scenario scenario = pipeline(system, ScheduleKind::one_f_one_b, 4, 1, 1);
+  const double transfer = 10e-6 + 1.0;
+  const double norm = 4 * 10e-6;
+  EXPECT_NEAR(simulate(scenario, prices(scenario, tf, tb, Bytes{1e9})).si(),
+              4 * 3.0 + 2 * 3 * transfer + norm, 1e-7);
+}
+
+// Gradients after the last backward pass, over dp = 4 ranks of one node: a ring all-reduce of
+//     S = 2 bytes x 1e9 parameters
+// takes 2 (n-1) hops of 1 us and 2 (n-1)/n S / 10 GB/s.
+TEST(Pipeline, GradientsCostARingAllReduce) {
+  const System system = read_system("four-by-four", test_place);
+  const Scenario scenario = pipeline(system, ScheduleKind::one_f_one_b, 1, 1, 3, 4);
+  EXPECT_NEAR(simulate(scenario, prices(scenario, tf, tb, next_to_nothing, 1'000'000'000)).si(),
+              3 * 3.0 + 6 * 1e-6 + 1.5 * 2e9 / 10e9, 1e-8);
+}
+
+// With ZeRO-1 the gradients are reduce-scattered and, after the optimizer, 2-byte weights gathered:
+// (n-1)/n S each, as much as the all-reduce in all. The two have (n-1) hops each.
+TEST(Pipeline, ZeroOneSendsAsMuchInTwoHalves) {
+  const System system = read_system("four-by-four", test_place);
+  Scenario scenario = pipeline(system, ScheduleKind::one_f_one_b, 1, 1, 3, 4);
+  scenario.plan.zero = 1;
+  EXPECT_NEAR(simulate(scenario, prices(scenario, tf, tb, next_to_nothing, 1'000'000'000)).si(),
+              3 * 3.0 + 2 * (3 * 1e-6 + 0.75 * 2e9 / 10e9), 1e-8);
+}
+
+// Overlapped, a bucket's reduction runs beside the backward pass of the next. Two buckets of half
+// the parameters each, r = 1.5 x 1e9 B / 10 GB/s = 0.15 s + 6 us a bucket, tb/2 = 1 s each: only
+// the second is exposed.
+TEST(Pipeline, OverlapExposesTheLastBucketOnly) {
+  const System system = read_system("four-by-four", test_place);
+  Scenario scenario = pipeline(system, ScheduleKind::one_f_one_b, 1, 1, 3, 4);
+  scenario.plan.dp_overlap = true;
+  const auto cost = prices(scenario, tf, tb, next_to_nothing, 1'000'000'000);
+  cost->stages[0].buckets = {{kernels(tf / 2), kernels(tb / 2), 500'000'000},
+                             {kernels(tf / 2), kernels(tb / 2), 500'000'000}};
+  EXPECT_NEAR(simulate(scenario, cost).si(), 3 * 3.0 + 0.15 + 6e-6, 1e-8);
+}
+
+// First and last stage add up their copies of a tied embedding over the network: an all-reduce of
+// two ranks, (2 (n-1)/n = 1) S / 1 GB/s, after the last backward pass.
+TEST(Pipeline, TiedEmbeddingIsReducedBetweenTheEnds) {
+  System system = without_latency();
+  system.gpus_per_node = system.nvlink_domain = system.nics_per_node = 1;
+  const Scenario scenario = pipeline(system, ScheduleKind::one_f_one_b, 2, 1, 2);
+  const auto cost = prices(scenario, tf, tb, next_to_nothing);
+  cost->tied_gradient_bytes = Bytes{0.5e9};
+  EXPECT_NEAR(simulate(scenario, cost).si(), (2 + 1) * 3.0 + 0.5, tolerance);
+}
+
+// The slowest stage sets the pace: with stage 1 twice as slow, 1F1B of p = 2 takes
+//     tf + m (2 tf + 2 tb) + tb.
+TEST(Pipeline, TheSlowestStageSetsThePace) {
+  const Scenario scenario = pipeline(without_latency(), ScheduleKind::one_f_one_b, 2, 1, 5);
+  const auto cost = prices(scenario, tf, tb, next_to_nothing);
+  cost->stages[1].forward = kernels(2.0 * tf);
+  cost->stages[1].backward = kernels(2.0 * tb);
+  EXPECT_NEAR(simulate(scenario, cost).si(), 1.0 + 5 * 6.0 + 2.0, tolerance);
+}
+
+}  // namespace
+}  // namespace orrery

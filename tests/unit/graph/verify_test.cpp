@@ -1,0 +1,123 @@
+#include "sim/graph/verify.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/support/placements.hpp"
+
+namespace orrery {
+namespace {
+
+// A two-stage pipeline with one micro-batch, drawn by hand, to be spoilt in each test:
+//
+//     forward(0) -> transfer -> forward(1) -> backward(1) -> transfer -> backward(0)
+class Verify : public ::testing::Test {
+ protected:
+  Verify() {
+    plan_.pp = 2;
+    forward_[0] = add(Task::What::forward, 0);
+    to_ = transfer(0, 1, 8.0);
+    forward_[1] = add(Task::What::forward, 1);
+    backward_[1] = add(Task::What::backward, 1);
+    back_ = transfer(1, 0, 8.0);
+    backward_[0] = add(Task::What::backward, 0);
+  }
+
+  static Task pass(Task::What what, int role) {
+    Task task;
+    task.what = what;
+    task.role = role;
+    task.microbatch = 0;
+    task.duration = Seconds{1.0};
+    return task;
+  }
+  static Task sends(int from, int to, double bytes) {
+    Task task;
+    task.kind = Task::Kind::transfer;
+    task.what = Task::What::transfer;
+    task.stream = Stream::pipeline;
+    task.role = from;
+    task.to_role = to;
+    task.microbatch = 0;
+    task.flows = {{{{LinkId{0}, 1}}, Bytes{bytes}, BytesPerSecond{1.0}}};
+    return task;
+  }
+  TaskId add(Task::What what, int role) { return add(pass(what, role)); }
+  TaskId transfer(int from, int to, double bytes) { return add(sends(from, to, bytes)); }
+  TaskId add(Task task) {
+    const TaskId id = step_.graph.add(std::move(task));
+    if (id.value > 0) step_.graph.depends(id, TaskId{id.value - 1});
+    return id;
+  }
+  std::string verdict() const { return verify(step_, plan_); }
+
+  Plan plan_;
+  TrainingStep step_{
+      nullptr, Cast::folded(placement_of(1, 1, 2, nodes_of(4, 4))), TaskGraph{}, true, {}};
+  TaskId forward_[2], backward_[2], to_, back_;
+};
+
+TEST_F(Verify, ASoundStepHasNoFault) { EXPECT_EQ(verdict(), ""); }
+
+TEST_F(Verify, ACircle) {
+  step_.graph.depends(forward_[0], backward_[0]);
+  EXPECT_EQ(verdict(), "the tasks wait for each other in a circle");
+}
+
+TEST_F(Verify, NumbersThatAreNone) {
+  Task task = pass(Task::What::optimizer, 0);
+  task.microbatch = -1;
+  task.duration = Seconds{std::numeric_limits<double>::quiet_NaN()};
+  add(task);
+  EXPECT_EQ(verdict(), "task 6 (role 0, chunk 0, micro-batch -1) has a duration that is no time");
+}
+
+TEST_F(Verify, AFlowWithoutBytes) {
+  add(sends(0, 1, 0.0));
+  EXPECT_EQ(verdict(), "task 6 (role 0, chunk 0, micro-batch 0) has a flow without bytes");
+}
+
+TEST_F(Verify, AFlowWithoutAWay) {
+  Task task = sends(0, 1, 8.0);
+  task.flows.front().way.clear();
+  add(task);
+  EXPECT_EQ(verdict(), "task 6 (role 0, chunk 0, micro-batch 0) has a flow without a way");
+}
+
+TEST_F(Verify, AFlowThatStandsStill) {
+  Task task = sends(0, 1, 8.0);
+  task.flows.front().rate = BytesPerSecond{0.0};
+  add(task);
+  EXPECT_EQ(verdict(), "task 6 (role 0, chunk 0, micro-batch 0) has a flow that does not move");
+}
+
+TEST_F(Verify, OneTransferTooMany) {
+  transfer(0, 1, 8.0);
+  transfer(1, 0, 8.0);
+  EXPECT_EQ(verdict(), "4 transfers between stages where the plan has 2");
+}
+
+TEST_F(Verify, OtherBytesComeBack) {
+  transfer(0, 1, 8.0);
+  transfer(1, 0, 4.0);
+  EXPECT_EQ(verdict(), "stages send other bytes than come back");
+}
+
+TEST_F(Verify, APassTooFew) {
+  plan_.microbatches = 2;
+  EXPECT_EQ(verdict(), "2 passes where the plan has 4");
+}
+
+TEST_F(Verify, BackwardBeforeForward) {
+  TrainingStep step{nullptr, step_.cast, TaskGraph{}, true, {}};
+  step_.graph = TaskGraph{};
+  add(Task::What::backward, 0);
+  add(Task::What::forward, 0);
+  add(Task::What::forward, 1);
+  add(Task::What::backward, 1);
+  EXPECT_EQ(verdict(), "role 0 runs micro-batch 0 backward before forward, or only one of the two");
+}
+
+}  // namespace
+}  // namespace orrery
