@@ -11,8 +11,10 @@ using Arguments = std::vector<std::string>;
 /// user can mend are thrown as Error.
 int run_estimate(const Arguments& arguments);
 int run_validate(const Arguments& arguments);
+int run_collective(const Arguments& arguments);
 int run_check(const Arguments& arguments);
 int run_list(const Arguments& arguments);
+int run_import(const Arguments& arguments);
 
 /// Exit codes beside 0 (docs/OUTPUT.md): internal error, bad input, infeasible plan, threshold.
 enum ExitCode {

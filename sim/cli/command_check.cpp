@@ -1,9 +1,14 @@
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 
 #include "sim/cli/options.hpp"
 #include "sim/input/model.hpp"
+#include "sim/input/plan_request.hpp"
 #include "sim/input/system.hpp"
+#include "sim/output/topology_dot.hpp"
+#include "sim/output/topology_text.hpp"
+#include "sim/output/write_file.hpp"
 
 namespace po = boost::program_options;
 
@@ -63,23 +68,58 @@ void print(const System& system) {
                          number(100.0 * system.network_efficiency, "% payload"));
 }
 
+// As many GPUs as show the whole pattern: two pods, four leaves, two domains; or all there are.
+int shown_gpus(const System& system) {
+  if (system.max_gpus > 0) return system.max_gpus;
+  const FabricShape& shape = system.shape;
+  if (shape.layout == FabricLayout::single_switch) return 2 * system.nvlink_domain;
+  const std::int64_t leaves = shape.leaves_per_pod > 0 ? 2 * shape.leaves_per_pod : 4;
+  const std::int64_t gpus = leaves * shape.nodes_per_leaf * system.gpus_per_node;
+  return static_cast<int>(std::min<std::int64_t>(gpus, 1 << 24));
+}
+
+void check_system(const ParsedOptions& parsed) {
+  const System system = read_system(parsed.text("system"), {"--system", ""});
+  int gpus = shown_gpus(system);
+  if (parsed.has("gpus"))
+    gpus = static_cast<int>(value_of_flag("gpus", parsed.text("gpus")).integer(1, 1 << 24));
+  if (system.max_gpus > 0 && gpus > system.max_gpus)
+    fail_infeasible({"--gpus", ""},
+                    std::to_string(gpus) + " GPUs are more than the " +
+                        std::to_string(system.max_gpus) + " of '" + system.name + "'",
+                    "use --gpus " + std::to_string(system.max_gpus));
+  const Topology topology = Topology::build(system, gpus);
+  print(system);
+  std::printf("%s", topology_text(system, topology).c_str());
+  if (parsed.has("dot")) write_file(parsed.text("dot"), topology_dot(system, topology));
+}
+
 }  // namespace
 
 int run_check(const Arguments& arguments) {
   po::options_description options{"Options", 100};
   options.add_options()("model", po::value<std::string>()->value_name("NAME|FILE"), "a model")(
-      "system", po::value<std::string>()->value_name("NAME|FILE"), "a system")("help", "this text");
+      "system", po::value<std::string>()->value_name("NAME|FILE"),
+      "a system: drawn, with the figures of its fabric")(
+      "gpus", po::value<std::string>()->value_name("N"), "draw the fabric of so many GPUs")(
+      "dot", po::value<std::string>()->value_name("FILE"), "write the drawing for Graphviz too")(
+      "help", "this text");
   const ParsedOptions parsed = parse_options(options, arguments, {});
   if (parsed.has("help")) {
-    std::cout << "usage: orrery check [--model NAME|FILE] [--system NAME|FILE]\n\n" << options;
+    std::cout << "usage: orrery check [--model NAME|FILE] [--system NAME|FILE [--gpus N] [--dot "
+                 "FILE]]\n\n"
+              << options;
     return exit_ok;
   }
   if (!parsed.words.empty())
     fail_input({}, "'" + parsed.words[0] + "' is no option", "use --model or --system");
   if (!parsed.has("model") && !parsed.has("system"))
     fail_input({}, "nothing to check", "give --model or --system");
+  for (const char* option : {"gpus", "dot"})
+    if (parsed.has(option) && !parsed.has("system"))
+      fail_input({}, std::string{"--"} + option + " draws a system", "give --system too");
   if (parsed.has("model")) print(read_model(parsed.text("model"), {"--model", ""}));
-  if (parsed.has("system")) print(read_system(parsed.text("system"), {"--system", ""}));
+  if (parsed.has("system")) check_system(parsed);
   std::fflush(stdout);
   return exit_ok;
 }

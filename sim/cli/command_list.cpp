@@ -22,7 +22,8 @@ std::vector<std::string> names_on(const std::string& shelf) {
   if (shelf == "schedules") return schedule_names();
   std::vector<std::string> names;
   for (CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::all_gather,
-                              CollectiveKind::reduce_scatter, CollectiveKind::send_recv})
+                              CollectiveKind::reduce_scatter, CollectiveKind::all_to_all,
+                              CollectiveKind::broadcast, CollectiveKind::send_recv})
     names.emplace_back(name(kind));
   return names;
 }

@@ -67,7 +67,9 @@ int run_validate(const Arguments& arguments) {
   po::options_description options{"Options", 100};
   options.add_options()                                     //
       ("json", "print the reports as orrery.validation/1")  //
-      ("markdown", "print them as Markdown")                //
+      ("leave-one-out",
+       "predict each collective without the sweeps of its GPU, kind, ranks and nodes")  //
+      ("markdown", "print them as Markdown")                                            //
       ("fail-if", po::value<std::string>()->value_name("COND"),
        "exit 4 if a file's figure is over a limit: 'mean_abs_error>0.05'")  //
       ("help", "this text");
@@ -85,8 +87,10 @@ int run_validate(const Arguments& arguments) {
   std::optional<Threshold> threshold;
   if (parsed.has("fail-if")) threshold = parse_threshold(parsed.text("fail-if"));
 
+  ValidationOptions how;
+  how.leave_one_out = parsed.has("leave-one-out");
   std::vector<ValidationReport> reports;
-  for (const std::string& file : parsed.words) reports.push_back(validate_file(file));
+  for (const std::string& file : parsed.words) reports.push_back(validate_file(file, how));
   if (parsed.has("json")) {
     std::cout << validation_json(reports);
   } else if (parsed.has("markdown")) {

@@ -13,8 +13,10 @@ using namespace orrery;
 
 const std::map<std::string, int (*)(const Arguments&)> commands{{"estimate", run_estimate},
                                                                 {"validate", run_validate},
+                                                                {"collective", run_collective},
                                                                 {"check", run_check},
-                                                                {"list", run_list}};
+                                                                {"list", run_list},
+                                                                {"import", run_import}};
 
 void print_usage(std::ostream& out) {
   out << "orrery: how long a training step takes on a GPU cluster, why, and whether it fits\n"
@@ -22,9 +24,11 @@ void print_usage(std::ostream& out) {
          "usage: orrery COMMAND [options]\n"
          "\n"
          "  estimate   one plan: step time, tokens/s, MFU, memory, where the time goes\n"
+         "  collective one collective alone, in the columns of nccl-tests\n"
          "  validate   predict published measurements and print the error\n"
          "  check      read a model or a system and print what was understood\n"
          "  list       gpus | systems | models | software | schedules | collectives\n"
+         "  import     measurements and topologies of your machine, from other tools' files\n"
          "\n"
          "  orrery COMMAND --help   the command's options\n"
          "  orrery --version\n"

@@ -23,7 +23,7 @@ class Error : public std::runtime_error {
  public:
   enum class Kind {
     bad_input,   ///< The input says something that cannot be meant: exit code 2.
-    infeasible,  ///< The input is sound but cannot run (does not divide, does not fit): exit code 3.
+    infeasible,  ///< Sound, but cannot run (does not divide, does not fit): exit code 3.
   };
 
   Error(Kind kind, const Place& place, const std::string& problem, const std::string& remedy)

@@ -10,6 +10,8 @@ std::string_view name(CollectiveKind kind) {
       return "all_gather";
     case CollectiveKind::reduce_scatter:
       return "reduce_scatter";
+    case CollectiveKind::all_to_all:
+      return "all_to_all";
     case CollectiveKind::broadcast:
       return "broadcast";
     case CollectiveKind::send_recv:

@@ -10,7 +10,14 @@
 
 namespace orrery {
 
-enum class CollectiveKind { all_reduce, all_gather, reduce_scatter, broadcast, send_recv };
+enum class CollectiveKind {
+  all_reduce,
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+  broadcast,
+  send_recv
+};
 std::string_view name(CollectiveKind kind);
 
 /// One GPU kernel, or one collective of the tensor-parallel group, on one rank. Which members mean

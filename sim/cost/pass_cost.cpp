@@ -4,16 +4,16 @@
 
 namespace orrery {
 
-Seconds Segment::time() const {
-  Seconds length = compute;
+Seconds Segment::time(double speed) const {
+  Seconds length = compute / speed;
   if (beside) length = std::max(length, beside->time());
   if (after) length += after->time();
   return length;
 }
 
-Seconds PassCost::time() const {
+Seconds PassCost::time(double speed) const {
   Seconds sum;
-  for (const Segment& segment : segments) sum += segment.time();
+  for (const Segment& segment : segments) sum += segment.time(speed);
   return sum;
 }
 

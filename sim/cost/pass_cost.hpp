@@ -18,8 +18,8 @@ struct Segment {
   std::optional<CollectiveCost> beside;
   std::optional<CollectiveCost> after;
 
-  /// Its length where no other traffic is on the collectives' links.
-  Seconds time() const;
+  /// Its length where no other traffic is on the collectives' links, on a GPU of this speed.
+  Seconds time(double speed = 1.0) const;
 };
 
 struct PricedOp {
@@ -36,8 +36,9 @@ struct PassCost {
   std::array<Seconds, 3> by_tag{};  ///< compute + communication, by Tag.
   Bytes scale_up_bytes;             ///< That collectives send from the rank's NVLink port.
 
-  /// Length alone on the machine; over `compute` it is exposed communication.
-  Seconds time() const;
+  /// Length alone on the machine, all ranks of the tensor group being of this speed; over `compute`
+  /// it is exposed communication.
+  Seconds time(double speed = 1.0) const;
   void append(const PassCost& more);
 };
 

@@ -29,6 +29,27 @@ void refuse_what_does_not_fit(const Scenario& scenario, const MemoryReport& memo
                   remedy);
 }
 
+// Slower GPUs, by rank.
+std::vector<double> speeds_of(const System& system, int ranks) {
+  std::vector<double> speeds(static_cast<std::size_t>(ranks), 1.0);
+  for (const GpuOverride& gpu : system.gpu_overrides) {
+    const int rank = gpu.node * system.gpus_per_node + gpu.gpu;
+    if (rank < ranks) speeds[static_cast<std::size_t>(rank)] = gpu.speed;
+  }
+  return speeds;
+}
+
+Cast choose_cast(const System& system, const Placement& placement, const Topology& topology,
+                 bool unfolded) {
+  if (system.uniform()) return unfolded ? Cast::unfolded(placement) : Cast::folded(placement);
+  const std::vector<double> speeds = speeds_of(system, placement.ranks());
+  System of_equal_gpus = system;
+  of_equal_gpus.gpu_overrides.clear();
+  if (of_equal_gpus.uniform() && !unfolded) return Cast::refined(placement, speeds);
+  return unfolded ? Cast::unfolded_on(placement, topology, speeds)
+                  : Cast::folded_on(placement, topology, speeds);
+}
+
 }  // namespace
 
 Estimate estimate(const Scenario& scenario, Detail detail) {
@@ -41,7 +62,8 @@ Estimate estimate(const Scenario& scenario, Detail detail) {
   // Who is where, and who must be simulated.
   const Placement placement{scenario.plan, scenario.system};
   const GroupShapes shapes = placement.shapes();
-  const Cast cast = detail.unfolded ? Cast::unfolded(placement) : Cast::folded(placement);
+  Topology topology = Topology::build(scenario.system, scenario.plan.gpus());
+  const Cast cast = choose_cast(scenario.system, placement, topology, detail.unfolded);
 
   // What everything costs by itself.
   const auto tables = read_kernel_tables(scenario.system.gpu.name);
@@ -52,7 +74,6 @@ Estimate estimate(const Scenario& scenario, Detail detail) {
   // The step as tasks, and the wires that they share.
   const Contraction contraction =
       detail.expanded ? Contraction{false} : choose_contraction(scenario, *cost, placement);
-  Topology topology = Topology::build(scenario.system, scenario.plan.gpus());
   TrainingStep step =
       build_training_step(scenario, cost, collectives, shapes, cast, topology, contraction);
   assert(verify(step, scenario.plan).empty());

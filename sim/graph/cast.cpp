@@ -1,8 +1,10 @@
 #include "sim/graph/cast.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <unordered_map>
 
 #include "sim/graph/rings.hpp"
@@ -97,11 +99,12 @@ std::size_t distinct(Colours colours) {
 }
 
 // The coarsest partition that tells no more apart than it must; empty if it has over `most` parts.
-Colours refined_colours(const Placement& placement, bool ordered, std::size_t most) {
+Colours refined_colours(const Placement& placement, const std::vector<double>& speeds, bool ordered,
+                        std::size_t most) {
   Colours colours(static_cast<std::size_t>(placement.ranks()));
   for (std::size_t r = 0; r < colours.size(); ++r)
-    colours[r] =
-        mix(7, static_cast<Colour>(placement.coordinates(Rank{static_cast<int>(r)}).stage));
+    colours[r] = mix(std::bit_cast<Colour>(speeds[r]),
+                     static_cast<Colour>(placement.coordinates(Rank{static_cast<int>(r)}).stage));
   for (std::size_t count = 0, next = distinct(colours); next > count;) {
     count = next;
     colours = refine_once(placement, ordered, colours);
@@ -115,6 +118,9 @@ Colours refined_colours(const Placement& placement, bool ordered, std::size_t mo
 // In a large ring with one odd member all differ by how far they are from it. Beyond this many
 // roles their order is left out, which costs some exactness and bounds the work (docs/FOLDING.md).
 constexpr std::size_t most_ordered_roles = 1024;
+// A straggler makes all others differ by how far they are from it, though what matters is only who
+// waits for it; on links that nobody shares, order then counts for nothing but the work.
+constexpr std::size_t most_ordered_roles_of_stragglers = 48;
 
 }  // namespace
 
@@ -136,21 +142,65 @@ Cast Cast::folded(const Placement& placement) {
   return cast;
 }
 
-Cast Cast::refined(const Placement& placement) {
-  Colours colours = refined_colours(placement, true, most_ordered_roles);
+Cast Cast::refined(const Placement& placement, const std::vector<double>& speeds) {
+  const std::vector<double> known =
+      speeds.empty() ? std::vector<double>(static_cast<std::size_t>(placement.ranks()), 1.0)
+                     : speeds;
+  const std::size_t most = speeds.empty() ? most_ordered_roles : most_ordered_roles_of_stragglers;
+  Colours colours = refined_colours(placement, known, true, most);
   if (colours.empty())
-    colours = refined_colours(placement, false, static_cast<std::size_t>(placement.ranks()));
+    colours = refined_colours(placement, known, false, static_cast<std::size_t>(placement.ranks()));
+  std::unordered_map<Colour, int> number;
+  std::vector<int> roles;
+  for (Colour colour : colours)
+    roles.push_back(number.try_emplace(colour, static_cast<int>(number.size())).first->second);
   Cast cast{placement};
-  std::unordered_map<Colour, int> role_of_colour;
-  for (std::size_t r = 0; r < colours.size(); ++r) {
-    const Rank rank{static_cast<int>(r)};
-    const auto [found, is_new] =
-        role_of_colour.try_emplace(colours[r], static_cast<int>(cast.roles_.size()));
-    if (is_new) cast.roles_.push_back({rank, placement.coordinates(rank), 0});
-    ++cast.roles_[static_cast<std::size_t>(found->second)].ranks;
-    cast.role_of_rank_.push_back(found->second);
-  }
+  cast.take_roles(roles, known);
   return cast;
+}
+
+void Cast::take_roles(const std::vector<int>& role_of_rank, const std::vector<double>& speeds) {
+  role_of_rank_ = role_of_rank;
+  for (int r = 0; r < placement_.ranks(); ++r) {
+    const auto rank = static_cast<std::size_t>(r);
+    const auto role = static_cast<std::size_t>(role_of_rank[rank]);
+    if (role == roles_.size()) {
+      const Coordinates at = placement_.coordinates(Rank{r});
+      double pace = speeds[rank];
+      for (Rank mate : placement_.tensor_group(at))
+        pace = std::min(pace, speeds[static_cast<std::size_t>(mate.value)]);
+      roles_.push_back({Rank{r}, at, 0, speeds[rank], pace});
+    }
+    ++roles_[role].ranks;
+  }
+}
+
+Cast Cast::folded_on(const Placement& placement, const Topology& topology,
+                     const std::vector<double>& speeds) {
+  Refinement refinement = refine(placement, topology, speeds);
+  Cast cast{placement};
+  cast.take_roles(refinement.role_of_rank, speeds);
+  cast.ways_ = std::move(refinement.ways);
+  return cast;
+}
+
+Cast Cast::unfolded_on(const Placement& placement, const Topology& topology,
+                       const std::vector<double>& speeds) {
+  std::vector<int> self(static_cast<std::size_t>(placement.ranks()));
+  std::iota(self.begin(), self.end(), 0);
+  Cast cast{placement};
+  cast.take_roles(self, speeds);
+  cast.ways_.resize(self.size());
+  for (const RankFlow& flow : traffic_of(placement))
+    for (LinkId link : topology.route(flow.from, flow.to))
+      cast.ways_[static_cast<std::size_t>(flow.from.value)][static_cast<std::size_t>(flow.kind)]
+          .push_back({link, 1});
+  return cast;
+}
+
+const Way* Cast::way_of(int role, Traffic kind) const {
+  if (ways_.empty()) return nullptr;
+  return &ways_[static_cast<std::size_t>(role)][static_cast<std::size_t>(kind)];
 }
 
 int Cast::role_of(Rank rank) const {

@@ -22,14 +22,14 @@ struct Links {
   }
 };
 
-struct Traffic {
+struct TrafficLinks {
   Links tensor;
   Links transfers;
   Links data;
 };
 
-Traffic traffic_of(const Plan& plan, const Placement& placement) {
-  Traffic traffic;
+TrafficLinks links_of_traffic(const Plan& plan, const Placement& placement) {
+  TrafficLinks traffic;
   // Where the placement is regular, one rank of a stage tells of all.
   const int replicas = placement.regular() ? 1 : plan.dp;
   const int ranks = placement.regular() ? 1 : plan.tp;
@@ -48,6 +48,15 @@ Traffic traffic_of(const Plan& plan, const Placement& placement) {
   return traffic;
 }
 
+// Where a system is not uniform, tensor groups may meet each other: on the fabric's links, and on
+// wires of the node that several GPUs share or that run at another speed.
+bool shares_with_other_groups(const System& system, const Links& tensor) {
+  if (system.uniform()) return false;
+  const bool odd_node =
+      !system.nvlink_pairs.empty() || !system.pcie_tree.empty() || !system.link_overrides.empty();
+  return tensor.network || odd_node;
+}
+
 // What transfers inside a domain cost where they meet a collective, as a share of the step. A
 // transfer of B bytes and a collective that meet on a link of capacity C get half of it each, where
 // they would reach three quarters alone: both together lose less than 1.4 B / C. A pass meets one
@@ -59,7 +68,8 @@ double transfer_share(const Scenario& scenario, const StepCost& cost) {
     Seconds microbatch;
     Seconds talking;
     for (int chunk = 0; chunk < scenario.plan.vpp; ++chunk) {
-      const StageCost& own = cost.stages[static_cast<std::size_t>(chunk * scenario.plan.pp + stage)];
+      const int index = chunk * scenario.plan.pp + stage;
+      const StageCost& own = cost.stages[static_cast<std::size_t>(index)];
       microbatch += own.forward.time() + own.backward.time();
       talking += own.forward.communication + own.backward.communication;
     }
@@ -74,7 +84,8 @@ double transfer_share(const Scenario& scenario, const StepCost& cost) {
 
 bool tensor_links_are_private(const Scenario& scenario, const Placement& placement) {
   if (scenario.plan.tp == 1) return true;
-  const Traffic traffic = traffic_of(scenario.plan, placement);
+  const TrafficLinks traffic = links_of_traffic(scenario.plan, placement);
+  if (shares_with_other_groups(scenario.system, traffic.tensor)) return false;
   const bool one_slot = scenario.system.wiring == NodeWiring::pcie;
   return !traffic.tensor.meet(traffic.transfers, one_slot) &&
          !traffic.tensor.meet(traffic.data, one_slot);
@@ -83,13 +94,13 @@ bool tensor_links_are_private(const Scenario& scenario, const Placement& placeme
 Contraction choose_contraction(const Scenario& scenario, const StepCost& cost,
                                const Placement& placement) {
   if (scenario.plan.tp == 1) return true;
-  const Traffic traffic = traffic_of(scenario.plan, placement);
+  const TrafficLinks traffic = links_of_traffic(scenario.plan, placement);
+  if (shares_with_other_groups(scenario.system, traffic.tensor)) return false;
   const bool one_slot = scenario.system.wiring == NodeWiring::pcie;
   // On a NIC or a slot a transfer is no trifle; on NVLink it may be.
   const bool on_nvlink = !one_slot && !traffic.tensor.network;
-  const bool quiet =
-      !traffic.tensor.meet(traffic.transfers, one_slot) ||
-      (on_nvlink && transfer_share(scenario, cost) <= contraction_tolerance);
+  const bool quiet = !traffic.tensor.meet(traffic.transfers, one_slot) ||
+                     (on_nvlink && transfer_share(scenario, cost) <= contraction_tolerance);
   return {quiet, quiet && !traffic.tensor.meet(traffic.data, one_slot)};
 }
 

@@ -27,7 +27,8 @@ std::vector<int> roles_in(const Cast& cast, const std::vector<Rank>& group) {
 }
 
 std::vector<Flow> collective_flows(Topology& topology, const Cast& cast,
-                                   const std::vector<Rank>& group, const CollectiveCost& cost) {
+                                   const std::vector<Rank>& group, const CollectiveCost& cost,
+                                   Traffic inside_traffic, Traffic outside_traffic) {
   const std::vector<Ring> rings = rings_of(cast.placement(), group);
   Share inside{cost.scale_up_bytes, cost.scale_up_rate};
   const Share outside{cost.network_bytes, cost.network_rate};
@@ -51,10 +52,13 @@ std::vector<Flow> collective_flows(Topology& topology, const Cast& cast,
       drawn[ring.same_domain][static_cast<std::size_t>(role)] = true;
       roles.push_back(role);
     }
-    for (std::size_t i = 0; i < roles.size(); ++i)
+    for (std::size_t i = 0; i < roles.size(); ++i) {
+      const Way* known = cast.way_of(roles[i], ring.same_domain ? inside_traffic : outside_traffic);
       flows.push_back(
-          {way(topology, cast, roles[i], roles[(i + 1) % roles.size()], ring.same_domain),
+          {known ? *known
+                 : way(topology, cast, roles[i], roles[(i + 1) % roles.size()], ring.same_domain),
            share.bytes, share.rate});
+    }
   }
   return flows;
 }

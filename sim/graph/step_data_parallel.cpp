@@ -112,8 +112,9 @@ class DataParallelBuilder {
       task.role = index;
       task.to_role = last;
       task.duration = cost.latency;
-      task.flows = collective_flows(draft_.topology, draft_.cast,
-                                    {draft_.role(index).rank, last_rank}, cost);
+      task.flows =
+          collective_flows(draft_.topology, draft_.cast, {draft_.role(index).rank, last_rank}, cost,
+                           Traffic::tied, Traffic::tied);
       const TaskId tied = draft_.graph.add(std::move(task));
       for (int end : {index, last}) {
         for (TaskId earlier : draft_.ready[at(end)]) draft_.graph.depends(tied, earlier);
@@ -139,7 +140,8 @@ class DataParallelBuilder {
       Task task;
       task.what = Task::What::optimizer;
       task.role = index;
-      task.duration = draft_.cost.optimizer[at(draft_.role(index).at.stage)];
+      task.duration =
+          draft_.cost.optimizer[at(draft_.role(index).at.stage)] / draft_.role(index).speed;
       updated.push_back(draft_.add_after(std::move(task), {normed}));
     }
     if (plan_.zero < 1 || plan_.dp == 1 || draft_.overlaps_data()) return;
@@ -165,7 +167,8 @@ class DataParallelBuilder {
     task.role = leader;
     task.chunk = chunk;
     task.duration = cost.latency;
-    task.flows = collective_flows(draft_.topology, draft_.cast, group, cost);
+    task.flows = collective_flows(draft_.topology, draft_.cast, group, cost, Traffic::data_inside,
+                                  Traffic::data_outside);
     return task;
   }
 

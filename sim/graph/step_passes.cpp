@@ -98,8 +98,8 @@ class PassBuilder {
   Stretch add_stretch(int role_index, const Slot& slot, std::size_t bucket, const PassCost& cost,
                       const Tasks& before) {
     if (contract_now_ || plan_.tp == 1) {
-      const TaskId task =
-          draft_.add_after(compute_task(role_index, slot, cost.time(), &cost), before);
+      const TaskId task = draft_.add_after(
+          compute_task(role_index, slot, cost.time(draft_.role(role_index).pace), &cost), before);
       return {task, task};
     }
     // A join first, so that what the pass waits for is waited for by all that it begins with.
@@ -115,7 +115,9 @@ class PassBuilder {
             tensor_collective(role_index, slot, bucket, i, false, *segment.beside, frontier));
       if (segment.compute > Seconds{} || !segment.beside)
         done.push_back(
-            draft_.add_after(compute_task(role_index, slot, segment.compute, nullptr), frontier));
+            draft_.add_after(compute_task(role_index, slot,
+                                          segment.compute / draft_.role(role_index).speed, nullptr),
+                             frontier));
       frontier = done;
       if (segment.after)
         frontier = {tensor_collective(role_index, slot, bucket, i, true, *segment.after, frontier)};

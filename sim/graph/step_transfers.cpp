@@ -46,8 +46,9 @@ class TransferBuilder {
       task.chunk = sent.chunk;
       task.microbatch = sent.microbatch;
       task.duration = cost.latency;
+      const Way* known = draft_.cast.way_of(sender, forward ? Traffic::forward : Traffic::backward);
       task.flows = {
-          {way(draft_.topology, draft_.cast, sender, receiving_rank(sender, pass.slot, own)),
+          {known ? *known : way(draft_.topology, draft_.cast, sender, receiving_rank(sender, own)),
            draft_.cost.transfer_bytes,
            cost.network_bytes.si() > 0.0 ? cost.network_rate : cost.scale_up_rate}};
       const TaskId transfer = draft_.graph.add(std::move(task));
@@ -67,7 +68,7 @@ class TransferBuilder {
     return draft_.pass_of(role_index, slot);
   }
 
-  Rank receiving_rank(int sender, const Slot&, int virtual_stage_of_receiver) const {
+  Rank receiving_rank(int sender, int virtual_stage_of_receiver) const {
     Coordinates to = draft_.role(sender).at;
     to.stage = virtual_stage_of_receiver % plan_.pp;
     return draft_.placement.rank(to);

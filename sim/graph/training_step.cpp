@@ -15,9 +15,11 @@ TrainingStep build_training_step(const Scenario& scenario, std::shared_ptr<const
   add_closing(draft);
   std::vector<std::vector<LinkUse>> tensor_ways(cast.roles().size());
   if (shapes.tensor.per_domain > 1)
-    for (int r = 0; r < static_cast<int>(cast.roles().size()); ++r)
-      tensor_ways[static_cast<std::size_t>(r)] =
-          way(topology, cast, r, r, true);  // What it sends, it also receives.
+    for (int r = 0; r < static_cast<int>(cast.roles().size()); ++r) {
+      const Way* known = cast.way_of(r, Traffic::tensor_inside);
+      // What it sends, it also receives.
+      tensor_ways[static_cast<std::size_t>(r)] = known ? *known : way(topology, cast, r, r, true);
+    }
   return {std::move(cost), cast, std::move(draft.graph), contraction.quiet, std::move(tensor_ways)};
 }
 

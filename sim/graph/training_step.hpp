@@ -31,7 +31,6 @@ struct TrainingStep {
 /// Passes that are not contracted have every tensor-parallel collective as a task with flows.
 TrainingStep build_training_step(const Scenario& scenario, std::shared_ptr<const StepCost> cost,
                                  const CollectiveTime& collectives, const GroupShapes& shapes,
-                                 const Cast& cast, Topology& topology,
-                                 Contraction contraction);
+                                 const Cast& cast, Topology& topology, Contraction contraction);
 
 }  // namespace orrery

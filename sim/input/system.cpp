@@ -99,10 +99,26 @@ System parse_system(const JsonValue& json) {
   constexpr int most_gpus = 10'000'000;
 
   require_schema(json, "orrery.system/1");
-  json.allow_only({"schema", "name", "title", "gpu", "gpus_per_node", "nvlink_domain", "wiring",
-                   "scale_up_bandwidth", "scale_up_latency", "nics_per_node", "nic_bandwidth",
-                   "network_latency", "network_efficiency", "fabric", "in_network_reduction",
-                   "max_gpus"});
+  json.allow_only({"schema",
+                   "name",
+                   "title",
+                   "gpu",
+                   "gpus_per_node",
+                   "nvlink_domain",
+                   "wiring",
+                   "scale_up_bandwidth",
+                   "scale_up_latency",
+                   "nics_per_node",
+                   "nic_bandwidth",
+                   "network_latency",
+                   "network_efficiency",
+                   "fabric",
+                   "in_network_reduction",
+                   "max_gpus",
+                   "nvlink_pairs",
+                   "pcie_tree",
+                   "fabric_shape",
+                   "overrides"});
   System system;
   system.name = required_text(json, "name");
   system.title = required_text(json, "title");
@@ -127,6 +143,9 @@ System parse_system(const JsonValue& json) {
   check_scale_up(system, json);
   check_nics(system, json);
   check_reduction(system, json);
+  read_node_wires(json, system);
+  read_fabric(json, system);
+  read_overrides(json, system);
   return system;
 }
 

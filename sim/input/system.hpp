@@ -4,7 +4,9 @@
 #include <string>
 
 #include "sim/core/dtype.hpp"
+#include "sim/input/fabric.hpp"
 #include "sim/input/json_value.hpp"
+#include "sim/input/node_wires.hpp"
 
 namespace orrery {
 
@@ -57,6 +59,19 @@ struct System {
   FabricKind fabric = FabricKind::infiniband;
   bool in_network_reduction = false;  ///< NVLink SHARP inside the domain.
   int max_gpus = 0;                   ///< Size of the machine that exists; 0: as many as wanted.
+
+  std::vector<NvlinkPair> nvlink_pairs;  ///< Empty: every GPU reaches every other at `scale_up`.
+  PcieTree pcie_tree;
+  FabricShape shape;
+  std::vector<LinkOverride> link_overrides;
+  std::vector<GpuOverride> gpu_overrides;
+
+  /// Whether all nodes, GPUs and NICs see the same picture, so that one may stand for all. False as
+  /// soon as a wire other than the GPU's own can fill up or something runs at another speed.
+  bool uniform() const {
+    return shape.layout == FabricLayout::single_switch && nvlink_pairs.empty() &&
+           pcie_tree.empty() && link_overrides.empty() && gpu_overrides.empty();
+  }
 };
 
 /// `word`: a name in topologies/gpus or topologies/systems, or a path.

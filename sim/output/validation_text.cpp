@@ -26,6 +26,8 @@ std::string plain_percent(double fraction) {
 bool is_memory(const Comparison& comparison) { return comparison.quantity == "peak_memory_bytes"; }
 
 std::string amount(const Comparison& comparison, double value) {
+  if (comparison.quantity == "time_s") return fixed(value * 1e6, 1) + " us";
+  if (comparison.quantity == "bus_bandwidth_bytes_per_s") return fixed(value / 1e9, 1) + " GB/s";
   return is_memory(comparison) ? bytes_text(Bytes{value})
                                : fixed(value, value < 10.0 ? 3 : 2) + " s";
 }
@@ -42,12 +44,18 @@ std::vector<std::string> cells_of(const Comparison& comparison,
                                   const std::set<std::string>& peers) {
   std::vector<std::string> cells{comparison.id, amount(comparison, comparison.measured),
                                  amount(comparison, comparison.predicted),
-                                 signed_percent(comparison.error())};
+                                 comparison.over_points ? plain_percent(comparison.error())
+                                                        : signed_percent(comparison.error())};
   for (const std::string& peer : peers) {
     const auto error = comparison.peer_errors.find(peer);
     cells.push_back(error == comparison.peer_errors.end() ? "" : signed_percent(error->second));
   }
   return cells;
+}
+
+std::string subject(const ValidationReport& report) {
+  if (report.main_quantity == "bus_bandwidth_bytes_per_s") return "bus bandwidth from 64 MiB on";
+  return report.kind == "collectives" ? "time below 1 MiB" : "step time";
 }
 
 std::int64_t timed(const ValidationReport& report) {
@@ -102,10 +110,13 @@ std::string validation_text(const ValidationReport& report) {
   for (const Refusal& refusal : report.refusals)
     text += "  " + refusal.id + "\n    refused: " + short_reason(report, refusal.reason) + "\n";
   text += "\n  " + std::to_string(timed(report)) + " predicted, " +
-          std::to_string(report.refusals.size()) + " refused; step time: mean absolute error " +
-          plain_percent(report.mean_abs_error) + ", signed mean " +
+          std::to_string(report.refusals.size()) + " refused; " + subject(report) +
+          ": mean absolute error " + plain_percent(report.mean_abs_error) + ", signed mean " +
           signed_percent(report.mean_error) + ", median " + plain_percent(report.median_abs_error) +
           ", largest " + plain_percent(report.max_abs_error) + "\n";
+  if (report.main_quantity == "bus_bandwidth_bytes_per_s")
+    text += "  time below 1 MiB: mean absolute error " +
+            plain_percent(mean_abs_error_of(report, "time_s")) + "\n";
   for (const std::string& peer : peers)
     text += "  " + peer + " on the same cases: mean absolute error " +
             plain_percent(peer_error(report, peer)) + "\n";

@@ -64,6 +64,7 @@ OwnTasks collect(const Scenario& scenario, const TrainingStep& step, const Timel
   const int data_leader = roles_in(step.cast, placement.data_group(at)).front();
   const int tensor_leader = roles_in(step.cast, placement.tensor_group(at)).front();
 
+  const double speed = step.cast.roles()[static_cast<std::size_t>(role)].speed;
   OwnTasks own;
   for (int i = 0; i < step.graph.size(); ++i) {
     const Task& task = step.graph.task(TaskId{i});
@@ -74,7 +75,8 @@ OwnTasks collect(const Scenario& scenario, const TrainingStep& step, const Timel
       case Task::What::backward: {
         if (task.role != role || task.kind == Task::Kind::join) break;
         own.kernels.push_back(interval);
-        const Seconds kernels = task.cost ? task.cost->compute : interval.finish - interval.start;
+        const Seconds kernels =
+            task.cost ? task.cost->compute / speed : interval.finish - interval.start;
         own.busy.compute += kernels;
         own.busy.tp_exposed += interval.finish - interval.start - kernels;
         break;

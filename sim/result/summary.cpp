@@ -8,21 +8,6 @@
 namespace orrery {
 namespace {
 
-std::string kind_name(LinkKind kind) {
-  switch (kind) {
-    case LinkKind::nvlink_up:
-    case LinkKind::nvlink_down:
-      return "nvlink";
-    case LinkKind::pcie_up:
-    case LinkKind::pcie_down:
-      return "pcie";
-    case LinkKind::nic_up:
-    case LinkKind::nic_down:
-      return "nic";
-  }
-  return "";
-}
-
 // What contracted passes send inside their one task, by role.
 std::vector<double> contracted_bytes(const TrainingStep& step) {
   std::vector<double> bytes(step.cast.roles().size(), 0.0);
@@ -51,9 +36,9 @@ std::vector<LinkReport> link_reports(const TrainingStep& step, const Timeline& t
     const Link& link = topology.link(LinkId{i});
     const double busy =
         bytes[static_cast<std::size_t>(i)] / (link.capacity.si() * timeline.makespan.si());
-    LinkReport& report = busiest[kind_name(link.kind)];
+    LinkReport& report = busiest[cable_name(link.kind)];
     if (report.kind.empty() || busy > report.busy_fraction)
-      report = {link.name, kind_name(link.kind), Bytes{bytes[static_cast<std::size_t>(i)]}, busy};
+      report = {link.name, cable_name(link.kind), Bytes{bytes[static_cast<std::size_t>(i)]}, busy};
   }
   std::vector<LinkReport> reports;
   for (const auto& [kind, report] : busiest) reports.push_back(report);

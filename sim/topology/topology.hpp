@@ -7,34 +7,34 @@
 #include "sim/core/ids.hpp"
 #include "sim/core/units.hpp"
 #include "sim/input/system.hpp"
+#include "sim/topology/link.hpp"
 
 namespace orrery {
 
-enum class LinkKind { nvlink_up, nvlink_down, pcie_up, pcie_down, nic_up, nic_down };
-
-/// One direction of a wire. "Up" leads away from a GPU, "down" towards it.
-struct Link {
-  std::string name;  ///< "node0.gpu3.nvlink.up", "node0.nic3.down"; GPUs and NICs count per node.
-  LinkKind kind = LinkKind::nvlink_up;
-  BytesPerSecond capacity;  ///< Of a NIC: line rate x network efficiency.
-  Seconds latency;          ///< Half of the way's: a way crosses an up and a down link.
-  int node = 0;
-  int owner = 0;  ///< The GPU of the node that the wire belongs to, or the NIC for NIC links.
-
-  bool is_nic() const { return kind == LinkKind::nic_up || kind == LinkKind::nic_down; }
-};
+class FabricPlan;
 
 /// The wires of a cluster and the way between any two GPUs.
 ///
 /// Ranks lie in order: rank r is GPU r mod gpus_per_node of node r / gpus_per_node, and NVLink
-/// domains are runs of nodes. All domains are alike and the fabric between them is one
-/// non-blocking switch, so ways are found once, on the graph of a single domain; links come into
-/// being when a route first uses them. A cluster of 131,072 GPUs thus costs what is asked of it.
+/// domains are runs of nodes. Domains are alike but for overrides, so ways inside them are found
+/// once, on the graph of a single domain; those between the switches of the fabric are found for
+/// each switch at which one ends. Links come into being when a route first uses them: a cluster of
+/// 131,072 GPUs behind one switch costs what is asked of it.
 /// Link ids count up in the order of first use: the same questions give the same ids.
 /// One thread at a time may ask, because answers are remembered.
+///
+///     GPU ... NIC          over NVLink or PCIe: sim/topology/domain_graph.hpp
+///     NIC ... NIC          over switches:       sim/topology/fabric_routes.hpp
+///     NIC ... GPU
+///
+/// A GPU sends by its own NIC: the nearest, by its index where several are. Where NIC i of all
+/// nodes is a rail, it sends by the NIC on the receiver's rail if NVLink leads there (NCCL's PXN,
+/// since 2.12), so that the way need not cross to another rail in the fabric. What is down is
+/// avoided, at the cost of a longer way.
 class Topology {
  public:
-  /// Asserts `gpus` >= 1. The last node may be partly used.
+  /// Asserts `gpus` >= 1. The last node may be partly used. Errors (bad_input): overrides of links
+  /// that the system does not have. Overrides of nodes beyond the last are kept for larger runs.
   static Topology build(const System& system, int gpus);
   Topology(Topology&&) noexcept;
   Topology& operator=(Topology&&) noexcept;
@@ -42,18 +42,27 @@ class Topology {
 
   int gpus() const;
   int node(Rank rank) const;
-  /// Whether data between the two stays on NVLink (or, in PCIe nodes, inside the node).
+  /// Whether the two share an NVLink domain (or, without NVLink, a node).
   bool same_domain(Rank a, Rank b) const;
 
-  /// Links from `from` to `to`, in the order in which data crosses them; none to oneself.
-  std::vector<LinkId> route(Rank from, Rank to) const;
+  /// Links from `from` to `to`, in the order in which data crosses them; none to oneself. Flows of
+  /// other `channel`s between the same two may take other ways through the fabric. Errors
+  /// (infeasible): no way is left, with both ends and what is down.
+  std::vector<LinkId> route(Rank from, Rank to, int channel = 0) const;
   /// Sum of the latencies on the route: the scale-up latency inside a domain, the network's between
-  /// domains. In PCIe nodes data on its way to the network also pays the scale-up latency.
+  /// domains and the latency of each switch after the first. In PCIe nodes data on its way to the
+  /// network also pays the scale-up latency.
   Seconds latency(Rank from, Rank to) const;
 
   /// Links that routes have used so far: ids 0 .. link_count() - 1.
   int link_count() const;
   const Link& link(LinkId id) const;  ///< Stays valid when further links are added.
+
+  /// 1, or what an override says: a GPU of speed 0.8 takes 1 / 0.8 of the time.
+  double gpu_speed(Rank rank) const;
+
+  const FabricPlan& fabric() const;               ///< As overrides have left it.
+  const std::vector<Link>& domain_links() const;  ///< All links of one domain without overrides.
 
  private:
   struct State;

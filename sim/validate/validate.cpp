@@ -5,7 +5,9 @@
 #include <limits>
 
 #include "sim/estimate/estimate.hpp"
+#include "sim/validate/collective_case.hpp"
 #include "sim/validate/training_case.hpp"
+#include "sim/validate/validate_collectives.hpp"
 
 namespace orrery {
 namespace {
@@ -37,16 +39,20 @@ void predict(const TrainingCase& training_case, ValidationReport& report) {
 
 void sum_up(ValidationReport& report) {
   std::vector<double> errors;
+  double signed_sum = 0.0;
   for (const Comparison& comparison : report.comparisons)
-    if (comparison.quantity == "step_time_s") errors.push_back(comparison.error());
+    if (comparison.quantity == report.main_quantity) {
+      errors.push_back(comparison.error());
+      signed_sum += comparison.signed_error();
+    }
   const double nothing = std::numeric_limits<double>::quiet_NaN();
   report.mean_abs_error = report.mean_error = nothing;
   report.median_abs_error = report.max_abs_error = nothing;
   if (errors.empty()) return;
   const auto count = static_cast<double>(errors.size());
-  report.mean_error = report.mean_abs_error = 0.0;
+  report.mean_error = signed_sum / count;
+  report.mean_abs_error = 0.0;
   for (double& error : errors) {
-    report.mean_error += error / count;
     error = std::abs(error);
     report.mean_abs_error += error / count;
   }
@@ -59,15 +65,33 @@ void sum_up(ValidationReport& report) {
 
 }  // namespace
 
-ValidationReport validate_file(const std::string& path) {
+double mean_abs_error_of(const ValidationReport& report, const std::string& quantity) {
+  double sum = 0.0;
+  int count = 0;
+  for (const Comparison& comparison : report.comparisons)
+    if (comparison.quantity == quantity) sum += std::abs(comparison.error()), ++count;
+  return count > 0 ? sum / count : std::numeric_limits<double>::quiet_NaN();
+}
+
+ValidationReport validate_file(const std::string& path, const ValidationOptions& options) {
   const JsonValue json = JsonValue::read_file(path);
-  if (!json.is_array() || json.elements().empty() || !json.elements().front().is_object() ||
-      !json.elements().front().has("measured"))
-    json.fail("holds no training cases",
-              "give a list of cases with system, model, plan and measured");
+  const auto elements = json.is_array() ? json.elements() : std::vector<JsonValue>{};
   ValidationReport report;
   report.file = path;
+  if (!elements.empty() && is_collective_case(elements.front())) {
+    report.kind = "collectives";
+    compare_collectives(json, options, report);
+    report.main_quantity = "bus_bandwidth_bytes_per_s";
+    if (std::isnan(mean_abs_error_of(report, report.main_quantity)))
+      report.main_quantity = "time_s";
+    sum_up(report);
+    return report;
+  }
+  if (elements.empty() || !elements.front().is_object() || !elements.front().has("measured"))
+    json.fail("holds no training cases",
+              "give a list of cases with system, model, plan and measured");
   report.kind = "training";
+  report.main_quantity = "step_time_s";
   for (const TrainingCase& training_case : read_training_cases(json))
     predict(training_case, report);
   sum_up(report);

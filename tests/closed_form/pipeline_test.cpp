@@ -29,7 +29,7 @@ TEST(Pipeline, GpipeAndOneFOneBTakeTheClosedForm) {
 }
 
 // v chunks a stage, each a v-th of its work: a stage's first work arrives after p-1 passes of one
-// chunk instead of one stage, and so for the last (Narayanan et al., arXiv 2104.04473, section 2.2):
+// chunk instead of one stage, and so for the last (Narayanan et al., arXiv 2104.04473, 2.2):
 //     m (tf+tb) + (p-1)/v (tf+tb)
 // Plain 1F1B would take (p-1) instead of (p-1)/v: 3 s more already for p = 2, v = 2.
 TEST(Pipeline, InterleavingDividesTheBubble) {

@@ -19,10 +19,10 @@ inline std::string describe(const Scenario& scenario) {
          scenario.software.name;
 }
 
-/// Visits every plan of `gpus` ranks that divides: tp x pp x dp, and of each vpp 1 and 2, ZeRO 0 and
-/// 1, data-parallel overlap off and on, sequence parallelism off and on, on a software that waits
-/// for its pipeline transfers and on one that does not. Two micro-batches a stage; flash attention,
-/// so that kernels are short and links matter. Returns how many there are.
+/// Visits every plan of `gpus` ranks that divides: tp x pp x dp, and of each vpp 1 and 2, ZeRO 0
+/// and 1, data-parallel overlap off and on, sequence parallelism off and on, on a software that
+/// waits for its pipeline transfers and on one that does not. Two micro-batches a stage; flash
+/// attention, so that kernels are short and links matter. Returns how many there are.
 inline int for_each_plan(const Model& model, const System& system, int gpus,
                          const std::function<void(const Scenario&)>& visit) {
   int visited = 0;

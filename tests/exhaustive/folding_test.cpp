@@ -100,8 +100,8 @@ struct Expected {
 
 void compare_all_plans(const System& system, int gpus, int layers, std::int64_t heads,
                        const Expected& expected) {
-  // 0.3 to 1.6 billion parameters: with tp 1 to 4 several gradient buckets of 40 million each travel
-  // beside the passes, and meet tensor-parallel traffic.
+  // 0.3 to 1.6 billion parameters: with tp 1 to 4 several gradient buckets of 40 million each
+  // travel beside the passes, and meet tensor-parallel traffic.
   Model model = small_gpt(layers, 128 * heads, heads, 4096);
   model.tied_embeddings = true;  // Traffic between first and last stage.
   Largest folding, expanded_folding, contraction, refinement;
@@ -193,8 +193,8 @@ TEST(AllPlans, SixGpusInNodesOfFour) {
   compare_all_plans(read_system("four-by-four", test_place), 6, 12, 12, {96, false, true});
 }
 
-// In rings of over a thousand the order tells too many ranks apart, and the partition leaves it out.
-// tp = 2, dp = 1,201, one micro-batch: every collective of the step runs beside gradients or weights.
+// In rings of over a thousand the order tells too many ranks apart: the partition leaves it out.
+// tp = 2, dp = 1,201, one micro-batch, so that every collective meets gradients or weights.
 double difference_without_order(const System& system) {
   constexpr int gpus = 2402;
   // 4.8 billion parameters: a rank's half is two buckets of dp = 1,201 million.

@@ -2,6 +2,9 @@
 
 #include <sstream>
 
+#include "sim/import/nccl_tests.hpp"
+#include "sim/import/nccl_topology.hpp"
+#include "sim/import/smi_topology.hpp"
 #include "sim/input/kernel_tables.hpp"
 #include "sim/input/quantity_text.hpp"
 #include "sim/input/scenario.hpp"
@@ -105,13 +108,44 @@ void fuzz_quantity(const std::string& text) {
   fuzz_one_quantity(text, parse_flop_rate);
 }
 
+// With and without the answers that a log may lack. What comes out must be a document of ours.
+void fuzz_nccl_tests(const std::string& text) {
+  for (const NcclTestsAnswers& answers :
+       {NcclTestsAnswers{}, NcclTestsAnswers{"all_reduce", "system", 8, 1}})
+    refuse_or_accept([&] {
+      const std::vector<Curve> curves = read_nccl_tests(text, "fuzz.log", answers);
+      for (const Curve& curve : curves)
+        if (curve.points.empty() || curve.ranks < 1 || curve.nodes < 1) __builtin_trap();
+      parsed(curves_json(curves)).at("curves").elements();
+    });
+}
+
+void fuzz_nccl_topology(const std::string& text) {
+  refuse_or_accept([&] {
+    const SystemDraft draft = read_nccl_topology(text, "fuzz.xml");
+    system_json(draft, {{"gpu", draft.gpu.empty() ? "h100-sxm" : draft.gpu}});
+  });
+}
+
+void fuzz_smi_topology(const std::string& text) {
+  const SystemAnswers answers{
+      {"gpu", "h100-sxm"}, {"nic-bandwidth", "400 Gb/s"}, {"fabric", "ethernet"}};
+  refuse_or_accept([&] { system_json(read_smi_topology(text, "fuzz.txt", answers), answers); });
+}
+
 }  // namespace
 
 const std::vector<EntryPoint>& entry_points() {
-  static const std::vector<EntryPoint> all{
-      {"model", fuzz_model},      {"gpu", fuzz_gpu},     {"system", fuzz_system},
-      {"plan", fuzz_plan},        {"flags", fuzz_flags}, {"kernel_tables", fuzz_kernel_tables},
-      {"quantity", fuzz_quantity}};
+  static const std::vector<EntryPoint> all{{"model", fuzz_model},
+                                           {"gpu", fuzz_gpu},
+                                           {"system", fuzz_system},
+                                           {"plan", fuzz_plan},
+                                           {"flags", fuzz_flags},
+                                           {"kernel_tables", fuzz_kernel_tables},
+                                           {"quantity", fuzz_quantity},
+                                           {"nccl_tests", fuzz_nccl_tests},
+                                           {"nccl_topology", fuzz_nccl_topology},
+                                           {"smi_topology", fuzz_smi_topology}};
   return all;
 }
 

@@ -2,97 +2,137 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/scenarios.hpp"
+#include <cmath>
+
+#include "tests/support/error_text.hpp"
 
 namespace orrery {
 namespace {
 
-CollectiveTime on(const std::string& system) {
-  return CollectiveTime{read_system(system, test_place)};
+const Place test_place{"test", ""};
+constexpr double mib = 1024.0 * 1024;
+constexpr GroupShape node{8, 1, 8};
+
+System system(const char* name) { return read_system(name, test_place); }
+
+// calibration/data/collectives/a100-sxm-80gb.json, all_gather on 8: one sweep, whose last points
+// are those of 256 and 512 MiB.
+std::vector<MeasuredCurve::Point> last_points() {
+  for (const MeasuredCurve& curve : read_collective_curves("a100-sxm-80gb"))
+    if (curve.collective == "all_gather" && curve.ranks == 8)
+      return {curve.points.end()[-2], curve.points.back()};
+  return {};
 }
 
-TEST(CollectiveTime, OneRankOrNoBytesTakeNoTime) {
-  const CollectiveTime time = on("dgx-h100");
-  EXPECT_EQ(time(CollectiveKind::all_reduce, Bytes{1e9}, {1, 1, 1}).time().si(), 0.0);
-  EXPECT_EQ(time(CollectiveKind::all_reduce, Bytes{0.0}, {8, 1, 8}).time().si(), 0.0);
-  EXPECT_EQ(time.send(Bytes{0.0}, true).time().si(), 0.0);
+TEST(CollectiveTime, AMeasuredSizeTakesWhatWasMeasured) {
+  const auto [before, last] = std::pair{last_points()[0], last_points()[1]};
+  ASSERT_EQ(last.bytes.si(), 512 * mib);
+  const CollectiveTime price{system("dgx-a100-80gb")};
+  const CollectiveCost cost = price(CollectiveKind::all_gather, last.bytes, node);
+  EXPECT_NEAR(cost.time().si(), last.time.si(), 1e-12);
+  EXPECT_EQ(cost.tag, Tag::measured);
+  EXPECT_DOUBLE_EQ(cost.scale_up_bytes.si(), 7.0 / 8 * 512 * mib);  // What is on the wire.
+  EXPECT_LE(cost.scale_up_rate.si(), 300e9);                        // What the wire carries.
+
+  // Half-way in the logarithm: the geometric mean.
+  const Bytes middle{std::sqrt(before.bytes.si() * last.bytes.si())};
+  const CollectiveCost between = price(CollectiveKind::all_gather, middle, node);
+  EXPECT_NEAR(between.time().si(), std::sqrt(before.time.si() * last.time.si()), 1e-12);
+  EXPECT_EQ(between.tag, Tag::interpolated);
 }
 
-// docs/COLLECTIVES.md with the constants of the A100: L = 0.8 x 300 = 240 GB/s, n = 8, S = 256 MB.
-//     w = 2 x 7/8 S = 448 MB        latency 9.2 + 14 x 0.88 us = 21.52 us
-//     ramp 37 us x 448 / (448 + 2.6) = 36.7865 us
-//     copy S / (8 x 2.44 x 240 GB/s) = 54.6448 us      wire w / (0.925 x 240 GB/s) = 2018.0180 us
-// together 2130.969 us.
-TEST(CollectiveTime, RingOfEightA100) {
-  const CollectiveCost cost =
-      on("dgx-a100-80gb")(CollectiveKind::all_reduce, Bytes{256e6}, {8, 1, 8});
-  EXPECT_EQ(cost.algorithm, "ring");
-  EXPECT_EQ(cost.tag, Tag::interpolated);
-  EXPECT_NEAR(cost.latency.si(), 21.52e-6 + 36.7865e-6 + 54.6448e-6, 1e-10);
-  EXPECT_NEAR(cost.time().si(), 2130.969e-6, 1e-9);
+TEST(CollectiveTime, BeyondTheEndsTheFormulaIsScaledToTheEnd) {
+  const MeasuredCurve::Point last = last_points()[1];
+  const CollectiveModel model{system("dgx-a100-80gb")};
+  const auto formula = [&](Bytes bytes) {
+    return model(CollectiveKind::all_gather, bytes, node).time();
+  };
+  const CollectiveTime price{system("dgx-a100-80gb")};
+  const Bytes far{4096 * mib};
+  EXPECT_NEAR(price(CollectiveKind::all_gather, far, node).time().si(),
+              formula(far).si() * (last.time / formula(last.bytes)), 1e-9);
 }
 
-// H100, L = 0.824 x 450 = 370.8 GB/s: reduced in the switch each port carries S (1 + 1/8).
-//     latency 5.2 + 14 x 0.81 = 16.54 us     ramp 60.5 us x 448 / (448 + 7.5) = 59.5038 us
-//     wire 288 MB / (0.8 x 370.8 GB/s) = 970.8738 us
-TEST(CollectiveTime, HopperReducesInTheSwitch) {
-  const CollectiveCost cost = on("dgx-h100")(CollectiveKind::all_reduce, Bytes{256e6}, {8, 1, 8});
-  EXPECT_EQ(cost.algorithm, "nvls");
-  EXPECT_NEAR(cost.time().si(), 16.54e-6 + 59.5038e-6 + 970.8738e-6, 1e-9);
+TEST(CollectiveTime, WhatIsLeftOutIsPredicted) {
+  CollectiveOptions options;
+  options.left_out = CollectiveShape{CollectiveKind::all_gather, node};
+  const System a100 = system("dgx-a100-80gb");
+  const CollectiveTime price{a100, options};
+  const Bytes bytes{512 * mib};
+  // Eight is the most that was measured: no neighbours on both sides, the formula alone.
+  EXPECT_NEAR(price(CollectiveKind::all_gather, bytes, node).time().si(),
+              CollectiveModel{a100}(CollectiveKind::all_gather, bytes, node).time().si(), 1e-12);
+  EXPECT_EQ(price(CollectiveKind::all_gather, bytes, node).tag, Tag::interpolated);
 }
 
-// Two ranks gain nothing by the switch; gathering does not reduce; nor does an A100's switch.
-TEST(CollectiveTime, WhereTheSwitchDoesNotReduce) {
-  EXPECT_EQ(on("dgx-h100")(CollectiveKind::all_reduce, Bytes{256e6}, {2, 1, 2}).algorithm, "ring");
-  EXPECT_EQ(on("dgx-h100")(CollectiveKind::all_gather, Bytes{256e6}, {8, 1, 8}).algorithm, "ring");
-  EXPECT_EQ(
-      on("dgx-h100")(CollectiveKind::all_reduce, Bytes{256e6}, {16, 2, 8}).algorithm != "nvls",
-      true);
+// All-reduce was measured on 3 and on 5: 4 lies between them by log(4/3) / log(5/3) = 0.563.
+TEST(CollectiveTime, BetweenTwoNumbersOfRanksTheFormulaIsCorrectedByBoth) {
+  const System a100 = system("dgx-a100-80gb");
+  const CollectiveModel model{a100};
+  const CollectiveTime price{a100};
+  const auto residual = [&](int n, double share) {
+    const Bytes bytes{share * n};
+    const GroupShape group{n, 1, n};
+    return std::log(price(CollectiveKind::all_reduce, bytes, group).time() /
+                    model(CollectiveKind::all_reduce, bytes, group).time());
+  };
+  const double share = 32 * mib;  // Bytes a rank.
+  EXPECT_NEAR(residual(4, share), 0.437 * residual(3, share) + 0.563 * residual(5, share), 1e-4);
 }
 
-// A collective over the network, or on a GPU without measurements, is a default.
-TEST(CollectiveTime, TagsSayWhatItRestsOn) {
-  EXPECT_EQ(on("dgx-a100-80gb")(CollectiveKind::all_reduce, Bytes{1e6}, {16, 2, 8}).tag,
-            Tag::default_value);
-  EXPECT_EQ(on("l40s-pcie")(CollectiveKind::all_reduce, Bytes{1e6}, {2, 1, 2}).tag,
-            Tag::default_value);
+TEST(CollectiveTime, AStandInIsNotMeasured) {
+  const Bytes bytes{512 * mib};
+  EXPECT_EQ(CollectiveTime{system("dgx-a100-40gb")}(CollectiveKind::all_gather, bytes, node).tag,
+            Tag::interpolated);
 }
 
-// More bytes never take less time, nor do more ranks at the same bytes a rank.
-TEST(CollectiveTime, GrowsWithBytesAndRanks) {
-  for (const std::string system : {"dgx-a100-80gb", "dgx-h100", "dgx-b200", "gb200-nvl72"})
-    for (CollectiveKind kind :
-         {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter}) {
-      SCOPED_TRACE(system + " " + std::string{name(kind)});
-      const CollectiveTime time = on(system);
-      for (int n : {2, 4, 8}) {
-        Seconds before;
-        for (double bytes = 1e3; bytes < 1e10; bytes *= 2) {
-          const Seconds now = time(kind, Bytes{bytes}, {n, 1, n}).time();
-          EXPECT_GT(now, before);
-          before = now;
-        }
-        EXPECT_GT(time(kind, Bytes{1e8}, {2 * n, 2, n}).time(),
-                  time(kind, Bytes{1e8}, {n, 1, n}).time());
-      }
-    }
+TEST(CollectiveTime, SlowerPortsThanTheGpusOwnWereNotMeasured) {
+  System half = system("dgx-a100-80gb");
+  half.scale_up = 0.5 * half.scale_up;
+  const Bytes bytes{512 * mib};
+  EXPECT_NEAR(CollectiveTime{half}(CollectiveKind::all_gather, bytes, node).time().si(),
+              CollectiveModel{half}(CollectiveKind::all_gather, bytes, node).time().si(), 1e-12);
 }
 
-TEST(CollectiveTime, AShareIsThatShareOfEverything) {
-  const CollectiveCost whole =
-      on("dgx-a100-80gb")(CollectiveKind::all_gather, Bytes{1e8}, {16, 2, 8});
-  const CollectiveCost part = whole.scaled(0.25);
-  EXPECT_DOUBLE_EQ(part.time().si(), 0.25 * whole.time().si());
-  EXPECT_EQ(part.network_bytes, 0.25 * whole.network_bytes);
+TEST(CollectiveTime, NothingTakesNoTime) {
+  const CollectiveTime price{system("dgx-h100")};
+  EXPECT_EQ(price(CollectiveKind::all_reduce, Bytes{}, node).time(), Seconds{});
+  EXPECT_EQ(price(CollectiveKind::all_to_all, Bytes{mib}, {1, 1, 1}).time(), Seconds{});
+  EXPECT_EQ(price.send(Bytes{}, true).time(), Seconds{});
 }
 
-// Between stages. Inside a node: 11.5 us + 0.6 us + 33 us x 64 / (64 + 2.2), then 64 MB at
-// 0.845 x 240 GB/s. Between nodes: 11.5 + 5 us, then 64 MB at 0.97 x 25 GB/s.
-TEST(CollectiveTime, SendFromStageToStage) {
-  const CollectiveTime time = on("dgx-a100-80gb");
-  EXPECT_NEAR(time.send(Bytes{64e6}, true).time().si(),
-              12.1e-6 + 33e-6 * 64 / 66.2 + 64e6 / (0.845 * 240e9), 1e-12);
-  EXPECT_NEAR(time.send(Bytes{64e6}, false).time().si(), 16.5e-6 + 64e6 / (0.97 * 25e9), 1e-12);
+TEST(CollectiveTime, AForcedAlgorithmIsSlowerByTheTunersOwnRatio) {
+  CollectiveOptions ring;
+  ring.selection = parse_nccl_selection("ring", "");
+  const System h100 = system("dgx-h100");
+  const Bytes gib{1024 * mib};
+  const CollectiveCost free = CollectiveTime{h100}(CollectiveKind::all_reduce, gib, node);
+  const CollectiveCost forced = CollectiveTime{h100, ring}(CollectiveKind::all_reduce, gib, node);
+  EXPECT_EQ(free.algorithm, "NVLS");
+  EXPECT_EQ(forced.algorithm, "ring");
+  // Ring: 8.4 + 14 x 3.4 us and 360 x 8/14 GB/s. NVLS: 25 us and 337.69 GB/s (nccl_tuner_test).
+  const double slower =
+      (56e-6 + 1024 * mib / (360e9 * 8 / 14)) / (25e-6 + 1024 * mib / 337.692857e9);
+  EXPECT_NEAR(forced.time() / free.time(), slower, 1e-6);
+}
+
+TEST(CollectiveTime, WhatCannotBeForcedIsRefused) {
+  CollectiveOptions tree;
+  tree.selection = parse_nccl_selection("Tree", "");
+  const CollectiveTime price{system("dgx-h100"), tree};
+  EXPECT_EQ(error_text([&] { price(CollectiveKind::all_gather, Bytes{mib}, node); }),
+            "none of the NCCL algorithms and protocols that are allowed can do all_gather here; "
+            "allow Ring with Simple, which always can");
+}
+
+TEST(CollectiveTime, RanksLieEvenlyOnNodes) {
+  EXPECT_EQ(group_on(system("dgx-h100"), 16, 2), (GroupShape{16, 2, 8}));
+  EXPECT_EQ(group_on(system("dgx-h100"), 2, 2), (GroupShape{2, 2, 1}));
+  EXPECT_EQ(group_on(system("gb200-nvl72"), 72, 18), (GroupShape{72, 1, 72}));
+  EXPECT_EQ(error_text([] { group_on(system("dgx-h100"), 9, 2); }),
+            "9 ranks do not spread evenly over 2 nodes; choose a multiple of the nodes");
+  EXPECT_EQ(error_text([] { group_on(system("dgx-h100"), 16, 1); }),
+            "16 ranks do not fit on 1 nodes of 8 GPUs; use more nodes");
 }
 
 }  // namespace

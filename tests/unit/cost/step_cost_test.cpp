@@ -23,7 +23,7 @@ StepCost price(const Scenario& scenario) {
   return price_step(scenario, nullptr, CollectiveTime{scenario.system}, four_ranks);
 }
 
-// 4 layers of 12 x 2048^2 = 50.3 million parameters and a head: 201 million, so that with buckets of
+// 4 layers of 12 x 2048^2 = 50.3 million parameters and a head: 201 million; with buckets of
 // 40 million there are four, one a layer; with dp = 100 they close at 100 million: two.
 TEST(StepCost, BucketsAreCutAtMegatronsSize) {
   const Model model = small_gpt(4, 2048, 16, 128);

@@ -103,8 +103,8 @@ std::string refusal(const Scenario& scenario) {
   return error_text([&] { estimate(scenario); });
 }
 
-// A plan that does not fit gets a reason and no time. 8 layers of 12 x 8192^2 weights, 16 norms, and
-// twice 32,000 x 8192 of embedding and head are 6.967e9 parameters with the final norm:
+// A plan that does not fit gets a reason and no time. 8 layers of 12 x 8192^2 weights, 16 norms
+// and twice 32,000 x 8192 of embedding and head are 6.967e9 parameters with the final norm:
 //     16 bytes each (2 weight, 2 gradient, 12 optimizer)                    111.47 GB
 //     8 layers x (32 x 2048 x 8192 + 4 x 64 x 2048) bytes of activations      4.30 GB
 //     reserve 1.5 GB, two tensors of 33.6 MB, 6 x 2048 x 32,000 of logits     1.96 GB
@@ -137,8 +137,8 @@ void change(PlanRequest& request, const std::string& flags) {
     set_plan_flag(request, flag.substr(2), value);
 }
 
-// What the user is told to do helps, and is a change: over plans of 16 GPUs from hardly too large to
-// far too large.
+// What the user is told to do helps, and is a change: over plans of 16 GPUs from hardly too large
+// to far too large.
 TEST(DoesNotFit, TheRemedyFits) {
   std::set<std::string> remedies;
   for (int layers : {8, 16, 48})

@@ -1,0 +1,140 @@
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <iostream>
+
+#include "sim/cli/options.hpp"
+#include "sim/core/nearest.hpp"
+#include "sim/input/quantity_text.hpp"
+#include "sim/output/collective_text.hpp"
+
+namespace po = boost::program_options;
+
+namespace orrery {
+namespace {
+
+constexpr CollectiveKind kinds[] = {CollectiveKind::all_reduce,     CollectiveKind::all_gather,
+                                    CollectiveKind::reduce_scatter, CollectiveKind::all_to_all,
+                                    CollectiveKind::broadcast,      CollectiveKind::send_recv};
+constexpr double most_bytes = 1e15;
+
+CollectiveKind parse_kind(const std::string& word) {
+  std::vector<std::string> names;
+  for (CollectiveKind kind : kinds) {
+    if (name(kind) == collective_word(word)) return kind;
+    names.emplace_back(name(kind));
+  }
+  fail_input({}, "'" + word + "' is no collective", suggestion(word, names));
+}
+
+// "1 GiB", and as nccl-tests has it: "8", "64K", "128M", "8G" in powers of 1024.
+Bytes parse_size(const std::string& text, const std::string& option) {
+  const Place place{"", "--" + option};
+  double value = 0.0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string unit{rest, text.data() + text.size()};
+  const std::string powers = "KMG";
+  if (error == std::errc{} && unit.empty()) {
+    // Plain bytes.
+  } else if (error == std::errc{} && unit.size() == 1 && powers.find(unit[0]) != powers.npos) {
+    value *= std::pow(1024.0, 1.0 + static_cast<double>(powers.find(unit[0])));
+  } else {
+    value = parse_bytes(text, place).si();
+  }
+  if (!(value >= 0.0 && value <= most_bytes) || value != std::floor(value))
+    fail_input(place, "'" + text + "' is no number of bytes",
+               "write a whole number up to 1e15, or one with a unit: 64 MiB");
+  return Bytes{value};
+}
+
+int parse_count(const std::string& text, const std::string& option, int minimum, int maximum) {
+  int value = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || rest != end || value < minimum || value > maximum)
+    fail_input(
+        {"", "--" + option}, "'" + text + "' is no such number",
+        "write a whole number from " + std::to_string(minimum) + " to " + std::to_string(maximum));
+  return value;
+}
+
+std::vector<Bytes> sizes_of(const ParsedOptions& parsed) {
+  const bool sweeps = parsed.has("min-bytes") || parsed.has("max-bytes") || parsed.has("factor");
+  if (parsed.has("bytes")) {
+    if (sweeps)
+      fail_input({"", "--bytes"}, "one size and a sweep exclude each other",
+                 "give --bytes, or --min-bytes, --max-bytes and --factor");
+    return {parse_size(parsed.text("bytes"), "bytes")};
+  }
+  const auto or_else = [&](const char* option, const char* value) {
+    return parsed.has(option) ? parsed.text(option) : std::string{value};
+  };
+  const Bytes least = parse_size(or_else("min-bytes", "8"), "min-bytes");
+  const Bytes most = parse_size(or_else("max-bytes", "8GiB"), "max-bytes");
+  const int factor = parse_count(or_else("factor", "2"), "factor", 2, 1 << 20);
+  if (least.si() < 1.0 || most < least)
+    fail_input({"", "--min-bytes"}, "a sweep rises from at least 1 byte to --max-bytes",
+               "write like --min-bytes 8 --max-bytes 8GiB");
+  std::vector<Bytes> sizes;
+  for (Bytes size = least; size <= most; size = factor * size) sizes.push_back(size);
+  return sizes;
+}
+
+const std::string& required(const ParsedOptions& parsed, const std::string& option,
+                            const std::string& example) {
+  if (!parsed.has(option)) fail_input({}, "--" + option + " is not given", "write " + example);
+  return parsed.values[option].as<std::string>();
+}
+
+}  // namespace
+
+int run_collective(const Arguments& arguments) {
+  const auto text = [](const char* shown) { return po::value<std::string>()->value_name(shown); };
+  po::options_description options{"Options", 100};
+  options.add_options()                                                         //
+      ("system", text("NAME|FILE"), "a cluster")                                //
+      ("gpus", text("N"), "how many take part")                                 //
+      ("nodes", text("N"), "over how many nodes (as few as hold them)")         //
+      ("bytes", text("SIZE"), "one size: 1GiB")                                 //
+      ("min-bytes", text("SIZE"), "first size of a sweep (8)")                  //
+      ("max-bytes", text("SIZE"), "last size of a sweep (8GiB)")                //
+      ("factor", text("N"), "from one size to the next (2)")                    //
+      ("nccl-algo", text("LIST"), "as NCCL_ALGO: Ring,Tree or ^NVLS")           //
+      ("nccl-proto", text("LIST"), "as NCCL_PROTO: LL,LL128,Simple or ^LL128")  //
+      ("json", "print orrery.collective/1")                                     //
+      ("help", "this text");
+  const ParsedOptions parsed = parse_options(options, arguments, {});
+  if (parsed.has("help")) {
+    std::cout << "usage: orrery collective KIND --system NAME|FILE --gpus N [options]\n\n"
+                 "One collective alone, in the columns of nccl-tests. KIND: see orrery list "
+                 "collectives.\n\n"
+              << options;
+    return exit_ok;
+  }
+  if (parsed.words.size() != 1)
+    fail_input({}, parsed.words.empty() ? "which collective?" : "one collective at a time",
+               "write like 'orrery collective all_reduce --system dgx-h100 --gpus 8'");
+  LoneCollective collective;
+  collective.kind = parse_kind(parsed.words.front());
+  const System system =
+      read_system(required(parsed, "system", "--system dgx-h100"), {"", "--system"});
+  const int limit = system.max_gpus > 0 ? system.max_gpus : 1 << 20;
+  collective.ranks = parse_count(required(parsed, "gpus", "--gpus 8"), "gpus", 1, limit);
+  const int fewest = (collective.ranks + system.gpus_per_node - 1) / system.gpus_per_node;
+  collective.nodes = parsed.has("nodes")
+                         ? parse_count(parsed.text("nodes"), "nodes", 1, collective.ranks)
+                         : fewest;
+  CollectiveOptions how;
+  how.selection = parse_nccl_selection(parsed.has("nccl-algo") ? parsed.text("nccl-algo") : "",
+                                       parsed.has("nccl-proto") ? parsed.text("nccl-proto") : "");
+
+  std::vector<CollectiveLine> lines;
+  for (const Bytes size : sizes_of(parsed)) {
+    collective.bytes = size;
+    lines.push_back({collective, run_alone(collective, system, how)});
+  }
+  std::cout << (parsed.has("json") ? collective_json(system.name, lines) : collective_text(lines));
+  return exit_ok;
+}
+
+}  // namespace orrery

@@ -1,0 +1,142 @@
+#include <algorithm>
+#include <iostream>
+
+#include "sim/cli/options.hpp"
+#include "sim/core/nearest.hpp"
+#include "sim/import/collective_name.hpp"
+#include "sim/import/nccl_tests.hpp"
+#include "sim/import/nccl_topology.hpp"
+#include "sim/import/smi_topology.hpp"
+#include "sim/import/text_file.hpp"
+#include "sim/output/write_file.hpp"
+
+namespace po = boost::program_options;
+
+namespace orrery {
+namespace {
+
+// The one short option of the program: what follows is where the result goes.
+Arguments with_long_output(Arguments arguments) {
+  for (std::string& word : arguments)
+    if (word == "-o") word = "--output";
+  return arguments;
+}
+
+void add_output(po::options_description& options) {
+  options.add_options()("output", po::value<std::string>()->value_name("FILE"),
+                        "write there instead of to stdout (also -o FILE)")("help", "this text");
+}
+
+// A file that stands where the result is to go would be lost.
+void write_result(const ParsedOptions& parsed, const std::string& text) {
+  if (!parsed.has("output")) {
+    std::cout << text;
+    return;
+  }
+  const std::string path = parsed.text("output");
+  if (std::find(parsed.words.begin(), parsed.words.end(), path) != parsed.words.end())
+    fail_input({"", "--output"}, "'" + path + "' is also what is read", "name another file");
+  write_file(path, text);
+}
+
+int count_of(const ParsedOptions& parsed, const std::string& name) {
+  if (!parsed.has(name)) return 0;
+  constexpr int most = 10'000'000;
+  const auto count = plain_integer(parsed.text(name), most);
+  if (!count || *count == 0)
+    fail_input({"", "--" + name}, "is no count from 1 to 10,000,000", "write a whole number");
+  return *count;
+}
+
+int import_nccl_tests(const Arguments& arguments) {
+  po::options_description options{"Options", 100};
+  const auto text = [] { return po::value<std::string>()->value_name("NAME"); };
+  const auto count = [] { return po::value<std::string>()->value_name("N"); };
+  options.add_options()("collective", text(), "what ran, where neither log nor file name says it")(
+      "system", text(), "what the machine is called")("ranks", count(), "where no line names them")(
+      "nodes", count(), "where hosts cannot be counted");
+  add_output(options);
+  const ParsedOptions parsed = parse_options(options, arguments, {});
+  if (parsed.has("help")) {
+    std::cout
+        << "usage: orrery import nccl-tests FILE... [options]\n\n"
+           "Reads the text output of nccl-tests or its -J file; writes curves (bytes, time).\n\n"
+        << options;
+    return exit_ok;
+  }
+  if (parsed.words.empty()) fail_input({}, "nothing to import", "name one or more files");
+  NcclTestsAnswers answers;
+  if (parsed.has("collective")) answers.collective = parsed.text("collective");
+  if (parsed.has("system")) answers.system = parsed.text("system");
+  answers.ranks = count_of(parsed, "ranks");
+  answers.nodes = count_of(parsed, "nodes");
+  std::vector<Curve> curves;
+  for (const std::string& file : parsed.words)
+    for (Curve& curve : read_nccl_tests(read_text_file(file), file, answers))
+      curves.push_back(std::move(curve));
+  write_result(parsed, curves_json(curves));
+  for (const Curve& curve : curves) {
+    std::cerr << curve.file << ": " << curve.collective << ", " << curve.ranks << " ranks on "
+              << curve.nodes << (curve.nodes == 1 ? " node, " : " nodes, ") << curve.points.size()
+              << " sizes\n";
+    for (const std::string& warning : curve.warnings)
+      std::cerr << "orrery: warning: " << curve.file << ": " << warning << "\n";
+  }
+  return exit_ok;
+}
+
+using ReadDraft = SystemDraft (*)(const std::string& text, const std::string& file,
+                                  const SystemAnswers& answers);
+
+int import_system(const Arguments& arguments, const std::string& format, const std::string& what,
+                  ReadDraft read) {
+  po::options_description options{"Options", 100};
+  for (const auto& [name, meaning] : system_answer_options())
+    options.add_options()(name.c_str(), po::value<std::string>()->value_name("VALUE"),
+                          meaning.c_str());
+  add_output(options);
+  const ParsedOptions parsed = parse_options(options, arguments, {});
+  if (parsed.has("help")) {
+    std::cout << "usage: orrery import " << format << " FILE [options]\n\nReads " << what
+              << "; writes a system.\n\n"
+              << options;
+    return exit_ok;
+  }
+  if (parsed.words.size() != 1)
+    fail_input({}, parsed.words.empty() ? "nothing to import" : "one system is one file",
+               "name one file");
+  SystemAnswers answers;
+  for (const auto& [name, unused] : system_answer_options())
+    if (parsed.has(name)) answers[name] = parsed.text(name);
+  const std::string& file = parsed.words[0];
+  const ImportedSystem imported = system_json(read(read_text_file(file), file, answers), answers);
+  write_result(parsed, imported.json);
+  for (const std::string& note : imported.notes) std::cerr << "orrery: note: " << note << "\n";
+  return exit_ok;
+}
+
+SystemDraft draft_of_nccl(const std::string& text, const std::string& file, const SystemAnswers&) {
+  return read_nccl_topology(text, file);
+}
+
+}  // namespace
+
+int run_import(const Arguments& arguments) {
+  static const std::vector<std::string> formats{"nccl-tests", "nccl-topo", "nvidia-smi-topo"};
+  const std::string format = arguments.empty() ? "" : arguments[0];
+  if (format == "--help") {
+    std::cout << "usage: orrery import nccl-tests FILE... | nccl-topo FILE | nvidia-smi-topo FILE\n"
+                 "\n  orrery import FORMAT --help   the format's options\n";
+    return exit_ok;
+  }
+  if (std::find(formats.begin(), formats.end(), format) == formats.end())
+    fail_input({}, format.empty() ? "import what?" : "'" + format + "' cannot be imported",
+               suggestion(format, formats));
+  const Arguments rest = with_long_output({arguments.begin() + 1, arguments.end()});
+  if (format == "nccl-tests") return import_nccl_tests(rest);
+  if (format == "nccl-topo")
+    return import_system(rest, format, "the file that NCCL_TOPO_DUMP_FILE names", draft_of_nccl);
+  return import_system(rest, format, "the output of nvidia-smi topo -m", read_smi_topology);
+}
+
+}  // namespace orrery

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string_view>
+
+#include "sim/core/units.hpp"
+#include "sim/cost/tag.hpp"
+
+namespace orrery {
+
+/// The ranks that do one collective: how many, over how many NVLink domains, and how many the
+/// domain with the fewest of them holds.
+struct GroupShape {
+  int ranks = 1;
+  int domains = 1;
+  int per_domain = 1;
+  bool operator==(const GroupShape&) const = default;
+};
+
+/// A collective as a latency and, after it, flows that every member sends and receives at once: one
+/// over its NVLink port and one over its NIC. Alone it takes time(); where others use the same
+/// links, the engine shares them. A rate is what the algorithm reaches on an idle link.
+struct CollectiveCost {
+  Seconds latency;
+  Bytes scale_up_bytes;
+  BytesPerSecond scale_up_rate;
+  Bytes network_bytes;
+  BytesPerSecond network_rate;
+  std::string_view algorithm = "none";  ///< "ring", "tree", "NVLS", ...; "pairwise", "send_recv".
+  std::string_view protocol = "none";   ///< "LL", "LL128", "Simple".
+  int channels = 0;                     ///< As many multiprocessors does it occupy on each GPU.
+  Tag tag = Tag::default_value;
+
+  Seconds time() const;
+  /// This share of the collective, as where the rest is pipelined into a GEMM.
+  CollectiveCost scaled(double share) const;
+};
+
+}  // namespace orrery

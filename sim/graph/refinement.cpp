@@ -1,0 +1,160 @@
+#include "sim/graph/refinement.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <unordered_map>
+
+namespace orrery {
+namespace {
+
+using Colour = std::uint64_t;
+using Colours = std::vector<Colour>;
+
+Colour mix(Colour seed, Colour value) {  // splitmix64's finaliser over a running sum.
+  Colour z = seed * 0x9E3779B97F4A7C15u + value + 0x9E3779B97F4A7C15u;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  return z ^ (z >> 31);
+}
+
+std::size_t distinct(Colours colours) {
+  std::sort(colours.begin(), colours.end());
+  return static_cast<std::size_t>(std::unique(colours.begin(), colours.end()) - colours.begin());
+}
+
+std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+// Which flow crosses which link, by flow and by link.
+struct Crossings {
+  std::vector<std::vector<LinkId>> links_of_flow;
+  std::vector<std::vector<int>> flows_of_link;
+};
+
+Crossings cross(const Topology& topology, const std::vector<RankFlow>& flows) {
+  Crossings crossings;
+  for (const RankFlow& flow : flows)
+    crossings.links_of_flow.push_back(topology.route(flow.from, flow.to));
+  crossings.flows_of_link.resize(at(topology.link_count()));
+  for (std::size_t f = 0; f < flows.size(); ++f)
+    for (LinkId link : crossings.links_of_flow[f])
+      crossings.flows_of_link[at(link.value)].push_back(static_cast<int>(f));
+  return crossings;
+}
+
+struct Painting {
+  Colours ranks;
+  Colours flows;
+  Colours links;
+
+  std::size_t classes() const { return distinct(ranks) + distinct(flows) + distinct(links); }
+};
+
+Painting first_colours(const Placement& placement, const Topology& topology,
+                       const std::vector<double>& speeds, std::size_t flows) {
+  Painting painting;
+  for (int r = 0; r < placement.ranks(); ++r)
+    painting.ranks.push_back(mix(static_cast<Colour>(placement.coordinates(Rank{r}).stage),
+                                 std::bit_cast<Colour>(speeds[at(r)])));
+  painting.flows.assign(flows, 0);
+  for (int l = 0; l < topology.link_count(); ++l)
+    painting.links.push_back(mix(static_cast<Colour>(topology.link(LinkId{l}).kind),
+                                 std::bit_cast<Colour>(topology.link(LinkId{l}).capacity.si())));
+  return painting;
+}
+
+// Members of a group wait for each other: each sees the colours of all.
+void add_groups(const Placement& placement, const Colours& old, Colours& ranks) {
+  const auto add = [&](const std::vector<Rank>& group, Colour kind) {
+    Colour sum = 0;
+    for (Rank rank : group) sum += mix(kind, old[at(rank.value)]);
+    for (Rank rank : group) ranks[at(rank.value)] += mix(kind, sum);
+  };
+  for (int s = 0; s < placement.pp(); ++s) {
+    for (int d = 0; d < placement.dp(); ++d) add(placement.tensor_group({s, d, 0}), 101);
+    for (int t = 0; t < placement.tp(); ++t) add(placement.data_group({s, 0, t}), 102);
+  }
+}
+
+// Sums of mixed colours are multisets: their order does not count.
+Painting repainted(const Painting& old, const Placement& placement,
+                   const std::vector<RankFlow>& flows, const Crossings& crossings) {
+  Painting next{Colours(old.ranks.size(), 0), Colours(old.flows.size()),
+                Colours(old.links.size(), 0)};
+  for (std::size_t f = 0; f < flows.size(); ++f) {
+    const auto kind = static_cast<Colour>(flows[f].kind);
+    Colour colour =
+        mix(mix(kind, old.ranks[at(flows[f].from.value)]), old.ranks[at(flows[f].to.value)]);
+    for (LinkId link : crossings.links_of_flow[f]) colour = mix(colour, old.links[at(link.value)]);
+    next.flows[f] = colour;
+    for (LinkId link : crossings.links_of_flow[f]) next.links[at(link.value)] += mix(1, colour);
+    next.ranks[at(flows[f].from.value)] += mix(2, colour);
+    next.ranks[at(flows[f].to.value)] += mix(3, colour);
+  }
+  add_groups(placement, old.ranks, next.ranks);
+  for (std::size_t r = 0; r < next.ranks.size(); ++r)
+    next.ranks[r] = mix(old.ranks[r], next.ranks[r]);
+  for (std::size_t l = 0; l < next.links.size(); ++l)
+    next.links[l] = mix(old.links[l], next.links[l]);
+  return next;
+}
+
+std::vector<int> numbered(const Colours& colours) {
+  std::unordered_map<Colour, int> number;
+  std::vector<int> numbers;
+  for (Colour colour : colours)
+    numbers.push_back(number.try_emplace(colour, static_cast<int>(number.size())).first->second);
+  return numbers;
+}
+
+// The representative's links, each by the first link of its class.
+std::vector<LinkUse> way_of(std::size_t flow, const Painting& painting, const Crossings& crossings,
+                            const std::unordered_map<Colour, int>& first_link) {
+  std::vector<LinkUse> way;
+  for (LinkId link : crossings.links_of_flow[flow]) {
+    const LinkId canonical{first_link.at(painting.links[at(link.value)])};
+    const auto same_class = [&](int other) {
+      return painting.flows[at(other)] == painting.flows[flow];
+    };
+    const std::vector<int>& crossing = crossings.flows_of_link[at(link.value)];
+    const auto times =
+        static_cast<int>(std::count_if(crossing.begin(), crossing.end(), same_class));
+    const bool known = std::any_of(way.begin(), way.end(),
+                                   [&](const LinkUse& use) { return use.link == canonical; });
+    if (!known) way.push_back({canonical, times});
+  }
+  return way;
+}
+
+}  // namespace
+
+Refinement refine(const Placement& placement, const Topology& topology,
+                  const std::vector<double>& speed_of_rank) {
+  const std::vector<RankFlow> flows = traffic_of(placement);
+  const Crossings crossings = cross(topology, flows);
+  Painting painting = first_colours(placement, topology, speed_of_rank, flows.size());
+  for (std::size_t before = 0, classes = painting.classes(); classes > before;) {
+    painting = repainted(painting, placement, flows, crossings);
+    before = classes;
+    classes = painting.classes();
+  }
+
+  Refinement refinement{numbered(painting.ranks), {}};
+  std::unordered_map<Colour, int> first_link;
+  for (std::size_t l = 0; l < painting.links.size(); ++l)
+    first_link.try_emplace(painting.links[l], static_cast<int>(l));
+  std::vector<int> representative;
+  for (int r = 0; r < placement.ranks(); ++r)
+    if (refinement.role_of_rank[at(r)] == static_cast<int>(representative.size()))
+      representative.push_back(r);
+  refinement.ways.resize(representative.size());
+  for (std::size_t f = 0; f < flows.size(); ++f) {
+    const int role = refinement.role_of_rank[at(flows[f].from.value)];
+    if (representative[at(role)] != flows[f].from.value) continue;
+    refinement.ways[at(role)][static_cast<std::size_t>(flows[f].kind)] =
+        way_of(f, painting, crossings, first_link);
+  }
+  return refinement;
+}
+
+}  // namespace orrery

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "sim/graph/placement.hpp"
+
+namespace orrery {
+
+/// What ranks send each other in a step. Collectives go around rings, inside NVLink domains and
+/// between them.
+enum class Traffic {
+  tensor_inside,
+  tensor_outside,
+  data_inside,
+  data_outside,
+  forward,   ///< Activations to the next stage.
+  backward,  ///< Their gradients to the stage before.
+  tied,      ///< Between the two copies of a tied embedding.
+};
+inline constexpr int traffic_kinds = 7;
+
+/// Traffic from one rank to another. A rank has at most one flow of a kind.
+struct RankFlow {
+  Traffic kind = Traffic::forward;
+  Rank from;
+  Rank to;
+};
+
+/// Everything that any plan with this placement can send, each flow once.
+std::vector<RankFlow> traffic_of(const Placement& placement);
+
+}  // namespace orrery

@@ -1,0 +1,68 @@
+// What `orrery import` writes is read by the other commands.
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Outcome {
+  int code = -1;
+  std::string out;
+};
+
+Outcome orrery(const std::string& arguments) {
+  const std::string command = "cd '" ORRERY_TEST_SOURCE
+                              "/tests/unit/import/data' && '" ORRERY_TEST_BINARY_FOLDER
+                              "/orrery' " +
+                              arguments + " 2>/dev/null";
+  Outcome outcome;
+  FILE* pipe = popen(command.c_str(), "r");
+  char buffer[4096];
+  while (const std::size_t count = std::fread(buffer, 1, sizeof buffer, pipe))
+    outcome.out.append(buffer, count);
+  outcome.code = WEXITSTATUS(pclose(pipe));
+  return outcome;
+}
+
+// 18 links x 25 GB/s, of both files.
+void expect_checked(const std::string& arguments) {
+  const fs::path file =
+      fs::temp_directory_path() / ("orrery-import-" + std::to_string(getpid()) + ".json");
+  const Outcome imported = orrery("import " + arguments + " -o " + file.string());
+  EXPECT_EQ(imported.code, 0);
+  EXPECT_EQ(imported.out, "");
+  const Outcome checked = orrery("check --system " + file.string());
+  EXPECT_EQ(checked.code, 0);
+  EXPECT_NE(checked.out.find("450 GB/s each way"), checked.out.npos) << checked.out;
+  fs::remove(file);
+}
+
+TEST(Import, CheckReadsASystemOfNccl) { expect_checked("nccl-topo eight_h100.xml"); }
+
+TEST(Import, CheckReadsASystemOfNvidiaSmi) {
+  expect_checked(
+      "nvidia-smi-topo eight_gpus.txt --gpu h100-sxm --nic-bandwidth '400 Gb/s' --fabric ethernet");
+}
+
+TEST(Import, CurvesOfSeveralFilesAreOneDocument) {
+  const Outcome both = orrery("import nccl-tests all_reduce_2_17.txt run.json --system mine");
+  EXPECT_EQ(both.code, 0);
+  EXPECT_EQ(both.out.find("{\"schema\": \"orrery.curves/1\""), 0u);
+  EXPECT_NE(both.out.find("\"mine-all_reduce-16x2\""), both.out.npos);
+  EXPECT_NE(both.out.find("\"mine-all_to_all-8x1\""), both.out.npos);
+}
+
+TEST(Import, TheInputIsNotOverwritten) {
+  EXPECT_EQ(orrery("import nccl-tests run.json -o run.json").code, 2);
+  EXPECT_EQ(orrery("import nccl-tests --help").code, 0);
+  EXPECT_EQ(orrery("import nccl-tests").code, 2);
+}
+
+}  // namespace
