@@ -2,25 +2,15 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdint>
 #include <map>
 #include <numeric>
 #include <unordered_map>
 
+#include "sim/graph/colour.hpp"
 #include "sim/graph/rings.hpp"
 
 namespace orrery {
 namespace {
-
-using Colour = std::uint64_t;
-using Colours = std::vector<Colour>;
-
-Colour mix(Colour seed, Colour value) {  // splitmix64's finaliser over a running sum.
-  Colour z = seed * 0x9E3779B97F4A7C15u + value + 0x9E3779B97F4A7C15u;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
 
 Colour colour_of_set(std::vector<Colour> members) {
   std::sort(members.begin(), members.end());
@@ -91,11 +81,6 @@ void add_nic_mates(const Placement& placement, Colours& colours) {
   for (const auto& [nic, list] : mates) sums[nic] = colour_of_set(list);
   for (std::size_t r = 0; r < colours.size(); ++r)
     colours[r] = mix(colours[r], sums[placement.nic(Rank{static_cast<int>(r)})]);
-}
-
-std::size_t distinct(Colours colours) {
-  std::sort(colours.begin(), colours.end());
-  return static_cast<std::size_t>(std::unique(colours.begin(), colours.end()) - colours.begin());
 }
 
 // The coarsest partition that tells no more apart than it must; empty if it has over `most` parts.

@@ -2,26 +2,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdint>
 #include <unordered_map>
+
+#include "sim/graph/colour.hpp"
 
 namespace orrery {
 namespace {
-
-using Colour = std::uint64_t;
-using Colours = std::vector<Colour>;
-
-Colour mix(Colour seed, Colour value) {  // splitmix64's finaliser over a running sum.
-  Colour z = seed * 0x9E3779B97F4A7C15u + value + 0x9E3779B97F4A7C15u;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
-}
-
-std::size_t distinct(Colours colours) {
-  std::sort(colours.begin(), colours.end());
-  return static_cast<std::size_t>(std::unique(colours.begin(), colours.end()) - colours.begin());
-}
 
 std::size_t at(int index) { return static_cast<std::size_t>(index); }
 

@@ -11,7 +11,9 @@ namespace {
 constexpr int most_ranks = 1 << 24;
 
 MeasuredCurve parse_curve(const JsonValue& entry) {
-  entry.allow_only({"id", "source", "system", "collective", "ranks", "nodes", "columns", "points"});
+  // "warnings": what `orrery import` had to say about a log.
+  entry.allow_only(
+      {"id", "source", "system", "collective", "ranks", "nodes", "columns", "points", "warnings"});
   static const std::vector<std::string> known{"all_reduce", "all_gather", "reduce_scatter",
                                               "all_to_all", "broadcast",  "send_recv"};
   MeasuredCurve curve;

@@ -115,6 +115,25 @@ TEST(Straggler, SplitsOnlyWhomItTouches) {
   EXPECT_LT(ratio, 2.0);
 }
 
+// Beyond 48 roles the order of a straggler's rings is left out: nothing may change but the work.
+TEST(Straggler, WithoutTheOrderOfItsRingsTheStepIsTheSame) {
+  System system = read_system("dgx-a100-80gb", test_place);
+  system.gpu_overrides.push_back({5, 3, 0.5});
+  const Model model = small_gpt(16, 1024, 16, 2048);
+  for (const bool overlap : {false, true})
+    for (const auto& [tp, pp] : {std::pair{8, 2}, {4, 4}, {2, 2}, {1, 4}}) {
+      PlanRequest request = plan_request(tp, pp, 1, 4 * 128 / (tp * pp), 1024, "megatron-core");
+      request.dp_overlap = overlap;
+      const Scenario scenario = scenario_of(model, system, request, 128);
+      SCOPED_TRACE(describe(scenario));
+      const Estimate folded = estimate(scenario);
+      const Estimate unfolded = estimate(scenario, {.unfolded = true, .expanded = false});
+      EXPECT_LT(folded.result.roles, 48);
+      EXPECT_EQ(unfolded.result.roles, 128);
+      EXPECT_NEAR(folded.result.step_time / unfolded.result.step_time, 1.0, 1e-3);
+    }
+}
+
 // On a uniform system refinement finds what the recipe knows: one role a stage, and the same ways.
 TEST(Refinement, FindsTheRecipeOfRegularPlacements) {
   const System system = read_system("four-by-four", test_place);
