@@ -77,7 +77,7 @@ const std::vector<Entry>& entries() {
        [](PlanRequest& p, const JsonValue& v) { p.recompute = recompute_of(v); }},
       {{"zero", "0|1", "1: optimizer state is sharded over the replicas"},
        [](PlanRequest& p, const JsonValue& v) { p.zero = static_cast<int>(v.integer(0, 3)); }},
-      {{"sp", "true|false", "sequence parallelism (default: off)"},
+      {{"sp", "true|false", "sequence parallelism (default: the software's)"},
        [](PlanRequest& p, const JsonValue& v) { p.sp = v.boolean(); }},
       {{"dtype", "fp16|bf16|fp8", "format of the matrix multiplications"},
        [](PlanRequest& p, const JsonValue& v) { p.dtype = choice<Dtype>(v, training_formats()); }},
