@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "sim/engine/execute.hpp"
+#include "sim/graph/choose_cast.hpp"
 #include "sim/graph/verify.hpp"
 #include "sim/result/summary.hpp"
 
@@ -27,27 +28,6 @@ void refuse_what_does_not_fit(const Scenario& scenario, const MemoryReport& memo
                       gigabytes(memory.capacity) + ", " +
                       gigabytes(memory.peak() - memory.capacity) + " too much",
                   remedy);
-}
-
-// Slower GPUs, by rank.
-std::vector<double> speeds_of(const System& system, int ranks) {
-  std::vector<double> speeds(static_cast<std::size_t>(ranks), 1.0);
-  for (const GpuOverride& gpu : system.gpu_overrides) {
-    const int rank = gpu.node * system.gpus_per_node + gpu.gpu;
-    if (rank < ranks) speeds[static_cast<std::size_t>(rank)] = gpu.speed;
-  }
-  return speeds;
-}
-
-Cast choose_cast(const System& system, const Placement& placement, const Topology& topology,
-                 bool unfolded) {
-  if (system.uniform()) return unfolded ? Cast::unfolded(placement) : Cast::folded(placement);
-  const std::vector<double> speeds = speeds_of(system, placement.ranks());
-  System of_equal_gpus = system;
-  of_equal_gpus.gpu_overrides.clear();
-  if (of_equal_gpus.uniform() && !unfolded) return Cast::refined(placement, speeds);
-  return unfolded ? Cast::unfolded_on(placement, topology, speeds)
-                  : Cast::folded_on(placement, topology, speeds);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "sim/estimate/lone_collective.hpp"
 
 #include "sim/engine/execute.hpp"
+#include "sim/graph/choose_cast.hpp"
 #include "sim/graph/group_flows.hpp"
 #include "sim/graph/task_graph.hpp"
 
@@ -44,9 +45,7 @@ LoneCollectiveTime run_alone(const LoneCollective& collective, const System& sys
   plan.tp = collective.ranks;
   const Placement placement{plan, used};
   Topology topology = Topology::build(used, collective.ranks);
-  const std::vector<double> speeds(static_cast<std::size_t>(collective.ranks), 1.0);
-  const Cast cast =
-      used.uniform() ? Cast::folded(placement) : Cast::folded_on(placement, topology, speeds);
+  const Cast cast = choose_cast(used, placement, topology, false);
   Task task;
   task.kind = Task::Kind::transfer;
   task.what = Task::What::tensor;

@@ -3,8 +3,6 @@
 namespace orrery {
 namespace {
 
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
-
 class DataParallelBuilder {
  public:
   explicit DataParallelBuilder(StepDraft& draft) : draft_{draft}, plan_{draft.plan} {}

@@ -12,6 +12,9 @@ namespace orrery {
 
 using Tasks = std::vector<TaskId>;
 
+/// Roles, stages, chunks and micro-batches as indices.
+inline std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
 /// First and last task of a pass, or of one bucket of it.
 struct Stretch {
   TaskId entry;

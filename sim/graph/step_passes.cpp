@@ -8,8 +8,6 @@
 namespace orrery {
 namespace {
 
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
-
 // What a collective of a tensor group is known by: its members come to it one after another.
 using CollectiveKey = std::tuple<int, Pass, int, int, std::size_t, std::size_t, bool>;
 
