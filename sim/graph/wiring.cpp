@@ -16,34 +16,51 @@ Rank counterpart(const Placement& placement, Rank rank, bool same_domain) {
         return Rank{other};
 }
 
+// The links of a role that lead out, or in, on a way to or from `other`.
+void add_own(Topology& topology, const Cast& cast, int role, Rank other, bool outward, Way& uses) {
+  const Rank own = cast.roles()[static_cast<std::size_t>(role)].rank;
+  for (LinkId id : outward ? topology.route(own, other) : topology.route(other, own)) {
+    const Link& link = topology.link(id);
+    if (leaves(link.kind) == outward) uses.push_back({id, link.is_nic() ? cast.sharers(role) : 1});
+  }
+}
+
+Rank rank_of(const Cast& cast, int role) {
+  return cast.roles()[static_cast<std::size_t>(role)].rank;
+}
+
 }  // namespace
 
-std::vector<LinkUse> way(Topology& topology, const Cast& cast, int from_role, int to_role,
-                         bool same_domain) {
-  const Placement& placement = cast.placement();
-  const Rank from = cast.roles()[static_cast<std::size_t>(from_role)].rank;
-  const Rank to = cast.roles()[static_cast<std::size_t>(to_role)].rank;
-  // The two representatives may lie otherwise to each other than the ranks that they stand for.
-  const bool adjacent = from != to && placement.same_domain(from, to) == same_domain;
-
-  std::vector<LinkUse> uses;
-  const auto add = [&](const std::vector<LinkId>& route, bool outward, int role) {
-    for (LinkId id : route) {
-      const Link& link = topology.link(id);
-      if (leaves(link.kind) == outward)
-        uses.push_back({id, link.is_nic() ? cast.sharers(role) : 1});
-    }
-  };
-  const auto other_end = [&](Rank rank, Rank other) {
-    return adjacent ? other : counterpart(placement, rank, same_domain);
-  };
-  add(topology.route(from, other_end(from, to)), true, from_role);
-  add(topology.route(other_end(to, from), to), false, to_role);
+Way way_out(Topology& topology, const Cast& cast, int role, bool same_domain) {
+  Way uses;
+  const Rank other = counterpart(cast.placement(), rank_of(cast, role), same_domain);
+  add_own(topology, cast, role, other, true, uses);
   return uses;
 }
 
-std::vector<LinkUse> way(Topology& topology, const Cast& cast, int from_role, Rank to) {
-  const Rank from = cast.roles()[static_cast<std::size_t>(from_role)].rank;
+Way way_in(Topology& topology, const Cast& cast, int role, bool same_domain) {
+  Way uses;
+  const Rank other = counterpart(cast.placement(), rank_of(cast, role), same_domain);
+  add_own(topology, cast, role, other, false, uses);
+  return uses;
+}
+
+Way way(Topology& topology, const Cast& cast, int from_role, int to_role, bool same_domain) {
+  const Placement& placement = cast.placement();
+  const Rank from = rank_of(cast, from_role);
+  const Rank to = rank_of(cast, to_role);
+  // The two representatives may lie otherwise to each other than the ranks that they stand for.
+  const bool adjacent = from != to && placement.same_domain(from, to) == same_domain;
+  Way uses;
+  add_own(topology, cast, from_role, adjacent ? to : counterpart(placement, from, same_domain),
+          true, uses);
+  add_own(topology, cast, to_role, adjacent ? from : counterpart(placement, to, same_domain), false,
+          uses);
+  return uses;
+}
+
+Way way(Topology& topology, const Cast& cast, int from_role, Rank to) {
+  const Rank from = rank_of(cast, from_role);
   return way(topology, cast, from_role, cast.role_of(to), cast.placement().same_domain(from, to));
 }
 
