@@ -1,9 +1,12 @@
 #include <cstdlib>
 #include <iostream>
+#include <optional>
 
 #include "sim/cli/scenario_options.hpp"
 #include "sim/cli/terminal.hpp"
 #include "sim/estimate/estimate.hpp"
+#include "sim/input/economics.hpp"
+#include "sim/input/quantity_text.hpp"
 #include "sim/output/chrome_trace.hpp"
 #include "sim/output/result_json.hpp"
 #include "sim/output/summary_text.hpp"
@@ -16,7 +19,11 @@ namespace {
 
 po::options_description output_options() {
   po::options_description options{"What comes out", 100};
-  options.add_options()                                                           //
+  options.add_options()  //
+      ("tokens", po::value<std::string>()->value_name("N"),
+       "tokens to train on, as 15T: adds how long that takes, what it costs and draws")  //
+      ("economics", po::value<std::string>()->value_name("FILE"),
+       "your prices and powers, over those of topologies/economics")              //
       ("json", "print the result object (orrery.result/1) instead of the table")  //
       ("trace", po::value<std::string>()->value_name("FILE"),
        "write the timeline as Chrome trace JSON; open it at ui.perfetto.dev")  //
@@ -43,7 +50,19 @@ int run_estimate(const Arguments& arguments) {
     fail_input({}, "'" + parsed.words[0] + "' belongs to no option", "see orrery estimate --help");
 
   const Scenario scenario = read_scenario(parsed);
-  const Estimate answer = estimate(scenario, {parsed.has("unfolded"), parsed.has("expanded")});
+  // What is wrong with prices is said before the work is done.
+  std::optional<Economics> economics;
+  double tokens = 0.0;
+  if (parsed.has("tokens")) {
+    tokens = parse_tokens(parsed.text("tokens"), {"--tokens", ""});
+    economics = read_economics(scenario.system.gpu.name,
+                               parsed.has("economics") ? parsed.text("economics") : "");
+  } else if (parsed.has("economics")) {
+    fail_input({"--economics", ""}, "prices of what?", "say how long to train: --tokens 15T");
+  }
+  Estimate answer = estimate(scenario, {parsed.has("unfolded"), parsed.has("expanded")});
+  if (economics)
+    answer.result.bill = bill_of(scenario, answer.result.step_time, tokens, *economics);
   if (parsed.has("trace")) {
     TraceOptions trace;
     if (parsed.has("trace-ranks")) trace.ranks = parse_ranks(parsed.text("trace-ranks"));

@@ -72,4 +72,9 @@ FlopPerSecond parse_flop_rate(std::string_view text, const Place& at) {
       text, units, {"positive speed", "312 TFLOP/s", "GFLOP/s, TFLOP/s or PFLOP/s", false}, at)};
 }
 
+double parse_tokens(std::string_view text, const Place& at) {
+  static constexpr Unit units[] = {{"T", 1e12}, {"B", 1e9}, {"M", 1e6}, {"K", 1e3}, {"", 1.0}};
+  return parse(text, units, {"number of tokens", "15T", "K, M, B or T, or none", false}, at);
+}
+
 }  // namespace orrery

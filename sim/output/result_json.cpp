@@ -100,6 +100,25 @@ Json links_json(const std::vector<LinkReport>& links) {
   return json;
 }
 
+Json range_json(Range range) {
+  return {{"low", rounded(range.low)}, {"high", rounded(range.high)}};
+}
+
+Json bill_json(const Bill& bill) {
+  return {{"tokens", rounded(bill.tokens)},
+          {"steps", rounded(bill.steps)},
+          {"training_time_s", rounded(bill.time.si())},
+          {"usd_per_step", range_json(bill.usd_per_step)},
+          {"usd_per_trillion_tokens", range_json(bill.usd_per_trillion_tokens)},
+          {"rent_usd", range_json(bill.rent_usd)},
+          {"power_w", range_json(bill.watts)},
+          {"energy_kwh", range_json(bill.energy_kwh)},
+          {"energy_usd", range_json(bill.energy_usd)},
+          {"hardware_usd", range_json(bill.hardware_usd)},
+          {"switches", bill.fabric.switches},
+          {"cables", bill.fabric.cables}};
+}
+
 }  // namespace
 
 std::string result_json(const Result& result, const ResultJsonOptions& options) {
@@ -128,6 +147,7 @@ std::string result_json(const Result& result, const ResultJsonOptions& options) 
   json["tasks"] = result.tasks;
   json["ranks_simulated"] = result.roles;
   if (options.about_this_run) json["simulation_wall_s"] = seconds(result.simulation_wall);
+  if (result.bill) json["bill"] = bill_json(*result.bill);
   json["warnings"] = result.warnings;
   // A name may hold anything; what is no UTF-8 becomes U+FFFD.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/cost/tag.hpp"
+#include "sim/output/bill_text.hpp"
 #include "sim/output/number_text.hpp"
 #include "sim/output/table.hpp"
 
@@ -201,6 +202,8 @@ std::string summary_text(const Result& result, const TextStyle& style) {
          speed(result, paint) + "\n" +                       //
          memory(result.memory, paint) + "\n" +               //
          breakdown(result, paint) + "\n" +                   //
+         (result.bill ? paint.head(bill_head(*result.bill)) + "\n" + bill_text(*result.bill) + "\n"
+                      : "") +
          what_it_rests_on(result) + busiest_link(result) + how_simulated(result, style) +
          warnings(result, paint);
 }

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/cost/memory.hpp"
 #include "sim/input/scenario.hpp"
+#include "sim/result/bill.hpp"
 
 namespace orrery {
 
@@ -56,6 +58,7 @@ struct Result {
   bool contracted = true;
   Seconds simulation_wall;
   std::vector<std::string> warnings;
+  std::optional<Bill> bill;  ///< Where somebody asked what a whole training takes.
 };
 
 }  // namespace orrery

@@ -5,6 +5,7 @@
 #include "sim/import/nccl_tests.hpp"
 #include "sim/import/nccl_topology.hpp"
 #include "sim/import/smi_topology.hpp"
+#include "sim/input/economics.hpp"
 #include "sim/input/kernel_tables.hpp"
 #include "sim/input/quantity_text.hpp"
 #include "sim/input/scenario.hpp"
@@ -53,6 +54,13 @@ void fuzz_system(const std::string& text) {
 
 void fuzz_kernel_tables(const std::string& text) {
   refuse_or_accept([&] { parse_kernel_tables(parsed(text)); });
+}
+
+void fuzz_economics(const std::string& text) {
+  refuse_or_accept([&] {
+    const Range pue = parse_economics(parsed(text), {}).pue;
+    if (pue.known() && !(1.0 <= pue.low && pue.low <= pue.high)) __builtin_trap();
+  });
 }
 
 // A request for every cluster size; what comes out must add up.
@@ -106,6 +114,9 @@ void fuzz_quantity(const std::string& text) {
   fuzz_one_quantity(text, parse_bytes);
   fuzz_one_quantity(text, parse_duration);
   fuzz_one_quantity(text, parse_flop_rate);
+  refuse_or_accept([&] {
+    if (!(parse_tokens(text, nowhere) > 0.0)) __builtin_trap();
+  });
 }
 
 // With and without the answers that a log may lack. What comes out must be a document of ours.
@@ -142,6 +153,7 @@ const std::vector<EntryPoint>& entry_points() {
                                            {"plan", fuzz_plan},
                                            {"flags", fuzz_flags},
                                            {"kernel_tables", fuzz_kernel_tables},
+                                           {"economics", fuzz_economics},
                                            {"quantity", fuzz_quantity},
                                            {"nccl_tests", fuzz_nccl_tests},
                                            {"nccl_topology", fuzz_nccl_topology},
