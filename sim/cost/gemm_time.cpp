@@ -7,10 +7,6 @@
 namespace orrery {
 namespace {
 
-// cuBLAS's and CUTLASS's usual output tiles; more kinds buy nothing (docs/CALIBRATION.md).
-constexpr std::array<std::array<double, 2>, 4> tiles{
-    {{256, 128}, {128, 256}, {128, 128}, {64, 64}}};
-
 // Beyond this factor outside the measured sizes nothing measured supports an answer.
 constexpr std::int64_t stretch = 4;
 
@@ -18,19 +14,6 @@ constexpr std::int64_t stretch = 4;
 bool close(double a, double b) { return std::abs(a - b) <= 0.02 * b; }
 
 double per_microsecond(double per_second) { return per_second * 1e-6; }
-
-double bytes_moved(const std::array<std::int64_t, 3>& shape, Dtype dtype) {
-  const auto [m, n, k] = shape;
-  const double element = dtype == Dtype::fp8 ? 1.0 : dtype == Dtype::fp32 ? 4.0 : 2.0;
-  const double result = dtype == Dtype::fp32 ? 4.0 : 2.0;  // fp8 products are written as bf16.
-  return element * static_cast<double>(k) * static_cast<double>(m + n) +
-         result * static_cast<double>(m) * static_cast<double>(n);
-}
-
-double flop(const std::array<std::int64_t, 3>& shape) {
-  return 2.0 * static_cast<double>(shape[0]) * static_cast<double>(shape[1]) *
-         static_cast<double>(shape[2]);
-}
 
 // Distances between shapes. The number of tiles decides most, so neighbours must share m*n before
 // anything else; the form m/n and the depth k change the residual slowly.
@@ -67,7 +50,7 @@ GemmTime::GemmTime(const Gpu& gpu, Dtype dtype, const KernelTables* tables)
   if (!table) return;
   base_ = table->base;
   const MeasuredGpu& measured = table->measured_on;
-  const Machine reference{
+  const GemmMachine reference{
       per_microsecond((dtype == Dtype::fp8 ? measured.peak_fp8 : measured.peak_16bit).si()),
       per_microsecond(measured.memory_bandwidth.si()),
       static_cast<double>(measured.multiprocessors)};
@@ -93,42 +76,38 @@ GemmTime::GemmTime(const Gpu& gpu, Dtype dtype, const KernelTables* tables)
   }
 }
 
-double GemmTime::base_us(const Machine& machine, const Shape& shape, bool cast) const {
-  const auto [m, n, k] = shape;
-  const double sms = machine.multiprocessors;
-  const double peak_per_sm = machine.peak / sms;
-  double compute = std::numeric_limits<double>::infinity();
-  for (const auto& [a, b] : tiles) {
-    const double waves =
-        std::ceil(static_cast<double>(m) / a) * std::ceil(static_cast<double>(n) / b) / sms;
-    const double counted =
-        base_->hard * std::ceil(waves) + (1.0 - base_->hard) * std::max(waves, 1.0);
-    const double tile =
-        2.0 * a * b * static_cast<double>(k) / (base_->compute_efficiency * peak_per_sm);
-    compute = std::min(compute, counted * (tile + base_->tile_overhead.si() * 1e6));
-  }
-  const double memory = bytes_moved(shape, dtype_) / (base_->memory_efficiency * machine.bandwidth);
-  // A norm instead of a maximum: near the ridge both limits are felt at once.
-  double core = std::sqrt(std::sqrt(std::pow(compute, 4) + std::pow(memory, 4)));
-  // Long kernels draw more power and clock down: from about 1500 us of ideal time on.
-  core *= 1.0 + base_->throttle / (1.0 + 1500.0 * machine.peak / flop(shape));
-  double time = core + base_->overhead.si() * 1e6;
-  if (dtype_ == Dtype::fp8 && cast)  // Reads 2 bytes and writes 1 for every element of A.
-    time += base_->cast_overhead.si() * 1e6 + 3.0 * static_cast<double>(m) *
-                                                  static_cast<double>(k) /
-                                                  (base_->cast_efficiency * machine.bandwidth);
-  return time;
+double GemmTime::base_us(const GemmMachine& machine, const Shape& shape, bool cast) const {
+  const GemmProduct product{shape[0], shape[1], shape[2]};
+  return gemm_formula_us(*base_, machine, dtype_, {&product, 1}, cast);
 }
 
-double GemmTime::roofline_us(const Shape& shape) const {
+double GemmTime::roofline_us(std::span<const GemmProduct> products) const {
   const Roofline roofline;
-  return std::max(flop(shape) / (roofline.compute_efficiency * machine_.peak),
-                  bytes_moved(shape, dtype_) / (roofline.memory_efficiency * machine_.bandwidth)) +
+  return std::max(gemm_flop(products) / (roofline.compute_efficiency * machine_.peak),
+                  streaming(Bytes{gemm_bytes(products, dtype_)}).si() * 1e6) +
          roofline.launch.si() * 1e6;
 }
 
+Seconds GemmTime::streaming(Bytes bytes) const {
+  const double efficiency = base_ ? base_->memory_efficiency : Roofline{}.memory_efficiency;
+  return microseconds(bytes.si() / (efficiency * machine_.bandwidth));
+}
+
+bool GemmTime::inside(const Shape& shape) const {
+  for (std::size_t i = 0; i < 3; ++i)
+    if (shape[i] * stretch < least_[i] || shape[i] > most_[i] * stretch) return false;
+  return true;
+}
+
+double GemmTime::residual_at(const Shape& shape) const {
+  const auto [place, fresh] = known_residual_.try_emplace(shape);
+  if (fresh) place->second = residual_.at(coordinates(shape));
+  return place->second;
+}
+
 KernelTime GemmTime::predict(const Shape& shape, bool cast, bool use_row) const {
-  if (!base_) return {microseconds(roofline_us(shape)), Tag::default_value};
+  const GemmProduct product{shape[0], shape[1], shape[2]};
+  if (!base_) return {microseconds(roofline_us({&product, 1})), Tag::default_value};
   const double base = base_us(machine_, shape, cast);
   const auto row = row_of_.find(shape);
   if (use_row && row != row_of_.end()) {
@@ -138,10 +117,7 @@ KernelTime GemmTime::predict(const Shape& shape, bool cast, bool use_row) const 
   }
   const std::size_t left_out = row == row_of_.end() ? residual_.nobody : row->second;
   const double time = base * std::exp(residual_.at(coordinates(shape), left_out));
-  bool inside = true;
-  for (std::size_t i = 0; i < 3; ++i)
-    inside = inside && shape[i] * stretch >= least_[i] && shape[i] <= most_[i] * stretch;
-  return {microseconds(time), inside ? Tag::interpolated : Tag::default_value};
+  return {microseconds(time), inside(shape) ? Tag::interpolated : Tag::default_value};
 }
 
 KernelTime GemmTime::operator()(std::int64_t m, std::int64_t n, std::int64_t k) const {
@@ -159,6 +135,35 @@ KernelTime GemmTime::without_cast(std::int64_t m, std::int64_t n, std::int64_t k
   return place->second;
 }
 
+KernelTime GemmTime::grouped(const GroupedGemm& layer, std::span<const std::int64_t> tokens) const {
+  const std::vector<GemmProduct> products = products_of(layer, tokens);
+  if (products.empty()) return {Seconds{}, Tag::interpolated};
+  if (products.size() == 1) return without_cast(products[0].m, products[0].n, products[0].k);
+  if (!base_) return {microseconds(roofline_us(products)), Tag::default_value};
+
+  // The one product that has as many tiles as all of these: with all their rows, or in wgrad with
+  // all their results and the mean depth. Between powers of two of what tokens decide the residual
+  // is interpolated, so that few are looked for.
+  std::int64_t all = 0;
+  for (const std::int64_t rows : tokens) all += rows;
+  const auto experts = static_cast<std::int64_t>(products.size());
+  const bool wgrad = layer.pass == GemmPass::wgrad;
+  const auto shape_with = [&](std::int64_t count) {
+    return wgrad ? Shape{experts * products[0].m, products[0].n, count}
+                 : Shape{count, products[0].n, products[0].k};
+  };
+  const double amount = static_cast<double>(all) / (wgrad ? static_cast<double>(experts) : 1.0);
+  const double octave = std::log2(std::max(1.0, amount));
+  const auto below = static_cast<std::int64_t>(std::floor(octave));
+  const double share = octave - static_cast<double>(below);
+  const double residual = (1.0 - share) * residual_at(shape_with(std::int64_t{1} << below)) +
+                          share * residual_at(shape_with(std::int64_t{2} << below));
+  const double base = gemm_formula_us(*base_, machine_, dtype_, products, false);
+  const Shape mean = shape_with(std::max<std::int64_t>(1, std::llround(amount)));
+  return {microseconds(base * std::exp(residual)),
+          inside(mean) ? Tag::interpolated : Tag::default_value};
+}
+
 KernelTime GemmTime::without_row(std::int64_t m, std::int64_t n, std::int64_t k) const {
   assert(m > 0 && n > 0 && k > 0);
   return predict({m, n, k}, true, false);
@@ -166,7 +171,8 @@ KernelTime GemmTime::without_row(std::int64_t m, std::int64_t n, std::int64_t k)
 
 Seconds GemmTime::base(std::int64_t m, std::int64_t n, std::int64_t k) const {
   assert(m > 0 && n > 0 && k > 0);
-  return microseconds(base_ ? base_us(machine_, {m, n, k}, true) : roofline_us({m, n, k}));
+  const GemmProduct product{m, n, k};
+  return microseconds(base_ ? base_us(machine_, {m, n, k}, true) : roofline_us({&product, 1}));
 }
 
 }  // namespace orrery

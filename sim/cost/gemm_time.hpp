@@ -5,15 +5,13 @@
 #include <optional>
 #include <unordered_map>
 
+#include "sim/cost/grouped_gemm.hpp"
 #include "sim/cost/kernel_time.hpp"
 #include "sim/cost/neighbours.hpp"
 #include "sim/input/kernel_tables.hpp"
 #include "sim/input/system.hpp"
 
 namespace orrery {
-
-/// A linear layer's three matrix products; each has its own (m, n, k), see cost's op lists.
-enum class GemmPass { forward, dgrad, wgrad };
 
 /// How long C[m,n] = A[m,k] B[k,n] takes on one kind of GPU, in a benchmark's clocks.
 ///
@@ -35,6 +33,12 @@ class GemmTime {
   /// The same in fp8 without quantising A, which a training step does once for several products
   /// and fuses with the kernel before. Other formats have no such part.
   KernelTime without_cast(std::int64_t m, std::int64_t n, std::int64_t k) const;
+  /// All experts' products of `layer` in one kernel, without quantising. What the formula misses at
+  /// one product of all tokens, the tables tell; one expert's is without_cast() of its shape. No
+  /// table holds such kernels: docs/CALIBRATION.md has the errors against those published.
+  KernelTime grouped(const GroupedGemm& layer, std::span<const std::int64_t> tokens) const;
+  /// `bytes` of HBM traffic as a matrix product reads and writes them.
+  Seconds streaming(Bytes bytes) const;
   /// As if the row of this shape, should there be one, had not been measured.
   KernelTime without_row(std::int64_t m, std::int64_t n, std::int64_t k) const;
   /// The formula alone, or the roofline where there is no table.
@@ -45,24 +49,22 @@ class GemmTime {
   struct ShapeHash {
     std::size_t operator()(const Shape& shape) const;
   };
-  struct Machine {  // What the formula sees of a GPU, per microsecond.
-    double peak = 0.0;
-    double bandwidth = 0.0;
-    double multiprocessors = 0.0;
-  };
 
-  double base_us(const Machine& machine, const Shape& shape, bool cast) const;
-  double roofline_us(const Shape& shape) const;
+  double base_us(const GemmMachine& machine, const Shape& shape, bool cast) const;
+  double roofline_us(std::span<const GemmProduct> products) const;
+  double residual_at(const Shape& shape) const;
+  bool inside(const Shape& shape) const;
   KernelTime predict(const Shape& shape, bool cast, bool use_row) const;
 
   Dtype dtype_;
-  Machine machine_;
+  GemmMachine machine_;
   bool own_table_ = false;  // Measured on this very GPU: its rows are true for it.
   std::optional<GemmBase> base_;
   Shape least_{}, most_{};
   Neighbours<3> residual_;
   std::unordered_map<Shape, std::size_t, ShapeHash> row_of_;
   mutable std::unordered_map<Shape, KernelTime, ShapeHash> known_, known_without_cast_;
+  mutable std::unordered_map<Shape, double, ShapeHash> known_residual_;
 };
 
 }  // namespace orrery

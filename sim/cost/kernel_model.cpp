@@ -1,5 +1,8 @@
 #include "sim/cost/kernel_model.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 namespace orrery {
 namespace {
 
@@ -9,6 +12,12 @@ namespace {
 // 0.93 that they reach on A100, H100 and H200.
 constexpr double default_wgrad_efficiency = 0.96;
 constexpr double default_copy_efficiency = 0.85;
+
+// Transformer Engine's grouped GEMM launches a kernel for each expert, and the host cannot faster:
+// on B200 no row of 80 to 256 experts takes less than 8.6 us for each (SimuMax,
+// github.com/MooreThreads/SimuMax, configs/system/b200_bf16_ceperm.json, commit 4dcaae51; the
+// twelve rows with fewer than 155 tokens and 1536 to 2048 channels take 8.6 to 9.4).
+constexpr Seconds expert_launch = microseconds(9.0);
 
 }  // namespace
 
@@ -28,6 +37,25 @@ KernelTime KernelModel::gemm(GemmPass pass, std::int64_t m, std::int64_t n, std:
   // A factor turns a measured time into a derived one.
   const bool derived = speed != 1.0 && benchmark.tag == Tag::measured;
   return {benchmark.time / speed, derived ? Tag::interpolated : benchmark.tag};
+}
+
+KernelTime KernelModel::grouped_gemm(const GroupedGemm& layer,
+                                     std::span<const std::int64_t> tokens) const {
+  KernelTime kernel = gemm_.grouped(layer, tokens);
+  const bool wgrad = layer.pass == GemmPass::wgrad;
+  kernel.time = kernel.time / (wgrad ? wgrad_efficiency_ * sustained_ : sustained_);
+  if (kernel.tag == Tag::measured && (wgrad || sustained_ != 1.0)) kernel.tag = Tag::interpolated;
+  double launched = 0.0;
+  for (const std::int64_t rows : tokens) launched += rows > 0 ? 1.0 : 0.0;
+  if (wgrad && layer.accumulate > 0.0) {
+    // With few tokens the gradients' own traffic decides, which does not slow down with the clock.
+    const double elements = launched * static_cast<double>(layer.out * layer.in);
+    const Seconds traffic = gemm_.streaming(Bytes{layer.accumulate * elements});
+    kernel.time =
+        Seconds{std::pow(std::pow(kernel.time.si(), 4.0) + std::pow(traffic.si(), 4.0), 0.25)};
+  }
+  kernel.time = std::max(kernel.time, launched * expert_launch);
+  return kernel;
 }
 
 KernelTime KernelModel::attention_forward(const AttentionShape& shape) const {

@@ -22,6 +22,8 @@ class KernelModel {
   /// A product of this pass's own (m, n, k). wgrad accumulates into fp32, which its efficiency
   /// holds. fp8: without quantising the operands, which is charged as memory().
   KernelTime gemm(GemmPass pass, std::int64_t m, std::int64_t n, std::int64_t k) const;
+  /// One linear layer of a rank's experts, expert e with `tokens[e]`. Nothing to do takes no time.
+  KernelTime grouped_gemm(const GroupedGemm& layer, std::span<const std::int64_t> tokens) const;
   KernelTime attention_forward(const AttentionShape& shape) const;
   KernelTime attention_backward(const AttentionShape& shape) const;
   /// A streaming kernel that reads and writes `moved` together. Launches are not in it.

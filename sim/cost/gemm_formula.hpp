@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "sim/input/kernel_tables.hpp"
+
+namespace orrery {
+
+/// C[m,n] = A[m,k] B[k,n]
+struct GemmProduct {
+  std::int64_t m = 0, n = 0, k = 0;
+};
+
+/// What the formula sees of a GPU, per microsecond.
+struct GemmMachine {
+  double peak = 0.0;       ///< flop
+  double bandwidth = 0.0;  ///< bytes
+  double multiprocessors = 0.0;
+};
+
+double gemm_flop(std::span<const GemmProduct> products);
+/// Bytes of HBM traffic: each operand read once, each result written once.
+double gemm_bytes(std::span<const GemmProduct> products, Dtype dtype);
+
+/// Microseconds of one kernel that computes all `products`, by the formula of docs/CALIBRATION.md:
+/// the tiles of all of them run in waves over the multiprocessors. `cast`: fp8 quantises the A's.
+double gemm_formula_us(const GemmBase& base, const GemmMachine& machine, Dtype dtype,
+                       std::span<const GemmProduct> products, bool cast);
+
+}  // namespace orrery

@@ -1,0 +1,127 @@
+// Grouped matrix products: the formula over all experts' tiles, and how far it is from what SimuMax
+// measured on B200 and A100. `ctest --verbose -R GroupedGemm` prints the table that
+// docs/CALIBRATION.md shows.
+
+#include "sim/cost/grouped_gemm.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <numeric>
+
+#include "sim/cost/kernel_model.hpp"
+
+namespace orrery {
+namespace {
+
+const Place nowhere{"test", ""};
+using Tokens = std::vector<std::int64_t>;
+
+KernelModel model_of(const std::string& gpu, Dtype dtype = Dtype::bf16) {
+  const auto tables = read_kernel_tables(gpu);
+  return {read_gpu(gpu, nowhere), dtype, tables ? &*tables : nullptr};
+}
+
+TEST(GroupedGemm, OneExpertIsAPlainProduct) {
+  for (const char* gpu : {"a100-sxm-80gb", "h100-sxm", "b200-sxm", "gb200", "test-gpu"}) {
+    const KernelModel model = model_of(gpu);
+    const Tokens one{0, 4096, 0};
+    const GroupedGemm forward{GemmPass::forward, 2048, 4096};
+    EXPECT_EQ(model.grouped_gemm(forward, one).time,
+              model.gemm(GemmPass::forward, 4096, 2048, 4096).time);
+    const GroupedGemm dgrad{GemmPass::dgrad, 2048, 4096};
+    EXPECT_EQ(model.grouped_gemm(dgrad, one).time,
+              model.gemm(GemmPass::dgrad, 4096, 4096, 2048).time);
+    const GroupedGemm wgrad{GemmPass::wgrad, 2048, 4096};
+    EXPECT_EQ(model.grouped_gemm(wgrad, one).time,
+              model.gemm(GemmPass::wgrad, 2048, 4096, 4096).time);
+  }
+}
+
+TEST(GroupedGemm, NoTokensTakeNoTime) {
+  const KernelModel model = model_of("h100-sxm");
+  EXPECT_EQ(model.grouped_gemm({GemmPass::forward, 2048, 4096}, Tokens{0, 0, 0}).time.si(), 0.0);
+}
+
+// On a GPU without tables the roofline: 2 x 4 x 1000 x 500 x 400 flop, or the weights' traffic.
+TEST(GroupedGemm, WithoutTablesEachExpertsWeightsAreRead) {
+  const Gpu gpu = read_gpu("test-gpu", nowhere);
+  const GemmTime gemm{gpu, Dtype::bf16, nullptr};
+  const Tokens tokens{1, 1, 1, 1};
+  const Roofline roofline;
+  const double bytes = 4 * (2.0 * 400 * (1 + 500) + 2.0 * 500);
+  const Seconds traffic = Bytes{bytes} / (roofline.memory_efficiency * gpu.memory_bandwidth);
+  EXPECT_NEAR(gemm.grouped({GemmPass::forward, 500, 400}, tokens).time.si(),
+              (traffic + roofline.launch).si(), 1e-12);
+}
+
+// The tiles of all experts share the waves: 132 experts of one 128 x 128 tile each fill an H100
+// once, so that twice the experts with one tile each take twice as long, up to the launch.
+TEST(GroupedGemm, SmallExpertsCostAWholeTileEach) {
+  const KernelModel model = model_of("h100-sxm");
+  const auto time = [&](std::int64_t experts, std::int64_t each) {
+    return model.grouped_gemm({GemmPass::forward, 2048, 7168}, Tokens(experts, each)).time.si();
+  };
+  // The same 8192 tokens: the fewer an expert has, the slower.
+  EXPECT_GT(time(256, 32), 1.5 * time(64, 128));
+  EXPECT_GT(time(64, 128), time(8, 1024));
+  // And a busy expert beside idle ones is faster than all of them busy.
+  Tokens uneven(8, 0);
+  uneven[3] = 8192;
+  EXPECT_LT(model.grouped_gemm({GemmPass::forward, 2048, 7168}, uneven).time.si(), time(8, 1024));
+}
+
+TEST(GroupedGemm, EvenTokensAreAllThere) {
+  for (std::int64_t tokens = 0; tokens < 40; ++tokens)
+    for (std::int64_t experts = 1; experts < 9; ++experts) {
+      const Tokens each = even_tokens(tokens, experts);
+      EXPECT_EQ(std::accumulate(each.begin(), each.end(), std::int64_t{0}), tokens);
+      EXPECT_LE(each.front() - each.back(), 1);
+    }
+}
+
+struct Errors {
+  int rows = 0;
+  double abs = 0.0, sum = 0.0;
+};
+
+// Limits: what was measured when the rows were converted, rounded up by about a tenth.
+const std::map<std::string, double> limits{
+    {"b200-sxm forward", 0.14},     {"b200-sxm dgrad", 0.20},
+    {"b200-sxm wgrad", 0.17},       {"a100-pcie-80gb forward", 0.05},
+    {"a100-pcie-80gb dgrad", 0.05}, {"a100-pcie-80gb wgrad", 0.05}};
+
+TEST(GroupedGemm, MeasuredRows) {
+  const JsonValue json =
+      JsonValue::read_file(std::string{ORRERY_TEST_SOURCE} + "/tests/validation/grouped_gemm.json");
+  const std::map<std::string, GemmPass> passes{
+      {"forward", GemmPass::forward}, {"dgrad", GemmPass::dgrad}, {"wgrad", GemmPass::wgrad}};
+  std::map<std::string, Errors> errors;
+  for (const JsonValue& table : json.elements()) {
+    const std::string gpu = table.at("gpu").text();
+    const KernelModel model = model_of(gpu);
+    for (const JsonValue& entry : table.at("rows").elements()) {
+      const auto row = entry.elements();
+      const auto number = [&](std::size_t i) { return row[i].integer(1, 1 << 20); };
+      const std::string pass = row[0].text();
+      GroupedGemm layer{passes.at(pass), number(4), number(5)};
+      if (pass == "wgrad") layer.accumulate = row[1].text() == "fp32" ? 8.0 : 4.0;
+      const Tokens tokens(static_cast<std::size_t>(number(2)), number(3));
+      const Seconds said = model.grouped_gemm(layer, tokens).time;
+      const double error = said / microseconds(row[6].number(0.0, 1e9)) - 1.0;
+      Errors& of = errors[gpu + " " + pass];
+      ++of.rows, of.abs += std::abs(error), of.sum += error;
+    }
+  }
+  for (const auto& [name, of] : errors) {
+    std::printf("| %-22s | %4d | %4.1f %% | %+5.1f %% |\n", name.c_str(), of.rows,
+                100 * of.abs / of.rows, 100 * of.sum / of.rows);
+    EXPECT_LT(of.abs / of.rows, limits.at(name)) << name;
+  }
+  EXPECT_EQ(errors.size(), limits.size());
+}
+
+}  // namespace
+}  // namespace orrery
