@@ -68,7 +68,7 @@ int run_validate(const Arguments& arguments) {
   options.add_options()                                     //
       ("json", "print the reports as orrery.validation/1")  //
       ("leave-one-out",
-       "predict each collective without the sweeps of its GPU, kind, ranks and nodes")  //
+       "predict each collective, dispatch and combine without the tables of its shape")  //
       ("markdown", "print them as Markdown")                                            //
       ("fail-if", po::value<std::string>()->value_name("COND"),
        "exit 4 if a file's figure is over a limit: 'mean_abs_error>0.05'")  //

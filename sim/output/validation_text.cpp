@@ -55,6 +55,7 @@ std::vector<std::string> cells_of(const Comparison& comparison,
 
 std::string subject(const ValidationReport& report) {
   if (report.main_quantity == "bus_bandwidth_bytes_per_s") return "bus bandwidth from 64 MiB on";
+  if (report.kind == "expert exchange") return "time";
   return report.kind == "collectives" ? "time below 1 MiB" : "step time";
 }
 

@@ -6,8 +6,10 @@
 
 #include "sim/estimate/estimate.hpp"
 #include "sim/validate/collective_case.hpp"
+#include "sim/validate/exchange_case.hpp"
 #include "sim/validate/training_case.hpp"
 #include "sim/validate/validate_collectives.hpp"
+#include "sim/validate/validate_exchange.hpp"
 
 namespace orrery {
 namespace {
@@ -84,6 +86,13 @@ ValidationReport validate_file(const std::string& path, const ValidationOptions&
     report.main_quantity = "bus_bandwidth_bytes_per_s";
     if (std::isnan(mean_abs_error_of(report, report.main_quantity)))
       report.main_quantity = "time_s";
+    sum_up(report);
+    return report;
+  }
+  if (!elements.empty() && is_exchange_case(elements.front())) {
+    report.kind = "expert exchange";
+    compare_exchanges(json, options, report);
+    report.main_quantity = "time_s";
     sum_up(report);
     return report;
   }

@@ -13,7 +13,8 @@ namespace orrery {
 /// that stands for many points, their mean absolute error.
 struct Comparison {
   std::string id;
-  /// "step_time_s", "peak_memory_bytes"; of collectives "time_s", "bus_bandwidth_bytes_per_s".
+  /// "step_time_s", "peak_memory_bytes"; of collectives "time_s", "bus_bandwidth_bytes_per_s"; of
+  /// dispatch and combine "time_s".
   std::string quantity;
   double measured = 0.0;
   double predicted = 0.0;
@@ -39,11 +40,11 @@ struct Refusal {
 };
 
 /// What became of all cases of one file. The figures are over the file's main quantity:
-/// step_time_s, or of collectives bus_bandwidth_bytes_per_s (time_s where no sweep is long enough
-/// for one); NaN where no case was compared.
+/// step_time_s; of collectives bus_bandwidth_bytes_per_s (time_s where no sweep is long enough for
+/// one); of dispatch and combine time_s. NaN where no case was compared.
 struct ValidationReport {
   std::string file;
-  std::string kind;           ///< "training", "collectives"
+  std::string kind;           ///< "training", "collectives", "expert exchange"
   std::string main_quantity;  ///< What the figures are over.
   std::vector<Comparison> comparisons;
   std::vector<Refusal> refusals;
@@ -54,7 +55,8 @@ struct ValidationReport {
 };
 
 struct ValidationOptions {
-  /// Predicts each collective without any sweep of the same GPU, collective, ranks and nodes.
+  /// Predicts each collective without any sweep of the same GPU, collective, ranks and nodes; each
+  /// dispatch and combine with constants fitted without any table of the same GPU, kernel and shape.
   bool leave_one_out = false;
 };
 

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/core/dtype.hpp"
+#include "sim/cost/collective_time.hpp"
+#include "sim/input/exchange_constants.hpp"
+#include "sim/routing/token_copies.hpp"
+
+namespace orrery {
+
+/// How the tokens of one layer reach the ranks that hold their experts, and come back.
+enum class ExpertDispatcher {
+  all_to_all,         ///< NCCL: a copy for each of a token's experts, pairwise.
+  all_gather,         ///< NCCL: all tokens to all ranks; results are reduce-scattered.
+  hierarchical,       ///< NCCL all-to-all in two hops: inside the domain, then along the rails.
+  deepep,             ///< DeepEP's normal kernels: once for each domain, forwarded over NVLink.
+  deepep_low_latency  ///< DeepEP's low-latency kernels: pairwise, by the GPUs themselves.
+};
+const std::vector<std::string>& expert_dispatcher_names();
+const std::string& name(ExpertDispatcher dispatcher);
+
+/// What is exchanged, and by whom.
+struct ExchangeShape {
+  GroupShape group;
+  std::int64_t hidden = 0;
+  std::int64_t experts = 0;
+  std::int64_t top_k = 0;
+  Dtype dispatched = Dtype::bf16;  ///< fp8 carries a scale for each 128 channels. Back: 16 bits.
+  int multiprocessors = 20;  ///< deepep only: its default (DeepEP deep_ep/buffer.py, num_sms).
+};
+
+struct ExchangeCost {
+  CollectiveCost dispatch, combine;
+};
+
+/// Uncontended time of one dispatch and one combine (docs/EXPERT-EXCHANGE.md). The busiest port
+/// decides: all ranks wait for it. Backward, a combine's gradient is dispatched in 16 bits and a
+/// dispatch's gradient combined.
+class ExpertExchange {
+ public:
+  /// `left_out`: a measured table whose part in the constants is taken out.
+  explicit ExpertExchange(const System& system,
+                          const std::optional<ExchangeTable>& left_out = std::nullopt);
+
+  /// `load`: uniform_exchange(), or from a routing table. A group of one rank takes no time.
+  ExchangeCost operator()(ExpertDispatcher dispatcher, const ExchangeShape& shape,
+                          const ExchangeLoad& load) const;
+
+ private:
+  CollectiveCost all_to_all(Bytes copy, const ExchangeShape& shape, const ExchangeLoad& load) const;
+  CollectiveCost hierarchical(Bytes copy, const ExchangeShape& shape,
+                              const ExchangeLoad& load) const;
+  CollectiveCost deepep(const ExchangeKernel& kernel, const ExchangeKernel::Step& step, Bytes copy,
+                        const ExchangeShape& shape, const ExchangeLoad& load, bool pairwise) const;
+
+  System system_;
+  CollectiveTime collective_;
+  ExchangeKernel normal_, low_latency_;
+};
+
+/// Bytes of one copy on the wire, there and back. DeepEP's carry each token's experts and weights.
+struct CopyBytes {
+  Bytes dispatch, combine;
+};
+CopyBytes copy_bytes(ExpertDispatcher dispatcher, const ExchangeShape& shape);
+
+}  // namespace orrery

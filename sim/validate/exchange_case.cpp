@@ -1,0 +1,57 @@
+#include "sim/validate/exchange_case.hpp"
+
+#include "sim/input/choice.hpp"
+
+namespace orrery {
+namespace {
+
+std::vector<ExchangeCase::Row> read_rows(const JsonValue& json) {
+  constexpr std::size_t columns = 4;
+  const std::vector<double> numbers = json.number_table(columns);
+  std::vector<ExchangeCase::Row> rows;
+  for (std::size_t i = 0; i < numbers.size(); i += columns) {
+    for (std::size_t j = 1; j < columns; ++j)
+      if (!(numbers[i + j] > 0.0))
+        fail_input(json.place() / (i / columns), "holds what is no count or time",
+                   "write positive numbers");
+    rows.push_back({static_cast<int>(numbers[i]), numbers[i + 1], microseconds(numbers[i + 2]),
+                    microseconds(numbers[i + 3])});
+  }
+  if (rows.empty()) json.fail("is empty", "give rows of numbers");
+  return rows;
+}
+
+}  // namespace
+
+bool is_exchange_case(const JsonValue& entry) {
+  return entry.is_object() && entry.has("dispatcher");
+}
+
+ExchangeCase read_exchange_case(const JsonValue& entry) {
+  entry.allow_only({"id", "source", "system", "dispatcher", "ranks", "nodes", "hidden", "top_k",
+                    "experts", "columns", "rows"});
+  required_text(entry, "source");
+  const auto number = [&](const char* key) { return entry.at(key).integer(1, 1 << 20); };
+  ExchangeCase found;
+  found.id = entry.at("id").text();
+  found.system = read_system(entry.at("system").text(), entry.at("system").place());
+  found.dispatcher = choice<ExpertDispatcher>(entry.at("dispatcher"), expert_dispatcher_names());
+  found.nodes = static_cast<int>(number("nodes"));
+  found.group = group_on(found.system, static_cast<int>(number("ranks")), found.nodes);
+  found.hidden = number("hidden");
+  found.experts.count = number("experts");
+  found.experts.per_token = number("top_k");
+  if (found.experts.count % found.group.ranks != 0)
+    entry.at("experts").fail("is not divisible by the ranks", "give every rank as many");
+  if (found.experts.per_token > found.experts.count)
+    entry.at("top_k").fail("is more than there are experts", "write the experts of one token");
+  std::string columns;
+  for (const JsonValue& column : entry.at("columns").elements()) columns += column.text() + " ";
+  if (columns != "multiprocessors tokens dispatch_us combine_us ")
+    entry.at("columns").fail("are not those of an exchange",
+                             "write multiprocessors, tokens, dispatch_us, combine_us");
+  found.rows = read_rows(entry.at("rows"));
+  return found;
+}
+
+}  // namespace orrery

@@ -1,0 +1,41 @@
+#include "sim/validate/validate_exchange.hpp"
+
+#include "sim/validate/exchange_case.hpp"
+#include "sim/validate/point_errors.hpp"
+
+namespace orrery {
+namespace {
+
+void compare(const ExchangeCase& one, bool leave_one_out, ValidationReport& report) {
+  const auto left_out = leave_one_out ? std::optional{one.table()} : std::nullopt;
+  const ExpertExchange price{one.system, left_out};
+  PointErrors dispatch, combine;
+  for (const ExchangeCase::Row& row : one.rows) {
+    ExchangeShape shape{one.group, one.hidden, one.experts.count, one.experts.per_token,
+                        Dtype::fp8};
+    if (row.multiprocessors > 0) shape.multiprocessors = row.multiprocessors;
+    const ExchangeLoad load =
+        uniform_exchange(one.experts, one.group.ranks, one.group.per_domain, row.tokens);
+    const ExchangeCost said = price(one.dispatcher, shape, load);
+    dispatch.add(row.dispatch.si(), said.dispatch.time().si());
+    combine.add(row.combine.si(), said.combine.time().si());
+  }
+  report.comparisons.push_back(dispatch.comparison(one.id + " dispatch", "time_s"));
+  report.comparisons.push_back(combine.comparison(one.id + " combine", "time_s"));
+}
+
+}  // namespace
+
+void compare_exchanges(const JsonValue& json, const ValidationOptions& options,
+                       ValidationReport& report) {
+  for (const JsonValue& entry : json.elements()) {
+    const std::string id = entry.at("id").text();
+    try {
+      compare(read_exchange_case(entry), options.leave_one_out, report);
+    } catch (const Error& error) {
+      report.refusals.push_back({id, error.what()});
+    }
+  }
+}
+
+}  // namespace orrery
