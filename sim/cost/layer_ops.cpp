@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/cost/attention_ops.hpp"
+
 namespace orrery {
 namespace {
 
@@ -24,9 +26,6 @@ struct Sizes {
         own_tensor{s.plan.sp ? tensor / s.plan.tp : tensor} {}
 
   double of_tokens(std::int64_t width) const { return static_cast<double>(tokens * width); }
-  double scores() const {
-    return static_cast<double>(plan.mbs * heads * plan.seq) * static_cast<double>(plan.seq);
-  }
 
   const Model& model;
   const Software& software;
@@ -116,56 +115,6 @@ Ops column_parallel_backward(const Sizes& s, std::int64_t width, std::string_vie
   return ops;
 }
 
-Op batched(std::string_view name, const Sizes& s, std::int64_t m, std::int64_t n, std::int64_t k) {
-  Op op;
-  op.kind = Op::Kind::batched_gemm;
-  op.name = name;
-  op.batch = s.plan.mbs * s.heads;
-  op.m = m, op.n = n, op.k = k;
-  const double elements =
-      static_cast<double>(m * n) + static_cast<double>(m * k) + static_cast<double>(k * n);
-  op.bytes = Bytes{activation_bytes * static_cast<double>(op.batch) * elements};
-  return op;
-}
-
-Op fused_attention(const Sizes& s, bool backward) {
-  Op op;
-  op.kind = Op::Kind::attention;
-  op.name = backward ? "attention_bwd" : "attention";
-  op.batch = s.plan.mbs;
-  op.sequence = s.plan.seq;
-  op.heads = s.heads;
-  op.kv_heads = s.kv_heads;
-  op.head_dim = s.model.head_dim;
-  op.backward = backward;
-  return op;
-}
-
-// Queries, keys and values in, one value vector a head out. Unfused: scores to memory, scaled,
-// masked and normalised by one kernel (2 read, 2 write), dropped out by another (2 read, 2 write,
-// 1 mask), and read again.
-Ops core_attention_forward(const Sizes& s) {
-  if (s.plan.fused_attention) return {fused_attention(s, false)};
-  const std::int64_t q = s.plan.seq;
-  const std::int64_t d = s.model.head_dim;
-  Ops ops{batched("scores", s, q, q, d), memory("softmax", 4.0 * s.scores())};
-  if (s.software.dropout) ops.push_back(memory("attention_dropout", 5.0 * s.scores()));
-  ops.push_back(batched("values", s, q, d, q));
-  return ops;
-}
-
-Ops core_attention_backward(const Sizes& s) {
-  if (s.plan.fused_attention) return {fused_attention(s, true)};
-  const std::int64_t q = s.plan.seq;
-  const std::int64_t d = s.model.head_dim;
-  Ops ops{batched("values_dgrad", s, q, q, d), batched("values_wgrad", s, q, d, q)};
-  if (s.software.dropout) ops.push_back(memory("attention_dropout_bwd", 5.0 * s.scores()));
-  ops.push_back(memory("softmax_bwd", 6.0 * s.scores()));
-  ops.push_back(batched("scores_dgrad", s, q, d, q));
-  ops.push_back(batched("scores_wgrad", s, q, d, q));
-  return ops;
-}
-
 double rotary_bytes(const Sizes& s) {
   return 4.0 * s.of_tokens((s.heads + s.kv_heads) * s.model.head_dim);
 }
@@ -189,7 +138,7 @@ Ops layer_forward(const Scenario& scenario) {
   if (s.model.qk_norm) ops.push_back(memory("qk_norm", rotary_bytes(s)));
   if (s.model.rotary) ops.push_back(memory("rope", rotary_bytes(s)));
   if (!s.plan.fused_attention) ops.push_back(memory("transpose", 4.0 * s.of_tokens(s.head_width)));
-  append(ops, core_attention_forward(s));
+  append(ops, core_attention_forward(scenario));
   append(ops, row_parallel_forward(s, "proj", s.head_width));
   append(ops, residual_forward(s));
   append(ops, norm_forward(s));
@@ -209,7 +158,7 @@ Ops layer_backward(const Scenario& scenario) {
   append(ops, norm_backward(s));
   append(ops, residual_backward(s));
   append(ops, row_parallel_backward(s, s.head_width, "proj_dgrad", "proj_wgrad"));
-  append(ops, core_attention_backward(s));
+  append(ops, core_attention_backward(scenario));
   if (!s.plan.fused_attention)
     ops.push_back(memory("transpose_bwd", 12.0 * s.of_tokens(s.head_width)));
   if (s.model.rotary) ops.push_back(memory("rope_bwd", rotary_bytes(s)));
@@ -227,7 +176,7 @@ Ops layer_recompute(const Scenario& scenario) {
     case Recompute::none:
       return {};
     case Recompute::selective:
-      return core_attention_forward(s);
+      return core_attention_forward(scenario);
     case Recompute::full:
       break;
   }

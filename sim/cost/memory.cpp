@@ -103,7 +103,8 @@ MemoryReport memory_of(const Scenario& s) {
     StageMemory memory;
     memory.weights = Bytes{weight_bytes * parameters};
     memory.gradients = Bytes{s.software.main_gradient_bytes * parameters};
-    memory.optimizer = Bytes{optimizer_bytes * parameters / (s.plan.zero >= 1 ? s.plan.dp : 1)};
+    memory.optimizer =
+        Bytes{optimizer_bytes * parameters / (s.plan.zero >= 1 ? s.plan.data_ranks() : 1)};
     memory.activations = activations_in_flight(s, stage);
     memory.other = other_bytes(s, stage);
     report.stages.push_back(memory);

@@ -28,9 +28,11 @@ Flop Op::flop() const {
     case Kind::batched_gemm:
       return Flop{2.0 * product(batch, m, n, k)};
     case Kind::attention:
-      // Causal: half of the score matrix, twice (scores and values). The backward pass has five
-      // matrix products where the forward has two (Dao, arXiv 2205.14135).
-      return Flop{(backward ? 5.0 : 2.0) * product(batch, heads, sequence, sequence, head_dim)};
+      // 4 flop a score and channel (scores and values). Causal, a query sees half of its own block
+      // of keys. The backward pass has five products where the forward has two (Dao et al., arXiv
+      // 2205.14135).
+      return Flop{(backward ? 5.0 : 2.0) *
+                  product(batch, heads, queries, 2 * keys - (causal ? queries : 0), head_dim)};
     case Kind::memory:
     case Kind::collective:
       return Flop{0.0};
@@ -55,13 +57,15 @@ Op memory(std::string_view name, double bytes) {
   return op;
 }
 
-Op collective(std::string_view name, CollectiveKind kind, double bytes, double hidden) {
+Op collective(std::string_view name, CollectiveKind kind, double bytes, double hidden,
+              GroupKind group) {
   Op op;
   op.kind = Op::Kind::collective;
   op.name = name;
   op.collective = kind;
   op.bytes = Bytes{bytes};
   op.hidden = hidden;
+  op.group = group;
   return op;
 }
 

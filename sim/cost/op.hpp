@@ -7,6 +7,7 @@
 #include "sim/core/units.hpp"
 #include "sim/cost/attention_time.hpp"
 #include "sim/cost/gemm_time.hpp"
+#include "sim/cost/groups.hpp"
 
 namespace orrery {
 
@@ -20,7 +21,7 @@ enum class CollectiveKind {
 };
 std::string_view name(CollectiveKind kind);
 
-/// One GPU kernel, or one collective of the tensor-parallel group, on one rank. Which members mean
+/// One GPU kernel, or one collective of one of the rank's groups, on one rank. Which members mean
 /// something depends on `kind`.
 struct Op {
   enum class Kind { gemm, batched_gemm, attention, memory, collective };
@@ -31,19 +32,21 @@ struct Op {
   GemmPass pass = GemmPass::forward;     ///< gemm
   std::int64_t m = 0, n = 0, k = 0;      ///< gemm, batched_gemm: C[m,n] = A[m,k] B[k,n]
   std::int64_t batch = 0;                ///< batched_gemm: how many; attention: sequences
-  std::int64_t sequence = 0;             ///< attention
+  std::int64_t queries = 0, keys = 0;    ///< attention: tokens of each sequence
   std::int64_t heads = 0, kv_heads = 0;  ///< attention, on this rank
   std::int64_t head_dim = 0;             ///< attention
+  bool causal = true;                    ///< attention: the last query sees all keys
   bool backward = false;                 ///< attention
   Bytes bytes;  ///< memory, batched_gemm: HBM traffic. collective: the whole tensor.
   CollectiveKind collective = CollectiveKind::all_reduce;
+  GroupKind group = GroupKind::tensor;  ///< collective: who does it together
   /// collective: this share of it runs beside the next op, the rest after that op (0: all of it
   /// where it stands).
   double hidden = 0.0;
 
   Flop flop() const;
   AttentionShape attention() const {
-    return {batch, sequence, sequence, heads, kv_heads, head_dim, true};
+    return {batch, queries, keys, heads, kv_heads, head_dim, causal};
   }
 };
 
@@ -51,6 +54,7 @@ using Ops = std::vector<Op>;
 
 Op gemm(std::string_view name, GemmPass pass, std::int64_t m, std::int64_t n, std::int64_t k);
 Op memory(std::string_view name, double bytes);
-Op collective(std::string_view name, CollectiveKind kind, double bytes, double hidden = 0.0);
+Op collective(std::string_view name, CollectiveKind kind, double bytes, double hidden = 0.0,
+              GroupKind group = GroupKind::tensor);
 
 }  // namespace orrery

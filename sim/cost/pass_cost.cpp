@@ -17,24 +17,40 @@ Seconds PassCost::time(double speed) const {
   return sum;
 }
 
+Seconds PassCost::exposed(GroupKind group, double speed) const {
+  Seconds sum;
+  for (const Segment& segment : segments) {
+    if (segment.beside && segment.beside->group == group)
+      sum += std::max(Seconds{}, segment.beside->time() - segment.compute / speed);
+    if (segment.after && segment.after->group == group) sum += segment.after->time();
+  }
+  return sum;
+}
+
+bool PassCost::has_collectives() const {
+  return std::any_of(segments.begin(), segments.end(),
+                     [](const Segment& segment) { return segment.beside || segment.after; });
+}
+
 void PassCost::append(const PassCost& more) {
   segments.insert(segments.end(), more.segments.begin(), more.segments.end());
   compute += more.compute;
   communication += more.communication;
   for (std::size_t tag = 0; tag < by_tag.size(); ++tag) by_tag[tag] += more.by_tag[tag];
-  scale_up_bytes += more.scale_up_bytes;
+  for (std::size_t group = 0; group < scale_up_bytes.size(); ++group)
+    scale_up_bytes[group] += more.scale_up_bytes[group];
 }
 
 Pricer::Pricer(const KernelModel& kernels, const CollectiveTime& collectives,
-               GroupShape tensor_group, const Software& software, FlopPerSecond peak)
+               const GroupShapes& shapes, const Software& software, FlopPerSecond peak)
     : kernels_{kernels},
       collectives_{collectives},
-      tensor_group_{tensor_group},
+      shapes_{shapes},
       software_{software},
       peak_{peak} {}
 
-CollectiveCost Pricer::collective(const Op& op) const {
-  return collectives_(op.collective, op.bytes, tensor_group_);
+GroupCollective Pricer::collective(const Op& op) const {
+  return {collectives_(op.collective, op.bytes, shapes_[op.group]), op.group};
 }
 
 PricedOp Pricer::price(const Op& op) const {
@@ -60,7 +76,7 @@ PricedOp Pricer::price(const Op& op) const {
       return {op, traffic.time + software_.kernel_overhead, traffic.tag};
     }
     case Op::Kind::collective: {
-      const CollectiveCost cost = collective(op);
+      const CollectiveCost cost = collective(op).cost;
       return {op, cost.time(), cost.tag};
     }
   }
@@ -80,7 +96,7 @@ PassCost Pricer::price(const Ops& ops) const {
   };
 
   int launches = 0;
-  std::optional<CollectiveCost>
+  std::optional<GroupCollective>
       rest;  // Of a partly hidden collective: after the op it hides behind.
   for (const Op& op : ops) {
     const PricedOp priced = price(op);
@@ -95,13 +111,13 @@ PassCost Pricer::price(const Ops& ops) const {
       }
       continue;
     }
-    const CollectiveCost whole = collective(op);
+    const GroupCollective whole = collective(op);
     count(cost.communication, priced);
-    cost.scale_up_bytes += whole.scale_up_bytes;
+    cost.scale_up_bytes[static_cast<std::size_t>(op.group)] += whole.cost.scale_up_bytes;
     if (op.hidden > 0.0) {
       close();
-      open.beside = whole.scaled(op.hidden);
-      if (op.hidden < 1.0) rest = whole.scaled(1.0 - op.hidden);
+      open.beside = {whole.cost.scaled(op.hidden), op.group};
+      if (op.hidden < 1.0) rest = {whole.cost.scaled(1.0 - op.hidden), op.group};
     } else {
       open.after = whole;
       close();

@@ -10,8 +10,8 @@ namespace {
 
 // Megatron's DistributedDataParallel closes a bucket at max(40e6, 1e6 dp) parameters
 // (megatron/core/distributed/distributed_data_parallel.py).
-std::int64_t bucket_parameters(int dp) {
-  return std::max<std::int64_t>(40'000'000, std::int64_t{1'000'000} * dp);
+std::int64_t bucket_parameters(int data_ranks) {
+  return std::max<std::int64_t>(40'000'000, std::int64_t{1'000'000} * data_ranks);
 }
 
 struct LayerPrices {
@@ -27,7 +27,7 @@ std::vector<Bucket> cut_buckets(const Scenario& scenario, const Pricer& pricer,
   const bool first = stage == 0;
   const bool last = stage == scenario.plan.virtual_stages() - 1;
   const std::int64_t total = parameters_on_rank(scenario, stage);
-  const std::int64_t full = bucket_parameters(scenario.plan.dp);
+  const std::int64_t full = bucket_parameters(scenario.plan.data_ranks());
   const auto wanted = std::clamp<std::int64_t>(total / full, 1, std::max(1, layers));
 
   std::vector<Bucket> buckets(static_cast<std::size_t>(wanted));
@@ -90,7 +90,7 @@ StepCost price_step(const Scenario& scenario, const KernelTables* tables,
   const Plan& plan = scenario.plan;
   const Gpu& gpu = scenario.system.gpu;
   const KernelModel kernels{gpu, plan.dtype, tables};
-  const Pricer pricer{kernels, collectives, shapes.tensor, scenario.software, gpu.peak_16bit};
+  const Pricer pricer{kernels, collectives, shapes, scenario.software, gpu.peak_16bit};
 
   LayerPrices layer;
   layer.forward = pricer.price(layer_forward(scenario));
@@ -109,7 +109,7 @@ StepCost price_step(const Scenario& scenario, const KernelTables* tables,
     std::int64_t parameters = 0;
     for (int chunk = 0; chunk < plan.vpp; ++chunk)
       parameters += cost.stages[static_cast<std::size_t>(chunk * plan.pp + stage)].parameters;
-    const double own = static_cast<double>(parameters) / (plan.zero >= 1 ? plan.dp : 1);
+    const double own = static_cast<double>(parameters) / (plan.zero >= 1 ? plan.data_ranks() : 1);
     cost.optimizer.push_back(kernels.memory(Bytes{scenario.software.optimizer_bytes * own}).time +
                              scenario.software.kernel_overhead);
   }

@@ -7,13 +7,6 @@
 
 namespace orrery {
 
-/// Ranks of the plan's groups and how they lie in the system (graph/placement.hpp knows).
-struct GroupShapes {
-  GroupShape tensor;
-  GroupShape data;
-  GroupShape model;  ///< All stages and tensor ranks of one replica.
-};
-
 /// One part of a virtual stage whose gradients travel, and whose weights are gathered, together.
 struct Bucket {
   PassCost forward;

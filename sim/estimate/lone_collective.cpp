@@ -48,10 +48,10 @@ LoneCollectiveTime run_alone(const LoneCollective& collective, const System& sys
   const Cast cast = choose_cast(used, placement, topology, false);
   Task task;
   task.kind = Task::Kind::transfer;
-  task.what = Task::What::tensor;
+  task.what = Task::What::collective;
   task.stream = Stream::tensor;
   task.duration = cost.latency;
-  task.flows = collective_flows(topology, cast, placement.tensor_group({}), cost);
+  task.flows = collective_flows(topology, cast, Rank{0}, {cost, GroupKind::tensor});
   TaskGraph graph;
   graph.add(std::move(task));
   return {cost, execute(graph, topology).makespan};

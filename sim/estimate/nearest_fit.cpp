@@ -14,6 +14,8 @@ PlanRequest request_of(const Scenario& scenario) {
   request.tp = plan.tp;
   request.pp = plan.pp;
   request.vpp = plan.vpp;
+  request.cp = plan.cp;
+  request.cp_comm = plan.cp_comm;
   request.mbs = plan.mbs;
   request.gbs = plan.gbs;
   request.seq = plan.seq;
@@ -37,7 +39,7 @@ struct Change {
 // From the cheapest to the dearest in time.
 std::vector<Change> changes(const Plan& plan) {
   std::vector<Change> list;
-  if (plan.zero == 0 && plan.dp > 1)
+  if (plan.zero == 0 && plan.data_ranks() > 1)
     list.push_back({"use --zero 1", [](PlanRequest& r) { r.zero = 1; }});
   if (!plan.sp && plan.tp > 1)
     list.push_back({"use --sp true", [](PlanRequest& r) { r.sp = true; }});

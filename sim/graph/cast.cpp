@@ -47,17 +47,11 @@ void add_group(const std::vector<Rank>& group, const Placement& placement, bool 
 
 Colours refine_once(const Placement& placement, bool ordered, const Colours& old) {
   Colours colours(old.size());
-  for (int s = 0; s < placement.pp(); ++s) {
-    for (int d = 0; d < placement.dp(); ++d)
-      for (int t = 0; t < placement.tp(); ++t) {
-        const auto rank = static_cast<std::size_t>(placement.rank({s, d, t}).value);
-        colours[rank] = mix(1, old[rank]);
-      }
-    for (int d = 0; d < placement.dp(); ++d)
-      add_group(placement.tensor_group({s, d, 0}), placement, ordered, old, colours);
-    for (int t = 0; t < placement.tp(); ++t)
-      add_group(placement.data_group({s, 0, t}), placement, ordered, old, colours);
-  }
+  for (std::size_t rank = 0; rank < old.size(); ++rank) colours[rank] = mix(1, old[rank]);
+  for (GroupKind kind : placement.kinds())
+    for (int s = 0; s < placement.pp(); ++s)
+      for (const std::vector<Rank>& group : placement.groups(kind, s))
+        add_group(group, placement, ordered, old, colours);
   for (std::size_t r = 0; r < colours.size(); ++r) {
     const Rank rank{static_cast<int>(r)};
     Coordinates at = placement.coordinates(rank);
@@ -123,7 +117,7 @@ Cast Cast::folded(const Placement& placement) {
   Cast cast{placement};
   for (int stage = 0; stage < placement.pp(); ++stage)
     cast.roles_.push_back(
-        {placement.rank({stage, 0, 0}), {stage, 0, 0}, placement.tp() * placement.dp()});
+        {placement.rank({stage, 0, 0}), {stage, 0, 0}, placement.ranks() / placement.pp()});
   return cast;
 }
 
@@ -152,8 +146,10 @@ void Cast::take_roles(const std::vector<int>& role_of_rank, const std::vector<do
     if (role == roles_.size()) {
       const Coordinates at = placement_.coordinates(Rank{r});
       double pace = speeds[rank];
-      for (Rank mate : placement_.tensor_group(at))
-        pace = std::min(pace, speeds[static_cast<std::size_t>(mate.value)]);
+      // Tensor groups that share sequences wait for each other in every layer.
+      for (Rank sharer : placement_.group(GroupKind::context, at))
+        for (Rank mate : placement_.group(GroupKind::tensor, sharer))
+          pace = std::min(pace, speeds[static_cast<std::size_t>(mate.value)]);
       roles_.push_back({Rank{r}, at, 0, speeds[rank], pace});
     }
     ++roles_[role].ranks;

@@ -13,7 +13,7 @@ struct Role {
   Coordinates at;
   int ranks = 1;
   double speed = 1.0;  ///< Of its GPU, over the catalog's.
-  double pace = 1.0;   ///< Of the slowest GPU in its tensor-parallel group.
+  double pace = 1.0;   ///< Of the slowest GPU that a layer of it waits for.
 };
 
 /// Which ranks are simulated. Two ranks may share a role if nothing tells them apart: the same

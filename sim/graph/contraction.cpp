@@ -23,7 +23,7 @@ struct Links {
 };
 
 struct TrafficLinks {
-  Links tensor;
+  Links layers;  ///< Collectives inside passes.
   Links transfers;
   Links data;
 };
@@ -31,77 +31,98 @@ struct TrafficLinks {
 TrafficLinks links_of_traffic(const Plan& plan, const Placement& placement) {
   TrafficLinks traffic;
   // Where the placement is regular, one rank of a stage tells of all.
-  const int replicas = placement.regular() ? 1 : plan.dp;
-  const int ranks = placement.regular() ? 1 : plan.tp;
+  const bool regular = placement.regular();
+  for (GroupKind kind : placement.kinds()) {
+    const bool inside_passes = kind != GroupKind::data;
+    if (!inside_passes && !plan.dp_overlap) continue;
+    Links& links = inside_passes ? traffic.layers : traffic.data;
+    if (regular)
+      links.add(placement, placement.group(kind, Rank{0}));
+    else
+      for (int stage = 0; stage < plan.pp; ++stage)
+        for (const std::vector<Rank>& group : placement.groups(kind, stage))
+          links.add(placement, group);
+  }
+  if (plan.pp == 1) return traffic;
+  const int in_stage = placement.ranks() / plan.pp;
   for (int stage = 0; stage < plan.pp; ++stage)
-    for (int data = 0; data < replicas; ++data) {
-      traffic.tensor.add(placement, placement.tensor_group({stage, data, 0}));
-      for (int rank = 0; rank < ranks; ++rank) {
-        const int next = (stage + 1) % plan.pp;
-        if (plan.pp > 1)
-          traffic.transfers.add(placement, placement.rank({stage, data, rank}),
-                                placement.rank({next, data, rank}));
-        if (plan.dp_overlap && data == 0)
-          traffic.data.add(placement, placement.data_group({stage, 0, rank}));
-      }
-    }
+    for (int i = 0; i < (regular ? 1 : in_stage); ++i)
+      traffic.transfers.add(placement, Rank{stage * in_stage + i},
+                            Rank{(stage + 1) % plan.pp * in_stage + i});
   return traffic;
 }
 
-// Where a system is not uniform, tensor groups may meet each other: on the fabric's links, and on
-// wires of the node that several GPUs share or that run at another speed.
-bool shares_with_other_groups(const System& system, const Links& tensor) {
+// Where a system is not uniform, groups of one kind may meet each other: on the fabric's links, and
+// on wires of the node that several GPUs share or that run at another speed.
+bool shares_with_other_groups(const System& system, const Links& layers) {
   if (system.uniform()) return false;
   const bool odd_node =
       !system.nvlink_pairs.empty() || !system.pcie_tree.empty() || !system.link_overrides.empty();
-  return tensor.network || odd_node;
+  return layers.network || odd_node;
 }
 
-// What transfers inside a domain cost where they meet a collective, as a share of the step. A
+// How long the collectives of a pass are on NICs, or on NVLink, whichever transfers use.
+Seconds talking(const PassCost& pass, bool network) {
+  Seconds sum;
+  for (const Segment& segment : pass.segments)
+    for (const auto& collective : {segment.beside, segment.after}) {
+      if (!collective) continue;
+      const CollectiveCost& cost = collective->cost;
+      if ((network ? cost.network_bytes : cost.scale_up_bytes).si() > 0.0) sum += cost.time();
+    }
+  return sum;
+}
+
+// What transfers cost where they meet a collective on NICs or on NVLink, as a share of the step. A
 // transfer of B bytes and a collective that meet on a link of capacity C get half of it each, where
 // they would reach three quarters alone: both together lose less than 1.4 B / C. A pass meets one
-// transfer on its way in and one on its way out, and is in a collective for `talking` of its time.
-double transfer_share(const Scenario& scenario, const StepCost& cost) {
+// transfer on its way in and one on its way out, and is in such a collective for part of its time.
+double transfer_share(const Scenario& scenario, const StepCost& cost, bool network) {
   constexpr double lost = 1.4;
+  const System& system = scenario.system;
+  const BytesPerSecond capacity =
+      network ? static_cast<double>(system.nics_per_node) / system.gpus_per_node * system.nic
+              : system.scale_up;
   double worst = 0.0;
   for (int stage = 0; stage < scenario.plan.pp; ++stage) {
     Seconds microbatch;
-    Seconds talking;
+    Seconds in_collectives;
     for (int chunk = 0; chunk < scenario.plan.vpp; ++chunk) {
       const int index = chunk * scenario.plan.pp + stage;
       const StageCost& own = cost.stages[static_cast<std::size_t>(index)];
       microbatch += own.forward.time() + own.backward.time();
-      talking += own.forward.communication + own.backward.communication;
+      in_collectives += talking(own.forward, network) + talking(own.backward, network);
     }
-    const Seconds transfers =
-        4.0 * scenario.plan.vpp * (cost.transfer_bytes / scenario.system.scale_up);
-    worst = std::max(worst, lost * (transfers / microbatch) * (talking / microbatch));
+    const Seconds transfers = 4.0 * scenario.plan.vpp * (cost.transfer_bytes / capacity);
+    worst = std::max(worst, lost * (transfers / microbatch) * (in_collectives / microbatch));
   }
   return worst;
 }
 
 }  // namespace
 
-bool tensor_links_are_private(const Scenario& scenario, const Placement& placement) {
-  if (scenario.plan.tp == 1) return true;
+bool layer_links_are_private(const Scenario& scenario, const Placement& placement) {
   const TrafficLinks traffic = links_of_traffic(scenario.plan, placement);
-  if (shares_with_other_groups(scenario.system, traffic.tensor)) return false;
+  if (shares_with_other_groups(scenario.system, traffic.layers)) return false;
   const bool one_slot = scenario.system.wiring == NodeWiring::pcie;
-  return !traffic.tensor.meet(traffic.transfers, one_slot) &&
-         !traffic.tensor.meet(traffic.data, one_slot);
+  return !traffic.layers.meet(traffic.transfers, one_slot) &&
+         !traffic.layers.meet(traffic.data, one_slot);
 }
 
 Contraction choose_contraction(const Scenario& scenario, const StepCost& cost,
                                const Placement& placement) {
-  if (scenario.plan.tp == 1) return true;
   const TrafficLinks traffic = links_of_traffic(scenario.plan, placement);
-  if (shares_with_other_groups(scenario.system, traffic.tensor)) return false;
+  if (shares_with_other_groups(scenario.system, traffic.layers)) return false;
   const bool one_slot = scenario.system.wiring == NodeWiring::pcie;
-  // On a NIC or a slot a transfer is no trifle; on NVLink it may be.
-  const bool on_nvlink = !one_slot && !traffic.tensor.network;
-  const bool quiet = !traffic.tensor.meet(traffic.transfers, one_slot) ||
-                     (on_nvlink && transfer_share(scenario, cost) <= contraction_tolerance);
-  return {quiet, quiet && !traffic.tensor.meet(traffic.data, one_slot)};
+  double met = 0.0;
+  if (traffic.layers.scale_up && traffic.transfers.scale_up)
+    met += transfer_share(scenario, cost, false);
+  if (traffic.layers.network && traffic.transfers.network)
+    met += transfer_share(scenario, cost, true);
+  // In a slot all kinds of traffic meet, which the estimate does not know.
+  const bool quiet = !traffic.layers.meet(traffic.transfers, one_slot) ||
+                     (!one_slot && met <= contraction_tolerance);
+  return {quiet, quiet && !traffic.layers.meet(traffic.data, one_slot)};
 }
 
 }  // namespace orrery

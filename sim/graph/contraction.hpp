@@ -15,9 +15,9 @@ struct Contraction {
   Contraction(bool of_quiet, bool of_overlapped) : quiet{of_quiet}, overlapped{of_overlapped} {}
 };
 
-/// Whether tensor-parallel collectives have their links to themselves all the time, since neither
-/// pipeline transfers nor overlapped gradient traffic use the same kind.
-bool tensor_links_are_private(const Scenario& scenario, const Placement& placement);
+/// Whether the collectives inside passes (tensor and context groups') have their links to themselves
+/// all the time, since neither pipeline transfers nor overlapped gradient traffic use the same kind.
+bool layer_links_are_private(const Scenario& scenario, const Placement& placement);
 
 /// What may be contracted without changing the step by more than `contraction_tolerance`: passes
 /// whose collectives share their links with nobody, or with transfers so short that their meetings

@@ -63,4 +63,11 @@ std::vector<Flow> collective_flows(Topology& topology, const Cast& cast,
   return flows;
 }
 
+std::vector<Flow> collective_flows(Topology& topology, const Cast& cast, Rank member,
+                                   const GroupCollective& collective) {
+  const GroupKind kind = collective.group;
+  return collective_flows(topology, cast, cast.placement().group(kind, member), collective.cost,
+                          traffic(kind, true), traffic(kind, false));
+}
+
 }  // namespace orrery

@@ -19,4 +19,8 @@ std::vector<Flow> collective_flows(Topology& topology, const Cast& cast,
                                    Traffic inside = Traffic::tensor_inside,
                                    Traffic outside = Traffic::tensor_outside);
 
+/// The same of the group of a kind that `member` belongs to.
+std::vector<Flow> collective_flows(Topology& topology, const Cast& cast, Rank member,
+                                   const GroupCollective& collective);
+
 }  // namespace orrery

@@ -17,6 +17,7 @@ GroupShape more_spread(GroupShape a, GroupShape b) {
 
 Placement::Placement(const Plan& plan, const System& system)
     : tp_{plan.tp},
+      cp_{plan.cp},
       dp_{plan.dp},
       pp_{plan.pp},
       domain_size_{system.nvlink_domain},
@@ -25,12 +26,13 @@ Placement::Placement(const Plan& plan, const System& system)
       gpus_per_nic_{std::max(1, system.gpus_per_node / system.nics_per_node)} {}
 
 Rank Placement::rank(Coordinates at) const {
-  assert(at.stage < pp_ && at.data < dp_ && at.tensor < tp_);
-  return Rank{(at.stage * dp_ + at.data) * tp_ + at.tensor};
+  assert(at.stage < pp_ && at.data < dp_ && at.context < cp_ && at.tensor < tp_);
+  return Rank{((at.stage * dp_ + at.data) * cp_ + at.context) * tp_ + at.tensor};
 }
 
 Coordinates Placement::coordinates(Rank rank) const {
-  return {rank.value / (tp_ * dp_), rank.value / tp_ % dp_, rank.value % tp_};
+  const int block = rank.value / tp_;
+  return {block / (cp_ * dp_), block / cp_ % dp_, rank.value % tp_, block % cp_};
 }
 
 int Placement::nic(Rank rank) const {
@@ -38,24 +40,50 @@ int Placement::nic(Rank rank) const {
   return rank.value / gpus_per_node_ * nics_per_node_ + local * nics_per_node_ / gpus_per_node_;
 }
 
-std::vector<Rank> Placement::tensor_group(Coordinates at) const {
-  std::vector<Rank> group;
-  for (int t = 0; t < tp_; ++t) group.push_back(rank({at.stage, at.data, t}));
-  return group;
+Placement::Lattice Placement::lattice(GroupKind kind) const {
+  switch (kind) {
+    case GroupKind::tensor:
+      return {tp_, 1};
+    case GroupKind::context:
+      return {cp_ * tp_, tp_};
+    case GroupKind::data:
+      return {in_stage(), tp_};
+  }
+  return {};
 }
 
-std::vector<Rank> Placement::data_group(Coordinates at) const {
-  std::vector<Rank> group;
-  for (int d = 0; d < dp_; ++d) group.push_back(rank({at.stage, d, at.tensor}));
-  return group;
+std::vector<GroupKind> Placement::kinds() const {
+  std::vector<GroupKind> list;
+  for (GroupKind kind : all_group_kinds)
+    if (const Lattice groups = lattice(kind); groups.block > groups.stride) list.push_back(kind);
+  return list;
+}
+
+std::vector<Rank> Placement::group(GroupKind kind, Rank member) const {
+  const auto [block, stride] = lattice(kind);
+  const int position = member.value % in_stage();
+  const int first = member.value - position + position / block * block + position % stride;
+  std::vector<Rank> ranks;
+  for (int i = 0; i < block / stride; ++i) ranks.push_back(Rank{first + i * stride});
+  return ranks;
+}
+
+std::vector<std::vector<Rank>> Placement::groups(GroupKind kind, int stage) const {
+  const auto [block, stride] = lattice(kind);
+  const int first = stage * in_stage();
+  std::vector<std::vector<Rank>> list;
+  for (int begin = first; begin < first + in_stage(); begin += block)
+    for (int i = 0; i < stride; ++i) list.push_back(group(kind, Rank{begin + i}));
+  return list;
 }
 
 bool Placement::regular() const {
-  const int stage = tp_ * dp_;
-  const bool nics_even = gpus_per_nic_ * nics_per_node_ == gpus_per_node_ ||
-                         nics_per_node_ % gpus_per_node_ == 0;
-  return nested(stage, domain_size_) && nested(tp_, domain_size_) && nics_even &&
-         nested(stage, gpus_per_nic_) && (ranks() % domain_size_ == 0 || ranks() < domain_size_);
+  const int stage = in_stage();
+  const bool nics_even =
+      gpus_per_nic_ * nics_per_node_ == gpus_per_node_ || nics_per_node_ % gpus_per_node_ == 0;
+  return nested(stage, domain_size_) && nested(tp_, domain_size_) &&
+         nested(cp_ * tp_, domain_size_) && nics_even && nested(stage, gpus_per_nic_) &&
+         (ranks() % domain_size_ == 0 || ranks() < domain_size_);
 }
 
 GroupShape Placement::shape(const std::vector<Rank>& group) const {
@@ -74,13 +102,14 @@ GroupShapes Placement::shapes() const {
   std::vector<Rank> replica;
   for (int stage = 0; stage < pp_; ++stage)
     for (int tensor = 0; tensor < tp_; ++tensor) replica.push_back(rank({stage, 0, tensor}));
-  GroupShapes shapes{shape(tensor_group({})), shape(data_group({})), shape(replica)};
-  if (regular()) return shapes;
-  for (int stage = 0; stage < pp_; ++stage) {
-    for (int data = 0; data < dp_; ++data)
-      shapes.tensor = more_spread(shapes.tensor, shape(tensor_group({stage, data, 0})));
-    for (int tensor = 0; tensor < tp_; ++tensor)
-      shapes.data = more_spread(shapes.data, shape(data_group({stage, 0, tensor})));
+  GroupShapes shapes;
+  shapes.model = shape(replica);
+  for (GroupKind kind : all_group_kinds) {
+    shapes[kind] = shape(group(kind, Rank{0}));
+    if (regular()) continue;
+    for (int stage = 0; stage < pp_; ++stage)
+      for (const std::vector<Rank>& one : groups(kind, stage))
+        shapes[kind] = more_spread(shapes[kind], shape(one));
   }
   return shapes;
 }

@@ -14,42 +14,58 @@ struct Coordinates {
   int stage = 0;
   int data = 0;
   int tensor = 0;
+  int context = 0;
   bool operator==(const Coordinates&) const = default;
 };
 
-/// Ranks lie in Megatron's order, tensor fastest, then data, then pipeline
+/// Ranks lie in Megatron's order, tensor fastest, then context, data and pipeline
 /// (megatron/core/parallel_state.py, order "tp-cp-ep-dp-pp"), and fill NVLink domains in turn:
 ///
-///     rank = (stage dp + data) tp + tensor
+///     rank = ((stage dp + data) cp + context) tp + tensor
 class Placement {
  public:
   Placement(const Plan& plan, const System& system);
 
-  int ranks() const { return tp_ * dp_ * pp_; }
+  int ranks() const { return in_stage() * pp_; }
   int tp() const { return tp_; }
+  int cp() const { return cp_; }
   int dp() const { return dp_; }
   int pp() const { return pp_; }
   Rank rank(Coordinates at) const;
   Coordinates coordinates(Rank rank) const;
   int domain(Rank rank) const { return rank.value / domain_size_; }
-  int nic(Rank rank) const;       ///< Numbered over the cluster; GPUs may share one.
+  int nic(Rank rank) const;  ///< Numbered over the cluster; GPUs may share one.
   int gpus_per_nic() const { return gpus_per_nic_; }
   bool same_domain(Rank a, Rank b) const { return domain(a) == domain(b); }
 
-  std::vector<Rank> tensor_group(Coordinates at) const;
-  std::vector<Rank> data_group(Coordinates at) const;
+  /// Kinds whose groups have several members.
+  std::vector<GroupKind> kinds() const;
+  /// The group of a kind that a rank belongs to, ascending.
+  std::vector<Rank> group(GroupKind kind, Rank member) const;
+  std::vector<Rank> group(GroupKind kind, Coordinates at) const { return group(kind, rank(at)); }
+  /// All groups of a kind in a stage.
+  std::vector<std::vector<Rank>> groups(GroupKind kind, int stage) const;
 
-  /// Whether stages fill whole domains or domains whole stages, and tensor groups likewise: every
-  /// rank of a stage then sees the same picture, and one may stand for all.
+  /// Whether stages fill whole domains or domains whole stages, and tensor groups and the ranks of
+  /// a replica's stage likewise: every rank of a stage then sees the same picture, and one may
+  /// stand for all.
   bool regular() const;
 
   /// Of the groups that are spread the most; of all of them where the placement is regular.
   GroupShapes shapes() const;
 
  private:
+  /// Groups of a kind: a stage's ranks are cut into blocks, and every `stride`-th rank of a block
+  /// is in one group.
+  struct Lattice {
+    int block = 1;
+    int stride = 1;
+  };
+  Lattice lattice(GroupKind kind) const;
   GroupShape shape(const std::vector<Rank>& group) const;
+  int in_stage() const { return tp_ * cp_ * dp_; }
 
-  int tp_, dp_, pp_;
+  int tp_, cp_, dp_, pp_;
   int domain_size_;
   int gpus_per_node_;
   int nics_per_node_;

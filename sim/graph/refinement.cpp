@@ -51,14 +51,14 @@ Painting first_colours(const Placement& placement, const Topology& topology,
 
 // Members of a group wait for each other: each sees the colours of all.
 void add_groups(const Placement& placement, const Colours& old, Colours& ranks) {
-  const auto add = [&](const std::vector<Rank>& group, Colour kind) {
-    Colour sum = 0;
-    for (Rank rank : group) sum += mix(kind, old[at(rank.value)]);
-    for (Rank rank : group) ranks[at(rank.value)] += mix(kind, sum);
-  };
-  for (int s = 0; s < placement.pp(); ++s) {
-    for (int d = 0; d < placement.dp(); ++d) add(placement.tensor_group({s, d, 0}), 101);
-    for (int t = 0; t < placement.tp(); ++t) add(placement.data_group({s, 0, t}), 102);
+  for (GroupKind kind : placement.kinds()) {
+    const Colour seed = 101 + static_cast<Colour>(kind);
+    for (int s = 0; s < placement.pp(); ++s)
+      for (const std::vector<Rank>& group : placement.groups(kind, s)) {
+        Colour sum = 0;
+        for (Rank rank : group) sum += mix(seed, old[at(rank.value)]);
+        for (Rank rank : group) ranks[at(rank.value)] += mix(seed, sum);
+      }
   }
 }
 

@@ -35,7 +35,7 @@ class DataParallelBuilder {
   }
 
   void add_gradient_reduction() {
-    if (plan_.dp == 1) return;
+    if (plan_.data_ranks() == 1) return;
     draft_.for_each_data_group(
         [&](const std::vector<Rank>& group, const std::vector<int>& members) {
           if (draft_.overlaps_data())
@@ -142,7 +142,7 @@ class DataParallelBuilder {
           draft_.cost.optimizer[at(draft_.role(index).at.stage)] / draft_.role(index).speed;
       updated.push_back(draft_.add_after(std::move(task), {normed}));
     }
-    if (plan_.zero < 1 || plan_.dp == 1 || draft_.overlaps_data()) return;
+    if (plan_.zero < 1 || plan_.data_ranks() == 1 || draft_.overlaps_data()) return;
     draft_.for_each_data_group([&](const std::vector<Rank>& group,
                                    const std::vector<int>& members) {
       double bytes = 0.0;
@@ -165,8 +165,9 @@ class DataParallelBuilder {
     task.role = leader;
     task.chunk = chunk;
     task.duration = cost.latency;
-    task.flows = collective_flows(draft_.topology, draft_.cast, group, cost, Traffic::data_inside,
-                                  Traffic::data_outside);
+    task.group = GroupKind::data;
+    task.flows =
+        collective_flows(draft_.topology, draft_.cast, group.front(), {cost, GroupKind::data});
     return task;
   }
 

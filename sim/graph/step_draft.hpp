@@ -43,7 +43,7 @@ struct StepDraft {
   const StageCost& stage_cost(int role_index, int chunk) const {
     return cost.stages[static_cast<std::size_t>(virtual_stage(role_index, chunk))];
   }
-  bool overlaps_data() const { return plan.dp_overlap && plan.dp > 1; }
+  bool overlaps_data() const { return plan.dp_overlap && plan.data_ranks() > 1; }
 
   TaskId add_after(Task task, const Tasks& before);
   /// Where in `passes` a role's slot is.
@@ -87,7 +87,7 @@ template <class Visit>
 void StepDraft::for_each_data_group(const Visit& visit) const {
   std::vector<bool> seen(cast.roles().size(), false);
   for (int index = 0; index < role_count(); ++index) {
-    const std::vector<Rank> group = placement.data_group(role(index).at);
+    const std::vector<Rank> group = placement.group(GroupKind::data, role(index).rank);
     const std::vector<int> members = roles_in(cast, group);
     // Groups of one class share the smallest role.
     if (seen[static_cast<std::size_t>(members.front())]) continue;

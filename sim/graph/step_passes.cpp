@@ -8,7 +8,7 @@
 namespace orrery {
 namespace {
 
-// What a collective of a tensor group is known by: its members come to it one after another.
+// What a collective of a group is known by: its members come to it one after another.
 using CollectiveKey = std::tuple<int, Pass, int, int, std::size_t, std::size_t, bool>;
 
 class PassBuilder {
@@ -95,7 +95,7 @@ class PassBuilder {
 
   Stretch add_stretch(int role_index, const Slot& slot, std::size_t bucket, const PassCost& cost,
                       const Tasks& before) {
-    if (contract_now_ || plan_.tp == 1) {
+    if (contract_now_ || !cost.has_collectives()) {
       const TaskId task = draft_.add_after(
           compute_task(role_index, slot, cost.time(draft_.role(role_index).pace), &cost), before);
       return {task, task};
@@ -110,7 +110,7 @@ class PassBuilder {
       Tasks done;
       if (segment.beside)
         done.push_back(
-            tensor_collective(role_index, slot, bucket, i, false, *segment.beside, frontier));
+            group_collective(role_index, slot, bucket, i, false, *segment.beside, frontier));
       if (segment.compute > Seconds{} || !segment.beside)
         done.push_back(
             draft_.add_after(compute_task(role_index, slot,
@@ -118,31 +118,32 @@ class PassBuilder {
                              frontier));
       frontier = done;
       if (segment.after)
-        frontier = {tensor_collective(role_index, slot, bucket, i, true, *segment.after, frontier)};
+        frontier = {group_collective(role_index, slot, bucket, i, true, *segment.after, frontier)};
     }
     if (frontier.size() == 1) return {entry, frontier.front()};
     return {entry, draft_.add_after(gate, frontier)};
   }
 
   // The first member to come creates the task; the others only add what they must finish first.
-  TaskId tensor_collective(int role_index, const Slot& slot, std::size_t bucket,
-                           std::size_t segment, bool after, const CollectiveCost& cost,
-                           const Tasks& before) {
-    const std::vector<Rank> group = draft_.placement.tensor_group(draft_.role(role_index).at);
-    const int leader = roles_in(draft_.cast, group).front();
+  TaskId group_collective(int role_index, const Slot& slot, std::size_t bucket, std::size_t segment,
+                          bool after, const GroupCollective& collective, const Tasks& before) {
+    const Rank member = draft_.role(role_index).rank;
+    const int leader =
+        roles_in(draft_.cast, draft_.placement.group(collective.group, member)).front();
     const CollectiveKey key{leader, slot.pass, slot.chunk, slot.microbatch, bucket, segment, after};
-    const auto found = tensor_tasks_.find(key);
-    if (found != tensor_tasks_.end()) {
+    const auto found = collectives_.find(key);
+    if (found != collectives_.end()) {
       for (TaskId earlier : before) draft_.graph.depends(found->second, earlier);
       return found->second;
     }
-    Task task = compute_task(leader, slot, cost.latency, nullptr);
+    Task task = compute_task(leader, slot, collective.cost.latency, nullptr);
     task.kind = Task::Kind::transfer;
-    task.what = Task::What::tensor;
+    task.what = Task::What::collective;
+    task.group = collective.group;
     task.stream = Stream::tensor;
-    task.flows = collective_flows(draft_.topology, draft_.cast, group, cost);
+    task.flows = collective_flows(draft_.topology, draft_.cast, member, collective);
     const TaskId id = draft_.add_after(std::move(task), before);
-    tensor_tasks_.emplace(key, id);
+    collectives_.emplace(key, id);
     return id;
   }
 
@@ -150,7 +151,7 @@ class PassBuilder {
   const Plan& plan_;
   const Contraction contraction_;
   bool contract_now_ = true;  // What holds for the slot at hand.
-  std::map<CollectiveKey, TaskId> tensor_tasks_;
+  std::map<CollectiveKey, TaskId> collectives_;
 };
 
 }  // namespace

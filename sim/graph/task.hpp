@@ -27,13 +27,23 @@ struct Task {
     transfer,  ///< `duration` of latency, then flows.
     join,      ///< Takes no time: where several ranks wait for each other.
   };
-  enum class What { forward, backward, optimizer, tensor, transfer, gradients, weights, norm };
+  enum class What {
+    forward,
+    backward,
+    optimizer,
+    collective,  ///< Of `group`, inside a pass.
+    transfer,
+    gradients,
+    weights,
+    norm
+  };
 
   Kind kind = Kind::compute;
   What what = What::forward;
   Stream stream = Stream::compute;
-  int role = 0;        ///< Who does it (of a collective: its first member).
-  int to_role = -1;    ///< Of a transfer between stages, or of a pair: the other end.
+  GroupKind group = GroupKind::tensor;  ///< Of a collective, gradients or weights.
+  int role = 0;                         ///< Who does it (of a collective: its first member).
+  int to_role = -1;  ///< Of a transfer between stages, or of a pair: the other end.
   int chunk = 0;
   int microbatch = -1;  ///< -1: belongs to the whole step.
   Seconds duration;

@@ -18,14 +18,10 @@ void add_rings(const Placement& placement, const std::vector<Rank>& group, Traff
 
 std::vector<RankFlow> traffic_of(const Placement& placement) {
   std::vector<RankFlow> flows;
-  for (int s = 0; s < placement.pp(); ++s) {
-    for (int d = 0; d < placement.dp(); ++d)
-      add_rings(placement, placement.tensor_group({s, d, 0}), Traffic::tensor_inside,
-                Traffic::tensor_outside, flows);
-    for (int t = 0; t < placement.tp(); ++t)
-      add_rings(placement, placement.data_group({s, 0, t}), Traffic::data_inside,
-                Traffic::data_outside, flows);
-  }
+  for (GroupKind kind : placement.kinds())
+    for (int s = 0; s < placement.pp(); ++s)
+      for (const std::vector<Rank>& group : placement.groups(kind, s))
+        add_rings(placement, group, traffic(kind, true), traffic(kind, false), flows);
   if (placement.pp() == 1) return flows;
   for (int r = 0; r < placement.ranks(); ++r) {
     // Around the pipeline: with virtual stages the last one feeds the first.

@@ -12,13 +12,20 @@ namespace orrery {
 enum class Traffic {
   tensor_inside,
   tensor_outside,
+  context_inside,
+  context_outside,
   data_inside,
   data_outside,
   forward,   ///< Activations to the next stage.
   backward,  ///< Their gradients to the stage before.
   tied,      ///< Between the two copies of a tied embedding.
 };
-inline constexpr int traffic_kinds = 7;
+inline constexpr int traffic_kinds = 2 * group_kinds + 3;
+
+/// A group's traffic inside domains or between them.
+inline Traffic traffic(GroupKind kind, bool inside) {
+  return static_cast<Traffic>(2 * static_cast<int>(kind) + (inside ? 0 : 1));
+}
 
 /// Traffic from one rank to another. A rank has at most one flow of a kind.
 struct RankFlow {

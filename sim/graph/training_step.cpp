@@ -13,14 +13,17 @@ TrainingStep build_training_step(const Scenario& scenario, std::shared_ptr<const
   add_transfers(draft);
   add_gradient_reduction(draft);
   add_closing(draft);
-  std::vector<std::vector<LinkUse>> tensor_ways(cast.roles().size());
-  if (shapes.tensor.per_domain > 1)
+  std::vector<std::array<Way, group_kinds>> ways(cast.roles().size());
+  for (GroupKind kind : {GroupKind::tensor, GroupKind::context}) {
+    if (shapes[kind].per_domain < 2) continue;
     for (int r = 0; r < static_cast<int>(cast.roles().size()); ++r) {
-      const Way* known = cast.way_of(r, Traffic::tensor_inside);
+      const Way* known = cast.way_of(r, traffic(kind, true));
       // What it sends, it also receives.
-      tensor_ways[static_cast<std::size_t>(r)] = known ? *known : way(topology, cast, r, r, true);
+      ways[static_cast<std::size_t>(r)][static_cast<std::size_t>(kind)] =
+          known ? *known : way(topology, cast, r, r, true);
     }
-  return {std::move(cost), cast, std::move(draft.graph), contraction.quiet, std::move(tensor_ways)};
+  }
+  return {std::move(cost), cast, std::move(draft.graph), contraction.quiet, std::move(ways)};
 }
 
 }  // namespace orrery

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <memory>
 
 #include "sim/cost/step_cost.hpp"
@@ -15,8 +16,9 @@ struct TrainingStep {
   Cast cast;
   TaskGraph graph;
   bool contracted = true;
-  /// By role: links over which its tensor-parallel collectives go, drawn or contracted.
-  std::vector<std::vector<LinkUse>> tensor_ways;
+  /// By role and group: links over which a group's collectives go inside a domain, where passes
+  /// hold them, drawn or contracted.
+  std::vector<std::array<Way, group_kinds>> collective_ways;
 };
 
 /// Builds the step that `scenario` describes:
@@ -28,7 +30,7 @@ struct TrainingStep {
 ///     optimizer
 ///     [weights gathered]            with ZeRO, where not overlapped
 ///
-/// Passes that are not contracted have every tensor-parallel collective as a task with flows.
+/// Passes that are not contracted have every collective as a task with flows.
 TrainingStep build_training_step(const Scenario& scenario, std::shared_ptr<const StepCost> cost,
                                  const CollectiveTime& collectives, const GroupShapes& shapes,
                                  const Cast& cast, Topology& topology, Contraction contraction);

@@ -9,7 +9,7 @@ namespace orrery {
 /// A plan in which nothing is left open: what a PlanRequest becomes once model, software and
 /// cluster are known. Made by make_scenario() alone, which has checked that everything divides.
 struct Plan {
-  int tp = 1, pp = 1, vpp = 1, dp = 1;
+  int tp = 1, pp = 1, vpp = 1, dp = 1, cp = 1;
   std::int64_t mbs = 1;
   std::int64_t gbs = 1;
   std::int64_t seq = 0;
@@ -20,11 +20,14 @@ struct Plan {
   bool sp = false;
   Dtype dtype = Dtype::bf16;
   bool fused_attention = true;
+  ContextExchange cp_comm = ContextExchange::p2p;
   bool overlap_tp_gradients = false;
   double tp_hidden = 0.0;
   bool dp_overlap = false;
 
-  int gpus() const { return tp * pp * dp; }
+  int gpus() const { return tp * pp * dp * cp; }
+  /// Ranks that hold the same weights: their gradients are summed, and ZeRO shards over them.
+  int data_ranks() const { return dp * cp; }
   int virtual_stages() const { return pp * vpp; }
 };
 

@@ -57,7 +57,7 @@ const std::vector<Entry>& entries() {
        [](PlanRequest& p, const JsonValue& v) { p.vpp = degree(v); }},
       {{"dp", "N", "data-parallel replicas; derived from --gpus when left out"},
        [](PlanRequest& p, const JsonValue& v) { p.dp = degree(v); }},
-      {{"cp", "N", "context-parallel ranks"},
+      {{"cp", "N", "context-parallel ranks, which share each sequence"},
        [](PlanRequest& p, const JsonValue& v) { p.cp = degree(v); }},
       {{"ep", "N", "expert-parallel ranks"},
        [](PlanRequest& p, const JsonValue& v) { p.ep = degree(v); }},
@@ -85,6 +85,10 @@ const std::vector<Entry>& entries() {
        [](PlanRequest& p, const JsonValue& v) {
          p.fused_attention = choice<int>(v, {"unfused", "flash"}) == 1;
        }},
+      {{"cp_comm", "p2p|all_gather|a2a", "how context-parallel ranks meet others' keys and values"},
+       [](PlanRequest& p, const JsonValue& v) {
+         p.cp_comm = choice<ContextExchange>(v, context_exchange_names());
+       }},
       {{"tp_overlap", "true|false", "tensor-parallel traffic beside GEMMs"},
        [](PlanRequest& p, const JsonValue& v) { p.tp_overlap = v.boolean(); }},
       {{"dp_overlap", "true|false", "gradient reduction beside the backward pass"},
@@ -110,6 +114,13 @@ const std::vector<std::string>& schedule_names() {
 const std::vector<std::string>& recompute_names() {
   static const std::vector<std::string> names{"none", "selective", "full"};
   return names;
+}
+const std::vector<std::string>& context_exchange_names() {
+  static const std::vector<std::string> names{"p2p", "all_gather", "a2a"};
+  return names;
+}
+const std::string& name(ContextExchange exchange) {
+  return context_exchange_names()[static_cast<std::size_t>(exchange)];
 }
 const std::string& name(ScheduleKind kind) {
   return schedule_names()[static_cast<std::size_t>(kind)];

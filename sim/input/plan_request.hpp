@@ -12,11 +12,17 @@ namespace orrery {
 
 enum class ScheduleKind { gpipe, one_f_one_b, interleaved };
 enum class Recompute { none, selective, full };
+/// How ranks that share a sequence meet each other's keys and values, by Megatron's names
+/// (--cp-comm-type): around a ring beside the attention of what has come; gathered before it; or
+/// heads swapped for tokens (Ulysses, arXiv 2309.14509).
+enum class ContextExchange { p2p, all_gather, a2a };
 
 const std::vector<std::string>& schedule_names();   ///< "gpipe", "1f1b", "interleaved"
 const std::vector<std::string>& recompute_names();  ///< "none", "selective", "full"
 const std::string& name(ScheduleKind kind);
 const std::string& name(Recompute recompute);
+const std::vector<std::string>& context_exchange_names();  ///< "p2p", "all_gather", "a2a"
+const std::string& name(ContextExchange exchange);
 
 /// How a model is spread over GPUs, in Megatron's short words. What the user left out is empty here
 /// and filled in by Scenario, which knows the model and the cluster.
@@ -32,6 +38,7 @@ struct PlanRequest {
   std::optional<bool> sp;
   std::optional<Dtype> dtype;
   std::optional<bool> fused_attention;
+  ContextExchange cp_comm = ContextExchange::p2p;
   std::optional<bool> tp_overlap;
   std::optional<bool> dp_overlap;
   std::string software;  ///< Name in workloads/software; empty: chosen by default_software().

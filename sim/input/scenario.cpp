@@ -108,6 +108,28 @@ ScheduleKind derive_schedule(const PlanRequest& request, int microbatches, const
   return kind;
 }
 
+// Each rank has two of 2 cp parts of a sequence, the i-th and the i-th from the end, so that all
+// have as much to do under a causal mask (Megatron-LM, get_batch_on_this_cp_rank).
+void check_context_parallel(const Model& model, const Plan& plan, const Place& at) {
+  if (plan.cp == 1) return;
+  const std::int64_t parts = 2 * std::int64_t{plan.cp};
+  if (plan.seq % parts != 0)
+    fail_infeasible(
+        at / "cp",
+        "cp=" + text(plan.cp) + " needs 2 cp = " + text(parts) + " to divide seq=" + text(plan.seq),
+        "use another cp or seq");
+  if (!plan.fused_attention)
+    fail_infeasible(at / "cp", "context parallelism needs fused attention",
+                    "use --attention flash, or cp=1");
+  if (plan.cp_comm != ContextExchange::a2a) return;
+  const std::int64_t heads = std::min(model.heads, model.kv_heads) / plan.tp;
+  if (heads % plan.cp != 0)
+    fail_infeasible(at / "cp_comm",
+                    "cp_comm=a2a needs cp=" + text(plan.cp) + " to divide the " + text(heads) +
+                        " key/value heads of a tensor-parallel rank",
+                    "use cp_comm=p2p, or another cp");
+}
+
 // Degrees and features that are read and counted but not simulated yet.
 void refuse_what_is_not_modelled(const Model& model, const PlanRequest& request, int zero,
                                  const Place& at) {
@@ -126,10 +148,6 @@ void refuse_what_is_not_modelled(const Model& model, const PlanRequest& request,
   if (request.ep > 1 || request.etp > 1)
     fail_infeasible(at / (request.ep > 1 ? "ep" : "etp"),
                     "expert parallelism needs a model with experts", "leave ep and etp out");
-  if (request.cp > 1)
-    fail_infeasible(at / "cp",
-                    "cp=" + text(request.cp) + ": context parallelism cannot be estimated yet",
-                    "use cp=1");
   if (zero > 1)
     fail_infeasible(
         at / "zero",
@@ -173,6 +191,7 @@ Scenario make_scenario(const Model& model, const System& system, const PlanReque
   plan.tp = request.tp;
   plan.pp = request.pp;
   plan.vpp = request.vpp;
+  plan.cp = request.cp;
   check_tensor_parallel(model, plan.tp, at);
   // Before any product of pp and vpp is formed: both together may not fit in an int.
   const std::int64_t chunks = std::int64_t{plan.pp} * plan.vpp;
@@ -203,14 +222,16 @@ Scenario make_scenario(const Model& model, const System& system, const PlanReque
   plan.recompute = request.recompute;
   plan.zero = request.zero.value_or(stack.zero);
   plan.sp = request.sp.value_or(stack.sequence_parallel) && plan.tp > 1;
-  if (plan.sp && plan.seq % plan.tp != 0)
-    fail_infeasible(
-        at / "sp",
-        "sequence parallelism needs tp=" + text(plan.tp) + " to divide seq=" + text(plan.seq),
-        "use --sp false or another seq");
+  if (plan.sp && plan.seq / plan.cp % plan.tp != 0)
+    fail_infeasible(at / "sp",
+                    "sequence parallelism needs tp=" + text(plan.tp) + " to divide seq" +
+                        (plan.cp > 1 ? " / cp=" : "=") + text(plan.seq / plan.cp),
+                    "use --sp false or another seq");
   plan.dtype = request.dtype.value_or(stack.dtype);
   system.gpu.peak(plan.dtype, at / "dtype");  // Refuses a format that the GPU cannot multiply.
   plan.fused_attention = request.fused_attention.value_or(stack.fused_attention);
+  plan.cp_comm = request.cp_comm;
+  check_context_parallel(model, plan, at);
   const bool tp_overlap = request.tp_overlap.value_or(true);
   plan.overlap_tp_gradients = tp_overlap && stack.overlap_tp_gradients;
   plan.tp_hidden = tp_overlap ? stack.tp_hidden : 0.0;

@@ -22,7 +22,8 @@ struct Scenario {
   /// Vocabulary padded as Megatron does: to a multiple of 128 tp.
   std::int64_t padded_vocab = 0;
 
-  std::int64_t tokens_per_microbatch() const { return plan.mbs * plan.seq; }
+  /// Of a micro-batch on one rank: its sequences are shared by the context-parallel ranks.
+  std::int64_t tokens_per_microbatch() const { return plan.mbs * plan.seq / plan.cp; }
 };
 
 /// Layers of each of `stages` virtual stages. Equal where they divide. Where they do not, the first

@@ -12,9 +12,13 @@
 namespace orrery {
 namespace {
 
-constexpr int tracks = 5;
-constexpr const char* track_names[tracks] = {"compute", "tensor parallel", "pipeline send forward",
-                                             "pipeline send backward", "data parallel"};
+constexpr int tracks = 6;
+constexpr const char* track_names[tracks] = {"compute",
+                                             "tensor parallel",
+                                             "context parallel",
+                                             "pipeline send forward",
+                                             "pipeline send backward",
+                                             "data parallel"};
 
 // Written by hand and not through a tree of values: half a million events need little memory, and
 // times keep their three decimals.
@@ -51,7 +55,7 @@ std::vector<int> chosen_roles(const Cast& cast, const std::vector<int>& ranks) {
     for (std::size_t i = 0; i < cast.roles().size(); ++i) roles.push_back(static_cast<int>(i));
   const auto place = [&](int role) {
     const Coordinates& at = cast.roles()[static_cast<std::size_t>(role)].at;
-    return std::tuple{at.stage, at.data, at.tensor, role};
+    return std::tuple{at.stage, at.data, at.context, at.tensor, role};
   };
   std::sort(roles.begin(), roles.end(), [&](int a, int b) { return place(a) < place(b); });
   roles.erase(std::unique(roles.begin(), roles.end()), roles.end());

@@ -33,7 +33,7 @@ Json plan_json(const Plan& plan, const Software& software) {
           {"pp", plan.pp},
           {"vpp", plan.vpp},
           {"dp", plan.dp},
-          {"cp", 1},
+          {"cp", plan.cp},
           {"ep", 1},
           {"etp", 1},
           {"mbs", plan.mbs},
@@ -45,6 +45,7 @@ Json plan_json(const Plan& plan, const Software& software) {
           {"sp", plan.sp},
           {"dtype", name(plan.dtype)},
           {"attention", plan.fused_attention ? "flash" : "unfused"},
+          {"cp_comm", name(plan.cp_comm)},
           {"tp_overlap", plan.overlap_tp_gradients || plan.tp_hidden > 0.0},
           {"dp_overlap", plan.dp_overlap},
           {"software", software.name}};
@@ -68,15 +69,15 @@ Json memory_json(const MemoryReport& memory) {
           {"fits", memory.fits()}};
 }
 
-// Expert and context parallelism have their keys already, so that scripts need not change when
-// plans with them can be estimated.
+// Expert parallelism has its key already, so that scripts need not change when plans with it can be
+// estimated.
 Json breakdown_json(const Breakdown& breakdown) {
   return {{"compute", seconds(breakdown.compute)},
           {"tp_exposed", seconds(breakdown.tp_exposed)},
           {"pp_bubble", seconds(breakdown.pp_bubble)},
           {"pp_exposed", seconds(breakdown.pp_exposed)},
           {"ep_exposed", 0.0},
-          {"cp_exposed", 0.0},
+          {"cp_exposed", seconds(breakdown.cp_exposed)},
           {"dp_exposed", seconds(breakdown.dp_exposed)},
           {"optimizer", seconds(breakdown.optimizer)},
           {"imbalance", seconds(breakdown.imbalance)},

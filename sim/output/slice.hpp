@@ -10,7 +10,7 @@ namespace orrery {
 
 /// What a rank does at once: a line each, and on one line nothing overlaps. Stage transfers have
 /// one for each direction, as both may be on their way together.
-enum class Track { compute, tensor, send_forward, send_backward, data };
+enum class Track { compute, tensor, context, send_forward, send_backward, data };
 
 /// A stretch of time on a rank's track, in whole nanoseconds from the beginning of the step.
 struct Slice {

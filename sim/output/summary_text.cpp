@@ -41,7 +41,9 @@ std::string title(const Result& result, const Painter& paint) {
 std::string plan_lines(const Result& result) {
   const Plan& plan = result.scenario.plan;
   std::vector<std::string> items{"tp " + grouped(plan.tp) + " x pp " + grouped(plan.pp) + " x dp " +
-                                 grouped(plan.dp)};
+                                 grouped(plan.dp) +
+                                 (plan.cp > 1 ? " x cp " + grouped(plan.cp) : "")};
+  if (plan.cp > 1) items.push_back(name(plan.cp_comm) + " attention");
   items.push_back(name(plan.schedule) +
                   (plan.vpp > 1 ? " with " + grouped(plan.vpp) + " chunks a stage" : ""));
   items.push_back(grouped(plan.microbatches) + " micro-batches of " + grouped(plan.mbs) + " x " +
@@ -50,11 +52,11 @@ std::string plan_lines(const Result& result) {
   items.push_back(name(plan.dtype));
   items.push_back(plan.fused_attention ? "flash attention" : "unfused attention");
   if (plan.recompute != Recompute::none) items.push_back(name(plan.recompute) + " recompute");
-  if (plan.zero > 0 && plan.dp > 1) items.push_back("ZeRO-" + grouped(plan.zero));
+  if (plan.zero > 0 && plan.data_ranks() > 1) items.push_back("ZeRO-" + grouped(plan.zero));
   if (plan.sp) items.push_back("sequence parallel");
   const bool tp_overlap = plan.overlap_tp_gradients || plan.tp_hidden > 0.0;
   if (tp_overlap && plan.tp > 1) items.push_back("tp overlap");
-  if (plan.dp_overlap && plan.dp > 1) items.push_back("dp overlap");
+  if (plan.dp_overlap && plan.data_ranks() > 1) items.push_back("dp overlap");
   items.push_back("software " + result.scenario.software.name);
   return wrapped("  ", items, ", ", width);
 }
@@ -132,6 +134,7 @@ std::string breakdown(const Result& result, const Painter& paint) {
   };
   add("compute", b.compute, true);
   add("tensor parallel, exposed", b.tp_exposed, false);
+  add("context parallel, exposed", b.cp_exposed, false);
   add("pipeline bubble", b.pp_bubble, false);
   add("pipeline transfers, exposed", b.pp_exposed, false);
   add("data parallel, exposed", b.dp_exposed, false);

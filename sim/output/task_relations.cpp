@@ -16,21 +16,22 @@ bool is_pass(Task::What what) {
 TaskRelations::TaskRelations(const TrainingStep& step)
     : step_{step},
       direction_(at(step.graph.size()), Task::What::norm),
-      fed_by_(at(step.graph.size()), -1),
-      tensor_members_(step.cast.roles().size()),
-      data_members_(step.cast.roles().size()) {
+      fed_by_(at(step.graph.size()), -1) {
+  members_.fill(std::vector<std::vector<int>>(step.cast.roles().size()));
   const Placement& placement = step.cast.placement();
   for (std::size_t i = 0; i < step.cast.roles().size(); ++i) {
     const Coordinates where = step.cast.roles()[i].at;
     const int role = static_cast<int>(i);
-    tensor_members_[at(roles_in(step.cast, placement.tensor_group(where)).front())].push_back(role);
-    data_members_[at(roles_in(step.cast, placement.data_group(where)).front())].push_back(role);
+    for (GroupKind kind : all_group_kinds) {
+      const int leader = roles_in(step.cast, placement.group(kind, where)).front();
+      members_[static_cast<std::size_t>(kind)][at(leader)].push_back(role);
+    }
   }
   for (int i = 0; i < step.graph.size(); ++i) {
     const Task& task = step.graph.task(TaskId{i});
     if (is_pass(task.what)) direction_[at(i)] = task.what;
     // Its leader's tasks before it are older; those of other members may be younger.
-    if (task.what == Task::What::tensor)
+    if (task.what == Task::What::collective)
       step.graph.for_each_predecessor(TaskId{i}, [&](TaskId before) {
         if (before.value < i) direction_[at(i)] = direction_[at(before.value)];
       });
@@ -47,7 +48,7 @@ TaskRelations::TaskRelations(const TrainingStep& step)
 std::vector<int> TaskRelations::gradient_members(int task) const {
   const Task& reduction = step_.graph.task(TaskId{task});
   if (reduction.to_role >= 0) return {reduction.role, reduction.to_role};
-  return data_members(reduction.role);
+  return members(GroupKind::data, reduction.role);
 }
 
 }  // namespace orrery

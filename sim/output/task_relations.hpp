@@ -1,30 +1,28 @@
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "sim/graph/training_step.hpp"
 
 namespace orrery {
 
-/// What a task's fields leave to its neighbours in the graph: to which pass a tensor-parallel
-/// collective belongs, which way a transfer goes, and who else takes part in a collective.
+/// What a task's fields leave to its neighbours in the graph: to which pass a collective
+/// belongs, which way a transfer goes, and who else takes part in a collective.
 class TaskRelations {
  public:
   /// `step` must outlive it.
   explicit TaskRelations(const TrainingStep& step);
 
-  /// forward or backward: of a pass, of a tensor-parallel collective in it, of the pass that a
+  /// forward or backward: of a pass, of a collective in it, of the pass that a
   /// transfer feeds. sync for all other tasks.
   Task::What direction(int task) const { return direction_[static_cast<std::size_t>(task)]; }
   /// The transfer between stages that a pass waits for, or -1.
   int fed_by(int task) const { return fed_by_[static_cast<std::size_t>(task)]; }
 
-  /// Roles in the tensor-parallel group whose collectives are noted at role `leader`.
-  const std::vector<int>& tensor_members(int leader) const {
-    return tensor_members_[static_cast<std::size_t>(leader)];
-  }
-  const std::vector<int>& data_members(int leader) const {
-    return data_members_[static_cast<std::size_t>(leader)];
+  /// Roles in the group of a kind whose collectives are noted at role `leader`.
+  const std::vector<int>& members(GroupKind kind, int leader) const {
+    return members_[static_cast<std::size_t>(kind)][static_cast<std::size_t>(leader)];
   }
   /// Roles that reduce gradients in `task`: its data-parallel group, or first and last stage where
   /// the gradient is a tied embedding's.
@@ -34,8 +32,7 @@ class TaskRelations {
   const TrainingStep& step_;
   std::vector<Task::What> direction_;
   std::vector<int> fed_by_;
-  std::vector<std::vector<int>> tensor_members_;
-  std::vector<std::vector<int>> data_members_;
+  std::array<std::vector<std::vector<int>>, group_kinds> members_;  ///< By kind and leader.
 };
 
 }  // namespace orrery

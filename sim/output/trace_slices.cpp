@@ -91,9 +91,9 @@ class Drawing {
       case Task::What::backward:
         if (is_drawn(now.role)) draw_pass(id);
         break;
-      case Task::What::tensor:
-        for (int member : drawn_members(relations_.tensor_members(now.role)))
-          draw_tensor_collective(id, member);
+      case Task::What::collective:
+        for (int member : drawn_members(relations_.members(now.group, now.role)))
+          draw_collective_task(id, member, now.group);
         break;
       case Task::What::transfer:
         if (is_drawn(now.role)) draw_transfer(id);
@@ -107,7 +107,7 @@ class Drawing {
           draw_data(id, member, "gradients");
         break;
       case Task::What::weights:
-        for (int member : drawn_members(relations_.data_members(now.role)))
+        for (int member : drawn_members(relations_.members(GroupKind::data, now.role)))
           draw_data(id, member, "weights");
         break;
       case Task::What::norm:
@@ -135,7 +135,8 @@ class Drawing {
                              (now.cost->time() - now.cost->compute).si() * 1e6);
     slice.receives = relations_.fed_by(id);
     add(std::move(slice), span(id));
-    if (choice_.inside_passes && now.microbatch < microbatches_drawn_inside && plan_.tp > 1)
+    if (choice_.inside_passes && now.microbatch < microbatches_drawn_inside &&
+        now.cost->has_collectives())
       draw_inside(id);
   }
 
@@ -150,14 +151,14 @@ class Drawing {
     const Task& now = task(id);
     Slice kernels = slice_of_pass(now.role, now.what, now.chunk, now.microbatch);
     Slice collective = kernels;
-    collective.track = Track::tensor;
     collective.name += " collective";
-    collective.category = "tensor";
     kernels.name = "kernels";
     kernels.category = "kernels";
     Seconds clock = span(id).start;
-    const auto draw_collective = [&](const CollectiveCost& cost, Seconds start) {
+    const auto draw_collective = [&](const GroupCollective& of_group, Seconds start) {
+      const CollectiveCost& cost = of_group.cost;
       Slice slice = collective;
+      put_on_track(slice, of_group.group);
       slice.facts.emplace_back("bytes", std::max(cost.scale_up_bytes, cost.network_bytes).si());
       add(std::move(slice), {start, start + cost.time()});
     };
@@ -169,13 +170,17 @@ class Drawing {
     }
   }
 
-  void draw_tensor_collective(int id, int member) {
+  static void put_on_track(Slice& slice, GroupKind group) {
+    slice.track = group == GroupKind::tensor ? Track::tensor : Track::context;
+    slice.category = group == GroupKind::tensor ? "tensor" : "context";
+  }
+
+  void draw_collective_task(int id, int member, GroupKind group) {
     const Task& now = task(id);
     note_part(member, id);
     Slice slice = slice_of_pass(member, relations_.direction(id), now.chunk, now.microbatch);
-    slice.track = Track::tensor;
+    put_on_track(slice, group);
     slice.name += " collective";
-    slice.category = "tensor";
     slice.facts.emplace_back("bytes", most_bytes(now));
     add(std::move(slice), span(id));
   }

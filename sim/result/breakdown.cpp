@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "sim/graph/group_flows.hpp"
 #include "sim/result/summary.hpp"
@@ -7,7 +8,7 @@ namespace orrery {
 namespace {
 
 // What a rank waits for, in the order in which overlapping causes are named.
-enum Cause { data, transfer, tensor, norm, causes };
+enum Cause { data, transfer, context, tensor, norm, causes };
 
 struct Interval {
   Seconds start;
@@ -61,8 +62,13 @@ OwnTasks collect(const Scenario& scenario, const TrainingStep& step, const Timel
                  int role) {
   const Placement& placement = step.cast.placement();
   const Coordinates at = step.cast.roles()[static_cast<std::size_t>(role)].at;
-  const int data_leader = roles_in(step.cast, placement.data_group(at)).front();
-  const int tensor_leader = roles_in(step.cast, placement.tensor_group(at)).front();
+  std::array<int, group_kinds> leaders{};
+  for (GroupKind kind : all_group_kinds)
+    leaders[static_cast<std::size_t>(kind)] =
+        roles_in(step.cast, placement.group(kind, at)).front();
+  const auto leads = [&](const Task& task) {
+    return task.role == leaders[static_cast<std::size_t>(task.group)];
+  };
 
   const double speed = step.cast.roles()[static_cast<std::size_t>(role)].speed;
   OwnTasks own;
@@ -77,8 +83,15 @@ OwnTasks collect(const Scenario& scenario, const TrainingStep& step, const Timel
         own.kernels.push_back(interval);
         const Seconds kernels =
             task.cost ? task.cost->compute / speed : interval.finish - interval.start;
+        const Seconds exposed = interval.finish - interval.start - kernels;
+        // A slower mate's lead is named after the tensor group, which it is waited for in first.
+        const Seconds of_context = !task.cost || scenario.plan.cp == 1 ? Seconds{}
+                                   : scenario.plan.tp == 1
+                                       ? exposed
+                                       : task.cost->exposed(GroupKind::context, speed);
         own.busy.compute += kernels;
-        own.busy.tp_exposed += interval.finish - interval.start - kernels;
+        own.busy.cp_exposed += of_context;
+        own.busy.tp_exposed += exposed - of_context;
         break;
       }
       case Task::What::optimizer:
@@ -86,8 +99,9 @@ OwnTasks collect(const Scenario& scenario, const TrainingStep& step, const Timel
         own.kernels.push_back(interval);
         own.busy.optimizer += interval.finish - interval.start;
         break;
-      case Task::What::tensor:
-        if (task.role == tensor_leader) own.waits[tensor].push_back(interval);
+      case Task::What::collective:
+        if (leads(task))
+          own.waits[task.group == GroupKind::tensor ? tensor : context].push_back(interval);
         break;
       case Task::What::transfer:
         if (task.to_role == role || (task.role == role && !scenario.software.overlap_pp))
@@ -96,8 +110,7 @@ OwnTasks collect(const Scenario& scenario, const TrainingStep& step, const Timel
       case Task::What::gradients:
       case Task::What::weights:
         // A tied embedding's gradient has two ends, all others a group.
-        if (task.to_role >= 0 ? task.role == role || task.to_role == role
-                              : task.role == data_leader)
+        if (task.to_role >= 0 ? task.role == role || task.to_role == role : leads(task))
           own.waits[data].push_back(interval);
         break;
       case Task::What::norm:
@@ -134,6 +147,7 @@ Breakdown break_down(const Scenario& scenario, const TrainingStep& step, const T
   }
   result.dp_exposed = waited[data];
   result.pp_exposed = waited[transfer];
+  result.cp_exposed += waited[context];
   result.tp_exposed += waited[tensor];
   result.other = waited[norm];
   const int stage = step.cast.roles()[static_cast<std::size_t>(role)].at.stage;

@@ -8,12 +8,14 @@
 namespace orrery {
 namespace {
 
-// What contracted passes send inside their one task, by role.
-std::vector<double> contracted_bytes(const TrainingStep& step) {
-  std::vector<double> bytes(step.cast.roles().size(), 0.0);
+// What contracted passes send inside their one task, by role and group.
+std::vector<std::array<double, group_kinds>> contracted_bytes(const TrainingStep& step) {
+  std::vector<std::array<double, group_kinds>> bytes(step.cast.roles().size());
   for (int i = 0; i < step.graph.size(); ++i) {
     const Task& task = step.graph.task(TaskId{i});
-    if (task.cost) bytes[static_cast<std::size_t>(task.role)] += task.cost->scale_up_bytes.si();
+    if (!task.cost) continue;
+    for (std::size_t group = 0; group < group_kinds; ++group)
+      bytes[static_cast<std::size_t>(task.role)][group] += task.cost->scale_up_bytes[group].si();
   }
   return bytes;
 }
@@ -25,11 +27,11 @@ std::vector<LinkReport> link_reports(const TrainingStep& step, const Timeline& t
     for (const Flow& flow : step.graph.task(TaskId{i}).flows)
       for (const LinkUse& use : flow.way)
         bytes[static_cast<std::size_t>(use.link.value)] += use.times * flow.bytes.si();
-  const std::vector<double> inside = contracted_bytes(step);
-  for (std::size_t r = 0; r < inside.size(); ++r) {
-    for (const LinkUse& use : step.tensor_ways[r])
-      bytes[static_cast<std::size_t>(use.link.value)] += use.times * inside[r];
-  }
+  const auto inside = contracted_bytes(step);
+  for (std::size_t r = 0; r < inside.size(); ++r)
+    for (std::size_t group = 0; group < group_kinds; ++group)
+      for (const LinkUse& use : step.collective_ways[r][group])
+        bytes[static_cast<std::size_t>(use.link.value)] += use.times * inside[r][group];
 
   std::map<std::string, LinkReport> busiest;
   for (int i = 0; i < topology.link_count(); ++i) {

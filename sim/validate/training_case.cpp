@@ -9,7 +9,7 @@ namespace {
 
 // Facts about how a run was made that have no key in a plan: the framework is turned into a
 // software, the others are read by software_of() or do not change the step.
-const std::vector<std::string> facts{"framework", "compile", "cp_comm", "ep_dispatcher"};
+const std::vector<std::string> facts{"framework", "compile", "ep_dispatcher"};
 
 }  // namespace
 

@@ -24,7 +24,7 @@ Times times(const System& system, int tp, CollectiveKind kind, double bytes) {
   task.kind = Task::Kind::transfer;
   task.duration = cost.latency;
   task.flows = collective_flows(topology, Cast::unfolded(placement),
-                                placement.tensor_group({0, 0, 0}), cost);
+                                placement.group(GroupKind::tensor, Rank{0}), cost);
   TaskGraph graph;
   graph.add(std::move(task));
   return {cost.time().si(), execute(graph, topology).makespan.si()};

@@ -25,7 +25,7 @@ class Pricing : public ::testing::Test {
   Software software_ = read_software("megatron-core", test_place);
   KernelModel kernels_{system_.gpu, Dtype::bf16, nullptr};
   CollectiveTime collectives_{system_};
-  Pricer pricer_{kernels_, collectives_, {2, 1, 2}, software_, system_.gpu.peak_16bit};
+  Pricer pricer_{kernels_, collectives_, {{2, 1, 2}, {}, {}}, software_, system_.gpu.peak_16bit};
 };
 
 TEST_F(Pricing, KernelsFollowEachOther) {
@@ -40,7 +40,7 @@ TEST_F(Pricing, AnExposedCollectiveIsWaitedFor) {
   const PassCost cost = price({millisecond("a"), reduce(0.0), millisecond("b")});
   EXPECT_NEAR(cost.time().si(), 2e-3 + reduce_time, 1e-12);
   EXPECT_NEAR(cost.communication.si(), reduce_time, 1e-12);
-  EXPECT_EQ(cost.scale_up_bytes.si(), 1e6);  // 2 (n-1)/n S
+  EXPECT_EQ(cost.scale_up_bytes[0].si(), 1e6);  // 2 (n-1)/n S
 }
 
 // Hidden behind a kernel that is long enough it costs nothing; behind a short one, the difference.
@@ -98,7 +98,7 @@ TEST_F(Pricing, AppendingAddsUp) {
   const Seconds expected = sum.time() + more.time();
   sum.append(more);
   EXPECT_NEAR(sum.time().si(), expected.si(), 1e-15);
-  EXPECT_EQ(sum.scale_up_bytes.si(), 2e6);
+  EXPECT_EQ(sum.scale_up_bytes[0].si(), 2e6);
   EXPECT_NEAR(sum.communication.si(), 2 * reduce_time, 1e-12);
 }
 

@@ -16,7 +16,7 @@ Scenario scenario_on(const System& system, int tp, int pp, int dp, bool overlap)
 
 bool is_private(const System& system, int tp, int pp, int dp, bool overlap) {
   const Scenario scenario = scenario_on(system, tp, pp, dp, overlap);
-  return tensor_links_are_private(scenario, Placement{scenario.plan, system});
+  return layer_links_are_private(scenario, Placement{scenario.plan, system});
 }
 
 TEST(Contraction, TensorLinksArePrivateWhereNothingElseUsesTheirKind) {

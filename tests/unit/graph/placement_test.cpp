@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "tests/support/placements.hpp"
 
 namespace orrery {
@@ -15,8 +18,33 @@ std::vector<int> values(const std::vector<Rank>& ranks) {
 TEST(Placement, TensorIsFastestThenDataThenPipeline) {
   const Placement placement = placement_of(2, 3, 2, nodes_of(4, 4));
   EXPECT_EQ(placement.rank({1, 2, 1}).value, (1 * 3 + 2) * 2 + 1);
-  EXPECT_EQ(values(placement.tensor_group({1, 0, 1})), (std::vector<int>{6, 7}));
-  EXPECT_EQ(values(placement.data_group({0, 1, 1})), (std::vector<int>{1, 3, 5}));
+  EXPECT_EQ(values(placement.group(GroupKind::tensor, {1, 0, 1})), (std::vector<int>{6, 7}));
+  EXPECT_EQ(values(placement.group(GroupKind::data, {0, 1, 1})), (std::vector<int>{1, 3, 5}));
+}
+
+// With context ranks: rank = ((stage dp + data) cp + context) tp + tensor. Gradients are summed over
+// replicas and context ranks alike.
+TEST(Placement, ContextIsBetweenTensorAndData) {
+  Plan plan;
+  plan.tp = 2, plan.cp = 2, plan.dp = 3, plan.pp = 2;
+  const Placement placement{plan, nodes_of(4, 4)};
+  EXPECT_EQ(placement.rank({1, 2, 1, 1}).value, ((1 * 3 + 2) * 2 + 1) * 2 + 1);
+  for (int r = 0; r < placement.ranks(); ++r)
+    EXPECT_EQ(placement.rank(placement.coordinates(Rank{r})).value, r);
+  const Coordinates at{1, 1, 0, 1};  // Rank 12 + 4 + 2.
+  EXPECT_EQ(values(placement.group(GroupKind::tensor, at)), (std::vector<int>{18, 19}));
+  EXPECT_EQ(values(placement.group(GroupKind::context, at)), (std::vector<int>{16, 18}));
+  EXPECT_EQ(values(placement.group(GroupKind::data, at)),
+            (std::vector<int>{12, 14, 16, 18, 20, 22}));
+  for (GroupKind kind : placement.kinds()) {
+    std::vector<int> seen;  // Groups of a kind part the stage.
+    for (const std::vector<Rank>& group : placement.groups(kind, 1))
+      for (Rank rank : group) seen.push_back(rank.value);
+    std::sort(seen.begin(), seen.end());
+    std::vector<int> stage(12);
+    std::iota(stage.begin(), stage.end(), 12);
+    EXPECT_EQ(seen, stage);
+  }
 }
 
 TEST(Placement, CoordinatesAreTheInverseOfRank) {

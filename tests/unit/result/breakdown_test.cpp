@@ -104,7 +104,7 @@ TEST_F(BreakDown, AContractedPassHoldsItsCollectives) {
 TEST_F(BreakDown, CausesThatOverlapCountOnce) {
   add(Task::What::gradients, 0, 0, 2);
   add(Task::What::transfer, 1, 1, 3).to_role = 0;
-  add(Task::What::tensor, 0, 2, 4);
+  add(Task::What::collective, 0, 2, 4);
   const Breakdown parts = of(0);
   EXPECT_DOUBLE_EQ(parts.dp_exposed.si(), 2.0);
   EXPECT_DOUBLE_EQ(parts.pp_exposed.si(), 1.0);
