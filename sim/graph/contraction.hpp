@@ -15,8 +15,9 @@ struct Contraction {
   Contraction(bool of_quiet, bool of_overlapped) : quiet{of_quiet}, overlapped{of_overlapped} {}
 };
 
-/// Whether the collectives inside passes (tensor and context groups') have their links to themselves
-/// all the time, since neither pipeline transfers nor overlapped gradient traffic use the same kind.
+/// Whether the collectives inside passes (tensor and context groups') have their links to
+/// themselves all the time, since neither pipeline transfers nor overlapped gradient traffic use
+/// the same kind.
 bool layer_links_are_private(const Scenario& scenario, const Placement& placement);
 
 /// What may be contracted without changing the step by more than `contraction_tolerance`: passes

@@ -19,10 +19,9 @@ struct Found {
 };
 
 void compare(const Scenario& scenario, Found& found) {
-  const std::string name = "tp=" + std::to_string(scenario.plan.tp) +
-                           " cp=" + std::to_string(scenario.plan.cp) +
-                           " pp=" + std::to_string(scenario.plan.pp) + " " +
-                           orrery::name(scenario.plan.cp_comm);
+  const std::string name =
+      "tp=" + std::to_string(scenario.plan.tp) + " cp=" + std::to_string(scenario.plan.cp) +
+      " pp=" + std::to_string(scenario.plan.pp) + " " + orrery::name(scenario.plan.cp_comm);
   SCOPED_TRACE(name);
   const Estimate folded = estimate(scenario);
   const Estimate unfolded = estimate(scenario, {.unfolded = true});
@@ -75,8 +74,8 @@ void expect_exact(const Found& found, int plans) {
   EXPECT_LT(found.contraction, 1e-3);
 }
 
-// (tp, cp) x pp: 1 x (2, 4) x (1, 2), 1 x 8 x 1, 2 x 2 x (1, 2), 2 x 4 x 1, three ways each; 12 heads
-// do not swap over 8 ranks, nor a tensor rank's 6 over 4.
+// (tp, cp) x pp: 1 x (2, 4) x (1, 2), 1 x 8 x 1, 2 x 2 x (1, 2), 2 x 4 x 1, three ways each; 12
+// heads do not swap over 8 ranks, nor a tensor rank's 6 over 4.
 constexpr int plans_of_eight = 3 * 8 - 2;
 
 TEST(ContextPlans, EightGpusInFourNodes) {

@@ -59,8 +59,7 @@ TEST(AttentionOps, ARingPassesKeysAndValuesOn) {
     const Scenario scenario = shared_by(cp, ContextExchange::p2p);
     const Ops forward = core_attention_forward(scenario);
     EXPECT_EQ(wire_bytes(forward, cp), (cp - 1) * own_key_values(cp));
-    EXPECT_EQ(wire_bytes(core_attention_backward(scenario), cp),
-              2 * (cp - 1) * own_key_values(cp));
+    EXPECT_EQ(wire_bytes(core_attention_backward(scenario), cp), 2 * (cp - 1) * own_key_values(cp));
     for (const Op& op : forward) {
       const bool travels = op.kind == Op::Kind::collective;
       EXPECT_EQ(op.hidden, travels ? 1.0 : 0.0);

@@ -22,8 +22,8 @@ TEST(Placement, TensorIsFastestThenDataThenPipeline) {
   EXPECT_EQ(values(placement.group(GroupKind::data, {0, 1, 1})), (std::vector<int>{1, 3, 5}));
 }
 
-// With context ranks: rank = ((stage dp + data) cp + context) tp + tensor. Gradients are summed over
-// replicas and context ranks alike.
+// With context ranks: rank = ((stage dp + data) cp + context) tp + tensor. Gradients are summed
+// over replicas and context ranks alike.
 TEST(Placement, ContextIsBetweenTensorAndData) {
   Plan plan;
   plan.tp = 2, plan.cp = 2, plan.dp = 3, plan.pp = 2;

@@ -46,6 +46,9 @@ const std::vector<Written>& written() {
       {"dtype", R"("bf16")", "bf16", [](P p) { return p.dtype == Dtype::bf16; }},
       {"dtype", R"("fp8")", "fp8", [](P p) { return p.dtype == Dtype::fp8; }},
       {"attention", R"("flash")", "flash", [](P p) { return p.fused_attention == true; }},
+      {"cp_comm", R"("all_gather")", "all_gather",
+       [](P p) { return p.cp_comm == ContextExchange::all_gather; }},
+      {"cp_comm", R"("a2a")", "a2a", [](P p) { return p.cp_comm == ContextExchange::a2a; }},
       {"attention", R"("unfused")", "unfused", [](P p) { return p.fused_attention == false; }},
       {"tp_overlap", "false", "false", [](P p) { return p.tp_overlap == false; }},
       {"dp_overlap", "true", "true", [](P p) { return p.dp_overlap == true; }},
@@ -158,7 +161,7 @@ TEST(PlanRequest, FlagsAreRefusedTheSameWay) {
   EXPECT_EQ(flag_error("warmup", "1"),
             "--warmup: 'warmup' is no key of a plan; write one of: "
             "tp, pp, vpp, dp, cp, ep, etp, mbs, gbs, seq, schedule, recompute, zero, sp, dtype, "
-            "attention, tp_overlap, dp_overlap, software");
+            "attention, cp_comm, tp_overlap, dp_overlap, software");
 }
 
 // A terminal shows one line whatever the file holds.

@@ -358,10 +358,11 @@ TEST(Scenario, RefusesWhatItCannotEstimate) {
             infeasible("plan.json: /etp: expert parallelism needs a model with experts; leave ep "
                        "and etp out"));
   plan = request(1, 1, 8);
-  plan.cp = 2;
+  plan.cp = 4;  // 2 x 4 parts of 2,044 tokens.
+  plan.seq = 2044;
   EXPECT_EQ(refusal(plan, 8),
-            infeasible("plan.json: /cp: cp=2: context parallelism cannot be estimated yet; use "
-                       "cp=1"));
+            infeasible("plan.json: /cp: cp=4 needs 2 cp = 8 to divide seq=2044; use another cp or "
+                       "seq"));
   plan = request(1, 1, 8);
   plan.zero = 3;
   EXPECT_EQ(
