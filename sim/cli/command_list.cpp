@@ -12,13 +12,14 @@ namespace orrery {
 namespace {
 
 const std::vector<std::string> shelves{"gpus",     "systems",   "models",
-                                       "software", "schedules", "collectives"};
+                                       "software", "schedules", "collectives", "routing"};
 
 std::vector<std::string> names_on(const std::string& shelf) {
   if (shelf == "gpus") return list_catalog("topologies/gpus");
   if (shelf == "systems") return list_catalog("topologies/systems");
   if (shelf == "models") return list_catalog("workloads/models");
   if (shelf == "software") return list_catalog("workloads/software");
+  if (shelf == "routing") return list_catalog("workloads/routing");
   if (shelf == "schedules") return schedule_names();
   std::vector<std::string> names;
   for (CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::all_gather,
@@ -34,7 +35,7 @@ int run_list(const Arguments& arguments) {
   const bool known = arguments.size() == 1 &&
                      std::find(shelves.begin(), shelves.end(), arguments[0]) != shelves.end();
   if (arguments.size() == 1 && arguments[0] == "--help") {
-    std::cout << "usage: orrery list gpus|systems|models|software|schedules|collectives\n";
+    std::cout << "usage: orrery list gpus|systems|models|software|schedules|collectives|routing\n";
     return exit_ok;
   }
   if (!known)

@@ -27,7 +27,7 @@ void print_usage(std::ostream& out) {
          "  collective one collective alone, in the columns of nccl-tests\n"
          "  validate   predict published measurements and print the error\n"
          "  check      read a model or a system and print what was understood\n"
-         "  list       gpus | systems | models | software | schedules | collectives\n"
+         "  list       gpus | systems | models | software | schedules | collectives | routing\n"
          "  import     measurements and topologies of your machine, from other tools' files\n"
          "\n"
          "  orrery COMMAND --help   the command's options\n"

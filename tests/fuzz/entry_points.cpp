@@ -9,6 +9,7 @@
 #include "sim/input/kernel_tables.hpp"
 #include "sim/input/quantity_text.hpp"
 #include "sim/input/scenario.hpp"
+#include "sim/routing/router.hpp"
 
 namespace orrery {
 namespace {
@@ -144,6 +145,32 @@ void fuzz_smi_topology(const std::string& text) {
   refuse_or_accept([&] { system_json(read_smi_topology(text, "fuzz.txt", answers), answers); });
 }
 
+// Every token is somewhere: kept or dropped.
+void fuzz_routing(const std::string& text) {
+  refuse_or_accept([&] {
+    const RoutingPlan plan = parse_routing(parsed(text));
+    RoutingShape shape;
+    shape.experts.count = 16;
+    shape.experts.per_token = 2;
+    shape.ranks = shape.per_domain = 4;
+    shape.tokens = 64;
+    const RoutedBatch batch = Router{plan, shape, nowhere}.route(0, 0, 0);
+    if (batch.total_kept() + batch.total_dropped() != shape.copies()) __builtin_trap();
+  });
+}
+
+void fuzz_routing_trace(const std::string& text) {
+  for (const TraceExpectation& expected : {TraceExpectation{}, TraceExpectation{1, 2, 4, 64, 2}})
+    refuse_or_accept([&] {
+      const RoutingTrace trace = parse_trace(text, "fuzz.jsonl", expected);
+      double copies = 0.0;
+      for (int layer = 0; layer < trace.layers; ++layer)
+        for (const double tokens : trace.totals(layer)) copies += tokens;
+      if (trace.counts.empty() || copies < 0.0) __builtin_trap();
+      if (expected.tokens > 0 && copies != trace.micro_batches * 2.0 * 64 * 2) __builtin_trap();
+    });
+}
+
 }  // namespace
 
 const std::vector<EntryPoint>& entry_points() {
@@ -157,7 +184,9 @@ const std::vector<EntryPoint>& entry_points() {
                                            {"quantity", fuzz_quantity},
                                            {"nccl_tests", fuzz_nccl_tests},
                                            {"nccl_topology", fuzz_nccl_topology},
-                                           {"smi_topology", fuzz_smi_topology}};
+                                           {"smi_topology", fuzz_smi_topology},
+                                           {"routing", fuzz_routing},
+                                           {"routing_trace", fuzz_routing_trace}};
   return all;
 }
 
