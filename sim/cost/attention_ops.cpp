@@ -14,7 +14,7 @@ struct Heads {
         dropout{s.software.dropout},
         queries{s.model.heads / s.plan.tp},
         keys{std::max<std::int64_t>(1, s.model.kv_heads / s.plan.tp)},
-        dim{s.model.head_dim},
+        dim{s.model.latent ? (s.model.head_dim + s.model.latent->v_dim) / 2 : s.model.head_dim},
         tokens{static_cast<double>(s.tokens_per_microbatch())} {}
 
   double scores() const {

@@ -3,66 +3,46 @@
 #include <algorithm>
 
 #include "sim/cost/attention_ops.hpp"
+#include "sim/cost/expert_ops.hpp"
+#include "sim/cost/latent_attention_ops.hpp"
+#include "sim/cost/layer_parts.hpp"
 
 namespace orrery {
-namespace {
 
-// The sizes of the formulas in the header, as doubles where they only ever scale byte counts.
-struct Sizes {
-  explicit Sizes(const Scenario& s)
-      : model{s.model},
-        software{s.software},
-        plan{s.plan},
-        tokens{s.tokens_per_microbatch()},
-        hidden{s.model.hidden},
-        heads{s.model.heads / s.plan.tp},
-        kv_heads{std::max<std::int64_t>(1, s.model.kv_heads / s.plan.tp)},
-        qkv{(heads + 2 * kv_heads) * s.model.head_dim},
-        head_width{heads * s.model.head_dim},
-        ffn{s.model.ffn / s.plan.tp},
-        ffn_in{(s.model.gated ? 2 : 1) * ffn},
-        vocab{s.padded_vocab / s.plan.tp},
-        tensor{static_cast<double>(tokens * hidden)},
-        own_tensor{s.plan.sp ? tensor / s.plan.tp : tensor} {}
-
-  double of_tokens(std::int64_t width) const { return static_cast<double>(tokens * width); }
-
-  const Model& model;
-  const Software& software;
-  const Plan& plan;
-  std::int64_t tokens, hidden, heads, kv_heads, qkv, head_width, ffn, ffn_in, vocab;
-  double tensor;      ///< T h elements.
-  double own_tensor;  ///< T' h elements.
-};
-
-constexpr double activation_bytes = 2.0;
+using Sizes = LayerSizes;
 
 void append(Ops& ops, const Ops& more) { ops.insert(ops.end(), more.begin(), more.end()); }
 
-// Tensor-parallel collectives. `gather` stands before a column-parallel GEMM and `reduce` belongs
-// to a row-parallel one; both carry the full tensor of T h activations. What is pipelined into its
-// GEMM stands before that GEMM in the list.
-Ops gather(const Sizes& s, std::string_view name, double hidden) {
+// What is pipelined into its GEMM stands before that GEMM in the list.
+Ops gather(const Sizes& s, std::string_view name, double hidden, std::int64_t width) {
   if (s.plan.tp == 1 || !s.plan.sp) return {};
-  return {collective(name, CollectiveKind::all_gather, activation_bytes * s.tensor, hidden)};
+  const double elements = width > 0 ? s.of_tokens(width) : s.tensor;
+  return {collective(name, CollectiveKind::all_gather, activation_bytes * elements, hidden)};
 }
 
-Ops reduce(const Sizes& s, std::string_view name, double hidden) {
+Ops reduce(const Sizes& s, std::string_view name, double hidden, std::int64_t width) {
   if (s.plan.tp == 1) return {};
+  const double elements = width > 0 ? s.of_tokens(width) : s.tensor;
   return {collective(name, s.plan.sp ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
-                     activation_bytes * s.tensor, hidden)};
+                     activation_bytes * elements, hidden)};
 }
 
 double pipelined(const Sizes& s) { return s.plan.sp ? s.plan.tp_hidden : 0.0; }
+
+namespace {
 
 // Input gradients: pipelined like the forward pass, or sent whole beside the weight gradient.
 double gradient_overlap(const Sizes& s) {
   return pipelined(s) > 0.0 ? pipelined(s) : s.plan.overlap_tp_gradients ? 1.0 : 0.0;
 }
 
+}  // namespace
+
 Ops norm_forward(const Sizes& s) { return {memory("norm", 4.0 * s.own_tensor)}; }
 // Input gradient, and one more pass for the gradients of scale and bias.
 Ops norm_backward(const Sizes& s) { return {memory("norm_bwd", 8.0 * s.own_tensor)}; }
+
+namespace {
 
 // x + dropout(y + bias): reads x and y, writes the sum and a one-byte mask. Without dropout: reads
 // two tensors, writes one.
@@ -73,6 +53,8 @@ Ops residual_forward(const Sizes& s) {
 Ops residual_backward(const Sizes& s) {
   return {memory("residual_bwd", (s.software.dropout ? 13.0 : 6.0) * s.own_tensor)};
 }
+
+}  // namespace
 
 Ops row_parallel_forward(const Sizes& s, std::string_view name, std::int64_t width) {
   const Op product = gemm(name, GemmPass::forward, s.tokens, s.hidden, width);
@@ -115,6 +97,8 @@ Ops column_parallel_backward(const Sizes& s, std::int64_t width, std::string_vie
   return ops;
 }
 
+namespace {
+
 double rotary_bytes(const Sizes& s) {
   return 4.0 * s.of_tokens((s.heads + s.kv_heads) * s.model.head_dim);
 }
@@ -131,33 +115,24 @@ Ops activation_backward(const Sizes& s) {
 
 }  // namespace
 
-Ops layer_forward(const Scenario& scenario) {
+namespace {
+
+Ops attention_forward(const Scenario& scenario) {
   const Sizes s{scenario};
-  Ops ops = norm_forward(s);
-  append(ops, column_parallel_forward(s, "qkv", s.qkv));
+  if (s.model.latent) return latent_attention_forward(s, core_attention_forward(scenario));
+  Ops ops = column_parallel_forward(s, "qkv", s.qkv);
   if (s.model.qk_norm) ops.push_back(memory("qk_norm", rotary_bytes(s)));
   if (s.model.rotary) ops.push_back(memory("rope", rotary_bytes(s)));
   if (!s.plan.fused_attention) ops.push_back(memory("transpose", 4.0 * s.of_tokens(s.head_width)));
   append(ops, core_attention_forward(scenario));
   append(ops, row_parallel_forward(s, "proj", s.head_width));
-  append(ops, residual_forward(s));
-  append(ops, norm_forward(s));
-  append(ops, column_parallel_forward(s, "fc1", s.ffn_in));
-  append(ops, activation_forward(s));
-  append(ops, row_parallel_forward(s, "fc2", s.ffn));
-  append(ops, residual_forward(s));
   return ops;
 }
 
-Ops layer_backward(const Scenario& scenario) {
+Ops attention_backward(const Scenario& scenario) {
   const Sizes s{scenario};
-  Ops ops = residual_backward(s);
-  append(ops, row_parallel_backward(s, s.ffn, "fc2_dgrad", "fc2_wgrad"));
-  append(ops, activation_backward(s));
-  append(ops, column_parallel_backward(s, s.ffn_in, "fc1_dgrad", "fc1_wgrad"));
-  append(ops, norm_backward(s));
-  append(ops, residual_backward(s));
-  append(ops, row_parallel_backward(s, s.head_width, "proj_dgrad", "proj_wgrad"));
+  if (s.model.latent) return latent_attention_backward(s, core_attention_backward(scenario));
+  Ops ops = row_parallel_backward(s, s.head_width, "proj_dgrad", "proj_wgrad");
   append(ops, core_attention_backward(scenario));
   if (!s.plan.fused_attention)
     ops.push_back(memory("transpose_bwd", 12.0 * s.of_tokens(s.head_width)));
@@ -166,11 +141,48 @@ Ops layer_backward(const Scenario& scenario) {
   if (!s.software.fused_bias_gradients && s.model.qkv_bias)
     ops.push_back(memory("bias_grad", activation_bytes * s.of_tokens(s.qkv)));
   append(ops, column_parallel_backward(s, s.qkv, "qkv_dgrad", "qkv_wgrad"));
+  return ops;
+}
+
+Ops mlp_forward(const Sizes& s) {
+  Ops ops = column_parallel_forward(s, "fc1", s.ffn_in);
+  append(ops, activation_forward(s));
+  append(ops, row_parallel_forward(s, "fc2", s.ffn));
+  return ops;
+}
+
+Ops mlp_backward(const Sizes& s) {
+  Ops ops = row_parallel_backward(s, s.ffn, "fc2_dgrad", "fc2_wgrad");
+  append(ops, activation_backward(s));
+  append(ops, column_parallel_backward(s, s.ffn_in, "fc1_dgrad", "fc1_wgrad"));
+  return ops;
+}
+
+}  // namespace
+
+Ops layer_forward(const Scenario& scenario, LayerKind kind) {
+  const Sizes s{scenario};
+  Ops ops = norm_forward(s);
+  append(ops, attention_forward(scenario));
+  append(ops, residual_forward(s));
+  append(ops, norm_forward(s));
+  append(ops, kind == LayerKind::experts ? experts_forward(s) : mlp_forward(s));
+  append(ops, residual_forward(s));
+  return ops;
+}
+
+Ops layer_backward(const Scenario& scenario, LayerKind kind) {
+  const Sizes s{scenario};
+  Ops ops = residual_backward(s);
+  append(ops, kind == LayerKind::experts ? experts_backward(s) : mlp_backward(s));
+  append(ops, norm_backward(s));
+  append(ops, residual_backward(s));
+  append(ops, attention_backward(scenario));
   append(ops, norm_backward(s));
   return ops;
 }
 
-Ops layer_recompute(const Scenario& scenario) {
+Ops layer_recompute(const Scenario& scenario, LayerKind kind) {
   const Sizes s{scenario};
   switch (s.plan.recompute) {
     case Recompute::none:
@@ -180,12 +192,13 @@ Ops layer_recompute(const Scenario& scenario) {
     case Recompute::full:
       break;
   }
-  Ops ops = layer_forward(scenario);
+  Ops ops = layer_forward(scenario, kind);
   if (s.software.early_recompute_stop) {
-    // Nothing after the activation is needed again: its output is fc2's saved input.
-    const auto last =
-        std::find_if(ops.begin(), ops.end(), [](const Op& op) { return op.name == "activation"; });
-    ops.erase(last + 1, ops.end());
+    // Nothing after the last activation is needed again: its output is the next product's saved
+    // input.
+    const auto last = std::find_if(ops.rbegin(), ops.rend(),
+                                   [](const Op& op) { return op.name == "activation"; });
+    ops.erase(last.base(), ops.end());
   }
   return ops;
 }
@@ -205,6 +218,32 @@ Ops embedding_backward(const Scenario& scenario) {
   // Each token's gradient (2 read) is added to an fp32 row of its table (4 read, 4 write).
   const double tables = s.model.learned_positions > 0 ? 2.0 : 1.0;
   ops.push_back(memory("embedding_bwd", tables * 10.0 * s.tensor));
+  return ops;
+}
+
+Ops prediction_forward(const Scenario& scenario) {
+  const Sizes s{scenario};
+  Ops ops = embedding_forward(scenario);
+  append(ops, norm_forward(s));
+  append(ops, norm_forward(s));
+  ops.push_back(memory("join_inputs", 8.0 * s.own_tensor));
+  append(ops, gather(s, "tp_gather", 0.0, 2 * s.hidden));
+  ops.push_back(gemm("join", GemmPass::forward, s.tokens, s.hidden / s.plan.tp, 2 * s.hidden));
+  append(ops, gather(s, "tp_gather_output", 0.0));
+  return ops;
+}
+
+Ops prediction_backward(const Scenario& scenario) {
+  const Sizes s{scenario};
+  const std::int64_t own = s.hidden / s.plan.tp;
+  Ops ops = gather(s, "tp_gather_grad", 0.0);
+  ops.push_back(gemm("join_dgrad", GemmPass::dgrad, s.tokens, 2 * s.hidden, own));
+  append(ops, reduce(s, "tp_reduce_grad", 0.0, 2 * s.hidden));
+  ops.push_back(gemm("join_wgrad", GemmPass::wgrad, own, 2 * s.hidden, s.tokens));
+  ops.push_back(accumulate(s, own, 2 * s.hidden));
+  append(ops, norm_backward(s));
+  append(ops, norm_backward(s));
+  append(ops, embedding_backward(scenario));
   return ops;
 }
 
@@ -228,27 +267,6 @@ Ops head_backward(const Scenario& scenario) {
   append(ops, column_parallel_backward(s, s.vocab, "head_dgrad", "head_wgrad"));
   append(ops, norm_backward(s));
   return ops;
-}
-
-std::int64_t parameters_on_rank(const Scenario& scenario, int virtual_stage) {
-  const Sizes s{scenario};
-  const Model& model = scenario.model;
-  const std::int64_t norm = norm_parameters(model, s.hidden);
-  std::int64_t layer = s.hidden * s.qkv + s.head_width * s.hidden + s.hidden * s.ffn_in +
-                       s.ffn * s.hidden + model.norms_per_layer * norm;
-  if (model.qkv_bias) layer += s.qkv;
-  if (model.out_bias) layer += s.hidden;
-  if (model.mlp_bias) layer += s.ffn_in + s.hidden;
-  if (model.qk_norm) layer += 2 * model.head_dim;
-
-  const int last = scenario.plan.virtual_stages() - 1;
-  std::int64_t sum = scenario.layers_of[static_cast<std::size_t>(virtual_stage)] * layer;
-  const std::int64_t table = s.vocab * s.hidden;
-  if (virtual_stage == 0) sum += table + model.learned_positions * s.hidden;
-  if (virtual_stage == last) sum += norm;
-  // A tied head is the same tensor where both ends share a stage, and a copy where they do not.
-  if (virtual_stage == last && (last > 0 || !model.tied_embeddings)) sum += table;
-  return sum;
 }
 
 }  // namespace orrery

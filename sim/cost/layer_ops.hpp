@@ -5,8 +5,8 @@
 
 namespace orrery {
 
-/// The kernels and tensor-parallel collectives of each part of a dense decoder on one rank, in the
-/// order in which they run.
+/// The kernels and collectives of each part of a decoder on one rank, in the order in which they
+/// run. expert_ops.hpp and latent_attention_ops.hpp have the parts that not every model has.
 ///
 /// Shapes   T = micro-batch x sequence tokens; h hidden, a heads, d head dim, k kv heads, f MLP
 ///          width, V padded vocabulary, t = tp; T' = T/t with sequence parallelism, else T.
@@ -17,19 +17,19 @@ namespace orrery {
 ///          figure 3). Sequence parallelism sends the same bytes as reduce-scatter and all-gather
 ///          (Korthikanti et al., arXiv 2205.05198, figure 5).
 /// Source   docs/COST.md lists every pass over memory and where its byte count is from.
-Ops layer_forward(const Scenario& scenario);
-Ops layer_backward(const Scenario& scenario);
+Ops layer_forward(const Scenario& scenario, LayerKind kind = LayerKind::dense);
+Ops layer_backward(const Scenario& scenario, LayerKind kind = LayerKind::dense);
 /// What the plan computes again before a layer's backward pass; empty for Recompute::none.
-Ops layer_recompute(const Scenario& scenario);
+Ops layer_recompute(const Scenario& scenario, LayerKind kind = LayerKind::dense);
 
 Ops embedding_forward(const Scenario& scenario);
 Ops embedding_backward(const Scenario& scenario);
+/// What stands before the layer of a prediction module: the next token's embedding and the hidden
+/// state, each with a norm, projected together (DeepSeek-V3, arXiv 2412.19437, section 2.2).
+Ops prediction_forward(const Scenario& scenario);
+Ops prediction_backward(const Scenario& scenario);
 /// Final norm, output head and cross-entropy.
 Ops head_forward(const Scenario& scenario);
 Ops head_backward(const Scenario& scenario);
-
-/// Parameters that one rank of virtual stage `stage` holds: its layers' share of tp, and embedding
-/// and head where they live. Biases and norms are not split.
-std::int64_t parameters_on_rank(const Scenario& scenario, int virtual_stage);
 
 }  // namespace orrery

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/cost/layer_ops.hpp"
+#include "sim/cost/rank_parameters.hpp"
 
 namespace orrery {
 namespace {
@@ -33,13 +33,24 @@ int chunks_in_flight(const Plan& plan, int stage) {
 }
 
 Bytes activations_in_flight(const Scenario& s, int stage) {
-  int layers = 0;
-  for (int chunk = 0; chunk < s.plan.vpp; ++chunk)
-    layers = std::max(layers, s.layers_of[static_cast<std::size_t>(chunk * s.plan.pp + stage)]);
-  const Bytes layer = layer_activations(s, s.plan.recompute);
-  Bytes sum = static_cast<double>(layers * chunks_in_flight(s.plan, stage)) * layer;
-  if (s.plan.recompute == Recompute::full) sum += layer_activations(s, Recompute::none);
-  return sum;
+  Bytes fullest;
+  Bytes one_whole_layer;  // While it is computed again.
+  for (int chunk = 0; chunk < s.plan.vpp; ++chunk) {
+    const int virtual_stage = chunk * s.plan.pp + stage;
+    Bytes sum;
+    const auto add = [&](LayerKind kind) {
+      sum += layer_activations(s, s.plan.recompute, kind);
+      if (s.plan.recompute == Recompute::full)
+        one_whole_layer = std::max(one_whole_layer, layer_activations(s, Recompute::none, kind));
+    };
+    const int first = s.first_layer(virtual_stage);
+    for (int l = 0; l < s.layers_of[static_cast<std::size_t>(virtual_stage)]; ++l)
+      add(s.kind_of(first + l));
+    if (virtual_stage == s.plan.virtual_stages() - 1)
+      for (int i = 0; i < s.model.prediction_layers; ++i) add(s.kind_of(s.model.layers - 1));
+    fullest = std::max(fullest, sum);
+  }
+  return static_cast<double>(chunks_in_flight(s.plan, stage)) * fullest + one_whole_layer;
 }
 
 Bytes other_bytes(const Scenario& s, int stage) {
@@ -67,24 +78,53 @@ Bytes MemoryReport::peak() const {
   return stages[static_cast<std::size_t>(fullest_stage())].peak();
 }
 
-Bytes layer_activations(const Scenario& s, Recompute recompute) {
+namespace {
+
+// Queries, keys, values; the attention's output, which is the projection's input; of latent
+// attention also what is projected up, before and after its norm.
+double attention_bytes(const Scenario& s, double t) {
+  if (const auto& latent = s.model.latent) {
+    const auto down =
+        static_cast<double>(2 * (latent->q_rank + latent->kv_rank) + latent->rope_dim);
+    const auto wide = static_cast<double>(s.model.heads * 2 * (s.model.head_dim + latent->v_dim));
+    return 2.0 * tokens(s) * (down / (s.plan.sp ? t : 1.0) + wide / t);
+  }
+  const double head_width = static_cast<double>(s.model.heads * s.model.head_dim);
+  const double kv_width =
+      static_cast<double>(std::max<std::int64_t>(s.model.kv_heads, s.plan.tp) * s.model.head_dim);
+  return 2.0 * tokens(s) * (2.0 * head_width + 2.0 * kv_width) / t;
+}
+
+// An activation's input (both halves where it is gated) and output, of `rows` tokens.
+double activation_sides(const Scenario& s, double rows, double width) {
+  return 2.0 * rows * ((s.model.gated ? 2.0 : 1.0) + 1.0) * width;
+}
+
+double experts_bytes(const Scenario& s, double t) {
+  const Experts& experts = *s.model.experts;
+  const double own = tokens(s) / (s.plan.sp ? t : 1.0);
+  const double copies = own * static_cast<double>(experts.per_token);
+  const double rows = copies * s.plan.etp;
+  double sum = 2.0 * static_cast<double>(s.model.hidden) * (rows + copies);
+  sum += activation_sides(s, rows, static_cast<double>(experts.ffn) / s.plan.etp);
+  sum += activation_sides(s, tokens(s), static_cast<double>(experts.shared_ffn) / t);
+  return sum + 6.0 * own * static_cast<double>(experts.count);  // fp32 logits, 16-bit weights.
+}
+
+}  // namespace
+
+Bytes layer_activations(const Scenario& s, Recompute recompute, LayerKind kind) {
   const auto t = static_cast<double>(s.plan.tp);
   const double hidden = tokens(s) * static_cast<double>(s.model.hidden);  // s b h
   const double own = s.plan.sp ? hidden / t : hidden;
   if (recompute == Recompute::full) return Bytes{2.0 * own};
 
   const double dropout = s.software.dropout ? 1.0 : 0.0;
-  const double head_width = static_cast<double>(s.model.heads * s.model.head_dim);
-  const double kv_width =
-      static_cast<double>(std::max<std::int64_t>(s.model.kv_heads, s.plan.tp) * s.model.head_dim);
-  const double ffn = static_cast<double>(s.model.ffn);
-
   // Inputs and outputs of both norms, and a mask byte for each residual dropout.
-  double sum = own * (8.0 + 2.0 * dropout);
-  // Queries, keys, values; the attention's output, which is the projection's input.
-  sum += 2.0 * tokens(s) * (2.0 * head_width + 2.0 * kv_width) / t;
-  // The MLP's activation input (both halves where it is gated) and output.
-  sum += 2.0 * tokens(s) * ((s.model.gated ? 2.0 : 1.0) + 1.0) * ffn / t;
+  double sum = own * (8.0 + 2.0 * dropout) + attention_bytes(s, t);
+  sum += kind == LayerKind::experts
+             ? experts_bytes(s, t)
+             : activation_sides(s, tokens(s), static_cast<double>(s.model.ffn) / t);
   const double rows = tokens(s) * static_cast<double>(s.model.heads) / t;
   if (s.plan.fused_attention)
     sum += 4.0 * rows;                    // One fp32 log-sum-exp a query and head.
@@ -98,13 +138,18 @@ MemoryReport memory_of(const Scenario& s) {
   report.capacity = s.system.gpu.memory;
   for (int stage = 0; stage < s.plan.pp; ++stage) {
     double parameters = 0.0;
-    for (int chunk = 0; chunk < s.plan.vpp; ++chunk)
-      parameters += static_cast<double>(parameters_on_rank(s, chunk * s.plan.pp + stage));
+    double updated = 0.0;
+    for (int chunk = 0; chunk < s.plan.vpp; ++chunk) {
+      const RankParameters held = parameters_on_rank(s, chunk * s.plan.pp + stage);
+      parameters += static_cast<double>(held.sum());
+      updated += static_cast<double>(held.dense) / (s.plan.zero >= 1 ? s.plan.data_ranks() : 1);
+      updated +=
+          static_cast<double>(held.experts) / (s.plan.zero >= 1 ? s.plan.expert_data_ranks() : 1);
+    }
     StageMemory memory;
     memory.weights = Bytes{weight_bytes * parameters};
     memory.gradients = Bytes{s.software.main_gradient_bytes * parameters};
-    memory.optimizer =
-        Bytes{optimizer_bytes * parameters / (s.plan.zero >= 1 ? s.plan.data_ranks() : 1)};
+    memory.optimizer = Bytes{optimizer_bytes * updated};
     memory.activations = activations_in_flight(s, stage);
     memory.other = other_bytes(s, stage);
     report.stages.push_back(memory);

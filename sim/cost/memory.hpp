@@ -33,10 +33,13 @@ struct MemoryReport {
 ///          gated MLPs, grouped key/value heads and fused attention as well. For a GPT layer with
 ///          dropout it equals their sbh(10 + 24/t + 5as/(ht)), and with sequence parallelism
 ///          sbh/t (34 + 5as/h).
-Bytes layer_activations(const Scenario& scenario, Recompute recompute);
+///          Of routed experts it keeps the rows that arrive (fc1's input), both sides of the
+///          activation, and the results that come back, whose weighted sum needs them again.
+Bytes layer_activations(const Scenario& scenario, Recompute recompute,
+                        LayerKind kind = LayerKind::dense);
 
 /// Weights 2 bytes a parameter, gradients as the software keeps them, optimizer 12 (fp32 weight and
-/// two moments; over dp with ZeRO), activations of as many micro-batches as the schedule has in
+/// two moments; with ZeRO over the ranks that hold the same parameters), activations of as many micro-batches as the schedule has in
 /// flight (with full recomputation their inputs, and one layer whole).
 MemoryReport memory_of(const Scenario& scenario);
 

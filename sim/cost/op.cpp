@@ -25,6 +25,11 @@ Flop Op::flop() const {
   switch (kind) {
     case Kind::gemm:
       return Flop{2.0 * product(m, n, k)};
+    case Kind::grouped_gemm: {
+      double sum = 0.0;
+      for (std::int64_t count : rows) sum += static_cast<double>(count);
+      return Flop{2.0 * sum * product(n, k)};
+    }
     case Kind::batched_gemm:
       return Flop{2.0 * product(batch, m, n, k)};
     case Kind::attention:
@@ -46,6 +51,18 @@ Op gemm(std::string_view name, GemmPass pass, std::int64_t m, std::int64_t n, st
   op.name = name;
   op.pass = pass;
   op.m = m, op.n = n, op.k = k;
+  return op;
+}
+
+Op grouped_gemm(std::string_view name, GemmPass pass, std::vector<std::int64_t> rows,
+                std::int64_t n, std::int64_t k, double accumulate) {
+  Op op;
+  op.kind = Op::Kind::grouped_gemm;
+  op.name = name;
+  op.pass = pass;
+  op.n = n, op.k = k;
+  op.rows = std::move(rows);
+  op.accumulate = accumulate;
   return op;
 }
 

@@ -24,14 +24,17 @@ std::string_view name(CollectiveKind kind);
 /// One GPU kernel, or one collective of one of the rank's groups, on one rank. Which members mean
 /// something depends on `kind`.
 struct Op {
-  enum class Kind { gemm, batched_gemm, attention, memory, collective };
+  enum class Kind { gemm, grouped_gemm, batched_gemm, attention, memory, collective };
 
   Kind kind = Kind::memory;
   std::string_view name;  ///< Static text: "qkv", "norm", ...
 
-  GemmPass pass = GemmPass::forward;     ///< gemm
-  std::int64_t m = 0, n = 0, k = 0;      ///< gemm, batched_gemm: C[m,n] = A[m,k] B[k,n]
-  std::int64_t batch = 0;                ///< batched_gemm: how many; attention: sequences
+  GemmPass pass = GemmPass::forward;  ///< gemm
+  std::int64_t m = 0, n = 0, k = 0;   ///< gemm, batched_gemm: C[m,n] = A[m,k] B[k,n]
+  /// grouped_gemm: rows of each expert; n and k are those of its forward product.
+  std::vector<std::int64_t> rows;
+  double accumulate = 0.0;  ///< grouped_gemm, wgrad: bytes an element of the main gradient.
+  std::int64_t batch = 0;   ///< batched_gemm: how many; attention: sequences
   std::int64_t queries = 0, keys = 0;    ///< attention: tokens of each sequence
   std::int64_t heads = 0, kv_heads = 0;  ///< attention, on this rank
   std::int64_t head_dim = 0;             ///< attention
@@ -53,6 +56,10 @@ struct Op {
 using Ops = std::vector<Op>;
 
 Op gemm(std::string_view name, GemmPass pass, std::int64_t m, std::int64_t n, std::int64_t k);
+/// The products of experts with `rows` tokens each. `n`, `k`: of the forward product C[r,n] =
+/// A[r,k] B[k,n].
+Op grouped_gemm(std::string_view name, GemmPass pass, std::vector<std::int64_t> rows,
+                std::int64_t n, std::int64_t k, double accumulate = 0.0);
 Op memory(std::string_view name, double bytes);
 Op collective(std::string_view name, CollectiveKind kind, double bytes, double hidden = 0.0,
               GroupKind group = GroupKind::tensor);

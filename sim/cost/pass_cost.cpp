@@ -60,6 +60,9 @@ PricedOp Pricer::price(const Op& op) const {
   switch (op.kind) {
     case Op::Kind::gemm:
       return priced(kernels_.gemm(op.pass, op.m, op.n, op.k), software_.gemm_efficiency);
+    case Op::Kind::grouped_gemm:
+      return priced(kernels_.grouped_gemm({op.pass, op.n, op.k, op.accumulate}, op.rows),
+                    software_.gemm_efficiency);
     case Op::Kind::attention:
       return priced(op.backward ? kernels_.attention_backward(op.attention())
                                 : kernels_.attention_forward(op.attention()),

@@ -14,21 +14,37 @@ std::int64_t bucket_parameters(int data_ranks) {
   return std::max<std::int64_t>(40'000'000, std::int64_t{1'000'000} * data_ranks);
 }
 
-struct LayerPrices {
+struct LayerPrice {
   PassCost forward;
   PassCost backward;
+};
+
+struct LayerPrices {
+  LayerPrice dense;
+  LayerPrice experts;
+  LayerPrice prediction;  ///< All prediction layers, which the last stage runs before its head.
+
+  const LayerPrice& of(LayerKind kind) const {
+    return kind == LayerKind::experts ? experts : dense;
+  }
 };
 
 // Layers in forward order, embedding with the first and head with the last, cut where a bucket is
 // full.
 std::vector<Bucket> cut_buckets(const Scenario& scenario, const Pricer& pricer,
-                                const LayerPrices& layer, int stage) {
+                                const LayerPrices& prices, int stage) {
   const int layers = scenario.layers_of[static_cast<std::size_t>(stage)];
   const bool first = stage == 0;
   const bool last = stage == scenario.plan.virtual_stages() - 1;
-  const std::int64_t total = parameters_on_rank(scenario, stage);
+  const int first_layer = scenario.first_layer(stage);
+  const auto price = [&](std::int64_t l) -> const LayerPrice& {
+    return prices.of(scenario.kind_of(first_layer + static_cast<int>(l)));
+  };
+  const RankParameters total = parameters_on_rank(scenario, stage);
   const std::int64_t full = bucket_parameters(scenario.plan.data_ranks());
-  const auto wanted = std::clamp<std::int64_t>(total / full, 1, std::max(1, layers));
+  const std::int64_t full_of_experts = bucket_parameters(scenario.plan.expert_data_ranks());
+  const auto wanted = std::clamp<std::int64_t>(
+      std::max(total.dense / full, total.experts / full_of_experts), 1, std::max(1, layers));
 
   std::vector<Bucket> buckets(static_cast<std::size_t>(wanted));
   for (std::int64_t b = 0; b < wanted; ++b) {
@@ -36,16 +52,43 @@ std::vector<Bucket> cut_buckets(const Scenario& scenario, const Pricer& pricer,
     const std::int64_t begin = layers * b / wanted;
     const std::int64_t end = layers * (b + 1) / wanted;
     if (first && b == 0) bucket.forward.append(pricer.price(embedding_forward(scenario)));
-    for (std::int64_t l = begin; l < end; ++l) bucket.forward.append(layer.forward);
+    for (std::int64_t l = begin; l < end; ++l) bucket.forward.append(price(l).forward);
     if (last && b == wanted - 1) {
+      bucket.forward.append(prices.prediction.forward);
       bucket.forward.append(pricer.price(head_forward(scenario)));
       bucket.backward.append(pricer.price(head_backward(scenario)));
+      bucket.backward.append(prices.prediction.backward);
     }
-    for (std::int64_t l = begin; l < end; ++l) bucket.backward.append(layer.backward);
+    for (std::int64_t l = begin; l < end; ++l) bucket.backward.append(price(l).backward);
     if (first && b == 0) bucket.backward.append(pricer.price(embedding_backward(scenario)));
-    bucket.parameters = total * (b + 1) / wanted - total * b / wanted;
+    const auto share = [&](std::int64_t all) { return all * (b + 1) / wanted - all * b / wanted; };
+    bucket.parameters = {share(total.dense), share(total.experts)};
   }
   return buckets;
+}
+
+LayerPrices price_layers(const Scenario& scenario, const Pricer& pricer) {
+  LayerPrices prices;
+  const auto price = [&](LayerKind kind) {
+    LayerPrice layer;
+    layer.forward = pricer.price(layer_forward(scenario, kind));
+    layer.backward = pricer.price(layer_recompute(scenario, kind));
+    layer.backward.append(pricer.price(layer_backward(scenario, kind)));
+    return layer;
+  };
+  prices.dense = price(LayerKind::dense);
+  if (scenario.model.experts) prices.experts = price(LayerKind::experts);
+  const LayerKind last = scenario.kind_of(scenario.model.layers - 1);
+  for (int i = 0; i < scenario.model.prediction_layers; ++i) {
+    LayerPrice& all = prices.prediction;
+    all.forward.append(pricer.price(prediction_forward(scenario)));
+    all.forward.append(prices.of(last).forward);
+    all.forward.append(pricer.price(head_forward(scenario)));
+    all.backward.append(pricer.price(head_backward(scenario)));
+    all.backward.append(prices.of(last).backward);
+    all.backward.append(pricer.price(prediction_backward(scenario)));
+  }
+  return prices;
 }
 
 // Without sequence parallelism the scatter-gather transfer brings each rank 1/tp of the tensor; the
@@ -58,12 +101,12 @@ PassCost gather_received(const Scenario& scenario, const Pricer& pricer) {
   return pricer.price(Ops{collective("pp_gather", CollectiveKind::all_gather, bytes)});
 }
 
-StageCost price_stage(const Scenario& scenario, const Pricer& pricer, const LayerPrices& layer,
+StageCost price_stage(const Scenario& scenario, const Pricer& pricer, const LayerPrices& layers,
                       int stage) {
   const int last = scenario.plan.virtual_stages() - 1;
   StageCost cost;
   cost.parameters = parameters_on_rank(scenario, stage);
-  cost.buckets = cut_buckets(scenario, pricer, layer, stage);
+  cost.buckets = cut_buckets(scenario, pricer, layers, stage);
   const PassCost received = gather_received(scenario, pricer);
   if (stage > 0)
     cost.buckets.front().forward = [&] {
@@ -92,24 +135,25 @@ StepCost price_step(const Scenario& scenario, const KernelTables* tables,
   const KernelModel kernels{gpu, plan.dtype, tables};
   const Pricer pricer{kernels, collectives, shapes, scenario.software, gpu.peak_16bit};
 
-  LayerPrices layer;
-  layer.forward = pricer.price(layer_forward(scenario));
-  layer.backward = pricer.price(layer_recompute(scenario));
-  layer.backward.append(pricer.price(layer_backward(scenario)));
+  const LayerPrices layers = price_layers(scenario, pricer);
 
   StepCost cost;
   for (int v = 0; v < plan.virtual_stages(); ++v)
-    cost.stages.push_back(price_stage(scenario, pricer, layer, v));
+    cost.stages.push_back(price_stage(scenario, pricer, layers, v));
 
   const bool split = plan.tp > 1 && (plan.sp || scenario.software.scatter_gather);
   cost.transfer_bytes =
       Bytes{2.0 * static_cast<double>(scenario.tokens_per_microbatch() * scenario.model.hidden) /
             (split ? plan.tp : 1)};
   for (int stage = 0; stage < plan.pp; ++stage) {
-    std::int64_t parameters = 0;
-    for (int chunk = 0; chunk < plan.vpp; ++chunk)
-      parameters += cost.stages[static_cast<std::size_t>(chunk * plan.pp + stage)].parameters;
-    const double own = static_cast<double>(parameters) / (plan.zero >= 1 ? plan.data_ranks() : 1);
+    double own = 0.0;
+    for (int chunk = 0; chunk < plan.vpp; ++chunk) {
+      const RankParameters& parameters =
+          cost.stages[static_cast<std::size_t>(chunk * plan.pp + stage)].parameters;
+      own += static_cast<double>(parameters.dense) / (plan.zero >= 1 ? plan.data_ranks() : 1);
+      own +=
+          static_cast<double>(parameters.experts) / (plan.zero >= 1 ? plan.expert_data_ranks() : 1);
+    }
     cost.optimizer.push_back(kernels.memory(Bytes{scenario.software.optimizer_bytes * own}).time +
                              scenario.software.kernel_overhead);
   }

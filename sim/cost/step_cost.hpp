@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "sim/cost/pass_cost.hpp"
+#include "sim/cost/rank_parameters.hpp"
 #include "sim/input/scenario.hpp"
 
 namespace orrery {
@@ -11,7 +12,7 @@ namespace orrery {
 struct Bucket {
   PassCost forward;
   PassCost backward;
-  std::int64_t parameters = 0;
+  RankParameters parameters;
 };
 
 /// What one virtual stage costs a rank for one micro-batch.
@@ -19,7 +20,7 @@ struct StageCost {
   PassCost forward;
   PassCost backward;            ///< With what the plan recomputes.
   std::vector<Bucket> buckets;  ///< In forward order; their passes add up to the two above.
-  std::int64_t parameters = 0;
+  RankParameters parameters;
 };
 
 /// Prices of everything that happens in a step.

@@ -14,6 +14,8 @@ PlanRequest request_of(const Scenario& scenario) {
   request.tp = plan.tp;
   request.pp = plan.pp;
   request.vpp = plan.vpp;
+  request.ep = plan.ep;
+  request.etp = plan.etp;
   request.cp = plan.cp;
   request.cp_comm = plan.cp_comm;
   request.mbs = plan.mbs;

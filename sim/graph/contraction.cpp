@@ -33,9 +33,8 @@ TrafficLinks links_of_traffic(const Plan& plan, const Placement& placement) {
   // Where the placement is regular, one rank of a stage tells of all.
   const bool regular = placement.regular();
   for (GroupKind kind : placement.kinds()) {
-    const bool inside_passes = kind != GroupKind::data;
-    if (!inside_passes && !plan.dp_overlap) continue;
-    Links& links = inside_passes ? traffic.layers : traffic.data;
+    if (!is_inside_passes(kind) && !plan.dp_overlap) continue;
+    Links& links = is_inside_passes(kind) ? traffic.layers : traffic.data;
     if (regular)
       links.add(placement, placement.group(kind, Rank{0}));
     else

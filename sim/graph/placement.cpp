@@ -20,6 +20,9 @@ Placement::Placement(const Plan& plan, const System& system)
       cp_{plan.cp},
       dp_{plan.dp},
       pp_{plan.pp},
+      experts_{plan.experts},
+      ep_{plan.ep},
+      etp_{plan.etp},
       domain_size_{system.nvlink_domain},
       gpus_per_node_{system.gpus_per_node},
       nics_per_node_{system.nics_per_node},
@@ -48,6 +51,12 @@ Placement::Lattice Placement::lattice(GroupKind kind) const {
       return {cp_ * tp_, tp_};
     case GroupKind::data:
       return {in_stage(), tp_};
+    case GroupKind::expert_tensor:
+      return {etp_, 1};
+    case GroupKind::expert:
+      return {ep_ * etp_, etp_};
+    case GroupKind::expert_data:
+      if (experts_) return {in_stage(), ep_ * etp_};
   }
   return {};
 }
@@ -81,8 +90,9 @@ bool Placement::regular() const {
   const int stage = in_stage();
   const bool nics_even =
       gpus_per_nic_ * nics_per_node_ == gpus_per_node_ || nics_per_node_ % gpus_per_node_ == 0;
-  return nested(stage, domain_size_) && nested(tp_, domain_size_) &&
-         nested(cp_ * tp_, domain_size_) && nics_even && nested(stage, gpus_per_nic_) &&
+  for (int together : {stage, tp_, cp_ * tp_, etp_, ep_ * etp_})
+    if (!nested(together, domain_size_)) return false;
+  return nics_even && nested(stage, gpus_per_nic_) &&
          (ranks() % domain_size_ == 0 || ranks() < domain_size_);
 }
 

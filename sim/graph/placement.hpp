@@ -22,6 +22,9 @@ struct Coordinates {
 /// (megatron/core/parallel_state.py, order "tp-cp-ep-dp-pp"), and fill NVLink domains in turn:
 ///
 ///     rank = ((stage dp + data) cp + context) tp + tensor
+///
+/// Experts have their own order over the ranks of a stage (order "tp-ep-dp-pp" with the experts'
+/// tensor ranks): position in the stage = (expert data x ep + expert) etp + expert tensor.
 class Placement {
  public:
   Placement(const Plan& plan, const System& system);
@@ -46,9 +49,9 @@ class Placement {
   /// All groups of a kind in a stage.
   std::vector<std::vector<Rank>> groups(GroupKind kind, int stage) const;
 
-  /// Whether stages fill whole domains or domains whole stages, and tensor groups and the ranks of
-  /// a replica's stage likewise: every rank of a stage then sees the same picture, and one may
-  /// stand for all.
+  /// Whether stages fill whole domains or domains whole stages, and tensor groups, the ranks of a
+  /// replica's stage and expert groups likewise: every rank of a stage then sees the same picture,
+  /// and one may stand for all.
   bool regular() const;
 
   /// Of the groups that are spread the most; of all of them where the placement is regular.
@@ -66,6 +69,8 @@ class Placement {
   int in_stage() const { return tp_ * cp_ * dp_; }
 
   int tp_, cp_, dp_, pp_;
+  bool experts_;
+  int ep_, etp_;
   int domain_size_;
   int gpus_per_node_;
   int nics_per_node_;

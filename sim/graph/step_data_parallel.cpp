@@ -3,6 +3,16 @@
 namespace orrery {
 namespace {
 
+// Ranks that hold the same parameters: dense ones, or experts. Dense gradients travel before the
+// experts' where nothing hides them; beside passes both are on their way at once.
+struct Copies {
+  GroupKind kind;
+  Rank member;
+  const std::vector<int>& members;  ///< Roles.
+
+  int leader() const { return members.front(); }
+};
+
 class DataParallelBuilder {
  public:
   explicit DataParallelBuilder(StepDraft& draft) : draft_{draft}, plan_{draft.plan} {}
@@ -10,24 +20,25 @@ class DataParallelBuilder {
   // The optimizer's all-gather of the step before, where it overlaps with this step's start.
   void add_weight_prefetch() {
     if (!draft_.overlaps_data() || plan_.zero < 1) return;
-    draft_.for_each_data_group(
-        [&](const std::vector<Rank>& group, const std::vector<int>& members) {
-          Tasks previous;
-          for (const PassTasks& pass : draft_.passes[at(members.front())]) {
-            if (pass.slot.pass != Pass::forward || pass.slot.microbatch != 0) continue;
-            const StageCost& stage = draft_.stage_cost(members.front(), pass.slot.chunk);
-            for (std::size_t b = 0; b < pass.buckets.size(); ++b) {
-              const double bytes = 2.0 * static_cast<double>(stage.buckets[b].parameters);
-              const TaskId gather =
-                  draft_.add_after(data_task(Task::What::weights, CollectiveKind::all_gather, bytes,
-                                             pass.slot.chunk, group, members.front()),
-                                   previous);
-              previous = {gather};
-              for (int member : members)
-                draft_.graph.depends(draft_.pass_of(member, pass.slot).buckets[b].entry, gather);
-            }
-          }
-        });
+    for_each_copy([&](const Copies& copies) {
+      Tasks previous;
+      for (const PassTasks& pass : draft_.passes[at(copies.leader())]) {
+        if (pass.slot.pass != Pass::forward || pass.slot.microbatch != 0) continue;
+        const StageCost& stage = draft_.stage_cost(copies.leader(), pass.slot.chunk);
+        for (std::size_t b = 0; b < pass.buckets.size(); ++b) {
+          const double bytes =
+              2.0 * static_cast<double>(stage.buckets[b].parameters.of(copies.kind));
+          if (bytes <= 0.0) continue;
+          const TaskId gather =
+              draft_.add_after(data_task(Task::What::weights, CollectiveKind::all_gather, bytes,
+                                         pass.slot.chunk, copies),
+                               previous);
+          previous = {gather};
+          for (int member : copies.members)
+            draft_.graph.depends(draft_.pass_of(member, pass.slot).buckets[b].entry, gather);
+        }
+      }
+    });
   }
 
   CollectiveKind reduction() const {
@@ -35,35 +46,34 @@ class DataParallelBuilder {
   }
 
   void add_gradient_reduction() {
-    if (plan_.data_ranks() == 1) return;
-    draft_.for_each_data_group(
-        [&](const std::vector<Rank>& group, const std::vector<int>& members) {
-          if (draft_.overlaps_data())
-            reduce_in_buckets(group, members);
-          else
-            reduce_at_the_end(group, members);
-        });
+    for_each_copy([&](const Copies& copies) {
+      if (draft_.overlaps_data())
+        reduce_in_buckets(copies);
+      else
+        reduce_at_the_end(copies);
+    });
   }
 
-  void reduce_in_buckets(const std::vector<Rank>& group, const std::vector<int>& members) {
+  void reduce_in_buckets(const Copies& copies) {
     Tasks previous;
-    for (const PassTasks& pass : draft_.passes[at(members.front())]) {
-      const StageCost& stage = draft_.stage_cost(members.front(), pass.slot.chunk);
-      if (pass.slot.pass != Pass::backward || !is_last_backward(members.front(), pass.slot))
+    for (const PassTasks& pass : draft_.passes[at(copies.leader())]) {
+      const StageCost& stage = draft_.stage_cost(copies.leader(), pass.slot.chunk);
+      if (pass.slot.pass != Pass::backward || !is_last_backward(copies.leader(), pass.slot))
         continue;
       for (std::size_t b = 0; b < pass.buckets.size(); ++b) {
         const Bucket& bucket = stage.buckets[pass.buckets.size() - 1 - b];
-        const double bytes =
-            draft_.scenario.software.gradient_bytes * static_cast<double>(bucket.parameters);
-        const TaskId reduce = draft_.add_after(data_task(Task::What::gradients, reduction(), bytes,
-                                                         pass.slot.chunk, group, members.front()),
-                                               previous);
+        const double bytes = draft_.scenario.software.gradient_bytes *
+                             static_cast<double>(bucket.parameters.of(copies.kind));
+        if (bytes <= 0.0) continue;
+        const TaskId reduce = draft_.add_after(
+            data_task(Task::What::gradients, reduction(), bytes, pass.slot.chunk, copies),
+            previous);
         previous = {reduce};
-        for (int member : members)
+        for (int member : copies.members)
           draft_.graph.depends(reduce, draft_.pass_of(member, pass.slot).buckets[b].exit);
       }
     }
-    for (int member : members)
+    for (int member : copies.members)
       draft_.ready[at(member)].insert(draft_.ready[at(member)].end(), previous.begin(),
                                       previous.end());
   }
@@ -77,14 +87,12 @@ class DataParallelBuilder {
     return true;
   }
 
-  void reduce_at_the_end(const std::vector<Rank>& group, const std::vector<int>& members) {
-    double bytes = 0.0;
-    for (int chunk = 0; chunk < plan_.vpp; ++chunk)
-      bytes += draft_.scenario.software.gradient_bytes *
-               static_cast<double>(draft_.stage_cost(members.front(), chunk).parameters);
-    const TaskId reduce = draft_.graph.add(
-        data_task(Task::What::gradients, reduction(), bytes, 0, group, members.front()));
-    for (int member : members) {
+  void reduce_at_the_end(const Copies& copies) {
+    const double bytes = draft_.scenario.software.gradient_bytes * parameters_of(copies);
+    if (bytes <= 0.0) return;
+    const TaskId reduce =
+        draft_.graph.add(data_task(Task::What::gradients, reduction(), bytes, 0, copies));
+    for (int member : copies.members) {
       for (TaskId earlier : draft_.ready[at(member)]) draft_.graph.depends(reduce, earlier);
       draft_.ready[at(member)] = {reduce};
     }
@@ -142,32 +150,51 @@ class DataParallelBuilder {
           draft_.cost.optimizer[at(draft_.role(index).at.stage)] / draft_.role(index).speed;
       updated.push_back(draft_.add_after(std::move(task), {normed}));
     }
-    if (plan_.zero < 1 || plan_.data_ranks() == 1 || draft_.overlaps_data()) return;
-    draft_.for_each_data_group([&](const std::vector<Rank>& group,
-                                   const std::vector<int>& members) {
-      double bytes = 0.0;
-      for (int chunk = 0; chunk < plan_.vpp; ++chunk)
-        bytes += 2.0 * static_cast<double>(draft_.stage_cost(members.front(), chunk).parameters);
-      const TaskId gather = draft_.graph.add(data_task(
-          Task::What::weights, CollectiveKind::all_gather, bytes, 0, group, members.front()));
-      for (int member : members) draft_.graph.depends(gather, updated[at(member)]);
+    if (plan_.zero < 1 || draft_.overlaps_data()) return;
+    for_each_copy([&](const Copies& copies) {
+      const double bytes = 2.0 * parameters_of(copies);
+      if (bytes <= 0.0) return;
+      const TaskId gather = draft_.graph.add(
+          data_task(Task::What::weights, CollectiveKind::all_gather, bytes, 0, copies));
+      for (int member : copies.members) {
+        draft_.graph.depends(gather, updated[at(member)]);
+        updated[at(member)] = gather;
+      }
     });
   }
 
  private:
-  Task data_task(Task::What what, CollectiveKind kind, double bytes, int chunk,
-                 const std::vector<Rank>& group, int leader) {
-    const CollectiveCost cost = draft_.collectives(kind, Bytes{bytes}, draft_.shapes.data);
+  template <class Visit>
+  void for_each_copy(const Visit& visit) {
+    for (GroupKind kind : {GroupKind::data, GroupKind::expert_data}) {
+      if (draft_.shapes[kind].ranks == 1) continue;
+      draft_.for_each_group(kind, [&](Rank member, const std::vector<int>& members) {
+        visit(Copies{kind, member, members});
+      });
+    }
+  }
+
+  double parameters_of(const Copies& copies) const {
+    double sum = 0.0;
+    for (int chunk = 0; chunk < plan_.vpp; ++chunk)
+      sum +=
+          static_cast<double>(draft_.stage_cost(copies.leader(), chunk).parameters.of(copies.kind));
+    return sum;
+  }
+
+  Task data_task(Task::What what, CollectiveKind collective, double bytes, int chunk,
+                 const Copies& copies) {
+    const CollectiveCost cost =
+        draft_.collectives(collective, Bytes{bytes}, draft_.shapes[copies.kind]);
     Task task;
     task.kind = Task::Kind::transfer;
     task.what = what;
     task.stream = Stream::data;
-    task.role = leader;
+    task.role = copies.leader();
+    task.group = copies.kind;
     task.chunk = chunk;
     task.duration = cost.latency;
-    task.group = GroupKind::data;
-    task.flows =
-        collective_flows(draft_.topology, draft_.cast, group.front(), {cost, GroupKind::data});
+    task.flows = collective_flows(draft_.topology, draft_.cast, copies.member, {cost, copies.kind});
     return task;
   }
 

@@ -43,16 +43,19 @@ struct StepDraft {
   const StageCost& stage_cost(int role_index, int chunk) const {
     return cost.stages[static_cast<std::size_t>(virtual_stage(role_index, chunk))];
   }
-  bool overlaps_data() const { return plan.dp_overlap && plan.data_ranks() > 1; }
+  /// Whether gradients (and weights) travel beside passes.
+  bool overlaps_data() const {
+    return plan.dp_overlap && (shapes.data.ranks > 1 || shapes.expert_data.ranks > 1);
+  }
 
   TaskId add_after(Task task, const Tasks& before);
   /// Where in `passes` a role's slot is.
   int& index_of(int role_index, const Slot& slot);
   const PassTasks& pass_of(int role_index, const Slot& slot);
 
-  /// Calls visit(group, roles of its members) once for each data-parallel group.
+  /// Calls visit(a member, roles of all members) once for each group of a kind.
   template <class Visit>
-  void for_each_data_group(const Visit& visit) const;
+  void for_each_group(GroupKind kind, const Visit& visit) const;
 
   const Scenario& scenario;
   const Plan& plan;
@@ -84,15 +87,15 @@ void add_gradient_reduction(StepDraft& draft);
 void add_closing(StepDraft& draft);
 
 template <class Visit>
-void StepDraft::for_each_data_group(const Visit& visit) const {
+void StepDraft::for_each_group(GroupKind kind, const Visit& visit) const {
   std::vector<bool> seen(cast.roles().size(), false);
   for (int index = 0; index < role_count(); ++index) {
-    const std::vector<Rank> group = placement.group(GroupKind::data, role(index).rank);
-    const std::vector<int> members = roles_in(cast, group);
+    const Rank rank = role(index).rank;
+    const std::vector<int> members = roles_in(cast, placement.group(kind, rank));
     // Groups of one class share the smallest role.
     if (seen[static_cast<std::size_t>(members.front())]) continue;
     seen[static_cast<std::size_t>(members.front())] = true;
-    visit(group, members);
+    visit(rank, members);
   }
 }
 

@@ -8,7 +8,7 @@
 namespace orrery {
 
 /// What ranks send each other in a step. Collectives go around rings, inside NVLink domains and
-/// between them.
+/// between them, and stand first, in the order of GroupKind.
 enum class Traffic {
   tensor_inside,
   tensor_outside,
@@ -16,6 +16,12 @@ enum class Traffic {
   context_outside,
   data_inside,
   data_outside,
+  expert_tensor_inside,
+  expert_tensor_outside,
+  expert_inside,
+  expert_outside,
+  expert_data_inside,
+  expert_data_outside,
   forward,   ///< Activations to the next stage.
   backward,  ///< Their gradients to the stage before.
   tied,      ///< Between the two copies of a tied embedding.

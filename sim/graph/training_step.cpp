@@ -14,8 +14,8 @@ TrainingStep build_training_step(const Scenario& scenario, std::shared_ptr<const
   add_gradient_reduction(draft);
   add_closing(draft);
   std::vector<std::array<Way, group_kinds>> ways(cast.roles().size());
-  for (GroupKind kind : {GroupKind::tensor, GroupKind::context}) {
-    if (shapes[kind].per_domain < 2) continue;
+  for (GroupKind kind : all_group_kinds) {
+    if (shapes[kind].per_domain < 2 || !is_inside_passes(kind)) continue;
     for (int r = 0; r < static_cast<int>(cast.roles().size()); ++r) {
       const Way* known = cast.way_of(r, traffic(kind, true));
       // What it sends, it also receives.

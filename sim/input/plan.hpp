@@ -10,6 +10,8 @@ namespace orrery {
 /// cluster are known. Made by make_scenario() alone, which has checked that everything divides.
 struct Plan {
   int tp = 1, pp = 1, vpp = 1, dp = 1, cp = 1;
+  bool experts = false;  ///< The model has routed experts; each EP x ETP ranks hold all of them.
+  int ep = 1, etp = 1;
   std::int64_t mbs = 1;
   std::int64_t gbs = 1;
   std::int64_t seq = 0;
@@ -28,6 +30,8 @@ struct Plan {
   int gpus() const { return tp * pp * dp * cp; }
   /// Ranks that hold the same weights: their gradients are summed, and ZeRO shards over them.
   int data_ranks() const { return dp * cp; }
+  /// Ranks that hold the same experts.
+  int expert_data_ranks() const { return tp * cp * dp / (ep * etp); }
   int virtual_stages() const { return pp * vpp; }
 };
 

@@ -1,6 +1,7 @@
 #include "sim/input/scenario.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace orrery {
 namespace {
@@ -130,22 +131,45 @@ void check_context_parallel(const Model& model, const Plan& plan, const Place& a
                     "use cp_comm=p2p, or another cp");
 }
 
+// The number of expert ranks nearest to `wish` that divides both the experts and a stage's ranks.
+std::string expert_ranks_near(std::int64_t experts, std::int64_t ranks, std::int64_t wish) {
+  return divisors_near(std::gcd(experts, ranks), wish);
+}
+
+void check_experts(const Model& model, const Plan& plan, const Place& at) {
+  if (!model.experts) return;
+  const Experts& experts = *model.experts;
+  const std::int64_t ranks = std::int64_t{plan.tp} * plan.cp * plan.dp;
+  check_divides(experts.ffn, "channels of an expert", plan.etp, "etp", at);
+  check_divides(experts.shared_ffn, "channels of the shared experts", plan.tp, "tp", at);
+  if (ranks % plan.etp != 0)
+    fail_infeasible(at / "etp",
+                    "etp=" + text(plan.etp) + " does not divide the " + text(ranks) +
+                        " ranks of a pipeline stage (tp x cp x dp)",
+                    "use etp=" + divisors_near(ranks, plan.etp));
+  const std::int64_t left = ranks / plan.etp;
+  if (experts.count % plan.ep != 0)
+    fail_infeasible(
+        at / "ep",
+        "ep=" + text(plan.ep) + " does not divide the model's " + text(experts.count) + " experts",
+        "use ep=" + expert_ranks_near(experts.count, left, plan.ep));
+  if (left % plan.ep != 0)
+    fail_infeasible(at / "ep",
+                    "ep=" + text(plan.ep) + (plan.etp > 1 ? " x etp=" + text(plan.etp) : "") +
+                        " does not divide the " + text(ranks) +
+                        " ranks of a pipeline stage (tp x cp x dp)",
+                    "use ep=" + expert_ranks_near(experts.count, left, plan.ep));
+  if (plan.tp > 1 && !plan.sp)
+    fail_infeasible(at / "sp",
+                    "experts with tp=" + text(plan.tp) +
+                        " need sequence parallelism, as each rank sends tokens of its own",
+                    "use --sp true");
+}
+
 // Degrees and features that are read and counted but not simulated yet.
 void refuse_what_is_not_modelled(const Model& model, const PlanRequest& request, int zero,
                                  const Place& at) {
-  if (model.experts)
-    fail_infeasible(at,
-                    "the model '" + model.name +
-                        "' has mixture-of-experts layers, which "
-                        "cannot be estimated yet",
-                    "use a dense model");
-  if (model.latent)
-    fail_infeasible(at,
-                    "the model '" + model.name +
-                        "' has multi-head latent attention, which "
-                        "cannot be estimated yet",
-                    "use a model with grouped-query attention");
-  if (request.ep > 1 || request.etp > 1)
+  if (!model.experts && (request.ep > 1 || request.etp > 1))
     fail_infeasible(at / (request.ep > 1 ? "ep" : "etp"),
                     "expert parallelism needs a model with experts", "leave ep and etp out");
   if (zero > 1)
@@ -157,16 +181,28 @@ void refuse_what_is_not_modelled(const Model& model, const PlanRequest& request,
 
 }  // namespace
 
+int Scenario::first_layer(int virtual_stage) const {
+  return std::accumulate(layers_of.begin(), layers_of.begin() + virtual_stage, 0);
+}
+
+LayerKind Scenario::kind_of(int layer) const {
+  const auto& flags = model.layer_has_experts;
+  return !flags.empty() && flags[static_cast<std::size_t>(layer)] ? LayerKind::experts
+                                                                  : LayerKind::dense;
+}
+
 std::vector<int> split_layers(int layers, int stages) {
   const auto equal = [&](int padded) {
     return std::vector<int>(static_cast<std::size_t>(stages), padded / stages);
   };
   if (layers >= stages && layers % stages == 0) return equal(layers);
-  for (int missing : {2, 1}) {
-    if (stages < 2 || (layers + missing) % stages != 0 || (layers + missing) / stages < 2) continue;
+  for (int missing : {2, 1, 3}) {
+    if (stages < 2 || (layers + missing) % stages != 0) continue;
     std::vector<int> split = equal(layers + missing);
-    --split.back();
-    if (missing == 2) --split.front();
+    split.back() -= (missing + 1) / 2;
+    split.front() -= missing / 2;
+    // Stages that only embed or only have the head are what plans of as many chunks as layers mean.
+    if (split.back() < 0 || split.front() < 0 || (stages > 2 && split[1] < 1)) continue;
     return split;
   }
   return {};
@@ -192,6 +228,9 @@ Scenario make_scenario(const Model& model, const System& system, const PlanReque
   plan.pp = request.pp;
   plan.vpp = request.vpp;
   plan.cp = request.cp;
+  plan.experts = model.experts.has_value();
+  plan.ep = request.ep;
+  plan.etp = request.etp;
   check_tensor_parallel(model, plan.tp, at);
   // Before any product of pp and vpp is formed: both together may not fit in an int.
   const std::int64_t chunks = std::int64_t{plan.pp} * plan.vpp;
@@ -232,6 +271,7 @@ Scenario make_scenario(const Model& model, const System& system, const PlanReque
   plan.fused_attention = request.fused_attention.value_or(stack.fused_attention);
   plan.cp_comm = request.cp_comm;
   check_context_parallel(model, plan, at);
+  check_experts(model, plan, at);
   const bool tp_overlap = request.tp_overlap.value_or(true);
   plan.overlap_tp_gradients = tp_overlap && stack.overlap_tp_gradients;
   plan.tp_hidden = tp_overlap ? stack.tp_hidden : 0.0;

@@ -10,6 +10,9 @@
 
 namespace orrery {
 
+/// Whether a layer has one MLP or a router and experts.
+enum class LayerKind { dense, experts };
+
 /// Everything that an estimate needs, checked: the last place where an input can be at fault, but
 /// for memory, which cost/memory decides.
 struct Scenario {
@@ -19,6 +22,8 @@ struct Scenario {
   Plan plan;
   /// Layers of each virtual stage in order; virtual stage v = chunk v / pp of stage v % pp.
   std::vector<int> layers_of;
+  int first_layer(int virtual_stage) const;
+  LayerKind kind_of(int layer) const;
   /// Vocabulary padded as Megatron does: to a multiple of 128 tp.
   std::int64_t padded_vocab = 0;
 
@@ -26,9 +31,10 @@ struct Scenario {
   std::int64_t tokens_per_microbatch() const { return plan.mbs * plan.seq / plan.cp; }
 };
 
-/// Layers of each of `stages` virtual stages. Equal where they divide. Where they do not, the first
-/// and last, or only the last, hold one fewer, as they also hold the embedding and the output head.
-/// Empty where neither works.
+/// Layers of each of `stages` virtual stages. Equal where they divide. Where they do not, the last
+/// holds one fewer, or first and last one fewer each, or the first one and the last two fewer, as
+/// they also hold the embedding and the output head; none may be left for these two, but for all
+/// between. Empty where nothing works.
 std::vector<int> split_layers(int layers, int stages);
 
 /// Fills in what `request` leaves open and checks that it divides. `gpus` 0: dp must be given.

@@ -12,13 +12,11 @@
 namespace orrery {
 namespace {
 
-constexpr int tracks = 6;
-constexpr const char* track_names[tracks] = {"compute",
-                                             "tensor parallel",
-                                             "context parallel",
-                                             "pipeline send forward",
-                                             "pipeline send backward",
-                                             "data parallel"};
+constexpr int tracks = 8;
+constexpr const char* track_names[tracks] = {
+    "compute",         "tensor parallel",       "context parallel",
+    "expert parallel", "pipeline send forward", "pipeline send backward",
+    "data parallel",   "expert data parallel"};
 
 // Written by hand and not through a tree of values: half a million events need little memory, and
 // times keep their three decimals.

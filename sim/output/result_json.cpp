@@ -34,8 +34,8 @@ Json plan_json(const Plan& plan, const Software& software) {
           {"vpp", plan.vpp},
           {"dp", plan.dp},
           {"cp", plan.cp},
-          {"ep", 1},
-          {"etp", 1},
+          {"ep", plan.ep},
+          {"etp", plan.etp},
           {"mbs", plan.mbs},
           {"gbs", plan.gbs},
           {"seq", plan.seq},
@@ -72,16 +72,12 @@ Json memory_json(const MemoryReport& memory) {
 // Expert parallelism has its key already, so that scripts need not change when plans with it can be
 // estimated.
 Json breakdown_json(const Breakdown& breakdown) {
-  return {{"compute", seconds(breakdown.compute)},
-          {"tp_exposed", seconds(breakdown.tp_exposed)},
-          {"pp_bubble", seconds(breakdown.pp_bubble)},
-          {"pp_exposed", seconds(breakdown.pp_exposed)},
-          {"ep_exposed", 0.0},
-          {"cp_exposed", seconds(breakdown.cp_exposed)},
-          {"dp_exposed", seconds(breakdown.dp_exposed)},
-          {"optimizer", seconds(breakdown.optimizer)},
-          {"imbalance", seconds(breakdown.imbalance)},
-          {"other", seconds(breakdown.other)}};
+  return {
+      {"compute", seconds(breakdown.compute)},       {"tp_exposed", seconds(breakdown.tp_exposed)},
+      {"pp_bubble", seconds(breakdown.pp_bubble)},   {"pp_exposed", seconds(breakdown.pp_exposed)},
+      {"ep_exposed", seconds(breakdown.ep_exposed)}, {"cp_exposed", seconds(breakdown.cp_exposed)},
+      {"dp_exposed", seconds(breakdown.dp_exposed)}, {"optimizer", seconds(breakdown.optimizer)},
+      {"imbalance", seconds(breakdown.imbalance)},   {"other", seconds(breakdown.other)}};
 }
 
 Json provenance_json(const Result& result) {

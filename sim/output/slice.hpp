@@ -9,8 +9,18 @@
 namespace orrery {
 
 /// What a rank does at once: a line each, and on one line nothing overlaps. Stage transfers have
-/// one for each direction, as both may be on their way together.
-enum class Track { compute, tensor, context, send_forward, send_backward, data };
+/// one for each direction, and gradients one for dense and one for expert layers, as both may be on
+/// their way together.
+enum class Track {
+  compute,
+  tensor,
+  context,
+  expert,
+  send_forward,
+  send_backward,
+  data,
+  expert_data
+};
 
 /// A stretch of time on a rank's track, in whole nanoseconds from the beginning of the step.
 struct Slice {

@@ -44,6 +44,10 @@ std::string plan_lines(const Result& result) {
                                  grouped(plan.dp) +
                                  (plan.cp > 1 ? " x cp " + grouped(plan.cp) : "")};
   if (plan.cp > 1) items.push_back(name(plan.cp_comm) + " attention");
+  if (plan.experts)
+    items.push_back("experts over ep " + grouped(plan.ep) +
+                    (plan.etp > 1 ? " x etp " + grouped(plan.etp) : "") + " x dp " +
+                    grouped(plan.expert_data_ranks()));
   items.push_back(name(plan.schedule) +
                   (plan.vpp > 1 ? " with " + grouped(plan.vpp) + " chunks a stage" : ""));
   items.push_back(grouped(plan.microbatches) + " micro-batches of " + grouped(plan.mbs) + " x " +
@@ -135,6 +139,7 @@ std::string breakdown(const Result& result, const Painter& paint) {
   add("compute", b.compute, true);
   add("tensor parallel, exposed", b.tp_exposed, false);
   add("context parallel, exposed", b.cp_exposed, false);
+  add("expert parallel, exposed", b.ep_exposed, false);
   add("pipeline bubble", b.pp_bubble, false);
   add("pipeline transfers, exposed", b.pp_exposed, false);
   add("data parallel, exposed", b.dp_exposed, false);

@@ -107,7 +107,7 @@ class Drawing {
           draw_data(id, member, "gradients");
         break;
       case Task::What::weights:
-        for (int member : drawn_members(relations_.members(GroupKind::data, now.role)))
+        for (int member : drawn_members(relations_.members(now.group, now.role)))
           draw_data(id, member, "weights");
         break;
       case Task::What::norm:
@@ -171,8 +171,12 @@ class Drawing {
   }
 
   static void put_on_track(Slice& slice, GroupKind group) {
-    slice.track = group == GroupKind::tensor ? Track::tensor : Track::context;
-    slice.category = group == GroupKind::tensor ? "tensor" : "context";
+    slice.track = group == GroupKind::tensor    ? Track::tensor
+                  : group == GroupKind::context ? Track::context
+                                                : Track::expert;
+    slice.category = group == GroupKind::tensor    ? "tensor"
+                     : group == GroupKind::context ? "context"
+                                                   : "expert";
   }
 
   void draw_collective_task(int id, int member, GroupKind group) {
@@ -215,7 +219,8 @@ class Drawing {
 
   void draw_data(int id, int member, const char* what) {
     const Task& now = task(id);
-    Slice slice{member, Track::data, 0, 0, what, "data", {}};
+    const bool experts = now.group == GroupKind::expert_data;
+    Slice slice{member, experts ? Track::expert_data : Track::data, 0, 0, what, "data", {}};
     if (now.what != Task::What::norm) {
       if (plan_.vpp > 1) slice.facts.emplace_back("chunk", now.chunk);
       slice.facts.emplace_back("bytes", most_bytes(now));

@@ -8,7 +8,7 @@ namespace orrery {
 namespace {
 
 // What a rank waits for, in the order in which overlapping causes are named.
-enum Cause { data, transfer, context, tensor, norm, causes };
+enum Cause { data, transfer, context, expert, tensor, norm, causes };
 
 struct Interval {
   Seconds start;
@@ -58,6 +58,28 @@ struct OwnTasks {
   Breakdown busy;
 };
 
+// `exposed`: what a contracted pass takes beyond its kernels. A slower mate's lead is named after
+// the group in which it is waited for first.
+void add_exposed(const Plan& plan, const PassCost& cost, double speed, Seconds exposed,
+                 Breakdown& busy) {
+  const Seconds tensor_part = cost.exposed(GroupKind::tensor, speed);
+  const Seconds context_part = cost.exposed(GroupKind::context, speed);
+  const Seconds expert_part =
+      cost.exposed(GroupKind::expert, speed) + cost.exposed(GroupKind::expert_tensor, speed);
+  busy.tp_exposed += tensor_part;
+  busy.cp_exposed += context_part;
+  busy.ep_exposed += expert_part;
+  const Seconds lead = exposed - tensor_part - context_part - expert_part;
+  (plan.tp > 1   ? busy.tp_exposed
+   : plan.cp > 1 ? busy.cp_exposed
+   : plan.ep > 1 ? busy.ep_exposed
+                 : busy.tp_exposed) += lead;
+}
+
+Cause cause_of(GroupKind kind) {
+  return kind == GroupKind::tensor ? tensor : kind == GroupKind::context ? context : expert;
+}
+
 OwnTasks collect(const Scenario& scenario, const TrainingStep& step, const Timeline& timeline,
                  int role) {
   const Placement& placement = step.cast.placement();
@@ -83,15 +105,10 @@ OwnTasks collect(const Scenario& scenario, const TrainingStep& step, const Timel
         own.kernels.push_back(interval);
         const Seconds kernels =
             task.cost ? task.cost->compute / speed : interval.finish - interval.start;
-        const Seconds exposed = interval.finish - interval.start - kernels;
-        // A slower mate's lead is named after the tensor group, which it is waited for in first.
-        const Seconds of_context = !task.cost || scenario.plan.cp == 1 ? Seconds{}
-                                   : scenario.plan.tp == 1
-                                       ? exposed
-                                       : task.cost->exposed(GroupKind::context, speed);
         own.busy.compute += kernels;
-        own.busy.cp_exposed += of_context;
-        own.busy.tp_exposed += exposed - of_context;
+        if (task.cost)
+          add_exposed(scenario.plan, *task.cost, speed, interval.finish - interval.start - kernels,
+                      own.busy);
         break;
       }
       case Task::What::optimizer:
@@ -100,8 +117,7 @@ OwnTasks collect(const Scenario& scenario, const TrainingStep& step, const Timel
         own.busy.optimizer += interval.finish - interval.start;
         break;
       case Task::What::collective:
-        if (leads(task))
-          own.waits[task.group == GroupKind::tensor ? tensor : context].push_back(interval);
+        if (leads(task)) own.waits[cause_of(task.group)].push_back(interval);
         break;
       case Task::What::transfer:
         if (task.to_role == role || (task.role == role && !scenario.software.overlap_pp))
@@ -148,6 +164,7 @@ Breakdown break_down(const Scenario& scenario, const TrainingStep& step, const T
   result.dp_exposed = waited[data];
   result.pp_exposed = waited[transfer];
   result.cp_exposed += waited[context];
+  result.ep_exposed += waited[expert];
   result.tp_exposed += waited[tensor];
   result.other = waited[norm];
   const int stage = step.cast.roles()[static_cast<std::size_t>(role)].at.stage;

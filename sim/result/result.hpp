@@ -17,6 +17,7 @@ struct Breakdown {
   Seconds compute;     ///< Kernels of forward, backward and recomputation.
   Seconds tp_exposed;  ///< Tensor-parallel collectives that no kernel hides.
   Seconds cp_exposed;  ///< Context-parallel exchange of keys and values that no kernel hides.
+  Seconds ep_exposed;  ///< Dispatch and combine of tokens that no kernel hides.
   Seconds pp_bubble;   ///< Idle, up to (pp - 1) / vpp micro-batches: the schedule's fill and drain.
   Seconds pp_exposed;  ///< Waiting for a transfer between stages that is on its way.
   Seconds dp_exposed;  ///< Waiting for gradients or weights of the data-parallel group.
@@ -25,8 +26,8 @@ struct Breakdown {
   Seconds other;      ///< Gradient norm.
 
   Seconds sum() const {
-    return compute + tp_exposed + cp_exposed + pp_bubble + pp_exposed + dp_exposed + optimizer +
-           imbalance + other;
+    return compute + tp_exposed + cp_exposed + ep_exposed + pp_bubble + pp_exposed + dp_exposed +
+           optimizer + imbalance + other;
   }
 };
 

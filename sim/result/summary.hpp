@@ -12,7 +12,7 @@ Result summarize(const Scenario& scenario, const MemoryReport& memory, const Tra
                  const Timeline& timeline, const Topology& topology);
 
 /// Where `role`'s time goes. Every moment of the step is counted once: kernels first, then what the
-/// rank waits for, in the order data, transfer, context, tensor; idle otherwise.
+/// rank waits for, in the order data, transfer, context, expert, tensor; idle otherwise.
 Breakdown break_down(const Scenario& scenario, const TrainingStep& step, const Timeline& timeline,
                      int role);
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/cost/layer_ops.hpp"
+#include "sim/cost/rank_parameters.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery {
@@ -53,7 +54,7 @@ TEST(Memory, StatesOfAParameter) {
       ASSERT_EQ(report.stages.size(), 2u);
       for (int stage : {0, 1}) {
         const StageMemory& memory = report.stages[static_cast<std::size_t>(stage)];
-        const auto parameters = static_cast<double>(parameters_on_rank(scenario, stage));
+        const auto parameters = static_cast<double>(parameters_on_rank(scenario, stage).sum());
         EXPECT_DOUBLE_EQ((memory.weights + memory.gradients + memory.optimizer).si(),
                          parameters * (zero ? 6.0 + 12.0 / dp : 18.0));
       }
@@ -100,7 +101,7 @@ TEST(ParametersOnRank, AddUpToTheModel) {
       const Scenario scenario = scenario_of(model, read_system("four-by-four", test_place),
                                             plan_request(1, pp, 1, 8, 64, "megatron-2021"), pp);
       std::int64_t sum = 0;
-      for (int stage = 0; stage < pp; ++stage) sum += parameters_on_rank(scenario, stage);
+      for (int stage = 0; stage < pp; ++stage) sum += parameters_on_rank(scenario, stage).sum();
       const std::int64_t copy = tied && pp > 1 ? 1024 * 512 : 0;
       EXPECT_EQ(sum, count_parameters(model).total + copy);
     }

@@ -23,6 +23,16 @@ inline Model small_gpt(int layers, std::int64_t hidden, std::int64_t heads, std:
   return model;
 }
 
+/// The same with routed experts in all layers but the first `dense`.
+inline Model small_mixture(int layers, std::int64_t hidden, std::int64_t heads, std::int64_t vocab,
+                           std::int64_t experts, std::int64_t per_token, int dense = 0) {
+  Model model = small_gpt(layers, hidden, heads, vocab);
+  model.name = "small-mixture";
+  model.experts = Experts{.count = experts, .per_token = per_token, .ffn = 2 * hidden};
+  for (int layer = 0; layer < layers; ++layer) model.layer_has_experts.push_back(layer >= dense);
+  return model;
+}
+
 /// Degrees of a plan and its batch; everything else as the software has it.
 inline PlanRequest plan_request(int tp, int pp, std::int64_t mbs, std::int64_t gbs,
                                 std::int64_t seq, const std::string& software) {

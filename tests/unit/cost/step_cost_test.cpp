@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sim/cost/layer_ops.hpp"
+#include "sim/cost/rank_parameters.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery {
@@ -48,11 +49,11 @@ TEST(StepCost, BucketsAddUpToTheStage) {
           for (const Bucket& bucket : stage.buckets) {
             forward += bucket.forward.time();
             backward += bucket.backward.time();
-            parameters += bucket.parameters;
+            parameters += bucket.parameters.sum();
           }
           EXPECT_NEAR(forward.si(), stage.forward.time().si(), 1e-12);
           EXPECT_NEAR(backward.si(), stage.backward.time().si(), 1e-12);
-          EXPECT_EQ(parameters, stage.parameters);
+          EXPECT_EQ(parameters, stage.parameters.sum());
         }
       }
 }
@@ -65,7 +66,7 @@ TEST(StepCost, StagesHoldWhatTheyHold) {
   EXPECT_EQ(cost.stages[1].forward.time(), cost.stages[2].forward.time());
   EXPECT_GT(cost.stages[0].forward.time(), cost.stages[1].forward.time());
   EXPECT_GT(cost.stages[3].forward.time(), cost.stages[0].forward.time());
-  EXPECT_EQ(cost.stages[3].parameters, cost.stages[1].parameters + 51200 * 512 + 512);
+  EXPECT_EQ(cost.stages[3].parameters.dense, cost.stages[1].parameters.dense + 51200 * 512 + 512);
 }
 
 // Full recomputation adds a forward pass of the layers to each backward pass.
@@ -81,7 +82,7 @@ TEST(StepCost, RecomputationLengthensTheBackwardPass) {
 // 40-odd bytes a parameter through memory at 0.85 TB/s; ZeRO-1 leaves each of dp ranks its share.
 TEST(StepCost, OptimizerIsSharedOut) {
   Scenario scenario = scenario_on(small_gpt(8, 512, 8, 128), "megatron-core", 1, 1, 4);
-  const double parameters = static_cast<double>(parameters_on_rank(scenario, 0));
+  const double parameters = static_cast<double>(parameters_on_rank(scenario, 0).sum());
   const double gap = scenario.software.kernel_overhead.si();
   EXPECT_NEAR(price(scenario).optimizer[0].si(), 42 * parameters / 4 / 0.85e12 + gap, 1e-12);
   scenario.plan.zero = 0;

@@ -334,18 +334,38 @@ TEST(Scenario, RefusesSchedulesThatDoNotFitThePlan) {
                        "use pp x vpp = 6 or 8"));
 }
 
-TEST(Scenario, RefusesWhatItCannotEstimate) {
+TEST(Scenario, ExpertRanksDivideExpertsAndRanks) {
   Model mixture = small_model();
-  mixture.experts = Experts{};
+  mixture.experts = Experts{.count = 12, .per_token = 2, .ffn = 1000, .shared_ffn = 0};
+  mixture.layer_has_experts.assign(24, true);
+  const auto with = [&](int tp, int ep, int etp, bool sp = true) {
+    PlanRequest plan = request(tp, 1, 32);
+    plan.ep = ep;
+    plan.etp = etp;
+    plan.sp = sp;
+    return plan;
+  };
+  EXPECT_EQ(refusal(with(1, 8, 1), 16, mixture),
+            infeasible("plan.json: /ep: ep=8 does not divide the model's 12 experts; use ep=4"));
   EXPECT_EQ(
-      refusal(request(1, 1, 8), 8, mixture),
-      infeasible("plan.json: the model 'small' has mixture-of-experts layers, which cannot be "
-                 "estimated yet; use a dense model"));
-  Model latent = small_model();
-  latent.latent = LatentAttention{};
-  EXPECT_EQ(refusal(request(1, 1, 8), 8, latent),
-            infeasible("plan.json: the model 'small' has multi-head latent attention, which cannot "
-                       "be estimated yet; use a model with grouped-query attention"));
+      refusal(with(1, 3, 1), 16, mixture),
+      infeasible("plan.json: /ep: ep=3 does not divide the 16 ranks of a pipeline stage (tp x "
+                 "cp x dp); use ep=2 or 4"));
+  EXPECT_EQ(refusal(with(1, 4, 8), 16, mixture),
+            infeasible("plan.json: /ep: ep=4 x etp=8 does not divide the 16 ranks of a pipeline "
+                       "stage (tp x cp x dp); use ep=2"));
+  EXPECT_EQ(refusal(with(1, 1, 16), 16, mixture),
+            infeasible("plan.json: /etp: etp=16 does not divide the model's 1000 channels of an "
+                       "expert; use etp=10 or 20"));
+  EXPECT_EQ(refusal(with(2, 2, 1, false), 16, mixture),
+            infeasible("plan.json: /sp: experts with tp=2 need sequence parallelism, as each rank "
+                       "sends tokens of its own; use --sp true"));
+  const Plan plan =
+      make_scenario(mixture, small_system(), with(2, 4, 2), 16, Place{"plan.json", ""}).plan;
+  EXPECT_EQ(plan.expert_data_ranks(), 2);
+}
+
+TEST(Scenario, RefusesWhatItCannotEstimate) {
   PlanRequest plan = request(1, 1, 8);
   plan.ep = 2;
   EXPECT_EQ(

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <algorithm>
+
+#include "sim/cost/op.hpp"
+#include "sim/input/scenario.hpp"
+
+namespace orrery {
+
+/// What the op lists of all kinds of layers are made of. The letters are layer_ops.hpp's.
+struct LayerSizes {
+  explicit LayerSizes(const Scenario& s)
+      : model{s.model},
+        software{s.software},
+        plan{s.plan},
+        tokens{s.tokens_per_microbatch()},
+        own_tokens{s.plan.sp ? tokens / s.plan.tp : tokens},
+        hidden{s.model.hidden},
+        heads{s.model.heads / s.plan.tp},
+        kv_heads{std::max<std::int64_t>(1, s.model.kv_heads / s.plan.tp)},
+        qkv{(heads + 2 * kv_heads) * s.model.head_dim},
+        head_width{heads * (s.model.latent ? s.model.latent->v_dim : s.model.head_dim)},
+        ffn{s.model.ffn / s.plan.tp},
+        ffn_in{(s.model.gated ? 2 : 1) * ffn},
+        vocab{s.padded_vocab / s.plan.tp},
+        tensor{static_cast<double>(tokens * hidden)},
+        own_tensor{s.plan.sp ? tensor / s.plan.tp : tensor} {}
+
+  double of_tokens(std::int64_t width) const { return static_cast<double>(tokens * width); }
+  double of_own_tokens(std::int64_t width) const { return static_cast<double>(own_tokens * width); }
+  const Model& model;
+  const Software& software;
+  const Plan& plan;
+  std::int64_t tokens, own_tokens, hidden, heads, kv_heads, qkv, head_width, ffn, ffn_in, vocab;
+  double tensor;      ///< T h elements.
+  double own_tensor;  ///< T' h elements.
+};
+
+inline constexpr double activation_bytes = 2.0;
+
+void append(Ops& ops, const Ops& more);
+
+// Tensor-parallel collectives. `gather` stands before a column-parallel GEMM and `reduce` belongs
+// to a row-parallel one; both carry the full tensor of T `width` activations, by default T h.
+Ops gather(const LayerSizes& s, std::string_view name, double hidden, std::int64_t width = 0);
+Ops reduce(const LayerSizes& s, std::string_view name, double hidden, std::int64_t width = 0);
+/// The share of a sequence-parallel collective that is pipelined into its GEMM.
+double pipelined(const LayerSizes& s);
+
+Ops norm_forward(const LayerSizes& s);
+Ops norm_backward(const LayerSizes& s);
+Ops row_parallel_forward(const LayerSizes& s, std::string_view name, std::int64_t width);
+Ops column_parallel_forward(const LayerSizes& s, std::string_view name, std::int64_t width);
+Ops row_parallel_backward(const LayerSizes& s, std::int64_t width, std::string_view dgrad,
+                          std::string_view wgrad);
+Ops column_parallel_backward(const LayerSizes& s, std::int64_t width, std::string_view dgrad,
+                             std::string_view wgrad);
+/// Adds a weight gradient of n x k into the main gradient.
+Op accumulate(const LayerSizes& s, std::int64_t n, std::int64_t k);
+
+}  // namespace orrery
