@@ -47,17 +47,6 @@ Bytes parse_size(const std::string& text, const std::string& option) {
   return Bytes{value};
 }
 
-int parse_count(const std::string& text, const std::string& option, int minimum, int maximum) {
-  int value = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || rest != end || value < minimum || value > maximum)
-    fail_input(
-        {"", "--" + option}, "'" + text + "' is no such number",
-        "write a whole number from " + std::to_string(minimum) + " to " + std::to_string(maximum));
-  return value;
-}
-
 std::vector<Bytes> sizes_of(const ParsedOptions& parsed) {
   const bool sweeps = parsed.has("min-bytes") || parsed.has("max-bytes") || parsed.has("factor");
   if (parsed.has("bytes")) {
@@ -78,12 +67,6 @@ std::vector<Bytes> sizes_of(const ParsedOptions& parsed) {
   std::vector<Bytes> sizes;
   for (Bytes size = least; size <= most; size = factor * size) sizes.push_back(size);
   return sizes;
-}
-
-const std::string& required(const ParsedOptions& parsed, const std::string& option,
-                            const std::string& example) {
-  if (!parsed.has(option)) fail_input({}, "--" + option + " is not given", "write " + example);
-  return parsed.values[option].as<std::string>();
 }
 
 }  // namespace
@@ -117,9 +100,10 @@ int run_collective(const Arguments& arguments) {
   LoneCollective collective;
   collective.kind = parse_kind(parsed.words.front());
   const System system =
-      read_system(required(parsed, "system", "--system dgx-h100"), {"", "--system"});
+      read_system(required(parsed, "system", "name one: orrery list systems"), {"", "--system"});
   const int limit = system.max_gpus > 0 ? system.max_gpus : 1 << 20;
-  collective.ranks = parse_count(required(parsed, "gpus", "--gpus 8"), "gpus", 1, limit);
+  collective.ranks =
+      parse_count(required(parsed, "gpus", "write how many: --gpus 8"), "gpus", 1, limit);
   const int fewest = (collective.ranks + system.gpus_per_node - 1) / system.gpus_per_node;
   collective.nodes = parsed.has("nodes")
                          ? parse_count(parsed.text("nodes"), "nodes", 1, collective.ranks)

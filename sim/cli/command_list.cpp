@@ -11,8 +11,8 @@
 namespace orrery {
 namespace {
 
-const std::vector<std::string> shelves{"gpus",     "systems",   "models",
-                                       "software", "schedules", "collectives", "routing"};
+const std::vector<std::string> shelves{"gpus",      "systems",     "models", "software",
+                                       "schedules", "collectives", "routing"};
 
 std::vector<std::string> names_on(const std::string& shelf) {
   if (shelf == "gpus") return list_catalog("topologies/gpus");
@@ -22,9 +22,9 @@ std::vector<std::string> names_on(const std::string& shelf) {
   if (shelf == "routing") return list_catalog("workloads/routing");
   if (shelf == "schedules") return schedule_names();
   std::vector<std::string> names;
-  for (CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::all_gather,
-                              CollectiveKind::reduce_scatter, CollectiveKind::all_to_all,
-                              CollectiveKind::broadcast, CollectiveKind::send_recv})
+  for (CollectiveKind kind :
+       {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
+        CollectiveKind::all_to_all, CollectiveKind::broadcast, CollectiveKind::send_recv})
     names.emplace_back(name(kind));
   return names;
 }

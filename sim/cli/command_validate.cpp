@@ -69,7 +69,7 @@ int run_validate(const Arguments& arguments) {
       ("json", "print the reports as orrery.validation/1")  //
       ("leave-one-out",
        "predict each collective, dispatch and combine without the tables of its shape")  //
-      ("markdown", "print them as Markdown")                                            //
+      ("markdown", "print them as Markdown")                                             //
       ("fail-if", po::value<std::string>()->value_name("COND"),
        "exit 4 if a file's figure is over a limit: 'mean_abs_error>0.05'")  //
       ("help", "this text");

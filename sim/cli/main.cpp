@@ -11,12 +11,14 @@ namespace {
 
 using namespace orrery;
 
-const std::map<std::string, int (*)(const Arguments&)> commands{{"estimate", run_estimate},
-                                                                {"validate", run_validate},
-                                                                {"collective", run_collective},
-                                                                {"check", run_check},
-                                                                {"list", run_list},
-                                                                {"import", run_import}};
+const std::map<std::string, int (*)(const Arguments&)> commands{
+    {"estimate", run_estimate},
+    {"validate", run_validate},
+    {"collective", run_collective},
+    {"check", run_check},
+    {"list", run_list},
+    {"import", run_import},
+    {"place-experts", run_place_experts}};
 
 void print_usage(std::ostream& out) {
   out << "orrery: how long a training step takes on a GPU cluster, why, and whether it fits\n"
@@ -29,6 +31,7 @@ void print_usage(std::ostream& out) {
          "  check      read a model or a system and print what was understood\n"
          "  list       gpus | systems | models | software | schedules | collectives | routing\n"
          "  import     measurements and topologies of your machine, from other tools' files\n"
+         "  place-experts  where experts should lie, by a routing trace, and what it gains\n"
          "\n"
          "  orrery COMMAND --help   the command's options\n"
          "  orrery --version\n"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/program_options.hpp>
+#include <charconv>
 
 #include "sim/core/nearest.hpp"
 
@@ -65,6 +66,23 @@ ParsedOptions parse_options(const po::options_description& known, const Argument
     fail_input(command_line, error.what(), "see --help");
   }
   return parsed;
+}
+
+std::string required(const ParsedOptions& parsed, const std::string& name,
+                     const std::string& remedy) {
+  if (!parsed.has(name)) fail_input(command_line, "--" + name + " is missing", remedy);
+  return parsed.text(name);
+}
+
+int parse_count(const std::string& text, const std::string& option, int minimum, int maximum) {
+  int value = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || rest != end || value < minimum || value > maximum)
+    fail_input(
+        {"", "--" + option}, "'" + text + "' is no such number",
+        "write a whole number from " + std::to_string(minimum) + " to " + std::to_string(maximum));
+  return value;
 }
 
 }  // namespace orrery

@@ -24,4 +24,11 @@ struct ParsedOptions {
 ParsedOptions parse_options(const boost::program_options::options_description& known,
                             const Arguments& arguments, const std::vector<std::string>& booleans);
 
+/// The value of an option that must be there; `remedy` is what to write where it is not.
+std::string required(const ParsedOptions& parsed, const std::string& name,
+                     const std::string& remedy);
+
+/// A whole number in [minimum, maximum], the value of `option`.
+int parse_count(const std::string& text, const std::string& option, int minimum, int maximum);
+
 }  // namespace orrery

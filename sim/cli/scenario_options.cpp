@@ -11,12 +11,6 @@ namespace {
 
 const Place command_line{};
 
-std::string required(const ParsedOptions& options, const std::string& name,
-                     const std::string& how) {
-  if (!options.has(name)) fail_input(command_line, "--" + name + " is missing", how);
-  return options.text(name);
-}
-
 // Keys that describe what is simulated rather than how it is spread, as a plan file may hold them.
 std::string from_plan_file(const std::optional<JsonValue>& file, const std::string& key) {
   if (!file) return "";

@@ -4,8 +4,8 @@
 
 namespace orrery {
 
-/// Copies that an expert takes from one rank in one micro-batch, of `tokens` tokens with `per_token`
-/// experts each: ceil(factor tokens per_token / experts), as in Megatron-LM
+/// Copies that an expert takes from one rank in one micro-batch, of `tokens` tokens with
+/// `per_token` experts each: ceil(factor tokens per_token / experts), as in Megatron-LM
 /// (megatron/core/transformer/moe/moe_utils.py, get_capacity).
 std::int64_t expert_capacity(double factor, std::int64_t tokens, std::int64_t per_token,
                              std::int64_t experts);

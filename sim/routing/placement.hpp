@@ -18,7 +18,8 @@ struct ExpertPlacement {
   std::vector<int> copies(int experts) const;
 };
 
-/// Expert e on rank e ranks / experts, as training frameworks place them. `ranks` divides `experts`.
+/// Expert e on rank e ranks / experts, as training frameworks place them. `ranks` divides
+/// `experts`.
 ExpertPlacement contiguous_placement(int experts, int ranks);
 
 /// A placement for these loads of the experts with `redundant` further slots: the expert with the

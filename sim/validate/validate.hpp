@@ -56,7 +56,7 @@ struct ValidationReport {
 
 struct ValidationOptions {
   /// Predicts each collective without any sweep of the same GPU, collective, ranks and nodes; each
-  /// dispatch and combine with constants fitted without any table of the same GPU, kernel and shape.
+  /// dispatch and combine with constants fitted without any table of its GPU, kernel and shape.
   bool leave_one_out = false;
 };
 
