@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "sim/cost/layer_ops.hpp"
-#include "sim/input/kernel_tables.hpp"
 
 namespace orrery {
 namespace {
@@ -128,12 +127,11 @@ StageCost price_stage(const Scenario& scenario, const Pricer& pricer, const Laye
 
 }  // namespace
 
-StepCost price_step(const Scenario& scenario, const KernelTables* tables,
+StepCost price_step(const Scenario& scenario, const KernelModel& kernels,
                     const CollectiveTime& collectives, const GroupShapes& shapes) {
   const Plan& plan = scenario.plan;
-  const Gpu& gpu = scenario.system.gpu;
-  const KernelModel kernels{gpu, plan.dtype, tables};
-  const Pricer pricer{kernels, collectives, shapes, scenario.software, gpu.peak_16bit};
+  const Pricer pricer{kernels, collectives, shapes, scenario.software,
+                      scenario.system.gpu.peak_16bit};
 
   const LayerPrices layers = price_layers(scenario, pricer);
 
@@ -164,6 +162,12 @@ StepCost price_step(const Scenario& scenario, const KernelTables* tables,
   cost.model_flop_causal = model_flop(scenario.model, plan.gbs, plan.seq, true);
   cost.model_flop_full = model_flop(scenario.model, plan.gbs, plan.seq, false);
   return cost;
+}
+
+StepCost price_step(const Scenario& scenario, const KernelTables* tables,
+                    const CollectiveTime& collectives, const GroupShapes& shapes) {
+  return price_step(scenario, KernelModel{scenario.system.gpu, scenario.plan.dtype, tables},
+                    collectives, shapes);
 }
 
 }  // namespace orrery

@@ -33,7 +33,10 @@ struct StepCost {
   Flop model_flop_full;    ///< The same with the whole score matrix counted.
 };
 
-/// `tables`: what was measured on the scenario's GPU, or null.
+/// `kernels`: of the scenario's GPU and dtype.
+StepCost price_step(const Scenario& scenario, const KernelModel& kernels,
+                    const CollectiveTime& collectives, const GroupShapes& shapes);
+/// The same from `tables`, what was measured on the GPU, or null.
 StepCost price_step(const Scenario& scenario, const KernelTables* tables,
                     const CollectiveTime& collectives, const GroupShapes& shapes);
 

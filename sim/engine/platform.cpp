@@ -34,6 +34,10 @@ class PathZone : public simgrid::kernel::routing::NetZoneImpl {
   }
 };
 
+// SimGrid counts whole units of data: a flow's rest, where it meets another, is no whole number of
+// bytes, and a byte is a nanosecond on a slow wire.
+constexpr double units_a_byte = 1024.0;
+
 // The model of a GPU's network, each setting with its reason.
 void configure(sg4::Engine& engine) {
   engine.set_config("network/model:CM02");      // Fluid max-min; no TCP correction factors.
@@ -101,7 +105,7 @@ Platform::Platform() : state_{new State} {
 
 LinkImpl* Platform::State::make_link(double capacity) {
   const std::string name = "link" + std::to_string(links_made++);
-  return static_cast<LinkImpl*>(links_zone->create_link(name, capacity)->seal()->get_impl());
+  return static_cast<LinkImpl*>(links_zone->create_link(name, units_a_byte * capacity)->seal()->get_impl());
 }
 
 void Platform::use_links(const Topology& topology) {
@@ -146,7 +150,8 @@ void Platform::flow(const Flow& flow, std::function<void()> done) {
     PathZone::path.push_back(transfer->cap);
   }
   comm->set_data(transfer);
-  comm->set_payload_size(static_cast<std::uint64_t>(std::ceil(flow.bytes.si())));
+  comm->set_payload_size(
+      static_cast<std::uint64_t>(std::ceil(units_a_byte * flow.bytes.si())));
   comm->set_source(state_->source);
   comm->set_destination(state_->sink);  // Starts it.
 }

@@ -30,32 +30,40 @@ void refuse_what_does_not_fit(const Scenario& scenario, const MemoryReport& memo
                   remedy);
 }
 
+TrainingStep lay_out(const Scenario& scenario, EstimateContext& context, Topology& topology,
+                     Detail detail) {
+  // Who is where, and who must be simulated.
+  const Placement placement{scenario.plan, scenario.system};
+  const GroupShapes shapes = placement.shapes();
+  const Cast cast = choose_cast(scenario.system, placement, topology, detail.unfolded);
+
+  // What everything costs by itself.
+  const CollectiveTime& collectives = context.collectives();
+  const auto cost = std::make_shared<const StepCost>(
+      price_step(scenario, context.kernels(scenario.plan.dtype), collectives, shapes));
+
+  // The step as tasks, and the wires that they share.
+  const Contraction contraction =
+      detail.expanded ? Contraction{false} : choose_contraction(scenario, *cost, placement);
+  return build_training_step(scenario, cost, collectives, shapes, cast, topology, contraction);
+}
+
 }  // namespace
 
 Estimate estimate(const Scenario& scenario, Detail detail) {
+  EstimateContext context{scenario.system};
+  return estimate(scenario, context, detail);
+}
+
+Estimate estimate(const Scenario& scenario, EstimateContext& context, Detail detail) {
   const auto begin = std::chrono::steady_clock::now();
 
   // A plan that cannot run gets a reason and no time.
   const MemoryReport memory = memory_of(scenario);
   refuse_what_does_not_fit(scenario, memory);
 
-  // Who is where, and who must be simulated.
-  const Placement placement{scenario.plan, scenario.system};
-  const GroupShapes shapes = placement.shapes();
   Topology topology = Topology::build(scenario.system, scenario.plan.gpus());
-  const Cast cast = choose_cast(scenario.system, placement, topology, detail.unfolded);
-
-  // What everything costs by itself.
-  const auto tables = read_kernel_tables(scenario.system.gpu.name);
-  const CollectiveTime collectives{scenario.system};
-  const auto cost = std::make_shared<const StepCost>(
-      price_step(scenario, tables ? &*tables : nullptr, collectives, shapes));
-
-  // The step as tasks, and the wires that they share.
-  const Contraction contraction =
-      detail.expanded ? Contraction{false} : choose_contraction(scenario, *cost, placement);
-  TrainingStep step =
-      build_training_step(scenario, cost, collectives, shapes, cast, topology, contraction);
+  TrainingStep step = lay_out(scenario, context, topology, detail);
   assert(verify(step, scenario.plan).empty());
 
   Timeline timeline = execute(step.graph, topology);
@@ -63,6 +71,11 @@ Estimate estimate(const Scenario& scenario, Detail detail) {
   result.simulation_wall =
       Seconds{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
   return {std::move(result), std::move(step), std::move(timeline), std::move(topology)};
+}
+
+Seconds step_time(const Scenario& scenario, EstimateContext& context) {
+  Topology& topology = context.topology(scenario.plan.gpus());
+  return execute(lay_out(scenario, context, topology, {}).graph, topology).makespan;
 }
 
 }  // namespace orrery

@@ -1,8 +1,7 @@
 #pragma once
 
+#include "sim/estimate/context.hpp"
 #include "sim/graph/training_step.hpp"
-#include "sim/input/collective_constants.hpp"
-#include "sim/input/kernel_tables.hpp"
 #include "sim/result/result.hpp"
 #include "sim/result/timeline.hpp"
 #include "sim/topology/topology.hpp"
@@ -26,6 +25,11 @@ struct Estimate {
 /// Scenario to result, every step by its name. Errors: infeasible if the plan does not fit in
 /// memory: by how much, and the nearest change that would fit.
 Estimate estimate(const Scenario& scenario, Detail detail = {});
+/// The same with what estimates on `scenario`'s system share.
+Estimate estimate(const Scenario& scenario, EstimateContext& context, Detail detail = {});
+
+/// The estimate's step time and nothing else, for those who ask for thousands. The plan must fit.
+Seconds step_time(const Scenario& scenario, EstimateContext& context);
 
 /// The smallest change of `scenario`'s plan that fits, in words: "use --recompute full", or "" if
 /// none of the usual ones does.

@@ -97,7 +97,8 @@ class PassBuilder {
                       const Tasks& before) {
     if (contract_now_ || !cost.has_collectives()) {
       const TaskId task = draft_.add_after(
-          compute_task(role_index, slot, cost.time(draft_.role(role_index).pace), &cost), before);
+          compute_task(role_index, slot, length(cost, draft_.role(role_index).pace), &cost),
+          before);
       return {task, task};
     }
     // A join first, so that what the pass waits for is waited for by all that it begins with.
@@ -122,6 +123,13 @@ class PassBuilder {
     }
     if (frontier.size() == 1) return {entry, frontier.front()};
     return {entry, draft_.add_after(gate, frontier)};
+  }
+
+  // Adding up a pass's segments takes longer than adding its task.
+  Seconds length(const PassCost& cost, double pace) {
+    const auto [known, fresh] = lengths_.try_emplace({&cost, pace});
+    if (fresh) known->second = cost.time(pace);
+    return known->second;
   }
 
   // The first member to come creates the task; the others only add what they must finish first.
@@ -152,6 +160,7 @@ class PassBuilder {
   const Contraction contraction_;
   bool contract_now_ = true;  // What holds for the slot at hand.
   std::map<CollectiveKey, TaskId> collectives_;
+  std::map<std::pair<const PassCost*, double>, Seconds> lengths_;
 };
 
 }  // namespace

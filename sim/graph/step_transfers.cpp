@@ -1,3 +1,5 @@
+#include <optional>
+
 #include "sim/graph/step_draft.hpp"
 
 namespace orrery {
@@ -17,6 +19,8 @@ class TransferBuilder {
   void add_transfers(int receiver) {
     const int last = plan_.virtual_stages() - 1;
     Tasks previous_of_direction[2];
+    std::vector<std::optional<Task>> alike[2];
+    for (auto& of_direction : alike) of_direction.resize(at(plan_.vpp));
     for (const PassTasks& pass : draft_.passes[at(receiver)]) {
       const bool forward = pass.slot.pass == Pass::forward;
       const int own = draft_.virtual_stage(receiver, pass.slot.chunk);
@@ -24,31 +28,13 @@ class TransferBuilder {
         if (!forward) draft_.graph.depends(pass.entry(), forward_twin(receiver, pass).exit());
         continue;
       }
-      const int from = own + (forward ? -1 : 1);
-      Coordinates sender_at = draft_.role(receiver).at;
-      sender_at.stage = from % plan_.pp;
-      const int sender = draft_.cast.role_of(sender_at);
-      Slot sent = pass.slot;
-      sent.chunk = from / plan_.pp;
-
-      const Rank from_rank = draft_.placement.rank(sender_at);
-      const CollectiveCost cost = draft_.collectives.send(
-          draft_.cost.transfer_bytes,
-          draft_.placement.same_domain(from_rank, draft_.role(receiver).rank));
-      Task task;
-      task.kind = Task::Kind::transfer;
-      task.what = Task::What::transfer;
-      task.stream = Stream::pipeline;
-      task.role = sender;
-      task.to_role = receiver;
-      task.chunk = sent.chunk;
-      task.microbatch = sent.microbatch;
-      task.duration = cost.latency;
-      const Way* known = draft_.cast.way_of(sender, forward ? Traffic::forward : Traffic::backward);
-      task.flows = {
-          {known ? *known : way(draft_.topology, draft_.cast, sender, receiving_rank(sender, own)),
-           draft_.cost.transfer_bytes,
-           cost.network_bytes.si() > 0.0 ? cost.network_rate : cost.scale_up_rate}};
+      // Only the micro-batch differs from one transfer to the next.
+      std::optional<Task>& known = alike[forward ? 0 : 1][at(pass.slot.chunk)];
+      if (!known) known = transfer_to(receiver, pass.slot);
+      Task task = *known;
+      task.microbatch = pass.slot.microbatch;
+      const int sender = task.role;
+      const Slot sent{pass.slot.pass, task.chunk, task.microbatch};
       const TaskId transfer = draft_.graph.add(std::move(task));
       draft_.graph.depends(transfer, draft_.pass_of(sender, sent).exit());
       // One channel for each direction between two ranks: sends keep their order.
@@ -58,6 +44,33 @@ class TransferBuilder {
       draft_.graph.depends(pass.entry(), transfer);
       if (!draft_.scenario.software.overlap_pp) block_sender(sender, sent, transfer);
     }
+  }
+
+  Task transfer_to(int receiver, const Slot& pass) {
+    const bool forward = pass.pass == Pass::forward;
+    const int own = draft_.virtual_stage(receiver, pass.chunk);
+    const int from = own + (forward ? -1 : 1);
+    Coordinates sender_at = draft_.role(receiver).at;
+    sender_at.stage = from % plan_.pp;
+    const int sender = draft_.cast.role_of(sender_at);
+    const Rank from_rank = draft_.placement.rank(sender_at);
+    const CollectiveCost cost = draft_.collectives.send(
+        draft_.cost.transfer_bytes,
+        draft_.placement.same_domain(from_rank, draft_.role(receiver).rank));
+    Task task;
+    task.kind = Task::Kind::transfer;
+    task.what = Task::What::transfer;
+    task.stream = Stream::pipeline;
+    task.role = sender;
+    task.to_role = receiver;
+    task.chunk = from / plan_.pp;
+    task.duration = cost.latency;
+    const Way* known = draft_.cast.way_of(sender, forward ? Traffic::forward : Traffic::backward);
+    task.flows = {
+        {known ? *known : way(draft_.topology, draft_.cast, sender, receiving_rank(sender, own)),
+         draft_.cost.transfer_bytes,
+         cost.network_bytes.si() > 0.0 ? cost.network_rate : cost.scale_up_rate}};
+    return task;
   }
 
   const PassTasks& forward_twin(int role_index, const PassTasks& backward) {

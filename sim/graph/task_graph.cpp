@@ -1,24 +1,36 @@
 #include "sim/graph/task_graph.hpp"
 
 #include <algorithm>
-#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/compressed_sparse_row_graph.hpp>
 #include <boost/graph/topological_sort.hpp>
 #include <cassert>
 #include <iterator>
+#include <optional>
+#include <utility>
 
 namespace orrery {
 namespace {
 
-using Boosted = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS, Task>;
-using Vertex = boost::graph_traits<Boosted>::vertex_descriptor;
+// Rows of successors and of predecessors: two arrays each, where a list a vertex would be two
+// allocations a task.
+using Rows = boost::compressed_sparse_row_graph<boost::bidirectionalS, boost::no_property,
+                                                boost::no_property, boost::no_property, int, int>;
 
-Vertex vertex(TaskId id) { return static_cast<Vertex>(id.value); }
-TaskId task_id(Vertex vertex) { return TaskId{static_cast<int>(vertex)}; }
+TaskId task_id(int vertex) { return TaskId{vertex}; }
 
 }  // namespace
 
 struct TaskGraph::Graph {
-  Boosted boosted;
+  std::vector<Task> tasks;
+  std::vector<std::pair<int, int>> edges;  // Before, after; in the order of depends().
+  std::optional<Rows> rows;                // Of both, made when first asked for.
+
+  const Rows& up_to_date() {
+    if (!rows)
+      rows.emplace(boost::edges_are_unsorted_multi_pass, edges.begin(), edges.end(),
+                   static_cast<int>(tasks.size()));
+    return *rows;
+  }
 };
 
 TaskGraph::TaskGraph() : graph_{std::make_unique<Graph>()} {}
@@ -27,36 +39,44 @@ TaskGraph& TaskGraph::operator=(TaskGraph&&) noexcept = default;
 TaskGraph::~TaskGraph() = default;
 
 TaskId TaskGraph::add(Task task) {
-  return task_id(boost::add_vertex(std::move(task), graph_->boosted));
+  graph_->rows.reset();
+  graph_->tasks.push_back(std::move(task));
+  return TaskId{size() - 1};
 }
 
 void TaskGraph::depends(TaskId after, TaskId before) {
   assert(after != before);
-  boost::add_edge(vertex(before), vertex(after), graph_->boosted);
+  assert(after.value < size() && before.value < size());
+  graph_->rows.reset();
+  graph_->edges.emplace_back(before.value, after.value);
 }
 
-int TaskGraph::size() const { return static_cast<int>(boost::num_vertices(graph_->boosted)); }
-const Task& TaskGraph::task(TaskId id) const { return graph_->boosted[vertex(id)]; }
+int TaskGraph::size() const { return static_cast<int>(graph_->tasks.size()); }
+const Task& TaskGraph::task(TaskId id) const {
+  return graph_->tasks[static_cast<std::size_t>(id.value)];
+}
 
 int TaskGraph::waits_for(TaskId id) const {
-  return static_cast<int>(boost::in_degree(vertex(id), graph_->boosted));
+  return static_cast<int>(boost::in_degree(id.value, graph_->up_to_date()));
 }
 
 void TaskGraph::for_each_successor(TaskId id, const std::function<void(TaskId)>& visit) const {
-  for (auto [edge, end] = boost::out_edges(vertex(id), graph_->boosted); edge != end; ++edge)
-    visit(task_id(boost::target(*edge, graph_->boosted)));
+  const Rows& rows = graph_->up_to_date();
+  for (auto [edge, end] = boost::out_edges(id.value, rows); edge != end; ++edge)
+    visit(task_id(boost::target(*edge, rows)));
 }
 
 void TaskGraph::for_each_predecessor(TaskId id, const std::function<void(TaskId)>& visit) const {
-  for (auto [edge, end] = boost::in_edges(vertex(id), graph_->boosted); edge != end; ++edge)
-    visit(task_id(boost::source(*edge, graph_->boosted)));
+  const Rows& rows = graph_->up_to_date();
+  for (auto [edge, end] = boost::in_edges(id.value, rows); edge != end; ++edge)
+    visit(task_id(boost::source(*edge, rows)));
 }
 
 std::vector<TaskId> TaskGraph::in_order() const {
-  std::vector<Vertex> reversed;
+  std::vector<int> reversed;
   reversed.reserve(static_cast<std::size_t>(size()));
   try {
-    boost::topological_sort(graph_->boosted, std::back_inserter(reversed));
+    boost::topological_sort(graph_->up_to_date(), std::back_inserter(reversed));
   } catch (const boost::not_a_dag&) {
     return {};
   }

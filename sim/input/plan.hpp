@@ -27,6 +27,7 @@ struct Plan {
   double tp_hidden = 0.0;
   bool dp_overlap = false;
 
+  bool operator==(const Plan&) const = default;
   int gpus() const { return tp * pp * dp * cp; }
   /// Ranks that hold the same weights: their gradients are summed, and ZeRO shards over them.
   int data_ranks() const { return dp * cp; }

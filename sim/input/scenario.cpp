@@ -216,10 +216,14 @@ std::string default_software(const PlanRequest& request, const System& system) {
 
 Scenario make_scenario(const Model& model, const System& system, const PlanRequest& request,
                        int gpus, const Place& at) {
-  Scenario scenario{model, system, {}, {}, {}, 0};
   const std::string software =
       request.software.empty() ? default_software(request, system) : request.software;
-  scenario.software = read_software(software, at / "software");
+  return make_scenario(model, system, read_software(software, at / "software"), request, gpus, at);
+}
+
+Scenario make_scenario(const Model& model, const System& system, const Software& software,
+                       const PlanRequest& request, int gpus, const Place& at) {
+  Scenario scenario{model, system, software, {}, {}, 0};
   const Software& stack = scenario.software;
 
   refuse_what_is_not_modelled(model, request, request.zero.value_or(stack.zero), at);

@@ -43,6 +43,10 @@ std::vector<int> split_layers(int layers, int stages);
 Scenario make_scenario(const Model& model, const System& system, const PlanRequest& request,
                        int gpus, const Place& at);
 
+/// The same on `software`, whatever the request names.
+Scenario make_scenario(const Model& model, const System& system, const Software& software,
+                       const PlanRequest& request, int gpus, const Place& at);
+
 /// The software that a plan which names none is taken to run on: eager Megatron of 2021 for fp16,
 /// else Megatron-Core.
 std::string default_software(const PlanRequest& request, const System& system);

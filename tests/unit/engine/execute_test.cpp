@@ -110,6 +110,51 @@ TEST_F(Execute, ALinkNamedFourTimesCountsAsFourFlows) {
   EXPECT_NEAR(timeline.spans[1].finish.si(), 5.0, 1e-9);
 }
 
+// Flows that meet when one of them is under way, and a kernel that ends meanwhile. NIC 0 sends A to
+// rank 2 from 0 s and B to rank 4 from 0.5 s; C, which cannot go faster than 0.3 GB/s, goes from
+// rank 6 to 2 from 0.7 s; a kernel of 0.9 s is followed by E from rank 2 to 4. Rates in GB/s:
+//
+//              0 - 0.5   0.5 - 0.7   0.7 - 0.9   0.9 - 1.033   1.033 - 1.5   1.5 - 2.5   2.5 - 2.7
+//     A (1 GB)       1         0.5         0.5           0.5           0.5
+//     B (1 GB)                 0.5         0.5           0.5           0.5         0.5
+//     C (0.1 GB)                           0.3           0.3
+//     E (1 GB)                                           0.5           0.5         0.5           1
+TEST_F(Execute, FlowsMeetUnderWay) {
+  graph_.add(transfer(0.0, {flow(0, 2, 1e9, no_cap)}));
+  graph_.add(transfer(0.5, {flow(0, 4, 1e9, no_cap)}));
+  graph_.add(transfer(0.7, {flow(6, 2, 1e8, 3e8)}));
+  const TaskId kernel = graph_.add(compute(0.9));
+  const TaskId last = graph_.add(transfer(0.0, {flow(2, 4, 1e9, no_cap)}));
+  graph_.depends(last, kernel);
+  const Timeline timeline = run();
+  const double expected[] = {1.5, 2.5, 0.7 + 1.0 / 3.0, 0.9, 2.7};
+  for (std::size_t i = 0; i < 5; ++i)
+    EXPECT_NEAR(timeline.spans[i].finish.si(), expected[i], 1e-9) << i;
+  EXPECT_EQ(timeline.spans[4].start.si(), 0.9);  // SimGrid's clock rounds no kernel.
+}
+
+// One after another on one link, each starting as the one before it arrives, and then two at once:
+// 0.1 + 0.1 + 2 x 0.1.
+TEST_F(Execute, FlowsThatFollowEachOtherDoNotMeet) {
+  const TaskId first = graph_.add(transfer(0.0, {flow(0, 2, 1e8, no_cap)}));
+  const TaskId second = graph_.add(transfer(0.0, {flow(0, 2, 1e8, no_cap)}));
+  graph_.depends(second, first);
+  for (int i = 0; i < 2; ++i)
+    graph_.depends(graph_.add(transfer(0.0, {flow(0, 4 + i, 1e8, no_cap)})), second);
+  EXPECT_NEAR(run().makespan.si(), 0.4, 1e-9);
+  EXPECT_EQ(run().spans[1].finish.si(), 0.2);
+}
+
+// A link may be named twice in one way: the flow crosses it twice, alone as well as beside another.
+TEST_F(Execute, AFlowMayCrossALinkTwice) {
+  Flow twice = flow(0, 2, 1e9, no_cap);
+  twice.way.push_back(twice.way.front());
+  graph_.add(transfer(0.0, {twice}));
+  EXPECT_NEAR(run().makespan.si(), 2.0, 1e-9);
+  graph_.add(transfer(0.0, {flow(0, 4, 1e9, no_cap)}));  // 2 r + r = 1 GB/s.
+  EXPECT_NEAR(run().makespan.si(), 3.0, 1e-9);
+}
+
 // A task with several flows ends with the last of them.
 TEST_F(Execute, ATaskEndsWithItsLastFlow) {
   graph_.add(transfer(0.5, {flow(0, 1, 1e9, no_cap), flow(0, 2, 2e9, no_cap)}));

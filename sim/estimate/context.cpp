@@ -1,0 +1,21 @@
+#include "sim/estimate/context.hpp"
+
+namespace orrery {
+
+EstimateContext::EstimateContext(const System& system)
+    : system_{system}, tables_{read_kernel_tables(system.gpu.name)}, collectives_{system} {}
+
+const KernelModel& EstimateContext::kernels(Dtype dtype) {
+  const auto found = kernels_.find(dtype);
+  if (found != kernels_.end()) return found->second;
+  return kernels_.try_emplace(dtype, system_.gpu, dtype, tables_ ? &*tables_ : nullptr)
+      .first->second;
+}
+
+Topology& EstimateContext::topology(int gpus) {
+  const auto found = topologies_.find(gpus);
+  if (found != topologies_.end()) return found->second;
+  return topologies_.emplace(gpus, Topology::build(system_, gpus)).first->second;
+}
+
+}  // namespace orrery
