@@ -6,8 +6,9 @@
 
 aiconfigurator (github.com/ai-dynamo/aiconfigurator, Apache-2.0) keeps its DeepEP measurements as
 parquet files under systems/data/<gpu>/comm/sglang. The input of this script is a JSON list of such
-files, each exported as an object: source {title, repo, path, commit}, columns, rows. Tables of other
-kernels in the list are left out.
+files, each exported as an object: source {title, repo, path, commit}, columns, rows. DeepEP's own
+README figures in the list (config, measured) become validation cases and are fitted nowhere; tables
+of other kernels are left out.
 
 The formula is that of docs/EXPERT-EXCHANGE.md; sim/cost/expert_exchange.cpp evaluates the same one.
 Written are its constants for each kernel, GPU and step, from all tables (expert_exchange.json) and
@@ -120,6 +121,41 @@ def read_tables(path):
                 "nodes": nodes, "hidden": hidden, "top_k": top_k, "experts": experts,
                 "rows": sorted(rows)})
     return tables
+
+
+def readme_cases(path):
+    """DeepEP's published figures (docs/legacy.md of its repository) on H800, as times.
+
+    Normal kernels are given as bandwidth: bytes that arrive over NVLink (one node), or are sent to
+    nodes, its own included (several), over the time; fp8 with scales or 16 bits for each channel.
+    Tokens pick at most four groups, one group a node (DeepEP tests/test_internode.py, which also
+    runs on 24 multiprocessors).
+    """
+    cases = []
+    for entry in json.loads(pathlib.Path(path).read_text()):
+        config, measured = entry.get("config", {}), entry.get("measured", {})
+        if not entry["id"].startswith("deepep-v1-"):
+            continue
+        nodes, tokens, hidden, top_k = (config["ep"] // 8, config["tokens"], config["hidden"],
+                                        config["topk"])
+        case = {"id": entry["id"], "source": f"DeepEP: {entry['source']['repo']}, "
+                f"{entry['source']['path']}, commit {entry['source']['commit']}",
+                "system": "hgx-h800", "dispatcher": "deepep_low_latency", "ranks": config["ep"],
+                "nodes": nodes, "hidden": hidden, "top_k": top_k, "experts": 256}
+        if config["kernel"] == "normal":
+            case["dispatcher"] = "deepep"
+            picked = min(nodes, 4)
+            if nodes > 1:
+                case.update(groups=nodes, groups_per_token=picked)
+            arrive = distinct(picked, 256 * picked // nodes, top_k) if nodes > 1 else distinct(
+                8, 256, top_k)
+            copies = tokens * arrive * hidden / 1e3
+            times = (24, tokens, copies * (1 + 4 / 128) / measured["dispatch_bottleneck_GBs"],
+                     copies * 2 / measured["combine_bottleneck_GBs"])
+        else:
+            times = (0, tokens, measured["dispatch_us"], measured["combine_us"])
+        cases.append(dict(case, rows=[times]))
+    return cases
 
 
 def shape_of(table):
@@ -249,7 +285,7 @@ def main():
         print(f"{name}: mean of {len(found)} tables {100 * sum(found) / len(found):.2f} %")
 
     write_constants(pathlib.Path(arguments.constants), entries)
-    write_cases(pathlib.Path(arguments.cases), tables)
+    write_cases(pathlib.Path(arguments.cases), tables, readme_cases(arguments.tables))
 
 
 def write_constants(folder, entries):
@@ -266,24 +302,21 @@ def write_constants(folder, entries):
         head + '  "fits": [\n    ' + lines(e for e in entries if "without" in e) + "\n  ]\n}\n")
 
 
-def write_cases(folder, tables):
+def write_cases(folder, tables, readme):
     folder.mkdir(parents=True, exist_ok=True)
-    for gpu, _, _ in GPUS.values():
-        with open(folder / f"deepep-{gpu}.json", "w") as out:
-            cases = []
-            for table in sorted((t for t in tables if t["gpu"] == gpu), key=shape_of):
-                head = {key: table[key] for key in ("id", "source", "system", "dispatcher",
-                                                    "ranks", "nodes", "hidden", "top_k",
-                                                    "experts")}
-                head["columns"] = ["multiprocessors", "tokens", "dispatch_us", "combine_us"]
-                lines = []
-                for sms in sorted({row[0] for row in table["rows"]}):
-                    lines.append(", ".join(
-                        json.dumps([r[0], r[1], round(r[2], 2), round(r[3], 2)])
-                        for r in table["rows"] if r[0] == sms))
-                cases.append(json.dumps(head)[:-1] + ',\n   "rows": [\n    ' +
-                             ",\n    ".join(lines) + "]}")
-            out.write("[\n  " + ",\n  ".join(cases) + "\n]\n")
+    files = {f"deepep-{gpu}": sorted((t for t in tables if t["gpu"] == gpu), key=shape_of)
+             for gpu, _, _ in GPUS.values()}
+    for name, cases in {**files, "deepep-readme": readme}.items():
+        written = []
+        for case in cases:
+            head = {key: value for key, value in case.items() if key not in ("gpu", "rows")}
+            head["columns"] = ["multiprocessors", "tokens", "dispatch_us", "combine_us"]
+            lines = [", ".join(json.dumps([r[0], r[1], round(r[2], 2), round(r[3], 2)])
+                               for r in case["rows"] if r[0] == sms)
+                     for sms in sorted({row[0] for row in case["rows"]})]
+            written.append(json.dumps(head)[:-1] + ',\n   "rows": [\n    ' +
+                           ",\n    ".join(lines) + "]}")
+        (folder / f"{name}.json").write_text("[\n  " + ",\n  ".join(written) + "\n]\n")
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ bool is_exchange_case(const JsonValue& entry) {
 
 ExchangeCase read_exchange_case(const JsonValue& entry) {
   entry.allow_only({"id", "source", "system", "dispatcher", "ranks", "nodes", "hidden", "top_k",
-                    "experts", "columns", "rows"});
+                    "experts", "groups", "groups_per_token", "columns", "rows"});
   required_text(entry, "source");
   const auto number = [&](const char* key) { return entry.at(key).integer(1, 1 << 20); };
   ExchangeCase found;
@@ -41,10 +41,17 @@ ExchangeCase read_exchange_case(const JsonValue& entry) {
   found.hidden = number("hidden");
   found.experts.count = number("experts");
   found.experts.per_token = number("top_k");
+  if (entry.has("groups")) {
+    found.experts.groups = number("groups");
+    found.experts.groups_per_token = number("groups_per_token");
+  }
+  const std::int64_t open =
+      found.experts.count / found.experts.groups * found.experts.groups_per_token;
+  if (found.experts.count % found.experts.groups != 0 || found.experts.per_token > open ||
+      found.experts.groups_per_token > found.experts.groups)
+    entry.fail("the groups do not hold the experts of a token", "write those of the router");
   if (found.experts.count % found.group.ranks != 0)
     entry.at("experts").fail("is not divisible by the ranks", "give every rank as many");
-  if (found.experts.per_token > found.experts.count)
-    entry.at("top_k").fail("is more than there are experts", "write the experts of one token");
   std::string columns;
   for (const JsonValue& column : entry.at("columns").elements()) columns += column.text() + " ";
   if (columns != "multiprocessors tokens dispatch_us combine_us ")
