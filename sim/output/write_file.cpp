@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "sim/core/error.hpp"
 
@@ -33,32 +34,6 @@ std::string remedy(int error, const fs::path& target) {
   }
 }
 
-[[noreturn]] void refuse(const fs::path& target, int error) {
-  fail_input({target.string(), ""}, std::string{"cannot be written: "} + std::strerror(error),
-             remedy(error, target));
-}
-
-// All of `text`, and the error that kept it from being written (0: none). Closes the file.
-int write_and_close(int file, const std::string& text) {
-  int error = 0;
-  for (std::size_t done = 0; done < text.size() && error == 0;) {
-    const ssize_t count = ::write(file, text.data() + done, text.size() - done);
-    if (count >= 0)
-      done += static_cast<std::size_t>(count);
-    else if (errno != EINTR)
-      error = errno;
-  }
-  // Some file systems notice a full disk only here.
-  if (::close(file) != 0 && error == 0) error = errno;
-  return error;
-}
-
-void write_directly(const fs::path& target, const std::string& text) {
-  const int file = ::open(target.c_str(), O_WRONLY | O_CLOEXEC);
-  if (file < 0) refuse(target, errno);
-  if (const int error = write_and_close(file, text)) refuse(target, error);
-}
-
 // Beside the target, so that renaming does not cross file systems; unlike mkstemp's, the file gets
 // the permissions that the user's mask allows.
 int create_beside(const fs::path& target, fs::path& temporary) {
@@ -72,26 +47,72 @@ int create_beside(const fs::path& target, fs::path& temporary) {
 
 }  // namespace
 
-void write_file(const std::string& path, const std::string& text) {
+FileWriter::FileWriter(const std::string& path) : target_{path} {
   std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);
+  if (fs::is_directory(status)) refuse(EISDIR);
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    file_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (file_ < 0) refuse(errno);
+    return;
+  }
   fs::path target{path};
-  const fs::file_status status = fs::status(target, ignored);
-  if (fs::is_directory(status)) refuse(target, EISDIR);
-  if (fs::exists(status) && !fs::is_regular_file(status)) return write_directly(target, text);
   if (fs::is_symlink(fs::symlink_status(target, ignored))) {
     const fs::path followed = fs::weakly_canonical(target, ignored);
     if (!ignored) target = followed;
   }
-
+  target_ = target.string();
   fs::path temporary;
-  const int file = create_beside(target, temporary);
-  if (file < 0) refuse(target, errno);
-  int error = write_and_close(file, text);
-  if (error == 0 && fs::exists(status)) fs::permissions(temporary, status.permissions(), ignored);
-  if (error == 0 && ::rename(temporary.c_str(), target.c_str()) != 0) error = errno;
-  if (error == 0) return;
-  ::unlink(temporary.c_str());
-  refuse(target, error);
+  file_ = create_beside(target, temporary);
+  if (file_ < 0) refuse(errno);
+  temporary_ = temporary.string();
+  if (fs::exists(status)) fs::permissions(temporary, status.permissions(), ignored);
+}
+
+FileWriter::~FileWriter() { drop(); }
+
+void FileWriter::append(const std::string& text) {
+  constexpr std::size_t enough = 1 << 18;
+  waiting_ += text;
+  if (waiting_.size() >= enough) flush();
+}
+
+void FileWriter::flush() {
+  for (std::size_t done = 0; done < waiting_.size();) {
+    const ssize_t count = ::write(file_, waiting_.data() + done, waiting_.size() - done);
+    if (count >= 0)
+      done += static_cast<std::size_t>(count);
+    else if (errno != EINTR)
+      refuse(errno);
+  }
+  waiting_.clear();
+}
+
+void FileWriter::commit() {
+  flush();
+  // Some file systems notice a full disk only here.
+  if (::close(std::exchange(file_, -1)) != 0) refuse(errno);
+  if (temporary_.empty()) return;
+  if (::rename(temporary_.c_str(), target_.c_str()) != 0) refuse(errno);
+  temporary_.clear();
+}
+
+void FileWriter::drop() {
+  if (file_ >= 0) ::close(std::exchange(file_, -1));
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  temporary_.clear();
+}
+
+void FileWriter::refuse(int error) {
+  drop();
+  fail_input({target_, ""}, std::string{"cannot be written: "} + std::strerror(error),
+             remedy(error, target_));
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  FileWriter file{path};
+  file.append(text);
+  file.commit();
 }
 
 }  // namespace orrery

@@ -4,10 +4,34 @@
 
 namespace orrery {
 
-/// Writes `text` to `path` so that a reader finds the old file or the whole new one, never a part:
-/// a temporary file in the same folder takes the name's place. A link is followed; a device or a
-/// pipe, such as /dev/stdout, is written to directly. An existing file keeps its permissions.
-/// Errors (bad_input): the file cannot be written, and why. Nothing is left behind then.
+/// Writes a file piece by piece so that a reader finds the old file or the whole new one, never a
+/// part: a temporary file in the same folder takes the name's place in commit(). A link is
+/// followed; a device or a pipe, such as /dev/stdout, is written to directly. An existing file
+/// keeps its permissions.
+/// Errors (bad_input): the file cannot be written, and why. Nothing is left behind then, nor
+/// without commit().
+class FileWriter {
+ public:
+  explicit FileWriter(const std::string& path);
+  ~FileWriter();
+  FileWriter(const FileWriter&) = delete;
+  FileWriter& operator=(const FileWriter&) = delete;
+
+  void append(const std::string& text);
+  void commit();
+
+ private:
+  void flush();
+  void drop();
+  [[noreturn]] void refuse(int error);
+
+  std::string target_;
+  std::string temporary_;  ///< Empty: the target itself is written to.
+  std::string waiting_;    ///< For a write of reasonable size.
+  int file_ = -1;
+};
+
+/// All of `text` in one go, as FileWriter does.
 void write_file(const std::string& path, const std::string& text);
 
 }  // namespace orrery
