@@ -22,12 +22,7 @@ void refuse_what_does_not_fit(const Scenario& scenario, const MemoryReport& memo
   if (memory.fits()) return;
   std::string remedy = nearest_fit(scenario);
   if (remedy.empty()) remedy = "use more GPUs, or GPUs with more memory";
-  fail_infeasible({},
-                  "the plan does not fit: stage " + std::to_string(memory.fullest_stage()) +
-                      " needs " + gigabytes(memory.peak()) + " a GPU, which has " +
-                      gigabytes(memory.capacity) + ", " +
-                      gigabytes(memory.peak() - memory.capacity) + " too much",
-                  remedy);
+  fail_infeasible({}, shortfall_text(memory), remedy);
 }
 
 TrainingStep lay_out(const Scenario& scenario, EstimateContext& context, Topology& topology,
@@ -49,6 +44,12 @@ TrainingStep lay_out(const Scenario& scenario, EstimateContext& context, Topolog
 }
 
 }  // namespace
+
+std::string shortfall_text(const MemoryReport& memory) {
+  return "the plan does not fit: stage " + std::to_string(memory.fullest_stage()) + " needs " +
+         gigabytes(memory.peak()) + " a GPU, which has " + gigabytes(memory.capacity) + ", " +
+         gigabytes(memory.peak() - memory.capacity) + " too much";
+}
 
 Estimate estimate(const Scenario& scenario, Detail detail) {
   EstimateContext context{scenario.system};

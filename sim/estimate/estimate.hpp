@@ -31,6 +31,9 @@ Estimate estimate(const Scenario& scenario, EstimateContext& context, Detail det
 /// The estimate's step time and nothing else, for those who ask for thousands. The plan must fit.
 Seconds step_time(const Scenario& scenario, EstimateContext& context);
 
+/// "the plan does not fit: stage 0 needs 166.0 GB a GPU, which has 85.9 GB, 80.1 GB too much".
+std::string shortfall_text(const MemoryReport& memory);
+
 /// The smallest change of `scenario`'s plan that fits, in words: "use --recompute full", or "" if
 /// none of the usual ones does.
 std::string nearest_fit(const Scenario& scenario);

@@ -33,6 +33,10 @@ std::string number_text(double value) {
 
 }  // namespace
 
+std::string json_quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 std::string shown_text(const std::string& text) {
   const std::string quoted = shown(text);
   return quoted.ends_with('"') ? quoted.substr(1, quoted.size() - 2) : quoted.substr(1);

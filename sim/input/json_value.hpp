@@ -71,6 +71,9 @@ class JsonValue {
   Place place_;
 };
 
+/// `text` as a JSON string, in quotes. What is no UTF-8 becomes U+FFFD.
+std::string json_quoted(const std::string& text);
+
 /// `text` as it may be shown in one line of a terminal: escaped, and cut where it is very long.
 std::string shown_text(const std::string& text);
 

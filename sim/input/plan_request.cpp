@@ -144,18 +144,21 @@ void set_plan_key(PlanRequest& plan, const std::string& key, const JsonValue& va
   value.fail("'" + shown_text(key) + "' is no key of a plan", suggestion(key, key_names()));
 }
 
-JsonValue value_of_flag(const std::string& key, const std::string& text) {
-  // A flag's text is a JSON scalar with the quotes left out: numbers and true/false as they are.
+JsonValue value_of_text(const std::string& text, const std::string& place) {
+  // Written as a JSON scalar with the quotes left out: numbers and true/false as they are.
   const bool bare = text == "true" || text == "false" ||
                     (!text.empty() && text.find_first_not_of("+-.0123456789eE") == text.npos);
-  const std::string flag = "--" + shown_text(key);
   try {
-    return JsonValue::parse(bare ? text : quoted(text), flag);
+    return JsonValue::parse(bare ? text : quoted(text), place);
   } catch (const Error&) {
-    fail_input({flag, ""},
+    fail_input({place, ""},
                "'" + shown_text(text) + "' is " + (bare ? "no number" : "no UTF-8 text"),
                bare ? "write a whole number" : "write letters and digits");
   }
+}
+
+JsonValue value_of_flag(const std::string& key, const std::string& text) {
+  return value_of_text(text, "--" + shown_text(key));
 }
 
 void set_plan_flag(PlanRequest& plan, const std::string& key, const std::string& text) {

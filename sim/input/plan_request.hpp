@@ -56,6 +56,8 @@ const std::vector<PlanKey>& plan_keys();
 void set_plan_key(PlanRequest& plan, const std::string& key, const JsonValue& value);
 /// What a flag's text says, as the value that a JSON file would hold; its place is the flag.
 JsonValue value_of_flag(const std::string& key, const std::string& text);
+/// The same of a text that stands elsewhere; `place` is what messages name.
+JsonValue value_of_text(const std::string& text, const std::string& place);
 /// Sets one key from a flag's text.
 void set_plan_flag(PlanRequest& plan, const std::string& key, const std::string& text);
 
