@@ -1,36 +1,23 @@
 // The binary from outside, as a user meets it.
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
 
+#include "tests/support/program.hpp"
+
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Outcome {
-  int code = -1;
-  std::string out;
-};
+using orrery::Outcome;
 
-Outcome orrery(const std::string& arguments) {
-  const std::string command =
-      "NO_COLOR=1 '" ORRERY_TEST_BINARY_FOLDER "/orrery' " + arguments + " 2>/dev/null";
-  Outcome outcome;
-  FILE* pipe = popen(command.c_str(), "r");
-  char buffer[4096];
-  while (const std::size_t count = std::fread(buffer, 1, sizeof buffer, pipe))
-    outcome.out.append(buffer, count);
-  outcome.code = WEXITSTATUS(pclose(pipe));
-  return outcome;
-}
+Outcome orrery(const std::string& arguments) { return orrery::run_orrery(arguments); }
 
 const std::string small_plan =
     "estimate --model llama3-8b --system dgx-h100 --gpus 16 --tp 2 --pp 2 --gbs 32 ";

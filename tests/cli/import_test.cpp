@@ -1,34 +1,21 @@
 // What `orrery import` writes is read by the other commands.
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <string>
+
+#include "tests/support/program.hpp"
 
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Outcome {
-  int code = -1;
-  std::string out;
-};
+using orrery::Outcome;
 
 Outcome orrery(const std::string& arguments) {
-  const std::string command = "cd '" ORRERY_TEST_SOURCE
-                              "/tests/unit/import/data' && '" ORRERY_TEST_BINARY_FOLDER
-                              "/orrery' " +
-                              arguments + " 2>/dev/null";
-  Outcome outcome;
-  FILE* pipe = popen(command.c_str(), "r");
-  char buffer[4096];
-  while (const std::size_t count = std::fread(buffer, 1, sizeof buffer, pipe))
-    outcome.out.append(buffer, count);
-  outcome.code = WEXITSTATUS(pclose(pipe));
-  return outcome;
+  return orrery::run_orrery(arguments, ORRERY_TEST_SOURCE "/tests/unit/import/data");
 }
 
 // 18 links x 25 GB/s, of both files.

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/temporary_folder.hpp"
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -30,9 +32,22 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// stdout and stderr of a shell command, run in the source tree with the binary first in the path.
-std::string run(const std::string& command) {
-  const std::string shell = "cd '" ORRERY_TEST_SOURCE "' && PATH='" ORRERY_TEST_BINARY_FOLDER
+// A folder that looks like the source tree and keeps what examples write out of it.
+class Desk {
+ public:
+  Desk() {
+    for (const auto& entry : fs::directory_iterator{ORRERY_TEST_SOURCE})
+      fs::create_symlink(entry.path(), folder_.path() / entry.path().filename());
+  }
+  std::string path() const { return folder_.path().string(); }
+
+ private:
+  orrery::TemporaryFolder folder_;
+};
+
+// stdout and stderr of a shell command, run on `desk` with the binary first in the path.
+std::string run(const std::string& command, const Desk& desk) {
+  const std::string shell = "cd '" + desk.path() + "' && PATH='" ORRERY_TEST_BINARY_FOLDER
                             "':$PATH NO_COLOR=1 sh -c \"$ORRERY_EXAMPLE\" 2>&1";
   setenv("ORRERY_EXAMPLE", command.c_str(), 1);
   std::string output;
@@ -63,6 +78,7 @@ struct Checked {
 
 Checked check(const fs::path& path) {
   Checked checked;
+  const Desk desk;
   const std::vector<std::string> lines = lines_of(read(path));
   bool console = false;
   for (std::size_t i = 0; i < lines.size();) {
@@ -81,7 +97,7 @@ Checked check(const fs::path& path) {
     std::vector<std::string> written;
     while (i < lines.size() && !lines[i].starts_with("```") && !lines[i].starts_with("$ "))
       written.push_back(lines[i++]);
-    const std::string printed = run(command);
+    const std::string printed = run(command, desk);
     ++checked.examples;
     if (comparable(written) != comparable(lines_of(printed)))
       checked.stale.push_back(command + "\n" + printed);
