@@ -8,7 +8,7 @@
 set -eu
 
 packages="g++ cmake ninja-build pkg-config libsimgrid-dev libboost-graph-dev \
-libboost-program-options-dev nlohmann-json3-dev libgtest-dev libgmock-dev"
+libboost-program-options-dev nlohmann-json3-dev libsqlite3-dev libgtest-dev libgmock-dev"
 
 say() { printf '%s\n' "$*" >&2; }
 
@@ -70,6 +70,15 @@ example() {
     --tp 8 --pp 8 --mbs 1 --gbs 1536 --recompute full --software megatron-2021
 }
 
+# What tests need beyond building, and is not installed unasked: daemons of a cluster.
+say_what_was_skipped() {
+  for needed in slurmctld:slurmctld slurmd:slurmd sbatch:slurm-client munged:munge parallel:parallel
+  do
+    PATH=$PATH:/usr/sbin command -v "${needed%%:*}" >/dev/null 2>&1 ||
+      say "Sweeps on a cluster were not tested in full: apt-get install ${needed#*:}, to test them"
+  done
+}
+
 next_commands() {
   say ""
   say "Try next${1:+ (from $1)}:"
@@ -96,5 +105,6 @@ example
 if [ "${1-}" = test ]; then
   cmake --build --preset release >&2
   ctest --preset release
+  say_what_was_skipped
 fi
 if [ "$started_in" = "$PWD" ]; then next_commands ""; else next_commands "$PWD"; fi

@@ -16,14 +16,17 @@ int run_check(const Arguments& arguments);
 int run_list(const Arguments& arguments);
 int run_import(const Arguments& arguments);
 int run_place_experts(const Arguments& arguments);
+int run_sweep(const Arguments& arguments);
 
-/// Exit codes beside 0 (docs/OUTPUT.md): internal error, bad input, infeasible plan, threshold.
+/// Exit codes beside 0 (docs/OUTPUT.md): internal error, bad input, infeasible plan, threshold, a
+/// sweep of which a part is missing.
 enum ExitCode {
   exit_ok = 0,
   exit_internal = 1,
   exit_bad_input = 2,
   exit_infeasible = 3,
-  exit_threshold = 4
+  exit_threshold = 4,
+  exit_partial = 5
 };
 
 }  // namespace orrery

@@ -1,3 +1,4 @@
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <iostream>
@@ -18,7 +19,8 @@ const std::map<std::string, int (*)(const Arguments&)> commands{
     {"check", run_check},
     {"list", run_list},
     {"import", run_import},
-    {"place-experts", run_place_experts}};
+    {"place-experts", run_place_experts},
+    {"sweep", run_sweep}};
 
 void print_usage(std::ostream& out) {
   out << "orrery: how long a training step takes on a GPU cluster, why, and whether it fits\n"
@@ -26,6 +28,7 @@ void print_usage(std::ostream& out) {
          "usage: orrery COMMAND [options]\n"
          "\n"
          "  estimate   one plan: step time, tokens/s, MFU, memory, where the time goes\n"
+         "  sweep      a grid of plans: batch sizes, degrees, GPUs; on one core or on a cluster\n"
          "  collective one collective alone, in the columns of nccl-tests\n"
          "  validate   predict published measurements and print the error\n"
          "  check      read a model or a system and print what was understood\n"
@@ -60,6 +63,8 @@ int dispatch(const Arguments& words) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // A file that outgrows its limit is an error that names the file, like a full disk.
+  std::signal(SIGXFSZ, SIG_IGN);
   int code = exit_internal;
   try {
     code = dispatch({argv + 1, argv + argc});

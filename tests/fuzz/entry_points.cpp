@@ -10,6 +10,7 @@
 #include "sim/input/quantity_text.hpp"
 #include "sim/input/scenario.hpp"
 #include "sim/routing/router.hpp"
+#include "sim/sweep/grid.hpp"
 
 namespace orrery {
 namespace {
@@ -171,6 +172,46 @@ void fuzz_routing_trace(const std::string& text) {
     });
 }
 
+// What is accepted is written and read as the same sweep, and every combination can be looked at.
+void check_sweep(const SweepBuilder& builder) {
+  const Sweep sweep = builder.sweep();
+  const std::string text = sweep_json(sweep);
+  SweepBuilder again;
+  again.read(parsed(text));
+  if (sweep_json(again.sweep()) != text) __builtin_trap();
+  const Grid grid{sweep};
+  if (grid.combinations() <= 10'000) grid.count_points();
+  for (const std::int64_t number : {std::int64_t{0}, grid.combinations() - 1})
+    if (grid.values(number).size() != grid.axes().size()) __builtin_trap();
+}
+
+void fuzz_sweep(const std::string& text) {
+  refuse_or_accept([&] {
+    SweepBuilder builder;
+    builder.read(parsed(text));
+    check_sweep(builder);
+  });
+}
+
+void fuzz_sweep_axes(const std::string& text) {
+  refuse_or_accept([&] {
+    SweepBuilder builder;
+    builder.add_axes(text, {"", "--sweep"});
+    check_sweep(builder);
+  });
+}
+
+// Keys of both kinds; the values decide whether kinds go together.
+void fuzz_condition(const std::string& text) {
+  refuse_or_accept([&] {
+    SweepBuilder builder;
+    builder.add_axes("model=m system=s gpus=8 gbs=8,16 tp=1..4 sp=true,false schedule=1f1b,gpipe",
+                     {"", "--sweep"});
+    builder.add_conditions(text, {"", "--where"});
+    check_sweep(builder);
+  });
+}
+
 }  // namespace
 
 const std::vector<EntryPoint>& entry_points() {
@@ -186,7 +227,10 @@ const std::vector<EntryPoint>& entry_points() {
                                            {"nccl_topology", fuzz_nccl_topology},
                                            {"smi_topology", fuzz_smi_topology},
                                            {"routing", fuzz_routing},
-                                           {"routing_trace", fuzz_routing_trace}};
+                                           {"routing_trace", fuzz_routing_trace},
+                                           {"sweep", fuzz_sweep},
+                                           {"sweep_axes", fuzz_sweep_axes},
+                                           {"condition", fuzz_condition}};
   return all;
 }
 

@@ -1,0 +1,174 @@
+#include "sim/sweep/axis.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "sim/core/nearest.hpp"
+#include "sim/input/plan_request.hpp"
+
+namespace orrery {
+namespace {
+
+constexpr std::int64_t most_values = 100'000;
+constexpr std::int64_t largest_number = std::int64_t{1} << 53;
+
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc{} && rest == text.data() + text.size();
+  if (!whole || value < -largest_number || value > largest_number) return std::nullopt;
+  return value;
+}
+
+// "256..8192*2" or "8..64+8"; without an end of its own steps are 1.
+struct Range {
+  std::int64_t first = 0, last = 0, step = 1;
+  bool geometric = false;
+};
+
+[[noreturn]] void refuse_range(const std::string& text, const std::string& why, const Place& at) {
+  fail_input(at, "'" + shown_text(text) + "' " + why, "write a range as 256..8192*2 or 8..64+8");
+}
+
+// Nothing where the text is no range: a path may have two dots as well.
+std::optional<Range> parse_range(const std::string& text, const Place& at) {
+  const std::size_t dots = text.find("..");
+  if (dots == text.npos || dots == 0) return std::nullopt;
+  Range range;
+  const auto first = whole_number(std::string_view{text}.substr(0, dots));
+  if (!first) return std::nullopt;
+  const std::size_t sign = std::min(text.find_first_of("*+", dots), text.size());
+  const auto last = whole_number(std::string_view{text}.substr(dots + 2, sign - dots - 2));
+  if (!last) refuse_range(text, "has no whole number behind its dots", at);
+  if (sign < text.size()) {
+    const auto step = whole_number(std::string_view{text}.substr(sign + 1));
+    range.geometric = text[sign] == '*';
+    if (!step || *step < (range.geometric ? 2 : 1))
+      refuse_range(text, "has no step that goes on", at);
+    range.step = *step;
+  }
+  range.first = *first;
+  range.last = *last;
+  if (range.last < range.first) refuse_range(text, "ends before it begins", at);
+  if (range.geometric && range.first < 1) refuse_range(text, "never leaves its beginning", at);
+  return range;
+}
+
+JsonValue scalar(const std::string& text, const Place& at) {
+  return value_of_text(text, at.file.empty() ? at.pointer : at.file + ": " + at.pointer);
+}
+
+AxisValue value_of(const JsonValue& json) {
+  if (json.is_string()) return {json, json.text(), Operand::Kind::text, 0.0};
+  if (json.is_boolean())
+    return {json, json.boolean() ? "true" : "false", Operand::Kind::truth,
+            json.boolean() ? 1.0 : 0.0};
+  if (!json.is_number())
+    json.fail("is no value of an axis", "write a number, a word, true or false");
+  // Every number of a plan is whole; that it is in range is what the plan's reader says.
+  const std::int64_t number = json.integer(-largest_number, largest_number);
+  return {json, std::to_string(number), Operand::Kind::number, static_cast<double>(number)};
+}
+
+class AxisReader {
+ public:
+  AxisReader(const std::string& key, const Place& at) : at_{at} {
+    const std::vector<std::string>& known = axis_keys();
+    if (std::find(known.begin(), known.end(), key) == known.end())
+      fail_input(at, "'" + shown_text(key) + "' is no key that can be swept",
+                 suggestion(key, known));
+    axis_.key = key;
+  }
+
+  void add_list(const std::string& text) {
+    for (std::size_t begin = 0; begin <= text.size();) {
+      const std::size_t end = std::min(text.find(',', begin), text.size());
+      add_item(text.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  }
+
+  void add_item(const std::string& text) {
+    if (text.empty()) fail_input(at_, "has an empty value", "write values with one comma between");
+    const std::optional<Range> range = parse_range(text, at_);
+    if (!range) return add(scalar(text, at_));
+    if (!range->geometric && (range->last - range->first) / range->step >= most_values)
+      refuse_length();
+    for (std::int64_t value = range->first;;) {
+      add(scalar(std::to_string(value), at_));
+      if (range->geometric ? value > range->last / range->step : value > range->last - range->step)
+        break;
+      value = range->geometric ? value * range->step : value + range->step;
+    }
+  }
+
+  void add(const JsonValue& json) {
+    AxisValue value = value_of(json);
+    check(value);
+    if (!texts_.insert(value.text).second)
+      fail_input(at_, "has the value '" + shown_text(value.text) + "' twice", "keep one of them");
+    if (std::ssize(axis_.values) == most_values) refuse_length();
+    axis_.values.push_back(std::move(value));
+  }
+
+  Axis axis() {
+    if (axis_.values.empty()) fail_input(at_, "has no value", "write at least one");
+    return std::move(axis_);
+  }
+
+ private:
+  // Model and system are read when the sweep begins.
+  void check(const AxisValue& value) const {
+    PlanRequest scratch;
+    if (axis_.key == "model" || axis_.key == "system")
+      value.json.text();
+    else if (axis_.key == "gpus")
+      value.json.integer(1, 1 << 24);
+    else
+      set_plan_key(scratch, axis_.key, value.json);
+  }
+
+  [[noreturn]] void refuse_length() const {
+    fail_input(at_, "has more than 100,000 values", "use a larger step");
+  }
+
+  const Place at_;
+  Axis axis_;
+  std::set<std::string> texts_;
+};
+
+}  // namespace
+
+const std::vector<std::string>& axis_keys() {
+  static const std::vector<std::string> keys = [] {
+    std::vector<std::string> list{"model", "system", "gpus"};
+    for (const PlanKey& key : plan_keys()) list.push_back(key.name);
+    return list;
+  }();
+  return keys;
+}
+
+Axis parse_axis(const std::string& key, const std::string& text, const Place& at) {
+  AxisReader reader{key, at};
+  reader.add_list(text);
+  return reader.axis();
+}
+
+Axis read_axis(const std::string& key, const JsonValue& json) {
+  AxisReader reader{key, json.place()};
+  if (json.is_string()) {
+    reader.add_list(json.text());
+  } else if (json.is_array()) {
+    for (const JsonValue& element : json.elements())
+      element.is_string() ? reader.add_item(element.text()) : reader.add(element);
+  } else {
+    reader.add(json);
+  }
+  return reader.axis();
+}
+
+}  // namespace orrery

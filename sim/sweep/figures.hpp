@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/result/result.hpp"
+
+namespace orrery {
+
+/// One column of a sweep's results, called and rounded as in `orrery estimate --json`, where
+/// docs/OUTPUT.md defines it; parts of an object are joined: "memory.peak_bytes" is
+/// memory_peak_bytes.
+struct Figure {
+  std::string name;
+  double (*of)(const Result&);
+};
+const std::vector<Figure>& figures();
+
+/// Those that need no simulation.
+struct MemoryFigure {
+  std::string name;
+  double (*of)(const MemoryReport&);
+};
+const std::vector<MemoryFigure>& memory_figures();
+
+/// Times are whole nanoseconds; other numbers have 9 significant digits, whole ones below 2^53
+/// all of theirs.
+std::string figure_text(const std::string& name, double value);
+
+}  // namespace orrery

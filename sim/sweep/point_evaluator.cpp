@@ -1,0 +1,82 @@
+#include "sim/sweep/point_evaluator.hpp"
+
+#include "sim/engine/platform.hpp"
+#include "sim/estimate/estimate.hpp"
+#include "sim/sweep/figures.hpp"
+
+namespace orrery {
+namespace {
+
+RowFigures figures_of(const MemoryReport& memory) {
+  RowFigures row;
+  for (const MemoryFigure& figure : memory_figures())
+    row.emplace_back(figure.name, figure_text(figure.name, figure.of(memory)));
+  return row;
+}
+
+RowFigures figures_of(const Result& result) {
+  RowFigures row;
+  for (const Figure& figure : figures())
+    row.emplace_back(figure.name, figure_text(figure.name, figure.of(result)));
+  const RowFigures memory = figures_of(result.memory);
+  row.insert(row.end(), memory.begin(), memory.end());
+  return row;
+}
+
+}  // namespace
+
+SweepInputs read_inputs(const Sweep& sweep) {
+  SweepInputs inputs;
+  for (const Dimension& dimension : sweep.dimensions)
+    for (const Axis& axis : dimension.axes)
+      for (const AxisValue& value : axis.values) {
+        const Place at{"--" + axis.key, ""};
+        if (axis.key == "model") inputs.models.emplace(value.text, read_model(value.text, at));
+        if (axis.key == "system") inputs.systems.emplace(value.text, read_system(value.text, at));
+      }
+  return inputs;
+}
+
+PointEvaluator::PointEvaluator(const Sweep& sweep, const Grid& grid, const SweepInputs& inputs)
+    : sweep_{sweep}, grid_{grid}, inputs_{inputs} {
+  if (!sweep.memory_only) Platform::instance();  // Starting it takes longer than a point.
+}
+
+Answer PointEvaluator::operator()(std::int64_t point) const {
+  const auto infeasible = [&](const std::string& reason) {
+    return Answer{row_without_answer(grid_, point, PointStatus::infeasible, reason), false};
+  };
+  std::optional<Scenario> scenario;
+  try {
+    scenario = scenario_of(point);
+  } catch (const Error& error) {
+    // Also keys that contradict each other: each was checked by itself when the sweep was read.
+    return infeasible(error.what());
+  }
+  const MemoryReport memory = memory_of(*scenario);
+  if (!memory.fits()) return infeasible(shortfall_text(memory));
+  if (sweep_.memory_only) return {ok_row(grid_, point, figures_of(memory)), false};
+  return {ok_row(grid_, point, figures_of(estimate(*scenario).result)), true};
+}
+
+Scenario PointEvaluator::scenario_of(std::int64_t point) const {
+  const std::vector<const AxisValue*> values = grid_.values(point);
+  PlanRequest request;
+  const Model* model = nullptr;
+  const System* system = nullptr;
+  int gpus = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::string& key = grid_.axes()[i]->key;
+    if (key == "model")
+      model = &inputs_.models.at(values[i]->text);
+    else if (key == "system")
+      system = &inputs_.systems.at(values[i]->text);
+    else if (key == "gpus")
+      gpus = static_cast<int>(values[i]->number);
+    else
+      set_plan_key(request, key, values[i]->json);
+  }
+  return make_scenario(*model, *system, request, gpus, {});
+}
+
+}  // namespace orrery

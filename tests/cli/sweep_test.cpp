@@ -1,0 +1,192 @@
+// A sweep from outside: whatever is done to it, its rows are the same bytes.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sstream>
+#include <string>
+
+#include "tests/support/program.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace orrery {
+namespace {
+
+namespace fs = std::filesystem;
+
+// 24 combinations: 12 are simulated, the others do not divide.
+const std::string axes =
+    " --model llama3-8b --system dgx-h100 --gpus 16 --sweep 'tp=2,4,6 pp=1,2 gbs=16..128*2' ";
+
+std::string contents(const fs::path& path) {
+  std::ostringstream text;
+  text << std::ifstream{path, std::ios::binary}.rdbuf();
+  return text.str();
+}
+
+class SweepCommand : public testing::Test {
+ protected:
+  Outcome sweep(const std::string& words) const {
+    return run_orrery("sweep " + words, folder_.path().string());
+  }
+  fs::path path(const std::string& name) const { return folder_.path() / name; }
+  std::string merged(const std::string& out) const {
+    EXPECT_EQ(sweep("merge " + out + " -o " + out + ".jsonl").code, 0);
+    return contents(path(out + ".jsonl"));
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(SweepCommand, PrintsTheSameWhateverTheWorkersAndShards) {
+  const Outcome one = sweep("run --out one -j 1" + axes);
+  EXPECT_EQ(one.code, 0);
+  EXPECT_NE(one.out.find("24 points: 16 ok, 8 infeasible\n"), std::string::npos) << one.out;
+  EXPECT_NE(one.out.find("orrery estimate --model llama3-8b"), std::string::npos);
+  EXPECT_EQ(sweep("run --out three -j 3" + axes).out, one.out);
+  EXPECT_EQ(sweep("run --out shards -j 2 --shards 5" + axes).out, one.out);
+  EXPECT_EQ(contents(path("one/shard-00000-of-00001.jsonl")),
+            contents(path("three/shard-00000-of-00001.jsonl")));
+  EXPECT_EQ(merged("one"), merged("three"));
+  EXPECT_EQ(merged("one"), merged("shards"));
+  // Run again, it has nothing to do and says the same.
+  EXPECT_EQ(sweep("run --out one").out, one.out);
+  EXPECT_EQ(sweep("status one --missing").out, "");
+  EXPECT_EQ(sweep("status one --missing").code, 0);
+}
+
+TEST_F(SweepCommand, TheBestRowIsWhatEstimateSays) {
+  const std::string out = sweep("run --out one" + axes).out;
+  const std::size_t at = out.find("orrery estimate ");
+  ASSERT_NE(at, out.npos);
+  const std::string words = out.substr(at + 7, out.find('\n', at) - at - 7);
+  const std::string json = run_orrery(words + " --json").out;
+  const std::size_t step = json.find("\"step_time_s\": ") + 15;
+  const std::string time = json.substr(step, json.find(',', step) - step);
+  EXPECT_NE(merged("one").find("\"step_time_s\":" + time + ","), std::string::npos) << time;
+}
+
+// One process a shard, each in turn; a second round finds nothing to do.
+TEST_F(SweepCommand, ShardsAreIndependent) {
+  sweep("run --out whole" + axes);
+  EXPECT_EQ(sweep("run --out parts --shard 2/4" + axes).out,
+            "shard 2 of 4 is complete: 6 points\n");
+  const Outcome status = sweep("status parts");
+  EXPECT_EQ(status.code, 5);
+  EXPECT_EQ(status.out, "points  6 of 24, 25.0 %\nshards  1 of 4 complete\nmissing: 0-1,3\n");
+  EXPECT_EQ(sweep("merge parts -o parts.csv").code, 5);
+  // As Slurm's array tasks find them: also those of an array that was submitted again.
+  for (const char* task : {"0", "1", "3"})
+    EXPECT_EQ(run_shell("SLURM_ARRAY_TASK_COUNT=3 SLURM_ARRAY_TASK_ID=" + std::string{task} +
+                            " '" ORRERY_TEST_BINARY_FOLDER "/orrery' sweep run --out parts",
+                        folder_.path().string())
+                  .code,
+              0);
+  EXPECT_EQ(sweep("status parts --missing").code, 0);
+  EXPECT_EQ(merged("parts"), merged("whole"));
+}
+
+// Starts the program without a shell between, so that a signal meets it.
+pid_t start(const fs::path& folder, const std::string& out) {
+  const pid_t process = ::fork();
+  if (process != 0) return process;
+  if (::chdir(folder.c_str()) != 0) ::_exit(1);
+  std::ofstream null;
+  ::freopen("/dev/null", "w", stdout);
+  ::freopen("/dev/null", "w", stderr);
+  ::execl(ORRERY_TEST_BINARY_FOLDER "/orrery", "orrery", "sweep", "run", "--out", out.c_str(), "-j",
+          "2", nullptr);
+  ::_exit(1);
+}
+
+// Kills at a random moment: after up to two more rows and up to 30 ms. True if it was too late.
+bool kill_somewhere(pid_t process, const fs::path& partial, std::mt19937& random) {
+  std::error_code ignored;
+  const auto size = [&] { return fs::exists(partial, ignored) ? fs::file_size(partial) : 0; };
+  const std::uintmax_t enough = size() + random() % 1200;
+  int status = 0;
+  for (int waited = 0; size() < enough && waited < 20'000; ++waited) {
+    if (::waitpid(process, &status, WNOHANG) == process) return true;
+    ::usleep(500);
+  }
+  ::usleep(static_cast<useconds_t>(random() % 30'000));
+  ::kill(process, SIGKILL);
+  ::waitpid(process, &status, 0);
+  return WIFEXITED(status);
+}
+
+TEST_F(SweepCommand, SurvivesBeingKilled) {
+  const std::string shard = "shard-00000-of-00001.jsonl";
+  EXPECT_EQ(sweep("run --out whole" + axes).code, 0);
+  const std::string expected = contents(path("whole") / shard);
+
+  std::mt19937 random{1};  // Moments are seeded; what they meet is the machine's.
+  int kills = 0, sweeps = 0;
+  for (; kills < 50; ++sweeps) {
+    ASSERT_LT(sweeps, 60);
+    const std::string out = "killed" + std::to_string(sweeps);
+    // With its description alone: a sweep that was begun, and has no row yet.
+    fs::create_directory(path(out));
+    fs::copy_file(path("whole/sweep.json"), path(out) / "sweep.json");
+    int here = 0;
+    while (!kill_somewhere(start(folder_.path(), out), path(out) / (shard + ".part"), random)) {
+      ++kills;
+      ASSERT_LT(++here, 500) << "no progress";
+    }
+    if (!fs::exists(path(out) / shard)) sweep("run --out " + out);
+    EXPECT_EQ(contents(path(out) / shard), expected) << "after " << here << " kills";
+    EXPECT_FALSE(fs::exists(path(out) / (shard + ".part")));
+  }
+  RecordProperty("kills", kills);
+  RecordProperty("sweeps", sweeps);
+}
+
+TEST_F(SweepCommand, SurvivesAFullDisk) {
+  EXPECT_EQ(sweep("run --out whole" + axes).code, 0);
+  // Files of at most 4 KiB: room for about six rows.
+  const std::string limited = "ulimit -f 8; '" ORRERY_TEST_BINARY_FOLDER "/orrery' sweep run";
+  EXPECT_EQ(run_shell("(" + limited + " --out full" + axes + ")", folder_.path().string()).code, 2);
+  const std::string part = contents(path("full/shard-00000-of-00001.jsonl.part"));
+  EXPECT_GT(std::count(part.begin(), part.end(), '\n'), 2);
+  EXPECT_LT(part.size(), 4097u);
+  EXPECT_EQ(part.back(), '\n');
+  EXPECT_EQ(sweep("run --out full").code, 0);
+  EXPECT_EQ(merged("full"), merged("whole"));
+  // Merging meets it as well, and leaves nothing behind.
+  for (const std::string name : {"m.sqlite", "m.csv", "m.jsonl"}) {
+    const std::string merge =
+        "(ulimit -f 8; '" ORRERY_TEST_BINARY_FOLDER "/orrery' sweep merge whole -o " + name + ")";
+    EXPECT_EQ(run_shell(merge, folder_.path().string()).code, 2) << name;
+    for (const auto& entry : fs::directory_iterator{folder_.path()})
+      EXPECT_FALSE(entry.path().filename().string().starts_with("m.")) << entry.path();
+  }
+}
+
+TEST_F(SweepCommand, ACutLastLineIsComputedAgain) {
+  EXPECT_EQ(sweep("run --out whole" + axes).code, 0);
+  const fs::path shard = path("whole/shard-00000-of-00001.jsonl");
+  const std::string expected = contents(shard);
+  for (const std::size_t cut : {std::size_t{1}, std::size_t{40}, expected.size() / 2}) {
+    fs::remove(shard);
+    std::ofstream{shard.string() + ".part"} << expected.substr(0, expected.size() - cut);
+    EXPECT_EQ(sweep("run --out whole").code, 0);
+    EXPECT_EQ(contents(shard), expected);
+  }
+}
+
+TEST_F(SweepCommand, APointThatTakesTooLongIsRecorded) {
+  const Outcome swept = sweep("run --out slow --time-limit '1 ns' -j 1" + axes);
+  EXPECT_EQ(swept.code, 5);
+  EXPECT_NE(swept.out.find("failed"), std::string::npos) << swept.out;
+  EXPECT_EQ(sweep("merge slow -o slow.jsonl").code, 5);
+  EXPECT_NE(contents(path("slow.jsonl")).find("took longer than 1e-09 s"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace orrery
