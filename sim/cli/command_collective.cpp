@@ -7,6 +7,7 @@
 #include "sim/core/nearest.hpp"
 #include "sim/input/quantity_text.hpp"
 #include "sim/output/collective_text.hpp"
+#include "sim/output/program_text.hpp"
 
 namespace po = boost::program_options;
 
@@ -69,6 +70,31 @@ std::vector<Bytes> sizes_of(const ParsedOptions& parsed) {
   return sizes;
 }
 
+bool is_file(const std::string& word) {
+  return word.ends_with(".json") || word.find('/') != word.npos;
+}
+
+int run_file(const std::string& file, const System& system, const ParsedOptions& parsed) {
+  for (const char* option : {"gpus", "nodes", "bytes", "min-bytes", "max-bytes", "factor",
+                             "nccl-algo", "nccl-proto", "hierarchical", "unfolded"})
+    if (parsed.has(option))
+      fail_input({}, std::string{"--"} + option + " is for NCCL's collectives",
+                 "leave it out: " + file + " says all but the system");
+  const CollectiveProgram program = parse_collective_program(JsonValue::read_file(file));
+  const ProgramTime result = run_program(program, system, {file, ""});
+  std::cout << (parsed.has("json") ? program_json(file, system.name, program, result)
+                                   : program_text(program, result));
+  return exit_ok;
+}
+
+CollectiveOptions nccl_options(const ParsedOptions& parsed) {
+  CollectiveOptions options;
+  options.selection =
+      parse_nccl_selection(parsed.has("nccl-algo") ? parsed.text("nccl-algo") : "",
+                           parsed.has("nccl-proto") ? parsed.text("nccl-proto") : "");
+  return options;
+}
+
 }  // namespace
 
 int run_collective(const Arguments& arguments) {
@@ -84,23 +110,30 @@ int run_collective(const Arguments& arguments) {
       ("factor", text("N"), "from one size to the next (2)")                    //
       ("nccl-algo", text("LIST"), "as NCCL_ALGO: Ring,Tree or ^NVLS")           //
       ("nccl-proto", text("LIST"), "as NCCL_PROTO: LL,LL128,Simple or ^LL128")  //
-      ("json", "print orrery.collective/1")                                     //
+      ("hierarchical",
+       "an all_reduce as reduce-scatter in each NVLink domain, all-reduce between")   //
+      ("unfolded", "simulate every rank's flows instead of one for all their twins")  //
+      ("json", "print orrery.collective/1")                                           //
       ("help", "this text");
   const ParsedOptions parsed = parse_options(options, arguments, {});
   if (parsed.has("help")) {
-    std::cout << "usage: orrery collective KIND --system NAME|FILE --gpus N [options]\n\n"
+    std::cout << "usage: orrery collective KIND --system NAME|FILE --gpus N [options]\n"
+                 "       orrery collective FILE.json --system NAME|FILE [--json]\n\n"
                  "One collective alone, in the columns of nccl-tests. KIND: see orrery list "
-                 "collectives.\n\n"
+                 "collectives.\nFILE.json: a collective of your own, message by message "
+                 "(docs/COLLECTIVES.md).\n\n"
               << options;
     return exit_ok;
   }
   if (parsed.words.size() != 1)
     fail_input({}, parsed.words.empty() ? "which collective?" : "one collective at a time",
                "write like 'orrery collective all_reduce --system dgx-h100 --gpus 8'");
+  const std::string& word = parsed.words.front();
   LoneCollective collective;
-  collective.kind = parse_kind(parsed.words.front());
+  if (!is_file(word)) collective.kind = parse_kind(word);
   const System system =
       read_system(required(parsed, "system", "name one: orrery list systems"), {"", "--system"});
+  if (is_file(word)) return run_file(word, system, parsed);
   const int limit = system.max_gpus > 0 ? system.max_gpus : 1 << 20;
   collective.ranks =
       parse_count(required(parsed, "gpus", "write how many: --gpus 8"), "gpus", 1, limit);
@@ -108,14 +141,15 @@ int run_collective(const Arguments& arguments) {
   collective.nodes = parsed.has("nodes")
                          ? parse_count(parsed.text("nodes"), "nodes", 1, collective.ranks)
                          : fewest;
-  CollectiveOptions how;
-  how.selection = parse_nccl_selection(parsed.has("nccl-algo") ? parsed.text("nccl-algo") : "",
-                                       parsed.has("nccl-proto") ? parsed.text("nccl-proto") : "");
+  collective.hierarchical = parsed.has("hierarchical");
+  if (collective.hierarchical && collective.kind != CollectiveKind::all_reduce)
+    fail_input({}, "only an all_reduce can be --hierarchical", "leave it out");
+  const CollectiveOptions how = nccl_options(parsed);
 
   std::vector<CollectiveLine> lines;
   for (const Bytes size : sizes_of(parsed)) {
     collective.bytes = size;
-    lines.push_back({collective, run_alone(collective, system, how)});
+    lines.push_back({collective, run_alone(collective, system, how, parsed.has("unfolded"))});
   }
   std::cout << (parsed.has("json") ? collective_json(system.name, lines) : collective_text(lines));
   return exit_ok;

@@ -35,11 +35,29 @@ po::options_description output_options() {
   return options;
 }
 
+po::options_description nccl_options() {
+  po::options_description options{"What NCCL may choose", 100};
+  options.add_options()  //
+      ("nccl-algo", po::value<std::string>()->value_name("LIST"),
+       "as NCCL_ALGO, for all collectives of the step: Ring,Tree or ^NVLS or "
+       "Ring;AllReduce:Tree")  //
+      ("nccl-proto", po::value<std::string>()->value_name("LIST"),
+       "as NCCL_PROTO: LL,LL128,Simple or ^LL128");
+  return options;
+}
+
+CollectiveOptions nccl_selection(const ParsedOptions& parsed) {
+  const auto text = [&](const char* option) {
+    return parsed.has(option) ? parsed.text(option) : std::string{};
+  };
+  return {parse_nccl_selection(text("nccl-algo"), text("nccl-proto")), {}};
+}
+
 }  // namespace
 
 int run_estimate(const Arguments& arguments) {
   po::options_description options;
-  options.add(scenario_options()).add(output_options());
+  options.add(scenario_options()).add(nccl_options()).add(output_options());
   const ParsedOptions parsed = parse_options(options, arguments, scenario_booleans());
   if (parsed.has("help")) {
     std::cout << "usage: orrery estimate --model M --system S --gpus N --gbs B [options]\n\n"
@@ -60,7 +78,8 @@ int run_estimate(const Arguments& arguments) {
   } else if (parsed.has("economics")) {
     fail_input({"--economics", ""}, "prices of what?", "say how long to train: --tokens 15T");
   }
-  Estimate answer = estimate(scenario, {parsed.has("unfolded"), parsed.has("expanded")});
+  EstimateContext context{scenario.system, nccl_selection(parsed)};
+  Estimate answer = estimate(scenario, context, {parsed.has("unfolded"), parsed.has("expanded")});
   if (economics)
     answer.result.bill = bill_of(scenario, answer.result.step_time, tokens, *economics);
   if (parsed.has("trace")) {

@@ -30,21 +30,6 @@ double nvls_chunk(double bytes, int ranks) {
 
 }  // namespace
 
-double wire_share(CollectiveKind kind, int n) {
-  switch (kind) {
-    case CollectiveKind::all_reduce:
-      return 2.0 * (n - 1) / n;
-    case CollectiveKind::all_gather:
-    case CollectiveKind::reduce_scatter:
-    case CollectiveKind::all_to_all:
-      return 1.0 * (n - 1) / n;
-    case CollectiveKind::broadcast:
-    case CollectiveKind::send_recv:
-      return 1.0;
-  }
-  return 1.0;
-}
-
 int ring_rounds(CollectiveKind kind, int n) {
   return kind == CollectiveKind::all_reduce ? 2 * (n - 1) : n - 1;
 }
@@ -82,31 +67,33 @@ Seconds CollectiveModel::tree_latency(int domains) const {
   return 2.0 * (depth + std::max(0, depth - 1) * constants_.tree_turn) * system_.network_latency;
 }
 
-// A ring through all members: NVLink hops inside a domain, one network hop from each domain to the
-// next. NCCL lays as many rings as the members of a domain have NICs, each leaving by another NIC,
-// so that every member's NIC carries its share of the traffic that leaves the domain.
-CollectiveCost CollectiveModel::ring(CollectiveKind kind, Bytes tensor, GroupShape group) const {
+// One NVLink hop from member to member of a domain, one network hop from each domain to the next.
+Seconds CollectiveModel::ring_steps(CollectiveKind kind, GroupShape group) const {
+  const int rounds = ring_rounds(kind, group.ranks);
+  const int outside = rounds / (group.ranks - 1) * (group.domains - 1);
+  return (rounds - outside) * hop() + outside * system_.network_latency;
+}
+
+// A chain inside each domain and a tree over the domains (NVIDIA/nccl src/graph/tuning.cc), up to
+// reduce and down to broadcast.
+Seconds CollectiveModel::tree_steps(GroupShape group) const {
+  return 2.0 * (group.per_domain - 1) * hop() + tree_latency(group.domains);
+}
+
+// What a ring's rounds carry, `steps` being their latency. NCCL lays as many rings as the members
+// of a domain have NICs, each leaving by another NIC, so that every member's NIC carries its share
+// of the traffic that leaves the domain.
+CollectiveCost CollectiveModel::ring(CollectiveKind kind, Bytes tensor, GroupShape group,
+                                     Seconds steps) const {
   const int n = group.ranks;
   const Bytes wire = wire_share(kind, n) * tensor;
-  const double passes = static_cast<double>(ring_rounds(kind, n)) / (n - 1);
 
   CollectiveCost cost = priced();
   if (group.domains > 1) cost.tag = Tag::default_value;
   cost.algorithm = "ring";
-  const double network_steps = passes * (group.domains - 1);
-  Seconds steps =
-      (passes * (n - 1) - network_steps) * hop() + network_steps * system_.network_latency;
   if (group.domains > 1) {
     cost.network_bytes = wire / group.per_domain;
     cost.network_rate = nic_;
-    // Long rings lose to a double binary tree over the domains, which NCCL's tuner then takes
-    // (NVIDIA/nccl src/graph/tuning.cc): a chain inside the domain and a tree outside.
-    const Seconds tree =
-        passes * ((group.per_domain - 1) * hop() + 0.5 * tree_latency(group.domains));
-    if (kind == CollectiveKind::all_reduce && tree < steps) {
-      steps = tree;
-      cost.algorithm = "tree";
-    }
   }
   cost.latency = constants_.base + steps;
   if (group.per_domain < 2) return cost;
@@ -164,7 +151,8 @@ CollectiveCost CollectiveModel::nvls_tree(Bytes tensor, GroupShape group) const 
   cost.algorithm = "NVLS-tree";
   cost.tag = Tag::default_value;
   cost.scale_up_rate = constants_.nvls_tree_share * cost.scale_up_rate;
-  cost.network_bytes = (group.domains == 2 ? 1.0 : 2.0) / group.per_domain * tensor;
+  cost.network_bytes =
+      wire_bytes(NcclAlgorithm::nvls_tree, CollectiveKind::all_reduce, tensor, group).outside;
   cost.network_rate = nic_;
   cost.latency += tree_latency(group.domains);
   if (constants_.nvls_loop) {
@@ -176,12 +164,27 @@ CollectiveCost CollectiveModel::nvls_tree(Bytes tensor, GroupShape group) const 
   return cost;
 }
 
+// Each member reduces its share inside the domain, sends it to the fabric's switches, which reduce
+// it on its way up, and gets the sum back: one crossing of the network, and half a ring's bytes.
+CollectiveCost CollectiveModel::collnet(Bytes tensor, GroupShape group) const {
+  const int hops = group.per_domain > 1 ? 2 : 0;
+  CollectiveCost cost = ring(CollectiveKind::all_reduce, tensor, group,
+                             static_cast<double>(hops) * hop() + system_.network_latency);
+  cost.algorithm = "CollNet";
+  const WireBytes wire =
+      wire_bytes(NcclAlgorithm::collnet_direct, CollectiveKind::all_reduce, tensor, group);
+  cost.scale_up_bytes = wire.inside;
+  cost.network_bytes = wire.outside;
+  return cost;
+}
+
 // n - 1 sends and receives at once: over NVLink inside a domain, over the NIC out of it.
 CollectiveCost CollectiveModel::all_to_all(Bytes tensor, GroupShape group) const {
   const int n = group.ranks;
   const int remote = n - group.per_domain;
   CollectiveCost cost = priced();
   cost.algorithm = "pairwise";
+  cost.pattern = CollectivePattern::pairs;
   if (group.per_domain > 1) {
     const int peers = group.per_domain - 1;
     const bool crosses = group.per_domain > constants_.local_ranks;
@@ -213,6 +216,11 @@ CollectiveCost CollectiveModel::all_to_all(Bytes tensor, GroupShape group) const
 // Every rank sends to the next and receives from the one before (nccl-tests' sendrecv_perf).
 CollectiveCost CollectiveModel::send_recv(Bytes tensor, GroupShape group) const {
   CollectiveCost cost = send(tensor, group.domains == 1);
+  cost.pattern = CollectivePattern::shift;
+  if (group.domains > 1 && group.per_domain > 1) {  // The others send inside their domain.
+    cost.scale_up_bytes = tensor;
+    cost.scale_up_rate = constants_.p2p_efficiency * link(group.per_domain);
+  }
   // Between two the reply rides along; a shift round a ring loads both directions of a port.
   if (group.ranks == 2 && group.domains == 1 && constants_.send_efficiency)
     cost.scale_up_rate = *constants_.send_efficiency * nvlink_;
@@ -225,11 +233,52 @@ CollectiveCost CollectiveModel::operator()(CollectiveKind kind, Bytes tensor,
   assert(group.per_domain >= 1 && group.per_domain * group.domains <= group.ranks);
   if (kind == CollectiveKind::all_to_all) return all_to_all(tensor, group);
   if (kind == CollectiveKind::send_recv) return send_recv(tensor, group);
-  const CollectiveCost best = ring(kind, tensor, group);
-  const bool in_switch = kind == CollectiveKind::all_reduce && group.per_domain > 2 &&
-                         system_.in_network_reduction && constants_.nvls_efficiency.has_value();
-  if (!in_switch) return best;
-  return faster(best, group.domains == 1 ? nvls(tensor, group.ranks) : nvls_tree(tensor, group));
+  if (kind != CollectiveKind::all_reduce) return ring(kind, tensor, group, ring_steps(kind, group));
+  // Long rings lose to a double binary tree over the domains, which NCCL's tuner then takes.
+  const Seconds around = ring_steps(kind, group);
+  const Seconds up_and_down = group.domains > 1 ? tree_steps(group) : around;
+  CollectiveCost best = ring(kind, tensor, group, std::min(around, up_and_down));
+  if (up_and_down < around) best.algorithm = "tree";
+  if (reduces_in_nvswitch(group) && group.per_domain > 2)
+    best = faster(best, group.domains == 1 ? nvls(tensor, group.ranks) : nvls_tree(tensor, group));
+  if (system_.fabric_reduction && group.domains > 1) best = faster(best, collnet(tensor, group));
+  return best;
+}
+
+bool CollectiveModel::reduces_in_nvswitch(GroupShape group) const {
+  return system_.in_network_reduction && group.per_domain > 1 &&
+         constants_.nvls_efficiency.has_value();
+}
+
+std::optional<CollectiveCost> CollectiveModel::by(NcclAlgorithm algorithm, CollectiveKind kind,
+                                                  Bytes tensor, GroupShape group) const {
+  const bool all_reduce = kind == CollectiveKind::all_reduce;
+  switch (algorithm) {
+    case NcclAlgorithm::ring:
+      return ring(kind, tensor, group, ring_steps(kind, group));
+    case NcclAlgorithm::tree: {
+      if (!all_reduce || group.domains == 1) return {};
+      CollectiveCost cost = ring(kind, tensor, group, tree_steps(group));
+      cost.algorithm = "tree";
+      const WireBytes wire = wire_bytes(algorithm, kind, tensor, group);
+      cost.scale_up_bytes = wire.inside;
+      cost.network_bytes = wire.outside;
+      return cost;
+    }
+    case NcclAlgorithm::nvls:
+      if (!all_reduce || group.domains > 1 || !reduces_in_nvswitch(group)) return {};
+      return nvls(tensor, group.ranks);
+    case NcclAlgorithm::nvls_tree:
+      if (!all_reduce || group.domains == 1 || !reduces_in_nvswitch(group)) return {};
+      return nvls_tree(tensor, group);
+    case NcclAlgorithm::collnet_direct:
+      if (!all_reduce || group.domains == 1 || !system_.fabric_reduction) return {};
+      return collnet(tensor, group);
+    case NcclAlgorithm::collnet_chain:
+    case NcclAlgorithm::pat:
+      return {};
+  }
+  return {};
 }
 
 CollectiveCost CollectiveModel::send(Bytes bytes, bool same_domain) const {

@@ -1,15 +1,13 @@
 #pragma once
 
+#include <optional>
+
 #include "sim/cost/collective_cost.hpp"
-#include "sim/cost/op.hpp"
+#include "sim/cost/wire_bytes.hpp"
 #include "sim/input/collective_constants.hpp"
 #include "sim/input/system.hpp"
 
 namespace orrery {
-
-/// What each rank puts on the wire, per byte of the tensor: nccl-tests' factor between algorithm
-/// and bus bandwidth (nccl-tests doc/PERFORMANCE.md). `n` >= 2.
-double wire_share(CollectiveKind kind, int n);
 
 /// Rounds of a ring of `n` ranks: n - 1, and twice that for an all-reduce, which is a
 /// reduce-scatter and an all-gather.
@@ -28,23 +26,33 @@ class CollectiveModel {
   /// more, `tensor` some bytes.
   CollectiveCost operator()(CollectiveKind kind, Bytes tensor, GroupShape group) const;
 
+  /// By this algorithm, in its fastest protocol; nothing where it does not apply or no formula
+  /// knows it (PAT, CollNet's chain, NVLS other than all-reduces).
+  std::optional<CollectiveCost> by(NcclAlgorithm algorithm, CollectiveKind kind, Bytes tensor,
+                                   GroupShape group) const;
+
   /// One rank sends `bytes` to another, inside a domain or over the network.
   CollectiveCost send(Bytes bytes, bool same_domain) const;
 
   const CollectiveConstants& constants() const { return constants_; }
+  /// One round of a ring inside a domain.
+  Seconds hop() const;
   /// One GPU's share of the NICs, payload.
   BytesPerSecond nic() const { return nic_; }
 
  private:
-  CollectiveCost ring(CollectiveKind kind, Bytes tensor, GroupShape group) const;
+  Seconds ring_steps(CollectiveKind kind, GroupShape group) const;
+  Seconds tree_steps(GroupShape group) const;
+  CollectiveCost ring(CollectiveKind kind, Bytes tensor, GroupShape group, Seconds steps) const;
+  bool reduces_in_nvswitch(GroupShape group) const;
   CollectiveCost nvls(Bytes tensor, int ranks) const;
   CollectiveCost nvls_tree(Bytes tensor, GroupShape group) const;
+  CollectiveCost collnet(Bytes tensor, GroupShape group) const;
   CollectiveCost all_to_all(Bytes tensor, GroupShape group) const;
   CollectiveCost send_recv(Bytes tensor, GroupShape group) const;
   CollectiveCost priced() const;  ///< Without bytes, tagged by what the constants rest on.
 
   BytesPerSecond link(int ranks_in_domain) const;
-  Seconds hop() const;
   Seconds tree_latency(int domains) const;
 
   System system_;

@@ -27,8 +27,12 @@ class CollectiveTime {
 
  private:
   CollectiveCost stretched(CollectiveCost cost, double factor) const;
-  double name_choice(CollectiveCost& cost, CollectiveKind kind, Bytes tensor,
-                     GroupShape group) const;
+  CollectiveCost free_choice(CollectiveKind kind, Bytes tensor, GroupShape group) const;
+  CollectiveCost forced_choice(const NcclTuner::Choice& chosen, const NcclTuner::Choice& free,
+                               CollectiveKind kind, Bytes tensor, GroupShape group) const;
+  CollectiveCost carried_by(NcclAlgorithm algorithm, CollectiveCost cost,
+                            const WireBytes& wire) const;
+  void name_pairs(CollectiveCost& cost, CollectiveKind kind, Bytes tensor, GroupShape group) const;
 
   System system_;
   CollectiveOptions options_;

@@ -22,6 +22,12 @@ constexpr Generations tree_simple{
 constexpr Generations tree_nvls{{{26.5, 18.5, 10}, {24, 23.6, 17.8}, {0, 57.7, 45.5}, {0, 96, 80}}};
 constexpr std::array<double, 4> nvls_efficiency{0, 0, 0.85, 0.74};
 
+// CollNet, protocol Simple alone: us a hop inside the node and over the network; each further GPU
+// of a node beside the head; how many GPUs the direct form serves in a node.
+constexpr double direct_inside = 3.7, direct_net = 31, chain_inside = 2.8, chain_net = 30;
+constexpr double direct_fan = 0.4;
+constexpr int collnet_arity = 8;
+
 constexpr Protocols tree_base{6.8, 14, 8.4};
 constexpr Protocols ring_base{6.6, 14, 8.4};
 constexpr Protocols tree_nvlink{0.6, 1.25, 4.0}, tree_pcie{1.0, 1.9, 4.0}, tree_net{5.0, 8.5, 14};
@@ -42,57 +48,7 @@ const std::array<std::vector<double>, 4> speeds{{{40, 30, 20, 18, 15, 12, 10},
 
 std::size_t at(NcclProtocol protocol) { return static_cast<std::size_t>(protocol); }
 
-std::string lower(std::string text) {
-  for (char& c : text)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return text;
-}
-
-template <std::size_t count>
-void select(const std::string& list, const std::vector<std::string>& known, const char* option,
-            std::array<bool, count>& allowed, bool& forced) {
-  if (list.empty()) return;
-  const bool excludes = list.front() == '^';
-  allowed.fill(excludes);
-  forced = true;
-  for (std::size_t begin = excludes ? 1 : 0; begin <= list.size();) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    const std::string word = list.substr(begin, end - begin);
-    const auto found = std::find_if(known.begin(), known.end(), [&](const std::string& one) {
-      return lower(one) == lower(word);
-    });
-    if (found == known.end()) {
-      std::string names;
-      for (const std::string& one : known) names += (names.empty() ? "" : ", ") + one;
-      fail_input({"", option}, "'" + word + "' is none of NCCL's", "write some of: " + names);
-    }
-    allowed[static_cast<std::size_t>(found - known.begin())] = !excludes;
-    begin = end + 1;
-  }
-}
-
 }  // namespace
-
-std::string_view name(NcclAlgorithm algorithm) {
-  static constexpr std::string_view names[]{"tree", "ring",      "CollNet", "CollNet",
-                                            "NVLS", "NVLS-tree", "PAT"};
-  return names[static_cast<std::size_t>(algorithm)];
-}
-
-std::string_view name(NcclProtocol protocol) {
-  static constexpr std::string_view names[]{"LL", "LL128", "Simple"};
-  return names[at(protocol)];
-}
-
-NcclSelection parse_nccl_selection(const std::string& algorithms, const std::string& protocols) {
-  static const std::vector<std::string> algorithm_words{
-      "Tree", "Ring", "CollnetDirect", "CollnetChain", "NVLS", "NVLSTree", "PAT"};
-  static const std::vector<std::string> protocol_words{"LL", "LL128", "Simple"};
-  NcclSelection selection;
-  select(algorithms, algorithm_words, "--nccl-algo", selection.algorithms, selection.forced);
-  select(protocols, protocol_words, "--nccl-proto", selection.protocols, selection.forced);
-  return selection;
-}
 
 NcclTuner::NcclTuner(const System& system, BytesPerSecond nvlink)
     : system_{system},
@@ -128,6 +84,7 @@ bool NcclTuner::applies(NcclAlgorithm algorithm, NcclProtocol protocol, Collecti
   const bool gathers = kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter;
   const bool simple = protocol == NcclProtocol::simple;
   const bool in_switch = system_.in_network_reduction && group.per_domain > 1 && simple;
+  const bool in_fabric = system_.fabric_reduction && group.domains > 1 && simple && all_reduce;
   // LL128 relies on NVLink's 128-byte stores, and between nodes on NICs beside the GPU.
   if (protocol == NcclProtocol::ll128 && system_.wiring == NodeWiring::pcie) return false;
   switch (algorithm) {
@@ -141,10 +98,10 @@ bool NcclTuner::applies(NcclAlgorithm algorithm, NcclProtocol protocol, Collecti
       return in_switch && group.domains > 1 && all_reduce;
     case NcclAlgorithm::pat:
       return simple && gathers && group.per_domain == 1;
-    // Need switches that reduce (SHARP) and a plugin, which no system here has.
     case NcclAlgorithm::collnet_direct:
+      return in_fabric && group.per_domain <= collnet_arity;
     case NcclAlgorithm::collnet_chain:
-      return false;
+      return in_fabric;
   }
   return false;
 }
@@ -183,7 +140,14 @@ double NcclTuner::bandwidth(NcclAlgorithm algorithm, NcclProtocol protocol, Coll
     }
     case NcclAlgorithm::pat:
       return ratio * 0.75 * bus;
-    default:
+    case NcclAlgorithm::collnet_direct: {
+      // At full speed where every GPU has a NIC: GPUs a channel, and half of what exceeds one.
+      const double share = 1.0 * group.per_domain / rings.channels;
+      return 0.5 * bus / (share - (share - 1.0) / 2) * (generation_ >= 2 ? 0.85 : 1.0);
+    }
+    case NcclAlgorithm::collnet_chain:
+      return 0.5 * bus;
+    case NcclAlgorithm::ring:
       break;
   }
   if (protocol == NcclProtocol::ll) return ratio * std::min(bus / 2, ll);
@@ -206,7 +170,13 @@ double NcclTuner::latency(NcclAlgorithm algorithm, NcclProtocol protocol, Collec
       return 25.0 + 2.0 * depth * 20.9;
     case NcclAlgorithm::pat:
       return 8.0 + depth * 14.0 / 3.5 + group.ranks * 2.8;
-    default:
+    case NcclAlgorithm::collnet_direct:
+      return 2.0 * (std::min(1, group.per_domain - 1) * direct_inside +
+                    (group.per_domain - 1) * direct_fan) +
+             direct_net;
+    case NcclAlgorithm::collnet_chain:
+      return 2.0 * (group.per_domain - 1) * chain_inside + chain_net;
+    case NcclAlgorithm::ring:
       break;
   }
   const double all = ring_rounds(kind, group.ranks);
@@ -225,7 +195,7 @@ std::optional<NcclTuner::Choice> NcclTuner::choose(CollectiveKind kind, Bytes by
     for (int p = 0; p < nccl_protocols; ++p) {
       const auto algorithm = static_cast<NcclAlgorithm>(a);
       const auto protocol = static_cast<NcclProtocol>(p);
-      if (!selection.allows(algorithm) || !selection.allows(protocol) ||
+      if (!selection.allows(kind, algorithm) || !selection.allows(kind, protocol) ||
           !applies(algorithm, protocol, kind, group))
         continue;
       double rate = bandwidth(algorithm, protocol, kind, group, found);

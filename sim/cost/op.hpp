@@ -19,6 +19,7 @@ enum class CollectiveKind {
   broadcast,
   send_recv
 };
+constexpr int collective_kinds = 6;
 std::string_view name(CollectiveKind kind);
 
 /// One GPU kernel, or one collective of one of the rank's groups, on one rank. Which members mean

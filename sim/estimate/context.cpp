@@ -2,8 +2,10 @@
 
 namespace orrery {
 
-EstimateContext::EstimateContext(const System& system)
-    : system_{system}, tables_{read_kernel_tables(system.gpu.name)}, collectives_{system} {}
+EstimateContext::EstimateContext(const System& system, const CollectiveOptions& options)
+    : system_{system},
+      tables_{read_kernel_tables(system.gpu.name)},
+      collectives_{system, options} {}
 
 const KernelModel& EstimateContext::kernels(Dtype dtype) {
   const auto found = kernels_.find(dtype);

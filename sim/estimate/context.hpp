@@ -15,7 +15,8 @@ namespace orrery {
 /// with a context is to the last bit the estimate without.
 class EstimateContext {
  public:
-  explicit EstimateContext(const System& system);
+  /// `options`: of all collectives of a step.
+  explicit EstimateContext(const System& system, const CollectiveOptions& options = {});
   EstimateContext(const EstimateContext&) = delete;
   EstimateContext& operator=(const EstimateContext&) = delete;
 

@@ -10,19 +10,26 @@ struct LoneCollective {
   int ranks = 1;
   int nodes = 1;
   Bytes bytes;  ///< The whole tensor, as nccl-tests count.
+  /// An all-reduce in three: reduce-scatter inside each domain, all-reduce of the shares between
+  /// domains, each over the members of one place, all-gather inside each domain.
+  bool hierarchical = false;
 };
 
 struct LoneCollectiveTime {
-  CollectiveCost cost;
-  Seconds time;  ///< Simulated: placement, flows, links, SimGrid.
+  CollectiveCost cost;  ///< Of a hierarchical one that of its part between domains.
+  Seconds time;         ///< Simulated: placement, flows, links, SimGrid.
+  int flows = 0;        ///< That were simulated.
 
   BytesPerSecond algorithm_bandwidth(const LoneCollective& of) const;
   BytesPerSecond bus_bandwidth(const LoneCollective& of) const;
 };
 
-/// Runs `collective` the way that a step's collectives go. No bytes, or one rank, take no time.
-/// Errors (infeasible): ranks that do not lie evenly on the nodes; no allowed algorithm.
+/// Runs `collective` on the links of `system`: on a uniform one the flows of one rank of each role,
+/// else of one of each class of flows (all-to-all: one of each class of links), or, `unfolded`,
+/// every flow over its own route. No bytes, or one rank, take no time.
+/// Errors (infeasible): ranks that do not lie evenly on the nodes; no allowed algorithm; no way
+/// between two ranks.
 LoneCollectiveTime run_alone(const LoneCollective& collective, const System& system,
-                             const CollectiveOptions& options = {});
+                             const CollectiveOptions& options = {}, bool unfolded = false);
 
 }  // namespace orrery

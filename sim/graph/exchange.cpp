@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 
 namespace orrery {
 namespace {
@@ -26,18 +27,33 @@ std::vector<PortBytes> uniform_port_bytes(const Placement& placement,
 // One flow for both directions where they carry as much: what a role sends, its twins receive.
 void add_port(Topology& topology, const Cast& cast, int role, bool same_domain, Bytes sent,
               Bytes received, BytesPerSecond rate, std::vector<Flow>& flows) {
-  const auto add = [&](Way way, Bytes bytes) {
-    if (bytes.si() > 0.0) flows.push_back({std::move(way), bytes, rate});
-  };
-  if (sent == received) return add(way(topology, cast, role, role, same_domain), sent);
-  add(way_out(topology, cast, role, same_domain), sent);
-  add(way_in(topology, cast, role, same_domain), received);
+  if (rate.si() <= 0.0) return;
+  if (sent == received && sent.si() > 0.0)
+    return flows.push_back({way(topology, cast, role, role, same_domain), sent, rate});
+  if (sent.si() > 0.0) flows.push_back({way_out(topology, cast, role, same_domain), sent, rate});
+  if (received.si() > 0.0)
+    flows.push_back({way_in(topology, cast, role, same_domain), received, rate});
+}
+
+// A flow as so many equal ones: all of them where others meet it.
+void split(Flow& flow, double parts) {
+  flow.bytes = flow.bytes / parts;
+  flow.rate = flow.rate / parts;
+  for (LinkUse& use : flow.way) use.times *= static_cast<int>(std::lround(parts));
+}
+
+bool meet(const Way& one, const Way& other) {
+  return std::any_of(one.begin(), one.end(), [&](const LinkUse& use) {
+    return std::any_of(other.begin(), other.end(),
+                       [&](const LinkUse& theirs) { return theirs.link == use.link; });
+  });
 }
 
 std::vector<Flow> port_flows(Topology& topology, const Cast& cast, const std::vector<Rank>& group,
                              const Exchange& exchange, BytesPerSecond inside,
                              BytesPerSecond outside) {
   const std::vector<PortBytes> ports = port_bytes(cast.placement(), group, exchange);
+  const Bytes a_pair = exchange.between(0, exchange.members() - 1);
   std::vector<bool> drawn(cast.roles().size());
   std::vector<Flow> flows;
   for (std::size_t i = 0; i < group.size(); ++i) {
@@ -45,8 +61,17 @@ std::vector<Flow> port_flows(Topology& topology, const Cast& cast, const std::ve
     if (drawn[at(role)]) continue;
     drawn[at(role)] = true;
     const PortBytes& own = ports[i];
-    add_port(topology, cast, role, true, own.sent_inside, own.received_inside, inside, flows);
-    add_port(topology, cast, role, false, own.sent_outside, own.received_outside, outside, flows);
+    std::vector<Flow> near, far;
+    add_port(topology, cast, role, true, own.sent_inside, own.received_inside, inside, near);
+    add_port(topology, cast, role, false, own.sent_outside, own.received_outside, outside, far);
+    // In PCIe nodes both pass the GPU's slot, which pairs share one by one.
+    if (exchange.is_uniform() && near.size() == 1 && far.size() == 1 &&
+        meet(near.front().way, far.front().way)) {
+      split(near.front(), own.sent_inside / a_pair);
+      split(far.front(), own.sent_outside / a_pair);
+    }
+    flows.insert(flows.end(), near.begin(), near.end());
+    flows.insert(flows.end(), far.begin(), far.end());
   }
   return flows;
 }
@@ -92,13 +117,13 @@ std::vector<Leg> legs_of(const Placement& placement, const std::vector<Rank>& gr
   for (int i = 0; i < exchange.members(); ++i)
     for (int j = 0; j < exchange.members(); ++j) {
       const Bytes bytes = exchange.between(i, j);
-      if (bytes.si() <= 0.0) continue;
       const bool same = placement.same_domain(group[at(i)], group[at(j)]);
+      const BytesPerSecond rate = same ? inside : outside;
+      if (bytes.si() <= 0.0 || rate.si() <= 0.0) continue;
       const Bytes busier = same
                                ? std::max(ports[at(i)].sent_inside, ports[at(j)].received_inside)
                                : std::max(ports[at(i)].sent_outside, ports[at(j)].received_outside);
-      legs.push_back(
-          {group[at(i)], group[at(j)], bytes, (bytes / busier) * (same ? inside : outside), same});
+      legs.push_back({group[at(i)], group[at(j)], bytes, (bytes / busier) * rate, same});
     }
   return legs;
 }

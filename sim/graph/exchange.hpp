@@ -45,11 +45,12 @@ struct Leg {
   Bytes bytes;
   BytesPerSecond rate;
   bool same_domain = true;
+  bool to_switches = false;  ///< Ends in the fabric's switches, which send `to` what they reduced.
 };
 
 /// Every pair that exchanges something. A port's messages leave at once and share its rate as their
 /// bytes, so that all of a port's would end together; the slower of the two ports decides.
-/// `inside`, `outside`: what one member's ports reach together, on idle links.
+/// `inside`, `outside`: what one member's ports reach on idle links; 0: such pairs are left out.
 std::vector<Leg> legs_of(const Placement& placement, const std::vector<Rank>& group,
                          const Exchange& exchange, BytesPerSecond inside, BytesPerSecond outside);
 
@@ -59,7 +60,8 @@ std::vector<Leg> legs_of(const Placement& placement, const std::vector<Rank>& gr
 /// On a uniform system (System::uniform) folded: of each role a flow out of its NVLink port, one
 /// into it, and the same for its NIC, or one for both directions where they carry as much. Members
 /// that share a role must send and receive as much as each other. That is exact, for there all
-/// that pairs could share are these ports.
+/// that pairs could share are these ports (in PCIe nodes, whose slots carry both kinds: of uniform
+/// exchanges).
 /// Else, and unfolded: a flow a pair over its real route, so that pairs whose ways meet between
 /// switches wait for each other. Asserts that every rank plays itself.
 std::vector<Flow> exchange_flows(Topology& topology, const Cast& cast,

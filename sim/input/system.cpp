@@ -78,6 +78,8 @@ void check_nics(const System& system, const JsonValue& json) {
 // NVLink SHARP came with Hopper and the NVSwitch of its time (NCCL, src/graph/tuning.cc: NVLS has
 // no efficiency before compute capability 9.0).
 void check_reduction(const System& system, const JsonValue& json) {
+  if (system.fabric_reduction && system.fabric != FabricKind::infiniband)
+    json.at("fabric_reduction").fail("only InfiniBand switches reduce", "write false");
   if (!system.in_network_reduction) return;
   const JsonValue at = json.at("in_network_reduction");
   if (system.wiring != NodeWiring::nvswitch)
@@ -114,6 +116,7 @@ System parse_system(const JsonValue& json) {
                    "network_efficiency",
                    "fabric",
                    "in_network_reduction",
+                   "fabric_reduction",
                    "max_gpus",
                    "nvlink_pairs",
                    "pcie_tree",
@@ -137,6 +140,8 @@ System parse_system(const JsonValue& json) {
   system.fabric = choice<FabricKind>(json.at("fabric"), fabrics);
   const auto reduction = json.find("in_network_reduction");
   system.in_network_reduction = reduction && reduction->boolean();
+  const auto in_fabric = json.find("fabric_reduction");
+  system.fabric_reduction = in_fabric && in_fabric->boolean();
   if (const auto most = json.find("max_gpus")) system.max_gpus = count(*most, most_gpus);
 
   check_domain(system, json);

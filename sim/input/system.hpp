@@ -58,6 +58,7 @@ struct System {
   double network_efficiency = 1.0;  ///< Payload over line rate: coding, headers, congestion margin.
   FabricKind fabric = FabricKind::infiniband;
   bool in_network_reduction = false;  ///< NVLink SHARP inside the domain.
+  bool fabric_reduction = false;      ///< SHARP in the switches of the fabric: NCCL's CollNet.
   int max_gpus = 0;                   ///< Size of the machine that exists; 0: as many as wanted.
 
   std::vector<NvlinkPair> nvlink_pairs;  ///< Empty: every GPU reaches every other at `scale_up`.

@@ -42,6 +42,10 @@ Json line_json(const std::string& system, const CollectiveLine& line) {
           {"algorithm", result.cost.algorithm},
           {"protocol", result.cost.protocol},
           {"channels", result.cost.channels},
+          {"sms", result.cost.channels},  // One thread block a channel, one on a multiprocessor.
+          {"scale_up_bytes_per_rank", result.cost.scale_up_bytes.si()},
+          {"network_bytes_per_rank", result.cost.network_bytes.si()},
+          {"flows", result.flows},
           {"tag", name(result.cost.tag)}};
 }
 

@@ -5,6 +5,7 @@
 #include "sim/import/nccl_tests.hpp"
 #include "sim/import/nccl_topology.hpp"
 #include "sim/import/smi_topology.hpp"
+#include "sim/input/collective_program.hpp"
 #include "sim/input/economics.hpp"
 #include "sim/input/kernel_tables.hpp"
 #include "sim/input/quantity_text.hpp"
@@ -140,6 +141,16 @@ void fuzz_nccl_topology(const std::string& text) {
   });
 }
 
+void fuzz_collective_program(const std::string& text) {
+  refuse_or_accept([&] {
+    const CollectiveProgram program = parse_collective_program(parsed(text));
+    for (const Message& message : program.messages)
+      if (message.src >= program.ranks || message.dst >= program.ranks ||
+          message.src == message.dst || message.step < 0 || message.bytes.si() < 0.0)
+        __builtin_trap();
+  });
+}
+
 void fuzz_smi_topology(const std::string& text) {
   const SystemAnswers answers{
       {"gpu", "h100-sxm"}, {"nic-bandwidth", "400 Gb/s"}, {"fabric", "ethernet"}};
@@ -226,6 +237,7 @@ const std::vector<EntryPoint>& entry_points() {
                                            {"nccl_tests", fuzz_nccl_tests},
                                            {"nccl_topology", fuzz_nccl_topology},
                                            {"smi_topology", fuzz_smi_topology},
+                                           {"collective_program", fuzz_collective_program},
                                            {"routing", fuzz_routing},
                                            {"routing_trace", fuzz_routing_trace},
                                            {"sweep", fuzz_sweep},

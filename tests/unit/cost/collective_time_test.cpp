@@ -101,7 +101,8 @@ TEST(CollectiveTime, NothingTakesNoTime) {
   EXPECT_EQ(price.send(Bytes{}, true).time(), Seconds{});
 }
 
-TEST(CollectiveTime, AForcedAlgorithmIsSlowerByTheTunersOwnRatio) {
+// The switch was measured, the ring was not: it has its formula's price.
+TEST(CollectiveTime, AForcedAlgorithmHasThePriceOfItsFormula) {
   CollectiveOptions ring;
   ring.selection = parse_nccl_selection("ring", "");
   const System h100 = system("dgx-h100");
@@ -110,10 +111,29 @@ TEST(CollectiveTime, AForcedAlgorithmIsSlowerByTheTunersOwnRatio) {
   const CollectiveCost forced = CollectiveTime{h100, ring}(CollectiveKind::all_reduce, gib, node);
   EXPECT_EQ(free.algorithm, "NVLS");
   EXPECT_EQ(forced.algorithm, "ring");
-  // Ring: 8.4 + 14 x 3.4 us and 360 x 8/14 GB/s. NVLS: 25 us and 337.69 GB/s (nccl_tuner_test).
-  const double slower =
-      (56e-6 + 1024 * mib / (360e9 * 8 / 14)) / (25e-6 + 1024 * mib / 337.692857e9);
-  EXPECT_NEAR(forced.time() / free.time(), slower, 1e-6);
+  EXPECT_EQ(forced.tag, Tag::default_value);
+  const auto formula =
+      CollectiveModel{h100}.by(NcclAlgorithm::ring, CollectiveKind::all_reduce, gib, node);
+  EXPECT_NEAR(forced.time() / formula->time(), 1.0, 1e-9);
+  // What NCCL would have taken by itself keeps its measured price.
+  CollectiveOptions nvls;
+  nvls.selection = parse_nccl_selection("NVLS", "");
+  const CollectiveCost same = CollectiveTime{h100, nvls}(CollectiveKind::all_reduce, gib, node);
+  EXPECT_EQ(same.time(), free.time());
+  EXPECT_EQ(same.tag, free.tag);
+}
+
+// Eight bytes: a ring of LL waits 6.6 + 14 x 0.6 us, of Simple 8.4 + 14 x 3.4 (nccl_tuner_test).
+TEST(CollectiveTime, AForcedProtocolIsSlowerByTheTunersOwnRatio) {
+  CollectiveOptions simple;
+  simple.selection = parse_nccl_selection("Ring", "Simple");
+  const System h100 = system("dgx-h100");
+  const CollectiveCost free = CollectiveTime{h100}(CollectiveKind::all_reduce, Bytes{8}, node);
+  const CollectiveCost forced =
+      CollectiveTime{h100, simple}(CollectiveKind::all_reduce, Bytes{8}, node);
+  EXPECT_EQ(free.protocol, "LL");
+  EXPECT_EQ(forced.protocol, "Simple");
+  EXPECT_NEAR(forced.time() / free.time(), 56.0 / 15.0, 1e-4);  // The bytes take 0.1 ns.
 }
 
 TEST(CollectiveTime, WhatCannotBeForcedIsRefused) {

@@ -72,28 +72,5 @@ TEST(NcclTuner, WhatDoesNotApplyIsNotChosen) {
   EXPECT_FALSE(pcie.choose(CollectiveKind::all_reduce, Bytes{gib}, node, ll128));
 }
 
-TEST(NcclSelection, IsSpelledAsNcclSpellsIt) {
-  const NcclSelection two = parse_nccl_selection("ring,NVLSTree", "simple");
-  EXPECT_TRUE(two.forced);
-  EXPECT_TRUE(two.allows(NcclAlgorithm::ring));
-  EXPECT_TRUE(two.allows(NcclAlgorithm::nvls_tree));
-  EXPECT_FALSE(two.allows(NcclAlgorithm::tree));
-  EXPECT_FALSE(two.allows(NcclProtocol::ll));
-  const NcclSelection not_two = parse_nccl_selection("^Tree,NVLS", "");
-  EXPECT_FALSE(not_two.allows(NcclAlgorithm::tree));
-  EXPECT_FALSE(not_two.allows(NcclAlgorithm::nvls));
-  EXPECT_TRUE(not_two.allows(NcclAlgorithm::ring));
-  EXPECT_TRUE(not_two.allows(NcclProtocol::ll128));
-  EXPECT_FALSE(parse_nccl_selection("", "").forced);
-}
-
-TEST(NcclSelection, SaysWhatItDoesNotKnow) {
-  EXPECT_EQ(error_text([] { parse_nccl_selection("Rong", ""); }),
-            "--nccl-algo: 'Rong' is none of NCCL's; write some of: Tree, Ring, CollnetDirect, "
-            "CollnetChain, NVLS, NVLSTree, PAT");
-  EXPECT_EQ(error_text([] { parse_nccl_selection("", "LL,"); }),
-            "--nccl-proto: '' is none of NCCL's; write some of: LL, LL128, Simple");
-}
-
 }  // namespace
 }  // namespace orrery
