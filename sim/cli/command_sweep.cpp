@@ -1,3 +1,5 @@
+#include "sim/cli/command_sweep.hpp"
+
 #include <algorithm>
 #include <iostream>
 
@@ -83,7 +85,7 @@ int run(const Arguments& arguments) {
   const SweepJob job = read_sweep_job(parsed);
   const SweepFolder& folder = job.folder;
   const Grid grid{folder.sweep};
-  const PointEvaluator evaluator{folder.sweep, grid, job.inputs};
+  PointEvaluator evaluator{folder.sweep, grid, job.inputs};
 
   std::int64_t there = 0, total = 0;
   for (const ShardState& state : shard_states(folder))
@@ -108,14 +110,6 @@ int run(const Arguments& arguments) {
   return rows.failed() > 0 ? exit_partial : exit_ok;
 }
 
-// The one folder that status and merge take.
-SweepFolder folder_of(const ParsedOptions& parsed) {
-  if (parsed.words.size() != 1)
-    fail_input({}, parsed.words.empty() ? "no folder is named" : "more than one folder is named",
-               "name the folder that was given to orrery sweep run --out");
-  return open_sweep_folder(parsed.words.front());
-}
-
 int status(const Arguments& arguments) {
   po::options_description options{"Options", 100};
   options.add_options()("missing",
@@ -126,7 +120,7 @@ int status(const Arguments& arguments) {
     std::cout << "usage: orrery sweep status DIR [--missing]\n\n" << options;
     return exit_ok;
   }
-  const SweepFolder folder = folder_of(parsed);
+  const SweepFolder folder = sweep_folder_of(parsed);
   const std::vector<ShardState> states = shard_states(folder);
   const std::string missing = missing_shards(states);
   if (parsed.has("missing")) {
@@ -155,7 +149,7 @@ int merge(const Arguments& arguments) {
     std::cout << "usage: orrery sweep merge DIR -o FILE\n\n" << options;
     return exit_ok;
   }
-  const SweepFolder folder = folder_of(parsed);
+  const SweepFolder folder = sweep_folder_of(parsed);
   if (!parsed.has("output"))
     fail_input({}, "--output is missing", "name a file: -o results.sqlite");
   BestRows rows{folder.sweep, shown_rows};
@@ -169,13 +163,21 @@ int merge(const Arguments& arguments) {
 
 }  // namespace
 
+SweepFolder sweep_folder_of(const ParsedOptions& parsed) {
+  if (parsed.words.size() != 1)
+    fail_input({}, parsed.words.empty() ? "no folder is named" : "more than one folder is named",
+               "name the folder that was given to orrery sweep run --out");
+  return open_sweep_folder(parsed.words.front());
+}
+
 int run_sweep(const Arguments& arguments) {
-  const std::vector<std::string> names{"run", "status", "merge"};
+  const std::vector<std::string> names{"run", "status", "merge", "plot"};
   if (arguments.empty() || arguments.front() == "--help") {
     (arguments.empty() ? std::cerr : std::cout)
         << "usage: orrery sweep run [FILE] --out DIR [options]   compute a grid of plans\n"
            "       orrery sweep status DIR [--missing]           how far it is\n"
            "       orrery sweep merge DIR -o FILE                one database or table of it\n"
+           "       orrery sweep plot DIR -o FILE.svg             a line, heat or Pareto chart\n"
            "\n"
            "Try: orrery sweep run --model llama3-8b --system dgx-h100 --gpus 64 --tp 2 \\\n"
            "       --sweep 'gbs=256..8192*2 mbs=1,2,4' --out sweep1\n";
@@ -185,6 +187,7 @@ int run_sweep(const Arguments& arguments) {
   if (arguments.front() == "run") return run(rest);
   if (arguments.front() == "status") return status(rest);
   if (arguments.front() == "merge") return merge(rest);
+  if (arguments.front() == "plot") return run_sweep_plot(rest);
   fail_input({}, "'" + arguments.front() + "' is nothing that a sweep does",
              suggestion(arguments.front(), names));
 }

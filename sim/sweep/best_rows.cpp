@@ -15,10 +15,14 @@ std::size_t index_of(const std::vector<RowColumn>& columns, const std::string& n
 
 }  // namespace
 
+std::string usual_figure(const Sweep& sweep) {
+  return sweep.memory_only ? "memory_peak_bytes" : "tokens_per_s_per_gpu";
+}
+
 BestRows::BestRows(const Sweep& sweep, std::size_t keep)
     : columns_{row_columns(sweep)},
       keep_{keep},
-      figure_{sweep.memory_only ? "memory_peak_bytes" : "tokens_per_s_per_gpu"},
+      figure_{usual_figure(sweep)},
       figure_at_{index_of(columns_, figure_)},
       status_at_{index_of(columns_, "status")} {}
 

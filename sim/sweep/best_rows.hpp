@@ -8,6 +8,10 @@
 
 namespace orrery {
 
+/// What plans are ranked by where nobody says: tokens_per_s_per_gpu, or of a sweep of memory alone
+/// memory_peak_bytes.
+std::string usual_figure(const Sweep& sweep);
+
 /// Rows counted by what came of them, and the best of those that are ok.
 class BestRows {
  public:

@@ -28,6 +28,8 @@ const std::vector<Figure>& figures() {
       {"breakdown_tp_exposed_s", [](const Result& r) { return r.breakdown.tp_exposed.si(); }},
       {"breakdown_pp_bubble_s", [](const Result& r) { return r.breakdown.pp_bubble.si(); }},
       {"breakdown_pp_exposed_s", [](const Result& r) { return r.breakdown.pp_exposed.si(); }},
+      {"breakdown_ep_exposed_s", [](const Result& r) { return r.breakdown.ep_exposed.si(); }},
+      {"breakdown_cp_exposed_s", [](const Result& r) { return r.breakdown.cp_exposed.si(); }},
       {"breakdown_dp_exposed_s", [](const Result& r) { return r.breakdown.dp_exposed.si(); }},
       {"breakdown_optimizer_s", [](const Result& r) { return r.breakdown.optimizer.si(); }},
       {"breakdown_imbalance_s", [](const Result& r) { return r.breakdown.imbalance.si(); }},

@@ -1,11 +1,11 @@
 #include "sim/sweep/merge.hpp"
 
-#include <algorithm>
 #include <filesystem>
 
 #include "sim/output/write_file.hpp"
 #include "sim/sweep/database.hpp"
 #include "sim/sweep/fingerprint.hpp"
+#include "sim/sweep/row_stream.hpp"
 
 namespace orrery {
 namespace {
@@ -27,58 +27,10 @@ std::string csv_line(const Row& row) {
   return line + "\n";
 }
 
-template <class Sink>
-void for_each_row(const SweepFolder& folder, BestRows& seen, Sink sink) {
-  RowStream stream{folder};
-  while (const auto line = stream.next()) {
-    const Row row = read_row(*line, seen.columns(), stream.place());
-    seen.add(row);
-    sink(*line, row);
-  }
-}
-
 }  // namespace
 
-RowStream::RowStream(const SweepFolder& folder) {
-  // Chunks of all shards together stay within 64 MiB.
-  const std::size_t chunk = std::clamp<std::size_t>(
-      (std::size_t{64} << 20) / static_cast<std::size_t>(folder.shards), 4096, 1 << 20);
-  readers_.resize(static_cast<std::size_t>(folder.shards));
-  for (int i = 0; i < folder.shards; ++i) {
-    const Shard shard{i, folder.shards};
-    std::error_code code;
-    std::string path = shard_path(folder.path, shard);
-    if (!fs::exists(path, code)) path = partial_shard_path(folder.path, shard);
-    if (!fs::exists(path, code)) continue;
-    readers_[static_cast<std::size_t>(i)].emplace(path, folder.header(shard), chunk);
-    ++open_;
-  }
-}
-
-std::optional<std::string> RowStream::next() {
-  while (open_ > 0) {
-    const std::size_t at = next_;
-    next_ = (next_ + 1) % readers_.size();
-    if (!readers_[at]) continue;
-    std::optional<std::string> line = readers_[at]->next();
-    if (!line) {
-      readers_[at].reset();
-      --open_;
-      continue;
-    }
-    last_ = at;
-    const std::int64_t point = point_of_row(*line, place());
-    if (point <= point_)
-      fail_input(place(), "has point " + std::to_string(point) + " out of order",
-                 "remove the file; its points will be computed again");
-    point_ = point;
-    return line;
-  }
-  return std::nullopt;
-}
-
 void read_rows(const SweepFolder& folder, BestRows& seen) {
-  for_each_row(folder, seen, [](const std::string&, const Row&) {});
+  for_each_row(folder, seen.columns(), [&](const std::string&, const Row& row) { seen.add(row); });
 }
 
 void merge_rows(const SweepFolder& folder, const std::string& into, BestRows& seen) {
@@ -87,7 +39,10 @@ void merge_rows(const SweepFolder& folder, const std::string& into, BestRows& se
   if (kind == ".sqlite" || kind == ".sqlite3" || kind == ".db") {
     const std::string text = sweep_json(folder.sweep);
     Database database{into, all, text, fingerprint_of(text + folder.fingerprint)};
-    for_each_row(folder, seen, [&](const std::string&, const Row& row) { database.insert(row); });
+    for_each_row(folder, all, [&](const std::string&, const Row& row) {
+      seen.add(row);
+      database.insert(row);
+    });
     return database.commit();
   }
   if (kind != ".csv" && kind != ".jsonl")
@@ -100,7 +55,8 @@ void merge_rows(const SweepFolder& folder, const std::string& into, BestRows& se
     for (const RowColumn& column : all) header += (header.empty() ? "" : ",") + column.name;
     file.append(header + "\n");
   }
-  for_each_row(folder, seen, [&](const std::string& line, const Row& row) {
+  for_each_row(folder, all, [&](const std::string& line, const Row& row) {
+    seen.add(row);
     file.append(csv ? csv_line(row) : line + "\n");
   });
   file.commit();

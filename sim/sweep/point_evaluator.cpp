@@ -1,5 +1,7 @@
 #include "sim/sweep/point_evaluator.hpp"
 
+#include <algorithm>
+
 #include "sim/engine/platform.hpp"
 #include "sim/estimate/estimate.hpp"
 #include "sim/sweep/figures.hpp"
@@ -23,6 +25,17 @@ RowFigures figures_of(const Result& result) {
   return row;
 }
 
+// What the context makes when it is first asked, so that no worker has to.
+void warm_up(EstimateContext& context) {
+  for (const Dtype dtype : {Dtype::bf16, Dtype::fp16, Dtype::fp8}) {
+    try {
+      context.kernels(dtype);
+    } catch (const Error&) {
+      // This GPU has not got it: a reason for its points, not for the sweep.
+    }
+  }
+}
+
 }  // namespace
 
 SweepInputs read_inputs(const Sweep& sweep) {
@@ -39,10 +52,13 @@ SweepInputs read_inputs(const Sweep& sweep) {
 
 PointEvaluator::PointEvaluator(const Sweep& sweep, const Grid& grid, const SweepInputs& inputs)
     : sweep_{sweep}, grid_{grid}, inputs_{inputs} {
-  if (!sweep.memory_only) Platform::instance();  // Starting it takes longer than a point.
+  if (sweep.memory_only) return;
+  for (const auto& [name, system] : inputs.systems)
+    warm_up(contexts_.try_emplace(name, system).first->second);
+  Platform::instance();
 }
 
-Answer PointEvaluator::operator()(std::int64_t point) const {
+Answer PointEvaluator::operator()(std::int64_t point) {
   const auto infeasible = [&](const std::string& reason) {
     return Answer{row_without_answer(grid_, point, PointStatus::infeasible, reason), false};
   };
@@ -56,10 +72,25 @@ Answer PointEvaluator::operator()(std::int64_t point) const {
   const MemoryReport memory = memory_of(*scenario);
   if (!memory.fits()) return infeasible(shortfall_text(memory));
   if (sweep_.memory_only) return {ok_row(grid_, point, figures_of(memory)), false};
-  return {ok_row(grid_, point, figures_of(estimate(*scenario).result)), true};
+  const Result result = estimate(*scenario, context_of(point)).result;
+  return {ok_row(grid_, point, figures_of(result)), Platform::instance().now() > 0.0};
 }
 
-Scenario PointEvaluator::scenario_of(std::int64_t point) const {
+// A file for each point would take longer than many a point.
+const Software& PointEvaluator::software(const std::string& name) {
+  const auto found = softwares_.find(name);
+  if (found != softwares_.end()) return found->second;
+  return softwares_.emplace(name, read_software(name, {"", "--software"})).first->second;
+}
+
+EstimateContext& PointEvaluator::context_of(std::int64_t point) {
+  const auto system = std::find_if(grid_.axes().begin(), grid_.axes().end(),
+                                   [](const Axis* axis) { return axis->key == "system"; });
+  const auto at = static_cast<std::size_t>(system - grid_.axes().begin());
+  return contexts_.at(grid_.values(point)[at]->text);
+}
+
+Scenario PointEvaluator::scenario_of(std::int64_t point) {
   const std::vector<const AxisValue*> values = grid_.values(point);
   PlanRequest request;
   const Model* model = nullptr;
@@ -67,16 +98,19 @@ Scenario PointEvaluator::scenario_of(std::int64_t point) const {
   int gpus = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::string& key = grid_.axes()[i]->key;
-    if (key == "model")
+    if (key == "model") {
       model = &inputs_.models.at(values[i]->text);
-    else if (key == "system")
+    } else if (key == "system") {
       system = &inputs_.systems.at(values[i]->text);
-    else if (key == "gpus")
+    } else if (key == "gpus") {
       gpus = static_cast<int>(values[i]->number);
-    else
+    } else {
       set_plan_key(request, key, values[i]->json);
+    }
   }
-  return make_scenario(*model, *system, request, gpus, {});
+  const std::string name =
+      request.software.empty() ? default_software(request, *system) : request.software;
+  return make_scenario(*model, *system, software(name), request, gpus, {});
 }
 
 }  // namespace orrery

@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 
+#include "sim/estimate/context.hpp"
 #include "sim/input/scenario.hpp"
 #include "sim/sweep/row.hpp"
 #include "sim/workers/worker_pool.hpp"
@@ -20,19 +21,23 @@ SweepInputs read_inputs(const Sweep& sweep);
 /// From the number of a point to its row. All arguments must outlive it.
 class PointEvaluator {
  public:
-  /// Starts the simulation engine, before workers are forked.
+  /// Reads measurements and starts the simulation engine, before workers are forked.
   PointEvaluator(const Sweep& sweep, const Grid& grid, const SweepInputs& inputs);
 
-  /// The row, for a worker. A process that has simulated is spent: SimGrid's clock goes on from one
+  /// The row, for a worker. A process in which SimGrid has run is spent: its clock goes on from one
   /// simulation to the next, and with it the rounding of all times.
-  Answer operator()(std::int64_t point) const;
+  Answer operator()(std::int64_t point);
 
  private:
-  Scenario scenario_of(std::int64_t point) const;
+  Scenario scenario_of(std::int64_t point);
+  const Software& software(const std::string& name);
+  EstimateContext& context_of(std::int64_t point);
 
   const Sweep& sweep_;
   const Grid& grid_;
   const SweepInputs& inputs_;
+  std::map<std::string, EstimateContext> contexts_;  ///< By system.
+  std::map<std::string, Software> softwares_;
 };
 
 }  // namespace orrery

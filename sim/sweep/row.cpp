@@ -59,7 +59,7 @@ std::vector<RowColumn> row_columns(const Sweep& sweep) {
   all.push_back({"reason", RowColumn::Kind::text});
   const auto add = [&](const std::string& name) {
     all.push_back(
-        {name, name.ends_with("_bytes") ? RowColumn::Kind::whole : RowColumn::Kind::real});
+        {name, name.ends_with("_bytes") ? RowColumn::Kind::whole : RowColumn::Kind::real, true});
   };
   if (!sweep.memory_only)
     for (const Figure& figure : figures()) add(figure.name);

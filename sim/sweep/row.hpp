@@ -33,6 +33,7 @@ std::string row_without_answer(const Grid& grid, std::int64_t point, PointStatus
 struct RowColumn {
   std::string name;
   enum class Kind { whole, real, text } kind = Kind::text;
+  bool is_figure = false;  ///< What came of the point, not what it is.
 };
 std::vector<RowColumn> row_columns(const Sweep& sweep);
 

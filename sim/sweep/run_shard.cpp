@@ -27,8 +27,8 @@ class Share {
 
 }  // namespace
 
-void run_shard(const SweepFolder& folder, Shard shard, const Grid& grid,
-               const PointEvaluator& evaluator, int workers, const WorkerLimits& limits,
+void run_shard(const SweepFolder& folder, Shard shard, const Grid& grid, PointEvaluator& evaluator,
+               int workers, const WorkerLimits& limits,
                const std::function<void(const std::string& row)>& on_row) {
   std::error_code code;
   if (std::filesystem::exists(shard_path(folder.path, shard), code)) return;
@@ -44,7 +44,7 @@ void run_shard(const SweepFolder& folder, Shard shard, const Grid& grid,
                "remove the file; its points will be computed again");
 
   run_tasks(
-      workers, limits, [&] { return share.next(); }, std::cref(evaluator),
+      workers, limits, [&] { return share.next(); }, std::ref(evaluator),
       [&](const Outcome& outcome) {
         const std::string row =
             outcome.failure.empty()

@@ -13,8 +13,8 @@ namespace orrery {
 /// nor on how often it was interrupted. A shard that is complete is left alone.
 /// `evaluator` is that of the folder's sweep and `grid` its points; `on_row` is told every new row.
 /// Errors (bad_input): as of ShardWriter; rows that are there are not those of this sweep.
-void run_shard(const SweepFolder& folder, Shard shard, const Grid& grid,
-               const PointEvaluator& evaluator, int workers, const WorkerLimits& limits,
+void run_shard(const SweepFolder& folder, Shard shard, const Grid& grid, PointEvaluator& evaluator,
+               int workers, const WorkerLimits& limits,
                const std::function<void(const std::string& row)>& on_row);
 
 }  // namespace orrery

@@ -42,7 +42,7 @@ std::string contents(const fs::path& path) {
 void run_all(const SweepFolder& folder, int workers) {
   const Grid grid{folder.sweep};
   const SweepInputs inputs = read_inputs(folder.sweep);
-  const PointEvaluator evaluator{folder.sweep, grid, inputs};
+  PointEvaluator evaluator{folder.sweep, grid, inputs};
   for (int i = 0; i < folder.shards; ++i)
     run_shard(folder, {i, folder.shards}, grid, evaluator, workers, {}, [](const std::string&) {});
 }
@@ -93,7 +93,7 @@ TEST_F(SweepFolders, MergingTwiceChangesNothing) {
   const SweepFolder folder = begin_sweep_folder(path("sweep"), memory_sweep(), 3);
   const Grid grid{folder.sweep};
   const SweepInputs inputs = read_inputs(folder.sweep);
-  const PointEvaluator evaluator{folder.sweep, grid, inputs};
+  PointEvaluator evaluator{folder.sweep, grid, inputs};
   // First one shard, then all of them: what is there stays as it is.
   run_shard(folder, {1, 3}, grid, evaluator, 1, {}, [](const std::string&) {});
   BestRows part{folder.sweep, 10};
@@ -111,7 +111,7 @@ TEST_F(SweepFolders, KnowWhatIsMissing) {
   EXPECT_EQ(missing_shards(shard_states(folder)), "0-7");
   const Grid grid{folder.sweep};
   const SweepInputs inputs = read_inputs(folder.sweep);
-  const PointEvaluator evaluator{folder.sweep, grid, inputs};
+  PointEvaluator evaluator{folder.sweep, grid, inputs};
   for (int i : {0, 2, 5, 6})
     run_shard(folder, {i, 8}, grid, evaluator, 1, {}, [](const std::string&) {});
   EXPECT_EQ(missing_shards(shard_states(folder)), "1,3-4,7");
@@ -161,7 +161,6 @@ TEST_F(SweepFolders, FiguresAreThoseOfEstimate) {
   const Grid grid{sweep};
   const SweepInputs inputs = read_inputs(sweep);
   const Answer answer = PointEvaluator{sweep, grid, inputs}(0);
-  EXPECT_TRUE(answer.spent);
   const std::vector<RowColumn> columns = row_columns(sweep);
   const Row row = read_row(answer.bytes, columns, {"test", ""});
 
@@ -189,6 +188,11 @@ TEST_F(SweepFolders, FiguresAreThoseOfEstimate) {
     EXPECT_EQ(row[i]->number, expected->number(-1e300, 1e300)) << name;
     ++compared;
   }
+  // And none of its parts is missing.
+  for (const std::string& part : json.at("breakdown_s").keys())
+    EXPECT_TRUE(std::any_of(columns.begin(), columns.end(), [&](const RowColumn& column) {
+      return column.name == "breakdown_" + part + "_s";
+    })) << part;
   EXPECT_EQ(compared, std::ssize(figures()) + std::ssize(memory_figures()));
 }
 
