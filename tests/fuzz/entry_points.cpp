@@ -2,6 +2,8 @@
 
 #include <sstream>
 
+#include "calibration/host/record.hpp"
+#include "calibration/host/work_list.hpp"
 #include "sim/import/nccl_tests.hpp"
 #include "sim/import/nccl_topology.hpp"
 #include "sim/import/smi_topology.hpp"
@@ -223,6 +225,31 @@ void fuzz_condition(const std::string& text) {
   });
 }
 
+// What is accepted can be written, and is then the same again.
+void fuzz_calibration_record(const std::string& text) {
+  refuse_or_accept([&] {
+    const std::string again = record_json(calibration::parse_record(text, "fuzz.json"));
+    if (record_json(calibration::parse_record(again, "fuzz.json")) != again) __builtin_trap();
+  });
+}
+
+void fuzz_work_list(const std::string& text) {
+  refuse_or_accept([&] {
+    const std::string again =
+        calibration::work_list_json(calibration::parse_work_list(text, "fuzz.json"));
+    if (calibration::work_list_json(calibration::parse_work_list(again, "fuzz.json")) != again)
+      __builtin_trap();
+  });
+}
+
+// The other JSON reader, which stands alone: what it writes, it reads.
+void fuzz_calibration_json(const std::string& text) {
+  refuse_or_accept([&] {
+    const std::string again = calibration::Json::parse(text, "fuzz.json").text();
+    if (calibration::Json::parse(again, "fuzz.json").text() != again) __builtin_trap();
+  });
+}
+
 }  // namespace
 
 const std::vector<EntryPoint>& entry_points() {
@@ -242,7 +269,10 @@ const std::vector<EntryPoint>& entry_points() {
                                            {"routing_trace", fuzz_routing_trace},
                                            {"sweep", fuzz_sweep},
                                            {"sweep_axes", fuzz_sweep_axes},
-                                           {"condition", fuzz_condition}};
+                                           {"condition", fuzz_condition},
+                                           {"calibration_record", fuzz_calibration_record},
+                                           {"calibration_json", fuzz_calibration_json},
+                                           {"work_list", fuzz_work_list}};
   return all;
 }
 

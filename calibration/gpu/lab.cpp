@@ -1,0 +1,109 @@
+#include "calibration/gpu/lab.hpp"
+
+#include <cmath>
+
+#ifdef ORRERY_HAVE_NCCL
+#include <nccl.h>
+#endif
+
+namespace orrery::calibration {
+namespace {
+
+int attribute(cudaDeviceAttr which, int device) {
+  int value = 0;
+  CUDA_CHECK(cudaDeviceGetAttribute(&value, which, device));
+  return value;
+}
+
+// 13010 is 13.1; a patch is not in it.
+std::string cuda_version(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+std::string hashed(const cudaUUID_t& uuid) {
+  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a.
+  for (const char byte : uuid.bytes)
+    hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3u;
+  static const char* const digits = "0123456789abcdef";
+  std::string out;
+  for (int shift = 60; shift >= 0; shift -= 4) out += digits[(hash >> shift) & 15];
+  return out;
+}
+
+std::string nccl_version() {
+#ifdef ORRERY_HAVE_NCCL
+  int version = 0;
+  if (ncclGetVersion(&version) == ncclSuccess)
+    return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
+           std::to_string(version % 100);
+#endif
+  return "";
+}
+
+}  // namespace
+
+int usable_gpus() {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error == cudaSuccess) return count;
+  cudaGetLastError();
+  // A driver that is missing, or older than this toolkit, is the same to the user as no GPU.
+  if (error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver) return 0;
+  CUDA_CHECK(error);
+  return 0;
+}
+
+Machine describe_machine(int device, const Nvml& nvml) {
+  cudaDeviceProp properties;
+  CUDA_CHECK(cudaGetDeviceProperties(&properties, device));
+  Machine machine;
+  machine.gpu = properties.name;
+  machine.gpu_id = hashed(properties.uuid);
+  machine.compute_capability =
+      std::to_string(properties.major) + "." + std::to_string(properties.minor);
+  int driver = 0, runtime = 0;
+  CUDA_CHECK(cudaDriverGetVersion(&driver));
+  CUDA_CHECK(cudaRuntimeGetVersion(&runtime));
+  machine.driver = nvml.driver().value_or("CUDA " + cuda_version(driver));
+  machine.cuda_runtime = cuda_version(runtime);
+  const std::size_t cublas = cublasLtGetVersion();  // 130100 is 13.1.0.
+  machine.cublas = std::to_string(cublas / 10000) + "." + std::to_string(cublas / 100 % 100) + "." +
+                   std::to_string(cublas % 100);
+  machine.nccl = nccl_version();
+  machine.gpus = usable_gpus();
+  machine.multiprocessors = properties.multiProcessorCount;
+  machine.memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem);
+  machine.l2_bytes = properties.l2CacheSize;
+  machine.boost_clock_hz = 1e3 * attribute(cudaDevAttrClockRate, device);
+  return machine;
+}
+
+namespace {
+
+int chosen(int device) {
+  if (device >= usable_gpus())
+    throw Unsupported{"there is no GPU " + std::to_string(device) + "; the first of " +
+                      std::to_string(usable_gpus()) + " is 0"};
+  CUDA_CHECK(cudaSetDevice(device));
+  return device;
+}
+
+}  // namespace
+
+Lab::Lab(int device_index) : device{chosen(device_index)} {
+  char bus_id[32] = "";
+  CUDA_CHECK(cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, device));
+  nvml.choose(bus_id);
+  machine = describe_machine(device, nvml);
+  shared_bytes_a_block = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+}
+
+void require_right(double error, double tolerance) {
+  if (std::isfinite(error) && error <= tolerance) return;
+  char text[128];
+  std::snprintf(text, sizeof text, "wrong result: relative error %.2g where rounding explains %.2g",
+                error, tolerance);
+  throw DeviceError{text};
+}
+
+}  // namespace orrery::calibration

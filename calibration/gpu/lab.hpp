@@ -1,0 +1,43 @@
+#pragma once
+
+#include <memory>
+
+#include "calibration/gpu/matmul.hpp"
+#include "calibration/gpu/nvml.hpp"
+#include "calibration/gpu/stopwatch.hpp"
+#include "calibration/host/campaign.hpp"
+
+namespace orrery::calibration {
+
+/// The GPU that is measured, and what measuring needs.
+struct Lab {
+  explicit Lab(int device);
+
+  int device;
+  Machine machine;
+  int shared_bytes_a_block = 0;  ///< That a kernel may ask for.
+  Stopwatch stopwatch;
+  Cublas cublas;
+  Nvml nvml;
+};
+
+/// How many GPUs can be used; 0 without a driver, or with one that is too old.
+int usable_gpus();
+/// What device `device` is. Errors: DeviceError.
+Machine describe_machine(int device, const Nvml& nvml);
+
+/// One file each. Errors: Unsupported and DeviceError, which are this case's alone as long as the
+/// GPU still answers.
+Measurement measure_gemm(const Case& what, const StoppingLimits& limits, Lab& lab);
+Measurement measure_grouped_gemm(const Case& what, const StoppingLimits& limits, Lab& lab);
+Measurement measure_attention(const Case& what, const StoppingLimits& limits, Lab& lab);
+Measurement measure_memory(const Case& what, const StoppingLimits& limits, Lab& lab);
+Measurement measure_launch(const Case& what, const StoppingLimits& limits, Lab& lab);
+Measurement measure_transfer(const Case& what, const StoppingLimits& limits, Lab& lab);
+Measurement measure_overlap(const Case& what, const StoppingLimits& limits, Lab& lab);
+Measurement measure_sustained(const Case& what, const StoppingLimits& limits, Lab& lab);
+
+/// Errors: DeviceError where `error` is over `tolerance`, or no number.
+void require_right(double error, double tolerance);
+
+}  // namespace orrery::calibration

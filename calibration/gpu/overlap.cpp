@@ -1,0 +1,232 @@
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <memory>
+
+#include "calibration/gpu/lab.hpp"
+
+namespace orrery::calibration {
+namespace {
+
+double now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// A word that the GPU sees change.
+class Flag {
+ public:
+  Flag() {
+    CUDA_CHECK(cudaHostAlloc(reinterpret_cast<void**>(&word_), sizeof(int), cudaHostAllocMapped));
+    *word_ = 0;
+    CUDA_CHECK(cudaHostGetDevicePointer(reinterpret_cast<void**>(&seen_), word_, 0));
+  }
+  ~Flag() { cudaFreeHost(word_); }
+  Flag(const Flag&) = delete;
+  Flag& operator=(const Flag&) = delete;
+  void set(int value) { *static_cast<volatile int*>(word_) = value; }
+  const volatile int* on_device() const { return seen_; }
+
+ private:
+  int* word_ = nullptr;
+  int* seen_ = nullptr;
+};
+
+struct Product {
+  Product(const Case& what, Lab& lab)
+      : shape{MatmulShape::Pass::forward, what.size("m"), what.size("n"), what.size("k"), "bf16"},
+        matmul{lab.cublas, shape},
+        operands{shape},
+        error{matmul_error(matmul, operands, lab.stopwatch.stream())} {
+    require_right(error, matmul_tolerance(shape));
+  }
+  void run(cudaStream_t stream) const {
+    matmul.run(operands.a.data(), operands.b.data(), operands.c.data(), stream);
+  }
+  MatmulShape shape;
+  Matmul matmul;
+  MatmulOperands operands;
+  double error;
+};
+
+// Times one product beside `companion`, which must begin before and end after it, or the sample is
+// thrown away.
+class Beside {
+ public:
+  explicit Beside(const Product& product) : product_{product} {}
+  virtual ~Beside() = default;
+
+  double sample_us() {
+    for (int attempt = 0; attempt < 20; ++attempt) {
+      begin(other_, lasting_us_);
+      CUDA_CHECK(launch_delay(300'000, own_));  // Until the companion is under way.
+      before_.record(own_);
+      product_.run(own_);
+      after_.record(own_);
+      // The event behind the companion's end is what tells that it outlasted the product.
+      CUDA_CHECK(cudaStreamSynchronize(own_));
+      const bool outlasted = end(other_, ended_);
+      CUDA_CHECK(cudaDeviceSynchronize());
+      if (outlasted) return elapsed_us(before_, after_);
+      lasting_us_ *= 2.0;
+    }
+    throw DeviceError{"the companion of an overlapped product could not be made to outlast it"};
+  }
+
+ protected:
+  /// Enqueues work that takes at least `us`.
+  virtual void begin(cudaStream_t stream, double us) = 0;
+  /// Whether it was still running; ends it.
+  virtual bool end(cudaStream_t stream, Event& ended) = 0;
+
+ private:
+  const Product& product_;
+  Stream own_, other_;
+  Event before_, after_, ended_;
+  double lasting_us_ = 3000.0;
+};
+
+class BesideCopy : public Beside {
+ public:
+  explicit BesideCopy(const Product& product)
+      : Beside{product}, from_{std::int64_t{1} << 28}, to_{std::int64_t{1} << 28} {}
+
+ protected:
+  void begin(cudaStream_t stream, double us) override {
+    // 512 MiB of traffic, at 10 TB/s still 54 us.
+    for (int i = 0; i < static_cast<int>(us / 50.0) + 1; ++i)
+      CUDA_CHECK(
+          cudaMemcpyAsync(to_.data(), from_.data(), to_.bytes(), cudaMemcpyDeviceToDevice, stream));
+  }
+  bool end(cudaStream_t stream, Event& ended) override {
+    ended.record(stream);
+    const cudaError_t state = cudaEventQuery(ended);
+    cudaGetLastError();
+    if (state != cudaSuccess && state != cudaErrorNotReady) CUDA_CHECK(state);
+    return state == cudaErrorNotReady;
+  }
+
+ private:
+  DeviceArray<char> from_, to_;
+};
+
+class BesideBusy : public Beside {
+ public:
+  BesideBusy(const Product& product, int multiprocessors, int shared_bytes)
+      : Beside{product}, multiprocessors_{multiprocessors}, shared_bytes_{shared_bytes} {}
+
+ protected:
+  void begin(cudaStream_t stream, double us) override {
+    flag_.set(0);
+    const auto longest_ns = static_cast<std::int64_t>(1e3 * (us + 1e6));
+    CUDA_CHECK(launch_busy(multiprocessors_, shared_bytes_, flag_.on_device(), longest_ns, stream));
+  }
+  bool end(cudaStream_t stream, Event& ended) override {
+    ended.record(stream);
+    const cudaError_t state = cudaEventQuery(ended);
+    cudaGetLastError();
+    flag_.set(1);
+    if (state != cudaSuccess && state != cudaErrorNotReady) CUDA_CHECK(state);
+    return state == cudaErrorNotReady;
+  }
+
+ private:
+  Flag flag_;
+  int multiprocessors_, shared_bytes_;
+};
+
+}  // namespace
+
+Measurement measure_overlap(const Case& what, const StoppingLimits& limits, Lab& lab) {
+  const bool copy = what.choice("beside") == "copy";
+  const int busy = static_cast<int>(what.size("busy"));
+  if (!copy && busy >= lab.machine.multiprocessors)
+    throw Unsupported{"this GPU has only " + std::to_string(lab.machine.multiprocessors) +
+                      " multiprocessors"};
+  const Product product{what, lab};
+  StoppingLimits half = limits;
+  half.time_s /= 2.0;
+  const TimingSummary alone =
+      lab.stopwatch.time_warm([&](cudaStream_t s) { product.run(s); }, half);
+  std::unique_ptr<Beside> beside;
+  if (copy)
+    beside = std::make_unique<BesideCopy>(product);
+  else
+    beside = std::make_unique<BesideBusy>(product, busy, lab.shared_bytes_a_block);
+  beside->sample_us();
+  StoppingRule rule{half};
+  Measurement one;
+  one.what = what;
+  for (const double began_s = now_s(); one.stopped == Stopped::not_yet;) {
+    rule.add(beside->sample_us());
+    one.stopped = rule.look(now_s() - began_s);
+  }
+  one.relative_error = product.error;
+  one.warm = rule.summary();
+  one.implementation =
+      copy ? "cublasLt, first choice; copies of 256 MiB within the GPU by cudaMemcpyAsync"
+           : "cublasLt, first choice; blocks that take all shared memory of a multiprocessor";
+  one.figures = {{"alone_us", alone.median_us},
+                 {"slowdown_ratio", one.warm->median_us / alone.median_us}};
+  return one;
+}
+
+// Chunks of some 50 ms are handed over one ahead, so that the GPU never pauses.
+Measurement measure_sustained(const Case& what, const StoppingLimits&, Lab& lab) {
+  const Product product{what, lab};
+  const double seconds = static_cast<double>(what.size("seconds"));
+  const auto run = [&](cudaStream_t s) { product.run(s); };
+  const double product_us = lab.stopwatch.quick_us(run, 3);
+  const int runs = static_cast<int>(std::clamp(50'000.0 / product_us, 1.0, 400.0));
+  Stream stream;
+  Event borders[3];
+  const auto chunk = [&](int i) {
+    for (int r = 0; r < runs; ++r) product.run(stream);
+    borders[(i + 1) % 3].record(stream);
+  };
+  CUDA_CHECK(cudaDeviceSynchronize());
+  lab.stopwatch.quick_us(run, 1);
+  borders[0].record(stream);
+  chunk(0);
+  std::vector<double> times_us, at_s, clocks_hz, powers_w;
+  double spent_s = 0.0;
+  for (int i = 0; spent_s < seconds; ++i) {
+    chunk(i + 1);
+    CUDA_CHECK(cudaEventSynchronize(borders[(i + 1) % 3]));
+    const double chunk_us = elapsed_us(borders[i % 3], borders[(i + 1) % 3]);
+    times_us.push_back(chunk_us / runs);
+    spent_s += 1e-6 * chunk_us;
+    at_s.push_back(spent_s);
+    clocks_hz.push_back(lab.nvml.clock_hz().value_or(0.0));
+    powers_w.push_back(lab.nvml.power_w().value_or(0.0));
+  }
+  CUDA_CHECK(cudaStreamSynchronize(stream));
+  const auto median = [&](const std::vector<double>& all, double from_s, double to_s) {
+    std::vector<double> some;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (at_s[i] > from_s && at_s[i] <= to_s) some.push_back(all[i]);
+    std::sort(some.begin(), some.end());
+    return some.empty() ? 0.0 : quantile(some, 0.5);
+  };
+  const double end_s = at_s.back();
+  Measurement one;
+  one.what = what;
+  one.relative_error = product.error;
+  one.warm = summarize(times_us);
+  one.stopped = Stopped::time;
+  one.implementation = "cublasLt, first choice, without pause";
+  // A chunk may be longer than a second: then it is the first, or the last.
+  const double first_us = at_s.front() > 1.0 ? times_us.front() : median(times_us, 0.0, 1.0);
+  const double last_us = median(times_us, end_s - 1.0, end_s);
+  one.figures = {{"first_second_us", first_us},
+                 {"last_second_us", last_us},
+                 {"sustained_ratio", first_us / last_us}};
+  if (lab.nvml.clock_hz()) {
+    one.figures["first_clock_hz"] = median(clocks_hz, 0.0, 1.0);
+    one.figures["last_clock_hz"] = median(clocks_hz, end_s - 1.0, end_s);
+  }
+  if (lab.nvml.power_w()) one.figures["last_power_w"] = median(powers_w, end_s - 1.0, end_s);
+  if (const auto celsius = lab.nvml.temperature_c()) one.figures["last_temperature_c"] = *celsius;
+  return one;
+}
+
+}  // namespace orrery::calibration

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calibration/host/case.hpp"
+#include "calibration/host/reference_track.hpp"
+#include "calibration/host/stopping.hpp"
+
+namespace orrery::calibration {
+
+/// Where and with what a record was measured.
+struct Machine {
+  std::string gpu;                 ///< As the driver calls it: "NVIDIA H200".
+  std::string gpu_id;              ///< A hash of its UUID: tells GPUs apart, names none.
+  std::string compute_capability;  ///< "9.0"
+  std::string driver;              ///< The newest CUDA it serves, or its own version where known.
+  std::string cuda_runtime;
+  std::string cublas;
+  std::string nccl;  ///< "" where it was built without.
+  int gpus = 1;      ///< That could be used.
+  int multiprocessors = 0;
+  std::int64_t memory_bytes = 0;
+  std::int64_t l2_bytes = 0;
+  double boost_clock_hz = 0.0;  ///< The highest that the multiprocessors may run at.
+
+  bool operator==(const Machine&) const = default;
+};
+
+enum class Outcome { measured, failed, skipped };
+const std::vector<std::string>& outcome_names();
+
+/// What came out for one case.
+struct Measurement {
+  Case what;
+  Outcome outcome = Outcome::measured;
+  std::string reason;                  ///< Why it failed or was skipped.
+  std::string implementation;          ///< Which code ran: "cublasLt, choice 2 of 8"
+  std::optional<TimingSummary> cold;   ///< Each run after the L2 cache was flushed.
+  std::optional<TimingSummary> warm;   ///< Back to back.
+  Stopped stopped = Stopped::not_yet;  ///< The cold timing.
+  /// |result - reference| / |reference| against double precision, over the elements compared;
+  /// absent where there is nothing to compare.
+  std::optional<double> relative_error;
+  /// How much slower the reference product was around it than at its fastest.
+  double reference_slowdown = 1.0;
+  /// Further figures. Names end in a unit: _us _s _hz _bytes _flop _bytes_per_s _flop_per_s _ratio
+  /// _count _w _c.
+  std::map<std::string, double> figures;
+};
+
+/// A calibration record, `orrery.calibration-record/1`.
+struct Record {
+  Machine machine;
+  StoppingLimits limits;
+  std::string command;
+  std::string program;  ///< "orrery-gpu 0.1.0"
+  std::string started;  ///< UTC, "2026-11-21T18:00:00Z"
+  std::vector<ReferenceTrack::Check> reference;
+  std::vector<Measurement> measurements;
+
+  const Measurement* find(const std::string& id) const;
+};
+
+/// One measurement a line, and at the end a digest of all that stands before it.
+std::string record_json(const Record& record);
+
+/// Errors (bad_input) name the place: no record, cut off, edited after it was written (its digest
+/// is another one), unknown or missing keys, times that are not positive or out of order, figures
+/// without a unit, a case twice.
+Record parse_record(const std::string& text, const std::string& file);
+
+/// That measurements of `machine` may join those of `record`. Errors (bad_input) name the first
+/// difference.
+void require_same_machine(const Record& record, const Machine& machine, const std::string& file);
+
+}  // namespace orrery::calibration
