@@ -17,16 +17,18 @@ int run_list(const Arguments& arguments);
 int run_import(const Arguments& arguments);
 int run_place_experts(const Arguments& arguments);
 int run_sweep(const Arguments& arguments);
+int run_calibrate(const Arguments& arguments);
 
 /// Exit codes beside 0 (docs/OUTPUT.md): internal error, bad input, infeasible plan, threshold, a
-/// sweep of which a part is missing.
+/// sweep of which a part is missing, hardware that is not there.
 enum ExitCode {
   exit_ok = 0,
   exit_internal = 1,
   exit_bad_input = 2,
   exit_infeasible = 3,
   exit_threshold = 4,
-  exit_partial = 5
+  exit_partial = 5,
+  exit_no_hardware = 77
 };
 
 }  // namespace orrery

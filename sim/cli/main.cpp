@@ -20,7 +20,8 @@ const std::map<std::string, int (*)(const Arguments&)> commands{
     {"list", run_list},
     {"import", run_import},
     {"place-experts", run_place_experts},
-    {"sweep", run_sweep}};
+    {"sweep", run_sweep},
+    {"calibrate", run_calibrate}};
 
 void print_usage(std::ostream& out) {
   out << "orrery: how long a training step takes on a GPU cluster, why, and whether it fits\n"
@@ -35,6 +36,7 @@ void print_usage(std::ostream& out) {
          "  list       gpus | systems | models | software | schedules | collectives | routing\n"
          "  import     measurements and topologies of your machine, from other tools' files\n"
          "  place-experts  where experts should lie, by a routing trace, and what it gains\n"
+         "  calibrate  measure kernels, transfers and collectives on the GPUs of this machine\n"
          "\n"
          "  orrery COMMAND --help   the command's options\n"
          "  orrery --version\n"

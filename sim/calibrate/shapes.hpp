@@ -1,0 +1,23 @@
+#pragma once
+
+#include <vector>
+
+#include "calibration/host/case.hpp"
+#include "sim/input/scenario.hpp"
+
+namespace orrery {
+
+/// What to measure so that this scenario is priced from measurements: every kernel and
+/// tensor-parallel collective of its layers, of the embedding and of the output head, forward and
+/// backward, on one rank, each shape once. Its weight is how often a micro-batch runs it.
+///
+/// A streaming kernel counts as a copy of as many bytes, which is how it is priced; experts'
+/// products with their tokens spread evenly. What has no measurement yet is left out: batched
+/// products (unfused attention), attention to other tokens' keys, experts' products in fp8.
+std::vector<calibration::Case> shapes_of(const Scenario& scenario);
+
+/// Adds `more` to `cases`; a case that is there already gets the sum of both weights.
+void merge_shapes(std::vector<calibration::Case>& cases,
+                  const std::vector<calibration::Case>& more);
+
+}  // namespace orrery
