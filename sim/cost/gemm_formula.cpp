@@ -51,10 +51,11 @@ double gemm_bytes(std::span<const GemmProduct> products, Dtype dtype) {
 }
 
 double gemm_formula_us(const GemmBase& base, const GemmMachine& machine, Dtype dtype,
-                       std::span<const GemmProduct> products, bool cast) {
+                       std::span<const GemmProduct> products, bool cast, double clock) {
   double compute = std::numeric_limits<double>::infinity();
   for (const auto& [a, b] : tile_sizes)
     compute = std::min(compute, compute_us(base, machine, products, a, b));
+  compute /= clock;
   const double memory = gemm_bytes(products, dtype) / (base.memory_efficiency * machine.bandwidth);
   // A norm instead of a maximum: near the ridge both limits are felt at once.
   double core = std::sqrt(std::sqrt(std::pow(compute, 4) + std::pow(memory, 4)));

@@ -25,7 +25,8 @@ double gemm_bytes(std::span<const GemmProduct> products, Dtype dtype);
 
 /// Microseconds of one kernel that computes all `products`, by the formula of docs/CALIBRATION.md:
 /// the tiles of all of them run in waves over the multiprocessors. `cast`: fp8 quantises the A's.
+/// `clock`: of the multiprocessors, over that of the measurements; memory keeps its own.
 double gemm_formula_us(const GemmBase& base, const GemmMachine& machine, Dtype dtype,
-                       std::span<const GemmProduct> products, bool cast);
+                       std::span<const GemmProduct> products, bool cast, double clock = 1.0);
 
 }  // namespace orrery

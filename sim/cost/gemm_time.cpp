@@ -45,7 +45,8 @@ GemmTime::GemmTime(const Gpu& gpu, Dtype dtype, const KernelTables* tables)
     : dtype_{dtype},
       machine_{per_microsecond(gpu.peak(dtype, Place{"", ""}).si()),
                per_microsecond(gpu.memory_bandwidth.si()),
-               static_cast<double>(gpu.multiprocessors)} {
+               static_cast<double>(gpu.multiprocessors)},
+      one_by_one_{gpu.architecture >= Architecture::hopper} {
   const GemmTable* table = find_table(tables, dtype);
   if (!table) return;
   base_ = table->base;
@@ -135,33 +136,48 @@ KernelTime GemmTime::without_cast(std::int64_t m, std::int64_t n, std::int64_t k
   return place->second;
 }
 
-KernelTime GemmTime::grouped(const GroupedGemm& layer, std::span<const std::int64_t> tokens) const {
-  const std::vector<GemmProduct> products = products_of(layer, tokens);
-  if (products.empty()) return {Seconds{}, Tag::interpolated};
-  if (products.size() == 1) return without_cast(products[0].m, products[0].n, products[0].k);
-  if (!base_) return {microseconds(roofline_us(products)), Tag::default_value};
-
-  // The one product that has as many tiles as all of these: with all their rows, or in wgrad with
-  // all their results and the mean depth. Between powers of two of what tokens decide the residual
-  // is interpolated, so that few are looked for.
-  std::int64_t all = 0;
-  for (const std::int64_t rows : tokens) all += rows;
-  const auto experts = static_cast<std::int64_t>(products.size());
-  const bool wgrad = layer.pass == GemmPass::wgrad;
-  const auto shape_with = [&](std::int64_t count) {
-    return wgrad ? Shape{experts * products[0].m, products[0].n, count}
-                 : Shape{count, products[0].n, products[0].k};
-  };
-  const double amount = static_cast<double>(all) / (wgrad ? static_cast<double>(experts) : 1.0);
-  const double octave = std::log2(std::max(1.0, amount));
+// Between powers of two of the size that tokens decide, so that few are looked for.
+double GemmTime::smooth_residual(const Shape& shape, std::size_t varies) const {
+  const double octave = std::log2(static_cast<double>(shape[varies]));
   const auto below = static_cast<std::int64_t>(std::floor(octave));
   const double share = octave - static_cast<double>(below);
-  const double residual = (1.0 - share) * residual_at(shape_with(std::int64_t{1} << below)) +
-                          share * residual_at(shape_with(std::int64_t{2} << below));
-  const double base = gemm_formula_us(*base_, machine_, dtype_, products, false);
-  const Shape mean = shape_with(std::max<std::int64_t>(1, std::llround(amount)));
-  return {microseconds(base * std::exp(residual)),
-          inside(mean) ? Tag::interpolated : Tag::default_value};
+  Shape lower = shape, upper = shape;
+  lower[varies] = std::int64_t{1} << below;
+  upper[varies] = std::int64_t{2} << below;
+  return (1.0 - share) * residual_at(lower) + share * residual_at(upper);
+}
+
+KernelTime GemmTime::grouped(const GroupedGemm& layer, std::span<const GemmProduct> products,
+                             double clock) const {
+  assert(!products.empty());
+  if (!base_) return {microseconds(roofline_us(products) / clock), Tag::default_value};
+
+  const bool wgrad = layer.pass == GemmPass::wgrad;
+  const std::size_t varies = wgrad ? 2 : 0;
+  const auto predicted = [&](std::span<const GemmProduct> together, const Shape& like) {
+    return gemm_formula_us(*base_, machine_, dtype_, together, false, clock) *
+           std::exp(smooth_residual(like, varies));
+  };
+  double time = 0.0;
+  bool known = true;
+  if (one_by_one_) {
+    for (const GemmProduct& product : products) {
+      const Shape shape{product.m, product.n, product.k};
+      time += predicted({&product, 1}, shape);
+      known = known && inside(shape);
+    }
+  } else {
+    // The one product that has as many tiles: with all rows, or in wgrad with all results and the
+    // mean depth.
+    const auto experts = static_cast<std::int64_t>(products.size());
+    std::int64_t all = 0;
+    for (const GemmProduct& product : products) all += wgrad ? product.k : product.m;
+    const Shape like = wgrad ? Shape{experts * layer.out, layer.in, all / experts}
+                             : Shape{all, products[0].n, products[0].k};
+    time = predicted(products, like);
+    known = inside(like);
+  }
+  return {microseconds(time), known ? Tag::interpolated : Tag::default_value};
 }
 
 KernelTime GemmTime::without_row(std::int64_t m, std::int64_t n, std::int64_t k) const {

@@ -33,10 +33,12 @@ class GemmTime {
   /// The same in fp8 without quantising A, which a training step does once for several products
   /// and fuses with the kernel before. Other formats have no such part.
   KernelTime without_cast(std::int64_t m, std::int64_t n, std::int64_t k) const;
-  /// All experts' products of `layer` in one kernel, without quantising. What the formula misses at
-  /// one product of all tokens, the tables tell; one expert's is without_cast() of its shape. No
-  /// table holds such kernels: docs/CALIBRATION.md has the errors against those published.
-  KernelTime grouped(const GroupedGemm& layer, std::span<const std::int64_t> tokens) const;
+  /// The `products` of several experts of `layer`, without quantising, on multiprocessors with
+  /// `clock` times the benchmark's clock; memory keeps its own. Up to Ampere experts share the
+  /// multiprocessors, from Hopper on one's kernel follows the other's. No table holds such kernels:
+  /// docs/CALIBRATION.md has the errors against those published.
+  KernelTime grouped(const GroupedGemm& layer, std::span<const GemmProduct> products,
+                     double clock) const;
   /// `bytes` of HBM traffic as a matrix product reads and writes them.
   Seconds streaming(Bytes bytes) const;
   /// As if the row of this shape, should there be one, had not been measured.
@@ -53,12 +55,14 @@ class GemmTime {
   double base_us(const GemmMachine& machine, const Shape& shape, bool cast) const;
   double roofline_us(std::span<const GemmProduct> products) const;
   double residual_at(const Shape& shape) const;
+  double smooth_residual(const Shape& shape, std::size_t varies) const;
   bool inside(const Shape& shape) const;
   KernelTime predict(const Shape& shape, bool cast, bool use_row) const;
 
   Dtype dtype_;
   GemmMachine machine_;
-  bool own_table_ = false;  // Measured on this very GPU: its rows are true for it.
+  bool one_by_one_ = false;  // Grouped products.
+  bool own_table_ = false;   // Measured on this very GPU: its rows are true for it.
   std::optional<GemmBase> base_;
   Shape least_{}, most_{};
   Neighbours<3> residual_;

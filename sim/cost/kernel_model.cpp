@@ -41,16 +41,18 @@ KernelTime KernelModel::gemm(GemmPass pass, std::int64_t m, std::int64_t n, std:
 
 KernelTime KernelModel::grouped_gemm(const GroupedGemm& layer,
                                      std::span<const std::int64_t> tokens) const {
-  KernelTime kernel = gemm_.grouped(layer, tokens);
-  const bool wgrad = layer.pass == GemmPass::wgrad;
-  kernel.time = kernel.time / (wgrad ? wgrad_efficiency_ * sustained_ : sustained_);
-  if (kernel.tag == Tag::measured && (wgrad || sustained_ != 1.0)) kernel.tag = Tag::interpolated;
-  double launched = 0.0;
-  for (const std::int64_t rows : tokens) launched += rows > 0 ? 1.0 : 0.0;
-  if (wgrad && layer.accumulate > 0.0) {
-    // With few tokens the gradients' own traffic decides, which does not slow down with the clock.
-    const double elements = launched * static_cast<double>(layer.out * layer.in);
-    const Seconds traffic = gemm_.streaming(Bytes{layer.accumulate * elements});
+  const std::vector<GemmProduct> products = products_of(layer, tokens);
+  if (products.empty()) return {Seconds{}, Tag::interpolated};
+  const auto launched = static_cast<double>(products.size());
+  const auto& [m, n, k] = products.front();
+  KernelTime kernel =
+      products.size() == 1 ? gemm(layer.pass, m, n, k) : gemm_.grouped(layer, products, sustained_);
+  if (layer.pass == GemmPass::wgrad && products.size() > 1)
+    kernel.time = kernel.time / wgrad_efficiency_;
+  if (layer.pass == GemmPass::wgrad && layer.accumulate > 0.0) {
+    // With few tokens the gradients' own traffic decides.
+    const Seconds traffic = gemm_.streaming(
+        Bytes{layer.accumulate * launched * static_cast<double>(layer.out * layer.in)});
     kernel.time =
         Seconds{std::pow(std::pow(kernel.time.si(), 4.0) + std::pow(traffic.si(), 4.0), 0.25)};
   }
