@@ -39,8 +39,9 @@ Bytes layer_activations(const Scenario& scenario, Recompute recompute,
                         LayerKind kind = LayerKind::dense);
 
 /// Weights 2 bytes a parameter, gradients as the software keeps them, optimizer 12 (fp32 weight and
-/// two moments; with ZeRO over the ranks that hold the same parameters), activations of as many micro-batches as the schedule has in
-/// flight (with full recomputation their inputs, and one layer whole).
+/// two moments; with ZeRO over the ranks that hold the same parameters), activations of as many
+/// micro-batches as the schedule has in flight (with full recomputation their inputs, and one layer
+/// whole).
 MemoryReport memory_of(const Scenario& scenario);
 
 }  // namespace orrery

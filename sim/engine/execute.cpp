@@ -15,9 +15,9 @@ constexpr double arrived = 1e-3;  // Bytes that are still to come then: rounding
 constexpr double never = std::numeric_limits<double>::infinity();
 
 // Kernels, latencies and flows that have their links to themselves end at a time that is known when
-// they begin: they wait in a calendar. As soon as two flows meet on a link, both are SimGrid's, with
-// the bytes that are left, until they have arrived; and while SimGrid has any flow, its clock is the
-// one that counts.
+// they begin: they wait in a calendar. As soon as two flows meet on a link, both are SimGrid's,
+// with the bytes that are left, until they have arrived; and while SimGrid has any flow, its clock
+// is the one that counts.
 class Execution {
  public:
   Execution(const TaskGraph& graph, const Topology& topology, Platform& platform)

@@ -105,7 +105,8 @@ Platform::Platform() : state_{new State} {
 
 LinkImpl* Platform::State::make_link(double capacity) {
   const std::string name = "link" + std::to_string(links_made++);
-  return static_cast<LinkImpl*>(links_zone->create_link(name, units_a_byte * capacity)->seal()->get_impl());
+  return static_cast<LinkImpl*>(
+      links_zone->create_link(name, units_a_byte * capacity)->seal()->get_impl());
 }
 
 void Platform::use_links(const Topology& topology) {
@@ -150,8 +151,7 @@ void Platform::flow(const Flow& flow, std::function<void()> done) {
     PathZone::path.push_back(transfer->cap);
   }
   comm->set_data(transfer);
-  comm->set_payload_size(
-      static_cast<std::uint64_t>(std::ceil(units_a_byte * flow.bytes.si())));
+  comm->set_payload_size(static_cast<std::uint64_t>(std::ceil(units_a_byte * flow.bytes.si())));
   comm->set_source(state_->source);
   comm->set_destination(state_->sink);  // Starts it.
 }

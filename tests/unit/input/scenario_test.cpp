@@ -72,7 +72,7 @@ Refusal refusal(const PlanRequest& plan, int gpus, const Model& model = small_mo
 Refusal infeasible(const std::string& text) { return {Error::Kind::infeasible, text}; }
 Refusal bad_input(const std::string& text) { return {Error::Kind::bad_input, text}; }
 
-TEST(SplitLayers, IsEqualOrOneFewerAtTheEnds) {
+TEST(SplitLayers, IsEqualOrFewerAtTheEnds) {
   using Split = std::vector<int>;
   EXPECT_EQ(split_layers(8, 4), (Split{2, 2, 2, 2}));
   EXPECT_EQ(split_layers(7, 1), (Split{7}));
@@ -84,28 +84,35 @@ TEST(SplitLayers, IsEqualOrOneFewerAtTheEnds) {
   EXPECT_EQ(llama.back(), 7);
   EXPECT_EQ(split_layers(7, 4), (Split{2, 2, 2, 1}));  // 4 * 2 - 1: the last holds one fewer.
   EXPECT_EQ(split_layers(6, 4), (Split{1, 2, 2, 1}));  // 4 * 2 - 2.
-  EXPECT_EQ(split_layers(9, 4), Split{});              // Neither 9, 10 nor 11 is a multiple of 4.
-  EXPECT_EQ(split_layers(3, 4), Split{});              // The last would hold none.
+  // 61 = 16 * 4 - 3: DeepSeek-V3's last stage has the prediction layer as well (arXiv 2412.19437).
+  EXPECT_EQ(split_layers(9, 4), (Split{2, 3, 3, 1}));
+  EXPECT_EQ(split_layers(12, 8), Split{});             // Four short of a multiple.
+  EXPECT_EQ(split_layers(3, 4), (Split{1, 1, 1, 0}));  // The last has the head alone.
 }
 
-// For all L, n <= 24: where a split exists it holds every layer and no stage goes empty; it exists
-// exactly where n divides L, or L + 1 or L + 2 with at least 2 layers a stage before the taking.
+// For all L, n <= 24: where a split exists it holds every layer, the ends at most two fewer than
+// the others and only they none; it exists exactly where n divides L + 0, 1, 2 or 3 and neither end
+// would hold less than nothing.
 TEST(SplitLayers, LosesNoLayerInAnySmallCase) {
   for (int layers = 1; layers <= 24; ++layers)
     for (int stages = 1; stages <= 24; ++stages) {
       SCOPED_TRACE(std::to_string(layers) + " layers, " + std::to_string(stages) + " stages");
       const std::vector<int> split = split_layers(layers, stages);
       const auto fills = [&](int missing) {
-        return (layers + missing) % stages == 0 && (layers + missing) / stages >= (missing ? 2 : 1);
+        const int each = (layers + missing) / stages;
+        if ((layers + missing) % stages != 0) return false;
+        if (missing == 0) return each >= 1;
+        return stages > 1 && each >= (missing + 1) / 2 && (stages == 2 || each >= 1);
       };
-      EXPECT_EQ(!split.empty(), fills(0) || fills(1) || fills(2));
+      EXPECT_EQ(!split.empty(), fills(0) || fills(1) || fills(2) || fills(3));
       if (split.empty()) continue;
       EXPECT_EQ(split.size(), static_cast<std::size_t>(stages));
       EXPECT_EQ(std::accumulate(split.begin(), split.end(), 0), layers);
       const int most = *std::max_element(split.begin(), split.end());
-      for (const int held : split) {
-        EXPECT_GE(held, 1);
-        EXPECT_GE(held, most - 1);
+      for (std::size_t stage = 0; stage < split.size(); ++stage) {
+        const bool end = stage == 0 || stage + 1 == split.size();
+        EXPECT_GE(split[stage], end ? std::max(0, most - 2) : most);
+        EXPECT_GE(split[stage], end && layers % stages != 0 ? 0 : 1);
       }
     }
 }
