@@ -26,16 +26,6 @@ int low_latency_multiprocessors(std::int64_t experts, int of_gpu) {
 
 }  // namespace
 
-const std::vector<std::string>& expert_dispatcher_names() {
-  static const std::vector<std::string> names{"alltoall", "allgather", "hierarchical", "deepep",
-                                              "deepep_low_latency"};
-  return names;
-}
-
-const std::string& name(ExpertDispatcher dispatcher) {
-  return expert_dispatcher_names()[static_cast<std::size_t>(dispatcher)];
-}
-
 CopyBytes copy_bytes(ExpertDispatcher dispatcher, const ExchangeShape& shape) {
   const auto hidden = static_cast<double>(shape.hidden);
   const auto k = static_cast<double>(shape.top_k);

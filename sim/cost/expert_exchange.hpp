@@ -7,20 +7,10 @@
 #include "sim/core/dtype.hpp"
 #include "sim/cost/collective_time.hpp"
 #include "sim/input/exchange_constants.hpp"
+#include "sim/input/expert_dispatcher.hpp"
 #include "sim/routing/token_copies.hpp"
 
 namespace orrery {
-
-/// How the tokens of one layer reach the ranks that hold their experts, and come back.
-enum class ExpertDispatcher {
-  all_to_all,         ///< NCCL: a copy for each of a token's experts, pairwise.
-  all_gather,         ///< NCCL: all tokens to all ranks; results are reduce-scattered.
-  hierarchical,       ///< NCCL all-to-all in two hops: inside the domain, then along the rails.
-  deepep,             ///< DeepEP's normal kernels: once for each domain, forwarded over NVLink.
-  deepep_low_latency  ///< DeepEP's low-latency kernels: pairwise, by the GPUs themselves.
-};
-const std::vector<std::string>& expert_dispatcher_names();
-const std::string& name(ExpertDispatcher dispatcher);
 
 /// What is exchanged, and by whom.
 struct ExchangeShape {

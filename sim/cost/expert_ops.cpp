@@ -1,54 +1,52 @@
 #include "sim/cost/expert_ops.hpp"
 
+#include <numeric>
+
 namespace orrery {
 namespace {
 
 struct ExpertSizes {
   explicit ExpertSizes(const LayerSizes& s)
       : experts{*s.model.experts},
-        local{experts.count / s.plan.ep},
         copies{s.own_tokens * experts.per_token},
-        rows{copies * s.plan.etp},
         ffn{experts.ffn / s.plan.etp},
         ffn_in{(s.model.gated ? 2 : 1) * ffn},
         shared_ffn{experts.shared_ffn / s.plan.tp},
         own{activation_bytes * s.of_own_tokens(s.hidden)},
         of_copies{activation_bytes * static_cast<double>(copies * s.hidden)} {}
 
-  double of_rows(std::int64_t width) const {
-    return activation_bytes * static_cast<double>(rows * width);
-  }
-
   const Experts& experts;
-  std::int64_t local;   ///< Experts on this rank.
-  std::int64_t copies;  ///< Tokens that it sends, an expert each.
-  std::int64_t rows;    ///< Tokens that its experts process.
+  std::int64_t copies;  ///< Tokens that a rank sends, an expert each.
   std::int64_t ffn, ffn_in, shared_ffn;
   double own;        ///< Bytes of the rank's own tokens.
   double of_copies;  ///< Bytes of their copies.
 };
 
-Op exchange(const LayerSizes& s, const ExpertSizes& e, std::string_view name) {
-  (void)s;
-  return collective(name, CollectiveKind::all_to_all, e.of_copies, 0.0, GroupKind::expert);
-}
+// The rows that one rank's experts get.
+struct Rows {
+  explicit Rows(std::span<const std::int64_t> rows)
+      : each(rows.begin(), rows.end()),
+        sum{static_cast<double>(std::accumulate(rows.begin(), rows.end(), std::int64_t{0}))} {}
+
+  double bytes_of(std::int64_t width) const {
+    return activation_bytes * sum * static_cast<double>(width);
+  }
+
+  std::vector<std::int64_t> each;
+  double sum;
+};
 
 // Rows of tensor ranks of one expert, brought together or, as sums, taken apart.
-Ops among_tensor_ranks(const LayerSizes& s, const ExpertSizes& e, std::string_view name,
+Ops among_tensor_ranks(const LayerSizes& s, const Rows& rows, std::string_view name,
                        CollectiveKind kind) {
   if (s.plan.etp == 1) return {};
-  return {collective(name, kind, e.of_rows(s.hidden), 0.0, GroupKind::expert_tensor)};
+  return {collective(name, kind, rows.bytes_of(s.hidden), 0.0, GroupKind::expert_tensor)};
 }
 
 // What arrives is ordered by sender, and experts want it by expert: read and written.
-Ops sort_rows(const LayerSizes& s, const ExpertSizes& e, std::string_view name) {
-  if (s.plan.ep == 1 || e.local == 1) return {};
-  return {memory(name, 2.0 * e.of_copies)};
-}
-
-Ops exchanged(const LayerSizes& s, const ExpertSizes& e, std::string_view name) {
-  if (s.plan.ep == 1) return {};
-  return {exchange(s, e, name)};
+Ops sort_rows(const LayerSizes& s, const Rows& rows, std::string_view name) {
+  if (s.plan.ep == 1 || rows.each.size() == 1) return {};
+  return {memory(name, 2.0 * rows.bytes_of(s.hidden) / s.plan.etp)};
 }
 
 // Logits in fp32: softmax (2 read, 4 written), the k best (4 read), the map of who goes where (1
@@ -89,50 +87,100 @@ Ops shared_backward(const LayerSizes& s, const ExpertSizes& e) {
   return ops;
 }
 
-Op grouped(const LayerSizes& s, const ExpertSizes& e, std::string_view name, GemmPass pass,
+Op grouped(const LayerSizes& s, const Rows& rows, std::string_view name, GemmPass pass,
            std::int64_t n, std::int64_t k) {
-  return grouped_gemm(name, pass, even_tokens(e.rows, e.local), n, k,
+  return grouped_gemm(name, pass, rows.each, n, k,
                       pass == GemmPass::wgrad ? s.software.accumulate_bytes : 0.0);
+}
+
+// One after another, with the tokens' ways between them.
+Ops with_exchanges(const LayerSizes& s, const Ops& before, std::string_view dispatch,
+                   const Ops& experts, std::string_view combine, const Ops& after) {
+  Ops ops = before;
+  const double bytes = ExpertSizes{s}.of_copies;
+  const auto exchange = [&](std::string_view name) {
+    if (s.plan.ep > 1)
+      ops.push_back(collective(name, CollectiveKind::all_to_all, bytes, 0.0, GroupKind::expert));
+  };
+  exchange(dispatch);
+  append(ops, experts);
+  exchange(combine);
+  append(ops, after);
+  return ops;
 }
 
 }  // namespace
 
-Ops experts_forward(const LayerSizes& s) {
+std::vector<std::int64_t> even_rows(const LayerSizes& s) {
+  const Experts& experts = *s.model.experts;
+  return even_tokens(s.own_tokens * experts.per_token * s.plan.etp, experts.count / s.plan.ep);
+}
+
+Ops before_experts_forward(const LayerSizes& s) {
   const ExpertSizes e{s};
   Ops ops = router_forward(s, e);
   ops.push_back(memory("permute", e.own + e.of_copies));
-  append(ops, exchanged(s, e, "dispatch"));
-  append(ops, sort_rows(s, e, "sort_rows"));
-  append(ops, among_tensor_ranks(s, e, "etp_gather", CollectiveKind::all_gather));
-  ops.push_back(grouped(s, e, "experts_fc1", GemmPass::forward, e.ffn_in, s.hidden));
-  ops.push_back(memory("activation", e.of_rows(e.ffn_in + e.ffn)));
-  ops.push_back(grouped(s, e, "experts_fc2", GemmPass::forward, s.hidden, e.ffn));
-  append(ops, among_tensor_ranks(s, e, "etp_reduce", CollectiveKind::reduce_scatter));
-  append(ops, sort_rows(s, e, "unsort_rows"));
-  append(ops, exchanged(s, e, "combine"));
-  ops.push_back(memory("unpermute", e.of_copies + e.own));
+  return ops;
+}
+
+Ops of_experts_forward(const LayerSizes& s, std::span<const std::int64_t> of_each) {
+  const ExpertSizes e{s};
+  const Rows rows{of_each};
+  Ops ops = sort_rows(s, rows, "sort_rows");
+  append(ops, among_tensor_ranks(s, rows, "etp_gather", CollectiveKind::all_gather));
+  ops.push_back(grouped(s, rows, "experts_fc1", GemmPass::forward, e.ffn_in, s.hidden));
+  ops.push_back(memory("activation", rows.bytes_of(e.ffn_in + e.ffn)));
+  ops.push_back(grouped(s, rows, "experts_fc2", GemmPass::forward, s.hidden, e.ffn));
+  append(ops, among_tensor_ranks(s, rows, "etp_reduce", CollectiveKind::reduce_scatter));
+  append(ops, sort_rows(s, rows, "unsort_rows"));
+  return ops;
+}
+
+Ops after_experts_forward(const LayerSizes& s) {
+  const ExpertSizes e{s};
+  Ops ops{memory("unpermute", e.of_copies + e.own)};
   append(ops, shared_forward(s, e));
   return ops;
 }
 
-Ops experts_backward(const LayerSizes& s) {
+Ops before_experts_backward(const LayerSizes& s) {
   const ExpertSizes e{s};
   Ops ops = shared_backward(s, e);
   ops.push_back(memory("unpermute_bwd", e.own + e.of_copies));
-  append(ops, exchanged(s, e, "combine_bwd"));
-  append(ops, sort_rows(s, e, "unsort_rows_bwd"));
-  append(ops, among_tensor_ranks(s, e, "etp_gather_grad", CollectiveKind::all_gather));
-  ops.push_back(grouped(s, e, "experts_fc2_dgrad", GemmPass::dgrad, s.hidden, e.ffn));
-  ops.push_back(grouped(s, e, "experts_fc2_wgrad", GemmPass::wgrad, s.hidden, e.ffn));
-  ops.push_back(memory("activation_bwd", e.of_rows(2 * e.ffn_in + e.ffn)));
-  ops.push_back(grouped(s, e, "experts_fc1_dgrad", GemmPass::dgrad, e.ffn_in, s.hidden));
-  ops.push_back(grouped(s, e, "experts_fc1_wgrad", GemmPass::wgrad, e.ffn_in, s.hidden));
-  append(ops, among_tensor_ranks(s, e, "etp_reduce_grad", CollectiveKind::reduce_scatter));
-  append(ops, sort_rows(s, e, "sort_rows_bwd"));
-  append(ops, exchanged(s, e, "dispatch_bwd"));
-  ops.push_back(memory("permute_bwd", e.of_copies + e.own));
+  return ops;
+}
+
+Ops of_experts_backward(const LayerSizes& s, std::span<const std::int64_t> of_each) {
+  const ExpertSizes e{s};
+  const Rows rows{of_each};
+  Ops ops = sort_rows(s, rows, "unsort_rows_bwd");
+  append(ops, among_tensor_ranks(s, rows, "etp_gather_grad", CollectiveKind::all_gather));
+  ops.push_back(grouped(s, rows, "experts_fc2_dgrad", GemmPass::dgrad, s.hidden, e.ffn));
+  ops.push_back(grouped(s, rows, "experts_fc2_wgrad", GemmPass::wgrad, s.hidden, e.ffn));
+  ops.push_back(memory("activation_bwd", rows.bytes_of(2 * e.ffn_in + e.ffn)));
+  ops.push_back(grouped(s, rows, "experts_fc1_dgrad", GemmPass::dgrad, e.ffn_in, s.hidden));
+  ops.push_back(grouped(s, rows, "experts_fc1_wgrad", GemmPass::wgrad, e.ffn_in, s.hidden));
+  append(ops, among_tensor_ranks(s, rows, "etp_reduce_grad", CollectiveKind::reduce_scatter));
+  append(ops, sort_rows(s, rows, "sort_rows_bwd"));
+  return ops;
+}
+
+Ops after_experts_backward(const LayerSizes& s) {
+  const ExpertSizes e{s};
+  Ops ops{memory("permute_bwd", e.of_copies + e.own)};
   append(ops, router_backward(s, e));
   return ops;
+}
+
+Ops experts_forward(const LayerSizes& s) {
+  return with_exchanges(s, before_experts_forward(s), "dispatch",
+                        of_experts_forward(s, even_rows(s)), "combine", after_experts_forward(s));
+}
+
+Ops experts_backward(const LayerSizes& s) {
+  return with_exchanges(s, before_experts_backward(s), "combine_bwd",
+                        of_experts_backward(s, even_rows(s)), "dispatch_bwd",
+                        after_experts_backward(s));
 }
 
 }  // namespace orrery

@@ -4,9 +4,9 @@
 
 namespace orrery {
 
-/// Ranks of one pipeline stage that communicate with each other. Attention and dense layers are
-/// laid over tensor x context x data ranks, experts over expert-tensor x expert x expert-data ranks
-/// of the same stage (Megatron Core's parallel folding, arXiv 2504.14960).
+/// Ranks of one pipeline stage that communicate with each other. Attention and dense layers lie
+/// over tensor x context x data ranks, experts over expert-tensor x expert x expert-data ranks of
+/// the same stage (Megatron Core's parallel folding, arXiv 2504.14960).
 enum class GroupKind {
   tensor,         ///< Share the heads and channels of a layer.
   context,        ///< Share each sequence.

@@ -15,8 +15,8 @@ struct Widths {
 };
 
 // Positions enter a part of each query in place; keys are put together from their own part and the
-// one that all heads share, values are copied beside them: read dn + dv, written dn + dr + dv a
-// head and token. Backward moves the gradients the same way.
+// one that all heads share, values are copied beside: read dn + dv, written dn + dr + dv a head
+// and token. Backward moves the gradients the same way.
 double rotary_bytes(const LayerSizes& s, const Widths& w) {
   const std::int64_t rotated = s.heads * s.model.latent->rope_dim;
   const std::int64_t values = s.heads * s.model.latent->v_dim;

@@ -10,11 +10,10 @@ namespace orrery {
 /// Shapes   q, c: ranks of queries and keys; dn, dr, dv: head dimensions without and with position,
 ///          and of values; T, T', h, a, t as in layer_ops.hpp. Forward products (m, n, k):
 ///          q_down (T', q, h), q_up (T, a (dn + dr) / t, q), kv_down (T', c + dr, h),
-///          kv_up (T, a (dn + dv) / t, c), proj (T, h, a dv / t);
-///          without q: q (T, a (dn + dr) / t, h)
-/// Parallel Down-projections are whole on every rank, over its own tokens with sequence
-///          parallelism; what is gathered before the up-projections are the latents (Megatron
-///          Core, transformer/multi_latent_attention.py).
+///          kv_up (T, a (dn + dv) / t, c), proj (T, h, a dv / t); without q (T, a (dn + dr)/t, h)
+/// Parallel Down-projections are whole on every rank, over its own tokens where these are split;
+///          what is gathered before the up-projections are the latents (Megatron Core,
+///          transformer/multi_latent_attention.py).
 /// `core`: attention itself, between the products.
 Ops latent_attention_forward(const LayerSizes& s, const Ops& core);
 Ops latent_attention_backward(const LayerSizes& s, const Ops& core);

@@ -203,6 +203,28 @@ Ops layer_recompute(const Scenario& scenario, LayerKind kind) {
   return ops;
 }
 
+LayerEnds layer_ends_forward(const Scenario& scenario) {
+  const Sizes s{scenario};
+  LayerEnds ends{norm_forward(s), after_experts_forward(s)};
+  append(ends.before, attention_forward(scenario));
+  append(ends.before, residual_forward(s));
+  append(ends.before, norm_forward(s));
+  append(ends.before, before_experts_forward(s));
+  append(ends.after, residual_forward(s));
+  return ends;
+}
+
+LayerEnds layer_ends_backward(const Scenario& scenario) {
+  const Sizes s{scenario};
+  LayerEnds ends{residual_backward(s), after_experts_backward(s)};
+  append(ends.before, before_experts_backward(s));
+  append(ends.after, norm_backward(s));
+  append(ends.after, residual_backward(s));
+  append(ends.after, attention_backward(scenario));
+  append(ends.after, norm_backward(s));
+  return ends;
+}
+
 Ops embedding_forward(const Scenario& scenario) {
   const Sizes s{scenario};
   // Row look-up (2 read, 2 write), position added (4 read, 2 write) where there are positions.

@@ -22,6 +22,15 @@ Ops layer_backward(const Scenario& scenario, LayerKind kind = LayerKind::dense);
 /// What the plan computes again before a layer's backward pass; empty for Recompute::none.
 Ops layer_recompute(const Scenario& scenario, LayerKind kind = LayerKind::dense);
 
+/// A layer with experts in parts: before its tokens leave for their experts, and after they are
+/// back. expert_ops.hpp has what experts do between.
+struct LayerEnds {
+  Ops before;
+  Ops after;
+};
+LayerEnds layer_ends_forward(const Scenario& scenario);
+LayerEnds layer_ends_backward(const Scenario& scenario);
+
 Ops embedding_forward(const Scenario& scenario);
 Ops embedding_backward(const Scenario& scenario);
 /// What stands before the layer of a prediction module: the next token's embedding and the hidden

@@ -32,16 +32,17 @@ int chunks_in_flight(const Plan& plan, int stage) {
   return passes;
 }
 
-Bytes activations_in_flight(const Scenario& s, int stage) {
+Bytes activations_in_flight(const Scenario& s, int stage, double fullest_rows) {
   Bytes fullest;
   Bytes one_whole_layer;  // While it is computed again.
   for (int chunk = 0; chunk < s.plan.vpp; ++chunk) {
     const int virtual_stage = chunk * s.plan.pp + stage;
     Bytes sum;
     const auto add = [&](LayerKind kind) {
-      sum += layer_activations(s, s.plan.recompute, kind);
+      sum += layer_activations(s, s.plan.recompute, kind, fullest_rows);
       if (s.plan.recompute == Recompute::full)
-        one_whole_layer = std::max(one_whole_layer, layer_activations(s, Recompute::none, kind));
+        one_whole_layer =
+            std::max(one_whole_layer, layer_activations(s, Recompute::none, kind, fullest_rows));
     };
     const int first = s.first_layer(virtual_stage);
     for (int l = 0; l < s.layers_of[static_cast<std::size_t>(virtual_stage)]; ++l)
@@ -100,11 +101,11 @@ double activation_sides(const Scenario& s, double rows, double width) {
   return 2.0 * rows * ((s.model.gated ? 2.0 : 1.0) + 1.0) * width;
 }
 
-double experts_bytes(const Scenario& s, double t) {
+double experts_bytes(const Scenario& s, double t, double fullest) {
   const Experts& experts = *s.model.experts;
   const double own = tokens(s) / (s.plan.sp ? t : 1.0);
   const double copies = own * static_cast<double>(experts.per_token);
-  const double rows = copies * s.plan.etp;
+  const double rows = fullest * copies * s.plan.etp;
   double sum = 2.0 * static_cast<double>(s.model.hidden) * (rows + copies);
   sum += activation_sides(s, rows, static_cast<double>(experts.ffn) / s.plan.etp);
   sum += activation_sides(s, tokens(s), static_cast<double>(experts.shared_ffn) / t);
@@ -113,7 +114,7 @@ double experts_bytes(const Scenario& s, double t) {
 
 }  // namespace
 
-Bytes layer_activations(const Scenario& s, Recompute recompute, LayerKind kind) {
+Bytes layer_activations(const Scenario& s, Recompute recompute, LayerKind kind, double fullest) {
   const auto t = static_cast<double>(s.plan.tp);
   const double hidden = tokens(s) * static_cast<double>(s.model.hidden);  // s b h
   const double own = s.plan.sp ? hidden / t : hidden;
@@ -123,7 +124,7 @@ Bytes layer_activations(const Scenario& s, Recompute recompute, LayerKind kind) 
   // Inputs and outputs of both norms, and a mask byte for each residual dropout.
   double sum = own * (8.0 + 2.0 * dropout) + attention_bytes(s, t);
   sum += kind == LayerKind::experts
-             ? experts_bytes(s, t)
+             ? experts_bytes(s, t, fullest)
              : activation_sides(s, tokens(s), static_cast<double>(s.model.ffn) / t);
   const double rows = tokens(s) * static_cast<double>(s.model.heads) / t;
   if (s.plan.fused_attention)
@@ -133,7 +134,7 @@ Bytes layer_activations(const Scenario& s, Recompute recompute, LayerKind kind) 
   return Bytes{sum};
 }
 
-MemoryReport memory_of(const Scenario& s) {
+MemoryReport memory_of(const Scenario& s, double fullest) {
   MemoryReport report;
   report.capacity = s.system.gpu.memory;
   for (int stage = 0; stage < s.plan.pp; ++stage) {
@@ -150,7 +151,7 @@ MemoryReport memory_of(const Scenario& s) {
     memory.weights = Bytes{weight_bytes * parameters};
     memory.gradients = Bytes{s.software.main_gradient_bytes * parameters};
     memory.optimizer = Bytes{optimizer_bytes * updated};
-    memory.activations = activations_in_flight(s, stage);
+    memory.activations = activations_in_flight(s, stage, fullest);
     memory.other = other_bytes(s, stage);
     report.stages.push_back(memory);
   }

@@ -36,12 +36,13 @@ struct MemoryReport {
 ///          Of routed experts it keeps the rows that arrive (fc1's input), both sides of the
 ///          activation, and the results that come back, whose weighted sum needs them again.
 Bytes layer_activations(const Scenario& scenario, Recompute recompute,
-                        LayerKind kind = LayerKind::dense);
+                        LayerKind kind = LayerKind::dense, double fullest = 1.0);
 
 /// Weights 2 bytes a parameter, gradients as the software keeps them, optimizer 12 (fp32 weight and
 /// two moments; with ZeRO over the ranks that hold the same parameters), activations of as many
-/// micro-batches as the schedule has in flight (with full recomputation their inputs, and one layer
-/// whole).
-MemoryReport memory_of(const Scenario& scenario);
+/// micro-batches as the schedule has in
+/// flight (with full recomputation their inputs, and one layer whole).
+/// `fullest`: rows of the fullest rank's experts over those of even routing.
+MemoryReport memory_of(const Scenario& scenario, double fullest = 1.0);
 
 }  // namespace orrery

@@ -37,8 +37,22 @@ void PassCost::append(const PassCost& more) {
   compute += more.compute;
   communication += more.communication;
   for (std::size_t tag = 0; tag < by_tag.size(); ++tag) by_tag[tag] += more.by_tag[tag];
-  for (std::size_t group = 0; group < scale_up_bytes.size(); ++group)
+  for (std::size_t group = 0; group < scale_up_bytes.size(); ++group) {
     scale_up_bytes[group] += more.scale_up_bytes[group];
+    network_bytes[group] += more.network_bytes[group];
+  }
+  lost.add(more.lost);
+}
+
+void PassCost::append(const GroupCollective& collective) {
+  const CollectiveCost& cost = collective.cost;
+  if (cost.time() <= Seconds{}) return;
+  if (segments.empty() || segments.back().after) segments.push_back({});
+  segments.back().after = collective;
+  communication += cost.time();
+  by_tag[static_cast<std::size_t>(cost.tag)] += cost.time();
+  scale_up_bytes[static_cast<std::size_t>(collective.group)] += cost.scale_up_bytes;
+  network_bytes[static_cast<std::size_t>(collective.group)] += cost.network_bytes;
 }
 
 Pricer::Pricer(const KernelModel& kernels, const CollectiveTime& collectives,
@@ -117,6 +131,7 @@ PassCost Pricer::price(const Ops& ops) const {
     const GroupCollective whole = collective(op);
     count(cost.communication, priced);
     cost.scale_up_bytes[static_cast<std::size_t>(op.group)] += whole.cost.scale_up_bytes;
+    cost.network_bytes[static_cast<std::size_t>(op.group)] += whole.cost.network_bytes;
     if (op.hidden > 0.0) {
       close();
       open.beside = {whole.cost.scaled(op.hidden), op.group};

@@ -15,9 +15,12 @@ namespace orrery {
 /// A stretch of a pass: kernels one after another, with at most one collective beside them and one
 /// after.
 struct Segment {
-  Seconds compute;
+  Seconds compute;  ///< Of the slowest member, where they differ.
   std::optional<GroupCollective> beside;
   std::optional<GroupCollective> after;
+  /// Where the ranks of an expert group have different rows: each one's kernels, by its place in
+  /// the group. Empty: all alike.
+  std::vector<Seconds> members = {};
 
   /// Its length where no other traffic is on the collectives' links, on a GPU of this speed.
   Seconds time(double speed = 1.0) const;
@@ -29,14 +32,29 @@ struct PricedOp {
   Tag tag = Tag::default_value;
 };
 
+/// Time that uneven routing costs, over an even one's.
+struct LostToRouting {
+  Seconds dispatch;  ///< Busier ports on the way to the experts.
+  Seconds compute;   ///< The slowest rank's kernels over the mean rank's.
+  Seconds combine;   ///< Busier ports on the way back.
+
+  void add(const LostToRouting& more) {
+    dispatch += more.dispatch;
+    compute += more.compute;
+    combine += more.combine;
+  }
+};
+
 /// What one pass through some layers costs a rank.
 struct PassCost {
   std::vector<Segment> segments;
   Seconds compute;                  ///< Kernels, launch gaps and the host's floor.
   Seconds communication;            ///< Collectives, exposed or not.
   std::array<Seconds, 3> by_tag{};  ///< compute + communication, by Tag.
-  std::array<Bytes, group_kinds>
-      scale_up_bytes{};  ///< That a group's collectives send over NVLink.
+  /// What a group's collectives send from the rank's NVLink port, and from its NIC.
+  std::array<Bytes, group_kinds> scale_up_bytes{}, network_bytes{};
+
+  LostToRouting lost;  ///< In it.
 
   /// Length alone on the machine, all ranks of its groups being of this speed; over `compute` it is
   /// exposed communication.
@@ -45,6 +63,7 @@ struct PassCost {
   Seconds exposed(GroupKind group, double speed = 1.0) const;
   bool has_collectives() const;
   void append(const PassCost& more);
+  void append(const GroupCollective& collective);
 };
 
 /// Prices ops on one system and plan.

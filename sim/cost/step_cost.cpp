@@ -1,8 +1,10 @@
 #include "sim/cost/step_cost.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include "sim/cost/layer_ops.hpp"
+#include "sim/cost/layer_prices.hpp"
 
 namespace orrery {
 namespace {
@@ -13,31 +15,20 @@ std::int64_t bucket_parameters(int data_ranks) {
   return std::max<std::int64_t>(40'000'000, std::int64_t{1'000'000} * data_ranks);
 }
 
-struct LayerPrice {
-  PassCost forward;
-  PassCost backward;
-};
-
-struct LayerPrices {
-  LayerPrice dense;
-  LayerPrice experts;
-  LayerPrice prediction;  ///< All prediction layers, which the last stage runs before its head.
-
-  const LayerPrice& of(LayerKind kind) const {
-    return kind == LayerKind::experts ? experts : dense;
-  }
-};
+// The price of a layer, by its number in the model.
+using PriceOfLayer = std::function<const LayerPrice&(int)>;
 
 // Layers in forward order, embedding with the first and head with the last, cut where a bucket is
 // full.
 std::vector<Bucket> cut_buckets(const Scenario& scenario, const Pricer& pricer,
-                                const LayerPrices& prices, int stage) {
+                                const LayerPrice& prediction, const PriceOfLayer& price_of,
+                                int stage) {
   const int layers = scenario.layers_of[static_cast<std::size_t>(stage)];
   const bool first = stage == 0;
   const bool last = stage == scenario.plan.virtual_stages() - 1;
   const int first_layer = scenario.first_layer(stage);
   const auto price = [&](std::int64_t l) -> const LayerPrice& {
-    return prices.of(scenario.kind_of(first_layer + static_cast<int>(l)));
+    return price_of(first_layer + static_cast<int>(l));
   };
   const RankParameters total = parameters_on_rank(scenario, stage);
   const std::int64_t full = bucket_parameters(scenario.plan.data_ranks());
@@ -53,10 +44,10 @@ std::vector<Bucket> cut_buckets(const Scenario& scenario, const Pricer& pricer,
     if (first && b == 0) bucket.forward.append(pricer.price(embedding_forward(scenario)));
     for (std::int64_t l = begin; l < end; ++l) bucket.forward.append(price(l).forward);
     if (last && b == wanted - 1) {
-      bucket.forward.append(prices.prediction.forward);
+      bucket.forward.append(prediction.forward);
       bucket.forward.append(pricer.price(head_forward(scenario)));
       bucket.backward.append(pricer.price(head_backward(scenario)));
-      bucket.backward.append(prices.prediction.backward);
+      bucket.backward.append(prediction.backward);
     }
     for (std::int64_t l = begin; l < end; ++l) bucket.backward.append(price(l).backward);
     if (first && b == 0) bucket.backward.append(pricer.price(embedding_backward(scenario)));
@@ -64,30 +55,6 @@ std::vector<Bucket> cut_buckets(const Scenario& scenario, const Pricer& pricer,
     bucket.parameters = {share(total.dense), share(total.experts)};
   }
   return buckets;
-}
-
-LayerPrices price_layers(const Scenario& scenario, const Pricer& pricer) {
-  LayerPrices prices;
-  const auto price = [&](LayerKind kind) {
-    LayerPrice layer;
-    layer.forward = pricer.price(layer_forward(scenario, kind));
-    layer.backward = pricer.price(layer_recompute(scenario, kind));
-    layer.backward.append(pricer.price(layer_backward(scenario, kind)));
-    return layer;
-  };
-  prices.dense = price(LayerKind::dense);
-  if (scenario.model.experts) prices.experts = price(LayerKind::experts);
-  const LayerKind last = scenario.kind_of(scenario.model.layers - 1);
-  for (int i = 0; i < scenario.model.prediction_layers; ++i) {
-    LayerPrice& all = prices.prediction;
-    all.forward.append(pricer.price(prediction_forward(scenario)));
-    all.forward.append(prices.of(last).forward);
-    all.forward.append(pricer.price(head_forward(scenario)));
-    all.backward.append(pricer.price(head_backward(scenario)));
-    all.backward.append(prices.of(last).backward);
-    all.backward.append(pricer.price(prediction_backward(scenario)));
-  }
-  return prices;
 }
 
 // Without sequence parallelism the scatter-gather transfer brings each rank 1/tp of the tensor; the
@@ -100,12 +67,12 @@ PassCost gather_received(const Scenario& scenario, const Pricer& pricer) {
   return pricer.price(Ops{collective("pp_gather", CollectiveKind::all_gather, bytes)});
 }
 
-StageCost price_stage(const Scenario& scenario, const Pricer& pricer, const LayerPrices& layers,
-                      int stage) {
+StageCost price_stage(const Scenario& scenario, const Pricer& pricer, const LayerPrice& prediction,
+                      const PriceOfLayer& price_of, int stage) {
   const int last = scenario.plan.virtual_stages() - 1;
   StageCost cost;
   cost.parameters = parameters_on_rank(scenario, stage);
-  cost.buckets = cut_buckets(scenario, pricer, layers, stage);
+  cost.buckets = cut_buckets(scenario, pricer, prediction, price_of, stage);
   const PassCost received = gather_received(scenario, pricer);
   if (stage > 0)
     cost.buckets.front().forward = [&] {
@@ -128,16 +95,35 @@ StageCost price_stage(const Scenario& scenario, const Pricer& pricer, const Laye
 }  // namespace
 
 StepCost price_step(const Scenario& scenario, const KernelModel& kernels,
-                    const CollectiveTime& collectives, const GroupShapes& shapes) {
+                    const CollectiveTime& collectives, const GroupShapes& shapes,
+                    const RoutedLoads* loads) {
   const Plan& plan = scenario.plan;
   const Pricer pricer{kernels, collectives, shapes, scenario.software,
                       scenario.system.gpu.peak_16bit};
 
-  const LayerPrices layers = price_layers(scenario, pricer);
+  const LayerPrices layers{scenario, pricer, shapes};
+  const auto price_stages = [&](const PriceOfLayer& price_of, std::vector<StageCost>& stages) {
+    for (int v = 0; v < plan.virtual_stages(); ++v)
+      stages.push_back(price_stage(scenario, pricer, layers.prediction(), price_of, v));
+  };
 
   StepCost cost;
-  for (int v = 0; v < plan.virtual_stages(); ++v)
-    cost.stages.push_back(price_stage(scenario, pricer, layers, v));
+  price_stages([&](int l) -> const LayerPrice& { return layers.of(scenario.kind_of(l)); },
+               cost.stages);
+  if (loads && !loads->even()) {
+    cost.routed_micro_batches = loads->micro_batches();
+    for (int group = 0; group < loads->groups(); ++group)
+      for (int m = 0; m < loads->micro_batches(); ++m) {
+        std::vector<LayerPrice> routed;
+        for (int l = 0; l < loads->layers(); ++l)
+          routed.push_back(layers.routed(loads->batch(group, m, l)));
+        const auto price_of = [&](int l) -> const LayerPrice& {
+          if (scenario.kind_of(l) == LayerKind::dense) return layers.of(LayerKind::dense);
+          return routed[static_cast<std::size_t>(l - scenario.dense_layers_before(l))];
+        };
+        price_stages(price_of, cost.routed);
+      }
+  }
 
   const bool split = plan.tp > 1 && (plan.sp || scenario.software.scatter_gather);
   cost.transfer_bytes =
@@ -165,9 +151,10 @@ StepCost price_step(const Scenario& scenario, const KernelModel& kernels,
 }
 
 StepCost price_step(const Scenario& scenario, const KernelTables* tables,
-                    const CollectiveTime& collectives, const GroupShapes& shapes) {
+                    const CollectiveTime& collectives, const GroupShapes& shapes,
+                    const RoutedLoads* loads) {
   return price_step(scenario, KernelModel{scenario.system.gpu, scenario.plan.dtype, tables},
-                    collectives, shapes);
+                    collectives, shapes, loads);
 }
 
 }  // namespace orrery

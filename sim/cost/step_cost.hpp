@@ -8,6 +8,8 @@
 
 namespace orrery {
 
+class RoutedLoads;
+
 /// One part of a virtual stage whose gradients travel, and whose weights are gathered, together.
 struct Bucket {
   PassCost forward;
@@ -25,7 +27,19 @@ struct StageCost {
 
 /// Prices of everything that happens in a step.
 struct StepCost {
-  std::vector<StageCost> stages;   ///< One a virtual stage.
+  std::vector<StageCost> stages;  ///< One a virtual stage; routing being even.
+  /// As routed: [(draw of the expert group x micro-batches + micro-batch) stages + virtual stage].
+  /// Empty where routing is even.
+  std::vector<StageCost> routed = {};
+  int routed_micro_batches = 1;
+
+  const StageCost& stage(int virtual_stage, int draw, int micro_batch) const {
+    const auto v = static_cast<std::size_t>(virtual_stage);
+    if (routed.empty()) return stages[v];
+    const int pass = draw * routed_micro_batches + micro_batch % routed_micro_batches;
+    return routed[static_cast<std::size_t>(pass) * stages.size() + v];
+  }
+
   Bytes transfer_bytes;            ///< From one rank to its peer on the next stage, each direction.
   std::vector<Seconds> optimizer;  ///< One a pipeline stage (rank).
   Bytes tied_gradient_bytes;       ///< Embedding gradient shared by first and last stage; 0: none.
@@ -33,12 +47,15 @@ struct StepCost {
   Flop model_flop_full;    ///< The same with the whole score matrix counted.
 };
 
-/// `kernels`: of the scenario's GPU and dtype.
+/// `kernels`: of the scenario's GPU and dtype. `loads`: where tokens went; null or even: to all
+/// experts alike.
 StepCost price_step(const Scenario& scenario, const KernelModel& kernels,
-                    const CollectiveTime& collectives, const GroupShapes& shapes);
+                    const CollectiveTime& collectives, const GroupShapes& shapes,
+                    const RoutedLoads* loads = nullptr);
 /// The same from `tables`, what was measured on the GPU, or null.
 StepCost price_step(const Scenario& scenario, const KernelTables* tables,
-                    const CollectiveTime& collectives, const GroupShapes& shapes);
+                    const CollectiveTime& collectives, const GroupShapes& shapes,
+                    const RoutedLoads* loads = nullptr);
 
 /// Multiply-adds of a training step times 2: forward, and twice that backward.
 Flop model_flop(const Model& model, std::int64_t sequences, std::int64_t sequence, bool causal);

@@ -17,7 +17,8 @@ const KernelModel& EstimateContext::kernels(Dtype dtype) {
 Topology& EstimateContext::topology(int gpus) {
   const auto found = topologies_.find(gpus);
   if (found != topologies_.end()) return found->second;
-  return topologies_.emplace(gpus, Topology::build(system_, gpus)).first->second;
+  const System system = filled_evenly(system_, gpus);
+  return topologies_.emplace(gpus, Topology::build(system, gpus)).first->second;
 }
 
 }  // namespace orrery

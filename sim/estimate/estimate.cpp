@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "sim/cost/routed_loads.hpp"
 #include "sim/engine/execute.hpp"
 #include "sim/graph/choose_cast.hpp"
 #include "sim/graph/verify.hpp"
@@ -25,8 +26,20 @@ void refuse_what_does_not_fit(const Scenario& scenario, const MemoryReport& memo
   fail_infeasible({}, shortfall_text(memory), remedy);
 }
 
-TrainingStep lay_out(const Scenario& scenario, EstimateContext& context, Topology& topology,
+// A plan, and where its tokens go: as many different expert groups as are drawn.
+struct Routed {
+  explicit Routed(const Scenario& given)
+      : scenario{given}, loads{given, Placement{given.plan, given.system}.shapes(), {}} {
+    scenario.plan.routing_draws = loads.groups();
+  }
+
+  Scenario scenario;
+  RoutedLoads loads;
+};
+
+TrainingStep lay_out(const Routed& routed, EstimateContext& context, Topology& topology,
                      Detail detail) {
+  const Scenario& scenario = routed.scenario;
   // Who is where, and who must be simulated.
   const Placement placement{scenario.plan, scenario.system};
   const GroupShapes shapes = placement.shapes();
@@ -34,8 +47,8 @@ TrainingStep lay_out(const Scenario& scenario, EstimateContext& context, Topolog
 
   // What everything costs by itself.
   const CollectiveTime& collectives = context.collectives();
-  const auto cost = std::make_shared<const StepCost>(
-      price_step(scenario, context.kernels(scenario.plan.dtype), collectives, shapes));
+  const auto cost = std::make_shared<const StepCost>(price_step(
+      scenario, context.kernels(scenario.plan.dtype), collectives, shapes, &routed.loads));
 
   // The step as tasks, and the wires that they share.
   const Contraction contraction =
@@ -56,19 +69,21 @@ Estimate estimate(const Scenario& scenario, Detail detail) {
   return estimate(scenario, context, detail);
 }
 
-Estimate estimate(const Scenario& scenario, EstimateContext& context, Detail detail) {
+Estimate estimate(const Scenario& given, EstimateContext& context, Detail detail) {
   const auto begin = std::chrono::steady_clock::now();
+  const Routed routed{given};
+  const Scenario& scenario = routed.scenario;
 
   // A plan that cannot run gets a reason and no time.
-  const MemoryReport memory = memory_of(scenario);
+  const MemoryReport memory = memory_of(scenario, routed.loads.fullest(scenario));
   refuse_what_does_not_fit(scenario, memory);
 
   Topology topology = Topology::build(scenario.system, scenario.plan.gpus());
-  TrainingStep step = lay_out(scenario, context, topology, detail);
+  TrainingStep step = lay_out(routed, context, topology, detail);
   assert(verify(step, scenario.plan).empty());
 
   Timeline timeline = execute(step.graph, topology);
-  Result result = summarize(scenario, memory, step, timeline, topology);
+  Result result = summarize(scenario, memory, step, timeline, topology, &routed.loads);
   result.simulation_wall =
       Seconds{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
   return {std::move(result), std::move(step), std::move(timeline), std::move(topology)};
@@ -76,7 +91,7 @@ Estimate estimate(const Scenario& scenario, EstimateContext& context, Detail det
 
 Seconds step_time(const Scenario& scenario, EstimateContext& context) {
   Topology& topology = context.topology(scenario.plan.gpus());
-  return execute(lay_out(scenario, context, topology, {}).graph, topology).makespan;
+  return execute(lay_out(Routed{scenario}, context, topology, {}).graph, topology).makespan;
 }
 
 }  // namespace orrery

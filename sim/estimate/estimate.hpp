@@ -23,7 +23,8 @@ struct Estimate {
 };
 
 /// Scenario to result, every step by its name. Errors: infeasible if the plan does not fit in
-/// memory: by how much, and the nearest change that would fit.
+/// memory: by how much, and the nearest change that would fit; a routing that is unsound or does
+/// not suit the plan.
 Estimate estimate(const Scenario& scenario, Detail detail = {});
 /// The same with what estimates on `scenario`'s system share.
 Estimate estimate(const Scenario& scenario, EstimateContext& context, Detail detail = {});

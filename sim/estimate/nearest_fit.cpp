@@ -16,6 +16,8 @@ PlanRequest request_of(const Scenario& scenario) {
   request.vpp = plan.vpp;
   request.ep = plan.ep;
   request.etp = plan.etp;
+  request.moe_dispatcher = plan.moe_dispatcher;
+  request.routing = plan.routing;
   request.cp = plan.cp;
   request.cp_comm = plan.cp_comm;
   request.mbs = plan.mbs;

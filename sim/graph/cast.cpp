@@ -77,13 +77,19 @@ void add_nic_mates(const Placement& placement, Colours& colours) {
     colours[r] = mix(colours[r], sums[placement.nic(Rank{static_cast<int>(r)})]);
 }
 
+// What a rank does: its stage, and what its expert group is sent.
+Colour kind_of_rank(const Placement& placement, std::size_t rank) {
+  const Rank own{static_cast<int>(rank)};
+  return static_cast<Colour>(placement.coordinates(own).stage * placement.draws() +
+                             placement.draw(own));
+}
+
 // The coarsest partition that tells no more apart than it must; empty if it has over `most` parts.
 Colours refined_colours(const Placement& placement, const std::vector<double>& speeds, bool ordered,
                         std::size_t most) {
   Colours colours(static_cast<std::size_t>(placement.ranks()));
   for (std::size_t r = 0; r < colours.size(); ++r)
-    colours[r] = mix(std::bit_cast<Colour>(speeds[r]),
-                     static_cast<Colour>(placement.coordinates(Rank{static_cast<int>(r)}).stage));
+    colours[r] = mix(std::bit_cast<Colour>(speeds[r]), kind_of_rank(placement, r));
   for (std::size_t count = 0, next = distinct(colours); next > count;) {
     count = next;
     colours = refine_once(placement, ordered, colours);
@@ -115,6 +121,14 @@ Cast Cast::unfolded(const Placement& placement) {
 Cast Cast::folded(const Placement& placement) {
   if (!placement.regular()) return refined(placement);
   Cast cast{placement};
+  if (placement.draws() > 1) {  // One a stage and draw of expert groups.
+    std::vector<int> roles;
+    for (int r = 0; r < placement.ranks(); ++r)
+      roles.push_back(placement.coordinates(Rank{r}).stage * placement.draws() +
+                      placement.draw(Rank{r}));
+    cast.take_roles(roles, std::vector<double>(roles.size(), 1.0));
+    return cast;
+  }
   for (int stage = 0; stage < placement.pp(); ++stage)
     cast.roles_.push_back(
         {placement.rank({stage, 0, 0}), {stage, 0, 0}, placement.ranks() / placement.pp()});

@@ -23,6 +23,7 @@ Placement::Placement(const Plan& plan, const System& system)
       experts_{plan.experts},
       ep_{plan.ep},
       etp_{plan.etp},
+      draws_{plan.routing_draws},
       domain_size_{system.nvlink_domain},
       gpus_per_node_{system.gpus_per_node},
       nics_per_node_{system.nics_per_node},

@@ -41,6 +41,13 @@ class Placement {
   int gpus_per_nic() const { return gpus_per_nic_; }
   bool same_domain(Rank a, Rank b) const { return domain(a) == domain(b); }
 
+  /// Which of the plan's routing draws the rank's expert group has.
+  int draw(Rank rank) const { return rank.value % in_stage() / (ep_ * etp_) % draws_; }
+  int draws() const { return draws_; }
+  /// A rank's place in its expert group.
+  int expert_place(Rank rank) const { return rank.value % in_stage() / etp_ % ep_; }
+  bool has_experts() const { return experts_; }
+
   /// Kinds whose groups have several members.
   std::vector<GroupKind> kinds() const;
   /// The group of a kind that a rank belongs to, ascending.
@@ -70,7 +77,7 @@ class Placement {
 
   int tp_, cp_, dp_, pp_;
   bool experts_;
-  int ep_, etp_;
+  int ep_, etp_, draws_;
   int domain_size_;
   int gpus_per_node_;
   int nics_per_node_;

@@ -40,8 +40,10 @@ Painting first_colours(const Placement& placement, const Topology& topology,
                        const std::vector<double>& speeds, std::size_t flows) {
   Painting painting;
   for (int r = 0; r < placement.ranks(); ++r)
-    painting.ranks.push_back(mix(static_cast<Colour>(placement.coordinates(Rank{r}).stage),
-                                 std::bit_cast<Colour>(speeds[at(r)])));
+    painting.ranks.push_back(
+        mix(static_cast<Colour>(placement.coordinates(Rank{r}).stage * placement.draws() +
+                                placement.draw(Rank{r})),
+            std::bit_cast<Colour>(speeds[at(r)])));
   painting.flows.assign(flows, 0);
   for (int l = 0; l < topology.link_count(); ++l)
     painting.links.push_back(mix(static_cast<Colour>(topology.link(LinkId{l}).kind),

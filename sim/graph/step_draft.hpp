@@ -43,6 +43,11 @@ struct StepDraft {
   const StageCost& stage_cost(int role_index, int chunk) const {
     return cost.stages[static_cast<std::size_t>(virtual_stage(role_index, chunk))];
   }
+  /// What its pass of a micro-batch costs.
+  const StageCost& pass_cost(int role_index, const Slot& slot) const {
+    return cost.stage(virtual_stage(role_index, slot.chunk), placement.draw(role(role_index).rank),
+                      slot.microbatch);
+  }
   /// Whether gradients (and weights) travel beside passes.
   bool overlaps_data() const {
     return plan.dp_overlap && (shapes.data.ranks > 1 || shapes.expert_data.ranks > 1);

@@ -64,7 +64,7 @@ class PassBuilder {
   }
 
   PassTasks add_pass(int role_index, const Slot& slot, bool cut, Tasks before) {
-    const StageCost& stage = draft_.stage_cost(role_index, slot.chunk);
+    const StageCost& stage = draft_.pass_cost(role_index, slot);
     const bool forward = slot.pass == Pass::forward;
     PassTasks pass{slot, {}};
     if (!cut) {
@@ -113,10 +113,10 @@ class PassBuilder {
         done.push_back(
             group_collective(role_index, slot, bucket, i, false, *segment.beside, frontier));
       if (segment.compute > Seconds{} || !segment.beside)
-        done.push_back(
-            draft_.add_after(compute_task(role_index, slot,
-                                          segment.compute / draft_.role(role_index).speed, nullptr),
-                             frontier));
+        done.push_back(draft_.add_after(
+            compute_task(role_index, slot,
+                         own_compute(role_index, segment) / draft_.role(role_index).speed, nullptr),
+            frontier));
       frontier = done;
       if (segment.after)
         frontier = {group_collective(role_index, slot, bucket, i, true, *segment.after, frontier)};
@@ -130,6 +130,14 @@ class PassBuilder {
     const auto [known, fresh] = lengths_.try_emplace({&cost, pace});
     if (fresh) known->second = cost.time(pace);
     return known->second;
+  }
+
+  // Where every rank plays itself it has its own rows; else a role stands for its whole group, of
+  // which the slowest decides.
+  Seconds own_compute(int role_index, const Segment& segment) const {
+    const bool everyone = draft_.role_count() == draft_.placement.ranks();
+    if (segment.members.empty() || !everyone) return segment.compute;
+    return segment.members[at(draft_.placement.expert_place(draft_.role(role_index).rank))];
   }
 
   // The first member to come creates the task; the others only add what they must finish first.

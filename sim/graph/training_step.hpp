@@ -10,15 +10,21 @@
 
 namespace orrery {
 
+/// The links of a collective inside the rank's domain, and out of it.
+struct CollectiveWays {
+  Way scale_up;
+  Way network;
+};
+
 /// One training step as tasks, with everything that they refer to.
 struct TrainingStep {
   std::shared_ptr<const StepCost> cost;
   Cast cast;
   TaskGraph graph;
   bool contracted = true;
-  /// By role and group: links over which a group's collectives go inside a domain, where passes
-  /// hold them, drawn or contracted.
-  std::vector<std::array<Way, group_kinds>> collective_ways;
+  /// By role and group: links over which a group's collectives go, where passes hold them, drawn or
+  /// contracted.
+  std::vector<std::array<CollectiveWays, group_kinds>> collective_ways;
 };
 
 /// Builds the step that `scenario` describes:

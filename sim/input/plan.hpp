@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "sim/input/plan_request.hpp"
 
@@ -12,6 +13,9 @@ struct Plan {
   int tp = 1, pp = 1, vpp = 1, dp = 1, cp = 1;
   bool experts = false;  ///< The model has routed experts; each EP x ETP ranks hold all of them.
   int ep = 1, etp = 1;
+  std::string routing = "uniform";  ///< sim/routing reads it.
+  int routing_draws = 1;  ///< Expert groups that are drawn, and stand for all others in turn.
+  ExpertDispatcher moe_dispatcher = ExpertDispatcher::all_to_all;
   std::int64_t mbs = 1;
   std::int64_t gbs = 1;
   std::int64_t seq = 0;

@@ -89,6 +89,13 @@ const std::vector<Entry>& entries() {
        [](PlanRequest& p, const JsonValue& v) {
          p.cp_comm = choice<ContextExchange>(v, context_exchange_names());
        }},
+      {{"routing", "NAME", "how tokens choose experts: uniform, zipf:1, hot:0.9, ... or a file"},
+       [](PlanRequest& p, const JsonValue& v) { p.routing = v.text(); }},
+      {{"moe_dispatcher", "alltoall|allgather|hierarchical|deepep|deepep_low_latency",
+        "how tokens reach their experts (default alltoall)"},
+       [](PlanRequest& p, const JsonValue& v) {
+         p.moe_dispatcher = choice<ExpertDispatcher>(v, expert_dispatcher_names());
+       }},
       {{"tp_overlap", "true|false", "tensor-parallel traffic beside GEMMs"},
        [](PlanRequest& p, const JsonValue& v) { p.tp_overlap = v.boolean(); }},
       {{"dp_overlap", "true|false", "gradient reduction beside the backward pass"},

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/core/dtype.hpp"
+#include "sim/input/expert_dispatcher.hpp"
 #include "sim/input/json_value.hpp"
 
 namespace orrery {
@@ -39,6 +40,8 @@ struct PlanRequest {
   std::optional<Dtype> dtype;
   std::optional<bool> fused_attention;
   ContextExchange cp_comm = ContextExchange::p2p;
+  std::string routing = "uniform";  ///< A name in workloads/routing, a file or a shape.
+  ExpertDispatcher moe_dispatcher = ExpertDispatcher::all_to_all;
   std::optional<bool> tp_overlap;
   std::optional<bool> dp_overlap;
   std::string software;  ///< Name in workloads/software; empty: chosen by default_software().

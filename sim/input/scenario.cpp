@@ -169,6 +169,8 @@ void check_experts(const Model& model, const Plan& plan, const Place& at) {
 // Degrees and features that are read and counted but not simulated yet.
 void refuse_what_is_not_modelled(const Model& model, const PlanRequest& request, int zero,
                                  const Place& at) {
+  if (!model.experts && request.routing != "uniform")
+    fail_infeasible(at / "routing", "routing needs a model with experts", "leave routing out");
   if (!model.experts && (request.ep > 1 || request.etp > 1))
     fail_infeasible(at / (request.ep > 1 ? "ep" : "etp"),
                     "expert parallelism needs a model with experts", "leave ep and etp out");
@@ -189,6 +191,12 @@ LayerKind Scenario::kind_of(int layer) const {
   const auto& flags = model.layer_has_experts;
   return !flags.empty() && flags[static_cast<std::size_t>(layer)] ? LayerKind::experts
                                                                   : LayerKind::dense;
+}
+
+int Scenario::dense_layers_before(int layer) const {
+  int count = 0;
+  for (int l = 0; l < layer; ++l) count += kind_of(l) == LayerKind::dense;
+  return count;
 }
 
 std::vector<int> split_layers(int layers, int stages) {
@@ -235,6 +243,8 @@ Scenario make_scenario(const Model& model, const System& system, const Software&
   plan.experts = model.experts.has_value();
   plan.ep = request.ep;
   plan.etp = request.etp;
+  plan.moe_dispatcher = request.moe_dispatcher;
+  plan.routing = request.routing;
   check_tensor_parallel(model, plan.tp, at);
   // Before any product of pp and vpp is formed: both together may not fit in an int.
   const std::int64_t chunks = std::int64_t{plan.pp} * plan.vpp;
@@ -249,6 +259,7 @@ Scenario make_scenario(const Model& model, const System& system, const Software&
                     text(plan.gpus()) + " GPUs are more than the " + text(system.max_gpus) +
                         " of system '" + system.name + "'",
                     "use --gpus " + text(system.max_gpus));
+  scenario.system = filled_evenly(system, plan.gpus());
   plan.mbs = request.mbs.value_or(1);
   if (!request.gbs) fail_input(at, "the key 'gbs' is missing", "add --gbs N, sequences in a step");
   plan.gbs = *request.gbs;

@@ -24,6 +24,7 @@ struct Scenario {
   std::vector<int> layers_of;
   int first_layer(int virtual_stage) const;
   LayerKind kind_of(int layer) const;
+  int dense_layers_before(int layer) const;
   /// Vocabulary padded as Megatron does: to a multiple of 128 tp.
   std::int64_t padded_vocab = 0;
 

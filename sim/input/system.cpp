@@ -158,4 +158,16 @@ System read_system(const std::string& word, const Place& at) {
   return parse_system(JsonValue::read_file(find_in_catalog("topologies/systems", word, at)));
 }
 
+System filled_evenly(const System& system, int gpus) {
+  System filled = system;
+  if (gpus <= system.nvlink_domain || gpus % system.nvlink_domain == 0) return filled;
+  for (int used = system.nvlink_domain - system.gpus_per_node; 2 * used > system.nvlink_domain;
+       used -= system.gpus_per_node)
+    if (gpus % used == 0) {
+      filled.nvlink_domain = used;
+      return filled;
+    }
+  return filled;
+}
+
 }  // namespace orrery

@@ -86,4 +86,10 @@ System read_system(const std::string& word, const Place& at);
 Gpu parse_gpu(const JsonValue& json);
 System parse_system(const JsonValue& json);
 
+/// `system` as a job of `gpus` GPUs gets it where NVLink domains have several nodes: equally many
+/// nodes of each domain, as schedulers allot them (Slurm's --segment), so that 256 GPUs lie on four
+/// domains of 72 as 4 x 64 and not as 72, 72, 72 and 40. As it is where gpus divides into whole
+/// domains, fits in one, or no number of nodes over half a domain divides it.
+System filled_evenly(const System& system, int gpus);
+
 }  // namespace orrery

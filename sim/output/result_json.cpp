@@ -36,6 +36,8 @@ Json plan_json(const Plan& plan, const Software& software) {
           {"cp", plan.cp},
           {"ep", plan.ep},
           {"etp", plan.etp},
+          {"routing", plan.routing},
+          {"moe_dispatcher", name(plan.moe_dispatcher)},
           {"mbs", plan.mbs},
           {"gbs", plan.gbs},
           {"seq", plan.seq},
@@ -78,6 +80,31 @@ Json breakdown_json(const Breakdown& breakdown) {
       {"ep_exposed", seconds(breakdown.ep_exposed)}, {"cp_exposed", seconds(breakdown.cp_exposed)},
       {"dp_exposed", seconds(breakdown.dp_exposed)}, {"optimizer", seconds(breakdown.optimizer)},
       {"imbalance", seconds(breakdown.imbalance)},   {"other", seconds(breakdown.other)}};
+}
+
+Json routing_json(const RoutingReport& report) {
+  Json hottest = Json::array();
+  for (const RoutingReport::HotExpert& expert : report.hottest)
+    hottest.push_back({{"layer", expert.layer},
+                       {"expert", expert.expert},
+                       {"over_mean", rounded(expert.over_mean)}});
+  return {{"even", report.even},
+          {"rows_mean", rounded(report.mean_rows)},
+          {"rows_max_over_mean", rounded(report.max_over_mean)},
+          {"rows_worst_over_mean", rounded(report.worst_over_mean)},
+          {"rows_gini", rounded(report.gini)},
+          {"dropped_share", rounded(report.dropped_share)},
+          {"dropped_copies", report.dropped_a_step},
+          {"nvlink_bytes_per_gpu", whole(report.scale_up_bytes)},
+          {"network_bytes_per_gpu", whole(report.network_bytes)},
+          {"lost_s",
+           {{"dispatch", seconds(report.lost.dispatch)},
+            {"compute", seconds(report.lost.compute)},
+            {"combine", seconds(report.lost.combine)}}},
+          {"hottest_experts", std::move(hottest)},
+          {"groups_drawn", report.groups},
+          {"micro_batches_drawn", report.micro_batches},
+          {"standard_error_s", seconds(report.standard_error)}};
 }
 
 Json provenance_json(const Result& result) {
@@ -140,6 +167,7 @@ std::string result_json(const Result& result, const ResultJsonOptions& options) 
   json["breakdown_s"] = breakdown_json(result.breakdown);
   json["breakdown_stage"] = result.critical_stage;
   json["provenance"] = provenance_json(result);
+  if (result.routing) json["routing"] = routing_json(*result.routing);
   json["links"] = links_json(result.links);
   json["tasks"] = result.tasks;
   json["ranks_simulated"] = result.roles;

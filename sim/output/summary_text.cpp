@@ -48,6 +48,8 @@ std::string plan_lines(const Result& result) {
     items.push_back("experts over ep " + grouped(plan.ep) +
                     (plan.etp > 1 ? " x etp " + grouped(plan.etp) : "") + " x dp " +
                     grouped(plan.expert_data_ranks()));
+  if (plan.ep > 1) items.push_back(name(plan.moe_dispatcher) + " dispatch");
+  if (plan.routing != "uniform") items.push_back("routing " + plan.routing);
   items.push_back(name(plan.schedule) +
                   (plan.vpp > 1 ? " with " + grouped(plan.vpp) + " chunks a stage" : ""));
   items.push_back(grouped(plan.microbatches) + " micro-batches of " + grouped(plan.mbs) + " x " +
@@ -153,6 +155,49 @@ std::string breakdown(const Result& result, const Painter& paint) {
          "\n" + table.text();
 }
 
+std::string routing(const Result& result, const Painter& paint) {
+  if (!result.routing || result.routing->even) return "";
+  const RoutingReport& report = *result.routing;
+  const DisplayUnit unit = time_unit(result.step_time);
+  const auto time = [&](Seconds seconds) {
+    return fixed(seconds.si() / unit.si, 3) + " " + std::string{unit.name};
+  };
+  std::string text = paint.head("Routing " + result.scenario.plan.routing) + "\n";
+  text += wrapped("Rows of ranks ",
+                  {"mean " + fixed(report.mean_rows, 0) + " a layer and micro-batch",
+                   "fullest " + fixed(report.max_over_mean, 2) + " times as many (at worst " +
+                       fixed(report.worst_over_mean, 2) + ")",
+                   "Gini " + fixed(report.gini, 3)},
+                  ", ", width);
+  text += wrapped(
+      "Lost to it    ",
+      {"dispatch " + time(report.lost.dispatch), "slower experts " + time(report.lost.compute),
+       "combine " + time(report.lost.combine)},
+      ", ", width);
+  text += wrapped("Exchanged     ",
+                  {bytes_text(report.scale_up_bytes) + " over NVLink",
+                   bytes_text(report.network_bytes) + " over the network by a GPU"},
+                  ", ", width);
+  if (report.dropped_a_step > 0)
+    text += wrapped("Dropped       ",
+                    {percent(report.dropped_share) + " of all copies",
+                     grouped(report.dropped_a_step) + " a step"},
+                    ", ", width);
+  std::vector<std::string> hot;
+  for (const RoutingReport::HotExpert& expert : report.hottest)
+    hot.push_back("layer " + grouped(expert.layer) + " expert " + grouped(expert.expert) + " x" +
+                  fixed(expert.over_mean, 1));
+  text += wrapped("Hottest       ", hot, ", ", width);
+  text += wrapped("Looked at     ",
+                  {grouped(report.micro_batches) + " of " +
+                       grouped(result.scenario.plan.microbatches) + " micro-batches",
+                   grouped(report.groups) + " of " +
+                       grouped(result.scenario.plan.expert_data_ranks()) + " expert groups",
+                   "standard error " + time(report.standard_error)},
+                  ", ", width);
+  return text + "\n";
+}
+
 std::string what_it_rests_on(const Result& result) {
   const auto share = [&](Tag tag) {
     return percent(result.provenance[static_cast<std::size_t>(tag)]);
@@ -212,6 +257,7 @@ std::string summary_text(const Result& result, const TextStyle& style) {
          breakdown(result, paint) + "\n" +                   //
          (result.bill ? paint.head(bill_head(*result.bill)) + "\n" + bill_text(*result.bill) + "\n"
                       : "") +
+         routing(result, paint) +  //
          what_it_rests_on(result) + busiest_link(result) + how_simulated(result, style) +
          warnings(result, paint);
 }

@@ -8,6 +8,7 @@
 #include "sim/cost/memory.hpp"
 #include "sim/input/scenario.hpp"
 #include "sim/result/bill.hpp"
+#include "sim/result/routing_report.hpp"
 
 namespace orrery {
 
@@ -22,7 +23,8 @@ struct Breakdown {
   Seconds pp_exposed;  ///< Waiting for a transfer between stages that is on its way.
   Seconds dp_exposed;  ///< Waiting for gradients or weights of the data-parallel group.
   Seconds optimizer;
-  Seconds imbalance;  ///< Idle beyond the bubble: other stages are slower, or out of step.
+  Seconds imbalance;  ///< Idle beyond the bubble: other stages are slower, or out of step; and
+                      ///< other ranks' experts having more rows.
   Seconds other;      ///< Gradient norm.
 
   Seconds sum() const {
@@ -55,7 +57,8 @@ struct Result {
   int critical_stage = 0;
   std::array<double, 3> provenance{};  ///< Shares of kernel and collective time, by Tag; sum 1.
   std::vector<LinkReport> links;
-  int roles = 0;  ///< Ranks that were simulated, each for all of its twins.
+  std::optional<RoutingReport> routing;  ///< Of a model with experts.
+  int roles = 0;                         ///< Ranks that were simulated, each for all of its twins.
   int tasks = 0;
   bool contracted = true;
   Seconds simulation_wall;

@@ -8,16 +8,21 @@
 namespace orrery {
 namespace {
 
-// What contracted passes send inside their one task, by role and group.
-std::vector<std::array<double, group_kinds>> contracted_bytes(const TrainingStep& step) {
-  std::vector<std::array<double, group_kinds>> bytes(step.cast.roles().size());
+// Adds what contracted passes send inside their one task to the bytes of links.
+void add_contracted(const TrainingStep& step, std::vector<double>& bytes) {
+  const auto add = [&](const Way& way, Bytes sent) {
+    for (const LinkUse& use : way)
+      bytes[static_cast<std::size_t>(use.link.value)] += use.times * sent.si();
+  };
   for (int i = 0; i < step.graph.size(); ++i) {
     const Task& task = step.graph.task(TaskId{i});
     if (!task.cost) continue;
-    for (std::size_t group = 0; group < group_kinds; ++group)
-      bytes[static_cast<std::size_t>(task.role)][group] += task.cost->scale_up_bytes[group].si();
+    const auto& ways = step.collective_ways[static_cast<std::size_t>(task.role)];
+    for (std::size_t group = 0; group < group_kinds; ++group) {
+      add(ways[group].scale_up, task.cost->scale_up_bytes[group]);
+      add(ways[group].network, task.cost->network_bytes[group]);
+    }
   }
-  return bytes;
 }
 
 std::vector<LinkReport> link_reports(const TrainingStep& step, const Timeline& timeline,
@@ -27,11 +32,7 @@ std::vector<LinkReport> link_reports(const TrainingStep& step, const Timeline& t
     for (const Flow& flow : step.graph.task(TaskId{i}).flows)
       for (const LinkUse& use : flow.way)
         bytes[static_cast<std::size_t>(use.link.value)] += use.times * flow.bytes.si();
-  const auto inside = contracted_bytes(step);
-  for (std::size_t r = 0; r < inside.size(); ++r)
-    for (std::size_t group = 0; group < group_kinds; ++group)
-      for (const LinkUse& use : step.collective_ways[r][group])
-        bytes[static_cast<std::size_t>(use.link.value)] += use.times * inside[r][group];
+  add_contracted(step, bytes);
 
   std::map<std::string, LinkReport> busiest;
   for (int i = 0; i < topology.link_count(); ++i) {
@@ -74,7 +75,7 @@ std::vector<std::string> warnings(const Scenario& scenario) {
 }  // namespace
 
 Result summarize(const Scenario& scenario, const MemoryReport& memory, const TrainingStep& step,
-                 const Timeline& timeline, const Topology& topology) {
+                 const Timeline& timeline, const Topology& topology, const RoutedLoads* loads) {
   const Plan& plan = scenario.plan;
   Result result;
   result.scenario = scenario;
@@ -90,12 +91,21 @@ Result summarize(const Scenario& scenario, const MemoryReport& memory, const Tra
   result.mfu = result.model_tflops_per_gpu / peak;
   result.mfu_full = result.model_tflops_per_gpu_full / peak;
   result.memory = memory;
+  result.roles = static_cast<int>(step.cast.roles().size());
   const int role = critical_role(step, timeline);
   result.critical_stage = step.cast.roles()[static_cast<std::size_t>(role)].at.stage;
   result.breakdown = break_down(scenario, step, timeline, role);
+  if (loads && scenario.model.experts) {
+    result.routing = report_routing(scenario, *loads, step, role);
+    // Where one rank stands for its expert group, its passes hold the slowest member's kernels.
+    const bool own_kernels = !step.contracted && result.roles == plan.gpus();
+    if (!own_kernels) {
+      result.breakdown.compute -= result.routing->lost.compute;
+      result.breakdown.imbalance += result.routing->lost.compute;
+    }
+  }
   result.provenance = provenance(plan, step, result.critical_stage);
   result.links = link_reports(step, timeline, topology);
-  result.roles = static_cast<int>(step.cast.roles().size());
   result.tasks = step.graph.size();
   result.contracted = step.contracted;
   result.warnings = warnings(scenario);

@@ -9,7 +9,8 @@ namespace orrery {
 
 /// Turns a timeline into the figures that people read. `simulation_wall` is left to the caller.
 Result summarize(const Scenario& scenario, const MemoryReport& memory, const TrainingStep& step,
-                 const Timeline& timeline, const Topology& topology);
+                 const Timeline& timeline, const Topology& topology,
+                 const RoutedLoads* loads = nullptr);
 
 /// Where `role`'s time goes. Every moment of the step is counted once: kernels first, then what the
 /// rank waits for, in the order data, transfer, context, expert, tensor; idle otherwise.

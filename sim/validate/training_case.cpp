@@ -3,13 +3,14 @@
 #include <algorithm>
 
 #include "sim/input/catalog.hpp"
+#include "sim/input/choice.hpp"
 
 namespace orrery {
 namespace {
 
 // Facts about how a run was made that have no key in a plan: the framework is turned into a
 // software, the others are read by software_of() or do not change the step.
-const std::vector<std::string> facts{"framework", "compile", "ep_dispatcher"};
+const std::vector<std::string> facts{"framework", "compile"};
 
 }  // namespace
 
@@ -72,10 +73,22 @@ std::string software_of(const TrainingCase& training_case) {
 Scenario scenario_of(const TrainingCase& training_case) {
   PlanRequest request;
   for (const std::string& key : training_case.plan.keys()) {
+    if (key == "ep_dispatcher") {  // As the MoE model zoo writes it.
+      request.moe_dispatcher = choice<int>(training_case.plan.at(key), {"A2A", "DeepEP"}) == 1
+                                   ? ExpertDispatcher::deepep
+                                   : ExpertDispatcher::all_to_all;
+      continue;
+    }
     if (std::find(facts.begin(), facts.end(), key) != facts.end()) continue;
     if (const auto value = training_case.plan.find(key)) set_plan_key(request, key, *value);
   }
   request.software = software_of(training_case);
+  // Megatron Core's default (ModelParallelConfig.expert_tensor_parallel_size), where a run of its
+  // command line does not say otherwise.
+  const auto framework = training_case.plan.find("framework");
+  if (framework && framework->text() == "NeMo/Megatron" && request.ep > 1 &&
+      !training_case.plan.has("etp"))
+    request.etp = request.tp;
   const Place at = training_case.plan.place();
   return make_scenario(parse_model(training_case.model), read_system(training_case.system, at),
                        request, training_case.gpus, at);

@@ -48,8 +48,8 @@ void for_each_split(const Visit& visit) {
         }
 }
 
-// Tokens in = tokens out: each of the ep x etp ranks of a block sends T/t k copies, and each
-// expert's tensor ranks process all rows of that expert.
+// Tokens in = tokens out: each of the ep x etp ranks of a block sends T/t k copies, and an expert's
+// tensor ranks process all rows of that expert.
 TEST(ExpertOps, RowsAreTheCopiesThatAreSent) {
   for_each_split([](const Scenario& scenario) {
     const Plan& plan = scenario.plan;

@@ -341,6 +341,20 @@ TEST(Scenario, RefusesSchedulesThatDoNotFitThePlan) {
                        "use pp x vpp = 6 or 8"));
 }
 
+// Four racks of 72 GPUs: 256 lie as 4 x 64, 144 fill two, 64 fit in one.
+TEST(Scenario, JobsTakeEquallyManyGpusOfEachDomain) {
+  const System system = read_system("gb200-nvl72", Place{"test", ""});
+  const auto domain = [&](int gpus) {
+    return make_scenario(small_model(), system, request(1, 1, gpus), gpus, Place{"plan.json", ""})
+        .system.nvlink_domain;
+  };
+  EXPECT_EQ(domain(64), 72);
+  EXPECT_EQ(domain(144), 72);
+  EXPECT_EQ(domain(256), 64);
+  EXPECT_EQ(domain(120), 60);
+  EXPECT_EQ(domain(76), 72);  // 76 = 4 x 19: 38 is no number of whole nodes.
+}
+
 TEST(Scenario, ExpertRanksDivideExpertsAndRanks) {
   Model mixture = small_model();
   mixture.experts = Experts{.count = 12, .per_token = 2, .ffn = 1000, .shared_ffn = 0};

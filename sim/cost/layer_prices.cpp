@@ -1,0 +1,130 @@
+#include "sim/cost/layer_prices.hpp"
+
+#include <algorithm>
+
+#include "sim/cost/expert_ops.hpp"
+#include "sim/cost/layer_ops.hpp"
+
+namespace orrery {
+namespace {
+
+// Kernels of several ranks that wait for each other: the slowest one's.
+PassCost slowest_of(const std::vector<PassCost>& each) {
+  Seconds sum;
+  std::size_t slowest = 0;
+  for (std::size_t i = 0; i < each.size(); ++i) {
+    sum += each[i].time();
+    if (each[i].time() > each[slowest].time()) slowest = i;
+  }
+  PassCost cost = each[slowest];
+  if (each.size() == 1) return cost;
+  cost.lost.compute = cost.time() - sum / static_cast<double>(each.size());
+  if (cost.has_collectives()) return cost;
+  Segment all{cost.time(), {}, {}, {}};
+  for (const PassCost& one : each) all.members.push_back(one.time());
+  cost.segments = {all};
+  return cost;
+}
+
+}  // namespace
+
+LayerPrices::LayerPrices(const Scenario& scenario, const Pricer& pricer, const GroupShapes& shapes)
+    : scenario_{scenario}, pricer_{pricer}, group_{shapes[GroupKind::expert]} {
+  dense_ = price_dense();
+  if (const auto& experts = scenario.model.experts) {
+    const LayerSizes s{scenario};
+    if (scenario.plan.ep > 1) {
+      exchange_.emplace(scenario.system);
+      even_exchange_ =
+          exchange(uniform_exchange(*experts, group_.ranks, std::max(1, group_.per_domain),
+                                    static_cast<double>(s.own_tokens)));
+    }
+    const LayerEnds forward = layer_ends_forward(scenario);
+    const LayerEnds backward = layer_ends_backward(scenario);
+    forward_ = {pricer.price(forward.before), pricer.price(forward.after)};
+    backward_ = {pricer.price(backward.before), pricer.price(backward.after)};
+    even_ = price_experts({even_rows(s)}, even_exchange_);
+  }
+  prediction_ = price_prediction();
+}
+
+ExchangeCost LayerPrices::exchange(const ExchangeLoad& load) const {
+  if (!exchange_) return {};
+  const Experts& experts = *scenario_.model.experts;
+  const ExchangeShape shape{.group = group_,
+                            .hidden = scenario_.model.hidden,
+                            .experts = experts.count,
+                            .top_k = experts.per_token};
+  return (*exchange_)(scenario_.plan.moe_dispatcher, shape, load);
+}
+
+PassCost LayerPrices::experts(const Members& members, bool backward) const {
+  const LayerSizes s{scenario_};
+  std::vector<PassCost> each;
+  for (const std::vector<std::int64_t>& rows : members)
+    each.push_back(
+        pricer_.price(backward ? of_experts_backward(s, rows) : of_experts_forward(s, rows)));
+  return slowest_of(each);
+}
+
+// Backward, a combine's gradient goes the way of a dispatch, and a dispatch's that of a combine.
+PassCost LayerPrices::with_experts(const Ends& ends, const Members& members,
+                                   const ExchangeCost& exchange, bool backward) const {
+  PassCost cost = ends.before;
+  cost.append(GroupCollective{exchange.dispatch, GroupKind::expert});
+  cost.append(experts(members, backward));
+  cost.append(GroupCollective{exchange.combine, GroupKind::expert});
+  cost.append(ends.after);
+  cost.lost.dispatch += exchange.dispatch.time() - even_exchange_.dispatch.time();
+  cost.lost.combine += exchange.combine.time() - even_exchange_.combine.time();
+  return cost;
+}
+
+PassCost LayerPrices::recomputed(const Members& members, const ExchangeCost& exchange) const {
+  if (scenario_.plan.recompute != Recompute::full)
+    return pricer_.price(layer_recompute(scenario_, LayerKind::experts));
+  return with_experts(forward_, members, exchange, false);
+}
+
+LayerPrice LayerPrices::price_experts(const Members& members, const ExchangeCost& exchange) const {
+  LayerPrice price;
+  price.forward = with_experts(forward_, members, exchange, false);
+  price.backward = recomputed(members, exchange);
+  price.backward.append(with_experts(backward_, members, exchange, true));
+  return price;
+}
+
+LayerPrice LayerPrices::routed(const RoutedBatch& batch) const {
+  Members members;
+  const std::int64_t tensor_ranks = scenario_.plan.etp;
+  for (int rank = 0; rank < group_.ranks; ++rank) {
+    const auto rows = batch.computed_by(rank);
+    members.emplace_back(rows.begin(), rows.end());
+    for (std::int64_t& count : members.back()) count *= tensor_ranks;
+  }
+  return price_experts(members, exchange(batch.exchange));
+}
+
+LayerPrice LayerPrices::price_dense() const {
+  LayerPrice price;
+  price.forward = pricer_.price(layer_forward(scenario_));
+  price.backward = pricer_.price(layer_recompute(scenario_));
+  price.backward.append(pricer_.price(layer_backward(scenario_)));
+  return price;
+}
+
+LayerPrice LayerPrices::price_prediction() const {
+  LayerPrice all;
+  const LayerPrice& like = of(scenario_.kind_of(scenario_.model.layers - 1));
+  for (int i = 0; i < scenario_.model.prediction_layers; ++i) {
+    all.forward.append(pricer_.price(prediction_forward(scenario_)));
+    all.forward.append(like.forward);
+    all.forward.append(pricer_.price(head_forward(scenario_)));
+    all.backward.append(pricer_.price(head_backward(scenario_)));
+    all.backward.append(like.backward);
+    all.backward.append(pricer_.price(prediction_backward(scenario_)));
+  }
+  return all;
+}
+
+}  // namespace orrery

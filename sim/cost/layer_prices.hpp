@@ -1,0 +1,55 @@
+#pragma once
+
+#include "sim/cost/expert_exchange.hpp"
+#include "sim/cost/pass_cost.hpp"
+#include "sim/cost/routed_loads.hpp"
+
+namespace orrery {
+
+/// What one layer costs a rank for one micro-batch.
+struct LayerPrice {
+  PassCost forward;
+  PassCost backward;  ///< With what the plan recomputes.
+};
+
+/// Prices single layers of a plan, layers with experts also as a router filled them.
+///
+/// A rank with experts stops for its host twice, before tokens leave and before its experts begin,
+/// as the host must know how many there are; so that each part has the host's floor of its own.
+/// All ranks of an expert group wait for each other in dispatch and combine: a layer as routed
+/// lasts the busiest port's dispatch, the slowest rank's experts and the busiest port's combine.
+class LayerPrices {
+ public:
+  LayerPrices(const Scenario& scenario, const Pricer& pricer, const GroupShapes& shapes);
+
+  const LayerPrice& of(LayerKind kind) const { return kind == LayerKind::experts ? even_ : dense_; }
+  /// All prediction layers, which the last stage runs before its head.
+  const LayerPrice& prediction() const { return prediction_; }
+  LayerPrice routed(const RoutedBatch& batch) const;
+
+ private:
+  struct Ends {
+    PassCost before;
+    PassCost after;
+  };
+  using Members = std::vector<std::vector<std::int64_t>>;  ///< Rows of each expert, by rank.
+
+  ExchangeCost exchange(const ExchangeLoad& load) const;
+  PassCost experts(const Members& members, bool backward) const;
+  PassCost with_experts(const Ends& ends, const Members& members, const ExchangeCost& exchange,
+                        bool backward) const;
+  PassCost recomputed(const Members& members, const ExchangeCost& exchange) const;
+  LayerPrice price_experts(const Members& members, const ExchangeCost& exchange) const;
+  LayerPrice price_dense() const;
+  LayerPrice price_prediction() const;
+
+  const Scenario& scenario_;
+  const Pricer& pricer_;
+  GroupShape group_;
+  std::optional<ExpertExchange> exchange_;
+  ExchangeCost even_exchange_;
+  Ends forward_, backward_;
+  LayerPrice dense_, even_, prediction_;
+};
+
+}  // namespace orrery
