@@ -16,6 +16,7 @@ int run_check(const Arguments& arguments);
 int run_list(const Arguments& arguments);
 int run_import(const Arguments& arguments);
 int run_place_experts(const Arguments& arguments);
+int run_search(const Arguments& arguments);
 int run_sweep(const Arguments& arguments);
 int run_calibrate(const Arguments& arguments);
 

@@ -14,6 +14,7 @@ using namespace orrery;
 
 const std::map<std::string, int (*)(const Arguments&)> commands{
     {"estimate", run_estimate},
+    {"search", run_search},
     {"validate", run_validate},
     {"collective", run_collective},
     {"check", run_check},
@@ -29,6 +30,7 @@ void print_usage(std::ostream& out) {
          "usage: orrery COMMAND [options]\n"
          "\n"
          "  estimate   one plan: step time, tokens/s, MFU, memory, where the time goes\n"
+         "  search     the best of all plans for a model and a cluster\n"
          "  sweep      a grid of plans: batch sizes, degrees, GPUs; on one core or on a cluster\n"
          "  collective one collective alone, in the columns of nccl-tests\n"
          "  validate   predict published measurements and print the error\n"

@@ -1,0 +1,156 @@
+#include "sim/output/search_text.hpp"
+
+#include <algorithm>
+
+#include "sim/output/bill_text.hpp"
+#include "sim/output/number_text.hpp"
+#include "sim/output/table.hpp"
+
+namespace orrery {
+namespace {
+
+constexpr int width = 78;
+
+const std::string& system_word(const Found& found, const SearchRequest& request,
+                               const SearchNames& names) {
+  const std::string& name = found.result.scenario.system.name;
+  for (std::size_t i = 0; i < request.systems.size(); ++i)
+    if (request.systems[i].name == name) return names.systems[i];
+  return name;
+}
+
+std::string degrees(const Plan& plan) {
+  std::string text = "tp" + std::to_string(plan.tp);
+  const auto add = [&](const char* key, int value) {
+    if (value > 1) text += " " + std::string{key} + std::to_string(value);
+  };
+  add("cp", plan.cp);
+  add("pp", plan.pp);
+  add("vpp", plan.vpp);
+  add("ep", plan.ep);
+  add("dp", plan.dp);
+  return text;
+}
+
+std::string switches(const Plan& plan) {
+  std::vector<std::string> words;
+  if (plan.recompute != Recompute::none) words.push_back(name(plan.recompute));
+  if (plan.sp) words.push_back("sp");
+  if (plan.zero > 0 && plan.data_ranks() > 1) words.push_back("zero" + std::to_string(plan.zero));
+  if (plan.dp_overlap && plan.data_ranks() > 1) words.push_back("dp-overlap");
+  if (plan.tp > 1 && (plan.overlap_tp_gradients || plan.tp_hidden > 0.0))
+    words.push_back("tp-overlap");
+  if (plan.schedule == ScheduleKind::gpipe) words.push_back(name(plan.schedule));
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+// What most of the step that is not compute goes to.
+std::string what_holds_it_up(const Result& result) {
+  const Breakdown& b = result.breakdown;
+  const std::pair<const char*, Seconds> causes[] = {{"bubble", b.pp_bubble + b.imbalance},
+                                                    {"tp", b.tp_exposed},
+                                                    {"pp", b.pp_exposed},
+                                                    {"dp", b.dp_exposed},
+                                                    {"optimizer", b.optimizer}};
+  const auto* most = std::max_element(std::begin(causes), std::end(causes), [](auto& x, auto& y) {
+    return x.second < y.second;
+  });
+  return std::string{most->first} + " " + percent(most->second / result.step_time);
+}
+
+std::string value_text(const Found& found, Goal goal) {
+  switch (goal) {
+    case Goal::cost_per_token:
+      return "$" + fixed(found.score * 1e12, 0);
+    case Goal::energy_per_token:
+      return fixed(found.score * 1e12 / 1e3, 0) + " MWh";
+    default:
+      return "";
+  }
+}
+
+std::string table_of(const SearchResult& result, const SearchRequest& request) {
+  const bool several = request.systems.size() > 1;
+  const std::string value = request.goal == Goal::cost_per_token     ? "per 1e12 tokens"
+                            : request.goal == Goal::energy_per_token ? "per 1e12 tokens"
+                                                                     : "";
+  std::vector<Column> columns{{""},
+                              {"step (s)"},
+                              {"tok/s/GPU"},
+                              {"MFU"},
+                              {"memory"},
+                              {"most lost to", Align::left},
+                              {"plan", Align::left},
+                              {"", Align::left}};
+  if (!value.empty()) columns.insert(columns.begin() + 3, Column{value});
+  Table table{columns};
+  int rank = 0;
+  for (const Found& found : result.plans) {
+    const Result& of = found.result;
+    const Plan& plan = of.scenario.plan;
+    std::string where = degrees(plan) + " mbs" + std::to_string(plan.mbs);
+    if (request.gpus.size() > 1) where = grouped(plan.gpus()) + " GPUs " + where;
+    if (several) where = of.scenario.system.name + " " + where;
+    ++rank;
+    std::vector<std::string> cells{std::to_string(rank) + (found.tie && rank > 1 ? "=" : " "),
+                                   fixed(of.step_time.si(), 3),
+                                   fixed(of.tokens_per_s_per_gpu, 1),
+                                   percent(of.mfu),
+                                   percent(of.memory.peak() / of.memory.capacity),
+                                   what_holds_it_up(of),
+                                   where,
+                                   switches(plan)};
+    if (!value.empty()) cells.insert(cells.begin() + 3, value_text(found, request.goal));
+    table.add_row(cells);
+  }
+  return table.text();
+}
+
+std::string searched(const SearchResult& result) {
+  std::vector<std::string> parts{grouped(result.legal) + " plans divide",
+                                 grouped(result.fits) + " of them fit",
+                                 grouped(result.simulated) + " were simulated",
+                                 grouped(result.bounded_out) + " cannot be in the list"};
+  std::string text = wrapped("", parts, ", ", width);
+  if (!result.optimal) {
+    text += "Not proven: the budget left out " +
+            grouped(result.fits - result.simulated - result.bounded_out) + " plans";
+    if (!result.plans.empty())
+      text += ", which may score down to " +
+              percent(result.best_unexplored / result.plans.front().score) + " of the first";
+    text += ".\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string command_of(const Found& found, const SearchRequest& request,
+                       const SearchNames& names) {
+  const Plan& plan = found.result.scenario.plan;
+  return "orrery estimate --model " + names.model + " --system " +
+         system_word(found, request, names) + " --gpus " + std::to_string(plan.gpus()) + " --gbs " +
+         std::to_string(plan.gbs) + " " + found.flags;
+}
+
+std::string search_text(const SearchResult& result, const SearchRequest& request,
+                        const SearchNames& names) {
+  std::string text = table_of(result, request) + "\n" + searched(result);
+  const auto ties = std::count_if(result.plans.begin(), result.plans.end(),
+                                  [](const Found& found) { return found.tie; });
+  if (ties > 1)
+    text += "= marks what is within " + percent(tie_range) +
+            " of the first: closer than estimates can tell.\n";
+  if (!result.plans.empty()) {
+    text += "\nThe first again, with all that is known of it:\n  " +
+            command_of(result.plans.front(), request, names) + "\n";
+    if (result.plans.front().result.bill)
+      text += "\n" + bill_head(*result.plans.front().result.bill) + "\n" +
+              bill_text(*result.plans.front().result.bill);
+  }
+  return text;
+}
+
+}  // namespace orrery

@@ -1,0 +1,77 @@
+#include "sim/search/bound.hpp"
+
+#include <algorithm>
+
+#include "sim/graph/placement.hpp"
+
+namespace orrery {
+namespace {
+
+// A sum in another order may come out larger by its rounding.
+constexpr double rounding = 1e-9;
+
+double fastest_gpu(const System& system) {
+  double speed = 1.0;
+  for (const GpuOverride& change : system.gpu_overrides) speed = std::max(speed, change.speed);
+  return speed;
+}
+
+bool has_known_ends(ScheduleKind kind) {
+  return kind == ScheduleKind::gpipe || kind == ScheduleKind::one_f_one_b ||
+         kind == ScheduleKind::interleaved;
+}
+
+}  // namespace
+
+PassTimes pass_times(const StepCost& cost, const Scenario& scenario) {
+  const double speed = fastest_gpu(scenario.system);
+  // Groups that lie in other ways than the priced one may be faster than their price.
+  const bool alike = Placement{scenario.plan, scenario.system}.regular();
+  const auto time = [&](const PassCost& pass) {
+    return alike ? pass.time(speed) : pass.compute / speed;
+  };
+  PassTimes times;
+  for (const StageCost& stage : cost.stages) {
+    times.forward.push_back(time(stage.forward));
+    times.backward.push_back(time(stage.backward));
+  }
+  for (const Seconds& update : cost.optimizer)
+    times.optimizer = std::max(times.optimizer, update / speed);
+  times.transfer_bytes = cost.transfer_bytes;
+  return times;
+}
+
+Seconds step_lower_bound(const Scenario& scenario, const PassTimes& passes,
+                         const CollectiveTime& collectives) {
+  const Plan& plan = scenario.plan;
+  if (!has_known_ends(plan.schedule)) return {};
+  const auto at = [](int index) { return static_cast<std::size_t>(index); };
+  Seconds x;
+  if (plan.pp > 1) {
+    x = collectives.send(passes.transfer_bytes, false).time();
+    // Else every peer on the next stage lies in another domain.
+    if (plan.gpus() / plan.pp < scenario.system.nvlink_domain)
+      x = std::min(x, collectives.send(passes.transfer_bytes, true).time());
+  }
+  const int last = plan.virtual_stages() - 1;
+  Seconds longest;
+  Seconds ends;  // Fill and drain together.
+  for (int stage = 0; stage < plan.pp; ++stage) {
+    Seconds work;
+    int sends = 0;
+    for (int v = stage; v <= last; v += plan.pp) {
+      work += passes.forward[at(v)] + passes.backward[at(v)];
+      sends += (v < last ? 1 : 0) + (v > 0 ? 1 : 0);
+    }
+    Seconds path = ends + plan.microbatches * work;
+    if (!scenario.software.overlap_pp && plan.pp > 1)
+      path += (plan.microbatches * sends - (stage > 0 ? 1 : 0)) * x;
+    longest = std::max(longest, path);
+    ends += passes.forward[at(stage)] + passes.backward[at(stage)] + 2.0 * x;
+  }
+  // A share of the optimizer is no shorter than the share of its time.
+  const double copies = plan.zero >= 1 ? plan.gpus() / (plan.tp * plan.pp) : 1.0;
+  return (1.0 - rounding) * (longest + passes.optimizer / copies);
+}
+
+}  // namespace orrery

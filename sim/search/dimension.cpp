@@ -1,0 +1,94 @@
+#include "sim/search/dimension.hpp"
+
+#include <algorithm>
+
+#include "sim/core/nearest.hpp"
+
+namespace orrery {
+namespace {
+
+using Values = std::vector<std::string>;
+
+Values divisors(std::int64_t whole, std::int64_t most) {
+  Values values;
+  for (std::int64_t d = 1; d <= std::min(whole, most); ++d)
+    if (whole % d == 0) values.push_back(std::to_string(d));
+  return values;
+}
+
+Values up_to(std::int64_t most) {
+  Values values;
+  for (std::int64_t n = 1; n <= most; ++n) values.push_back(std::to_string(n));
+  return values;
+}
+
+bool always(const Plan&) { return true; }
+bool with_tensor_ranks(const Plan& plan) { return plan.tp > 1; }
+bool with_stages(const Plan& plan) { return plan.pp > 1; }
+bool with_one_chunk(const Plan& plan) { return plan.pp > 1 && plan.vpp == 1; }
+bool with_copies(const Plan& plan) { return plan.gpus() > plan.tp * plan.pp; }
+
+const Values switch_on_off{"true", "false"};
+
+}  // namespace
+
+std::vector<Dimension> plan_dimensions(const Model& model, int gpus, std::int64_t gbs) {
+  const std::int64_t experts = model.experts ? model.experts->count : 1;
+  return {
+      {"tp", divisors(gpus, model.heads), true, always},
+      {"pp", divisors(gpus, model.layers), true, always},
+      {"cp", {"1", "2", "4", "8", "16"}, true, always},
+      {"ep", divisors(experts, gpus), true, always},
+      {"vpp", up_to(std::min(model.layers, 250)), true, with_stages},
+      {"mbs", divisors(gbs, gbs), true, always},
+      {"recompute", recompute_names(), false, always},
+      {"sp", switch_on_off, false, with_tensor_ranks},
+      {"tp_overlap", switch_on_off, false, with_tensor_ranks},
+      {"zero", {"0", "1", "2", "3"}, false, with_copies},
+      {"dp_overlap", switch_on_off, false, with_copies},
+      {"schedule", {"1f1b", "gpipe"}, false, with_one_chunk},
+  };
+}
+
+Fixed parse_fixed(const std::string& text) {
+  const Place place{"", "--fix"};
+  const std::size_t sign = text.find('=');
+  if (sign == text.npos || sign == 0 || sign + 1 == text.size())
+    fail_input(place, "'" + text + "' fixes nothing", "write it like tp=8 or mbs=1,2");
+  Fixed fixed{text.substr(0, sign), {}};
+  for (std::size_t begin = sign + 1; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    fixed.values.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  Values keys;
+  for (const PlanKey& key : plan_keys())
+    if (key.name != "gbs") keys.push_back(key.name);
+  if (std::find(keys.begin(), keys.end(), fixed.key) == keys.end())
+    fail_input(place, "'" + fixed.key + "' is no key that can be fixed",
+               suggestion(fixed.key, keys));
+  PlanRequest probe;  // Is each value one?
+  for (const std::string& value : fixed.values) set_plan_flag(probe, fixed.key, value);
+  return fixed;
+}
+
+void fix(std::vector<Dimension>& dimensions, const std::vector<Fixed>& fixed) {
+  for (const Fixed& one : fixed) {
+    const auto found =
+        std::find_if(dimensions.begin(), dimensions.end(),
+                     [&](const Dimension& dimension) { return dimension.key == one.key; });
+    if (found == dimensions.end()) {
+      dimensions.push_back({one.key, one.values, false, always});
+    } else {
+      found->values = one.values;
+      found->matters = always;
+      if (found->is_shape)  // Rising, as Dimension says.
+        std::sort(found->values.begin(), found->values.end(),
+                  [](const std::string& a, const std::string& b) {
+                    return std::make_pair(a.size(), a) < std::make_pair(b.size(), b);
+                  });
+    }
+  }
+}
+
+}  // namespace orrery

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/input/scenario.hpp"
+
+namespace orrery {
+
+/// One key of a plan that a search varies.
+struct Dimension {
+  std::string key;                  ///< As in plan_keys().
+  std::vector<std::string> values;  ///< As a flag would say them.
+  /// A shape's key decides what the ranks are: its values rise, and where the first does not divide
+  /// the others do not either. The other keys are switches, tried on every shape.
+  bool is_shape = false;
+  /// Whether the key can change anything in a plan of this shape; where not, it is left open.
+  bool (*matters)(const Plan&) = nullptr;
+};
+
+/// Everything that a plan leaves open, for `model` on `gpus` GPUs: the one list of what
+/// is searched. What does not divide is left to make_scenario.
+std::vector<Dimension> plan_dimensions(const Model& model, int gpus, std::int64_t gbs);
+
+/// A key that the user fixes, to one value or to a few.
+struct Fixed {
+  std::string key;
+  std::vector<std::string> values;
+};
+/// "tp=8", "mbs=1,2". Errors: no '=', an unknown key (with the nearest), a value that is none.
+Fixed parse_fixed(const std::string& text);
+/// Fixed keys have their values and no others; what is not searched by itself becomes a dimension.
+void fix(std::vector<Dimension>& dimensions, const std::vector<Fixed>& fixed);
+
+}  // namespace orrery

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <vector>
+
+#include "sim/search/candidate.hpp"
+
+namespace orrery {
+
+struct Leader {
+  Candidate candidate;
+  Seconds time;
+  double score = 0.0;
+};
+
+/// The plans that lead so far: the best few, or all that no other beats in score and memory at once.
+/// Of scores that differ in their twelfth digit alone the lower number leads.
+class Leaders {
+ public:
+  enum class Kind { top, front };
+  Leaders(Kind kind, int most) : kind_{kind}, most_{static_cast<std::size_t>(most)} {}
+
+  /// Whether a plan can enter, whatever its score is within its bound. Once false, always false.
+  bool may_take(const Candidate& candidate) const;
+  void offer(const Candidate& candidate, Seconds time, double score);
+  /// Best first.
+  const std::vector<Leader>& ranked() const { return leaders_; }
+
+ private:
+  Kind kind_;
+  std::size_t most_;
+  std::vector<Leader> leaders_;
+};
+
+}  // namespace orrery

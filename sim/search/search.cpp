@@ -1,0 +1,253 @@
+#include "sim/search/search.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <stdexcept>
+
+#include "sim/result/bill.hpp"
+#include "sim/search/candidate.hpp"
+#include "sim/search/leaders.hpp"
+#include "sim/workers/worker_pool.hpp"
+
+namespace orrery {
+namespace {
+
+// What is built once and shared by all workers, which are forked from here.
+struct Ground {
+  std::vector<PlanSpace> spaces;
+  std::vector<int> system_of;  // By space.
+  std::vector<std::unique_ptr<EstimateContext>> contexts;  // By system.
+  std::vector<std::optional<Economics>> economics;         // By system.
+
+  EstimateContext& context(int space) const {
+    return *contexts[static_cast<std::size_t>(system_of[static_cast<std::size_t>(space)])];
+  }
+  const Economics* prices(int space) const {
+    const auto& known = economics[static_cast<std::size_t>(system_of[static_cast<std::size_t>(space)])];
+    return known ? &*known : nullptr;
+  }
+};
+
+bool needs_prices(Goal goal) {
+  return goal == Goal::cost_per_token || goal == Goal::energy_per_token;
+}
+
+Ground prepare(const SearchRequest& request) {
+  Ground ground;
+  for (std::size_t s = 0; s < request.systems.size(); ++s) {
+    const System& system = request.systems[s];
+    ground.contexts.push_back(std::make_unique<EstimateContext>(system));
+    ground.economics.emplace_back();
+    if (needs_prices(request.goal))
+      ground.economics.back() = read_economics(system.gpu.name, request.economics);
+    for (int gpus : request.gpus)
+      for (std::int64_t gbs : request.gbs) {
+        ground.spaces.emplace_back(request.model, system, gpus, gbs, request.fixed);
+        ground.system_of.push_back(static_cast<int>(s));
+      }
+  }
+  return ground;
+}
+
+void fail_if_it_failed(const Outcome& outcome, const std::string& what) {
+  if (!outcome.failure.empty())
+    throw std::runtime_error{"a worker of the search at " + what + ": " + outcome.failure};
+}
+
+struct Explored {
+  std::vector<Candidate> candidates;
+  Part sum;  // Counts and reasons of all parts.
+};
+
+Explored explore_all(const SearchRequest& request, const Ground& ground,
+                     const Objective& objective) {
+  std::vector<std::pair<int, int>> parts;  // Space, part.
+  for (std::size_t s = 0; s < ground.spaces.size(); ++s)
+    for (int p = 0; p < ground.spaces[s].parts(); ++p) parts.emplace_back(static_cast<int>(s), p);
+  std::int64_t next = 0;
+  Explored all;
+  run_tasks(
+      request.workers, {},
+      [&]() -> std::optional<std::int64_t> {
+        return next < static_cast<std::int64_t>(parts.size()) ? std::optional{next++}
+                                                              : std::nullopt;
+      },
+      [&](std::int64_t task) {
+        const auto [space, part] = parts[static_cast<std::size_t>(task)];
+        return Answer{packed(explore(ground.spaces[static_cast<std::size_t>(space)], part,
+                                     request.max_memory, objective, ground.prices(space),
+                                     ground.context(space))),
+                      false};
+      },
+      [&](const Outcome& outcome) {
+        fail_if_it_failed(outcome, "part " + std::to_string(outcome.task));
+        Part part = unpacked(outcome.bytes);
+        all.sum.legal += part.legal;
+        all.sum.refusal.take(part.refusal);
+        if (!part.smallest.empty() &&
+            (all.sum.smallest.empty() || part.least_memory < all.sum.least_memory))
+          all.sum.smallest = part.smallest, all.sum.least_memory = part.least_memory;
+        for (Candidate& candidate : part.fitting) {
+          candidate.space = parts[static_cast<std::size_t>(outcome.task)].first;
+          candidate.number = static_cast<std::int32_t>(all.candidates.size());
+          all.candidates.push_back(candidate);
+        }
+        return true;
+      });
+  return all;
+}
+
+std::string gigabytes(double bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f GB", bytes / 1e9);
+  return text;
+}
+
+// Whether the space has a legal plan when one of the fixed keys is set free.
+bool legal_without(const SearchRequest& request, std::size_t left_out) {
+  SearchRequest freer = request;
+  freer.fixed.erase(freer.fixed.begin() + static_cast<std::ptrdiff_t>(left_out));
+  struct Enough {};
+  for (const System& system : freer.systems)
+    for (int gpus : freer.gpus)
+      for (std::int64_t gbs : freer.gbs) {
+        const PlanSpace space{freer.model, system, gpus, gbs, freer.fixed};
+        Refusal unused;
+        try {
+          for (int part = 0; part < space.parts(); ++part)
+            space.visit(part, [](const auto&, const auto&) { throw Enough{}; }, unused);
+        } catch (const Enough&) {
+          return true;
+        }
+      }
+  return false;
+}
+
+std::string joined(const Fixed& fixed) {
+  std::string text = fixed.key + "=";
+  for (const std::string& value : fixed.values)
+    text += (&value == &fixed.values.front() ? "" : ",") + value;
+  return text;
+}
+
+[[noreturn]] void fail_empty(const SearchRequest& request, const Part& sum) {
+  if (sum.legal > 0)
+    fail_infeasible({}, "none of the " + std::to_string(sum.legal) +
+                            " plans that divide fits: the smallest (" + sum.smallest + ") needs " +
+                            gigabytes(sum.least_memory) + " a GPU, and may fill " +
+                            gigabytes(request.max_memory *
+                                      request.systems.front().gpu.memory.si()),
+                    "use more GPUs, or GPUs with more memory" +
+                        std::string{request.max_memory < 1.0 ? ", or raise --max-memory" : ""});
+  std::string culprits;
+  for (std::size_t i = 0; i < request.fixed.size(); ++i)
+    if (legal_without(request, i))
+      culprits += (culprits.empty() ? "" : " or ") + joined(request.fixed[i]);
+  fail_infeasible({}, "no plan divides: " + sum.refusal.reason,
+                  culprits.empty() ? "" : "there are plans without --fix " + culprits);
+}
+
+// Of a front, plans with less memory are slower for it, and no ties.
+bool ties(const Leader& one, const Leader& best, const SearchRequest& request) {
+  if (request.pareto) return &one == &best;
+  if (request.goal == Goal::gpus && std::floor(one.score) != std::floor(best.score)) return false;
+  return request.goal == Goal::gpus ? one.time <= (1.0 + tie_range) * best.time
+                                    : one.score <= (1.0 + tie_range) * best.score;
+}
+
+}  // namespace
+
+SearchResult search(const SearchRequest& request) {
+  const Ground ground = prepare(request);
+  const Objective objective{request.goal, request.deadline};
+  Explored explored = explore_all(request, ground, objective);
+  std::vector<Candidate>& candidates = explored.candidates;
+  if (candidates.empty()) fail_empty(request, explored.sum);
+
+  SearchResult result;
+  result.legal = explored.sum.legal;
+  result.fits = static_cast<std::int64_t>(candidates.size());
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.bound < b.bound; });
+
+  Leaders leaders{request.pareto ? Leaders::Kind::front : Leaders::Kind::top, request.top};
+  const auto scenario_of = [&](const Candidate& candidate) {
+    return ground.spaces[static_cast<std::size_t>(candidate.space)].scenario(candidate.choice);
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  const auto out_of_time = [&] {
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+    return request.budget && spent.count() > request.budget->si();
+  };
+  std::int64_t next = 0;
+  std::int64_t done = 0;  // Candidates simulated or passed over.
+  const auto count = static_cast<std::int64_t>(candidates.size());
+  run_tasks(
+      request.workers, {},
+      [&]() -> std::optional<std::int64_t> {
+        // What is passed over here is passed over below as well: leaders only get better.
+        while (next < count && !leaders.may_take(candidates[static_cast<std::size_t>(next)])) {
+          if (!request.pareto) return std::nullopt;
+          ++next;
+        }
+        if (next >= count || out_of_time()) return std::nullopt;
+        return next++;
+      },
+      [&](std::int64_t task) {
+        const Candidate& candidate = candidates[static_cast<std::size_t>(task)];
+        const Seconds time = step_time(scenario_of(candidate), ground.context(candidate.space));
+        Answer answer;
+        answer.bytes.assign(reinterpret_cast<const char*>(&time), sizeof time);
+        return answer;
+      },
+      [&](const Outcome& outcome) {
+        const Candidate& candidate = candidates[static_cast<std::size_t>(outcome.task)];
+        done = outcome.task + 1;
+        // Workers are ahead: this one was asked for before the leaders were known.
+        if (!leaders.may_take(candidate)) return true;
+        fail_if_it_failed(outcome, "plan " + std::to_string(candidate.number));
+        Seconds time;
+        std::memcpy(&time, outcome.bytes.data(), sizeof time);
+        const Scenario scenario = scenario_of(candidate);
+        leaders.offer(candidate, time,
+                      objective.score(scenario, time, ground.prices(candidate.space)));
+        ++result.simulated;
+        return true;
+      });
+  std::int64_t left = 0;
+  result.best_unexplored = std::numeric_limits<double>::infinity();
+  for (std::int64_t i = done; i < count; ++i) {
+    const Candidate& candidate = candidates[static_cast<std::size_t>(i)];
+    if (!leaders.may_take(candidate)) continue;
+    ++left;
+    result.best_unexplored = std::min(result.best_unexplored, candidate.bound);
+  }
+  result.optimal = left == 0;
+  result.bounded_out = result.fits - result.simulated - left;
+
+  for (const Leader& leader : leaders.ranked()) {
+    const Candidate& candidate = leader.candidate;
+    Found found{estimate(scenario_of(candidate), ground.context(candidate.space)).result, leader.score,
+                ties(leader, leaders.ranked().front(), request),
+                ground.spaces[static_cast<std::size_t>(candidate.space)].flags(candidate.choice)};
+    if (const Economics* prices = ground.prices(candidate.space)) {
+      const Scenario& scenario = found.result.scenario;
+      const double tokens = request.deadline ? request.deadline->tokens : 1e12;
+      found.result.bill =
+          bill_of(scenario, found.result.step_time, tokens, *prices);
+    }
+    result.plans.push_back(std::move(found));
+  }
+  if (result.plans.empty() && result.optimal)
+    fail_infeasible({"", "--deadline"}, "none of the " + std::to_string(result.fits) +
+                                            " plans that fit is fast enough",
+                    "allow more time, or more GPUs");
+  return result;
+}
+
+}  // namespace orrery

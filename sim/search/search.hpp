@@ -1,0 +1,60 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/estimate/estimate.hpp"
+#include "sim/search/objective.hpp"
+#include "sim/search/plan_space.hpp"
+
+namespace orrery {
+
+/// Plans whose scores lie closer than this to the best one's may in truth be as good: estimates are
+/// off by a few percent (docs/ACCURACY.md), though less so between plans of one model and system.
+inline constexpr double tie_range = 0.02;
+
+struct SearchRequest {
+  Model model;
+  std::vector<System> systems;
+  std::vector<int> gpus;
+  std::vector<std::int64_t> gbs;
+  std::vector<Fixed> fixed;
+  Goal goal = Goal::step_time;
+  std::optional<Deadline> deadline;
+  std::string economics;    ///< A file over the catalog's prices; "" for none.
+  double max_memory = 1.0;  ///< Share of the GPU's memory that a plan may fill.
+  bool pareto = false;      ///< All plans that no other beats in time and memory at once.
+  int top = 10;
+  int workers = 1;
+  std::optional<Seconds> budget;  ///< Wall clock for simulating; then the search stops unproven.
+};
+
+/// A plan with its place in the ranking.
+struct Found {
+  Result result;
+  double score = 0.0;
+  bool tie = false;   ///< With the best.
+  std::string flags;  ///< For `orrery estimate`.
+};
+
+struct SearchResult {
+  std::vector<Found> plans;  ///< Best first; of a Pareto front the fastest first.
+  std::int64_t legal = 0;
+  std::int64_t fits = 0;  ///< = simulated + bounded_out + what the budget left.
+  std::int64_t simulated = 0;
+  std::int64_t bounded_out = 0;  ///< Whose bound proves that they cannot be in the list.
+  bool optimal = true;           ///< False where the budget ended the search.
+  double best_unexplored = 0.0;  ///< If not optimal: no plan that is left scores below this.
+};
+
+/// The best plans of all that divide and fit: what simulating every one of them would find. In the
+/// order of their bounds they are simulated until no other can enter the list. Plans that score the
+/// same to a nanosecond of step time are listed in the order of enumeration, so that the answer
+/// does not depend on `workers`. Errors (infeasible): no plan divides, fits, or meets the deadline:
+/// which constraint leaves none.
+SearchResult search(const SearchRequest& request);
+
+}  // namespace orrery
