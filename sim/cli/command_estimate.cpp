@@ -25,6 +25,7 @@ po::options_description output_options() {
       ("economics", po::value<std::string>()->value_name("FILE"),
        "your prices and powers, over those of topologies/economics")              //
       ("json", "print the result object (orrery.result/1) instead of the table")  //
+      ("links", "print a table of all classes of links and who uses them")        //
       ("trace", po::value<std::string>()->value_name("FILE"),
        "write the timeline as Chrome trace JSON; open it at ui.perfetto.dev")  //
       ("trace-ranks", po::value<std::string>()->value_name("LIST"),
@@ -88,7 +89,8 @@ int run_estimate(const Arguments& arguments) {
     write_file(parsed.text("trace"), chrome_trace(answer.step, answer.timeline, scenario, trace));
   }
   std::cout << (parsed.has("json") ? result_json(answer.result)
-                                   : summary_text(answer.result, {.colour = wants_colour()}));
+                                   : summary_text(answer.result, {.colour = wants_colour(),
+                                                                  .links = parsed.has("links")}));
   return exit_ok;
 }
 

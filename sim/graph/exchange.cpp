@@ -25,7 +25,7 @@ std::vector<PortBytes> uniform_port_bytes(const Placement& placement,
 }
 
 // One flow for both directions where they carry as much: what a role sends, its twins receive.
-void add_port(Topology& topology, const Cast& cast, int role, bool same_domain, Bytes sent,
+void add_port(const Topology& topology, const Cast& cast, int role, bool same_domain, Bytes sent,
               Bytes received, BytesPerSecond rate, std::vector<Flow>& flows) {
   if (rate.si() <= 0.0) return;
   if (sent == received && sent.si() > 0.0)
@@ -49,9 +49,9 @@ bool meet(const Way& one, const Way& other) {
   });
 }
 
-std::vector<Flow> port_flows(Topology& topology, const Cast& cast, const std::vector<Rank>& group,
-                             const Exchange& exchange, BytesPerSecond inside,
-                             BytesPerSecond outside) {
+std::vector<Flow> port_flows(const Topology& topology, const Cast& cast,
+                             const std::vector<Rank>& group, const Exchange& exchange,
+                             BytesPerSecond inside, BytesPerSecond outside) {
   const std::vector<PortBytes> ports = port_bytes(cast.placement(), group, exchange);
   const Bytes a_pair = exchange.between(0, exchange.members() - 1);
   std::vector<bool> drawn(cast.roles().size());
@@ -128,7 +128,7 @@ std::vector<Leg> legs_of(const Placement& placement, const std::vector<Rank>& gr
   return legs;
 }
 
-std::vector<Flow> exchange_flows(Topology& topology, const Cast& cast,
+std::vector<Flow> exchange_flows(const Topology& topology, const Cast& cast,
                                  const std::vector<Rank>& group, const Exchange& exchange,
                                  BytesPerSecond inside, BytesPerSecond outside) {
   const bool everyone = static_cast<int>(cast.roles().size()) == cast.placement().ranks();

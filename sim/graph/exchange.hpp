@@ -64,7 +64,7 @@ std::vector<Leg> legs_of(const Placement& placement, const std::vector<Rank>& gr
 /// exchanges).
 /// Else, and unfolded: a flow a pair over its real route, so that pairs whose ways meet between
 /// switches wait for each other. Asserts that every rank plays itself.
-std::vector<Flow> exchange_flows(Topology& topology, const Cast& cast,
+std::vector<Flow> exchange_flows(const Topology& topology, const Cast& cast,
                                  const std::vector<Rank>& group, const Exchange& exchange,
                                  BytesPerSecond inside, BytesPerSecond outside);
 

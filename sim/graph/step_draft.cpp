@@ -3,7 +3,7 @@
 namespace orrery {
 
 StepDraft::StepDraft(const Scenario& of, const StepCost& price, const CollectiveTime& prices,
-                     const GroupShapes& groups, const Cast& who, Topology& wires)
+                     const GroupShapes& groups, const Cast& who, const Topology& wires)
     : scenario{of},
       plan{of.plan},
       cost{price},

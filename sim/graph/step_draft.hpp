@@ -33,7 +33,7 @@ struct PassTasks {
 /// for each other. They add to it in the order of build_training_step().
 struct StepDraft {
   StepDraft(const Scenario& of, const StepCost& price, const CollectiveTime& prices,
-            const GroupShapes& groups, const Cast& who, Topology& wires);
+            const GroupShapes& groups, const Cast& who, const Topology& wires);
 
   int role_count() const { return static_cast<int>(cast.roles().size()); }
   const Role& role(int index) const { return cast.roles()[static_cast<std::size_t>(index)]; }
@@ -69,7 +69,7 @@ struct StepDraft {
   const GroupShapes& shapes;
   const Cast& cast;
   const Placement& placement;
-  Topology& topology;
+  const Topology& topology;
 
   TaskGraph graph;
   std::vector<std::vector<PassTasks>> passes;  ///< By role, in the schedule's order.

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <memory>
 
 #include "sim/cost/step_cost.hpp"
@@ -10,21 +9,12 @@
 
 namespace orrery {
 
-/// The links of a collective inside the rank's domain, and out of it.
-struct CollectiveWays {
-  Way scale_up;
-  Way network;
-};
-
 /// One training step as tasks, with everything that they refer to.
 struct TrainingStep {
   std::shared_ptr<const StepCost> cost;
   Cast cast;
   TaskGraph graph;
   bool contracted = true;
-  /// By role and group: links over which a group's collectives go, where passes hold them, drawn or
-  /// contracted.
-  std::vector<std::array<CollectiveWays, group_kinds>> collective_ways;
 };
 
 /// Builds the step that `scenario` describes:
@@ -39,6 +29,7 @@ struct TrainingStep {
 /// Passes that are not contracted have every collective as a task with flows.
 TrainingStep build_training_step(const Scenario& scenario, std::shared_ptr<const StepCost> cost,
                                  const CollectiveTime& collectives, const GroupShapes& shapes,
-                                 const Cast& cast, Topology& topology, Contraction contraction);
+                                 const Cast& cast, const Topology& topology,
+                                 Contraction contraction);
 
 }  // namespace orrery

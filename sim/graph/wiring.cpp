@@ -17,7 +17,8 @@ Rank counterpart(const Placement& placement, Rank rank, bool same_domain) {
 }
 
 // The links of a role that lead out, or in, on a way to or from `other`.
-void add_own(Topology& topology, const Cast& cast, int role, Rank other, bool outward, Way& uses) {
+void add_own(const Topology& topology, const Cast& cast, int role, Rank other, bool outward,
+             Way& uses) {
   const Rank own = cast.roles()[static_cast<std::size_t>(role)].rank;
   for (LinkId id : outward ? topology.route(own, other) : topology.route(other, own)) {
     const Link& link = topology.link(id);
@@ -31,21 +32,21 @@ Rank rank_of(const Cast& cast, int role) {
 
 }  // namespace
 
-Way way_out(Topology& topology, const Cast& cast, int role, bool same_domain) {
+Way way_out(const Topology& topology, const Cast& cast, int role, bool same_domain) {
   Way uses;
   const Rank other = counterpart(cast.placement(), rank_of(cast, role), same_domain);
   add_own(topology, cast, role, other, true, uses);
   return uses;
 }
 
-Way way_in(Topology& topology, const Cast& cast, int role, bool same_domain) {
+Way way_in(const Topology& topology, const Cast& cast, int role, bool same_domain) {
   Way uses;
   const Rank other = counterpart(cast.placement(), rank_of(cast, role), same_domain);
   add_own(topology, cast, role, other, false, uses);
   return uses;
 }
 
-Way way(Topology& topology, const Cast& cast, int from_role, int to_role, bool same_domain) {
+Way way(const Topology& topology, const Cast& cast, int from_role, int to_role, bool same_domain) {
   const Placement& placement = cast.placement();
   const Rank from = rank_of(cast, from_role);
   const Rank to = rank_of(cast, to_role);
@@ -59,7 +60,7 @@ Way way(Topology& topology, const Cast& cast, int from_role, int to_role, bool s
   return uses;
 }
 
-Way way(Topology& topology, const Cast& cast, int from_role, Rank to) {
+Way way(const Topology& topology, const Cast& cast, int from_role, Rank to) {
   const Rank from = rank_of(cast, from_role);
   return way(topology, cast, from_role, cast.role_of(to), cast.placement().same_domain(from, to));
 }

@@ -116,11 +116,16 @@ Json provenance_json(const Result& result) {
 
 Json links_json(const std::vector<LinkReport>& links) {
   Json json = Json::array();
-  for (const LinkReport& link : links)
+  for (const LinkReport& link : links) {
+    Json by_user;
+    for (int user = 0; user < link_users; ++user)
+      by_user[name(LinkUser{user})] = whole(link.by_user[static_cast<std::size_t>(user)]);
     json.push_back({{"class", link.kind},
                     {"busiest", link.name},
                     {"busy_fraction", rounded(link.busy_fraction)},
-                    {"bytes", whole(link.bytes)}});
+                    {"bytes", whole(link.bytes)},
+                    {"by_user", std::move(by_user)}});
+  }
   return json;
 }
 

@@ -208,13 +208,49 @@ std::string what_it_rests_on(const Result& result) {
                  ", ", width);
 }
 
+// "tensor 97.3 %, data 2.7 %": who uses the link, without those who do not.
+std::string users(const LinkReport& link) {
+  std::string text;
+  for (int user = 0; user < link_users; ++user) {
+    const Bytes bytes = link.by_user[static_cast<std::size_t>(user)];
+    if (bytes == Bytes{}) continue;
+    text += (text.empty() ? "" : ", ") + name(LinkUser{user}) + " " + percent(bytes / link.bytes);
+  }
+  return text;
+}
+
 std::string busiest_link(const Result& result) {
   if (result.links.empty()) return "";
   const LinkReport& link = result.links.front();
   return wrapped("Busiest link  ",
                  {link.kind + " " + percent(link.busy_fraction) + " of the step",
-                  bytes_text(link.bytes) + " over " + link.name},
+                  bytes_text(link.bytes) + " over " + link.name, users(link)},
                  ", ", width);
+}
+
+std::string link_table(const Result& result, const Painter& paint) {
+  if (result.links.empty()) return "";
+  const auto uses = [](int user) {
+    return [user](const LinkReport& link) {
+      return link.by_user[static_cast<std::size_t>(user)] > Bytes{};
+    };
+  };
+  std::vector<Column> columns{{"", Align::left}, {"busy"}, {"carries"}};
+  std::vector<std::size_t> shown;
+  for (int user = 0; user < link_users; ++user)
+    if (std::any_of(result.links.begin(), result.links.end(), uses(user))) {
+      columns.push_back({name(LinkUser{user})});
+      shown.push_back(static_cast<std::size_t>(user));
+    }
+  columns.push_back({"", Align::left});
+  Table table{columns};
+  for (const LinkReport& link : result.links) {
+    std::vector<std::string> row{link.kind, percent(link.busy_fraction), bytes_text(link.bytes)};
+    for (const std::size_t user : shown) row.push_back(percent(link.by_user[user] / link.bytes));
+    row.push_back(link.name);
+    table.add_row(row);
+  }
+  return paint.head("Links: the busiest of each class, and by whom") + "\n" + table.text() + "\n";
 }
 
 std::string how_simulated(const Result& result, const TextStyle& style) {
@@ -257,7 +293,8 @@ std::string summary_text(const Result& result, const TextStyle& style) {
          breakdown(result, paint) + "\n" +                   //
          (result.bill ? paint.head(bill_head(*result.bill)) + "\n" + bill_text(*result.bill) + "\n"
                       : "") +
-         routing(result, paint) +  //
+         routing(result, paint) +                          //
+         (style.links ? link_table(result, paint) : "") +  //
          what_it_rests_on(result) + busiest_link(result) + how_simulated(result, style) +
          warnings(result, paint);
 }

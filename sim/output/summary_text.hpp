@@ -9,6 +9,7 @@ namespace orrery {
 struct TextStyle {
   bool colour = false;    ///< ANSI colours, for a terminal.
   bool wall_time = true;  ///< With the line that tells how long the simulation took.
+  bool links = false;     ///< With a table of the busiest link of each class.
 };
 
 /// What a person reads first: the plan, how fast it is, what it needs, where the time goes and what

@@ -8,6 +8,7 @@
 #include "sim/cost/memory.hpp"
 #include "sim/input/scenario.hpp"
 #include "sim/result/bill.hpp"
+#include "sim/result/link_report.hpp"
 #include "sim/result/routing_report.hpp"
 
 namespace orrery {
@@ -31,14 +32,6 @@ struct Breakdown {
     return compute + tp_exposed + cp_exposed + ep_exposed + pp_bubble + pp_exposed + dp_exposed +
            optimizer + imbalance + other;
   }
-};
-
-/// One kind of link: the busiest of its links, in one direction.
-struct LinkReport {
-  std::string name;  ///< "node0.gpu3.nvlink.up"
-  std::string kind;  ///< "nvlink", "pcie", "nic"
-  Bytes bytes;
-  double busy_fraction = 0.0;  ///< bytes / (capacity x step time)
 };
 
 /// The answer of an estimate. Rates follow from step_time and the scenario.

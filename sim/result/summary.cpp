@@ -1,55 +1,11 @@
 #include "sim/result/summary.hpp"
 
 #include <algorithm>
-#include <map>
 
 #include "sim/graph/critical_path.hpp"
 
 namespace orrery {
 namespace {
-
-// Adds what contracted passes send inside their one task to the bytes of links.
-void add_contracted(const TrainingStep& step, std::vector<double>& bytes) {
-  const auto add = [&](const Way& way, Bytes sent) {
-    for (const LinkUse& use : way)
-      bytes[static_cast<std::size_t>(use.link.value)] += use.times * sent.si();
-  };
-  for (int i = 0; i < step.graph.size(); ++i) {
-    const Task& task = step.graph.task(TaskId{i});
-    if (!task.cost) continue;
-    const auto& ways = step.collective_ways[static_cast<std::size_t>(task.role)];
-    for (std::size_t group = 0; group < group_kinds; ++group) {
-      add(ways[group].scale_up, task.cost->scale_up_bytes[group]);
-      add(ways[group].network, task.cost->network_bytes[group]);
-    }
-  }
-}
-
-std::vector<LinkReport> link_reports(const TrainingStep& step, const Timeline& timeline,
-                                     const Topology& topology) {
-  std::vector<double> bytes(static_cast<std::size_t>(topology.link_count()), 0.0);
-  for (int i = 0; i < step.graph.size(); ++i)
-    for (const Flow& flow : step.graph.task(TaskId{i}).flows)
-      for (const LinkUse& use : flow.way)
-        bytes[static_cast<std::size_t>(use.link.value)] += use.times * flow.bytes.si();
-  add_contracted(step, bytes);
-
-  std::map<std::string, LinkReport> busiest;
-  for (int i = 0; i < topology.link_count(); ++i) {
-    const Link& link = topology.link(LinkId{i});
-    const double busy =
-        bytes[static_cast<std::size_t>(i)] / (link.capacity.si() * timeline.makespan.si());
-    LinkReport& report = busiest[cable_name(link.kind)];
-    if (report.kind.empty() || busy > report.busy_fraction)
-      report = {link.name, cable_name(link.kind), Bytes{bytes[static_cast<std::size_t>(i)]}, busy};
-  }
-  std::vector<LinkReport> reports;
-  for (const auto& [kind, report] : busiest) reports.push_back(report);
-  std::sort(reports.begin(), reports.end(), [](const LinkReport& a, const LinkReport& b) {
-    return a.busy_fraction > b.busy_fraction;
-  });
-  return reports;
-}
 
 std::array<double, 3> provenance(const Plan& plan, const TrainingStep& step, int stage) {
   std::array<double, 3> shares{};

@@ -53,8 +53,8 @@ class Verify : public ::testing::Test {
   std::string verdict() const { return verify(step_, plan_); }
 
   Plan plan_;
-  TrainingStep step_{
-      nullptr, Cast::folded(placement_of(1, 1, 2, nodes_of(4, 4))), TaskGraph{}, true, {}};
+  TrainingStep step_{nullptr, Cast::folded(placement_of(1, 1, 2, nodes_of(4, 4))), TaskGraph{},
+                     true};
   TaskId forward_[2], backward_[2], to_, back_;
 };
 
@@ -110,7 +110,7 @@ TEST_F(Verify, APassTooFew) {
 }
 
 TEST_F(Verify, BackwardBeforeForward) {
-  TrainingStep step{nullptr, step_.cast, TaskGraph{}, true, {}};
+  TrainingStep step{nullptr, step_.cast, TaskGraph{}, true};
   step_.graph = TaskGraph{};
   add(Task::What::backward, 0);
   add(Task::What::forward, 0);

@@ -60,7 +60,9 @@ TEST(ResultJson, HasItsKeysInTheirOrder) {
                   "dp_exposed", "optimizer", "imbalance", "other"}));
   EXPECT_EQ(keys(json["provenance"]), (Keys{"measured", "interpolated", "default"}));
   ASSERT_FALSE(json["links"].empty());
-  EXPECT_EQ(keys(json["links"][0]), (Keys{"class", "busiest", "busy_fraction", "bytes"}));
+  EXPECT_EQ(keys(json["links"][0]),
+            (Keys{"class", "busiest", "busy_fraction", "bytes", "by_user"}));
+  EXPECT_EQ(keys(json["links"][0]["by_user"]), (Keys{"tensor", "context", "expert", "pipeline", "data"}));
 }
 
 // Figures that follow from the scenario alone. Stage 0 of the small model holds the embedding and

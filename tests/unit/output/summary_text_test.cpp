@@ -40,7 +40,9 @@ Result round_result(int stages) {
   result.breakdown.compute = Seconds{7.5};
   result.breakdown.pp_bubble = Seconds{2.5};
   result.provenance = {0.5, 0.3, 0.2};
-  result.links = {{"node0.nic0.up", "nic", Bytes{12.3e9}, 0.123}};
+  result.links = {
+      {"node0.nic0.up", "nic", Bytes{12e9}, {Bytes{}, Bytes{}, Bytes{}, Bytes{9e9}, Bytes{3e9}}, 0.123},
+      {"node0.gpu0.nvlink.up", "nvlink", Bytes{4e9}, {Bytes{4e9}, Bytes{}, Bytes{}, Bytes{}, Bytes{}}, 0.05}};
   result.roles = 2;
   result.tasks = 1500;
   result.simulation_wall = Seconds{0.034};
@@ -78,6 +80,22 @@ TEST(SummaryText, ShowsWhereTheTimeGoesWithoutLinesOfNothing) {
   EXPECT_THAT(text, Not(HasSubstr("imbalance")));
 }
 
+TEST(SummaryText, ShowsEveryClassOfLinksWhereAsked) {
+  Result result = round_result(2);
+  EXPECT_THAT(summary_text(result), Not(HasSubstr("Links:")));
+  EXPECT_THAT(
+      summary_text(result, {.links = true}),
+      HasSubstr("Links: the busiest of each class, and by whom\n"
+                "            busy   carries   tensor  pipeline    data\n"
+                "  nic     12.3 %  12.00 GB    0.0 %    75.0 %  25.0 %  node0.nic0.up\n"
+                "  nvlink   5.0 %   4.00 GB  100.0 %     0.0 %   0.0 %  node0.gpu0.nvlink.up\n"));
+  result.links.pop_back();  // Who uses none of them has no column.
+  EXPECT_THAT(summary_text(result, {.links = true}),
+              HasSubstr("         busy   carries  pipeline    data\n"));
+  result.links.clear();
+  EXPECT_THAT(summary_text(result, {.links = true}), Not(HasSubstr("Links:")));
+}
+
 TEST(SummaryText, NamesBothFlopConventions) {
   EXPECT_THAT(
       summary_text(round_result(2)),
@@ -105,7 +123,8 @@ TEST(SummaryText, SaysWhatItRestsOnAndHowItWasMade) {
   Result result = round_result(2);
   EXPECT_THAT(summary_text(result),
               HasSubstr("Times from    50.0 % measured, 30.0 % interpolated, 20.0 % default\n"
-                        "Busiest link  nic 12.3 % of the step, 12.30 GB over node0.nic0.up\n"
+                        "Busiest link  nic 12.3 % of the step, 12.00 GB over node0.nic0.up,\n"
+                        "              pipeline 75.0 %, data 25.0 %\n"
                         "Simulated     1,500 tasks on 2 ranks, every rank of the plan\n"
                         "Took          34.000 ms\n"));
   EXPECT_THAT(summary_text(result, {.wall_time = false}), Not(HasSubstr("Took")));

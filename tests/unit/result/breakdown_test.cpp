@@ -60,7 +60,7 @@ class BreakDown : public ::testing::Test {
   std::vector<Task> tasks_;
   Timeline timeline_;
   TrainingStep step_{
-      nullptr, Cast::folded(placement_of(1, 1, 2, nodes_of(4, 4))), TaskGraph{}, true, {}};
+      nullptr, Cast::folded(placement_of(1, 1, 2, nodes_of(4, 4))), TaskGraph{}, true};
 };
 
 // Stage 0 computes 1 + 1, updates 1; waits 0.5 for the transfer, 1 for gradients, 0.5 for the norm.
