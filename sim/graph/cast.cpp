@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <map>
 #include <numeric>
 #include <unordered_map>
 
 #include "sim/graph/colour.hpp"
-#include "sim/graph/rings.hpp"
 
 namespace orrery {
 namespace {
@@ -19,11 +19,10 @@ Colour colour_of_set(std::vector<Colour> members) {
   return sum;
 }
 
-// A group as each member sees it: its own domain, and all domains; and, where `ordered`, who sends
-// to it and to whom it sends. Without that the order inside a domain and the order of the domains
-// tell nobody apart.
-void add_group(const std::vector<Rank>& group, const Placement& placement, bool ordered,
-               const Colours& old, Colours& colours) {
+// A group as each member sees it: its own domain, and all domains. The order inside a domain and
+// the order of the domains tell nobody apart.
+void add_group(const std::vector<Rank>& group, const Placement& placement, const Colours& old,
+               Colours& colours) {
   const auto old_of = [&](Rank rank) { return old[static_cast<std::size_t>(rank.value)]; };
   std::map<int, std::vector<Colour>> by_domain;
   for (Rank rank : group) by_domain[placement.domain(rank)].push_back(old_of(rank));
@@ -36,22 +35,15 @@ void add_group(const std::vector<Rank>& group, const Placement& placement, bool 
     Colour& own = colours[static_cast<std::size_t>(rank.value)];
     own = mix(mix(own, whole), domains[placement.domain(rank)]);
   }
-  if (!ordered) return;
-  for (const Ring& ring : rings_of(placement, group))
-    for (std::size_t i = 0, n = ring.ranks.size(); i < n; ++i) {
-      Colour& own = colours[static_cast<std::size_t>(ring.ranks[i].value)];
-      own = mix(mix(mix(own, ring.same_domain), old_of(ring.ranks[(i + 1) % n])),
-                old_of(ring.ranks[(i + n - 1) % n]));
-    }
 }
 
-Colours refine_once(const Placement& placement, bool ordered, const Colours& old) {
+Colours refine_once(const Placement& placement, const Colours& old) {
   Colours colours(old.size());
   for (std::size_t rank = 0; rank < old.size(); ++rank) colours[rank] = mix(1, old[rank]);
   for (GroupKind kind : placement.kinds())
     for (int s = 0; s < placement.pp(); ++s)
       for (const std::vector<Rank>& group : placement.groups(kind, s))
-        add_group(group, placement, ordered, old, colours);
+        add_group(group, placement, old, colours);
   for (std::size_t r = 0; r < colours.size(); ++r) {
     const Rank rank{static_cast<int>(r)};
     Coordinates at = placement.coordinates(rank);
@@ -84,28 +76,18 @@ Colour kind_of_rank(const Placement& placement, std::size_t rank) {
                              placement.draw(own));
 }
 
-// The coarsest partition that tells no more apart than it must; empty if it has over `most` parts.
-Colours refined_colours(const Placement& placement, const std::vector<double>& speeds, bool ordered,
-                        std::size_t most) {
+Colours loose_colours(const Placement& placement, const std::vector<double>& speeds) {
   Colours colours(static_cast<std::size_t>(placement.ranks()));
   for (std::size_t r = 0; r < colours.size(); ++r)
     colours[r] = mix(std::bit_cast<Colour>(speeds[r]), kind_of_rank(placement, r));
   for (std::size_t count = 0, next = distinct(colours); next > count;) {
     count = next;
-    colours = refine_once(placement, ordered, colours);
+    colours = refine_once(placement, colours);
     add_nic_mates(placement, colours);
     next = distinct(colours);
-    if (next > most) return {};
   }
   return colours;
 }
-
-// In a large ring with one odd member all differ by how far they are from it. Beyond this many
-// roles their order is left out, which costs some exactness and bounds the work (docs/FOLDING.md).
-constexpr std::size_t most_ordered_roles = 1024;
-// A straggler makes all others differ by how far they are from it, though what matters is only who
-// waits for it; on links that nobody shares, order then counts for nothing but the work.
-constexpr std::size_t most_ordered_roles_of_stragglers = 48;
 
 }  // namespace
 
@@ -119,7 +101,7 @@ Cast Cast::unfolded(const Placement& placement) {
 }
 
 Cast Cast::folded(const Placement& placement) {
-  if (!placement.regular()) return refined(placement);
+  assert(placement.regular());
   Cast cast{placement};
   if (placement.draws() > 1) {  // One a stage and draw of expert groups.
     std::vector<int> roles;
@@ -135,20 +117,13 @@ Cast Cast::folded(const Placement& placement) {
   return cast;
 }
 
-Cast Cast::refined(const Placement& placement, const std::vector<double>& speeds) {
-  const std::vector<double> known =
-      speeds.empty() ? std::vector<double>(static_cast<std::size_t>(placement.ranks()), 1.0)
-                     : speeds;
-  const std::size_t most = speeds.empty() ? most_ordered_roles : most_ordered_roles_of_stragglers;
-  Colours colours = refined_colours(placement, known, true, most);
-  if (colours.empty())
-    colours = refined_colours(placement, known, false, static_cast<std::size_t>(placement.ranks()));
+Cast Cast::loosely_folded(const Placement& placement, const std::vector<double>& speeds) {
   std::unordered_map<Colour, int> number;
   std::vector<int> roles;
-  for (Colour colour : colours)
+  for (Colour colour : loose_colours(placement, speeds))
     roles.push_back(number.try_emplace(colour, static_cast<int>(number.size())).first->second);
   Cast cast{placement};
-  cast.take_roles(roles, known);
+  cast.take_roles(roles, speeds);
   return cast;
 }
 
@@ -186,14 +161,17 @@ Cast Cast::unfolded_on(const Placement& placement, const Topology& topology,
   Cast cast{placement};
   cast.take_roles(self, speeds);
   cast.ways_.resize(self.size());
-  for (const RankFlow& flow : traffic_of(placement))
-    for (LinkId link : topology.route(flow.from, flow.to))
-      cast.ways_[static_cast<std::size_t>(flow.from.value)][static_cast<std::size_t>(flow.kind)]
-          .push_back({link, 1});
+  int flow_class = 0;
+  for (const RankFlow& flow : traffic_of(placement)) {
+    RoleWay& way =
+        cast.ways_[static_cast<std::size_t>(flow.from.value)][static_cast<std::size_t>(flow.kind)];
+    way.flow_class = flow_class++;
+    for (LinkId link : topology.route(flow.from, flow.to)) way.links.push_back({link, 1});
+  }
   return cast;
 }
 
-const Way* Cast::way_of(int role, Traffic kind) const {
+const RoleWay* Cast::way_of(int role, Traffic kind) const {
   if (ways_.empty()) return nullptr;
   return &ways_[static_cast<std::size_t>(role)][static_cast<std::size_t>(kind)];
 }

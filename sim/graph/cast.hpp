@@ -22,20 +22,21 @@ struct Role {
 /// role has exactly the rates of the whole (docs/FOLDING.md).
 class Cast {
  public:
-  /// Every rank plays itself.
+  /// On a uniform system (System::uniform): every rank plays itself.
   static Cast unfolded(const Placement& placement);
-  /// One role a stage where the placement is regular; else the coarsest equitable partition.
+  /// On a uniform system, of a regular placement: one role a stage, whatever their size.
   static Cast folded(const Placement& placement);
-  /// The coarsest equitable partition by refinement over all ranks, for any placement. `speeds`: of
-  /// the ranks' GPUs; empty: all alike.
-  static Cast refined(const Placement& placement, const std::vector<double>& speeds = {});
 
-  /// The same two for a system whose links are not uniform: some are shared by several ranks or run
-  /// at another speed. `speeds`: one a rank.
+  /// The same two for any placement on any system, by the routes of all ranks; folded by
+  /// refinement. `speeds`: of the ranks' GPUs, one a rank.
   static Cast unfolded_on(const Placement& placement, const Topology& topology,
                           const std::vector<double>& speeds);
   static Cast folded_on(const Placement& placement, const Topology& topology,
                         const std::vector<double>& speeds);
+  /// On a system whose links are uniform: whom a rank follows on a ring does not count, so that
+  /// what a neighbour's other traffic does to a ring's flow is smeared over the ring. Few roles,
+  /// and not exact (docs/FOLDING.md).
+  static Cast loosely_folded(const Placement& placement, const std::vector<double>& speeds);
 
   const std::vector<Role>& roles() const { return roles_; }
   int role_of(Rank rank) const;
@@ -43,8 +44,8 @@ class Cast {
   const Placement& placement() const { return placement_; }
   /// How many of the GPUs on `role`'s NIC play the same role: flows of one member count so often.
   int sharers(int role) const;
-  /// The way of a role's traffic, for a system that is not uniform; else null.
-  const Way* way_of(int role, Traffic kind) const;
+  /// The way of a role's traffic; null where each role has its representative's own ports.
+  const RoleWay* way_of(int role, Traffic kind) const;
 
  private:
   explicit Cast(const Placement& placement) : placement_{placement} {}
@@ -53,7 +54,7 @@ class Cast {
   Placement placement_;
   std::vector<Role> roles_;
   std::vector<int> role_of_rank_;  ///< Empty: the stage is the role.
-  std::vector<WaysOfRole> ways_;   ///< Empty: the system is uniform.
+  std::vector<WaysOfRole> ways_;   ///< Empty: each role has its representative's own ports.
 };
 
 }  // namespace orrery

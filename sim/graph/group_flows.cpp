@@ -1,6 +1,7 @@
 #include "sim/graph/group_flows.hpp"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "sim/graph/rings.hpp"
 
@@ -26,7 +27,7 @@ std::vector<int> roles_in(const Cast& cast, const std::vector<Rank>& group) {
   return roles;
 }
 
-std::vector<Flow> collective_flows(Topology& topology, const Cast& cast,
+std::vector<Flow> collective_flows(const Topology& topology, const Cast& cast,
                                    const std::vector<Rank>& group, const CollectiveCost& cost,
                                    Traffic inside_traffic, Traffic outside_traffic) {
   const std::vector<Ring> rings = rings_of(cast.placement(), group);
@@ -38,6 +39,7 @@ std::vector<Flow> collective_flows(Topology& topology, const Cast& cast,
     inside = outside;
 
   std::vector<Flow> flows;
+  std::unordered_set<int> classes;  // Of flows that are drawn, where the cast knows ways.
   std::vector<bool> drawn[2] = {std::vector<bool>(cast.roles().size()),
                                 std::vector<bool>(cast.roles().size())};
   for (const Ring& ring : rings) {
@@ -53,9 +55,11 @@ std::vector<Flow> collective_flows(Topology& topology, const Cast& cast,
       roles.push_back(role);
     }
     for (std::size_t i = 0; i < roles.size(); ++i) {
-      const Way* known = cast.way_of(roles[i], ring.same_domain ? inside_traffic : outside_traffic);
+      const RoleWay* known =
+          cast.way_of(roles[i], ring.same_domain ? inside_traffic : outside_traffic);
+      if (known && !classes.insert(known->flow_class).second) continue;
       flows.push_back(
-          {known ? *known
+          {known ? known->links
                  : way(topology, cast, roles[i], roles[(i + 1) % roles.size()], ring.same_domain),
            share.bytes, share.rate});
     }
@@ -63,7 +67,7 @@ std::vector<Flow> collective_flows(Topology& topology, const Cast& cast,
   return flows;
 }
 
-std::vector<Flow> collective_flows(Topology& topology, const Cast& cast, Rank member,
+std::vector<Flow> collective_flows(const Topology& topology, const Cast& cast, Rank member,
                                    const GroupCollective& collective) {
   const GroupKind kind = collective.group;
   return collective_flows(topology, cast, cast.placement().group(kind, member), collective.cost,

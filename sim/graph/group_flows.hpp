@@ -14,13 +14,13 @@ std::vector<int> roles_in(const Cast& cast, const std::vector<Rank>& group);
 /// a flow inside its NVLink domain and one to the next domain. The flows of a ring's rounds are one
 /// flow a hop (docs/FOLDING.md says how exact that is). `group` ascends.
 /// `inside`, `outside`: what the flows are called where the cast knows their ways.
-std::vector<Flow> collective_flows(Topology& topology, const Cast& cast,
+std::vector<Flow> collective_flows(const Topology& topology, const Cast& cast,
                                    const std::vector<Rank>& group, const CollectiveCost& cost,
                                    Traffic inside = Traffic::tensor_inside,
                                    Traffic outside = Traffic::tensor_outside);
 
 /// The same of the group of a kind that `member` belongs to.
-std::vector<Flow> collective_flows(Topology& topology, const Cast& cast, Rank member,
+std::vector<Flow> collective_flows(const Topology& topology, const Cast& cast, Rank member,
                                    const GroupCollective& collective);
 
 }  // namespace orrery

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <tuple>
 #include <unordered_map>
 
 #include "sim/graph/colour.hpp"
@@ -33,7 +34,8 @@ struct Painting {
   Colours flows;
   Colours links;
 
-  std::size_t classes() const { return distinct(ranks) + distinct(flows) + distinct(links); }
+  // Flows follow from the two: none of them splits alone.
+  std::size_t classes() const { return distinct(ranks) + distinct(links); }
 };
 
 Painting first_colours(const Placement& placement, const Topology& topology,
@@ -45,41 +47,48 @@ Painting first_colours(const Placement& placement, const Topology& topology,
                                 placement.draw(Rank{r})),
             std::bit_cast<Colour>(speeds[at(r)])));
   painting.flows.assign(flows, 0);
-  for (int l = 0; l < topology.link_count(); ++l)
-    painting.links.push_back(mix(static_cast<Colour>(topology.link(LinkId{l}).kind),
-                                 std::bit_cast<Colour>(topology.link(LinkId{l}).capacity.si())));
+  for (int l = 0; l < topology.link_count(); ++l) {
+    const Link& link = topology.link(LinkId{l});
+    painting.links.push_back(
+        mix(mix(static_cast<Colour>(link.kind), std::bit_cast<Colour>(link.capacity.si())),
+            std::bit_cast<Colour>(link.latency.si())));
+  }
   return painting;
 }
 
 // Members of a group wait for each other: each sees the colours of all.
-void add_groups(const Placement& placement, const Colours& old, Colours& ranks) {
-  for (GroupKind kind : placement.kinds()) {
-    const Colour seed = 101 + static_cast<Colour>(kind);
-    for (int s = 0; s < placement.pp(); ++s)
-      for (const std::vector<Rank>& group : placement.groups(kind, s)) {
-        Colour sum = 0;
-        for (Rank rank : group) sum += mix(seed, old[at(rank.value)]);
-        for (Rank rank : group) ranks[at(rank.value)] += mix(seed, sum);
-      }
+Colours group_colours(const std::vector<Group>& groups, const Colours& ranks) {
+  Colours colours;
+  for (const Group& group : groups) {
+    Colour sum = 0;
+    for (Rank rank : group.ranks) sum += mix(101, ranks[at(rank.value)]);
+    colours.push_back(mix(sum, static_cast<Colour>(group.kind)));
   }
+  return colours;
 }
 
 // Sums of mixed colours are multisets: their order does not count.
-Painting repainted(const Painting& old, const Placement& placement,
+Painting repainted(const Painting& old, const std::vector<Group>& groups,
                    const std::vector<RankFlow>& flows, const Crossings& crossings) {
   Painting next{Colours(old.ranks.size(), 0), Colours(old.flows.size()),
                 Colours(old.links.size(), 0)};
+  const Colours of_groups = group_colours(groups, old.ranks);
   for (std::size_t f = 0; f < flows.size(); ++f) {
-    const auto kind = static_cast<Colour>(flows[f].kind);
-    Colour colour =
-        mix(mix(kind, old.ranks[at(flows[f].from.value)]), old.ranks[at(flows[f].to.value)]);
+    const RankFlow& flow = flows[f];
+    // A collective's flows start and end with their group, wherever on its ring they are.
+    Colour colour = mix(102, static_cast<Colour>(flow.kind));
+    if (flow.group >= 0)
+      colour = mix(colour, of_groups[at(flow.group)]);
+    else
+      colour = mix(mix(colour, old.ranks[at(flow.from.value)]), old.ranks[at(flow.to.value)]);
     for (LinkId link : crossings.links_of_flow[f]) colour = mix(colour, old.links[at(link.value)]);
     next.flows[f] = colour;
     for (LinkId link : crossings.links_of_flow[f]) next.links[at(link.value)] += mix(1, colour);
-    next.ranks[at(flows[f].from.value)] += mix(2, colour);
-    next.ranks[at(flows[f].to.value)] += mix(3, colour);
+    next.ranks[at(flow.from.value)] += mix(2, colour);
+    next.ranks[at(flow.to.value)] += mix(3, colour);
   }
-  add_groups(placement, old.ranks, next.ranks);
+  for (std::size_t g = 0; g < groups.size(); ++g)
+    for (Rank rank : groups[g].ranks) next.ranks[at(rank.value)] += mix(4, of_groups[g]);
   for (std::size_t r = 0; r < next.ranks.size(); ++r)
     next.ranks[r] = mix(old.ranks[r], next.ranks[r]);
   for (std::size_t l = 0; l < next.links.size(); ++l)
@@ -93,6 +102,22 @@ std::vector<int> numbered(const Colours& colours) {
   for (Colour colour : colours)
     numbers.push_back(number.try_emplace(colour, static_cast<int>(number.size())).first->second);
   return numbers;
+}
+
+// The link that stands for each class: the first in the cluster, which is the port of the rank that
+// plays the role where the class is a role's ports.
+std::unordered_map<Colour, int> first_of_each(const Colours& links, const Topology& topology) {
+  const auto place = [&](int link) {
+    const Link& l = topology.link(LinkId{link});
+    return std::tuple{l.node, l.owner, link};
+  };
+  std::unordered_map<Colour, int> first;
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    const int link = static_cast<int>(i);
+    const auto [found, is_new] = first.try_emplace(links[i], link);
+    if (!is_new && place(link) < place(found->second)) found->second = link;
+  }
+  return first;
 }
 
 // The representative's links, each by the first link of its class.
@@ -119,28 +144,29 @@ std::vector<LinkUse> way_of(std::size_t flow, const Painting& painting, const Cr
 Refinement refine(const Placement& placement, const Topology& topology,
                   const std::vector<double>& speed_of_rank) {
   const std::vector<RankFlow> flows = traffic_of(placement);
+  const std::vector<Group> groups = groups_of(placement);
   const Crossings crossings = cross(topology, flows);
   Painting painting = first_colours(placement, topology, speed_of_rank, flows.size());
   for (std::size_t before = 0, classes = painting.classes(); classes > before;) {
-    painting = repainted(painting, placement, flows, crossings);
+    painting = repainted(painting, groups, flows, crossings);
     before = classes;
     classes = painting.classes();
   }
 
   Refinement refinement{numbered(painting.ranks), {}};
-  std::unordered_map<Colour, int> first_link;
-  for (std::size_t l = 0; l < painting.links.size(); ++l)
-    first_link.try_emplace(painting.links[l], static_cast<int>(l));
+  const std::unordered_map<Colour, int> first_link = first_of_each(painting.links, topology);
   std::vector<int> representative;
   for (int r = 0; r < placement.ranks(); ++r)
     if (refinement.role_of_rank[at(r)] == static_cast<int>(representative.size()))
       representative.push_back(r);
   refinement.ways.resize(representative.size());
+  const std::vector<int> flow_class = numbered(painting.flows);
   for (std::size_t f = 0; f < flows.size(); ++f) {
     const int role = refinement.role_of_rank[at(flows[f].from.value)];
     if (representative[at(role)] != flows[f].from.value) continue;
-    refinement.ways[at(role)][static_cast<std::size_t>(flows[f].kind)] =
-        way_of(f, painting, crossings, first_link);
+    RoleWay& way = refinement.ways[at(role)][static_cast<std::size_t>(flows[f].kind)];
+    way.links = way_of(f, painting, crossings, first_link);
+    way.flow_class = flow_class[f];
   }
   return refinement;
 }

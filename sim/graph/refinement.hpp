@@ -9,8 +9,15 @@
 
 namespace orrery {
 
-/// Ways of one role's traffic, by kind; empty where it has none of that kind.
-using WaysOfRole = std::array<Way, traffic_kinds>;
+/// The way of one role's traffic of one kind. Several roles of a collective may send flows of one
+/// class: `times` counts all of them, so that the class is drawn once.
+struct RoleWay {
+  Way links;
+  int flow_class = -1;
+};
+
+/// By kind; without links where the role has no traffic of that kind.
+using WaysOfRole = std::array<RoleWay, traffic_kinds>;
 
 /// Ranks, flows and links in classes whose members see the same picture.
 struct Refinement {
@@ -19,9 +26,11 @@ struct Refinement {
 };
 
 /// The coarsest partition of ranks, flows and links that is equitable: two ranks of a role have
-/// equal speed and stage, and for each class of flows send and receive equally many; two flows of a
-/// class start and end at equal roles and cross equal classes of links in the same order; two links
-/// of a class have equal capacity and are crossed by equally many flows of every class.
+/// equal speed and stage, are in equal groups, and of each class of flows send and receive equally
+/// many; two flows of a class belong to equal groups (of two ranks only: join equal roles) and
+/// cross equal classes of links in the same order; two links of a class have equal capacity and
+/// latency and are crossed by equally many flows of every class. Where on its ring a rank sits does
+/// not count: the ring's flows start with the slowest member and end with the slowest flow.
 ///
 /// One rank a role, one link a class, and `times` for how often a class of flows crosses it: in
 /// this quotient every flow has the rate that it has in the whole, because the max-min fair rates

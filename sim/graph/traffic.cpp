@@ -5,23 +5,30 @@
 namespace orrery {
 namespace {
 
-void add_rings(const Placement& placement, const std::vector<Rank>& group, Traffic inside,
-               Traffic outside, std::vector<RankFlow>& flows) {
-  if (group.size() < 2) return;
-  for (const Ring& ring : rings_of(placement, group))
+void add_rings(const Placement& placement, const Group& group, int index,
+               std::vector<RankFlow>& flows) {
+  for (const Ring& ring : rings_of(placement, group.ranks))
     for (std::size_t i = 0; i < ring.ranks.size(); ++i)
-      flows.push_back({ring.same_domain ? inside : outside, ring.ranks[i],
-                       ring.ranks[(i + 1) % ring.ranks.size()]});
+      flows.push_back({traffic(group.kind, ring.same_domain), ring.ranks[i],
+                       ring.ranks[(i + 1) % ring.ranks.size()], index});
 }
 
 }  // namespace
 
-std::vector<RankFlow> traffic_of(const Placement& placement) {
-  std::vector<RankFlow> flows;
+std::vector<Group> groups_of(const Placement& placement) {
+  std::vector<Group> groups;
   for (GroupKind kind : placement.kinds())
     for (int s = 0; s < placement.pp(); ++s)
-      for (const std::vector<Rank>& group : placement.groups(kind, s))
-        add_rings(placement, group, traffic(kind, true), traffic(kind, false), flows);
+      for (std::vector<Rank>& ranks : placement.groups(kind, s))
+        groups.push_back({kind, std::move(ranks)});
+  return groups;
+}
+
+std::vector<RankFlow> traffic_of(const Placement& placement) {
+  std::vector<RankFlow> flows;
+  const std::vector<Group> groups = groups_of(placement);
+  for (std::size_t g = 0; g < groups.size(); ++g)
+    add_rings(placement, groups[g], static_cast<int>(g), flows);
   if (placement.pp() == 1) return flows;
   for (int r = 0; r < placement.ranks(); ++r) {
     // Around the pipeline: with virtual stages the last one feeds the first.

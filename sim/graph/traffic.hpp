@@ -38,7 +38,17 @@ struct RankFlow {
   Traffic kind = Traffic::forward;
   Rank from;
   Rank to;
+  int group = -1;  ///< Of a collective: which one, as groups_of() counts; -1: of two ranks only.
 };
+
+/// Ranks that wait for each other in collectives.
+struct Group {
+  GroupKind kind = GroupKind::tensor;
+  std::vector<Rank> ranks;
+};
+
+/// Every group of several ranks.
+std::vector<Group> groups_of(const Placement& placement);
 
 /// Everything that any plan with this placement can send, each flow once.
 std::vector<RankFlow> traffic_of(const Placement& placement);

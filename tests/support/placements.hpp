@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sim/graph/placement.hpp"
+#include "sim/graph/cast.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery {
@@ -11,6 +11,12 @@ inline System nodes_of(int gpus, int nics) {
   system.gpus_per_node = system.nvlink_domain = gpus;
   system.nics_per_node = nics;
   return system;
+}
+
+/// The coarsest equitable partition of equal GPUs, found by refinement.
+inline Cast refined(const Placement& placement, const Topology& topology) {
+  return Cast::folded_on(placement, topology,
+                         std::vector<double>(static_cast<std::size_t>(placement.ranks()), 1.0));
 }
 
 inline Placement placement_of(int tp, int dp, int pp, const System& system) {

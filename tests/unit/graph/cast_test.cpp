@@ -41,16 +41,18 @@ TEST(Cast, RefinementAgreesWithTheRecipe) {
         for (int pp = 1; tp * dp * pp <= 16; ++pp) {
           SCOPED_TRACE(std::to_string(tp) + " " + std::to_string(dp) + " " + std::to_string(pp));
           const Placement placement = placement_of(tp, dp, pp, nodes_of(4, nics));
-          const Cast refined = Cast::refined(placement);
-          EXPECT_EQ(ranks_of(refined), placement.ranks());
+          const System system = nodes_of(4, nics);
+          const Topology topology = Topology::build(system, placement.ranks());
+          const Cast cast = refined(placement, topology);
+          EXPECT_EQ(ranks_of(cast), placement.ranks());
           for (int r = 0; r < placement.ranks(); ++r) {
-            const Role& role = refined.roles()[static_cast<std::size_t>(refined.role_of(Rank{r}))];
+            const Role& role = cast.roles()[static_cast<std::size_t>(cast.role_of(Rank{r}))];
             EXPECT_EQ(role.at.stage, placement.coordinates(Rank{r}).stage);
             EXPECT_LE(role.rank.value, r);  // A role is played by its first rank.
           }
           (placement.regular() ? regular : irregular) += 1;
           if (placement.regular()) {
-            EXPECT_EQ(refined.roles().size(), static_cast<std::size_t>(pp));
+            EXPECT_EQ(cast.roles().size(), static_cast<std::size_t>(pp));
             EXPECT_EQ(Cast::folded(placement).roles().size(), static_cast<std::size_t>(pp));
           }
         }
@@ -61,9 +63,15 @@ TEST(Cast, RefinementAgreesWithTheRecipe) {
 // Ranks 0 1 | 2 in nodes of two: rank 2 is alone in its node. The ring between the nodes goes over
 // the first members, 0 and 2, so that 0 and 1 differ as well.
 TEST(Cast, RingsTellTheirMembersApart) {
-  EXPECT_EQ(Cast::refined(placement_of(1, 3, 1, nodes_of(2, 2))).roles().size(), 3u);
-  // Full nodes: all alike.
-  EXPECT_EQ(Cast::refined(placement_of(1, 4, 1, nodes_of(2, 2))).roles().size(), 1u);
+  const System twos = nodes_of(2, 2);
+  const auto roles = [&](int dp) {
+    const Topology topology = Topology::build(twos, dp);
+    return refined(placement_of(1, dp, 1, twos), topology).roles().size();
+  };
+  EXPECT_EQ(roles(3), 3u);
+  EXPECT_EQ(roles(4), 1u);  // Full nodes: all alike.
+  // However long the ring is: how far a rank is from the odd node counts for nothing.
+  EXPECT_EQ(roles(1001), 3u);
 }
 
 // 131,072 GPUs cost what 1,024 cost: the recipe looks at no rank.

@@ -44,8 +44,8 @@ TEST(GroupFlows, WhatARoleSendsItReceives) {
         SCOPED_TRACE(std::to_string(size) + " ranks in nodes of " + std::to_string(node));
         const System system = nodes_of(node, node);
         const Placement placement = placement_of(size, 1, 1, system);
-        const Cast cast = fold ? Cast::refined(placement) : Cast::unfolded(placement);
-        Topology topology = Topology::build(system, size);
+        const Topology topology = Topology::build(system, size);
+        const Cast cast = fold ? refined(placement, topology) : Cast::unfolded(placement);
         std::map<std::string, double> balance;  // "node0.gpu1.nvlink" -> sent less received.
         std::map<std::string, int> sends;
         for (const Flow& flow : collective_flows(topology, cast, first_ranks(size), cost)) {
