@@ -13,6 +13,9 @@ struct GroupShape {
   int ranks = 1;
   int domains = 1;
   int per_domain = 1;
+  /// What a hop between two domains takes beyond System::network_latency: the fabric's switches
+  /// after the first, as far apart as this group lies.
+  Seconds further_switches{};
   bool operator==(const GroupShape&) const = default;
 };
 

@@ -60,24 +60,30 @@ BytesPerSecond CollectiveModel::link(int ranks_in_domain) const {
 
 Seconds CollectiveModel::hop() const { return std::max(constants_.hop, system_.scale_up_latency); }
 
+Seconds CollectiveModel::network_hop(GroupShape group) const {
+  return system_.network_latency + group.further_switches;
+}
+
 // Up and down a binary tree of domains: a network hop each level, and between two levels the turn
 // from receiving to sending on.
-Seconds CollectiveModel::tree_latency(int domains) const {
-  const int depth = tree_depth(domains);
-  return 2.0 * (depth + std::max(0, depth - 1) * constants_.tree_turn) * system_.network_latency;
+Seconds CollectiveModel::tree_latency(GroupShape group) const {
+  const int depth = tree_depth(group.domains);
+  const int turns = std::max(0, depth - 1);
+  return 2.0 *
+         (depth * network_hop(group) + turns * constants_.tree_turn * system_.network_latency);
 }
 
 // One NVLink hop from member to member of a domain, one network hop from each domain to the next.
 Seconds CollectiveModel::ring_steps(CollectiveKind kind, GroupShape group) const {
   const int rounds = ring_rounds(kind, group.ranks);
   const int outside = rounds / (group.ranks - 1) * (group.domains - 1);
-  return (rounds - outside) * hop() + outside * system_.network_latency;
+  return (rounds - outside) * hop() + outside * network_hop(group);
 }
 
 // A chain inside each domain and a tree over the domains (NVIDIA/nccl src/graph/tuning.cc), up to
 // reduce and down to broadcast.
 Seconds CollectiveModel::tree_steps(GroupShape group) const {
-  return 2.0 * (group.per_domain - 1) * hop() + tree_latency(group.domains);
+  return 2.0 * (group.per_domain - 1) * hop() + tree_latency(group);
 }
 
 // What a ring's rounds carry, `steps` being their latency. NCCL lays as many rings as the members
@@ -154,7 +160,7 @@ CollectiveCost CollectiveModel::nvls_tree(Bytes tensor, GroupShape group) const 
   cost.network_bytes =
       wire_bytes(NcclAlgorithm::nvls_tree, CollectiveKind::all_reduce, tensor, group).outside;
   cost.network_rate = nic_;
-  cost.latency += tree_latency(group.domains);
+  cost.latency += tree_latency(group);
   if (constants_.nvls_loop) {
     // A chunk of 64 KiB a lane climbs the whole tree and comes down before the last one is out.
     const Bytes climbing = std::min(tensor, Bytes{nvls_channels * group.per_domain * 64 * kib});
@@ -169,7 +175,7 @@ CollectiveCost CollectiveModel::nvls_tree(Bytes tensor, GroupShape group) const 
 CollectiveCost CollectiveModel::collnet(Bytes tensor, GroupShape group) const {
   const int hops = group.per_domain > 1 ? 2 : 0;
   CollectiveCost cost = ring(CollectiveKind::all_reduce, tensor, group,
-                             static_cast<double>(hops) * hop() + system_.network_latency);
+                             static_cast<double>(hops) * hop() + network_hop(group));
   cost.algorithm = "CollNet";
   const WireBytes wire =
       wire_bytes(NcclAlgorithm::collnet_direct, CollectiveKind::all_reduce, tensor, group);
@@ -207,8 +213,8 @@ CollectiveCost CollectiveModel::all_to_all(Bytes tensor, GroupShape group) const
     cost.tag = Tag::default_value;
     cost.network_bytes = static_cast<double>(remote) / n * tensor;
     cost.network_rate = nic_;
-    cost.latency =
-        std::max(cost.latency, (1.0 + constants_.peer_turn * remote) * system_.network_latency);
+    cost.latency = std::max(
+        cost.latency, network_hop(group) + constants_.peer_turn * remote * system_.network_latency);
   }
   return cost;
 }
@@ -216,6 +222,7 @@ CollectiveCost CollectiveModel::all_to_all(Bytes tensor, GroupShape group) const
 // Every rank sends to the next and receives from the one before (nccl-tests' sendrecv_perf).
 CollectiveCost CollectiveModel::send_recv(Bytes tensor, GroupShape group) const {
   CollectiveCost cost = send(tensor, group.domains == 1);
+  cost.latency += group.further_switches;
   cost.pattern = CollectivePattern::shift;
   if (group.domains > 1 && group.per_domain > 1) {  // The others send inside their domain.
     cost.scale_up_bytes = tensor;

@@ -53,7 +53,8 @@ class CollectiveModel {
   CollectiveCost priced() const;  ///< Without bytes, tagged by what the constants rest on.
 
   BytesPerSecond link(int ranks_in_domain) const;
-  Seconds tree_latency(int domains) const;
+  Seconds network_hop(GroupShape group) const;
+  Seconds tree_latency(GroupShape group) const;
 
   System system_;
   CollectiveConstants constants_;

@@ -98,6 +98,17 @@ CollectiveCost CollectiveTime::forced_choice(const NcclTuner::Choice& chosen,
 CollectiveCost CollectiveTime::operator()(CollectiveKind kind, Bytes tensor,
                                           GroupShape group) const {
   if (group.ranks == 1 || tensor.si() <= 0.0) return {};
+  GroupShape near = group;
+  near.further_switches = {};
+  CollectiveCost cost = behind_one_switch(kind, tensor, near);
+  if (group != near)
+    cost.latency +=
+        std::max(Seconds{}, model_(kind, tensor, group).time() - model_(kind, tensor, near).time());
+  return cost;
+}
+
+CollectiveCost CollectiveTime::behind_one_switch(CollectiveKind kind, Bytes tensor,
+                                                 GroupShape group) const {
   if (kind == CollectiveKind::all_to_all || kind == CollectiveKind::send_recv) {
     CollectiveCost cost = free_choice(kind, tensor, group);
     name_pairs(cost, kind, tensor, group);
@@ -120,8 +131,11 @@ CollectiveCost CollectiveTime::operator()(CollectiveKind kind, Bytes tensor,
   return cost;
 }
 
-CollectiveCost CollectiveTime::send(Bytes bytes, bool same_domain) const {
-  return bytes.si() > 0.0 ? model_.send(bytes, same_domain) : CollectiveCost{};
+CollectiveCost CollectiveTime::send(Bytes bytes, bool same_domain, Seconds further_switches) const {
+  if (bytes.si() <= 0.0) return {};
+  CollectiveCost cost = model_.send(bytes, same_domain);
+  if (!same_domain) cost.latency += further_switches;
+  return cost;
 }
 
 }  // namespace orrery

@@ -18,14 +18,17 @@ class CollectiveTime {
   explicit CollectiveTime(const System& system, const CollectiveOptions& options = {});
 
   /// `tensor`: the whole tensor's bytes, as nccl-tests count (all-gather: of all ranks together).
-  /// A group of one rank, or no bytes, takes no time. Errors (infeasible): none of the algorithms
-  /// that options allow applies.
+  /// A group of one rank, or no bytes, takes no time. Sweeps hold the hops of the fabric that they
+  /// were measured on, so that only what this group's hops take beyond is added. Errors
+  /// (infeasible): none of the algorithms that options allow applies.
   CollectiveCost operator()(CollectiveKind kind, Bytes tensor, GroupShape group) const;
 
-  /// One rank sends `bytes` to another, inside a domain or over the network.
-  CollectiveCost send(Bytes bytes, bool same_domain) const;
+  /// One rank sends `bytes` to another, inside a domain or over the network. `further_switches`: as
+  /// in GroupShape.
+  CollectiveCost send(Bytes bytes, bool same_domain, Seconds further_switches = {}) const;
 
  private:
+  CollectiveCost behind_one_switch(CollectiveKind kind, Bytes tensor, GroupShape group) const;
   CollectiveCost stretched(CollectiveCost cost, double factor) const;
   CollectiveCost free_choice(CollectiveKind kind, Bytes tensor, GroupShape group) const;
   CollectiveCost forced_choice(const NcclTuner::Choice& chosen, const NcclTuner::Choice& free,

@@ -1,6 +1,15 @@
 #include "sim/estimate/context.hpp"
 
+#include "sim/graph/choose_cast.hpp"
+#include "sim/graph/hops.hpp"
+
 namespace orrery {
+
+Layout lay_out(const System& system, const Placement& placement, const Topology& topology,
+               bool unfolded) {
+  return {shapes_on(system, placement, topology),
+          choose_cast(system, placement, topology, unfolded)};
+}
 
 EstimateContext::EstimateContext(const System& system, const CollectiveOptions& options)
     : system_{system},
@@ -19,6 +28,14 @@ Topology& EstimateContext::topology(int gpus) {
   if (found != topologies_.end()) return found->second;
   const System system = filled_evenly(system_, gpus);
   return topologies_.emplace(gpus, Topology::build(system, gpus)).first->second;
+}
+
+const Layout& EstimateContext::layout(const Placement& placement) {
+  const auto found = layouts_.find(placement);
+  if (found != layouts_.end()) return found->second;
+  return layouts_
+      .emplace(placement, lay_out(system_, placement, topology(placement.ranks()), false))
+      .first->second;
 }
 
 }  // namespace orrery

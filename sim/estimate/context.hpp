@@ -5,11 +5,20 @@
 
 #include "sim/cost/collective_time.hpp"
 #include "sim/cost/kernel_model.hpp"
+#include "sim/graph/cast.hpp"
 #include "sim/input/kernel_tables.hpp"
 #include "sim/input/system.hpp"
 #include "sim/topology/topology.hpp"
 
 namespace orrery {
+
+/// How a plan's groups lie on a system, and which of its ranks are simulated.
+struct Layout {
+  GroupShapes shapes;
+  Cast cast;
+};
+Layout lay_out(const System& system, const Placement& placement, const Topology& topology,
+               bool unfolded);
 
 /// What all estimates on one system have in common: read and built once, then shared. An estimate
 /// with a context is to the last bit the estimate without.
@@ -26,6 +35,9 @@ class EstimateContext {
   const CollectiveTime& collectives() const { return collectives_; }
   /// The wires of the first `gpus` GPUs. It numbers links as they are first used.
   Topology& topology(int gpus);
+  /// Of ranks on topology(placement.ranks()), folded: plans that differ in batch, schedule, ZeRO or
+  /// recomputation lie alike, and the partition is found once for all of them.
+  const Layout& layout(const Placement& placement);
 
  private:
   System system_;
@@ -33,6 +45,7 @@ class EstimateContext {
   std::map<Dtype, KernelModel> kernels_;
   CollectiveTime collectives_;
   std::map<int, Topology> topologies_;
+  std::map<Placement, Layout> layouts_;
 };
 
 }  // namespace orrery

@@ -6,7 +6,6 @@
 
 #include "sim/cost/routed_loads.hpp"
 #include "sim/engine/execute.hpp"
-#include "sim/graph/choose_cast.hpp"
 #include "sim/graph/verify.hpp"
 #include "sim/result/summary.hpp"
 
@@ -37,23 +36,20 @@ struct Routed {
   RoutedLoads loads;
 };
 
-TrainingStep lay_out(const Routed& routed, EstimateContext& context, Topology& topology,
-                     Detail detail) {
+TrainingStep build(const Routed& routed, EstimateContext& context, const Topology& topology,
+                   const Layout& layout, Detail detail) {
   const Scenario& scenario = routed.scenario;
-  // Who is where, and who must be simulated.
-  const Placement placement{scenario.plan, scenario.system};
-  const GroupShapes shapes = placement.shapes();
-  const Cast cast = choose_cast(scenario.system, placement, topology, detail.unfolded);
-
   // What everything costs by itself.
   const CollectiveTime& collectives = context.collectives();
   const auto cost = std::make_shared<const StepCost>(price_step(
-      scenario, context.kernels(scenario.plan.dtype), collectives, shapes, &routed.loads));
+      scenario, context.kernels(scenario.plan.dtype), collectives, layout.shapes, &routed.loads));
 
   // The step as tasks, and the wires that they share.
   const Contraction contraction =
-      detail.expanded ? Contraction{false} : choose_contraction(scenario, *cost, placement);
-  return build_training_step(scenario, cost, collectives, shapes, cast, topology, contraction);
+      detail.expanded ? Contraction{false}
+                      : choose_contraction(scenario, *cost, layout.cast.placement());
+  return build_training_step(scenario, cost, collectives, layout.shapes, layout.cast, topology,
+                             contraction);
 }
 
 }  // namespace
@@ -78,8 +74,11 @@ Estimate estimate(const Scenario& given, EstimateContext& context, Detail detail
   const MemoryReport memory = memory_of(scenario, routed.loads.fullest(scenario));
   refuse_what_does_not_fit(scenario, memory);
 
+  // Who is where, and who must be simulated.
+  const Placement placement{scenario.plan, scenario.system};
   Topology topology = Topology::build(scenario.system, scenario.plan.gpus());
-  TrainingStep step = lay_out(routed, context, topology, detail);
+  const Layout layout = lay_out(scenario.system, placement, topology, detail.unfolded);
+  TrainingStep step = build(routed, context, topology, layout, detail);
   assert(verify(step, scenario.plan).empty());
 
   Timeline timeline = execute(step.graph, topology);
@@ -90,8 +89,10 @@ Estimate estimate(const Scenario& given, EstimateContext& context, Detail detail
 }
 
 Seconds step_time(const Scenario& scenario, EstimateContext& context) {
-  Topology& topology = context.topology(scenario.plan.gpus());
-  return execute(lay_out(Routed{scenario}, context, topology, {}).graph, topology).makespan;
+  const Routed routed{scenario};
+  const Layout& layout = context.layout(Placement{routed.scenario.plan, scenario.system});
+  const Topology& topology = context.topology(scenario.plan.gpus());
+  return execute(build(routed, context, topology, layout, {}).graph, topology).makespan;
 }
 
 }  // namespace orrery

@@ -5,6 +5,7 @@
 #include "sim/graph/collective_legs.hpp"
 #include "sim/graph/fold_flows.hpp"
 #include "sim/graph/group_flows.hpp"
+#include "sim/graph/hops.hpp"
 #include "sim/graph/task_graph.hpp"
 
 namespace orrery {
@@ -116,7 +117,7 @@ LoneCollectiveTime run_hierarchical(const LoneCollective& collective, GroupShape
     domains.back().push_back(rank);
   }
   const GroupShape inside{group.per_domain, 1, group.per_domain};
-  const GroupShape across{group.domains, group.domains, 1};
+  const GroupShape across{group.domains, group.domains, 1, group.further_switches};
   const std::vector<CollectiveCost> costs{
       price(CollectiveKind::reduce_scatter, collective.bytes, inside),
       price(CollectiveKind::all_reduce, collective.bytes / group.per_domain, across),
@@ -146,12 +147,15 @@ BytesPerSecond LoneCollectiveTime::bus_bandwidth(const LoneCollective& of) const
 
 LoneCollectiveTime run_alone(const LoneCollective& collective, const System& system,
                              const CollectiveOptions& options, bool unfolded) {
-  const GroupShape group = group_on(system, collective.ranks, collective.nodes);
-  const CollectiveTime price{system, options};
-  const CollectiveCost cost = price(collective.kind, collective.bytes, group);
-  if (collective.ranks == 1 || collective.bytes.si() <= 0.0) return {cost, {}, 0};
+  GroupShape group = group_on(system, collective.ranks, collective.nodes);
+  if (collective.ranks == 1 || collective.bytes.si() <= 0.0) return {};
 
   Machine machine{system, collective, unfolded};
+  if (!system.uniform())
+    group.further_switches =
+        further_switches(machine.placement, machine.topology, machine.everyone);
+  const CollectiveTime price{system, options};
+  const CollectiveCost cost = price(collective.kind, collective.bytes, group);
   if (collective.hierarchical) return run_hierarchical(collective, group, price, machine);
   LoneCollectiveTime result = run({cost}, {machine.flows(cost)}, machine);
   result.cost = cost;

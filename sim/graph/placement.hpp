@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <vector>
 
 #include "sim/core/ids.hpp"
@@ -28,6 +29,8 @@ struct Coordinates {
 class Placement {
  public:
   Placement(const Plan& plan, const System& system);
+  /// Of one system, equal placements lay ranks alike.
+  auto operator<=>(const Placement&) const = default;
 
   int ranks() const { return in_stage() * pp_; }
   int tp() const { return tp_; }

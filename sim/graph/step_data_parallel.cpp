@@ -108,7 +108,8 @@ class DataParallelBuilder {
       const Rank last_rank = draft_.placement.rank(last_at);
       const int last = draft_.cast.role_of(last_rank);
       const bool same_domain = draft_.placement.same_domain(draft_.role(index).rank, last_rank);
-      const GroupShape pair{2, same_domain ? 1 : 2, same_domain ? 2 : 1};
+      const GroupShape pair{2, same_domain ? 1 : 2, same_domain ? 2 : 1,
+                            draft_.topology.further_switches(draft_.role(index).rank, last_rank)};
       const CollectiveCost cost =
           draft_.collectives(CollectiveKind::all_reduce, draft_.cost.tied_gradient_bytes, pair);
       Task task;

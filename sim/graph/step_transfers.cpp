@@ -56,7 +56,8 @@ class TransferBuilder {
     const Rank from_rank = draft_.placement.rank(sender_at);
     const CollectiveCost cost = draft_.collectives.send(
         draft_.cost.transfer_bytes,
-        draft_.placement.same_domain(from_rank, draft_.role(receiver).rank));
+        draft_.placement.same_domain(from_rank, draft_.role(receiver).rank),
+        draft_.topology.further_switches(from_rank, draft_.role(receiver).rank));
     Task task;
     task.kind = Task::Kind::transfer;
     task.what = Task::What::transfer;
@@ -65,11 +66,12 @@ class TransferBuilder {
     task.to_role = receiver;
     task.chunk = from / plan_.pp;
     task.duration = cost.latency;
-    const Way* known = draft_.cast.way_of(sender, forward ? Traffic::forward : Traffic::backward);
-    task.flows = {
-        {known ? *known : way(draft_.topology, draft_.cast, sender, receiving_rank(sender, own)),
-         draft_.cost.transfer_bytes,
-         cost.network_bytes.si() > 0.0 ? cost.network_rate : cost.scale_up_rate}};
+    const RoleWay* known =
+        draft_.cast.way_of(sender, forward ? Traffic::forward : Traffic::backward);
+    task.flows = {{known ? known->links
+                         : way(draft_.topology, draft_.cast, sender, receiving_rank(sender, own)),
+                   draft_.cost.transfer_bytes,
+                   cost.network_bytes.si() > 0.0 ? cost.network_rate : cost.scale_up_rate}};
     return task;
   }
 

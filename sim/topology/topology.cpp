@@ -222,6 +222,17 @@ Seconds Topology::latency(Rank from, Rank to) const {
   return sum;
 }
 
+Seconds Topology::further_switches(Rank from, Rank to) const {
+  Seconds sum;
+  for (const LinkId id : route(from, to)) {
+    const Link& crossed = link(id);
+    if (crossed.node < 0) sum += crossed.latency;
+    // A NIC has half of the network's latency, and more where an explicit fabric says so.
+    if (crossed.is_nic()) sum += crossed.latency - 0.5 * state_->system.network_latency;
+  }
+  return sum;
+}
+
 int Topology::link_count() const { return static_cast<int>(state_->links.size()); }
 
 const Link& Topology::link(LinkId id) const {

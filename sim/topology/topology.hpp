@@ -54,6 +54,10 @@ class Topology {
   /// network also pays the scale-up latency.
   Seconds latency(Rank from, Rank to) const;
 
+  /// What the fabric adds to the network's latency between two ranks: the switches after the first,
+  /// and longer cables of their NICs. Nothing where the way leads over no NIC.
+  Seconds further_switches(Rank from, Rank to) const;
+
   /// Links that routes have used so far: ids 0 .. link_count() - 1.
   int link_count() const;
   const Link& link(LinkId id) const;  ///< Stays valid when further links are added.

@@ -1,8 +1,10 @@
 // Collectives on links of round numbers and ideal constants (test-gpu): formula and SimGrid alike.
 #include <gtest/gtest.h>
 
+#include "sim/estimate/lone_collective.hpp"
 #include "sim/graph/group_flows.hpp"
 #include "tests/closed_form/hand_made.hpp"
+#include "tests/support/fabrics.hpp"
 
 namespace orrery {
 namespace {
@@ -95,6 +97,22 @@ TEST(Collectives, TheSlowerLinkDecides) {
   system.nic = BytesPerSecond{100e9};
   const double wire = 4.8e9 * 7 / 8;
   expect(times(system, 8, CollectiveKind::all_gather, 4.8e9), 10e-6 + 6e-6 + wire * 3 / 4 / 10e9);
+}
+
+// Four nodes of four, one spine that carries all: a hop between leaves crosses two switches more, of
+// 1 us each. Of the ring's four hops 3 rounds cross all but the shortest:
+//     a node a leaf     4 x 2 us less 2 us        over 3 rounds: 6 us
+//     two nodes a leaf  0 + 2 + 0 + 2 us less 0:                 4 us
+TEST(Collectives, HopsOfTheFabric) {
+  const double bytes = 4.8e9;
+  const double one_switch = 3 * 10e-6 + 12e-6 + bytes * 15 / 16 / 4 / 1e9;
+  for (const auto& [nodes_per_leaf, further] : {std::pair{1, 6e-6}, {2, 4e-6}, {4, 0.0}}) {
+    SCOPED_TRACE(nodes_per_leaf);
+    const System system = leaf_spine(nodes_per_leaf, 1, 8e9);
+    const LoneCollective gather{CollectiveKind::all_gather, 16, 4, Bytes{bytes}};
+    const LoneCollectiveTime result = run_alone(gather, system);
+    expect({result.cost.time().si(), result.time.si()}, one_switch + further);
+  }
 }
 
 // GPUs that share a NIC get their share of it: two of four send at 0.5 GB/s each.

@@ -53,6 +53,26 @@ TEST(CollectiveTime, BeyondTheEndsTheFormulaIsScaledToTheEnd) {
               formula(far).si() * (last.time / formula(last.bytes)), 1e-9);
 }
 
+// What a fabric's further switches add comes on top, also of a sweep: two nodes, one hop a pass.
+TEST(CollectiveTime, FurtherSwitchesAreAddedOnce) {
+  const CollectiveTime price{system("dgx-h100")};
+  const GroupShape near{16, 2, 8};
+  GroupShape far = near;
+  far.further_switches = microseconds(3.0);
+  for (const auto& [kind, hops] : {std::pair{CollectiveKind::all_gather, 1.0},
+                                   {CollectiveKind::reduce_scatter, 1.0},
+                                   {CollectiveKind::all_to_all, 1.0}}) {
+    const CollectiveCost here = price(kind, Bytes{64 * mib}, near);
+    const CollectiveCost there = price(kind, Bytes{64 * mib}, far);
+    EXPECT_NEAR((there.time() - here.time()).si(), hops * 3e-6, 1e-12) << name(kind);
+    EXPECT_EQ(there.tag, here.tag);
+  }
+  const Seconds sent = price.send(Bytes{mib}, false, microseconds(3.0)).time();
+  EXPECT_NEAR((sent - price.send(Bytes{mib}, false).time()).si(), 3e-6, 1e-12);
+  EXPECT_EQ(price.send(Bytes{mib}, true, microseconds(3.0)).time(),
+            price.send(Bytes{mib}, true).time());
+}
+
 TEST(CollectiveTime, WhatIsLeftOutIsPredicted) {
   CollectiveOptions options;
   options.left_out = CollectiveShape{CollectiveKind::all_gather, node};
