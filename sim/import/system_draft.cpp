@@ -106,6 +106,8 @@ class Document {
     add_sourced(key, number.is_number() ? number : Json(word), "given with --" + name);
   }
 
+  void note(const std::string& text) { notes_.push_back(text); }
+
   std::string text() const { return "{\n" + lines_ + "\n}\n"; }
   const std::vector<std::string>& notes() const { return notes_; }
 
@@ -174,6 +176,58 @@ void add_network(Document& document, const SystemDraft& draft) {
   document.add("fabric", fabric);
 }
 
+// An answer that contradicts what the file told of the node's wires leaves these out.
+void add_pairs(Document& document, const SystemDraft& draft, NodeWiring wiring, const Gpu& gpu) {
+  if (draft.nvlink_pairs.empty() || wiring != draft.wiring) return;
+  const BytesPerSecond rate = nvlink_rate(gpu, {draft.file, ""});
+  Json pairs = Json::array();
+  for (const DraftPair& pair : draft.nvlink_pairs)
+    pairs.push_back(
+        {{"gpus", {pair.first, pair.second}},
+         {"bandwidth",
+          {{"value", number_text(pair.links * rate.si() / 1e9) + " GB/s"},
+           {"source", draft.source + ": " + std::to_string(pair.links) + " NVLinks"}}}});
+  document.add("nvlink_pairs", pairs);
+}
+
+void add_tree(Document& document, const SystemDraft& draft) {
+  const PcieTree& tree = draft.pcie_tree;
+  if (tree.empty()) return;
+  if (document.answer("nics") || document.answer("nvlink-domain")) {
+    document.note("pcie_tree is left out, as other NICs or domains are given than the file has");
+    return;
+  }
+  const auto name = [&](int branch) {
+    return tree.branches[static_cast<std::size_t>(branch)].name;
+  };
+  Json branches = Json::array();
+  int sockets = 0;
+  for (const PcieBranch& branch : tree.branches) {
+    Json entry{{"name", branch.name}};
+    if (branch.parent >= 0) {
+      entry["parent"] = name(branch.parent);
+      entry["bandwidth"] = {{"value", number_text(branch.bandwidth.si() / 1e9) + " GB/s"},
+                            {"source", draft.source + ": link speed and width of the switch"}};
+    } else {
+      ++sockets;
+    }
+    branches.push_back(std::move(entry));
+  }
+  Json json{{"branches", std::move(branches)}};
+  for (const int gpu : tree.gpus) json["gpus"].push_back(name(gpu));
+  for (const int nic : tree.nics) json["nics"].push_back(name(nic));
+  if (sockets > 1) {
+    const std::string* answer = document.answer("socket-bandwidth");
+    require(draft, answer || tree.socket_link > BytesPerSecond{},
+            "how fast its CPU sockets are linked", "give --socket-bandwidth, such as \"16 GB/s\"");
+    json["socket_bandwidth"] = {
+        {"value", answer ? *answer : number_text(tree.socket_link.si() / 1e9) + " GB/s"},
+        {"source", answer ? "given with --socket-bandwidth"
+                          : "NCCL 2.28, src/graph/topo.h, by the CPU's model"}};
+  }
+  document.add("pcie_tree", json);
+}
+
 NodeWiring wiring_of(const SystemDraft& draft, const Document& document) {
   const std::string* word = document.answer("wiring");
   if (!word) return draft.wiring;
@@ -200,6 +254,7 @@ const std::vector<std::pair<std::string, std::string>>& system_answer_options() 
       {"wiring", "nvswitch | nvlink_mesh | pcie"},
       {"scale-up-bandwidth", "of one GPU to its domain, each way: \"450 GB/s\""},
       {"scale-up-latency", "software to software: \"0.6 us\""},
+      {"socket-bandwidth", "from one CPU socket to the other, each way: \"16 GB/s\""},
       {"nics", "NICs of a node that carry GPU traffic"},
       {"nic-bandwidth", "\"400 Gb/s\""},
       {"network-latency", "software to software through an idle fabric: \"5 us\""},
@@ -269,6 +324,8 @@ ImportedSystem system_json(const SystemDraft& draft, const SystemAnswers& answer
   // NVLink SHARP came with Hopper's NVSwitch (NCCL, src/graph/tuning.cc: no NVLS before 9.0).
   document.add("in_network_reduction",
                wiring == NodeWiring::nvswitch && gpu.architecture >= Architecture::hopper);
+  add_pairs(document, draft, wiring, gpu);
+  add_tree(document, draft);
 
   ImportedSystem imported{document.text(), draft.notes};
   for (const std::string& note : document.notes()) imported.notes.push_back(note);

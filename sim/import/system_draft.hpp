@@ -15,6 +15,13 @@ using SystemAnswers = std::map<std::string, std::string>;
 /// The options that system_json understands, each with what it means, for --help.
 const std::vector<std::pair<std::string, std::string>>& system_answer_options();
 
+/// NVLinks between two GPUs of a node.
+struct DraftPair {
+  int first = 0;
+  int second = 0;
+  int links = 0;
+};
+
 /// What a topology file told, before a user's answers and the catalog's constants are added.
 struct SystemDraft {
   std::string source;  ///< Of every number told: "NCCL topology dump topo.xml".
@@ -24,12 +31,14 @@ struct SystemDraft {
   int gpus_per_node = 0;
   int nvlink_domain = 0;
   NodeWiring wiring = NodeWiring::pcie;
-  int nvlinks = 0;                 ///< Of one GPU; 0 with PCIe wiring.
-  BytesPerSecond pcie;             ///< Of one GPU's slot; 0: the file does not tell.
-  int nics_per_node = 0;           ///< 0: the file does not tell.
-  double nic_gbit_per_s = 0.0;     ///< 0: the file does not tell.
-  std::string fabric;              ///< "infiniband", "ethernet" or "": the file does not tell.
-  std::vector<std::string> notes;  ///< What was concluded or left out, a sentence each.
+  int nvlinks = 0;                      ///< Of one GPU; 0 with PCIe wiring.
+  BytesPerSecond pcie;                  ///< Of one GPU's slot; 0: the file does not tell.
+  std::vector<DraftPair> nvlink_pairs;  ///< Empty: all alike, or the file does not tell.
+  PcieTree pcie_tree;                   ///< Empty: says nothing new. Its socket_link: 0, not told.
+  int nics_per_node = 0;                ///< 0: the file does not tell.
+  double nic_gbit_per_s = 0.0;          ///< 0: the file does not tell.
+  std::string fabric;                   ///< "infiniband", "ethernet" or "": the file does not tell.
+  std::vector<std::string> notes;       ///< What was concluded or left out, a sentence each.
 };
 
 /// A text for people and the notes that go with it.

@@ -197,5 +197,40 @@ TEST(NcclTopology, LinksToWhatTheDumpDoesNotHoldAreLeftOut) {
   EXPECT_EQ(system_of(text, a100).scale_up, BytesPerSecond{300e9});
 }
 
+// Four A100 in two bridged pairs, a pair and a NIC on the PCIe switch of each socket; switches with
+// disks only are left out.
+TEST(NcclTopology, BridgedPairsAndThePcieTree) {
+  const System system = system_of(sample("four_a100_bridged.xml"));
+  EXPECT_EQ(system.wiring, NodeWiring::pcie);
+  ASSERT_EQ(system.nvlink_pairs.size(), 2u);
+  EXPECT_EQ(system.nvlink_pairs[1].first, 2);
+  EXPECT_EQ(system.nvlink_pairs[1].second, 3);
+  EXPECT_EQ(system.nvlink_pairs[1].bandwidth, BytesPerSecond{300e9});  // 12 links x 25 GB/s.
+  const PcieTree& tree = system.pcie_tree;
+  ASSERT_EQ(tree.branches.size(), 4u);
+  const std::vector<std::pair<std::string, int>> branches{
+      {"cpu0", -1}, {"switch0", 0}, {"cpu1", -1}, {"switch1", 2}};
+  for (std::size_t i = 0; i < branches.size(); ++i) {
+    EXPECT_EQ(tree.branches[i].name, branches[i].first);
+    EXPECT_EQ(tree.branches[i].parent, branches[i].second);
+  }
+  EXPECT_EQ(tree.branches[1].bandwidth, BytesPerSecond{32e9});  // 16 GT/s x 16.
+  EXPECT_THAT(tree.gpus, ElementsAre(1, 1, 3, 3));
+  EXPECT_THAT(tree.nics, ElementsAre(1, 3));
+  EXPECT_EQ(tree.socket_link, BytesPerSecond{10e9});  // Model 106, Ice Lake: NCCL's Skylake.
+}
+
+// Behind an NVSwitch the tree says nothing where every GPU has a NIC on its switch; other NICs than
+// the file has hang nowhere.
+TEST(NcclTopology, NoTreeWhereItSaysNothing) {
+  EXPECT_TRUE(system_of(sample("eight_h100.xml")).pcie_tree.empty());
+  EXPECT_TRUE(system_of(sample("eight_h100.xml")).nvlink_pairs.empty());
+  const SystemAnswers four_nics{{"nics", "4"}};
+  EXPECT_TRUE(system_of(sample("four_a100_bridged.xml"), four_nics).pcie_tree.empty());
+  EXPECT_THAT(imported(sample("four_a100_bridged.xml"), four_nics).notes,
+              Contains("pcie_tree is left out, as other NICs or domains are given than the file "
+                       "has"));
+}
+
 }  // namespace
 }  // namespace orrery
