@@ -52,13 +52,20 @@ struct Platform::State {
   sg4::NetZone* links_zone = nullptr;
   sg4::Host* source = nullptr;
   sg4::Host* sink = nullptr;
-  std::vector<LinkImpl*> links;  // By the topology's link id.
-  std::vector<BytesPerSecond> capacities;
+  // Links come into being when a flow first crosses them: few of a large topology's do.
+  struct NetworkLink {
+    LinkImpl* link = nullptr;
+    BytesPerSecond capacity;
+  };
+  const Topology* topology = nullptr;
+  std::vector<NetworkLink> links;                 // By the topology's link id.
   std::map<double, std::vector<LinkImpl*>> made;  // By capacity, to be used again by later runs.
+  std::map<double, std::size_t> used;             // Of those, in this run.
   std::map<double, std::vector<LinkImpl*>> idle_caps;
   int links_made = 0;
 
   LinkImpl* make_link(double capacity);
+  const NetworkLink& link(LinkId id);
   // A finished activity must outlive its own completion callback; it is let go in the next one.
   std::vector<sg4::ActivityPtr> finished;
 };
@@ -109,18 +116,21 @@ LinkImpl* Platform::State::make_link(double capacity) {
       links_zone->create_link(name, units_a_byte * capacity)->seal()->get_impl());
 }
 
+const Platform::State::NetworkLink& Platform::State::link(LinkId id) {
+  NetworkLink& known = links[static_cast<std::size_t>(id.value)];
+  if (known.link) return known;
+  known.capacity = topology->link(id).capacity;
+  std::vector<LinkImpl*>& pool = made[known.capacity.si()];
+  const std::size_t next = used[known.capacity.si()]++;
+  if (next == pool.size()) pool.push_back(make_link(known.capacity.si()));
+  known.link = pool[next];
+  return known;
+}
+
 void Platform::use_links(const Topology& topology) {
-  state_->links.clear();
-  state_->capacities.clear();
-  std::map<double, std::size_t> used;
-  for (int i = 0; i < topology.link_count(); ++i) {
-    const double capacity = topology.link(LinkId{i}).capacity.si();
-    std::vector<LinkImpl*>& pool = state_->made[capacity];
-    const std::size_t next = used[capacity]++;
-    if (next == pool.size()) pool.push_back(state_->make_link(capacity));
-    state_->links.push_back(pool[next]);
-    state_->capacities.push_back(BytesPerSecond{capacity});
-  }
+  state_->topology = &topology;
+  state_->links.assign(static_cast<std::size_t>(topology.link_count()), {});
+  state_->used.clear();
 }
 
 double Platform::now() const { return sg4::Engine::get_clock(); }
@@ -136,10 +146,9 @@ void Platform::flow(const Flow& flow, std::function<void()> done) {
   PathZone::path.clear();
   bool slower_than_wire = true;
   for (const LinkUse& use : flow.way) {
-    const auto link = static_cast<std::size_t>(use.link.value);
-    PathZone::path.insert(PathZone::path.end(), static_cast<std::size_t>(use.times),
-                          state_->links[link]);
-    slower_than_wire = slower_than_wire && flow.rate < state_->capacities[link];
+    const State::NetworkLink& crossed = state_->link(use.link);
+    PathZone::path.insert(PathZone::path.end(), static_cast<std::size_t>(use.times), crossed.link);
+    slower_than_wire = slower_than_wire && flow.rate < crossed.capacity;
   }
   // SimGrid 3.32 does not look at Comm::set_rate() of a sendto: a link of its own caps the flow.
   if (slower_than_wire) {

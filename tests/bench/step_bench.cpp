@@ -6,34 +6,14 @@
 // Each case runs in a child of its own, because SimGrid has one engine a process and the first
 // estimate pays for reading the catalog: that is part of what a user waits for.
 
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <algorithm>
 #include <cstdio>
-#include <ctime>
-#include <string>
-#include <vector>
 
 #include "sim/estimate/estimate.hpp"
+#include "tests/bench/child.hpp"
 
 namespace {
 
 using namespace orrery;
-
-double cpu_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-struct Sample {
-  double cpu_s = 0.0;
-  double step_s = 0.0;
-  double peak_mb = 0.0;
-  int tasks = 0;
-};
 
 // GPT-3 175B, TP8 PP8, micro-batch 1, 96 micro-batches a pipeline whatever the cluster's size.
 Sample estimate_gpt3(int gpus, Detail detail) {
@@ -50,35 +30,10 @@ Sample estimate_gpt3(int gpus, Detail detail) {
   const Estimate answer = estimate(scenario, detail);
   Sample sample;
   sample.cpu_s = cpu_seconds() - before;
-  sample.step_s = answer.result.step_time.si();
+  sample.simulated_s = answer.result.step_time.si();
   sample.tasks = answer.result.tasks;
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  sample.peak_mb = static_cast<double>(usage.ru_maxrss) / 1024.0;
+  sample.peak_mb = peak_megabytes();
   return sample;
-}
-
-Sample in_child(int gpus, Detail detail) {
-  int ends[2];
-  if (pipe(ends) != 0) return {};
-  if (fork() == 0) {
-    const Sample sample = estimate_gpt3(gpus, detail);
-    _exit(write(ends[1], &sample, sizeof sample) == sizeof sample ? 0 : 1);
-  }
-  Sample sample;
-  const bool whole = read(ends[0], &sample, sizeof sample) == sizeof sample;
-  wait(nullptr);
-  close(ends[0]);
-  close(ends[1]);
-  return whole ? sample : Sample{};
-}
-
-Sample median_of(int runs, int gpus, Detail detail) {
-  std::vector<Sample> samples;
-  for (int i = 0; i < runs; ++i) samples.push_back(in_child(gpus, detail));
-  std::sort(samples.begin(), samples.end(),
-            [](const Sample& a, const Sample& b) { return a.cpu_s < b.cpu_s; });
-  return samples[samples.size() / 2];
 }
 
 // Measured on a 2-core machine in November 2026 from the public sources built with optimisation:
@@ -98,18 +53,19 @@ constexpr Peer peers[] = {{"ASTRA-sim 2.0 analytical, a node a stage and micro-b
 
 int main() {
   std::setvbuf(stdout, nullptr, _IONBF, 0);  // Children must not inherit half-printed lines.
-  const Sample base = median_of(9, 1024, {});
+  const Sample base = median_of(9, [] { return estimate_gpt3(1024, {}); });
   std::printf("GPT-3 175B, TP8 PP8, 96 micro-batches a pipeline, DGX A100\n\n");
   std::printf("%10s %12s %10s %10s %10s %8s\n", "GPUs", "CPU (ms)", "ratio", "step (s)", "tasks",
               "MB");
   for (int gpus : {1024, 16384, 131072}) {
-    const Sample sample = gpus == 1024 ? base : median_of(9, gpus, {});
+    const Sample sample =
+        gpus == 1024 ? base : median_of(9, [gpus] { return estimate_gpt3(gpus, {}); });
     std::printf("%10d %12.1f %10.2f %10.2f %10d %8.0f\n", gpus, 1e3 * sample.cpu_s,
-                sample.cpu_s / base.cpu_s, sample.step_s, sample.tasks, sample.peak_mb);
+                sample.cpu_s / base.cpu_s, sample.simulated_s, sample.tasks, sample.peak_mb);
   }
-  const Sample expanded = median_of(3, 1024, {.unfolded = false, .expanded = true});
+  const Sample expanded = median_of(3, [] { return estimate_gpt3(1024, {.expanded = true}); });
   std::printf("%10s %12.1f %10.2f %10.2f %10d %8.0f\n", "expanded", 1e3 * expanded.cpu_s,
-              expanded.cpu_s / base.cpu_s, expanded.step_s, expanded.tasks, expanded.peak_mb);
+              expanded.cpu_s / base.cpu_s, expanded.simulated_s, expanded.tasks, expanded.peak_mb);
   std::printf("\n%-58s %10s %12s\n", "the same step elsewhere", "CPU (s)", "x ours");
   for (const Peer& peer : peers)
     std::printf("%-58s %10.3f %12.1f\n", peer.name, peer.cpu_s, peer.cpu_s / base.cpu_s);
