@@ -49,6 +49,9 @@ const std::vector<Written>& written() {
       {"cp_comm", R"("all_gather")", "all_gather",
        [](P p) { return p.cp_comm == ContextExchange::all_gather; }},
       {"cp_comm", R"("a2a")", "a2a", [](P p) { return p.cp_comm == ContextExchange::a2a; }},
+      {"routing", R"("zipf:1.2")", "zipf:1.2", [](P p) { return p.routing == "zipf:1.2"; }},
+      {"moe_dispatcher", R"("deepep")", "deepep",
+       [](P p) { return p.moe_dispatcher == ExpertDispatcher::deepep; }},
       {"attention", R"("unfused")", "unfused", [](P p) { return p.fused_attention == false; }},
       {"tp_overlap", "false", "false", [](P p) { return p.tp_overlap == false; }},
       {"dp_overlap", "true", "true", [](P p) { return p.dp_overlap == true; }},
@@ -161,7 +164,7 @@ TEST(PlanRequest, FlagsAreRefusedTheSameWay) {
   EXPECT_EQ(flag_error("warmup", "1"),
             "--warmup: 'warmup' is no key of a plan; write one of: "
             "tp, pp, vpp, dp, cp, ep, etp, mbs, gbs, seq, schedule, recompute, zero, sp, dtype, "
-            "attention, cp_comm, tp_overlap, dp_overlap, software");
+            "attention, cp_comm, routing, moe_dispatcher, tp_overlap, dp_overlap, software");
 }
 
 // A terminal shows one line whatever the file holds.

@@ -47,10 +47,14 @@ TEST(ResultJson, HasItsKeysInTheirOrder) {
                               "simulation_wall_s",
                               "warnings"}));
   EXPECT_EQ(json["schema"], "orrery.result/1");
-  EXPECT_EQ(keys(json["plan"]),
-            (Keys{"tp",    "pp",        "vpp",     "dp",         "cp",         "ep",      "etp",
-                  "mbs",   "gbs",       "seq",     "schedule",   "recompute",  "zero",    "sp",
-                  "dtype", "attention", "cp_comm", "tp_overlap", "dp_overlap", "software"}));
+  EXPECT_EQ(keys(json["plan"]), (Keys{"tp",       "pp",         "vpp",
+                                      "dp",       "cp",         "ep",
+                                      "etp",      "routing",    "moe_dispatcher",
+                                      "mbs",      "gbs",        "seq",
+                                      "schedule", "recompute",  "zero",
+                                      "sp",       "dtype",      "attention",
+                                      "cp_comm",  "tp_overlap", "dp_overlap",
+                                      "software"}));
   EXPECT_EQ(keys(json["memory"]), (Keys{"stages", "peak_bytes", "capacity_bytes", "fits"}));
   EXPECT_EQ(keys(json["memory"]["stages"][0]),
             (Keys{"stage", "weights_bytes", "gradients_bytes", "optimizer_bytes",
