@@ -27,17 +27,17 @@ po::options_description search_options() {
       ("gpus", text("N"), "GPUs in all: 1024, 256,512 or 256..4096 (doubling)")          //
       ("gbs", text("N"), "sequences in a step, over all replicas; several as for gpus")  //
       ("objective", text("GOAL"),
-       "step_time (default), tokens_per_s_per_gpu, cost_per_token, energy_per_token, gpus")  //
-      ("top", text("K"), "how many plans to list (default 10)")                              //
-      ("fix", texts("KEY=V[,V]"), "only plans with this; any key of a plan")                 //
-      ("max-memory", text("SHARE"), "of the GPU's memory that may be filled (default 1)")    //
-      ("pareto", "instead of the top: all plans that no other beats in speed and memory")    //
-      ("tokens", text("N"), "tokens to train on, as 15T")                                    //
-      ("deadline", text("TIME"), "leave out what takes longer for them, as 30d")             //
-      ("economics", text("FILE"), "your prices and powers")                                  //
-      ("budget", text("TIME"), "stop simulating after this, as 60s; says what is left")      //
+       "step_time (default), tokens_per_s_per_gpu, cost_per_token, energy_per_token, gpus")     //
+      ("top", text("K"), "how many plans to list (default 10)")                                 //
+      ("fix", texts("KEY=V[,V]"), "only plans with this; any key of a plan")                    //
+      ("max-memory", text("SHARE"), "of the GPU's memory that may be filled (default 1)")       //
+      ("pareto", "instead of the top: all plans that no other beats in speed and memory")       //
+      ("tokens", text("N"), "tokens to train on, as 15T")                                       //
+      ("deadline", text("TIME"), "leave out what takes longer for them, as 30d")                //
+      ("economics", text("FILE"), "your prices and powers")                                     //
+      ("budget", text("TIME"), "stop simulating after this, as 60s; says what is left")         //
       ("jobs", text("N"), "worker processes (also -j N; default: all cores); no other effect")  //
-      ("json", "print orrery.search/1 instead of the table")                                 //
+      ("json", "print orrery.search/1 instead of the table")                                    //
       ("help", "this text");
   return options;
 }
@@ -96,7 +96,6 @@ double share(const std::string& text) {
   return value;
 }
 
-
 std::vector<std::string> all_of(const ParsedOptions& options, const std::string& name) {
   return options.has(name) ? options.values[name].as<std::vector<std::string>>()
                            : std::vector<std::string>{};
@@ -113,8 +112,7 @@ void read_goal(SearchRequest& request, const ParsedOptions& options) {
     request.deadline = Deadline{duration(options.text("deadline"), "deadline"),
                                 parse_tokens(options.text("tokens"), {"--tokens", ""})};
   if (request.goal == Goal::gpus && !request.deadline)
-    fail_input({"", "--objective"}, "the fewest GPUs for what?",
-               "add --deadline 30d --tokens 15T");
+    fail_input({"", "--objective"}, "the fewest GPUs for what?", "add --deadline 30d --tokens 15T");
   if (options.has("economics")) request.economics = options.text("economics");
 }
 
@@ -123,8 +121,7 @@ SearchRequest read_request(const ParsedOptions& options, SearchNames& names) {
   names.model = required(options, "model", "name one: orrery list models");
   request.model = read_model(names.model, {"--model", ""});
   names.systems = all_of(options, "system");
-  if (names.systems.empty())
-    fail_input({}, "--system is missing", "name one: orrery list systems");
+  if (names.systems.empty()) fail_input({}, "--system is missing", "name one: orrery list systems");
   for (const std::string& name : names.systems)
     request.systems.push_back(read_system(name, {"--system", ""}));
   for (std::int64_t n : numbers(required(options, "gpus", "add --gpus N"), "gpus"))
@@ -145,10 +142,10 @@ SearchRequest read_request(const ParsedOptions& options, SearchNames& names) {
   }
   if (options.has("max-memory")) request.max_memory = share(options.text("max-memory"));
   if (options.has("budget")) request.budget = duration(options.text("budget"), "budget");
-  request.workers = options.has("jobs")
-                        ? static_cast<int>(
-                              value_of_flag("jobs", options.text("jobs")).integer(1, 1024))
-                        : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  request.workers =
+      options.has("jobs")
+          ? static_cast<int>(value_of_flag("jobs", options.text("jobs")).integer(1, 1024))
+          : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   return request;
 }
 

@@ -54,9 +54,8 @@ std::string what_holds_it_up(const Result& result) {
                                                     {"pp", b.pp_exposed},
                                                     {"dp", b.dp_exposed},
                                                     {"optimizer", b.optimizer}};
-  const auto* most = std::max_element(std::begin(causes), std::end(causes), [](auto& x, auto& y) {
-    return x.second < y.second;
-  });
+  const auto* most = std::max_element(std::begin(causes), std::end(causes),
+                                      [](auto& x, auto& y) { return x.second < y.second; });
   return std::string{most->first} + " " + percent(most->second / result.step_time);
 }
 
@@ -127,8 +126,7 @@ std::string searched(const SearchResult& result) {
 
 }  // namespace
 
-std::string command_of(const Found& found, const SearchRequest& request,
-                       const SearchNames& names) {
+std::string command_of(const Found& found, const SearchRequest& request, const SearchNames& names) {
   const Plan& plan = found.result.scenario.plan;
   return "orrery estimate --model " + names.model + " --system " +
          system_word(found, request, names) + " --gpus " + std::to_string(plan.gpus()) + " --gbs " +

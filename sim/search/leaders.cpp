@@ -15,11 +15,23 @@ double rounded(double score) {
   return std::scalbn(std::round(std::scalbn(score, exponent)), -exponent);
 }
 
-bool is_less(double a, double b) { return rounded(a) < rounded(b); }
+// Of equal scores the faster plan is the better one.
+struct Standing {
+  double score;
+  double time_s;
+};
+
+bool is_less(Standing a, Standing b) {
+  if (rounded(a.score) != rounded(b.score)) return rounded(a.score) < rounded(b.score);
+  return rounded(a.time_s) < rounded(b.time_s);
+}
+
+Standing of(const Leader& leader) { return {leader.score, leader.time.si()}; }
+Standing best_of(const Candidate& candidate) { return {candidate.bound, candidate.bound_s}; }
 
 bool leads(const Leader& a, const Leader& b) {
-  if (rounded(a.score) != rounded(b.score)) return rounded(a.score) < rounded(b.score);
-  return a.candidate.number < b.candidate.number;
+  if (is_less(of(a), of(b))) return true;
+  return !is_less(of(b), of(a)) && a.candidate.number < b.candidate.number;
 }
 
 // Neither slower nor larger, and better in one or first of equals.
@@ -32,9 +44,9 @@ bool beats(const Leader& a, const Leader& b) {
 bool Leaders::may_take(const Candidate& candidate) const {
   if (std::isinf(candidate.bound)) return false;
   if (kind_ == Kind::top)
-    return leaders_.size() < most_ || !is_less(leaders_.back().score, candidate.bound);
+    return leaders_.size() < most_ || !is_less(of(leaders_.back()), best_of(candidate));
   return std::none_of(leaders_.begin(), leaders_.end(), [&](const Leader& leader) {
-    return is_less(leader.score, candidate.bound) && leader.candidate.memory <= candidate.memory;
+    return is_less(of(leader), best_of(candidate)) && leader.candidate.memory <= candidate.memory;
   });
 }
 

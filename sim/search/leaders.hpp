@@ -13,7 +13,8 @@ struct Leader {
 };
 
 /// The plans that lead so far: the best few, or all that no other beats in score and memory at once.
-/// Of scores that differ in their twelfth digit alone the lower number leads.
+/// Of equal scores the faster leads, and of those the lower number; what differs in the twelfth
+/// digit alone is equal.
 class Leaders {
  public:
   enum class Kind { top, front };

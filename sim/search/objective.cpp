@@ -13,9 +13,6 @@ namespace {
 
 double middle(Range range) { return 0.5 * (range.low + range.high); }
 
-// GPUs count first, and the time between them.
-constexpr double longest_step_s = 1e6;
-
 }  // namespace
 
 const std::vector<std::string>& goal_names() {
@@ -43,7 +40,7 @@ double Objective::score(const Scenario& scenario, Seconds time, const Economics*
     case Goal::tokens_per_s_per_gpu:
       return plan.gpus() * time.si() / tokens;
     case Goal::gpus:
-      return plan.gpus() + std::min(0.5, time.si() / longest_step_s);
+      return plan.gpus();
     case Goal::cost_per_token:
       assert(economics);
       return middle(bill_of(scenario, time, tokens, *economics).usd_per_step) / tokens;

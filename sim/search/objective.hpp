@@ -16,7 +16,7 @@ enum class Goal {
   tokens_per_s_per_gpu,  ///< Counted as GPU-seconds a token.
   cost_per_token,        ///< Rent.
   energy_per_token,
-  gpus,  ///< Fewest that meet a deadline; of equally many the fastest.
+  gpus,  ///< Fewest that meet a deadline.
 };
 const std::vector<std::string>& goal_names();
 /// Errors: an unknown one (with the nearest).
@@ -31,7 +31,8 @@ struct Deadline {
 class Objective {
  public:
   /// `economics`: of a scenario's GPU; needed by cost and energy alone.
-  Objective(Goal goal, const std::optional<Deadline>& deadline) : goal_{goal}, deadline_{deadline} {}
+  Objective(Goal goal, const std::optional<Deadline>& deadline)
+      : goal_{goal}, deadline_{deadline} {}
 
   Goal goal() const { return goal_; }
   /// The less the better; infinite where the deadline is missed. Rises with `time`.

@@ -20,7 +20,7 @@ namespace {
 // What is built once and shared by all workers, which are forked from here.
 struct Ground {
   std::vector<PlanSpace> spaces;
-  std::vector<int> system_of;  // By space.
+  std::vector<int> system_of;                              // By space.
   std::vector<std::unique_ptr<EstimateContext>> contexts;  // By system.
   std::vector<std::optional<Economics>> economics;         // By system.
 
@@ -28,7 +28,8 @@ struct Ground {
     return *contexts[static_cast<std::size_t>(system_of[static_cast<std::size_t>(space)])];
   }
   const Economics* prices(int space) const {
-    const auto& known = economics[static_cast<std::size_t>(system_of[static_cast<std::size_t>(space)])];
+    const auto& known =
+        economics[static_cast<std::size_t>(system_of[static_cast<std::size_t>(space)])];
     return known ? &*known : nullptr;
   }
 };
@@ -79,10 +80,10 @@ Explored explore_all(const SearchRequest& request, const Ground& ground,
       },
       [&](std::int64_t task) {
         const auto [space, part] = parts[static_cast<std::size_t>(task)];
-        return Answer{packed(explore(ground.spaces[static_cast<std::size_t>(space)], part,
-                                     request.max_memory, objective, ground.prices(space),
-                                     ground.context(space))),
-                      false};
+        return Answer{
+            packed(explore(ground.spaces[static_cast<std::size_t>(space)], part, request.max_memory,
+                           objective, ground.prices(space), ground.context(space))),
+            false};
       },
       [&](const Outcome& outcome) {
         fail_if_it_failed(outcome, "part " + std::to_string(outcome.task));
@@ -120,7 +121,8 @@ bool legal_without(const SearchRequest& request, std::size_t left_out) {
         Refusal unused;
         try {
           for (int part = 0; part < space.parts(); ++part)
-            space.visit(part, [](const auto&, const auto&) { throw Enough{}; }, unused);
+            space.visit(
+                part, [](const auto&, const auto&) { throw Enough{}; }, unused);
         } catch (const Enough&) {
           return true;
         }
@@ -137,11 +139,11 @@ std::string joined(const Fixed& fixed) {
 
 [[noreturn]] void fail_empty(const SearchRequest& request, const Part& sum) {
   if (sum.legal > 0)
-    fail_infeasible({}, "none of the " + std::to_string(sum.legal) +
-                            " plans that divide fits: the smallest (" + sum.smallest + ") needs " +
-                            gigabytes(sum.least_memory) + " a GPU, and may fill " +
-                            gigabytes(request.max_memory *
-                                      request.systems.front().gpu.memory.si()),
+    fail_infeasible({},
+                    "none of the " + std::to_string(sum.legal) +
+                        " plans that divide fits: the smallest (" + sum.smallest + ") needs " +
+                        gigabytes(sum.least_memory) + " a GPU, and may fill " +
+                        gigabytes(request.max_memory * request.systems.front().gpu.memory.si()),
                     "use more GPUs, or GPUs with more memory" +
                         std::string{request.max_memory < 1.0 ? ", or raise --max-memory" : ""});
   std::string culprits;
@@ -155,7 +157,7 @@ std::string joined(const Fixed& fixed) {
 // Of a front, plans with less memory are slower for it, and no ties.
 bool ties(const Leader& one, const Leader& best, const SearchRequest& request) {
   if (request.pareto) return &one == &best;
-  if (request.goal == Goal::gpus && std::floor(one.score) != std::floor(best.score)) return false;
+  if (request.goal == Goal::gpus && one.score != best.score) return false;
   return request.goal == Goal::gpus ? one.time <= (1.0 + tie_range) * best.time
                                     : one.score <= (1.0 + tie_range) * best.score;
 }
@@ -173,7 +175,9 @@ SearchResult search(const SearchRequest& request) {
   result.legal = explored.sum.legal;
   result.fits = static_cast<std::int64_t>(candidates.size());
   std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.bound < b.bound; });
+                   [](const Candidate& a, const Candidate& b) {
+                     return std::pair{a.bound, a.bound_s} < std::pair{b.bound, b.bound_s};
+                   });
 
   Leaders leaders{request.pareto ? Leaders::Kind::front : Leaders::Kind::top, request.top};
   const auto scenario_of = [&](const Candidate& candidate) {
@@ -232,20 +236,19 @@ SearchResult search(const SearchRequest& request) {
 
   for (const Leader& leader : leaders.ranked()) {
     const Candidate& candidate = leader.candidate;
-    Found found{estimate(scenario_of(candidate), ground.context(candidate.space)).result, leader.score,
-                ties(leader, leaders.ranked().front(), request),
+    Found found{estimate(scenario_of(candidate), ground.context(candidate.space)).result,
+                leader.score, ties(leader, leaders.ranked().front(), request),
                 ground.spaces[static_cast<std::size_t>(candidate.space)].flags(candidate.choice)};
     if (const Economics* prices = ground.prices(candidate.space)) {
       const Scenario& scenario = found.result.scenario;
       const double tokens = request.deadline ? request.deadline->tokens : 1e12;
-      found.result.bill =
-          bill_of(scenario, found.result.step_time, tokens, *prices);
+      found.result.bill = bill_of(scenario, found.result.step_time, tokens, *prices);
     }
     result.plans.push_back(std::move(found));
   }
   if (result.plans.empty() && result.optimal)
-    fail_infeasible({"", "--deadline"}, "none of the " + std::to_string(result.fits) +
-                                            " plans that fit is fast enough",
+    fail_infeasible({"", "--deadline"},
+                    "none of the " + std::to_string(result.fits) + " plans that fit is fast enough",
                     "allow more time, or more GPUs");
   return result;
 }

@@ -31,6 +31,7 @@ SearchRequest small_request(const System& system, int gpus, std::int64_t gbs) {
   request.gbs = {gbs};
   request.top = 5;
   request.economics = prices;
+  request.fixed = {{"dp_overlap", {"true"}}, {"recompute", {"none", "full"}}};
   return request;
 }
 
@@ -58,9 +59,6 @@ std::vector<Simulated> simulate_all(const SearchRequest& request) {
   return all;
 }
 
-// Plans differ by nanoseconds at least, or score the same.
-long long key(double score) { return std::llround(score * 1e12); }
-
 void expect_same_top(const SearchRequest& request, const std::vector<Simulated>& all) {
   const Objective objective{request.goal, request.deadline};
   const Economics economics = read_economics(request.systems.front().gpu.name, prices);
@@ -71,7 +69,9 @@ void expect_same_top(const SearchRequest& request, const std::vector<Simulated>&
   for (std::size_t i = 0; i < all.size(); ++i)
     if (!std::isinf(scores[i])) order.push_back(i);
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return std::llround(scores[a] / scores[b] * 1e10 - 1e10) < 0;
+    const auto below = [](double x, double y) { return std::llround(x / y * 1e10 - 1e10); };
+    const long long score = below(scores[a], scores[b]);
+    return score != 0 ? score < 0 : below(all[a].time.si(), all[b].time.si()) < 0;
   });
   order.resize(std::min(order.size(), static_cast<std::size_t>(request.top)));
 
@@ -118,7 +118,6 @@ TEST(Search, FindsWhatSimulatingAllFinds) {
     for (int gpus : {2, 4, 8})
       for (std::int64_t gbs : {8, 16}) {
         SearchRequest request = small_request(system, gpus, gbs);
-        request.fixed = {{"dp_overlap", {"true"}}, {"recompute", {"none", "full"}}};
         SCOPED_TRACE(std::to_string(gpus) + " GPUs, batch " + std::to_string(gbs));
         expect_same_for_every_goal(request);
         ++spaces;
@@ -126,7 +125,7 @@ TEST(Search, FindsWhatSimulatingAllFinds) {
   for (const char* fix : {"tp=2", "pp=4", "zero=1", "recompute=selective", "software=megatron-2021",
                           "schedule=gpipe"}) {
     SearchRequest request = small_request(nodes_of_two(), 8, 16);
-    request.fixed = {parse_fixed(fix)};
+    request.fixed = {parse_fixed(fix), {"sp", {"false"}}, {"tp_overlap", {"true"}}};
     SCOPED_TRACE(fix);
     expect_same_for_every_goal(request);
     ++spaces;
@@ -226,7 +225,7 @@ TEST(PlanSpace, NoPlanTwice) {
           EXPECT_EQ(space.scenario(choice).plan, scenario.plan);
         },
         unused);
-  EXPECT_GT(seen.size(), 500u);
+  EXPECT_GT(seen.size(), 300u);
 }
 
 TEST(Search, AnEmptySpaceNamesTheCulprit) {
