@@ -66,6 +66,33 @@ Bytes other_bytes(const Scenario& s, int stage) {
   return sum;
 }
 
+// The two largest units of a sharded stage that are whole together: a layer and the next, or the
+// layer and the table beside it.
+double two_units(const Scenario& s, int stage) {
+  double layer = 0.0;
+  double table = 0.0;
+  for (int chunk = 0; chunk < s.plan.vpp; ++chunk) {
+    const StageParts parts = parts_on_rank(s, chunk * s.plan.pp + stage);
+    layer = static_cast<double>(parts.layer);
+    table =
+        std::max({table, static_cast<double>(parts.embedding), static_cast<double>(parts.head)});
+  }
+  return layer + std::max(layer, table);
+}
+
+// Parameters that are held in 16 bits. Shards are held in 32 bits, which the optimizer counts.
+double whole_weights(const Scenario& s, int stage, double parameters) {
+  return s.plan.reshard ? std::min(parameters, two_units(s, stage)) : parameters;
+}
+
+// Shards, and the gradients of units that are being reduced.
+double gradient_bytes(const Scenario& s, int stage, double parameters) {
+  const double whole = s.software.main_gradient_bytes * parameters;
+  if (!s.plan.shards_gradients()) return whole;
+  return std::min(whole, s.software.main_gradient_bytes * parameters / s.plan.data_ranks() +
+                             weight_bytes * two_units(s, stage));
+}
+
 }  // namespace
 
 int MemoryReport::fullest_stage() const {
@@ -148,8 +175,8 @@ MemoryReport memory_of(const Scenario& s, double fullest) {
           static_cast<double>(held.experts) / (s.plan.zero >= 1 ? s.plan.expert_data_ranks() : 1);
     }
     StageMemory memory;
-    memory.weights = Bytes{weight_bytes * parameters};
-    memory.gradients = Bytes{s.software.main_gradient_bytes * parameters};
+    memory.weights = Bytes{weight_bytes * whole_weights(s, stage, parameters)};
+    memory.gradients = Bytes{gradient_bytes(s, stage, parameters)};
     memory.optimizer = Bytes{optimizer_bytes * updated};
     memory.activations = activations_in_flight(s, stage, fullest);
     memory.other = other_bytes(s, stage);

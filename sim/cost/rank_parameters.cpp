@@ -42,6 +42,22 @@ void add_layer(const LayerSizes& s, LayerKind kind, RankParameters& sum) {
 
 }  // namespace
 
+StageParts parts_on_rank(const Scenario& scenario, int virtual_stage) {
+  const LayerSizes s{scenario};
+  const Model& model = scenario.model;
+  const int last = scenario.plan.virtual_stages() - 1;
+  const std::int64_t table = s.vocab * s.hidden;
+  RankParameters layer;
+  add_layer(s, LayerKind::dense, layer);
+  StageParts parts;
+  parts.layer = layer.dense;
+  if (virtual_stage == 0) parts.embedding = table + model.learned_positions * s.hidden;
+  if (virtual_stage == last)
+    parts.head =
+        norm_parameters(model, s.hidden) + (last > 0 || !model.tied_embeddings ? table : 0);
+  return parts;
+}
+
 RankParameters parameters_on_rank(const Scenario& scenario, int virtual_stage) {
   const LayerSizes s{scenario};
   const Model& model = scenario.model;

@@ -23,4 +23,12 @@ struct RankParameters {
 /// routers and the down-projections of latent attention are not split.
 RankParameters parameters_on_rank(const Scenario& scenario, int virtual_stage);
 
+/// The same of a model without experts, part by part.
+struct StageParts {
+  std::int64_t embedding = 0;
+  std::int64_t layer = 0;  ///< Of each.
+  std::int64_t head = 0;   ///< With the final norm.
+};
+StageParts parts_on_rank(const Scenario& scenario, int virtual_stage);
+
 }  // namespace orrery

@@ -57,6 +57,43 @@ std::vector<Bucket> cut_buckets(const Scenario& scenario, const Pricer& pricer,
   return buckets;
 }
 
+// Sharded weights come in units that are whole together: embedding, each layer, head. The backward
+// pass begins with the last layer and the head, which are therefore kept from the forward pass; an
+// embedding's gradient needs no weights (torchtitan, parallelize_llama.py).
+std::vector<Bucket> cut_units(const Scenario& scenario, const Pricer& pricer,
+                              const PriceOfLayer& price_of, int stage) {
+  const int layers = scenario.layers_of[static_cast<std::size_t>(stage)];
+  const StageParts parts = parts_on_rank(scenario, stage);
+  const auto copied = [&](double bytes, std::int64_t parameters) {
+    return bytes > 0.0 ? pricer.price(Ops{memory("copy", bytes * static_cast<double>(parameters))})
+                       : PassCost{};
+  };
+  std::vector<Bucket> units;
+  const auto add = [&](const PassCost& forward, const PassCost& backward, std::int64_t parameters,
+                       std::int64_t regathered) {
+    const Software& software = scenario.software;
+    Bucket unit{copied(software.unshard_bytes, parameters),
+                copied(software.unshard_bytes, regathered),
+                {parameters, 0},
+                regathered};
+    unit.forward.append(forward);
+    unit.backward.append(backward);
+    unit.backward.append(copied(software.reduce_copy_bytes, parameters));
+    units.push_back(std::move(unit));
+  };
+  if (parts.embedding > 0)
+    add(pricer.price(embedding_forward(scenario)), pricer.price(embedding_backward(scenario)),
+        parts.embedding, 0);
+  for (int l = 0; l < layers; ++l) {
+    const bool kept = !scenario.plan.reshard || l == layers - 1;
+    const LayerPrice& layer = price_of(scenario.first_layer(stage) + l);
+    add(layer.forward, layer.backward, parts.layer, kept ? 0 : parts.layer);
+  }
+  if (parts.head > 0)
+    add(pricer.price(head_forward(scenario)), pricer.price(head_backward(scenario)), parts.head, 0);
+  return units;
+}
+
 // Without sequence parallelism the scatter-gather transfer brings each rank 1/tp of the tensor; the
 // rest comes from its neighbours (Narayanan et al., arXiv 2104.04473, section 4.1).
 PassCost gather_received(const Scenario& scenario, const Pricer& pricer) {
@@ -72,7 +109,9 @@ StageCost price_stage(const Scenario& scenario, const Pricer& pricer, const Laye
   const int last = scenario.plan.virtual_stages() - 1;
   StageCost cost;
   cost.parameters = parameters_on_rank(scenario, stage);
-  cost.buckets = cut_buckets(scenario, pricer, prediction, price_of, stage);
+  cost.buckets = scenario.plan.shards_weights()
+                     ? cut_units(scenario, pricer, price_of, stage)
+                     : cut_buckets(scenario, pricer, prediction, price_of, stage);
   const PassCost received = gather_received(scenario, pricer);
   if (stage > 0)
     cost.buckets.front().forward = [&] {

@@ -15,6 +15,7 @@ struct Bucket {
   PassCost forward;
   PassCost backward;
   RankParameters parameters;
+  std::int64_t regathered = 0;  ///< ZeRO-3: gathered once more for the backward pass.
 };
 
 /// What one virtual stage costs a rank for one micro-batch.

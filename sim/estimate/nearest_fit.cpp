@@ -26,6 +26,7 @@ PlanRequest request_of(const Scenario& scenario) {
   request.schedule = plan.schedule;
   request.recompute = plan.recompute;
   request.zero = plan.zero;
+  if (plan.zero == 3) request.reshard = plan.reshard;
   request.sp = plan.sp;
   request.dtype = plan.dtype;
   request.fused_attention = plan.fused_attention;
@@ -45,6 +46,8 @@ std::vector<Change> changes(const Plan& plan) {
   std::vector<Change> list;
   if (plan.zero == 0 && plan.data_ranks() > 1)
     list.push_back({"use --zero 1", [](PlanRequest& r) { r.zero = 1; }});
+  if (plan.zero < 3 && plan.data_ranks() > 1 && plan.pp == 1)
+    list.push_back({"use --zero 3", [](PlanRequest& r) { r.zero = 3; }});
   if (!plan.sp && plan.tp > 1)
     list.push_back({"use --sp true", [](PlanRequest& r) { r.sp = true; }});
   if (plan.recompute == Recompute::none)

@@ -33,7 +33,7 @@ TrafficLinks links_of_traffic(const Plan& plan, const Placement& placement) {
   // Where the placement is regular, one rank of a stage tells of all.
   const bool regular = placement.regular();
   for (GroupKind kind : placement.kinds()) {
-    if (!is_inside_passes(kind) && !plan.dp_overlap) continue;
+    if (!is_inside_passes(kind) && !plan.dp_overlap && !plan.shards_weights()) continue;
     Links& links = is_inside_passes(kind) ? traffic.layers : traffic.data;
     if (regular)
       links.add(placement, placement.group(kind, Rank{0}));

@@ -19,7 +19,7 @@ class DataParallelBuilder {
 
   // The optimizer's all-gather of the step before, where it overlaps with this step's start.
   void add_weight_prefetch() {
-    if (!draft_.overlaps_data() || plan_.zero < 1) return;
+    if (!draft_.overlaps_data() || plan_.zero < 1 || plan_.shards_weights()) return;
     for_each_copy([&](const Copies& copies) {
       Tasks previous;
       for (const PassTasks& pass : draft_.passes[at(copies.leader())]) {
@@ -46,6 +46,7 @@ class DataParallelBuilder {
   }
 
   void add_gradient_reduction() {
+    if (plan_.shards_passes()) return;
     for_each_copy([&](const Copies& copies) {
       if (draft_.overlaps_data())
         reduce_in_buckets(copies);
@@ -151,7 +152,7 @@ class DataParallelBuilder {
           draft_.cost.optimizer[at(draft_.role(index).at.stage)] / draft_.role(index).speed;
       updated.push_back(draft_.add_after(std::move(task), {normed}));
     }
-    if (plan_.zero < 1 || draft_.overlaps_data()) return;
+    if (plan_.zero < 1 || plan_.shards_weights() || draft_.overlaps_data()) return;
     for_each_copy([&](const Copies& copies) {
       const double bytes = 2.0 * parameters_of(copies);
       if (bytes <= 0.0) return;

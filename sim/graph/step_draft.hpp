@@ -24,6 +24,8 @@ struct Stretch {
 struct PassTasks {
   Slot slot;
   std::vector<Stretch> buckets;  ///< As they run; one unless gradients or weights overlap.
+  bool gathers = false;          ///< Weights are gathered for it, bucket by bucket.
+  bool reduces = false;          ///< Its gradients are reduced, bucket by bucket.
 
   TaskId entry() const { return buckets.front().entry; }
   TaskId exit() const { return buckets.back().exit; }
@@ -82,6 +84,8 @@ struct StepDraft {
 /// Every role's forward and backward passes: a task each where contracted, else a chain of kernels
 /// and tensor-parallel collectives.
 void add_passes(StepDraft& draft, Contraction contraction);
+/// Weights and gradients of every pass, where they live in shards (ZeRO-2 and 3).
+void add_shard_traffic(StepDraft& draft);
 /// Activations and their gradients from stage to stage.
 void add_transfers(StepDraft& draft);
 /// The all-gather of weights beside the first forward passes (ZeRO, overlapped).

@@ -32,17 +32,28 @@ class PassBuilder {
       const Slot& slot = order[i];
       contract_now_ =
           i < busy.first || i >= busy.last ? contraction_.overlapped : contraction_.quiet;
-      // Only the first forward and the last backward pass have buckets that something waits for.
       const bool forward = slot.pass == Pass::forward;
-      const bool cut = draft_.overlaps_data() &&
-                       (forward ? plan_.zero >= 1 && forwards_seen[at(slot.chunk)]++ == 0
-                                : ++backwards_seen[at(slot.chunk)] == plan_.microbatches);
-      PassTasks pass = add_pass(role_index, slot, cut, frontier);
+      const bool first = forward && forwards_seen[at(slot.chunk)]++ == 0;
+      const bool last = !forward && ++backwards_seen[at(slot.chunk)] == plan_.microbatches;
+      PassTasks pass =
+          add_pass(role_index, slot, gathers(forward, first), reduces(forward, last), frontier);
       frontier = {pass.exit()};
       draft_.index_of(role_index, slot) = static_cast<int>(draft_.passes[at(role_index)].size());
       draft_.passes[at(role_index)].push_back(std::move(pass));
     }
     draft_.ready[at(role_index)] = frontier;
+  }
+
+  // Whether weights are gathered for a pass, and its gradients reduced, bucket by bucket: of the
+  // first forward and the last backward pass of a chunk where that overlaps; sharded, of more.
+  bool gathers(bool forward, bool first) const {
+    if (plan_.data_ranks() == 1) return false;
+    if (plan_.shards_weights()) return plan_.reshard || (forward && (first || plan_.pp == 1));
+    return draft_.overlaps_data() && plan_.zero >= 1 && first;
+  }
+  bool reduces(bool forward, bool last) const {
+    if (forward || plan_.data_ranks() == 1) return false;
+    return plan_.shards_gradients() || (last && (plan_.shards_weights() || draft_.overlaps_data()));
   }
 
   // Slots from the last first forward pass to the first last backward pass: no gradients or weights
@@ -53,6 +64,7 @@ class PassBuilder {
   };
   SlotRange overlapped_slots(const std::vector<Slot>& order) const {
     SlotRange quiet{0, order.size()};
+    if (plan_.reshard || plan_.shards_gradients()) return {order.size(), order.size()};
     if (!draft_.overlaps_data()) return quiet;
     std::vector<int> left(at(plan_.vpp), plan_.microbatches);
     for (std::size_t i = 0; i < order.size(); ++i) {
@@ -63,11 +75,11 @@ class PassBuilder {
     return quiet;
   }
 
-  PassTasks add_pass(int role_index, const Slot& slot, bool cut, Tasks before) {
+  PassTasks add_pass(int role_index, const Slot& slot, bool gathers, bool reduces, Tasks before) {
     const StageCost& stage = draft_.pass_cost(role_index, slot);
     const bool forward = slot.pass == Pass::forward;
-    PassTasks pass{slot, {}};
-    if (!cut) {
+    PassTasks pass{slot, {}, gathers, reduces};
+    if (!gathers && !reduces) {
       pass.buckets.push_back(
           add_stretch(role_index, slot, 0, forward ? stage.forward : stage.backward, before));
       return pass;

@@ -11,6 +11,7 @@ TrainingStep build_training_step(const Scenario& scenario, std::shared_ptr<const
   StepDraft draft{scenario, *cost, collectives, shapes, cast, topology};
   add_passes(draft, contraction);
   add_weight_prefetch(draft);
+  add_shard_traffic(draft);
   add_transfers(draft);
   add_gradient_reduction(draft);
   add_closing(draft);

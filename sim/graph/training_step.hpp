@@ -20,7 +20,8 @@ struct TrainingStep {
 /// Builds the step that `scenario` describes:
 ///
 ///     [weights gathered]            with ZeRO and overlap: beside the first forward passes
-///     forward / backward passes     in the schedule's order, transfers between the stages
+///     forward / backward passes     in the schedule's order, transfers between the stages;
+///                                   with ZeRO-2 and 3, gathers and reductions of shards
 ///     gradients reduced             beside the last backward pass, or after it
 ///     tied embedding, gradient norm
 ///     optimizer

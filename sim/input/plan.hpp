@@ -23,6 +23,7 @@ struct Plan {
   ScheduleKind schedule = ScheduleKind::one_f_one_b;
   Recompute recompute = Recompute::none;
   int zero = 0;
+  bool reshard = false;  ///< ZeRO-3: weights are whole only while a pass needs them.
   bool sp = false;
   Dtype dtype = Dtype::bf16;
   bool fused_attention = true;
@@ -37,6 +38,13 @@ struct Plan {
   int data_ranks() const { return dp * cp; }
   /// Ranks that hold the same experts.
   int expert_data_ranks() const { return tp * cp * dp / (ep * etp); }
+
+  /// Whether gradients are reduced to their shards in every backward pass, as ZeRO-2 and 3 do. With
+  /// a pipeline they are kept whole until the last micro-batch.
+  bool shards_gradients() const { return zero >= 2 && pp == 1 && data_ranks() > 1; }
+  /// Whether weights or gradients travel in passes of every micro-batch.
+  bool shards_passes() const { return shards_weights() || shards_gradients(); }
+  bool shards_weights() const { return zero == 3 && data_ranks() > 1; }
   int virtual_stages() const { return pp * vpp; }
 };
 

@@ -36,6 +36,7 @@ struct PlanRequest {
   std::optional<ScheduleKind> schedule;
   Recompute recompute = Recompute::none;
   std::optional<int> zero;
+  std::optional<bool> reshard;
   std::optional<bool> sp;
   std::optional<Dtype> dtype;
   std::optional<bool> fused_attention;

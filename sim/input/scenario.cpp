@@ -171,14 +171,16 @@ void refuse_what_is_not_modelled(const Model& model, const PlanRequest& request,
                                  const Place& at) {
   if (!model.experts && request.routing != "uniform")
     fail_infeasible(at / "routing", "routing needs a model with experts", "leave routing out");
+  if (model.experts && zero > 1)
+    fail_infeasible(
+        at / "zero",
+        "zero=" + text(zero) +
+            ": gradients and weights in shards cannot be estimated yet for a model with "
+            "experts",
+        "use zero=0 or zero=1");
   if (!model.experts && (request.ep > 1 || request.etp > 1))
     fail_infeasible(at / (request.ep > 1 ? "ep" : "etp"),
                     "expert parallelism needs a model with experts", "leave ep and etp out");
-  if (zero > 1)
-    fail_infeasible(
-        at / "zero",
-        "zero=" + text(zero) + ": sharded gradients and weights cannot be estimated yet",
-        "use zero=0 or zero=1");
 }
 
 }  // namespace
@@ -275,6 +277,11 @@ Scenario make_scenario(const Model& model, const System& system, const Software&
   plan.schedule = derive_schedule(request, plan.microbatches, at);
   plan.recompute = request.recompute;
   plan.zero = request.zero.value_or(stack.zero);
+  if (request.reshard && plan.zero != 3)
+    fail_input(at / "reshard", "reshard is of sharded weights, but zero=" + text(plan.zero),
+               "use zero=3, or leave reshard out");
+  // As PyTorch's FSDP with a pipeline: gathering for every micro-batch would cost too much.
+  plan.reshard = plan.shards_weights() && request.reshard.value_or(plan.pp == 1);
   plan.sp = request.sp.value_or(stack.sequence_parallel) && plan.tp > 1;
   if (plan.sp && plan.seq / plan.cp % plan.tp != 0)
     fail_infeasible(at / "sp",

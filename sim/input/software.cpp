@@ -28,6 +28,9 @@ Software read_software(const std::string& word, const Place& at) {
                    "logit_forward_bytes",
                    "logit_backward_bytes",
                    "optimizer_bytes",
+                   "weight_bytes",
+                   "unshard_bytes",
+                   "reduce_copy_bytes",
                    "gradient_bytes",
                    "main_gradient_bytes",
                    "gemm_efficiency",
@@ -59,6 +62,12 @@ Software read_software(const std::string& word, const Place& at) {
   software.logit_forward_bytes = number("logit_forward_bytes", 0.0, 200.0);
   software.logit_backward_bytes = number("logit_backward_bytes", 0.0, 200.0);
   software.optimizer_bytes = number("optimizer_bytes", 0.0, 200.0);
+  // Only software that shards weights says how.
+  if (software.zero == 3 || json.has("unshard_bytes")) {
+    software.weight_bytes = number("weight_bytes", 0.5, 8.0);
+    software.unshard_bytes = number("unshard_bytes", 0.0, 100.0);
+    software.reduce_copy_bytes = number("reduce_copy_bytes", 0.0, 100.0);
+  }
   software.gradient_bytes = number("gradient_bytes", 1.0, 8.0);
   software.main_gradient_bytes = number("main_gradient_bytes", 1.0, 8.0);
   software.gemm_efficiency = number("gemm_efficiency", 0.01, 2.0);

@@ -35,8 +35,13 @@ struct Software {
   double logit_forward_bytes = 12.0;   ///< Per logit: cross-entropy forward.
   double logit_backward_bytes = 12.0;  ///< Per logit: cross-entropy backward.
   double optimizer_bytes = 40.0;       ///< Per parameter updated.
-  double gradient_bytes = 4.0;         ///< Per parameter on the wire when gradients are reduced.
-  double main_gradient_bytes = 4.0;    ///< Per parameter held: the gradient buffer.
+  double weight_bytes = 2.0;           ///< Per parameter on the wire when weights are gathered.
+  /// Per parameter: copies out of the buffer that weights are gathered in, and into the one that
+  /// gradients are reduced from.
+  double unshard_bytes = 0.0;
+  double reduce_copy_bytes = 0.0;
+  double gradient_bytes = 4.0;       ///< Per parameter on the wire when gradients are reduced.
+  double main_gradient_bytes = 4.0;  ///< Per parameter held: the gradient buffer.
 
   double gemm_efficiency = 1.0;          ///< Of its GEMM library relative to the calibrated one.
   double attention_efficiency = 1.0;     ///< Of its attention kernel, likewise.

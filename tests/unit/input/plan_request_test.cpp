@@ -45,6 +45,8 @@ const std::vector<Written>& written() {
       {"dtype", R"("fp16")", "fp16", [](P p) { return p.dtype == Dtype::fp16; }},
       {"dtype", R"("bf16")", "bf16", [](P p) { return p.dtype == Dtype::bf16; }},
       {"dtype", R"("fp8")", "fp8", [](P p) { return p.dtype == Dtype::fp8; }},
+      {"reshard", "true", "true", [](P p) { return p.reshard == true; }},
+      {"reshard", "false", "false", [](P p) { return p.reshard == false; }},
       {"attention", R"("flash")", "flash", [](P p) { return p.fused_attention == true; }},
       {"cp_comm", R"("all_gather")", "all_gather",
        [](P p) { return p.cp_comm == ContextExchange::all_gather; }},
@@ -163,8 +165,8 @@ TEST(PlanRequest, FlagsAreRefusedTheSameWay) {
             "--software: '\\ufffd' is no UTF-8 text; write letters and digits");
   EXPECT_EQ(flag_error("warmup", "1"),
             "--warmup: 'warmup' is no key of a plan; write one of: "
-            "tp, pp, vpp, dp, cp, ep, etp, mbs, gbs, seq, schedule, recompute, zero, sp, dtype, "
-            "attention, cp_comm, routing, moe_dispatcher, tp_overlap, dp_overlap, software");
+            "tp, pp, vpp, dp, cp, ep, etp, mbs, gbs, seq, schedule, recompute, zero, reshard, sp, "
+            "dtype, attention, cp_comm, routing, moe_dispatcher, tp_overlap, dp_overlap, software");
 }
 
 // A terminal shows one line whatever the file holds.

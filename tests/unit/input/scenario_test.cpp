@@ -405,11 +405,11 @@ TEST(Scenario, RefusesWhatItCannotEstimate) {
             infeasible("plan.json: /cp: cp=4 needs 2 cp = 8 to divide seq=2044; use another cp or "
                        "seq"));
   plan = request(1, 1, 8);
-  plan.zero = 3;
-  EXPECT_EQ(
-      refusal(plan, 8),
-      infeasible("plan.json: /zero: zero=3: sharded gradients and weights cannot be estimated "
-                 "yet; use zero=0 or zero=1"));
+  plan.zero = 1;
+  plan.reshard = true;
+  EXPECT_EQ(refusal(plan, 8),
+            bad_input("plan.json: /reshard: reshard is of sharded weights, but zero=1; use zero=3, "
+                      "or leave reshard out"));
   plan = request(1, 1, 8);
   plan.software = "megatron-cores";
   EXPECT_EQ(refusal(plan, 8),

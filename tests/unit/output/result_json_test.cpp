@@ -47,14 +47,14 @@ TEST(ResultJson, HasItsKeysInTheirOrder) {
                               "simulation_wall_s",
                               "warnings"}));
   EXPECT_EQ(json["schema"], "orrery.result/1");
-  EXPECT_EQ(keys(json["plan"]), (Keys{"tp",       "pp",         "vpp",
-                                      "dp",       "cp",         "ep",
-                                      "etp",      "routing",    "moe_dispatcher",
-                                      "mbs",      "gbs",        "seq",
-                                      "schedule", "recompute",  "zero",
-                                      "sp",       "dtype",      "attention",
-                                      "cp_comm",  "tp_overlap", "dp_overlap",
-                                      "software"}));
+  EXPECT_EQ(keys(json["plan"]), (Keys{"tp",         "pp",        "vpp",
+                                      "dp",         "cp",        "ep",
+                                      "etp",        "routing",   "moe_dispatcher",
+                                      "mbs",        "gbs",       "seq",
+                                      "schedule",   "recompute", "zero",
+                                      "reshard",    "sp",        "dtype",
+                                      "attention",  "cp_comm",   "tp_overlap",
+                                      "dp_overlap", "software"}));
   EXPECT_EQ(keys(json["memory"]), (Keys{"stages", "peak_bytes", "capacity_bytes", "fits"}));
   EXPECT_EQ(keys(json["memory"]["stages"][0]),
             (Keys{"stage", "weights_bytes", "gradients_bytes", "optimizer_bytes",
@@ -66,7 +66,8 @@ TEST(ResultJson, HasItsKeysInTheirOrder) {
   ASSERT_FALSE(json["links"].empty());
   EXPECT_EQ(keys(json["links"][0]),
             (Keys{"class", "busiest", "busy_fraction", "bytes", "by_user"}));
-  EXPECT_EQ(keys(json["links"][0]["by_user"]), (Keys{"tensor", "context", "expert", "pipeline", "data"}));
+  EXPECT_EQ(keys(json["links"][0]["by_user"]),
+            (Keys{"tensor", "context", "expert", "pipeline", "data"}));
 }
 
 // Figures that follow from the scenario alone. Stage 0 of the small model holds the embedding and
