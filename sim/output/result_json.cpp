@@ -44,7 +44,7 @@ Json plan_json(const Plan& plan, const Software& software) {
           {"schedule", name(plan.schedule)},
           {"recompute", name(plan.recompute)},
           {"zero", plan.zero},
-          {"reshard", plan.reshard},
+          {"reshard", plan.shards_weights() ? Json(plan.reshard) : Json()},
           {"sp", plan.sp},
           {"dtype", name(plan.dtype)},
           {"attention", plan.fused_attention ? "flash" : "unfused"},

@@ -12,7 +12,7 @@ struct Leader {
   double score = 0.0;
 };
 
-/// The plans that lead so far: the best few, or all that no other beats in score and memory at once.
+/// The plans that lead so far: the best few, or all that no other beats in score and memory.
 /// Of equal scores the faster leads, and of those the lower number; what differs in the twelfth
 /// digit alone is equal.
 class Leaders {

@@ -26,13 +26,12 @@ PlanSpace::PlanSpace(const Model& model, const System& system, int gpus, std::in
   std::vector<std::string> names;
   for (const Dimension& dimension : dimensions_)
     if (dimension.key == "software") names = dimension.values;
-  if (names.empty()) {
-    PlanRequest request;
+  // Shapes are looked at before software is chosen.
+  PlanRequest request;
+  names.push_back(default_software(request, system_));
+  for (Dtype dtype : {Dtype::fp16, Dtype::bf16}) {
+    request.dtype = dtype;
     names.push_back(default_software(request, system_));
-    for (Dtype dtype : {Dtype::fp16, Dtype::bf16}) {
-      request.dtype = dtype;
-      names.push_back(default_software(request, system_));
-    }
   }
   for (const std::string& name : names)
     software_.try_emplace(name, read_software(name, {"--fix software", ""}));

@@ -1,5 +1,5 @@
-// How much CPU the network costs: collectives, fabrics, what is not uniform. Prints; asserts nothing
-// by the clock.
+// How much CPU the network costs: collectives, fabrics, what is not uniform. Prints, and asserts
+// nothing by the clock.
 //
 //     build/release/tests/network_bench     the second table of docs/SPEED.md
 //
@@ -37,8 +37,8 @@ Sample collective(const System& system, const LoneCollective& what) {
   return sample;
 }
 
-// 2,048 nodes of eight: 64 pods of eight leaves of four nodes, eight spines a pod, 64 cores, nothing
-// oversubscribed. Every rank's flows take ways of their own.
+// 2,048 nodes of eight: 64 pods of eight leaves of four nodes, eight spines a pod, 64 cores,
+// nothing oversubscribed. Every rank's flows take ways of their own.
 System three_levels() {
   System system = unlimited("dgx-a100-superpod");
   FabricShape& shape = system.shape;

@@ -162,7 +162,8 @@ TEST(Contention, ADownRailIsCarriedByAnother) {
   const System broken = with_down(whole, "node1.nic0");
   const double ring = 46e-6;
   EXPECT_NEAR(seconds(whole, CollectiveKind::all_reduce, 16, 4, "Ring"), ring + 2.25, 1e-6);
-  EXPECT_NEAR(seconds(broken, CollectiveKind::all_reduce, 16, 4, "Ring"), ring + 4.5, 1e-6);
+  // The way round leads over a spine, which costs microseconds beside those seconds.
+  EXPECT_NEAR(seconds(broken, CollectiveKind::all_reduce, 16, 4, "Ring"), ring + 4.5, 4e-6);
 }
 
 // A NIC at half speed takes twice as long for the same bytes, and everybody waits for it.

@@ -99,8 +99,8 @@ TEST(Collectives, TheSlowerLinkDecides) {
   expect(times(system, 8, CollectiveKind::all_gather, 4.8e9), 10e-6 + 6e-6 + wire * 3 / 4 / 10e9);
 }
 
-// Four nodes of four, one spine that carries all: a hop between leaves crosses two switches more, of
-// 1 us each. Of the ring's four hops 3 rounds cross all but the shortest:
+// Four nodes of four, one spine that carries all: a hop between leaves crosses two switches more,
+// of 1 us each. Of the ring's four hops 3 rounds cross all but the shortest:
 //     a node a leaf     4 x 2 us less 2 us        over 3 rounds: 6 us
 //     two nodes a leaf  0 + 2 + 0 + 2 us less 0:                 4 us
 TEST(Collectives, HopsOfTheFabric) {

@@ -11,7 +11,7 @@ PassCost with_collective(double bytes) {
   CollectiveCost collective;
   collective.scale_up_bytes = Bytes{bytes};
   collective.scale_up_rate = BytesPerSecond{10e9};
-  cost.segments.back().after = collective;
+  cost.segments.back().after = GroupCollective{collective, GroupKind::tensor};
   return cost;
 }
 

@@ -40,9 +40,16 @@ Result round_result(int stages) {
   result.breakdown.compute = Seconds{7.5};
   result.breakdown.pp_bubble = Seconds{2.5};
   result.provenance = {0.5, 0.3, 0.2};
-  result.links = {
-      {"node0.nic0.up", "nic", Bytes{12e9}, {Bytes{}, Bytes{}, Bytes{}, Bytes{9e9}, Bytes{3e9}}, 0.123},
-      {"node0.gpu0.nvlink.up", "nvlink", Bytes{4e9}, {Bytes{4e9}, Bytes{}, Bytes{}, Bytes{}, Bytes{}}, 0.05}};
+  result.links = {{"node0.nic0.up",
+                   "nic",
+                   Bytes{12e9},
+                   {Bytes{}, Bytes{}, Bytes{}, Bytes{9e9}, Bytes{3e9}},
+                   0.123},
+                  {"node0.gpu0.nvlink.up",
+                   "nvlink",
+                   Bytes{4e9},
+                   {Bytes{4e9}, Bytes{}, Bytes{}, Bytes{}, Bytes{}},
+                   0.05}};
   result.roles = 2;
   result.tasks = 1500;
   result.simulation_wall = Seconds{0.034};
