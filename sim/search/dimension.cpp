@@ -78,7 +78,8 @@ void fix(std::vector<Dimension>& dimensions, const std::vector<Fixed>& fixed) {
         std::find_if(dimensions.begin(), dimensions.end(),
                      [&](const Dimension& dimension) { return dimension.key == one.key; });
     if (found == dimensions.end()) {
-      dimensions.push_back({one.key, one.values, false, always});
+      // One value belongs to every plan; shapes are tried with it.
+      dimensions.push_back({one.key, one.values, one.values.size() == 1, always});
     } else {
       found->values = one.values;
       found->matters = always;

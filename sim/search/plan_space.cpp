@@ -26,7 +26,7 @@ PlanSpace::PlanSpace(const Model& model, const System& system, int gpus, std::in
   std::vector<std::string> names;
   for (const Dimension& dimension : dimensions_)
     if (dimension.key == "software") names = dimension.values;
-  // Shapes are looked at before software is chosen.
+  // And what plans run on that name none.
   PlanRequest request;
   names.push_back(default_software(request, system_));
   for (Dtype dtype : {Dtype::fp16, Dtype::bf16}) {
