@@ -11,7 +11,7 @@ check=no
 orrery=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 cd "$(dirname "$0")/../.."
 document=docs/ACCURACY.md
-families="korthikanti sc21 megatron simumax vtrain-multi"
+families="korthikanti sc21 megatron megascale simumax vtrain-multi mosaic torchtitan"
 new=$(mktemp)
 trap 'rm -f "$new"' EXIT
 files=
