@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <map>
 #include <tuple>
 
@@ -14,7 +15,10 @@ using CollectiveKey = std::tuple<int, Pass, int, int, std::size_t, std::size_t, 
 class PassBuilder {
  public:
   explicit PassBuilder(StepDraft& draft, Contraction contraction)
-      : draft_{draft}, plan_{draft.plan}, contraction_{contraction} {}
+      : draft_{draft},
+        plan_{draft.plan},
+        contraction_{contraction},
+        groups_(draft.cast.roles().size()) {}
 
   void build() {
     for (int role = 0; role < draft_.role_count(); ++role) add_passes(role);
@@ -155,24 +159,49 @@ class PassBuilder {
   // The first member to come creates the task; the others only add what they must finish first.
   TaskId group_collective(int role_index, const Slot& slot, std::size_t bucket, std::size_t segment,
                           bool after, const GroupCollective& collective, const Tasks& before) {
-    const Rank member = draft_.role(role_index).rank;
-    const int leader =
-        roles_in(draft_.cast, draft_.placement.group(collective.group, member)).front();
-    const CollectiveKey key{leader, slot.pass, slot.chunk, slot.microbatch, bucket, segment, after};
-    const auto found = collectives_.find(key);
-    if (found != collectives_.end()) {
-      for (TaskId earlier : before) draft_.graph.depends(found->second, earlier);
-      return found->second;
+    const Group& group = group_of(role_index, collective.group);
+    const CollectiveKey key{group.leader, slot.pass, slot.chunk, slot.microbatch,
+                            bucket,       segment,   after};
+    if (!group.one_role) {
+      const auto found = collectives_.find(key);
+      if (found != collectives_.end()) {
+        for (TaskId earlier : before) draft_.graph.depends(found->second, earlier);
+        return found->second;
+      }
     }
-    Task task = compute_task(leader, slot, collective.cost.latency, nullptr);
+    Task task = compute_task(group.leader, slot, collective.cost.latency, nullptr);
     task.kind = Task::Kind::transfer;
     task.what = Task::What::collective;
     task.group = collective.group;
     task.stream = Stream::tensor;
-    task.flows = collective_flows(draft_.topology, draft_.cast, member, collective);
+    task.flows = flows_of(role_index, collective);
     const TaskId id = draft_.add_after(std::move(task), before);
-    collectives_.emplace(key, id);
+    if (!group.one_role) collectives_.emplace(key, id);
     return id;
+  }
+
+  // What a role's group is known by, and whether the role stands for all of it.
+  struct Group {
+    int leader = -1;
+    bool one_role = false;
+  };
+  const Group& group_of(int role_index, GroupKind kind) {
+    Group& group = groups_[at(role_index)][static_cast<std::size_t>(kind)];
+    if (group.leader < 0) {
+      const Rank member = draft_.role(role_index).rank;
+      const std::vector<int> roles = roles_in(draft_.cast, draft_.placement.group(kind, member));
+      group = {roles.front(), roles.size() == 1};
+    }
+    return group;
+  }
+
+  // The passes of all micro-batches that cost the same send the same.
+  const std::vector<Flow>& flows_of(int role_index, const GroupCollective& collective) {
+    const auto [known, fresh] = flows_.try_emplace({&collective, role_index});
+    if (fresh)
+      known->second =
+          collective_flows(draft_.topology, draft_.cast, draft_.role(role_index).rank, collective);
+    return known->second;
   }
 
   StepDraft& draft_;
@@ -181,6 +210,8 @@ class PassBuilder {
   bool contract_now_ = true;  // What holds for the slot at hand.
   std::map<CollectiveKey, TaskId> collectives_;
   std::map<std::pair<const PassCost*, double>, Seconds> lengths_;
+  std::vector<std::array<Group, group_kinds>> groups_;
+  std::map<std::pair<const GroupCollective*, int>, std::vector<Flow>> flows_;
 };
 
 }  // namespace
