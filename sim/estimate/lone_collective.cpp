@@ -62,14 +62,13 @@ struct Machine {
                               cost.scale_up_rate, cost.network_rate);
       return collective_flows(topology, cast, everyone, cost);
     }
-    const std::vector<Leg> legs = legs_of(placement, everyone, cost);
-    if (!unfolded && cost.pattern == CollectivePattern::pairs) return link_flows(topology, legs);
-    return flows(legs);
+    return flows(legs_of(placement, everyone, cost));
   }
 
   std::vector<Flow> flows(const std::vector<Leg>& legs) {
-    std::vector<Flow> all = flows_of(topology, legs);
-    return unfolded ? all : fold_flows(topology, all);
+    if (unfolded) return flows_of(topology, legs);
+    if (const auto a_link = link_flows(topology, legs)) return *a_link;
+    return fold_flows(topology, flows_of(topology, legs));
   }
 
   System system;

@@ -25,8 +25,9 @@ struct LoneCollectiveTime {
 };
 
 /// Runs `collective` on the links of `system`: on a uniform one the flows of one rank of each role,
-/// else of one of each class of flows (all-to-all: one of each class of links), or, `unfolded`,
-/// every flow over its own route. No bytes, or one rank, take no time.
+/// else one flow a link, or, where legs of different sizes meet, one of each class of flows
+/// (sim/graph/fold_flows.hpp); `unfolded`: every flow over its own route. No bytes, or one rank,
+/// take no time.
 /// Errors (infeasible): ranks that do not lie evenly on the nodes; no allowed algorithm; no way
 /// between two ranks.
 LoneCollectiveTime run_alone(const LoneCollective& collective, const System& system,

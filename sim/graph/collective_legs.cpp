@@ -85,16 +85,22 @@ Exchange exchange_of(const Placement& placement, const std::vector<Rank>& group,
                                            : cost.scale_up_bytes / (members - 1));
 }
 
+std::vector<LinkId> way_of(const Topology& topology, const Leg& leg) {
+  std::vector<LinkId> way = topology.route(leg.from, leg.to);
+  if (leg.to_switches)
+    way.erase(std::remove_if(way.begin(), way.end(),
+                             [&](LinkId id) { return topology.link(id).node < 0; }),
+              way.end());
+  return way;
+}
+
 std::vector<Flow> flows_of(const Topology& topology, const std::vector<Leg>& legs) {
   std::vector<Flow> flows;
   flows.reserve(legs.size());
   for (const Leg& leg : legs) {
-    Way way;
-    for (LinkId id : topology.route(leg.from, leg.to)) {
-      const bool between_switches = topology.link(id).node < 0;
-      if (!(leg.to_switches && between_switches)) way.push_back({id, 1});
-    }
-    flows.push_back({std::move(way), leg.bytes, leg.rate});
+    Flow flow{{}, leg.bytes, leg.rate};
+    for (LinkId id : way_of(topology, leg)) flow.way.push_back({id, 1});
+    flows.push_back(std::move(flow));
   }
   return flows;
 }

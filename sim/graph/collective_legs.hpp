@@ -15,8 +15,11 @@ std::vector<Leg> legs_of(const Placement& placement, const std::vector<Rank>& gr
 Exchange exchange_of(const Placement& placement, const std::vector<Rank>& group,
                      const CollectiveCost& cost);
 
-/// One flow a leg, over the route between its two ranks; what goes to the fabric's switches
+/// The links from a leg's one end to the other. What goes to the fabric's switches
 /// (CollectivePattern::switches) ends there, and comes back from there.
+std::vector<LinkId> way_of(const Topology& topology, const Leg& leg);
+
+/// One flow a leg.
 std::vector<Flow> flows_of(const Topology& topology, const std::vector<Leg>& legs);
 
 }  // namespace orrery

@@ -5,6 +5,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "sim/graph/collective_legs.hpp"
 #include "sim/graph/colour.hpp"
 
 namespace orrery {
@@ -83,19 +84,28 @@ std::vector<Flow> fold_flows(const Topology& topology, const std::vector<Flow>& 
   return folded;
 }
 
-std::vector<Flow> link_flows(const Topology& topology, const std::vector<Leg>& legs) {
-  std::vector<double> loads;
+std::optional<std::vector<Flow>> link_flows(const Topology& topology,
+                                            const std::vector<Leg>& legs) {
+  struct Load {
+    double leg = 0.0;  // Bytes of each leg that crosses the link.
+    double all = 0.0;  // Bytes of all of them.
+  };
+  std::vector<Load> loads;
   const Leg* slowest = nullptr;
   for (const Leg& leg : legs) {
-    if (!slowest || leg.rate < slowest->rate) slowest = &leg;
-    for (LinkId link : topology.route(leg.from, leg.to)) {
-      loads.resize(static_cast<std::size_t>(topology.link_count()), 0.0);
-      loads[at(link)] += leg.bytes.si();
+    if (!slowest || leg.bytes / leg.rate > slowest->bytes / slowest->rate) slowest = &leg;
+    for (LinkId link : way_of(topology, leg)) {
+      if (at(link) >= loads.size())
+        loads.resize(static_cast<std::size_t>(topology.link_count()));
+      Load& load = loads[at(link)];
+      if (load.all > 0.0 && load.leg != leg.bytes.si()) return std::nullopt;
+      load.leg = leg.bytes.si();
+      load.all += load.leg;
     }
   }
   std::map<std::pair<double, double>, LinkId> different;  // By capacity and load.
   for (int l = 0; l < static_cast<int>(loads.size()); ++l)
-    different.try_emplace({topology.link(LinkId{l}).capacity.si(), loads[at(LinkId{l})]},
+    different.try_emplace({topology.link(LinkId{l}).capacity.si(), loads[at(LinkId{l})].all},
                           LinkId{l});
   std::vector<Flow> flows;
   if (slowest) flows.push_back({{}, slowest->bytes, slowest->rate});

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "sim/graph/exchange.hpp"
 
 namespace orrery {
@@ -11,12 +13,13 @@ namespace orrery {
 /// them has in the whole (docs/FOLDING.md). Links appear in a flow's way once and count once.
 std::vector<Flow> fold_flows(const Topology& topology, const std::vector<Flow>& flows);
 
-/// Of legs that start at one moment, have equally many bytes and meet no others: one flow a link,
-/// with the bytes of all that cross it, and one at the lowest rate. The last of them ends when the
-/// last leg ends. For in max-min sharing the link that needs longest for what crosses it fills
-/// first (or the leg of the lowest rate reaches it first), at the lowest rate of all; its flows,
-/// equal in bytes, keep that rate to their end, and all others are faster. Links of one capacity
-/// and load count once.
-std::vector<Flow> link_flows(const Topology& topology, const std::vector<Leg>& legs);
+/// Of legs that start at one moment, meet no others, and have equally many bytes where they meet:
+/// one flow a link, with the bytes of all that cross it, and the slowest leg as if it were alone.
+/// The last of them ends when the last leg ends. For among legs that links connect, which thus are
+/// equal in bytes, the link that needs longest for what crosses it fills first in max-min sharing
+/// (or the leg of the lowest rate reaches it first), at the lowest rate of all; its legs keep that
+/// rate to their end, and all others are faster. Links of one capacity and load count once.
+/// Nothing where legs of different sizes meet.
+std::optional<std::vector<Flow>> link_flows(const Topology& topology, const std::vector<Leg>& legs);
 
 }  // namespace orrery

@@ -33,24 +33,24 @@ std::string first_node(const System& system, const Topology& topology) {
   const auto branch = [&](int index) {
     return "node0." + tree.branches[static_cast<std::size_t>(index)].name;
   };
-  for (const Link& link : topology.domain_links()) {
+  for (const auto& [name, link] : topology.domain_links()) {
     if (link.node != 0) continue;
     const std::string gpu = "node0.gpu" + std::to_string(link.owner);
     const std::string width = "label=" + label(link.capacity);
-    if (link.kind == LinkKind::nvlink_up && link.name.ends_with(".up"))
+    if (link.kind == LinkKind::nvlink_up && name.ends_with(".up"))
       out += edge(gpu, "NVLink switch", width);
     if (link.kind == LinkKind::pcie_up && tree.empty())
       out += edge(gpu, "node0.root complex", width);
     if (link.kind == LinkKind::pcie_up && !tree.empty()) {
-      const bool is_slot = link.name.ends_with(".pcie.up");
+      const bool is_slot = name.ends_with(".pcie.up");
       const auto at = static_cast<std::size_t>(link.owner);
       out += edge(is_slot ? gpu : branch(link.owner),
                   branch(is_slot ? tree.gpus[at] : tree.branches[at].parent), width);
     }
     if (link.kind == LinkKind::socket_link) {
-      const std::size_t dash = link.name.find('-');
-      const std::string from = link.name.substr(0, dash);
-      const std::string to = "node0." + link.name.substr(dash + 1);
+      const std::size_t dash = name.find('-');
+      const std::string from = name.substr(0, dash);
+      const std::string to = "node0." + name.substr(dash + 1);
       if (from < to) out += edge(from, to, width);
     }
   }

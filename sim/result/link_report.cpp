@@ -107,11 +107,12 @@ std::vector<LinkReport> link_reports(const TrainingStep& step, const Timeline& t
     const Load& load = loads.by_link()[i];
     const Bytes bytes = total(load);
     if (bytes == Bytes{}) continue;
-    const Link& link = topology.link(LinkId{static_cast<std::int32_t>(i)});
+    const LinkId id{static_cast<std::int32_t>(i)};
+    const Link& link = topology.link(id);
     const double busy = bytes / link.capacity / timeline.makespan;
     LinkReport& report = busiest[cable_name(link.kind)];
     if (report.kind.empty() || busy > report.busy_fraction)
-      report = {link.name, cable_name(link.kind), bytes, load, busy};
+      report = {topology.name(id), cable_name(link.kind), bytes, load, busy};
   }
   std::vector<LinkReport> reports;
   for (const auto& [kind, report] : busiest) reports.push_back(report);

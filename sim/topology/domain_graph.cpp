@@ -62,7 +62,7 @@ struct DomainGraph::Graph {
   const System system;
   const std::vector<LinkOverride> changes;
   Wires wires;
-  std::vector<Link> links;
+  std::vector<NamedLink> links;
   std::vector<std::string> cable_names;  // By link: of both directions.
   std::vector<Gpu> gpus;
   std::vector<Nic> nics;
@@ -89,10 +89,11 @@ struct DomainGraph::Graph {
   }
 
   // Adds the link, with what the overrides say of it, and its edge unless it is down.
-  void link_edge(Vertex from, Vertex to, Link link, const std::string& cable, double cost) {
+  void link_edge(Vertex from, Vertex to, NamedLink named, const std::string& cable, double cost) {
     bool down = false;
+    Link& link = named.link;
     for (const LinkOverride& change : changes) {
-      if (change.link != cable && change.link != link.name) continue;
+      if (change.link != cable && change.link != named.name) continue;
       down = down || change.down;
       if (change.bandwidth > BytesPerSecond{})
         link.capacity =
@@ -100,21 +101,21 @@ struct DomainGraph::Graph {
       link.latency += change.extra_latency;
     }
     if (!down) boost::add_edge(from, to, Wire{static_cast<int>(links.size()), cost}, wires);
-    links.push_back(std::move(link));
+    links.push_back(std::move(named));
     cable_names.push_back(cable);
   }
 
   /// Both directions of a wire: up from `sends` to `outer`, down from `outer_in` to `receives`.
   /// `both` is the link less its kind, with the name that the two have in common.
-  void wire(Vertex sends, Vertex outer, Vertex outer_in, Vertex receives, const Link& both,
+  void wire(Vertex sends, Vertex outer, Vertex outer_in, Vertex receives, const NamedLink& both,
             LinkKind up, LinkKind down, double cost) {
-    Link link = both;
-    link.kind = up;
-    link.name = both.name + ".up";
-    link_edge(sends, outer, link, both.name, cost);
-    link.kind = down;
-    link.name = both.name + ".down";
-    link_edge(outer_in, receives, link, both.name, cost);
+    NamedLink named = both;
+    named.link.kind = up;
+    named.name = both.name + ".up";
+    link_edge(sends, outer, named, both.name, cost);
+    named.link.kind = down;
+    named.name = both.name + ".down";
+    link_edge(outer_in, receives, named, both.name, cost);
   }
 
   const Search& search(Vertex source) {
@@ -145,7 +146,7 @@ struct DomainGraph::Graph {
       const int link = wires[best.entry[at]].link;
       if (link == no_link) continue;
       way.links.push_back(link);
-      const LinkKind kind = links[static_cast<std::size_t>(link)].kind;
+      const LinkKind kind = links[static_cast<std::size_t>(link)].link.kind;
       way.over_nvlink = way.over_nvlink || kind == LinkKind::nvlink_up;
     }
     std::reverse(way.links.begin(), way.links.end());
@@ -193,11 +194,11 @@ void DomainGraph::Graph::add_nics(int node) {
     const double together = system.nics_per_node / nics_per_node();
     wire(nic.sends, nic.out, nic.in, nic.receives,
          {.name = node_name(node) + "." + nic_name(system, i),
-          .kind = {},
-          .capacity = together * system.network_efficiency * system.nic,
-          .latency = half * system.network_latency,
-          .node = node,
-          .owner = i},
+          .link = {.kind = {},
+                   .capacity = together * system.network_efficiency * system.nic,
+                   .latency = half * system.network_latency,
+                   .node = node,
+                   .owner = i}},
          LinkKind::nic_up, LinkKind::nic_down, 0.0);
   }
 }
@@ -210,15 +211,15 @@ void DomainGraph::Graph::add_gpus(int node, Vertex hub) {
     gpus.push_back(gpu);
     free_edge(gpu.sends, gpu.receives);
     free_edge(gpu.receives, gpu.sends, forward_cost);
-    Link link{.name = node_name(node) + ".gpu" + std::to_string(i),
-              .kind = {},
-              .capacity = system.scale_up,
-              .latency = half * system.scale_up_latency,
-              .node = node,
-              .owner = i};
+    NamedLink link{.name = node_name(node) + ".gpu" + std::to_string(i),
+                   .link = {.kind = {},
+                            .capacity = system.scale_up,
+                            .latency = half * system.scale_up_latency,
+                            .node = node,
+                            .owner = i}};
     if (has_switch()) {
       // Of GPUs that could forward equally well the first one does.
-      Link nvlink = link;
+      NamedLink nvlink = link;
       nvlink.name += ".nvlink";
       wire(gpu.sends, hub, hub, gpu.sends, nvlink, LinkKind::nvlink_up, LinkKind::nvlink_down,
            nvlink_cost + 1e-6 * i);
@@ -256,11 +257,11 @@ void DomainGraph::Graph::add_tree(int node) {
       const Vertex parent = branches[static_cast<std::size_t>(branch.parent)];
       wire(branches[i], parent, parent, branches[i],
            {.name = node_name(node) + "." + branch.name,
-            .kind = {},
-            .capacity = branch.bandwidth,
-            .latency = {},  // Part of what the system states from software to software.
-            .node = node,
-            .owner = static_cast<int>(i)},
+            .link = {.kind = {},
+                     .capacity = branch.bandwidth,
+                     .latency = {},  // Part of what the system states from software to software.
+                     .node = node,
+                     .owner = static_cast<int>(i)}},
            LinkKind::pcie_up, LinkKind::pcie_down, pcie_cost + entry_cost(branch.parent));
       continue;
     }
@@ -270,11 +271,11 @@ void DomainGraph::Graph::add_tree(int node) {
           link_edge(branches[from], branches[to],
                     {.name = node_name(node) + "." + tree.branches[from].name + "-" +
                              tree.branches[to].name,
-                     .kind = LinkKind::socket_link,
-                     .capacity = tree.socket_link,
-                     .latency = {},
-                     .node = node,
-                     .owner = static_cast<int>(from)},
+                     .link = {.kind = LinkKind::socket_link,
+                              .capacity = tree.socket_link,
+                              .latency = {},
+                              .node = node,
+                              .owner = static_cast<int>(from)}},
                     node_name(node) + "." + tree.branches[other].name + "-" + branch.name,
                     socket_cost);
   }
@@ -285,11 +286,11 @@ void DomainGraph::Graph::add_tree(int node) {
     // Where GPUs have NVLink, the network's latency holds the way to the NIC already.
     wire(gpu.sends, branch, branch, gpu.receives,
          {.name = node_name(node) + ".gpu" + std::to_string(i) + ".pcie",
-          .kind = {},
-          .capacity = is_pcie ? system.scale_up : system.gpu.pcie,
-          .latency = is_pcie ? half * system.scale_up_latency : Seconds{},
-          .node = node,
-          .owner = i},
+          .link = {.kind = {},
+                   .capacity = is_pcie ? system.scale_up : system.gpu.pcie,
+                   .latency = is_pcie ? half * system.scale_up_latency : Seconds{},
+                   .node = node,
+                   .owner = i}},
          LinkKind::pcie_up, LinkKind::pcie_down, pcie_cost + entry_cost(place));
   }
   for (int i = 0; i < nics_per_node(); ++i) {
@@ -318,11 +319,11 @@ void DomainGraph::Graph::add_pairs(int node) {
       const double narrowness = 0.01 * (1.0 - pair.bandwidth / widest);
       link_edge(vertex(from), vertex(to),
                 {.name = name(from, to),
-                 .kind = LinkKind::nvlink_up,
-                 .capacity = pair.bandwidth,
-                 .latency = system.scale_up_latency,
-                 .node = node,
-                 .owner = from},
+                 .link = {.kind = LinkKind::nvlink_up,
+                          .capacity = pair.bandwidth,
+                          .latency = system.scale_up_latency,
+                          .node = node,
+                          .owner = from}},
                 name(pair.first, pair.second), nvlink_cost + narrowness);
     }
 }
@@ -348,13 +349,13 @@ DomainGraph::DomainGraph(DomainGraph&&) noexcept = default;
 DomainGraph& DomainGraph::operator=(DomainGraph&&) noexcept = default;
 DomainGraph::~DomainGraph() = default;
 
-const std::vector<Link>& DomainGraph::links() const { return graph_->links; }
+const std::vector<NamedLink>& DomainGraph::links() const { return graph_->links; }
 
 bool DomainGraph::knows(const std::string& name) const {
   const auto& cables = graph_->cable_names;
   return std::find(cables.begin(), cables.end(), name) != cables.end() ||
          std::any_of(links().begin(), links().end(),
-                     [&](const Link& link) { return link.name == name; });
+                     [&](const NamedLink& link) { return link.name == name; });
 }
 
 std::vector<std::string> DomainGraph::cables() const {

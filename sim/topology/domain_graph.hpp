@@ -44,7 +44,7 @@ class DomainGraph {
 
   /// The links of the domain, as if it were the first: its first node is node 0. Links that are
   /// down are among them: changes leave the indices as they are.
-  const std::vector<Link>& links() const;
+  const std::vector<NamedLink>& links() const;
   /// Whether an override of this name would change a link, and the names that there are.
   bool knows(const std::string& name) const;
   std::vector<std::string> cables() const;

@@ -139,7 +139,7 @@ std::map<std::string, int> cable_counts(const System& system, const Topology& to
   std::map<std::string, int> directions;
   const int nodes = topology.fabric().nodes();
   const int of_domain = system.nvlink_domain / system.gpus_per_node;
-  for (const Link& link : topology.domain_links()) {
+  for (const auto& [name, link] : topology.domain_links()) {
     // The last domain may have only some of its nodes.
     const int times = (nodes - link.node + of_domain - 1) / of_domain;
     directions[cable_name(link.kind)] += times;

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <unordered_map>
 
 #include "sim/core/nearest.hpp"
 #include "sim/topology/domain_graph.hpp"
@@ -17,6 +16,8 @@ int nodes_of(const System& system, int gpus) {
   return (gpus + system.gpus_per_node - 1) / system.gpus_per_node;
 }
 
+constexpr LinkId no_link{-1};
+
 std::string member_of(const std::string& link_name) {
   return link_name.substr(link_name.find('.'));
 }
@@ -24,6 +25,12 @@ std::string member_of(const std::string& link_name) {
 }  // namespace
 
 struct Topology::State {
+  // Which of the plan's wires a link is, or which link of which domain.
+  struct Origin {
+    int domain = -1;  // -1: the plan.
+    int index = 0;
+  };
+
   System system;
   int gpus = 0;
   DomainGraph domain;
@@ -32,10 +39,16 @@ struct Topology::State {
   FabricRoutes routes;
   std::map<int, double> speeds;  // By rank; of GPUs with an override.
   std::deque<Link> links;        // Not a vector: references to its links must survive new ones.
-  std::unordered_map<std::int64_t, LinkId> ids;
+  std::vector<Origin> origins;   // Of each link.
+  // Ids of links that exist, by wire of the fabric, and by domain and index in it; else none. A
+  // domain's row is empty until a route enters it.
+  std::vector<LinkId> wire_ids;
+  std::vector<std::vector<LinkId>> domain_ids;
 
   State(const System& building_plan, int gpu_count)
       : system{building_plan}, gpus{gpu_count}, domain{system}, plan{changed_plan()}, routes{plan} {
+    wire_ids.resize(plan.wires().size(), no_link);
+    domain_ids.resize(static_cast<std::size_t>((gpus - 1) / system.nvlink_domain + 1));
     add_special_domains();
     for (const GpuOverride& change : system.gpu_overrides)
       speeds[change.node * system.gpus_per_node + change.gpu] = change.speed;
@@ -58,29 +71,39 @@ struct Topology::State {
     return found == special.end() ? domain : found->second;
   }
 
-  LinkId id_of(std::int64_t key, const auto& make) {
-    const auto [found, is_new] =
-        ids.try_emplace(key, LinkId{static_cast<std::int32_t>(links.size())});
-    if (is_new) links.push_back(make());
-    return found->second;
+  void enter(LinkId& known, const Link& link, Origin origin) {
+    known = LinkId{static_cast<std::int32_t>(links.size())};
+    links.push_back(link);
+    origins.push_back(origin);
   }
 
   LinkId domain_link(int in_domain, int index) {
-    const std::vector<Link>& all = graph(in_domain).links();
-    return id_of(std::int64_t{in_domain} * static_cast<std::int64_t>(all.size()) + index, [&] {
-      Link link = all[static_cast<std::size_t>(index)];
+    std::vector<LinkId>& row = domain_ids[static_cast<std::size_t>(in_domain)];
+    if (row.empty()) row.resize(domain.links().size(), no_link);
+    LinkId& known = row[static_cast<std::size_t>(index)];
+    if (known == no_link) {
+      Link link = graph(in_domain).links()[static_cast<std::size_t>(index)].link;
       link.node += in_domain * nodes_per_domain();
-      // The domain's own names count nodes from 0: "node2.gpu1.nvlink.up".
-      link.name = "node" + std::to_string(link.node) + member_of(link.name);
-      return link;
-    });
+      enter(known, link, {in_domain, index});
+    }
+    return known;
   }
 
   LinkId fabric_link(int wire) {
-    return id_of(-1 - std::int64_t{wire}, [&] {
-      const FabricWire& w = plan.wires()[static_cast<std::size_t>(wire)];
-      return Link{plan.wire_name(wire), w.kind, w.capacity, w.latency, -1, w.from};
-    });
+    const auto index = static_cast<std::size_t>(wire);
+    if (wire_ids[index] == no_link) {
+      const FabricWire& w = plan.wires()[index];
+      enter(wire_ids[index], {w.kind, w.capacity, w.latency, -1, w.from}, {-1, wire});
+    }
+    return wire_ids[index];
+  }
+
+  std::string name(LinkId id) const {
+    const auto [in_domain, index] = origins[static_cast<std::size_t>(id.value)];
+    if (in_domain < 0) return plan.wire_name(index);
+    // The domain's own names count nodes from 0: "node2.gpu1.nvlink.up".
+    return "node" + std::to_string(links[static_cast<std::size_t>(id.value)].node) +
+           member_of(domain.links()[static_cast<std::size_t>(index)].name);
   }
 
   void append(std::vector<LinkId>& route, int in_domain, const DomainGraph::Way& way) {
@@ -240,12 +263,17 @@ const Link& Topology::link(LinkId id) const {
   return state_->links[static_cast<std::size_t>(id.value)];
 }
 
+std::string Topology::name(LinkId id) const {
+  assert(0 <= id.value && id.value < link_count());
+  return state_->name(id);
+}
+
 double Topology::gpu_speed(Rank rank) const {
   const auto found = state_->speeds.find(rank.value);
   return found == state_->speeds.end() ? 1.0 : found->second;
 }
 
 const FabricPlan& Topology::fabric() const { return state_->plan; }
-const std::vector<Link>& Topology::domain_links() const { return state_->domain.links(); }
+const std::vector<NamedLink>& Topology::domain_links() const { return state_->domain.links(); }
 
 }  // namespace orrery

@@ -61,12 +61,14 @@ class Topology {
   /// Links that routes have used so far: ids 0 .. link_count() - 1.
   int link_count() const;
   const Link& link(LinkId id) const;  ///< Stays valid when further links are added.
+  std::string name(LinkId id) const;  ///< As of NamedLink.
 
   /// 1, or what an override says: a GPU of speed 0.8 takes 1 / 0.8 of the time.
   double gpu_speed(Rank rank) const;
 
-  const FabricPlan& fabric() const;               ///< As overrides have left it.
-  const std::vector<Link>& domain_links() const;  ///< All links of one domain without overrides.
+  const FabricPlan& fabric() const;  ///< As overrides have left it.
+  /// All links of one domain without overrides.
+  const std::vector<NamedLink>& domain_links() const;
 
  private:
   struct State;

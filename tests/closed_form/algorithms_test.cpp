@@ -72,7 +72,7 @@ std::map<std::string, double> loads(const Topology& topology, const std::vector<
   std::map<std::string, double> bytes;
   for (const Flow& flow : flows)
     for (const LinkUse& use : flow.way)
-      bytes[topology.link(use.link).name] += use.times * flow.bytes.si();
+      bytes[topology.name(use.link)] += use.times * flow.bytes.si();
   return bytes;
 }
 

@@ -38,7 +38,7 @@ std::map<std::string, double> loads(const Topology& topology, const std::vector<
   std::map<std::string, double> bytes;
   for (const Flow& flow : flows)
     for (const LinkUse& use : flow.way)
-      bytes[topology.link(use.link).name] += use.times * flow.bytes.si();
+      bytes[topology.name(use.link)] += use.times * flow.bytes.si();
   return bytes;
 }
 
@@ -129,7 +129,7 @@ TEST(ExchangeFlows, UnfoldedEveryPairGoesItsOwnWay) {
       for (int j = 0; j < 8; ++j)
         if (exchange.between(i, j).si() > 0.0)
           for (LinkId link : topology.route(Rank{i}, Rank{j}))
-            expected[topology.link(link).name] += exchange.between(i, j).si();
+            expected[topology.name(link)] += exchange.between(i, j).si();
     EXPECT_EQ(
         loads(topology, exchange_flows(topology, cast, first_ranks(8), exchange, inside, outside)),
         expected);

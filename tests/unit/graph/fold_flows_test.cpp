@@ -90,7 +90,7 @@ TEST(LinkFlows, OneALoadedLinkOfAKind) {
       legs_of(placement, first_ranks(16), Exchange::uniform(16, Bytes{10}), BytesPerSecond{10e9},
               BytesPerSecond{1e9});
   EXPECT_EQ(legs.size(), 240u);
-  const std::vector<Flow> flows = link_flows(topology, legs);
+  const std::vector<Flow> flows = link_flows(topology, legs).value();
   // The slowest pair; NVLink ports with 3 x 10 B; NICs with 12 x 10 B; uplinks with 48 x 10 B.
   ASSERT_EQ(flows.size(), 4u);
   EXPECT_TRUE(flows[0].way.empty());
@@ -98,6 +98,20 @@ TEST(LinkFlows, OneALoadedLinkOfAKind) {
   double most = 0.0;
   for (const Flow& flow : flows) most = std::max(most, flow.bytes.si());
   EXPECT_EQ(most, 480.0);
+}
+
+// Of legs that meet in a NIC all must have equally many bytes; of those that meet nowhere not.
+TEST(LinkFlows, NoneWhereLegsOfDifferentSizesMeet) {
+  const System system = leaf_spine(1, 1, 1e9);
+  const Topology topology = Topology::build(system, 16);
+  const BytesPerSecond rate{1e9};
+  const Leg leg{Rank{0}, Rank{8}, Bytes{10}, rate, false};
+  const Leg longer_into_the_same{Rank{4}, Rank{8}, Bytes{20}, rate, false};
+  const Leg longer_elsewhere{Rank{4}, Rank{12}, Bytes{20}, rate, false};
+  EXPECT_FALSE(link_flows(topology, {leg, longer_into_the_same}).has_value());
+  const auto apart = link_flows(topology, {leg, longer_elsewhere});
+  ASSERT_TRUE(apart.has_value());
+  EXPECT_EQ(apart->front().bytes, Bytes{20});  // The slowest leg, alone.
 }
 
 }  // namespace

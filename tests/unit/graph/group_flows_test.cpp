@@ -51,7 +51,7 @@ TEST(GroupFlows, WhatARoleSendsItReceives) {
         for (const Flow& flow : collective_flows(topology, cast, first_ranks(size), cost)) {
           ASSERT_EQ(flow.way.size(), 2u);
           for (const LinkUse& use : flow.way) {
-            const std::string link = topology.link(use.link).name;
+            const std::string link = topology.name(use.link);
             const std::string port = link.substr(0, link.rfind('.'));
             const bool up = link.ends_with(".up");
             balance[port] += up ? flow.bytes.si() : -flow.bytes.si();

@@ -20,7 +20,7 @@ using Names = std::vector<std::string>;
 Names names(const Topology& topology, int from, int to, int channel = 0) {
   Names names;
   for (const LinkId id : topology.route(Rank{from}, Rank{to}, channel))
-    names.push_back(topology.link(id).name);
+    names.push_back(topology.name(id));
   return names;
 }
 
@@ -72,9 +72,10 @@ TEST(Fabric, AllPairsOfEveryLayoutAreConnectedEndToEnd) {
             EXPECT_EQ(at, plan.name(plan.switch_of(link.node, link.owner)));
             at = "end";
           } else if (link.node == -1) {
-            const std::size_t dash = link.name.find('-');
-            EXPECT_EQ(link.name.substr(0, dash), at);
-            at = link.name.substr(dash + 1);
+            const std::string name = topology.name(id);
+            const std::size_t dash = name.find('-');
+            EXPECT_EQ(name.substr(0, dash), at);
+            at = name.substr(dash + 1);
             const bool up = link.kind == LinkKind::leaf_up || link.kind == LinkKind::spine_up;
             const bool down = link.kind == LinkKind::leaf_down || link.kind == LinkKind::spine_down;
             EXPECT_FALSE(up && fell);

@@ -11,7 +11,7 @@ using Names = std::vector<std::string>;
 Names names(const Topology& topology, int from, int to) {
   Names names;
   for (const LinkId id : topology.route(Rank{from}, Rank{to}))
-    names.push_back(topology.link(id).name);
+    names.push_back(topology.name(id));
   return names;
 }
 
