@@ -60,15 +60,24 @@ def with_units(constants):
             for name, v in constants.items()}
 
 
+def left_out(errors):
+    """Four digits say more than a few per cent need."""
+    return {key: value if key == "count" else round(value, 4) + 0.0
+            for key, value in kernel_fit.summary(errors).items()}
+
+
 def report(label, errors, base_errors):
-    loo, base = kernel_fit.median_and_p90(errors), kernel_fit.median_and_p90(base_errors)
-    print(f"{label:28} rows {len(errors):5}  formula {100 * base[0]:5.2f} / {100 * base[1]:5.2f} %"
-          f"  each from the others {100 * loo[0]:5.2f} / {100 * loo[1]:5.2f} %", flush=True)
+    def text(some):
+        found = kernel_fit.summary(some)
+        return f"{100 * found['median_error']:5.2f} / {100 * found['p90_error']:5.2f} %"
+
+    print(f"{label:28} rows {len(errors):5}  formula {text(base_errors)}"
+          f"  each from the others {text(errors)}", flush=True)
 
 
 def fit(label, model):
     constants = {name: rounded(v) for name, v in model.fit().items()}
-    base = [abs(t / row[-1] - 1) for t, row in zip(model.predict(constants), model.rows)]
+    base = [t / row[-1] - 1 for t, row in zip(model.predict(constants), model.rows)]
     errors = kernel_fit.leave_one_out(model, constants)
     report(label, errors, base)
     return constants, base, errors
@@ -86,7 +95,7 @@ def gemm_table(table, path, facts, gpu):
     large = [i for i, (m, n, k, _) in enumerate(rows) if m * n * k >= 2**33]
     report("  of these m*n*k >= 2^33", [errors[i] for i in large], [base[i] for i in large])
     return {"dtype": dtype, "source": source_of(table),
-            "base": {"source": FITTED, **with_units(constants)},
+            "base": {"source": FITTED, **with_units(constants)}, "left_out": left_out(errors),
             "columns": ["m", "n", "k", "time_us"], "rows": rows}
 
 
@@ -100,8 +109,9 @@ def attention_table(table, path, facts, gpu):
             {"peak": amount(reference["peak_16bit"]) * 1e6,
              "bandwidth": amount(reference["memory_bandwidth"]) * 1e3,
              "multiprocessors": reference["multiprocessors"]}, head_dim)
-        constants, _, _ = fit(f"{gpu} attention {head_dim}", model)
-        bases.append({"head_dim": head_dim, "source": FITTED, **with_units(constants)})
+        constants, _, errors = fit(f"{gpu} attention {head_dim}", model)
+        bases.append({"head_dim": head_dim, "source": FITTED, **with_units(constants),
+                      "left_out": left_out(errors)})
     return {"source": source_of(table), "bases": bases,
             "columns": ["batch", "sequence", "heads", "kv_heads", "head_dim", "time_us"],
             "rows": rows}

@@ -170,7 +170,7 @@ class Attention:
 
 
 def leave_one_out(model, constants):
-    """|predicted / measured - 1| of each row, predicted from the 8 nearest others."""
+    """predicted / measured - 1 of each row, predicted from the 8 nearest others."""
     points, base = model.coordinates(), model.predict(constants)
     residual = [math.log(row[-1] / t) for row, t in zip(model.rows, base)]
     errors = []
@@ -180,10 +180,18 @@ def leave_one_out(model, constants):
         near = heapq.nsmallest(8, squares)
         weights = [1 / (square + 0.05) for square, _ in near]
         shift = sum(w * residual[j] for w, (_, j) in zip(weights, near)) / (sum(weights) + 0.5)
-        errors.append(abs(base[i] * math.exp(shift) / model.rows[i][-1] - 1))
+        errors.append(base[i] * math.exp(shift) / model.rows[i][-1] - 1)
     return errors
 
 
-def median_and_p90(errors):
-    ordered = sorted(errors)
-    return statistics.median(ordered), ordered[min(int(0.9 * len(ordered)), len(ordered) - 1)]
+def middle(values, share):
+    """As KernelError of sim/cost: the value at place share * len of the ordered ones."""
+    return sorted(values)[int(share * len(values))]
+
+
+def summary(errors):
+    """The "left_out" object of a table: what |error| is half and nine tenths of the time, and which
+    way it leans."""
+    sizes = [abs(error) for error in errors]
+    return {"count": len(errors), "median_error": middle(sizes, 0.5), "p90_error": middle(sizes, 0.9),
+            "bias": middle(errors, 0.5)}

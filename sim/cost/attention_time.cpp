@@ -7,15 +7,6 @@
 namespace orrery {
 namespace {
 
-// Query rows that one thread block works through: twice FlashAttention's 128, since the fits to the
-// tables prefer 256 (docs/CALIBRATION.md).
-constexpr double query_block = 256;
-
-// A training kernel, without the serving step around it: a launch gap, and each of Q, O, K and V
-// moved once, which is half of the 4 bytes that the formula counts per element of a pair.
-constexpr double training_overhead_us = 4.0;
-constexpr double training_traffic = 0.5;
-
 // Without a table: FlashAttention-2 reaches 50 to 73 % of an A100's peak forward (Dao, arXiv
 // 2307.08691, section 1), and less under a causal mask.
 constexpr double default_efficiency = 0.5;
@@ -27,29 +18,19 @@ double default_backward(Architecture architecture) {
   return architecture == Architecture::blackwell ? 2.5 / 0.83 : 2.5 / 0.86;
 }
 
+// Each of Q, O, K and V moved once.
+constexpr double single_traffic = 0.5;
+
 constexpr std::int64_t stretch = 4;
 
 bool close(double a, double b) { return std::abs(a - b) <= 0.02 * b; }
 
 double log2_of(double value) { return std::log2(value); }
 
-// Keys that an average query works on, twice: see the header's flop convention.
-double keys(const AttentionShape& shape) {
-  const double all = 2.0 * static_cast<double>(shape.seq_kv);
-  return shape.causal ? all - static_cast<double>(shape.seq_q) : all;
-}
-
 double flop(const AttentionShape& shape) {
   return 2.0 * static_cast<double>(shape.batch) * static_cast<double>(shape.heads) *
-         static_cast<double>(shape.seq_q) * keys(shape) * static_cast<double>(shape.head_dim);
-}
-
-double bytes(const AttentionShape& shape, double query_traffic, double key_traffic) {
-  const double batch_and_dim =
-      static_cast<double>(shape.batch) * static_cast<double>(shape.head_dim);
-  return 4.0 * batch_and_dim *
-         (static_cast<double>(shape.seq_q) * static_cast<double>(shape.heads) * query_traffic +
-          static_cast<double>(shape.seq_kv) * static_cast<double>(shape.kv_heads) * key_traffic);
+         static_cast<double>(shape.seq_q) * attention_keys(shape) *
+         static_cast<double>(shape.head_dim);
 }
 
 Neighbours<4>::Point coordinates(const AttentionShape& shape) {
@@ -59,10 +40,6 @@ Neighbours<4>::Point coordinates(const AttentionShape& shape) {
       std::sqrt(static_cast<double>(shape.seq_q) * static_cast<double>(shape.seq_kv));
   return {0.7 * log2_of(batch * heads), 0.7 * log2_of(sequence),
           0.3 * log2_of(heads / static_cast<double>(shape.kv_heads)), 0.2 * log2_of(batch)};
-}
-
-AttentionShape causal_square(const AttentionRow& row) {
-  return {row.batch, row.sequence, row.sequence, row.heads, row.kv_heads, row.head_dim, true};
 }
 
 [[maybe_unused]] bool is_sound(const AttentionShape& shape) {
@@ -79,8 +56,8 @@ AttentionTime::AttentionTime(const Gpu& gpu, const KernelTables* tables)
   if (!tables || !tables->attention || tables->attention->rows.empty()) return;
   const AttentionTable& table = *tables->attention;
   const MeasuredGpu& measured = table.measured_on;
-  const Machine reference{measured.peak_16bit.si() * 1e-6, measured.memory_bandwidth.si() * 1e-6,
-                          static_cast<double>(measured.multiprocessors)};
+  const GemmMachine reference = gemm_machine(measured, Dtype::bf16);
+  kernels_only_ = table.measures == AttentionTable::Measures::kernel;
   // As in GemmTime: the fit's own figures where the catalog's differ by rounding only.
   own_table_ = tables->used_for == measured.name && close(machine_.peak, reference.peak) &&
                close(machine_.bandwidth, reference.bandwidth) &&
@@ -95,7 +72,7 @@ AttentionTime::AttentionTime(const Gpu& gpu, const KernelTables* tables)
       shortest_ = std::min(shortest_, row.sequence);
       longest_ = std::max(longest_, row.sequence);
       const AttentionShape shape = causal_square(row);
-      const double said = base_us(base, reference, shape, Purpose::serving);
+      const double said = attention_formula_us(base, reference, shape, AttentionScope::row);
       if (const auto key = row_key(shape)) head_dim.row_of[*key] = head_dim.residual.size();
       head_dim.residual.add(coordinates(shape), std::log(row.time.si() * 1e6 / said));
     }
@@ -114,29 +91,8 @@ std::optional<std::uint64_t> AttentionTime::row_key(const AttentionShape& shape)
   return key;
 }
 
-double AttentionTime::base_us(const AttentionBase& base, const Machine& machine,
-                              const AttentionShape& shape, Purpose purpose) {
-  const bool serving = purpose == Purpose::serving;
-  const double batch_heads = static_cast<double>(shape.batch) * static_cast<double>(shape.heads);
-  const double seq_q = static_cast<double>(shape.seq_q);
-  const double dim = static_cast<double>(shape.head_dim);
-  const double waves = batch_heads * std::ceil(seq_q / query_block) / machine.multiprocessors;
-  const double pair = 2.0 * batch_heads * seq_q * (keys(shape) + base.diagonal) * dim /
-                      (base.efficiency * machine.peak);
-  // However many multiprocessors are idle, the last query block has to walk over all keys.
-  const double lone = base.lone * 4.0 * query_block *
-                      (static_cast<double>(shape.seq_kv) + base.diagonal) * dim /
-                      (base.efficiency * machine.peak / machine.multiprocessors);
-  const double full = pair * (base.hard * std::ceil(waves) / waves + 1.0 - base.hard);
-  const double compute = std::cbrt(std::pow(full, 3) + std::pow(lone, 3));
-  const double moved = serving ? bytes(shape, base.query_traffic, base.key_traffic)
-                               : bytes(shape, training_traffic, training_traffic);
-  return (serving ? base.overhead.si() * 1e6 : training_overhead_us) + compute +
-         moved / machine.bandwidth;
-}
-
 double AttentionTime::at_head_dim(const HeadDim& measured, const AttentionShape& shape,
-                                  Purpose purpose, bool use_row, bool* exact) const {
+                                  AttentionScope scope, bool use_row, bool* exact) const {
   std::size_t row = Neighbours<4>::nobody;
   if (const auto key = row_key(shape))
     if (const auto found = measured.row_of.find(*key); found != measured.row_of.end())
@@ -144,16 +100,17 @@ double AttentionTime::at_head_dim(const HeadDim& measured, const AttentionShape&
   *exact = use_row && row != Neighbours<4>::nobody;
   const double shift =
       *exact ? measured.residual.value(row) : measured.residual.at(coordinates(shape), row);
-  return base_us(measured.base, machine_, shape, purpose) * std::exp(shift);
+  return attention_formula_us(measured.base, machine_, shape, scope) * std::exp(shift);
 }
 
-KernelTime AttentionTime::predict(const AttentionShape& shape, Purpose purpose,
+KernelTime AttentionTime::predict(const AttentionShape& shape, AttentionScope scope,
                                   bool use_row) const {
   assert(is_sound(shape));
+  if (kernels_only_) scope = AttentionScope::row;
   if (measured_.empty()) {
     const Roofline roofline;
     const double compute = flop(shape) / (default_efficiency * machine_.peak);
-    const double memory = bytes(shape, training_traffic, training_traffic) /
+    const double memory = attention_bytes(shape, single_traffic, single_traffic) /
                           (roofline.memory_efficiency * machine_.bandwidth);
     return {microseconds(std::max(compute, memory)) + roofline.launch, Tag::default_value};
   }
@@ -168,11 +125,11 @@ KernelTime AttentionTime::predict(const AttentionShape& shape, Purpose purpose,
   bool outside = false;
   if (above == measured_.end() || (above == measured_.begin() && above->base.head_dim != dim)) {
     const HeadDim& nearest = above == measured_.end() ? measured_.back() : *above;
-    time = at_head_dim(nearest, shape, purpose, use_row, &exact);
+    time = at_head_dim(nearest, shape, scope, use_row, &exact);
     exact = false;
     outside = true;
   } else if (above->base.head_dim == dim) {
-    time = at_head_dim(*above, shape, purpose, use_row, &exact);
+    time = at_head_dim(*above, shape, scope, use_row, &exact);
   } else {
     const HeadDim& below = *(above - 1);
     AttentionShape low = shape;
@@ -181,19 +138,19 @@ KernelTime AttentionTime::predict(const AttentionShape& shape, Purpose purpose,
     high.head_dim = above->base.head_dim;
     const double part =
         static_cast<double>(dim - low.head_dim) / static_cast<double>(high.head_dim - low.head_dim);
-    time = (1.0 - part) * at_head_dim(below, low, purpose, use_row, &exact) +
-           part * at_head_dim(*above, high, purpose, use_row, &exact);
+    time = (1.0 - part) * at_head_dim(below, low, scope, use_row, &exact) +
+           part * at_head_dim(*above, high, scope, use_row, &exact);
     exact = false;
   }
   outside = outside || shape.seq_q * stretch < shortest_ || shape.seq_kv > longest_ * stretch;
-  const Tag tag = outside                                              ? Tag::default_value
-                  : exact && own_table_ && purpose == Purpose::serving ? Tag::measured
-                                                                       : Tag::interpolated;
+  const Tag tag = outside                                               ? Tag::default_value
+                  : exact && own_table_ && scope == AttentionScope::row ? Tag::measured
+                                                                        : Tag::interpolated;
   return {microseconds(time), tag};
 }
 
 KernelTime AttentionTime::forward(const AttentionShape& shape) const {
-  return predict(shape, Purpose::training, true);
+  return predict(shape, AttentionScope::training_kernel, true);
 }
 
 KernelTime AttentionTime::backward(const AttentionShape& shape) const {
@@ -202,11 +159,11 @@ KernelTime AttentionTime::backward(const AttentionShape& shape) const {
 }
 
 KernelTime AttentionTime::table_time(const AttentionRow& shape) const {
-  return predict(causal_square(shape), Purpose::serving, true);
+  return predict(causal_square(shape), AttentionScope::row, true);
 }
 
 KernelTime AttentionTime::table_time_without_row(const AttentionRow& shape) const {
-  return predict(causal_square(shape), Purpose::serving, false);
+  return predict(causal_square(shape), AttentionScope::row, false);
 }
 
 }  // namespace orrery

@@ -33,6 +33,12 @@ double compute_us(const GemmBase& base, const GemmMachine& machine,
 
 }  // namespace
 
+GemmMachine gemm_machine(const MeasuredGpu& measured, Dtype dtype) {
+  const FlopPerSecond peak = dtype == Dtype::fp8 ? measured.peak_fp8 : measured.peak_16bit;
+  return {peak.si() * 1e-6, measured.memory_bandwidth.si() * 1e-6,
+          static_cast<double>(measured.multiprocessors)};
+}
+
 double gemm_flop(std::span<const GemmProduct> products) {
   double flop = 0.0;
   for (const auto& [m, n, k] : products)
@@ -62,7 +68,7 @@ double gemm_formula_us(const GemmBase& base, const GemmMachine& machine, Dtype d
   // Long kernels draw more power and clock down: from about 1500 us of ideal time on.
   core *= 1.0 + base.throttle / (1.0 + 1500.0 * machine.peak / gemm_flop(products));
   double time = core + base.overhead.si() * 1e6;
-  if (dtype == Dtype::fp8 && cast) {  // Reads 2 bytes and writes 1 for every element of A.
+  if (base.casts() && cast) {  // Reads 2 bytes and writes 1 for every element of A.
     double moved = 0.0;
     for (const auto& [m, n, k] : products)
       moved += 3.0 * static_cast<double>(m) * static_cast<double>(k);

@@ -19,6 +19,9 @@ struct GemmMachine {
   double multiprocessors = 0.0;
 };
 
+/// The reference figures of a table, in which `dtype` has its peak.
+GemmMachine gemm_machine(const MeasuredGpu& measured, Dtype dtype);
+
 double gemm_flop(std::span<const GemmProduct> products);
 /// Bytes of HBM traffic: each operand read once, each result written once.
 double gemm_bytes(std::span<const GemmProduct> products, Dtype dtype);

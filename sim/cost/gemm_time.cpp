@@ -24,15 +24,15 @@ Neighbours<3>::Point coordinates(const std::array<std::int64_t, 3>& shape) {
   return {1.5 * (m + n), 0.5 * (m - n), 0.5 * k};
 }
 
-const GemmTable* find_table(const KernelTables* tables, Dtype dtype) {
+}  // namespace
+
+const GemmTable* find_gemm_table(const KernelTables* tables, Dtype dtype) {
   if (!tables) return nullptr;
   const Dtype measured = dtype == Dtype::fp16 ? Dtype::bf16 : dtype;
   for (const GemmTable& table : tables->gemm)
     if (table.dtype == measured && !table.rows.empty()) return &table;
   return nullptr;
 }
-
-}  // namespace
 
 std::size_t GemmTime::ShapeHash::operator()(const Shape& shape) const {
   std::size_t hash = 0;
@@ -47,14 +47,11 @@ GemmTime::GemmTime(const Gpu& gpu, Dtype dtype, const KernelTables* tables)
                per_microsecond(gpu.memory_bandwidth.si()),
                static_cast<double>(gpu.multiprocessors)},
       one_by_one_{gpu.architecture >= Architecture::hopper} {
-  const GemmTable* table = find_table(tables, dtype);
+  const GemmTable* table = find_gemm_table(tables, dtype);
   if (!table) return;
   base_ = table->base;
   const MeasuredGpu& measured = table->measured_on;
-  const GemmMachine reference{
-      per_microsecond((dtype == Dtype::fp8 ? measured.peak_fp8 : measured.peak_16bit).si()),
-      per_microsecond(measured.memory_bandwidth.si()),
-      static_cast<double>(measured.multiprocessors)};
+  const GemmMachine reference = gemm_machine(measured, dtype);
   // The reference figures are part of the fit. Where the GPU is the measured one and the catalog's
   // differ from them by rounding only, they are used instead, so that a row comes back as it was
   // measured; a GPU of that name with other figures ("what if") is one that the table stands in
@@ -112,7 +109,7 @@ KernelTime GemmTime::predict(const Shape& shape, bool cast, bool use_row) const 
   const double base = base_us(machine_, shape, cast);
   const auto row = row_of_.find(shape);
   if (use_row && row != row_of_.end()) {
-    const bool exact = own_table_ && (cast || dtype_ != Dtype::fp8);
+    const bool exact = own_table_ && (cast || !base_->casts());
     return {microseconds(base * std::exp(residual_.value(row->second))),
             exact ? Tag::measured : Tag::interpolated};
   }
@@ -129,7 +126,7 @@ KernelTime GemmTime::operator()(std::int64_t m, std::int64_t n, std::int64_t k) 
 }
 
 KernelTime GemmTime::without_cast(std::int64_t m, std::int64_t n, std::int64_t k) const {
-  if (dtype_ != Dtype::fp8) return (*this)(m, n, k);
+  if (!base_ || !base_->casts()) return (*this)(m, n, k);
   assert(m > 0 && n > 0 && k > 0);
   const auto [place, fresh] = known_without_cast_.try_emplace({m, n, k});
   if (fresh) place->second = predict({m, n, k}, false, true);

@@ -13,6 +13,9 @@
 
 namespace orrery {
 
+/// The table that products in `dtype` are priced from: fp16's are bf16's. Null: there is none.
+const GemmTable* find_gemm_table(const KernelTables* tables, Dtype dtype);
+
 /// How long C[m,n] = A[m,k] B[k,n] takes on one kind of GPU, in a benchmark's clocks.
 ///
 /// Shapes   any positive m, n, k; the tables hold m >= 256 and n, k >= 512.

@@ -105,11 +105,29 @@ MeasuredGpu read_reference(const JsonValue& json, const std::string& gpu) {
   return measured;
 }
 
+// `rows`: as many as the table holds, so that an error of other rows is noticed.
+std::optional<LeftOutError> read_left_out(const JsonValue& table, std::size_t rows) {
+  const auto json = table.find("left_out");
+  if (!json) return std::nullopt;
+  json->allow_only({"count", "median_error", "p90_error", "bias"});
+  const JsonValue count = json->at("count");
+  LeftOutError error{count.integer(1, 1 << 30), json->at("median_error").number(0, 1e6),
+                     json->at("p90_error").number(0, 1e6), json->at("bias").number(-1, 1e6)};
+  if (error.rows != static_cast<std::int64_t>(rows))
+    count.fail("is " + std::to_string(error.rows) + ", but there are " + std::to_string(rows),
+               "fit the table again");
+  if (error.median > error.p90)
+    json->fail("the median is above the 90th percentile", "fit the table again");
+  return error;
+}
+
 GemmBase read_gemm_base(const JsonValue& json, Dtype dtype) {
   std::vector<std::string> keys{"source",        "overhead",          "compute_efficiency",
                                 "tile_overhead", "memory_efficiency", "hard",
                                 "throttle"};
-  if (dtype == Dtype::fp8) keys.insert(keys.end(), {"cast_overhead", "cast_efficiency"});
+  const bool casts =
+      dtype == Dtype::fp8 && (json.has("cast_overhead") || json.has("cast_efficiency"));
+  if (casts) keys.insert(keys.end(), {"cast_overhead", "cast_efficiency"});
   json.allow_only(keys);
   required_text(json, "source");
   GemmBase base;
@@ -119,7 +137,7 @@ GemmBase read_gemm_base(const JsonValue& json, Dtype dtype) {
   base.memory_efficiency = json.at("memory_efficiency").number(0.01, 2);
   base.hard = json.at("hard").number(0, 1);
   base.throttle = json.at("throttle").number(0, 1);
-  if (dtype == Dtype::fp8) {
+  if (casts) {
     base.cast_overhead = json.at("cast_overhead").duration();
     base.cast_efficiency = json.at("cast_efficiency").number(0.01, 2);
   }
@@ -127,7 +145,7 @@ GemmBase read_gemm_base(const JsonValue& json, Dtype dtype) {
 }
 
 GemmTable read_gemm_table(const JsonValue& json, const MeasuredGpu& measured) {
-  json.allow_only({"dtype", "source", "base", "columns", "rows"});
+  json.allow_only({"dtype", "source", "base", "left_out", "columns", "rows"});
   GemmTable table;
   const JsonValue dtype = json.at("dtype");
   table.dtype = choice<Dtype>(dtype, dtype_names());
@@ -138,12 +156,13 @@ GemmTable read_gemm_table(const JsonValue& json, const MeasuredGpu& measured) {
   table.base = read_gemm_base(json.at("base"), table.dtype);
   for (const auto& row : read_rows<3>(json, {"m", "n", "k", "time_us"}))
     table.rows.push_back({row.size[0], row.size[1], row.size[2], row.time});
+  table.left_out = read_left_out(json, table.rows.size());
   return table;
 }
 
 AttentionBase read_attention_base(const JsonValue& json) {
   json.allow_only({"head_dim", "source", "overhead", "efficiency", "diagonal", "query_traffic",
-                   "key_traffic", "hard", "lone"});
+                   "key_traffic", "hard", "lone", "left_out"});
   required_text(json, "source");
   AttentionBase base;
   base.head_dim = json.at("head_dim").integer(1, 4096);
@@ -158,16 +177,25 @@ AttentionBase read_attention_base(const JsonValue& json) {
 }
 
 AttentionTable read_attention_table(const JsonValue& json, const MeasuredGpu& measured) {
-  json.allow_only({"source", "bases", "columns", "rows"});
-  AttentionTable table{required_text(json, "source"), measured, {}, {}};
-  for (const JsonValue& base : json.at("bases").elements())
-    table.bases.push_back(read_attention_base(base));
-  std::sort(table.bases.begin(), table.bases.end(),
-            [](const auto& a, const auto& b) { return a.head_dim < b.head_dim; });
-  if (table.bases.empty()) json.at("bases").fail("is empty", "add one object a head dimension");
+  json.allow_only({"source", "measures", "bases", "columns", "rows"});
+  AttentionTable table;
+  table.source = required_text(json, "source");
+  table.measured_on = measured;
+  if (const auto measures = json.find("measures"))
+    table.measures = choice<AttentionTable::Measures>(*measures, {"serving step", "kernel"});
   for (const auto& [size, time] :
        read_rows<5>(json, {"batch", "sequence", "heads", "kv_heads", "head_dim", "time_us"}))
     table.rows.push_back({size[0], size[1], size[2], size[3], size[4], time});
+  for (const JsonValue& json_base : json.at("bases").elements()) {
+    AttentionBase base = read_attention_base(json_base);
+    const auto own = std::count_if(table.rows.begin(), table.rows.end(),
+                                   [&](const auto& row) { return row.head_dim == base.head_dim; });
+    base.left_out = read_left_out(json_base, static_cast<std::size_t>(own));
+    table.bases.push_back(base);
+  }
+  std::sort(table.bases.begin(), table.bases.end(),
+            [](const auto& a, const auto& b) { return a.head_dim < b.head_dim; });
+  if (table.bases.empty()) json.at("bases").fail("is empty", "add one object a head dimension");
   return table;
 }
 

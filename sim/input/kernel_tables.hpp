@@ -35,8 +35,20 @@ struct GemmBase {
   double memory_efficiency = 0.0;   ///< eb
   double hard = 0.0;                ///< 1: a tail wave costs a whole one; 0: it costs its share.
   double throttle = 0.0;            ///< thr: what long kernels lose to falling clocks.
-  Seconds cast_overhead;            ///< tq, fp8 only: quantising the activations.
-  double cast_efficiency = 0.0;     ///< ebq, fp8 only.
+  Seconds cast_overhead;            ///< tq: quantising the activations.
+  double cast_efficiency = 0.0;     ///< ebq
+
+  /// Whether the rows hold quantising A, as fp8 tables of a serving framework do.
+  bool casts() const { return cast_efficiency > 0.0; }
+};
+
+/// How far a table's own rows are missed when each is predicted from all others (sim/cost/
+/// kernel_error.hpp): predicted / measured - 1.
+struct LeftOutError {
+  std::int64_t rows = 0;
+  double median = 0.0;  ///< Of its size.
+  double p90 = 0.0;     ///< Of its size.
+  double bias = 0.0;    ///< Its median: below 0 predictions are too fast.
 };
 
 struct GemmTable {
@@ -44,6 +56,7 @@ struct GemmTable {
   std::string source;
   MeasuredGpu measured_on;
   GemmBase base;
+  std::optional<LeftOutError> left_out{};
   std::vector<GemmRow> rows;
 };
 
@@ -63,10 +76,17 @@ struct AttentionBase {
   double key_traffic = 0.0;
   double hard = 0.0;
   double lone = 0.0;
+  std::optional<LeftOutError> left_out{};  ///< Over the rows of this head dimension.
 };
 
 struct AttentionTable {
+  enum class Measures {
+    serving_step,  ///< With the cache write and the launches around it.
+    kernel,        ///< Nothing but the kernel.
+  };
+
   std::string source;
+  Measures measures = Measures::serving_step;
   MeasuredGpu measured_on;
   std::vector<AttentionBase> bases;  ///< By rising head dimension.
   std::vector<AttentionRow> rows;

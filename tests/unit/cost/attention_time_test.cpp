@@ -20,6 +20,7 @@ KernelTables round_tables() {
   tables.attention_backward = 3.0;
   tables.attention = AttentionTable{
       "a benchmark",
+      AttentionTable::Measures::serving_step,
       {gpu.name, gpu.peak_16bit, gpu.peak_fp8, gpu.memory_bandwidth, gpu.multiprocessors},
       {{128, microseconds(12), 0.5, 0.0, 2.0, 1.0, 0.0, 0.0},
        {256, microseconds(12), 0.5, 0.0, 2.0, 1.0, 0.0, 0.0}},

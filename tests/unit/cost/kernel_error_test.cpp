@@ -5,10 +5,11 @@
 // a median under 4 % for attention. `ctest --verbose -R KernelError` prints the table that
 // docs/CALIBRATION.md shows.
 
+#include "sim/cost/kernel_error.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 
 #include "sim/cost/attention_time.hpp"
@@ -17,24 +18,18 @@
 namespace orrery {
 namespace {
 
-struct Spread {
-  std::size_t rows = 0;
-  double median = 0.0, p90 = 0.0;  // Percent.
-};
-
-Spread spread(std::vector<double> errors) {
-  std::sort(errors.begin(), errors.end());
-  const std::size_t n = errors.size();
-  return {n, 100 * errors[n / 2], 100 * errors[n * 9 / 10]};
+void print(const std::string& gpu, const std::string& what, const LeftOutError& e) {
+  std::printf("| %-14s | %-14s | %5d | %5.2f | %6.2f | %5.2f |\n", gpu.c_str(), what.c_str(),
+              static_cast<int>(e.rows), 100 * e.median, 100 * e.p90, 100 * e.bias);
 }
 
-double error(const KernelTime& predicted, Seconds measured) {
-  return std::abs(predicted.time / measured - 1.0);
-}
-
-void print(const std::string& gpu, const std::string& what, const Spread& s) {
-  std::printf("| %-14s | %-14s | %5zu | %5.2f | %6.2f |\n", gpu.c_str(), what.c_str(), s.rows,
-              s.median, s.p90);
+// The files say four digits.
+void expect_said(const std::optional<LeftOutError>& said, const LeftOutError& found) {
+  ASSERT_TRUE(said.has_value());
+  EXPECT_EQ(said->rows, found.rows);
+  EXPECT_NEAR(said->median, found.median, 0.6e-4);
+  EXPECT_NEAR(said->p90, found.p90, 0.6e-4);
+  EXPECT_NEAR(said->bias, found.bias, 0.6e-4);
 }
 
 struct GemmLimit {
@@ -50,28 +45,31 @@ TEST_P(GemmError, EachRowFromTheOthers) {
   const GemmLimit& limit = GetParam();
   const auto tables = read_kernel_tables(limit.gpu);
   ASSERT_TRUE(tables.has_value());
-  const GemmTime gemm{read_gpu(limit.gpu, Place{"test", ""}), limit.dtype, &*tables};
+  const Gpu gpu = read_gpu(limit.gpu, Place{"test", ""});
+  const GemmTime gemm{gpu, limit.dtype, &*tables};
   const auto table = std::find_if(tables->gemm.begin(), tables->gemm.end(),
                                   [&](const GemmTable& t) { return t.dtype == limit.dtype; });
   ASSERT_NE(table, tables->gemm.end());
-  std::vector<double> all, large;
-  for (const GemmRow& row : table->rows) {
+  const std::vector<double> all = gemm_errors(gpu, *tables, limit.dtype);
+  ASSERT_EQ(all.size(), table->rows.size());
+  std::vector<double> large;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const GemmRow& row = table->rows[i];
     const KernelTime exact = gemm(row.m, row.n, row.k);
     ASSERT_EQ(exact.tag, Tag::measured);
     ASSERT_NEAR(exact.time / row.time, 1.0, 1e-12);
-    const KernelTime predicted = gemm.without_row(row.m, row.n, row.k);
-    ASSERT_EQ(predicted.tag, Tag::interpolated);
-    all.push_back(error(predicted, row.time));
-    if (row.m * row.n * row.k >= std::int64_t{1} << 33) large.push_back(all.back());
+    ASSERT_EQ(gemm.without_row(row.m, row.n, row.k).tag, Tag::interpolated);
+    if (row.m * row.n * row.k >= std::int64_t{1} << 33) large.push_back(all[i]);
   }
-  const Spread every = spread(all);
-  const Spread big = spread(large);
+  const LeftOutError every = *summarize_errors(all);
+  const LeftOutError big = *summarize_errors(large);
   print(limit.gpu, "gemm " + name(limit.dtype), every);
   print(limit.gpu, "  >= 2^33", big);
-  EXPECT_LT(every.median, limit.median);
-  EXPECT_LT(every.p90, limit.p90);
-  EXPECT_LT(big.median, limit.large_median);
-  EXPECT_LT(big.p90, limit.large_p90);
+  EXPECT_LT(100 * every.median, limit.median);
+  EXPECT_LT(100 * every.p90, limit.p90);
+  EXPECT_LT(100 * big.median, limit.large_median);
+  EXPECT_LT(100 * big.p90, limit.large_p90);
+  expect_said(gemm_error(&*tables, limit.dtype), every);
 }
 
 INSTANTIATE_TEST_SUITE_P(KernelError, GemmError,
@@ -102,19 +100,19 @@ TEST_P(AttentionError, EachRowFromTheOthers) {
   const AttentionLimit& limit = GetParam();
   const auto tables = read_kernel_tables(limit.gpu);
   ASSERT_TRUE(tables && tables->attention);
-  const AttentionTime attention{read_gpu(limit.gpu, Place{"test", ""}), &*tables};
-  std::vector<double> errors;
+  const Gpu gpu = read_gpu(limit.gpu, Place{"test", ""});
+  const AttentionTime attention{gpu, &*tables};
   for (const AttentionRow& row : tables->attention->rows) {
     if (row.head_dim != limit.head_dim) continue;
     const KernelTime exact = attention.table_time(row);
     ASSERT_EQ(exact.tag, Tag::measured);
     ASSERT_NEAR(exact.time / row.time, 1.0, 1e-12);
-    errors.push_back(error(attention.table_time_without_row(row), row.time));
   }
-  const Spread found = spread(errors);
+  const LeftOutError found = *summarize_errors(attention_errors(gpu, *tables, limit.head_dim));
   print(limit.gpu, "attention " + std::to_string(limit.head_dim), found);
-  EXPECT_LT(found.median, limit.median);
-  EXPECT_LT(found.p90, limit.p90);
+  EXPECT_LT(100 * found.median, limit.median);
+  EXPECT_LT(100 * found.p90, limit.p90);
+  expect_said(attention_error(&*tables, limit.head_dim), found);
 }
 
 INSTANTIATE_TEST_SUITE_P(KernelError, AttentionError,
@@ -129,6 +127,35 @@ INSTANTIATE_TEST_SUITE_P(KernelError, AttentionError,
                                          AttentionLimit{"gb200", 64, 1.6, 7.2},
                                          AttentionLimit{"gb200", 128, 2.2, 6.5},
                                          AttentionLimit{"gb200", 256, 2.7, 7.6}));
+
+// Places in ordered values: of ten, the sixth and the tenth.
+TEST(KernelErrorSummary, IsOrderStatisticsOfSizesAndTheirMiddle) {
+  const std::vector<double> errors{0.5, -0.1, 0.2, -0.3, -0.4, -0.6, 0.7, -0.8, -0.9, 1.0};
+  const LeftOutError summary = *summarize_errors(errors);
+  EXPECT_EQ(summary.rows, 10);
+  EXPECT_EQ(summary.median, 0.6);
+  EXPECT_EQ(summary.p90, 1.0);
+  EXPECT_EQ(summary.bias, -0.1);  // -.9 -.8 -.6 -.4 -.3 (-.1) .2 .5 .7 1
+  EXPECT_FALSE(summarize_errors({}).has_value());
+}
+
+TEST(KernelErrorOfTables, IsThatOfTheNearestHeadDimensionAndOfBf16ForFp16) {
+  KernelTables tables;
+  EXPECT_FALSE(gemm_error(nullptr, Dtype::bf16).has_value());
+  EXPECT_FALSE(gemm_error(&tables, Dtype::bf16).has_value());
+  EXPECT_FALSE(attention_error(nullptr, 128).has_value());
+  EXPECT_FALSE(attention_error(&tables, 128).has_value());
+  tables.gemm.push_back({Dtype::bf16, "", {}, {}, LeftOutError{7, 0.1, 0.2, 0.0}, {GemmRow{}}});
+  EXPECT_EQ(gemm_error(&tables, Dtype::fp16)->rows, 7);
+  EXPECT_FALSE(gemm_error(&tables, Dtype::fp8).has_value());
+  tables.attention.emplace();
+  for (const int head_dim : {64, 128})
+    tables.attention->bases.push_back(
+        {head_dim, {}, 0.5, 0, 0, 0, 0, 0, LeftOutError{head_dim, 0.1, 0.2, 0.0}});
+  for (const auto& [asked, said] : std::vector<std::pair<int, int>>{
+           {1, 64}, {64, 64}, {96, 64}, {97, 128}, {128, 128}, {512, 128}})
+    EXPECT_EQ(attention_error(&tables, asked)->rows, said) << asked;
+}
 
 }  // namespace
 }  // namespace orrery

@@ -19,6 +19,7 @@ struct Parts {
   std::string rows = "[[256, 512, 1024, 4.5], [512, 512, 1024, 5.5]]";
   std::string attention_rows = "[[1, 512, 8, 8, 128, 20.5]]";
   std::string more = "";
+  std::string left_out = R"({"count": 2, "median_error": 0.02, "p90_error": 0.05, "bias": -0.01})";
 };
 
 std::string file(const Parts& parts) {
@@ -33,8 +34,8 @@ std::string file(const Parts& parts) {
          parts.dtype + R"(", "source": ")" + parts.gemm_source +
          R"(", "base": {"source": "a fit", "overhead": "2 us", "tile_overhead": "0.5 us",
       "compute_efficiency": 0.8, "memory_efficiency": 0.7, "hard": 0.4, "throttle": 0.08},
-      "columns": )" +
-         parts.columns + R"(, "rows": )" + parts.rows + R"(}],
+      "left_out": )" +
+         parts.left_out + R"(, "columns": )" + parts.columns + R"(, "rows": )" + parts.rows + R"(}],
     "attention_forward": {"source": "a benchmark", "bases": [{"head_dim": 128, "source": "a fit",
       "overhead": "12 us", "efficiency": 0.5, "diagonal": 100, "query_traffic": 3,
       "key_traffic": 1.5, "hard": 0.5, "lone": 0.3}], "columns": )" +
@@ -83,12 +84,27 @@ TEST(KernelTables, ReadsWhatIsWritten) {
 }
 
 TEST(KernelTables, ColumnsMayStandInAnyOrder) {
-  const KernelTables tables =
-      parse({.columns = R"(["time_us", "k", "n", "m"])", .rows = "[[4.5, 3, 2, 1]]"});
+  const KernelTables tables = parse(
+      {.columns = R"(["time_us", "k", "n", "m"])", .rows = "[[4.5, 3, 2, 1], [4.6, 4, 2, 1]]"});
   EXPECT_EQ(tables.gemm[0].rows[0].m, 1);
   EXPECT_EQ(tables.gemm[0].rows[0].n, 2);
   EXPECT_EQ(tables.gemm[0].rows[0].k, 3);
   EXPECT_DOUBLE_EQ(tables.gemm[0].rows[0].time.si(), 4.5e-6);
+}
+
+TEST(KernelTables, ErrorsAreThoseOfAllRows) {
+  const KernelTables tables = parse({});
+  ASSERT_TRUE(tables.gemm[0].left_out.has_value());
+  EXPECT_EQ(tables.gemm[0].left_out->rows, 2);
+  EXPECT_EQ(tables.gemm[0].left_out->median, 0.02);
+  EXPECT_EQ(tables.gemm[0].left_out->p90, 0.05);
+  EXPECT_EQ(tables.gemm[0].left_out->bias, -0.01);
+  EXPECT_FALSE(tables.attention->bases[0].left_out.has_value());
+  EXPECT_EQ(error_of({.rows = "[[256, 512, 1024, 4.5]]"}),
+            "tiny.json: /gemm/0/left_out/count: is 2, but there are 1; fit the table again");
+  EXPECT_EQ(
+      error_of({.left_out = R"({"count": 2, "median_error": 0.06, "p90_error": 0.05, "bias": 0})"}),
+      "tiny.json: /gemm/0/left_out: the median is above the 90th percentile; fit the table again");
 }
 
 TEST(KernelTables, EveryNumberNeedsASource) {
