@@ -182,13 +182,36 @@ Ops layer_backward(const Scenario& scenario, LayerKind kind) {
   return ops;
 }
 
+namespace {
+
+// SelectiveRecompute::alternate_products up to the activation: what comes after it is saved.
+Ops alternate_products(const Sizes& s) {
+  Ops ops = norm_forward(s);
+  append(ops, gather(s, "tp_gather", pipelined(s)));
+  ops.push_back(gemm("keys", GemmPass::forward, s.tokens, s.kv_heads * s.model.head_dim, s.hidden));
+  if (s.model.qk_norm) ops.push_back(memory("qk_norm", rotary_bytes(s)));
+  if (s.model.rotary) ops.push_back(memory("rope", rotary_bytes(s)));
+  append(ops, row_parallel_forward(s, "proj", s.head_width));
+  append(ops, residual_forward(s));
+  append(ops, norm_forward(s));
+  append(ops, gather(s, "tp_gather", pipelined(s)));
+  if (s.model.gated)
+    ops.push_back(gemm("fc1_second", GemmPass::forward, s.tokens, s.ffn, s.hidden));
+  append(ops, activation_forward(s));
+  return ops;
+}
+
+}  // namespace
+
 Ops layer_recompute(const Scenario& scenario, LayerKind kind) {
   const Sizes s{scenario};
   switch (s.plan.recompute) {
     case Recompute::none:
       return {};
     case Recompute::selective:
-      return core_attention_forward(scenario);
+      return s.software.selective_recompute == SelectiveRecompute::alternate_products
+                 ? alternate_products(s)
+                 : core_attention_forward(scenario);
     case Recompute::full:
       break;
   }

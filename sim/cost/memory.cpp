@@ -32,6 +32,11 @@ int chunks_in_flight(const Plan& plan, int stage) {
   return passes;
 }
 
+bool alternates(const Scenario& s, Recompute recompute) {
+  return recompute == Recompute::selective &&
+         s.software.selective_recompute == SelectiveRecompute::alternate_products;
+}
+
 Bytes activations_in_flight(const Scenario& s, int stage, double fullest_rows) {
   Bytes fullest;
   Bytes one_whole_layer;  // While it is computed again.
@@ -40,7 +45,7 @@ Bytes activations_in_flight(const Scenario& s, int stage, double fullest_rows) {
     Bytes sum;
     const auto add = [&](LayerKind kind) {
       sum += layer_activations(s, s.plan.recompute, kind, fullest_rows);
-      if (s.plan.recompute == Recompute::full)
+      if (s.plan.recompute == Recompute::full || alternates(s, s.plan.recompute))
         one_whole_layer =
             std::max(one_whole_layer, layer_activations(s, Recompute::none, kind, fullest_rows));
     };
@@ -59,10 +64,10 @@ Bytes other_bytes(const Scenario& s, int stage) {
   const double tensor = 2.0 * tokens(s) * static_cast<double>(s.model.hidden) * share;
   Bytes sum = reserve;
   if (s.plan.pp > 1) sum += Bytes{4.0 * tensor};  // Received and to be sent, in both directions.
-  // Final norm's and head's inputs; logits in 16 bits and their fp32 softmax.
+  // Final norm's and head's inputs; logits.
   if (stage == s.plan.pp - 1)
-    sum += Bytes{2.0 * tensor +
-                 (2.0 + 4.0) * tokens(s) * static_cast<double>(s.padded_vocab / s.plan.tp)};
+    sum += Bytes{2.0 * tensor + s.software.logit_held_bytes * tokens(s) *
+                                    static_cast<double>(s.padded_vocab / s.plan.tp)};
   return sum;
 }
 
@@ -147,13 +152,23 @@ Bytes layer_activations(const Scenario& s, Recompute recompute, LayerKind kind, 
   const double own = s.plan.sp ? hidden / t : hidden;
   if (recompute == Recompute::full) return Bytes{2.0 * own};
 
+  const double rows = tokens(s) * static_cast<double>(s.model.heads) / t;
+  if (alternates(s, recompute)) {
+    // The layer's input; queries, values and attention's output with its log-sum-exp; the MLP's
+    // first input, which without a gate is its activation's.
+    const auto head_dim = static_cast<double>(s.model.head_dim);
+    const auto values = static_cast<double>(std::max<std::int64_t>(s.model.kv_heads, s.plan.tp));
+    const double wide = 2.0 * static_cast<double>(s.model.heads) + values;
+    return Bytes{2.0 * own + 4.0 * rows +
+                 2.0 * tokens(s) * (wide * head_dim + static_cast<double>(s.model.ffn)) / t};
+  }
+
   const double dropout = s.software.dropout ? 1.0 : 0.0;
   // Inputs and outputs of both norms, and a mask byte for each residual dropout.
   double sum = own * (8.0 + 2.0 * dropout) + attention_bytes(s, t);
   sum += kind == LayerKind::experts
              ? experts_bytes(s, t, fullest)
              : activation_sides(s, tokens(s), static_cast<double>(s.model.ffn) / t);
-  const double rows = tokens(s) * static_cast<double>(s.model.heads) / t;
   if (s.plan.fused_attention)
     sum += 4.0 * rows;                    // One fp32 log-sum-exp a query and head.
   else if (recompute == Recompute::none)  // Softmax output; its dropout's mask and output.

@@ -18,11 +18,10 @@ const std::vector<std::string>& training_formats() {
 
 int degree(const JsonValue& value) { return static_cast<int>(value.integer(1, largest_degree)); }
 
-// Papers say what they recompute, as "selective:attn_only"; what Orrery models as selective is the
-// attention core (Korthikanti et al. 2022, section 5).
+// Papers say what they recompute; what selective means the software says (SelectiveRecompute).
 Recompute recompute_of(const JsonValue& value) {
   const std::string word = value.text();
-  if (word == "selective:attn_only") return Recompute::selective;
+  if (word == "selective:attn_only" || word == "selective:per-op sac") return Recompute::selective;
   return choice<Recompute>(value, recompute_names());
 }
 
@@ -53,7 +52,8 @@ const std::vector<Entry>& entries() {
        [](PlanRequest& p, const JsonValue& v) { p.tp = degree(v); }},
       {{"pp", "N", "pipeline stages"},
        [](PlanRequest& p, const JsonValue& v) { p.pp = degree(v); }},
-      {{"vpp", "N", "virtual stages (chunks) a rank, for the interleaved schedule"},
+      {{"vpp", "N",
+        "virtual stages (chunks) a rank, for the interleaved schedule (then default 2)"},
        [](PlanRequest& p, const JsonValue& v) { p.vpp = degree(v); }},
       {{"dp", "N", "data-parallel replicas; derived from --gpus when left out"},
        [](PlanRequest& p, const JsonValue& v) { p.dp = degree(v); }},
@@ -63,7 +63,7 @@ const std::vector<Entry>& entries() {
        [](PlanRequest& p, const JsonValue& v) { p.ep = degree(v); }},
       {{"etp", "N", "tensor-parallel ranks of the experts"},
        [](PlanRequest& p, const JsonValue& v) { p.etp = degree(v); }},
-      {{"mbs", "N", "sequences in a micro-batch (default 1)"},
+      {{"mbs", "N", "sequences in a micro-batch (default: the software's, mostly 1)"},
        [](PlanRequest& p, const JsonValue& v) { p.mbs = v.integer(1, largest_batch); }},
       {{"gbs", "N", "sequences in a step, over all replicas"},
        [](PlanRequest& p, const JsonValue& v) { p.gbs = v.integer(1, largest_batch); }},

@@ -28,7 +28,8 @@ const std::string& name(ContextExchange exchange);
 /// How a model is spread over GPUs, in Megatron's short words. What the user left out is empty here
 /// and filled in by Scenario, which knows the model and the cluster.
 struct PlanRequest {
-  int tp = 1, pp = 1, vpp = 1, cp = 1, ep = 1, etp = 1;
+  int tp = 1, pp = 1, cp = 1, ep = 1, etp = 1;
+  std::optional<int> vpp;
   std::optional<int> dp;  ///< Given: must agree with gpus / (tp pp cp).
   std::optional<std::int64_t> mbs;
   std::optional<std::int64_t> gbs;

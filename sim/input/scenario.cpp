@@ -91,20 +91,33 @@ int derive_microbatches(const Plan& plan, const Place& at) {
   return static_cast<int>(microbatches);
 }
 
-ScheduleKind derive_schedule(const PlanRequest& request, int microbatches, const Place& at) {
-  const ScheduleKind kind = request.schedule.value_or(request.vpp > 1 ? ScheduleKind::interleaved
-                                                                      : ScheduleKind::one_f_one_b);
-  if (kind != ScheduleKind::interleaved && request.vpp > 1)
-    fail_input(at / "schedule",
-               "schedule=" + name(kind) + " has one chunk a stage, but vpp=" + text(request.vpp),
-               "use schedule=interleaved, or vpp=1");
-  if (kind == ScheduleKind::interleaved && request.vpp > 1 && request.pp == 1)
-    fail_infeasible(at / "vpp", "vpp=" + text(request.vpp) + " needs several stages, but pp=1",
-                    "use vpp=1");
-  if (kind == ScheduleKind::interleaved && microbatches % request.pp != 0)
+std::int64_t derive_microbatch(const PlanRequest& request, const Plan& plan,
+                               const Software& software, const Place& at) {
+  if (request.mbs) return *request.mbs;
+  if (!software.microbatches_are_stages) return 1;
+  const std::int64_t passes = std::int64_t{plan.dp} * plan.pp;
+  if (plan.gbs % passes != 0)
     fail_infeasible(at / "gbs",
-                    "the interleaved schedule needs micro-batches (" + text(microbatches) +
-                        ") in multiples of pp=" + text(request.pp),
+                    "gbs=" + text(plan.gbs) + " is no multiple of dp x pp = " + text(passes) +
+                        ": software '" + software.name + "' makes as many micro-batches as stages",
+                    "use gbs=" + text((plan.gbs / passes + 1) * passes) + ", or give --mbs");
+  return plan.gbs / passes;
+}
+
+ScheduleKind derive_schedule(const PlanRequest& request, const Plan& plan, const Place& at) {
+  const ScheduleKind kind = request.schedule.value_or(plan.vpp > 1 ? ScheduleKind::interleaved
+                                                                   : ScheduleKind::one_f_one_b);
+  if (kind != ScheduleKind::interleaved && plan.vpp > 1)
+    fail_input(at / "schedule",
+               "schedule=" + name(kind) + " has one chunk a stage, but vpp=" + text(plan.vpp),
+               "use schedule=interleaved, or vpp=1");
+  if (kind == ScheduleKind::interleaved && plan.vpp > 1 && plan.pp == 1)
+    fail_infeasible(at / "vpp", "vpp=" + text(plan.vpp) + " needs several stages, but pp=1",
+                    "use vpp=1");
+  if (kind == ScheduleKind::interleaved && plan.microbatches % plan.pp != 0)
+    fail_infeasible(at / "gbs",
+                    "the interleaved schedule needs micro-batches (" + text(plan.microbatches) +
+                        ") in multiples of pp=" + text(plan.pp),
                     "change gbs, mbs or dp, or use schedule=1f1b with vpp=1");
   return kind;
 }
@@ -240,7 +253,9 @@ Scenario make_scenario(const Model& model, const System& system, const Software&
   Plan& plan = scenario.plan;
   plan.tp = request.tp;
   plan.pp = request.pp;
-  plan.vpp = request.vpp;
+  // Fewer than two chunks do not interleave.
+  const bool interleaves = request.schedule == ScheduleKind::interleaved && request.pp > 1;
+  plan.vpp = request.vpp.value_or(interleaves ? 2 : 1);
   plan.cp = request.cp;
   plan.experts = model.experts.has_value();
   plan.ep = request.ep;
@@ -262,9 +277,9 @@ Scenario make_scenario(const Model& model, const System& system, const Software&
                         " of system '" + system.name + "'",
                     "use --gpus " + text(system.max_gpus));
   scenario.system = filled_evenly(system, plan.gpus());
-  plan.mbs = request.mbs.value_or(1);
   if (!request.gbs) fail_input(at, "the key 'gbs' is missing", "add --gbs N, sequences in a step");
   plan.gbs = *request.gbs;
+  plan.mbs = derive_microbatch(request, plan, stack, at);
   plan.seq = request.seq.value_or(model.max_sequence);
   if (plan.seq <= 0)
     fail_input(at, "neither the plan nor the model says how long a sequence is", "add --seq N");
@@ -274,8 +289,15 @@ Scenario make_scenario(const Model& model, const System& system, const Software&
                         " tokens are more than any GPU can hold",
                     "lower mbs or seq");
   plan.microbatches = derive_microbatches(plan, at);
-  plan.schedule = derive_schedule(request, plan.microbatches, at);
+  plan.schedule = derive_schedule(request, plan, at);
   plan.recompute = request.recompute;
+  if (plan.recompute == Recompute::selective && (model.latent || model.experts) &&
+      stack.selective_recompute == SelectiveRecompute::alternate_products)
+    fail_infeasible(at / "recompute",
+                    "software '" + stack.name +
+                        "' recomputes every other product of a layer, which is known for layers "
+                        "with neither experts nor latent attention",
+                    "use recompute=full or recompute=none");
   plan.zero = request.zero.value_or(stack.zero);
   if (request.reshard && plan.zero != 3)
     fail_input(at / "reshard", "reshard is of sharded weights, but zero=" + text(plan.zero),
@@ -294,7 +316,7 @@ Scenario make_scenario(const Model& model, const System& system, const Software&
   plan.cp_comm = request.cp_comm;
   check_context_parallel(model, plan, at);
   check_experts(model, plan, at);
-  const bool tp_overlap = request.tp_overlap.value_or(true);
+  const bool tp_overlap = request.tp_overlap.value_or(stack.tp_overlap);
   plan.overlap_tp_gradients = tp_overlap && stack.overlap_tp_gradients;
   plan.tp_hidden = tp_overlap ? stack.tp_hidden : 0.0;
   plan.dp_overlap = request.dp_overlap.value_or(stack.overlap_dp);

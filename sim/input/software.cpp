@@ -20,13 +20,17 @@ Software read_software(const std::string& word, const Place& at) {
                    "fused_bias_gradients",
                    "scatter_gather",
                    "early_recompute_stop",
+                   "selective_recompute",
+                   "microbatches_are_stages",
                    "overlap_tp_gradients",
                    "tp_hidden",
+                   "tp_overlap",
                    "overlap_pp",
                    "overlap_dp",
                    "accumulate_bytes",
                    "logit_forward_bytes",
                    "logit_backward_bytes",
+                   "logit_held_bytes",
                    "optimizer_bytes",
                    "weight_bytes",
                    "unshard_bytes",
@@ -54,13 +58,18 @@ Software read_software(const std::string& word, const Place& at) {
   software.fused_bias_gradients = flag("fused_bias_gradients");
   software.scatter_gather = flag("scatter_gather");
   software.early_recompute_stop = flag("early_recompute_stop");
+  software.selective_recompute = choice<SelectiveRecompute>(
+      json.at("selective_recompute").sourced(), {"core_attention", "alternate_products"});
+  software.microbatches_are_stages = flag("microbatches_are_stages");
   software.overlap_tp_gradients = flag("overlap_tp_gradients");
   software.tp_hidden = number("tp_hidden", 0.0, 1.0);
+  software.tp_overlap = flag("tp_overlap");
   software.overlap_pp = flag("overlap_pp");
   software.overlap_dp = flag("overlap_dp");
   software.accumulate_bytes = number("accumulate_bytes", 0.0, 100.0);
   software.logit_forward_bytes = number("logit_forward_bytes", 0.0, 200.0);
   software.logit_backward_bytes = number("logit_backward_bytes", 0.0, 200.0);
+  software.logit_held_bytes = number("logit_held_bytes", 2.0, 40.0);
   software.optimizer_bytes = number("optimizer_bytes", 0.0, 200.0);
   // Only software that shards weights says how.
   if (software.zero == 3 || json.has("unshard_bytes")) {

@@ -7,6 +7,14 @@
 
 namespace orrery {
 
+/// What `recompute=selective` computes again.
+enum class SelectiveRecompute {
+  core_attention,  ///< Korthikanti et al. 2022, section 5: scores, softmax and values.
+  /// Everything but attention and every other product, counted from the first: of Llama's seven
+  /// keys, the output projection and the MLP's second input (torchtitan, "op").
+  alternate_products
+};
+
 /// What a training framework of some era does with the same mathematics: which passes over memory
 /// it makes, what it overlaps, in which precision it reduces. Files in workloads/software say where
 /// each figure is from. Byte counts are HBM traffic, reads and writes together.
@@ -24,16 +32,21 @@ struct Software {
   bool fused_bias_gradients = true;
   bool scatter_gather = true;         ///< Pipeline transfers carry 1/tp of the tensor a rank.
   bool early_recompute_stop = false;  ///< Recomputation ends with the last tensor that is needed.
+  SelectiveRecompute selective_recompute = SelectiveRecompute::core_attention;
+  /// Where the plan does not say: a step has as many micro-batches as stages, else of one sequence.
+  bool microbatches_are_stages = false;
 
   /// Input-gradient all-reduce beside the weight-gradient GEMM.
   bool overlap_tp_gradients = false;
   double tp_hidden = 0.0;   ///< Share of tensor-parallel traffic pipelined into the GEMMs.
+  bool tp_overlap = true;   ///< Whether both happen where the plan does not say.
   bool overlap_pp = false;  ///< Stage transfers run beside compute.
   bool overlap_dp = false;  ///< Gradient reduction beside the last backward pass.
 
   double accumulate_bytes = 8.0;       ///< Per parameter and micro-batch: into main gradients.
   double logit_forward_bytes = 12.0;   ///< Per logit: cross-entropy forward.
   double logit_backward_bytes = 12.0;  ///< Per logit: cross-entropy backward.
+  double logit_held_bytes = 6.0;       ///< Per logit: memory at the peak of its cross-entropy.
   double optimizer_bytes = 40.0;       ///< Per parameter updated.
   double weight_bytes = 2.0;           ///< Per parameter on the wire when weights are gathered.
   /// Per parameter: copies out of the buffer that weights are gathered in, and into the one that

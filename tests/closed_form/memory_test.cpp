@@ -43,6 +43,15 @@ TEST(LayerActivations, Recomputed) {
   EXPECT_DOUBLE_EQ(layer_activations(gpt(2, 1, 1, true), Recompute::full).si(), 2 * s * b * h / 2);
 }
 
+// Of every other product kept: the layer's input, queries, values and attention's output (3 h), the
+// first product of the MLP (4 h), and 4 bytes a query and head.
+TEST(LayerActivations, OfAlternateProducts) {
+  Scenario half = gpt(2, 1, 1, true, Recompute::selective);
+  half.software.selective_recompute = SelectiveRecompute::alternate_products;
+  EXPECT_DOUBLE_EQ(layer_activations(half, Recompute::selective).si(),
+                   s * b * h * (2.0 + 14.0) / 2 + 4 * a * s * b / 2);
+}
+
 // Mixed-precision Adam: 2 bytes weight, 4 gradient, 12 optimizer (fp32 weight, two moments), 18 a
 // parameter. ZeRO-1 spreads the 12 over dp: 6 + 12/dp (Rajbhandari et al., arXiv 1910.02054, with
 // fp32 gradients).

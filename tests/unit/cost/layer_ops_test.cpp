@@ -121,6 +121,8 @@ TEST(LayerOps, RecomputationRepeatsWhatThePlanSays) {
   EXPECT_EQ(recomputed("megatron-core", Recompute::selective), "attention");
   EXPECT_EQ(recomputed("megatron-2021", Recompute::full),
             names(layer_forward(scenario_on("megatron-2021"))));
+  EXPECT_EQ(recomputed("torchtitan", Recompute::selective),
+            "norm keys proj tp_reduce residual norm activation");
   Scenario early = scenario_on("megatron-2021", false, Recompute::full);
   early.software.early_recompute_stop = true;
   EXPECT_EQ(

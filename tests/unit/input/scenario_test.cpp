@@ -184,6 +184,24 @@ TEST(Scenario, FillsInWhatThePlanLeavesOpen) {
   chunked.vpp = 3;
   EXPECT_EQ(scenario(chunked, 8).plan.schedule, ScheduleKind::interleaved);
   EXPECT_EQ(scenario(chunked, 8).layers_of, std::vector<int>(6, 4));
+  chunked.vpp.reset();
+  EXPECT_EQ(scenario(chunked, 8).plan.vpp, 1);
+  chunked.schedule = ScheduleKind::interleaved;
+  EXPECT_EQ(scenario(chunked, 8).plan.vpp, 2);
+}
+
+// Two stages and dp = 2: two micro-batches a replica, or with one stage a single one.
+TEST(Scenario, MicrobatchesCanBeAsManyAsStages) {
+  PlanRequest plan = request(2, 2, 24);
+  plan.software = "torchtitan";
+  EXPECT_EQ(scenario(plan, 8).plan.mbs, 6);
+  EXPECT_EQ(scenario(plan, 8).plan.microbatches, 2);
+  plan.mbs = 3;
+  EXPECT_EQ(scenario(plan, 8).plan.microbatches, 4);
+  plan.mbs.reset();
+  plan.pp = 1;
+  EXPECT_EQ(scenario(plan, 8).plan.mbs, 6);
+  EXPECT_EQ(scenario(plan, 8).plan.microbatches, 1);
 }
 
 TEST(Scenario, TakesWhatThePlanSays) {

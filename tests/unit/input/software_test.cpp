@@ -25,13 +25,17 @@ std::string software_text() {
     "fused_bias_gradients": {"value": false, "source": "s"},
     "scatter_gather": {"value": false, "source": "s"},
     "early_recompute_stop": {"value": true, "source": "s"},
+    "selective_recompute": {"value": "alternate_products", "source": "s"},
+    "microbatches_are_stages": {"value": true, "source": "s"},
     "overlap_tp_gradients": {"value": true, "source": "s"},
     "tp_hidden": {"value": 0.25, "source": "s"},
+    "tp_overlap": {"value": false, "source": "s"},
     "overlap_pp": {"value": true, "source": "s"},
     "overlap_dp": {"value": true, "source": "s"},
     "accumulate_bytes": {"value": 11, "source": "s"},
     "logit_forward_bytes": {"value": 13, "source": "s"},
     "logit_backward_bytes": {"value": 14, "source": "s"},
+    "logit_held_bytes": {"value": 15, "source": "s"},
     "optimizer_bytes": {"value": 50, "source": "s"},
     "gradient_bytes": {"value": 2, "source": "s"},
     "main_gradient_bytes": {"value": 3, "source": "s"},
@@ -74,13 +78,17 @@ TEST(Software, EveryKeyArrivesInItsPlace) {
   EXPECT_FALSE(s.fused_bias_gradients);
   EXPECT_FALSE(s.scatter_gather);
   EXPECT_TRUE(s.early_recompute_stop);
+  EXPECT_EQ(s.selective_recompute, SelectiveRecompute::alternate_products);
+  EXPECT_TRUE(s.microbatches_are_stages);
   EXPECT_TRUE(s.overlap_tp_gradients);
   EXPECT_EQ(s.tp_hidden, 0.25);
+  EXPECT_FALSE(s.tp_overlap);
   EXPECT_TRUE(s.overlap_pp);
   EXPECT_TRUE(s.overlap_dp);
   EXPECT_EQ(s.accumulate_bytes, 11.0);
   EXPECT_EQ(s.logit_forward_bytes, 13.0);
   EXPECT_EQ(s.logit_backward_bytes, 14.0);
+  EXPECT_EQ(s.logit_held_bytes, 15.0);
   EXPECT_EQ(s.optimizer_bytes, 50.0);
   EXPECT_EQ(s.gradient_bytes, 2.0);
   EXPECT_EQ(s.main_gradient_bytes, 3.0);
@@ -101,7 +109,9 @@ TEST(Software, FlagsDoNotMix) {
       {"fused_bias_gradients", &Software::fused_bias_gradients},
       {"scatter_gather", &Software::scatter_gather},
       {"early_recompute_stop", &Software::early_recompute_stop},
+      {"microbatches_are_stages", &Software::microbatches_are_stages},
       {"overlap_tp_gradients", &Software::overlap_tp_gradients},
+      {"tp_overlap", &Software::tp_overlap},
       {"overlap_pp", &Software::overlap_pp},
       {"overlap_dp", &Software::overlap_dp}};
   const Software usual = read(software_text());
