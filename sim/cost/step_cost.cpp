@@ -5,6 +5,7 @@
 
 #include "sim/cost/layer_ops.hpp"
 #include "sim/cost/layer_prices.hpp"
+#include "sim/cost/stage_prices.hpp"
 
 namespace orrery {
 namespace {
@@ -94,16 +95,6 @@ std::vector<Bucket> cut_units(const Scenario& scenario, const Pricer& pricer,
   return units;
 }
 
-// Without sequence parallelism the scatter-gather transfer brings each rank 1/tp of the tensor; the
-// rest comes from its neighbours (Narayanan et al., arXiv 2104.04473, section 4.1).
-PassCost gather_received(const Scenario& scenario, const Pricer& pricer) {
-  const Plan& plan = scenario.plan;
-  if (plan.tp == 1 || plan.sp || !scenario.software.scatter_gather) return {};
-  const double bytes =
-      2.0 * static_cast<double>(scenario.tokens_per_microbatch() * scenario.model.hidden);
-  return pricer.price(Ops{collective("pp_gather", CollectiveKind::all_gather, bytes)});
-}
-
 StageCost price_stage(const Scenario& scenario, const Pricer& pricer, const LayerPrice& prediction,
                       const PriceOfLayer& price_of, int stage) {
   const int last = scenario.plan.virtual_stages() - 1;
@@ -164,22 +155,8 @@ StepCost price_step(const Scenario& scenario, const KernelModel& kernels,
       }
   }
 
-  const bool split = plan.tp > 1 && (plan.sp || scenario.software.scatter_gather);
-  cost.transfer_bytes =
-      Bytes{2.0 * static_cast<double>(scenario.tokens_per_microbatch() * scenario.model.hidden) /
-            (split ? plan.tp : 1)};
-  for (int stage = 0; stage < plan.pp; ++stage) {
-    double own = 0.0;
-    for (int chunk = 0; chunk < plan.vpp; ++chunk) {
-      const RankParameters& parameters =
-          cost.stages[static_cast<std::size_t>(chunk * plan.pp + stage)].parameters;
-      own += static_cast<double>(parameters.dense) / (plan.zero >= 1 ? plan.data_ranks() : 1);
-      own +=
-          static_cast<double>(parameters.experts) / (plan.zero >= 1 ? plan.expert_data_ranks() : 1);
-    }
-    cost.optimizer.push_back(kernels.memory(Bytes{scenario.software.optimizer_bytes * own}).time +
-                             scenario.software.kernel_overhead);
-  }
+  cost.transfer_bytes = transfer_bytes(scenario);
+  cost.optimizer = optimizer_times(scenario, kernels);
   if (scenario.model.tied_embeddings && plan.pp > 1)
     cost.tied_gradient_bytes =
         Bytes{scenario.software.gradient_bytes *

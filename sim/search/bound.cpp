@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/cost/stage_prices.hpp"
 #include "sim/graph/placement.hpp"
 
 namespace orrery {
@@ -23,21 +24,22 @@ bool has_known_ends(ScheduleKind kind) {
 
 }  // namespace
 
-PassTimes pass_times(const StepCost& cost, const Scenario& scenario) {
+PassTimes pass_times(const Scenario& scenario, const KernelModel& kernels,
+                     const CollectiveTime& collectives) {
   const double speed = fastest_gpu(scenario.system);
+  const Placement placement{scenario.plan, scenario.system};
   // Groups that lie in other ways than the priced one may be faster than their price.
-  const bool alike = Placement{scenario.plan, scenario.system}.regular();
-  const auto time = [&](const PassCost& pass) {
-    return alike ? pass.time(speed) : pass.compute / speed;
-  };
+  const bool alike = placement.regular();
+  const auto time = [&](const PassLength& pass) { return alike ? pass.time : pass.compute; };
   PassTimes times;
-  for (const StageCost& stage : cost.stages) {
+  for (const StageLengths& stage :
+       price_passes(scenario, kernels, collectives, placement.shapes(), speed)) {
     times.forward.push_back(time(stage.forward));
     times.backward.push_back(time(stage.backward));
   }
-  for (const Seconds& update : cost.optimizer)
+  for (const Seconds& update : optimizer_times(scenario, kernels))
     times.optimizer = std::max(times.optimizer, update / speed);
-  times.transfer_bytes = cost.transfer_bytes;
+  times.transfer_bytes = transfer_bytes(scenario);
   return times;
 }
 

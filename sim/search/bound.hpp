@@ -14,9 +14,10 @@ struct PassTimes {
   Seconds optimizer;              ///< The slowest stage's, where nothing is sharded.
   Bytes transfer_bytes;           ///< As in StepCost.
 };
-/// `cost`: of `scenario` or of one that differs in ZeRO, overlap of gradients, schedule and batch,
-/// but shards nothing. Where groups of one kind do not all lie alike, kernels count alone.
-PassTimes pass_times(const StepCost& cost, const Scenario& scenario);
+/// Of `scenario`, or of one that differs in ZeRO, overlap of gradients, schedule and batch, but
+/// shards nothing. Where groups of one kind do not all lie alike, kernels count alone.
+PassTimes pass_times(const Scenario& scenario, const KernelModel& kernels,
+                     const CollectiveTime& collectives);
 
 /// A time that no simulation of the step can undercut: the longest of some paths through its task
 /// graph, each task taking its least time.

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "sim/cost/memory.hpp"
-#include "sim/graph/placement.hpp"
 #include "sim/search/bound.hpp"
 
 namespace orrery {
@@ -34,11 +33,9 @@ class PassTimesOfNeighbours {
       if (known == key) return times;
     Scenario priced = scenario;
     priced.plan.zero = 0;
-    const Placement placement{priced.plan, priced.system};
-    const StepCost cost = price_step(priced, context_.kernels(priced.plan.dtype),
-                                     context_.collectives(), placement.shapes());
     if (known_.size() == most) known_.erase(known_.begin());
-    known_.emplace_back(key, pass_times(cost, priced));
+    known_.emplace_back(
+        key, pass_times(priced, context_.kernels(priced.plan.dtype), context_.collectives()));
     return known_.back().second;
   }
 

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "sim/estimate/estimate.hpp"
-#include "sim/graph/placement.hpp"
 #include "tests/exhaustive/all_plans.hpp"
 
 namespace orrery {
@@ -12,10 +11,9 @@ namespace {
 Seconds bound_of(const Scenario& scenario, EstimateContext& context) {
   Scenario priced = scenario;
   priced.plan.zero = 0;
-  const Placement placement{priced.plan, priced.system};
-  const StepCost cost = price_step(priced, context.kernels(priced.plan.dtype),
-                                   context.collectives(), placement.shapes());
-  return step_lower_bound(scenario, pass_times(cost, priced), context.collectives());
+  return step_lower_bound(
+      scenario, pass_times(priced, context.kernels(priced.plan.dtype), context.collectives()),
+      context.collectives());
 }
 
 // Every plan of `gpus` GPUs: no simulation is shorter than its bound, and the bound is no idle one.

@@ -1,0 +1,81 @@
+#include "sim/cost/stage_prices.hpp"
+
+#include "sim/cost/layer_ops.hpp"
+#include "sim/cost/layer_prices.hpp"
+#include "sim/cost/rank_parameters.hpp"
+
+namespace orrery {
+
+PassCost gather_received(const Scenario& scenario, const Pricer& pricer) {
+  const Plan& plan = scenario.plan;
+  if (plan.tp == 1 || plan.sp || !scenario.software.scatter_gather) return {};
+  const double bytes =
+      2.0 * static_cast<double>(scenario.tokens_per_microbatch() * scenario.model.hidden);
+  return pricer.price(Ops{collective("pp_gather", CollectiveKind::all_gather, bytes)});
+}
+
+std::vector<StageLengths> price_passes(const Scenario& scenario, const KernelModel& kernels,
+                                       const CollectiveTime& collectives, const GroupShapes& shapes,
+                                       double speed) {
+  const Pricer pricer{kernels, collectives, shapes, scenario.software,
+                      scenario.system.gpu.peak_16bit};
+  const LayerPrices layers{scenario, pricer, shapes};
+  const auto length = [&](const PassCost& pass) {
+    PassLength of;
+    of.add(pass, speed);
+    return of;
+  };
+  const auto lengths = [&](const LayerPrice& price) {
+    return StageLengths{length(price.forward), length(price.backward)};
+  };
+  const StageLengths dense = lengths(layers.of(LayerKind::dense));
+  const StageLengths experts =
+      scenario.model.experts ? lengths(layers.of(LayerKind::experts)) : StageLengths{};
+  const PassLength received = length(gather_received(scenario, pricer));
+  const auto add = [](StageLengths& sum, const StageLengths& more) {
+    sum.forward.add(more.forward);
+    sum.backward.add(more.backward);
+  };
+
+  std::vector<StageLengths> stages(static_cast<std::size_t>(scenario.plan.virtual_stages()));
+  int layer = 0;
+  for (std::size_t v = 0; v < stages.size(); ++v) {
+    StageLengths& stage = stages[v];
+    for (int l = 0; l < scenario.layers_of[v]; ++l, ++layer)
+      add(stage, scenario.kind_of(layer) == LayerKind::experts ? experts : dense);
+    if (v > 0) stage.forward.add(received);
+    if (v + 1 < stages.size()) stage.backward.add(received);
+  }
+  add(stages.front(), {length(pricer.price(embedding_forward(scenario))),
+                       length(pricer.price(embedding_backward(scenario)))});
+  add(stages.back(), lengths(layers.prediction()));
+  add(stages.back(), {length(pricer.price(head_forward(scenario))),
+                      length(pricer.price(head_backward(scenario)))});
+  return stages;
+}
+
+Bytes transfer_bytes(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  const bool split = plan.tp > 1 && (plan.sp || scenario.software.scatter_gather);
+  return Bytes{2.0 * static_cast<double>(scenario.tokens_per_microbatch() * scenario.model.hidden) /
+               (split ? plan.tp : 1)};
+}
+
+std::vector<Seconds> optimizer_times(const Scenario& scenario, const KernelModel& kernels) {
+  const Plan& plan = scenario.plan;
+  std::vector<Seconds> times;
+  for (int stage = 0; stage < plan.pp; ++stage) {
+    double own = 0.0;
+    for (int chunk = 0; chunk < plan.vpp; ++chunk) {
+      const RankParameters parameters = parameters_on_rank(scenario, chunk * plan.pp + stage);
+      own += static_cast<double>(parameters.dense) / (plan.zero >= 1 ? plan.data_ranks() : 1);
+      own +=
+          static_cast<double>(parameters.experts) / (plan.zero >= 1 ? plan.expert_data_ranks() : 1);
+    }
+    times.push_back(kernels.memory(Bytes{scenario.software.optimizer_bytes * own}).time +
+                    scenario.software.kernel_overhead);
+  }
+  return times;
+}
+
+}  // namespace orrery
