@@ -185,6 +185,10 @@ const Measurement* Record::find(const std::string& id) const {
   return nullptr;
 }
 
+std::string with_digest(const std::string& text) {
+  return text + digest_key + digest(text) + "\"}\n";
+}
+
 std::string record_json(const Record& record) {
   const Json limits = Json::Object{{"noise_ratio", record.limits.noise},
                                    {"time_s", record.limits.time_s},
@@ -204,7 +208,7 @@ std::string record_json(const Record& record) {
   for (const Measurement& one : record.measurements)
     out += (&one == &record.measurements.front() ? "\n " : ",\n ") + measurement_json(one).text();
   out += "\n]";
-  return out + digest_key + digest(out) + "\"}\n";
+  return with_digest(out);
 }
 
 Record parse_record(const std::string& text, const std::string& file) {

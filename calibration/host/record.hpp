@@ -67,6 +67,9 @@ struct Record {
 /// One measurement a line, and at the end a digest of all that stands before it.
 std::string record_json(const Record& record);
 
+/// The text of a record up to its measurements' closing bracket, with the digest and what follows.
+std::string with_digest(const std::string& text);
+
 /// Errors (bad_input) name the place: no record, cut off, edited after it was written (its digest
 /// is another one), unknown or missing keys, times that are not positive or out of order, figures
 /// without a unit, a case twice.

@@ -10,6 +10,7 @@
 #include "calibration/host/options.hpp"
 #include "calibration/host/work_list.hpp"
 #include "sim/calibrate/shapes.hpp"
+#include "sim/cli/calibrate_fit.hpp"
 #include "sim/cli/options.hpp"
 #include "sim/core/nearest.hpp"
 #include "sim/output/write_file.hpp"
@@ -180,14 +181,21 @@ int calibrate_gpu(const Arguments& arguments) {
 }  // namespace
 
 int run_calibrate(const Arguments& arguments) {
-  static const std::vector<std::string> words{"gpu"};
+  static const std::vector<std::string> words{"fit", "gpu", "show"};
   const std::string word = arguments.empty() ? "" : arguments[0];
   if (word == "--help") {
-    std::cout << "usage: orrery calibrate gpu [options]\n\n"
-                 "  orrery calibrate gpu --help   its options\n";
+    std::cout << "usage: orrery calibrate gpu | fit RECORD... -o FILE | show FILE\n\n"
+                 "  gpu    measure the GPUs of this machine\n"
+                 "  fit    turn such records and logs of nccl-tests into a calibration\n"
+                 "  show   what a calibration holds, and how well it predicts itself\n\n"
+                 "  orrery calibrate WORD --help   its options\n";
     return exit_ok;
   }
-  if (word == "gpu") return calibrate_gpu({arguments.begin() + 1, arguments.end()});
+  const Arguments rest =
+      arguments.empty() ? arguments : Arguments{arguments.begin() + 1, arguments.end()};
+  if (word == "gpu") return calibrate_gpu(rest);
+  if (word == "fit") return calibrate_fit(rest);
+  if (word == "show") return calibrate_show(rest);
   fail_input({}, word.empty() ? "calibrate what?" : "'" + word + "' is nothing to calibrate",
              suggestion(word, words));
 }

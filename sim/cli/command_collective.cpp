@@ -5,6 +5,7 @@
 
 #include "sim/cli/options.hpp"
 #include "sim/core/nearest.hpp"
+#include "sim/input/calibration.hpp"
 #include "sim/input/quantity_text.hpp"
 #include "sim/output/collective_text.hpp"
 #include "sim/output/program_text.hpp"
@@ -75,8 +76,8 @@ bool is_file(const std::string& word) {
 }
 
 int run_file(const std::string& file, const System& system, const ParsedOptions& parsed) {
-  for (const char* option : {"gpus", "nodes", "bytes", "min-bytes", "max-bytes", "factor",
-                             "nccl-algo", "nccl-proto", "hierarchical", "unfolded"})
+  for (const char* option : {"calibration", "gpus", "nodes", "bytes", "min-bytes", "max-bytes",
+                             "factor", "nccl-algo", "nccl-proto", "hierarchical", "unfolded"})
     if (parsed.has(option))
       fail_input({}, std::string{"--"} + option + " is for NCCL's collectives",
                  "leave it out: " + file + " says all but the system");
@@ -100,16 +101,17 @@ CollectiveOptions nccl_options(const ParsedOptions& parsed) {
 int run_collective(const Arguments& arguments) {
   const auto text = [](const char* shown) { return po::value<std::string>()->value_name(shown); };
   po::options_description options{"Options", 100};
-  options.add_options()                                                         //
-      ("system", text("NAME|FILE"), "a cluster")                                //
-      ("gpus", text("N"), "how many take part")                                 //
-      ("nodes", text("N"), "over how many nodes (as few as hold them)")         //
-      ("bytes", text("SIZE"), "one size: 1GiB")                                 //
-      ("min-bytes", text("SIZE"), "first size of a sweep (8)")                  //
-      ("max-bytes", text("SIZE"), "last size of a sweep (8GiB)")                //
-      ("factor", text("N"), "from one size to the next (2)")                    //
-      ("nccl-algo", text("LIST"), "as NCCL_ALGO: Ring,Tree or ^NVLS")           //
-      ("nccl-proto", text("LIST"), "as NCCL_PROTO: LL,LL128,Simple or ^LL128")  //
+  options.add_options()                                                          //
+      ("system", text("NAME|FILE"), "a cluster")                                 //
+      ("calibration", text("FILE"), "measurements of it: orrery calibrate fit")  //
+      ("gpus", text("N"), "how many take part")                                  //
+      ("nodes", text("N"), "over how many nodes (as few as hold them)")          //
+      ("bytes", text("SIZE"), "one size: 1GiB")                                  //
+      ("min-bytes", text("SIZE"), "first size of a sweep (8)")                   //
+      ("max-bytes", text("SIZE"), "last size of a sweep (8GiB)")                 //
+      ("factor", text("N"), "from one size to the next (2)")                     //
+      ("nccl-algo", text("LIST"), "as NCCL_ALGO: Ring,Tree or ^NVLS")            //
+      ("nccl-proto", text("LIST"), "as NCCL_PROTO: LL,LL128,Simple or ^LL128")   //
       ("hierarchical",
        "an all_reduce as reduce-scatter in each NVLink domain, all-reduce between")   //
       ("unfolded", "simulate every rank's flows instead of one for all their twins")  //
@@ -131,9 +133,11 @@ int run_collective(const Arguments& arguments) {
   const std::string& word = parsed.words.front();
   LoneCollective collective;
   if (!is_file(word)) collective.kind = parse_kind(word);
-  const System system =
+  System system =
       read_system(required(parsed, "system", "name one: orrery list systems"), {"", "--system"});
   if (is_file(word)) return run_file(word, system, parsed);
+  if (parsed.has("calibration"))
+    calibrate(system, parsed.text("calibration"), {"--calibration", ""});
   const int limit = system.max_gpus > 0 ? system.max_gpus : 1 << 20;
   collective.ranks =
       parse_count(required(parsed, "gpus", "write how many: --gpus 8"), "gpus", 1, limit);

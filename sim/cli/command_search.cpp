@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "sim/cli/options.hpp"
+#include "sim/input/calibration.hpp"
 #include "sim/input/plan_request.hpp"
 #include "sim/input/quantity_text.hpp"
 #include "sim/output/search_json.hpp"
@@ -24,6 +25,7 @@ po::options_description search_options() {
   options.add_options()                                                                  //
       ("model", text("NAME|FILE"), "a model of the catalog, or a config.json")           //
       ("system", texts("NAME|FILE"), "a system; several are compared")                   //
+      ("calibration", text("FILE"), "measurements of the system: orrery calibrate fit")  //
       ("gpus", text("N"), "GPUs in all: 1024, 256,512 or 256..4096 (doubling)")          //
       ("gbs", text("N"), "sequences in a step, over all replicas; several as for gpus")  //
       ("objective", text("GOAL"),
@@ -124,6 +126,9 @@ SearchRequest read_request(const ParsedOptions& options, SearchNames& names) {
   if (names.systems.empty()) fail_input({}, "--system is missing", "name one: orrery list systems");
   for (const std::string& name : names.systems)
     request.systems.push_back(read_system(name, {"--system", ""}));
+  if (options.has("calibration"))
+    for (System& system : request.systems)
+      calibrate(system, options.text("calibration"), {"--calibration", ""});
   for (std::int64_t n : numbers(required(options, "gpus", "add --gpus N"), "gpus"))
     request.gpus.push_back(static_cast<int>(n));
   request.gbs = numbers(required(options, "gbs", "add --gbs N, sequences in a step"), "gbs");

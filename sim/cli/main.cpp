@@ -38,7 +38,7 @@ void print_usage(std::ostream& out) {
          "  list       gpus | systems | models | software | schedules | collectives | routing\n"
          "  import     measurements and topologies of your machine, from other tools' files\n"
          "  place-experts  where experts should lie, by a routing trace, and what it gains\n"
-         "  calibrate  measure kernels, transfers and collectives on the GPUs of this machine\n"
+         "  calibrate  measure the GPUs of this machine; fit and show what was measured\n"
          "\n"
          "  orrery COMMAND --help   the command's options\n"
          "  orrery --version\n"

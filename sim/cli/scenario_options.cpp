@@ -2,6 +2,7 @@
 
 #include <boost/program_options/value_semantic.hpp>
 
+#include "sim/input/calibration.hpp"
 #include "sim/input/catalog.hpp"
 
 namespace po = boost::program_options;
@@ -28,8 +29,9 @@ po::options_description scenario_options() {
   options.add_options()                                                                      //
       ("model", text("NAME|FILE"), "a model of the catalog, or a Hugging Face config.json")  //
       ("system", text("NAME|FILE"),
-       "a system of the catalog, or a file like those in topologies")       //
-      ("gpus", text("N"), "GPUs in all; data parallelism follows from it")  //
+       "a system of the catalog, or a file like those in topologies")                     //
+      ("gpus", text("N"), "GPUs in all; data parallelism follows from it")                //
+      ("calibration", text("FILE"), "measurements of that system: orrery calibrate fit")  //
       ("plan", text("FILE"), "a JSON file with the keys below; an option wins over it");
   for (const PlanKey& key : plan_keys())
     options.add_options()(key.name.c_str(), text(key.value), key.help.c_str());
@@ -51,7 +53,7 @@ Scenario read_scenario(const ParsedOptions& options) {
     file = JsonValue::read_file(
         find_in_catalog("workloads/plans", options.text("plan"), command_line / "plan"));
     for (const std::string& key : file->keys()) {
-      if (key == "model" || key == "system") continue;
+      if (key == "model" || key == "system" || key == "calibration") continue;
       const auto value = file->find(key);
       if (!value) continue;
       if (key == "gpus")
@@ -72,8 +74,11 @@ Scenario read_scenario(const ParsedOptions& options) {
   };
   const std::string model = named("model", "name one: orrery list models");
   const std::string system = named("system", "name one: orrery list systems");
-  return make_scenario(read_model(model, {"--model", ""}), read_system(system, {"--system", ""}),
-                       request, gpus, command_line);
+  System cluster = read_system(system, {"--system", ""});
+  const std::string measured = options.has("calibration") ? options.text("calibration")
+                                                          : from_plan_file(file, "calibration");
+  if (!measured.empty()) calibrate(cluster, measured, {"--calibration", ""});
+  return make_scenario(read_model(model, {"--model", ""}), cluster, request, gpus, command_line);
 }
 
 }  // namespace orrery

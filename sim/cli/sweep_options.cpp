@@ -104,8 +104,9 @@ po::options_description sweep_run_options() {
           "where", text("COND"), "'tp*pp <= 64 and mbs <= 4': which combinations count")(
           "memory-only", "what a GPU holds, without simulating the step")(
           "model", text("LIST"), "models of the catalog, or files")(
-          "system", text("LIST"), "systems of the catalog, or files")("gpus", text("LIST"),
-                                                                      "GPUs in all");
+          "system", text("LIST"), "systems of the catalog, or files")(
+          "calibration", text("LIST"), "measurements: orrery calibrate fit")("gpus", text("LIST"),
+                                                                             "GPUs in all");
   for (const PlanKey& key : plan_keys())
     what.add_options()(key.name.c_str(), text("LIST"), key.help.c_str());
   po::options_description how{"How it is run", 100};

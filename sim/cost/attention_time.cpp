@@ -11,13 +11,6 @@ namespace {
 // 2307.08691, section 1), and less under a causal mask.
 constexpr double default_efficiency = 0.5;
 
-// Backward over forward time without a table: 2.5 times the flop (five products against two, arXiv
-// 2307.08691) at the share of the forward efficiency that SimuMax measured on an A100 PCIe and a
-// B200 (github.com/MooreThreads/SimuMax, configs/system, commit 4dcaae5).
-double default_backward(Architecture architecture) {
-  return architecture == Architecture::blackwell ? 2.5 / 0.83 : 2.5 / 0.86;
-}
-
 // Each of Q, O, K and V moved once.
 constexpr double single_traffic = 0.5;
 
@@ -49,10 +42,18 @@ Neighbours<4>::Point coordinates(const AttentionShape& shape) {
 
 }  // namespace
 
+// Backward over forward time without a table: 2.5 times the flop (five products against two, arXiv
+// 2307.08691) at the share of the forward efficiency that SimuMax measured on an A100 PCIe and a
+// B200 (github.com/MooreThreads/SimuMax, configs/system, commit 4dcaae5).
+double default_attention_backward(Architecture architecture) {
+  return architecture == Architecture::blackwell ? 2.5 / 0.83 : 2.5 / 0.86;
+}
+
 AttentionTime::AttentionTime(const Gpu& gpu, const KernelTables* tables)
     : machine_{gpu.peak_16bit.si() * 1e-6, gpu.memory_bandwidth.si() * 1e-6,
                static_cast<double>(gpu.multiprocessors)},
-      backward_factor_{tables ? tables->attention_backward : default_backward(gpu.architecture)} {
+      backward_factor_{tables ? tables->attention_backward
+                              : default_attention_backward(gpu.architecture)} {
   if (!tables || !tables->attention || tables->attention->rows.empty()) return;
   const AttentionTable& table = *tables->attention;
   const MeasuredGpu& measured = table.measured_on;

@@ -13,6 +13,9 @@
 
 namespace orrery {
 
+/// Backward over forward time where nothing was measured.
+double default_attention_backward(Architecture architecture);
+
 /// How long fused (flash) attention takes on one kind of GPU.
 ///
 /// Flop     forward 2 * batch * heads * seq_q * keys * head_dim, with keys = seq_kv for a square

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/input/calibration.hpp"
+
 namespace orrery {
 namespace {
 
@@ -47,15 +49,19 @@ GroupShape group_on(const System& system, int ranks, int nodes) {
 
 CollectiveMeasurements::CollectiveMeasurements(const System& system, const std::string& gpu,
                                                const std::optional<CollectiveShape>& left_out) {
+  if (system.calibration) add(system, system.calibration->curves, false, true, left_out);
+  const bool own = gpu == system.gpu.name;
   // Whoever describes a system with slower ports than its GPUs have means no measured one.
   const BytesPerSecond full =
       system.wiring == NodeWiring::pcie ? system.gpu.pcie : system.gpu.nvlink;
-  if (system.scale_up == full) add(system, read_collective_curves(gpu), true, left_out);
-  add(system, read_collective_curves(system.name), false, left_out);
+  if (system.scale_up == full) add(system, read_collective_curves(gpu), true, own, left_out);
+  add(system, read_collective_curves(system.name), false, own, left_out);
 }
 
 void CollectiveMeasurements::add(const System& system, const std::vector<MeasuredCurve>& measured,
-                                 bool one_domain, const std::optional<CollectiveShape>& left_out) {
+                                 bool one_domain, bool own,
+                                 const std::optional<CollectiveShape>& left_out) {
+  const std::size_t before = curves_.size();
   std::vector<Sweep> sweeps;
   for (const MeasuredCurve& curve : measured) {
     if (curve.ranks % curve.nodes != 0 || curve.ranks / curve.nodes > system.gpus_per_node)
@@ -66,6 +72,10 @@ void CollectiveMeasurements::add(const System& system, const std::vector<Measure
     Sweep sweep{{*kind, group_on(system, curve.ranks, curve.nodes)}, {}, {}};
     if (one_domain && sweep.shape.group.domains > 1) continue;
     if (sweep.shape == left_out) continue;
+    const auto known = curves_.begin() + static_cast<std::ptrdiff_t>(before);
+    if (std::any_of(curves_.begin(), known,
+                    [&](const Curve& one) { return one.shape == sweep.shape; }))
+      continue;
     for (const auto& [bytes, time] : curve.points) {
       sweep.log_bytes.push_back(std::log(bytes.si()));
       sweep.log_time.push_back(std::log(time.si()));
@@ -76,7 +86,7 @@ void CollectiveMeasurements::add(const System& system, const std::vector<Measure
     const CollectiveShape shape = sweeps.back().shape;
     const auto others = std::stable_partition(
         sweeps.begin(), sweeps.end(), [&](const Sweep& sweep) { return sweep.shape != shape; });
-    Curve curve{shape, {}, {}};
+    Curve curve{shape, {}, {}, own};
     for (auto sweep = others; sweep != sweeps.end(); ++sweep)
       curve.log_bytes.insert(curve.log_bytes.end(), sweep->log_bytes.begin(),
                              sweep->log_bytes.end());
@@ -116,7 +126,7 @@ std::optional<CollectiveMeasurements::Correction> CollectiveMeasurements::correc
     const bool exact =
         std::binary_search(curve.log_bytes.begin(), curve.log_bytes.end(), log_bytes);
     return Correction{std::exp(time) / formula(at, shape.group).time().si(),
-                      exact ? Tag::measured : Tag::interpolated};
+                      exact && curve.own ? Tag::measured : Tag::interpolated};
   }
 
   // The nearest numbers of ranks below and above.

@@ -33,8 +33,9 @@ class CollectiveMeasurements {
     Tag tag = Tag::interpolated;
   };
 
-  /// Sweeps of `gpu` count inside a domain only, those of the system everywhere. All sweeps of
-  /// `left_out` are left out.
+  /// Sweeps of the system's calibration count where they were taken, and there no others do; those
+  /// of `gpu` count inside a domain only, those of the system everywhere. All sweeps of `left_out`
+  /// are left out.
   CollectiveMeasurements(const System& system, const std::string& gpu,
                          const std::optional<CollectiveShape>& left_out);
 
@@ -52,10 +53,11 @@ class CollectiveMeasurements {
   struct Curve {
     CollectiveShape shape;
     std::vector<double> log_bytes, log_time;
+    bool own = true;  // Measured on such GPUs, not on those that stand in for them.
   };
 
   void add(const System& system, const std::vector<MeasuredCurve>& sweeps, bool one_domain,
-           const std::optional<CollectiveShape>& left_out);
+           bool own, const std::optional<CollectiveShape>& left_out);
   std::optional<double> residual(const Curve& curve, double log_bytes, const Formula& formula,
                                  std::string_view algorithm) const;
 

@@ -9,8 +9,7 @@ CollectiveTime::CollectiveTime(const System& system, const CollectiveOptions& op
       options_{options},
       model_{system},
       measurements_{system, model_.constants().gpu, options.left_out},
-      tuner_{system, model_.constants().nvlink_share * system.scale_up},
-      own_{model_.constants().gpu == system.gpu.name} {}
+      tuner_{system, model_.constants().nvlink_share * system.scale_up} {}
 
 // `factor` times as long. Bytes stay those on the wire; rates slow down or speed up with the rest,
 // but no faster than the wire, and the latency makes up for what that leaves.
@@ -72,7 +71,7 @@ CollectiveCost CollectiveTime::free_choice(CollectiveKind kind, Bytes tensor,
   const auto correction = measurements_.correction({kind, group}, tensor, formula);
   if (!correction) return cost;
   CollectiveCost measured = stretched(cost, correction->factor);
-  measured.tag = own_ ? correction->tag : Tag::interpolated;
+  measured.tag = correction->tag;
   return measured;
 }
 

@@ -42,7 +42,6 @@ class CollectiveTime {
   CollectiveModel model_;
   CollectiveMeasurements measurements_;
   NcclTuner tuner_;
-  bool own_;  ///< The measurements are of this GPU, not of a stand-in.
 };
 
 }  // namespace orrery

@@ -28,9 +28,12 @@ Neighbours<3>::Point coordinates(const std::array<std::int64_t, 3>& shape) {
 
 const GemmTable* find_gemm_table(const KernelTables* tables, Dtype dtype) {
   if (!tables) return nullptr;
-  const Dtype measured = dtype == Dtype::fp16 ? Dtype::bf16 : dtype;
-  for (const GemmTable& table : tables->gemm)
-    if (table.dtype == measured && !table.rows.empty()) return &table;
+  const Dtype sister = dtype == Dtype::fp16   ? Dtype::bf16
+                       : dtype == Dtype::bf16 ? Dtype::fp16
+                                              : dtype;
+  for (const Dtype wanted : {dtype, sister})
+    for (const GemmTable& table : tables->gemm)
+      if (table.dtype == wanted && !table.rows.empty()) return &table;
   return nullptr;
 }
 
@@ -180,6 +183,10 @@ KernelTime GemmTime::grouped(const GroupedGemm& layer, std::span<const GemmProdu
 KernelTime GemmTime::without_row(std::int64_t m, std::int64_t n, std::int64_t k) const {
   assert(m > 0 && n > 0 && k > 0);
   return predict({m, n, k}, true, false);
+}
+
+double GemmTime::distance(std::int64_t m, std::int64_t n, std::int64_t k) const {
+  return residual_.distance(coordinates({m, n, k}));
 }
 
 Seconds GemmTime::base(std::int64_t m, std::int64_t n, std::int64_t k) const {

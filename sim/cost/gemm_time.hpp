@@ -13,7 +13,8 @@
 
 namespace orrery {
 
-/// The table that products in `dtype` are priced from: fp16's are bf16's. Null: there is none.
+/// The table that products in `dtype` are priced from: its own, or that of the other 16-bit format.
+/// Null: there is none.
 const GemmTable* find_gemm_table(const KernelTables* tables, Dtype dtype);
 
 /// How long C[m,n] = A[m,k] B[k,n] takes on one kind of GPU, in a benchmark's clocks.
@@ -46,6 +47,9 @@ class GemmTime {
   Seconds streaming(Bytes bytes) const;
   /// As if the row of this shape, should there be one, had not been measured.
   KernelTime without_row(std::int64_t m, std::int64_t n, std::int64_t k) const;
+  /// How far the nearest row is: 1.5 for an octave of m n, 0.5 for one of m / n or of k; infinite
+  /// without a table.
+  double distance(std::int64_t m, std::int64_t n, std::int64_t k) const;
   /// The formula alone, or the roofline where there is no table.
   Seconds base(std::int64_t m, std::int64_t n, std::int64_t k) const;
 

@@ -21,6 +21,16 @@ constexpr Seconds expert_launch = microseconds(9.0);
 
 }  // namespace
 
+KernelFactors factors_of(const KernelTables& tables) {
+  return {tables.sustained, tables.wgrad_efficiency, tables.copy_efficiency,
+          tables.attention_backward};
+}
+
+KernelFactors default_factors(const Gpu& gpu) {
+  return {1.0, default_wgrad_efficiency, default_copy_efficiency,
+          default_attention_backward(gpu.architecture)};
+}
+
 KernelModel::KernelModel(const Gpu& gpu, Dtype dtype, const KernelTables* tables)
     : gemm_{gpu, dtype, tables},
       attention_{gpu, tables},

@@ -7,6 +7,14 @@
 
 namespace orrery {
 
+/// What tables of kernels cannot say of training; KernelTables has what each means.
+struct KernelFactors {
+  double sustained = 1.0, wgrad_efficiency = 1.0, copy_efficiency = 1.0, attention_backward = 1.0;
+};
+KernelFactors factors_of(const KernelTables& tables);
+/// Assumed where nothing was measured.
+KernelFactors default_factors(const Gpu& gpu);
+
 /// What the kernels of a training step cost on one kind of GPU in one number format.
 ///
 /// A benchmark runs one kernel for a moment; a training step runs hot for hours, under a power

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <vector>
@@ -53,6 +54,17 @@ class Neighbours {
       weights += weight;
     }
     return sum / (weights + 0.5);
+  }
+
+  /// How far the nearest point is; infinite where there is none.
+  double distance(const Point& x) const {
+    double least = std::numeric_limits<double>::infinity();
+    for (const Point& point : points_) {
+      double square = 0.0;
+      for (std::size_t j = 0; j < dimensions; ++j) square += (x[j] - point[j]) * (x[j] - point[j]);
+      least = std::min(least, square);
+    }
+    return std::sqrt(least);
   }
 
   double value(std::size_t index) const { return values_[index]; }

@@ -2,6 +2,7 @@
 
 #include "sim/graph/choose_cast.hpp"
 #include "sim/graph/hops.hpp"
+#include "sim/input/calibration.hpp"
 
 namespace orrery {
 
@@ -12,9 +13,7 @@ Layout lay_out(const System& system, const Placement& placement, const Topology&
 }
 
 EstimateContext::EstimateContext(const System& system, const CollectiveOptions& options)
-    : system_{system},
-      tables_{read_kernel_tables(system.gpu.name)},
-      collectives_{system, options} {}
+    : system_{system}, tables_{kernel_tables_of(system)}, collectives_{system, options} {}
 
 const KernelModel& EstimateContext::kernels(Dtype dtype) {
   const auto found = kernels_.find(dtype);

@@ -9,6 +9,7 @@
 
 #include "sim/core/nearest.hpp"
 #include "sim/import/collective_name.hpp"
+#include "sim/import/degradation.hpp"
 #include "sim/import/nccl_tests_run.hpp"
 #include "sim/import/text_file.hpp"
 #include "sim/input/json_value.hpp"
@@ -192,33 +193,6 @@ void add_points(Curve& curve, const std::vector<const Run*>& runs) {
   if (types.size() > 1) curve.warnings.push_back("data types taken together: " + listed(types));
 }
 
-// A larger message never runs slower per byte on a healthy fabric; a seventh is beyond the noise
-// of a repeated run.
-void warn_of_degradation(Curve& curve) {
-  constexpr double large_bytes = 64.0 * (1 << 20);
-  constexpr double tolerated = 0.15;
-  const double factor = bus_factor(curve.collective, curve.ranks).value_or(1.0);
-  double best = 0.0, best_bytes = 0.0, worst_left = 1.0 - tolerated;
-  std::string worst;
-  for (const auto& [bytes, time_us] : curve.points) {
-    if (bytes < large_bytes) continue;
-    const double gb_s = factor * bytes / time_us / 1e3;
-    if (gb_s > best) {
-      best = gb_s;
-      best_bytes = bytes;
-    } else if (gb_s / best < worst_left) {
-      worst_left = gb_s / best;
-      char text[200];
-      std::snprintf(text, sizeof text,
-                    "bus bandwidth falls by %.0f %% from %.1f GB/s at %.0f bytes to %.1f GB/s at "
-                    "%.0f bytes: the run looks degraded",
-                    100.0 * (1.0 - worst_left), best, best_bytes, gb_s, bytes);
-      worst = text;
-    }
-  }
-  if (!worst.empty()) curve.warnings.push_back(worst);
-}
-
 void add_machine(Curve& curve, const std::vector<const Run*>& runs) {
   std::set<std::string> gpus, versions;
   std::map<std::string, int> per_host;
@@ -263,7 +237,8 @@ Curve curve_of(const std::vector<const Run*>& runs, const std::string& collectiv
     curve.warnings.emplace_back("the collective is taken from the file's name");
   add_machine(curve, runs);
   add_points(curve, runs);
-  warn_of_degradation(curve);
+  if (const std::string falling = degradation(curve); !falling.empty())
+    curve.warnings.push_back(falling);
   if (!std::all_of(runs.begin(), runs.end(), [](const Run* run) { return run->is_complete; }))
     curve.warnings.emplace_back("the log lacks nccl-tests' summary; sizes may be missing");
   return curve;

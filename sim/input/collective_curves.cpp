@@ -14,8 +14,7 @@ MeasuredCurve parse_curve(const JsonValue& entry) {
   // "warnings": what `orrery import` had to say about a log.
   entry.allow_only(
       {"id", "source", "system", "collective", "ranks", "nodes", "columns", "points", "warnings"});
-  static const std::vector<std::string> known{"all_reduce", "all_gather", "reduce_scatter",
-                                              "all_to_all", "broadcast",  "send_recv"};
+  const std::vector<std::string>& known = curve_collectives();
   MeasuredCurve curve;
   curve.id = entry.at("id").text();
   entry.at("source").at("title").text();
@@ -27,6 +26,12 @@ MeasuredCurve parse_curve(const JsonValue& entry) {
 }
 
 }  // namespace
+
+const std::vector<std::string>& curve_collectives() {
+  static const std::vector<std::string> all{"all_reduce", "all_gather", "reduce_scatter",
+                                            "all_to_all", "broadcast",  "send_recv"};
+  return all;
+}
 
 std::string collective_word(const std::string& word) {
   if (word == "alltoall") return "all_to_all";

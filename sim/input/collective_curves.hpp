@@ -29,6 +29,9 @@ std::vector<MeasuredCurve> read_collective_curves(const std::string& name);
 /// One file of schema "orrery.curves/1".
 std::vector<MeasuredCurve> parse_collective_curves(const JsonValue& json);
 
+/// What a curve may be of: "all_reduce", ...
+const std::vector<std::string>& curve_collectives();
+
 /// "alltoall" and "sendrecv", as nccl-tests' binaries are called, beside our own names.
 std::string collective_word(const std::string& word);
 

@@ -26,6 +26,7 @@ constexpr double longest_us = 1e9;
 struct Factor {
   double value = 0.0;
   bool measured = false;
+  std::string source;
 };
 
 Factor read_factor(const JsonValue& json, double minimum, double maximum) {
@@ -33,8 +34,8 @@ Factor read_factor(const JsonValue& json, double minimum, double maximum) {
     json.fail("names no source",
               "write {\"value\": ..., \"measured\": true or false, \"source\": \"...\"}");
   json.allow_only({"value", "measured", "source"});
-  required_text(json, "source");
-  return {json.at("value").number(minimum, maximum), json.at("measured").boolean()};
+  return {json.at("value").number(minimum, maximum), json.at("measured").boolean(),
+          required_text(json, "source")};
 }
 
 template <std::size_t sizes>
@@ -235,12 +236,16 @@ KernelTables parse_kernel_tables(const JsonValue& json) {
                    "attention_backward", "gemm", "attention_forward"});
   KernelTables tables;
   tables.gpu = tables.used_for = json.at("gpu").text();
-  tables.sustained = read_factor(json.at("sustained"), 0.1, 2).value;
-  tables.wgrad_efficiency = read_factor(json.at("wgrad_efficiency"), 0.1, 2).value;
-  const Factor copy = read_factor(json.at("copy_efficiency"), 0.1, 1);
-  tables.copy_efficiency = copy.value;
-  tables.copy_measured = copy.measured;
-  tables.attention_backward = read_factor(json.at("attention_backward"), 1, 10).value;
+  const auto factor = [&](const std::string& key, double least, double most) {
+    const Factor read = read_factor(json.at(key), least, most);
+    tables.factor_sources[key] = {read.measured, read.source};
+    return read.value;
+  };
+  tables.sustained = factor("sustained", 0.1, 2);
+  tables.wgrad_efficiency = factor("wgrad_efficiency", 0.1, 2);
+  tables.copy_efficiency = factor("copy_efficiency", 0.1, 1);
+  tables.copy_measured = tables.factor_sources["copy_efficiency"].measured;
+  tables.attention_backward = factor("attention_backward", 1, 10);
   const MeasuredGpu measured = read_reference(json.at("reference"), tables.gpu);
   for (const JsonValue& table : json.at("gemm").elements())
     tables.gemm.push_back(read_gemm_table(table, measured));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -103,6 +104,12 @@ struct KernelTables {
   double copy_efficiency = 0.85;  ///< Share of the memory bandwidth that streaming kernels reach.
   bool copy_measured = false;     ///< Whether that share was measured on this GPU.
   double attention_backward = 2.5;  ///< Backward over forward time of fused attention.
+  /// Where these four are from, by their keys in the file.
+  struct FactorSource {
+    bool measured = false;
+    std::string source;
+  };
+  std::map<std::string, FactorSource> factor_sources;
 };
 
 /// Tables for `gpu`, or nothing where neither it nor a stand-in (stand_ins.json) was measured.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "sim/core/dtype.hpp"
@@ -40,6 +41,8 @@ enum class NodeWiring {
 };  ///< How the GPUs of a node reach each other.
 enum class FabricKind { infiniband, ethernet };
 
+struct Calibration;
+
 /// A cluster's building plan: one node, and the network between nodes. Bandwidths per direction.
 struct System {
   std::string name;
@@ -66,6 +69,9 @@ struct System {
   FabricShape shape;
   std::vector<LinkOverride> link_overrides;
   std::vector<GpuOverride> gpu_overrides;
+
+  /// What was measured on it (calibrate() of sim/input/calibration.hpp); null: nothing.
+  std::shared_ptr<const Calibration> calibration;
 
   /// Whether all nodes, GPUs and NICs see the same picture, so that one may stand for all. False as
   /// soon as a wire other than the GPU's own can fill up or something runs at another speed.

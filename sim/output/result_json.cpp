@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/cost/tag.hpp"
+#include "sim/input/calibration.hpp"
 
 namespace orrery {
 namespace {
@@ -158,6 +159,7 @@ std::string result_json(const Result& result, const ResultJsonOptions& options) 
   if (options.about_this_run) json["orrery_version"] = ORRERY_VERSION;
   json["model"] = scenario.model.name;
   json["system"] = scenario.system.name;
+  if (scenario.system.calibration) json["calibration"] = scenario.system.calibration->file;
   json["software"] = scenario.software.name;
   json["gpus"] = scenario.plan.gpus();
   json["plan"] = plan_json(scenario.plan, scenario.software);

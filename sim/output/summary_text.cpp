@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/cost/tag.hpp"
+#include "sim/input/calibration.hpp"
 #include "sim/output/bill_text.hpp"
 #include "sim/output/number_text.hpp"
 #include "sim/output/table.hpp"
@@ -199,13 +200,17 @@ std::string routing(const Result& result, const Painter& paint) {
 }
 
 std::string what_it_rests_on(const Result& result) {
+  const System& system = result.scenario.system;
   const auto share = [&](Tag tag) {
     return percent(result.provenance[static_cast<std::size_t>(tag)]);
   };
   return wrapped("Times from    ",
                  {share(Tag::measured) + " measured", share(Tag::interpolated) + " interpolated",
                   share(Tag::default_value) + " default"},
-                 ", ", width);
+                 ", ", width) +
+         (system.calibration
+              ? wrapped("Measured by   ", {shown_text(system.calibration->file)}, "", width)
+              : "");
 }
 
 // "tensor 97.3 %, data 2.7 %": who uses the link, without those who do not.

@@ -121,10 +121,10 @@ class AxisReader {
   }
 
  private:
-  // Model and system are read when the sweep begins.
+  // Model, system and calibration are read when the sweep begins.
   void check(const AxisValue& value) const {
     PlanRequest scratch;
-    if (axis_.key == "model" || axis_.key == "system")
+    if (axis_.key == "model" || axis_.key == "system" || axis_.key == "calibration")
       value.json.text();
     else if (axis_.key == "gpus")
       value.json.integer(1, 1 << 24);
@@ -145,7 +145,7 @@ class AxisReader {
 
 const std::vector<std::string>& axis_keys() {
   static const std::vector<std::string> keys = [] {
-    std::vector<std::string> list{"model", "system", "gpus"};
+    std::vector<std::string> list{"model", "system", "gpus", "calibration"};
     for (const PlanKey& key : plan_keys()) list.push_back(key.name);
     return list;
   }();

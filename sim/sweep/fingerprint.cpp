@@ -76,7 +76,8 @@ std::string fingerprint_of_inputs(const Sweep& sweep) {
     hash.add_folder(fs::path{data_folder()} / folder);
   for (const Dimension& dimension : sweep.dimensions)
     for (const Axis& axis : dimension.axes)
-      if (axis.key == "model" || axis.key == "system" || axis.key == "software")
+      if (axis.key == "model" || axis.key == "system" || axis.key == "calibration" ||
+          axis.key == "software")
         for (const AxisValue& value : axis.values) {
           const fs::path path{value.text};
           std::error_code code;

@@ -4,6 +4,7 @@
 
 #include "sim/engine/platform.hpp"
 #include "sim/estimate/estimate.hpp"
+#include "sim/input/calibration.hpp"
 #include "sim/sweep/figures.hpp"
 
 namespace orrery {
@@ -40,13 +41,24 @@ void warm_up(EstimateContext& context) {
 
 SweepInputs read_inputs(const Sweep& sweep) {
   SweepInputs inputs;
+  std::map<std::string, System> systems;
+  std::vector<std::string> calibrations;
   for (const Dimension& dimension : sweep.dimensions)
     for (const Axis& axis : dimension.axes)
       for (const AxisValue& value : axis.values) {
         const Place at{"--" + axis.key, ""};
         if (axis.key == "model") inputs.models.emplace(value.text, read_model(value.text, at));
-        if (axis.key == "system") inputs.systems.emplace(value.text, read_system(value.text, at));
+        if (axis.key == "system") systems.emplace(value.text, read_system(value.text, at));
+        if (axis.key == "calibration") calibrations.push_back(value.text);
       }
+  for (const auto& [name, system] : systems) {
+    if (calibrations.empty()) inputs.systems.emplace(SweepInputs::SystemName{name, ""}, system);
+    for (const std::string& file : calibrations) {
+      System measured = system;
+      calibrate(measured, file, {"--calibration", ""});
+      inputs.systems.emplace(SweepInputs::SystemName{name, file}, std::move(measured));
+    }
+  }
   return inputs;
 }
 
@@ -72,7 +84,7 @@ Answer PointEvaluator::operator()(std::int64_t point) {
   const MemoryReport memory = memory_of(*scenario);
   if (!memory.fits()) return infeasible(shortfall_text(memory));
   if (sweep_.memory_only) return {ok_row(grid_, point, figures_of(memory)), false};
-  const Result result = estimate(*scenario, context_of(point)).result;
+  const Result result = estimate(*scenario, contexts_.at(system_of(point))).result;
   return {ok_row(grid_, point, figures_of(result)), Platform::instance().now() > 0.0};
 }
 
@@ -83,25 +95,28 @@ const Software& PointEvaluator::software(const std::string& name) {
   return softwares_.emplace(name, read_software(name, {"", "--software"})).first->second;
 }
 
-EstimateContext& PointEvaluator::context_of(std::int64_t point) {
-  const auto system = std::find_if(grid_.axes().begin(), grid_.axes().end(),
-                                   [](const Axis* axis) { return axis->key == "system"; });
-  const auto at = static_cast<std::size_t>(system - grid_.axes().begin());
-  return contexts_.at(grid_.values(point)[at]->text);
+SweepInputs::SystemName PointEvaluator::system_of(std::int64_t point) const {
+  SweepInputs::SystemName name;
+  const std::vector<const AxisValue*> values = grid_.values(point);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (grid_.axes()[i]->key == "system") name.first = values[i]->text;
+    if (grid_.axes()[i]->key == "calibration") name.second = values[i]->text;
+  }
+  return name;
 }
 
 Scenario PointEvaluator::scenario_of(std::int64_t point) {
   const std::vector<const AxisValue*> values = grid_.values(point);
   PlanRequest request;
   const Model* model = nullptr;
-  const System* system = nullptr;
+  const System& system = inputs_.systems.at(system_of(point));
   int gpus = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::string& key = grid_.axes()[i]->key;
     if (key == "model") {
       model = &inputs_.models.at(values[i]->text);
-    } else if (key == "system") {
-      system = &inputs_.systems.at(values[i]->text);
+    } else if (key == "system" || key == "calibration") {
+      continue;
     } else if (key == "gpus") {
       gpus = static_cast<int>(values[i]->number);
     } else {
@@ -109,8 +124,8 @@ Scenario PointEvaluator::scenario_of(std::int64_t point) {
     }
   }
   const std::string name =
-      request.software.empty() ? default_software(request, *system) : request.software;
-  return make_scenario(*model, *system, software(name), request, gpus, {});
+      request.software.empty() ? default_software(request, system) : request.software;
+  return make_scenario(*model, system, software(name), request, gpus, {});
 }
 
 }  // namespace orrery

@@ -13,9 +13,11 @@ namespace orrery {
 /// What the points of a sweep share, by the names that its axes have for it.
 struct SweepInputs {
   std::map<std::string, Model> models;
-  std::map<std::string, System> systems;
+  using SystemName = std::pair<std::string, std::string>;  ///< And its calibration, or "".
+  std::map<SystemName, System> systems;
 };
-/// Errors (bad_input): a model or a system that cannot be read.
+/// Errors (bad_input): a model, a system or a calibration that cannot be read, or one of another
+/// GPU.
 SweepInputs read_inputs(const Sweep& sweep);
 
 /// From the number of a point to its row. All arguments must outlive it.
@@ -31,12 +33,12 @@ class PointEvaluator {
  private:
   Scenario scenario_of(std::int64_t point);
   const Software& software(const std::string& name);
-  EstimateContext& context_of(std::int64_t point);
+  SweepInputs::SystemName system_of(std::int64_t point) const;
 
   const Sweep& sweep_;
   const Grid& grid_;
   const SweepInputs& inputs_;
-  std::map<std::string, EstimateContext> contexts_;  ///< By system.
+  std::map<SweepInputs::SystemName, EstimateContext> contexts_;
   std::map<std::string, Software> softwares_;
 };
 

@@ -4,9 +4,11 @@
 
 #include "calibration/host/record.hpp"
 #include "calibration/host/work_list.hpp"
+#include "sim/calibrate/fit.hpp"
 #include "sim/import/nccl_tests.hpp"
 #include "sim/import/nccl_topology.hpp"
 #include "sim/import/smi_topology.hpp"
+#include "sim/input/calibration.hpp"
 #include "sim/input/collective_program.hpp"
 #include "sim/input/economics.hpp"
 #include "sim/input/kernel_tables.hpp"
@@ -250,6 +252,30 @@ void fuzz_calibration_json(const std::string& text) {
   });
 }
 
+// With the digest that it would have, so that what is behind the reader is reached. What is fitted
+// must be of finite figures.
+void fuzz_calibration_fit(const std::string& text) {
+  refuse_or_accept([&] {
+    const calibration::Record record =
+        calibration::parse_record(calibration::with_digest(text), "fuzz.json");
+    const CalibrationFit fit = fit_calibration({{"fuzz.json", record}}, {}, {"test-gpu", true, 2});
+    if (!fit.kernels) return;
+    for (const FittedFactor* factor :
+         {&fit.kernels->sustained, &fit.kernels->wgrad_efficiency, &fit.kernels->copy_efficiency,
+          &fit.kernels->attention_backward})
+      if (!(factor->value > 0.0 && factor->value < 100.0)) __builtin_trap();
+    for (const GemmTable& table : fit.kernels->tables.gemm)
+      if (!(table.left_out && table.left_out->p90 >= table.left_out->median)) __builtin_trap();
+  });
+}
+
+void fuzz_calibration(const std::string& text) {
+  refuse_or_accept([&] {
+    const Calibration calibration = parse_calibration(parsed(text), "fuzz.json");
+    if (!calibration.kernels && calibration.curves.empty()) __builtin_trap();
+  });
+}
+
 }  // namespace
 
 const std::vector<EntryPoint>& entry_points() {
@@ -272,7 +298,9 @@ const std::vector<EntryPoint>& entry_points() {
                                            {"condition", fuzz_condition},
                                            {"calibration_record", fuzz_calibration_record},
                                            {"calibration_json", fuzz_calibration_json},
-                                           {"work_list", fuzz_work_list}};
+                                           {"work_list", fuzz_work_list},
+                                           {"calibration", fuzz_calibration},
+                                           {"calibration_fit", fuzz_calibration_fit}};
   return all;
 }
 

@@ -144,8 +144,8 @@ TEST(FitAttention, FindsTheLawThatMadeTheRows) {
                 row.time.si() * 1e6, 0.03 * row.time.si() * 1e6);
 }
 
-// The tables that come with the project were fitted by a program of another language, to all rows; a
-// quarter of them says nearly the same.
+// The tables that come with the project were fitted to all rows by a program of another language; a
+// quarter of the rows says nearly the same.
 TEST(FitGemm, AgreesWithTheFitOfAPublishedTable) {
   KernelTables tables = *read_kernel_tables("a100-sxm-80gb");
   const Gpu a100 = read_gpu("a100-sxm-80gb", Place{"test", ""});

@@ -76,7 +76,8 @@ TEST(Axis, KeysStandInTheOrderOfColumns) {
   EXPECT_EQ(axis_keys()[0], "model");
   EXPECT_EQ(axis_keys()[1], "system");
   EXPECT_EQ(axis_keys()[2], "gpus");
-  EXPECT_EQ(axis_keys()[3], "tp");
+  EXPECT_EQ(axis_keys()[3], "calibration");
+  EXPECT_EQ(axis_keys()[4], "tp");
 }
 
 TEST(Axis, RefusesWhatCannotBeMeant) {
