@@ -8,6 +8,7 @@
 #include "sim/input/calibration.hpp"
 #include "sim/input/plan_request.hpp"
 #include "sim/input/quantity_text.hpp"
+#include "sim/input/value_list.hpp"
 #include "sim/output/search_json.hpp"
 #include "sim/output/search_text.hpp"
 
@@ -48,27 +49,15 @@ std::int64_t whole(const std::string& text, const std::string& option) {
   return value_of_flag(option, text).integer(1, std::int64_t{1} << 30);
 }
 
-// "1024", "256,512", "256..4096": doubling, "..b*f" and "..b+s" otherwise.
+// "1024", "256,512", "256..4096": doubling, as clusters grow.
 std::vector<std::int64_t> numbers(const std::string& text, const std::string& option) {
+  const Place at{"", "--" + option};
   std::vector<std::int64_t> list;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string part = text.substr(begin, end - begin);
-    begin = end + 1;
-    const std::size_t dots = part.find("..");
-    if (dots == part.npos) {
-      list.push_back(whole(part, option));
-      continue;
-    }
-    const std::size_t sign = part.find_first_of("*+", dots);
-    const std::int64_t first = whole(part.substr(0, dots), option);
-    const std::int64_t last = whole(part.substr(dots + 2, sign - dots - 2), option);
-    const std::int64_t step = sign == part.npos ? 2 : whole(part.substr(sign + 1), option);
-    const bool adds = sign != part.npos && part[sign] == '+';
-    if (last < first || (!adds && step < 2) || (last - first) / (adds ? step : last) > 100'000)
-      fail_input({"", "--" + option}, "'" + part + "' is no range",
-                 "write it like 256..4096, 256..4096*4 or 8..64+8");
-    for (std::int64_t n = first; n <= last; n = adds ? n + step : n * step) list.push_back(n);
+  for (const std::string& value : parse_value_list(text, at, OpenRange::doubles)) {
+    const std::int64_t number = whole(value, option);
+    if (std::find(list.begin(), list.end(), number) != list.end())
+      fail_input(at, "has the value '" + value + "' twice", "keep one of them");
+    list.push_back(number);
   }
   return list;
 }

@@ -64,7 +64,7 @@ Sweep read_sweep(const ParsedOptions& options, std::optional<int>& shards) {
   const auto in_folder = [&](const std::string& folder) {
     return (std::filesystem::path{folder} / "sweep.json").string();
   };
-  std::vector<std::string> keys{"sweep", "zip", "where", "memory-only"};
+  std::vector<std::string> keys{"sweep", "zip", "where", "memory-only", "tokens", "economics"};
   keys.insert(keys.end(), axis_keys().begin(), axis_keys().end());
   for (const std::string& key : keys) described = described || options.has(key);
   std::error_code code;
@@ -80,6 +80,9 @@ Sweep read_sweep(const ParsedOptions& options, std::optional<int>& shards) {
   if (options.has("zip")) builder.add_zip(options.text("zip"), option("zip"));
   if (options.has("where")) builder.add_conditions(options.text("where"), option("where"));
   if (options.has("memory-only")) builder.set_memory_only();
+  if (options.has("tokens"))
+    builder.set_tokens(parse_tokens(options.text("tokens"), {"--tokens", ""}));
+  if (options.has("economics")) builder.set_economics(options.text("economics"));
   return builder.sweep();
 }
 
@@ -103,6 +106,8 @@ po::options_description sweep_run_options() {
           "zip", text("AXES"), "'gpus=64,128 gbs=256,512': axes that move together")(
           "where", text("COND"), "'tp*pp <= 64 and mbs <= 4': which combinations count")(
           "memory-only", "what a GPU holds, without simulating the step")(
+          "tokens", text("N"), "tokens to train on, as 15T: adds what that takes and costs")(
+          "economics", text("FILE"), "your prices and powers, over the catalog's")(
           "model", text("LIST"), "models of the catalog, or files")(
           "system", text("LIST"), "systems of the catalog, or files")(
           "calibration", text("LIST"), "measurements: orrery calibrate fit")("gpus", text("LIST"),

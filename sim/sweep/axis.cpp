@@ -1,62 +1,18 @@
 #include "sim/sweep/axis.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
-#include <optional>
 #include <set>
-#include <string_view>
 
 #include "sim/core/nearest.hpp"
 #include "sim/input/plan_request.hpp"
+#include "sim/input/value_list.hpp"
 
 namespace orrery {
 namespace {
 
 constexpr std::int64_t most_values = 100'000;
 constexpr std::int64_t largest_number = std::int64_t{1} << 53;
-
-std::optional<std::int64_t> whole_number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = error == std::errc{} && rest == text.data() + text.size();
-  if (!whole || value < -largest_number || value > largest_number) return std::nullopt;
-  return value;
-}
-
-// "256..8192*2" or "8..64+8"; without an end of its own steps are 1.
-struct Range {
-  std::int64_t first = 0, last = 0, step = 1;
-  bool geometric = false;
-};
-
-[[noreturn]] void refuse_range(const std::string& text, const std::string& why, const Place& at) {
-  fail_input(at, "'" + shown_text(text) + "' " + why, "write a range as 256..8192*2 or 8..64+8");
-}
-
-// Nothing where the text is no range: a path may have two dots as well.
-std::optional<Range> parse_range(const std::string& text, const Place& at) {
-  const std::size_t dots = text.find("..");
-  if (dots == text.npos || dots == 0) return std::nullopt;
-  Range range;
-  const auto first = whole_number(std::string_view{text}.substr(0, dots));
-  if (!first) return std::nullopt;
-  const std::size_t sign = std::min(text.find_first_of("*+", dots), text.size());
-  const auto last = whole_number(std::string_view{text}.substr(dots + 2, sign - dots - 2));
-  if (!last) refuse_range(text, "has no whole number behind its dots", at);
-  if (sign < text.size()) {
-    const auto step = whole_number(std::string_view{text}.substr(sign + 1));
-    range.geometric = text[sign] == '*';
-    if (!step || *step < (range.geometric ? 2 : 1))
-      refuse_range(text, "has no step that goes on", at);
-    range.step = *step;
-  }
-  range.first = *first;
-  range.last = *last;
-  if (range.last < range.first) refuse_range(text, "ends before it begins", at);
-  if (range.geometric && range.first < 1) refuse_range(text, "never leaves its beginning", at);
-  return range;
-}
 
 JsonValue scalar(const std::string& text, const Place& at) {
   return value_of_text(text, at.file.empty() ? at.pointer : at.file + ": " + at.pointer);
@@ -85,25 +41,12 @@ class AxisReader {
   }
 
   void add_list(const std::string& text) {
-    for (std::size_t begin = 0; begin <= text.size();) {
-      const std::size_t end = std::min(text.find(',', begin), text.size());
-      add_item(text.substr(begin, end - begin));
-      begin = end + 1;
-    }
+    for (const std::string& item : split_list(text, at_)) add_item(item);
   }
 
   void add_item(const std::string& text) {
     if (text.empty()) fail_input(at_, "has an empty value", "write values with one comma between");
-    const std::optional<Range> range = parse_range(text, at_);
-    if (!range) return add(scalar(text, at_));
-    if (!range->geometric && (range->last - range->first) / range->step >= most_values)
-      refuse_length();
-    for (std::int64_t value = range->first;;) {
-      add(scalar(std::to_string(value), at_));
-      if (range->geometric ? value > range->last / range->step : value > range->last - range->step)
-        break;
-      value = range->geometric ? value * range->step : value + range->step;
-    }
+    for (const std::string& value : values_of_item(text, at_)) add(scalar(value, at_));
   }
 
   void add(const JsonValue& json) {

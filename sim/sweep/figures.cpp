@@ -41,6 +41,28 @@ const std::vector<Figure>& figures() {
   return all;
 }
 
+std::vector<BillFigure> bill_figures(const Bill& bill) {
+  std::vector<BillFigure> all{
+      {"bill_steps", bill.steps},
+      {"bill_training_time_s", bill.time.si()},
+      {"bill_training_days", bill.time.si() / 86400.0},
+  };
+  const std::vector<std::pair<std::string, Range>> ranges{
+      {"usd_per_step", bill.usd_per_step},
+      {"usd_per_trillion_tokens", bill.usd_per_trillion_tokens},
+      {"rent_usd", bill.rent_usd},
+      {"power_w", bill.watts},
+      {"energy_kwh", bill.energy_kwh},
+      {"energy_usd", bill.energy_usd},
+      {"hardware_usd", bill.hardware_usd},
+  };
+  for (const auto& [name, range] : ranges) {
+    all.push_back({"bill_" + name + "_low", range.low});
+    all.push_back({"bill_" + name + "_high", range.high});
+  }
+  return all;
+}
+
 std::string figure_text(const std::string& name, double value) {
   char text[64];
   const auto write = [&](double number) {

@@ -23,6 +23,14 @@ struct MemoryFigure {
 };
 const std::vector<MemoryFigure>& memory_figures();
 
+/// What training on a number of tokens takes and costs, as the object `bill` of the JSON has it, and
+/// in days. Prices and powers have a low and a high end.
+struct BillFigure {
+  std::string name;
+  double value = 0.0;
+};
+std::vector<BillFigure> bill_figures(const Bill& bill);
+
 /// Times are whole nanoseconds; other numbers have 9 significant digits, whole ones below 2^53
 /// all of theirs.
 std::string figure_text(const std::string& name, double value);

@@ -74,6 +74,7 @@ std::string fingerprint_of_inputs(const Sweep& sweep) {
   hash.add_file("", "/proc/self/exe");
   for (const char* folder : {"topologies", "workloads", "calibration/data"})
     hash.add_folder(fs::path{data_folder()} / folder);
+  if (!sweep.economics.empty()) hash.add_file(sweep.economics, sweep.economics);
   for (const Dimension& dimension : sweep.dimensions)
     for (const Axis& axis : dimension.axes)
       if (axis.key == "model" || axis.key == "system" || axis.key == "calibration" ||

@@ -5,6 +5,7 @@
 #include "sim/engine/platform.hpp"
 #include "sim/estimate/estimate.hpp"
 #include "sim/input/calibration.hpp"
+#include "sim/result/bill.hpp"
 #include "sim/sweep/figures.hpp"
 
 namespace orrery {
@@ -21,6 +22,9 @@ RowFigures figures_of(const Result& result) {
   RowFigures row;
   for (const Figure& figure : figures())
     row.emplace_back(figure.name, figure_text(figure.name, figure.of(result)));
+  if (result.bill)
+    for (const BillFigure& figure : bill_figures(*result.bill))
+      row.emplace_back(figure.name, figure_text(figure.name, figure.value));
   const RowFigures memory = figures_of(result.memory);
   row.insert(row.end(), memory.begin(), memory.end());
   return row;
@@ -59,6 +63,9 @@ SweepInputs read_inputs(const Sweep& sweep) {
       inputs.systems.emplace(SweepInputs::SystemName{name, file}, std::move(measured));
     }
   }
+  if (sweep.tokens)
+    for (const auto& [name, system] : inputs.systems)
+      inputs.economics.emplace(name, read_economics(system.gpu.name, sweep.economics));
   return inputs;
 }
 
@@ -84,7 +91,11 @@ Answer PointEvaluator::operator()(std::int64_t point) {
   const MemoryReport memory = memory_of(*scenario);
   if (!memory.fits()) return infeasible(shortfall_text(memory));
   if (sweep_.memory_only) return {ok_row(grid_, point, figures_of(memory)), false};
-  const Result result = estimate(*scenario, contexts_.at(system_of(point))).result;
+  const SweepInputs::SystemName system = system_of(point);
+  Result result = estimate(*scenario, contexts_.at(system)).result;
+  if (sweep_.tokens)
+    result.bill =
+        bill_of(*scenario, result.step_time, *sweep_.tokens, inputs_.economics.at(system));
   return {ok_row(grid_, point, figures_of(result)), Platform::instance().now() > 0.0};
 }
 

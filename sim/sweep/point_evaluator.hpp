@@ -4,6 +4,7 @@
 #include <string>
 
 #include "sim/estimate/context.hpp"
+#include "sim/input/economics.hpp"
 #include "sim/input/scenario.hpp"
 #include "sim/sweep/row.hpp"
 #include "sim/workers/worker_pool.hpp"
@@ -15,9 +16,10 @@ struct SweepInputs {
   std::map<std::string, Model> models;
   using SystemName = std::pair<std::string, std::string>;  ///< And its calibration, or "".
   std::map<SystemName, System> systems;
+  std::map<SystemName, Economics> economics;  ///< Where the sweep asks for them.
 };
-/// Errors (bad_input): a model, a system or a calibration that cannot be read, or one of another
-/// GPU.
+/// Errors (bad_input): a model, a system, prices or a calibration that cannot be read, or a
+/// calibration of another GPU.
 SweepInputs read_inputs(const Sweep& sweep);
 
 /// From the number of a point to its row. All arguments must outlive it.

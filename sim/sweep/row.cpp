@@ -63,6 +63,8 @@ std::vector<RowColumn> row_columns(const Sweep& sweep) {
   };
   if (!sweep.memory_only)
     for (const Figure& figure : figures()) add(figure.name);
+  if (sweep.tokens)
+    for (const BillFigure& figure : bill_figures({})) add(figure.name);
   for (const MemoryFigure& figure : memory_figures()) add(figure.name);
   return all;
 }

@@ -4,6 +4,8 @@
 #include <sstream>
 
 #include "sim/input/choice.hpp"
+#include "sim/input/quantity_text.hpp"
+#include "sim/sweep/figures.hpp"
 
 namespace orrery {
 namespace {
@@ -60,8 +62,8 @@ std::string json_of(const Axis& axis) {
 
 void SweepBuilder::read(const JsonValue& json) {
   require_schema(json, schema);
-  json.allow_only(
-      {"schema", "axes", "zip", "where", "memory_only", "shards", "made_with", "points"});
+  json.allow_only({"schema", "axes", "zip", "where", "memory_only", "tokens", "economics", "shards",
+                   "made_with", "points"});
   const JsonValue axes = json.at("axes");
   axes.allow_only(axis_keys());
   for (const std::string& key : axes.keys())
@@ -79,6 +81,10 @@ void SweepBuilder::read(const JsonValue& json) {
       add_conditions(condition.text(), condition.place());
   if (const auto memory_only = json.find("memory_only"))
     sweep_.memory_only = memory_only->boolean();
+  if (const auto tokens = json.find("tokens"))
+    sweep_.tokens = tokens->is_string() ? parse_tokens(tokens->text(), tokens->place())
+                                        : tokens->number(1, 1e18);
+  if (const auto economics = json.find("economics")) sweep_.economics = economics->text();
   if (const auto shards = json.find("shards"))
     shards_ = static_cast<int>(shards->integer(1, largest_shard_count));
   for (const Dimension& dimension : sweep_.dimensions)
@@ -137,12 +143,19 @@ Sweep SweepBuilder::sweep() const {
   if (!has("gbs")) fail_input({}, "the sweep names no gbs", "add --gbs, sequences in a step");
   if (!has("gpus") && !has("dp"))
     fail_input({}, "the sweep names neither gpus nor dp", "add --gpus (dp follows from it)");
+  if (!sweep_.economics.empty() && !sweep_.tokens)
+    fail_input({"", "--economics"}, "prices of what?", "say how long to train: --tokens 15T");
+  if (sweep_.memory_only && sweep_.tokens)
+    fail_input({"", "--tokens"}, "what a training costs needs its step time",
+               "leave --memory-only or --tokens out");
   return sweep_;
 }
 
 std::string sweep_json(const Sweep& sweep, const std::string& more) {
   std::string text = "{\n  \"schema\": \"" + std::string{schema} + "\",\n" + more;
   text += "  \"memory_only\": " + std::string{sweep.memory_only ? "true" : "false"} + ",\n";
+  if (sweep.tokens) text += "  \"tokens\": " + figure_text("tokens", *sweep.tokens) + ",\n";
+  if (!sweep.economics.empty()) text += "  \"economics\": " + json_quoted(sweep.economics) + ",\n";
   text += "  \"axes\": {";
   const char* comma = "";
   for (const Dimension& dimension : sweep.dimensions)

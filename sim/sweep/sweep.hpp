@@ -26,6 +26,9 @@ struct Sweep {
   std::vector<Dimension> dimensions;
   std::vector<Expression> conditions;
   bool memory_only = false;  ///< What a GPU holds, without simulating how long a step takes.
+  /// What training on so many tokens costs is added to each point.
+  std::optional<double> tokens;
+  std::string economics;  ///< A file over the catalog's prices; "" for none.
 };
 
 /// Collects axes and conditions from a file and from flags, which win over it key by key.
@@ -43,11 +46,14 @@ class SweepBuilder {
   /// "tp*pp <= 64 and mbs <= 4", beside those that are there.
   void add_conditions(const std::string& text, const Place& at);
   void set_memory_only() { sweep_.memory_only = true; }
+  void set_tokens(double tokens) { sweep_.tokens = tokens; }
+  void set_economics(const std::string& path) { sweep_.economics = path; }
 
   /// How many files the rows are spread over, if the document says so.
   std::optional<int> shards() const { return shards_; }
 
-  /// Errors: no model, system or gbs; neither gpus nor dp.
+  /// Errors: no model, system or gbs; neither gpus nor dp; prices without tokens, or tokens of
+  /// points that are not simulated.
   Sweep sweep() const;
 
  private:
