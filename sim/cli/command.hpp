@@ -15,6 +15,7 @@ int run_collective(const Arguments& arguments);
 int run_check(const Arguments& arguments);
 int run_list(const Arguments& arguments);
 int run_import(const Arguments& arguments);
+int run_export(const Arguments& arguments);
 int run_place_experts(const Arguments& arguments);
 int run_search(const Arguments& arguments);
 int run_sweep(const Arguments& arguments);

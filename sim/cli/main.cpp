@@ -20,6 +20,7 @@ const std::map<std::string, int (*)(const Arguments&)> commands{
     {"check", run_check},
     {"list", run_list},
     {"import", run_import},
+    {"export", run_export},
     {"place-experts", run_place_experts},
     {"sweep", run_sweep},
     {"calibrate", run_calibrate}};
@@ -37,6 +38,7 @@ void print_usage(std::ostream& out) {
          "  check      read a model or a system and print what was understood\n"
          "  list       gpus | systems | models | software | schedules | collectives | routing\n"
          "  import     measurements and topologies of your machine, from other tools' files\n"
+         "  export     a plan as Megatron-LM's arguments\n"
          "  place-experts  where experts should lie, by a routing trace, and what it gains\n"
          "  calibrate  measure the GPUs of this machine; fit and show what was measured\n"
          "\n"
