@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/cost/rank_parameters.hpp"
+#include "sim/cost/shard_units.hpp"
 
 namespace orrery {
 namespace {
@@ -56,6 +57,11 @@ Bytes activations_in_flight(const Scenario& s, int stage, double fullest_rows) {
       for (int i = 0; i < s.model.prediction_layers; ++i) add(s.kind_of(s.model.layers - 1));
     fullest = std::max(fullest, sum);
   }
+  // What a chunk sent on is the same as what the next one keeps of it, but on another rank.
+  const bool sends = s.plan.virtual_stages() > 1 && (stage + 1 < s.plan.pp || s.plan.vpp > 1);
+  if (!s.software.frees_outputs && sends)
+    fullest += Bytes{2.0 * tokens(s) * static_cast<double>(s.model.hidden) *
+                     (s.plan.sp ? 1.0 / s.plan.tp : 1.0)};
   return static_cast<double>(chunks_in_flight(s.plan, stage)) * fullest + one_whole_layer;
 }
 
@@ -71,23 +77,9 @@ Bytes other_bytes(const Scenario& s, int stage) {
   return sum;
 }
 
-// The two largest units of a sharded stage that are whole together: a layer and the next, or the
-// layer and the table beside it.
-double two_units(const Scenario& s, int stage) {
-  double layer = 0.0;
-  double table = 0.0;
-  for (int chunk = 0; chunk < s.plan.vpp; ++chunk) {
-    const StageParts parts = parts_on_rank(s, chunk * s.plan.pp + stage);
-    layer = static_cast<double>(parts.layer);
-    table =
-        std::max({table, static_cast<double>(parts.embedding), static_cast<double>(parts.head)});
-  }
-  return layer + std::max(layer, table);
-}
-
 // Parameters that are held in 16 bits. Shards are held in 32 bits, which the optimizer counts.
 double whole_weights(const Scenario& s, int stage, double parameters) {
-  return s.plan.reshard ? std::min(parameters, two_units(s, stage)) : parameters;
+  return s.plan.reshard ? std::min(parameters, two_shard_units(s, stage)) : parameters;
 }
 
 // Shards, and the gradients of units that are being reduced.
@@ -95,7 +87,7 @@ double gradient_bytes(const Scenario& s, int stage, double parameters) {
   const double whole = s.software.main_gradient_bytes * parameters;
   if (!s.plan.shards_gradients()) return whole;
   return std::min(whole, s.software.main_gradient_bytes * parameters / s.plan.data_ranks() +
-                             weight_bytes * two_units(s, stage));
+                             weight_bytes * two_shard_units(s, stage));
 }
 
 }  // namespace

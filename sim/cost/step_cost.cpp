@@ -1,10 +1,9 @@
 #include "sim/cost/step_cost.hpp"
 
 #include <algorithm>
-#include <functional>
 
 #include "sim/cost/layer_ops.hpp"
-#include "sim/cost/layer_prices.hpp"
+#include "sim/cost/shard_units.hpp"
 #include "sim/cost/stage_prices.hpp"
 
 namespace orrery {
@@ -15,9 +14,6 @@ namespace {
 std::int64_t bucket_parameters(int data_ranks) {
   return std::max<std::int64_t>(40'000'000, std::int64_t{1'000'000} * data_ranks);
 }
-
-// The price of a layer, by its number in the model.
-using PriceOfLayer = std::function<const LayerPrice&(int)>;
 
 // Layers in forward order, embedding with the first and head with the last, cut where a bucket is
 // full.
@@ -58,51 +54,15 @@ std::vector<Bucket> cut_buckets(const Scenario& scenario, const Pricer& pricer,
   return buckets;
 }
 
-// Sharded weights come in units that are whole together: embedding, each layer, head. The backward
-// pass begins with the last layer and the head, which are therefore kept from the forward pass; an
-// embedding's gradient needs no weights (torchtitan, parallelize_llama.py).
-std::vector<Bucket> cut_units(const Scenario& scenario, const Pricer& pricer,
-                              const PriceOfLayer& price_of, int stage) {
-  const int layers = scenario.layers_of[static_cast<std::size_t>(stage)];
-  const StageParts parts = parts_on_rank(scenario, stage);
-  const auto copied = [&](double bytes, std::int64_t parameters) {
-    return bytes > 0.0 ? pricer.price(Ops{memory("copy", bytes * static_cast<double>(parameters))})
-                       : PassCost{};
-  };
-  std::vector<Bucket> units;
-  const auto add = [&](const PassCost& forward, const PassCost& backward, std::int64_t parameters,
-                       std::int64_t regathered) {
-    const Software& software = scenario.software;
-    Bucket unit{copied(software.unshard_bytes, parameters),
-                copied(software.unshard_bytes, regathered),
-                {parameters, 0},
-                regathered};
-    unit.forward.append(forward);
-    unit.backward.append(backward);
-    unit.backward.append(copied(software.reduce_copy_bytes, parameters));
-    units.push_back(std::move(unit));
-  };
-  if (parts.embedding > 0)
-    add(pricer.price(embedding_forward(scenario)), pricer.price(embedding_backward(scenario)),
-        parts.embedding, 0);
-  for (int l = 0; l < layers; ++l) {
-    const bool kept = !scenario.plan.reshard || l == layers - 1;
-    const LayerPrice& layer = price_of(scenario.first_layer(stage) + l);
-    add(layer.forward, layer.backward, parts.layer, kept ? 0 : parts.layer);
-  }
-  if (parts.head > 0)
-    add(pricer.price(head_forward(scenario)), pricer.price(head_backward(scenario)), parts.head, 0);
-  return units;
-}
-
 StageCost price_stage(const Scenario& scenario, const Pricer& pricer, const LayerPrice& prediction,
                       const PriceOfLayer& price_of, int stage) {
   const int last = scenario.plan.virtual_stages() - 1;
   StageCost cost;
   cost.parameters = parameters_on_rank(scenario, stage);
-  cost.buckets = scenario.plan.shards_weights()
-                     ? cut_units(scenario, pricer, price_of, stage)
-                     : cut_buckets(scenario, pricer, prediction, price_of, stage);
+  if (scenario.plan.shards_weights())
+    cut_shard_units(scenario, pricer, price_of, stage, cost);
+  else
+    cost.buckets = cut_buckets(scenario, pricer, prediction, price_of, stage);
   const PassCost received = gather_received(scenario, pricer);
   if (stage > 0)
     cost.buckets.front().forward = [&] {
@@ -110,15 +70,18 @@ StageCost price_stage(const Scenario& scenario, const Pricer& pricer, const Laye
       with.append(cost.buckets.front().forward);
       return with;
     }();
-  if (stage < last)
-    cost.buckets.back().backward = [&] {
-      PassCost with = received;
-      with.append(cost.buckets.back().backward);
-      return with;
-    }();
-  for (const Bucket& bucket : cost.buckets) cost.forward.append(bucket.forward);
-  for (auto bucket = cost.buckets.rbegin(); bucket != cost.buckets.rend(); ++bucket)
-    cost.backward.append(bucket->backward);
+  if (stage < last) {
+    PassCost& opens =
+        (cost.backward_buckets.empty() ? cost.buckets.back() : cost.backward_buckets.front())
+            .backward;
+    PassCost with = received;
+    with.append(opens);
+    opens = std::move(with);
+  }
+  for (std::size_t i = 0; i < cost.count(true); ++i)
+    cost.forward.append(cost.bucket(true, i).forward);
+  for (std::size_t i = 0; i < cost.count(false); ++i)
+    cost.backward.append(cost.bucket(false, i).backward);
   return cost;
 }
 

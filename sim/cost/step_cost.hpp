@@ -16,6 +16,7 @@ struct Bucket {
   PassCost backward;
   RankParameters parameters;
   std::int64_t regathered = 0;  ///< ZeRO-3: gathered once more for the backward pass.
+  bool gathered_ahead = true;   ///< Beside the part before it, where the plan overlaps.
 };
 
 /// What one virtual stage costs a rank for one micro-batch.
@@ -24,6 +25,18 @@ struct StageCost {
   PassCost backward;            ///< With what the plan recomputes.
   std::vector<Bucket> buckets;  ///< In forward order; their passes add up to the two above.
   RankParameters parameters;
+  /// In the order of the backward pass, where it falls into other parts (cut_shard_units): then
+  /// `buckets` have the forward pass alone.
+  std::vector<Bucket> backward_buckets = {};
+
+  /// Parts of a forward or a backward pass, and the i-th of them as it runs.
+  std::size_t count(bool is_forward) const {
+    return is_forward || backward_buckets.empty() ? buckets.size() : backward_buckets.size();
+  }
+  const Bucket& bucket(bool is_forward, std::size_t i) const {
+    if (!is_forward && !backward_buckets.empty()) return backward_buckets[i];
+    return buckets[is_forward ? i : buckets.size() - 1 - i];
+  }
 };
 
 /// Prices of everything that happens in a step.

@@ -88,8 +88,8 @@ class PassBuilder {
           add_stretch(role_index, slot, 0, forward ? stage.forward : stage.backward, before));
       return pass;
     }
-    for (std::size_t i = 0; i < stage.buckets.size(); ++i) {
-      const Bucket& bucket = stage.buckets[forward ? i : stage.buckets.size() - 1 - i];
+    for (std::size_t i = 0; i < stage.count(forward); ++i) {
+      const Bucket& bucket = stage.bucket(forward, i);
       pass.buckets.push_back(
           add_stretch(role_index, slot, i, forward ? bucket.forward : bucket.backward, before));
       before = {pass.exit()};

@@ -1,5 +1,6 @@
 #include <map>
 
+#include "sim/cost/shard_units.hpp"
 #include "sim/graph/step_draft.hpp"
 
 namespace orrery {
@@ -12,7 +13,7 @@ struct Unit {
   std::size_t position = 0;  // In the pass.
   std::int64_t gathered = 0;
   std::int64_t reduced = 0;
-  bool opens_forward = false;
+  bool ahead = false;  // Its gather starts beside the unit before.
 };
 
 // Weights and gradients that live in shards: gathered for each pass that needs them, a unit ahead,
@@ -46,9 +47,10 @@ class ShardBuilder {
       const StageCost& stage = draft_.stage_cost(leader, pass.slot.chunk);
       const bool forward = pass.slot.pass == Pass::forward;
       for (std::size_t i = 0; i < pass.buckets.size(); ++i) {
-        Unit unit{&pass, i, 0, 0, forward && i == 0};
-        if (pass.buckets.size() == stage.buckets.size()) {
-          const Bucket& bucket = stage.buckets[forward ? i : stage.buckets.size() - 1 - i];
+        Unit unit{&pass, i, 0, 0, !(forward && i == 0)};
+        if (pass.buckets.size() == stage.count(forward)) {
+          const Bucket& bucket = stage.bucket(forward, i);
+          unit.ahead = unit.ahead && bucket.gathered_ahead;
           if (pass.gathers && plan_.shards_weights())
             unit.gathered = forward ? bucket.parameters.dense : bucket.regathered;
           if (pass.reduces) unit.reduced = bucket.parameters.dense;
@@ -78,7 +80,7 @@ class ShardBuilder {
         draft_.scenario.software.weight_bytes * static_cast<double>(units[i].gathered);
     const TaskId task =
         add(Task::What::weights, CollectiveKind::all_gather, bytes, units[i], stream);
-    const std::size_t ahead = plan_.dp_overlap && !units[i].opens_forward ? 2 : 1;
+    const std::size_t ahead = plan_.dp_overlap && units[i].ahead ? 2 : 1;
     if (i >= ahead)
       for (int member : *members_)
         draft_.graph.depends(task, stretch(member, units[i - ahead]).exit);
@@ -119,7 +121,7 @@ class ShardBuilder {
     task.stream = Stream::data;
     task.group = GroupKind::data;
     task.role = members_->front();
-    task.duration = cost.latency;
+    task.duration = shard_host_time(draft_.scenario) + cost.latency;
     task.flows = collective_flows(draft_.topology, draft_.cast, member_, {cost, GroupKind::data});
     return task;
   }

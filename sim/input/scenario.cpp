@@ -316,10 +316,14 @@ Scenario make_scenario(const Model& model, const System& system, const Software&
   plan.cp_comm = request.cp_comm;
   check_context_parallel(model, plan, at);
   check_experts(model, plan, at);
+  if (request.tp_overlap.value_or(false) && !stack.overlaps_tp())
+    fail_infeasible(at / "tp_overlap", "the software '" + stack.name + "' has no tp_overlap=true",
+                    "use tp_overlap=false, or another software");
   const bool tp_overlap = request.tp_overlap.value_or(stack.tp_overlap);
   plan.overlap_tp_gradients = tp_overlap && stack.overlap_tp_gradients;
   plan.tp_hidden = tp_overlap ? stack.tp_hidden : 0.0;
   plan.dp_overlap = request.dp_overlap.value_or(stack.overlap_dp);
+  check_support(stack, plan, at);
 
   scenario.layers_of = split_layers(model.layers, plan.virtual_stages());
   if (scenario.layers_of.empty())

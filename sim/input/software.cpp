@@ -35,13 +35,19 @@ Software read_software(const std::string& word, const Place& at) {
                    "weight_bytes",
                    "unshard_bytes",
                    "reduce_copy_bytes",
+                   "shard_unit",
+                   "shard_calls",
+                   "live_parameters",
                    "gradient_bytes",
                    "main_gradient_bytes",
                    "gemm_efficiency",
                    "attention_efficiency",
                    "batched_gemm_efficiency",
                    "kernel_overhead",
-                   "host_launch"});
+                   "host_launch",
+                   "frees_outputs",
+                   "support",
+                   "interleaved_from"});
   const auto flag = [&](const char* key) { return json.at(key).sourced().boolean(); };
   const auto number = [&](const char* key, double low, double high) {
     return json.at(key).sourced().number(low, high);
@@ -77,6 +83,12 @@ Software read_software(const std::string& word, const Place& at) {
     software.unshard_bytes = number("unshard_bytes", 0.0, 100.0);
     software.reduce_copy_bytes = number("reduce_copy_bytes", 0.0, 100.0);
   }
+  if (json.has("shard_unit")) {
+    const JsonValue unit = json.at("shard_unit").sourced();
+    software.shards_by_tensor = choice<int>(unit, {"layer", "tensor"}) == 1;
+    software.shard_calls = number("shard_calls", 0.0, 1000.0);
+    software.live_parameters = number("live_parameters", 0.0, 1e15);
+  }
   software.gradient_bytes = number("gradient_bytes", 1.0, 8.0);
   software.main_gradient_bytes = number("main_gradient_bytes", 1.0, 8.0);
   software.gemm_efficiency = number("gemm_efficiency", 0.01, 2.0);
@@ -84,6 +96,11 @@ Software read_software(const std::string& word, const Place& at) {
   software.batched_gemm_efficiency = number("batched_gemm_efficiency", 0.01, 1.0);
   software.kernel_overhead = json.at("kernel_overhead").sourced().duration();
   software.host_launch = json.at("host_launch").sourced().duration();
+  if (json.has("frees_outputs")) software.frees_outputs = flag("frees_outputs");
+  if (json.has("interleaved_from"))
+    software.interleaved_from =
+        static_cast<int>(json.at("interleaved_from").sourced().integer(2, 1 << 20));
+  if (const auto support = json.find("support")) software.support = read_support(*support);
   return software;
 }
 

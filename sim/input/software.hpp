@@ -1,9 +1,12 @@
 #pragma once
 
+#include <limits>
 #include <string>
+#include <vector>
 
 #include "sim/core/dtype.hpp"
 #include "sim/input/json_value.hpp"
+#include "sim/input/software_support.hpp"
 
 namespace orrery {
 
@@ -53,6 +56,10 @@ struct Software {
   /// gradients are reduced from.
   double unshard_bytes = 0.0;
   double reduce_copy_bytes = 0.0;
+  bool shards_by_tensor = false;  ///< Weights are gathered matrix by matrix, not layer by layer.
+  double shard_calls = 0.0;       ///< Of the host, for each rank, before each such collective.
+  /// Weights are gathered ahead only while fewer parameters than these are whole.
+  double live_parameters = std::numeric_limits<double>::infinity();
   double gradient_bytes = 4.0;       ///< Per parameter on the wire when gradients are reduced.
   double main_gradient_bytes = 4.0;  ///< Per parameter held: the gradient buffer.
 
@@ -61,6 +68,13 @@ struct Software {
   double batched_gemm_efficiency = 0.3;  ///< Of peak: the score GEMMs of unfused attention.
   Seconds kernel_overhead;               ///< Between two kernels on the GPU.
   Seconds host_launch;  ///< The host's time for a launch: a floor where kernels are shorter.
+
+  bool frees_outputs = true;  ///< What a stage sent is not kept for its backward pass.
+
+  std::vector<Support> support;  ///< What a plan may ask of it.
+  int interleaved_from = 2;      ///< Fewest stages that may have several chunks.
+
+  bool overlaps_tp() const { return overlap_tp_gradients || tp_hidden > 0.0; }
 };
 
 /// `word`: a name in workloads/software or a path.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/core/nearest.hpp"
+#include "sim/input/value_list.hpp"
 
 namespace orrery {
 namespace {
@@ -50,17 +51,23 @@ std::vector<Dimension> plan_dimensions(const Model& model, int gpus, std::int64_
   };
 }
 
+void keep_supported(std::vector<Dimension>& dimensions, const std::vector<Software>& software) {
+  for (Dimension& dimension : dimensions) {
+    Values left;
+    for (const std::string& value : dimension.values)
+      if (std::any_of(software.begin(), software.end(),
+                      [&](const Software& one) { return supports(one, dimension.key, value); }))
+        left.push_back(value);
+    if (!left.empty()) dimension.values = left;  // Else make_scenario says what is missing.
+  }
+}
+
 Fixed parse_fixed(const std::string& text) {
   const Place place{"", "--fix"};
   const std::size_t sign = text.find('=');
   if (sign == text.npos || sign == 0 || sign + 1 == text.size())
     fail_input(place, "'" + text + "' fixes nothing", "write it like tp=8 or mbs=1,2");
-  Fixed fixed{text.substr(0, sign), {}};
-  for (std::size_t begin = sign + 1; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    fixed.values.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  Fixed fixed{text.substr(0, sign), parse_value_list(text.substr(sign + 1), place)};
   Values keys;
   for (const PlanKey& key : plan_keys())
     if (key.name != "gbs") keys.push_back(key.name);

@@ -23,6 +23,9 @@ struct Dimension {
 /// is searched. What does not divide is left to make_scenario.
 std::vector<Dimension> plan_dimensions(const Model& model, int gpus, std::int64_t gbs);
 
+/// Leaves out the values that none of `software` has.
+void keep_supported(std::vector<Dimension>& dimensions, const std::vector<Software>& software);
+
 /// A key that the user fixes, to one value or to a few.
 struct Fixed {
   std::string key;

@@ -13,28 +13,44 @@ struct PlanSpace::Visit {
   std::vector<std::pair<Plan, std::string>> seen;  // Plans of one shape, and their software.
 };
 
+namespace {
+
+// What the plans of a search run on: what is fixed, or what plans of each fixed format that name
+// none run on.
+std::vector<std::string> software_names(const System& system, const std::vector<Fixed>& fixed) {
+  std::vector<std::string> formats;
+  for (const Fixed& one : fixed) {
+    if (one.key == "software") return one.values;
+    if (one.key == "dtype") formats = one.values;
+  }
+  PlanRequest request;
+  if (formats.empty()) return {default_software(request, system)};
+  std::vector<std::string> names;
+  for (const std::string& format : formats) {
+    set_plan_flag(request, "dtype", format);
+    names.push_back(default_software(request, system));
+  }
+  return names;
+}
+
+}  // namespace
+
 PlanSpace::PlanSpace(const Model& model, const System& system, int gpus, std::int64_t gbs,
                      const std::vector<Fixed>& fixed)
     : model_{model}, system_{system}, gpus_{gpus}, gbs_{gbs} {
   dimensions_ = plan_dimensions(model, gpus, gbs);
+  std::vector<Software> software;
+  for (const std::string& name : software_names(system_, fixed)) {
+    software.push_back(read_software(name, {"--fix software", ""}));
+    software_.try_emplace(name, software.back());
+  }
+  keep_supported(dimensions_, software);
   fix(dimensions_, fixed);
   const auto switches =
       std::stable_partition(dimensions_.begin(), dimensions_.end(),
                             [](const Dimension& dimension) { return dimension.is_shape; });
   shapes_ = static_cast<std::size_t>(switches - dimensions_.begin());
   assert(shapes_ >= 2 && dimensions_.size() <= most_dimensions);
-  std::vector<std::string> names;
-  for (const Dimension& dimension : dimensions_)
-    if (dimension.key == "software") names = dimension.values;
-  // And what plans run on that name none.
-  PlanRequest request;
-  names.push_back(default_software(request, system_));
-  for (Dtype dtype : {Dtype::fp16, Dtype::bf16}) {
-    request.dtype = dtype;
-    names.push_back(default_software(request, system_));
-  }
-  for (const std::string& name : names)
-    software_.try_emplace(name, read_software(name, {"--fix software", ""}));
 }
 
 int PlanSpace::parts() const {

@@ -46,9 +46,15 @@ inline PlanRequest plan_request(int tp, int pp, std::int64_t mbs, std::int64_t g
   return request;
 }
 
+/// On the software's prices, without its limits: plans are made up to show something.
 inline Scenario scenario_of(const Model& model, const System& system, const PlanRequest& request,
                             int gpus) {
-  return make_scenario(model, system, request, gpus, test_place);
+  const std::string name =
+      request.software.empty() ? default_software(request, system) : request.software;
+  Software software = read_software(name, test_place);
+  software.support.clear();
+  software.interleaved_from = 2;
+  return make_scenario(model, system, software, request, gpus, test_place);
 }
 
 }  // namespace orrery

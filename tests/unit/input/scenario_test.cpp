@@ -216,7 +216,9 @@ TEST(Scenario, TakesWhatThePlanSays) {
   plan.fused_attention = false;
   plan.dp_overlap = false;
   plan.tp_overlap = false;
-  const Scenario s = scenario(plan, 8);
+  Software anything = read_software("megatron-core", plan_file);
+  anything.support.clear();
+  const Scenario s = make_scenario(small_model(), small_system(), anything, plan, 8, plan_file);
   EXPECT_EQ(s.plan.microbatches, 8);  // 48 / (3 * 2)
   EXPECT_EQ(s.tokens_per_microbatch(), 3 * 1024);
   EXPECT_EQ(s.plan.schedule, ScheduleKind::gpipe);

@@ -147,6 +147,78 @@ TEST(Software, TheErasDifferAsTheirPapersSay) {
   EXPECT_LT(now.optimizer_bytes, then.optimizer_bytes);
 }
 
+// Where a key is listed a plan may have the listed values; where not, any.
+TEST(Software, SaysWhatAPlanMayAskOfIt) {
+  const Software all = read(software_text());
+  EXPECT_TRUE(all.support.empty());
+  EXPECT_TRUE(supports(all, "zero", "3"));
+  std::string text = software_text();
+  text.insert(text.rfind('}'), R"(, "support": {
+    "zero": {"value": [0, 1], "source": "s"}, "sp": {"value": [false], "source": "s"},
+    "recompute": {"value": ["none", "full"], "source": "s"}},
+    "interleaved_from": {"value": 3, "source": "s"}, "frees_outputs": {"value": false, "source": "s"})");
+  const Software some = read(text);
+  EXPECT_TRUE(supports(some, "zero", "1"));
+  EXPECT_FALSE(supports(some, "zero", "2"));
+  EXPECT_FALSE(supports(some, "sp", "true"));
+  EXPECT_FALSE(supports(some, "recompute", "selective"));
+  EXPECT_TRUE(supports(some, "recompute", "full"));
+  EXPECT_TRUE(supports(some, "schedule", "gpipe"));
+  EXPECT_EQ(some.interleaved_from, 3);
+  EXPECT_FALSE(some.frees_outputs);
+
+  const auto refusal = [&](void (*change)(Plan&)) {
+    Plan plan;
+    change(plan);
+    return error_text([&] { check_support(some, plan, at); });
+  };
+  EXPECT_EQ(refusal([](Plan&) {}), "no error");
+  EXPECT_EQ(refusal([](Plan& p) { p.zero = 2; }),
+            "command line: --software/zero: the software 's' has no zero=2; use zero=0 or 1, or "
+            "another software");
+  EXPECT_EQ(
+      refusal([](Plan& p) { p.sp = true; }),
+      "command line: --software/sp: the software 's' has no sp=true; use sp=false, or another "
+      "software");
+  EXPECT_EQ(refusal([](Plan& p) { p.recompute = Recompute::selective; }),
+            "command line: --software/recompute: the software 's' has no recompute=selective; use "
+            "recompute=none or full, or another software");
+  EXPECT_EQ(refusal([](Plan& p) { p.pp = 2, p.vpp = 2; }),
+            "command line: --software/vpp: the software 's' has several chunks a stage from pp=3 "
+            "on, not with pp=2; use vpp=1, or another software");
+  EXPECT_EQ(refusal([](Plan& p) { p.pp = 3, p.vpp = 2; }), "no error");
+}
+
+TEST(Software, SupportIsRefusedWithPlaceProblemAndRemedy) {
+  const auto error = [](const std::string& support) {
+    return error_with("\"host_launch\"", "\"support\": " + support + ", \"host_launch\"");
+  };
+  EXPECT_EQ(error(R"({"zeroo": {"value": [0], "source": "s"}})"),
+            ": /support: the key 'zeroo' is unknown; did you mean 'zero'?");
+  EXPECT_EQ(error(R"({"zero": {"value": [], "source": "s"}})"),
+            ": /support/zero/value: is empty; list the values that the software has, or leave the "
+            "key out");
+  EXPECT_EQ(error(R"({"schedule": {"value": ["1f1c"], "source": "s"}})"),
+            ": /support/schedule/value/0: '1f1c' is unknown; did you mean '1f1b'?");
+  EXPECT_EQ(error(R"({"zero": [0]})"),
+            ": /support/zero: [0] names no source; write {\"value\": ..., \"source\": \"where the "
+            "number is from\"}");
+}
+
+// Each of the catalog has its own defaults, and a plan of one GPU.
+TEST(Software, EveryCatalogFileSupportsItsDefaults) {
+  for (const std::string& name : list_catalog("workloads/software")) {
+    const Software software = read_software(name, at);
+    EXPECT_FALSE(software.support.empty()) << name;
+    Plan plan;
+    plan.zero = software.zero;
+    plan.dtype = software.dtype;
+    plan.fused_attention = software.fused_attention;
+    plan.dp_overlap = software.overlap_dp;
+    EXPECT_EQ(error_text([&] { check_support(software, plan, at); }), "no error") << name;
+  }
+}
+
 TEST(Software, IsRefusedWithPlaceProblemAndRemedy) {
   EXPECT_EQ(error_with("orrery.software/1", "orrery.software/2"),
             ": /schema: 'orrery.software/2' is not what is read here; write \"orrery.software/1\"");

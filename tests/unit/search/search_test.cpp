@@ -122,11 +122,18 @@ TEST(Search, FindsWhatSimulatingAllFinds) {
         expect_same_for_every_goal(request);
         ++spaces;
       }
-  for (const char* fix : {"tp=2", "pp=4", "zero=1", "recompute=selective", "software=megatron-2021",
-                          "schedule=gpipe"}) {
+  const std::vector<std::vector<std::string>> fixes{
+      {"tp=2", "tp_overlap=true"},
+      {"pp=4", "tp_overlap=true"},
+      {"zero=1", "tp_overlap=true"},
+      {"recompute=selective", "tp_overlap=true"},
+      {"software=megatron-2021", "tp_overlap=false"},
+      {"schedule=gpipe", "software=torchtitan", "tp_overlap=true"}};
+  for (const std::vector<std::string>& fix : fixes) {
     SearchRequest request = small_request(nodes_of_two(), 8, 16);
-    request.fixed = {parse_fixed(fix), {"sp", {"false"}}, {"tp_overlap", {"true"}}};
-    SCOPED_TRACE(fix);
+    request.fixed = {{"sp", {"false"}}};
+    for (const std::string& one : fix) request.fixed.push_back(parse_fixed(one));
+    SCOPED_TRACE(fix.front());
     expect_same_for_every_goal(request);
     ++spaces;
   }
@@ -140,6 +147,24 @@ TEST(Search, FindsWhatSimulatingAllFinds) {
   purchases.fixed = {{"tp_overlap", {"true"}}};
   expect_same_for_every_goal(purchases);
   EXPECT_EQ(spaces + 2, 20);
+}
+
+// What the software has not is not met at all, rather than met and refused.
+TEST(Search, OffersWhatTheSoftwareHas) {
+  SearchRequest request = small_request(nodes_of_two(), 8, 16);
+  request.fixed = {parse_fixed("software=megatron-2021")};
+  request.top = 1000;
+  for (const Found& found : search(request).plans) {
+    const Plan& plan = found.result.scenario.plan;
+    EXPECT_EQ(plan.zero, 0) << found.flags;
+    EXPECT_FALSE(plan.sp || plan.dp_overlap || plan.overlap_tp_gradients) << found.flags;
+    EXPECT_NE(plan.schedule, ScheduleKind::gpipe) << found.flags;
+    EXPECT_NE(plan.recompute, Recompute::selective) << found.flags;
+  }
+  request.fixed = {parse_fixed("zero=1..3"), parse_fixed("software=megatron-2021")};
+  EXPECT_EQ(error_text([&] { search(request); }),
+            "no plan divides: --zero: the software 'megatron-2021' has no zero=1; use zero=0, or "
+            "another software; there are plans without --fix zero=1,2,3 or software=megatron-2021");
 }
 
 TEST(Search, LittleMemoryLeavesPlansOut) {
