@@ -14,12 +14,12 @@ using PriceOfLayer = std::function<const LayerPrice&(int)>;
 /// whole together and reduced together, with the copies that this takes.
 ///
 /// By layer (PyTorch FSDP): embedding, each layer, head. The backward pass begins with the last
-/// layer and the head, which are therefore kept from the forward pass; an embedding's gradient needs
-/// no weights (torchtitan, parallelize_llama.py).
+/// layer and the head, which are therefore kept from the forward pass; an embedding's gradient
+/// needs no weights (torchtitan, parallelize_llama.py).
 ///
 /// By tensor (Software::shards_by_tensor): each weight matrix is gathered before the module that
-/// multiplies by it and released after it, in the forward pass, in what is computed again and in the
-/// backward pass; only the matrix that is used last is still there when its backward product
+/// multiplies by it and released after it, in the forward pass, in what is computed again and in
+/// the backward pass; only the matrix that is used last is still there when its backward product
 /// follows at once. A matrix is gathered beside the module before it while that module's own has
 /// fewer than Software::live_parameters. Each collective keeps the host, which launches nothing
 /// else meanwhile, for shard_host_time().

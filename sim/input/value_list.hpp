@@ -14,8 +14,8 @@ enum class OpenRange { counts, doubles };
 std::vector<std::string> split_list(const std::string& text, const Place& at);
 
 /// What one item of a list stands for: itself, or the values of a range of whole numbers,
-/// "256..8192*2" or "8..64+8", which ends at the last value that it hits. Errors (bad_input): a range
-/// without a step that goes on, that ends before it begins, or of more than 100,000 values.
+/// "256..8192*2" or "8..64+8", which ends at the last value that it hits. Errors (bad_input): a
+/// range without a step that goes on, that ends before it begins, or of more than 100,000 values.
 std::vector<std::string> values_of_item(const std::string& item, const Place& at,
                                         OpenRange open = OpenRange::counts);
 

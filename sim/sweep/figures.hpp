@@ -23,8 +23,8 @@ struct MemoryFigure {
 };
 const std::vector<MemoryFigure>& memory_figures();
 
-/// What training on a number of tokens takes and costs, as the object `bill` of the JSON has it, and
-/// in days. Prices and powers have a low and a high end.
+/// What training on a number of tokens takes and costs, as the object `bill` of the JSON has it,
+/// and in days. Prices and powers have a low and a high end.
 struct BillFigure {
   std::string name;
   double value = 0.0;

@@ -50,8 +50,8 @@ std::vector<std::int64_t> reduced(const StageCost& stage) {
 
 using Counts = std::vector<std::int64_t>;
 
-// Each layer: qkv, proj, fc1, fc2. What is computed again is gathered again; the last of it, fc2, is
-// there when its backward product follows, so that this gathers fc1, proj and qkv alone.
+// Each layer: qkv, proj, fc1, fc2. What is computed again is gathered again; the last of it, fc2,
+// is there when its backward product follows, so that this gathers fc1, proj and qkv alone.
 TEST(ShardUnits, EveryMatrixIsGatheredWhereItIsUsed) {
   const StageCost stage = price(scenario_of(by_tensor(0, 1e9), Recompute::full));
   const std::int64_t head = stage.buckets.back().parameters.dense;

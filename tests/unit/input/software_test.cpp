@@ -156,7 +156,8 @@ TEST(Software, SaysWhatAPlanMayAskOfIt) {
   text.insert(text.rfind('}'), R"(, "support": {
     "zero": {"value": [0, 1], "source": "s"}, "sp": {"value": [false], "source": "s"},
     "recompute": {"value": ["none", "full"], "source": "s"}},
-    "interleaved_from": {"value": 3, "source": "s"}, "frees_outputs": {"value": false, "source": "s"})");
+    "interleaved_from": {"value": 3, "source": "s"},
+    "frees_outputs": {"value": false, "source": "s"})");
   const Software some = read(text);
   EXPECT_TRUE(supports(some, "zero", "1"));
   EXPECT_FALSE(supports(some, "zero", "2"));
