@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "sim/cost/layer_ops.hpp"
+#include "sim/cost/recompute_ops.hpp"
 
 namespace orrery {
 namespace {
@@ -29,8 +30,7 @@ std::int64_t copy_rows(Bytes bytes) {
 void add_grouped(std::vector<Case>& cases, const Op& op, const Plan& plan, double weight) {
   const auto experts = static_cast<std::int64_t>(op.rows.size());
   const std::int64_t tokens = std::accumulate(op.rows.begin(), op.rows.end(), std::int64_t{0});
-  if (plan.dtype == Dtype::fp8 || plan.dtype == Dtype::fp32 || experts == 0 || tokens < experts)
-    return;
+  if (is_8_bit(plan.dtype) || plan.dtype == Dtype::fp32 || experts == 0 || tokens < experts) return;
   merge_shapes(cases, {make_case("grouped_gemm", {pass_name(op.pass), name(plan.dtype), "even"},
                                  {tokens, experts, op.n, op.k}, weight)});
 }

@@ -16,6 +16,7 @@ struct AttentionShape {
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;  ///< Where keys and values differ: their mean, which keeps the flop.
   bool causal = true;         ///< The last query sees all keys; needs seq_q <= seq_kv.
+  double key_share = 0.5;     ///< Of the forward flop, the product of queries and keys.
 
   bool operator==(const AttentionShape&) const = default;
 };

@@ -15,6 +15,9 @@ struct Heads {
         queries{s.model.heads / s.plan.tp},
         keys{std::max<std::int64_t>(1, s.model.kv_heads / s.plan.tp)},
         dim{s.model.latent ? (s.model.head_dim + s.model.latent->v_dim) / 2 : s.model.head_dim},
+        key_share{s.model.latent ? static_cast<double>(s.model.head_dim) /
+                                       static_cast<double>(s.model.head_dim + s.model.latent->v_dim)
+                                 : 0.5},
         tokens{static_cast<double>(s.tokens_per_microbatch())} {}
 
   double scores() const {
@@ -29,6 +32,7 @@ struct Heads {
   const Plan& plan;
   bool dropout;
   std::int64_t queries, keys, dim;
+  double key_share;
   double tokens;
 };
 
@@ -55,6 +59,7 @@ Op fused(const Heads& h, bool backward, std::int64_t queries, std::int64_t keys,
   op.heads = h.queries;
   op.kv_heads = h.keys;
   op.head_dim = h.dim;
+  op.key_share = h.key_share;
   op.backward = backward;
   return op;
 }

@@ -43,17 +43,30 @@ Ops among_tensor_ranks(const LayerSizes& s, const Rows& rows, std::string_view n
   return {collective(name, kind, rows.bytes_of(s.hidden), 0.0, GroupKind::expert_tensor)};
 }
 
+// Rows are read or written where tokens' experts say, a row here and a row there.
+Op rearrange(const LayerSizes& s, std::string_view name, double bytes) {
+  return memory(name, bytes, s.software.permute_efficiency);
+}
+
 // What arrives is ordered by sender, and experts want it by expert: read and written.
 Ops sort_rows(const LayerSizes& s, const Rows& rows, std::string_view name) {
   if (s.plan.ep == 1 || rows.each.size() == 1) return {};
-  return {memory(name, 2.0 * rows.bytes_of(s.hidden) / s.plan.etp)};
+  return {rearrange(s, name, 2.0 * rows.bytes_of(s.hidden) / s.plan.etp)};
+}
+
+// Its logits decide who goes where, and stay in 16 bits at least.
+Op router_product(std::string_view name, GemmPass pass, std::int64_t m, std::int64_t n,
+                  std::int64_t k) {
+  Op op = gemm(name, pass, m, n, k);
+  op.sixteen_bit = true;
+  return op;
 }
 
 // Logits in fp32: softmax (2 read, 4 written), the k best (4 read), the map of who goes where (1
 // and 4 written) and its counts (1 read), a token and expert.
 Ops router_forward(const LayerSizes& s, const ExpertSizes& e) {
   const double choices = static_cast<double>(s.own_tokens * e.experts.count);
-  return {gemm("router", GemmPass::forward, s.own_tokens, e.experts.count, s.hidden),
+  return {router_product("router", GemmPass::forward, s.own_tokens, e.experts.count, s.hidden),
           memory("router_softmax", 6.0 * choices), memory("router_top_k", 4.0 * choices),
           memory("router_map", 5.0 * choices), memory("router_counts", 1.0 * choices)};
 }
@@ -61,8 +74,8 @@ Ops router_forward(const LayerSizes& s, const ExpertSizes& e) {
 Ops router_backward(const LayerSizes& s, const ExpertSizes& e) {
   const double choices = static_cast<double>(s.own_tokens * e.experts.count);
   return {memory("router_map_bwd", 5.0 * choices), memory("router_softmax_bwd", 10.0 * choices),
-          gemm("router_dgrad", GemmPass::dgrad, s.own_tokens, s.hidden, e.experts.count),
-          gemm("router_wgrad", GemmPass::wgrad, e.experts.count, s.hidden, s.own_tokens),
+          router_product("router_dgrad", GemmPass::dgrad, s.own_tokens, s.hidden, e.experts.count),
+          router_product("router_wgrad", GemmPass::wgrad, e.experts.count, s.hidden, s.own_tokens),
           accumulate(s, e.experts.count, s.hidden)};
 }
 
@@ -93,6 +106,10 @@ Op grouped(const LayerSizes& s, const Rows& rows, std::string_view name, GemmPas
                       pass == GemmPass::wgrad ? s.software.accumulate_bytes : 0.0);
 }
 
+Ops quantise_rows(const LayerSizes& s, const Rows& rows, std::int64_t width) {
+  return quantise(s, rows.sum * static_cast<double>(width));
+}
+
 // One after another, with the tokens' ways between them.
 Ops with_exchanges(const LayerSizes& s, const Ops& before, std::string_view dispatch,
                    const Ops& experts, std::string_view combine, const Ops& after) {
@@ -116,10 +133,17 @@ std::vector<std::int64_t> even_rows(const LayerSizes& s) {
   return even_tokens(s.own_tokens * experts.per_token * s.plan.etp, experts.count / s.plan.ep);
 }
 
+Op routed_activation(const LayerSizes& s, std::span<const std::int64_t> of_each) {
+  const ExpertSizes e{s};
+  return memory("activation", Rows{of_each}.bytes_of(e.ffn_in + e.ffn));
+}
+
+Ops shared_experts_forward(const LayerSizes& s) { return shared_forward(s, ExpertSizes{s}); }
+
 Ops before_experts_forward(const LayerSizes& s) {
   const ExpertSizes e{s};
   Ops ops = router_forward(s, e);
-  ops.push_back(memory("permute", e.own + e.of_copies));
+  ops.push_back(rearrange(s, "permute", e.own + e.of_copies));
   return ops;
 }
 
@@ -128,8 +152,10 @@ Ops of_experts_forward(const LayerSizes& s, std::span<const std::int64_t> of_eac
   const Rows rows{of_each};
   Ops ops = sort_rows(s, rows, "sort_rows");
   append(ops, among_tensor_ranks(s, rows, "etp_gather", CollectiveKind::all_gather));
+  append(ops, quantise_rows(s, rows, s.hidden));
   ops.push_back(grouped(s, rows, "experts_fc1", GemmPass::forward, e.ffn_in, s.hidden));
-  ops.push_back(memory("activation", rows.bytes_of(e.ffn_in + e.ffn)));
+  ops.push_back(routed_activation(s, of_each));
+  append(ops, quantise_rows(s, rows, e.ffn));
   ops.push_back(grouped(s, rows, "experts_fc2", GemmPass::forward, s.hidden, e.ffn));
   append(ops, among_tensor_ranks(s, rows, "etp_reduce", CollectiveKind::reduce_scatter));
   append(ops, sort_rows(s, rows, "unsort_rows"));
@@ -138,7 +164,7 @@ Ops of_experts_forward(const LayerSizes& s, std::span<const std::int64_t> of_eac
 
 Ops after_experts_forward(const LayerSizes& s) {
   const ExpertSizes e{s};
-  Ops ops{memory("unpermute", e.of_copies + e.own)};
+  Ops ops{rearrange(s, "unpermute", e.of_copies + e.own)};
   append(ops, shared_forward(s, e));
   return ops;
 }
@@ -146,7 +172,7 @@ Ops after_experts_forward(const LayerSizes& s) {
 Ops before_experts_backward(const LayerSizes& s) {
   const ExpertSizes e{s};
   Ops ops = shared_backward(s, e);
-  ops.push_back(memory("unpermute_bwd", e.own + e.of_copies));
+  ops.push_back(rearrange(s, "unpermute_bwd", e.own + e.of_copies));
   return ops;
 }
 
@@ -155,9 +181,11 @@ Ops of_experts_backward(const LayerSizes& s, std::span<const std::int64_t> of_ea
   const Rows rows{of_each};
   Ops ops = sort_rows(s, rows, "unsort_rows_bwd");
   append(ops, among_tensor_ranks(s, rows, "etp_gather_grad", CollectiveKind::all_gather));
+  append(ops, quantise_rows(s, rows, s.hidden));
   ops.push_back(grouped(s, rows, "experts_fc2_dgrad", GemmPass::dgrad, s.hidden, e.ffn));
   ops.push_back(grouped(s, rows, "experts_fc2_wgrad", GemmPass::wgrad, s.hidden, e.ffn));
   ops.push_back(memory("activation_bwd", rows.bytes_of(2 * e.ffn_in + e.ffn)));
+  append(ops, quantise_rows(s, rows, e.ffn_in));
   ops.push_back(grouped(s, rows, "experts_fc1_dgrad", GemmPass::dgrad, e.ffn_in, s.hidden));
   ops.push_back(grouped(s, rows, "experts_fc1_wgrad", GemmPass::wgrad, e.ffn_in, s.hidden));
   append(ops, among_tensor_ranks(s, rows, "etp_reduce_grad", CollectiveKind::reduce_scatter));
@@ -167,7 +195,7 @@ Ops of_experts_backward(const LayerSizes& s, std::span<const std::int64_t> of_ea
 
 Ops after_experts_backward(const LayerSizes& s) {
   const ExpertSizes e{s};
-  Ops ops{memory("permute_bwd", e.of_copies + e.own)};
+  Ops ops{rearrange(s, "permute_bwd", e.of_copies + e.own)};
   append(ops, router_backward(s, e));
   return ops;
 }

@@ -29,6 +29,9 @@ Ops after_experts_forward(const LayerSizes& s);
 Ops before_experts_backward(const LayerSizes& s);
 Ops of_experts_backward(const LayerSizes& s, std::span<const std::int64_t> rows);
 Ops after_experts_backward(const LayerSizes& s);
+/// What of it is computed again alone: the routed experts' activation, the shared experts.
+Op routed_activation(const LayerSizes& s, std::span<const std::int64_t> rows);
+Ops shared_experts_forward(const LayerSizes& s);
 /// Rows of each local expert where routing is even.
 std::vector<std::int64_t> even_rows(const LayerSizes& s);
 

@@ -34,7 +34,7 @@ double compute_us(const GemmBase& base, const GemmMachine& machine,
 }  // namespace
 
 GemmMachine gemm_machine(const MeasuredGpu& measured, Dtype dtype) {
-  const FlopPerSecond peak = dtype == Dtype::fp8 ? measured.peak_fp8 : measured.peak_16bit;
+  const FlopPerSecond peak = is_8_bit(dtype) ? measured.peak_fp8 : measured.peak_16bit;
   return {peak.si() * 1e-6, measured.memory_bandwidth.si() * 1e-6,
           static_cast<double>(measured.multiprocessors)};
 }
@@ -46,9 +46,10 @@ double gemm_flop(std::span<const GemmProduct> products) {
   return flop;
 }
 
-double gemm_bytes(std::span<const GemmProduct> products, Dtype dtype) {
-  const double element = dtype == Dtype::fp8 ? 1.0 : dtype == Dtype::fp32 ? 4.0 : 2.0;
-  const double result = dtype == Dtype::fp32 ? 4.0 : 2.0;  // fp8 products are written as bf16.
+double gemm_bytes(std::span<const GemmProduct> products, Dtype dtype, bool results) {
+  const double element = is_8_bit(dtype) ? 1.0 : dtype == Dtype::fp32 ? 4.0 : 2.0;
+  // fp8 products are written as bf16.
+  const double result = !results ? 0.0 : dtype == Dtype::fp32 ? 4.0 : 2.0;
   double bytes = 0.0;
   for (const auto& [m, n, k] : products)
     bytes += element * static_cast<double>(k) * static_cast<double>(m + n) +
@@ -57,12 +58,14 @@ double gemm_bytes(std::span<const GemmProduct> products, Dtype dtype) {
 }
 
 double gemm_formula_us(const GemmBase& base, const GemmMachine& machine, Dtype dtype,
-                       std::span<const GemmProduct> products, bool cast, double clock) {
+                       std::span<const GemmProduct> products, bool cast, double clock,
+                       bool results) {
   double compute = std::numeric_limits<double>::infinity();
   for (const auto& [a, b] : tile_sizes)
     compute = std::min(compute, compute_us(base, machine, products, a, b));
   compute /= clock;
-  const double memory = gemm_bytes(products, dtype) / (base.memory_efficiency * machine.bandwidth);
+  const double memory =
+      gemm_bytes(products, dtype, results) / (base.memory_efficiency * machine.bandwidth);
   // A norm instead of a maximum: near the ridge both limits are felt at once.
   double core = std::sqrt(std::sqrt(std::pow(compute, 4) + std::pow(memory, 4)));
   // Long kernels draw more power and clock down: from about 1500 us of ideal time on.

@@ -28,9 +28,10 @@ Neighbours<3>::Point coordinates(const std::array<std::int64_t, 3>& shape) {
 
 const GemmTable* find_gemm_table(const KernelTables* tables, Dtype dtype) {
   if (!tables) return nullptr;
-  const Dtype sister = dtype == Dtype::fp16   ? Dtype::bf16
-                       : dtype == Dtype::bf16 ? Dtype::fp16
-                                              : dtype;
+  const Dtype sister = dtype == Dtype::fp16    ? Dtype::bf16
+                       : dtype == Dtype::bf16  ? Dtype::fp16
+                       : dtype == Dtype::mxfp8 ? Dtype::fp8
+                                               : dtype;
   for (const Dtype wanted : {dtype, sister})
     for (const GemmTable& table : tables->gemm)
       if (table.dtype == wanted && !table.rows.empty()) return &table;
@@ -154,8 +155,10 @@ KernelTime GemmTime::grouped(const GroupedGemm& layer, std::span<const GemmProdu
 
   const bool wgrad = layer.pass == GemmPass::wgrad;
   const std::size_t varies = wgrad ? 2 : 0;
+  // What is added to a main gradient is not written by itself.
+  const bool adds = one_by_one_ && wgrad && layer.accumulate > 0.0;
   const auto predicted = [&](std::span<const GemmProduct> together, const Shape& like) {
-    return gemm_formula_us(*base_, machine_, dtype_, together, false, clock) *
+    return gemm_formula_us(*base_, machine_, dtype_, together, false, clock, !adds) *
            std::exp(smooth_residual(like, varies));
   };
   double time = 0.0;
@@ -164,6 +167,9 @@ KernelTime GemmTime::grouped(const GroupedGemm& layer, std::span<const GemmProdu
     for (const GemmProduct& product : products) {
       const Shape shape{product.m, product.n, product.k};
       time += predicted({&product, 1}, shape);
+      // All tiles of a wave come to their results together, and nothing else runs meanwhile.
+      if (adds)
+        time += layer.accumulate * static_cast<double>(product.m * product.n) / machine_.bandwidth;
       known = known && inside(shape);
     }
   } else {

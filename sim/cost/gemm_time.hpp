@@ -39,7 +39,8 @@ class GemmTime {
   KernelTime without_cast(std::int64_t m, std::int64_t n, std::int64_t k) const;
   /// The `products` of several experts of `layer`, without quantising, on multiprocessors with
   /// `clock` times the benchmark's clock; memory keeps its own. Up to Ampere experts share the
-  /// multiprocessors, from Hopper on one's kernel follows the other's. No table holds such kernels:
+  /// multiprocessors, from Hopper on one's kernel follows the other's, and what a weight gradient
+  /// adds to its main gradient follows at the memory's full rate. No table holds such kernels:
   /// docs/CALIBRATION.md has the errors against those published.
   KernelTime grouped(const GroupedGemm& layer, std::span<const GemmProduct> products,
                      double clock) const;
@@ -52,6 +53,10 @@ class GemmTime {
   double distance(std::int64_t m, std::int64_t n, std::int64_t k) const;
   /// The formula alone, or the roofline where there is no table.
   Seconds base(std::int64_t m, std::int64_t n, std::int64_t k) const;
+
+  /// Whether experts' kernels follow each other, and grouped() holds what they add to main
+  /// gradients.
+  bool one_by_one() const { return base_ && one_by_one_; }
 
  private:
   using Shape = std::array<std::int64_t, 3>;

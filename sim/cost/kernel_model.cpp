@@ -38,10 +38,14 @@ KernelModel::KernelModel(const Gpu& gpu, Dtype dtype, const KernelTables* tables
       wgrad_efficiency_{tables ? tables->wgrad_efficiency : default_wgrad_efficiency},
       copy_rate_{(tables ? tables->copy_efficiency : default_copy_efficiency) *
                  gpu.memory_bandwidth},
-      copy_tag_{tables && tables->copy_measured ? Tag::interpolated : Tag::default_value} {}
+      copy_tag_{tables && tables->copy_measured ? Tag::interpolated : Tag::default_value} {
+  if (is_8_bit(dtype)) gemm_16_.emplace(gpu, Dtype::bf16, tables);
+}
 
-KernelTime KernelModel::gemm(GemmPass pass, std::int64_t m, std::int64_t n, std::int64_t k) const {
-  const KernelTime benchmark = gemm_.without_cast(m, n, k);
+KernelTime KernelModel::gemm(GemmPass pass, std::int64_t m, std::int64_t n, std::int64_t k,
+                             bool sixteen_bit) const {
+  const KernelTime benchmark =
+      sixteen_bit && gemm_16_ ? (*gemm_16_)(m, n, k) : gemm_.without_cast(m, n, k);
   double speed = sustained_;
   if (pass == GemmPass::wgrad) speed *= wgrad_efficiency_;
   // A factor turns a measured time into a derived one.
@@ -57,14 +61,16 @@ KernelTime KernelModel::grouped_gemm(const GroupedGemm& layer,
   const auto& [m, n, k] = products.front();
   KernelTime kernel =
       products.size() == 1 ? gemm(layer.pass, m, n, k) : gemm_.grouped(layer, products, sustained_);
-  if (layer.pass == GemmPass::wgrad && products.size() > 1)
-    kernel.time = kernel.time / wgrad_efficiency_;
-  if (layer.pass == GemmPass::wgrad && layer.accumulate > 0.0) {
-    // With few tokens the gradients' own traffic decides.
-    const Seconds traffic = gemm_.streaming(
-        Bytes{layer.accumulate * launched * static_cast<double>(layer.out * layer.in)});
-    kernel.time =
-        Seconds{std::pow(std::pow(kernel.time.si(), 4.0) + std::pow(traffic.si(), 4.0), 0.25)};
+  const bool alone = products.size() == 1;
+  if (layer.pass == GemmPass::wgrad && (alone || !gemm_.one_by_one())) {
+    if (!alone) kernel.time = kernel.time / wgrad_efficiency_;
+    if (layer.accumulate > 0.0) {
+      // With few tokens the gradients' own traffic decides.
+      const Seconds traffic = gemm_.streaming(
+          Bytes{layer.accumulate * launched * static_cast<double>(layer.out * layer.in)});
+      kernel.time =
+          Seconds{std::pow(std::pow(kernel.time.si(), 4.0) + std::pow(traffic.si(), 4.0), 0.25)};
+    }
   }
   kernel.time = std::max(kernel.time, launched * expert_launch);
   return kernel;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "sim/cost/attention_time.hpp"
 #include "sim/cost/gemm_time.hpp"
@@ -29,7 +30,9 @@ class KernelModel {
 
   /// A product of this pass's own (m, n, k). wgrad accumulates into fp32, which its efficiency
   /// holds. fp8: without quantising the operands, which is charged as memory().
-  KernelTime gemm(GemmPass pass, std::int64_t m, std::int64_t n, std::int64_t k) const;
+  /// `sixteen_bit`: in bf16 where the model's format is narrower.
+  KernelTime gemm(GemmPass pass, std::int64_t m, std::int64_t n, std::int64_t k,
+                  bool sixteen_bit = false) const;
   /// One linear layer of a rank's experts, expert e with `tokens[e]`. Nothing to do takes no time.
   KernelTime grouped_gemm(const GroupedGemm& layer, std::span<const std::int64_t> tokens) const;
   KernelTime attention_forward(const AttentionShape& shape) const;
@@ -39,6 +42,7 @@ class KernelModel {
 
  private:
   GemmTime gemm_;
+  std::optional<GemmTime> gemm_16_;  // Where gemm_ is of 8 bits.
   AttentionTime attention_;
   double sustained_ = 1.0;
   double wgrad_efficiency_ = 1.0;

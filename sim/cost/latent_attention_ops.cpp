@@ -28,17 +28,23 @@ Op own_product(const LayerSizes& s, std::string_view name, GemmPass pass, std::i
                std::int64_t k) {
   switch (pass) {
     case GemmPass::forward:
-      return gemm(name, pass, s.own_tokens, n, k);
+      return product(s, name, pass, s.own_tokens, n, k);
     case GemmPass::dgrad:
-      return gemm(name, pass, s.own_tokens, k, n);
+      return product(s, name, pass, s.own_tokens, k, n);
     case GemmPass::wgrad:
       break;
   }
-  return gemm(name, pass, n, k, s.own_tokens);
+  return product(s, name, pass, n, k, s.own_tokens);
+}
+
+void add_down(const LayerSizes& s, std::string_view name, std::int64_t rank, Ops& ops) {
+  append(ops, quantise(s, s.own_tensor));
+  ops.push_back(own_product(s, name, GemmPass::forward, rank, s.hidden));
 }
 
 void add_product_backward(const LayerSizes& s, std::string_view dgrad, std::string_view wgrad,
                           std::int64_t n, std::int64_t k, Ops& ops) {
+  append(ops, quantise(s, s.of_own_tokens(n)));
   ops.push_back(own_product(s, dgrad, GemmPass::dgrad, n, k));
   ops.push_back(own_product(s, wgrad, GemmPass::wgrad, n, k));
   ops.push_back(accumulate(s, n, k));
@@ -46,30 +52,57 @@ void add_product_backward(const LayerSizes& s, std::string_view dgrad, std::stri
 
 void add_up_backward(const LayerSizes& s, std::string_view dgrad, std::string_view wgrad,
                      std::int64_t n, std::int64_t k, Ops& ops) {
-  ops.push_back(gemm(dgrad, GemmPass::dgrad, s.tokens, k, n));
+  append(ops, quantise(s, s.of_tokens(n)));
+  ops.push_back(product(s, dgrad, GemmPass::dgrad, s.tokens, k, n));
   append(ops, reduce(s, "tp_reduce_grad", 0.0, k));
-  ops.push_back(gemm(wgrad, GemmPass::wgrad, n, k, s.tokens));
+  ops.push_back(product(s, wgrad, GemmPass::wgrad, n, k, s.tokens));
   ops.push_back(accumulate(s, n, k));
 }
 
 }  // namespace
 
+namespace {
+
+// Gathered latents (`width`) to the channels of this rank's heads.
+Ops up(const LayerSizes& s, std::string_view norm, std::string_view name, std::int64_t rank,
+       std::int64_t width, std::int64_t channels) {
+  Ops ops{memory(norm, 4.0 * s.of_own_tokens(rank))};
+  append(ops, gather(s, "tp_gather", 0.0, width));
+  append(ops, quantise(s, s.of_tokens(rank)));
+  ops.push_back(product(s, name, GemmPass::forward, s.tokens, channels, rank));
+  return ops;
+}
+
+Ops query_up(const LayerSizes& s, const Widths& w) {
+  return w.q > 0 ? up(s, "q_norm", "q_up", w.q, w.q, w.queries) : Ops{};
+}
+
+Ops key_up(const LayerSizes& s, const Widths& w) {
+  Ops ops = up(s, "kv_norm", "kv_up", w.kv, w.kv_down, w.keys_and_values);
+  ops.push_back(memory("rope", rotary_bytes(s, w)));
+  return ops;
+}
+
+}  // namespace
+
+Ops latent_up_forward(const LayerSizes& s) {
+  const Widths w{s};
+  Ops ops = query_up(s, w);
+  append(ops, key_up(s, w));
+  return ops;
+}
+
 Ops latent_attention_forward(const LayerSizes& s, const Ops& core) {
   const Widths w{s};
   Ops ops;
   if (w.q > 0) {
-    ops.push_back(own_product(s, "q_down", GemmPass::forward, w.q, s.hidden));
-    ops.push_back(memory("q_norm", 4.0 * s.of_own_tokens(w.q)));
-    append(ops, gather(s, "tp_gather", 0.0, w.q));
-    ops.push_back(gemm("q_up", GemmPass::forward, s.tokens, w.queries, w.q));
+    add_down(s, "q_down", w.q, ops);
+    append(ops, query_up(s, w));
   } else {
     append(ops, column_parallel_forward(s, "q", w.queries));
   }
-  ops.push_back(own_product(s, "kv_down", GemmPass::forward, w.kv_down, s.hidden));
-  ops.push_back(memory("kv_norm", 4.0 * s.of_own_tokens(w.kv)));
-  append(ops, gather(s, "tp_gather", 0.0, w.kv_down));
-  ops.push_back(gemm("kv_up", GemmPass::forward, s.tokens, w.keys_and_values, w.kv));
-  ops.push_back(memory("rope", rotary_bytes(s, w)));
+  add_down(s, "kv_down", w.kv_down, ops);
+  append(ops, key_up(s, w));
   append(ops, core);
   append(ops, row_parallel_forward(s, "proj", s.head_width));
   return ops;

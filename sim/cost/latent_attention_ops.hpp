@@ -17,5 +17,7 @@ namespace orrery {
 /// `core`: attention itself, between the products.
 Ops latent_attention_forward(const LayerSizes& s, const Ops& core);
 Ops latent_attention_backward(const LayerSizes& s, const Ops& core);
+/// Of the forward pass the norms of the latents, the up-projections and the positions.
+Ops latent_up_forward(const LayerSizes& s);
 
 }  // namespace orrery

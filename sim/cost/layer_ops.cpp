@@ -1,7 +1,5 @@
 #include "sim/cost/layer_ops.hpp"
 
-#include <algorithm>
-
 #include "sim/cost/attention_ops.hpp"
 #include "sim/cost/expert_ops.hpp"
 #include "sim/cost/latent_attention_ops.hpp"
@@ -38,6 +36,36 @@ double gradient_overlap(const Sizes& s) {
 
 }  // namespace
 
+// An activation or gradient in both directions, as forward, dgrad and wgrad need it. Weights are not
+// counted: their 8-bit forms are made once a step, for all micro-batches. MXFP8 has a scale byte for
+// 32 elements of each direction (Transformer Engine, common/recipe, MXFP8BlockScaling).
+Ops quantise(const Sizes& s, double elements) {
+  if (!s.quantises) return {};
+  const double bytes =
+      s.plan.dtype == Dtype::mxfp8 ? 2.0 + 2.0 * (1.0 + 1.0 / 32.0) : s.software.quantise_bytes;
+  return {memory("quantise", bytes * elements)};
+}
+
+Op product(const Sizes& s, std::string_view name, GemmPass pass, std::int64_t m, std::int64_t n,
+           std::int64_t k) {
+  Op op = gemm(name, pass, m, n, k);
+  op.sixteen_bit = !s.quantises;
+  return op;
+}
+
+namespace {
+
+// What is gathered for a linear layer is quantised before it is sent (Transformer Engine,
+// pytorch/distributed.py, gather_along_first_dim).
+Ops gather_operand(const Sizes& s, std::string_view name, double hidden) {
+  Ops ops = gather(s, name, hidden);
+  if (s.quantises)
+    for (Op& op : ops) op.bytes = op.bytes / activation_bytes;
+  return ops;
+}
+
+}  // namespace
+
 Ops norm_forward(const Sizes& s) { return {memory("norm", 4.0 * s.own_tensor)}; }
 // Input gradient, and one more pass for the gradients of scale and bias.
 Ops norm_backward(const Sizes& s) { return {memory("norm_bwd", 8.0 * s.own_tensor)}; }
@@ -57,18 +85,19 @@ Ops residual_backward(const Sizes& s) {
 }  // namespace
 
 Ops row_parallel_forward(const Sizes& s, std::string_view name, std::int64_t width) {
-  const Op product = gemm(name, GemmPass::forward, s.tokens, s.hidden, width);
+  const Op row = product(s, name, GemmPass::forward, s.tokens, s.hidden, width);
   const double hidden = pipelined(s);
-  Ops ops;
+  Ops ops = quantise(s, s.of_tokens(width));
   if (hidden > 0.0) append(ops, reduce(s, "tp_reduce", hidden));
-  ops.push_back(product);
+  ops.push_back(row);
   if (hidden == 0.0) append(ops, reduce(s, "tp_reduce", 0.0));
   return ops;
 }
 
 Ops column_parallel_forward(const Sizes& s, std::string_view name, std::int64_t width) {
-  Ops ops = gather(s, "tp_gather", pipelined(s));
-  ops.push_back(gemm(name, GemmPass::forward, s.tokens, width, s.hidden));
+  Ops ops = quantise(s, s.own_tensor);
+  append(ops, gather_operand(s, "tp_gather", pipelined(s)));
+  ops.push_back(product(s, name, GemmPass::forward, s.tokens, width, s.hidden));
   return ops;
 }
 
@@ -78,9 +107,10 @@ Op accumulate(const Sizes& s, std::int64_t n, std::int64_t k) {
 
 Ops row_parallel_backward(const Sizes& s, std::int64_t width, std::string_view dgrad,
                           std::string_view wgrad) {
-  Ops ops = gather(s, "tp_gather_grad", pipelined(s));
-  ops.push_back(gemm(dgrad, GemmPass::dgrad, s.tokens, width, s.hidden));
-  ops.push_back(gemm(wgrad, GemmPass::wgrad, s.hidden, width, s.tokens));
+  Ops ops = quantise(s, s.own_tensor);
+  append(ops, gather_operand(s, "tp_gather_grad", pipelined(s)));
+  ops.push_back(product(s, dgrad, GemmPass::dgrad, s.tokens, width, s.hidden));
+  ops.push_back(product(s, wgrad, GemmPass::wgrad, s.hidden, width, s.tokens));
   ops.push_back(accumulate(s, s.hidden, width));
   return ops;
 }
@@ -88,11 +118,12 @@ Ops row_parallel_backward(const Sizes& s, std::int64_t width, std::string_view d
 // The input was kept as this rank's share of the sequence, so that it is gathered again.
 Ops column_parallel_backward(const Sizes& s, std::int64_t width, std::string_view dgrad,
                              std::string_view wgrad) {
-  Ops ops = gather(s, "tp_gather_input", gradient_overlap(s));
-  ops.push_back(gemm(dgrad, GemmPass::dgrad, s.tokens, s.hidden, width));
+  Ops ops = quantise(s, s.of_tokens(width));
+  append(ops, gather_operand(s, "tp_gather_input", gradient_overlap(s)));
+  ops.push_back(product(s, dgrad, GemmPass::dgrad, s.tokens, s.hidden, width));
   const double hidden = gradient_overlap(s);
   append(ops, reduce(s, "tp_reduce_grad", hidden));
-  ops.push_back(gemm(wgrad, GemmPass::wgrad, width, s.hidden, s.tokens));
+  ops.push_back(product(s, wgrad, GemmPass::wgrad, width, s.hidden, s.tokens));
   ops.push_back(accumulate(s, width, s.hidden));
   return ops;
 }
@@ -144,12 +175,16 @@ Ops attention_backward(const Scenario& scenario) {
   return ops;
 }
 
+}  // namespace
+
 Ops mlp_forward(const Sizes& s) {
   Ops ops = column_parallel_forward(s, "fc1", s.ffn_in);
   append(ops, activation_forward(s));
   append(ops, row_parallel_forward(s, "fc2", s.ffn));
   return ops;
 }
+
+namespace {
 
 Ops mlp_backward(const Sizes& s) {
   Ops ops = row_parallel_backward(s, s.ffn, "fc2_dgrad", "fc2_wgrad");
@@ -182,13 +217,11 @@ Ops layer_backward(const Scenario& scenario, LayerKind kind) {
   return ops;
 }
 
-namespace {
-
-// SelectiveRecompute::alternate_products up to the activation: what comes after it is saved.
 Ops alternate_products(const Sizes& s) {
   Ops ops = norm_forward(s);
   append(ops, gather(s, "tp_gather", pipelined(s)));
-  ops.push_back(gemm("keys", GemmPass::forward, s.tokens, s.kv_heads * s.model.head_dim, s.hidden));
+  ops.push_back(
+      product(s, "keys", GemmPass::forward, s.tokens, s.kv_heads * s.model.head_dim, s.hidden));
   if (s.model.qk_norm) ops.push_back(memory("qk_norm", rotary_bytes(s)));
   if (s.model.rotary) ops.push_back(memory("rope", rotary_bytes(s)));
   append(ops, row_parallel_forward(s, "proj", s.head_width));
@@ -196,33 +229,8 @@ Ops alternate_products(const Sizes& s) {
   append(ops, norm_forward(s));
   append(ops, gather(s, "tp_gather", pipelined(s)));
   if (s.model.gated)
-    ops.push_back(gemm("fc1_second", GemmPass::forward, s.tokens, s.ffn, s.hidden));
+    ops.push_back(product(s, "fc1_second", GemmPass::forward, s.tokens, s.ffn, s.hidden));
   append(ops, activation_forward(s));
-  return ops;
-}
-
-}  // namespace
-
-Ops layer_recompute(const Scenario& scenario, LayerKind kind) {
-  const Sizes s{scenario};
-  switch (s.plan.recompute) {
-    case Recompute::none:
-      return {};
-    case Recompute::selective:
-      return s.software.selective_recompute == SelectiveRecompute::alternate_products
-                 ? alternate_products(s)
-                 : core_attention_forward(scenario);
-    case Recompute::full:
-      break;
-  }
-  Ops ops = layer_forward(scenario, kind);
-  if (s.software.early_recompute_stop) {
-    // Nothing after the last activation is needed again: its output is the next product's saved
-    // input.
-    const auto last = std::find_if(ops.rbegin(), ops.rend(),
-                                   [](const Op& op) { return op.name == "activation"; });
-    ops.erase(last.base(), ops.end());
-  }
   return ops;
 }
 
@@ -292,11 +300,23 @@ Ops prediction_backward(const Scenario& scenario) {
   return ops;
 }
 
+namespace {
+
+// Frameworks leave the output layer in 16 bits: Megatron Core's is no Transformer Engine layer, and
+// torchtitan's fp8 filters it out.
+Sizes of_head(const Scenario& scenario) {
+  Sizes s{scenario};
+  s.quantises = false;
+  return s;
+}
+
+}  // namespace
+
 Ops head_forward(const Scenario& scenario) {
-  const Sizes s{scenario};
+  const Sizes s = of_head(scenario);
   Ops ops = norm_forward(s);
   append(ops, gather(s, "tp_gather", 0.0));
-  ops.push_back(gemm("head", GemmPass::forward, s.tokens, s.vocab, s.hidden));
+  ops.push_back(product(s, "head", GemmPass::forward, s.tokens, s.vocab, s.hidden));
   ops.push_back(memory("cross_entropy", s.software.logit_forward_bytes * s.of_tokens(s.vocab)));
   // Maximum, predicted logit and sum of exponentials: an fp32 number a token each.
   if (s.plan.tp > 1)
@@ -307,7 +327,7 @@ Ops head_forward(const Scenario& scenario) {
 }
 
 Ops head_backward(const Scenario& scenario) {
-  const Sizes s{scenario};
+  const Sizes s = of_head(scenario);
   Ops ops{memory("cross_entropy_bwd", s.software.logit_backward_bytes * s.of_tokens(s.vocab))};
   append(ops, column_parallel_backward(s, s.vocab, "head_dgrad", "head_wgrad"));
   append(ops, norm_backward(s));

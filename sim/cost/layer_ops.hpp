@@ -19,8 +19,6 @@ namespace orrery {
 /// Source   docs/COST.md lists every pass over memory and where its byte count is from.
 Ops layer_forward(const Scenario& scenario, LayerKind kind = LayerKind::dense);
 Ops layer_backward(const Scenario& scenario, LayerKind kind = LayerKind::dense);
-/// What the plan computes again before a layer's backward pass; empty for Recompute::none.
-Ops layer_recompute(const Scenario& scenario, LayerKind kind = LayerKind::dense);
 
 /// A layer with experts in parts: before its tokens leave for their experts, and after they are
 /// back. expert_ops.hpp has what experts do between.

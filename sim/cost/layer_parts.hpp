@@ -23,6 +23,7 @@ struct LayerSizes {
         ffn{s.model.ffn / s.plan.tp},
         ffn_in{(s.model.gated ? 2 : 1) * ffn},
         vocab{s.padded_vocab / s.plan.tp},
+        quantises{is_8_bit(s.plan.dtype)},
         tensor{static_cast<double>(tokens * hidden)},
         own_tensor{s.plan.sp ? tensor / s.plan.tp : tensor} {}
 
@@ -32,6 +33,7 @@ struct LayerSizes {
   const Software& software;
   const Plan& plan;
   std::int64_t tokens, own_tokens, hidden, heads, kv_heads, qkv, head_width, ffn, ffn_in, vocab;
+  bool quantises;     ///< Operands of linear layers become 8 bits wide; not those of the head.
   double tensor;      ///< T h elements.
   double own_tensor;  ///< T' h elements.
 };
@@ -47,8 +49,17 @@ Ops reduce(const LayerSizes& s, std::string_view name, double hidden, std::int64
 /// The share of a sequence-parallel collective that is pipelined into its GEMM.
 double pipelined(const LayerSizes& s);
 
+/// A product of a linear layer, and what quantises so many elements of its operand: nothing where
+/// it multiplies in 16 bits.
+Op product(const LayerSizes& s, std::string_view name, GemmPass pass, std::int64_t m,
+           std::int64_t n, std::int64_t k);
+Ops quantise(const LayerSizes& s, double elements);
+
 Ops norm_forward(const LayerSizes& s);
 Ops norm_backward(const LayerSizes& s);
+Ops mlp_forward(const LayerSizes& s);
+/// SelectiveRecompute::alternate_products up to the activation: what comes after it is saved.
+Ops alternate_products(const LayerSizes& s);
 Ops row_parallel_forward(const LayerSizes& s, std::string_view name, std::int64_t width);
 Ops column_parallel_forward(const LayerSizes& s, std::string_view name, std::int64_t width);
 Ops row_parallel_backward(const LayerSizes& s, std::int64_t width, std::string_view dgrad,

@@ -1,9 +1,11 @@
 #include "sim/cost/layer_prices.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "sim/cost/expert_ops.hpp"
 #include "sim/cost/layer_ops.hpp"
+#include "sim/cost/recompute_ops.hpp"
 
 namespace orrery {
 namespace {
@@ -81,9 +83,23 @@ PassCost LayerPrices::with_experts(const Ends& ends, const Members& members,
 }
 
 PassCost LayerPrices::recomputed(const Members& members, const ExchangeCost& exchange) const {
-  if (scenario_.plan.recompute != Recompute::full)
-    return pricer_.price(layer_recompute(scenario_, LayerKind::experts));
-  return with_experts(forward_, members, exchange, false);
+  const RecomputeChoice& choice = scenario_.plan.recompute;
+  if (choice.kind == Recompute::none) return {};
+  if (choice.kind == Recompute::full) return with_experts(forward_, members, exchange, false);
+  const auto rows_of = [](const std::vector<std::int64_t>& rows) {
+    return std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
+  };
+  const auto fullest = std::max_element(
+      members.begin(), members.end(),
+      [&](const auto& one, const auto& other) { return rows_of(one) < rows_of(other); });
+  PassCost cost = pricer_.price(recompute_beside_exchanges(scenario_, *fullest));
+  if (choice.selects(RecomputeModule::moe)) {
+    const LayerSizes s{scenario_};
+    const Ends ends{pricer_.price(before_experts_forward(s)),
+                    pricer_.price(after_experts_forward(s))};
+    cost.append(with_experts(ends, members, exchange, false));
+  }
+  return cost;
 }
 
 LayerPrice LayerPrices::price_experts(const Members& members, const ExchangeCost& exchange) const {

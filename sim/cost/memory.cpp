@@ -33,9 +33,18 @@ int chunks_in_flight(const Plan& plan, int stage) {
   return passes;
 }
 
-bool alternates(const Scenario& s, Recompute recompute) {
+bool alternates(const Scenario& s, const RecomputeChoice& recompute) {
   return recompute == Recompute::selective &&
          s.software.selective_recompute == SelectiveRecompute::alternate_products;
+}
+
+// What a layer holds beside what it keeps while it is computed again. The attention core alone is
+// in the reserve.
+Bytes while_recomputed(const Scenario& s, LayerKind kind, double fullest) {
+  const RecomputeChoice& choice = s.plan.recompute;
+  const Bytes whole = layer_activations(s, Recompute::none, kind, fullest);
+  if (choice.kind == Recompute::full || alternates(s, choice)) return whole;
+  return choice.modules.empty() ? Bytes{} : whole - layer_activations(s, choice, kind, fullest);
 }
 
 Bytes activations_in_flight(const Scenario& s, int stage, double fullest_rows) {
@@ -46,9 +55,7 @@ Bytes activations_in_flight(const Scenario& s, int stage, double fullest_rows) {
     Bytes sum;
     const auto add = [&](LayerKind kind) {
       sum += layer_activations(s, s.plan.recompute, kind, fullest_rows);
-      if (s.plan.recompute == Recompute::full || alternates(s, s.plan.recompute))
-        one_whole_layer =
-            std::max(one_whole_layer, layer_activations(s, Recompute::none, kind, fullest_rows));
+      one_whole_layer = std::max(one_whole_layer, while_recomputed(s, kind, fullest_rows));
     };
     const int first = s.first_layer(virtual_stage);
     for (int l = 0; l < s.layers_of[static_cast<std::size_t>(virtual_stage)]; ++l)
@@ -107,11 +114,13 @@ namespace {
 
 // Queries, keys, values; the attention's output, which is the projection's input; of latent
 // attention also what is projected up, before and after its norm.
-double attention_bytes(const Scenario& s, double t) {
+double attention_bytes(const Scenario& s, const RecomputeChoice& choice, double t) {
   if (const auto& latent = s.model.latent) {
     const auto down =
         static_cast<double>(2 * (latent->q_rank + latent->kv_rank) + latent->rope_dim);
-    const auto wide = static_cast<double>(s.model.heads * 2 * (s.model.head_dim + latent->v_dim));
+    const bool up = !choice.selects(RecomputeModule::mla_up_proj);  // Else the output alone.
+    const auto wide = static_cast<double>(
+        s.model.heads * (up ? 2 * (s.model.head_dim + latent->v_dim) : latent->v_dim));
     return 2.0 * tokens(s) * (down / (s.plan.sp ? t : 1.0) + wide / t);
   }
   const double head_width = static_cast<double>(s.model.heads * s.model.head_dim);
@@ -121,28 +130,32 @@ double attention_bytes(const Scenario& s, double t) {
 }
 
 // An activation's input (both halves where it is gated) and output, of `rows` tokens.
-double activation_sides(const Scenario& s, double rows, double width) {
-  return 2.0 * rows * ((s.model.gated ? 2.0 : 1.0) + 1.0) * width;
+double activation_sides(const Scenario& s, double rows, double width, bool output = true) {
+  return 2.0 * rows * ((s.model.gated ? 2.0 : 1.0) + (output ? 1.0 : 0.0)) * width;
 }
 
-double experts_bytes(const Scenario& s, double t, double fullest) {
+double experts_bytes(const Scenario& s, const RecomputeChoice& choice, double t, double fullest) {
+  if (choice.selects(RecomputeModule::moe)) return 0.0;  // Its input is a norm's output.
   const Experts& experts = *s.model.experts;
   const double own = tokens(s) / (s.plan.sp ? t : 1.0);
   const double copies = own * static_cast<double>(experts.per_token);
   const double rows = fullest * copies * s.plan.etp;
   double sum = 2.0 * static_cast<double>(s.model.hidden) * (rows + copies);
-  sum += activation_sides(s, rows, static_cast<double>(experts.ffn) / s.plan.etp);
-  sum += activation_sides(s, tokens(s), static_cast<double>(experts.shared_ffn) / t);
+  sum += activation_sides(s, rows, static_cast<double>(experts.ffn) / s.plan.etp,
+                          !choice.selects(RecomputeModule::moe_act));
+  if (!choice.selects(RecomputeModule::shared_experts))
+    sum += activation_sides(s, tokens(s), static_cast<double>(experts.shared_ffn) / t);
   return sum + 6.0 * own * static_cast<double>(experts.count);  // fp32 logits, 16-bit weights.
 }
 
 }  // namespace
 
-Bytes layer_activations(const Scenario& s, Recompute recompute, LayerKind kind, double fullest) {
+Bytes layer_activations(const Scenario& s, const RecomputeChoice& recompute, LayerKind kind,
+                        double fullest) {
   const auto t = static_cast<double>(s.plan.tp);
   const double hidden = tokens(s) * static_cast<double>(s.model.hidden);  // s b h
   const double own = s.plan.sp ? hidden / t : hidden;
-  if (recompute == Recompute::full) return Bytes{2.0 * own};
+  if (recompute.kind == Recompute::full) return Bytes{2.0 * own};
 
   const double rows = tokens(s) * static_cast<double>(s.model.heads) / t;
   if (alternates(s, recompute)) {
@@ -157,13 +170,16 @@ Bytes layer_activations(const Scenario& s, Recompute recompute, LayerKind kind, 
 
   const double dropout = s.software.dropout ? 1.0 : 0.0;
   // Inputs and outputs of both norms, and a mask byte for each residual dropout.
-  double sum = own * (8.0 + 2.0 * dropout) + attention_bytes(s, t);
-  sum += kind == LayerKind::experts
-             ? experts_bytes(s, t, fullest)
-             : activation_sides(s, tokens(s), static_cast<double>(s.model.ffn) / t);
+  const double norms = recompute.selects(RecomputeModule::layernorm) ? 4.0 : 8.0;
+  double sum = own * (norms + 2.0 * dropout) + attention_bytes(s, recompute, t);
+  if (kind == LayerKind::experts)
+    sum += experts_bytes(s, recompute, t, fullest);
+  else if (!recompute.selects(RecomputeModule::mlp))
+    sum += activation_sides(s, tokens(s), static_cast<double>(s.model.ffn) / t);
   if (s.plan.fused_attention)
-    sum += 4.0 * rows;                    // One fp32 log-sum-exp a query and head.
-  else if (recompute == Recompute::none)  // Softmax output; its dropout's mask and output.
+    sum += 4.0 * rows;  // One fp32 log-sum-exp a query and head.
+  else if (!recompute.selects(RecomputeModule::core_attn))
+    // Softmax output; its dropout's mask and output.
     sum += rows * static_cast<double>(s.plan.seq) * (2.0 + 3.0 * dropout);
   return Bytes{sum};
 }

@@ -35,7 +35,10 @@ struct MemoryReport {
 ///          sbh/t (34 + 5as/h).
 ///          Of routed experts it keeps the rows that arrive (fc1's input), both sides of the
 ///          activation, and the results that come back, whose weighted sum needs them again.
-Bytes layer_activations(const Scenario& scenario, Recompute recompute,
+///          A part that is computed again keeps its inputs alone; of norms, latent up-projections
+///          and the routed activation these are kept anyway, and their outputs are not (Megatron
+///          Core, tensor_parallel/random.py, CheckpointWithoutOutput).
+Bytes layer_activations(const Scenario& scenario, const RecomputeChoice& recompute,
                         LayerKind kind = LayerKind::dense, double fullest = 1.0);
 
 /// Weights 2 bytes a parameter, gradients as the software keeps them, optimizer 12 (fp32 weight and

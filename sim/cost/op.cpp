@@ -35,8 +35,8 @@ Flop Op::flop() const {
     case Kind::attention:
       // 4 flop a score and channel (scores and values). Causal, a query sees half of its own block
       // of keys. The backward pass has five products where the forward has two (Dao et al., arXiv
-      // 2205.14135).
-      return Flop{(backward ? 5.0 : 2.0) *
+      // 2205.14135): three of the width of keys and two of that of values.
+      return Flop{(backward ? 4.0 + 2.0 * key_share : 2.0) *
                   product(batch, heads, queries, 2 * keys - (causal ? queries : 0), head_dim)};
     case Kind::memory:
     case Kind::collective:
@@ -66,11 +66,12 @@ Op grouped_gemm(std::string_view name, GemmPass pass, std::vector<std::int64_t> 
   return op;
 }
 
-Op memory(std::string_view name, double bytes) {
+Op memory(std::string_view name, double bytes, double efficiency) {
   Op op;
   op.kind = Op::Kind::memory;
   op.name = name;
   op.bytes = Bytes{bytes};
+  op.efficiency = efficiency;
   return op;
 }
 

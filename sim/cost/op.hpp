@@ -32,6 +32,7 @@ struct Op {
 
   GemmPass pass = GemmPass::forward;  ///< gemm
   std::int64_t m = 0, n = 0, k = 0;   ///< gemm, batched_gemm: C[m,n] = A[m,k] B[k,n]
+  bool sixteen_bit = false;           ///< gemm: in 16 bits, whatever the plan multiplies in.
   /// grouped_gemm: rows of each expert; n and k are those of its forward product.
   std::vector<std::int64_t> rows;
   double accumulate = 0.0;  ///< grouped_gemm, wgrad: bytes an element of the main gradient.
@@ -41,7 +42,10 @@ struct Op {
   std::int64_t head_dim = 0;             ///< attention
   bool causal = true;                    ///< attention: the last query sees all keys
   bool backward = false;                 ///< attention
-  Bytes bytes;  ///< memory, batched_gemm: HBM traffic. collective: the whole tensor.
+  /// attention: of the forward flop, what queries have with keys; the rest is values'.
+  double key_share = 0.5;
+  double efficiency = 1.0;  ///< memory: of the rate that plain copies reach.
+  Bytes bytes;              ///< memory, batched_gemm: HBM traffic. collective: the whole tensor.
   CollectiveKind collective = CollectiveKind::all_reduce;
   GroupKind group = GroupKind::tensor;  ///< collective: who does it together
   /// collective: this share of it runs beside the next op, the rest after that op (0: all of it
@@ -50,7 +54,7 @@ struct Op {
 
   Flop flop() const;
   AttentionShape attention() const {
-    return {batch, queries, keys, heads, kv_heads, head_dim, causal};
+    return {batch, queries, keys, heads, kv_heads, head_dim, causal, key_share};
   }
 };
 
@@ -61,7 +65,7 @@ Op gemm(std::string_view name, GemmPass pass, std::int64_t m, std::int64_t n, st
 /// A[r,k] B[k,n].
 Op grouped_gemm(std::string_view name, GemmPass pass, std::vector<std::int64_t> rows,
                 std::int64_t n, std::int64_t k, double accumulate = 0.0);
-Op memory(std::string_view name, double bytes);
+Op memory(std::string_view name, double bytes, double efficiency = 1.0);
 Op collective(std::string_view name, CollectiveKind kind, double bytes, double hidden = 0.0,
               GroupKind group = GroupKind::tensor);
 

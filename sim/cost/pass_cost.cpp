@@ -73,7 +73,8 @@ PricedOp Pricer::price(const Op& op) const {
   };
   switch (op.kind) {
     case Op::Kind::gemm:
-      return priced(kernels_.gemm(op.pass, op.m, op.n, op.k), software_.gemm_efficiency);
+      return priced(kernels_.gemm(op.pass, op.m, op.n, op.k, op.sixteen_bit),
+                    software_.gemm_efficiency);
     case Op::Kind::grouped_gemm:
       return priced(kernels_.grouped_gemm({op.pass, op.n, op.k, op.accumulate}, op.rows),
                     software_.gemm_efficiency);
@@ -90,7 +91,7 @@ PricedOp Pricer::price(const Op& op) const {
     }
     case Op::Kind::memory: {
       const KernelTime traffic = kernels_.memory(op.bytes);
-      return {op, traffic.time + software_.kernel_overhead, traffic.tag};
+      return {op, traffic.time / op.efficiency + software_.kernel_overhead, traffic.tag};
     }
     case Op::Kind::collective: {
       const CollectiveCost cost = collective(op).cost;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/cost/layer_ops.hpp"
+#include "sim/cost/recompute_ops.hpp"
 
 namespace orrery {
 namespace {
@@ -105,7 +106,7 @@ class UnitCutter {
           kept = module.parameters;
         }
       Ops ops = layer_backward(scenario_);
-      if (scenario_.plan.recompute == Recompute::selective) {
+      if (scenario_.plan.recompute.kind == Recompute::selective) {
         const Ops core = layer_recompute(scenario_);
         ops.insert(ops.begin(), core.begin(), core.end());
       }

@@ -66,14 +66,17 @@ std::vector<Seconds> optimizer_times(const Scenario& scenario, const KernelModel
   std::vector<Seconds> times;
   for (int stage = 0; stage < plan.pp; ++stage) {
     double own = 0.0;
+    double held = 0.0;
     for (int chunk = 0; chunk < plan.vpp; ++chunk) {
       const RankParameters parameters = parameters_on_rank(scenario, chunk * plan.pp + stage);
       own += static_cast<double>(parameters.dense) / (plan.zero >= 1 ? plan.data_ranks() : 1);
       own +=
           static_cast<double>(parameters.experts) / (plan.zero >= 1 ? plan.expert_data_ranks() : 1);
+      held += static_cast<double>(parameters.sum());
     }
-    times.push_back(kernels.memory(Bytes{scenario.software.optimizer_bytes * own}).time +
-                    scenario.software.kernel_overhead);
+    const Bytes traffic{scenario.software.optimizer_bytes * own +
+                        scenario.software.gradient_pass_bytes * held};
+    times.push_back(kernels.memory(traffic).time + scenario.software.kernel_overhead);
   }
   return times;
 }

@@ -50,12 +50,12 @@ std::vector<Change> changes(const Plan& plan) {
     list.push_back({"use --zero 3", [](PlanRequest& r) { r.zero = 3; }});
   if (!plan.sp && plan.tp > 1)
     list.push_back({"use --sp true", [](PlanRequest& r) { r.sp = true; }});
-  if (plan.recompute == Recompute::none)
+  if (plan.recompute.kind == Recompute::none)
     list.push_back(
         {"use --recompute selective", [](PlanRequest& r) { r.recompute = Recompute::selective; }});
   for (std::int64_t mbs = plan.mbs / 2; mbs >= 1; mbs /= 2)
     list.push_back({"use --mbs " + std::to_string(mbs), [mbs](PlanRequest& r) { r.mbs = mbs; }});
-  if (plan.recompute != Recompute::full)
+  if (plan.recompute.kind != Recompute::full)
     list.push_back({"use --recompute full", [](PlanRequest& r) { r.recompute = Recompute::full; }});
   for (int factor : {2, 4, 8, 16, 32}) {
     list.push_back({"use --pp " + std::to_string(plan.pp * factor),

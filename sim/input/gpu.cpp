@@ -53,6 +53,11 @@ FlopPerSecond Gpu::peak(Dtype dtype, const Place& at) const {
       if (peak_fp8 == FlopPerSecond{})
         missing(architecture == Architecture::volta ? "use fp16" : "use bf16 or fp16");
       return peak_fp8;
+    case Dtype::mxfp8:
+      // Tensor cores scale blocks of 32 from Blackwell on (NVIDIA Blackwell architecture brief).
+      if (architecture < Architecture::blackwell)
+        missing(peak_fp8 == FlopPerSecond{} ? "use bf16 or fp16" : "use fp8");
+      return peak_fp8;
     case Dtype::fp32:
       return peak_fp32;
   }

@@ -21,7 +21,7 @@ struct Plan {
   std::int64_t seq = 0;
   int microbatches = 1;  ///< Per pipeline: gbs / (mbs dp).
   ScheduleKind schedule = ScheduleKind::one_f_one_b;
-  Recompute recompute = Recompute::none;
+  RecomputeChoice recompute;
   int zero = 0;
   bool reshard = false;  ///< ZeRO-3: weights are whole only while a pass needs them.
   bool sp = false;

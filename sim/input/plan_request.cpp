@@ -12,18 +12,11 @@ constexpr std::int64_t largest_batch = 1 << 30;
 
 // In the order of Dtype. fp32 is left out: weights and activations are counted with 2 bytes.
 const std::vector<std::string>& training_formats() {
-  static const std::vector<std::string> names{"fp16", "bf16", "fp8"};
+  static const std::vector<std::string> names{"fp16", "bf16", "fp8", "mxfp8"};
   return names;
 }
 
 int degree(const JsonValue& value) { return static_cast<int>(value.integer(1, largest_degree)); }
-
-// Papers say what they recompute; what selective means the software says (SelectiveRecompute).
-Recompute recompute_of(const JsonValue& value) {
-  const std::string word = value.text();
-  if (word == "selective:attn_only" || word == "selective:per-op sac") return Recompute::selective;
-  return choice<Recompute>(value, recompute_names());
-}
 
 // `text` as a JSON string.
 std::string quoted(const std::string& text) {
@@ -73,8 +66,9 @@ const std::vector<Entry>& entries() {
        [](PlanRequest& p, const JsonValue& v) {
          p.schedule = choice<ScheduleKind>(v, schedule_names());
        }},
-      {{"recompute", "none|selective|full", "activations computed again in the backward pass"},
-       [](PlanRequest& p, const JsonValue& v) { p.recompute = recompute_of(v); }},
+      {{"recompute", "none|selective[:PARTS]|full",
+        "activations computed again in the backward pass; PARTS as core_attn+mlp"},
+       [](PlanRequest& p, const JsonValue& v) { p.recompute = read_recompute(v); }},
       {{"zero", "0|1|2|3",
         "sharded over replicas: 1 optimizer state, 2 gradients, 3 weights (FSDP)"},
        [](PlanRequest& p, const JsonValue& v) { p.zero = static_cast<int>(v.integer(0, 3)); }},
@@ -82,7 +76,7 @@ const std::vector<Entry>& entries() {
        [](PlanRequest& p, const JsonValue& v) { p.reshard = v.boolean(); }},
       {{"sp", "true|false", "sequence parallelism (default: the software's)"},
        [](PlanRequest& p, const JsonValue& v) { p.sp = v.boolean(); }},
-      {{"dtype", "fp16|bf16|fp8", "format of the matrix multiplications"},
+      {{"dtype", "fp16|bf16|fp8|mxfp8", "format of the matrix multiplications"},
        [](PlanRequest& p, const JsonValue& v) { p.dtype = choice<Dtype>(v, training_formats()); }},
       {{"attention", "flash|unfused", "fused kernel, or the score matrix in memory"},
        [](PlanRequest& p, const JsonValue& v) {
@@ -121,10 +115,6 @@ const std::vector<std::string>& schedule_names() {
   static const std::vector<std::string> names{"gpipe", "1f1b", "interleaved"};
   return names;
 }
-const std::vector<std::string>& recompute_names() {
-  static const std::vector<std::string> names{"none", "selective", "full"};
-  return names;
-}
 const std::vector<std::string>& context_exchange_names() {
   static const std::vector<std::string> names{"p2p", "all_gather", "a2a"};
   return names;
@@ -135,10 +125,6 @@ const std::string& name(ContextExchange exchange) {
 const std::string& name(ScheduleKind kind) {
   return schedule_names()[static_cast<std::size_t>(kind)];
 }
-const std::string& name(Recompute kind) {
-  return recompute_names()[static_cast<std::size_t>(kind)];
-}
-
 const std::vector<PlanKey>& plan_keys() {
   static const std::vector<PlanKey> keys = [] {
     std::vector<PlanKey> list;

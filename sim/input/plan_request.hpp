@@ -8,20 +8,18 @@
 #include "sim/core/dtype.hpp"
 #include "sim/input/expert_dispatcher.hpp"
 #include "sim/input/json_value.hpp"
+#include "sim/input/recompute.hpp"
 
 namespace orrery {
 
 enum class ScheduleKind { gpipe, one_f_one_b, interleaved };
-enum class Recompute { none, selective, full };
 /// How ranks that share a sequence meet each other's keys and values, by Megatron's names
 /// (--cp-comm-type): around a ring beside the attention of what has come; gathered before it; or
 /// heads swapped for tokens (Ulysses, arXiv 2309.14509).
 enum class ContextExchange { p2p, all_gather, a2a };
 
-const std::vector<std::string>& schedule_names();   ///< "gpipe", "1f1b", "interleaved"
-const std::vector<std::string>& recompute_names();  ///< "none", "selective", "full"
+const std::vector<std::string>& schedule_names();  ///< "gpipe", "1f1b", "interleaved"
 const std::string& name(ScheduleKind kind);
-const std::string& name(Recompute recompute);
 const std::vector<std::string>& context_exchange_names();  ///< "p2p", "all_gather", "a2a"
 const std::string& name(ContextExchange exchange);
 
@@ -35,7 +33,7 @@ struct PlanRequest {
   std::optional<std::int64_t> gbs;
   std::optional<std::int64_t> seq;
   std::optional<ScheduleKind> schedule;
-  Recompute recompute = Recompute::none;
+  RecomputeChoice recompute;
   std::optional<int> zero;
   std::optional<bool> reshard;
   std::optional<bool> sp;

@@ -32,6 +32,9 @@ Software read_software(const std::string& word, const Place& at) {
                    "logit_backward_bytes",
                    "logit_held_bytes",
                    "optimizer_bytes",
+                   "gradient_pass_bytes",
+                   "permute_efficiency",
+                   "quantise_bytes",
                    "weight_bytes",
                    "unshard_bytes",
                    "reduce_copy_bytes",
@@ -77,6 +80,9 @@ Software read_software(const std::string& word, const Place& at) {
   software.logit_backward_bytes = number("logit_backward_bytes", 0.0, 200.0);
   software.logit_held_bytes = number("logit_held_bytes", 2.0, 40.0);
   software.optimizer_bytes = number("optimizer_bytes", 0.0, 200.0);
+  software.gradient_pass_bytes = number("gradient_pass_bytes", 0.0, 100.0);
+  software.permute_efficiency = number("permute_efficiency", 0.01, 1.0);
+  software.quantise_bytes = number("quantise_bytes", 0.0, 100.0);
   // Only software that shards weights says how.
   if (software.zero == 3 || json.has("unshard_bytes")) {
     software.weight_bytes = number("weight_bytes", 0.5, 8.0);

@@ -51,7 +51,13 @@ struct Software {
   double logit_backward_bytes = 12.0;  ///< Per logit: cross-entropy backward.
   double logit_held_bytes = 6.0;       ///< Per logit: memory at the peak of its cross-entropy.
   double optimizer_bytes = 40.0;       ///< Per parameter updated.
-  double weight_bytes = 2.0;           ///< Per parameter on the wire when weights are gathered.
+  /// Per parameter held and step: gradients set to zero, checked and scaled before they are reduced.
+  double gradient_pass_bytes = 0.0;
+  /// Of the rate of plain copies: kernels that bring tokens into the order of their experts.
+  double permute_efficiency = 1.0;
+  /// fp8: per element of an activation or gradient that is quantised, its forms for all products.
+  double quantise_bytes = 4.0;
+  double weight_bytes = 2.0;  ///< Per parameter on the wire when weights are gathered.
   /// Per parameter: copies out of the buffer that weights are gathered in, and into the one that
   /// gradients are reduced from.
   double unshard_bytes = 0.0;

@@ -25,7 +25,7 @@ const std::vector<Key>& all_keys() {
       {"ep", {}, [](const Plan& p) { return p.ep; }},
       {"zero", {}, [](const Plan& p) { return p.zero; }},
       {"schedule", schedule_names(), [](const Plan& p) { return static_cast<int>(p.schedule); }},
-      {"recompute", recompute_names(), [](const Plan& p) { return static_cast<int>(p.recompute); }},
+      {"recompute", recompute_names(), [](const Plan& p) { return static_cast<int>(p.recompute.kind); }},
       {"dtype", dtype_names(), [](const Plan& p) { return static_cast<int>(p.dtype); }},
       {"attention", {"unfused", "flash"}, [](const Plan& p) { return int{p.fused_attention}; }},
       {"sp", off_on, [](const Plan& p) { return int{p.sp}; }},

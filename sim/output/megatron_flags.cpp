@@ -91,9 +91,12 @@ class FlagWriter {
       flag("recompute-granularity", "full");
       flag("recompute-method", "uniform");
       flag("recompute-num-layers", 1);
-    } else if (plan_.recompute == Recompute::selective) {
+    } else if (plan_.recompute.kind == Recompute::selective) {
       flag("recompute-granularity", "selective");
-      flag("recompute-modules", "core_attn");
+      std::string modules;
+      for (const RecomputeModule module : all_recompute_modules())
+        if (plan_.recompute.selects(module)) modules += (modules.empty() ? "" : " ") + name(module);
+      flag("recompute-modules", modules);
     }
   }
 
@@ -212,6 +215,10 @@ class FlagWriter {
     if (plan_.dtype == Dtype::fp16) return flag("fp16");
     flag("bf16");
     if (s_.software.gradient_bytes == 2.0) flag("grad-reduce-in-bf16");
+    if (plan_.dtype == Dtype::mxfp8) {
+      flag("fp8-format", "e4m3");
+      flag("fp8-recipe", "mxfp8");
+    }
     if (plan_.dtype != Dtype::fp8) return;
     flag("fp8-format", "hybrid");
     leave_out("fp8: which scaling (--fp8-recipe) the plan does not say");

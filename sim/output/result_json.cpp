@@ -43,7 +43,7 @@ Json plan_json(const Plan& plan, const Software& software) {
           {"gbs", plan.gbs},
           {"seq", plan.seq},
           {"schedule", name(plan.schedule)},
-          {"recompute", name(plan.recompute)},
+          {"recompute", recompute_text(plan.recompute)},
           {"zero", plan.zero},
           {"reshard", plan.shards_weights() ? Json(plan.reshard) : Json()},
           {"sp", plan.sp},

@@ -34,7 +34,7 @@ std::string degrees(const Plan& plan) {
 
 std::string switches(const Plan& plan) {
   std::vector<std::string> words;
-  if (plan.recompute != Recompute::none) words.push_back(name(plan.recompute));
+  if (plan.recompute.kind != Recompute::none) words.push_back(recompute_text(plan.recompute));
   if (plan.sp) words.push_back("sp");
   if (plan.zero > 0 && plan.data_ranks() > 1) words.push_back("zero" + std::to_string(plan.zero));
   if (plan.dp_overlap && plan.data_ranks() > 1) words.push_back("dp-overlap");

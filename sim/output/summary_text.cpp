@@ -58,7 +58,8 @@ std::string plan_lines(const Result& result) {
   items.push_back("global batch " + grouped(plan.gbs));
   items.push_back(name(plan.dtype));
   items.push_back(plan.fused_attention ? "flash attention" : "unfused attention");
-  if (plan.recompute != Recompute::none) items.push_back(name(plan.recompute) + " recompute");
+  if (plan.recompute.kind != Recompute::none)
+    items.push_back(recompute_text(plan.recompute) + " recompute");
   if (plan.zero > 0 && plan.data_ranks() > 1) items.push_back("ZeRO-" + grouped(plan.zero));
   if (plan.sp) items.push_back("sequence parallel");
   const bool tp_overlap = plan.overlap_tp_gradients || plan.tp_hidden > 0.0;

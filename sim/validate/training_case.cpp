@@ -1,6 +1,7 @@
 #include "sim/validate/training_case.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "sim/input/catalog.hpp"
 #include "sim/input/choice.hpp"
@@ -41,37 +42,54 @@ std::vector<TrainingCase> read_training_cases(const JsonValue& json) {
   return cases;
 }
 
-std::string software_of(const TrainingCase& training_case) {
-  if (const auto named = training_case.plan.find("software")) return named->text();
+namespace {
+
+// The first rule of workloads/software_of_publications.json that holds.
+std::optional<JsonValue> rule_of(const TrainingCase& training_case) {
   const JsonValue table =
       JsonValue::read_file(find_in_catalog("workloads", "software_of_publications", {}));
-  const auto framework = training_case.plan.find("framework");
+  const auto has_in = [](const std::string& text) {
+    return [&text](const std::string& part) { return text.find(part) != std::string::npos; };
+  };
+  const auto named = [](const JsonValue& object, const char* key) {
+    const auto found = object.find(key);
+    return found ? found->text() : std::string{};
+  };
   for (const JsonValue& rule : table.at("rules").elements()) {
-    rule.allow_only(
-        {"title_contains", "framework", "id_contains", "system_starts", "software", "source"});
+    rule.allow_only({"title_contains", "framework", "id_contains", "model_contains",
+                     "system_starts", "dtype", "software", "plan", "source"});
     const auto holds = [&](const char* key, auto test) {
       const auto wanted = rule.find(key);
       return !wanted || test(wanted->text());
     };
-    if (holds("title_contains",
-              [&](const std::string& part) {
-                return training_case.title.find(part) != std::string::npos;
-              }) &&
-        holds("id_contains",
-              [&](const std::string& part) {
-                return training_case.id.find(part) != std::string::npos;
-              }) &&
+    const auto is = [&](const char* key) {
+      return [text = named(training_case.plan, key)](const std::string& wanted) {
+        return text == wanted;
+      };
+    };
+    const std::string model = named(training_case.model, "name");
+    if (holds("title_contains", has_in(training_case.title)) &&
+        holds("id_contains", has_in(training_case.id)) && holds("model_contains", has_in(model)) &&
         holds("system_starts",
               [&](const std::string& part) { return training_case.system.starts_with(part); }) &&
-        holds("framework",
-              [&](const std::string& name) { return framework && framework->text() == name; }))
-      return rule.at("software").text();
+        holds("framework", is("framework")) && holds("dtype", is("dtype")))
+      return rule;
   }
-  return "";
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string software_of(const TrainingCase& training_case) {
+  if (const auto named = training_case.plan.find("software")) return named->text();
+  const auto rule = rule_of(training_case);
+  return rule ? rule->at("software").text() : "";
 }
 
 Scenario scenario_of(const TrainingCase& training_case) {
   PlanRequest request;
+  if (const auto rule = rule_of(training_case))
+    if (const auto published = rule->find("plan")) read_plan(request, *published);
   for (const std::string& key : training_case.plan.keys()) {
     if (key == "ep_dispatcher") {  // As the MoE model zoo writes it.
       request.moe_dispatcher = choice<int>(training_case.plan.at(key), {"A2A", "DeepEP"}) == 1

@@ -25,8 +25,10 @@ struct TrainingCase {
 /// Reads a file of training cases: a list of objects as docs/VALIDATION.md describes them.
 std::vector<TrainingCase> read_training_cases(const JsonValue& json);
 
-/// The scenario of a case. Keys that say how the run was made but not how it behaves are left out;
-/// everything else must be understood. Errors: as make_scenario.
+/// The scenario of a case: what its plan says, on top of what its authors published of all such
+/// runs (`plan` of the rule in workloads/software_of_publications.json). Keys that say how the run
+/// was made but not how it behaves are left out; everything else must be understood. Errors: as
+/// make_scenario.
 Scenario scenario_of(const TrainingCase& training_case);
 
 /// The software that a published run used, which its authors name and plans do not: by the case's

@@ -6,7 +6,9 @@
 
 #include "sim/cost/collective_time.hpp"
 #include "sim/cost/layer_ops.hpp"
+#include "sim/cost/memory.hpp"
 #include "sim/cost/rank_parameters.hpp"
+#include "sim/cost/recompute_ops.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery {
@@ -141,6 +143,98 @@ TEST(RankParameters, LatentAttentionSplitsItsHeadsOnly) {
         2.0 * 64 * (96 * 8 * 48 + 64 * 8 * (32 + 32) + 8 * 32 * 512 + 2 * 512 * 2048);
     EXPECT_DOUBLE_EQ(products, down / (scenario.plan.sp ? tp : 1) + split / tp);
   }
+}
+
+std::string names(const Ops& ops) {
+  std::string all;
+  for (const Op& op : ops) all += (all.empty() ? "" : " ") + std::string{op.name};
+  return all;
+}
+
+// Each part of a layer of experts with latent attention, by its forward ops.
+TEST(RecomputeOps, PartsRepeatTheirForwardOps) {
+  Scenario scenario = scenario_of_experts(1, 2, 1, 512);
+  scenario.model.latent =
+      LatentAttention{.q_rank = 96, .kv_rank = 64, .nope_dim = 32, .rope_dim = 16, .v_dim = 32};
+  scenario.model.head_dim = 48;
+  const auto repeated = [&](RecomputeModule module, LayerKind kind = LayerKind::experts) {
+    scenario.plan.recompute = std::set{module};
+    return names(layer_recompute(scenario, kind));
+  };
+  EXPECT_EQ(repeated(RecomputeModule::core_attn), "attention");
+  EXPECT_EQ(repeated(RecomputeModule::layernorm), "norm norm");
+  EXPECT_EQ(repeated(RecomputeModule::mla_up_proj), "q_norm q_up kv_norm kv_up rope");
+  EXPECT_EQ(repeated(RecomputeModule::moe_act), "activation");
+  EXPECT_EQ(repeated(RecomputeModule::shared_experts),
+            "shared_fc1 shared_activation shared_fc2 shared_sum");
+  EXPECT_EQ(repeated(RecomputeModule::moe), names(experts_forward(LayerSizes{scenario})));
+  EXPECT_EQ(repeated(RecomputeModule::mlp), "");
+  EXPECT_EQ(repeated(RecomputeModule::mlp, LayerKind::dense), "fc1 activation fc2");
+  EXPECT_EQ(repeated(RecomputeModule::moe, LayerKind::dense), "");
+}
+
+// T = 64 tokens of h = 512, R = 128 rows of g = 1,024, no gate, shared width S = 512; latent
+// attention as above with 8 heads. What each part no longer keeps, by hand.
+TEST(RecomputeOps, PartsDoNotKeepTheirOutputs) {
+  Scenario scenario = scenario_of_experts(1, 2, 1, 512);
+  scenario.model.latent =
+      LatentAttention{.q_rank = 96, .kv_rank = 64, .nope_dim = 32, .rope_dim = 16, .v_dim = 32};
+  scenario.model.head_dim = 48;
+  const auto saved = [&](std::set<RecomputeModule> modules) {
+    return (layer_activations(scenario, Recompute::none, LayerKind::experts) -
+            layer_activations(scenario, modules, LayerKind::experts))
+        .si();
+  };
+  const double norms = 2 * 2.0 * 64 * 512;
+  const double heads = 2.0 * 64 * 8 * (2 * 48 + 32);  // Queries, keys and values.
+  const double activation = 2.0 * 128 * 1024;
+  const double shared = 2.0 * 64 * 2 * 512;
+  // Rows that arrive and results that come back, both sides of the activation, the router.
+  const double moe = 2.0 * 512 * (128 + 128) + 2 * activation + shared + 6.0 * 64 * 8;
+  EXPECT_DOUBLE_EQ(saved({RecomputeModule::layernorm}), norms);
+  EXPECT_DOUBLE_EQ(saved({RecomputeModule::mla_up_proj}), heads);
+  EXPECT_DOUBLE_EQ(saved({RecomputeModule::moe_act}), activation);
+  EXPECT_DOUBLE_EQ(saved({RecomputeModule::shared_experts}), shared);
+  EXPECT_DOUBLE_EQ(saved({RecomputeModule::moe}), moe);
+  EXPECT_DOUBLE_EQ(saved({RecomputeModule::layernorm, RecomputeModule::moe_act}),
+                   norms + activation);
+  EXPECT_DOUBLE_EQ(saved({RecomputeModule::mlp}), 0.0);
+}
+
+// fp8: what enters each linear layer's products is quantised once, forward its input and backward
+// its gradient; router and head stay in 16 bits.
+TEST(QuantisedOps, OperandsOfLinearLayersOnly) {
+  Scenario scenario = scenario_of_experts(1, 2, 1, 512);
+  scenario.system = read_system("dgx-h100", test_place);
+  scenario.plan.dtype = Dtype::fp8;
+  const auto elements = [&](const Ops& ops) {
+    double bytes = 0.0;
+    for (const Op& op : ops)
+      if (op.name == "quantise") bytes += op.bytes.si();
+    return bytes / scenario.software.quantise_bytes;
+  };
+  // Inputs of qkv, proj, shared fc1 and fc2 a token; of fc1 and fc2 a row.
+  const double forward = 64 * (512 + 512 + 512 + 512) + 128 * (512 + 1024);
+  EXPECT_DOUBLE_EQ(elements(layer_forward(scenario, LayerKind::experts)), forward);
+  // Gradients of their outputs: 3 x 512, 512, 512, 512 a token; 1,024 and 512 a row.
+  const double backward = 64 * (3 * 512 + 512 + 512 + 512) + 128 * (1024 + 512);
+  EXPECT_DOUBLE_EQ(elements(layer_backward(scenario, LayerKind::experts)), backward);
+  for (const Ops& ops : {head_forward(scenario), head_backward(scenario)}) {
+    EXPECT_EQ(elements(ops), 0.0);
+    for (const Op& op : ops) {
+      if (op.kind == Op::Kind::gemm) {
+        EXPECT_TRUE(op.sixteen_bit) << op.name;
+      }
+    }
+  }
+  for (const Op& op : layer_forward(scenario, LayerKind::experts)) {
+    if (op.kind == Op::Kind::gemm) {
+      EXPECT_EQ(op.sixteen_bit, op.name == "router") << op.name;
+    }
+  }
+
+  scenario.plan.dtype = Dtype::bf16;
+  EXPECT_EQ(elements(layer_forward(scenario, LayerKind::experts)), 0.0);
 }
 
 }  // namespace

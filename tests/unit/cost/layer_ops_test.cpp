@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sim/cost/recompute_ops.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery {

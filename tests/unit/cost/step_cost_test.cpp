@@ -79,14 +79,16 @@ TEST(StepCost, RecomputationLengthensTheBackwardPass) {
               without.stages[1].forward.time().si(), 1e-12);
 }
 
-// 40-odd bytes a parameter through memory at 0.85 TB/s; ZeRO-1 leaves each of dp ranks its share.
+// 52 bytes a parameter through memory at 0.85 TB/s, and 2 to zero its gradient; ZeRO-1 leaves each
+// of dp ranks its share of the 52.
 TEST(StepCost, OptimizerIsSharedOut) {
   Scenario scenario = scenario_on(small_gpt(8, 512, 8, 128), "megatron-core", 1, 1, 4);
   const double parameters = static_cast<double>(parameters_on_rank(scenario, 0).sum());
   const double gap = scenario.software.kernel_overhead.si();
-  EXPECT_NEAR(price(scenario).optimizer[0].si(), 42 * parameters / 4 / 0.85e12 + gap, 1e-12);
+  EXPECT_NEAR(price(scenario).optimizer[0].si(), (52 / 4.0 + 2) * parameters / 0.85e12 + gap,
+              1e-12);
   scenario.plan.zero = 0;
-  EXPECT_NEAR(price(scenario).optimizer[0].si(), 42 * parameters / 0.85e12 + gap, 1e-12);
+  EXPECT_NEAR(price(scenario).optimizer[0].si(), (52 + 2) * parameters / 0.85e12 + gap, 1e-12);
 }
 
 // Only where the two ends are different ranks do copies of a tied embedding meet: V/t h gradients.

@@ -96,7 +96,7 @@ std::string describe_plan(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
   return std::to_string(scenario.model.layers) + " layers, tp " + std::to_string(plan.tp) +
          ", pp " + std::to_string(plan.pp) + ", mbs " + std::to_string(plan.mbs) + ", zero " +
-         std::to_string(plan.zero) + ", recompute " + name(plan.recompute);
+         std::to_string(plan.zero) + ", recompute " + recompute_text(plan.recompute);
 }
 
 std::string refusal(const Scenario& scenario) {

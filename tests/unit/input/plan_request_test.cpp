@@ -38,6 +38,12 @@ const std::vector<Written>& written() {
        [](P p) { return p.recompute == Recompute::selective; }},
       {"recompute", R"("selective:attn_only")", "selective:attn_only",
        [](P p) { return p.recompute == Recompute::selective; }},
+      {"recompute", R"("selective:norm,act")", "selective:moe_act+layernorm",
+       [](P p) {
+         return p.recompute == std::set{RecomputeModule::layernorm, RecomputeModule::moe_act};
+       }},
+      {"recompute", R"("selective:moe,moe_act")", "selective:moe",
+       [](P p) { return p.recompute == std::set{RecomputeModule::moe}; }},
       {"zero", "1", "1", [](P p) { return p.zero == 1; }},
       {"zero", "0", "0", [](P p) { return p.zero == 0; }},
       {"sp", "true", "true", [](P p) { return p.sp == true; }},
@@ -137,6 +143,12 @@ TEST(PlanRequest, FilesAreRefusedWithPlaceProblemAndRemedy) {
             "plan.json: /schedule: 1 is no text; write it in quotes");
   EXPECT_EQ(json_error(R"({"recompute": "sometimes"})"),
             "plan.json: /recompute: 'sometimes' is unknown; write one of: none, selective, full");
+  EXPECT_EQ(json_error(R"({"recompute": "selective:mla_up,mlp"})"),
+            "plan.json: /recompute: 'mla_up' is no part of a layer that can be computed again; "
+            "did you mean 'mla_up_proj'?");
+  EXPECT_EQ(json_error(R"({"recompute": "selective:"})"),
+            "plan.json: /recompute: '' is no part of a layer that can be computed again; write one "
+            "of: core_attn, layernorm, mla_up_proj, mlp, moe_act, shared_experts, moe");
   EXPECT_EQ(json_error(R"({"attention": "sparse"})"),
             "plan.json: /attention: 'sparse' is unknown; write one of: unfused, flash");
   EXPECT_EQ(json_error(R"({"sp": 1})"),
@@ -175,6 +187,26 @@ TEST(PlanRequest, HostileWordsAreEscapedAndCut) {
             "plan.json: /dtype: 'a\\u001b[31m\\n' is unknown; write one of: fp16, bf16, fp8");
   const std::string error = json_error("{\"dtype\": \"" + std::string(1000, 'x') + "\"}");
   EXPECT_LT(error.size(), 200u);
+}
+
+// All 127 lists: what is written is read as the same, and what lies in "moe" is not told twice.
+TEST(RecomputeChoice, EveryListIsReadAsItIsWritten) {
+  const auto& names = recompute_module_names();
+  for (unsigned subset = 1; subset < 1u << names.size(); ++subset) {
+    std::string word = "selective";
+    for (std::size_t i = 0; i < names.size(); ++i)
+      if (subset >> i & 1u) word += (word.back() == 'e' && word.size() == 9 ? ":" : "+") + names[i];
+    SCOPED_TRACE(word);
+    const RecomputeChoice read = read_recompute(JsonValue::parse('"' + word + '"', "here"));
+    EXPECT_EQ(read, read_recompute(JsonValue::parse('"' + recompute_text(read) + '"', "here")));
+    const bool moe = subset >> static_cast<int>(RecomputeModule::moe) & 1u;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const auto module = static_cast<RecomputeModule>(i);
+      const bool inside =
+          module == RecomputeModule::moe_act || module == RecomputeModule::shared_experts;
+      EXPECT_EQ(read.selects(module), (subset >> i & 1u) && !(moe && inside)) << names[i];
+    }
+  }
 }
 
 }  // namespace

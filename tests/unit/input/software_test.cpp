@@ -37,6 +37,9 @@ std::string software_text() {
     "logit_backward_bytes": {"value": 14, "source": "s"},
     "logit_held_bytes": {"value": 15, "source": "s"},
     "optimizer_bytes": {"value": 50, "source": "s"},
+    "gradient_pass_bytes": {"value": 17, "source": "s"},
+    "permute_efficiency": {"value": 0.6, "source": "s"},
+    "quantise_bytes": {"value": 5, "source": "s"},
     "gradient_bytes": {"value": 2, "source": "s"},
     "main_gradient_bytes": {"value": 3, "source": "s"},
     "gemm_efficiency": {"value": 0.9, "source": "s"},
@@ -90,6 +93,9 @@ TEST(Software, EveryKeyArrivesInItsPlace) {
   EXPECT_EQ(s.logit_backward_bytes, 14.0);
   EXPECT_EQ(s.logit_held_bytes, 15.0);
   EXPECT_EQ(s.optimizer_bytes, 50.0);
+  EXPECT_EQ(s.gradient_pass_bytes, 17.0);
+  EXPECT_EQ(s.permute_efficiency, 0.6);
+  EXPECT_EQ(s.quantise_bytes, 5.0);
   EXPECT_EQ(s.gradient_bytes, 2.0);
   EXPECT_EQ(s.main_gradient_bytes, 3.0);
   EXPECT_EQ(s.gemm_efficiency, 0.9);

@@ -1,0 +1,66 @@
+#include "sim/cost/recompute_ops.hpp"
+
+#include <algorithm>
+
+#include "sim/cost/attention_ops.hpp"
+#include "sim/cost/expert_ops.hpp"
+#include "sim/cost/latent_attention_ops.hpp"
+#include "sim/cost/layer_ops.hpp"
+
+namespace orrery {
+namespace {
+
+Ops full_recompute(const Scenario& scenario, LayerKind kind) {
+  Ops ops = layer_forward(scenario, kind);
+  if (scenario.software.early_recompute_stop) {
+    // Nothing after the last activation is needed again: its output is the next product's saved
+    // input.
+    const auto last = std::find_if(ops.rbegin(), ops.rend(),
+                                   [](const Op& op) { return op.name == "activation"; });
+    ops.erase(last.base(), ops.end());
+  }
+  return ops;
+}
+
+// What layers of all kinds have before their second block.
+Ops attention_parts(const Scenario& scenario) {
+  const LayerSizes s{scenario};
+  const RecomputeChoice& choice = s.plan.recompute;
+  Ops ops;
+  if (choice.selects(RecomputeModule::layernorm)) append(ops, norm_forward(s));
+  if (choice.selects(RecomputeModule::mla_up_proj) && s.model.latent)
+    append(ops, latent_up_forward(s));
+  if (choice.selects(RecomputeModule::core_attn)) append(ops, core_attention_forward(scenario));
+  if (choice.selects(RecomputeModule::layernorm)) append(ops, norm_forward(s));
+  return ops;
+}
+
+}  // namespace
+
+Ops recompute_beside_exchanges(const Scenario& scenario, std::span<const std::int64_t> rows) {
+  const LayerSizes s{scenario};
+  const RecomputeChoice& choice = s.plan.recompute;
+  Ops ops = attention_parts(scenario);
+  if (choice.selects(RecomputeModule::moe_act)) ops.push_back(routed_activation(s, rows));
+  if (choice.selects(RecomputeModule::shared_experts)) append(ops, shared_experts_forward(s));
+  return ops;
+}
+
+Ops layer_recompute(const Scenario& scenario, LayerKind kind) {
+  const LayerSizes s{scenario};
+  const RecomputeChoice& choice = s.plan.recompute;
+  if (choice.kind == Recompute::full) return full_recompute(scenario, kind);
+  if (choice == Recompute::selective &&
+      s.software.selective_recompute == SelectiveRecompute::alternate_products)
+    return alternate_products(s);
+  if (kind == LayerKind::experts) {
+    Ops ops = recompute_beside_exchanges(scenario, even_rows(s));
+    if (choice.selects(RecomputeModule::moe)) append(ops, experts_forward(s));
+    return ops;
+  }
+  Ops ops = attention_parts(scenario);
+  if (choice.selects(RecomputeModule::mlp)) append(ops, mlp_forward(s));
+  return ops;
+}
+
+}  // namespace orrery
