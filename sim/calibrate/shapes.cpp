@@ -35,38 +35,38 @@ void add_grouped(std::vector<Case>& cases, const Op& op, const Plan& plan, doubl
                                  {tokens, experts, op.n, op.k}, weight)});
 }
 
-void add(std::vector<Case>& cases, const Ops& ops, const Plan& plan, double weight) {
-  for (const Op& op : ops) switch (op.kind) {
-      case Op::Kind::gemm:
-        merge_shapes(cases, {make_case("gemm", {pass_name(op.pass), measured_dtype(plan.dtype)},
-                                       {op.m, op.n, op.k}, weight)});
-        break;
-      case Op::Kind::grouped_gemm:
-        add_grouped(cases, op, plan, weight);
-        break;
-      case Op::Kind::attention:
-        if (!op.causal || op.queries != op.keys) break;
-        merge_shapes(
-            cases, {make_case("attention", {op.backward ? "backward" : "forward", "bf16"},
-                              {op.batch, op.queries, op.heads, op.kv_heads, op.head_dim}, weight)});
-        break;
-      case Op::Kind::memory:
-        merge_shapes(cases,
-                     {make_case("memory", {"copy"}, {copy_rows(op.bytes), copy_width}, weight)});
-        break;
-      case Op::Kind::collective:
-        if (op.group != GroupKind::tensor || op.collective == CollectiveKind::broadcast) break;
-        merge_shapes(
-            cases,
-            {make_case("collective", {std::string{name(op.collective)}},
-                       {plan.tp, std::max<std::int64_t>(4, std::llround(op.bytes.si()))}, weight)});
-        break;
-      case Op::Kind::batched_gemm:
-        break;
-    }
-}
-
 }  // namespace
+
+void add_shape(std::vector<Case>& cases, const Op& op, const Plan& plan, double weight) {
+  switch (op.kind) {
+    case Op::Kind::gemm:
+      merge_shapes(cases, {make_case("gemm", {pass_name(op.pass), measured_dtype(plan.dtype)},
+                                     {op.m, op.n, op.k}, weight)});
+      break;
+    case Op::Kind::grouped_gemm:
+      add_grouped(cases, op, plan, weight);
+      break;
+    case Op::Kind::attention:
+      if (!op.causal || op.queries != op.keys) break;
+      merge_shapes(cases,
+                   {make_case("attention", {op.backward ? "backward" : "forward", "bf16"},
+                              {op.batch, op.queries, op.heads, op.kv_heads, op.head_dim}, weight)});
+      break;
+    case Op::Kind::memory:
+      merge_shapes(cases,
+                   {make_case("memory", {"copy"}, {copy_rows(op.bytes), copy_width}, weight)});
+      break;
+    case Op::Kind::collective:
+      if (op.group != GroupKind::tensor || op.collective == CollectiveKind::broadcast) break;
+      merge_shapes(
+          cases,
+          {make_case("collective", {std::string{name(op.collective)}},
+                     {plan.tp, std::max<std::int64_t>(4, std::llround(op.bytes.si()))}, weight)});
+      break;
+    case Op::Kind::batched_gemm:
+      break;
+  }
+}
 
 void merge_shapes(std::vector<Case>& cases, const std::vector<Case>& more) {
   for (const Case& one : more) {
@@ -79,6 +79,21 @@ void merge_shapes(std::vector<Case>& cases, const std::vector<Case>& more) {
   }
 }
 
+void visit_layer_ops(const Scenario& scenario, LayerKind kind, const OpVisitor& visit) {
+  for (const Ops& ops : {layer_forward(scenario, kind), layer_recompute(scenario, kind),
+                         layer_backward(scenario, kind)})
+    for (const Op& op : ops) visit(op);
+}
+
+void visit_end_ops(const Scenario& scenario, bool first, bool last, const OpVisitor& visit) {
+  for (const auto& [here, ops] : {std::pair{first, embedding_forward(scenario)},
+                                  std::pair{last, head_forward(scenario)},
+                                  std::pair{last, head_backward(scenario)},
+                                  std::pair{first, embedding_backward(scenario)}})
+    if (here)
+      for (const Op& op : ops) visit(op);
+}
+
 std::vector<Case> shapes_of(const Scenario& scenario) {
   std::vector<Case> cases;
   for (const LayerKind kind : {LayerKind::dense, LayerKind::experts}) {
@@ -86,13 +101,11 @@ std::vector<Case> shapes_of(const Scenario& scenario) {
     for (int layer = 0; layer < scenario.model.layers; ++layer)
       layers += scenario.kind_of(layer) == kind;
     if (layers == 0.0) continue;
-    for (const Ops& ops : {layer_forward(scenario, kind), layer_recompute(scenario, kind),
-                           layer_backward(scenario, kind)})
-      add(cases, ops, scenario.plan, layers);
+    visit_layer_ops(scenario, kind,
+                    [&](const Op& op) { add_shape(cases, op, scenario.plan, layers); });
   }
-  for (const Ops& ops : {embedding_forward(scenario), head_forward(scenario),
-                         head_backward(scenario), embedding_backward(scenario)})
-    add(cases, ops, scenario.plan, 1.0);
+  visit_end_ops(scenario, true, true,
+                [&](const Op& op) { add_shape(cases, op, scenario.plan, 1.0); });
   return cases;
 }
 

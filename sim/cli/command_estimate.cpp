@@ -2,6 +2,8 @@
 #include <iostream>
 #include <optional>
 
+#include "calibration/host/work_list.hpp"
+#include "sim/calibrate/missing_shapes.hpp"
 #include "sim/cli/scenario_options.hpp"
 #include "sim/cli/terminal.hpp"
 #include "sim/estimate/estimate.hpp"
@@ -29,7 +31,11 @@ po::options_description output_options() {
       ("trace", po::value<std::string>()->value_name("FILE"),
        "write the timeline as Chrome trace JSON; open it at ui.perfetto.dev")  //
       ("trace-ranks", po::value<std::string>()->value_name("LIST"),
-       "ranks to draw, as 0,8,16-23 (default: all that are simulated)")     //
+       "ranks to draw, as 0,8,16-23 (default: all that are simulated)")  //
+      (
+          "missing", po::value<std::string>()->value_name("FILE"),
+          "write the shapes that nobody measured, heaviest first, for orrery calibrate gpu "
+          "--shapes")                                                       //
       ("unfolded", "simulate every rank instead of one for all its twins")  //
       ("expanded", "simulate every tensor-parallel collective as flows")    //
       ("help", "this text");
@@ -52,6 +58,16 @@ CollectiveOptions nccl_selection(const ParsedOptions& parsed) {
     return parsed.has(option) ? parsed.text(option) : std::string{};
   };
   return {parse_nccl_selection(text("nccl-algo"), text("nccl-proto")), {}};
+}
+
+void write_missing(const std::string& path, const Result& result, EstimateContext& context) {
+  const Scenario& scenario = result.scenario;
+  const KernelModel& kernels = context.kernels(scenario.plan.dtype);
+  const Layout& layout = context.layout(Placement{scenario.plan, scenario.system});
+  const Pricer pricer{kernels, context.collectives(), layout.shapes, scenario.software,
+                      scenario.system.gpu.peak_16bit};
+  write_file(path, calibration::work_list_json(
+                       missing_shapes(scenario, kernels, pricer, result.critical_stage)));
 }
 
 }  // namespace
@@ -88,6 +104,7 @@ int run_estimate(const Arguments& arguments) {
     if (parsed.has("trace-ranks")) trace.ranks = parse_ranks(parsed.text("trace-ranks"));
     write_file(parsed.text("trace"), chrome_trace(answer.step, answer.timeline, scenario, trace));
   }
+  if (parsed.has("missing")) write_missing(parsed.text("missing"), answer.result, context);
   std::cout << (parsed.has("json") ? result_json(answer.result)
                                    : summary_text(answer.result, {.colour = wants_colour(),
                                                                   .links = parsed.has("links")}));

@@ -14,6 +14,7 @@ using namespace orrery;
 
 const std::map<std::string, int (*)(const Arguments&)> commands{
     {"estimate", run_estimate},
+    {"compare", run_compare},
     {"search", run_search},
     {"validate", run_validate},
     {"collective", run_collective},
@@ -31,6 +32,7 @@ void print_usage(std::ostream& out) {
          "usage: orrery COMMAND [options]\n"
          "\n"
          "  estimate   one plan: step time, tokens/s, MFU, memory, where the time goes\n"
+         "  compare    plans side by side: which is faster, why, and whether that can be told\n"
          "  search     the best of all plans for a model and a cluster\n"
          "  sweep      a grid of plans: batch sizes, degrees, GPUs; on one core or on a cluster\n"
          "  collective one collective alone, in the columns of nccl-tests\n"

@@ -16,6 +16,10 @@ Seconds CollectiveCost::time() const {
          std::max(transfer(scale_up_bytes, scale_up_rate), transfer(network_bytes, network_rate));
 }
 
+bool CollectiveCost::network_decides() const {
+  return transfer(network_bytes, network_rate) > transfer(scale_up_bytes, scale_up_rate);
+}
+
 CollectiveCost CollectiveCost::scaled(double share) const {
   CollectiveCost part = *this;
   part.latency = share * latency;

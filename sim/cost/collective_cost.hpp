@@ -44,6 +44,8 @@ struct CollectiveCost {
   Tag tag = Tag::default_value;
 
   Seconds time() const;
+  /// Whether it is the NIC's bytes that it waits for, and not NVLink's.
+  bool network_decides() const;
   /// This share of the collective, as where the rest is pipelined into a GEMM.
   CollectiveCost scaled(double share) const;
 };

@@ -76,6 +76,10 @@ KernelTime KernelModel::grouped_gemm(const GroupedGemm& layer,
   return kernel;
 }
 
+bool KernelModel::has_measured(std::int64_t m, std::int64_t n, std::int64_t k) const {
+  return gemm_(m, n, k).tag == Tag::measured;
+}
+
 KernelTime KernelModel::attention_forward(const AttentionShape& shape) const {
   return attention_.forward(shape);
 }

@@ -35,6 +35,8 @@ class KernelModel {
                   bool sixteen_bit = false) const;
   /// One linear layer of a rank's experts, expert e with `tokens[e]`. Nothing to do takes no time.
   KernelTime grouped_gemm(const GroupedGemm& layer, std::span<const std::int64_t> tokens) const;
+  /// Whether this very product was measured on this very GPU, by whatever factors training differs.
+  bool has_measured(std::int64_t m, std::int64_t n, std::int64_t k) const;
   KernelTime attention_forward(const AttentionShape& shape) const;
   KernelTime attention_backward(const AttentionShape& shape) const;
   /// A streaming kernel that reads and writes `moved` together. Launches are not in it.

@@ -3,6 +3,26 @@
 #include <algorithm>
 
 namespace orrery {
+namespace {
+
+PriceKind kind_of(const Op& kernel) {
+  switch (kernel.kind) {
+    case Op::Kind::gemm:
+      return PriceKind::gemm;
+    case Op::Kind::grouped_gemm:
+      return PriceKind::grouped_gemm;
+    case Op::Kind::attention:
+      return PriceKind::attention;
+    case Op::Kind::batched_gemm:
+      return PriceKind::batched_gemm;
+    case Op::Kind::memory:
+    case Op::Kind::collective:
+      break;
+  }
+  return PriceKind::memory;
+}
+
+}  // namespace
 
 Seconds Segment::time(double speed) const {
   Seconds length = compute / speed;
@@ -37,6 +57,7 @@ void PassCost::append(const PassCost& more) {
   compute += more.compute;
   communication += more.communication;
   for (std::size_t tag = 0; tag < by_tag.size(); ++tag) by_tag[tag] += more.by_tag[tag];
+  decisive.add(more.decisive);
   for (std::size_t group = 0; group < scale_up_bytes.size(); ++group) {
     scale_up_bytes[group] += more.scale_up_bytes[group];
     network_bytes[group] += more.network_bytes[group];
@@ -51,6 +72,7 @@ void PassCost::append(const GroupCollective& collective) {
   segments.back().after = collective;
   communication += cost.time();
   by_tag[static_cast<std::size_t>(cost.tag)] += cost.time();
+  decisive.add(collective);
   scale_up_bytes[static_cast<std::size_t>(collective.group)] += cost.scale_up_bytes;
   network_bytes[static_cast<std::size_t>(collective.group)] += cost.network_bytes;
 }
@@ -104,9 +126,16 @@ PricedOp Pricer::price(const Op& op) const {
 PassCost Pricer::price(const Ops& ops) const {
   PassCost cost;
   Segment open;
+  TimeByPrice kernels;  // Of the open segment.
   const auto close = [&] {
     if (open.compute > Seconds{} || open.beside || open.after) cost.segments.push_back(open);
+    if (open.beside && open.beside->time() > open.compute)
+      cost.decisive.add(*open.beside);
+    else
+      cost.decisive.add(kernels);
+    if (open.after) cost.decisive.add(*open.after);
     open = Segment{};
+    kernels = TimeByPrice{};
   };
   const auto count = [&](Seconds& sum, const PricedOp& priced) {
     sum += priced.time;
@@ -121,6 +150,7 @@ PassCost Pricer::price(const Ops& ops) const {
     if (op.kind != Op::Kind::collective) {
       ++launches;
       open.compute += priced.time;
+      kernels.at(kind_of(op), priced.tag) += priced.time;
       count(cost.compute, priced);
       if (open.beside) {
         open.after = rest;
@@ -150,6 +180,7 @@ PassCost Pricer::price(const Ops& ops) const {
     cost.segments.push_back({host - gpu, {}, {}});
     cost.compute += host - gpu;
     cost.by_tag[static_cast<std::size_t>(Tag::default_value)] += host - gpu;
+    cost.decisive.at(PriceKind::host, Tag::default_value) += host - gpu;
   }
   return cost;
 }

@@ -8,6 +8,7 @@
 #include "sim/cost/groups.hpp"
 #include "sim/cost/kernel_model.hpp"
 #include "sim/cost/op.hpp"
+#include "sim/cost/time_by_price.hpp"
 #include "sim/input/software.hpp"
 
 namespace orrery {
@@ -51,6 +52,9 @@ struct PassCost {
   Seconds compute;                  ///< Kernels, launch gaps and the host's floor.
   Seconds communication;            ///< Collectives, exposed or not.
   std::array<Seconds, 3> by_tag{};  ///< compute + communication, by Tag.
+  /// What decides how long it takes: collectives that kernels hide are not in it, nor kernels that
+  /// wait beside a longer collective. Adds up to time().
+  TimeByPrice decisive;
   /// What a group's collectives send from the rank's NVLink port, and from its NIC.
   std::array<Bytes, group_kinds> scale_up_bytes{}, network_bytes{};
 

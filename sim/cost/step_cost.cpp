@@ -120,6 +120,7 @@ StepCost price_step(const Scenario& scenario, const KernelModel& kernels,
 
   cost.transfer_bytes = transfer_bytes(scenario);
   cost.optimizer = optimizer_times(scenario, kernels);
+  cost.optimizer_tag = kernels.memory(Bytes{}).tag;
   if (scenario.model.tied_embeddings && plan.pp > 1)
     cost.tied_gradient_bytes =
         Bytes{scenario.software.gradient_bytes *

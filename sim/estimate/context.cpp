@@ -1,5 +1,6 @@
 #include "sim/estimate/context.hpp"
 
+#include "sim/cost/table_errors.hpp"
 #include "sim/graph/choose_cast.hpp"
 #include "sim/graph/hops.hpp"
 #include "sim/input/calibration.hpp"
@@ -19,6 +20,17 @@ const KernelModel& EstimateContext::kernels(Dtype dtype) {
   const auto found = kernels_.find(dtype);
   if (found != kernels_.end()) return found->second;
   return kernels_.try_emplace(dtype, system_.gpu, dtype, tables_ ? &*tables_ : nullptr)
+      .first->second;
+}
+
+const PriceErrors& EstimateContext::price_errors(const Scenario& scenario) {
+  const Dtype dtype = scenario.plan.dtype;
+  const StepClass step{scenario.model.experts.has_value(), dtype == Dtype::fp8};
+  const auto found = price_errors_.find({dtype, step});
+  if (found != price_errors_.end()) return found->second;
+  return price_errors_
+      .emplace(std::pair{dtype, step}, with_tables(read_price_errors(system_.gpu.name, dtype, step),
+                                                   tables_ ? &*tables_ : nullptr, dtype))
       .first->second;
 }
 

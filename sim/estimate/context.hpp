@@ -7,6 +7,8 @@
 #include "sim/cost/kernel_model.hpp"
 #include "sim/graph/cast.hpp"
 #include "sim/input/kernel_tables.hpp"
+#include "sim/input/price_errors.hpp"
+#include "sim/input/scenario.hpp"
 #include "sim/input/system.hpp"
 #include "sim/topology/topology.hpp"
 
@@ -33,6 +35,8 @@ class EstimateContext {
   /// Errors: the GPU has no units for `dtype` (infeasible).
   const KernelModel& kernels(Dtype dtype);
   const CollectiveTime& collectives() const { return collectives_; }
+  /// How far these prices are off in a step like this one.
+  const PriceErrors& price_errors(const Scenario& scenario);
   /// The wires of the first `gpus` GPUs. It numbers links as they are first used.
   Topology& topology(int gpus);
   /// Of ranks on topology(placement.ranks()), folded: plans that differ in batch, schedule, ZeRO or
@@ -44,6 +48,7 @@ class EstimateContext {
   std::optional<KernelTables> tables_;
   std::map<Dtype, KernelModel> kernels_;
   CollectiveTime collectives_;
+  std::map<std::pair<Dtype, StepClass>, PriceErrors> price_errors_;
   std::map<int, Topology> topologies_;
   std::map<Placement, Layout> layouts_;
 };

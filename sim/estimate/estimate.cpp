@@ -7,6 +7,7 @@
 #include "sim/cost/routed_loads.hpp"
 #include "sim/engine/execute.hpp"
 #include "sim/graph/verify.hpp"
+#include "sim/result/deciding_path.hpp"
 #include "sim/result/summary.hpp"
 
 namespace orrery {
@@ -83,6 +84,7 @@ Estimate estimate(const Scenario& given, EstimateContext& context, Detail detail
 
   Timeline timeline = execute(step.graph, topology);
   Result result = summarize(scenario, memory, step, timeline, topology, &routed.loads);
+  result.range = range_of(scenario, step, timeline, topology, context.price_errors(scenario));
   result.simulation_wall =
       Seconds{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
   return {std::move(result), std::move(step), std::move(timeline), std::move(topology)};

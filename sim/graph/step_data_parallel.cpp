@@ -120,6 +120,7 @@ class DataParallelBuilder {
       task.role = index;
       task.to_role = last;
       task.duration = cost.latency;
+      task.tag = cost.tag;
       task.flows =
           collective_flows(draft_.topology, draft_.cast, {draft_.role(index).rank, last_rank}, cost,
                            Traffic::tied, Traffic::tied);
@@ -138,8 +139,10 @@ class DataParallelBuilder {
     norm.kind = Task::Kind::transfer;
     norm.what = Task::What::norm;
     norm.stream = Stream::data;
-    norm.duration =
-        draft_.collectives(CollectiveKind::all_reduce, Bytes{8.0}, draft_.shapes.model).latency;
+    const CollectiveCost sum =
+        draft_.collectives(CollectiveKind::all_reduce, Bytes{8.0}, draft_.shapes.model);
+    norm.duration = sum.latency;
+    norm.tag = sum.tag;
     const TaskId normed = draft_.graph.add(std::move(norm));
     for (const Tasks& tasks : draft_.ready)
       for (TaskId earlier : tasks) draft_.graph.depends(normed, earlier);
@@ -147,6 +150,7 @@ class DataParallelBuilder {
     for (int index = 0; index < draft_.role_count(); ++index) {
       Task task;
       task.what = Task::What::optimizer;
+      task.tag = draft_.cost.optimizer_tag;
       task.role = index;
       task.duration =
           draft_.cost.optimizer[at(draft_.role(index).at.stage)] / draft_.role(index).speed;
@@ -196,6 +200,7 @@ class DataParallelBuilder {
     task.group = copies.kind;
     task.chunk = chunk;
     task.duration = cost.latency;
+    task.tag = cost.tag;
     task.flows = collective_flows(draft_.topology, draft_.cast, copies.member, {cost, copies.kind});
     return task;
   }

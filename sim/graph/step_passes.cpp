@@ -172,6 +172,7 @@ class PassBuilder {
     Task task = compute_task(group.leader, slot, collective.cost.latency, nullptr);
     task.kind = Task::Kind::transfer;
     task.what = Task::What::collective;
+    task.tag = collective.cost.tag;
     task.group = collective.group;
     task.stream = Stream::tensor;
     task.flows = flows_of(role_index, collective);

@@ -122,6 +122,7 @@ class ShardBuilder {
     task.group = GroupKind::data;
     task.role = members_->front();
     task.duration = shard_host_time(draft_.scenario) + cost.latency;
+    task.tag = cost.tag;
     task.flows = collective_flows(draft_.topology, draft_.cast, member_, {cost, GroupKind::data});
     return task;
   }

@@ -66,6 +66,7 @@ class TransferBuilder {
     task.to_role = receiver;
     task.chunk = from / plan_.pp;
     task.duration = cost.latency;
+    task.tag = cost.tag;
     const RoleWay* known =
         draft_.cast.way_of(sender, forward ? Traffic::forward : Traffic::backward);
     task.flows = {{known ? known->links

@@ -47,6 +47,7 @@ struct Task {
   int chunk = 0;
   int microbatch = -1;  ///< -1: belongs to the whole step.
   Seconds duration;
+  Tag tag = Tag::default_value;  ///< Of a transfer or the optimizer: what its price rests on.
   std::vector<Flow> flows;
   const PassCost* cost = nullptr;  ///< compute: what it consists of, where it stands for a chain.
 };

@@ -116,6 +116,25 @@ Json provenance_json(const Result& result) {
   return json;
 }
 
+// Parts of the deciding path that are there, with the deviation of their price's logarithm.
+Json step_time_range_json(const StepRange& range) {
+  Json parts = Json::array();
+  for (std::size_t kind = 0; kind < price_kinds; ++kind)
+    for (Tag tag : {Tag::measured, Tag::interpolated, Tag::default_value}) {
+      const Seconds time = range.path.at(static_cast<PriceKind>(kind), tag);
+      if (seconds(time) <= 0.0) continue;
+      parts.push_back({{"kind", name(static_cast<PriceKind>(kind))},
+                       {"basis", name(tag)},
+                       {"time_s", seconds(time)},
+                       {"error", rounded(range.errors.of[kind][static_cast<std::size_t>(tag)])}});
+    }
+  return {{"coverage", range_coverage},
+          {"low_s", seconds(range.low())},
+          {"high_s", seconds(range.high())},
+          {"training_error", rounded(range.errors.training)},
+          {"parts", std::move(parts)}};
+}
+
 Json links_json(const std::vector<LinkReport>& links) {
   Json json = Json::array();
   for (const LinkReport& link : links) {
@@ -159,11 +178,13 @@ std::string result_json(const Result& result, const ResultJsonOptions& options) 
   if (options.about_this_run) json["orrery_version"] = ORRERY_VERSION;
   json["model"] = scenario.model.name;
   json["system"] = scenario.system.name;
+  json["gpu"] = scenario.system.gpu.name;
   if (scenario.system.calibration) json["calibration"] = scenario.system.calibration->file;
   json["software"] = scenario.software.name;
   json["gpus"] = scenario.plan.gpus();
   json["plan"] = plan_json(scenario.plan, scenario.software);
   json["step_time_s"] = seconds(result.step_time);
+  json["step_time_range"] = step_time_range_json(result.range);
   json["lower_bound_s"] = seconds(result.lower_bound);
   json["tokens_per_s"] = rounded(result.tokens_per_s);
   json["tokens_per_s_per_gpu"] = rounded(result.tokens_per_s_per_gpu);

@@ -139,8 +139,7 @@ std::string search_text(const SearchResult& result, const SearchRequest& request
   const auto ties = std::count_if(result.plans.begin(), result.plans.end(),
                                   [](const Found& found) { return found.tie; });
   if (ties > 1)
-    text += "= marks what is within " + percent(tie_range) +
-            " of the first: closer than estimates can tell.\n";
+    text += "= marks what may be as fast as the first: estimates cannot tell which is (9 in 10).\n";
   if (!result.plans.empty()) {
     text += "\nThe first again, with all that is known of it:\n  " +
             command_of(result.plans.front(), request, names) + "\n";

@@ -72,11 +72,12 @@ std::string plan_lines(const Result& result) {
 std::string speed(const Result& result, const Painter& paint) {
   const DisplayUnit unit = time_unit(result.step_time);
   Table table{{{"", Align::left}, {""}, {"", Align::left}, {"", Align::left}}, 0};
-  table.add_row({paint.head("Step time"), paint.head(fixed(result.step_time.si() / unit.si, 3)),
-                 std::string{unit.name},
-                 "critical path " + fixed(result.lower_bound.si() / unit.si, 3) + " " +
-                     std::string{unit.name}});
-  table.add_row({"Throughput", fixed(result.tokens_per_s, 0), "tokens/s"});
+  const auto amount = [&](Seconds time) { return fixed(time.si() / unit.si, 3); };
+  table.add_row(
+      {paint.head("Step time"), paint.head(amount(result.step_time)), std::string{unit.name},
+       amount(result.range.low()) + " .. " + amount(result.range.high()) + " in 9 of 10"});
+  table.add_row({"Throughput", fixed(result.tokens_per_s, 0), "tokens/s",
+                 "critical path " + amount(result.lower_bound) + " " + std::string{unit.name}});
   table.add_row({"", fixed(result.tokens_per_s_per_gpu, 1), "tokens/s/GPU"});
   table.add_row({"Model FLOP", fixed(result.model_tflops_per_gpu, 1), "TFLOP/s/GPU",
                  "MFU " + percent(result.mfu) + "  causal half (as Megatron-LM)"});

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "sim/validate/coverage.hpp"
+
 namespace orrery {
 namespace {
 
@@ -18,6 +20,9 @@ Json report_json(const ValidationReport& report) {
                {"measured", comparison.measured},
                {"predicted", comparison.predicted},
                {"error", comparison.error()}};
+    if (comparison.range)
+      entry["step_time_range"] = {{"low_s", comparison.range->low().si()},
+                                  {"high_s", comparison.range->high().si()}};
     if (!comparison.peer_errors.empty()) entry["peer_errors"] = comparison.peer_errors;
     cases.push_back(std::move(entry));
   }
@@ -39,7 +44,15 @@ Json report_json(const ValidationReport& report) {
 std::string validation_json(const std::vector<ValidationReport>& reports) {
   Json files = Json::array();
   for (const ValidationReport& report : reports) files.push_back(report_json(report));
-  return Json{{"schema", "orrery.validation/1"}, {"files", std::move(files)}}.dump(2) + "\n";
+  Json training = Json::array();
+  for (const auto& [step, error] : training_errors(reports))
+    training.push_back(
+        {{"experts", step.experts}, {"fp8", step.fp8}, {"error", number_or_null(error)}});
+  return Json{{"schema", "orrery.validation/1"},
+              {"files", std::move(files)},
+              {"training_errors", std::move(training)}}
+             .dump(2) +
+         "\n";
 }
 
 }  // namespace orrery

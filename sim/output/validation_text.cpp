@@ -8,6 +8,7 @@
 
 #include "sim/output/number_text.hpp"
 #include "sim/output/table.hpp"
+#include "sim/validate/coverage.hpp"
 
 namespace orrery {
 namespace {
@@ -93,8 +94,26 @@ std::string rule(std::size_t left, std::size_t right) {
   return line + "\n";
 }
 
-std::string family(const ValidationReport& report) {
-  return std::filesystem::path{report.file}.stem().string();
+std::string family(const std::string& file) { return std::filesystem::path{file}.stem().string(); }
+
+std::string of_all(int part, int all) {
+  return std::to_string(part) + " of " + std::to_string(all);
+}
+
+std::string coverage_markdown(const std::vector<ValidationReport>& reports) {
+  std::string text = row({"family", "half a range", "in range", "in range, family left out"});
+  text += rule(1, 3);
+  Coverage sum{"all"};
+  for (const Coverage& one : coverage_of(reports)) {
+    text += row({family(one.family), percent(one.half_width), of_all(one.inside, one.steps),
+                 of_all(one.left_out_inside, one.left_out_steps)});
+    sum.half_width += one.half_width * one.steps;
+    sum.steps += one.steps, sum.inside += one.inside;
+    sum.left_out_steps += one.left_out_steps, sum.left_out_inside += one.left_out_inside;
+  }
+  if (sum.steps == 0) return "";
+  return text + row({"all", percent(sum.half_width / sum.steps), of_all(sum.inside, sum.steps),
+                     of_all(sum.left_out_inside, sum.left_out_steps)});
 }
 
 }  // namespace
@@ -118,6 +137,10 @@ std::string validation_text(const ValidationReport& report) {
   if (report.main_quantity == "bus_bandwidth_bytes_per_s")
     text += "  time below 1 MiB: mean absolute error " +
             plain_percent(mean_abs_error_of(report, "time_s")) + "\n";
+  for (const Coverage& coverage : coverage_of({report}))
+    text += "  in range: " + of_all(coverage.inside, coverage.steps) +
+            " step times, nine in ten should be; half a range is " + percent(coverage.half_width) +
+            " on average\n";
   for (const std::string& peer : peers)
     text += "  " + peer + " on the same cases: mean absolute error " +
             plain_percent(peer_error(report, peer)) + "\n";
@@ -132,13 +155,14 @@ std::string validation_markdown(const std::vector<ValidationReport>& reports) {
     std::string peers;
     for (const std::string& peer : peers_of(report))
       peers += (peers.empty() ? "" : ", ") + peer + " " + plain_percent(peer_error(report, peer));
-    text +=
-        row({family(report), std::to_string(timed(report)), std::to_string(report.refusals.size()),
-             plain_percent(report.mean_abs_error), signed_percent(report.mean_error),
-             plain_percent(report.median_abs_error), plain_percent(report.max_abs_error), peers});
+    text += row({family(report.file), std::to_string(timed(report)),
+                 std::to_string(report.refusals.size()), plain_percent(report.mean_abs_error),
+                 signed_percent(report.mean_error), plain_percent(report.median_abs_error),
+                 plain_percent(report.max_abs_error), peers});
   }
+  if (const std::string ranges = coverage_markdown(reports); !ranges.empty()) text += "\n" + ranges;
   for (const ValidationReport& report : reports) {
-    text += "\n### " + family(report) + "\n\n";
+    text += "\n### " + family(report.file) + "\n\n";
     std::vector<std::string> headers{"case", "measured", "predicted", "error"};
     const std::set<std::string> peers = peers_of(report);
     headers.insert(headers.end(), peers.begin(), peers.end());

@@ -10,6 +10,7 @@
 #include "sim/result/bill.hpp"
 #include "sim/result/link_report.hpp"
 #include "sim/result/routing_report.hpp"
+#include "sim/result/step_range.hpp"
 
 namespace orrery {
 
@@ -38,6 +39,7 @@ struct Breakdown {
 struct Result {
   Scenario scenario;
   Seconds step_time;
+  StepRange range;      ///< Where the step time lies in truth.
   Seconds lower_bound;  ///< Critical path: no simulation may be shorter.
   double tokens_per_s = 0.0;
   double tokens_per_s_per_gpu = 0.0;

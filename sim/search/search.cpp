@@ -12,6 +12,7 @@
 #include "sim/result/bill.hpp"
 #include "sim/search/candidate.hpp"
 #include "sim/search/leaders.hpp"
+#include "sim/search/ties.hpp"
 #include "sim/workers/worker_pool.hpp"
 
 namespace orrery {
@@ -154,14 +155,6 @@ std::string joined(const Fixed& fixed) {
                   culprits.empty() ? "" : "there are plans without --fix " + culprits);
 }
 
-// Of a front, plans with less memory are slower for it, and no ties.
-bool ties(const Leader& one, const Leader& best, const SearchRequest& request) {
-  if (request.pareto) return &one == &best;
-  if (request.goal == Goal::gpus && one.score != best.score) return false;
-  return request.goal == Goal::gpus ? one.time <= (1.0 + tie_range) * best.time
-                                    : one.score <= (1.0 + tie_range) * best.score;
-}
-
 }  // namespace
 
 SearchResult search(const SearchRequest& request) {
@@ -237,7 +230,7 @@ SearchResult search(const SearchRequest& request) {
   for (const Leader& leader : leaders.ranked()) {
     const Candidate& candidate = leader.candidate;
     Found found{estimate(scenario_of(candidate), ground.context(candidate.space)).result,
-                leader.score, ties(leader, leaders.ranked().front(), request),
+                leader.score, false,
                 ground.spaces[static_cast<std::size_t>(candidate.space)].flags(candidate.choice)};
     if (const Economics* prices = ground.prices(candidate.space)) {
       const Scenario& scenario = found.result.scenario;
@@ -246,6 +239,7 @@ SearchResult search(const SearchRequest& request) {
     }
     result.plans.push_back(std::move(found));
   }
+  for (Found& found : result.plans) found.tie = is_tie(found, result.plans.front(), request);
   if (result.plans.empty() && result.optimal)
     fail_infeasible({"", "--deadline"},
                     "none of the " + std::to_string(result.fits) + " plans that fit is fast enough",

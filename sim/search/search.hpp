@@ -12,10 +12,6 @@
 
 namespace orrery {
 
-/// Plans whose scores lie closer than this to the best one's may in truth be as good: estimates are
-/// off by a few percent (docs/ACCURACY.md), though less so between plans of one model and system.
-inline constexpr double tie_range = 0.02;
-
 struct SearchRequest {
   Model model;
   std::vector<System> systems;
@@ -36,7 +32,7 @@ struct SearchRequest {
 struct Found {
   Result result;
   double score = 0.0;
-  bool tie = false;   ///< With the best.
+  bool tie = false;   ///< With the best (ties.hpp).
   std::string flags;  ///< For `orrery estimate`.
 };
 

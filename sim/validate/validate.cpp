@@ -26,11 +26,13 @@ void predict(const TrainingCase& training_case, ValidationReport& report) {
       report.comparisons.push_back(memory);
     }
     if (!training_case.step_time) return;
+    const Result result = estimate(scenario).result;
     Comparison time{training_case.id,
                     "step_time_s",
                     training_case.step_time->si(),
-                    estimate(scenario).result.step_time.si(),
+                    result.step_time.si(),
                     {}};
+    time.range = result.range;
     for (const auto& [peer, predicted] : training_case.peers)
       time.peer_errors[peer] = predicted / *training_case.step_time - 1.0;
     report.comparisons.push_back(std::move(time));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/input/json_value.hpp"
+#include "sim/result/step_range.hpp"
 
 namespace orrery {
 
@@ -27,6 +28,7 @@ struct Comparison {
     double mean_error = 0.0;
   };
   std::optional<Points> over_points = std::nullopt;
+  std::optional<StepRange> range = std::nullopt;  ///< Of a step time: of the prediction.
 
   double error() const {
     return over_points ? over_points->mean_abs_error : predicted / measured - 1.0;

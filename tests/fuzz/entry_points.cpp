@@ -5,6 +5,7 @@
 #include "calibration/host/record.hpp"
 #include "calibration/host/work_list.hpp"
 #include "sim/calibrate/fit.hpp"
+#include "sim/compare/compared_plan.hpp"
 #include "sim/import/nccl_tests.hpp"
 #include "sim/import/nccl_topology.hpp"
 #include "sim/import/smi_topology.hpp"
@@ -61,6 +62,25 @@ void fuzz_system(const std::string& text) {
 
 void fuzz_kernel_tables(const std::string& text) {
   refuse_or_accept([&] { parse_kernel_tables(parsed(text)); });
+}
+
+void fuzz_price_errors(const std::string& text) {
+  refuse_or_accept([&] {
+    const PriceErrors errors = parse_price_errors(parsed(text), "h100-sxm", Dtype::bf16, {});
+    for (const auto& kind : errors.of)
+      for (const double error : kind)
+        if (!(error >= 0.0 && error <= 3.0)) __builtin_trap();
+  });
+}
+
+// A result is like itself, and its step lies in its range.
+void fuzz_result(const std::string& text) {
+  refuse_or_accept([&] {
+    const ComparedPlan plan = read_compared_plan(parsed(text), "fuzz");
+    const StepRange& range = plan.range;
+    if (!(range.low() <= range.step && range.step <= range.high())) __builtin_trap();
+    if (!difference(plan, plan).step.is_tie()) __builtin_trap();
+  });
 }
 
 void fuzz_economics(const std::string& text) {
@@ -286,6 +306,8 @@ const std::vector<EntryPoint>& entry_points() {
                                            {"flags", fuzz_flags},
                                            {"kernel_tables", fuzz_kernel_tables},
                                            {"economics", fuzz_economics},
+                                           {"price_errors", fuzz_price_errors},
+                                           {"result", fuzz_result},
                                            {"quantity", fuzz_quantity},
                                            {"nccl_tests", fuzz_nccl_tests},
                                            {"nccl_topology", fuzz_nccl_topology},

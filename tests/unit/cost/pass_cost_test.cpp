@@ -92,6 +92,28 @@ TEST_F(Pricing, TagsAddUp) {
               (cost.compute + cost.communication).si(), 1e-12);
 }
 
+// 1 ms of a; then b beside a collective of 1.002 ms, which decides; then one behind it; then the
+// host, which needs 20 ms for two launches: 2 us + 1 ms of each collective count, b does not.
+TEST_F(Pricing, WhatDecidesAddsUpToTheTime) {
+  software_.host_launch = Seconds{10e-3};
+  PassCost cost = price({millisecond("a"), reduce(1.0), millisecond("b"), reduce(0.0)});
+  const auto decisive = [&](PriceKind kind) {
+    Seconds sum;
+    for (Tag tag : {Tag::measured, Tag::interpolated, Tag::default_value})
+      sum += cost.decisive.at(kind, tag);
+    return sum.si();
+  };
+  EXPECT_NEAR(decisive(PriceKind::memory), 1e-3, 1e-12);
+  EXPECT_NEAR(decisive(PriceKind::nvlink_latency), 4e-6, 1e-12);
+  EXPECT_NEAR(decisive(PriceKind::nvlink_bytes), 2e-3, 1e-12);
+  EXPECT_NEAR(decisive(PriceKind::host), 20e-3 - 3.004e-3, 1e-12);
+  EXPECT_NEAR(cost.decisive.total().si(), cost.time().si(), 1e-12);
+  cost.append(price({reduce(0.5), millisecond("b")}));
+  cost.append(GroupCollective{pricer_.collective(reduce(0.0)).cost, GroupKind::expert});
+  EXPECT_NEAR(decisive(PriceKind::exchange), 1.002e-3, 1e-12);
+  EXPECT_NEAR(cost.decisive.total().si(), cost.time().si(), 1e-12);
+}
+
 TEST_F(Pricing, AppendingAddsUp) {
   PassCost sum = price({millisecond("a"), reduce(0.0)});
   const PassCost more = price({reduce(0.5), millisecond("b")});

@@ -26,10 +26,12 @@ TEST(ResultJson, HasItsKeysInTheirOrder) {
                               "orrery_version",
                               "model",
                               "system",
+                              "gpu",
                               "software",
                               "gpus",
                               "plan",
                               "step_time_s",
+                              "step_time_range",
                               "lower_bound_s",
                               "tokens_per_s",
                               "tokens_per_s_per_gpu",
@@ -62,6 +64,10 @@ TEST(ResultJson, HasItsKeysInTheirOrder) {
   EXPECT_EQ(keys(json["breakdown_s"]),
             (Keys{"compute", "tp_exposed", "pp_bubble", "pp_exposed", "ep_exposed", "cp_exposed",
                   "dp_exposed", "optimizer", "imbalance", "other"}));
+  EXPECT_EQ(keys(json["step_time_range"]),
+            (Keys{"coverage", "low_s", "high_s", "training_error", "parts"}));
+  ASSERT_FALSE(json["step_time_range"]["parts"].empty());
+  EXPECT_EQ(keys(json["step_time_range"]["parts"][0]), (Keys{"kind", "basis", "time_s", "error"}));
   EXPECT_EQ(keys(json["provenance"]), (Keys{"measured", "interpolated", "default"}));
   ASSERT_FALSE(json["links"].empty());
   EXPECT_EQ(keys(json["links"][0]),
@@ -111,6 +117,10 @@ TEST(ResultJson, PartsAddUp) {
     const double step = json["step_time_s"];
     EXPECT_NEAR(sum(json["breakdown_s"]), step, 10 * 0.5e-9);
     EXPECT_NEAR(sum(json["provenance"]), 1.0, 3 * 0.5e-9);
+    double priced = 0.0;
+    for (const Json& part : json["step_time_range"]["parts"])
+      priced += part["time_s"].get<double>();
+    EXPECT_NEAR(priced, step, 20e-9 + 1e-9 * step);
     std::int64_t most = 0;
     for (const Json& stage : json["memory"]["stages"]) {
       std::int64_t peak = 0;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <sstream>
 
 #include "sim/output/table.hpp"
@@ -27,6 +28,8 @@ Result round_result(int stages) {
   result.scenario = two_stages();
   result.step_time = Seconds{10.0};
   result.lower_bound = Seconds{9.5};
+  result.range.step = result.range.path.at(PriceKind::gemm, Tag::interpolated) = Seconds{10.0};
+  result.range.errors.training = std::log(1.25) / range_deviations;  // From 10 / 1.25 to 12.5 s.
   result.tokens_per_s = 1234567.0;
   result.tokens_per_s_per_gpu = 1205.63;
   result.model_tflops_per_gpu = 140.0;
@@ -106,8 +109,8 @@ TEST(SummaryText, ShowsEveryClassOfLinksWhereAsked) {
 TEST(SummaryText, NamesBothFlopConventions) {
   EXPECT_THAT(
       summary_text(round_result(2)),
-      HasSubstr("Step time      10.000  s             critical path 9.500 s\n"
-                "Throughput  1,234,567  tokens/s\n"
+      HasSubstr("Step time      10.000  s             8.000 .. 12.500 in 9 of 10\n"
+                "Throughput  1,234,567  tokens/s      critical path 9.500 s\n"
                 "              1,205.6  tokens/s/GPU\n"
                 "Model FLOP      140.0  TFLOP/s/GPU   MFU 44.9 %  causal half (as Megatron-LM)\n"
                 "                150.0  TFLOP/s/GPU   MFU 48.1 %  full attention (as PaLM)\n"));

@@ -1,0 +1,113 @@
+#include "sim/result/deciding_path.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace orrery {
+namespace {
+
+// Ends that lie closer than this share of the step are simultaneous: the rest is rounding.
+constexpr double simultaneous = 1e-9;
+
+const Span& span_of(const Timeline& timeline, TaskId id) {
+  return timeline.spans[static_cast<std::size_t>(id.value)];
+}
+
+bool crosses_network(const Flow& flow, const Topology& topology) {
+  return std::any_of(flow.way.begin(), flow.way.end(),
+                     [&](const LinkUse& use) { return topology.link(use.link).is_nic(); });
+}
+
+// A latency, then flows, of which the slowest decides.
+void add_transfer(const Task& task, Seconds length, const Topology& topology, bool several_domains,
+                  TimeByPrice& sum) {
+  if (task.what == Task::What::collective && task.group == GroupKind::expert) {
+    sum.at(PriceKind::exchange, task.tag) += length;
+    return;
+  }
+  const auto slowest = std::max_element(
+      task.flows.begin(), task.flows.end(),
+      [](const Flow& a, const Flow& b) { return a.bytes / a.rate < b.bytes / b.rate; });
+  const bool network =
+      task.flows.empty() ? several_domains  // The norm's sum over all ranks.
+                         : std::any_of(task.flows.begin(), task.flows.end(),
+                                       [&](const Flow& f) { return crosses_network(f, topology); });
+  const Seconds latency = std::min(task.duration, length);
+  sum.at(network ? PriceKind::network_latency : PriceKind::nvlink_latency, task.tag) += latency;
+  if (slowest == task.flows.end()) return;
+  sum.at(crosses_network(*slowest, topology) ? PriceKind::network_bytes : PriceKind::nvlink_bytes,
+         task.tag) += length - latency;
+}
+
+// What a drawn-out pass's kernels consist of, or those of a whole contracted pass.
+void add_pass(const Task& task, Seconds length, const TrainingStep& step, TimeByPrice& sum) {
+  const Placement& placement = step.cast.placement();
+  const Role& role = step.cast.roles()[static_cast<std::size_t>(task.role)];
+  TimeByPrice parts;
+  if (task.cost) {
+    parts = task.cost->decisive;
+  } else {
+    const StageCost& stage = step.cost->stage(task.chunk * placement.pp() + role.at.stage,
+                                              placement.draw(role.rank), task.microbatch);
+    parts = (task.what == Task::What::forward ? stage.forward : stage.backward).decisive.kernels();
+  }
+  const Seconds whole = parts.total();
+  assert(whole > Seconds{});
+  sum.add(parts, length / whole);
+}
+
+}  // namespace
+
+std::vector<TaskId> deciding_path(const TaskGraph& graph, const Timeline& timeline) {
+  std::vector<TaskId> path;
+  if (graph.size() == 0) return path;
+  const Seconds tolerance = simultaneous * timeline.makespan;
+  TaskId last{0};
+  for (int id = 1; id < graph.size(); ++id)
+    if (span_of(timeline, TaskId{id}).finish > span_of(timeline, last).finish + tolerance)
+      last = TaskId{id};
+  for (int id = last.value; id >= 0;) {
+    path.push_back(TaskId{id});
+    const Seconds start = span_of(timeline, TaskId{id}).start;
+    int before = -1;
+    graph.for_each_predecessor(TaskId{id}, [&](TaskId one) {
+      if (span_of(timeline, one).finish + tolerance >= start && (before < 0 || one.value < before))
+        before = one.value;
+    });
+    id = before;
+  }
+  std::reverse(path.begin(), path.end());
+  return path;
+}
+
+TimeByPrice time_by_price(const TrainingStep& step, const Timeline& timeline,
+                          const Topology& topology) {
+  const Placement& placement = step.cast.placement();
+  const bool several_domains = placement.domain(Rank{placement.ranks() - 1}) > 0;
+  TimeByPrice sum;
+  for (TaskId id : deciding_path(step.graph, timeline)) {
+    const Task& task = step.graph.task(id);
+    const Seconds length = span_of(timeline, id).finish - span_of(timeline, id).start;
+    if (length <= Seconds{}) continue;
+    if (task.what == Task::What::optimizer)
+      sum.at(PriceKind::memory, task.tag) += length;
+    else if (task.kind == Task::Kind::compute)
+      add_pass(task, length, step, sum);
+    else
+      add_transfer(task, length, topology, several_domains, sum);
+  }
+  return sum;
+}
+
+StepRange range_of(const Scenario& scenario, const TrainingStep& step, const Timeline& timeline,
+                   const Topology& topology, const PriceErrors& errors) {
+  return {timeline.makespan,
+          time_by_price(step, timeline, topology),
+          errors,
+          scenario.system.gpu.name,
+          scenario.system.name,
+          scenario.software.name,
+          scenario.plan.dtype};
+}
+
+}  // namespace orrery
