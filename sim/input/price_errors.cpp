@@ -50,9 +50,13 @@ const std::string& name(PriceKind kind) { return kind_names()[static_cast<std::s
 PriceErrors parse_price_errors(const JsonValue& json, const std::string& gpu, Dtype dtype,
                                StepClass step) {
   require_schema(json, "orrery.price_errors/1");
-  json.allow_only({"schema", "prices", "training"});
+  json.allow_only({"schema", "prices", "training", "own"});
   PriceErrors errors;
   errors.step_class = step;
+  const JsonValue own = json.at("own");
+  own.allow_only({"source", "error"});
+  required_text(own, "source");
+  errors.own = error_of(own, "error");
   std::vector<bool> known(price_kinds, false);
   for (const JsonValue& entry : json.at("prices").elements()) {
     const JsonValue named = entry.at("kind");

@@ -43,6 +43,9 @@ struct PriceErrors {
   /// What a training run adds to that, of each kind by itself.
   double training = 0.0;
   StepClass step_class;
+  /// What two runs of different kernels do not have in common, of each run by itself. A part of the
+  /// above: it counts between plans alone.
+  double own = 0.0;
 };
 
 /// The errors of prices on `gpu` in `dtype`. A GPU that has no entry of its own is priced by a

@@ -132,6 +132,7 @@ Json step_time_range_json(const StepRange& range) {
           {"low_s", seconds(range.low())},
           {"high_s", seconds(range.high())},
           {"training_error", rounded(range.errors.training)},
+          {"own_error", rounded(range.errors.own)},
           {"parts", std::move(parts)}};
 }
 

@@ -78,6 +78,19 @@ StepRange StepRange::scaled(double factor) const {
   return range;
 }
 
+namespace {
+
+// Plans that differ in nothing but traffic and order spend the same time on kernels.
+bool same_kernels(const StepRange& a, const StepRange& b) {
+  constexpr double rounding = 1e-3;
+  if (a.gpu != b.gpu || a.software != b.software || a.dtype != b.dtype) return false;
+  for (std::size_t kind = 0; kind < static_cast<std::size_t>(PriceKind::host); ++kind)
+    if (std::abs((of_kind(a.path, kind) - of_kind(b.path, kind)) / a.step) > rounding) return false;
+  return true;
+}
+
+}  // namespace
+
 StepDifference difference(const StepRange& one, const StepRange& other) {
   double sum = 0.0;
   for (std::size_t kind = 0; kind < price_kinds; ++kind) {
@@ -90,6 +103,8 @@ StepDifference difference(const StepRange& one, const StepRange& other) {
                     of_kind(other.path, kind).si() * other.errors.training,
                     one.software == other.software);
   }
+  if (!same_kernels(one, other))
+    sum += variance(one.step.si() * one.errors.own, other.step.si() * other.errors.own, false);
   const Seconds mean = other.step - one.step;
   const bool rounding = std::abs(mean / one.step) < 1e-9;  // Nearer than any clock tells.
   return {rounding ? Seconds{} : mean, Seconds{std::sqrt(sum)}};

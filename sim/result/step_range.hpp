@@ -42,7 +42,9 @@ struct StepRange {
 /// How much longer `other` takes than `one`, as far as that is known: errors that both have in
 /// common move both, and matter only as far as the steps consist of different things. Kernels share
 /// theirs where GPU and dtype are the same, NVLink's where the GPU is, the network's where the
-/// system is, those of training where the software is.
+/// system is, those of training where the software is. Shapes of one kind have errors of their own
+/// beside the common one, which a step's range takes as common: steps that do not run the same
+/// kernels add PriceErrors::own each.
 struct StepDifference {
   Seconds mean;
   Seconds deviation;

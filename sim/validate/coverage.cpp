@@ -19,6 +19,18 @@ bool is_inside(const Comparison& step, double training) {
          range.price_variance() + square(training) * range.training_weight();
 }
 
+bool are_comparable(const StepRange& a, const StepRange& b) {
+  return a.system == b.system && a.software == b.software && a.dtype == b.dtype &&
+         !a.errors.step_class.experts && !b.errors.step_class.experts;
+}
+
+// To first order the difference of logarithms is that of steps of 1 s.
+bool differs_as_predicted(const Comparison& a, const Comparison& b) {
+  const auto in_unit = [](const StepRange& range) { return range.scaled(1.0 / range.step.si()); };
+  const double deviation = difference(in_unit(*a.range), in_unit(*b.range)).deviation.si();
+  return std::abs(deviations_needed(a) - deviations_needed(b)) <= deviation;
+}
+
 template <class Keep>
 std::vector<Comparison> steps_of(const std::vector<ValidationReport>& reports, const Keep& keep) {
   std::vector<Comparison> steps;
@@ -52,6 +64,11 @@ std::vector<Coverage> coverage_of(const std::vector<ValidationReport>& reports) 
       ++coverage.steps;
       coverage.inside += is_inside(step, step.range->errors.training);
       coverage.half_width += (step.range->high() - step.range->low()) / (2.0 * step.range->step);
+      for (const Comparison* other = &step + 1; other != &report.comparisons.back() + 1; ++other)
+        if (other->range && are_comparable(*step.range, *other->range)) {
+          ++coverage.pairs;
+          coverage.pairs_inside += differs_as_predicted(step, *other);
+        }
       const StepClass of = step.range->errors.step_class;
       const auto [known, fresh] = from_others.try_emplace(of);
       if (fresh)

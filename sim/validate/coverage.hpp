@@ -28,6 +28,10 @@ struct Coverage {
   int left_out_steps = 0;  ///< Those that enough others are like.
   int left_out_inside = 0;
   double half_width = 0.0;  ///< Mean of (high - low) / 2 / step.
+  /// Pairs of steps without experts on one system, software and number format, and how many of
+  /// them differ by what the range of the difference of their logarithms says.
+  int pairs = 0;
+  int pairs_inside = 0;
 };
 std::vector<Coverage> coverage_of(const std::vector<ValidationReport>& reports);
 

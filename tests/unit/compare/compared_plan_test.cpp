@@ -16,7 +16,8 @@ std::string result(const std::string& step = "4.0", const std::string& seq = "10
  "software": "w", "gpus": 8,
  "plan": {"tp": 8, "sp": true, "schedule": "1f1b", "reshard": null, "gbs": 64, "seq": )" +
          seq + R"(, "dtype": "bf16"}, "step_time_s": )" + step +
-         R"(, "step_time_range": {"coverage": 0.9, "low_s": 3, "high_s": 5, "training_error": 0,
+         R"(, "step_time_range": {"coverage": 0.9, "low_s": 3, "high_s": 5,
+  "training_error": 0, "own_error": 0,
   "parts": [{"kind": "gemm", "basis": "interpolated", "time_s": )" +
          gemm + R"(, "error": 0.1},
             {"kind": "network_bytes", "basis": "default", "time_s": 1.0, "error": 0.2}]},

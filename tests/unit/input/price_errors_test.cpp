@@ -21,7 +21,7 @@ std::string document(const std::string& gemm, const std::string& training = "") 
                fp8 + R"(, "source": "s", "error": )" +
                (std::string{experts} == "true" ? "0.2}" : "0.1}");
   return R"({"schema": "orrery.price_errors/1", "prices": [)" + prices + R"(], "training": [)" +
-         all + "]}";
+         all + R"(], "own": {"source": "s", "error": 0.05}})";
 }
 
 PriceErrors read(const std::string& text, const std::string& gpu = "g", Dtype dtype = Dtype::bf16,
@@ -54,7 +54,8 @@ TEST(PriceErrorsFile, TrainingDependsOnTheStep) {
 
 TEST(PriceErrorsFile, SaysWhatIsMissing) {
   EXPECT_EQ(error_text([] {
-              read(R"({"schema": "orrery.price_errors/1", "prices": [], "training": []})");
+              read(R"({"schema": "orrery.price_errors/1", "prices": [], "training": [],
+                       "own": {"source": "s", "error": 0.05}})");
             }),
             "e.json: /prices: says nothing of 'gemm'; add an object");
   EXPECT_EQ(error_text([] {

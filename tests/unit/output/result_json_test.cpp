@@ -65,7 +65,7 @@ TEST(ResultJson, HasItsKeysInTheirOrder) {
             (Keys{"compute", "tp_exposed", "pp_bubble", "pp_exposed", "ep_exposed", "cp_exposed",
                   "dp_exposed", "optimizer", "imbalance", "other"}));
   EXPECT_EQ(keys(json["step_time_range"]),
-            (Keys{"coverage", "low_s", "high_s", "training_error", "parts"}));
+            (Keys{"coverage", "low_s", "high_s", "training_error", "own_error", "parts"}));
   ASSERT_FALSE(json["step_time_range"]["parts"].empty());
   EXPECT_EQ(keys(json["step_time_range"]["parts"][0]), (Keys{"kind", "basis", "time_s", "error"}));
   EXPECT_EQ(keys(json["provenance"]), (Keys{"measured", "interpolated", "default"}));
