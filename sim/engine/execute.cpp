@@ -2,31 +2,33 @@
 
 #include <algorithm>
 #include <limits>
-#include <queue>
 #include <stdexcept>
 #include <string>
 
+#include "sim/engine/calendar.hpp"
 #include "sim/engine/platform.hpp"
+#include "sim/engine/wires.hpp"
+#include "sim/graph/chain.hpp"
 
 namespace orrery {
 namespace {
 
-constexpr double arrived = 1e-3;  // Bytes that are still to come then: rounding.
 constexpr double never = std::numeric_limits<double>::infinity();
 
-// Kernels, latencies and flows that have their links to themselves end at a time that is known when
-// they begin: they wait in a calendar. As soon as two flows meet on a link, both are SimGrid's,
-// with the bytes that are left, until they have arrived; and while SimGrid has any flow, its clock
-// is the one that counts.
+// Kernels, latencies and flows end at a time that is known when they begin, or when others come
+// onto their links or leave them: they wait in a calendar. Where many flows meet, they are
+// SimGrid's; while it has any flow, its clock is the one that counts.
 class Execution {
  public:
-  Execution(const TaskGraph& graph, const Topology& topology, Platform& platform)
+  Execution(const TaskGraph& graph, const Topology& topology, Platform& platform,
+            std::size_t most_shared_here)
       : graph_{graph},
         topology_{topology},
         platform_{platform},
         waits_for_(static_cast<std::size_t>(graph.size())),
         flows_left_(waits_for_.size(), 0),
-        links_(static_cast<std::size_t>(topology.link_count())) {
+        wires_{topology, calendar_, most_shared_here,
+               [this](std::size_t flow, double bytes) { hand_over(flow, bytes); }} {
     timeline_.spans.resize(waits_for_.size());
   }
 
@@ -51,54 +53,51 @@ class Execution {
   }
 
  private:
-  struct Event {
-    double time;
-    std::size_t order;  // Of two at one time the one that was known first.
-    enum class What { task_waited, flow_arrives } what;
-    std::size_t of;  // A task, or a place in `moving_`.
+  using What = Calendar::What;
 
-    bool operator<(const Event& other) const {  // The earliest is the largest.
-      return time != other.time ? time > other.time : order > other.order;
-    }
-  };
-
-  struct Moving {
+  // A task on its way through its chain.
+  struct Walk {
     TaskId task;
-    const Flow* flow = nullptr;
-    double rate = 0.0;
-    double arrives = never;  // In SimGrid: when it says so.
+    std::size_t phase = 0;
+    double origin = 0.0;  // Asleep: when it would have started, had nobody delayed it.
+    double ends = never;  // Asleep: when, if nobody wakes it.
+    int left = 0;         // Awake: parts and flows of the phase that are not over.
   };
   static constexpr std::size_t nobody = std::numeric_limits<std::size_t>::max();
-
-  struct LinkState {
-    int flows = 0;
-    std::size_t lone = nobody;  // The flow on it that waits in the calendar, if any.
+  // Walks on a link. One that has all its links to itself sleeps until it is over or a flow comes.
+  struct Walkers {
+    int count = 0;
+    std::size_t asleep = nobody;
   };
 
   static std::size_t index(TaskId id) { return static_cast<std::size_t>(id.value); }
-  LinkState& link(const LinkUse& use) { return links_[static_cast<std::size_t>(use.link.value)]; }
-
-  void expect(double time, Event::What what, std::size_t of) {
-    calendar_.push({time, events_++, what, of});
-  }
 
   void handle_next() {
-    const Event event = calendar_.top();
-    calendar_.pop();
-    // The flow may have met another since, and be SimGrid's.
-    if (event.what == Event::What::flow_arrives && moving_[event.of].arrives != event.time) return;
+    const Calendar::Event event = calendar_.take();
+    if (event.what == What::flow_arrives && !wires_.arrives_at(event.of, event.time)) return;
+    if (event.what == What::walk_undelayed && walks_[event.of].ends != event.time) return;
     now_ = std::max(now_, event.time);
-    if (event.what == Event::What::task_waited)
-      start_flows(TaskId{static_cast<int>(event.of)});
-    else
-      arrive(event.of);
+    switch (event.what) {
+      case What::task_waited:
+        return start_flows(TaskId{static_cast<int>(event.of)});
+      case What::flow_arrives:
+        return arrive(event.of);
+      case What::phase_sends:
+        return send(event.of);
+      case What::phase_part:
+        return part_is_over(event.of);
+      case What::walk_undelayed:
+        return end_walk(event.of);
+    }
   }
 
   void start(TaskId id) {
     timeline_.spans[index(id)].start = Seconds{now_};
     const Task& task = graph_.task(id);
-    if (task.duration > Seconds{})
-      expect(now_ + task.duration.si(), Event::What::task_waited, index(id));
+    if (task.chain)
+      start_walk(id);
+    else if (task.duration > Seconds{})
+      calendar_.expect(now_ + task.duration.si(), What::task_waited, index(id));
     else
       start_flows(id);
   }
@@ -107,70 +106,118 @@ class Execution {
     const Task& task = graph_.task(id);
     flows_left_[index(id)] = static_cast<int>(task.flows.size());
     if (task.flows.empty()) return finish(id);
-    for (const Flow& flow : task.flows) start_flow(id, flow);
+    for (const Flow& flow : task.flows) start_flow(id, flow, flow.bytes.si());
   }
 
-  void start_flow(TaskId id, const Flow& flow) {
-    const std::size_t self = place(id, flow);
-    const bool alone = std::none_of(flow.way.begin(), flow.way.end(),
-                                    [this](const LinkUse& use) { return is_busy(link(use)); });
-    if (!alone)
+  void start_flow(TaskId id, const Flow& flow, double bytes) {
+    if (!walkers_.empty())
       for (const LinkUse& use : flow.way)
-        if (const std::size_t other = link(use).lone; other != nobody && is_busy(link(use)))
-          hand_over(other, bytes_left(moving_[other]));
-    for (const LinkUse& use : flow.way) {
-      ++link(use).flows;
-      link(use).lone = alone ? self : nobody;
+        if (const std::size_t walk = walkers(use.link).asleep; walk != nobody) wake(walk);
+    wires_.start(id, flow, bytes, now_);
+  }
+
+  void arrive(std::size_t flow) {
+    const TaskId task = wires_.arrive(flow, now_);
+    if (graph_.task(task).chain) return part_is_over(walk_of_[index(task)]);
+    if (--flows_left_[index(task)] == 0) finish(task);
+  }
+
+  const Chain& chain(const Walk& walk) const { return *graph_.task(walk.task).chain; }
+  Walkers& walkers(LinkId link) { return walkers_[static_cast<std::size_t>(link.value)]; }
+
+  void start_walk(TaskId id) {
+    if (walkers_.empty()) {
+      walkers_.resize(static_cast<std::size_t>(topology_.link_count()));
+      walk_of_.resize(waits_for_.size());
     }
-    if (!alone) return hand_over(self, flow.bytes.si());
-    Moving& moving = moving_[self];
-    moving.rate = rate_alone(flow);
-    moving.arrives = now_ + flow.bytes.si() / moving.rate;
-    expect(moving.arrives, Event::What::flow_arrives, self);
-  }
-
-  // All flows that it stands for cross its links at once.
-  double rate_alone(const Flow& flow) const {
-    double rate = flow.rate.si();
-    for (const LinkUse& use : flow.way) {
-      int times = 0;
-      for (const LinkUse& other : flow.way) times += other.link == use.link ? other.times : 0;
-      rate = std::min(rate, topology_.link(use.link).capacity.si() / times);
+    const std::size_t self = walks_.size();
+    walk_of_[index(id)] = self;
+    walks_.push_back({.task = id});
+    for (LinkId link : chain(walks_[self]).links()) {
+      if (const std::size_t other = walkers(link).asleep; other != nobody) wake(other);
+      ++walkers(link).count;
     }
-    return rate;
+    go_on(self);
   }
 
-  double bytes_left(const Moving& moving) const { return moving.rate * (moving.arrives - now_); }
-
-  // A lone flow that is arriving meets nobody any more.
-  bool is_busy(const LinkState& state) const {
-    return state.flows > 0 && (state.lone == nobody || bytes_left(moving_[state.lone]) >= arrived);
+  void go_on(std::size_t of) {
+    Walk& walk = walks_[of];
+    const std::vector<LinkId>& links = chain(walk).links();
+    const bool undisturbed = std::all_of(links.begin(), links.end(), [this](LinkId link) {
+      return walkers(link).count == 1 && wires_.idle(link);
+    });
+    if (!undisturbed) return step(of, now_);
+    for (LinkId link : links) walkers(link).asleep = of;
+    walk.origin = now_ - chain(walk).begin(walk.phase).si();
+    walk.ends = walk.origin + chain(walk).length().si();
+    calendar_.expect(walk.ends, What::walk_undelayed, of);
   }
 
-  std::size_t place(TaskId id, const Flow& flow) {
-    if (free_.empty()) {
-      moving_.emplace_back();
-      free_.push_back(moving_.size() - 1);
+  void wake(std::size_t of) {
+    Walk& walk = walks_[of];
+    for (LinkId link : chain(walk).links()) walkers(link).asleep = nobody;
+    walk.ends = never;
+    walk.phase = chain(walk).phase_at(Seconds{now_ - walk.origin});
+    step(of, walk.origin + chain(walk).begin(walk.phase).si());
+  }
+
+  // What is left of the walk's phase, which has begun then.
+  void step(std::size_t of, double begun) {
+    Walk& walk = walks_[of];
+    const Chain::Phase& phase = chain(walk).phases()[walk.phase];
+    walk.left = 1;  // Until all of it is under way.
+    const auto wait = [&](Seconds time, What what) {
+      ++walk.left;
+      calendar_.expect(begun + time.si(), what, of);
+    };
+    if (begun + phase.beside.si() > now_) wait(phase.beside, What::phase_part);
+    if (begun + phase.before.si() > now_) {
+      wait(phase.before, phase.flows ? What::phase_sends : What::phase_part);
+    } else if (phase.flows) {
+      for (const Flow& flow : *phase.flows) {
+        const double sent = rate_alone(topology_, flow).si() * (now_ - (begun + phase.before.si()));
+        if (flow.bytes.si() - sent <= Wires::arrived) continue;
+        ++walk.left;
+        wires_.start(walk.task, flow, flow.bytes.si() - sent, now_);
+      }
     }
-    const std::size_t place = free_.back();
-    free_.pop_back();
-    moving_[place] = {id, &flow};
-    return place;
+    if (walk.left == 1) return calendar_.expect(now_, What::phase_part, of);
+    --walk.left;
   }
 
-  void hand_over(std::size_t of, double bytes) {
-    Moving& moving = moving_[of];
-    moving.arrives = never;
-    for (const LinkUse& use : moving.flow->way)
-      if (link(use).lone == of) link(use).lone = nobody;
+  void send(std::size_t of) {
+    Walk& walk = walks_[of];
+    const Chain::Phase& phase = chain(walk).phases()[walk.phase];
+    walk.left += static_cast<int>(phase.flows->size()) - 1;
+    for (const Flow& flow : *phase.flows) start_flow(walk.task, flow, flow.bytes.si());
+  }
+
+  void part_is_over(std::size_t of) {
+    Walk& walk = walks_[of];
+    if (--walk.left > 0) return;
+    if (++walk.phase == chain(walk).phases().size()) return end_walk(of);
+    go_on(of);
+  }
+
+  void end_walk(std::size_t of) {
+    Walk& walk = walks_[of];
+    walk.ends = never;  // Woken and asleep again it may have been promised the same time twice.
+    for (LinkId link : chain(walk).links()) {
+      --walkers(link).count;
+      if (walkers(link).asleep == of) walkers(link).asleep = nobody;
+    }
+    finish(walk.task);
+  }
+
+  void hand_over(std::size_t flow, double bytes) {
     if (!links_known_) platform_.use_links(topology_), links_known_ = true;
     if (in_simgrid_++ == 0) own_origin_ = now_, simgrid_origin_ = platform_.now();
-    Flow rest = *moving.flow;
+    Flow rest = wires_.flow(flow);
     rest.bytes = Bytes{bytes};
-    platform_.flow(rest, [this, of] {
+    platform_.flow(rest, [this, flow] {
       now_ = std::max(now_, own_origin_ + (platform_.now() - simgrid_origin_));
       --in_simgrid_;
-      arrive(of);
+      arrive(flow);
       go_on_in_simgrid();
     });
   }
@@ -181,26 +228,15 @@ class Execution {
     const auto is_due = [this](double time) {
       return platform_.now() + (time - now_) <= platform_.now();
     };
-    while (in_simgrid_ > 0 && !calendar_.empty() && is_due(calendar_.top().time)) handle_next();
-    if (in_simgrid_ == 0 || calendar_.empty() || calendar_.top().time >= alarm_) return;
-    alarm_ = calendar_.top().time;
+    while (in_simgrid_ > 0 && !calendar_.empty() && is_due(calendar_.next_time())) handle_next();
+    if (in_simgrid_ == 0 || calendar_.empty() || calendar_.next_time() >= alarm_) return;
+    alarm_ = calendar_.next_time();
     platform_.timer(Seconds{alarm_ - now_}, [this, date = alarm_] {
       if (alarm_ == date) alarm_ = never;
       if (in_simgrid_ == 0) return;  // The flows that it was set for arrived sooner.
       now_ = std::max(now_, date);
       go_on_in_simgrid();
     });
-  }
-
-  void arrive(std::size_t of) {
-    const Moving moving = moving_[of];
-    for (const LinkUse& use : moving.flow->way) {
-      --link(use).flows;
-      if (link(use).lone == of) link(use).lone = nobody;
-    }
-    free_.push_back(of);
-    moving_[of].arrives = never;
-    if (--flows_left_[index(moving.task)] == 0) finish(moving.task);
   }
 
   // Joins finish at once, so that a chain of them would recurse: a queue instead.
@@ -243,11 +279,11 @@ class Execution {
   int finished_ = 0;
 
   double now_ = 0.0;
-  std::priority_queue<Event> calendar_;
-  std::size_t events_ = 0;
-  std::vector<Moving> moving_;
-  std::vector<std::size_t> free_;
-  std::vector<LinkState> links_;
+  Calendar calendar_;
+  Wires wires_;
+  std::vector<Walk> walks_;
+  std::vector<std::size_t> walk_of_;  // By task; of those with a chain.
+  std::vector<Walkers> walkers_;      // By link, where there are walks.
 
   bool links_known_ = false;  // To SimGrid, which is told when the first flows meet.
   int in_simgrid_ = 0;        // Flows.
@@ -258,8 +294,8 @@ class Execution {
 
 }  // namespace
 
-Timeline execute(const TaskGraph& graph, const Topology& topology) {
-  return Execution{graph, topology, Platform::instance()}.run();
+Timeline execute(const TaskGraph& graph, const Topology& topology, std::size_t most_shared_here) {
+  return Execution{graph, topology, Platform::instance(), most_shared_here}.run();
 }
 
 }  // namespace orrery

@@ -6,6 +6,7 @@
 
 #include "sim/cost/routed_loads.hpp"
 #include "sim/engine/execute.hpp"
+#include "sim/estimate/steady_state.hpp"
 #include "sim/graph/verify.hpp"
 #include "sim/result/deciding_path.hpp"
 #include "sim/result/summary.hpp"
@@ -37,20 +38,13 @@ struct Routed {
   RoutedLoads loads;
 };
 
-TrainingStep build(const Routed& routed, EstimateContext& context, const Topology& topology,
-                   const Layout& layout, Detail detail) {
+// What everything costs by itself.
+std::shared_ptr<const StepCost> price(const Routed& routed, EstimateContext& context,
+                                      const Layout& layout) {
   const Scenario& scenario = routed.scenario;
-  // What everything costs by itself.
-  const CollectiveTime& collectives = context.collectives();
-  const auto cost = std::make_shared<const StepCost>(price_step(
-      scenario, context.kernels(scenario.plan.dtype), collectives, layout.shapes, &routed.loads));
-
-  // The step as tasks, and the wires that they share.
-  const Contraction contraction =
-      detail.expanded ? Contraction{false}
-                      : choose_contraction(scenario, *cost, layout.cast.placement());
-  return build_training_step(scenario, cost, collectives, layout.shapes, layout.cast, topology,
-                             contraction);
+  return std::make_shared<const StepCost>(price_step(scenario, context.kernels(scenario.plan.dtype),
+                                                     context.collectives(), layout.shapes,
+                                                     &routed.loads));
 }
 
 }  // namespace
@@ -79,7 +73,13 @@ Estimate estimate(const Scenario& given, EstimateContext& context, Detail detail
   const Placement placement{scenario.plan, scenario.system};
   Topology topology = Topology::build(scenario.system, scenario.plan.gpus());
   const Layout layout = lay_out(scenario.system, placement, topology, detail.unfolded);
-  TrainingStep step = build(routed, context, topology, layout, detail);
+  const auto cost = price(routed, context, layout);
+
+  // The step as tasks, and the wires that they share.
+  const Contraction contraction =
+      detail.expanded ? Contraction{false} : choose_contraction(scenario, *cost, placement);
+  TrainingStep step = build_training_step(scenario, cost, context.collectives(), layout.shapes,
+                                          layout.cast, topology, contraction);
   assert(verify(step, scenario.plan).empty());
 
   Timeline timeline = execute(step.graph, topology);
@@ -90,11 +90,69 @@ Estimate estimate(const Scenario& given, EstimateContext& context, Detail detail
   return {std::move(result), std::move(step), std::move(timeline), std::move(topology)};
 }
 
+namespace {
+
+// Steps that differ in the number of their micro-batches alone.
+class StepsOfAnyLength {
+ public:
+  StepsOfAnyLength(const Scenario& scenario, EstimateContext& context)
+      : routed_{scenario},
+        context_{context},
+        layout_{context.layout(Placement{routed_.scenario.plan, scenario.system})},
+        topology_{context.topology(scenario.plan.gpus())},
+        cost_{price(routed_, context, layout_)},
+        contraction_{choose_contraction(routed_.scenario, *cost_, layout_.cast.placement())} {
+    contraction_.chains = true;
+  }
+
+  Seconds whole() const { return run(routed_.scenario).timeline.makespan; }
+
+  std::optional<Seconds> from_excerpt() const {
+    if (!routed_.loads.even()) return std::nullopt;
+    const Plan& plan = routed_.scenario.plan;
+    for (const Excerpt& excerpt : excerpts(plan)) {
+      Scenario part = routed_.scenario;
+      part.plan.gbs = plan.gbs / plan.microbatches * excerpt.microbatches;
+      part.plan.microbatches = excerpt.microbatches;
+      const Run run = this->run(part);
+      const auto added = added_by_a_period(run.step, run.timeline, plan, excerpt);
+      const int periods = (plan.microbatches - excerpt.microbatches) / excerpt.period;
+      if (added) return run.timeline.makespan + periods * *added;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  struct Run {
+    TrainingStep step;
+    Timeline timeline;
+  };
+
+  Run run(const Scenario& scenario) const {
+    TrainingStep step = build_training_step(scenario, cost_, context_.collectives(), layout_.shapes,
+                                            layout_.cast, topology_, contraction_);
+    Timeline timeline = execute(step.graph, topology_);
+    return {std::move(step), std::move(timeline)};
+  }
+
+  const Routed routed_;
+  EstimateContext& context_;
+  const Layout& layout_;
+  const Topology& topology_;
+  std::shared_ptr<const StepCost> cost_;
+  Contraction contraction_;
+};
+
+}  // namespace
+
+std::optional<Seconds> step_time_from_excerpt(const Scenario& scenario, EstimateContext& context) {
+  return StepsOfAnyLength{scenario, context}.from_excerpt();
+}
+
 Seconds step_time(const Scenario& scenario, EstimateContext& context) {
-  const Routed routed{scenario};
-  const Layout& layout = context.layout(Placement{routed.scenario.plan, scenario.system});
-  const Topology& topology = context.topology(scenario.plan.gpus());
-  return execute(build(routed, context, topology, layout, {}).graph, topology).makespan;
+  const StepsOfAnyLength steps{scenario, context};
+  const auto told = steps.from_excerpt();
+  return told ? *told : steps.whole();
 }
 
 }  // namespace orrery

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "sim/estimate/context.hpp"
 #include "sim/graph/training_step.hpp"
 #include "sim/result/result.hpp"
@@ -29,8 +31,13 @@ Estimate estimate(const Scenario& scenario, Detail detail = {});
 /// The same with what estimates on `scenario`'s system share.
 Estimate estimate(const Scenario& scenario, EstimateContext& context, Detail detail = {});
 
-/// The estimate's step time and nothing else, for those who ask for thousands. The plan must fit.
+/// The estimate's step time, to 1e-9 of it, and nothing else, for those who ask for thousands. The
+/// plan must fit. Passes that an estimate draws are chains (Contraction), and long steps are told
+/// from an excerpt.
 Seconds step_time(const Scenario& scenario, EstimateContext& context);
+
+/// The step time as an excerpt of the step tells it (steady_state.hpp), or nothing where none does.
+std::optional<Seconds> step_time_from_excerpt(const Scenario& scenario, EstimateContext& context);
 
 /// "the plan does not fit: stage 0 needs 166.0 GB a GPU, which has 85.9 GB, 80.1 GB too much".
 std::string shortfall_text(const MemoryReport& memory);

@@ -10,6 +10,8 @@ namespace orrery {
 struct Contraction {
   bool quiet = true;       ///< Passes beside which no gradients or weights travel.
   bool overlapped = true;  ///< First forward and last backward passes, beside which they do.
+  /// The others are a chain in one task where their collectives have one role alone, else drawn.
+  bool chains = false;
 
   Contraction(bool all) : quiet{all}, overlapped{all} {}
   Contraction(bool of_quiet, bool of_overlapped) : quiet{of_quiet}, overlapped{of_overlapped} {}

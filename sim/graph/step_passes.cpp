@@ -1,8 +1,11 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <memory>
+#include <optional>
 #include <tuple>
 
+#include "sim/graph/chain.hpp"
 #include "sim/graph/step_draft.hpp"
 #include "sim/schedule/schedule.hpp"
 
@@ -11,6 +14,9 @@ namespace {
 
 // What a collective of a group is known by: its members come to it one after another.
 using CollectiveKey = std::tuple<int, Pass, int, int, std::size_t, std::size_t, bool>;
+
+// What the flows of a role's collective depend on.
+using FlowsKey = std::tuple<int, GroupKind, Bytes, Bytes, BytesPerSecond, BytesPerSecond>;
 
 class PassBuilder {
  public:
@@ -117,6 +123,13 @@ class PassBuilder {
           before);
       return {task, task};
     }
+    if (contraction_.chains)
+      if (const auto chain = chain_of(role_index, cost)) {
+        Task task = compute_task(role_index, slot, Seconds{}, nullptr);
+        task.chain = chain;
+        const TaskId id = draft_.add_after(std::move(task), before);
+        return {id, id};
+      }
     // A join first, so that what the pass waits for is waited for by all that it begins with.
     Task gate = compute_task(role_index, slot, Seconds{}, nullptr);
     gate.kind = Task::Kind::join;
@@ -139,6 +152,54 @@ class PassBuilder {
     }
     if (frontier.size() == 1) return {entry, frontier.front()};
     return {entry, draft_.add_after(gate, frontier)};
+  }
+
+  // A role's pass as a chain; null where its collectives are not its role's alone, or get into each
+  // other's way.
+  std::shared_ptr<const Chain> chain_of(int role_index, const PassCost& cost) {
+    const auto [known, fresh] = chains_.try_emplace({&cost, role_index});
+    if (fresh) known->second = new_chain(role_index, cost);
+    return known->second;
+  }
+
+  std::shared_ptr<const Chain> new_chain(int role_index, const PassCost& cost) {
+    const double speed = draft_.role(role_index).speed;
+    std::vector<Chain::Phase> phases;
+    for (const Segment& segment : cost.segments) {
+      const Seconds compute = own_compute(role_index, segment) / speed;
+      Seconds before = compute;
+      if (segment.beside) {
+        const auto flows = own_flows(role_index, *segment.beside);
+        if (!flows) return nullptr;
+        phases.push_back({compute, segment.beside->cost.latency, *flows});
+        before = {};
+      }
+      if (segment.after) {
+        const auto flows = own_flows(role_index, *segment.after);
+        if (!flows) return nullptr;
+        phases.push_back({{}, before + segment.after->cost.latency, *flows});
+      } else if (!segment.beside) {
+        phases.push_back({{}, before, nullptr});
+      }
+    }
+    return std::make_shared<const Chain>(std::move(phases), draft_.topology);
+  }
+
+  // Flows of a collective of one role, null inside where it sends nothing; nothing if others take
+  // part, or if its flows get into each other's way.
+  std::optional<Chain::Flows> own_flows(int role_index, const GroupCollective& collective) {
+    const CollectiveCost& cost = collective.cost;
+    const FlowsKey key{role_index,         collective.group,   cost.scale_up_bytes,
+                       cost.network_bytes, cost.scale_up_rate, cost.network_rate};
+    const auto [known, fresh] = own_flows_.try_emplace(key);
+    if (!fresh || !group_of(role_index, collective.group).one_role) return known->second;
+    auto flows =
+        collective_flows(draft_.topology, draft_.cast, draft_.role(role_index).rank, collective);
+    if (flows.empty())
+      known->second = nullptr;
+    else if (Chain::keeps_apart(flows))
+      known->second = std::make_shared<const std::vector<Flow>>(std::move(flows));
+    return known->second;
   }
 
   // Adding up a pass's segments takes longer than adding its task.
@@ -211,6 +272,8 @@ class PassBuilder {
   bool contract_now_ = true;  // What holds for the slot at hand.
   std::map<CollectiveKey, TaskId> collectives_;
   std::map<std::pair<const PassCost*, double>, Seconds> lengths_;
+  std::map<std::pair<const PassCost*, int>, std::shared_ptr<const Chain>> chains_;
+  std::map<FlowsKey, std::optional<Chain::Flows>> own_flows_;
   std::vector<std::array<Group, group_kinds>> groups_;
   std::map<std::pair<const GroupCollective*, int>, std::vector<Flow>> flows_;
 };

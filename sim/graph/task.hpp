@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct Flow {
   Bytes bytes;
   BytesPerSecond rate;
 };
+
+class Chain;
 
 /// A vertex of the task graph. It starts when all tasks before it have finished.
 struct Task {
@@ -50,6 +53,7 @@ struct Task {
   Tag tag = Tag::default_value;  ///< Of a transfer or the optimizer: what its price rests on.
   std::vector<Flow> flows;
   const PassCost* cost = nullptr;  ///< compute: what it consists of, where it stands for a chain.
+  std::shared_ptr<const Chain> chain = {};  ///< compute: in place of `duration`.
 };
 
 /// The shortest time that `task` can take: alone on its links.

@@ -53,6 +53,13 @@ PlanSpace::PlanSpace(const Model& model, const System& system, int gpus, std::in
   assert(shapes_ >= 2 && dimensions_.size() <= most_dimensions);
 }
 
+double PlanSpace::configurations() const {
+  double product = 1.0;
+  for (const Dimension& dimension : dimensions_)
+    product *= static_cast<double>(dimension.values.size());
+  return product;
+}
+
 int PlanSpace::parts() const {
   return static_cast<int>(dimensions_[0].values.size() * dimensions_[1].values.size());
 }

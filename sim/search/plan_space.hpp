@@ -33,6 +33,8 @@ class PlanSpace {
   PlanSpace(const Model& model, const System& system, int gpus, std::int64_t gbs,
             const std::vector<Fixed>& fixed);
 
+  /// All combinations of values, also of those that are no plan.
+  double configurations() const;
   /// The space falls into so many parts, by the values of the first two dimensions.
   int parts() const;
   /// Visits every legal plan of a part once, always in the same order. `refusal` takes the reasons

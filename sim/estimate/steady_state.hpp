@@ -1,0 +1,35 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "sim/graph/training_step.hpp"
+#include "sim/result/timeline.hpp"
+
+namespace orrery {
+
+/// A step of fewer micro-batches that is long enough to show how the whole one repeats itself.
+struct Excerpt {
+  int microbatches = 1;
+  int period = 1;  ///< Micro-batches after which the schedule is at the same place again.
+};
+
+/// Excerpts of `plan` to try, shortest first; none of GPipe, and none where the step is hardly
+/// longer than they are.
+std::vector<Excerpt> excerpts(const Plan& plan);
+
+/// What each further period of micro-batches adds to the step that `timeline` is of, or nothing
+/// where that cannot be told.
+///
+/// Between warm-up and cool-down a step comes back to the same state: every task of one period of
+/// the schedule starts and ends one span of time after its twin of the period before. Three such
+/// spans in a row are compared task by task. If all agree, the step with n periods more is this one
+/// with the span repeated n times: each task still starts when the last before it ends, and flows
+/// that were on their way together are so again, at the same rates. So its makespan is longer by n
+/// spans.
+/// (For tasks of fixed length this is the cyclicity of max-plus linear systems: Baccelli et al.,
+/// Synchronization and Linearity, 1992, theorem 3.112.)
+std::optional<Seconds> added_by_a_period(const TrainingStep& step, const Timeline& timeline,
+                                         const Plan& plan, const Excerpt& excerpt);
+
+}  // namespace orrery

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "sim/graph/task.hpp"
+#include "sim/topology/topology.hpp"
+
+namespace orrery {
+
+/// The rate of a flow whose links nobody else uses; all flows that it stands for cross them at
+/// once.
+BytesPerSecond rate_alone(const Topology& topology, const Flow& flow);
+
+/// A pass as one task that does not hide its collectives: phases one after another, whose lengths
+/// are known as long as nobody else is on their links. The engine steps through phases only while
+/// somebody is.
+class Chain {
+ public:
+  using Flows = std::shared_ptr<const std::vector<Flow>>;
+
+  struct Phase {
+    Seconds beside;  ///< Kernels that run from its beginning: it lasts at least so long.
+    Seconds before;  ///< Kernels and latency before the flows start.
+    Flows flows;     ///< Null: none.
+  };
+
+  Chain(std::vector<Phase> phases, const Topology& topology);
+
+  /// Whether no two flows of a phase share a link, so that they do not slow each other down.
+  static bool keeps_apart(const std::vector<Flow>& flows);
+
+  const std::vector<Phase>& phases() const { return phases_; }
+  /// All links that it uses, each once.
+  const std::vector<LinkId>& links() const { return links_; }
+  /// When a phase begins if nobody delays the chain, from its start; of phases().size(): the end.
+  Seconds begin(std::size_t phase) const { return begins_[phase]; }
+  Seconds length() const { return begins_.back(); }
+  /// The phase that an undelayed chain is in; after the end the last one.
+  std::size_t phase_at(Seconds since_start) const;
+
+ private:
+  std::vector<Phase> phases_;
+  std::vector<Seconds> begins_;
+  std::vector<LinkId> links_;
+};
+
+}  // namespace orrery

@@ -1,0 +1,78 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/engine/execute.hpp"
+#include "sim/estimate/estimate.hpp"
+#include "tests/exhaustive/all_plans.hpp"
+
+namespace orrery {
+namespace {
+
+// Links so slow that traffic meets.
+System slow_nodes_of(int gpus) {
+  System system = read_system("four-by-four", test_place);
+  system.gpus_per_node = system.nvlink_domain = system.nics_per_node = gpus;
+  system.scale_up = BytesPerSecond{10e9};
+  system.nic = BytesPerSecond{1e9};
+  return system;
+}
+
+Seconds executed(const Scenario& scenario, EstimateContext& context, Contraction contraction) {
+  const Layout& layout = context.layout(Placement{scenario.plan, scenario.system});
+  const Topology& topology = context.topology(scenario.plan.gpus());
+  const auto cost = std::make_shared<const StepCost>(price_step(
+      scenario, context.kernels(scenario.plan.dtype), context.collectives(), layout.shapes));
+  return execute(build_training_step(scenario, cost, context.collectives(), layout.shapes,
+                                     layout.cast, topology, contraction)
+                     .graph,
+                 topology)
+      .makespan;
+}
+
+double difference(Seconds a, Seconds b) { return std::abs(a / b - 1.0); }
+
+// Every pass as a chain in one task, against every collective drawn.
+TEST(Chains, AreWhatTheyStandFor) {
+  for (int in_node : {4, 2}) {
+    const System system = slow_nodes_of(in_node);
+    EstimateContext context{system};
+    Contraction chains{false};
+    chains.chains = true;
+    const int plans =
+        for_each_plan(small_gpt(8, 256, 8, 2048), system, 8, [&](const Scenario& scenario) {
+          EXPECT_LT(
+              difference(executed(scenario, context, chains), executed(scenario, context, false)),
+              1e-9)
+              << describe(scenario);
+        });
+    EXPECT_GT(plans, 50);
+  }
+}
+
+// A step told from its excerpt, against all of its micro-batches; of the others it is all that is
+// simulated. Against the drawn step within what is promised of every shortcut.
+TEST(SteadyState, GoesOnAsItBegan) {
+  for (int in_node : {4, 2}) {
+    const System system = slow_nodes_of(in_node);
+    EstimateContext context{system};
+    int told = 0;
+    const int plans = for_each_plan(small_gpt(8, 256, 8, 2048), system, 8, [&](Scenario scenario) {
+      scenario.plan.microbatches *= 20;
+      scenario.plan.gbs *= 20;
+      SCOPED_TRACE(describe(scenario));
+      const Estimate whole = estimate(scenario, context);
+      EXPECT_LT(difference(step_time(scenario, context), whole.result.step_time), 1e-3);
+      const auto from_excerpt = step_time_from_excerpt(scenario, context);
+      if (!from_excerpt) return;
+      ++told;
+      EXPECT_LT(difference(*from_excerpt, whole.result.step_time), 1e-9);
+    });
+    RecordProperty("told" + std::to_string(in_node), told);
+    EXPECT_GT(told, plans / 2);
+  }
+}
+
+}  // namespace
+}  // namespace orrery
