@@ -145,9 +145,8 @@ CalibrationFit fit_calibration(const std::vector<NamedRecord>& records, std::vec
   note_versions(records, fit.notes);
   if (!records.empty()) {
     const Machine& machine = records.front().record.machine;
-    const int in_node = options.gpus_per_node > 0 ? options.gpus_per_node : machine.gpus;
-    own = curves_of(measurements, in_node, records.front().file, without_maker(machine.gpu),
-                    machine.nccl);
+    own = curves_of(measurements, options.gpus_per_node, machine.gpus, records.front().file,
+                    without_maker(machine.gpu), machine.nccl);
     fit.kernels = fit_kernels(
         measurements, fit.gpu, l2_bytes, options.own_attention,
         "orrery-gpu record: " + machine_text(machine) + ", " + records.front().record.started,

@@ -19,7 +19,7 @@ struct NamedRecord {
 struct FitOptions {
   std::string gpu;             ///< Catalog name or file; "": what records and logs say.
   bool own_attention = false;  ///< Attention from orrery-gpu's own kernels, too.
-  int gpus_per_node = 0;       ///< 0: as many as the machine of a record has.
+  int gpus_per_node = 0;       ///< 0: all ranks of a record are on its machine.
 };
 
 /// All that records and logs of one kind of GPU come to.

@@ -18,8 +18,8 @@ std::string group_of(const Curve& curve) {
 }  // namespace
 
 std::vector<Curve> curves_of(const std::vector<calibration::Measurement>& measurements,
-                             int gpus_per_node, const std::string& file, const std::string& gpu,
-                             const std::string& nccl) {
+                             int gpus_per_node, int gpus, const std::string& file,
+                             const std::string& gpu, const std::string& nccl) {
   std::map<std::pair<std::string, int>, std::map<double, double>> points;
   for (const calibration::Measurement& one : measurements)
     if (one.what.kind == "collective" && one.warm)
@@ -28,11 +28,17 @@ std::vector<Curve> curves_of(const std::vector<calibration::Measurement>& measur
   std::vector<Curve> curves;
   for (const auto& [group, some] : points) {
     const auto& [collective, ranks] = group;
-    if (ranks > gpus_per_node && ranks % gpus_per_node != 0)
+    const std::string remedy = "say how many GPUs a node has: --gpus-per-node N";
+    if (gpus_per_node == 0 && ranks > gpus)
+      fail_input({file, "/machine/gpus"},
+                 "is " + std::to_string(gpus) + ", but there are collectives of " +
+                     std::to_string(ranks) + " ranks",
+                 remedy);
+    if (gpus_per_node > 0 && ranks > gpus_per_node && ranks % gpus_per_node != 0)
       fail_input({file, ""},
                  std::to_string(ranks) + " ranks do not fill nodes of " +
                      std::to_string(gpus_per_node) + " GPUs",
-                 "say how many a node has: --gpus-per-node N");
+                 remedy);
     Curve curve;
     curve.title = "orrery-gpu record";
     curve.file = std::filesystem::path{file}.filename().string();
@@ -40,7 +46,7 @@ std::vector<Curve> curves_of(const std::vector<calibration::Measurement>& measur
     curve.nccl = nccl;
     curve.collective = collective;
     curve.ranks = ranks;
-    curve.nodes = std::max(1, ranks / gpus_per_node);
+    curve.nodes = gpus_per_node == 0 ? 1 : std::max(1, ranks / gpus_per_node);
     curve.points.assign(some.begin(), some.end());
     curve.id = std::filesystem::path{file}.stem().string() + "-" + collective + "-" +
                std::to_string(ranks) + "x" + std::to_string(curve.nodes);

@@ -8,12 +8,12 @@
 
 namespace orrery {
 
-/// The collectives among `measurements`, a curve for each collective and number of ranks, of one
-/// machine of `gpus_per_node`: more ranks are on as many nodes as they fill. Errors (bad_input):
-/// ranks that do not fill whole nodes.
+/// The collectives among `measurements`, a curve for each collective and number of ranks, on nodes
+/// of `gpus_per_node`: more ranks are on as many nodes as they fill; 0: nobody said, and all are on
+/// one node of `gpus`. Errors (bad_input): ranks that do not fill whole nodes, or the one.
 std::vector<Curve> curves_of(const std::vector<calibration::Measurement>& measurements,
-                             int gpus_per_node, const std::string& file, const std::string& gpu,
-                             const std::string& nccl);
+                             int gpus_per_node, int gpus, const std::string& file,
+                             const std::string& gpu, const std::string& nccl);
 
 /// Refuses a curve whose bus bandwidth falls with size (degradation()), and two curves of one
 /// group, whose mean would be neither's.

@@ -8,7 +8,8 @@
 #include "sim/calibrate/driver_name.hpp"
 #include "sim/calibrate/fit_curves.hpp"
 #include "sim/cost/kernel_error.hpp"
-#include "sim/import/degradation.hpp"
+#include "sim/import/nccl_tests.hpp"
+#include "sim/import/text_file.hpp"
 #include "tests/support/error_text.hpp"
 #include "tests/support/golden.hpp"
 #include "tests/support/synthetic_record.hpp"
@@ -216,14 +217,24 @@ TEST(Fit, RefusesASweepThatGetsSlower) {
 }
 
 TEST(FitCurves, RanksOfSeveralNodesFillThem) {
-  Record record = synthetic_record();
-  const auto curves = curves_of(record.measurements, 2, "r.json", "g", "2.28");
-  ASSERT_EQ(curves.size(), 2u);
-  EXPECT_EQ(curves[0].nodes, 1);
-  EXPECT_EQ(curves[1].nodes, 2);
-  EXPECT_EQ(error_text([&] { curves_of(record.measurements, 3, "r.json", "g", "2.28"); }),
-            "r.json: 4 ranks do not fill nodes of 3 GPUs; say how many a node has: "
+  const Record record = synthetic_record();
+  const auto of = [&](int gpus_per_node, int gpus) {
+    return curves_of(record.measurements, gpus_per_node, gpus, "r.json", "g", "2.28");
+  };
+  const auto nodes = [&](int gpus_per_node, int gpus) {
+    const auto curves = of(gpus_per_node, gpus);
+    EXPECT_EQ(curves.size(), 2u);
+    return std::pair{curves.at(0).nodes, curves.at(1).nodes};
+  };
+  EXPECT_EQ(nodes(2, 1), (std::pair{1, 2}));
+  EXPECT_EQ(nodes(4, 1), (std::pair{1, 1}));
+  EXPECT_EQ(nodes(0, 4), (std::pair{1, 1}));
+  EXPECT_EQ(error_text([&] { of(3, 4); }),
+            "r.json: 4 ranks do not fill nodes of 3 GPUs; say how many GPUs a node has: "
             "--gpus-per-node N");
+  EXPECT_EQ(error_text([&] { of(0, 1); }),
+            "r.json: /machine/gpus: is 1, but there are collectives of 2 ranks; say how many GPUs "
+            "a node has: --gpus-per-node N");
 }
 
 // Between 1 and 16 bytes log-log: sqrt(2 * 8) = 4 us at 4 bytes, which took 5.
@@ -243,6 +254,41 @@ TEST(DriverName, IsTheCatalogs) {
                            "B300 SXM6 AC", "GB200", "GB300", "H100 80GB HBM3", "H200", "H800",
                            "L40S", "RTX PRO 6000 Blackwell Server Edition", "Tesla V100-SXM2-32GB"})
     EXPECT_EQ(read_gpu(catalog_gpu(name), {"", ""}).name, catalog_gpu(name));
+}
+
+// A log of two nodes of eight H100, and nothing else.
+TEST(Fit, LogsAlone) {
+  const std::string path =
+      std::string{ORRERY_TEST_SOURCE} + "/tests/unit/import/data/all_reduce_2_17.txt";
+  const std::vector<Curve> curves = read_nccl_tests(read_text_file(path), path, {});
+  const CalibrationFit fit = fit_calibration({}, curves, {});
+  EXPECT_EQ(fit.gpu.name, "h100-sxm");
+  EXPECT_FALSE(fit.kernels.has_value());
+  ASSERT_EQ(fit.curves.size(), 1u);
+  EXPECT_EQ(fit.curves[0].nodes, 2);
+  EXPECT_EQ(error_text([&] {
+              fit_calibration({{"r.json", synthetic_record()}}, curves, {});
+            }),
+            "all_reduce_2_17.txt: is of the GPU 'H100 80GB HBM3', but r.json of "
+            "'synthetic-test-gpu'; fit each kind of GPU by itself");
+  EXPECT_EQ(error_text([&] {
+              fit_calibration({}, {curves[0], curves[0]}, {});
+            }),
+            "all_reduce_2_17.txt: all_reduce of 16 ranks on 2 nodes is in all_reduce_2_17.txt as "
+            "well; keep one of them");
+}
+
+TEST(Fit, CollectivesThatNoPlanDoesAreNamed) {
+  Curve curve;
+  curve.file = "gather.txt";
+  curve.gpu = "H200";
+  curve.collective = "gather";
+  curve.ranks = 8;
+  curve.nodes = 1;
+  curve.points = {{1024, 10.0}};
+  EXPECT_EQ(error_text([&] { fit_calibration({}, {curve}, {}); }),
+            "nothing can be fitted; gather.txt: gather, which no plan does; measure more: orrery "
+            "calibrate gpu");
 }
 
 // What docs/CALIBRATION.md fits: each time is 2 % off or not at all.

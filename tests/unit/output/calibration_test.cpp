@@ -97,6 +97,31 @@ TEST(Calibration, PricesWhatWasMeasuredAsItWas) {
             Tag::default_value);
 }
 
+// Products in fp8 and fp16 have their own tables, of nothing but the product: fp8 is not quantised
+// again, fp16 is not taken for bf16.
+TEST(Calibration, EachFormatHasItsOwnProducts) {
+  const SyntheticLaw law{.sustained = 1.0};
+  calibration::Record record = synthetic_record(law);
+  std::vector<calibration::Measurement> more;
+  for (const auto& one : record.measurements)
+    if (one.what.kind == "gemm" && one.what.choice("pass") == "forward")
+      for (const auto& [dtype, factor] : {std::pair{"fp8", 0.55}, {"fp16", 1.1}}) {
+        more.push_back(one);
+        more.back().what.choices["dtype"] = dtype;
+        for (auto* timing : {&more.back().cold, &more.back().warm})
+          **timing = synthetic_time(factor * (*timing)->median_us);
+      }
+  record.measurements.insert(record.measurements.end(), more.begin(), more.end());
+  EstimateContext context{calibrated("four-by-four", synthetic_fit(record))};
+  const double us = law.gemm_us(4096, 6144, 4096);
+  for (const auto& [dtype, factor] :
+       {std::pair{Dtype::bf16, 1.0}, {Dtype::fp8, 0.55}, {Dtype::fp16, 1.1}}) {
+    const KernelTime time = context.kernels(dtype).gemm(GemmPass::forward, 4096, 6144, 4096);
+    EXPECT_NEAR(time.time.si() * 1e6, factor * us, 2e-3) << name(dtype);
+    EXPECT_EQ(time.tag, Tag::measured) << name(dtype);
+  }
+}
+
 // A clock that sinks stretches products, and what is stretched is no longer what was measured.
 TEST(Calibration, ASustainedClockStretchesProducts) {
   const SyntheticLaw law;
