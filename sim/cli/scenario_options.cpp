@@ -12,6 +12,21 @@ namespace {
 
 const Place command_line{};
 
+bool is_of(const JsonValue& json, const std::string& schema) {
+  const auto found = json.find("schema");
+  return found && found->text() == schema;
+}
+
+// A plan file may be what --json printed: a result, or a search, of which the first plan is meant.
+JsonValue read_plan_file(const std::string& word) {
+  JsonValue file =
+      JsonValue::read_file(find_in_catalog("workloads/plans", word, command_line / "plan"));
+  if (!is_of(file, "orrery.search/1")) return file;
+  const JsonValue plans = file.at("plans");
+  if (plans.elements().empty()) plans.fail("is empty", "search with a larger --budget");
+  return plans.elements().front();
+}
+
 // Keys that describe what is simulated rather than how it is spread, as a plan file may hold them.
 std::string from_plan_file(const std::optional<JsonValue>& file, const std::string& key) {
   if (!file) return "";
@@ -32,7 +47,8 @@ po::options_description scenario_options() {
        "a system of the catalog, or a file like those in topologies")                     //
       ("gpus", text("N"), "GPUs in all; data parallelism follows from it")                //
       ("calibration", text("FILE"), "measurements of that system: orrery calibrate fit")  //
-      ("plan", text("FILE"), "a JSON file with the keys below; an option wins over it");
+      ("plan", text("FILE"),
+       "a JSON file with the keys below, or a result of --json; an option wins");
   for (const PlanKey& key : plan_keys())
     options.add_options()(key.name.c_str(), text(key.value), key.help.c_str());
   return options;
@@ -50,16 +66,12 @@ Scenario read_scenario(const ParsedOptions& options) {
   std::optional<JsonValue> file;
   int gpus = 0;
   if (options.has("plan")) {
-    file = JsonValue::read_file(
-        find_in_catalog("workloads/plans", options.text("plan"), command_line / "plan"));
-    for (const std::string& key : file->keys()) {
-      if (key == "model" || key == "system" || key == "calibration") continue;
-      const auto value = file->find(key);
-      if (!value) continue;
-      if (key == "gpus")
-        gpus = static_cast<int>(value->integer(1, 1 << 24));
-      else
-        set_plan_key(request, key, *value);
+    file = read_plan_file(options.text("plan"));
+    if (const auto count = file->find("gpus")) gpus = static_cast<int>(count->integer(1, 1 << 24));
+    const JsonValue plan = is_of(*file, "orrery.result/1") ? file->at("plan") : *file;
+    for (const std::string& key : plan.keys()) {
+      if (key == "model" || key == "system" || key == "calibration" || key == "gpus") continue;
+      if (const auto value = plan.find(key)) set_plan_key(request, key, *value);
     }
   }
   for (const PlanKey& key : plan_keys())
