@@ -165,13 +165,14 @@ Ops of_experts_forward(const LayerSizes& s, std::span<const std::int64_t> of_eac
 Ops after_experts_forward(const LayerSizes& s) {
   const ExpertSizes e{s};
   Ops ops{rearrange(s, "unpermute", e.of_copies + e.own)};
-  append(ops, shared_forward(s, e));
+  if (!s.plan.shared_expert_overlap) append(ops, shared_forward(s, e));
   return ops;
 }
 
 Ops before_experts_backward(const LayerSizes& s) {
   const ExpertSizes e{s};
-  Ops ops = shared_backward(s, e);
+  Ops ops;
+  if (!s.plan.shared_expert_overlap) ops = shared_backward(s, e);
   ops.push_back(rearrange(s, "unpermute_bwd", e.own + e.of_copies));
   return ops;
 }
@@ -197,6 +198,42 @@ Ops after_experts_backward(const LayerSizes& s) {
   const ExpertSizes e{s};
   Ops ops{rearrange(s, "permute_bwd", e.of_copies + e.own)};
   append(ops, router_backward(s, e));
+  return ops;
+}
+
+// Tensor ranks exchange on their own here, and nothing is pipelined into the products.
+SharedOps shared_beside_forward(const LayerSizes& s) {
+  const ExpertSizes e{s};
+  if (!s.plan.shared_expert_overlap) return {};
+  const std::int64_t into = (s.model.gated ? 2 : 1) * e.shared_ffn;
+  SharedOps ops;
+  ops.before = gather(s, "tp_gather", 0.0);
+  ops.beside_dispatch = {
+      gemm("shared_fc1", GemmPass::forward, s.tokens, into, s.hidden),
+      memory("shared_activation", activation_bytes * s.of_tokens(into + e.shared_ffn))};
+  ops.beside_combine = {gemm("shared_fc2", GemmPass::forward, s.tokens, s.hidden, e.shared_ffn)};
+  ops.after = reduce(s, "tp_reduce", 0.0);
+  ops.after.push_back(memory("shared_sum", 3.0 * e.own));
+  return ops;
+}
+
+SharedOps shared_beside_backward(const LayerSizes& s) {
+  const ExpertSizes e{s};
+  if (!s.plan.shared_expert_overlap) return {};
+  const std::int64_t into = (s.model.gated ? 2 : 1) * e.shared_ffn;
+  const auto products = [&](std::string_view dgrad, std::string_view wgrad, std::int64_t n,
+                            std::int64_t k) {
+    return Ops{gemm(dgrad, GemmPass::dgrad, s.tokens, k, n),
+               gemm(wgrad, GemmPass::wgrad, n, k, s.tokens), accumulate(s, n, k)};
+  };
+  SharedOps ops;
+  ops.before = gather(s, "tp_gather_grad", 0.0);
+  ops.beside_dispatch = products("shared_fc2_dgrad", "shared_fc2_wgrad", s.hidden, e.shared_ffn);
+  ops.beside_dispatch.push_back(
+      memory("shared_activation_bwd", activation_bytes * s.of_tokens(2 * into + e.shared_ffn)));
+  ops.beside_combine = products("shared_fc1_dgrad", "shared_fc1_wgrad", into, s.hidden);
+  ops.after = reduce(s, "tp_reduce_grad", 0.0);
+  ops.after.push_back(memory("shared_grad_sum", 3.0 * e.own));
   return ops;
 }
 

@@ -32,6 +32,14 @@ Ops after_experts_backward(const LayerSizes& s);
 /// What of it is computed again alone: the routed experts' activation, the shared experts.
 Op routed_activation(const LayerSizes& s, std::span<const std::int64_t> rows);
 Ops shared_experts_forward(const LayerSizes& s);
+/// The shared experts, where the plan runs them beside the exchanges (Megatron Core,
+/// transformer/moe/shared_experts.py): the first product beside dispatch, the second beside
+/// combine; what tensor ranks exchange stands before and after. All empty where it does not.
+struct SharedOps {
+  Ops before, beside_dispatch, beside_combine, after;
+};
+SharedOps shared_beside_forward(const LayerSizes& s);
+SharedOps shared_beside_backward(const LayerSizes& s);
 /// Rows of each local expert where routing is even.
 std::vector<std::int64_t> even_rows(const LayerSizes& s);
 

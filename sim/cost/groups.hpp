@@ -60,6 +60,7 @@ struct GroupShapes {
 struct GroupCollective {
   CollectiveCost cost;
   GroupKind group = GroupKind::tensor;
+  bool combine = false;  ///< Of an expert group: brings tokens back; else takes them there.
 
   Seconds time() const { return cost.time(); }
 };

@@ -102,7 +102,9 @@ Ops column_parallel_forward(const Sizes& s, std::string_view name, std::int64_t 
 }
 
 Op accumulate(const Sizes& s, std::int64_t n, std::int64_t k) {
-  return memory("accumulate", s.software.accumulate_bytes * static_cast<double>(n * k));
+  Op op = memory("accumulate", s.software.accumulate_bytes * static_cast<double>(n * k));
+  op.pass = GemmPass::wgrad;
+  return op;
 }
 
 Ops row_parallel_backward(const Sizes& s, std::int64_t width, std::string_view dgrad,
@@ -236,19 +238,27 @@ Ops alternate_products(const Sizes& s) {
 
 LayerEnds layer_ends_forward(const Scenario& scenario) {
   const Sizes s{scenario};
-  LayerEnds ends{norm_forward(s), after_experts_forward(s)};
+  SharedOps shared = shared_beside_forward(s);
+  LayerEnds ends{norm_forward(s), std::move(shared.beside_dispatch),
+                 std::move(shared.beside_combine), after_experts_forward(s)};
   append(ends.before, attention_forward(scenario));
   append(ends.before, residual_forward(s));
   append(ends.before, norm_forward(s));
   append(ends.before, before_experts_forward(s));
+  append(ends.before, shared.before);
+  append(ends.after, shared.after);
   append(ends.after, residual_forward(s));
   return ends;
 }
 
 LayerEnds layer_ends_backward(const Scenario& scenario) {
   const Sizes s{scenario};
-  LayerEnds ends{residual_backward(s), after_experts_backward(s)};
+  SharedOps shared = shared_beside_backward(s);
+  LayerEnds ends{residual_backward(s), std::move(shared.beside_dispatch),
+                 std::move(shared.beside_combine), after_experts_backward(s)};
   append(ends.before, before_experts_backward(s));
+  append(ends.before, shared.before);
+  append(ends.after, shared.after);
   append(ends.after, norm_backward(s));
   append(ends.after, residual_backward(s));
   append(ends.after, attention_backward(scenario));

@@ -21,9 +21,10 @@ Ops layer_forward(const Scenario& scenario, LayerKind kind = LayerKind::dense);
 Ops layer_backward(const Scenario& scenario, LayerKind kind = LayerKind::dense);
 
 /// A layer with experts in parts: before its tokens leave for their experts, and after they are
-/// back. expert_ops.hpp has what experts do between.
+/// back, and what runs beside their ways. expert_ops.hpp has what experts do between.
 struct LayerEnds {
   Ops before;
+  Ops beside_dispatch = {}, beside_combine = {};
   Ops after;
 };
 LayerEnds layer_ends_forward(const Scenario& scenario);

@@ -22,7 +22,8 @@ PassCost slowest_of(const std::vector<PassCost>& each) {
   if (each.size() == 1) return cost;
   cost.lost.compute = cost.time() - sum / static_cast<double>(each.size());
   if (cost.has_collectives()) return cost;
-  Segment all{cost.time(), {}, {}, {}};
+  Segment all{cost.time(), {}, {}};
+  for (const Segment& segment : cost.segments) all.weight_gradients += segment.weight_gradients;
   for (const PassCost& one : each) all.members.push_back(one.time());
   cost.segments = {all};
   return cost;
@@ -41,10 +42,12 @@ LayerPrices::LayerPrices(const Scenario& scenario, const Pricer& pricer, const G
           exchange(uniform_exchange(*experts, group_.ranks, std::max(1, group_.per_domain),
                                     static_cast<double>(s.own_tokens)));
     }
-    const LayerEnds forward = layer_ends_forward(scenario);
-    const LayerEnds backward = layer_ends_backward(scenario);
-    forward_ = {pricer.price(forward.before), pricer.price(forward.after)};
-    backward_ = {pricer.price(backward.before), pricer.price(backward.after)};
+    const auto price_ends = [&](const LayerEnds& ends) {
+      return Ends{pricer.price(ends.before), pricer.price(ends.beside_dispatch),
+                  pricer.price(ends.beside_combine), pricer.price(ends.after)};
+    };
+    forward_ = price_ends(layer_ends_forward(scenario));
+    backward_ = price_ends(layer_ends_backward(scenario));
     even_ = price_experts({even_rows(s)}, even_exchange_);
   }
   prediction_ = price_prediction();
@@ -73,9 +76,9 @@ PassCost LayerPrices::experts(const Members& members, bool backward) const {
 PassCost LayerPrices::with_experts(const Ends& ends, const Members& members,
                                    const ExchangeCost& exchange, bool backward) const {
   PassCost cost = ends.before;
-  cost.append(GroupCollective{exchange.dispatch, GroupKind::expert});
+  cost.append_beside(ends.beside_dispatch, {exchange.dispatch, GroupKind::expert, false});
   cost.append(experts(members, backward));
-  cost.append(GroupCollective{exchange.combine, GroupKind::expert});
+  cost.append_beside(ends.beside_combine, {exchange.combine, GroupKind::expert, true});
   cost.append(ends.after);
   cost.lost.dispatch += exchange.dispatch.time() - even_exchange_.dispatch.time();
   cost.lost.combine += exchange.combine.time() - even_exchange_.combine.time();

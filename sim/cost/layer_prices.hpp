@@ -30,6 +30,7 @@ class LayerPrices {
  private:
   struct Ends {
     PassCost before;
+    PassCost beside_dispatch, beside_combine;  ///< Shared experts, where they overlap.
     PassCost after;
   };
   using Members = std::vector<std::vector<std::int64_t>>;  ///< Rows of each expert, by rank.

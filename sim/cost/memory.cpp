@@ -22,13 +22,14 @@ double tokens(const Scenario& s) { return static_cast<double>(s.tokens_per_micro
 // tests/unit/schedule derives from the orders themselves.
 int chunks_in_flight(const Plan& plan, int stage) {
   const int passes = plan.microbatches * plan.vpp;
+  const int one_more = plan.ep_overlap ? 1 : 0;
   switch (plan.schedule) {
     case ScheduleKind::gpipe:
       return passes;
     case ScheduleKind::one_f_one_b:
-      return std::min(passes, plan.pp - stage);
+      return std::min(passes, plan.pp - stage + one_more);
     case ScheduleKind::interleaved:
-      return std::min(passes, 2 * (plan.pp - 1 - stage) + (plan.vpp - 1) * plan.pp + 1);
+      return std::min(passes, 2 * (plan.pp - 1 - stage) + (plan.vpp - 1) * plan.pp + 1 + one_more);
   }
   return passes;
 }

@@ -30,7 +30,7 @@ struct Op {
   Kind kind = Kind::memory;
   std::string_view name;  ///< Static text: "qkv", "norm", ...
 
-  GemmPass pass = GemmPass::forward;  ///< gemm
+  GemmPass pass = GemmPass::forward;  ///< gemm, and what belongs to a weight gradient
   std::int64_t m = 0, n = 0, k = 0;   ///< gemm, batched_gemm: C[m,n] = A[m,k] B[k,n]
   bool sixteen_bit = false;           ///< gemm: in 16 bits, whatever the plan multiplies in.
   /// grouped_gemm: rows of each expert; n and k are those of its forward product.

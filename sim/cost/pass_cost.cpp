@@ -25,26 +25,48 @@ PriceKind kind_of(const Op& kernel) {
 }  // namespace
 
 Seconds Segment::time(double speed) const {
-  Seconds length = compute / speed;
+  Seconds length = chain.empty() ? compute / speed : time_of(chain, speed);
   if (beside) length = std::max(length, beside->time());
   if (after) length += after->time();
   return length;
 }
 
-Seconds PassCost::time(double speed) const {
+Seconds time_of(const std::vector<Segment>& segments, double speed) {
   Seconds sum;
   for (const Segment& segment : segments) sum += segment.time(speed);
   return sum;
 }
 
-Seconds PassCost::exposed(GroupKind group, double speed) const {
+Segment beside(const std::vector<Segment>& kernels, const GroupCollective& collective) {
+  const bool plain = kernels.size() == 1 && !kernels.front().beside && !kernels.front().after &&
+                     kernels.front().chain.empty();
+  Segment both = plain ? kernels.front() : Segment{{}, {}, {}, {}, kernels};
+  both.beside = collective;
+  return both;
+}
+
+Seconds PassCost::time(double speed) const { return time_of(segments, speed); }
+
+namespace {
+
+Seconds exposed_in(const std::vector<Segment>& segments, GroupKind group, double speed) {
   Seconds sum;
   for (const Segment& segment : segments) {
-    if (segment.beside && segment.beside->group == group)
-      sum += std::max(Seconds{}, segment.beside->time() - segment.compute / speed);
+    sum += exposed_in(segment.chain, group, speed);
+    if (segment.beside && segment.beside->group == group) {
+      const Seconds hides =
+          segment.chain.empty() ? segment.compute / speed : time_of(segment.chain, speed);
+      sum += std::max(Seconds{}, segment.beside->time() - hides);
+    }
     if (segment.after && segment.after->group == group) sum += segment.after->time();
   }
   return sum;
+}
+
+}  // namespace
+
+Seconds PassCost::exposed(GroupKind group, double speed) const {
+  return exposed_in(segments, group, speed);
 }
 
 bool PassCost::has_collectives() const {
@@ -65,16 +87,40 @@ void PassCost::append(const PassCost& more) {
   lost.add(more.lost);
 }
 
-void PassCost::append(const GroupCollective& collective) {
+namespace {
+
+void count(PassCost& pass, const GroupCollective& collective) {
   const CollectiveCost& cost = collective.cost;
-  if (cost.time() <= Seconds{}) return;
+  const auto group = static_cast<std::size_t>(collective.group);
+  pass.communication += cost.time();
+  pass.by_tag[static_cast<std::size_t>(cost.tag)] += cost.time();
+  pass.scale_up_bytes[group] += cost.scale_up_bytes;
+  pass.network_bytes[group] += cost.network_bytes;
+}
+
+}  // namespace
+
+void PassCost::append(const GroupCollective& collective) {
+  if (collective.time() <= Seconds{}) return;
   if (segments.empty() || segments.back().after) segments.push_back({});
   segments.back().after = collective;
-  communication += cost.time();
-  by_tag[static_cast<std::size_t>(cost.tag)] += cost.time();
   decisive.add(collective);
-  scale_up_bytes[static_cast<std::size_t>(collective.group)] += cost.scale_up_bytes;
-  network_bytes[static_cast<std::size_t>(collective.group)] += cost.network_bytes;
+  count(*this, collective);
+}
+
+void PassCost::append_beside(const PassCost& kernels, const GroupCollective& collective) {
+  if (kernels.segments.empty()) return append(collective);
+  const std::size_t own = segments.size();
+  const TimeByPrice before = decisive;
+  append(kernels);
+  if (collective.time() <= Seconds{}) return;
+  segments.resize(own);
+  segments.push_back(beside(kernels.segments, collective));
+  if (collective.time() > kernels.time()) {
+    decisive = before;
+    decisive.add(collective);
+  }
+  count(*this, collective);
 }
 
 Pricer::Pricer(const KernelModel& kernels, const CollectiveTime& collectives,
@@ -151,6 +197,7 @@ PassCost Pricer::price(const Ops& ops) const {
       ++launches;
       open.compute += priced.time;
       kernels.at(kind_of(op), priced.tag) += priced.time;
+      if (op.pass == GemmPass::wgrad) open.weight_gradients += priced.time;
       count(cost.compute, priced);
       if (open.beside) {
         open.after = rest;

@@ -14,7 +14,7 @@
 namespace orrery {
 
 /// A stretch of a pass: kernels one after another, with at most one collective beside them and one
-/// after.
+/// after. What a collective runs beside may also be a chain of such stretches.
 struct Segment {
   Seconds compute;  ///< Of the slowest member, where they differ.
   std::optional<GroupCollective> beside;
@@ -22,6 +22,11 @@ struct Segment {
   /// Where the ranks of an expert group have different rows: each one's kernels, by its place in
   /// the group. Empty: all alike.
   std::vector<Seconds> members = {};
+  std::vector<Segment> chain = {};  ///< In place of `compute`, which is zero then.
+  Seconds weight_gradients = {};    ///< Of `compute`: what no other pass waits for.
+  /// Where two passes run together: of the backward one. An expert group's collective beside it is
+  /// the other's.
+  bool backward = false;
 
   /// Its length where no other traffic is on the collectives' links, on a GPU of this speed.
   Seconds time(double speed = 1.0) const;
@@ -68,7 +73,24 @@ struct PassCost {
   bool has_collectives() const;
   void append(const PassCost& more);
   void append(const GroupCollective& collective);
+  /// `kernels`, and a collective that begins with them.
+  void append_beside(const PassCost& kernels, const GroupCollective& collective);
 };
+
+/// Length of stretches one after another, as Segment::time().
+Seconds time_of(const std::vector<Segment>& segments, double speed = 1.0);
+/// `kernels`, and beside them a collective.
+Segment beside(const std::vector<Segment>& kernels, const GroupCollective& collective);
+
+/// Calls visit(collective) for each in `segments`, as they begin.
+template <class Visit>
+void for_each_collective(const std::vector<Segment>& segments, const Visit& visit) {
+  for (const Segment& segment : segments) {
+    if (segment.beside) visit(*segment.beside);
+    for_each_collective(segment.chain, visit);
+    if (segment.after) visit(*segment.after);
+  }
+}
 
 /// Prices ops on one system and plan.
 class Pricer {

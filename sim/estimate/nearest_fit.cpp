@@ -18,6 +18,9 @@ PlanRequest request_of(const Scenario& scenario) {
   request.etp = plan.etp;
   request.moe_dispatcher = plan.moe_dispatcher;
   request.routing = plan.routing;
+  request.shared_expert_overlap = plan.shared_expert_overlap;
+  request.ep_overlap = plan.ep_overlap;
+  request.delay_wgrad = plan.delay_wgrad;
   request.cp = plan.cp;
   request.cp_comm = plan.cp_comm;
   request.mbs = plan.mbs;

@@ -63,12 +63,10 @@ bool shares_with_other_groups(const System& system, const Links& layers) {
 // How long the collectives of a pass are on NICs, or on NVLink, whichever transfers use.
 Seconds talking(const PassCost& pass, bool network) {
   Seconds sum;
-  for (const Segment& segment : pass.segments)
-    for (const auto& collective : {segment.beside, segment.after}) {
-      if (!collective) continue;
-      const CollectiveCost& cost = collective->cost;
-      if ((network ? cost.network_bytes : cost.scale_up_bytes).si() > 0.0) sum += cost.time();
-    }
+  for_each_collective(pass.segments, [&](const GroupCollective& collective) {
+    const CollectiveCost& cost = collective.cost;
+    if ((network ? cost.network_bytes : cost.scale_up_bytes).si() > 0.0) sum += cost.time();
+  });
   return sum;
 }
 
@@ -110,6 +108,11 @@ bool layer_links_are_private(const Scenario& scenario, const Placement& placemen
 
 Contraction choose_contraction(const Scenario& scenario, const StepCost& cost,
                                const Placement& placement) {
+  const Plan& plan = scenario.plan;
+  // Beside the exchanges of one pass run the kernels of another and what lies between them.
+  if (plan.ep_overlap && plan.tp * plan.cp * plan.etp > 1) return false;
+  // Expert groups with loads of their own meet in a layer's tensor collectives.
+  if (placement.draws() > 1 && plan.ep * plan.etp % (plan.tp * plan.cp) != 0) return false;
   const TrafficLinks traffic = links_of_traffic(scenario.plan, placement);
   if (shares_with_other_groups(scenario.system, traffic.layers)) return false;
   const bool one_slot = scenario.system.wiring == NodeWiring::pcie;

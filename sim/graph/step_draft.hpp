@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "sim/cost/overlapped_passes.hpp"
 #include "sim/graph/contraction.hpp"
 #include "sim/graph/group_flows.hpp"
 #include "sim/graph/task_graph.hpp"
@@ -74,6 +75,7 @@ struct StepDraft {
   const Topology& topology;
 
   TaskGraph graph;
+  OverlappedPasses overlapped;
   std::vector<std::vector<PassTasks>> passes;  ///< By role, in the schedule's order.
   std::vector<Tasks> ready;  ///< By role: what must finish before the step can be closed.
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,7 +14,7 @@ namespace orrery {
 namespace {
 
 // What a collective of a group is known by: its members come to it one after another.
-using CollectiveKey = std::tuple<int, Pass, int, int, std::size_t, std::size_t, bool>;
+using CollectiveKey = std::tuple<int, Pass, int, int, int>;
 
 // What the flows of a role's collective depend on.
 using FlowsKey = std::tuple<int, GroupKind, Bytes, Bytes, BytesPerSecond, BytesPerSecond>;
@@ -32,8 +33,9 @@ class PassBuilder {
 
  private:
   void add_passes(int role_index) {
-    const std::vector<Slot> order = order_of_passes(
-        plan_.schedule, draft_.role(role_index).at.stage, plan_.pp, plan_.vpp, plan_.microbatches);
+    const std::vector<Slot> order =
+        order_of_passes(plan_.schedule, draft_.role(role_index).at.stage, plan_.pp, plan_.vpp,
+                        plan_.microbatches, plan_.ep_overlap);
     std::vector<int> forwards_seen(at(plan_.vpp), 0);
     std::vector<int> backwards_seen(at(plan_.vpp), 0);
     const SlotRange busy = overlapped_slots(order);
@@ -45,8 +47,20 @@ class PassBuilder {
       const bool forward = slot.pass == Pass::forward;
       const bool first = forward && forwards_seen[at(slot.chunk)]++ == 0;
       const bool last = !forward && ++backwards_seen[at(slot.chunk)] == plan_.microbatches;
-      PassTasks pass =
-          add_pass(role_index, slot, gathers(forward, first), reduces(forward, last), frontier);
+      const bool gathers = gathers_for(forward, first);
+      const bool reduces = reduces_after(forward, last);
+      PassTasks pass{slot, {}, gathers, reduces};
+      if (i > 0 && order[i - 1].with_next) {
+        pass.buckets = draft_.passes[at(role_index)].back().buckets;
+      } else if (slot.with_next) {
+        pass.buckets.push_back(add_two(role_index, slot, order[i + 1], frontier));
+      } else {
+        pass.buckets = add_pass(role_index, slot, gathers || reduces, frontier);
+      }
+      // Schedules let so many forward passes in that neither the first ones nor the last backward
+      // passes run together with others.
+      assert(pass.buckets.size() == 1 || !slot.with_next);
+      assert(!(gathers || reduces) || !(slot.with_next || (i > 0 && order[i - 1].with_next)));
       frontier = {pass.exit()};
       draft_.index_of(role_index, slot) = static_cast<int>(draft_.passes[at(role_index)].size());
       draft_.passes[at(role_index)].push_back(std::move(pass));
@@ -56,12 +70,12 @@ class PassBuilder {
 
   // Whether weights are gathered for a pass, and its gradients reduced, bucket by bucket: of the
   // first forward and the last backward pass of a chunk where that overlaps; sharded, of more.
-  bool gathers(bool forward, bool first) const {
+  bool gathers_for(bool forward, bool first) const {
     if (plan_.data_ranks() == 1) return false;
     if (plan_.shards_weights()) return plan_.reshard || (forward && (first || plan_.pp == 1));
     return draft_.overlaps_data() && plan_.zero >= 1 && first;
   }
-  bool reduces(bool forward, bool last) const {
+  bool reduces_after(bool forward, bool last) const {
     if (forward || plan_.data_ranks() == 1) return false;
     return plan_.shards_gradients() || (last && (plan_.shards_weights() || draft_.overlaps_data()));
   }
@@ -85,42 +99,62 @@ class PassBuilder {
     return quiet;
   }
 
-  PassTasks add_pass(int role_index, const Slot& slot, bool gathers, bool reduces, Tasks before) {
+  // Bucket by bucket, or whole.
+  std::vector<Stretch> add_pass(int role_index, const Slot& slot, bool in_buckets, Tasks before) {
     const StageCost& stage = draft_.pass_cost(role_index, slot);
     const bool forward = slot.pass == Pass::forward;
-    PassTasks pass{slot, {}, gathers, reduces};
-    if (!gathers && !reduces) {
-      pass.buckets.push_back(
-          add_stretch(role_index, slot, 0, forward ? stage.forward : stage.backward, before));
-      return pass;
-    }
+    Part part{role_index, slot};
+    if (!in_buckets) return {add_stretch(part, forward ? stage.forward : stage.backward, before)};
+    std::vector<Stretch> buckets;
     for (std::size_t i = 0; i < stage.count(forward); ++i) {
       const Bucket& bucket = stage.bucket(forward, i);
-      pass.buckets.push_back(
-          add_stretch(role_index, slot, i, forward ? bucket.forward : bucket.backward, before));
-      before = {pass.exit()};
+      buckets.push_back(add_stretch(part, forward ? bucket.forward : bucket.backward, before));
+      before = {buckets.back().exit};
     }
-    return pass;
+    return buckets;
   }
 
-  Task compute_task(int role_index, const Slot& slot, Seconds duration,
-                    const PassCost* cost) const {
+  Stretch add_two(int role_index, const Slot& forward, const Slot& backward, const Tasks& before) {
+    const PassCost& down = draft_.pass_cost(role_index, forward).forward;
+    const PassCost& up = draft_.pass_cost(role_index, backward).backward;
+    const auto [known, fresh] = draft_.overlapped.try_emplace({&down, &up});
+    if (fresh) known->second = overlapped(down, up, plan_.delay_wgrad);
+    Part part{role_index, forward, &backward};
+    return add_stretch(part, known->second, before);
+  }
+
+  // What is drawn: a pass, or two that run together.
+  struct Part {
+    int role;
+    const Slot& slot;
+    const Slot* backward = nullptr;
+    int collectives = 0;  // Drawn so far.
+
+    const Slot& of(bool is_backward) const { return backward && is_backward ? *backward : slot; }
+  };
+
+  Task compute_task(const Part& part, bool backward, Seconds duration, const PassCost* cost) const {
+    const Slot& slot = part.of(backward);
     Task task;
     task.what = slot.pass == Pass::forward ? Task::What::forward : Task::What::backward;
-    task.role = role_index;
+    task.role = part.role;
     task.chunk = slot.chunk;
     task.microbatch = slot.microbatch;
     task.duration = duration;
     task.cost = cost;
+    task.backward = slot.pass == Pass::backward;
+    if (part.backward) {
+      const Slot& other = part.of(!backward);
+      task.with_chunk = other.chunk;
+      task.with_microbatch = other.microbatch;
+    }
     return task;
   }
 
-  Stretch add_stretch(int role_index, const Slot& slot, std::size_t bucket, const PassCost& cost,
-                      const Tasks& before) {
+  Stretch add_stretch(Part& part, const PassCost& cost, const Tasks& before) {
     if (contract_now_ || !cost.has_collectives()) {
       const TaskId task = draft_.add_after(
-          compute_task(role_index, slot, length(cost, draft_.role(role_index).pace), &cost),
-          before);
+          compute_task(part, false, length(cost, draft_.role(part.role).pace), &cost), before);
       return {task, task};
     }
     if (contraction_.chains)
@@ -131,27 +165,37 @@ class PassBuilder {
         return {id, id};
       }
     // A join first, so that what the pass waits for is waited for by all that it begins with.
-    Task gate = compute_task(role_index, slot, Seconds{}, nullptr);
+    Task gate = compute_task(part, false, Seconds{}, nullptr);
     gate.kind = Task::Kind::join;
     const TaskId entry = draft_.add_after(gate, before);
-    Tasks frontier{entry};
-    for (std::size_t i = 0; i < cost.segments.size(); ++i) {
-      const Segment& segment = cost.segments[i];
-      Tasks done;
-      if (segment.beside)
-        done.push_back(
-            group_collective(role_index, slot, bucket, i, false, *segment.beside, frontier));
-      if (segment.compute > Seconds{} || !segment.beside)
-        done.push_back(draft_.add_after(
-            compute_task(role_index, slot,
-                         own_compute(role_index, segment) / draft_.role(role_index).speed, nullptr),
-            frontier));
-      frontier = done;
-      if (segment.after)
-        frontier = {group_collective(role_index, slot, bucket, i, true, *segment.after, frontier)};
+    const Tasks end = add_segments(part, cost.segments, {entry});
+    if (end.size() == 1) return {entry, end.front()};
+    return {entry, draft_.add_after(gate, end)};
+  }
+
+  Tasks add_segments(Part& part, const std::vector<Segment>& segments, Tasks frontier) {
+    for (const Segment& segment : segments) frontier = add_segment(part, segment, frontier);
+    return frontier;
+  }
+
+  Tasks add_segment(Part& part, const Segment& segment, const Tasks& before) {
+    Tasks done;
+    if (segment.beside) {
+      // Beside the kernels of one pass run the exchanges of the other.
+      const bool other = part.backward && segment.beside->group == GroupKind::expert;
+      done = {group_collective(part, segment.backward != other, *segment.beside, before)};
     }
-    if (frontier.size() == 1) return {entry, frontier.front()};
-    return {entry, draft_.add_after(gate, frontier)};
+    if (!segment.chain.empty()) {
+      const Tasks end = add_segments(part, segment.chain, before);
+      done.insert(done.end(), end.begin(), end.end());
+    } else if (segment.compute > Seconds{} || !segment.beside) {
+      const Seconds duration = own_compute(part.role, segment) / draft_.role(part.role).speed;
+      Task own = compute_task(part, segment.backward, duration, nullptr);
+      own.segment = &segment;
+      done.push_back(draft_.add_after(std::move(own), before));
+    }
+    if (segment.after) done = {group_collective(part, segment.backward, *segment.after, done)};
+    return done;
   }
 
   // A role's pass as a chain; null where its collectives are not its role's alone, or get into each
@@ -218,11 +262,11 @@ class PassBuilder {
   }
 
   // The first member to come creates the task; the others only add what they must finish first.
-  TaskId group_collective(int role_index, const Slot& slot, std::size_t bucket, std::size_t segment,
-                          bool after, const GroupCollective& collective, const Tasks& before) {
-    const Group& group = group_of(role_index, collective.group);
-    const CollectiveKey key{group.leader, slot.pass, slot.chunk, slot.microbatch,
-                            bucket,       segment,   after};
+  TaskId group_collective(Part& part, bool backward, const GroupCollective& collective,
+                          const Tasks& before) {
+    const Group& group = group_of(part.role, collective.group);
+    const CollectiveKey key{group.leader, part.slot.pass, part.slot.chunk, part.slot.microbatch,
+                            part.collectives++};
     if (!group.one_role) {
       const auto found = collectives_.find(key);
       if (found != collectives_.end()) {
@@ -230,13 +274,15 @@ class PassBuilder {
         return found->second;
       }
     }
-    Task task = compute_task(group.leader, slot, collective.cost.latency, nullptr);
+    Task task = compute_task(part, backward, collective.cost.latency, nullptr);
+    task.role = group.leader;
     task.kind = Task::Kind::transfer;
     task.what = Task::What::collective;
     task.tag = collective.cost.tag;
     task.group = collective.group;
+    task.combine = collective.combine;
     task.stream = Stream::tensor;
-    task.flows = flows_of(role_index, collective);
+    task.flows = flows_of(part.role, collective);
     const TaskId id = draft_.add_after(std::move(task), before);
     if (!group.one_role) collectives_.emplace(key, id);
     return id;

@@ -65,6 +65,7 @@ class TransferBuilder {
     task.role = sender;
     task.to_role = receiver;
     task.chunk = from / plan_.pp;
+    task.backward = !forward;
     task.duration = cost.latency;
     task.tag = cost.tag;
     const RoleWay* known =
@@ -90,9 +91,12 @@ class TransferBuilder {
 
   // Blocking transfers: the sender's next pass starts when the tensor has left.
   void block_sender(int sender, const Slot& sent, TaskId transfer) {
-    const std::size_t next = at(draft_.index_of(sender, sent)) + 1;
-    if (next < draft_.passes[at(sender)].size())
-      draft_.graph.depends(draft_.passes[at(sender)][next].entry(), transfer);
+    const std::vector<PassTasks>& passes = draft_.passes[at(sender)];
+    const std::size_t own = at(draft_.index_of(sender, sent));
+    std::size_t next = own + 1;
+    while (next < passes.size() && passes[next].entry() == passes[own].entry()) ++next;
+    if (next < passes.size())
+      draft_.graph.depends(passes[next].entry(), transfer);
     else
       draft_.ready[at(sender)].push_back(transfer);
   }

@@ -45,15 +45,22 @@ struct Task {
   What what = What::forward;
   Stream stream = Stream::compute;
   GroupKind group = GroupKind::tensor;  ///< Of a collective, gradients or weights.
+  bool combine = false;                 ///< Of an expert group's collective: else dispatch.
   int role = 0;                         ///< Who does it (of a collective: its first member).
   int to_role = -1;  ///< Of a transfer between stages, or of a pair: the other end.
   int chunk = 0;
   int microbatch = -1;  ///< -1: belongs to the whole step.
+  /// Of a pass that runs together with one of another micro-batch: the other's. Where both are one
+  /// task, `what`, `chunk` and `microbatch` are the forward pass's.
+  int with_chunk = 0, with_microbatch = -1;
+  bool backward = false;  ///< Of a collective in a pass and of a transfer: its direction.
   Seconds duration;
   Tag tag = Tag::default_value;  ///< Of a transfer or the optimizer: what its price rests on.
   std::vector<Flow> flows;
   const PassCost* cost = nullptr;  ///< compute: what it consists of, where it stands for a chain.
   std::shared_ptr<const Chain> chain = {};  ///< compute: in place of `duration`.
+  const Segment* segment =
+      nullptr;  ///< compute: the stretch of a pass that it is, where it is one.
 };
 
 /// The shortest time that `task` can take: alone on its links.

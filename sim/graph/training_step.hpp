@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "sim/cost/overlapped_passes.hpp"
 #include "sim/cost/step_cost.hpp"
 #include "sim/graph/contraction.hpp"
 #include "sim/graph/task_graph.hpp"
@@ -12,6 +13,7 @@ namespace orrery {
 /// One training step as tasks, with everything that they refer to.
 struct TrainingStep {
   std::shared_ptr<const StepCost> cost;
+  OverlappedPasses overlapped;
   Cast cast;
   TaskGraph graph;
   bool contracted = true;

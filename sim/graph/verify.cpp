@@ -59,6 +59,8 @@ std::string verify(const TrainingStep& step, const Plan& plan) {
     const int position = static_cast<int>(i);
     if (task.what == Task::What::forward) seen.position[0] = position;
     if (task.what == Task::What::backward && seen.position[1] < 0) seen.position[1] = position;
+    if (task.cost && task.with_microbatch >= 0)
+      passes[{task.role, task.with_chunk, task.with_microbatch}].position[1] = position;
   }
 
   const std::size_t expected =

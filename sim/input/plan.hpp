@@ -16,6 +16,11 @@ struct Plan {
   std::string routing = "uniform";  ///< sim/routing reads it.
   int routing_draws = 1;  ///< Expert groups that are drawn, and stand for all others in turn.
   ExpertDispatcher moe_dispatcher = ExpertDispatcher::all_to_all;
+  bool shared_expert_overlap = false;  ///< Shared experts run beside dispatch and combine.
+  /// A forward and a backward pass of two micro-batches run together, and the dispatch and combine
+  /// of each beside the kernels of the other (cost/overlapped_passes.hpp).
+  bool ep_overlap = false;
+  bool delay_wgrad = false;  ///< Weight gradients fill what that leaves idle.
   std::int64_t mbs = 1;
   std::int64_t gbs = 1;
   std::int64_t seq = 0;

@@ -93,6 +93,13 @@ const std::vector<Entry>& entries() {
        [](PlanRequest& p, const JsonValue& v) {
          p.moe_dispatcher = choice<ExpertDispatcher>(v, expert_dispatcher_names());
        }},
+      {{"shared_expert_overlap", "true|false", "shared experts beside dispatch and combine"},
+       [](PlanRequest& p, const JsonValue& v) { p.shared_expert_overlap = v.boolean(); }},
+      {{"ep_overlap", "true|false",
+        "a micro-batch's dispatch and combine beside the kernels of another"},
+       [](PlanRequest& p, const JsonValue& v) { p.ep_overlap = v.boolean(); }},
+      {{"delay_wgrad", "true|false", "with ep_overlap: weight gradients wait for idle time"},
+       [](PlanRequest& p, const JsonValue& v) { p.delay_wgrad = v.boolean(); }},
       {{"tp_overlap", "true|false", "tensor-parallel traffic beside GEMMs"},
        [](PlanRequest& p, const JsonValue& v) { p.tp_overlap = v.boolean(); }},
       {{"dp_overlap", "true|false", "gradient reduction beside the backward pass"},

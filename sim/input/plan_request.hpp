@@ -42,6 +42,9 @@ struct PlanRequest {
   ContextExchange cp_comm = ContextExchange::p2p;
   std::string routing = "uniform";  ///< A name in workloads/routing, a file or a shape.
   ExpertDispatcher moe_dispatcher = ExpertDispatcher::all_to_all;
+  bool shared_expert_overlap = false;  ///< Megatron-LM's --moe-shared-expert-overlap.
+  bool ep_overlap = false;             ///< Its --overlap-moe-expert-parallel-comm.
+  bool delay_wgrad = false;            ///< Its --delay-wgrad-compute.
   std::optional<bool> tp_overlap;
   std::optional<bool> dp_overlap;
   std::string software;  ///< Name in workloads/software; empty: chosen by default_software().

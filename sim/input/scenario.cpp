@@ -179,6 +179,37 @@ void check_experts(const Model& model, const Plan& plan, const Place& at) {
                     "use --sp true");
 }
 
+// What hides dispatch and combine, and where (Megatron-LM, transformer_config.py, refuses the same).
+void check_expert_overlap(const Model& model, const Plan& plan, const Place& at) {
+  if (plan.delay_wgrad && !plan.ep_overlap)
+    fail_input(at / "delay_wgrad", "weight gradients wait for idle time of ep_overlap alone",
+               "add --ep_overlap true, or leave delay_wgrad out");
+  if (!plan.shared_expert_overlap && !plan.ep_overlap) return;
+  const char* key = plan.ep_overlap ? "ep_overlap" : "shared_expert_overlap";
+  if (plan.ep == 1)
+    fail_infeasible(at / key, "there is no dispatch to hide with ep=1", "use ep=2 or more");
+  const bool deepep = plan.ep_overlap && plan.moe_dispatcher == ExpertDispatcher::deepep;
+  if (plan.moe_dispatcher != ExpertDispatcher::all_to_all && !deepep)
+    fail_infeasible(
+        at / key, "nothing runs beside the dispatcher " + name(plan.moe_dispatcher),
+        std::string{"use --moe_dispatcher alltoall"} + (plan.ep_overlap ? " or deepep" : ""));
+  if (plan.shared_expert_overlap && plan.ep_overlap)
+    fail_input(at / "shared_expert_overlap",
+               "with ep_overlap other kernels run beside dispatch and combine already",
+               "leave one of the two out");
+  if (plan.shared_expert_overlap && model.experts->shared_ffn == 0)
+    fail_infeasible(at / key, "the model has no shared experts", "leave shared_expert_overlap out");
+  if (!plan.ep_overlap) return;
+  if (plan.recompute == Recompute::full)
+    fail_infeasible(at / key, "full recomputation dispatches and combines again, with nothing beside it",
+                    "use --recompute selective or none");
+  if (plan.pp > 1 ? plan.vpp == 1 : plan.schedule == ScheduleKind::gpipe)
+    fail_infeasible(at / key,
+                    "a forward and a backward pass that do not wait for each other are found in "
+                    "interleaved schedules, and in 1f1b of one stage",
+                    plan.pp > 1 ? "use --vpp 2 or more" : "use --schedule 1f1b");
+}
+
 // Degrees and features that are read and counted but not simulated yet.
 void refuse_what_is_not_modelled(const Model& model, const PlanRequest& request, int zero,
                                  const Place& at) {
@@ -194,6 +225,9 @@ void refuse_what_is_not_modelled(const Model& model, const PlanRequest& request,
   if (!model.experts && (request.ep > 1 || request.etp > 1))
     fail_infeasible(at / (request.ep > 1 ? "ep" : "etp"),
                     "expert parallelism needs a model with experts", "leave ep and etp out");
+  if (!model.experts && (request.ep_overlap || request.shared_expert_overlap))
+    fail_infeasible(at / (request.ep_overlap ? "ep_overlap" : "shared_expert_overlap"),
+                    "it hides dispatch and combine, and the model has no experts", "leave it out");
 }
 
 }  // namespace
@@ -262,6 +296,9 @@ Scenario make_scenario(const Model& model, const System& system, const Software&
   plan.etp = request.etp;
   plan.moe_dispatcher = request.moe_dispatcher;
   plan.routing = request.routing;
+  plan.shared_expert_overlap = request.shared_expert_overlap;
+  plan.ep_overlap = request.ep_overlap;
+  plan.delay_wgrad = request.delay_wgrad;
   check_tensor_parallel(model, plan.tp, at);
   // Before any product of pp and vpp is formed: both together may not fit in an int.
   const std::int64_t chunks = std::int64_t{plan.pp} * plan.vpp;
@@ -316,6 +353,7 @@ Scenario make_scenario(const Model& model, const System& system, const Software&
   plan.cp_comm = request.cp_comm;
   check_context_parallel(model, plan, at);
   check_experts(model, plan, at);
+  check_expert_overlap(model, plan, at);
   if (request.tp_overlap.value_or(false) && !stack.overlaps_tp())
     fail_infeasible(at / "tp_overlap", "the software '" + stack.name + "' has no tp_overlap=true",
                     "use tp_overlap=false, or another software");

@@ -12,11 +12,11 @@
 namespace orrery {
 namespace {
 
-constexpr int tracks = 8;
+constexpr int tracks = 9;
 constexpr const char* track_names[tracks] = {
     "compute",         "tensor parallel",       "context parallel",
     "expert parallel", "pipeline send forward", "pipeline send backward",
-    "data parallel",   "expert data parallel"};
+    "data parallel",   "expert data parallel",  "experts of rank "};
 
 // Written by hand and not through a tree of values: half a million events need little memory, and
 // times keep their three decimals.
@@ -77,6 +77,8 @@ std::vector<int> chosen_roles(const Cast& cast, const std::vector<int>& ranks) {
                   remedy);
 }
 
+bool has_collectives_inside(const Plan& plan) { return plan.tp > 1 || plan.cp > 1 || plan.ep > 1; }
+
 class Writer {
  public:
   explicit Writer(const Cast& cast) : cast_{cast} {}
@@ -97,19 +99,25 @@ class Writer {
                        std::to_string(role.at.stage) + ", dp " + std::to_string(role.at.data) +
                        ", tp " + std::to_string(role.at.tensor) + ")";
     if (role.ranks > 1) name += " x " + std::to_string(role.ranks) + " ranks";
-    metadata(role, -1, "process_name", "\"name\":" + json_text(name));
-    metadata(role, -1, "process_sort_index", "\"sort_index\":" + std::to_string(position));
+    metadata(place(role, -1), "process_name", "\"name\":" + json_text(name));
+    metadata(place(role, -1), "process_sort_index", "\"sort_index\":" + std::to_string(position));
   }
 
-  void name_track(int role_index, int track) {
-    const Role& role = role_of(role_index);
-    metadata(role, track, "thread_name", "\"name\":" + json_text(track_names[track]));
-    metadata(role, track, "thread_sort_index", "\"sort_index\":" + std::to_string(track));
+  void name_track(const Slice& first) {
+    const Role& role = role_of(first.role);
+    const int track = static_cast<int>(first.track);
+    std::string name = track_names[track];
+    if (first.of_rank >= 0) name += std::to_string(first.of_rank);
+    const std::int64_t order = track + std::max(0, first.of_rank);
+    metadata(place(role, track, first.of_rank), "thread_name", "\"name\":" + json_text(name));
+    metadata(place(role, track, first.of_rank), "thread_sort_index",
+             "\"sort_index\":" + std::to_string(order));
   }
 
   void add(const Slice& slice) {
-    const std::string where = place(role_of(slice.role), static_cast<int>(slice.track)) +
-                              ",\"ts\":" + microseconds_text(slice.start_ns);
+    const std::string where =
+        place(role_of(slice.role), static_cast<int>(slice.track), slice.of_rank) +
+        ",\"ts\":" + microseconds_text(slice.start_ns);
     next_event();
     text_ += "{\"ph\":\"X\"," + where +
              ",\"dur\":" + microseconds_text(slice.finish_ns - slice.start_ns) + ",\"name\":\"" +
@@ -118,7 +126,7 @@ class Writer {
     text_ += "}";
     // Right behind their slice, so that they bind to it and not to one that ends or begins there.
     if (slice.sends >= 0) arrow("\"ph\":\"s\"", slice.sends, where);
-    if (slice.receives >= 0) arrow("\"ph\":\"f\",\"bp\":\"e\"", slice.receives, where);
+    for (const int id : slice.receives) arrow("\"ph\":\"f\",\"bp\":\"e\"", id, where);
   }
 
   std::string end() { return std::move(text_ += "\n]}\n"); }
@@ -128,10 +136,11 @@ class Writer {
 
   // Thread numbers differ over the whole trace and from their process's: a thread with the number
   // of its process is taken for the main thread and moved to the top.
-  static std::string place(const Role& role, int track) {
+  static std::string place(const Role& role, int track, int of_rank = -1) {
     const std::string process = "\"pid\":" + std::to_string(role.rank.value);
     if (track < 0) return process;
-    const std::int64_t thread = (std::int64_t{role.rank.value} + 1) * tracks + track;
+    const std::int64_t whose = of_rank < 0 ? role.rank.value : of_rank;
+    const std::int64_t thread = (whose + 1) * tracks + track;
     return process + ",\"tid\":" + std::to_string(thread);
   }
 
@@ -147,10 +156,9 @@ class Writer {
     first_ = false;
   }
 
-  void metadata(const Role& role, int track, const char* name, const std::string& args) {
+  void metadata(const std::string& where, const char* name, const std::string& args) {
     next_event();
-    text_ += "{\"ph\":\"M\"," + place(role, track) + ",\"name\":\"" + name + "\",\"args\":{" +
-             args + "}}";
+    text_ += "{\"ph\":\"M\"," + where + ",\"name\":\"" + name + "\",\"args\":{" + args + "}}";
   }
 
   void arrow(const char* kind, int id, const std::string& where) {
@@ -170,11 +178,10 @@ std::string chrome_trace(const TrainingStep& step, const Timeline& timeline,
                          const Scenario& scenario, const TraceOptions& options) {
   SliceChoice choice{chosen_roles(step.cast, options.ranks), options.expand, options.most_events};
   const auto events_of = [](const Slices& drawn) {
-    return drawn.count +
-           std::count_if(drawn.slices.begin(), drawn.slices.end(),
-                         [](const Slice& s) { return s.sends >= 0; }) +
-           std::count_if(drawn.slices.begin(), drawn.slices.end(),
-                         [](const Slice& s) { return s.receives >= 0; });
+    std::int64_t arrows = 0;
+    for (const Slice& slice : drawn.slices)
+      arrows += (slice.sends >= 0) + static_cast<std::int64_t>(slice.receives.size());
+    return drawn.count + arrows;
   };
   Slices drawn = slices_of(step, timeline, scenario, choice);
   if (choice.inside_passes && events_of(drawn) > options.most_events) {
@@ -185,13 +192,15 @@ std::string chrome_trace(const TrainingStep& step, const Timeline& timeline,
     refuse_so_many(events_of(drawn), options.most_events, choice.roles, step.cast);
 
   Writer writer{step.cast};
-  writer.begin(scenario, timeline.makespan, choice.inside_passes && scenario.plan.tp > 1);
+  writer.begin(scenario, timeline.makespan,
+               choice.inside_passes && has_collectives_inside(scenario.plan));
   for (std::size_t i = 0; i < choice.roles.size(); ++i)
     writer.name_rank(choice.roles[i], static_cast<int>(i));
   const Slice* last = nullptr;
   for (const Slice& slice : drawn.slices) {
-    if (!last || last->role != slice.role || last->track != slice.track)
-      writer.name_track(slice.role, static_cast<int>(slice.track));
+    if (!last || last->role != slice.role || last->track != slice.track ||
+        last->of_rank != slice.of_rank)
+      writer.name_track(slice);
     writer.add(slice);
     last = &slice;
   }

@@ -39,6 +39,9 @@ Json plan_json(const Plan& plan, const Software& software) {
           {"etp", plan.etp},
           {"routing", plan.routing},
           {"moe_dispatcher", name(plan.moe_dispatcher)},
+          {"shared_expert_overlap", plan.shared_expert_overlap},
+          {"ep_overlap", plan.ep_overlap},
+          {"delay_wgrad", plan.delay_wgrad},
           {"mbs", plan.mbs},
           {"gbs", plan.gbs},
           {"seq", plan.seq},
@@ -139,14 +142,23 @@ Json step_time_range_json(const StepRange& range) {
 Json links_json(const std::vector<LinkReport>& links) {
   Json json = Json::array();
   for (const LinkReport& link : links) {
-    Json by_user;
-    for (int user = 0; user < link_users; ++user)
-      by_user[name(LinkUser{user})] = whole(link.by_user[static_cast<std::size_t>(user)]);
+    const Bytes dispatch = link.of(LinkUser::dispatch);
+    const Bytes combine = link.of(LinkUser::combine);
+    const Bytes tensor = link.of(LinkUser::expert_tensor);
     json.push_back({{"class", link.kind},
                     {"busiest", link.name},
                     {"busy_fraction", rounded(link.busy_fraction)},
                     {"bytes", whole(link.bytes)},
-                    {"by_user", std::move(by_user)}});
+                    {"by_user",
+                     {{"tensor", whole(link.of(LinkUser::tensor))},
+                      {"context", whole(link.of(LinkUser::context))},
+                      {"expert", whole(dispatch + combine + tensor)},
+                      {"pipeline", whole(link.of(LinkUser::pipeline))},
+                      {"data", whole(link.of(LinkUser::data))}}},
+                    {"expert",
+                     {{"dispatch", whole(dispatch)},
+                      {"combine", whole(combine)},
+                      {"tensor", whole(tensor)}}}});
   }
   return json;
 }

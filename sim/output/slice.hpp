@@ -19,7 +19,8 @@ enum class Track {
   send_forward,
   send_backward,
   data,
-  expert_data
+  expert_data,
+  experts,  ///< One for each rank of an expert group that a role stands for, where they differ.
 };
 
 /// A stretch of time on a rank's track, in whole nanoseconds from the beginning of the step.
@@ -31,8 +32,9 @@ struct Slice {
   std::string name;           ///< "F 3", "B 3 chunk 1", "gradients"
   std::string_view category;  ///< "forward", "transfer", ...
   std::vector<std::pair<std::string_view, double>> facts;
-  int sends = -1;     ///< Id of the arrow that leaves it; -1: none.
-  int receives = -1;  ///< Id of the arrow that ends at it.
+  int sends = -1;                  ///< Id of the arrow that leaves it; -1: none.
+  std::vector<int> receives = {};  ///< Ids of the arrows that end at it.
+  int of_rank = -1;                ///< Of Track::experts: whose experts.
 };
 
 /// Puts slices in the order in which viewers read them: by role as in `roles`, then track, then

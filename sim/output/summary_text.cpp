@@ -50,6 +50,10 @@ std::string plan_lines(const Result& result) {
                     (plan.etp > 1 ? " x etp " + grouped(plan.etp) : "") + " x dp " +
                     grouped(plan.expert_data_ranks()));
   if (plan.ep > 1) items.push_back(name(plan.moe_dispatcher) + " dispatch");
+  if (plan.shared_expert_overlap) items.push_back("shared experts beside it");
+  if (plan.ep_overlap)
+    items.push_back(std::string{"beside another micro-batch's kernels"} +
+                    (plan.delay_wgrad ? " and weight gradients" : ""));
   if (plan.routing != "uniform") items.push_back("routing " + plan.routing);
   items.push_back(name(plan.schedule) +
                   (plan.vpp > 1 ? " with " + grouped(plan.vpp) + " chunks a stage" : ""));

@@ -14,9 +14,7 @@ bool is_pass(Task::What what) {
 }  // namespace
 
 TaskRelations::TaskRelations(const TrainingStep& step)
-    : step_{step},
-      direction_(at(step.graph.size()), Task::What::norm),
-      fed_by_(at(step.graph.size()), -1) {
+    : step_{step}, fed_by_(at(step.graph.size())) {
   members_.fill(std::vector<std::vector<int>>(step.cast.roles().size()));
   const Placement& placement = step.cast.placement();
   for (std::size_t i = 0; i < step.cast.roles().size(); ++i) {
@@ -29,18 +27,11 @@ TaskRelations::TaskRelations(const TrainingStep& step)
   }
   for (int i = 0; i < step.graph.size(); ++i) {
     const Task& task = step.graph.task(TaskId{i});
-    if (is_pass(task.what)) direction_[at(i)] = task.what;
-    // Its leader's tasks before it are older; those of other members may be younger.
-    if (task.what == Task::What::collective)
-      step.graph.for_each_predecessor(TaskId{i}, [&](TaskId before) {
-        if (before.value < i) direction_[at(i)] = direction_[at(before.value)];
-      });
     if (task.what == Task::What::transfer)
       step.graph.for_each_successor(TaskId{i}, [&](TaskId after) {
         const Task& next = step.graph.task(after);
         if (next.role != task.to_role || !is_pass(next.what)) return;
-        direction_[at(i)] = next.what;
-        fed_by_[at(after.value)] = i;
+        fed_by_[at(after.value)].push_back(i);
       });
   }
 }

@@ -7,18 +7,16 @@
 
 namespace orrery {
 
-/// What a task's fields leave to its neighbours in the graph: to which pass a collective
-/// belongs, which way a transfer goes, and who else takes part in a collective.
+/// What a task's fields leave to its neighbours in the graph: which transfers a pass waits for, and
+/// who else takes part in a collective.
 class TaskRelations {
  public:
   /// `step` must outlive it.
   explicit TaskRelations(const TrainingStep& step);
 
-  /// forward or backward: of a pass, of a collective in it, of the pass that a
-  /// transfer feeds. sync for all other tasks.
-  Task::What direction(int task) const { return direction_[static_cast<std::size_t>(task)]; }
-  /// The transfer between stages that a pass waits for, or -1.
-  int fed_by(int task) const { return fed_by_[static_cast<std::size_t>(task)]; }
+  /// The transfers between stages that a pass waits for: at most one, of two passes that run
+  /// together two.
+  const std::vector<int>& fed_by(int task) const { return fed_by_[static_cast<std::size_t>(task)]; }
 
   /// Roles in the group of a kind whose collectives are noted at role `leader`.
   const std::vector<int>& members(GroupKind kind, int leader) const {
@@ -30,8 +28,7 @@ class TaskRelations {
 
  private:
   const TrainingStep& step_;
-  std::vector<Task::What> direction_;
-  std::vector<int> fed_by_;
+  std::vector<std::vector<int>> fed_by_;
   std::array<std::vector<std::vector<int>>, group_kinds> members_;  ///< By kind and leader.
 };
 

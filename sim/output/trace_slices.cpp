@@ -46,7 +46,8 @@ class Drawing {
   using PassKey = std::tuple<int, Task::What, int, int>;  // role, direction, chunk, micro-batch
   struct WholePass {
     Span span;
-    int receives = -1;
+    Task both;  // Its name and the other's.
+    std::vector<int> receives = {};
   };
 
   const Task& task(int id) const { return step_.graph.task(TaskId{id}); }
@@ -84,6 +85,26 @@ class Drawing {
     return slice;
   }
 
+  static Task::What direction(const Task& of) {
+    return of.backward ? Task::What::backward : Task::What::forward;
+  }
+
+  // Of two passes that run together: the forward one's, and the other's name.
+  Slice slice_of_both(int role_index, const Task& part) const {
+    if (part.with_microbatch < 0)
+      return slice_of_pass(role_index, direction(part), part.chunk, part.microbatch);
+    const auto [down_chunk, down] = forward_of(part);
+    const bool swapped = part.backward;
+    Slice slice = slice_of_pass(role_index, Task::What::forward, down_chunk, down);
+    slice.name += " + " + pass_name(Task::What::backward, swapped ? part.chunk : part.with_chunk,
+                                    swapped ? part.microbatch : part.with_microbatch);
+    return slice;
+  }
+  static std::pair<int, int> forward_of(const Task& part) {
+    if (part.backward && part.with_microbatch >= 0) return {part.with_chunk, part.with_microbatch};
+    return {part.chunk, part.microbatch};
+  }
+
   void draw_task(int id) {
     const Task& now = task(id);
     switch (now.what) {
@@ -118,14 +139,17 @@ class Drawing {
 
   void draw_pass(int id) {
     const Task& now = task(id);
-    Slice slice = slice_of_pass(now.role, now.what, now.chunk, now.microbatch);
     if (!now.cost) {
       note_part(now.role, id);
       if (now.kind != Task::Kind::compute) return;
-      slice.name = "kernels";
+      Slice slice = slice_of_pass(now.role, now.what, now.chunk, now.microbatch);
+      slice.name = kernels_name(now, now.backward);
       slice.category = "kernels";
-      return add(std::move(slice), span(id));
+      add(std::move(slice), span(id));
+      if (now.segment) draw_members(now, *now.segment, span(id).start);
+      return;
     }
+    Slice slice = slice_of_both(now.role, now);
     // Buckets of one pass are tasks that follow each other.
     part_ = id > 0 && continues(id - 1, id) ? part_ + 1 : 0;
     if (part_ > 0 || (id + 1 < step_.graph.size() && continues(id, id + 1)))
@@ -135,8 +159,7 @@ class Drawing {
                              (now.cost->time() - now.cost->compute).si() * 1e6);
     slice.receives = relations_.fed_by(id);
     add(std::move(slice), span(id));
-    if (choice_.inside_passes && now.microbatch < microbatches_drawn_inside &&
-        now.cost->has_collectives())
+    if (choice_.inside_passes && is_drawn_inside(now) && now.cost->has_collectives())
       draw_inside(id);
   }
 
@@ -147,27 +170,74 @@ class Drawing {
     return key(before) == key(after);
   }
 
-  void draw_inside(int id) {
-    const Task& now = task(id);
-    Slice kernels = slice_of_pass(now.role, now.what, now.chunk, now.microbatch);
-    Slice collective = kernels;
-    collective.name += " collective";
-    kernels.name = "kernels";
-    kernels.category = "kernels";
-    Seconds clock = span(id).start;
-    const auto draw_collective = [&](const GroupCollective& of_group, Seconds start) {
+  static bool is_drawn_inside(const Task& pass) {
+    return pass.microbatch < microbatches_drawn_inside ||
+           (pass.with_microbatch >= 0 && pass.with_microbatch < microbatches_drawn_inside);
+  }
+
+  // Kernels of two passes take turns, so that each says whose it is.
+  std::string kernels_name(const Task& pass, bool backward) const {
+    if (pass.with_microbatch < 0) return "kernels";
+    const bool own = backward == pass.backward;
+    return pass_name(backward ? Task::What::backward : Task::What::forward,
+                     own ? pass.chunk : pass.with_chunk,
+                     own ? pass.microbatch : pass.with_microbatch);
+  }
+
+  void draw_inside(int id) { draw_segments(task(id), task(id).cost->segments, span(id).start); }
+
+  void draw_segments(const Task& pass, const std::vector<Segment>& segments, Seconds clock) {
+    const bool two = pass.with_microbatch >= 0;
+    const auto draw_collective = [&](const GroupCollective& of_group, bool backward,
+                                     Seconds start) {
       const CollectiveCost& cost = of_group.cost;
-      Slice slice = collective;
+      Slice slice = slice_of_pass(pass.role, pass.what, pass.chunk, pass.microbatch);
+      if (two) slice.name = kernels_name(pass, backward);
       put_on_track(slice, of_group.group);
+      slice.name += " " + collective_name(of_group.group, of_group.combine);
       slice.facts.emplace_back("bytes", std::max(cost.scale_up_bytes, cost.network_bytes).si());
       add(std::move(slice), {start, start + cost.time()});
     };
-    for (const Segment& segment : now.cost->segments) {
-      add(kernels, {clock, clock + segment.compute});
-      if (segment.beside) draw_collective(*segment.beside, clock);
+    for (const Segment& segment : segments) {
+      if (segment.chain.empty()) {
+        Slice kernels = slice_of_pass(pass.role, pass.what, pass.chunk, pass.microbatch);
+        kernels.name = kernels_name(pass, two ? segment.backward : pass.backward);
+        kernels.category = "kernels";
+        add(std::move(kernels), {clock, clock + segment.compute});
+        draw_members(pass, segment, clock);
+      } else {
+        draw_segments(pass, segment.chain, clock);
+      }
+      if (segment.beside) {
+        const bool other = two && segment.beside->group == GroupKind::expert;
+        draw_collective(*segment.beside, segment.backward != other, clock);
+      }
       clock += segment.time();
-      if (segment.after) draw_collective(*segment.after, clock - segment.after->time());
+      if (segment.after)
+        draw_collective(*segment.after, segment.backward, clock - segment.after->time());
     }
+  }
+
+  // A role's kernels are the slowest member's of its expert group; what each of them takes.
+  void draw_members(const Task& pass, const Segment& segment, Seconds start) {
+    if (segment.members.empty() || !is_drawn_inside(pass)) return;
+    const Placement& placement = step_.cast.placement();
+    if (static_cast<int>(step_.cast.roles().size()) == placement.ranks()) return;
+    for (Rank member : placement.group(GroupKind::expert, role(pass.role).rank)) {
+      Slice slice = slice_of_pass(pass.role, pass.what, pass.chunk, pass.microbatch);
+      slice.track = Track::experts;
+      slice.of_rank = member.value;
+      slice.name += " experts";
+      slice.category = "kernels";
+      const Seconds own = segment.members[at(placement.expert_place(member))];
+      slice.facts.emplace_back("waits_us", (segment.compute - own).si() * 1e6);
+      add(std::move(slice), {start, start + own / role(pass.role).speed});
+    }
+  }
+
+  static std::string collective_name(GroupKind group, bool combine) {
+    if (group != GroupKind::expert) return "collective";
+    return combine ? "combine" : "dispatch";
   }
 
   static void put_on_track(Slice& slice, GroupKind group) {
@@ -182,34 +252,36 @@ class Drawing {
   void draw_collective_task(int id, int member, GroupKind group) {
     const Task& now = task(id);
     note_part(member, id);
-    Slice slice = slice_of_pass(member, relations_.direction(id), now.chunk, now.microbatch);
+    Slice slice = slice_of_pass(member, direction(now), now.chunk, now.microbatch);
     put_on_track(slice, group);
-    slice.name += " collective";
+    slice.name += " " + collective_name(group, now.combine);
     slice.facts.emplace_back("bytes", most_bytes(now));
     add(std::move(slice), span(id));
   }
 
   void note_part(int role_index, int id) {
-    const PassKey key{role_index, relations_.direction(id), task(id).chunk, task(id).microbatch};
-    const auto [found, is_new] = drawn_in_parts_.try_emplace(key, WholePass{span(id), -1});
+    const Task& part = task(id);
+    const bool two = part.with_microbatch >= 0;
+    const auto [chunk, microbatch] = forward_of(part);
+    const PassKey key{role_index, two ? Task::What::forward : direction(part), chunk, microbatch};
+    const auto [found, is_new] = drawn_in_parts_.try_emplace(key, WholePass{span(id), part});
     WholePass& pass = found->second;
     pass.span.start = std::min(pass.span.start, span(id).start);
     pass.span.finish = std::max(pass.span.finish, span(id).finish);
-    if (relations_.fed_by(id) >= 0) pass.receives = relations_.fed_by(id);
+    const std::vector<int>& feeds = relations_.fed_by(id);
+    pass.receives.insert(pass.receives.end(), feeds.begin(), feeds.end());
   }
 
   void draw_whole_pass(const PassKey& key, const WholePass& pass) {
-    const auto& [role_index, direction, chunk, microbatch] = key;
-    Slice slice = slice_of_pass(role_index, direction, chunk, microbatch);
+    Slice slice = slice_of_both(std::get<0>(key), pass.both);
     slice.receives = pass.receives;
     add(std::move(slice), pass.span);
   }
 
   void draw_transfer(int id) {
     const Task& now = task(id);
-    const bool forward = relations_.direction(id) == Task::What::forward;
-    Slice slice = slice_of_pass(now.role, relations_.direction(id), now.chunk, now.microbatch);
-    slice.track = forward ? Track::send_forward : Track::send_backward;
+    Slice slice = slice_of_pass(now.role, direction(now), now.chunk, now.microbatch);
+    slice.track = !now.backward ? Track::send_forward : Track::send_backward;
     slice.category = "transfer";
     slice.facts.emplace_back("to_rank", role(now.to_role).rank.value);
     slice.facts.emplace_back("bytes", most_bytes(now));

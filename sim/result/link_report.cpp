@@ -16,15 +16,16 @@ Bytes total(const Load& load) {
   return sum;
 }
 
-LinkUser user_of(GroupKind group) {
+LinkUser user_of(GroupKind group, bool combine) {
   switch (group) {
     case GroupKind::tensor:
       return LinkUser::tensor;
     case GroupKind::context:
       return LinkUser::context;
     case GroupKind::expert_tensor:
+      return LinkUser::expert_tensor;
     case GroupKind::expert:
-      return LinkUser::expert;
+      return combine ? LinkUser::combine : LinkUser::dispatch;
     case GroupKind::data:
     case GroupKind::expert_data:
       break;
@@ -35,7 +36,7 @@ LinkUser user_of(GroupKind group) {
 // Of the tasks only collectives and transfers have flows.
 LinkUser user_of(const Task& task) {
   if (task.what == Task::What::transfer) return LinkUser::pipeline;
-  return task.what == Task::What::collective ? user_of(task.group) : LinkUser::data;
+  return task.what == Task::What::collective ? user_of(task.group, task.combine) : LinkUser::data;
 }
 
 class Loads {
@@ -71,25 +72,25 @@ void add_contracted(const TrainingStep& step, const Topology& topology, Loads& l
     if (is_new) all.push_back({task.role, task.cost, 0});
     ++all[found->second].count;
   }
-  for (const auto& [role, cost, count] : all) {
-    const Rank member = step.cast.roles()[static_cast<std::size_t>(role)].rank;
+  for (const Runs& runs : all) {
+    const Rank member = step.cast.roles()[static_cast<std::size_t>(runs.role)].rank;
     std::array<bool, group_kinds> leads{};
     for (GroupKind kind : all_group_kinds)
       leads[static_cast<std::size_t>(kind)] =
-          roles_in(step.cast, step.cast.placement().group(kind, member)).front() == role;
-    for (const Segment& segment : cost->segments)
-      for (const auto& collective : {segment.beside, segment.after})
-        if (collective && leads[static_cast<std::size_t>(collective->group)])
-          loads.add(collective_flows(topology, step.cast, member, *collective),
-                    user_of(collective->group), count);
+          roles_in(step.cast, step.cast.placement().group(kind, member)).front() == runs.role;
+    for_each_collective(runs.cost->segments, [&](const GroupCollective& collective) {
+      if (!leads[static_cast<std::size_t>(collective.group)]) return;
+      loads.add(collective_flows(topology, step.cast, member, collective),
+                user_of(collective.group, collective.combine), runs.count);
+    });
   }
 }
 
 }  // namespace
 
 const std::string& name(LinkUser user) {
-  static const std::array<std::string, link_users> names{"tensor", "context", "expert", "pipeline",
-                                                         "data"};
+  static const std::array<std::string, link_users> names{
+      "tensor", "context", "dispatch", "combine", "expert tensor", "pipeline", "data"};
   return names[static_cast<std::size_t>(user)];
 }
 

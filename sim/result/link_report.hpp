@@ -10,9 +10,10 @@
 
 namespace orrery {
 
-/// Whose bytes cross a link. A tied embedding's gradient counts as data.
-enum class LinkUser { tensor, context, expert, pipeline, data };
-inline constexpr int link_users = 5;
+/// Whose bytes cross a link. Gradients of what was combined are dispatched, and those of what was
+/// dispatched combined. A tied embedding's gradient counts as data.
+enum class LinkUser { tensor, context, dispatch, combine, expert_tensor, pipeline, data };
+inline constexpr int link_users = 7;
 const std::string& name(LinkUser user);
 
 /// One class of links ("nvlink", "nic", "leaf-spine"): the busiest of them, in one direction.
@@ -22,6 +23,8 @@ struct LinkReport {
   Bytes bytes;       ///< In a step: the sum over all flows that cross the link.
   std::array<Bytes, link_users> by_user{};  ///< By LinkUser; adds up to `bytes`.
   double busy_fraction = 0.0;               ///< bytes / (capacity x step time)
+
+  Bytes of(LinkUser user) const { return by_user[static_cast<std::size_t>(user)]; }
 };
 
 /// A report for each class of links that anything crosses, the busiest class first. The same

@@ -20,7 +20,7 @@ Slot nth_backward(int n, int stages, int chunks) {
 
 }  // namespace
 
-std::vector<Slot> interleaved(int stage, int stages, int chunks, int microbatches) {
+std::vector<Slot> interleaved(int stage, int stages, int chunks, int microbatches, bool paired) {
   assert(0 <= stage && stage < stages);
   assert(chunks >= 1 && microbatches >= 1 && microbatches % stages == 0);
 
@@ -28,13 +28,15 @@ std::vector<Slot> interleaved(int stage, int stages, int chunks, int microbatche
   // the p - 1 - s stages below hold one each; Megatron lets twice as many in, so that transfers in
   // both directions have a slot to travel in.
   const int passes = microbatches * chunks;
-  const int warmup = std::min(passes, (stages - 1 - stage) * 2 + (chunks - 1) * stages);
+  const int warmup =
+      std::min(passes, (stages - 1 - stage) * 2 + (chunks - 1) * stages + (paired ? 1 : 0));
 
   std::vector<Slot> order;
   order.reserve(2 * static_cast<std::size_t>(passes));
   for (int n = 0; n < warmup; ++n) order.push_back(nth_forward(n, stages, chunks));
   for (int n = warmup; n < passes; ++n) {
     order.push_back(nth_forward(n, stages, chunks));
+    order.back().with_next = paired;
     order.push_back(nth_backward(n - warmup, stages, chunks));
   }
   for (int n = passes - warmup; n < passes; ++n) order.push_back(nth_backward(n, stages, chunks));

@@ -15,14 +15,14 @@ int peak_in_flight(const std::vector<Slot>& order) {
 }
 
 std::vector<Slot> order_of_passes(ScheduleKind kind, int stage, int stages, int chunks,
-                                  int microbatches) {
+                                  int microbatches, bool paired) {
   switch (kind) {
     case ScheduleKind::gpipe:
       return gpipe(microbatches);
     case ScheduleKind::one_f_one_b:
-      return one_f_one_b(stage, stages, microbatches);
+      return one_f_one_b(stage, stages, microbatches, paired);
     case ScheduleKind::interleaved:
-      return interleaved(stage, stages, chunks, microbatches);
+      return interleaved(stage, stages, chunks, microbatches, paired);
   }
   return {};
 }

@@ -12,6 +12,7 @@ struct Slot {
   Pass pass = Pass::forward;
   int chunk = 0;
   int microbatch = 0;
+  bool with_next = false;  ///< Runs together with the slot that follows.
   bool operator==(const Slot&) const = default;
 };
 

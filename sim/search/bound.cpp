@@ -30,7 +30,10 @@ PassTimes pass_times(const Scenario& scenario, const KernelModel& kernels,
   const Placement placement{scenario.plan, scenario.system};
   // Groups that lie in other ways than the priced one may be faster than their price.
   const bool alike = placement.regular();
-  const auto time = [&](const PassLength& pass) { return alike ? pass.time : pass.compute; };
+  const bool alone = !scenario.plan.ep_overlap;  // Else another pass hides what it waits for.
+  const auto time = [&](const PassLength& pass) {
+    return alike && alone ? pass.time : pass.compute;
+  };
   PassTimes times;
   for (const StageLengths& stage :
        price_passes(scenario, kernels, collectives, placement.shapes(), speed)) {

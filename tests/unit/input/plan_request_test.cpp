@@ -60,6 +60,9 @@ const std::vector<Written>& written() {
       {"routing", R"("zipf:1.2")", "zipf:1.2", [](P p) { return p.routing == "zipf:1.2"; }},
       {"moe_dispatcher", R"("deepep")", "deepep",
        [](P p) { return p.moe_dispatcher == ExpertDispatcher::deepep; }},
+      {"shared_expert_overlap", "true", "true", [](P p) { return p.shared_expert_overlap; }},
+      {"ep_overlap", "true", "true", [](P p) { return p.ep_overlap; }},
+      {"delay_wgrad", "true", "true", [](P p) { return p.delay_wgrad; }},
       {"attention", R"("unfused")", "unfused", [](P p) { return p.fused_attention == false; }},
       {"tp_overlap", "false", "false", [](P p) { return p.tp_overlap == false; }},
       {"dp_overlap", "true", "true", [](P p) { return p.dp_overlap == true; }},
@@ -178,7 +181,8 @@ TEST(PlanRequest, FlagsAreRefusedTheSameWay) {
   EXPECT_EQ(flag_error("warmup", "1"),
             "--warmup: 'warmup' is no key of a plan; write one of: "
             "tp, pp, vpp, dp, cp, ep, etp, mbs, gbs, seq, schedule, recompute, zero, reshard, sp, "
-            "dtype, attention, cp_comm, routing, moe_dispatcher, tp_overlap, dp_overlap, software");
+            "dtype, attention, cp_comm, routing, moe_dispatcher, shared_expert_overlap, ep_overlap, "
+            "delay_wgrad, tp_overlap, dp_overlap, software");
 }
 
 // A terminal shows one line whatever the file holds.

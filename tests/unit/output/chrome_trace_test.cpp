@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "tests/exhaustive/all_plans.hpp"
 #include "tests/support/error_text.hpp"
@@ -316,6 +318,68 @@ TEST(ChromeTrace, LeavesTheInsideOutWhereThereIsNoRoom) {
   const Trace full = trace_of(scenario, answer, {.most_events = events, .expand = true});
   EXPECT_EQ(full.other["drawn_inside_passes"], "none");
   EXPECT_EQ(full.track(0, "compute").size(), without.track(0, "compute").size());
+}
+
+// Four ranks that share four experts, three micro-batches each.
+Scenario shared_experts(bool ep_overlap, const std::string& routing) {
+  PlanRequest request = plan_request(1, 1, 1, 12, 256, "megatron-core");
+  request.ep = 4;
+  request.ep_overlap = ep_overlap;
+  request.routing = routing;
+  return scenario_of(small_mixture(2, 512, 4, 1024, 4, 1), read_system("four-by-four", test_place),
+                     request, 4);
+}
+
+// Micro-batch 1 forward and 0 backward run together: kernels of both take turns on the compute
+// track inside one slice, and each exchange lies beside a kernel of the other.
+TEST(ChromeTrace, ShowsTwoPassesThatTakeTurns) {
+  const Scenario scenario = shared_experts(true, "uniform");
+  for (const bool expanded : {false, true}) {
+    const Estimate answer = estimate(scenario, {.expanded = expanded});
+    const Trace trace = trace_of(scenario, answer);
+    expect_sound(trace);
+    std::vector<std::string> whole, parts;
+    for (const Slice& slice : trace.track(0, "compute"))
+      if (slice.category != "kernels")
+        whole.push_back(slice.name);
+      else if (whole.back() == "F 1 + B 0")
+        parts.push_back(slice.name);
+    EXPECT_EQ(whole,
+              (std::vector<std::string>{"F 0", "F 1 + B 0", "F 2 + B 1", "B 2", "optimizer"}));
+    ASSERT_GE(parts.size(), 4u);
+    EXPECT_EQ(std::set<std::string>(parts.begin(), parts.end()),
+              (std::set<std::string>{"B 0", "F 1"}));
+    int beside = 0;
+    for (const Slice& exchange : trace.track(0, "expert parallel"))
+      for (const Slice& kernels : trace.track(0, "compute")) {
+        const bool of_backward = exchange.name.starts_with("B 0");
+        if (!of_backward && !exchange.name.starts_with("F 1")) continue;
+        if (kernels.start == exchange.start && kernels.name == (of_backward ? "F 1" : "B 0"))
+          ++beside;
+      }
+    EXPECT_EQ(beside, 8);  // Two layers, dispatch and combine of both.
+  }
+}
+
+// A rank that stands for its whole expert group shows what each member's experts take: as long as
+// where every rank is simulated.
+TEST(ChromeTrace, ShowsTheExpertsOfEachRank) {
+  const Scenario scenario = shared_experts(false, "zipf:1");
+  const Trace every = trace_of(scenario, estimate(scenario, {.unfolded = true, .expanded = true}));
+  for (const bool expanded : {false, true}) {
+    const Trace trace = trace_of(scenario, estimate(scenario, {.expanded = expanded}));
+    expect_sound(trace);
+    for (int rank = 0; rank < 4; ++rank) {
+      const auto& own = trace.track(0, "experts of rank " + std::to_string(rank));
+      EXPECT_EQ(own.size(), 2u * 2 * 2);  // Micro-batches 0 and 1, both ways, two layers.
+      for (const Slice& experts : own)
+        EXPECT_TRUE(std::any_of(every.track(rank, "compute").begin(),
+                                every.track(rank, "compute").end(), [&](const Slice& kernels) {
+                                  return std::abs((kernels.finish - kernels.start) -
+                                                  (experts.finish - experts.start)) <= 1;
+                                }));
+    }
+  }
 }
 
 }  // namespace

@@ -49,14 +49,32 @@ TEST(ResultJson, HasItsKeysInTheirOrder) {
                               "simulation_wall_s",
                               "warnings"}));
   EXPECT_EQ(json["schema"], "orrery.result/1");
-  EXPECT_EQ(keys(json["plan"]), (Keys{"tp",         "pp",        "vpp",
-                                      "dp",         "cp",        "ep",
-                                      "etp",        "routing",   "moe_dispatcher",
-                                      "mbs",        "gbs",       "seq",
-                                      "schedule",   "recompute", "zero",
-                                      "reshard",    "sp",        "dtype",
-                                      "attention",  "cp_comm",   "tp_overlap",
-                                      "dp_overlap", "software"}));
+  EXPECT_EQ(keys(json["plan"]), (Keys{"tp",
+                                      "pp",
+                                      "vpp",
+                                      "dp",
+                                      "cp",
+                                      "ep",
+                                      "etp",
+                                      "routing",
+                                      "moe_dispatcher",
+                                      "shared_expert_overlap",
+                                      "ep_overlap",
+                                      "delay_wgrad",
+                                      "mbs",
+                                      "gbs",
+                                      "seq",
+                                      "schedule",
+                                      "recompute",
+                                      "zero",
+                                      "reshard",
+                                      "sp",
+                                      "dtype",
+                                      "attention",
+                                      "cp_comm",
+                                      "tp_overlap",
+                                      "dp_overlap",
+                                      "software"}));
   EXPECT_EQ(keys(json["memory"]), (Keys{"stages", "peak_bytes", "capacity_bytes", "fits"}));
   EXPECT_EQ(keys(json["memory"]["stages"][0]),
             (Keys{"stage", "weights_bytes", "gradients_bytes", "optimizer_bytes",
@@ -71,9 +89,10 @@ TEST(ResultJson, HasItsKeysInTheirOrder) {
   EXPECT_EQ(keys(json["provenance"]), (Keys{"measured", "interpolated", "default"}));
   ASSERT_FALSE(json["links"].empty());
   EXPECT_EQ(keys(json["links"][0]),
-            (Keys{"class", "busiest", "busy_fraction", "bytes", "by_user"}));
+            (Keys{"class", "busiest", "busy_fraction", "bytes", "by_user", "expert"}));
   EXPECT_EQ(keys(json["links"][0]["by_user"]),
             (Keys{"tensor", "context", "expert", "pipeline", "data"}));
+  EXPECT_EQ(keys(json["links"][0]["expert"]), (Keys{"dispatch", "combine", "tensor"}));
 }
 
 // Figures that follow from the scenario alone. Stage 0 of the small model holds the embedding and

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <tuple>
 
 namespace orrery {
@@ -15,14 +16,15 @@ namespace {
 
 using Orders = std::vector<std::vector<Slot>>;  // One order a stage.
 
-Orders orders_of(ScheduleKind kind, int stages, int chunks, int microbatches) {
+Orders orders_of(ScheduleKind kind, int stages, int chunks, int microbatches, bool paired = false) {
   Orders orders;
   for (int s = 0; s < stages; ++s)
-    orders.push_back(order_of_passes(kind, s, stages, chunks, microbatches));
+    orders.push_back(order_of_passes(kind, s, stages, chunks, microbatches, paired));
   return orders;
 }
 
-// Runs all stages at once with free communication: a pass starts when its stage is free and the
+// Runs all stages at once with free communication; two passes that run together start and end as
+// one. A pass starts when its stage is free and the
 // pass that feeds it has ended. A forward is fed by the virtual stage before, a backward by the one
 // after; the last virtual stage's backward by its own forward. Nothing means deadlock.
 std::optional<int> makespan(const Orders& orders, int chunks, int forward, int backward) {
@@ -35,20 +37,28 @@ std::optional<int> makespan(const Orders& orders, int chunks, int forward, int b
     progress = false;
     for (int s = 0; s < stages; ++s)
       while (next[s] < orders[s].size()) {
-        const auto [pass, chunk, microbatch] = orders[s][next[s]];
-        const int here = chunk * stages + s;
+        const Slot* first = &orders[s][next[s]];
+        const std::span<const Slot> together{first, first->with_next ? 2u : 1u};
+        const auto here = [&](const Slot& slot) { return slot.chunk * stages + s; };
         int fed = 0;
-        if (pass == Pass::backward || here > 0) {
-          const auto feeder = pass == Pass::forward ? std::tuple{pass, here - 1, microbatch}
-                              : here == last        ? std::tuple{Pass::forward, here, microbatch}
-                                                    : std::tuple{pass, here + 1, microbatch};
+        int length = 0;
+        bool ready = true;
+        for (const Slot& slot : together) {
+          length += slot.pass == Pass::forward ? forward : backward;
+          if (slot.pass == Pass::forward && here(slot) == 0) continue;
+          const int m = slot.microbatch;
+          const auto feeder = slot.pass == Pass::forward ? std::tuple{slot.pass, here(slot) - 1, m}
+                              : here(slot) == last       ? std::tuple{Pass::forward, here(slot), m}
+                                                         : std::tuple{slot.pass, here(slot) + 1, m};
           const auto found = end.find(feeder);
-          if (found == end.end()) break;
-          fed = found->second;
+          ready = ready && found != end.end();
+          if (ready) fed = std::max(fed, found->second);
         }
-        free_at[s] = std::max(free_at[s], fed) + (pass == Pass::forward ? forward : backward);
-        end[{pass, here, microbatch}] = free_at[s];
-        ++next[s];
+        if (!ready) break;
+        free_at[s] = std::max(free_at[s], fed) + length;
+        for (const Slot& slot : together)
+          end[{slot.pass, here(slot), slot.microbatch}] = free_at[s];
+        next[s] += together.size();
         progress = true;
       }
   }
@@ -191,6 +201,49 @@ TEST(Interleaved, StartsAsInThePapersFigure) {
   const std::vector<Slot> start{f(0, 0), f(0, 1), f(0, 2), f(0, 3), f(1, 0), f(1, 1), f(1, 2),
                                 f(1, 3), f(0, 4), f(0, 5), f(0, 6), b(1, 0), f(0, 7), b(1, 1)};
   EXPECT_EQ(std::vector<Slot>(order.begin(), order.begin() + 14), start);
+}
+
+// Two passes that run together wait for both that feed them, and still: interleaved, a stage's
+// pairs follow each other without a gap, and the bubble is that of single passes. One stage has
+// none.
+TEST(Pairs, CostNoBubble) {
+  for (int p = 1; p <= 6; ++p)
+    for (int v = 1; v <= 4; ++v)
+      for (int m = p; m <= 4 * p; m += p)
+        for (const auto& [f, b] : pass_times) {
+          SCOPED_TRACE(label(p, m, v));
+          const Orders orders = orders_of(ScheduleKind::interleaved, p, v, m, true);
+          if (p == 1 || v > 1) {
+            EXPECT_EQ(makespan(orders, v, f, b), (m * v + p - 1) * (f + b));
+          }
+          for (int s = 0; s < p; ++s) {
+            expect_sound(orders[static_cast<std::size_t>(s)], v, m);
+            EXPECT_EQ(peak_in_flight(orders[static_cast<std::size_t>(s)]),
+                      std::min(m * v, 2 * (p - 1 - s) + (v - 1) * p + 2));
+          }
+        }
+  for (int m = 1; m <= 8; ++m) {
+    EXPECT_EQ(makespan(orders_of(ScheduleKind::one_f_one_b, 1, 1, m, true), 1, 1, 2), m * 3);
+    EXPECT_EQ(peak_in_flight(one_f_one_b(0, 1, m, true)), std::min(m, 2));
+  }
+}
+
+// Beside a chunk's first forward pass weights are gathered, and beside its last backward pass
+// gradients reduced: these passes run by themselves.
+TEST(Pairs, LeaveTheEndsAlone) {
+  for (int p = 1; p <= 6; ++p)
+    for (int v = p == 1 ? 1 : 2; v <= 4; ++v)
+      for (int m = p; m <= 4 * p; m += p)
+        for (int s = 0; s < p; ++s) {
+          const std::vector<Slot> order = interleaved(s, p, v, m, true);
+          for (std::size_t i = 0; i < order.size(); ++i) {
+            if (!order[i].with_next) continue;
+            EXPECT_EQ(order[i].pass, Pass::forward);
+            EXPECT_EQ(order[i + 1].pass, Pass::backward);
+            EXPECT_GT(order[i].microbatch, 0);
+            EXPECT_LT(order[i + 1].microbatch, m - 1);
+          }
+        }
 }
 
 TEST(PeakInFlight, CountsForwardsThatNoBackwardHasFreed) {

@@ -1,0 +1,188 @@
+// Dispatch and combine beside kernels: lengths of whole steps from prices chosen by hand.
+#include <gtest/gtest.h>
+
+#include "sim/cost/overlapped_passes.hpp"
+#include "tests/closed_form/hand_made.hpp"
+
+namespace orrery {
+namespace {
+
+// Four replicas in a node share the experts; `m` micro-batches each; `vpp` chunks of one layer.
+Scenario experts_of_four(int m, int pp = 1, int vpp = 1, bool delay_wgrad = false) {
+  PlanRequest request = plan_request(1, pp, 1, std::int64_t{m} * 4, 64, "megatron-core");
+  request.vpp = vpp;
+  request.ep = 4;
+  request.zero = 0;
+  request.dp_overlap = false;
+  request.ep_overlap = true;
+  request.delay_wgrad = delay_wgrad;
+  return scenario_of(small_mixture(pp * vpp, 64, 4, 128, 4, 1), without_latency(), request, 4 * pp);
+}
+
+// `seconds` of an exchange over the NVLink ports, 10 GB/s each.
+GroupCollective exchange(double seconds, bool combine) {
+  CollectiveCost cost;
+  cost.scale_up_bytes = Bytes{seconds * 10e9};
+  cost.scale_up_rate = BytesPerSecond{10e9};
+  return {cost, GroupKind::expert, combine};
+}
+
+struct LayerTimes {
+  double before, dispatch, experts, combine, after;
+  double weight_gradients = 0.0;  // Of the experts.
+};
+
+// One layer; `seconds` scales all of it.
+PassCost layer(const LayerTimes& t) {
+  PassCost cost = kernels(Seconds{t.before});
+  cost.append(exchange(t.dispatch, false));
+  PassCost experts = kernels(Seconds{t.experts});
+  experts.segments.front().weight_gradients = Seconds{t.weight_gradients};
+  cost.append(experts);
+  cost.append(exchange(t.combine, true));
+  cost.append(kernels(Seconds{t.after}));
+  return cost;
+}
+
+double simulated(const Scenario& scenario, const LayerTimes& f, const LayerTimes& b,
+                 bool contracted) {
+  auto cost = prices(scenario, {}, {}, Bytes{1.0}, 0);
+  for (StageCost& stage : cost->stages) {
+    stage.forward = layer(f);
+    stage.backward = layer(b);
+    stage.buckets = {{stage.forward, stage.backward, {}}};
+  }
+  const Placement placement{scenario.plan, scenario.system};
+  const Topology topology = Topology::build(scenario.system, scenario.plan.gpus());
+  double length = 0.0;
+  for (const bool unfolded : {false, true}) {
+    const Cast cast = unfolded ? Cast::unfolded(placement) : Cast::folded(placement);
+    const TrainingStep step = build_training_step(scenario, cost, CollectiveTime{scenario.system},
+                                                  placement.shapes(), cast, topology, contracted);
+    EXPECT_EQ(verify(step, scenario.plan), "");
+    const double found = execute(step.graph, topology).makespan.si();
+    if (unfolded) {
+      EXPECT_NEAR(found, length, 1e-6);
+    }
+    length = found;
+  }
+  return length;
+}
+
+constexpr LayerTimes short_exchanges_f{1.0, 0.5, 2.0, 0.25, 0.125};
+constexpr LayerTimes short_exchanges_b{1.5, 0.5, 4.0, 0.75, 2.0};
+constexpr LayerTimes long_exchanges_f{1.0, 6.0, 2.0, 5.0, 0.125};
+constexpr LayerTimes long_exchanges_b{1.5, 3.0, 4.0, 7.0, 2.0};
+
+double sum(const LayerTimes& t) { return t.before + t.dispatch + t.experts + t.combine + t.after; }
+
+// What runs together is separated by columns: what B does before its exchange, alone; then each
+// exchange beside kernels of the other; then what F does after its last.
+double two_together(const LayerTimes& f, const LayerTimes& b) {
+  return b.before + std::max(f.before, b.dispatch) + std::max(b.experts, f.dispatch) +
+         std::max(f.experts, b.combine) + std::max(b.after, f.combine) + f.after;
+}
+
+// The first forward and the last backward pass have nobody beside them.
+TEST(Overlap, AStepOfOneStageIsPairsBetweenTwoEnds) {
+  for (int m : {1, 2, 5})
+    for (const bool contracted : {true, false}) {
+      SCOPED_TRACE(std::to_string(m) + (contracted ? " contracted" : " drawn"));
+      const Scenario scenario = experts_of_four(m);
+      EXPECT_NEAR(simulated(scenario, short_exchanges_f, short_exchanges_b, contracted),
+                  sum(short_exchanges_f) + sum(short_exchanges_b) +
+                      (m - 1) * two_together(short_exchanges_f, short_exchanges_b),
+                  1e-6);
+      EXPECT_NEAR(simulated(scenario, long_exchanges_f, long_exchanges_b, contracted),
+                  sum(long_exchanges_f) + sum(long_exchanges_b) +
+                      (m - 1) * two_together(long_exchanges_f, long_exchanges_b),
+                  1e-6);
+    }
+}
+
+// Short exchanges are hidden by kernels that are longer: a pair costs its kernels and no more.
+TEST(Overlap, ShortExchangesVanish) {
+  const LayerTimes& f = short_exchanges_f;
+  const LayerTimes& b = short_exchanges_b;
+  EXPECT_DOUBLE_EQ(two_together(f, b),
+                   f.before + f.experts + f.after + b.before + b.experts + b.after);
+  const PassCost both = overlapped(layer(f), layer(b), false);
+  EXPECT_NEAR(both.exposed(GroupKind::expert).si(), 0.0, 1e-12);
+}
+
+// Of the experts' 4 s, 1.5 s are weight gradients w. The forward pass's dispatch of 6 s lies beside
+// the other 2.5 s, then w, and so leaves 2 s idle; w has moved into the gap and costs nothing:
+//     max(b.experts - w, dispatch) = 6 as before, where b.experts alone would fit as well;
+// with a dispatch of 3 s, 0.5 s of w fill its column and 1 s goes into the next:
+//     max(2.5 + 0.5, 3) + max(1 + f.experts, b.combine).
+TEST(Overlap, DelayedWeightGradientsFillTheGaps) {
+  for (const bool contracted : {true, false}) {
+    LayerTimes f = long_exchanges_f;
+    LayerTimes b = long_exchanges_b;
+    b.weight_gradients = 1.5;
+    f.dispatch = 3.0;
+    const double expected = b.before + std::max(f.before, b.dispatch) + 3.0 +
+                            std::max(1.0 + f.experts, b.combine) + std::max(b.after, f.combine) +
+                            f.after;
+    EXPECT_LT(expected, two_together(f, b));
+    EXPECT_NEAR(simulated(experts_of_four(3, 1, 1, true), f, b, contracted),
+                sum(f) + sum(b) + 2 * expected, 1e-6);
+    EXPECT_NEAR(simulated(experts_of_four(3, 1, 1, false), f, b, contracted),
+                sum(f) + sum(b) + 2 * two_together(f, b), 1e-6);
+  }
+}
+
+// Nothing is lost where two passes become one: kernels, bytes and times by tag add up.
+TEST(Overlap, KeepsAllWork) {
+  const PassCost f = layer(long_exchanges_f);
+  const PassCost b = layer(long_exchanges_b);
+  for (const bool delay : {false, true}) {
+    const PassCost both = overlapped(f, b, delay);
+    EXPECT_EQ(both.compute, f.compute + b.compute);
+    EXPECT_EQ(both.communication, f.communication + b.communication);
+    double bytes = 0.0;
+    int exchanges = 0;
+    for_each_collective(both.segments, [&](const GroupCollective& collective) {
+      bytes += collective.cost.scale_up_bytes.si();
+      ++exchanges;
+    });
+    EXPECT_EQ(exchanges, 4);
+    EXPECT_DOUBLE_EQ(bytes, 10e9 * (6.0 + 5.0 + 3.0 + 7.0));
+    EXPECT_NEAR((both.compute + both.exposed(GroupKind::expert)).si(), both.time().si(), 1e-12);
+  }
+}
+
+// A pass without experts runs beside exchanges as well; what it has no use for runs by itself.
+TEST(Overlap, PassesOfOtherLengths) {
+  const PassCost dense = kernels(Seconds{3.0});
+  const LayerTimes& b = long_exchanges_b;
+  EXPECT_NEAR(overlapped(dense, layer(b), false).time().si(),
+              b.before + std::max(3.0, b.dispatch) + b.experts + b.combine + b.after, 1e-12);
+  PassCost two = layer(b);
+  two.append(layer(b));
+  const LayerTimes& f = long_exchanges_f;
+  EXPECT_NEAR(overlapped(layer(f), two, false).time().si(),
+              two_together(f, b) - f.after - std::max(b.after, f.combine) +
+                  std::max(b.after + b.before, f.combine) + std::max(f.after, b.dispatch) +
+                  b.experts + b.combine + b.after,
+              1e-12);
+}
+
+// Interleaved, pairs wait for pairs: with kernels alone a step takes as long as without pairing,
+//     (m v + p - 1) (tf + tb)
+// of a chunk. Within a group of p micro-batches stage s runs its k-th pair one pair after stage
+// s + 1 does, and two pairs later the forward pass of that stage's pair has come.
+TEST(Overlap, InterleavedStagesStayInStep) {
+  const LayerTimes f{0.25, 0.0, 0.5, 0.0, 0.25};
+  const LayerTimes b{0.5, 0.0, 1.0, 0.0, 0.5};
+  for (int p : {2, 3, 4})
+    for (int v : {2, 3})
+      for (int groups : {1, 2, 5}) {
+        SCOPED_TRACE(std::to_string(p) + " " + std::to_string(v) + " " + std::to_string(groups));
+        const int m = groups * p;
+        EXPECT_NEAR(simulated(experts_of_four(m, p, v), f, b, true), (m * v + p - 1) * 3.0, 1e-6);
+      }
+}
+
+}  // namespace
+}  // namespace orrery
