@@ -14,17 +14,24 @@ int layers_with_experts(const Model& model) {
       std::count(model.layer_has_experts.begin(), model.layer_has_experts.end(), true));
 }
 
-// A layer's collectives make tensor and context ranks wait for each other. As long as they lie in
-// one expert group, whose members wait for each other anyway, groups stay independent.
-void refuse_groups_that_wait_for_each_other(const Plan& plan, const Place& at) {
-  if (plan.ep * plan.etp % (plan.tp * plan.cp) == 0) return;
-  const std::string together = std::to_string(plan.tp * plan.cp);
+// A layer's collectives make tensor and context ranks wait for each other, and so all expert groups
+// of which a replica has ranks: so many.
+int groups_of_a_replica(const Plan& plan, const Place& at) {
+  const int replica = plan.tp * plan.cp;
+  const int group = plan.ep * plan.etp;
+  if (group % replica == 0) return 1;
+  if (replica % group == 0) return replica / group;
   fail_infeasible(at / "routing",
-                  "uneven routing needs all tensor and context ranks of a replica in one expert "
-                  "group, but ep x etp = " +
-                      std::to_string(plan.ep * plan.etp) +
-                      " is no multiple of tp x cp = " + together,
-                  "use a multiple of it, or --routing uniform");
+                  "uneven routing needs replicas that fill whole expert groups or the reverse, but "
+                  "of ep x etp = " +
+                      std::to_string(group) + " and tp x cp = " + std::to_string(replica) +
+                      " neither divides the other",
+                  "use a multiple or a divisor, or --routing uniform");
+}
+
+// As many draws as leave every replica with whole sets of them, or every set with whole replicas.
+int draws_of_groups(int groups_together) {
+  return most_groups % groups_together == 0 ? most_groups : groups_together;
 }
 
 }  // namespace
@@ -47,7 +54,7 @@ RoutedLoads::RoutedLoads(const Scenario& scenario, const GroupShapes& shapes, co
                         .per_token = shape_.experts.per_token});
   even_ = plan_.even && !plan_.trace && !plan_.capacity_factor;
   if (even_) return;
-  refuse_groups_that_wait_for_each_other(plan, at);
+  const int draws = draws_of_groups(groups_of_a_replica(plan, at));
 
   const Router router{plan_, shape_, at / "routing"};
   const int all_groups = plan.expert_data_ranks();
@@ -55,8 +62,7 @@ RoutedLoads::RoutedLoads(const Scenario& scenario, const GroupShapes& shapes, co
   micro_batches_ = plan_.statistical() ? std::min(plan.microbatches, most_micro_batches)
                    : plan_.trace       ? std::min(plan.microbatches, plan_.trace->micro_batches)
                                        : 1;
-  groups_ =
-      plan_.statistical() && !plan_.identical_replicas ? std::min(all_groups, most_groups) : 1;
+  groups_ = plan_.statistical() && !plan_.identical_replicas ? std::min(all_groups, draws) : 1;
   for (int g = 0; g < groups_; ++g)
     for (int m = 0; m < micro_batches_; ++m)
       for (int l = 0; l < layers_; ++l) batches_.push_back(router.route(l, m, g));

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "sim/cost/routed_loads.hpp"
+#include "sim/estimate/estimate.hpp"
+
+namespace orrery {
+
+/// Of every layer, micro-batch and group that a routed step looks at: no token is lost or made.
+///
+/// All       kept + dropped = tokens x experts a token, over the group.
+/// Expert    visited (kept + dropped) by each token at most once.
+/// Rank      computes what its experts keep, or with padding as much in every slot.
+inline void expect_tokens_conserved(const Scenario& scenario) {
+  const RoutedLoads loads{scenario, Placement{scenario.plan, scenario.system}.shapes(), {}};
+  if (loads.even()) return;
+  const RoutingShape& shape = loads.shape();
+  for (int g = 0; g < loads.groups(); ++g)
+    for (int m = 0; m < loads.micro_batches(); ++m)
+      for (int l = 0; l < loads.layers(); ++l) {
+        const RoutedBatch& batch = loads.batch(g, m, l);
+        EXPECT_EQ(batch.total_kept() + batch.total_dropped(), shape.copies());
+        std::vector<std::int64_t> visits = batch.dropped;
+        for (std::size_t slot = 0; slot < batch.kept.size(); ++slot)
+          visits[static_cast<std::size_t>(loads.expert_of(l, slot))] += batch.kept[slot];
+        EXPECT_LE(*std::max_element(visits.begin(), visits.end()), shape.tokens * shape.ranks);
+        EXPECT_GE(*std::min_element(visits.begin(), visits.end()), 0);
+        std::size_t slot = 0;
+        for (int r = 0; r < shape.ranks; ++r)
+          for (const std::int64_t rows : batch.computed_by(r)) {
+            EXPECT_GE(rows, batch.kept[slot]);
+            EXPECT_TRUE(loads.plan().pad_to_capacity || rows == batch.kept[slot]);
+            ++slot;
+          }
+        EXPECT_EQ(slot, batch.kept.size());
+      }
+}
+
+/// What is dispatched comes back: on every link that others do not use as well.
+inline void expect_tokens_to_come_back(const Result& result) {
+  for (const LinkReport& link : result.links) {
+    const double there = link.of(LinkUser::dispatch).si();
+    EXPECT_NEAR(link.of(LinkUser::combine).si(), there, 1e-9 * there) << link.name;
+  }
+}
+
+}  // namespace orrery
