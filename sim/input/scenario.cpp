@@ -179,7 +179,7 @@ void check_experts(const Model& model, const Plan& plan, const Place& at) {
                     "use --sp true");
 }
 
-// What hides dispatch and combine, and where (Megatron-LM, transformer_config.py, refuses the same).
+// What hides dispatch and combine, and where: Megatron-LM (transformer_config.py) refuses the same.
 void check_expert_overlap(const Model& model, const Plan& plan, const Place& at) {
   if (plan.delay_wgrad && !plan.ep_overlap)
     fail_input(at / "delay_wgrad", "weight gradients wait for idle time of ep_overlap alone",
@@ -201,7 +201,8 @@ void check_expert_overlap(const Model& model, const Plan& plan, const Place& at)
     fail_infeasible(at / key, "the model has no shared experts", "leave shared_expert_overlap out");
   if (!plan.ep_overlap) return;
   if (plan.recompute == Recompute::full)
-    fail_infeasible(at / key, "full recomputation dispatches and combines again, with nothing beside it",
+    fail_infeasible(at / key,
+                    "full recomputation dispatches and combines again, with nothing beside it",
                     "use --recompute selective or none");
   if (plan.pp > 1 ? plan.vpp == 1 : plan.schedule == ScheduleKind::gpipe)
     fail_infeasible(at / key,

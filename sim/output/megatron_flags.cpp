@@ -178,6 +178,9 @@ class FlagWriter {
       flag("moe-router-enable-expert-bias");
     }
     flag("moe-grouped-gemm");
+    if (plan_.shared_expert_overlap) flag("moe-shared-expert-overlap");
+    if (plan_.ep_overlap) flag("overlap-moe-expert-parallel-comm");
+    if (plan_.delay_wgrad) flag("delay-wgrad-compute");
     dispatcher();
     if (plan_.routing != "uniform")
       leave_out("routing=" + plan_.routing + ": the data decide which experts tokens choose");
