@@ -12,10 +12,10 @@ namespace orrery {
 /// groups and micro-batches that stand for all.
 ///
 /// Sampling  Where routing is drawn, the micro-batches and groups of a step are draws of one
-///           distribution. At most 8 micro-batches and 4 groups are drawn (from the plan's seed), or
-///           as many groups as a replica has ranks of, where that is no divisor of 4;
-///           group g has the draw g mod groups, micro-batch m the draw m mod micro-batches. A trace
-///           is taken as it is, every micro-batch, and is the same for all groups.
+///           distribution. At most 8 micro-batches and 4 groups are drawn (from the plan's seed),
+///           or as many groups as a replica has ranks of, where that is no divisor of 4; group g
+///           has the draw g mod groups, micro-batch m the draw m mod micro-batches. A trace is
+///           taken as it is, every micro-batch, and is the same for all groups.
 class RoutedLoads {
  public:
   /// Errors: as read_routing() and Router; replicas and expert groups of which neither fills the

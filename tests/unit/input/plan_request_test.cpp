@@ -178,11 +178,12 @@ TEST(PlanRequest, FlagsAreRefusedTheSameWay) {
   EXPECT_EQ(flag_error("schedule", "gpip"), "--schedule: 'gpip' is unknown; did you mean 'gpipe'?");
   EXPECT_EQ(flag_error("software", "\xff"),
             "--software: '\\ufffd' is no UTF-8 text; write letters and digits");
-  EXPECT_EQ(flag_error("warmup", "1"),
-            "--warmup: 'warmup' is no key of a plan; write one of: "
-            "tp, pp, vpp, dp, cp, ep, etp, mbs, gbs, seq, schedule, recompute, zero, reshard, sp, "
-            "dtype, attention, cp_comm, routing, moe_dispatcher, shared_expert_overlap, ep_overlap, "
-            "delay_wgrad, tp_overlap, dp_overlap, software");
+  EXPECT_EQ(
+      flag_error("warmup", "1"),
+      "--warmup: 'warmup' is no key of a plan; write one of: "
+      "tp, pp, vpp, dp, cp, ep, etp, mbs, gbs, seq, schedule, recompute, zero, reshard, sp, "
+      "dtype, attention, cp_comm, routing, moe_dispatcher, shared_expert_overlap, ep_overlap, "
+      "delay_wgrad, tp_overlap, dp_overlap, software");
 }
 
 // A terminal shows one line whatever the file holds.
