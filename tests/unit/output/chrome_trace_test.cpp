@@ -336,7 +336,7 @@ TEST(ChromeTrace, ShowsTwoPassesThatTakeTurns) {
   const Scenario scenario = shared_experts(true, "uniform");
   for (const bool expanded : {false, true}) {
     const Estimate answer = estimate(scenario, {.expanded = expanded});
-    const Trace trace = trace_of(scenario, answer);
+    const Trace trace = trace_of(scenario, answer, {.expand = true});
     expect_sound(trace);
     std::vector<std::string> whole, parts;
     for (const Slice& slice : trace.track(0, "compute"))
@@ -367,7 +367,8 @@ TEST(ChromeTrace, ShowsTheExpertsOfEachRank) {
   const Scenario scenario = shared_experts(false, "zipf:1");
   const Trace every = trace_of(scenario, estimate(scenario, {.unfolded = true, .expanded = true}));
   for (const bool expanded : {false, true}) {
-    const Trace trace = trace_of(scenario, estimate(scenario, {.expanded = expanded}));
+    const Trace trace =
+        trace_of(scenario, estimate(scenario, {.expanded = expanded}), {.expand = true});
     expect_sound(trace);
     for (int rank = 0; rank < 4; ++rank) {
       const auto& own = trace.track(0, "experts of rank " + std::to_string(rank));

@@ -46,7 +46,7 @@ Result round_result(int stages) {
   result.links = {{"node0.nic0.up",
                    "nic",
                    Bytes{12e9},
-                   {Bytes{}, Bytes{}, Bytes{}, Bytes{9e9}, Bytes{3e9}},
+                   {Bytes{}, Bytes{}, Bytes{}, Bytes{}, Bytes{}, Bytes{9e9}, Bytes{3e9}},
                    0.123},
                   {"node0.gpu0.nvlink.up",
                    "nvlink",
