@@ -15,8 +15,8 @@ TrainingStep build_training_step(const Scenario& scenario, std::shared_ptr<const
   add_transfers(draft);
   add_gradient_reduction(draft);
   add_closing(draft);
-  return {std::move(cost), std::move(draft.overlapped), cast, std::move(draft.graph),
-          contraction.quiet};
+  return {std::move(cost), cast, std::move(draft.graph), contraction.quiet,
+          std::move(draft.overlapped)};
 }
 
 }  // namespace orrery

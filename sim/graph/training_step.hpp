@@ -13,10 +13,10 @@ namespace orrery {
 /// One training step as tasks, with everything that they refer to.
 struct TrainingStep {
   std::shared_ptr<const StepCost> cost;
-  OverlappedPasses overlapped;
   Cast cast;
   TaskGraph graph;
   bool contracted = true;
+  OverlappedPasses overlapped = {};  ///< What tasks of two passes consist of.
 };
 
 /// Builds the step that `scenario` describes:
