@@ -86,10 +86,9 @@ void visit_layer_ops(const Scenario& scenario, LayerKind kind, const OpVisitor& 
 }
 
 void visit_end_ops(const Scenario& scenario, bool first, bool last, const OpVisitor& visit) {
-  for (const auto& [here, ops] : {std::pair{first, embedding_forward(scenario)},
-                                  std::pair{last, head_forward(scenario)},
-                                  std::pair{last, head_backward(scenario)},
-                                  std::pair{first, embedding_backward(scenario)}})
+  for (const auto& [here, ops] :
+       {std::pair{first, embedding_forward(scenario)}, std::pair{last, head_forward(scenario)},
+        std::pair{last, head_backward(scenario)}, std::pair{first, embedding_backward(scenario)}})
     if (here)
       for (const Op& op : ops) visit(op);
 }

@@ -32,10 +32,9 @@ po::options_description output_options() {
        "write the timeline as Chrome trace JSON; open it at ui.perfetto.dev")  //
       ("trace-ranks", po::value<std::string>()->value_name("LIST"),
        "ranks to draw, as 0,8,16-23 (default: all that are simulated)")  //
-      (
-          "missing", po::value<std::string>()->value_name("FILE"),
-          "write the shapes that nobody measured, heaviest first, for orrery calibrate gpu "
-          "--shapes")                                                       //
+      ("missing", po::value<std::string>()->value_name("FILE"),
+       "write the shapes that nobody measured, heaviest first, for orrery calibrate gpu "
+       "--shapes")                                                          //
       ("unfolded", "simulate every rank instead of one for all its twins")  //
       ("expanded", "simulate every tensor-parallel collective as flows")    //
       ("help", "this text");

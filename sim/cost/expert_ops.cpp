@@ -207,11 +207,14 @@ SharedOps shared_beside_forward(const LayerSizes& s) {
   if (!s.plan.shared_expert_overlap) return {};
   const std::int64_t into = (s.model.gated ? 2 : 1) * e.shared_ffn;
   SharedOps ops;
-  ops.before = gather(s, "tp_gather", 0.0);
+  ops.before = quantise(s, s.own_tensor);
+  append(ops.before, gather(s, "tp_gather", 0.0));
   ops.beside_dispatch = {
-      gemm("shared_fc1", GemmPass::forward, s.tokens, into, s.hidden),
+      product(s, "shared_fc1", GemmPass::forward, s.tokens, into, s.hidden),
       memory("shared_activation", activation_bytes * s.of_tokens(into + e.shared_ffn))};
-  ops.beside_combine = {gemm("shared_fc2", GemmPass::forward, s.tokens, s.hidden, e.shared_ffn)};
+  ops.beside_combine = quantise(s, s.of_tokens(e.shared_ffn));
+  ops.beside_combine.push_back(
+      product(s, "shared_fc2", GemmPass::forward, s.tokens, s.hidden, e.shared_ffn));
   ops.after = reduce(s, "tp_reduce", 0.0);
   ops.after.push_back(memory("shared_sum", 3.0 * e.own));
   return ops;
@@ -223,15 +226,17 @@ SharedOps shared_beside_backward(const LayerSizes& s) {
   const std::int64_t into = (s.model.gated ? 2 : 1) * e.shared_ffn;
   const auto products = [&](std::string_view dgrad, std::string_view wgrad, std::int64_t n,
                             std::int64_t k) {
-    return Ops{gemm(dgrad, GemmPass::dgrad, s.tokens, k, n),
-               gemm(wgrad, GemmPass::wgrad, n, k, s.tokens), accumulate(s, n, k)};
+    return Ops{product(s, dgrad, GemmPass::dgrad, s.tokens, k, n),
+               product(s, wgrad, GemmPass::wgrad, n, k, s.tokens), accumulate(s, n, k)};
   };
   SharedOps ops;
-  ops.before = gather(s, "tp_gather_grad", 0.0);
+  ops.before = quantise(s, s.own_tensor);
+  append(ops.before, gather(s, "tp_gather_grad", 0.0));
   ops.beside_dispatch = products("shared_fc2_dgrad", "shared_fc2_wgrad", s.hidden, e.shared_ffn);
   ops.beside_dispatch.push_back(
       memory("shared_activation_bwd", activation_bytes * s.of_tokens(2 * into + e.shared_ffn)));
-  ops.beside_combine = products("shared_fc1_dgrad", "shared_fc1_wgrad", into, s.hidden);
+  ops.beside_combine = quantise(s, s.of_tokens(into));
+  append(ops.beside_combine, products("shared_fc1_dgrad", "shared_fc1_wgrad", into, s.hidden));
   ops.after = reduce(s, "tp_reduce_grad", 0.0);
   ops.after.push_back(memory("shared_grad_sum", 3.0 * e.own));
   return ops;

@@ -36,9 +36,9 @@ double gradient_overlap(const Sizes& s) {
 
 }  // namespace
 
-// An activation or gradient in both directions, as forward, dgrad and wgrad need it. Weights are not
-// counted: their 8-bit forms are made once a step, for all micro-batches. MXFP8 has a scale byte for
-// 32 elements of each direction (Transformer Engine, common/recipe, MXFP8BlockScaling).
+// An activation or gradient in both directions, as forward, dgrad and wgrad need it. Weights are
+// not counted: their 8-bit forms are made once a step, for all micro-batches. MXFP8 has a scale
+// byte for 32 elements of each direction (Transformer Engine, common/recipe, MXFP8BlockScaling).
 Ops quantise(const Sizes& s, double elements) {
   if (!s.quantises) return {};
   const double bytes =

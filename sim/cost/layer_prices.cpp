@@ -98,8 +98,13 @@ PassCost LayerPrices::recomputed(const Members& members, const ExchangeCost& exc
   PassCost cost = pricer_.price(recompute_beside_exchanges(scenario_, *fullest));
   if (choice.selects(RecomputeModule::moe)) {
     const LayerSizes s{scenario_};
-    const Ends ends{pricer_.price(before_experts_forward(s)),
-                    pricer_.price(after_experts_forward(s))};
+    const SharedOps shared = shared_beside_forward(s);
+    Ops before = before_experts_forward(s);
+    Ops after = after_experts_forward(s);
+    append(before, shared.before);
+    append(after, shared.after);
+    const Ends ends{pricer_.price(before), pricer_.price(shared.beside_dispatch),
+                    pricer_.price(shared.beside_combine), pricer_.price(after)};
     cost.append(with_experts(ends, members, exchange, false));
   }
   return cost;

@@ -57,7 +57,7 @@ struct StepCost {
   Bytes transfer_bytes;            ///< From one rank to its peer on the next stage, each direction.
   std::vector<Seconds> optimizer;  ///< One a pipeline stage (rank).
   Tag optimizer_tag = Tag::default_value;
-  Bytes tied_gradient_bytes;       ///< Embedding gradient shared by first and last stage; 0: none.
+  Bytes tied_gradient_bytes;  ///< Embedding gradient shared by first and last stage; 0: none.
   Flop model_flop_causal;  ///< Of the whole step, without recomputation, attention counted as half.
   Flop model_flop_full;    ///< The same with the whole score matrix counted.
 };

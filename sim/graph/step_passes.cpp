@@ -157,9 +157,9 @@ class PassBuilder {
           compute_task(part, false, length(cost, draft_.role(part.role).pace), &cost), before);
       return {task, task};
     }
-    if (contraction_.chains)
-      if (const auto chain = chain_of(role_index, cost)) {
-        Task task = compute_task(role_index, slot, Seconds{}, nullptr);
+    if (contraction_.chains && !part.backward)
+      if (const auto chain = chain_of(part.role, cost)) {
+        Task task = compute_task(part, false, Seconds{}, nullptr);
         task.chain = chain;
         const TaskId id = draft_.add_after(std::move(task), before);
         return {id, id};
@@ -198,8 +198,8 @@ class PassBuilder {
     return done;
   }
 
-  // A role's pass as a chain; null where its collectives are not its role's alone, or get into each
-  // other's way.
+  // A role's pass as a chain; null where its collectives are not its role's alone, get into each
+  // other's way, or run beside several stretches.
   std::shared_ptr<const Chain> chain_of(int role_index, const PassCost& cost) {
     const auto [known, fresh] = chains_.try_emplace({&cost, role_index});
     if (fresh) known->second = new_chain(role_index, cost);
@@ -210,6 +210,7 @@ class PassBuilder {
     const double speed = draft_.role(role_index).speed;
     std::vector<Chain::Phase> phases;
     for (const Segment& segment : cost.segments) {
+      if (!segment.chain.empty()) return nullptr;
       const Seconds compute = own_compute(role_index, segment) / speed;
       Seconds before = compute;
       if (segment.beside) {

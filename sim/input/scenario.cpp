@@ -305,7 +305,8 @@ Scenario make_scenario(const Model& model, const System& system, const Software&
   const std::int64_t chunks = std::int64_t{plan.pp} * plan.vpp;
   const std::string all_chunks =
       "pp x vpp = " + text(plan.pp) + " x " + text(plan.vpp) + " = " + text(chunks) + " chunks";
-  if (chunks > model.layers)
+  // A chunk may be the embedding or the head alone (split_layers).
+  if (chunks > model.layers + 2)
     fail_infeasible(at / "pp", text(model.layers) + " layers do not fill " + all_chunks,
                     "use pp x vpp = " + text(model.layers) + " or less");
   plan.dp = derive_dp(request, gpus, at);

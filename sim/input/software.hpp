@@ -51,7 +51,8 @@ struct Software {
   double logit_backward_bytes = 12.0;  ///< Per logit: cross-entropy backward.
   double logit_held_bytes = 6.0;       ///< Per logit: memory at the peak of its cross-entropy.
   double optimizer_bytes = 40.0;       ///< Per parameter updated.
-  /// Per parameter held and step: gradients set to zero, checked and scaled before they are reduced.
+  /// Per parameter held and step: gradients set to zero, checked and scaled before they are
+  /// reduced.
   double gradient_pass_bytes = 0.0;
   /// Of the rate of plain copies: kernels that bring tokens into the order of their experts.
   double permute_efficiency = 1.0;

@@ -70,24 +70,26 @@ TEST(Memory, StatesOfAParameter) {
     }
 }
 
-// Layers held x micro-batches in flight: 1F1B p - s, GPipe all m.
+// Layers held x micro-batches in flight: 1F1B p - s, GPipe all m. Megatron-LM of 2021 also keeps the
+// output that it has sent, 2 sbh, on all stages but the last.
 TEST(Memory, ActivationsInFlight) {
   const Scenario scenario = gpt(1, 4, 1, false, Recompute::none, 0, 8);
   const double layer = layer_activations(scenario, Recompute::none).si();
   const MemoryReport report = memory_of(scenario);
   for (int stage = 0; stage < 4; ++stage)
     EXPECT_DOUBLE_EQ(report.stages[static_cast<std::size_t>(stage)].activations.si(),
-                     2 * (4 - stage) * layer);
+                     (4 - stage) * (2 * layer + (stage < 3 ? 2 * s * b * h : 0.0)));
   Scenario gpipe = scenario;
   gpipe.plan.schedule = ScheduleKind::gpipe;
   EXPECT_DOUBLE_EQ(memory_of(gpipe).stages[3].activations.si(), 2 * 8 * layer);
 }
 
-// Full recomputation holds the layers' inputs, and one layer whole while it is computed again.
+// Full recomputation holds the layers' inputs and what was sent, and one layer whole while it is
+// computed again.
 TEST(Memory, FullRecomputationHoldsOneLayerWhole) {
   const Scenario scenario = gpt(1, 4, 1, false, Recompute::full, 0, 8);
   EXPECT_DOUBLE_EQ(memory_of(scenario).stages[0].activations.si(),
-                   2 * 4 * 2 * s * b * h + layer_activations(scenario, Recompute::none).si());
+                   4 * (2 + 1) * 2 * s * b * h + layer_activations(scenario, Recompute::none).si());
 }
 
 TEST(Memory, PeakIsTheFullestStages) {

@@ -11,8 +11,8 @@ check=no
 orrery=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 cd "$(dirname "$0")/../.."
 document=docs/ACCURACY.md
-families="korthikanti sc21 megatron megascale simumax vtrain-multi mosaic torchtitan dgxc mbridge moezoo
-  mcore zerobubble"
+families="korthikanti sc21 megatron megascale simumax vtrain-multi mosaic torchtitan dgxc mbridge
+  moezoo mcore zerobubble"
 new=$(mktemp)
 trap 'rm -f "$new"' EXIT
 files=

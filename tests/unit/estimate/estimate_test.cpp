@@ -147,7 +147,9 @@ TEST(DoesNotFit, TheRemedyFits) {
         for (int pp : {1, 2})
           for (int zero : {0, 1})
             for (Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
-              PlanRequest request = plan_request(tp, pp, mbs, 256, 2048, "megatron-2021");
+              PlanRequest request = plan_request(tp, pp, mbs, 256, 2048, "megatron-core");
+              request.fused_attention = false;
+              request.sp = false;
               request.zero = zero;
               request.recompute = recompute;
               const Scenario scenario =

@@ -148,7 +148,7 @@ TEST(PlanRequest, FilesAreRefusedWithPlaceProblemAndRemedy) {
             "plan.json: /recompute: 'sometimes' is unknown; write one of: none, selective, full");
   EXPECT_EQ(json_error(R"({"recompute": "selective:mla_up,mlp"})"),
             "plan.json: /recompute: 'mla_up' is no part of a layer that can be computed again; "
-            "did you mean 'mla_up_proj'?");
+            "write one of: core_attn, layernorm, mla_up_proj, mlp, moe_act, shared_experts, moe");
   EXPECT_EQ(json_error(R"({"recompute": "selective:"})"),
             "plan.json: /recompute: '' is no part of a layer that can be computed again; write one "
             "of: core_attn, layernorm, mla_up_proj, mlp, moe_act, shared_experts, moe");
@@ -158,7 +158,7 @@ TEST(PlanRequest, FilesAreRefusedWithPlaceProblemAndRemedy) {
             "plan.json: /sp: 1 is neither true nor false; write one of the two");
   // Weights are counted with 2 bytes, so a plan in fp32 would get a wrong answer.
   EXPECT_EQ(json_error(R"({"dtype": "fp32"})"),
-            "plan.json: /dtype: 'fp32' is unknown; write one of: fp16, bf16, fp8");
+            "plan.json: /dtype: 'fp32' is unknown; write one of: fp16, bf16, fp8, mxfp8");
   EXPECT_EQ(json_error("[8]"), "plan.json: [8] is no object; write {\"key\": value, ...}");
 }
 
@@ -188,8 +188,9 @@ TEST(PlanRequest, FlagsAreRefusedTheSameWay) {
 
 // A terminal shows one line whatever the file holds.
 TEST(PlanRequest, HostileWordsAreEscapedAndCut) {
-  EXPECT_EQ(json_error(R"({"dtype": "a\u001b[31m\n"})"),
-            "plan.json: /dtype: 'a\\u001b[31m\\n' is unknown; write one of: fp16, bf16, fp8");
+  EXPECT_EQ(
+      json_error(R"({"dtype": "a\u001b[31m\n"})"),
+      "plan.json: /dtype: 'a\\u001b[31m\\n' is unknown; write one of: fp16, bf16, fp8, mxfp8");
   const std::string error = json_error("{\"dtype\": \"" + std::string(1000, 'x') + "\"}");
   EXPECT_LT(error.size(), 200u);
 }
