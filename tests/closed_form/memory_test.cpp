@@ -70,8 +70,8 @@ TEST(Memory, StatesOfAParameter) {
     }
 }
 
-// Layers held x micro-batches in flight: 1F1B p - s, GPipe all m. Megatron-LM of 2021 also keeps the
-// output that it has sent, 2 sbh, on all stages but the last.
+// Layers held x micro-batches in flight: 1F1B p - s, GPipe all m. Megatron-LM of 2021 also keeps
+// the output that it has sent, 2 sbh, on all stages but the last.
 TEST(Memory, ActivationsInFlight) {
   const Scenario scenario = gpt(1, 4, 1, false, Recompute::none, 0, 8);
   const double layer = layer_activations(scenario, Recompute::none).si();
