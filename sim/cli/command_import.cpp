@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 
 #include "sim/cli/options.hpp"
 #include "sim/core/nearest.hpp"
 #include "sim/import/collective_name.hpp"
+#include "sim/import/megatron_run.hpp"
 #include "sim/import/nccl_tests.hpp"
 #include "sim/import/nccl_topology.hpp"
 #include "sim/import/smi_topology.hpp"
@@ -85,6 +87,47 @@ int import_nccl_tests(const Arguments& arguments) {
   return exit_ok;
 }
 
+// "TP=8" as a variable and its value.
+std::pair<std::string, std::string> variable_of(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == 0 || equals == text.npos)
+    fail_input({"", "--set"}, "'" + text + "' sets no variable", "write NAME=VALUE, as TP=8");
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+int import_megatron(const Arguments& arguments) {
+  po::options_description options{"Options", 100};
+  options.add_options()("name", po::value<std::string>()->value_name("NAME"),
+                        "what to call the model (default: the file's name)")(
+      "set", po::value<std::vector<std::string>>()->composing()->value_name("NAME=VALUE"),
+      "a shell variable that the script gets from outside; wins over what it sets; may be "
+      "repeated");
+  add_output(options);
+  const ParsedOptions parsed = parse_options(options, arguments, {});
+  if (parsed.has("help")) {
+    std::cout << "usage: orrery import megatron FILE [options]\n\n"
+                 "Reads a launch script of Megatron-LM, or the list of arguments that it prints; "
+                 "writes a plan\nwith its model, for --plan and --model.\n\n"
+              << options;
+    return exit_ok;
+  }
+  if (parsed.words.size() != 1)
+    fail_input({}, parsed.words.empty() ? "nothing to import" : "one run is one file",
+               "name one file");
+  const std::string& file = parsed.words[0];
+  std::map<std::string, std::string> given;
+  if (parsed.has("set"))
+    for (const std::string& text : parsed.values["set"].as<std::vector<std::string>>())
+      given.insert_or_assign(variable_of(text).first, variable_of(text).second);
+  const std::string name =
+      parsed.has("name") ? parsed.text("name") : std::filesystem::path{file}.stem().string();
+  const ImportedRun run =
+      import_megatron_run(MegatronArguments::read(read_text_file(file), file, given), name);
+  write_result(parsed, run.json);
+  for (const std::string& note : run.notes) std::cerr << "orrery: note: " << note << "\n";
+  return exit_ok;
+}
+
 using ReadDraft = SystemDraft (*)(const std::string& text, const std::string& file,
                                   const SystemAnswers& answers);
 
@@ -122,17 +165,20 @@ SystemDraft draft_of_nccl(const std::string& text, const std::string& file, cons
 }  // namespace
 
 int run_import(const Arguments& arguments) {
-  static const std::vector<std::string> formats{"nccl-tests", "nccl-topo", "nvidia-smi-topo"};
+  static const std::vector<std::string> formats{"megatron", "nccl-tests", "nccl-topo",
+                                                "nvidia-smi-topo"};
   const std::string format = arguments.empty() ? "" : arguments[0];
   if (format == "--help") {
-    std::cout << "usage: orrery import nccl-tests FILE... | nccl-topo FILE | nvidia-smi-topo FILE\n"
-                 "\n  orrery import FORMAT --help   the format's options\n";
+    std::cout << "usage: orrery import megatron FILE | nccl-tests FILE... | nccl-topo FILE |\n"
+                 "                     nvidia-smi-topo FILE\n\n"
+                 "  orrery import FORMAT --help   the format's options\n";
     return exit_ok;
   }
   if (std::find(formats.begin(), formats.end(), format) == formats.end())
     fail_input({}, format.empty() ? "import what?" : "'" + format + "' cannot be imported",
                suggestion(format, formats));
   const Arguments rest = with_long_output({arguments.begin() + 1, arguments.end()});
+  if (format == "megatron") return import_megatron(rest);
   if (format == "nccl-tests") return import_nccl_tests(rest);
   if (format == "nccl-topo")
     return import_system(rest, format, "the file that NCCL_TOPO_DUMP_FILE names", draft_of_nccl);

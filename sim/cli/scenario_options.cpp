@@ -34,6 +34,16 @@ std::string from_plan_file(const std::optional<JsonValue>& file, const std::stri
   return value ? value->text() : "";
 }
 
+// A plan file may hold the model itself instead of its name.
+Model model_of(const ParsedOptions& options, const std::optional<JsonValue>& file) {
+  if (options.has("model")) return read_model(options.text("model"), {"--model", ""});
+  const auto value = file ? file->find("model") : std::nullopt;
+  if (value && value->is_object()) return parse_model(*value);
+  return read_model(
+      value ? value->text() : required(options, "model", "name one: orrery list models"),
+      {"--model", ""});
+}
+
 }  // namespace
 
 po::options_description scenario_options() {
@@ -79,18 +89,15 @@ Scenario read_scenario(const ParsedOptions& options) {
   if (options.has("gpus"))
     gpus = static_cast<int>(value_of_flag("gpus", options.text("gpus")).integer(1, 1 << 24));
 
-  const auto named = [&](const std::string& key, const std::string& how) {
-    if (options.has(key)) return options.text(key);
-    const std::string in_file = from_plan_file(file, key);
-    return in_file.empty() ? required(options, key, how) : in_file;
-  };
-  const std::string model = named("model", "name one: orrery list models");
-  const std::string system = named("system", "name one: orrery list systems");
+  const Model model = model_of(options, file);
+  const std::string in_file = options.has("system") ? "" : from_plan_file(file, "system");
+  const std::string system =
+      in_file.empty() ? required(options, "system", "name one: orrery list systems") : in_file;
   System cluster = read_system(system, {"--system", ""});
   const std::string measured = options.has("calibration") ? options.text("calibration")
                                                           : from_plan_file(file, "calibration");
   if (!measured.empty()) calibrate(cluster, measured, {"--calibration", ""});
-  return make_scenario(read_model(model, {"--model", ""}), cluster, request, gpus, command_line);
+  return make_scenario(model, cluster, request, gpus, command_line);
 }
 
 }  // namespace orrery

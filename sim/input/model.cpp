@@ -209,7 +209,9 @@ Model read_model(const std::string& word, const Place& at) {
                  "name a model file or a folder that holds a Hugging Face config.json");
     path /= "config.json";
   }
-  return parse_model(JsonValue::read_file(path.string()));
+  const JsonValue file = JsonValue::read_file(path.string());
+  const auto inside = file.find("model");  // Of a plan file.
+  return parse_model(inside && inside->is_object() ? *inside : file);
 }
 
 }  // namespace orrery

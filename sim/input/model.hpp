@@ -88,7 +88,7 @@ ParameterCount count_parameters(const Model& model);
 
 /// Reads our own model JSON, the `model` object of a validation case, or a Hugging Face
 /// config.json, told apart by their keys. `word`: a catalog name, a file, or a folder that holds a
-/// config.json. Errors name the key and the nearest known one.
+/// config.json, or a plan file that holds its model. Errors name the key and the nearest known one.
 Model read_model(const std::string& word, const Place& at);
 /// The same for a document or an object in one. A model without a name takes its file's.
 Model parse_model(const JsonValue& json);

@@ -106,6 +106,7 @@ class FlagWriter {
     flag("ffn-hidden-size", model_.ffn);
     flag("num-attention-heads", model_.heads);
     flag("vocab-size", model_.vocab);
+    padding();
     flag("max-position-embeddings",
          std::max({plan_.seq, model_.max_sequence, model_.learned_positions}));
     if (model_.gated) flag("swiglu");
@@ -125,6 +126,14 @@ class FlagWriter {
       flag("attention-dropout", "0.0");
       flag("hidden-dropout", "0.0");
     }
+  }
+
+  // Megatron-LM pads the vocabulary to a multiple of 128 times tp; the model's is what it is.
+  void padding() {
+    if (model_.vocab % (128 * std::int64_t{plan_.tp}) == 0) return;
+    std::int64_t divisor = 64;
+    while (divisor > 1 && model_.vocab % (divisor * plan_.tp) != 0) divisor /= 2;
+    flag("make-vocab-size-divisible-by", divisor);
   }
 
   void biases() {

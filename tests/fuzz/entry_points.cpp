@@ -6,6 +6,7 @@
 #include "calibration/host/work_list.hpp"
 #include "sim/calibrate/fit.hpp"
 #include "sim/compare/compared_plan.hpp"
+#include "sim/import/megatron_run.hpp"
 #include "sim/import/nccl_tests.hpp"
 #include "sim/import/nccl_topology.hpp"
 #include "sim/import/smi_topology.hpp"
@@ -156,6 +157,19 @@ void fuzz_nccl_tests(const std::string& text) {
         if (curve.points.empty() || curve.ranks < 1 || curve.nodes < 1) __builtin_trap();
       parsed(curves_json(curves)).at("curves").elements();
     });
+}
+
+// What is written is read again: a plan, and a model that may yet be refused.
+void fuzz_megatron(const std::string& text) {
+  refuse_or_accept([&] {
+    const ImportedRun run =
+        import_megatron_run(MegatronArguments::read(text, "fuzz.sh", {{"TP", "2"}}), "fuzz");
+    const JsonValue plan = parsed(run.json);
+    PlanRequest request;
+    for (const std::string& key : plan.keys())
+      if (key != "model" && key != "gpus") set_plan_key(request, key, plan.at(key));
+    parse_model(plan.at("model"));
+  });
 }
 
 void fuzz_nccl_topology(const std::string& text) {
@@ -310,6 +324,7 @@ const std::vector<EntryPoint>& entry_points() {
                                            {"result", fuzz_result},
                                            {"quantity", fuzz_quantity},
                                            {"nccl_tests", fuzz_nccl_tests},
+                                           {"megatron", fuzz_megatron},
                                            {"nccl_topology", fuzz_nccl_topology},
                                            {"smi_topology", fuzz_smi_topology},
                                            {"collective_program", fuzz_collective_program},

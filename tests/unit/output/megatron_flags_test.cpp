@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sim/import/megatron_run.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery {
@@ -129,6 +130,50 @@ TEST(MegatronFlags, EveryFlagStandsOnce) {
     EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end()) << model;
   }
   EXPECT_EQ(megatron_text({{"--a 1", "--b"}, {}}), "--a 1 \\\n--b\n");
+}
+
+// Flags read back make a plan and a model whose flags are the same, of every catalog model whose
+// layers Megatron-LM has, and of plans of all kinds.
+TEST(MegatronFlags, ReadBackAreTheSame) {
+  int plans = 0;
+  for (const char* model : {"gpt3-175b", "llama3-8b", "llama3.1-405b", "qwen2.5-72b", "qwen3-8b",
+                            "nemotron-4-15b", "mixtral-8x7b", "qwen3-30b-a3b", "deepseek-v3"})
+    for (const int tp : {1, 2, 8})
+      for (const int pp : {1, 4})
+        for (const char* recompute : {"none", "full", "selective:core_attn"})
+          for (const char* dtype : {"fp16", "bf16", "fp8", "mxfp8"})
+            for (const int zero : {0, 1, 2, 3}) {
+              if (zero >= 2 && pp > 1) continue;
+              PlanRequest request = plan_request(tp, pp, 2, 2048, 2048, "megatron-core");
+              set_plan_flag(request, "recompute", recompute);
+              set_plan_flag(request, "dtype", dtype);
+              request.zero = zero;
+              request.sp = tp > 1;
+              const Model shape = read_model(model, test_place);
+              if (shape.experts) {
+                if (zero >= 2) continue;
+                request.ep = 8;
+                request.moe_dispatcher = tp == 2   ? ExpertDispatcher::all_gather
+                                         : tp == 8 ? ExpertDispatcher::deepep
+                                                   : ExpertDispatcher::all_to_all;
+              }
+              const System system = read_system("dgx-b200", test_place);
+              const Scenario first = scenario_of(shape, system, request, 256);
+              const std::string text = megatron_text(megatron_flags(first));
+              const ImportedRun run =
+                  import_megatron_run(MegatronArguments::read(text, "flags", {}), shape.name);
+              const JsonValue plan = JsonValue::parse(run.json, "run.json");
+              PlanRequest again;
+              again.software = "megatron-core";
+              for (const std::string& key : plan.keys())
+                if (key != "model") set_plan_key(again, key, plan.at(key));
+              const Scenario second =
+                  scenario_of(parse_model(plan.at("model")), system, again, 256);
+              ASSERT_EQ(megatron_text(megatron_flags(second)), text);
+              ASSERT_EQ(count_parameters(second.model).total, count_parameters(shape).total);
+              ++plans;
+            }
+  EXPECT_GT(plans, 1000);
 }
 
 }  // namespace
