@@ -62,16 +62,16 @@ int main(int count, char** words) {
   std::setvbuf(stdout, nullptr, _IONBF, 0);
   std::printf("%-46s %9s %8s %8s %10s %6s\n", "", "points", "wall s", "CPU s", "points/s", "MB");
 
-  // GPT-3 175B, 1,024 A100s: 4 x 2 x 3 x 4 x 2 plans.
+  // GPT-3 175B, 1,024 A100s: 4 x 3 x 3 x 15 x 2 plans.
   const auto simulated = [&](const char* out, const char* jobs) {
     return run({orrery, "sweep", "run", "--out", path(out), "-j", jobs, "--model", "gpt3-175b",
                 "--system", "dgx-a100-80gb", "--gpus", "1024", "--sweep",
-                "tp=1..8*2 pp=8,16 mbs=1,2,4 gbs=1024..4096+1024 recompute=selective,full"});
+                "tp=1..8*2 pp=4,8,16 mbs=1,2,4 gbs=1024..8192+512 recompute=selective,full"});
   };
   const Run one = simulated("one", "1");
-  row("simulated, 1 process", 192, one);
+  row("simulated, 1 process", 1080, one);
   const Run two = simulated("two", "2");
-  row("simulated, 2 processes", 192, two);
+  row("simulated, 2 processes", 1080, two);
   std::printf("  2 processes are %.2f times as fast\n", one.wall_s / two.wall_s);
 
   const auto cheap = [&](const char* out, const char* jobs, const char* last) {
