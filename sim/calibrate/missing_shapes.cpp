@@ -30,8 +30,8 @@ std::vector<calibration::Case> missing_shapes(const Scenario& scenario, const Ke
   };
   for (const LayerKind kind : {LayerKind::dense, LayerKind::experts}) {
     double layers = 0.0;
-    for (int chunk = 0; chunk < plan.vpp; ++chunk) {
-      const int part = chunk * plan.pp + stage;
+    for (int chunk = 0; chunk < plan.chunks(); ++chunk) {
+      const int part = plan.virtual_stage(stage, chunk);
       const int first = scenario.first_layer(part);
       for (int l = 0; l < scenario.layers_of[static_cast<std::size_t>(part)]; ++l)
         layers += scenario.kind_of(first + l) == kind;

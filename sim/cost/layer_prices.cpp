@@ -42,12 +42,13 @@ LayerPrices::LayerPrices(const Scenario& scenario, const Pricer& pricer, const G
           exchange(uniform_exchange(*experts, group_.ranks, std::max(1, group_.per_domain),
                                     static_cast<double>(s.own_tokens)));
     }
-    const auto price_ends = [&](const LayerEnds& ends) {
-      return Ends{pricer.price(ends.before), pricer.price(ends.beside_dispatch),
-                  pricer.price(ends.beside_combine), pricer.price(ends.after)};
-    };
-    forward_ = price_ends(layer_ends_forward(scenario));
-    backward_ = price_ends(layer_ends_backward(scenario));
+    const LayerEnds backward = layer_ends_backward(scenario);
+    forward_ = price_ends(layer_ends_forward(scenario), BackwardPart::whole);
+    backward_ = price_ends(backward, BackwardPart::whole);
+    if (scenario.plan.splits_backward()) {
+      inputs_ = price_ends(backward, BackwardPart::inputs);
+      weights_ = price_ends(backward, BackwardPart::weights);
+    }
     even_ = price_experts({even_rows(s)}, even_exchange_);
   }
   prediction_ = price_prediction();
@@ -63,25 +64,42 @@ ExchangeCost LayerPrices::exchange(const ExchangeLoad& load) const {
   return (*exchange_)(scenario_.plan.moe_dispatcher, shape, load);
 }
 
-PassCost LayerPrices::experts(const Members& members, bool backward) const {
+LayerPrices::Ends LayerPrices::price_ends(const LayerEnds& ends, BackwardPart part) const {
+  const auto price = [&](const Ops& ops) { return pricer_.price(part_of(ops, part)); };
+  return {price(ends.before), price(ends.beside_dispatch), price(ends.beside_combine),
+          price(ends.after)};
+}
+
+PassCost LayerPrices::experts(const Members& members, bool backward, BackwardPart part) const {
   const LayerSizes s{scenario_};
   std::vector<PassCost> each;
   for (const std::vector<std::int64_t>& rows : members)
-    each.push_back(
-        pricer_.price(backward ? of_experts_backward(s, rows) : of_experts_forward(s, rows)));
+    each.push_back(pricer_.price(
+        backward ? part_of(of_experts_backward(s, rows), part) : of_experts_forward(s, rows)));
   return slowest_of(each);
 }
 
 // Backward, a combine's gradient goes the way of a dispatch, and a dispatch's that of a combine.
 PassCost LayerPrices::with_experts(const Ends& ends, const Members& members,
-                                   const ExchangeCost& exchange, bool backward) const {
+                                   const ExchangeCost& exchange, bool backward,
+                                   BackwardPart part) const {
   PassCost cost = ends.before;
   cost.append_beside(ends.beside_dispatch, {exchange.dispatch, GroupKind::expert, false});
-  cost.append(experts(members, backward));
+  cost.append(experts(members, backward, part));
   cost.append_beside(ends.beside_combine, {exchange.combine, GroupKind::expert, true});
   cost.append(ends.after);
   cost.lost.dispatch += exchange.dispatch.time() - even_exchange_.dispatch.time();
   cost.lost.combine += exchange.combine.time() - even_exchange_.combine.time();
+  return cost;
+}
+
+// Of all that stands between and beside the exchanges.
+PassCost LayerPrices::weight_gradient(const Members& members) const {
+  PassCost cost = weights_.before;
+  cost.append(weights_.beside_dispatch);
+  cost.append(experts(members, true, BackwardPart::weights));
+  cost.append(weights_.beside_combine);
+  cost.append(weights_.after);
   return cost;
 }
 
@@ -114,6 +132,12 @@ LayerPrice LayerPrices::price_experts(const Members& members, const ExchangeCost
   LayerPrice price;
   price.forward = with_experts(forward_, members, exchange, false);
   price.backward = recomputed(members, exchange);
+  if (scenario_.plan.splits_backward()) {
+    price.input_gradient = price.backward;
+    price.input_gradient.append(
+        with_experts(inputs_, members, exchange, true, BackwardPart::inputs));
+    price.weight_gradient = weight_gradient(members);
+  }
   price.backward.append(with_experts(backward_, members, exchange, true));
   return price;
 }
@@ -133,7 +157,13 @@ LayerPrice LayerPrices::price_dense() const {
   LayerPrice price;
   price.forward = pricer_.price(layer_forward(scenario_));
   price.backward = pricer_.price(layer_recompute(scenario_));
-  price.backward.append(pricer_.price(layer_backward(scenario_)));
+  const Ops backward = layer_backward(scenario_);
+  if (scenario_.plan.splits_backward()) {
+    price.input_gradient = price.backward;
+    price.input_gradient.append(pricer_.price(part_of(backward, BackwardPart::inputs)));
+    price.weight_gradient = pricer_.price(part_of(backward, BackwardPart::weights));
+  }
+  price.backward.append(pricer_.price(backward));
   return price;
 }
 
@@ -144,9 +174,15 @@ LayerPrice LayerPrices::price_prediction() const {
     all.forward.append(pricer_.price(prediction_forward(scenario_)));
     all.forward.append(like.forward);
     all.forward.append(pricer_.price(head_forward(scenario_)));
-    all.backward.append(pricer_.price(head_backward(scenario_)));
-    all.backward.append(like.backward);
-    all.backward.append(pricer_.price(prediction_backward(scenario_)));
+    const auto backward = [&](PassCost& sum, const PassCost& layer, BackwardPart part) {
+      sum.append(pricer_.price(part_of(head_backward(scenario_), part)));
+      sum.append(layer);
+      sum.append(pricer_.price(part_of(prediction_backward(scenario_), part)));
+    };
+    backward(all.backward, like.backward, BackwardPart::whole);
+    if (!scenario_.plan.splits_backward()) continue;
+    backward(all.input_gradient, like.input_gradient, BackwardPart::inputs);
+    backward(all.weight_gradient, like.weight_gradient, BackwardPart::weights);
   }
   return all;
 }

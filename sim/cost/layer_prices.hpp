@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sim/cost/expert_exchange.hpp"
+#include "sim/cost/layer_ops.hpp"
 #include "sim/cost/pass_cost.hpp"
 #include "sim/cost/routed_loads.hpp"
 
@@ -10,6 +11,9 @@ namespace orrery {
 struct LayerPrice {
   PassCost forward;
   PassCost backward;  ///< With what the plan recomputes.
+  /// The same in two, where the schedule has it so: what the layer before waits for, with all
+  /// collectives, and the weights' gradients, which wait for nothing but kernels.
+  PassCost input_gradient = {}, weight_gradient = {};
 };
 
 /// Prices single layers of a plan, layers with experts also as a router filled them.
@@ -36,9 +40,11 @@ class LayerPrices {
   using Members = std::vector<std::vector<std::int64_t>>;  ///< Rows of each expert, by rank.
 
   ExchangeCost exchange(const ExchangeLoad& load) const;
-  PassCost experts(const Members& members, bool backward) const;
+  Ends price_ends(const LayerEnds& ends, BackwardPart part) const;
+  PassCost experts(const Members& members, bool backward, BackwardPart part) const;
   PassCost with_experts(const Ends& ends, const Members& members, const ExchangeCost& exchange,
-                        bool backward) const;
+                        bool backward, BackwardPart part = BackwardPart::whole) const;
+  PassCost weight_gradient(const Members& members) const;
   PassCost recomputed(const Members& members, const ExchangeCost& exchange) const;
   LayerPrice price_experts(const Members& members, const ExchangeCost& exchange) const;
   LayerPrice price_dense() const;
@@ -50,6 +56,7 @@ class LayerPrices {
   std::optional<ExpertExchange> exchange_;
   ExchangeCost even_exchange_;
   Ends forward_, backward_;
+  Ends inputs_, weights_;  ///< Of backward_, where the schedule has it in two.
   LayerPrice dense_, even_, prediction_;
 };
 

@@ -21,8 +21,8 @@ double tokens(const Scenario& s) { return static_cast<double>(s.tokens_per_micro
 // Chunks of activations that a stage holds at once. The closed forms are those that
 // tests/unit/schedule derives from the orders themselves.
 int chunks_in_flight(const Plan& plan, int stage) {
-  const int passes = plan.microbatches * plan.vpp;
-  const int one_more = plan.ep_overlap ? 1 : 0;
+  const int passes = plan.microbatches_of_chunk() * plan.chunks();
+  const int one_more = plan.ep_overlap && !plan.bidirectional() ? 1 : 0;
   switch (plan.schedule) {
     case ScheduleKind::gpipe:
       return passes;
@@ -30,6 +30,15 @@ int chunks_in_flight(const Plan& plan, int stage) {
       return std::min(passes, plan.pp - stage + one_more);
     case ScheduleKind::interleaved:
       return std::min(passes, 2 * (plan.pp - 1 - stage) + (plan.vpp - 1) * plan.pp + 1 + one_more);
+    case ScheduleKind::zb_h1:
+      return std::min(passes, plan.pp);
+    case ScheduleKind::zb_h2:
+      return std::min(passes, 2 * plan.pp - 1);
+    case ScheduleKind::zb_1p:
+    case ScheduleKind::zb_2p:
+      return std::min(passes, plan.most_held());
+    case ScheduleKind::dualpipe:
+      return plan.pp + 1;
   }
   return passes;
 }
@@ -51,8 +60,8 @@ Bytes while_recomputed(const Scenario& s, LayerKind kind, double fullest) {
 Bytes activations_in_flight(const Scenario& s, int stage, double fullest_rows) {
   Bytes fullest;
   Bytes one_whole_layer;  // While it is computed again.
-  for (int chunk = 0; chunk < s.plan.vpp; ++chunk) {
-    const int virtual_stage = chunk * s.plan.pp + stage;
+  for (int chunk = 0; chunk < s.plan.chunks(); ++chunk) {
+    const int virtual_stage = s.plan.virtual_stage(stage, chunk);
     Bytes sum;
     const auto add = [&](LayerKind kind) {
       sum += layer_activations(s, s.plan.recompute, kind, fullest_rows);
@@ -66,7 +75,7 @@ Bytes activations_in_flight(const Scenario& s, int stage, double fullest_rows) {
     fullest = std::max(fullest, sum);
   }
   // What a chunk sent on is the same as what the next one keeps of it, but on another rank.
-  const bool sends = s.plan.virtual_stages() > 1 && (stage + 1 < s.plan.pp || s.plan.vpp > 1);
+  const bool sends = s.plan.virtual_stages() > 1 && (stage + 1 < s.plan.pp || s.plan.chunks() > 1);
   if (!s.software.frees_outputs && sends)
     fullest += Bytes{2.0 * tokens(s) * static_cast<double>(s.model.hidden) *
                      (s.plan.sp ? 1.0 / s.plan.tp : 1.0)};
@@ -79,7 +88,7 @@ Bytes other_bytes(const Scenario& s, int stage) {
   Bytes sum = reserve;
   if (s.plan.pp > 1) sum += Bytes{4.0 * tensor};  // Received and to be sent, in both directions.
   // Final norm's and head's inputs; logits.
-  if (stage == s.plan.pp - 1)
+  if (stage == s.plan.pp - 1 || (stage == 0 && s.plan.bidirectional()))
     sum += Bytes{2.0 * tensor + s.software.logit_held_bytes * tokens(s) *
                                     static_cast<double>(s.padded_vocab / s.plan.tp)};
   return sum;
@@ -191,12 +200,11 @@ MemoryReport memory_of(const Scenario& s, double fullest) {
   for (int stage = 0; stage < s.plan.pp; ++stage) {
     double parameters = 0.0;
     double updated = 0.0;
-    for (int chunk = 0; chunk < s.plan.vpp; ++chunk) {
-      const RankParameters held = parameters_on_rank(s, chunk * s.plan.pp + stage);
+    for (int chunk = 0; chunk < s.plan.chunks(); ++chunk) {
+      const RankParameters held = parameters_on_rank(s, s.plan.virtual_stage(stage, chunk));
       parameters += static_cast<double>(held.sum());
-      updated += static_cast<double>(held.dense) / (s.plan.zero >= 1 ? s.plan.data_ranks() : 1);
-      updated +=
-          static_cast<double>(held.experts) / (s.plan.zero >= 1 ? s.plan.expert_data_ranks() : 1);
+      updated += static_cast<double>(held.dense) / s.plan.optimizer_shards();
+      updated += static_cast<double>(held.experts) / s.plan.expert_optimizer_shards();
     }
     StageMemory memory;
     memory.weights = Bytes{weight_bytes * whole_weights(s, stage, parameters)};

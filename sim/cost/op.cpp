@@ -1,5 +1,7 @@
 #include "sim/cost/op.hpp"
 
+#include <algorithm>
+
 namespace orrery {
 
 std::string_view name(CollectiveKind kind) {
@@ -85,6 +87,22 @@ Op collective(std::string_view name, CollectiveKind kind, double bytes, double h
   op.hidden = hidden;
   op.group = group;
   return op;
+}
+
+Ops part_of(const Ops& backward, BackwardPart part) {
+  if (part == BackwardPart::whole) return backward;
+  Ops ops;
+  bool bare = false;  // What stands between this op and the next that is kept is not.
+  for (auto op = backward.rbegin(); op != backward.rend(); ++op) {
+    const bool is_collective = op->kind == Op::Kind::collective;
+    const bool of_weights = !is_collective && op->pass == GemmPass::wgrad;
+    if (!is_collective) bare = of_weights;
+    if (of_weights != (part == BackwardPart::weights)) continue;
+    ops.push_back(*op);
+    if (is_collective && bare) ops.back().hidden = 0.0;
+  }
+  std::reverse(ops.begin(), ops.end());
+  return ops;
 }
 
 }  // namespace orrery

@@ -180,8 +180,8 @@ void cut_shard_units(const Scenario& scenario, const Pricer& pricer, const Price
 double two_shard_units(const Scenario& scenario, int stage) {
   double layer = 0.0;
   double table = 0.0;
-  for (int chunk = 0; chunk < scenario.plan.vpp; ++chunk) {
-    const StageParts parts = parts_on_rank(scenario, chunk * scenario.plan.pp + stage);
+  for (int chunk = 0; chunk < scenario.plan.chunks(); ++chunk) {
+    const StageParts parts = parts_on_rank(scenario, scenario.plan.virtual_stage(stage, chunk));
     layer = static_cast<double>(parts.layer);
     table =
         std::max({table, static_cast<double>(parts.embedding), static_cast<double>(parts.head)});

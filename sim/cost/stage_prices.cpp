@@ -67,11 +67,11 @@ std::vector<Seconds> optimizer_times(const Scenario& scenario, const KernelModel
   for (int stage = 0; stage < plan.pp; ++stage) {
     double own = 0.0;
     double held = 0.0;
-    for (int chunk = 0; chunk < plan.vpp; ++chunk) {
-      const RankParameters parameters = parameters_on_rank(scenario, chunk * plan.pp + stage);
-      own += static_cast<double>(parameters.dense) / (plan.zero >= 1 ? plan.data_ranks() : 1);
-      own +=
-          static_cast<double>(parameters.experts) / (plan.zero >= 1 ? plan.expert_data_ranks() : 1);
+    for (int chunk = 0; chunk < plan.chunks(); ++chunk) {
+      const RankParameters parameters =
+          parameters_on_rank(scenario, plan.virtual_stage(stage, chunk));
+      own += static_cast<double>(parameters.dense) / plan.optimizer_shards();
+      own += static_cast<double>(parameters.experts) / plan.expert_optimizer_shards();
       held += static_cast<double>(parameters.sum());
     }
     const Bytes traffic{scenario.software.optimizer_bytes * own +

@@ -34,6 +34,16 @@ std::vector<Bucket> cut_buckets(const Scenario& scenario, const Pricer& pricer,
       std::max(total.dense / full, total.experts / full_of_experts), 1, std::max(1, layers));
 
   std::vector<Bucket> buckets(static_cast<std::size_t>(wanted));
+  // Head first, embedding last.
+  const auto add_backward = [&](PassCost& sum, PassCost LayerPrice::* own, BackwardPart part,
+                                std::int64_t begin, std::int64_t end) {
+    if (last && end == layers) {
+      sum.append(pricer.price(part_of(head_backward(scenario), part)));
+      sum.append(prediction.*own);
+    }
+    for (std::int64_t l = begin; l < end; ++l) sum.append(price(l).*own);
+    if (first && begin == 0) sum.append(pricer.price(part_of(embedding_backward(scenario), part)));
+  };
   for (std::int64_t b = 0; b < wanted; ++b) {
     Bucket& bucket = buckets[static_cast<std::size_t>(b)];
     const std::int64_t begin = layers * b / wanted;
@@ -43,11 +53,14 @@ std::vector<Bucket> cut_buckets(const Scenario& scenario, const Pricer& pricer,
     if (last && b == wanted - 1) {
       bucket.forward.append(prediction.forward);
       bucket.forward.append(pricer.price(head_forward(scenario)));
-      bucket.backward.append(pricer.price(head_backward(scenario)));
-      bucket.backward.append(prediction.backward);
     }
-    for (std::int64_t l = begin; l < end; ++l) bucket.backward.append(price(l).backward);
-    if (first && b == 0) bucket.backward.append(pricer.price(embedding_backward(scenario)));
+    add_backward(bucket.backward, &LayerPrice::backward, BackwardPart::whole, begin, end);
+    if (scenario.plan.splits_backward()) {
+      add_backward(bucket.input_gradient, &LayerPrice::input_gradient, BackwardPart::inputs, begin,
+                   end);
+      add_backward(bucket.weight_gradient, &LayerPrice::weight_gradient, BackwardPart::weights,
+                   begin, end);
+    }
     const auto share = [&](std::int64_t all) { return all * (b + 1) / wanted - all * b / wanted; };
     bucket.parameters = {share(total.dense), share(total.experts)};
   }
@@ -71,17 +84,24 @@ StageCost price_stage(const Scenario& scenario, const Pricer& pricer, const Laye
       return with;
     }();
   if (stage < last) {
-    PassCost& opens =
-        (cost.backward_buckets.empty() ? cost.buckets.back() : cost.backward_buckets.front())
-            .backward;
-    PassCost with = received;
-    with.append(opens);
-    opens = std::move(with);
+    Bucket& opens =
+        cost.backward_buckets.empty() ? cost.buckets.back() : cost.backward_buckets.front();
+    const auto receive = [&](PassCost& pass) {
+      PassCost with = received;
+      with.append(pass);
+      pass = std::move(with);
+    };
+    receive(opens.backward);
+    if (scenario.plan.splits_backward()) receive(opens.input_gradient);
   }
   for (std::size_t i = 0; i < cost.count(true); ++i)
     cost.forward.append(cost.bucket(true, i).forward);
   for (std::size_t i = 0; i < cost.count(false); ++i)
     cost.backward.append(cost.bucket(false, i).backward);
+  for (auto bucket = cost.buckets.rbegin(); bucket != cost.buckets.rend(); ++bucket) {
+    cost.input_gradient.append(bucket->input_gradient);
+    cost.weight_gradient.append(bucket->weight_gradient);
+  }
   return cost;
 }
 

@@ -17,6 +17,7 @@ struct Bucket {
   RankParameters parameters;
   std::int64_t regathered = 0;  ///< ZeRO-3: gathered once more for the backward pass.
   bool gathered_ahead = true;   ///< Beside the part before it, where the plan overlaps.
+  PassCost input_gradient = {}, weight_gradient = {};  ///< As in LayerPrice.
 };
 
 /// What one virtual stage costs a rank for one micro-batch.
@@ -28,6 +29,7 @@ struct StageCost {
   /// In the order of the backward pass, where it falls into other parts (cut_shard_units): then
   /// `buckets` have the forward pass alone.
   std::vector<Bucket> backward_buckets = {};
+  PassCost input_gradient = {}, weight_gradient = {};  ///< As in LayerPrice.
 
   /// Parts of a forward or a backward pass, and the i-th of them as it runs.
   std::size_t count(bool is_forward) const {

@@ -9,6 +9,7 @@
 #include "sim/estimate/steady_state.hpp"
 #include "sim/graph/verify.hpp"
 #include "sim/result/deciding_path.hpp"
+#include "sim/result/longest_stage.hpp"
 #include "sim/result/summary.hpp"
 
 namespace orrery {
@@ -83,6 +84,7 @@ Estimate estimate(const Scenario& given, EstimateContext& context, Detail detail
   assert(verify(step, scenario.plan).empty());
 
   Timeline timeline = execute(step.graph, topology);
+  timeline.longest_stage = longest_stage(scenario, step, timeline);
   Result result = summarize(scenario, memory, step, timeline, topology, &routed.loads);
   result.range = range_of(scenario, step, timeline, topology, context.price_errors(scenario));
   result.simulation_wall =
@@ -105,7 +107,7 @@ class StepsOfAnyLength {
     contraction_.chains = true;
   }
 
-  Seconds whole() const { return run(routed_.scenario).timeline.makespan; }
+  Seconds whole() const { return run(routed_.scenario).timeline.step_time(); }
 
   std::optional<Seconds> from_excerpt() const {
     if (!routed_.loads.even()) return std::nullopt;
@@ -117,7 +119,7 @@ class StepsOfAnyLength {
       const Run run = this->run(part);
       const auto added = added_by_a_period(run.step, run.timeline, plan, excerpt);
       const int periods = (plan.microbatches - excerpt.microbatches) / excerpt.period;
-      if (added) return run.timeline.makespan + periods * *added;
+      if (added) return run.timeline.step_time() + periods * *added;
     }
     return std::nullopt;
   }
@@ -132,6 +134,7 @@ class StepsOfAnyLength {
     TrainingStep step = build_training_step(scenario, cost_, context_.collectives(), layout_.shapes,
                                             layout_.cast, topology_, contraction_);
     Timeline timeline = execute(step.graph, topology_);
+    timeline.longest_stage = longest_stage(scenario, step, timeline);
     return {std::move(step), std::move(timeline)};
   }
 

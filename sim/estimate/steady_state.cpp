@@ -130,6 +130,8 @@ class Repetition {
 std::vector<Excerpt> excerpts(const Plan& plan) {
   // In GPipe's forward passes fast stages run further and further ahead of slow ones.
   if (plan.schedule == ScheduleKind::gpipe) return {};
+  // The orders of others depend on how many micro-batches there are.
+  if (plan.splits_backward()) return {};
   // Warm-up, some periods until its traces are gone, those that are compared, cool-down.
   const bool interleaved = plan.schedule == ScheduleKind::interleaved && plan.vpp > 1;
   const int period = interleaved ? plan.pp : 1;

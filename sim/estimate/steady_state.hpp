@@ -14,7 +14,8 @@ struct Excerpt {
   int period = 1;  ///< Micro-batches after which the schedule is at the same place again.
 };
 
-/// Excerpts of `plan` to try, shortest first; none of GPipe, and none where the step is hardly
+/// Excerpts of `plan` to try, shortest first; none of GPipe and of
+/// schedules that split the backward pass, and none where the step is hardly
 /// longer than they are.
 std::vector<Excerpt> excerpts(const Plan& plan);
 

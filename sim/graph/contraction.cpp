@@ -84,13 +84,13 @@ double transfer_share(const Scenario& scenario, const StepCost& cost, bool netwo
   for (int stage = 0; stage < scenario.plan.pp; ++stage) {
     Seconds microbatch;
     Seconds in_collectives;
-    for (int chunk = 0; chunk < scenario.plan.vpp; ++chunk) {
-      const int index = chunk * scenario.plan.pp + stage;
+    for (int chunk = 0; chunk < scenario.plan.chunks(); ++chunk) {
+      const int index = scenario.plan.virtual_stage(stage, chunk);
       const StageCost& own = cost.stages[static_cast<std::size_t>(index)];
       microbatch += own.forward.time() + own.backward.time();
       in_collectives += talking(own.forward, network) + talking(own.backward, network);
     }
-    const Seconds transfers = 4.0 * scenario.plan.vpp * (cost.transfer_bytes / capacity);
+    const Seconds transfers = 4.0 * scenario.plan.chunks() * (cost.transfer_bytes / capacity);
     worst = std::max(worst, lost * (transfers / microbatch) * (in_collectives / microbatch));
   }
   return worst;

@@ -23,7 +23,9 @@ class DataParallelBuilder {
     for_each_copy([&](const Copies& copies) {
       Tasks previous;
       for (const PassTasks& pass : draft_.passes[at(copies.leader())]) {
-        if (pass.slot.pass != Pass::forward || pass.slot.microbatch != 0) continue;
+        if (pass.slot.pass != Pass::forward ||
+            pass.slot.microbatch != plan_.first_microbatch(pass.slot.chunk))
+          continue;
         const StageCost& stage = draft_.stage_cost(copies.leader(), pass.slot.chunk);
         for (std::size_t b = 0; b < pass.buckets.size(); ++b) {
           const double bytes =
@@ -34,6 +36,9 @@ class DataParallelBuilder {
                                          pass.slot.chunk, copies),
                                previous);
           previous = {gather};
+          for (int member : copies.members)
+            for (TaskId both : draft_.weights_of_both[at(member)][at(pass.slot.chunk)])
+              draft_.graph.depends(gather, both);
           for (int member : copies.members)
             draft_.graph.depends(draft_.pass_of(member, pass.slot).buckets[b].entry, gather);
         }
@@ -59,8 +64,7 @@ class DataParallelBuilder {
     Tasks previous;
     for (const PassTasks& pass : draft_.passes[at(copies.leader())]) {
       const StageCost& stage = draft_.stage_cost(copies.leader(), pass.slot.chunk);
-      if (pass.slot.pass != Pass::backward || !is_last_backward(copies.leader(), pass.slot))
-        continue;
+      if (!is_last(copies.leader(), pass.slot)) continue;
       for (std::size_t b = 0; b < pass.buckets.size(); ++b) {
         const Bucket& bucket = stage.buckets[pass.buckets.size() - 1 - b];
         const double bytes = draft_.scenario.software.gradient_bytes *
@@ -73,17 +77,23 @@ class DataParallelBuilder {
         for (int member : copies.members)
           draft_.graph.depends(reduce, draft_.pass_of(member, pass.slot).buckets[b].exit);
       }
+      for (int member : copies.members) {
+        Tasks& reduced = draft_.gradients_of_one[at(member)][at(pass.slot.chunk)];
+        reduced.insert(reduced.end(), previous.begin(), previous.end());
+      }
     }
     for (int member : copies.members)
       draft_.ready[at(member)].insert(draft_.ready[at(member)].end(), previous.begin(),
                                       previous.end());
   }
 
-  bool is_last_backward(int role_index, const Slot& slot) {
+  // Whether the gradients of a chunk's weights are complete with a pass.
+  bool is_last(int role_index, const Slot& slot) {
+    if (!completes_gradients(slot)) return false;
     for (std::size_t i = at(draft_.index_of(role_index, slot)) + 1;
          i < draft_.passes[at(role_index)].size(); ++i) {
       const Slot& later = draft_.passes[at(role_index)][i].slot;
-      if (later.pass == Pass::backward && later.chunk == slot.chunk) return false;
+      if (completes_gradients(later) && later.chunk == slot.chunk) return false;
     }
     return true;
   }
@@ -101,7 +111,8 @@ class DataParallelBuilder {
 
   // First and last stage hold a copy each of a tied embedding and add up their gradients.
   void add_tied_gradients() {
-    if (draft_.cost.tied_gradient_bytes.si() <= 0.0) return;
+    // Both are on one rank where micro-batches enter at both ends.
+    if (draft_.cost.tied_gradient_bytes.si() <= 0.0 || plan_.bidirectional()) return;
     for (int index = 0; index < draft_.role_count(); ++index) {
       if (draft_.role(index).at.stage != 0) continue;
       Coordinates last_at = draft_.role(index).at;
@@ -133,19 +144,34 @@ class DataParallelBuilder {
   }
 
   // Every rank needs the norm of all gradients (and to know whether any is infinite) before it may
-  // change a weight: a small all-reduce over all that hold a part of the model.
-  void add_optimizer() {
-    Task norm;
-    norm.kind = Task::Kind::transfer;
-    norm.what = Task::What::norm;
-    norm.stream = Stream::data;
+  // change a weight: a small all-reduce over all that hold a part of the model. Validated
+  // afterwards, a stage waits for the sum of those before it alone.
+  Tasks add_norms() {
+    const bool by_stage = draft_.scenario.software.optimizer_post_validation;
+    const bool alone = by_stage && plan_.gpus() == plan_.pp;
     const CollectiveCost sum =
-        draft_.collectives(CollectiveKind::all_reduce, Bytes{8.0}, draft_.shapes.model);
-    norm.duration = sum.latency;
-    norm.tag = sum.tag;
-    const TaskId normed = draft_.graph.add(std::move(norm));
-    for (const Tasks& tasks : draft_.ready)
-      for (TaskId earlier : tasks) draft_.graph.depends(normed, earlier);
+        alone ? draft_.collectives.send(Bytes{8.0}, false)
+              : draft_.collectives(CollectiveKind::all_reduce, Bytes{8.0}, draft_.shapes.model);
+    Tasks norms;
+    for (int stage = 0; stage < (by_stage ? plan_.pp : 1); ++stage) {
+      Task norm;
+      norm.kind = Task::Kind::transfer;
+      norm.what = Task::What::norm;
+      norm.stream = Stream::data;
+      norm.duration = alone && stage == 0 ? Seconds{} : sum.latency;
+      norm.tag = sum.tag;
+      norm.chunk = stage;
+      norms.push_back(draft_.add_after(std::move(norm), norms.empty() ? Tasks{}
+                                                                      : Tasks{norms.back()}));
+    }
+    for (int index = 0; index < draft_.role_count(); ++index)
+      for (TaskId earlier : draft_.ready[at(index)])
+        draft_.graph.depends(norms[by_stage ? at(draft_.role(index).at.stage) : 0], earlier);
+    return norms;
+  }
+
+  void add_optimizer() {
+    const Tasks norms = add_norms();
     std::vector<TaskId> updated;
     for (int index = 0; index < draft_.role_count(); ++index) {
       Task task;
@@ -154,9 +180,11 @@ class DataParallelBuilder {
       task.role = index;
       task.duration =
           draft_.cost.optimizer[at(draft_.role(index).at.stage)] / draft_.role(index).speed;
+      const TaskId normed = norms[norms.size() > 1 ? at(draft_.role(index).at.stage) : 0];
       updated.push_back(draft_.add_after(std::move(task), {normed}));
     }
     if (plan_.zero < 1 || plan_.shards_weights() || draft_.overlaps_data()) return;
+    add_mirror_weights_at_the_end(draft_, updated);
     for_each_copy([&](const Copies& copies) {
       const double bytes = 2.0 * parameters_of(copies);
       if (bytes <= 0.0) return;
@@ -182,7 +210,7 @@ class DataParallelBuilder {
 
   double parameters_of(const Copies& copies) const {
     double sum = 0.0;
-    for (int chunk = 0; chunk < plan_.vpp; ++chunk)
+    for (int chunk = 0; chunk < plan_.chunks(); ++chunk)
       sum +=
           static_cast<double>(draft_.stage_cost(copies.leader(), chunk).parameters.of(copies.kind));
     return sum;

@@ -16,7 +16,10 @@ StepDraft::StepDraft(const Scenario& of, const StepCost& price, const Collective
       ready(who.roles().size()),
       slot_index_(
           who.roles().size(),
-          std::vector<int>(static_cast<std::size_t>(2 * plan.vpp * plan.microbatches), -1)) {}
+          std::vector<int>(static_cast<std::size_t>(3 * plan.chunks() * plan.microbatches), -1)) {
+  weights_of_both.resize(who.roles().size(), std::vector<Tasks>(at(plan.chunks())));
+  gradients_of_one = weights_of_both;
+}
 
 TaskId StepDraft::add_after(Task task, const Tasks& before) {
   const TaskId id = graph.add(std::move(task));
@@ -25,8 +28,7 @@ TaskId StepDraft::add_after(Task task, const Tasks& before) {
 }
 
 int& StepDraft::index_of(int role_index, const Slot& slot) {
-  const int pass = slot.pass == Pass::forward ? 0 : 1;
-  const int index = (pass * plan.vpp + slot.chunk) * plan.microbatches + slot.microbatch;
+  const int index = (static_cast<int>(slot.pass) * plan.chunks() + slot.chunk) * plan.microbatches + slot.microbatch;
   return slot_index_[static_cast<std::size_t>(role_index)][static_cast<std::size_t>(index)];
 }
 

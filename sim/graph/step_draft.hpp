@@ -41,7 +41,7 @@ struct StepDraft {
   int role_count() const { return static_cast<int>(cast.roles().size()); }
   const Role& role(int index) const { return cast.roles()[static_cast<std::size_t>(index)]; }
   int virtual_stage(int role_index, int chunk) const {
-    return chunk * plan.pp + role(role_index).at.stage;
+    return plan.virtual_stage(role(role_index).at.stage, chunk);
   }
   const StageCost& stage_cost(int role_index, int chunk) const {
     return cost.stages[static_cast<std::size_t>(virtual_stage(role_index, chunk))];
@@ -78,6 +78,9 @@ struct StepDraft {
   OverlappedPasses overlapped;
   std::vector<std::vector<PassTasks>> passes;  ///< By role, in the schedule's order.
   std::vector<Tasks> ready;  ///< By role: what must finish before the step can be closed.
+  /// By role and chunk, of bidirectional plans: what must finish before the chunk's weights may be
+  /// gathered from other replicas, and after which its gradients are summed over them.
+  std::vector<std::vector<Tasks>> weights_of_both, gradients_of_one;
 
  private:
   std::vector<std::vector<int>> slot_index_;
@@ -90,6 +93,13 @@ void add_passes(StepDraft& draft, Contraction contraction);
 void add_shard_traffic(StepDraft& draft);
 /// Activations and their gradients from stage to stage.
 void add_transfers(StepDraft& draft);
+/// Bidirectional plans: a stage's weights live on two ranks of a pipeline. Optimizer shards of both
+/// are exchanged at the step's begin, where weights travel there at all; ...
+void add_mirror_weights(StepDraft& draft);
+/// ... and the gradients of both are summed, after those of each one's replicas.
+void add_mirror_gradients(StepDraft& draft);
+/// Where weights do not travel beside passes: the exchange after the optimizer. `updated`: by role.
+void add_mirror_weights_at_the_end(StepDraft& draft, Tasks& updated);
 /// The all-gather of weights beside the first forward passes (ZeRO, overlapped).
 void add_weight_prefetch(StepDraft& draft);
 /// Gradients over the data-parallel groups, beside the last backward passes or after them.

@@ -28,16 +28,40 @@ class PassBuilder {
         groups_(draft.cast.roles().size()) {}
 
   void build() {
+    orders_ = orders_of_passes(plan_, pass_lengths(), transfer_time());
     for (int role = 0; role < draft_.role_count(); ++role) add_passes(role);
   }
 
  private:
+  // Alone on the machine, routed evenly, as a profile of a few steps tells them.
+  std::vector<PassLengths> pass_lengths() const {
+    std::vector<PassLengths> lengths;
+    if (!follows_lengths(plan_.schedule)) return lengths;
+    for (const StageCost& stage : draft_.cost.stages)
+      lengths.push_back(
+          {stage.forward.time(), stage.input_gradient.time(), stage.weight_gradient.time()});
+    return lengths;
+  }
+  // Of the slowest way from a stage to the next.
+  Seconds transfer_time() const {
+    Seconds longest;
+    if (!follows_lengths(plan_.schedule)) return longest;
+    for (int stage = 0; stage + 1 < plan_.pp; ++stage) {
+      const Rank from = draft_.placement.rank({stage});
+      const Rank to = draft_.placement.rank({stage + 1});
+      longest = std::max(longest, draft_.collectives
+                                      .send(draft_.cost.transfer_bytes,
+                                            draft_.placement.same_domain(from, to),
+                                            draft_.topology.further_switches(from, to))
+                                      .time());
+    }
+    return longest;
+  }
+
   void add_passes(int role_index) {
-    const std::vector<Slot> order =
-        order_of_passes(plan_.schedule, draft_.role(role_index).at.stage, plan_.pp, plan_.vpp,
-                        plan_.microbatches, plan_.ep_overlap);
-    std::vector<int> forwards_seen(at(plan_.vpp), 0);
-    std::vector<int> backwards_seen(at(plan_.vpp), 0);
+    const std::vector<Slot>& order = orders_[at(draft_.role(role_index).at.stage)];
+    std::vector<int> forwards_seen(at(plan_.chunks()), 0);
+    std::vector<int> gradients_seen(at(plan_.chunks()), 0);
     const SlotRange busy = overlapped_slots(order);
     Tasks frontier;
     for (std::size_t i = 0; i < order.size(); ++i) {
@@ -46,9 +70,10 @@ class PassBuilder {
           i < busy.first || i >= busy.last ? contraction_.overlapped : contraction_.quiet;
       const bool forward = slot.pass == Pass::forward;
       const bool first = forward && forwards_seen[at(slot.chunk)]++ == 0;
-      const bool last = !forward && ++backwards_seen[at(slot.chunk)] == plan_.microbatches;
+      const bool last = completes_gradients(slot) &&
+                        ++gradients_seen[at(slot.chunk)] == plan_.microbatches_of_chunk();
       const bool gathers = gathers_for(forward, first);
-      const bool reduces = reduces_after(forward, last);
+      const bool reduces = reduces_after(completes_gradients(slot), last);
       PassTasks pass{slot, {}, gathers, reduces};
       if (i > 0 && order[i - 1].with_next) {
         pass.buckets = draft_.passes[at(role_index)].back().buckets;
@@ -75,8 +100,8 @@ class PassBuilder {
     if (plan_.shards_weights()) return plan_.reshard || (forward && (first || plan_.pp == 1));
     return draft_.overlaps_data() && plan_.zero >= 1 && first;
   }
-  bool reduces_after(bool forward, bool last) const {
-    if (forward || plan_.data_ranks() == 1) return false;
+  bool reduces_after(bool completes, bool last) const {
+    if (!completes || plan_.data_ranks() == 1) return false;
     return plan_.shards_gradients() || (last && (plan_.shards_weights() || draft_.overlaps_data()));
   }
 
@@ -90,11 +115,13 @@ class PassBuilder {
     SlotRange quiet{0, order.size()};
     if (plan_.reshard || plan_.shards_gradients()) return {order.size(), order.size()};
     if (!draft_.overlaps_data()) return quiet;
-    std::vector<int> left(at(plan_.vpp), plan_.microbatches);
+    std::vector<int> left(at(plan_.chunks()), plan_.microbatches_of_chunk());
     for (std::size_t i = 0; i < order.size(); ++i) {
       const bool forward = order[i].pass == Pass::forward;
-      if (forward && plan_.zero >= 1 && order[i].microbatch == 0) quiet.first = i + 1;
-      if (!forward && --left[at(order[i].chunk)] == 0) quiet.last = std::min(quiet.last, i);
+      if (forward && plan_.zero >= 1 &&
+          order[i].microbatch == plan_.first_microbatch(order[i].chunk))
+        quiet.first = i + 1;
+      if (completes_gradients(order[i]) && --left[at(order[i].chunk)] == 0) quiet.last = std::min(quiet.last, i);
     }
     return quiet;
   }
@@ -104,14 +131,28 @@ class PassBuilder {
     const StageCost& stage = draft_.pass_cost(role_index, slot);
     const bool forward = slot.pass == Pass::forward;
     Part part{role_index, slot};
-    if (!in_buckets) return {add_stretch(part, forward ? stage.forward : stage.backward, before)};
+    if (!in_buckets) return {add_stretch(part, cost_of(stage, slot), before)};
     std::vector<Stretch> buckets;
     for (std::size_t i = 0; i < stage.count(forward); ++i) {
       const Bucket& bucket = stage.bucket(forward, i);
-      buckets.push_back(add_stretch(part, forward ? bucket.forward : bucket.backward, before));
+      buckets.push_back(add_stretch(part, cost_of(bucket, slot), before));
       before = {buckets.back().exit};
     }
     return buckets;
+  }
+
+  // Of a stage or of one of its buckets.
+  template <class Cost>
+  static const PassCost& cost_of(const Cost& cost, const Slot& slot) {
+    switch (slot.pass) {
+      case Pass::forward:
+        return cost.forward;
+      case Pass::backward:
+        return slot.inputs_only ? cost.input_gradient : cost.backward;
+      case Pass::weight_gradient:
+        break;
+    }
+    return cost.weight_gradient;
   }
 
   Stretch add_two(int role_index, const Slot& forward, const Slot& backward, const Tasks& before) {
@@ -136,13 +177,16 @@ class PassBuilder {
   Task compute_task(const Part& part, bool backward, Seconds duration, const PassCost* cost) const {
     const Slot& slot = part.of(backward);
     Task task;
-    task.what = slot.pass == Pass::forward ? Task::What::forward : Task::What::backward;
+    task.what = slot.pass == Pass::forward    ? Task::What::forward
+                : slot.pass == Pass::backward ? Task::What::backward
+                                              : Task::What::weight_gradient;
     task.role = part.role;
     task.chunk = slot.chunk;
     task.microbatch = slot.microbatch;
     task.duration = duration;
     task.cost = cost;
-    task.backward = slot.pass == Pass::backward;
+    task.backward = slot.pass != Pass::forward;
+    task.inputs_only = slot.inputs_only;
     if (part.backward) {
       const Slot& other = part.of(!backward);
       task.with_chunk = other.chunk;
@@ -316,6 +360,7 @@ class PassBuilder {
   StepDraft& draft_;
   const Plan& plan_;
   const Contraction contraction_;
+  std::vector<std::vector<Slot>> orders_;  // By stage.
   bool contract_now_ = true;  // What holds for the slot at hand.
   std::map<CollectiveKey, TaskId> collectives_;
   std::map<std::pair<const PassCost*, double>, Seconds> lengths_;

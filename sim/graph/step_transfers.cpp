@@ -18,10 +18,12 @@ class TransferBuilder {
   // from the stage before it (backward: behind it).
   void add_transfers(int receiver) {
     const int last = plan_.virtual_stages() - 1;
-    Tasks previous_of_direction[2];
+    std::vector<Tasks> previous_of_channel[2];
     std::vector<std::optional<Task>> alike[2];
-    for (auto& of_direction : alike) of_direction.resize(at(plan_.vpp));
+    for (auto& of_direction : alike) of_direction.resize(at(plan_.chunks()));
+    for (auto& channels : previous_of_channel) channels.resize(at(plan_.chunks()));
     for (const PassTasks& pass : draft_.passes[at(receiver)]) {
+      if (pass.slot.pass == Pass::weight_gradient) continue;
       const bool forward = pass.slot.pass == Pass::forward;
       const int own = draft_.virtual_stage(receiver, pass.slot.chunk);
       if (own == (forward ? 0 : last)) {
@@ -38,7 +40,8 @@ class TransferBuilder {
       const TaskId transfer = draft_.graph.add(std::move(task));
       draft_.graph.depends(transfer, draft_.pass_of(sender, sent).exit());
       // One channel for each direction between two ranks: sends keep their order.
-      Tasks& previous = previous_of_direction[forward ? 0 : 1];
+      const int channel = plan_.bidirectional() ? pass.slot.chunk : 0;
+      Tasks& previous = previous_of_channel[forward ? 0 : 1][at(channel)];
       for (TaskId earlier : previous) draft_.graph.depends(transfer, earlier);
       previous = {transfer};
       draft_.graph.depends(pass.entry(), transfer);
@@ -51,7 +54,7 @@ class TransferBuilder {
     const int own = draft_.virtual_stage(receiver, pass.chunk);
     const int from = own + (forward ? -1 : 1);
     Coordinates sender_at = draft_.role(receiver).at;
-    sender_at.stage = from % plan_.pp;
+    sender_at.stage = plan_.stage_of(from, pass.chunk);
     const int sender = draft_.cast.role_of(sender_at);
     const Rank from_rank = draft_.placement.rank(sender_at);
     const CollectiveCost cost = draft_.collectives.send(
@@ -64,14 +67,16 @@ class TransferBuilder {
     task.stream = Stream::pipeline;
     task.role = sender;
     task.to_role = receiver;
-    task.chunk = from / plan_.pp;
+    task.chunk = plan_.chunk_of(from, pass.chunk);
     task.backward = !forward;
     task.duration = cost.latency;
     task.tag = cost.tag;
+    // To the next stage of ranks, whatever the micro-batch calls it.
+    const bool onward = forward != (plan_.bidirectional() && pass.chunk == 1);
     const RoleWay* known =
-        draft_.cast.way_of(sender, forward ? Traffic::forward : Traffic::backward);
+        draft_.cast.way_of(sender, onward ? Traffic::forward : Traffic::backward);
     task.flows = {{known ? known->links
-                         : way(draft_.topology, draft_.cast, sender, receiving_rank(sender, own)),
+                         : way(draft_.topology, draft_.cast, sender, facing(sender, receiver)),
                    draft_.cost.transfer_bytes,
                    cost.network_bytes.si() > 0.0 ? cost.network_rate : cost.scale_up_rate}};
     return task;
@@ -80,12 +85,14 @@ class TransferBuilder {
   const PassTasks& forward_twin(int role_index, const PassTasks& backward) {
     Slot slot = backward.slot;
     slot.pass = Pass::forward;
+    slot.inputs_only = false;
     return draft_.pass_of(role_index, slot);
   }
 
-  Rank receiving_rank(int sender, int virtual_stage_of_receiver) const {
+  // The sender's peer on the receiver's stage.
+  Rank facing(int sender, int receiver) const {
     Coordinates to = draft_.role(sender).at;
-    to.stage = virtual_stage_of_receiver % plan_.pp;
+    to.stage = draft_.role(receiver).at.stage;
     return draft_.placement.rank(to);
   }
 

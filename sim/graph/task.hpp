@@ -33,6 +33,7 @@ struct Task {
   enum class What {
     forward,
     backward,
+    weight_gradient,  ///< What a backward pass of inputs_only left.
     optimizer,
     collective,  ///< Of `group`, inside a pass.
     transfer,
@@ -54,6 +55,7 @@ struct Task {
   /// task, `what`, `chunk` and `microbatch` are the forward pass's.
   int with_chunk = 0, with_microbatch = -1;
   bool backward = false;  ///< Of a collective in a pass and of a transfer: its direction.
+  bool inputs_only = false;  ///< Of a backward pass: without its weight gradients.
   Seconds duration;
   Tag tag = Tag::default_value;  ///< Of a transfer or the optimizer: what its price rests on.
   std::vector<Flow> flows;

@@ -25,8 +25,9 @@ enum class Traffic {
   forward,   ///< Activations to the next stage.
   backward,  ///< Their gradients to the stage before.
   tied,      ///< Between the two copies of a tied embedding.
+  mirror,    ///< Between the two copies of a stage, where micro-batches enter at both ends.
 };
-inline constexpr int traffic_kinds = 2 * group_kinds + 3;
+inline constexpr int traffic_kinds = 2 * group_kinds + 4;
 
 /// A group's traffic inside domains or between them.
 inline Traffic traffic(GroupKind kind, bool inside) {

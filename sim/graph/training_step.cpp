@@ -10,10 +10,12 @@ TrainingStep build_training_step(const Scenario& scenario, std::shared_ptr<const
                                  Contraction contraction) {
   StepDraft draft{scenario, *cost, collectives, shapes, cast, topology};
   add_passes(draft, contraction);
+  add_mirror_weights(draft);
   add_weight_prefetch(draft);
   add_shard_traffic(draft);
   add_transfers(draft);
   add_gradient_reduction(draft);
+  add_mirror_gradients(draft);
   add_closing(draft);
   return {std::move(cost), cast, std::move(draft.graph), contraction.quiet,
           std::move(draft.overlapped)};

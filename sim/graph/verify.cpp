@@ -32,6 +32,8 @@ std::string check_numbers(TaskId id, const Task& task) {
 using PassKey = std::tuple<int, int, int>;  // Role, chunk, micro-batch.
 
 struct PassSeen {
+  int inputs_only = 0;
+  int weights = 0;
   int position[2] = {-1,
                      -1};  // In topological order: of the last forward, the first backward task.
 };
@@ -58,19 +60,33 @@ std::string verify(const TrainingStep& step, const Plan& plan) {
     PassSeen& seen = passes[{task.role, task.chunk, task.microbatch}];
     const int position = static_cast<int>(i);
     if (task.what == Task::What::forward) seen.position[0] = position;
-    if (task.what == Task::What::backward && seen.position[1] < 0) seen.position[1] = position;
+    if (task.what == Task::What::backward && seen.position[1] < 0) {
+      seen.position[1] = position;
+      seen.inputs_only += task.inputs_only ? 1 : 0;
+    }
+    if (task.what == Task::What::weight_gradient) {
+      if (seen.position[1] < 0) return describe(order[i], task) + " comes before its inputs'";
+      seen.weights = 1;
+    }
     if (task.cost && task.with_microbatch >= 0)
       passes[{task.role, task.with_chunk, task.with_microbatch}].position[1] = position;
   }
 
   const std::size_t expected =
-      step.cast.roles().size() * static_cast<std::size_t>(plan.vpp * plan.microbatches);
+      step.cast.roles().size() *
+      static_cast<std::size_t>(plan.chunks() * plan.microbatches_of_chunk());
   if (passes.size() != expected)
     return std::to_string(passes.size()) + " passes where the plan has " + std::to_string(expected);
   for (const auto& [key, seen] : passes)
     if (seen.position[0] < 0 || seen.position[1] < 0 || seen.position[0] > seen.position[1])
       return "role " + std::to_string(std::get<0>(key)) + " runs micro-batch " +
              std::to_string(std::get<2>(key)) + " backward before forward, or only one of the two";
+
+  for (const auto& [key, seen] : passes)
+    if (seen.inputs_only != seen.weights)
+      return "role " + std::to_string(std::get<0>(key)) + " has micro-batch " +
+             std::to_string(std::get<2>(key)) +
+             "'s weight gradients twice, or not at all";
 
   // A stage receives m tensors a chunk in each direction, but for the two ends of the pipeline.
   std::int64_t count = 0;

@@ -43,6 +43,11 @@ struct Plan {
   int data_ranks() const { return dp * cp; }
   /// Ranks that hold the same experts.
   int expert_data_ranks() const { return tp * cp * dp / (ep * etp); }
+  /// Ranks that a parameter's optimizer state is spread over.
+  int optimizer_shards() const { return zero >= 1 ? data_ranks() * copies() : 1; }
+  int expert_optimizer_shards() const { return zero >= 1 ? expert_data_ranks() * copies() : 1; }
+  /// Of a parameter in one pipeline: a stage's mirror holds it as well.
+  int copies() const { return bidirectional() ? 2 : 1; }
 
   /// Whether gradients are reduced to their shards in every backward pass, as ZeRO-2 and 3 do. With
   /// a pipeline they are kept whole until the last micro-batch.
@@ -50,7 +55,36 @@ struct Plan {
   /// Whether weights or gradients travel in passes of every micro-batch.
   bool shards_passes() const { return shards_weights() || shards_gradients(); }
   bool shards_weights() const { return zero == 3 && data_ranks() > 1; }
-  int virtual_stages() const { return pp * vpp; }
+
+  /// Micro-batches enter at both ends of the pipeline, and each rank holds two chunks: of the one
+  /// direction its own stage, of the other that of its mirror.
+  bool bidirectional() const { return schedule == ScheduleKind::dualpipe; }
+  /// Whether some backward passes leave the gradients of weights to a pass of their own.
+  bool splits_backward() const { return schedule >= ScheduleKind::zb_h1; }
+  int chunks() const { return bidirectional() ? 2 : vpp; }  ///< That a rank holds.
+  int virtual_stages() const { return bidirectional() ? pp : pp * vpp; }
+  int virtual_stage(int stage, int chunk) const {
+    return bidirectional() && chunk == 1 ? pp - 1 - stage : chunk * pp + stage;
+  }
+  /// The rank's stage that holds a virtual stage, of the direction of `chunk` where there are two.
+  int stage_of(int virtual_stage, int chunk) const {
+    return bidirectional() && chunk == 1 ? pp - 1 - virtual_stage : virtual_stage % pp;
+  }
+  /// Which of that stage's chunks it is.
+  int chunk_of(int virtual_stage, int chunk) const {
+    return bidirectional() ? chunk : virtual_stage / pp;
+  }
+  /// Micro-batches that zb-1p and zb-2p may hold on a stage.
+  int most_held() const { return schedule == ScheduleKind::zb_2p ? 2 * pp : pp; }
+  /// Whether a micro-batch goes through the chunks of that number.
+  bool passes(int microbatch, int chunk) const {
+    return !bidirectional() || (2 * microbatch < microbatches) == (chunk == 0);
+  }
+  int microbatches_of_chunk() const { return bidirectional() ? microbatches / 2 : microbatches; }
+  /// The first of them.
+  int first_microbatch(int chunk) const {
+    return bidirectional() && chunk == 1 ? microbatches / 2 : 0;
+  }
 };
 
 }  // namespace orrery

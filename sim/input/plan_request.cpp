@@ -62,7 +62,8 @@ const std::vector<Entry>& entries() {
        [](PlanRequest& p, const JsonValue& v) { p.gbs = v.integer(1, largest_batch); }},
       {{"seq", "N", "tokens in a sequence (default: the model's)"},
        [](PlanRequest& p, const JsonValue& v) { p.seq = v.integer(1, largest_batch); }},
-      {{"schedule", "gpipe|1f1b|interleaved", "order of the passes on each stage"},
+      {{"schedule", "gpipe|1f1b|interleaved|zb-h1|zb-h2|zb-1p|zb-2p|dualpipe",
+        "order of the passes on each stage"},
        [](PlanRequest& p, const JsonValue& v) {
          p.schedule = choice<ScheduleKind>(v, schedule_names());
        }},
@@ -119,7 +120,8 @@ std::vector<std::string> key_names() {
 }  // namespace
 
 const std::vector<std::string>& schedule_names() {
-  static const std::vector<std::string> names{"gpipe", "1f1b", "interleaved"};
+  static const std::vector<std::string> names{"gpipe", "1f1b",  "interleaved", "zb-h1",
+                                              "zb-h2", "zb-1p", "zb-2p",       "dualpipe"};
   return names;
 }
 const std::vector<std::string>& context_exchange_names() {

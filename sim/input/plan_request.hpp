@@ -12,13 +12,13 @@
 
 namespace orrery {
 
-enum class ScheduleKind { gpipe, one_f_one_b, interleaved };
+enum class ScheduleKind { gpipe, one_f_one_b, interleaved, zb_h1, zb_h2, zb_1p, zb_2p, dualpipe };
 /// How ranks that share a sequence meet each other's keys and values, by Megatron's names
 /// (--cp-comm-type): around a ring beside the attention of what has come; gathered before it; or
 /// heads swapped for tokens (Ulysses, arXiv 2309.14509).
 enum class ContextExchange { p2p, all_gather, a2a };
 
-const std::vector<std::string>& schedule_names();  ///< "gpipe", "1f1b", "interleaved"
+const std::vector<std::string>& schedule_names();  ///< "gpipe", "1f1b", "interleaved", ...
 const std::string& name(ScheduleKind kind);
 const std::vector<std::string>& context_exchange_names();  ///< "p2p", "all_gather", "a2a"
 const std::string& name(ContextExchange exchange);
@@ -53,7 +53,7 @@ struct PlanRequest {
 /// One key of a plan and what it means, for JSON, flags and --help alike.
 struct PlanKey {
   std::string name;
-  std::string value;  ///< "N", "gpipe|1f1b|interleaved", "true|false"
+  std::string value;  ///< "N", "0|1|2|3", "true|false"
   std::string help;
 };
 const std::vector<PlanKey>& plan_keys();

@@ -49,6 +49,7 @@ Software read_software(const std::string& word, const Place& at) {
                    "kernel_overhead",
                    "host_launch",
                    "frees_outputs",
+                   "optimizer_post_validation",
                    "support",
                    "interleaved_from"});
   const auto flag = [&](const char* key) { return json.at(key).sourced().boolean(); };
@@ -103,6 +104,8 @@ Software read_software(const std::string& word, const Place& at) {
   software.kernel_overhead = json.at("kernel_overhead").sourced().duration();
   software.host_launch = json.at("host_launch").sourced().duration();
   if (json.has("frees_outputs")) software.frees_outputs = flag("frees_outputs");
+  if (json.has("optimizer_post_validation"))
+    software.optimizer_post_validation = flag("optimizer_post_validation");
   if (json.has("interleaved_from"))
     software.interleaved_from =
         static_cast<int>(json.at("interleaved_from").sourced().integer(2, 1 << 20));

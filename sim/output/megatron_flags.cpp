@@ -58,8 +58,8 @@ class FlagWriter {
   }
 
   void pipeline() {
-    if (plan_.schedule == ScheduleKind::gpipe)
-      leave_out("schedule=gpipe: Megatron-LM has 1F1B and interleaved 1F1B");
+    if (plan_.schedule == ScheduleKind::gpipe || plan_.splits_backward())
+      leave_out("schedule=" + name(plan_.schedule) + ": Megatron-LM has 1F1B and interleaved 1F1B");
     const std::vector<int>& split = s_.layers_of;
     const bool even = std::equal(split.begin() + 1, split.end(), split.begin());
     if (!even)

@@ -8,7 +8,8 @@ namespace {
 std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 bool is_pass(Task::What what) {
-  return what == Task::What::forward || what == Task::What::backward;
+  return what == Task::What::forward || what == Task::What::backward ||
+         what == Task::What::weight_gradient;
 }
 
 }  // namespace

@@ -31,6 +31,7 @@ class Drawing {
         timeline_{timeline},
         plan_{scenario.plan},
         choice_{choice},
+        staged_norms_{scenario.software.optimizer_post_validation},
         relations_{step},
         drawn_(step.cast.roles().size(), false) {}
 
@@ -70,22 +71,27 @@ class Drawing {
   }
 
   std::string pass_name(Task::What direction, int chunk, int microbatch) const {
-    std::string text =
-        (direction == Task::What::forward ? "F " : "B ") + std::to_string(microbatch);
-    return plan_.vpp > 1 ? text + " chunk " + std::to_string(chunk) : text;
+    std::string text = (direction == Task::What::forward    ? "F "
+                        : direction == Task::What::backward ? "B "
+                                                            : "W ") +
+                       std::to_string(microbatch);
+    return plan_.chunks() > 1 ? text + " chunk " + std::to_string(chunk) : text;
   }
 
   Slice slice_of_pass(int role_index, Task::What direction, int chunk, int microbatch) const {
     Slice slice;
     slice.role = role_index;
     slice.name = pass_name(direction, chunk, microbatch);
-    slice.category = direction == Task::What::forward ? "forward" : "backward";
+    slice.category = direction == Task::What::forward    ? "forward"
+                     : direction == Task::What::backward ? "backward"
+                                                         : "weight_gradient";
     slice.facts = {{"microbatch", microbatch}};
-    if (plan_.vpp > 1) slice.facts.emplace_back("chunk", chunk);
+    if (plan_.chunks() > 1) slice.facts.emplace_back("chunk", chunk);
     return slice;
   }
 
   static Task::What direction(const Task& of) {
+    if (of.what == Task::What::weight_gradient) return of.what;
     return of.backward ? Task::What::backward : Task::What::forward;
   }
 
@@ -110,6 +116,7 @@ class Drawing {
     switch (now.what) {
       case Task::What::forward:
       case Task::What::backward:
+      case Task::What::weight_gradient:
         if (is_drawn(now.role)) draw_pass(id);
         break;
       case Task::What::collective:
@@ -132,7 +139,9 @@ class Drawing {
           draw_data(id, member, "weights");
         break;
       case Task::What::norm:
-        for (int member : choice_.roles) draw_data(id, member, "gradient norm");
+        for (int member : choice_.roles)
+          if (!staged_norms_ || role(member).at.stage == now.chunk)
+            draw_data(id, member, "gradient norm");
         break;
     }
   }
@@ -294,7 +303,7 @@ class Drawing {
     const bool experts = now.group == GroupKind::expert_data;
     Slice slice{member, experts ? Track::expert_data : Track::data, 0, 0, what, "data", {}};
     if (now.what != Task::What::norm) {
-      if (plan_.vpp > 1) slice.facts.emplace_back("chunk", now.chunk);
+      if (plan_.chunks() > 1) slice.facts.emplace_back("chunk", now.chunk);
       slice.facts.emplace_back("bytes", most_bytes(now));
     }
     add(std::move(slice), span(id));
@@ -304,6 +313,7 @@ class Drawing {
   const Timeline& timeline_;
   const Plan& plan_;
   const SliceChoice& choice_;
+  const bool staged_norms_;  // One a stage, which is its `chunk`.
 
   const TaskRelations relations_;
   std::vector<bool> drawn_;  // By role.

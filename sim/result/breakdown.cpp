@@ -100,7 +100,8 @@ OwnTasks collect(const Scenario& scenario, const TrainingStep& step, const Timel
     const Interval interval{span.start, span.finish};
     switch (task.what) {
       case Task::What::forward:
-      case Task::What::backward: {
+      case Task::What::backward:
+      case Task::What::weight_gradient: {
         if (task.role != role || task.kind == Task::Kind::join) break;
         own.kernels.push_back(interval);
         const Seconds kernels =
@@ -140,12 +141,13 @@ OwnTasks collect(const Scenario& scenario, const TrainingStep& step, const Timel
 // Idle time that the schedule itself costs a rank whose stages are all alike.
 Seconds ideal_bubble(const Scenario& scenario, const TrainingStep& step, int stage) {
   Seconds microbatch;
-  for (int chunk = 0; chunk < scenario.plan.vpp; ++chunk) {
+  const Plan& plan = scenario.plan;
+  for (int chunk = 0; chunk < plan.chunks(); ++chunk) {
     const StageCost& cost =
-        step.cost->stages[static_cast<std::size_t>(chunk * scenario.plan.pp + stage)];
+        step.cost->stages[static_cast<std::size_t>(plan.virtual_stage(stage, chunk))];
     microbatch += cost.forward.time() + cost.backward.time();
   }
-  return (scenario.plan.pp - 1) * microbatch / scenario.plan.vpp;
+  return (plan.pp - 1) * microbatch / plan.chunks();
 }
 
 }  // namespace
@@ -153,7 +155,9 @@ Seconds ideal_bubble(const Scenario& scenario, const TrainingStep& step, int sta
 Breakdown break_down(const Scenario& scenario, const TrainingStep& step, const Timeline& timeline,
                      int role) {
   const OwnTasks own = collect(scenario, step, timeline, role);
-  std::vector<Interval> idle = without({{Seconds{}, timeline.makespan}}, merged(own.kernels));
+  const std::vector<Interval> kernels = merged(own.kernels);
+  const Seconds begin = timeline.longest_stage ? kernels.front().start : Seconds{};
+  std::vector<Interval> idle = without({{begin, begin + timeline.step_time()}}, kernels);
   Breakdown result = own.busy;
   Seconds waited[causes];
   for (int cause = 0; cause < causes; ++cause) {

@@ -47,9 +47,14 @@ void add_pass(const Task& task, Seconds length, const TrainingStep& step, TimeBy
   if (task.cost) {
     parts = task.cost->decisive;
   } else {
-    const StageCost& stage = step.cost->stage(task.chunk * placement.pp() + role.at.stage,
-                                              placement.draw(role.rank), task.microbatch);
-    parts = (task.what == Task::What::forward ? stage.forward : stage.backward).decisive.kernels();
+    const StageCost& stage =
+        step.cost->stage(placement.virtual_stage(role.at.stage, task.chunk),
+                         placement.draw(role.rank), task.microbatch);
+    parts = (task.what == Task::What::forward           ? stage.forward
+             : task.what == Task::What::weight_gradient ? stage.weight_gradient
+             : task.inputs_only                         ? stage.input_gradient
+                                                        : stage.backward)
+                .decisive.kernels();
   }
   const Seconds whole = parts.total();
   assert(whole > Seconds{});
@@ -62,10 +67,15 @@ std::vector<TaskId> deciding_path(const TaskGraph& graph, const Timeline& timeli
   std::vector<TaskId> path;
   if (graph.size() == 0) return path;
   const Seconds tolerance = simultaneous * timeline.makespan;
+  const auto ends_later = [&](TaskId one, TaskId other) {
+    return span_of(timeline, one).finish > span_of(timeline, other).finish + tolerance;
+  };
+  const auto is_after_the_step = [&](TaskId id) {
+    return span_of(timeline, id).finish > timeline.step().finish + tolerance;
+  };
   TaskId last{0};
   for (int id = 1; id < graph.size(); ++id)
-    if (span_of(timeline, TaskId{id}).finish > span_of(timeline, last).finish + tolerance)
-      last = TaskId{id};
+    if (ends_later(TaskId{id}, last) && !is_after_the_step(TaskId{id})) last = TaskId{id};
   for (int id = last.value; id >= 0;) {
     path.push_back(TaskId{id});
     const Seconds start = span_of(timeline, TaskId{id}).start;
@@ -87,7 +97,8 @@ TimeByPrice time_by_price(const TrainingStep& step, const Timeline& timeline,
   TimeByPrice sum;
   for (TaskId id : deciding_path(step.graph, timeline)) {
     const Task& task = step.graph.task(id);
-    const Seconds length = span_of(timeline, id).finish - span_of(timeline, id).start;
+    const Seconds length = span_of(timeline, id).finish -
+                           std::max(span_of(timeline, id).start, timeline.step().start);
     if (length <= Seconds{}) continue;
     if (task.what == Task::What::optimizer)
       sum.at(PriceKind::memory, task.tag) += length;
@@ -101,7 +112,7 @@ TimeByPrice time_by_price(const TrainingStep& step, const Timeline& timeline,
 
 StepRange range_of(const Scenario& scenario, const TrainingStep& step, const Timeline& timeline,
                    const Topology& topology, const PriceErrors& errors) {
-  return {timeline.makespan,
+  return {timeline.step_time(),
           time_by_price(step, timeline, topology),
           errors,
           scenario.system.gpu.name,

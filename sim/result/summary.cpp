@@ -9,8 +9,9 @@ namespace {
 
 std::array<double, 3> provenance(const Plan& plan, const TrainingStep& step, int stage) {
   std::array<double, 3> shares{};
-  for (int chunk = 0; chunk < plan.vpp; ++chunk) {
-    const StageCost& cost = step.cost->stages[static_cast<std::size_t>(chunk * plan.pp + stage)];
+  for (int chunk = 0; chunk < plan.chunks(); ++chunk) {
+    const StageCost& cost =
+        step.cost->stages[static_cast<std::size_t>(plan.virtual_stage(stage, chunk))];
     for (std::size_t tag = 0; tag < shares.size(); ++tag)
       shares[tag] += (cost.forward.by_tag[tag] + cost.backward.by_tag[tag]).si();
   }
@@ -35,9 +36,9 @@ Result summarize(const Scenario& scenario, const MemoryReport& memory, const Tra
   const Plan& plan = scenario.plan;
   Result result;
   result.scenario = scenario;
-  result.step_time = timeline.makespan;
+  result.step_time = timeline.step_time();
   result.lower_bound = critical_path(step.graph).length;
-  const double seconds = timeline.makespan.si();
+  const double seconds = timeline.step_time().si();
   const double gpus = plan.gpus();
   result.tokens_per_s = static_cast<double>(plan.gbs * plan.seq) / seconds;
   result.tokens_per_s_per_gpu = result.tokens_per_s / gpus;

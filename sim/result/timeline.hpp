@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "sim/core/units.hpp"
@@ -16,6 +17,12 @@ struct Span {
 struct Timeline {
   std::vector<Span> spans;
   Seconds makespan;
+  /// When the step begins for the stage that takes longest, and ends for it, where stages do not
+  /// wait for each other at its end (Software::optimizer_post_validation); else all of it.
+  std::optional<Span> longest_stage = {};
+
+  Span step() const { return longest_stage.value_or(Span{{}, makespan}); }
+  Seconds step_time() const { return step().finish - step().start; }
 };
 
 }  // namespace orrery

@@ -47,7 +47,10 @@ std::vector<Dimension> plan_dimensions(const Model& model, int gpus, std::int64_
       {"tp_overlap", switch_on_off, false, with_tensor_ranks},
       {"zero", {"0", "1", "2", "3"}, false, with_copies},
       {"dp_overlap", switch_on_off, false, with_copies},
-      {"schedule", {"1f1b", "gpipe"}, false, with_one_chunk},
+      {"schedule",
+       {"1f1b", "gpipe", "zb-h1", "zb-h2", "zb-1p", "zb-2p", "dualpipe"},
+       false,
+       with_one_chunk},
   };
 }
 

@@ -1,0 +1,125 @@
+#include "sim/graph/group_flows.hpp"
+#include "sim/graph/step_draft.hpp"
+
+namespace orrery {
+namespace {
+
+// Where micro-batches enter at both ends, stage s and its mirror p - 1 - s hold the same two parts
+// of the model. Their gradients are summed over both as over replicas, and with ZeRO each of them
+// updates half of what it has left of them.
+class MirrorBuilder {
+ public:
+  explicit MirrorBuilder(StepDraft& draft) : draft_{draft}, plan_{draft.plan} {}
+
+  void sum_gradients() {
+    const auto kind = plan_.zero >= 1 ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
+    const double each = draft_.scenario.software.gradient_bytes;
+    for_each_pair([&](int role, int mirror) {
+      Tasks sums;
+      for (int chunk : {0, 1}) {
+        Tasks before = reduced(role, chunk);
+        const Tasks others = reduced(mirror, 1 - chunk);
+        before.insert(before.end(), others.begin(), others.end());
+        sums.push_back(draft_.add_after(
+            pair_task(Task::What::gradients, kind, each, role, mirror, chunk), before));
+      }
+      for (int end : {role, mirror})
+        draft_.ready[at(end)].insert(draft_.ready[at(end)].end(), sums.begin(), sums.end());
+    });
+  }
+
+  void gather_weights_at_the_begin() {
+    for_each_pair([&](int role, int mirror) {
+      for (int chunk : {0, 1}) {
+        const TaskId gather = draft_.graph.add(
+            pair_task(Task::What::weights, CollectiveKind::all_gather, 2.0, role, mirror, chunk));
+        draft_.weights_of_both[at(role)][at(chunk)] = {gather};
+        draft_.weights_of_both[at(mirror)][at(1 - chunk)] = {gather};
+        draft_.graph.depends(first_forward(role, chunk), gather);
+        draft_.graph.depends(first_forward(mirror, 1 - chunk), gather);
+      }
+    });
+  }
+
+  void gather_weights_at_the_end(Tasks& updated) {
+    for_each_pair([&](int role, int mirror) {
+      Tasks gathered{updated[at(role)], updated[at(mirror)]};
+      for (int chunk : {0, 1})
+        gathered = {draft_.add_after(
+            pair_task(Task::What::weights, CollectiveKind::all_gather, 2.0, role, mirror, chunk),
+            gathered)};
+      updated[at(role)] = updated[at(mirror)] = gathered.front();
+    });
+  }
+
+ private:
+  template <class Visit>
+  void for_each_pair(const Visit& visit) {
+    for (int role = 0; role < draft_.role_count(); ++role) {
+      Coordinates there = draft_.role(role).at;
+      if (2 * there.stage >= plan_.pp) continue;
+      there.stage = plan_.pp - 1 - there.stage;
+      visit(role, draft_.cast.role_of(there));
+    }
+  }
+
+  // What a chunk's gradients are complete after, summed over a rank's replicas.
+  Tasks reduced(int role, int chunk) {
+    const Tasks& known = draft_.gradients_of_one[at(role)][at(chunk)];
+    return known.empty() ? draft_.ready[at(role)] : known;
+  }
+
+  TaskId first_forward(int role, int chunk) {
+    return draft_.pass_of(role, {Pass::forward, chunk, plan_.first_microbatch(chunk)}).entry();
+  }
+
+  // A collective of two over a chunk's share of the parameters, in `bytes` each.
+  Task pair_task(Task::What what, CollectiveKind kind, double bytes, int role, int mirror,
+                 int chunk) {
+    const RankParameters& parameters = draft_.stage_cost(role, chunk).parameters;
+    const bool sharded = plan_.zero >= 1;
+    const double share =
+        static_cast<double>(parameters.dense) / (sharded ? plan_.data_ranks() : 1) +
+        static_cast<double>(parameters.experts) / (sharded ? plan_.expert_data_ranks() : 1);
+    const Rank here = draft_.role(role).rank;
+    Coordinates facing = draft_.role(role).at;
+    facing.stage = draft_.role(mirror).at.stage;
+    const Rank there = draft_.placement.rank(facing);
+    const bool inside = draft_.placement.same_domain(here, there);
+    const GroupShape pair{2, inside ? 1 : 2, inside ? 2 : 1,
+                          draft_.topology.further_switches(here, there)};
+    const CollectiveCost cost = draft_.collectives(kind, Bytes{bytes * share}, pair);
+    Task task;
+    task.kind = Task::Kind::transfer;
+    task.what = what;
+    task.stream = Stream::data;
+    task.role = role;
+    task.to_role = mirror;
+    task.chunk = chunk;
+    task.duration = cost.latency;
+    task.tag = cost.tag;
+    task.flows = collective_flows(draft_.topology, draft_.cast, {here, there}, cost,
+                                  Traffic::mirror, Traffic::mirror);
+    return task;
+  }
+
+  StepDraft& draft_;
+  const Plan& plan_;
+};
+
+}  // namespace
+
+void add_mirror_weights(StepDraft& draft) {
+  if (draft.plan.bidirectional() && draft.plan.zero >= 1 && draft.overlaps_data())
+    MirrorBuilder{draft}.gather_weights_at_the_begin();
+}
+
+void add_mirror_gradients(StepDraft& draft) {
+  if (draft.plan.bidirectional()) MirrorBuilder{draft}.sum_gradients();
+}
+
+void add_mirror_weights_at_the_end(StepDraft& draft, Tasks& updated) {
+  if (draft.plan.bidirectional()) MirrorBuilder{draft}.gather_weights_at_the_end(updated);
+}
+
+}  // namespace orrery
