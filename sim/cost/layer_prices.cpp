@@ -74,8 +74,8 @@ PassCost LayerPrices::experts(const Members& members, bool backward, BackwardPar
   const LayerSizes s{scenario_};
   std::vector<PassCost> each;
   for (const std::vector<std::int64_t>& rows : members)
-    each.push_back(pricer_.price(
-        backward ? part_of(of_experts_backward(s, rows), part) : of_experts_forward(s, rows)));
+    each.push_back(pricer_.price(backward ? part_of(of_experts_backward(s, rows), part)
+                                          : of_experts_forward(s, rows)));
   return slowest_of(each);
 }
 

@@ -35,7 +35,7 @@ std::vector<Bucket> cut_buckets(const Scenario& scenario, const Pricer& pricer,
 
   std::vector<Bucket> buckets(static_cast<std::size_t>(wanted));
   // Head first, embedding last.
-  const auto add_backward = [&](PassCost& sum, PassCost LayerPrice::* own, BackwardPart part,
+  const auto add_backward = [&](PassCost& sum, PassCost LayerPrice::*own, BackwardPart part,
                                 std::int64_t begin, std::int64_t end) {
     if (last && end == layers) {
       sum.append(pricer.price(part_of(head_backward(scenario), part)));

@@ -161,8 +161,8 @@ class DataParallelBuilder {
       norm.duration = alone && stage == 0 ? Seconds{} : sum.latency;
       norm.tag = sum.tag;
       norm.chunk = stage;
-      norms.push_back(draft_.add_after(std::move(norm), norms.empty() ? Tasks{}
-                                                                      : Tasks{norms.back()}));
+      norms.push_back(
+          draft_.add_after(std::move(norm), norms.empty() ? Tasks{} : Tasks{norms.back()}));
     }
     for (int index = 0; index < draft_.role_count(); ++index)
       for (TaskId earlier : draft_.ready[at(index)])

@@ -28,7 +28,8 @@ TaskId StepDraft::add_after(Task task, const Tasks& before) {
 }
 
 int& StepDraft::index_of(int role_index, const Slot& slot) {
-  const int index = (static_cast<int>(slot.pass) * plan.chunks() + slot.chunk) * plan.microbatches + slot.microbatch;
+  const int index = (static_cast<int>(slot.pass) * plan.chunks() + slot.chunk) * plan.microbatches +
+                    slot.microbatch;
   return slot_index_[static_cast<std::size_t>(role_index)][static_cast<std::size_t>(index)];
 }
 

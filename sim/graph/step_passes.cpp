@@ -49,11 +49,11 @@ class PassBuilder {
     for (int stage = 0; stage + 1 < plan_.pp; ++stage) {
       const Rank from = draft_.placement.rank({stage});
       const Rank to = draft_.placement.rank({stage + 1});
-      longest = std::max(longest, draft_.collectives
-                                      .send(draft_.cost.transfer_bytes,
-                                            draft_.placement.same_domain(from, to),
-                                            draft_.topology.further_switches(from, to))
-                                      .time());
+      longest = std::max(
+          longest, draft_.collectives
+                       .send(draft_.cost.transfer_bytes, draft_.placement.same_domain(from, to),
+                             draft_.topology.further_switches(from, to))
+                       .time());
     }
     return longest;
   }
@@ -121,7 +121,8 @@ class PassBuilder {
       if (forward && plan_.zero >= 1 &&
           order[i].microbatch == plan_.first_microbatch(order[i].chunk))
         quiet.first = i + 1;
-      if (completes_gradients(order[i]) && --left[at(order[i].chunk)] == 0) quiet.last = std::min(quiet.last, i);
+      if (completes_gradients(order[i]) && --left[at(order[i].chunk)] == 0)
+        quiet.last = std::min(quiet.last, i);
     }
     return quiet;
   }
@@ -361,7 +362,7 @@ class PassBuilder {
   const Plan& plan_;
   const Contraction contraction_;
   std::vector<std::vector<Slot>> orders_;  // By stage.
-  bool contract_now_ = true;  // What holds for the slot at hand.
+  bool contract_now_ = true;               // What holds for the slot at hand.
   std::map<CollectiveKey, TaskId> collectives_;
   std::map<std::pair<const PassCost*, double>, Seconds> lengths_;
   std::map<std::pair<const PassCost*, int>, std::shared_ptr<const Chain>> chains_;

@@ -54,7 +54,7 @@ struct Task {
   /// Of a pass that runs together with one of another micro-batch: the other's. Where both are one
   /// task, `what`, `chunk` and `microbatch` are the forward pass's.
   int with_chunk = 0, with_microbatch = -1;
-  bool backward = false;  ///< Of a collective in a pass and of a transfer: its direction.
+  bool backward = false;     ///< Of a collective in a pass and of a transfer: its direction.
   bool inputs_only = false;  ///< Of a backward pass: without its weight gradients.
   Seconds duration;
   Tag tag = Tag::default_value;  ///< Of a transfer or the optimizer: what its price rests on.

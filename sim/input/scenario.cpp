@@ -123,19 +123,20 @@ ScheduleKind derive_schedule(const PlanRequest& request, const Plan& plan, const
                         ") in multiples of pp=" + text(plan.pp),
                     "change gbs, mbs or dp, or use schedule=1f1b with vpp=1");
   if (kind == ScheduleKind::dualpipe && plan.pp % 2 != 0)
-    fail_infeasible(at / "pp",
-                    "schedule=dualpipe pairs each stage with its mirror, but pp=" + text(plan.pp) +
-                        " is odd",
-                    "use pp=" + text(plan.pp + 1) + ", or schedule=1f1b");
+    fail_infeasible(
+        at / "pp",
+        "schedule=dualpipe pairs each stage with its mirror, but pp=" + text(plan.pp) + " is odd",
+        "use pp=" + text(plan.pp + 1) + ", or schedule=1f1b");
   if (kind == ScheduleKind::dualpipe &&
       (plan.microbatches % 2 != 0 || plan.microbatches < 2 * plan.pp))
-    fail_infeasible(at / "gbs",
-                    "schedule=dualpipe needs an even number of micro-batches and at least 2 pp=" +
-                        text(2 * plan.pp) + ", but there are " + text(plan.microbatches),
-                    "use gbs=" + text(plan.mbs * plan.dp *
-                                      std::max<std::int64_t>(2 * std::int64_t{plan.pp},
-                                                             plan.microbatches + 1)) +
-                        ", or schedule=1f1b");
+    fail_infeasible(
+        at / "gbs",
+        "schedule=dualpipe needs an even number of micro-batches and at least 2 pp=" +
+            text(2 * plan.pp) + ", but there are " + text(plan.microbatches),
+        "use gbs=" +
+            text(plan.mbs * plan.dp *
+                 std::max<std::int64_t>(2 * std::int64_t{plan.pp}, plan.microbatches + 1)) +
+            ", or schedule=1f1b");
   return kind;
 }
 
@@ -145,9 +146,8 @@ void check_split_backward(const Plan& plan, const Place& at) {
   if (!plan.splits_backward()) return;
   if (plan.zero >= 2)
     fail_infeasible(at / "zero",
-                    "schedule=" + name(plan.schedule) +
-                        " puts weight gradients off, which zero=" + text(plan.zero) +
-                        " reduces in every backward pass",
+                    "schedule=" + name(plan.schedule) + " puts weight gradients off, which zero=" +
+                        text(plan.zero) + " reduces in every backward pass",
                     "use zero=0 or zero=1");
   if (plan.bidirectional() && plan.recompute != Recompute::full) return;
   const bool scores_alone =

@@ -47,9 +47,8 @@ void add_pass(const Task& task, Seconds length, const TrainingStep& step, TimeBy
   if (task.cost) {
     parts = task.cost->decisive;
   } else {
-    const StageCost& stage =
-        step.cost->stage(placement.virtual_stage(role.at.stage, task.chunk),
-                         placement.draw(role.rank), task.microbatch);
+    const StageCost& stage = step.cost->stage(placement.virtual_stage(role.at.stage, task.chunk),
+                                              placement.draw(role.rank), task.microbatch);
     parts = (task.what == Task::What::forward           ? stage.forward
              : task.what == Task::What::weight_gradient ? stage.weight_gradient
              : task.inputs_only                         ? stage.input_gradient
@@ -97,8 +96,8 @@ TimeByPrice time_by_price(const TrainingStep& step, const Timeline& timeline,
   TimeByPrice sum;
   for (TaskId id : deciding_path(step.graph, timeline)) {
     const Task& task = step.graph.task(id);
-    const Seconds length = span_of(timeline, id).finish -
-                           std::max(span_of(timeline, id).start, timeline.step().start);
+    const Seconds length =
+        span_of(timeline, id).finish - std::max(span_of(timeline, id).start, timeline.step().start);
     if (length <= Seconds{}) continue;
     if (task.what == Task::What::optimizer)
       sum.at(PriceKind::memory, task.tag) += length;

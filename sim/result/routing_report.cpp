@@ -86,8 +86,7 @@ void look_at_passes(const Scenario& scenario, const RoutedLoads& loads, const Tr
     Seconds time;
     for (int chunk = 0; chunk < plan.chunks(); ++chunk) {
       if (!plan.passes(m, chunk)) continue;
-      const StageCost& stage =
-          step.cost->stage(plan.virtual_stage(role.at.stage, chunk), draw, m);
+      const StageCost& stage = step.cost->stage(plan.virtual_stage(role.at.stage, chunk), draw, m);
       for (const PassCost* pass : {&stage.forward, &stage.backward}) {
         report.lost.add(pass->lost);
         report.scale_up_bytes += pass->scale_up_bytes[expert];

@@ -32,10 +32,7 @@ class Heuristic {
  public:
   Heuristic(const std::vector<PassLengths>& lengths, int microbatches, int most_held,
             Seconds transfer, Choices choices)
-      : microbatches_{microbatches},
-        most_held_{most_held},
-        transfer_{transfer},
-        choices_{choices} {
+      : microbatches_{microbatches}, most_held_{most_held}, transfer_{transfer}, choices_{choices} {
     for (const PassLengths& length : lengths) stages_.push_back({length});
   }
 

@@ -5,6 +5,7 @@
 #include "sim/engine/execute.hpp"
 #include "sim/graph/training_step.hpp"
 #include "sim/graph/verify.hpp"
+#include "sim/result/longest_stage.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery {
@@ -34,20 +35,27 @@ inline PassCost kernels(Seconds time) {
 }
 
 /// Prices chosen by hand: every chunk takes `forward` and `backward`, holds `parameters` and sends
-/// `transfer`; the optimizer takes no time.
+/// `transfer`; the optimizer takes no time. Of `backward`, `weights` can be put off.
 inline std::shared_ptr<StepCost> prices(const Scenario& scenario, Seconds forward, Seconds backward,
-                                        Bytes transfer, std::int64_t parameters = 1) {
+                                        Bytes transfer, std::int64_t parameters = 1,
+                                        Seconds weights = {}) {
   auto cost = std::make_shared<StepCost>();
   StageCost stage{kernels(forward), kernels(backward), {}, parameters};
   stage.buckets = {{stage.forward, stage.backward, parameters}};
+  if (weights > Seconds{}) {
+    stage.input_gradient = kernels(backward - weights);
+    stage.weight_gradient = kernels(weights);
+    stage.buckets.front().input_gradient = stage.input_gradient;
+    stage.buckets.front().weight_gradient = stage.weight_gradient;
+  }
   cost->stages.assign(static_cast<std::size_t>(scenario.plan.virtual_stages()), stage);
   cost->transfer_bytes = transfer;
   cost->optimizer.resize(static_cast<std::size_t>(scenario.plan.pp));
   return cost;
 }
 
-/// The step's length by the way that an estimate goes: placement, cast, task graph, SimGrid.
-inline Seconds simulate(const Scenario& scenario, std::shared_ptr<const StepCost> cost) {
+/// The step by the way that an estimate goes: placement, cast, task graph, SimGrid.
+inline Timeline simulated(const Scenario& scenario, std::shared_ptr<const StepCost> cost) {
   const Placement placement{scenario.plan, scenario.system};
   const Cast cast = Cast::folded(placement);
   Topology topology = Topology::build(scenario.system, scenario.plan.gpus());
@@ -55,7 +63,14 @@ inline Seconds simulate(const Scenario& scenario, std::shared_ptr<const StepCost
       build_training_step(scenario, std::move(cost), CollectiveTime{scenario.system},
                           placement.shapes(), cast, topology, true);
   EXPECT_EQ(verify(step, scenario.plan), "");
-  return execute(step.graph, topology).makespan;
+  Timeline timeline = execute(step.graph, topology);
+  timeline.longest_stage = longest_stage(scenario, step, timeline);
+  return timeline;
+}
+
+/// Its length.
+inline Seconds simulate(const Scenario& scenario, std::shared_ptr<const StepCost> cost) {
+  return simulated(scenario, std::move(cost)).step_time();
 }
 
 }  // namespace orrery
