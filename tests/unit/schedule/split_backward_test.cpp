@@ -249,9 +249,8 @@ TEST(DualPipe, IsIdleForTheClosedForm) {
     }
 }
 
-// One after the other instead, (p/2 - 1)(f + b - 2 w): half of what ZB-H1 has, whose b is b - w
-// here.
-TEST(DualPipe, IsIdleForHalfOfZeroBubble) {
+// One after the other instead: (p/2 - 1) times what ZB-H1 has (p - 1) times.
+TEST(DualPipe, IsIdleForLessThanHalfOfZeroBubbleH1) {
   for (const Lengths& t : {Lengths{10, 10, 10}, Lengths{10, 11, 10}, Lengths{10, 12, 8}})
     for (int p = 2; p <= 12; p += 2)
       for (int m = 2 * p; m <= 4 * p; m += 2) {
