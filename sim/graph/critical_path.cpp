@@ -31,6 +31,7 @@ CriticalPath critical_path(const TaskGraph& graph) {
   for (int id = last; id >= 0; id = through[static_cast<std::size_t>(id)])
     path.tasks.push_back(TaskId{id});
   std::reverse(path.tasks.begin(), path.tasks.end());
+  path.ends = std::move(finish);
   return path;
 }
 

@@ -22,6 +22,8 @@ class DataParallelBuilder {
     if (!draft_.overlaps_data() || plan_.zero < 1 || plan_.shards_weights()) return;
     for_each_copy([&](const Copies& copies) {
       Tasks previous;
+      for (int member : copies.members)
+        for (TaskId both : draft_.weights_of_both[at(member)]) previous.push_back(both);
       for (const PassTasks& pass : draft_.passes[at(copies.leader())]) {
         if (pass.slot.pass != Pass::forward ||
             pass.slot.microbatch != plan_.first_microbatch(pass.slot.chunk))
@@ -36,9 +38,6 @@ class DataParallelBuilder {
                                          pass.slot.chunk, copies),
                                previous);
           previous = {gather};
-          for (int member : copies.members)
-            for (TaskId both : draft_.weights_of_both[at(member)][at(pass.slot.chunk)])
-              draft_.graph.depends(gather, both);
           for (int member : copies.members)
             draft_.graph.depends(draft_.pass_of(member, pass.slot).buckets[b].entry, gather);
         }
@@ -76,10 +75,6 @@ class DataParallelBuilder {
         previous = {reduce};
         for (int member : copies.members)
           draft_.graph.depends(reduce, draft_.pass_of(member, pass.slot).buckets[b].exit);
-      }
-      for (int member : copies.members) {
-        Tasks& reduced = draft_.gradients_of_one[at(member)][at(pass.slot.chunk)];
-        reduced.insert(reduced.end(), previous.begin(), previous.end());
       }
     }
     for (int member : copies.members)

@@ -14,12 +14,10 @@ StepDraft::StepDraft(const Scenario& of, const StepCost& price, const Collective
       topology{wires},
       passes(who.roles().size()),
       ready(who.roles().size()),
+      weights_of_both(who.roles().size()),
       slot_index_(
           who.roles().size(),
-          std::vector<int>(static_cast<std::size_t>(3 * plan.chunks() * plan.microbatches), -1)) {
-  weights_of_both.resize(who.roles().size(), std::vector<Tasks>(at(plan.chunks())));
-  gradients_of_one = weights_of_both;
-}
+          std::vector<int>(static_cast<std::size_t>(3 * plan.chunks() * plan.microbatches), -1)) {}
 
 TaskId StepDraft::add_after(Task task, const Tasks& before) {
   const TaskId id = graph.add(std::move(task));

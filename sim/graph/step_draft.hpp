@@ -78,9 +78,9 @@ struct StepDraft {
   OverlappedPasses overlapped;
   std::vector<std::vector<PassTasks>> passes;  ///< By role, in the schedule's order.
   std::vector<Tasks> ready;  ///< By role: what must finish before the step can be closed.
-  /// By role and chunk, of bidirectional plans: what must finish before the chunk's weights may be
-  /// gathered from other replicas, and after which its gradients are summed over them.
-  std::vector<std::vector<Tasks>> weights_of_both, gradients_of_one;
+  /// By role, of bidirectional plans: what must finish before weights may be gathered from other
+  /// replicas.
+  std::vector<Tasks> weights_of_both;
 
  private:
   std::vector<std::vector<int>> slot_index_;

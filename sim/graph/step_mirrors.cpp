@@ -15,40 +15,28 @@ class MirrorBuilder {
     const auto kind = plan_.zero >= 1 ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
     const double each = draft_.scenario.software.gradient_bytes;
     for_each_pair([&](int role, int mirror) {
-      Tasks sums;
-      for (int chunk : {0, 1}) {
-        Tasks before = reduced(role, chunk);
-        const Tasks others = reduced(mirror, 1 - chunk);
-        before.insert(before.end(), others.begin(), others.end());
-        sums.push_back(draft_.add_after(
-            pair_task(Task::What::gradients, kind, each, role, mirror, chunk), before));
-      }
-      for (int end : {role, mirror})
-        draft_.ready[at(end)].insert(draft_.ready[at(end)].end(), sums.begin(), sums.end());
+      Tasks before = draft_.ready[at(role)];
+      const Tasks& others = draft_.ready[at(mirror)];
+      before.insert(before.end(), others.begin(), others.end());
+      const TaskId last = add_pair(Task::What::gradients, kind, each, role, mirror, before);
+      draft_.ready[at(role)] = draft_.ready[at(mirror)] = {last};
     });
   }
 
   void gather_weights_at_the_begin() {
     for_each_pair([&](int role, int mirror) {
-      for (int chunk : {0, 1}) {
-        const TaskId gather = draft_.graph.add(
-            pair_task(Task::What::weights, CollectiveKind::all_gather, 2.0, role, mirror, chunk));
-        draft_.weights_of_both[at(role)][at(chunk)] = {gather};
-        draft_.weights_of_both[at(mirror)][at(1 - chunk)] = {gather};
-        draft_.graph.depends(first_forward(role, chunk), gather);
-        draft_.graph.depends(first_forward(mirror, 1 - chunk), gather);
+      const TaskId last = add_gather(role, mirror, {});
+      for (int end : {role, mirror}) {
+        draft_.weights_of_both[at(end)] = {last};
+        for (int chunk : {0, 1}) draft_.graph.depends(first_forward(end, chunk), last);
       }
     });
   }
 
   void gather_weights_at_the_end(Tasks& updated) {
     for_each_pair([&](int role, int mirror) {
-      Tasks gathered{updated[at(role)], updated[at(mirror)]};
-      for (int chunk : {0, 1})
-        gathered = {draft_.add_after(
-            pair_task(Task::What::weights, CollectiveKind::all_gather, 2.0, role, mirror, chunk),
-            gathered)};
-      updated[at(role)] = updated[at(mirror)] = gathered.front();
+      const TaskId last = add_gather(role, mirror, {updated[at(role)], updated[at(mirror)]});
+      updated[at(role)] = updated[at(mirror)] = last;
     });
   }
 
@@ -63,14 +51,18 @@ class MirrorBuilder {
     }
   }
 
-  // What a chunk's gradients are complete after, summed over a rank's replicas.
-  Tasks reduced(int role, int chunk) {
-    const Tasks& known = draft_.gradients_of_one[at(role)][at(chunk)];
-    return known.empty() ? draft_.ready[at(role)] : known;
-  }
-
   TaskId first_forward(int role, int chunk) {
     return draft_.pass_of(role, {Pass::forward, chunk, plan_.first_microbatch(chunk)}).entry();
+  }
+
+  // Of both chunks that a pair shares, one after the other.
+  TaskId add_pair(Task::What what, CollectiveKind kind, double bytes, int role, int mirror,
+                  const Tasks& before) {
+    const TaskId first = draft_.add_after(pair_task(what, kind, bytes, role, mirror, 0), before);
+    return draft_.add_after(pair_task(what, kind, bytes, role, mirror, 1), {first});
+  }
+  TaskId add_gather(int role, int mirror, const Tasks& before) {
+    return add_pair(Task::What::weights, CollectiveKind::all_gather, 2.0, role, mirror, before);
   }
 
   // A collective of two over a chunk's share of the parameters, in `bytes` each.

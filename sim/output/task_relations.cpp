@@ -37,7 +37,7 @@ TaskRelations::TaskRelations(const TrainingStep& step)
   }
 }
 
-std::vector<int> TaskRelations::gradient_members(int task) const {
+std::vector<int> TaskRelations::data_members(int task) const {
   const Task& reduction = step_.graph.task(TaskId{task});
   if (reduction.to_role >= 0) return {reduction.role, reduction.to_role};
   return members(reduction.group, reduction.role);

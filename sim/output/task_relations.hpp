@@ -22,9 +22,9 @@ class TaskRelations {
   const std::vector<int>& members(GroupKind kind, int leader) const {
     return members_[static_cast<std::size_t>(kind)][static_cast<std::size_t>(leader)];
   }
-  /// Roles that reduce gradients in `task`: its data-parallel group, or first and last stage where
-  /// the gradient is a tied embedding's.
-  std::vector<int> gradient_members(int task) const;
+  /// Roles that reduce gradients or gather weights in `task`: its data-parallel group, or a pair of
+  /// stages that hold the same parameters (a tied embedding, a stage and its mirror).
+  std::vector<int> data_members(int task) const;
 
  private:
   const TrainingStep& step_;

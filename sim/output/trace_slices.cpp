@@ -131,11 +131,11 @@ class Drawing {
           add({now.role, Track::compute, 0, 0, "optimizer", "optimizer", {}}, span(id));
         break;
       case Task::What::gradients:
-        for (int member : drawn_members(relations_.gradient_members(id)))
+        for (int member : drawn_members(relations_.data_members(id)))
           draw_data(id, member, "gradients");
         break;
       case Task::What::weights:
-        for (int member : drawn_members(relations_.members(now.group, now.role)))
+        for (int member : drawn_members(relations_.data_members(id)))
           draw_data(id, member, "weights");
         break;
       case Task::What::norm:

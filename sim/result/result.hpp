@@ -40,7 +40,7 @@ struct Result {
   Scenario scenario;
   Seconds step_time;
   StepRange range;      ///< Where the step time lies in truth.
-  Seconds lower_bound;  ///< Critical path: no simulation may be shorter.
+  Seconds lower_bound;  ///< Critical path, or without waiting at the end the longest stage's.
   double tokens_per_s = 0.0;
   double tokens_per_s_per_gpu = 0.0;
   double model_tflops_per_gpu = 0.0;       ///< Causal attention counted as half.

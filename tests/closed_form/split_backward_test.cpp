@@ -77,7 +77,7 @@ TEST(SplitBackward, DualPipeTakesTheClosedForm) {
 }
 
 // Both ranks of a pipeline of two hold both stages, of S = 2 bytes x 1e9 parameters each. Two
-// all-reduces over two ranks are on the same links of 10 GB/s at once: S each, and two hops.
+// all-reduces over two ranks follow each other on links of 10 GB/s: S each.
 TEST(SplitBackward, DualPipeSumsGradientsOfBothCopies) {
   const System system = read_system("four-by-four", test_place);
   const Scenario scenario = pipeline(system, ScheduleKind::dualpipe, 2, 1, 4);

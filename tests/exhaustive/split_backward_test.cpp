@@ -18,6 +18,8 @@ void expect_sound(const Scenario& scenario, const Estimate& estimate) {
   EXPECT_EQ(verify(estimate.step, scenario.plan), "");
   const double step = estimate.result.step_time.si();
   EXPECT_NEAR(estimate.result.breakdown.sum().si(), step, 1e-9 * step);
+  EXPECT_LE(estimate.result.lower_bound.si(), step * (1.0 + 1e-6));
+  EXPECT_GE(estimate.result.lower_bound.si(), 0.5 * step);
   EXPECT_NEAR(estimate.result.range.path.total().si(), step, 1e-6 * step);
   // What goes out comes in.
   double sent = 0.0;
