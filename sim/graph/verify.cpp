@@ -84,8 +84,9 @@ std::string verify(const TrainingStep& step, const Plan& plan) {
 
   for (const auto& [key, seen] : passes)
     if (seen.inputs_only != seen.weights)
-      return "role " + std::to_string(std::get<0>(key)) + " has micro-batch " +
-             std::to_string(std::get<2>(key)) + "'s weight gradients twice, or not at all";
+      return "role " + std::to_string(std::get<0>(key)) + " runs micro-batch " +
+             std::to_string(std::get<2>(key)) +
+             (seen.weights ? " with its weight gradients twice" : " without its weight gradients");
 
   // A stage receives m tensors a chunk in each direction, but for the two ends of the pipeline.
   std::int64_t count = 0;

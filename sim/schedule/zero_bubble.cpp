@@ -135,7 +135,7 @@ class Heuristic {
     }
     // A stage is one forward pass ahead of the next until none are left.
     for (std::size_t s = 1; s < more.size(); ++s)
-      while (more[s] > 0 && more[s] >= more[s - 1] && 1 + more[s] < microbatches_) --more[s];
+      if (1 + more[s - 1] < microbatches_) more[s] = std::clamp(more[s - 1] - 1, 0, more[s]);
     for (int s = 0; s <= last(); ++s)
       for (int i = 0; i < more[index(s)]; ++i) run_forward(s);
     for (int s = last(); s >= 0; --s) run_inputs(s);

@@ -17,11 +17,6 @@ double fastest_gpu(const System& system) {
   return speed;
 }
 
-bool has_known_ends(ScheduleKind kind) {
-  return kind == ScheduleKind::gpipe || kind == ScheduleKind::one_f_one_b ||
-         kind == ScheduleKind::interleaved;
-}
-
 }  // namespace
 
 PassTimes pass_times(const Scenario& scenario, const KernelModel& kernels,
@@ -49,7 +44,6 @@ PassTimes pass_times(const Scenario& scenario, const KernelModel& kernels,
 Seconds step_lower_bound(const Scenario& scenario, const PassTimes& passes,
                          const CollectiveTime& collectives) {
   const Plan& plan = scenario.plan;
-  if (!has_known_ends(plan.schedule)) return {};
   const auto at = [](int index) { return static_cast<std::size_t>(index); };
   Seconds x;
   if (plan.pp > 1) {
@@ -58,8 +52,23 @@ Seconds step_lower_bound(const Scenario& scenario, const PassTimes& passes,
     if (plan.gpus() / plan.pp < scenario.system.nvlink_domain)
       x = std::min(x, collectives.send(passes.transfer_bytes, true).time());
   }
-  const int last = plan.virtual_stages() - 1;
+  // A share of the optimizer is no shorter than the share of its time.
+  const double copies = plan.zero >= 1 ? plan.copies() * plan.gpus() / (plan.tp * plan.pp) : 1.0;
+  const Seconds close =
+      scenario.software.optimizer_post_validation ? Seconds{} : passes.optimizer / copies;
   Seconds longest;
+  if (plan.splits_backward()) {
+    for (int stage = 0; stage < plan.pp; ++stage) {
+      Seconds work;
+      for (int chunk = 0; chunk < plan.chunks(); ++chunk) {
+        const std::size_t v = at(plan.virtual_stage(stage, chunk));
+        work += plan.microbatches_of_chunk() * (passes.forward[v] + passes.backward[v]);
+      }
+      longest = std::max(longest, work);
+    }
+    return (1.0 - rounding) * (longest + close);
+  }
+  const int last = plan.virtual_stages() - 1;
   Seconds ends;  // Fill and drain together.
   for (int stage = 0; stage < plan.pp; ++stage) {
     Seconds work;
@@ -74,9 +83,7 @@ Seconds step_lower_bound(const Scenario& scenario, const PassTimes& passes,
     longest = std::max(longest, path);
     ends += passes.forward[at(stage)] + passes.backward[at(stage)] + 2.0 * x;
   }
-  // A share of the optimizer is no shorter than the share of its time.
-  const double copies = plan.zero >= 1 ? plan.gpus() / (plan.tp * plan.pp) : 1.0;
-  return (1.0 - rounding) * (longest + passes.optimizer / copies);
+  return (1.0 - rounding) * (longest + close);
 }
 
 }  // namespace orrery

@@ -109,6 +109,24 @@ TEST_F(Verify, APassTooFew) {
   EXPECT_EQ(verdict(), "2 passes where the plan has 4");
 }
 
+// Gradients of the inputs alone: those of the weights must follow, and only then.
+TEST_F(Verify, WeightGradients) {
+  step_.graph = TaskGraph{};
+  add(Task::What::forward, 0);
+  transfer(0, 1, 8.0);
+  add(Task::What::forward, 1);
+  add(Task::What::backward, 1);
+  transfer(1, 0, 8.0);
+  Task inputs = pass(Task::What::backward, 0);
+  inputs.inputs_only = true;
+  add(inputs);
+  EXPECT_EQ(verdict(), "role 0 runs micro-batch 0 without its weight gradients");
+  add(Task::What::weight_gradient, 0);
+  EXPECT_EQ(verdict(), "");
+  add(Task::What::weight_gradient, 1);
+  EXPECT_EQ(verdict(), "role 1 runs micro-batch 0 with its weight gradients twice");
+}
+
 TEST_F(Verify, BackwardBeforeForward) {
   TrainingStep step{nullptr, step_.cast, TaskGraph{}, true};
   step_.graph = TaskGraph{};

@@ -180,6 +180,35 @@ TEST(ZeroBubbleH2, IsIdleForTheClosedForm) {
       }
 }
 
+// All pipelines of up to four stages of three kinds: even, a long forward pass, a long B.
+TEST(ZeroBubbleHeuristic, EndsWithinItsMemoryWhereStagesDiffer) {
+  const Lengths kinds[] = {{1, 1, 1}, {3, 1, 2}, {1, 4, 1}};
+  int pipelines = 0;
+  for (int p = 2; p <= 4; ++p)
+    for (int mix = 0; mix < (p == 2 ? 9 : p == 3 ? 27 : 81); ++mix)
+      for (int m = 1; m <= 9; ++m)
+        for (int transfer : {0, 2})
+          for (ScheduleKind kind : {ScheduleKind::zb_1p, ScheduleKind::zb_2p}) {
+            const Plan plan = plan_of(kind, p, m);
+            std::vector<PassLengths> lengths;
+            for (int s = 0, rest = mix; s < p; ++s, rest /= 3) {
+              const Lengths& of = kinds[rest % 3];
+              lengths.push_back({Seconds{static_cast<double>(of.forward)},
+                                 Seconds{static_cast<double>(of.inputs)},
+                                 Seconds{static_cast<double>(of.weights)}});
+            }
+            const Orders orders =
+                orders_of_passes(plan, lengths, Seconds{static_cast<double>(transfer)});
+            for (const auto& order : orders) {
+              expect_sound(plan, order);
+              EXPECT_LE(peak_in_flight(order), plan.most_held());
+            }
+            EXPECT_TRUE(run(plan, orders, {1, 1, 1}, transfer).ends) << label(plan) << " " << mix;
+            ++pipelines;
+          }
+  EXPECT_EQ(pipelines, (9 + 27 + 81) * 9 * 2 * 2);
+}
+
 // What the heuristic is for. With equal passes and no transfers nothing is left to gain on H2; with
 // passes as they are it is no worse than the schedule by hand of the same memory.
 TEST(ZeroBubbleHeuristic, IsNoWorseThanByHand) {

@@ -47,6 +47,34 @@ TEST(StepLowerBound, HoldsWithAFasterAndASlowerGpu) {
   expect_bounds_hold(small_gpt(8, 256, 8, 2048), system, 8);
 }
 
+// Where the backward pass comes in two, and where stages do not wait for each other at the end.
+TEST(StepLowerBound, HoldsOfSplitBackwardPasses) {
+  const System system = read_system("four-by-four", test_place);
+  Model model = small_gpt(8, 256, 8, 2048);
+  EstimateContext context{system};
+  double closest = 0.0;
+  for (ScheduleKind kind : {ScheduleKind::one_f_one_b, ScheduleKind::zb_h1, ScheduleKind::zb_h2,
+                            ScheduleKind::zb_1p, ScheduleKind::zb_2p, ScheduleKind::dualpipe})
+    for (int tp : {1, 2})
+      for (int pp : {2, 4})
+        for (int zero : {0, 1})
+          for (bool validated : {false, true})
+            for (int per_stage : {2, 8}) {
+              const int dp = 8 / (tp * pp);
+              PlanRequest request =
+                  plan_request(tp, pp, 1, per_stage * pp * dp, 240, "megatron-core");
+              request.schedule = kind;
+              request.zero = zero;
+              Scenario scenario = scenario_of(model, system, request, 8);
+              scenario.software.optimizer_post_validation = validated;
+              const Seconds bound = bound_of(scenario, context);
+              const Seconds time = step_time(scenario, context);
+              EXPECT_LE(bound, time) << name(kind) << " " << describe(scenario);
+              closest = std::max(closest, bound / time);
+            }
+  EXPECT_GT(closest, 0.8);
+}
+
 // A pipeline of equal stages and long kernels: (m + p - 1) (F + B) is the step but for transfers.
 TEST(StepLowerBound, IsCloseWhereKernelsAreLong) {
   const System system = read_system("dgx-a100-80gb", test_place);
