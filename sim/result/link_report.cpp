@@ -110,7 +110,7 @@ std::vector<LinkReport> link_reports(const TrainingStep& step, const Timeline& t
     if (bytes == Bytes{}) continue;
     const LinkId id{static_cast<std::int32_t>(i)};
     const Link& link = topology.link(id);
-    const double busy = bytes / link.capacity / timeline.makespan;
+    const double busy = bytes / link.capacity / timeline.step_time();
     LinkReport& report = busiest[cable_name(link.kind)];
     if (report.kind.empty() || busy > report.busy_fraction)
       report = {topology.name(id), cable_name(link.kind), bytes, load, busy};

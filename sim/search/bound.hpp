@@ -40,10 +40,10 @@ PassTimes pass_times(const Scenario& scenario, const KernelModel& kernels,
 /// In GPipe, 1F1B and interleaved 1F1B alike fill + work + waits + drain + close is the length of a
 /// chain of tasks of which each waits for the one before it, so that the step takes at least as
 /// long; sharing links and what the bound leaves out (gradients, weights, other stages' hold-ups)
-/// only adds to it. The bound is the largest over s. Schedules that split the backward pass end with
-/// weight gradients, and with post validation a stage's step begins after its fill: of them it is
-/// work and close, both parts of a pass being no shorter than the whole. The tests hold it against
-/// every plan of small spaces.
+/// only adds to it. The bound is the largest over s. Schedules that split the backward pass end
+/// with weight gradients, and with post validation a stage's step begins after its fill: of them it
+/// is work and close, both parts of a pass being no shorter than the whole. The tests hold it
+/// against every plan of small spaces.
 Seconds step_lower_bound(const Scenario& scenario, const PassTimes& passes,
                          const CollectiveTime& collectives);
 
