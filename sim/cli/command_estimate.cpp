@@ -64,7 +64,7 @@ void write_missing(const std::string& path, const Result& result, EstimateContex
   const KernelModel& kernels = context.kernels(scenario.plan.dtype);
   const Layout& layout = context.layout(Placement{scenario.plan, scenario.system});
   const Pricer pricer{kernels, context.collectives(), layout.shapes, scenario.software,
-                      scenario.system.gpu.peak_16bit};
+                      scenario.system.gpu};
   write_file(path, calibration::work_list_json(
                        missing_shapes(scenario, kernels, pricer, result.critical_stage)));
 }

@@ -61,6 +61,8 @@ struct GroupCollective {
   CollectiveCost cost;
   GroupKind group = GroupKind::tensor;
   bool combine = false;  ///< Of an expert group: brings tokens back; else takes them there.
+  /// Share of each GPU's multiprocessors that it occupies, so that kernels beside it have the rest.
+  double taken = 0.0;
 
   Seconds time() const { return cost.time(); }
 };

@@ -84,9 +84,11 @@ PassCost LayerPrices::with_experts(const Ends& ends, const Members& members,
                                    const ExchangeCost& exchange, bool backward,
                                    BackwardPart part) const {
   PassCost cost = ends.before;
-  cost.append_beside(ends.beside_dispatch, {exchange.dispatch, GroupKind::expert, false});
+  cost.append_beside(ends.beside_dispatch,
+                     pricer_.collective(exchange.dispatch, GroupKind::expert, false));
   cost.append(experts(members, backward, part));
-  cost.append_beside(ends.beside_combine, {exchange.combine, GroupKind::expert, true});
+  cost.append_beside(ends.beside_combine,
+                     pricer_.collective(exchange.combine, GroupKind::expert, true));
   cost.append(ends.after);
   cost.lost.dispatch += exchange.dispatch.time() - even_exchange_.dispatch.time();
   cost.lost.combine += exchange.combine.time() - even_exchange_.combine.time();

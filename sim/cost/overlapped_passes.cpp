@@ -73,8 +73,13 @@ void append(Stretches& all, const Stretches& more) {
 }
 
 // Kernels of one pass beside an exchange of the other, the i-th if it has so many.
-void add_column(Stretches& columns, const Stretches& kernels, const Strand& other, std::size_t i) {
-  if (i >= other.exchanges.size()) return append(columns, kernels);
+// Returns what the kernels lose to it.
+Seconds add_column(Stretches& columns, const Stretches& kernels, const Strand& other,
+                   std::size_t i) {
+  if (i >= other.exchanges.size()) {
+    append(columns, kernels);
+    return {};
+  }
   Segment column;
   if (kernels.empty()) {
     column.backward = other.backward;
@@ -84,6 +89,7 @@ void add_column(Stretches& columns, const Stretches& kernels, const Strand& othe
     column.backward = !other.backward;
   }
   columns.push_back(std::move(column));
+  return lost_beside(kernels_of(kernels), other.exchanges[i]);
 }
 
 }  // namespace
@@ -93,6 +99,7 @@ PassCost overlapped(const PassCost& forward, const PassCost& backward, bool dela
   const Strand b = cut(backward, true);
   Stretches columns;
   Stretches waiting;  // Weight gradients.
+  Seconds lost;
   const std::size_t count = std::max(f.kernels.size(), b.kernels.size());
   for (std::size_t i = 0; i < count; ++i) {
     Stretches kernels = b.stretch(i);
@@ -105,14 +112,15 @@ PassCost overlapped(const PassCost& forward, const PassCost& backward, bool dela
     if (i == 0)
       append(columns, kernels);
     else
-      add_column(columns, kernels, f, i - 1);
+      lost += add_column(columns, kernels, f, i - 1);
     Stretches next = std::move(waiting);
     waiting.clear();
     append(next, f.stretch(i));
-    add_column(columns, next, b, i);
+    lost += add_column(columns, next, b, i);
   }
   PassCost both = forward;
   both.append(backward);
+  both.add_lost(lost, {});
   both.segments = std::move(columns);
   return both;
 }

@@ -37,11 +37,48 @@ Seconds time_of(const std::vector<Segment>& segments, double speed) {
   return sum;
 }
 
+Seconds lost_beside(Seconds kernels, const GroupCollective& collective) {
+  const double taken = collective.taken;
+  return std::min(taken / (1.0 - taken) * kernels, taken * collective.time());
+}
+
+TimeByPrice lost_beside(const TimeByPrice& kernels, const GroupCollective& collective) {
+  const double taken = collective.taken;
+  TimeByPrice lost;
+  if (kernels.total() < (1.0 - taken) * collective.time()) {
+    lost.add(kernels, taken / (1.0 - taken));
+  } else {
+    TimeByPrice whole;
+    whole.add(collective);
+    lost.add(whole, taken);
+  }
+  return lost;
+}
+
+Seconds kernels_of(const std::vector<Segment>& segments) {
+  Seconds sum;
+  for (const Segment& segment : segments) sum += segment.compute + kernels_of(segment.chain);
+  return sum;
+}
+
+namespace {
+
+void stretch(Segment& segment, double factor) {
+  segment.compute = factor * segment.compute;
+  segment.weight_gradients = factor * segment.weight_gradients;
+  for (Seconds& member : segment.members) member = factor * member;
+  for (Segment& part : segment.chain) stretch(part, factor);
+}
+
+}  // namespace
+
 Segment beside(const std::vector<Segment>& kernels, const GroupCollective& collective) {
   const bool plain = kernels.size() == 1 && !kernels.front().beside && !kernels.front().after &&
                      kernels.front().chain.empty();
   Segment both = plain ? kernels.front() : Segment{{}, {}, {}, {}, kernels};
   both.beside = collective;
+  if (const Seconds alone = kernels_of(kernels); alone > Seconds{})
+    stretch(both, 1.0 + lost_beside(alone, collective) / alone);
   return both;
 }
 
@@ -80,6 +117,7 @@ void PassCost::append(const PassCost& more) {
   communication += more.communication;
   for (std::size_t tag = 0; tag < by_tag.size(); ++tag) by_tag[tag] += more.by_tag[tag];
   decisive.add(more.decisive);
+  taken.add(more.taken);
   for (std::size_t group = 0; group < scale_up_bytes.size(); ++group) {
     scale_up_bytes[group] += more.scale_up_bytes[group];
     network_bytes[group] += more.network_bytes[group];
@@ -108,6 +146,12 @@ void PassCost::append(const GroupCollective& collective) {
   count(*this, collective);
 }
 
+void PassCost::add_lost(Seconds time, const TimeByPrice& prices) {
+  compute += time;
+  taken.add(prices.collectives());
+  by_tag[static_cast<std::size_t>(Tag::default_value)] += time;
+}
+
 void PassCost::append_beside(const PassCost& kernels, const GroupCollective& collective) {
   if (kernels.segments.empty()) return append(collective);
   const std::size_t own = segments.size();
@@ -116,23 +160,35 @@ void PassCost::append_beside(const PassCost& kernels, const GroupCollective& col
   if (collective.time() <= Seconds{}) return;
   segments.resize(own);
   segments.push_back(beside(kernels.segments, collective));
-  if (collective.time() > kernels.time()) {
+  const Seconds time = lost_beside(kernels_of(kernels.segments), collective);
+  const TimeByPrice prices = lost_beside(kernels.decisive.kernels(), collective);
+  add_lost(time, prices);
+  if (collective.time() > kernels.time() + time) {
     decisive = before;
     decisive.add(collective);
+  } else {
+    decisive.add(prices);
   }
   count(*this, collective);
 }
 
 Pricer::Pricer(const KernelModel& kernels, const CollectiveTime& collectives,
-               const GroupShapes& shapes, const Software& software, FlopPerSecond peak)
+               const GroupShapes& shapes, const Software& software, const Gpu& gpu)
     : kernels_{kernels},
       collectives_{collectives},
       shapes_{shapes},
       software_{software},
-      peak_{peak} {}
+      peak_{gpu.peak_16bit},
+      multiprocessors_{gpu.multiprocessors} {}
 
 GroupCollective Pricer::collective(const Op& op) const {
-  return {collectives_(op.collective, op.bytes, shapes_[op.group]), op.group};
+  return collective(collectives_(op.collective, op.bytes, shapes_[op.group]), op.group, false);
+}
+
+GroupCollective Pricer::collective(const CollectiveCost& cost, GroupKind group,
+                                   bool combine) const {
+  constexpr double most = 0.5;  // Thread blocks of one kernel share multiprocessors beyond.
+  return {cost, group, combine, std::min(most, 1.0 * cost.channels / multiprocessors_)};
 }
 
 PricedOp Pricer::price(const Op& op) const {
@@ -172,8 +228,17 @@ PricedOp Pricer::price(const Op& op) const {
 PassCost Pricer::price(const Ops& ops) const {
   PassCost cost;
   Segment open;
-  TimeByPrice kernels;  // Of the open segment.
+  TimeByPrice kernels;           // Of the open segment.
+  bool bound_by_memory = false;  // The one kernel of a segment with a collective beside it.
   const auto close = [&] {
+    if (open.beside && !bound_by_memory) {
+      const Seconds lost = lost_beside(open.compute, *open.beside);
+      if (open.weight_gradients > Seconds{}) open.weight_gradients += lost;
+      const TimeByPrice prices = lost_beside(kernels, *open.beside);
+      kernels.add(prices);
+      open.compute += lost;
+      cost.add_lost(lost, prices);
+    }
     if (open.compute > Seconds{} || open.beside || open.after) cost.segments.push_back(open);
     if (open.beside && open.beside->time() > open.compute)
       cost.decisive.add(*open.beside);
@@ -197,6 +262,7 @@ PassCost Pricer::price(const Ops& ops) const {
       ++launches;
       open.compute += priced.time;
       kernels.at(kind_of(op), priced.tag) += priced.time;
+      bound_by_memory = kind_of(op) == PriceKind::memory;
       if (op.pass == GemmPass::wgrad) open.weight_gradients += priced.time;
       count(cost.compute, priced);
       if (open.beside) {
@@ -212,7 +278,8 @@ PassCost Pricer::price(const Ops& ops) const {
     cost.network_bytes[static_cast<std::size_t>(op.group)] += whole.cost.network_bytes;
     if (op.hidden > 0.0) {
       close();
-      open.beside = {whole.cost.scaled(op.hidden), op.group};
+      open.beside = whole;
+      open.beside->cost = whole.cost.scaled(op.hidden);
       if (op.hidden < 1.0) rest = {whole.cost.scaled(1.0 - op.hidden), op.group};
     } else {
       open.after = whole;

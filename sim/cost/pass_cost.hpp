@@ -60,6 +60,8 @@ struct PassCost {
   /// What decides how long it takes: collectives that kernels hide are not in it, nor kernels that
   /// wait beside a longer collective. Adds up to time().
   TimeByPrice decisive;
+  /// Of that, by the collectives' prices, what kernels lose to collectives beside them.
+  TimeByPrice taken;
   /// What a group's collectives send from the rank's NVLink port, and from its NIC.
   std::array<Bytes, group_kinds> scale_up_bytes{}, network_bytes{};
 
@@ -75,11 +77,23 @@ struct PassCost {
   void append(const GroupCollective& collective);
   /// `kernels`, and a collective that begins with them.
   void append_beside(const PassCost& kernels, const GroupCollective& collective);
+  /// Counts what kernels lose to a collective beside them, which their segments have already.
+  void add_lost(Seconds time, const TimeByPrice& prices);
 };
+
+/// What kernels of length K lose beside a collective of length E that takes the share s of the
+/// multiprocessors: while it lasts they run at 1 - s of their speed, so that they end after
+/// min(K / (1 - s), K + s E). A kernel that memory bounds loses less; a collective's own traffic to
+/// memory, which is not counted, makes up for some of that.
+Seconds lost_beside(Seconds kernels, const GroupCollective& collective);
+/// The same by the prices that decide it.
+TimeByPrice lost_beside(const TimeByPrice& kernels, const GroupCollective& collective);
 
 /// Length of stretches one after another, as Segment::time().
 Seconds time_of(const std::vector<Segment>& segments, double speed = 1.0);
-/// `kernels`, and beside them a collective.
+/// The kernels alone.
+Seconds kernels_of(const std::vector<Segment>& segments);
+/// `kernels`, and beside them a collective that takes multiprocessors from them.
 Segment beside(const std::vector<Segment>& kernels, const GroupCollective& collective);
 
 /// Calls visit(collective) for each in `segments`, as they begin.
@@ -96,11 +110,12 @@ void for_each_collective(const std::vector<Segment>& segments, const Visit& visi
 class Pricer {
  public:
   Pricer(const KernelModel& kernels, const CollectiveTime& collectives, const GroupShapes& shapes,
-         const Software& software, FlopPerSecond peak);
+         const Software& software, const Gpu& gpu);
 
   PricedOp price(const Op& op) const;
   PassCost price(const Ops& ops) const;
   GroupCollective collective(const Op& op) const;
+  GroupCollective collective(const CollectiveCost& cost, GroupKind group, bool combine) const;
 
  private:
   const KernelModel& kernels_;
@@ -108,6 +123,7 @@ class Pricer {
   GroupShapes shapes_;
   const Software& software_;
   FlopPerSecond peak_;
+  int multiprocessors_;
 };
 
 }  // namespace orrery

@@ -161,6 +161,44 @@ class UnitCutter {
 
 }  // namespace
 
+namespace {
+
+// The unit's kernels beside the gather of the next unit and the reduction of the one before.
+void slow_down(const Scenario& scenario, const Pricer& pricer, bool forward, StageCost& cost) {
+  const std::size_t count = cost.count(forward);
+  for (std::size_t i = 0; i < count; ++i) {
+    Bucket& unit = cost.bucket(forward, i);
+    PassCost& pass = forward ? unit.forward : unit.backward;
+    PassCost lost;
+    const auto beside = [&](CollectiveKind kind, double bytes) {
+      if (bytes <= 0.0) return;
+      const Op op = collective("", kind, bytes, 0.0, GroupKind::data);
+      const GroupCollective taking = pricer.collective(op);
+      const Seconds time = lost_beside(kernels_of(pass.segments), taking);
+      const TimeByPrice prices = lost_beside(pass.decisive.kernels(), taking);
+      PassCost one;
+      one.segments.push_back({time, {}, {}});
+      one.decisive = prices;
+      one.add_lost(time, prices);
+      lost.append(one);
+    };
+    if (i + 1 < count) {
+      const Bucket& next = cost.bucket(forward, i + 1);
+      const std::int64_t gathered = forward ? next.parameters.dense : next.regathered;
+      if (next.gathered_ahead && scenario.plan.shards_weights())
+        beside(CollectiveKind::all_gather,
+               scenario.software.weight_bytes * static_cast<double>(gathered));
+    }
+    if (!forward && i > 0)
+      beside(CollectiveKind::reduce_scatter,
+             scenario.software.gradient_bytes *
+                 static_cast<double>(cost.bucket(false, i - 1).parameters.dense));
+    pass.append(lost);
+  }
+}
+
+}  // namespace
+
 Seconds shard_host_time(const Scenario& scenario) {
   const Software& software = scenario.software;
   return software.shard_calls * scenario.plan.data_ranks() * software.host_launch;
@@ -169,12 +207,16 @@ Seconds shard_host_time(const Scenario& scenario) {
 void cut_shard_units(const Scenario& scenario, const Pricer& pricer, const PriceOfLayer& price_of,
                      int stage, StageCost& cost) {
   const UnitCutter cutter{scenario, pricer, price_of, stage};
-  if (!scenario.software.shards_by_tensor) {
+  if (scenario.software.shards_by_tensor) {
+    cost.buckets = cutter.by_tensor_forward();
+    cost.backward_buckets = cutter.by_tensor_backward();
+  } else {
     cost.buckets = cutter.by_layer();
-    return;
   }
-  cost.buckets = cutter.by_tensor_forward();
-  cost.backward_buckets = cutter.by_tensor_backward();
+  if (scenario.plan.dp_overlap && scenario.plan.shards_passes()) {
+    slow_down(scenario, pricer, true, cost);
+    slow_down(scenario, pricer, false, cost);
+  }
 }
 
 double two_shard_units(const Scenario& scenario, int stage) {

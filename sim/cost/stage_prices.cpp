@@ -17,8 +17,7 @@ PassCost gather_received(const Scenario& scenario, const Pricer& pricer) {
 std::vector<StageLengths> price_passes(const Scenario& scenario, const KernelModel& kernels,
                                        const CollectiveTime& collectives, const GroupShapes& shapes,
                                        double speed) {
-  const Pricer pricer{kernels, collectives, shapes, scenario.software,
-                      scenario.system.gpu.peak_16bit};
+  const Pricer pricer{kernels, collectives, shapes, scenario.software, scenario.system.gpu};
   const LayerPrices layers{scenario, pricer, shapes};
   const auto length = [&](const PassCost& pass) {
     PassLength of;

@@ -111,8 +111,7 @@ StepCost price_step(const Scenario& scenario, const KernelModel& kernels,
                     const CollectiveTime& collectives, const GroupShapes& shapes,
                     const RoutedLoads* loads) {
   const Plan& plan = scenario.plan;
-  const Pricer pricer{kernels, collectives, shapes, scenario.software,
-                      scenario.system.gpu.peak_16bit};
+  const Pricer pricer{kernels, collectives, shapes, scenario.software, scenario.system.gpu};
 
   const LayerPrices layers{scenario, pricer, shapes};
   const auto price_stages = [&](const PriceOfLayer& price_of, std::vector<StageCost>& stages) {

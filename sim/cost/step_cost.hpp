@@ -39,6 +39,10 @@ struct StageCost {
     if (!is_forward && !backward_buckets.empty()) return backward_buckets[i];
     return buckets[is_forward ? i : buckets.size() - 1 - i];
   }
+  Bucket& bucket(bool is_forward, std::size_t i) {
+    if (!is_forward && !backward_buckets.empty()) return backward_buckets[i];
+    return buckets[is_forward ? i : buckets.size() - 1 - i];
+  }
 };
 
 /// Prices of everything that happens in a step.

@@ -50,6 +50,12 @@ class TimeByPrice {
     return only;
   }
 
+  TimeByPrice collectives() const {
+    TimeByPrice only = *this;
+    only.add(kernels(), -1.0);
+    return only;
+  }
+
  private:
   std::array<std::array<Seconds, PriceErrors::bases>, price_kinds> parts_{};
 };

@@ -49,11 +49,12 @@ void add_pass(const Task& task, Seconds length, const TrainingStep& step, TimeBy
   } else {
     const StageCost& stage = step.cost->stage(placement.virtual_stage(role.at.stage, task.chunk),
                                               placement.draw(role.rank), task.microbatch);
-    parts = (task.what == Task::What::forward           ? stage.forward
-             : task.what == Task::What::weight_gradient ? stage.weight_gradient
-             : task.inputs_only                         ? stage.input_gradient
-                                                        : stage.backward)
-                .decisive.kernels();
+    const PassCost& pass = task.what == Task::What::forward           ? stage.forward
+                           : task.what == Task::What::weight_gradient ? stage.weight_gradient
+                           : task.inputs_only                         ? stage.input_gradient
+                                                                      : stage.backward;
+    parts = pass.decisive.kernels();
+    parts.add(pass.taken);
   }
   const Seconds whole = parts.total();
   assert(whole > Seconds{});

@@ -92,7 +92,7 @@ TEST(Experts, ACollapsedRouterSlowsTheStepByItsRank) {
     const KernelModel kernels{even.system.gpu, Dtype::bf16, nullptr};
     const CollectiveTime collectives{even.system};
     const GroupShapes shapes = Placement{even.plan, even.system}.shapes();
-    const Pricer pricer{kernels, collectives, shapes, even.software, even.system.gpu.peak_16bit};
+    const Pricer pricer{kernels, collectives, shapes, even.software, even.system.gpu};
     const auto experts = [&](std::int64_t rows) {
       const LayerSizes s{even};
       const std::vector<std::int64_t> of_each{rows};

@@ -24,7 +24,7 @@ std::vector<calibration::Case> missing(const Scenario& plan, int stage,
   const CollectiveTime collectives{plan.system};
   GroupShapes shapes;
   shapes.tensor = {plan.plan.tp, 1, plan.plan.tp};
-  const Pricer pricer{kernels, collectives, shapes, plan.software, plan.system.gpu.peak_16bit};
+  const Pricer pricer{kernels, collectives, shapes, plan.software, plan.system.gpu};
   return missing_shapes(plan, kernels, pricer, stage);
 }
 

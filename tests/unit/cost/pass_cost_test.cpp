@@ -25,7 +25,7 @@ class Pricing : public ::testing::Test {
   Software software_ = read_software("megatron-core", test_place);
   KernelModel kernels_{system_.gpu, Dtype::bf16, nullptr};
   CollectiveTime collectives_{system_};
-  Pricer pricer_{kernels_, collectives_, {{2, 1, 2}, {}, {}}, software_, system_.gpu.peak_16bit};
+  Pricer pricer_{kernels_, collectives_, {{2, 1, 2}, {}, {}}, software_, system_.gpu};
 };
 
 TEST_F(Pricing, KernelsFollowEachOther) {
@@ -122,6 +122,55 @@ TEST_F(Pricing, AppendingAddsUp) {
   EXPECT_NEAR(sum.time().si(), expected.si(), 1e-15);
   EXPECT_EQ(sum.scale_up_bytes[0].si(), 2e6);
   EXPECT_NEAR(sum.communication.si(), 2 * reduce_time, 1e-12);
+}
+
+GroupCollective taking(Seconds time, double share) {
+  GroupCollective collective;
+  collective.cost.latency = time;
+  collective.taken = share;
+  return collective;
+}
+
+// s = 1/4: kernels of 3 ms beside 4 ms end with it; shorter ones are slowed throughout, and of
+// longer ones the rest runs at full speed.
+TEST(LostBeside, KernelsHaveWhatTheCollectiveLeaves) {
+  const GroupCollective collective = taking(Seconds{4e-3}, 0.25);
+  const auto end = [&](double ms) {
+    return 1e3 * (Seconds{1e-3 * ms} + lost_beside(Seconds{1e-3 * ms}, collective)).si();
+  };
+  EXPECT_NEAR(end(3.0), 4.0, 1e-12);
+  EXPECT_NEAR(end(1.5), 2.0, 1e-12);
+  EXPECT_NEAR(end(5.0), 6.0, 1e-12);
+  EXPECT_NEAR(end(0.0), 0.0, 1e-12);
+  EXPECT_EQ(lost_beside(Seconds{5e-3}, taking(Seconds{4e-3}, 0.0)), Seconds{});
+}
+
+TEST(LostBeside, IsPricedAsWhatDecidesIt) {
+  const GroupCollective collective = taking(Seconds{4e-3}, 0.25);
+  TimeByPrice kernels;
+  for (const double ms : {1.0, 2.9, 3.1, 8.0}) {
+    kernels = {};
+    kernels.at(PriceKind::gemm, Tag::measured) = Seconds{1e-3 * ms};
+    const TimeByPrice lost = lost_beside(kernels, collective);
+    EXPECT_NEAR(lost.total().si(), lost_beside(Seconds{1e-3 * ms}, collective).si(), 1e-15);
+    EXPECT_EQ(lost.kernels().total() > Seconds{}, ms < 3.0);
+    EXPECT_EQ(lost.collectives().total() > Seconds{}, ms > 3.0);
+  }
+}
+
+// Kernels of a segment, whose parts and members all slow down alike.
+TEST(LostBeside, StretchesEverySegment) {
+  Segment part;
+  part.compute = Seconds{2e-3};
+  part.weight_gradients = Seconds{1e-3};
+  part.members = {Seconds{2e-3}, Seconds{1e-3}};
+  const GroupCollective collective = taking(Seconds{8e-3}, 0.5);
+  const Segment both = beside({part, part}, collective);
+  ASSERT_EQ(both.chain.size(), 2u);
+  EXPECT_NEAR(kernels_of({both}).si(), 8e-3, 1e-15);
+  EXPECT_NEAR(both.chain[1].weight_gradients.si(), 2e-3, 1e-15);
+  EXPECT_NEAR(both.chain[0].members[1].si(), 2e-3, 1e-15);
+  EXPECT_NEAR(both.time().si(), 8e-3, 1e-15);
 }
 
 }  // namespace
