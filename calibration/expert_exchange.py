@@ -13,7 +13,8 @@ of other kernels are left out.
 The formula is that of docs/EXPERT-EXCHANGE.md; sim/cost/expert_exchange.cpp evaluates the same one.
 Written are its constants for each kernel, GPU and step, from all tables (expert_exchange.json) and
 without the tables of each shape in turn (GPU, kernel, nodes, hidden, top_k, experts:
-expert_exchange_left_out.json), and the tables themselves as validation cases. Only Python's own library is needed; it takes some minutes.
+expert_exchange_left_out.json), and the tables themselves as validation cases. Only Python's own
+library is needed; it takes some minutes. Afterwards run hybrid_ep.py, whose fits this one drops.
 """
 
 import argparse
@@ -59,6 +60,12 @@ STAND_INS = {
     "h800-sxm": ("h100-sxm", "an H100 with fewer NVLinks (NVIDIA H800 datasheet, 2023)"),
     "h100-96gb-hbm2e": ("h100-sxm", "another memory; copies go through the same multiprocessors"),
     "b300-sxm": ("b200-sxm", "the same links; not measured"),
+    "b200-sxm": ("gb200", "hybridep: its authors' one figure of B200 is 2 % from GB200's "
+                          "(calibration/hybrid_ep.json)"),
+    "gb300": ("gb200", "hybridep: the same links; not measured"),
+    "h200-sxm": ("h100-sxm", "the same links; not measured between nodes"),
+    "h100-sxm": ("gb200", "hybridep inside a node: copied by the same bulk instructions, relative "
+                          "to the links' rate; not measured"),
 }
 DEFAULT = {"value": "h100-sxm",
            "source": "a GPU without tables is taken to copy as an H100 does: an assumption"}

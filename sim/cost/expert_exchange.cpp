@@ -17,6 +17,15 @@ Seconds at_rate(Bytes bytes, const std::optional<BytesPerSecond>& rate) {
   return rate ? bytes / *rate : Seconds{};
 }
 
+// What the kernels take unless told: DeepEP, deep_ep/buffer.py, num_sms; Megatron Core,
+// transformer_config.py, moe_hybridep_num_sms.
+constexpr int normal_multiprocessors = 20;
+constexpr int hybrid_multiprocessors = 16;
+
+int chosen(const ExchangeShape& shape, int otherwise) {
+  return shape.multiprocessors > 0 ? shape.multiprocessors : otherwise;
+}
+
 // Low latency gives each group of warps an expert, and as many multiprocessors as groups take turns
 // (DeepEP csrc/kernels/internode_ll.cu): with few experts, few multiprocessors send.
 int low_latency_multiprocessors(std::int64_t experts, int of_gpu) {
@@ -38,6 +47,11 @@ CopyBytes copy_bytes(ExpertDispatcher dispatcher, const ExchangeShape& shape) {
   // weights (DeepEP csrc/kernels/intranode.cu).
   const double there = deepep ? 12.0 * k + 16.0 : 0.0;
   const double back = deepep ? 4.0 * k + 16.0 : 0.0;
+  // A weight for each expert of the domain (DeepEP, docs/Hybrid-EP_Implementation.md, prob_buffer).
+  if (dispatcher == ExpertDispatcher::hybridep)
+    return {Bytes{hidden * element +
+                  4.0 * static_cast<double>(shape.experts) / std::max(1, shape.group.domains)},
+            Bytes{hidden * 2.0}};
   return {Bytes{hidden * element + there}, Bytes{hidden * 2.0 + back}};
 }
 
@@ -45,7 +59,8 @@ ExpertExchange::ExpertExchange(const System& system, const std::optional<Exchang
     : system_{system},
       collective_{system},
       normal_{read_exchange_constants("deepep", system.gpu.name, left_out)},
-      low_latency_{read_exchange_constants("deepep_low_latency", system.gpu.name, left_out)} {}
+      low_latency_{read_exchange_constants("deepep_low_latency", system.gpu.name, left_out)},
+      hybrid_{read_exchange_constants("hybridep", system.gpu.name, left_out)} {}
 
 // NCCL's price of even pairs, carrying what the busiest ports do.
 CollectiveCost ExpertExchange::all_to_all(Bytes copy, const ExchangeShape& shape,
@@ -81,10 +96,11 @@ CollectiveCost ExpertExchange::hierarchical(Bytes copy, const ExchangeShape& sha
   return cost;
 }
 
-CollectiveCost ExpertExchange::deepep(const ExchangeKernel& kernel,
+CollectiveCost ExpertExchange::kernel(ExpertDispatcher dispatcher, const ExchangeKernel& kernel,
                                       const ExchangeKernel::Step& step, Bytes copy,
-                                      const ExchangeShape& shape, const ExchangeLoad& load,
-                                      bool pairwise) const {
+                                      const ExchangeShape& shape, const ExchangeLoad& load) const {
+  const bool pairwise = dispatcher == ExpertDispatcher::deepep_low_latency;
+  const bool hybrid = dispatcher == ExpertDispatcher::hybridep;
   const bool remote = shape.group.domains > 1;
   const ExchangeConstants& constants = remote ? step.remote : step.local;
   const ExchangeLoad::Ports& ports = pairwise ? load.direct : load.once;
@@ -92,10 +108,11 @@ CollectiveCost ExpertExchange::deepep(const ExchangeKernel& kernel,
       system_.network_efficiency * system_.nics_per_node / system_.gpus_per_node * system_.nic;
 
   CollectiveCost cost;
-  cost.algorithm = "DeepEP";
+  cost.algorithm = hybrid ? "Hybrid-EP" : "DeepEP";
   cost.protocol = pairwise ? "low latency" : "normal";
-  cost.channels = pairwise ? low_latency_multiprocessors(shape.experts, system_.gpu.multiprocessors)
-                           : shape.multiprocessors;
+  cost.channels = pairwise
+                      ? low_latency_multiprocessors(shape.experts, system_.gpu.multiprocessors)
+                      : chosen(shape, hybrid ? hybrid_multiprocessors : normal_multiprocessors);
   cost.tag =
       (remote ? kernel.measured_remote : kernel.measured) ? Tag::interpolated : Tag::default_value;
   cost.latency = constants.base + static_cast<double>(shape.experts) / 128.0 * constants.expert +
@@ -139,11 +156,14 @@ ExchangeCost ExpertExchange::operator()(ExpertDispatcher dispatcher, const Excha
               collective_(CollectiveKind::reduce_scatter, tokens * bytes.combine, shape.group)};
     }
     case ExpertDispatcher::deepep:
-      return {deepep(normal_, normal_.dispatch, bytes.dispatch, shape, load, false),
-              deepep(normal_, normal_.combine, bytes.combine, shape, load, false)};
     case ExpertDispatcher::deepep_low_latency:
-      return {deepep(low_latency_, low_latency_.dispatch, bytes.dispatch, shape, load, true),
-              deepep(low_latency_, low_latency_.combine, bytes.combine, shape, load, true)};
+    case ExpertDispatcher::hybridep: {
+      const ExchangeKernel& of = dispatcher == ExpertDispatcher::deepep     ? normal_
+                                 : dispatcher == ExpertDispatcher::hybridep ? hybrid_
+                                                                            : low_latency_;
+      return {kernel(dispatcher, of, of.dispatch, bytes.dispatch, shape, load),
+              kernel(dispatcher, of, of.combine, bytes.combine, shape, load)};
+    }
   }
   return {};
 }

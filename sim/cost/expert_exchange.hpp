@@ -19,7 +19,8 @@ struct ExchangeShape {
   std::int64_t experts = 0;
   std::int64_t top_k = 0;
   Dtype dispatched = Dtype::bf16;  ///< fp8 carries a scale for each 128 channels. Back: 16 bits.
-  int multiprocessors = 20;  ///< deepep only: its default (DeepEP deep_ep/buffer.py, num_sms).
+  /// deepep and hybridep only. 0: as many as each takes by itself.
+  int multiprocessors = 0;
 };
 
 struct ExchangeCost {
@@ -43,12 +44,13 @@ class ExpertExchange {
   CollectiveCost all_to_all(Bytes copy, const ExchangeShape& shape, const ExchangeLoad& load) const;
   CollectiveCost hierarchical(Bytes copy, const ExchangeShape& shape,
                               const ExchangeLoad& load) const;
-  CollectiveCost deepep(const ExchangeKernel& kernel, const ExchangeKernel::Step& step, Bytes copy,
-                        const ExchangeShape& shape, const ExchangeLoad& load, bool pairwise) const;
+  CollectiveCost kernel(ExpertDispatcher dispatcher, const ExchangeKernel& kernel,
+                        const ExchangeKernel::Step& step, Bytes copy, const ExchangeShape& shape,
+                        const ExchangeLoad& load) const;
 
   System system_;
   CollectiveTime collective_;
-  ExchangeKernel normal_, low_latency_;
+  ExchangeKernel normal_, low_latency_, hybrid_;
 };
 
 /// Bytes of one copy on the wire, there and back. DeepEP's carry each token's experts and weights.

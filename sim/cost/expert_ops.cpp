@@ -2,6 +2,8 @@
 
 #include <numeric>
 
+#include "sim/routing/token_copies.hpp"
+
 namespace orrery {
 namespace {
 
@@ -48,9 +50,17 @@ Op rearrange(const LayerSizes& s, std::string_view name, double bytes) {
   return memory(name, bytes, s.software.permute_efficiency);
 }
 
-// What arrives is ordered by sender, and experts want it by expert: read and written.
+// What arrives is ordered by sender, and experts want it by expert: read and written. Tokens that
+// arrive once for all experts of a rank become a row for each of them.
 Ops sort_rows(const LayerSizes& s, const Rows& rows, std::string_view name) {
-  if (s.plan.ep == 1 || rows.each.size() == 1) return {};
+  if (s.plan.ep == 1) return {};
+  if (copies_on_arrival(s.plan.moe_dispatcher)) {
+    const Experts& experts = *s.model.experts;
+    const double arrived =
+        distinct_shares(experts, s.plan.ep) / static_cast<double>(experts.per_token);
+    return {rearrange(s, name, (arrived + 1.0) * rows.bytes_of(s.hidden) / s.plan.etp)};
+  }
+  if (rows.each.size() == 1) return {};
   return {rearrange(s, name, 2.0 * rows.bytes_of(s.hidden) / s.plan.etp)};
 }
 
@@ -100,6 +110,13 @@ Ops shared_backward(const LayerSizes& s, const ExpertSizes& e) {
   return ops;
 }
 
+// Where tokens are copied for their experts before they leave, and the results summed up after they
+// came back.
+Ops rearrange_copies(const LayerSizes& s, const ExpertSizes& e, std::string_view name) {
+  if (s.plan.ep > 1 && copies_on_arrival(s.plan.moe_dispatcher)) return {};
+  return {rearrange(s, name, e.own + e.of_copies)};
+}
+
 Op grouped(const LayerSizes& s, const Rows& rows, std::string_view name, GemmPass pass,
            std::int64_t n, std::int64_t k) {
   return grouped_gemm(name, pass, rows.each, n, k,
@@ -143,7 +160,7 @@ Ops shared_experts_forward(const LayerSizes& s) { return shared_forward(s, Exper
 Ops before_experts_forward(const LayerSizes& s) {
   const ExpertSizes e{s};
   Ops ops = router_forward(s, e);
-  ops.push_back(rearrange(s, "permute", e.own + e.of_copies));
+  append(ops, rearrange_copies(s, e, "permute"));
   return ops;
 }
 
@@ -154,8 +171,10 @@ Ops of_experts_forward(const LayerSizes& s, std::span<const std::int64_t> of_eac
   append(ops, among_tensor_ranks(s, rows, "etp_gather", CollectiveKind::all_gather));
   append(ops, quantise_rows(s, rows, s.hidden));
   ops.push_back(grouped(s, rows, "experts_fc1", GemmPass::forward, e.ffn_in, s.hidden));
-  ops.push_back(routed_activation(s, of_each));
-  append(ops, quantise_rows(s, rows, e.ffn));
+  if (!s.software.fused_experts) {
+    ops.push_back(routed_activation(s, of_each));
+    append(ops, quantise_rows(s, rows, e.ffn));
+  }
   ops.push_back(grouped(s, rows, "experts_fc2", GemmPass::forward, s.hidden, e.ffn));
   append(ops, among_tensor_ranks(s, rows, "etp_reduce", CollectiveKind::reduce_scatter));
   append(ops, sort_rows(s, rows, "unsort_rows"));
@@ -164,7 +183,7 @@ Ops of_experts_forward(const LayerSizes& s, std::span<const std::int64_t> of_eac
 
 Ops after_experts_forward(const LayerSizes& s) {
   const ExpertSizes e{s};
-  Ops ops{rearrange(s, "unpermute", e.of_copies + e.own)};
+  Ops ops = rearrange_copies(s, e, "unpermute");
   if (!s.plan.shared_expert_overlap) append(ops, shared_forward(s, e));
   return ops;
 }
@@ -173,7 +192,7 @@ Ops before_experts_backward(const LayerSizes& s) {
   const ExpertSizes e{s};
   Ops ops;
   if (!s.plan.shared_expert_overlap) ops = shared_backward(s, e);
-  ops.push_back(rearrange(s, "unpermute_bwd", e.own + e.of_copies));
+  append(ops, rearrange_copies(s, e, "unpermute_bwd"));
   return ops;
 }
 
@@ -185,8 +204,10 @@ Ops of_experts_backward(const LayerSizes& s, std::span<const std::int64_t> of_ea
   append(ops, quantise_rows(s, rows, s.hidden));
   ops.push_back(grouped(s, rows, "experts_fc2_dgrad", GemmPass::dgrad, s.hidden, e.ffn));
   ops.push_back(grouped(s, rows, "experts_fc2_wgrad", GemmPass::wgrad, s.hidden, e.ffn));
-  ops.push_back(memory("activation_bwd", rows.bytes_of(2 * e.ffn_in + e.ffn)));
-  append(ops, quantise_rows(s, rows, e.ffn_in));
+  if (!s.software.fused_experts) {
+    ops.push_back(memory("activation_bwd", rows.bytes_of(2 * e.ffn_in + e.ffn)));
+    append(ops, quantise_rows(s, rows, e.ffn_in));
+  }
   ops.push_back(grouped(s, rows, "experts_fc1_dgrad", GemmPass::dgrad, e.ffn_in, s.hidden));
   ops.push_back(grouped(s, rows, "experts_fc1_wgrad", GemmPass::wgrad, e.ffn_in, s.hidden));
   append(ops, among_tensor_ranks(s, rows, "etp_reduce_grad", CollectiveKind::reduce_scatter));
@@ -196,7 +217,7 @@ Ops of_experts_backward(const LayerSizes& s, std::span<const std::int64_t> of_ea
 
 Ops after_experts_backward(const LayerSizes& s) {
   const ExpertSizes e{s};
-  Ops ops{rearrange(s, "permute_bwd", e.of_copies + e.own)};
+  Ops ops = rearrange_copies(s, e, "permute_bwd");
   append(ops, router_backward(s, e));
   return ops;
 }

@@ -156,14 +156,15 @@ KernelTime GemmTime::grouped(const GroupedGemm& layer, std::span<const GemmProdu
   const bool wgrad = layer.pass == GemmPass::wgrad;
   const std::size_t varies = wgrad ? 2 : 0;
   // What is added to a main gradient is not written by itself.
-  const bool adds = one_by_one_ && wgrad && layer.accumulate > 0.0;
+  const bool each = one_by_one(layer);
+  const bool adds = each && wgrad && layer.accumulate > 0.0;
   const auto predicted = [&](std::span<const GemmProduct> together, const Shape& like) {
     return gemm_formula_us(*base_, machine_, dtype_, together, false, clock, !adds) *
            std::exp(smooth_residual(like, varies));
   };
   double time = 0.0;
   bool known = true;
-  if (one_by_one_) {
+  if (each) {
     for (const GemmProduct& product : products) {
       const Shape shape{product.m, product.n, product.k};
       time += predicted({&product, 1}, shape);

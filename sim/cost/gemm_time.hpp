@@ -38,8 +38,8 @@ class GemmTime {
   /// and fuses with the kernel before. Other formats have no such part.
   KernelTime without_cast(std::int64_t m, std::int64_t n, std::int64_t k) const;
   /// The `products` of several experts of `layer`, without quantising, on multiprocessors with
-  /// `clock` times the benchmark's clock; memory keeps its own. Up to Ampere experts share the
-  /// multiprocessors, from Hopper on one's kernel follows the other's, and what a weight gradient
+  /// `clock` times the benchmark's clock; memory keeps its own. Up to Ampere, and in kernels that
+  /// multiply for all `together`, experts share the multiprocessors; else from Hopper on one's kernel follows the other's, and what a weight gradient
   /// adds to its main gradient follows at the memory's full rate. No table holds such kernels:
   /// docs/CALIBRATION.md has the errors against those published.
   KernelTime grouped(const GroupedGemm& layer, std::span<const GemmProduct> products,
@@ -56,7 +56,9 @@ class GemmTime {
 
   /// Whether experts' kernels follow each other, and grouped() holds what they add to main
   /// gradients.
-  bool one_by_one() const { return base_ && one_by_one_; }
+  bool one_by_one(const GroupedGemm& layer) const {
+    return base_ && one_by_one_ && !layer.together;
+  }
 
  private:
   using Shape = std::array<std::int64_t, 3>;

@@ -19,6 +19,7 @@ struct GroupedGemm {
   /// wgrad: bytes with which each element of the main gradient is read and written back; 0: the
   /// product is written as it is. fp32: 8, 16 bits: 4.
   double accumulate = 0.0;
+  bool together = false;  ///< One kernel for all experts, whatever the GPU.
 };
 
 /// The products of `layer` where expert e has `tokens[e]`. Experts without tokens have none.

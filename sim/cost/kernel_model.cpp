@@ -62,7 +62,7 @@ KernelTime KernelModel::grouped_gemm(const GroupedGemm& layer,
   KernelTime kernel =
       products.size() == 1 ? gemm(layer.pass, m, n, k) : gemm_.grouped(layer, products, sustained_);
   const bool alone = products.size() == 1;
-  if (layer.pass == GemmPass::wgrad && (alone || !gemm_.one_by_one())) {
+  if (layer.pass == GemmPass::wgrad && (alone || !gemm_.one_by_one(layer))) {
     if (!alone) kernel.time = kernel.time / wgrad_efficiency_;
     if (layer.accumulate > 0.0) {
       // With few tokens the gradients' own traffic decides.
@@ -72,7 +72,7 @@ KernelTime KernelModel::grouped_gemm(const GroupedGemm& layer,
           Seconds{std::pow(std::pow(kernel.time.si(), 4.0) + std::pow(traffic.si(), 4.0), 0.25)};
     }
   }
-  kernel.time = std::max(kernel.time, launched * expert_launch);
+  if (!layer.together) kernel.time = std::max(kernel.time, launched * expert_launch);
   return kernel;
 }
 

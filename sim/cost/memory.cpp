@@ -22,14 +22,13 @@ double tokens(const Scenario& s) { return static_cast<double>(s.tokens_per_micro
 // tests/unit/schedule derives from the orders themselves.
 int chunks_in_flight(const Plan& plan, int stage) {
   const int passes = plan.microbatches_of_chunk() * plan.chunks();
-  const int one_more = plan.ep_overlap && !plan.bidirectional() ? 1 : 0;
   switch (plan.schedule) {
     case ScheduleKind::gpipe:
       return passes;
     case ScheduleKind::one_f_one_b:
-      return std::min(passes, plan.pp - stage + one_more);
+      return std::min(passes, plan.pp - stage);
     case ScheduleKind::interleaved:
-      return std::min(passes, 2 * (plan.pp - 1 - stage) + (plan.vpp - 1) * plan.pp + 1 + one_more);
+      return std::min(passes, 2 * (plan.pp - 1 - stage) + (plan.vpp - 1) * plan.pp + 1);
     case ScheduleKind::zb_h1:
       return std::min(passes, plan.pp);
     case ScheduleKind::zb_h2:
@@ -60,11 +59,17 @@ Bytes while_recomputed(const Scenario& s, LayerKind kind, double fullest) {
 Bytes activations_in_flight(const Scenario& s, int stage, double fullest_rows) {
   Bytes fullest;
   Bytes one_whole_layer;  // While it is computed again.
+  // A pass that runs beside a backward pass takes a layer's memory before that gives one back
+  // (Megatron Core, model_chunk_schedule_plan.py).
+  Bytes one_more_layer;
   for (int chunk = 0; chunk < s.plan.chunks(); ++chunk) {
     const int virtual_stage = s.plan.virtual_stage(stage, chunk);
     Bytes sum;
     const auto add = [&](LayerKind kind) {
-      sum += layer_activations(s, s.plan.recompute, kind, fullest_rows);
+      const Bytes layer = layer_activations(s, s.plan.recompute, kind, fullest_rows);
+      sum += layer;
+      if (s.plan.ep_overlap && !s.plan.bidirectional())
+        one_more_layer = std::max(one_more_layer, layer);
       one_whole_layer = std::max(one_whole_layer, while_recomputed(s, kind, fullest_rows));
     };
     const int first = s.first_layer(virtual_stage);
@@ -79,7 +84,8 @@ Bytes activations_in_flight(const Scenario& s, int stage, double fullest_rows) {
   if (!s.software.frees_outputs && sends)
     fullest += Bytes{2.0 * tokens(s) * static_cast<double>(s.model.hidden) *
                      (s.plan.sp ? 1.0 / s.plan.tp : 1.0)};
-  return static_cast<double>(chunks_in_flight(s.plan, stage)) * fullest + one_whole_layer;
+  return static_cast<double>(chunks_in_flight(s.plan, stage)) * fullest + one_whole_layer +
+         one_more_layer;
 }
 
 Bytes other_bytes(const Scenario& s, int stage) {
@@ -148,9 +154,10 @@ double experts_bytes(const Scenario& s, const RecomputeChoice& choice, double t,
   if (choice.selects(RecomputeModule::moe)) return 0.0;  // Its input is a norm's output.
   const Experts& experts = *s.model.experts;
   const double own = tokens(s) / (s.plan.sp ? t : 1.0);
-  const double copies = own * static_cast<double>(experts.per_token);
-  const double rows = fullest * copies * s.plan.etp;
-  double sum = 2.0 * static_cast<double>(s.model.hidden) * (rows + copies);
+  const double rows = fullest * own * static_cast<double>(experts.per_token * s.plan.etp);
+  // What comes back is summed up and let go: the router's weights were applied by the experts'
+  // activation (Megatron Core, moe/experts.py, permuted_probs).
+  double sum = 2.0 * static_cast<double>(s.model.hidden) * rows;
   sum += activation_sides(s, rows, static_cast<double>(experts.ffn) / s.plan.etp,
                           !choice.selects(RecomputeModule::moe_act));
   if (!choice.selects(RecomputeModule::shared_experts))

@@ -200,7 +200,8 @@ PricedOp Pricer::price(const Op& op) const {
       return priced(kernels_.gemm(op.pass, op.m, op.n, op.k, op.sixteen_bit),
                     software_.gemm_efficiency);
     case Op::Kind::grouped_gemm:
-      return priced(kernels_.grouped_gemm({op.pass, op.n, op.k, op.accumulate}, op.rows),
+      return priced(kernels_.grouped_gemm(
+                        {op.pass, op.n, op.k, op.accumulate, software_.fused_experts}, op.rows),
                     software_.gemm_efficiency);
     case Op::Kind::attention:
       return priced(op.backward ? kernels_.attention_backward(op.attention())

@@ -1,5 +1,6 @@
 #include "sim/input/exchange_constants.hpp"
 
+#include <functional>
 #include <set>
 
 #include "sim/input/catalog.hpp"
@@ -67,12 +68,26 @@ std::optional<JsonValue> find_fit(const JsonValue& json, const std::string& kern
 // other kernel forwards, and its copies have costs of their own.
 ExchangeConstants between_domains(const std::string& kernel, ExchangeConstants constants,
                                   const JsonValue& remote) {
-  if (kernel == "deepep") {
+  if (kernel != "deepep_low_latency") {
     constants.copy = Seconds{};
     constants.token_rate.reset();
   }
   parse(remote, constants);
   return constants;
+}
+
+// `gpu`, its stand-in, that one's, ..., or the default: the first that is `measured`.
+std::string measured_gpu(const JsonValue& json, std::string gpu,
+                         const std::function<bool(const std::string&)>& measured) {
+  const std::string fallback = json.at("default").sourced().text();
+  std::set<std::string> tried;
+  while (!measured(gpu)) {
+    if (!tried.insert(gpu).second)
+      json.at("fits").fail("has no fit of '" + gpu + "'", "add one, or another stand-in");
+    const auto stand_in = json.at("stand_ins").find(gpu);
+    gpu = stand_in ? stand_in->sourced().text() : fallback;
+  }
+  return gpu;
 }
 
 }  // namespace
@@ -83,27 +98,27 @@ ExchangeKernel read_exchange_constants(const std::string& kernel, const std::str
   std::optional<JsonValue> partial;
   if (left_out) partial = read_fits("expert_exchange_left_out");
   json.allow_only({"schema", "source", "stand_ins", "default", "fits"});
-  const std::string fallback = json.at("default").sourced().text();
   const auto fit_of = [&](const std::string& of, const char* step) {
     const auto rest = partial ? find_fit(*partial, kernel, of, step, left_out) : std::nullopt;
     return rest ? rest : find_fit(json, kernel, of, step, {});
   };
 
+  const auto has = [&](const std::string& of, const char* place) {
+    const auto fit = fit_of(of, "dispatch");
+    return fit && fit->has(place);
+  };
+
   ExchangeKernel found;
-  found.measured = fit_of(gpu, "dispatch").has_value();
-  std::string local = gpu;
-  if (!found.measured) {
-    const auto stand_in = json.at("stand_ins").find(gpu);
-    local = stand_in ? stand_in->sourced().text() : fallback;
-    if (!fit_of(local, "dispatch")) local = fallback;
-  }
+  found.measured = has(gpu, "local");
+  found.measured_remote = has(gpu, "remote");
+  const std::string local = measured_gpu(json, gpu, [&](auto& of) { return has(of, "local"); });
+  const std::string remote = measured_gpu(json, gpu, [&](auto& of) { return has(of, "remote"); });
   const auto step = [&](const char* name) {
     const auto inside = fit_of(local, name);
-    if (!inside) json.at("fits").fail("has no fit of '" + fallback + "'", "add one");
+    const auto outside = fit_of(remote, name);
+    if (!inside || !outside) json.at("fits").fail("lacks a " + std::string{name}, "add it");
     ExchangeKernel::Step constants;
     parse(inside->at("local"), constants.local);
-    const auto outside = inside->has("remote") ? inside : fit_of(fallback, name);
-    found.measured_remote = found.measured && inside->has("remote");
     constants.remote = between_domains(kernel, constants.local, outside->at("remote"));
     return constants;
   };

@@ -40,7 +40,8 @@ struct ExchangeKernel {
   bool measured_remote = false;  ///< On this GPU, between domains.
 };
 
-/// `kernel`: "deepep" or "deepep_low_latency". A GPU without tables takes those of its stand-in. If
+/// `kernel`: "deepep", "deepep_low_latency" or "hybridep". A GPU without tables takes those of its
+/// stand-in, or of that one's. If
 /// `left_out` is one of the GPU's tables: the constants fitted without it.
 ExchangeKernel read_exchange_constants(const std::string& kernel, const std::string& gpu,
                                        const std::optional<ExchangeTable>& left_out = {});

@@ -89,7 +89,7 @@ const std::vector<Entry>& entries() {
        }},
       {{"routing", "NAME", "how tokens choose experts: uniform, zipf:1, hot:0.9, ... or a file"},
        [](PlanRequest& p, const JsonValue& v) { p.routing = v.text(); }},
-      {{"moe_dispatcher", "alltoall|allgather|hierarchical|deepep|deepep_low_latency",
+      {{"moe_dispatcher", "alltoall|allgather|hierarchical|deepep|deepep_low_latency|hybridep",
         "how tokens reach their experts (default alltoall)"},
        [](PlanRequest& p, const JsonValue& v) {
          p.moe_dispatcher = choice<ExpertDispatcher>(v, expert_dispatcher_names());

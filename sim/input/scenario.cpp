@@ -230,11 +230,11 @@ void check_expert_overlap(const Model& model, const Plan& plan, const Place& at)
                                          : "shared_expert_overlap";
   if (plan.ep == 1)
     fail_infeasible(at / key, "there is no dispatch to hide with ep=1", "use ep=2 or more");
-  const bool deepep = plan.ep_overlap && plan.moe_dispatcher == ExpertDispatcher::deepep;
-  if (plan.moe_dispatcher != ExpertDispatcher::all_to_all && !deepep)
-    fail_infeasible(
-        at / key, "nothing runs beside the dispatcher " + name(plan.moe_dispatcher),
-        std::string{"use --moe_dispatcher alltoall"} + (plan.ep_overlap ? " or deepep" : ""));
+  const bool flexible = plan.ep_overlap && copies_on_arrival(plan.moe_dispatcher);
+  if (plan.moe_dispatcher != ExpertDispatcher::all_to_all && !flexible)
+    fail_infeasible(at / key, "nothing runs beside the dispatcher " + name(plan.moe_dispatcher),
+                    std::string{"use --moe_dispatcher alltoall"} +
+                        (plan.ep_overlap ? ", deepep or hybridep" : ""));
   if (plan.shared_expert_overlap && plan.ep_overlap)
     fail_input(at / "shared_expert_overlap",
                "with ep_overlap other kernels run beside dispatch and combine already",

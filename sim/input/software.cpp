@@ -34,6 +34,7 @@ Software read_software(const std::string& word, const Place& at) {
                    "optimizer_bytes",
                    "gradient_pass_bytes",
                    "permute_efficiency",
+                   "fused_experts",
                    "quantise_bytes",
                    "weight_bytes",
                    "unshard_bytes",
@@ -83,6 +84,7 @@ Software read_software(const std::string& word, const Place& at) {
   software.optimizer_bytes = number("optimizer_bytes", 0.0, 200.0);
   software.gradient_pass_bytes = number("gradient_pass_bytes", 0.0, 100.0);
   software.permute_efficiency = number("permute_efficiency", 0.01, 1.0);
+  if (json.has("fused_experts")) software.fused_experts = flag("fused_experts");
   software.quantise_bytes = number("quantise_bytes", 0.0, 100.0);
   // Only software that shards weights says how.
   if (software.zero == 3 || json.has("unshard_bytes")) {

@@ -58,6 +58,9 @@ struct Software {
   /// Per parameter held and step: gradients set to zero, checked and scaled before they are
   /// reduced.
   double gradient_pass_bytes = 0.0;
+  /// One kernel multiplies for all experts of a rank, and applies and quantises their activation;
+  /// else one for each, and others between them.
+  bool fused_experts = false;
   /// Of the rate of plain copies: kernels that bring tokens into the order of their experts.
   double permute_efficiency = 1.0;
   /// fp8: per element of an activation or gradient that is quantised, its forms for all products.

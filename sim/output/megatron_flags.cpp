@@ -202,8 +202,9 @@ class FlagWriter {
       case ExpertDispatcher::all_gather:
         return flag("moe-token-dispatcher-type", "allgather");
       case ExpertDispatcher::deepep:
+      case ExpertDispatcher::hybridep:
         flag("moe-token-dispatcher-type", "flex");
-        return flag("moe-flex-dispatcher-backend", "deepep");
+        return flag("moe-flex-dispatcher-backend", name(plan_.moe_dispatcher));
       default:
         leave_out("moe_dispatcher=" + name(plan_.moe_dispatcher) + ": Megatron-LM has none such");
     }

@@ -29,7 +29,7 @@ bool is_exchange_case(const JsonValue& entry) {
 
 ExchangeCase read_exchange_case(const JsonValue& entry) {
   entry.allow_only({"id", "source", "system", "dispatcher", "ranks", "nodes", "hidden", "top_k",
-                    "experts", "groups", "groups_per_token", "columns", "rows"});
+                    "experts", "groups", "groups_per_token", "dispatched", "columns", "rows"});
   required_text(entry, "source");
   const auto number = [&](const char* key) { return entry.at(key).integer(1, 1 << 20); };
   ExchangeCase found;
@@ -41,6 +41,8 @@ ExchangeCase read_exchange_case(const JsonValue& entry) {
   found.hidden = number("hidden");
   found.experts.count = number("experts");
   found.experts.per_token = number("top_k");
+  if (const auto dispatched = entry.find("dispatched"))
+    found.dispatched = choice<Dtype>(*dispatched, dtype_names());
   if (entry.has("groups")) {
     found.experts.groups = number("groups");
     found.experts.groups_per_token = number("groups_per_token");

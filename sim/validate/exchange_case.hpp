@@ -23,6 +23,7 @@ struct ExchangeCase {
   GroupShape group;
   Experts experts;
   std::int64_t hidden = 0;
+  Dtype dispatched = Dtype::fp8;
   std::vector<Row> rows;
 
   ExchangeTable table() const { return {nodes, hidden, experts.per_token, experts.count}; }
@@ -32,7 +33,7 @@ struct ExchangeCase {
 bool is_exchange_case(const JsonValue& entry);
 
 /// Reads a table as docs/VALIDATION.md describes it. Dispatched tokens are fp8, as in DeepEP's own
-/// benchmarks. Errors: experts that the ranks do not divide, times that are none.
+/// benchmarks, unless it says otherwise. Errors: experts that the ranks do not divide, times that are none.
 ExchangeCase read_exchange_case(const JsonValue& entry);
 
 }  // namespace orrery

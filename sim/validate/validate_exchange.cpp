@@ -11,9 +11,9 @@ void compare(const ExchangeCase& one, bool leave_one_out, ValidationReport& repo
   const ExpertExchange price{one.system, left_out};
   PointErrors dispatch, combine;
   for (const ExchangeCase::Row& row : one.rows) {
-    ExchangeShape shape{one.group, one.hidden, one.experts.count, one.experts.per_token,
-                        Dtype::fp8};
-    if (row.multiprocessors > 0) shape.multiprocessors = row.multiprocessors;
+    ExchangeShape shape{one.group,         one.hidden,
+                        one.experts.count, one.experts.per_token,
+                        one.dispatched,    row.multiprocessors};
     const ExchangeLoad load =
         uniform_exchange(one.experts, one.group.ranks, one.group.per_domain, row.tokens);
     const ExchangeCost said = price(one.dispatcher, shape, load);
