@@ -127,6 +127,38 @@ Ops quantise_rows(const LayerSizes& s, const Rows& rows, std::int64_t width) {
   return quantise(s, rows.sum * static_cast<double>(width));
 }
 
+// Products in 8 bits want rows by the 16 or 32 of each expert: all are copied to where there is room
+// for empty ones, and back (Megatron Core, moe/experts.py, quantization_padding). Hybrid-EP leaves
+// that room when it sorts them, and kernels for all experts need none.
+Ops pad_rows(const LayerSizes& s, const Rows& rows, std::string_view name) {
+  if (!s.quantises || s.software.fused_experts ||
+      s.plan.moe_dispatcher == ExpertDispatcher::hybridep)
+    return {};
+  return {memory(name, 2.0 * rows.bytes_of(s.hidden))};
+}
+
+// The biases of the second products, each times its row's weight in fp32 (Megatron Core,
+// moe/experts.py, _apply_bias): product (4 bytes written), sum (6 read, 4 written), of all experts
+// (4, 4), in 16 bits (4, 2). Backward into fp32 (2, 4), the gradient of the product's rows (4, 2)
+// and of all experts (2, 2), of the bias (4, 4, 4) and of the weight (4, 4, 4).
+Ops apply_bias(const LayerSizes& s, const Rows& rows, bool backward) {
+  if (!s.model.mlp_bias || s.software.fused_experts) return {};
+  const double elements = rows.sum * static_cast<double>(s.hidden);
+  return {
+      memory(backward ? "expert_bias_bwd" : "expert_bias", (backward ? 40.0 : 28.0) * elements)};
+}
+
+// What backward needs is copied out of buffers of fixed size and back: quantised inputs of both
+// products, in the direction of their weight gradients, and the activation's input (Megatron Core,
+// moe/paged_stash.py; Transformer Engine, ops/fused/forward_grouped_mlp.py).
+Ops stash_rows(const LayerSizes& s, const ExpertSizes& e, const Rows& rows, std::string_view name) {
+  if (!s.software.stashes_experts) return {};
+  const double operand = s.quantises ? 1.0 + 1.0 / 32.0 : activation_bytes;
+  const double row = operand * static_cast<double>(s.hidden + e.ffn) +
+                     activation_bytes * static_cast<double>(e.ffn_in);
+  return {memory(name, 2.0 * rows.sum * row)};
+}
+
 // One after another, with the tokens' ways between them.
 Ops with_exchanges(const LayerSizes& s, const Ops& before, std::string_view dispatch,
                    const Ops& experts, std::string_view combine, const Ops& after) {
@@ -169,6 +201,7 @@ Ops of_experts_forward(const LayerSizes& s, std::span<const std::int64_t> of_eac
   const Rows rows{of_each};
   Ops ops = sort_rows(s, rows, "sort_rows");
   append(ops, among_tensor_ranks(s, rows, "etp_gather", CollectiveKind::all_gather));
+  append(ops, pad_rows(s, rows, "pad_rows"));
   append(ops, quantise_rows(s, rows, s.hidden));
   ops.push_back(grouped(s, rows, "experts_fc1", GemmPass::forward, e.ffn_in, s.hidden));
   if (!s.software.fused_experts) {
@@ -176,6 +209,9 @@ Ops of_experts_forward(const LayerSizes& s, std::span<const std::int64_t> of_eac
     append(ops, quantise_rows(s, rows, e.ffn));
   }
   ops.push_back(grouped(s, rows, "experts_fc2", GemmPass::forward, s.hidden, e.ffn));
+  append(ops, stash_rows(s, e, rows, "stash_rows"));
+  append(ops, apply_bias(s, rows, false));
+  append(ops, pad_rows(s, rows, "unpad_rows"));
   append(ops, among_tensor_ranks(s, rows, "etp_reduce", CollectiveKind::reduce_scatter));
   append(ops, sort_rows(s, rows, "unsort_rows"));
   return ops;
@@ -201,6 +237,9 @@ Ops of_experts_backward(const LayerSizes& s, std::span<const std::int64_t> of_ea
   const Rows rows{of_each};
   Ops ops = sort_rows(s, rows, "unsort_rows_bwd");
   append(ops, among_tensor_ranks(s, rows, "etp_gather_grad", CollectiveKind::all_gather));
+  append(ops, pad_rows(s, rows, "unpad_rows_bwd"));
+  append(ops, apply_bias(s, rows, true));
+  append(ops, stash_rows(s, e, rows, "unstash_rows"));
   append(ops, quantise_rows(s, rows, s.hidden));
   ops.push_back(grouped(s, rows, "experts_fc2_dgrad", GemmPass::dgrad, s.hidden, e.ffn));
   ops.push_back(grouped(s, rows, "experts_fc2_wgrad", GemmPass::wgrad, s.hidden, e.ffn));
@@ -210,6 +249,7 @@ Ops of_experts_backward(const LayerSizes& s, std::span<const std::int64_t> of_ea
   }
   ops.push_back(grouped(s, rows, "experts_fc1_dgrad", GemmPass::dgrad, e.ffn_in, s.hidden));
   ops.push_back(grouped(s, rows, "experts_fc1_wgrad", GemmPass::wgrad, e.ffn_in, s.hidden));
+  append(ops, pad_rows(s, rows, "pad_rows_bwd"));
   append(ops, among_tensor_ranks(s, rows, "etp_reduce_grad", CollectiveKind::reduce_scatter));
   append(ops, sort_rows(s, rows, "sort_rows_bwd"));
   return ops;

@@ -103,8 +103,10 @@ ModelDefaults model_defaults(const std::string& name, const JsonValue& json) {
     const auto swiglu = json.find("swiglu");
     if (!grouped && !(swiglu && swiglu->boolean())) make_gpt_like(defaults, json);
   }
-  // NVIDIA's tables write "DeepSeekV3 (w/ MTP)" where the prediction layer was trained too.
-  if (word.find("(w/-mtp)") != word.npos) model.prediction_layers = 1;
+  // NVIDIA's tables say of some rows that the prediction layer was trained or not: "DeepSeekV3 (w/
+  // MTP)" has 260 GFLOP a token there (TFLOP/s over tokens/s), "(w/o MTP)" 250. Rows that do not
+  // say have 260.
+  if (is("deepseekv3") && word.find("(w/o-mtp)") == word.npos) model.prediction_layers = 1;
   return defaults;
 }
 

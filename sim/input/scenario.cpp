@@ -257,6 +257,18 @@ void check_expert_overlap(const Model& model, const Plan& plan, const Place& at)
                     plan.pp > 1 ? "use --vpp 2 or more" : "use --schedule 1f1b");
 }
 
+// The last stage has the prediction layers and their heads beside its own: the others are filled
+// first, and it takes what is left (Megatron-Bridge, recipes/deepseek/deepseek_v3.py,
+// set_deepseek_v3_pipeline_model_parallel_layout).
+std::vector<int> split_before_prediction(int layers, int stages) {
+  const int each = (layers + stages - 1) / stages;
+  if (layers <= each * (stages - 2)) return {};
+  std::vector<int> split;
+  for (int left = layers; static_cast<int>(split.size()) < stages; left -= split.back())
+    split.push_back(std::min(each, left));
+  return split;
+}
+
 // Degrees and features that are read and counted but not simulated yet.
 void refuse_what_is_not_modelled(const Model& model, const PlanRequest& request, int zero,
                                  const Place& at) {
@@ -414,7 +426,9 @@ Scenario make_scenario(const Model& model, const System& system, const Software&
   plan.dp_overlap = request.dp_overlap.value_or(stack.overlap_dp);
   check_support(stack, plan, at);
 
-  scenario.layers_of = split_layers(model.layers, plan.virtual_stages());
+  scenario.layers_of = model.prediction_layers > 0
+                           ? split_before_prediction(model.layers, plan.virtual_stages())
+                           : split_layers(model.layers, plan.virtual_stages());
   if (scenario.layers_of.empty())
     fail_infeasible(at / "pp", text(model.layers) + " layers do not divide into " + all_chunks,
                     "use pp x vpp = " + divisors_near(model.layers, plan.virtual_stages()));

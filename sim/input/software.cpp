@@ -35,6 +35,7 @@ Software read_software(const std::string& word, const Place& at) {
                    "gradient_pass_bytes",
                    "permute_efficiency",
                    "fused_experts",
+                   "stashes_experts",
                    "quantise_bytes",
                    "weight_bytes",
                    "unshard_bytes",
@@ -85,6 +86,7 @@ Software read_software(const std::string& word, const Place& at) {
   software.gradient_pass_bytes = number("gradient_pass_bytes", 0.0, 100.0);
   software.permute_efficiency = number("permute_efficiency", 0.01, 1.0);
   if (json.has("fused_experts")) software.fused_experts = flag("fused_experts");
+  if (json.has("stashes_experts")) software.stashes_experts = flag("stashes_experts");
   software.quantise_bytes = number("quantise_bytes", 0.0, 100.0);
   // Only software that shards weights says how.
   if (software.zero == 3 || json.has("unshard_bytes")) {

@@ -61,6 +61,9 @@ struct Software {
   /// One kernel multiplies for all experts of a rank, and applies and quantises their activation;
   /// else one for each, and others between them.
   bool fused_experts = false;
+  /// Buffers of experts have a fixed size, so that what the backward pass needs is copied out of
+  /// them and back.
+  bool stashes_experts = false;
   /// Of the rate of plain copies: kernels that bring tokens into the order of their experts.
   double permute_efficiency = 1.0;
   /// fp8: per element of an activation or gradient that is quantised, its forms for all products.

@@ -108,11 +108,46 @@ TEST(ExpertExchange, AStandInIsNoMeasurement) {
   EXPECT_EQ(deep_ep("dgx-b200", {16, 2, 8}, 4096, 20).dispatch.tag, Tag::default_value);
 }
 
+// Its authors' figures, kernel only, 4,096 tokens of 7,168 channels on 8 of 288 experts over 36
+// GB200: 632 GB/s with 32 multiprocessors, tokens on 36 (1 - C(280,8)/C(288,8)) ranks.
+TEST(ExpertExchange, HybridEpReachesWhatItsAuthorsPublished) {
+  const Experts experts = router(288, 8);
+  const GroupShape rack{36, 1, 36};
+  ExchangeShape shape{rack, 7168, 288, 8, Dtype::bf16, 32};
+  const ExpertExchange price{read_system("gb200-nvl72", test_place)};
+  const ExchangeLoad load = uniform_exchange(experts, 36, 36, 4096);
+  const CollectiveCost wide = price(ExpertDispatcher::hybridep, shape, load).dispatch;
+  EXPECT_NEAR(wide.time().si(), load.received * 2 * 7168 / 632.31e9, 0.03 * wide.time().si());
+  EXPECT_EQ(wide.channels, 32);
+  EXPECT_EQ(wide.tag, Tag::interpolated);
+  shape.multiprocessors = 0;
+  const CollectiveCost usual = price(ExpertDispatcher::hybridep, shape, load).dispatch;
+  EXPECT_EQ(usual.channels, 16);
+  EXPECT_GT(usual.time(), wide.time());
+  // A weight of 4 bytes for each expert of the domain goes with each copy.
+  EXPECT_DOUBLE_EQ(copy_bytes(ExpertDispatcher::hybridep, shape).dispatch.si(),
+                   2.0 * 7168 + 4.0 * 288);
+  EXPECT_DOUBLE_EQ(copy_bytes(ExpertDispatcher::hybridep, shape).combine.si(), 2.0 * 7168);
+}
+
+// GB300, B200, B300 and a node of H100 by GB200; H200 between nodes by H100.
+TEST(ExpertExchange, HybridEpsStandInsAreNoMeasurement) {
+  const auto hybrid = [](const char* system, GroupShape group) {
+    return deep_ep(system, group, 4096, 0, ExpertDispatcher::hybridep).dispatch;
+  };
+  for (const char* system : {"gb300-nvl72", "dgx-b200", "dgx-b300", "dgx-h100", "dgx-h200"})
+    EXPECT_EQ(hybrid(system, {8, 1, 8}).tag, Tag::default_value) << system;
+  EXPECT_EQ(hybrid("dgx-h100", {16, 2, 8}).tag, Tag::interpolated);
+  EXPECT_EQ(hybrid("dgx-h200", {16, 2, 8}).tag, Tag::default_value);
+  EXPECT_NEAR(hybrid("dgx-b200", {8, 1, 8}).time() / hybrid("gb200-nvl72", {8, 1, 8}).time(), 1.0,
+              1e-9);
+}
+
 TEST(ExpertExchange, MoreTokensNeverTakeLess) {
   const Experts experts = router(256, 8);
   const ExpertExchange price{read_system("dgx-h100", test_place)};
   for (const ExpertDispatcher dispatcher :
-       {ExpertDispatcher::deepep, ExpertDispatcher::deepep_low_latency})
+       {ExpertDispatcher::deepep, ExpertDispatcher::deepep_low_latency, ExpertDispatcher::hybridep})
     for (const GroupShape group : {GroupShape{8, 1, 8}, {16, 2, 8}, {64, 8, 8}}) {
       const ExchangeShape shape{group, 7168, 256, 8, Dtype::fp8};
       Seconds before;

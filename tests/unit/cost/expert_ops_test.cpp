@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "sim/cost/collective_time.hpp"
 #include "sim/cost/layer_ops.hpp"
@@ -121,6 +122,32 @@ TEST(RankParameters, AddUpToTheModel) {
   });
 }
 
+// Whole stages first, then what is left; refused where more than the last one would be empty.
+TEST(PredictionLayers, StagesBeforeTheLastAreFilledFirst) {
+  for (int layers = 1; layers <= 61; ++layers)
+    for (int stages : {2, 4, 8, 16}) {
+      Model model = small_gpt(layers, 512, 16, 1024);
+      model.prediction_layers = 1;
+      const PlanRequest request = plan_request(1, stages, 1, 1, 64, "megatron-core");
+      const auto split = [&]() -> std::vector<int> {
+        try {
+          return scenario_of(model, read_system("four-by-four", test_place), request, stages)
+              .layers_of;
+        } catch (const Error&) {
+          return {};
+        }
+      }();
+      SCOPED_TRACE(std::to_string(layers) + " layers, " + std::to_string(stages) + " stages");
+      const int each = (layers + stages - 1) / stages;
+      ASSERT_EQ(split.empty(), layers <= each * (stages - 2));
+      if (split.empty()) continue;
+      EXPECT_EQ(std::accumulate(split.begin(), split.end(), 0), layers);
+      for (int stage = 0; stage + 2 < stages; ++stage)
+        EXPECT_EQ(split[static_cast<std::size_t>(stage)], each);
+      EXPECT_TRUE(std::is_sorted(split.rbegin(), split.rend()));
+    }
+}
+
 TEST(RankParameters, LatentAttentionSplitsItsHeadsOnly) {
   Model model = small_gpt(1, 512, 8, 1024);
   model.latent =
@@ -189,8 +216,8 @@ TEST(RecomputeOps, PartsDoNotKeepTheirOutputs) {
   const double heads = 2.0 * 64 * 8 * (2 * 48 + 32);  // Queries, keys and values.
   const double activation = 2.0 * 128 * 1024;
   const double shared = 2.0 * 64 * 2 * 512;
-  // Rows that arrive and results that come back, both sides of the activation, the router.
-  const double moe = 2.0 * 512 * (128 + 128) + 2 * activation + shared + 6.0 * 64 * 8;
+  // Rows that arrive, both sides of the activation, the router.
+  const double moe = 2.0 * 512 * 128 + 2 * activation + shared + 6.0 * 64 * 8;
   EXPECT_DOUBLE_EQ(saved({RecomputeModule::layernorm}), norms);
   EXPECT_DOUBLE_EQ(saved({RecomputeModule::mla_up_proj}), heads);
   EXPECT_DOUBLE_EQ(saved({RecomputeModule::moe_act}), activation);
@@ -199,6 +226,62 @@ TEST(RecomputeOps, PartsDoNotKeepTheirOutputs) {
   EXPECT_DOUBLE_EQ(saved({RecomputeModule::layernorm, RecomputeModule::moe_act}),
                    norms + activation);
   EXPECT_DOUBLE_EQ(saved({RecomputeModule::mlp}), 0.0);
+}
+
+double bytes_of(const Ops& ops, std::string_view name) {
+  double bytes = 0.0;
+  for (const Op& op : ops)
+    if (op.name == name) bytes += op.bytes.si();
+  return bytes;
+}
+
+// 64 tokens of h = 512 visit 2 of 8 experts on 4 ranks, two experts each: a token misses a rank with
+// (6 x 5) / (8 x 7) and so reaches 4 (1 - 30/56) = 13/7 of them; 128 rows.
+TEST(ExpertOps, TokensBecomeRowsBeforeTheyLeaveOrWhereTheyArrive) {
+  Scenario scenario = scenario_of_experts(1, 4, 1);
+  const double token = 2.0 * 512;
+  const LayerSizes s{scenario};
+  EXPECT_DOUBLE_EQ(bytes_of(experts_forward(s), "permute"), (64 + 128) * token);
+  EXPECT_DOUBLE_EQ(bytes_of(experts_forward(s), "sort_rows"), 2 * 128 * token);
+  for (const ExpertDispatcher dispatcher : {ExpertDispatcher::deepep, ExpertDispatcher::hybridep}) {
+    scenario.plan.moe_dispatcher = dispatcher;
+    const LayerSizes sizes{scenario};
+    for (const Ops& ops : {experts_forward(sizes), experts_backward(sizes)})
+      for (std::string_view name : {"permute", "unpermute", "permute_bwd", "unpermute_bwd"})
+        EXPECT_EQ(bytes_of(ops, name), 0.0);
+    const double arrived = 64 * 13.0 / 7.0;
+    for (std::string_view name : {"sort_rows", "unsort_rows"})
+      EXPECT_DOUBLE_EQ(bytes_of(experts_forward(sizes), name), (arrived + 128) * token);
+    for (std::string_view name : {"sort_rows_bwd", "unsort_rows_bwd"})
+      EXPECT_DOUBLE_EQ(bytes_of(experts_backward(sizes), name), (arrived + 128) * token);
+  }
+}
+
+// R = 128 rows of h = 512 and g = 1,024 without a gate. Nothing but what the software does: rows
+// padded in 8 bits, copied out of fixed buffers (fp8: 1 + 1/32 bytes an operand), biases.
+TEST(ExpertOps, WhatSoftwareDoesToTheRowsOfExperts) {
+  Scenario scenario = scenario_of_experts(1, 2, 1);
+  scenario.model.mlp_bias = true;
+  const double rows = 128;
+  const auto both = [&](std::string_view forward, std::string_view backward) {
+    const LayerSizes s{scenario};
+    return std::pair{bytes_of(experts_forward(s), forward) / rows,
+                     bytes_of(experts_backward(s), backward) / rows};
+  };
+  EXPECT_EQ(both("expert_bias", "expert_bias_bwd"), (std::pair{28.0 * 512, 40.0 * 512}));
+  EXPECT_EQ(both("pad_rows", "pad_rows_bwd"), (std::pair{0.0, 0.0}));
+  EXPECT_EQ(both("stash_rows", "unstash_rows"), (std::pair{0.0, 0.0}));
+  scenario.plan.dtype = Dtype::fp8;
+  EXPECT_EQ(both("pad_rows", "pad_rows_bwd"), (std::pair{4.0 * 512, 4.0 * 512}));
+  EXPECT_EQ(both("unpad_rows", "unpad_rows_bwd"), (std::pair{4.0 * 512, 4.0 * 512}));
+  scenario.plan.moe_dispatcher = ExpertDispatcher::hybridep;
+  EXPECT_EQ(both("pad_rows", "pad_rows_bwd"), (std::pair{0.0, 0.0}));
+
+  scenario.software.fused_experts = scenario.software.stashes_experts = true;
+  EXPECT_EQ(both("expert_bias", "expert_bias_bwd"), (std::pair{0.0, 0.0}));
+  EXPECT_EQ(both("activation", "activation_bwd"), (std::pair{0.0, 0.0}));
+  const double stashed = 2.0 * (33.0 / 32.0 * (512 + 1024) + 2.0 * 1024);
+  EXPECT_EQ(both("stash_rows", "unstash_rows"), (std::pair{stashed, stashed}));
 }
 
 // fp8: what enters each linear layer's products is quantised once, forward its input and backward

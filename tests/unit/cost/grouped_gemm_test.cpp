@@ -89,6 +89,20 @@ TEST(GroupedGemm, ExpertsShareAnAmpereAndFollowEachOtherOnBlackwell) {
   EXPECT_LT(ratio("a100-sxm-80gb"), 5.0);
 }
 
+// One kernel for all: eight experts of 616 rows are 240 tiles of 256 x 96 or so on 148
+// multiprocessors, two waves instead of eight, and no host launches each.
+TEST(GroupedGemm, OneKernelSharesTheMultiprocessorsOfAnyGpu) {
+  const KernelModel model = model_of("b200-sxm");
+  const auto time = [&](bool together, std::size_t experts) {
+    const GroupedGemm layer{GemmPass::forward, 768, 4096, 0.0, together};
+    return model.grouped_gemm(layer, Tokens(experts, 616)).time;
+  };
+  EXPECT_LT(time(true, 8), 0.6 * time(false, 8));
+  EXPECT_LT(time(true, 8), 8 * microseconds(9.0));
+  EXPECT_GE(time(false, 8), 8 * microseconds(9.0));
+  EXPECT_GT(time(true, 16), 1.5 * time(true, 8));
+}
+
 TEST(GroupedGemm, EvenTokensAreAllThere) {
   for (std::int64_t tokens = 0; tokens < 40; ++tokens)
     for (std::int64_t experts = 1; experts < 9; ++experts) {

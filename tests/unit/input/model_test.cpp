@@ -100,6 +100,8 @@ TEST(OwnModel, LatentAttentionTrueIsDeepSeek) {
   EXPECT_EQ(model.layer_has_experts, (std::vector<bool>{false, false, false, true}));
   EXPECT_EQ(model.prediction_layers, 1);
   EXPECT_EQ(parse(sizes(moe, "DeepSeekV3 (w/o MTP)")).prediction_layers, 0);
+  EXPECT_EQ(parse(sizes(moe, "DeepSeekV3 (tokendrop)")).prediction_layers, 1);
+  EXPECT_EQ(parse(sizes(moe, "deepseek_v3")).prediction_layers, 0);
   EXPECT_EQ(parse(sizes(moe, "Kimi_K2")).experts->groups, 1);
   EXPECT_FALSE(parse(sizes(R"("mla": false)")).latent);
   EXPECT_FALSE(parse(sizes(R"("mla": false)")).gated);  // A GPT like any other.

@@ -32,6 +32,8 @@ TEST(ExchangeCase, IsRead) {
   ASSERT_EQ(one.rows.size(), 1u);
   EXPECT_EQ(one.rows[0].multiprocessors, 20);
   EXPECT_DOUBLE_EQ(one.rows[0].combine.si(), 2e-3);
+  EXPECT_EQ(one.dispatched, Dtype::fp8);
+  EXPECT_EQ(read(R"("top_k": 8, "experts": 256, "dispatched": "bf16")").dispatched, Dtype::bf16);
 }
 
 TEST(ExchangeCase, WhatCannotBeMeantIsRefused) {
