@@ -127,9 +127,9 @@ Ops quantise_rows(const LayerSizes& s, const Rows& rows, std::int64_t width) {
   return quantise(s, rows.sum * static_cast<double>(width));
 }
 
-// Products in 8 bits want rows by the 16 or 32 of each expert: all are copied to where there is room
-// for empty ones, and back (Megatron Core, moe/experts.py, quantization_padding). Hybrid-EP leaves
-// that room when it sorts them, and kernels for all experts need none.
+// Products in 8 bits want rows by the 16 or 32 of each expert: all are copied to where there is
+// room for empty ones, and back (Megatron Core, moe/experts.py, quantization_padding). Hybrid-EP
+// leaves that room when it sorts them, and kernels for all experts need none.
 Ops pad_rows(const LayerSizes& s, const Rows& rows, std::string_view name) {
   if (!s.quantises || s.software.fused_experts ||
       s.plan.moe_dispatcher == ExpertDispatcher::hybridep)

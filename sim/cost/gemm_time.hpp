@@ -39,9 +39,10 @@ class GemmTime {
   KernelTime without_cast(std::int64_t m, std::int64_t n, std::int64_t k) const;
   /// The `products` of several experts of `layer`, without quantising, on multiprocessors with
   /// `clock` times the benchmark's clock; memory keeps its own. Up to Ampere, and in kernels that
-  /// multiply for all `together`, experts share the multiprocessors; else from Hopper on one's kernel follows the other's, and what a weight gradient
-  /// adds to its main gradient follows at the memory's full rate. No table holds such kernels:
-  /// docs/CALIBRATION.md has the errors against those published.
+  /// multiply for all `together`, experts share the multiprocessors; else from Hopper on one's
+  /// kernel follows the other's, and what a weight gradient adds to its main gradient follows at
+  /// the memory's full rate. No table holds such kernels: docs/CALIBRATION.md has the errors
+  /// against those published.
   KernelTime grouped(const GroupedGemm& layer, std::span<const GemmProduct> products,
                      double clock) const;
   /// `bytes` of HBM traffic as a matrix product reads and writes them.

@@ -33,7 +33,8 @@ struct ExchangeCase {
 bool is_exchange_case(const JsonValue& entry);
 
 /// Reads a table as docs/VALIDATION.md describes it. Dispatched tokens are fp8, as in DeepEP's own
-/// benchmarks, unless it says otherwise. Errors: experts that the ranks do not divide, times that are none.
+/// benchmarks, unless it says otherwise. Errors: experts that the ranks do not divide, times that
+/// are none.
 ExchangeCase read_exchange_case(const JsonValue& entry);
 
 }  // namespace orrery

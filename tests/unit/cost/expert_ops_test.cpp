@@ -235,8 +235,8 @@ double bytes_of(const Ops& ops, std::string_view name) {
   return bytes;
 }
 
-// 64 tokens of h = 512 visit 2 of 8 experts on 4 ranks, two experts each: a token misses a rank with
-// (6 x 5) / (8 x 7) and so reaches 4 (1 - 30/56) = 13/7 of them; 128 rows.
+// 64 tokens of h = 512 visit 2 of 8 experts on 4 ranks, two experts each: a token misses a rank
+// with (6 x 5) / (8 x 7) and so reaches 4 (1 - 30/56) = 13/7 of them; 128 rows.
 TEST(ExpertOps, TokensBecomeRowsBeforeTheyLeaveOrWhereTheyArrive) {
   Scenario scenario = scenario_of_experts(1, 4, 1);
   const double token = 2.0 * 512;

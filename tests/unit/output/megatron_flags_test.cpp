@@ -76,7 +76,7 @@ TEST(MegatronFlags, OfExpertsAndUnevenStages) {
   const MegatronFlags flags = megatron_flags(scenario("deepseek-v3", "dgx-h100", 128, request));
   for (const char* flag :
        {"--pipeline-model-parallel-layout "
-        "'Ettt|tttt|tttt|tttt|tttt|tttt|tttt|tttt|tttt|tttt|tttt|tttt|tttt|tttt|tttt|ttmL'",
+        "'Etttt|tttt|tttt|tttt|tttt|tttt|tttt|tttt|tttt|tttt|tttt|tttt|tttt|tttt|tttt|tmL'",
         "--multi-latent-attention",
         "--q-lora-rank 1536",
         "--kv-lora-rank 512",
