@@ -66,7 +66,7 @@ TEST(MegatronFlags, OfADensePlan) {
   EXPECT_EQ(flags.flags, expected);
 }
 
-// 61 layers on 16 stages, 3 fewer than divide: two missing behind, one in front.
+// 61 layers on 16 stages before a prediction layer: 15 times four, and the last takes what is left.
 TEST(MegatronFlags, OfExpertsAndUnevenStages) {
   PlanRequest request = plan_request(1, 16, 1, 1024, 4096, "megatron-core");
   request.ep = 8;
