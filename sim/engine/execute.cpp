@@ -172,9 +172,9 @@ class Execution {
     };
     if (begun + phase.beside.si() > now_) wait(phase.beside, What::phase_part);
     if (begun + phase.before.si() > now_) {
-      wait(phase.before, phase.flows ? What::phase_sends : What::phase_part);
-    } else if (phase.flows) {
-      for (const Flow& flow : *phase.flows) {
+      wait(phase.before, phase.flows.empty() ? What::phase_part : What::phase_sends);
+    } else {
+      for (const Flow& flow : phase.flows) {
         const double sent = rate_alone(topology_, flow).si() * (now_ - (begun + phase.before.si()));
         if (flow.bytes.si() - sent <= Wires::arrived) continue;
         ++walk.left;
@@ -188,8 +188,8 @@ class Execution {
   void send(std::size_t of) {
     Walk& walk = walks_[of];
     const Chain::Phase& phase = chain(walk).phases()[walk.phase];
-    walk.left += static_cast<int>(phase.flows->size()) - 1;
-    for (const Flow& flow : *phase.flows) start_flow(walk.task, flow, flow.bytes.si());
+    walk.left += static_cast<int>(phase.flows.size()) - 1;
+    for (const Flow& flow : phase.flows) start_flow(walk.task, flow, flow.bytes.si());
   }
 
   void part_is_over(std::size_t of) {

@@ -17,25 +17,25 @@ BytesPerSecond rate_alone(const Topology& topology, const Flow& flow) {
 Chain::Chain(std::vector<Phase> phases, const Topology& topology) : phases_{std::move(phases)} {
   begins_.reserve(phases_.size() + 1);
   begins_.push_back({});
-  const std::vector<Flow>* known = nullptr;
+  Flows known;
   Seconds moving;
   for (const Phase& phase : phases_) {
-    if (phase.flows && phase.flows.get() != known) {
-      known = phase.flows.get();
+    if (!phase.flows.same(known)) {
+      known = phase.flows;
       moving = {};
-      for (const Flow& flow : *known) {
+      for (const Flow& flow : known) {
         moving = std::max(moving, flow.bytes / rate_alone(topology, flow));
         for (const LinkUse& use : flow.way)
           if (std::find(links_.begin(), links_.end(), use.link) == links_.end())
             links_.push_back(use.link);
       }
     }
-    const Seconds in_turn = phase.flows ? phase.before + moving : phase.before;
+    const Seconds in_turn = phase.before + moving;
     begins_.push_back(begins_.back() + std::max(phase.beside, in_turn));
   }
 }
 
-bool Chain::keeps_apart(const std::vector<Flow>& flows) {
+bool Chain::keeps_apart(const Flows& flows) {
   std::vector<LinkId> seen;
   for (const Flow& flow : flows) {
     const std::size_t others = seen.size();

@@ -17,18 +17,16 @@ BytesPerSecond rate_alone(const Topology& topology, const Flow& flow);
 /// somebody is.
 class Chain {
  public:
-  using Flows = std::shared_ptr<const std::vector<Flow>>;
-
   struct Phase {
     Seconds beside;  ///< Kernels that run from its beginning: it lasts at least so long.
     Seconds before;  ///< Kernels and latency before the flows start.
-    Flows flows;     ///< Null: none.
+    Flows flows;
   };
 
   Chain(std::vector<Phase> phases, const Topology& topology);
 
   /// Whether no two flows of a phase share a link, so that they do not slow each other down.
-  static bool keeps_apart(const std::vector<Flow>& flows);
+  static bool keeps_apart(const Flows& flows);
 
   const std::vector<Phase>& phases() const { return phases_; }
   /// All links that it uses, each once.

@@ -67,8 +67,8 @@ class ProgramBuilder {
     Way way;
     for (LinkId link : topology_.route(from, to)) way.push_back({link, 1});
     task.duration = inside ? prices_.hop_inside : topology_.latency(from, to);
-    task.flows.push_back(
-        {std::move(way), message.bytes, inside ? prices_.rate_inside : prices_.rate_outside});
+    task.flows = std::vector<Flow>{
+        {std::move(way), message.bytes, inside ? prices_.rate_inside : prices_.rate_outside}};
     return task;
   }
 

@@ -269,15 +269,15 @@ class PassBuilder {
         if (!flows) return nullptr;
         phases.push_back({{}, before + segment.after->cost.latency, *flows});
       } else if (!segment.beside) {
-        phases.push_back({{}, before, nullptr});
+        phases.push_back({{}, before, {}});
       }
     }
     return std::make_shared<const Chain>(std::move(phases), draft_.topology);
   }
 
-  // Flows of a collective of one role, null inside where it sends nothing; nothing if others take
-  // part, or if its flows get into each other's way.
-  std::optional<Chain::Flows> own_flows(int role_index, const GroupCollective& collective) {
+  // Flows of a collective of one role; nothing if others take part, or if its flows get into each
+  // other's way.
+  std::optional<Flows> own_flows(int role_index, const GroupCollective& collective) {
     const CollectiveCost& cost = collective.cost;
     const FlowsKey key{role_index,         collective.group,   cost.scale_up_bytes,
                        cost.network_bytes, cost.scale_up_rate, cost.network_rate};
@@ -285,10 +285,7 @@ class PassBuilder {
     if (!fresh || !group_of(role_index, collective.group).one_role) return known->second;
     auto flows =
         collective_flows(draft_.topology, draft_.cast, draft_.role(role_index).rank, collective);
-    if (flows.empty())
-      known->second = nullptr;
-    else if (Chain::keeps_apart(flows))
-      known->second = std::make_shared<const std::vector<Flow>>(std::move(flows));
+    if (Chain::keeps_apart(flows)) known->second = flows;
     return known->second;
   }
 
@@ -350,7 +347,7 @@ class PassBuilder {
   }
 
   // The passes of all micro-batches that cost the same send the same.
-  const std::vector<Flow>& flows_of(int role_index, const GroupCollective& collective) {
+  const Flows& flows_of(int role_index, const GroupCollective& collective) {
     const auto [known, fresh] = flows_.try_emplace({&collective, role_index});
     if (fresh)
       known->second =
@@ -366,9 +363,9 @@ class PassBuilder {
   std::map<CollectiveKey, TaskId> collectives_;
   std::map<std::pair<const PassCost*, double>, Seconds> lengths_;
   std::map<std::pair<const PassCost*, int>, std::shared_ptr<const Chain>> chains_;
-  std::map<FlowsKey, std::optional<Chain::Flows>> own_flows_;
+  std::map<FlowsKey, std::optional<Flows>> own_flows_;
   std::vector<std::array<Group, group_kinds>> groups_;
-  std::map<std::pair<const GroupCollective*, int>, std::vector<Flow>> flows_;
+  std::map<std::pair<const GroupCollective*, int>, Flows> flows_;
 };
 
 }  // namespace

@@ -75,10 +75,11 @@ class TransferBuilder {
     const bool onward = forward != (plan_.bidirectional() && pass.chunk == 1);
     const RoleWay* known =
         draft_.cast.way_of(sender, onward ? Traffic::forward : Traffic::backward);
-    task.flows = {
+    const BytesPerSecond rate =
+        cost.network_bytes.si() > 0.0 ? cost.network_rate : cost.scale_up_rate;
+    task.flows = std::vector<Flow>{
         {known ? known->links : way(draft_.topology, draft_.cast, sender, facing(sender, receiver)),
-         draft_.cost.transfer_bytes,
-         cost.network_bytes.si() > 0.0 ? cost.network_rate : cost.scale_up_rate}};
+         draft_.cost.transfer_bytes, rate}};
     return task;
   }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,28 @@ struct Flow {
   std::vector<LinkUse> way;
   Bytes bytes;
   BytesPerSecond rate;
+};
+
+/// Flows that start together. Copies are the same flows: the tasks of all micro-batches share them.
+class Flows {
+ public:
+  Flows() = default;
+  Flows(std::vector<Flow> flows) {
+    if (!flows.empty()) flows_ = std::make_shared<const std::vector<Flow>>(std::move(flows));
+  }
+  Flows(std::initializer_list<Flow> flows) : Flows{std::vector<Flow>(flows)} {}
+
+  bool empty() const { return !flows_; }
+  std::size_t size() const { return flows_ ? flows_->size() : 0; }
+  const Flow* begin() const { return flows_ ? flows_->data() : nullptr; }
+  const Flow* end() const { return begin() + size(); }
+  const Flow& operator[](std::size_t i) const { return (*flows_)[i]; }
+  const Flow& front() const { return flows_->front(); }
+  /// Of the same origin, and therefore equal.
+  bool same(const Flows& other) const { return flows_ == other.flows_; }
+
+ private:
+  std::shared_ptr<const std::vector<Flow>> flows_;
 };
 
 class Chain;
@@ -58,7 +81,7 @@ struct Task {
   bool inputs_only = false;  ///< Of a backward pass: without its weight gradients.
   Seconds duration;
   Tag tag = Tag::default_value;  ///< Of a transfer or the optimizer: what its price rests on.
-  std::vector<Flow> flows;
+  Flows flows;
   const PassCost* cost = nullptr;  ///< compute: what it consists of, where it stands for a chain.
   std::shared_ptr<const Chain> chain = {};  ///< compute: in place of `duration`.
   const Segment* segment =

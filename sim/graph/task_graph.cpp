@@ -11,10 +11,15 @@
 namespace orrery {
 namespace {
 
-// Rows of successors and of predecessors: two arrays each, where a list a vertex would be two
-// allocations a task.
-using Rows = boost::compressed_sparse_row_graph<boost::bidirectionalS, boost::no_property,
+// Rows of successors: two arrays, where a list a vertex would be two allocations a task.
+using Rows = boost::compressed_sparse_row_graph<boost::directedS, boost::no_property,
                                                 boost::no_property, boost::no_property, int, int>;
+using Edges = std::vector<std::pair<int, int>>;
+
+Rows rows_of(const Edges& edges, std::size_t vertices) {
+  return {boost::edges_are_unsorted_multi_pass, edges.begin(), edges.end(),
+          static_cast<int>(vertices)};
+}
 
 TaskId task_id(int vertex) { return TaskId{vertex}; }
 
@@ -22,14 +27,28 @@ TaskId task_id(int vertex) { return TaskId{vertex}; }
 
 struct TaskGraph::Graph {
   std::vector<Task> tasks;
-  std::vector<std::pair<int, int>> edges;  // Before, after; in the order of depends().
-  std::optional<Rows> rows;                // Of both, made when first asked for.
+  Edges edges;  // Before, after; in the order of depends().
+  std::vector<int> waits;
+  // Made when first asked for.
+  std::optional<Rows> successors;
+  std::optional<Rows> predecessors;
 
-  const Rows& up_to_date() {
-    if (!rows)
-      rows.emplace(boost::edges_are_unsorted_multi_pass, edges.begin(), edges.end(),
-                   static_cast<int>(tasks.size()));
-    return *rows;
+  void change() {
+    successors.reset();
+    predecessors.reset();
+  }
+  const Rows& forward() {
+    if (!successors) successors.emplace(rows_of(edges, tasks.size()));
+    return *successors;
+  }
+  const Rows& backward() {
+    if (!predecessors) {
+      Edges reversed;
+      reversed.reserve(edges.size());
+      for (const auto& [before, after] : edges) reversed.emplace_back(after, before);
+      predecessors.emplace(rows_of(reversed, tasks.size()));
+    }
+    return *predecessors;
   }
 };
 
@@ -39,16 +58,18 @@ TaskGraph& TaskGraph::operator=(TaskGraph&&) noexcept = default;
 TaskGraph::~TaskGraph() = default;
 
 TaskId TaskGraph::add(Task task) {
-  graph_->rows.reset();
+  graph_->change();
   graph_->tasks.push_back(std::move(task));
+  graph_->waits.push_back(0);
   return TaskId{size() - 1};
 }
 
 void TaskGraph::depends(TaskId after, TaskId before) {
   assert(after != before);
   assert(after.value < size() && before.value < size());
-  graph_->rows.reset();
+  graph_->change();
   graph_->edges.emplace_back(before.value, after.value);
+  ++graph_->waits[static_cast<std::size_t>(after.value)];
 }
 
 int TaskGraph::size() const { return static_cast<int>(graph_->tasks.size()); }
@@ -57,26 +78,26 @@ const Task& TaskGraph::task(TaskId id) const {
 }
 
 int TaskGraph::waits_for(TaskId id) const {
-  return static_cast<int>(boost::in_degree(id.value, graph_->up_to_date()));
+  return graph_->waits[static_cast<std::size_t>(id.value)];
 }
 
 void TaskGraph::for_each_successor(TaskId id, const std::function<void(TaskId)>& visit) const {
-  const Rows& rows = graph_->up_to_date();
+  const Rows& rows = graph_->forward();
   for (auto [edge, end] = boost::out_edges(id.value, rows); edge != end; ++edge)
     visit(task_id(boost::target(*edge, rows)));
 }
 
 void TaskGraph::for_each_predecessor(TaskId id, const std::function<void(TaskId)>& visit) const {
-  const Rows& rows = graph_->up_to_date();
-  for (auto [edge, end] = boost::in_edges(id.value, rows); edge != end; ++edge)
-    visit(task_id(boost::source(*edge, rows)));
+  const Rows& rows = graph_->backward();
+  for (auto [edge, end] = boost::out_edges(id.value, rows); edge != end; ++edge)
+    visit(task_id(boost::target(*edge, rows)));
 }
 
 std::vector<TaskId> TaskGraph::in_order() const {
   std::vector<int> reversed;
   reversed.reserve(static_cast<std::size_t>(size()));
   try {
-    boost::topological_sort(graph_->up_to_date(), std::back_inserter(reversed));
+    boost::topological_sort(graph_->forward(), std::back_inserter(reversed));
   } catch (const boost::not_a_dag&) {
     return {};
   }

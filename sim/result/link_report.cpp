@@ -41,7 +41,7 @@ LinkUser user_of(const Task& task) {
 
 class Loads {
  public:
-  void add(const std::vector<Flow>& flows, LinkUser user, double times) {
+  void add(const Flows& flows, LinkUser user, double times) {
     for (const Flow& flow : flows)
       for (const LinkUse& use : flow.way) {
         const auto link = static_cast<std::size_t>(use.link.value);

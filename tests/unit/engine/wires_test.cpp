@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t all_on_simgrid = 1;
 
-Task sends(double after, std::vector<Flow> flows) {
+Task sends(double after, Flows flows) {
   Task task;
   task.kind = Task::Kind::transfer;
   task.duration = Seconds{after};
@@ -109,9 +109,7 @@ TEST_F(Wires3, ManyFlowsGoOnOnSimGrid) {
 // A chain in one task, and the same drawn: beside every flow that may come across it.
 TEST_F(Wires3, AChainIsWhatItStandsFor) {
   const auto phase_of = [&](double beside, double before, std::vector<Flow> flows) {
-    Chain::Flows shared;
-    if (!flows.empty()) shared = std::make_shared<const std::vector<Flow>>(std::move(flows));
-    return Chain::Phase{Seconds{beside}, Seconds{before}, shared};
+    return Chain::Phase{Seconds{beside}, Seconds{before}, std::move(flows)};
   };
   const std::vector<Chain::Phase> phases{
       phase_of(0.0, 0.125, {flow(3, 0.25e9, 0.5e9)}),
@@ -132,8 +130,7 @@ TEST_F(Wires3, AChainIsWhatItStandsFor) {
           TaskId last = gate;
           if (drawn) {
             for (const Chain::Phase& phase : phases) {
-              const TaskId sent = graph.add(
-                  sends(phase.before.si(), phase.flows ? *phase.flows : std::vector<Flow>{}));
+              const TaskId sent = graph.add(sends(phase.before.si(), phase.flows));
               const TaskId computed = graph.add(computes(phase.beside));
               const TaskId both = graph.add(join());
               for (TaskId half : {sent, computed}) {

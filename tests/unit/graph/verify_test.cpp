@@ -80,14 +80,14 @@ TEST_F(Verify, AFlowWithoutBytes) {
 
 TEST_F(Verify, AFlowWithoutAWay) {
   Task task = sends(0, 1, 8.0);
-  task.flows.front().way.clear();
+  task.flows = {{{}, Bytes{8.0}, BytesPerSecond{1.0}}};
   add(task);
   EXPECT_EQ(verdict(), "task 6 (role 0, chunk 0, micro-batch 0) has a flow without a way");
 }
 
 TEST_F(Verify, AFlowThatStandsStill) {
   Task task = sends(0, 1, 8.0);
-  task.flows.front().rate = BytesPerSecond{0.0};
+  task.flows = {{{{LinkId{0}, 1}}, Bytes{8.0}, BytesPerSecond{0.0}}};
   add(task);
   EXPECT_EQ(verdict(), "task 6 (role 0, chunk 0, micro-batch 0) has a flow that does not move");
 }

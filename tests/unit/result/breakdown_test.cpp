@@ -124,7 +124,7 @@ TEST_F(BreakDown, ASenderWaitsWhereTransfersBlock) {
 TEST_F(BreakDown, ATiedGradientConcernsBothEnds) {
   scenario_.model.tied_embeddings = true;
   Task& gradients = add(Task::What::gradients, 0, 0, 1);
-  gradients.flows.resize(2);
+  gradients.flows = std::vector<Flow>(2);
   EXPECT_DOUBLE_EQ(of(1).dp_exposed.si(), 0.0);
   add(Task::What::gradients, 0, 1, 3).to_role = 1;
   EXPECT_DOUBLE_EQ(of(1).dp_exposed.si(), 2.0);
