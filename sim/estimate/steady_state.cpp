@@ -7,24 +7,33 @@
 namespace orrery {
 namespace {
 
-constexpr int spans_compared = 3;
 // Of a span: what rounding may differ by.
 constexpr double rounding = 1e-11;
+// Periods of the schedule after which a step may come back to its state, and how many spans of so
+// many are compared: no fewer than three periods in a row.
+struct Cycle {
+  int periods;
+  int spans;
+};
+constexpr Cycle cycles[] = {{1, 3}, {2, 2}, {3, 2}};
+// Whatever cycle an excerpt shows goes evenly into the periods that it leaves out.
+constexpr int all_cycles = 6;
 
 class Repetition {
  public:
   Repetition(const TrainingStep& step, const Timeline& timeline, const Plan& plan)
-      : graph_{step.graph}, timeline_{timeline}, plan_{plan} {}
+      : graph_{step.graph}, timeline_{timeline}, plan_{plan}, starts_{backward_starts()} {}
 
-  // The span of so many micro-batches, by the backward passes of the first stage.
-  std::optional<Seconds> span(int shift) const {
-    const std::vector<double> starts = backward_starts();
-    const auto period = static_cast<std::size_t>(shift * plan_.vpp);
-    const std::size_t needed = spans_compared * period + 1;
-    if (starts.size() < needed) return std::nullopt;
-    for (std::size_t begin : places(starts.size(), needed)) {
-      const double span = (starts[begin + needed - 1] - starts[begin]) / spans_compared;
-      if (repeats(starts[begin], span, shift)) return Seconds{span};
+  // How long a cycle of so many micro-batches takes, by the backward passes of the first stage.
+  std::optional<Seconds> span(int shift, int spans) const {
+    const auto passes = static_cast<std::size_t>(shift * plan_.vpp);
+    const std::size_t needed = static_cast<std::size_t>(spans) * passes + 1;
+    if (starts_.size() < needed) return std::nullopt;
+    for (std::size_t begin : places(starts_.size(), needed)) {
+      const double span = (starts_[begin + needed - 1] - starts_[begin]) / spans;
+      if (first_stage_repeats(begin, begin + needed, passes, span) &&
+          repeats(starts_[begin], span, spans, shift))
+        return Seconds{span};
     }
     return std::nullopt;
   }
@@ -49,6 +58,14 @@ class Repetition {
     return starts;
   }
 
+  // What is soon found out, and implied by repeats().
+  bool first_stage_repeats(std::size_t begin, std::size_t end, std::size_t passes,
+                           double span) const {
+    for (std::size_t i = begin + passes; i < end; ++i)
+      if (std::abs(starts_[i] - starts_[i - passes] - span) > 2.0 * rounding * span) return false;
+    return true;
+  }
+
   // First passes of the stretches to compare: the last ones before the cool-down, in which the
   // first stage has as many backward passes as forward ones in the warm-up, and a little sooner.
   std::vector<std::size_t> places(std::size_t count, std::size_t needed) const {
@@ -71,13 +88,13 @@ class Repetition {
   };
 
   // Tasks by who does what, from the beginning of the span in which they start.
-  std::vector<std::vector<Seen>> tasks_by_span(double begin, double span) const {
+  std::vector<std::vector<Seen>> tasks_by_span(double begin, double span, int count) const {
     const double early = rounding * span;  // Those that start with a span belong to it.
-    std::vector<std::vector<Seen>> spans(spans_compared);
+    std::vector<std::vector<Seen>> spans(static_cast<std::size_t>(count));
     for (int i = 0; i < graph_.size(); ++i) {
       const TaskId id{i};
       const double since = start(id) - begin + early;
-      if (since < 0.0 || since >= spans_compared * span) continue;
+      if (since < 0.0 || since >= count * span) continue;
       const auto n = static_cast<std::size_t>(since / span);
       const double origin = begin + static_cast<double>(n) * span;
       const Task& task = graph_.task(id);
@@ -100,9 +117,9 @@ class Repetition {
     return false;
   }
 
-  bool repeats(double begin, double span, int shift) const {
+  bool repeats(double begin, double span, int count, int shift) const {
     if (long_under_way(begin, span)) return false;
-    const auto spans = tasks_by_span(begin, span);
+    const auto spans = tasks_by_span(begin, span, count);
     const double tolerance = rounding * span;
     const auto is_twin = [&](const Seen& a, const Seen& b) {
       const auto who = [](const Seen& of) {
@@ -123,6 +140,7 @@ class Repetition {
   const TaskGraph& graph_;
   const Timeline& timeline_;
   const Plan& plan_;
+  const std::vector<double> starts_;
 };
 
 }  // namespace
@@ -137,14 +155,26 @@ std::vector<Excerpt> excerpts(const Plan& plan) {
   const int period = interleaved ? plan.pp : 1;
   const int shortest = interleaved ? 5 * plan.pp : plan.pp + 6;
   std::vector<Excerpt> tried;
-  for (int m = shortest; 4 * m < 3 * plan.microbatches && tried.size() < 2; m *= 2)
-    tried.push_back({m + (plan.microbatches - m) % period, period});
+  const auto room = [&](int m) { return 4 * m < 3 * plan.microbatches; };
+  const auto add = [&](int m, int multiple) {
+    tried.push_back({m + (plan.microbatches - m) % multiple, period});
+  };
+  if (room(shortest)) add(shortest, period);
+  if (room(2 * shortest)) add(2 * shortest, all_cycles * period);
+  if (room(8 * shortest)) add(4 * shortest, all_cycles * period);
   return tried;
 }
 
 std::optional<Seconds> added_by_a_period(const TrainingStep& step, const Timeline& timeline,
                                          const Plan& plan, const Excerpt& excerpt) {
-  return Repetition{step, timeline, plan}.span(excerpt.period);
+  const Repetition repetition{step, timeline, plan};
+  const int left_out = (plan.microbatches - excerpt.microbatches) / excerpt.period;
+  for (const Cycle& cycle : cycles) {
+    if (left_out % cycle.periods != 0) continue;
+    if (const auto span = repetition.span(cycle.periods * excerpt.period, cycle.spans))
+      return *span / cycle.periods;
+  }
+  return std::nullopt;
 }
 
 }  // namespace orrery
