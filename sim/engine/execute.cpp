@@ -175,7 +175,7 @@ class Execution {
       wait(phase.before, phase.flows.empty() ? What::phase_part : What::phase_sends);
     } else {
       for (const Flow& flow : phase.flows) {
-        const double sent = rate_alone(topology_, flow).si() * (now_ - (begun + phase.before.si()));
+        const double sent = wires_.alone(flow) * (now_ - (begun + phase.before.si()));
         if (flow.bytes.si() - sent <= Wires::arrived) continue;
         ++walk.left;
         wires_.start(walk.task, flow, flow.bytes.si() - sent, now_);

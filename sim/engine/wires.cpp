@@ -13,7 +13,7 @@ void Wires::start(TaskId task, const Flow& flow, double bytes, double now) {
     std::vector<std::size_t>& flows = at(use).flows;
     if (flows.empty() || flows.back() != self) flows.push_back(self);
   }
-  if (alone) return set_rate(moving_[self], rate_alone(topology_, flow).si(), now);
+  if (alone) return set_rate(moving_[self], this->alone(flow), now);
   join(self, now);
   if (joined_.size() <= most_ && !simgrid_has_some()) return share_out(now);
   for (std::size_t other : joined_) {
@@ -23,6 +23,10 @@ void Wires::start(TaskId task, const Flow& flow, double bytes, double now) {
     moving.arrives = never;
     hand_over_(other, moving.left(now));
   }
+}
+
+double Wires::alone(const Flow& flow) const {
+  return rate_alone(flow, [this](LinkId link) { return links_[index(link)].capacity; });
 }
 
 TaskId Wires::arrive(std::size_t flow, double now) {
@@ -100,9 +104,13 @@ bool Wires::simgrid_has_some() const {
 }
 
 void Wires::share_out(double now) {
+  if (joined_.size() == 1) {
+    Moving& moving = moving_[joined_.front()];
+    return set_rate(moving, alone(*moving.flow), now);
+  }
   for (LinkId id : joining_) {
     LinkState& link = links_[index(id)];
-    link.unused = topology_.link(id).capacity.si();
+    link.unused = link.capacity;
     link.rising = 0;
   }
   rising_ = joined_;

@@ -26,11 +26,13 @@ class Wires {
   /// `hand_over(flow, bytes)`: must call arrive() when the rest of `flow` has arrived.
   Wires(const Topology& topology, Calendar& calendar, std::size_t most,
         std::function<void(std::size_t flow, double bytes)> hand_over)
-      : topology_{topology},
-        calendar_{calendar},
+      : calendar_{calendar},
         most_{most},
         hand_over_{std::move(hand_over)},
-        links_(static_cast<std::size_t>(topology.link_count())) {}
+        links_(static_cast<std::size_t>(topology.link_count())) {
+    for (std::size_t i = 0; i < links_.size(); ++i)
+      links_[i].capacity = topology.link(LinkId{static_cast<int>(i)}).capacity.si();
+  }
 
   /// Its arrival is in the calendar, or SimGrid's. `flow` must outlive it.
   void start(TaskId task, const Flow& flow, double bytes, double now);
@@ -40,6 +42,8 @@ class Wires {
   TaskId arrive(std::size_t flow, double now);
 
   const Flow& flow(std::size_t of) const { return *moving_[of].flow; }
+  /// rate_alone() of it, in bytes a second.
+  double alone(const Flow& flow) const;
   bool idle(LinkId link) const { return links_[index(link)].flows.empty(); }
 
  private:
@@ -59,6 +63,7 @@ class Wires {
   };
   struct LinkState {
     std::vector<std::size_t> flows;
+    double capacity = 0.0;
     double unused = 0.0;  // While rates are shared out.
     int rising = 0;       // Flows on it, as often as they cross it, whose rate still rises.
     std::size_t seen = 0;
@@ -73,7 +78,6 @@ class Wires {
   void share_out(double now);
   void set_rate(Moving& moving, double rate, double now);
 
-  const Topology& topology_;
   Calendar& calendar_;
   std::size_t most_;
   std::function<void(std::size_t, double)> hand_over_;

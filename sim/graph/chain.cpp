@@ -5,13 +5,8 @@
 namespace orrery {
 
 BytesPerSecond rate_alone(const Topology& topology, const Flow& flow) {
-  double rate = flow.rate.si();
-  for (const LinkUse& use : flow.way) {
-    int times = 0;
-    for (const LinkUse& other : flow.way) times += other.link == use.link ? other.times : 0;
-    rate = std::min(rate, topology.link(use.link).capacity.si() / times);
-  }
-  return BytesPerSecond{rate};
+  return BytesPerSecond{
+      rate_alone(flow, [&](LinkId link) { return topology.link(link).capacity.si(); })};
 }
 
 Chain::Chain(std::vector<Phase> phases, const Topology& topology) : phases_{std::move(phases)} {

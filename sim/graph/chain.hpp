@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -11,6 +12,17 @@ namespace orrery {
 /// The rate of a flow whose links nobody else uses; all flows that it stands for cross them at
 /// once.
 BytesPerSecond rate_alone(const Topology& topology, const Flow& flow);
+/// The same in bytes a second, of links of `capacity(LinkId)`.
+template <class Capacity>
+double rate_alone(const Flow& flow, const Capacity& capacity) {
+  double rate = flow.rate.si();
+  for (const LinkUse& use : flow.way) {
+    int times = 0;
+    for (const LinkUse& other : flow.way) times += other.link == use.link ? other.times : 0;
+    rate = std::min(rate, capacity(use.link) / times);
+  }
+  return rate;
+}
 
 /// A pass as one task that does not hide its collectives: phases one after another, whose lengths
 /// are known as long as nobody else is on their links. The engine steps through phases only while
