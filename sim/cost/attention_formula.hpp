@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <cstdint>
 
 #include "sim/cost/gemm_formula.hpp"
@@ -18,7 +19,7 @@ struct AttentionShape {
   bool causal = true;         ///< The last query sees all keys; needs seq_q <= seq_kv.
   double key_share = 0.5;     ///< Of the forward flop, the product of queries and keys.
 
-  bool operator==(const AttentionShape&) const = default;
+  auto operator<=>(const AttentionShape&) const = default;
 };
 
 AttentionShape causal_square(const AttentionRow& row);

@@ -151,7 +151,9 @@ KernelTime AttentionTime::predict(const AttentionShape& shape, AttentionScope sc
 }
 
 KernelTime AttentionTime::forward(const AttentionShape& shape) const {
-  return predict(shape, AttentionScope::training_kernel, true);
+  const auto [known, fresh] = known_.try_emplace(shape);
+  if (fresh) known->second = predict(shape, AttentionScope::training_kernel, true);
+  return known->second;
 }
 
 KernelTime AttentionTime::backward(const AttentionShape& shape) const {

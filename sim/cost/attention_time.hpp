@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <unordered_map>
 #include <vector>
@@ -60,6 +61,7 @@ class AttentionTime {
   double backward_factor_ = 0.0;
   std::int64_t shortest_ = 0, longest_ = 0;
   std::vector<HeadDim> measured_;  // By rising head dimension; empty: no table.
+  mutable std::map<AttentionShape, KernelTime> known_;  // Of training kernels: plans ask again.
 };
 
 }  // namespace orrery

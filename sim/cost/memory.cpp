@@ -49,14 +49,33 @@ bool alternates(const Scenario& s, const RecomputeChoice& recompute) {
 
 // What a layer holds beside what it keeps while it is computed again. The attention core alone is
 // in the reserve.
-Bytes while_recomputed(const Scenario& s, LayerKind kind, double fullest) {
+Bytes held_while_recomputed(const Scenario& s, LayerKind kind, double fullest) {
   const RecomputeChoice& choice = s.plan.recompute;
   const Bytes whole = layer_activations(s, Recompute::none, kind, fullest);
   if (choice.kind == Recompute::full || alternates(s, choice)) return whole;
   return choice.modules.empty() ? Bytes{} : whole - layer_activations(s, choice, kind, fullest);
 }
 
-Bytes activations_in_flight(const Scenario& s, int stage, double fullest_rows) {
+// What layers of one kind hold, which is the same for all of them.
+class LayerMemory {
+ public:
+  LayerMemory(const Scenario& s, double fullest_rows) {
+    for (LayerKind kind : {LayerKind::dense, LayerKind::experts}) {
+      if (kind == LayerKind::experts && !s.model.experts) continue;
+      kept_[index(kind)] = layer_activations(s, s.plan.recompute, kind, fullest_rows);
+      recomputed_[index(kind)] = held_while_recomputed(s, kind, fullest_rows);
+    }
+  }
+  Bytes kept(LayerKind kind) const { return kept_[index(kind)]; }
+  Bytes while_recomputed(LayerKind kind) const { return recomputed_[index(kind)]; }
+
+ private:
+  static std::size_t index(LayerKind kind) { return kind == LayerKind::experts ? 1 : 0; }
+  Bytes kept_[2];
+  Bytes recomputed_[2];
+};
+
+Bytes activations_in_flight(const Scenario& s, int stage, const LayerMemory& layer) {
   Bytes fullest;
   Bytes one_whole_layer;  // While it is computed again.
   // A pass that runs beside a backward pass takes a layer's memory before that gives one back
@@ -66,11 +85,10 @@ Bytes activations_in_flight(const Scenario& s, int stage, double fullest_rows) {
     const int virtual_stage = s.plan.virtual_stage(stage, chunk);
     Bytes sum;
     const auto add = [&](LayerKind kind) {
-      const Bytes layer = layer_activations(s, s.plan.recompute, kind, fullest_rows);
-      sum += layer;
+      sum += layer.kept(kind);
       if (s.plan.ep_overlap && !s.plan.bidirectional())
-        one_more_layer = std::max(one_more_layer, layer);
-      one_whole_layer = std::max(one_whole_layer, while_recomputed(s, kind, fullest_rows));
+        one_more_layer = std::max(one_more_layer, layer.kept(kind));
+      one_whole_layer = std::max(one_whole_layer, layer.while_recomputed(kind));
     };
     const int first = s.first_layer(virtual_stage);
     for (int l = 0; l < s.layers_of[static_cast<std::size_t>(virtual_stage)]; ++l)
@@ -204,6 +222,8 @@ Bytes layer_activations(const Scenario& s, const RecomputeChoice& recompute, Lay
 MemoryReport memory_of(const Scenario& s, double fullest) {
   MemoryReport report;
   report.capacity = s.system.gpu.memory;
+  report.stages.reserve(static_cast<std::size_t>(s.plan.pp));
+  const LayerMemory layer{s, fullest};
   for (int stage = 0; stage < s.plan.pp; ++stage) {
     double parameters = 0.0;
     double updated = 0.0;
@@ -217,7 +237,7 @@ MemoryReport memory_of(const Scenario& s, double fullest) {
     memory.weights = Bytes{weight_bytes * whole_weights(s, stage, parameters)};
     memory.gradients = Bytes{gradient_bytes(s, stage, parameters)};
     memory.optimizer = Bytes{optimizer_bytes * updated};
-    memory.activations = activations_in_flight(s, stage, fullest);
+    memory.activations = activations_in_flight(s, stage, layer);
     memory.other = other_bytes(s, stage);
     report.stages.push_back(memory);
   }

@@ -66,8 +66,17 @@ RankParameters parameters_on_rank(const Scenario& scenario, int virtual_stage) {
   RankParameters sum;
   const int first_layer = scenario.first_layer(virtual_stage);
   const int layers = scenario.layers_of[static_cast<std::size_t>(virtual_stage)];
+  int of_kind[2] = {0, 0};
   for (int layer = first_layer; layer < first_layer + layers; ++layer)
-    add_layer(s, scenario.kind_of(layer), sum);
+    ++of_kind[scenario.kind_of(layer) == LayerKind::experts];
+  for (LayerKind kind : {LayerKind::dense, LayerKind::experts}) {
+    const int count = of_kind[kind == LayerKind::experts];
+    if (count == 0) continue;
+    RankParameters layer;
+    add_layer(s, kind, layer);
+    sum.dense += count * layer.dense;
+    sum.experts += count * layer.experts;
+  }
   const std::int64_t table = s.vocab * s.hidden;
   if (virtual_stage == 0) sum.dense += table + model.learned_positions * s.hidden;
   if (virtual_stage != last) return sum;
