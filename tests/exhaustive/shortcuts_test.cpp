@@ -74,5 +74,38 @@ TEST(SteadyState, GoesOnAsItBegan) {
   }
 }
 
+// Tensor and context groups over eight nodes, whose collectives meet the transfers of 16 stages:
+// what a period more adds to the step takes turns of three lengths.
+TEST(SteadyState, SeesCyclesOfSeveralPeriods) {
+  const System system = read_system("dgx-a100-80gb", test_place);
+  EstimateContext context{system};
+  PlanRequest request;
+  request.tp = 16;
+  request.pp = 16;
+  request.cp = 4;
+  request.vpp = 2;
+  request.sp = false;
+  request.tp_overlap = false;
+  request.zero = 0;
+  request.dp_overlap = false;
+  request.recompute = Recompute::full;
+  Contraction chains{false};
+  chains.chains = true;
+  std::vector<Seconds> whole;
+  for (int period = 23; period <= 26; ++period) {
+    request.gbs = period * request.pp;
+    const Scenario scenario =
+        make_scenario(read_model("gpt3-175b", test_place), system, request, 1024, test_place);
+    SCOPED_TRACE(describe(scenario));
+    whole.push_back(executed(scenario, context, chains));
+    if (period == 23) continue;
+    const auto from_excerpt = step_time_from_excerpt(scenario, context);
+    ASSERT_TRUE(from_excerpt);
+    EXPECT_LT(difference(*from_excerpt, whole.back()), 1e-9);
+  }
+  const Seconds added[] = {whole[1] - whole[0], whole[2] - whole[1], whole[3] - whole[2]};
+  for (int i = 0; i < 3; ++i) EXPECT_GT(difference(added[i], added[(i + 1) % 3]), 5e-5);
+}
+
 }  // namespace
 }  // namespace orrery
