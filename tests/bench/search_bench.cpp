@@ -28,18 +28,28 @@ struct Rate {
   double slowest_s = 0.0;
 };
 
+// Plans whose tensor and context ranks share a node, and those where they do not.
+struct Rates {
+  Rate inside, across;
+};
+
 // Every `every`-th plan that fits, in one process.
-Rate simulate(int gpus, std::int64_t gbs, const std::vector<Fixed>& fixed, int every) {
+Rates simulate(int gpus, std::int64_t gbs, const std::vector<Fixed>& fixed, int every) {
   const System system = read_system(system_name, {});
   EstimateContext context{system};
   const PlanSpace space{read_model(model, {}), system, gpus, gbs, fixed};
-  Rate rate;
+  Rates rates;
+  long fits = 0;
   Refusal unused;
   for (int part = 0; part < space.parts(); ++part)
     space.visit(
         part,
         [&](const PlanSpace::Choice&, const Scenario& scenario) {
-          if (!memory_of(scenario).fits() || rate.fits++ % every != every / 2) return;
+          if (!memory_of(scenario).fits()) return;
+          const Plan& plan = scenario.plan;
+          Rate& rate = plan.tp * plan.cp <= system.gpus_per_node ? rates.inside : rates.across;
+          ++rate.fits;
+          if (fits++ % every != every / 2) return;
           const double before = cpu_seconds();
           step_time(scenario, context);
           const double spent = cpu_seconds() - before;
@@ -48,14 +58,22 @@ Rate simulate(int gpus, std::int64_t gbs, const std::vector<Fixed>& fixed, int e
           rate.slowest_s = std::max(rate.slowest_s, spent);
         },
         unused);
-  return rate;
+  return rates;
 }
 
-void print_rate(const char* what, const std::vector<Fixed>& fixed, int every) {
-  const Rate rate = simulate(1024, 1536, fixed, every);
+void print_rate(const char* what, const Rate& rate) {
   std::printf("%-34s %9ld %9ld %10.2f %10.1f %12.0f\n", what, rate.fits, rate.simulated,
               1e3 * rate.cpu_s / static_cast<double>(rate.simulated), 1e3 * rate.slowest_s,
               static_cast<double>(rate.simulated) / rate.cpu_s);
+}
+
+void print_rates(const char* what, const std::vector<Fixed>& fixed, int every) {
+  const Rates rates = simulate(1024, 1536, fixed, every);
+  const Rate &inside = rates.inside, &across = rates.across;
+  print_rate(what, {inside.fits + across.fits, inside.simulated + across.simulated,
+                    inside.cpu_s + across.cpu_s, std::max(inside.slowest_s, across.slowest_s)});
+  print_rate("  tp x cp in a node", inside);
+  print_rate("  across nodes", across);
 }
 
 double seconds(const timeval& time) {
@@ -104,8 +122,8 @@ int main(int count, char** words) {
   std::printf("%s on 1,024 GPUs, batch 1,536: plans simulated one after another\n\n", model);
   std::printf("%-34s %9s %9s %10s %10s %12s\n", "", "fit", "simulated", "mean (ms)", "most (ms)",
               "plans/s");
-  print_rate("megatron-2021", of_2021, 1);
-  print_rate("default software", {}, every);
+  print_rates("megatron-2021", of_2021, 1);
+  print_rates("default software", {}, every);
 
   std::printf("\n%s on 4,096 GPUs: search of every plan in two processes\n\n", model);
   std::printf("%-14s %6s %12s %9s %9s %9s %8s %7s %7s\n", "software", "batch", "combinations",
