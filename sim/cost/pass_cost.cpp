@@ -249,23 +249,20 @@ PassCost Pricer::price(const Ops& ops) const {
     open = Segment{};
     kernels = TimeByPrice{};
   };
-  const auto count = [&](Seconds& sum, const PricedOp& priced) {
-    sum += priced.time;
-    cost.by_tag[static_cast<std::size_t>(priced.tag)] += priced.time;
-  };
 
   int launches = 0;
   std::optional<GroupCollective>
       rest;  // Of a partly hidden collective: after the op it hides behind.
   for (const Op& op : ops) {
-    const PricedOp priced = price(op);
     if (op.kind != Op::Kind::collective) {
+      const PricedOp priced = price(op);
       ++launches;
       open.compute += priced.time;
       kernels.at(kind_of(op), priced.tag) += priced.time;
       bound_by_memory = kind_of(op) == PriceKind::memory;
       if (op.pass == GemmPass::wgrad) open.weight_gradients += priced.time;
-      count(cost.compute, priced);
+      cost.compute += priced.time;
+      cost.by_tag[static_cast<std::size_t>(priced.tag)] += priced.time;
       if (open.beside) {
         open.after = rest;
         rest.reset();
@@ -274,9 +271,7 @@ PassCost Pricer::price(const Ops& ops) const {
       continue;
     }
     const GroupCollective whole = collective(op);
-    count(cost.communication, priced);
-    cost.scale_up_bytes[static_cast<std::size_t>(op.group)] += whole.cost.scale_up_bytes;
-    cost.network_bytes[static_cast<std::size_t>(op.group)] += whole.cost.network_bytes;
+    count(cost, whole);
     if (op.hidden > 0.0) {
       close();
       open.beside = whole;

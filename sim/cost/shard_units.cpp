@@ -1,6 +1,8 @@
 #include "sim/cost/shard_units.hpp"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "sim/cost/layer_ops.hpp"
 #include "sim/cost/recompute_ops.hpp"
@@ -163,8 +165,29 @@ class UnitCutter {
 
 namespace {
 
-// The unit's kernels beside the gather of the next unit and the reduction of the one before.
-void slow_down(const Scenario& scenario, const Pricer& pricer, bool forward, StageCost& cost) {
+// Collectives of the data group, which are the same for all layers.
+class PricedTraffic {
+ public:
+  explicit PricedTraffic(const Pricer& pricer) : pricer_{pricer} {}
+
+  const GroupCollective& operator()(CollectiveKind kind, double bytes) {
+    const auto [known, fresh] = known_.try_emplace({kind, bytes});
+    if (fresh)
+      known->second = pricer_.collective(collective("", kind, bytes, 0.0, GroupKind::data));
+    return known->second;
+  }
+
+ private:
+  const Pricer& pricer_;
+  std::map<std::pair<CollectiveKind, double>, GroupCollective> known_;
+};
+
+// What each unit's kernels lose beside the gather of the next unit and the reduction of the one
+// before, where these come with every micro-batch.
+void slow_down(const Scenario& scenario, PricedTraffic& traffic, bool forward, StageCost& cost) {
+  const Plan& plan = scenario.plan;
+  const bool gathers = plan.reshard || (forward && plan.pp == 1);
+  const bool reduces = !forward && plan.shards_gradients();
   const std::size_t count = cost.count(forward);
   for (std::size_t i = 0; i < count; ++i) {
     Bucket& unit = cost.bucket(forward, i);
@@ -172,24 +195,22 @@ void slow_down(const Scenario& scenario, const Pricer& pricer, bool forward, Sta
     PassCost lost;
     const auto beside = [&](CollectiveKind kind, double bytes) {
       if (bytes <= 0.0) return;
-      const Op op = collective("", kind, bytes, 0.0, GroupKind::data);
-      const GroupCollective taking = pricer.collective(op);
+      const GroupCollective& taking = traffic(kind, bytes);
       const Seconds time = lost_beside(kernels_of(pass.segments), taking);
-      const TimeByPrice prices = lost_beside(pass.decisive.kernels(), taking);
       PassCost one;
       one.segments.push_back({time, {}, {}});
-      one.decisive = prices;
-      one.add_lost(time, prices);
+      one.decisive = lost_beside(pass.decisive.kernels(), taking);
+      one.add_lost(time, one.decisive);
       lost.append(one);
     };
-    if (i + 1 < count) {
+    if (gathers && i + 1 < count) {
       const Bucket& next = cost.bucket(forward, i + 1);
       const std::int64_t gathered = forward ? next.parameters.dense : next.regathered;
-      if (next.gathered_ahead && scenario.plan.shards_weights())
+      if (next.gathered_ahead)
         beside(CollectiveKind::all_gather,
                scenario.software.weight_bytes * static_cast<double>(gathered));
     }
-    if (!forward && i > 0)
+    if (reduces && i > 0)
       beside(CollectiveKind::reduce_scatter,
              scenario.software.gradient_bytes *
                  static_cast<double>(cost.bucket(false, i - 1).parameters.dense));
@@ -213,10 +234,10 @@ void cut_shard_units(const Scenario& scenario, const Pricer& pricer, const Price
   } else {
     cost.buckets = cutter.by_layer();
   }
-  if (scenario.plan.dp_overlap && scenario.plan.shards_passes()) {
-    slow_down(scenario, pricer, true, cost);
-    slow_down(scenario, pricer, false, cost);
-  }
+  if (!scenario.plan.dp_overlap) return;
+  PricedTraffic traffic{pricer};
+  slow_down(scenario, traffic, true, cost);
+  slow_down(scenario, traffic, false, cost);
 }
 
 double two_shard_units(const Scenario& scenario, int stage) {
