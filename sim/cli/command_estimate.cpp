@@ -56,7 +56,7 @@ CollectiveOptions nccl_selection(const ParsedOptions& parsed) {
   const auto text = [&](const char* option) {
     return parsed.has(option) ? parsed.text(option) : std::string{};
   };
-  return {parse_nccl_selection(text("nccl-algo"), text("nccl-proto")), {}};
+  return {parse_nccl_selection(text("nccl-algo"), text("nccl-proto")), {}, {}};
 }
 
 void write_missing(const std::string& path, const Result& result, EstimateContext& context) {

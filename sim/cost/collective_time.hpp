@@ -3,13 +3,15 @@
 #include "sim/cost/collective_measurements.hpp"
 #include "sim/cost/collective_model.hpp"
 #include "sim/cost/nccl_tuner.hpp"
+#include "sim/input/exchange_constants.hpp"
 
 namespace orrery {
 
 /// What a user or a validation asks for beyond the default.
 struct CollectiveOptions {
   NcclSelection selection;
-  std::optional<CollectiveShape> left_out;  ///< Predict without any sweep of this shape.
+  std::optional<CollectiveShape> left_out;         ///< Predict without any sweep of this shape.
+  std::optional<ExchangeTable> left_out_exchange;  ///< Nor with any constant from this table.
 };
 
 /// NCCL's time for collectives on one system, uncontended: measured where it was, else by formula.
@@ -27,6 +29,10 @@ class CollectiveTime {
   /// in GroupShape.
   CollectiveCost send(Bytes bytes, bool same_domain, Seconds further_switches = {}) const;
 
+  const System& system() const { return system_; }
+  /// What ExpertExchange knows of the kernels that are not NCCL's.
+  const ExchangeKernels& exchange_kernels() const { return exchange_kernels_; }
+
  private:
   CollectiveCost behind_one_switch(CollectiveKind kind, Bytes tensor, GroupShape group) const;
   CollectiveCost stretched(CollectiveCost cost, double factor) const;
@@ -42,6 +48,7 @@ class CollectiveTime {
   CollectiveModel model_;
   CollectiveMeasurements measurements_;
   NcclTuner tuner_;
+  ExchangeKernels exchange_kernels_;
 };
 
 }  // namespace orrery

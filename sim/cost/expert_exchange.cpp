@@ -55,13 +55,6 @@ CopyBytes copy_bytes(ExpertDispatcher dispatcher, const ExchangeShape& shape) {
   return {Bytes{hidden * element + there}, Bytes{hidden * 2.0 + back}};
 }
 
-ExpertExchange::ExpertExchange(const System& system, const std::optional<ExchangeTable>& left_out)
-    : system_{system},
-      collective_{system},
-      normal_{read_exchange_constants("deepep", system.gpu.name, left_out)},
-      low_latency_{read_exchange_constants("deepep_low_latency", system.gpu.name, left_out)},
-      hybrid_{read_exchange_constants("hybridep", system.gpu.name, left_out)} {}
-
 // NCCL's price of even pairs, carrying what the busiest ports do.
 CollectiveCost ExpertExchange::all_to_all(Bytes copy, const ExchangeShape& shape,
                                           const ExchangeLoad& load) const {
@@ -104,14 +97,15 @@ CollectiveCost ExpertExchange::kernel(ExpertDispatcher dispatcher, const Exchang
   const bool remote = shape.group.domains > 1;
   const ExchangeConstants& constants = remote ? step.remote : step.local;
   const ExchangeLoad::Ports& ports = pairwise ? load.direct : load.once;
+  const System& system = collective_.system();
   const BytesPerSecond nic =
-      system_.network_efficiency * system_.nics_per_node / system_.gpus_per_node * system_.nic;
+      system.network_efficiency * system.nics_per_node / system.gpus_per_node * system.nic;
 
   CollectiveCost cost;
   cost.algorithm = hybrid ? "Hybrid-EP" : "DeepEP";
   cost.protocol = pairwise ? "low latency" : "normal";
   cost.channels = pairwise
-                      ? low_latency_multiprocessors(shape.experts, system_.gpu.multiprocessors)
+                      ? low_latency_multiprocessors(shape.experts, system.gpu.multiprocessors)
                       : chosen(shape, hybrid ? hybrid_multiprocessors : normal_multiprocessors);
   cost.tag =
       (remote ? kernel.measured_remote : kernel.measured) ? Tag::interpolated : Tag::default_value;
@@ -128,7 +122,7 @@ CollectiveCost ExpertExchange::kernel(ExpertDispatcher dispatcher, const Exchang
        at_rate(load.tokens * copy, constants.token_rate)) /
       cost.channels;
   const Seconds body =
-      beside(cost.scale_up_bytes / (constants.scale_up_efficiency * system_.scale_up),
+      beside(cost.scale_up_bytes / (constants.scale_up_efficiency * system.scale_up),
              cost.network_bytes / nic, copying);
   // The kernel keeps both ports at its own pace.
   cost.scale_up_rate = cost.scale_up_bytes / body;
@@ -158,9 +152,11 @@ ExchangeCost ExpertExchange::operator()(ExpertDispatcher dispatcher, const Excha
     case ExpertDispatcher::deepep:
     case ExpertDispatcher::deepep_low_latency:
     case ExpertDispatcher::hybridep: {
-      const ExchangeKernel& of = dispatcher == ExpertDispatcher::deepep     ? normal_
-                                 : dispatcher == ExpertDispatcher::hybridep ? hybrid_
-                                                                            : low_latency_;
+      const ExchangeKernels& known = collective_.exchange_kernels();
+      const ExchangeKernel& of = dispatcher == ExpertDispatcher::deepep ? known.deepep
+                                 : dispatcher == ExpertDispatcher::hybridep
+                                     ? known.hybridep
+                                     : known.deepep_low_latency;
       return {kernel(dispatcher, of, of.dispatch, bytes.dispatch, shape, load),
               kernel(dispatcher, of, of.combine, bytes.combine, shape, load)};
     }

@@ -1,12 +1,7 @@
 #pragma once
 
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "sim/core/dtype.hpp"
 #include "sim/cost/collective_time.hpp"
-#include "sim/input/exchange_constants.hpp"
 #include "sim/input/expert_dispatcher.hpp"
 #include "sim/routing/token_copies.hpp"
 
@@ -32,9 +27,8 @@ struct ExchangeCost {
 /// dispatch's gradient combined.
 class ExpertExchange {
  public:
-  /// `left_out`: a measured table whose part in the constants is taken out.
-  explicit ExpertExchange(const System& system,
-                          const std::optional<ExchangeTable>& left_out = std::nullopt);
+  /// Keeps the reference.
+  explicit ExpertExchange(const CollectiveTime& collectives) : collective_{collectives} {}
 
   /// `load`: uniform_exchange(), or from a routing table. A group of one rank takes no time.
   ExchangeCost operator()(ExpertDispatcher dispatcher, const ExchangeShape& shape,
@@ -48,9 +42,7 @@ class ExpertExchange {
                         const ExchangeKernel::Step& step, Bytes copy, const ExchangeShape& shape,
                         const ExchangeLoad& load) const;
 
-  System system_;
-  CollectiveTime collective_;
-  ExchangeKernel normal_, low_latency_, hybrid_;
+  const CollectiveTime& collective_;
 };
 
 /// Bytes of one copy on the wire, there and back. DeepEP's carry each token's experts and weights.

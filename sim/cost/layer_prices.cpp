@@ -37,7 +37,7 @@ LayerPrices::LayerPrices(const Scenario& scenario, const Pricer& pricer, const G
   if (const auto& experts = scenario.model.experts) {
     const LayerSizes s{scenario};
     if (scenario.plan.ep > 1) {
-      exchange_.emplace(scenario.system);
+      exchange_.emplace(pricer.collectives());
       even_exchange_ =
           exchange(uniform_exchange(*experts, group_.ranks, std::max(1, group_.per_domain),
                                     static_cast<double>(s.own_tokens)));

@@ -116,6 +116,7 @@ class Pricer {
   PassCost price(const Ops& ops) const;
   GroupCollective collective(const Op& op) const;
   GroupCollective collective(const CollectiveCost& cost, GroupKind group, bool combine) const;
+  const CollectiveTime& collectives() const { return collectives_; }
 
  private:
   const KernelModel& kernels_;

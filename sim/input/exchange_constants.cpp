@@ -90,14 +90,9 @@ std::string measured_gpu(const JsonValue& json, std::string gpu,
   return gpu;
 }
 
-}  // namespace
-
-ExchangeKernel read_exchange_constants(const std::string& kernel, const std::string& gpu,
-                                       const std::optional<ExchangeTable>& left_out) {
-  const JsonValue json = read_fits("expert_exchange");
-  std::optional<JsonValue> partial;
-  if (left_out) partial = read_fits("expert_exchange_left_out");
-  json.allow_only({"schema", "source", "stand_ins", "default", "fits"});
+ExchangeKernel read_kernel(const JsonValue& json, const std::optional<JsonValue>& partial,
+                           const std::string& kernel, const std::string& gpu,
+                           const std::optional<ExchangeTable>& left_out) {
   const auto fit_of = [&](const std::string& of, const char* step) {
     const auto rest = partial ? find_fit(*partial, kernel, of, step, left_out) : std::nullopt;
     return rest ? rest : find_fit(json, kernel, of, step, {});
@@ -125,6 +120,20 @@ ExchangeKernel read_exchange_constants(const std::string& kernel, const std::str
   found.dispatch = step("dispatch");
   found.combine = step("combine");
   return found;
+}
+
+}  // namespace
+
+ExchangeKernels read_exchange_kernels(const std::string& gpu,
+                                      const std::optional<ExchangeTable>& left_out) {
+  const JsonValue json = read_fits("expert_exchange");
+  json.allow_only({"schema", "source", "stand_ins", "default", "fits"});
+  std::optional<JsonValue> partial;
+  if (left_out) partial = read_fits("expert_exchange_left_out");
+  const auto read = [&](const char* kernel) {
+    return read_kernel(json, partial, kernel, gpu, left_out);
+  };
+  return {read("deepep"), read("deepep_low_latency"), read("hybridep")};
 }
 
 }  // namespace orrery

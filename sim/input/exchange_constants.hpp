@@ -40,10 +40,13 @@ struct ExchangeKernel {
   bool measured_remote = false;  ///< On this GPU, between domains.
 };
 
-/// `kernel`: "deepep", "deepep_low_latency" or "hybridep". A GPU without tables takes those of its
-/// stand-in, or of that one's. If
-/// `left_out` is one of the GPU's tables: the constants fitted without it.
-ExchangeKernel read_exchange_constants(const std::string& kernel, const std::string& gpu,
-                                       const std::optional<ExchangeTable>& left_out = {});
+struct ExchangeKernels {
+  ExchangeKernel deepep, deepep_low_latency, hybridep;
+};
+
+/// A GPU without tables takes those of its stand-in, or of that one's. If `left_out` is one of the
+/// GPU's tables: the constants fitted without it.
+ExchangeKernels read_exchange_kernels(const std::string& gpu,
+                                      const std::optional<ExchangeTable>& left_out = {});
 
 }  // namespace orrery

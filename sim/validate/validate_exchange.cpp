@@ -7,8 +7,10 @@ namespace orrery {
 namespace {
 
 void compare(const ExchangeCase& one, bool leave_one_out, ValidationReport& report) {
-  const auto left_out = leave_one_out ? std::optional{one.table()} : std::nullopt;
-  const ExpertExchange price{one.system, left_out};
+  CollectiveOptions options;
+  if (leave_one_out) options.left_out_exchange = one.table();
+  const CollectiveTime collectives{one.system, options};
+  const ExpertExchange price{collectives};
   PointErrors dispatch, combine;
   for (const ExchangeCase::Row& row : one.rows) {
     ExchangeShape shape{one.group,         one.hidden,

@@ -16,7 +16,7 @@ constexpr double tensor = 4.8e9;
 double seconds(const System& system, CollectiveKind kind, int ranks, int nodes,
                const char* algorithm = "", bool hierarchical = false) {
   const LoneCollective collective{kind, ranks, nodes, Bytes{tensor}, hierarchical};
-  const CollectiveOptions options{parse_nccl_selection(algorithm, ""), {}};
+  const CollectiveOptions options{parse_nccl_selection(algorithm, ""), {}, {}};
   return run_alone(collective, system, options).time.si();
 }
 
@@ -182,7 +182,7 @@ TEST(Algorithms, LegsCarryTheWholeCollective) {
   Cluster cluster{plain()};
   const std::vector<Rank> all = ranks_from(0, 16);
   const auto sent = [&](CollectiveKind kind, const char* algorithm, bool nic) {
-    const CollectiveOptions options{parse_nccl_selection(algorithm, ""), {}};
+    const CollectiveOptions options{parse_nccl_selection(algorithm, ""), {}, {}};
     const CollectiveCost cost =
         CollectiveTime{cluster.system, options}(kind, Bytes{tensor}, {16, 4, 4});
     double up = 0.0, down = 0.0;

@@ -94,7 +94,7 @@ void compare(const LoneCollective& collective, const Machine& machine, const cha
                            algorithm + " of " + std::to_string(collective.ranks) + " ranks on " +
                            std::to_string(collective.nodes) + " nodes, " +
                            std::to_string(static_cast<long>(collective.bytes.si())) + " bytes";
-  const CollectiveOptions options{parse_nccl_selection(algorithm, ""), {}};
+  const CollectiveOptions options{parse_nccl_selection(algorithm, ""), {}, {}};
   try {
     const double folded = run_alone(collective, machine.system, options).time.si();
     const double whole = run_alone(collective, machine.system, options, true).time.si();

@@ -23,8 +23,8 @@ ExchangeCost on_ideal_links(ExpertDispatcher dispatcher, GroupShape group, doubl
   system.scale_up_latency = Seconds{};
   const Experts experts = router(16, 2);
   const ExchangeShape shape{group, 500, experts.count, experts.per_token};
-  return ExpertExchange{system}(dispatcher, shape,
-                                uniform_exchange(experts, group.ranks, group.per_domain, tokens));
+  return ExpertExchange{CollectiveTime{system}}(
+      dispatcher, shape, uniform_exchange(experts, group.ranks, group.per_domain, tokens));
 }
 
 TEST(ExpertExchange, NcclSendsACopyForEachExpertAndKeepsThoseOfItsOwn) {
@@ -74,7 +74,7 @@ ExchangeCost deep_ep(const char* system, GroupShape group, double tokens, int mu
   const Experts experts = router(256, 8);
   ExchangeShape shape{group, 7168, experts.count, experts.per_token, Dtype::fp8};
   shape.multiprocessors = multiprocessors;
-  return ExpertExchange{read_system(system, test_place)}(
+  return ExpertExchange{CollectiveTime{read_system(system, test_place)}}(
       dispatcher, shape, uniform_exchange(experts, group.ranks, group.per_domain, tokens));
 }
 
@@ -114,7 +114,8 @@ TEST(ExpertExchange, HybridEpReachesWhatItsAuthorsPublished) {
   const Experts experts = router(288, 8);
   const GroupShape rack{36, 1, 36};
   ExchangeShape shape{rack, 7168, 288, 8, Dtype::bf16, 32};
-  const ExpertExchange price{read_system("gb200-nvl72", test_place)};
+  const CollectiveTime collectives{read_system("gb200-nvl72", test_place)};
+  const ExpertExchange price{collectives};
   const ExchangeLoad load = uniform_exchange(experts, 36, 36, 4096);
   const CollectiveCost wide = price(ExpertDispatcher::hybridep, shape, load).dispatch;
   EXPECT_NEAR(wide.time().si(), load.received * 2 * 7168 / 632.31e9, 0.03 * wide.time().si());
@@ -145,7 +146,8 @@ TEST(ExpertExchange, HybridEpsStandInsAreNoMeasurement) {
 
 TEST(ExpertExchange, MoreTokensNeverTakeLess) {
   const Experts experts = router(256, 8);
-  const ExpertExchange price{read_system("dgx-h100", test_place)};
+  const CollectiveTime collectives{read_system("dgx-h100", test_place)};
+  const ExpertExchange price{collectives};
   for (const ExpertDispatcher dispatcher :
        {ExpertDispatcher::deepep, ExpertDispatcher::deepep_low_latency, ExpertDispatcher::hybridep})
     for (const GroupShape group : {GroupShape{8, 1, 8}, {16, 2, 8}, {64, 8, 8}}) {

@@ -54,7 +54,7 @@ TEST(WireBytes, OfThePrice) {
         {NcclAlgorithm::ring, "Ring", {32, 4, 8}},
         {NcclAlgorithm::tree, "Tree", {32, 4, 8}},
         {NcclAlgorithm::nvls_tree, "NVLSTree", {16, 2, 8}}}) {
-    const CollectiveOptions forced{parse_nccl_selection(word, ""), {}};
+    const CollectiveOptions forced{parse_nccl_selection(word, ""), {}, {}};
     const CollectiveCost cost = CollectiveTime{system, forced}(reduce, tensor, group);
     EXPECT_EQ(cost.algorithm, name(algorithm));
     EXPECT_EQ((WireBytes{cost.scale_up_bytes, cost.network_bytes}),
