@@ -22,11 +22,6 @@ po::typed_value<std::string>* text(const char* name) {
   return po::value<std::string>()->value_name(name);
 }
 
-Arguments with_long_output(Arguments words) {
-  std::replace(words.begin(), words.end(), std::string{"-o"}, std::string{"--output"});
-  return words;
-}
-
 std::vector<NamedRecord> read_records(const Texts& files) {
   std::vector<NamedRecord> records;
   for (const std::string& file : files)
@@ -65,7 +60,7 @@ int calibrate_fit(const Arguments& arguments) {
       ("ranks", text("N"), "where no log names them")                                      //
       ("nodes", text("N"), "where no log lets hosts be counted")                           //
       ("help", "this text");
-  const ParsedOptions parsed = parse_options(options, with_long_output(arguments), {});
+  const ParsedOptions parsed = parse_options(options, arguments, {});
   if (parsed.has("help")) {
     std::cout
         << "usage: orrery calibrate fit [RECORD...] [--nccl LOG...] -o FILE [options]\n\n"

@@ -126,9 +126,6 @@ int measure(const ParsedOptions& parsed, const std::string& shapes) {
 }
 
 int calibrate_gpu(const Arguments& arguments) {
-  Arguments words = arguments;
-  for (std::string& word : words)
-    if (word == "-o") word = "--output";
   po::options_description options{"Options", 100};
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
   options.add_options()                                                                       //
@@ -147,7 +144,7 @@ int calibrate_gpu(const Arguments& arguments) {
       ("noise", text("0.005"), "repeat until medians are known this well")                    //
       ("device", text("N"), "the GPU (default 0)")                                            //
       ("help", "this text");
-  const ParsedOptions parsed = parse_options(options, words, {});
+  const ParsedOptions parsed = parse_options(options, arguments, {});
   if (parsed.has("help")) {
     std::cout << "usage: orrery calibrate gpu [--model NAME --tp 1,2,4,8] [options]\n\n"
                  "Measures kernels, transfers and collectives on the GPUs of this machine with\n"

@@ -17,13 +17,6 @@ namespace po = boost::program_options;
 namespace orrery {
 namespace {
 
-// The one short option of the program: what follows is where the result goes.
-Arguments with_long_output(Arguments arguments) {
-  for (std::string& word : arguments)
-    if (word == "-o") word = "--output";
-  return arguments;
-}
-
 void add_output(po::options_description& options) {
   options.add_options()("output", po::value<std::string>()->value_name("FILE"),
                         "write there instead of to stdout (also -o FILE)")("help", "this text");
@@ -177,7 +170,7 @@ int run_import(const Arguments& arguments) {
   if (std::find(formats.begin(), formats.end(), format) == formats.end())
     fail_input({}, format.empty() ? "import what?" : "'" + format + "' cannot be imported",
                suggestion(format, formats));
-  const Arguments rest = with_long_output({arguments.begin() + 1, arguments.end()});
+  const Arguments rest{arguments.begin() + 1, arguments.end()};
   if (format == "megatron") return import_megatron(rest);
   if (format == "nccl-tests") return import_nccl_tests(rest);
   if (format == "nccl-topo")

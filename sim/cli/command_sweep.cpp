@@ -144,7 +144,7 @@ int merge(const Arguments& arguments) {
   options.add_options()("output", po::value<std::string>()->value_name("FILE"),
                         "where to: a name that ends in .sqlite, .csv or .jsonl (also -o FILE)")(
       "help", "this text");
-  const ParsedOptions parsed = parse_options(options, with_long_names(arguments), {});
+  const ParsedOptions parsed = parse_options(options, arguments, {});
   if (parsed.has("help")) {
     std::cout << "usage: orrery sweep merge DIR -o FILE\n\n" << options;
     return exit_ok;
@@ -183,7 +183,7 @@ int run_sweep(const Arguments& arguments) {
            "       --sweep 'gbs=256..8192*2 mbs=1,2,4' --out sweep1\n";
     return arguments.empty() ? exit_bad_input : exit_ok;
   }
-  const Arguments rest = with_long_names({arguments.begin() + 1, arguments.end()});
+  const Arguments rest{arguments.begin() + 1, arguments.end()};
   if (arguments.front() == "run") return run(rest);
   if (arguments.front() == "status") return status(rest);
   if (arguments.front() == "merge") return merge(rest);

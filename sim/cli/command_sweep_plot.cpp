@@ -24,7 +24,7 @@ int run_sweep_plot(const Arguments& arguments) {
       ("by", text("KEY"), "line: a line for each of its values")                         //
       ("figure", text("NAME"), "heat: what is coloured (default tokens_per_s_per_gpu)")  //
       ("help", "this text");
-  const ParsedOptions parsed = parse_options(options, with_long_names(arguments), {});
+  const ParsedOptions parsed = parse_options(options, arguments, {});
   if (parsed.has("help")) {
     std::cout << "usage: orrery sweep plot DIR -o FILE.svg [options]\n\n"
                  "Keys are those that the sweep varies, figures the columns of its rows.\n\n"

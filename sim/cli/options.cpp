@@ -28,6 +28,21 @@ Arguments with_spoken_booleans(const Arguments& arguments,
   return spoken;
 }
 
+Arguments with_long_names(const Arguments& arguments) {
+  Arguments longer;
+  for (const std::string& word : arguments) {
+    if (word == "-o") {
+      longer.emplace_back("--output");
+    } else if (word.starts_with("-j")) {
+      longer.emplace_back("--jobs");
+      if (word.size() > 2) longer.push_back(word.substr(2));
+    } else {
+      longer.push_back(word);
+    }
+  }
+  return longer;
+}
+
 }  // namespace
 
 ParsedOptions parse_options(const po::options_description& known, const Arguments& arguments,
@@ -36,7 +51,7 @@ ParsedOptions parse_options(const po::options_description& known, const Argument
   try {
     using namespace po::command_line_style;
     const po::parsed_options options =
-        po::command_line_parser(with_spoken_booleans(arguments, booleans))
+        po::command_line_parser(with_spoken_booleans(with_long_names(arguments), booleans))
             .options(known)
             .style(allow_long | long_allow_adjacent | long_allow_next)
             .allow_unregistered()

@@ -20,6 +20,7 @@ struct ParsedOptions {
 };
 
 /// Parses against `known`. `booleans`: options of it whose value may be left out, meaning true.
+/// The short options that other tools have taught everybody: -o is --output, -j 4 and -j4 --jobs 4.
 /// Errors: an unknown option (with the nearest), a missing value, an option given twice.
 ParsedOptions parse_options(const boost::program_options::options_description& known,
                             const Arguments& arguments, const std::vector<std::string>& booleans);

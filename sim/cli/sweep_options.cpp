@@ -88,14 +88,6 @@ Sweep read_sweep(const ParsedOptions& options, std::optional<int>& shards) {
 
 }  // namespace
 
-Arguments with_long_names(Arguments arguments) {
-  for (std::string& word : arguments) {
-    if (word == "-o") word = "--output";
-    if (word == "-j") word = "--jobs";
-  }
-  return arguments;
-}
-
 po::options_description sweep_run_options() {
   const auto text = [](const std::string& name) {
     return po::value<std::string>()->value_name(name);

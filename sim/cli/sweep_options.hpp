@@ -7,9 +7,6 @@
 
 namespace orrery {
 
-/// "-o FILE" and "-j N", the short options that other tools have taught everybody, as long ones.
-Arguments with_long_names(Arguments arguments);
-
 /// What `orrery sweep run` is to do, from its options and Slurm's environment.
 struct SweepJob {
   SweepFolder folder;
