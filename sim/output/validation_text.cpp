@@ -65,6 +65,20 @@ std::int64_t timed(const ValidationReport& report) {
                        [](const Comparison& comparison) { return !is_memory(comparison); });
 }
 
+// Signed errors of the peaks of memory.
+std::vector<double> memory_errors(const ValidationReport& report) {
+  std::vector<double> errors;
+  for (const Comparison& comparison : report.comparisons)
+    if (is_memory(comparison)) errors.push_back(comparison.error());
+  return errors;
+}
+
+double mean_abs(const std::vector<double>& errors) {
+  double sum = 0.0;
+  for (double error : errors) sum += std::abs(error);
+  return sum / static_cast<double>(errors.size());
+}
+
 // Mean absolute error of one peer over the cases that it predicted.
 double peer_error(const ValidationReport& report, const std::string& peer) {
   double sum = 0.0;
@@ -120,6 +134,21 @@ std::string coverage_markdown(const std::vector<ValidationReport>& reports) {
                      of_all(sum.pairs_inside, sum.pairs)});
 }
 
+std::string memory_markdown(const std::vector<ValidationReport>& reports) {
+  std::string text;
+  for (const ValidationReport& report : reports) {
+    const std::vector<double> errors = memory_errors(report);
+    if (errors.empty()) continue;
+    if (text.empty())
+      text = row({"family", "peaks of memory", "mean abs.", "lowest", "highest"}) + rule(1, 4);
+    text +=
+        row({family(report.file), std::to_string(errors.size()), plain_percent(mean_abs(errors)),
+             signed_percent(*std::min_element(errors.begin(), errors.end())),
+             signed_percent(*std::max_element(errors.begin(), errors.end()))});
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string validation_text(const ValidationReport& report) {
@@ -145,6 +174,11 @@ std::string validation_text(const ValidationReport& report) {
     text += "  in range: " + of_all(coverage.inside, coverage.steps) +
             " step times, nine in ten should be; half a range is " + percent(coverage.half_width) +
             " on average\n";
+  if (const std::vector<double> errors = memory_errors(report); !errors.empty())
+    text += "  peak memory: " + std::to_string(errors.size()) + " compared, mean absolute error " +
+            plain_percent(mean_abs(errors)) + ", from " +
+            signed_percent(*std::min_element(errors.begin(), errors.end())) + " to " +
+            signed_percent(*std::max_element(errors.begin(), errors.end())) + "\n";
   for (const std::string& peer : peers)
     text += "  " + peer + " on the same cases: mean absolute error " +
             plain_percent(peer_error(report, peer)) + "\n";
@@ -165,6 +199,7 @@ std::string validation_markdown(const std::vector<ValidationReport>& reports) {
                  plain_percent(report.max_abs_error), peers});
   }
   if (const std::string ranges = coverage_markdown(reports); !ranges.empty()) text += "\n" + ranges;
+  if (const std::string peaks = memory_markdown(reports); !peaks.empty()) text += "\n" + peaks;
   for (const ValidationReport& report : reports) {
     text += "\n### " + family(report.file) + "\n\n";
     std::vector<std::string> headers{"case", "measured", "predicted", "error"};
