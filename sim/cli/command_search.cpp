@@ -32,8 +32,9 @@ po::options_description search_options() {
       ("objective", text("GOAL"),
        "step_time (default), tokens_per_s_per_gpu, cost_per_token, energy_per_token, gpus")     //
       ("top", text("K"), "how many plans to list (default 10)")                                 //
+      ("all-settings", "list plans of one layout (tp, cp, pp, ep) apart, not its best alone")   //
       ("fix", texts("KEY=V[,V]"), "only plans with this; any key of a plan")                    //
-      ("max-memory", text("SHARE"), "of the GPU's memory that may be filled (default 1)")       //
+      ("max-memory", text("SHARE"), "of the GPU's memory that may be filled (default 0.95)")    //
       ("pareto", "instead of the top: all plans that no other beats in speed and memory")       //
       ("tokens", text("N"), "tokens to train on, as 15T")                                       //
       ("deadline", text("TIME"), "leave out what takes longer for them, as 30d")                //
@@ -134,6 +135,10 @@ SearchRequest read_request(const ParsedOptions& options, SearchNames& names) {
       fail_input({"", "--top"}, "a Pareto front has no top", "leave --top or --pareto out");
     request.top = static_cast<int>(value_of_flag("top", options.text("top")).integer(1, 10'000));
   }
+  if (options.has("all-settings") && request.pareto)
+    fail_input({"", "--all-settings"}, "a Pareto front has plans of all settings",
+               "leave --all-settings or --pareto out");
+  request.all_settings = options.has("all-settings");
   if (options.has("max-memory")) request.max_memory = share(options.text("max-memory"));
   if (options.has("budget")) request.budget = duration(options.text("budget"), "budget");
   request.workers =
@@ -143,13 +148,26 @@ SearchRequest read_request(const ParsedOptions& options, SearchNames& names) {
   return request;
 }
 
+// What `orrery estimate` takes as an option is searched here, or fixed.
+void point_plan_keys_to_fix(const po::options_description& options, const Arguments& arguments) {
+  for (const std::string& word : arguments) {
+    if (!word.starts_with("--")) continue;
+    const std::string name = word.substr(2, word.find('=') - 2);
+    const auto is_it = [&](const PlanKey& key) { return key.name == name; };
+    if (options.find_nothrow(name, false) ||
+        std::none_of(plan_keys().begin(), plan_keys().end(), is_it))
+      continue;
+    fail_input({}, "a search has no option '--" + name + "'",
+               "to fix it, write --fix " + name + "=VALUE");
+  }
+}
+
 }  // namespace
 
 int run_search(const Arguments& arguments) {
   const po::options_description options = search_options();
-  Arguments words = arguments;
-  std::replace(words.begin(), words.end(), std::string{"-j"}, std::string{"--jobs"});
-  const ParsedOptions parsed = parse_options(options, words, {});
+  point_plan_keys_to_fix(options, arguments);
+  const ParsedOptions parsed = parse_options(options, arguments, {});
   if (parsed.has("help")) {
     std::cout << "usage: orrery search --model M --system S --gpus N --gbs B [options]\n\n"
               << options;

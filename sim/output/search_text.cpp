@@ -52,6 +52,8 @@ std::string what_holds_it_up(const Result& result) {
   const Breakdown& b = result.breakdown;
   const std::pair<const char*, Seconds> causes[] = {{"bubble", b.pp_bubble + b.imbalance},
                                                     {"tp", b.tp_exposed},
+                                                    {"cp", b.cp_exposed},
+                                                    {"ep", b.ep_exposed},
                                                     {"pp", b.pp_exposed},
                                                     {"dp", b.dp_exposed},
                                                     {"optimizer", b.optimizer}};
@@ -108,6 +110,16 @@ std::string table_of(const SearchResult& result, const SearchRequest& request) {
   return table.text();
 }
 
+// What was left out of the list by choice.
+std::string shown(const SearchRequest& request) {
+  std::string text;
+  if (!request.pareto && !request.all_settings)
+    text += "The best plan of each tp x cp x pp x ep; --all-settings lists others as well.\n";
+  if (request.max_memory < 1.0)
+    text += "None fills more than " + percent(request.max_memory) + " of the memory.\n";
+  return text;
+}
+
 std::string searched(const SearchResult& result) {
   std::vector<std::string> parts{grouped(result.legal) + " plans divide",
                                  grouped(result.fits) + " of them fit",
@@ -136,7 +148,7 @@ std::string command_of(const Found& found, const SearchRequest& request, const S
 
 std::string search_text(const SearchResult& result, const SearchRequest& request,
                         const SearchNames& names) {
-  std::string text = table_of(result, request) + "\n" + searched(result);
+  std::string text = table_of(result, request) + "\n" + searched(result) + shown(request);
   const auto ties = std::count_if(result.plans.begin(), result.plans.end(),
                                   [](const Found& found) { return found.tie; });
   if (ties > 1)

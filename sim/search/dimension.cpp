@@ -8,6 +8,7 @@
 namespace orrery {
 namespace {
 
+using Kind = Dimension::Kind;
 using Values = std::vector<std::string>;
 
 Values divisors(std::int64_t whole, std::int64_t most) {
@@ -36,20 +37,20 @@ const Values switch_on_off{"true", "false"};
 std::vector<Dimension> plan_dimensions(const Model& model, int gpus, std::int64_t gbs) {
   const std::int64_t experts = model.experts ? model.experts->count : 1;
   return {
-      {"tp", divisors(gpus, model.heads), true, always},
-      {"pp", divisors(gpus, model.layers), true, always},
-      {"cp", {"1", "2", "4", "8", "16"}, true, always},
-      {"ep", divisors(experts, gpus), true, always},
-      {"vpp", up_to(std::min(model.layers, 250)), true, with_stages},
-      {"mbs", divisors(gbs, gbs), true, always},
-      {"recompute", recompute_names(), false, always},
-      {"sp", switch_on_off, false, with_tensor_ranks},
-      {"tp_overlap", switch_on_off, false, with_tensor_ranks},
-      {"zero", {"0", "1", "2", "3"}, false, with_copies},
-      {"dp_overlap", switch_on_off, false, with_copies},
+      {"tp", divisors(gpus, model.heads), Kind::degree, always},
+      {"pp", divisors(gpus, model.layers), Kind::degree, always},
+      {"cp", {"1", "2", "4", "8", "16"}, Kind::degree, always},
+      {"ep", divisors(experts, gpus), Kind::degree, always},
+      {"vpp", up_to(std::min(model.layers, 250)), Kind::shape, with_stages},
+      {"mbs", divisors(gbs, gbs), Kind::shape, always},
+      {"recompute", recompute_names(), Kind::setting, always},
+      {"sp", switch_on_off, Kind::setting, with_tensor_ranks},
+      {"tp_overlap", switch_on_off, Kind::setting, with_tensor_ranks},
+      {"zero", {"0", "1", "2", "3"}, Kind::setting, with_copies},
+      {"dp_overlap", switch_on_off, Kind::setting, with_copies},
       {"schedule",
        {"1f1b", "gpipe", "zb-h1", "zb-h2", "zb-1p", "zb-2p", "dualpipe"},
-       false,
+       Kind::setting,
        with_one_chunk},
   };
 }
@@ -89,11 +90,12 @@ void fix(std::vector<Dimension>& dimensions, const std::vector<Fixed>& fixed) {
                      [&](const Dimension& dimension) { return dimension.key == one.key; });
     if (found == dimensions.end()) {
       // One value belongs to every plan; shapes are tried with it.
-      dimensions.push_back({one.key, one.values, one.values.size() == 1, always});
+      dimensions.push_back(
+          {one.key, one.values, one.values.size() == 1 ? Kind::degree : Kind::variant, always});
     } else {
       found->values = one.values;
       found->matters = always;
-      if (found->is_shape)  // Rising, as Dimension says.
+      if (found->is_shape())  // Rising, as Dimension says.
         std::sort(found->values.begin(), found->values.end(),
                   [](const std::string& a, const std::string& b) {
                     return std::make_pair(a.size(), a) < std::make_pair(b.size(), b);

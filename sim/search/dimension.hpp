@@ -12,11 +12,20 @@ namespace orrery {
 struct Dimension {
   std::string key;                  ///< As in plan_keys().
   std::vector<std::string> values;  ///< As a flag would say them.
-  /// A shape's key decides what the ranks are: its values rise, and where the first does not divide
-  /// the others do not either. The other keys are switches, tried on every shape.
-  bool is_shape = false;
+  enum class Kind {
+    degree,   ///< Decides where ranks lie: part of a plan's shape and of its layout.
+    shape,    ///< Decides what the ranks are, and no more.
+    setting,  ///< Another way to do the same work: tried on every shape.
+    variant,  ///< Likewise, but the user asks to compare its values: part of the layout.
+  };
+  Kind kind = Kind::setting;
   /// Whether the key can change anything in a plan of this shape; where not, it is left open.
   bool (*matters)(const Plan&) = nullptr;
+
+  /// A shape's values rise, and where the first does not divide the others do not either.
+  bool is_shape() const { return kind == Kind::degree || kind == Kind::shape; }
+  /// Plans that differ in nothing of this kind have the same layout.
+  bool of_layout() const { return kind == Kind::degree || kind == Kind::variant; }
 };
 
 /// Everything that a plan leaves open, for `model` on `gpus` GPUs: the one list of what

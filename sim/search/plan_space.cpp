@@ -48,7 +48,7 @@ PlanSpace::PlanSpace(const Model& model, const System& system, int gpus, std::in
   fix(dimensions_, fixed);
   const auto switches =
       std::stable_partition(dimensions_.begin(), dimensions_.end(),
-                            [](const Dimension& dimension) { return dimension.is_shape; });
+                            [](const Dimension& dimension) { return dimension.is_shape(); });
   shapes_ = static_cast<std::size_t>(switches - dimensions_.begin());
   assert(shapes_ >= 2 && dimensions_.size() <= most_dimensions);
 }
@@ -146,10 +146,17 @@ std::string PlanSpace::flags(const Choice& choice) const {
   for (std::size_t i = 0; i < dimensions_.size(); ++i) {
     if (choice[i] == left_open) continue;
     const std::string& value = dimensions_[i].values[choice[i]];
-    const bool unit = dimensions_[i].is_shape && value == "1" && dimensions_[i].key != "tp";
+    const bool unit = dimensions_[i].is_shape() && value == "1" && dimensions_[i].key != "tp";
     if (!unit) text += (text.empty() ? "--" : " --") + dimensions_[i].key + " " + value;
   }
   return text;
+}
+
+PlanSpace::Choice PlanSpace::layout(const Choice& choice) const {
+  Choice layout = choice;
+  for (std::size_t i = 0; i < dimensions_.size(); ++i)
+    if (!dimensions_[i].of_layout()) layout[i] = left_open;
+  return layout;
 }
 
 }  // namespace orrery

@@ -45,6 +45,8 @@ class PlanSpace {
   Scenario scenario(const Choice& choice) const;
   /// The choice as flags, left_open ones left out: "--tp 8 --pp 8".
   std::string flags(const Choice& choice) const;
+  /// The choice with all left open that is no part of its layout.
+  Choice layout(const Choice& choice) const;
 
   const Model& model() const { return model_; }
   const System& system() const { return system_; }

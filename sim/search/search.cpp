@@ -73,6 +73,7 @@ Explored explore_all(const SearchRequest& request, const Ground& ground,
     for (int p = 0; p < ground.spaces[s].parts(); ++p) parts.emplace_back(static_cast<int>(s), p);
   std::int64_t next = 0;
   Explored all;
+  std::map<std::pair<std::int32_t, PlanSpace::Choice>, std::int32_t> layouts;
   run_tasks(
       request.workers, {},
       [&]() -> std::optional<std::int64_t> {
@@ -97,6 +98,11 @@ Explored explore_all(const SearchRequest& request, const Ground& ground,
         for (Candidate& candidate : part.fitting) {
           candidate.space = parts[static_cast<std::size_t>(outcome.task)].first;
           candidate.number = static_cast<std::int32_t>(all.candidates.size());
+          const PlanSpace& space = ground.spaces[static_cast<std::size_t>(candidate.space)];
+          candidate.layout = layouts
+                                 .try_emplace({candidate.space, space.layout(candidate.choice)},
+                                              static_cast<std::int32_t>(layouts.size()))
+                                 .first->second;
           all.candidates.push_back(candidate);
         }
         return true;
@@ -172,7 +178,10 @@ SearchResult search(const SearchRequest& request) {
                      return std::pair{a.bound, a.bound_s} < std::pair{b.bound, b.bound_s};
                    });
 
-  Leaders leaders{request.pareto ? Leaders::Kind::front : Leaders::Kind::top, request.top};
+  const Leaders::Kind kind = request.pareto         ? Leaders::Kind::front
+                             : request.all_settings ? Leaders::Kind::top
+                                                    : Leaders::Kind::layouts;
+  Leaders leaders{kind, request.top};
   const auto scenario_of = [&](const Candidate& candidate) {
     return ground.spaces[static_cast<std::size_t>(candidate.space)].scenario(candidate.choice);
   };
@@ -189,7 +198,7 @@ SearchResult search(const SearchRequest& request) {
       [&]() -> std::optional<std::int64_t> {
         // What is passed over here is passed over below as well: leaders only get better.
         while (next < count && !leaders.may_take(candidates[static_cast<std::size_t>(next)])) {
-          if (!request.pareto) return std::nullopt;
+          if (kind == Leaders::Kind::top) return std::nullopt;
           ++next;
         }
         if (next >= count || out_of_time()) return std::nullopt;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/cost/memory.hpp"
 #include "sim/estimate/estimate.hpp"
 #include "sim/search/objective.hpp"
 #include "sim/search/plan_space.hpp"
@@ -20,9 +21,12 @@ struct SearchRequest {
   std::vector<Fixed> fixed;
   Goal goal = Goal::step_time;
   std::optional<Deadline> deadline;
-  std::string economics;    ///< A file over the catalog's prices; "" for none.
-  double max_memory = 1.0;  ///< Share of the GPU's memory that a plan may fill.
-  bool pareto = false;      ///< All plans that no other beats in time and memory at once.
+  std::string economics;                     ///< A file over the catalog's prices; "" for none.
+  double max_memory = safe_share_of_memory;  ///< Share of the GPU's that a plan may fill.
+  bool pareto = false;  ///< All plans that no other beats in time and memory at once.
+  /// Lists plans apart from each other that have the same layout (Dimension::of_layout);
+  /// otherwise the best plan of each layout.
+  bool all_settings = false;
   int top = 10;
   int workers = 1;
   std::optional<Seconds> budget;  ///< Wall clock for simulating; then the search stops unproven.
@@ -47,9 +51,9 @@ struct SearchResult {
 };
 
 /// The best plans of all that divide and fit: what simulating every one of them would find. In the
-/// order of their bounds they are simulated until no other can enter the list. Plans that score the
-/// same to a nanosecond of step time are listed in the order of enumeration, so that the answer
-/// does not depend on `workers`. Errors (infeasible): no plan divides, fits, or meets the deadline:
+/// order of their bounds they are simulated until no other can enter the list. Of plans that score
+/// the same to a nanosecond of step time the one with the least memory is first, then in the order
+/// of enumeration, so that the answer does not depend on `workers`. Errors (infeasible): no plan divides, fits, or meets the deadline:
 /// which constraint leaves none.
 SearchResult search(const SearchRequest& request);
 
