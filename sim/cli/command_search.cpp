@@ -5,10 +5,12 @@
 #include <thread>
 
 #include "sim/cli/options.hpp"
+#include "sim/cli/status_line.hpp"
 #include "sim/input/calibration.hpp"
 #include "sim/input/plan_request.hpp"
 #include "sim/input/quantity_text.hpp"
 #include "sim/input/value_list.hpp"
+#include "sim/output/number_text.hpp"
 #include "sim/output/search_json.hpp"
 #include "sim/output/search_text.hpp"
 
@@ -162,6 +164,19 @@ void point_plan_keys_to_fix(const po::options_description& options, const Argume
   }
 }
 
+// Simulating ends when the bound reaches the last of the list.
+std::string progress_text(const SearchProgress& progress) {
+  std::string text = progress.parts_done < progress.parts
+                         ? std::to_string(100 * progress.parts_done / progress.parts) + " % "
+                         : std::string{};
+  text += "enumerated: " + grouped(progress.legal) + " plans divide, " + grouped(progress.fits) +
+          " fit";
+  if (progress.best && progress.bound)
+    text += "; " + grouped(progress.simulated) + " simulated, bound at " +
+            fixed(100.0 * *progress.bound / *progress.best, 1) + " % of the best";
+  return text;
+}
+
 }  // namespace
 
 int run_search(const Arguments& arguments) {
@@ -177,7 +192,12 @@ int run_search(const Arguments& arguments) {
     fail_input({}, "'" + parsed.words[0] + "' belongs to no option", "see orrery search --help");
   SearchNames names;
   const SearchRequest request = read_request(parsed, names);
-  const SearchResult result = search(request);
+  const SearchResult result = [&] {
+    StatusLine line;
+    return search(request, [&](const SearchProgress& progress) {
+      if (line.is_due()) line.draw(progress_text(progress));
+    });
+  }();
   std::cout << (parsed.has("json") ? search_json(result, request, names)
                                    : search_text(result, request, names));
   return exit_ok;

@@ -1,10 +1,6 @@
 #include "sim/cli/sweep_progress.hpp"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
 
 #include "sim/output/number_text.hpp"
 
@@ -20,12 +16,6 @@ std::string time_left(double seconds) {
   return grouped(whole / 3600) + " h " + text(whole / 60 % 60) + " min";
 }
 
-std::size_t terminal_columns() {
-  winsize size{};
-  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
-  return size.ws_col;
-}
-
 }  // namespace
 
 SweepProgress::SweepProgress(const Sweep& sweep, std::int64_t there, std::int64_t total, bool quiet)
@@ -33,22 +23,14 @@ SweepProgress::SweepProgress(const Sweep& sweep, std::int64_t there, std::int64_
       best_{sweep, 1},
       there_{there},
       total_{total},
-      shown_{!quiet && ::isatty(STDERR_FILENO) == 1},
+      line_{quiet},
       begin_{Clock::now()} {}
 
-SweepProgress::~SweepProgress() {
-  if (shown_) std::fputs("\r\033[K", stderr);
-}
-
 void SweepProgress::row(const std::string& line) {
-  if (!shown_) return;
+  if (!line_.is_shown()) return;
   ++done_;
   best_.add(read_row(line, best_.columns(), {}));
-  const Clock::time_point now = Clock::now();
-  constexpr std::chrono::milliseconds often{200};
-  if (now - drawn_ < often && there_ + done_ < total_) return;
-  drawn_ = now;
-  draw();
+  if (line_.is_due() || there_ + done_ == total_) draw();
 }
 
 void SweepProgress::draw() {
@@ -68,9 +50,7 @@ void SweepProgress::draw() {
                                                   : "  best " + fixed(figure, 1) + " tokens/s/GPU";
     text += ": " + varied_keys(sweep_, best_, row);
   }
-  text.resize(std::min(text.size(), terminal_columns() - 1));
-  std::fprintf(stderr, "\r%s\033[K", text.c_str());
-  std::fflush(stderr);
+  line_.draw(text);
 }
 
 std::string varied_keys(const Sweep& sweep, const BestRows& rows, const Row& row) {

@@ -4,17 +4,16 @@
 #include <cstdint>
 #include <string>
 
+#include "sim/cli/status_line.hpp"
 #include "sim/sweep/best_rows.hpp"
 
 namespace orrery {
 
-/// A line on stderr that says how far a sweep is: share, rate, time left, best so far. Nothing
-/// where stderr is no terminal.
+/// Says how far a sweep is: share, rate, time left, best so far.
 class SweepProgress {
  public:
   /// `there`: of `total` points, how many have their row already.
   SweepProgress(const Sweep& sweep, std::int64_t there, std::int64_t total, bool quiet);
-  ~SweepProgress();  ///< Clears the line.
 
   void row(const std::string& line);
 
@@ -26,8 +25,8 @@ class SweepProgress {
   const Sweep& sweep_;
   BestRows best_;
   std::int64_t there_ = 0, done_ = 0, total_ = 0;
-  bool shown_ = false;
-  Clock::time_point begin_, drawn_;
+  StatusLine line_;
+  Clock::time_point begin_;
 };
 
 /// "gbs 512, mbs 2": the keys that a sweep varies, of one row.

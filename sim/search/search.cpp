@@ -66,11 +66,13 @@ struct Explored {
   Part sum;  // Counts and reasons of all parts.
 };
 
-Explored explore_all(const SearchRequest& request, const Ground& ground,
-                     const Objective& objective) {
+Explored explore_all(const SearchRequest& request, const Ground& ground, const Objective& objective,
+                     SearchProgress& progress,
+                     const std::function<void(const SearchProgress&)>& watch) {
   std::vector<std::pair<int, int>> parts;  // Space, part.
   for (std::size_t s = 0; s < ground.spaces.size(); ++s)
     for (int p = 0; p < ground.spaces[s].parts(); ++p) parts.emplace_back(static_cast<int>(s), p);
+  progress.parts = static_cast<int>(parts.size());
   std::int64_t next = 0;
   Explored all;
   std::map<std::pair<std::int32_t, PlanSpace::Choice>, std::int32_t> layouts;
@@ -105,6 +107,10 @@ Explored explore_all(const SearchRequest& request, const Ground& ground,
                                  .first->second;
           all.candidates.push_back(candidate);
         }
+        ++progress.parts_done;
+        progress.legal = all.sum.legal;
+        progress.fits = static_cast<std::int64_t>(all.candidates.size());
+        if (watch) watch(progress);
         return true;
       });
   return all;
@@ -163,10 +169,12 @@ std::string joined(const Fixed& fixed) {
 
 }  // namespace
 
-SearchResult search(const SearchRequest& request) {
+SearchResult search(const SearchRequest& request,
+                    const std::function<void(const SearchProgress&)>& watch) {
   const Ground ground = prepare(request);
   const Objective objective{request.goal, request.deadline};
-  Explored explored = explore_all(request, ground, objective);
+  SearchProgress progress;
+  Explored explored = explore_all(request, ground, objective, progress, watch);
   std::vector<Candidate>& candidates = explored.candidates;
   if (candidates.empty()) fail_empty(request, explored.sum);
 
@@ -222,7 +230,10 @@ SearchResult search(const SearchRequest& request) {
         const Scenario scenario = scenario_of(candidate);
         leaders.offer(candidate, time,
                       objective.score(scenario, time, ground.prices(candidate.space)));
-        ++result.simulated;
+        progress.simulated = ++result.simulated;
+        progress.bound = candidate.bound;
+        if (!leaders.ranked().empty()) progress.best = leaders.ranked().front().score;
+        if (watch) watch(progress);
         return true;
       });
   std::int64_t left = 0;

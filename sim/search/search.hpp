@@ -50,11 +50,23 @@ struct SearchResult {
   double best_unexplored = 0.0;  ///< If not optimal: no plan that is left scores below this.
 };
 
+/// How far a search is.
+struct SearchProgress {
+  int parts = 0;  ///< Of all spaces, and how many of them are enumerated.
+  int parts_done = 0;
+  std::int64_t legal = 0;
+  std::int64_t fits = 0;
+  std::int64_t simulated = 0;
+  std::optional<double> best;   ///< Lowest score so far.
+  std::optional<double> bound;  ///< No plan that is left scores below this.
+};
+
 /// The best plans of all that divide and fit: what simulating every one of them would find. In the
 /// order of their bounds they are simulated until no other can enter the list. Of plans that score
 /// the same to a nanosecond of step time the one with the least memory is first, then in the order
 /// of enumeration, so that the answer does not depend on `workers`. Errors (infeasible): no plan divides, fits, or meets the deadline:
-/// which constraint leaves none.
-SearchResult search(const SearchRequest& request);
+/// which constraint leaves none. `watch` hears of every step.
+SearchResult search(const SearchRequest& request,
+                    const std::function<void(const SearchProgress&)>& watch = {});
 
 }  // namespace orrery
