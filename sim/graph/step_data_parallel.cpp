@@ -167,7 +167,7 @@ class DataParallelBuilder {
 
   void add_optimizer() {
     const Tasks norms = add_norms();
-    std::vector<TaskId> updated;
+    Tasks updated;
     for (int index = 0; index < draft_.role_count(); ++index) {
       Task task;
       task.what = Task::What::optimizer;
@@ -180,6 +180,13 @@ class DataParallelBuilder {
     }
     if (plan_.zero < 1 || plan_.shards_weights() || draft_.overlaps_data()) return;
     add_mirror_weights_at_the_end(draft_, updated);
+    const bool twice = draft_.scenario.software.optimizers_gather_all &&
+                       draft_.scenario.model.experts.has_value();
+    for (int round = 0; round < (twice ? 2 : 1); ++round) gather_weights(updated);
+  }
+
+  // `updated`: of each role, after which; and, on return, after which it has all weights.
+  void gather_weights(Tasks& updated) {
     for_each_copy([&](const Copies& copies) {
       const double bytes = 2.0 * parameters_of(copies);
       if (bytes <= 0.0) return;

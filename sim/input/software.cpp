@@ -52,6 +52,7 @@ Software read_software(const std::string& word, const Place& at) {
                    "host_launch",
                    "frees_outputs",
                    "optimizer_post_validation",
+                   "optimizers_gather_all",
                    "support",
                    "interleaved_from"});
   const auto flag = [&](const char* key) { return json.at(key).sourced().boolean(); };
@@ -110,6 +111,8 @@ Software read_software(const std::string& word, const Place& at) {
   if (json.has("frees_outputs")) software.frees_outputs = flag("frees_outputs");
   if (json.has("optimizer_post_validation"))
     software.optimizer_post_validation = flag("optimizer_post_validation");
+  if (json.has("optimizers_gather_all"))
+    software.optimizers_gather_all = flag("optimizers_gather_all");
   if (json.has("interleaved_from"))
     software.interleaved_from =
         static_cast<int>(json.at("interleaved_from").sourced().integer(2, 1 << 20));

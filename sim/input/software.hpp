@@ -45,6 +45,9 @@ struct Software {
   bool tp_overlap = true;   ///< Whether both happen where the plan does not say.
   bool overlap_pp = false;  ///< Stage transfers run beside compute.
   bool overlap_dp = false;  ///< Gradient reduction beside the last backward pass.
+  /// Experts have an optimizer of their own, and each of the two gathers all weights where gathers
+  /// are waited for.
+  bool optimizers_gather_all = false;
   /// No stage waits for the norm of all gradients: each updates its weights with what the stages
   /// before it sent, and a step that turns out wrong is undone (Qi et al., arXiv 2401.10241,
   /// section 4). So a stage's next step follows its own last one at once.
