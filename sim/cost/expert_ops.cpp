@@ -148,6 +148,18 @@ Ops apply_bias(const LayerSizes& s, const Rows& rows, bool backward) {
       memory(backward ? "expert_bias_bwd" : "expert_bias", (backward ? 40.0 : 28.0) * elements)};
 }
 
+// Both sides of the gate are limited kernel by kernel before the fused activation (Megatron Core,
+// fusions/fused_bias_geglu.py, weighted_bias_quick_geglu_impl): forward each side is clamped (2
+// bytes read, 2 written) and both are put together (2, 2). Backward a comparison (2, 1) and the
+// choice of the gradient (1, 2, 2) of the side with one limit; two comparisons (2, 1 each), their
+// conjunction (1, 1, 1) and the choice of that with two; both put together (2, 2 each).
+Ops clamp(const LayerSizes& s, const ExpertSizes& e, const Rows& rows, bool backward) {
+  if (!s.model.clamped_activation || s.software.fused_experts) return {};
+  const double elements = rows.sum * static_cast<double>(e.ffn);
+  return {
+      memory(backward ? "clamp_bwd" : "clamp", (backward ? 8.0 + 14.0 + 8.0 : 16.0) * elements)};
+}
+
 // What backward needs is copied out of buffers of fixed size and back: quantised inputs of both
 // products, in the direction of their weight gradients, and the activation's input (Megatron Core,
 // moe/paged_stash.py; Transformer Engine, ops/fused/forward_grouped_mlp.py).
@@ -182,9 +194,12 @@ std::vector<std::int64_t> even_rows(const LayerSizes& s) {
   return even_tokens(s.own_tokens * experts.per_token * s.plan.etp, experts.count / s.plan.ep);
 }
 
-Op routed_activation(const LayerSizes& s, std::span<const std::int64_t> of_each) {
+Ops routed_activation(const LayerSizes& s, std::span<const std::int64_t> of_each) {
   const ExpertSizes e{s};
-  return memory("activation", Rows{of_each}.bytes_of(e.ffn_in + e.ffn));
+  const Rows rows{of_each};
+  Ops ops = clamp(s, e, rows, false);
+  ops.push_back(memory("activation", rows.bytes_of(e.ffn_in + e.ffn)));
+  return ops;
 }
 
 Ops shared_experts_forward(const LayerSizes& s) { return shared_forward(s, ExpertSizes{s}); }
@@ -205,7 +220,7 @@ Ops of_experts_forward(const LayerSizes& s, std::span<const std::int64_t> of_eac
   append(ops, quantise_rows(s, rows, s.hidden));
   ops.push_back(grouped(s, rows, "experts_fc1", GemmPass::forward, e.ffn_in, s.hidden));
   if (!s.software.fused_experts) {
-    ops.push_back(routed_activation(s, of_each));
+    append(ops, routed_activation(s, of_each));
     append(ops, quantise_rows(s, rows, e.ffn));
   }
   ops.push_back(grouped(s, rows, "experts_fc2", GemmPass::forward, s.hidden, e.ffn));
@@ -245,6 +260,7 @@ Ops of_experts_backward(const LayerSizes& s, std::span<const std::int64_t> of_ea
   ops.push_back(grouped(s, rows, "experts_fc2_wgrad", GemmPass::wgrad, s.hidden, e.ffn));
   if (!s.software.fused_experts) {
     ops.push_back(memory("activation_bwd", rows.bytes_of(2 * e.ffn_in + e.ffn)));
+    append(ops, clamp(s, e, rows, true));
     append(ops, quantise_rows(s, rows, e.ffn_in));
   }
   ops.push_back(grouped(s, rows, "experts_fc1_dgrad", GemmPass::dgrad, e.ffn_in, s.hidden));

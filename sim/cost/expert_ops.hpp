@@ -30,7 +30,7 @@ Ops before_experts_backward(const LayerSizes& s);
 Ops of_experts_backward(const LayerSizes& s, std::span<const std::int64_t> rows);
 Ops after_experts_backward(const LayerSizes& s);
 /// What of it is computed again alone: the routed experts' activation, the shared experts.
-Op routed_activation(const LayerSizes& s, std::span<const std::int64_t> rows);
+Ops routed_activation(const LayerSizes& s, std::span<const std::int64_t> rows);
 Ops shared_experts_forward(const LayerSizes& s);
 /// The shared experts, where the plan runs them beside the exchanges (Megatron Core,
 /// transformer/moe/shared_experts.py): the first product beside dispatch, the second beside

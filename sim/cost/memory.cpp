@@ -178,6 +178,10 @@ double experts_bytes(const Scenario& s, const RecomputeChoice& choice, double t,
   double sum = 2.0 * static_cast<double>(s.model.hidden) * rows;
   sum += activation_sides(s, rows, static_cast<double>(experts.ffn) / s.plan.etp,
                           !choice.selects(RecomputeModule::moe_act));
+  // What was limited, beside what it was made of.
+  if (s.model.clamped_activation && !s.software.fused_experts &&
+      !choice.selects(RecomputeModule::moe_act))
+    sum += 4.0 * rows * static_cast<double>(experts.ffn) / s.plan.etp;
   if (!choice.selects(RecomputeModule::shared_experts))
     sum += activation_sides(s, tokens(s), static_cast<double>(experts.shared_ffn) / t);
   return sum + 6.0 * own * static_cast<double>(experts.count);  // fp32 logits, 16-bit weights.

@@ -41,7 +41,7 @@ Ops recompute_beside_exchanges(const Scenario& scenario, std::span<const std::in
   const LayerSizes s{scenario};
   const RecomputeChoice& choice = s.plan.recompute;
   Ops ops = attention_parts(scenario);
-  if (choice.selects(RecomputeModule::moe_act)) ops.push_back(routed_activation(s, rows));
+  if (choice.selects(RecomputeModule::moe_act)) append(ops, routed_activation(s, rows));
   if (choice.selects(RecomputeModule::shared_experts)) append(ops, shared_experts_forward(s));
   return ops;
 }

@@ -20,8 +20,8 @@ const std::vector<std::string>& own_keys() {
       "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocab", "seq",
       // The layer.
       "swiglu", "norm", "norm_bias", "norms_per_layer", "qk_norm", "positions", "bias", "qkv_bias",
-      "out_bias", "mlp_bias", "attention_sinks", "parallel_residual", "tied_embeddings", "mla",
-      "window", "global_every", "prediction_layers",
+      "out_bias", "mlp_bias", "attention_sinks", "clamped_activation", "parallel_residual",
+      "tied_embeddings", "mla", "window", "global_every", "prediction_layers",
       // Experts.
       "experts", "top_k", "moe_ffn", "shared_expert_ffn", "dense_layers", "expert_groups",
       "groups_per_token", "correction_bias"};
@@ -98,6 +98,7 @@ void read_layer(const JsonValue& json, const ModelDefaults& defaults, Model& mod
   model.out_bias = flag(json, "out_bias", model.out_bias);
   model.mlp_bias = flag(json, "mlp_bias", model.mlp_bias);
   model.attention_sinks = flag(json, "attention_sinks", model.attention_sinks);
+  model.clamped_activation = flag(json, "clamped_activation", model.clamped_activation);
   model.parallel_residual = flag(json, "parallel_residual", false);
   model.tied_embeddings = flag(json, "tied_embeddings", model.tied_embeddings);
 

@@ -55,8 +55,9 @@ struct Model {
   bool qk_norm = false;  ///< A head_dim vector each for queries and keys.
   bool qkv_bias = false;
   bool out_bias = false;
-  bool mlp_bias = false;         ///< With experts: of each expert and of the router.
-  bool attention_sinks = false;  ///< One trained logit per head (GPT-OSS).
+  bool mlp_bias = false;            ///< With experts: of each expert and of the router.
+  bool attention_sinks = false;     ///< One trained logit per head (GPT-OSS).
+  bool clamped_activation = false;  ///< Both sides of the gate are limited first (GPT-OSS).
   bool parallel_residual = false;
 
   std::optional<LatentAttention> latent;

@@ -277,7 +277,12 @@ TEST(ExpertOps, WhatSoftwareDoesToTheRowsOfExperts) {
   scenario.plan.moe_dispatcher = ExpertDispatcher::hybridep;
   EXPECT_EQ(both("pad_rows", "pad_rows_bwd"), (std::pair{0.0, 0.0}));
 
+  EXPECT_EQ(both("clamp", "clamp_bwd"), (std::pair{0.0, 0.0}));
+  scenario.model.clamped_activation = true;
+  EXPECT_EQ(both("clamp", "clamp_bwd"), (std::pair{16.0 * 1024, 30.0 * 1024}));
+
   scenario.software.fused_experts = scenario.software.stashes_experts = true;
+  EXPECT_EQ(both("clamp", "clamp_bwd"), (std::pair{0.0, 0.0}));
   EXPECT_EQ(both("expert_bias", "expert_bias_bwd"), (std::pair{0.0, 0.0}));
   EXPECT_EQ(both("activation", "activation_bwd"), (std::pair{0.0, 0.0}));
   const double stashed = 2.0 * (33.0 / 32.0 * (512 + 1024) + 2.0 * 1024);

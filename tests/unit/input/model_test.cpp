@@ -73,7 +73,8 @@ TEST(OwnModel, FamiliesAreKnownByName) {
   EXPECT_EQ(oss.head_dim, 64);
   EXPECT_EQ(oss.window, 128);
   EXPECT_EQ(oss.layer_is_local, (std::vector<bool>{true, false, true, false}));
-  EXPECT_TRUE(oss.attention_sinks && oss.mlp_bias && oss.gated && oss.rotary);
+  EXPECT_TRUE(oss.attention_sinks && oss.clamped_activation && oss.mlp_bias);
+  EXPECT_TRUE(oss.gated && oss.rotary);
 
   // Megatron Core's gpt3_7b groups its heads, but sets neither --swiglu nor rotary positions.
   const Model gpt = parse(sizes(R"("kv_heads": 2, "vocab": 131073)", "gpt3_7b_tp1_pp4"));
@@ -112,7 +113,7 @@ TEST(OwnModel, EveryKeyOverrulesItsDefault) {
       R"("schema": "orrery.model/1", "source": "here", "kv_heads": 4, "head_dim": 32, "ffn": 100,
          "vocab": 7, "swiglu": true, "norm": "layer", "norm_bias": false, "norms_per_layer": 4,
          "qk_norm": true, "positions": "learned", "bias": true, "out_bias": false,
-         "attention_sinks": true, "parallel_residual": true, "tied_embeddings": true,
+         "attention_sinks": true, "clamped_activation": true, "parallel_residual": true, "tied_embeddings": true,
          "window": 16, "global_every": 3, "prediction_layers": 2, "experts": 6, "top_k": 2,
          "moe_ffn": 50, "shared_expert_ffn": 60, "dense_layers": 1, "expert_groups": 3,
          "groups_per_token": 2, "correction_bias": true)"));
@@ -126,7 +127,8 @@ TEST(OwnModel, EveryKeyOverrulesItsDefault) {
   EXPECT_EQ(model.norm, NormKind::layer);
   EXPECT_EQ(model.norms_per_layer, 4);
   EXPECT_EQ(model.learned_positions, 1024);
-  EXPECT_TRUE(model.attention_sinks && model.parallel_residual && model.tied_embeddings);
+  EXPECT_TRUE(model.attention_sinks && model.clamped_activation && model.parallel_residual &&
+              model.tied_embeddings);
   EXPECT_EQ(model.window, 16);
   EXPECT_EQ(model.layer_is_local, (std::vector<bool>{true, true, false, true}));
   EXPECT_EQ(model.prediction_layers, 2);
