@@ -43,11 +43,15 @@ LayerPrices::LayerPrices(const Scenario& scenario, const Pricer& pricer, const G
                                     static_cast<double>(s.own_tokens)));
     }
     const LayerEnds backward = layer_ends_backward(scenario);
-    forward_ = price_ends(layer_ends_forward(scenario), BackwardPart::whole);
-    backward_ = price_ends(backward, BackwardPart::whole);
+    const auto backward_ends = [&](BackwardPart part) {
+      return price_ends(backward, part, backward_host(scenario, part));
+    };
+    forward_ =
+        price_ends(layer_ends_forward(scenario), BackwardPart::whole, forward_host(scenario));
+    backward_ = backward_ends(BackwardPart::whole);
     if (scenario.plan.splits_backward()) {
-      inputs_ = price_ends(backward, BackwardPart::inputs);
-      weights_ = price_ends(backward, BackwardPart::weights);
+      inputs_ = backward_ends(BackwardPart::inputs);
+      weights_ = backward_ends(BackwardPart::weights);
     }
     even_ = price_experts({even_rows(s)}, even_exchange_);
   }
@@ -64,18 +68,24 @@ ExchangeCost LayerPrices::exchange(const ExchangeLoad& load) const {
   return (*exchange_)(scenario_.plan.moe_dispatcher, shape, load);
 }
 
-LayerPrices::Ends LayerPrices::price_ends(const LayerEnds& ends, BackwardPart part) const {
-  const auto price = [&](const Ops& ops) { return pricer_.price(part_of(ops, part)); };
-  return {price(ends.before), price(ends.beside_dispatch), price(ends.beside_combine),
-          price(ends.after)};
+LayerPrices::Ends LayerPrices::price_ends(const LayerEnds& ends, BackwardPart part,
+                                          const ExpertLayerHostParts& host) const {
+  const auto price = [&](const Ops& ops, Seconds busy = {}) {
+    return pricer_.price(part_of(ops, part), busy);
+  };
+  return {price(ends.before, host.before), price(ends.beside_dispatch), price(ends.beside_combine),
+          price(ends.after, host.after)};
 }
 
 PassCost LayerPrices::experts(const Members& members, bool backward, BackwardPart part) const {
   const LayerSizes s{scenario_};
+  const Seconds host =
+      (backward ? backward_host(scenario_, part) : forward_host(scenario_)).experts;
   std::vector<PassCost> each;
   for (const std::vector<std::int64_t>& rows : members)
-    each.push_back(pricer_.price(backward ? part_of(of_experts_backward(s, rows), part)
-                                          : of_experts_forward(s, rows)));
+    each.push_back(pricer_.price(
+        backward ? part_of(of_experts_backward(s, rows), part) : of_experts_forward(s, rows),
+        host));
   return slowest_of(each);
 }
 
@@ -123,8 +133,11 @@ PassCost LayerPrices::recomputed(const Members& members, const ExchangeCost& exc
     Ops after = after_experts_forward(s);
     append(before, shared.before);
     append(after, shared.after);
-    const Ends ends{pricer_.price(before), pricer_.price(shared.beside_dispatch),
-                    pricer_.price(shared.beside_combine), pricer_.price(after)};
+    const Seconds router =
+        scenario_.system.host_slowdown * scenario_.software.expert_layer_host.router;
+    const Ends ends{pricer_.price(before, router), pricer_.price(shared.beside_dispatch),
+                    pricer_.price(shared.beside_combine),
+                    pricer_.price(after, forward_host(scenario_).after)};
     cost.append(with_experts(ends, members, exchange, false));
   }
   return cost;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sim/cost/expert_exchange.hpp"
+#include "sim/cost/expert_layer_host.hpp"
 #include "sim/cost/layer_ops.hpp"
 #include "sim/cost/pass_cost.hpp"
 #include "sim/cost/routed_loads.hpp"
@@ -40,7 +41,7 @@ class LayerPrices {
   using Members = std::vector<std::vector<std::int64_t>>;  ///< Rows of each expert, by rank.
 
   ExchangeCost exchange(const ExchangeLoad& load) const;
-  Ends price_ends(const LayerEnds& ends, BackwardPart part) const;
+  Ends price_ends(const LayerEnds& ends, BackwardPart part, const ExpertLayerHostParts& host) const;
   PassCost experts(const Members& members, bool backward, BackwardPart part) const;
   PassCost with_experts(const Ends& ends, const Members& members, const ExchangeCost& exchange,
                         bool backward, BackwardPart part = BackwardPart::whole) const;

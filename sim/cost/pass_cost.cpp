@@ -226,7 +226,7 @@ PricedOp Pricer::price(const Op& op) const {
   return {};
 }
 
-PassCost Pricer::price(const Ops& ops) const {
+PassCost Pricer::price(const Ops& ops, Seconds host) const {
   PassCost cost;
   Segment open;
   TimeByPrice kernels;           // Of the open segment.
@@ -285,7 +285,7 @@ PassCost Pricer::price(const Ops& ops) const {
   close();
 
   // Kernels shorter than the host needs to launch them leave the GPU waiting for the host.
-  const Seconds host = launches * software_.host_launch;
+  host = std::max(host, launches * software_.host_launch);
   if (const Seconds gpu = cost.time(); host > gpu) {
     cost.segments.push_back({host - gpu, {}, {}});
     cost.compute += host - gpu;

@@ -113,7 +113,8 @@ class Pricer {
          const Software& software, const Gpu& gpu);
 
   PricedOp price(const Op& op) const;
-  PassCost price(const Ops& ops) const;
+  /// `host`: how long the host is busy with it, where more is known than its launches.
+  PassCost price(const Ops& ops, Seconds host = {}) const;
   GroupCollective collective(const Op& op) const;
   GroupCollective collective(const CollectiveCost& cost, GroupKind group, bool combine) const;
   const CollectiveTime& collectives() const { return collectives_; }

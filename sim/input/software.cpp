@@ -50,6 +50,10 @@ Software read_software(const std::string& word, const Place& at) {
                    "batched_gemm_efficiency",
                    "kernel_overhead",
                    "host_launch",
+                   "host_attention",
+                   "host_router",
+                   "host_exchange",
+                   "host_expert",
                    "frees_outputs",
                    "optimizer_post_validation",
                    "optimizers_gather_all",
@@ -108,6 +112,11 @@ Software read_software(const std::string& word, const Place& at) {
   software.batched_gemm_efficiency = number("batched_gemm_efficiency", 0.01, 1.0);
   software.kernel_overhead = json.at("kernel_overhead").sourced().duration();
   software.host_launch = json.at("host_launch").sourced().duration();
+  const auto host = [&](const char* key) {
+    return json.has(key) ? json.at(key).sourced().duration() : Seconds{};
+  };
+  software.expert_layer_host = {host("host_attention"), host("host_router"), host("host_exchange"),
+                                host("host_expert")};
   if (json.has("frees_outputs")) software.frees_outputs = flag("frees_outputs");
   if (json.has("optimizer_post_validation"))
     software.optimizer_post_validation = flag("optimizer_post_validation");

@@ -18,6 +18,16 @@ enum class SelectiveRecompute {
   alternate_products
 };
 
+/// How long the host needs for the parts of an eager layer with experts in a forward pass: Python,
+/// checks, allocations and launches. A backward pass takes it as long again. Zero: nothing is known
+/// but launches, or a CUDA graph makes them.
+struct ExpertLayerHost {
+  Seconds attention;  ///< All before the second norm.
+  Seconds router;     ///< Scores, and who goes where.
+  Seconds exchange;   ///< A dispatch or a combine.
+  Seconds expert;     ///< The products of one expert.
+};
+
 /// What a training framework of some era does with the same mathematics: which passes over memory
 /// it makes, what it overlaps, in which precision it reduces. Files in workloads/software say where
 /// each figure is from. Byte counts are HBM traffic, reads and writes together.
@@ -88,6 +98,8 @@ struct Software {
   double batched_gemm_efficiency = 0.3;  ///< Of peak: the score GEMMs of unfused attention.
   Seconds kernel_overhead;               ///< Between two kernels on the GPU.
   Seconds host_launch;  ///< The host's time for a launch: a floor where kernels are shorter.
+
+  ExpertLayerHost expert_layer_host;  ///< Likewise, of an x86 host.
 
   bool frees_outputs = true;  ///< What a stage sent is not kept for its backward pass.
 

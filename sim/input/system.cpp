@@ -118,6 +118,7 @@ System parse_system(const JsonValue& json) {
                    "in_network_reduction",
                    "fabric_reduction",
                    "max_gpus",
+                   "host_slowdown",
                    "nvlink_pairs",
                    "pcie_tree",
                    "fabric_shape",
@@ -142,6 +143,8 @@ System parse_system(const JsonValue& json) {
   system.in_network_reduction = reduction && reduction->boolean();
   const auto in_fabric = json.find("fabric_reduction");
   system.fabric_reduction = in_fabric && in_fabric->boolean();
+  if (const auto host = json.find("host_slowdown"))
+    system.host_slowdown = host->sourced().number(0.1, 10.0);
   if (const auto most = json.find("max_gpus")) system.max_gpus = count(*most, most_gpus);
 
   check_domain(system, json);

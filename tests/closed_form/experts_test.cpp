@@ -17,7 +17,7 @@ constexpr int layers = 2;
 constexpr std::int64_t hidden = 512;
 constexpr std::int64_t tokens = 1024;  // Of a rank in a micro-batch.
 
-// Replicas alone, whose `ep` x `etp` share the experts; `m` micro-batches each.
+// Replicas alone, whose `ep` x `etp` share the experts; `m` micro-batches each. The host is fast.
 Scenario mixture(const System& system, int gpus, int ep, int etp, std::int64_t experts,
                  std::int64_t per_token, int m, const std::string& routing = "uniform") {
   PlanRequest request = plan_request(1, 1, 1, std::int64_t{m} * gpus, tokens, "megatron-core");
@@ -26,8 +26,10 @@ Scenario mixture(const System& system, int gpus, int ep, int etp, std::int64_t e
   request.routing = routing;
   request.zero = 0;
   request.dp_overlap = false;
-  return scenario_of(small_mixture(layers, hidden, 4, 1024, experts, per_token), system, request,
-                     gpus);
+  Scenario scenario = scenario_of(small_mixture(layers, hidden, 4, 1024, experts, per_token),
+                                  system, request, gpus);
+  scenario.software.expert_layer_host = {};
+  return scenario;
 }
 
 // Activations of 2 bytes, k copies of each of a rank's own tokens.
@@ -67,6 +69,40 @@ TEST(Experts, UniformDispatchSendsAllButItsOwn) {
             expect_tokens_to_come_back(result);
           }
       }
+}
+
+// Two optimizers gather all weights one after the other, where nothing hides that: the step grows
+// by one gather of the dense weights over all ranks, and one of the experts' over those that hold
+// the same. A model without experts has one optimizer.
+TEST(Experts, OptimizersGatherAllWeightsEach) {
+  for (const bool with_experts : {true, false})
+    for (int ep : {1, 2, 4}) {
+      if (!with_experts && ep > 1) continue;
+      SCOPED_TRACE(ep);
+      PlanRequest request = plan_request(1, 1, 1, 8, 64, "megatron-core");
+      request.ep = ep;
+      request.zero = 1;
+      request.dp_overlap = false;
+      const Model model = with_experts ? small_mixture(layers, hidden, 4, 1024, 4, 1)
+                                       : small_gpt(layers, hidden, 4, 1024);
+      Scenario scenario = scenario_of(model, without_latency(), request, 4);
+      scenario.software.optimizers_gather_all = false;
+      const Seconds once = estimate(scenario).result.step_time;
+      scenario.software.optimizers_gather_all = true;
+      const Seconds twice = estimate(scenario).result.step_time;
+
+      const CollectiveTime collectives{scenario.system};
+      const GroupShapes shapes = Placement{scenario.plan, scenario.system}.shapes();
+      const RankParameters held = parameters_on_rank(scenario, 0);
+      Seconds gathers;
+      for (const GroupKind kind : {GroupKind::data, GroupKind::expert_data})
+        if (with_experts && shapes[kind].ranks > 1)
+          gathers += collectives(CollectiveKind::all_gather,
+                                 Bytes{2.0 * static_cast<double>(held.of(kind))}, shapes[kind])
+                         .time();
+      EXPECT_NEAR((twice - once).si(), gathers.si(), 1e-9);
+      EXPECT_EQ(gathers > Seconds{}, with_experts);
+    }
 }
 
 // Top 1, and everybody visits the same expert, of n with one a rank: nothing is left to chance. Its

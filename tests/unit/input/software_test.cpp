@@ -163,8 +163,20 @@ TEST(Software, SaysWhatAPlanMayAskOfIt) {
     "zero": {"value": [0, 1], "source": "s"}, "sp": {"value": [false], "source": "s"},
     "recompute": {"value": ["none", "full"], "source": "s"}},
     "interleaved_from": {"value": 3, "source": "s"},
-    "frees_outputs": {"value": false, "source": "s"})");
+    "frees_outputs": {"value": false, "source": "s"},
+    "optimizers_gather_all": {"value": true, "source": "s"},
+    "host_attention": {"value": "1 ms", "source": "s"},
+    "host_router": {"value": "2 ms", "source": "s"},
+    "host_exchange": {"value": "3 ms", "source": "s"},
+    "host_expert": {"value": "4 us", "source": "s"})");
   const Software some = read(text);
+  EXPECT_FALSE(all.optimizers_gather_all);
+  EXPECT_TRUE(some.optimizers_gather_all);
+  EXPECT_EQ(all.expert_layer_host.attention, Seconds{});
+  EXPECT_EQ(some.expert_layer_host.attention, microseconds(1000));
+  EXPECT_EQ(some.expert_layer_host.router, microseconds(2000));
+  EXPECT_EQ(some.expert_layer_host.exchange, microseconds(3000));
+  EXPECT_EQ(some.expert_layer_host.expert, microseconds(4));
   EXPECT_TRUE(supports(some, "zero", "1"));
   EXPECT_FALSE(supports(some, "zero", "2"));
   EXPECT_FALSE(supports(some, "sp", "true"));

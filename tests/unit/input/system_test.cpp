@@ -26,6 +26,7 @@ std::string system_text() {
     "network_efficiency": {"value": 0.97, "source": "s"},
     "fabric": "infiniband",
     "in_network_reduction": true,
+    "host_slowdown": {"value": 2.5, "source": "s"},
     "max_gpus": {"value": 64, "source": "s"}})";
 }
 
@@ -88,6 +89,7 @@ TEST(System, DgxA100IsAsItsDatasheetSays) {
   EXPECT_EQ(system.fabric, FabricKind::infiniband);
   EXPECT_FALSE(system.in_network_reduction);  // NVLink SHARP came with Hopper.
   EXPECT_EQ(system.max_gpus, 0);
+  EXPECT_EQ(system.host_slowdown, 1.0);
 }
 
 TEST(System, ARackIsOneDomainOfManyNodes) {
@@ -102,6 +104,7 @@ TEST(System, WithoutADomainANodeIsOne) {
       replaced("\"nvlink_domain\": {\"value\": 16, \"source\": \"s\"},", ""), "s.json"));
   EXPECT_EQ(system.nvlink_domain, 8);
   EXPECT_EQ(system.max_gpus, 64);
+  EXPECT_EQ(system.host_slowdown, 2.5);
   EXPECT_TRUE(system.in_network_reduction);
 }
 

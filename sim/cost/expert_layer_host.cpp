@@ -1,0 +1,20 @@
+#include "sim/cost/expert_layer_host.hpp"
+
+namespace orrery {
+
+ExpertLayerHostParts forward_host(const Scenario& scenario) {
+  const ExpertLayerHost& host = scenario.software.expert_layer_host;
+  const double slowdown = scenario.system.host_slowdown;
+  const auto experts = static_cast<double>(scenario.model.experts->count / scenario.plan.ep);
+  const Seconds exchange = scenario.plan.ep > 1 ? host.exchange : Seconds{};
+  return {slowdown * (host.attention + host.router), slowdown * (exchange + experts * host.expert),
+          slowdown * exchange};
+}
+
+ExpertLayerHostParts backward_host(const Scenario& scenario, BackwardPart part) {
+  const ExpertLayerHostParts forward = forward_host(scenario);
+  const double share = part == BackwardPart::whole ? 1.0 : 0.5;
+  return {share * forward.after, share * forward.experts, share * forward.before};
+}
+
+}  // namespace orrery

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "sim/cost/op.hpp"
+#include "sim/input/scenario.hpp"
+
+namespace orrery {
+
+/// How long the host is busy with the parts of a layer with experts, in one pass: what stands
+/// before its experts, they with the exchange that the host launches next, and what follows.
+/// The GPU waits wherever it is faster than that.
+///
+/// Attention and router lie before the experts in a forward pass and after them in a backward pass,
+/// which takes as long in all. Of a backward pass in two, each part has half: it has one of the two
+/// products of each linear layer.
+struct ExpertLayerHostParts {
+  Seconds before, experts, after;
+};
+ExpertLayerHostParts forward_host(const Scenario& scenario);
+ExpertLayerHostParts backward_host(const Scenario& scenario, BackwardPart part);
+
+}  // namespace orrery
