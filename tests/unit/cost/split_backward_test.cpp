@@ -78,6 +78,7 @@ TEST(SplitBackward, IsTheWhole) {
             scenario_of(model, read_system("four-by-four", test_place), request, 16 * tp);
         // No floors: each part would have its own.
         scenario.software.host_launch = Seconds{};
+        scenario.software.expert_layer_host = {};
         const GroupShapes shapes = shapes_of(tp);
         const bool hides =
             tp > 1 && (scenario.plan.overlap_tp_gradients || scenario.plan.tp_hidden > 0.0);
