@@ -78,7 +78,8 @@ ModelDefaults model_defaults(const std::string& name, const JsonValue& json) {
     model.norm_bias = true;
   } else if (is("gpt-oss")) {
     // GPT-OSS (arXiv 2508.10925, section 2): heads of 64 whatever the width, biases everywhere,
-    // one sink a head, both sides of the gate clamped, every other layer attends to 128 tokens only.
+    // one sink a head, both sides of the gate clamped, every other layer attends to 128 tokens
+    // only.
     model.head_dim = 64;
     model.qkv_bias = model.out_bias = model.mlp_bias = model.attention_sinks = true;
     model.clamped_activation = true;
