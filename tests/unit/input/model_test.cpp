@@ -113,7 +113,8 @@ TEST(OwnModel, EveryKeyOverrulesItsDefault) {
       R"("schema": "orrery.model/1", "source": "here", "kv_heads": 4, "head_dim": 32, "ffn": 100,
          "vocab": 7, "swiglu": true, "norm": "layer", "norm_bias": false, "norms_per_layer": 4,
          "qk_norm": true, "positions": "learned", "bias": true, "out_bias": false,
-         "attention_sinks": true, "clamped_activation": true, "parallel_residual": true, "tied_embeddings": true,
+         "attention_sinks": true, "clamped_activation": true, "parallel_residual": true,
+         "tied_embeddings": true,
          "window": 16, "global_every": 3, "prediction_layers": 2, "experts": 6, "top_k": 2,
          "moe_ffn": 50, "shared_expert_ffn": 60, "dense_layers": 1, "expert_groups": 3,
          "groups_per_token": 2, "correction_bias": true)"));
