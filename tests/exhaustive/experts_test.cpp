@@ -114,11 +114,15 @@ int for_each_overlapped_plan(const System& system, const std::string& routing) {
           const Scenario scenario = scenario_of(model, system, request, 8);
           expect_same_four_ways(scenario);
           ++plans;
-          // One stage only gains. Several may lose, as a pass's output waits for its partner.
+          // One stage only gains, where the host keeps up: kernels that leave a part for which the
+          // GPU waits do not shorten it. Several may lose, as a pass's output waits for its partner.
           if (pp > 1) continue;
           request.shared_expert_overlap = request.ep_overlap = request.delay_wgrad = false;
-          EXPECT_LE(estimate(scenario).result.step_time.si(),
-                    estimate(scenario_of(model, system, request, 8)).result.step_time.si());
+          const auto step_of = [](Scenario on_a_fast_host) {
+            on_a_fast_host.software.expert_layer_host = {};
+            return estimate(on_a_fast_host).result.step_time.si();
+          };
+          EXPECT_LE(step_of(scenario), step_of(scenario_of(model, system, request, 8)));
         }
   return plans;
 }
