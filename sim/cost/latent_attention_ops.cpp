@@ -99,7 +99,7 @@ Ops latent_attention_forward(const LayerSizes& s, const Ops& core) {
     add_down(s, "q_down", w.q, ops);
     append(ops, query_up(s, w));
   } else {
-    append(ops, column_parallel_forward(s, "q", w.queries));
+    append(ops, column_parallel_forward(s, "q", {w.queries}));
   }
   add_down(s, "kv_down", w.kv_down, ops);
   append(ops, key_up(s, w));
@@ -121,7 +121,7 @@ Ops latent_attention_backward(const LayerSizes& s, const Ops& core) {
     ops.push_back(memory("q_norm_bwd", 8.0 * s.of_own_tokens(w.q)));
     add_product_backward(s, "q_down_dgrad", "q_down_wgrad", w.q, s.hidden, ops);
   } else {
-    append(ops, column_parallel_backward(s, w.queries, "q_dgrad", "q_wgrad"));
+    append(ops, column_parallel_backward(s, {w.queries}, "q_dgrad", "q_wgrad"));
   }
   // Queries and keys were made of one input: their gradients are summed.
   ops.push_back(memory("input_grad_sum", 6.0 * s.own_tensor));

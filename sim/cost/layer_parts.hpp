@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <vector>
 
 #include "sim/cost/op.hpp"
 #include "sim/input/scenario.hpp"
@@ -26,6 +27,17 @@ struct LayerSizes {
         quantises{is_8_bit(s.plan.dtype)},
         tensor{static_cast<double>(tokens * hidden)},
         own_tensor{s.plan.sp ? tensor / s.plan.tp : tensor} {}
+
+  /// Widths of the products that read a layer's input side by side: one, or one for each of
+  /// queries, keys and values, or of both inputs of a gated MLP.
+  std::vector<std::int64_t> qkv_products() const {
+    if (software.fused_projections) return {qkv};
+    return {heads * model.head_dim, kv_heads * model.head_dim, kv_heads * model.head_dim};
+  }
+  std::vector<std::int64_t> fc1_products() const {
+    if (software.fused_projections || !model.gated) return {ffn_in};
+    return {ffn, ffn};
+  }
 
   double of_tokens(std::int64_t width) const { return static_cast<double>(tokens * width); }
   double of_own_tokens(std::int64_t width) const { return static_cast<double>(own_tokens * width); }
@@ -54,6 +66,8 @@ double pipelined(const LayerSizes& s);
 Op product(const LayerSizes& s, std::string_view name, GemmPass pass, std::int64_t m,
            std::int64_t n, std::int64_t k);
 Ops quantise(const LayerSizes& s, double elements);
+/// The gradient of an output, for the gradients of input and weight.
+Ops quantise_gradient(const LayerSizes& s, double elements);
 
 Ops norm_forward(const LayerSizes& s);
 Ops norm_backward(const LayerSizes& s);
@@ -61,11 +75,12 @@ Ops mlp_forward(const LayerSizes& s);
 /// SelectiveRecompute::alternate_products up to the activation: what comes after it is saved.
 Ops alternate_products(const LayerSizes& s);
 Ops row_parallel_forward(const LayerSizes& s, std::string_view name, std::int64_t width);
-Ops column_parallel_forward(const LayerSizes& s, std::string_view name, std::int64_t width);
+Ops column_parallel_forward(const LayerSizes& s, std::string_view name,
+                            const std::vector<std::int64_t>& widths);
 Ops row_parallel_backward(const LayerSizes& s, std::int64_t width, std::string_view dgrad,
                           std::string_view wgrad);
-Ops column_parallel_backward(const LayerSizes& s, std::int64_t width, std::string_view dgrad,
-                             std::string_view wgrad);
+Ops column_parallel_backward(const LayerSizes& s, const std::vector<std::int64_t>& widths,
+                             std::string_view dgrad, std::string_view wgrad);
 /// Adds a weight gradient of n x k into the main gradient.
 Op accumulate(const LayerSizes& s, std::int64_t n, std::int64_t k);
 

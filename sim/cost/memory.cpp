@@ -208,9 +208,10 @@ Bytes layer_activations(const Scenario& s, const RecomputeChoice& recompute, Lay
   }
 
   const double dropout = s.software.dropout ? 1.0 : 0.0;
-  // Inputs and outputs of both norms, and a mask byte for each residual dropout.
-  const double norms = recompute.selects(RecomputeModule::layernorm) ? 4.0 : 8.0;
-  double sum = own * (norms + 2.0 * dropout) + attention_bytes(s, recompute, t);
+  // Inputs of both norms, a mask byte for each residual dropout; outputs of both norms.
+  const double outputs = s.software.gathers_inputs_again ? own : hidden;
+  double sum = own * (4.0 + 2.0 * dropout) + attention_bytes(s, recompute, t);
+  if (!recompute.selects(RecomputeModule::layernorm)) sum += 4.0 * outputs;
   if (kind == LayerKind::experts)
     sum += experts_bytes(s, recompute, t, fullest);
   else if (!recompute.selects(RecomputeModule::mlp))

@@ -44,7 +44,7 @@ struct Op {
   bool backward = false;                 ///< attention
   /// attention: of the forward flop, what queries have with keys; the rest is values'.
   double key_share = 0.5;
-  double efficiency = 1.0;  ///< memory: of the rate that plain copies reach.
+  double efficiency = 1.0;  ///< memory: of the rate that plain copies reach; gemm: of its table's.
   Bytes bytes;              ///< memory, batched_gemm: HBM traffic. collective: the whole tensor.
   CollectiveKind collective = CollectiveKind::all_reduce;
   GroupKind group = GroupKind::tensor;  ///< collective: who does it together

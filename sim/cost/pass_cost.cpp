@@ -198,7 +198,7 @@ PricedOp Pricer::price(const Op& op) const {
   switch (op.kind) {
     case Op::Kind::gemm:
       return priced(kernels_.gemm(op.pass, op.m, op.n, op.k, op.sixteen_bit),
-                    software_.gemm_efficiency);
+                    software_.gemm_efficiency * op.efficiency);
     case Op::Kind::grouped_gemm:
       return priced(kernels_.grouped_gemm(
                         {op.pass, op.n, op.k, op.accumulate, software_.fused_experts}, op.rows),

@@ -5,6 +5,25 @@
 
 namespace orrery {
 
+namespace {
+
+Fp8Scaling read_fp8_scaling(const JsonValue& json) {
+  json.allow_only({"granularity", "columns_bytes", "gemm_efficiency", "forward_weight_bytes",
+                   "backward_weight_bytes"});
+  const auto number = [&](const char* key, double low, double high) {
+    return json.at(key).sourced().number(low, high);
+  };
+  Fp8Scaling scaling;
+  scaling.by_rows = choice<int>(json.at("granularity").sourced(), {"tensor", "row"}) == 1;
+  if (scaling.by_rows) scaling.columns_bytes = number("columns_bytes", 0.0, 100.0);
+  scaling.gemm_efficiency = number("gemm_efficiency", 0.01, 2.0);
+  scaling.forward_weight_bytes = number("forward_weight_bytes", 0.0, 100.0);
+  scaling.backward_weight_bytes = number("backward_weight_bytes", 0.0, 100.0);
+  return scaling;
+}
+
+}  // namespace
+
 Software read_software(const std::string& word, const Place& at) {
   const JsonValue json = JsonValue::read_file(find_in_catalog("workloads/software", word, at));
   require_schema(json, "orrery.software/1");
@@ -36,7 +55,10 @@ Software read_software(const std::string& word, const Place& at) {
                    "permute_efficiency",
                    "fused_experts",
                    "stashes_experts",
+                   "fused_projections",
+                   "gathers_inputs_again",
                    "quantise_bytes",
+                   "fp8_scaling",
                    "weight_bytes",
                    "unshard_bytes",
                    "reduce_copy_bytes",
@@ -92,7 +114,12 @@ Software read_software(const std::string& word, const Place& at) {
   software.permute_efficiency = number("permute_efficiency", 0.01, 1.0);
   if (json.has("fused_experts")) software.fused_experts = flag("fused_experts");
   if (json.has("stashes_experts")) software.stashes_experts = flag("stashes_experts");
+  if (json.has("fused_projections")) software.fused_projections = flag("fused_projections");
+  if (json.has("gathers_inputs_again"))
+    software.gathers_inputs_again = flag("gathers_inputs_again");
   software.quantise_bytes = number("quantise_bytes", 0.0, 100.0);
+  if (const auto scaling = json.find("fp8_scaling"))
+    software.fp8_scaling = read_fp8_scaling(*scaling);
   // Only software that shards weights says how.
   if (software.zero == 3 || json.has("unshard_bytes")) {
     software.weight_bytes = number("weight_bytes", 0.5, 8.0);

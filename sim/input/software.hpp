@@ -28,6 +28,20 @@ struct ExpertLayerHost {
   Seconds expert;     ///< The products of one expert.
 };
 
+/// What fp8 costs beside `quantise_bytes`.
+struct Fp8Scaling {
+  /// A scale for each row of an operand, counted along what its product sums over, and not one for
+  /// the whole. Then `quantise_bytes` make one direction, forward products' and input gradients';
+  /// the other direction, which weight gradients need, is made of the 16-bit tensor when they do;
+  /// and what tensor parallelism gathers is sent in 16 bits and quantised where it arrives.
+  bool by_rows = false;
+  double columns_bytes = 0.0;    ///< by_rows: per element, the other direction.
+  double gemm_efficiency = 1.0;  ///< Of products in 8 bits, relative to the calibrated ones.
+  /// Per weight of a layer and pass that multiplies by it: forward (and where that is computed
+  /// again), and backward. 0: quantised once a step, which is not counted.
+  double forward_weight_bytes = 0.0, backward_weight_bytes = 0.0;
+};
+
 /// What a training framework of some era does with the same mathematics: which passes over memory
 /// it makes, what it overlaps, in which precision it reduces. Files in workloads/software say where
 /// each figure is from. Byte counts are HBM traffic, reads and writes together.
@@ -45,6 +59,12 @@ struct Software {
   bool fused_bias_gradients = true;
   bool scatter_gather = true;         ///< Pipeline transfers carry 1/tp of the tensor a rank.
   bool early_recompute_stop = false;  ///< Recomputation ends with the last tensor that is needed.
+  /// Queries, keys and values are one product, and so are both inputs of a gated MLP; else each is
+  /// one of its own, and the gradients that they bring to their common input are summed up.
+  bool fused_projections = true;
+  /// With sequence parallelism a column-parallel layer keeps a rank's share of its input and
+  /// gathers it again for its weight gradient; else it keeps what it gathered.
+  bool gathers_inputs_again = true;
   SelectiveRecompute selective_recompute = SelectiveRecompute::core_attention;
   /// Where the plan does not say: a step has as many micro-batches as stages, else of one sequence.
   bool microbatches_are_stages = false;
@@ -81,6 +101,7 @@ struct Software {
   double permute_efficiency = 1.0;
   /// fp8: per element of an activation or gradient that is quantised, its forms for all products.
   double quantise_bytes = 4.0;
+  Fp8Scaling fp8_scaling;
   double weight_bytes = 2.0;  ///< Per parameter on the wire when weights are gathered.
   /// Per parameter: copies out of the buffer that weights are gathered in, and into the one that
   /// gradients are reduced from.

@@ -39,7 +39,14 @@ std::string software_text() {
     "optimizer_bytes": {"value": 50, "source": "s"},
     "gradient_pass_bytes": {"value": 17, "source": "s"},
     "permute_efficiency": {"value": 0.6, "source": "s"},
+    "fused_projections": {"value": false, "source": "s"},
+    "gathers_inputs_again": {"value": true, "source": "s"},
     "quantise_bytes": {"value": 5, "source": "s"},
+    "fp8_scaling": {"granularity": {"value": "row", "source": "s"},
+      "columns_bytes": {"value": 6, "source": "s"},
+      "gemm_efficiency": {"value": 0.75, "source": "s"},
+      "forward_weight_bytes": {"value": 8, "source": "s"},
+      "backward_weight_bytes": {"value": 9, "source": "s"}},
     "gradient_bytes": {"value": 2, "source": "s"},
     "main_gradient_bytes": {"value": 3, "source": "s"},
     "gemm_efficiency": {"value": 0.9, "source": "s"},
@@ -95,7 +102,14 @@ TEST(Software, EveryKeyArrivesInItsPlace) {
   EXPECT_EQ(s.optimizer_bytes, 50.0);
   EXPECT_EQ(s.gradient_pass_bytes, 17.0);
   EXPECT_EQ(s.permute_efficiency, 0.6);
+  EXPECT_FALSE(s.fused_projections);
+  EXPECT_TRUE(s.gathers_inputs_again);
   EXPECT_EQ(s.quantise_bytes, 5.0);
+  EXPECT_TRUE(s.fp8_scaling.by_rows);
+  EXPECT_EQ(s.fp8_scaling.columns_bytes, 6.0);
+  EXPECT_EQ(s.fp8_scaling.gemm_efficiency, 0.75);
+  EXPECT_EQ(s.fp8_scaling.forward_weight_bytes, 8.0);
+  EXPECT_EQ(s.fp8_scaling.backward_weight_bytes, 9.0);
   EXPECT_EQ(s.gradient_bytes, 2.0);
   EXPECT_EQ(s.main_gradient_bytes, 3.0);
   EXPECT_EQ(s.gemm_efficiency, 0.9);
@@ -113,6 +127,8 @@ TEST(Software, FlagsDoNotMix) {
       {"fused_attention", &Software::fused_attention},
       {"dropout", &Software::dropout},
       {"fused_bias_gradients", &Software::fused_bias_gradients},
+      {"fused_projections", &Software::fused_projections},
+      {"gathers_inputs_again", &Software::gathers_inputs_again},
       {"scatter_gather", &Software::scatter_gather},
       {"early_recompute_stop", &Software::early_recompute_stop},
       {"microbatches_are_stages", &Software::microbatches_are_stages},
