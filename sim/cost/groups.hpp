@@ -63,6 +63,8 @@ struct GroupCollective {
   bool combine = false;  ///< Of an expert group: brings tokens back; else takes them there.
   /// Share of each GPU's multiprocessors that it occupies, so that kernels beside it have the rest.
   double taken = 0.0;
+  /// Share of what copies reach of its memory's bandwidth that it takes from kernels that stream.
+  double taken_memory = 0.0;
 
   Seconds time() const { return cost.time(); }
 };

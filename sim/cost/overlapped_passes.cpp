@@ -34,6 +34,7 @@ Strand cut(const PassCost& pass, bool backward) {
 Segment part_of(const Segment& whole, double share) {
   Segment part = whole;
   part.compute = share * whole.compute;
+  part.streaming = share * whole.streaming;
   for (Seconds& member : part.members) member = share * member;
   return part;
 }
@@ -89,7 +90,7 @@ Seconds add_column(Stretches& columns, const Stretches& kernels, const Strand& o
     column.backward = !other.backward;
   }
   columns.push_back(std::move(column));
-  return lost_beside(kernels_of(kernels), other.exchanges[i]);
+  return lost_beside(kernels_of(kernels), streaming_of(kernels), other.exchanges[i]);
 }
 
 }  // namespace

@@ -37,20 +37,35 @@ Seconds time_of(const std::vector<Segment>& segments, double speed) {
   return sum;
 }
 
-Seconds lost_beside(Seconds kernels, const GroupCollective& collective) {
-  const double taken = collective.taken;
-  return std::min(taken / (1.0 - taken) * kernels, taken * collective.time());
+namespace {
+
+double share_lost(Seconds kernels, Seconds streaming, const GroupCollective& collective) {
+  if (kernels <= Seconds{}) return collective.taken;
+  const double streams = streaming / kernels;
+  const double stretched =
+      (1.0 - streams) / (1.0 - collective.taken) + streams / (1.0 - collective.taken_memory);
+  return 1.0 - 1.0 / stretched;
+}
+
+}  // namespace
+
+Seconds lost_beside(Seconds kernels, Seconds streaming, const GroupCollective& collective) {
+  const double lost = share_lost(kernels, streaming, collective);
+  return std::min(lost / (1.0 - lost) * kernels, lost * collective.time());
 }
 
 TimeByPrice lost_beside(const TimeByPrice& kernels, const GroupCollective& collective) {
-  const double taken = collective.taken;
+  Seconds streaming;
+  for (const Tag tag : {Tag::measured, Tag::interpolated, Tag::default_value})
+    streaming += kernels.at(PriceKind::memory, tag);
+  const double share = share_lost(kernels.total(), streaming, collective);
   TimeByPrice lost;
-  if (kernels.total() < (1.0 - taken) * collective.time()) {
-    lost.add(kernels, taken / (1.0 - taken));
+  if (kernels.total() < (1.0 - share) * collective.time()) {
+    lost.add(kernels, share / (1.0 - share));
   } else {
     TimeByPrice whole;
     whole.add(collective);
-    lost.add(whole, taken);
+    lost.add(whole, share);
   }
   return lost;
 }
@@ -61,10 +76,17 @@ Seconds kernels_of(const std::vector<Segment>& segments) {
   return sum;
 }
 
+Seconds streaming_of(const std::vector<Segment>& segments) {
+  Seconds sum;
+  for (const Segment& segment : segments) sum += segment.streaming + streaming_of(segment.chain);
+  return sum;
+}
+
 namespace {
 
 void stretch(Segment& segment, double factor) {
   segment.compute = factor * segment.compute;
+  segment.streaming = factor * segment.streaming;
   segment.weight_gradients = factor * segment.weight_gradients;
   for (Seconds& member : segment.members) member = factor * member;
   for (Segment& part : segment.chain) stretch(part, factor);
@@ -78,7 +100,7 @@ Segment beside(const std::vector<Segment>& kernels, const GroupCollective& colle
   Segment both = plain ? kernels.front() : Segment{{}, {}, {}, {}, kernels};
   both.beside = collective;
   if (const Seconds alone = kernels_of(kernels); alone > Seconds{})
-    stretch(both, 1.0 + lost_beside(alone, collective) / alone);
+    stretch(both, 1.0 + lost_beside(alone, streaming_of(kernels), collective) / alone);
   return both;
 }
 
@@ -160,7 +182,8 @@ void PassCost::append_beside(const PassCost& kernels, const GroupCollective& col
   if (collective.time() <= Seconds{}) return;
   segments.resize(own);
   segments.push_back(beside(kernels.segments, collective));
-  const Seconds time = lost_beside(kernels_of(kernels.segments), collective);
+  const Seconds time =
+      lost_beside(kernels_of(kernels.segments), streaming_of(kernels.segments), collective);
   const TimeByPrice prices = lost_beside(kernels.decisive.kernels(), collective);
   add_lost(time, prices);
   if (collective.time() > kernels.time() + time) {
@@ -181,14 +204,33 @@ Pricer::Pricer(const KernelModel& kernels, const CollectiveTime& collectives,
       peak_{gpu.peak_16bit},
       multiprocessors_{gpu.multiprocessors} {}
 
+namespace {
+
+// What is sent is read from memory, and what arrives is written; a sum reads what it adds to.
+double memory_passes(bool sums) { return sums ? 3.0 : 2.0; }
+
+}  // namespace
+
 GroupCollective Pricer::collective(const Op& op) const {
-  return collective(collectives_(op.collective, op.bytes, shapes_[op.group]), op.group, false);
+  const bool sums = op.collective == CollectiveKind::all_reduce ||
+                    op.collective == CollectiveKind::reduce_scatter;
+  return collective(collectives_(op.collective, op.bytes, shapes_[op.group]), op.group, false,
+                    memory_passes(sums));
 }
 
 GroupCollective Pricer::collective(const CollectiveCost& cost, GroupKind group,
                                    bool combine) const {
+  return collective(cost, group, combine, memory_passes(combine));
+}
+
+GroupCollective Pricer::collective(const CollectiveCost& cost, GroupKind group, bool combine,
+                                   double passes) const {
   constexpr double most = 0.5;  // Thread blocks of one kernel share multiprocessors beyond.
-  return {cost, group, combine, std::min(most, 1.0 * cost.channels / multiprocessors_)};
+  const Bytes sent = cost.scale_up_bytes + cost.network_bytes;
+  const Seconds length = cost.time();
+  const double of_memory = length > Seconds{} ? kernels_.memory(passes * sent).time / length : 0.0;
+  return {cost, group, combine, std::min(most, 1.0 * cost.channels / multiprocessors_),
+          std::min(most, of_memory)};
 }
 
 PricedOp Pricer::price(const Op& op) const {
@@ -229,14 +271,14 @@ PricedOp Pricer::price(const Op& op) const {
 PassCost Pricer::price(const Ops& ops, Seconds host) const {
   PassCost cost;
   Segment open;
-  TimeByPrice kernels;           // Of the open segment.
-  bool bound_by_memory = false;  // The one kernel of a segment with a collective beside it.
+  TimeByPrice kernels;  // Of the open segment.
   const auto close = [&] {
-    if (open.beside && !bound_by_memory) {
-      const Seconds lost = lost_beside(open.compute, *open.beside);
+    if (open.beside) {
+      const Seconds lost = lost_beside(open.compute, open.streaming, *open.beside);
       if (open.weight_gradients > Seconds{}) open.weight_gradients += lost;
       const TimeByPrice prices = lost_beside(kernels, *open.beside);
       kernels.add(prices);
+      if (open.streaming > Seconds{}) open.streaming += lost;
       open.compute += lost;
       cost.add_lost(lost, prices);
     }
@@ -259,7 +301,7 @@ PassCost Pricer::price(const Ops& ops, Seconds host) const {
       ++launches;
       open.compute += priced.time;
       kernels.at(kind_of(op), priced.tag) += priced.time;
-      bound_by_memory = kind_of(op) == PriceKind::memory;
+      if (kind_of(op) == PriceKind::memory) open.streaming += priced.time;
       if (op.pass == GemmPass::wgrad) open.weight_gradients += priced.time;
       cost.compute += priced.time;
       cost.by_tag[static_cast<std::size_t>(priced.tag)] += priced.time;

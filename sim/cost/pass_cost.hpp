@@ -24,6 +24,7 @@ struct Segment {
   std::vector<Seconds> members = {};
   std::vector<Segment> chain = {};  ///< In place of `compute`, which is zero then.
   Seconds weight_gradients = {};    ///< Of `compute`: what no other pass waits for.
+  Seconds streaming = {};           ///< Of `compute`: kernels that memory bounds.
   /// Where two passes run together: of the backward one. An expert group's collective beside it is
   /// the other's.
   bool backward = false;
@@ -82,17 +83,19 @@ struct PassCost {
 };
 
 /// What kernels of length K lose beside a collective of length E that takes the share s of the
-/// multiprocessors: while it lasts they run at 1 - s of their speed, so that they end after
-/// min(K / (1 - s), K + s E). A kernel that memory bounds loses less; a collective's own traffic to
-/// memory, which is not counted, makes up for some of that.
-Seconds lost_beside(Seconds kernels, const GroupCollective& collective);
+/// multiprocessors and b of the memory's bandwidth: while it lasts those that compute bounds run at
+/// 1 - s of their speed, those that memory bounds (`streaming` of K) at 1 - b, so that they end
+/// after min(K / (1 - l), K + l E), l being what the mixture loses,
+/// 1 / (1 - l) = (1 - streaming / K) / (1 - s) + (streaming / K) / (1 - b).
+Seconds lost_beside(Seconds kernels, Seconds streaming, const GroupCollective& collective);
 /// The same by the prices that decide it.
 TimeByPrice lost_beside(const TimeByPrice& kernels, const GroupCollective& collective);
 
 /// Length of stretches one after another, as Segment::time().
 Seconds time_of(const std::vector<Segment>& segments, double speed = 1.0);
-/// The kernels alone.
+/// The kernels alone, and those of them that memory bounds.
 Seconds kernels_of(const std::vector<Segment>& segments);
+Seconds streaming_of(const std::vector<Segment>& segments);
 /// `kernels`, and beside them a collective that takes multiprocessors from them.
 Segment beside(const std::vector<Segment>& kernels, const GroupCollective& collective);
 
@@ -120,6 +123,9 @@ class Pricer {
   const CollectiveTime& collectives() const { return collectives_; }
 
  private:
+  GroupCollective collective(const CollectiveCost& cost, GroupKind group, bool combine,
+                             double passes) const;
+
   const KernelModel& kernels_;
   const CollectiveTime& collectives_;
   GroupShapes shapes_;

@@ -1,9 +1,8 @@
 #include "sim/cost/shard_units.hpp"
 
 #include <algorithm>
-#include <map>
-#include <utility>
 
+#include "sim/cost/hidden_traffic.hpp"
 #include "sim/cost/layer_ops.hpp"
 #include "sim/cost/recompute_ops.hpp"
 
@@ -165,26 +164,9 @@ class UnitCutter {
 
 namespace {
 
-// Collectives of the data group, which are the same for all layers.
-class PricedTraffic {
- public:
-  explicit PricedTraffic(const Pricer& pricer) : pricer_{pricer} {}
-
-  const GroupCollective& operator()(CollectiveKind kind, double bytes) {
-    const auto [known, fresh] = known_.try_emplace({kind, bytes});
-    if (fresh)
-      known->second = pricer_.collective(collective("", kind, bytes, 0.0, GroupKind::data));
-    return known->second;
-  }
-
- private:
-  const Pricer& pricer_;
-  std::map<std::pair<CollectiveKind, double>, GroupCollective> known_;
-};
-
 // What each unit's kernels lose beside the gather of the next unit and the reduction of the one
 // before, where these come with every micro-batch.
-void slow_down(const Scenario& scenario, PricedTraffic& traffic, bool forward, StageCost& cost) {
+void slow_down(const Scenario& scenario, HiddenTraffic& traffic, bool forward, StageCost& cost) {
   const Plan& plan = scenario.plan;
   const bool gathers = plan.reshard || (forward && plan.pp == 1);
   const bool reduces = !forward && plan.shards_gradients();
@@ -194,14 +176,7 @@ void slow_down(const Scenario& scenario, PricedTraffic& traffic, bool forward, S
     PassCost& pass = forward ? unit.forward : unit.backward;
     PassCost lost;
     const auto beside = [&](CollectiveKind kind, double bytes) {
-      if (bytes <= 0.0) return;
-      const GroupCollective& taking = traffic(kind, bytes);
-      const Seconds time = lost_beside(kernels_of(pass.segments), taking);
-      PassCost one;
-      one.segments.push_back({time, {}, {}});
-      one.decisive = lost_beside(pass.decisive.kernels(), taking);
-      one.add_lost(time, one.decisive);
-      lost.append(one);
+      lost.append(traffic.lost(pass, kind, bytes));
     };
     if (gathers && i + 1 < count) {
       const Bucket& next = cost.bucket(forward, i + 1);
@@ -235,7 +210,7 @@ void cut_shard_units(const Scenario& scenario, const Pricer& pricer, const Price
     cost.buckets = cutter.by_layer();
   }
   if (!scenario.plan.dp_overlap) return;
-  PricedTraffic traffic{pricer};
+  HiddenTraffic traffic{pricer};
   slow_down(scenario, traffic, true, cost);
   slow_down(scenario, traffic, false, cost);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/cost/hidden_traffic.hpp"
 #include "sim/cost/layer_ops.hpp"
 #include "sim/cost/shard_units.hpp"
 #include "sim/cost/stage_prices.hpp"
@@ -115,8 +116,10 @@ StepCost price_step(const Scenario& scenario, const KernelModel& kernels,
 
   const LayerPrices layers{scenario, pricer, shapes};
   const auto price_stages = [&](const PriceOfLayer& price_of, std::vector<StageCost>& stages) {
+    const std::size_t before = stages.size();
     for (int v = 0; v < plan.virtual_stages(); ++v)
       stages.push_back(price_stage(scenario, pricer, layers.prediction(), price_of, v));
+    lose_to_step_traffic(scenario, pricer, std::span{stages}.subspan(before));
   };
 
   StepCost cost;

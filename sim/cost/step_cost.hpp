@@ -18,6 +18,9 @@ struct Bucket {
   std::int64_t regathered = 0;  ///< ZeRO-3: gathered once more for the backward pass.
   bool gathered_ahead = true;   ///< Beside the part before it, where the plan overlaps.
   PassCost input_gradient = {}, weight_gradient = {};  ///< As in LayerPrice.
+  /// What its first forward pass loses beside weights that are gathered once a step, and the pass
+  /// that completes its gradients beside those that are reduced.
+  PassCost lost_to_gather = {}, lost_to_reduction = {};
 };
 
 /// What one virtual stage costs a rank for one micro-batch.

@@ -80,7 +80,7 @@ class PassBuilder {
       } else if (slot.with_next) {
         pass.buckets.push_back(add_two(role_index, slot, order[i + 1], frontier));
       } else {
-        pass.buckets = add_pass(role_index, slot, gathers || reduces, frontier);
+        pass.buckets = add_pass(role_index, slot, gathers, reduces, frontier);
       }
       // Schedules let so many forward passes in that neither the first ones nor the last backward
       // passes run together with others.
@@ -128,15 +128,19 @@ class PassBuilder {
   }
 
   // Bucket by bucket, or whole.
-  std::vector<Stretch> add_pass(int role_index, const Slot& slot, bool in_buckets, Tasks before) {
+  std::vector<Stretch> add_pass(int role_index, const Slot& slot, bool gathers, bool reduces,
+                                Tasks before) {
     const StageCost& stage = draft_.pass_cost(role_index, slot);
     const bool forward = slot.pass == Pass::forward;
     Part part{role_index, slot};
-    if (!in_buckets) return {add_stretch(part, cost_of(stage, slot), before)};
+    if (!gathers && !reduces) return {add_stretch(part, cost_of(stage, slot), before)};
     std::vector<Stretch> buckets;
     for (std::size_t i = 0; i < stage.count(forward); ++i) {
       const Bucket& bucket = stage.bucket(forward, i);
       buckets.push_back(add_stretch(part, cost_of(bucket, slot), before));
+      const PassCost& lost = forward ? bucket.lost_to_gather : bucket.lost_to_reduction;
+      if (!lost.segments.empty())
+        buckets.back().exit = add_stretch(part, lost, {buckets.back().exit}).exit;
       before = {buckets.back().exit};
     }
     return buckets;
