@@ -115,7 +115,8 @@ int for_each_overlapped_plan(const System& system, const std::string& routing) {
           expect_same_four_ways(scenario);
           ++plans;
           // One stage only gains, where the host keeps up: kernels that leave a part for which the
-          // GPU waits do not shorten it. Several may lose, as a pass's output waits for its partner.
+          // GPU waits do not shorten it. Several may lose, as a pass's output waits for its
+          // partner.
           if (pp > 1) continue;
           request.shared_expert_overlap = request.ep_overlap = request.delay_wgrad = false;
           const auto step_of = [](Scenario on_a_fast_host) {
