@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "sim/core/ticks.hpp"
 #include "sim/engine/calendar.hpp"
 #include "sim/engine/platform.hpp"
 #include "sim/engine/wires.hpp"
@@ -97,7 +98,7 @@ class Execution {
     if (task.chain)
       start_walk(id);
     else if (task.duration > Seconds{})
-      calendar_.expect(now_ + task.duration.si(), What::task_waited, index(id));
+      calendar_.expect(now_ + in_ticks(task.duration).si(), What::task_waited, index(id));
     else
       start_flows(id);
   }
@@ -215,7 +216,8 @@ class Execution {
     Flow rest = wires_.flow(flow);
     rest.bytes = Bytes{bytes};
     platform_.flow(rest, [this, flow] {
-      now_ = std::max(now_, own_origin_ + (platform_.now() - simgrid_origin_));
+      const Seconds since{platform_.now() - simgrid_origin_};
+      now_ = std::max(now_, own_origin_ + in_ticks(since).si());
       --in_simgrid_;
       arrive(flow);
       go_on_in_simgrid();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/core/ticks.hpp"
 #include "sim/graph/chain.hpp"
 
 namespace orrery {
@@ -71,7 +72,7 @@ bool Wires::meets_nobody(const Flow& flow, double now) const {
   return std::all_of(flow.way.begin(), flow.way.end(), [&](const LinkUse& use) {
     const std::vector<std::size_t>& flows = links_[index(use.link)].flows;
     return std::all_of(flows.begin(), flows.end(), [&](std::size_t other) {
-      return !moving_[other].handed_over && moving_[other].left(now) < arrived;
+      return !moving_[other].handed_over && moving_[other].is_arriving(now);
     });
   });
 }
@@ -92,7 +93,7 @@ void Wires::join(std::size_t flow, double now) {
         Moving& moving = moving_[other];
         if (moving.seen == searches_) continue;
         moving.seen = searches_;
-        if (!moving.handed_over && moving.left(now) < arrived) continue;
+        if (!moving.handed_over && moving.is_arriving(now)) continue;
         joined_.push_back(other);
       }
     }
@@ -150,7 +151,7 @@ void Wires::set_rate(Moving& moving, double rate, double now) {
   moving.rest = std::max(0.0, moving.left(now));
   moving.since = now;
   moving.rate = rate;
-  moving.arrives = now + moving.rest / rate;
+  moving.arrives = now + in_ticks(Seconds{moving.rest / rate}).si();
   calendar_.expect(moving.arrives, Calendar::What::flow_arrives,
                    static_cast<std::size_t>(&moving - moving_.data()));
 }

@@ -60,6 +60,7 @@ class Wires {
     std::size_t seen = 0;  // In the search for joined flows.
 
     double left(double now) const { return rest - rate * (now - since); }
+    bool is_arriving(double now) const { return arrives <= now || left(now) < arrived; }
   };
   struct LinkState {
     std::vector<std::size_t> flows;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/core/ticks.hpp"
+
 namespace orrery {
 
 BytesPerSecond rate_alone(const Topology& topology, const Flow& flow) {
@@ -25,7 +27,7 @@ Chain::Chain(std::vector<Phase> phases, const Topology& topology) : phases_{std:
             links_.push_back(use.link);
       }
     }
-    const Seconds in_turn = phase.before + moving;
+    const Seconds in_turn = phase.before + in_ticks(moving);
     begins_.push_back(begins_.back() + std::max(phase.beside, in_turn));
   }
 }

@@ -30,6 +30,7 @@ double rate_alone(const Flow& flow, const Capacity& capacity) {
 class Chain {
  public:
   struct Phase {
+    // In whole ticks.
     Seconds beside;  ///< Kernels that run from its beginning: it lasts at least so long.
     Seconds before;  ///< Kernels and latency before the flows start.
     Flows flows;

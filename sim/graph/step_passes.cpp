@@ -6,6 +6,7 @@
 #include <optional>
 #include <tuple>
 
+#include "sim/core/ticks.hpp"
 #include "sim/graph/chain.hpp"
 #include "sim/graph/step_draft.hpp"
 #include "sim/schedule/schedule.hpp"
@@ -260,18 +261,19 @@ class PassBuilder {
     std::vector<Chain::Phase> phases;
     for (const Segment& segment : cost.segments) {
       if (!segment.chain.empty()) return nullptr;
-      const Seconds compute = own_compute(role_index, segment) / speed;
+      // In ticks one by one, as tasks of their own would be.
+      const Seconds compute = in_ticks(own_compute(role_index, segment) / speed);
       Seconds before = compute;
       if (segment.beside) {
         const auto flows = own_flows(role_index, *segment.beside);
         if (!flows) return nullptr;
-        phases.push_back({compute, segment.beside->cost.latency, *flows});
+        phases.push_back({compute, in_ticks(segment.beside->cost.latency), *flows});
         before = {};
       }
       if (segment.after) {
         const auto flows = own_flows(role_index, *segment.after);
         if (!flows) return nullptr;
-        phases.push_back({{}, before + segment.after->cost.latency, *flows});
+        phases.push_back({{}, before + in_ticks(segment.after->cost.latency), *flows});
       } else if (!segment.beside) {
         phases.push_back({{}, before, {}});
       }
