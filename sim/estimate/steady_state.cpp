@@ -1,22 +1,13 @@
 #include "sim/estimate/steady_state.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <tuple>
 
 namespace orrery {
 namespace {
 
-// Of a span: what rounding may differ by.
-constexpr double rounding = 1e-11;
-// Periods of the schedule after which a step may come back to its state, and how many spans of so
-// many are compared: no fewer than three periods in a row.
-struct Cycle {
-  int periods;
-  int spans;
-};
-constexpr Cycle cycles[] = {{1, 3}, {2, 2}, {3, 2}};
-// Whatever cycle an excerpt shows goes evenly into the periods that it leaves out.
+// Periods of the schedule after which a step may come back to its state.
+constexpr int cycles[] = {1, 2, 3};
 constexpr int all_cycles = 6;
 
 class Repetition {
@@ -25,14 +16,12 @@ class Repetition {
       : graph_{step.graph}, timeline_{timeline}, plan_{plan}, starts_{backward_starts()} {}
 
   // How long a cycle of so many micro-batches takes, by the backward passes of the first stage.
-  std::optional<Seconds> span(int shift, int spans) const {
+  std::optional<Seconds> span(int shift) const {
     const auto passes = static_cast<std::size_t>(shift * plan_.vpp);
-    const std::size_t needed = static_cast<std::size_t>(spans) * passes + 1;
-    if (starts_.size() < needed) return std::nullopt;
+    const std::size_t needed = 2 * passes + 1;
     for (std::size_t begin : places(starts_.size(), needed)) {
-      const double span = (starts_[begin + needed - 1] - starts_[begin]) / spans;
-      if (first_stage_repeats(begin, begin + needed, passes, span) &&
-          repeats(starts_[begin], span, spans, shift))
+      const double span = starts_[begin + passes] - starts_[begin];
+      if (first_stage_repeats(begin, passes, span) && repeats(starts_[begin], span, shift))
         return Seconds{span};
     }
     return std::nullopt;
@@ -59,10 +48,9 @@ class Repetition {
   }
 
   // What is soon found out, and implied by repeats().
-  bool first_stage_repeats(std::size_t begin, std::size_t end, std::size_t passes,
-                           double span) const {
-    for (std::size_t i = begin + passes; i < end; ++i)
-      if (std::abs(starts_[i] - starts_[i - passes] - span) > 2.0 * rounding * span) return false;
+  bool first_stage_repeats(std::size_t begin, std::size_t passes, double span) const {
+    for (std::size_t i = begin + passes; i <= begin + 2 * passes; ++i)
+      if (starts_[i] - starts_[i - passes] != span) return false;
     return true;
   }
 
@@ -81,60 +69,36 @@ class Repetition {
   }
 
   struct Seen {
-    std::tuple<int, int, Task::What, Task::Kind, Stream, GroupKind, int, double> key;
+    std::tuple<int, int, Task::What, Task::Kind, Stream, GroupKind, int, double, double> what_when;
     int microbatch;
-    double finish;
-    double start() const { return std::get<7>(key); }
   };
 
-  // Tasks by who does what, from the beginning of the span in which they start.
-  std::vector<std::vector<Seen>> tasks_by_span(double begin, double span, int count) const {
-    const double early = rounding * span;  // Those that start with a span belong to it.
-    std::vector<std::vector<Seen>> spans(static_cast<std::size_t>(count));
+  // Tasks that are under way in a span, by who does what and when: those that start in it, and
+  // those that started sooner and have not finished yet.
+  std::vector<Seen> under_way(double from, double span) const {
+    std::vector<Seen> seen;
     for (int i = 0; i < graph_.size(); ++i) {
       const TaskId id{i};
-      const double since = start(id) - begin + early;
-      if (since < 0.0 || since >= count * span) continue;
-      const auto n = static_cast<std::size_t>(since / span);
-      const double origin = begin + static_cast<double>(n) * span;
+      if (start(id) >= from + span || (start(id) < from && finish(id) <= from)) continue;
       const Task& task = graph_.task(id);
-      spans[n].push_back({{task.role, task.to_role, task.what, task.kind, task.stream, task.group,
-                           task.chunk, start(id) - origin},
-                          task.microbatch,
-                          finish(id) - origin});
+      seen.push_back({{task.role, task.to_role, task.what, task.kind, task.stream, task.group,
+                       task.chunk, start(id) - from, finish(id) - from},
+                      task.microbatch});
     }
-    for (auto& tasks : spans)
-      std::sort(tasks.begin(), tasks.end(),
-                [](const Seen& a, const Seen& b) { return a.key < b.key; });
-    return spans;
+    std::sort(seen.begin(), seen.end(), [](const Seen& a, const Seen& b) {
+      return std::tie(a.what_when, a.microbatch) < std::tie(b.what_when, b.microbatch);
+    });
+    return seen;
   }
 
-  // Something that began with the step and is still under way would end some time later.
-  bool long_under_way(double begin, double span) const {
-    for (int i = 0; i < graph_.size(); ++i)
-      if (start(TaskId{i}) < begin - rounding * span && finish(TaskId{i}) > begin + span)
-        return true;
-    return false;
-  }
-
-  bool repeats(double begin, double span, int count, int shift) const {
-    if (long_under_way(begin, span)) return false;
-    const auto spans = tasks_by_span(begin, span, count);
-    const double tolerance = rounding * span;
-    const auto is_twin = [&](const Seen& a, const Seen& b) {
-      const auto who = [](const Seen& of) {
-        const auto& [role, to, what, kind, stream, group, chunk, start] = of.key;
-        return std::tuple{role, to, what, kind, stream, group, chunk};
-      };
-      return who(a) == who(b) && std::abs(a.start() - b.start()) <= tolerance &&
-             std::abs(a.finish - b.finish) <= tolerance && a.finish - a.start() < span &&
-             b.microbatch - a.microbatch == (a.microbatch < 0 ? 0 : shift);
-    };
-    for (std::size_t n = 1; n < spans.size(); ++n)
-      if (spans[n].size() != spans[0].size() ||
-          !std::equal(spans[n - 1].begin(), spans[n - 1].end(), spans[n].begin(), is_twin))
-        return false;
-    return true;
+  bool repeats(double begin, double span, int shift) const {
+    const std::vector<Seen> once = under_way(begin, span);
+    const std::vector<Seen> again = under_way(begin + span, span);
+    return std::equal(once.begin(), once.end(), again.begin(), again.end(),
+                      [shift](const Seen& a, const Seen& b) {
+                        return a.what_when == b.what_when &&
+                               b.microbatch - a.microbatch == (a.microbatch < 0 ? 0 : shift);
+                      });
   }
 
   const TaskGraph& graph_;
@@ -150,18 +114,22 @@ std::vector<Excerpt> excerpts(const Plan& plan) {
   if (plan.schedule == ScheduleKind::gpipe) return {};
   // The orders of others depend on how many micro-batches there are.
   if (plan.splits_backward()) return {};
-  // Warm-up, some periods until its traces are gone, those that are compared, cool-down.
+  // Warm-up, some periods until its traces are gone, two that are compared, cool-down.
   const bool interleaved = plan.schedule == ScheduleKind::interleaved && plan.vpp > 1;
   const int period = interleaved ? plan.pp : 1;
-  const int shortest = interleaved ? 5 * plan.pp : plan.pp + 6;
+  const int left = plan.microbatches / period;
   std::vector<Excerpt> tried;
-  const auto room = [&](int m) { return 4 * m < 3 * plan.microbatches; };
-  const auto add = [&](int m, int multiple) {
-    tried.push_back({m + (plan.microbatches - m) % multiple, period});
+  // Half of the steps that repeat themselves show it at once, most of the others soon after.
+  const auto add = [&](int periods) {
+    if (4 * periods < 3 * left)
+      tried.push_back({periods * period + plan.microbatches % period, period});
   };
-  if (room(shortest)) add(shortest, period);
-  if (room(2 * shortest)) add(2 * shortest, all_cycles * period);
-  if (room(8 * shortest)) add(4 * shortest, all_cycles * period);
+  const auto add_whole_cycles = [&](int periods) { add(periods + (left - periods) % all_cycles); };
+  const int filled = interleaved ? 2 : plan.pp;
+  add(filled + 2);
+  if (interleaved) add(filled + 4);
+  add_whole_cycles(filled + 7);
+  add_whole_cycles(filled + 18);
   return tried;
 }
 
@@ -169,10 +137,9 @@ std::optional<Seconds> added_by_a_period(const TrainingStep& step, const Timelin
                                          const Plan& plan, const Excerpt& excerpt) {
   const Repetition repetition{step, timeline, plan};
   const int left_out = (plan.microbatches - excerpt.microbatches) / excerpt.period;
-  for (const Cycle& cycle : cycles) {
-    if (left_out % cycle.periods != 0) continue;
-    if (const auto span = repetition.span(cycle.periods * excerpt.period, cycle.spans))
-      return *span / cycle.periods;
+  for (int periods : cycles) {
+    if (left_out % periods != 0) continue;
+    if (const auto span = repetition.span(periods * excerpt.period)) return *span / periods;
   }
   return std::nullopt;
 }

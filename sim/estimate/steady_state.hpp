@@ -24,11 +24,11 @@ std::vector<Excerpt> excerpts(const Plan& plan);
 ///
 /// Between warm-up and cool-down a step comes back to the same state after a cycle of one, two or
 /// three periods of the schedule: every task of a cycle starts and ends one span of time after its
-/// twin of the cycle before. Three such spans in a row (of longer cycles two) are compared task by
-/// task. If all agree, the step with n cycles more is this one with the span repeated n times: each
-/// task still starts when the last before it ends, and flows that were on their way together are so
-/// again, at the same rates. So its makespan is longer by n spans. Nothing is told of cycles that
-/// do not divide what the excerpt leaves out.
+/// twin of the cycle before. Two such spans in a row are compared task by task, and with them what
+/// was under way when they began. If all agree to the tick (core/ticks.hpp), the step with n cycles
+/// more is this one with the span repeated n times: each task still starts when the last before it
+/// ends, and flows that were on their way together are so again, at the same rates. So its makespan
+/// is longer by n spans. Nothing is told of cycles that do not divide what the excerpt leaves out.
 /// (For tasks of fixed length this is the cyclicity of max-plus linear systems: Baccelli et al.,
 /// Synchronization and Linearity, 1992, theorem 3.112.)
 std::optional<Seconds> added_by_a_period(const TrainingStep& step, const Timeline& timeline,

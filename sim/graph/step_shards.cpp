@@ -106,6 +106,7 @@ class ShardBuilder {
     Task task = priced(kind, bytes);
     task.what = what;
     task.chunk = unit.pass->slot.chunk;
+    task.microbatch = unit.pass->slot.microbatch;
     const TaskId id = draft_.add_after(std::move(task), stream);
     stream = {id};
     return id;
