@@ -30,6 +30,13 @@ double Wires::alone(const Flow& flow) const {
   return rate_alone(flow, [this](LinkId link) { return links_[index(link)].capacity; });
 }
 
+bool Wires::arrives_at(std::size_t flow, double time) {
+  Moving& moving = moving_[flow];
+  if (moving.arrives == time) return true;
+  if (moving.expected == time && moving.arrives != never) expect(moving);
+  return false;
+}
+
 TaskId Wires::arrive(std::size_t flow, double now) {
   Moving& moving = moving_[flow];
   const TaskId task = moving.task;
@@ -62,7 +69,7 @@ std::size_t Wires::place(TaskId task, const Flow& flow, double bytes, double now
   moving.rest = bytes;
   moving.since = now;
   moving.rate = 0.0;
-  moving.arrives = never;
+  moving.arrives = moving.expected = never;
   moving.handed_over = false;
   return place;
 }
@@ -152,6 +159,13 @@ void Wires::set_rate(Moving& moving, double rate, double now) {
   moving.since = now;
   moving.rate = rate;
   moving.arrives = now + in_ticks(Seconds{moving.rest / rate}).si();
+  // Later than the calendar has it: that is seen when the time has come. A long flow beside many
+  // short ones is slowed down and let go again and again.
+  if (moving.arrives < moving.expected) expect(moving);
+}
+
+void Wires::expect(Moving& moving) {
+  moving.expected = moving.arrives;
   calendar_.expect(moving.arrives, Calendar::What::flow_arrives,
                    static_cast<std::size_t>(&moving - moving_.data()));
 }

@@ -36,8 +36,9 @@ class Wires {
 
   /// Its arrival is in the calendar, or SimGrid's. `flow` must outlive it.
   void start(TaskId task, const Flow& flow, double bytes, double now);
-  /// Whether an event of the calendar still tells when a flow arrives.
-  bool arrives_at(std::size_t flow, double time) const { return moving_[flow].arrives == time; }
+  /// Whether a flow arrives now that the calendar says so. One that has been slowed down since is
+  /// expected again.
+  bool arrives_at(std::size_t flow, double time);
   /// Takes a flow away and says whose it was.
   TaskId arrive(std::size_t flow, double now);
 
@@ -56,6 +57,7 @@ class Wires {
     double since = 0.0;
     double rate = 0.0;
     double arrives = never;
+    double expected = never;  // When the calendar has it next: not after it arrives.
     bool handed_over = false;
     std::size_t seen = 0;  // In the search for joined flows.
 
@@ -78,6 +80,7 @@ class Wires {
   bool simgrid_has_some() const;  // Of the joined ones.
   void share_out(double now);
   void set_rate(Moving& moving, double rate, double now);
+  void expect(Moving& moving);
 
   Calendar& calendar_;
   std::size_t most_;
