@@ -9,6 +9,13 @@ void check_cuda(cudaError_t error, const char* call, const char* file, int line)
                     cudaGetErrorName(error) + ", " + file + ":" + std::to_string(line) + ")"};
 }
 
+void require_alive() {
+  const cudaError_t error = cudaDeviceSynchronize();
+  if (error == cudaSuccess) return;
+  throw DeviceLost{std::string{"the GPU no longer answers: "} + cudaGetErrorString(error) + " (" +
+                   cudaGetErrorName(error) + ")"};
+}
+
 void check_cublas(cublasStatus_t status, const char* call, const char* file, int line) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   throw DeviceError{std::string{call} + ": " + cublasLtGetStatusString(status) + " (" +

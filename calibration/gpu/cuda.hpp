@@ -25,6 +25,16 @@ class Unsupported : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The GPU no longer answers this process, as after a kernel's illegal access: nothing can be
+/// measured any more, and only another process can go on.
+class DeviceLost : public DeviceError {
+ public:
+  using DeviceError::DeviceError;
+};
+
+/// Waits for all work of the device. Errors: DeviceLost.
+void require_alive();
+
 void check_cuda(cudaError_t error, const char* call, const char* file, int line);
 void check_cublas(cublasStatus_t status, const char* call, const char* file, int line);
 

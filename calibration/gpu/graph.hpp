@@ -23,8 +23,10 @@ class Graph {
     }
     cudaGraph_t graph = nullptr;
     CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+    const cudaError_t counted = cudaGraphGetNodes(graph, nullptr, &nodes_);
     const cudaError_t error = cudaGraphInstantiate(&runnable_, graph, 0);
     cudaGraphDestroy(graph);
+    CUDA_CHECK(counted);
     CUDA_CHECK(error);
   }
   ~Graph() { cudaGraphExecDestroy(runnable_); }
@@ -32,9 +34,12 @@ class Graph {
   Graph& operator=(const Graph&) = delete;
 
   void launch(cudaStream_t stream) const { CUDA_CHECK(cudaGraphLaunch(runnable_, stream)); }
+  /// Kernels, copies and fills.
+  std::size_t nodes() const { return nodes_; }
 
  private:
   cudaGraphExec_t runnable_ = nullptr;
+  std::size_t nodes_ = 0;
 };
 
 }  // namespace orrery::calibration

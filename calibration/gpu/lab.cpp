@@ -42,15 +42,16 @@ std::string nccl_version() {
 
 }  // namespace
 
-int usable_gpus() {
-  int count = 0;
-  const cudaError_t error = cudaGetDeviceCount(&count);
-  if (error == cudaSuccess) return count;
+// No driver, one that is older than this toolkit, a library that only stands in for one, a switch
+// that is not ready: there are many reasons, and to the user all are the same as no GPU.
+UsableGpus usable_gpus() {
+  UsableGpus gpus;
+  const cudaError_t error = cudaGetDeviceCount(&gpus.count);
+  if (error == cudaSuccess && gpus.count > 0) return gpus;
   cudaGetLastError();
-  // A driver that is missing, or older than this toolkit, is the same to the user as no GPU.
-  if (error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver) return 0;
-  CUDA_CHECK(error);
-  return 0;
+  gpus.count = 0;
+  gpus.why_none = cudaGetErrorString(error == cudaSuccess ? cudaErrorNoDevice : error);
+  return gpus;
 }
 
 Machine describe_machine(int device, const Nvml& nvml) {
@@ -70,7 +71,7 @@ Machine describe_machine(int device, const Nvml& nvml) {
   machine.cublas = std::to_string(cublas / 10000) + "." + std::to_string(cublas / 100 % 100) + "." +
                    std::to_string(cublas % 100);
   machine.nccl = nccl_version();
-  machine.gpus = usable_gpus();
+  machine.gpus = usable_gpus().count;
   machine.multiprocessors = properties.multiProcessorCount;
   machine.memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem);
   machine.l2_bytes = properties.l2CacheSize;
@@ -81,9 +82,10 @@ Machine describe_machine(int device, const Nvml& nvml) {
 namespace {
 
 int chosen(int device) {
-  if (device >= usable_gpus())
+  const int count = usable_gpus().count;
+  if (device >= count)
     throw Unsupported{"there is no GPU " + std::to_string(device) + "; the first of " +
-                      std::to_string(usable_gpus()) + " is 0"};
+                      std::to_string(count) + " is 0"};
   CUDA_CHECK(cudaSetDevice(device));
   return device;
 }

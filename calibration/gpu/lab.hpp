@@ -21,8 +21,12 @@ struct Lab {
   Nvml nvml;
 };
 
-/// How many GPUs can be used; 0 without a driver, or with one that is too old.
-int usable_gpus();
+/// How many GPUs can be used; where none can, why, in CUDA's words.
+struct UsableGpus {
+  int count = 0;
+  std::string why_none;
+};
+UsableGpus usable_gpus();
 /// What device `device` is. Errors: DeviceError.
 Machine describe_machine(int device, const Nvml& nvml);
 
@@ -36,6 +40,7 @@ Measurement measure_launch(const Case& what, const StoppingLimits& limits, Lab& 
 Measurement measure_transfer(const Case& what, const StoppingLimits& limits, Lab& lab);
 Measurement measure_overlap(const Case& what, const StoppingLimits& limits, Lab& lab);
 Measurement measure_sustained(const Case& what, const StoppingLimits& limits, Lab& lab);
+Measurement measure_training_step(const Case& what, const StoppingLimits& limits, Lab& lab);
 
 /// Errors: DeviceError where `error` is over `tolerance`, or no number.
 void require_right(double error, double tolerance);

@@ -2,14 +2,17 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include "calibration/gpu/lab.hpp"
 #include "calibration/gpu/team.hpp"
@@ -20,7 +23,15 @@
 namespace orrery::calibration {
 namespace {
 
-enum ExitCode { ok = 0, failed = 1, bad_input = 2, partial = 5, no_gpu = 77, stopped = 130 };
+enum ExitCode {
+  ok = 0,
+  failed = 1,
+  bad_input = 2,
+  partial = 5,
+  lost = 6,
+  no_gpu = 77,
+  stopped = 130
+};
 
 volatile std::sig_atomic_t interruptions = 0;
 
@@ -75,8 +86,12 @@ std::vector<Case> cases_of(const Options& options, int gpus) {
 // One GPU, or the first of several.
 class GpuBench : public Bench {
  public:
-  GpuBench(Lab& lab, Team& team)
-      : lab_{lab}, team_{team}, reference_{lab.cublas, shape()}, operands_{shape()} {
+  GpuBench(Lab& lab, Team& team, double budget_s)
+      : lab_{lab},
+        team_{team},
+        warm_up_s_{std::min(5.0, budget_s / 50.0)},
+        reference_{lab.cublas, shape()},
+        operands_{shape()} {
     require_right(matmul_error(reference_, operands_, lab.stopwatch.stream()),
                   matmul_tolerance(shape()));
   }
@@ -91,18 +106,33 @@ class GpuBench : public Bench {
     } catch (const DeviceError& error) {
       one.outcome = Outcome::failed;
       one.reason = error.what();
-      CUDA_CHECK(cudaDeviceSynchronize());  // A GPU that no longer answers ends the campaign.
+      try {
+        require_alive();
+      } catch (const DeviceLost& end) {
+        one.reason += "; " + std::string{end.what()};
+        lost_ = true;
+      }
     }
     one.what = what;
     return one;
   }
 
+  // Goes on until the clock no longer remembers what was before: after a pause the first product
+  // runs faster than power allows for long, after a heavy case slower. The first time, until the
+  // chip is warm.
   double reference_us() override {
-    return lab_.stopwatch.quick_us(
-        [&](cudaStream_t stream) {
-          reference_.run(operands_.a.data(), operands_.b.data(), operands_.c.data(), stream);
-        },
-        11);
+    const auto run = [&](cudaStream_t stream) {
+      reference_.run(operands_.a.data(), operands_.b.data(), operands_.c.data(), stream);
+    };
+    const double began_s = now_s(), enough_s = std::exchange(warm_up_s_, 0.0) + 0.4;
+    std::vector<double> times_us;
+    for (double spent_s = 0.0; spent_s < enough_s || times_us.empty();
+         spent_s = now_s() - began_s) {
+      const double us = lab_.stopwatch.quick_us(run, 16);
+      if (spent_s >= enough_s - 0.2 || times_us.empty()) times_us.push_back(us);
+    }
+    if (times_us.size() > 1) times_us.erase(times_us.begin());  // From before the clock settled.
+    return summarize(times_us).median_us;
   }
   double now_s() override {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
@@ -112,6 +142,7 @@ class GpuBench : public Bench {
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
   }
   bool interrupted() override { return interruptions != 0; }
+  bool lost() override { return lost_; }
 
  private:
   static MatmulShape shape() { return {MatmulShape::Pass::forward, 4096, 4096, 4096, "bf16"}; }
@@ -125,11 +156,14 @@ class GpuBench : public Bench {
     if (what.kind == "transfer") return measure_transfer(what, limits, lab_);
     if (what.kind == "overlap") return measure_overlap(what, limits, lab_);
     if (what.kind == "sustained") return measure_sustained(what, limits, lab_);
+    if (what.kind == "training_step") return measure_training_step(what, limits, lab_);
     return team_.measure(what, limits);
   }
 
   Lab& lab_;
   Team& team_;
+  double warm_up_s_;
+  bool lost_ = false;
   Matmul reference_;
   MatmulOperands operands_;
 };
@@ -178,7 +212,7 @@ int run_measure(const Options& options, const std::vector<std::string>& argument
 
   std::signal(SIGINT, interrupt);
   std::signal(SIGTERM, interrupt);
-  GpuBench bench{lab, *team};
+  GpuBench bench{lab, *team, options.budget_s};
   std::cerr << record.machine.gpu << ", " << cases.size() << " cases -> " << options.output << "\n";
   CampaignPlan plan;
   plan.cases = cases;
@@ -186,7 +220,7 @@ int run_measure(const Options& options, const std::vector<std::string>& argument
   const CampaignEnd end = run_campaign(
       record, plan, bench,
       [&](const Record& so_far) { write_whole(options.output, record_json(so_far)); }, show);
-  team->dismiss();
+  if (!end.lost) team->dismiss();
   std::cerr << options.output << ": " << end.measured << " measured, " << end.skipped
             << " skipped, " << end.failed << " failed";
   if (end.left > 0) std::cerr << ", " << end.left << " left: continue with --resume";
@@ -194,6 +228,11 @@ int run_measure(const Options& options, const std::vector<std::string>& argument
   for (const Measurement& one : record.measurements)
     if (one.outcome == Outcome::failed)
       std::cerr << "  failed: " << one.what.id() << ": " << one.reason << "\n";
+  if (end.lost) {
+    std::cerr << "orrery-gpu: error: the GPU no longer answers this process; the record is kept: "
+                 "continue with --resume\n";
+    std::_Exit(lost);  // Nothing that talks to the GPU, as owners do at the end, has an answer.
+  }
   return end.interrupted ? stopped : end.failed > 0 ? partial : ok;
 }
 
@@ -217,10 +256,9 @@ int run(const std::vector<std::string>& arguments) {
   if (options.command == "version") return std::cout << "orrery-gpu " << ORRERY_VERSION << "\n", ok;
   if (options.command == "list")  // Also where there is no GPU: as if there were one.
     return std::cout << work_list_json(cases_of(options, 1)), ok;
-  const int gpus = usable_gpus();
+  const auto [gpus, why_none] = usable_gpus();
   if (gpus == 0) {
-    std::cerr << "orrery-gpu: no usable NVIDIA GPU (none there, or the driver is missing or older "
-                 "than CUDA "
+    std::cerr << "orrery-gpu: no usable NVIDIA GPU: " << why_none << " (built with CUDA "
               << CUDART_VERSION / 1000 << "." << CUDART_VERSION % 1000 / 10 << ")\n";
     return no_gpu;
   }

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cmath>
 #include <memory>
+#include <thread>
 
 #include "calibration/gpu/lab.hpp"
 
@@ -48,20 +49,23 @@ struct Product {
   double error;
 };
 
-// Times one product beside `companion`, which must begin before and end after it, or the sample is
-// thrown away.
+// Times one product alone, or beside a companion that must begin before and end after it, or the
+// sample is thrown away. Both in the same way and in turn, so that clock and heat are the same.
 class Beside {
  public:
   explicit Beside(const Product& product) : product_{product} {}
   virtual ~Beside() = default;
 
-  double sample_us() {
-    for (int attempt = 0; attempt < 20; ++attempt) {
+  double alone_us() {
+    run_behind_delay();
+    CUDA_CHECK(cudaDeviceSynchronize());
+    return elapsed_us(before_, after_);
+  }
+
+  double beside_us() {
+    for (int attempt = 0; attempt < 6; ++attempt) {
       begin(other_, lasting_us_);
-      CUDA_CHECK(launch_delay(300'000, own_));  // Until the companion is under way.
-      before_.record(own_);
-      product_.run(own_);
-      after_.record(own_);
+      run_behind_delay();
       // The event behind the companion's end is what tells that it outlasted the product.
       CUDA_CHECK(cudaStreamSynchronize(own_));
       const bool outlasted = end(other_, ended_);
@@ -79,6 +83,13 @@ class Beside {
   virtual bool end(cudaStream_t stream, Event& ended) = 0;
 
  private:
+  void run_behind_delay() {
+    CUDA_CHECK(launch_delay(300'000, own_));  // Until the companion is under way.
+    before_.record(own_);
+    product_.run(own_);
+    after_.record(own_);
+  }
+
   const Product& product_;
   Stream own_, other_;
   Event before_, after_, ended_;
@@ -143,23 +154,22 @@ Measurement measure_overlap(const Case& what, const StoppingLimits& limits, Lab&
     throw Unsupported{"this GPU has only " + std::to_string(lab.machine.multiprocessors) +
                       " multiprocessors"};
   const Product product{what, lab};
-  StoppingLimits half = limits;
-  half.time_s /= 2.0;
-  const TimingSummary alone =
-      lab.stopwatch.time_warm([&](cudaStream_t s) { product.run(s); }, half);
   std::unique_ptr<Beside> beside;
   if (copy)
     beside = std::make_unique<BesideCopy>(product);
   else
     beside = std::make_unique<BesideBusy>(product, busy, lab.shared_bytes_a_block);
-  beside->sample_us();
-  StoppingRule rule{half};
+  beside->alone_us();
+  beside->beside_us();
+  StoppingRule rule{limits}, alone_rule{limits};
   Measurement one;
   one.what = what;
   for (const double began_s = now_s(); one.stopped == Stopped::not_yet;) {
-    rule.add(beside->sample_us());
+    alone_rule.add(beside->alone_us());
+    rule.add(beside->beside_us());
     one.stopped = rule.look(now_s() - began_s);
   }
+  const TimingSummary alone = alone_rule.summary();
   one.relative_error = product.error;
   one.warm = rule.summary();
   one.implementation =
@@ -170,9 +180,11 @@ Measurement measure_overlap(const Case& what, const StoppingLimits& limits, Lab&
   return one;
 }
 
-// Chunks of some 50 ms are handed over one ahead, so that the GPU never pauses.
+// Chunks of some 50 ms are handed over one ahead, so that the GPU never pauses. It begins cool, as
+// kernels that are timed by themselves do.
 Measurement measure_sustained(const Case& what, const StoppingLimits&, Lab& lab) {
   const Product product{what, lab};
+  constexpr std::chrono::seconds pause{3};
   const double seconds = static_cast<double>(what.size("seconds"));
   const auto run = [&](cudaStream_t s) { product.run(s); };
   const double product_us = lab.stopwatch.quick_us(run, 3);
@@ -184,7 +196,7 @@ Measurement measure_sustained(const Case& what, const StoppingLimits&, Lab& lab)
     borders[(i + 1) % 3].record(stream);
   };
   CUDA_CHECK(cudaDeviceSynchronize());
-  lab.stopwatch.quick_us(run, 1);
+  std::this_thread::sleep_for(pause);
   borders[0].record(stream);
   chunk(0);
   std::vector<double> times_us, at_s, clocks_hz, powers_w;

@@ -33,36 +33,37 @@ Stopwatch::Stopwatch() : flush_{std::max<std::int64_t>(2 * l2_bytes(), 1 << 20)}
 }
 
 std::vector<double> Stopwatch::batch(const std::function<void(cudaStream_t)>& run, Cache cache,
-                                     int samples, int runs_a_sample) {
-  constexpr std::int64_t longest_delay_ns = 200'000'000;
+                                     HeadStart::Batch size) {
   while (true) {
-    CUDA_CHECK(launch_delay(delay_ns_, stream_));
+    const int samples = size.samples, runs = size.runs;
+    const double began_s = now_s();
+    CUDA_CHECK(launch_delay(head_start_.delay_ns(), stream_));
     for (int i = 0; i < samples; ++i) {
       if (cache == Cache::cold)
         CUDA_CHECK(cudaMemsetAsync(flush_.data(), i, flush_.bytes(), stream_));
       events_[2 * i]->record(stream_);
-      for (int r = 0; r < runs_a_sample; ++r) run(stream_);
+      for (int r = 0; r < runs; ++r) run(stream_);
       events_[2 * i + 1]->record(stream_);
     }
     // Not yet at the first event: everything was handed over in time.
     const cudaError_t waited = cudaEventQuery(*events_[0]);
     cudaGetLastError();  // "Not ready" would stay and be reported by the next launch.
     if (waited != cudaSuccess && waited != cudaErrorNotReady) CUDA_CHECK(waited);
+    const auto host_ns = static_cast<std::int64_t>(1e9 * (now_s() - began_s));
     CUDA_CHECK(cudaStreamSynchronize(stream_));
-    if (waited == cudaErrorNotReady) break;
-    if (delay_ns_ >= longest_delay_ns)
-      throw DeviceError{"the host takes over 0.2 s to hand over a batch of runs"};
-    delay_ns_ *= 2;
+    const auto verdict = head_start_.judge(waited == cudaErrorNotReady, host_ns, size);
+    if (verdict == HeadStart::Verdict::hopeless)
+      throw DeviceError{"a single run cannot be handed over while the GPU waits"};
+    if (verdict == HeadStart::Verdict::again) continue;
+    std::vector<double> times_us;
+    for (int i = 0; i < samples; ++i)
+      times_us.push_back(std::max(elapsed_us(*events_[2 * i], *events_[2 * i + 1]) / runs, 1e-3));
+    return times_us;
   }
-  std::vector<double> times_us;
-  for (int i = 0; i < samples; ++i)
-    times_us.push_back(
-        std::max(elapsed_us(*events_[2 * i], *events_[2 * i + 1]) / runs_a_sample, 1e-3));
-  return times_us;
 }
 
 double Stopwatch::quick_us(const std::function<void(cudaStream_t)>& run, int runs) {
-  return summarize(batch(run, Cache::warm, std::min(runs, most_a_batch), 1)).median_us;
+  return summarize(batch(run, Cache::warm, {std::min(runs, most_a_batch), 1})).median_us;
 }
 
 TimingSummary Stopwatch::time_warm(const std::function<void(cudaStream_t)>& run,
@@ -72,13 +73,15 @@ TimingSummary Stopwatch::time_warm(const std::function<void(cudaStream_t)>& run,
   const double most_runs = std::max(most_launches / launches, 1);
   const int runs = static_cast<int>(
       std::clamp(std::ceil(warm_sample_us / run_us), 1.0, std::min(most_runs, 50.0)));
-  const int samples = static_cast<int>(
+  int samples = static_cast<int>(
       std::clamp(std::floor(batch_us / (run_us * runs)), 1.0, std::max(most_runs / runs, 1.0)));
+  samples = std::clamp(samples, 1, most_a_batch);
   StoppingRule rule{limits};
   Stopped why = Stopped::not_yet;
   while (why == Stopped::not_yet) {
-    for (const double us : batch(run, Cache::warm, std::clamp(samples, 1, most_a_batch), runs))
-      rule.add(us);
+    const std::vector<double> times_us = batch(run, Cache::warm, {samples, runs});
+    for (const double us : times_us) rule.add(us);
+    samples = static_cast<int>(times_us.size());
     why = rule.look(now_s() - began_s);
   }
   if (stopped) *stopped = why;
@@ -94,10 +97,12 @@ Stopwatch::Times Stopwatch::time(const std::function<void(cudaStream_t)>& run,
   const int most = std::clamp(most_launches / (launches + 1), 1, most_a_batch);
   // Also the warm-up: code is loaded, memory mapped.
   const double run_us = quick_us(run, std::min(most, 3));
-  const int samples = std::clamp(static_cast<int>(batch_us / run_us), 1, most);
+  int samples = std::clamp(static_cast<int>(batch_us / run_us), 1, most);
   StoppingRule rule{half};
   while (times.stopped == Stopped::not_yet) {
-    for (const double us : batch(run, Cache::cold, samples, 1)) rule.add(us);
+    const std::vector<double> times_us = batch(run, Cache::cold, {samples, 1});
+    for (const double us : times_us) rule.add(us);
+    samples = static_cast<int>(times_us.size());
     times.stopped = rule.look(now_s() - began_s);
   }
   times.cold = rule.summary();

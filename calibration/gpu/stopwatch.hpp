@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "calibration/gpu/cuda.hpp"
+#include "calibration/host/head_start.hpp"
 #include "calibration/host/stopping.hpp"
 
 namespace orrery::calibration {
@@ -16,7 +17,7 @@ namespace orrery::calibration {
 ///
 /// A batch of runs is handed to the GPU behind a kernel that does nothing for a while, and only
 /// counts if that kernel was still at it when the last run had been handed over: the GPU then never
-/// waited for the host. If it was not, the batch is repeated behind a longer one.
+/// waited for the host. If it was not, the batch is repeated behind a longer one (HeadStart).
 class Stopwatch {
  public:
   /// On the current GPU.
@@ -41,13 +42,14 @@ class Stopwatch {
 
  private:
   enum class Cache { cold, warm };
-  std::vector<double> batch(const std::function<void(cudaStream_t)>& run, Cache cache, int samples,
-                            int runs_a_sample);
+  /// Fewer samples than asked for, where so many do not fit into the GPU's queue.
+  std::vector<double> batch(const std::function<void(cudaStream_t)>& run, Cache cache,
+                            HeadStart::Batch size);
 
   Stream stream_;
   DeviceArray<char> flush_;
   std::vector<std::unique_ptr<Event>> events_;
-  std::int64_t delay_ns_ = 200'000;
+  HeadStart head_start_;
 };
 
 }  // namespace orrery::calibration

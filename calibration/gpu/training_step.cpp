@@ -1,6 +1,7 @@
 #include "calibration/gpu/training_step.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <functional>
 
@@ -12,6 +13,11 @@ namespace {
 using Bits = DeviceArray<std::uint16_t>;
 using Floats = DeviceArray<float>;
 using Pass = MatmulShape::Pass;
+
+double us_since(std::chrono::steady_clock::time_point began) {
+  const std::chrono::duration<double, std::micro> spent = std::chrono::steady_clock::now() - began;
+  return spent.count();
+}
 
 void require_possible(const StepModel& m) {
   const auto refuse = [](const std::string& what) { throw Unsupported{what}; };
@@ -69,23 +75,19 @@ struct TrainingStep::State {
         loss{m.tokens()},
         turns{rotation_table(m.sequence, m.head_dim())} {
     for (int i = 0; i < m.layers; ++i) layers.emplace_back(m);
-    // Rounded to bf16 at once, so that the reference starts from the very same weights.
-    std::vector<float> start(static_cast<std::size_t>(m.parameters()));
-    std::vector<std::uint16_t> bits(start.size());
-    for (const StepModel::Tensor& tensor : tensors)
-      for (std::int64_t i = tensor.at; i < tensor.at + tensor.count(); ++i) {
-        const double random = random_value(31, static_cast<std::uint64_t>(i));
-        const double value = tensor.rows == 1 ? 1.0 + 0.1 * random
-                             : tensor.name == "embedding"
-                                 ? random
-                                 : random / std::sqrt(static_cast<double>(tensor.columns));
-        const auto at = static_cast<std::size_t>(i);
-        bits[at] = to_bf16(value);
-        start[at] = static_cast<float>(from_bf16(bits[at]));
-      }
-    initial.assign(start.begin(), start.end());
-    weight = Bits{bits};
-    master = Floats{start};
+    // The GPU draws them: what a host needs seconds for. Masters begin as what products read.
+    for (const StepModel::Tensor& tensor : tensors) {
+      const bool gain = tensor.rows == 1;
+      const float scale =
+          tensor.name == "embedding" ? 1.0f : 1.0f / std::sqrt(static_cast<float>(tensor.columns));
+      if (gain)
+        set_gain(tensor);
+      else
+        CUDA_CHECK(launch_fill(weight.data() + tensor.at, Format::bf16, tensor.count(), ++seed,
+                               scale, nullptr));
+    }
+    CUDA_CHECK(launch_widen(weight.data(), master.data(), m.parameters(), nullptr));
+    CUDA_CHECK(cudaDeviceSynchronize());
     first.set_zero();
     second.set_zero();
     for (std::int64_t t = 0; t < m.tokens(); ++t) {
@@ -96,6 +98,13 @@ struct TrainingStep::State {
     targets = DeviceArray<int>{target};
   }
 
+  void set_gain(const StepModel::Tensor& tensor) {
+    std::vector<std::uint16_t> bits;
+    for (std::int64_t i = 0; i < tensor.count(); ++i)
+      bits.push_back(to_bf16(1.0 + 0.1 * random_value(30, static_cast<std::uint64_t>(i))));
+    CUDA_CHECK(cudaMemcpy(weight.data() + tensor.at, bits.data(), bits.size() * sizeof bits[0],
+                          cudaMemcpyHostToDevice));
+  }
   const StepModel::Tensor& tensor(int layer, int which) const {
     return tensors[static_cast<std::size_t>(1 + 6 * layer + which)];
   }
@@ -163,8 +172,9 @@ struct TrainingStep::State {
   Floats delta, dq_sum, partial, loss, turns;
   DeviceArray<int> tokens, targets;
   std::vector<int> token, target;
-  Doubles initial;
+  std::uint64_t seed = 30;
   int steps = 0;
+  double host_layers_us = 0.0;
   std::map<std::vector<std::int64_t>, std::unique_ptr<Matmul>> products;
 };
 
@@ -180,7 +190,12 @@ double TrainingStep::loss() const {
   return sum / static_cast<double>(state_->m.tokens());
 }
 std::vector<float> TrainingStep::gradients() const { return state_->gradient.to_host(); }
-const Doubles& TrainingStep::initial_weights() const { return state_->initial; }
+Doubles TrainingStep::weights() const {
+  Doubles values;
+  for (const std::uint16_t bits : state_->weight.to_host()) values.push_back(from_bf16(bits));
+  return values;
+}
+double TrainingStep::host_layers_us() const { return state_->host_layers_us; }
 const std::vector<int>& TrainingStep::tokens() const { return state_->token; }
 const std::vector<int>& TrainingStep::targets() const { return state_->target; }
 
@@ -192,6 +207,7 @@ void TrainingStep::forward(cudaStream_t stream) {
   };
   CUDA_CHECK(launch_permute(s.weight_of(s.tensors[0]), s.tokens.data(), input(0).data(), m.tokens(),
                             m.hidden, stream));
+  const auto began = std::chrono::steady_clock::now();
   for (int i = 0; i < m.layers; ++i) {
     Layer& l = s.layers[static_cast<std::size_t>(i)];
     s.norm(s.tensor(i, 0), l.x, l.norm1, stream);
@@ -208,6 +224,7 @@ void TrainingStep::forward(cudaStream_t stream) {
     s.linear(s.tensor(i, 5), l.activated, s.dbranch, stream);
     s.sum(l.middle, s.dbranch, input(i + 1), stream);
   }
+  s.host_layers_us = us_since(began);
   s.norm(s.tensors[s.tensors.size() - 2], s.last, s.normed, stream);
   s.linear(s.tensors.back(), s.normed, s.logits, stream);
   CUDA_CHECK(launch_cross_entropy(s.logits.data(), s.targets.data(), s.loss.data(),
@@ -221,6 +238,7 @@ void TrainingStep::backward(cudaStream_t stream) {
   CUDA_CHECK(cudaMemsetAsync(s.gradient.data(), 0, s.gradient.bytes(), stream));
   s.linear_backward(s.tensors.back(), s.normed, s.dlogits, s.narrow, stream);
   s.norm_backward(s.tensors[s.tensors.size() - 2], s.last, s.narrow, s.dx, stream);
+  const auto began = std::chrono::steady_clock::now();
   for (int i = m.layers - 1; i >= 0; --i) {
     Layer& l = s.layers[static_cast<std::size_t>(i)];
     s.linear_backward(s.tensor(i, 5), l.activated, s.dx, s.narrow, stream);
@@ -239,6 +257,7 @@ void TrainingStep::backward(cudaStream_t stream) {
     s.norm_backward(s.tensor(i, 0), l.x, s.narrow, s.dbranch, stream);
     s.sum(s.dmiddle, s.dbranch, s.dx, stream);
   }
+  s.host_layers_us += us_since(began);
   CUDA_CHECK(launch_scatter_add(s.dx.data(), s.tokens.data(), s.gradient_of(s.tensors[0]),
                                 m.tokens(), m.hidden, stream));
 }

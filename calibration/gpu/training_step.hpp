@@ -21,11 +21,15 @@ class TrainingStep {
   void forward(cudaStream_t stream);
   void backward(cudaStream_t stream);
   void optimize(cudaStream_t stream);
+  /// Host time that the last forward and backward pass took to hand over their layers, without
+  /// embedding and head.
+  double host_layers_us() const;
 
   /// Of the last forward pass, averaged over tokens; the gradients of the last backward pass.
   double loss() const;
   std::vector<float> gradients() const;
-  const Doubles& initial_weights() const;
+  /// The weights as products read them: bf16.
+  Doubles weights() const;
   const std::vector<int>& tokens() const;
   const std::vector<int>& targets() const;
 
@@ -34,8 +38,8 @@ class TrainingStep {
   std::unique_ptr<State> state_;
 };
 
-/// orrery-gpu step: verifies a tiny model's loss and gradients against double precision, then times
-/// `model` and prints what it takes. Returns an exit code.
+/// orrery-gpu step: measures the step of `model`, launched eagerly and in graphs, and prints what it
+/// takes. Returns an exit code.
 int run_step(const StepModel& model, Lab& lab);
 
 }  // namespace orrery::calibration

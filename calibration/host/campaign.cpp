@@ -25,6 +25,7 @@ class Campaign {
     if (!queue_.empty()) measure_queue();
     end_.left = all_ - begun_;
     end_.interrupted = bench_.interrupted();
+    end_.lost = bench_.lost();
     for (const Measurement& one : record_.measurements) count(one);
     return end_;
   }
@@ -37,6 +38,7 @@ class Campaign {
       pending_.push_back(bench_.measure(queue_[next], limits(queue_.size() - next)));
       ++begun_;
       report_({&pending_.back(), begun_, all_, left_s()});
+      if (bench_.lost()) return keep_pending();
       if (bench_.now_s() - checked_s_ >= plan_.reference_every_s) settle();
     }
     settle();
@@ -67,6 +69,10 @@ class Campaign {
   void settle() {
     if (pending_.empty()) return;
     check_reference();
+    keep_pending();
+  }
+
+  void keep_pending() {
     const double slowdown = track_.latest_slowdown();
     for (Measurement& one : pending_) {
       one.reference_slowdown = slowdown;
@@ -83,6 +89,7 @@ class Campaign {
     check_reference();
     for (std::size_t i = 0; i < again_.size() && !stop(); ++i) {
       Measurement one = bench_.measure(again_[i], limits(again_.size() - i));
+      if (bench_.lost()) break;
       check_reference();
       one.reference_slowdown = track_.latest_slowdown();
       for (Measurement& old : record_.measurements)

@@ -21,6 +21,8 @@ class Bench {
   virtual double now_s() = 0;
   virtual void rest(double seconds) = 0;  ///< Lets the GPU cool.
   virtual bool interrupted() = 0;
+  /// Whether the machine stopped answering in the last measure(): no other call has an answer then.
+  virtual bool lost() { return false; }
 };
 
 struct CampaignPlan {
@@ -42,6 +44,7 @@ struct CampaignEnd {
   int measured = 0, failed = 0, skipped = 0;
   int left = 0;  ///< Not begun: the budget was up, or somebody interrupted.
   bool interrupted = false;
+  bool lost = false;  ///< The machine stopped answering; another process may go on.
 };
 
 /// Measures what `record` does not hold yet and adds it.
@@ -53,6 +56,9 @@ struct CampaignEnd {
 ///
 /// A case may take its share of the budget that is left, at most the record's time limit and never
 /// less than a twentieth of it. `save` is called when measurements have been settled.
+///
+/// Should the machine stop answering, what was measured is kept, and the case that it stopped in
+/// with it: going on then passes it over.
 CampaignEnd run_campaign(Record& record, const CampaignPlan& plan, Bench& bench,
                          const std::function<void(const Record&)>& save,
                          const std::function<void(const Progress&)>& report);

@@ -16,8 +16,11 @@ const CaseKind& kind_named(const std::string& name) {
 }
 
 void check(const Case& what, const JsonPlace& json) {
-  if (what.kind == "attention" && what.size("heads") % what.size("kv_heads") != 0)
+  const bool has_heads = what.kind == "attention" || what.kind == "training_step";
+  if (has_heads && what.size("heads") % what.size("kv_heads") != 0)
     json.at("kv_heads").fail("does not divide the heads", "each kv head serves as many heads");
+  if (what.kind == "training_step" && what.size("hidden") % what.size("heads") != 0)
+    json.at("heads").fail("does not divide hidden", "each head has as many channels");
   if (what.kind == "grouped_gemm" && what.size("tokens") < what.size("experts"))
     json.at("tokens").fail("are fewer than the experts", "give each expert one at least");
 }
@@ -70,6 +73,17 @@ const std::vector<CaseKind>& case_kinds() {
        "a bf16 forward product without pause: the first second against the last",
        {},
        {m, n, k, {"seconds", 2, 600}}},
+      {"training_step",
+       "forward, backward and Adam of a small decoder, each kernel launched by itself or in graphs",
+       {{"launch", {"eager", "graph"}}},
+       {{"layers", 1, 1000},
+        {"hidden", 64, 1 << 16},
+        {"ffn", 64, 1 << 20},
+        {"heads", 1, 1024},
+        {"kv_heads", 1, 1024},
+        {"vocab", 64, 1 << 20},
+        {"sequence", 64, 1 << 20},
+        {"batch", 1, 1 << 16}}},
       {"collective",
        "one NCCL collective of `ranks` GPUs; bytes as nccl-tests counts them",
        {collective},

@@ -199,9 +199,12 @@ std::string usage() {
     text += "  " + kind.name + std::string(20 - std::min<std::size_t>(kind.name.size(), 19), ' ') +
             kind.meaning + "\n";
   return text +
-         "\nExit codes: 0 ok, 1 a CUDA or NCCL call failed, 2 bad input, 5 some cases failed, 77 "
-         "no\n"
-         "usable NVIDIA GPU, 130 interrupted (the record is kept).\n";
+         "\nExit codes: 0 ok, 1 a CUDA or NCCL call failed, 2 bad input, 5 some cases failed, 6 "
+         "the "
+         "GPU\n"
+         "stopped answering (the record is kept: --resume goes on behind the case that it stopped "
+         "in),\n"
+         "77 no usable NVIDIA GPU, 130 interrupted (the record is kept).\n";
 }
 
 }  // namespace orrery::calibration

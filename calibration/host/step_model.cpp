@@ -217,6 +217,18 @@ double StepModel::flop() const {
   return 3.0 * static_cast<double>(tokens()) * (products + attention);
 }
 
+StepModel step_model_of(const Case& what) {
+  const auto size = [&](const char* name) { return static_cast<int>(what.size(name)); };
+  return {size("layers"),   size("hidden"), size("ffn"),      size("heads"),
+          size("kv_heads"), size("vocab"),  size("sequence"), size("batch")};
+}
+
+Case step_case(const StepModel& m, const std::string& launch, double weight) {
+  return make_case("training_step", {launch},
+                   {m.layers, m.hidden, m.ffn, m.heads, m.kv_heads, m.vocab, m.sequence, m.batch},
+                   weight);
+}
+
 StepGradients reference_step(const StepModel& model, const Doubles& weights,
                              const std::vector<int>& tokens, const std::vector<int>& targets) {
   const std::vector<StepModel::Tensor> all = model.tensors();

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "calibration/host/case.hpp"
 #include "calibration/host/reference.hpp"
 
 namespace orrery::calibration {
@@ -33,6 +34,11 @@ struct StepModel {
   /// SC'21, with the causal half): of one step.
   double flop() const;
 };
+
+/// The model of a case of kind training_step, and the case of a model. `launch`: "eager", each
+/// kernel by itself, or "graph", each pass as one CUDA graph.
+StepModel step_model_of(const Case& what);
+Case step_case(const StepModel& model, const std::string& launch, double weight = 1.0);
 
 /// Loss (mean over tokens) and the gradients of all weights of one step, in double precision.
 struct StepGradients {

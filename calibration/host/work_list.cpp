@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "calibration/host/step_model.hpp"
+
 namespace orrery::calibration {
 namespace {
 
@@ -81,7 +83,7 @@ void add_machine(std::vector<Case>& cases) {
   for (const char* op : {"kernel", "chain", "graph", "event_wait"})
     cases.push_back(make_case("launch", {op}, {}, 3.0));
   for (const char* direction : {"host_to_device", "device_to_host", "device_to_device"})
-    for (const std::int64_t bytes : {1 << 12, 1 << 20, 1 << 26, 1 << 30})
+    for (const std::int64_t bytes : {1 << 12, 1 << 20, 1 << 26, 1 << 28})
       cases.push_back(make_case("transfer", {direction}, {bytes}));
   for (const std::int64_t m : {4096, 8192}) {
     cases.push_back(make_case("overlap", {"copy"}, {m, 8192, 8192, 0}));
@@ -89,6 +91,17 @@ void add_machine(std::vector<Case>& cases) {
       cases.push_back(make_case("overlap", {"busy_multiprocessors"}, {m, 8192, 8192, busy}));
   }
   cases.push_back(make_case("sustained", {}, {8192, 8192, 8192, 10}, 0.5));
+}
+
+// Layers of Llama 3 8B, which fill any GPU, and ones so small that the host is what takes time.
+void add_steps(std::vector<Case>& cases) {
+  StepModel small;
+  small.layers = 8, small.hidden = 1024, small.ffn = 4096, small.heads = 16, small.kv_heads = 4;
+  small.sequence = 1024;
+  StepModel middle;
+  middle.layers = 4, middle.hidden = 2048, middle.ffn = 8192, middle.heads = 16;
+  for (const StepModel& model : {StepModel{}, middle, small})
+    for (const char* launch : {"eager", "graph"}) cases.push_back(step_case(model, launch));
 }
 
 // Half, and all of them: the sizes of nccl-tests' usual sweep, a factor of four apart.
@@ -154,6 +167,7 @@ std::vector<Case> default_work_list(int gpus) {
   add_grouped(cases);
   add_attention(cases);
   add_memory(cases);
+  add_steps(cases);
   if (gpus > 1) add_collectives(cases, gpus);
   // Some shapes belong to two of the sweeps.
   std::set<std::string> ids;

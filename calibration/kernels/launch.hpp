@@ -75,6 +75,9 @@ cudaError_t launch_adam(float* master, float* first, float* second, const float*
                         cudaStream_t stream);
 cudaError_t launch_add(const std::uint16_t* a, const std::uint16_t* b, std::uint16_t* sum,
                        std::int64_t count, cudaStream_t stream);
+/// to = from, bf16 into fp32; `count` is a multiple of 8.
+cudaError_t launch_widen(const std::uint16_t* from, float* to, std::int64_t count,
+                         cudaStream_t stream);
 cudaError_t launch_scatter_add(const std::uint16_t* dy, const int* index, float* table,
                                std::int64_t rows, int width, cudaStream_t stream);
 

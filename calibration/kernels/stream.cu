@@ -106,6 +106,12 @@ cudaError_t launch_add(const std::uint16_t* a, const std::uint16_t* b, std::uint
   return cudaGetLastError();
 }
 
+cudaError_t launch_widen(const std::uint16_t* from, float* to, std::int64_t count,
+                         cudaStream_t stream) {
+  widen<<<stream_blocks, stream_threads, 0, stream>>>(from, to, count);
+  return cudaGetLastError();
+}
+
 cudaError_t launch_scatter_add(const std::uint16_t* dy, const int* index, float* table,
                                std::int64_t rows, int width, cudaStream_t stream) {
   scatter_add<<<static_cast<unsigned>(rows), stream_threads, 0, stream>>>(dy, index, table, width);

@@ -261,6 +261,16 @@ __global__ void add(const std::uint16_t* a, const std::uint16_t* b, std::uint16_
   }
 }
 
+/// to = from, bf16 into fp32.
+__global__ void widen(const std::uint16_t* from, float* to, std::int64_t count) {
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+       8 * i < count; i += step) {
+    const Eight e = load_eight(from + 8 * i);
+    for (int j = 0; j < 8; ++j) to[8 * i + j] = e.v[j];
+  }
+}
+
 /// Adds row i of `dy` to row index[i] of the fp32 `table`; a block a row.
 __global__ void scatter_add(const std::uint16_t* dy, const int* index, float* table, int width) {
   const std::int64_t from = static_cast<std::int64_t>(blockIdx.x) * width;

@@ -17,18 +17,23 @@ class PaperBench : public Bench {
     if (static_cast<int>(measured.size()) == interrupt_after) stopped = true;
     Measurement one;
     one.what = what;
-    if (what.size("m") == wrong) {
+    if (what.size("m") == wrong || what.size("m") == deadly) {
       one.outcome = Outcome::failed;
-      one.reason = "wrong result";
+      one.reason = what.size("m") == wrong ? "wrong result" : "an illegal access";
+      is_lost = what.size("m") == deadly;
       return one;
     }
     one.cold = summarize({static_cast<double>(what.size("m")) * slowdown()});
     return one;
   }
-  double reference_us() override { return 100.0 * slowdown(); }
+  double reference_us() override {
+    EXPECT_FALSE(is_lost) << "a GPU that no longer answers is asked";
+    return 100.0 * slowdown();
+  }
   double now_s() override { return clock_s; }
   void rest(double seconds) override { clock_s += seconds, rested = true; }
   bool interrupted() override { return stopped; }
+  bool lost() override { return is_lost; }
 
   double slowdown() const { return clock_s >= hot_from_s && !(rested && rest_helps) ? 1.2 : 1.0; }
 
@@ -36,8 +41,8 @@ class PaperBench : public Bench {
   std::vector<double> limits_given;
   double clock_s = 50.0, seconds_a_case = 1.0, hot_from_s = 1e9;
   int interrupt_after = -1;
-  std::int64_t wrong = -1;
-  bool stopped = false, rested = false, rest_helps = true;
+  std::int64_t wrong = -1, deadly = -1;
+  bool is_lost = false, stopped = false, rested = false, rest_helps = true;
 };
 
 std::vector<Case> products(int count) {
@@ -161,6 +166,30 @@ TEST(Campaign, AFailedCaseIsKeptWithItsReasonAndNotRepeated) {
   EXPECT_EQ(end.measured, 4);
   EXPECT_EQ(end.failed, 1);
   EXPECT_EQ(run.record.measurements[2].reason, "wrong result");
+}
+
+// The 4th of 6 cases kills the GPU: what was measured stays, and a new process passes it over.
+TEST(Campaign, ALostGpuLosesNothingElse) {
+  Trial first;
+  first.plan.cases = products(6);
+  first.bench.deadly = 4;
+  CampaignEnd end = first();
+  EXPECT_TRUE(end.lost);
+  EXPECT_EQ(end.measured, 3);
+  EXPECT_EQ(end.failed, 1);
+  EXPECT_EQ(end.left, 2);
+  EXPECT_EQ(first.saves, 1);
+  EXPECT_EQ(first.record.measurements[3].reason, "an illegal access");
+
+  Trial second;
+  second.record = first.record;
+  second.plan = first.plan;
+  second.bench.deadly = 4;
+  end = second();
+  EXPECT_FALSE(end.lost);
+  EXPECT_EQ(second.bench.measured, (std::vector<std::int64_t>{5, 6}));
+  EXPECT_EQ(end.measured, 5);
+  EXPECT_EQ(end.left, 0);
 }
 
 TEST(Campaign, ProgressIsOneLine) {

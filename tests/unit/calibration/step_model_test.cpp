@@ -55,5 +55,17 @@ TEST(StepModel, GradientsAreSlopesOfTheLoss) {
   EXPECT_GT(step.loss, 0.0);
 }
 
+TEST(StepModel, BecomesACaseAndComesBack) {
+  StepModel model = tiny();
+  model.hidden = 64, model.ffn = 72, model.vocab = 80, model.sequence = 96, model.batch = 5;
+  const Case what = step_case(model, "graph", 3.0);
+  EXPECT_EQ(what.choice("launch"), "graph");
+  EXPECT_EQ(what.weight, 3.0);
+  const StepModel back = step_model_of(what);
+  EXPECT_EQ(step_case(back, "graph").id(), what.id());
+  EXPECT_EQ(back.parameters(), model.parameters());
+  EXPECT_EQ(back.tokens(), model.tokens());
+}
+
 }  // namespace
 }  // namespace orrery::calibration

@@ -132,6 +132,7 @@ TEST(StreamKernels, CopyReadTriadAdd) {
   const std::size_t count = 8 * 777;
   const auto x = random(1, count), y = random(2, count);
   auto copied = poison(count), sum = poison(count);
+  std::vector<float> wide(count, NAN);
   std::vector<float> a(4 * 777), b(4 * 777), c(4 * 777, NAN);
   for (std::size_t i = 0; i < a.size(); ++i) a[i] = random_value(3, i), b[i] = random_value(4, i);
   unsigned mixed = 0, expected = 0;
@@ -140,6 +141,7 @@ TEST(StreamKernels, CopyReadTriadAdd) {
                777);
     read_words(reinterpret_cast<const uint4*>(x.data()), 777, &mixed);
     add(x.data(), y.data(), sum.data(), count);
+    widen(x.data(), wide.data(), count);
     triad(reinterpret_cast<const float4*>(a.data()), reinterpret_cast<const float4*>(b.data()),
           reinterpret_cast<float4*>(c.data()), 777);
   });
@@ -148,6 +150,7 @@ TEST(StreamKernels, CopyReadTriadAdd) {
   EXPECT_EQ(mixed, expected);
   for (std::size_t i = 0; i < count; ++i)
     ASSERT_EQ(sum[i], to_bf16(from_bf16(x[i]) + from_bf16(y[i])));
+  for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(wide[i], from_bf16(x[i]));
   for (std::size_t i = 0; i < c.size(); ++i) ASSERT_NEAR(c[i], a[i] + 3.0 * b[i], 1e-5);
 }
 
