@@ -5,7 +5,7 @@
 namespace orrery::calibration {
 namespace {
 
-// The fastest of the library's proposals that computes the right thing, and the error of its result.
+// The fastest of the library's proposals that computes the right thing, and its result's error.
 // How fast its favourite was, which frameworks take without looking further, goes into `first_us`;
 // 0 where that does not run. Proposals that the library then refuses, and wrong ones, are passed
 // over; if that leaves none, the last one's complaint is the case's.

@@ -230,7 +230,7 @@ double matmul_error(const Matmul& matmul, MatmulOperands& operands, cudaStream_t
 }
 
 // What is rounded: bf16's output by 2^-9, fp16's by 2^-12, a few times where the sum is split and
-// its parts are kept in that format; tf32's operands by 2^-10 each at most. fp8's operands are exact
+// its parts are kept in that format; tf32's operands by 2^-10 each at most. fp8 operands are exact
 // here, but Hopper's units keep 14 bits of a sum (DeepSeek-V3, arXiv 2412.19437, 3.3.2): summing
 // fast, each of the k / 32 steps may cut off up to 2^-14 of it, always towards the same side; else
 // only what is summed between two steps in fp32. Wrong results are off by a tenth and more: one

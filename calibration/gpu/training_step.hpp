@@ -38,8 +38,8 @@ class TrainingStep {
   std::unique_ptr<State> state_;
 };
 
-/// orrery-gpu step: measures the step of `model`, launched eagerly and in graphs, and prints what it
-/// takes. Returns an exit code.
+/// orrery-gpu step: measures the step of `model`, launched one by one and in graphs, and prints
+/// what it takes. Returns an exit code.
 int run_step(const StepModel& model, Lab& lab);
 
 }  // namespace orrery::calibration

@@ -7,7 +7,7 @@ namespace orrery::calibration {
 /// How long the GPU is held up so that the host can hand over a batch of work before it begins, and
 /// how much work such a batch may hold.
 ///
-/// A host that was too slow gets twice the time. One that stays too slow, however long it gets, does
+/// A host that was too slow gets twice the time. One that stays too slow however long it gets does
 /// not lack time: the GPU's queue is full (some thousand launches), and handing over only goes on
 /// once the GPU does. Then the batch has to shrink.
 class HeadStart {

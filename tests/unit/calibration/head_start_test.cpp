@@ -7,7 +7,7 @@
 namespace orrery::calibration {
 namespace {
 
-// A host that needs `launch_ns` for each launch, before a GPU whose queue holds `queue` of them: the
+// A host that needs `launch_ns` for each launch, before a GPU whose queue holds `queue`: the
 // next one waits until the delay is over.
 struct Host {
   std::int64_t launch_ns = 3'000;
