@@ -6,6 +6,7 @@
 
 #include "sim/calibrate/driver_name.hpp"
 #include "sim/calibrate/fit_curves.hpp"
+#include "sim/cost/kernel_error.hpp"
 
 namespace orrery {
 namespace {
@@ -73,6 +74,7 @@ std::string and_more(const std::vector<std::string>& some) {
 class Pool {
  public:
   void add(const NamedRecord& from) {
+    const double usual = usual_slowdown(from.record.reference);
     for (const Measurement& one : from.record.measurements) {
       if (one.outcome != Outcome::measured) {
         unmeasured_[calibration::outcome_names()[static_cast<std::size_t>(one.outcome)] + ": " +
@@ -80,7 +82,7 @@ class Pool {
             .push_back(one.what.id());
         continue;
       }
-      const std::string why = unsound(one);
+      const std::string why = unsound(one, usual);
       if (why.empty())
         cases_[one.what.id()].push_back(one);
       else
@@ -108,6 +110,13 @@ class Pool {
   }
 
  private:
+  // At its fastest a GPU is for moments: while it is cold, say. What it usually reaches counts.
+  static double usual_slowdown(const std::vector<calibration::ReferenceTrack::Check>& checks) {
+    if (checks.empty()) return 1.0;
+    std::vector<double> times_us;
+    for (const auto& check : checks) times_us.push_back(check.median_us);
+    return middle(times_us, 0.5) / *std::min_element(times_us.begin(), times_us.end());
+  }
   static double time_us(const Measurement& one) {
     return one.warm ? one.warm->median_us : one.cold->median_us;
   }
@@ -150,7 +159,7 @@ CalibrationFit fit_calibration(const std::vector<NamedRecord>& records, std::vec
     fit.kernels = fit_kernels(
         measurements, fit.gpu, l2_bytes, options.own_attention,
         "orrery-gpu record: " + machine_text(machine) + ", " + records.front().record.started,
-        fit.checks, fit.notes);
+        fit.checks, fit.findings, fit.notes);
   }
   std::vector<std::string> logs;
   for (const Curve& curve : curves)

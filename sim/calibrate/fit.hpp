@@ -29,7 +29,8 @@ struct CalibrationFit {
   std::optional<FittedKernels> kernels;
   std::vector<Curve> curves;
   std::vector<FitCheck> checks;
-  std::vector<std::string> notes;  ///< What was left out, and why.
+  std::vector<std::string> findings;  ///< Of collectives beside products.
+  std::vector<std::string> notes;     ///< What was left out, and why.
 };
 
 /// `curves`: of nccl-tests logs. A case that several records hold has the median of their times.

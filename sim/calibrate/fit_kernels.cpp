@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 #include <map>
 #include <set>
 
 #include "calibration/host/expert_tokens.hpp"
 #include "sim/calibrate/fit_formulas.hpp"
+#include "sim/calibrate/fit_overlap.hpp"
 #include "sim/cost/attention_time.hpp"
 #include "sim/cost/gemm_time.hpp"
 #include "sim/cost/kernel_error.hpp"
@@ -62,8 +64,14 @@ std::vector<GemmRow> gemm_rows(const std::vector<Measurement>& all, const std::s
 class Fitting {
  public:
   Fitting(const std::vector<Measurement>& all, const Gpu& gpu, std::string source,
-          std::vector<FitCheck>& checks, std::vector<std::string>& notes)
-      : all_{all}, gpu_{gpu}, source_{std::move(source)}, checks_{checks}, notes_{notes} {
+          std::vector<FitCheck>& checks, std::vector<std::string>& findings,
+          std::vector<std::string>& notes)
+      : all_{all},
+        gpu_{gpu},
+        source_{std::move(source)},
+        checks_{checks},
+        findings_{findings},
+        notes_{notes} {
     KernelTables& tables = fitted_.tables;
     const auto shipped = read_kernel_tables(gpu.name);
     const KernelFactors factors = shipped ? factors_of(*shipped) : default_factors(gpu);
@@ -204,32 +212,72 @@ class Fitting {
     fit_backward(timed);
   }
 
-  void check_grouped() {
-    std::map<std::string, std::vector<double>> errors;
+  // Without the host's part: orrery-gpu launches all experts as one graph.
+  void fit_grouped() {
+    KernelTables tables = fitted_.tables;
+    tables.wgrad_efficiency = fitted_.wgrad_efficiency.value;
+    std::map<std::string, std::vector<double>> by_pass;
+    std::vector<double> ratios;
     for (const Measurement* one : of_kind(all_, "grouped_gemm")) {
       const auto& what = one->what;
-      const GemmTime* time = gemm(what.choice("dtype"));
-      if (!time || !one->warm) continue;
-      const std::string& pass = what.choice("pass");
+      const std::string &pass = what.choice("pass"), &dtype = what.choice("dtype");
+      if (!gemm(dtype) || !one->warm) continue;
+      const KernelModel kernels{gpu_, dtype == "fp16" ? Dtype::fp16 : Dtype::bf16, &tables};
       GroupedGemm layer;
       layer.pass = pass == "forward" ? GemmPass::forward
                    : pass == "dgrad" ? GemmPass::dgrad
                                      : GemmPass::wgrad;
       layer.out = what.size("n");
       layer.in = what.size("k");
+      if (layer.pass == GemmPass::wgrad) layer.accumulate = 8.0;  // fp32, read and written.
       const auto tokens = calibration::expert_tokens(what.size("tokens"), what.size("experts"),
                                                      what.choice("tokens_by_expert") == "skewed");
-      double predicted = time->grouped(layer, products_of(layer, tokens), 1.0).time.si();
-      if (layer.pass == GemmPass::wgrad) predicted /= fitted_.wgrad_efficiency.value;
-      errors["grouped " + pass + " " + what.choice("dtype")].push_back(
-          predicted / (1e-6 * one->warm->median_us) - 1.0);
+      ratios.push_back(kernels.grouped_kernel(layer, tokens).time /
+                       microseconds(one->warm->median_us));
+      by_pass["grouped " + pass + " " + dtype].push_back(ratios.back());
     }
-    for (auto& [what, some] : errors) checks_.push_back({what, std::move(some)});
+    if (ratios.size() >= fewest_ratios)
+      set(fitted_.grouped_efficiency, middle(ratios, 0.5), 0.1, 2.0,
+          "median over " + std::to_string(ratios.size()) + " layers of experts");
+    else if (!ratios.empty())
+      note_few("grouped products", ratios.size());
+    for (auto& [what, some] : by_pass) {
+      for (double& ratio : some) ratio = ratio / fitted_.grouped_efficiency.value - 1.0;
+      checks_.push_back({what, std::move(some)});
+    }
+  }
+
+  void fit_hiding() {
+    OverlapFit fit = fit_overlap(all_, gpu_.multiprocessors);
+    if (fit.share)
+      set(fitted_.share_lost_beside, *fit.share, 0.01, 5.0,
+          "least squares over " + std::to_string(fit.busy_cases) +
+              " products beside busy multiprocessors");
+    else if (fit.busy_cases > 0)
+      note_few("products beside busy multiprocessors", fit.busy_cases);
+    std::move(fit.checks.begin(), fit.checks.end(), std::back_inserter(checks_));
+    std::move(fit.findings.begin(), fit.findings.end(), std::back_inserter(findings_));
+  }
+
+  // What the project's tables, or those of the GPU that stands in, say of the rows.
+  void check_published() {
+    const auto published = read_kernel_tables(gpu_.name);
+    if (!published) return;
+    const std::string whose = " by the tables of " + published->gpu;
+    for (const GemmTable& table : fitted_.tables.gemm) {
+      if (!find_gemm_table(&*published, table.dtype)) continue;
+      const GemmTime time{gpu_, table.dtype, &*published};
+      std::vector<double> errors;
+      for (const GemmRow& row : table.rows)
+        errors.push_back(time.without_cast(row.m, row.n, row.k).time / row.time - 1.0);
+      checks_.push_back({"gemm " + name(table.dtype) + whose, std::move(errors)});
+    }
   }
 
   std::optional<FittedKernels> result() {
     const bool any = !fitted_.tables.gemm.empty() || fitted_.tables.attention ||
-                     fitted_.sustained.measured || fitted_.copy_efficiency.measured;
+                     fitted_.sustained.measured || fitted_.copy_efficiency.measured ||
+                     fitted_.share_lost_beside.measured;
     if (!any) return std::nullopt;
     return std::move(fitted_);
   }
@@ -292,20 +340,21 @@ class Fitting {
   const Gpu& gpu_;
   std::string source_;
   std::vector<FitCheck>& checks_;
-  std::vector<std::string>& notes_;
+  std::vector<std::string>&findings_, &notes_;
   FittedKernels fitted_;
   std::map<Dtype, GemmTime> gemms_;
 };
 
 }  // namespace
 
-std::string unsound(const calibration::Measurement& one) {
+std::string unsound(const calibration::Measurement& one, double usual_slowdown) {
   // The first is orrery-gpu's own bound on its reference product; the others are a tenth and a
   // twentieth of what is to be told apart, where timings end at half a percent if they can.
   constexpr double slowest_reference = 1.05, most_drift = 0.05, most_noise = 0.1;
   constexpr double shortest_us = 0.01;  // As tables of kernels have it.
-  if (one.reference_slowdown > slowest_reference)
-    return "the GPU was " + percent_text(one.reference_slowdown - 1.0) + " slower around it";
+  const double slowdown = one.reference_slowdown / usual_slowdown;
+  if (slowdown > slowest_reference)
+    return "the GPU was " + percent_text(slowdown - 1.0) + " slower around it";
   for (const auto& timing : {one.warm, one.cold}) {
     if (!timing) continue;
     if (timing->median_us < shortest_us) return "no work takes under 10 ns";
@@ -320,14 +369,17 @@ std::string unsound(const calibration::Measurement& one) {
 std::optional<FittedKernels> fit_kernels(const std::vector<Measurement>& measurements,
                                          const Gpu& gpu, std::int64_t l2_bytes, bool own_attention,
                                          const std::string& source, std::vector<FitCheck>& checks,
+                                         std::vector<std::string>& findings,
                                          std::vector<std::string>& notes) {
-  Fitting fitting{measurements, gpu, source, checks, notes};
+  Fitting fitting{measurements, gpu, source, checks, findings, notes};
   fitting.fit_gemms();
   fitting.fit_wgrad();
-  fitting.check_grouped();
+  fitting.fit_grouped();
   fitting.fit_sustained();
   fitting.fit_attention_rows(own_attention);
   fitting.fit_copies(l2_bytes);
+  fitting.fit_hiding();
+  fitting.check_published();
   return fitting.result();
 }
 

@@ -36,6 +36,8 @@ KernelModel::KernelModel(const Gpu& gpu, Dtype dtype, const KernelTables* tables
       attention_{gpu, tables},
       sustained_{tables ? tables->sustained : 1.0},
       wgrad_efficiency_{tables ? tables->wgrad_efficiency : default_wgrad_efficiency},
+      grouped_efficiency_{tables ? tables->grouped_efficiency : 1.0},
+      share_lost_beside_{tables ? tables->share_lost_beside : 1.0},
       copy_rate_{(tables ? tables->copy_efficiency : default_copy_efficiency) *
                  gpu.memory_bandwidth},
       copy_tag_{tables && tables->copy_measured ? Tag::interpolated : Tag::default_value} {
@@ -55,6 +57,15 @@ KernelTime KernelModel::gemm(GemmPass pass, std::int64_t m, std::int64_t n, std:
 
 KernelTime KernelModel::grouped_gemm(const GroupedGemm& layer,
                                      std::span<const std::int64_t> tokens) const {
+  KernelTime kernel = grouped_kernel(layer, tokens);
+  const auto launched = static_cast<double>(
+      std::count_if(tokens.begin(), tokens.end(), [](std::int64_t own) { return own > 0; }));
+  if (!layer.together) kernel.time = std::max(kernel.time, launched * expert_launch);
+  return kernel;
+}
+
+KernelTime KernelModel::grouped_kernel(const GroupedGemm& layer,
+                                       std::span<const std::int64_t> tokens) const {
   const std::vector<GemmProduct> products = products_of(layer, tokens);
   if (products.empty()) return {Seconds{}, Tag::interpolated};
   const auto launched = static_cast<double>(products.size());
@@ -72,7 +83,7 @@ KernelTime KernelModel::grouped_gemm(const GroupedGemm& layer,
           Seconds{std::pow(std::pow(kernel.time.si(), 4.0) + std::pow(traffic.si(), 4.0), 0.25)};
     }
   }
-  if (!layer.together) kernel.time = std::max(kernel.time, launched * expert_launch);
+  if (!alone) kernel.time = kernel.time / grouped_efficiency_;
   return kernel;
 }
 

@@ -35,12 +35,16 @@ class KernelModel {
                   bool sixteen_bit = false) const;
   /// One linear layer of a rank's experts, expert e with `tokens[e]`. Nothing to do takes no time.
   KernelTime grouped_gemm(const GroupedGemm& layer, std::span<const std::int64_t> tokens) const;
+  /// The same with a host that launches at once.
+  KernelTime grouped_kernel(const GroupedGemm& layer, std::span<const std::int64_t> tokens) const;
   /// Whether this very product was measured on this very GPU, by whatever factors training differs.
   bool has_measured(std::int64_t m, std::int64_t n, std::int64_t k) const;
   KernelTime attention_forward(const AttentionShape& shape) const;
   KernelTime attention_backward(const AttentionShape& shape) const;
   /// A streaming kernel that reads and writes `moved` together. Launches are not in it.
   KernelTime memory(Bytes moved) const;
+  /// Of the multiprocessors that a collective occupies: how many kernels beside it lose.
+  double share_lost_beside() const { return share_lost_beside_; }
 
  private:
   GemmTime gemm_;
@@ -48,6 +52,8 @@ class KernelModel {
   AttentionTime attention_;
   double sustained_ = 1.0;
   double wgrad_efficiency_ = 1.0;
+  double grouped_efficiency_ = 1.0;
+  double share_lost_beside_ = 1.0;
   BytesPerSecond copy_rate_;
   Tag copy_tag_ = Tag::default_value;
 };

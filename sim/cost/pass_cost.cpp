@@ -229,8 +229,8 @@ GroupCollective Pricer::collective(const CollectiveCost& cost, GroupKind group, 
   const Bytes sent = cost.scale_up_bytes + cost.network_bytes;
   const Seconds length = cost.time();
   const double of_memory = length > Seconds{} ? kernels_.memory(passes * sent).time / length : 0.0;
-  return {cost, group, combine, std::min(most, 1.0 * cost.channels / multiprocessors_),
-          std::min(most, of_memory)};
+  const double of_compute = kernels_.share_lost_beside() * cost.channels / multiprocessors_;
+  return {cost, group, combine, std::min(most, of_compute), std::min(most, of_memory)};
 }
 
 PricedOp Pricer::price(const Op& op) const {

@@ -233,7 +233,8 @@ std::optional<JsonValue> stand_in(const std::string& list, const std::string& gp
 KernelTables parse_kernel_tables(const JsonValue& json) {
   require_schema(json, "orrery.kernels/1");
   json.allow_only({"schema", "gpu", "reference", "sustained", "wgrad_efficiency", "copy_efficiency",
-                   "attention_backward", "gemm", "attention_forward"});
+                   "attention_backward", "grouped_efficiency", "share_lost_beside", "gemm",
+                   "attention_forward"});
   KernelTables tables;
   tables.gpu = tables.used_for = json.at("gpu").text();
   const auto factor = [&](const std::string& key, double least, double most) {
@@ -246,6 +247,10 @@ KernelTables parse_kernel_tables(const JsonValue& json) {
   tables.copy_efficiency = factor("copy_efficiency", 0.1, 1);
   tables.copy_measured = tables.factor_sources["copy_efficiency"].measured;
   tables.attention_backward = factor("attention_backward", 1, 10);
+  if (json.has("grouped_efficiency"))
+    tables.grouped_efficiency = factor("grouped_efficiency", 0.1, 2);
+  if (json.has("share_lost_beside"))
+    tables.share_lost_beside = factor("share_lost_beside", 0.01, 5);
   const MeasuredGpu measured = read_reference(json.at("reference"), tables.gpu);
   for (const JsonValue& table : json.at("gemm").elements())
     tables.gemm.push_back(read_gemm_table(table, measured));

@@ -104,7 +104,10 @@ struct KernelTables {
   double copy_efficiency = 0.85;  ///< Share of the memory bandwidth that streaming kernels reach.
   bool copy_measured = false;     ///< Whether that share was measured on this GPU.
   double attention_backward = 2.5;  ///< Backward over forward time of fused attention.
-  /// Where these four are from, by their keys in the file.
+  double grouped_efficiency = 1.0;  ///< Of experts' products relative to what plain ones predict.
+  /// Of the multiprocessors that a collective occupies: how many kernels beside it lose.
+  double share_lost_beside = 1.0;
+  /// Where these are from, by their keys in the file; the last two may be missing there.
   struct FactorSource {
     bool measured = false;
     std::string source;

@@ -120,13 +120,17 @@ std::string kernels_json(const FittedKernels& kernels, const Gpu& gpu) {
     reference["peak_fp8"] = all_digits(gpu.peak_fp8.si() * 1e-12, "TFLOP/s");
   reference["memory_bandwidth"] = all_digits(gpu.memory_bandwidth.si() * 1e-9, "GB/s");
   reference["multiprocessors"] = gpu.multiprocessors;
-  const Json json{{"schema", "orrery.kernels/1"},
-                  {"gpu", gpu.name},
-                  {"reference", reference},
-                  {"sustained", factor_json(kernels.sustained)},
-                  {"wgrad_efficiency", factor_json(kernels.wgrad_efficiency)},
-                  {"copy_efficiency", factor_json(kernels.copy_efficiency)},
-                  {"attention_backward", factor_json(kernels.attention_backward)}};
+  Json json{{"schema", "orrery.kernels/1"},
+            {"gpu", gpu.name},
+            {"reference", reference},
+            {"sustained", factor_json(kernels.sustained)},
+            {"wgrad_efficiency", factor_json(kernels.wgrad_efficiency)},
+            {"copy_efficiency", factor_json(kernels.copy_efficiency)},
+            {"attention_backward", factor_json(kernels.attention_backward)}};
+  if (kernels.grouped_efficiency.measured)
+    json["grouped_efficiency"] = factor_json(kernels.grouped_efficiency);
+  if (kernels.share_lost_beside.measured)
+    json["share_lost_beside"] = factor_json(kernels.share_lost_beside);
   std::string tables;
   for (const GemmTable& table : kernels.tables.gemm)
     tables += (tables.empty() ? "\n " : ",\n ") + gemm_json(table);

@@ -88,6 +88,7 @@ std::string factors_text(const KernelTables& tables) {
   Table text{{{"factor", Align::left}, {""}, {"", Align::left}}};
   // Of where it is from the first clause; the file has the rest.
   const auto add = [&](const char* what, double value, const std::string& key) {
+    if (!said.count(key)) return;
     const KernelTables::FactorSource& from = said.at(key);
     const std::string clause = from.source.substr(0, from.source.find(';'));
     text.add_row({what, fixed(value, 3), (from.measured ? "measured: " : "") + clause});
@@ -96,6 +97,8 @@ std::string factors_text(const KernelTables& tables) {
   add("wgrad efficiency", tables.wgrad_efficiency, "wgrad_efficiency");
   add("copies, of the bandwidth", tables.copy_efficiency, "copy_efficiency");
   add("attention backward / forward", tables.attention_backward, "attention_backward");
+  add("grouped products", tables.grouped_efficiency, "grouped_efficiency");
+  add("lost beside collectives", tables.share_lost_beside, "share_lost_beside");
   return text.text();
 }
 
@@ -149,6 +152,8 @@ std::string fit_text(const CalibrationFit& fit) {
     }
     text += "\nPredicted against measured\n" + table.text();
   }
+  if (!fit.findings.empty()) text += "\n";
+  for (const std::string& finding : fit.findings) text += wrapped("", {finding}, "", width);
   if (!fit.notes.empty()) text += "\nNot used:\n";
   for (const std::string& note : fit.notes) text += wrapped("  ", {note}, "", width);
   return text;

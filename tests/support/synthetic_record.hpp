@@ -42,6 +42,7 @@ struct SyntheticLaw {
   double copy_efficiency = 0.85;
   double launch_us = 2.0;
   double sustained = 0.93;
+  double share_lost_beside = 0.9;
   double noise = 0.0;  ///< A third of the cases each longer and shorter by this share.
 
   /// Of C[m,n] = A[m,k] B[k,n] in bf16.
@@ -74,8 +75,8 @@ inline calibration::Measurement synthetic(const calibration::Case& what, double 
   return one;
 }
 
-/// Forward, dgrad and wgrad products, copies, a product without pause, attention both ways, and
-/// all_reduce among two and four: all that a fit takes.
+/// Forward, dgrad and wgrad products, copies, a product without pause and beside others, attention
+/// both ways, and all_reduce among two and four: what a fit takes.
 inline calibration::Record synthetic_record(const SyntheticLaw& law = {}) {
   using calibration::make_case;
   calibration::Record record;
@@ -122,6 +123,14 @@ inline calibration::Record synthetic_record(const SyntheticLaw& law = {}) {
       add(make_case("collective", {"all_reduce"}, {ranks, bytes}),
           law.all_reduce_us(ranks, static_cast<double>(bytes)))
           ->cold.reset();
+  for (const std::int64_t busy : {4, 8, 16, 32}) {
+    const double slowdown = 1.0 / (1.0 - law.share_lost_beside * static_cast<double>(busy) / 100.0);
+    calibration::Measurement* one =
+        add(make_case("overlap", {"busy_multiprocessors"}, {8192, 8192, 8192, busy}),
+            hot_us * slowdown);
+    one->cold.reset();
+    one->figures = {{"alone_us", hot_us}, {"slowdown_ratio", slowdown}};
+  }
   return record;
 }
 

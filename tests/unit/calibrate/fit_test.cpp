@@ -4,10 +4,12 @@
 
 #include <algorithm>
 
+#include "calibration/host/expert_tokens.hpp"
 #include "sim/calibrate/assessment.hpp"
 #include "sim/calibrate/driver_name.hpp"
 #include "sim/calibrate/fit_curves.hpp"
 #include "sim/cost/kernel_error.hpp"
+#include "sim/cost/kernel_model.hpp"
 #include "sim/import/nccl_tests.hpp"
 #include "sim/import/text_file.hpp"
 #include "tests/support/error_text.hpp"
@@ -58,6 +60,7 @@ TEST(Fit, FindsTheLawOfARecord) {
   EXPECT_LT(table.left_out->p90, 0.03);
   EXPECT_NEAR(fit.kernels->wgrad_efficiency.value, law.wgrad_efficiency, 0.01);
   EXPECT_NEAR(fit.kernels->copy_efficiency.value, law.copy_efficiency, 1e-9);
+  EXPECT_NEAR(fit.kernels->share_lost_beside.value, law.share_lost_beside, 1e-12);
   EXPECT_NEAR(fit.kernels->sustained.value, law.sustained, 1e-9);
   EXPECT_NEAR(fit.kernels->attention_backward.value, law.attention_backward, 1e-3);
   for (const FittedFactor* factor : {&fit.kernels->wgrad_efficiency, &fit.kernels->copy_efficiency,
@@ -186,6 +189,49 @@ TEST(Fit, RefusesMixedAndUnknownGpus) {
       refusal({{"a.json", ampere}}, "test-gpu"),
       "a.json: /machine/compute_capability: is 8.0, which is ampere, but 'test-gpu' is hopper; "
       "give --gpu NAME: orrery list gpus");
+}
+
+// As the fit's own tables say, and an eighth longer each: forward, dgrad, wgrad, even and skewed.
+TEST(Fit, FindsTheEfficiencyOfExperts) {
+  Record record = synthetic_record();
+  const CalibrationFit before = fit_of(record);
+  EXPECT_FALSE(before.kernels->grouped_efficiency.measured);
+  KernelTables tables = before.kernels->tables;
+  tables.wgrad_efficiency = before.kernels->wgrad_efficiency.value;
+  const KernelModel kernels{before.gpu, Dtype::bf16, &tables};
+  for (const auto& [name, pass] : {std::pair{"forward", GemmPass::forward},
+                                   {"dgrad", GemmPass::dgrad},
+                                   {"wgrad", GemmPass::wgrad}})
+    for (const bool skewed : {false, true}) {
+      const GroupedGemm layer{pass, 4096, 2048, pass == GemmPass::wgrad ? 8.0 : 0.0};
+      const double us =
+          kernels.grouped_kernel(layer, calibration::expert_tokens(8192, 8, skewed)).time.si() *
+          1e6;
+      record.measurements.push_back(
+          synthetic(make_case("grouped_gemm", {name, "bf16", skewed ? "skewed" : "even"},
+                              {8192, 8, 4096, 2048}),
+                    us * 1.125));
+    }
+  const CalibrationFit fit = fit_of(record);
+  EXPECT_TRUE(fit.kernels->grouped_efficiency.measured);
+  EXPECT_NEAR(fit.kernels->grouped_efficiency.value, 1.0 / 1.125, 1e-9);
+  for (const FitCheck& check : fit.checks) {
+    if (!check.what.starts_with("grouped")) continue;
+    for (const double error : check.errors) EXPECT_NEAR(error, 0.0, 1e-9) << check.what;
+  }
+}
+
+// One moment at which the GPU was 10 % faster than ever after does not make all else unsound.
+TEST(Fit, TheUsualClockCounts) {
+  Record record = synthetic_record();
+  record.reference = {{0, 100.0}, {10, 110.0}, {20, 110.0}, {30, 121.0}};
+  for (Measurement& one : record.measurements) one.reference_slowdown = 1.1;
+  record.measurements[0].reference_slowdown = 1.21;
+  const CalibrationFit fit = fit_of(record);
+  EXPECT_EQ(fit.kernels->tables.gemm.at(0).rows.size(), 15u);
+  ASSERT_EQ(fit.notes.size(), 1u);
+  EXPECT_NE(fit.notes[0].find("the GPU was 10.0 % slower around it"), fit.notes[0].npos)
+      << fit.notes[0];
 }
 
 TEST(Fit, RefusesCopiesFasterThanTheMemory) {
