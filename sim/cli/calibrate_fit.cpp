@@ -7,6 +7,7 @@
 #include "sim/cli/options.hpp"
 #include "sim/import/nccl_tests.hpp"
 #include "sim/import/text_file.hpp"
+#include "sim/input/catalog.hpp"
 #include "sim/output/calibration_json.hpp"
 #include "sim/output/calibration_text.hpp"
 #include "sim/output/write_file.hpp"
@@ -43,6 +44,21 @@ std::vector<Curve> read_logs(const Texts& files, const ParsedOptions& parsed) {
 
 Calibration read_calibration(const std::string& file) {
   return parse_calibration(JsonValue::read_file(file), file);
+}
+
+// A GPU's name stands for the tables that come with the project; all else is a file.
+Calibration named_calibration(const std::string& word) {
+  const std::vector<std::string> gpus = list_catalog("topologies/gpus");
+  if (std::find(gpus.begin(), gpus.end(), word) == gpus.end()) return read_calibration(word);
+  std::optional<KernelTables> tables = read_kernel_tables(word);
+  if (!tables || tables->gemm.empty())
+    fail_input({}, "no kernels of '" + word + "' were measured",
+               "measure some: orrery calibrate gpu");
+  Calibration shipped;
+  shipped.file = "calibration/data/kernels/" + tables->gpu + ".json";
+  shipped.gpu = word + (tables->gpu == word ? "" : ", for which " + tables->gpu + " stands in");
+  shipped.kernels = std::move(tables);
+  return shipped;
 }
 
 }  // namespace
@@ -97,13 +113,13 @@ int calibrate_show(const Arguments& arguments) {
                                                                                       "this text");
   const ParsedOptions parsed = parse_options(options, arguments, {});
   if (parsed.has("help")) {
-    std::cout << "usage: orrery calibrate show FILE [--svg FILE]\n\n" << options;
+    std::cout << "usage: orrery calibrate show FILE|GPU [--svg FILE]\n\n" << options;
     return exit_ok;
   }
   if (parsed.words.size() != 1)
     fail_input({}, parsed.words.empty() ? "show what?" : "one calibration at a time",
-               "name a file that orrery calibrate fit wrote");
-  const Calibration calibration = read_calibration(parsed.words.front());
+               "name a file that orrery calibrate fit wrote, or a GPU of the catalog");
+  const Calibration calibration = named_calibration(parsed.words.front());
   const std::vector<AssessedTable> tables = assess(calibration);
   if (parsed.has("svg")) {
     if (parsed.text("svg") == parsed.words.front())

@@ -11,6 +11,7 @@
 #include "calibration/host/work_list.hpp"
 #include "sim/calibrate/shapes.hpp"
 #include "sim/cli/calibrate_fit.hpp"
+#include "sim/cli/calibrate_step.hpp"
 #include "sim/cli/options.hpp"
 #include "sim/core/nearest.hpp"
 #include "sim/output/write_file.hpp"
@@ -178,13 +179,15 @@ int calibrate_gpu(const Arguments& arguments) {
 }  // namespace
 
 int run_calibrate(const Arguments& arguments) {
-  static const std::vector<std::string> words{"fit", "gpu", "show"};
+  static const std::vector<std::string> words{"fit", "gpu", "show", "step"};
   const std::string word = arguments.empty() ? "" : arguments[0];
   if (word == "--help") {
-    std::cout << "usage: orrery calibrate gpu | fit RECORD... -o FILE | show FILE\n\n"
+    std::cout << "usage: orrery calibrate gpu | fit RECORD... -o FILE | show FILE|GPU | "
+                 "step RECORD\n\n"
                  "  gpu    measure the GPUs of this machine\n"
                  "  fit    turn such records and logs of nccl-tests into a calibration\n"
-                 "  show   what a calibration holds, and how well it predicts itself\n\n"
+                 "  show   what a calibration holds, and how well it predicts itself\n"
+                 "  step   the training steps of a record, predicted\n\n"
                  "  orrery calibrate WORD --help   its options\n";
     return exit_ok;
   }
@@ -193,6 +196,7 @@ int run_calibrate(const Arguments& arguments) {
   if (word == "gpu") return calibrate_gpu(rest);
   if (word == "fit") return calibrate_fit(rest);
   if (word == "show") return calibrate_show(rest);
+  if (word == "step") return calibrate_step(rest);
   fail_input({}, word.empty() ? "calibrate what?" : "'" + word + "' is nothing to calibrate",
              suggestion(word, words));
 }
