@@ -74,11 +74,11 @@ fi
 
 say "fitting"
 "$orrery" calibrate fit "$record" --own-attention -o "$folder/own.json" > "$folder/own.txt"
-"$orrery" calibrate fit "$record" -o "$folder/calibration.json" | tee "$folder/fit.txt"
+"$orrery" calibrate fit "$record" -o "$folder/calibration.json" > "$folder/fit.txt"
+cat "$folder/fit.txt"
 "$orrery" calibrate show "$folder/calibration.json" --svg "$folder/achieved.svg" > /dev/null
 say "training steps, predicted from the record and from the project's own tables"
-{
-  "$orrery" calibrate step "$record" --calibration "$folder/own.json"
-  echo
-  "$orrery" calibrate step "$record" || true # A GPU that the catalog does not know has none.
-} | tee "$folder/step.txt"
+"$orrery" calibrate step "$record" --calibration "$folder/own.json" > "$folder/step.txt"
+echo >> "$folder/step.txt"
+"$orrery" calibrate step "$record" >> "$folder/step.txt"
+cat "$folder/step.txt"

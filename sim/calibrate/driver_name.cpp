@@ -42,19 +42,19 @@ std::string catalog_gpu(const std::string& driver_name) {
   return found == known.end() ? "" : found->second;
 }
 
-void require_same_gpu(const calibration::Machine& machine, const Gpu& gpu,
-                      const std::string& file) {
+void require_same_gpu(const calibration::Machine& machine, const Gpu& gpu, const std::string& file,
+                      const std::string& remedy) {
   const std::string told = generation(machine.compute_capability);
   if (!told.empty() && told != name(gpu.architecture))
     fail_input({file, "/machine/compute_capability"},
                "is " + machine.compute_capability + ", which is " + told + ", but '" + gpu.name +
                    "' is " + name(gpu.architecture),
-               "give --gpu NAME: orrery list gpus");
+               remedy);
   if (machine.multiprocessors != gpu.multiprocessors)
     fail_input({file, "/machine/multiprocessors"},
                "are " + std::to_string(machine.multiprocessors) + ", but '" + gpu.name + "' has " +
                    std::to_string(gpu.multiprocessors),
-               "give --gpu NAME: orrery list gpus");
+               remedy);
 }
 
 }  // namespace orrery

@@ -55,7 +55,8 @@ Gpu gpu_of(const std::vector<NamedRecord>& records, const std::vector<Curve>& cu
         {"", "--gpu"},
         "is '" + gpu.name + "', but the measurements are of '" + catalog_gpu(driver_name) + "'",
         "leave it out");
-  for (const NamedRecord& one : records) require_same_gpu(one.record.machine, gpu, one.file);
+  for (const NamedRecord& one : records)
+    require_same_gpu(one.record.machine, gpu, one.file, "give --gpu NAME: orrery list gpus");
   return gpu;
 }
 

@@ -54,7 +54,8 @@ int calibrate_step(const Arguments& arguments) {
                "give --calibration FILE or --system NAME|FILE");
   System system =
       parsed.has("system") ? read_system(parsed.text("system"), {"", "--system"}) : system_of(gpu);
-  require_same_gpu(record.machine, system.gpu, file);
+  require_same_gpu(record.machine, system.gpu, file,
+                   "give --system NAME|FILE: orrery list systems");
   if (parsed.has("calibration"))
     calibrate(system, parsed.text("calibration"), {"", "--calibration"});
   const std::vector<MeasuredStep> steps = predict_steps(record, file, system);

@@ -28,12 +28,18 @@ Arguments with_spoken_booleans(const Arguments& arguments,
   return spoken;
 }
 
-Arguments with_long_names(const Arguments& arguments) {
+// -o is --output, and -j 4 as well as -j4 are --jobs 4, where there are such options.
+Arguments with_long_names(const po::options_description& known, const Arguments& arguments) {
+  const auto has = [&](const char* name) { return known.find_nothrow(name, false) != nullptr; };
+  const bool output = has("output");
+  const bool jobs = has("jobs");
   Arguments longer;
   for (const std::string& word : arguments) {
-    if (word == "-o") {
+    const bool count =
+        word.starts_with("-j") && word.find_first_not_of("0123456789", 2) == word.npos;
+    if (output && word == "-o") {
       longer.emplace_back("--output");
-    } else if (word.starts_with("-j")) {
+    } else if (jobs && count) {
       longer.emplace_back("--jobs");
       if (word.size() > 2) longer.push_back(word.substr(2));
     } else {
@@ -51,7 +57,7 @@ ParsedOptions parse_options(const po::options_description& known, const Argument
   try {
     using namespace po::command_line_style;
     const po::parsed_options options =
-        po::command_line_parser(with_spoken_booleans(with_long_names(arguments), booleans))
+        po::command_line_parser(with_spoken_booleans(with_long_names(known, arguments), booleans))
             .options(known)
             .style(allow_long | long_allow_adjacent | long_allow_next)
             .allow_unregistered()

@@ -6,8 +6,8 @@
 namespace orrery {
 
 /// How long the host is busy with the parts of a layer with experts, in one pass: what stands
-/// before its experts, they with the exchange that the host launches next, and what follows.
-/// The GPU waits wherever it is faster than that.
+/// before its experts, they with the dispatch, and what follows with the combine. Kernels that are
+/// faster than that wait; exchanges come on top.
 ///
 /// Attention and router lie before the experts in a forward pass and after them in a backward pass,
 /// which takes as long in all. Of a backward pass in two, each part has half: it has one of the two

@@ -61,7 +61,8 @@ struct GroupCollective {
   CollectiveCost cost;
   GroupKind group = GroupKind::tensor;
   bool combine = false;  ///< Of an expert group: brings tokens back; else takes them there.
-  /// Share of each GPU's multiprocessors that it occupies, so that kernels beside it have the rest.
+  /// Share of each GPU's multiprocessors that it occupies, times what a record says they count
+  /// (KernelModel::share_lost_beside): kernels beside it have the rest.
   double taken = 0.0;
   /// Share of what copies reach of its memory's bandwidth that it takes from kernels that stream.
   double taken_memory = 0.0;

@@ -9,7 +9,7 @@ PassCost HiddenTraffic::lost(const PassCost& pass, CollectiveKind kind, double b
   const auto [known, fresh] = known_.try_emplace({{kind, group}, bytes});
   if (fresh) known->second = pricer_.collective(collective("", kind, bytes, 0.0, group));
   const GroupCollective& beside = known->second;
-  const Seconds time = lost_beside(kernels_of(pass.segments), streaming_of(pass.segments), beside);
+  const Seconds time = lost_beside(kernels_of(pass.segments), beside);
   if (time <= Seconds{}) return lost;
   lost.segments.push_back({time, {}, {}});
   lost.decisive = lost_beside(pass.decisive.kernels(), beside);
@@ -42,9 +42,8 @@ void lose_to_step_traffic(const Scenario& scenario, const Pricer& pricer,
   if (!plan.dp_overlap || plan.shards_weights()) return;
   HiddenTraffic traffic{pricer};
   for (int stage = 0; stage < plan.pp; ++stage) {
-    Bucket* before = nullptr;  // Of the rank's buckets in forward order.
     for (int chunk = 0; chunk < plan.chunks(); ++chunk) {
-      if (plan.bidirectional()) before = nullptr;
+      Bucket* before = nullptr;  // Of the chunk's buckets in forward order.
       const auto v = static_cast<std::size_t>(plan.virtual_stage(stage, chunk));
       for (Bucket& bucket : stages[v].buckets) {
         if (before) lose(scenario, traffic, *before, bucket);

@@ -23,7 +23,11 @@ PassCost slowest_of(const std::vector<PassCost>& each) {
   cost.lost.compute = cost.time() - sum / static_cast<double>(each.size());
   if (cost.has_collectives()) return cost;
   Segment all{cost.time(), {}, {}};
-  for (const Segment& segment : cost.segments) all.weight_gradients += segment.weight_gradients;
+  for (const Segment& segment : cost.segments) {
+    all.weight_gradients += segment.weight_gradients;
+    all.streaming += segment.streaming;
+    all.idle += segment.idle;
+  }
   for (const PassCost& one : each) all.members.push_back(one.time());
   cost.segments = {all};
   return cost;
@@ -93,12 +97,16 @@ PassCost LayerPrices::experts(const Members& members, bool backward, BackwardPar
 PassCost LayerPrices::with_experts(const Ends& ends, const Members& members,
                                    const ExchangeCost& exchange, bool backward,
                                    BackwardPart part) const {
+  // NCCL's all-to-all only copies; the sum is a kernel of its own.
+  const ExpertDispatcher dispatcher = scenario_.plan.moe_dispatcher;
+  const bool sums =
+      dispatcher != ExpertDispatcher::all_to_all && dispatcher != ExpertDispatcher::hierarchical;
   PassCost cost = ends.before;
   cost.append_beside(ends.beside_dispatch,
-                     pricer_.collective(exchange.dispatch, GroupKind::expert, false));
+                     pricer_.collective(exchange.dispatch, GroupKind::expert, false, false));
   cost.append(experts(members, backward, part));
   cost.append_beside(ends.beside_combine,
-                     pricer_.collective(exchange.combine, GroupKind::expert, true));
+                     pricer_.collective(exchange.combine, GroupKind::expert, true, sums));
   cost.append(ends.after);
   cost.lost.dispatch += exchange.dispatch.time() - even_exchange_.dispatch.time();
   cost.lost.combine += exchange.combine.time() - even_exchange_.combine.time();

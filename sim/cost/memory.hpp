@@ -18,8 +18,8 @@ struct StageMemory {
 };
 
 /// A plan that fills more of a GPU may not fit, whatever is predicted: of 27 peaks published for
-/// Megatron-LM three were more than 5 % above the prediction (docs/ACCURACY.md), and nodes have been
-/// seen to fail at 96 % (pytorch/torchtitan, issue 1789).
+/// Megatron-LM three were more than 5 % above the prediction (docs/ACCURACY.md), and nodes have
+/// been seen to fail at 96 % (pytorch/torchtitan, issue 1789).
 constexpr double safe_share_of_memory = 0.95;
 
 struct MemoryReport {

@@ -35,6 +35,7 @@ Segment part_of(const Segment& whole, double share) {
   Segment part = whole;
   part.compute = share * whole.compute;
   part.streaming = share * whole.streaming;
+  part.idle = share * whole.idle;
   for (Seconds& member : part.members) member = share * member;
   return part;
 }
@@ -90,7 +91,7 @@ Seconds add_column(Stretches& columns, const Stretches& kernels, const Strand& o
     column.backward = !other.backward;
   }
   columns.push_back(std::move(column));
-  return lost_beside(kernels_of(kernels), streaming_of(kernels), other.exchanges[i]);
+  return lost_beside(kernels_of(kernels), other.exchanges[i]);
 }
 
 }  // namespace

@@ -49,36 +49,43 @@ double share_lost(Seconds kernels, Seconds streaming, const GroupCollective& col
 
 }  // namespace
 
-Seconds lost_beside(Seconds kernels, Seconds streaming, const GroupCollective& collective) {
-  const double lost = share_lost(kernels, streaming, collective);
-  return std::min(lost / (1.0 - lost) * kernels, lost * collective.time());
+Seconds lost_beside(const KernelTimes& kernels, const GroupCollective& collective) {
+  const double lost = share_lost(kernels.busy, kernels.streaming, collective);
+  const Seconds slowed = std::min(lost / (1.0 - lost) * kernels.busy, lost * collective.time());
+  return std::max(Seconds{}, slowed - kernels.idle);
 }
 
 TimeByPrice lost_beside(const TimeByPrice& kernels, const GroupCollective& collective) {
-  Seconds streaming;
-  for (const Tag tag : {Tag::measured, Tag::interpolated, Tag::default_value})
-    streaming += kernels.at(PriceKind::memory, tag);
-  const double share = share_lost(kernels.total(), streaming, collective);
+  KernelTimes times;
+  TimeByPrice busy = kernels;
+  for (const Tag tag : {Tag::measured, Tag::interpolated, Tag::default_value}) {
+    times.streaming += kernels.at(PriceKind::memory, tag);
+    times.idle += kernels.at(PriceKind::host, tag);
+    busy.at(PriceKind::host, tag) = Seconds{};
+  }
+  times.busy = busy.total();
   TimeByPrice lost;
-  if (kernels.total() < (1.0 - share) * collective.time()) {
-    lost.add(kernels, share / (1.0 - share));
+  const Seconds sum = lost_beside(times, collective);
+  if (sum <= Seconds{}) return lost;
+  const double share = share_lost(times.busy, times.streaming, collective);
+  if (times.busy < (1.0 - share) * collective.time()) {
+    lost.add(busy, sum / times.busy);
   } else {
     TimeByPrice whole;
     whole.add(collective);
-    lost.add(whole, share);
+    lost.add(whole, sum / collective.time());
   }
   return lost;
 }
 
-Seconds kernels_of(const std::vector<Segment>& segments) {
-  Seconds sum;
-  for (const Segment& segment : segments) sum += segment.compute + kernels_of(segment.chain);
-  return sum;
-}
-
-Seconds streaming_of(const std::vector<Segment>& segments) {
-  Seconds sum;
-  for (const Segment& segment : segments) sum += segment.streaming + streaming_of(segment.chain);
+KernelTimes kernels_of(const std::vector<Segment>& segments) {
+  KernelTimes sum;
+  for (const Segment& segment : segments) {
+    const KernelTimes inside = kernels_of(segment.chain);
+    sum.busy += segment.compute - segment.idle + inside.busy;
+    sum.streaming += segment.streaming + inside.streaming;
+    sum.idle += segment.idle + inside.idle;
+  }
   return sum;
 }
 
@@ -87,6 +94,7 @@ namespace {
 void stretch(Segment& segment, double factor) {
   segment.compute = factor * segment.compute;
   segment.streaming = factor * segment.streaming;
+  segment.idle = factor * segment.idle;
   segment.weight_gradients = factor * segment.weight_gradients;
   for (Seconds& member : segment.members) member = factor * member;
   for (Segment& part : segment.chain) stretch(part, factor);
@@ -99,8 +107,9 @@ Segment beside(const std::vector<Segment>& kernels, const GroupCollective& colle
                      kernels.front().chain.empty();
   Segment both = plain ? kernels.front() : Segment{{}, {}, {}, {}, kernels};
   both.beside = collective;
-  if (const Seconds alone = kernels_of(kernels); alone > Seconds{})
-    stretch(both, 1.0 + lost_beside(alone, streaming_of(kernels), collective) / alone);
+  const KernelTimes times = kernels_of(kernels);
+  if (const Seconds alone = times.busy + times.idle; alone > Seconds{})
+    stretch(both, 1.0 + lost_beside(times, collective) / alone);
   return both;
 }
 
@@ -182,8 +191,7 @@ void PassCost::append_beside(const PassCost& kernels, const GroupCollective& col
   if (collective.time() <= Seconds{}) return;
   segments.resize(own);
   segments.push_back(beside(kernels.segments, collective));
-  const Seconds time =
-      lost_beside(kernels_of(kernels.segments), streaming_of(kernels.segments), collective);
+  const Seconds time = lost_beside(kernels_of(kernels.segments), collective);
   const TimeByPrice prices = lost_beside(kernels.decisive.kernels(), collective);
   add_lost(time, prices);
   if (collective.time() > kernels.time() + time) {
@@ -218,9 +226,9 @@ GroupCollective Pricer::collective(const Op& op) const {
                     memory_passes(sums));
 }
 
-GroupCollective Pricer::collective(const CollectiveCost& cost, GroupKind group,
-                                   bool combine) const {
-  return collective(cost, group, combine, memory_passes(combine));
+GroupCollective Pricer::collective(const CollectiveCost& cost, GroupKind group, bool combine,
+                                   bool sums) const {
+  return collective(cost, group, combine, memory_passes(sums));
 }
 
 GroupCollective Pricer::collective(const CollectiveCost& cost, GroupKind group, bool combine,
@@ -241,10 +249,13 @@ PricedOp Pricer::price(const Op& op) const {
     case Op::Kind::gemm:
       return priced(kernels_.gemm(op.pass, op.m, op.n, op.k, op.sixteen_bit),
                     software_.gemm_efficiency * op.efficiency);
-    case Op::Kind::grouped_gemm:
-      return priced(kernels_.grouped_gemm(
-                        {op.pass, op.n, op.k, op.accumulate, software_.fused_experts}, op.rows),
-                    software_.gemm_efficiency);
+    case Op::Kind::grouped_gemm: {
+      const GroupedGemm layer{op.pass, op.n, op.k, op.accumulate, software_.fused_experts};
+      const bool graph = software_.host_launch <= Seconds{};  // Launches experts' products too.
+      return priced(
+          graph ? kernels_.grouped_kernel(layer, op.rows) : kernels_.grouped_gemm(layer, op.rows),
+          software_.gemm_efficiency);
+    }
     case Op::Kind::attention:
       return priced(op.backward ? kernels_.attention_backward(op.attention())
                                 : kernels_.attention_forward(op.attention()),
@@ -274,7 +285,7 @@ PassCost Pricer::price(const Ops& ops, Seconds host) const {
   TimeByPrice kernels;  // Of the open segment.
   const auto close = [&] {
     if (open.beside) {
-      const Seconds lost = lost_beside(open.compute, open.streaming, *open.beside);
+      const Seconds lost = lost_beside({open.compute, open.streaming, {}}, *open.beside);
       if (open.weight_gradients > Seconds{}) open.weight_gradients += lost;
       const TimeByPrice prices = lost_beside(kernels, *open.beside);
       kernels.add(prices);
@@ -330,6 +341,7 @@ PassCost Pricer::price(const Ops& ops, Seconds host) const {
   host = std::max(host, launches * software_.host_launch);
   if (const Seconds gpu = cost.time(); host > gpu) {
     cost.segments.push_back({host - gpu, {}, {}});
+    cost.segments.back().idle = host - gpu;
     cost.compute += host - gpu;
     cost.by_tag[static_cast<std::size_t>(Tag::default_value)] += host - gpu;
     cost.decisive.at(PriceKind::host, Tag::default_value) += host - gpu;

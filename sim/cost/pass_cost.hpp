@@ -25,6 +25,7 @@ struct Segment {
   std::vector<Segment> chain = {};  ///< In place of `compute`, which is zero then.
   Seconds weight_gradients = {};    ///< Of `compute`: what no other pass waits for.
   Seconds streaming = {};           ///< Of `compute`: kernels that memory bounds.
+  Seconds idle = {};                ///< Of `compute`: the GPU waits for its host.
   /// Where two passes run together: of the backward one. An expert group's collective beside it is
   /// the other's.
   bool backward = false;
@@ -82,20 +83,27 @@ struct PassCost {
   void add_lost(Seconds time, const TimeByPrice& prices);
 };
 
+/// Time on one GPU, without what runs beside it.
+struct KernelTimes {
+  Seconds busy;
+  Seconds streaming;  ///< Of `busy`: kernels that memory bounds.
+  Seconds idle;       ///< The GPU waits for its host.
+};
+/// The kernels of stretches.
+KernelTimes kernels_of(const std::vector<Segment>& segments);
+
 /// What kernels of length K lose beside a collective of length E that takes the share s of the
 /// multiprocessors and b of the memory's bandwidth: while it lasts those that compute bounds run at
 /// 1 - s of their speed, those that memory bounds (`streaming` of K) at 1 - b, so that they end
 /// after min(K / (1 - l), K + l E), l being what the mixture loses,
-/// 1 / (1 - l) = (1 - streaming / K) / (1 - s) + (streaming / K) / (1 - b).
-Seconds lost_beside(Seconds kernels, Seconds streaming, const GroupCollective& collective);
+/// 1 / (1 - l) = (1 - streaming / K) / (1 - s) + (streaming / K) / (1 - b). Where the GPU waits for
+/// its host they lose that wait first.
+Seconds lost_beside(const KernelTimes& kernels, const GroupCollective& collective);
 /// The same by the prices that decide it.
 TimeByPrice lost_beside(const TimeByPrice& kernels, const GroupCollective& collective);
 
 /// Length of stretches one after another, as Segment::time().
 Seconds time_of(const std::vector<Segment>& segments, double speed = 1.0);
-/// The kernels alone, and those of them that memory bounds.
-Seconds kernels_of(const std::vector<Segment>& segments);
-Seconds streaming_of(const std::vector<Segment>& segments);
 /// `kernels`, and beside them a collective that takes multiprocessors from them.
 Segment beside(const std::vector<Segment>& kernels, const GroupCollective& collective);
 
@@ -119,7 +127,9 @@ class Pricer {
   /// `host`: how long the host is busy with it, where more is known than its launches.
   PassCost price(const Ops& ops, Seconds host = {}) const;
   GroupCollective collective(const Op& op) const;
-  GroupCollective collective(const CollectiveCost& cost, GroupKind group, bool combine) const;
+  /// `sums`: adds what arrives to what is there.
+  GroupCollective collective(const CollectiveCost& cost, GroupKind group, bool combine,
+                             bool sums) const;
   const CollectiveTime& collectives() const { return collectives_; }
 
  private:

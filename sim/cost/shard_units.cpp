@@ -31,6 +31,7 @@ std::vector<Module> modules(const Ops& ops, GemmPass pass) {
 PassCost host_busy(Seconds time) {
   PassCost cost;
   cost.segments.push_back({time, {}, {}});
+  cost.segments.back().idle = time;
   cost.compute = time;
   cost.by_tag[static_cast<std::size_t>(Tag::default_value)] = time;
   return cost;

@@ -117,9 +117,8 @@ class StepsOfAnyLength {
       part.plan.gbs = plan.gbs / plan.microbatches * excerpt.microbatches;
       part.plan.microbatches = excerpt.microbatches;
       const Run run = this->run(part);
-      const auto added = added_by_a_period(run.step, run.timeline, plan, excerpt);
-      const int periods = (plan.microbatches - excerpt.microbatches) / excerpt.period;
-      if (added) return run.timeline.step_time() + periods * *added;
+      const auto added = added_by_the_rest(run.step, run.timeline, plan, excerpt);
+      if (added) return run.timeline.step_time() + *added;
     }
     return std::nullopt;
   }

@@ -133,13 +133,14 @@ std::vector<Excerpt> excerpts(const Plan& plan) {
   return tried;
 }
 
-std::optional<Seconds> added_by_a_period(const TrainingStep& step, const Timeline& timeline,
+std::optional<Seconds> added_by_the_rest(const TrainingStep& step, const Timeline& timeline,
                                          const Plan& plan, const Excerpt& excerpt) {
   const Repetition repetition{step, timeline, plan};
   const int left_out = (plan.microbatches - excerpt.microbatches) / excerpt.period;
   for (int periods : cycles) {
     if (left_out % periods != 0) continue;
-    if (const auto span = repetition.span(periods * excerpt.period)) return *span / periods;
+    if (const auto span = repetition.span(periods * excerpt.period))
+      return left_out / periods * *span;
   }
   return std::nullopt;
 }

@@ -19,8 +19,8 @@ struct Excerpt {
 /// enough to show cycles leave out whole cycles.
 std::vector<Excerpt> excerpts(const Plan& plan);
 
-/// What each further period of micro-batches adds to the step that `timeline` is of, or nothing
-/// where that cannot be told.
+/// What the micro-batches that `excerpt` leaves out of `plan` add to the step that `timeline` is of,
+/// or nothing where that cannot be told.
 ///
 /// Between warm-up and cool-down a step comes back to the same state after a cycle of one, two or
 /// three periods of the schedule: every task of a cycle starts and ends one span of time after its
@@ -31,7 +31,7 @@ std::vector<Excerpt> excerpts(const Plan& plan);
 /// is longer by n spans. Nothing is told of cycles that do not divide what the excerpt leaves out.
 /// (For tasks of fixed length this is the cyclicity of max-plus linear systems: Baccelli et al.,
 /// Synchronization and Linearity, 1992, theorem 3.112.)
-std::optional<Seconds> added_by_a_period(const TrainingStep& step, const Timeline& timeline,
+std::optional<Seconds> added_by_the_rest(const TrainingStep& step, const Timeline& timeline,
                                          const Plan& plan, const Excerpt& excerpt);
 
 }  // namespace orrery

@@ -180,8 +180,9 @@ class DataParallelBuilder {
     }
     if (plan_.zero < 1 || plan_.shards_weights() || draft_.overlaps_data()) return;
     add_mirror_weights_at_the_end(draft_, updated);
-    const bool twice =
-        draft_.scenario.software.optimizers_gather_all && draft_.scenario.model.experts.has_value();
+    // Without expert parallelism experts' weights are the one optimizer's (Megatron-Core,
+    // moe/experts.py: allreduce = not expert_parallel).
+    const bool twice = draft_.scenario.software.optimizers_gather_all && plan_.ep > 1;
     for (int round = 0; round < (twice ? 2 : 1); ++round) gather_weights(updated);
   }
 

@@ -60,7 +60,7 @@ struct System {
   Seconds network_latency;          ///< NIC to NIC through an idle fabric.
   double network_efficiency = 1.0;  ///< Payload over line rate: coding, headers, congestion margin.
   FabricKind fabric = FabricKind::infiniband;
-  double host_slowdown = 1.0;         ///< What a host's call takes, of what it takes an x86 host.
+  double host_slowdown = 1.0;         ///< Of ExpertLayerHost, over an x86 host.
   bool in_network_reduction = false;  ///< NVLink SHARP inside the domain.
   bool fabric_reduction = false;      ///< SHARP in the switches of the fabric: NCCL's CollNet.
   int max_gpus = 0;                   ///< Size of the machine that exists; 0: as many as wanted.

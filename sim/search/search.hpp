@@ -64,8 +64,8 @@ struct SearchProgress {
 /// The best plans of all that divide and fit: what simulating every one of them would find. In the
 /// order of their bounds they are simulated until no other can enter the list. Of plans that score
 /// the same to a nanosecond of step time the one with the least memory is first, then in the order
-/// of enumeration, so that the answer does not depend on `workers`. Errors (infeasible): no plan divides, fits, or meets the deadline:
-/// which constraint leaves none. `watch` hears of every step.
+/// of enumeration, so that the answer does not depend on `workers`. Errors (infeasible): no plan
+/// divides, fits, or meets the deadline: which constraint leaves none. `watch` hears of every step.
 SearchResult search(const SearchRequest& request,
                     const std::function<void(const SearchProgress&)>& watch = {});
 

@@ -63,7 +63,7 @@ TEST(Gpu, A100IsAsItsDatasheetSays) {
   EXPECT_EQ(gpu.peak_fp4, FlopPerSecond{});
   EXPECT_EQ(gpu.peak_fp32, FlopPerSecond{19.5e12});
   EXPECT_EQ(gpu.memory_bandwidth, BytesPerSecond{2039e9});
-  EXPECT_EQ(gpu.memory, Bytes{80.0 * 1024 * 1024 * 1024});
+  EXPECT_EQ(gpu.memory, Bytes{79.15 * 1024 * 1024 * 1024});
   EXPECT_EQ(gpu.multiprocessors, 108);
   EXPECT_EQ(gpu.nvlink, BytesPerSecond{300e9});  // 12 links x 25 GB/s each way.
   EXPECT_EQ(gpu.pcie, BytesPerSecond{32e9});
