@@ -19,8 +19,8 @@ struct Excerpt {
 /// enough to show cycles leave out whole cycles.
 std::vector<Excerpt> excerpts(const Plan& plan);
 
-/// What the micro-batches that `excerpt` leaves out of `plan` add to the step that `timeline` is of,
-/// or nothing where that cannot be told.
+/// What the micro-batches that `excerpt` leaves out of `plan` add to the step that `timeline` is
+/// of, or nothing where that cannot be told.
 ///
 /// Between warm-up and cool-down a step comes back to the same state after a cycle of one, two or
 /// three periods of the schedule: every task of a cycle starts and ends one span of time after its
