@@ -1,5 +1,7 @@
 #include "sim/cost/hidden_traffic.hpp"
 
+#include "sim/cost/lost_beside.hpp"
+
 namespace orrery {
 
 PassCost HiddenTraffic::lost(const PassCost& pass, CollectiveKind kind, double bytes,

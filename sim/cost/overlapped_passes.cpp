@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/cost/lost_beside.hpp"
+
 namespace orrery {
 namespace {
 
