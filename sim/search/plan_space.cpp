@@ -51,6 +51,11 @@ PlanSpace::PlanSpace(const Model& model, const System& system, int gpus, std::in
                             [](const Dimension& dimension) { return dimension.is_shape(); });
   shapes_ = static_cast<std::size_t>(switches - dimensions_.begin());
   assert(shapes_ >= 2 && dimensions_.size() <= most_dimensions);
+  for (const Dimension& dimension : dimensions_) {
+    values_.emplace_back();
+    for (const std::string& value : dimension.values)
+      values_.back().push_back(value_of_flag(dimension.key, value));
+  }
 }
 
 double PlanSpace::configurations() const {
@@ -77,8 +82,7 @@ void PlanSpace::visit(int part, const std::function<void(const Choice&, const Sc
 // Where the first values of what is still open do not divide, no others do.
 void PlanSpace::visit_shapes(Visit& state, const PlanRequest& so_far, std::size_t dimension) const {
   PlanRequest first = so_far;
-  for (std::size_t i = dimension; i < shapes_; ++i)
-    set_plan_flag(first, dimensions_[i].key, dimensions_[i].values.front());
+  for (std::size_t i = dimension; i < shapes_; ++i) set(first, i, 0);
   std::optional<Plan> shape;
   try {
     shape = make(first).plan;
@@ -117,19 +121,22 @@ void PlanSpace::for_each_value(Visit& state, const PlanRequest& so_far, const Pl
   if (!varied.matters(shape)) return go(so_far);
   for (std::size_t value = 0; value < varied.values.size(); ++value) {
     PlanRequest next = so_far;
-    set_plan_flag(next, varied.key, varied.values[value]);
+    set(next, dimension, value);
     state.choice[dimension] = static_cast<std::uint8_t>(value);
     go(next);
   }
   state.choice[dimension] = left_open;
 }
 
+void PlanSpace::set(PlanRequest& request, std::size_t dimension, std::size_t value) const {
+  set_plan_key(request, dimensions_[dimension].key, values_[dimension][value]);
+}
+
 PlanRequest PlanSpace::request(const Choice& choice) const {
   PlanRequest request;
   request.gbs = gbs_;
   for (std::size_t i = 0; i < dimensions_.size(); ++i)
-    if (choice[i] != left_open)
-      set_plan_flag(request, dimensions_[i].key, dimensions_[i].values[choice[i]]);
+    if (choice[i] != left_open) set(request, i, choice[i]);
   return request;
 }
 

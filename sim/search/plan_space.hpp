@@ -61,6 +61,7 @@ class PlanSpace {
   template <class Go>
   void for_each_value(Visit& state, const PlanRequest& so_far, const Plan& shape,
                       std::size_t dimension, const Go& go) const;
+  void set(PlanRequest& request, std::size_t dimension, std::size_t value) const;
   PlanRequest request(const Choice& choice) const;
   Scenario make(const PlanRequest& request) const;
 
@@ -70,6 +71,7 @@ class PlanSpace {
   std::int64_t gbs_ = 0;
   std::vector<Dimension> dimensions_;  ///< Shapes first.
   std::size_t shapes_ = 0;             ///< How many of them are shapes.
+  std::vector<std::vector<JsonValue>> values_;  ///< By dimension: its values, as a file has them.
   std::map<std::string, Software> software_;
 };
 
