@@ -65,6 +65,11 @@ struct Task {
     norm
   };
 
+  // First what the engine reads: it comes by in no order, and a task is several cache lines long.
+  Seconds duration;
+  Flows flows;
+  std::shared_ptr<const Chain> chain = {};  ///< compute: in place of `duration`.
+
   Kind kind = Kind::compute;
   What what = What::forward;
   Stream stream = Stream::compute;
@@ -77,13 +82,10 @@ struct Task {
   /// Of a pass that runs together with one of another micro-batch: the other's. Where both are one
   /// task, `what`, `chunk` and `microbatch` are the forward pass's.
   int with_chunk = 0, with_microbatch = -1;
-  bool backward = false;     ///< Of a collective in a pass and of a transfer: its direction.
-  bool inputs_only = false;  ///< Of a backward pass: without its weight gradients.
-  Seconds duration;
-  Tag tag = Tag::default_value;  ///< Of a transfer or the optimizer: what its price rests on.
-  Flows flows;
+  bool backward = false;           ///< Of a collective in a pass and of a transfer: its direction.
+  bool inputs_only = false;        ///< Of a backward pass: without its weight gradients.
+  Tag tag = Tag::default_value;    ///< Of a transfer or the optimizer: what its price rests on.
   const PassCost* cost = nullptr;  ///< compute: what it consists of, where it stands for a chain.
-  std::shared_ptr<const Chain> chain = {};  ///< compute: in place of `duration`.
   const Segment* segment =
       nullptr;  ///< compute: the stretch of a pass that it is, where it is one.
 };

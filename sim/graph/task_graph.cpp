@@ -21,6 +21,11 @@ Rows rows_of(const Edges& edges, std::size_t vertices) {
           static_cast<int>(vertices)};
 }
 
+std::span<const int> row_of(const Rows& rows, int vertex) {
+  const auto [begin, end] = boost::adjacent_vertices(vertex, rows);
+  return {begin, end};
+}
+
 TaskId task_id(int vertex) { return TaskId{vertex}; }
 
 }  // namespace
@@ -81,16 +86,12 @@ int TaskGraph::waits_for(TaskId id) const {
   return graph_->waits[static_cast<std::size_t>(id.value)];
 }
 
-void TaskGraph::for_each_successor(TaskId id, const std::function<void(TaskId)>& visit) const {
-  const Rows& rows = graph_->forward();
-  for (auto [edge, end] = boost::out_edges(id.value, rows); edge != end; ++edge)
-    visit(task_id(boost::target(*edge, rows)));
+std::span<const int> TaskGraph::successors(TaskId id) const {
+  return row_of(graph_->forward(), id.value);
 }
 
-void TaskGraph::for_each_predecessor(TaskId id, const std::function<void(TaskId)>& visit) const {
-  const Rows& rows = graph_->backward();
-  for (auto [edge, end] = boost::out_edges(id.value, rows); edge != end; ++edge)
-    visit(task_id(boost::target(*edge, rows)));
+std::span<const int> TaskGraph::predecessors(TaskId id) const {
+  return row_of(graph_->backward(), id.value);
 }
 
 std::vector<TaskId> TaskGraph::in_order() const {

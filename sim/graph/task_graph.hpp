@@ -1,7 +1,7 @@
 #pragma once
 
-#include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "sim/graph/task.hpp"
@@ -22,13 +22,22 @@ class TaskGraph {
   int size() const;
   const Task& task(TaskId id) const;
   int waits_for(TaskId id) const;  ///< How many tasks must finish before it.
-  void for_each_successor(TaskId id, const std::function<void(TaskId)>& visit) const;
-  void for_each_predecessor(TaskId id, const std::function<void(TaskId)>& visit) const;
+  template <class Visit>
+  void for_each_successor(TaskId id, const Visit& visit) const {
+    for (int after : successors(id)) visit(TaskId{after});
+  }
+  template <class Visit>
+  void for_each_predecessor(TaskId id, const Visit& visit) const {
+    for (int before : predecessors(id)) visit(TaskId{before});
+  }
 
   /// All tasks, each after those it waits for. Empty if there is a cycle.
   std::vector<TaskId> in_order() const;
 
  private:
+  std::span<const int> successors(TaskId id) const;
+  std::span<const int> predecessors(TaskId id) const;
+
   struct Graph;
   std::unique_ptr<Graph> graph_;
 };
