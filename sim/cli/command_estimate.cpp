@@ -10,6 +10,7 @@
 #include "sim/input/economics.hpp"
 #include "sim/input/quantity_text.hpp"
 #include "sim/output/chrome_trace.hpp"
+#include "sim/output/html_report.hpp"
 #include "sim/output/result_json.hpp"
 #include "sim/output/summary_text.hpp"
 #include "sim/output/write_file.hpp"
@@ -28,6 +29,8 @@ po::options_description output_options() {
        "your prices and powers, over those of topologies/economics")              //
       ("json", "print the result object (orrery.result/1) instead of the table")  //
       ("links", "print a table of all classes of links and who uses them")        //
+      ("html", po::value<std::string>()->value_name("FILE"),
+       "write a report for a browser: one file with drawings, to keep or to send")  //
       ("trace", po::value<std::string>()->value_name("FILE"),
        "write the timeline as Chrome trace JSON; open it at ui.perfetto.dev")  //
       ("trace-ranks", po::value<std::string>()->value_name("LIST"),
@@ -103,6 +106,8 @@ int run_estimate(const Arguments& arguments) {
     if (parsed.has("trace-ranks")) trace.ranks = parse_ranks(parsed.text("trace-ranks"));
     write_file(parsed.text("trace"), chrome_trace(answer.step, answer.timeline, scenario, trace));
   }
+  if (parsed.has("html"))
+    write_file(parsed.text("html"), html_report(answer.result, answer.step, answer.timeline));
   if (parsed.has("missing")) write_missing(parsed.text("missing"), answer.result, context);
   std::cout << (parsed.has("json") ? result_json(answer.result)
                                    : summary_text(answer.result, {.colour = wants_colour(),

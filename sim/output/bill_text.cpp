@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "sim/output/number_text.hpp"
-#include "sim/output/table.hpp"
 
 namespace orrery {
 namespace {
@@ -40,7 +39,7 @@ std::string bill_head(const Bill& bill) {
   return "Training on " + tokens_text(bill.tokens) + " tokens without interruption";
 }
 
-std::string bill_text(const Bill& bill) {
+Table bill_table(const Bill& bill) {
   constexpr double day = 86400.0;
   Table table{{{"", Align::left}, {"", Align::left}, {"", Align::left}}};
   table.add_row({"time", digits(bill.time.si() / day) + " days",
@@ -53,7 +52,7 @@ std::string bill_text(const Bill& bill) {
   table.add_row({"energy", scaled(bill.energy_kwh, "", {{1, " kWh"}, {1e3, " MWh"}, {1e6, " GWh"}}),
                  dollars(bill.energy_usd) + ", drawing " +
                      scaled(bill.watts, "", {{1, " W"}, {1e3, " kW"}, {1e6, " MW"}})});
-  return table.text();
+  return table;
 }
 
 }  // namespace orrery

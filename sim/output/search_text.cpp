@@ -158,7 +158,7 @@ std::string search_text(const SearchResult& result, const SearchRequest& request
             command_of(result.plans.front(), request, names) + "\n";
     if (result.plans.front().result.bill)
       text += "\n" + bill_head(*result.plans.front().result.bill) + "\n" +
-              bill_text(*result.plans.front().result.bill);
+              bill_table(*result.plans.front().result.bill).text();
   }
   return text;
 }

@@ -6,6 +6,7 @@
 #include "sim/input/calibration.hpp"
 #include "sim/output/bill_text.hpp"
 #include "sim/output/number_text.hpp"
+#include "sim/output/result_items.hpp"
 #include "sim/output/table.hpp"
 
 namespace orrery {
@@ -37,40 +38,6 @@ std::string title(const Result& result, const Painter& paint) {
                  {paint.head(scenario.model.name), "on", scenario.system.name + ",", grouped(gpus),
                   gpus == 1 ? "GPU" : "GPUs"},
                  " ", width);
-}
-
-std::string plan_lines(const Result& result) {
-  const Plan& plan = result.scenario.plan;
-  std::vector<std::string> items{"tp " + grouped(plan.tp) + " x pp " + grouped(plan.pp) + " x dp " +
-                                 grouped(plan.dp) +
-                                 (plan.cp > 1 ? " x cp " + grouped(plan.cp) : "")};
-  if (plan.cp > 1) items.push_back(name(plan.cp_comm) + " attention");
-  if (plan.experts)
-    items.push_back("experts over ep " + grouped(plan.ep) +
-                    (plan.etp > 1 ? " x etp " + grouped(plan.etp) : "") + " x dp " +
-                    grouped(plan.expert_data_ranks()));
-  if (plan.ep > 1) items.push_back(name(plan.moe_dispatcher) + " dispatch");
-  if (plan.shared_expert_overlap) items.push_back("shared experts beside it");
-  if (plan.ep_overlap)
-    items.push_back(std::string{"beside another micro-batch's kernels"} +
-                    (plan.delay_wgrad ? " and weight gradients" : ""));
-  if (plan.routing != "uniform") items.push_back("routing " + plan.routing);
-  items.push_back(name(plan.schedule) +
-                  (plan.vpp > 1 ? " with " + grouped(plan.vpp) + " chunks a stage" : ""));
-  items.push_back(grouped(plan.microbatches) + " micro-batches of " + grouped(plan.mbs) + " x " +
-                  grouped(plan.seq) + " tokens");
-  items.push_back("global batch " + grouped(plan.gbs));
-  items.push_back(name(plan.dtype));
-  items.push_back(plan.fused_attention ? "flash attention" : "unfused attention");
-  if (plan.recompute.kind != Recompute::none)
-    items.push_back(recompute_text(plan.recompute) + " recompute");
-  if (plan.zero > 0 && plan.data_ranks() > 1) items.push_back("ZeRO-" + grouped(plan.zero));
-  if (plan.sp) items.push_back("sequence parallel");
-  const bool tp_overlap = plan.overlap_tp_gradients || plan.tp_hidden > 0.0;
-  if (tp_overlap && plan.tp > 1) items.push_back("tp overlap");
-  if (plan.dp_overlap && plan.data_ranks() > 1) items.push_back("dp overlap");
-  items.push_back("software " + result.scenario.software.name);
-  return wrapped("  ", items, ", ", width);
 }
 
 std::string speed(const Result& result, const Painter& paint) {
@@ -138,23 +105,14 @@ std::string breakdown(const Result& result, const Painter& paint) {
   const Breakdown& b = result.breakdown;
   const DisplayUnit unit = time_unit(result.step_time);
   Table table{{{"", Align::left}, {std::string{unit.name}}, {"share"}, {"", Align::left}}};
-  const auto add = [&](const char* what, Seconds time, bool useful) {
+  const auto add = [&](const std::string& what, Seconds time, bool useful) {
     const double share = time / result.step_time;
     const std::string value = fixed(time.si() / unit.si, 3);
     if (value == fixed(0.0, 3)) return;
     const std::string marks = bar(share, 30);
     table.add_row({what, value, percent(share), useful ? paint.work(marks) : paint.wait(marks)});
   };
-  add("compute", b.compute, true);
-  add("tensor parallel, exposed", b.tp_exposed, false);
-  add("context parallel, exposed", b.cp_exposed, false);
-  add("expert parallel, exposed", b.ep_exposed, false);
-  add("pipeline bubble", b.pp_bubble, false);
-  add("pipeline transfers, exposed", b.pp_exposed, false);
-  add("data parallel, exposed", b.dp_exposed, false);
-  add("optimizer", b.optimizer, true);
-  add("imbalance", b.imbalance, false);
-  add("other", b.other, false);
+  for (const TimeItem& item : time_items(b)) add(item.what, item.time, item.useful);
   table.add_row(
       {"step", fixed(result.step_time.si() / unit.si, 3), percent(b.sum() / result.step_time)});
   return paint.head("Where the time goes on stage " + grouped(result.critical_stage) +
@@ -207,27 +165,10 @@ std::string routing(const Result& result, const Painter& paint) {
 
 std::string what_it_rests_on(const Result& result) {
   const System& system = result.scenario.system;
-  const auto share = [&](Tag tag) {
-    return percent(result.provenance[static_cast<std::size_t>(tag)]);
-  };
-  return wrapped("Times from    ",
-                 {share(Tag::measured) + " measured", share(Tag::interpolated) + " interpolated",
-                  share(Tag::default_value) + " default"},
-                 ", ", width) +
+  return wrapped("Times from    ", basis_items(result), ", ", width) +
          (system.calibration
               ? wrapped("Measured by   ", {shown_text(system.calibration->file)}, "", width)
               : "");
-}
-
-// "tensor 97.3 %, data 2.7 %": who uses the link, without those who do not.
-std::string users(const LinkReport& link) {
-  std::string text;
-  for (int user = 0; user < link_users; ++user) {
-    const Bytes bytes = link.by_user[static_cast<std::size_t>(user)];
-    if (bytes == Bytes{}) continue;
-    text += (text.empty() ? "" : ", ") + name(LinkUser{user}) + " " + percent(bytes / link.bytes);
-  }
-  return text;
 }
 
 std::string busiest_link(const Result& result) {
@@ -235,33 +176,14 @@ std::string busiest_link(const Result& result) {
   const LinkReport& link = result.links.front();
   return wrapped("Busiest link  ",
                  {link.kind + " " + percent(link.busy_fraction) + " of the step",
-                  bytes_text(link.bytes) + " over " + link.name, users(link)},
+                  bytes_text(link.bytes) + " over " + link.name, users_text(link)},
                  ", ", width);
 }
 
-std::string link_table(const Result& result, const Painter& paint) {
+std::string links(const Result& result, const Painter& paint) {
   if (result.links.empty()) return "";
-  const auto uses = [](int user) {
-    return [user](const LinkReport& link) {
-      return link.by_user[static_cast<std::size_t>(user)] > Bytes{};
-    };
-  };
-  std::vector<Column> columns{{"", Align::left}, {"busy"}, {"carries"}};
-  std::vector<std::size_t> shown;
-  for (int user = 0; user < link_users; ++user)
-    if (std::any_of(result.links.begin(), result.links.end(), uses(user))) {
-      columns.push_back({name(LinkUser{user})});
-      shown.push_back(static_cast<std::size_t>(user));
-    }
-  columns.push_back({"", Align::left});
-  Table table{columns};
-  for (const LinkReport& link : result.links) {
-    std::vector<std::string> row{link.kind, percent(link.busy_fraction), bytes_text(link.bytes)};
-    for (const std::size_t user : shown) row.push_back(percent(link.by_user[user] / link.bytes));
-    row.push_back(link.name);
-    table.add_row(row);
-  }
-  return paint.head("Links: the busiest of each class, and by whom") + "\n" + table.text() + "\n";
+  return paint.head("Links: the busiest of each class, and by whom") + "\n" +
+         link_table(result).text() + "\n";
 }
 
 std::string how_simulated(const Result& result, const TextStyle& style) {
@@ -298,14 +220,15 @@ std::string warnings(const Result& result, const Painter& paint) {
 
 std::string summary_text(const Result& result, const TextStyle& style) {
   const Painter paint{style.colour};
-  return title(result, paint) + plan_lines(result) + "\n" +  //
-         speed(result, paint) + "\n" +                       //
-         memory(result.memory, paint) + "\n" +               //
-         breakdown(result, paint) + "\n" +                   //
-         (result.bill ? paint.head(bill_head(*result.bill)) + "\n" + bill_text(*result.bill) + "\n"
-                      : "") +
-         routing(result, paint) +                          //
-         (style.links ? link_table(result, paint) : "") +  //
+  return title(result, paint) + wrapped("  ", plan_items(result), ", ", width) + "\n" +  //
+         speed(result, paint) + "\n" +                                                   //
+         memory(result.memory, paint) + "\n" +                                           //
+         breakdown(result, paint) + "\n" +                                               //
+         (result.bill
+              ? paint.head(bill_head(*result.bill)) + "\n" + bill_table(*result.bill).text() + "\n"
+              : "") +
+         routing(result, paint) +                     //
+         (style.links ? links(result, paint) : "") +  //
          what_it_rests_on(result) + busiest_link(result) + how_simulated(result, style) +
          warnings(result, paint);
 }

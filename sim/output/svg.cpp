@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "sim/output/markup.hpp"
+
 namespace orrery {
 namespace {
 
@@ -23,22 +25,9 @@ std::string attribute(const char* name, const std::string& value) {
   return std::string{" "} + name + "=\"" + value + "\"";
 }
 
-// XML 1.0, 2.2 and 2.4: characters that it does not have at all become a question mark.
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    if (c == '&')
-      safe += "&amp;";
-    else if (c == '<')
-      safe += "&lt;";
-    else if (c == '>')
-      safe += "&gt;";
-    else if (c == '"')
-      safe += "&quot;";
-    else
-      safe += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
-  }
-  return safe;
+std::string titled(const char* element, const std::string& title) {
+  if (title.empty()) return "/>\n";
+  return "><title>" + escaped(title) + "</title></" + element + ">\n";
 }
 
 }  // namespace
@@ -58,16 +47,24 @@ void Svg::polyline(const std::vector<Point>& points, const std::string& colour, 
            attribute("stroke", colour) + attribute("stroke-width", width) + "/>\n";
 }
 
-void Svg::rectangle(Point corner, double width, double height, const std::string& fill) {
+void Svg::rectangle(Point corner, double width, double height, const std::string& fill,
+                    const std::string& title) {
   body_ += "<rect" + attribute("x", corner.first) + attribute("y", corner.second) +
            attribute("width", width) + attribute("height", height) + attribute("fill", fill) +
-           "/>\n";
+           titled("rect", title);
+}
+
+void Svg::boxes(const std::vector<Box>& all, const std::string& fill) {
+  std::string path;
+  for (const Box& box : all)
+    path += "M" + number(box.x) + " " + number(box.y) + "h" + number(box.width) + "v" +
+            number(box.height) + "h" + number(-box.width) + "z";
+  if (!path.empty()) body_ += "<path" + attribute("d", path) + attribute("fill", fill) + "/>\n";
 }
 
 void Svg::circle(Point centre, double radius, const std::string& fill, const std::string& title) {
   body_ += "<circle" + attribute("cx", centre.first) + attribute("cy", centre.second) +
-           attribute("r", radius) + attribute("fill", fill);
-  body_ += title.empty() ? "/>\n" : "><title>" + escaped(title) + "</title></circle>\n";
+           attribute("r", radius) + attribute("fill", fill) + titled("circle", title);
 }
 
 void Svg::text(Point at, const std::string& words, const SvgText& style) {

@@ -21,13 +21,19 @@ struct SvgText {
 class Svg {
  public:
   using Point = std::pair<double, double>;
+  struct Box {
+    double x, y, width, height;
+  };
 
   Svg(double width, double height);
 
   void line(Point from, Point to, const std::string& colour, double width = 1.0);
   void polyline(const std::vector<Point>& points, const std::string& colour, double width);
-  void rectangle(Point corner, double width, double height, const std::string& fill);
   /// `title`: what a browser shows under the pointer.
+  void rectangle(Point corner, double width, double height, const std::string& fill,
+                 const std::string& title = "");
+  /// Many rectangles of one colour, as one shape.
+  void boxes(const std::vector<Box>& all, const std::string& fill);
   void circle(Point centre, double radius, const std::string& fill, const std::string& title = "");
   void text(Point at, const std::string& words, const SvgText& style = {});
 

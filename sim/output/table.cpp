@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "sim/output/markup.hpp"
+
 namespace orrery {
 namespace {
 
@@ -38,12 +40,16 @@ void Table::add_row(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
+bool Table::has_headers() const {
+  return std::any_of(columns_.begin(), columns_.end(),
+                     [](const Column& column) { return !column.header.empty(); });
+}
+
 std::string Table::text() const {
   std::vector<std::string> headers;
   for (const Column& column : columns_) headers.push_back(column.header);
   std::vector<std::vector<std::string>> lines = rows_;
-  if (std::any_of(headers.begin(), headers.end(), [](const auto& h) { return !h.empty(); }))
-    lines.insert(lines.begin(), headers);
+  if (has_headers()) lines.insert(lines.begin(), headers);
 
   std::vector<int> widths(columns_.size(), 0);
   for (const auto& line : lines)
@@ -62,6 +68,25 @@ std::string Table::text() const {
     text += row;
   }
   return text;
+}
+
+std::string Table::html() const {
+  const auto cell = [&](const char* tag, std::size_t column, const std::string& text) {
+    const char* side = columns_[column].align == Align::left ? " class=\"left\"" : "";
+    return std::string{"<"} + tag + side + ">" + escaped(text) + "</" + tag + ">";
+  };
+  std::string html = "<table>\n";
+  if (has_headers()) {
+    html += "<tr>";
+    for (std::size_t i = 0; i < columns_.size(); ++i) html += cell("th", i, columns_[i].header);
+    html += "</tr>\n";
+  }
+  for (const auto& row : rows_) {
+    html += "<tr>";
+    for (std::size_t i = 0; i < row.size(); ++i) html += cell("td", i, row[i]);
+    html += "</tr>\n";
+  }
+  return html + "</table>\n";
 }
 
 std::string wrapped(const std::string& head, const std::vector<std::string>& items,

@@ -25,8 +25,12 @@ class Table {
 
   /// Every line ends in a newline. The line of headers is left out if all of them are empty.
   std::string text() const;
+  /// The same as an HTML table.
+  std::string html() const;
 
  private:
+  bool has_headers() const;
+
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
   int indent_;

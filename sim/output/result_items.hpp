@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/output/table.hpp"
+#include "sim/result/result.hpp"
+
+namespace orrery {
+
+// What the summary and the report both say of a result.
+
+/// "tp 8 x pp 8 x dp 16", "1f1b", "96 micro-batches of 1 x 2,048 tokens", ...
+std::vector<std::string> plan_items(const Result& result);
+
+/// One kind of a breakdown's time, by its name. `useful`: work that the step is there for.
+struct TimeItem {
+  std::string what;
+  Seconds time;
+  bool useful;
+};
+/// All kinds, also those that take no time; they add up to the step.
+std::vector<TimeItem> time_items(const Breakdown& breakdown);
+
+/// "0.0 % measured", "77.8 % interpolated", "22.2 % default": what its times rest on.
+std::vector<std::string> basis_items(const Result& result);
+
+/// "tensor 97.3 %, data 2.7 %": who uses the link, without those who do not.
+std::string users_text(const LinkReport& link);
+/// The busiest link of each class, and who uses it.
+Table link_table(const Result& result);
+
+}  // namespace orrery
