@@ -85,15 +85,17 @@ std::string time_section(const Result& result) {
   StackedBars bars;
   bars.full = result.step_time.si();
   StackedBars::Row row{"step", {}, duration_text(result.step_time)};
-  Table table{{{"", Align::left}, {"time"}, {"share"}}};
+  const DisplayUnit unit = time_unit(result.step_time);
+  Table table{{{"", Align::left}, {std::string{unit.name}}, {"share"}}};
   const std::vector<TimeItem> items = time_items(result.breakdown);
   for (std::size_t i = 0; i < items.size(); ++i) {
     const double share = items[i].time / result.step_time;
     if (share < 5e-5) continue;
     bars.kinds.push_back({items[i].what, colours[i % std::size(colours)]});
     row.parts.push_back(items[i].time.si());
-    table.add_row({items[i].what, duration_text(items[i].time), percent(share)});
+    table.add_row({items[i].what, fixed(items[i].time.si() / unit.si, 3), percent(share)});
   }
+  table.add_row({"step", fixed(result.step_time.si() / unit.si, 3), percent(1.0)});
   bars.rows.push_back(row);
   return heading("Where the time goes on stage " + grouped(result.critical_stage) +
                  ", which computes the longest") +
@@ -104,10 +106,12 @@ std::string timeline_section(const Result& result, const TrainingStep& step,
                              const Timeline& timeline) {
   const TimelineChart chart = timeline_chart(step, timeline, result.scenario);
   const int simulated = result.roles;
-  std::string note = grouped(chart.ranks) + " of the " + grouped(simulated) +
-                     (simulated == 1 ? " rank that was" : " ranks that were") + " simulated";
+  std::string note = chart.ranks < simulated ? grouped(chart.ranks) + " of the " : "The ";
+  note +=
+      grouped(simulated) + (simulated == 1 ? " rank that was" : " ranks that were") + " simulated";
   if (simulated < result.scenario.plan.gpus())
-    note += ", which stand for " + grouped(result.scenario.plan.gpus());
+    note += std::string{simulated == 1 ? ", which stands for " : ", which stand for "} +
+            grouped(result.scenario.plan.gpus());
   return heading("The step over time") + chart.svg +
          paragraph("note", note +
                                ". Numbers are micro-batches. To look closer, --trace FILE writes "
