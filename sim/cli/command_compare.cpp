@@ -87,7 +87,7 @@ ComparedPlan estimated(const ParsedOptions& options, const std::string& source) 
 
 ComparedPlan compared_plan(const std::string& word, const ParsedOptions& common) {
   if (is_flags(word)) return estimated(over_common(split(word), common), word);
-  const JsonValue file = JsonValue::read_file(find_in_catalog("workloads/plans", word, {word, ""}));
+  const JsonValue file = read_plan_file(word, {word, ""});
   if (file.is_object() && file.has("schema")) return read_compared_plan(file, word);
   return estimated(over_common({"--plan", word}, common), word);
 }
@@ -107,8 +107,9 @@ int run_compare(const Arguments& arguments) {
   const Request request = read_request(arguments);
   if (request.common.has("help")) {
     std::cout << "usage: orrery compare PLAN PLAN... [options]\n\n"
-                 "A PLAN is a result (of orrery estimate --json), a plan file, or options in\n"
-                 "quotes: \"--tp 8 --pp 4\". Other options are for all plans.\n\n"
+                 "A PLAN is a result (of orrery estimate --json), a search (of orrery search\n"
+                 "--json: its first plan), a plan file, or options in quotes: \"--tp 8 --pp 4\".\n"
+                 "Other options are for all plans.\n\n"
               << all_options();
     return exit_ok;
   }

@@ -38,7 +38,7 @@ po::options_description search_options() {
       ("fix", texts("KEY=V[,V]"), "only plans with this; any key of a plan")                    //
       ("max-memory", text("SHARE"), "of the GPU's memory that may be filled (default 0.95)")    //
       ("pareto", "instead of the top: all plans that no other beats in speed and memory")       //
-      ("tokens", text("N"), "tokens to train on, as 15T")                                       //
+      ("tokens", text("N"), "tokens to train on, as 15T: what that takes and costs")            //
       ("deadline", text("TIME"), "leave out what takes longer for them, as 30d")                //
       ("economics", text("FILE"), "your prices and powers")                                     //
       ("budget", text("TIME"), "stop simulating after this, as 60s; says what is left")         //
@@ -97,14 +97,15 @@ std::vector<std::string> all_of(const ParsedOptions& options, const std::string&
 
 void read_goal(SearchRequest& request, const ParsedOptions& options) {
   if (options.has("objective")) request.goal = parse_goal(options.text("objective"));
-  if (options.has("deadline") != options.has("tokens"))
-    fail_input({"", options.has("deadline") ? "--deadline" : "--tokens"},
-               options.has("deadline") ? "a deadline for how much training?"
-                                       : "tokens count for a deadline only",
-               options.has("deadline") ? "add --tokens 15T" : "add --deadline 30d");
+  if (options.has("deadline") && !options.has("tokens"))
+    fail_input({"", "--deadline"}, "a deadline for how much training?", "add --tokens 15T");
+  const std::optional<double> tokens =
+      options.has("tokens") ? std::optional{parse_tokens(options.text("tokens"), {"--tokens", ""})}
+                            : std::nullopt;
   if (options.has("deadline"))
-    request.deadline = Deadline{duration(options.text("deadline"), "deadline"),
-                                parse_tokens(options.text("tokens"), {"--tokens", ""})};
+    request.deadline = Deadline{duration(options.text("deadline"), "deadline"), *tokens};
+  else
+    request.tokens = tokens;
   if (request.goal == Goal::gpus && !request.deadline)
     fail_input({"", "--objective"}, "the fewest GPUs for what?", "add --deadline 30d --tokens 15T");
   if (options.has("economics")) request.economics = options.text("economics");

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -31,24 +32,24 @@ void print_usage(std::ostream& out) {
          "\n"
          "usage: orrery COMMAND [options]\n"
          "\n"
-         "  estimate   one plan: step time, tokens/s, MFU, memory, where the time goes\n"
-         "  compare    plans side by side: which is faster, why, and whether that can be told\n"
-         "  search     the best of all plans for a model and a cluster\n"
-         "  sweep      a grid of plans: batch sizes, degrees, GPUs; on one core or on a cluster\n"
-         "  collective one collective alone, in the columns of nccl-tests\n"
-         "  validate   predict published measurements and print the error\n"
-         "  check      read a model or a system and print what was understood\n"
-         "  list       gpus | systems | models | software | schedules | collectives | routing\n"
-         "  import     measurements and topologies of your machine, from other tools' files\n"
-         "  export     a plan as Megatron-LM's arguments\n"
+         "  search         the fastest plans for a model on a cluster\n"
+         "  estimate       one plan: step time, tokens/s, MFU, memory, where the time goes\n"
+         "  compare        plans side by side: which is faster, why, and can that be told\n"
+         "  sweep          a grid of plans: batches, degrees, GPUs; also on Slurm\n"
+         "  collective     one collective alone, in the columns of nccl-tests\n"
+         "  import         a run of Megatron-LM, logs of nccl-tests, a node's topology\n"
+         "  export         a plan as Megatron-LM's arguments\n"
+         "  calibrate      measure the GPUs of this machine; fit and show what was measured\n"
          "  place-experts  where experts should lie, by a routing trace, and what it gains\n"
-         "  calibrate  measure the GPUs of this machine; fit and show what was measured\n"
+         "  validate       predict published measurements and print the error\n"
+         "  check          read a model or a system and print what was understood\n"
+         "  list           gpus, systems, models, software, schedules, collectives, routing\n"
          "\n"
-         "  orrery COMMAND --help   the command's options\n"
+         "  orrery help COMMAND     the command's options\n"
          "  orrery --version\n"
          "\n"
-         "Try: orrery estimate --model gpt3-175b --system dgx-a100-80gb --gpus 1024 \\\n"
-         "       --tp 8 --pp 8 --gbs 1536 --recompute full --dtype fp16\n";
+         "Try: orrery search --model llama3-8b --system dgx-h100 --gpus 64 --gbs 256\n"
+         "     orrery estimate --model llama3-8b --system dgx-h100 --gpus 64 --gbs 256 --tp 2\n";
 }
 
 int dispatch(const Arguments& words) {
@@ -57,6 +58,12 @@ int dispatch(const Arguments& words) {
     return exit_bad_input;
   }
   const std::string& word = words.front();
+  const Arguments rest{words.begin() + 1, words.end()};
+  if (word == "help" && !rest.empty() && !rest.front().starts_with('-')) {
+    Arguments asked = rest;
+    asked.emplace_back("--help");
+    return dispatch(asked);
+  }
   if (word == "--help" || word == "-h" || word == "help") return print_usage(std::cout), exit_ok;
   if (word == "--version") return std::cout << "orrery " << ORRERY_VERSION << "\n", exit_ok;
   const auto command = commands.find(word);
@@ -65,7 +72,9 @@ int dispatch(const Arguments& words) {
     for (const auto& [name, unused] : commands) names.push_back(name);
     fail_input({}, "'" + word + "' is no command", suggestion(word, names));
   }
-  return command->second({words.begin() + 1, words.end()});
+  Arguments arguments = rest;
+  std::replace(arguments.begin(), arguments.end(), std::string{"-h"}, std::string{"--help"});
+  return command->second(arguments);
 }
 
 }  // namespace
@@ -86,7 +95,10 @@ int main(int argc, char** argv) {
   std::cout.flush();
   std::cerr.flush();
   // A full disk or a closed pipe must not look like success.
-  if (code == exit_ok && !std::cout) code = exit_internal;
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || !std::cout) {
+    std::cerr << "orrery: error: the output cannot be written: it is not complete\n";
+    if (code == exit_ok) code = exit_internal;
+  }
   std::fflush(nullptr);
   // SimGrid's engine lives as long as the process and has nothing left to say at its end.
   _Exit(code);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <charconv>
+#include <map>
 
 #include "sim/core/nearest.hpp"
 
@@ -49,6 +50,52 @@ Arguments with_long_names(const po::options_description& known, const Arguments&
   return longer;
 }
 
+// What Megatron-LM, DeepSpeed and Slurm call the same.
+std::string other_name(const std::string& word) {
+  static const std::map<std::string, std::string> names{{"--tensor-model-parallel-size", "--tp"},
+                                                        {"--tensor-parallel", "--tp"},
+                                                        {"--pipeline-model-parallel-size", "--pp"},
+                                                        {"--pipeline-parallel", "--pp"},
+                                                        {"--context-parallel-size", "--cp"},
+                                                        {"--expert-model-parallel-size", "--ep"},
+                                                        {"--expert-tensor-parallel-size", "--etp"},
+                                                        {"--data-parallel", "--dp"},
+                                                        {"--micro-batch-size", "--mbs"},
+                                                        {"--micro-batch", "--mbs"},
+                                                        {"--global-batch-size", "--gbs"},
+                                                        {"--batch-size", "--gbs"},
+                                                        {"--batch", "--gbs"},
+                                                        {"--seq-length", "--seq"},
+                                                        {"--seq-len", "--seq"},
+                                                        {"--seqlen", "--seq"},
+                                                        {"--sequence-parallel", "--sp"},
+                                                        {"--recompute-granularity", "--recompute"},
+                                                        {"--tp-comm-overlap", "--tp_overlap"},
+                                                        {"--overlap-grad-reduce", "--dp_overlap"},
+                                                        {"--precision", "--dtype"},
+                                                        {"--fp8", "--dtype fp8"},
+                                                        {"--bf16", "--dtype bf16"},
+                                                        {"--world-size", "--gpus"},
+                                                        {"--num-gpus", "--gpus"},
+                                                        {"--nodes", "--gpus"},
+                                                        {"--nnodes", "--gpus"},
+                                                        {"--cluster", "--system"},
+                                                        {"--config", "--model"},
+                                                        {"--price", "--economics"}};
+  const auto found = names.find(word);
+  return found == names.end() ? std::string{} : found->second;
+}
+
+// The option that an unknown one was probably meant to be, or "".
+std::string meant(const std::string& word, const po::options_description& known) {
+  const std::string other = other_name(word);
+  if (!other.empty() && known.find_nothrow(other.substr(2, other.find(' ') - 2), false))
+    return other;
+  std::vector<std::string> names;
+  for (const auto& described : known.options()) names.push_back("--" + described->long_name());
+  return nearest(word, names);
+}
+
 }  // namespace
 
 ParsedOptions parse_options(const po::options_description& known, const Arguments& arguments,
@@ -65,10 +112,7 @@ ParsedOptions parse_options(const po::options_description& known, const Argument
     for (const auto& option : options.options) {
       if (option.unregistered) {
         const std::string word = option.original_tokens.front();
-        std::vector<std::string> names;
-        for (const auto& described : known.options())
-          names.push_back("--" + described->long_name());
-        const std::string near = nearest(word.substr(0, word.find('=')), names);
+        const std::string near = meant(word.substr(0, word.find('=')), known);
         fail_input(command_line, "unknown option '" + word + "'",
                    near.empty() ? "see --help" : "did you mean '" + near + "'?");
       }

@@ -17,16 +17,6 @@ bool is_of(const JsonValue& json, const std::string& schema) {
   return found && found->text() == schema;
 }
 
-// A plan file may be what --json printed: a result, or a search, of which the first plan is meant.
-JsonValue read_plan_file(const std::string& word) {
-  JsonValue file =
-      JsonValue::read_file(find_in_catalog("workloads/plans", word, command_line / "plan"));
-  if (!is_of(file, "orrery.search/1")) return file;
-  const JsonValue plans = file.at("plans");
-  if (plans.elements().empty()) plans.fail("is empty", "search with a larger --budget");
-  return plans.elements().front();
-}
-
 // Keys that describe what is simulated rather than how it is spread, as a plan file may hold them.
 std::string from_plan_file(const std::optional<JsonValue>& file, const std::string& key) {
   if (!file) return "";
@@ -71,12 +61,20 @@ std::vector<std::string> scenario_booleans() {
   return names;
 }
 
+JsonValue read_plan_file(const std::string& word, const Place& place) {
+  JsonValue file = JsonValue::read_file(find_in_catalog("workloads/plans", word, place));
+  if (!is_of(file, "orrery.search/1")) return file;
+  const JsonValue plans = file.at("plans");
+  if (plans.elements().empty()) plans.fail("is empty", "search with a larger --budget");
+  return plans.elements().front();
+}
+
 Scenario read_scenario(const ParsedOptions& options) {
   PlanRequest request;
   std::optional<JsonValue> file;
   int gpus = 0;
   if (options.has("plan")) {
-    file = read_plan_file(options.text("plan"));
+    file = read_plan_file(options.text("plan"), command_line / "plan");
     if (const auto count = file->find("gpus")) gpus = static_cast<int>(count->integer(1, 1 << 24));
     const JsonValue plan = is_of(*file, "orrery.result/1") ? file->at("plan") : *file;
     for (const std::string& key : plan.keys()) {

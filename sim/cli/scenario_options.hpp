@@ -10,6 +10,10 @@ boost::program_options::options_description scenario_options();
 /// Those of them whose value may be left out.
 std::vector<std::string> scenario_booleans();
 
+/// What a plan file holds: of a search (orrery.search/1) its first plan, else the file as it is.
+/// `place`: of the word that names it.
+JsonValue read_plan_file(const std::string& word, const Place& place);
+
 /// Reads what the options name. A flag wins over the plan file.
 Scenario read_scenario(const ParsedOptions& options);
 

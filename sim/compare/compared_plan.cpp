@@ -105,7 +105,8 @@ void require_one_model(const std::vector<ComparedPlan>& plans) {
 
 PlanDifference difference(const ComparedPlan& one, const ComparedPlan& other) {
   const double share = one.tokens / other.tokens;
-  PlanDifference result{difference(one.range, other.range.scaled(share)), {}};
+  const bool same_plan = one.plan == other.plan;
+  PlanDifference result{difference(one.range, other.range.scaled(share), same_plan), {}};
   const auto add = [&](const std::string& line, Seconds time) {
     for (auto& [known, sum] : result.breakdown)
       if (known == line) return void(sum += time);

@@ -1,5 +1,6 @@
 #include "sim/estimate/estimate.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <chrono>
 #include <cstdio>
@@ -24,7 +25,10 @@ std::string gigabytes(Bytes bytes) {
 void refuse_what_does_not_fit(const Scenario& scenario, const MemoryReport& memory) {
   if (memory.fits()) return;
   std::string remedy = nearest_fit(scenario);
-  if (remedy.empty()) remedy = "use more GPUs, or GPUs with more memory";
+  if (remedy.empty())
+    remedy = "use more GPUs, or GPUs with more memory";
+  else if (!remedy.starts_with("use --gpus"))
+    remedy += ", or see what orrery search finds";
   fail_infeasible({}, shortfall_text(memory), remedy);
 }
 
@@ -51,8 +55,17 @@ std::shared_ptr<const StepCost> price(const Routed& routed, EstimateContext& con
 }  // namespace
 
 std::string shortfall_text(const MemoryReport& memory) {
+  const StageMemory& stage = memory.stages[static_cast<std::size_t>(memory.fullest_stage())];
+  const std::pair<const char*, Bytes> parts[] = {{"weights", stage.weights},
+                                                 {"gradients", stage.gradients},
+                                                 {"optimizer state", stage.optimizer},
+                                                 {"activations", stage.activations},
+                                                 {"logits and buffers", stage.other}};
+  const auto* most = std::max_element(std::begin(parts), std::end(parts),
+                                      [](auto& a, auto& b) { return a.second < b.second; });
   return "the plan does not fit: stage " + std::to_string(memory.fullest_stage()) + " needs " +
-         gigabytes(memory.peak()) + " a GPU, which has " + gigabytes(memory.capacity) + ", " +
+         gigabytes(memory.peak()) + " a GPU (" + gigabytes(most->second) + " of it " + most->first +
+         "), which has " + gigabytes(memory.capacity) + ", " +
          gigabytes(memory.peak() - memory.capacity) + " too much";
 }
 

@@ -101,6 +101,7 @@ class RunReader {
     recompute();
     if (plan_["model"].contains("experts")) experts();
     overlaps();
+    gradients();
     tell_unread();
     return {plan_.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", std::move(notes_)};
   }
@@ -245,10 +246,28 @@ class RunReader {
     plan_["dp_overlap"] = a_.flag("overlap_grad_reduce");
     const bool tp_overlap = a_.flag("tp_comm_overlap");
     if (tp_ > 1 && plan_["sp"] == true) plan_["tp_overlap"] = tp_overlap;
-    for (const char* known : {"overlap_param_gather", "no_gradient_accumulation_fusion",
-                              "grad_reduce_in_bf16", "overlap_p2p_comm", "attention_dropout",
-                              "hidden_dropout", "make_vocab_size_divisible_by"})
+    for (const char* known :
+         {"overlap_param_gather", "no_gradient_accumulation_fusion", "overlap_p2p_comm",
+          "attention_dropout", "hidden_dropout", "make_vocab_size_divisible_by"})
       a_.find(known);  // The software description knows, or nothing changes.
+  }
+
+  // arguments.py reduces bf16 runs' gradients in fp32 unless told otherwise, as performance recipes
+  // do and the software that a plan is for by default.
+  void gradients() {
+    const bool wide = a_.flag("accumulate_allreduce_grads_in_fp32");
+    const bool narrow = a_.flag("grad_reduce_in_bf16");
+    if (a_.flag("fp16") ? !wide : narrow) return;
+    const bool overlaps_tp = plan_.value("tp_overlap", false);
+    const bool overlaps_pp = plan_.contains("vpp") && a_.flag("overlap_p2p_comm", true);
+    if (!overlaps_tp && !overlaps_pp)
+      plan_["software"] = "megatron-core-fp32-reduce";
+    else
+      notes_.push_back(
+          std::string{
+              "gradients are kept and reduced in fp32, which is priced in bf16: no software "
+              "of the catalog does so and overlaps "} +
+          (overlaps_tp ? "tensor-parallel traffic" : "transfers between chunks"));
   }
 
   void tell_unread() {

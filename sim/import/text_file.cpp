@@ -9,7 +9,7 @@
 namespace orrery {
 namespace {
 
-constexpr std::string_view blanks = " \t\r\v\f";
+constexpr std::string_view blanks = " \t\n\r\v\f";
 
 }  // namespace
 

@@ -52,6 +52,9 @@ std::string find_in_catalog(const std::string& shelf, const std::string& word, c
   if (known.empty())
     fail_input(at, "the catalog '" + shelf + "' was not found in " + data_folder(),
                "set ORRERY_DATA to the folder that holds topologies and workloads");
+  if (!word.empty() && fs::exists(word, code))
+    fail_input(at, "'" + shown_text(word) + "' is not in the catalog",
+               "for what lies here write './" + shown_text(word) + "'");
   fail_input(at, "'" + shown_text(word) + "' is not in the catalog",
              remedy(shelf, word, known) + " (a path needs a '/' or ends in .json)");
 }

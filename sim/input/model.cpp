@@ -40,8 +40,9 @@ std::int64_t integer(const JsonValue& json, const std::string& key, std::int64_t
 }
 
 std::string name_from_path(const std::string& file) {
-  const fs::path path{file};
-  return path.filename() == "config.json" && path.has_parent_path()
+  if (file.empty()) return "";
+  const fs::path path = fs::absolute(file).lexically_normal();
+  return path.filename() == "config.json" && path.has_relative_path()
              ? path.parent_path().filename().string()
              : path.stem().string();
 }

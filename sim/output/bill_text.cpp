@@ -47,7 +47,8 @@ Table bill_table(const Bill& bill) {
   table.add_row({"rent", dollars(bill.rent_usd),
                  dollars(bill.usd_per_trillion_tokens) + " a trillion tokens"});
   table.add_row({"to buy", dollars(bill.hardware_usd),
-                 "servers, " + grouped(bill.fabric.switches) + " switches, " +
+                 "servers, " + grouped(bill.fabric.switches) +
+                     (bill.fabric.switches == 1 ? " switch, " : " switches, ") +
                      grouped(bill.fabric.cables) + " cables"});
   table.add_row({"energy", scaled(bill.energy_kwh, "", {{1, " kWh"}, {1e3, " MWh"}, {1e6, " GWh"}}),
                  dollars(bill.energy_usd) + ", drawing " +

@@ -47,6 +47,23 @@ std::string switches(const Plan& plan) {
   return text;
 }
 
+// What else the user asks to compare: of a key with several values, the plan's own.
+std::string compared(const Found& found, const SearchRequest& request) {
+  static const std::vector<std::string> shown{
+      "tp",        "cp", "pp",         "vpp",        "ep",   "dp",      "mbs",
+      "recompute", "sp", "tp_overlap", "dp_overlap", "zero", "schedule"};
+  std::string text;
+  for (const Fixed& fixed : request.fixed) {
+    const bool known = std::find(shown.begin(), shown.end(), fixed.key) != shown.end();
+    const std::string flag = "--" + fixed.key + " ";
+    const std::size_t at = (found.flags + " ").find(flag);
+    if (known || fixed.values.size() < 2 || at == std::string::npos) continue;
+    const std::size_t value = at + flag.size();
+    text += fixed.key + "=" + found.flags.substr(value, found.flags.find(' ', value) - value) + " ";
+  }
+  return text;
+}
+
 // What most of the step that is not compute goes to.
 std::string what_holds_it_up(const Result& result) {
   const Breakdown& b = result.breakdown;
@@ -93,6 +110,8 @@ std::string table_of(const SearchResult& result, const SearchRequest& request) {
     const Result& of = found.result;
     const Plan& plan = of.scenario.plan;
     std::string where = degrees(plan) + " mbs" + std::to_string(plan.mbs);
+    where = compared(found, request) + where;
+    if (request.gbs.size() > 1) where = "gbs" + std::to_string(plan.gbs) + " " + where;
     if (request.gpus.size() > 1) where = grouped(plan.gpus()) + " GPUs " + where;
     if (several) where = of.scenario.system.name + " " + where;
     ++rank;

@@ -1,5 +1,6 @@
 #include "sim/output/topology_text.hpp"
 
+#include <cmath>
 #include <cstdio>
 
 #include "sim/output/number_text.hpp"
@@ -10,8 +11,10 @@ namespace orrery {
 namespace {
 
 std::string rate(BytesPerSecond bandwidth) {
+  const double gigabytes = bandwidth.si() / 1e9;
+  if (gigabytes >= 1e4) return grouped(std::llround(gigabytes)) + " GB/s";
   char text[32];
-  std::snprintf(text, sizeof text, "%.4g GB/s", bandwidth.si() / 1e9);
+  std::snprintf(text, sizeof text, "%.4g GB/s", gigabytes);
   return text;
 }
 

@@ -91,7 +91,7 @@ bool same_kernels(const StepRange& a, const StepRange& b) {
 
 }  // namespace
 
-StepDifference difference(const StepRange& one, const StepRange& other) {
+StepDifference difference(const StepRange& one, const StepRange& other, bool same_plan) {
   double sum = 0.0;
   for (std::size_t kind = 0; kind < price_kinds; ++kind) {
     const auto of = static_cast<PriceKind>(kind);
@@ -104,7 +104,8 @@ StepDifference difference(const StepRange& one, const StepRange& other) {
                     one.software == other.software);
   }
   if (!same_kernels(one, other))
-    sum += variance(one.step.si() * one.errors.own, other.step.si() * other.errors.own, false);
+    sum += variance(one.step.si() * one.errors.own, other.step.si() * other.errors.own,
+                    same_plan && one.gpu == other.gpu);
   const Seconds mean = other.step - one.step;
   const bool rounding = std::abs(mean / one.step) < 1e-9;  // Nearer than any clock tells.
   return {rounding ? Seconds{} : mean, Seconds{std::sqrt(sum)}};

@@ -44,7 +44,8 @@ struct StepRange {
 /// theirs where GPU and dtype are the same, NVLink's where the GPU is, the network's where the
 /// system is, those of training where the software is. Shapes of one kind have errors of their own
 /// beside the common one, which a step's range takes as common: steps that do not run the same
-/// kernels add PriceErrors::own each.
+/// kernels add PriceErrors::own each. `same_plan`: what differs is the cluster (a throttled GPU, a
+/// slower network), so that on the same kind of GPU the kernels are the same however long they take.
 struct StepDifference {
   Seconds mean;
   Seconds deviation;
@@ -54,6 +55,6 @@ struct StepDifference {
   /// Zero is within the range: which of both is faster cannot be told.
   bool is_tie() const { return low() <= Seconds{} && high() >= Seconds{}; }
 };
-StepDifference difference(const StepRange& one, const StepRange& other);
+StepDifference difference(const StepRange& one, const StepRange& other, bool same_plan = false);
 
 }  // namespace orrery

@@ -35,8 +35,9 @@ struct Ground {
   }
 };
 
-bool needs_prices(Goal goal) {
-  return goal == Goal::cost_per_token || goal == Goal::energy_per_token;
+bool needs_prices(const SearchRequest& request) {
+  return request.goal == Goal::cost_per_token || request.goal == Goal::energy_per_token ||
+         request.tokens;
 }
 
 Ground prepare(const SearchRequest& request) {
@@ -45,7 +46,7 @@ Ground prepare(const SearchRequest& request) {
     const System& system = request.systems[s];
     ground.contexts.push_back(std::make_unique<EstimateContext>(system));
     ground.economics.emplace_back();
-    if (needs_prices(request.goal))
+    if (needs_prices(request))
       ground.economics.back() = read_economics(system.gpu.name, request.economics);
     for (int gpus : request.gpus)
       for (std::int64_t gbs : request.gbs) {
@@ -254,7 +255,8 @@ SearchResult search(const SearchRequest& request,
                 ground.spaces[static_cast<std::size_t>(candidate.space)].flags(candidate.choice)};
     if (const Economics* prices = ground.prices(candidate.space)) {
       const Scenario& scenario = found.result.scenario;
-      const double tokens = request.deadline ? request.deadline->tokens : 1e12;
+      const double tokens =
+          request.deadline ? request.deadline->tokens : request.tokens.value_or(1e12);
       found.result.bill = bill_of(scenario, found.result.step_time, tokens, *prices);
     }
     result.plans.push_back(std::move(found));

@@ -39,6 +39,25 @@ TEST(CommandLine, HelpAndVersionGoToStdout) {
   }
 }
 
+TEST(CommandLine, HelpIsFoundWhereOneLooksForIt) {
+  const std::string help = orrery("search --help").out;
+  EXPECT_EQ(orrery("help search").out, help);
+  EXPECT_EQ(orrery("search -h").out, help);
+  EXPECT_EQ(orrery("help sweep run").out, orrery("sweep run --help").out);
+  EXPECT_EQ(orrery("help").out, orrery("--help").out);
+  EXPECT_EQ(orrery("help serach").code, 2);
+}
+
+TEST(CommandLine, AFullDiskIsSaid) {
+  for (const char* command : {"list models", "check --model llama3-8b", "--help"}) {
+    // run_orrery drops stderr: inside of the brackets it is what stdout was.
+    const Outcome outcome = orrery::run_shell("('" ORRERY_TEST_BINARY_FOLDER "/orrery' " +
+                                              std::string{command} + " 2>&1 >/dev/full)");
+    EXPECT_EQ(outcome.code, 1) << command;
+    EXPECT_NE(outcome.out.find("cannot be written"), outcome.out.npos) << command;
+  }
+}
+
 TEST(CommandLine, NoCommandIsBadInput) {
   EXPECT_EQ(orrery("").code, 2);
   EXPECT_EQ(orrery("").out, "");
@@ -105,8 +124,11 @@ TEST(CommandLine, EveryCatalogEntryIsListedAndChecked) {
        {std::pair<std::string, std::string>{"models", "--model"}, {"systems", "--system"}}) {
     std::istringstream names{orrery("list " + shelf).out};
     int count = 0;
-    for (std::string name; std::getline(names, name); ++count)
+    for (std::string line; std::getline(names, line); ++count) {
+      const std::string name = line.substr(0, line.find(' '));
+      EXPECT_GT(line.size(), name.size() + 2) << "what is it? " << line;
       EXPECT_EQ(orrery("check " + option + " " + name).code, 0) << name;
+    }
     EXPECT_GT(count, 15) << shelf;
   }
 }

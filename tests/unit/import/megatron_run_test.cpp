@@ -9,6 +9,7 @@
 namespace orrery {
 namespace {
 
+using testing::Contains;
 using testing::HasSubstr;
 
 // Flags of the smallest run; more may follow.
@@ -69,6 +70,42 @@ TEST(MegatronRun, ALaunchScript) {
   EXPECT_TRUE(plan.at("dp_overlap").boolean());
   EXPECT_EQ(count_parameters(parse_model(plan.at("model"))).total,
             8'030'261'248 + 2 * (128'512 - 128'256) * 4096);  // Llama 3's, and the padding.
+}
+
+// A variable in quotes over several lines, as scripts before arrays had them.
+TEST(MegatronRun, LinesInQuotesAreWords) {
+  const JsonValue plan = plan_of(
+      "ARGS=\"\n  --num-layers 4 --hidden-size 1024\n"
+      "  --num-attention-heads 16\n  --seq-length 2048 --bf16\n"
+      "  --max-position-embeddings 2048 --vocab-size 50257\n"
+      "  --micro-batch-size 2\n  --global-batch-size 64\n\"\n"
+      "torchrun --nproc_per_node 8 --nnodes 2 pretrain_gpt.py $ARGS\n");
+  EXPECT_EQ(plan.at("gpus").integer(1, 99), 16);
+  EXPECT_EQ(plan.at("gbs").integer(1, 99), 64);
+  EXPECT_EQ(plan.at("model").at("heads").integer(1, 99), 16);
+}
+
+// arguments.py: bf16 gradients are accumulated and reduced in fp32 unless --grad-reduce-in-bf16.
+TEST(MegatronRun, GradientsAreReducedInFp32UnlessTold) {
+  const auto software = [](const std::string& flags) {
+    const JsonValue plan = plan_of(tiny + flags);
+    return plan.has("software") ? plan.at("software").text() : "";
+  };
+  EXPECT_EQ(software("--bf16"), "megatron-core-fp32-reduce");
+  EXPECT_EQ(software("--bf16 --grad-reduce-in-bf16"), "");
+  EXPECT_EQ(software("--fp16"), "");
+  EXPECT_EQ(software("--fp16 --accumulate-allreduce-grads-in-fp32"), "megatron-core-fp32-reduce");
+  // That software overlaps nothing: where the run does, the note says what is not priced.
+  const std::string chunks =
+      "--bf16 --pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 ";
+  EXPECT_EQ(software(chunks), "");
+  EXPECT_EQ(software(chunks + "--no-overlap-p2p-communication"), "megatron-core-fp32-reduce");
+  EXPECT_THAT(run_of(tiny + chunks).notes,
+              Contains(HasSubstr("overlaps transfers between chunks")));
+  EXPECT_THAT(run_of(tiny + "--bf16 --tensor-model-parallel-size 2 --sequence-parallel "
+                            "--tp-comm-overlap")
+                  .notes,
+              Contains(HasSubstr("overlaps tensor-parallel traffic")));
 }
 
 // "------ arguments ------" of a log, with what a launcher puts in front of each line.

@@ -115,6 +115,19 @@ TEST(StepDifference, OtherKernelsHaveErrorsOfTheirOwn) {
   EXPECT_EQ(difference(one, slower).deviation.si(), 0.0);  // The same kernels.
 }
 
+// A plan with one throttled GPU runs the same kernels 20 % longer: only that much is uncertain.
+TEST(StepDifference, APlanHasTheErrorsOfItself) {
+  StepRange one = made_of({{PriceKind::gemm, 5, 0}, {PriceKind::network_bytes, 5, 0}});
+  one.errors.own = 0.02;
+  StepRange throttled = made_of({{PriceKind::gemm, 6, 0}, {PriceKind::network_bytes, 5, 0}});
+  throttled.errors.own = 0.02;
+  EXPECT_DOUBLE_EQ(difference(one, throttled, true).deviation.si(), 0.02);
+  EXPECT_FALSE(difference(one, throttled, true).is_tie());
+  throttled.gpu = "another";
+  EXPECT_DOUBLE_EQ(difference(one, throttled, true).deviation.si(),
+                   0.02 * std::sqrt(10.0 * 10.0 + 11.0 * 11.0));
+}
+
 TEST(StepRange, ScalesWithTheStep) {
   const StepRange half = made_of({{PriceKind::gemm, 6, 0.1}}).scaled(0.5);
   EXPECT_DOUBLE_EQ(half.step.si(), 3.0);
