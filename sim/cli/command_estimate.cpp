@@ -9,11 +9,13 @@
 #include "sim/estimate/estimate.hpp"
 #include "sim/input/economics.hpp"
 #include "sim/input/quantity_text.hpp"
+#include "sim/output/changes_text.hpp"
 #include "sim/output/chrome_trace.hpp"
 #include "sim/output/html_report.hpp"
 #include "sim/output/result_json.hpp"
 #include "sim/output/summary_text.hpp"
 #include "sim/output/write_file.hpp"
+#include "sim/search/single_changes.hpp"
 
 namespace po = boost::program_options;
 
@@ -28,7 +30,9 @@ po::options_description output_options() {
       ("economics", po::value<std::string>()->value_name("FILE"),
        "your prices and powers, over those of topologies/economics")              //
       ("json", "print the result object (orrery.result/1) instead of the table")  //
-      ("links", "print a table of all classes of links and who uses them")        //
+      ("changes",
+       "try one change of the plan at a time, and list what shortens the step")  //
+      ("links", "print a table of all classes of links and who uses them")       //
       ("html", po::value<std::string>()->value_name("FILE"),
        "write a report for a browser: one file with drawings, to keep or to send")  //
       ("trace", po::value<std::string>()->value_name("FILE"),
@@ -97,6 +101,8 @@ int run_estimate(const Arguments& arguments) {
   } else if (parsed.has("economics")) {
     fail_input({"--economics", ""}, "prices of what?", "say how long to train: --tokens 15T");
   }
+  if (parsed.has("changes") && parsed.has("json"))
+    fail_input({"--changes", ""}, "is a list to read", "leave --json or --changes out");
   EstimateContext context{scenario.system, nccl_selection(parsed)};
   Estimate answer = estimate(scenario, context, {parsed.has("unfolded"), parsed.has("expanded")});
   if (economics)
@@ -112,6 +118,8 @@ int run_estimate(const Arguments& arguments) {
   std::cout << (parsed.has("json") ? result_json(answer.result)
                                    : summary_text(answer.result, {.colour = wants_colour(),
                                                                   .links = parsed.has("links")}));
+  if (parsed.has("changes"))
+    std::cout << "\n" << changes_text(single_changes(answer.result, context));
   return exit_ok;
 }
 

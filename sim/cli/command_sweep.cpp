@@ -135,7 +135,7 @@ int status(const Arguments& arguments) {
   std::cout << "points  " << grouped(rows) << " of " << grouped(folder.points) << ", "
             << percent(static_cast<double>(rows) / static_cast<double>(folder.points)) << "\n"
             << "shards  " << grouped(complete) << " of " << grouped(folder.shards) << " complete\n";
-  if (!missing.empty()) std::cout << "shards that are not complete: " << missing << "\n";
+  if (!missing.empty()) std::cout << "missing shards: " << missing << "\n";
   return missing.empty() ? exit_ok : exit_partial;
 }
 

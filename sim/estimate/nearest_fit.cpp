@@ -3,40 +3,10 @@
 
 #include "sim/cost/memory.hpp"
 #include "sim/estimate/estimate.hpp"
+#include "sim/estimate/plan_again.hpp"
 
 namespace orrery {
 namespace {
-
-// The scenario's own plan as a request, for changing one key of it.
-PlanRequest request_of(const Scenario& scenario) {
-  const Plan& plan = scenario.plan;
-  PlanRequest request;
-  request.tp = plan.tp;
-  request.pp = plan.pp;
-  request.vpp = plan.vpp;
-  request.ep = plan.ep;
-  request.etp = plan.etp;
-  request.moe_dispatcher = plan.moe_dispatcher;
-  request.routing = plan.routing;
-  request.shared_expert_overlap = plan.shared_expert_overlap;
-  request.ep_overlap = plan.ep_overlap;
-  request.delay_wgrad = plan.delay_wgrad;
-  request.cp = plan.cp;
-  request.cp_comm = plan.cp_comm;
-  request.mbs = plan.mbs;
-  request.gbs = plan.gbs;
-  request.seq = plan.seq;
-  request.schedule = plan.schedule;
-  request.recompute = plan.recompute;
-  request.zero = plan.zero;
-  if (plan.zero == 3) request.reshard = plan.reshard;
-  request.sp = plan.sp;
-  request.dtype = plan.dtype;
-  request.fused_attention = plan.fused_attention;
-  request.dp_overlap = plan.dp_overlap;
-  request.software = scenario.software.name;
-  return request;
-}
 
 struct Change {
   std::string words;
@@ -86,7 +56,7 @@ std::vector<Change> changes(const Plan& plan) {
 
 std::string nearest_fit(const Scenario& scenario) {
   for (const Change& change : changes(scenario.plan)) {
-    PlanRequest request = request_of(scenario);
+    PlanRequest request = plan_again(scenario);
     change.apply(request);
     try {
       const Scenario changed = make_scenario(scenario.model, scenario.system, request,

@@ -260,14 +260,16 @@ class RunReader {
     if (a_.flag("fp16") ? !wide : narrow) return;
     const bool overlaps_tp = plan_.value("tp_overlap", false);
     const bool overlaps_pp = plan_.contains("vpp") && a_.flag("overlap_p2p_comm", true);
-    if (!overlaps_tp && !overlaps_pp)
+    if (!overlaps_tp && !overlaps_pp) {
       plan_["software"] = "megatron-core-fp32-reduce";
-    else
+      plan_.erase("tp_overlap");  // Of which it has what needs no flag: gradients' traffic.
+    } else {
       notes_.push_back(
           std::string{
               "gradients are kept and reduced in fp32, which is priced in bf16: no software "
               "of the catalog does so and overlaps "} +
           (overlaps_tp ? "tensor-parallel traffic" : "transfers between chunks"));
+    }
   }
 
   void tell_unread() {

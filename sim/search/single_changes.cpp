@@ -1,0 +1,94 @@
+#include "sim/search/single_changes.hpp"
+
+#include <algorithm>
+
+#include "sim/cost/memory.hpp"
+#include "sim/estimate/plan_again.hpp"
+#include "sim/search/dimension.hpp"
+
+namespace orrery {
+namespace {
+
+// Of a degree the neighbours are its half and its double, of all else every other value.
+bool is_beside(const Dimension& dimension, const std::string& value, int now) {
+  if (!dimension.is_shape() || dimension.key == "vpp") return true;
+  const int number = std::stoi(value);
+  return number == 2 * now || 2 * number == now;
+}
+
+int shape_of(const Plan& plan, const std::string& key) {
+  if (key == "tp") return plan.tp;
+  if (key == "pp") return plan.pp;
+  if (key == "cp") return plan.cp;
+  if (key == "ep") return plan.ep;
+  if (key == "mbs") return static_cast<int>(plan.mbs);
+  return plan.vpp;
+}
+
+// What makes no difference to the plan as it is follows from the change.
+PlanRequest plan_to_change(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  PlanRequest request = plan_again(scenario);
+  if (plan.tp == 1) request.sp.reset(), request.tp_overlap.reset();
+  if (plan.pp == 1) request.schedule.reset(), request.vpp.reset();
+  if (plan.gpus() == plan.tp * plan.pp) request.zero.reset(), request.dp_overlap.reset();
+  return request;
+}
+
+// Chunks need their schedule, and stages without chunks another one.
+void settle_schedule(PlanRequest& request, const std::string& key, const std::string& value) {
+  if (key == "vpp") request.schedule.reset();
+  if (key == "vpp" && value == "1") request.vpp.reset();
+  if (key == "schedule") request.vpp.reset();
+  if (key == "pp" && value == "1") request.schedule.reset(), request.vpp.reset();
+}
+
+// The change in words that can follow those of the plan: with the schedule and the chunks that come
+// of it.
+std::string flags_of(const Dimension& dimension, const std::string& value, const Plan& before,
+                     const Plan& after) {
+  std::string flags = "--" + dimension.key + " " + value;
+  if (dimension.key != "vpp" && after.vpp != before.vpp)
+    flags += " --vpp " + std::to_string(after.vpp);
+  if (dimension.key != "schedule" && after.schedule != before.schedule)
+    flags += " --schedule " + name(after.schedule);
+  return flags;
+}
+
+}  // namespace
+
+std::vector<SingleChange> single_changes(const Result& plan, EstimateContext& context) {
+  const Scenario& scenario = plan.scenario;
+  std::vector<Dimension> dimensions =
+      plan_dimensions(scenario.model, scenario.plan.gpus(), scenario.plan.gbs);
+  keep_supported(dimensions, {scenario.software});
+  std::vector<SingleChange> changes;
+  for (const Dimension& dimension : dimensions) {
+    if (!dimension.matters(scenario.plan)) continue;
+    std::optional<SingleChange> best;
+    for (const std::string& value : dimension.values) {
+      if (!is_beside(dimension, value, shape_of(scenario.plan, dimension.key))) continue;
+      try {
+        PlanRequest request = plan_to_change(scenario);
+        set_plan_flag(request, dimension.key, value);
+        settle_schedule(request, dimension.key, value);
+        const Scenario changed =
+            make_scenario(scenario.model, scenario.system, request, scenario.plan.gpus(), {});
+        const MemoryReport memory = memory_of(changed);
+        if (memory.peak() > safe_share_of_memory * memory.capacity) continue;
+        const Result result = estimate(changed, context).result;
+        if (result.step_time >= (best ? best->step : plan.step_time)) continue;
+        best = SingleChange{flags_of(dimension, value, scenario.plan, changed.plan),
+                            result.step_time, difference(plan.range, result.range)};
+      } catch (const Error&) {
+        // Does not divide, or is not to be had together: no change.
+      }
+    }
+    if (best) changes.push_back(*best);
+  }
+  std::stable_sort(changes.begin(), changes.end(),
+                   [](const SingleChange& a, const SingleChange& b) { return a.step < b.step; });
+  return changes;
+}
+
+}  // namespace orrery
