@@ -25,8 +25,14 @@ po::typed_value<std::string>* text(const char* name) {
 
 std::vector<NamedRecord> read_records(const Texts& files) {
   std::vector<NamedRecord> records;
-  for (const std::string& file : files)
-    records.push_back({file, calibration::parse_record(read_text_file(file), file)});
+  for (const std::string& file : files) {
+    const std::string content = read_text_file(file);
+    const std::size_t begin = content.find_first_not_of(" \t\r\n");
+    if (begin != content.npos && content[begin] == '#')
+      fail_input({file, ""}, "is no record of orrery-gpu",
+                 "if it is a log of nccl-tests, write --nccl " + file);
+    records.push_back({file, calibration::parse_record(content, file)});
+  }
   return records;
 }
 

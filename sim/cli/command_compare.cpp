@@ -81,6 +81,10 @@ ParsedOptions over_common(Arguments own, const ParsedOptions& common) {
 }
 
 ComparedPlan estimated(const ParsedOptions& options, const std::string& source) {
+  if (!options.has("plan") && !options.has("model"))
+    fail_input(
+        {source, ""}, "names no model",
+        "add --model for all plans, or begin it with a plan file: \"--plan FILE " + source + "\"");
   const std::string result = result_json(estimate(read_scenario(options)).result);
   return read_compared_plan(JsonValue::parse(result, source), source);
 }

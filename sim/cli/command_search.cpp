@@ -117,8 +117,12 @@ SearchRequest read_request(const ParsedOptions& options, SearchNames& names) {
   request.model = read_model(names.model, {"--model", ""});
   names.systems = all_of(options, "system");
   if (names.systems.empty()) fail_input({}, "--system is missing", "name one: orrery list systems");
-  for (const std::string& name : names.systems)
+  for (const std::string& name : names.systems) {
+    if (name.find(',') != name.npos)
+      fail_input({"--system", ""}, "'" + name + "' is a list, which is no name of a system",
+                 "name each: --system A --system B");
     request.systems.push_back(read_system(name, {"--system", ""}));
+  }
   if (options.has("calibration"))
     for (System& system : request.systems)
       calibrate(system, options.text("calibration"), {"--calibration", ""});

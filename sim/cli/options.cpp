@@ -116,6 +116,10 @@ ParsedOptions parse_options(const po::options_description& known, const Argument
         fail_input(command_line, "unknown option '" + word + "'",
                    near.empty() ? "see --help" : "did you mean '" + near + "'?");
       }
+      const std::string& word = option.original_tokens.front();
+      if (option.position_key >= 0 && word.size() > 1 && word.front() == '-')
+        if (const std::string near = meant("-" + word, known); !near.empty())
+          fail_input(command_line, "unknown option '" + word + "'", "did you mean '" + near + "'?");
       if (option.position_key >= 0)
         parsed.words.insert(parsed.words.end(), option.value.begin(), option.value.end());
     }

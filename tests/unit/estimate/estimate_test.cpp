@@ -105,7 +105,7 @@ std::string refusal(const Scenario& scenario) {
 
 // A plan that does not fit gets a reason and no time. 8 layers of 12 x 8192^2 weights, 16 norms
 // and twice 32,000 x 8192 of embedding and head are 6.967e9 parameters with the final norm:
-//     16 bytes each (2 weight, 2 gradient, 12 optimizer)                    111.47 GB
+//     16 bytes each (2 weight, 2 gradient, 12 optimizer: 83.6)              111.47 GB
 //     8 layers x (32 x 2048 x 8192 + 4 x 64 x 2048) bytes of activations      4.30 GB
 //     reserve 1.5 GB, two tensors of 33.6 MB, 6 x 2048 x 32,000 of logits     1.96 GB
 // With ZeRO-1 over four replicas 12 becomes 3, and 55 GB fit.
@@ -114,8 +114,9 @@ TEST(DoesNotFit, NamesStageBytesAndRemedy) {
   request.zero = 0;
   const Model model = small_gpt(8, 8192, 64, 32000);
   EXPECT_EQ(refusal(on_test_gpus(model, request, 4)),
-            "the plan does not fit: stage 0 needs 117.7 GB a GPU, which has 80.0 GB, 37.7 GB too "
-            "much; use --zero 1");
+            "the plan does not fit: stage 0 needs 117.7 GB a GPU (83.6 GB of it optimizer state), "
+            "which has 80.0 GB, 37.7 GB too "
+            "much; use --zero 1, or see what orrery search finds");
   request.zero = 1;
   EXPECT_EQ(refusal(on_test_gpus(model, request, 4)), "no error");
 }
@@ -124,10 +125,10 @@ TEST(DoesNotFit, NamesStageBytesAndRemedy) {
 // 77.4 GB; 2.2 GB as above.
 TEST(DoesNotFit, SaysSoWhereNothingHelps) {
   const Model model = small_gpt(96, 12288, 96, 51200);
-  EXPECT_EQ(
-      refusal(on_test_gpus(model, plan_request(1, 1, 1, 1, 2048, "megatron-core"), 1)),
-      "the plan does not fit: stage 0 needs 2882.9 GB a GPU, which has 80.0 GB, 2802.9 GB too "
-      "much; use more GPUs, or GPUs with more memory");
+  EXPECT_EQ(refusal(on_test_gpus(model, plan_request(1, 1, 1, 1, 2048, "megatron-core"), 1)),
+            "the plan does not fit: stage 0 needs 2882.9 GB a GPU (2102.5 GB of it optimizer "
+            "state), which has 80.0 GB, 2802.9 GB too "
+            "much; use more GPUs, or GPUs with more memory");
 }
 
 // "--pp 4 --recompute full" as the command line would read it.
