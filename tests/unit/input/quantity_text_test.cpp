@@ -25,6 +25,9 @@ TEST(QuantityText, EveryUnitIsItsSiValue) {
   EXPECT_DOUBLE_EQ(parse_bytes("1.5 TB", at).si(), 1.5e12);
   EXPECT_DOUBLE_EQ(parse_bytes("1 TiB", at).si(), 1099511627776.0);
   EXPECT_DOUBLE_EQ(parse_bytes("7 B", at).si(), 7.0);
+  EXPECT_DOUBLE_EQ(parse_tokens("15T", at), 15e12);
+  EXPECT_DOUBLE_EQ(parse_tokens("15t", at), 15e12);
+  EXPECT_DOUBLE_EQ(parse_tokens("300 b", at), 300e9);
   EXPECT_DOUBLE_EQ(parse_duration("2 s", at).si(), 2.0);
   EXPECT_DOUBLE_EQ(parse_duration("2 ms", at).si(), 2e-3);
   EXPECT_DOUBLE_EQ(parse_duration("2 us", at).si(), 2e-6);
