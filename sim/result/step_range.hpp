@@ -45,7 +45,7 @@ struct StepRange {
 /// system is, those of training where the software is. Shapes of one kind have errors of their own
 /// beside the common one, which a step's range takes as common: steps that do not run the same
 /// kernels add PriceErrors::own each. `same_plan`: what differs is the cluster (a throttled GPU, a
-/// slower network), so that on the same kind of GPU the kernels are the same however long they take.
+/// slower network), so that on one kind of GPU the kernels are the same however long they take.
 struct StepDifference {
   Seconds mean;
   Seconds deviation;

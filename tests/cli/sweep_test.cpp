@@ -79,7 +79,8 @@ TEST_F(SweepCommand, ShardsAreIndependent) {
             "shard 2 of 4 is complete: 6 points\n");
   const Outcome status = sweep("status parts");
   EXPECT_EQ(status.code, 5);
-  EXPECT_EQ(status.out, "points  6 of 24, 25.0 %\nshards  1 of 4 complete\nmissing shards: 0-1,3\n");
+  EXPECT_EQ(status.out,
+            "points  6 of 24, 25.0 %\nshards  1 of 4 complete\nmissing shards: 0-1,3\n");
   EXPECT_EQ(sweep("merge parts -o parts.csv").code, 5);
   // As Slurm's array tasks find them: also those of an array that was submitted again.
   for (const char* task : {"0", "1", "3"})
