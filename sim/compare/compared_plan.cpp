@@ -1,5 +1,6 @@
 #include "sim/compare/compared_plan.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "sim/input/choice.hpp"
@@ -62,6 +63,19 @@ StepRange read_range(const JsonValue& result) {
   return range;
 }
 
+// Lines of a breakdown in the order of an estimate's table, not of their letters.
+std::vector<std::string> in_order_of_the_table(std::vector<std::string> lines) {
+  static const std::vector<std::string> order{
+      "compute",    "tp_exposed", "pp_bubble", "pp_exposed", "ep_exposed",
+      "cp_exposed", "dp_exposed", "optimizer", "imbalance",  "other"};
+  const auto place = [](const std::string& line) {
+    return std::find(order.begin(), order.end(), line) - order.begin();
+  };
+  std::stable_sort(lines.begin(), lines.end(),
+                   [&](const std::string& a, const std::string& b) { return place(a) < place(b); });
+  return lines;
+}
+
 }  // namespace
 
 Range ComparedPlan::usd_per_trillion_tokens(Range rent_usd_per_gpu_hour) const {
@@ -89,7 +103,7 @@ ComparedPlan read_compared_plan(const JsonValue& result, const std::string& sour
   plan.peak = Bytes{memory.at("peak_bytes").number(0.0, 1e18)};
   plan.capacity = Bytes{memory.at("capacity_bytes").number(1.0, 1e18)};
   const JsonValue breakdown = result.at("breakdown_s");
-  for (const std::string& line : breakdown.keys())
+  for (const std::string& line : in_order_of_the_table(breakdown.keys()))
     plan.breakdown.emplace_back(line, time_at(breakdown, line));
   return plan;
 }
