@@ -65,9 +65,9 @@ StepRange read_range(const JsonValue& result) {
 
 // Lines of a breakdown in the order of an estimate's table, not of their letters.
 std::vector<std::string> in_order_of_the_table(std::vector<std::string> lines) {
-  static const std::vector<std::string> order{
-      "compute",    "tp_exposed", "pp_bubble", "pp_exposed", "ep_exposed",
-      "cp_exposed", "dp_exposed", "optimizer", "imbalance",  "other"};
+  static const std::vector<std::string> order{"compute",   "tp_exposed", "cp_exposed", "ep_exposed",
+                                              "pp_bubble", "pp_exposed", "dp_exposed", "optimizer",
+                                              "imbalance", "other"};
   const auto place = [](const std::string& line) {
     return std::find(order.begin(), order.end(), line) - order.begin();
   };
