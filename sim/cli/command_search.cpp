@@ -41,7 +41,7 @@ po::options_description search_options() {
       ("tokens", text("N"), "tokens to train on, as 15T: what that takes and costs")            //
       ("deadline", text("TIME"), "leave out what takes longer for them, as 30d")                //
       ("economics", text("FILE"), "your prices and powers")                                     //
-      ("budget", text("TIME"), "stop simulating after this, as 60s; says what is left")         //
+      ("budget", text("TIME"), "stop after this, as 60s; says what is left")                    //
       ("jobs", text("N"), "worker processes (also -j N; default: all cores); no other effect")  //
       ("json", "print orrery.search/1 instead of the table")                                    //
       ("help", "this text");

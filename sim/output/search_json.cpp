@@ -23,12 +23,12 @@ std::string search_json(const SearchResult& result, const SearchRequest& request
   json["pareto"] = request.pareto;
   json["plans"] = std::move(plans);
   json["ranking"] = std::move(ranking);
-  json["space"] = {{"legal", result.legal},
-                   {"fits", result.fits},
-                   {"simulated", result.simulated},
-                   {"bounded_out", result.bounded_out}};
+  json["space"] = {{"legal", result.legal},         {"fits", result.fits},
+                   {"simulated", result.simulated}, {"bounded_out", result.bounded_out},
+                   {"parts", result.parts},         {"parts_cut_short", result.parts_cut_short}};
   json["optimal"] = result.optimal;
-  if (!result.optimal) json["unexplored_score_at_least"] = result.best_unexplored;
+  if (!result.optimal && result.parts_cut_short == 0)
+    json["unexplored_score_at_least"] = result.best_unexplored;
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

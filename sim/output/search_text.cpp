@@ -145,14 +145,18 @@ std::string searched(const SearchResult& result) {
                                  grouped(result.simulated) + " were simulated",
                                  grouped(result.bounded_out) + " cannot be in the list"};
   std::string text = wrapped("", parts, ", ", width);
-  if (!result.optimal) {
-    text += "Not proven: the budget left out " +
-            grouped(result.fits - result.simulated - result.bounded_out) + " plans";
+  const std::int64_t left = result.fits - result.simulated - result.bounded_out;
+  if (left > 0) {
+    text += "Not proven: the budget left out " + grouped(left) + " plans";
     if (!result.plans.empty())
       text += ", which may score down to " +
               percent(result.best_unexplored / result.plans.front().score) + " of the first";
     text += ".\n";
   }
+  if (result.parts_cut_short > 0)
+    text += "Not proven: the budget let plans be enumerated in part only, of " +
+            grouped(result.parts_cut_short) + " of " + grouped(result.parts) +
+            "\ncombinations of tp and pp; fewer dimensions (--fix) or a larger --budget help.\n";
   return text;
 }
 

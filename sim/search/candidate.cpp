@@ -1,6 +1,7 @@
 #include "sim/search/candidate.hpp"
 
 #include <cassert>
+#include <chrono>
 #include <cstring>
 #include <type_traits>
 #include <utility>
@@ -87,38 +88,47 @@ class Reader {
 }  // namespace
 
 Part explore(const PlanSpace& space, int part, double most_memory, const Objective& objective,
-             const Economics* economics, EstimateContext& context) {
+             const Economics* economics, EstimateContext& context,
+             std::optional<Seconds> most_time) {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  struct TimeIsOver {};
   Part found;
   PassTimesOfNeighbours passes{context};
-  space.visit(
-      part,
-      [&](const PlanSpace::Choice& choice, const Scenario& scenario) {
-        ++found.legal;
-        const MemoryReport memory = memory_of(scenario);
-        const double peak = memory.peak().si();
-        if (peak > most_memory * memory.capacity.si()) {
-          if (found.smallest.empty() || peak < found.least_memory) {
-            found.least_memory = peak;
-            found.smallest = space.flags(choice);
-          }
-          return;
-        }
-        Candidate candidate;
-        candidate.choice = choice;
-        const Seconds bound =
-            step_lower_bound(scenario, passes.of(scenario), context.collectives());
-        candidate.bound_s = bound.si();
-        candidate.bound = objective.score(scenario, bound, economics);
-        candidate.memory = memory.peak() / memory.capacity;
-        found.fitting.push_back(candidate);
-      },
-      found.refusal);
+  const auto look_at = [&](const PlanSpace::Choice& choice, const Scenario& scenario) {
+    const bool over =
+        most_time && std::chrono::duration<double>(Clock::now() - begin).count() > most_time->si();
+    if (over && !found.fitting.empty()) throw TimeIsOver{};
+    ++found.legal;
+    const MemoryReport memory = memory_of(scenario);
+    const double peak = memory.peak().si();
+    if (peak > most_memory * memory.capacity.si()) {
+      if (found.smallest.empty() || peak < found.least_memory) {
+        found.least_memory = peak;
+        found.smallest = space.flags(choice);
+      }
+      return;
+    }
+    Candidate candidate;
+    candidate.choice = choice;
+    const Seconds bound = step_lower_bound(scenario, passes.of(scenario), context.collectives());
+    candidate.bound_s = bound.si();
+    candidate.bound = objective.score(scenario, bound, economics);
+    candidate.memory = memory.peak() / memory.capacity;
+    found.fitting.push_back(candidate);
+  };
+  try {
+    space.visit(part, look_at, found.refusal);
+  } catch (const TimeIsOver&) {
+    found.whole = false;
+  }
   return found;
 }
 
 std::string packed(const Part& part) {
   Writer writer;
   writer.put(part.legal);
+  writer.put(part.whole);
   writer.put(part.least_memory);
   writer.put_text(part.smallest);
   writer.put_text(part.refusal.reason);
@@ -132,6 +142,7 @@ Part unpacked(const std::string& bytes) {
   Reader reader{bytes};
   Part part;
   part.legal = reader.get<std::int64_t>();
+  part.whole = reader.get<bool>();
   part.least_memory = reader.get<double>();
   part.smallest = reader.get_text();
   part.refusal.reason = reader.get_text();

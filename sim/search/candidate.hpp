@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,12 +29,14 @@ struct Part {
   double least_memory = 0.0;  ///< If plans were legal and none fits: bytes of the smallest.
   std::string smallest;       ///< Its flags.
   Refusal refusal;
+  bool whole = true;  ///< False where the time was over before all of it was looked at.
 };
 
 /// Legal plans of a part, those that fill more than `most_memory` of the GPU left out, with the
-/// bounds of their scores.
+/// bounds of their scores. It goes on for `most_time`, and until the first that fits.
 Part explore(const PlanSpace& space, int part, double most_memory, const Objective& objective,
-             const Economics* economics, EstimateContext& context);
+             const Economics* economics, EstimateContext& context,
+             std::optional<Seconds> most_time = {});
 
 /// For the way from a worker to its parent.
 std::string packed(const Part& part);

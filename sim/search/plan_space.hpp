@@ -69,8 +69,8 @@ class PlanSpace {
   System system_;
   int gpus_ = 0;
   std::int64_t gbs_ = 0;
-  std::vector<Dimension> dimensions_;  ///< Shapes first.
-  std::size_t shapes_ = 0;             ///< How many of them are shapes.
+  std::vector<Dimension> dimensions_;           ///< Shapes first.
+  std::size_t shapes_ = 0;                      ///< How many of them are shapes.
   std::vector<std::vector<JsonValue>> values_;  ///< By dimension: its values, as a file has them.
   std::map<std::string, Software> software_;
 };

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <stdexcept>
 
 #include "sim/result/bill.hpp"
@@ -17,6 +18,18 @@
 
 namespace orrery {
 namespace {
+
+// The time since it was made.
+class Stopwatch {
+ public:
+  Seconds passed() const {
+    return Seconds{std::chrono::duration<double>(Clock::now() - begin_).count()};
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point begin_ = Clock::now();
+};
 
 // What is built once and shared by all workers, which are forked from here.
 struct Ground {
@@ -65,56 +78,97 @@ void fail_if_it_failed(const Outcome& outcome, const std::string& what) {
 struct Explored {
   std::vector<Candidate> candidates;
   Part sum;  // Counts and reasons of all parts.
+  int parts = 0;
+  int parts_cut_short = 0;
 };
 
-Explored explore_all(const SearchRequest& request, const Ground& ground, const Objective& objective,
-                     SearchProgress& progress,
-                     const std::function<void(const SearchProgress&)>& watch) {
-  std::vector<std::pair<int, int>> parts;  // Space, part.
+// Space and part.
+using PartPlace = std::pair<std::size_t, int>;
+
+std::vector<PartPlace> parts_of(const Ground& ground) {
+  std::vector<PartPlace> parts;
   for (std::size_t s = 0; s < ground.spaces.size(); ++s)
-    for (int p = 0; p < ground.spaces[s].parts(); ++p) parts.emplace_back(static_cast<int>(s), p);
-  progress.parts = static_cast<int>(parts.size());
-  std::int64_t next = 0;
+    for (int p = 0; p < ground.spaces[s].parts(); ++p) parts.emplace_back(s, p);
+  return parts;
+}
+
+// Plans of all parts, in the order of enumeration.
+Explored joined(const Ground& ground, const std::vector<PartPlace>& places,
+                std::vector<Part>& parts) {
   Explored all;
+  all.parts = static_cast<int>(parts.size());
   std::map<std::pair<std::int32_t, PlanSpace::Choice>, std::int32_t> layouts;
-  run_tasks(
-      request.workers, {},
-      [&]() -> std::optional<std::int64_t> {
-        return next < static_cast<std::int64_t>(parts.size()) ? std::optional{next++}
-                                                              : std::nullopt;
-      },
-      [&](std::int64_t task) {
-        const auto [space, part] = parts[static_cast<std::size_t>(task)];
-        return Answer{
-            packed(explore(ground.spaces[static_cast<std::size_t>(space)], part, request.max_memory,
-                           objective, ground.prices(space), ground.context(space))),
-            false};
-      },
-      [&](const Outcome& outcome) {
-        fail_if_it_failed(outcome, "part " + std::to_string(outcome.task));
-        Part part = unpacked(outcome.bytes);
-        all.sum.legal += part.legal;
-        all.sum.refusal.take(part.refusal);
-        if (!part.smallest.empty() &&
-            (all.sum.smallest.empty() || part.least_memory < all.sum.least_memory))
-          all.sum.smallest = part.smallest, all.sum.least_memory = part.least_memory;
-        for (Candidate& candidate : part.fitting) {
-          candidate.space = parts[static_cast<std::size_t>(outcome.task)].first;
-          candidate.number = static_cast<std::int32_t>(all.candidates.size());
-          const PlanSpace& space = ground.spaces[static_cast<std::size_t>(candidate.space)];
-          candidate.layout = layouts
-                                 .try_emplace({candidate.space, space.layout(candidate.choice)},
-                                              static_cast<std::int32_t>(layouts.size()))
-                                 .first->second;
-          all.candidates.push_back(candidate);
-        }
-        ++progress.parts_done;
-        progress.legal = all.sum.legal;
-        progress.fits = static_cast<std::int64_t>(all.candidates.size());
-        if (watch) watch(progress);
-        return true;
-      });
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    Part& part = parts[i];
+    const PlanSpace& space = ground.spaces[places[i].first];
+    all.parts_cut_short += part.whole ? 0 : 1;
+    all.sum.legal += part.legal;
+    all.sum.refusal.take(part.refusal);
+    if (!part.smallest.empty() &&
+        (all.sum.smallest.empty() || part.least_memory < all.sum.least_memory))
+      all.sum.smallest = part.smallest, all.sum.least_memory = part.least_memory;
+    for (Candidate& candidate : part.fitting) {
+      candidate.space = static_cast<std::int32_t>(places[i].first);
+      candidate.number = static_cast<std::int32_t>(all.candidates.size());
+      candidate.layout = layouts
+                             .try_emplace({candidate.space, space.layout(candidate.choice)},
+                                          static_cast<std::int32_t>(layouts.size()))
+                             .first->second;
+      all.candidates.push_back(candidate);
+    }
+    part.fitting = {};
+  }
   return all;
+}
+
+// Every part; with a budget at first for a short time, and what that cut short again for longer,
+// as often as half of it allows: whatever time there is goes to all tp x pp alike.
+Explored explore_all(const SearchRequest& request, const Ground& ground, const Objective& objective,
+                     const Stopwatch& watch_of_all, SearchProgress& progress,
+                     const std::function<void(const SearchProgress&)>& watch) {
+  const std::vector<PartPlace> places = parts_of(ground);
+  std::vector<Part> parts(places.size());
+  std::vector<std::size_t> todo(places.size());
+  std::iota(todo.begin(), todo.end(), std::size_t{0});
+  progress.parts = static_cast<int>(places.size());
+  constexpr double longer = 4.0;
+  const double half = request.budget ? 0.5 * request.budget->si() : 0.0;
+  for (double time = 0.02; !todo.empty(); time *= longer) {
+    std::size_t next = 0;
+    std::vector<std::size_t> cut;
+    run_tasks(
+        request.workers, {},
+        [&]() -> std::optional<std::int64_t> {
+          return next < todo.size() ? std::optional{static_cast<std::int64_t>(todo[next++])}
+                                    : std::nullopt;
+        },
+        [&](std::int64_t task) {
+          const auto [space, part] = places[static_cast<std::size_t>(task)];
+          std::optional<Seconds> most;
+          if (request.budget) most = Seconds{std::min(time, half - watch_of_all.passed().si())};
+          return Answer{packed(explore(ground.spaces[space], part, request.max_memory, objective,
+                                       ground.prices(static_cast<int>(space)),
+                                       ground.context(static_cast<int>(space)), most)),
+                        false};
+        },
+        [&](const Outcome& outcome) {
+          fail_if_it_failed(outcome, "part " + std::to_string(outcome.task));
+          const auto place = static_cast<std::size_t>(outcome.task);
+          Part part = unpacked(outcome.bytes);
+          if (!part.whole) cut.push_back(place);
+          progress.parts_done += part.whole ? 1 : 0;
+          progress.legal += part.legal - parts[place].legal;
+          progress.fits += static_cast<std::int64_t>(part.fitting.size()) -
+                           static_cast<std::int64_t>(parts[place].fitting.size());
+          // Cut short by the end of the time it may know less than before.
+          if (part.whole || part.legal > parts[place].legal) parts[place] = std::move(part);
+          if (watch) watch(progress);
+          return true;
+        });
+    todo = std::move(cut);
+    if (request.budget && watch_of_all.passed().si() >= half) break;
+  }
+  return joined(ground, places, parts);
 }
 
 std::string gigabytes(double bytes) {
@@ -172,10 +226,11 @@ std::string joined(const Fixed& fixed) {
 
 SearchResult search(const SearchRequest& request,
                     const std::function<void(const SearchProgress&)>& watch) {
+  const Stopwatch stopwatch;
   const Ground ground = prepare(request);
   const Objective objective{request.goal, request.deadline};
   SearchProgress progress;
-  Explored explored = explore_all(request, ground, objective, progress, watch);
+  Explored explored = explore_all(request, ground, objective, stopwatch, progress, watch);
   std::vector<Candidate>& candidates = explored.candidates;
   if (candidates.empty()) fail_empty(request, explored.sum);
 
@@ -194,11 +249,7 @@ SearchResult search(const SearchRequest& request,
   const auto scenario_of = [&](const Candidate& candidate) {
     return ground.spaces[static_cast<std::size_t>(candidate.space)].scenario(candidate.choice);
   };
-  const auto begin = std::chrono::steady_clock::now();
-  const auto out_of_time = [&] {
-    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-    return request.budget && spent.count() > request.budget->si();
-  };
+  const auto out_of_time = [&] { return request.budget && stopwatch.passed() > *request.budget; };
   std::int64_t next = 0;
   std::int64_t done = 0;  // Candidates simulated or passed over.
   const auto count = static_cast<std::int64_t>(candidates.size());
@@ -210,7 +261,7 @@ SearchResult search(const SearchRequest& request,
           if (kind == Leaders::Kind::top) return std::nullopt;
           ++next;
         }
-        if (next >= count || out_of_time()) return std::nullopt;
+        if (next >= count || (next > 0 && out_of_time())) return std::nullopt;
         return next++;
       },
       [&](std::int64_t task) {
@@ -245,7 +296,9 @@ SearchResult search(const SearchRequest& request,
     ++left;
     result.best_unexplored = std::min(result.best_unexplored, candidate.bound);
   }
-  result.optimal = left == 0;
+  result.parts = explored.parts;
+  result.parts_cut_short = explored.parts_cut_short;
+  result.optimal = left == 0 && result.parts_cut_short == 0;
   result.bounded_out = result.fits - result.simulated - left;
 
   for (const Leader& leader : leaders.ranked()) {

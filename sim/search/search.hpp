@@ -30,7 +30,8 @@ struct SearchRequest {
   bool all_settings = false;
   int top = 10;
   int workers = 1;
-  std::optional<Seconds> budget;  ///< Wall clock for simulating; then the search stops unproven.
+  /// Wall clock, of which at most half goes into enumerating; then the search stops unproven.
+  std::optional<Seconds> budget;
 };
 
 /// A plan with its place in the ranking.
@@ -48,7 +49,10 @@ struct SearchResult {
   std::int64_t simulated = 0;
   std::int64_t bounded_out = 0;  ///< Whose bound proves that they cannot be in the list.
   bool optimal = true;           ///< False where the budget ended the search.
-  double best_unexplored = 0.0;  ///< If not optimal: no plan that is left scores below this.
+  double best_unexplored = 0.0;  ///< If not optimal: no known plan that is left scores below this.
+  /// tp x pp of which the budget let not all plans be enumerated: nothing is known of the others.
+  int parts_cut_short = 0;
+  int parts = 0;
 };
 
 /// How far a search is.

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "sim/cost/memory.hpp"
+#include "sim/search/candidate.hpp"
 #include "tests/support/error_text.hpp"
 #include "tests/support/scenarios.hpp"
 
@@ -245,15 +246,51 @@ TEST(Search, WorkersDoNotChangeTheAnswer) {
   }
 }
 
+// Of each part the first plan that fits is known, and the most promising of those is simulated.
 TEST(Search, ABudgetSaysWhatItLeft) {
   SearchRequest request = small_request(nodes_of_two(), 8, 16);
   request.budget = Seconds{1e-9};
   const SearchResult found = search(request);
   EXPECT_FALSE(found.optimal);
-  const std::int64_t left = found.fits - found.simulated - found.bounded_out;
-  EXPECT_GT(left, 0);
-  request.budget.reset();
-  EXPECT_LE(found.best_unexplored, search(request).plans.front().score);
+  EXPECT_EQ(found.simulated, 1);
+  EXPECT_EQ(found.plans.size(), 1u);
+  EXPECT_GT(found.parts_cut_short, 0);
+  EXPECT_LE(found.fits, found.parts);
+  EXPECT_GT(found.fits - found.simulated - found.bounded_out, 0);
+}
+
+TEST(Search, ALargeBudgetChangesNothing) {
+  SearchRequest request = small_request(nodes_of_two(), 8, 16);
+  const SearchResult without = search(request);
+  request.budget = Seconds{3600.0};
+  const SearchResult with = search(request);
+  EXPECT_TRUE(with.optimal);
+  EXPECT_EQ(with.parts_cut_short, 0);
+  EXPECT_EQ(with.legal, without.legal);
+  EXPECT_EQ(with.fits, without.fits);
+  ASSERT_EQ(with.plans.size(), without.plans.size());
+  for (std::size_t i = 0; i < with.plans.size(); ++i) {
+    EXPECT_EQ(with.plans[i].flags, without.plans[i].flags);
+    EXPECT_EQ(with.plans[i].score, without.plans[i].score);
+  }
+}
+
+// A part that is cut short has its first plans, in order.
+TEST(Search, APartIsCutShortBehindItsFirstPlan) {
+  const PlanSpace space{small_gpt(8, 256, 8, 2048), nodes_of_two(), 8, 16, {}};
+  EstimateContext context{space.system()};
+  const Objective objective{Goal::step_time, {}};
+  for (int p = 0; p < space.parts(); ++p) {
+    const Part whole = explore(space, p, 1.0, objective, nullptr, context);
+    const Part cut =
+        unpacked(packed(explore(space, p, 1.0, objective, nullptr, context, Seconds{0.0})));
+    EXPECT_TRUE(whole.whole);
+    EXPECT_EQ(cut.whole, whole.fitting.size() < 2);
+    ASSERT_EQ(cut.fitting.size(), std::min<std::size_t>(1, whole.fitting.size()));
+    if (!cut.fitting.empty()) {
+      EXPECT_EQ(cut.fitting[0].choice, whole.fitting[0].choice);
+    }
+  }
 }
 
 // A plan is met once: no two choices of a space are the same plan.
