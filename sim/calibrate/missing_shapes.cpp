@@ -28,7 +28,7 @@ std::vector<calibration::Case> missing_shapes(const Scenario& scenario, const Ke
         add_shape(missing, op, plan, times * plan.microbatches * priced.time.si());
     };
   };
-  for (const LayerKind kind : {LayerKind::dense, LayerKind::experts}) {
+  for (const LayerKind kind : scenario.kinds()) {
     double layers = 0.0;
     for (int chunk = 0; chunk < plan.chunks(); ++chunk) {
       const int part = plan.virtual_stage(stage, chunk);

@@ -47,7 +47,7 @@ void add_shape(std::vector<Case>& cases, const Op& op, const Plan& plan, double 
       add_grouped(cases, op, plan, weight);
       break;
     case Op::Kind::attention:
-      if (!op.causal || op.queries != op.keys) break;
+      if (!op.causal || op.queries != op.keys || op.window > 0) break;
       merge_shapes(cases,
                    {make_case("attention", {op.backward ? "backward" : "forward", "bf16"},
                               {op.batch, op.queries, op.heads, op.kv_heads, op.head_dim}, weight)});
@@ -95,11 +95,10 @@ void visit_end_ops(const Scenario& scenario, bool first, bool last, const OpVisi
 
 std::vector<Case> shapes_of(const Scenario& scenario) {
   std::vector<Case> cases;
-  for (const LayerKind kind : {LayerKind::dense, LayerKind::experts}) {
+  for (const LayerKind kind : scenario.kinds()) {
     double layers = 0.0;
     for (int layer = 0; layer < scenario.model.layers; ++layer)
       layers += scenario.kind_of(layer) == kind;
-    if (layers == 0.0) continue;
     visit_layer_ops(scenario, kind,
                     [&](const Op& op) { add_shape(cases, op, scenario.plan, layers); });
   }

@@ -15,7 +15,8 @@ namespace orrery {
 ///
 /// A streaming kernel counts as a copy of as many bytes, which is how it is priced; experts'
 /// products with their tokens spread evenly. What has no measurement yet is left out: batched
-/// products (unfused attention), attention to other tokens' keys, experts' products in fp8.
+/// products (unfused attention), attention to other tokens' keys or in a window, experts' products
+/// in fp8.
 std::vector<calibration::Case> shapes_of(const Scenario& scenario);
 
 /// Adds what to measure for `op`, if it can be measured.

@@ -18,14 +18,19 @@ struct AttentionShape {
   std::int64_t head_dim = 0;  ///< Where keys and values differ: their mean, which keeps the flop.
   bool causal = true;         ///< The last query sees all keys; needs seq_q <= seq_kv.
   double key_share = 0.5;     ///< Of the forward flop, the product of queries and keys.
+  std::int64_t window = 0;    ///< Causal: the last keys before a query that it sees; 0: all.
 
   auto operator<=>(const AttentionShape&) const = default;
 };
 
 AttentionShape causal_square(const AttentionRow& row);
 
-/// Keys that an average query works on, twice: AttentionTime's flop convention.
+/// Keys that an average query works on, twice: AttentionTime's flop convention. Of its own key a
+/// query counts half.
 double attention_keys(const AttentionShape& shape);
+/// Edges of the mask that an average query's keys end at: one, and a second one for each query
+/// whose window leaves keys out.
+double attention_edges(const AttentionShape& shape);
 /// Bytes of HBM traffic when Q and O move `query_traffic` and K and V `key_traffic` times twice.
 double attention_bytes(const AttentionShape& shape, double query_traffic, double key_traffic);
 

@@ -9,8 +9,9 @@ constexpr double activation_bytes = 2.0;
 
 // One rank's share of a layer's attention.
 struct Heads {
-  explicit Heads(const Scenario& s)
+  Heads(const Scenario& s, LayerKind kind)
       : plan{s.plan},
+        window{kind.window},
         dropout{s.software.dropout},
         queries{s.model.heads / s.plan.tp},
         keys{std::max<std::int64_t>(1, s.model.kv_heads / s.plan.tp)},
@@ -30,6 +31,7 @@ struct Heads {
   double key_value_bytes() const { return bytes_of(2 * keys); }
 
   const Plan& plan;
+  std::int64_t window;
   bool dropout;
   std::int64_t queries, keys, dim;
   double key_share;
@@ -56,6 +58,7 @@ Op fused(const Heads& h, bool backward, std::int64_t queries, std::int64_t keys,
   op.queries = queries;
   op.keys = keys;
   op.causal = causal;
+  op.window = h.window < keys ? h.window : 0;
   op.heads = h.queries;
   op.kv_heads = h.keys;
   op.head_dim = h.dim;
@@ -130,10 +133,17 @@ Ops ring_backward(const Heads& h) {
 }
 
 // Parts i and 2 cp - 1 - i see together as many keys on every rank; the first rank's second part
-// has the longest blocks, so that it is the last to finish.
+// has the longest blocks, so that it is the last to finish. With a window the keys of a part stop
+// growing, so that the last rank, with the two in the middle, has the most; a part gets no more
+// keys than its first query's window and its own (get_kv_seq_info_after_all_gather).
 Ops gathered_kernels(const Heads& h, bool backward) {
   const std::int64_t part = h.plan.seq / (2 * h.plan.cp);
-  return {fused(h, backward, part, part, true), fused(h, backward, part, h.plan.seq, true)};
+  const auto kernel = [&](std::int64_t before) {
+    const std::int64_t seen = h.window > 0 ? std::min(before, h.window) : before;
+    return fused(h, backward, part, seen + part, true);
+  };
+  if (h.window == 0) return {kernel(0), kernel(h.plan.seq - part)};
+  return {kernel((h.plan.cp - 1) * part), kernel(h.plan.cp * part)};
 }
 
 Ops gathered(const Heads& h, bool backward) {
@@ -159,8 +169,8 @@ Ops swapped(const Heads& h, bool backward) {
   return backward ? Ops{heads, kernel, inputs} : Ops{inputs, kernel, heads};
 }
 
-Ops core_attention(const Scenario& scenario, bool backward) {
-  const Heads h{scenario};
+Ops core_attention(const Scenario& scenario, LayerKind kind, bool backward) {
+  const Heads h{scenario, kind};
   if (!h.plan.fused_attention) return backward ? unfused_backward(h) : unfused_forward(h);
   if (h.plan.cp == 1) return {fused(h, backward, h.plan.seq, h.plan.seq, true)};
   switch (h.plan.cp_comm) {
@@ -176,7 +186,11 @@ Ops core_attention(const Scenario& scenario, bool backward) {
 
 }  // namespace
 
-Ops core_attention_forward(const Scenario& scenario) { return core_attention(scenario, false); }
-Ops core_attention_backward(const Scenario& scenario) { return core_attention(scenario, true); }
+Ops core_attention_forward(const Scenario& scenario, LayerKind kind) {
+  return core_attention(scenario, kind, false);
+}
+Ops core_attention_backward(const Scenario& scenario, LayerKind kind) {
+  return core_attention(scenario, kind, true);
+}
 
 }  // namespace orrery

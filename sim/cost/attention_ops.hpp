@@ -16,9 +16,12 @@ namespace orrery {
 ///     a2a         queries, keys and values of all heads for the whole sequence of some heads, and
 ///                 back (Ulysses, Jacobs et al., arXiv 2309.14509)
 ///
+/// A layer with a window attends to fewer keys; as many are gathered or swapped, and the ring, which
+/// has no windows, is refused by make_scenario.
+///
 /// Source: Transformer Engine, attention/dot_product_attention/context_parallel.py; the balanced
 /// parts are Megatron-LM's, get_batch_on_this_cp_rank. docs/COST.md has the bytes.
-Ops core_attention_forward(const Scenario& scenario);
-Ops core_attention_backward(const Scenario& scenario);
+Ops core_attention_forward(const Scenario& scenario, LayerKind kind = LayerKind::dense);
+Ops core_attention_backward(const Scenario& scenario, LayerKind kind = LayerKind::dense);
 
 }  // namespace orrery

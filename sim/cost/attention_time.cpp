@@ -37,7 +37,8 @@ Neighbours<4>::Point coordinates(const AttentionShape& shape) {
 
 [[maybe_unused]] bool is_sound(const AttentionShape& shape) {
   return shape.batch > 0 && shape.seq_q > 0 && shape.seq_kv > 0 && shape.heads > 0 &&
-         shape.kv_heads > 0 && shape.head_dim > 0 && (!shape.causal || shape.seq_q <= shape.seq_kv);
+         shape.kv_heads > 0 && shape.head_dim > 0 && shape.window >= 0 &&
+         (shape.causal ? shape.seq_q <= shape.seq_kv : shape.window == 0);
 }
 
 }  // namespace
@@ -83,7 +84,7 @@ AttentionTime::AttentionTime(const Gpu& gpu, const KernelTables* tables)
 
 // 16 bits a size: any row that the tables hold, and none that could be taken for another.
 std::optional<std::uint64_t> AttentionTime::row_key(const AttentionShape& shape) {
-  if (!shape.causal || shape.seq_q != shape.seq_kv) return std::nullopt;
+  if (!shape.causal || shape.seq_q != shape.seq_kv || shape.window > 0) return std::nullopt;
   std::uint64_t key = 0;
   for (const std::int64_t size : {shape.batch, shape.seq_q, shape.heads, shape.kv_heads}) {
     if (size >= 1 << 16) return std::nullopt;
@@ -99,8 +100,10 @@ double AttentionTime::at_head_dim(const HeadDim& measured, const AttentionShape&
     if (const auto found = measured.row_of.find(*key); found != measured.row_of.end())
       row = found->second;
   *exact = use_row && row != Neighbours<4>::nobody;
-  const double shift =
-      *exact ? measured.residual.value(row) : measured.residual.at(coordinates(shape), row);
+  // What the formula misses of whole sequences says nothing of a window's few keys.
+  const double shift = shape.window > 0 ? 0.0
+                       : *exact         ? measured.residual.value(row)
+                                        : measured.residual.at(coordinates(shape), row);
   return attention_formula_us(measured.base, machine_, shape, scope) * std::exp(shift);
 }
 
@@ -143,7 +146,8 @@ KernelTime AttentionTime::predict(const AttentionShape& shape, AttentionScope sc
            part * at_head_dim(*above, high, scope, use_row, &exact);
     exact = false;
   }
-  outside = outside || shape.seq_q * stretch < shortest_ || shape.seq_kv > longest_ * stretch;
+  outside = outside || shape.window > 0 || shape.seq_q * stretch < shortest_ ||
+            shape.seq_kv > longest_ * stretch;
   const Tag tag = outside                                               ? Tag::default_value
                   : exact && own_table_ && scope == AttentionScope::row ? Tag::measured
                                                                         : Tag::interpolated;

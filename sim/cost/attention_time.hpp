@@ -21,16 +21,18 @@ double default_attention_backward(Architecture architecture);
 ///
 /// Flop     forward 2 * batch * heads * seq_q * keys * head_dim, with keys = seq_kv for a square
 ///          causal mask, 2 * seq_kv without a mask, and 2 * seq_kv - seq_q for the last seq_q
-///          queries of a causal sequence; backward three products with keys' width and two with
+///          queries of a causal sequence (attention_keys has windows); backward three products with keys' width and two with
 ///          values', 2 + key_share times that.
 /// Method   a formula of query blocks over multiprocessors plus memory traffic, constants fitted
 ///          per table and head dimension, times what it misses at the nearest measured shapes. Head
-///          dimensions between measured ones: time is linear in them (docs/CALIBRATION.md).
+///          dimensions between measured ones: time is linear in them (docs/CALIBRATION.md). With a
+///          window the formula alone.
 /// Training Tables of a serving step time the kernel with its cache write and launches. forward()
 ///          takes those out of the formula, so it then never says measured; table_time() keeps
 ///          them. Where a table has the kernel alone, both are the same.
-/// Tag      default_value without a table, for a head dimension outside the measured ones, or over
-///          4 times outside the measured sequences.
+/// Tag      default_value without a table, for a head dimension outside the measured ones, over 4
+///          times outside the measured sequences, or with a window, as no kernel with one was
+///          measured.
 class AttentionTime {
  public:
   /// `tables` may be null, and is not needed afterwards.

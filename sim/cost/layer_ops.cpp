@@ -226,23 +226,23 @@ Ops activation_backward(const Sizes& s) {
 
 namespace {
 
-Ops attention_forward(const Scenario& scenario) {
+Ops attention_forward(const Scenario& scenario, LayerKind kind) {
   const Sizes s{scenario};
-  if (s.model.latent) return latent_attention_forward(s, core_attention_forward(scenario));
+  if (s.model.latent) return latent_attention_forward(s, core_attention_forward(scenario, kind));
   Ops ops = column_parallel_forward(s, "qkv", s.qkv_products());
   if (s.model.qk_norm) ops.push_back(memory("qk_norm", rotary_bytes(s)));
   if (s.model.rotary) ops.push_back(memory("rope", rotary_bytes(s)));
   if (!s.plan.fused_attention) ops.push_back(memory("transpose", 4.0 * s.of_tokens(s.head_width)));
-  append(ops, core_attention_forward(scenario));
+  append(ops, core_attention_forward(scenario, kind));
   append(ops, row_parallel_forward(s, "proj", s.head_width));
   return ops;
 }
 
-Ops attention_backward(const Scenario& scenario) {
+Ops attention_backward(const Scenario& scenario, LayerKind kind) {
   const Sizes s{scenario};
-  if (s.model.latent) return latent_attention_backward(s, core_attention_backward(scenario));
+  if (s.model.latent) return latent_attention_backward(s, core_attention_backward(scenario, kind));
   Ops ops = row_parallel_backward(s, s.head_width, "proj_dgrad", "proj_wgrad");
-  append(ops, core_attention_backward(scenario));
+  append(ops, core_attention_backward(scenario, kind));
   if (!s.plan.fused_attention)
     ops.push_back(memory("transpose_bwd", 12.0 * s.of_tokens(s.head_width)));
   if (s.model.rotary) ops.push_back(memory("rope_bwd", rotary_bytes(s)));
@@ -276,10 +276,10 @@ Ops mlp_backward(const Sizes& s) {
 Ops layer_forward(const Scenario& scenario, LayerKind kind) {
   const Sizes s{scenario};
   Ops ops = norm_forward(s);
-  append(ops, attention_forward(scenario));
+  append(ops, attention_forward(scenario, kind));
   append(ops, residual_forward(s));
   append(ops, norm_forward(s));
-  append(ops, kind == LayerKind::experts ? experts_forward(s) : mlp_forward(s));
+  append(ops, kind.has_experts ? experts_forward(s) : mlp_forward(s));
   append(ops, residual_forward(s));
   return ops;
 }
@@ -287,10 +287,10 @@ Ops layer_forward(const Scenario& scenario, LayerKind kind) {
 Ops layer_backward(const Scenario& scenario, LayerKind kind) {
   const Sizes s{scenario};
   Ops ops = residual_backward(s);
-  append(ops, kind == LayerKind::experts ? experts_backward(s) : mlp_backward(s));
+  append(ops, kind.has_experts ? experts_backward(s) : mlp_backward(s));
   append(ops, norm_backward(s));
   append(ops, residual_backward(s));
-  append(ops, attention_backward(scenario));
+  append(ops, attention_backward(scenario, kind));
   append(ops, norm_backward(s));
   return ops;
 }
@@ -312,12 +312,12 @@ Ops alternate_products(const Sizes& s) {
   return ops;
 }
 
-LayerEnds layer_ends_forward(const Scenario& scenario) {
+LayerEnds layer_ends_forward(const Scenario& scenario, LayerKind kind) {
   const Sizes s{scenario};
   SharedOps shared = shared_beside_forward(s);
   LayerEnds ends{norm_forward(s), std::move(shared.beside_dispatch),
                  std::move(shared.beside_combine), after_experts_forward(s)};
-  append(ends.before, attention_forward(scenario));
+  append(ends.before, attention_forward(scenario, kind));
   append(ends.before, residual_forward(s));
   append(ends.before, norm_forward(s));
   append(ends.before, before_experts_forward(s));
@@ -327,7 +327,7 @@ LayerEnds layer_ends_forward(const Scenario& scenario) {
   return ends;
 }
 
-LayerEnds layer_ends_backward(const Scenario& scenario) {
+LayerEnds layer_ends_backward(const Scenario& scenario, LayerKind kind) {
   const Sizes s{scenario};
   SharedOps shared = shared_beside_backward(s);
   LayerEnds ends{residual_backward(s), std::move(shared.beside_dispatch),
@@ -337,7 +337,7 @@ LayerEnds layer_ends_backward(const Scenario& scenario) {
   append(ends.after, shared.after);
   append(ends.after, norm_backward(s));
   append(ends.after, residual_backward(s));
-  append(ends.after, attention_backward(scenario));
+  append(ends.after, attention_backward(scenario, kind));
   append(ends.after, norm_backward(s));
   return ends;
 }

@@ -27,8 +27,8 @@ struct LayerEnds {
   Ops beside_dispatch = {}, beside_combine = {};
   Ops after;
 };
-LayerEnds layer_ends_forward(const Scenario& scenario);
-LayerEnds layer_ends_backward(const Scenario& scenario);
+LayerEnds layer_ends_forward(const Scenario& scenario, LayerKind kind = LayerKind::experts);
+LayerEnds layer_ends_backward(const Scenario& scenario, LayerKind kind = LayerKind::experts);
 
 Ops embedding_forward(const Scenario& scenario);
 Ops embedding_backward(const Scenario& scenario);

@@ -1,6 +1,7 @@
 #include "sim/cost/layer_prices.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <numeric>
 
 #include "sim/cost/expert_ops.hpp"
@@ -37,29 +38,43 @@ PassCost slowest_of(const std::vector<PassCost>& each) {
 
 LayerPrices::LayerPrices(const Scenario& scenario, const Pricer& pricer, const GroupShapes& shapes)
     : scenario_{scenario}, pricer_{pricer}, group_{shapes[GroupKind::expert]} {
-  dense_ = price_dense();
-  if (const auto& experts = scenario.model.experts) {
-    const LayerSizes s{scenario};
-    if (scenario.plan.ep > 1) {
-      exchange_.emplace(pricer.collectives());
-      even_exchange_ =
-          exchange(uniform_exchange(*experts, group_.ranks, std::max(1, group_.per_domain),
-                                    static_cast<double>(s.own_tokens)));
+  const LayerSizes s{scenario};
+  if (const auto& experts = scenario.model.experts; experts && scenario.plan.ep > 1) {
+    exchange_.emplace(pricer.collectives());
+    even_exchange_ = exchange(uniform_exchange(
+        *experts, group_.ranks, std::max(1, group_.per_domain), static_cast<double>(s.own_tokens)));
+  }
+  for (const LayerKind kind : scenario.kinds()) {
+    OfKind& of = kinds_.emplace_back();
+    of.kind = kind;
+    if (kind.has_experts) {
+      price_all_ends(of);
+      of.even = price_experts(of, {even_rows(s)}, even_exchange_);
+    } else {
+      of.even = price_dense(kind);
     }
-    const LayerEnds backward = layer_ends_backward(scenario);
-    const auto backward_ends = [&](BackwardPart part) {
-      return price_ends(backward, part, backward_host(scenario, part));
-    };
-    forward_ =
-        price_ends(layer_ends_forward(scenario), BackwardPart::whole, forward_host(scenario));
-    backward_ = backward_ends(BackwardPart::whole);
-    if (scenario.plan.splits_backward()) {
-      inputs_ = backward_ends(BackwardPart::inputs);
-      weights_ = backward_ends(BackwardPart::weights);
-    }
-    even_ = price_experts({even_rows(s)}, even_exchange_);
   }
   prediction_ = price_prediction();
+}
+
+const LayerPrices::OfKind& LayerPrices::priced(LayerKind kind) const {
+  const auto found =
+      std::find_if(kinds_.begin(), kinds_.end(), [&](const OfKind& of) { return of.kind == kind; });
+  assert(found != kinds_.end());
+  return *found;
+}
+
+void LayerPrices::price_all_ends(OfKind& of) const {
+  of.forward = price_ends(layer_ends_forward(scenario_, of.kind), BackwardPart::whole,
+                          forward_host(scenario_));
+  const LayerEnds backward = layer_ends_backward(scenario_, of.kind);
+  const auto backward_ends = [&](BackwardPart part) {
+    return price_ends(backward, part, backward_host(scenario_, part));
+  };
+  of.backward = backward_ends(BackwardPart::whole);
+  if (!scenario_.plan.splits_backward()) return;
+  of.inputs = backward_ends(BackwardPart::inputs);
+  of.weights = backward_ends(BackwardPart::weights);
 }
 
 ExchangeCost LayerPrices::exchange(const ExchangeLoad& load) const {
@@ -114,26 +129,27 @@ PassCost LayerPrices::with_experts(const Ends& ends, const Members& members,
 }
 
 // Of all that stands between and beside the exchanges.
-PassCost LayerPrices::weight_gradient(const Members& members) const {
-  PassCost cost = weights_.before;
-  cost.append(weights_.beside_dispatch);
+PassCost LayerPrices::weight_gradient(const OfKind& of, const Members& members) const {
+  PassCost cost = of.weights.before;
+  cost.append(of.weights.beside_dispatch);
   cost.append(experts(members, true, BackwardPart::weights));
-  cost.append(weights_.beside_combine);
-  cost.append(weights_.after);
+  cost.append(of.weights.beside_combine);
+  cost.append(of.weights.after);
   return cost;
 }
 
-PassCost LayerPrices::recomputed(const Members& members, const ExchangeCost& exchange) const {
+PassCost LayerPrices::recomputed(const OfKind& of, const Members& members,
+                                 const ExchangeCost& exchange) const {
   const RecomputeChoice& choice = scenario_.plan.recompute;
   if (choice.kind == Recompute::none) return {};
-  if (choice.kind == Recompute::full) return with_experts(forward_, members, exchange, false);
+  if (choice.kind == Recompute::full) return with_experts(of.forward, members, exchange, false);
   const auto rows_of = [](const std::vector<std::int64_t>& rows) {
     return std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
   };
   const auto fullest = std::max_element(
       members.begin(), members.end(),
       [&](const auto& one, const auto& other) { return rows_of(one) < rows_of(other); });
-  PassCost cost = pricer_.price(recompute_beside_exchanges(scenario_, *fullest));
+  PassCost cost = pricer_.price(recompute_beside_exchanges(scenario_, of.kind, *fullest));
   if (choice.selects(RecomputeModule::moe)) {
     const LayerSizes s{scenario_};
     const SharedOps shared = shared_beside_forward(s);
@@ -151,21 +167,22 @@ PassCost LayerPrices::recomputed(const Members& members, const ExchangeCost& exc
   return cost;
 }
 
-LayerPrice LayerPrices::price_experts(const Members& members, const ExchangeCost& exchange) const {
+LayerPrice LayerPrices::price_experts(const OfKind& of, const Members& members,
+                                      const ExchangeCost& exchange) const {
   LayerPrice price;
-  price.forward = with_experts(forward_, members, exchange, false);
-  price.backward = recomputed(members, exchange);
+  price.forward = with_experts(of.forward, members, exchange, false);
+  price.backward = recomputed(of, members, exchange);
   if (scenario_.plan.splits_backward()) {
     price.input_gradient = price.backward;
     price.input_gradient.append(
-        with_experts(inputs_, members, exchange, true, BackwardPart::inputs));
-    price.weight_gradient = weight_gradient(members);
+        with_experts(of.inputs, members, exchange, true, BackwardPart::inputs));
+    price.weight_gradient = weight_gradient(of, members);
   }
-  price.backward.append(with_experts(backward_, members, exchange, true));
+  price.backward.append(with_experts(of.backward, members, exchange, true));
   return price;
 }
 
-LayerPrice LayerPrices::routed(const RoutedBatch& batch) const {
+LayerPrice LayerPrices::routed(const RoutedBatch& batch, LayerKind kind) const {
   Members members;
   const std::int64_t tensor_ranks = scenario_.plan.etp;
   for (int rank = 0; rank < group_.ranks; ++rank) {
@@ -173,14 +190,14 @@ LayerPrice LayerPrices::routed(const RoutedBatch& batch) const {
     members.emplace_back(rows.begin(), rows.end());
     for (std::int64_t& count : members.back()) count *= tensor_ranks;
   }
-  return price_experts(members, exchange(batch.exchange));
+  return price_experts(priced(kind), members, exchange(batch.exchange));
 }
 
-LayerPrice LayerPrices::price_dense() const {
+LayerPrice LayerPrices::price_dense(LayerKind kind) const {
   LayerPrice price;
-  price.forward = pricer_.price(layer_forward(scenario_));
-  price.backward = pricer_.price(layer_recompute(scenario_));
-  const Ops backward = layer_backward(scenario_);
+  price.forward = pricer_.price(layer_forward(scenario_, kind));
+  price.backward = pricer_.price(layer_recompute(scenario_, kind));
+  const Ops backward = layer_backward(scenario_, kind);
   if (scenario_.plan.splits_backward()) {
     price.input_gradient = price.backward;
     price.input_gradient.append(pricer_.price(part_of(backward, BackwardPart::inputs)));

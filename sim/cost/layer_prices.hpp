@@ -27,10 +27,11 @@ class LayerPrices {
  public:
   LayerPrices(const Scenario& scenario, const Pricer& pricer, const GroupShapes& shapes);
 
-  const LayerPrice& of(LayerKind kind) const { return kind == LayerKind::experts ? even_ : dense_; }
+  /// Of a kind that the model has; experts filled evenly.
+  const LayerPrice& of(LayerKind kind) const { return priced(kind).even; }
   /// All prediction layers, which the last stage runs before its head.
   const LayerPrice& prediction() const { return prediction_; }
-  LayerPrice routed(const RoutedBatch& batch) const;
+  LayerPrice routed(const RoutedBatch& batch, LayerKind kind) const;
 
  private:
   struct Ends {
@@ -38,17 +39,26 @@ class LayerPrices {
     PassCost beside_dispatch, beside_combine;  ///< Shared experts, where they overlap.
     PassCost after;
   };
+  struct OfKind {
+    LayerKind kind;
+    LayerPrice even;
+    Ends forward, backward;  ///< Of layers with experts.
+    Ends inputs, weights;    ///< Of `backward`, where the schedule has it in two.
+  };
   using Members = std::vector<std::vector<std::int64_t>>;  ///< Rows of each expert, by rank.
 
+  const OfKind& priced(LayerKind kind) const;
+  void price_all_ends(OfKind& of) const;
   ExchangeCost exchange(const ExchangeLoad& load) const;
   Ends price_ends(const LayerEnds& ends, BackwardPart part, const ExpertLayerHostParts& host) const;
   PassCost experts(const Members& members, bool backward, BackwardPart part) const;
   PassCost with_experts(const Ends& ends, const Members& members, const ExchangeCost& exchange,
                         bool backward, BackwardPart part = BackwardPart::whole) const;
-  PassCost weight_gradient(const Members& members) const;
-  PassCost recomputed(const Members& members, const ExchangeCost& exchange) const;
-  LayerPrice price_experts(const Members& members, const ExchangeCost& exchange) const;
-  LayerPrice price_dense() const;
+  PassCost weight_gradient(const OfKind& of, const Members& members) const;
+  PassCost recomputed(const OfKind& of, const Members& members, const ExchangeCost& exchange) const;
+  LayerPrice price_experts(const OfKind& of, const Members& members,
+                           const ExchangeCost& exchange) const;
+  LayerPrice price_dense(LayerKind kind) const;
   LayerPrice price_prediction() const;
 
   const Scenario& scenario_;
@@ -56,9 +66,8 @@ class LayerPrices {
   GroupShape group_;
   std::optional<ExpertExchange> exchange_;
   ExchangeCost even_exchange_;
-  Ends forward_, backward_;
-  Ends inputs_, weights_;  ///< Of backward_, where the schedule has it in two.
-  LayerPrice dense_, even_, prediction_;
+  std::vector<OfKind> kinds_;
+  LayerPrice prediction_;
 };
 
 }  // namespace orrery

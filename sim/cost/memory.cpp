@@ -56,12 +56,12 @@ Bytes held_while_recomputed(const Scenario& s, LayerKind kind, double fullest) {
   return choice.modules.empty() ? Bytes{} : whole - layer_activations(s, choice, kind, fullest);
 }
 
-// What layers of one kind hold, which is the same for all of them.
+// What layers with and without experts hold; a window changes nothing.
 class LayerMemory {
  public:
   LayerMemory(const Scenario& s, double fullest_rows) {
     for (LayerKind kind : {LayerKind::dense, LayerKind::experts}) {
-      if (kind == LayerKind::experts && !s.model.experts) continue;
+      if (kind.has_experts && !s.model.experts) continue;
       kept_[index(kind)] = layer_activations(s, s.plan.recompute, kind, fullest_rows);
       recomputed_[index(kind)] = held_while_recomputed(s, kind, fullest_rows);
     }
@@ -70,7 +70,7 @@ class LayerMemory {
   Bytes while_recomputed(LayerKind kind) const { return recomputed_[index(kind)]; }
 
  private:
-  static std::size_t index(LayerKind kind) { return kind == LayerKind::experts ? 1 : 0; }
+  static std::size_t index(LayerKind kind) { return kind.has_experts ? 1 : 0; }
   Bytes kept_[2];
   Bytes recomputed_[2];
 };
@@ -212,7 +212,7 @@ Bytes layer_activations(const Scenario& s, const RecomputeChoice& recompute, Lay
   const double outputs = s.software.gathers_inputs_again ? own : hidden;
   double sum = own * (4.0 + 2.0 * dropout) + attention_bytes(s, recompute, t);
   if (!recompute.selects(RecomputeModule::layernorm)) sum += 4.0 * outputs;
-  if (kind == LayerKind::experts)
+  if (kind.has_experts)
     sum += experts_bytes(s, recompute, t, fullest);
   else if (!recompute.selects(RecomputeModule::mlp))
     sum += activation_sides(s, tokens(s), static_cast<double>(s.model.ffn) / t);

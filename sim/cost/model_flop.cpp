@@ -5,7 +5,8 @@
 namespace orrery {
 
 // Forward flop of a sequence of s tokens: 2 s per weight of a matrix, and 4 s^2 a d per layer for
-// scores and values (half of it where the causal mask is counted). The embedding is a look-up; the
+// scores and values (half of it where the causal mask is counted). A layer with a window w counts
+// 4 s w a d without the causal mask, and with it the keys that its queries see. The embedding is a look-up; the
 // output head is a matrix. Of routed experts those count that a token visits; a prediction layer
 // counts as a layer, its joint projection and another head. Backward is twice forward (Narayanan et
 // al., arXiv 2104.04473, appendix;
@@ -52,8 +53,10 @@ Flop model_flop(const Model& model, std::int64_t sequences, std::int64_t sequenc
     if (layer >= model.layers) weights += 2.0 * hidden * hidden + head;
     const bool local =
         !model.layer_is_local.empty() && model.layer_is_local[like] && model.window > 0;
-    const double keys =
-        local ? std::min(tokens, static_cast<double>(model.window)) : tokens * (causal ? 0.5 : 1.0);
+    const AttentionShape mask{
+        .seq_q = sequence, .seq_kv = sequence, .window = local ? model.window : 0};
+    const double whole = local ? std::min(tokens, static_cast<double>(model.window)) : tokens;
+    const double keys = causal ? attention_keys(mask) / 2.0 : whole;
     core += 2.0 * tokens * keys * score_and_value;
   }
   return Flop{3.0 * static_cast<double>(sequences) * (2.0 * tokens * weights + core)};

@@ -35,11 +35,11 @@ Flop Op::flop() const {
     case Kind::batched_gemm:
       return Flop{2.0 * product(batch, m, n, k)};
     case Kind::attention:
-      // 4 flop a score and channel (scores and values). Causal, a query sees half of its own block
-      // of keys. The backward pass has five products where the forward has two (Dao et al., arXiv
+      // 4 flop a score and channel (scores and values), of the keys that the mask leaves. The
+      // backward pass has five products where the forward has two (Dao et al., arXiv
       // 2205.14135): three of the width of keys and two of that of values.
       return Flop{(backward ? 4.0 + 2.0 * key_share : 2.0) *
-                  product(batch, heads, queries, 2 * keys - (causal ? queries : 0), head_dim)};
+                  product(batch, heads, queries, attention_keys(attention()), head_dim)};
     case Kind::memory:
     case Kind::collective:
       return Flop{0.0};

@@ -41,6 +41,7 @@ struct Op {
   std::int64_t heads = 0, kv_heads = 0;  ///< attention, on this rank
   std::int64_t head_dim = 0;             ///< attention
   bool causal = true;                    ///< attention: the last query sees all keys
+  std::int64_t window = 0;               ///< attention, causal: of these the last so many; 0: all
   bool backward = false;                 ///< attention
   /// attention: of the forward flop, what queries have with keys; the rest is values'.
   double key_share = 0.5;
@@ -54,7 +55,7 @@ struct Op {
 
   Flop flop() const;
   AttentionShape attention() const {
-    return {batch, queries, keys, heads, kv_heads, head_dim, causal, key_share};
+    return {batch, queries, keys, heads, kv_heads, head_dim, causal, key_share, window};
   }
 };
 

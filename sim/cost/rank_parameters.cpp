@@ -30,7 +30,7 @@ std::int64_t mlp_on_rank(const LayerSizes& s, std::int64_t width) {
 
 void add_layer(const LayerSizes& s, LayerKind kind, RankParameters& sum) {
   sum.dense += attention_on_rank(s) + s.model.norms_per_layer * norm_parameters(s.model, s.hidden);
-  if (kind == LayerKind::dense) {
+  if (!kind.has_experts) {
     sum.dense += mlp_on_rank(s, s.ffn);
     return;
   }
@@ -68,9 +68,9 @@ RankParameters parameters_on_rank(const Scenario& scenario, int virtual_stage) {
   const int layers = scenario.layers_of[static_cast<std::size_t>(virtual_stage)];
   int of_kind[2] = {0, 0};
   for (int layer = first_layer; layer < first_layer + layers; ++layer)
-    ++of_kind[scenario.kind_of(layer) == LayerKind::experts];
+    ++of_kind[scenario.kind_of(layer).has_experts];
   for (LayerKind kind : {LayerKind::dense, LayerKind::experts}) {
-    const int count = of_kind[kind == LayerKind::experts];
+    const int count = of_kind[kind.has_experts];
     if (count == 0) continue;
     RankParameters layer;
     add_layer(s, kind, layer);

@@ -23,24 +23,26 @@ Ops full_recompute(const Scenario& scenario, LayerKind kind) {
 }
 
 // What layers of all kinds have before their second block.
-Ops attention_parts(const Scenario& scenario) {
+Ops attention_parts(const Scenario& scenario, LayerKind kind) {
   const LayerSizes s{scenario};
   const RecomputeChoice& choice = s.plan.recompute;
   Ops ops;
   if (choice.selects(RecomputeModule::layernorm)) append(ops, norm_forward(s));
   if (choice.selects(RecomputeModule::mla_up_proj) && s.model.latent)
     append(ops, latent_up_forward(s));
-  if (choice.selects(RecomputeModule::core_attn)) append(ops, core_attention_forward(scenario));
+  if (choice.selects(RecomputeModule::core_attn))
+    append(ops, core_attention_forward(scenario, kind));
   if (choice.selects(RecomputeModule::layernorm)) append(ops, norm_forward(s));
   return ops;
 }
 
 }  // namespace
 
-Ops recompute_beside_exchanges(const Scenario& scenario, std::span<const std::int64_t> rows) {
+Ops recompute_beside_exchanges(const Scenario& scenario, LayerKind kind,
+                               std::span<const std::int64_t> rows) {
   const LayerSizes s{scenario};
   const RecomputeChoice& choice = s.plan.recompute;
-  Ops ops = attention_parts(scenario);
+  Ops ops = attention_parts(scenario, kind);
   if (choice.selects(RecomputeModule::moe_act)) append(ops, routed_activation(s, rows));
   if (choice.selects(RecomputeModule::shared_experts)) append(ops, shared_experts_forward(s));
   return ops;
@@ -53,12 +55,12 @@ Ops layer_recompute(const Scenario& scenario, LayerKind kind) {
   if (choice == Recompute::selective &&
       s.software.selective_recompute == SelectiveRecompute::alternate_products)
     return alternate_products(s);
-  if (kind == LayerKind::experts) {
-    Ops ops = recompute_beside_exchanges(scenario, even_rows(s));
+  if (kind.has_experts) {
+    Ops ops = recompute_beside_exchanges(scenario, kind, even_rows(s));
     if (choice.selects(RecomputeModule::moe)) append(ops, experts_forward(s));
     return ops;
   }
-  Ops ops = attention_parts(scenario);
+  Ops ops = attention_parts(scenario, kind);
   if (choice.selects(RecomputeModule::mlp)) append(ops, mlp_forward(s));
   return ops;
 }

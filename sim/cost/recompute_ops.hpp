@@ -18,6 +18,7 @@ Ops layer_recompute(const Scenario& scenario, LayerKind kind = LayerKind::dense)
 
 /// Of a selective choice in a layer with experts, what takes no exchange of tokens: all parts but
 /// RecomputeModule::moe. `rows`: of each of the rank's experts.
-Ops recompute_beside_exchanges(const Scenario& scenario, std::span<const std::int64_t> rows);
+Ops recompute_beside_exchanges(const Scenario& scenario, LayerKind kind,
+                               std::span<const std::int64_t> rows);
 
 }  // namespace orrery

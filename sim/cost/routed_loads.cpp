@@ -86,7 +86,7 @@ double RoutedLoads::fullest(const Scenario& scenario) const {
         const int first = scenario.first_layer(stage);
         int counted = 0;
         for (int l = first; l < first + scenario.layers_of[static_cast<std::size_t>(stage)]; ++l) {
-          if (scenario.kind_of(l) == LayerKind::dense) continue;
+          if (!scenario.kind_of(l).has_experts) continue;
           const RoutedBatch& routed = batch(g, m, layer++);
           ++counted;
           for (int r = 0; r < shape_.ranks; ++r) {

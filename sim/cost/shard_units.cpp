@@ -82,7 +82,7 @@ class UnitCutter {
     };
     if (parts_.embedding > 0) add(embedding_forward(scenario_), parts_.embedding);
     for (int l = 0; l < layers_; ++l)
-      for (const Module& module : modules(layer_forward(scenario_), GemmPass::forward))
+      for (const Module& module : modules(layer_forward(scenario_, kind(l)), GemmPass::forward))
         add(module.ops, module.parameters);
     if (parts_.head > 0) add(head_forward(scenario_), parts_.head);
     prefetch(units, &Bucket::forward, [](const Bucket& unit) { return unit.parameters.dense; });
@@ -100,16 +100,17 @@ class UnitCutter {
     };
     if (parts_.head > 0) add(head_backward(scenario_), 0, parts_.head);
     const bool again = scenario_.plan.reshard;
-    for (int l = 0; l < layers_; ++l) {
+    for (int l = layers_ - 1; l >= 0; --l) {
       std::int64_t kept = 0;
       if (scenario_.plan.recompute == Recompute::full)
-        for (const Module& module : modules(layer_recompute(scenario_), GemmPass::forward)) {
+        for (const Module& module :
+             modules(layer_recompute(scenario_, kind(l)), GemmPass::forward)) {
           add(module.ops, again ? module.parameters : 0, 0);
           kept = module.parameters;
         }
-      Ops ops = layer_backward(scenario_);
+      Ops ops = layer_backward(scenario_, kind(l));
       if (scenario_.plan.recompute.kind == Recompute::selective) {
-        const Ops core = layer_recompute(scenario_);
+        const Ops core = layer_recompute(scenario_, kind(l));
         ops.insert(ops.begin(), core.begin(), core.end());
       }
       for (const Module& module : modules(ops, GemmPass::dgrad)) {
@@ -124,6 +125,7 @@ class UnitCutter {
   }
 
  private:
+  LayerKind kind(int l) const { return scenario_.kind_of(first_layer_ + l); }
   PassCost copied(double bytes, std::int64_t parameters) const {
     if (bytes <= 0.0 || parameters == 0) return {};
     return pricer_.price(Ops{memory("copy", bytes * static_cast<double>(parameters))});

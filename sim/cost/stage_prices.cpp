@@ -1,5 +1,7 @@
 #include "sim/cost/stage_prices.hpp"
 
+#include <algorithm>
+
 #include "sim/cost/layer_ops.hpp"
 #include "sim/cost/layer_prices.hpp"
 #include "sim/cost/rank_parameters.hpp"
@@ -27,9 +29,14 @@ std::vector<StageLengths> price_passes(const Scenario& scenario, const KernelMod
   const auto lengths = [&](const LayerPrice& price) {
     return StageLengths{length(price.forward), length(price.backward)};
   };
-  const StageLengths dense = lengths(layers.of(LayerKind::dense));
-  const StageLengths experts =
-      scenario.model.experts ? lengths(layers.of(LayerKind::experts)) : StageLengths{};
+  std::vector<std::pair<LayerKind, StageLengths>> kinds;
+  for (const LayerKind kind : scenario.kinds()) kinds.emplace_back(kind, lengths(layers.of(kind)));
+  const auto length_of = [&](int layer) -> const StageLengths& {
+    const LayerKind kind = scenario.kind_of(layer);
+    return std::find_if(kinds.begin(), kinds.end(),
+                        [&](const auto& of) { return of.first == kind; })
+        ->second;
+  };
   const PassLength received = length(gather_received(scenario, pricer));
   const auto add = [](StageLengths& sum, const StageLengths& more) {
     sum.forward.add(more.forward);
@@ -40,8 +47,7 @@ std::vector<StageLengths> price_passes(const Scenario& scenario, const KernelMod
   int layer = 0;
   for (std::size_t v = 0; v < stages.size(); ++v) {
     StageLengths& stage = stages[v];
-    for (int l = 0; l < scenario.layers_of[v]; ++l, ++layer)
-      add(stage, scenario.kind_of(layer) == LayerKind::experts ? experts : dense);
+    for (int l = 0; l < scenario.layers_of[v]; ++l, ++layer) add(stage, length_of(layer));
     if (v > 0) stage.forward.add(received);
     if (v + 1 < stages.size()) stage.backward.add(received);
   }

@@ -130,10 +130,12 @@ StepCost price_step(const Scenario& scenario, const KernelModel& kernels,
     for (int group = 0; group < loads->groups(); ++group)
       for (int m = 0; m < loads->micro_batches(); ++m) {
         std::vector<LayerPrice> routed;
-        for (int l = 0; l < loads->layers(); ++l)
-          routed.push_back(layers.routed(loads->batch(group, m, l)));
+        for (int l = 0; l < scenario.model.layers; ++l)
+          if (const LayerKind kind = scenario.kind_of(l); kind.has_experts)
+            routed.push_back(
+                layers.routed(loads->batch(group, m, static_cast<int>(routed.size())), kind));
         const auto price_of = [&](int l) -> const LayerPrice& {
-          if (scenario.kind_of(l) == LayerKind::dense) return layers.of(LayerKind::dense);
+          if (const LayerKind kind = scenario.kind_of(l); !kind.has_experts) return layers.of(kind);
           return routed[static_cast<std::size_t>(l - scenario.dense_layers_before(l))];
         };
         price_stages(price_of, cost.routed);

@@ -75,11 +75,28 @@ class ModelReader {
         a_.choice("softmax_type", {{"vanilla", ""}, {"off-by-one", ""}, {"learnable", "yes"}}) !=
         "";
     model_["prediction_layers"] = a_.number("mtp_num_layers", 0);
+    window();
+  }
+
+  // --window-size is "(left, right)": left tokens before a query, and its own; every n-th layer by
+  // --window-attn-skip-freq sees all (megatron/core/transformer/utils.py,
+  // is_layer_window_attention).
+  void window() {
     model_["window"] = 0;
-    if (a_.has("window_size"))
-      notes_.push_back(
-          "--window-size is not read: all layers attend to all tokens; give the model "
-          "the keys \"window\" and \"global_every\"");
+    const auto* given = a_.find("window_size");
+    if (!given) return;
+    std::string text = given->text();
+    std::erase_if(text, [](char c) { return c == '(' || c == ')' || c == ' '; });
+    const auto comma = std::min(text.find(','), text.size());
+    const std::string left = text.substr(0, comma);
+    const bool causal = comma == text.size() || text.substr(comma) == ",0";
+    const bool counts = !left.empty() && left.size() < 10 &&
+                        left.find_first_not_of("0123456789") == std::string::npos;
+    if (!causal || !counts)
+      a_.fail("window_size", "is " + shown_text(given->text()),
+              "write tokens before a query and 0 after it: \"127,0\"");
+    model_["window"] = std::stoll(left) + 1;
+    model_["global_every"] = a_.number("window_attn_skip_freq", 0);
   }
 
   void attention() {

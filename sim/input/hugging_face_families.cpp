@@ -66,7 +66,15 @@ void set_window(ConfigKeys& config, Model& model, std::int64_t window, Predicate
   } else {
     for (int layer = 0; layer < model.layers; ++layer) local.push_back(is_local(layer));
   }
-  if (window == 0 || std::find(local.begin(), local.end(), true) == local.end()) return;
+  const auto first = std::find(local.begin(), local.end(), true);
+  if (first == local.end()) return;
+  if (window == 0) {
+    if (types)
+      types->elements()[static_cast<std::size_t>(first - local.begin())].fail(
+          "is said of a layer, but no sliding_window is set",
+          "set sliding_window (Qwen: with use_sliding_window), or write full_attention");
+    return;
+  }
   model.window = window;
   model.layer_is_local = std::move(local);
 }
@@ -186,6 +194,33 @@ Model read_deepseek(ConfigKeys& config) {
   const std::int64_t every = config.size({"moe_layer_freq"}, max_layers, 1);
   for (int layer = 0; layer < model.layers; ++layer)
     model.layer_has_experts.push_back(layer >= dense && layer % every == 0);
+  return model;
+}
+
+Model read_gpt_oss(ConfigKeys& config) {
+  const Absent absent{131'072,       false,
+                      /*layers=*/36, /*hidden=*/2880,
+                      /*heads=*/64,  /*kv_heads=*/8,
+                      /*ffn=*/2880,  /*vocab=*/201'088};
+  Model model = read_llama_like(config, absent);
+  model.head_dim = config.size({"head_dim"}, max_width, 64);
+  model.qkv_bias = model.out_bias = config.flag("attention_bias", true);
+  model.mlp_bias = model.attention_sinks = model.clamped_activation = true;
+  const std::int64_t window = config.count({"sliding_window"}, max_tokens, 128);
+  set_window(config, model, window, [](int layer) { return layer % 2 == 0; });
+  model.experts = Experts{
+      .count = count_experts(config, 128),
+      .per_token = config.size({"num_experts_per_tok", "experts_per_token"}, max_experts, 4),
+      .ffn = model.ffn};  // GPT-OSS's intermediate_size is one expert's.
+  model.layer_has_experts.assign(static_cast<std::size_t>(model.layers), true);
+  return model;
+}
+
+Model read_phi3(ConfigKeys& config) {
+  Model model = read_llama_like(config, {4096, false});
+  divide_heads(config, model);
+  read_attention_bias(config, model);
+  read_whole_window(config, model);
   return model;
 }
 

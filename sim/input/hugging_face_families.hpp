@@ -12,6 +12,8 @@ Model read_qwen2(ConfigKeys& config);
 Model read_qwen3(ConfigKeys& config);
 Model read_mixtral(ConfigKeys& config);
 Model read_qwen3_moe(ConfigKeys& config);
+Model read_gpt_oss(ConfigKeys& config);
+Model read_phi3(ConfigKeys& config);
 Model read_deepseek(ConfigKeys& config);  ///< deepseek_v2, deepseek_v3, kimi_k2
 Model read_gpt2(ConfigKeys& config);
 Model read_gpt_neox(ConfigKeys& config);

@@ -158,8 +158,7 @@ std::vector<double> JsonValue::number_table(std::size_t columns) const {
   numbers.reserve(value_->size() * columns);
   for (std::size_t i = 0; i < value_->size(); ++i) {
     const nlohmann::json& row = (*value_)[i];
-    if (!row.is_array())
-      fail_input(place_ / i, shown(row) + " is no list", "write [value, ...]");
+    if (!row.is_array()) fail_input(place_ / i, shown(row) + " is no list", "write [value, ...]");
     if (row.size() != columns)
       fail_input(place_ / i,
                  "has " + std::to_string(row.size()) + " values for " + std::to_string(columns) +

@@ -114,7 +114,7 @@ void read_layer(const JsonValue& json, const ModelDefaults& defaults, Model& mod
 
   model.window = integer(json, "window", model.window, 0, max_tokens);
   const int global_every =
-      static_cast<int>(integer(json, "global_every", defaults.global_every, 1, max_layers));
+      static_cast<int>(integer(json, "global_every", defaults.global_every, 0, max_layers));
   if (model.window == 0) return;
   for (int layer = 0; layer < model.layers; ++layer)
     model.layer_is_local.push_back(global_every == 0 || (layer + 1) % global_every != 0);

@@ -175,6 +175,15 @@ void check_context_parallel(const Model& model, const Plan& plan, const Place& a
   if (!plan.fused_attention)
     fail_infeasible(at / "cp", "context parallelism needs fused attention",
                     "use --attention flash, or cp=1");
+  // Transformer Engine (attn_forward_func_with_cp) asserts the same: a window needs keys that a
+  // rank has together.
+  const auto& local = model.layer_is_local;
+  if (plan.cp_comm == ContextExchange::p2p && model.window < plan.seq &&
+      std::find(local.begin(), local.end(), true) != local.end())
+    fail_infeasible(at / "cp_comm",
+                    "a ring of keys and values has no windows, but layers of the model attend to " +
+                        text(model.window) + " of " + text(plan.seq) + " tokens",
+                    "use cp_comm=all_gather or cp_comm=a2a");
   if (plan.cp_comm != ContextExchange::a2a) return;
   const std::int64_t heads = std::min(model.heads, model.kv_heads) / plan.tp;
   if (heads % plan.cp != 0)
@@ -290,39 +299,6 @@ void refuse_what_is_not_modelled(const Model& model, const PlanRequest& request,
 }
 
 }  // namespace
-
-int Scenario::first_layer(int virtual_stage) const {
-  return std::accumulate(layers_of.begin(), layers_of.begin() + virtual_stage, 0);
-}
-
-LayerKind Scenario::kind_of(int layer) const {
-  const auto& flags = model.layer_has_experts;
-  return !flags.empty() && flags[static_cast<std::size_t>(layer)] ? LayerKind::experts
-                                                                  : LayerKind::dense;
-}
-
-int Scenario::dense_layers_before(int layer) const {
-  int count = 0;
-  for (int l = 0; l < layer; ++l) count += kind_of(l) == LayerKind::dense;
-  return count;
-}
-
-std::vector<int> split_layers(int layers, int stages) {
-  const auto equal = [&](int padded) {
-    return std::vector<int>(static_cast<std::size_t>(stages), padded / stages);
-  };
-  if (layers >= stages && layers % stages == 0) return equal(layers);
-  for (int missing : {2, 1, 3}) {
-    if (stages < 2 || (layers + missing) % stages != 0) continue;
-    std::vector<int> split = equal(layers + missing);
-    split.back() -= (missing + 1) / 2;
-    split.front() -= missing / 2;
-    // Stages that only embed or only have the head are what plans of as many chunks as layers mean.
-    if (split.back() < 0 || split.front() < 0 || (stages > 2 && split[1] < 1)) continue;
-    return split;
-  }
-  return {};
-}
 
 std::string default_software(const PlanRequest& request, const System& system) {
   const bool fp16 = request.dtype ? *request.dtype == Dtype::fp16

@@ -10,8 +10,17 @@
 
 namespace orrery {
 
-/// Whether a layer has one MLP or a router and experts.
-enum class LayerKind { dense, experts };
+/// What tells the kernels of one layer from those of another.
+struct LayerKind {
+  bool has_experts = false;  ///< A router and experts, or one MLP.
+  /// Tokens that a query attends to, its own and those before it; 0: all that are before it.
+  std::int64_t window = 0;
+
+  bool operator==(const LayerKind&) const = default;
+  static const LayerKind dense, experts;  ///< Those that attend to all.
+};
+inline constexpr LayerKind LayerKind::dense{};
+inline constexpr LayerKind LayerKind::experts{true};
 
 /// Everything that an estimate needs, checked: the last place where an input can be at fault, but
 /// for memory, which cost/memory decides.
@@ -23,7 +32,11 @@ struct Scenario {
   /// Layers of each virtual stage in order; virtual stage v = chunk v / pp of stage v % pp.
   std::vector<int> layers_of;
   int first_layer(int virtual_stage) const;
+  /// A window is named only where it leaves keys out: one as long as the sequence does not, and
+  /// unfused attention computes all scores and masks them.
   LayerKind kind_of(int layer) const;
+  /// Kinds that the model's layers have, in the order in which they first appear.
+  std::vector<LayerKind> kinds() const;
   int dense_layers_before(int layer) const;
   /// Vocabulary padded as Megatron does: to a multiple of 128 tp.
   std::int64_t padded_vocab = 0;

@@ -161,10 +161,22 @@ class FlagWriter {
     }
     if (model_.qk_norm) flag("qk-layernorm");
     if (model_.attention_sinks) flag("softmax-type", "learnable");
-    if (model_.window > 0)
-      leave_out("window=" + std::to_string(model_.window) +
-                ": write --window-size and --window-attn-skip-freq for the layers that have it");
+    window();
     flag("attention-backend", plan_.fused_attention ? "flash" : "unfused");
+  }
+
+  // (left, right) of a query, its own token in neither; one layer of every n sees all.
+  void window() {
+    const std::vector<bool>& local = model_.layer_is_local;
+    const auto first = std::find(local.begin(), local.end(), false);
+    if (std::find(local.begin(), local.end(), true) == local.end()) return;
+    const auto every = static_cast<std::size_t>(first - local.begin()) + 1;
+    for (std::size_t layer = 0; layer < local.size(); ++layer)
+      if (local[layer] != ((layer + 1) % every != 0))
+        return leave_out("window=" + std::to_string(model_.window) +
+                         ": not of all layers but every n-th; write --window-attn-skip-freq");
+    flag("window-size", std::to_string(model_.window - 1) + ",0");
+    if (first != local.end()) flag("window-attn-skip-freq", every);
   }
 
   void experts() {

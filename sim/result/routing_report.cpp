@@ -33,7 +33,7 @@ double gini(std::vector<double> rows) {
 std::vector<int> numbers_of_expert_layers(const Scenario& scenario) {
   std::vector<int> numbers;
   for (int l = 0; l < scenario.model.layers; ++l)
-    if (scenario.kind_of(l) == LayerKind::experts) numbers.push_back(l);
+    if (scenario.kind_of(l).has_experts) numbers.push_back(l);
   return numbers;
 }
 

@@ -1,7 +1,5 @@
 #include "sim/result/summary.hpp"
 
-#include <algorithm>
-
 #include "sim/graph/critical_path.hpp"
 #include "sim/result/longest_stage.hpp"
 
@@ -21,12 +19,8 @@ std::array<double, 3> provenance(const Plan& plan, const TrainingStep& step, int
   return shares;
 }
 
-std::vector<std::string> warnings(const Scenario& scenario, const MemoryReport& memory) {
+std::vector<std::string> warnings(const MemoryReport& memory) {
   std::vector<std::string> list;
-  if (std::find(scenario.model.layer_is_local.begin(), scenario.model.layer_is_local.end(), true) !=
-          scenario.model.layer_is_local.end() &&
-      scenario.plan.seq > scenario.model.window)
-    list.push_back("local attention layers are priced as if they attended to the whole sequence");
   if (memory.peak() > safe_share_of_memory * memory.capacity)
     list.push_back("stage " + std::to_string(memory.fullest_stage()) +
                    " may not fit: published peaks were up to 6 % above the predicted ones");
@@ -82,7 +76,7 @@ Result summarize(const Scenario& scenario, const MemoryReport& memory, const Tra
   result.links = link_reports(step, timeline, topology);
   result.tasks = step.graph.size();
   result.contracted = step.contracted;
-  result.warnings = warnings(scenario, memory);
+  result.warnings = warnings(memory);
   return result;
 }
 
