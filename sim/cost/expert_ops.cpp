@@ -89,12 +89,19 @@ Ops router_backward(const LayerSizes& s, const ExpertSizes& e) {
           accumulate(s, e.experts.count, s.hidden)};
 }
 
+Linear shared_fc1(std::int64_t width) {
+  return {"shared_fc1", "shared_fc1_dgrad", "shared_fc1_wgrad", width};
+}
+Linear shared_fc2(std::int64_t width) {
+  return {"shared_fc2", "shared_fc2_dgrad", "shared_fc2_wgrad", width};
+}
+
 Ops shared_forward(const LayerSizes& s, const ExpertSizes& e) {
   if (e.shared_ffn == 0) return {};
   const std::int64_t into = (s.model.gated ? 2 : 1) * e.shared_ffn;
-  Ops ops = column_parallel_forward(s, "shared_fc1", {into});
+  Ops ops = column_parallel_forward(s, {shared_fc1(into)});
   ops.push_back(memory("shared_activation", activation_bytes * s.of_tokens(into + e.shared_ffn)));
-  append(ops, row_parallel_forward(s, "shared_fc2", e.shared_ffn));
+  append(ops, row_parallel_forward(s, {shared_fc2(e.shared_ffn)}));
   ops.push_back(memory("shared_sum", 3.0 * e.own));
   return ops;
 }
@@ -102,10 +109,10 @@ Ops shared_forward(const LayerSizes& s, const ExpertSizes& e) {
 Ops shared_backward(const LayerSizes& s, const ExpertSizes& e) {
   if (e.shared_ffn == 0) return {};
   const std::int64_t into = (s.model.gated ? 2 : 1) * e.shared_ffn;
-  Ops ops = row_parallel_backward(s, e.shared_ffn, "shared_fc2_dgrad", "shared_fc2_wgrad");
+  Ops ops = row_parallel_backward(s, {shared_fc2(e.shared_ffn)});
   ops.push_back(
       memory("shared_activation_bwd", activation_bytes * s.of_tokens(2 * into + e.shared_ffn)));
-  append(ops, column_parallel_backward(s, {into}, "shared_fc1_dgrad", "shared_fc1_wgrad"));
+  append(ops, column_parallel_backward(s, {shared_fc1(into)}));
   ops.push_back(memory("shared_grad_sum", 3.0 * e.own));
   return ops;
 }

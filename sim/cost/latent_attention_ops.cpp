@@ -99,18 +99,18 @@ Ops latent_attention_forward(const LayerSizes& s, const Ops& core) {
     add_down(s, "q_down", w.q, ops);
     append(ops, query_up(s, w));
   } else {
-    append(ops, column_parallel_forward(s, "q", {w.queries}));
+    append(ops, column_parallel_forward(s, {{"q", "q_dgrad", "q_wgrad", w.queries}}));
   }
   add_down(s, "kv_down", w.kv_down, ops);
   append(ops, key_up(s, w));
   append(ops, core);
-  append(ops, row_parallel_forward(s, "proj", s.head_width));
+  append(ops, row_parallel_forward(s, {{"proj", "proj_dgrad", "proj_wgrad", s.head_width}}));
   return ops;
 }
 
 Ops latent_attention_backward(const LayerSizes& s, const Ops& core) {
   const Widths w{s};
-  Ops ops = row_parallel_backward(s, s.head_width, "proj_dgrad", "proj_wgrad");
+  Ops ops = row_parallel_backward(s, {{"proj", "proj_dgrad", "proj_wgrad", s.head_width}});
   append(ops, core);
   ops.push_back(memory("rope_bwd", rotary_bytes(s, w)));
   add_up_backward(s, "kv_up_dgrad", "kv_up_wgrad", w.keys_and_values, w.kv, ops);
@@ -121,7 +121,7 @@ Ops latent_attention_backward(const LayerSizes& s, const Ops& core) {
     ops.push_back(memory("q_norm_bwd", 8.0 * s.of_own_tokens(w.q)));
     add_product_backward(s, "q_down_dgrad", "q_down_wgrad", w.q, s.hidden, ops);
   } else {
-    append(ops, column_parallel_backward(s, {w.queries}, "q_dgrad", "q_wgrad"));
+    append(ops, column_parallel_backward(s, {{"q", "q_dgrad", "q_wgrad", w.queries}}));
   }
   // Queries and keys were made of one input: their gradients are summed.
   ops.push_back(memory("input_grad_sum", 6.0 * s.own_tensor));

@@ -9,109 +9,6 @@ namespace orrery {
 
 using Sizes = LayerSizes;
 
-void append(Ops& ops, const Ops& more) { ops.insert(ops.end(), more.begin(), more.end()); }
-
-// What is pipelined into its GEMM stands before that GEMM in the list.
-Ops gather(const Sizes& s, std::string_view name, double hidden, std::int64_t width) {
-  if (s.plan.tp == 1 || !s.plan.sp) return {};
-  const double elements = width > 0 ? s.of_tokens(width) : s.tensor;
-  return {collective(name, CollectiveKind::all_gather, activation_bytes * elements, hidden)};
-}
-
-Ops reduce(const Sizes& s, std::string_view name, double hidden, std::int64_t width) {
-  if (s.plan.tp == 1) return {};
-  const double elements = width > 0 ? s.of_tokens(width) : s.tensor;
-  return {collective(name, s.plan.sp ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
-                     activation_bytes * elements, hidden)};
-}
-
-double pipelined(const Sizes& s) { return s.plan.sp ? s.plan.tp_hidden : 0.0; }
-
-namespace {
-
-// Input gradients: pipelined like the forward pass, or sent whole beside the weight gradient.
-double gradient_overlap(const Sizes& s) {
-  return pipelined(s) > 0.0 ? pipelined(s) : s.plan.overlap_tp_gradients ? 1.0 : 0.0;
-}
-
-}  // namespace
-
-// An activation in both directions, as forward product and weight gradient need it, or, with a
-// scale for each row, in the first alone. Weights are not counted where their 8-bit forms are made
-// once a step, for all micro-batches. MXFP8 has a scale byte for 32 elements of each direction
-// (Transformer Engine, common/recipe, MXFP8BlockScaling).
-Ops quantise(const Sizes& s, double elements) {
-  if (!s.quantises) return {};
-  const double bytes =
-      s.plan.dtype == Dtype::mxfp8 ? 2.0 + 2.0 * (1.0 + 1.0 / 32.0) : s.software.quantise_bytes;
-  return {memory("quantise", bytes * elements)};
-}
-
-namespace {
-
-bool scales_rows(const Sizes& s) {
-  return s.quantises && s.plan.dtype == Dtype::fp8 && s.software.fp8_scaling.by_rows;
-}
-
-// The direction that a weight gradient sums over.
-Ops quantise_columns(const Sizes& s, double elements) {
-  if (!scales_rows(s)) return {};
-  Op op = memory("quantise_columns", s.software.fp8_scaling.columns_bytes * elements);
-  op.pass = GemmPass::wgrad;
-  return {op};
-}
-
-Ops quantise_weight(const Sizes& s, double bytes, std::int64_t width) {
-  if (!s.quantises || s.plan.dtype != Dtype::fp8 || bytes == 0.0) return {};
-  return {memory("quantise_weight", bytes * static_cast<double>(width * s.hidden))};
-}
-Ops quantise_weight_forward(const Sizes& s, std::int64_t width) {
-  return quantise_weight(s, s.software.fp8_scaling.forward_weight_bytes, width);
-}
-Ops quantise_weight_backward(const Sizes& s, std::int64_t width) {
-  return quantise_weight(s, s.software.fp8_scaling.backward_weight_bytes, width);
-}
-
-}  // namespace
-
-Ops quantise_gradient(const Sizes& s, double elements) {
-  Ops ops = quantise(s, elements);
-  append(ops, quantise_columns(s, elements));
-  return ops;
-}
-
-Op product(const Sizes& s, std::string_view name, GemmPass pass, std::int64_t m, std::int64_t n,
-           std::int64_t k) {
-  Op op = gemm(name, pass, m, n, k);
-  op.sixteen_bit = !s.quantises;
-  if (s.quantises && s.plan.dtype == Dtype::fp8)
-    op.efficiency = s.software.fp8_scaling.gemm_efficiency;
-  return op;
-}
-
-namespace {
-
-// What tensor parallelism gathers for a linear layer, in the form in which its products read it. It
-// is quantised before it is sent (Transformer Engine, pytorch/distributed.py,
-// gather_along_first_dim); with a scale for each row, where it arrives, so that no product can
-// begin with a part of it.
-Ops gather_operand(const Sizes& s, std::string_view name, double hidden,
-                   Ops (*form)(const Sizes&, double)) {
-  if (scales_rows(s)) {
-    Ops ops = gather(s, name, 0.0);
-    append(ops, form(s, s.tensor));
-    return ops;
-  }
-  Ops ops = form(s, s.own_tensor);
-  Ops sent = gather(s, name, hidden);
-  if (s.quantises)
-    for (Op& op : sent) op.bytes = op.bytes / activation_bytes;
-  append(ops, sent);
-  return ops;
-}
-
-}  // namespace
-
 Ops norm_forward(const Sizes& s) { return {memory("norm", 4.0 * s.own_tensor)}; }
 // Input gradient, and one more pass for the gradients of scale and bias.
 Ops norm_backward(const Sizes& s) { return {memory("norm_bwd", 8.0 * s.own_tensor)}; }
@@ -129,82 +26,6 @@ Ops residual_backward(const Sizes& s) {
 }
 
 }  // namespace
-
-Ops row_parallel_forward(const Sizes& s, std::string_view name, std::int64_t width) {
-  const Op row = product(s, name, GemmPass::forward, s.tokens, s.hidden, width);
-  const double hidden = pipelined(s);
-  Ops ops = quantise(s, s.of_tokens(width));
-  append(ops, quantise_weight_forward(s, width));
-  if (hidden > 0.0) append(ops, reduce(s, "tp_reduce", hidden));
-  ops.push_back(row);
-  if (hidden == 0.0) append(ops, reduce(s, "tp_reduce", 0.0));
-  return ops;
-}
-
-Ops column_parallel_forward(const Sizes& s, std::string_view name,
-                            const std::vector<std::int64_t>& widths) {
-  Ops ops;
-  for (std::int64_t width : widths) append(ops, quantise_weight_forward(s, width));
-  append(ops, gather_operand(s, "tp_gather", pipelined(s), quantise));
-  for (std::int64_t width : widths)
-    ops.push_back(product(s, name, GemmPass::forward, s.tokens, width, s.hidden));
-  return ops;
-}
-
-Op accumulate(const Sizes& s, std::int64_t n, std::int64_t k) {
-  Op op = memory("accumulate", s.software.accumulate_bytes * static_cast<double>(n * k));
-  op.pass = GemmPass::wgrad;
-  return op;
-}
-
-Ops row_parallel_backward(const Sizes& s, std::int64_t width, std::string_view dgrad,
-                          std::string_view wgrad) {
-  Ops ops = quantise_weight_backward(s, width);
-  append(ops, gather_operand(s, "tp_gather_grad", pipelined(s), quantise_gradient));
-  ops.push_back(product(s, dgrad, GemmPass::dgrad, s.tokens, width, s.hidden));
-  append(ops, quantise_columns(s, s.of_tokens(width)));
-  ops.push_back(product(s, wgrad, GemmPass::wgrad, s.hidden, width, s.tokens));
-  ops.push_back(accumulate(s, s.hidden, width));
-  return ops;
-}
-
-namespace {
-
-// The gradients that products side by side bring to their one input. A compiler joins the sum with
-// the norm's backward pass that reads it, which then reads more tensors, but not with a collective.
-Ops sum_of_gradients(const Sizes& s, std::size_t products) {
-  if (products == 1) return {};
-  const auto count = static_cast<double>(products);
-  return {memory("grad_sum",
-                 activation_bytes * (s.plan.tp > 1 ? count + 1.0 : count - 1.0) * s.tensor)};
-}
-
-}  // namespace
-
-// With sequence parallelism the input was kept as this rank's share, and is gathered again.
-Ops column_parallel_backward(const Sizes& s, const std::vector<std::int64_t>& widths,
-                             std::string_view dgrad, std::string_view wgrad) {
-  const double hidden = gradient_overlap(s);
-  Ops ops;
-  for (std::int64_t width : widths) append(ops, quantise_gradient(s, s.of_tokens(width)));
-  for (std::int64_t width : widths) append(ops, quantise_weight_backward(s, width));
-  if (s.software.gathers_inputs_again || s.plan.recompute.selects(RecomputeModule::layernorm)) {
-    Ops again = gather(s, "tp_gather_input", scales_rows(s) ? 0.0 : hidden);
-    if (s.quantises && !scales_rows(s))
-      for (Op& op : again) op.bytes = op.bytes / activation_bytes;
-    append(ops, again);
-  }
-  for (std::int64_t width : widths)
-    ops.push_back(product(s, dgrad, GemmPass::dgrad, s.tokens, s.hidden, width));
-  append(ops, sum_of_gradients(s, widths.size()));
-  append(ops, quantise_columns(s, s.tensor));
-  append(ops, reduce(s, "tp_reduce_grad", hidden));
-  for (std::int64_t width : widths) {
-    ops.push_back(product(s, wgrad, GemmPass::wgrad, width, s.hidden, s.tokens));
-    ops.push_back(accumulate(s, width, s.hidden));
-  }
-  return ops;
-}
 
 namespace {
 
@@ -226,48 +47,118 @@ Ops activation_backward(const Sizes& s) {
 
 namespace {
 
-Ops attention_forward(const Scenario& scenario, LayerKind kind) {
+// Between queries, keys and values and the heads' outputs.
+Ops heads_forward(const Scenario& scenario, LayerKind kind) {
   const Sizes s{scenario};
-  if (s.model.latent) return latent_attention_forward(s, core_attention_forward(scenario, kind));
-  Ops ops = column_parallel_forward(s, "qkv", s.qkv_products());
+  Ops ops;
   if (s.model.qk_norm) ops.push_back(memory("qk_norm", rotary_bytes(s)));
   if (s.model.rotary) ops.push_back(memory("rope", rotary_bytes(s)));
   if (!s.plan.fused_attention) ops.push_back(memory("transpose", 4.0 * s.of_tokens(s.head_width)));
   append(ops, core_attention_forward(scenario, kind));
-  append(ops, row_parallel_forward(s, "proj", s.head_width));
   return ops;
 }
 
-Ops attention_backward(const Scenario& scenario, LayerKind kind) {
+Ops heads_backward(const Scenario& scenario, LayerKind kind) {
   const Sizes s{scenario};
-  if (s.model.latent) return latent_attention_backward(s, core_attention_backward(scenario, kind));
-  Ops ops = row_parallel_backward(s, s.head_width, "proj_dgrad", "proj_wgrad");
-  append(ops, core_attention_backward(scenario, kind));
+  Ops ops = core_attention_backward(scenario, kind);
   if (!s.plan.fused_attention)
     ops.push_back(memory("transpose_bwd", 12.0 * s.of_tokens(s.head_width)));
   if (s.model.rotary) ops.push_back(memory("rope_bwd", rotary_bytes(s)));
   if (s.model.qk_norm) ops.push_back(memory("qk_norm_bwd", 2.0 * rotary_bytes(s)));
   if (!s.software.fused_bias_gradients && s.model.qkv_bias)
     ops.push_back(memory("bias_grad", activation_bytes * s.of_tokens(s.qkv)));
-  append(ops, column_parallel_backward(s, s.qkv_products(), "qkv_dgrad", "qkv_wgrad"));
+  return ops;
+}
+
+Linears qkv(const Sizes& s) {
+  Linears all;
+  for (const std::int64_t width : s.qkv_products())
+    all.push_back({"qkv", "qkv_dgrad", "qkv_wgrad", width});
+  return all;
+}
+Linear proj(const Sizes& s) { return {"proj", "proj_dgrad", "proj_wgrad", s.head_width}; }
+Linears fc1(const Sizes& s) {
+  Linears all;
+  for (const std::int64_t width : s.fc1_products())
+    all.push_back({"fc1", "fc1_dgrad", "fc1_wgrad", width});
+  return all;
+}
+Linear fc2(const Sizes& s) { return {"fc2", "fc2_dgrad", "fc2_wgrad", s.ffn}; }
+
+Ops attention_forward(const Scenario& scenario, LayerKind kind) {
+  const Sizes s{scenario};
+  if (s.model.latent) return latent_attention_forward(s, core_attention_forward(scenario, kind));
+  Ops ops = column_parallel_forward(s, qkv(s));
+  append(ops, heads_forward(scenario, kind));
+  append(ops, row_parallel_forward(s, {proj(s)}));
+  return ops;
+}
+
+Ops attention_backward(const Scenario& scenario, LayerKind kind) {
+  const Sizes s{scenario};
+  if (s.model.latent) return latent_attention_backward(s, core_attention_backward(scenario, kind));
+  Ops ops = row_parallel_backward(s, {proj(s)});
+  append(ops, heads_backward(scenario, kind));
+  append(ops, column_parallel_backward(s, qkv(s)));
   return ops;
 }
 
 }  // namespace
 
 Ops mlp_forward(const Sizes& s) {
-  Ops ops = column_parallel_forward(s, "fc1", s.fc1_products());
+  Ops ops = column_parallel_forward(s, fc1(s));
   append(ops, activation_forward(s));
-  append(ops, row_parallel_forward(s, "fc2", s.ffn));
+  append(ops, row_parallel_forward(s, {fc2(s)}));
   return ops;
 }
 
 namespace {
 
 Ops mlp_backward(const Sizes& s) {
-  Ops ops = row_parallel_backward(s, s.ffn, "fc2_dgrad", "fc2_wgrad");
+  Ops ops = row_parallel_backward(s, {fc2(s)});
   append(ops, activation_backward(s));
-  append(ops, column_parallel_backward(s, s.fc1_products(), "fc1_dgrad", "fc1_wgrad"));
+  append(ops, column_parallel_backward(s, fc1(s)));
+  return ops;
+}
+
+// Both blocks read the layer's input and their results are added to it together: where both read
+// the same normalised tensor it is gathered once, and backward its gradients are reduced once; the
+// two row-parallel sums travel as one in any case. The wider products stand where a collective is
+// pipelined into one of them.
+Ops parallel_forward(const Scenario& scenario, LayerKind kind) {
+  const Sizes s{scenario};
+  Ops ops = norm_forward(s);
+  Linears inputs = fc1(s);
+  if (s.model.norms_per_layer == 1) {
+    for (const Linear& one : qkv(s)) inputs.push_back(one);
+  } else {
+    append(ops, norm_forward(s));
+    append(ops, column_parallel_forward(s, qkv(s)));
+  }
+  append(ops, column_parallel_forward(s, inputs));
+  append(ops, heads_forward(scenario, kind));
+  append(ops, activation_forward(s));
+  append(ops, row_parallel_forward(s, {proj(s), fc2(s)}));
+  append(ops, residual_forward(s));
+  return ops;
+}
+
+Ops parallel_backward(const Scenario& scenario, LayerKind kind) {
+  const Sizes s{scenario};
+  Ops ops = residual_backward(s);
+  append(ops, row_parallel_backward(s, {fc2(s), proj(s)}));
+  append(ops, activation_backward(s));
+  append(ops, heads_backward(scenario, kind));
+  Linears inputs = fc1(s);
+  if (s.model.norms_per_layer == 1) {
+    for (const Linear& one : qkv(s)) inputs.push_back(one);
+  } else {
+    append(ops, column_parallel_backward(s, qkv(s)));
+    append(ops, norm_backward(s));
+    ops.push_back(memory("input_grad_sum", 6.0 * s.own_tensor));
+  }
+  append(ops, column_parallel_backward(s, inputs));
+  append(ops, norm_backward(s));
   return ops;
 }
 
@@ -275,6 +166,7 @@ Ops mlp_backward(const Sizes& s) {
 
 Ops layer_forward(const Scenario& scenario, LayerKind kind) {
   const Sizes s{scenario};
+  if (s.model.parallel_residual) return parallel_forward(scenario, kind);
   Ops ops = norm_forward(s);
   append(ops, attention_forward(scenario, kind));
   append(ops, residual_forward(s));
@@ -286,6 +178,7 @@ Ops layer_forward(const Scenario& scenario, LayerKind kind) {
 
 Ops layer_backward(const Scenario& scenario, LayerKind kind) {
   const Sizes s{scenario};
+  if (s.model.parallel_residual) return parallel_backward(scenario, kind);
   Ops ops = residual_backward(s);
   append(ops, kind.has_experts ? experts_backward(s) : mlp_backward(s));
   append(ops, norm_backward(s));
@@ -298,14 +191,14 @@ Ops layer_backward(const Scenario& scenario, LayerKind kind) {
 Ops alternate_products(const Sizes& s) {
   const std::int64_t keys = s.kv_heads * s.model.head_dim;
   Ops ops = norm_forward(s);
-  append(ops, column_parallel_forward(s, "keys", {keys}));
+  append(ops, column_parallel_forward(s, {{"keys", "", "", keys}}));
   if (s.model.qk_norm) ops.push_back(memory("qk_norm", rotary_bytes(s)));
   if (s.model.rotary) ops.push_back(memory("rope", rotary_bytes(s)));
-  append(ops, row_parallel_forward(s, "proj", s.head_width));
+  append(ops, row_parallel_forward(s, {proj(s)}));
   append(ops, residual_forward(s));
   append(ops, norm_forward(s));
   if (s.model.gated)
-    append(ops, column_parallel_forward(s, "fc1_second", {s.ffn}));
+    append(ops, column_parallel_forward(s, {{"fc1_second", "", "", s.ffn}}));
   else
     append(ops, gather(s, "tp_gather", pipelined(s)));
   append(ops, activation_forward(s));
@@ -415,7 +308,7 @@ Ops head_forward(const Scenario& scenario) {
 Ops head_backward(const Scenario& scenario) {
   const Sizes s = of_head(scenario);
   Ops ops{memory("cross_entropy_bwd", s.software.logit_backward_bytes * s.of_tokens(s.vocab))};
-  append(ops, column_parallel_backward(s, {s.vocab}, "head_dgrad", "head_wgrad"));
+  append(ops, column_parallel_backward(s, {{"head", "head_dgrad", "head_wgrad", s.vocab}}));
   append(ops, norm_backward(s));
   return ops;
 }

@@ -74,13 +74,19 @@ Ops norm_backward(const LayerSizes& s);
 Ops mlp_forward(const LayerSizes& s);
 /// SelectiveRecompute::alternate_products up to the activation: what comes after it is saved.
 Ops alternate_products(const LayerSizes& s);
-Ops row_parallel_forward(const LayerSizes& s, std::string_view name, std::int64_t width);
-Ops column_parallel_forward(const LayerSizes& s, std::string_view name,
-                            const std::vector<std::int64_t>& widths);
-Ops row_parallel_backward(const LayerSizes& s, std::int64_t width, std::string_view dgrad,
-                          std::string_view wgrad);
-Ops column_parallel_backward(const LayerSizes& s, const std::vector<std::int64_t>& widths,
-                             std::string_view dgrad, std::string_view wgrad);
+
+/// A linear layer between hidden channels and `width` of this rank's, and its three products.
+struct Linear {
+  std::string_view name, dgrad, wgrad;
+  std::int64_t width;
+};
+using Linears = std::vector<Linear>;
+/// Column-parallel layers that read one input, which is gathered once; row-parallel ones whose
+/// outputs are added up, and reduced once.
+Ops column_parallel_forward(const LayerSizes& s, const Linears& of_one_input);
+Ops column_parallel_backward(const LayerSizes& s, const Linears& of_one_input);
+Ops row_parallel_forward(const LayerSizes& s, const Linears& summed);
+Ops row_parallel_backward(const LayerSizes& s, const Linears& summed);
 /// Adds a weight gradient of n x k into the main gradient.
 Op accumulate(const LayerSizes& s, std::int64_t n, std::int64_t k);
 

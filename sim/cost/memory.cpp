@@ -208,10 +208,13 @@ Bytes layer_activations(const Scenario& s, const RecomputeChoice& recompute, Lay
   }
 
   const double dropout = s.software.dropout ? 1.0 : 0.0;
-  // Inputs of both norms, a mask byte for each residual dropout; outputs of both norms.
+  // Two blocks, each with a norm, or two in parallel, which read the same. The input of each, a
+  // mask byte for its residual dropout; outputs of norms.
+  const double blocks = s.model.parallel_residual ? 1.0 : 2.0;
+  const double norms = s.model.parallel_residual ? s.model.norms_per_layer : 2.0;
   const double outputs = s.software.gathers_inputs_again ? own : hidden;
-  double sum = own * (4.0 + 2.0 * dropout) + attention_bytes(s, recompute, t);
-  if (!recompute.selects(RecomputeModule::layernorm)) sum += 4.0 * outputs;
+  double sum = own * blocks * (2.0 + dropout) + attention_bytes(s, recompute, t);
+  if (!recompute.selects(RecomputeModule::layernorm)) sum += 2.0 * norms * outputs;
   if (kind.has_experts)
     sum += experts_bytes(s, recompute, t, fullest);
   else if (!recompute.selects(RecomputeModule::mlp))

@@ -27,12 +27,13 @@ Ops attention_parts(const Scenario& scenario, LayerKind kind) {
   const LayerSizes s{scenario};
   const RecomputeChoice& choice = s.plan.recompute;
   Ops ops;
+  const bool second_norm = !s.model.parallel_residual || s.model.norms_per_layer > 1;
   if (choice.selects(RecomputeModule::layernorm)) append(ops, norm_forward(s));
   if (choice.selects(RecomputeModule::mla_up_proj) && s.model.latent)
     append(ops, latent_up_forward(s));
   if (choice.selects(RecomputeModule::core_attn))
     append(ops, core_attention_forward(scenario, kind));
-  if (choice.selects(RecomputeModule::layernorm)) append(ops, norm_forward(s));
+  if (choice.selects(RecomputeModule::layernorm) && second_norm) append(ops, norm_forward(s));
   return ops;
 }
 
@@ -61,7 +62,13 @@ Ops layer_recompute(const Scenario& scenario, LayerKind kind) {
     return ops;
   }
   Ops ops = attention_parts(scenario, kind);
-  if (choice.selects(RecomputeModule::mlp)) append(ops, mlp_forward(s));
+  if (choice.selects(RecomputeModule::mlp)) {
+    Ops mlp = mlp_forward(s);
+    // What is reduced in a parallel block is the sum of both branches, which nobody needs again.
+    if (s.model.parallel_residual)
+      std::erase_if(mlp, [](const Op& op) { return op.name == "tp_reduce"; });
+    append(ops, mlp);
+  }
   return ops;
 }
 

@@ -251,6 +251,68 @@ Model read_gpt_neox(ConfigKeys& config) {
   return model;
 }
 
+// One norm for both blocks, none of whose attention layers has a bias. The head's bias, one a token
+// of the vocabulary, is not counted.
+Model read_gptj(ConfigKeys& config) {
+  Model model = read_gpt2(config);
+  model.learned_positions = 0;
+  model.rotary = true;
+  model.tied_embeddings = config.flag("tie_word_embeddings", false);
+  model.qkv_bias = model.out_bias = false;
+  model.parallel_residual = true;
+  model.norms_per_layer = 1;
+  return model;
+}
+
+// Falcon 7B has one key/value head and one norm for both blocks; 40B and 180B are of the "new
+// decoder architecture", with groups of heads and a norm each.
+Model read_falcon(ConfigKeys& config) {
+  Model model;
+  model.layers = static_cast<int>(config.size({"num_hidden_layers", "n_layer"}, max_layers, 32));
+  model.hidden = config.size({"hidden_size", "n_embed"}, max_width, 4544);
+  model.heads = config.size({"num_attention_heads", "n_head"}, max_heads, 71);
+  divide_heads(config, model);
+  const bool grouped = config.flag("new_decoder_architecture", false);
+  const bool one_key = config.flag("multi_query", true);
+  const auto keys = config.find({"num_kv_heads", "n_head_kv"});
+  model.kv_heads = grouped && keys       ? keys->integer(1, max_heads)
+                   : !grouped && one_key ? 1
+                                         : model.heads;
+  model.ffn = config.size({"ffn_hidden_size"}, max_width, 4 * model.hidden);
+  model.vocab = config.size({"vocab_size"}, max_tokens, 65'024);
+  model.max_sequence = config.size({"max_position_embeddings"}, max_tokens, 2048);
+  model.rotary = !config.flag("alibi", false);
+  model.tied_embeddings = config.flag("tie_word_embeddings", true);
+  model.norm = NormKind::layer;
+  model.norm_bias = true;
+  model.qkv_bias = model.out_bias = model.mlp_bias = config.flag("bias", false);
+  model.parallel_residual = config.flag("parallel_attn", true) || grouped;
+  const std::int64_t norms = config.count({"num_ln_in_parallel_attn"}, 2, grouped ? 2 : 1);
+  model.norms_per_layer = model.parallel_residual && norms < 2 ? 1 : 2;
+  return model;
+}
+
+Model read_cohere(ConfigKeys& config) {
+  Model model = read_llama_like(config, {8192, true});
+  divide_heads(config, model);
+  read_attention_bias(config, model);
+  config.refuse_if_set("use_qk_norm", "norms of each head's own are not modelled");
+  model.norm = NormKind::layer;  // Scales alone.
+  model.parallel_residual = true;
+  model.norms_per_layer = 1;
+  return model;
+}
+
+// Three layers of four see a window (transformers, Cohere2Config).
+Model read_cohere2(ConfigKeys& config) {
+  Model model = read_cohere(config);
+  const std::int64_t window = config.count({"sliding_window"}, max_tokens, 4096);
+  const std::int64_t pattern =
+      config.size({"sliding_window_pattern", "_sliding_window_pattern"}, max_layers, 4);
+  set_window(config, model, window, [&](int layer) { return (layer + 1) % pattern != 0; });
+  return model;
+}
+
 Model read_gemma(ConfigKeys& config) {
   Model model = read_llama_like(config, {8192, true});
   finish_gemma(config, model);

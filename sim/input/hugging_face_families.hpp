@@ -17,6 +17,10 @@ Model read_phi3(ConfigKeys& config);
 Model read_deepseek(ConfigKeys& config);  ///< deepseek_v2, deepseek_v3, kimi_k2
 Model read_gpt2(ConfigKeys& config);
 Model read_gpt_neox(ConfigKeys& config);
+Model read_gptj(ConfigKeys& config);
+Model read_falcon(ConfigKeys& config);
+Model read_cohere(ConfigKeys& config);
+Model read_cohere2(ConfigKeys& config);
 Model read_gemma(ConfigKeys& config);
 Model read_gemma2(ConfigKeys& config);
 Model read_gemma3(ConfigKeys& config);

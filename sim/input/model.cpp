@@ -101,6 +101,9 @@ void read_layer(const JsonValue& json, const ModelDefaults& defaults, Model& mod
   model.attention_sinks = flag(json, "attention_sinks", model.attention_sinks);
   model.clamped_activation = flag(json, "clamped_activation", model.clamped_activation);
   model.parallel_residual = flag(json, "parallel_residual", false);
+  if (model.parallel_residual && model.norms_per_layer > 2)
+    json.at("norms_per_layer")
+        .fail("is more than parallel blocks have: one that both read, or one each", "write 1 or 2");
   model.tied_embeddings = flag(json, "tied_embeddings", model.tied_embeddings);
 
   Positions positions = defaults.positions;

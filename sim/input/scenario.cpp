@@ -290,6 +290,11 @@ void refuse_what_is_not_modelled(const Model& model, const PlanRequest& request,
             ": gradients and weights in shards cannot be estimated yet for a model with "
             "experts",
         "use zero=0 or zero=1");
+  if (model.parallel_residual && (model.experts || model.latent))
+    fail_infeasible(at / "model",
+                    "parallel blocks are modelled for layers with neither experts nor latent "
+                    "attention",
+                    "set parallel_residual to false");
   if (!model.experts && (request.ep > 1 || request.etp > 1))
     fail_infeasible(at / (request.ep > 1 ? "ep" : "etp"),
                     "expert parallelism needs a model with experts", "leave ep and etp out");
@@ -366,12 +371,13 @@ Scenario make_scenario(const Model& model, const System& system, const Software&
   // What DualPipe is for: a forward and a backward pass of the two directions run together.
   if (plan.bidirectional() && plan.ep > 1) plan.ep_overlap = true;
   plan.recompute = request.recompute;
-  if (plan.recompute == Recompute::selective && (model.latent || model.experts) &&
+  if (plan.recompute == Recompute::selective &&
+      (model.latent || model.experts || model.parallel_residual) &&
       stack.selective_recompute == SelectiveRecompute::alternate_products)
     fail_infeasible(at / "recompute",
                     "software '" + stack.name +
                         "' recomputes every other product of a layer, which is known for layers "
-                        "with neither experts nor latent attention",
+                        "with neither experts, latent attention nor parallel blocks",
                     "use recompute=full or recompute=none");
   plan.zero = request.zero.value_or(stack.zero);
   check_split_backward(plan, at);

@@ -32,9 +32,8 @@ TEST(Windows, EveryShortcutTellsTheSameTime) {
       SCOPED_TRACE(describe(scenario) + " global_every=" + std::to_string(global_every));
       const Estimate folded = estimate(scenario, context);
       const Seconds time = folded.result.step_time;
-      EstimateOptions drawn;
-      drawn.unfolded = drawn.expanded = true;
-      EXPECT_LT(difference(estimate(scenario, context, drawn).result.step_time, time), 1e-3);
+      const Detail whole{.unfolded = true, .expanded = true};
+      EXPECT_LT(difference(estimate(scenario, context, whole).result.step_time, time), 1e-3);
       EXPECT_LT(difference(step_time(scenario, context), time), 1e-3);
     });
     EXPECT_GT(plans, 50);

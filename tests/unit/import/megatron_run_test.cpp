@@ -55,6 +55,19 @@ TEST(MegatronRun, VocabularyIsPaddedForEveryRank) {
 // 2/3 of 4 h in tiles of 64: 2730 -> 2688.
 TEST(MegatronRun, WidthOfAGatedMlp) { EXPECT_EQ(model_of(tiny + "--bf16 --swiglu").ffn, 2688); }
 
+// 127 tokens before a query and its own; every second layer sees all, or none does.
+TEST(MegatronRun, Windows) {
+  const Model some = model_of(tiny + "--bf16 --window-size 127,0 --window-attn-skip-freq 2");
+  EXPECT_EQ(some.window, 128);
+  EXPECT_EQ(some.layer_is_local, (std::vector<bool>{true, false, true, false}));
+  EXPECT_EQ(model_of(tiny + "--bf16 --window-size '(127, 0)'").layer_is_local,
+            std::vector<bool>(4, true));
+  for (const char* size : {"127,1", "-1,0", "x", "127,0,0"})
+    EXPECT_THAT(refusal(tiny + "--bf16 --window-size " + size),
+                HasSubstr("write tokens before a query and 0 after it: \"127,0\""))
+        << size;
+}
+
 TEST(MegatronRun, ALaunchScript) {
   const std::string text = sample("llama3_8b.sh");
   EXPECT_EQ(refusal(text),

@@ -125,10 +125,55 @@ TEST(HuggingFace, WindowsFollowTheFamily) {
   EXPECT_EQ(local(config("gemma2", types)), (std::vector<bool>{false, true, false, false}));
   EXPECT_EQ(parse_error(config("gemma2", R"("layer_types": ["full_attention"])")),
             "config.json: /layer_types: has 1 entries for 4 layers; write one a layer");
+  EXPECT_EQ(local(config("gpt_oss", R"("layer_types": ["sliding_attention", "full_attention",
+                                       "full_attention", "full_attention"])")),
+            (std::vector<bool>{true, false, false, false}));
+  EXPECT_EQ(local(config("gpt_oss")), (std::vector<bool>{true, false, true, false}));
+  EXPECT_EQ(local(config("phi3", R"("sliding_window": 2047)")), std::vector<bool>(4, true));
+  EXPECT_TRUE(local(config("phi3")).empty());
+  EXPECT_EQ(local(config("cohere2")), (std::vector<bool>{true, true, true, false}));
+  EXPECT_TRUE(local(config("mistral", R"("sliding_window": 0)")).empty());
+  EXPECT_EQ(parse_error(config("gemma2", R"("sliding_window": -1)")),
+            "config.json: /sliding_window: -1 is out of range; write a whole number from 0 to "
+            "1000000000");
+  EXPECT_EQ(parse_error(config("gemma2", types + R"(, "sliding_window": 0)")),
+            "config.json: /layer_types/1: is said of a layer, but no sliding_window is set; set "
+            "sliding_window (Qwen: with use_sliding_window), or write full_attention");
   EXPECT_EQ(parse_error(config("qwen3", R"("layer_types": ["linear_attention", "full_attention",
                                            "full_attention", "full_attention"])")),
             "config.json: /layer_types/0: 'linear_attention' is no layer type that is known; write "
             "full_attention or sliding_attention");
+}
+
+// Totals of the published checkpoints, tied heads counted once; GPT-J's without its head's bias.
+TEST(HuggingFace, ParallelBlocksOfEachFamily) {
+  const auto check = [](const std::string& text, int norms, std::int64_t parameters) {
+    const Model model = parse(text);
+    EXPECT_TRUE(model.parallel_residual);
+    EXPECT_EQ(model.norms_per_layer, norms);
+    EXPECT_EQ(count_parameters(model).total, parameters) << text;
+  };
+  check(R"({"model_type": "gptj", "n_embd": 4096, "n_head": 16, "n_layer": 28, "n_positions": 2048,
+            "n_inner": null, "rotary_dim": 64, "vocab_size": 50400, "tie_word_embeddings": false})",
+        1, 6'050'882'784 - 50'400);
+  check(R"({"model_type": "falcon", "hidden_size": 4544, "num_attention_heads": 71,
+            "num_hidden_layers": 32, "vocab_size": 65024, "multi_query": true, "bias": false,
+            "new_decoder_architecture": false, "parallel_attn": true, "alibi": false})",
+        1, 6'921'720'704);
+  check(R"({"model_type": "falcon", "hidden_size": 8192, "num_attention_heads": 128,
+            "num_hidden_layers": 60, "vocab_size": 65024, "num_kv_heads": 8, "bias": false,
+            "new_decoder_architecture": true, "parallel_attn": true})",
+        2, 41'303'293'952);
+  check(R"({"model_type": "cohere", "hidden_size": 8192, "intermediate_size": 22528,
+            "num_attention_heads": 64, "num_hidden_layers": 40, "vocab_size": 256000,
+            "logit_scale": 0.0625})",
+        1, 34'980'831'232);
+  check(R"({"model_type": "cohere2", "hidden_size": 4096, "intermediate_size": 14336,
+            "num_attention_heads": 32, "num_key_value_heads": 8, "num_hidden_layers": 32,
+            "vocab_size": 256000, "sliding_window": 4096, "sliding_window_pattern": 4})",
+        1, 8'028'033'024);
+  EXPECT_FALSE(parse(R"({"model_type": "falcon", "parallel_attn": false})").parallel_residual);
+  EXPECT_FALSE(parse(config("gpt_neox", R"("use_parallel_residual": false)")).parallel_residual);
 }
 
 TEST(HuggingFace, ArchitecturesStandInForAMissingModelType) {
@@ -141,8 +186,9 @@ TEST(HuggingFace, ArchitecturesStandInForAMissingModelType) {
   EXPECT_TRUE(parse(named("Qwen2ForCausalLM")).qkv_bias);
   EXPECT_TRUE(parse(named("Qwen3ForCausalLM")).qk_norm);
   EXPECT_TRUE(parse(named("GPTNeoXForCausalLM")).parallel_residual);
-  EXPECT_EQ(parse_error(named("FalconForCausalLM")),
-            "config.json: /architectures/0: the architecture 'FalconForCausalLM' is unknown; state "
+  EXPECT_TRUE(parse(named("CohereForCausalLM")).parallel_residual);
+  EXPECT_EQ(parse_error(named("MambaForCausalLM")),
+            "config.json: /architectures/0: the architecture 'MambaForCausalLM' is unknown; state "
             "the model_type");
   EXPECT_EQ(parse_error(R"({"hidden_size": 1})"),
             "config.json: the key 'model_type' is missing; add it, such as \"llama\"");
@@ -150,8 +196,9 @@ TEST(HuggingFace, ArchitecturesStandInForAMissingModelType) {
 
 TEST(HuggingFaceErrors, UnknownModelType) {
   const std::string known =
-      "known are llama, mistral, qwen2, qwen3, mixtral, qwen3_moe, deepseek_v2, deepseek_v3, "
-      "kimi_k2, gpt2, gpt_neox, gemma, gemma2, gemma3, gemma3_text";
+      "known are llama, mistral, qwen2, qwen3, phi3, mixtral, qwen3_moe, gpt_oss, deepseek_v2, "
+      "deepseek_v3, kimi_k2, gpt2, gptj, falcon, cohere, cohere2, gpt_neox, gemma, gemma2, gemma3, "
+      "gemma3_text";
   EXPECT_EQ(
       parse_error(config("lama")),
       "config.json: /model_type: the model_type 'lama' is unknown; did you mean 'llama'? " + known);

@@ -136,8 +136,9 @@ TEST(MegatronFlags, EveryFlagStandsOnce) {
 // layers Megatron-LM has, and of plans of all kinds.
 TEST(MegatronFlags, ReadBackAreTheSame) {
   int plans = 0;
-  for (const char* model : {"gpt3-175b", "llama3-8b", "llama3.1-405b", "qwen2.5-72b", "qwen3-8b",
-                            "nemotron-4-15b", "mixtral-8x7b", "qwen3-30b-a3b", "deepseek-v3"})
+  for (const char* model :
+       {"gpt3-175b", "llama3-8b", "llama3.1-405b", "qwen2.5-72b", "qwen3-8b", "nemotron-4-15b",
+        "mixtral-8x7b", "qwen3-30b-a3b", "gpt-oss-120b", "deepseek-v3"})
     for (const int tp : {1, 2, 8})
       for (const int pp : {1, 4})
         for (const char* recompute : {"none", "full", "selective:core_attn"})
