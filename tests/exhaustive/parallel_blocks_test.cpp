@@ -1,0 +1,54 @@
+// Every small plan of a model with parallel blocks, folded and drawn whole; and what they save.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "sim/estimate/estimate.hpp"
+#include "tests/exhaustive/all_plans.hpp"
+
+namespace orrery {
+namespace {
+
+Model parallel_model(int norms) {
+  Model model = small_gpt(8, 256, 8, 2048);
+  model.parallel_residual = true;
+  model.norms_per_layer = norms;
+  return model;
+}
+
+double difference(Seconds a, Seconds b) { return std::abs(a / b - 1.0); }
+
+TEST(ParallelBlocks, EveryShortcutTellsTheSameTime) {
+  const System system = read_system("four-by-four", test_place);
+  EstimateContext context{system};
+  for (int norms : {1, 2}) {
+    const int plans = for_each_plan(parallel_model(norms), system, 8, [&](const Scenario& one) {
+      SCOPED_TRACE(describe(one) + " norms=" + std::to_string(norms));
+      const Seconds time = estimate(one, context).result.step_time;
+      const Detail whole{.unfolded = true, .expanded = true};
+      EXPECT_LT(difference(estimate(one, context, whole).result.step_time, time), 1e-3);
+      EXPECT_LT(difference(step_time(one, context), time), 1e-3);
+    });
+    EXPECT_GT(plans, 50);
+  }
+}
+
+// One norm is never slower than two, nor two than serial blocks, where tensor parallelism is to
+// save anything.
+TEST(ParallelBlocks, SaveTime) {
+  const System system = read_system("four-by-four", test_place);
+  EstimateContext context{system};
+  for_each_plan(parallel_model(1), system, 4, [&](const Scenario& one_norm) {
+    if (one_norm.plan.tp == 1) return;
+    SCOPED_TRACE(describe(one_norm));
+    Scenario two_norms = one_norm;
+    two_norms.model = parallel_model(2);
+    Scenario serial = one_norm;
+    serial.model = small_gpt(8, 256, 8, 2048);
+    EXPECT_LT(step_time(one_norm, context), step_time(two_norms, context));
+    EXPECT_LT(step_time(two_norms, context), step_time(serial, context));
+  });
+}
+
+}  // namespace
+}  // namespace orrery
