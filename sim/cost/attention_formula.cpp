@@ -55,7 +55,7 @@ double whole_rows(const AttentionShape& shape) {
 // The queries are the last q of kv tokens; the i-th token sees min(i, w) keys. The first n queries,
 // those with i <= w, see kv - q + 1, ..., w keys, the others w each:
 //
-//     sum of min(i, w) = n (kv - q + 1 + w) / 2 + (q - n) w,   less q / 2 for half of their own key.
+//     sum of min(i, w) = n (kv - q + 1 + w) / 2 + (q - n) w,   less q / 2 for their own key.
 //
 // A window of kv tokens has n = q and w = kv, which leaves q (2 kv - q) / 2, as without a window.
 double attention_keys(const AttentionShape& shape) {

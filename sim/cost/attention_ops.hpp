@@ -16,8 +16,8 @@ namespace orrery {
 ///     a2a         queries, keys and values of all heads for the whole sequence of some heads, and
 ///                 back (Ulysses, Jacobs et al., arXiv 2309.14509)
 ///
-/// A layer with a window attends to fewer keys; as many are gathered or swapped, and the ring, which
-/// has no windows, is refused by make_scenario.
+/// A layer with a window attends to fewer keys; as many are gathered or swapped. The ring has no
+/// windows: a model that needs them is refused by make_scenario.
 ///
 /// Source: Transformer Engine, attention/dot_product_attention/context_parallel.py; the balanced
 /// parts are Megatron-LM's, get_batch_on_this_cp_rank. docs/COST.md has the bytes.

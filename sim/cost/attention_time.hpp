@@ -21,8 +21,8 @@ double default_attention_backward(Architecture architecture);
 ///
 /// Flop     forward 2 * batch * heads * seq_q * keys * head_dim, with keys = seq_kv for a square
 ///          causal mask, 2 * seq_kv without a mask, and 2 * seq_kv - seq_q for the last seq_q
-///          queries of a causal sequence (attention_keys has windows); backward three products with keys' width and two with
-///          values', 2 + key_share times that.
+///          queries of a causal sequence (attention_keys has windows); backward three products
+///          with keys' width and two with values', 2 + key_share times that.
 /// Method   a formula of query blocks over multiprocessors plus memory traffic, constants fitted
 ///          per table and head dimension, times what it misses at the nearest measured shapes. Head
 ///          dimensions between measured ones: time is linear in them (docs/CALIBRATION.md). With a

@@ -6,10 +6,10 @@ namespace orrery {
 
 // Forward flop of a sequence of s tokens: 2 s per weight of a matrix, and 4 s^2 a d per layer for
 // scores and values (half of it where the causal mask is counted). A layer with a window w counts
-// 4 s w a d without the causal mask, and with it the keys that its queries see. The embedding is a look-up; the
-// output head is a matrix. Of routed experts those count that a token visits; a prediction layer
-// counts as a layer, its joint projection and another head. Backward is twice forward (Narayanan et
-// al., arXiv 2104.04473, appendix;
+// 4 s w a d without the causal mask, and with it the keys that its queries see. The embedding is a
+// look-up; the output head is a matrix. Of routed experts those count that a token visits; a
+// prediction layer counts as a layer, its joint projection and another head. Backward is twice
+// forward (Narayanan et al., arXiv 2104.04473, appendix;
 // the causal half as Megatron-LM's num_floating_point_operations counts).
 namespace {
 
