@@ -111,7 +111,7 @@ TEST(OwnModel, LatentAttentionTrueIsDeepSeek) {
 TEST(OwnModel, EveryKeyOverrulesItsDefault) {
   const Model model = parse(sizes(
       R"("schema": "orrery.model/1", "source": "here", "kv_heads": 4, "head_dim": 32, "ffn": 100,
-         "vocab": 7, "swiglu": true, "norm": "layer", "norm_bias": false, "norms_per_layer": 4,
+         "vocab": 7, "swiglu": true, "norm": "layer", "norm_bias": false, "norms_per_layer": 1,
          "qk_norm": true, "positions": "learned", "bias": true, "out_bias": false,
          "attention_sinks": true, "clamped_activation": true, "parallel_residual": true,
          "tied_embeddings": true,
@@ -126,7 +126,7 @@ TEST(OwnModel, EveryKeyOverrulesItsDefault) {
   EXPECT_TRUE(model.gated && model.qk_norm && model.qkv_bias && model.mlp_bias);
   EXPECT_FALSE(model.out_bias || model.norm_bias || model.rotary);
   EXPECT_EQ(model.norm, NormKind::layer);
-  EXPECT_EQ(model.norms_per_layer, 4);
+  EXPECT_EQ(model.norms_per_layer, 1);
   EXPECT_EQ(model.learned_positions, 1024);
   EXPECT_TRUE(model.attention_sinks && model.clamped_activation && model.parallel_residual &&
               model.tied_embeddings);
