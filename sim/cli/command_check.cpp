@@ -39,7 +39,12 @@ void print(const Model& model) {
   row("hidden", std::to_string(model.hidden));
   row("heads x head size", std::to_string(model.heads) + " x " + std::to_string(model.head_dim) +
                                ", " + std::to_string(model.kv_heads) + " for keys and values");
-  row("MLP", std::to_string(model.ffn) + (model.gated ? ", gated" : ""));
+  const auto local = std::count(model.layer_is_local.begin(), model.layer_is_local.end(), true);
+  if (local > 0)
+    row("windows",
+        std::to_string(model.window) + " tokens in " + std::to_string(local) + " layers");
+  row("MLP", std::to_string(model.ffn) + (model.gated ? ", gated" : "") +
+                 (model.parallel_residual ? ", beside attention" : ""));
   if (model.experts)
     row("experts", std::to_string(model.experts->count) + " of " +
                        std::to_string(model.experts->ffn) + ", " +
