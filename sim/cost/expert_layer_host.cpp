@@ -2,13 +2,17 @@
 
 namespace orrery {
 
+Seconds router_host(const Scenario& scenario) {
+  return scenario.system.host_slowdown * scenario.software.expert_layer_host.router;
+}
+
 ExpertLayerHostParts forward_host(const Scenario& scenario) {
   const ExpertLayerHost& host = scenario.software.expert_layer_host;
   const double slowdown = scenario.system.host_slowdown;
   const auto experts = static_cast<double>(scenario.model.experts->count / scenario.plan.ep);
   const Seconds exchange = scenario.plan.ep > 1 ? host.exchange : Seconds{};
-  return {slowdown * (host.attention + host.router), slowdown * (exchange + experts * host.expert),
-          slowdown * exchange};
+  return {slowdown * host.attention + router_host(scenario),
+          slowdown * (exchange + experts * host.expert), slowdown * exchange};
 }
 
 ExpertLayerHostParts backward_host(const Scenario& scenario, BackwardPart part) {

@@ -17,5 +17,7 @@ struct ExpertLayerHostParts {
 };
 ExpertLayerHostParts forward_host(const Scenario& scenario);
 ExpertLayerHostParts backward_host(const Scenario& scenario, BackwardPart part);
+/// Of a forward pass, the router alone, as where the experts are computed again.
+Seconds router_host(const Scenario& scenario);
 
 }  // namespace orrery

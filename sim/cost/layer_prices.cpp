@@ -157,10 +157,8 @@ PassCost LayerPrices::recomputed(const OfKind& of, const Members& members,
     Ops after = after_experts_forward(s);
     append(before, shared.before);
     append(after, shared.after);
-    const Seconds router =
-        scenario_.system.host_slowdown * scenario_.software.expert_layer_host.router;
-    const Ends ends{pricer_.price(before, router), pricer_.price(shared.beside_dispatch),
-                    pricer_.price(shared.beside_combine),
+    const Ends ends{pricer_.price(before, router_host(scenario_)),
+                    pricer_.price(shared.beside_dispatch), pricer_.price(shared.beside_combine),
                     pricer_.price(after, forward_host(scenario_).after)};
     cost.append(with_experts(ends, members, exchange, false));
   }

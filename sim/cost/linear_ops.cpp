@@ -86,22 +86,23 @@ Op product(const Sizes& s, std::string_view name, GemmPass pass, std::int64_t m,
 
 namespace {
 
-// What tensor parallelism gathers for a linear layer, in the form in which its products read it. It
-// is quantised before it is sent (Transformer Engine, pytorch/distributed.py,
-// gather_along_first_dim); with a scale for each row, where it arrives, so that no product can
-// begin with a part of it.
-Ops gather_operand(const Sizes& s, std::string_view name, double hidden,
-                   Ops (*form)(const Sizes&, double)) {
-  if (scales_rows(s)) {
-    Ops ops = gather(s, name, 0.0);
-    append(ops, form(s, s.tensor));
-    return ops;
-  }
-  Ops ops = form(s, s.own_tensor);
+// What tensor parallelism gathers for a linear layer: in 8 bits where its products read 8 bits, but
+// in 16 where rows have scales of their own, and then whole before any product begins.
+Ops gather_quantised(const Sizes& s, std::string_view name, double hidden) {
+  if (scales_rows(s)) return gather(s, name, 0.0);
   Ops sent = gather(s, name, hidden);
   if (s.quantises)
     for (Op& op : sent) op.bytes = op.bytes / activation_bytes;
-  append(ops, sent);
+  return sent;
+}
+
+// The same with its quantisation: before it is sent (Transformer Engine, pytorch/distributed.py,
+// gather_along_first_dim), or with a scale for each row where it arrives.
+Ops gather_operand(const Sizes& s, std::string_view name, double hidden,
+                   Ops (*form)(const Sizes&, double)) {
+  const Ops sent = gather_quantised(s, name, hidden);
+  Ops ops = scales_rows(s) ? sent : form(s, s.own_tensor);
+  append(ops, scales_rows(s) ? form(s, s.tensor) : sent);
   return ops;
 }
 
@@ -171,12 +172,8 @@ Ops column_parallel_backward(const Sizes& s, const Linears& of_one_input) {
   Ops ops;
   for (const Linear& one : of_one_input) append(ops, quantise_gradient(s, s.of_tokens(one.width)));
   for (const Linear& one : of_one_input) append(ops, quantise_weight_backward(s, one.width));
-  if (s.software.gathers_inputs_again || s.plan.recompute.selects(RecomputeModule::layernorm)) {
-    Ops again = gather(s, "tp_gather_input", scales_rows(s) ? 0.0 : hidden);
-    if (s.quantises && !scales_rows(s))
-      for (Op& op : again) op.bytes = op.bytes / activation_bytes;
-    append(ops, again);
-  }
+  if (s.software.gathers_inputs_again || s.plan.recompute.selects(RecomputeModule::layernorm))
+    append(ops, gather_quantised(s, "tp_gather_input", hidden));
   for (const Linear& one : of_one_input)
     ops.push_back(product(s, one.dgrad, GemmPass::dgrad, s.tokens, s.hidden, one.width));
   append(ops, sum_of_gradients(s, of_one_input.size()));

@@ -138,27 +138,17 @@ Pricer::Pricer(const KernelModel& kernels, const CollectiveTime& collectives,
       peak_{gpu.peak_16bit},
       multiprocessors_{gpu.multiprocessors} {}
 
-namespace {
-
-// What is sent is read from memory, and what arrives is written; a sum reads what it adds to.
-double memory_passes(bool sums) { return sums ? 3.0 : 2.0; }
-
-}  // namespace
-
 GroupCollective Pricer::collective(const Op& op) const {
   const bool sums = op.collective == CollectiveKind::all_reduce ||
                     op.collective == CollectiveKind::reduce_scatter;
   return collective(collectives_(op.collective, op.bytes, shapes_[op.group]), op.group, false,
-                    memory_passes(sums));
+                    sums);
 }
 
 GroupCollective Pricer::collective(const CollectiveCost& cost, GroupKind group, bool combine,
                                    bool sums) const {
-  return collective(cost, group, combine, memory_passes(sums));
-}
-
-GroupCollective Pricer::collective(const CollectiveCost& cost, GroupKind group, bool combine,
-                                   double passes) const {
+  // What is sent is read from memory, and what arrives is written; a sum reads what it adds to.
+  const double passes = sums ? 3.0 : 2.0;
   constexpr double most = 0.5;  // Thread blocks of one kernel share multiprocessors beyond.
   const Bytes sent = cost.scale_up_bytes + cost.network_bytes;
   const Seconds length = cost.time();

@@ -112,9 +112,6 @@ class Pricer {
   const CollectiveTime& collectives() const { return collectives_; }
 
  private:
-  GroupCollective collective(const CollectiveCost& cost, GroupKind group, bool combine,
-                             double passes) const;
-
   const KernelModel& kernels_;
   const CollectiveTime& collectives_;
   GroupShapes shapes_;

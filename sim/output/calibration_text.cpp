@@ -12,11 +12,6 @@ namespace {
 
 constexpr int width = 98;
 
-std::string signed_percent(double ratio) {
-  const std::string text = percent(std::abs(ratio));
-  return (ratio < 0.0 && text != percent(0.0) ? "-" : "+") + text;
-}
-
 double error_of(Seconds predicted, const AssessedRow& row) {
   return predicted / row.measured - 1.0;
 }

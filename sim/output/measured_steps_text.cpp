@@ -1,19 +1,9 @@
 #include "sim/output/measured_steps_text.hpp"
 
-#include <cmath>
-
 #include "sim/output/number_text.hpp"
 #include "sim/output/table.hpp"
 
 namespace orrery {
-namespace {
-
-std::string signed_percent(double ratio) {
-  const std::string text = percent(std::abs(ratio));
-  return (ratio < 0.0 && text != percent(0.0) ? "-" : "+") + text;
-}
-
-}  // namespace
 
 std::string measured_steps_text(const std::vector<MeasuredStep>& steps) {
   Table table{{{"step", Align::left}, {"measured"}, {"predicted"}, {"error"}, {"range"}}};

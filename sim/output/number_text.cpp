@@ -39,6 +39,11 @@ std::string fixed(double value, int decimals) {
 
 std::string percent(double fraction) { return fixed(100.0 * fraction, 1) + " %"; }
 
+std::string signed_percent(double fraction) {
+  const std::string text = percent(std::abs(fraction));
+  return (fraction < 0.0 && text != percent(0.0) ? "-" : "+") + text;
+}
+
 DisplayUnit time_unit(Seconds longest) {
   static constexpr DisplayUnit units[] = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1.0}};
   return largest_under(units, longest.si());

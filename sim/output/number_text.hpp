@@ -12,6 +12,7 @@ namespace orrery {
 std::string grouped(std::int64_t value);        ///< "131,072"
 std::string fixed(double value, int decimals);  ///< "80,412.3"
 std::string percent(double fraction);           ///< 0.4432 as "44.3 %"
+std::string signed_percent(double fraction);    ///< "+44.3 %"; "+0.0 %" also from below
 
 /// A unit and its size in SI units, for figures that share a column.
 struct DisplayUnit {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <set>
 
 #include "sim/output/number_text.hpp"
@@ -13,7 +14,8 @@
 namespace orrery {
 namespace {
 
-std::string signed_percent(double fraction) {
+// With the sign that the error has, also where it rounds to nothing.
+std::string error_text(double fraction) {
   if (!std::isfinite(fraction)) return "-";
   char text[32];
   std::snprintf(text, sizeof text, "%+.1f %%", 100.0 * fraction);
@@ -24,7 +26,9 @@ std::string plain_percent(double fraction) {
   return std::isfinite(fraction) ? percent(fraction) : "-";
 }
 
-bool is_memory(const Comparison& comparison) { return comparison.quantity == "peak_memory_bytes"; }
+constexpr const char* peak_memory = "peak_memory_bytes";
+
+bool is_memory(const Comparison& comparison) { return comparison.quantity == peak_memory; }
 
 std::string amount(const Comparison& comparison, double value) {
   if (comparison.quantity == "time_s") return fixed(value * 1e6, 1) + " us";
@@ -43,13 +47,13 @@ std::set<std::string> peers_of(const ValidationReport& report) {
 // Memory stands beside time, so that it is told apart by its unit alone.
 std::vector<std::string> cells_of(const Comparison& comparison,
                                   const std::set<std::string>& peers) {
-  std::vector<std::string> cells{comparison.id, amount(comparison, comparison.measured),
-                                 amount(comparison, comparison.predicted),
-                                 comparison.over_points ? plain_percent(comparison.error())
-                                                        : signed_percent(comparison.error())};
+  std::vector<std::string> cells{
+      comparison.id, amount(comparison, comparison.measured),
+      amount(comparison, comparison.predicted),
+      comparison.over_points ? plain_percent(comparison.error()) : error_text(comparison.error())};
   for (const std::string& peer : peers) {
     const auto error = comparison.peer_errors.find(peer);
-    cells.push_back(error == comparison.peer_errors.end() ? "" : signed_percent(error->second));
+    cells.push_back(error == comparison.peer_errors.end() ? "" : error_text(error->second));
   }
   return cells;
 }
@@ -65,18 +69,20 @@ std::int64_t timed(const ValidationReport& report) {
                        [](const Comparison& comparison) { return !is_memory(comparison); });
 }
 
-// Signed errors of the peaks of memory.
-std::vector<double> memory_errors(const ValidationReport& report) {
+// Of the errors of the peaks of memory: how many, their mean, the lowest and the highest.
+struct MemoryErrors {
+  std::int64_t count = 0;
+  std::string mean_abs, lowest, highest;
+};
+
+MemoryErrors memory_errors(const ValidationReport& report) {
   std::vector<double> errors;
   for (const Comparison& comparison : report.comparisons)
     if (is_memory(comparison)) errors.push_back(comparison.error());
-  return errors;
-}
-
-double mean_abs(const std::vector<double>& errors) {
-  double sum = 0.0;
-  for (double error : errors) sum += std::abs(error);
-  return sum / static_cast<double>(errors.size());
+  if (errors.empty()) return {};
+  const auto [lowest, highest] = std::minmax_element(errors.begin(), errors.end());
+  return {std::ssize(errors), plain_percent(mean_abs_error_of(report, peak_memory)),
+          error_text(*lowest), error_text(*highest)};
 }
 
 // Mean absolute error of one peer over the cases that it predicted.
@@ -137,14 +143,12 @@ std::string coverage_markdown(const std::vector<ValidationReport>& reports) {
 std::string memory_markdown(const std::vector<ValidationReport>& reports) {
   std::string text;
   for (const ValidationReport& report : reports) {
-    const std::vector<double> errors = memory_errors(report);
-    if (errors.empty()) continue;
+    const MemoryErrors errors = memory_errors(report);
+    if (errors.count == 0) continue;
     if (text.empty())
       text = row({"family", "peaks of memory", "mean abs.", "lowest", "highest"}) + rule(1, 4);
-    text +=
-        row({family(report.file), std::to_string(errors.size()), plain_percent(mean_abs(errors)),
-             signed_percent(*std::min_element(errors.begin(), errors.end())),
-             signed_percent(*std::max_element(errors.begin(), errors.end()))});
+    text += row({family(report.file), std::to_string(errors.count), errors.mean_abs, errors.lowest,
+                 errors.highest});
   }
   return text;
 }
@@ -165,7 +169,7 @@ std::string validation_text(const ValidationReport& report) {
   text += "\n  " + std::to_string(timed(report)) + " predicted, " +
           std::to_string(report.refusals.size()) + " refused; " + subject(report) +
           ": mean absolute error " + plain_percent(report.mean_abs_error) + ", signed mean " +
-          signed_percent(report.mean_error) + ", median " + plain_percent(report.median_abs_error) +
+          error_text(report.mean_error) + ", median " + plain_percent(report.median_abs_error) +
           ", largest " + plain_percent(report.max_abs_error) + "\n";
   if (report.main_quantity == "bus_bandwidth_bytes_per_s")
     text += "  time below 1 MiB: mean absolute error " +
@@ -174,11 +178,9 @@ std::string validation_text(const ValidationReport& report) {
     text += "  in range: " + of_all(coverage.inside, coverage.steps) +
             " step times, nine in ten should be; half a range is " + percent(coverage.half_width) +
             " on average\n";
-  if (const std::vector<double> errors = memory_errors(report); !errors.empty())
-    text += "  peak memory: " + std::to_string(errors.size()) + " compared, mean absolute error " +
-            plain_percent(mean_abs(errors)) + ", from " +
-            signed_percent(*std::min_element(errors.begin(), errors.end())) + " to " +
-            signed_percent(*std::max_element(errors.begin(), errors.end())) + "\n";
+  if (const MemoryErrors errors = memory_errors(report); errors.count > 0)
+    text += "  peak memory: " + std::to_string(errors.count) + " compared, mean absolute error " +
+            errors.mean_abs + ", from " + errors.lowest + " to " + errors.highest + "\n";
   for (const std::string& peer : peers)
     text += "  " + peer + " on the same cases: mean absolute error " +
             plain_percent(peer_error(report, peer)) + "\n";
@@ -195,7 +197,7 @@ std::string validation_markdown(const std::vector<ValidationReport>& reports) {
       peers += (peers.empty() ? "" : ", ") + peer + " " + plain_percent(peer_error(report, peer));
     text += row({family(report.file), std::to_string(timed(report)),
                  std::to_string(report.refusals.size()), plain_percent(report.mean_abs_error),
-                 signed_percent(report.mean_error), plain_percent(report.median_abs_error),
+                 error_text(report.mean_error), plain_percent(report.median_abs_error),
                  plain_percent(report.max_abs_error), peers});
   }
   if (const std::string ranges = coverage_markdown(reports); !ranges.empty()) text += "\n" + ranges;

@@ -45,6 +45,13 @@ TEST(NumberText, PercentHasOneDecimal) {
   EXPECT_EQ(percent(0.0), "0.0 %");
 }
 
+TEST(NumberText, SignedPercentHasASignThatItsDigitsBear) {
+  EXPECT_EQ(signed_percent(0.44321), "+44.3 %");
+  EXPECT_EQ(signed_percent(-0.0123), "-1.2 %");
+  EXPECT_EQ(signed_percent(0.0), "+0.0 %");
+  EXPECT_EQ(signed_percent(-0.0004), "+0.0 %");
+}
+
 // All shares of a bar of ten: as many marks as tenths, rounded, and never more than ten.
 TEST(NumberText, BarHasItsShareOfMarks) {
   for (int tenth = 0; tenth <= 10; ++tenth)
