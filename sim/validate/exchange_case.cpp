@@ -1,11 +1,13 @@
 #include "sim/validate/exchange_case.hpp"
 
+#include <cmath>
+
 #include "sim/input/choice.hpp"
 
 namespace orrery {
 namespace {
 
-std::vector<ExchangeCase::Row> read_rows(const JsonValue& json) {
+std::vector<ExchangeCase::Row> read_rows(const JsonValue& json, const Gpu& gpu) {
   constexpr std::size_t columns = 4;
   const std::vector<double> numbers = json.number_table(columns);
   std::vector<ExchangeCase::Row> rows;
@@ -14,7 +16,13 @@ std::vector<ExchangeCase::Row> read_rows(const JsonValue& json) {
       if (!(numbers[i + j] > 0.0))
         fail_input(json.place() / (i / columns), "holds what is no count or time",
                    "write positive numbers");
-    rows.push_back({static_cast<int>(numbers[i]), numbers[i + 1], microseconds(numbers[i + 2]),
+    const double multiprocessors = numbers[i];
+    if (!(multiprocessors >= 0.0 && multiprocessors <= gpu.multiprocessors) ||
+        multiprocessors != std::floor(multiprocessors))
+      fail_input(json.place() / (i / columns), "is of multiprocessors that the GPU does not have",
+                 "write a whole number from 0 (the kernel's own choice) to " +
+                     std::to_string(gpu.multiprocessors));
+    rows.push_back({static_cast<int>(multiprocessors), numbers[i + 1], microseconds(numbers[i + 2]),
                     microseconds(numbers[i + 3])});
   }
   if (rows.empty()) json.fail("is empty", "give rows of numbers");
@@ -59,7 +67,7 @@ ExchangeCase read_exchange_case(const JsonValue& entry) {
   if (columns != "multiprocessors tokens dispatch_us combine_us ")
     entry.at("columns").fail("are not those of an exchange",
                              "write multiprocessors, tokens, dispatch_us, combine_us");
-  found.rows = read_rows(entry.at("rows"));
+  found.rows = read_rows(entry.at("rows"), found.system.gpu);
   return found;
 }
 

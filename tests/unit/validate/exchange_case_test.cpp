@@ -48,6 +48,10 @@ TEST(ExchangeCase, WhatCannotBeMeantIsRefused) {
             "log.json: the groups do not hold the experts of a token; write those of the router");
   EXPECT_EQ(refusal(R"("top_k": 8, "experts": 64)", "[[20, 4096, 900, 2000], [20, 1, 0, 5]]"),
             "log.json: /rows/1: holds what is no count or time; write positive numbers");
+  for (const std::string count : {"-1", "20.5", "133", "1e300"})
+    EXPECT_EQ(refusal(R"("top_k": 8, "experts": 64)", "[[" + count + ", 4096, 900, 2000]]"),
+              "log.json: /rows/0: is of multiprocessors that the GPU does not have; write a whole "
+              "number from 0 (the kernel's own choice) to 132");
 }
 
 // Two rows: measured and predicted are means over them, one row of the report a step.
