@@ -28,7 +28,7 @@ struct Part {
   std::int64_t legal = 0;
   double least_memory = 0.0;  ///< If plans were legal and none fits: bytes of the smallest.
   std::string smallest;       ///< Its flags.
-  Refusal refusal;
+  PlanRefusal refusal;
   bool whole = true;  ///< False where the time was over before all of it was looked at.
 };
 

@@ -8,7 +8,7 @@
 namespace orrery {
 namespace {
 
-using Kind = Dimension::Kind;
+using Kind = PlanDimension::Kind;
 using Values = std::vector<std::string>;
 
 Values divisors(std::int64_t whole, std::int64_t most) {
@@ -34,7 +34,7 @@ const Values switch_on_off{"true", "false"};
 
 }  // namespace
 
-std::vector<Dimension> plan_dimensions(const Model& model, int gpus, std::int64_t gbs) {
+std::vector<PlanDimension> plan_dimensions(const Model& model, int gpus, std::int64_t gbs) {
   const std::int64_t experts = model.experts ? model.experts->count : 1;
   return {
       {"tp", divisors(gpus, model.heads), Kind::degree, always},
@@ -55,8 +55,8 @@ std::vector<Dimension> plan_dimensions(const Model& model, int gpus, std::int64_
   };
 }
 
-void keep_supported(std::vector<Dimension>& dimensions, const std::vector<Software>& software) {
-  for (Dimension& dimension : dimensions) {
+void keep_supported(std::vector<PlanDimension>& dimensions, const std::vector<Software>& software) {
+  for (PlanDimension& dimension : dimensions) {
     Values left;
     for (const std::string& value : dimension.values)
       if (std::any_of(software.begin(), software.end(),
@@ -83,11 +83,11 @@ Fixed parse_fixed(const std::string& text) {
   return fixed;
 }
 
-void fix(std::vector<Dimension>& dimensions, const std::vector<Fixed>& fixed) {
+void fix(std::vector<PlanDimension>& dimensions, const std::vector<Fixed>& fixed) {
   for (const Fixed& one : fixed) {
     const auto found =
         std::find_if(dimensions.begin(), dimensions.end(),
-                     [&](const Dimension& dimension) { return dimension.key == one.key; });
+                     [&](const PlanDimension& dimension) { return dimension.key == one.key; });
     if (found == dimensions.end()) {
       // One value belongs to every plan; shapes are tried with it.
       dimensions.push_back(
@@ -95,7 +95,7 @@ void fix(std::vector<Dimension>& dimensions, const std::vector<Fixed>& fixed) {
     } else {
       found->values = one.values;
       found->matters = always;
-      if (found->is_shape())  // Rising, as Dimension says.
+      if (found->is_shape())  // Rising, as PlanDimension says.
         std::sort(found->values.begin(), found->values.end(),
                   [](const std::string& a, const std::string& b) {
                     return std::make_pair(a.size(), a) < std::make_pair(b.size(), b);

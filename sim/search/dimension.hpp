@@ -9,7 +9,7 @@
 namespace orrery {
 
 /// One key of a plan that a search varies.
-struct Dimension {
+struct PlanDimension {
   std::string key;                  ///< As in plan_keys().
   std::vector<std::string> values;  ///< As a flag would say them.
   enum class Kind {
@@ -30,10 +30,10 @@ struct Dimension {
 
 /// Everything that a plan leaves open, for `model` on `gpus` GPUs: the one list of what
 /// is searched. What does not divide is left to make_scenario.
-std::vector<Dimension> plan_dimensions(const Model& model, int gpus, std::int64_t gbs);
+std::vector<PlanDimension> plan_dimensions(const Model& model, int gpus, std::int64_t gbs);
 
 /// Leaves out the values that none of `software` has.
-void keep_supported(std::vector<Dimension>& dimensions, const std::vector<Software>& software);
+void keep_supported(std::vector<PlanDimension>& dimensions, const std::vector<Software>& software);
 
 /// A key that the user fixes, to one value or to a few.
 struct Fixed {
@@ -43,6 +43,6 @@ struct Fixed {
 /// "tp=8", "mbs=1,2". Errors: no '=', an unknown key (with the nearest), a value that is none.
 Fixed parse_fixed(const std::string& text);
 /// Fixed keys have their values and no others; what is not searched by itself becomes a dimension.
-void fix(std::vector<Dimension>& dimensions, const std::vector<Fixed>& fixed);
+void fix(std::vector<PlanDimension>& dimensions, const std::vector<Fixed>& fixed);
 
 }  // namespace orrery

@@ -8,7 +8,7 @@ namespace orrery {
 
 struct PlanSpace::Visit {
   const std::function<void(const Choice&, const Scenario&)>& visitor;
-  Refusal& refusal;
+  PlanRefusal& refusal;
   Choice choice;
   std::vector<std::pair<Plan, std::string>> seen;  // Plans of one shape, and their software.
 };
@@ -48,7 +48,7 @@ PlanSpace::PlanSpace(const Model& model, const System& system, int gpus, std::in
   fix(dimensions_, fixed);
   const auto switches =
       std::stable_partition(dimensions_.begin(), dimensions_.end(),
-                            [](const Dimension& dimension) { return dimension.is_shape(); });
+                            [](const PlanDimension& dimension) { return dimension.is_shape(); });
   shapes_ = static_cast<std::size_t>(switches - dimensions_.begin());
   assert(shapes_ >= 2 && dimensions_.size() <= most_dimensions);
   for (const Dimension& dimension : dimensions_) {
@@ -60,7 +60,7 @@ PlanSpace::PlanSpace(const Model& model, const System& system, int gpus, std::in
 
 double PlanSpace::configurations() const {
   double product = 1.0;
-  for (const Dimension& dimension : dimensions_)
+  for (const PlanDimension& dimension : dimensions_)
     product *= static_cast<double>(dimension.values.size());
   return product;
 }
@@ -70,7 +70,7 @@ int PlanSpace::parts() const {
 }
 
 void PlanSpace::visit(int part, const std::function<void(const Choice&, const Scenario&)>& visitor,
-                      Refusal& refusal) const {
+                      PlanRefusal& refusal) const {
   Visit state{visitor, refusal, {}, {}};
   state.choice.fill(left_open);
   const auto second = static_cast<int>(dimensions_[1].values.size());
@@ -117,7 +117,7 @@ void PlanSpace::visit_switches(Visit& state, const PlanRequest& so_far, const Pl
 template <class Go>
 void PlanSpace::for_each_value(Visit& state, const PlanRequest& so_far, const Plan& shape,
                                std::size_t dimension, const Go& go) const {
-  const Dimension& varied = dimensions_[dimension];
+  const PlanDimension& varied = dimensions_[dimension];
   if (!varied.matters(shape)) return go(so_far);
   for (std::size_t value = 0; value < varied.values.size(); ++value) {
     PlanRequest next = so_far;

@@ -12,12 +12,12 @@
 namespace orrery {
 
 /// Why a plan is none, and how many of its dimensions had been set when that was found.
-struct Refusal {
+struct PlanRefusal {
   std::string reason;
   std::size_t depth = 0;
 
   /// Keeps the one that came further; of equals the first.
-  void take(const Refusal& other) {
+  void take(const PlanRefusal& other) {
     if (!other.reason.empty() && (reason.empty() || other.depth > depth)) *this = other;
   }
 };
@@ -40,7 +40,7 @@ class PlanSpace {
   /// Visits every legal plan of a part once, always in the same order. `refusal` takes the reasons
   /// of those that are none.
   void visit(int part, const std::function<void(const Choice&, const Scenario&)>& visitor,
-             Refusal& refusal) const;
+             PlanRefusal& refusal) const;
 
   Scenario scenario(const Choice& choice) const;
   /// The choice as flags, left_open ones left out: "--tp 8 --pp 8".
@@ -69,7 +69,7 @@ class PlanSpace {
   System system_;
   int gpus_ = 0;
   std::int64_t gbs_ = 0;
-  std::vector<Dimension> dimensions_;           ///< Shapes first.
+  std::vector<PlanDimension> dimensions_;       ///< Shapes first.
   std::size_t shapes_ = 0;                      ///< How many of them are shapes.
   std::vector<std::vector<JsonValue>> values_;  ///< By dimension: its values, as a file has them.
   std::map<std::string, Software> software_;

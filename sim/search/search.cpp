@@ -186,7 +186,7 @@ bool legal_without(const SearchRequest& request, std::size_t left_out) {
     for (int gpus : freer.gpus)
       for (std::int64_t gbs : freer.gbs) {
         const PlanSpace space{freer.model, system, gpus, gbs, freer.fixed};
-        Refusal unused;
+        PlanRefusal unused;
         try {
           for (int part = 0; part < space.parts(); ++part)
             space.visit(

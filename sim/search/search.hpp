@@ -25,7 +25,7 @@ struct SearchRequest {
   std::string economics;                     ///< A file over the catalog's prices; "" for none.
   double max_memory = safe_share_of_memory;  ///< Share of the GPU's that a plan may fill.
   bool pareto = false;  ///< All plans that no other beats in time and memory at once.
-  /// Lists plans apart from each other that have the same layout (Dimension::of_layout);
+  /// Lists plans apart from each other that have the same layout (PlanDimension::of_layout);
   /// otherwise the best plan of each layout.
   bool all_settings = false;
   int top = 10;

@@ -1,4 +1,5 @@
 // What a reader should not have to say in a review.
+#include <map>
 #include <regex>
 #include <set>
 
@@ -86,6 +87,25 @@ TEST(Tidy, HeadersAreIncludedOnce) {
   for (const char* folder : {"sim", "tests", "calibration"})
     for (const std::string& file : files_below(folder, {".hpp", ".cuh"}))
       EXPECT_NE(contents(source_tree() / file).find("#pragma once\n"), std::string::npos) << file;
+}
+
+// All of sim/ is one namespace and ends up in one program, where two types of one name are
+// undefined behaviour ([basic.def.odr]) that neither compiler nor linker notices.
+TEST(Tidy, NoTwoTypesHaveOneName) {
+  const std::regex definition{"(?:struct|class|enum class|union) ([\\w:]+)[^;]*\\{.*"};
+  std::map<std::string, std::string> file_of;
+  for (const std::string& file : files_below("sim", {".cpp", ".hpp"})) {
+    bool shared = true;  // Names in an unnamed namespace are the file's own.
+    for (const std::string& line : lines_of(source_tree() / file)) {
+      if (line == "namespace {") shared = false;
+      if (line == "}  // namespace") shared = true;
+      std::smatch match;
+      if (!shared || !std::regex_match(line, match, definition)) continue;
+      const auto [known, fresh] = file_of.emplace(match[1], file);
+      EXPECT_TRUE(fresh) << match[1] << " is defined in " << known->second << " and " << file;
+    }
+  }
+  EXPECT_GT(file_of.size(), 200u);
 }
 
 TEST(Tidy, TheReadmeNamesEveryFolder) {

@@ -40,7 +40,7 @@ Rates simulate(int gpus, std::int64_t gbs, const std::vector<Fixed>& fixed, int 
   const PlanSpace space{read_model(model, {}), system, gpus, gbs, fixed};
   Rates rates;
   long fits = 0;
-  Refusal unused;
+  PlanRefusal unused;
   for (int part = 0; part < space.parts(); ++part)
     space.visit(
         part,

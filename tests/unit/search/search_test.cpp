@@ -45,7 +45,7 @@ std::vector<Simulated> simulate_all(const SearchRequest& request) {
     for (int gpus : request.gpus)
       for (std::int64_t gbs : request.gbs) {
         const PlanSpace space{request.model, system, gpus, gbs, request.fixed};
-        Refusal unused;
+        PlanRefusal unused;
         for (int part = 0; part < space.parts(); ++part)
           space.visit(
               part,
@@ -297,7 +297,7 @@ TEST(Search, APartIsCutShortBehindItsFirstPlan) {
 TEST(PlanSpace, NoPlanTwice) {
   const PlanSpace space{small_gpt(8, 256, 8, 2048), nodes_of_two(), 8, 16, {}};
   std::vector<Plan> seen;
-  Refusal unused;
+  PlanRefusal unused;
   for (int part = 0; part < space.parts(); ++part)
     space.visit(
         part,
