@@ -51,7 +51,7 @@ PlanSpace::PlanSpace(const Model& model, const System& system, int gpus, std::in
                             [](const PlanDimension& dimension) { return dimension.is_shape(); });
   shapes_ = static_cast<std::size_t>(switches - dimensions_.begin());
   assert(shapes_ >= 2 && dimensions_.size() <= most_dimensions);
-  for (const Dimension& dimension : dimensions_) {
+  for (const PlanDimension& dimension : dimensions_) {
     values_.emplace_back();
     for (const std::string& value : dimension.values)
       values_.back().push_back(value_of_flag(dimension.key, value));

@@ -10,7 +10,7 @@ namespace orrery {
 namespace {
 
 // Of a degree the neighbours are its half and its double, of all else every other value.
-bool is_beside(const Dimension& dimension, const std::string& value, int now) {
+bool is_beside(const PlanDimension& dimension, const std::string& value, int now) {
   if (!dimension.is_shape() || dimension.key == "vpp") return true;
   const int number = std::stoi(value);
   return number == 2 * now || 2 * number == now;
@@ -45,7 +45,7 @@ void settle_schedule(PlanRequest& request, const std::string& key, const std::st
 
 // The change in words that can follow those of the plan: with the schedule and the chunks that come
 // of it.
-std::string flags_of(const Dimension& dimension, const std::string& value, const Plan& before,
+std::string flags_of(const PlanDimension& dimension, const std::string& value, const Plan& before,
                      const Plan& after) {
   std::string flags = "--" + dimension.key + " " + value;
   if (dimension.key != "vpp" && after.vpp != before.vpp)
@@ -59,11 +59,11 @@ std::string flags_of(const Dimension& dimension, const std::string& value, const
 
 std::vector<SingleChange> single_changes(const Result& plan, EstimateContext& context) {
   const Scenario& scenario = plan.scenario;
-  std::vector<Dimension> dimensions =
+  std::vector<PlanDimension> dimensions =
       plan_dimensions(scenario.model, scenario.plan.gpus(), scenario.plan.gbs);
   keep_supported(dimensions, {scenario.software});
   std::vector<SingleChange> changes;
-  for (const Dimension& dimension : dimensions) {
+  for (const PlanDimension& dimension : dimensions) {
     if (!dimension.matters(scenario.plan)) continue;
     std::optional<SingleChange> best;
     for (const std::string& value : dimension.values) {
