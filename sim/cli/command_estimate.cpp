@@ -102,7 +102,8 @@ int run_estimate(const Arguments& arguments) {
     fail_input({"--economics", ""}, "prices of what?", "say how long to train: --tokens 15T");
   }
   if (parsed.has("changes") && parsed.has("json"))
-    fail_input({"--changes", ""}, "is a list to read", "leave --json or --changes out");
+    fail_input({"--changes", ""}, "prints a table, which --json has no place for",
+               "leave one of them out");
   EstimateContext context{scenario.system, nccl_selection(parsed)};
   Estimate answer = estimate(scenario, context, {parsed.has("unfolded"), parsed.has("expanded")});
   if (economics)

@@ -24,7 +24,8 @@ std::vector<Entry> titled(const std::string& shelf) {
   std::vector<Entry> entries;
   for (const std::string& name : list_catalog(shelf)) {
     const JsonValue file = JsonValue::read_file(find_in_catalog(shelf, name, {}));
-    entries.emplace_back(name, file.at("title").text());
+    const auto title = file.find("title");
+    entries.emplace_back(name, title ? title->text() : "");
   }
   return entries;
 }
@@ -61,7 +62,7 @@ std::vector<Entry> entries_of(const std::string& shelf) {
 }  // namespace
 
 int run_list(const Arguments& arguments) {
-  const bool known = arguments.size() == 1 &&
+  const bool known = !arguments.empty() &&
                      std::find(shelves.begin(), shelves.end(), arguments[0]) != shelves.end();
   if (!arguments.empty() && arguments.back() == "--help") {
     std::cout << "usage: orrery list gpus|systems|models|software|schedules|collectives|routing\n";
@@ -70,6 +71,8 @@ int run_list(const Arguments& arguments) {
   if (!known)
     fail_input({}, arguments.empty() ? "list what?" : "'" + arguments[0] + "' cannot be listed",
                suggestion(arguments.empty() ? "" : arguments[0], shelves));
+  if (arguments.size() > 1)
+    fail_input({}, "'" + arguments[1] + "' belongs to no option", "orrery list " + arguments[0]);
   std::size_t width = 0;
   const std::vector<Entry> entries = entries_of(arguments[0]);
   for (const auto& [name, what] : entries) width = std::max(width, name.size());

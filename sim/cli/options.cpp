@@ -52,36 +52,45 @@ Arguments with_long_names(const po::options_description& known, const Arguments&
 
 // What Megatron-LM, DeepSpeed and Slurm call the same.
 std::string other_name(const std::string& word) {
-  static const std::map<std::string, std::string> names{{"--tensor-model-parallel-size", "--tp"},
-                                                        {"--tensor-parallel", "--tp"},
-                                                        {"--pipeline-model-parallel-size", "--pp"},
-                                                        {"--pipeline-parallel", "--pp"},
-                                                        {"--context-parallel-size", "--cp"},
-                                                        {"--expert-model-parallel-size", "--ep"},
-                                                        {"--expert-tensor-parallel-size", "--etp"},
-                                                        {"--data-parallel", "--dp"},
-                                                        {"--micro-batch-size", "--mbs"},
-                                                        {"--micro-batch", "--mbs"},
-                                                        {"--global-batch-size", "--gbs"},
-                                                        {"--batch-size", "--gbs"},
-                                                        {"--batch", "--gbs"},
-                                                        {"--seq-length", "--seq"},
-                                                        {"--seq-len", "--seq"},
-                                                        {"--seqlen", "--seq"},
-                                                        {"--sequence-parallel", "--sp"},
-                                                        {"--recompute-granularity", "--recompute"},
-                                                        {"--tp-comm-overlap", "--tp_overlap"},
-                                                        {"--overlap-grad-reduce", "--dp_overlap"},
-                                                        {"--precision", "--dtype"},
-                                                        {"--fp8", "--dtype fp8"},
-                                                        {"--bf16", "--dtype bf16"},
-                                                        {"--world-size", "--gpus"},
-                                                        {"--num-gpus", "--gpus"},
-                                                        {"--nodes", "--gpus"},
-                                                        {"--nnodes", "--gpus"},
-                                                        {"--cluster", "--system"},
-                                                        {"--config", "--model"},
-                                                        {"--price", "--economics"}};
+  static const std::map<std::string, std::string> names{
+      //
+      {"--tensor-model-parallel-size", "--tp"},
+      {"--tensor-parallel", "--tp"},
+      {"--tensor-parallel-size", "--tp"},
+      {"--pipeline-parallel-size", "--pp"},
+      {"--data-parallel-size", "--dp"},
+      {"--expert-parallel", "--ep"},
+      {"--context-parallel", "--cp"},
+      {"--sequence-length", "--seq"},
+      {"--zero-stage", "--zero"},
+      {"--pipeline-model-parallel-size", "--pp"},
+      {"--pipeline-parallel", "--pp"},
+      {"--context-parallel-size", "--cp"},
+      {"--expert-model-parallel-size", "--ep"},
+      {"--expert-tensor-parallel-size", "--etp"},
+      {"--data-parallel", "--dp"},
+      {"--micro-batch-size", "--mbs"},
+      {"--micro-batch", "--mbs"},
+      {"--global-batch-size", "--gbs"},
+      {"--batch-size", "--gbs"},
+      {"--batch", "--gbs"},
+      {"--seq-length", "--seq"},
+      {"--seq-len", "--seq"},
+      {"--seqlen", "--seq"},
+      {"--sequence-parallel", "--sp"},
+      {"--recompute-granularity", "--recompute"},
+      {"--tp-comm-overlap", "--tp_overlap"},
+      {"--overlap-grad-reduce", "--dp_overlap"},
+      {"--precision", "--dtype"},
+      {"--fp8", "--dtype fp8"},
+      {"--bf16", "--dtype bf16"},
+      {"--world-size", "--gpus"},
+      {"--num-gpus", "--gpus"},
+      {"--nodes", "--gpus N (all GPUs of all nodes)"},
+      {"--nnodes", "--gpus N (all GPUs of all nodes)"},
+      {"--cluster", "--system"},
+      {"--config", "--model"},
+      {"--price", "--economics"}};
   const auto found = names.find(word);
   return found == names.end() ? std::string{} : found->second;
 }
@@ -118,7 +127,8 @@ ParsedOptions parse_options(const po::options_description& known, const Argument
       }
       const std::string& word = option.original_tokens.front();
       if (option.position_key >= 0 && word.size() > 1 && word.front() == '-')
-        if (const std::string near = meant("-" + word, known); !near.empty())
+        if (const std::string near = meant("-" + word.substr(0, word.find('=')), known);
+            !near.empty())
           fail_input(command_line, "unknown option '" + word + "'", "did you mean '" + near + "'?");
       if (option.position_key >= 0)
         parsed.words.insert(parsed.words.end(), option.value.begin(), option.value.end());

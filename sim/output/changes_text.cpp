@@ -11,7 +11,7 @@ std::string changes_text(const std::vector<SingleChange>& changes) {
   if (changes.empty())
     return "No single change of the plan shortens its step; orrery search tries several "
            "together.\n";
-  Table table{{{"", Align::left}, {""}, {""}, {"", Align::left}}};
+  Table table{{{"change", Align::left}, {"step"}, {"against now"}, {"", Align::left}}};
   bool ties = false;
   for (const SingleChange& change : changes) {
     const Seconds before = change.step - change.difference.mean;

@@ -64,14 +64,15 @@ std::string key_figures(const Result& result) {
     html += std::string{"<div><dt>"} + name + "</dt><dd>" + escaped(value) + "<small>" +
             escaped(more) + "</small></dd></div>\n";
   };
-  add("step time", duration_text(result.step_time),
-      duration_text(result.range.low()) + " .. " + duration_text(result.range.high()) +
-          " in 9 of 10");
+  const DisplayUnit unit = time_unit(result.step_time);
+  const auto amount = [&](Seconds time) { return fixed(time.si() / unit.si, 3); };
+  add("step time", amount(result.step_time) + " " + std::string{unit.name},
+      amount(result.range.low()) + " .. " + amount(result.range.high()) + " in 9 of 10");
   add("throughput", fixed(result.tokens_per_s_per_gpu, 1) + " tokens/s/GPU",
       fixed(result.tokens_per_s, 0) + " tokens/s");
   add("MFU", percent(result.mfu),
-      fixed(result.model_tflops_per_gpu, 1) +
-          " TFLOP/s/GPU; causal attention as half; whole: " + percent(result.mfu_full));
+      fixed(result.model_tflops_per_gpu, 1) + " TFLOP/s/GPU; " + percent(result.mfu_full) +
+          " if masked scores count too");
   const MemoryReport& memory = result.memory;
   add("memory, fullest GPU", percent(memory.peak() / memory.capacity),
       bytes_text(memory.peak()) + " of " + bytes_text(memory.capacity) + ", stage " +
@@ -80,8 +81,8 @@ std::string key_figures(const Result& result) {
 }
 
 std::string time_section(const Result& result) {
-  static constexpr const char* colours[] = {"#0072b2", "#56b4e9", "#88ccee", "#d55e00", "#e69f00",
-                                            "#999999", "#444444", "#cc79a7", "#f0e442", "#cccccc"};
+  static constexpr const char* colours[] = {"#0072b2", "#56b4e9", "#88ccee", "#d55e00", "#ddcc77",
+                                            "#999999", "#000000", "#cc79a7", "#aa4499", "#cccccc"};
   StackedBars bars;
   bars.full = result.step_time.si();
   StackedBars::Row row{"step", {}, duration_text(result.step_time)};
@@ -90,16 +91,25 @@ std::string time_section(const Result& result) {
   const std::vector<TimeItem> items = time_items(result.breakdown);
   for (std::size_t i = 0; i < items.size(); ++i) {
     const double share = items[i].time / result.step_time;
-    if (share < 5e-5) continue;
+    const std::string amount = fixed(items[i].time.si() / unit.si, 3);
+    if (amount == fixed(0.0, 3)) continue;
     bars.kinds.push_back({items[i].what, colours[i % std::size(colours)]});
     row.parts.push_back(items[i].time.si());
-    table.add_row({items[i].what, fixed(items[i].time.si() / unit.si, 3), percent(share)});
+    table.add_row({items[i].what, amount, percent(share)});
   }
   table.add_row({"step", fixed(result.step_time.si() / unit.si, 3), percent(1.0)});
   bars.rows.push_back(row);
   return heading("Where the time goes on stage " + grouped(result.critical_stage) +
                  ", which computes the longest") +
          bars.svg([](double seconds) { return duration_text(Seconds{seconds}); }) + table.html();
+}
+
+std::string routing_section(const Result& result) {
+  const std::vector<LabelledItems> lines = routing_items(result);
+  if (lines.empty()) return "";
+  Table table{{{"", Align::left}, {"", Align::left}}};
+  for (const auto& [label, items] : lines) table.add_row({label, joined(items)});
+  return heading("Routing " + result.scenario.plan.routing) + table.html();
 }
 
 std::string timeline_section(const Result& result, const TrainingStep& step,
@@ -113,9 +123,11 @@ std::string timeline_section(const Result& result, const TrainingStep& step,
     note += std::string{simulated == 1 ? ", which stands for " : ", which stand for "} +
             grouped(result.scenario.plan.gpus());
   return heading("The step over time") + chart.svg +
-         paragraph("note", note +
-                               ". Numbers are micro-batches. To look closer, --trace FILE writes "
-                               "this for ui.perfetto.dev.");
+         paragraph("note",
+                   note +
+                       ". Numbers are micro-batches. Collectives inside of passes are drawn "
+                       "where they were simulated one by one (--expanded: everywhere). To "
+                       "look closer, --trace FILE writes this for ui.perfetto.dev.");
 }
 
 std::string memory_section(const Result& result) {
@@ -168,7 +180,7 @@ std::string basis_section(const Result& result) {
   return html;
 }
 
-// Inside of a script element nothing but "</" and "<!--" ends it or hides its end.
+// Nothing in a script element may look like a tag.
 std::string as_script(std::string json) {
   for (std::size_t at = 0; (at = json.find('<', at)) != json.npos;) json.replace(at, 1, "\\u003c");
   return "<script type=\"application/json\" id=\"result\">\n" + json + "</script>\n";
@@ -182,8 +194,8 @@ std::string html_report(const Result& result, const TrainingStep& step, const Ti
       "<meta name=\"viewport\" content=\"width=device-width\">\n<title>" +
       escaped(title(result)) + "</title>\n<style>" + style + "</style>\n</head>\n<body>\n<h1>" +
       escaped(title(result)) + "</h1>\n" + paragraph("plan", joined(plan_items(result)));
-  html += key_figures(result) + time_section(result) + timeline_section(result, step, timeline) +
-          memory_section(result);
+  html += key_figures(result) + time_section(result) + routing_section(result) +
+          timeline_section(result, step, timeline) + memory_section(result);
   if (!result.links.empty())
     html += heading("Links: the busiest of each class, and by whom") + link_table(result).html();
   if (result.bill) html += heading(bill_head(*result.bill)) + bill_table(*result.bill).html();

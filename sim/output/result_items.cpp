@@ -54,6 +54,44 @@ std::vector<TimeItem> time_items(const Breakdown& b) {
           {"other", b.other, false}};
 }
 
+std::vector<LabelledItems> routing_items(const Result& result) {
+  if (!result.routing || result.routing->even) return {};
+  const RoutingReport& report = *result.routing;
+  const DisplayUnit unit = time_unit(result.step_time);
+  const auto time = [&](Seconds seconds) {
+    return fixed(seconds.si() / unit.si, 3) + " " + std::string{unit.name};
+  };
+  std::vector<LabelledItems> lines;
+  lines.push_back({"Rows of ranks",
+                   {"mean " + fixed(report.mean_rows, 0) + " a layer and micro-batch",
+                    "fullest " + fixed(report.max_over_mean, 2) + " times as many (at worst " +
+                        fixed(report.worst_over_mean, 2) + ")",
+                    "Gini " + fixed(report.gini, 3)}});
+  lines.push_back(
+      {"Lost to it",
+       {"dispatch " + time(report.lost.dispatch), "slower experts " + time(report.lost.compute),
+        "combine " + time(report.lost.combine)}});
+  lines.push_back({"Exchanged",
+                   {bytes_text(report.scale_up_bytes) + " over NVLink",
+                    bytes_text(report.network_bytes) + " over the network by a GPU"}});
+  if (report.dropped_a_step > 0)
+    lines.push_back({"Dropped",
+                     {percent(report.dropped_share) + " of all copies",
+                      grouped(report.dropped_a_step) + " a step"}});
+  std::vector<std::string> hot;
+  for (const RoutingReport::HotExpert& expert : report.hottest)
+    hot.push_back("layer " + grouped(expert.layer) + " expert " + grouped(expert.expert) + " x" +
+                  fixed(expert.over_mean, 1));
+  lines.push_back({"Hottest", hot});
+  lines.push_back({"Looked at",
+                   {grouped(report.micro_batches) + " of " +
+                        grouped(result.scenario.plan.microbatches) + " micro-batches",
+                    grouped(report.groups) + " of " +
+                        grouped(result.scenario.plan.expert_data_ranks()) + " expert groups",
+                    "standard error " + time(report.standard_error)}});
+  return lines;
+}
+
 std::vector<std::string> basis_items(const Result& result) {
   const auto share = [&](Tag tag) {
     return percent(result.provenance[static_cast<std::size_t>(tag)]);

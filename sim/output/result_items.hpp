@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/output/table.hpp"
@@ -21,6 +22,11 @@ struct TimeItem {
 };
 /// All kinds, also those that take no time; they add up to the step.
 std::vector<TimeItem> time_items(const Breakdown& breakdown);
+
+/// "Rows of ranks", {"mean 4,096 a layer and micro-batch", ...}
+using LabelledItems = std::pair<std::string, std::vector<std::string>>;
+/// What uneven routing does; nothing where it is even.
+std::vector<LabelledItems> routing_items(const Result& result);
 
 /// "0.0 % measured", "77.8 % interpolated", "22.2 % default": what its times rest on.
 std::vector<std::string> basis_items(const Result& result);

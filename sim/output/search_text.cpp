@@ -140,21 +140,25 @@ std::string shown(const SearchRequest& request) {
 }
 
 std::string searched(const SearchResult& result) {
-  std::vector<std::string> parts{grouped(result.legal) + " plans divide",
-                                 grouped(result.fits) + " of them fit",
-                                 grouped(result.simulated) + " were simulated",
-                                 grouped(result.bounded_out) + " cannot be in the list"};
+  std::vector<std::string> parts{
+      grouped(result.legal) +
+          (result.parts_cut_short > 0 ? " plans that were enumerated divide" : " plans divide"),
+      grouped(result.fits) + " of them fit",
+      grouped(result.simulated) + (result.simulated == 1 ? " was simulated" : " were simulated"),
+      grouped(result.bounded_out) + " cannot be in the list"};
   std::string text = wrapped("", parts, ", ", width);
   const std::int64_t left = result.fits - result.simulated - result.bounded_out;
   if (left > 0) {
     text += "Not proven: the budget left out " + grouped(left) + " plans";
-    if (!result.plans.empty())
-      text += ", which may score down to " +
-              percent(result.best_unexplored / result.plans.front().score) + " of the first";
+    if (!result.plans.empty()) {
+      const double share = result.best_unexplored / result.plans.front().score;
+      text += share < 1.0 ? ", which may score down to " + percent(share) + " of the first"
+                          : ", none of which is better than the first";
+    }
     text += ".\n";
   }
   if (result.parts_cut_short > 0)
-    text += "Not proven: the budget let plans be enumerated in part only, of " +
+    text += "Not all plans are known: the budget let them be enumerated in part only, of " +
             grouped(result.parts_cut_short) + " of " + grouped(result.parts) +
             "\ncombinations of tp and pp; fewer dimensions (--fix) or a larger --budget help.\n";
   return text;

@@ -45,7 +45,10 @@ std::string StackedBars::svg(std::string (*shown)(double)) const {
                       kinds[i].name + ": " + shown(row.parts[i]));
       at += width;
     }
-    svg.text({at + 6.0, row_top + 12.0}, row.total, {.size = 11});
+    // Not across the line of the limit.
+    const double line = left + scale * limit;
+    const bool meets = limit > 0.0 && at + 6.0 < line && at + 50.0 > line;
+    svg.text({(meets ? line : at) + 6.0, row_top + 12.0}, row.total, {.size = 11});
     row_top += row_height;
   }
   if (limit > 0.0) {

@@ -121,45 +121,14 @@ std::string breakdown(const Result& result, const Painter& paint) {
 }
 
 std::string routing(const Result& result, const Painter& paint) {
-  if (!result.routing || result.routing->even) return "";
-  const RoutingReport& report = *result.routing;
-  const DisplayUnit unit = time_unit(result.step_time);
-  const auto time = [&](Seconds seconds) {
-    return fixed(seconds.si() / unit.si, 3) + " " + std::string{unit.name};
-  };
+  const std::vector<LabelledItems> lines = routing_items(result);
+  if (lines.empty()) return "";
   std::string text = paint.head("Routing " + result.scenario.plan.routing) + "\n";
-  text += wrapped("Rows of ranks ",
-                  {"mean " + fixed(report.mean_rows, 0) + " a layer and micro-batch",
-                   "fullest " + fixed(report.max_over_mean, 2) + " times as many (at worst " +
-                       fixed(report.worst_over_mean, 2) + ")",
-                   "Gini " + fixed(report.gini, 3)},
-                  ", ", width);
-  text += wrapped(
-      "Lost to it    ",
-      {"dispatch " + time(report.lost.dispatch), "slower experts " + time(report.lost.compute),
-       "combine " + time(report.lost.combine)},
-      ", ", width);
-  text += wrapped("Exchanged     ",
-                  {bytes_text(report.scale_up_bytes) + " over NVLink",
-                   bytes_text(report.network_bytes) + " over the network by a GPU"},
-                  ", ", width);
-  if (report.dropped_a_step > 0)
-    text += wrapped("Dropped       ",
-                    {percent(report.dropped_share) + " of all copies",
-                     grouped(report.dropped_a_step) + " a step"},
-                    ", ", width);
-  std::vector<std::string> hot;
-  for (const RoutingReport::HotExpert& expert : report.hottest)
-    hot.push_back("layer " + grouped(expert.layer) + " expert " + grouped(expert.expert) + " x" +
-                  fixed(expert.over_mean, 1));
-  text += wrapped("Hottest       ", hot, ", ", width);
-  text += wrapped("Looked at     ",
-                  {grouped(report.micro_batches) + " of " +
-                       grouped(result.scenario.plan.microbatches) + " micro-batches",
-                   grouped(report.groups) + " of " +
-                       grouped(result.scenario.plan.expert_data_ranks()) + " expert groups",
-                   "standard error " + time(report.standard_error)},
-                  ", ", width);
+  for (const auto& [label, items] : lines) {
+    std::string head = label;
+    head.resize(14, ' ');
+    text += wrapped(head, items, ", ", width);
+  }
   return text + "\n";
 }
 

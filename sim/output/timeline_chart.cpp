@@ -15,7 +15,7 @@ namespace orrery {
 namespace {
 
 constexpr std::size_t most_ranks = 32;
-constexpr double left = 110.0, plot = 990.0, right_margin = 20.0;
+constexpr double left = 145.0, plot = 990.0, right_margin = 20.0;
 constexpr double legend_height = 26.0, axis_height = 30.0;
 constexpr double wide_lane = 16.0, narrow_lane = 4.0, between_ranks = 6.0;
 
@@ -28,17 +28,19 @@ struct Kind {
 // Okabe and Ito's colours, which people who see few colours can tell apart.
 constexpr Kind kinds[] = {{"forward", "forward", "#0072b2", "#fff"},
                           {"backward", "backward", "#e69f00", "#000"},
+                          {"both", "forward and backward at once", "#f0e442", "#000"},
                           {"weight_gradient", "weight gradients", "#009e73", "#fff"},
                           {"optimizer", "optimizer", "#cc79a7", "#000"},
                           {"tensor", "tensor parallel", "#56b4e9", "#000"},
-                          {"context", "context parallel", "#56b4e9", "#000"},
+                          {"context", "context parallel", "#88ccee", "#000"},
                           {"expert", "dispatch and combine", "#d55e00", "#fff"},
                           {"transfer", "between stages", "#777", "#fff"},
                           {"data", "gradients and weights", "#000", "#fff"}};
 
 const Kind* kind_of(const Slice& slice) {
+  const bool both = slice.category == "forward" && slice.name.find(" + ") != slice.name.npos;
   for (const Kind& kind : kinds)
-    if (kind.category == slice.category) return &kind;
+    if (kind.category == (both ? "both" : slice.category)) return &kind;
   return nullptr;  // Kernels inside of a pass, which is drawn whole.
 }
 
@@ -74,7 +76,8 @@ class Lane {
   // with its neighbour.
   void draw(Svg& svg, const Slice& slice, const Kind& kind) {
     constexpr double touches = 0.02;
-    if (kind_ == &kind && pixels(slice.start_ns - last_.finish_ns) < touches &&
+    if (kind_ == &kind && slice.name == last_.name &&
+        pixels(slice.start_ns - last_.finish_ns) < touches &&
         std::min(pixels(length(last_)), pixels(length(slice))) < 1.0) {
       last_.finish_ns = std::max(last_.finish_ns, slice.finish_ns);
       return;

@@ -9,7 +9,7 @@
 namespace orrery {
 
 /// A step as a drawing (SVG): a row a rank, its passes in a wide lane and what it sends in narrow
-/// ones below, over time. At most `most_ranks` of those that were simulated, stage by stage.
+/// ones below, over time. At most 32 of those that were simulated, stage by stage.
 ///
 /// What is narrower than a pixel is not lost: each column of pixels shows the shares of time that
 /// its kinds of work have in it.

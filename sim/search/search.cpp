@@ -155,13 +155,17 @@ Explored explore_all(const SearchRequest& request, const Ground& ground, const O
           fail_if_it_failed(outcome, "part " + std::to_string(outcome.task));
           const auto place = static_cast<std::size_t>(outcome.task);
           Part part = unpacked(outcome.bytes);
-          if (!part.whole) cut.push_back(place);
-          progress.parts_done += part.whole ? 1 : 0;
-          progress.legal += part.legal - parts[place].legal;
-          progress.fits += static_cast<std::int64_t>(part.fitting.size()) -
-                           static_cast<std::int64_t>(parts[place].fitting.size());
+          if (part.whole)
+            ++progress.parts_done;
+          else
+            cut.push_back(place);
           // Cut short by the end of the time it may know less than before.
-          if (part.whole || part.legal > parts[place].legal) parts[place] = std::move(part);
+          if (part.whole || part.legal > parts[place].legal) {
+            progress.legal += part.legal - parts[place].legal;
+            progress.fits += static_cast<std::int64_t>(part.fitting.size()) -
+                             static_cast<std::int64_t>(parts[place].fitting.size());
+            parts[place] = std::move(part);
+          }
           if (watch) watch(progress);
           return true;
         });

@@ -43,7 +43,7 @@ void settle_schedule(PlanRequest& request, const std::string& key, const std::st
   if (key == "pp" && value == "1") request.schedule.reset(), request.vpp.reset();
 }
 
-// The change in words that can follow those of the plan: with the schedule and the chunks that come
+// The change in words that replace those of the plan: with the schedule and the chunks that come
 // of it.
 std::string flags_of(const PlanDimension& dimension, const std::string& value, const Plan& before,
                      const Plan& after) {
@@ -72,8 +72,8 @@ std::vector<SingleChange> single_changes(const Result& plan, EstimateContext& co
         PlanRequest request = plan_to_change(scenario);
         set_plan_flag(request, dimension.key, value);
         settle_schedule(request, dimension.key, value);
-        const Scenario changed =
-            make_scenario(scenario.model, scenario.system, request, scenario.plan.gpus(), {});
+        const Scenario changed = make_scenario(scenario.model, scenario.system, scenario.software,
+                                               request, scenario.plan.gpus(), {});
         const MemoryReport memory = memory_of(changed);
         if (memory.peak() > safe_share_of_memory * memory.capacity) continue;
         const Result result = estimate(changed, context).result;

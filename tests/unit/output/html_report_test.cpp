@@ -138,6 +138,17 @@ TEST(TimelineChart, AreaIsTime) {
   }
 }
 
+// No bar stands for several micro-batches and says that it is one of them.
+TEST(TimelineChart, NamesNoRunOfPasses) {
+  Scenario scenario = two_stages();
+  scenario.plan.schedule = ScheduleKind::gpipe;
+  scenario.plan.gbs = scenario.plan.microbatches = 2000;
+  const Estimate answer = estimate(scenario);
+  const TimelineChart chart = timeline_chart(answer.step, answer.timeline, scenario);
+  EXPECT_EQ(count(chart.svg, "<title>F "), 0);
+  EXPECT_EQ(count(chart.svg, "<title>B "), 0);
+}
+
 // Of many ranks some are drawn, the first and the last stage among them.
 TEST(TimelineChart, DrawsAtMost32Ranks) {
   const Scenario scenario =

@@ -68,5 +68,21 @@ TEST(SingleChanges, TheBestOfAKey) {
   EXPECT_EQ(named, std::min(before.step_time, half));  // Four sequences do not fit.
 }
 
+// Software that is in no catalog is kept, and so is what it does otherwise than others.
+TEST(SingleChanges, KeepTheSoftware) {
+  Scenario scenario = scenario_of({"--gbs 128 --pp 2 --tp 4 --dp_overlap false", 16});
+  EstimateContext context{scenario.system};
+  const auto changes = single_changes(estimate(scenario, context).result, context);
+  scenario.software.name = "ours";
+  scenario.software.gemm_efficiency *= 0.5;
+  const auto of_ours = single_changes(estimate(scenario, context).result, context);
+  ASSERT_FALSE(of_ours.empty());
+  for (const SingleChange& change : of_ours)
+    for (const SingleChange& other : changes)
+      if (other.flags == change.flags) {
+        EXPECT_GT(change.step, 1.3 * other.step) << change.flags;
+      }
+}
+
 }  // namespace
 }  // namespace orrery
