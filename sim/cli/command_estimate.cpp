@@ -105,7 +105,8 @@ int run_estimate(const Arguments& arguments) {
     fail_input({"--changes", ""}, "prints a table, which --json has no place for",
                "leave one of them out");
   EstimateContext context{scenario.system, nccl_selection(parsed)};
-  Estimate answer = estimate(scenario, context, {parsed.has("unfolded"), parsed.has("expanded")});
+  const Detail detail{parsed.has("unfolded"), parsed.has("expanded")};
+  Estimate answer = estimate(scenario, context, detail);
   if (economics)
     answer.result.bill = bill_of(scenario, answer.result.step_time, tokens, *economics);
   if (parsed.has("trace")) {
@@ -120,7 +121,7 @@ int run_estimate(const Arguments& arguments) {
                                    : summary_text(answer.result, {.colour = wants_colour(),
                                                                   .links = parsed.has("links")}));
   if (parsed.has("changes"))
-    std::cout << "\n" << changes_text(single_changes(answer.result, context));
+    std::cout << "\n" << changes_text(single_changes(answer.result, context, detail));
   return exit_ok;
 }
 

@@ -139,7 +139,7 @@ Ops ring_backward(const Heads& h) {
 Ops gathered_kernels(const Heads& h, bool backward) {
   const std::int64_t part = h.plan.seq / (2 * h.plan.cp);
   const auto kernel = [&](std::int64_t before) {
-    const std::int64_t seen = h.window > 0 ? std::min(before, h.window) : before;
+    const std::int64_t seen = h.window > 0 ? std::min(before, h.window - 1) : before;
     return fused(h, backward, part, seen + part, true);
   };
   if (h.window == 0) return {kernel(0), kernel(h.plan.seq - part)};

@@ -146,6 +146,11 @@ KernelTime AttentionTime::predict(const AttentionShape& shape, AttentionScope sc
            part * at_head_dim(*above, high, scope, use_row, &exact);
     exact = false;
   }
+  if (shape.window > 0) {  // A whole sequence's row or residual may say less than the formula.
+    AttentionShape whole = shape;
+    whole.window = 0;
+    time = std::min(time, predict(whole, scope, use_row).time.si() * 1e6);
+  }
   outside = outside || shape.window > 0 || shape.seq_q * stretch < shortest_ ||
             shape.seq_kv > longest_ * stretch;
   const Tag tag = outside                                               ? Tag::default_value

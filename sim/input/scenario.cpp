@@ -190,7 +190,7 @@ void check_context_parallel(const Model& model, const Plan& plan, const Place& a
     fail_infeasible(at / "cp_comm",
                     "cp_comm=a2a needs cp=" + text(plan.cp) + " to divide the " + text(heads) +
                         " key/value heads of a tensor-parallel rank",
-                    "use cp_comm=p2p, or another cp");
+                    "use cp_comm=all_gather, or another cp");
 }
 
 // The number of expert ranks nearest to `wish` that divides both the experts and a stage's ranks.

@@ -36,7 +36,7 @@ const Values switch_on_off{"true", "false"};
 
 std::vector<PlanDimension> plan_dimensions(const Model& model, int gpus, std::int64_t gbs) {
   const std::int64_t experts = model.experts ? model.experts->count : 1;
-  return {
+  std::vector<PlanDimension> dimensions{
       {"tp", divisors(gpus, model.heads), Kind::degree, always},
       {"pp", divisors(gpus, model.layers), Kind::degree, always},
       {"cp", {"1", "2", "4", "8", "16"}, Kind::degree, always},
@@ -53,6 +53,11 @@ std::vector<PlanDimension> plan_dimensions(const Model& model, int gpus, std::in
        Kind::setting,
        with_one_chunk},
   };
+  // A ring of keys and values has no windows (make_scenario).
+  const auto& local = model.layer_is_local;
+  if (std::find(local.begin(), local.end(), true) != local.end())
+    dimensions.push_back({"cp_comm", {"all_gather"}, Kind::shape, always});
+  return dimensions;
 }
 
 void keep_supported(std::vector<PlanDimension>& dimensions, const std::vector<Software>& software) {

@@ -93,8 +93,8 @@ std::vector<PartPlace> parts_of(const Ground& ground) {
 }
 
 // Plans of all parts, in the order of enumeration.
-Explored joined(const Ground& ground, const std::vector<PartPlace>& places,
-                std::vector<Part>& parts) {
+Explored sum_of_parts(const Ground& ground, const std::vector<PartPlace>& places,
+                      std::vector<Part>& parts) {
   Explored all;
   all.parts = static_cast<int>(parts.size());
   std::map<std::pair<std::int32_t, PlanSpace::Choice>, std::int32_t> layouts;
@@ -124,10 +124,11 @@ Explored joined(const Ground& ground, const std::vector<PartPlace>& places,
 // Every part; with a budget at first for a short time, and what that cut short again for longer,
 // as often as half of it allows: whatever time there is goes to all tp x pp alike.
 Explored explore_all(const SearchRequest& request, const Ground& ground, const Objective& objective,
-                     const Stopwatch& watch_of_all, SearchProgress& progress,
+                     const Stopwatch& stopwatch, SearchProgress& progress,
                      const std::function<void(const SearchProgress&)>& watch) {
   const std::vector<PartPlace> places = parts_of(ground);
   std::vector<Part> parts(places.size());
+  for (Part& part : parts) part.whole = false;
   std::vector<std::size_t> todo(places.size());
   std::iota(todo.begin(), todo.end(), std::size_t{0});
   progress.parts = static_cast<int>(places.size());
@@ -139,13 +140,15 @@ Explored explore_all(const SearchRequest& request, const Ground& ground, const O
     run_tasks(
         request.workers, {},
         [&]() -> std::optional<std::int64_t> {
+          if (request.budget && progress.fits > 0 && stopwatch.passed().si() >= half)
+            return std::nullopt;
           return next < todo.size() ? std::optional{static_cast<std::int64_t>(todo[next++])}
                                     : std::nullopt;
         },
         [&](std::int64_t task) {
           const auto [space, part] = places[static_cast<std::size_t>(task)];
           std::optional<Seconds> most;
-          if (request.budget) most = Seconds{std::min(time, half - watch_of_all.passed().si())};
+          if (request.budget) most = Seconds{std::min(time, half - stopwatch.passed().si())};
           return Answer{packed(explore(ground.spaces[space], part, request.max_memory, objective,
                                        ground.prices(static_cast<int>(space)),
                                        ground.context(static_cast<int>(space)), most)),
@@ -170,9 +173,9 @@ Explored explore_all(const SearchRequest& request, const Ground& ground, const O
           return true;
         });
     todo = std::move(cut);
-    if (request.budget && watch_of_all.passed().si() >= half) break;
+    if (request.budget && stopwatch.passed().si() >= half) break;
   }
-  return joined(ground, places, parts);
+  return sum_of_parts(ground, places, parts);
 }
 
 std::string gigabytes(double bytes) {

@@ -30,7 +30,8 @@ struct SearchRequest {
   bool all_settings = false;
   int top = 10;
   int workers = 1;
-  /// Wall clock, of which at most half goes into enumerating; then the search stops unproven.
+  /// Wall clock, of which about half goes into enumerating, which goes on until a plan fits; then
+  /// the search stops unproven. What is listed is simulated once more for its figures.
   std::optional<Seconds> budget;
 };
 

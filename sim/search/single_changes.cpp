@@ -25,22 +25,14 @@ int shape_of(const Plan& plan, const std::string& key) {
   return plan.vpp;
 }
 
-// What makes no difference to the plan as it is follows from the change.
-PlanRequest plan_to_change(const Scenario& scenario) {
-  const Plan& plan = scenario.plan;
-  PlanRequest request = plan_again(scenario);
-  if (plan.tp == 1) request.sp.reset(), request.tp_overlap.reset();
-  if (plan.pp == 1) request.schedule.reset(), request.vpp.reset();
-  if (plan.gpus() == plan.tp * plan.pp) request.zero.reset(), request.dp_overlap.reset();
-  return request;
-}
-
-// Chunks need their schedule, and stages without chunks another one.
-void settle_schedule(PlanRequest& request, const std::string& key, const std::string& value) {
+// Chunks need their schedule, and stages without chunks another one; weights in shards alone are
+// gathered again.
+void settle(PlanRequest& request, const std::string& key, const std::string& value) {
   if (key == "vpp") request.schedule.reset();
   if (key == "vpp" && value == "1") request.vpp.reset();
   if (key == "schedule") request.vpp.reset();
   if (key == "pp" && value == "1") request.schedule.reset(), request.vpp.reset();
+  if (key == "zero" && value != "3") request.reshard.reset();
 }
 
 // The change in words that replace those of the plan: with the schedule and the chunks that come
@@ -57,7 +49,8 @@ std::string flags_of(const PlanDimension& dimension, const std::string& value, c
 
 }  // namespace
 
-std::vector<SingleChange> single_changes(const Result& plan, EstimateContext& context) {
+std::vector<SingleChange> single_changes(const Result& plan, EstimateContext& context,
+                                         Detail detail) {
   const Scenario& scenario = plan.scenario;
   std::vector<PlanDimension> dimensions =
       plan_dimensions(scenario.model, scenario.plan.gpus(), scenario.plan.gbs);
@@ -69,14 +62,15 @@ std::vector<SingleChange> single_changes(const Result& plan, EstimateContext& co
     for (const std::string& value : dimension.values) {
       if (!is_beside(dimension, value, shape_of(scenario.plan, dimension.key))) continue;
       try {
-        PlanRequest request = plan_to_change(scenario);
+        PlanRequest request = plan_again(scenario);
         set_plan_flag(request, dimension.key, value);
-        settle_schedule(request, dimension.key, value);
+        settle(request, dimension.key, value);
         const Scenario changed = make_scenario(scenario.model, scenario.system, scenario.software,
                                                request, scenario.plan.gpus(), {});
+        if (changed.plan == scenario.plan) continue;
         const MemoryReport memory = memory_of(changed);
         if (memory.peak() > safe_share_of_memory * memory.capacity) continue;
-        const Result result = estimate(changed, context).result;
+        const Result result = estimate(changed, context, detail).result;
         if (result.step_time >= (best ? best->step : plan.step_time)) continue;
         best = SingleChange{flags_of(dimension, value, scenario.plan, changed.plan),
                             result.step_time, difference(plan.range, result.range)};

@@ -87,6 +87,24 @@ TEST(AttentionWindow, TimeRisesWithTheWindowToThatOfTheWhole) {
   }
 }
 
+// Nor does any other shape, also where the tables have the whole sequence faster than the formula.
+TEST(AttentionWindow, NoneTakesLongerThanTheWhole) {
+  for (const std::string name : {"h100-sxm", "h200-sxm", "gb200", "b200-sxm", "a100-sxm-80gb"}) {
+    const auto tables = read_kernel_tables(name);
+    const AttentionTime attention{read_gpu(name, test_place), tables ? &*tables : nullptr};
+    for (const std::int64_t head_dim : {64, 128, 256})
+      for (const std::int64_t seq : {2048, 4096, 8192, 16384}) {
+        AttentionShape shape{1, seq, seq, 32, 8, head_dim, true};
+        const Seconds forward = attention.forward(shape).time;
+        const Seconds backward = attention.backward(shape).time;
+        for (shape.window = seq - 64; shape.window > seq / 4; shape.window -= 256) {
+          EXPECT_LE(attention.forward(shape).time, forward) << name << " " << shape.window;
+          EXPECT_LE(attention.backward(shape).time, backward) << name << " " << shape.window;
+        }
+      }
+  }
+}
+
 // 100 TFLOP/s and 1 TB/s, half of the peak: 4096 tokens in a window of 1024 see 1792 - 1/4 x 3 keys
 // twice over, (1024 x 1025 + 2 x 3072 x 1024 - 4096) / 4096. Flop 2 x 16 x 4096 x that x 64.
 TEST(AttentionWindow, WithoutATableTheKeysAreTheTime) {

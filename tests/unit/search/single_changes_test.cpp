@@ -32,9 +32,11 @@ Scenario scenario_of(const Case& plan, const std::string& more = "") {
 // Each change is what anybody gets who adds its words to the plan's own, a key is named once, and
 // the list rises from the shortest step.
 TEST(SingleChanges, AreWhatTheirFlagsGive) {
-  for (const Case& plan : {Case{"--gbs 128 --pp 2 --tp 4 --dp_overlap false", 16},
-                           Case{"--gbs 128 --pp 4 --vpp 4 --recompute full", 16},
-                           Case{"--gbs 64 --tp 2 --mbs 2 --schedule 1f1b --pp 2", 16}}) {
+  for (const Case& plan :
+       {Case{"--gbs 128 --pp 2 --tp 4 --dp_overlap false", 16},
+        Case{"--gbs 128 --pp 4 --vpp 4 --recompute full", 16},
+        Case{"--gbs 64 --tp 2 --mbs 2 --schedule 1f1b --pp 2", 16},
+        Case{"--gbs 64 --tp 2 --zero 3", 16}, Case{"--gbs 64 --pp 2 --zero 3", 16}}) {
     const Scenario scenario = scenario_of(plan);
     EstimateContext context{scenario.system};
     const Result before = estimate(scenario, context).result;
