@@ -1,6 +1,7 @@
 #include "sim/search/single_changes.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "sim/cost/memory.hpp"
 #include "sim/estimate/plan_again.hpp"
@@ -9,20 +10,15 @@
 namespace orrery {
 namespace {
 
-// Of a degree the neighbours are its half and its double, of all else every other value.
-bool is_beside(const PlanDimension& dimension, const std::string& value, int now) {
-  if (!dimension.is_shape() || dimension.key == "vpp") return true;
-  const int number = std::stoi(value);
-  return number == 2 * now || 2 * number == now;
-}
-
-int shape_of(const Plan& plan, const std::string& key) {
-  if (key == "tp") return plan.tp;
-  if (key == "pp") return plan.pp;
-  if (key == "cp") return plan.cp;
-  if (key == "ep") return plan.ep;
-  if (key == "mbs") return static_cast<int>(plan.mbs);
-  return plan.vpp;
+// Of a degree and the micro-batch the neighbours are its half and its double, of all else, chunks
+// among them, every other value.
+bool is_beside(const PlanDimension& dimension, const std::string& value, const Plan& plan) {
+  const std::map<std::string, std::int64_t> degrees{
+      {"tp", plan.tp}, {"pp", plan.pp}, {"cp", plan.cp}, {"ep", plan.ep}, {"mbs", plan.mbs}};
+  const auto now = degrees.find(dimension.key);
+  if (now == degrees.end()) return true;
+  const std::int64_t number = std::stoll(value);
+  return number == 2 * now->second || 2 * number == now->second;
 }
 
 // Chunks need their schedule, and stages without chunks another one; weights in shards alone are
@@ -60,7 +56,7 @@ std::vector<SingleChange> single_changes(const Result& plan, EstimateContext& co
     if (!dimension.matters(scenario.plan)) continue;
     std::optional<SingleChange> best;
     for (const std::string& value : dimension.values) {
-      if (!is_beside(dimension, value, shape_of(scenario.plan, dimension.key))) continue;
+      if (!is_beside(dimension, value, scenario.plan)) continue;
       try {
         PlanRequest request = plan_again(scenario);
         set_plan_flag(request, dimension.key, value);

@@ -70,6 +70,18 @@ TEST(SingleChanges, TheBestOfAKey) {
   EXPECT_EQ(named, std::min(before.step_time, half));  // Four sequences do not fit.
 }
 
+// Of a model with windows a search has a dimension whose values are words.
+TEST(SingleChanges, OfAModelWithWindows) {
+  Model model = read_model("llama3-8b", {});
+  model.window = 1024;
+  model.layer_is_local.assign(static_cast<std::size_t>(model.layers), true);
+  const Scenario scenario =
+      make_scenario(model, read_system("dgx-h100", {}),
+                    request_of("--gbs 128 --tp 4 --pp 2 --dp_overlap false"), 16, {});
+  EstimateContext context{scenario.system};
+  EXPECT_FALSE(single_changes(estimate(scenario, context).result, context).empty());
+}
+
 // Software that is in no catalog is kept, and so is what it does otherwise than others.
 TEST(SingleChanges, KeepTheSoftware) {
   Scenario scenario = scenario_of({"--gbs 128 --pp 2 --tp 4 --dp_overlap false", 16});
