@@ -121,6 +121,14 @@ Ops mlp_backward(const Sizes& s) {
   return ops;
 }
 
+// In a parallel block: the products that read what fc1 reads.
+Linears beside_fc1(const Sizes& s) {
+  Linears all = fc1(s);
+  if (s.model.norms_per_layer == 1)
+    for (const Linear& one : qkv(s)) all.push_back(one);
+  return all;
+}
+
 // Both blocks read the layer's input and their results are added to it together: where both read
 // the same normalised tensor it is gathered once, and backward its gradients are reduced once; the
 // two row-parallel sums travel as one in any case. The wider products stand where a collective is
@@ -128,14 +136,11 @@ Ops mlp_backward(const Sizes& s) {
 Ops parallel_forward(const Scenario& scenario, LayerKind kind) {
   const Sizes s{scenario};
   Ops ops = norm_forward(s);
-  Linears inputs = fc1(s);
-  if (s.model.norms_per_layer == 1) {
-    for (const Linear& one : qkv(s)) inputs.push_back(one);
-  } else {
+  if (s.model.norms_per_layer > 1) {
     append(ops, norm_forward(s));
     append(ops, column_parallel_forward(s, qkv(s)));
   }
-  append(ops, column_parallel_forward(s, inputs));
+  append(ops, column_parallel_forward(s, beside_fc1(s)));
   append(ops, heads_forward(scenario, kind));
   append(ops, activation_forward(s));
   append(ops, row_parallel_forward(s, {proj(s), fc2(s)}));
@@ -149,15 +154,12 @@ Ops parallel_backward(const Scenario& scenario, LayerKind kind) {
   append(ops, row_parallel_backward(s, {fc2(s), proj(s)}));
   append(ops, activation_backward(s));
   append(ops, heads_backward(scenario, kind));
-  Linears inputs = fc1(s);
-  if (s.model.norms_per_layer == 1) {
-    for (const Linear& one : qkv(s)) inputs.push_back(one);
-  } else {
+  if (s.model.norms_per_layer > 1) {
     append(ops, column_parallel_backward(s, qkv(s)));
     append(ops, norm_backward(s));
     ops.push_back(memory("input_grad_sum", 6.0 * s.own_tensor));
   }
-  append(ops, column_parallel_backward(s, inputs));
+  append(ops, column_parallel_backward(s, beside_fc1(s)));
   append(ops, norm_backward(s));
   return ops;
 }

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cassert>
-#include <chrono>
 #include <cstdio>
 
+#include "sim/core/stopwatch.hpp"
 #include "sim/cost/routed_loads.hpp"
 #include "sim/engine/execute.hpp"
 #include "sim/estimate/steady_state.hpp"
@@ -75,7 +75,7 @@ Estimate estimate(const Scenario& scenario, Detail detail) {
 }
 
 Estimate estimate(const Scenario& given, EstimateContext& context, Detail detail) {
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch stopwatch;
   const Routed routed{given};
   const Scenario& scenario = routed.scenario;
 
@@ -100,8 +100,7 @@ Estimate estimate(const Scenario& given, EstimateContext& context, Detail detail
   timeline.longest_stage = longest_stage(scenario, step, timeline);
   Result result = summarize(scenario, memory, step, timeline, topology, &routed.loads);
   result.range = range_of(scenario, step, timeline, topology, context.price_errors(scenario));
-  result.simulation_wall =
-      Seconds{std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()};
+  result.simulation_wall = stopwatch.passed();
   return {std::move(result), std::move(step), std::move(timeline), std::move(topology)};
 }
 

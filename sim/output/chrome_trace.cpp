@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
-#include <tuple>
 
 #include "sim/core/error.hpp"
 #include "sim/output/number_text.hpp"
@@ -51,11 +50,7 @@ std::vector<int> chosen_roles(const Cast& cast, const std::vector<int>& ranks) {
   }
   if (ranks.empty())
     for (std::size_t i = 0; i < cast.roles().size(); ++i) roles.push_back(static_cast<int>(i));
-  const auto place = [&](int role) {
-    const Coordinates& at = cast.roles()[static_cast<std::size_t>(role)].at;
-    return std::tuple{at.stage, at.data, at.context, at.tensor, role};
-  };
-  std::sort(roles.begin(), roles.end(), [&](int a, int b) { return place(a) < place(b); });
+  sort_by_place(roles, cast);
   roles.erase(std::unique(roles.begin(), roles.end()), roles.end());
   return roles;
 }

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <tuple>
 
 #include "sim/output/chart_scale.hpp"
 #include "sim/output/number_text.hpp"
@@ -49,12 +48,7 @@ std::vector<int> ranks_to_draw(const Cast& cast) {
   std::vector<int> roles;
   for (std::size_t i = 0; i < cast.roles().size(); ++i) roles.push_back(static_cast<int>(i));
   const auto at = [&](int role) { return cast.roles()[static_cast<std::size_t>(role)].at; };
-  std::sort(roles.begin(), roles.end(), [&](int a, int b) {
-    const auto place = [&](int role) {
-      return std::tuple{at(role).stage, at(role).data, at(role).context, at(role).tensor, role};
-    };
-    return place(a) < place(b);
-  });
+  sort_by_place(roles, cast);
   if (roles.size() > most_ranks)
     roles.erase(std::unique(roles.begin(), roles.end(),
                             [&](int a, int b) { return at(a).stage == at(b).stage; }),

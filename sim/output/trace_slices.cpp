@@ -324,6 +324,14 @@ class Drawing {
 
 }  // namespace
 
+void sort_by_place(std::vector<int>& roles, const Cast& cast) {
+  const auto place = [&](int role) {
+    const Coordinates& at = cast.roles()[static_cast<std::size_t>(role)].at;
+    return std::tuple{at.stage, at.data, at.context, at.tensor, role};
+  };
+  std::sort(roles.begin(), roles.end(), [&](int a, int b) { return place(a) < place(b); });
+}
+
 Slices slices_of(const TrainingStep& step, const Timeline& timeline, const Scenario& scenario,
                  const SliceChoice& choice) {
   assert(timeline.spans.size() == static_cast<std::size_t>(step.graph.size()));

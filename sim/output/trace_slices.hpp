@@ -10,6 +10,9 @@
 
 namespace orrery {
 
+/// Roles as they are drawn: stage by stage, then by their places in the other groups.
+void sort_by_place(std::vector<int>& roles, const Cast& cast);
+
 struct SliceChoice {
   std::vector<int> roles;      ///< Whom to draw.
   bool inside_passes = false;  ///< Kernels and collectives of a pass that is one task.

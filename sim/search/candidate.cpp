@@ -1,11 +1,11 @@
 #include "sim/search/candidate.hpp"
 
 #include <cassert>
-#include <chrono>
 #include <cstring>
 #include <type_traits>
 #include <utility>
 
+#include "sim/core/stopwatch.hpp"
 #include "sim/cost/memory.hpp"
 #include "sim/search/bound.hpp"
 
@@ -90,15 +90,12 @@ class Reader {
 Part explore(const PlanSpace& space, int part, double most_memory, const Objective& objective,
              const Economics* economics, EstimateContext& context,
              std::optional<Seconds> most_time) {
-  using Clock = std::chrono::steady_clock;
-  const auto begin = Clock::now();
+  const Stopwatch stopwatch;
   struct TimeIsOver {};
   Part found;
   PassTimesOfNeighbours passes{context};
   const auto look_at = [&](const PlanSpace::Choice& choice, const Scenario& scenario) {
-    const bool over =
-        most_time && std::chrono::duration<double>(Clock::now() - begin).count() > most_time->si();
-    if (over && !found.fitting.empty()) throw TimeIsOver{};
+    if (most_time && !found.fitting.empty() && stopwatch.passed() > *most_time) throw TimeIsOver{};
     ++found.legal;
     const MemoryReport memory = memory_of(scenario);
     const double peak = memory.peak().si();

@@ -1,7 +1,6 @@
 #include "sim/search/search.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -10,6 +9,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "sim/core/stopwatch.hpp"
 #include "sim/result/bill.hpp"
 #include "sim/search/candidate.hpp"
 #include "sim/search/leaders.hpp"
@@ -18,18 +18,6 @@
 
 namespace orrery {
 namespace {
-
-// The time since it was made.
-class Stopwatch {
- public:
-  Seconds passed() const {
-    return Seconds{std::chrono::duration<double>(Clock::now() - begin_).count()};
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point begin_ = Clock::now();
-};
 
 // What is built once and shared by all workers, which are forked from here.
 struct Ground {

@@ -1,9 +1,13 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <cmath>
 #include <functional>
 #include <string>
 
 #include "sim/core/error.hpp"
+#include "sim/estimate/estimate.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery {
@@ -50,6 +54,17 @@ inline int for_each_plan(const Model& model, const System& system, int gpus,
       }
     }
   return visited;
+}
+
+inline double difference(Seconds a, Seconds b) { return std::abs(a / b - 1.0); }
+
+/// Folded, every rank and every collective by itself, and told by chains and excerpts a step takes
+/// the same time.
+inline void expect_one_time(const Scenario& scenario, EstimateContext& context) {
+  const Seconds time = estimate(scenario, context).result.step_time;
+  const Detail whole{.unfolded = true, .expanded = true};
+  EXPECT_LT(difference(estimate(scenario, context, whole).result.step_time, time), 1e-3);
+  EXPECT_LT(difference(step_time(scenario, context), time), 1e-3);
 }
 
 }  // namespace orrery

@@ -31,8 +31,6 @@ Seconds executed(const Scenario& scenario, EstimateContext& context, Contraction
       .makespan;
 }
 
-double difference(Seconds a, Seconds b) { return std::abs(a / b - 1.0); }
-
 // Every pass as a chain in one task, against every collective drawn.
 TEST(Chains, AreWhatTheyStandFor) {
   for (int in_node : {4, 2}) {
