@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "calibration/host/work_list.hpp"
 
 namespace orrery {
@@ -39,12 +41,27 @@ TEST(CalibrationShapes, AreThoseOfALayerOnOneRank) {
                       "attention backward bf16 batch=1 sequence=4096 heads=16 kv_heads=4 "
                       "head_dim=128"),
             32.0);
-  // Sequence parallel: each layer gathers twice forward, and once more each way backward.
-  EXPECT_GT(weight_of(cases, "collective all_gather ranks=2 bytes=33554432"), 64.0);
+  // Sequence parallel, 4096 x 4096 values of 2 bytes. Each layer gathers what attention and MLP
+  // read, forward and again for the weights' gradients, and the gradients of what they wrote: six.
+  // The head gathers its input twice, the embedding its output's gradient.
+  EXPECT_EQ(weight_of(cases, "collective all_gather ranks=2 bytes=33554432"), 32.0 * 6 + 3);
+  // What they wrote is scattered forward, what they read backward; the embedding and the head once.
+  EXPECT_EQ(weight_of(cases, "collective reduce_scatter ranks=2 bytes=33554432"), 32.0 * 4 + 2);
+  // Maximum, predicted logit and sum of exponentials: 4 bytes a token.
+  EXPECT_EQ(weight_of(cases, "collective all_reduce ranks=2 bytes=16384"), 3.0);
 }
 
+// As many kernels as on two ranks, and nothing but them.
 TEST(CalibrationShapes, OneRankHasNoCollectives) {
-  for (const calibration::Case& one : shapes("llama3-8b", 1)) EXPECT_NE(one.kind, "collective");
+  const auto kinds = [](int tp) {
+    std::map<std::string, int> count;
+    for (const calibration::Case& one : shapes("llama3-8b", tp)) ++count[one.kind];
+    return count;
+  };
+  std::map<std::string, int> expected = kinds(2);
+  EXPECT_EQ(expected["collective"], 3);
+  expected.erase("collective");
+  EXPECT_EQ(kinds(1), expected);
 }
 
 TEST(CalibrationShapes, FormatsAreThoseThatAreMeasured) {
@@ -59,7 +76,12 @@ TEST(CalibrationShapes, AreAWorkList) {
     for (const char* model : {"llama3-8b", "gpt3-175b", "llama3-70b"})
       merge_shapes(cases, shapes(model, tp));
   const std::string text = calibration::work_list_json(cases);
-  EXPECT_EQ(calibration::parse_work_list(text, "w.json").size(), cases.size());
+  const auto read = calibration::parse_work_list(text, "w.json");
+  ASSERT_EQ(read.size(), cases.size());
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    EXPECT_EQ(read[i].id(), cases[i].id());
+    EXPECT_EQ(read[i].weight, cases[i].weight) << cases[i].id();
+  }
   EXPECT_GT(cases.size(), 100u);
 }
 

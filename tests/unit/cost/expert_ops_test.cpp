@@ -82,11 +82,19 @@ TEST(ExpertOps, DispatchCarriesACopyForEachExpertOfAToken) {
   EXPECT_DOUBLE_EQ(cost.scale_up_bytes.si(), 0.75 * 2.0 * 32 * 2 * 512);
 }
 
+// With one rank a group nothing is exchanged; four exchange dispatch and combine each way.
 TEST(ExpertOps, NothingIsExchangedWithOneRankAGroup) {
-  const Scenario scenario = scenario_of_experts(1, 1, 1);
-  for (const Ops& ops :
-       {experts_forward(LayerSizes{scenario}), experts_backward(LayerSizes{scenario})})
-    for (const Op& op : ops) EXPECT_NE(op.kind, Op::Kind::collective) << op.name;
+  const auto exchanges = [](int ep) {
+    const Scenario scenario = scenario_of_experts(1, ep, 1);
+    std::vector<std::ptrdiff_t> count;
+    for (const Ops& ops :
+         {experts_forward(LayerSizes{scenario}), experts_backward(LayerSizes{scenario})})
+      count.push_back(std::count_if(ops.begin(), ops.end(),
+                                    [](const Op& op) { return op.kind == Op::Kind::collective; }));
+    return count;
+  };
+  EXPECT_EQ(exchanges(1), (std::vector<std::ptrdiff_t>{0, 0}));
+  EXPECT_EQ(exchanges(4), (std::vector<std::ptrdiff_t>{2, 2}));
 }
 
 // 2 flop a weight that a token visits, and the router; backward twice that. Over all ranks of a

@@ -180,11 +180,9 @@ TEST(GemmTime, AQueryIsCheap) {
   const double us =
       std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count() /
       queries;
-  EXPECT_GT(sum, 0.0);
+  EXPECT_GT(sum, 0.0);  // Keeps the compiler from leaving the loop out.
   RecordProperty("microseconds_per_query", std::to_string(us));
-#ifdef NDEBUG
   EXPECT_LT(us, 200.0);  // About 5 us; the slack is for a loaded machine.
-#endif
 }
 
 }  // namespace

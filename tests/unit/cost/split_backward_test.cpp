@@ -90,13 +90,18 @@ TEST(SplitBackward, IsTheWhole) {
 
 // Only schedules that have it so pay for pricing both.
 TEST(SplitBackward, IsPricedWhereItIsNeeded) {
-  const Scenario scenario =
-      scenario_of(small_gpt(8, 1024, 8, 4096), read_system("four-by-four", test_place),
-                  plan_request(1, 4, 1, 32, 256, "megatron-core"), 16);
-  for (const StageCost& stage :
-       price_step(scenario, nullptr, CollectiveTime{scenario.system}, shapes_of(1)).stages) {
-    EXPECT_TRUE(stage.input_gradient.segments.empty());
-    EXPECT_TRUE(stage.weight_gradient.segments.empty());
+  for (const ScheduleKind kind : {ScheduleKind::one_f_one_b, ScheduleKind::zb_h1}) {
+    PlanRequest request = plan_request(1, 4, 1, 32, 256, "megatron-core");
+    request.schedule = kind;
+    const Scenario scenario = scenario_of(small_gpt(8, 1024, 8, 4096),
+                                          read_system("four-by-four", test_place), request, 16);
+    const auto stages =
+        price_step(scenario, nullptr, CollectiveTime{scenario.system}, shapes_of(1)).stages;
+    ASSERT_EQ(stages.size(), 4u);
+    for (const StageCost& stage : stages) {
+      EXPECT_EQ(stage.input_gradient.segments.empty(), kind == ScheduleKind::one_f_one_b);
+      EXPECT_EQ(stage.weight_gradient.segments.empty(), kind == ScheduleKind::one_f_one_b);
+    }
   }
 }
 

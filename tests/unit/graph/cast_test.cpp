@@ -74,9 +74,20 @@ TEST(Cast, RingsTellTheirMembersApart) {
   EXPECT_EQ(roles(1001), 3u);
 }
 
-// 131,072 GPUs cost what 1,024 cost: the recipe looks at no rank.
+// From 64 to 131,072 GPUs the same eight roles, which differ in how many ranks they stand for: the
+// first rank of each stage (Megatron lays 8 tp x dp ranks a stage in a row) for all of it.
 TEST(Cast, TheRecipeDoesNotGrowWithTheCluster) {
-  EXPECT_EQ(Cast::folded(placement_of(8, 2048, 8, nodes_of(8, 8))).roles().size(), 8u);
+  for (int dp = 1; dp <= 2048; dp *= 2) {
+    const Cast cast = Cast::folded(placement_of(8, dp, 8, nodes_of(8, 8)));
+    ASSERT_EQ(cast.roles().size(), 8u) << dp;
+    for (int stage = 0; stage < 8; ++stage) {
+      const Role& role = cast.roles()[static_cast<std::size_t>(stage)];
+      EXPECT_EQ(role.rank.value, stage * 8 * dp);
+      EXPECT_EQ(role.at, (Coordinates{stage, 0, 0}));
+      EXPECT_EQ(role.ranks, 8 * dp);
+      EXPECT_EQ(cast.role_of(Rank{(stage + 1) * 8 * dp - 1}), stage);  // The stage's last rank.
+    }
+  }
 }
 
 TEST(Cast, SharersAreTheTwinsOnOneNic) {

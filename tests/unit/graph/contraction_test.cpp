@@ -38,9 +38,11 @@ TEST(Contraction, InPcieNodesAllTrafficMeets) {
   EXPECT_TRUE(is_private(system, 4, 1, 4, false));
 }
 
-// tp = 2 in nodes of three: only the second group spans two nodes, and meets the pipeline there.
+// tp = 2 in nodes of three: only the second group spans two nodes, and meets the pipeline there. In
+// nodes of four none does.
 TEST(Contraction, LooksAtEveryGroupOfAnIrregularPlacement) {
   EXPECT_FALSE(is_private(nodes_of(3, 3), 2, 2, 3, false));
+  EXPECT_TRUE(is_private(nodes_of(4, 4), 2, 2, 3, false));
 }
 
 // Two stages of two GPUs in a node. Four transfers of 2 x 240 x 384 / 2 bytes a micro-batch are

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "sim/graph/collective_legs.hpp"
 #include "tests/support/fabrics.hpp"
 #include "tests/support/placements.hpp"
@@ -70,15 +72,25 @@ TEST(FoldFlows, WhatDiffersIsKeptApart) {
   EXPECT_EQ(folded.size(), 3u);
 }
 
-// SHARP: what goes up to the switches crosses no link between them.
+// SHARP: what goes up to the switches and down from them crosses each of the eight NICs, out and in,
+// but no link between the two leaves, which a ring does cross.
 TEST(CollectiveLegs, ToTheSwitchesAndBack) {
-  System system = leaf_spine(1, 2, 1e9);
-  CollectiveCost cost = ring_cost();
-  cost.pattern = CollectivePattern::switches;
+  const System system = leaf_spine(1, 2, 1e9);
   const Topology topology = Topology::build(system, 8);
-  for (const Flow& flow :
-       flows_of(topology, legs_of(placement_of(8, 1, 1, system), first_ranks(8), cost)))
-    for (const LinkUse& use : flow.way) EXPECT_GE(topology.link(use.link).node, 0);
+  CollectiveCost cost = ring_cost();
+  const auto links = [&] {
+    std::set<int> nics, between;
+    for (const Flow& flow :
+         flows_of(topology, legs_of(placement_of(8, 1, 1, system), first_ranks(8), cost)))
+      for (const LinkUse& use : flow.way) {
+        if (topology.link(use.link).node < 0) between.insert(use.link.value);
+        if (topology.link(use.link).is_nic()) nics.insert(use.link.value);
+      }
+    return std::pair{nics.size(), between.size()};
+  };
+  EXPECT_GT(links().second, 0u);
+  cost.pattern = CollectivePattern::switches;
+  EXPECT_EQ(links(), (std::pair<std::size_t, std::size_t>{16, 0}));
 }
 
 // Sixteen ranks on four leaves: every pair its way, but as many flows as links differ.

@@ -71,6 +71,7 @@ TEST(PriceErrorsFile, TheShippedOneIsRead) {
     for (bool experts : {false, true})
       for (Dtype dtype : {Dtype::bf16, Dtype::fp8})
         for (const auto& kind : read_price_errors(gpu, dtype, {experts, dtype == Dtype::fp8}).of) {
+          EXPECT_GT(kind[0], 0.0) << gpu;
           EXPECT_LE(kind[0], kind[1]) << gpu;
           EXPECT_LE(kind[1], kind[2]) << gpu;
         }
