@@ -72,8 +72,8 @@ TEST(FoldFlows, WhatDiffersIsKeptApart) {
   EXPECT_EQ(folded.size(), 3u);
 }
 
-// SHARP: what goes up to the switches and down from them crosses each of the eight NICs, out and in,
-// but no link between the two leaves, which a ring does cross.
+// SHARP: what goes up to the switches and down from them crosses each of the eight NICs, out and
+// in, but no link between the two leaves, which a ring does cross.
 TEST(CollectiveLegs, ToTheSwitchesAndBack) {
   const System system = leaf_spine(1, 2, 1e9);
   const Topology topology = Topology::build(system, 8);
