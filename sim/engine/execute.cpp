@@ -263,8 +263,8 @@ class Execution {
     for (int i = 0; i < graph_.size() && shown < 5; ++i)
       if (waits_for_[index(TaskId{i})] > 0) {
         const Task& task = graph_.task(TaskId{i});
-        message += " task " + std::to_string(i) + " (role " + std::to_string(task.role) +
-                   ", micro-batch " + std::to_string(task.microbatch) + ", for " +
+        message += " task " + std::to_string(i) + " (owner " + std::to_string(task.owner) +
+                   ", note " + std::to_string(task.note) + ", for " +
                    std::to_string(waits_for_[index(TaskId{i})]) + " more)";
         ++shown;
       }

@@ -85,8 +85,6 @@ LoneCollectiveTime run(const std::vector<CollectiveCost>& costs,
   TaskGraph graph;
   for (std::size_t i = 0; i < costs.size(); ++i) {
     Task task;
-    task.kind = Task::Kind::transfer;
-    task.what = Task::What::collective;
     task.stream = Stream::tensor;
     task.duration = costs[i].latency;
     task.flows = flows[i];

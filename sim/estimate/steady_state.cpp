@@ -13,7 +13,11 @@ constexpr int all_cycles = 6;
 class Repetition {
  public:
   Repetition(const TrainingStep& step, const Timeline& timeline, const Plan& plan)
-      : graph_{step.graph}, timeline_{timeline}, plan_{plan}, starts_{backward_starts()} {}
+      : step_{step},
+        graph_{step.graph},
+        timeline_{timeline},
+        plan_{plan},
+        starts_{backward_starts()} {}
 
   // How long a cycle of so many micro-batches takes, by the backward passes of the first stage.
   std::optional<Seconds> span(int shift) const {
@@ -38,10 +42,11 @@ class Repetition {
     int chunk = -1;
     int microbatch = -1;
     for (int i = 0; i < graph_.size(); ++i) {
-      const Task& task = graph_.task(TaskId{i});
-      if (task.role != 0 || task.what != Task::What::backward || task.microbatch < 0) continue;
-      if (task.chunk == chunk && task.microbatch == microbatch) continue;  // Of the same pass.
-      chunk = task.chunk, microbatch = task.microbatch;
+      if (graph_.task(TaskId{i}).owner != 0) continue;
+      const Label& label = step_.label(TaskId{i});
+      if (label.what != Label::What::backward || label.microbatch < 0) continue;
+      if (label.chunk == chunk && label.microbatch == microbatch) continue;  // Of the same pass.
+      chunk = label.chunk, microbatch = label.microbatch;
       starts.push_back(start(TaskId{i}));
     }
     return starts;
@@ -69,7 +74,8 @@ class Repetition {
   }
 
   struct Seen {
-    std::tuple<int, int, Task::What, Task::Kind, Stream, GroupKind, int, double, double> what_when;
+    std::tuple<int, int, Label::What, Label::Kind, Stream, GroupKind, int, double, double>
+        what_when;
     int microbatch;
   };
 
@@ -81,9 +87,10 @@ class Repetition {
       const TaskId id{i};
       if (start(id) >= from + span || (start(id) < from && finish(id) <= from)) continue;
       const Task& task = graph_.task(id);
-      seen.push_back({{task.role, task.to_role, task.what, task.kind, task.stream, task.group,
-                       task.chunk, start(id) - from, finish(id) - from},
-                      task.microbatch});
+      const Label& label = step_.label(id);
+      seen.push_back({{task.owner, label.to_role, label.what, label.kind, task.stream, label.group,
+                       label.chunk, start(id) - from, finish(id) - from},
+                      label.microbatch});
     }
     std::sort(seen.begin(), seen.end(), [](const Seen& a, const Seen& b) {
       return std::tie(a.what_when, a.microbatch) < std::tie(b.what_when, b.microbatch);
@@ -101,6 +108,7 @@ class Repetition {
                       });
   }
 
+  const TrainingStep& step_;
   const TaskGraph& graph_;
   const Timeline& timeline_;
   const Plan& plan_;

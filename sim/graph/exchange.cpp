@@ -4,6 +4,8 @@
 #include <cassert>
 #include <cmath>
 
+#include "sim/graph/wiring.hpp"
+
 namespace orrery {
 namespace {
 

@@ -2,7 +2,9 @@
 
 #include <vector>
 
+#include "sim/graph/cast.hpp"
 #include "sim/graph/task.hpp"
+#include "sim/topology/topology.hpp"
 
 namespace orrery {
 

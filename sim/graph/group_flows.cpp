@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "sim/graph/rings.hpp"
+#include "sim/graph/wiring.hpp"
 
 namespace orrery {
 namespace {

@@ -3,7 +3,9 @@
 #include <vector>
 
 #include "sim/cost/collective_time.hpp"
+#include "sim/graph/cast.hpp"
 #include "sim/graph/task.hpp"
+#include "sim/topology/topology.hpp"
 
 namespace orrery {
 

@@ -45,22 +45,17 @@ class ProgramBuilder {
       done_[at(message.dst)].try_emplace(message.recv_step);
     }
     Task join;
-    join.kind = Task::Kind::join;
     for (int rank = 0; rank < program_.ranks; ++rank)
       for (auto& [step, id] : done_[at(rank)]) {
-        join.role = rank;
+        join.owner = rank;
         id = built_.graph.add(join);
       }
   }
 
   Task task_of(const Message& message) const {
     Task task;
-    task.kind = Task::Kind::transfer;
-    task.what = Task::What::collective;
     task.stream = Stream::tensor;
-    task.role = message.src;
-    task.to_role = message.dst;
-    task.microbatch = message.step;
+    task.owner = message.src;
     const Rank from{message.src}, to{message.dst};
     if (message.bytes.si() <= 0.0) return task;
     const bool inside = topology_.same_domain(from, to);

@@ -2,6 +2,7 @@
 
 #include "sim/graph/task_graph.hpp"
 #include "sim/input/collective_program.hpp"
+#include "sim/topology/topology.hpp"
 
 namespace orrery {
 

@@ -34,7 +34,7 @@ class DataParallelBuilder {
               2.0 * static_cast<double>(stage.buckets[b].parameters.of(copies.kind));
           if (bytes <= 0.0) continue;
           const TaskId gather =
-              draft_.add_after(data_task(Task::What::weights, CollectiveKind::all_gather, bytes,
+              draft_.add_after(data_task(Label::What::weights, CollectiveKind::all_gather, bytes,
                                          pass.slot.chunk, copies),
                                previous);
           previous = {gather};
@@ -70,7 +70,7 @@ class DataParallelBuilder {
                              static_cast<double>(bucket.parameters.of(copies.kind));
         if (bytes <= 0.0) continue;
         const TaskId reduce = draft_.add_after(
-            data_task(Task::What::gradients, reduction(), bytes, pass.slot.chunk, copies),
+            data_task(Label::What::gradients, reduction(), bytes, pass.slot.chunk, copies),
             previous);
         previous = {reduce};
         for (int member : copies.members)
@@ -97,7 +97,7 @@ class DataParallelBuilder {
     const double bytes = draft_.scenario.software.gradient_bytes * parameters_of(copies);
     if (bytes <= 0.0) return;
     const TaskId reduce =
-        draft_.graph.add(data_task(Task::What::gradients, reduction(), bytes, 0, copies));
+        draft_.add(data_task(Label::What::gradients, reduction(), bytes, 0, copies));
     for (int member : copies.members) {
       for (TaskId earlier : draft_.ready[at(member)]) draft_.graph.depends(reduce, earlier);
       draft_.ready[at(member)] = {reduce};
@@ -119,18 +119,18 @@ class DataParallelBuilder {
                             draft_.topology.further_switches(draft_.role(index).rank, last_rank)};
       const CollectiveCost cost =
           draft_.collectives(CollectiveKind::all_reduce, draft_.cost.tied_gradient_bytes, pair);
-      Task task;
-      task.kind = Task::Kind::transfer;
-      task.what = Task::What::gradients;
+      StepTask task;
+      task.kind = Label::Kind::transfer;
+      task.what = Label::What::gradients;
       task.stream = Stream::data;
-      task.role = index;
+      task.owner = index;
       task.to_role = last;
       task.duration = cost.latency;
       task.tag = cost.tag;
       task.flows =
           collective_flows(draft_.topology, draft_.cast, {draft_.role(index).rank, last_rank}, cost,
                            Traffic::tied, Traffic::tied);
-      const TaskId tied = draft_.graph.add(std::move(task));
+      const TaskId tied = draft_.add(std::move(task));
       for (int end : {index, last}) {
         for (TaskId earlier : draft_.ready[at(end)]) draft_.graph.depends(tied, earlier);
         draft_.ready[at(end)] = {tied};
@@ -149,9 +149,9 @@ class DataParallelBuilder {
               : draft_.collectives(CollectiveKind::all_reduce, Bytes{8.0}, draft_.shapes.model);
     Tasks norms;
     for (int stage = 0; stage < (by_stage ? plan_.pp : 1); ++stage) {
-      Task norm;
-      norm.kind = Task::Kind::transfer;
-      norm.what = Task::What::norm;
+      StepTask norm;
+      norm.kind = Label::Kind::transfer;
+      norm.what = Label::What::norm;
       norm.stream = Stream::data;
       norm.duration = alone && stage == 0 ? Seconds{} : sum.latency;
       norm.tag = sum.tag;
@@ -169,10 +169,10 @@ class DataParallelBuilder {
     const Tasks norms = add_norms();
     Tasks updated;
     for (int index = 0; index < draft_.role_count(); ++index) {
-      Task task;
-      task.what = Task::What::optimizer;
+      StepTask task;
+      task.what = Label::What::optimizer;
       task.tag = draft_.cost.optimizer_tag;
-      task.role = index;
+      task.owner = index;
       task.duration =
           draft_.cost.optimizer[at(draft_.role(index).at.stage)] / draft_.role(index).speed;
       const TaskId normed = norms[norms.size() > 1 ? at(draft_.role(index).at.stage) : 0];
@@ -191,8 +191,8 @@ class DataParallelBuilder {
     for_each_copy([&](const Copies& copies) {
       const double bytes = 2.0 * parameters_of(copies);
       if (bytes <= 0.0) return;
-      const TaskId gather = draft_.graph.add(
-          data_task(Task::What::weights, CollectiveKind::all_gather, bytes, 0, copies));
+      const TaskId gather =
+          draft_.add(data_task(Label::What::weights, CollectiveKind::all_gather, bytes, 0, copies));
       for (int member : copies.members) {
         draft_.graph.depends(gather, updated[at(member)]);
         updated[at(member)] = gather;
@@ -219,15 +219,15 @@ class DataParallelBuilder {
     return sum;
   }
 
-  Task data_task(Task::What what, CollectiveKind collective, double bytes, int chunk,
-                 const Copies& copies) {
+  StepTask data_task(Label::What what, CollectiveKind collective, double bytes, int chunk,
+                     const Copies& copies) {
     const CollectiveCost cost =
         draft_.collectives(collective, Bytes{bytes}, draft_.shapes[copies.kind]);
-    Task task;
-    task.kind = Task::Kind::transfer;
+    StepTask task;
+    task.kind = Label::Kind::transfer;
     task.what = what;
     task.stream = Stream::data;
-    task.role = copies.leader();
+    task.owner = copies.leader();
     task.group = copies.kind;
     task.chunk = chunk;
     task.duration = cost.latency;

@@ -19,8 +19,8 @@ StepDraft::StepDraft(const Scenario& of, const StepCost& price, const Collective
           who.roles().size(),
           std::vector<int>(static_cast<std::size_t>(3 * plan.chunks() * plan.microbatches), -1)) {}
 
-TaskId StepDraft::add_after(Task task, const Tasks& before) {
-  const TaskId id = graph.add(std::move(task));
+TaskId StepDraft::add_after(StepTask task, const Tasks& before) {
+  const TaskId id = add(std::move(task));
   for (TaskId earlier : before) graph.depends(id, earlier);
   return id;
 }

@@ -5,7 +5,7 @@
 #include "sim/cost/overlapped_passes.hpp"
 #include "sim/graph/contraction.hpp"
 #include "sim/graph/group_flows.hpp"
-#include "sim/graph/task_graph.hpp"
+#include "sim/graph/label.hpp"
 #include "sim/input/scenario.hpp"
 #include "sim/schedule/slot.hpp"
 
@@ -56,7 +56,8 @@ struct StepDraft {
     return plan.dp_overlap && (shapes.data.ranks > 1 || shapes.expert_data.ranks > 1);
   }
 
-  TaskId add_after(Task task, const Tasks& before);
+  TaskId add(StepTask task) { return add_labelled(graph, labels, std::move(task)); }
+  TaskId add_after(StepTask task, const Tasks& before);
   /// Where in `passes` a role's slot is.
   int& index_of(int role_index, const Slot& slot);
   const PassTasks& pass_of(int role_index, const Slot& slot);
@@ -75,6 +76,7 @@ struct StepDraft {
   const Topology& topology;
 
   TaskGraph graph;
+  Labels labels;
   OverlappedPasses overlapped;
   std::vector<std::vector<PassTasks>> passes;  ///< By role, in the schedule's order.
   std::vector<Tasks> ready;  ///< By role: what must finish before the step can be closed.

@@ -18,7 +18,7 @@ class MirrorBuilder {
       Tasks before = draft_.ready[at(role)];
       const Tasks& others = draft_.ready[at(mirror)];
       before.insert(before.end(), others.begin(), others.end());
-      const TaskId last = add_pair(Task::What::gradients, kind, each, role, mirror, before);
+      const TaskId last = add_pair(Label::What::gradients, kind, each, role, mirror, before);
       draft_.ready[at(role)] = draft_.ready[at(mirror)] = {last};
     });
   }
@@ -56,18 +56,18 @@ class MirrorBuilder {
   }
 
   // Of both chunks that a pair shares, one after the other.
-  TaskId add_pair(Task::What what, CollectiveKind kind, double bytes, int role, int mirror,
+  TaskId add_pair(Label::What what, CollectiveKind kind, double bytes, int role, int mirror,
                   const Tasks& before) {
     const TaskId first = draft_.add_after(pair_task(what, kind, bytes, role, mirror, 0), before);
     return draft_.add_after(pair_task(what, kind, bytes, role, mirror, 1), {first});
   }
   TaskId add_gather(int role, int mirror, const Tasks& before) {
-    return add_pair(Task::What::weights, CollectiveKind::all_gather, 2.0, role, mirror, before);
+    return add_pair(Label::What::weights, CollectiveKind::all_gather, 2.0, role, mirror, before);
   }
 
   // A collective of two over a chunk's share of the parameters, in `bytes` each.
-  Task pair_task(Task::What what, CollectiveKind kind, double bytes, int role, int mirror,
-                 int chunk) {
+  StepTask pair_task(Label::What what, CollectiveKind kind, double bytes, int role, int mirror,
+                     int chunk) {
     const RankParameters& parameters = draft_.stage_cost(role, chunk).parameters;
     const bool sharded = plan_.zero >= 1;
     const double share =
@@ -81,11 +81,11 @@ class MirrorBuilder {
     const GroupShape pair{2, inside ? 1 : 2, inside ? 2 : 1,
                           draft_.topology.further_switches(here, there)};
     const CollectiveCost cost = draft_.collectives(kind, Bytes{bytes * share}, pair);
-    Task task;
-    task.kind = Task::Kind::transfer;
+    StepTask task;
+    task.kind = Label::Kind::transfer;
     task.what = what;
     task.stream = Stream::data;
-    task.role = role;
+    task.owner = role;
     task.to_role = mirror;
     task.chunk = chunk;
     task.duration = cost.latency;

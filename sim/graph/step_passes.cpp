@@ -180,13 +180,14 @@ class PassBuilder {
     const Slot& of(bool is_backward) const { return backward && is_backward ? *backward : slot; }
   };
 
-  Task compute_task(const Part& part, bool backward, Seconds duration, const PassCost* cost) const {
+  StepTask compute_task(const Part& part, bool backward, Seconds duration,
+                        const PassCost* cost) const {
     const Slot& slot = part.of(backward);
-    Task task;
-    task.what = slot.pass == Pass::forward    ? Task::What::forward
-                : slot.pass == Pass::backward ? Task::What::backward
-                                              : Task::What::weight_gradient;
-    task.role = part.role;
+    StepTask task;
+    task.what = slot.pass == Pass::forward    ? Label::What::forward
+                : slot.pass == Pass::backward ? Label::What::backward
+                                              : Label::What::weight_gradient;
+    task.owner = part.role;
     task.chunk = slot.chunk;
     task.microbatch = slot.microbatch;
     task.duration = duration;
@@ -209,14 +210,14 @@ class PassBuilder {
     }
     if (contraction_.chains && !part.backward)
       if (const auto chain = chain_of(part.role, cost)) {
-        Task task = compute_task(part, false, Seconds{}, nullptr);
+        StepTask task = compute_task(part, false, Seconds{}, nullptr);
         task.chain = chain;
         const TaskId id = draft_.add_after(std::move(task), before);
         return {id, id};
       }
     // A join first, so that what the pass waits for is waited for by all that it begins with.
-    Task gate = compute_task(part, false, Seconds{}, nullptr);
-    gate.kind = Task::Kind::join;
+    StepTask gate = compute_task(part, false, Seconds{}, nullptr);
+    gate.kind = Label::Kind::join;
     const TaskId entry = draft_.add_after(gate, before);
     const Tasks end = add_segments(part, cost.segments, {entry});
     if (end.size() == 1) return {entry, end.front()};
@@ -240,7 +241,7 @@ class PassBuilder {
       done.insert(done.end(), end.begin(), end.end());
     } else if (segment.compute > Seconds{} || !segment.beside) {
       const Seconds duration = own_compute(part.role, segment) / draft_.role(part.role).speed;
-      Task own = compute_task(part, segment.backward, duration, nullptr);
+      StepTask own = compute_task(part, segment.backward, duration, nullptr);
       own.segment = &segment;
       done.push_back(draft_.add_after(std::move(own), before));
     }
@@ -323,10 +324,10 @@ class PassBuilder {
         return found->second;
       }
     }
-    Task task = compute_task(part, backward, collective.cost.latency, nullptr);
-    task.role = group.leader;
-    task.kind = Task::Kind::transfer;
-    task.what = Task::What::collective;
+    StepTask task = compute_task(part, backward, collective.cost.latency, nullptr);
+    task.owner = group.leader;
+    task.kind = Label::Kind::transfer;
+    task.what = Label::What::collective;
     task.tag = collective.cost.tag;
     task.group = collective.group;
     task.combine = collective.combine;

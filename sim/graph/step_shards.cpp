@@ -79,7 +79,7 @@ class ShardBuilder {
     const double bytes =
         draft_.scenario.software.weight_bytes * static_cast<double>(units[i].gathered);
     const TaskId task =
-        add(Task::What::weights, CollectiveKind::all_gather, bytes, units[i], stream);
+        add(Label::What::weights, CollectiveKind::all_gather, bytes, units[i], stream);
     const std::size_t ahead = plan_.dp_overlap && units[i].ahead ? 2 : 1;
     if (i >= ahead)
       for (int member : *members_)
@@ -92,7 +92,7 @@ class ShardBuilder {
     const double bytes =
         draft_.scenario.software.gradient_bytes * static_cast<double>(units[i].reduced);
     const TaskId task =
-        add(Task::What::gradients, CollectiveKind::reduce_scatter, bytes, units[i], stream);
+        add(Label::What::gradients, CollectiveKind::reduce_scatter, bytes, units[i], stream);
     for (int member : *members_) draft_.graph.depends(task, stretch(member, units[i]).exit);
     if (plan_.dp_overlap || i + 1 == units.size()) return;
     for (int member : *members_) draft_.graph.depends(stretch(member, units[i + 1]).entry, task);
@@ -102,8 +102,8 @@ class ShardBuilder {
     return draft_.pass_of(member, unit.pass->slot).buckets[unit.position];
   }
 
-  TaskId add(Task::What what, CollectiveKind kind, double bytes, const Unit& unit, Tasks& stream) {
-    Task task = priced(kind, bytes);
+  TaskId add(Label::What what, CollectiveKind kind, double bytes, const Unit& unit, Tasks& stream) {
+    StepTask task = priced(kind, bytes);
     task.what = what;
     task.chunk = unit.pass->slot.chunk;
     task.microbatch = unit.pass->slot.microbatch;
@@ -113,15 +113,15 @@ class ShardBuilder {
   }
 
   // The same unit comes by in every pass.
-  const Task& priced(CollectiveKind kind, double bytes) {
+  const StepTask& priced(CollectiveKind kind, double bytes) {
     const auto [place, fresh] = priced_.try_emplace({kind, bytes});
-    Task& task = place->second;
+    StepTask& task = place->second;
     if (!fresh) return task;
     const CollectiveCost cost = draft_.collectives(kind, Bytes{bytes}, draft_.shapes.data);
-    task.kind = Task::Kind::transfer;
+    task.kind = Label::Kind::transfer;
     task.stream = Stream::data;
     task.group = GroupKind::data;
-    task.role = members_->front();
+    task.owner = members_->front();
     task.duration = shard_host_time(draft_.scenario) + cost.latency;
     task.tag = cost.tag;
     task.flows = collective_flows(draft_.topology, draft_.cast, member_, {cost, GroupKind::data});
@@ -132,7 +132,7 @@ class ShardBuilder {
   const Plan& plan_;
   Rank member_;
   const std::vector<int>* members_ = nullptr;
-  std::map<std::pair<CollectiveKind, double>, Task> priced_;
+  std::map<std::pair<CollectiveKind, double>, StepTask> priced_;
 };
 
 }  // namespace

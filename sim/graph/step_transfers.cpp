@@ -1,6 +1,7 @@
 #include <optional>
 
 #include "sim/graph/step_draft.hpp"
+#include "sim/graph/wiring.hpp"
 
 namespace orrery {
 namespace {
@@ -19,7 +20,7 @@ class TransferBuilder {
   void add_transfers(int receiver) {
     const int last = plan_.virtual_stages() - 1;
     std::vector<Tasks> previous_of_channel[2];
-    std::vector<std::optional<Task>> alike[2];
+    std::vector<std::optional<StepTask>> alike[2];
     for (auto& of_direction : alike) of_direction.resize(at(plan_.chunks()));
     for (auto& channels : previous_of_channel) channels.resize(at(plan_.chunks()));
     for (const PassTasks& pass : draft_.passes[at(receiver)]) {
@@ -31,13 +32,13 @@ class TransferBuilder {
         continue;
       }
       // Only the micro-batch differs from one transfer to the next.
-      std::optional<Task>& known = alike[forward ? 0 : 1][at(pass.slot.chunk)];
+      std::optional<StepTask>& known = alike[forward ? 0 : 1][at(pass.slot.chunk)];
       if (!known) known = transfer_to(receiver, pass.slot);
-      Task task = *known;
+      StepTask task = *known;
       task.microbatch = pass.slot.microbatch;
-      const int sender = task.role;
+      const int sender = task.owner;
       const Slot sent{pass.slot.pass, task.chunk, task.microbatch};
-      const TaskId transfer = draft_.graph.add(std::move(task));
+      const TaskId transfer = draft_.add(std::move(task));
       draft_.graph.depends(transfer, draft_.pass_of(sender, sent).exit());
       // One channel for each direction between two ranks: sends keep their order.
       const int channel = plan_.bidirectional() ? pass.slot.chunk : 0;
@@ -49,7 +50,7 @@ class TransferBuilder {
     }
   }
 
-  Task transfer_to(int receiver, const Slot& pass) {
+  StepTask transfer_to(int receiver, const Slot& pass) {
     const bool forward = pass.pass == Pass::forward;
     const int own = draft_.virtual_stage(receiver, pass.chunk);
     const int from = own + (forward ? -1 : 1);
@@ -61,11 +62,11 @@ class TransferBuilder {
         draft_.cost.transfer_bytes,
         draft_.placement.same_domain(from_rank, draft_.role(receiver).rank),
         draft_.topology.further_switches(from_rank, draft_.role(receiver).rank));
-    Task task;
-    task.kind = Task::Kind::transfer;
-    task.what = Task::What::transfer;
+    StepTask task;
+    task.kind = Label::Kind::transfer;
+    task.what = Label::What::transfer;
     task.stream = Stream::pipeline;
-    task.role = sender;
+    task.owner = sender;
     task.to_role = receiver;
     task.chunk = plan_.chunk_of(from, pass.chunk);
     task.backward = !forward;

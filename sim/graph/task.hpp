@@ -1,19 +1,18 @@
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
-#include <string_view>
 #include <vector>
 
 #include "sim/core/ids.hpp"
 #include "sim/core/units.hpp"
-#include "sim/cost/pass_cost.hpp"
-#include "sim/graph/wiring.hpp"
+#include "sim/graph/link_use.hpp"
 
 namespace orrery {
 
 /// Work on one stream of one GPU runs in order; streams run beside each other.
-enum class Stream { compute, tensor, pipeline, data };
+enum class Stream : std::uint8_t { compute, tensor, pipeline, data };
 
 /// Bytes that move over all links of a way at once, at `rate` if nobody else does.
 struct Flow {
@@ -46,49 +45,18 @@ class Flows {
 
 class Chain;
 
-/// A vertex of the task graph. It starts when all tasks before it have finished.
+/// A vertex of the task graph: lasts `duration`, then moves its flows, at once. It starts when all
+/// tasks before it have finished. It holds what the engine asks for, in less than a cache line,
+/// because the engine comes by in no order.
 struct Task {
-  enum class Kind {
-    compute,   ///< Lasts `duration`.
-    transfer,  ///< `duration` of latency, then flows.
-    join,      ///< Takes no time: where several ranks wait for each other.
-  };
-  enum class What {
-    forward,
-    backward,
-    weight_gradient,  ///< What a backward pass of inputs_only left.
-    optimizer,
-    collective,  ///< Of `group`, inside a pass.
-    transfer,
-    gradients,
-    weights,
-    norm
-  };
-
-  // First what the engine reads: it comes by in no order, and a task is several cache lines long.
   Seconds duration;
   Flows flows;
-  std::shared_ptr<const Chain> chain = {};  ///< compute: in place of `duration`.
-
-  Kind kind = Kind::compute;
-  What what = What::forward;
+  std::shared_ptr<const Chain> chain = {};  ///< In place of `duration` and `flows`.
+  std::int32_t owner = 0;                   ///< Who does it.
+  std::int32_t note = -1;                   ///< Its owner's business: where more about it stands.
   Stream stream = Stream::compute;
-  GroupKind group = GroupKind::tensor;  ///< Of a collective, gradients or weights.
-  bool combine = false;                 ///< Of an expert group's collective: else dispatch.
-  int role = 0;                         ///< Who does it (of a collective: its first member).
-  int to_role = -1;  ///< Of a transfer between stages, or of a pair: the other end.
-  int chunk = 0;
-  int microbatch = -1;  ///< -1: belongs to the whole step.
-  /// Of a pass that runs together with one of another micro-batch: the other's. Where both are one
-  /// task, `what`, `chunk` and `microbatch` are the forward pass's.
-  int with_chunk = 0, with_microbatch = -1;
-  bool backward = false;           ///< Of a collective in a pass and of a transfer: its direction.
-  bool inputs_only = false;        ///< Of a backward pass: without its weight gradients.
-  Tag tag = Tag::default_value;    ///< Of a transfer or the optimizer: what its price rests on.
-  const PassCost* cost = nullptr;  ///< compute: what it consists of, where it stands for a chain.
-  const Segment* segment =
-      nullptr;  ///< compute: the stretch of a pass that it is, where it is one.
 };
+static_assert(sizeof(Task) <= 64);
 
 /// The shortest time that `task` can take: alone on its links.
 Seconds least_time(const Task& task);

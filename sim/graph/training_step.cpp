@@ -17,8 +17,12 @@ TrainingStep build_training_step(const Scenario& scenario, std::shared_ptr<const
   add_gradient_reduction(draft);
   add_mirror_gradients(draft);
   add_closing(draft);
-  return {std::move(cost), cast, std::move(draft.graph), contraction.quiet,
-          std::move(draft.overlapped)};
+  return {std::move(cost),
+          cast,
+          std::move(draft.graph),
+          contraction.quiet,
+          std::move(draft.overlapped),
+          std::move(draft.labels)};
 }
 
 }  // namespace orrery

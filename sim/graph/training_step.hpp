@@ -4,9 +4,11 @@
 
 #include "sim/cost/overlapped_passes.hpp"
 #include "sim/cost/step_cost.hpp"
+#include "sim/graph/cast.hpp"
 #include "sim/graph/contraction.hpp"
-#include "sim/graph/task_graph.hpp"
+#include "sim/graph/label.hpp"
 #include "sim/input/scenario.hpp"
+#include "sim/topology/topology.hpp"
 
 namespace orrery {
 
@@ -17,6 +19,11 @@ struct TrainingStep {
   TaskGraph graph;
   bool contracted = true;
   OverlappedPasses overlapped = {};  ///< What tasks of two passes consist of.
+  Labels labels = {};                ///< By Task::note.
+
+  const Label& label(TaskId id) const {
+    return labels[static_cast<std::size_t>(graph.task(id).note)];
+  }
 };
 
 /// Builds the step that `scenario` describes:

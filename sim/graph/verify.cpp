@@ -7,24 +7,27 @@
 namespace orrery {
 namespace {
 
-std::string describe(TaskId id, const Task& task) {
-  return "task " + std::to_string(id.value) + " (role " + std::to_string(task.role) + ", chunk " +
-         std::to_string(task.chunk) + ", micro-batch " + std::to_string(task.microbatch) + ")";
+std::string describe(TaskId id, const TrainingStep& step) {
+  const Label& label = step.label(id);
+  return "task " + std::to_string(id.value) + " (role " +
+         std::to_string(step.graph.task(id).owner) + ", chunk " + std::to_string(label.chunk) +
+         ", micro-batch " + std::to_string(label.microbatch) + ")";
 }
 
-std::string check_numbers(TaskId id, const Task& task) {
+std::string check_numbers(TaskId id, const TrainingStep& step) {
+  const Task& task = step.graph.task(id);
   if (!std::isfinite(task.duration.si()) || task.duration < Seconds{})
-    return describe(id, task) + " has a duration that is no time";
-  if (task.kind != Task::Kind::transfer && !task.flows.empty())
-    return describe(id, task) + " computes and sends at once";
+    return describe(id, step) + " has a duration that is no time";
+  if (step.label(id).kind != Label::Kind::transfer && !task.flows.empty())
+    return describe(id, step) + " computes and sends at once";
   for (const Flow& flow : task.flows) {
     if (!std::isfinite(flow.bytes.si()) || flow.bytes.si() <= 0.0)
-      return describe(id, task) + " has a flow without bytes";
+      return describe(id, step) + " has a flow without bytes";
     if (!std::isfinite(flow.rate.si()) || flow.rate.si() <= 0.0)
-      return describe(id, task) + " has a flow that does not move";
-    if (flow.way.empty()) return describe(id, task) + " has a flow without a way";
+      return describe(id, step) + " has a flow that does not move";
+    if (flow.way.empty()) return describe(id, step) + " has a flow without a way";
     for (const LinkUse& use : flow.way)
-      if (use.times < 1) return describe(id, task) + " uses a link less than once";
+      if (use.times < 1) return describe(id, step) + " uses a link less than once";
   }
   return "";
 }
@@ -50,26 +53,27 @@ std::string verify(const TrainingStep& step, const Plan& plan) {
   std::map<std::pair<int, int>, double> sent;
   for (std::size_t i = 0; i < order.size(); ++i) {
     const Task& task = graph.task(order[i]);
-    if (const std::string problem = check_numbers(order[i], task); !problem.empty()) return problem;
-    if (task.what == Task::What::transfer) {
-      if (task.to_role < 0) return describe(order[i], task) + " sends to nobody";
-      ++transfers[{task.role, task.to_role}];
-      for (const Flow& flow : task.flows) sent[{task.role, task.to_role}] += flow.bytes.si();
+    const Label& label = step.label(order[i]);
+    if (const std::string problem = check_numbers(order[i], step); !problem.empty()) return problem;
+    if (label.what == Label::What::transfer) {
+      if (label.to_role < 0) return describe(order[i], step) + " sends to nobody";
+      ++transfers[{task.owner, label.to_role}];
+      for (const Flow& flow : task.flows) sent[{task.owner, label.to_role}] += flow.bytes.si();
     }
-    if (task.stream != Stream::compute || task.microbatch < 0) continue;
-    PassSeen& seen = passes[{task.role, task.chunk, task.microbatch}];
+    if (task.stream != Stream::compute || label.microbatch < 0) continue;
+    PassSeen& seen = passes[{task.owner, label.chunk, label.microbatch}];
     const int position = static_cast<int>(i);
-    if (task.what == Task::What::forward) seen.position[0] = position;
-    if (task.what == Task::What::backward && seen.position[1] < 0) {
+    if (label.what == Label::What::forward) seen.position[0] = position;
+    if (label.what == Label::What::backward && seen.position[1] < 0) {
       seen.position[1] = position;
-      seen.inputs_only += task.inputs_only ? 1 : 0;
+      seen.inputs_only += label.inputs_only ? 1 : 0;
     }
-    if (task.what == Task::What::weight_gradient) {
-      if (seen.position[1] < 0) return describe(order[i], task) + " comes before its inputs'";
+    if (label.what == Label::What::weight_gradient) {
+      if (seen.position[1] < 0) return describe(order[i], step) + " comes before its inputs'";
       seen.weights = 1;
     }
-    if (task.cost && task.with_microbatch >= 0)
-      passes[{task.role, task.with_chunk, task.with_microbatch}].position[1] = position;
+    if (label.cost && label.with_microbatch >= 0)
+      passes[{task.owner, label.with_chunk, label.with_microbatch}].position[1] = position;
   }
 
   const std::size_t expected =

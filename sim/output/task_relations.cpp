@@ -7,9 +7,9 @@ namespace {
 
 std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
-bool is_pass(Task::What what) {
-  return what == Task::What::forward || what == Task::What::backward ||
-         what == Task::What::weight_gradient;
+bool is_pass(Label::What what) {
+  return what == Label::What::forward || what == Label::What::backward ||
+         what == Label::What::weight_gradient;
 }
 
 }  // namespace
@@ -27,20 +27,21 @@ TaskRelations::TaskRelations(const TrainingStep& step)
     }
   }
   for (int i = 0; i < step.graph.size(); ++i) {
-    const Task& task = step.graph.task(TaskId{i});
-    if (task.what == Task::What::transfer)
+    const Label& label = step.label(TaskId{i});
+    if (label.what == Label::What::transfer)
       step.graph.for_each_successor(TaskId{i}, [&](TaskId after) {
-        const Task& next = step.graph.task(after);
-        if (next.role != task.to_role || !is_pass(next.what)) return;
+        if (step.graph.task(after).owner != label.to_role || !is_pass(step.label(after).what))
+          return;
         fed_by_[at(after.value)].push_back(i);
       });
   }
 }
 
 std::vector<int> TaskRelations::data_members(int task) const {
-  const Task& reduction = step_.graph.task(TaskId{task});
-  if (reduction.to_role >= 0) return {reduction.role, reduction.to_role};
-  return members(reduction.group, reduction.role);
+  const int owner = step_.graph.task(TaskId{task}).owner;
+  const Label& reduction = step_.label(TaskId{task});
+  if (reduction.to_role >= 0) return {owner, reduction.to_role};
+  return members(reduction.group, owner);
 }
 
 }  // namespace orrery

@@ -44,14 +44,16 @@ class Drawing {
   }
 
  private:
-  using PassKey = std::tuple<int, Task::What, int, int>;  // role, direction, chunk, micro-batch
+  using PassKey = std::tuple<int, Label::What, int, int>;  // role, direction, chunk, micro-batch
   struct WholePass {
     Span span;
-    Task both;  // Its name and the other's.
+    Label both;  // Its name and the other's.
     std::vector<int> receives = {};
   };
 
   const Task& task(int id) const { return step_.graph.task(TaskId{id}); }
+  int owner(int id) const { return task(id).owner; }
+  const Label& label(int id) const { return step_.label(TaskId{id}); }
   const Span& span(int id) const { return timeline_.spans[at(id)]; }
   const Role& role(int index) const { return step_.cast.roles()[at(index)]; }
   bool is_drawn(int role_index) const { return drawn_[at(role_index)]; }
@@ -70,75 +72,75 @@ class Drawing {
     if (++result_.count <= choice_.most) result_.slices.push_back(std::move(slice));
   }
 
-  std::string pass_name(Task::What direction, int chunk, int microbatch) const {
-    std::string text = (direction == Task::What::forward    ? "F "
-                        : direction == Task::What::backward ? "B "
-                                                            : "W ") +
+  std::string pass_name(Label::What direction, int chunk, int microbatch) const {
+    std::string text = (direction == Label::What::forward    ? "F "
+                        : direction == Label::What::backward ? "B "
+                                                             : "W ") +
                        std::to_string(microbatch);
     return plan_.chunks() > 1 ? text + " chunk " + std::to_string(chunk) : text;
   }
 
-  Slice slice_of_pass(int role_index, Task::What direction, int chunk, int microbatch) const {
+  Slice slice_of_pass(int role_index, Label::What direction, int chunk, int microbatch) const {
     Slice slice;
     slice.role = role_index;
     slice.name = pass_name(direction, chunk, microbatch);
-    slice.category = direction == Task::What::forward    ? "forward"
-                     : direction == Task::What::backward ? "backward"
-                                                         : "weight_gradient";
+    slice.category = direction == Label::What::forward    ? "forward"
+                     : direction == Label::What::backward ? "backward"
+                                                          : "weight_gradient";
     slice.facts = {{"microbatch", microbatch}};
     if (plan_.chunks() > 1) slice.facts.emplace_back("chunk", chunk);
     return slice;
   }
 
-  static Task::What direction(const Task& of) {
-    if (of.what == Task::What::weight_gradient) return of.what;
-    return of.backward ? Task::What::backward : Task::What::forward;
+  static Label::What direction(const Label& of) {
+    if (of.what == Label::What::weight_gradient) return of.what;
+    return of.backward ? Label::What::backward : Label::What::forward;
   }
 
   // Of two passes that run together: the forward one's, and the other's name.
-  Slice slice_of_both(int role_index, const Task& part) const {
+  Slice slice_of_both(int role_index, const Label& part) const {
     if (part.with_microbatch < 0)
       return slice_of_pass(role_index, direction(part), part.chunk, part.microbatch);
     const auto [down_chunk, down] = forward_of(part);
     const bool swapped = part.backward;
-    Slice slice = slice_of_pass(role_index, Task::What::forward, down_chunk, down);
-    slice.name += " + " + pass_name(Task::What::backward, swapped ? part.chunk : part.with_chunk,
+    Slice slice = slice_of_pass(role_index, Label::What::forward, down_chunk, down);
+    slice.name += " + " + pass_name(Label::What::backward, swapped ? part.chunk : part.with_chunk,
                                     swapped ? part.microbatch : part.with_microbatch);
     return slice;
   }
-  static std::pair<int, int> forward_of(const Task& part) {
+  static std::pair<int, int> forward_of(const Label& part) {
     if (part.backward && part.with_microbatch >= 0) return {part.with_chunk, part.with_microbatch};
     return {part.chunk, part.microbatch};
   }
 
   void draw_task(int id) {
-    const Task& now = task(id);
+    const Label& now = label(id);
     switch (now.what) {
-      case Task::What::forward:
-      case Task::What::backward:
-      case Task::What::weight_gradient:
-        if (is_drawn(now.role)) draw_pass(id);
+      case Label::What::forward:
+      case Label::What::backward:
+      case Label::What::weight_gradient:
+        if (is_drawn(owner(id))) draw_pass(id);
         break;
-      case Task::What::collective:
-        for (int member : drawn_members(relations_.members(now.group, now.role)))
+      case Label::What::collective:
+        for (int member : drawn_members(relations_.members(now.group, owner(id))))
           draw_collective_task(id, member, now.group);
         break;
-      case Task::What::transfer:
-        if (is_drawn(now.role)) draw_transfer(id);
+      case Label::What::transfer:
+        if (is_drawn(owner(id))) draw_transfer(id);
         break;
-      case Task::What::optimizer:
-        if (is_drawn(now.role))
-          add({now.role, Track::compute, 0, 0, "optimizer", "optimizer", {}}, span(id));
+      case Label::What::optimizer:
+        if (is_drawn(owner(id)))
+          add({owner(id), Track::compute, 0, 0, "optimizer", "optimizer", {}}, span(id));
         break;
-      case Task::What::gradients:
+      case Label::What::gradients:
         for (int member : drawn_members(relations_.data_members(id)))
           draw_data(id, member, "gradients");
         break;
-      case Task::What::weights:
+      case Label::What::weights:
         for (int member : drawn_members(relations_.data_members(id)))
           draw_data(id, member, "weights");
         break;
-      case Task::What::norm:
+      case Label::What::norm:
         for (int member : choice_.roles)
           if (!staged_norms_ || role(member).at.stage == now.chunk)
             draw_data(id, member, "gradient norm");
@@ -147,18 +149,18 @@ class Drawing {
   }
 
   void draw_pass(int id) {
-    const Task& now = task(id);
+    const Label& now = label(id);
     if (!now.cost) {
-      note_part(now.role, id);
-      if (now.kind != Task::Kind::compute) return;
-      Slice slice = slice_of_pass(now.role, now.what, now.chunk, now.microbatch);
+      note_part(owner(id), id);
+      if (now.kind != Label::Kind::compute) return;
+      Slice slice = slice_of_pass(owner(id), now.what, now.chunk, now.microbatch);
       slice.name = kernels_name(now, now.backward);
       slice.category = "kernels";
       add(std::move(slice), span(id));
-      if (now.segment) draw_members(now, *now.segment, span(id).start);
+      if (now.segment) draw_members(id, *now.segment, span(id).start);
       return;
     }
-    Slice slice = slice_of_both(now.role, now);
+    Slice slice = slice_of_both(owner(id), now);
     // Buckets of one pass are tasks that follow each other.
     part_ = id > 0 && continues(id - 1, id) ? part_ + 1 : 0;
     if (part_ > 0 || (id + 1 < step_.graph.size() && continues(id, id + 1)))
@@ -174,33 +176,34 @@ class Drawing {
 
   bool continues(int before, int after) const {
     const auto key = [&](int id) {
-      return PassKey{task(id).role, task(id).what, task(id).chunk, task(id).microbatch};
+      return PassKey{owner(id), label(id).what, label(id).chunk, label(id).microbatch};
     };
     return key(before) == key(after);
   }
 
-  static bool is_drawn_inside(const Task& pass) {
+  static bool is_drawn_inside(const Label& pass) {
     return pass.microbatch < microbatches_drawn_inside ||
            (pass.with_microbatch >= 0 && pass.with_microbatch < microbatches_drawn_inside);
   }
 
   // Kernels of two passes take turns, so that each says whose it is.
-  std::string kernels_name(const Task& pass, bool backward) const {
+  std::string kernels_name(const Label& pass, bool backward) const {
     if (pass.with_microbatch < 0) return "kernels";
     const bool own = backward == pass.backward;
-    return pass_name(backward ? Task::What::backward : Task::What::forward,
+    return pass_name(backward ? Label::What::backward : Label::What::forward,
                      own ? pass.chunk : pass.with_chunk,
                      own ? pass.microbatch : pass.with_microbatch);
   }
 
-  void draw_inside(int id) { draw_segments(task(id), task(id).cost->segments, span(id).start); }
+  void draw_inside(int id) { draw_segments(id, label(id).cost->segments, span(id).start); }
 
-  void draw_segments(const Task& pass, const std::vector<Segment>& segments, Seconds clock) {
+  void draw_segments(int id, const std::vector<Segment>& segments, Seconds clock) {
+    const Label& pass = label(id);
     const bool two = pass.with_microbatch >= 0;
     const auto draw_collective = [&](const GroupCollective& of_group, bool backward,
                                      Seconds start) {
       const CollectiveCost& cost = of_group.cost;
-      Slice slice = slice_of_pass(pass.role, pass.what, pass.chunk, pass.microbatch);
+      Slice slice = slice_of_pass(owner(id), pass.what, pass.chunk, pass.microbatch);
       if (two) slice.name = kernels_name(pass, backward);
       put_on_track(slice, of_group.group);
       slice.name += " " + collective_name(of_group.group, of_group.combine);
@@ -209,13 +212,13 @@ class Drawing {
     };
     for (const Segment& segment : segments) {
       if (segment.chain.empty()) {
-        Slice kernels = slice_of_pass(pass.role, pass.what, pass.chunk, pass.microbatch);
+        Slice kernels = slice_of_pass(owner(id), pass.what, pass.chunk, pass.microbatch);
         kernels.name = kernels_name(pass, two ? segment.backward : pass.backward);
         kernels.category = "kernels";
         add(std::move(kernels), {clock, clock + segment.compute});
-        draw_members(pass, segment, clock);
+        draw_members(id, segment, clock);
       } else {
-        draw_segments(pass, segment.chain, clock);
+        draw_segments(id, segment.chain, clock);
       }
       if (segment.beside) {
         const bool other = two && segment.beside->group == GroupKind::expert;
@@ -228,19 +231,20 @@ class Drawing {
   }
 
   // A role's kernels are the slowest member's of its expert group; what each of them takes.
-  void draw_members(const Task& pass, const Segment& segment, Seconds start) {
+  void draw_members(int id, const Segment& segment, Seconds start) {
+    const Label& pass = label(id);
     if (segment.members.empty() || !is_drawn_inside(pass)) return;
     const Placement& placement = step_.cast.placement();
     if (static_cast<int>(step_.cast.roles().size()) == placement.ranks()) return;
-    for (Rank member : placement.group(GroupKind::expert, role(pass.role).rank)) {
-      Slice slice = slice_of_pass(pass.role, pass.what, pass.chunk, pass.microbatch);
+    for (Rank member : placement.group(GroupKind::expert, role(owner(id)).rank)) {
+      Slice slice = slice_of_pass(owner(id), pass.what, pass.chunk, pass.microbatch);
       slice.track = Track::experts;
       slice.of_rank = member.value;
       slice.name += " experts";
       slice.category = "kernels";
       const Seconds own = segment.members[at(placement.expert_place(member))];
       slice.facts.emplace_back("waits_us", (segment.compute - own).si() * 1e6);
-      add(std::move(slice), {start, start + own / role(pass.role).speed});
+      add(std::move(slice), {start, start + own / role(owner(id)).speed});
     }
   }
 
@@ -259,20 +263,20 @@ class Drawing {
   }
 
   void draw_collective_task(int id, int member, GroupKind group) {
-    const Task& now = task(id);
+    const Label& now = label(id);
     note_part(member, id);
     Slice slice = slice_of_pass(member, direction(now), now.chunk, now.microbatch);
     put_on_track(slice, group);
     slice.name += " " + collective_name(group, now.combine);
-    slice.facts.emplace_back("bytes", most_bytes(now));
+    slice.facts.emplace_back("bytes", most_bytes(task(id)));
     add(std::move(slice), span(id));
   }
 
   void note_part(int role_index, int id) {
-    const Task& part = task(id);
+    const Label& part = label(id);
     const bool two = part.with_microbatch >= 0;
     const auto [chunk, microbatch] = forward_of(part);
-    const PassKey key{role_index, two ? Task::What::forward : direction(part), chunk, microbatch};
+    const PassKey key{role_index, two ? Label::What::forward : direction(part), chunk, microbatch};
     const auto [found, is_new] = drawn_in_parts_.try_emplace(key, WholePass{span(id), part});
     WholePass& pass = found->second;
     pass.span.start = std::min(pass.span.start, span(id).start);
@@ -288,23 +292,23 @@ class Drawing {
   }
 
   void draw_transfer(int id) {
-    const Task& now = task(id);
-    Slice slice = slice_of_pass(now.role, direction(now), now.chunk, now.microbatch);
+    const Label& now = label(id);
+    Slice slice = slice_of_pass(owner(id), direction(now), now.chunk, now.microbatch);
     slice.track = !now.backward ? Track::send_forward : Track::send_backward;
     slice.category = "transfer";
     slice.facts.emplace_back("to_rank", role(now.to_role).rank.value);
-    slice.facts.emplace_back("bytes", most_bytes(now));
+    slice.facts.emplace_back("bytes", most_bytes(task(id)));
     slice.sends = id;
     add(std::move(slice), span(id));
   }
 
   void draw_data(int id, int member, const char* what) {
-    const Task& now = task(id);
+    const Label& now = label(id);
     const bool experts = now.group == GroupKind::expert_data;
     Slice slice{member, experts ? Track::expert_data : Track::data, 0, 0, what, "data", {}};
-    if (now.what != Task::What::norm) {
+    if (now.what != Label::What::norm) {
       if (plan_.chunks() > 1) slice.facts.emplace_back("chunk", now.chunk);
-      slice.facts.emplace_back("bytes", most_bytes(now));
+      slice.facts.emplace_back("bytes", most_bytes(task(id)));
     }
     add(std::move(slice), span(id));
   }

@@ -88,49 +88,50 @@ OwnTasks collect(const Scenario& scenario, const TrainingStep& step, const Timel
   for (GroupKind kind : all_group_kinds)
     leaders[static_cast<std::size_t>(kind)] =
         roles_in(step.cast, placement.group(kind, at)).front();
-  const auto leads = [&](const Task& task) {
-    return task.role == leaders[static_cast<std::size_t>(task.group)];
+  const auto leads = [&](int owner, GroupKind group) {
+    return owner == leaders[static_cast<std::size_t>(group)];
   };
 
   const double speed = step.cast.roles()[static_cast<std::size_t>(role)].speed;
   OwnTasks own;
   for (int i = 0; i < step.graph.size(); ++i) {
-    const Task& task = step.graph.task(TaskId{i});
+    const int owner = step.graph.task(TaskId{i}).owner;
+    const Label& label = step.label(TaskId{i});
     const Span& span = timeline.spans[static_cast<std::size_t>(i)];
     const Interval interval{span.start, span.finish};
-    switch (task.what) {
-      case Task::What::forward:
-      case Task::What::backward:
-      case Task::What::weight_gradient: {
-        if (task.role != role || task.kind == Task::Kind::join) break;
+    switch (label.what) {
+      case Label::What::forward:
+      case Label::What::backward:
+      case Label::What::weight_gradient: {
+        if (owner != role || label.kind == Label::Kind::join) break;
         own.kernels.push_back(interval);
         const Seconds kernels =
-            task.cost ? task.cost->compute / speed : interval.finish - interval.start;
+            label.cost ? label.cost->compute / speed : interval.finish - interval.start;
         own.busy.compute += kernels;
-        if (task.cost)
-          add_exposed(scenario.plan, *task.cost, speed, interval.finish - interval.start - kernels,
+        if (label.cost)
+          add_exposed(scenario.plan, *label.cost, speed, interval.finish - interval.start - kernels,
                       own.busy);
         break;
       }
-      case Task::What::optimizer:
-        if (task.role != role) break;
+      case Label::What::optimizer:
+        if (owner != role) break;
         own.kernels.push_back(interval);
         own.busy.optimizer += interval.finish - interval.start;
         break;
-      case Task::What::collective:
-        if (leads(task)) own.waits[cause_of(task.group)].push_back(interval);
+      case Label::What::collective:
+        if (leads(owner, label.group)) own.waits[cause_of(label.group)].push_back(interval);
         break;
-      case Task::What::transfer:
-        if (task.to_role == role || (task.role == role && !scenario.software.overlap_pp))
+      case Label::What::transfer:
+        if (label.to_role == role || (owner == role && !scenario.software.overlap_pp))
           own.waits[transfer].push_back(interval);
         break;
-      case Task::What::gradients:
-      case Task::What::weights:
+      case Label::What::gradients:
+      case Label::What::weights:
         // A tied embedding's gradient has two ends, all others a group.
-        if (task.to_role >= 0 ? task.role == role || task.to_role == role : leads(task))
+        if (label.to_role >= 0 ? owner == role || label.to_role == role : leads(owner, label.group))
           own.waits[data].push_back(interval);
         break;
-      case Task::What::norm:
+      case Label::What::norm:
         own.waits[norm].push_back(interval);
         break;
     }
@@ -182,9 +183,10 @@ int critical_role(const TrainingStep& step, const Timeline& timeline) {
   std::vector<Seconds> busy(step.cast.roles().size());
   for (int i = 0; i < step.graph.size(); ++i) {
     const Task& task = step.graph.task(TaskId{i});
-    if (task.stream != Stream::compute || task.kind != Task::Kind::compute) continue;
+    if (task.stream != Stream::compute || step.label(TaskId{i}).kind != Label::Kind::compute)
+      continue;
     const Span& span = timeline.spans[static_cast<std::size_t>(i)];
-    busy[static_cast<std::size_t>(task.role)] += span.finish - span.start;
+    busy[static_cast<std::size_t>(task.owner)] += span.finish - span.start;
   }
   return static_cast<int>(std::max_element(busy.begin(), busy.end()) - busy.begin());
 }

@@ -19,10 +19,10 @@ bool crosses_network(const Flow& flow, const Topology& topology) {
 }
 
 // A latency, then flows, of which the slowest decides.
-void add_transfer(const Task& task, Seconds length, const Topology& topology, bool several_domains,
-                  TimeByPrice& sum) {
-  if (task.what == Task::What::collective && task.group == GroupKind::expert) {
-    sum.at(PriceKind::exchange, task.tag) += length;
+void add_transfer(const Task& task, const Label& label, Seconds length, const Topology& topology,
+                  bool several_domains, TimeByPrice& sum) {
+  if (label.what == Label::What::collective && label.group == GroupKind::expert) {
+    sum.at(PriceKind::exchange, label.tag) += length;
     return;
   }
   const auto slowest = std::max_element(
@@ -33,26 +33,27 @@ void add_transfer(const Task& task, Seconds length, const Topology& topology, bo
                          : std::any_of(task.flows.begin(), task.flows.end(),
                                        [&](const Flow& f) { return crosses_network(f, topology); });
   const Seconds latency = std::min(task.duration, length);
-  sum.at(network ? PriceKind::network_latency : PriceKind::nvlink_latency, task.tag) += latency;
+  sum.at(network ? PriceKind::network_latency : PriceKind::nvlink_latency, label.tag) += latency;
   if (slowest == task.flows.end()) return;
   sum.at(crosses_network(*slowest, topology) ? PriceKind::network_bytes : PriceKind::nvlink_bytes,
-         task.tag) += length - latency;
+         label.tag) += length - latency;
 }
 
 // What a drawn-out pass's kernels consist of, or those of a whole contracted pass.
-void add_pass(const Task& task, Seconds length, const TrainingStep& step, TimeByPrice& sum) {
+void add_pass(int owner, const Label& label, Seconds length, const TrainingStep& step,
+              TimeByPrice& sum) {
   const Placement& placement = step.cast.placement();
-  const Role& role = step.cast.roles()[static_cast<std::size_t>(task.role)];
+  const Role& role = step.cast.roles()[static_cast<std::size_t>(owner)];
   TimeByPrice parts;
-  if (task.cost) {
-    parts = task.cost->decisive;
+  if (label.cost) {
+    parts = label.cost->decisive;
   } else {
-    const StageCost& stage = step.cost->stage(placement.virtual_stage(role.at.stage, task.chunk),
-                                              placement.draw(role.rank), task.microbatch);
-    const PassCost& pass = task.what == Task::What::forward           ? stage.forward
-                           : task.what == Task::What::weight_gradient ? stage.weight_gradient
-                           : task.inputs_only                         ? stage.input_gradient
-                                                                      : stage.backward;
+    const StageCost& stage = step.cost->stage(placement.virtual_stage(role.at.stage, label.chunk),
+                                              placement.draw(role.rank), label.microbatch);
+    const PassCost& pass = label.what == Label::What::forward           ? stage.forward
+                           : label.what == Label::What::weight_gradient ? stage.weight_gradient
+                           : label.inputs_only                          ? stage.input_gradient
+                                                                        : stage.backward;
     parts = pass.decisive.kernels();
     parts.add(pass.taken);
   }
@@ -97,15 +98,16 @@ TimeByPrice time_by_price(const TrainingStep& step, const Timeline& timeline,
   TimeByPrice sum;
   for (TaskId id : deciding_path(step.graph, timeline)) {
     const Task& task = step.graph.task(id);
+    const Label& label = step.label(id);
     const Seconds length =
         span_of(timeline, id).finish - std::max(span_of(timeline, id).start, timeline.step().start);
     if (length <= Seconds{}) continue;
-    if (task.what == Task::What::optimizer)
-      sum.at(PriceKind::memory, task.tag) += length;
-    else if (task.kind == Task::Kind::compute)
-      add_pass(task, length, step, sum);
+    if (label.what == Label::What::optimizer)
+      sum.at(PriceKind::memory, label.tag) += length;
+    else if (label.kind == Label::Kind::compute)
+      add_pass(task.owner, label, length, step, sum);
     else
-      add_transfer(task, length, topology, several_domains, sum);
+      add_transfer(task, label, length, topology, several_domains, sum);
   }
   return sum;
 }

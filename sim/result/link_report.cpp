@@ -34,9 +34,10 @@ LinkUser user_of(GroupKind group, bool combine) {
 }
 
 // Of the tasks only collectives and transfers have flows.
-LinkUser user_of(const Task& task) {
-  if (task.what == Task::What::transfer) return LinkUser::pipeline;
-  return task.what == Task::What::collective ? user_of(task.group, task.combine) : LinkUser::data;
+LinkUser user_of(const Label& label) {
+  if (label.what == Label::What::transfer) return LinkUser::pipeline;
+  return label.what == Label::What::collective ? user_of(label.group, label.combine)
+                                               : LinkUser::data;
 }
 
 class Loads {
@@ -66,10 +67,11 @@ void add_contracted(const TrainingStep& step, const Topology& topology, Loads& l
   std::vector<Runs> all;  // In the order of the tasks: no address may reach a sum.
   std::map<std::pair<int, const PassCost*>, std::size_t> index;
   for (int i = 0; i < step.graph.size(); ++i) {
-    const Task& task = step.graph.task(TaskId{i});
-    if (!task.cost) continue;
-    const auto [found, is_new] = index.try_emplace({task.role, task.cost}, all.size());
-    if (is_new) all.push_back({task.role, task.cost, 0});
+    const PassCost* cost = step.label(TaskId{i}).cost;
+    if (!cost) continue;
+    const int role = step.graph.task(TaskId{i}).owner;
+    const auto [found, is_new] = index.try_emplace({role, cost}, all.size());
+    if (is_new) all.push_back({role, cost, 0});
     ++all[found->second].count;
   }
   for (const Runs& runs : all) {
@@ -98,8 +100,8 @@ std::vector<LinkReport> link_reports(const TrainingStep& step, const Timeline& t
                                      const Topology& topology) {
   Loads loads;
   for (int i = 0; i < step.graph.size(); ++i) {
-    const Task& task = step.graph.task(TaskId{i});
-    loads.add(task.flows, user_of(task), 1.0);
+    const TaskId id{i};
+    loads.add(step.graph.task(id).flows, user_of(step.label(id)), 1.0);
   }
   add_contracted(step, topology, loads);
 

@@ -11,12 +11,13 @@ std::optional<Span> longest_stage(const Scenario& scenario, const TrainingStep& 
   std::vector<Span> stages(static_cast<std::size_t>(scenario.plan.pp),
                            {timeline.makespan, Seconds{}});
   for (int i = 0; i < step.graph.size(); ++i) {
-    const Task& task = step.graph.task(TaskId{i});
-    if (task.what == Task::What::norm || task.what == Task::What::transfer) continue;
-    const Role& role = step.cast.roles()[static_cast<std::size_t>(task.role)];
+    const Label::What what = step.label(TaskId{i}).what;
+    if (what == Label::What::norm || what == Label::What::transfer) continue;
+    const int owner = step.graph.task(TaskId{i}).owner;
+    const Role& role = step.cast.roles()[static_cast<std::size_t>(owner)];
     Span& stage = stages[static_cast<std::size_t>(role.at.stage)];
     const Span& span = timeline.spans[static_cast<std::size_t>(i)];
-    if (task.what == Task::What::forward) stage.start = std::min(stage.start, span.start);
+    if (what == Label::What::forward) stage.start = std::min(stage.start, span.start);
     stage.finish = std::max(stage.finish, span.finish);
   }
   return *std::max_element(stages.begin(), stages.end(), [](const Span& a, const Span& b) {

@@ -97,7 +97,6 @@ struct Cluster {
     TaskGraph graph;
     for (const std::vector<Rank>& group : groups) {
       Task task;
-      task.kind = Task::Kind::transfer;
       task.flows = flows(group);
       graph.add(std::move(task));
     }

@@ -23,7 +23,6 @@ Times times(const System& system, int tp, CollectiveKind kind, double bytes) {
   const CollectiveCost cost = CollectiveTime{system}(kind, Bytes{bytes}, placement.shapes().tensor);
   Topology topology = Topology::build(system, tp);
   Task task;
-  task.kind = Task::Kind::transfer;
   task.duration = cost.latency;
   task.flows = collective_flows(topology, Cast::unfolded(placement),
                                 placement.group(GroupKind::tensor, Rank{0}), cost);

@@ -120,10 +120,10 @@ TEST(Sharding, BytesAreThoseOfThePublication) {
       double gathered = 0.0;
       double reduced = 0.0;
       for (int i = 0; i < step.graph.size(); ++i) {
-        const Task& task = step.graph.task(TaskId{i});
-        for (const Flow& flow : task.flows) {
-          if (task.what == Task::What::weights) gathered += flow.bytes.si();
-          if (task.what == Task::What::gradients) reduced += flow.bytes.si();
+        const Label::What what = step.label(TaskId{i}).what;
+        for (const Flow& flow : step.graph.task(TaskId{i}).flows) {
+          if (what == Label::What::weights) gathered += flow.bytes.si();
+          if (what == Label::What::gradients) reduced += flow.bytes.si();
         }
       }
       // Rajbhandari et al. (arXiv 1910.02054), section 7.2: ZeRO-3 gathers the weights for the

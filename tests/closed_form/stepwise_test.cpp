@@ -50,7 +50,6 @@ double at_once(const System& system, const std::vector<Leg>& legs, int ranks) {
   const Topology topology = Topology::build(system, ranks);
   TaskGraph graph;
   Task task;
-  task.kind = Task::Kind::transfer;
   task.flows = flows_of(topology, legs);
   graph.add(std::move(task));
   return execute(graph, topology).makespan.si();

@@ -24,7 +24,6 @@ class Execute : public ::testing::Test {
 
   static Task transfer(double latency, std::vector<Flow> flows) {
     Task task;
-    task.kind = Task::Kind::transfer;
     task.duration = Seconds{latency};
     task.flows = std::move(flows);
     return task;
@@ -173,7 +172,6 @@ TEST_F(Execute, ATaskWaitsForAllBeforeIt) {
   const TaskId a = graph_.add(compute(1.0));
   const TaskId b = graph_.add(compute(2.0));
   Task gate;
-  gate.kind = Task::Kind::join;
   const TaskId join = graph_.add(gate);
   const TaskId last = graph_.add(compute(3.0));
   graph_.depends(join, a);
@@ -195,7 +193,6 @@ TEST_F(Execute, AHundredThousandJoinsInAChain) {
   TaskId previous = graph_.add(compute(1.0));
   for (int i = 0; i < 100'000; ++i) {
     Task gate;
-    gate.kind = Task::Kind::join;
     const TaskId next = graph_.add(gate);
     graph_.depends(next, previous);
     previous = next;
@@ -229,8 +226,8 @@ TEST_F(Execute, AnotherTopologyHasItsOwnLinks) {
 
 TEST_F(Execute, ACircleIsADeadlockInWords) {
   Task a = compute(1.0);
-  a.role = 3;
-  a.microbatch = 7;
+  a.owner = 3;
+  a.note = 7;
   const TaskId first = graph_.add(compute(1.0));
   const TaskId second = graph_.add(a);
   const TaskId third = graph_.add(compute(1.0));
@@ -243,8 +240,8 @@ TEST_F(Execute, ACircleIsADeadlockInWords) {
   } catch (const std::logic_error& error) {
     EXPECT_STREQ(
         error.what(),
-        "deadlock: 2 of 3 tasks cannot finish; waiting: task 1 (role 3, micro-batch 7, for "
-        "1 more) task 2 (role 0, micro-batch -1, for 1 more)");
+        "deadlock: 2 of 3 tasks cannot finish; waiting: task 1 (owner 3, note 7, for 1 more) "
+        "task 2 (owner 0, note -1, for 1 more)");
   }
   // And the engine is fit for the next graph.
   graph_ = TaskGraph{};

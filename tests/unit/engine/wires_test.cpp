@@ -16,7 +16,6 @@ constexpr std::size_t all_on_simgrid = 1;
 
 Task sends(double after, Flows flows) {
   Task task;
-  task.kind = Task::Kind::transfer;
   task.duration = Seconds{after};
   task.flows = std::move(flows);
   return task;
@@ -24,7 +23,6 @@ Task sends(double after, Flows flows) {
 
 Task join() {
   Task task;
-  task.kind = Task::Kind::join;
   return task;
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "sim/graph/rings.hpp"
+#include "sim/graph/wiring.hpp"
 #include "tests/support/placements.hpp"
 
 namespace orrery {

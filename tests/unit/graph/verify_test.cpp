@@ -16,37 +16,37 @@ class Verify : public ::testing::Test {
  protected:
   Verify() {
     plan_.pp = 2;
-    forward_[0] = add(Task::What::forward, 0);
+    forward_[0] = add(Label::What::forward, 0);
     to_ = transfer(0, 1, 8.0);
-    forward_[1] = add(Task::What::forward, 1);
-    backward_[1] = add(Task::What::backward, 1);
+    forward_[1] = add(Label::What::forward, 1);
+    backward_[1] = add(Label::What::backward, 1);
     back_ = transfer(1, 0, 8.0);
-    backward_[0] = add(Task::What::backward, 0);
+    backward_[0] = add(Label::What::backward, 0);
   }
 
-  static Task pass(Task::What what, int role) {
-    Task task;
+  static StepTask pass(Label::What what, int role) {
+    StepTask task;
     task.what = what;
-    task.role = role;
+    task.owner = role;
     task.microbatch = 0;
     task.duration = Seconds{1.0};
     return task;
   }
-  static Task sends(int from, int to, double bytes) {
-    Task task;
-    task.kind = Task::Kind::transfer;
-    task.what = Task::What::transfer;
+  static StepTask sends(int from, int to, double bytes) {
+    StepTask task;
+    task.kind = Label::Kind::transfer;
+    task.what = Label::What::transfer;
     task.stream = Stream::pipeline;
-    task.role = from;
+    task.owner = from;
     task.to_role = to;
     task.microbatch = 0;
     task.flows = {{{{LinkId{0}, 1}}, Bytes{bytes}, BytesPerSecond{1.0}}};
     return task;
   }
-  TaskId add(Task::What what, int role) { return add(pass(what, role)); }
+  TaskId add(Label::What what, int role) { return add(pass(what, role)); }
   TaskId transfer(int from, int to, double bytes) { return add(sends(from, to, bytes)); }
-  TaskId add(Task task) {
-    const TaskId id = step_.graph.add(std::move(task));
+  TaskId add(StepTask task) {
+    const TaskId id = add_labelled(step_.graph, step_.labels, std::move(task));
     if (id.value > 0) step_.graph.depends(id, TaskId{id.value - 1});
     return id;
   }
@@ -66,7 +66,7 @@ TEST_F(Verify, ACircle) {
 }
 
 TEST_F(Verify, NumbersThatAreNone) {
-  Task task = pass(Task::What::optimizer, 0);
+  StepTask task = pass(Label::What::optimizer, 0);
   task.microbatch = -1;
   task.duration = Seconds{std::numeric_limits<double>::quiet_NaN()};
   add(task);
@@ -79,14 +79,14 @@ TEST_F(Verify, AFlowWithoutBytes) {
 }
 
 TEST_F(Verify, AFlowWithoutAWay) {
-  Task task = sends(0, 1, 8.0);
+  StepTask task = sends(0, 1, 8.0);
   task.flows = {{{}, Bytes{8.0}, BytesPerSecond{1.0}}};
   add(task);
   EXPECT_EQ(verdict(), "task 6 (role 0, chunk 0, micro-batch 0) has a flow without a way");
 }
 
 TEST_F(Verify, AFlowThatStandsStill) {
-  Task task = sends(0, 1, 8.0);
+  StepTask task = sends(0, 1, 8.0);
   task.flows = {{{{LinkId{0}, 1}}, Bytes{8.0}, BytesPerSecond{0.0}}};
   add(task);
   EXPECT_EQ(verdict(), "task 6 (role 0, chunk 0, micro-batch 0) has a flow that does not move");
@@ -112,28 +112,28 @@ TEST_F(Verify, APassTooFew) {
 // Gradients of the inputs alone: those of the weights must follow, and only then.
 TEST_F(Verify, WeightGradients) {
   step_.graph = TaskGraph{};
-  add(Task::What::forward, 0);
+  add(Label::What::forward, 0);
   transfer(0, 1, 8.0);
-  add(Task::What::forward, 1);
-  add(Task::What::backward, 1);
+  add(Label::What::forward, 1);
+  add(Label::What::backward, 1);
   transfer(1, 0, 8.0);
-  Task inputs = pass(Task::What::backward, 0);
+  StepTask inputs = pass(Label::What::backward, 0);
   inputs.inputs_only = true;
   add(inputs);
   EXPECT_EQ(verdict(), "role 0 runs micro-batch 0 without its weight gradients");
-  add(Task::What::weight_gradient, 0);
+  add(Label::What::weight_gradient, 0);
   EXPECT_EQ(verdict(), "");
-  add(Task::What::weight_gradient, 1);
+  add(Label::What::weight_gradient, 1);
   EXPECT_EQ(verdict(), "role 1 runs micro-batch 0 with its weight gradients twice");
 }
 
 TEST_F(Verify, BackwardBeforeForward) {
   TrainingStep step{nullptr, step_.cast, TaskGraph{}, true};
   step_.graph = TaskGraph{};
-  add(Task::What::backward, 0);
-  add(Task::What::forward, 0);
-  add(Task::What::forward, 1);
-  add(Task::What::backward, 1);
+  add(Label::What::backward, 0);
+  add(Label::What::forward, 0);
+  add(Label::What::forward, 1);
+  add(Label::What::backward, 1);
   EXPECT_EQ(verdict(), "role 0 runs micro-batch 0 backward before forward, or only one of the two");
 }
 

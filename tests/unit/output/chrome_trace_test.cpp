@@ -126,11 +126,12 @@ void expect_complete(const Trace& trace, const Estimate& answer) {
       if (slice.args.contains("compute_us"))  // A pass, or a part of one, that is one task.
         drawn[key.first] += slice.finish - slice.start;
   for (int i = 0; i < answer.step.graph.size(); ++i) {
-    const Task& task = answer.step.graph.task(TaskId{i});
-    transfers += task.what == Task::What::transfer;
-    if (!task.cost) continue;
+    const Label& label = answer.step.label(TaskId{i});
+    transfers += label.what == Label::What::transfer;
+    if (!label.cost) continue;
+    const int role = answer.step.graph.task(TaskId{i}).owner;
     const Span& span = answer.timeline.spans[static_cast<std::size_t>(i)];
-    simulated[answer.step.cast.roles()[static_cast<std::size_t>(task.role)].rank.value] +=
+    simulated[answer.step.cast.roles()[static_cast<std::size_t>(role)].rank.value] +=
         rounded(span.finish) - rounded(span.start);
   }
   EXPECT_EQ(drawn, simulated);
