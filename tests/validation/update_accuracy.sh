@@ -1,31 +1,48 @@
 #!/bin/sh
-# Puts today's validation tables into docs/ACCURACY.md.
+# Puts today's validation tables into docs/ACCURACY.md (the summary, up to the first heading) and
+# docs/ACCURACY-ROWS.md (every case).
 #
 #   tests/validation/update_accuracy.sh [--check] path/to/orrery
 #
-# --check: changes nothing, and fails where the document is stale.
+# --check: changes nothing, and fails where a page is stale.
 set -eu
 check=no
 [ "${1-}" = --check ] && check=yes && shift
 [ $# -eq 1 ] || { echo "usage: $0 [--check] path/to/orrery" >&2; exit 2; }
 orrery=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 cd "$(dirname "$0")/../.."
-document=docs/ACCURACY.md
 families="korthikanti sc21 megatron megascale simumax vtrain-multi mosaic torchtitan dgxc mbridge
   moezoo mcore zerobubble"
-new=$(mktemp)
-trap 'rm -f "$new"' EXIT
 files=
 for family in $families; do files="$files tests/validation/training/$family.json"; done
-{
-  sed '/<!-- generated: begin -->/q' "$document"
-  # shellcheck disable=SC2086  # A list of files.
-  "$orrery" validate --markdown $files
-  sed -n '/<!-- generated: end -->/,$p' "$document"
-} > "$new"
-if [ "$check" = no ]; then
-  cat "$new" > "$document"
-elif ! diff -u "$document" "$new"; then
-  echo "$document is stale: run tests/validation/update_accuracy.sh build/release/orrery" >&2
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+# shellcheck disable=SC2086  # A list of files.
+"$orrery" validate --markdown $files > "$work/all"
+sed '/^### /,$d' "$work/all" > "$work/summary"
+sed -n '/^### /,$p' "$work/all" | sed 's/^###/##/' > "$work/rows"
+[ -s "$work/summary" ] && [ -s "$work/rows" ] || {
+  echo "$orrery validate --markdown: no summary or no rows" >&2
   exit 1
-fi
+}
+
+# The page with its generated part replaced, or compared.
+stale=no
+page() {
+  document=$1 tables=$2
+  {
+    sed '/<!-- generated: begin -->/q' "$document"
+    cat "$tables"
+    sed -n '/<!-- generated: end -->/,$p' "$document"
+  } > "$work/new"
+  if [ "$check" = no ]; then
+    cat "$work/new" > "$document"
+  elif ! diff -u "$document" "$work/new"; then
+    echo "$document is stale: run tests/validation/update_accuracy.sh build/release/orrery" >&2
+    stale=yes
+  fi
+}
+page docs/ACCURACY.md "$work/summary"
+page docs/ACCURACY-ROWS.md "$work/rows"
+[ "$stale" = no ]
