@@ -38,9 +38,8 @@ std::vector<calibration::Case> missing_shapes(const Scenario& scenario, const Ke
     }
     if (layers > 0.0) visit_layer_ops(scenario, kind, add(layers));
   }
-  const bool is_end = stage == 0 || stage == plan.pp - 1;
-  visit_end_ops(scenario, plan.bidirectional() ? is_end : stage == 0,
-                plan.bidirectional() ? is_end : stage == plan.pp - 1, add(1.0));
+  visit_end_ops(scenario, plan.holds(stage, 0), plan.holds(stage, plan.virtual_stages() - 1),
+                add(1.0));
   std::stable_sort(
       missing.begin(), missing.end(),
       [](const calibration::Case& a, const calibration::Case& b) { return a.weight > b.weight; });

@@ -7,8 +7,8 @@
 #include "sim/cost/op.hpp"
 #include "sim/input/catalog.hpp"
 #include "sim/input/model.hpp"
-#include "sim/input/plan_request.hpp"
 #include "sim/output/number_text.hpp"
+#include "sim/schedule/schedule.hpp"
 
 namespace orrery {
 namespace {

@@ -18,30 +18,6 @@ constexpr Bytes reserve{1.5e9};
 
 double tokens(const Scenario& s) { return static_cast<double>(s.tokens_per_microbatch()); }
 
-// Chunks of activations that a stage holds at once. The closed forms are those that
-// tests/unit/schedule derives from the orders themselves.
-int chunks_in_flight(const Plan& plan, int stage) {
-  const int passes = plan.microbatches_of_chunk() * plan.chunks();
-  switch (plan.schedule) {
-    case ScheduleKind::gpipe:
-      return passes;
-    case ScheduleKind::one_f_one_b:
-      return std::min(passes, plan.pp - stage);
-    case ScheduleKind::interleaved:
-      return std::min(passes, 2 * (plan.pp - 1 - stage) + (plan.vpp - 1) * plan.pp + 1);
-    case ScheduleKind::zb_h1:
-      return std::min(passes, plan.pp);
-    case ScheduleKind::zb_h2:
-      return std::min(passes, 2 * plan.pp - 1);
-    case ScheduleKind::zb_1p:
-    case ScheduleKind::zb_2p:
-      return std::min(passes, plan.most_held());
-    case ScheduleKind::dualpipe:
-      return plan.pp + 1;
-  }
-  return passes;
-}
-
 bool alternates(const Scenario& s, const RecomputeChoice& recompute) {
   return recompute == Recompute::selective &&
          s.software.selective_recompute == SelectiveRecompute::alternate_products;
@@ -76,18 +52,20 @@ class LayerMemory {
 };
 
 Bytes activations_in_flight(const Scenario& s, int stage, const LayerMemory& layer) {
+  const Held held = s.plan.schedule->held(s.plan.pipeline(), stage);
   Bytes fullest;
   Bytes one_whole_layer;  // While it is computed again.
   // A pass that runs beside a backward pass takes a layer's memory before that gives one back
   // (Megatron Core, model_chunk_schedule_plan.py).
   Bytes one_more_layer;
+  bool sends = false;
   for (int chunk = 0; chunk < s.plan.chunks(); ++chunk) {
     const int virtual_stage = s.plan.virtual_stage(stage, chunk);
+    sends = sends || s.plan.sends_on(virtual_stage);
     Bytes sum;
     const auto add = [&](LayerKind kind) {
       sum += layer.kept(kind);
-      if (s.plan.ep_overlap && !s.plan.bidirectional())
-        one_more_layer = std::max(one_more_layer, layer.kept(kind));
+      if (held.one_more_layer) one_more_layer = std::max(one_more_layer, layer.kept(kind));
       one_whole_layer = std::max(one_whole_layer, layer.while_recomputed(kind));
     };
     const int first = s.first_layer(virtual_stage);
@@ -98,12 +76,10 @@ Bytes activations_in_flight(const Scenario& s, int stage, const LayerMemory& lay
     fullest = std::max(fullest, sum);
   }
   // What a chunk sent on is the same as what the next one keeps of it, but on another rank.
-  const bool sends = s.plan.virtual_stages() > 1 && (stage + 1 < s.plan.pp || s.plan.chunks() > 1);
   if (!s.software.frees_outputs && sends)
     fullest += Bytes{2.0 * tokens(s) * static_cast<double>(s.model.hidden) *
                      (s.plan.sp ? 1.0 / s.plan.tp : 1.0)};
-  return static_cast<double>(chunks_in_flight(s.plan, stage)) * fullest + one_whole_layer +
-         one_more_layer;
+  return static_cast<double>(held.chunks) * fullest + one_whole_layer + one_more_layer;
 }
 
 Bytes other_bytes(const Scenario& s, int stage) {
@@ -112,7 +88,7 @@ Bytes other_bytes(const Scenario& s, int stage) {
   Bytes sum = reserve;
   if (s.plan.pp > 1) sum += Bytes{4.0 * tensor};  // Received and to be sent, in both directions.
   // Final norm's and head's inputs; logits.
-  if (stage == s.plan.pp - 1 || (stage == 0 && s.plan.bidirectional()))
+  if (s.plan.holds(stage, s.plan.virtual_stages() - 1))
     sum += Bytes{2.0 * tensor + s.software.logit_held_bytes * tokens(s) *
                                     static_cast<double>(s.padded_vocab / s.plan.tp)};
   return sum;

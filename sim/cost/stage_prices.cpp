@@ -48,8 +48,9 @@ std::vector<StageLengths> price_passes(const Scenario& scenario, const KernelMod
   for (std::size_t v = 0; v < stages.size(); ++v) {
     StageLengths& stage = stages[v];
     for (int l = 0; l < scenario.layers_of[v]; ++l, ++layer) add(stage, length_of(layer));
-    if (v > 0) stage.forward.add(received);
-    if (v + 1 < stages.size()) stage.backward.add(received);
+    const int index = static_cast<int>(v);
+    if (v > 0 && scenario.plan.sends_on(index - 1)) stage.forward.add(received);
+    if (scenario.plan.sends_on(index)) stage.backward.add(received);
   }
   add(stages.front(), {length(pricer.price(embedding_forward(scenario))),
                        length(pricer.price(embedding_backward(scenario)))});

@@ -70,7 +70,6 @@ std::vector<Bucket> cut_buckets(const Scenario& scenario, const Pricer& pricer,
 
 StageCost price_stage(const Scenario& scenario, const Pricer& pricer, const LayerPrice& prediction,
                       const PriceOfLayer& price_of, int stage) {
-  const int last = scenario.plan.virtual_stages() - 1;
   StageCost cost;
   cost.parameters = parameters_on_rank(scenario, stage);
   if (scenario.plan.shards_weights())
@@ -78,13 +77,13 @@ StageCost price_stage(const Scenario& scenario, const Pricer& pricer, const Laye
   else
     cost.buckets = cut_buckets(scenario, pricer, prediction, price_of, stage);
   const PassCost received = gather_received(scenario, pricer);
-  if (stage > 0)
+  if (stage > 0 && scenario.plan.sends_on(stage - 1))
     cost.buckets.front().forward = [&] {
       PassCost with = received;
       with.append(cost.buckets.front().forward);
       return with;
     }();
-  if (stage < last) {
+  if (scenario.plan.sends_on(stage)) {
     Bucket& opens =
         cost.backward_buckets.empty() ? cost.buckets.back() : cost.backward_buckets.front();
     const auto receive = [&](PassCost& pass) {

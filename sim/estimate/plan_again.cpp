@@ -13,7 +13,8 @@ PlanRequest plan_again(const Scenario& scenario) {
   request.moe_dispatcher = plan.moe_dispatcher;
   request.routing = plan.routing;
   request.shared_expert_overlap = plan.shared_expert_overlap;
-  request.ep_overlap = plan.ep_overlap && !plan.bidirectional();  // Which has it by itself.
+  const bool by_itself = plan.schedule->pairing(plan.pp, plan.vpp) == Pairing::by_itself;
+  request.ep_overlap = plan.ep_overlap && !by_itself;
   request.delay_wgrad = plan.delay_wgrad;
   request.cp = plan.cp;
   request.cp_comm = plan.cp_comm;

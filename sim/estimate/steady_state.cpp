@@ -62,11 +62,8 @@ class Repetition {
   // First passes of the stretches to compare: the last ones before the cool-down, in which the
   // first stage has as many backward passes as forward ones in the warm-up, and a little sooner.
   std::vector<std::size_t> places(std::size_t count, std::size_t needed) const {
-    std::size_t cool_down = 0;
-    if (plan_.schedule == ScheduleKind::one_f_one_b)
-      cool_down = static_cast<std::size_t>(plan_.pp - 1);
-    if (plan_.schedule == ScheduleKind::interleaved)
-      cool_down = static_cast<std::size_t>(2 * (plan_.pp - 1) + (plan_.vpp - 1) * plan_.pp);
+    const auto recurrence = plan_.schedule->recurrence(plan_.pp, plan_.vpp);
+    const auto cool_down = static_cast<std::size_t>(recurrence ? recurrence->cool_down : 0);
     std::vector<std::size_t> begins;
     for (std::size_t earlier = 0; earlier < 3 && needed + cool_down + earlier <= count; ++earlier)
       begins.push_back(count - needed - cool_down - earlier);
@@ -118,13 +115,10 @@ class Repetition {
 }  // namespace
 
 std::vector<Excerpt> excerpts(const Plan& plan) {
-  // In GPipe's forward passes fast stages run further and further ahead of slow ones.
-  if (plan.schedule == ScheduleKind::gpipe) return {};
-  // The orders of others depend on how many micro-batches there are.
-  if (plan.splits_backward()) return {};
+  const auto recurrence = plan.schedule->recurrence(plan.pp, plan.vpp);
+  if (!recurrence) return {};
   // Warm-up, some periods until its traces are gone, two that are compared, cool-down.
-  const bool interleaved = plan.schedule == ScheduleKind::interleaved && plan.vpp > 1;
-  const int period = interleaved ? plan.pp : 1;
+  const int period = recurrence->period;
   const int left = plan.microbatches / period;
   std::vector<Excerpt> tried;
   // Half of the steps that repeat themselves show it at once, most of the others soon after.
@@ -133,9 +127,9 @@ std::vector<Excerpt> excerpts(const Plan& plan) {
       tried.push_back({periods * period + plan.microbatches % period, period});
   };
   const auto add_whole_cycles = [&](int periods) { add(periods + (left - periods) % all_cycles); };
-  const int filled = interleaved ? 2 : plan.pp;
+  const int filled = recurrence->filled;
   add(filled + 2);
-  if (interleaved) add(filled + 4);
+  if (period > 1) add(filled + 4);
   add_whole_cycles(filled + 7);
   add_whole_cycles(filled + 18);
   return tried;

@@ -14,9 +14,9 @@ struct Excerpt {
   int period = 1;  ///< Micro-batches after which the schedule is at the same place again.
 };
 
-/// Excerpts of `plan` to try, shortest first; none of GPipe and of schedules that split the
-/// backward pass, and none where the step is hardly longer than they are. Those that are long
-/// enough to show cycles leave out whole cycles.
+/// Excerpts of `plan` to try, shortest first; none of schedules that do not repeat themselves
+/// (Schedule::recurrence), and none where the step is hardly longer than they are. Those that are
+/// long enough to show cycles leave out whole cycles.
 std::vector<Excerpt> excerpts(const Plan& plan);
 
 /// What the micro-batches that `excerpt` leaves out of `plan` add to the step that `timeline` is

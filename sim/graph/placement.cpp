@@ -20,7 +20,7 @@ Placement::Placement(const Plan& plan, const System& system)
       cp_{plan.cp},
       dp_{plan.dp},
       pp_{plan.pp},
-      bidirectional_{plan.bidirectional()},
+      mirrored_{plan.copies() > 1},
       experts_{plan.experts},
       ep_{plan.ep},
       etp_{plan.etp},

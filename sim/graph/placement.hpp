@@ -37,11 +37,8 @@ class Placement {
   int cp() const { return cp_; }
   int dp() const { return dp_; }
   int pp() const { return pp_; }
-  /// As Plan has them.
-  bool bidirectional() const { return bidirectional_; }
-  int virtual_stage(int stage, int chunk) const {
-    return bidirectional_ && chunk == 1 ? pp_ - 1 - stage : chunk * pp_ + stage;
-  }
+  /// Whether a stage and its mirror pp - 1 - s hold the same weights (Plan::copies()).
+  bool mirrored() const { return mirrored_; }
   Rank rank(Coordinates at) const;
   Coordinates coordinates(Rank rank) const;
   int domain(Rank rank) const { return rank.value / domain_size_; }
@@ -84,7 +81,7 @@ class Placement {
   int in_stage() const { return tp_ * cp_ * dp_; }
 
   int tp_, cp_, dp_, pp_;
-  bool bidirectional_;
+  bool mirrored_;
   bool experts_;
   int ep_, etp_, draws_;
   int domain_size_;

@@ -25,9 +25,7 @@ class DataParallelBuilder {
       for (int member : copies.members)
         for (TaskId both : draft_.weights_of_both[at(member)]) previous.push_back(both);
       for (const PassTasks& pass : draft_.passes[at(copies.leader())]) {
-        if (pass.slot.pass != Pass::forward ||
-            pass.slot.microbatch != plan_.first_microbatch(pass.slot.chunk))
-          continue;
+        if (!pass.opens_chunk) continue;
         const StageCost& stage = draft_.stage_cost(copies.leader(), pass.slot.chunk);
         for (std::size_t b = 0; b < pass.buckets.size(); ++b) {
           const double bytes =
@@ -106,8 +104,8 @@ class DataParallelBuilder {
 
   // First and last stage hold a copy each of a tied embedding and add up their gradients.
   void add_tied_gradients() {
-    // Both are on one rank where micro-batches enter at both ends.
-    if (draft_.cost.tied_gradient_bytes.si() <= 0.0 || plan_.bidirectional()) return;
+    if (draft_.cost.tied_gradient_bytes.si() <= 0.0) return;
+    if (plan_.holds(0, plan_.virtual_stages() - 1)) return;  // Both are on one rank.
     for (int index = 0; index < draft_.role_count(); ++index) {
       if (draft_.role(index).at.stage != 0) continue;
       Coordinates last_at = draft_.role(index).at;

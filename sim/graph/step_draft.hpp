@@ -27,6 +27,7 @@ struct PassTasks {
   std::vector<Stretch> buckets;  ///< As they run; one unless gradients or weights overlap.
   bool gathers = false;          ///< Weights are gathered for it, bucket by bucket.
   bool reduces = false;          ///< Its gradients are reduced, bucket by bucket.
+  bool opens_chunk = false;      ///< The first forward pass of its chunk.
 
   TaskId entry() const { return buckets.front().entry; }
   TaskId exit() const { return buckets.back().exit; }
@@ -80,7 +81,7 @@ struct StepDraft {
   OverlappedPasses overlapped;
   std::vector<std::vector<PassTasks>> passes;  ///< By role, in the schedule's order.
   std::vector<Tasks> ready;  ///< By role: what must finish before the step can be closed.
-  /// By role, of bidirectional plans: what must finish before weights may be gathered from other
+  /// By role, of plans with two copies: what must finish before weights may be gathered from other
   /// replicas.
   std::vector<Tasks> weights_of_both;
 
@@ -95,8 +96,8 @@ void add_passes(StepDraft& draft, Contraction contraction);
 void add_shard_traffic(StepDraft& draft);
 /// Activations and their gradients from stage to stage.
 void add_transfers(StepDraft& draft);
-/// Bidirectional plans: a stage's weights live on two ranks of a pipeline. Optimizer shards of both
-/// are exchanged at the step's begin, where weights travel there at all; ...
+/// Plans with two copies of the model: a stage's weights live on two ranks of a pipeline. Optimizer
+/// shards of both are exchanged at the step's begin, where weights travel there at all; ...
 void add_mirror_weights(StepDraft& draft);
 /// ... and the gradients of both are summed, after those of each one's replicas.
 void add_mirror_gradients(StepDraft& draft);

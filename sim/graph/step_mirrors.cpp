@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "sim/graph/group_flows.hpp"
 #include "sim/graph/step_draft.hpp"
 
@@ -52,7 +54,11 @@ class MirrorBuilder {
   }
 
   TaskId first_forward(int role, int chunk) {
-    return draft_.pass_of(role, {Pass::forward, chunk, plan_.first_microbatch(chunk)}).entry();
+    const std::vector<PassTasks>& passes = draft_.passes[at(role)];
+    return std::find_if(
+               passes.begin(), passes.end(),
+               [&](const PassTasks& pass) { return pass.opens_chunk && pass.slot.chunk == chunk; })
+        ->entry();
   }
 
   // Of both chunks that a pair shares, one after the other.
@@ -102,16 +108,16 @@ class MirrorBuilder {
 }  // namespace
 
 void add_mirror_weights(StepDraft& draft) {
-  if (draft.plan.bidirectional() && draft.plan.zero >= 1 && draft.overlaps_data())
+  if (draft.plan.copies() > 1 && draft.plan.zero >= 1 && draft.overlaps_data())
     MirrorBuilder{draft}.gather_weights_at_the_begin();
 }
 
 void add_mirror_gradients(StepDraft& draft) {
-  if (draft.plan.bidirectional()) MirrorBuilder{draft}.sum_gradients();
+  if (draft.plan.copies() > 1) MirrorBuilder{draft}.sum_gradients();
 }
 
 void add_mirror_weights_at_the_end(StepDraft& draft, Tasks& updated) {
-  if (draft.plan.bidirectional()) MirrorBuilder{draft}.gather_weights_at_the_end(updated);
+  if (draft.plan.copies() > 1) MirrorBuilder{draft}.gather_weights_at_the_end(updated);
 }
 
 }  // namespace orrery

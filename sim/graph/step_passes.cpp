@@ -29,7 +29,7 @@ class PassBuilder {
         groups_(draft.cast.roles().size()) {}
 
   void build() {
-    orders_ = orders_of_passes(plan_, pass_lengths(), transfer_time());
+    orders_ = plan_.schedule->orders(plan_.pipeline(), pass_lengths(), transfer_time());
     for (int role = 0; role < draft_.role_count(); ++role) add_passes(role);
   }
 
@@ -37,7 +37,7 @@ class PassBuilder {
   // Alone on the machine, routed evenly, as a profile of a few steps tells them.
   std::vector<PassLengths> pass_lengths() const {
     std::vector<PassLengths> lengths;
-    if (!follows_lengths(plan_.schedule)) return lengths;
+    if (!plan_.schedule->follows_lengths()) return lengths;
     for (const StageCost& stage : draft_.cost.stages)
       lengths.push_back(
           {stage.forward.time(), stage.input_gradient.time(), stage.weight_gradient.time()});
@@ -46,7 +46,7 @@ class PassBuilder {
   // Of the slowest way from a stage to the next.
   Seconds transfer_time() const {
     Seconds longest;
-    if (!follows_lengths(plan_.schedule)) return longest;
+    if (!plan_.schedule->follows_lengths()) return longest;
     for (int stage = 0; stage + 1 < plan_.pp; ++stage) {
       const Rank from = draft_.placement.rank({stage});
       const Rank to = draft_.placement.rank({stage + 1});
@@ -75,7 +75,7 @@ class PassBuilder {
                         ++gradients_seen[at(slot.chunk)] == plan_.microbatches_of_chunk();
       const bool gathers = gathers_for(forward, first);
       const bool reduces = reduces_after(completes_gradients(slot), last);
-      PassTasks pass{slot, {}, gathers, reduces};
+      PassTasks pass{slot, {}, gathers, reduces, first};
       if (i > 0 && order[i - 1].with_next) {
         pass.buckets = draft_.passes[at(role_index)].back().buckets;
       } else if (slot.with_next) {
@@ -117,11 +117,12 @@ class PassBuilder {
     if (plan_.reshard || plan_.shards_gradients()) return {order.size(), order.size()};
     if (!draft_.overlaps_data()) return quiet;
     std::vector<int> left(at(plan_.chunks()), plan_.microbatches_of_chunk());
+    std::vector<bool> opened(at(plan_.chunks()), false);
     for (std::size_t i = 0; i < order.size(); ++i) {
-      const bool forward = order[i].pass == Pass::forward;
-      if (forward && plan_.zero >= 1 &&
-          order[i].microbatch == plan_.first_microbatch(order[i].chunk))
+      if (order[i].pass == Pass::forward && plan_.zero >= 1 && !opened[at(order[i].chunk)]) {
+        opened[at(order[i].chunk)] = true;
         quiet.first = i + 1;
+      }
       if (completes_gradients(order[i]) && --left[at(order[i].chunk)] == 0)
         quiet.last = std::min(quiet.last, i);
     }
@@ -365,8 +366,8 @@ class PassBuilder {
   StepDraft& draft_;
   const Plan& plan_;
   const Contraction contraction_;
-  std::vector<std::vector<Slot>> orders_;  // By stage.
-  bool contract_now_ = true;               // What holds for the slot at hand.
+  Orders orders_;             // By stage.
+  bool contract_now_ = true;  // What holds for the slot at hand.
   std::map<CollectiveKey, TaskId> collectives_;
   std::map<std::pair<const PassCost*, double>, Seconds> lengths_;
   std::map<std::pair<const PassCost*, int>, std::shared_ptr<const Chain>> chains_;

@@ -1,3 +1,4 @@
+#include <map>
 #include <optional>
 
 #include "sim/graph/step_draft.hpp"
@@ -19,10 +20,9 @@ class TransferBuilder {
   // from the stage before it (backward: behind it).
   void add_transfers(int receiver) {
     const int last = plan_.virtual_stages() - 1;
-    std::vector<Tasks> previous_of_channel[2];
+    std::map<int, Tasks> previous_of_channel[2];  // By sender.
     std::vector<std::optional<StepTask>> alike[2];
     for (auto& of_direction : alike) of_direction.resize(at(plan_.chunks()));
-    for (auto& channels : previous_of_channel) channels.resize(at(plan_.chunks()));
     for (const PassTasks& pass : draft_.passes[at(receiver)]) {
       if (pass.slot.pass == Pass::weight_gradient) continue;
       const bool forward = pass.slot.pass == Pass::forward;
@@ -31,6 +31,8 @@ class TransferBuilder {
         if (!forward) draft_.graph.depends(pass.entry(), forward_twin(receiver, pass).exit());
         continue;
       }
+      // On one rank nothing is sent, and the order of its passes says which is first.
+      if (!plan_.sends_on(forward ? own - 1 : own)) continue;
       // Only the micro-batch differs from one transfer to the next.
       std::optional<StepTask>& known = alike[forward ? 0 : 1][at(pass.slot.chunk)];
       if (!known) known = transfer_to(receiver, pass.slot);
@@ -41,8 +43,7 @@ class TransferBuilder {
       const TaskId transfer = draft_.add(std::move(task));
       draft_.graph.depends(transfer, draft_.pass_of(sender, sent).exit());
       // One channel for each direction between two ranks: sends keep their order.
-      const int channel = plan_.bidirectional() ? pass.slot.chunk : 0;
-      Tasks& previous = previous_of_channel[forward ? 0 : 1][at(channel)];
+      Tasks& previous = previous_of_channel[forward ? 0 : 1][sender];
       for (TaskId earlier : previous) draft_.graph.depends(transfer, earlier);
       previous = {transfer};
       draft_.graph.depends(pass.entry(), transfer);
@@ -72,8 +73,11 @@ class TransferBuilder {
     task.backward = !forward;
     task.duration = cost.latency;
     task.tag = cost.tag;
-    // To the next stage of ranks, whatever the micro-batch calls it.
-    const bool onward = forward != (plan_.bidirectional() && pass.chunk == 1);
+    // To the next stage of ranks or the one before, whatever the micro-batch calls it. Of two
+    // stages each is both.
+    const int to = draft_.role(receiver).at.stage;
+    const bool onward = forward ? to == (sender_at.stage + 1) % plan_.pp
+                                : to != (sender_at.stage + plan_.pp - 1) % plan_.pp;
     const RoleWay* known =
         draft_.cast.way_of(sender, onward ? Traffic::forward : Traffic::backward);
     const BytesPerSecond rate =

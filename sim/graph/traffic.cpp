@@ -37,7 +37,7 @@ std::vector<RankFlow> traffic_of(const Placement& placement) {
     flows.push_back({Traffic::forward, Rank{r}, placement.rank(next)});
     flows.push_back({Traffic::backward, placement.rank(next), Rank{r}});
     Coordinates at = placement.coordinates(Rank{r});
-    if (placement.bidirectional()) {
+    if (placement.mirrored()) {
       Coordinates mirror = at;
       mirror.stage = placement.pp() - 1 - at.stage;
       flows.push_back({Traffic::mirror, Rank{r}, placement.rank(mirror)});

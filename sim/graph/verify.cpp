@@ -92,7 +92,8 @@ std::string verify(const TrainingStep& step, const Plan& plan) {
              std::to_string(std::get<2>(key)) +
              (seen.weights ? " with its weight gradients twice" : " without its weight gradients");
 
-  // A stage receives m tensors a chunk in each direction, but for the two ends of the pipeline.
+  // A stage receives m tensors a chunk in each direction, but for the two ends of the pipeline and
+  // where virtual stages that follow each other lie on one rank.
   std::int64_t count = 0;
   for (const auto& [ends, n] : transfers) count += n;
   for (const auto& [ends, bytes] : sent) {
@@ -102,8 +103,9 @@ std::string verify(const TrainingStep& step, const Plan& plan) {
     // Interleaved, the last stage also feeds the first, so that pairs are not symmetric.
     if (plan.vpp == 1 && bytes != back->second) return "stages send other bytes than come back";
   }
-  const std::int64_t per_pipeline =
-      std::int64_t{2} * (plan.virtual_stages() - 1) * plan.microbatches;
+  std::int64_t sends = 0;
+  for (int v = 0; v < plan.virtual_stages(); ++v) sends += plan.sends_on(v);
+  const std::int64_t per_pipeline = 2 * sends * plan.microbatches;
   const auto pipelines = static_cast<std::int64_t>(step.cast.roles().size()) / plan.pp;
   if (count != per_pipeline * pipelines)
     return std::to_string(count) + " transfers between stages where the plan has " +

@@ -24,8 +24,8 @@ struct Plan {
   std::int64_t mbs = 1;
   std::int64_t gbs = 1;
   std::int64_t seq = 0;
-  int microbatches = 1;  ///< Per pipeline: gbs / (mbs dp).
-  ScheduleKind schedule = ScheduleKind::one_f_one_b;
+  int microbatches = 1;                           ///< Per pipeline: gbs / (mbs dp).
+  const Schedule* schedule = &usual_schedule(1);  ///< Never null; equal where it is the same.
   RecomputeChoice recompute;
   int zero = 0;
   bool reshard = false;  ///< ZeRO-3: weights are whole only while a pass needs them.
@@ -46,8 +46,8 @@ struct Plan {
   /// Ranks that a parameter's optimizer state is spread over.
   int optimizer_shards() const { return zero >= 1 ? data_ranks() * copies() : 1; }
   int expert_optimizer_shards() const { return zero >= 1 ? expert_data_ranks() * copies() : 1; }
-  /// Of a parameter in one pipeline: a stage's mirror holds it as well.
-  int copies() const { return bidirectional() ? 2 : 1; }
+  /// Of a parameter in one pipeline. With two, stage s and its mirror pp - 1 - s hold the same.
+  int copies() const { return schedule->copies(); }
 
   /// Whether gradients are reduced to their shards in every backward pass, as ZeRO-2 and 3 do. With
   /// a pipeline they are kept whole until the last micro-batch.
@@ -56,35 +56,42 @@ struct Plan {
   bool shards_passes() const { return shards_weights() || shards_gradients(); }
   bool shards_weights() const { return zero == 3 && data_ranks() > 1; }
 
-  /// Micro-batches enter at both ends of the pipeline, and each rank holds two chunks: of the one
-  /// direction its own stage, of the other that of its mirror.
-  bool bidirectional() const { return schedule == ScheduleKind::dualpipe; }
+  // What the schedule says, of this plan's pipeline.
+
   /// Whether some backward passes leave the gradients of weights to a pass of their own.
-  bool splits_backward() const { return schedule >= ScheduleKind::zb_h1; }
-  int chunks() const { return bidirectional() ? 2 : vpp; }  ///< That a rank holds.
-  int virtual_stages() const { return bidirectional() ? pp : pp * vpp; }
+  bool splits_backward() const { return schedule->splits_backward(); }
+  int chunks() const { return vpp * copies(); }  ///< That a rank holds.
+  int virtual_stages() const { return pp * vpp; }
   int virtual_stage(int stage, int chunk) const {
-    return bidirectional() && chunk == 1 ? pp - 1 - stage : chunk * pp + stage;
+    return schedule->virtual_stage(pp, stage, chunk);
   }
-  /// The rank's stage that holds a virtual stage, of the direction of `chunk` where there are two.
+  /// The stage of ranks that holds a virtual stage, of the copy that `chunk` belongs to.
   int stage_of(int virtual_stage, int chunk) const {
-    return bidirectional() && chunk == 1 ? pp - 1 - virtual_stage : virtual_stage % pp;
+    return schedule->place(pp, virtual_stage, copy_of(chunk)).stage;
   }
   /// Which of that stage's chunks it is.
   int chunk_of(int virtual_stage, int chunk) const {
-    return bidirectional() ? chunk : virtual_stage / pp;
+    return schedule->place(pp, virtual_stage, copy_of(chunk)).chunk;
   }
-  /// Micro-batches that zb-1p and zb-2p may hold on a stage.
-  int most_held() const { return schedule == ScheduleKind::zb_2p ? 2 * pp : pp; }
+  /// Of two copies of the model, the one that a chunk belongs to.
+  int copy_of(int chunk) const { return chunk / vpp; }
+  /// Whether a virtual stage lies on a stage of ranks, in one of its chunks.
+  bool holds(int stage, int virtual_stage) const {
+    for (int chunk = 0; chunk < chunks(); ++chunk)
+      if (this->virtual_stage(stage, chunk) == virtual_stage) return true;
+    return false;
+  }
+  /// Whether what a virtual stage puts out goes to another rank.
+  bool sends_on(int virtual_stage) const {
+    return virtual_stage + 1 < virtual_stages() &&
+           stage_of(virtual_stage, 0) != stage_of(virtual_stage + 1, 0);
+  }
   /// Whether a micro-batch goes through the chunks of that number.
   bool passes(int microbatch, int chunk) const {
-    return !bidirectional() || (2 * microbatch < microbatches) == (chunk == 0);
+    return copies() == 1 || (2 * microbatch < microbatches) == (copy_of(chunk) == 0);
   }
-  int microbatches_of_chunk() const { return bidirectional() ? microbatches / 2 : microbatches; }
-  /// The first of them.
-  int first_microbatch(int chunk) const {
-    return bidirectional() && chunk == 1 ? microbatches / 2 : 0;
-  }
+  int microbatches_of_chunk() const { return microbatches / copies(); }
+  Pipeline pipeline() const { return {pp, chunks(), microbatches, ep_overlap}; }
 };
 
 }  // namespace orrery

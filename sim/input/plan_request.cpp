@@ -65,7 +65,7 @@ const std::vector<Entry>& entries() {
       {{"schedule", "gpipe|1f1b|interleaved|zb-h1|zb-h2|zb-1p|zb-2p|dualpipe",
         "order of the passes on each stage"},
        [](PlanRequest& p, const JsonValue& v) {
-         p.schedule = choice<ScheduleKind>(v, schedule_names());
+         p.schedule = built_in_schedules()[choice<std::size_t>(v, schedule_names())];
        }},
       {{"recompute", "none|selective[:PARTS]|full",
         "activations computed again in the backward pass; PARTS as core_attn+mlp"},
@@ -119,20 +119,12 @@ std::vector<std::string> key_names() {
 
 }  // namespace
 
-const std::vector<std::string>& schedule_names() {
-  static const std::vector<std::string> names{"gpipe", "1f1b",  "interleaved", "zb-h1",
-                                              "zb-h2", "zb-1p", "zb-2p",       "dualpipe"};
-  return names;
-}
 const std::vector<std::string>& context_exchange_names() {
   static const std::vector<std::string> names{"p2p", "all_gather", "a2a"};
   return names;
 }
 const std::string& name(ContextExchange exchange) {
   return context_exchange_names()[static_cast<std::size_t>(exchange)];
-}
-const std::string& name(ScheduleKind kind) {
-  return schedule_names()[static_cast<std::size_t>(kind)];
 }
 const std::vector<PlanKey>& plan_keys() {
   static const std::vector<PlanKey> keys = [] {

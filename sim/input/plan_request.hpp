@@ -9,17 +9,15 @@
 #include "sim/input/expert_dispatcher.hpp"
 #include "sim/input/json_value.hpp"
 #include "sim/input/recompute.hpp"
+#include "sim/schedule/schedule.hpp"
 
 namespace orrery {
 
-enum class ScheduleKind { gpipe, one_f_one_b, interleaved, zb_h1, zb_h2, zb_1p, zb_2p, dualpipe };
 /// How ranks that share a sequence meet each other's keys and values, by Megatron's names
 /// (--cp-comm-type): around a ring beside the attention of what has come; gathered before it; or
 /// heads swapped for tokens (Ulysses, arXiv 2309.14509).
 enum class ContextExchange { p2p, all_gather, a2a };
 
-const std::vector<std::string>& schedule_names();  ///< "gpipe", "1f1b", "interleaved", ...
-const std::string& name(ScheduleKind kind);
 const std::vector<std::string>& context_exchange_names();  ///< "p2p", "all_gather", "a2a"
 const std::string& name(ContextExchange exchange);
 
@@ -32,7 +30,7 @@ struct PlanRequest {
   std::optional<std::int64_t> mbs;
   std::optional<std::int64_t> gbs;
   std::optional<std::int64_t> seq;
-  std::optional<ScheduleKind> schedule;
+  std::optional<const Schedule*> schedule;
   RecomputeChoice recompute;
   std::optional<int> zero;
   std::optional<bool> reshard;

@@ -104,40 +104,14 @@ std::int64_t derive_microbatch(const PlanRequest& request, const Plan& plan,
   return plan.gbs / passes;
 }
 
-ScheduleKind derive_schedule(const PlanRequest& request, const Plan& plan, const Place& at) {
-  const ScheduleKind kind = request.schedule.value_or(plan.vpp > 1 ? ScheduleKind::interleaved
-                                                                   : ScheduleKind::one_f_one_b);
-  if (kind == ScheduleKind::dualpipe && plan.vpp > 1)
-    fail_input(at / "vpp", "schedule=dualpipe has one chunk a stage for each direction",
-               "leave vpp out, or use schedule=interleaved");
-  if (kind != ScheduleKind::interleaved && plan.vpp > 1)
-    fail_input(at / "schedule",
-               "schedule=" + name(kind) + " has one chunk a stage, but vpp=" + text(plan.vpp),
-               "use schedule=interleaved, or vpp=1");
-  if (kind == ScheduleKind::interleaved && plan.vpp > 1 && plan.pp == 1)
-    fail_infeasible(at / "vpp", "vpp=" + text(plan.vpp) + " needs several stages, but pp=1",
-                    "use vpp=1");
-  if (kind == ScheduleKind::interleaved && plan.microbatches % plan.pp != 0)
-    fail_infeasible(at / "gbs",
-                    "the interleaved schedule needs micro-batches (" + text(plan.microbatches) +
-                        ") in multiples of pp=" + text(plan.pp),
-                    "change gbs, mbs or dp, or use schedule=1f1b with vpp=1");
-  if (kind == ScheduleKind::dualpipe && plan.pp % 2 != 0)
-    fail_infeasible(
-        at / "pp",
-        "schedule=dualpipe pairs each stage with its mirror, but pp=" + text(plan.pp) + " is odd",
-        "use pp=" + text(plan.pp + 1) + ", or schedule=1f1b");
-  if (kind == ScheduleKind::dualpipe &&
-      (plan.microbatches % 2 != 0 || plan.microbatches < 2 * plan.pp))
-    fail_infeasible(
-        at / "gbs",
-        "schedule=dualpipe needs an even number of micro-batches and at least 2 pp=" +
-            text(2 * plan.pp) + ", but there are " + text(plan.microbatches),
-        "use gbs=" +
-            text(plan.mbs * plan.dp *
-                 std::max<std::int64_t>(2 * std::int64_t{plan.pp}, plan.microbatches + 1)) +
-            ", or schedule=1f1b");
-  return kind;
+const Schedule& derive_schedule(const PlanRequest& request, const Plan& plan, const Place& at) {
+  const Schedule& schedule =
+      request.schedule.has_value() ? **request.schedule : usual_schedule(plan.vpp);
+  const auto refusal = schedule.refuses({plan.pp, plan.vpp, plan.microbatches, plan.mbs * plan.dp});
+  if (refusal)
+    (refusal->contradiction ? fail_input : fail_infeasible)(at / refusal->key, refusal->problem,
+                                                            refusal->remedy);
+  return schedule;
 }
 
 // Weight gradients in passes of their own need what is computed again for the inputs' gradients a
@@ -146,20 +120,22 @@ void check_split_backward(const Plan& plan, const Place& at) {
   if (!plan.splits_backward()) return;
   if (plan.zero >= 2)
     fail_infeasible(at / "zero",
-                    "schedule=" + name(plan.schedule) + " puts weight gradients off, which zero=" +
-                        text(plan.zero) + " reduces in every backward pass",
+                    "schedule=" + plan.schedule->name() +
+                        " puts weight gradients off, which zero=" + text(plan.zero) +
+                        " reduces in every backward pass",
                     "use zero=0 or zero=1");
-  if (plan.bidirectional() && plan.recompute != Recompute::full) return;
+  const bool again = plan.schedule->recomputes_for_weights();
+  if (again && plan.recompute != Recompute::full) return;
   const bool scores_alone =
       plan.recompute == Recompute::selective &&
       (plan.recompute.modules.empty() ||
        plan.recompute.modules == std::set<RecomputeModule>{RecomputeModule::core_attn});
   if (plan.recompute == Recompute::none || scores_alone) return;
-  fail_infeasible(at / "recompute",
-                  "schedule=" + name(plan.schedule) +
-                      " puts weight gradients off, which need what would be computed again",
-                  plan.bidirectional() ? "use --recompute selective or none"
-                                       : "use --recompute none or selective:core_attn");
+  fail_infeasible(
+      at / "recompute",
+      "schedule=" + plan.schedule->name() +
+          " puts weight gradients off, which need what would be computed again",
+      again ? "use --recompute selective or none" : "use --recompute none or selective:core_attn");
 }
 
 // Each rank has two of 2 cp parts of a sequence, the i-th and the i-th from the end, so that all
@@ -234,9 +210,10 @@ void check_expert_overlap(const Model& model, const Plan& plan, const Place& at)
     fail_input(at / "delay_wgrad", "weight gradients wait for idle time of ep_overlap alone",
                "add --ep_overlap true, or leave delay_wgrad out");
   if (!plan.shared_expert_overlap && !plan.ep_overlap) return;
-  const char* key = plan.bidirectional() ? "schedule"
-                    : plan.ep_overlap    ? "ep_overlap"
-                                         : "shared_expert_overlap";
+  const Pairing pairing = plan.schedule->pairing(plan.pp, plan.vpp);
+  const char* key = pairing == Pairing::by_itself ? "schedule"
+                    : plan.ep_overlap             ? "ep_overlap"
+                                                  : "shared_expert_overlap";
   if (plan.ep == 1)
     fail_infeasible(at / key, "there is no dispatch to hide with ep=1", "use ep=2 or more");
   const bool flexible = plan.ep_overlap && copies_on_arrival(plan.moe_dispatcher);
@@ -255,11 +232,7 @@ void check_expert_overlap(const Model& model, const Plan& plan, const Place& at)
     fail_infeasible(at / key,
                     "full recomputation dispatches and combines again, with nothing beside it",
                     "use --recompute selective or none");
-  if (plan.bidirectional()) return;
-  const bool pairs = plan.pp > 1 ? plan.vpp > 1
-                                 : plan.schedule == ScheduleKind::one_f_one_b ||
-                                       plan.schedule == ScheduleKind::interleaved;
-  if (!pairs)
+  if (pairing == Pairing::none)
     fail_infeasible(at / key,
                     "a forward and a backward pass that do not wait for each other are found in "
                     "interleaved schedules, and in 1f1b of one stage",
@@ -327,9 +300,7 @@ Scenario make_scenario(const Model& model, const System& system, const Software&
   Plan& plan = scenario.plan;
   plan.tp = request.tp;
   plan.pp = request.pp;
-  // Fewer than two chunks do not interleave.
-  const bool interleaves = request.schedule == ScheduleKind::interleaved && request.pp > 1;
-  plan.vpp = request.vpp.value_or(interleaves ? 2 : 1);
+  plan.vpp = request.vpp.value_or(request.schedule ? (*request.schedule)->usual_vpp(plan.pp) : 1);
   plan.cp = request.cp;
   plan.experts = model.experts.has_value();
   plan.ep = request.ep;
@@ -367,9 +338,10 @@ Scenario make_scenario(const Model& model, const System& system, const Software&
                         " tokens are more than any GPU can hold",
                     "lower mbs or seq");
   plan.microbatches = derive_microbatches(plan, at);
-  plan.schedule = derive_schedule(request, plan, at);
+  plan.schedule = &derive_schedule(request, plan, at);
   // What DualPipe is for: a forward and a backward pass of the two directions run together.
-  if (plan.bidirectional() && plan.ep > 1) plan.ep_overlap = true;
+  if (plan.schedule->pairing(plan.pp, plan.vpp) == Pairing::by_itself && plan.ep > 1)
+    plan.ep_overlap = true;
   plan.recompute = request.recompute;
   if (plan.recompute == Recompute::selective &&
       (model.latent || model.experts || model.parallel_residual) &&

@@ -8,11 +8,20 @@
 namespace orrery {
 namespace {
 
+constexpr int none_of_them = -1;
+
 struct Key {
   std::string name;
-  std::vector<std::string> words;  // Empty: whole numbers. Else `of` counts them from 0.
+  std::vector<std::string> words;  // Empty: whole numbers. Else `of` counts them from 0; what is
+                                   // none of them is not for the software to have or to lack.
   int (*of)(const Plan&);
 };
+
+int number_of_schedule(const Plan& plan) {
+  const auto& all = built_in_schedules();
+  const auto found = std::find(all.begin(), all.end(), plan.schedule);
+  return found == all.end() ? none_of_them : static_cast<int>(found - all.begin());
+}
 
 const std::vector<std::string> off_on{"false", "true"};
 
@@ -24,7 +33,7 @@ const std::vector<Key>& all_keys() {
       {"cp", {}, [](const Plan& p) { return p.cp; }},
       {"ep", {}, [](const Plan& p) { return p.ep; }},
       {"zero", {}, [](const Plan& p) { return p.zero; }},
-      {"schedule", schedule_names(), [](const Plan& p) { return static_cast<int>(p.schedule); }},
+      {"schedule", schedule_names(), number_of_schedule},
       {"recompute", recompute_names(),
        [](const Plan& p) { return static_cast<int>(p.recompute.kind); }},
       {"dtype", dtype_names(), [](const Plan& p) { return static_cast<int>(p.dtype); }},
@@ -94,7 +103,7 @@ void check_support(const Software& software, const Plan& plan, const Place& at) 
                     "use vpp=1, or another software");
   for (const Support& support : software.support) {
     const int value = support.of(plan);
-    if (support.has(value)) continue;
+    if (value == none_of_them || support.has(value)) continue;
     fail_infeasible(
         at / support.key,
         "the software '" + software.name + "' has no " + support.key + "=" +

@@ -58,8 +58,9 @@ class FlagWriter {
   }
 
   void pipeline() {
-    if (plan_.schedule == ScheduleKind::gpipe || plan_.splits_backward())
-      leave_out("schedule=" + name(plan_.schedule) + ": Megatron-LM has 1F1B and interleaved 1F1B");
+    if (!plan_.schedule->in_megatron())
+      leave_out("schedule=" + plan_.schedule->name() +
+                ": Megatron-LM has 1F1B and interleaved 1F1B");
     const std::vector<int>& split = s_.layers_of;
     const bool even = std::equal(split.begin() + 1, split.end(), split.begin());
     if (!even)

@@ -23,7 +23,7 @@ std::vector<std::string> plan_items(const Result& result) {
     items.push_back(std::string{"beside another micro-batch's kernels"} +
                     (plan.delay_wgrad ? " and weight gradients" : ""));
   if (plan.routing != "uniform") items.push_back("routing " + plan.routing);
-  items.push_back(name(plan.schedule) +
+  items.push_back(plan.schedule->name() +
                   (plan.vpp > 1 ? " with " + grouped(plan.vpp) + " chunks a stage" : ""));
   items.push_back(grouped(plan.microbatches) + " micro-batches of " + grouped(plan.mbs) + " x " +
                   grouped(plan.seq) + " tokens");

@@ -45,7 +45,7 @@ Json plan_json(const Plan& plan, const Software& software) {
           {"mbs", plan.mbs},
           {"gbs", plan.gbs},
           {"seq", plan.seq},
-          {"schedule", name(plan.schedule)},
+          {"schedule", plan.schedule->name()},
           {"recompute", recompute_text(plan.recompute)},
           {"zero", plan.zero},
           {"reshard", plan.shards_weights() ? Json(plan.reshard) : Json()},

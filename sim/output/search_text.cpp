@@ -40,8 +40,7 @@ std::string switches(const Plan& plan) {
   if (plan.dp_overlap && plan.data_ranks() > 1) words.push_back("dp-overlap");
   if (plan.tp > 1 && (plan.overlap_tp_gradients || plan.tp_hidden > 0.0))
     words.push_back("tp-overlap");
-  if (plan.schedule == ScheduleKind::gpipe || plan.splits_backward())
-    words.push_back(name(plan.schedule));
+  if (!plan.schedule->in_megatron()) words.push_back(plan.schedule->name());
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
   return text;

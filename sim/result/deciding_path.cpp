@@ -40,15 +40,15 @@ void add_transfer(const Task& task, const Label& label, Seconds length, const To
 }
 
 // What a drawn-out pass's kernels consist of, or those of a whole contracted pass.
-void add_pass(int owner, const Label& label, Seconds length, const TrainingStep& step,
-              TimeByPrice& sum) {
+void add_pass(int owner, const Label& label, Seconds length, const Plan& plan,
+              const TrainingStep& step, TimeByPrice& sum) {
   const Placement& placement = step.cast.placement();
   const Role& role = step.cast.roles()[static_cast<std::size_t>(owner)];
   TimeByPrice parts;
   if (label.cost) {
     parts = label.cost->decisive;
   } else {
-    const StageCost& stage = step.cost->stage(placement.virtual_stage(role.at.stage, label.chunk),
+    const StageCost& stage = step.cost->stage(plan.virtual_stage(role.at.stage, label.chunk),
                                               placement.draw(role.rank), label.microbatch);
     const PassCost& pass = label.what == Label::What::forward           ? stage.forward
                            : label.what == Label::What::weight_gradient ? stage.weight_gradient
@@ -91,7 +91,7 @@ std::vector<TaskId> deciding_path(const TaskGraph& graph, const Timeline& timeli
   return path;
 }
 
-TimeByPrice time_by_price(const TrainingStep& step, const Timeline& timeline,
+TimeByPrice time_by_price(const Plan& plan, const TrainingStep& step, const Timeline& timeline,
                           const Topology& topology) {
   const Placement& placement = step.cast.placement();
   const bool several_domains = placement.domain(Rank{placement.ranks() - 1}) > 0;
@@ -105,7 +105,7 @@ TimeByPrice time_by_price(const TrainingStep& step, const Timeline& timeline,
     if (label.what == Label::What::optimizer)
       sum.at(PriceKind::memory, label.tag) += length;
     else if (label.kind == Label::Kind::compute)
-      add_pass(task.owner, label, length, step, sum);
+      add_pass(task.owner, label, length, plan, step, sum);
     else
       add_transfer(task, label, length, topology, several_domains, sum);
   }
@@ -115,7 +115,7 @@ TimeByPrice time_by_price(const TrainingStep& step, const Timeline& timeline,
 StepRange range_of(const Scenario& scenario, const TrainingStep& step, const Timeline& timeline,
                    const Topology& topology, const PriceErrors& errors) {
   return {timeline.step_time(),
-          time_by_price(step, timeline, topology),
+          time_by_price(scenario.plan, step, timeline, topology),
           errors,
           scenario.system.gpu.name,
           scenario.system.name,

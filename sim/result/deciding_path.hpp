@@ -23,7 +23,7 @@ std::vector<TaskId> deciding_path(const TaskGraph& graph, const Timeline& timeli
 /// A pass that is one task counts as PassCost::decisive; where it is drawn as a chain, its kernels
 /// count in the mean proportions of the pass. A flow that shares its links counts with all the time
 /// that it took.
-TimeByPrice time_by_price(const TrainingStep& step, const Timeline& timeline,
+TimeByPrice time_by_price(const Plan& plan, const TrainingStep& step, const Timeline& timeline,
                           const Topology& topology);
 
 /// The range of the step's time, its prices being off by `errors`.

@@ -1,54 +1,63 @@
 #include "sim/schedule/schedule.hpp"
 
 #include <algorithm>
-#include <cassert>
 
 namespace orrery {
 
-int peak_in_flight(const std::vector<Slot>& order) {
-  int held = 0;
-  int peak = 0;
-  for (const Slot& slot : order) {
-    if (slot.pass == Pass::forward) ++held;
-    if (completes_gradients(slot)) --held;
-    peak = std::max(peak, held);
-  }
-  return peak;
+Pairing Schedule::pairing(int, int) const { return Pairing::none; }
+
+int Schedule::virtual_stage(int stages, int stage, int chunk) const {
+  return chunk * stages + stage;
 }
 
-std::vector<Slot> order_of_passes(ScheduleKind kind, int stage, int stages, int chunks,
-                                  int microbatches, bool paired) {
-  switch (kind) {
-    case ScheduleKind::gpipe:
-      return gpipe(microbatches);
-    case ScheduleKind::one_f_one_b:
-      return one_f_one_b(stage, stages, microbatches, paired);
-    case ScheduleKind::interleaved:
-      return interleaved(stage, stages, chunks, microbatches, paired);
-    case ScheduleKind::zb_h1:
-      return zb_h1(stage, stages, microbatches);
-    case ScheduleKind::zb_h2:
-      return zb_h2(stage, stages, microbatches);
-    case ScheduleKind::dualpipe:
-      return dualpipe(stage, stages, microbatches, paired);
-    case ScheduleKind::zb_1p:
-    case ScheduleKind::zb_2p:
-      break;
-  }
-  assert(!follows_lengths(kind));
-  return {};
+ChunkPlace Schedule::place(int stages, int virtual_stage, int) const {
+  return {virtual_stage % stages, virtual_stage / stages};
 }
 
-std::vector<std::vector<Slot>> orders_of_passes(const Plan& plan,
-                                                const std::vector<PassLengths>& lengths,
-                                                Seconds transfer) {
-  if (follows_lengths(plan.schedule))
-    return zero_bubble(lengths, plan.microbatches, plan.most_held(), transfer);
-  std::vector<std::vector<Slot>> orders;
-  for (int stage = 0; stage < plan.pp; ++stage)
-    orders.push_back(order_of_passes(plan.schedule, stage, plan.pp, plan.chunks(),
-                                     plan.microbatches, plan.ep_overlap));
-  return orders;
+std::optional<Recurrence> Schedule::recurrence(int, int) const { return std::nullopt; }
+
+int Schedule::usual_vpp(int) const { return 1; }
+
+std::optional<ScheduleRefusal> Schedule::refuses(const ScheduleUse& use) const {
+  if (use.vpp == 1) return std::nullopt;
+  return ScheduleRefusal{
+      true, "schedule",
+      "schedule=" + name() + " has one chunk a stage, but vpp=" + std::to_string(use.vpp),
+      "use schedule=" + usual_schedule(use.vpp).name() + ", or vpp=1"};
+}
+
+const std::vector<const Schedule*>& built_in_schedules() {
+  static const std::vector<const Schedule*> all{&gpipe(), &one_f_one_b(), &interleaved(),
+                                                &zb_h1(), &zb_h2(),       &zb_1p(),
+                                                &zb_2p(), &dualpipe()};
+  return all;
+}
+
+const std::vector<std::string>& schedule_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> list;
+    for (const Schedule* schedule : built_in_schedules()) list.push_back(schedule->name());
+    return list;
+  }();
+  return names;
+}
+
+const Schedule* find_schedule(const std::string& name) {
+  const auto& all = built_in_schedules();
+  const auto found = std::find_if(
+      all.begin(), all.end(), [&](const Schedule* schedule) { return schedule->name() == name; });
+  return found == all.end() ? nullptr : *found;
+}
+
+const Schedule& usual_schedule(int vpp) { return vpp > 1 ? interleaved() : one_f_one_b(); }
+
+std::vector<std::string> schedules_of_one_chunk() {
+  constexpr int some_stages = 2;
+  std::vector<std::string> names{usual_schedule(1).name()};
+  for (const Schedule* schedule : built_in_schedules())
+    if (schedule->usual_vpp(some_stages) == 1 && schedule->name() != names.front())
+      names.push_back(schedule->name());
+  return names;
 }
 
 }  // namespace orrery

@@ -1,81 +1,141 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "sim/core/units.hpp"
-#include "sim/input/plan.hpp"
 #include "sim/schedule/slot.hpp"
 
 namespace orrery {
 
-/// The order in which stage `stage` of `stages` runs its passes.
-
-/// All forwards, then all backwards, last micro-batch first as its activations are the freshest
-/// (Huang et al., arXiv 1811.06965).
-std::vector<Slot> gpipe(int microbatches);
-
-/// Warm-up, then one forward one backward, then cool-down (PipeDream-Flush; Narayanan et al.,
-/// arXiv 2104.04473, figure 4 top). A stage holds min(m, p - s) micro-batches.
-///
-/// `paired`: each forward pass after the warm-up runs together with the backward pass that follows
-/// it. As that must not be its own, one more is let in: Megatron-LM's overlap of expert-parallel
-/// communication (megatron/core/pipeline_parallel/combined_1f1b.py), which has it for one stage
-/// and for interleaved ones.
-std::vector<Slot> one_f_one_b(int stage, int stages, int microbatches, bool paired = false);
-
-/// Each stage holds `chunks` separated pieces of the model, so that the bubble is divided by
-/// `chunks` (same paper, figure 4 bottom). Requires that `stages` divides `microbatches`.
-std::vector<Slot> interleaved(int stage, int stages, int chunks, int microbatches,
-                              bool paired = false);
-
-/// Every backward pass in two: B, gradients of the inputs, which the stage before waits for, and W,
-/// gradients of the weights, which nobody waits for (Qi et al., Zero Bubble Pipeline Parallelism,
-/// ICLR 2024, arXiv 2401.10241, section 2). Later stages put off more of their W, so that all hold
-/// equally many micro-batches: with f, b and w the lengths of the three
-///
-///     zb_h1   min(m, p) held; idle (p - 1)(f + b - w), from the step's begin to its end
-///     zb_h2   min(m, 2 p - 1) held; idle (p - 1)(f + b - 2 w), from a stage's first pass to its
-///             last one, with m >= 2 p - 1 and w <= b, 2 w <= f + b
-std::vector<Slot> zb_h1(int stage, int stages, int microbatches);
-std::vector<Slot> zb_h2(int stage, int stages, int microbatches);
+/// A pipeline as far as the order of its passes depends on it.
+struct Pipeline {
+  int stages = 1;
+  int chunks = 1;  ///< That a rank holds.
+  int microbatches = 1;
+  /// Where a schedule lets a forward and a backward pass run together, they do (Plan::ep_overlap).
+  bool paired = false;
+};
 
 /// How long the passes of a stage are.
 struct PassLengths {
   Seconds forward;
-  Seconds inputs;   ///< B
-  Seconds weights;  ///< W
+  Seconds inputs;   ///< Gradients of the inputs.
+  Seconds weights;  ///< Gradients of the weights.
 };
 
-/// The orders of all stages that the same paper's heuristic finds (section 3.1: ZB-1p and ZB-2p,
-/// where no stage holds more than p or 2 p micro-batches). As many forward passes as fit run before
-/// the first B; then each stage has a forward pass and a B in turn, and a W where it would wait as
-/// long, or wait longer than the stage that has waited most, or where memory is full. Three choices
-/// that the heuristic leaves open are tried both ways; the best is the one whose longest stage is
-/// the shortest. `transfer`: between two stages.
-std::vector<std::vector<Slot>> zero_bubble(const std::vector<PassLengths>& stages, int microbatches,
-                                           int most_held, Seconds transfer);
+/// Most activations that a rank holds at once.
+struct Held {
+  int chunks = 0;  ///< Micro-batches of all its chunks.
+  /// Two passes that run together: one takes a layer's memory before the other gives one back.
+  bool one_more_layer = false;
+};
 
-/// Micro-batches enter at both ends (DeepSeek-V3, arXiv 2412.19437, section 3.2.1 and figure 5;
-/// github.com/deepseek-ai/DualPipe has the order for any number of stages). Stage s holds two
-/// chunks: 0 is its own stage of micro-batches 0 .. m/2 - 1, which enter at stage 0; 1 is its
-/// mirror's, stage p - 1 - s, of the others, which enter at stage p - 1. In the middle a forward
-/// pass of one direction runs together with a backward pass of the other; at both ends some weight
-/// gradients are put off. A stage holds p + 1 passes; with f = w, b = 2 w of the whole backward
-/// pass and f + b for two together it is idle for (p/2 - 1)(f&b + b - 3 w) (table 2 there).
-/// Requires that p and m are even and m >= 2 p.
-std::vector<Slot> dualpipe(int stage, int stages, int microbatches, bool paired = false);
+/// Where a part of the model lies.
+struct ChunkPlace {
+  int stage = 0;
+  int chunk = 0;
+};
 
-/// Of a kind whose order does not depend on how long passes are.
-std::vector<Slot> order_of_passes(ScheduleKind kind, int stage, int stages, int chunks,
-                                  int microbatches, bool paired = false);
+/// How an order repeats itself, for excerpts of a step (estimate/steady_state.hpp).
+struct Recurrence {
+  int period = 1;     ///< Micro-batches after which the order is at the same place again.
+  int filled = 1;     ///< Periods until the pipeline is full.
+  int cool_down = 0;  ///< Backward passes of the first stage after its last forward pass.
+};
 
-/// Of all stages of a plan. `lengths`: by stage, of zb-1p and zb-2p.
-std::vector<std::vector<Slot>> orders_of_passes(const Plan& plan,
-                                                const std::vector<PassLengths>& lengths,
-                                                Seconds transfer);
-/// Whether `lengths` matter there.
-inline bool follows_lengths(ScheduleKind kind) {
-  return kind == ScheduleKind::zb_1p || kind == ScheduleKind::zb_2p;
-}
+/// Which forward and backward passes of two micro-batches a schedule can run together.
+enum class Pairing { none, on_request, by_itself };
+
+/// What a plan asks of a schedule.
+struct ScheduleUse {
+  int stages = 1;
+  int vpp = 1;
+  int microbatches = 1;
+  std::int64_t sequences = 1;  ///< Of a micro-batch, in all replicas of the model.
+};
+
+/// Why a schedule cannot do it: `key` of the plan is at fault.
+struct ScheduleRefusal {
+  bool contradiction = false;  ///< The plan's words contradict each other; else it does not divide.
+  std::string key, problem, remedy;
+};
+
+/// Everything that there is to know of a pipeline schedule. Each has its own file, and nothing else
+/// asks for its name: a new one is a class there and a line in built_in_schedules().
+///
+/// The model is cut into virtual stages, in the order in which a micro-batch passes them. A
+/// pipeline has `stages` ranks that hold one chunk or more each, and each chunk is one virtual
+/// stage.
+class Schedule {
+ public:
+  explicit Schedule(std::string name) : name_{std::move(name)} {}
+  virtual ~Schedule() = default;
+  Schedule(const Schedule&) = delete;
+  Schedule& operator=(const Schedule&) = delete;
+
+  const std::string& name() const { return name_; }  ///< What users write.
+
+  /// What every rank runs. `lengths`, by stage, and `transfer`, between two stages, are needed
+  /// where follows_lengths() and may be left out elsewhere.
+  virtual Orders orders(const Pipeline& pipeline, const std::vector<PassLengths>& lengths = {},
+                        Seconds transfer = {}) const = 0;
+  virtual bool follows_lengths() const { return false; }
+  /// Whether some backward passes leave the gradients of weights to a pass of their own.
+  virtual bool splits_backward() const { return false; }
+  /// peak_in_flight() of a stage's order, as a closed form where there is one.
+  virtual Held held(const Pipeline& pipeline, int stage) const = 0;
+  virtual Pairing pairing(int stages, int vpp) const;
+
+  /// Copies of the model in one pipeline. With two, a rank holds chunks of both, the first half of
+  /// its chunks of one and the others of the other; the first half of the micro-batches goes
+  /// through the one and the rest through the other; and rank s holds what rank stages - 1 - s
+  /// does.
+  virtual int copies() const { return 1; }
+  /// Whether virtual stage v is on rank v mod stages.
+  virtual bool wraps() const { return true; }
+  virtual int virtual_stage(int stages, int stage, int chunk) const;
+  /// Where a virtual stage lies; of two copies the first (0) or the second.
+  virtual ChunkPlace place(int stages, int virtual_stage, int copy) const;
+
+  /// Whether a stage idles while those before it fill and drain, with nothing to do meanwhile.
+  virtual bool idles_at_both_ends() const { return !splits_backward(); }
+  /// Nothing where it does not, or where the whole order depends on the number of micro-batches.
+  virtual std::optional<Recurrence> recurrence(int stages, int vpp) const;
+
+  /// Virtual stages a rank and copy (--vpp) where the user does not say.
+  virtual int usual_vpp(int stages) const;
+  virtual std::optional<ScheduleRefusal> refuses(const ScheduleUse& use) const;
+  /// Whether its software computes again for gradients of weights what it did for those of inputs,
+  /// so that passes that leave these out go with recomputation.
+  virtual bool recomputes_for_weights() const { return false; }
+  /// Whether Megatron-LM has it.
+  virtual bool in_megatron() const { return false; }
+
+ private:
+  std::string name_;
+};
+
+/// In the order in which they are listed.
+const std::vector<const Schedule*>& built_in_schedules();
+const std::vector<std::string>& schedule_names();  ///< "gpipe", "1f1b", "interleaved", ...
+/// Null: none of that name.
+const Schedule* find_schedule(const std::string& name);
+/// What is run where the user names none.
+const Schedule& usual_schedule(int vpp);
+/// Those that need no --vpp, the usual one first: what a search compares.
+std::vector<std::string> schedules_of_one_chunk();
+
+// One function a schedule.
+const Schedule& gpipe();
+const Schedule& one_f_one_b();
+const Schedule& interleaved();
+const Schedule& zb_h1();
+const Schedule& zb_h2();
+const Schedule& zb_1p();
+const Schedule& zb_2p();
+const Schedule& dualpipe();
 
 }  // namespace orrery

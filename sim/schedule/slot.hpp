@@ -6,8 +6,8 @@ namespace orrery {
 
 enum class Pass { forward, backward, weight_gradient };
 
-/// One pass of one micro-batch through one chunk of layers. Chunk c of stage s is virtual stage
-/// Plan::virtual_stage(s, c); without interleaving there is one chunk a stage.
+/// One pass of one micro-batch through one of the chunks of layers that a rank of the pipeline
+/// holds; Schedule::virtual_stage says which part of the model a chunk is.
 struct Slot {
   Pass pass = Pass::forward;
   int chunk = 0;
@@ -18,6 +18,9 @@ struct Slot {
   bool inputs_only = false;
   bool operator==(const Slot&) const = default;
 };
+
+/// What each rank of a pipeline runs, stage by stage.
+using Orders = std::vector<std::vector<Slot>>;
 
 /// Whether a micro-batch's gradients of the chunk's weights are complete with it.
 inline bool completes_gradients(const Slot& slot) {

@@ -51,8 +51,8 @@ class Heuristic {
     for (const Stage& stage : stages_) longest = std::max(longest, stage.time());
     return longest;
   }
-  std::vector<std::vector<Slot>> orders() && {
-    std::vector<std::vector<Slot>> orders;
+  Orders orders() && {
+    Orders orders;
     for (Stage& stage : stages_) orders.push_back(std::move(stage.order));
     return orders;
   }
@@ -175,20 +175,53 @@ class Heuristic {
   std::vector<Stage> stages_;
 };
 
+// The orders of all stages that the heuristic of Qi et al. finds (arXiv 2401.10241, section 3.1:
+// ZB-1p and ZB-2p, where no stage holds more than p or 2 p micro-batches). As many forward passes
+// as fit run before the first B; then each stage has a forward pass and a B in turn, and a W where
+// it would wait as long, or wait longer than the stage that has waited most, or where memory is
+// full. Three choices that the heuristic leaves open are tried both ways; the best is the one whose
+// longest stage is the shortest.
+class ZeroBubble final : public Schedule {
+ public:
+  // `held`: micro-batches that a stage may hold, for each stage of the pipeline.
+  ZeroBubble(std::string name, int held) : Schedule{std::move(name)}, held_{held} {}
+
+  Orders orders(const Pipeline& pipeline, const std::vector<PassLengths>& lengths,
+                Seconds transfer) const override {
+    assert(static_cast<int>(lengths.size()) == pipeline.stages && pipeline.microbatches >= 1);
+    const int most_held = held_ * pipeline.stages;
+    std::optional<Heuristic> best;
+    for (bool wait : {true, false})
+      for (bool skip : {true, false})
+        for (bool fill : {true, false}) {
+          Heuristic tried{lengths, pipeline.microbatches, most_held, transfer, {wait, skip, fill}};
+          tried.run();
+          if (!best || tried.longest() < best->longest()) best.emplace(std::move(tried));
+        }
+    return std::move(*best).orders();
+  }
+
+  Held held(const Pipeline& pipeline, int) const override {
+    return {std::min(pipeline.microbatches, held_ * pipeline.stages)};
+  }
+
+  bool follows_lengths() const override { return true; }
+  bool splits_backward() const override { return true; }
+
+ private:
+  const int held_;
+};
+
 }  // namespace
 
-std::vector<std::vector<Slot>> zero_bubble(const std::vector<PassLengths>& stages, int microbatches,
-                                           int most_held, Seconds transfer) {
-  assert(!stages.empty() && microbatches >= 1 && most_held >= 1);
-  std::optional<Heuristic> best;
-  for (bool wait : {true, false})
-    for (bool skip : {true, false})
-      for (bool fill : {true, false}) {
-        Heuristic tried{stages, microbatches, most_held, transfer, {wait, skip, fill}};
-        tried.run();
-        if (!best || tried.longest() < best->longest()) best.emplace(std::move(tried));
-      }
-  return std::move(*best).orders();
+const Schedule& zb_1p() {
+  static const ZeroBubble schedule{"zb-1p", 1};
+  return schedule;
+}
+
+const Schedule& zb_2p() {
+  static const ZeroBubble schedule{"zb-2p", 2};
+  return schedule;
 }
 
 }  // namespace orrery

@@ -57,7 +57,7 @@ Seconds step_lower_bound(const Scenario& scenario, const PassTimes& passes,
   const Seconds close =
       scenario.software.optimizer_post_validation ? Seconds{} : passes.optimizer / copies;
   Seconds longest;
-  if (plan.splits_backward()) {
+  if (!plan.schedule->idles_at_both_ends()) {
     for (int stage = 0; stage < plan.pp; ++stage) {
       Seconds work;
       for (int chunk = 0; chunk < plan.chunks(); ++chunk) {

@@ -18,7 +18,7 @@ static_assert(std::is_trivially_copyable_v<Candidate>);
 Plan as_priced(Plan plan) {
   plan.zero = 0;
   plan.dp_overlap = false;
-  plan.schedule = ScheduleKind::one_f_one_b;
+  if (plan.schedule->wraps()) plan.schedule = &usual_schedule(1);
   plan.gbs = plan.microbatches = 1;
   return plan;
 }

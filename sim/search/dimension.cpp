@@ -48,10 +48,7 @@ std::vector<PlanDimension> plan_dimensions(const Model& model, int gpus, std::in
       {"tp_overlap", switch_on_off, Kind::setting, with_tensor_ranks},
       {"zero", {"0", "1", "2", "3"}, Kind::setting, with_copies},
       {"dp_overlap", switch_on_off, Kind::setting, with_copies},
-      {"schedule",
-       {"1f1b", "gpipe", "zb-h1", "zb-h2", "zb-1p", "zb-2p", "dualpipe"},
-       Kind::setting,
-       with_one_chunk},
+      {"schedule", schedules_of_one_chunk(), Kind::setting, with_one_chunk},
   };
   // A ring of keys and values has no windows (make_scenario).
   const auto& local = model.layer_is_local;

@@ -39,7 +39,7 @@ std::string flags_of(const PlanDimension& dimension, const std::string& value, c
   if (dimension.key != "vpp" && after.vpp != before.vpp)
     flags += " --vpp " + std::to_string(after.vpp);
   if (dimension.key != "schedule" && after.schedule != before.schedule)
-    flags += " --schedule " + name(after.schedule);
+    flags += " --schedule " + after.schedule->name();
   return flags;
 }
 

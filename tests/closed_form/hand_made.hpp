@@ -18,7 +18,7 @@ inline System without_latency() {
 }
 
 /// A pipeline of `pp` stages with `vpp` chunks of one layer each, and `m` micro-batches a replica.
-inline Scenario pipeline(const System& system, ScheduleKind schedule, int pp, int vpp, int m,
+inline Scenario pipeline(const System& system, const Schedule* schedule, int pp, int vpp, int m,
                          int dp = 1, int tp = 1) {
   PlanRequest request = plan_request(tp, pp, 1, std::int64_t{m} * dp, 64, "megatron-2021");
   request.vpp = vpp;

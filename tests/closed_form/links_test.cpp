@@ -45,7 +45,7 @@ double of(const LinkReport& report, LinkUser user) {
 //     7 MB out of the NIC from stage to stage;
 // and once the gradients of two million parameters, two bytes each, over two replicas: 4 MB.
 TEST(Links, EachUserHasItsBytes) {
-  const Scenario scenario = pipeline(without_latency(), ScheduleKind::one_f_one_b, 2, 1, 3, 2, 4);
+  const Scenario scenario = pipeline(without_latency(), &one_f_one_b(), 2, 1, 3, 2, 4);
   ASSERT_EQ(scenario.software.gradient_bytes, 2);
   StepCost cost = *prices(scenario, Seconds{}, Seconds{}, Bytes{7e6}, 2'000'000);
   for (StageCost& stage : cost.stages) {
@@ -73,7 +73,7 @@ TEST(Links, EachUserHasItsBytes) {
 TEST(Links, ASharedNicCarriesAllOfItsTwins) {
   System system = without_latency();
   system.nics_per_node = 1;
-  const Scenario scenario = pipeline(system, ScheduleKind::one_f_one_b, 2, 1, 3, 1, 4);
+  const Scenario scenario = pipeline(system, &one_f_one_b(), 2, 1, 3, 1, 4);
   const auto cost = prices(scenario, microseconds(10.0), microseconds(10.0), Bytes{7e6});
   for (const bool unfolded : {false, true})
     EXPECT_NEAR(of(loads_of(scenario, *cost, unfolded, true).nic, LinkUser::pipeline), 4 * 3 * 7e6,

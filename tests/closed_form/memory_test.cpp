@@ -79,9 +79,9 @@ TEST(Memory, ActivationsInFlight) {
   for (int stage = 0; stage < 4; ++stage)
     EXPECT_DOUBLE_EQ(report.stages[static_cast<std::size_t>(stage)].activations.si(),
                      (4 - stage) * (2 * layer + (stage < 3 ? 2 * s * b * h : 0.0)));
-  Scenario gpipe = scenario;
-  gpipe.plan.schedule = ScheduleKind::gpipe;
-  EXPECT_DOUBLE_EQ(memory_of(gpipe).stages[3].activations.si(), 2 * 8 * layer);
+  Scenario all_forward = scenario;
+  all_forward.plan.schedule = &gpipe();
+  EXPECT_DOUBLE_EQ(memory_of(all_forward).stages[3].activations.si(), 2 * 8 * layer);
 }
 
 // Full recomputation holds the layers' inputs and what was sent, and one layer whole while it is

@@ -18,10 +18,10 @@ constexpr double tolerance = 1e-6;
 //     (p-1) tf + m (tf+tb) + (p-1) tb  =  (m+p-1) (tf+tb)
 // so that the bubble is (p-1)/m of the ideal. GPipe takes as long: 1F1B saves memory, not time.
 TEST(Pipeline, GpipeAndOneFOneBTakeTheClosedForm) {
-  for (ScheduleKind kind : {ScheduleKind::gpipe, ScheduleKind::one_f_one_b})
+  for (const Schedule* kind : {&gpipe(), &one_f_one_b()})
     for (int p : {1, 2, 3, 4, 8})
       for (int m : {1, 2, 4, 7, 16}) {
-        SCOPED_TRACE(name(kind) + " p=" + std::to_string(p) + " m=" + std::to_string(m));
+        SCOPED_TRACE(kind->name() + " p=" + std::to_string(p) + " m=" + std::to_string(m));
         const Scenario scenario = pipeline(without_latency(), kind, p, 1, m);
         EXPECT_NEAR(simulate(scenario, prices(scenario, tf, tb, next_to_nothing)).si(),
                     (m + p - 1) * 3.0, tolerance);
@@ -39,7 +39,7 @@ TEST(Pipeline, InterleavingDividesTheBubble) {
         const int m = groups * p;
         SCOPED_TRACE("p=" + std::to_string(p) + " v=" + std::to_string(v) +
                      " m=" + std::to_string(m));
-        const Scenario scenario = pipeline(without_latency(), ScheduleKind::interleaved, p, v, m);
+        const Scenario scenario = pipeline(without_latency(), &interleaved(), p, v, m);
         const double expected = (m + static_cast<double>(p - 1) / v) * 3.0;
         EXPECT_NEAR(simulate(scenario, prices(scenario, tf / v, tb / v, next_to_nothing)).si(),
                     expected, tolerance);
@@ -53,7 +53,7 @@ TEST(Pipeline, InterleavingDividesTheBubble) {
 TEST(Pipeline, ASingleMicrobatchPaysEveryTransfer) {
   System system = read_system("four-by-four", test_place);
   system.gpus_per_node = system.nvlink_domain = system.nics_per_node = 1;
-  const Scenario scenario = pipeline(system, ScheduleKind::one_f_one_b, 4, 1, 1);
+  const Scenario scenario = pipeline(system, &one_f_one_b(), 4, 1, 1);
   const double transfer = 10e-6 + 1.0;
   const double norm = 4 * 10e-6;
   EXPECT_NEAR(simulate(scenario, prices(scenario, tf, tb, Bytes{1e9})).si(),
@@ -65,7 +65,7 @@ TEST(Pipeline, ASingleMicrobatchPaysEveryTransfer) {
 // takes 2 (n-1) hops of 1 us and 2 (n-1)/n S / 10 GB/s.
 TEST(Pipeline, GradientsCostARingAllReduce) {
   const System system = read_system("four-by-four", test_place);
-  const Scenario scenario = pipeline(system, ScheduleKind::one_f_one_b, 1, 1, 3, 4);
+  const Scenario scenario = pipeline(system, &one_f_one_b(), 1, 1, 3, 4);
   EXPECT_NEAR(simulate(scenario, prices(scenario, tf, tb, next_to_nothing, 1'000'000'000)).si(),
               3 * 3.0 + 6 * 1e-6 + 1.5 * 2e9 / 10e9, 1e-8);
 }
@@ -74,7 +74,7 @@ TEST(Pipeline, GradientsCostARingAllReduce) {
 // (n-1)/n S each, as much as the all-reduce in all. The two have (n-1) hops each.
 TEST(Pipeline, ZeroOneSendsAsMuchInTwoHalves) {
   const System system = read_system("four-by-four", test_place);
-  Scenario scenario = pipeline(system, ScheduleKind::one_f_one_b, 1, 1, 3, 4);
+  Scenario scenario = pipeline(system, &one_f_one_b(), 1, 1, 3, 4);
   scenario.plan.zero = 1;
   EXPECT_NEAR(simulate(scenario, prices(scenario, tf, tb, next_to_nothing, 1'000'000'000)).si(),
               3 * 3.0 + 2 * (3 * 1e-6 + 0.75 * 2e9 / 10e9), 1e-8);
@@ -85,7 +85,7 @@ TEST(Pipeline, ZeroOneSendsAsMuchInTwoHalves) {
 // the second is exposed.
 TEST(Pipeline, OverlapExposesTheLastBucketOnly) {
   const System system = read_system("four-by-four", test_place);
-  Scenario scenario = pipeline(system, ScheduleKind::one_f_one_b, 1, 1, 3, 4);
+  Scenario scenario = pipeline(system, &one_f_one_b(), 1, 1, 3, 4);
   scenario.plan.dp_overlap = true;
   const auto cost = prices(scenario, tf, tb, next_to_nothing, 1'000'000'000);
   cost->stages[0].buckets = {{kernels(tf / 2), kernels(tb / 2), 500'000'000},
@@ -98,7 +98,7 @@ TEST(Pipeline, OverlapExposesTheLastBucketOnly) {
 TEST(Pipeline, TiedEmbeddingIsReducedBetweenTheEnds) {
   System system = without_latency();
   system.gpus_per_node = system.nvlink_domain = system.nics_per_node = 1;
-  const Scenario scenario = pipeline(system, ScheduleKind::one_f_one_b, 2, 1, 2);
+  const Scenario scenario = pipeline(system, &one_f_one_b(), 2, 1, 2);
   const auto cost = prices(scenario, tf, tb, next_to_nothing);
   cost->tied_gradient_bytes = Bytes{0.5e9};
   EXPECT_NEAR(simulate(scenario, cost).si(), (2 + 1) * 3.0 + 0.5, tolerance);
@@ -107,7 +107,7 @@ TEST(Pipeline, TiedEmbeddingIsReducedBetweenTheEnds) {
 // The slowest stage sets the pace: with stage 1 twice as slow, 1F1B of p = 2 takes
 //     tf + m (2 tf + 2 tb) + tb.
 TEST(Pipeline, TheSlowestStageSetsThePace) {
-  const Scenario scenario = pipeline(without_latency(), ScheduleKind::one_f_one_b, 2, 1, 5);
+  const Scenario scenario = pipeline(without_latency(), &one_f_one_b(), 2, 1, 5);
   const auto cost = prices(scenario, tf, tb, next_to_nothing);
   cost->stages[1].forward = kernels(2.0 * tf);
   cost->stages[1].backward = kernels(2.0 * tb);

@@ -11,8 +11,7 @@
 namespace orrery {
 namespace {
 
-constexpr ScheduleKind kinds[] = {ScheduleKind::zb_h1, ScheduleKind::zb_h2, ScheduleKind::zb_1p,
-                                  ScheduleKind::zb_2p, ScheduleKind::dualpipe};
+const Schedule* const kinds[] = {&zb_h1(), &zb_h2(), &zb_1p(), &zb_2p(), &dualpipe()};
 
 void expect_sound(const Scenario& scenario, const Estimate& estimate) {
   EXPECT_EQ(verify(estimate.step, scenario.plan), "");
@@ -52,7 +51,7 @@ void expect_same_four_ways(const Scenario& scenario) {
 template <class Visit>
 int for_each_plan(const Model& model, const System& system, int gpus, const Visit& visit) {
   int plans = 0;
-  for (ScheduleKind kind : kinds)
+  for (const Schedule* kind : kinds)
     for (int tp : {1, 2})
       for (int pp : {2, 4})
         for (int variant = 0; variant < 4; ++variant) {
@@ -67,7 +66,7 @@ int for_each_plan(const Model& model, const System& system, int gpus, const Visi
             if (validated != ((variant + tp + pp / 2) % 2 == 0)) continue;
             Scenario scenario = scenario_of(model, system, request, gpus);
             scenario.software.optimizer_post_validation = validated;
-            SCOPED_TRACE(name(kind) + " tp=" + std::to_string(tp) + " pp=" + std::to_string(pp) +
+            SCOPED_TRACE(kind->name() + " tp=" + std::to_string(tp) + " pp=" + std::to_string(pp) +
                          " zero=" + std::to_string(zero) + " overlap=" + std::to_string(overlap) +
                          " validated=" + std::to_string(validated));
             visit(scenario);
@@ -106,7 +105,7 @@ TEST(SplitBackward, DualPipeWithExperts) {
       for (bool delay : {false, true}) {
         if (delay && ep == 1) continue;
         PlanRequest request = plan_request(1, pp, 1, 2 * pp * (16 / pp), 256, "dualpipe");
-        request.schedule = ScheduleKind::dualpipe;
+        request.schedule = &dualpipe();
         request.ep = ep;
         request.ep_overlap = request.delay_wgrad = delay;
         const Scenario scenario =

@@ -71,7 +71,7 @@ TEST(SplitBackward, IsTheWhole) {
     for (int tp : {1, 2})
       for (const std::string software : {"megatron-2021", "megatron-core"}) {
         PlanRequest request = plan_request(tp, 4, 1, 32, 256, software);
-        request.schedule = ScheduleKind::zb_h1;
+        request.schedule = &zb_h1();
         request.sp = tp > 1;
         if (model.experts) request.ep = 4;
         Scenario scenario =
@@ -90,7 +90,7 @@ TEST(SplitBackward, IsTheWhole) {
 
 // Only schedules that have it so pay for pricing both.
 TEST(SplitBackward, IsPricedWhereItIsNeeded) {
-  for (const ScheduleKind kind : {ScheduleKind::one_f_one_b, ScheduleKind::zb_h1}) {
+  for (const Schedule* kind : {&one_f_one_b(), &zb_h1()}) {
     PlanRequest request = plan_request(1, 4, 1, 32, 256, "megatron-core");
     request.schedule = kind;
     const Scenario scenario = scenario_of(small_gpt(8, 1024, 8, 4096),
@@ -99,8 +99,8 @@ TEST(SplitBackward, IsPricedWhereItIsNeeded) {
         price_step(scenario, nullptr, CollectiveTime{scenario.system}, shapes_of(1)).stages;
     ASSERT_EQ(stages.size(), 4u);
     for (const StageCost& stage : stages) {
-      EXPECT_EQ(stage.input_gradient.segments.empty(), kind == ScheduleKind::one_f_one_b);
-      EXPECT_EQ(stage.weight_gradient.segments.empty(), kind == ScheduleKind::one_f_one_b);
+      EXPECT_EQ(stage.input_gradient.segments.empty(), kind == &one_f_one_b());
+      EXPECT_EQ(stage.weight_gradient.segments.empty(), kind == &one_f_one_b());
     }
   }
 }

@@ -16,7 +16,7 @@ namespace {
 Scenario gpt3(int gpus) {
   PlanRequest request =
       plan_request(8, 8, 1, std::int64_t{96} * (gpus / 64), 2048, "megatron-2022");
-  request.schedule = ScheduleKind::one_f_one_b;
+  request.schedule = &one_f_one_b();
   request.sp = true;
   request.recompute = Recompute::selective;
   return scenario_of(read_model("gpt3-175b", test_place), read_system("dgx-a100-80gb", test_place),

@@ -176,17 +176,17 @@ TEST(Scenario, FillsInWhatThePlanLeavesOpen) {
   EXPECT_EQ(now.plan.dtype, Dtype::bf16);
   EXPECT_EQ(now.plan.mbs, 1);
   EXPECT_EQ(now.plan.seq, 2048);
-  EXPECT_EQ(now.plan.schedule, ScheduleKind::one_f_one_b);
+  EXPECT_EQ(now.plan.schedule, &one_f_one_b());
   EXPECT_EQ(now.plan.zero, 1);
   EXPECT_TRUE(now.plan.fused_attention);
   EXPECT_EQ(now.tokens_per_microbatch(), 2048);
   PlanRequest chunked = request(2, 2, 8);
   chunked.vpp = 3;
-  EXPECT_EQ(scenario(chunked, 8).plan.schedule, ScheduleKind::interleaved);
+  EXPECT_EQ(scenario(chunked, 8).plan.schedule, &interleaved());
   EXPECT_EQ(scenario(chunked, 8).layers_of, std::vector<int>(6, 4));
   chunked.vpp.reset();
   EXPECT_EQ(scenario(chunked, 8).plan.vpp, 1);
-  chunked.schedule = ScheduleKind::interleaved;
+  chunked.schedule = &interleaved();
   EXPECT_EQ(scenario(chunked, 8).plan.vpp, 2);
 }
 
@@ -208,7 +208,7 @@ TEST(Scenario, TakesWhatThePlanSays) {
   PlanRequest plan = request(2, 2, 48);
   plan.mbs = 3;
   plan.seq = 1024;
-  plan.schedule = ScheduleKind::gpipe;
+  plan.schedule = &gpipe();
   plan.recompute = Recompute::full;
   plan.zero = 0;
   plan.sp = false;
@@ -221,7 +221,7 @@ TEST(Scenario, TakesWhatThePlanSays) {
   const Scenario s = make_scenario(small_model(), small_system(), anything, plan, 8, plan_file);
   EXPECT_EQ(s.plan.microbatches, 8);  // 48 / (3 * 2)
   EXPECT_EQ(s.tokens_per_microbatch(), 3 * 1024);
-  EXPECT_EQ(s.plan.schedule, ScheduleKind::gpipe);
+  EXPECT_EQ(s.plan.schedule, &gpipe());
   EXPECT_EQ(s.plan.recompute, Recompute::full);
   EXPECT_EQ(s.plan.zero, 0);
   EXPECT_FALSE(s.plan.sp);
@@ -342,7 +342,7 @@ TEST(Scenario, RefusesBatchesThatDoNotDivide) {
 TEST(Scenario, RefusesSchedulesThatDoNotFitThePlan) {
   PlanRequest plain = request(1, 2, 8);
   plain.vpp = 2;
-  plain.schedule = ScheduleKind::one_f_one_b;
+  plain.schedule = &one_f_one_b();
   EXPECT_EQ(refusal(plain, 2),
             bad_input("plan.json: /schedule: schedule=1f1b has one chunk a stage, but vpp=2; use "
                       "schedule=interleaved, or vpp=1"));

@@ -141,7 +141,7 @@ TEST(TimelineChart, AreaIsTime) {
 // No bar stands for several micro-batches and says that it is one of them.
 TEST(TimelineChart, NamesNoRunOfPasses) {
   Scenario scenario = two_stages();
-  scenario.plan.schedule = ScheduleKind::gpipe;
+  scenario.plan.schedule = &gpipe();
   scenario.plan.gbs = scenario.plan.microbatches = 2000;
   const Estimate answer = estimate(scenario);
   const TimelineChart chart = timeline_chart(answer.step, answer.timeline, scenario);

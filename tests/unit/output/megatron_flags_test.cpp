@@ -106,7 +106,7 @@ TEST(MegatronFlags, OfExpertsAndUnevenStages) {
 // What Megatron-LM has not is said, and nothing takes its place.
 TEST(MegatronFlags, SaysWhatHasNoFlag) {
   PlanRequest request = plan_request(1, 2, 1, 8, 2048, "torchtitan");
-  request.schedule = ScheduleKind::gpipe;
+  request.schedule = &gpipe();
   request.zero = 3;
   const MegatronFlags flags = megatron_flags(scenario("mpt-7b", "dgx-a100-80gb", 4, request));
   EXPECT_EQ(flags.left_out, (std::vector<std::string>{

@@ -14,13 +14,13 @@
 namespace orrery {
 namespace {
 
-using Orders = std::vector<std::vector<Slot>>;  // One order a stage.
+Orders orders_of(const Schedule* kind, int stages, int chunks, int microbatches,
+                 bool paired = false) {
+  return kind->orders({stages, chunks, microbatches, paired});
+}
 
-Orders orders_of(ScheduleKind kind, int stages, int chunks, int microbatches, bool paired = false) {
-  Orders orders;
-  for (int s = 0; s < stages; ++s)
-    orders.push_back(order_of_passes(kind, s, stages, chunks, microbatches, paired));
-  return orders;
+std::vector<Slot> order_of(const Schedule& kind, int stage, Pipeline pipeline) {
+  return kind.orders(pipeline)[static_cast<std::size_t>(stage)];
 }
 
 // Runs all stages at once with free communication; two passes that run together start and end as
@@ -107,8 +107,7 @@ TEST(OneFOneB, TakesTheClosedForm) {
     for (int m = 1; m <= 8; ++m)
       for (const auto& [f, b] : pass_times) {
         SCOPED_TRACE(label(p, m));
-        EXPECT_EQ(makespan(orders_of(ScheduleKind::one_f_one_b, p, 1, m), 1, f, b),
-                  (m + p - 1) * (f + b));
+        EXPECT_EQ(makespan(orders_of(&one_f_one_b(), p, 1, m), 1, f, b), (m + p - 1) * (f + b));
       }
 }
 
@@ -119,8 +118,7 @@ TEST(Gpipe, TakesAsLongAsOneFOneB) {
     for (int m = 1; m <= 8; ++m)
       for (const auto& [f, b] : pass_times) {
         SCOPED_TRACE(label(p, m));
-        EXPECT_EQ(makespan(orders_of(ScheduleKind::gpipe, p, 1, m), 1, f, b),
-                  (m + p - 1) * (f + b));
+        EXPECT_EQ(makespan(orders_of(&gpipe(), p, 1, m), 1, f, b), (m + p - 1) * (f + b));
       }
 }
 
@@ -134,7 +132,7 @@ TEST(Interleaved, DividesTheBubbleByTheChunks) {
       for (int m = p; m <= 4 * p; m += p)
         for (const auto& [f, b] : pass_times) {
           SCOPED_TRACE(label(p, m, v));
-          EXPECT_EQ(makespan(orders_of(ScheduleKind::interleaved, p, v, m), v, f, b),
+          EXPECT_EQ(makespan(orders_of(&interleaved(), p, v, m), v, f, b),
                     (m * v + p - 1) * (f + b));
         }
 }
@@ -144,9 +142,10 @@ TEST(Schedules, RunEveryPassOnceAndForwardFirst) {
     for (int m = 1; m <= 8; ++m)
       for (int s = 0; s < p; ++s) {
         SCOPED_TRACE(label(p, m) + " s=" + std::to_string(s));
-        expect_sound(gpipe(m), 1, m);
-        expect_sound(one_f_one_b(s, p, m), 1, m);
-        for (int v = 1; v <= 4; ++v) expect_sound(interleaved(s, p, v, m * p), v, m * p);
+        expect_sound(order_of(gpipe(), s, {p, 1, m}), 1, m);
+        expect_sound(order_of(one_f_one_b(), s, {p, 1, m}), 1, m);
+        for (int v = 1; v <= 4; ++v)
+          expect_sound(order_of(interleaved(), s, {p, v, m * p}), v, m * p);
       }
 }
 
@@ -155,16 +154,16 @@ TEST(Schedules, NeverDeadlock) {
   for (int p = 1; p <= 10; ++p)
     for (int m = 1; m <= 12; ++m) {
       SCOPED_TRACE(label(p, m));
-      EXPECT_TRUE(makespan(orders_of(ScheduleKind::gpipe, p, 1, m), 1, 5, 3));
-      EXPECT_TRUE(makespan(orders_of(ScheduleKind::one_f_one_b, p, 1, m), 1, 5, 3));
+      EXPECT_TRUE(makespan(orders_of(&gpipe(), p, 1, m), 1, 5, 3));
+      EXPECT_TRUE(makespan(orders_of(&one_f_one_b(), p, 1, m), 1, 5, 3));
       if (m % p != 0) continue;
       for (int v = 1; v <= 5; ++v)
-        EXPECT_TRUE(makespan(orders_of(ScheduleKind::interleaved, p, v, m), v, 5, 3));
+        EXPECT_TRUE(makespan(orders_of(&interleaved(), p, v, m), v, 5, 3));
     }
 }
 
 TEST(Gpipe, HoldsEveryMicrobatch) {
-  for (int m = 1; m <= 8; ++m) EXPECT_EQ(peak_in_flight(gpipe(m)), m);
+  for (int m = 1; m <= 8; ++m) EXPECT_EQ(peak_in_flight(order_of(gpipe(), 0, {1, 1, m})), m);
 }
 
 // What 1F1B is for: p - 1 - s warm-up passes and the one that runs, for any number of
@@ -174,7 +173,7 @@ TEST(OneFOneB, HoldsItsDistanceToTheEnd) {
     for (int m = 1; m <= 12; ++m)
       for (int s = 0; s < p; ++s) {
         SCOPED_TRACE(label(p, m) + " s=" + std::to_string(s));
-        EXPECT_EQ(peak_in_flight(one_f_one_b(s, p, m)), std::min(m, p - s));
+        EXPECT_EQ(peak_in_flight(order_of(one_f_one_b(), s, {p, 1, m})), std::min(m, p - s));
       }
 }
 
@@ -186,7 +185,7 @@ TEST(Interleaved, HoldsMegatronsWarmUpAndOne) {
       for (int m = p; m <= 4 * p; m += p)
         for (int s = 0; s < p; ++s) {
           SCOPED_TRACE(label(p, m, v) + " s=" + std::to_string(s));
-          EXPECT_EQ(peak_in_flight(interleaved(s, p, v, m)),
+          EXPECT_EQ(peak_in_flight(order_of(interleaved(), s, {p, v, m})),
                     std::min(m * v, 2 * (p - 1 - s) + (v - 1) * p + 1));
         }
 }
@@ -195,7 +194,7 @@ TEST(Interleaved, HoldsMegatronsWarmUpAndOne) {
 // four into chunk 1, then 5 and on, and takes the gradients of chunk 1 first.
 // Warm-up: 2*3 + 1*4 = 10.
 TEST(Interleaved, StartsAsInThePapersFigure) {
-  const std::vector<Slot> order = interleaved(0, 4, 2, 8);
+  const std::vector<Slot> order = order_of(interleaved(), 0, {4, 2, 8});
   const auto f = [](int chunk, int m) { return Slot{Pass::forward, chunk, m}; };
   const auto b = [](int chunk, int m) { return Slot{Pass::backward, chunk, m}; };
   const std::vector<Slot> start{f(0, 0), f(0, 1), f(0, 2), f(0, 3), f(1, 0), f(1, 1), f(1, 2),
@@ -212,7 +211,7 @@ TEST(Pairs, CostNoBubble) {
       for (int m = p; m <= 4 * p; m += p)
         for (const auto& [f, b] : pass_times) {
           SCOPED_TRACE(label(p, m, v));
-          const Orders orders = orders_of(ScheduleKind::interleaved, p, v, m, true);
+          const Orders orders = orders_of(&interleaved(), p, v, m, true);
           if (p == 1 || v > 1) {
             EXPECT_EQ(makespan(orders, v, f, b), (m * v + p - 1) * (f + b));
           }
@@ -223,8 +222,8 @@ TEST(Pairs, CostNoBubble) {
           }
         }
   for (int m = 1; m <= 8; ++m) {
-    EXPECT_EQ(makespan(orders_of(ScheduleKind::one_f_one_b, 1, 1, m, true), 1, 1, 2), m * 3);
-    EXPECT_EQ(peak_in_flight(one_f_one_b(0, 1, m, true)), std::min(m, 2));
+    EXPECT_EQ(makespan(orders_of(&one_f_one_b(), 1, 1, m, true), 1, 1, 2), m * 3);
+    EXPECT_EQ(peak_in_flight(order_of(one_f_one_b(), 0, {1, 1, m, true})), std::min(m, 2));
   }
 }
 
@@ -235,7 +234,7 @@ TEST(Pairs, LeaveTheEndsAlone) {
     for (int v = p == 1 ? 1 : 2; v <= 4; ++v)
       for (int m = p; m <= 4 * p; m += p)
         for (int s = 0; s < p; ++s) {
-          const std::vector<Slot> order = interleaved(s, p, v, m, true);
+          const std::vector<Slot> order = order_of(interleaved(), s, {p, v, m, true});
           for (std::size_t i = 0; i < order.size(); ++i) {
             if (!order[i].with_next) continue;
             EXPECT_EQ(order[i].pass, Pass::forward);

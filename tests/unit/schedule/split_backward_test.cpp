@@ -12,7 +12,19 @@
 namespace orrery {
 namespace {
 
-using Orders = std::vector<std::vector<Slot>>;
+// A schedule of one chunk a stage and copy, and its pipeline.
+struct Plan {
+  const Schedule* schedule;
+  int pp, microbatches;
+  bool paired = false;
+
+  int chunks() const { return schedule->copies(); }
+  int microbatches_of_chunk() const { return microbatches / schedule->copies(); }
+  bool passes(int microbatch, int chunk) const {
+    return schedule->copies() == 1 || (2 * microbatch < microbatches) == (chunk == 0);
+  }
+  Pipeline pipeline() const { return {pp, chunks(), microbatches, paired}; }
+};
 
 struct Lengths {
   int forward, inputs, weights;
@@ -30,7 +42,7 @@ struct Run {
 Run run(const Plan& plan, const Orders& orders, const Lengths& length, int transfer = 0) {
   using Key = std::tuple<bool, int, int>;  // Forward, virtual stage, micro-batch.
   std::map<Key, int> end;
-  const int last = plan.virtual_stages() - 1;
+  const int last = plan.pp - 1;
   std::vector<std::size_t> next(orders.size(), 0);
   std::vector<int> clock(orders.size(), 0), begin(orders.size(), -1);
   for (bool progress = true; progress;) {
@@ -43,7 +55,7 @@ Run run(const Plan& plan, const Orders& orders, const Lengths& length, int trans
         int lasts = two ? length.together : 0;
         for (std::size_t i = next[s]; i <= next[s] + (two ? 1 : 0); ++i) {
           const Slot& slot = orders[s][i];
-          const int here = plan.virtual_stage(static_cast<int>(s), slot.chunk);
+          const int here = plan.schedule->virtual_stage(plan.pp, static_cast<int>(s), slot.chunk);
           const bool forward = slot.pass == Pass::forward;
           if (!two)
             lasts = forward                              ? length.forward
@@ -67,7 +79,8 @@ Run run(const Plan& plan, const Orders& orders, const Lengths& length, int trans
         for (std::size_t i = next[s]; i <= next[s] + (two ? 1 : 0); ++i) {
           const Slot& slot = orders[s][i];
           if (slot.pass != Pass::weight_gradient)
-            end[{slot.pass == Pass::forward, plan.virtual_stage(static_cast<int>(s), slot.chunk),
+            end[{slot.pass == Pass::forward,
+                 plan.schedule->virtual_stage(plan.pp, static_cast<int>(s), slot.chunk),
                  slot.microbatch}] = clock[s];
         }
         next[s] += two ? 2 : 1;
@@ -83,19 +96,16 @@ Run run(const Plan& plan, const Orders& orders, const Lengths& length, int trans
   return result;
 }
 
-Plan plan_of(ScheduleKind kind, int stages, int microbatches) {
-  Plan plan;
-  plan.schedule = kind;
-  plan.pp = stages;
-  plan.microbatches = microbatches;
-  return plan;
+Plan plan_of(const Schedule* kind, int stages, int microbatches) {
+  return {kind, stages, microbatches};
 }
 
 Orders orders_of(const Plan& plan, const Lengths& length = {1, 1, 1}, int transfer = 0) {
   const auto seconds = [](int time) { return Seconds{static_cast<double>(time)}; };
   const PassLengths each{seconds(length.forward), seconds(length.inputs), seconds(length.weights)};
-  return orders_of_passes(plan, std::vector<PassLengths>(static_cast<std::size_t>(plan.pp), each),
-                          seconds(transfer));
+  return plan.schedule->orders(plan.pipeline(),
+                               std::vector<PassLengths>(static_cast<std::size_t>(plan.pp), each),
+                               seconds(transfer));
 }
 
 // Every micro-batch once forward and once backward through each chunk that it belongs to; weight
@@ -124,31 +134,28 @@ void expect_sound(const Plan& plan, const std::vector<Slot>& order) {
 }
 
 std::string label(const Plan& plan) {
-  return name(plan.schedule) + " p=" + std::to_string(plan.pp) +
+  return plan.schedule->name() + " p=" + std::to_string(plan.pp) +
          " m=" + std::to_string(plan.microbatches);
 }
 
-constexpr ScheduleKind zero_bubble_kinds[] = {ScheduleKind::zb_h1, ScheduleKind::zb_h2,
-                                              ScheduleKind::zb_1p, ScheduleKind::zb_2p};
+const Schedule* const zero_bubble_kinds[] = {&zb_h1(), &zb_h2(), &zb_1p(), &zb_2p()};
 // Equal; as kernels have it (W shorter than B); B much longer.
 constexpr Lengths usual[] = {{1, 1, 1}, {10, 11, 9}, {10, 12, 8}, {10, 13, 10}, {10, 20, 5}};
 
 TEST(ZeroBubble, RunsEveryPassOnceAndEndsWithinItsMemory) {
   for (int p = 1; p <= 8; ++p)
     for (int m = 1; m <= 20; ++m)
-      for (ScheduleKind kind : zero_bubble_kinds)
+      for (const Schedule* kind : zero_bubble_kinds)
         for (const Lengths& length : usual)
           for (int transfer : {0, 1, 7}) {
             const Plan plan = plan_of(kind, p, m);
             SCOPED_TRACE(label(plan));
             const Orders orders = orders_of(plan, length, transfer);
-            const int most = kind == ScheduleKind::zb_h2   ? 2 * p - 1
-                             : kind == ScheduleKind::zb_2p ? 2 * p
-                                                           : p;
+            const int most = kind == &zb_h2() ? 2 * p - 1 : kind == &zb_2p() ? 2 * p : p;
             for (const auto& order : orders) {
               expect_sound(plan, order);
               EXPECT_LE(peak_in_flight(order), std::min(m, most));
-              if (!follows_lengths(kind)) {
+              if (!kind->follows_lengths()) {
                 EXPECT_EQ(peak_in_flight(order), std::min(m, most));
               }
             }
@@ -161,7 +168,7 @@ TEST(ZeroBubbleH1, IsIdleForTheClosedForm) {
   for (int p = 1; p <= 8; ++p)
     for (int m = p; m <= 4 * p; ++m)
       for (const Lengths& t : usual) {
-        const Plan plan = plan_of(ScheduleKind::zb_h1, p, m);
+        const Plan plan = plan_of(&zb_h1(), p, m);
         SCOPED_TRACE(label(plan));
         EXPECT_EQ(run(plan, orders_of(plan), t).makespan,
                   m * t.whole() + (p - 1) * (t.forward + t.inputs - t.weights));
@@ -173,7 +180,7 @@ TEST(ZeroBubbleH2, IsIdleForTheClosedForm) {
   for (int p = 1; p <= 8; ++p)
     for (int m = 2 * p; m <= 4 * p; ++m)
       for (const Lengths& t : usual) {
-        const Plan plan = plan_of(ScheduleKind::zb_h2, p, m);
+        const Plan plan = plan_of(&zb_h2(), p, m);
         SCOPED_TRACE(label(plan));
         EXPECT_EQ(run(plan, orders_of(plan), t).longest_stage,
                   m * t.whole() + (p - 1) * (t.forward + t.inputs - 2 * t.weights));
@@ -188,7 +195,7 @@ TEST(ZeroBubbleHeuristic, EndsWithinItsMemoryWhereStagesDiffer) {
     for (int mix = 0; mix < (p == 2 ? 9 : p == 3 ? 27 : 81); ++mix)
       for (int m = 1; m <= 9; ++m)
         for (int transfer : {0, 2})
-          for (ScheduleKind kind : {ScheduleKind::zb_1p, ScheduleKind::zb_2p}) {
+          for (const Schedule* kind : {&zb_1p(), &zb_2p()}) {
             const Plan plan = plan_of(kind, p, m);
             std::vector<PassLengths> lengths;
             for (int s = 0, rest = mix; s < p; ++s, rest /= 3) {
@@ -197,11 +204,11 @@ TEST(ZeroBubbleHeuristic, EndsWithinItsMemoryWhereStagesDiffer) {
                                  Seconds{static_cast<double>(of.inputs)},
                                  Seconds{static_cast<double>(of.weights)}});
             }
-            const Orders orders =
-                orders_of_passes(plan, lengths, Seconds{static_cast<double>(transfer)});
+            const Orders orders = plan.schedule->orders(plan.pipeline(), lengths,
+                                                        Seconds{static_cast<double>(transfer)});
             for (const auto& order : orders) {
               expect_sound(plan, order);
-              EXPECT_LE(peak_in_flight(order), plan.most_held());
+              EXPECT_LE(peak_in_flight(order), plan.schedule->held(plan.pipeline(), 0).chunks);
             }
             EXPECT_TRUE(run(plan, orders, {1, 1, 1}, transfer).ends) << label(plan) << " " << mix;
             ++pipelines;
@@ -215,11 +222,11 @@ TEST(ZeroBubbleHeuristic, IsNoWorseThanByHand) {
   for (int p = 2; p <= 8; ++p)
     for (int m = 2 * p; m <= 4 * p; m += p)
       for (const Lengths& t : usual) {
-        const Plan one = plan_of(ScheduleKind::zb_1p, p, m);
-        const Plan two = plan_of(ScheduleKind::zb_2p, p, m);
+        const Plan one = plan_of(&zb_1p(), p, m);
+        const Plan two = plan_of(&zb_2p(), p, m);
         SCOPED_TRACE(label(one) + " b=" + std::to_string(t.inputs));
-        const Plan h1 = plan_of(ScheduleKind::zb_h1, p, m);
-        const Plan h2 = plan_of(ScheduleKind::zb_h2, p, m);
+        const Plan h1 = plan_of(&zb_h1(), p, m);
+        const Plan h2 = plan_of(&zb_h2(), p, m);
         EXPECT_LE(run(one, orders_of(one, t), t).longest_stage,
                   run(h1, orders_of(h1), t).longest_stage);
         EXPECT_LE(run(two, orders_of(two, t), t).longest_stage,
@@ -232,8 +239,8 @@ TEST(ZeroBubbleHeuristic, IsNoWorseThanByHand) {
 // memory allows.
 TEST(ZeroBubbleHeuristic, HidesTransfers) {
   const Lengths t{10, 10, 10};
-  const Plan plan = plan_of(ScheduleKind::zb_2p, 4, 16);
-  const Plan by_hand = plan_of(ScheduleKind::zb_h2, 4, 16);
+  const Plan plan = plan_of(&zb_2p(), 4, 16);
+  const Plan by_hand = plan_of(&zb_h2(), 4, 16);
   EXPECT_EQ(run(plan, orders_of(plan, t, 3), t, 3).longest_stage, 480 + 88 - 8 * 10);
   EXPECT_EQ(run(by_hand, orders_of(by_hand), t, 3).longest_stage, 480 + 88 - 7 * 10);
 }
@@ -242,8 +249,8 @@ TEST(DualPipe, RunsEveryPassOnceAndHoldsOneMoreThanStages) {
   for (int p = 2; p <= 12; p += 2)
     for (int m = 2 * p; m <= 4 * p; m += 2)
       for (bool paired : {false, true}) {
-        Plan plan = plan_of(ScheduleKind::dualpipe, p, m);
-        plan.ep_overlap = paired;
+        Plan plan = plan_of(&dualpipe(), p, m);
+        plan.paired = paired;
         SCOPED_TRACE(label(plan));
         for (const auto& order : orders_of(plan)) {
           expect_sound(plan, order);
@@ -256,9 +263,8 @@ TEST(DualPipe, RunsEveryPassOnceAndHoldsOneMoreThanStages) {
             EXPECT_EQ(order[i + 1].pass, Pass::backward);
             EXPECT_FALSE(order[i + 1].inputs_only);
             EXPECT_NE(order[i].chunk, order[i + 1].chunk);
-            EXPECT_GT(order[i].microbatch, plan.first_microbatch(order[i].chunk));
-            EXPECT_LT(order[i + 1].microbatch,
-                      plan.first_microbatch(order[i + 1].chunk) + m / 2 - 1);
+            EXPECT_GT(order[i].microbatch, order[i].chunk * m / 2);
+            EXPECT_LT(order[i + 1].microbatch, order[i + 1].chunk * m / 2 + m / 2 - 1);
           }
         }
         EXPECT_TRUE(run(plan, orders_of(plan), {10, 13, 8, 29}, 3).ends);
@@ -271,8 +277,8 @@ TEST(DualPipe, IsIdleForTheClosedForm) {
   const Lengths t{10, 10, 10, 30};
   for (int p = 2; p <= 12; p += 2)
     for (int m = 2 * p; m <= 4 * p; m += 2) {
-      Plan plan = plan_of(ScheduleKind::dualpipe, p, m);
-      plan.ep_overlap = true;
+      Plan plan = plan_of(&dualpipe(), p, m);
+      plan.paired = true;
       SCOPED_TRACE(label(plan));
       const int whole = t.inputs + t.weights;
       EXPECT_EQ(run(plan, orders_of(plan), t).makespan,
@@ -285,7 +291,7 @@ TEST(DualPipe, IsIdleForLessThanHalfOfZeroBubbleH1) {
   for (const Lengths& t : {Lengths{10, 10, 10}, Lengths{10, 11, 10}, Lengths{10, 12, 8}})
     for (int p = 2; p <= 12; p += 2)
       for (int m = 2 * p; m <= 4 * p; m += 2) {
-        const Plan plan = plan_of(ScheduleKind::dualpipe, p, m);
+        const Plan plan = plan_of(&dualpipe(), p, m);
         SCOPED_TRACE(label(plan));
         EXPECT_EQ(run(plan, orders_of(plan), t).makespan,
                   m * t.whole() + (p / 2 - 1) * (t.forward + t.inputs - t.weights));
