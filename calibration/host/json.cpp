@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "sim/core/nearest.hpp"
+#include "sim/base/core/nearest.hpp"
 
 namespace orrery::calibration {
 namespace {

@@ -1,4 +1,4 @@
-// Data flows one way: sim/CMakeLists.txt says which folder may include which. A library that is
+// Data flows one way: sim/CMakeLists.txt says which room may include which. A library that is
 // linked would also compile includes of what *it* uses, so the linker does not keep this; here
 // every include is held against the list itself.
 #include <map>
@@ -10,116 +10,144 @@
 namespace orrery {
 namespace {
 
-using Folders = std::set<std::string>;
+using Rooms = std::set<std::string>;
 
-// From lines such as: orrery_library(cost USES core input PRIVATE_LIBRARIES Boost::headers)
-std::map<std::string, Folders> include_table() {
+/// A room by its last name, "passes", and the storey that it is in, "cost".
+struct Room {
+  std::string name, storey;
+  Rooms uses;  ///< Itself as well.
+};
+
+// From lines such as: orrery_room(cost/memory USES core passes PRIVATE_LIBRARIES Boost::headers)
+std::vector<Room> rooms() {
   const std::string text = contents(source_tree() / "sim/CMakeLists.txt");
-  static const std::regex call{R"(\norrery_library\(([^)]*)\))"};
-  std::map<std::string, Folders> table;
+  static const std::regex call{R"(\norrery_room\((\w+)/(\w+)([^)]*)\))"};
+  std::vector<Room> rooms;
   for (std::sregex_iterator found{text.begin(), text.end(), call}, end; found != end; ++found) {
-    std::istringstream words{(*found)[1].str()};
-    std::string folder, word;
-    words >> folder;
-    Folders& uses = table[folder];
-    uses.insert(folder);
-    for (bool listed = false; words >> word;) {
-      if (word == "PRIVATE_LIBRARIES") break;
-      if (word == "USES")
-        listed = true;
-      else if (listed)
-        uses.insert(word);
+    std::istringstream words{(*found)[3].str()};
+    Room room{(*found)[2], (*found)[1], {(*found)[2]}};
+    bool listed = false;
+    for (std::string word; words >> word && word != "PRIVATE_LIBRARIES";) {
+      if (listed) room.uses.insert(word);
+      if (word == "USES") listed = true;
     }
+    rooms.push_back(room);
   }
-  // The command line comes last and may see everything.
-  Folders& cli = table["cli"];
-  for (const auto& [folder, unused] : table) cli.insert(folder);
-  cli.insert("calibration");
+  return rooms;
+}
+
+std::map<std::string, Room> include_table() {
+  std::map<std::string, Room> table;
+  for (const Room& room : rooms()) {
+    EXPECT_FALSE(table.contains(room.name)) << "two rooms are called " << room.name;
+    table[room.name] = room;
+  }
   return table;
 }
 
 struct Include {
-  std::string file, folder, target;
+  std::string file, room, target;
 };
 
+// Of the files of sim/, all of which lie in sim/<storey>/<room>/.
 std::vector<Include> includes(const std::regex& pattern) {
   std::vector<Include> found;
-  for (const std::string& file : files_below("sim", {".cpp", ".hpp"}))
+  for (const std::string& file : files_below("sim", {".cpp", ".hpp"})) {
+    const std::filesystem::path path{file};
+    EXPECT_EQ(std::distance(path.begin(), path.end()), 4) << file << " lies in no room";
     for (const std::string& line : lines_of(source_tree() / file)) {
       std::smatch match;
       if (std::regex_search(line, match, pattern))
-        found.push_back({file, file.substr(4, file.find('/', 4) - 4), match[1]});
+        found.push_back({file, path.parent_path().filename().string(), match[1]});
     }
+  }
   return found;
 }
 
 TEST(IncludeTable, IsUnderstood) {
   const auto table = include_table();
-  EXPECT_GE(table.size(), 10u);
-  EXPECT_EQ(table.at("core"), Folders{"core"});
-  EXPECT_EQ(table.at("input"), (Folders{"core", "input", "schedule"}));
+  EXPECT_GE(table.size(), 30u);
+  EXPECT_EQ(table.at("core").uses, Rooms{"core"});
+  EXPECT_EQ(table.at("memory").uses, (Rooms{"memory", "scenario", "operations", "passes"}));
+  EXPECT_EQ(table.at("memory").storey, "cost");
 }
 
-TEST(IncludeTable, EveryFolderIncludesOnlyWhatItNames) {
+TEST(IncludeTable, EveryRoomIncludesOnlyWhatItNames) {
   const auto table = include_table();
-  const auto all = includes(std::regex{R"re(^\s*#\s*include\s+"sim/(\w+)/)re"});
+  const auto all = includes(std::regex{R"re(^\s*#\s*include\s+"sim/(\w+/\w+)/)re"});
   EXPECT_GE(all.size(), 100u);  // Fewer would mean that the pattern misses them.
-  for (const auto& [file, folder, target] : all) {
-    const auto row = table.find(folder);
-    ASSERT_NE(row, table.end()) << file << ": sim/CMakeLists.txt names no folder " << folder;
-    EXPECT_TRUE(row->second.contains(target))
+  for (const auto& [file, room, target] : all) {
+    ASSERT_TRUE(table.contains(room)) << file << ": sim/CMakeLists.txt names no room " << room;
+    const std::string name = target.substr(target.find('/') + 1);
+    EXPECT_TRUE(table.at(room).uses.contains(name))
         << file << " includes sim/" << target << ", which sim/CMakeLists.txt does not list for "
-        << folder;
+        << room;
   }
 }
 
-TEST(IncludeTable, NothingPointsBack) {
-  std::map<std::string, Folders> left = include_table();
-  for (auto& [folder, uses] : left) uses.erase(folder);
-  for (bool removed = true; removed;) {
-    removed = false;
-    for (auto row = left.begin(); row != left.end();) {
-      const bool free = std::none_of(row->second.begin(), row->second.end(),
-                                     [&](const auto& used) { return left.contains(used); });
-      row = free ? (removed = true, left.erase(row)) : std::next(row);
+// A room that is named but not needed would let an arrow grow that nobody decided on.
+TEST(IncludeTable, EveryRoomNamesOnlyWhatItIncludes) {
+  std::map<std::string, Rooms> met;
+  for (const auto& [file, room, target] :
+       includes(std::regex{R"re(^\s*#\s*include\s+"((?:sim/\w+/\w+|calibration))/)re"}))
+    met[room].insert(std::filesystem::path{target}.filename().string());
+  for (const auto& [name, room] : include_table())
+    for (const std::string& used : room.uses)
+      EXPECT_TRUE(used == name || met[name].contains(used))
+          << "sim/CMakeLists.txt: " << name << " does not need " << used;
+}
+
+// Rooms are listed from the ground up, storey by storey, and name only what stands before them: no
+// arrow points up, and there is no circle.
+TEST(IncludeTable, NothingPointsUp) {
+  Rooms before{"calibration"}, storeys;
+  std::string storey;
+  for (const Room& room : rooms()) {
+    if (room.storey != storey) {
+      storey = room.storey;
+      EXPECT_TRUE(storeys.insert(storey).second) << "storey " << storey << " is listed twice";
     }
+    for (const std::string& used : room.uses)
+      EXPECT_TRUE(used == room.name || before.contains(used))
+          << room.name << " names " << used << ", which does not stand before it";
+    before.insert(room.name);
   }
-  for (const auto& [folder, unused] : left) ADD_FAILURE() << folder << " is part of a cycle";
 }
 
-TEST(IncludeTable, ThirdPartiesStayInTheirFolders) {
-  const std::vector<std::pair<std::string, Folders>> allowed{
-      {"nlohmann/", {"input", "import", "output", "sweep"}},
-      {"boost/property_tree/", {"import"}},
+TEST(IncludeTable, ThirdPartiesStayInTheirRooms) {
+  const std::vector<std::pair<std::string, Rooms>> allowed{
+      {"nlohmann/",
+       {"text", "measurements", "megatron", "inventory", "sweep", "trace", "report", "calibrated",
+        "answers"}},
+      {"boost/property_tree/", {"inventory"}},
       {"boost/graph/", {"topology", "graph"}},
-      {"boost/program_options", {"cli"}},
+      {"boost/program_options", {"options"}},
       {"sqlite3.h", {"sweep"}},
-      {"simgrid/", {"engine"}},
-      {"xbt/", {"engine"}},  // SimGrid's base library.
+      {"simgrid/", {"simulation"}},
+      {"xbt/", {"simulation"}},  // SimGrid's base library.
   };
-  Folders met;
-  for (const auto& [file, folder, target] :
+  Rooms met;
+  for (const auto& [file, room, target] :
        includes(std::regex{R"(^\s*#\s*include\s+<([^>]*[/.][^>]*)>)"})) {
     const auto rule = std::find_if(allowed.begin(), allowed.end(),
                                    [&](const auto& r) { return target.starts_with(r.first); });
     // What has a slash and is nobody's is POSIX.
     if (rule == allowed.end()) {
       EXPECT_TRUE(target.starts_with("sys/") || target.find('/') == target.npos)
-          << file << " includes " << target << ", which no folder may";
+          << file << " includes " << target << ", which no room may";
       continue;
     }
     met.insert(rule->first);
-    EXPECT_TRUE(rule->second.contains(folder)) << file << " may not include " << target;
+    EXPECT_TRUE(rule->second.contains(room)) << file << " may not include " << target;
   }
   EXPECT_GE(met.size(), 4u);
 }
 
 TEST(IncludeTable, OwnHeadersAreIncludedFromTheRoot) {
   const auto table = include_table();
-  for (const auto& [file, folder, target] : includes(std::regex{R"re(#\s*include\s+"([^"]+)")re"}))
-    EXPECT_TRUE(target.starts_with("sim/") ||
-                (target.starts_with("calibration/host/") && table.contains(folder) &&
-                 table.at(folder).contains("calibration")))
+  for (const auto& [file, room, target] : includes(std::regex{R"re(#\s*include\s+"([^"]+)")re"}))
+    EXPECT_TRUE(target.starts_with("sim/") || (target.starts_with("calibration/host/") &&
+                                               table.at(room).uses.contains("calibration")))
         << file << " includes \"" << target << '"';
 }
 

@@ -62,10 +62,8 @@ TEST(Tidy, EverySourceIsBuilt) {
   const std::string sim = contents(source_tree() / "sim/CMakeLists.txt");
   for (const std::string& file : files_below("sim", {".cpp"})) {
     const fs::path path{file};
-    const std::string folder = path.parent_path().filename().string();
-    EXPECT_EQ(std::distance(path.begin(), path.end()), 3) << file << " is deeper than CMake looks";
-    EXPECT_TRUE(folder == "cli" ||
-                std::regex_search(sim, std::regex{"orrery_library\\(" + folder + "\\b"}))
+    const std::string room = fs::relative(path.parent_path(), "sim").string();
+    EXPECT_NE(sim.find("orrery_room(" + room), sim.npos)
         << file << " is in a folder that sim/CMakeLists.txt does not name";
   }
   // Folders of tests are named one by one or in the list of foreach; other sources by file.
@@ -74,13 +72,34 @@ TEST(Tidy, EverySourceIsBuilt) {
     tests += contents(source_tree() / file);
   for (const std::string& file : files_below("tests", {".cpp"})) {
     const fs::path path{file};
-    const std::string folder = path.parent_path().filename().string();
-    const std::string by_folder = "(orrery_test_folder\\(|foreach\\(folder [^)]*\\b)" + folder;
+    const bool is_unit = file.starts_with("tests/unit/");
+    const std::string folder =
+        is_unit ? std::next(path.begin(), 2)->string() : path.parent_path().filename().string();
+    const std::string by_folder =
+        "(orrery_test_folder\\((unit/)?|foreach\\(storey [^)]*\\b)" + folder;
     const std::string by_file = "\\b" + path.stem().string();
     const std::regex named{(file.ends_with("_test.cpp") ? by_folder + "\\b|" : "") + by_file +
                            "\\b"};
     EXPECT_TRUE(std::regex_search(tests, named)) << file << " is built by no CMakeLists.txt";
   }
+}
+
+// Two files of one name would be told apart by their folder alone.
+TEST(Tidy, FilesOfSimHaveDifferentNames) {
+  std::map<std::string, std::string> first;
+  for (const std::string& file : files_below("sim", {".cpp", ".hpp"})) {
+    const auto [known, fresh] = first.emplace(fs::path{file}.filename().string(), file);
+    EXPECT_TRUE(fresh) << known->second << " and " << file;
+  }
+}
+
+// A room that holds more answers more than one question.
+TEST(Tidy, RoomsAreSmall) {
+  std::map<std::string, int> files;
+  for (const std::string& file : files_below("sim", {".cpp", ".hpp"}))
+    ++files[fs::path{file}.parent_path().string()];
+  EXPECT_GE(files.size(), 30u);
+  for (const auto& [room, count] : files) EXPECT_LE(count, 32) << room;
 }
 
 TEST(Tidy, HeadersAreIncludedOnce) {

@@ -8,9 +8,9 @@
 #include <cstdio>
 #include <string>
 
-#include "sim/estimate/estimate.hpp"
-#include "sim/estimate/lone_collective.hpp"
-#include "sim/graph/choose_cast.hpp"
+#include "sim/analysis/estimate/estimate.hpp"
+#include "sim/cluster/placement/choose_cast.hpp"
+#include "sim/work/standalone/lone_collective.hpp"
 #include "tests/bench/child.hpp"
 
 namespace {

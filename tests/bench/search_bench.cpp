@@ -9,9 +9,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "sim/cost/memory.hpp"
-#include "sim/estimate/estimate.hpp"
-#include "sim/search/search.hpp"
+#include "sim/analysis/estimate/estimate.hpp"
+#include "sim/analysis/search/search.hpp"
+#include "sim/cost/memory/memory.hpp"
 #include "tests/bench/child.hpp"
 
 namespace {

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <string>
 
-#include "sim/estimate/estimate.hpp"
+#include "sim/analysis/estimate/estimate.hpp"
 #include "tests/bench/child.hpp"
 
 namespace {

@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/engine/execute.hpp"
-#include "sim/graph/training_step.hpp"
-#include "sim/graph/verify.hpp"
-#include "sim/result/longest_stage.hpp"
+#include "sim/engine/simulation/execute.hpp"
+#include "sim/work/result/longest_stage.hpp"
+#include "sim/work/training/training_step.hpp"
+#include "sim/work/training/verify.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery {

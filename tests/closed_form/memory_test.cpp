@@ -1,10 +1,10 @@
 // Bytes of a GPT layer and of its states, against the papers' formulas.
-#include "sim/cost/memory.hpp"
+#include "sim/cost/memory/memory.hpp"
 
 #include <gtest/gtest.h>
 
-#include "sim/cost/layer_ops.hpp"
-#include "sim/cost/rank_parameters.hpp"
+#include "sim/cost/operations/layer_ops.hpp"
+#include "sim/cost/operations/rank_parameters.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery {

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/estimate/estimate.hpp"
+#include "sim/analysis/estimate/estimate.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery {

@@ -6,8 +6,8 @@
 #include <functional>
 #include <string>
 
-#include "sim/core/error.hpp"
-#include "sim/estimate/estimate.hpp"
+#include "sim/analysis/estimate/estimate.hpp"
+#include "sim/base/core/error.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery {

@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "sim/core/error.hpp"
-#include "sim/estimate/estimate.hpp"
-#include "sim/graph/verify.hpp"
+#include "sim/analysis/estimate/estimate.hpp"
+#include "sim/base/core/error.hpp"
+#include "sim/work/training/verify.hpp"
 #include "tests/support/placements.hpp"
 
 namespace orrery {

@@ -3,10 +3,10 @@
 
 #include <cmath>
 
-#include "sim/cost/routed_loads.hpp"
-#include "sim/estimate/estimate.hpp"
-#include "sim/graph/contraction.hpp"
-#include "sim/graph/verify.hpp"
+#include "sim/analysis/estimate/estimate.hpp"
+#include "sim/cost/passes/routed_loads.hpp"
+#include "sim/work/training/contraction.hpp"
+#include "sim/work/training/verify.hpp"
 #include "tests/support/conserved.hpp"
 #include "tests/support/placements.hpp"
 

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "sim/core/error.hpp"
-#include "sim/estimate/lone_collective.hpp"
+#include "sim/base/core/error.hpp"
+#include "sim/work/standalone/lone_collective.hpp"
 #include "tests/support/fabrics.hpp"
 
 namespace orrery {

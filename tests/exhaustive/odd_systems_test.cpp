@@ -6,9 +6,9 @@
 #include <map>
 #include <set>
 
-#include "sim/estimate/estimate.hpp"
-#include "sim/graph/refinement.hpp"
-#include "sim/graph/verify.hpp"
+#include "sim/analysis/estimate/estimate.hpp"
+#include "sim/cluster/placement/refinement.hpp"
+#include "sim/work/training/verify.hpp"
 #include "tests/exhaustive/all_plans.hpp"
 #include "tests/support/fabrics.hpp"
 

@@ -2,10 +2,10 @@
 // contracted or not.
 #include <gtest/gtest.h>
 
-#include "sim/estimate/estimate.hpp"
-#include "sim/graph/contraction.hpp"
-#include "sim/graph/critical_path.hpp"
-#include "sim/graph/verify.hpp"
+#include "sim/analysis/estimate/estimate.hpp"
+#include "sim/engine/graph/critical_path.hpp"
+#include "sim/work/training/contraction.hpp"
+#include "sim/work/training/verify.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "sim/cost/routed_loads.hpp"
-#include "sim/estimate/estimate.hpp"
+#include "sim/analysis/estimate/estimate.hpp"
+#include "sim/cost/passes/routed_loads.hpp"
 
 namespace orrery {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "sim/core/error.hpp"
+#include "sim/base/core/error.hpp"
 
 namespace orrery {
 

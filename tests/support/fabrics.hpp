@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/input/system.hpp"
+#include "sim/input/machine/system.hpp"
 
 namespace orrery {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sim/graph/cast.hpp"
+#include "sim/cluster/placement/cast.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery {

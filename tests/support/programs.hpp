@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "sim/graph/double_tree.hpp"
-#include "sim/input/collective_program.hpp"
+#include "sim/engine/graph/double_tree.hpp"
+#include "sim/work/standalone/collective_program.hpp"
 
 namespace orrery {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "sim/input/scenario.hpp"
+#include "sim/input/scenario/scenario.hpp"
 
 namespace orrery {
 

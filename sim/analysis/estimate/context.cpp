@@ -1,0 +1,52 @@
+#include "sim/analysis/estimate/context.hpp"
+
+#include "sim/cluster/placement/choose_cast.hpp"
+#include "sim/cluster/placement/hops.hpp"
+#include "sim/cost/kernels/table_errors.hpp"
+#include "sim/input/measured/calibration.hpp"
+
+namespace orrery {
+
+Layout lay_out(const System& system, const Placement& placement, const Topology& topology,
+               bool unfolded) {
+  return {shapes_on(system, placement, topology),
+          choose_cast(system, placement, topology, unfolded)};
+}
+
+EstimateContext::EstimateContext(const System& system, const CollectiveOptions& options)
+    : system_{system}, tables_{kernel_tables_of(system)}, collectives_{system, options} {}
+
+const KernelModel& EstimateContext::kernels(Dtype dtype) {
+  const auto found = kernels_.find(dtype);
+  if (found != kernels_.end()) return found->second;
+  return kernels_.try_emplace(dtype, system_.gpu, dtype, tables_ ? &*tables_ : nullptr)
+      .first->second;
+}
+
+const PriceErrors& EstimateContext::price_errors(const Scenario& scenario) {
+  const Dtype dtype = scenario.plan.dtype;
+  const StepClass step{scenario.model.experts.has_value(), dtype == Dtype::fp8};
+  const auto found = price_errors_.find({dtype, step});
+  if (found != price_errors_.end()) return found->second;
+  return price_errors_
+      .emplace(std::pair{dtype, step}, with_tables(read_price_errors(system_.gpu.name, dtype, step),
+                                                   tables_ ? &*tables_ : nullptr, dtype))
+      .first->second;
+}
+
+Topology& EstimateContext::topology(int gpus) {
+  const auto found = topologies_.find(gpus);
+  if (found != topologies_.end()) return found->second;
+  const System system = filled_evenly(system_, gpus);
+  return topologies_.emplace(gpus, Topology::build(system, gpus)).first->second;
+}
+
+const Layout& EstimateContext::layout(const Placement& placement) {
+  const auto found = layouts_.find(placement);
+  if (found != layouts_.end()) return found->second;
+  return layouts_
+      .emplace(placement, lay_out(system_, placement, topology(placement.ranks()), false))
+      .first->second;
+}
+
+}  // namespace orrery

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "sim/cluster/placement/cast.hpp"
+#include "sim/cluster/topology/topology.hpp"
+#include "sim/cost/collectives/collective_time.hpp"
+#include "sim/cost/kernels/kernel_model.hpp"
+#include "sim/input/machine/system.hpp"
+#include "sim/input/measured/kernel_tables.hpp"
+#include "sim/input/measured/price_errors.hpp"
+#include "sim/input/scenario/scenario.hpp"
+
+namespace orrery {
+
+/// How a plan's groups lie on a system, and which of its ranks are simulated.
+struct Layout {
+  GroupShapes shapes;
+  Cast cast;
+};
+Layout lay_out(const System& system, const Placement& placement, const Topology& topology,
+               bool unfolded);
+
+/// What all estimates on one system have in common: read and built once, then shared. An estimate
+/// with a context is to the last bit the estimate without.
+class EstimateContext {
+ public:
+  /// `options`: of all collectives of a step.
+  explicit EstimateContext(const System& system, const CollectiveOptions& options = {});
+  EstimateContext(const EstimateContext&) = delete;
+  EstimateContext& operator=(const EstimateContext&) = delete;
+
+  const System& system() const { return system_; }
+  /// Errors: the GPU has no units for `dtype` (infeasible).
+  const KernelModel& kernels(Dtype dtype);
+  const CollectiveTime& collectives() const { return collectives_; }
+  /// How far these prices are off in a step like this one.
+  const PriceErrors& price_errors(const Scenario& scenario);
+  /// The wires of the first `gpus` GPUs. It numbers links as they are first used.
+  Topology& topology(int gpus);
+  /// Of ranks on topology(placement.ranks()), folded: plans that differ in batch, schedule, ZeRO or
+  /// recomputation lie alike, and the partition is found once for all of them.
+  const Layout& layout(const Placement& placement);
+
+ private:
+  System system_;
+  std::optional<KernelTables> tables_;
+  std::map<Dtype, KernelModel> kernels_;
+  CollectiveTime collectives_;
+  std::map<std::pair<Dtype, StepClass>, PriceErrors> price_errors_;
+  std::map<int, Topology> topologies_;
+  std::map<Placement, Layout> layouts_;
+};
+
+}  // namespace orrery

@@ -1,0 +1,172 @@
+#include "sim/analysis/estimate/estimate.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cstdio>
+
+#include "sim/base/core/stopwatch.hpp"
+#include "sim/cost/passes/routed_loads.hpp"
+#include "sim/engine/simulation/execute.hpp"
+#include "sim/work/result/deciding_path.hpp"
+#include "sim/work/result/longest_stage.hpp"
+#include "sim/work/result/summary.hpp"
+#include "sim/work/training/steady_state.hpp"
+#include "sim/work/training/verify.hpp"
+
+namespace orrery {
+namespace {
+
+std::string gigabytes(Bytes bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f GB", bytes.si() / 1e9);
+  return text;
+}
+
+void refuse_what_does_not_fit(const Scenario& scenario, const MemoryReport& memory) {
+  if (memory.fits()) return;
+  std::string remedy = nearest_fit(scenario);
+  if (remedy.empty())
+    remedy = "use more GPUs, or GPUs with more memory";
+  else if (!remedy.starts_with("use --gpus"))
+    remedy += ", or see what orrery search finds";
+  fail_infeasible({}, shortfall_text(memory), remedy);
+}
+
+// A plan, and where its tokens go: as many different expert groups as are drawn.
+struct Routed {
+  explicit Routed(const Scenario& given)
+      : scenario{given}, loads{given, Placement{given.plan, given.system}.shapes(), {}} {
+    scenario.plan.routing_draws = loads.groups();
+  }
+
+  Scenario scenario;
+  RoutedLoads loads;
+};
+
+// What everything costs by itself.
+std::shared_ptr<const StepCost> price(const Routed& routed, EstimateContext& context,
+                                      const Layout& layout) {
+  const Scenario& scenario = routed.scenario;
+  return std::make_shared<const StepCost>(price_step(scenario, context.kernels(scenario.plan.dtype),
+                                                     context.collectives(), layout.shapes,
+                                                     &routed.loads));
+}
+
+}  // namespace
+
+std::string shortfall_text(const MemoryReport& memory) {
+  const StageMemory& stage = memory.stages[static_cast<std::size_t>(memory.fullest_stage())];
+  const std::pair<const char*, Bytes> parts[] = {{"weights", stage.weights},
+                                                 {"gradients", stage.gradients},
+                                                 {"optimizer state", stage.optimizer},
+                                                 {"activations", stage.activations},
+                                                 {"logits and buffers", stage.other}};
+  const auto* most = std::max_element(std::begin(parts), std::end(parts),
+                                      [](auto& a, auto& b) { return a.second < b.second; });
+  return "the plan does not fit: stage " + std::to_string(memory.fullest_stage()) + " needs " +
+         gigabytes(memory.peak()) + " a GPU (" + gigabytes(most->second) + " of it " + most->first +
+         "), which has " + gigabytes(memory.capacity) + ", " +
+         gigabytes(memory.peak() - memory.capacity) + " too much";
+}
+
+Estimate estimate(const Scenario& scenario, Detail detail) {
+  EstimateContext context{scenario.system};
+  return estimate(scenario, context, detail);
+}
+
+Estimate estimate(const Scenario& given, EstimateContext& context, Detail detail) {
+  const Stopwatch stopwatch;
+  const Routed routed{given};
+  const Scenario& scenario = routed.scenario;
+
+  // A plan that cannot run gets a reason and no time.
+  const MemoryReport memory = memory_of(scenario, routed.loads.fullest(scenario));
+  refuse_what_does_not_fit(scenario, memory);
+
+  // Who is where, and who must be simulated.
+  const Placement placement{scenario.plan, scenario.system};
+  Topology topology = Topology::build(scenario.system, scenario.plan.gpus());
+  const Layout layout = lay_out(scenario.system, placement, topology, detail.unfolded);
+  const auto cost = price(routed, context, layout);
+
+  // The step as tasks, and the wires that they share.
+  const Contraction contraction =
+      detail.expanded ? Contraction{false} : choose_contraction(scenario, *cost, placement);
+  TrainingStep step = build_training_step(scenario, cost, context.collectives(), layout.shapes,
+                                          layout.cast, topology, contraction);
+  assert(verify(step, scenario.plan).empty());
+
+  Timeline timeline = execute(step.graph, topology);
+  timeline.longest_stage = longest_stage(scenario, step, timeline);
+  Result result = summarize(scenario, memory, step, timeline, topology, &routed.loads);
+  result.range = range_of(scenario, step, timeline, topology, context.price_errors(scenario));
+  result.simulation_wall = stopwatch.passed();
+  return {std::move(result), std::move(step), std::move(timeline), std::move(topology)};
+}
+
+namespace {
+
+// Steps that differ in the number of their micro-batches alone.
+class StepsOfAnyLength {
+ public:
+  StepsOfAnyLength(const Scenario& scenario, EstimateContext& context)
+      : routed_{scenario},
+        context_{context},
+        layout_{context.layout(Placement{routed_.scenario.plan, scenario.system})},
+        topology_{context.topology(scenario.plan.gpus())},
+        cost_{price(routed_, context, layout_)},
+        contraction_{choose_contraction(routed_.scenario, *cost_, layout_.cast.placement())} {
+    contraction_.chains = true;
+  }
+
+  Seconds whole() const { return run(routed_.scenario).timeline.step_time(); }
+
+  std::optional<Seconds> from_excerpt() const {
+    if (!routed_.loads.even()) return std::nullopt;
+    const Plan& plan = routed_.scenario.plan;
+    for (const Excerpt& excerpt : excerpts(plan)) {
+      Scenario part = routed_.scenario;
+      part.plan.gbs = plan.gbs / plan.microbatches * excerpt.microbatches;
+      part.plan.microbatches = excerpt.microbatches;
+      const Run run = this->run(part);
+      const auto added = added_by_the_rest(run.step, run.timeline, plan, excerpt);
+      if (added) return run.timeline.step_time() + *added;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  struct Run {
+    TrainingStep step;
+    Timeline timeline;
+  };
+
+  Run run(const Scenario& scenario) const {
+    TrainingStep step = build_training_step(scenario, cost_, context_.collectives(), layout_.shapes,
+                                            layout_.cast, topology_, contraction_);
+    Timeline timeline = execute(step.graph, topology_);
+    timeline.longest_stage = longest_stage(scenario, step, timeline);
+    return {std::move(step), std::move(timeline)};
+  }
+
+  const Routed routed_;
+  EstimateContext& context_;
+  const Layout& layout_;
+  const Topology& topology_;
+  std::shared_ptr<const StepCost> cost_;
+  Contraction contraction_;
+};
+
+}  // namespace
+
+std::optional<Seconds> step_time_from_excerpt(const Scenario& scenario, EstimateContext& context) {
+  return StepsOfAnyLength{scenario, context}.from_excerpt();
+}
+
+Seconds step_time(const Scenario& scenario, EstimateContext& context) {
+  const StepsOfAnyLength steps{scenario, context};
+  const auto told = steps.from_excerpt();
+  return told ? *told : steps.whole();
+}
+
+}  // namespace orrery

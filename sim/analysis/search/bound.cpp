@@ -1,0 +1,89 @@
+#include "sim/analysis/search/bound.hpp"
+
+#include <algorithm>
+
+#include "sim/cluster/placement/placement.hpp"
+#include "sim/cost/passes/stage_prices.hpp"
+
+namespace orrery {
+namespace {
+
+// A sum in another order may come out larger by its rounding.
+constexpr double rounding = 1e-9;
+
+double fastest_gpu(const System& system) {
+  double speed = 1.0;
+  for (const GpuOverride& change : system.gpu_overrides) speed = std::max(speed, change.speed);
+  return speed;
+}
+
+}  // namespace
+
+PassTimes pass_times(const Scenario& scenario, const KernelModel& kernels,
+                     const CollectiveTime& collectives) {
+  const double speed = fastest_gpu(scenario.system);
+  const Placement placement{scenario.plan, scenario.system};
+  // Groups that lie in other ways than the priced one may be faster than their price.
+  const bool alike = placement.regular();
+  const bool alone = !scenario.plan.ep_overlap;  // Else another pass hides what it waits for.
+  const auto time = [&](const PassLength& pass) {
+    return alike && alone ? pass.time : pass.compute;
+  };
+  PassTimes times;
+  for (const StageLengths& stage :
+       price_passes(scenario, kernels, collectives, placement.shapes(), speed)) {
+    times.forward.push_back(time(stage.forward));
+    times.backward.push_back(time(stage.backward));
+  }
+  for (const Seconds& update : optimizer_times(scenario, kernels))
+    times.optimizer = std::max(times.optimizer, update / speed);
+  times.transfer_bytes = transfer_bytes(scenario);
+  return times;
+}
+
+Seconds step_lower_bound(const Scenario& scenario, const PassTimes& passes,
+                         const CollectiveTime& collectives) {
+  const Plan& plan = scenario.plan;
+  const auto at = [](int index) { return static_cast<std::size_t>(index); };
+  Seconds x;
+  if (plan.pp > 1) {
+    x = collectives.send(passes.transfer_bytes, false).time();
+    // Else every peer on the next stage lies in another domain.
+    if (plan.gpus() / plan.pp < scenario.system.nvlink_domain)
+      x = std::min(x, collectives.send(passes.transfer_bytes, true).time());
+  }
+  // A share of the optimizer is no shorter than the share of its time.
+  const double copies = plan.zero >= 1 ? plan.copies() * plan.gpus() / (plan.tp * plan.pp) : 1.0;
+  const Seconds close =
+      scenario.software.optimizer_post_validation ? Seconds{} : passes.optimizer / copies;
+  Seconds longest;
+  if (!plan.schedule->idles_at_both_ends()) {
+    for (int stage = 0; stage < plan.pp; ++stage) {
+      Seconds work;
+      for (int chunk = 0; chunk < plan.chunks(); ++chunk) {
+        const std::size_t v = at(plan.virtual_stage(stage, chunk));
+        work += plan.microbatches_of_chunk() * (passes.forward[v] + passes.backward[v]);
+      }
+      longest = std::max(longest, work);
+    }
+    return (1.0 - rounding) * (longest + close);
+  }
+  const int last = plan.virtual_stages() - 1;
+  Seconds ends;  // Fill and drain together.
+  for (int stage = 0; stage < plan.pp; ++stage) {
+    Seconds work;
+    int sends = 0;
+    for (int v = stage; v <= last; v += plan.pp) {
+      work += passes.forward[at(v)] + passes.backward[at(v)];
+      sends += (v < last ? 1 : 0) + (v > 0 ? 1 : 0);
+    }
+    Seconds path = ends + plan.microbatches * work;
+    if (!scenario.software.overlap_pp && plan.pp > 1)
+      path += (plan.microbatches * sends - (stage > 0 ? 1 : 0)) * x;
+    longest = std::max(longest, path);
+    ends += passes.forward[at(stage)] + passes.backward[at(stage)] + 2.0 * x;
+  }
+  return (1.0 - rounding) * (longest + close);
+}
+
+}  // namespace orrery

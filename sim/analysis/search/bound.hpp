@@ -1,0 +1,50 @@
+#pragma once
+
+#include <vector>
+
+#include "sim/cost/passes/step_cost.hpp"
+#include "sim/input/scenario/scenario.hpp"
+
+namespace orrery {
+
+/// What a lower bound needs to know of a step's prices.
+struct PassTimes {
+  std::vector<Seconds> forward;   ///< By virtual stage, alone on the machine.
+  std::vector<Seconds> backward;  ///< By virtual stage.
+  Seconds optimizer;              ///< The slowest stage's, where nothing is sharded.
+  Bytes transfer_bytes;           ///< As in StepCost.
+};
+/// Of `scenario`, or of one that differs in ZeRO, overlap of gradients, schedule and batch, but
+/// shards nothing. Where groups of one kind do not all lie alike, kernels count alone.
+PassTimes pass_times(const Scenario& scenario, const KernelModel& kernels,
+                     const CollectiveTime& collectives);
+
+/// A time that no simulation of the step can undercut: the longest of some paths through its task
+/// graph, each task taking its least time.
+///
+/// Let F(v), B(v) be the passes of virtual stage v alone, x the faster of a transfer inside an
+/// NVLink domain and one over the network (where stages fill whole domains: the one over the
+/// network), m the micro-batches, p the stages, and stage s hold the virtual stages s, s + p, ...
+///
+///     fill    sum over i < s of F(i) + x       The first pass of stage s is micro-batch 0 through
+///                                              chunk 0, which comes through stages 0 .. s - 1.
+///     work    m (sum of F(v) + B(v), v on s)   A stage runs one pass at a time.
+///     waits   x for each tensor that s sends,  Where transfers block, the sender's next pass waits
+///             but for the last one             for each of them (Software::overlap_pp).
+///     drain   sum over i < s of B(i) + x       The last pass of stage s is a backward pass through
+///                                              chunk 0, whose gradients go through all before it.
+///     close   optimizer                        Of the stage with the slowest: all begin when the
+///                                              norm of all gradients is known. None where they do
+///                                              not wait for it (optimizer_post_validation).
+///
+/// In GPipe, 1F1B and interleaved 1F1B alike fill + work + waits + drain + close is the length of a
+/// chain of tasks of which each waits for the one before it, so that the step takes at least as
+/// long; sharing links and what the bound leaves out (gradients, weights, other stages' hold-ups)
+/// only adds to it. The bound is the largest over s. Schedules that split the backward pass end
+/// with weight gradients, and with post validation a stage's step begins after its fill: of them it
+/// is work and close, both parts of a pass being no shorter than the whole. The tests hold it
+/// against every plan of small spaces.
+Seconds step_lower_bound(const Scenario& scenario, const PassTimes& passes,
+                         const CollectiveTime& collectives);
+
+}  // namespace orrery

@@ -1,0 +1,109 @@
+#include "sim/analysis/search/dimension.hpp"
+
+#include <algorithm>
+
+#include "sim/base/core/nearest.hpp"
+#include "sim/base/text/value_list.hpp"
+
+namespace orrery {
+namespace {
+
+using Kind = PlanDimension::Kind;
+using Values = std::vector<std::string>;
+
+Values divisors(std::int64_t whole, std::int64_t most) {
+  Values values;
+  for (std::int64_t d = 1; d <= std::min(whole, most); ++d)
+    if (whole % d == 0) values.push_back(std::to_string(d));
+  return values;
+}
+
+Values up_to(std::int64_t most) {
+  Values values;
+  for (std::int64_t n = 1; n <= most; ++n) values.push_back(std::to_string(n));
+  return values;
+}
+
+bool always(const Plan&) { return true; }
+bool with_tensor_ranks(const Plan& plan) { return plan.tp > 1; }
+bool with_stages(const Plan& plan) { return plan.pp > 1; }
+bool with_one_chunk(const Plan& plan) { return plan.pp > 1 && plan.vpp == 1; }
+bool with_copies(const Plan& plan) { return plan.gpus() > plan.tp * plan.pp; }
+
+const Values switch_on_off{"true", "false"};
+
+}  // namespace
+
+std::vector<PlanDimension> plan_dimensions(const Model& model, int gpus, std::int64_t gbs) {
+  const std::int64_t experts = model.experts ? model.experts->count : 1;
+  std::vector<PlanDimension> dimensions{
+      {"tp", divisors(gpus, model.heads), Kind::degree, always},
+      {"pp", divisors(gpus, model.layers), Kind::degree, always},
+      {"cp", {"1", "2", "4", "8", "16"}, Kind::degree, always},
+      {"ep", divisors(experts, gpus), Kind::degree, always},
+      {"vpp", up_to(std::min(model.layers, 250)), Kind::shape, with_stages},
+      {"mbs", divisors(gbs, gbs), Kind::shape, always},
+      {"recompute", recompute_names(), Kind::setting, always},
+      {"sp", switch_on_off, Kind::setting, with_tensor_ranks},
+      {"tp_overlap", switch_on_off, Kind::setting, with_tensor_ranks},
+      {"zero", {"0", "1", "2", "3"}, Kind::setting, with_copies},
+      {"dp_overlap", switch_on_off, Kind::setting, with_copies},
+      {"schedule", schedules_of_one_chunk(), Kind::setting, with_one_chunk},
+  };
+  // A ring of keys and values has no windows (make_scenario).
+  const auto& local = model.layer_is_local;
+  if (std::find(local.begin(), local.end(), true) != local.end())
+    dimensions.push_back({"cp_comm", {"all_gather"}, Kind::shape, always});
+  return dimensions;
+}
+
+void keep_supported(std::vector<PlanDimension>& dimensions, const std::vector<Software>& software) {
+  for (PlanDimension& dimension : dimensions) {
+    Values left;
+    for (const std::string& value : dimension.values)
+      if (std::any_of(software.begin(), software.end(),
+                      [&](const Software& one) { return supports(one, dimension.key, value); }))
+        left.push_back(value);
+    if (!left.empty()) dimension.values = left;  // Else make_scenario says what is missing.
+  }
+}
+
+Fixed parse_fixed(const std::string& text) {
+  const Place place{"", "--fix"};
+  const std::size_t sign = text.find('=');
+  if (sign == text.npos || sign == 0 || sign + 1 == text.size())
+    fail_input(place, "'" + text + "' fixes nothing", "write it like tp=8 or mbs=1,2");
+  Fixed fixed{text.substr(0, sign), parse_value_list(text.substr(sign + 1), place)};
+  Values keys;
+  for (const PlanKey& key : plan_keys())
+    if (key.name != "gbs") keys.push_back(key.name);
+  if (std::find(keys.begin(), keys.end(), fixed.key) == keys.end())
+    fail_input(place, "'" + fixed.key + "' is no key that can be fixed",
+               suggestion(fixed.key, keys));
+  PlanRequest probe;  // Is each value one?
+  for (const std::string& value : fixed.values) set_plan_flag(probe, fixed.key, value);
+  return fixed;
+}
+
+void fix(std::vector<PlanDimension>& dimensions, const std::vector<Fixed>& fixed) {
+  for (const Fixed& one : fixed) {
+    const auto found =
+        std::find_if(dimensions.begin(), dimensions.end(),
+                     [&](const PlanDimension& dimension) { return dimension.key == one.key; });
+    if (found == dimensions.end()) {
+      // One value belongs to every plan; shapes are tried with it.
+      dimensions.push_back(
+          {one.key, one.values, one.values.size() == 1 ? Kind::degree : Kind::variant, always});
+    } else {
+      found->values = one.values;
+      found->matters = always;
+      if (found->is_shape())  // Rising, as PlanDimension says.
+        std::sort(found->values.begin(), found->values.end(),
+                  [](const std::string& a, const std::string& b) {
+                    return std::make_pair(a.size(), a) < std::make_pair(b.size(), b);
+                  });
+    }
+  }
+}
+
+}  // namespace orrery

@@ -1,0 +1,54 @@
+#include "sim/analysis/search/objective.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <limits>
+
+#include "sim/base/core/nearest.hpp"
+#include "sim/work/result/bill.hpp"
+
+namespace orrery {
+namespace {
+
+double middle(Range range) { return 0.5 * (range.low + range.high); }
+
+}  // namespace
+
+const std::vector<std::string>& goal_names() {
+  static const std::vector<std::string> names{"step_time", "tokens_per_s_per_gpu", "cost_per_token",
+                                              "energy_per_token", "gpus"};
+  return names;
+}
+
+Goal parse_goal(const std::string& text) {
+  const auto found = std::find(goal_names().begin(), goal_names().end(), text);
+  if (found == goal_names().end())
+    fail_input({"", "--objective"}, "'" + text + "' is no objective",
+               suggestion(text, goal_names()));
+  return static_cast<Goal>(found - goal_names().begin());
+}
+
+double Objective::score(const Scenario& scenario, Seconds time, const Economics* economics) const {
+  const Plan& plan = scenario.plan;
+  const double tokens = static_cast<double>(plan.gbs) * static_cast<double>(plan.seq);
+  if (deadline_ && std::ceil(deadline_->tokens / tokens) * time > deadline_->time)
+    return std::numeric_limits<double>::infinity();
+  switch (goal_) {
+    case Goal::step_time:
+      return time.si();
+    case Goal::tokens_per_s_per_gpu:
+      return plan.gpus() * time.si() / tokens;
+    case Goal::gpus:
+      return plan.gpus();
+    case Goal::cost_per_token:
+      assert(economics);
+      return middle(bill_of(scenario, time, tokens, *economics).usd_per_step) / tokens;
+    case Goal::energy_per_token:
+      assert(economics);
+      return middle(bill_of(scenario, time, tokens, *economics).energy_kwh) / tokens;
+  }
+  return time.si();
+}
+
+}  // namespace orrery

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/input/machine/economics.hpp"
+#include "sim/input/scenario/scenario.hpp"
+
+namespace orrery {
+
+/// What the best plan has the least of. All rise with the step time of a given plan, so that a
+/// bound of the time bounds them.
+enum class Goal {
+  step_time,
+  tokens_per_s_per_gpu,  ///< Counted as GPU-seconds a token.
+  cost_per_token,        ///< Rent.
+  energy_per_token,
+  gpus,  ///< Fewest that meet a deadline.
+};
+const std::vector<std::string>& goal_names();
+/// Errors: an unknown one (with the nearest).
+Goal parse_goal(const std::string& text);
+
+/// How long a training may take.
+struct Deadline {
+  Seconds time;
+  double tokens = 0.0;
+};
+
+class Objective {
+ public:
+  /// `economics`: of a scenario's GPU; needed by cost and energy alone.
+  Objective(Goal goal, const std::optional<Deadline>& deadline)
+      : goal_{goal}, deadline_{deadline} {}
+
+  Goal goal() const { return goal_; }
+  /// The less the better; infinite where the deadline is missed. Rises with `time`.
+  double score(const Scenario& scenario, Seconds time, const Economics* economics) const;
+
+ private:
+  Goal goal_;
+  std::optional<Deadline> deadline_;
+};
+
+}  // namespace orrery

@@ -1,0 +1,169 @@
+#include "sim/analysis/search/plan_space.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <optional>
+
+namespace orrery {
+
+struct PlanSpace::Visit {
+  const std::function<void(const Choice&, const Scenario&)>& visitor;
+  PlanRefusal& refusal;
+  Choice choice;
+  std::vector<std::pair<Plan, std::string>> seen;  // Plans of one shape, and their software.
+};
+
+namespace {
+
+// What the plans of a search run on: what is fixed, or what plans of each fixed format that name
+// none run on.
+std::vector<std::string> software_names(const System& system, const std::vector<Fixed>& fixed) {
+  std::vector<std::string> formats;
+  for (const Fixed& one : fixed) {
+    if (one.key == "software") return one.values;
+    if (one.key == "dtype") formats = one.values;
+  }
+  PlanRequest request;
+  if (formats.empty()) return {default_software(request, system)};
+  std::vector<std::string> names;
+  for (const std::string& format : formats) {
+    set_plan_flag(request, "dtype", format);
+    names.push_back(default_software(request, system));
+  }
+  return names;
+}
+
+}  // namespace
+
+PlanSpace::PlanSpace(const Model& model, const System& system, int gpus, std::int64_t gbs,
+                     const std::vector<Fixed>& fixed)
+    : model_{model}, system_{system}, gpus_{gpus}, gbs_{gbs} {
+  dimensions_ = plan_dimensions(model, gpus, gbs);
+  std::vector<Software> software;
+  for (const std::string& name : software_names(system_, fixed)) {
+    software.push_back(read_software(name, {"--fix software", ""}));
+    software_.try_emplace(name, software.back());
+  }
+  keep_supported(dimensions_, software);
+  fix(dimensions_, fixed);
+  const auto switches =
+      std::stable_partition(dimensions_.begin(), dimensions_.end(),
+                            [](const PlanDimension& dimension) { return dimension.is_shape(); });
+  shapes_ = static_cast<std::size_t>(switches - dimensions_.begin());
+  assert(shapes_ >= 2 && dimensions_.size() <= most_dimensions);
+  for (const PlanDimension& dimension : dimensions_) {
+    values_.emplace_back();
+    for (const std::string& value : dimension.values)
+      values_.back().push_back(value_of_flag(dimension.key, value));
+  }
+}
+
+double PlanSpace::configurations() const {
+  double product = 1.0;
+  for (const PlanDimension& dimension : dimensions_)
+    product *= static_cast<double>(dimension.values.size());
+  return product;
+}
+
+int PlanSpace::parts() const {
+  return static_cast<int>(dimensions_[0].values.size() * dimensions_[1].values.size());
+}
+
+void PlanSpace::visit(int part, const std::function<void(const Choice&, const Scenario&)>& visitor,
+                      PlanRefusal& refusal) const {
+  Visit state{visitor, refusal, {}, {}};
+  state.choice.fill(left_open);
+  const auto second = static_cast<int>(dimensions_[1].values.size());
+  state.choice[0] = static_cast<std::uint8_t>(part / second);
+  state.choice[1] = static_cast<std::uint8_t>(part % second);
+  visit_shapes(state, request(state.choice), 2);
+}
+
+// Where the first values of what is still open do not divide, no others do.
+void PlanSpace::visit_shapes(Visit& state, const PlanRequest& so_far, std::size_t dimension) const {
+  PlanRequest first = so_far;
+  for (std::size_t i = dimension; i < shapes_; ++i) set(first, i, 0);
+  std::optional<Plan> shape;
+  try {
+    shape = make(first).plan;
+  } catch (const Error& error) {
+    return state.refusal.take({error.what(), dimension});
+  }
+  if (dimension == shapes_) {
+    state.seen.clear();
+    return visit_switches(state, so_far, *shape, dimension);
+  }
+  for_each_value(state, so_far, *shape, dimension,
+                 [&](const PlanRequest& next) { visit_shapes(state, next, dimension + 1); });
+}
+
+void PlanSpace::visit_switches(Visit& state, const PlanRequest& so_far, const Plan& shape,
+                               std::size_t dimension) const {
+  if (dimension < dimensions_.size())
+    return for_each_value(state, so_far, shape, dimension, [&](const PlanRequest& next) {
+      visit_switches(state, next, shape, dimension + 1);
+    });
+  try {
+    const Scenario plan = make(so_far);
+    const std::pair<Plan, std::string> known{plan.plan, plan.software.name};
+    if (std::find(state.seen.begin(), state.seen.end(), known) != state.seen.end()) return;
+    state.seen.push_back(known);
+    state.visitor(state.choice, plan);
+  } catch (const Error& error) {
+    state.refusal.take({error.what(), dimension});
+  }
+}
+
+template <class Go>
+void PlanSpace::for_each_value(Visit& state, const PlanRequest& so_far, const Plan& shape,
+                               std::size_t dimension, const Go& go) const {
+  const PlanDimension& varied = dimensions_[dimension];
+  if (!varied.matters(shape)) return go(so_far);
+  for (std::size_t value = 0; value < varied.values.size(); ++value) {
+    PlanRequest next = so_far;
+    set(next, dimension, value);
+    state.choice[dimension] = static_cast<std::uint8_t>(value);
+    go(next);
+  }
+  state.choice[dimension] = left_open;
+}
+
+void PlanSpace::set(PlanRequest& request, std::size_t dimension, std::size_t value) const {
+  set_plan_key(request, dimensions_[dimension].key, values_[dimension][value]);
+}
+
+PlanRequest PlanSpace::request(const Choice& choice) const {
+  PlanRequest request;
+  request.gbs = gbs_;
+  for (std::size_t i = 0; i < dimensions_.size(); ++i)
+    if (choice[i] != left_open) set(request, i, choice[i]);
+  return request;
+}
+
+Scenario PlanSpace::make(const PlanRequest& request) const {
+  const std::string name =
+      request.software.empty() ? default_software(request, system_) : request.software;
+  return make_scenario(model_, system_, software_.at(name), request, gpus_, {});
+}
+
+Scenario PlanSpace::scenario(const Choice& choice) const { return make(request(choice)); }
+
+std::string PlanSpace::flags(const Choice& choice) const {
+  std::string text;
+  for (std::size_t i = 0; i < dimensions_.size(); ++i) {
+    if (choice[i] == left_open) continue;
+    const std::string& value = dimensions_[i].values[choice[i]];
+    const bool unit = dimensions_[i].is_shape() && value == "1" && dimensions_[i].key != "tp";
+    if (!unit) text += (text.empty() ? "--" : " --") + dimensions_[i].key + " " + value;
+  }
+  return text;
+}
+
+PlanSpace::Choice PlanSpace::layout(const Choice& choice) const {
+  Choice layout = choice;
+  for (std::size_t i = 0; i < dimensions_.size(); ++i)
+    if (!dimensions_[i].of_layout()) layout[i] = left_open;
+  return layout;
+}
+
+}  // namespace orrery

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/analysis/search/dimension.hpp"
+
+namespace orrery {
+
+/// Why a plan is none, and how many of its dimensions had been set when that was found.
+struct PlanRefusal {
+  std::string reason;
+  std::size_t depth = 0;
+
+  /// Keeps the one that came further; of equals the first.
+  void take(const PlanRefusal& other) {
+    if (!other.reason.empty() && (reason.empty() || other.depth > depth)) *this = other;
+  }
+};
+
+/// Every legal plan of one model, system, number of GPUs and global batch.
+class PlanSpace {
+ public:
+  static constexpr std::size_t most_dimensions = 24;
+  static constexpr std::uint8_t left_open = 255;
+  /// A plan: the place of its value in each dimension, or left_open.
+  using Choice = std::array<std::uint8_t, most_dimensions>;
+
+  PlanSpace(const Model& model, const System& system, int gpus, std::int64_t gbs,
+            const std::vector<Fixed>& fixed);
+
+  /// All combinations of values, also of those that are no plan.
+  double configurations() const;
+  /// The space falls into so many parts, by the values of the first two dimensions.
+  int parts() const;
+  /// Visits every legal plan of a part once, always in the same order. `refusal` takes the reasons
+  /// of those that are none.
+  void visit(int part, const std::function<void(const Choice&, const Scenario&)>& visitor,
+             PlanRefusal& refusal) const;
+
+  Scenario scenario(const Choice& choice) const;
+  /// The choice as flags, left_open ones left out: "--tp 8 --pp 8".
+  std::string flags(const Choice& choice) const;
+  /// The choice with all left open that is no part of its layout.
+  Choice layout(const Choice& choice) const;
+
+  const Model& model() const { return model_; }
+  const System& system() const { return system_; }
+  int gpus() const { return gpus_; }
+  std::int64_t gbs() const { return gbs_; }
+
+ private:
+  struct Visit;
+  void visit_shapes(Visit& state, const PlanRequest& so_far, std::size_t dimension) const;
+  void visit_switches(Visit& state, const PlanRequest& so_far, const Plan& shape,
+                      std::size_t dimension) const;
+  template <class Go>
+  void for_each_value(Visit& state, const PlanRequest& so_far, const Plan& shape,
+                      std::size_t dimension, const Go& go) const;
+  void set(PlanRequest& request, std::size_t dimension, std::size_t value) const;
+  PlanRequest request(const Choice& choice) const;
+  Scenario make(const PlanRequest& request) const;
+
+  Model model_;
+  System system_;
+  int gpus_ = 0;
+  std::int64_t gbs_ = 0;
+  std::vector<PlanDimension> dimensions_;       ///< Shapes first.
+  std::size_t shapes_ = 0;                      ///< How many of them are shapes.
+  std::vector<std::vector<JsonValue>> values_;  ///< By dimension: its values, as a file has them.
+  std::map<std::string, Software> software_;
+};
+
+}  // namespace orrery

@@ -1,0 +1,84 @@
+#include "sim/analysis/search/single_changes.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "sim/analysis/estimate/plan_again.hpp"
+#include "sim/analysis/search/dimension.hpp"
+#include "sim/cost/memory/memory.hpp"
+
+namespace orrery {
+namespace {
+
+// Of a degree and the micro-batch the neighbours are its half and its double, of all else, chunks
+// among them, every other value.
+bool is_beside(const PlanDimension& dimension, const std::string& value, const Plan& plan) {
+  const std::map<std::string, std::int64_t> degrees{
+      {"tp", plan.tp}, {"pp", plan.pp}, {"cp", plan.cp}, {"ep", plan.ep}, {"mbs", plan.mbs}};
+  const auto now = degrees.find(dimension.key);
+  if (now == degrees.end()) return true;
+  const std::int64_t number = std::stoll(value);
+  return number == 2 * now->second || 2 * number == now->second;
+}
+
+// Chunks need their schedule, and stages without chunks another one; weights in shards alone are
+// gathered again.
+void settle(PlanRequest& request, const std::string& key, const std::string& value) {
+  if (key == "vpp") request.schedule.reset();
+  if (key == "vpp" && value == "1") request.vpp.reset();
+  if (key == "schedule") request.vpp.reset();
+  if (key == "pp" && value == "1") request.schedule.reset(), request.vpp.reset();
+  if (key == "zero" && value != "3") request.reshard.reset();
+}
+
+// The change in words that replace those of the plan: with the schedule and the chunks that come
+// of it.
+std::string flags_of(const PlanDimension& dimension, const std::string& value, const Plan& before,
+                     const Plan& after) {
+  std::string flags = "--" + dimension.key + " " + value;
+  if (dimension.key != "vpp" && after.vpp != before.vpp)
+    flags += " --vpp " + std::to_string(after.vpp);
+  if (dimension.key != "schedule" && after.schedule != before.schedule)
+    flags += " --schedule " + after.schedule->name();
+  return flags;
+}
+
+}  // namespace
+
+std::vector<SingleChange> single_changes(const Result& plan, EstimateContext& context,
+                                         Detail detail) {
+  const Scenario& scenario = plan.scenario;
+  std::vector<PlanDimension> dimensions =
+      plan_dimensions(scenario.model, scenario.plan.gpus(), scenario.plan.gbs);
+  keep_supported(dimensions, {scenario.software});
+  std::vector<SingleChange> changes;
+  for (const PlanDimension& dimension : dimensions) {
+    if (!dimension.matters(scenario.plan)) continue;
+    std::optional<SingleChange> best;
+    for (const std::string& value : dimension.values) {
+      if (!is_beside(dimension, value, scenario.plan)) continue;
+      try {
+        PlanRequest request = plan_again(scenario);
+        set_plan_flag(request, dimension.key, value);
+        settle(request, dimension.key, value);
+        const Scenario changed = make_scenario(scenario.model, scenario.system, scenario.software,
+                                               request, scenario.plan.gpus(), {});
+        if (changed.plan == scenario.plan) continue;
+        const MemoryReport memory = memory_of(changed);
+        if (memory.peak() > safe_share_of_memory * memory.capacity) continue;
+        const Result result = estimate(changed, context, detail).result;
+        if (result.step_time >= (best ? best->step : plan.step_time)) continue;
+        best = SingleChange{flags_of(dimension, value, scenario.plan, changed.plan),
+                            result.step_time, difference(plan.range, result.range)};
+      } catch (const Error&) {
+        // Does not divide, or is not to be had together: no change.
+      }
+    }
+    if (best) changes.push_back(*best);
+  }
+  std::stable_sort(changes.begin(), changes.end(),
+                   [](const SingleChange& a, const SingleChange& b) { return a.step < b.step; });
+  return changes;
+}
+
+}  // namespace orrery

@@ -1,0 +1,124 @@
+#include "sim/analysis/sweep/sweep_folder.hpp"
+
+#include <filesystem>
+
+#include "sim/analysis/grid/grid.hpp"
+#include "sim/analysis/sweep/fingerprint.hpp"
+#include "sim/base/text/write_file.hpp"
+
+namespace orrery {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string description_path(const std::string& folder) {
+  return (fs::path{folder} / "sweep.json").string();
+}
+
+std::string description(const SweepFolder& folder) {
+  return sweep_json(folder.sweep,
+                    "  \"shards\": " + std::to_string(folder.shards) +
+                        ",\n  \"points\": " + std::to_string(folder.points) +
+                        ",\n  \"made_with\": {\"orrery_version\": " + json_quoted(ORRERY_VERSION) +
+                        ", \"fingerprint\": " + json_quoted(folder.fingerprint) + "},\n");
+}
+
+void make_folder(const std::string& path) {
+  std::error_code code;
+  fs::create_directories(path, code);
+  if (code || !fs::is_directory(path))
+    fail_input({"", "--out"},
+               "'" + path + "' cannot be made a folder" + (code ? ": " + code.message() : ""),
+               "name a folder that is there or can be made");
+}
+
+void refuse_another(const SweepFolder& there, const SweepFolder& wanted) {
+  const Place at{description_path(there.path), ""};
+  const std::string remedy = "name another --out folder, or remove this one";
+  if (sweep_json(there.sweep) != sweep_json(wanted.sweep))
+    fail_input(at, "holds another sweep", remedy);
+  if (there.fingerprint != wanted.fingerprint)
+    fail_input(at, "was begun with another build of orrery, or other catalog or calibration files",
+               "finish it with those, or " + remedy);
+}
+
+}  // namespace
+
+std::string SweepFolder::header(Shard shard) const {
+  return R"({"schema":"orrery.sweep-rows/1","sweep":")" +
+         fingerprint_of(sweep_json(sweep) + fingerprint) + R"(","shard":)" +
+         std::to_string(shard.index) + R"(,"of":)" + std::to_string(shard.of) + "}";
+}
+
+SweepFolder open_sweep_folder(const std::string& path) {
+  const std::string file = description_path(path);
+  std::error_code code;
+  if (!fs::exists(file, code))
+    fail_input({path, ""}, "is no folder of a sweep: it has no sweep.json",
+               "name the folder that was given to orrery sweep run --out");
+  const JsonValue json = JsonValue::read_file(file);
+  SweepBuilder builder;
+  builder.read(json);
+  SweepFolder folder;
+  folder.path = path;
+  folder.sweep = builder.sweep();
+  folder.shards = static_cast<int>(json.at("shards").integer(1, largest_shard_count));
+  folder.points = json.at("points").integer(1, std::int64_t{1} << 40);
+  folder.fingerprint = json.at("made_with").at("fingerprint").text();
+  return folder;
+}
+
+SweepFolder begin_sweep_folder(const std::string& path, const Sweep& sweep, int shards) {
+  SweepFolder wanted;
+  wanted.path = path;
+  wanted.sweep = sweep;
+  wanted.fingerprint = fingerprint_of_inputs(sweep);
+  std::error_code code;
+  if (fs::exists(description_path(path), code)) {
+    SweepFolder there = open_sweep_folder(path);
+    refuse_another(there, wanted);
+    if (shards > 0 && shards != there.shards)
+      fail_input(
+          {description_path(path), ""},
+          "was begun in " + std::to_string(there.shards) + " shards, not " + std::to_string(shards),
+          "leave the number out, or name another --out folder");
+    return there;
+  }
+  wanted.shards = shards > 0 ? shards : 1;
+  wanted.points = Grid{wanted.sweep}.count_points();
+  make_folder(path);
+  write_file(description_path(path), description(wanted));
+  return wanted;
+}
+
+std::vector<ShardState> shard_states(const SweepFolder& folder) {
+  std::vector<ShardState> states;
+  for (int i = 0; i < folder.shards; ++i) {
+    ShardState state;
+    state.shard = {i, folder.shards};
+    state.points = state.shard.share(folder.points);
+    std::error_code code;
+    state.complete = fs::exists(shard_path(folder.path, state.shard), code);
+    state.rows = state.complete
+                     ? state.points
+                     : std::max<std::int64_t>(
+                           0, count_lines(partial_shard_path(folder.path, state.shard)) - 1);
+    states.push_back(state);
+  }
+  return states;
+}
+
+std::string missing_shards(const std::vector<ShardState>& states) {
+  std::string list;
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    if (states[i].complete) continue;
+    std::size_t last = i;
+    while (last + 1 < states.size() && !states[last + 1].complete) ++last;
+    list += (list.empty() ? "" : ",") + std::to_string(i);
+    if (last > i) list += "-" + std::to_string(last);
+    i = last;
+  }
+  return list;
+}
+
+}  // namespace orrery

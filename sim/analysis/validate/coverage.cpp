@@ -1,0 +1,103 @@
+#include "sim/analysis/validate/coverage.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace orrery {
+namespace {
+
+double square(double x) { return x * x; }
+
+double deviations_needed(const Comparison& step) {
+  return std::log(step.measured / step.predicted) / range_deviations;
+}
+
+bool is_inside(const Comparison& step, double training) {
+  const StepRange& range = *step.range;
+  return square(deviations_needed(step)) <=
+         range.price_variance() + square(training) * range.training_weight();
+}
+
+bool are_comparable(const StepRange& a, const StepRange& b) {
+  return a.system == b.system && a.software == b.software && a.dtype == b.dtype &&
+         !a.errors.step_class.experts && !b.errors.step_class.experts;
+}
+
+// To first order the difference of logarithms is that of steps of 1 s.
+bool differs_as_predicted(const Comparison& a, const Comparison& b) {
+  const auto in_unit = [](const StepRange& range) { return range.scaled(1.0 / range.step.si()); };
+  const double deviation = difference(in_unit(*a.range), in_unit(*b.range)).deviation.si();
+  return std::abs(deviations_needed(a) - deviations_needed(b)) <= deviation;
+}
+
+template <class Keep>
+std::vector<Comparison> steps_of(const std::vector<ValidationReport>& reports, const Keep& keep) {
+  std::vector<Comparison> steps;
+  for (const ValidationReport& report : reports)
+    for (const Comparison& one : report.comparisons)
+      if (one.range && keep(report, one)) steps.push_back(one);
+  return steps;
+}
+
+}  // namespace
+
+double training_error_of(const std::vector<Comparison>& steps) {
+  std::vector<double> needed;
+  for (const Comparison& step : steps)
+    needed.push_back(std::max(0.0, square(deviations_needed(step)) - step.range->price_variance()) /
+                     step.range->training_weight());
+  const auto rank =
+      static_cast<std::size_t>(std::ceil(range_coverage * static_cast<double>(needed.size() + 1)));
+  if (rank > needed.size()) return std::numeric_limits<double>::quiet_NaN();
+  std::sort(needed.begin(), needed.end());
+  return std::sqrt(needed[rank - 1]);
+}
+
+std::vector<Coverage> coverage_of(const std::vector<ValidationReport>& reports) {
+  std::vector<Coverage> list;
+  for (const ValidationReport& report : reports) {
+    Coverage coverage{report.file};
+    std::map<StepClass, double> from_others;
+    for (const Comparison& step : report.comparisons) {
+      if (!step.range) continue;
+      ++coverage.steps;
+      coverage.inside += is_inside(step, step.range->errors.training);
+      coverage.half_width += (step.range->high() - step.range->low()) / (2.0 * step.range->step);
+      for (const Comparison* other = &step + 1; other != &report.comparisons.back() + 1; ++other)
+        if (other->range && are_comparable(*step.range, *other->range)) {
+          ++coverage.pairs;
+          coverage.pairs_inside += differs_as_predicted(step, *other);
+        }
+      const StepClass of = step.range->errors.step_class;
+      const auto [known, fresh] = from_others.try_emplace(of);
+      if (fresh)
+        known->second = training_error_of(
+            steps_of(reports, [&](const ValidationReport& other, const Comparison& one) {
+              return &other != &report && one.range->errors.step_class == of;
+            }));
+      if (std::isnan(known->second)) continue;
+      ++coverage.left_out_steps;
+      coverage.left_out_inside += is_inside(step, known->second);
+    }
+    if (coverage.steps == 0) continue;
+    coverage.half_width /= coverage.steps;
+    list.push_back(coverage);
+  }
+  return list;
+}
+
+std::map<StepClass, double> training_errors(const std::vector<ValidationReport>& reports) {
+  std::map<StepClass, double> errors;
+  for (const Comparison& step :
+       steps_of(reports, [](const ValidationReport&, const Comparison&) { return true; }))
+    errors[step.range->errors.step_class] = 0.0;
+  for (auto& [of, error] : errors)
+    error =
+        training_error_of(steps_of(reports, [&of](const ValidationReport&, const Comparison& one) {
+          return one.range->errors.step_class == of;
+        }));
+  return errors;
+}
+
+}  // namespace orrery

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/analysis/validate/validate.hpp"
+
+namespace orrery {
+
+/// The training error with which nine in ten measured steps lie in their ranges: of each
+/// step the error phi that would just reach it,
+///
+///     phi^2 = ((ln(measured / predicted) / 1.645)^2 - price_variance) / training_weight,  or 0,
+///
+/// and of those the quantile at rank ceil(0.9 (n + 1)): so a further step of the same kind would be
+/// covered with that probability, whatever the errors' distribution (split conformal prediction:
+/// Lei, G'Sell, Rinaldo, Tibshirani, Wasserman, JASA 2018, section 2.2). Fewer than nine steps
+/// support no such quantile: NaN.
+double training_error_of(const std::vector<Comparison>& steps);
+
+/// How many published steps of a family lie in their ranges.
+struct Coverage {
+  std::string family;  ///< The file.
+  int steps = 0;
+  int inside = 0;  ///< With the ranges as they are.
+  /// With training errors from all other families' steps of the same StepClass.
+  int left_out_steps = 0;  ///< Those that enough others are like.
+  int left_out_inside = 0;
+  double half_width = 0.0;  ///< Mean of (high - low) / 2 / step.
+  /// Pairs of steps without experts on one system, software and number format, and how many of
+  /// them differ by what the range of the difference of their logarithms says.
+  int pairs = 0;
+  int pairs_inside = 0;
+};
+std::vector<Coverage> coverage_of(const std::vector<ValidationReport>& reports);
+
+/// training_error_of all steps in `reports`, by their class.
+std::map<StepClass, double> training_errors(const std::vector<ValidationReport>& reports);
+
+}  // namespace orrery

@@ -1,0 +1,109 @@
+#include "sim/analysis/validate/validate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "sim/analysis/estimate/estimate.hpp"
+#include "sim/analysis/validate/collective_case.hpp"
+#include "sim/analysis/validate/exchange_case.hpp"
+#include "sim/analysis/validate/training_case.hpp"
+#include "sim/analysis/validate/validate_collectives.hpp"
+#include "sim/analysis/validate/validate_exchange.hpp"
+
+namespace orrery {
+namespace {
+
+void predict(const TrainingCase& training_case, ValidationReport& report) {
+  try {
+    const Scenario scenario = scenario_of(training_case);
+    if (training_case.peak_memory) {
+      Comparison memory{training_case.id,
+                        "peak_memory_bytes",
+                        training_case.peak_memory->si(),
+                        memory_of(scenario).peak().si(),
+                        {}};
+      report.comparisons.push_back(memory);
+    }
+    if (!training_case.step_time) return;
+    const Result result = estimate(scenario).result;
+    Comparison time{
+        training_case.id, "step_time_s", training_case.step_time->si(), result.step_time.si(), {}};
+    time.range = result.range;
+    for (const auto& [peer, predicted] : training_case.peers)
+      time.peer_errors[peer] = predicted / *training_case.step_time - 1.0;
+    report.comparisons.push_back(std::move(time));
+  } catch (const Error& error) {
+    report.refusals.push_back({training_case.id, error.what()});
+  }
+}
+
+void sum_up(ValidationReport& report) {
+  std::vector<double> errors;
+  double signed_sum = 0.0;
+  for (const Comparison& comparison : report.comparisons)
+    if (comparison.quantity == report.main_quantity) {
+      errors.push_back(comparison.error());
+      signed_sum += comparison.signed_error();
+    }
+  const double nothing = std::numeric_limits<double>::quiet_NaN();
+  report.mean_abs_error = report.mean_error = nothing;
+  report.median_abs_error = report.max_abs_error = nothing;
+  if (errors.empty()) return;
+  const auto count = static_cast<double>(errors.size());
+  report.mean_error = signed_sum / count;
+  report.mean_abs_error = 0.0;
+  for (double& error : errors) {
+    error = std::abs(error);
+    report.mean_abs_error += error / count;
+  }
+  std::sort(errors.begin(), errors.end());
+  const std::size_t middle = errors.size() / 2;
+  report.median_abs_error =
+      errors.size() % 2 == 1 ? errors[middle] : 0.5 * (errors[middle - 1] + errors[middle]);
+  report.max_abs_error = errors.back();
+}
+
+}  // namespace
+
+double mean_abs_error_of(const ValidationReport& report, const std::string& quantity) {
+  double sum = 0.0;
+  int count = 0;
+  for (const Comparison& comparison : report.comparisons)
+    if (comparison.quantity == quantity) sum += std::abs(comparison.error()), ++count;
+  return count > 0 ? sum / count : std::numeric_limits<double>::quiet_NaN();
+}
+
+ValidationReport validate_file(const std::string& path, const ValidationOptions& options) {
+  const JsonValue json = JsonValue::read_file(path);
+  const auto elements = json.is_array() ? json.elements() : std::vector<JsonValue>{};
+  ValidationReport report;
+  report.file = path;
+  if (!elements.empty() && is_collective_case(elements.front())) {
+    report.kind = "collectives";
+    compare_collectives(json, options, report);
+    report.main_quantity = "bus_bandwidth_bytes_per_s";
+    if (std::isnan(mean_abs_error_of(report, report.main_quantity)))
+      report.main_quantity = "time_s";
+    sum_up(report);
+    return report;
+  }
+  if (!elements.empty() && is_exchange_case(elements.front())) {
+    report.kind = "expert exchange";
+    compare_exchanges(json, options, report);
+    report.main_quantity = "time_s";
+    sum_up(report);
+    return report;
+  }
+  if (elements.empty() || !elements.front().is_object() || !elements.front().has("measured"))
+    json.fail("holds no training cases",
+              "give a list of cases with system, model, plan and measured");
+  report.kind = "training";
+  report.main_quantity = "step_time_s";
+  for (const TrainingCase& training_case : read_training_cases(json))
+    predict(training_case, report);
+  sum_up(report);
+  return report;
+}
+
+}  // namespace orrery

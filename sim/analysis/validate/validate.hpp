@@ -1,0 +1,72 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/text/json_value.hpp"
+#include "sim/work/result/step_range.hpp"
+
+namespace orrery {
+
+/// A measured quantity beside what Orrery says. `error` is predicted / measured - 1; of a row
+/// that stands for many points, their mean absolute error.
+struct Comparison {
+  std::string id;
+  /// "step_time_s", "peak_memory_bytes"; of collectives "time_s", "bus_bandwidth_bytes_per_s"; of
+  /// dispatch and combine "time_s".
+  std::string quantity;
+  double measured = 0.0;
+  double predicted = 0.0;
+  std::map<std::string, double> peer_errors;
+
+  /// Of a row that stands for the points of a sweep: `measured` and `predicted` are means.
+  struct Points {
+    int count = 0;
+    double mean_abs_error = 0.0;
+    double mean_error = 0.0;
+  };
+  std::optional<Points> over_points = std::nullopt;
+  std::optional<StepRange> range = std::nullopt;  ///< Of a step time: of the prediction.
+
+  double error() const {
+    return over_points ? over_points->mean_abs_error : predicted / measured - 1.0;
+  }
+  double signed_error() const { return over_points ? over_points->mean_error : error(); }
+};
+
+struct Refusal {
+  std::string id;
+  std::string reason;
+};
+
+/// What became of all cases of one file. The figures are over the file's main quantity:
+/// step_time_s; of collectives bus_bandwidth_bytes_per_s (time_s where no sweep is long enough for
+/// one); of dispatch and combine time_s. NaN where no case was compared.
+struct ValidationReport {
+  std::string file;
+  std::string kind;           ///< "training", "collectives", "expert exchange"
+  std::string main_quantity;  ///< What the figures are over.
+  std::vector<Comparison> comparisons;
+  std::vector<Refusal> refusals;
+  double mean_abs_error = 0.0;
+  double mean_error = 0.0;
+  double median_abs_error = 0.0;
+  double max_abs_error = 0.0;
+};
+
+struct ValidationOptions {
+  /// Predicts each collective without any sweep of the same GPU, collective, ranks and nodes; each
+  /// dispatch and combine with constants fitted without any table of its GPU, kernel and shape.
+  bool leave_one_out = false;
+};
+
+/// Predicts every case of a file. A case that cannot be predicted is refused with its reason, never
+/// dropped. Errors: the file is of no known kind.
+ValidationReport validate_file(const std::string& path, const ValidationOptions& options = {});
+
+/// Mean absolute error over the rows of one quantity; NaN where there are none.
+double mean_abs_error_of(const ValidationReport& report, const std::string& quantity);
+
+}  // namespace orrery

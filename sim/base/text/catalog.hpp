@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/base/core/error.hpp"
+
+namespace orrery {
+
+/// The folder that holds topologies/, workloads/ and calibration/data: $ORRERY_DATA if set, else
+/// the source tree that this binary was built from, else the installed share folder.
+std::string data_folder();
+
+/// The path that a user's word means. A word with a '/' or ending in ".json" is a path (and is
+/// returned as it is), as are "." and ".."; anything else is the name of a file in
+/// data_folder()/`shelf`. Errors: a name that is not in the catalog, with those that may be meant.
+std::string find_in_catalog(const std::string& shelf, const std::string& word, const Place& at);
+
+/// Names in data_folder()/`shelf`, sorted, without ".json".
+std::vector<std::string> list_catalog(const std::string& shelf);
+
+}  // namespace orrery

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "sim/base/core/units.hpp"
+
+namespace orrery {
+
+/// Numbers as people read them: thousands apart, a decimal point whatever the locale says.
+std::string grouped(std::int64_t value);        ///< "131,072"
+std::string fixed(double value, int decimals);  ///< "80,412.3"
+std::string percent(double fraction);           ///< 0.4432 as "44.3 %"
+std::string signed_percent(double fraction);    ///< "+44.3 %"; "+0.0 %" also from below
+
+/// A unit and its size in SI units, for figures that share a column.
+struct DisplayUnit {
+  std::string_view name;
+  double si = 1.0;
+};
+/// The largest of us, ms and s in which `longest` is at least 1.
+DisplayUnit time_unit(Seconds longest);
+/// The same for B, kB, MB, GB and TB (powers of 1000).
+DisplayUnit bytes_unit(Bytes most);
+
+std::string duration_text(Seconds duration);  ///< "23.456 s", "4.321 ms"
+std::string bytes_text(Bytes bytes);          ///< "3.22 GB"
+
+/// A bar of at most `width` characters, as many of them as `fraction` says, rounded.
+std::string bar(double fraction, int width, char mark = '#');
+
+}  // namespace orrery

@@ -1,0 +1,132 @@
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+
+#include "sim/base/text/write_file.hpp"
+#include "sim/cli/options/options.hpp"
+#include "sim/input/machine/system.hpp"
+#include "sim/input/model/model.hpp"
+#include "sim/input/scenario/plan_request.hpp"
+#include "sim/output/answers/topology_dot.hpp"
+#include "sim/output/answers/topology_text.hpp"
+
+namespace po = boost::program_options;
+
+namespace orrery {
+namespace {
+
+std::string with_commas(std::int64_t value) {
+  std::string text = std::to_string(value);
+  for (int at = static_cast<int>(text.size()) - 3; at > 0; at -= 3)
+    text.insert(static_cast<std::size_t>(at), ",");
+  return text;
+}
+
+void row(const std::string& name, const std::string& value) {
+  std::printf("  %-22s %s\n", name.c_str(), value.c_str());
+}
+
+std::string number(double value, const std::string& unit) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.5g %s", value, unit.c_str());
+  return text;
+}
+
+void print(const Model& model) {
+  const ParameterCount count = count_parameters(model);
+  std::printf("model %s\n", model.name.c_str());
+  row("layers", std::to_string(model.layers));
+  row("hidden", std::to_string(model.hidden));
+  row("heads x head size", std::to_string(model.heads) + " x " + std::to_string(model.head_dim) +
+                               ", " + std::to_string(model.kv_heads) + " for keys and values");
+  const auto local = std::count(model.layer_is_local.begin(), model.layer_is_local.end(), true);
+  if (local > 0)
+    row("windows",
+        std::to_string(model.window) + " tokens in " + std::to_string(local) + " layers");
+  row("MLP", std::to_string(model.ffn) + (model.gated ? ", gated" : "") +
+                 (model.parallel_residual ? ", beside attention" : ""));
+  if (model.experts)
+    row("experts", std::to_string(model.experts->count) + " of " +
+                       std::to_string(model.experts->ffn) + ", " +
+                       std::to_string(model.experts->per_token) + " a token");
+  row("vocabulary",
+      std::to_string(model.vocab) + (model.tied_embeddings ? ", output head tied" : ""));
+  row("longest sequence", std::to_string(model.max_sequence));
+  row("parameters", with_commas(count.total));
+  if (count.active != count.total) row("active a token", with_commas(count.active));
+}
+
+void print(const System& system) {
+  const Gpu& gpu = system.gpu;
+  std::printf("system %s: %s\n", system.name.c_str(), system.title.c_str());
+  row("GPU", gpu.title);
+  row("16-bit peak", number(gpu.peak_16bit.si() / 1e12, "TFLOP/s"));
+  row("memory", number(gpu.memory.si() / 1e9, "GB") + " at " +
+                    number(gpu.memory_bandwidth.si() / 1e9, "GB/s"));
+  row("GPUs a node", std::to_string(system.gpus_per_node));
+  row("GPUs a NVLink domain", std::to_string(system.nvlink_domain));
+  row("scale-up a GPU", number(system.scale_up.si() / 1e9, "GB/s each way, ") +
+                            number(system.scale_up_latency.si() * 1e6, "us"));
+  row("NICs a node", std::to_string(system.nics_per_node) + " of " +
+                         number(system.nic.si() * 8e-9, "Gb/s, ") +
+                         number(system.network_latency.si() * 1e6, "us, ") +
+                         number(100.0 * system.network_efficiency, "% payload"));
+}
+
+// As many GPUs as show the whole pattern: two pods, four leaves, two domains; or all there are.
+int shown_gpus(const System& system) {
+  if (system.max_gpus > 0) return system.max_gpus;
+  const FabricShape& shape = system.shape;
+  if (shape.layout == FabricLayout::single_switch) return 2 * system.nvlink_domain;
+  const std::int64_t leaves = shape.leaves_per_pod > 0 ? 2 * shape.leaves_per_pod : 4;
+  const std::int64_t gpus = leaves * shape.nodes_per_leaf * system.gpus_per_node;
+  return static_cast<int>(std::min<std::int64_t>(gpus, 1 << 24));
+}
+
+void check_system(const ParsedOptions& parsed) {
+  const System system = read_system(parsed.text("system"), {"--system", ""});
+  int gpus = shown_gpus(system);
+  if (parsed.has("gpus"))
+    gpus = static_cast<int>(value_of_flag("gpus", parsed.text("gpus")).integer(1, 1 << 24));
+  if (system.max_gpus > 0 && gpus > system.max_gpus)
+    fail_infeasible({"--gpus", ""},
+                    std::to_string(gpus) + " GPUs are more than the " +
+                        std::to_string(system.max_gpus) + " of '" + system.name + "'",
+                    "use --gpus " + std::to_string(system.max_gpus));
+  const Topology topology = Topology::build(system, gpus);
+  print(system);
+  std::printf("%s", topology_text(system, topology).c_str());
+  if (parsed.has("dot")) write_file(parsed.text("dot"), topology_dot(system, topology));
+}
+
+}  // namespace
+
+int run_check(const Arguments& arguments) {
+  po::options_description options{"Options", 100};
+  options.add_options()("model", po::value<std::string>()->value_name("NAME|FILE"), "a model")(
+      "system", po::value<std::string>()->value_name("NAME|FILE"),
+      "a system: drawn, with the figures of its fabric")(
+      "gpus", po::value<std::string>()->value_name("N"), "draw the fabric of so many GPUs")(
+      "dot", po::value<std::string>()->value_name("FILE"), "write the drawing for Graphviz too")(
+      "help", "this text");
+  const ParsedOptions parsed = parse_options(options, arguments, {});
+  if (parsed.has("help")) {
+    std::cout << "usage: orrery check [--model NAME|FILE] [--system NAME|FILE [--gpus N] [--dot "
+                 "FILE]]\n\n"
+              << options;
+    return exit_ok;
+  }
+  if (!parsed.words.empty())
+    fail_input({}, "'" + parsed.words[0] + "' is no option", "use --model or --system");
+  if (!parsed.has("model") && !parsed.has("system"))
+    fail_input({}, "nothing to check", "give --model or --system");
+  for (const char* option : {"gpus", "dot"})
+    if (parsed.has(option) && !parsed.has("system"))
+      fail_input({}, std::string{"--"} + option + " draws a system", "give --system too");
+  if (parsed.has("model")) print(read_model(parsed.text("model"), {"--model", ""}));
+  if (parsed.has("system")) check_system(parsed);
+  std::fflush(stdout);
+  return exit_ok;
+}
+
+}  // namespace orrery

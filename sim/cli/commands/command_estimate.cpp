@@ -1,0 +1,128 @@
+#include <cstdlib>
+#include <iostream>
+#include <optional>
+
+#include "calibration/host/work_list.hpp"
+#include "sim/analysis/calibrate/missing_shapes.hpp"
+#include "sim/analysis/estimate/estimate.hpp"
+#include "sim/analysis/search/single_changes.hpp"
+#include "sim/base/text/quantity_text.hpp"
+#include "sim/base/text/write_file.hpp"
+#include "sim/cli/options/scenario_options.hpp"
+#include "sim/cli/options/terminal.hpp"
+#include "sim/input/machine/economics.hpp"
+#include "sim/output/report/changes_text.hpp"
+#include "sim/output/report/html_report.hpp"
+#include "sim/output/report/result_json.hpp"
+#include "sim/output/report/summary_text.hpp"
+#include "sim/output/trace/chrome_trace.hpp"
+
+namespace po = boost::program_options;
+
+namespace orrery {
+namespace {
+
+po::options_description output_options() {
+  po::options_description options{"What comes out", 100};
+  options.add_options()  //
+      ("tokens", po::value<std::string>()->value_name("N"),
+       "tokens to train on, as 15T: adds how long that takes, what it costs and draws")  //
+      ("economics", po::value<std::string>()->value_name("FILE"),
+       "your prices and powers, over those of topologies/economics")              //
+      ("json", "print the result object (orrery.result/1) instead of the table")  //
+      ("changes",
+       "try one change of the plan at a time, and list what shortens the step")  //
+      ("links", "print a table of all classes of links and who uses them")       //
+      ("html", po::value<std::string>()->value_name("FILE"),
+       "write a report for a browser: one file with drawings, to keep or to send")  //
+      ("trace", po::value<std::string>()->value_name("FILE"),
+       "write the timeline as Chrome trace JSON; open it at ui.perfetto.dev")  //
+      ("trace-ranks", po::value<std::string>()->value_name("LIST"),
+       "ranks to draw, as 0,8,16-23 (default: all that are simulated)")  //
+      ("missing", po::value<std::string>()->value_name("FILE"),
+       "write the shapes that nobody measured, heaviest first, for orrery calibrate gpu "
+       "--shapes")                                                          //
+      ("unfolded", "simulate every rank instead of one for all its twins")  //
+      ("expanded", "simulate every tensor-parallel collective as flows")    //
+      ("help", "this text");
+  return options;
+}
+
+po::options_description nccl_options() {
+  po::options_description options{"What NCCL may choose", 100};
+  options.add_options()  //
+      ("nccl-algo", po::value<std::string>()->value_name("LIST"),
+       "as NCCL_ALGO, for all collectives of the step: Ring,Tree or ^NVLS or "
+       "Ring;AllReduce:Tree")  //
+      ("nccl-proto", po::value<std::string>()->value_name("LIST"),
+       "as NCCL_PROTO: LL,LL128,Simple or ^LL128");
+  return options;
+}
+
+CollectiveOptions nccl_selection(const ParsedOptions& parsed) {
+  const auto text = [&](const char* option) {
+    return parsed.has(option) ? parsed.text(option) : std::string{};
+  };
+  return {parse_nccl_selection(text("nccl-algo"), text("nccl-proto")), {}, {}};
+}
+
+void write_missing(const std::string& path, const Result& result, EstimateContext& context) {
+  const Scenario& scenario = result.scenario;
+  const KernelModel& kernels = context.kernels(scenario.plan.dtype);
+  const Layout& layout = context.layout(Placement{scenario.plan, scenario.system});
+  const Pricer pricer{kernels, context.collectives(), layout.shapes, scenario.software,
+                      scenario.system.gpu};
+  write_file(path, calibration::work_list_json(
+                       missing_shapes(scenario, kernels, pricer, result.critical_stage)));
+}
+
+}  // namespace
+
+int run_estimate(const Arguments& arguments) {
+  po::options_description options;
+  options.add(scenario_options()).add(nccl_options()).add(output_options());
+  const ParsedOptions parsed = parse_options(options, arguments, scenario_booleans());
+  if (parsed.has("help")) {
+    std::cout << "usage: orrery estimate --model M --system S --gpus N --gbs B [options]\n\n"
+              << options;
+    return exit_ok;
+  }
+  if (!parsed.words.empty())
+    fail_input({}, "'" + parsed.words[0] + "' belongs to no option", "see orrery estimate --help");
+
+  const Scenario scenario = read_scenario(parsed);
+  // What is wrong with prices is said before the work is done.
+  std::optional<Economics> economics;
+  double tokens = 0.0;
+  if (parsed.has("tokens")) {
+    tokens = parse_tokens(parsed.text("tokens"), {"--tokens", ""});
+    economics = read_economics(scenario.system.gpu.name,
+                               parsed.has("economics") ? parsed.text("economics") : "");
+  } else if (parsed.has("economics")) {
+    fail_input({"--economics", ""}, "prices of what?", "say how long to train: --tokens 15T");
+  }
+  if (parsed.has("changes") && parsed.has("json"))
+    fail_input({"--changes", ""}, "prints a table, which --json has no place for",
+               "leave one of them out");
+  EstimateContext context{scenario.system, nccl_selection(parsed)};
+  const Detail detail{parsed.has("unfolded"), parsed.has("expanded")};
+  Estimate answer = estimate(scenario, context, detail);
+  if (economics)
+    answer.result.bill = bill_of(scenario, answer.result.step_time, tokens, *economics);
+  if (parsed.has("trace")) {
+    TraceOptions trace;
+    if (parsed.has("trace-ranks")) trace.ranks = parse_ranks(parsed.text("trace-ranks"));
+    write_file(parsed.text("trace"), chrome_trace(answer.step, answer.timeline, scenario, trace));
+  }
+  if (parsed.has("html"))
+    write_file(parsed.text("html"), html_report(answer.result, answer.step, answer.timeline));
+  if (parsed.has("missing")) write_missing(parsed.text("missing"), answer.result, context);
+  std::cout << (parsed.has("json") ? result_json(answer.result)
+                                   : summary_text(answer.result, {.colour = wants_colour(),
+                                                                  .links = parsed.has("links")}));
+  if (parsed.has("changes"))
+    std::cout << "\n" << changes_text(single_changes(answer.result, context, detail));
+  return exit_ok;
+}
+
+}  // namespace orrery

@@ -1,0 +1,181 @@
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+
+#include "sim/base/core/nearest.hpp"
+#include "sim/base/text/text_file.hpp"
+#include "sim/base/text/write_file.hpp"
+#include "sim/cli/options/options.hpp"
+#include "sim/import/inventory/nccl_topology.hpp"
+#include "sim/import/inventory/smi_topology.hpp"
+#include "sim/import/measurements/collective_name.hpp"
+#include "sim/import/measurements/nccl_tests.hpp"
+#include "sim/import/megatron/megatron_run.hpp"
+
+namespace po = boost::program_options;
+
+namespace orrery {
+namespace {
+
+void add_output(po::options_description& options) {
+  options.add_options()("output", po::value<std::string>()->value_name("FILE"),
+                        "write there instead of to stdout (also -o FILE)")("help", "this text");
+}
+
+// A file that stands where the result is to go would be lost.
+void write_result(const ParsedOptions& parsed, const std::string& text) {
+  if (!parsed.has("output")) {
+    std::cout << text;
+    return;
+  }
+  const std::string path = parsed.text("output");
+  if (std::find(parsed.words.begin(), parsed.words.end(), path) != parsed.words.end())
+    fail_input({"", "--output"}, "'" + path + "' is also what is read", "name another file");
+  write_file(path, text);
+}
+
+int count_of(const ParsedOptions& parsed, const std::string& name) {
+  if (!parsed.has(name)) return 0;
+  constexpr int most = 10'000'000;
+  const auto count = plain_integer(parsed.text(name), most);
+  if (!count || *count == 0)
+    fail_input({"", "--" + name}, "is no count from 1 to 10,000,000", "write a whole number");
+  return *count;
+}
+
+int import_nccl_tests(const Arguments& arguments) {
+  po::options_description options{"Options", 100};
+  const auto text = [] { return po::value<std::string>()->value_name("NAME"); };
+  const auto count = [] { return po::value<std::string>()->value_name("N"); };
+  options.add_options()("collective", text(), "what ran, where neither log nor file name says it")(
+      "system", text(), "what the machine is called")("ranks", count(), "where no line names them")(
+      "nodes", count(), "where hosts cannot be counted");
+  add_output(options);
+  const ParsedOptions parsed = parse_options(options, arguments, {});
+  if (parsed.has("help")) {
+    std::cout
+        << "usage: orrery import nccl-tests FILE... [options]\n\n"
+           "Reads the text output of nccl-tests or its -J file; writes curves (bytes, time).\n\n"
+        << options;
+    return exit_ok;
+  }
+  if (parsed.words.empty()) fail_input({}, "nothing to import", "name one or more files");
+  NcclTestsAnswers answers;
+  if (parsed.has("collective")) answers.collective = parsed.text("collective");
+  if (parsed.has("system")) answers.system = parsed.text("system");
+  answers.ranks = count_of(parsed, "ranks");
+  answers.nodes = count_of(parsed, "nodes");
+  std::vector<Curve> curves;
+  for (const std::string& file : parsed.words)
+    for (Curve& curve : read_nccl_tests(read_text_file(file), file, answers))
+      curves.push_back(std::move(curve));
+  write_result(parsed, curves_json(curves));
+  for (const Curve& curve : curves) {
+    std::cerr << curve.file << ": " << curve.collective << ", " << curve.ranks << " ranks on "
+              << curve.nodes << (curve.nodes == 1 ? " node, " : " nodes, ") << curve.points.size()
+              << " sizes\n";
+    for (const std::string& warning : curve.warnings)
+      std::cerr << "orrery: warning: " << curve.file << ": " << warning << "\n";
+  }
+  return exit_ok;
+}
+
+// "TP=8" as a variable and its value.
+std::pair<std::string, std::string> variable_of(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == 0 || equals == text.npos)
+    fail_input({"", "--set"}, "'" + text + "' sets no variable", "write NAME=VALUE, as TP=8");
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+int import_megatron(const Arguments& arguments) {
+  po::options_description options{"Options", 100};
+  options.add_options()("name", po::value<std::string>()->value_name("NAME"),
+                        "what to call the model (default: the file's name)")(
+      "set", po::value<std::vector<std::string>>()->composing()->value_name("NAME=VALUE"),
+      "a shell variable that the script gets from outside; wins over what it sets; may be "
+      "repeated");
+  add_output(options);
+  const ParsedOptions parsed = parse_options(options, arguments, {});
+  if (parsed.has("help")) {
+    std::cout << "usage: orrery import megatron FILE [options]\n\n"
+                 "Reads a launch script of Megatron-LM, or the list of arguments that it prints; "
+                 "writes a plan\nwith its model, for --plan and --model.\n\n"
+              << options;
+    return exit_ok;
+  }
+  if (parsed.words.size() != 1)
+    fail_input({}, parsed.words.empty() ? "nothing to import" : "one run is one file",
+               "name one file");
+  const std::string& file = parsed.words[0];
+  std::map<std::string, std::string> given;
+  if (parsed.has("set"))
+    for (const std::string& text : parsed.values["set"].as<std::vector<std::string>>())
+      given.insert_or_assign(variable_of(text).first, variable_of(text).second);
+  const std::string name =
+      parsed.has("name") ? parsed.text("name") : std::filesystem::path{file}.stem().string();
+  const ImportedRun run =
+      import_megatron_run(MegatronArguments::read(read_text_file(file), file, given), name);
+  write_result(parsed, run.json);
+  for (const std::string& note : run.notes) std::cerr << "orrery: note: " << note << "\n";
+  return exit_ok;
+}
+
+using ReadDraft = SystemDraft (*)(const std::string& text, const std::string& file,
+                                  const SystemAnswers& answers);
+
+int import_system(const Arguments& arguments, const std::string& format, const std::string& what,
+                  ReadDraft read) {
+  po::options_description options{"Options", 100};
+  for (const auto& [name, meaning] : system_answer_options())
+    options.add_options()(name.c_str(), po::value<std::string>()->value_name("VALUE"),
+                          meaning.c_str());
+  add_output(options);
+  const ParsedOptions parsed = parse_options(options, arguments, {});
+  if (parsed.has("help")) {
+    std::cout << "usage: orrery import " << format << " FILE [options]\n\nReads " << what
+              << "; writes a system.\n\n"
+              << options;
+    return exit_ok;
+  }
+  if (parsed.words.size() != 1)
+    fail_input({}, parsed.words.empty() ? "nothing to import" : "one system is one file",
+               "name one file");
+  SystemAnswers answers;
+  for (const auto& [name, unused] : system_answer_options())
+    if (parsed.has(name)) answers[name] = parsed.text(name);
+  const std::string& file = parsed.words[0];
+  const ImportedSystem imported = system_json(read(read_text_file(file), file, answers), answers);
+  write_result(parsed, imported.json);
+  for (const std::string& note : imported.notes) std::cerr << "orrery: note: " << note << "\n";
+  return exit_ok;
+}
+
+SystemDraft draft_of_nccl(const std::string& text, const std::string& file, const SystemAnswers&) {
+  return read_nccl_topology(text, file);
+}
+
+}  // namespace
+
+int run_import(const Arguments& arguments) {
+  static const std::vector<std::string> formats{"megatron", "nccl-tests", "nccl-topo",
+                                                "nvidia-smi-topo"};
+  const std::string format = arguments.empty() ? "" : arguments[0];
+  if (format == "--help") {
+    std::cout << "usage: orrery import megatron FILE | nccl-tests FILE... | nccl-topo FILE |\n"
+                 "                     nvidia-smi-topo FILE\n\n"
+                 "  orrery import FORMAT --help   the format's options\n";
+    return exit_ok;
+  }
+  if (std::find(formats.begin(), formats.end(), format) == formats.end())
+    fail_input({}, format.empty() ? "import what?" : "'" + format + "' cannot be imported",
+               suggestion(format, formats));
+  const Arguments rest{arguments.begin() + 1, arguments.end()};
+  if (format == "megatron") return import_megatron(rest);
+  if (format == "nccl-tests") return import_nccl_tests(rest);
+  if (format == "nccl-topo")
+    return import_system(rest, format, "the file that NCCL_TOPO_DUMP_FILE names", draft_of_nccl);
+  return import_system(rest, format, "the output of nvidia-smi topo -m", read_smi_topology);
+}
+
+}  // namespace orrery

@@ -1,0 +1,85 @@
+#include <algorithm>
+#include <iostream>
+
+#include "sim/base/core/error.hpp"
+#include "sim/base/core/nearest.hpp"
+#include "sim/base/text/catalog.hpp"
+#include "sim/base/text/number_text.hpp"
+#include "sim/cli/options/command.hpp"
+#include "sim/cost/operations/op.hpp"
+#include "sim/input/model/model.hpp"
+#include "sim/input/schedule/schedule.hpp"
+
+namespace orrery {
+namespace {
+
+const std::vector<std::string> shelves{"gpus",      "systems",     "models", "software",
+                                       "schedules", "collectives", "routing"};
+
+// A name, and what it is where the name alone does not say it.
+using Entry = std::pair<std::string, std::string>;
+
+// Files of a shelf with their titles.
+std::vector<Entry> titled(const std::string& shelf) {
+  std::vector<Entry> entries;
+  for (const std::string& name : list_catalog(shelf)) {
+    const JsonValue file = JsonValue::read_file(find_in_catalog(shelf, name, {}));
+    const auto title = file.find("title");
+    entries.emplace_back(name, title ? title->text() : "");
+  }
+  return entries;
+}
+
+std::vector<Entry> models() {
+  std::vector<Entry> entries;
+  for (const std::string& name : list_catalog("workloads/models")) {
+    const ParameterCount count = count_parameters(read_model(name, {}));
+    const auto billions = [](std::int64_t n) { return fixed(static_cast<double>(n) / 1e9, 1); };
+    entries.emplace_back(name, billions(count.total) + " B parameters" +
+                                   (count.active == count.total
+                                        ? ""
+                                        : ", " + billions(count.active) + " B active a token"));
+  }
+  return entries;
+}
+
+std::vector<Entry> entries_of(const std::string& shelf) {
+  if (shelf == "models") return models();
+  if (shelf == "gpus" || shelf == "systems") return titled("topologies/" + shelf);
+  if (shelf == "software" || shelf == "routing") return titled("workloads/" + shelf);
+  std::vector<Entry> entries;
+  if (shelf == "schedules") {
+    for (const std::string& name : schedule_names()) entries.emplace_back(name, "");
+    return entries;
+  }
+  for (CollectiveKind kind :
+       {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
+        CollectiveKind::all_to_all, CollectiveKind::broadcast, CollectiveKind::send_recv})
+    entries.emplace_back(name(kind), "");
+  return entries;
+}
+
+}  // namespace
+
+int run_list(const Arguments& arguments) {
+  const bool known = !arguments.empty() &&
+                     std::find(shelves.begin(), shelves.end(), arguments[0]) != shelves.end();
+  if (!arguments.empty() && arguments.back() == "--help") {
+    std::cout << "usage: orrery list gpus|systems|models|software|schedules|collectives|routing\n";
+    return exit_ok;
+  }
+  if (!known)
+    fail_input({}, arguments.empty() ? "list what?" : "'" + arguments[0] + "' cannot be listed",
+               suggestion(arguments.empty() ? "" : arguments[0], shelves));
+  if (arguments.size() > 1)
+    fail_input({}, "'" + arguments[1] + "' belongs to no option", "orrery list " + arguments[0]);
+  std::size_t width = 0;
+  const std::vector<Entry> entries = entries_of(arguments[0]);
+  for (const auto& [name, what] : entries) width = std::max(width, name.size());
+  for (const auto& [name, what] : entries)
+    std::cout << name << (what.empty() ? "" : std::string(width + 2 - name.size(), ' ') + what)
+              << "\n";
+  return exit_ok;
+}
+
+}  // namespace orrery

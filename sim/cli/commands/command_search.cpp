@@ -1,0 +1,211 @@
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <iostream>
+#include <thread>
+
+#include "sim/base/text/number_text.hpp"
+#include "sim/base/text/quantity_text.hpp"
+#include "sim/base/text/value_list.hpp"
+#include "sim/cli/options/options.hpp"
+#include "sim/cli/options/status_line.hpp"
+#include "sim/input/measured/calibration.hpp"
+#include "sim/input/scenario/plan_request.hpp"
+#include "sim/output/answers/search_json.hpp"
+#include "sim/output/answers/search_text.hpp"
+
+namespace po = boost::program_options;
+
+namespace orrery {
+namespace {
+
+po::options_description search_options() {
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  const auto texts = [](const char* name) {
+    return po::value<std::vector<std::string>>()->value_name(name)->composing();
+  };
+  po::options_description options{"Options", 100};
+  options.add_options()                                                                  //
+      ("model", text("NAME|FILE"), "a model of the catalog, or a config.json")           //
+      ("system", texts("NAME|FILE"), "a system; several are compared")                   //
+      ("calibration", text("FILE"), "measurements of the system: orrery calibrate fit")  //
+      ("gpus", text("N"), "GPUs in all: 1024, 256,512 or 256..4096 (doubling)")          //
+      ("gbs", text("N"), "sequences in a step, over all replicas; several as for gpus")  //
+      ("objective", text("GOAL"),
+       "step_time (default), tokens_per_s_per_gpu, cost_per_token, energy_per_token, gpus")     //
+      ("top", text("K"), "how many plans to list (default 10)")                                 //
+      ("all-settings", "list plans of one layout (tp, cp, pp, ep) apart, not its best alone")   //
+      ("fix", texts("KEY=V[,V]"), "only plans with this; any key of a plan")                    //
+      ("max-memory", text("SHARE"), "of the GPU's memory that may be filled (default 0.95)")    //
+      ("pareto", "instead of the top: all plans that no other beats in speed and memory")       //
+      ("tokens", text("N"), "tokens to train on, as 15T: what that takes and costs")            //
+      ("deadline", text("TIME"), "leave out what takes longer for them, as 30d")                //
+      ("economics", text("FILE"), "your prices and powers")                                     //
+      ("budget", text("TIME"), "stop after this, as 60s; says what is left")                    //
+      ("jobs", text("N"), "worker processes (also -j N; default: all cores); no other effect")  //
+      ("json", "print orrery.search/1 instead of the table")                                    //
+      ("help", "this text");
+  return options;
+}
+
+std::int64_t whole(const std::string& text, const std::string& option) {
+  return value_of_flag(option, text).integer(1, std::int64_t{1} << 30);
+}
+
+// "1024", "256,512", "256..4096": doubling, as clusters grow.
+std::vector<std::int64_t> numbers(const std::string& text, const std::string& option) {
+  const Place at{"", "--" + option};
+  std::vector<std::int64_t> list;
+  for (const std::string& value : parse_value_list(text, at, OpenRange::doubles)) {
+    const std::int64_t number = whole(value, option);
+    if (std::find(list.begin(), list.end(), number) != list.end())
+      fail_input(at, "has the value '" + value + "' twice", "keep one of them");
+    list.push_back(number);
+  }
+  return list;
+}
+
+// "60s", "30d".
+Seconds duration(const std::string& text, const std::string& option) {
+  constexpr std::pair<char, double> units[] = {
+      {'s', 1.0}, {'m', 60.0}, {'h', 3600.0}, {'d', 86400.0}};
+  double value = 0.0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  for (const auto& [letter, seconds] : units)
+    if (error == std::errc{} && rest + 1 == end && *rest == letter && std::isfinite(value) &&
+        value > 0.0)
+      return Seconds{value * seconds};
+  fail_input({"", "--" + option}, "'" + text + "' is no duration",
+             "write a number and s, m, h or d: 60s, 30d");
+}
+
+double share(const std::string& text) {
+  double value = 0.0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || rest != end || !(value > 0.0 && value <= 1.0))
+    fail_input({"", "--max-memory"}, "'" + text + "' is no share of a memory",
+               "write a number above 0 and up to 1: 0.9");
+  return value;
+}
+
+std::vector<std::string> all_of(const ParsedOptions& options, const std::string& name) {
+  return options.has(name) ? options.values[name].as<std::vector<std::string>>()
+                           : std::vector<std::string>{};
+}
+
+void read_goal(SearchRequest& request, const ParsedOptions& options) {
+  if (options.has("objective")) request.goal = parse_goal(options.text("objective"));
+  if (options.has("deadline") && !options.has("tokens"))
+    fail_input({"", "--deadline"}, "a deadline for how much training?", "add --tokens 15T");
+  const std::optional<double> tokens =
+      options.has("tokens") ? std::optional{parse_tokens(options.text("tokens"), {"--tokens", ""})}
+                            : std::nullopt;
+  if (options.has("deadline"))
+    request.deadline = Deadline{duration(options.text("deadline"), "deadline"), *tokens};
+  else
+    request.tokens = tokens;
+  if (request.goal == Goal::gpus && !request.deadline)
+    fail_input({"", "--objective"}, "the fewest GPUs for what?", "add --deadline 30d --tokens 15T");
+  if (options.has("economics")) request.economics = options.text("economics");
+}
+
+SearchRequest read_request(const ParsedOptions& options, SearchNames& names) {
+  SearchRequest request;
+  names.model = required(options, "model", "name one: orrery list models");
+  request.model = read_model(names.model, {"--model", ""});
+  names.systems = all_of(options, "system");
+  if (names.systems.empty()) fail_input({}, "--system is missing", "name one: orrery list systems");
+  for (const std::string& name : names.systems) {
+    if (name.find(',') != name.npos)
+      fail_input({"--system", ""}, "'" + name + "' is a list, which is no name of a system",
+                 "name each: --system A --system B");
+    request.systems.push_back(read_system(name, {"--system", ""}));
+  }
+  if (options.has("calibration"))
+    for (System& system : request.systems)
+      calibrate(system, options.text("calibration"), {"--calibration", ""});
+  for (std::int64_t n : numbers(required(options, "gpus", "add --gpus N"), "gpus"))
+    request.gpus.push_back(static_cast<int>(n));
+  request.gbs = numbers(required(options, "gbs", "add --gbs N, sequences in a step"), "gbs");
+  for (const std::string& one : all_of(options, "fix")) request.fixed.push_back(parse_fixed(one));
+  for (std::size_t i = 0; i < request.fixed.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k)
+      if (request.fixed[k].key == request.fixed[i].key)
+        fail_input({"", "--fix"}, "'" + request.fixed[i].key + "' is fixed twice",
+                   "write its values in one: --fix mbs=1,2");
+  read_goal(request, options);
+  request.pareto = options.has("pareto");
+  if (options.has("top")) {
+    if (request.pareto)
+      fail_input({"", "--top"}, "a Pareto front has no top", "leave --top or --pareto out");
+    request.top = static_cast<int>(value_of_flag("top", options.text("top")).integer(1, 10'000));
+  }
+  if (options.has("all-settings") && request.pareto)
+    fail_input({"", "--all-settings"}, "a Pareto front has plans of all settings",
+               "leave --all-settings or --pareto out");
+  request.all_settings = options.has("all-settings");
+  if (options.has("max-memory")) request.max_memory = share(options.text("max-memory"));
+  if (options.has("budget")) request.budget = duration(options.text("budget"), "budget");
+  request.workers =
+      options.has("jobs")
+          ? static_cast<int>(value_of_flag("jobs", options.text("jobs")).integer(1, 1024))
+          : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  return request;
+}
+
+// What `orrery estimate` takes as an option is searched here, or fixed.
+void point_plan_keys_to_fix(const po::options_description& options, const Arguments& arguments) {
+  for (const std::string& word : arguments) {
+    if (!word.starts_with("--")) continue;
+    const std::string name = word.substr(2, word.find('=') - 2);
+    const auto is_it = [&](const PlanKey& key) { return key.name == name; };
+    if (options.find_nothrow(name, false) ||
+        std::none_of(plan_keys().begin(), plan_keys().end(), is_it))
+      continue;
+    fail_input({}, "a search has no option '--" + name + "'",
+               "to fix it, write --fix " + name + "=VALUE");
+  }
+}
+
+// Simulating ends when the bound reaches the last of the list.
+std::string progress_text(const SearchProgress& progress) {
+  std::string text = progress.parts_done < progress.parts
+                         ? std::to_string(100 * progress.parts_done / progress.parts) + " % "
+                         : std::string{};
+  text += "enumerated: " + grouped(progress.legal) + " plans divide, " + grouped(progress.fits) +
+          " fit";
+  if (progress.best && progress.bound)
+    text += "; " + grouped(progress.simulated) + " simulated, bound at " +
+            fixed(100.0 * *progress.bound / *progress.best, 1) + " % of the best";
+  return text;
+}
+
+}  // namespace
+
+int run_search(const Arguments& arguments) {
+  const po::options_description options = search_options();
+  point_plan_keys_to_fix(options, arguments);
+  const ParsedOptions parsed = parse_options(options, arguments, {});
+  if (parsed.has("help")) {
+    std::cout << "usage: orrery search --model M --system S --gpus N --gbs B [options]\n\n"
+              << options;
+    return exit_ok;
+  }
+  if (!parsed.words.empty())
+    fail_input({}, "'" + parsed.words[0] + "' belongs to no option", "see orrery search --help");
+  SearchNames names;
+  const SearchRequest request = read_request(parsed, names);
+  const SearchResult result = [&] {
+    StatusLine line;
+    return search(request, [&](const SearchProgress& progress) {
+      if (line.is_due()) line.draw(progress_text(progress));
+    });
+  }();
+  std::cout << (parsed.has("json") ? search_json(result, request, names)
+                                   : search_text(result, request, names));
+  return exit_ok;
+}
+
+}  // namespace orrery

@@ -1,0 +1,195 @@
+#include "sim/cli/commands/command_sweep.hpp"
+
+#include <algorithm>
+#include <iostream>
+
+#include "sim/analysis/sweep/merge.hpp"
+#include "sim/analysis/sweep/run_shard.hpp"
+#include "sim/base/core/nearest.hpp"
+#include "sim/base/text/number_text.hpp"
+#include "sim/base/text/table.hpp"
+#include "sim/cli/options/sweep_options.hpp"
+#include "sim/cli/options/sweep_progress.hpp"
+
+namespace po = boost::program_options;
+
+namespace orrery {
+namespace {
+
+constexpr std::size_t shown_rows = 10;
+
+std::string counts(const BestRows& rows) {
+  std::string text = grouped(rows.ok()) + " ok, " + grouped(rows.infeasible()) + " infeasible";
+  if (rows.failed() > 0) text += ", " + grouped(rows.failed()) + " failed";
+  return text;
+}
+
+// The command that computes this row alone.
+std::string estimate_command(const Sweep& sweep, const BestRows& rows, const Row& row) {
+  std::string text = "orrery estimate";
+  for (const Dimension& dimension : sweep.dimensions)
+    for (const Axis& axis : dimension.axes)
+      text += " --" + axis.key + " " + rows.cell(row, axis.key).text;
+  return text;
+}
+
+std::string best_text(const Sweep& sweep, const BestRows& rows) {
+  std::vector<std::string> varied;
+  for (const Dimension& dimension : sweep.dimensions)
+    for (const Axis& axis : dimension.axes)
+      if (axis.values.size() > 1) varied.push_back(axis.key);
+  std::vector<Column> columns;
+  for (const std::string& key : varied) columns.push_back({key});
+  if (!sweep.memory_only) columns.insert(columns.end(), {{"step time"}, {"tokens/s/GPU"}, {"MFU"}});
+  columns.push_back({"memory a GPU"});
+  Table table{std::move(columns)};
+  for (const Row& row : rows.best()) {
+    std::vector<std::string> cells;
+    const auto number = [&](const char* name) { return rows.cell(row, name).number; };
+    for (const std::string& key : varied) cells.push_back(rows.cell(row, key).text);
+    if (!sweep.memory_only) {
+      cells.push_back(duration_text(Seconds{number("step_time_s")}));
+      cells.push_back(fixed(number("tokens_per_s_per_gpu"), 1));
+      cells.push_back(percent(number("mfu")));
+    }
+    cells.push_back(bytes_text(Bytes{number("memory_peak_bytes")}));
+    table.add_row(std::move(cells));
+  }
+  return table.text();
+}
+
+void print_summary(const Sweep& sweep, const BestRows& rows) {
+  std::cout << grouped(rows.rows()) << " points: " << counts(rows) << "\n";
+  if (rows.best().empty()) return;
+  const std::string order = sweep.memory_only ? "memory" : "tokens/s/GPU";
+  std::cout << "\n"
+            << (rows.ok() > std::ssize(rows.best())
+                    ? "The best " + std::to_string(rows.best().size()) + " by " + order
+                    : "By " + order)
+            << "\n"
+            << best_text(sweep, rows);
+  if (!sweep.memory_only)
+    std::cout << "\nThe first again, with all its figures:\n  "
+              << estimate_command(sweep, rows, rows.best().front()) << "\n";
+}
+
+int run(const Arguments& arguments) {
+  const po::options_description options = sweep_run_options();
+  const ParsedOptions parsed = parse_options(options, arguments, {});
+  if (parsed.has("help")) {
+    std::cout << "usage: orrery sweep run [FILE] --out DIR [options]\n\n"
+                 "FILE describes a sweep as docs/SWEEPS.md says; options win over it.\n\n"
+              << options;
+    return exit_ok;
+  }
+  const SweepJob job = read_sweep_job(parsed);
+  const SweepFolder& folder = job.folder;
+  const Grid grid{folder.sweep};
+  PointEvaluator evaluator{folder.sweep, grid, job.inputs};
+
+  std::int64_t there = 0, total = 0;
+  for (const ShardState& state : shard_states(folder))
+    if (job.shards.size() > 1 || state.shard.index == job.shards.front().index) {
+      there += state.rows;
+      total += state.points;
+    }
+  {
+    SweepProgress progress{folder.sweep, there, total, parsed.has("quiet")};
+    for (const Shard& shard : job.shards)
+      run_shard(folder, shard, grid, evaluator, job.workers, job.limits,
+                [&](const std::string& row) { progress.row(row); });
+  }
+  if (static_cast<int>(job.shards.size()) < folder.shards) {
+    std::cout << "shard " << job.shards.front().index << " of " << folder.shards
+              << " is complete: " << grouped(total) << " points\n";
+    return exit_ok;
+  }
+  BestRows rows{folder.sweep, shown_rows};
+  read_rows(folder, rows);
+  print_summary(folder.sweep, rows);
+  return rows.failed() > 0 ? exit_partial : exit_ok;
+}
+
+int status(const Arguments& arguments) {
+  po::options_description options{"Options", 100};
+  options.add_options()("missing",
+                        "print the shards that are not complete alone, as 1,3,17-20: "
+                        "what sbatch --array takes; nothing if all are")("help", "this text");
+  const ParsedOptions parsed = parse_options(options, arguments, {});
+  if (parsed.has("help")) {
+    std::cout << "usage: orrery sweep status DIR [--missing]\n\n" << options;
+    return exit_ok;
+  }
+  const SweepFolder folder = sweep_folder_of(parsed);
+  const std::vector<ShardState> states = shard_states(folder);
+  const std::string missing = missing_shards(states);
+  if (parsed.has("missing")) {
+    if (!missing.empty()) std::cout << missing << "\n";
+    return missing.empty() ? exit_ok : exit_partial;
+  }
+  std::int64_t rows = 0, complete = 0;
+  for (const ShardState& state : states) {
+    rows += state.rows;
+    complete += state.complete;
+  }
+  std::cout << "points  " << grouped(rows) << " of " << grouped(folder.points) << ", "
+            << percent(static_cast<double>(rows) / static_cast<double>(folder.points)) << "\n"
+            << "shards  " << grouped(complete) << " of " << grouped(folder.shards) << " complete\n";
+  if (!missing.empty()) std::cout << "missing shards: " << missing << "\n";
+  return missing.empty() ? exit_ok : exit_partial;
+}
+
+int merge(const Arguments& arguments) {
+  po::options_description options{"Options", 100};
+  options.add_options()("output", po::value<std::string>()->value_name("FILE"),
+                        "where to: a name that ends in .sqlite, .csv or .jsonl (also -o FILE)")(
+      "help", "this text");
+  const ParsedOptions parsed = parse_options(options, arguments, {});
+  if (parsed.has("help")) {
+    std::cout << "usage: orrery sweep merge DIR -o FILE\n\n" << options;
+    return exit_ok;
+  }
+  const SweepFolder folder = sweep_folder_of(parsed);
+  if (!parsed.has("output"))
+    fail_input({}, "--output is missing", "name a file: -o results.sqlite");
+  BestRows rows{folder.sweep, shown_rows};
+  merge_rows(folder, parsed.text("output"), rows);
+  print_summary(folder.sweep, rows);
+  if (rows.rows() == folder.points) return rows.failed() > 0 ? exit_partial : exit_ok;
+  std::cerr << "orrery: " << grouped(folder.points - rows.rows())
+            << " points have no row yet; orrery sweep status names the shards\n";
+  return exit_partial;
+}
+
+}  // namespace
+
+SweepFolder sweep_folder_of(const ParsedOptions& parsed) {
+  if (parsed.words.size() != 1)
+    fail_input({}, parsed.words.empty() ? "no folder is named" : "more than one folder is named",
+               "name the folder that was given to orrery sweep run --out");
+  return open_sweep_folder(parsed.words.front());
+}
+
+int run_sweep(const Arguments& arguments) {
+  const std::vector<std::string> names{"run", "status", "merge", "plot"};
+  if (arguments.empty() || arguments.front() == "--help") {
+    (arguments.empty() ? std::cerr : std::cout)
+        << "usage: orrery sweep run [FILE] --out DIR [options]   compute a grid of plans\n"
+           "       orrery sweep status DIR [--missing]           how far it is\n"
+           "       orrery sweep merge DIR -o FILE                one database or table of it\n"
+           "       orrery sweep plot DIR -o FILE.svg             a line, heat or Pareto chart\n"
+           "\n"
+           "Try: orrery sweep run --model llama3-8b --system dgx-h100 --gpus 64 --tp 2 \\\n"
+           "       --sweep 'gbs=256..8192*2 mbs=1,2,4' --out sweep1\n";
+    return arguments.empty() ? exit_bad_input : exit_ok;
+  }
+  const Arguments rest{arguments.begin() + 1, arguments.end()};
+  if (arguments.front() == "run") return run(rest);
+  if (arguments.front() == "status") return status(rest);
+  if (arguments.front() == "merge") return merge(rest);
+  if (arguments.front() == "plot") return run_sweep_plot(rest);
+  fail_input({}, "'" + arguments.front() + "' is nothing that a sweep does",
+             suggestion(arguments.front(), names));
+}
+
+}  // namespace orrery

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "sim/analysis/sweep/sweep_folder.hpp"
+#include "sim/cli/options/options.hpp"
+
+namespace orrery {
+
+/// What `orrery sweep` does, each with its own options.
+int run_sweep_plot(const Arguments& arguments);
+
+/// The one folder that is named. Errors: none or several; no folder of a sweep.
+SweepFolder sweep_folder_of(const ParsedOptions& parsed);
+
+}  // namespace orrery

@@ -1,0 +1,105 @@
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <map>
+
+#include "sim/base/core/error.hpp"
+#include "sim/base/core/nearest.hpp"
+#include "sim/cli/options/command.hpp"
+
+namespace {
+
+using namespace orrery;
+
+const std::map<std::string, int (*)(const Arguments&)> commands{
+    {"estimate", run_estimate},
+    {"compare", run_compare},
+    {"search", run_search},
+    {"validate", run_validate},
+    {"collective", run_collective},
+    {"check", run_check},
+    {"list", run_list},
+    {"import", run_import},
+    {"export", run_export},
+    {"place-experts", run_place_experts},
+    {"sweep", run_sweep},
+    {"calibrate", run_calibrate}};
+
+void print_usage(std::ostream& out) {
+  out << "orrery: how long a training step takes on a GPU cluster, why, and whether it fits\n"
+         "\n"
+         "usage: orrery COMMAND [options]\n"
+         "\n"
+         "  search         the fastest plans for a model on a cluster\n"
+         "  estimate       one plan: step time, tokens/s, MFU, memory, where the time goes\n"
+         "  compare        plans side by side: which is faster, why, and can that be told\n"
+         "  sweep          a grid of plans: batches, degrees, GPUs; also on Slurm\n"
+         "  collective     one collective alone, in the columns of nccl-tests\n"
+         "  import         a run of Megatron-LM, logs of nccl-tests, a node's topology\n"
+         "  export         a plan as Megatron-LM's arguments\n"
+         "  calibrate      measure the GPUs of this machine; fit and show what was measured\n"
+         "  place-experts  where experts should lie, by a routing trace, and what it gains\n"
+         "  validate       predict published measurements and print the error\n"
+         "  check          read a model or a system and print what was understood\n"
+         "  list           gpus, systems, models, software, schedules, collectives, routing\n"
+         "\n"
+         "  orrery help COMMAND     the command's options\n"
+         "  orrery --version\n"
+         "\n"
+         "Try: orrery search --model llama3-8b --system dgx-h100 --gpus 64 --gbs 256\n"
+         "     orrery estimate --model llama3-8b --system dgx-h100 --gpus 64 --gbs 256 --tp 2\n";
+}
+
+int dispatch(const Arguments& words) {
+  if (words.empty()) {
+    print_usage(std::cerr);
+    return exit_bad_input;
+  }
+  const std::string& word = words.front();
+  const Arguments rest{words.begin() + 1, words.end()};
+  if (word == "help" && !rest.empty() && !rest.front().starts_with('-')) {
+    Arguments asked = rest;
+    asked.emplace_back("--help");
+    return dispatch(asked);
+  }
+  if (word == "--help" || word == "-h" || word == "help") return print_usage(std::cout), exit_ok;
+  if (word == "--version") return std::cout << "orrery " << ORRERY_VERSION << "\n", exit_ok;
+  const auto command = commands.find(word);
+  if (command == commands.end()) {
+    std::vector<std::string> names;
+    for (const auto& [name, unused] : commands) names.push_back(name);
+    fail_input({}, "'" + word + "' is no command", suggestion(word, names));
+  }
+  Arguments arguments = rest;
+  std::replace(arguments.begin(), arguments.end(), std::string{"-h"}, std::string{"--help"});
+  return command->second(arguments);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // A file that outgrows its limit is an error that names the file, like a full disk.
+  std::signal(SIGXFSZ, SIG_IGN);
+  int code = exit_internal;
+  try {
+    code = dispatch({argv + 1, argv + argc});
+  } catch (const Error& error) {
+    std::cerr << "orrery: error: " << error.what() << "\n";
+    code = error.kind() == Error::Kind::infeasible ? exit_infeasible : exit_bad_input;
+  } catch (const std::exception& error) {
+    std::cerr << "orrery: internal error: " << error.what()
+              << "\nThis is a fault of the program; please report it with the command line.\n";
+  }
+  std::cout.flush();
+  std::cerr.flush();
+  // A full disk or a closed pipe must not look like success.
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || !std::cout) {
+    std::cerr << "orrery: error: the output cannot be written: it is not complete\n";
+    if (code == exit_ok) code = exit_internal;
+  }
+  std::fflush(nullptr);
+  // SimGrid's engine lives as long as the process and has nothing left to say at its end.
+  _Exit(code);
+}

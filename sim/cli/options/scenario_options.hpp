@@ -1,0 +1,20 @@
+#pragma once
+
+#include "sim/cli/options/options.hpp"
+#include "sim/input/scenario/scenario.hpp"
+
+namespace orrery {
+
+/// --model, --system, --gpus, --plan and one option for every key of a plan.
+boost::program_options::options_description scenario_options();
+/// Those of them whose value may be left out.
+std::vector<std::string> scenario_booleans();
+
+/// What a plan file holds: of a search (orrery.search/1) its first plan, else the file as it is.
+/// `place`: of the word that names it.
+JsonValue read_plan_file(const std::string& word, const Place& place);
+
+/// Reads what the options name. A flag wins over the plan file.
+Scenario read_scenario(const ParsedOptions& options);
+
+}  // namespace orrery

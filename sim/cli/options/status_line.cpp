@@ -1,0 +1,39 @@
+#include "sim/cli/options/status_line.hpp"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace orrery {
+namespace {
+
+std::size_t terminal_columns() {
+  winsize size{};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
+  return size.ws_col;
+}
+
+}  // namespace
+
+StatusLine::StatusLine(bool quiet) : shown_{!quiet && ::isatty(STDERR_FILENO) == 1} {}
+
+StatusLine::~StatusLine() {
+  if (shown_) std::fputs("\r\033[K", stderr);
+}
+
+bool StatusLine::is_due() const {
+  constexpr std::chrono::milliseconds often{200};
+  return shown_ && std::chrono::steady_clock::now() - drawn_ >= often;
+}
+
+void StatusLine::draw(std::string text) {
+  if (!shown_) return;
+  drawn_ = std::chrono::steady_clock::now();
+  text.resize(std::min(text.size(), terminal_columns() - 1));
+  std::fprintf(stderr, "\r%s\033[K", text.c_str());
+  std::fflush(stderr);
+}
+
+}  // namespace orrery

@@ -1,0 +1,178 @@
+#include "sim/cli/options/sweep_options.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <boost/program_options/value_semantic.hpp>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+
+#include "sim/base/text/quantity_text.hpp"
+#include "sim/input/scenario/plan_request.hpp"
+
+namespace po = boost::program_options;
+
+namespace orrery {
+namespace {
+
+Place option(const std::string& name) { return {"", "--" + name}; }
+
+std::optional<int> from_environment(const char* name) {
+  const char* text = std::getenv(name);
+  int value = 0;
+  if (!text) return std::nullopt;
+  const char* end = text + std::string_view{text}.size();
+  const auto [rest, error] = std::from_chars(text, end, value);
+  if (error != std::errc{} || rest != end || value < 0) return std::nullopt;
+  return value;
+}
+
+int count_of(const ParsedOptions& options, const std::string& name, int most) {
+  return static_cast<int>(value_of_flag(name, options.text(name)).integer(1, most));
+}
+
+// What Slurm gave this task, else the cores that this process may run on.
+int default_workers() {
+  for (const char* name : {"SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE"})
+    if (const auto count = from_environment(name); count && *count > 0) return *count;
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  if (::sched_getaffinity(0, sizeof cores, &cores) != 0) return 1;
+  return std::max(1, CPU_COUNT(&cores));
+}
+
+// "17/1000"
+Shard parse_shard(const std::string& text) {
+  Shard shard{-1, 0};
+  const char* end = text.data() + text.size();
+  const auto [slash, error] = std::from_chars(text.data(), end, shard.index);
+  if (error == std::errc{} && slash != end && *slash == '/') {
+    const auto [rest, problem] = std::from_chars(slash + 1, end, shard.of);
+    if (problem == std::errc{} && rest == end && shard.index >= 0 && shard.of >= 1 &&
+        shard.of <= largest_shard_count)
+      return shard;
+  }
+  fail_input(option("shard"), "'" + text + "' is no shard",
+             "write it like 17/1000, from 0/1000 on");
+}
+
+Sweep read_sweep(const ParsedOptions& options, std::optional<int>& shards) {
+  SweepBuilder builder;
+  bool described = false;
+  // Without a description of its own a folder goes on with what it holds.
+  const auto in_folder = [&](const std::string& folder) {
+    return (std::filesystem::path{folder} / "sweep.json").string();
+  };
+  std::vector<std::string> keys{"sweep", "zip", "where", "memory-only", "tokens", "economics"};
+  keys.insert(keys.end(), axis_keys().begin(), axis_keys().end());
+  for (const std::string& key : keys) described = described || options.has(key);
+  std::error_code code;
+  if (!options.words.empty())
+    builder.read(JsonValue::read_file(options.words.front()));
+  else if (!described && std::filesystem::exists(in_folder(options.text("out")), code))
+    builder.read(JsonValue::read_file(in_folder(options.text("out"))));
+  shards = builder.shards();
+
+  for (const std::string& key : axis_keys())
+    if (options.has(key)) builder.add_axis(key, options.text(key), option(key));
+  if (options.has("sweep")) builder.add_axes(options.text("sweep"), option("sweep"));
+  if (options.has("zip")) builder.add_zip(options.text("zip"), option("zip"));
+  if (options.has("where")) builder.add_conditions(options.text("where"), option("where"));
+  if (options.has("memory-only")) builder.set_memory_only();
+  if (options.has("tokens"))
+    builder.set_tokens(parse_tokens(options.text("tokens"), {"--tokens", ""}));
+  if (options.has("economics")) builder.set_economics(options.text("economics"));
+  return builder.sweep();
+}
+
+}  // namespace
+
+po::options_description sweep_run_options() {
+  const auto text = [](const std::string& name) {
+    return po::value<std::string>()->value_name(name);
+  };
+  po::options_description what{"What is swept; a list or range may stand for each value", 100};
+  what.add_options()  //
+      ("sweep", text("AXES"), "'gbs=256..8192*2 mbs=1,2,4': axes, each combined with all others")(
+          "zip", text("AXES"), "'gpus=64,128 gbs=256,512': axes that move together")(
+          "where", text("COND"), "'tp*pp <= 64 and mbs <= 4': which combinations count")(
+          "memory-only", "what a GPU holds, without simulating the step")(
+          "tokens", text("N"), "tokens to train on, as 15T: adds what that takes and costs")(
+          "economics", text("FILE"), "your prices and powers, over the catalog's")(
+          "model", text("LIST"), "models of the catalog, or files")(
+          "system", text("LIST"), "systems of the catalog, or files")(
+          "calibration", text("LIST"), "measurements: orrery calibrate fit")("gpus", text("LIST"),
+                                                                             "GPUs in all");
+  for (const PlanKey& key : plan_keys())
+    what.add_options()(key.name.c_str(), text("LIST"), key.help.c_str());
+  po::options_description how{"How it is run", 100};
+  how.add_options()                                                                            //
+      ("out", text("DIR"), "folder of the rows; run again, it goes on where it stopped")       //
+      ("jobs", text("N"), "worker processes (also -j N; default: Slurm's, or all cores)")      //
+      ("shards", text("N"), "files that the rows are spread over (default 1)")                 //
+      ("shard", text("I/N"), "compute one of N shards (default: Slurm's array task, or all)")  //
+      ("time-limit", text("TIME"), "what a point may take: '60 s'")                            //
+      ("memory-limit", text("BYTES"), "what a worker may hold: '4 GB'")                        //
+      ("quiet", "no progress on a terminal")                                                   //
+      ("help", "this text");
+  return what.add(how);
+}
+
+SweepJob read_sweep_job(const ParsedOptions& options) {
+  if (options.words.size() > 1)
+    fail_input({}, "'" + options.words[1] + "' belongs to no option",
+               "a sweep is described by one file");
+  if (!options.has("out"))
+    fail_input({}, "--out is missing", "name a folder for the rows: --out sweep1");
+  std::optional<int> in_file;
+  const Sweep sweep = read_sweep(options, in_file);
+
+  std::optional<Shard> one;
+  if (options.has("shard")) one = parse_shard(options.text("shard"));
+  const std::optional<int> task = from_environment("SLURM_ARRAY_TASK_ID");
+  const bool from_slurm = !one && task;
+
+  // The sweep fixes the number of shards. An array that is submitted again for those which are
+  // missing has fewer tasks, so that Slurm's count is only asked where nothing else says it.
+  int shards = options.has("shards") ? count_of(options, "shards", largest_shard_count) : 0;
+  if (one) {
+    if (shards > 0 && shards != one->of)
+      fail_input(option("shards"), "contradicts --shard " + options.text("shard"),
+                 "keep one of them");
+    shards = one->of;
+  }
+  if (shards == 0) shards = in_file.value_or(0);
+  SweepJob job;
+  const std::string out = options.text("out");
+  std::error_code code;
+  if (shards == 0 && from_slurm && !std::filesystem::exists(out + "/sweep.json", code))
+    shards = from_environment("SLURM_ARRAY_TASK_COUNT").value_or(0);
+  if (one && one->index >= one->of)
+    fail_input(option("shard"),
+               "shard " + std::to_string(one->index) + " is none of " + std::to_string(one->of),
+               "shards are counted from 0 to " + std::to_string(one->of - 1));
+  job.workers = options.has("jobs") ? count_of(options, "jobs", 4096) : default_workers();
+  if (options.has("time-limit"))
+    job.limits.time = parse_duration(options.text("time-limit"), option("time-limit"));
+  if (options.has("memory-limit"))
+    job.limits.memory = parse_bytes(options.text("memory-limit"), option("memory-limit"));
+  job.inputs = read_inputs(sweep);
+  job.folder = begin_sweep_folder(out, sweep, shards);
+  if (from_slurm) {
+    one = Shard{*task, job.folder.shards};
+    if (one->index >= one->of)
+      fail_input({"SLURM_ARRAY_TASK_ID", ""},
+                 "shard " + std::to_string(one->index) + " is none of " + std::to_string(one->of),
+                 "submit with --array=0-" + std::to_string(one->of - 1) +
+                     ", or begin the sweep with --shards");
+  }
+  if (one)
+    job.shards.push_back(*one);
+  else
+    for (int i = 0; i < job.folder.shards; ++i) job.shards.push_back({i, job.folder.shards});
+
+  return job;
+}
+
+}  // namespace orrery

@@ -1,0 +1,158 @@
+#include "sim/cost/collectives/collective_sweeps.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/input/measured/calibration.hpp"
+
+namespace orrery {
+namespace {
+
+constexpr CollectiveKind kinds[] = {CollectiveKind::all_reduce,     CollectiveKind::all_gather,
+                                    CollectiveKind::reduce_scatter, CollectiveKind::all_to_all,
+                                    CollectiveKind::broadcast,      CollectiveKind::send_recv};
+
+// The line through the points next to `x`, which lies between the first and the last.
+double interpolate(const std::vector<double>& xs, const std::vector<double>& ys, double x) {
+  const auto above =
+      static_cast<std::size_t>(std::lower_bound(xs.begin(), xs.end(), x) - xs.begin());
+  if (above == xs.size()) return ys.back();
+  if (above == 0 || xs[above] == x) return ys[above];
+  const double share = (x - xs[above - 1]) / (xs[above] - xs[above - 1]);
+  return ys[above - 1] + share * (ys[above] - ys[above - 1]);
+}
+
+struct Sweep {
+  CollectiveShape shape;
+  std::vector<double> log_bytes, log_time;
+
+  bool covers(double x) const { return log_bytes.front() <= x && x <= log_bytes.back(); }
+};
+
+}  // namespace
+
+GroupShape group_on(const System& system, int ranks, int nodes) {
+  const std::string many = std::to_string(ranks) + " ranks";
+  if (ranks % nodes != 0)
+    fail_infeasible({}, many + " do not spread evenly over " + std::to_string(nodes) + " nodes",
+                    "choose a multiple of the nodes");
+  if (ranks / nodes > system.gpus_per_node)
+    fail_infeasible({},
+                    many + " do not fit on " + std::to_string(nodes) + " nodes of " +
+                        std::to_string(system.gpus_per_node) + " GPUs",
+                    "use more nodes");
+  const int nodes_per_domain = system.nvlink_domain / system.gpus_per_node;
+  const int domains = (nodes + nodes_per_domain - 1) / nodes_per_domain;
+  const int last = nodes - (domains - 1) * nodes_per_domain;
+  return {ranks, domains, ranks / nodes * std::min(nodes_per_domain, last)};
+}
+
+CollectiveMeasurements::CollectiveMeasurements(const System& system, const std::string& gpu,
+                                               const std::optional<CollectiveShape>& left_out) {
+  if (system.calibration) add(system, system.calibration->curves, false, true, left_out);
+  const bool own = gpu == system.gpu.name;
+  // Whoever describes a system with slower ports than its GPUs have means no measured one.
+  const BytesPerSecond full =
+      system.wiring == NodeWiring::pcie ? system.gpu.pcie : system.gpu.nvlink;
+  if (system.scale_up == full) add(system, read_collective_curves(gpu), true, own, left_out);
+  add(system, read_collective_curves(system.name), false, own, left_out);
+}
+
+void CollectiveMeasurements::add(const System& system, const std::vector<MeasuredCurve>& measured,
+                                 bool one_domain, bool own,
+                                 const std::optional<CollectiveShape>& left_out) {
+  const std::size_t before = curves_.size();
+  std::vector<Sweep> sweeps;
+  for (const MeasuredCurve& curve : measured) {
+    if (curve.ranks % curve.nodes != 0 || curve.ranks / curve.nodes > system.gpus_per_node)
+      continue;
+    const auto kind = std::find_if(std::begin(kinds), std::end(kinds), [&](CollectiveKind one) {
+      return name(one) == curve.collective;
+    });
+    Sweep sweep{{*kind, group_on(system, curve.ranks, curve.nodes)}, {}, {}};
+    if (one_domain && sweep.shape.group.domains > 1) continue;
+    if (sweep.shape == left_out) continue;
+    const auto known = curves_.begin() + static_cast<std::ptrdiff_t>(before);
+    if (std::any_of(curves_.begin(), known,
+                    [&](const Curve& one) { return one.shape == sweep.shape; }))
+      continue;
+    for (const auto& [bytes, time] : curve.points) {
+      sweep.log_bytes.push_back(std::log(bytes.si()));
+      sweep.log_time.push_back(std::log(time.si()));
+    }
+    sweeps.push_back(std::move(sweep));
+  }
+  while (!sweeps.empty()) {
+    const CollectiveShape shape = sweeps.back().shape;
+    const auto others = std::stable_partition(
+        sweeps.begin(), sweeps.end(), [&](const Sweep& sweep) { return sweep.shape != shape; });
+    Curve curve{shape, {}, {}, own};
+    for (auto sweep = others; sweep != sweeps.end(); ++sweep)
+      curve.log_bytes.insert(curve.log_bytes.end(), sweep->log_bytes.begin(),
+                             sweep->log_bytes.end());
+    std::sort(curve.log_bytes.begin(), curve.log_bytes.end());
+    curve.log_bytes.erase(std::unique(curve.log_bytes.begin(), curve.log_bytes.end()),
+                          curve.log_bytes.end());
+    for (double x : curve.log_bytes) {
+      double sum = 0.0;
+      int count = 0;
+      for (auto sweep = others; sweep != sweeps.end(); ++sweep)
+        if (sweep->covers(x)) sum += interpolate(sweep->log_bytes, sweep->log_time, x), ++count;
+      curve.log_time.push_back(sum / count);
+    }
+    curves_.push_back(std::move(curve));
+    sweeps.erase(others, sweeps.end());
+  }
+}
+
+// How far above the formula the curve lies, if the formula takes `algorithm` there.
+std::optional<double> CollectiveMeasurements::residual(const Curve& curve, double log_bytes,
+                                                       const Formula& formula,
+                                                       std::string_view algorithm) const {
+  if (log_bytes < curve.log_bytes.front() || log_bytes > curve.log_bytes.back()) return {};
+  const CollectiveCost cost = formula(Bytes{std::exp(log_bytes)}, curve.shape.group);
+  if (cost.algorithm != algorithm) return {};
+  return interpolate(curve.log_bytes, curve.log_time, log_bytes) - std::log(cost.time().si());
+}
+
+std::optional<CollectiveMeasurements::Correction> CollectiveMeasurements::correction(
+    const CollectiveShape& shape, Bytes tensor, const Formula& formula) const {
+  const double log_bytes = std::log(tensor.si());
+  for (const Curve& curve : curves_) {
+    if (curve.shape != shape) continue;
+    const double nearest = std::clamp(log_bytes, curve.log_bytes.front(), curve.log_bytes.back());
+    const double time = interpolate(curve.log_bytes, curve.log_time, nearest);
+    const Bytes at = nearest == log_bytes ? tensor : Bytes{std::exp(nearest)};
+    const bool exact =
+        std::binary_search(curve.log_bytes.begin(), curve.log_bytes.end(), log_bytes);
+    return Correction{std::exp(time) / formula(at, shape.group).time().si(),
+                      exact && curve.own ? Tag::measured : Tag::interpolated};
+  }
+
+  // The nearest numbers of ranks below and above.
+  struct Side {
+    int ranks = 0;
+    double residual = 0.0;
+  } below, above;
+  const double log_share = log_bytes - std::log(shape.group.ranks);
+  std::string_view algorithm;
+  for (const Curve& curve : curves_) {
+    const int ranks = curve.shape.group.ranks;
+    if (curve.shape.kind != shape.kind || curve.shape.group.domains > 1 || shape.group.domains > 1)
+      continue;
+    Side& side = ranks < shape.group.ranks ? below : above;
+    const bool nearer =
+        side.ranks == 0 || (&side == &below ? ranks > side.ranks : ranks < side.ranks);
+    if (!nearer) continue;
+    if (algorithm.empty()) algorithm = formula(tensor, shape.group).algorithm;
+    if (const auto found = residual(curve, log_share + std::log(ranks), formula, algorithm))
+      side = {ranks, *found};
+  }
+  if (below.ranks == 0 || above.ranks == 0) return {};
+  const double share =
+      std::log(1.0 * shape.group.ranks / below.ranks) / std::log(1.0 * above.ranks / below.ranks);
+  return Correction{std::exp(below.residual + share * (above.residual - below.residual)),
+                    Tag::interpolated};
+}
+
+}  // namespace orrery

@@ -1,0 +1,117 @@
+#include "sim/cost/collectives/nccl_selection.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "sim/base/core/error.hpp"
+
+namespace orrery {
+namespace {
+
+using Words = std::vector<std::string>;
+
+const Words algorithm_words{"Tree",     "Ring", "CollnetDirect", "CollnetChain", "NVLS",
+                            "NVLSTree", "PAT"};
+const Words protocol_words{"LL", "LL128", "Simple"};
+// NCCL's names of the collectives, in the order of CollectiveKind; those without algorithms empty.
+const Words collective_words{"AllReduce", "AllGather", "ReduceScatter", "", "Broadcast", ""};
+
+std::string lower(std::string text) {
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return text;
+}
+
+Words split(const std::string& text, char separator) {
+  Words parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(separator, begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+std::size_t find_word(const std::string& word, const Words& known, const char* option) {
+  const auto found = std::find_if(known.begin(), known.end(), [&](const std::string& one) {
+    return !one.empty() && lower(one) == lower(word);
+  });
+  if (found != known.end()) return static_cast<std::size_t>(found - known.begin());
+  std::string names;
+  for (const std::string& one : known)
+    if (!one.empty()) names += (names.empty() ? "" : ", ") + one;
+  fail_input({"", option}, "'" + word + "' is none of NCCL's", "write some of: " + names);
+}
+
+template <std::size_t count>
+std::array<bool, count> read_list(const std::string& list, const Words& known, const char* option) {
+  const bool excludes = list.starts_with('^');
+  std::array<bool, count> allowed;
+  allowed.fill(excludes);
+  for (const std::string& word : split(list.substr(excludes ? 1 : 0), ','))
+    allowed[find_word(word, known, option)] = !excludes;
+  return allowed;
+}
+
+template <std::size_t count>
+void read_lists(const std::string& text, const Words& known, const char* option,
+                std::array<std::array<bool, count>, collective_kinds>& allowed) {
+  if (text.empty()) return;
+  bool first = true;
+  for (const std::string& entry : split(text, ';')) {
+    const std::size_t colon = entry.find(':');
+    if (colon != entry.npos) {
+      const std::size_t kind = find_word(entry.substr(0, colon), collective_words, option);
+      allowed[kind] = read_list<count>(entry.substr(colon + 1), known, option);
+    } else if (first) {
+      allowed.fill(read_list<count>(entry, known, option));
+    } else {
+      fail_input({"", option}, "'" + entry + "' names no collective, as all lists but the first do",
+                 "write it like \"Ring;AllReduce:" + known.front() + "\"");
+    }
+    first = false;
+  }
+}
+
+}  // namespace
+
+std::string_view name(NcclAlgorithm algorithm) {
+  static constexpr std::string_view names[]{"tree", "ring",      "CollNet", "CollNet-chain",
+                                            "NVLS", "NVLS-tree", "PAT"};
+  return names[static_cast<std::size_t>(algorithm)];
+}
+
+std::string_view name(NcclProtocol protocol) {
+  static constexpr std::string_view names[]{"LL", "LL128", "Simple"};
+  return names[static_cast<std::size_t>(protocol)];
+}
+
+NcclSelection::NcclSelection() {
+  for (auto& allowed : algorithms_) allowed.fill(true);
+  for (auto& allowed : protocols_) allowed.fill(true);
+}
+
+NcclSelection NcclSelection::only(NcclAlgorithm algorithm) {
+  NcclSelection selection;
+  for (auto& allowed : selection.algorithms_) {
+    allowed.fill(false);
+    allowed[static_cast<std::size_t>(algorithm)] = true;
+  }
+  return selection;
+}
+
+bool NcclSelection::restricts(CollectiveKind kind) const {
+  const auto all = [](const auto& allowed) {
+    return std::all_of(allowed.begin(), allowed.end(), [](bool one) { return one; });
+  };
+  return !all(algorithms_[index(kind)]) || !all(protocols_[index(kind)]);
+}
+
+NcclSelection parse_nccl_selection(const std::string& algorithms, const std::string& protocols) {
+  NcclSelection selection;
+  read_lists(algorithms, algorithm_words, "--nccl-algo", selection.algorithms_);
+  read_lists(protocols, protocol_words, "--nccl-proto", selection.protocols_);
+  return selection;
+}
+
+}  // namespace orrery

@@ -1,0 +1,182 @@
+#include "sim/cost/kernels/attention_time.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+namespace orrery {
+namespace {
+
+// Without a table: FlashAttention-2 reaches 50 to 73 % of an A100's peak forward (Dao, arXiv
+// 2307.08691, section 1), and less under a causal mask.
+constexpr double default_efficiency = 0.5;
+
+// Each of Q, O, K and V moved once.
+constexpr double single_traffic = 0.5;
+
+constexpr std::int64_t stretch = 4;
+
+bool close(double a, double b) { return std::abs(a - b) <= 0.02 * b; }
+
+double log2_of(double value) { return std::log2(value); }
+
+double flop(const AttentionShape& shape) {
+  return 2.0 * static_cast<double>(shape.batch) * static_cast<double>(shape.heads) *
+         static_cast<double>(shape.seq_q) * attention_keys(shape) *
+         static_cast<double>(shape.head_dim);
+}
+
+Neighbours<4>::Point coordinates(const AttentionShape& shape) {
+  const double batch = static_cast<double>(shape.batch);
+  const double heads = static_cast<double>(shape.heads);
+  const double sequence =
+      std::sqrt(static_cast<double>(shape.seq_q) * static_cast<double>(shape.seq_kv));
+  return {0.7 * log2_of(batch * heads), 0.7 * log2_of(sequence),
+          0.3 * log2_of(heads / static_cast<double>(shape.kv_heads)), 0.2 * log2_of(batch)};
+}
+
+[[maybe_unused]] bool is_sound(const AttentionShape& shape) {
+  return shape.batch > 0 && shape.seq_q > 0 && shape.seq_kv > 0 && shape.heads > 0 &&
+         shape.kv_heads > 0 && shape.head_dim > 0 && shape.window >= 0 &&
+         (shape.causal ? shape.seq_q <= shape.seq_kv : shape.window == 0);
+}
+
+}  // namespace
+
+// Backward over forward time without a table: 2.5 times the flop (five products against two, arXiv
+// 2307.08691) at the share of the forward efficiency that SimuMax measured on an A100 PCIe and a
+// B200 (github.com/MooreThreads/SimuMax, configs/system, commit 4dcaae5).
+double default_attention_backward(Architecture architecture) {
+  return architecture == Architecture::blackwell ? 2.5 / 0.83 : 2.5 / 0.86;
+}
+
+AttentionTime::AttentionTime(const Gpu& gpu, const KernelTables* tables)
+    : machine_{gpu.peak_16bit.si() * 1e-6, gpu.memory_bandwidth.si() * 1e-6,
+               static_cast<double>(gpu.multiprocessors)},
+      backward_factor_{tables ? tables->attention_backward
+                              : default_attention_backward(gpu.architecture)} {
+  if (!tables || !tables->attention || tables->attention->rows.empty()) return;
+  const AttentionTable& table = *tables->attention;
+  const MeasuredGpu& measured = table.measured_on;
+  const GemmMachine reference = gemm_machine(measured, Dtype::bf16);
+  kernels_only_ = table.measures == AttentionTable::Measures::kernel;
+  // As in GemmTime: the fit's own figures where the catalog's differ by rounding only.
+  own_table_ = tables->used_for == measured.name && close(machine_.peak, reference.peak) &&
+               close(machine_.bandwidth, reference.bandwidth) &&
+               machine_.multiprocessors == reference.multiprocessors;
+  if (own_table_) machine_ = reference;
+
+  shortest_ = longest_ = table.rows[0].sequence;
+  for (const AttentionBase& base : table.bases) {
+    HeadDim head_dim{base, {}, {}};
+    for (const AttentionRow& row : table.rows) {
+      if (row.head_dim != base.head_dim) continue;
+      shortest_ = std::min(shortest_, row.sequence);
+      longest_ = std::max(longest_, row.sequence);
+      const AttentionShape shape = causal_square(row);
+      const double said = attention_formula_us(base, reference, shape, AttentionScope::row);
+      if (const auto key = row_key(shape)) head_dim.row_of[*key] = head_dim.residual.size();
+      head_dim.residual.add(coordinates(shape), std::log(row.time.si() * 1e6 / said));
+    }
+    if (head_dim.residual.size() > 0) measured_.push_back(std::move(head_dim));
+  }
+}
+
+// 16 bits a size: any row that the tables hold, and none that could be taken for another.
+std::optional<std::uint64_t> AttentionTime::row_key(const AttentionShape& shape) {
+  if (!shape.causal || shape.seq_q != shape.seq_kv || shape.window > 0) return std::nullopt;
+  std::uint64_t key = 0;
+  for (const std::int64_t size : {shape.batch, shape.seq_q, shape.heads, shape.kv_heads}) {
+    if (size >= 1 << 16) return std::nullopt;
+    key = key << 16 | static_cast<std::uint64_t>(size);
+  }
+  return key;
+}
+
+double AttentionTime::at_head_dim(const HeadDim& measured, const AttentionShape& shape,
+                                  AttentionScope scope, bool use_row, bool* exact) const {
+  std::size_t row = Neighbours<4>::nobody;
+  if (const auto key = row_key(shape))
+    if (const auto found = measured.row_of.find(*key); found != measured.row_of.end())
+      row = found->second;
+  *exact = use_row && row != Neighbours<4>::nobody;
+  // What the formula misses of whole sequences says nothing of a window's few keys.
+  const double shift = shape.window > 0 ? 0.0
+                       : *exact         ? measured.residual.value(row)
+                                        : measured.residual.at(coordinates(shape), row);
+  return attention_formula_us(measured.base, machine_, shape, scope) * std::exp(shift);
+}
+
+KernelTime AttentionTime::predict(const AttentionShape& shape, AttentionScope scope,
+                                  bool use_row) const {
+  assert(is_sound(shape));
+  if (kernels_only_) scope = AttentionScope::row;
+  if (measured_.empty()) {
+    const Roofline roofline;
+    const double compute = flop(shape) / (default_efficiency * machine_.peak);
+    const double memory = attention_bytes(shape, single_traffic, single_traffic) /
+                          (roofline.memory_efficiency * machine_.bandwidth);
+    return {microseconds(std::max(compute, memory)) + roofline.launch, Tag::default_value};
+  }
+  const std::int64_t dim = shape.head_dim;
+  const auto above = std::find_if(measured_.begin(), measured_.end(), [&](const HeadDim& measured) {
+    return measured.base.head_dim >= dim;
+  });
+  // The residual of a row is of its own head dimension's constants, so each side of a gap is asked
+  // for its own; outside all measured ones the nearest formula takes the dimension as it is.
+  bool exact = false;
+  double time = 0.0;
+  bool outside = false;
+  if (above == measured_.end() || (above == measured_.begin() && above->base.head_dim != dim)) {
+    const HeadDim& nearest = above == measured_.end() ? measured_.back() : *above;
+    time = at_head_dim(nearest, shape, scope, use_row, &exact);
+    exact = false;
+    outside = true;
+  } else if (above->base.head_dim == dim) {
+    time = at_head_dim(*above, shape, scope, use_row, &exact);
+  } else {
+    const HeadDim& below = *(above - 1);
+    AttentionShape low = shape;
+    AttentionShape high = shape;
+    low.head_dim = below.base.head_dim;
+    high.head_dim = above->base.head_dim;
+    const double part =
+        static_cast<double>(dim - low.head_dim) / static_cast<double>(high.head_dim - low.head_dim);
+    time = (1.0 - part) * at_head_dim(below, low, scope, use_row, &exact) +
+           part * at_head_dim(*above, high, scope, use_row, &exact);
+    exact = false;
+  }
+  if (shape.window > 0) {  // A whole sequence's row or residual may say less than the formula.
+    AttentionShape whole = shape;
+    whole.window = 0;
+    time = std::min(time, predict(whole, scope, use_row).time.si() * 1e6);
+  }
+  outside = outside || shape.window > 0 || shape.seq_q * stretch < shortest_ ||
+            shape.seq_kv > longest_ * stretch;
+  const Tag tag = outside                                               ? Tag::default_value
+                  : exact && own_table_ && scope == AttentionScope::row ? Tag::measured
+                                                                        : Tag::interpolated;
+  return {microseconds(time), tag};
+}
+
+KernelTime AttentionTime::forward(const AttentionShape& shape) const {
+  const auto [known, fresh] = known_.try_emplace(shape);
+  if (fresh) known->second = predict(shape, AttentionScope::training_kernel, true);
+  return known->second;
+}
+
+KernelTime AttentionTime::backward(const AttentionShape& shape) const {
+  const KernelTime once = forward(shape);
+  // What was measured is of keys as wide as values.
+  return {backward_factor_ * ((2.0 + shape.key_share) / 2.5) * once.time, once.tag};
+}
+
+KernelTime AttentionTime::table_time(const AttentionRow& shape) const {
+  return predict(causal_square(shape), AttentionScope::row, true);
+}
+
+KernelTime AttentionTime::table_time_without_row(const AttentionRow& shape) const {
+  return predict(causal_square(shape), AttentionScope::row, false);
+}
+
+}  // namespace orrery

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/cost/kernels/attention_formula.hpp"
+#include "sim/cost/kernels/kernel_time.hpp"
+#include "sim/cost/kernels/neighbours.hpp"
+#include "sim/input/machine/system.hpp"
+#include "sim/input/measured/kernel_tables.hpp"
+
+namespace orrery {
+
+/// Backward over forward time where nothing was measured.
+double default_attention_backward(Architecture architecture);
+
+/// How long fused (flash) attention takes on one kind of GPU.
+///
+/// Flop     forward 2 * batch * heads * seq_q * keys * head_dim, with keys = seq_kv for a square
+///          causal mask, 2 * seq_kv without a mask, and 2 * seq_kv - seq_q for the last seq_q
+///          queries of a causal sequence (attention_keys has windows); backward three products
+///          with keys' width and two with values', 2 + key_share times that.
+/// Method   a formula of query blocks over multiprocessors plus memory traffic, constants fitted
+///          per table and head dimension, times what it misses at the nearest measured shapes. Head
+///          dimensions between measured ones: time is linear in them (docs/CALIBRATION.md). With a
+///          window the formula alone.
+/// Training Tables of a serving step time the kernel with its cache write and launches. forward()
+///          takes those out of the formula, so it then never says measured; table_time() keeps
+///          them. Where a table has the kernel alone, both are the same.
+/// Tag      default_value without a table, for a head dimension outside the measured ones, over 4
+///          times outside the measured sequences, or with a window, as no kernel with one was
+///          measured.
+class AttentionTime {
+ public:
+  /// `tables` may be null, and is not needed afterwards.
+  AttentionTime(const Gpu& gpu, const KernelTables* tables);
+
+  KernelTime forward(const AttentionShape& shape) const;
+  KernelTime backward(const AttentionShape& shape) const;
+
+  /// What the table says or, off its rows, would say of a causal square.
+  KernelTime table_time(const AttentionRow& shape) const;
+  /// As if the row of this shape, should there be one, had not been measured.
+  KernelTime table_time_without_row(const AttentionRow& shape) const;
+
+ private:
+  struct HeadDim {  // All that was measured for one head dimension.
+    AttentionBase base;
+    Neighbours<4> residual;
+    std::unordered_map<std::uint64_t, std::size_t> row_of;
+  };
+  static std::optional<std::uint64_t> row_key(const AttentionShape& shape);
+  double at_head_dim(const HeadDim& measured, const AttentionShape& shape, AttentionScope scope,
+                     bool use_row, bool* exact) const;
+  KernelTime predict(const AttentionShape& shape, AttentionScope scope, bool use_row) const;
+
+  GemmMachine machine_;
+  bool own_table_ = false;
+  bool kernels_only_ = false;  // The rows hold nothing but the kernel.
+  double backward_factor_ = 0.0;
+  std::int64_t shortest_ = 0, longest_ = 0;
+  std::vector<HeadDim> measured_;  // By rising head dimension; empty: no table.
+  mutable std::map<AttentionShape, KernelTime> known_;  // Of training kernels: plans ask again.
+};
+
+}  // namespace orrery

@@ -1,0 +1,104 @@
+#include "sim/cost/kernels/kernel_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace orrery {
+namespace {
+
+// Without tables. GEMM: the roofline's share of the peak is a training share already, so nothing is
+// taken off again; wgrad as on the A100, whose ratio of layouts SimuMax measured (0.957 there; its
+// source stands in calibration/data/kernels/stand_ins.json). Copies: the lower end of the 0.85 to
+// 0.93 that they reach on A100, H100 and H200.
+constexpr double default_wgrad_efficiency = 0.96;
+constexpr double default_copy_efficiency = 0.85;
+
+// Transformer Engine's grouped GEMM launches a kernel for each expert, and the host cannot faster:
+// on B200 no row of 80 to 256 experts takes less than 8.6 us for each (SimuMax,
+// github.com/MooreThreads/SimuMax, configs/system/b200_bf16_ceperm.json, commit 4dcaae51; the
+// twelve rows with fewer than 155 tokens and 1536 to 2048 channels take 8.6 to 9.4).
+constexpr Seconds expert_launch = microseconds(9.0);
+
+}  // namespace
+
+KernelFactors factors_of(const KernelTables& tables) {
+  return {tables.sustained, tables.wgrad_efficiency, tables.copy_efficiency,
+          tables.attention_backward};
+}
+
+KernelFactors default_factors(const Gpu& gpu) {
+  return {1.0, default_wgrad_efficiency, default_copy_efficiency,
+          default_attention_backward(gpu.architecture)};
+}
+
+KernelModel::KernelModel(const Gpu& gpu, Dtype dtype, const KernelTables* tables)
+    : gemm_{gpu, dtype, tables},
+      attention_{gpu, tables},
+      sustained_{tables ? tables->sustained : 1.0},
+      wgrad_efficiency_{tables ? tables->wgrad_efficiency : default_wgrad_efficiency},
+      grouped_efficiency_{tables ? tables->grouped_efficiency : 1.0},
+      share_lost_beside_{tables ? tables->share_lost_beside : 1.0},
+      copy_rate_{(tables ? tables->copy_efficiency : default_copy_efficiency) *
+                 gpu.memory_bandwidth},
+      copy_tag_{tables && tables->copy_measured ? Tag::interpolated : Tag::default_value} {
+  if (is_8_bit(dtype)) gemm_16_.emplace(gpu, Dtype::bf16, tables);
+}
+
+KernelTime KernelModel::gemm(GemmPass pass, std::int64_t m, std::int64_t n, std::int64_t k,
+                             bool sixteen_bit) const {
+  const KernelTime benchmark =
+      sixteen_bit && gemm_16_ ? (*gemm_16_)(m, n, k) : gemm_.without_cast(m, n, k);
+  double speed = sustained_;
+  if (pass == GemmPass::wgrad) speed *= wgrad_efficiency_;
+  // A factor turns a measured time into a derived one.
+  const bool derived = speed != 1.0 && benchmark.tag == Tag::measured;
+  return {benchmark.time / speed, derived ? Tag::interpolated : benchmark.tag};
+}
+
+KernelTime KernelModel::grouped_gemm(const GroupedGemm& layer,
+                                     std::span<const std::int64_t> tokens) const {
+  KernelTime kernel = grouped_kernel(layer, tokens);
+  const auto launched = static_cast<double>(
+      std::count_if(tokens.begin(), tokens.end(), [](std::int64_t own) { return own > 0; }));
+  if (!layer.together) kernel.time = std::max(kernel.time, launched * expert_launch);
+  return kernel;
+}
+
+KernelTime KernelModel::grouped_kernel(const GroupedGemm& layer,
+                                       std::span<const std::int64_t> tokens) const {
+  const std::vector<GemmProduct> products = products_of(layer, tokens);
+  if (products.empty()) return {Seconds{}, Tag::interpolated};
+  const auto launched = static_cast<double>(products.size());
+  const auto& [m, n, k] = products.front();
+  KernelTime kernel =
+      products.size() == 1 ? gemm(layer.pass, m, n, k) : gemm_.grouped(layer, products, sustained_);
+  const bool alone = products.size() == 1;
+  if (layer.pass == GemmPass::wgrad && (alone || !gemm_.one_by_one(layer))) {
+    if (!alone) kernel.time = kernel.time / wgrad_efficiency_;
+    if (layer.accumulate > 0.0) {
+      // With few tokens the gradients' own traffic decides.
+      const Seconds traffic = gemm_.streaming(
+          Bytes{layer.accumulate * launched * static_cast<double>(layer.out * layer.in)});
+      kernel.time =
+          Seconds{std::pow(std::pow(kernel.time.si(), 4.0) + std::pow(traffic.si(), 4.0), 0.25)};
+    }
+  }
+  if (!alone) kernel.time = kernel.time / grouped_efficiency_;
+  return kernel;
+}
+
+bool KernelModel::has_measured(std::int64_t m, std::int64_t n, std::int64_t k) const {
+  return gemm_(m, n, k).tag == Tag::measured;
+}
+
+KernelTime KernelModel::attention_forward(const AttentionShape& shape) const {
+  return attention_.forward(shape);
+}
+
+KernelTime KernelModel::attention_backward(const AttentionShape& shape) const {
+  return attention_.backward(shape);
+}
+
+KernelTime KernelModel::memory(Bytes moved) const { return {moved / copy_rate_, copy_tag_}; }
+
+}  // namespace orrery

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "sim/cost/kernels/attention_time.hpp"
+#include "sim/cost/kernels/gemm_time.hpp"
+
+namespace orrery {
+
+/// What tables of kernels cannot say of training; KernelTables has what each means.
+struct KernelFactors {
+  double sustained = 1.0, wgrad_efficiency = 1.0, copy_efficiency = 1.0, attention_backward = 1.0;
+};
+KernelFactors factors_of(const KernelTables& tables);
+/// Assumed where nothing was measured.
+KernelFactors default_factors(const Gpu& gpu);
+
+/// What the kernels of a training step cost on one kind of GPU in one number format.
+///
+/// A benchmark runs one kernel for a moment; a training step runs hot for hours, under a power
+/// limit. `sustained` of the tables is the ratio, so a GEMM here takes its benchmark time divided
+/// by it. Attention and memory-bound kernels carry no such factor: none could be told from the
+/// published runs (docs/CALIBRATION.md).
+class KernelModel {
+ public:
+  /// `tables` may be null: every answer is then a default. It is not needed afterwards.
+  /// Errors: the GPU has no units for `dtype` (infeasible).
+  KernelModel(const Gpu& gpu, Dtype dtype, const KernelTables* tables);
+
+  /// A product of this pass's own (m, n, k). wgrad accumulates into fp32, which its efficiency
+  /// holds. fp8: without quantising the operands, which is charged as memory().
+  /// `sixteen_bit`: in bf16 where the model's format is narrower.
+  KernelTime gemm(GemmPass pass, std::int64_t m, std::int64_t n, std::int64_t k,
+                  bool sixteen_bit = false) const;
+  /// One linear layer of a rank's experts, expert e with `tokens[e]`. Nothing to do takes no time.
+  KernelTime grouped_gemm(const GroupedGemm& layer, std::span<const std::int64_t> tokens) const;
+  /// The same with a host that launches at once.
+  KernelTime grouped_kernel(const GroupedGemm& layer, std::span<const std::int64_t> tokens) const;
+  /// Whether this very product was measured on this very GPU, by whatever factors training differs.
+  bool has_measured(std::int64_t m, std::int64_t n, std::int64_t k) const;
+  KernelTime attention_forward(const AttentionShape& shape) const;
+  KernelTime attention_backward(const AttentionShape& shape) const;
+  /// A streaming kernel that reads and writes `moved` together. Launches are not in it.
+  KernelTime memory(Bytes moved) const;
+  /// Of the multiprocessors that a collective occupies: how many kernels beside it lose.
+  double share_lost_beside() const { return share_lost_beside_; }
+
+ private:
+  GemmTime gemm_;
+  std::optional<GemmTime> gemm_16_;  // Where gemm_ is of 8 bits.
+  AttentionTime attention_;
+  double sustained_ = 1.0;
+  double wgrad_efficiency_ = 1.0;
+  double grouped_efficiency_ = 1.0;
+  double share_lost_beside_ = 1.0;
+  BytesPerSecond copy_rate_;
+  Tag copy_tag_ = Tag::default_value;
+};
+
+}  // namespace orrery

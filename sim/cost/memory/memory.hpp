@@ -1,0 +1,56 @@
+#pragma once
+
+#include <vector>
+
+#include "sim/input/scenario/scenario.hpp"
+
+namespace orrery {
+
+/// Bytes on one GPU of a pipeline stage when it holds the most.
+struct StageMemory {
+  Bytes weights;
+  Bytes gradients;
+  Bytes optimizer;
+  Bytes activations;
+  Bytes other;  ///< Logits, transfer buffers, and the reserve for context, NCCL and libraries.
+
+  Bytes peak() const { return weights + gradients + optimizer + activations + other; }
+};
+
+/// A plan that fills more of a GPU may not fit, whatever is predicted: of 27 peaks published for
+/// Megatron-LM three were more than 5 % above the prediction (docs/ACCURACY.md), and nodes have
+/// been seen to fail at 96 % (pytorch/torchtitan, issue 1789).
+constexpr double safe_share_of_memory = 0.95;
+
+struct MemoryReport {
+  std::vector<StageMemory> stages;  ///< One a pipeline stage.
+  Bytes capacity;
+
+  int fullest_stage() const;
+  Bytes peak() const;
+  bool fits() const { return peak() <= capacity; }
+};
+
+/// Bytes that one layer keeps of one micro-batch from its forward to its backward pass, on one
+/// rank.
+///
+/// Source   Korthikanti et al. (arXiv 2205.05198), section 4, term by term, so that it holds for
+///          gated MLPs, grouped key/value heads and fused attention as well. For a GPT layer with
+///          dropout it equals their sbh(10 + 24/t + 5as/(ht)), and with sequence parallelism
+///          sbh/t (34 + 5as/h).
+///          Of routed experts it keeps the rows that arrive (fc1's input), both sides of the
+///          activation, and the results that come back, whose weighted sum needs them again.
+///          A part that is computed again keeps its inputs alone; of norms, latent up-projections
+///          and the routed activation these are kept anyway, and their outputs are not (Megatron
+///          Core, tensor_parallel/random.py, CheckpointWithoutOutput).
+Bytes layer_activations(const Scenario& scenario, const RecomputeChoice& recompute,
+                        LayerKind kind = LayerKind::dense, double fullest = 1.0);
+
+/// Weights 2 bytes a parameter, gradients as the software keeps them, optimizer 12 (fp32 weight and
+/// two moments; with ZeRO over the ranks that hold the same parameters), activations of as many
+/// micro-batches as the schedule has in
+/// flight (with full recomputation their inputs, and one layer whole).
+/// `fullest`: rows of the fullest rank's experts over those of even routing.
+MemoryReport memory_of(const Scenario& scenario, double fullest = 1.0);
+
+}  // namespace orrery

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+
+#include "sim/cluster/placement/groups.hpp"
+#include "sim/input/scenario/scenario.hpp"
+
+namespace orrery {
+
+/// Parameters on a rank, by the ranks that hold the same.
+struct RankParameters {
+  std::int64_t dense = 0;    ///< Copied over the data-parallel group: all but routed experts.
+  std::int64_t experts = 0;  ///< Copied over the expert-data-parallel group.
+
+  std::int64_t of(GroupKind copies) const {
+    return copies == GroupKind::expert_data ? experts : dense;
+  }
+  std::int64_t sum() const { return dense + experts; }
+};
+
+/// What one rank of virtual stage `stage` holds: its layers' share of tp (of routed experts, ep and
+/// etp), embedding and head where they live, and the last stage's prediction layers. Biases, norms,
+/// routers and the down-projections of latent attention are not split.
+RankParameters parameters_on_rank(const Scenario& scenario, int virtual_stage);
+
+/// The same of a model without experts, part by part.
+struct StageParts {
+  std::int64_t embedding = 0;
+  std::int64_t layer = 0;  ///< Of each.
+  std::int64_t head = 0;   ///< With the final norm.
+};
+StageParts parts_on_rank(const Scenario& scenario, int virtual_stage);
+
+}  // namespace orrery

@@ -1,0 +1,58 @@
+#include "sim/cost/passes/hidden_traffic.hpp"
+
+#include "sim/cost/passes/lost_beside.hpp"
+
+namespace orrery {
+
+PassCost HiddenTraffic::lost(const PassCost& pass, CollectiveKind kind, double bytes,
+                             GroupKind group) {
+  PassCost lost;
+  if (bytes <= 0.0) return lost;
+  const auto [known, fresh] = known_.try_emplace({{kind, group}, bytes});
+  if (fresh) known->second = pricer_.collective(collective("", kind, bytes, 0.0, group));
+  const GroupCollective& beside = known->second;
+  const Seconds time = lost_beside(kernels_of(pass.segments), beside);
+  if (time <= Seconds{}) return lost;
+  lost.segments.push_back({time, {}, {}});
+  lost.decisive = lost_beside(pass.decisive.kernels(), beside);
+  lost.add_lost(time, lost.decisive);
+  return lost;
+}
+
+namespace {
+
+// `runs` forward beside the gather of `next`, and backward beside its reduction.
+void lose(const Scenario& scenario, HiddenTraffic& traffic, Bucket& runs, const Bucket& next) {
+  const Plan& plan = scenario.plan;
+  const PassCost& last = plan.splits_backward() ? runs.weight_gradient : runs.backward;
+  for (GroupKind group : {GroupKind::data, GroupKind::expert_data}) {
+    const auto parameters = static_cast<double>(next.parameters.of(group));
+    if (plan.zero >= 1)
+      runs.lost_to_gather.append(
+          traffic.lost(runs.forward, CollectiveKind::all_gather, 2.0 * parameters, group));
+    runs.lost_to_reduction.append(traffic.lost(
+        last, plan.zero >= 1 ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
+        scenario.software.gradient_bytes * parameters, group));
+  }
+}
+
+}  // namespace
+
+void lose_to_step_traffic(const Scenario& scenario, const Pricer& pricer,
+                          std::span<StageCost> stages) {
+  const Plan& plan = scenario.plan;
+  if (!plan.dp_overlap || plan.shards_weights()) return;
+  HiddenTraffic traffic{pricer};
+  for (int stage = 0; stage < plan.pp; ++stage) {
+    for (int chunk = 0; chunk < plan.chunks(); ++chunk) {
+      Bucket* before = nullptr;  // Of the chunk's buckets in forward order.
+      const auto v = static_cast<std::size_t>(plan.virtual_stage(stage, chunk));
+      for (Bucket& bucket : stages[v].buckets) {
+        if (before) lose(scenario, traffic, *before, bucket);
+        before = &bucket;
+      }
+    }
+  }
+}
+
+}  // namespace orrery

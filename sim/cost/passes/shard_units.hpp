@@ -1,0 +1,35 @@
+#pragma once
+
+#include <functional>
+
+#include "sim/cost/passes/layer_prices.hpp"
+#include "sim/cost/passes/step_cost.hpp"
+
+namespace orrery {
+
+/// The price of a layer, by its number in the model.
+using PriceOfLayer = std::function<const LayerPrice&(int)>;
+
+/// Puts the buckets of a stage whose weights are sharded into `cost`: what is gathered together,
+/// whole together and reduced together, with the copies that this takes.
+///
+/// By layer (PyTorch FSDP): embedding, each layer, head. The backward pass begins with the last
+/// layer and the head, which are therefore kept from the forward pass; an embedding's gradient
+/// needs no weights (torchtitan, parallelize_llama.py).
+///
+/// By tensor (Software::shards_by_tensor): each weight matrix is gathered before the module that
+/// multiplies by it and released after it, in the forward pass, in what is computed again and in
+/// the backward pass; only the matrix that is used last is still there when its backward product
+/// follows at once. A matrix is gathered beside the module before it while that module's own has
+/// fewer than Software::live_parameters. Each collective keeps the host, which launches nothing
+/// else meanwhile, for shard_host_time().
+void cut_shard_units(const Scenario& scenario, const Pricer& pricer, const PriceOfLayer& price_of,
+                     int stage, StageCost& cost);
+
+/// What the host does before a collective of sharded weights: so many calls for each rank.
+Seconds shard_host_time(const Scenario& scenario);
+
+/// Parameters of the two largest units that are whole at the same time.
+double two_shard_units(const Scenario& scenario, int stage);
+
+}  // namespace orrery

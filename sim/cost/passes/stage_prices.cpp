@@ -1,0 +1,90 @@
+#include "sim/cost/passes/stage_prices.hpp"
+
+#include <algorithm>
+
+#include "sim/cost/operations/layer_ops.hpp"
+#include "sim/cost/operations/rank_parameters.hpp"
+#include "sim/cost/passes/layer_prices.hpp"
+
+namespace orrery {
+
+PassCost gather_received(const Scenario& scenario, const Pricer& pricer) {
+  const Plan& plan = scenario.plan;
+  if (plan.tp == 1 || plan.sp || !scenario.software.scatter_gather) return {};
+  const double bytes =
+      2.0 * static_cast<double>(scenario.tokens_per_microbatch() * scenario.model.hidden);
+  return pricer.price(Ops{collective("pp_gather", CollectiveKind::all_gather, bytes)});
+}
+
+std::vector<StageLengths> price_passes(const Scenario& scenario, const KernelModel& kernels,
+                                       const CollectiveTime& collectives, const GroupShapes& shapes,
+                                       double speed) {
+  const Pricer pricer{kernels, collectives, shapes, scenario.software, scenario.system.gpu};
+  const LayerPrices layers{scenario, pricer, shapes};
+  const auto length = [&](const PassCost& pass) {
+    PassLength of;
+    of.add(pass, speed);
+    return of;
+  };
+  const auto lengths = [&](const LayerPrice& price) {
+    return StageLengths{length(price.forward), length(price.backward)};
+  };
+  std::vector<std::pair<LayerKind, StageLengths>> kinds;
+  for (const LayerKind kind : scenario.kinds()) kinds.emplace_back(kind, lengths(layers.of(kind)));
+  const auto length_of = [&](int layer) -> const StageLengths& {
+    const LayerKind kind = scenario.kind_of(layer);
+    return std::find_if(kinds.begin(), kinds.end(),
+                        [&](const auto& of) { return of.first == kind; })
+        ->second;
+  };
+  const PassLength received = length(gather_received(scenario, pricer));
+  const auto add = [](StageLengths& sum, const StageLengths& more) {
+    sum.forward.add(more.forward);
+    sum.backward.add(more.backward);
+  };
+
+  std::vector<StageLengths> stages(static_cast<std::size_t>(scenario.plan.virtual_stages()));
+  int layer = 0;
+  for (std::size_t v = 0; v < stages.size(); ++v) {
+    StageLengths& stage = stages[v];
+    for (int l = 0; l < scenario.layers_of[v]; ++l, ++layer) add(stage, length_of(layer));
+    const int index = static_cast<int>(v);
+    if (v > 0 && scenario.plan.sends_on(index - 1)) stage.forward.add(received);
+    if (scenario.plan.sends_on(index)) stage.backward.add(received);
+  }
+  add(stages.front(), {length(pricer.price(embedding_forward(scenario))),
+                       length(pricer.price(embedding_backward(scenario)))});
+  add(stages.back(), lengths(layers.prediction()));
+  add(stages.back(), {length(pricer.price(head_forward(scenario))),
+                      length(pricer.price(head_backward(scenario)))});
+  return stages;
+}
+
+Bytes transfer_bytes(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  const bool split = plan.tp > 1 && (plan.sp || scenario.software.scatter_gather);
+  return Bytes{2.0 * static_cast<double>(scenario.tokens_per_microbatch() * scenario.model.hidden) /
+               (split ? plan.tp : 1)};
+}
+
+std::vector<Seconds> optimizer_times(const Scenario& scenario, const KernelModel& kernels) {
+  const Plan& plan = scenario.plan;
+  std::vector<Seconds> times;
+  for (int stage = 0; stage < plan.pp; ++stage) {
+    double own = 0.0;
+    double held = 0.0;
+    for (int chunk = 0; chunk < plan.chunks(); ++chunk) {
+      const RankParameters parameters =
+          parameters_on_rank(scenario, plan.virtual_stage(stage, chunk));
+      own += static_cast<double>(parameters.dense) / plan.optimizer_shards();
+      own += static_cast<double>(parameters.experts) / plan.expert_optimizer_shards();
+      held += static_cast<double>(parameters.sum());
+    }
+    const Bytes traffic{scenario.software.optimizer_bytes * own +
+                        scenario.software.gradient_pass_bytes * held};
+    times.push_back(kernels.memory(traffic).time + scenario.software.kernel_overhead);
+  }
+  return times;
+}
+
+}  // namespace orrery

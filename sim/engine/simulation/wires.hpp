@@ -1,0 +1,97 @@
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "sim/base/core/ids.hpp"
+#include "sim/cluster/topology/topology.hpp"
+#include "sim/engine/graph/task.hpp"
+#include "sim/engine/simulation/calendar.hpp"
+
+namespace orrery {
+
+/// All flows that are on their way, and how fast. Flows that meet share links by max-min fairness:
+/// rates rise together until a link is full, whose flows keep their rate while the others rise on
+/// (Bertsekas and Gallager, Data Networks, section 6.5.2). A few that meet are shared out here, by
+/// progressive filling; as soon as more are joined by common links, all of them are handed over to
+/// SimGrid with the bytes that are left, until they have arrived.
+class Wires {
+ public:
+  /// More flows than this, joined by common links, are SimGrid's unless it is asked otherwise.
+  static constexpr std::size_t most_shared_here = 16;
+  /// Bytes that are still to come of a flow that has arrived: rounding.
+  static constexpr double arrived = 1e-3;
+
+  /// `hand_over(flow, bytes)`: must call arrive() when the rest of `flow` has arrived.
+  Wires(const Topology& topology, Calendar& calendar, std::size_t most,
+        std::function<void(std::size_t flow, double bytes)> hand_over)
+      : calendar_{calendar},
+        most_{most},
+        hand_over_{std::move(hand_over)},
+        links_(static_cast<std::size_t>(topology.link_count())) {
+    for (std::size_t i = 0; i < links_.size(); ++i)
+      links_[i].capacity = topology.link(LinkId{static_cast<int>(i)}).capacity.si();
+  }
+
+  /// Its arrival is in the calendar, or SimGrid's. `flow` must outlive it.
+  void start(TaskId task, const Flow& flow, double bytes, double now);
+  /// Whether a flow arrives now that the calendar says so. One that has been slowed down since is
+  /// expected again.
+  bool arrives_at(std::size_t flow, double time);
+  /// Takes a flow away and says whose it was.
+  TaskId arrive(std::size_t flow, double now);
+
+  const Flow& flow(std::size_t of) const { return *moving_[of].flow; }
+  /// rate_alone() of it, in bytes a second.
+  double alone(const Flow& flow) const;
+  bool idle(LinkId link) const { return links_[index(link)].flows.empty(); }
+
+ private:
+  static constexpr double never = std::numeric_limits<double>::infinity();
+
+  struct Moving {
+    TaskId task;
+    const Flow* flow = nullptr;
+    double rest = 0.0;  // Bytes, at `since`.
+    double since = 0.0;
+    double rate = 0.0;
+    double arrives = never;
+    double expected = never;  // When the calendar has it next: not after it arrives.
+    bool handed_over = false;
+    std::size_t seen = 0;  // In the search for joined flows.
+
+    double left(double now) const { return rest - rate * (now - since); }
+    bool is_arriving(double now) const { return arrives <= now || left(now) < arrived; }
+  };
+  struct LinkState {
+    std::vector<std::size_t> flows;
+    double capacity = 0.0;
+    double unused = 0.0;  // While rates are shared out.
+    int rising = 0;       // Flows on it, as often as they cross it, whose rate still rises.
+    std::size_t seen = 0;
+  };
+
+  static std::size_t index(LinkId link) { return static_cast<std::size_t>(link.value); }
+  LinkState& at(const LinkUse& use) { return links_[index(use.link)]; }
+  std::size_t place(TaskId task, const Flow& flow, double bytes, double now);
+  bool meets_nobody(const Flow& flow, double now) const;
+  void join(std::size_t flow, double now);
+  bool simgrid_has_some() const;  // Of the joined ones.
+  void share_out(double now);
+  void set_rate(Moving& moving, double rate, double now);
+  void expect(Moving& moving);
+
+  Calendar& calendar_;
+  std::size_t most_;
+  std::function<void(std::size_t, double)> hand_over_;
+  std::vector<Moving> moving_;
+  std::vector<std::size_t> free_;
+  std::vector<LinkState> links_;
+  std::size_t searches_ = 0;
+  std::vector<std::size_t> joined_;  // Flows, and the links that join them.
+  std::vector<LinkId> joining_;
+  std::vector<std::size_t> rising_;
+};
+
+}  // namespace orrery

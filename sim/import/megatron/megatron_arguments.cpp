@@ -1,0 +1,184 @@
+#include "sim/import/megatron/megatron_arguments.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/base/text/json_value.hpp"
+#include "sim/base/text/text_file.hpp"
+#include "sim/import/megatron/shell_words.hpp"
+
+namespace orrery {
+namespace {
+
+// Flags whose value has another name (dest) or sense in arguments.py: {flag, name, value or none}.
+struct Renamed {
+  std::string_view flag, name, value;
+};
+constexpr Renamed renamed[] = {
+    {"disable_bias_linear", "add_bias_linear", "False"},
+    {"no_overlap_p2p_communication", "overlap_p2p_comm", "False"},
+    {"fp8_format", "fp8", ""},
+    {"recompute_activations", "recompute_granularity", "selective"},
+    {"nproc_per_node", "gpus_per_node", ""},
+    {"nnodes", "num_nodes", ""},
+};
+
+std::string name_of_flag(std::string_view flag) {
+  std::string name{flag.substr(2)};
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+bool is_flag(const std::string& word) {
+  return word.size() > 2 && word.starts_with("--") &&
+         word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-=", 2) != 2;
+}
+
+// The arguments without which there is no model to simulate.
+bool describes_model(const std::map<std::string, MegatronArguments::Value>& values) {
+  return values.contains("num_layers") || values.contains("hidden_size");
+}
+
+}  // namespace
+
+std::string MegatronArguments::Value::text() const {
+  std::string joined;
+  for (const std::string& word : words) joined += (joined.empty() ? "" : " ") + word;
+  return joined;
+}
+
+MegatronArguments MegatronArguments::read(const std::string& text, const std::string& file,
+                                          const std::map<std::string, std::string>& given) {
+  require_text(text, file, "a launch script or a list of Megatron-LM's arguments");
+  MegatronArguments arguments;
+  arguments.place_ = {file, ""};
+  arguments.read_list(lines_of(text));
+  if (describes_model(arguments.values_)) {
+    arguments.is_complete_ = true;
+  } else {
+    arguments.values_.clear();
+    arguments.read_script(text, given);
+  }
+  if (!describes_model(arguments.values_))
+    fail_input({file, ""}, "holds no arguments of Megatron-LM (no --num-layers or --hidden-size)",
+               "give the launch script, or the list of arguments that Megatron-LM prints");
+  return arguments;
+}
+
+// "  num_layers ...................................... 32", behind whatever a launcher prefixes.
+void MegatronArguments::read_list(const std::vector<std::string_view>& lines) {
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto words = words_of(lines[i]);
+    for (std::size_t w = 1; w + 1 < words.size(); ++w) {
+      if (words[w].size() < 3 || words[w].find_first_not_of('.') != std::string_view::npos)
+        continue;
+      Value value{{words.begin() + static_cast<std::ptrdiff_t>(w) + 1, words.end()},
+                  std::string{words[w - 1]},
+                  line_place(place_.file, i)};
+      values_.insert_or_assign(value.name, value);
+      break;
+    }
+  }
+}
+
+void MegatronArguments::read_script(const std::string& text,
+                                    const std::map<std::string, std::string>& given) {
+  const ShellScript script = read_shell_script(text, place_.file, given);
+  for (const auto& command : script.commands) {
+    Value* last = nullptr;
+    for (const ShellWord& written : command) {
+      // An unquoted variable falls into words, and so does what `bash -c` gets.
+      for (const std::string_view part : words_of(written.text)) {
+        const std::string word{part};
+        if (!is_flag(word)) {
+          if (last) last->words.push_back(word);
+          continue;
+        }
+        const std::size_t equals = word.find('=');
+        std::string name = name_of_flag(word.substr(0, equals));
+        Value value{{}, word.substr(0, equals), line_place(place_.file, written.line)};
+        if (equals != word.npos) value.words.push_back(word.substr(equals + 1));
+        for (const Renamed& other : renamed) {
+          if (name != other.flag) continue;
+          name = other.name;
+          if (!other.value.empty()) value.words = {std::string{other.value}};
+        }
+        last = &values_.insert_or_assign(name, value).first->second;
+      }
+    }
+  }
+  for (const std::string& name : script.set_twice)
+    notes_.push_back("the script sets " + shown_text(name) +
+                     " to different values; the last one counts");
+}
+
+const MegatronArguments::Value* MegatronArguments::find(const std::string& name) const {
+  const auto found = values_.find(name);
+  if (found == values_.end()) return nullptr;
+  read_.insert(name);
+  const Value& value = found->second;
+  return value.words.size() == 1 && value.words[0] == "None" ? nullptr : &value;
+}
+
+bool MegatronArguments::flag(const std::string& name, bool absent) const {
+  const Value* value = find(name);
+  if (!value) return absent;
+  // A word behind a flag that takes none belongs to the command: `bash -c "... --bf16" | tee log`.
+  return value->words.empty() || value->words[0] != "False";
+}
+
+std::int64_t MegatronArguments::number(const std::string& name, std::int64_t absent) const {
+  const Value* value = find(name);
+  if (!value) return absent;
+  const std::string word = value->words.empty() ? "" : value->words[0];
+  if (word.starts_with('$')) {
+    const std::string variable = word.substr(1, word.find_first_of("({ ", 1) - 1);
+    fail(name, "is " + shown_text(word) + ", which the script does not tell",
+         "give it: --set " + (variable.empty() ? "NAME" : shown_text(variable)) + "=N");
+  }
+  const auto number = plain_integer(word, 1 << 30);
+  if (!number)
+    fail(name, word.empty() ? "has no number" : "is '" + shown_text(word) + "', no whole number",
+         "write a whole number, or --set the variable that it comes from");
+  return *number;
+}
+
+std::int64_t MegatronArguments::required(const std::string& name) const {
+  if (has(name)) return number(name, 0);
+  std::string flag = "--" + name;
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  fail_input(place_, "has no " + flag, "add it");
+}
+
+std::string MegatronArguments::word(const std::string& name, const std::string& absent) const {
+  const Value* value = find(name);
+  return value && !value->words.empty() ? value->words[0] : absent;
+}
+
+std::string MegatronArguments::choice(
+    const std::string& name,
+    const std::vector<std::pair<std::string, std::string>>& meanings) const {
+  const std::string given = word(name, meanings.front().first);
+  std::string words;
+  for (const auto& [word, meaning] : meanings) {
+    if (word == given) return meaning;
+    if (!word.empty()) words += (words.empty() ? "" : ", ") + word;
+  }
+  fail(name, "is '" + shown_text(given) + "'", "known are " + words);
+}
+
+void MegatronArguments::fail(const std::string& name, const std::string& problem,
+                             const std::string& remedy) const {
+  const auto found = values_.find(name);
+  if (found == values_.end()) fail_input(place_, name + " " + problem, remedy);
+  fail_input(found->second.place, shown_text(found->second.name) + " " + problem, remedy);
+}
+
+std::vector<std::string> MegatronArguments::unread() const {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : values_)
+    if (!read_.contains(name)) names.push_back(shown_text(value.name));
+  return names;
+}
+
+}  // namespace orrery

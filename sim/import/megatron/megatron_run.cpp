@@ -1,0 +1,302 @@
+#include "sim/import/megatron/megatron_run.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "sim/base/text/json_value.hpp"
+#include "sim/import/megatron/layer_pattern.hpp"
+#include "sim/import/megatron/megatron_model.hpp"
+
+namespace orrery {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// What changes the model or its split in a way that no key of ours says.
+constexpr const char* inexpressible[] = {"hybrid_override_pattern",
+                                         "hybrid_layer_pattern",
+                                         "is_hybrid_model",
+                                         "heterogeneous_layers_config_path",
+                                         "linear_attention_freq",
+                                         "experimental_attention_variant",
+                                         "decoder_first_pipeline_num_layers",
+                                         "decoder_last_pipeline_num_layers"};
+
+// Begins of arguments that change nothing that is simulated.
+constexpr std::string_view harmless[] = {"adam_",
+                                         "async_",
+                                         "check_",
+                                         "ckpt_",
+                                         "clip_grad",
+                                         "data_cache",
+                                         "data_path",
+                                         "dataloader",
+                                         "decoupled",
+                                         "dist",
+                                         "eval_",
+                                         "exit_",
+                                         "finetune",
+                                         "init_",
+                                         "load",
+                                         "log_",
+                                         "lr",
+                                         "manual_gc",
+                                         "master_",
+                                         "max_restarts",
+                                         "merge_file",
+                                         "min_lr",
+                                         "mmap",
+                                         "mock_data",
+                                         "moe_aux_loss",
+                                         "moe_grouped_gemm",
+                                         "moe_per_layer",
+                                         "moe_router_bias",
+                                         "moe_router_dtype",
+                                         "moe_router_load_balancing",
+                                         "moe_router_pre_softmax",
+                                         "moe_router_score",
+                                         "moe_router_topk_scaling",
+                                         "moe_z_loss",
+                                         "no_load",
+                                         "no_mmap",
+                                         "no_save",
+                                         "node_rank",
+                                         "num_workers",
+                                         "optimizer",
+                                         "override_opt",
+                                         "profile",
+                                         "rdzv",
+                                         "rotary_",
+                                         "save",
+                                         "seed",
+                                         "split",
+                                         "start_weight",
+                                         "tee",
+                                         "tensorboard",
+                                         "timing",
+                                         "tokenizer",
+                                         "train_",
+                                         "use_checkpoint",
+                                         "use_mcore",
+                                         "vocab_file",
+                                         "wandb",
+                                         "weight_decay"};
+
+class RunReader {
+ public:
+  RunReader(const MegatronArguments& arguments, const std::string& name)
+      : a_{arguments}, notes_{arguments.notes()} {
+    for (const char* key : inexpressible)
+      if (a_.has(key) && a_.flag(key))
+        a_.fail(key, "makes a model or a split that Orrery cannot simulate", "leave it out");
+    plan_["model"] = megatron_model(a_, name, notes_);
+  }
+
+  ImportedRun read() {
+    degrees();
+    pipeline();
+    batch();
+    sharding();
+    precision();
+    recompute();
+    if (plan_["model"].contains("experts")) experts();
+    overlaps();
+    gradients();
+    tell_unread();
+    return {plan_.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", std::move(notes_)};
+  }
+
+ private:
+  void degrees() {
+    if (a_.is_complete() && a_.has("world_size"))
+      plan_["gpus"] = a_.required("world_size");
+    else if (is_number("gpus_per_node") && is_number("num_nodes"))
+      plan_["gpus"] = a_.required("gpus_per_node") * a_.required("num_nodes");
+    else
+      notes_.push_back("on how many GPUs it runs the file does not tell: give --gpus");
+    tp_ = a_.number("tensor_model_parallel_size", 1);
+    pp_ = a_.number("pipeline_model_parallel_size", 1);
+    if (tp_ == 0 || pp_ == 0)
+      a_.fail(tp_ == 0 ? "tensor_model_parallel_size" : "pipeline_model_parallel_size", "is 0",
+              "write 1 for none");
+    plan_["tp"] = tp_;
+    plan_["pp"] = pp_;
+    const std::int64_t cp = a_.number("context_parallel_size", 1);
+    plan_["cp"] = cp;
+    const std::string exchange = a_.choice("cp_comm_type", {{"p2p", "p2p"},
+                                                            {"allgather", "all_gather"},
+                                                            {"all_gather", "all_gather"},
+                                                            {"a2a", "a2a"}});
+    if (cp > 1) plan_["cp_comm"] = exchange;
+    plan_["sp"] = a_.flag("sequence_parallel") && tp_ > 1;
+  }
+
+  bool is_number(const std::string& name) const {
+    const std::string word = a_.word(name, "");
+    return !word.empty() && word.find_first_not_of("0123456789") == word.npos;
+  }
+
+  void pipeline() {
+    const std::int64_t layers = a_.required("num_layers");
+    std::int64_t vpp = a_.number("virtual_pipeline_model_parallel_size", 1);
+    vpp = a_.number("num_virtual_stages_per_pipeline_rank", vpp);
+    if (const std::int64_t per_chunk = a_.number("num_layers_per_virtual_pipeline_stage", 0);
+        per_chunk > 0) {
+      if (layers % (pp_ * per_chunk) != 0)
+        a_.fail("num_layers_per_virtual_pipeline_stage",
+                std::to_string(per_chunk) + " does not divide the " + std::to_string(layers) +
+                    " layers on " + std::to_string(pp_) + " stages",
+                "write a divisor");
+      vpp = layers / pp_ / per_chunk;
+    }
+    if (const auto* layout = a_.find("pipeline_model_parallel_layout")) {
+      const auto chunks = layers_of_layout(layout->text(), layout->place);
+      if (static_cast<std::int64_t>(chunks.size()) % pp_ != 0)
+        a_.fail("pipeline_model_parallel_layout",
+                "has " + std::to_string(chunks.size()) + " chunks for " + std::to_string(pp_) +
+                    " stages",
+                "the second must divide the first");
+      vpp = static_cast<std::int64_t>(chunks.size()) / pp_;
+      notes_.push_back(
+          "of the pipeline layout only the number of chunks is read: layers are divided as evenly "
+          "as they go (docs/COMMANDS.md)");
+    }
+    if (pp_ > 1) plan_["schedule"] = vpp > 1 ? "interleaved" : "1f1b";
+    if (vpp > 1) plan_["vpp"] = vpp;
+  }
+
+  void batch() {
+    plan_["mbs"] = a_.required("micro_batch_size");
+    plan_["gbs"] = a_.required("global_batch_size");
+    plan_["seq"] = a_.required("seq_length");
+  }
+
+  void sharding() {
+    plan_["zero"] = a_.flag("use_distributed_optimizer") ? 1 : 0;
+    if (!a_.flag("use_megatron_fsdp") && !a_.flag("use_custom_fsdp") && !a_.flag("use_torch_fsdp2"))
+      return;
+    const std::string sharded = a_.choice(
+        "data_parallel_sharding_strategy",
+        {{"no_shard", "0"}, {"optim", "1"}, {"optim_grads", "2"}, {"optim_grads_params", "3"}});
+    plan_["zero"] = a_.flag("use_torch_fsdp2") ? 3 : std::stoi(sharded);
+  }
+
+  void precision() {
+    const bool fp16 = a_.flag("fp16");
+    if (!fp16 && !a_.flag("bf16"))
+      fail_input(a_.place(), "trains in fp32, which has no prices", "add --bf16");
+    const std::string fp8 = a_.choice("fp8", {{"", ""}, {"e4m3", "fp8"}, {"hybrid", "fp8"}});
+    const std::string recipe = a_.choice(
+        "fp8_recipe",
+        {{"delayed", "fp8"}, {"tensorwise", "fp8"}, {"mxfp8", "mxfp8"}, {"blockwise", "fp8"}});
+    if (a_.has("fp4") || a_.has("fp4_format"))
+      a_.fail(a_.has("fp4") ? "fp4" : "fp4_format", "has no prices", "leave it out");
+    plan_["dtype"] = !fp8.empty() ? recipe : fp16 ? "fp16" : "bf16";
+    const std::string backend = a_.word("attention_backend", "auto");
+    const bool local = a_.word("transformer_impl", "transformer_engine") == "local";
+    const bool flash = a_.flag("use_flash_attn");
+    const bool unfused = backend == "unfused" || backend == "local" || (local && !flash);
+    plan_["attention"] = unfused && backend != "flash" ? "unfused" : "flash";
+  }
+
+  void recompute() {
+    const std::string kind = a_.choice(
+        "recompute_granularity", {{"", "none"}, {"selective", "selective"}, {"full", "full"}});
+    const auto* modules = a_.find("recompute_modules");
+    std::string parts;
+    if (kind == "selective" && modules)
+      for (const std::string& word : modules->words) {
+        std::string part = word;
+        std::erase_if(part, [](char c) {
+          return std::string_view{"[]',"}.find(c) != std::string_view::npos;
+        });
+        parts += (parts.empty() ? ":" : "+") + part;
+      }
+    plan_["recompute"] = a_.flag("checkpoint_activations") ? "full" : kind + parts;
+    if (kind != "full") return;
+    // Whole stages: "uniform" with one layer a group, or "block" over all layers of a chunk.
+    const std::string method = a_.word("recompute_method", "uniform");
+    if (method == "block" || a_.number("recompute_num_layers", 1) != 1)
+      notes_.push_back(
+          "--recompute-method and --recompute-num-layers are not read: every layer "
+          "keeps its input and is computed again");
+  }
+
+  void experts() {
+    plan_["ep"] = a_.number("expert_model_parallel_size", 1);
+    plan_["etp"] = a_.number("expert_tensor_parallel_size", tp_);
+    const std::string type = a_.choice("moe_token_dispatcher_type", {{"allgather", "allgather"},
+                                                                     {"alltoall", "alltoall"},
+                                                                     {"alltoall_seq", "alltoall"},
+                                                                     {"flex", "deepep"}});
+    plan_["moe_dispatcher"] = type;
+    if (const std::string backend = a_.word("moe_flex_dispatcher_backend", "deepep");
+        type == "deepep" && backend != "deepep")
+      notes_.push_back("the dispatcher " + shown_text(backend) + " is priced as DeepEP");
+    plan_["shared_expert_overlap"] = a_.flag("moe_shared_expert_overlap");
+    plan_["ep_overlap"] = a_.flag("overlap_moe_expert_parallel_comm");
+    plan_["delay_wgrad"] = a_.flag("delay_wgrad_compute");
+    if (a_.has("moe_expert_capacity_factor"))
+      notes_.push_back(
+          "--moe-expert-capacity-factor is not read: a routing file says it "
+          "(docs/ROUTING.md)");
+  }
+
+  void overlaps() {
+    plan_["dp_overlap"] = a_.flag("overlap_grad_reduce");
+    const bool tp_overlap = a_.flag("tp_comm_overlap");
+    if (tp_ > 1 && plan_["sp"] == true) plan_["tp_overlap"] = tp_overlap;
+    for (const char* known :
+         {"overlap_param_gather", "no_gradient_accumulation_fusion", "overlap_p2p_comm",
+          "attention_dropout", "hidden_dropout", "make_vocab_size_divisible_by"})
+      a_.find(known);  // The software description knows, or nothing changes.
+  }
+
+  // arguments.py reduces bf16 runs' gradients in fp32 unless told otherwise, as performance recipes
+  // do and the software that a plan is for by default.
+  void gradients() {
+    const bool wide = a_.flag("accumulate_allreduce_grads_in_fp32");
+    const bool narrow = a_.flag("grad_reduce_in_bf16");
+    if (a_.flag("fp16") ? !wide : narrow) return;
+    const bool overlaps_tp = plan_.value("tp_overlap", false);
+    const bool overlaps_pp = plan_.contains("vpp") && a_.flag("overlap_p2p_comm", true);
+    if (!overlaps_tp && !overlaps_pp) {
+      plan_["software"] = "megatron-core-fp32-reduce";
+      plan_.erase("tp_overlap");  // Of which it has what needs no flag: gradients' traffic.
+    } else {
+      notes_.push_back(
+          std::string{
+              "gradients are kept and reduced in fp32, which is priced in bf16: no software "
+              "of the catalog does so and overlaps "} +
+          (overlaps_tp ? "tensor-parallel traffic" : "transfers between chunks"));
+    }
+  }
+
+  void tell_unread() {
+    if (a_.is_complete()) return;  // A printed list has hundreds that nobody gave.
+    std::string names;
+    for (const std::string& flag : a_.unread()) {
+      std::string name = flag.substr(std::min<std::size_t>(flag.size(), 2));
+      std::replace(name.begin(), name.end(), '-', '_');
+      const bool known =
+          std::any_of(std::begin(harmless), std::end(harmless),
+                      [&](std::string_view begin) { return name.starts_with(begin); });
+      if (!known) names += " " + flag;
+    }
+    if (!names.empty()) notes_.push_back("not read:" + names);
+  }
+
+  const MegatronArguments& a_;
+  std::vector<std::string> notes_;
+  Json plan_;
+  std::int64_t tp_ = 1;
+  std::int64_t pp_ = 1;
+};
+
+}  // namespace
+
+ImportedRun import_megatron_run(const MegatronArguments& arguments, const std::string& name) {
+  return RunReader{arguments, name}.read();
+}
+
+}  // namespace orrery

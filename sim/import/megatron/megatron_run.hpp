@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/import/megatron/megatron_arguments.hpp"
+
+namespace orrery {
+
+/// A plan file with the model inside, for people, and what was concluded or left out.
+struct ImportedRun {
+  std::string json;  ///< Keys of a plan, "model" (schema orrery.model/1) and, if told, "gpus".
+  std::vector<std::string> notes;
+};
+
+/// What a run of Megatron-LM with these arguments trains, and how it is spread. What an argument
+/// that is not given means is what arguments.py of 2025 makes of it, written out, so that no
+/// default of ours fills it in. `name`: what to call the model.
+/// Errors (bad_input): an argument is missing, no number, or says what a plan cannot.
+ImportedRun import_megatron_run(const MegatronArguments& arguments, const std::string& name);
+
+}  // namespace orrery

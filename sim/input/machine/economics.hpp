@@ -1,0 +1,45 @@
+#pragma once
+
+#include <string>
+
+#include "sim/base/core/units.hpp"
+#include "sim/base/text/json_value.hpp"
+
+namespace orrery {
+
+/// Prices and powers are known as ranges only: from the best offer to the list price, from what the
+/// GPUs alone draw to what the node's power supplies must bear.
+struct Range {
+  double low = -1.0;  ///< Below 0: not known.
+  double high = -1.0;
+
+  bool known() const { return low >= 0.0; }
+  Range operator+(Range other) const { return {low + other.low, high + other.high}; }
+  /// Of ranges that are independent of each other and not negative: ends times ends.
+  Range operator*(Range other) const { return {low * other.low, high * other.high}; }
+  Range operator*(double factor) const { return {low * factor, high * factor}; }
+};
+
+/// What a cluster costs and draws. Money is US dollars.
+struct Economics {
+  Range rent_usd_per_gpu_hour;
+  Range server_usd_per_gpu;  ///< A GPU with its share of the node: CPUs, memory, NICs, NVSwitches.
+  Range server_watts_per_gpu;
+  Range switch_usd;
+  Range switch_watts;
+  Range cable_usd;  ///< One link of a switch port, with what is plugged in at both ends.
+  int switch_ports = 0;
+  BytesPerSecond switch_port;
+  Range usd_per_kwh;
+  Range pue;  ///< Power usage effectiveness: what the site draws for each watt of its machines.
+};
+
+/// The keys of a document (topologies/README.md has the schema) over `base`. Errors: unknown keys,
+/// ranges that are negative or reversed, a PUE below 1.
+Economics parse_economics(const JsonValue& json, Economics base);
+
+/// topologies/economics/site.json, over it the file of the GPU there, over it `overrides` (a path,
+/// "" for none). Errors: as above, and a GPU whose figures are in none of them.
+Economics read_economics(const std::string& gpu, const std::string& overrides);
+
+}  // namespace orrery

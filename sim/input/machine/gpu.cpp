@@ -1,0 +1,97 @@
+#include <cassert>
+#include <charconv>
+#include <string_view>
+
+#include "sim/base/text/catalog.hpp"
+#include "sim/base/text/choice.hpp"
+#include "sim/input/machine/system.hpp"
+
+namespace orrery {
+namespace {
+
+const std::vector<std::string>& architecture_names() {
+  static const std::vector<std::string> names{"volta", "ampere", "ada", "hopper", "blackwell"};
+  return names;
+}
+
+// Power is no quantity of the simulation (nothing is computed from it yet), so it has no type.
+double watts(const JsonValue& json) {
+  // A whole NVL72 rack takes about 120 kW: no single GPU comes near it.
+  constexpr double most = 100e3;
+  const std::string text = json.text();
+  double value = 0.0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string_view unit{rest, text.data() + text.size()};
+  if (error != std::errc{} || !(value > 0.0 && value <= most) || (unit != " W" && unit != "W"))
+    json.fail("'" + text.substr(0, 60) + "' is no power", "write it like \"400 W\"");
+  return value;
+}
+
+FlopPerSecond optional_flop_rate(const JsonValue& json, const std::string& key) {
+  const auto found = json.find(key);
+  return found ? found->sourced().flop_rate() : FlopPerSecond{};
+}
+
+}  // namespace
+
+const std::string& name(Architecture architecture) {
+  return architecture_names()[static_cast<std::size_t>(architecture)];
+}
+
+FlopPerSecond Gpu::peak(Dtype dtype, const Place& at) const {
+  const auto missing = [&](const std::string& remedy) {
+    fail_infeasible(at, "the GPU '" + name + "' has no " + orrery::name(dtype) + " units", remedy);
+  };
+  switch (dtype) {
+    case Dtype::fp16:
+      return peak_16bit;
+    case Dtype::bf16:
+      // Tensor cores multiply bf16 from Ampere on (NVIDIA A100 whitepaper, 2020).
+      if (architecture == Architecture::volta) missing("use fp16");
+      return peak_16bit;
+    case Dtype::fp8:
+      if (peak_fp8 == FlopPerSecond{})
+        missing(architecture == Architecture::volta ? "use fp16" : "use bf16 or fp16");
+      return peak_fp8;
+    case Dtype::mxfp8:
+      // Tensor cores scale blocks of 32 from Blackwell on (NVIDIA Blackwell architecture brief).
+      if (architecture < Architecture::blackwell)
+        missing(peak_fp8 == FlopPerSecond{} ? "use bf16 or fp16" : "use fp8");
+      return peak_fp8;
+    case Dtype::fp32:
+      return peak_fp32;
+  }
+  assert(false);
+  return {};
+}
+
+Gpu parse_gpu(const JsonValue& json) {
+  require_schema(json, "orrery.gpu/1");
+  json.allow_only({"schema", "name", "title", "architecture", "peak_16bit", "peak_fp8", "peak_fp4",
+                   "peak_fp32", "memory_bandwidth", "memory", "multiprocessors", "nvlink_bandwidth",
+                   "pcie_bandwidth", "power"});
+  Gpu gpu;
+  gpu.name = required_text(json, "name");
+  gpu.title = required_text(json, "title");
+  gpu.architecture = choice<Architecture>(json.at("architecture"), architecture_names());
+  gpu.peak_16bit = json.at("peak_16bit").sourced().flop_rate();
+  gpu.peak_fp8 = optional_flop_rate(json, "peak_fp8");
+  gpu.peak_fp4 = optional_flop_rate(json, "peak_fp4");
+  gpu.peak_fp32 = json.at("peak_fp32").sourced().flop_rate();
+  gpu.memory_bandwidth = json.at("memory_bandwidth").sourced().bandwidth();
+  const JsonValue memory = json.at("memory").sourced();
+  gpu.memory = memory.bytes();
+  if (gpu.memory == Bytes{}) memory.fail("a GPU without memory", "write it like \"80 GiB\"");
+  // Ten times what any GPU has; a larger number counts cores, not multiprocessors.
+  gpu.multiprocessors = static_cast<int>(json.at("multiprocessors").sourced().integer(1, 2000));
+  if (const auto nvlink = json.find("nvlink_bandwidth")) gpu.nvlink = nvlink->sourced().bandwidth();
+  gpu.pcie = json.at("pcie_bandwidth").sourced().bandwidth();
+  gpu.watts = watts(json.at("power").sourced());
+  return gpu;
+}
+
+Gpu read_gpu(const std::string& word, const Place& at) {
+  return parse_gpu(JsonValue::read_file(find_in_catalog("topologies/gpus", word, at)));
+}
+
+}  // namespace orrery

@@ -1,0 +1,222 @@
+#include "sim/input/model/model.hpp"
+
+#include <filesystem>
+
+#include "sim/base/text/catalog.hpp"
+#include "sim/base/text/choice.hpp"
+#include "sim/input/model/hugging_face.hpp"
+#include "sim/input/model/model_defaults.hpp"
+#include "sim/input/model/model_limits.hpp"
+
+namespace fs = std::filesystem;
+
+namespace orrery {
+namespace {
+
+const std::vector<std::string>& own_keys() {
+  static const std::vector<std::string> keys{
+      "schema", "name", "source",
+      // Sizes.
+      "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocab", "seq",
+      // The layer.
+      "swiglu", "norm", "norm_bias", "norms_per_layer", "qk_norm", "positions", "bias", "qkv_bias",
+      "out_bias", "mlp_bias", "attention_sinks", "clamped_activation", "parallel_residual",
+      "tied_embeddings", "mla", "window", "global_every", "prediction_layers",
+      // Experts.
+      "experts", "top_k", "moe_ffn", "shared_expert_ffn", "dense_layers", "expert_groups",
+      "groups_per_token", "correction_bias"};
+  return keys;
+}
+
+bool flag(const JsonValue& json, const std::string& key, bool absent) {
+  const auto value = json.find(key);
+  return value ? value->boolean() : absent;
+}
+
+std::int64_t integer(const JsonValue& json, const std::string& key, std::int64_t absent,
+                     std::int64_t minimum, std::int64_t maximum) {
+  const auto value = json.find(key);
+  return value ? value->integer(minimum, maximum) : absent;
+}
+
+std::string name_from_path(const std::string& file) {
+  if (file.empty()) return "";
+  const fs::path path = fs::absolute(file).lexically_normal();
+  return path.filename() == "config.json" && path.has_relative_path()
+             ? path.parent_path().filename().string()
+             : path.stem().string();
+}
+
+LatentAttention latent_of(const JsonValue& json) {
+  if (!json.is_object()) return deepseek_latent_attention();
+  json.allow_only(
+      {"q_lora_rank", "kv_lora_rank", "qk_head_dim", "qk_pos_emb_head_dim", "v_head_dim"});
+  LatentAttention latent;
+  latent.q_rank = integer(json, "q_lora_rank", 0, 0, max_width);
+  latent.kv_rank = json.at("kv_lora_rank").integer(1, max_width);
+  latent.nope_dim = json.at("qk_head_dim").integer(1, max_width);
+  latent.rope_dim = json.at("qk_pos_emb_head_dim").integer(1, max_width);
+  latent.v_dim = json.at("v_head_dim").integer(1, max_width);
+  return latent;
+}
+
+void read_sizes(const JsonValue& json, const ModelDefaults& defaults, Model& model) {
+  model.layers = static_cast<int>(json.at("layers").integer(1, max_layers));
+  model.hidden = json.at("hidden").integer(1, max_width);
+  model.heads = json.at("heads").integer(1, max_heads);
+  model.kv_heads = integer(json, "kv_heads", model.heads, 1, max_heads);
+  if (is_latent(json)) model.latent = latent_of(json.at("mla"));
+  model.head_dim = integer(json, "head_dim", model.head_dim, 1, max_width);
+  if (model.latent) {  // Every query head has keys of its own, computed from the latent.
+    model.kv_heads = model.heads;
+    model.head_dim = model.latent->nope_dim + model.latent->rope_dim;
+  }
+  if (model.head_dim == 0 && model.hidden % model.heads != 0)
+    json.fail(std::to_string(model.heads) + " heads do not divide a hidden size of " +
+                  std::to_string(model.hidden),
+              "state head_dim");
+  if (model.head_dim == 0) model.head_dim = model.hidden / model.heads;
+  // 4 h is the width of the original transformer and of every GPT (arXiv 1706.03762, section 3.3).
+  const std::int64_t dense_ffn = defaults.dense_ffn ? defaults.dense_ffn : 4 * model.hidden;
+  model.ffn = integer(json, "ffn", dense_ffn, 1, max_width);
+  // GPT-2's 50,257 tokens padded to a multiple of 1,024: Narayanan et al., SC'21, section 5.
+  model.vocab = integer(json, "vocab", 51'200, 1, max_tokens);
+  model.max_sequence = json.at("seq").integer(1, max_tokens);
+}
+
+void read_layer(const JsonValue& json, const ModelDefaults& defaults, Model& model) {
+  model.gated = flag(json, "swiglu", model.gated);
+  if (const auto norm = json.find("norm")) {
+    model.norm = choice<NormKind>(*norm, {"rms", "layer"});
+    model.norm_bias = model.norm == NormKind::layer;
+  }
+  model.norm_bias = flag(json, "norm_bias", model.norm_bias);
+  model.norms_per_layer = static_cast<int>(integer(json, "norms_per_layer", 2, 1, 8));
+  model.qk_norm = flag(json, "qk_norm", model.qk_norm);
+  if (const auto bias = json.find("bias"))
+    model.qkv_bias = model.out_bias = model.mlp_bias = bias->boolean();
+  model.qkv_bias = flag(json, "qkv_bias", model.qkv_bias);
+  model.out_bias = flag(json, "out_bias", model.out_bias);
+  model.mlp_bias = flag(json, "mlp_bias", model.mlp_bias);
+  model.attention_sinks = flag(json, "attention_sinks", model.attention_sinks);
+  model.clamped_activation = flag(json, "clamped_activation", model.clamped_activation);
+  model.parallel_residual = flag(json, "parallel_residual", false);
+  if (model.parallel_residual && model.norms_per_layer > 2)
+    json.at("norms_per_layer")
+        .fail("is more than parallel blocks have: one that both read, or one each", "write 1 or 2");
+  model.tied_embeddings = flag(json, "tied_embeddings", model.tied_embeddings);
+
+  Positions positions = defaults.positions;
+  if (const auto word = json.find("positions"))
+    positions = choice<Positions>(*word, {"rotary", "learned", "alibi", "none"});
+  model.rotary = positions == Positions::rotary;
+  model.learned_positions = positions == Positions::learned ? model.max_sequence : 0;
+
+  model.prediction_layers =
+      static_cast<int>(integer(json, "prediction_layers", model.prediction_layers, 0, max_layers));
+
+  model.window = integer(json, "window", model.window, 0, max_tokens);
+  const int global_every =
+      static_cast<int>(integer(json, "global_every", defaults.global_every, 0, max_layers));
+  if (model.window == 0) return;
+  for (int layer = 0; layer < model.layers; ++layer)
+    model.layer_is_local.push_back(global_every == 0 || (layer + 1) % global_every != 0);
+}
+
+void read_experts(const JsonValue& json, const ModelDefaults& defaults, Model& model) {
+  if (!json.has("experts")) {
+    for (const char* key : {"top_k", "moe_ffn", "shared_expert_ffn", "dense_layers"})
+      if (const auto orphan = json.find(key))
+        orphan->fail("means nothing in a model without experts", "add the key 'experts'");
+    return;
+  }
+  Experts experts;
+  experts.count = json.at("experts").integer(1, max_experts);
+  experts.per_token = json.at("top_k").integer(1, max_experts);
+  experts.ffn = integer(json, "moe_ffn", model.ffn, 1, max_width);
+  experts.shared_ffn = integer(json, "shared_expert_ffn",
+                               defaults.one_shared_expert ? experts.ffn : 0, 0, max_width);
+  experts.groups = integer(json, "expert_groups", defaults.expert_groups, 1, max_experts);
+  experts.groups_per_token =
+      integer(json, "groups_per_token", defaults.groups_per_token, 1, max_experts);
+  experts.correction_bias = flag(json, "correction_bias", defaults.correction_bias);
+  const std::int64_t dense = integer(json, "dense_layers", 0, 0, model.layers);
+  for (int layer = 0; layer < model.layers; ++layer)
+    model.layer_has_experts.push_back(layer >= dense);
+  model.experts = experts;
+}
+
+Model parse_own(const JsonValue& json) {
+  if (json.has("schema")) require_schema(json, "orrery.model/1");
+  json.allow_only(own_keys());
+  const auto named = json.find("name");
+  const std::string name = named ? named->text() : name_from_path(json.place().file);
+  const ModelDefaults defaults = model_defaults(name, json);
+  Model model = defaults.model;
+  model.name = name;
+  if (const auto source = json.find("source")) model.source = source->text();
+  read_sizes(json, defaults, model);
+  read_layer(json, defaults, model);
+  read_experts(json, defaults, model);
+  return model;
+}
+
+// What both formats must keep, so that nothing behind this file divides by zero or overflows.
+void check(const Model& model, const JsonValue& json) {
+  const auto text = [](std::int64_t n) { return std::to_string(n); };
+  if (model.heads % model.kv_heads != 0)
+    json.fail(text(model.heads) + " heads cannot share " + text(model.kv_heads) +
+                  " key/value heads evenly",
+              "the first must be a multiple of the second");
+  if (model.experts) {
+    const Experts& experts = *model.experts;
+    if (experts.per_token > experts.count)
+      json.fail("a token cannot visit " + text(experts.per_token) + " of " + text(experts.count) +
+                    " experts",
+                "lower the experts per token");
+    if (experts.count % experts.groups != 0 || experts.groups_per_token > experts.groups)
+      json.fail(text(experts.count) + " experts do not form " + text(experts.groups) +
+                    " groups of which a token reaches " + text(experts.groups_per_token),
+                "the groups must be equal, and no fewer than a token reaches");
+  }
+  // In floating point, since the exact count would overflow where this refuses.
+  const auto real = [](std::int64_t n) { return static_cast<double>(n); };
+  const double hidden = real(model.hidden);
+  double layer =
+      4 * hidden * real(model.heads) * real(model.head_dim) + 3 * hidden * real(model.ffn);
+  if (const auto& experts = model.experts)
+    layer += 3 * hidden * (real(experts->count) * real(experts->ffn) + real(experts->shared_ffn));
+  if (const auto& latent = model.latent) {
+    const double ranks = real(latent->q_rank + latent->kv_rank);
+    const double dims = real(latent->nope_dim + latent->rope_dim + latent->v_dim);
+    layer += (real(model.heads) * (ranks + hidden) + hidden) * dims + hidden * ranks;
+  }
+  const double total = layer * model.layers + 3 * hidden * real(model.vocab + model.max_sequence);
+  if (total > max_parameters)
+    json.fail("has more than 1e16 parameters", "check the sizes; the largest known have 1e13");
+}
+
+}  // namespace
+
+Model parse_model(const JsonValue& json) {
+  Model model = is_hugging_face(json) ? parse_hugging_face(json) : parse_own(json);
+  if (model.name.empty()) model.name = name_from_path(json.place().file);
+  check(model, json);
+  return model;
+}
+
+Model read_model(const std::string& word, const Place& at) {
+  fs::path path = find_in_catalog("workloads/models", word, at);
+  std::error_code code;
+  if (fs::is_directory(path, code)) {
+    if (!fs::exists(path / "config.json", code))
+      fail_input({path.string(), ""}, "is a folder without a config.json",
+                 "name a model file or a folder that holds a Hugging Face config.json");
+    path /= "config.json";
+  }
+  const JsonValue file = JsonValue::read_file(path.string());
+  const auto inside = file.find("model");  // Of a plan file.
+  return parse_model(inside && inside->is_object() ? *inside : file);
+}
+
+}  // namespace orrery

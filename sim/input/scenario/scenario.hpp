@@ -1,0 +1,68 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/input/machine/system.hpp"
+#include "sim/input/model/model.hpp"
+#include "sim/input/scenario/plan.hpp"
+#include "sim/input/scenario/software.hpp"
+
+namespace orrery {
+
+/// What tells the kernels of one layer from those of another.
+struct LayerKind {
+  bool has_experts = false;  ///< A router and experts, or one MLP.
+  /// Tokens that a query attends to, its own and those before it; 0: all that are before it.
+  std::int64_t window = 0;
+
+  bool operator==(const LayerKind&) const = default;
+  static const LayerKind dense, experts;  ///< Those that attend to all.
+};
+inline constexpr LayerKind LayerKind::dense{};
+inline constexpr LayerKind LayerKind::experts{true};
+
+/// Everything that an estimate needs, checked: the last place where an input can be at fault, but
+/// for memory, which cost/memory/memory decides.
+struct Scenario {
+  Model model;
+  System system;
+  Software software;
+  Plan plan;
+  /// Layers of each virtual stage in order; virtual stage v = chunk v / pp of stage v % pp.
+  std::vector<int> layers_of;
+  int first_layer(int virtual_stage) const;
+  /// A window is named only where it leaves keys out: one as long as the sequence does not, and
+  /// unfused attention computes all scores and masks them.
+  LayerKind kind_of(int layer) const;
+  /// Kinds that the model's layers have, in the order in which they first appear.
+  std::vector<LayerKind> kinds() const;
+  int dense_layers_before(int layer) const;
+  /// Vocabulary padded as Megatron does: to a multiple of 128 tp.
+  std::int64_t padded_vocab = 0;
+
+  /// Of a micro-batch on one rank: its sequences are shared by the context-parallel ranks.
+  std::int64_t tokens_per_microbatch() const { return plan.mbs * plan.seq / plan.cp; }
+};
+
+/// Layers of each of `stages` virtual stages. Equal where they divide. Where they do not, the last
+/// holds one fewer, or first and last one fewer each, or the first one and the last two fewer, as
+/// they also hold the embedding and the output head; none may be left for these two, but for all
+/// between. Empty where nothing works.
+std::vector<int> split_layers(int layers, int stages);
+
+/// Fills in what `request` leaves open and checks that it divides. `gpus` 0: dp must be given.
+/// Errors: bad_input for contradictions, infeasible for what does not divide, with the nearest
+/// values that would.
+Scenario make_scenario(const Model& model, const System& system, const PlanRequest& request,
+                       int gpus, const Place& at);
+
+/// The same on `software`, whatever the request names.
+Scenario make_scenario(const Model& model, const System& system, const Software& software,
+                       const PlanRequest& request, int gpus, const Place& at);
+
+/// The software that a plan which names none is taken to run on: eager Megatron of 2021 for fp16,
+/// else Megatron-Core.
+std::string default_software(const PlanRequest& request, const System& system);
+
+}  // namespace orrery

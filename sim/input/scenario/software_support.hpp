@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/base/text/json_value.hpp"
+#include "sim/input/scenario/plan.hpp"
+
+namespace orrery {
+
+struct Software;
+
+/// The values that a software has of one key of a plan; of a key without an entry it has all.
+struct Support {
+  std::string key;                 ///< As in plan_keys().
+  std::vector<std::string> words;  ///< As a flag would say them.
+  int (*of)(const Plan&) = nullptr;
+  std::vector<int> values;  ///< As `of` counts them.
+
+  bool has(int value) const;
+};
+
+/// Reads {"zero": {"value": [0, 1], "source": "..."}, "schedule": ...}. Errors: a key that no
+/// support can be stated for, no values, a value that is none.
+std::vector<Support> read_support(const JsonValue& json);
+
+/// Errors (infeasible): the plan has a value that the software has not.
+void check_support(const Software& software, const Plan& plan, const Place& at);
+
+/// Whether some plan may have this value of `key`, written as a flag.
+bool supports(const Software& software, const std::string& key, const std::string& value);
+
+}  // namespace orrery

@@ -1,0 +1,183 @@
+#include "sim/output/answers/compare_text.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "sim/base/text/number_text.hpp"
+#include "sim/base/text/table.hpp"
+
+namespace orrery {
+namespace {
+
+constexpr int width = 78;
+
+// With its sign, and "0.000" without one.
+std::string signed_text(double value, int decimals) {
+  const std::string text = fixed(std::abs(value), decimals);
+  if (text == fixed(0.0, decimals)) return text;
+  return (value < 0.0 ? "-" : "+") + text;
+}
+
+class Columns {
+ public:
+  explicit Columns(const std::vector<PricedPlan>& plans)
+      : plans_{plans}, table_{headers(plans.size())} {}
+
+  using Cell = std::function<std::string(const PricedPlan&)>;
+  using Difference = std::function<std::string(std::size_t)>;
+  void add(const std::string& what, const Cell& cell, const Difference& difference = nullptr) {
+    std::vector<std::string> cells{what};
+    for (std::size_t i = 0; i < plans_.size(); ++i) {
+      cells.push_back(cell(plans_[i]));
+      if (i > 0) cells.push_back(difference ? difference(i) : "");
+    }
+    table_.add_row(cells);
+  }
+  /// A line that says the same of all plans is left out.
+  void add_if_different(const std::string& what, const Cell& cell) {
+    const std::string first = cell(plans_.front());
+    if (std::any_of(plans_.begin(), plans_.end(),
+                    [&](const PricedPlan& plan) { return cell(plan) != first; }))
+      add(what, cell);
+  }
+  std::string text() const { return table_.text(); }
+
+ private:
+  static std::vector<Column> headers(std::size_t plans) {
+    std::vector<Column> columns{{"", Align::left}};
+    for (std::size_t i = 0; i < plans; ++i) {
+      columns.push_back({plan_label(i)});
+      if (i > 0) columns.push_back({plan_label(i) + " - " + plan_label(0)});
+    }
+    return columns;
+  }
+
+  const std::vector<PricedPlan>& plans_;
+  Table table_;
+};
+
+std::string key_of(const ComparedPlan& plan, const std::string& key) {
+  for (const auto& [known, value] : plan.plan)
+    if (known == key) return value;
+  return "-";
+}
+
+std::vector<std::string> keys_of(const std::vector<PricedPlan>& plans) {
+  std::vector<std::string> keys;
+  for (const PricedPlan& one : plans)
+    for (const auto& [key, value] : one.plan.plan)
+      if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+  return keys;
+}
+
+Seconds line_of(const std::vector<std::pair<std::string, Seconds>>& lines,
+                const std::string& wanted) {
+  for (const auto& [line, time] : lines)
+    if (line == wanted) return time;
+  return {};
+}
+
+// "tp_exposed" -> "tp exposed"
+std::string spaced(std::string key) {
+  std::replace(key.begin(), key.end(), '_', ' ');
+  return key;
+}
+
+std::string rent_text(const PricedPlan& plan) {
+  if (!plan.rent_usd_per_gpu_hour) return "-";
+  const Range rent = plan.plan.usd_per_trillion_tokens(*plan.rent_usd_per_gpu_hour);
+  const std::string low = grouped(std::llround(rent.low));
+  const std::string high = grouped(std::llround(rent.high));
+  return low == high ? low : low + " .. " + high;
+}
+
+std::string verdict(const PricedPlan& first, const PricedPlan& other, const std::string& label,
+                    const PlanDifference& difference) {
+  const double step = first.plan.range.step.si();
+  const double mean = difference.step.mean.si() / step;
+  const std::string tokens = first.plan.tokens == other.plan.tokens ? "" : " for as many tokens";
+  const std::string range = signed_text(100.0 * difference.step.low().si() / step, 1) + " .. " +
+                            signed_text(100.0 * difference.step.high().si() / step, 1) +
+                            " % in 9 of 10";
+  const std::string about = "takes " + percent(std::abs(mean)) + (mean < 0.0 ? " less" : " more") +
+                            " time than A" + tokens + ", " + range;
+  std::string sentence = label + " " + about;
+  sentence += difference.step.is_tie() ? ": a tie, which is faster cannot be told."
+                                       : (mean < 0.0 ? ": it is faster." : ": it is slower.");
+  std::vector<std::string> words;
+  for (std::size_t begin = 0; begin < sentence.size();) {
+    const std::size_t end = std::min(sentence.find(' ', begin), sentence.size());
+    words.push_back(sentence.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return wrapped("", words, " ", width);
+}
+
+}  // namespace
+
+std::string plan_label(std::size_t index) {
+  return std::string(1, static_cast<char>('A' + static_cast<int>(index)));
+}
+
+std::string compare_text(const std::vector<PricedPlan>& plans) {
+  std::string text;
+  for (std::size_t i = 0; i < plans.size(); ++i)
+    text += plan_label(i) + "  " + plans[i].plan.source + "\n";
+
+  std::vector<PlanDifference> differences(1);
+  Seconds longest;
+  for (const PricedPlan& one : plans) longest = std::max(longest, one.plan.range.step);
+  for (std::size_t i = 1; i < plans.size(); ++i)
+    differences.push_back(difference(plans.front().plan, plans[i].plan));
+  const DisplayUnit unit = time_unit(longest);
+  const auto in_unit = [&](Seconds time) { return fixed(time.si() / unit.si, 3); };
+  const auto signed_in_unit = [&](Seconds time) { return signed_text(time.si() / unit.si, 3); };
+
+  Columns about{plans};
+  about.add_if_different("system", [](const PricedPlan& p) { return p.plan.range.system; });
+  about.add_if_different("GPUs", [](const PricedPlan& p) { return grouped(p.plan.gpus); });
+  for (const std::string& key : keys_of(plans))
+    about.add_if_different(key, [&](const PricedPlan& p) { return key_of(p.plan, key); });
+  about.add(
+      "step time, " + std::string{unit.name},
+      [&](const PricedPlan& p) { return in_unit(p.plan.range.step); },
+      [&](std::size_t i) { return signed_in_unit(differences[i].step.mean); });
+  about.add(
+      "  in 9 of 10",
+      [&](const PricedPlan& p) {
+        return in_unit(p.plan.range.low()) + " .. " + in_unit(p.plan.range.high());
+      },
+      [&](std::size_t i) {
+        return signed_in_unit(differences[i].step.low()) + " .. " +
+               signed_in_unit(differences[i].step.high());
+      });
+  about.add("tokens/s/GPU",
+            [](const PricedPlan& p) { return fixed(p.plan.tokens_per_s_per_gpu, 1); });
+  about.add("MFU", [](const PricedPlan& p) { return percent(p.plan.mfu); });
+  about.add("memory, GB", [](const PricedPlan& p) { return fixed(p.plan.peak.si() / 1e9, 2); });
+  about.add("  of GPU", [](const PricedPlan& p) { return percent(p.plan.peak / p.plan.capacity); });
+  about.add("rent, $ per 1e12 tokens", rent_text);
+
+  Columns time{plans};
+  for (const auto& [line, unused] : plans.front().plan.breakdown) {
+    const auto shown = [&](const PricedPlan& p) {
+      return in_unit(line_of(p.plan.breakdown, line)) != in_unit({});
+    };
+    if (std::none_of(plans.begin(), plans.end(), shown)) continue;
+    time.add(
+        spaced(line), [&](const PricedPlan& p) { return in_unit(line_of(p.plan.breakdown, line)); },
+        [&](std::size_t i) { return signed_in_unit(line_of(differences[i].breakdown, line)); });
+  }
+  time.add(
+      "step", [&](const PricedPlan& p) { return in_unit(p.plan.range.step); },
+      [&](std::size_t i) { return signed_in_unit(differences[i].step.mean); });
+
+  text += "\n" + about.text() + "\nWhere the time goes, " + std::string{unit.name} + "\n" +
+          time.text() + "\n";
+  for (std::size_t i = 1; i < plans.size(); ++i)
+    text += verdict(plans.front(), plans[i], plan_label(i), differences[i]);
+  return text;
+}
+
+}  // namespace orrery

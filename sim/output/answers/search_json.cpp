@@ -1,0 +1,35 @@
+#include "sim/output/answers/search_json.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "sim/output/report/result_json.hpp"
+
+namespace orrery {
+
+std::string search_json(const SearchResult& result, const SearchRequest& request,
+                        const SearchNames& names) {
+  using Json = nlohmann::ordered_json;
+  Json plans = Json::array();
+  Json ranking = Json::array();
+  for (const Found& found : result.plans) {
+    plans.push_back(Json::parse(result_json(found.result, {.about_this_run = false})));
+    ranking.push_back({{"score", found.score},
+                       {"tie", found.tie},
+                       {"command", command_of(found, request, names)}});
+  }
+  Json json;
+  json["schema"] = "orrery.search/1";
+  json["objective"] = goal_names()[static_cast<std::size_t>(request.goal)];
+  json["pareto"] = request.pareto;
+  json["plans"] = std::move(plans);
+  json["ranking"] = std::move(ranking);
+  json["space"] = {{"legal", result.legal},         {"fits", result.fits},
+                   {"simulated", result.simulated}, {"bounded_out", result.bounded_out},
+                   {"parts", result.parts},         {"parts_cut_short", result.parts_cut_short}};
+  json["optimal"] = result.optimal;
+  if (!result.optimal && result.parts_cut_short == 0)
+    json["unexplored_score_at_least"] = result.best_unexplored;
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace orrery

@@ -1,0 +1,192 @@
+#include "sim/output/answers/search_text.hpp"
+
+#include <algorithm>
+
+#include "sim/base/text/number_text.hpp"
+#include "sim/base/text/table.hpp"
+#include "sim/output/report/bill_text.hpp"
+
+namespace orrery {
+namespace {
+
+constexpr int width = 78;
+
+const std::string& system_word(const Found& found, const SearchRequest& request,
+                               const SearchNames& names) {
+  const std::string& name = found.result.scenario.system.name;
+  for (std::size_t i = 0; i < request.systems.size(); ++i)
+    if (request.systems[i].name == name) return names.systems[i];
+  return name;
+}
+
+std::string degrees(const Plan& plan) {
+  std::string text = "tp" + std::to_string(plan.tp);
+  const auto add = [&](const char* key, int value) {
+    if (value > 1) text += " " + std::string{key} + std::to_string(value);
+  };
+  add("cp", plan.cp);
+  add("pp", plan.pp);
+  add("vpp", plan.vpp);
+  add("ep", plan.ep);
+  add("dp", plan.dp);
+  return text;
+}
+
+std::string switches(const Plan& plan) {
+  std::vector<std::string> words;
+  if (plan.recompute.kind != Recompute::none) words.push_back(recompute_text(plan.recompute));
+  if (plan.sp) words.push_back("sp");
+  if (plan.zero > 0 && plan.data_ranks() > 1) words.push_back("zero" + std::to_string(plan.zero));
+  if (plan.dp_overlap && plan.data_ranks() > 1) words.push_back("dp-overlap");
+  if (plan.tp > 1 && (plan.overlap_tp_gradients || plan.tp_hidden > 0.0))
+    words.push_back("tp-overlap");
+  if (!plan.schedule->in_megatron()) words.push_back(plan.schedule->name());
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+// What else the user asks to compare: of a key with several values, the plan's own.
+std::string compared(const Found& found, const SearchRequest& request) {
+  static const std::vector<std::string> shown{
+      "tp",        "cp", "pp",         "vpp",        "ep",   "dp",      "mbs",
+      "recompute", "sp", "tp_overlap", "dp_overlap", "zero", "schedule"};
+  std::string text;
+  for (const Fixed& fixed : request.fixed) {
+    const bool known = std::find(shown.begin(), shown.end(), fixed.key) != shown.end();
+    const std::string flag = "--" + fixed.key + " ";
+    const std::size_t at = (found.flags + " ").find(flag);
+    if (known || fixed.values.size() < 2 || at == std::string::npos) continue;
+    const std::size_t value = at + flag.size();
+    text += fixed.key + "=" + found.flags.substr(value, found.flags.find(' ', value) - value) + " ";
+  }
+  return text;
+}
+
+// What most of the step that is not compute goes to.
+std::string what_holds_it_up(const Result& result) {
+  const Breakdown& b = result.breakdown;
+  const std::pair<const char*, Seconds> causes[] = {{"bubble", b.pp_bubble + b.imbalance},
+                                                    {"tp", b.tp_exposed},
+                                                    {"cp", b.cp_exposed},
+                                                    {"ep", b.ep_exposed},
+                                                    {"pp", b.pp_exposed},
+                                                    {"dp", b.dp_exposed},
+                                                    {"optimizer", b.optimizer}};
+  const auto* most = std::max_element(std::begin(causes), std::end(causes),
+                                      [](auto& x, auto& y) { return x.second < y.second; });
+  return std::string{most->first} + " " + percent(most->second / result.step_time);
+}
+
+std::string value_text(const Found& found, Goal goal) {
+  switch (goal) {
+    case Goal::cost_per_token:
+      return "$" + fixed(found.score * 1e12, 0);
+    case Goal::energy_per_token:
+      return fixed(found.score * 1e12 / 1e3, 0) + " MWh";
+    default:
+      return "";
+  }
+}
+
+std::string table_of(const SearchResult& result, const SearchRequest& request) {
+  const bool several = request.systems.size() > 1;
+  const std::string value = request.goal == Goal::cost_per_token     ? "per 1e12 tokens"
+                            : request.goal == Goal::energy_per_token ? "per 1e12 tokens"
+                                                                     : "";
+  std::vector<Column> columns{{""},
+                              {"step (s)"},
+                              {"tok/s/GPU"},
+                              {"MFU"},
+                              {"memory"},
+                              {"most lost to", Align::left},
+                              {"plan", Align::left},
+                              {"", Align::left}};
+  if (!value.empty()) columns.insert(columns.begin() + 3, Column{value});
+  Table table{columns};
+  int rank = 0;
+  for (const Found& found : result.plans) {
+    const Result& of = found.result;
+    const Plan& plan = of.scenario.plan;
+    std::string where = degrees(plan) + " mbs" + std::to_string(plan.mbs);
+    where = compared(found, request) + where;
+    if (request.gbs.size() > 1) where = "gbs" + std::to_string(plan.gbs) + " " + where;
+    if (request.gpus.size() > 1) where = grouped(plan.gpus()) + " GPUs " + where;
+    if (several) where = of.scenario.system.name + " " + where;
+    ++rank;
+    std::vector<std::string> cells{std::to_string(rank) + (found.tie && rank > 1 ? "=" : " "),
+                                   fixed(of.step_time.si(), 3),
+                                   fixed(of.tokens_per_s_per_gpu, 1),
+                                   percent(of.mfu),
+                                   percent(of.memory.peak() / of.memory.capacity),
+                                   what_holds_it_up(of),
+                                   where,
+                                   switches(plan)};
+    if (!value.empty()) cells.insert(cells.begin() + 3, value_text(found, request.goal));
+    table.add_row(cells);
+  }
+  return table.text();
+}
+
+// What was left out of the list by choice.
+std::string shown(const SearchRequest& request) {
+  std::string text;
+  if (!request.pareto && !request.all_settings)
+    text += "The best plan of each tp x cp x pp x ep; --all-settings lists others as well.\n";
+  if (request.max_memory < 1.0)
+    text += "None fills more than " + percent(request.max_memory) + " of the memory.\n";
+  return text;
+}
+
+std::string searched(const SearchResult& result) {
+  std::vector<std::string> parts{
+      grouped(result.legal) +
+          (result.parts_cut_short > 0 ? " plans that were enumerated divide" : " plans divide"),
+      grouped(result.fits) + " of them fit",
+      grouped(result.simulated) + (result.simulated == 1 ? " was simulated" : " were simulated"),
+      grouped(result.bounded_out) + " cannot be in the list"};
+  std::string text = wrapped("", parts, ", ", width);
+  const std::int64_t left = result.fits - result.simulated - result.bounded_out;
+  if (left > 0) {
+    text += "Not proven: the budget left out " + grouped(left) + " plans";
+    if (!result.plans.empty()) {
+      const double share = result.best_unexplored / result.plans.front().score;
+      text += share < 1.0 ? ", which may score down to " + percent(share) + " of the first"
+                          : ", none of which is better than the first";
+    }
+    text += ".\n";
+  }
+  if (result.parts_cut_short > 0)
+    text += "Not all plans are known: the budget let them be enumerated in part only, of " +
+            grouped(result.parts_cut_short) + " of " + grouped(result.parts) +
+            "\ncombinations of tp and pp; fewer dimensions (--fix) or a larger --budget help.\n";
+  return text;
+}
+
+}  // namespace
+
+std::string command_of(const Found& found, const SearchRequest& request, const SearchNames& names) {
+  const Plan& plan = found.result.scenario.plan;
+  return "orrery estimate --model " + names.model + " --system " +
+         system_word(found, request, names) + " --gpus " + std::to_string(plan.gpus()) + " --gbs " +
+         std::to_string(plan.gbs) + " " + found.flags;
+}
+
+std::string search_text(const SearchResult& result, const SearchRequest& request,
+                        const SearchNames& names) {
+  std::string text = table_of(result, request) + "\n" + searched(result) + shown(request);
+  const auto ties = std::count_if(result.plans.begin(), result.plans.end(),
+                                  [](const Found& found) { return found.tie; });
+  if (ties > 1)
+    text += "= marks what may be as fast as the first: estimates cannot tell which is (9 in 10).\n";
+  if (!result.plans.empty()) {
+    text += "\nThe first again, with all that is known of it:\n  " +
+            command_of(result.plans.front(), request, names) + "\n";
+    if (result.plans.front().result.bill)
+      text += "\n" + bill_head(*result.plans.front().result.bill) + "\n" +
+              bill_table(*result.plans.front().result.bill).text();
+  }
+  return text;
+}
+
+}  // namespace orrery

@@ -1,0 +1,58 @@
+#include "sim/output/answers/validation_json.hpp"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "sim/analysis/validate/coverage.hpp"
+
+namespace orrery {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json report_json(const ValidationReport& report) {
+  Json cases = Json::array();
+  for (const Comparison& comparison : report.comparisons) {
+    Json entry{{"id", comparison.id},
+               {"quantity", comparison.quantity},
+               {"measured", comparison.measured},
+               {"predicted", comparison.predicted},
+               {"error", comparison.error()}};
+    if (comparison.range)
+      entry["step_time_range"] = {{"low_s", comparison.range->low().si()},
+                                  {"high_s", comparison.range->high().si()}};
+    if (!comparison.peer_errors.empty()) entry["peer_errors"] = comparison.peer_errors;
+    cases.push_back(std::move(entry));
+  }
+  Json refused = Json::array();
+  for (const Refusal& refusal : report.refusals)
+    refused.push_back({{"id", refusal.id}, {"reason", refusal.reason}});
+  return {{"file", report.file},
+          {"kind", report.kind},
+          {"cases", std::move(cases)},
+          {"refused", std::move(refused)},
+          {"mean_abs_error", number_or_null(report.mean_abs_error)},
+          {"mean_error", number_or_null(report.mean_error)},
+          {"median_abs_error", number_or_null(report.median_abs_error)},
+          {"max_abs_error", number_or_null(report.max_abs_error)}};
+}
+
+}  // namespace
+
+std::string validation_json(const std::vector<ValidationReport>& reports) {
+  Json files = Json::array();
+  for (const ValidationReport& report : reports) files.push_back(report_json(report));
+  Json training = Json::array();
+  for (const auto& [step, error] : training_errors(reports))
+    training.push_back(
+        {{"experts", step.experts}, {"fp8", step.fp8}, {"error", number_or_null(error)}});
+  return Json{{"schema", "orrery.validation/1"},
+              {"files", std::move(files)},
+              {"training_errors", std::move(training)}}
+             .dump(2) +
+         "\n";
+}
+
+}  // namespace orrery

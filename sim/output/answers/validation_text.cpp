@@ -1,0 +1,220 @@
+#include "sim/output/answers/validation_text.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <iterator>
+#include <set>
+
+#include "sim/analysis/validate/coverage.hpp"
+#include "sim/base/text/number_text.hpp"
+#include "sim/base/text/table.hpp"
+
+namespace orrery {
+namespace {
+
+// With the sign that the error has, also where it rounds to nothing.
+std::string error_text(double fraction) {
+  if (!std::isfinite(fraction)) return "-";
+  char text[32];
+  std::snprintf(text, sizeof text, "%+.1f %%", 100.0 * fraction);
+  return text;
+}
+
+std::string plain_percent(double fraction) {
+  return std::isfinite(fraction) ? percent(fraction) : "-";
+}
+
+constexpr const char* peak_memory = "peak_memory_bytes";
+
+bool is_memory(const Comparison& comparison) { return comparison.quantity == peak_memory; }
+
+std::string amount(const Comparison& comparison, double value) {
+  if (comparison.quantity == "time_s") return fixed(value * 1e6, 1) + " us";
+  if (comparison.quantity == "bus_bandwidth_bytes_per_s") return fixed(value / 1e9, 1) + " GB/s";
+  return is_memory(comparison) ? bytes_text(Bytes{value})
+                               : fixed(value, value < 10.0 ? 3 : 2) + " s";
+}
+
+std::set<std::string> peers_of(const ValidationReport& report) {
+  std::set<std::string> peers;
+  for (const Comparison& comparison : report.comparisons)
+    for (const auto& [peer, error] : comparison.peer_errors) peers.insert(peer);
+  return peers;
+}
+
+// Memory stands beside time, so that it is told apart by its unit alone.
+std::vector<std::string> cells_of(const Comparison& comparison,
+                                  const std::set<std::string>& peers) {
+  std::vector<std::string> cells{
+      comparison.id, amount(comparison, comparison.measured),
+      amount(comparison, comparison.predicted),
+      comparison.over_points ? plain_percent(comparison.error()) : error_text(comparison.error())};
+  for (const std::string& peer : peers) {
+    const auto error = comparison.peer_errors.find(peer);
+    cells.push_back(error == comparison.peer_errors.end() ? "" : error_text(error->second));
+  }
+  return cells;
+}
+
+std::string subject(const ValidationReport& report) {
+  if (report.main_quantity == "bus_bandwidth_bytes_per_s") return "bus bandwidth from 64 MiB on";
+  if (report.kind == "expert exchange") return "time";
+  return report.kind == "collectives" ? "time below 1 MiB" : "step time";
+}
+
+std::int64_t timed(const ValidationReport& report) {
+  return std::count_if(report.comparisons.begin(), report.comparisons.end(),
+                       [](const Comparison& comparison) { return !is_memory(comparison); });
+}
+
+// Of the errors of the peaks of memory: how many, their mean, the lowest and the highest.
+struct MemoryErrors {
+  std::int64_t count = 0;
+  std::string mean_abs, lowest, highest;
+};
+
+MemoryErrors memory_errors(const ValidationReport& report) {
+  std::vector<double> errors;
+  for (const Comparison& comparison : report.comparisons)
+    if (is_memory(comparison)) errors.push_back(comparison.error());
+  if (errors.empty()) return {};
+  const auto [lowest, highest] = std::minmax_element(errors.begin(), errors.end());
+  return {std::ssize(errors), plain_percent(mean_abs_error_of(report, peak_memory)),
+          error_text(*lowest), error_text(*highest)};
+}
+
+// Mean absolute error of one peer over the cases that it predicted.
+double peer_error(const ValidationReport& report, const std::string& peer) {
+  double sum = 0.0;
+  int count = 0;
+  for (const Comparison& comparison : report.comparisons)
+    if (const auto error = comparison.peer_errors.find(peer); error != comparison.peer_errors.end())
+      sum += std::abs(error->second), ++count;
+  return sum / count;
+}
+
+// Reasons without the file's name in front, which the heading has said.
+std::string short_reason(const ValidationReport& report, const std::string& reason) {
+  const std::string prefix = report.file + ": ";
+  return reason.starts_with(prefix) ? reason.substr(prefix.size()) : reason;
+}
+
+std::string row(const std::vector<std::string>& cells) {
+  std::string line = "|";
+  for (const std::string& cell : cells) line += " " + cell + " |";
+  return line + "\n";
+}
+
+std::string rule(std::size_t left, std::size_t right) {
+  std::string line = "|";
+  for (std::size_t i = 0; i < left; ++i) line += "---|";
+  for (std::size_t i = 0; i < right; ++i) line += "---:|";
+  return line + "\n";
+}
+
+std::string family(const std::string& file) { return std::filesystem::path{file}.stem().string(); }
+
+std::string of_all(int part, int all) {
+  return std::to_string(part) + " of " + std::to_string(all);
+}
+
+std::string coverage_markdown(const std::vector<ValidationReport>& reports) {
+  std::string text =
+      row({"family", "half a range", "in range", "in range, family left out", "pairs in range"});
+  text += rule(1, 4);
+  Coverage sum{"all"};
+  for (const Coverage& one : coverage_of(reports)) {
+    text +=
+        row({family(one.family), percent(one.half_width), of_all(one.inside, one.steps),
+             of_all(one.left_out_inside, one.left_out_steps), of_all(one.pairs_inside, one.pairs)});
+    sum.pairs += one.pairs, sum.pairs_inside += one.pairs_inside;
+    sum.half_width += one.half_width * one.steps;
+    sum.steps += one.steps, sum.inside += one.inside;
+    sum.left_out_steps += one.left_out_steps, sum.left_out_inside += one.left_out_inside;
+  }
+  if (sum.steps == 0) return "";
+  return text + row({"all", percent(sum.half_width / sum.steps), of_all(sum.inside, sum.steps),
+                     of_all(sum.left_out_inside, sum.left_out_steps),
+                     of_all(sum.pairs_inside, sum.pairs)});
+}
+
+std::string memory_markdown(const std::vector<ValidationReport>& reports) {
+  std::string text;
+  for (const ValidationReport& report : reports) {
+    const MemoryErrors errors = memory_errors(report);
+    if (errors.count == 0) continue;
+    if (text.empty())
+      text = row({"family", "peaks of memory", "mean abs.", "lowest", "highest"}) + rule(1, 4);
+    text += row({family(report.file), std::to_string(errors.count), errors.mean_abs, errors.lowest,
+                 errors.highest});
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string validation_text(const ValidationReport& report) {
+  const std::set<std::string> peers = peers_of(report);
+  std::vector<Column> columns{{"case", Align::left}, {"measured"}, {"predicted"}, {"error"}};
+  for (const std::string& peer : peers) columns.push_back({peer});
+  Table table{columns};
+  for (const Comparison& comparison : report.comparisons)
+    table.add_row(cells_of(comparison, peers));
+
+  std::string text = report.file + "\n\n" + table.text();
+  for (const Refusal& refusal : report.refusals)
+    text += "  " + refusal.id + "\n    refused: " + short_reason(report, refusal.reason) + "\n";
+  text += "\n  " + std::to_string(timed(report)) + " predicted, " +
+          std::to_string(report.refusals.size()) + " refused; " + subject(report) +
+          ": mean absolute error " + plain_percent(report.mean_abs_error) + ", signed mean " +
+          error_text(report.mean_error) + ", median " + plain_percent(report.median_abs_error) +
+          ", largest " + plain_percent(report.max_abs_error) + "\n";
+  if (report.main_quantity == "bus_bandwidth_bytes_per_s")
+    text += "  time below 1 MiB: mean absolute error " +
+            plain_percent(mean_abs_error_of(report, "time_s")) + "\n";
+  for (const Coverage& coverage : coverage_of({report}))
+    text += "  in range: " + of_all(coverage.inside, coverage.steps) +
+            " step times, nine in ten should be; half a range is " + percent(coverage.half_width) +
+            " on average\n";
+  if (const MemoryErrors errors = memory_errors(report); errors.count > 0)
+    text += "  peak memory: " + std::to_string(errors.count) + " compared, mean absolute error " +
+            errors.mean_abs + ", from " + errors.lowest + " to " + errors.highest + "\n";
+  for (const std::string& peer : peers)
+    text += "  " + peer + " on the same cases: mean absolute error " +
+            plain_percent(peer_error(report, peer)) + "\n";
+  return text;
+}
+
+std::string validation_markdown(const std::vector<ValidationReport>& reports) {
+  std::string text = row({"family", "predicted", "refused", "mean abs.", "signed mean", "median",
+                          "largest", "peer's mean abs."});
+  text += rule(1, 7);
+  for (const ValidationReport& report : reports) {
+    std::string peers;
+    for (const std::string& peer : peers_of(report))
+      peers += (peers.empty() ? "" : ", ") + peer + " " + plain_percent(peer_error(report, peer));
+    text += row({family(report.file), std::to_string(timed(report)),
+                 std::to_string(report.refusals.size()), plain_percent(report.mean_abs_error),
+                 error_text(report.mean_error), plain_percent(report.median_abs_error),
+                 plain_percent(report.max_abs_error), peers});
+  }
+  if (const std::string ranges = coverage_markdown(reports); !ranges.empty()) text += "\n" + ranges;
+  if (const std::string peaks = memory_markdown(reports); !peaks.empty()) text += "\n" + peaks;
+  for (const ValidationReport& report : reports) {
+    text += "\n### " + family(report.file) + "\n\n";
+    std::vector<std::string> headers{"case", "measured", "predicted", "error"};
+    const std::set<std::string> peers = peers_of(report);
+    headers.insert(headers.end(), peers.begin(), peers.end());
+    if (!report.comparisons.empty()) text += row(headers) + rule(1, headers.size() - 1);
+    for (const Comparison& comparison : report.comparisons)
+      text += row(cells_of(comparison, peers));
+    if (!report.refusals.empty()) text += "\n" + row({"refused", "reason"}) + rule(2, 0);
+    for (const Refusal& refusal : report.refusals)
+      text += row({refusal.id, short_reason(report, refusal.reason)});
+  }
+  return text;
+}
+
+}  // namespace orrery

@@ -1,0 +1,206 @@
+#include "sim/output/report/html_report.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "sim/base/draw/stacked_bars.hpp"
+#include "sim/base/text/markup.hpp"
+#include "sim/base/text/number_text.hpp"
+#include "sim/input/measured/calibration.hpp"
+#include "sim/output/report/bill_text.hpp"
+#include "sim/output/report/result_items.hpp"
+#include "sim/output/report/result_json.hpp"
+#include "sim/output/trace/timeline_chart.hpp"
+
+namespace orrery {
+namespace {
+
+constexpr const char* style = R"(
+body { font: 15px/1.45 system-ui, Helvetica, Arial, sans-serif; color: #222; background: #fff;
+       max-width: 1160px; margin: 2em auto; padding: 0 1em; }
+h1 { font-size: 1.5em; margin: 0 0 .2em; }
+h2 { font-size: 1.1em; margin: 2em 0 .4em; border-bottom: 1px solid #ddd; }
+p.plan { color: #555; margin: 0 0 1.4em; }
+p.note { color: #555; max-width: 75ch; }
+p.warning { border-left: 4px solid #c00; padding-left: .8em; max-width: 75ch; }
+dl.figures { display: flex; flex-wrap: wrap; gap: .8em; margin: 0; }
+dl.figures div { border: 1px solid #ddd; border-radius: 6px; padding: .5em .9em; }
+dl.figures dt { color: #555; font-size: .85em; }
+dl.figures dd { margin: 0; font-size: 1.35em; font-variant-numeric: tabular-nums; }
+dl.figures small { display: block; font-size: .6em; color: #555; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: .4em 0; }
+th, td { text-align: right; padding: .12em .9em .12em 0; font-weight: normal; }
+th { color: #555; border-bottom: 1px solid #ddd; }
+th.left, td.left { text-align: left; }
+svg { max-width: 100%; height: auto; display: block; margin: .4em 0; }
+summary { color: #555; cursor: pointer; }
+)";
+
+std::string joined(const std::vector<std::string>& items) {
+  std::string text;
+  for (const std::string& item : items) text += (text.empty() ? "" : ", ") + item;
+  return text;
+}
+
+std::string paragraph(const char* kind, const std::string& text) {
+  return std::string{"<p class=\""} + kind + "\">" + escaped(text) + "</p>\n";
+}
+
+std::string heading(const std::string& text) { return "<h2>" + escaped(text) + "</h2>\n"; }
+
+std::string figures_folded(const Table& table) {
+  return "<details><summary>figures</summary>\n" + table.html() + "</details>\n";
+}
+
+std::string title(const Result& result) {
+  const int gpus = result.scenario.plan.gpus();
+  return result.scenario.model.name + " on " + result.scenario.system.name + ", " + grouped(gpus) +
+         (gpus == 1 ? " GPU" : " GPUs");
+}
+
+std::string key_figures(const Result& result) {
+  std::string html = "<dl class=\"figures\">\n";
+  const auto add = [&](const char* name, const std::string& value, const std::string& more) {
+    html += std::string{"<div><dt>"} + name + "</dt><dd>" + escaped(value) + "<small>" +
+            escaped(more) + "</small></dd></div>\n";
+  };
+  const DisplayUnit unit = time_unit(result.step_time);
+  const auto amount = [&](Seconds time) { return fixed(time.si() / unit.si, 3); };
+  add("step time", amount(result.step_time) + " " + std::string{unit.name},
+      amount(result.range.low()) + " .. " + amount(result.range.high()) + " in 9 of 10");
+  add("throughput", fixed(result.tokens_per_s_per_gpu, 1) + " tokens/s/GPU",
+      fixed(result.tokens_per_s, 0) + " tokens/s");
+  add("MFU", percent(result.mfu),
+      fixed(result.model_tflops_per_gpu, 1) + " TFLOP/s/GPU; " + percent(result.mfu_full) +
+          " if masked scores count too");
+  const MemoryReport& memory = result.memory;
+  add("memory, fullest GPU", percent(memory.peak() / memory.capacity),
+      bytes_text(memory.peak()) + " of " + bytes_text(memory.capacity) + ", stage " +
+          grouped(memory.fullest_stage()));
+  return html + "</dl>\n";
+}
+
+std::string time_section(const Result& result) {
+  static constexpr const char* colours[] = {"#0072b2", "#56b4e9", "#88ccee", "#d55e00", "#ddcc77",
+                                            "#999999", "#000000", "#cc79a7", "#aa4499", "#cccccc"};
+  StackedBars bars;
+  bars.full = result.step_time.si();
+  StackedBars::Row row{"step", {}, duration_text(result.step_time)};
+  const DisplayUnit unit = time_unit(result.step_time);
+  Table table{{{"", Align::left}, {std::string{unit.name}}, {"share"}}};
+  const std::vector<TimeItem> items = time_items(result.breakdown);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const double share = items[i].time / result.step_time;
+    const std::string amount = fixed(items[i].time.si() / unit.si, 3);
+    if (amount == fixed(0.0, 3)) continue;
+    bars.kinds.push_back({items[i].what, colours[i % std::size(colours)]});
+    row.parts.push_back(items[i].time.si());
+    table.add_row({items[i].what, amount, percent(share)});
+  }
+  table.add_row({"step", fixed(result.step_time.si() / unit.si, 3), percent(1.0)});
+  bars.rows.push_back(row);
+  return heading("Where the time goes on stage " + grouped(result.critical_stage) +
+                 ", which computes the longest") +
+         bars.svg([](double seconds) { return duration_text(Seconds{seconds}); }) + table.html();
+}
+
+std::string routing_section(const Result& result) {
+  const std::vector<LabelledItems> lines = routing_items(result);
+  if (lines.empty()) return "";
+  Table table{{{"", Align::left}, {"", Align::left}}};
+  for (const auto& [label, items] : lines) table.add_row({label, joined(items)});
+  return heading("Routing " + result.scenario.plan.routing) + table.html();
+}
+
+std::string timeline_section(const Result& result, const TrainingStep& step,
+                             const Timeline& timeline) {
+  const TimelineChart chart = timeline_chart(step, timeline, result.scenario);
+  const int simulated = result.roles;
+  std::string note = chart.ranks < simulated ? grouped(chart.ranks) + " of the " : "The ";
+  note +=
+      grouped(simulated) + (simulated == 1 ? " rank that was" : " ranks that were") + " simulated";
+  if (simulated < result.scenario.plan.gpus())
+    note += std::string{simulated == 1 ? ", which stands for " : ", which stand for "} +
+            grouped(result.scenario.plan.gpus());
+  return heading("The step over time") + chart.svg +
+         paragraph("note",
+                   note +
+                       ". Numbers are micro-batches. Collectives inside of passes are drawn "
+                       "where they were simulated one by one (--expanded: everywhere). To "
+                       "look closer, --trace FILE writes this for ui.perfetto.dev.");
+}
+
+std::string memory_section(const Result& result) {
+  const MemoryReport& report = result.memory;
+  StackedBars bars;
+  bars.kinds = {{"weights", "#0072b2"},
+                {"gradients", "#e69f00"},
+                {"optimizer", "#cc79a7"},
+                {"activations", "#009e73"},
+                {"other", "#999"}};
+  bars.limit = report.capacity.si();
+  bars.limit_name = "GPU " + bytes_text(report.capacity);
+  bars.full = std::max(report.capacity, report.peak()).si();
+  Table table{{{"stage"},
+               {"weights"},
+               {"gradients"},
+               {"optimizer"},
+               {"activations"},
+               {"other"},
+               {"peak"},
+               {"of GPU"}}};
+  for (std::size_t i = 0; i < report.stages.size(); ++i) {
+    const StageMemory& stage = report.stages[i];
+    StackedBars::Row row{"stage " + grouped(static_cast<std::int64_t>(i)), {}, ""};
+    std::vector<std::string> cells{grouped(static_cast<std::int64_t>(i))};
+    for (Bytes part :
+         {stage.weights, stage.gradients, stage.optimizer, stage.activations, stage.other}) {
+      row.parts.push_back(part.si());
+      cells.push_back(bytes_text(part));
+    }
+    row.total = percent(stage.peak() / report.capacity);
+    cells.push_back(bytes_text(stage.peak()));
+    cells.push_back(row.total);
+    bars.rows.push_back(std::move(row));
+    table.add_row(std::move(cells));
+  }
+  return heading("Memory of a GPU") +
+         bars.svg([](double bytes) { return bytes_text(Bytes{bytes}); }) + figures_folded(table);
+}
+
+std::string basis_section(const Result& result) {
+  const System& system = result.scenario.system;
+  std::string html =
+      heading("What it rests on") +
+      paragraph("note", "Times of kernels and collectives: " + joined(basis_items(result)) + "." +
+                            (system.calibration
+                                 ? " Measured by " + shown_text(system.calibration->file) + "."
+                                 : ""));
+  for (const std::string& warning : result.warnings) html += paragraph("warning", warning);
+  return html;
+}
+
+// Nothing in a script element may look like a tag.
+std::string as_script(std::string json) {
+  for (std::size_t at = 0; (at = json.find('<', at)) != json.npos;) json.replace(at, 1, "\\u003c");
+  return "<script type=\"application/json\" id=\"result\">\n" + json + "</script>\n";
+}
+
+}  // namespace
+
+std::string html_report(const Result& result, const TrainingStep& step, const Timeline& timeline) {
+  std::string html =
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width\">\n<title>" +
+      escaped(title(result)) + "</title>\n<style>" + style + "</style>\n</head>\n<body>\n<h1>" +
+      escaped(title(result)) + "</h1>\n" + paragraph("plan", joined(plan_items(result)));
+  html += key_figures(result) + time_section(result) + routing_section(result) +
+          timeline_section(result, step, timeline) + memory_section(result);
+  if (!result.links.empty())
+    html += heading("Links: the busiest of each class, and by whom") + link_table(result).html();
+  if (result.bill) html += heading(bill_head(*result.bill)) + bill_table(*result.bill).html();
+  html += basis_section(result);
+  return html + as_script(result_json(result, {.about_this_run = false})) + "</body>\n</html>\n";
+}
+
+}  // namespace orrery

@@ -1,0 +1,223 @@
+#include "sim/output/report/result_json.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "sim/cost/kernels/tag.hpp"
+#include "sim/input/measured/calibration.hpp"
+
+namespace orrery {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// More digits than any prediction has, and fewer than show the rounding of the clock, which depends
+// on what the process simulated before.
+constexpr int significant_digits = 9;
+
+double rounded(double value) {
+  char text[64];
+  const auto [end, error] = std::to_chars(text, text + sizeof text, value,
+                                          std::chars_format::general, significant_digits);
+  std::from_chars(text, end, value);
+  return value;
+}
+
+// Whole nanoseconds, as a trace has them.
+double seconds(Seconds time) { return static_cast<double>(std::llround(time.si() * 1e9)) / 1e9; }
+std::int64_t whole(Bytes bytes) { return std::llround(bytes.si()); }
+
+// The keys of PlanRequest, so that read_plan() takes the object as it is.
+Json plan_json(const Plan& plan, const Software& software) {
+  return {{"tp", plan.tp},
+          {"pp", plan.pp},
+          {"vpp", plan.vpp},
+          {"dp", plan.dp},
+          {"cp", plan.cp},
+          {"ep", plan.ep},
+          {"etp", plan.etp},
+          {"routing", plan.routing},
+          {"moe_dispatcher", name(plan.moe_dispatcher)},
+          {"shared_expert_overlap", plan.shared_expert_overlap},
+          {"ep_overlap", plan.ep_overlap},
+          {"delay_wgrad", plan.delay_wgrad},
+          {"mbs", plan.mbs},
+          {"gbs", plan.gbs},
+          {"seq", plan.seq},
+          {"schedule", plan.schedule->name()},
+          {"recompute", recompute_text(plan.recompute)},
+          {"zero", plan.zero},
+          {"reshard", plan.shards_weights() ? Json(plan.reshard) : Json()},
+          {"sp", plan.sp},
+          {"dtype", name(plan.dtype)},
+          {"attention", plan.fused_attention ? "flash" : "unfused"},
+          {"cp_comm", name(plan.cp_comm)},
+          {"tp_overlap", plan.overlap_tp_gradients || plan.tp_hidden > 0.0},
+          {"dp_overlap", plan.dp_overlap},
+          {"software", software.name}};
+}
+
+Json memory_json(const MemoryReport& memory) {
+  Json stages = Json::array();
+  for (std::size_t i = 0; i < memory.stages.size(); ++i) {
+    const StageMemory& stage = memory.stages[i];
+    stages.push_back({{"stage", i},
+                      {"weights_bytes", whole(stage.weights)},
+                      {"gradients_bytes", whole(stage.gradients)},
+                      {"optimizer_bytes", whole(stage.optimizer)},
+                      {"activations_bytes", whole(stage.activations)},
+                      {"other_bytes", whole(stage.other)},
+                      {"peak_bytes", whole(stage.peak())}});
+  }
+  return {{"stages", std::move(stages)},
+          {"peak_bytes", whole(memory.peak())},
+          {"capacity_bytes", whole(memory.capacity)},
+          {"fits", memory.fits()}};
+}
+
+// Expert parallelism has its key already, so that scripts need not change when plans with it can be
+// estimated.
+Json breakdown_json(const Breakdown& breakdown) {
+  return {
+      {"compute", seconds(breakdown.compute)},       {"tp_exposed", seconds(breakdown.tp_exposed)},
+      {"pp_bubble", seconds(breakdown.pp_bubble)},   {"pp_exposed", seconds(breakdown.pp_exposed)},
+      {"ep_exposed", seconds(breakdown.ep_exposed)}, {"cp_exposed", seconds(breakdown.cp_exposed)},
+      {"dp_exposed", seconds(breakdown.dp_exposed)}, {"optimizer", seconds(breakdown.optimizer)},
+      {"imbalance", seconds(breakdown.imbalance)},   {"other", seconds(breakdown.other)}};
+}
+
+Json routing_json(const RoutingReport& report) {
+  Json hottest = Json::array();
+  for (const RoutingReport::HotExpert& expert : report.hottest)
+    hottest.push_back({{"layer", expert.layer},
+                       {"expert", expert.expert},
+                       {"over_mean", rounded(expert.over_mean)}});
+  return {{"even", report.even},
+          {"rows_mean", rounded(report.mean_rows)},
+          {"rows_max_over_mean", rounded(report.max_over_mean)},
+          {"rows_worst_over_mean", rounded(report.worst_over_mean)},
+          {"rows_gini", rounded(report.gini)},
+          {"dropped_share", rounded(report.dropped_share)},
+          {"dropped_copies", report.dropped_a_step},
+          {"nvlink_bytes_per_gpu", whole(report.scale_up_bytes)},
+          {"network_bytes_per_gpu", whole(report.network_bytes)},
+          {"lost_s",
+           {{"dispatch", seconds(report.lost.dispatch)},
+            {"compute", seconds(report.lost.compute)},
+            {"combine", seconds(report.lost.combine)}}},
+          {"hottest_experts", std::move(hottest)},
+          {"groups_drawn", report.groups},
+          {"micro_batches_drawn", report.micro_batches},
+          {"standard_error_s", seconds(report.standard_error)}};
+}
+
+Json provenance_json(const Result& result) {
+  Json json;
+  for (Tag tag : {Tag::measured, Tag::interpolated, Tag::default_value})
+    json[name(tag)] = rounded(result.provenance[static_cast<std::size_t>(tag)]);
+  return json;
+}
+
+// Parts of the deciding path that are there, with the deviation of their price's logarithm.
+Json step_time_range_json(const StepRange& range) {
+  Json parts = Json::array();
+  for (std::size_t kind = 0; kind < price_kinds; ++kind)
+    for (Tag tag : {Tag::measured, Tag::interpolated, Tag::default_value}) {
+      const Seconds time = range.path.at(static_cast<PriceKind>(kind), tag);
+      if (seconds(time) <= 0.0) continue;
+      parts.push_back({{"kind", name(static_cast<PriceKind>(kind))},
+                       {"basis", name(tag)},
+                       {"time_s", seconds(time)},
+                       {"error", rounded(range.errors.of[kind][static_cast<std::size_t>(tag)])}});
+    }
+  return {{"coverage", range_coverage},
+          {"low_s", seconds(range.low())},
+          {"high_s", seconds(range.high())},
+          {"training_error", rounded(range.errors.training)},
+          {"own_error", rounded(range.errors.own)},
+          {"parts", std::move(parts)}};
+}
+
+Json links_json(const std::vector<LinkReport>& links) {
+  Json json = Json::array();
+  for (const LinkReport& link : links) {
+    const Bytes dispatch = link.of(LinkUser::dispatch);
+    const Bytes combine = link.of(LinkUser::combine);
+    const Bytes tensor = link.of(LinkUser::expert_tensor);
+    json.push_back({{"class", link.kind},
+                    {"busiest", link.name},
+                    {"busy_fraction", rounded(link.busy_fraction)},
+                    {"bytes", whole(link.bytes)},
+                    {"by_user",
+                     {{"tensor", whole(link.of(LinkUser::tensor))},
+                      {"context", whole(link.of(LinkUser::context))},
+                      {"expert", whole(dispatch + combine + tensor)},
+                      {"pipeline", whole(link.of(LinkUser::pipeline))},
+                      {"data", whole(link.of(LinkUser::data))}}},
+                    {"expert",
+                     {{"dispatch", whole(dispatch)},
+                      {"combine", whole(combine)},
+                      {"tensor", whole(tensor)}}}});
+  }
+  return json;
+}
+
+Json range_json(Range range) {
+  return {{"low", rounded(range.low)}, {"high", rounded(range.high)}};
+}
+
+Json bill_json(const Bill& bill) {
+  return {{"tokens", rounded(bill.tokens)},
+          {"steps", rounded(bill.steps)},
+          {"training_time_s", rounded(bill.time.si())},
+          {"usd_per_step", range_json(bill.usd_per_step)},
+          {"usd_per_trillion_tokens", range_json(bill.usd_per_trillion_tokens)},
+          {"rent_usd", range_json(bill.rent_usd)},
+          {"power_w", range_json(bill.watts)},
+          {"energy_kwh", range_json(bill.energy_kwh)},
+          {"energy_usd", range_json(bill.energy_usd)},
+          {"hardware_usd", range_json(bill.hardware_usd)},
+          {"switches", bill.fabric.switches},
+          {"cables", bill.fabric.cables}};
+}
+
+}  // namespace
+
+std::string result_json(const Result& result, const ResultJsonOptions& options) {
+  const Scenario& scenario = result.scenario;
+  Json json;
+  json["schema"] = "orrery.result/1";
+  if (options.about_this_run) json["orrery_version"] = ORRERY_VERSION;
+  json["model"] = scenario.model.name;
+  json["system"] = scenario.system.name;
+  json["gpu"] = scenario.system.gpu.name;
+  if (scenario.system.calibration) json["calibration"] = scenario.system.calibration->file;
+  json["software"] = scenario.software.name;
+  json["gpus"] = scenario.plan.gpus();
+  json["plan"] = plan_json(scenario.plan, scenario.software);
+  json["step_time_s"] = seconds(result.step_time);
+  json["step_time_range"] = step_time_range_json(result.range);
+  json["lower_bound_s"] = seconds(result.lower_bound);
+  json["tokens_per_s"] = rounded(result.tokens_per_s);
+  json["tokens_per_s_per_gpu"] = rounded(result.tokens_per_s_per_gpu);
+  json["model_tflops_per_gpu"] = rounded(result.model_tflops_per_gpu);
+  json["model_tflops_per_gpu_full_attn"] = rounded(result.model_tflops_per_gpu_full);
+  json["mfu"] = rounded(result.mfu);
+  json["mfu_full_attn"] = rounded(result.mfu_full);
+  json["memory"] = memory_json(result.memory);
+  json["breakdown_s"] = breakdown_json(result.breakdown);
+  json["breakdown_stage"] = result.critical_stage;
+  json["provenance"] = provenance_json(result);
+  if (result.routing) json["routing"] = routing_json(*result.routing);
+  json["links"] = links_json(result.links);
+  json["tasks"] = result.tasks;
+  json["ranks_simulated"] = result.roles;
+  if (options.about_this_run) json["simulation_wall_s"] = seconds(result.simulation_wall);
+  if (result.bill) json["bill"] = bill_json(*result.bill);
+  json["warnings"] = result.warnings;
+  // A name may hold anything; what is no UTF-8 becomes U+FFFD.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace orrery

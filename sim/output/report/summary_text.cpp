@@ -1,0 +1,205 @@
+#include "sim/output/report/summary_text.hpp"
+
+#include <algorithm>
+
+#include "sim/base/text/number_text.hpp"
+#include "sim/base/text/table.hpp"
+#include "sim/cost/kernels/tag.hpp"
+#include "sim/input/measured/calibration.hpp"
+#include "sim/output/report/bill_text.hpp"
+#include "sim/output/report/result_items.hpp"
+
+namespace orrery {
+namespace {
+
+constexpr int width = 78;  // Fits a terminal of 80 columns, and a quoted mail.
+
+class Painter {
+ public:
+  explicit Painter(bool colour) : colour_{colour} {}
+  // Colours of the terminal's own palette, which its owner can read on its background.
+  std::string head(const std::string& text) const { return paint("1", text); }
+  std::string work(const std::string& text) const { return paint("32", text); }
+  std::string wait(const std::string& text) const { return paint("33", text); }
+  std::string alarm(const std::string& text) const { return paint("1;31", text); }
+
+ private:
+  std::string paint(const char* code, const std::string& text) const {
+    if (!colour_ || text.empty()) return text;
+    return "\x1b[" + std::string{code} + "m" + text + "\x1b[0m";
+  }
+  bool colour_;
+};
+
+std::string title(const Result& result, const Painter& paint) {
+  const Scenario& scenario = result.scenario;
+  const int gpus = scenario.plan.gpus();
+  return wrapped("",
+                 {paint.head(scenario.model.name), "on", scenario.system.name + ",", grouped(gpus),
+                  gpus == 1 ? "GPU" : "GPUs"},
+                 " ", width);
+}
+
+std::string speed(const Result& result, const Painter& paint) {
+  const DisplayUnit unit = time_unit(result.step_time);
+  Table table{{{"", Align::left}, {""}, {"", Align::left}, {"", Align::left}}, 0};
+  const auto amount = [&](Seconds time) { return fixed(time.si() / unit.si, 3); };
+  table.add_row(
+      {paint.head("Step time"), paint.head(amount(result.step_time)), std::string{unit.name},
+       amount(result.range.low()) + " .. " + amount(result.range.high()) + " in 9 of 10"});
+  table.add_row({"Throughput", fixed(result.tokens_per_s, 0), "tokens/s",
+                 "critical path " + amount(result.lower_bound) + " " + std::string{unit.name}});
+  table.add_row({"", fixed(result.tokens_per_s_per_gpu, 1), "tokens/s/GPU"});
+  table.add_row({"Model FLOP", fixed(result.model_tflops_per_gpu, 1), "TFLOP/s/GPU",
+                 "MFU " + percent(result.mfu) + "  causal half (as Megatron-LM)"});
+  table.add_row({"", fixed(result.model_tflops_per_gpu_full, 1), "TFLOP/s/GPU",
+                 "MFU " + percent(result.mfu_full) + "  full attention (as PaLM)"});
+  return table.text();
+}
+
+// First, fullest and last where there are too many to read.
+std::vector<int> stages_to_show(const MemoryReport& memory) {
+  constexpr int most = 4;
+  const int count = static_cast<int>(memory.stages.size());
+  std::vector<int> shown;
+  if (count <= most) {
+    for (int stage = 0; stage < count; ++stage) shown.push_back(stage);
+    return shown;
+  }
+  shown = {0, memory.fullest_stage(), count - 1};
+  std::sort(shown.begin(), shown.end());
+  shown.erase(std::unique(shown.begin(), shown.end()), shown.end());
+  return shown;
+}
+
+std::string memory(const MemoryReport& report, const Painter& paint) {
+  const auto gigabytes = [](Bytes bytes) { return fixed(bytes.si() / 1e9, 2); };
+  Table table{{{"stage"},
+               {"weights"},
+               {"grads"},
+               {"optim"},
+               {"activations"},
+               {"other"},
+               {"peak"},
+               {"of GPU"},
+               {"", Align::left}}};
+  const std::vector<int> shown = stages_to_show(report);
+  for (int index : shown) {
+    const StageMemory& stage = report.stages[static_cast<std::size_t>(index)];
+    const double share = stage.peak() / report.capacity;
+    const std::string marks = bar(share, 10);
+    table.add_row({grouped(index), gigabytes(stage.weights), gigabytes(stage.gradients),
+                   gigabytes(stage.optimizer), gigabytes(stage.activations), gigabytes(stage.other),
+                   gigabytes(stage.peak()), percent(share),
+                   share > 1.0 ? paint.alarm(marks) : paint.work(marks)});
+  }
+  std::string head = "Memory of a GPU, GB of " + gigabytes(report.capacity);
+  const std::size_t left_out = report.stages.size() - shown.size();
+  if (left_out > 0)
+    head += "; fullest is stage " + grouped(report.fullest_stage()) + ", " +
+            grouped(static_cast<std::int64_t>(left_out)) + " stages left out";
+  return paint.head(head) + "\n" + table.text();
+}
+
+std::string breakdown(const Result& result, const Painter& paint) {
+  const Breakdown& b = result.breakdown;
+  const DisplayUnit unit = time_unit(result.step_time);
+  Table table{{{"", Align::left}, {std::string{unit.name}}, {"share"}, {"", Align::left}}};
+  const auto add = [&](const std::string& what, Seconds time, bool useful) {
+    const double share = time / result.step_time;
+    const std::string value = fixed(time.si() / unit.si, 3);
+    if (value == fixed(0.0, 3)) return;
+    const std::string marks = bar(share, 30);
+    table.add_row({what, value, percent(share), useful ? paint.work(marks) : paint.wait(marks)});
+  };
+  for (const TimeItem& item : time_items(b)) add(item.what, item.time, item.useful);
+  table.add_row(
+      {"step", fixed(result.step_time.si() / unit.si, 3), percent(b.sum() / result.step_time)});
+  return paint.head("Where the time goes on stage " + grouped(result.critical_stage) +
+                    ", which computes the longest") +
+         "\n" + table.text();
+}
+
+std::string routing(const Result& result, const Painter& paint) {
+  const std::vector<LabelledItems> lines = routing_items(result);
+  if (lines.empty()) return "";
+  std::string text = paint.head("Routing " + result.scenario.plan.routing) + "\n";
+  for (const auto& [label, items] : lines) {
+    std::string head = label;
+    head.resize(14, ' ');
+    text += wrapped(head, items, ", ", width);
+  }
+  return text + "\n";
+}
+
+std::string what_it_rests_on(const Result& result) {
+  const System& system = result.scenario.system;
+  return wrapped("Times from    ", basis_items(result), ", ", width) +
+         (system.calibration
+              ? wrapped("Measured by   ", {shown_text(system.calibration->file)}, "", width)
+              : "");
+}
+
+std::string busiest_link(const Result& result) {
+  if (result.links.empty()) return "";
+  const LinkReport& link = result.links.front();
+  return wrapped("Busiest link  ",
+                 {link.kind + " " + percent(link.busy_fraction) + " of the step",
+                  bytes_text(link.bytes) + " over " + link.name, users_text(link)},
+                 ", ", width);
+}
+
+std::string links(const Result& result, const Painter& paint) {
+  if (result.links.empty()) return "";
+  return paint.head("Links: the busiest of each class, and by whom") + "\n" +
+         link_table(result).text() + "\n";
+}
+
+std::string how_simulated(const Result& result, const TextStyle& style) {
+  const int gpus = result.scenario.plan.gpus();
+  const bool folded = result.roles < gpus;
+  std::vector<std::string> items{
+      grouped(result.tasks) + " tasks on " + grouped(result.roles) +
+          (result.roles == 1 ? " rank" : " ranks"),
+      folded ? "standing for " + grouped(gpus) : "every rank of the plan"};
+  if (!result.contracted) items.push_back("each tensor-parallel collective");
+  std::string text = wrapped("Simulated     ", items, ", ", width);
+  if (style.wall_time) text += "Took          " + duration_text(result.simulation_wall) + "\n";
+  return text;
+}
+
+std::vector<std::string> words(const std::string& sentence) {
+  std::vector<std::string> list;
+  for (std::size_t begin = 0; begin < sentence.size();) {
+    const std::size_t end = std::min(sentence.find(' ', begin), sentence.size());
+    if (end > begin) list.push_back(sentence.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return list;
+}
+
+std::string warnings(const Result& result, const Painter& paint) {
+  std::string text;
+  for (const std::string& warning : result.warnings)
+    text += wrapped(paint.alarm("Warning") + "       ", words(warning), " ", width);
+  return text;
+}
+
+}  // namespace
+
+std::string summary_text(const Result& result, const TextStyle& style) {
+  const Painter paint{style.colour};
+  return title(result, paint) + wrapped("  ", plan_items(result), ", ", width) + "\n" +  //
+         speed(result, paint) + "\n" +                                                   //
+         memory(result.memory, paint) + "\n" +                                           //
+         breakdown(result, paint) + "\n" +                                               //
+         (result.bill
+              ? paint.head(bill_head(*result.bill)) + "\n" + bill_table(*result.bill).text() + "\n"
+              : "") +
+         routing(result, paint) +                     //
+         (style.links ? links(result, paint) : "") +  //
+         what_it_rests_on(result) + busiest_link(result) + how_simulated(result, style) +
+         warnings(result, paint);
+}
+
+}  // namespace orrery

@@ -1,0 +1,126 @@
+#include "sim/work/result/deciding_path.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace orrery {
+namespace {
+
+// Ends that lie closer than this share of the step are simultaneous: the rest is rounding.
+constexpr double simultaneous = 1e-9;
+
+const Span& span_of(const Timeline& timeline, TaskId id) {
+  return timeline.spans[static_cast<std::size_t>(id.value)];
+}
+
+bool crosses_network(const Flow& flow, const Topology& topology) {
+  return std::any_of(flow.way.begin(), flow.way.end(),
+                     [&](const LinkUse& use) { return topology.link(use.link).is_nic(); });
+}
+
+// A latency, then flows, of which the slowest decides.
+void add_transfer(const Task& task, const Label& label, Seconds length, const Topology& topology,
+                  bool several_domains, TimeByPrice& sum) {
+  if (label.what == Label::What::collective && label.group == GroupKind::expert) {
+    sum.at(PriceKind::exchange, label.tag) += length;
+    return;
+  }
+  const auto slowest = std::max_element(
+      task.flows.begin(), task.flows.end(),
+      [](const Flow& a, const Flow& b) { return a.bytes / a.rate < b.bytes / b.rate; });
+  const bool network =
+      task.flows.empty() ? several_domains  // The norm's sum over all ranks.
+                         : std::any_of(task.flows.begin(), task.flows.end(),
+                                       [&](const Flow& f) { return crosses_network(f, topology); });
+  const Seconds latency = std::min(task.duration, length);
+  sum.at(network ? PriceKind::network_latency : PriceKind::nvlink_latency, label.tag) += latency;
+  if (slowest == task.flows.end()) return;
+  sum.at(crosses_network(*slowest, topology) ? PriceKind::network_bytes : PriceKind::nvlink_bytes,
+         label.tag) += length - latency;
+}
+
+// What a drawn-out pass's kernels consist of, or those of a whole contracted pass.
+void add_pass(int owner, const Label& label, Seconds length, const Plan& plan,
+              const TrainingStep& step, TimeByPrice& sum) {
+  const Placement& placement = step.cast.placement();
+  const Role& role = step.cast.roles()[static_cast<std::size_t>(owner)];
+  TimeByPrice parts;
+  if (label.cost) {
+    parts = label.cost->decisive;
+  } else {
+    const StageCost& stage = step.cost->stage(plan.virtual_stage(role.at.stage, label.chunk),
+                                              placement.draw(role.rank), label.microbatch);
+    const PassCost& pass = label.what == Label::What::forward           ? stage.forward
+                           : label.what == Label::What::weight_gradient ? stage.weight_gradient
+                           : label.inputs_only                          ? stage.input_gradient
+                                                                        : stage.backward;
+    parts = pass.decisive.kernels();
+    parts.add(pass.taken);
+  }
+  const Seconds whole = parts.total();
+  assert(whole > Seconds{});
+  sum.add(parts, length / whole);
+}
+
+}  // namespace
+
+std::vector<TaskId> deciding_path(const TaskGraph& graph, const Timeline& timeline) {
+  std::vector<TaskId> path;
+  if (graph.size() == 0) return path;
+  const Seconds tolerance = simultaneous * timeline.makespan;
+  const auto ends_later = [&](TaskId one, TaskId other) {
+    return span_of(timeline, one).finish > span_of(timeline, other).finish + tolerance;
+  };
+  const auto is_after_the_step = [&](TaskId id) {
+    return span_of(timeline, id).finish > timeline.step().finish + tolerance;
+  };
+  TaskId last{0};
+  for (int id = 1; id < graph.size(); ++id)
+    if (ends_later(TaskId{id}, last) && !is_after_the_step(TaskId{id})) last = TaskId{id};
+  for (int id = last.value; id >= 0;) {
+    path.push_back(TaskId{id});
+    const Seconds start = span_of(timeline, TaskId{id}).start;
+    int before = -1;
+    graph.for_each_predecessor(TaskId{id}, [&](TaskId one) {
+      if (span_of(timeline, one).finish + tolerance >= start && (before < 0 || one.value < before))
+        before = one.value;
+    });
+    id = before;
+  }
+  std::reverse(path.begin(), path.end());
+  return path;
+}
+
+TimeByPrice time_by_price(const Plan& plan, const TrainingStep& step, const Timeline& timeline,
+                          const Topology& topology) {
+  const Placement& placement = step.cast.placement();
+  const bool several_domains = placement.domain(Rank{placement.ranks() - 1}) > 0;
+  TimeByPrice sum;
+  for (TaskId id : deciding_path(step.graph, timeline)) {
+    const Task& task = step.graph.task(id);
+    const Label& label = step.label(id);
+    const Seconds length =
+        span_of(timeline, id).finish - std::max(span_of(timeline, id).start, timeline.step().start);
+    if (length <= Seconds{}) continue;
+    if (label.what == Label::What::optimizer)
+      sum.at(PriceKind::memory, label.tag) += length;
+    else if (label.kind == Label::Kind::compute)
+      add_pass(task.owner, label, length, plan, step, sum);
+    else
+      add_transfer(task, label, length, topology, several_domains, sum);
+  }
+  return sum;
+}
+
+StepRange range_of(const Scenario& scenario, const TrainingStep& step, const Timeline& timeline,
+                   const Topology& topology, const PriceErrors& errors) {
+  return {timeline.step_time(),
+          time_by_price(scenario.plan, step, timeline, topology),
+          errors,
+          scenario.system.gpu.name,
+          scenario.system.name,
+          scenario.software.name,
+          scenario.plan.dtype};
+}
+
+}  // namespace orrery

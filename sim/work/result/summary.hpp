@@ -1,0 +1,23 @@
+#pragma once
+
+#include "sim/cluster/topology/topology.hpp"
+#include "sim/engine/graph/timeline.hpp"
+#include "sim/work/result/result.hpp"
+#include "sim/work/training/training_step.hpp"
+
+namespace orrery {
+
+/// Turns a timeline into the figures that people read. `simulation_wall` is left to the caller.
+Result summarize(const Scenario& scenario, const MemoryReport& memory, const TrainingStep& step,
+                 const Timeline& timeline, const Topology& topology,
+                 const RoutedLoads* loads = nullptr);
+
+/// Where `role`'s time goes. Every moment of the step is counted once: kernels first, then what the
+/// rank waits for, in the order data, transfer, context, expert, tensor; idle otherwise.
+Breakdown break_down(const Scenario& scenario, const TrainingStep& step, const Timeline& timeline,
+                     int role);
+
+/// The role whose compute stream is busy the longest.
+int critical_role(const TrainingStep& step, const Timeline& timeline);
+
+}  // namespace orrery

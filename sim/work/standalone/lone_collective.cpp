@@ -1,0 +1,162 @@
+#include "sim/work/standalone/lone_collective.hpp"
+
+#include "sim/cluster/placement/choose_cast.hpp"
+#include "sim/cluster/placement/hops.hpp"
+#include "sim/engine/graph/collective_legs.hpp"
+#include "sim/engine/graph/fold_flows.hpp"
+#include "sim/engine/graph/group_flows.hpp"
+#include "sim/engine/graph/task_graph.hpp"
+#include "sim/engine/simulation/execute.hpp"
+
+namespace orrery {
+namespace {
+
+BytesPerSecond per_second(Bytes bytes, Seconds time) {
+  return time > Seconds{} ? bytes / time : BytesPerSecond{};
+}
+
+// Nodes of which so many GPUs are used, as smaller nodes in which each GPU keeps its share of the
+// NICs.
+System with_nodes_of(System system, int gpus) {
+  if (gpus == system.gpus_per_node) return system;
+  const int nodes_per_domain = system.nvlink_domain / system.gpus_per_node;
+  system.nic = static_cast<double>(system.nics_per_node) / system.gpus_per_node * system.nic;
+  system.gpus_per_node = system.nics_per_node = gpus;
+  system.nvlink_domain = gpus * nodes_per_domain;
+  return system;
+}
+
+// The ranks, the links between them, and how much of both is simulated. Where all nodes are alike,
+// those that are used in part become smaller ones and all ranks of them take part.
+struct Machine {
+  Machine(const System& whole, const LoneCollective& collective, bool all)
+      : system{whole.uniform() ? with_nodes_of(whole, collective.ranks / collective.nodes) : whole},
+        placement{plan_of(collective.nodes * system.gpus_per_node), system},
+        unfolded{all} {
+    for (int r = 0; r < collective.ranks; ++r) {
+      const int in_node = collective.ranks / collective.nodes;
+      everyone.push_back(Rank{r / in_node * system.gpus_per_node + r % in_node});
+    }
+  }
+
+  static Plan plan_of(int ranks) {
+    Plan plan;
+    plan.tp = ranks;
+    return plan;
+  }
+
+  // Whether one rank's flows tell of all. In a shift and in a tree ranks differ; a tree's differ in
+  // what they send to the network, which counts where that passes a PCIe slot with other flows.
+  bool all_alike(const CollectiveCost& cost) const {
+    const bool slots = system.wiring == NodeWiring::pcie;
+    return system.uniform() && cost.pattern != CollectivePattern::shift &&
+           !(slots && cost.pattern == CollectivePattern::tree);
+  }
+
+  // The flows of one collective of all ranks.
+  std::vector<Flow> flows(const CollectiveCost& cost) {
+    if (!unfolded && all_alike(cost)) {
+      const Cast cast = choose_cast(system, placement, topology, false);
+      if (cost.pattern == CollectivePattern::pairs)
+        return exchange_flows(topology, cast, everyone, exchange_of(placement, everyone, cost),
+                              cost.scale_up_rate, cost.network_rate);
+      return collective_flows(topology, cast, everyone, cost);
+    }
+    return flows(legs_of(placement, everyone, cost));
+  }
+
+  std::vector<Flow> flows(const std::vector<Leg>& legs) {
+    if (unfolded) return flows_of(topology, legs);
+    if (const auto a_link = link_flows(topology, legs)) return *a_link;
+    return fold_flows(topology, flows_of(topology, legs));
+  }
+
+  System system;
+  Placement placement;
+  Topology topology = Topology::build(system, placement.ranks());
+  std::vector<Rank> everyone;
+  bool unfolded;
+};
+
+// Collectives one after another.
+LoneCollectiveTime run(const std::vector<CollectiveCost>& costs,
+                       const std::vector<std::vector<Flow>>& flows, const Machine& machine) {
+  LoneCollectiveTime result;
+  TaskGraph graph;
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    Task task;
+    task.stream = Stream::tensor;
+    task.duration = costs[i].latency;
+    task.flows = flows[i];
+    result.flows += static_cast<int>(task.flows.size());
+    const TaskId id = graph.add(std::move(task));
+    if (i > 0) graph.depends(id, TaskId{id.value - 1});
+  }
+  result.time = execute(graph, machine.topology).makespan;
+  return result;
+}
+
+void append(std::vector<Leg>& legs, const std::vector<Leg>& more) {
+  legs.insert(legs.end(), more.begin(), more.end());
+}
+
+LoneCollectiveTime run_hierarchical(const LoneCollective& collective, GroupShape group,
+                                    const CollectiveTime& price, Machine& machine) {
+  if (group.per_domain * group.domains != group.ranks)
+    fail_infeasible({}, "a hierarchical all-reduce needs equally many ranks in every NVLink domain",
+                    "use a multiple of the domain's GPUs");
+  std::vector<std::vector<Rank>> domains;
+  std::vector<std::vector<Rank>> rails(static_cast<std::size_t>(group.per_domain));
+  for (Rank rank : machine.everyone) {
+    if (domains.empty() || !machine.placement.same_domain(domains.back().front(), rank))
+      domains.emplace_back();
+    rails[domains.back().size()].push_back(rank);
+    domains.back().push_back(rank);
+  }
+  const GroupShape inside{group.per_domain, 1, group.per_domain};
+  const GroupShape across{group.domains, group.domains, 1, group.further_switches};
+  const std::vector<CollectiveCost> costs{
+      price(CollectiveKind::reduce_scatter, collective.bytes, inside),
+      price(CollectiveKind::all_reduce, collective.bytes / group.per_domain, across),
+      price(CollectiveKind::all_gather, collective.bytes, inside)};
+  std::vector<std::vector<Flow>> flows;
+  for (std::size_t part = 0; part < costs.size(); ++part) {
+    std::vector<Leg> legs;
+    for (const auto& members : part == 1 ? rails : domains)
+      if (members.size() > 1) append(legs, legs_of(machine.placement, members, costs[part]));
+    flows.push_back(machine.flows(legs));
+  }
+  LoneCollectiveTime result = run(costs, flows, machine);
+  result.cost = costs[group.domains > 1 ? 1 : 0];
+  result.cost.algorithm = "hierarchical";
+  return result;
+}
+
+}  // namespace
+
+BytesPerSecond LoneCollectiveTime::algorithm_bandwidth(const LoneCollective& of) const {
+  return per_second(of.bytes, time);
+}
+
+BytesPerSecond LoneCollectiveTime::bus_bandwidth(const LoneCollective& of) const {
+  return of.ranks < 2 ? BytesPerSecond{} : wire_share(of.kind, of.ranks) * algorithm_bandwidth(of);
+}
+
+LoneCollectiveTime run_alone(const LoneCollective& collective, const System& system,
+                             const CollectiveOptions& options, bool unfolded) {
+  GroupShape group = group_on(system, collective.ranks, collective.nodes);
+  if (collective.ranks == 1 || collective.bytes.si() <= 0.0) return {};
+
+  Machine machine{system, collective, unfolded};
+  if (!system.uniform())
+    group.further_switches =
+        further_switches(machine.placement, machine.topology, machine.everyone);
+  const CollectiveTime price{system, options};
+  const CollectiveCost cost = price(collective.kind, collective.bytes, group);
+  if (collective.hierarchical) return run_hierarchical(collective, group, price, machine);
+  LoneCollectiveTime result = run({cost}, {machine.flows(cost)}, machine);
+  result.cost = cost;
+  return result;
+}
+
+}  // namespace orrery

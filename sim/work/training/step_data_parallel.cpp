@@ -1,0 +1,253 @@
+#include "sim/work/training/step_draft.hpp"
+
+namespace orrery {
+namespace {
+
+// Ranks that hold the same parameters: dense ones, or experts. Dense gradients travel before the
+// experts' where nothing hides them; beside passes both are on their way at once.
+struct Copies {
+  GroupKind kind;
+  Rank member;
+  const std::vector<int>& members;  ///< Roles.
+
+  int leader() const { return members.front(); }
+};
+
+class DataParallelBuilder {
+ public:
+  explicit DataParallelBuilder(StepDraft& draft) : draft_{draft}, plan_{draft.plan} {}
+
+  // The optimizer's all-gather of the step before, where it overlaps with this step's start.
+  void add_weight_prefetch() {
+    if (!draft_.overlaps_data() || plan_.zero < 1 || plan_.shards_weights()) return;
+    for_each_copy([&](const Copies& copies) {
+      Tasks previous;
+      for (int member : copies.members)
+        for (TaskId both : draft_.weights_of_both[at(member)]) previous.push_back(both);
+      for (const PassTasks& pass : draft_.passes[at(copies.leader())]) {
+        if (!pass.opens_chunk) continue;
+        const StageCost& stage = draft_.stage_cost(copies.leader(), pass.slot.chunk);
+        for (std::size_t b = 0; b < pass.buckets.size(); ++b) {
+          const double bytes =
+              2.0 * static_cast<double>(stage.buckets[b].parameters.of(copies.kind));
+          if (bytes <= 0.0) continue;
+          const TaskId gather =
+              draft_.add_after(data_task(Label::What::weights, CollectiveKind::all_gather, bytes,
+                                         pass.slot.chunk, copies),
+                               previous);
+          previous = {gather};
+          for (int member : copies.members)
+            draft_.graph.depends(draft_.pass_of(member, pass.slot).buckets[b].entry, gather);
+        }
+      }
+    });
+  }
+
+  CollectiveKind reduction() const {
+    return plan_.zero >= 1 ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
+  }
+
+  void add_gradient_reduction() {
+    if (plan_.shards_passes()) return;
+    for_each_copy([&](const Copies& copies) {
+      if (draft_.overlaps_data())
+        reduce_in_buckets(copies);
+      else
+        reduce_at_the_end(copies);
+    });
+  }
+
+  void reduce_in_buckets(const Copies& copies) {
+    Tasks previous;
+    for (const PassTasks& pass : draft_.passes[at(copies.leader())]) {
+      const StageCost& stage = draft_.stage_cost(copies.leader(), pass.slot.chunk);
+      if (!is_last(copies.leader(), pass.slot)) continue;
+      for (std::size_t b = 0; b < pass.buckets.size(); ++b) {
+        const Bucket& bucket = stage.buckets[pass.buckets.size() - 1 - b];
+        const double bytes = draft_.scenario.software.gradient_bytes *
+                             static_cast<double>(bucket.parameters.of(copies.kind));
+        if (bytes <= 0.0) continue;
+        const TaskId reduce = draft_.add_after(
+            data_task(Label::What::gradients, reduction(), bytes, pass.slot.chunk, copies),
+            previous);
+        previous = {reduce};
+        for (int member : copies.members)
+          draft_.graph.depends(reduce, draft_.pass_of(member, pass.slot).buckets[b].exit);
+      }
+    }
+    for (int member : copies.members)
+      draft_.ready[at(member)].insert(draft_.ready[at(member)].end(), previous.begin(),
+                                      previous.end());
+  }
+
+  // Whether the gradients of a chunk's weights are complete with a pass.
+  bool is_last(int role_index, const Slot& slot) {
+    if (!completes_gradients(slot)) return false;
+    for (std::size_t i = at(draft_.index_of(role_index, slot)) + 1;
+         i < draft_.passes[at(role_index)].size(); ++i) {
+      const Slot& later = draft_.passes[at(role_index)][i].slot;
+      if (completes_gradients(later) && later.chunk == slot.chunk) return false;
+    }
+    return true;
+  }
+
+  void reduce_at_the_end(const Copies& copies) {
+    const double bytes = draft_.scenario.software.gradient_bytes * parameters_of(copies);
+    if (bytes <= 0.0) return;
+    const TaskId reduce =
+        draft_.add(data_task(Label::What::gradients, reduction(), bytes, 0, copies));
+    for (int member : copies.members) {
+      for (TaskId earlier : draft_.ready[at(member)]) draft_.graph.depends(reduce, earlier);
+      draft_.ready[at(member)] = {reduce};
+    }
+  }
+
+  // First and last stage hold a copy each of a tied embedding and add up their gradients.
+  void add_tied_gradients() {
+    if (draft_.cost.tied_gradient_bytes.si() <= 0.0) return;
+    if (plan_.holds(0, plan_.virtual_stages() - 1)) return;  // Both are on one rank.
+    for (int index = 0; index < draft_.role_count(); ++index) {
+      if (draft_.role(index).at.stage != 0) continue;
+      Coordinates last_at = draft_.role(index).at;
+      last_at.stage = plan_.pp - 1;
+      const Rank last_rank = draft_.placement.rank(last_at);
+      const int last = draft_.cast.role_of(last_rank);
+      const bool same_domain = draft_.placement.same_domain(draft_.role(index).rank, last_rank);
+      const GroupShape pair{2, same_domain ? 1 : 2, same_domain ? 2 : 1,
+                            draft_.topology.further_switches(draft_.role(index).rank, last_rank)};
+      const CollectiveCost cost =
+          draft_.collectives(CollectiveKind::all_reduce, draft_.cost.tied_gradient_bytes, pair);
+      StepTask task;
+      task.kind = Label::Kind::transfer;
+      task.what = Label::What::gradients;
+      task.stream = Stream::data;
+      task.owner = index;
+      task.to_role = last;
+      task.duration = cost.latency;
+      task.tag = cost.tag;
+      task.flows =
+          collective_flows(draft_.topology, draft_.cast, {draft_.role(index).rank, last_rank}, cost,
+                           Traffic::tied, Traffic::tied);
+      const TaskId tied = draft_.add(std::move(task));
+      for (int end : {index, last}) {
+        for (TaskId earlier : draft_.ready[at(end)]) draft_.graph.depends(tied, earlier);
+        draft_.ready[at(end)] = {tied};
+      }
+    }
+  }
+
+  // Every rank needs the norm of all gradients (and to know whether any is infinite) before it may
+  // change a weight: a small all-reduce over all that hold a part of the model. Validated
+  // afterwards, a stage waits for the sum of those before it alone.
+  Tasks add_norms() {
+    const bool by_stage = draft_.scenario.software.optimizer_post_validation;
+    const bool alone = by_stage && plan_.gpus() == plan_.pp;
+    const CollectiveCost sum =
+        alone ? draft_.collectives.send(Bytes{8.0}, false)
+              : draft_.collectives(CollectiveKind::all_reduce, Bytes{8.0}, draft_.shapes.model);
+    Tasks norms;
+    for (int stage = 0; stage < (by_stage ? plan_.pp : 1); ++stage) {
+      StepTask norm;
+      norm.kind = Label::Kind::transfer;
+      norm.what = Label::What::norm;
+      norm.stream = Stream::data;
+      norm.duration = alone && stage == 0 ? Seconds{} : sum.latency;
+      norm.tag = sum.tag;
+      norm.chunk = stage;
+      norms.push_back(
+          draft_.add_after(std::move(norm), norms.empty() ? Tasks{} : Tasks{norms.back()}));
+    }
+    for (int index = 0; index < draft_.role_count(); ++index)
+      for (TaskId earlier : draft_.ready[at(index)])
+        draft_.graph.depends(norms[by_stage ? at(draft_.role(index).at.stage) : 0], earlier);
+    return norms;
+  }
+
+  void add_optimizer() {
+    const Tasks norms = add_norms();
+    Tasks updated;
+    for (int index = 0; index < draft_.role_count(); ++index) {
+      StepTask task;
+      task.what = Label::What::optimizer;
+      task.tag = draft_.cost.optimizer_tag;
+      task.owner = index;
+      task.duration =
+          draft_.cost.optimizer[at(draft_.role(index).at.stage)] / draft_.role(index).speed;
+      const TaskId normed = norms[norms.size() > 1 ? at(draft_.role(index).at.stage) : 0];
+      updated.push_back(draft_.add_after(std::move(task), {normed}));
+    }
+    if (plan_.zero < 1 || plan_.shards_weights() || draft_.overlaps_data()) return;
+    add_mirror_weights_at_the_end(draft_, updated);
+    // Without expert parallelism experts' weights are the one optimizer's (Megatron-Core,
+    // moe/experts.py: allreduce = not expert_parallel).
+    const bool twice = draft_.scenario.software.optimizers_gather_all && plan_.ep > 1;
+    for (int round = 0; round < (twice ? 2 : 1); ++round) gather_weights(updated);
+  }
+
+  // `updated`: of each role, after which; and, on return, after which it has all weights.
+  void gather_weights(Tasks& updated) {
+    for_each_copy([&](const Copies& copies) {
+      const double bytes = 2.0 * parameters_of(copies);
+      if (bytes <= 0.0) return;
+      const TaskId gather =
+          draft_.add(data_task(Label::What::weights, CollectiveKind::all_gather, bytes, 0, copies));
+      for (int member : copies.members) {
+        draft_.graph.depends(gather, updated[at(member)]);
+        updated[at(member)] = gather;
+      }
+    });
+  }
+
+ private:
+  template <class Visit>
+  void for_each_copy(const Visit& visit) {
+    for (GroupKind kind : {GroupKind::data, GroupKind::expert_data}) {
+      if (draft_.shapes[kind].ranks == 1) continue;
+      draft_.for_each_group(kind, [&](Rank member, const std::vector<int>& members) {
+        visit(Copies{kind, member, members});
+      });
+    }
+  }
+
+  double parameters_of(const Copies& copies) const {
+    double sum = 0.0;
+    for (int chunk = 0; chunk < plan_.chunks(); ++chunk)
+      sum +=
+          static_cast<double>(draft_.stage_cost(copies.leader(), chunk).parameters.of(copies.kind));
+    return sum;
+  }
+
+  StepTask data_task(Label::What what, CollectiveKind collective, double bytes, int chunk,
+                     const Copies& copies) {
+    const CollectiveCost cost =
+        draft_.collectives(collective, Bytes{bytes}, draft_.shapes[copies.kind]);
+    StepTask task;
+    task.kind = Label::Kind::transfer;
+    task.what = what;
+    task.stream = Stream::data;
+    task.owner = copies.leader();
+    task.group = copies.kind;
+    task.chunk = chunk;
+    task.duration = cost.latency;
+    task.tag = cost.tag;
+    task.flows = collective_flows(draft_.topology, draft_.cast, copies.member, {cost, copies.kind});
+    return task;
+  }
+
+  StepDraft& draft_;
+  const Plan& plan_;
+};
+
+}  // namespace
+
+void add_weight_prefetch(StepDraft& draft) { DataParallelBuilder{draft}.add_weight_prefetch(); }
+void add_gradient_reduction(StepDraft& draft) {
+  DataParallelBuilder{draft}.add_gradient_reduction();
+}
+void add_closing(StepDraft& draft) {
+  DataParallelBuilder builder{draft};
+  builder.add_tied_gradients();
+  builder.add_optimizer();
+}
+
+}  // namespace orrery

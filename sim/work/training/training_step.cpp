@@ -1,0 +1,28 @@
+#include "sim/work/training/training_step.hpp"
+
+#include "sim/work/training/step_draft.hpp"
+
+namespace orrery {
+
+TrainingStep build_training_step(const Scenario& scenario, std::shared_ptr<const StepCost> cost,
+                                 const CollectiveTime& collectives, const GroupShapes& shapes,
+                                 const Cast& cast, const Topology& topology,
+                                 Contraction contraction) {
+  StepDraft draft{scenario, *cost, collectives, shapes, cast, topology};
+  add_passes(draft, contraction);
+  add_mirror_weights(draft);
+  add_weight_prefetch(draft);
+  add_shard_traffic(draft);
+  add_transfers(draft);
+  add_gradient_reduction(draft);
+  add_mirror_gradients(draft);
+  add_closing(draft);
+  return {std::move(cost),
+          cast,
+          std::move(draft.graph),
+          contraction.quiet,
+          std::move(draft.overlapped),
+          std::move(draft.labels)};
+}
+
+}  // namespace orrery

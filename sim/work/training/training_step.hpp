@@ -1,0 +1,45 @@
+#pragma once
+
+#include <memory>
+
+#include "sim/cluster/placement/cast.hpp"
+#include "sim/cluster/topology/topology.hpp"
+#include "sim/cost/passes/overlapped_passes.hpp"
+#include "sim/cost/passes/step_cost.hpp"
+#include "sim/input/scenario/scenario.hpp"
+#include "sim/work/training/contraction.hpp"
+#include "sim/work/training/label.hpp"
+
+namespace orrery {
+
+/// One training step as tasks, with everything that they refer to.
+struct TrainingStep {
+  std::shared_ptr<const StepCost> cost;
+  Cast cast;
+  TaskGraph graph;
+  bool contracted = true;
+  OverlappedPasses overlapped = {};  ///< What tasks of two passes consist of.
+  Labels labels = {};                ///< By Task::note.
+
+  const Label& label(TaskId id) const {
+    return labels[static_cast<std::size_t>(graph.task(id).note)];
+  }
+};
+
+/// Builds the step that `scenario` describes:
+///
+///     [weights gathered]            with ZeRO and overlap: beside the first forward passes
+///     forward / backward passes     in the schedule's order, transfers between the stages;
+///                                   with ZeRO-2 and 3, gathers and reductions of shards
+///     gradients reduced             beside the last backward pass, or after it
+///     tied embedding, gradient norm
+///     optimizer
+///     [weights gathered]            with ZeRO, where not overlapped
+///
+/// Passes that are not contracted have every collective as a task with flows.
+TrainingStep build_training_step(const Scenario& scenario, std::shared_ptr<const StepCost> cost,
+                                 const CollectiveTime& collectives, const GroupShapes& shapes,
+                                 const Cast& cast, const Topology& topology,
+                                 Contraction contraction);
+
+}  // namespace orrery

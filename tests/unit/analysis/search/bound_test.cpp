@@ -1,0 +1,88 @@
+#include "sim/analysis/search/bound.hpp"
+
+#include <gtest/gtest.h>
+
+#include "sim/analysis/estimate/estimate.hpp"
+#include "tests/exhaustive/all_plans.hpp"
+
+namespace orrery {
+namespace {
+
+Seconds bound_of(const Scenario& scenario, EstimateContext& context) {
+  Scenario priced = scenario;
+  priced.plan.zero = 0;
+  return step_lower_bound(
+      scenario, pass_times(priced, context.kernels(priced.plan.dtype), context.collectives()),
+      context.collectives());
+}
+
+// Every plan of `gpus` GPUs: no simulation is shorter than its bound, and the bound is no idle one.
+void expect_bounds_hold(const Model& model, const System& system, int gpus) {
+  EstimateContext context{system};
+  double closest = 0.0;
+  const int plans = for_each_plan(model, system, gpus, [&](const Scenario& scenario) {
+    const Seconds bound = bound_of(scenario, context);
+    const Seconds time = step_time(scenario, context);
+    EXPECT_LE(bound, time) << describe(scenario);
+    closest = std::max(closest, bound / time);
+  });
+  EXPECT_GT(plans, 50);
+  EXPECT_GT(closest, 0.6);
+}
+
+TEST(StepLowerBound, HoldsInFullNodes) {
+  expect_bounds_hold(small_gpt(8, 256, 8, 2048), read_system("four-by-four", test_place), 8);
+}
+
+TEST(StepLowerBound, HoldsWhereGroupsLieUnevenly) {
+  System system = read_system("four-by-four", test_place);
+  system.gpus_per_node = system.nvlink_domain = system.nics_per_node = 3;
+  expect_bounds_hold(small_gpt(12, 192, 12, 2048), system, 12);
+}
+
+TEST(StepLowerBound, HoldsWithAFasterAndASlowerGpu) {
+  System system = read_system("four-by-four", test_place);
+  system.gpu_overrides.push_back({0, 0, 1.25});
+  system.gpu_overrides.push_back({0, 1, 0.5});
+  expect_bounds_hold(small_gpt(8, 256, 8, 2048), system, 8);
+}
+
+// Where the backward pass comes in two, and where stages do not wait for each other at the end.
+TEST(StepLowerBound, HoldsOfSplitBackwardPasses) {
+  const System system = read_system("four-by-four", test_place);
+  Model model = small_gpt(8, 256, 8, 2048);
+  EstimateContext context{system};
+  double closest = 0.0;
+  for (const Schedule* kind : {&one_f_one_b(), &zb_h1(), &zb_h2(), &zb_1p(), &zb_2p(), &dualpipe()})
+    for (int tp : {1, 2})
+      for (int pp : {2, 4})
+        for (int zero : {0, 1})
+          for (bool validated : {false, true})
+            for (int per_stage : {2, 8}) {
+              const int dp = 8 / (tp * pp);
+              PlanRequest request =
+                  plan_request(tp, pp, 1, per_stage * pp * dp, 240, "megatron-core");
+              request.schedule = kind;
+              request.zero = zero;
+              Scenario scenario = scenario_of(model, system, request, 8);
+              scenario.software.optimizer_post_validation = validated;
+              const Seconds bound = bound_of(scenario, context);
+              const Seconds time = step_time(scenario, context);
+              EXPECT_LE(bound, time) << kind->name() << " " << describe(scenario);
+              closest = std::max(closest, bound / time);
+            }
+  EXPECT_GT(closest, 0.8);
+}
+
+// A pipeline of equal stages and long kernels: (m + p - 1) (F + B) is the step but for transfers.
+TEST(StepLowerBound, IsCloseWhereKernelsAreLong) {
+  const System system = read_system("dgx-a100-80gb", test_place);
+  PlanRequest request = plan_request(8, 8, 1, 1536, 2048, "megatron-2021");
+  request.recompute = Recompute::full;
+  const Scenario scenario = scenario_of(read_model("gpt3-175b", test_place), system, request, 1024);
+  EstimateContext context{system};
+  EXPECT_GT(bound_of(scenario, context) / step_time(scenario, context), 0.97);
+}
+
+}  // namespace
+}  // namespace orrery

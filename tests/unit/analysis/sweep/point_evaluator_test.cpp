@@ -1,0 +1,64 @@
+#include "sim/analysis/sweep/point_evaluator.hpp"
+
+#include <gtest/gtest.h>
+
+#include "sim/analysis/grid/grid.hpp"
+#include "sim/base/text/write_file.hpp"
+#include "sim/input/measured/calibration.hpp"
+#include "tests/support/error_text.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace orrery {
+namespace {
+
+// All-reduce among the four GPUs of a node in `us`, whatever its size.
+std::string measured(double us) {
+  const std::string time = std::to_string(us);
+  return R"({"schema": "orrery.calibration/1", "gpu": "test-gpu", "sources": [{"file": "a.log"}],
+    "collectives": {"schema": "orrery.curves/1", "curves": [{"id": "a", "source": {"title": "a"},
+      "collective": "all_reduce", "ranks": 4, "nodes": 1, "columns": ["bytes", "time_us"],
+      "points": [[1024, )" +
+         time + "], [1073741824, " + time + "]]}]}}";
+}
+
+Sweep sweep_of(const std::string& calibrations, const std::string& system) {
+  SweepBuilder builder;
+  builder.add_axes("model=llama3-8b gpus=4 tp=4 gbs=4 seq=2048 recompute=full system=" + system +
+                       " calibration=" + calibrations,
+                   {"", "--sweep"});
+  return builder.sweep();
+}
+
+// Two calibrations are two machines: the one whose collectives take longer takes longer.
+TEST(PointEvaluator, EachCalibrationIsAMachineOfItsOwn) {
+  const TemporaryFolder folder;
+  const std::string fast = (folder.path() / "fast.json").string();
+  const std::string slow = (folder.path() / "slow.json").string();
+  write_file(fast, measured(10.0));
+  write_file(slow, measured(1e6));
+  const Sweep sweep = sweep_of(fast + "," + slow, "four-by-four");
+  const SweepInputs inputs = read_inputs(sweep);
+  ASSERT_EQ(inputs.systems.size(), 2u);
+  EXPECT_EQ(inputs.systems.at({"four-by-four", slow}).calibration->file, slow);
+  const Grid grid{sweep};
+  PointEvaluator evaluate{sweep, grid, inputs};
+  const auto step_s = [&](std::int64_t point) {
+    const std::string row = evaluate(point).bytes, key = "\"step_time_s\":";
+    const std::size_t at = row.find(key);
+    EXPECT_NE(at, row.npos) << row;
+    return at == row.npos ? 0.0 : std::stod(row.substr(at + key.size()));
+  };
+  EXPECT_GT(step_s(1), step_s(0) + 1.0);
+}
+
+TEST(PointEvaluator, ACalibrationOfAnotherGpuIsRefusedBeforeTheSweep) {
+  const TemporaryFolder folder;
+  const std::string file = (folder.path() / "c.json").string();
+  write_file(file, measured(10.0));
+  const Sweep sweep = sweep_of(file, "dgx-h100");
+  EXPECT_NE(error_text([&] { read_inputs(sweep); }).find("was measured on 'test-gpu', but "),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace orrery

@@ -1,0 +1,203 @@
+#include "sim/cost/collectives/collective_time.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/support/error_text.hpp"
+
+namespace orrery {
+namespace {
+
+const Place test_place{"test", ""};
+constexpr double mib = 1024.0 * 1024;
+constexpr GroupShape node{8, 1, 8};
+
+System system(const char* name) { return read_system(name, test_place); }
+
+// calibration/data/collectives/a100-sxm-80gb.json, all_gather on 8: one sweep, whose last points
+// are those of 256 and 512 MiB.
+std::vector<MeasuredCurve::Point> last_points() {
+  for (const MeasuredCurve& curve : read_collective_curves("a100-sxm-80gb"))
+    if (curve.collective == "all_gather" && curve.ranks == 8)
+      return {curve.points.end()[-2], curve.points.back()};
+  return {};
+}
+
+TEST(CollectiveTime, AMeasuredSizeTakesWhatWasMeasured) {
+  const auto [before, last] = std::pair{last_points()[0], last_points()[1]};
+  ASSERT_EQ(last.bytes.si(), 512 * mib);
+  const CollectiveTime price{system("dgx-a100-80gb")};
+  const CollectiveCost cost = price(CollectiveKind::all_gather, last.bytes, node);
+  EXPECT_NEAR(cost.time().si(), last.time.si(), 1e-12);
+  EXPECT_EQ(cost.tag, Tag::measured);
+  EXPECT_DOUBLE_EQ(cost.scale_up_bytes.si(), 7.0 / 8 * 512 * mib);  // What is on the wire.
+  EXPECT_LE(cost.scale_up_rate.si(), 300e9);                        // What the wire carries.
+
+  // Half-way in the logarithm: the geometric mean.
+  const Bytes middle{std::sqrt(before.bytes.si() * last.bytes.si())};
+  const CollectiveCost between = price(CollectiveKind::all_gather, middle, node);
+  EXPECT_NEAR(between.time().si(), std::sqrt(before.time.si() * last.time.si()), 1e-12);
+  EXPECT_EQ(between.tag, Tag::interpolated);
+}
+
+TEST(CollectiveTime, BeyondTheEndsTheFormulaIsScaledToTheEnd) {
+  const MeasuredCurve::Point last = last_points()[1];
+  const CollectiveModel model{system("dgx-a100-80gb")};
+  const auto formula = [&](Bytes bytes) {
+    return model(CollectiveKind::all_gather, bytes, node).time();
+  };
+  const CollectiveTime price{system("dgx-a100-80gb")};
+  const Bytes far{4096 * mib};
+  EXPECT_NEAR(price(CollectiveKind::all_gather, far, node).time().si(),
+              formula(far).si() * (last.time / formula(last.bytes)), 1e-9);
+}
+
+// What a fabric's further switches add comes on top, also of a sweep: two nodes, one hop a pass.
+TEST(CollectiveTime, FurtherSwitchesAreAddedOnce) {
+  const CollectiveTime price{system("dgx-h100")};
+  const GroupShape near{16, 2, 8};
+  GroupShape far = near;
+  far.further_switches = microseconds(3.0);
+  for (const auto& [kind, hops] :
+       {std::pair{CollectiveKind::all_gather, 1.0}, {CollectiveKind::reduce_scatter, 1.0}}) {
+    const CollectiveCost here = price(kind, Bytes{64 * mib}, near);
+    const CollectiveCost there = price(kind, Bytes{64 * mib}, far);
+    EXPECT_NEAR((there.time() - here.time()).si(), hops * 3e-6, 1e-12) << name(kind);
+    EXPECT_EQ(there.tag, here.tag);
+  }
+  // Of an all-to-all the two parts run side by side: what NVLink's latency covers does not count.
+  const auto pairs = [&](GroupShape group) {
+    return price(CollectiveKind::all_to_all, Bytes{64 * mib}, group).time().si();
+  };
+  EXPECT_LE(pairs(far) - pairs(near), 3e-6);
+  GroupShape farther = far;
+  farther.further_switches = microseconds(5.0);
+  EXPECT_NEAR(pairs(farther) - pairs(far), 2e-6, 1e-12);
+  const Seconds sent = price.send(Bytes{mib}, false, microseconds(3.0)).time();
+  EXPECT_NEAR((sent - price.send(Bytes{mib}, false).time()).si(), 3e-6, 1e-12);
+  EXPECT_EQ(price.send(Bytes{mib}, true, microseconds(3.0)).time(),
+            price.send(Bytes{mib}, true).time());
+}
+
+// 512 MiB gathered by a ring of eight A100, in the constants of calibration/data/collectives.json:
+// 9.2 us and 7 steps of 0.88; 7/8 of it, w = 469.8 MB, at 0.925 of 0.8 x 300 GB/s; a ramp of 37 us
+// x w / (w + 2.6 MB); and a copy of 1/8 at 2.44 x 240 GB/s: 2,282.8 us.
+constexpr double wire = 7.0 / 8 * 512 * mib;
+constexpr double by_formula = 9.2e-6 + 7 * 0.88e-6 + wire / (0.925 * 240e9) +
+                              37e-6 * wire / (wire + 2.6e6) + 512 * mib / 8 / (2.44 * 240e9);
+
+// Eight is the most that was measured: without its sweep there are no neighbours on both sides, and
+// the formula alone is left. The sweep says otherwise, so that it cannot have told.
+TEST(CollectiveTime, WhatIsLeftOutIsPredicted) {
+  CollectiveOptions options;
+  options.left_out = CollectiveShape{CollectiveKind::all_gather, node};
+  const CollectiveTime price{system("dgx-a100-80gb"), options};
+  const Bytes bytes{512 * mib};
+  const CollectiveCost predicted = price(CollectiveKind::all_gather, bytes, node);
+  EXPECT_NEAR(predicted.time().si(), by_formula, 1e-12);
+  EXPECT_EQ(predicted.tag, Tag::interpolated);
+  const CollectiveCost measured =
+      CollectiveTime{system("dgx-a100-80gb")}(CollectiveKind::all_gather, bytes, node);
+  EXPECT_EQ(measured.tag, Tag::measured);
+  EXPECT_GT(std::abs(measured.time() / predicted.time() - 1.0), 1e-3);
+  // Nothing else is left out.
+  const CollectiveTime all{system("dgx-a100-80gb")};
+  EXPECT_EQ(price(CollectiveKind::reduce_scatter, bytes, node).time(),
+            all(CollectiveKind::reduce_scatter, bytes, node).time());
+}
+
+// All-reduce was measured on 3 and on 5: 4 lies between them by log(4/3) / log(5/3) = 0.563.
+TEST(CollectiveTime, BetweenTwoNumbersOfRanksTheFormulaIsCorrectedByBoth) {
+  const System a100 = system("dgx-a100-80gb");
+  const CollectiveModel model{a100};
+  const CollectiveTime price{a100};
+  const auto residual = [&](int n, double share) {
+    const Bytes bytes{share * n};
+    const GroupShape group{n, 1, n};
+    return std::log(price(CollectiveKind::all_reduce, bytes, group).time() /
+                    model(CollectiveKind::all_reduce, bytes, group).time());
+  };
+  const double share = 32 * mib;  // Bytes a rank.
+  EXPECT_NEAR(residual(4, share), 0.437 * residual(3, share) + 0.563 * residual(5, share), 1e-4);
+}
+
+TEST(CollectiveTime, AStandInIsNotMeasured) {
+  const Bytes bytes{512 * mib};
+  EXPECT_EQ(CollectiveTime{system("dgx-a100-40gb")}(CollectiveKind::all_gather, bytes, node).tag,
+            Tag::interpolated);
+}
+
+TEST(CollectiveTime, SlowerPortsThanTheGpusOwnWereNotMeasured) {
+  System half = system("dgx-a100-80gb");
+  half.scale_up = 0.5 * half.scale_up;
+  const Bytes bytes{512 * mib};
+  // All that moves on the ports takes twice as long; what waits does not.
+  const double waits = 9.2e-6 + 7 * 0.88e-6 + 37e-6 * wire / (wire + 2.6e6);
+  EXPECT_NEAR(CollectiveTime{half}(CollectiveKind::all_gather, bytes, node).time().si(),
+              waits + 2 * (by_formula - waits), 1e-12);
+}
+
+TEST(CollectiveTime, NothingTakesNoTime) {
+  const CollectiveTime price{system("dgx-h100")};
+  EXPECT_EQ(price(CollectiveKind::all_reduce, Bytes{}, node).time(), Seconds{});
+  EXPECT_EQ(price(CollectiveKind::all_to_all, Bytes{mib}, {1, 1, 1}).time(), Seconds{});
+  EXPECT_EQ(price.send(Bytes{}, true).time(), Seconds{});
+}
+
+// The switch was measured, the ring was not: it has its formula's price.
+TEST(CollectiveTime, AForcedAlgorithmHasThePriceOfItsFormula) {
+  CollectiveOptions ring;
+  ring.selection = parse_nccl_selection("ring", "");
+  const System h100 = system("dgx-h100");
+  const Bytes gib{1024 * mib};
+  const CollectiveCost free = CollectiveTime{h100}(CollectiveKind::all_reduce, gib, node);
+  const CollectiveCost forced = CollectiveTime{h100, ring}(CollectiveKind::all_reduce, gib, node);
+  EXPECT_EQ(free.algorithm, "NVLS");
+  EXPECT_EQ(forced.algorithm, "ring");
+  EXPECT_EQ(forced.tag, Tag::default_value);
+  const auto formula =
+      CollectiveModel{h100}.by(NcclAlgorithm::ring, CollectiveKind::all_reduce, gib, node);
+  EXPECT_NEAR(forced.time() / formula->time(), 1.0, 1e-9);
+  // What NCCL would have taken by itself keeps its measured price.
+  CollectiveOptions nvls;
+  nvls.selection = parse_nccl_selection("NVLS", "");
+  const CollectiveCost same = CollectiveTime{h100, nvls}(CollectiveKind::all_reduce, gib, node);
+  EXPECT_EQ(same.time(), free.time());
+  EXPECT_EQ(same.tag, free.tag);
+}
+
+// Eight bytes: a ring of LL waits 6.6 + 14 x 0.6 us, of Simple 8.4 + 14 x 3.4 (nccl_tuner_test).
+TEST(CollectiveTime, AForcedProtocolIsSlowerByTheTunersOwnRatio) {
+  CollectiveOptions simple;
+  simple.selection = parse_nccl_selection("Ring", "Simple");
+  const System h100 = system("dgx-h100");
+  const CollectiveCost free = CollectiveTime{h100}(CollectiveKind::all_reduce, Bytes{8}, node);
+  const CollectiveCost forced =
+      CollectiveTime{h100, simple}(CollectiveKind::all_reduce, Bytes{8}, node);
+  EXPECT_EQ(free.protocol, "LL");
+  EXPECT_EQ(forced.protocol, "Simple");
+  EXPECT_NEAR(forced.time() / free.time(), 56.0 / 15.0, 1e-4);  // The bytes take 0.1 ns.
+}
+
+TEST(CollectiveTime, WhatCannotBeForcedIsRefused) {
+  CollectiveOptions tree;
+  tree.selection = parse_nccl_selection("Tree", "");
+  const CollectiveTime price{system("dgx-h100"), tree};
+  EXPECT_EQ(error_text([&] { price(CollectiveKind::all_gather, Bytes{mib}, node); }),
+            "none of the NCCL algorithms and protocols that are allowed can do all_gather here; "
+            "allow Ring with Simple, which always can");
+}
+
+TEST(CollectiveTime, RanksLieEvenlyOnNodes) {
+  EXPECT_EQ(group_on(system("dgx-h100"), 16, 2), (GroupShape{16, 2, 8}));
+  EXPECT_EQ(group_on(system("dgx-h100"), 2, 2), (GroupShape{2, 2, 1}));
+  EXPECT_EQ(group_on(system("gb200-nvl72"), 72, 18), (GroupShape{72, 1, 72}));
+  EXPECT_EQ(error_text([] { group_on(system("dgx-h100"), 9, 2); }),
+            "9 ranks do not spread evenly over 2 nodes; choose a multiple of the nodes");
+  EXPECT_EQ(error_text([] { group_on(system("dgx-h100"), 16, 1); }),
+            "16 ranks do not fit on 1 nodes of 8 GPUs; use more nodes");
+}
+
+}  // namespace
+}  // namespace orrery

@@ -1,0 +1,215 @@
+#include "sim/import/megatron/megatron_run.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/input/model/model.hpp"
+#include "tests/unit/import/measurements/sample.hpp"
+
+namespace orrery {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+
+// Flags of the smallest run; more may follow.
+const std::string tiny =
+    "pretrain_gpt.py --num-layers 4 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 "
+    "--max-position-embeddings 4096 --vocab-size 50257 --micro-batch-size 2 --global-batch-size "
+    "64 ";
+
+ImportedRun run_of(const std::string& text, const std::map<std::string, std::string>& given = {}) {
+  return import_megatron_run(MegatronArguments::read(text, "run.sh", given), "tiny");
+}
+JsonValue plan_of(const std::string& text) { return JsonValue::parse(run_of(text).json, "plan"); }
+Model model_of(const std::string& text) { return parse_model(plan_of(text).at("model")); }
+std::string refusal(const std::string& text) {
+  return refusal_of([&] { run_of(text); });
+}
+
+// What arguments.py makes of flags that are not there.
+TEST(MegatronRun, DefaultsAreMegatrons) {
+  const JsonValue plan = plan_of(tiny + "--fp16");
+  EXPECT_EQ(plan.at("tp").integer(1, 99), 1);
+  EXPECT_EQ(plan.at("zero").integer(0, 3), 0);
+  EXPECT_FALSE(plan.at("sp").boolean());
+  EXPECT_EQ(plan.at("dtype").text(), "fp16");
+  EXPECT_EQ(plan.at("recompute").text(), "none");
+  EXPECT_FALSE(plan.at("dp_overlap").boolean());
+  const Model model = model_of(tiny + "--fp16");
+  EXPECT_EQ(model.ffn, 4096);
+  EXPECT_FALSE(model.gated);
+  EXPECT_EQ(model.norm, NormKind::layer);
+  EXPECT_EQ(model.learned_positions, 4096);
+  EXPECT_TRUE(model.qkv_bias && model.out_bias && model.mlp_bias && model.tied_embeddings);
+  EXPECT_EQ(model.kv_heads, 16);
+  EXPECT_EQ(model.head_dim, 64);
+  EXPECT_EQ(model.vocab, 50304);  // 393 x 128.
+}
+
+TEST(MegatronRun, VocabularyIsPaddedForEveryRank) {
+  EXPECT_EQ(model_of(tiny + "--bf16 --tensor-model-parallel-size 8").vocab, 51200);
+  EXPECT_EQ(model_of(tiny + "--bf16 --make-vocab-size-divisible-by 1").vocab, 50257);
+}
+
+// 2/3 of 4 h in tiles of 64: 2730 -> 2688.
+TEST(MegatronRun, WidthOfAGatedMlp) { EXPECT_EQ(model_of(tiny + "--bf16 --swiglu").ffn, 2688); }
+
+// 127 tokens before a query and its own; every second layer sees all, or none does.
+TEST(MegatronRun, Windows) {
+  const Model some = model_of(tiny + "--bf16 --window-size 127,0 --window-attn-skip-freq 2");
+  EXPECT_EQ(some.window, 128);
+  EXPECT_EQ(some.layer_is_local, (std::vector<bool>{true, false, true, false}));
+  EXPECT_EQ(model_of(tiny + "--bf16 --window-size '(127, 0)'").layer_is_local,
+            std::vector<bool>(4, true));
+  for (const char* size : {"127,1", "-1,0", "x", "127,0,0"})
+    EXPECT_THAT(refusal(tiny + "--bf16 --window-size " + size),
+                HasSubstr("write tokens before a query and 0 after it: \"127,0\""))
+        << size;
+}
+
+TEST(MegatronRun, ALaunchScript) {
+  const std::string text = sample("llama3_8b.sh");
+  EXPECT_EQ(refusal(text),
+            "run.sh: line 30: --global-batch-size is $GBS, which the script does not tell; give "
+            "it: --set GBS=N");
+  const ImportedRun run = run_of(text, {{"GBS", "256"}});
+  EXPECT_TRUE(run.notes.empty());
+  const JsonValue plan = JsonValue::parse(run.json, "plan");
+  EXPECT_EQ(plan.at("gpus").integer(1, 999), 64);
+  EXPECT_EQ(plan.at("tp").integer(1, 99), 4);
+  EXPECT_EQ(plan.at("gbs").integer(1, 999), 256);
+  EXPECT_TRUE(plan.at("sp").boolean());
+  EXPECT_TRUE(plan.at("dp_overlap").boolean());
+  EXPECT_EQ(count_parameters(parse_model(plan.at("model"))).total,
+            8'030'261'248 + 2 * (128'512 - 128'256) * 4096);  // Llama 3's, and the padding.
+}
+
+// A variable in quotes over several lines, as scripts before arrays had them.
+TEST(MegatronRun, LinesInQuotesAreWords) {
+  const JsonValue plan = plan_of(
+      "ARGS=\"\n  --num-layers 4 --hidden-size 1024\n"
+      "  --num-attention-heads 16\n  --seq-length 2048 --bf16\n"
+      "  --max-position-embeddings 2048 --vocab-size 50257\n"
+      "  --micro-batch-size 2\n  --global-batch-size 64\n\"\n"
+      "torchrun --nproc_per_node 8 --nnodes 2 pretrain_gpt.py $ARGS\n");
+  EXPECT_EQ(plan.at("gpus").integer(1, 99), 16);
+  EXPECT_EQ(plan.at("gbs").integer(1, 99), 64);
+  EXPECT_EQ(plan.at("model").at("heads").integer(1, 99), 16);
+}
+
+// arguments.py: bf16 gradients are accumulated and reduced in fp32 unless --grad-reduce-in-bf16.
+TEST(MegatronRun, GradientsAreReducedInFp32UnlessTold) {
+  const auto software = [](const std::string& flags) {
+    const JsonValue plan = plan_of(tiny + flags);
+    return plan.has("software") ? plan.at("software").text() : "";
+  };
+  EXPECT_EQ(software("--bf16"), "megatron-core-fp32-reduce");
+  EXPECT_EQ(software("--bf16 --grad-reduce-in-bf16"), "");
+  EXPECT_EQ(software("--fp16"), "");
+  EXPECT_EQ(software("--fp16 --accumulate-allreduce-grads-in-fp32"), "megatron-core-fp32-reduce");
+  // That software overlaps nothing: where the run does, the note says what is not priced.
+  const std::string chunks =
+      "--bf16 --pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 ";
+  EXPECT_EQ(software(chunks), "");
+  EXPECT_EQ(software(chunks + "--no-overlap-p2p-communication"), "megatron-core-fp32-reduce");
+  EXPECT_THAT(run_of(tiny + chunks).notes,
+              Contains(HasSubstr("overlaps transfers between chunks")));
+  EXPECT_THAT(run_of(tiny + "--bf16 --tensor-model-parallel-size 2 --sequence-parallel "
+                            "--tp-comm-overlap")
+                  .notes,
+              Contains(HasSubstr("overlaps tensor-parallel traffic")));
+}
+
+// "------ arguments ------" of a log, with what a launcher puts in front of each line.
+TEST(MegatronRun, APrintedList) {
+  const std::string list =
+      "0: using world size: 16\n"
+      "0: ------------------------ arguments ------------------------\n"
+      "0:   bf16 ............................................ True\n"
+      "0:   fp16 ............................................ False\n"
+      "0:   fp8 ............................................. None\n"
+      "0:   add_bias_linear ................................. False\n"
+      "0:   global_batch_size ............................... 64\n"
+      "0:   hidden_size ..................................... 1024\n"
+      "0:   max_position_embeddings ......................... 2048\n"
+      "0:   micro_batch_size ................................ 2\n"
+      "0:   num_attention_heads ............................. 16\n"
+      "0:   num_layers ...................................... 4\n"
+      "0:   padded_vocab_size ............................... 50432\n"
+      "0:   pipeline_model_parallel_size .................... 2\n"
+      "0:   recompute_granularity ........................... selective\n"
+      "0:   recompute_modules ............................... ['core_attn', 'mlp']\n"
+      "0:   seq_length ...................................... 2048\n"
+      "0:   virtual_pipeline_model_parallel_size ............ 2\n"
+      "0:   world_size ...................................... 16\n"
+      "0: -------------------- end of arguments ---------------------\n";
+  const JsonValue plan = plan_of(list);
+  EXPECT_EQ(plan.at("gpus").integer(1, 99), 16);
+  EXPECT_EQ(plan.at("pp").integer(1, 99), 2);
+  EXPECT_EQ(plan.at("vpp").integer(1, 99), 2);
+  EXPECT_EQ(plan.at("dtype").text(), "bf16");
+  EXPECT_EQ(plan.at("recompute").text(), "selective:core_attn+mlp");
+  EXPECT_FALSE(model_of(list).qkv_bias);
+  EXPECT_EQ(model_of(list).vocab, 50432);
+}
+
+// DeepSeek-V3's, but for the layers.
+TEST(MegatronRun, ExpertsAndLatentAttention) {
+  const std::string text =
+      tiny +
+      "--bf16 --swiglu --tensor-model-parallel-size 2 --num-experts 64 --moe-router-topk 6 "
+      "--moe-ffn-hidden-size 512 --moe-shared-expert-intermediate-size 1024 "
+      "--moe-layer-freq '([0]*1+[1]*3)' --moe-router-num-groups 8 --moe-router-group-topk 4 "
+      "--moe-router-enable-expert-bias --expert-model-parallel-size 8 "
+      "--moe-token-dispatcher-type flex --multi-latent-attention --q-lora-rank 256 "
+      "--kv-lora-rank 512";
+  const Model model = model_of(text);
+  ASSERT_TRUE(model.experts && model.latent);
+  EXPECT_EQ(model.experts->count, 64);
+  EXPECT_EQ(model.experts->shared_ffn, 1024);
+  EXPECT_EQ(model.layer_has_experts, (std::vector<bool>{false, true, true, true}));
+  EXPECT_TRUE(model.experts->correction_bias);
+  EXPECT_EQ(model.latent->kv_rank, 512);
+  EXPECT_EQ(model.latent->v_dim, 128);
+  const JsonValue plan = plan_of(text);
+  EXPECT_EQ(plan.at("etp").integer(1, 99), 2);  // arguments.py: tp, unless given.
+  EXPECT_EQ(plan.at("moe_dispatcher").text(), "deepep");
+}
+
+TEST(MegatronRun, ChunksOfThePipeline) {
+  const std::string pp2 = tiny + "--bf16 --pipeline-model-parallel-size 2 ";
+  EXPECT_EQ(plan_of(pp2).at("schedule").text(), "1f1b");
+  EXPECT_EQ(plan_of(pp2 + "--num-layers-per-virtual-pipeline-stage 1").at("vpp").integer(1, 9), 2);
+  EXPECT_EQ(plan_of(pp2 + "--pipeline-model-parallel-layout 'Et|t|t|tL'").at("vpp").integer(1, 9),
+            2);
+  EXPECT_EQ(refusal(pp2 + "--num-layers-per-virtual-pipeline-stage 3"),
+            "run.sh: line 1: --num-layers-per-virtual-pipeline-stage 3 does not divide the 4 "
+            "layers on 2 stages; write a divisor");
+  EXPECT_THAT(refusal(pp2 + "--pipeline-model-parallel-layout 'Et|t|ttL'"), HasSubstr("3 chunks"));
+}
+
+TEST(MegatronRun, NotesWhatItDoesNotRead) {
+  EXPECT_THAT(run_of(tiny + "--bf16 --some-new-flag 3 --lr 1e-4").notes,
+              testing::ElementsAre(HasSubstr("give --gpus"), "not read: --some-new-flag"));
+}
+
+TEST(MegatronRun, Refusals) {
+  EXPECT_EQ(refusal("ls -l"),
+            "run.sh: holds no arguments of Megatron-LM (no --num-layers or --hidden-size); give "
+            "the launch script, or the list of arguments that Megatron-LM prints");
+  EXPECT_EQ(refusal("--num-layers 4"), "run.sh: has no --hidden-size; add it");
+  EXPECT_EQ(refusal(tiny), "run.sh: trains in fp32, which has no prices; add --bf16");
+  EXPECT_EQ(refusal(tiny + "--bf16 --hidden-size big"),
+            "run.sh: line 1: --hidden-size is 'big', no whole number; write a whole number, or "
+            "--set the variable that it comes from");
+  EXPECT_THAT(refusal(tiny + "--bf16 --normalization BatchNorm"),
+              HasSubstr("--normalization is 'BatchNorm'; known are LayerNorm, RMSNorm"));
+  EXPECT_THAT(refusal(tiny + "--bf16 --tensor-model-parallel-size 0"), HasSubstr("is 0"));
+  EXPECT_THAT(refusal(tiny + "--bf16 --num-experts 8 --moe-layer-freq [1]*2+[0]*2"),
+              HasSubstr("only leading layers may be dense"));
+  EXPECT_THAT(refusal(tiny + "--bf16 --hybrid-override-pattern M*M"), HasSubstr("cannot simulate"));
+}
+
+}  // namespace
+}  // namespace orrery
