@@ -6,7 +6,7 @@
 
 namespace orrery {
 
-/// The constants with which the formulas of docs/CALIBRATION.md come closest to measured rows: the
+/// The constants with which the formulas of docs/KERNELS.md come closest to measured rows: the
 /// least mean of min(|ln(predicted / measured)|, 0.5) plus a weak prior. The size and its cap make
 /// single odd rows harmless; the prior holds what the rows cannot tell. calibration/kernel_fit.py
 /// does the same for the tables that come with the project.

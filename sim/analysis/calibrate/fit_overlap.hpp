@@ -9,7 +9,7 @@
 
 namespace orrery {
 
-/// What hiding costs, as a record has it (docs/COST.md).
+/// What hiding costs, as a record has it (docs/OVERLAP.md).
 ///
 /// Estimates take kernels beside a collective that occupies k of S multiprocessors to run at
 /// 1 - u k/S of their speed; u is `share`, 1 where nobody measured it. A product that takes r times

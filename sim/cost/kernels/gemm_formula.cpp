@@ -8,7 +8,7 @@
 namespace orrery {
 namespace {
 
-// cuBLAS's and CUTLASS's usual output tiles; more kinds buy nothing (docs/CALIBRATION.md).
+// cuBLAS's and CUTLASS's usual output tiles; more kinds buy nothing (docs/KERNELS.md).
 constexpr std::array<std::array<double, 2>, 4> tile_sizes{
     {{256, 128}, {128, 256}, {128, 128}, {64, 64}}};
 

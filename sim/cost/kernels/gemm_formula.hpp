@@ -26,7 +26,7 @@ double gemm_flop(std::span<const GemmProduct> products);
 /// Bytes of HBM traffic: each operand read once, each result written once (or not: `results`).
 double gemm_bytes(std::span<const GemmProduct> products, Dtype dtype, bool results = true);
 
-/// Microseconds of one kernel that computes all `products`, by the formula of docs/CALIBRATION.md:
+/// Microseconds of one kernel that computes all `products`, by the formula of docs/KERNELS.md:
 /// the tiles of all of them run in waves over the multiprocessors. `cast`: fp8 quantises the A's.
 /// `clock`: of the multiprocessors, over that of the measurements; memory keeps its own.
 double gemm_formula_us(const GemmBase& base, const GemmMachine& machine, Dtype dtype,

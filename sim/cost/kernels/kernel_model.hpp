@@ -21,7 +21,7 @@ KernelFactors default_factors(const Gpu& gpu);
 /// A benchmark runs one kernel for a moment; a training step runs hot for hours, under a power
 /// limit. `sustained` of the tables is the ratio, so a GEMM here takes its benchmark time divided
 /// by it. Attention and memory-bound kernels carry no such factor: none could be told from the
-/// published runs (docs/CALIBRATION.md).
+/// published runs (docs/KERNELS.md).
 class KernelModel {
  public:
   /// `tables` may be null: every answer is then a default. It is not needed afterwards.

@@ -16,7 +16,7 @@ namespace orrery {
 ///
 /// 0.05 keeps a point that is nearly hit from drowning its neighbours, for single measurements
 /// scatter; 0.5 lets r fade to 0 far from all points, where only the formula knows anything. Both
-/// were chosen with the coordinates by leaving rows out (docs/CALIBRATION.md).
+/// were chosen with the coordinates by leaving rows out (docs/KERNELS.md).
 template <std::size_t dimensions>
 class Neighbours {
  public:

@@ -35,7 +35,7 @@ struct StepClass {
 };
 
 /// How far prices are off: standard deviations of ln(true time / price). calibration/data/
-/// price_errors.json has each with its source, docs/CALIBRATION.md the model.
+/// price_errors.json has each with its source, docs/RANGES.md the model.
 struct PriceErrors {
   /// What a price rests on, in the order of Tag: a measurement of this shape, others, nothing.
   static constexpr std::size_t bases = 3;

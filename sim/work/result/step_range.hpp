@@ -12,7 +12,7 @@ inline constexpr double range_coverage = 0.9;
 /// Half of such a range in standard deviations of a normal distribution.
 inline constexpr double range_deviations = 1.645;
 
-/// Where a step time lies in truth, and what that was worked out from (docs/CALIBRATION.md has the
+/// Where a step time lies in truth, and what that was worked out from (docs/RANGES.md has the
 /// model and its derivation).
 ///
 /// Prices of one kind and basis have one common error e, ln(true / price), of standard deviation
