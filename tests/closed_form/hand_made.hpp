@@ -59,9 +59,10 @@ inline Timeline simulated(const Scenario& scenario, std::shared_ptr<const StepCo
   const Placement placement{scenario.plan, scenario.system};
   const Cast cast = Cast::folded(placement);
   Topology topology = Topology::build(scenario.system, scenario.plan.gpus());
-  const TrainingStep step =
-      build_training_step(scenario, std::move(cost), CollectiveTime{scenario.system},
-                          placement.shapes(), cast, topology, true);
+  const TrainingStep step = build_training_step(
+      scenario, std::move(cost),
+      StepTraffic{scenario, CollectiveTime{scenario.system}, placement.shapes()}, cast, topology,
+      true);
   EXPECT_EQ(verify(step, scenario.plan), "");
   Timeline timeline = execute(step.graph, topology);
   timeline.longest_stage = longest_stage(scenario, step, timeline);

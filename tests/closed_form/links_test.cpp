@@ -25,9 +25,10 @@ Loads loads_of(const Scenario& scenario, const StepCost& cost, bool unfolded, bo
   const Placement placement{scenario.plan, scenario.system};
   const Cast cast = unfolded ? Cast::unfolded(placement) : Cast::folded(placement);
   const Topology topology = Topology::build(scenario.system, scenario.plan.gpus());
-  const TrainingStep step = build_training_step(scenario, std::make_shared<const StepCost>(cost),
-                                                CollectiveTime{scenario.system}, placement.shapes(),
-                                                cast, topology, contracted);
+  const TrainingStep step = build_training_step(
+      scenario, std::make_shared<const StepCost>(cost),
+      StepTraffic{scenario, CollectiveTime{scenario.system}, placement.shapes()}, cast, topology,
+      contracted);
   const Timeline timeline = execute(step.graph, topology);
   Loads loads{{}, {}, timeline.makespan};
   for (const LinkReport& report : link_reports(step, timeline, topology))

@@ -57,8 +57,9 @@ double simulated(const Scenario& scenario, const LayerTimes& f, const LayerTimes
   double length = 0.0;
   for (const bool unfolded : {false, true}) {
     const Cast cast = unfolded ? Cast::unfolded(placement) : Cast::folded(placement);
-    const TrainingStep step = build_training_step(scenario, cost, CollectiveTime{scenario.system},
-                                                  placement.shapes(), cast, topology, contracted);
+    const TrainingStep step = build_training_step(
+        scenario, cost, StepTraffic{scenario, CollectiveTime{scenario.system}, placement.shapes()},
+        cast, topology, contracted);
     EXPECT_EQ(verify(step, scenario.plan), "");
     const double found = execute(step.graph, topology).makespan.si();
     if (unfolded) {

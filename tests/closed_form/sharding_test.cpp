@@ -116,7 +116,8 @@ TEST(Sharding, BytesAreThoseOfThePublication) {
       Topology topology = Topology::build(scenario.system, 4);
       const TrainingStep step = build_training_step(
           scenario, unit_prices(scenario, Seconds{1.0}, Seconds{2.0}),
-          CollectiveTime{scenario.system}, placement.shapes(), cast, topology, true);
+          StepTraffic{scenario, CollectiveTime{scenario.system}, placement.shapes()}, cast,
+          topology, true);
       double gathered = 0.0;
       double reduced = 0.0;
       for (int i = 0; i < step.graph.size(); ++i) {

@@ -83,8 +83,9 @@ Seconds refined_step(const Scenario& scenario, const Estimate& folded) {
   if (cast.roles().size() == folded.step.cast.roles().size() && !placement.regular())
     return folded.result.step_time;  // It is the same.
   const TrainingStep step = build_training_step(
-      scenario, folded.step.cost, CollectiveTime{scenario.system}, placement.shapes(), cast,
-      topology, choose_contraction(scenario, *folded.step.cost, placement));
+      scenario, folded.step.cost,
+      StepTraffic{scenario, CollectiveTime{scenario.system}, placement.shapes()}, cast, topology,
+      choose_contraction(scenario, *folded.step.cost, placement));
   EXPECT_EQ(verify(step, scenario.plan), "");
   return execute(step.graph, topology).makespan;
 }

@@ -24,7 +24,8 @@ Seconds executed(const Scenario& scenario, EstimateContext& context, Contraction
   const Topology& topology = context.topology(scenario.plan.gpus());
   const auto cost = std::make_shared<const StepCost>(price_step(
       scenario, context.kernels(scenario.plan.dtype), context.collectives(), layout.shapes));
-  return execute(build_training_step(scenario, cost, context.collectives(), layout.shapes,
+  return execute(build_training_step(scenario, cost,
+                                     StepTraffic{scenario, context.collectives(), layout.shapes},
                                      layout.cast, topology, contraction)
                      .graph,
                  topology)

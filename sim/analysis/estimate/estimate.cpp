@@ -43,7 +43,6 @@ struct Routed {
   RoutedLoads loads;
 };
 
-// What everything costs by itself.
 std::shared_ptr<const StepCost> price(const Routed& routed, EstimateContext& context,
                                       const Layout& layout) {
   const Scenario& scenario = routed.scenario;
@@ -87,13 +86,16 @@ Estimate estimate(const Scenario& given, EstimateContext& context, Detail detail
   const Placement placement{scenario.plan, scenario.system};
   Topology topology = Topology::build(scenario.system, scenario.plan.gpus());
   const Layout layout = lay_out(scenario.system, placement, topology, detail.unfolded);
+
+  // What everything costs by itself: passes, and what travels between them.
   const auto cost = price(routed, context, layout);
+  const StepTraffic traffic{scenario, context.collectives(), layout.shapes};
 
   // The step as tasks, and the wires that they share.
   const Contraction contraction =
       detail.expanded ? Contraction{false} : choose_contraction(scenario, *cost, placement);
-  TrainingStep step = build_training_step(scenario, cost, context.collectives(), layout.shapes,
-                                          layout.cast, topology, contraction);
+  TrainingStep step =
+      build_training_step(scenario, cost, traffic, layout.cast, topology, contraction);
   assert(verify(step, scenario.plan).empty());
 
   Timeline timeline = execute(step.graph, topology);
@@ -142,8 +144,9 @@ class StepsOfAnyLength {
   };
 
   Run run(const Scenario& scenario) const {
-    TrainingStep step = build_training_step(scenario, cost_, context_.collectives(), layout_.shapes,
-                                            layout_.cast, topology_, contraction_);
+    const StepTraffic traffic{scenario, context_.collectives(), layout_.shapes};
+    TrainingStep step =
+        build_training_step(scenario, cost_, traffic, layout_.cast, topology_, contraction_);
     Timeline timeline = execute(step.graph, topology_);
     timeline.longest_stage = longest_stage(scenario, step, timeline);
     return {std::move(step), std::move(timeline)};

@@ -26,6 +26,11 @@ Seconds further_switches(const Placement& placement, const Topology& topology,
   return slowest;
 }
 
+GroupShape pair_shape(const Placement& placement, const Topology& topology, Rank a, Rank b) {
+  const bool inside = placement.same_domain(a, b);
+  return {2, inside ? 1 : 2, inside ? 2 : 1, topology.further_switches(a, b)};
+}
+
 GroupShapes shapes_on(const System& system, const Placement& placement, const Topology& topology) {
   GroupShapes shapes = placement.shapes();
   if (system.uniform()) return shapes;  // One switch.

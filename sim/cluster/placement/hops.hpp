@@ -13,6 +13,9 @@ namespace orrery {
 Seconds further_switches(const Placement& placement, const Topology& topology,
                          const std::vector<Rank>& group);
 
+/// Two ranks as a group, with what the fabric adds to the hop between them.
+GroupShape pair_shape(const Placement& placement, const Topology& topology, Rank a, Rank b);
+
 /// Placement::shapes() with what the fabric adds to the hops of the slowest group of each kind.
 GroupShapes shapes_on(const System& system, const Placement& placement, const Topology& topology);
 

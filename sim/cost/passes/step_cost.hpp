@@ -48,7 +48,7 @@ struct StageCost {
   }
 };
 
-/// Prices of everything that happens in a step.
+/// Prices of what the GPUs of a step do. StepTraffic has the prices of what travels between passes.
 struct StepCost {
   std::vector<StageCost> stages;  ///< One a virtual stage; routing being even.
   /// As routed: [(draw of the expert group x micro-batches + micro-batch) stages + virtual stage].

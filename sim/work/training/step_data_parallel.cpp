@@ -28,23 +28,17 @@ class DataParallelBuilder {
         if (!pass.opens_chunk) continue;
         const StageCost& stage = draft_.stage_cost(copies.leader(), pass.slot.chunk);
         for (std::size_t b = 0; b < pass.buckets.size(); ++b) {
-          const double bytes =
-              2.0 * static_cast<double>(stage.buckets[b].parameters.of(copies.kind));
-          if (bytes <= 0.0) continue;
-          const TaskId gather =
-              draft_.add_after(data_task(Label::What::weights, CollectiveKind::all_gather, bytes,
-                                         pass.slot.chunk, copies),
-                               previous);
+          const std::int64_t parameters = stage.buckets[b].parameters.of(copies.kind);
+          if (parameters == 0) continue;
+          const CollectiveCost cost = draft_.traffic.weights(parameters, copies.kind);
+          const TaskId gather = draft_.add_after(
+              data_task(Label::What::weights, cost, pass.slot.chunk, copies), previous);
           previous = {gather};
           for (int member : copies.members)
             draft_.graph.depends(draft_.pass_of(member, pass.slot).buckets[b].entry, gather);
         }
       }
     });
-  }
-
-  CollectiveKind reduction() const {
-    return plan_.zero >= 1 ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
   }
 
   void add_gradient_reduction() {
@@ -64,12 +58,11 @@ class DataParallelBuilder {
       if (!is_last(copies.leader(), pass.slot)) continue;
       for (std::size_t b = 0; b < pass.buckets.size(); ++b) {
         const Bucket& bucket = stage.buckets[pass.buckets.size() - 1 - b];
-        const double bytes = draft_.scenario.software.gradient_bytes *
-                             static_cast<double>(bucket.parameters.of(copies.kind));
-        if (bytes <= 0.0) continue;
+        const std::int64_t parameters = bucket.parameters.of(copies.kind);
+        if (parameters == 0) continue;
+        const CollectiveCost cost = draft_.traffic.gradients(parameters, copies.kind);
         const TaskId reduce = draft_.add_after(
-            data_task(Label::What::gradients, reduction(), bytes, pass.slot.chunk, copies),
-            previous);
+            data_task(Label::What::gradients, cost, pass.slot.chunk, copies), previous);
         previous = {reduce};
         for (int member : copies.members)
           draft_.graph.depends(reduce, draft_.pass_of(member, pass.slot).buckets[b].exit);
@@ -92,10 +85,10 @@ class DataParallelBuilder {
   }
 
   void reduce_at_the_end(const Copies& copies) {
-    const double bytes = draft_.scenario.software.gradient_bytes * parameters_of(copies);
-    if (bytes <= 0.0) return;
-    const TaskId reduce =
-        draft_.add(data_task(Label::What::gradients, reduction(), bytes, 0, copies));
+    const std::int64_t parameters = parameters_of(copies);
+    if (parameters == 0) return;
+    const CollectiveCost cost = draft_.traffic.gradients(parameters, copies.kind);
+    const TaskId reduce = draft_.add(data_task(Label::What::gradients, cost, 0, copies));
     for (int member : copies.members) {
       for (TaskId earlier : draft_.ready[at(member)]) draft_.graph.depends(reduce, earlier);
       draft_.ready[at(member)] = {reduce};
@@ -112,11 +105,8 @@ class DataParallelBuilder {
       last_at.stage = plan_.pp - 1;
       const Rank last_rank = draft_.placement.rank(last_at);
       const int last = draft_.cast.role_of(last_rank);
-      const bool same_domain = draft_.placement.same_domain(draft_.role(index).rank, last_rank);
-      const GroupShape pair{2, same_domain ? 1 : 2, same_domain ? 2 : 1,
-                            draft_.topology.further_switches(draft_.role(index).rank, last_rank)};
-      const CollectiveCost cost =
-          draft_.collectives(CollectiveKind::all_reduce, draft_.cost.tied_gradient_bytes, pair);
+      const CollectiveCost cost = draft_.traffic.tied_gradients(
+          draft_.cost.tied_gradient_bytes, draft_.pair(draft_.role(index).rank, last_rank));
       StepTask task;
       task.kind = Label::Kind::transfer;
       task.what = Label::What::gradients;
@@ -142,9 +132,7 @@ class DataParallelBuilder {
   Tasks add_norms() {
     const bool by_stage = draft_.scenario.software.optimizer_post_validation;
     const bool alone = by_stage && plan_.gpus() == plan_.pp;
-    const CollectiveCost sum =
-        alone ? draft_.collectives.send(Bytes{8.0}, false)
-              : draft_.collectives(CollectiveKind::all_reduce, Bytes{8.0}, draft_.shapes.model);
+    const CollectiveCost sum = alone ? draft_.traffic.norm_to_next_stage() : draft_.traffic.norm();
     Tasks norms;
     for (int stage = 0; stage < (by_stage ? plan_.pp : 1); ++stage) {
       StepTask norm;
@@ -187,10 +175,10 @@ class DataParallelBuilder {
   // `updated`: of each role, after which; and, on return, after which it has all weights.
   void gather_weights(Tasks& updated) {
     for_each_copy([&](const Copies& copies) {
-      const double bytes = 2.0 * parameters_of(copies);
-      if (bytes <= 0.0) return;
-      const TaskId gather =
-          draft_.add(data_task(Label::What::weights, CollectiveKind::all_gather, bytes, 0, copies));
+      const std::int64_t parameters = parameters_of(copies);
+      if (parameters == 0) return;
+      const CollectiveCost cost = draft_.traffic.weights(parameters, copies.kind);
+      const TaskId gather = draft_.add(data_task(Label::What::weights, cost, 0, copies));
       for (int member : copies.members) {
         draft_.graph.depends(gather, updated[at(member)]);
         updated[at(member)] = gather;
@@ -202,25 +190,22 @@ class DataParallelBuilder {
   template <class Visit>
   void for_each_copy(const Visit& visit) {
     for (GroupKind kind : {GroupKind::data, GroupKind::expert_data}) {
-      if (draft_.shapes[kind].ranks == 1) continue;
+      if (draft_.traffic.shapes()[kind].ranks == 1) continue;
       draft_.for_each_group(kind, [&](Rank member, const std::vector<int>& members) {
         visit(Copies{kind, member, members});
       });
     }
   }
 
-  double parameters_of(const Copies& copies) const {
-    double sum = 0.0;
+  std::int64_t parameters_of(const Copies& copies) const {
+    std::int64_t sum = 0;
     for (int chunk = 0; chunk < plan_.chunks(); ++chunk)
-      sum +=
-          static_cast<double>(draft_.stage_cost(copies.leader(), chunk).parameters.of(copies.kind));
+      sum += draft_.stage_cost(copies.leader(), chunk).parameters.of(copies.kind);
     return sum;
   }
 
-  StepTask data_task(Label::What what, CollectiveKind collective, double bytes, int chunk,
+  StepTask data_task(Label::What what, const CollectiveCost& cost, int chunk,
                      const Copies& copies) {
-    const CollectiveCost cost =
-        draft_.collectives(collective, Bytes{bytes}, draft_.shapes[copies.kind]);
     StepTask task;
     task.kind = Label::Kind::transfer;
     task.what = what;

@@ -2,13 +2,12 @@
 
 namespace orrery {
 
-StepDraft::StepDraft(const Scenario& of, const StepCost& price, const CollectiveTime& prices,
-                     const GroupShapes& groups, const Cast& who, const Topology& wires)
+StepDraft::StepDraft(const Scenario& of, const StepCost& price, const StepTraffic& between,
+                     const Cast& who, const Topology& wires)
     : scenario{of},
       plan{of.plan},
       cost{price},
-      collectives{prices},
-      shapes{groups},
+      traffic{between},
       cast{who},
       placement{who.placement()},
       topology{wires},

@@ -2,7 +2,9 @@
 
 #include <vector>
 
+#include "sim/cluster/placement/hops.hpp"
 #include "sim/cost/passes/overlapped_passes.hpp"
+#include "sim/cost/passes/step_traffic.hpp"
 #include "sim/engine/graph/group_flows.hpp"
 #include "sim/input/scenario/scenario.hpp"
 #include "sim/input/schedule/slot.hpp"
@@ -36,8 +38,8 @@ struct PassTasks {
 /// A training step in the making: what it is built from, and what the parts of the builder leave
 /// for each other. They add to it in the order of build_training_step().
 struct StepDraft {
-  StepDraft(const Scenario& of, const StepCost& price, const CollectiveTime& prices,
-            const GroupShapes& groups, const Cast& who, const Topology& wires);
+  StepDraft(const Scenario& of, const StepCost& price, const StepTraffic& between, const Cast& who,
+            const Topology& wires);
 
   int role_count() const { return static_cast<int>(cast.roles().size()); }
   const Role& role(int index) const { return cast.roles()[static_cast<std::size_t>(index)]; }
@@ -52,9 +54,11 @@ struct StepDraft {
     return cost.stage(virtual_stage(role_index, slot.chunk), placement.draw(role(role_index).rank),
                       slot.microbatch);
   }
+  GroupShape pair(Rank a, Rank b) const { return pair_shape(placement, topology, a, b); }
   /// Whether gradients (and weights) travel beside passes.
   bool overlaps_data() const {
-    return plan.dp_overlap && (shapes.data.ranks > 1 || shapes.expert_data.ranks > 1);
+    return plan.dp_overlap &&
+           (traffic.shapes().data.ranks > 1 || traffic.shapes().expert_data.ranks > 1);
   }
 
   TaskId add(StepTask task) { return add_labelled(graph, labels, std::move(task)); }
@@ -70,8 +74,7 @@ struct StepDraft {
   const Scenario& scenario;
   const Plan& plan;
   const StepCost& cost;
-  const CollectiveTime& collectives;
-  const GroupShapes& shapes;
+  const StepTraffic& traffic;
   const Cast& cast;
   const Placement& placement;
   const Topology& topology;

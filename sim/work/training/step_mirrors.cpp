@@ -14,20 +14,18 @@ class MirrorBuilder {
   explicit MirrorBuilder(StepDraft& draft) : draft_{draft}, plan_{draft.plan} {}
 
   void sum_gradients() {
-    const auto kind = plan_.zero >= 1 ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
-    const double each = draft_.scenario.software.gradient_bytes;
     for_each_pair([&](int role, int mirror) {
       Tasks before = draft_.ready[at(role)];
       const Tasks& others = draft_.ready[at(mirror)];
       before.insert(before.end(), others.begin(), others.end());
-      const TaskId last = add_pair(Label::What::gradients, kind, each, role, mirror, before);
+      const TaskId last = add_pair(Label::What::gradients, role, mirror, before);
       draft_.ready[at(role)] = draft_.ready[at(mirror)] = {last};
     });
   }
 
   void gather_weights_at_the_begin() {
     for_each_pair([&](int role, int mirror) {
-      const TaskId last = add_gather(role, mirror, {});
+      const TaskId last = add_pair(Label::What::weights, role, mirror, {});
       for (int end : {role, mirror}) {
         draft_.weights_of_both[at(end)] = {last};
         for (int chunk : {0, 1}) draft_.graph.depends(first_forward(end, chunk), last);
@@ -37,7 +35,8 @@ class MirrorBuilder {
 
   void gather_weights_at_the_end(Tasks& updated) {
     for_each_pair([&](int role, int mirror) {
-      const TaskId last = add_gather(role, mirror, {updated[at(role)], updated[at(mirror)]});
+      const TaskId last =
+          add_pair(Label::What::weights, role, mirror, {updated[at(role)], updated[at(mirror)]});
       updated[at(role)] = updated[at(mirror)] = last;
     });
   }
@@ -62,31 +61,22 @@ class MirrorBuilder {
   }
 
   // Of both chunks that a pair shares, one after the other.
-  TaskId add_pair(Label::What what, CollectiveKind kind, double bytes, int role, int mirror,
-                  const Tasks& before) {
-    const TaskId first = draft_.add_after(pair_task(what, kind, bytes, role, mirror, 0), before);
-    return draft_.add_after(pair_task(what, kind, bytes, role, mirror, 1), {first});
-  }
-  TaskId add_gather(int role, int mirror, const Tasks& before) {
-    return add_pair(Label::What::weights, CollectiveKind::all_gather, 2.0, role, mirror, before);
+  TaskId add_pair(Label::What what, int role, int mirror, const Tasks& before) {
+    const TaskId first = draft_.add_after(pair_task(what, role, mirror, 0), before);
+    return draft_.add_after(pair_task(what, role, mirror, 1), {first});
   }
 
-  // A collective of two over a chunk's share of the parameters, in `bytes` each.
-  StepTask pair_task(Label::What what, CollectiveKind kind, double bytes, int role, int mirror,
-                     int chunk) {
+  // A collective of two over a chunk's weights or gradients.
+  StepTask pair_task(Label::What what, int role, int mirror, int chunk) {
     const RankParameters& parameters = draft_.stage_cost(role, chunk).parameters;
-    const bool sharded = plan_.zero >= 1;
-    const double share =
-        static_cast<double>(parameters.dense) / (sharded ? plan_.data_ranks() : 1) +
-        static_cast<double>(parameters.experts) / (sharded ? plan_.expert_data_ranks() : 1);
     const Rank here = draft_.role(role).rank;
     Coordinates facing = draft_.role(role).at;
     facing.stage = draft_.role(mirror).at.stage;
     const Rank there = draft_.placement.rank(facing);
-    const bool inside = draft_.placement.same_domain(here, there);
-    const GroupShape pair{2, inside ? 1 : 2, inside ? 2 : 1,
-                          draft_.topology.further_switches(here, there)};
-    const CollectiveCost cost = draft_.collectives(kind, Bytes{bytes * share}, pair);
+    const GroupShape pair = draft_.pair(here, there);
+    const CollectiveCost cost = what == Label::What::weights
+                                    ? draft_.traffic.mirror_weights(parameters, pair)
+                                    : draft_.traffic.mirror_gradients(parameters, pair);
     StepTask task;
     task.kind = Label::Kind::transfer;
     task.what = what;

@@ -51,10 +51,8 @@ class PassBuilder {
       const Rank from = draft_.placement.rank({stage});
       const Rank to = draft_.placement.rank({stage + 1});
       longest = std::max(
-          longest, draft_.collectives
-                       .send(draft_.cost.transfer_bytes, draft_.placement.same_domain(from, to),
-                             draft_.topology.further_switches(from, to))
-                       .time());
+          longest,
+          draft_.traffic.transfer(draft_.cost.transfer_bytes, draft_.pair(from, to)).time());
     }
     return longest;
   }

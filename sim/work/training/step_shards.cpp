@@ -1,6 +1,5 @@
 #include <map>
 
-#include "sim/cost/passes/shard_units.hpp"
 #include "sim/work/training/step_draft.hpp"
 
 namespace orrery {
@@ -76,10 +75,7 @@ class ShardBuilder {
 
   void gather(const std::vector<Unit>& units, std::size_t i, Tasks& stream) {
     if (units[i].gathered == 0) return;
-    const double bytes =
-        draft_.scenario.software.weight_bytes * static_cast<double>(units[i].gathered);
-    const TaskId task =
-        add(Label::What::weights, CollectiveKind::all_gather, bytes, units[i], stream);
+    const TaskId task = add(Label::What::weights, units[i].gathered, units[i], stream);
     const std::size_t ahead = plan_.dp_overlap && units[i].ahead ? 2 : 1;
     if (i >= ahead)
       for (int member : *members_)
@@ -89,10 +85,7 @@ class ShardBuilder {
 
   void reduce(const std::vector<Unit>& units, std::size_t i, Tasks& stream) {
     if (units[i].reduced == 0) return;
-    const double bytes =
-        draft_.scenario.software.gradient_bytes * static_cast<double>(units[i].reduced);
-    const TaskId task =
-        add(Label::What::gradients, CollectiveKind::reduce_scatter, bytes, units[i], stream);
+    const TaskId task = add(Label::What::gradients, units[i].reduced, units[i], stream);
     for (int member : *members_) draft_.graph.depends(task, stretch(member, units[i]).exit);
     if (plan_.dp_overlap || i + 1 == units.size()) return;
     for (int member : *members_) draft_.graph.depends(stretch(member, units[i + 1]).entry, task);
@@ -102,9 +95,8 @@ class ShardBuilder {
     return draft_.pass_of(member, unit.pass->slot).buckets[unit.position];
   }
 
-  TaskId add(Label::What what, CollectiveKind kind, double bytes, const Unit& unit, Tasks& stream) {
-    StepTask task = priced(kind, bytes);
-    task.what = what;
+  TaskId add(Label::What what, std::int64_t parameters, const Unit& unit, Tasks& stream) {
+    StepTask task = priced(what, parameters);
     task.chunk = unit.pass->slot.chunk;
     task.microbatch = unit.pass->slot.microbatch;
     const TaskId id = draft_.add_after(std::move(task), stream);
@@ -113,16 +105,19 @@ class ShardBuilder {
   }
 
   // The same unit comes by in every pass.
-  const StepTask& priced(CollectiveKind kind, double bytes) {
-    const auto [place, fresh] = priced_.try_emplace({kind, bytes});
+  const StepTask& priced(Label::What what, std::int64_t parameters) {
+    const auto [place, fresh] = priced_.try_emplace({what, parameters});
     StepTask& task = place->second;
     if (!fresh) return task;
-    const CollectiveCost cost = draft_.collectives(kind, Bytes{bytes}, draft_.shapes.data);
+    const CollectiveCost cost = what == Label::What::weights
+                                    ? draft_.traffic.shard_weights(parameters)
+                                    : draft_.traffic.shard_gradients(parameters);
+    task.what = what;
     task.kind = Label::Kind::transfer;
     task.stream = Stream::data;
     task.group = GroupKind::data;
     task.owner = members_->front();
-    task.duration = shard_host_time(draft_.scenario) + cost.latency;
+    task.duration = cost.latency;
     task.tag = cost.tag;
     task.flows = collective_flows(draft_.topology, draft_.cast, member_, {cost, GroupKind::data});
     return task;
@@ -132,7 +127,7 @@ class ShardBuilder {
   const Plan& plan_;
   Rank member_;
   const std::vector<int>* members_ = nullptr;
-  std::map<std::pair<CollectiveKind, double>, StepTask> priced_;
+  std::map<std::pair<Label::What, std::int64_t>, StepTask> priced_;
 };
 
 }  // namespace

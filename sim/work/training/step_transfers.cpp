@@ -59,10 +59,8 @@ class TransferBuilder {
     sender_at.stage = plan_.stage_of(from, pass.chunk);
     const int sender = draft_.cast.role_of(sender_at);
     const Rank from_rank = draft_.placement.rank(sender_at);
-    const CollectiveCost cost = draft_.collectives.send(
-        draft_.cost.transfer_bytes,
-        draft_.placement.same_domain(from_rank, draft_.role(receiver).rank),
-        draft_.topology.further_switches(from_rank, draft_.role(receiver).rank));
+    const CollectiveCost cost = draft_.traffic.transfer(
+        draft_.cost.transfer_bytes, draft_.pair(from_rank, draft_.role(receiver).rank));
     StepTask task;
     task.kind = Label::Kind::transfer;
     task.what = Label::What::transfer;

@@ -5,10 +5,9 @@
 namespace orrery {
 
 TrainingStep build_training_step(const Scenario& scenario, std::shared_ptr<const StepCost> cost,
-                                 const CollectiveTime& collectives, const GroupShapes& shapes,
-                                 const Cast& cast, const Topology& topology,
-                                 Contraction contraction) {
-  StepDraft draft{scenario, *cost, collectives, shapes, cast, topology};
+                                 const StepTraffic& traffic, const Cast& cast,
+                                 const Topology& topology, Contraction contraction) {
+  StepDraft draft{scenario, *cost, traffic, cast, topology};
   add_passes(draft, contraction);
   add_mirror_weights(draft);
   add_weight_prefetch(draft);

@@ -6,6 +6,7 @@
 #include "sim/cluster/topology/topology.hpp"
 #include "sim/cost/passes/overlapped_passes.hpp"
 #include "sim/cost/passes/step_cost.hpp"
+#include "sim/cost/passes/step_traffic.hpp"
 #include "sim/input/scenario/scenario.hpp"
 #include "sim/work/training/contraction.hpp"
 #include "sim/work/training/label.hpp"
@@ -26,7 +27,8 @@ struct TrainingStep {
   }
 };
 
-/// Builds the step that `scenario` describes:
+/// Builds the step that `scenario` describes. All prices are in `cost` and `traffic`; what is built
+/// here is who waits for whom, and over which links it goes:
 ///
 ///     [weights gathered]            with ZeRO and overlap: beside the first forward passes
 ///     forward / backward passes     in the schedule's order, transfers between the stages;
@@ -38,8 +40,7 @@ struct TrainingStep {
 ///
 /// Passes that are not contracted have every collective as a task with flows.
 TrainingStep build_training_step(const Scenario& scenario, std::shared_ptr<const StepCost> cost,
-                                 const CollectiveTime& collectives, const GroupShapes& shapes,
-                                 const Cast& cast, const Topology& topology,
-                                 Contraction contraction);
+                                 const StepTraffic& traffic, const Cast& cast,
+                                 const Topology& topology, Contraction contraction);
 
 }  // namespace orrery

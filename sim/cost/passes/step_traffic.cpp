@@ -1,0 +1,84 @@
+#include "sim/cost/passes/step_traffic.hpp"
+
+#include "sim/cost/passes/shard_units.hpp"
+
+namespace orrery {
+namespace {
+
+// The sum of squares, and whether a gradient is infinite: a float each (megatron/core/optimizer).
+constexpr Bytes norm_bytes{8.0};
+
+Bytes bytes_of(std::int64_t parameters, double bytes_each) {
+  return Bytes{bytes_each * static_cast<double>(parameters)};
+}
+
+}  // namespace
+
+StepTraffic::StepTraffic(const Scenario& scenario, const CollectiveTime& collectives,
+                         const GroupShapes& shapes)
+    : scenario_{scenario}, collectives_{collectives}, shapes_{shapes} {}
+
+CollectiveKind StepTraffic::reduction() const {
+  return scenario_.plan.zero >= 1 ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
+}
+
+CollectiveCost StepTraffic::transfer(Bytes bytes, const GroupShape& pair) const {
+  return collectives_.send(bytes, pair.domains == 1, pair.further_switches);
+}
+
+CollectiveCost StepTraffic::weights(std::int64_t parameters, GroupKind group) const {
+  return collectives_(CollectiveKind::all_gather,
+                      bytes_of(parameters, scenario_.software.weight_bytes), shapes_[group]);
+}
+
+CollectiveCost StepTraffic::gradients(std::int64_t parameters, GroupKind group) const {
+  return collectives_(reduction(), bytes_of(parameters, scenario_.software.gradient_bytes),
+                      shapes_[group]);
+}
+
+CollectiveCost StepTraffic::called_by_host(CollectiveCost cost) const {
+  cost.latency = shard_host_time(scenario_) + cost.latency;
+  return cost;
+}
+
+CollectiveCost StepTraffic::shard_weights(std::int64_t parameters) const {
+  return called_by_host(weights(parameters, GroupKind::data));
+}
+
+CollectiveCost StepTraffic::shard_gradients(std::int64_t parameters) const {
+  return called_by_host(gradients(parameters, GroupKind::data));
+}
+
+Bytes StepTraffic::mirror_bytes(const RankParameters& chunk, double bytes_each) const {
+  const Plan& plan = scenario_.plan;
+  const bool sharded = plan.zero >= 1;
+  const double share =
+      static_cast<double>(chunk.dense) / (sharded ? plan.data_ranks() : 1) +
+      static_cast<double>(chunk.experts) / (sharded ? plan.expert_data_ranks() : 1);
+  return Bytes{bytes_each * share};
+}
+
+CollectiveCost StepTraffic::mirror_weights(const RankParameters& chunk,
+                                           const GroupShape& pair) const {
+  return collectives_(CollectiveKind::all_gather,
+                      mirror_bytes(chunk, scenario_.software.weight_bytes), pair);
+}
+
+CollectiveCost StepTraffic::mirror_gradients(const RankParameters& chunk,
+                                             const GroupShape& pair) const {
+  return collectives_(reduction(), mirror_bytes(chunk, scenario_.software.gradient_bytes), pair);
+}
+
+CollectiveCost StepTraffic::tied_gradients(Bytes bytes, const GroupShape& pair) const {
+  return collectives_(CollectiveKind::all_reduce, bytes, pair);
+}
+
+CollectiveCost StepTraffic::norm() const {
+  return collectives_(CollectiveKind::all_reduce, norm_bytes, shapes_.model);
+}
+
+CollectiveCost StepTraffic::norm_to_next_stage() const {
+  return collectives_.send(norm_bytes, false);
+}
+
+}  // namespace orrery
