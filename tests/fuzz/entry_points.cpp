@@ -17,6 +17,8 @@
 #include "sim/input/measured/calibration.hpp"
 #include "sim/input/measured/kernel_tables.hpp"
 #include "sim/input/scenario/scenario.hpp"
+#include "sim/input/schedule/replay.hpp"
+#include "sim/input/schedule/schedule_file.hpp"
 #include "sim/work/standalone/collective_program.hpp"
 
 namespace orrery {
@@ -40,6 +42,16 @@ void refuse_or_accept(Action action) {
 }
 
 JsonValue parsed(const std::string& text) { return JsonValue::parse(text, "fuzz.json"); }
+
+// What is accepted runs, and is the same after it was printed and read again.
+void fuzz_schedule(const std::string& text) {
+  refuse_or_accept([&] {
+    const SpeltOrder order = read_schedule(text, "fuzz");
+    if (!replay(order, {Seconds{1.0}, Seconds{1.0}, Seconds{1.0}}, Seconds{}).complete)
+      __builtin_trap();
+    if (read_schedule(schedule_text(order), "fuzz") != order) __builtin_trap();
+  });
+}
 
 // What a model is used for first: totals must neither overflow nor come out negative.
 void fuzz_model(const std::string& text) {
@@ -317,6 +329,7 @@ const std::vector<EntryPoint>& entry_points() {
                                            {"gpu", fuzz_gpu},
                                            {"system", fuzz_system},
                                            {"plan", fuzz_plan},
+                                           {"schedule", fuzz_schedule},
                                            {"flags", fuzz_flags},
                                            {"kernel_tables", fuzz_kernel_tables},
                                            {"economics", fuzz_economics},

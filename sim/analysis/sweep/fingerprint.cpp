@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/base/text/catalog.hpp"
+#include "sim/input/schedule/schedule_file.hpp"
 
 namespace orrery {
 namespace {
@@ -78,11 +79,14 @@ std::string fingerprint_of_inputs(const Sweep& sweep) {
   for (const Dimension& dimension : sweep.dimensions)
     for (const Axis& axis : dimension.axes)
       if (axis.key == "model" || axis.key == "system" || axis.key == "calibration" ||
-          axis.key == "software")
+          axis.key == "software" || axis.key == "schedule")
         for (const AxisValue& value : axis.values) {
           const fs::path path{value.text};
           std::error_code code;
-          if (path.has_parent_path() || path.extension() == ".json") {
+          const bool is_path = axis.key == "schedule"
+                                   ? is_schedule_file(value.text)
+                                   : path.has_parent_path() || path.extension() == ".json";
+          if (is_path) {
             if (fs::is_directory(path, code))
               hash.add_folder(path);
             else

@@ -24,6 +24,7 @@ const std::map<std::string, int (*)(const Arguments&)> commands{
     {"import", run_import},
     {"export", run_export},
     {"place-experts", run_place_experts},
+    {"schedule", run_schedule},
     {"sweep", run_sweep},
     {"calibrate", run_calibrate}};
 
@@ -37,6 +38,7 @@ void print_usage(std::ostream& out) {
          "  compare        plans side by side: which is faster, why, and can that be told\n"
          "  sweep          a grid of plans: batches, degrees, GPUs; also on Slurm\n"
          "  collective     one collective alone, in the columns of nccl-tests\n"
+         "  schedule       a pipeline's order of passes: print it, edit it, draw it\n"
          "  import         a run of Megatron-LM, logs of nccl-tests, a node's topology\n"
          "  export         a plan as Megatron-LM's arguments\n"
          "  calibrate      measure the GPUs of this machine; fit and show what was measured\n"

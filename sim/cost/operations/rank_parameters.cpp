@@ -53,8 +53,8 @@ StageParts parts_on_rank(const Scenario& scenario, int virtual_stage) {
   parts.layer = layer.dense;
   if (virtual_stage == 0) parts.embedding = table + model.learned_positions * s.hidden;
   if (virtual_stage == last)
-    parts.head =
-        norm_parameters(model, s.hidden) + (last > 0 || !model.tied_embeddings ? table : 0);
+    parts.head = norm_parameters(model, s.hidden) +
+                 (!scenario.plan.joins_ends() || !model.tied_embeddings ? table : 0);
   return parts;
 }
 
@@ -82,7 +82,8 @@ RankParameters parameters_on_rank(const Scenario& scenario, int virtual_stage) {
   if (virtual_stage != last) return sum;
   sum.dense += norm;
   // A tied head is the same tensor where both ends share a stage, and a copy where they do not.
-  if (last > 0 || !model.tied_embeddings) sum.dense += table;
+  const bool apart = !scenario.plan.joins_ends();
+  if (apart || !model.tied_embeddings) sum.dense += table;
   // A prediction layer: norms of its two inputs and of its output, their joint projection, a layer
   // of the last one's kind. It uses the model's head, and a copy of the embedding elsewhere than
   // on the first stage (DeepSeek-V3, arXiv 2412.19437, section 2.2).
@@ -90,7 +91,7 @@ RankParameters parameters_on_rank(const Scenario& scenario, int virtual_stage) {
     sum.dense += 3 * norm + 2 * s.hidden * s.hidden / scenario.plan.tp;
     add_layer(s, scenario.kind_of(model.layers - 1), sum);
   }
-  if (model.prediction_layers > 0 && last > 0) sum.dense += table;
+  if (model.prediction_layers > 0 && apart) sum.dense += table;
   return sum;
 }
 

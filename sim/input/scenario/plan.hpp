@@ -75,12 +75,15 @@ struct Plan {
   }
   /// Of two copies of the model, the one that a chunk belongs to.
   int copy_of(int chunk) const { return chunk / vpp; }
-  /// Whether a virtual stage lies on a stage of ranks, in one of its chunks.
+  /// Whether one of the chunks of a stage of ranks is that virtual stage.
   bool holds(int stage, int virtual_stage) const {
-    for (int chunk = 0; chunk < chunks(); ++chunk)
-      if (this->virtual_stage(stage, chunk) == virtual_stage) return true;
+    for (int copy = 0; copy < copies(); ++copy)
+      if (schedule->place(pp, virtual_stage, copy).stage == stage) return true;
     return false;
   }
+  /// Whether first and last virtual stage lie on one rank, which then has one tensor where the
+  /// model has one in both. Of two copies of the model each has its own.
+  bool joins_ends() const { return copies() == 1 && holds(0, virtual_stages() - 1); }
   /// Whether what a virtual stage puts out goes to another rank.
   bool sends_on(int virtual_stage) const {
     return virtual_stage + 1 < virtual_stages() &&

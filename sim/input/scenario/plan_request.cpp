@@ -2,6 +2,7 @@
 
 #include "sim/base/core/nearest.hpp"
 #include "sim/base/text/choice.hpp"
+#include "sim/input/schedule/schedule_file.hpp"
 
 namespace orrery {
 namespace {
@@ -62,10 +63,10 @@ const std::vector<Entry>& entries() {
        [](PlanRequest& p, const JsonValue& v) { p.gbs = v.integer(1, largest_batch); }},
       {{"seq", "N", "tokens in a sequence (default: the model's)"},
        [](PlanRequest& p, const JsonValue& v) { p.seq = v.integer(1, largest_batch); }},
-      {{"schedule", "gpipe|1f1b|interleaved|zb-h1|zb-h2|zb-1p|zb-2p|dualpipe",
-        "order of the passes on each stage"},
+      {{"schedule", "gpipe|1f1b|interleaved|zb-h1|zb-h2|zb-1p|zb-2p|dualpipe|FILE",
+        "order of the passes on each stage; or a file, as `orrery schedule` prints it"},
        [](PlanRequest& p, const JsonValue& v) {
-         p.schedule = built_in_schedules()[choice<std::size_t>(v, schedule_names())];
+         p.schedule = &schedule_of_word(v.text(), v.place());
        }},
       {{"recompute", "none|selective[:PARTS]|full",
         "activations computed again in the backward pass; PARTS as core_attn+mlp"},

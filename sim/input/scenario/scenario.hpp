@@ -29,7 +29,7 @@ struct Scenario {
   System system;
   Software software;
   Plan plan;
-  /// Layers of each virtual stage in order; virtual stage v = chunk v / pp of stage v % pp.
+  /// Layers of each virtual stage in order; Plan::stage_of says where it lies.
   std::vector<int> layers_of;
   int first_layer(int virtual_stage) const;
   /// A window is named only where it leaves keys out: one as long as the sequence does not, and

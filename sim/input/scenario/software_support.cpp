@@ -95,7 +95,7 @@ std::vector<Support> read_support(const JsonValue& json) {
 }
 
 void check_support(const Software& software, const Plan& plan, const Place& at) {
-  if (plan.vpp > 1 && plan.pp < software.interleaved_from)
+  if (plan.vpp > 1 && plan.pp < software.interleaved_from && !plan.schedule->own_pipeline())
     fail_infeasible(at / "vpp",
                     "the software '" + software.name + "' has several chunks a stage from pp=" +
                         std::to_string(software.interleaved_from) +

@@ -113,6 +113,9 @@ class Schedule {
   virtual bool recomputes_for_weights() const { return false; }
   /// Whether Megatron-LM has it.
   virtual bool in_megatron() const { return false; }
+  /// The only pipeline that it is for, where a user has spelt it out. No software is asked whether
+  /// it has such a one.
+  virtual std::optional<Pipeline> own_pipeline() const { return std::nullopt; }
 
  private:
   std::string name_;
