@@ -101,7 +101,7 @@ struct Cluster {
       task.flows = flows(group);
       graph.add(std::move(task));
     }
-    return execute(graph, topology).makespan.si();
+    return execute(graph, topology).makespan.seconds().si();
   }
 
   // One rank a node: each sends 2 x 3/4 S = 7.2 GB to the next.

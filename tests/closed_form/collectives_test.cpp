@@ -28,7 +28,7 @@ Times times(const System& system, int tp, CollectiveKind kind, double bytes) {
                                 placement.group(GroupKind::tensor, Rank{0}), cost);
   TaskGraph graph;
   graph.add(std::move(task));
-  return {cost.time().si(), execute(graph, topology).makespan.si()};
+  return {cost.time().si(), execute(graph, topology).makespan.seconds().si()};
 }
 
 void expect(const Times& times, double seconds) {

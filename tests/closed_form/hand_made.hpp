@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/engine/simulation/execute.hpp"
-#include "sim/work/result/longest_stage.hpp"
+#include "sim/work/result/step_window.hpp"
 #include "sim/work/training/training_step.hpp"
 #include "sim/work/training/verify.hpp"
 #include "tests/support/scenarios.hpp"
@@ -54,8 +54,8 @@ inline std::shared_ptr<StepCost> prices(const Scenario& scenario, Seconds forwar
   return cost;
 }
 
-/// The step by the way that an estimate goes: placement, cast, task graph, SimGrid.
-inline Timeline simulated(const Scenario& scenario, std::shared_ptr<const StepCost> cost) {
+/// The step's length by the way that an estimate goes: placement, cast, task graph, engine.
+inline Seconds simulate(const Scenario& scenario, std::shared_ptr<const StepCost> cost) {
   const Placement placement{scenario.plan, scenario.system};
   const Cast cast = Cast::folded(placement);
   Topology topology = Topology::build(scenario.system, scenario.plan.gpus());
@@ -64,14 +64,7 @@ inline Timeline simulated(const Scenario& scenario, std::shared_ptr<const StepCo
       StepTraffic{scenario, CollectiveTime{scenario.system}, placement.shapes()}, cast, topology,
       true);
   EXPECT_EQ(verify(step, scenario.plan), "");
-  Timeline timeline = execute(step.graph, topology);
-  timeline.longest_stage = longest_stage(scenario, step, timeline);
-  return timeline;
-}
-
-/// Its length.
-inline Seconds simulate(const Scenario& scenario, std::shared_ptr<const StepCost> cost) {
-  return simulated(scenario, std::move(cost)).step_time();
+  return step_window(scenario, step, execute(step.graph, topology)).length();
 }
 
 }  // namespace orrery

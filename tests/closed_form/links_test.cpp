@@ -29,9 +29,8 @@ Loads loads_of(const Scenario& scenario, const StepCost& cost, bool unfolded, bo
       scenario, std::make_shared<const StepCost>(cost),
       StepTraffic{scenario, CollectiveTime{scenario.system}, placement.shapes()}, cast, topology,
       contracted);
-  const Timeline timeline = execute(step.graph, topology);
-  Loads loads{{}, {}, timeline.makespan};
-  for (const LinkReport& report : link_reports(step, timeline, topology))
+  Loads loads{{}, {}, execute(step.graph, topology).makespan.seconds()};
+  for (const LinkReport& report : link_reports(step, loads.step, topology))
     (report.kind == "nic" ? loads.nic : loads.nvlink) = report;
   return loads;
 }

@@ -61,7 +61,7 @@ double simulated(const Scenario& scenario, const LayerTimes& f, const LayerTimes
         scenario, cost, StepTraffic{scenario, CollectiveTime{scenario.system}, placement.shapes()},
         cast, topology, contracted);
     EXPECT_EQ(verify(step, scenario.plan), "");
-    const double found = execute(step.graph, topology).makespan.si();
+    const double found = execute(step.graph, topology).makespan.seconds().si();
     if (unfolded) {
       EXPECT_NEAR(found, length, 1e-6);
     }

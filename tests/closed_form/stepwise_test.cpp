@@ -44,7 +44,9 @@ std::vector<int> all_but_one(int ranks) { return in_order(ranks - 1); }
 double stepwise(const System& system, const CollectiveProgram& program) {
   const Topology topology = Topology::build(system, program.ranks);
   const MessagePrices prices{Seconds{}, Seconds{}, system.scale_up, system.nic};
-  return execute(program_graph(program, topology, prices, {}).graph, topology).makespan.si();
+  return execute(program_graph(program, topology, prices, {}).graph, topology)
+      .makespan.seconds()
+      .si();
 }
 
 double at_once(const System& system, const std::vector<Leg>& legs, int ranks) {
@@ -53,7 +55,7 @@ double at_once(const System& system, const std::vector<Leg>& legs, int ranks) {
   Task task;
   task.flows = flows_of(topology, legs);
   graph.add(std::move(task));
-  return execute(graph, topology).makespan.si();
+  return execute(graph, topology).makespan.seconds().si();
 }
 
 void add_ring_legs(std::vector<Leg>& legs, const std::vector<int>& ring, double bytes,
@@ -88,7 +90,7 @@ double ring_difference(const System& system, int ranks, bool second_ring) {
         both.depends(TaskId{offset + next.value}, TaskId{offset + i});
       });
   }
-  return at_once(system, legs, ranks) / execute(both, topology).makespan.si() - 1.0;
+  return at_once(system, legs, ranks) / execute(both, topology).makespan.seconds().si() - 1.0;
 }
 
 void expect_close(const char* what, int ranks, double difference) {

@@ -87,7 +87,7 @@ Seconds refined_step(const Scenario& scenario, const Estimate& folded) {
       StepTraffic{scenario, CollectiveTime{scenario.system}, placement.shapes()}, cast, topology,
       choose_contraction(scenario, *folded.step.cost, placement));
   EXPECT_EQ(verify(step, scenario.plan), "");
-  return execute(step.graph, topology).makespan;
+  return execute(step.graph, topology).makespan.seconds();
 }
 
 // How many plans divide: a case that is dropped in silence fails the test. It is

@@ -29,7 +29,7 @@ Seconds executed(const Scenario& scenario, EstimateContext& context, Contraction
                                      layout.cast, topology, contraction)
                      .graph,
                  topology)
-      .makespan;
+      .makespan.seconds();
 }
 
 // Every pass as a chain in one task, against every collective drawn.

@@ -102,6 +102,8 @@ ComparedPlan read_compared_plan(const JsonValue& result, const std::string& sour
   const JsonValue memory = result.at("memory");
   plan.peak = Bytes{memory.at("peak_bytes").number(0.0, 1e18)};
   plan.capacity = Bytes{memory.at("capacity_bytes").number(1.0, 1e18)};
+  if (const auto engine = result.find("engine"))
+    plan.engine = choice<Engine>(*engine, engine_names());
   const JsonValue breakdown = result.at("breakdown_s");
   for (const std::string& line : in_order_of_the_table(breakdown.keys()))
     plan.breakdown.emplace_back(line, time_at(breakdown, line));

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/engine/graph/timeline.hpp"
 #include "sim/input/machine/economics.hpp"
 #include "sim/work/result/step_range.hpp"
 
@@ -21,6 +22,7 @@ struct ComparedPlan {
   double tokens_per_s_per_gpu = 0.0;
   double mfu = 0.0;
   Bytes peak, capacity;
+  Engine engine = Engine::own;
   std::vector<std::pair<std::string, Seconds>> breakdown;  ///< Adds up to the step.
 
   Range usd_per_trillion_tokens(Range rent_usd_per_gpu_hour) const;

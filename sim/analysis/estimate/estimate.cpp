@@ -8,7 +8,7 @@
 #include "sim/cost/passes/routed_loads.hpp"
 #include "sim/engine/simulation/execute.hpp"
 #include "sim/work/result/deciding_path.hpp"
-#include "sim/work/result/longest_stage.hpp"
+#include "sim/work/result/step_window.hpp"
 #include "sim/work/result/summary.hpp"
 #include "sim/work/training/steady_state.hpp"
 #include "sim/work/training/verify.hpp"
@@ -98,8 +98,7 @@ Estimate estimate(const Scenario& given, EstimateContext& context, Detail detail
       build_training_step(scenario, cost, traffic, layout.cast, topology, contraction);
   assert(verify(step, scenario.plan).empty());
 
-  Timeline timeline = execute(step.graph, topology);
-  timeline.longest_stage = longest_stage(scenario, step, timeline);
+  Timeline timeline = execute(step.graph, topology, {detail.engine});
   Result result = summarize(scenario, memory, step, timeline, topology, &routed.loads);
   result.range = range_of(scenario, step, timeline, topology, context.price_errors(scenario));
   result.simulation_wall = stopwatch.passed();
@@ -121,7 +120,7 @@ class StepsOfAnyLength {
     contraction_.chains = true;
   }
 
-  Seconds whole() const { return run(routed_.scenario).timeline.step_time(); }
+  Seconds whole() const { return step_time(routed_.scenario, run(routed_.scenario)); }
 
   std::optional<Seconds> from_excerpt() const {
     if (!routed_.loads.even()) return std::nullopt;
@@ -132,7 +131,7 @@ class StepsOfAnyLength {
       part.plan.microbatches = excerpt.microbatches;
       const Run run = this->run(part);
       const auto added = added_by_the_rest(run.step, run.timeline, plan, excerpt);
-      if (added) return run.timeline.step_time() + *added;
+      if (added) return step_time(part, run) + *added;
     }
     return std::nullopt;
   }
@@ -143,12 +142,15 @@ class StepsOfAnyLength {
     Timeline timeline;
   };
 
+  static Seconds step_time(const Scenario& scenario, const Run& run) {
+    return step_window(scenario, run.step, run.timeline).length();
+  }
+
   Run run(const Scenario& scenario) const {
     const StepTraffic traffic{scenario, context_.collectives(), layout_.shapes};
     TrainingStep step =
         build_training_step(scenario, cost_, traffic, layout_.cast, topology_, contraction_);
     Timeline timeline = execute(step.graph, topology_);
-    timeline.longest_stage = longest_stage(scenario, step, timeline);
     return {std::move(step), std::move(timeline)};
   }
 

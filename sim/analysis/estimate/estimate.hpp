@@ -10,10 +10,11 @@
 
 namespace orrery {
 
-/// How much is simulated; the answer is the same within 0.1 % (docs/FOLDING.md).
+/// How much is simulated, and by whom; the answer is the same within 0.1 % (docs/FOLDING.md).
 struct Detail {
   bool unfolded = false;  ///< Every rank, where else one stands for its twins.
   bool expanded = false;  ///< Every tensor-parallel collective, also where its links are private.
+  Engine engine = Engine::own;
 };
 
 /// A simulated step: the figures, and what they were read off.

@@ -5,7 +5,7 @@
 
 #include "sim/base/core/nearest.hpp"
 #include "sim/base/text/quantity_text.hpp"
-#include "sim/cli/options/options.hpp"
+#include "sim/cli/options/engine_option.hpp"
 #include "sim/input/measured/calibration.hpp"
 #include "sim/output/answers/collective_text.hpp"
 #include "sim/output/answers/program_text.hpp"
@@ -82,7 +82,7 @@ int run_file(const std::string& file, const System& system, const ParsedOptions&
       fail_input({}, std::string{"--"} + option + " is for NCCL's collectives",
                  "leave it out: " + file + " says all but the system");
   const CollectiveProgram program = parse_collective_program(JsonValue::read_file(file));
-  const ProgramTime result = run_program(program, system, {file, ""});
+  const ProgramTime result = run_program(program, system, {file, ""}, engine_of(parsed));
   std::cout << (parsed.has("json") ? program_json(file, system.name, program, result)
                                    : program_text(program, result));
   return exit_ok;
@@ -117,10 +117,12 @@ int run_collective(const Arguments& arguments) {
       ("unfolded", "simulate every rank's flows instead of one for all their twins")  //
       ("json", "print orrery.collective/1")                                           //
       ("help", "this text");
+  options.add(engine_option());
   const ParsedOptions parsed = parse_options(options, arguments, {});
   if (parsed.has("help")) {
     std::cout << "usage: orrery collective KIND --system NAME|FILE --gpus N [options]\n"
-                 "       orrery collective FILE.json --system NAME|FILE [--json]\n\n"
+                 "       orrery collective FILE.json --system NAME|FILE [--engine own|simgrid] "
+                 "[--json]\n\n"
                  "One collective alone, in the columns of nccl-tests. KIND: see orrery list "
                  "collectives.\nFILE.json: a collective of your own, message by message "
                  "(docs/COLLECTIVES.md).\n\n"
@@ -149,11 +151,13 @@ int run_collective(const Arguments& arguments) {
   if (collective.hierarchical && collective.kind != CollectiveKind::all_reduce)
     fail_input({}, "only an all_reduce can be --hierarchical", "leave it out");
   const CollectiveOptions how = nccl_options(parsed);
+  const Engine engine = engine_of(parsed);
 
   std::vector<CollectiveLine> lines;
   for (const Bytes size : sizes_of(parsed)) {
     collective.bytes = size;
-    lines.push_back({collective, run_alone(collective, system, how, parsed.has("unfolded"))});
+    lines.push_back(
+        {collective, run_alone(collective, system, how, parsed.has("unfolded"), engine)});
   }
   std::cout << (parsed.has("json") ? collective_json(system.name, lines) : collective_text(lines));
   return exit_ok;

@@ -3,6 +3,7 @@
 
 #include "sim/analysis/estimate/estimate.hpp"
 #include "sim/base/text/catalog.hpp"
+#include "sim/cli/options/engine_option.hpp"
 #include "sim/cli/options/scenario_options.hpp"
 #include "sim/output/answers/compare_text.hpp"
 #include "sim/output/report/result_json.hpp"
@@ -26,7 +27,7 @@ po::options_description compare_options() {
 
 po::options_description all_options() {
   po::options_description options;
-  options.add(scenario_options()).add(compare_options());
+  options.add(scenario_options()).add(engine_option()).add(compare_options());
   return options;
 }
 
@@ -80,20 +81,21 @@ ParsedOptions over_common(Arguments own, const ParsedOptions& common) {
   return parse_options(options, own, scenario_booleans());
 }
 
-ComparedPlan estimated(const ParsedOptions& options, const std::string& source) {
+ComparedPlan estimated(const ParsedOptions& options, const std::string& source, Engine engine) {
   if (!options.has("plan") && !options.has("model"))
     fail_input(
         {source, ""}, "names no model",
         "add --model for all plans, or begin it with a plan file: \"--plan FILE " + source + "\"");
-  const std::string result = result_json(estimate(read_scenario(options)).result);
+  const std::string result =
+      result_json(estimate(read_scenario(options), {.engine = engine}).result);
   return read_compared_plan(JsonValue::parse(result, source), source);
 }
 
 ComparedPlan compared_plan(const std::string& word, const ParsedOptions& common) {
-  if (is_flags(word)) return estimated(over_common(split(word), common), word);
+  if (is_flags(word)) return estimated(over_common(split(word), common), word, engine_of(common));
   const JsonValue file = read_plan_file(word, {word, ""});
   if (file.is_object() && file.has("schema")) return read_compared_plan(file, word);
-  return estimated(over_common({"--plan", word}, common), word);
+  return estimated(over_common({"--plan", word}, common), word, engine_of(common));
 }
 
 std::optional<Range> rent_of(const ComparedPlan& plan, const ParsedOptions& options) {

@@ -8,6 +8,7 @@
 #include "sim/analysis/search/single_changes.hpp"
 #include "sim/base/text/quantity_text.hpp"
 #include "sim/base/text/write_file.hpp"
+#include "sim/cli/options/engine_option.hpp"
 #include "sim/cli/options/scenario_options.hpp"
 #include "sim/cli/options/terminal.hpp"
 #include "sim/input/machine/economics.hpp"
@@ -80,7 +81,7 @@ void write_missing(const std::string& path, const Result& result, EstimateContex
 
 int run_estimate(const Arguments& arguments) {
   po::options_description options;
-  options.add(scenario_options()).add(nccl_options()).add(output_options());
+  options.add(scenario_options()).add(nccl_options()).add(engine_option()).add(output_options());
   const ParsedOptions parsed = parse_options(options, arguments, scenario_booleans());
   if (parsed.has("help")) {
     std::cout << "usage: orrery estimate --model M --system S --gpus N --gbs B [options]\n\n"
@@ -105,7 +106,7 @@ int run_estimate(const Arguments& arguments) {
     fail_input({"--changes", ""}, "prints a table, which --json has no place for",
                "leave one of them out");
   EstimateContext context{scenario.system, nccl_selection(parsed)};
-  const Detail detail{parsed.has("unfolded"), parsed.has("expanded")};
+  const Detail detail{parsed.has("unfolded"), parsed.has("expanded"), engine_of(parsed)};
   Estimate answer = estimate(scenario, context, detail);
   if (economics)
     answer.result.bill = bill_of(scenario, answer.result.step_time, tokens, *economics);

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "sim/base/core/ticks.hpp"
-
 namespace orrery {
 
 BytesPerSecond rate_alone(const Topology& topology, const Flow& flow) {
@@ -27,7 +25,7 @@ Chain::Chain(std::vector<Phase> phases, const Topology& topology) : phases_{std:
             links_.push_back(use.link);
       }
     }
-    const Seconds in_turn = phase.before + in_ticks(moving);
+    const Ticks in_turn = phase.before + Ticks::nearest(moving);
     begins_.push_back(begins_.back() + std::max(phase.beside, in_turn));
   }
 }
@@ -45,7 +43,7 @@ bool Chain::keeps_apart(const Flows& flows) {
   return true;
 }
 
-std::size_t Chain::phase_at(Seconds since_start) const {
+std::size_t Chain::phase_at(Ticks since_start) const {
   const auto later = std::upper_bound(begins_.begin() + 1, begins_.end() - 1, since_start);
   return static_cast<std::size_t>(later - begins_.begin()) - 1;
 }

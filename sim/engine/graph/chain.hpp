@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "sim/base/core/ticks.hpp"
 #include "sim/cluster/topology/topology.hpp"
 #include "sim/engine/graph/task.hpp"
 
@@ -30,9 +31,8 @@ double rate_alone(const Flow& flow, const Capacity& capacity) {
 class Chain {
  public:
   struct Phase {
-    // In whole ticks.
-    Seconds beside;  ///< Kernels that run from its beginning: it lasts at least so long.
-    Seconds before;  ///< Kernels and latency before the flows start.
+    Ticks beside;  ///< Kernels that run from its beginning: it lasts at least so long.
+    Ticks before;  ///< Kernels and latency before the flows start.
     Flows flows;
   };
 
@@ -45,14 +45,14 @@ class Chain {
   /// All links that it uses, each once.
   const std::vector<LinkId>& links() const { return links_; }
   /// When a phase begins if nobody delays the chain, from its start; of phases().size(): the end.
-  Seconds begin(std::size_t phase) const { return begins_[phase]; }
-  Seconds length() const { return begins_.back(); }
+  Ticks begin(std::size_t phase) const { return begins_[phase]; }
+  Ticks length() const { return begins_.back(); }
   /// The phase that an undelayed chain is in; after the end the last one.
-  std::size_t phase_at(Seconds since_start) const;
+  std::size_t phase_at(Ticks since_start) const;
 
  private:
   std::vector<Phase> phases_;
-  std::vector<Seconds> begins_;
+  std::vector<Ticks> begins_;
   std::vector<LinkId> links_;
 };
 

@@ -82,6 +82,8 @@ const Task& TaskGraph::task(TaskId id) const {
   return graph_->tasks[static_cast<std::size_t>(id.value)];
 }
 
+std::span<const Task> TaskGraph::tasks() const { return graph_->tasks; }
+
 int TaskGraph::waits_for(TaskId id) const {
   return graph_->waits[static_cast<std::size_t>(id.value)];
 }

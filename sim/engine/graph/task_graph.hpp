@@ -21,7 +21,8 @@ class TaskGraph {
 
   int size() const;
   const Task& task(TaskId id) const;
-  int waits_for(TaskId id) const;  ///< How many tasks must finish before it.
+  std::span<const Task> tasks() const;  ///< By their ids.
+  int waits_for(TaskId id) const;       ///< How many tasks must finish before it.
   template <class Visit>
   void for_each_successor(TaskId id, const Visit& visit) const {
     for (int after : successors(id)) visit(TaskId{after});

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "sim/base/core/ticks.hpp"
+
 namespace orrery {
 
 /// What is known to happen, the earliest first; of several at one time what was known first.
@@ -19,7 +21,7 @@ class Calendar {
   };
 
   struct Event {
-    double time = 0.0;
+    Ticks time;
     std::size_t order = 0;
     What what = What::task_waited;
     std::uint32_t of = 0;  ///< A task, a flow or a walk.
@@ -30,7 +32,7 @@ class Calendar {
     }
   };
 
-  void expect(double time, What what, std::size_t of) {
+  void expect(Ticks time, What what, std::size_t of) {
     const Event event{time, known_++, what, static_cast<std::uint32_t>(of)};
     std::size_t place = events_.size();
     events_.push_back(event);
@@ -40,7 +42,7 @@ class Calendar {
     events_[place] = event;
   }
   bool empty() const { return events_.empty(); }
-  double next_time() const { return events_.front().time; }
+  Ticks next_time() const { return events_.front().time; }
   Event take() {
     const Event first = events_.front();
     const Event last = events_.back();

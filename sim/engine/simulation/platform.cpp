@@ -117,7 +117,9 @@ LinkImpl* Platform::State::make_link(double capacity) {
 }
 
 const Platform::State::NetworkLink& Platform::State::link(LinkId id) {
-  NetworkLink& known = links[static_cast<std::size_t>(id.value)];
+  const auto index = static_cast<std::size_t>(id.value);
+  if (index >= links.size()) links.resize(index + 1);
+  NetworkLink& known = links[index];
   if (known.link) return known;
   known.capacity = topology->link(id).capacity;
   std::vector<LinkImpl*>& pool = made[known.capacity.si()];
@@ -129,7 +131,7 @@ const Platform::State::NetworkLink& Platform::State::link(LinkId id) {
 
 void Platform::use_links(const Topology& topology) {
   state_->topology = &topology;
-  state_->links.assign(static_cast<std::size_t>(topology.link_count()), {});
+  state_->links.clear();
   state_->used.clear();
 }
 

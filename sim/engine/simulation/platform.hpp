@@ -15,8 +15,8 @@ class Platform {
  public:
   static Platform& instance();
 
-  /// Forgets the links of the run before and takes these for ids 0 .. link_count() - 1. `topology`
-  /// must outlive the run.
+  /// Forgets the links of the run before and takes these, also those that `topology` numbers later.
+  /// It must outlive the run.
   void use_links(const Topology& topology);
 
   double now() const;

@@ -1,13 +1,13 @@
 #include "sim/engine/simulation/wires.hpp"
 
 #include <algorithm>
+#include <limits>
 
-#include "sim/base/core/ticks.hpp"
 #include "sim/engine/graph/chain.hpp"
 
 namespace orrery {
 
-void Wires::start(TaskId task, const Flow& flow, double bytes, double now) {
+void Wires::start(TaskId task, const Flow& flow, double bytes, Ticks now) {
   const std::size_t self = place(task, flow, bytes, now);
   const bool alone = meets_nobody(flow, now);
   for (const LinkUse& use : flow.way) {
@@ -21,7 +21,7 @@ void Wires::start(TaskId task, const Flow& flow, double bytes, double now) {
     Moving& moving = moving_[other];
     if (moving.handed_over) continue;
     moving.handed_over = true;
-    moving.arrives = never;
+    moving.arrives = Ticks::never();
     hand_over_(other, moving.left(now));
   }
 }
@@ -30,20 +30,20 @@ double Wires::alone(const Flow& flow) const {
   return rate_alone(flow, [this](LinkId link) { return links_[index(link)].capacity; });
 }
 
-bool Wires::arrives_at(std::size_t flow, double time) {
+bool Wires::arrives_at(std::size_t flow, Ticks time) {
   Moving& moving = moving_[flow];
   if (moving.arrives == time) return true;
-  if (moving.expected == time && moving.arrives != never) expect(moving);
+  if (moving.expected == time && moving.arrives != Ticks::never()) expect(moving);
   return false;
 }
 
-TaskId Wires::arrive(std::size_t flow, double now) {
+TaskId Wires::arrive(std::size_t flow, Ticks now) {
   Moving& moving = moving_[flow];
   const TaskId task = moving.task;
   const Way& way = moving.flow->way;
   for (const LinkUse& use : way) std::erase(at(use).flows, flow);
   const bool handed_over = moving.handed_over;
-  moving.arrives = never;
+  moving.arrives = Ticks::never();
   free_.push_back(flow);
   if (handed_over) return task;
   // Those that it leaves behind may rise. They need not be joined by other links any more.
@@ -56,7 +56,7 @@ TaskId Wires::arrive(std::size_t flow, double now) {
   return task;
 }
 
-std::size_t Wires::place(TaskId task, const Flow& flow, double bytes, double now) {
+std::size_t Wires::place(TaskId task, const Flow& flow, double bytes, Ticks now) {
   if (free_.empty()) {
     moving_.emplace_back();
     free_.push_back(moving_.size() - 1);
@@ -69,13 +69,13 @@ std::size_t Wires::place(TaskId task, const Flow& flow, double bytes, double now
   moving.rest = bytes;
   moving.since = now;
   moving.rate = 0.0;
-  moving.arrives = moving.expected = never;
+  moving.arrives = moving.expected = Ticks::never();
   moving.handed_over = false;
   return place;
 }
 
 // Flows that are just arriving meet nobody any more.
-bool Wires::meets_nobody(const Flow& flow, double now) const {
+bool Wires::meets_nobody(const Flow& flow, Ticks now) const {
   return std::all_of(flow.way.begin(), flow.way.end(), [&](const LinkUse& use) {
     const std::vector<std::size_t>& flows = links_[index(use.link)].flows;
     return std::all_of(flows.begin(), flows.end(), [&](std::size_t other) {
@@ -85,7 +85,7 @@ bool Wires::meets_nobody(const Flow& flow, double now) const {
 }
 
 // All flows that are joined to this one by links with several flows, and their links.
-void Wires::join(std::size_t flow, double now) {
+void Wires::join(std::size_t flow, Ticks now) {
   ++searches_;
   joined_.assign(1, flow);
   joining_.clear();
@@ -111,7 +111,7 @@ bool Wires::simgrid_has_some() const {
                      [this](std::size_t flow) { return moving_[flow].handed_over; });
 }
 
-void Wires::share_out(double now) {
+void Wires::share_out(Ticks now) {
   if (joined_.size() == 1) {
     Moving& moving = moving_[joined_.front()];
     return set_rate(moving, alone(*moving.flow), now);
@@ -127,7 +127,7 @@ void Wires::share_out(double now) {
   // Links that come out fuller by rounding alone are as full.
   constexpr double as_full = 1.0 + 1e-12;
   while (!rising_.empty()) {
-    double level = never;
+    double level = std::numeric_limits<double>::infinity();
     for (LinkId id : joining_)
       if (const LinkState& link = links_[index(id)]; link.rising > 0)
         level = std::min(level, link.unused / link.rising);
@@ -153,12 +153,12 @@ void Wires::share_out(double now) {
   }
 }
 
-void Wires::set_rate(Moving& moving, double rate, double now) {
+void Wires::set_rate(Moving& moving, double rate, Ticks now) {
   if (moving.rate == rate) return;
   moving.rest = std::max(0.0, moving.left(now));
   moving.since = now;
   moving.rate = rate;
-  moving.arrives = now + in_ticks(Seconds{moving.rest / rate}).si();
+  moving.arrives = now + Ticks::nearest(Seconds{moving.rest / rate});
   // Later than the calendar has it: that is seen when the time has come. A long flow beside many
   // short ones is slowed down and let go again and again.
   if (moving.arrives < moving.expected) expect(moving);

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <functional>
-#include <limits>
 #include <vector>
 
 #include "sim/base/core/ids.hpp"
+#include "sim/base/core/ticks.hpp"
 #include "sim/cluster/topology/topology.hpp"
 #include "sim/engine/graph/task.hpp"
 #include "sim/engine/simulation/calendar.hpp"
@@ -26,21 +26,25 @@ class Wires {
   /// `hand_over(flow, bytes)`: must call arrive() when the rest of `flow` has arrived.
   Wires(const Topology& topology, Calendar& calendar, std::size_t most,
         std::function<void(std::size_t flow, double bytes)> hand_over)
-      : calendar_{calendar},
-        most_{most},
-        hand_over_{std::move(hand_over)},
-        links_(static_cast<std::size_t>(topology.link_count())) {
-    for (std::size_t i = 0; i < links_.size(); ++i)
+      : calendar_{calendar}, most_{most}, hand_over_{std::move(hand_over)} {
+    learn_links(topology);
+  }
+
+  /// Those that `topology` has numbered by now.
+  void learn_links(const Topology& topology) {
+    const std::size_t known = links_.size();
+    links_.resize(static_cast<std::size_t>(topology.link_count()));
+    for (std::size_t i = known; i < links_.size(); ++i)
       links_[i].capacity = topology.link(LinkId{static_cast<int>(i)}).capacity.si();
   }
 
   /// Its arrival is in the calendar, or SimGrid's. `flow` must outlive it.
-  void start(TaskId task, const Flow& flow, double bytes, double now);
+  void start(TaskId task, const Flow& flow, double bytes, Ticks now);
   /// Whether a flow arrives now that the calendar says so. One that has been slowed down since is
   /// expected again.
-  bool arrives_at(std::size_t flow, double time);
+  bool arrives_at(std::size_t flow, Ticks time);
   /// Takes a flow away and says whose it was.
-  TaskId arrive(std::size_t flow, double now);
+  TaskId arrive(std::size_t flow, Ticks now);
 
   const Flow& flow(std::size_t of) const { return *moving_[of].flow; }
   /// rate_alone() of it, in bytes a second.
@@ -48,21 +52,19 @@ class Wires {
   bool idle(LinkId link) const { return links_[index(link)].flows.empty(); }
 
  private:
-  static constexpr double never = std::numeric_limits<double>::infinity();
-
   struct Moving {
     TaskId task;
     const Flow* flow = nullptr;
     double rest = 0.0;  // Bytes, at `since`.
-    double since = 0.0;
+    Ticks since;
     double rate = 0.0;
-    double arrives = never;
-    double expected = never;  // When the calendar has it next: not after it arrives.
+    Ticks arrives = Ticks::never();
+    Ticks expected = Ticks::never();  // When the calendar has it next: not after it arrives.
     bool handed_over = false;
     std::size_t seen = 0;  // In the search for joined flows.
 
-    double left(double now) const { return rest - rate * (now - since); }
-    bool is_arriving(double now) const { return arrives <= now || left(now) < arrived; }
+    double left(Ticks now) const { return rest - rate * (now - since).seconds().si(); }
+    bool is_arriving(Ticks now) const { return arrives <= now || left(now) < arrived; }
   };
   struct LinkState {
     std::vector<std::size_t> flows;
@@ -74,12 +76,12 @@ class Wires {
 
   static std::size_t index(LinkId link) { return static_cast<std::size_t>(link.value); }
   LinkState& at(const LinkUse& use) { return links_[index(use.link)]; }
-  std::size_t place(TaskId task, const Flow& flow, double bytes, double now);
-  bool meets_nobody(const Flow& flow, double now) const;
-  void join(std::size_t flow, double now);
+  std::size_t place(TaskId task, const Flow& flow, double bytes, Ticks now);
+  bool meets_nobody(const Flow& flow, Ticks now) const;
+  void join(std::size_t flow, Ticks now);
   bool simgrid_has_some() const;  // Of the joined ones.
-  void share_out(double now);
-  void set_rate(Moving& moving, double rate, double now);
+  void share_out(Ticks now);
+  void set_rate(Moving& moving, double rate, Ticks now);
   void expect(Moving& moving);
 
   Calendar& calendar_;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/base/text/table.hpp"
+#include "sim/output/report/engine_text.hpp"
 
 namespace orrery {
 namespace {
@@ -30,23 +31,25 @@ bool reduces(CollectiveKind kind) {
 
 Json line_json(const std::string& system, const CollectiveLine& line) {
   const auto& [collective, result] = line;
-  return {{"schema", "orrery.collective/1"},
-          {"collective", name(collective.kind)},
-          {"system", system},
-          {"ranks", collective.ranks},
-          {"nodes", collective.nodes},
-          {"bytes", static_cast<std::int64_t>(collective.bytes.si())},
-          {"time_s", result.time.si()},
-          {"algbw_bytes_per_s", result.algorithm_bandwidth(collective).si()},
-          {"busbw_bytes_per_s", result.bus_bandwidth(collective).si()},
-          {"algorithm", result.cost.algorithm},
-          {"protocol", result.cost.protocol},
-          {"channels", result.cost.channels},
-          {"sms", result.cost.channels},  // One thread block a channel, one on a multiprocessor.
-          {"scale_up_bytes_per_rank", result.cost.scale_up_bytes.si()},
-          {"network_bytes_per_rank", result.cost.network_bytes.si()},
-          {"flows", result.flows},
-          {"tag", name(result.cost.tag)}};
+  Json json{{"schema", "orrery.collective/1"},
+            {"collective", name(collective.kind)},
+            {"system", system},
+            {"ranks", collective.ranks},
+            {"nodes", collective.nodes},
+            {"bytes", static_cast<std::int64_t>(collective.bytes.si())},
+            {"time_s", result.time.si()},
+            {"algbw_bytes_per_s", result.algorithm_bandwidth(collective).si()},
+            {"busbw_bytes_per_s", result.bus_bandwidth(collective).si()},
+            {"algorithm", result.cost.algorithm},
+            {"protocol", result.cost.protocol},
+            {"channels", result.cost.channels},
+            {"sms", result.cost.channels},  // One thread block a channel, one on a multiprocessor.
+            {"scale_up_bytes_per_rank", result.cost.scale_up_bytes.si()},
+            {"network_bytes_per_rank", result.cost.network_bytes.si()},
+            {"flows", result.flows},
+            {"tag", name(result.cost.tag)}};
+  if (result.engine != Engine::own) json["engine"] = name(result.engine);
+  return json;
 }
 
 }  // namespace
@@ -74,7 +77,8 @@ std::string collective_text(const std::vector<CollectiveLine>& lines) {
                    printed("%.2f", result.bus_bandwidth(collective).si() / 1e9), "N/A",
                    std::string{result.cost.algorithm}, std::string{result.cost.protocol},
                    std::to_string(result.cost.channels), name(result.cost.tag)});
-  return table.text();
+  const bool by_simgrid = !lines.empty() && lines.front().result.engine == Engine::simgrid;
+  return table.text() + (by_simgrid ? std::string{all_by_simgrid} + "\n" : "");
 }
 
 std::string collective_json(const std::string& system, const std::vector<CollectiveLine>& lines) {

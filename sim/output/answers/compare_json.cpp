@@ -22,23 +22,25 @@ Json plan_json(const PricedPlan& priced, const std::string& label) {
     const Range usd = plan.usd_per_trillion_tokens(*priced.rent_usd_per_gpu_hour);
     rent = {{"low", usd.low}, {"high", usd.high}};
   }
-  return {{"label", label},
-          {"source", plan.source},
-          {"model", plan.model},
-          {"system", plan.range.system},
-          {"gpus", plan.gpus},
-          {"plan", std::move(keys)},
-          {"step_time_s", plan.range.step.si()},
-          {"step_time_range",
-           {{"coverage", range_coverage},
-            {"low_s", plan.range.low().si()},
-            {"high_s", plan.range.high().si()}}},
-          {"tokens_per_s_per_gpu", plan.tokens_per_s_per_gpu},
-          {"mfu", plan.mfu},
-          {"peak_bytes", plan.peak.si()},
-          {"capacity_bytes", plan.capacity.si()},
-          {"breakdown_s", lines_json(plan.breakdown)},
-          {"usd_per_trillion_tokens", std::move(rent)}};
+  Json json{{"label", label},
+            {"source", plan.source},
+            {"model", plan.model},
+            {"system", plan.range.system},
+            {"gpus", plan.gpus},
+            {"plan", std::move(keys)},
+            {"step_time_s", plan.range.step.si()},
+            {"step_time_range",
+             {{"coverage", range_coverage},
+              {"low_s", plan.range.low().si()},
+              {"high_s", plan.range.high().si()}}},
+            {"tokens_per_s_per_gpu", plan.tokens_per_s_per_gpu},
+            {"mfu", plan.mfu},
+            {"peak_bytes", plan.peak.si()},
+            {"capacity_bytes", plan.capacity.si()},
+            {"breakdown_s", lines_json(plan.breakdown)},
+            {"usd_per_trillion_tokens", std::move(rent)}};
+  if (plan.engine != Engine::own) json["engine"] = name(plan.engine);
+  return json;
 }
 
 }  // namespace

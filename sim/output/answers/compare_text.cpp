@@ -6,6 +6,7 @@
 
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/text/table.hpp"
+#include "sim/output/report/engine_text.hpp"
 
 namespace orrery {
 namespace {
@@ -123,7 +124,10 @@ std::string plan_label(std::size_t index) {
 std::string compare_text(const std::vector<PricedPlan>& plans) {
   std::string text;
   for (std::size_t i = 0; i < plans.size(); ++i)
-    text += plan_label(i) + "  " + plans[i].plan.source + "\n";
+    text +=
+        plan_label(i) + "  " + plans[i].plan.source +
+        (plans[i].plan.engine == Engine::simgrid ? std::string{" ("} + all_by_simgrid + ")" : "") +
+        "\n";
 
   std::vector<PlanDifference> differences(1);
   Seconds longest;

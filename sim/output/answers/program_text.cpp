@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/base/text/table.hpp"
+#include "sim/output/report/engine_text.hpp"
 
 namespace orrery {
 namespace {
@@ -40,7 +41,8 @@ std::string program_text(const CollectiveProgram& program, const ProgramTime& re
   };
   for (const auto& [number, step] : result.steps) add(std::to_string(number), step);
   add("all", whole(result));
-  return table.text() + std::to_string(program.ranks) + " ranks\n";
+  return table.text() + std::to_string(program.ranks) + " ranks" +
+         (result.engine == Engine::simgrid ? std::string{", "} + all_by_simgrid : "") + "\n";
 }
 
 std::string program_json(const std::string& file, const std::string& system,
@@ -52,14 +54,15 @@ std::string program_json(const std::string& file, const std::string& system,
                      {"bytes", static_cast<std::int64_t>(step.bytes.si())},
                      {"start_s", step.start.si()},
                      {"finish_s", step.finish.si()}});
-  const Json document{{"schema", "orrery.collective_program/1"},
-                      {"file", file},
-                      {"system", system},
-                      {"ranks", program.ranks},
-                      {"messages", program.messages.size()},
-                      {"bytes", static_cast<std::int64_t>(whole(result).bytes.si())},
-                      {"time_s", result.time.si()},
-                      {"steps", std::move(steps)}};
+  Json document{{"schema", "orrery.collective_program/1"},
+                {"file", file},
+                {"system", system},
+                {"ranks", program.ranks},
+                {"messages", program.messages.size()},
+                {"bytes", static_cast<std::int64_t>(whole(result).bytes.si())},
+                {"time_s", result.time.si()},
+                {"steps", std::move(steps)}};
+  if (result.engine != Engine::own) document["engine"] = name(result.engine);
   return document.dump(2) + "\n";
 }
 

@@ -7,6 +7,7 @@
 #include "sim/cost/kernels/tag.hpp"
 #include "sim/input/measured/calibration.hpp"
 #include "sim/output/report/bill_text.hpp"
+#include "sim/output/report/engine_text.hpp"
 #include "sim/output/report/result_items.hpp"
 
 namespace orrery {
@@ -163,6 +164,7 @@ std::string how_simulated(const Result& result, const TextStyle& style) {
           (result.roles == 1 ? " rank" : " ranks"),
       folded ? "standing for " + grouped(gpus) : "every rank of the plan"};
   if (!result.contracted) items.push_back("each tensor-parallel collective");
+  if (result.engine == Engine::simgrid) items.push_back(all_by_simgrid);
   std::string text = wrapped("Simulated     ", items, ", ", width);
   if (style.wall_time) text += "Took          " + duration_text(result.simulation_wall) + "\n";
   return text;

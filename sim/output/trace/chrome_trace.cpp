@@ -187,7 +187,7 @@ std::string chrome_trace(const TrainingStep& step, const Timeline& timeline,
     refuse_so_many(events_of(drawn), options.most_events, choice.roles, step.cast);
 
   Writer writer{step.cast};
-  writer.begin(scenario, timeline.makespan,
+  writer.begin(scenario, timeline.makespan.seconds(),
                choice.inside_passes && has_collectives_inside(scenario.plan));
   for (std::size_t i = 0; i < choice.roles.size(); ++i)
     writer.name_rank(choice.roles[i], static_cast<int>(i));

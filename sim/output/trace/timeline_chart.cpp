@@ -168,7 +168,7 @@ TimelineChart timeline_chart(const TrainingStep& step, const Timeline& timeline,
     bottom += slice.track == Track::compute ? wide_lane : narrow_lane + 1.0;
   }
 
-  const double length = timeline.makespan.si();
+  const double length = timeline.makespan.seconds().si();
   const double pixels_per_ns = length > 0.0 ? plot / (1e9 * length) : 0.0;
   Svg svg{left + plot + right_margin, bottom + axis_height};
   const ChartScale axis = ChartScale::linear("step_s", 0.0, length, left, left + plot);

@@ -54,7 +54,7 @@ class Drawing {
   const Task& task(int id) const { return step_.graph.task(TaskId{id}); }
   int owner(int id) const { return task(id).owner; }
   const Label& label(int id) const { return step_.label(TaskId{id}); }
-  const Span& span(int id) const { return timeline_.spans[at(id)]; }
+  const Span& span(int id) const { return timeline_.of(TaskId{id}); }
   const Role& role(int index) const { return step_.cast.roles()[at(index)]; }
   bool is_drawn(int role_index) const { return drawn_[at(role_index)]; }
 
@@ -66,8 +66,11 @@ class Drawing {
   }
 
   void add(Slice slice, const Span& when) {
-    slice.start_ns = nanoseconds(when.start);
-    slice.finish_ns = nanoseconds(when.finish);
+    add(std::move(slice), when.start.seconds(), when.finish.seconds());
+  }
+  void add(Slice slice, Seconds start, Seconds finish) {
+    slice.start_ns = nanoseconds(start);
+    slice.finish_ns = nanoseconds(finish);
     if (slice.finish_ns <= slice.start_ns) return;
     if (++result_.count <= choice_.most) result_.slices.push_back(std::move(slice));
   }
@@ -157,7 +160,7 @@ class Drawing {
       slice.name = kernels_name(now, now.backward);
       slice.category = "kernels";
       add(std::move(slice), span(id));
-      if (now.segment) draw_members(id, *now.segment, span(id).start);
+      if (now.segment) draw_members(id, *now.segment, span(id).start.seconds());
       return;
     }
     Slice slice = slice_of_both(owner(id), now);
@@ -195,7 +198,9 @@ class Drawing {
                      own ? pass.microbatch : pass.with_microbatch);
   }
 
-  void draw_inside(int id) { draw_segments(id, label(id).cost->segments, span(id).start); }
+  void draw_inside(int id) {
+    draw_segments(id, label(id).cost->segments, span(id).start.seconds());
+  }
 
   void draw_segments(int id, const std::vector<Segment>& segments, Seconds clock) {
     const Label& pass = label(id);
@@ -208,14 +213,14 @@ class Drawing {
       put_on_track(slice, of_group.group);
       slice.name += " " + collective_name(of_group.group, of_group.combine);
       slice.facts.emplace_back("bytes", std::max(cost.scale_up_bytes, cost.network_bytes).si());
-      add(std::move(slice), {start, start + cost.time()});
+      add(std::move(slice), start, start + cost.time());
     };
     for (const Segment& segment : segments) {
       if (segment.chain.empty()) {
         Slice kernels = slice_of_pass(owner(id), pass.what, pass.chunk, pass.microbatch);
         kernels.name = kernels_name(pass, two ? segment.backward : pass.backward);
         kernels.category = "kernels";
-        add(std::move(kernels), {clock, clock + segment.compute});
+        add(std::move(kernels), clock, clock + segment.compute);
         draw_members(id, segment, clock);
       } else {
         draw_segments(id, segment.chain, clock);
@@ -244,7 +249,7 @@ class Drawing {
       slice.category = "kernels";
       const Seconds own = segment.members[at(placement.expert_place(member))];
       slice.facts.emplace_back("waits_us", (segment.compute - own).si() * 1e6);
-      add(std::move(slice), {start, start + own / role(owner(id)).speed});
+      add(std::move(slice), start, start + own / role(owner(id)).speed);
     }
   }
 

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "sim/engine/graph/group_flows.hpp"
+#include "sim/work/result/step_window.hpp"
 #include "sim/work/result/summary.hpp"
 
 namespace orrery {
@@ -97,8 +98,8 @@ OwnTasks collect(const Scenario& scenario, const TrainingStep& step, const Timel
   for (int i = 0; i < step.graph.size(); ++i) {
     const int owner = step.graph.task(TaskId{i}).owner;
     const Label& label = step.label(TaskId{i});
-    const Span& span = timeline.spans[static_cast<std::size_t>(i)];
-    const Interval interval{span.start, span.finish};
+    const Span& span = timeline.of(TaskId{i});
+    const Interval interval{span.start.seconds(), span.finish.seconds()};
     switch (label.what) {
       case Label::What::forward:
       case Label::What::backward:
@@ -157,8 +158,9 @@ Breakdown break_down(const Scenario& scenario, const TrainingStep& step, const T
                      int role) {
   const OwnTasks own = collect(scenario, step, timeline, role);
   const std::vector<Interval> kernels = merged(own.kernels);
-  const Seconds begin = timeline.longest_stage ? kernels.front().start : Seconds{};
-  std::vector<Interval> idle = without({{begin, begin + timeline.step_time()}}, kernels);
+  const StepWindow window = step_window(scenario, step, timeline);
+  const Seconds begin = window.of_one_stage ? kernels.front().start : Seconds{};
+  std::vector<Interval> idle = without({{begin, begin + window.length()}}, kernels);
   Breakdown result = own.busy;
   Seconds waited[causes];
   for (int cause = 0; cause < causes; ++cause) {
@@ -185,8 +187,7 @@ int critical_role(const TrainingStep& step, const Timeline& timeline) {
     const Task& task = step.graph.task(TaskId{i});
     if (task.stream != Stream::compute || step.label(TaskId{i}).kind != Label::Kind::compute)
       continue;
-    const Span& span = timeline.spans[static_cast<std::size_t>(i)];
-    busy[static_cast<std::size_t>(task.owner)] += span.finish - span.start;
+    busy[static_cast<std::size_t>(task.owner)] += timeline.of(TaskId{i}).length();
   }
   return static_cast<int>(std::max_element(busy.begin(), busy.end()) - busy.begin());
 }

@@ -9,9 +9,8 @@ namespace {
 // Ends that lie closer than this share of the step are simultaneous: the rest is rounding.
 constexpr double simultaneous = 1e-9;
 
-const Span& span_of(const Timeline& timeline, TaskId id) {
-  return timeline.spans[static_cast<std::size_t>(id.value)];
-}
+Seconds start_of(const Timeline& timeline, TaskId id) { return timeline.of(id).start.seconds(); }
+Seconds finish_of(const Timeline& timeline, TaskId id) { return timeline.of(id).finish.seconds(); }
 
 bool crosses_network(const Flow& flow, const Topology& topology) {
   return std::any_of(flow.way.begin(), flow.way.end(),
@@ -64,25 +63,25 @@ void add_pass(int owner, const Label& label, Seconds length, const Plan& plan,
 
 }  // namespace
 
-std::vector<TaskId> deciding_path(const TaskGraph& graph, const Timeline& timeline) {
+std::vector<TaskId> deciding_path(const TaskGraph& graph, const Timeline& timeline, Seconds end) {
   std::vector<TaskId> path;
   if (graph.size() == 0) return path;
-  const Seconds tolerance = simultaneous * timeline.makespan;
+  const Seconds tolerance = simultaneous * timeline.makespan.seconds();
   const auto ends_later = [&](TaskId one, TaskId other) {
-    return span_of(timeline, one).finish > span_of(timeline, other).finish + tolerance;
+    return finish_of(timeline, one) > finish_of(timeline, other) + tolerance;
   };
-  const auto is_after_the_step = [&](TaskId id) {
-    return span_of(timeline, id).finish > timeline.step().finish + tolerance;
+  const auto is_after_the_end = [&](TaskId id) {
+    return finish_of(timeline, id) > end + tolerance;
   };
   TaskId last{0};
   for (int id = 1; id < graph.size(); ++id)
-    if (ends_later(TaskId{id}, last) && !is_after_the_step(TaskId{id})) last = TaskId{id};
+    if (ends_later(TaskId{id}, last) && !is_after_the_end(TaskId{id})) last = TaskId{id};
   for (int id = last.value; id >= 0;) {
     path.push_back(TaskId{id});
-    const Seconds start = span_of(timeline, TaskId{id}).start;
+    const Seconds start = start_of(timeline, TaskId{id});
     int before = -1;
     graph.for_each_predecessor(TaskId{id}, [&](TaskId one) {
-      if (span_of(timeline, one).finish + tolerance >= start && (before < 0 || one.value < before))
+      if (finish_of(timeline, one) + tolerance >= start && (before < 0 || one.value < before))
         before = one.value;
     });
     id = before;
@@ -92,15 +91,14 @@ std::vector<TaskId> deciding_path(const TaskGraph& graph, const Timeline& timeli
 }
 
 TimeByPrice time_by_price(const Plan& plan, const TrainingStep& step, const Timeline& timeline,
-                          const Topology& topology) {
+                          const StepWindow& window, const Topology& topology) {
   const Placement& placement = step.cast.placement();
   const bool several_domains = placement.domain(Rank{placement.ranks() - 1}) > 0;
   TimeByPrice sum;
-  for (TaskId id : deciding_path(step.graph, timeline)) {
+  for (TaskId id : deciding_path(step.graph, timeline, window.finish)) {
     const Task& task = step.graph.task(id);
     const Label& label = step.label(id);
-    const Seconds length =
-        span_of(timeline, id).finish - std::max(span_of(timeline, id).start, timeline.step().start);
+    const Seconds length = finish_of(timeline, id) - std::max(start_of(timeline, id), window.start);
     if (length <= Seconds{}) continue;
     if (label.what == Label::What::optimizer)
       sum.at(PriceKind::memory, label.tag) += length;
@@ -114,8 +112,9 @@ TimeByPrice time_by_price(const Plan& plan, const TrainingStep& step, const Time
 
 StepRange range_of(const Scenario& scenario, const TrainingStep& step, const Timeline& timeline,
                    const Topology& topology, const PriceErrors& errors) {
-  return {timeline.step_time(),
-          time_by_price(scenario.plan, step, timeline, topology),
+  const StepWindow window = step_window(scenario, step, timeline);
+  return {window.length(),
+          time_by_price(scenario.plan, step, timeline, window, topology),
           errors,
           scenario.system.gpu.name,
           scenario.system.name,

@@ -5,6 +5,7 @@
 #include "sim/cluster/topology/topology.hpp"
 #include "sim/engine/graph/timeline.hpp"
 #include "sim/work/result/step_range.hpp"
+#include "sim/work/result/step_window.hpp"
 #include "sim/work/training/training_step.hpp"
 
 namespace orrery {
@@ -12,9 +13,9 @@ namespace orrery {
 /// The chain of tasks that decided when the step ended, first to last: from the last to finish
 /// back, each the one for which its successor waited the longest. A task starts when the last one
 /// before it ends, so that their spans follow each other without gaps and add up to the makespan.
-/// Where stages do not wait for each other at the step's end, of the longest stage.
-/// Of several that ended together the one that was added first.
-std::vector<TaskId> deciding_path(const TaskGraph& graph, const Timeline& timeline);
+/// Of several that ended together the one that was added first. `end`: nothing counts that finished
+/// later; the makespan, or the end of a step's window.
+std::vector<TaskId> deciding_path(const TaskGraph& graph, const Timeline& timeline, Seconds end);
 
 /// The step time by what was priced along that chain. It is the gradient of the step time: where
 /// all prices of a kind rise by a small share, the step gets longer by that share of their part.
@@ -24,7 +25,7 @@ std::vector<TaskId> deciding_path(const TaskGraph& graph, const Timeline& timeli
 /// count in the mean proportions of the pass. A flow that shares its links counts with all the time
 /// that it took.
 TimeByPrice time_by_price(const Plan& plan, const TrainingStep& step, const Timeline& timeline,
-                          const Topology& topology);
+                          const StepWindow& window, const Topology& topology);
 
 /// The range of the step's time, its prices being off by `errors`.
 StepRange range_of(const Scenario& scenario, const TrainingStep& step, const Timeline& timeline,

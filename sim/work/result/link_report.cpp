@@ -96,7 +96,7 @@ const std::string& name(LinkUser user) {
   return names[static_cast<std::size_t>(user)];
 }
 
-std::vector<LinkReport> link_reports(const TrainingStep& step, const Timeline& timeline,
+std::vector<LinkReport> link_reports(const TrainingStep& step, Seconds step_time,
                                      const Topology& topology) {
   Loads loads;
   for (int i = 0; i < step.graph.size(); ++i) {
@@ -112,7 +112,7 @@ std::vector<LinkReport> link_reports(const TrainingStep& step, const Timeline& t
     if (bytes == Bytes{}) continue;
     const LinkId id{static_cast<std::int32_t>(i)};
     const Link& link = topology.link(id);
-    const double busy = bytes / link.capacity / timeline.step_time();
+    const double busy = bytes / link.capacity / step_time;
     LinkReport& report = busiest[cable_name(link.kind)];
     if (report.kind.empty() || busy > report.busy_fraction)
       report = {topology.name(id), cable_name(link.kind), bytes, load, busy};

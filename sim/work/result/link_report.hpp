@@ -30,7 +30,7 @@ struct LinkReport {
 /// A report for each class of links that anything crosses, the busiest class first. The same
 /// whether ranks are folded or not and passes contracted or not: a link of the quotient carries
 /// what each link of its class does.
-std::vector<LinkReport> link_reports(const TrainingStep& step, const Timeline& timeline,
+std::vector<LinkReport> link_reports(const TrainingStep& step, Seconds step_time,
                                      const Topology& topology);
 
 }  // namespace orrery

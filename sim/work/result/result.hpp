@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/cost/memory/memory.hpp"
+#include "sim/engine/graph/timeline.hpp"
 #include "sim/input/scenario/scenario.hpp"
 #include "sim/work/result/bill.hpp"
 #include "sim/work/result/link_report.hpp"
@@ -56,6 +57,7 @@ struct Result {
   int roles = 0;                         ///< Ranks that were simulated, each for all of its twins.
   int tasks = 0;
   bool contracted = true;
+  Engine engine = Engine::own;
   Seconds simulation_wall;
   std::vector<std::string> warnings;
   std::optional<Bill> bill;  ///< Where somebody asked what a whole training takes.

@@ -1,7 +1,6 @@
 #include "sim/work/result/summary.hpp"
 
-#include "sim/engine/graph/critical_path.hpp"
-#include "sim/work/result/longest_stage.hpp"
+#include "sim/work/result/step_window.hpp"
 
 namespace orrery {
 namespace {
@@ -27,19 +26,6 @@ std::vector<std::string> warnings(const MemoryReport& memory) {
   return list;
 }
 
-// The step's length if nobody shared a link.
-Seconds least_step(const Scenario& scenario, const TrainingStep& step) {
-  const CriticalPath path = critical_path(step.graph);
-  if (!scenario.software.optimizer_post_validation) return path.length;
-  Timeline alone{{}, path.length};
-  for (int i = 0; i < step.graph.size(); ++i) {
-    const Seconds end = path.ends[static_cast<std::size_t>(i)];
-    alone.spans.push_back({end - least_time(step.graph.task(TaskId{i})), end});
-  }
-  alone.longest_stage = longest_stage(scenario, step, alone);
-  return alone.step_time();
-}
-
 }  // namespace
 
 Result summarize(const Scenario& scenario, const MemoryReport& memory, const TrainingStep& step,
@@ -47,9 +33,9 @@ Result summarize(const Scenario& scenario, const MemoryReport& memory, const Tra
   const Plan& plan = scenario.plan;
   Result result;
   result.scenario = scenario;
-  result.step_time = timeline.step_time();
-  result.lower_bound = least_step(scenario, step);
-  const double seconds = timeline.step_time().si();
+  result.step_time = step_window(scenario, step, timeline).length();
+  result.lower_bound = least_step_window(scenario, step).length();
+  const double seconds = result.step_time.si();
   const double gpus = plan.gpus();
   result.tokens_per_s = static_cast<double>(plan.gbs * plan.seq) / seconds;
   result.tokens_per_s_per_gpu = result.tokens_per_s / gpus;
@@ -73,9 +59,10 @@ Result summarize(const Scenario& scenario, const MemoryReport& memory, const Tra
     }
   }
   result.provenance = provenance(plan, step, result.critical_stage);
-  result.links = link_reports(step, timeline, topology);
+  result.links = link_reports(step, result.step_time, topology);
   result.tasks = step.graph.size();
   result.contracted = step.contracted;
+  result.engine = timeline.engine;
   result.warnings = warnings(memory);
   return result;
 }

@@ -80,7 +80,8 @@ struct Machine {
 
 // Collectives one after another.
 LoneCollectiveTime run(const std::vector<CollectiveCost>& costs,
-                       const std::vector<std::vector<Flow>>& flows, const Machine& machine) {
+                       const std::vector<std::vector<Flow>>& flows, const Machine& machine,
+                       Engine engine) {
   LoneCollectiveTime result;
   TaskGraph graph;
   for (std::size_t i = 0; i < costs.size(); ++i) {
@@ -92,7 +93,8 @@ LoneCollectiveTime run(const std::vector<CollectiveCost>& costs,
     const TaskId id = graph.add(std::move(task));
     if (i > 0) graph.depends(id, TaskId{id.value - 1});
   }
-  result.time = execute(graph, machine.topology).makespan;
+  result.engine = engine;
+  result.time = execute(graph, machine.topology, {engine}).makespan.seconds();
   return result;
 }
 
@@ -101,7 +103,7 @@ void append(std::vector<Leg>& legs, const std::vector<Leg>& more) {
 }
 
 LoneCollectiveTime run_hierarchical(const LoneCollective& collective, GroupShape group,
-                                    const CollectiveTime& price, Machine& machine) {
+                                    const CollectiveTime& price, Machine& machine, Engine engine) {
   if (group.per_domain * group.domains != group.ranks)
     fail_infeasible({}, "a hierarchical all-reduce needs equally many ranks in every NVLink domain",
                     "use a multiple of the domain's GPUs");
@@ -126,7 +128,7 @@ LoneCollectiveTime run_hierarchical(const LoneCollective& collective, GroupShape
       if (members.size() > 1) append(legs, legs_of(machine.placement, members, costs[part]));
     flows.push_back(machine.flows(legs));
   }
-  LoneCollectiveTime result = run(costs, flows, machine);
+  LoneCollectiveTime result = run(costs, flows, machine, engine);
   result.cost = costs[group.domains > 1 ? 1 : 0];
   result.cost.algorithm = "hierarchical";
   return result;
@@ -143,9 +145,9 @@ BytesPerSecond LoneCollectiveTime::bus_bandwidth(const LoneCollective& of) const
 }
 
 LoneCollectiveTime run_alone(const LoneCollective& collective, const System& system,
-                             const CollectiveOptions& options, bool unfolded) {
+                             const CollectiveOptions& options, bool unfolded, Engine engine) {
   GroupShape group = group_on(system, collective.ranks, collective.nodes);
-  if (collective.ranks == 1 || collective.bytes.si() <= 0.0) return {};
+  if (collective.ranks == 1 || collective.bytes.si() <= 0.0) return {{}, {}, 0, engine};
 
   Machine machine{system, collective, unfolded};
   if (!system.uniform())
@@ -153,8 +155,8 @@ LoneCollectiveTime run_alone(const LoneCollective& collective, const System& sys
         further_switches(machine.placement, machine.topology, machine.everyone);
   const CollectiveTime price{system, options};
   const CollectiveCost cost = price(collective.kind, collective.bytes, group);
-  if (collective.hierarchical) return run_hierarchical(collective, group, price, machine);
-  LoneCollectiveTime result = run({cost}, {machine.flows(cost)}, machine);
+  if (collective.hierarchical) return run_hierarchical(collective, group, price, machine, engine);
+  LoneCollectiveTime result = run({cost}, {machine.flows(cost)}, machine, engine);
   result.cost = cost;
   return result;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sim/cost/collectives/collective_time.hpp"
+#include "sim/engine/graph/timeline.hpp"
 
 namespace orrery {
 
@@ -19,6 +20,7 @@ struct LoneCollectiveTime {
   CollectiveCost cost;  ///< Of a hierarchical one that of its part between domains.
   Seconds time;         ///< Simulated: placement, flows, links, SimGrid.
   int flows = 0;        ///< That were simulated.
+  Engine engine = Engine::own;
 
   BytesPerSecond algorithm_bandwidth(const LoneCollective& of) const;
   BytesPerSecond bus_bandwidth(const LoneCollective& of) const;
@@ -31,6 +33,7 @@ struct LoneCollectiveTime {
 /// Errors (infeasible): ranks that do not lie evenly on the nodes; no allowed algorithm; no way
 /// between two ranks.
 LoneCollectiveTime run_alone(const LoneCollective& collective, const System& system,
-                             const CollectiveOptions& options = {}, bool unfolded = false);
+                             const CollectiveOptions& options = {}, bool unfolded = false,
+                             Engine engine = Engine::own);
 
 }  // namespace orrery

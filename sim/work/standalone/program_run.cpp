@@ -7,8 +7,8 @@
 
 namespace orrery {
 
-ProgramTime run_program(const CollectiveProgram& program, const System& system,
-                        const Place& place) {
+ProgramTime run_program(const CollectiveProgram& program, const System& system, const Place& place,
+                        Engine engine) {
   if (system.max_gpus > 0 && program.ranks > system.max_gpus)
     fail_infeasible(place,
                     "names rank " + std::to_string(program.ranks - 1) + ", but the system '" +
@@ -20,15 +20,16 @@ ProgramTime run_program(const CollectiveProgram& program, const System& system,
                              model.nic()};
   const Topology topology = Topology::build(system, program.ranks);
   const ProgramGraph built = program_graph(program, topology, prices, place);
-  const Timeline timeline = execute(built.graph, topology);
+  const Timeline timeline = execute(built.graph, topology, {engine});
 
-  ProgramTime result{timeline.makespan, {}};
+  ProgramTime result{timeline.makespan.seconds(), {}, engine};
   for (std::size_t i = 0; i < program.messages.size(); ++i) {
     const Message& message = program.messages[i];
-    const Span& span = timeline.spans[static_cast<std::size_t>(built.messages[i].value)];
+    const Span& span = timeline.of(built.messages[i]);
     ProgramStep& step = result.steps[message.step];
-    step.start = step.messages == 0 ? span.start : std::min(step.start, span.start);
-    step.finish = std::max(step.finish, span.finish);
+    const Seconds start = span.start.seconds();
+    step.start = step.messages == 0 ? start : std::min(step.start, start);
+    step.finish = std::max(step.finish, span.finish.seconds());
     step.bytes += message.bytes;
     ++step.messages;
   }

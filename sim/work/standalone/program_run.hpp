@@ -3,6 +3,7 @@
 #include <map>
 
 #include "sim/cost/collectives/collective_time.hpp"
+#include "sim/engine/graph/timeline.hpp"
 #include "sim/work/standalone/collective_program.hpp"
 
 namespace orrery {
@@ -18,12 +19,14 @@ struct ProgramStep {
 struct ProgramTime {
   Seconds time;
   std::map<int, ProgramStep> steps;  ///< By the sender's step.
+  Engine engine = Engine::own;
 };
 
 /// Runs a user-defined collective on `system`, rank r on GPU r: one kernel is launched, and each
 /// message takes one hop and then its bytes over the real route, at the rate of a send, less where
 /// messages meet. Errors (infeasible): a deadlock, no way between two ranks, at `place`; more ranks
 /// than GPUs.
-ProgramTime run_program(const CollectiveProgram& program, const System& system, const Place& place);
+ProgramTime run_program(const CollectiveProgram& program, const System& system, const Place& place,
+                        Engine engine = Engine::own);
 
 }  // namespace orrery

@@ -24,21 +24,20 @@ class Repetition {
     const auto passes = static_cast<std::size_t>(shift * plan_.vpp);
     const std::size_t needed = 2 * passes + 1;
     for (std::size_t begin : places(starts_.size(), needed)) {
-      const double span = starts_[begin + passes] - starts_[begin];
+      const Ticks span = starts_[begin + passes] - starts_[begin];
       if (first_stage_repeats(begin, passes, span) && repeats(starts_[begin], span, shift))
-        return Seconds{span};
+        return span.seconds();
     }
     return std::nullopt;
   }
 
  private:
-  double start(TaskId id) const { return timeline_.spans[index(id)].start.si(); }
-  double finish(TaskId id) const { return timeline_.spans[index(id)].finish.si(); }
-  static std::size_t index(TaskId id) { return static_cast<std::size_t>(id.value); }
+  Ticks start(TaskId id) const { return timeline_.of(id).start; }
+  Ticks finish(TaskId id) const { return timeline_.of(id).finish; }
 
   // When the first stage begins each of its backward passes.
-  std::vector<double> backward_starts() const {
-    std::vector<double> starts;
+  std::vector<Ticks> backward_starts() const {
+    std::vector<Ticks> starts;
     int chunk = -1;
     int microbatch = -1;
     for (int i = 0; i < graph_.size(); ++i) {
@@ -53,7 +52,7 @@ class Repetition {
   }
 
   // What is soon found out, and implied by repeats().
-  bool first_stage_repeats(std::size_t begin, std::size_t passes, double span) const {
+  bool first_stage_repeats(std::size_t begin, std::size_t passes, Ticks span) const {
     for (std::size_t i = begin + passes; i <= begin + 2 * passes; ++i)
       if (starts_[i] - starts_[i - passes] != span) return false;
     return true;
@@ -71,14 +70,13 @@ class Repetition {
   }
 
   struct Seen {
-    std::tuple<int, int, Label::What, Label::Kind, Stream, GroupKind, int, double, double>
-        what_when;
+    std::tuple<int, int, Label::What, Label::Kind, Stream, GroupKind, int, Ticks, Ticks> what_when;
     int microbatch;
   };
 
   // Tasks that are under way in a span, by who does what and when: those that start in it, and
   // those that started sooner and have not finished yet.
-  std::vector<Seen> under_way(double from, double span) const {
+  std::vector<Seen> under_way(Ticks from, Ticks span) const {
     std::vector<Seen> seen;
     for (int i = 0; i < graph_.size(); ++i) {
       const TaskId id{i};
@@ -95,7 +93,7 @@ class Repetition {
     return seen;
   }
 
-  bool repeats(double begin, double span, int shift) const {
+  bool repeats(Ticks begin, Ticks span, int shift) const {
     const std::vector<Seen> once = under_way(begin, span);
     const std::vector<Seen> again = under_way(begin + span, span);
     return std::equal(once.begin(), once.end(), again.begin(), again.end(),
@@ -109,7 +107,7 @@ class Repetition {
   const TaskGraph& graph_;
   const Timeline& timeline_;
   const Plan& plan_;
-  const std::vector<double> starts_;
+  const std::vector<Ticks> starts_;
 };
 
 }  // namespace

@@ -262,18 +262,18 @@ class PassBuilder {
     for (const Segment& segment : cost.segments) {
       if (!segment.chain.empty()) return nullptr;
       // In ticks one by one, as tasks of their own would be.
-      const Seconds compute = in_ticks(own_compute(role_index, segment) / speed);
-      Seconds before = compute;
+      const Ticks compute = Ticks::nearest(own_compute(role_index, segment) / speed);
+      Ticks before = compute;
       if (segment.beside) {
         const auto flows = own_flows(role_index, *segment.beside);
         if (!flows) return nullptr;
-        phases.push_back({compute, in_ticks(segment.beside->cost.latency), *flows});
+        phases.push_back({compute, Ticks::nearest(segment.beside->cost.latency), *flows});
         before = {};
       }
       if (segment.after) {
         const auto flows = own_flows(role_index, *segment.after);
         if (!flows) return nullptr;
-        phases.push_back({{}, before + in_ticks(segment.after->cost.latency), *flows});
+        phases.push_back({{}, before + Ticks::nearest(segment.after->cost.latency), *flows});
       } else if (!segment.beside) {
         phases.push_back({{}, before, {}});
       }

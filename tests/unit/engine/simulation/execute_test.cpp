@@ -36,7 +36,9 @@ class Execute : public ::testing::Test {
   }
 
   Timeline run() { return execute(graph_, topology_); }
-  double finish(TaskId id) { return run().spans[static_cast<std::size_t>(id.value)].finish.si(); }
+  double finish(TaskId id) {
+    return run().spans[static_cast<std::size_t>(id.value)].finish.seconds().si();
+  }
 
   Topology topology_ = Topology::build(read_system("two-gpus", test_place), 8);
   TaskGraph graph_;
@@ -47,26 +49,26 @@ constexpr double no_cap = 1e12;  // bytes/s, far above any link here.
 // S / B = 1e9 B / 1e9 B/s.
 TEST_F(Execute, AFlowAloneTakesBytesOverBandwidth) {
   graph_.add(transfer(0.0, {flow(0, 2, 1e9, no_cap)}));
-  EXPECT_NEAR(run().makespan.si(), 1.0, 1e-9);
+  EXPECT_NEAR(run().makespan.seconds().si(), 1.0, 1e-9);
 }
 
 // alpha + S / B. A network that adds the latency twice, or scales it as the simulator's own default
 // for campus networks does (13.01), is off by far more.
 TEST_F(Execute, LatencyComesBeforeTheBytesOnce) {
   graph_.add(transfer(0.25, {flow(0, 2, 1e9, no_cap)}));
-  EXPECT_NEAR(run().makespan.si(), 1.25, 1e-9);
+  EXPECT_NEAR(run().makespan.seconds().si(), 1.25, 1e-9);
 }
 
 // A flow may go slower than its links: S / rate = 1e9 / 4e8.
 TEST_F(Execute, ARateCapHolds) {
   graph_.add(transfer(0.0, {flow(0, 2, 1e9, 4e8)}));
-  EXPECT_NEAR(run().makespan.si(), 2.5, 1e-9);
+  EXPECT_NEAR(run().makespan.seconds().si(), 2.5, 1e-9);
 }
 
 // A cap above the wire changes nothing.
 TEST_F(Execute, AWireSlowerThanTheCapDecides) {
   graph_.add(transfer(0.0, {flow(0, 2, 1e9, 2e9)}));
-  EXPECT_NEAR(run().makespan.si(), 1.0, 1e-9);
+  EXPECT_NEAR(run().makespan.seconds().si(), 1.0, 1e-9);
 }
 
 // Max-min sharing with a cap: the capped flow keeps 0.25 GB/s, the other gets the rest.
@@ -75,8 +77,10 @@ TEST_F(Execute, WhatACappedFlowLeavesGoesToTheOther) {
   const TaskId capped = graph_.add(transfer(0.0, {flow(0, 2, 0.25e9, 0.25e9)}));
   const TaskId other = graph_.add(transfer(0.0, {flow(0, 4, 1.5e9, no_cap)}));
   const Timeline timeline = run();
-  EXPECT_NEAR(timeline.spans[static_cast<std::size_t>(capped.value)].finish.si(), 1.0, 1e-9);
-  EXPECT_NEAR(timeline.spans[static_cast<std::size_t>(other.value)].finish.si(), 1.75, 1e-9);
+  EXPECT_NEAR(timeline.spans[static_cast<std::size_t>(capped.value)].finish.seconds().si(), 1.0,
+              1e-9);
+  EXPECT_NEAR(timeline.spans[static_cast<std::size_t>(other.value)].finish.seconds().si(), 1.75,
+              1e-9);
 }
 
 // k flows leave one NIC at once; max-min sharing gives each B/k, so all end at alpha + k S / B.
@@ -87,8 +91,8 @@ TEST_F(Execute, KFlowsShareOneNicEqually) {
     for (int i = 0; i < k; ++i) graph_.add(transfer(1e-3, {flow(0, 2 + i, 1e8, no_cap)}));
     const Timeline timeline = run();
     for (const Span& span : timeline.spans) {
-      EXPECT_EQ(span.start.si(), 0.0);
-      EXPECT_NEAR(span.finish.si(), 1e-3 + k * 0.1, 1e-9);
+      EXPECT_EQ(span.start.seconds().si(), 0.0);
+      EXPECT_NEAR(span.finish.seconds().si(), 1e-3 + k * 0.1, 1e-9);
     }
   }
 }
@@ -97,7 +101,7 @@ TEST_F(Execute, KFlowsShareOneNicEqually) {
 TEST_F(Execute, DirectionsDoNotShare) {
   graph_.add(transfer(0.0, {flow(0, 2, 1e9, no_cap)}));
   graph_.add(transfer(0.0, {flow(2, 0, 1e9, no_cap)}));
-  EXPECT_NEAR(run().makespan.si(), 1.0, 1e-9);
+  EXPECT_NEAR(run().makespan.seconds().si(), 1.0, 1e-9);
 }
 
 // What folding rests on: a flow that stands for four twins crosses its link four times, and a flow
@@ -106,8 +110,8 @@ TEST_F(Execute, ALinkNamedFourTimesCountsAsFourFlows) {
   graph_.add(transfer(0.0, {flow(0, 2, 1e9, no_cap, 4)}));
   graph_.add(transfer(0.0, {flow(0, 4, 1e9, no_cap, 1)}));
   const Timeline timeline = run();
-  EXPECT_NEAR(timeline.spans[0].finish.si(), 5.0, 1e-9);
-  EXPECT_NEAR(timeline.spans[1].finish.si(), 5.0, 1e-9);
+  EXPECT_NEAR(timeline.spans[0].finish.seconds().si(), 5.0, 1e-9);
+  EXPECT_NEAR(timeline.spans[1].finish.seconds().si(), 5.0, 1e-9);
 }
 
 // Flows that meet when one of them is under way, and a kernel that ends meanwhile. NIC 0 sends A to
@@ -129,8 +133,9 @@ TEST_F(Execute, FlowsMeetUnderWay) {
   const Timeline timeline = run();
   const double expected[] = {1.5, 2.5, 0.7 + 1.0 / 3.0, 0.9, 2.7};
   for (std::size_t i = 0; i < 5; ++i)
-    EXPECT_NEAR(timeline.spans[i].finish.si(), expected[i], 1e-9) << i;
-  EXPECT_EQ(timeline.spans[4].start, in_ticks(Seconds{0.9}));  // No kernel is rounded further.
+    EXPECT_NEAR(timeline.spans[i].finish.seconds().si(), expected[i], 1e-9) << i;
+  EXPECT_EQ(timeline.spans[4].start,
+            Ticks::nearest(Seconds{0.9}));  // No kernel is rounded further.
 }
 
 // One after another on one link, each starting as the one before it arrives, and then two at once:
@@ -141,8 +146,8 @@ TEST_F(Execute, FlowsThatFollowEachOtherDoNotMeet) {
   graph_.depends(second, first);
   for (int i = 0; i < 2; ++i)
     graph_.depends(graph_.add(transfer(0.0, {flow(0, 4 + i, 1e8, no_cap)})), second);
-  EXPECT_NEAR(run().makespan.si(), 0.4, 1e-9);
-  EXPECT_EQ(run().spans[1].finish, 2.0 * in_ticks(Seconds{0.1}));
+  EXPECT_NEAR(run().makespan.seconds().si(), 0.4, 1e-9);
+  EXPECT_EQ(run().spans[1].finish, Ticks::nearest(Seconds{0.1}) + Ticks::nearest(Seconds{0.1}));
 }
 
 // A link may be named twice in one way: the flow crosses it twice, alone as well as beside another.
@@ -150,21 +155,21 @@ TEST_F(Execute, AFlowMayCrossALinkTwice) {
   Flow twice = flow(0, 2, 1e9, no_cap);
   twice.way.push_back(twice.way.front());
   graph_.add(transfer(0.0, {twice}));
-  EXPECT_NEAR(run().makespan.si(), 2.0, 1e-9);
+  EXPECT_NEAR(run().makespan.seconds().si(), 2.0, 1e-9);
   graph_.add(transfer(0.0, {flow(0, 4, 1e9, no_cap)}));  // 2 r + r = 1 GB/s.
-  EXPECT_NEAR(run().makespan.si(), 3.0, 1e-9);
+  EXPECT_NEAR(run().makespan.seconds().si(), 3.0, 1e-9);
 }
 
 // A task with several flows ends with the last of them.
 TEST_F(Execute, ATaskEndsWithItsLastFlow) {
   graph_.add(transfer(0.5, {flow(0, 1, 1e9, no_cap), flow(0, 2, 2e9, no_cap)}));
-  EXPECT_NEAR(run().makespan.si(), 2.5, 1e-9);
+  EXPECT_NEAR(run().makespan.seconds().si(), 2.5, 1e-9);
 }
 
 // A flow of less than a byte is a flow.
 TEST_F(Execute, FractionsOfAByteArrive) {
   graph_.add(transfer(0.0, {flow(0, 2, 0.3, no_cap)}));
-  EXPECT_EQ(run().makespan, in_ticks(Seconds{0.3e-9}));
+  EXPECT_EQ(run().makespan, Ticks::nearest(Seconds{0.3e-9}));
 }
 
 // 1 s and 2 s in parallel, then a join, then 3 s: 2 + 3.
@@ -179,14 +184,14 @@ TEST_F(Execute, ATaskWaitsForAllBeforeIt) {
   graph_.depends(last, join);
   const Timeline timeline = run();
   const auto span = [&](TaskId id) { return timeline.spans[static_cast<std::size_t>(id.value)]; };
-  EXPECT_NEAR(span(a).finish.si(), 1.0, 1e-9);
-  EXPECT_NEAR(span(join).start.si(), 2.0, 1e-9);
+  EXPECT_NEAR(span(a).finish.seconds().si(), 1.0, 1e-9);
+  EXPECT_NEAR(span(join).start.seconds().si(), 2.0, 1e-9);
   EXPECT_EQ(span(join).start, span(join).finish);
-  EXPECT_NEAR(span(last).start.si(), 2.0, 1e-9);
-  EXPECT_NEAR(timeline.makespan.si(), 5.0, 1e-9);
+  EXPECT_NEAR(span(last).start.seconds().si(), 2.0, 1e-9);
+  EXPECT_NEAR(timeline.makespan.seconds().si(), 5.0, 1e-9);
 }
 
-TEST_F(Execute, AnEmptyGraphTakesNoTime) { EXPECT_EQ(run().makespan.si(), 0.0); }
+TEST_F(Execute, AnEmptyGraphTakesNoTime) { EXPECT_EQ(run().makespan.seconds().si(), 0.0); }
 
 // A recursion from each to the next would need some 20 MB of stack for this.
 TEST_F(Execute, AHundredThousandJoinsInAChain) {
@@ -208,20 +213,21 @@ TEST_F(Execute, ManyRunsInOneProcessGiveTheSameAnswer) {
   for (int i = 0; i < 50; ++i) {
     const Timeline again = run();
     // The clock runs on from run to run, so that sums are rounded elsewhere: 1e-16 of 35 s.
-    EXPECT_NEAR(again.makespan.si(), first.makespan.si(), 1e-12);
+    EXPECT_NEAR(again.makespan.seconds().si(), first.makespan.seconds().si(), 1e-12);
     for (std::size_t task = 0; task < first.spans.size(); ++task)
-      EXPECT_NEAR(again.spans[task].finish.si(), first.spans[task].finish.si(), 1e-12);
+      EXPECT_NEAR(again.spans[task].finish.seconds().si(), first.spans[task].finish.seconds().si(),
+                  1e-12);
   }
 }
 
 // Links of one run must not leak into the next, whose topology numbers its own from 0.
 TEST_F(Execute, AnotherTopologyHasItsOwnLinks) {
   graph_.add(transfer(0.0, {flow(0, 1, 1e9, no_cap)}));
-  EXPECT_NEAR(run().makespan.si(), 1.0, 1e-9);
+  EXPECT_NEAR(run().makespan.seconds().si(), 1.0, 1e-9);
   topology_ = Topology::build(read_system("four-by-four", test_place), 8);
   graph_ = TaskGraph{};
   graph_.add(transfer(0.0, {flow(0, 1, 1e9, no_cap)}));  // 10 GB/s there.
-  EXPECT_NEAR(run().makespan.si(), 0.1, 1e-9);
+  EXPECT_NEAR(run().makespan.seconds().si(), 0.1, 1e-9);
 }
 
 TEST_F(Execute, ACircleIsADeadlockInWords) {
@@ -246,7 +252,7 @@ TEST_F(Execute, ACircleIsADeadlockInWords) {
   // And the engine is fit for the next graph.
   graph_ = TaskGraph{};
   graph_.add(compute(2.0));
-  EXPECT_NEAR(run().makespan.si(), 2.0, 1e-9);
+  EXPECT_NEAR(run().makespan.seconds().si(), 2.0, 1e-9);
 }
 
 }  // namespace

@@ -21,10 +21,7 @@ Task sends(double after, Flows flows) {
   return task;
 }
 
-Task join() {
-  Task task;
-  return task;
-}
+Task join() { return {}; }
 
 Task computes(Seconds duration) {
   Task task;
@@ -64,10 +61,12 @@ class Wires3 : public ::testing::Test {
 
   void expect_as_on_simgrid(const TaskGraph& graph, const std::string& what) const {
     const Timeline here = execute(graph, topology_);
-    const Timeline there = execute(graph, topology_, all_on_simgrid);
+    const Timeline there = execute(graph, topology_, {Engine::own, all_on_simgrid});
     for (std::size_t i = 0; i < here.spans.size(); ++i) {
-      EXPECT_NEAR(here.spans[i].start.si(), there.spans[i].start.si(), 1e-7) << what << " " << i;
-      EXPECT_NEAR(here.spans[i].finish.si(), there.spans[i].finish.si(), 1e-7) << what << " " << i;
+      EXPECT_NEAR(here.spans[i].start.seconds().si(), there.spans[i].start.seconds().si(), 1e-7)
+          << what << " " << i;
+      EXPECT_NEAR(here.spans[i].finish.seconds().si(), there.spans[i].finish.seconds().si(), 1e-7)
+          << what << " " << i;
     }
   }
 
@@ -99,7 +98,7 @@ TEST_F(Wires3, ManyFlowsGoOnOnSimGrid) {
     TaskGraph graph;
     for (int i = 0; i < flows; ++i) graph.add(sends(0.05 * i, {flow(1, 1e9, 0.3e9)}));
     expect_as_on_simgrid(graph, std::to_string(flows) + " flows");
-    EXPECT_NEAR(execute(graph, topology_).makespan.si(),
+    EXPECT_NEAR(execute(graph, topology_).makespan.seconds().si(),
                 flows <= 3 ? 0.05 * (flows - 1) + 1.0 / 0.3 : flows, flows <= 3 ? 1e-9 : 0.4);
   }
 }
@@ -107,7 +106,8 @@ TEST_F(Wires3, ManyFlowsGoOnOnSimGrid) {
 // A chain in one task, and the same drawn: beside every flow that may come across it.
 TEST_F(Wires3, AChainIsWhatItStandsFor) {
   const auto phase_of = [&](double beside, double before, std::vector<Flow> flows) {
-    return Chain::Phase{Seconds{beside}, Seconds{before}, std::move(flows)};
+    return Chain::Phase{Ticks::nearest(Seconds{beside}), Ticks::nearest(Seconds{before}),
+                        std::move(flows)};
   };
   const std::vector<Chain::Phase> phases{
       phase_of(0.0, 0.125, {flow(3, 0.25e9, 0.5e9)}),
@@ -115,8 +115,8 @@ TEST_F(Wires3, AChainIsWhatItStandsFor) {
       phase_of(0.0, 0.0, {flow(3, 0.25e9, 1e12), flow(9, 1e8, 1e9)})};
   const auto chain = std::make_shared<const Chain>(phases, topology_);
   // 0.125 + 0.5, 0.5, 0.25, 0.25
-  EXPECT_NEAR(chain->length().si(), 1.625, 1e-12);
-  EXPECT_EQ(chain->phase_at(Seconds{0.7}), 1u);
+  EXPECT_NEAR(chain->length().seconds().si(), 1.625, 1e-12);
+  EXPECT_EQ(chain->phase_at(Ticks::nearest(Seconds{0.7})), 1u);
 
   for (int way = 0; way < 27; ++way)
     for (int when = 0; when <= 40; ++when)
@@ -128,8 +128,8 @@ TEST_F(Wires3, AChainIsWhatItStandsFor) {
           TaskId last = gate;
           if (drawn) {
             for (const Chain::Phase& phase : phases) {
-              const TaskId sent = graph.add(sends(phase.before.si(), phase.flows));
-              const TaskId computed = graph.add(computes(phase.beside));
+              const TaskId sent = graph.add(sends(phase.before.seconds().si(), phase.flows));
+              const TaskId computed = graph.add(computes(phase.beside.seconds()));
               const TaskId both = graph.add(join());
               for (TaskId half : {sent, computed}) {
                 graph.depends(half, last);
@@ -144,8 +144,7 @@ TEST_F(Wires3, AChainIsWhatItStandsFor) {
           if (way > 0)
             for (double later : {0.0, 0.3})
               graph.add(sends(0.05 * when + later, {flow(way, bytes, 0.8e9)}));
-          ends[drawn] =
-              execute(graph, topology_).spans[static_cast<std::size_t>(last.value)].finish.si();
+          ends[drawn] = execute(graph, topology_).of(last).finish.seconds().si();
         }
         EXPECT_NEAR(ends[0], ends[1], 1e-11) << way << " at " << when << " " << bytes;
       }

@@ -127,7 +127,7 @@ TEST(TimelineChart, AreaIsTime) {
     ASSERT_GE(passes, 4 * microbatches);
     const TimelineChart chart = timeline_chart(answer.step, answer.timeline, scenario);
     EXPECT_EQ(chart.ranks, 2);
-    const double pixels_per_s = 990.0 / answer.timeline.makespan.si();
+    const double pixels_per_s = 990.0 / answer.timeline.makespan.seconds().si();
     auto area = covered(chart.svg, 16.0);
     // A gap of 0.4 pixels parts passes that are wide enough to be seen.
     const double gaps = 0.4 * 2.0 * microbatches;

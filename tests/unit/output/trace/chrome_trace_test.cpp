@@ -115,7 +115,7 @@ void expect_sound(const Trace& trace) {
   }
 }
 
-std::int64_t rounded(Seconds time) { return std::llround(time.si() * 1e9); }
+std::int64_t rounded(Ticks time) { return std::llround(time.seconds().si() * 1e9); }
 
 // What the trace must show of the passes and transfers of a graph.
 void expect_complete(const Trace& trace, const Estimate& answer) {

@@ -43,8 +43,8 @@ class BreakDown : public ::testing::Test {
         what != Label::What::optimizer)
       task.kind = Label::Kind::transfer;
     tasks_.push_back(task);
-    timeline_.spans.push_back({Seconds{start}, Seconds{finish}});
-    timeline_.makespan = std::max(timeline_.makespan, Seconds{finish});
+    timeline_.spans.push_back({Ticks::nearest(Seconds{start}), Ticks::nearest(Seconds{finish})});
+    timeline_.makespan = std::max(timeline_.makespan, timeline_.spans.back().finish);
     return tasks_.back();
   }
 
@@ -53,7 +53,7 @@ class BreakDown : public ::testing::Test {
     step_.labels.clear();
     for (const StepTask& task : tasks_) add_labelled(step_.graph, step_.labels, task);
     const Breakdown parts = break_down(scenario_, step_, timeline_, role);
-    EXPECT_NEAR(parts.sum().si(), timeline_.makespan.si(), 1e-12);
+    EXPECT_NEAR(parts.sum().si(), timeline_.makespan.seconds().si(), 1e-12);
     return parts;
   }
 

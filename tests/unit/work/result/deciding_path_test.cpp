@@ -12,11 +12,13 @@ struct Drawn {
   TaskId add(double start, double finish, std::initializer_list<TaskId> after = {}) {
     const TaskId id = graph.add({});
     for (TaskId before : after) graph.depends(id, before);
-    timeline.spans.push_back({Seconds{start}, Seconds{finish}});
-    timeline.makespan = std::max(timeline.makespan, Seconds{finish});
+    timeline.spans.push_back({Ticks::nearest(Seconds{start}), Ticks::nearest(Seconds{finish})});
+    timeline.makespan = std::max(timeline.makespan, timeline.spans.back().finish);
     return id;
   }
-  std::vector<TaskId> path() const { return deciding_path(graph, timeline); }
+  std::vector<TaskId> path() const {
+    return deciding_path(graph, timeline, timeline.makespan.seconds());
+  }
 };
 
 //     a 0-1   b 1-6   d 6-7       d waited for b, which waited for a

@@ -1,45 +1,42 @@
-#include "sim/engine/simulation/execute.hpp"
-
 #include <algorithm>
 #include <limits>
-#include <stdexcept>
-#include <string>
 
-#include "sim/base/core/ticks.hpp"
 #include "sim/engine/graph/chain.hpp"
 #include "sim/engine/simulation/calendar.hpp"
+#include "sim/engine/simulation/mover.hpp"
 #include "sim/engine/simulation/platform.hpp"
 #include "sim/engine/simulation/wires.hpp"
 
 namespace orrery {
 namespace {
 
-constexpr double never = std::numeric_limits<double>::infinity();
-
 // Kernels, latencies and flows end at a time that is known when they begin, or when others come
 // onto their links or leave them: they wait in a calendar. Where many flows meet, they are
 // SimGrid's; while it has any flow, its clock is the one that counts.
-class Execution {
+class OwnMover final : public Mover {
  public:
-  Execution(const TaskGraph& graph, const Topology& topology, Platform& platform,
-            std::size_t most_shared_here)
-      : graph_{graph},
+  OwnMover(MovedTasks& tasks, const Topology& topology, std::size_t most_shared_here)
+      : tasks_{tasks},
         topology_{topology},
-        platform_{platform},
-        waits_for_(static_cast<std::size_t>(graph.size())),
-        flows_left_(waits_for_.size(), 0),
         wires_{topology, calendar_, most_shared_here,
-               [this](std::size_t flow, double bytes) { hand_over(flow, bytes); }} {
-    timeline_.spans.resize(waits_for_.size());
+               [this](std::size_t flow, double bytes) { hand_over(flow, bytes); }} {}
+
+  void start(TaskId id, const Task& task) override {
+    if (task.chain)
+      start_walk(id);
+    else if (task.duration > Seconds{})
+      calendar_.expect(now_ + Ticks::nearest(task.duration), What::task_waited,
+                       static_cast<std::size_t>(id.value));
+    else
+      start_flows(id);
   }
 
-  Timeline run() {
-    std::vector<TaskId> first;
-    for (int i = 0; i < graph_.size(); ++i) {
-      waits_for_[index(TaskId{i})] = graph_.waits_for(TaskId{i});
-      if (waits_for_[index(TaskId{i})] == 0) first.push_back(TaskId{i});
-    }
-    for (TaskId id : first) start(id);
+  void learn_links() override {
+    wires_.learn_links(topology_);
+    if (!walkers_.empty()) walkers_.resize(static_cast<std::size_t>(topology_.link_count()));
+  }
+
+  void run() override {
     while (in_simgrid_ > 0 || !calendar_.empty()) {
       if (in_simgrid_ == 0) {
         handle_next();
@@ -48,9 +45,6 @@ class Execution {
         platform_.run();
       }
     }
-    if (finished_ != graph_.size()) report_deadlock();
-    timeline_.makespan = Seconds{now_};
-    return std::move(timeline_);
   }
 
  private:
@@ -60,9 +54,9 @@ class Execution {
   struct Walk {
     TaskId task;
     std::size_t phase = 0;
-    double origin = 0.0;  // Asleep: when it would have started, had nobody delayed it.
-    double ends = never;  // Asleep: when, if nobody wakes it.
-    int left = 0;         // Awake: parts and flows of the phase that are not over.
+    Ticks origin = {};            // Asleep: when it would have started, had nobody delayed it.
+    Ticks ends = Ticks::never();  // Asleep: when, if nobody wakes it.
+    int left = 0;                 // Awake: parts and flows of the phase that are not over.
   };
   static constexpr std::size_t nobody = std::numeric_limits<std::size_t>::max();
   // Walks on a link. One that has all its links to itself sleeps until it is over or a flow comes.
@@ -71,7 +65,11 @@ class Execution {
     std::size_t asleep = nobody;
   };
 
-  static std::size_t index(TaskId id) { return static_cast<std::size_t>(id.value); }
+  std::uint32_t& at(TaskId id) {
+    const auto index = static_cast<std::size_t>(id.value);
+    if (index >= of_task_.size()) of_task_.resize(2 * index + 1);
+    return of_task_[index];
+  }
 
   void handle_next() {
     const Calendar::Event event = calendar_.take();
@@ -80,7 +78,7 @@ class Execution {
     now_ = std::max(now_, event.time);
     switch (event.what) {
       case What::task_waited:
-        return start_flows(TaskId{static_cast<int>(event.of)});
+        return start_flows(TaskId{static_cast<std::int32_t>(event.of)});
       case What::flow_arrives:
         return arrive(event.of);
       case What::phase_sends:
@@ -92,21 +90,10 @@ class Execution {
     }
   }
 
-  void start(TaskId id) {
-    timeline_.spans[index(id)].start = Seconds{now_};
-    const Task& task = graph_.task(id);
-    if (task.chain)
-      start_walk(id);
-    else if (task.duration > Seconds{})
-      calendar_.expect(now_ + in_ticks(task.duration).si(), What::task_waited, index(id));
-    else
-      start_flows(id);
-  }
-
   void start_flows(TaskId id) {
-    const Task& task = graph_.task(id);
-    flows_left_[index(id)] = static_cast<int>(task.flows.size());
-    if (task.flows.empty()) return finish(id);
+    const Task& task = tasks_.task(id);
+    if (task.flows.empty()) return tasks_.finish(id, now_);
+    at(id) = static_cast<std::uint32_t>(task.flows.size());
     for (const Flow& flow : task.flows) start_flow(id, flow, flow.bytes.si());
   }
 
@@ -119,20 +106,17 @@ class Execution {
 
   void arrive(std::size_t flow) {
     const TaskId task = wires_.arrive(flow, now_);
-    if (graph_.task(task).chain) return part_is_over(walk_of_[index(task)]);
-    if (--flows_left_[index(task)] == 0) finish(task);
+    if (tasks_.task(task).chain) return part_is_over(at(task));
+    if (--at(task) == 0) tasks_.finish(task, now_);
   }
 
-  const Chain& chain(const Walk& walk) const { return *graph_.task(walk.task).chain; }
+  const Chain& chain(const Walk& walk) const { return *tasks_.task(walk.task).chain; }
   Walkers& walkers(LinkId link) { return walkers_[static_cast<std::size_t>(link.value)]; }
 
   void start_walk(TaskId id) {
-    if (walkers_.empty()) {
-      walkers_.resize(static_cast<std::size_t>(topology_.link_count()));
-      walk_of_.resize(waits_for_.size());
-    }
+    if (walkers_.empty()) walkers_.resize(static_cast<std::size_t>(topology_.link_count()));
     const std::size_t self = walks_.size();
-    walk_of_[index(id)] = self;
+    at(id) = static_cast<std::uint32_t>(self);
     walks_.push_back({.task = id});
     for (LinkId link : chain(walks_[self]).links()) {
       if (const std::size_t other = walkers(link).asleep; other != nobody) wake(other);
@@ -149,34 +133,35 @@ class Execution {
     });
     if (!undisturbed) return step(of, now_);
     for (LinkId link : links) walkers(link).asleep = of;
-    walk.origin = now_ - chain(walk).begin(walk.phase).si();
-    walk.ends = walk.origin + chain(walk).length().si();
+    walk.origin = now_ - chain(walk).begin(walk.phase);
+    walk.ends = walk.origin + chain(walk).length();
     calendar_.expect(walk.ends, What::walk_undelayed, of);
   }
 
   void wake(std::size_t of) {
     Walk& walk = walks_[of];
     for (LinkId link : chain(walk).links()) walkers(link).asleep = nobody;
-    walk.ends = never;
-    walk.phase = chain(walk).phase_at(Seconds{now_ - walk.origin});
-    step(of, walk.origin + chain(walk).begin(walk.phase).si());
+    walk.ends = Ticks::never();
+    walk.phase = chain(walk).phase_at(now_ - walk.origin);
+    step(of, walk.origin + chain(walk).begin(walk.phase));
   }
 
   // What is left of the walk's phase, which has begun then.
-  void step(std::size_t of, double begun) {
+  void step(std::size_t of, Ticks begun) {
     Walk& walk = walks_[of];
     const Chain::Phase& phase = chain(walk).phases()[walk.phase];
     walk.left = 1;  // Until all of it is under way.
-    const auto wait = [&](Seconds time, What what) {
+    const auto wait = [&](Ticks time, What what) {
       ++walk.left;
-      calendar_.expect(begun + time.si(), what, of);
+      calendar_.expect(begun + time, what, of);
     };
-    if (begun + phase.beside.si() > now_) wait(phase.beside, What::phase_part);
-    if (begun + phase.before.si() > now_) {
+    if (begun + phase.beside > now_) wait(phase.beside, What::phase_part);
+    if (begun + phase.before > now_) {
       wait(phase.before, phase.flows.empty() ? What::phase_part : What::phase_sends);
     } else {
       for (const Flow& flow : phase.flows) {
-        const double sent = wires_.alone(flow) * (now_ - (begun + phase.before.si()));
+        const Seconds since = (now_ - (begun + phase.before)).seconds();
+        const double sent = wires_.alone(flow) * since.si();
         if (flow.bytes.si() - sent <= Wires::arrived) continue;
         ++walk.left;
         wires_.start(walk.task, flow, flow.bytes.si() - sent, now_);
@@ -202,12 +187,13 @@ class Execution {
 
   void end_walk(std::size_t of) {
     Walk& walk = walks_[of];
-    walk.ends = never;  // Woken and asleep again it may have been promised the same time twice.
+    walk.ends =
+        Ticks::never();  // Woken and asleep again it may have been promised the same time twice.
     for (LinkId link : chain(walk).links()) {
       --walkers(link).count;
       if (walkers(link).asleep == of) walkers(link).asleep = nobody;
     }
-    finish(walk.task);
+    tasks_.finish(walk.task, now_);
   }
 
   void hand_over(std::size_t flow, double bytes) {
@@ -217,7 +203,7 @@ class Execution {
     rest.bytes = Bytes{bytes};
     platform_.flow(rest, [this, flow] {
       const Seconds since{platform_.now() - simgrid_origin_};
-      now_ = std::max(now_, own_origin_ + in_ticks(since).si());
+      now_ = std::max(now_, own_origin_ + Ticks::nearest(since));
       --in_simgrid_;
       arrive(flow);
       go_on_in_simgrid();
@@ -227,77 +213,43 @@ class Execution {
   // What is due happens; then SimGrid must stop where the calendar has something next. It does not
   // see an alarm that rings at once.
   void go_on_in_simgrid() {
-    const auto is_due = [this](double time) {
-      return platform_.now() + (time - now_) <= platform_.now();
+    const auto is_due = [this](Ticks time) {
+      return platform_.now() + (time - now_).seconds().si() <= platform_.now();
     };
     while (in_simgrid_ > 0 && !calendar_.empty() && is_due(calendar_.next_time())) handle_next();
     if (in_simgrid_ == 0 || calendar_.empty() || calendar_.next_time() >= alarm_) return;
     alarm_ = calendar_.next_time();
-    platform_.timer(Seconds{alarm_ - now_}, [this, date = alarm_] {
-      if (alarm_ == date) alarm_ = never;
+    platform_.timer((alarm_ - now_).seconds(), [this, date = alarm_] {
+      if (alarm_ == date) alarm_ = Ticks::never();
       if (in_simgrid_ == 0) return;  // The flows that it was set for arrived sooner.
       now_ = std::max(now_, date);
       go_on_in_simgrid();
     });
   }
 
-  // Joins finish at once, so that a chain of them would recurse: a queue instead.
-  void finish(TaskId id) {
-    done_.push_back(id);
-    if (done_.size() > 1) return;
-    for (std::size_t next = 0; next < done_.size(); ++next) {
-      const TaskId task = done_[next];
-      timeline_.spans[index(task)].finish = Seconds{now_};
-      ++finished_;
-      graph_.for_each_successor(task, [this](TaskId successor) {
-        if (--waits_for_[index(successor)] == 0) start(successor);
-      });
-    }
-    done_.clear();
-  }
-
-  [[noreturn]] void report_deadlock() const {
-    std::string message = "deadlock: " + std::to_string(graph_.size() - finished_) + " of " +
-                          std::to_string(graph_.size()) + " tasks cannot finish; waiting:";
-    int shown = 0;
-    for (int i = 0; i < graph_.size() && shown < 5; ++i)
-      if (waits_for_[index(TaskId{i})] > 0) {
-        const Task& task = graph_.task(TaskId{i});
-        message += " task " + std::to_string(i) + " (owner " + std::to_string(task.owner) +
-                   ", note " + std::to_string(task.note) + ", for " +
-                   std::to_string(waits_for_[index(TaskId{i})]) + " more)";
-        ++shown;
-      }
-    throw std::logic_error{message};
-  }
-
-  const TaskGraph& graph_;
+  MovedTasks& tasks_;
   const Topology& topology_;
-  Platform& platform_;
-  Timeline timeline_;
-  std::vector<int> waits_for_;
-  std::vector<int> flows_left_;
-  std::vector<TaskId> done_;
-  int finished_ = 0;
+  Platform& platform_ = Platform::instance();
 
-  double now_ = 0.0;
+  Ticks now_;
   Calendar calendar_;
   Wires wires_;
+  std::vector<std::uint32_t> of_task_;  // Its walk, or how many of its flows are on their way.
   std::vector<Walk> walks_;
-  std::vector<std::size_t> walk_of_;  // By task; of those with a chain.
-  std::vector<Walkers> walkers_;      // By link, where there are walks.
+  std::vector<Walkers> walkers_;  // By link, where there are walks.
 
   bool links_known_ = false;  // To SimGrid, which is told when the first flows meet.
   int in_simgrid_ = 0;        // Flows.
-  double own_origin_ = 0.0;   // SimGrid's clock goes on from run to run: both, when it took over.
+  Ticks own_origin_;          // SimGrid's clock goes on from run to run: both, when it took over.
   double simgrid_origin_ = 0.0;
-  double alarm_ = never;
+  Ticks alarm_ = Ticks::never();
 };
 
 }  // namespace
 
-Timeline execute(const TaskGraph& graph, const Topology& topology, std::size_t most_shared_here) {
-  return Execution{graph, topology, Platform::instance(), most_shared_here}.run();
+std::unique_ptr<Mover> own_mover(MovedTasks& tasks, const Topology& topology,
+                                 std::size_t most_shared_here) {
+  return std::make_unique<OwnMover>(tasks, topology, most_shared_here);
 }
 
 }  // namespace orrery
