@@ -28,7 +28,9 @@ TEST(LoneCollective, SimulationAndPriceAgree) {
           CollectiveKind::all_to_all, CollectiveKind::broadcast, CollectiveKind::send_recv})
       for (double bytes : {8.0, 1e6, 1e9}) {
         const LoneCollective collective{kind, one.ranks, one.nodes, Bytes{bytes}};
-        const auto [cost, time, flows] = run_alone(collective, read_system(one.system, test_place));
+        const auto [cost, time, flows, engine] =
+            run_alone(collective, read_system(one.system, test_place));
+        EXPECT_EQ(engine, Engine::own);
         EXPECT_NEAR(time.si(), cost.time().si(), 1e-3 * cost.time().si())
             << one.system << " " << one.ranks << " " << name(kind) << " " << bytes;
         EXPECT_LE(flows, 4);

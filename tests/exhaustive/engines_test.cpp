@@ -1,0 +1,231 @@
+// Both engines on the same plans: the own calendar and wires, and SimGrid alone.
+//
+// SimGrid takes a Comm for arrived when its clock stops less than a nanosecond before its end
+// (surf/precision): early, if anything else happens in that nanosecond. What waits for it begins as
+// much earlier. Timers are exact but for the last bit of a double. So the engines may be apart by a
+// nanosecond for each flow on the path to a task, of which there are up to hundreds; as something
+// else must happen so shortly before, hardly two add up (2.2 ns at most when this was written). All
+// tasks of all plans are held to four nanoseconds, or 1e-9 of the run.
+#include <gtest/gtest.h>
+
+#include "sim/analysis/estimate/estimate.hpp"
+#include "sim/engine/simulation/execute.hpp"
+#include "sim/work/standalone/lone_collective.hpp"
+#include "tests/exhaustive/all_plans.hpp"
+#include "tests/support/fabrics.hpp"
+
+namespace orrery {
+namespace {
+
+// How far two runs of the same tasks are apart.
+struct Compared {
+  int plans = 0;
+  double largest_s = 0.0;
+  std::string where;
+
+  void note(Seconds own, Seconds simgrid, Seconds run, const std::string& name) {
+    const double apart = std::abs((own - simgrid).si());
+    if (apart > largest_s) largest_s = apart, where = name;
+    EXPECT_LE(apart, std::max(1e-9 * run.si(), 4e-9))
+        << name << ": " << own.si() << " s, on SimGrid " << simgrid.si();
+  }
+  // When each task begins and ends.
+  void note(const Timeline& own, const Timeline& simgrid, const std::string& name) {
+    ++plans;
+    EXPECT_EQ(own.engine, Engine::own);
+    EXPECT_EQ(simgrid.engine, Engine::simgrid);
+    ASSERT_EQ(own.spans.size(), simgrid.spans.size());
+    const Seconds run = own.makespan.seconds();
+    note(run, simgrid.makespan.seconds(), run, name);
+    for (std::size_t i = 0; i < own.spans.size(); ++i) {
+      const std::string task = name + " task " + std::to_string(i);
+      note(own.spans[i].start.seconds(), simgrid.spans[i].start.seconds(), run, task);
+      note(own.spans[i].finish.seconds(), simgrid.spans[i].finish.seconds(), run, task);
+    }
+  }
+  void record() const {
+    ::testing::Test::RecordProperty("plans", plans);
+    ::testing::Test::RecordProperty("largest", std::to_string(1e9 * largest_s) + " ns, " + where);
+  }
+};
+
+void compare(const Scenario& scenario, EstimateContext& context, Detail detail,
+             const std::string& name, Compared& compared) {
+  SCOPED_TRACE(name);
+  detail.engine = Engine::own;
+  const Estimate own = estimate(scenario, context, detail);
+  detail.engine = Engine::simgrid;
+  const Estimate other = estimate(scenario, context, detail);
+  EXPECT_EQ(other.result.engine, Engine::simgrid);
+  compared.note(own.timeline, other.timeline, name);
+}
+
+struct Fabric {
+  const char* name;
+  System system;
+};
+std::vector<Fabric> fabrics() {
+  System shared = read_system("four-by-four", test_place);
+  shared.nics_per_node = 2;
+  System pcie = read_system("four-by-four", test_place);
+  pcie.wiring = NodeWiring::pcie;
+  return {
+      {"single_switch", read_system("four-by-four", test_place)},
+      {"nics_shared", shared},
+      {"pcie", pcie},
+      {"leaf_spine_2to1", leaf_spine(2, 2, 2e9)},
+      {"rail_optimized", rail_optimized(2, 2, 1e9)},
+      {"fat_tree", fat_tree(1, 2, 2, 2, 2e9, 2e9)},
+      {"dragonfly", dragonfly(1, 2, 2, 1, 4e9, 2e9)},
+      {"ring_of_switches", ring_of_switches(4, 4e9)},
+  };
+}
+
+class Engines : public ::testing::TestWithParam<Fabric> {};
+INSTANTIATE_TEST_SUITE_P(All, Engines, ::testing::ValuesIn(fabrics()),
+                         [](const auto& fabric) { return std::string{fabric.param.name}; });
+
+// Degrees, ZeRO, overlap, sequence parallelism, virtual stages; each pass in one task, and drawn.
+TEST_P(Engines, AgreeOnEveryDensePlan) {
+  const System& system = GetParam().system;
+  EstimateContext context{system};
+  Compared compared;
+  for_each_plan(small_gpt(4, 256, 16, 2048), system, 16, [&](const Scenario& scenario) {
+    compare(scenario, context, {}, describe(scenario), compared);
+    compare(scenario, context, {.expanded = true}, describe(scenario) + " expanded", compared);
+  });
+  compared.record();
+  EXPECT_EQ(compared.plans, 2 * 176);
+}
+
+// Every schedule, also of every rank, whose flows are many.
+TEST_P(Engines, AgreeOnEverySchedule) {
+  const System& system = GetParam().system;
+  EstimateContext context{system};
+  Compared compared;
+  for (const Schedule* schedule : built_in_schedules())
+    for (int tp : {1, 2})
+      for (int pp : {2, 4})
+        for (bool overlap : {false, true}) {
+          PlanRequest request =
+              plan_request(tp, pp, 1, 2 * pp * (16 / (tp * pp)), 240, "megatron-core");
+          request.schedule = schedule;
+          request.zero = overlap ? 1 : 0;
+          request.dp_overlap = overlap;
+          const Scenario scenario = scenario_of(small_gpt(8, 256, 8, 2048), system, request, 16);
+          const std::string name = schedule->name() + " " + describe(scenario);
+          compare(scenario, context, {}, name, compared);
+          compare(scenario, context, {.unfolded = true, .expanded = true}, name + " whole",
+                  compared);
+        }
+  compared.record();
+  EXPECT_EQ(compared.plans, static_cast<int>(built_in_schedules().size()) * 2 * 2 * 2 * 2);
+}
+
+// Experts, evenly routed and not.
+TEST_P(Engines, AgreeOnExperts) {
+  const System& system = GetParam().system;
+  EstimateContext context{system};
+  Compared compared;
+  for (const char* routing : {"uniform", "zipf:1", "hot:0.9"})
+    for (int tp : {1, 2})
+      for (int pp : {1, 2})
+        for (int ep : {2, 4})
+          for (bool overlap : {false, true}) {
+            PlanRequest request =
+                plan_request(tp, pp, 1, 2 * pp * (8 / (tp * pp)), 128, "megatron-core");
+            request.ep = ep;
+            request.routing = routing;
+            request.dp_overlap = overlap;
+            request.zero = overlap ? 1 : 0;
+            const Scenario scenario =
+                scenario_of(small_mixture(2, 256, 8, 1024, 8, 2), system, request, 8);
+            const std::string name =
+                std::string{routing} + " ep=" + std::to_string(ep) + " " + describe(scenario);
+            compare(scenario, context, {}, name, compared);
+            compare(scenario, context, {.unfolded = true}, name + " unfolded", compared);
+            compare(scenario, context, {.expanded = true}, name + " expanded", compared);
+          }
+  compared.record();
+  EXPECT_EQ(compared.plans, 3 * 2 * 2 * 2 * 2 * 3);
+}
+
+// Weights and gradients in shards.
+TEST_P(Engines, AgreeOnShards) {
+  const System& system = GetParam().system;
+  EstimateContext context{system};
+  Compared compared;
+  for (int tp : {1, 2})
+    for (int pp : {1, 2})
+      for (int zero : {2, 3})
+        for (bool overlap : {false, true}) {
+          PlanRequest request =
+              plan_request(tp, pp, 1, 2 * pp * (16 / (tp * pp)), 240, "megatron-core");
+          request.zero = zero;
+          request.dp_overlap = overlap;
+          const Scenario scenario = scenario_of(small_gpt(4, 256, 8, 2048), system, request, 16);
+          compare(scenario, context, {}, describe(scenario), compared);
+        }
+  compared.record();
+  EXPECT_EQ(compared.plans, 2 * 2 * 2 * 2);
+}
+
+// Passes as chains, which the own engine walks where somebody comes into their way and skips where
+// nobody does, and SimGrid phase by phase.
+TEST(EnginesOnChains, AgreeOnEveryPlan) {
+  Compared compared;
+  int chained = 0;
+  for (int in_node : {4, 2}) {
+    System system = read_system("four-by-four", test_place);
+    system.gpus_per_node = system.nvlink_domain = system.nics_per_node = in_node;
+    EstimateContext context{system};
+    for_each_plan(small_gpt(8, 256, 8, 2048), system, 8, [&](const Scenario& scenario) {
+      const Layout& layout = context.layout(Placement{scenario.plan, scenario.system});
+      const Topology& topology = context.topology(scenario.plan.gpus());
+      const auto cost = std::make_shared<const StepCost>(price_step(
+          scenario, context.kernels(scenario.plan.dtype), context.collectives(), layout.shapes));
+      Contraction chains{false};
+      chains.chains = true;
+      const TrainingStep step = build_training_step(
+          scenario, cost, StepTraffic{scenario, context.collectives(), layout.shapes}, layout.cast,
+          topology, chains);
+      for (const Task& task : step.graph.tasks()) chained += task.chain ? 1 : 0;
+      const Timeline own = execute(step.graph, topology);
+      const Timeline other = execute(step.graph, topology, {Engine::simgrid});
+      compared.note(own, other, describe(scenario));
+    });
+  }
+  compared.record();
+  EXPECT_GT(compared.plans, 150);
+  EXPECT_GT(chained, 1000);
+}
+
+// One collective alone: up to thousands of flows at once, which the own engine hands to SimGrid.
+TEST(EnginesOnCollectives, Agree) {
+  Compared compared;
+  for (const char* name : {"dgx-h100", "dgx-1-v100-cube-mesh", "rtx-pro-6000-pcie",
+                           "hgx-h100-leaf-spine-2to1", "hgx-h100-dragonfly"}) {
+    const System system = read_system(name, test_place);
+    for (CollectiveKind kind :
+         {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
+          CollectiveKind::all_to_all, CollectiveKind::broadcast})
+      for (int nodes : {1, 2, 4})
+        for (double bytes : {8.0, 1e6, 1e9})
+          for (bool unfolded : {false, true}) {
+            const int ranks = nodes * system.gpus_per_node;
+            if (system.max_gpus > 0 && ranks > system.max_gpus) continue;
+            const LoneCollective collective{kind, ranks, nodes, Bytes{bytes}};
+            const auto own = run_alone(collective, system, {}, unfolded);
+            const auto other = run_alone(collective, system, {}, unfolded, Engine::simgrid);
+            ++compared.plans;
+            compared.note(own.time, other.time, own.time,
+                          std::string{name} + " nodes " + std::to_string(nodes) + " bytes " +
+                              std::to_string(bytes) + (unfolded ? " unfolded" : ""));
+          }
+  }
+  compared.record();
+  EXPECT_GT(compared.plans, 350);
+}
+
+}  // namespace
+}  // namespace orrery
