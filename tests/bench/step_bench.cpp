@@ -39,7 +39,7 @@ Sample estimate_gpt3(int gpus, Detail detail) {
 
 // DeepSeek-V3, EP64 PP16, 120 micro-batches a pipeline: dispatch and combine meet transfers on the
 // NICs, so that each is drawn.
-Sample estimate_deepseek(const std::string& routing) {
+Sample estimate_deepseek(const std::string& routing, Engine engine = Engine::own) {
   const double before = cpu_seconds();
   PlanRequest request;
   request.pp = 16;
@@ -50,7 +50,7 @@ Sample estimate_deepseek(const std::string& routing) {
   request.routing = routing;
   const Scenario scenario =
       make_scenario(read_model("deepseek-v3", {}), read_system("dgx-h100", {}), request, 2048, {});
-  const Estimate answer = estimate(scenario);
+  const Estimate answer = estimate(scenario, {.engine = engine});
   return {.cpu_s = cpu_seconds() - before,
           .simulated_s = answer.result.step_time.si(),
           .peak_mb = peak_megabytes(),
@@ -88,11 +88,25 @@ int main() {
   std::printf("%10s %12.1f %10.2f %10.2f %10d %8.0f\n", "expanded", 1e3 * expanded.cpu_s,
               expanded.cpu_s / base.cpu_s, expanded.simulated_s, expanded.tasks, expanded.peak_mb);
   std::printf("\nDeepSeek-V3, EP64 PP16, 2,048 H100\n\n");
+  Sample deepseek;
   for (const char* routing : {"uniform", "zipf:1"}) {
     const Sample sample = median_of(5, [routing] { return estimate_deepseek(routing); });
+    if (deepseek.tasks == 0) deepseek = sample;  // Evenly routed.
     std::printf("%10s %12.1f %10.2f %10.2f %10d %8.0f\n", routing, 1e3 * sample.cpu_s,
                 sample.cpu_s / base.cpu_s, sample.simulated_s, sample.tasks, sample.peak_mb);
   }
+  std::printf("\n--engine simgrid: every timer and every flow by SimGrid\n\n");
+  const auto by_simgrid = [](const char* what, const Sample& own, const Sample& simgrid) {
+    std::printf("%10s %12.1f %10.2f %10.2f %10d %8.0f\n", what, 1e3 * simgrid.cpu_s,
+                simgrid.cpu_s / own.cpu_s, simgrid.simulated_s, simgrid.tasks, simgrid.peak_mb);
+  };
+  by_simgrid("1024", base,
+             median_of(5, [] { return estimate_gpt3(1024, {.engine = Engine::simgrid}); }));
+  by_simgrid("expanded", expanded, median_of(3, [] {
+               return estimate_gpt3(1024, {.expanded = true, .engine = Engine::simgrid});
+             }));
+  by_simgrid("DeepSeek", deepseek,
+             median_of(3, [] { return estimate_deepseek("uniform", Engine::simgrid); }));
   std::printf("\n%-58s %10s %12s\n", "the same step elsewhere", "CPU (s)", "x ours");
   for (const Peer& peer : peers)
     std::printf("%-58s %10.3f %12.1f\n", peer.name, peer.cpu_s, peer.cpu_s / base.cpu_s);
