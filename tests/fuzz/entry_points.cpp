@@ -16,6 +16,7 @@
 #include "sim/input/machine/economics.hpp"
 #include "sim/input/measured/calibration.hpp"
 #include "sim/input/measured/kernel_tables.hpp"
+#include "sim/input/scenario/plan_keys.hpp"
 #include "sim/input/scenario/scenario.hpp"
 #include "sim/input/schedule/replay.hpp"
 #include "sim/input/schedule/schedule_file.hpp"

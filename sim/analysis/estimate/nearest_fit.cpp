@@ -2,8 +2,8 @@
 #include <vector>
 
 #include "sim/analysis/estimate/estimate.hpp"
-#include "sim/analysis/estimate/plan_again.hpp"
 #include "sim/cost/memory/memory.hpp"
+#include "sim/input/scenario/plan_keys.hpp"
 
 namespace orrery {
 namespace {
@@ -56,7 +56,7 @@ std::vector<Change> changes(const Plan& plan) {
 
 std::string nearest_fit(const Scenario& scenario) {
   for (const Change& change : changes(scenario.plan)) {
-    PlanRequest request = plan_again(scenario);
+    PlanRequest request = plan_again(scenario.plan);
     change.apply(request);
     try {
       const Scenario changed = make_scenario(scenario.model, scenario.system, scenario.software,

@@ -5,8 +5,9 @@
 #include <set>
 
 #include "sim/base/core/nearest.hpp"
+#include "sim/base/text/flag_value.hpp"
 #include "sim/base/text/value_list.hpp"
-#include "sim/input/scenario/plan_request.hpp"
+#include "sim/input/scenario/plan_keys.hpp"
 
 namespace orrery {
 namespace {

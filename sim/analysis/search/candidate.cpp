@@ -29,7 +29,7 @@ class PassTimesOfNeighbours {
   explicit PassTimesOfNeighbours(EstimateContext& context) : context_{context} {}
 
   const PassTimes& of(const Scenario& scenario) {
-    const std::pair<Plan, std::string> key{as_priced(scenario.plan), scenario.software.name};
+    const Plan key = as_priced(scenario.plan);
     for (const auto& [known, times] : known_)
       if (known == key) return times;
     Scenario priced = scenario;
@@ -43,7 +43,7 @@ class PassTimesOfNeighbours {
  private:
   static constexpr std::size_t most = 16;
   EstimateContext& context_;
-  std::vector<std::pair<std::pair<Plan, std::string>, PassTimes>> known_;
+  std::vector<std::pair<Plan, PassTimes>> known_;
 };
 
 class Writer {

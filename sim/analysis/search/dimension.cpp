@@ -4,6 +4,7 @@
 
 #include "sim/base/core/nearest.hpp"
 #include "sim/base/text/value_list.hpp"
+#include "sim/input/scenario/plan_keys.hpp"
 
 namespace orrery {
 namespace {
@@ -24,36 +25,42 @@ Values up_to(std::int64_t most) {
   return values;
 }
 
-bool always(const Plan&) { return true; }
-bool with_tensor_ranks(const Plan& plan) { return plan.tp > 1; }
-bool with_stages(const Plan& plan) { return plan.pp > 1; }
+// Chunks have a schedule of their own.
 bool with_one_chunk(const Plan& plan) { return plan.pp > 1 && plan.vpp == 1; }
-bool with_copies(const Plan& plan) { return plan.gpus() > plan.tp * plan.pp; }
 
-const Values switch_on_off{"true", "false"};
+PlanDimension shape(const std::string& key, const Values& values, Kind kind) {
+  return {key, values, kind, plan_key(key).matters};
+}
+
+PlanDimension setting(const PlanKey& key) {
+  return {key.name, key.access.words, Kind::setting, key.matters};
+}
 
 }  // namespace
 
 std::vector<PlanDimension> plan_dimensions(const Model& model, int gpus, std::int64_t gbs) {
   const std::int64_t experts = model.experts ? model.experts->count : 1;
   std::vector<PlanDimension> dimensions{
-      {"tp", divisors(gpus, model.heads), Kind::degree, always},
-      {"pp", divisors(gpus, model.layers), Kind::degree, always},
-      {"cp", {"1", "2", "4", "8", "16"}, Kind::degree, always},
-      {"ep", divisors(experts, gpus), Kind::degree, always},
-      {"vpp", up_to(std::min(model.layers, 250)), Kind::shape, with_stages},
-      {"mbs", divisors(gbs, gbs), Kind::shape, always},
-      {"recompute", recompute_names(), Kind::setting, always},
-      {"sp", switch_on_off, Kind::setting, with_tensor_ranks},
-      {"tp_overlap", switch_on_off, Kind::setting, with_tensor_ranks},
-      {"zero", {"0", "1", "2", "3"}, Kind::setting, with_copies},
-      {"dp_overlap", switch_on_off, Kind::setting, with_copies},
-      {"schedule", schedules_of_one_chunk(), Kind::setting, with_one_chunk},
+      shape("tp", divisors(gpus, model.heads), Kind::degree),
+      shape("pp", divisors(gpus, model.layers), Kind::degree),
+      shape("cp", {"1", "2", "4", "8", "16"}, Kind::degree),
+      shape("ep", divisors(experts, gpus), Kind::degree),
+      shape("vpp", up_to(std::min(model.layers, 250)), Kind::shape),
+      shape("mbs", divisors(gbs, gbs), Kind::shape),
   };
+  for (const char* key : {"recompute", "sp", "tp_overlap", "zero", "dp_overlap"})
+    dimensions.push_back(setting(plan_key(key)));
+  dimensions.push_back({"schedule", schedules_of_one_chunk(), Kind::setting, with_one_chunk});
+  const auto is_there = [&](const PlanKey& key) {
+    return std::any_of(dimensions.begin(), dimensions.end(),
+                       [&](const PlanDimension& known) { return known.key == key.name; });
+  };
+  for (const PlanKey& key : plan_keys())
+    if (key.searched && !is_there(key)) dimensions.push_back(setting(key));
   // A ring of keys and values has no windows (make_scenario).
   const auto& local = model.layer_is_local;
   if (std::find(local.begin(), local.end(), true) != local.end())
-    dimensions.push_back({"cp_comm", {"all_gather"}, Kind::shape, always});
+    dimensions.push_back(shape("cp_comm", {"all_gather"}, Kind::shape));
   return dimensions;
 }
 
@@ -93,10 +100,10 @@ void fix(std::vector<PlanDimension>& dimensions, const std::vector<Fixed>& fixed
     if (found == dimensions.end()) {
       // One value belongs to every plan; shapes are tried with it.
       dimensions.push_back(
-          {one.key, one.values, one.values.size() == 1 ? Kind::degree : Kind::variant, always});
+          {one.key, one.values, one.values.size() == 1 ? Kind::degree : Kind::variant, nullptr});
     } else {
       found->values = one.values;
-      found->matters = always;
+      found->matters = nullptr;
       if (found->is_shape())  // Rising, as PlanDimension says.
         std::sort(found->values.begin(), found->values.end(),
                   [](const std::string& a, const std::string& b) {

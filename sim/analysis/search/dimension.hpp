@@ -20,16 +20,18 @@ struct PlanDimension {
   };
   Kind kind = Kind::setting;
   /// Whether the key can change anything in a plan of this shape; where not, it is left open.
+  /// Null: always.
   bool (*matters)(const Plan&) = nullptr;
 
+  bool varies(const Plan& shape) const { return !matters || matters(shape); }
   /// A shape's values rise, and where the first does not divide the others do not either.
   bool is_shape() const { return kind == Kind::degree || kind == Kind::shape; }
   /// Plans that differ in nothing of this kind have the same layout.
   bool of_layout() const { return kind == Kind::degree || kind == Kind::variant; }
 };
 
-/// Everything that a plan leaves open, for `model` on `gpus` GPUs: the one list of what
-/// is searched. What does not divide is left to make_scenario.
+/// Everything that a plan leaves open, for `model` on `gpus` GPUs: all keys that plan_keys() says
+/// are searched, in the order of enumeration. What does not divide is left to make_scenario.
 std::vector<PlanDimension> plan_dimensions(const Model& model, int gpus, std::int64_t gbs);
 
 /// Leaves out the values that none of `software` has.

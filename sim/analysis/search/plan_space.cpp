@@ -4,13 +4,16 @@
 #include <cassert>
 #include <optional>
 
+#include "sim/base/text/flag_value.hpp"
+#include "sim/input/scenario/plan_keys.hpp"
+
 namespace orrery {
 
 struct PlanSpace::Visit {
   const std::function<void(const Choice&, const Scenario&)>& visitor;
   PlanRefusal& refusal;
   Choice choice;
-  std::vector<std::pair<Plan, std::string>> seen;  // Plans of one shape, and their software.
+  std::vector<Plan> seen;  // Of one shape.
 };
 
 namespace {
@@ -105,9 +108,8 @@ void PlanSpace::visit_switches(Visit& state, const PlanRequest& so_far, const Pl
     });
   try {
     const Scenario plan = make(so_far);
-    const std::pair<Plan, std::string> known{plan.plan, plan.software.name};
-    if (std::find(state.seen.begin(), state.seen.end(), known) != state.seen.end()) return;
-    state.seen.push_back(known);
+    if (std::find(state.seen.begin(), state.seen.end(), plan.plan) != state.seen.end()) return;
+    state.seen.push_back(plan.plan);
     state.visitor(state.choice, plan);
   } catch (const Error& error) {
     state.refusal.take({error.what(), dimension});
@@ -118,7 +120,7 @@ template <class Go>
 void PlanSpace::for_each_value(Visit& state, const PlanRequest& so_far, const Plan& shape,
                                std::size_t dimension, const Go& go) const {
   const PlanDimension& varied = dimensions_[dimension];
-  if (!varied.matters(shape)) return go(so_far);
+  if (!varied.varies(shape)) return go(so_far);
   for (std::size_t value = 0; value < varied.values.size(); ++value) {
     PlanRequest next = so_far;
     set(next, dimension, value);

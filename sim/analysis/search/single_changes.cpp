@@ -1,11 +1,10 @@
 #include "sim/analysis/search/single_changes.hpp"
 
 #include <algorithm>
-#include <map>
 
-#include "sim/analysis/estimate/plan_again.hpp"
 #include "sim/analysis/search/dimension.hpp"
 #include "sim/cost/memory/memory.hpp"
+#include "sim/input/scenario/plan_keys.hpp"
 
 namespace orrery {
 namespace {
@@ -13,12 +12,10 @@ namespace {
 // Of a degree and the micro-batch the neighbours are its half and its double, of all else, chunks
 // among them, every other value.
 bool is_beside(const PlanDimension& dimension, const std::string& value, const Plan& plan) {
-  const std::map<std::string, std::int64_t> degrees{
-      {"tp", plan.tp}, {"pp", plan.pp}, {"cp", plan.cp}, {"ep", plan.ep}, {"mbs", plan.mbs}};
-  const auto now = degrees.find(dimension.key);
-  if (now == degrees.end()) return true;
+  if (dimension.kind != PlanDimension::Kind::degree && dimension.key != "mbs") return true;
+  const auto now = std::get<std::int64_t>(plan_key(dimension.key).access.value(plan));
   const std::int64_t number = std::stoll(value);
-  return number == 2 * now->second || 2 * number == now->second;
+  return number == 2 * now || 2 * number == now;
 }
 
 // Chunks need their schedule, and stages without chunks another one; weights in shards alone are
@@ -38,8 +35,9 @@ std::string flags_of(const PlanDimension& dimension, const std::string& value, c
   std::string flags = "--" + dimension.key + " " + value;
   if (dimension.key != "vpp" && after.vpp != before.vpp)
     flags += " --vpp " + std::to_string(after.vpp);
-  if (dimension.key != "schedule" && after.schedule != before.schedule)
-    flags += " --schedule " + after.schedule->name();
+  const PlanKey& schedule = plan_key("schedule");
+  if (dimension.key != schedule.name && after.schedule != before.schedule)
+    flags += " --schedule " + schedule.text(after);
   return flags;
 }
 
@@ -53,12 +51,12 @@ std::vector<SingleChange> single_changes(const Result& plan, EstimateContext& co
   keep_supported(dimensions, {scenario.software});
   std::vector<SingleChange> changes;
   for (const PlanDimension& dimension : dimensions) {
-    if (!dimension.matters(scenario.plan)) continue;
+    if (!dimension.varies(scenario.plan)) continue;
     std::optional<SingleChange> best;
     for (const std::string& value : dimension.values) {
       if (!is_beside(dimension, value, scenario.plan)) continue;
       try {
-        PlanRequest request = plan_again(scenario);
+        PlanRequest request = plan_again(scenario.plan);
         set_plan_flag(request, dimension.key, value);
         settle(request, dimension.key, value);
         const Scenario changed = make_scenario(scenario.model, scenario.system, scenario.software,

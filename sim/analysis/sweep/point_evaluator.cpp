@@ -6,6 +6,7 @@
 #include "sim/analysis/grid/columns.hpp"
 #include "sim/engine/simulation/platform.hpp"
 #include "sim/input/measured/calibration.hpp"
+#include "sim/input/scenario/plan_keys.hpp"
 #include "sim/work/result/bill.hpp"
 
 namespace orrery {

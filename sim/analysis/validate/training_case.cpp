@@ -5,6 +5,7 @@
 
 #include "sim/base/text/catalog.hpp"
 #include "sim/base/text/choice.hpp"
+#include "sim/input/scenario/plan_keys.hpp"
 
 namespace orrery {
 namespace {

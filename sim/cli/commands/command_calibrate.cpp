@@ -11,10 +11,12 @@
 #include "calibration/host/work_list.hpp"
 #include "sim/analysis/calibrate/shapes.hpp"
 #include "sim/base/core/nearest.hpp"
+#include "sim/base/text/flag_value.hpp"
 #include "sim/base/text/write_file.hpp"
 #include "sim/cli/commands/calibrate_fit.hpp"
 #include "sim/cli/commands/calibrate_step.hpp"
 #include "sim/cli/options/options.hpp"
+#include "sim/input/scenario/plan_keys.hpp"
 
 namespace fs = std::filesystem;
 namespace po = boost::program_options;

@@ -2,11 +2,11 @@
 #include <cstdio>
 #include <iostream>
 
+#include "sim/base/text/flag_value.hpp"
 #include "sim/base/text/write_file.hpp"
 #include "sim/cli/options/options.hpp"
 #include "sim/input/machine/system.hpp"
 #include "sim/input/model/model.hpp"
-#include "sim/input/scenario/plan_request.hpp"
 #include "sim/output/answers/topology_dot.hpp"
 #include "sim/output/answers/topology_text.hpp"
 

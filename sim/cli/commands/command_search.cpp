@@ -4,13 +4,14 @@
 #include <iostream>
 #include <thread>
 
+#include "sim/base/text/flag_value.hpp"
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/text/quantity_text.hpp"
 #include "sim/base/text/value_list.hpp"
 #include "sim/cli/options/options.hpp"
 #include "sim/cli/options/status_line.hpp"
 #include "sim/input/measured/calibration.hpp"
-#include "sim/input/scenario/plan_request.hpp"
+#include "sim/input/scenario/plan_keys.hpp"
 #include "sim/output/answers/search_json.hpp"
 #include "sim/output/answers/search_text.hpp"
 

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "sim/base/core/nearest.hpp"
+#include "sim/input/scenario/plan_keys.hpp"
 
 namespace po = boost::program_options;
 
@@ -52,45 +53,23 @@ Arguments with_long_names(const po::options_description& known, const Arguments&
 
 // What Megatron-LM, DeepSpeed and Slurm call the same.
 std::string other_name(const std::string& word) {
-  static const std::map<std::string, std::string> names{
-      //
-      {"--tensor-model-parallel-size", "--tp"},
-      {"--tensor-parallel", "--tp"},
-      {"--tensor-parallel-size", "--tp"},
-      {"--pipeline-parallel-size", "--pp"},
-      {"--data-parallel-size", "--dp"},
-      {"--expert-parallel", "--ep"},
-      {"--context-parallel", "--cp"},
-      {"--sequence-length", "--seq"},
-      {"--zero-stage", "--zero"},
-      {"--pipeline-model-parallel-size", "--pp"},
-      {"--pipeline-parallel", "--pp"},
-      {"--context-parallel-size", "--cp"},
-      {"--expert-model-parallel-size", "--ep"},
-      {"--expert-tensor-parallel-size", "--etp"},
-      {"--data-parallel", "--dp"},
-      {"--micro-batch-size", "--mbs"},
-      {"--micro-batch", "--mbs"},
-      {"--global-batch-size", "--gbs"},
-      {"--batch-size", "--gbs"},
-      {"--batch", "--gbs"},
-      {"--seq-length", "--seq"},
-      {"--seq-len", "--seq"},
-      {"--seqlen", "--seq"},
-      {"--sequence-parallel", "--sp"},
-      {"--recompute-granularity", "--recompute"},
-      {"--tp-comm-overlap", "--tp_overlap"},
-      {"--overlap-grad-reduce", "--dp_overlap"},
-      {"--precision", "--dtype"},
-      {"--fp8", "--dtype fp8"},
-      {"--bf16", "--dtype bf16"},
-      {"--world-size", "--gpus"},
-      {"--num-gpus", "--gpus"},
-      {"--nodes", "--gpus N (all GPUs of all nodes)"},
-      {"--nnodes", "--gpus N (all GPUs of all nodes)"},
-      {"--cluster", "--system"},
-      {"--config", "--model"},
-      {"--price", "--economics"}};
+  static const std::map<std::string, std::string> names = [] {
+    std::map<std::string, std::string> map{//
+                                           {"--fp8", "--dtype fp8"},
+                                           {"--bf16", "--dtype bf16"},
+                                           {"--world-size", "--gpus"},
+                                           {"--num-gpus", "--gpus"},
+                                           {"--nodes", "--gpus N (all GPUs of all nodes)"},
+                                           {"--nnodes", "--gpus N (all GPUs of all nodes)"},
+                                           {"--cluster", "--system"},
+                                           {"--config", "--model"},
+                                           {"--price", "--economics"}};
+    for (const PlanKey& key : plan_keys()) {
+      if (!key.megatron.empty()) map.emplace("--" + key.megatron, "--" + key.name);
+      for (const std::string& other : key.elsewhere) map.emplace("--" + other, "--" + key.name);
+    }
+    return map;
+  }();
   const auto found = names.find(word);
   return found == names.end() ? std::string{} : found->second;
 }

@@ -3,7 +3,9 @@
 #include <boost/program_options/value_semantic.hpp>
 
 #include "sim/base/text/catalog.hpp"
+#include "sim/base/text/flag_value.hpp"
 #include "sim/input/measured/calibration.hpp"
+#include "sim/input/scenario/plan_keys.hpp"
 
 namespace po = boost::program_options;
 
@@ -50,14 +52,14 @@ po::options_description scenario_options() {
       ("plan", text("FILE"),
        "a JSON file with the keys below, or a result of --json; an option wins");
   for (const PlanKey& key : plan_keys())
-    options.add_options()(key.name.c_str(), text(key.value), key.help.c_str());
+    options.add_options()(key.name.c_str(), text(key.access.values), key.help.c_str());
   return options;
 }
 
 std::vector<std::string> scenario_booleans() {
   std::vector<std::string> names;
   for (const PlanKey& key : plan_keys())
-    if (key.value == "true|false") names.push_back(key.name);
+    if (key.access.form == KeyForm::truth) names.push_back(key.name);
   return names;
 }
 

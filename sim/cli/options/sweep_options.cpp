@@ -8,8 +8,9 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "sim/base/text/flag_value.hpp"
 #include "sim/base/text/quantity_text.hpp"
-#include "sim/input/scenario/plan_request.hpp"
+#include "sim/input/scenario/plan_keys.hpp"
 
 namespace po = boost::program_options;
 

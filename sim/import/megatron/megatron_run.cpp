@@ -6,6 +6,7 @@
 #include "sim/base/text/json_value.hpp"
 #include "sim/import/megatron/layer_pattern.hpp"
 #include "sim/import/megatron/megatron_model.hpp"
+#include "sim/input/scenario/plan_keys.hpp"
 
 namespace orrery {
 namespace {
@@ -102,11 +103,42 @@ class RunReader {
     if (plan_["model"].contains("experts")) experts();
     overlaps();
     gradients();
+    take_the_rest();
     tell_unread();
     return {plan_.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", std::move(notes_)};
   }
 
  private:
+  /// Megatron-LM's name of a key that it says in the same way, as its arguments are called.
+  static std::string argument(const PlanKey& key) {
+    std::string name = key.megatron;
+    std::replace(name.begin(), name.end(), '-', '_');
+    return name;
+  }
+  void take_number(const char* key, std::int64_t otherwise) {
+    plan_[key] = a_.number(argument(plan_key(key)), otherwise);
+  }
+  /// A switch, a number or a word, as the key's values are.
+  void take(const PlanKey& key) {
+    switch (key.access.form) {
+      case KeyForm::truth:
+        plan_[key.name] = a_.flag(argument(key));
+        break;
+      case KeyForm::number:
+        plan_[key.name] = a_.required(argument(key));
+        break;
+      case KeyForm::word:
+        plan_[key.name] = a_.word(argument(key), "");
+    }
+  }
+  /// What no code of this file has asked for. The degrees of experts mean nothing without them.
+  void take_the_rest() {
+    for (const PlanKey& key : plan_keys())
+      if (!key.megatron.empty() && key.part != PlanPart::degrees && key.part != PlanPart::experts &&
+          !plan_.contains(key.name) && a_.has(argument(key)))
+        take(key);
+  }
+
   void degrees() {
     if (a_.is_complete() && a_.has("world_size"))
       plan_["gpus"] = a_.required("world_size");
@@ -114,21 +146,18 @@ class RunReader {
       plan_["gpus"] = a_.required("gpus_per_node") * a_.required("num_nodes");
     else
       notes_.push_back("on how many GPUs it runs the file does not tell: give --gpus");
-    tp_ = a_.number("tensor_model_parallel_size", 1);
-    pp_ = a_.number("pipeline_model_parallel_size", 1);
+    for (const char* key : {"tp", "pp", "cp"}) take_number(key, 1);
+    tp_ = plan_["tp"];
+    pp_ = plan_["pp"];
     if (tp_ == 0 || pp_ == 0)
-      a_.fail(tp_ == 0 ? "tensor_model_parallel_size" : "pipeline_model_parallel_size", "is 0",
-              "write 1 for none");
-    plan_["tp"] = tp_;
-    plan_["pp"] = pp_;
-    const std::int64_t cp = a_.number("context_parallel_size", 1);
-    plan_["cp"] = cp;
+      a_.fail(argument(plan_key(tp_ == 0 ? "tp" : "pp")), "is 0", "write 1 for none");
     const std::string exchange = a_.choice("cp_comm_type", {{"p2p", "p2p"},
                                                             {"allgather", "all_gather"},
                                                             {"all_gather", "all_gather"},
                                                             {"a2a", "a2a"}});
-    if (cp > 1) plan_["cp_comm"] = exchange;
-    plan_["sp"] = a_.flag("sequence_parallel") && tp_ > 1;
+    if (plan_["cp"] > 1) plan_["cp_comm"] = exchange;
+    take(plan_key("sp"));
+    if (tp_ == 1) plan_["sp"] = false;
   }
 
   bool is_number(const std::string& name) const {
@@ -166,9 +195,7 @@ class RunReader {
   }
 
   void batch() {
-    plan_["mbs"] = a_.required("micro_batch_size");
-    plan_["gbs"] = a_.required("global_batch_size");
-    plan_["seq"] = a_.required("seq_length");
+    for (const char* key : {"mbs", "gbs", "seq"}) plan_[key] = a_.required(argument(plan_key(key)));
   }
 
   void sharding() {
@@ -223,8 +250,8 @@ class RunReader {
   }
 
   void experts() {
-    plan_["ep"] = a_.number("expert_model_parallel_size", 1);
-    plan_["etp"] = a_.number("expert_tensor_parallel_size", tp_);
+    take_number("ep", 1);
+    take_number("etp", tp_);
     const std::string type = a_.choice("moe_token_dispatcher_type", {{"allgather", "allgather"},
                                                                      {"alltoall", "alltoall"},
                                                                      {"alltoall_seq", "alltoall"},
@@ -233,9 +260,8 @@ class RunReader {
     if (const std::string backend = a_.word("moe_flex_dispatcher_backend", "deepep");
         type == "deepep" && backend != "deepep")
       notes_.push_back("the dispatcher " + shown_text(backend) + " is priced as DeepEP");
-    plan_["shared_expert_overlap"] = a_.flag("moe_shared_expert_overlap");
-    plan_["ep_overlap"] = a_.flag("overlap_moe_expert_parallel_comm");
-    plan_["delay_wgrad"] = a_.flag("delay_wgrad_compute");
+    for (const PlanKey& key : plan_keys())
+      if (key.part == PlanPart::experts && !key.megatron.empty()) take(key);
     if (a_.has("moe_expert_capacity_factor"))
       notes_.push_back(
           "--moe-expert-capacity-factor is not read: a routing file says it "
@@ -243,7 +269,7 @@ class RunReader {
   }
 
   void overlaps() {
-    plan_["dp_overlap"] = a_.flag("overlap_grad_reduce");
+    take(plan_key("dp_overlap"));
     const bool tp_overlap = a_.flag("tp_comm_overlap");
     if (tp_ > 1 && plan_["sp"] == true) plan_["tp_overlap"] = tp_overlap;
     for (const char* known :

@@ -1,48 +1,25 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
 
-#include "sim/input/scenario/plan_request.hpp"
+#include "sim/input/scenario/plan_parts.hpp"
 
 namespace orrery {
 
 /// A plan in which nothing is left open: what a PlanRequest becomes once model, software and
 /// cluster are known. Made by make_scenario() alone, which has checked that everything divides.
-struct Plan {
-  int tp = 1, pp = 1, vpp = 1, dp = 1, cp = 1;
-  bool experts = false;  ///< The model has routed experts; each EP x ETP ranks hold all of them.
-  int ep = 1, etp = 1;
-  std::string routing = "uniform";  ///< sim/routing reads it.
-  int routing_draws = 1;  ///< Expert groups that are drawn, and stand for all others in turn.
-  ExpertDispatcher moe_dispatcher = ExpertDispatcher::all_to_all;
-  bool shared_expert_overlap = false;  ///< Shared experts run beside dispatch and combine.
-  /// A forward and a backward pass of two micro-batches run together, and the dispatch and combine
-  /// of each beside the kernels of the other (cost/passes/overlapped_passes.hpp).
-  bool ep_overlap = false;
-  bool delay_wgrad = false;  ///< Weight gradients fill what that leaves idle.
-  std::int64_t mbs = 1;
-  std::int64_t gbs = 1;
-  std::int64_t seq = 0;
-  int microbatches = 1;                           ///< Per pipeline: gbs / (mbs dp).
-  const Schedule* schedule = &usual_schedule(1);  ///< Never null; equal where it is the same.
-  RecomputeChoice recompute;
-  int zero = 0;
-  bool reshard = false;  ///< ZeRO-3: weights are whole only while a pass needs them.
-  bool sp = false;
-  Dtype dtype = Dtype::bf16;
-  bool fused_attention = true;
-  ContextExchange cp_comm = ContextExchange::p2p;
-  bool overlap_tp_gradients = false;
-  double tp_hidden = 0.0;
-  bool dp_overlap = false;
+/// Below stands what follows from several of its parts.
+struct Plan : Degrees,
+              Batch,
+              ScheduleChoice,
+              Sharding,
+              AttentionChoice,
+              Precision,
+              RoutedExperts,
+              Overlap {
+  std::string software;  ///< The name of what runs it.
 
   bool operator==(const Plan&) const = default;
-  int gpus() const { return tp * pp * dp * cp; }
-  /// Ranks that hold the same weights: their gradients are summed, and ZeRO shards over them.
-  int data_ranks() const { return dp * cp; }
-  /// Ranks that hold the same experts.
-  int expert_data_ranks() const { return tp * cp * dp / (ep * etp); }
   /// Ranks that a parameter's optimizer state is spread over.
   int optimizer_shards() const { return zero >= 1 ? data_ranks() * copies() : 1; }
   int expert_optimizer_shards() const { return zero >= 1 ? expert_data_ranks() * copies() : 1; }
@@ -55,6 +32,9 @@ struct Plan {
   /// Whether weights or gradients travel in passes of every micro-batch.
   bool shards_passes() const { return shards_weights() || shards_gradients(); }
   bool shards_weights() const { return zero == 3 && data_ranks() > 1; }
+  /// What `reshard` is where nobody says it. As PyTorch's FSDP with a pipeline: to gather weights
+  /// for every micro-batch would cost too much.
+  bool usual_reshard() const { return pp == 1; }
 
   // What the schedule says, of this plan's pipeline.
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "sim/base/core/dtype.hpp"
-#include "sim/base/text/json_value.hpp"
 #include "sim/input/scenario/expert_dispatcher.hpp"
 #include "sim/input/scenario/recompute.hpp"
 #include "sim/input/schedule/schedule.hpp"
@@ -21,9 +20,23 @@ enum class ContextExchange { p2p, all_gather, a2a };
 const std::vector<std::string>& context_exchange_names();  ///< "p2p", "all_gather", "a2a"
 const std::string& name(ContextExchange exchange);
 
+/// How tokens reach their experts: as the user says it and as a plan has it.
+struct ExpertChoice {
+  std::string routing = "uniform";  ///< A name in workloads/routing, a file or a shape.
+  ExpertDispatcher moe_dispatcher = ExpertDispatcher::all_to_all;
+  bool shared_expert_overlap = false;  ///< Shared experts run beside dispatch and combine.
+  /// A forward and a backward pass of two micro-batches run together, and the dispatch and combine
+  /// of each beside the kernels of the other (cost/passes/overlapped_passes.hpp).
+  bool ep_overlap = false;
+  bool delay_wgrad = false;  ///< Weight gradients fill what that leaves idle.
+
+  bool operator==(const ExpertChoice&) const = default;
+};
+
 /// How a model is spread over GPUs, in Megatron's short words. What the user left out is empty here
-/// and filled in by Scenario, which knows the model and the cluster.
-struct PlanRequest {
+/// and filled in by make_scenario(), which knows the model and the cluster. plan_keys.hpp says how
+/// each is written.
+struct PlanRequest : ExpertChoice {
   int tp = 1, pp = 1, cp = 1, ep = 1, etp = 1;
   std::optional<int> vpp;
   std::optional<int> dp;  ///< Given: must agree with gpus / (tp pp cp).
@@ -38,34 +51,11 @@ struct PlanRequest {
   std::optional<Dtype> dtype;
   std::optional<bool> fused_attention;
   ContextExchange cp_comm = ContextExchange::p2p;
-  std::string routing = "uniform";  ///< A name in workloads/routing, a file or a shape.
-  ExpertDispatcher moe_dispatcher = ExpertDispatcher::all_to_all;
-  bool shared_expert_overlap = false;  ///< Megatron-LM's --moe-shared-expert-overlap.
-  bool ep_overlap = false;             ///< Its --overlap-moe-expert-parallel-comm.
-  bool delay_wgrad = false;            ///< Its --delay-wgrad-compute.
   std::optional<bool> tp_overlap;
   std::optional<bool> dp_overlap;
   std::string software;  ///< Name in workloads/software; empty: chosen by default_software().
+
+  bool operator==(const PlanRequest&) const = default;
 };
-
-/// One key of a plan and what it means, for JSON, flags and --help alike.
-struct PlanKey {
-  std::string name;
-  std::string value;  ///< "N", "0|1|2|3", "true|false"
-  std::string help;
-};
-const std::vector<PlanKey>& plan_keys();
-
-/// Sets one key from a JSON value. Errors: unknown key (with the nearest), wrong type, range.
-void set_plan_key(PlanRequest& plan, const std::string& key, const JsonValue& value);
-/// What a flag's text says, as the value that a JSON file would hold; its place is the flag.
-JsonValue value_of_flag(const std::string& key, const std::string& text);
-/// The same of a text that stands elsewhere; `place` is what messages name.
-JsonValue value_of_text(const std::string& text, const std::string& place);
-/// Sets one key from a flag's text.
-void set_plan_flag(PlanRequest& plan, const std::string& key, const std::string& text);
-
-/// Reads an object of plan keys on top of `plan`.
-void read_plan(PlanRequest& plan, const JsonValue& json);
 
 }  // namespace orrery

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sim/input/scenario/plan_keys.hpp"
+
 namespace orrery {
 namespace {
 
@@ -298,18 +300,10 @@ Scenario make_scenario(const Model& model, const System& system, const Software&
 
   refuse_what_is_not_modelled(model, request, request.zero.value_or(stack.zero), at);
   Plan& plan = scenario.plan;
-  plan.tp = request.tp;
-  plan.pp = request.pp;
+  settle(plan, request, stack);
+  plan.software = stack.name;
   plan.vpp = request.vpp.value_or(request.schedule ? (*request.schedule)->usual_vpp(plan.pp) : 1);
-  plan.cp = request.cp;
   plan.experts = model.experts.has_value();
-  plan.ep = request.ep;
-  plan.etp = request.etp;
-  plan.moe_dispatcher = request.moe_dispatcher;
-  plan.routing = request.routing;
-  plan.shared_expert_overlap = request.shared_expert_overlap;
-  plan.ep_overlap = request.ep_overlap;
-  plan.delay_wgrad = request.delay_wgrad;
   check_tensor_parallel(model, plan.tp, at);
   // Before any product of pp and vpp is formed: both together may not fit in an int.
   const std::int64_t chunks = std::int64_t{plan.pp} * plan.vpp;
@@ -342,7 +336,6 @@ Scenario make_scenario(const Model& model, const System& system, const Software&
   // What DualPipe is for: a forward and a backward pass of the two directions run together.
   if (plan.schedule->pairing(plan.pp, plan.vpp) == Pairing::by_itself && plan.ep > 1)
     plan.ep_overlap = true;
-  plan.recompute = request.recompute;
   if (plan.recompute == Recompute::selective &&
       (model.latent || model.experts || model.parallel_residual) &&
       stack.selective_recompute == SelectiveRecompute::alternate_products)
@@ -351,23 +344,18 @@ Scenario make_scenario(const Model& model, const System& system, const Software&
                         "' recomputes every other product of a layer, which is known for layers "
                         "with neither experts, latent attention nor parallel blocks",
                     "use recompute=full or recompute=none");
-  plan.zero = request.zero.value_or(stack.zero);
   check_split_backward(plan, at);
   if (request.reshard && plan.zero != 3)
     fail_input(at / "reshard", "reshard is of sharded weights, but zero=" + text(plan.zero),
                "use zero=3, or leave reshard out");
-  // As PyTorch's FSDP with a pipeline: gathering for every micro-batch would cost too much.
-  plan.reshard = plan.shards_weights() && request.reshard.value_or(plan.pp == 1);
+  plan.reshard = plan.shards_weights() && request.reshard.value_or(plan.usual_reshard());
   plan.sp = request.sp.value_or(stack.sequence_parallel) && plan.tp > 1;
   if (plan.sp && plan.seq / plan.cp % plan.tp != 0)
     fail_infeasible(at / "sp",
                     "sequence parallelism needs tp=" + text(plan.tp) + " to divide seq" +
                         (plan.cp > 1 ? " / cp=" : "=") + text(plan.seq / plan.cp),
                     "use --sp false or another seq");
-  plan.dtype = request.dtype.value_or(stack.dtype);
   system.gpu.peak(plan.dtype, at / "dtype");  // Refuses a format that the GPU cannot multiply.
-  plan.fused_attention = request.fused_attention.value_or(stack.fused_attention);
-  plan.cp_comm = request.cp_comm;
   check_context_parallel(model, plan, at);
   check_experts(model, plan, at);
   check_expert_overlap(model, plan, at);
@@ -377,7 +365,6 @@ Scenario make_scenario(const Model& model, const System& system, const Software&
   const bool tp_overlap = request.tp_overlap.value_or(stack.tp_overlap);
   plan.overlap_tp_gradients = tp_overlap && stack.overlap_tp_gradients;
   plan.tp_hidden = tp_overlap ? stack.tp_hidden : 0.0;
-  plan.dp_overlap = request.dp_overlap.value_or(stack.overlap_dp);
   check_support(stack, plan, at);
 
   scenario.layers_of = model.prediction_layers > 0

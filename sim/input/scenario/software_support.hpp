@@ -8,20 +8,21 @@
 
 namespace orrery {
 
+struct PlanKey;
 struct Software;
 
 /// The values that a software has of one key of a plan; of a key without an entry it has all.
 struct Support {
-  std::string key;                 ///< As in plan_keys().
+  const PlanKey* key = nullptr;
   std::vector<std::string> words;  ///< As a flag would say them.
-  int (*of)(const Plan&) = nullptr;
-  std::vector<int> values;  ///< As `of` counts them.
 
-  bool has(int value) const;
+  bool operator==(const Support&) const = default;
+  /// Whether `word` is one of them, what refines it (":core_attn+mlp") left out.
+  bool has(const std::string& word) const;
 };
 
-/// Reads {"zero": {"value": [0, 1], "source": "..."}, "schedule": ...}. Errors: a key that no
-/// support can be stated for, no values, a value that is none.
+/// Reads {"zero": {"value": [0, 1], "source": "..."}, "schedule": ...}. Errors: what is no key
+/// of a plan, no values, a value that is none.
 std::vector<Support> read_support(const JsonValue& json);
 
 /// Errors (infeasible): the plan has a value that the software has not.

@@ -1,7 +1,10 @@
 #include "sim/output/answers/megatron_flags.hpp"
 
 #include <algorithm>
+#include <set>
 #include <type_traits>
+
+#include "sim/input/scenario/plan_keys.hpp"
 
 namespace orrery {
 namespace {
@@ -20,6 +23,7 @@ class FlagWriter {
     if (model_.experts) experts();
     precision();
     overlaps();
+    say_the_rest();
     if (!s_.software.name.starts_with("megatron-core"))
       leave_out("software=" + s_.software.name + ": the flags are of current Megatron-Core");
     return std::move(result_);
@@ -36,12 +40,37 @@ class FlagWriter {
   }
   void leave_out(const std::string& what) { result_.left_out.push_back(what); }
 
+  /// A key that Megatron-LM says in the same way: a number or word, or a switch where it is on.
+  void say(const PlanKey& key) {
+    const PlanValue value = key.access.value(plan_);
+    if (!std::holds_alternative<bool>(value))
+      flag(key.megatron, text_of(value));
+    else if (std::get<bool>(value))
+      flag(key.megatron);
+    told_.insert(key.name);
+  }
+  void say(const std::string& name) { say(plan_key(name)); }
+  /// What no code of this file has told, and what is the same without being told.
+  void say_the_rest() {
+    static const std::set<std::string> translated{
+        "vpp",       "dp",      "schedule",       "recompute",  "zero",    "reshard", "dtype",
+        "attention", "cp_comm", "moe_dispatcher", "tp_overlap", "routing", "software"};
+    for (const PlanKey& key : plan_keys()) {
+      if (told_.contains(key.name) || translated.contains(key.name)) continue;
+      if (!key.needs_saying(plan_)) continue;
+      if (key.megatron.empty())
+        leave_out(key.name + "=" + key.text(plan_) + ": Megatron-LM has no flag for it");
+      else
+        say(key);
+    }
+  }
+
   void parallelism() {
-    flag("tensor-model-parallel-size", plan_.tp);
-    flag("pipeline-model-parallel-size", plan_.pp);
-    if (plan_.sp) flag("sequence-parallel");
+    say("tp");
+    say("pp");
+    say("sp");
     if (plan_.cp > 1) {
-      flag("context-parallel-size", plan_.cp);
+      say("cp");
       static const char* const types[] = {"p2p", "allgather", "a2a"};
       flag("cp-comm-type", types[static_cast<std::size_t>(plan_.cp_comm)]);
     }
@@ -85,9 +114,7 @@ class FlagWriter {
   }
 
   void batch() {
-    flag("micro-batch-size", plan_.mbs);
-    flag("global-batch-size", plan_.gbs);
-    flag("seq-length", plan_.seq);
+    for (const char* key : {"mbs", "gbs", "seq"}) say(key);
     if (plan_.recompute == Recompute::full) {
       flag("recompute-granularity", "full");
       flag("recompute-method", "uniform");
@@ -182,8 +209,8 @@ class FlagWriter {
 
   void experts() {
     const Experts& experts = *model_.experts;
-    flag("expert-model-parallel-size", plan_.ep);
-    flag("expert-tensor-parallel-size", plan_.etp);
+    say("ep");
+    say("etp");
     flag("num-experts", experts.count);
     flag("moe-router-topk", experts.per_token);
     flag("moe-ffn-hidden-size", experts.ffn);
@@ -200,9 +227,8 @@ class FlagWriter {
       flag("moe-router-enable-expert-bias");
     }
     flag("moe-grouped-gemm");
-    if (plan_.shared_expert_overlap) flag("moe-shared-expert-overlap");
-    if (plan_.ep_overlap) flag("overlap-moe-expert-parallel-comm");
-    if (plan_.delay_wgrad) flag("delay-wgrad-compute");
+    for (const PlanKey& key : plan_keys())
+      if (key.part == PlanPart::experts && !key.megatron.empty()) say(key);
     dispatcher();
     if (plan_.routing != "uniform")
       leave_out("routing=" + plan_.routing + ": the data decide which experts tokens choose");
@@ -251,7 +277,7 @@ class FlagWriter {
   }
 
   void overlaps() {
-    if (plan_.dp_overlap) flag("overlap-grad-reduce");
+    say("dp_overlap");
     if (plan_.dp_overlap && plan_.zero >= 1) flag("overlap-param-gather");
     if (plan_.tp_hidden > 0.0 && plan_.tp > 1 && plan_.sp) flag("tp-comm-overlap");
   }
@@ -260,6 +286,7 @@ class FlagWriter {
   const Model& model_;
   const Plan& plan_;
   MegatronFlags result_;
+  std::set<std::string> told_;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/text/table.hpp"
+#include "sim/input/scenario/plan_keys.hpp"
 #include "sim/output/report/bill_text.hpp"
 
 namespace orrery {
@@ -19,28 +20,45 @@ const std::string& system_word(const Found& found, const SearchRequest& request,
   return name;
 }
 
+using Names = std::vector<std::string>;
+
+// Columns of the table: what each of them tells, in its order.
+const Names degree_keys{"tp", "cp", "pp", "vpp", "ep", "dp", "mbs"};
+const Names switch_keys{"recompute", "sp", "zero", "dp_overlap", "tp_overlap", "schedule"};
+
+bool contains(const Names& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// "tp8", "dp-overlap", "zb-h1": numbers with their key, switches without a value, words alone.
+std::string brief(const PlanKey& key, const Plan& plan) {
+  const PlanValue value = key.access.value(plan);
+  std::string name = key.name;
+  std::replace(name.begin(), name.end(), '_', '-');
+  if (std::holds_alternative<std::string>(value)) return text_of(value);
+  return std::holds_alternative<bool>(value) ? name : name + text_of(value);
+}
+
 std::string degrees(const Plan& plan) {
-  std::string text = "tp" + std::to_string(plan.tp);
-  const auto add = [&](const char* key, int value) {
-    if (value > 1) text += " " + std::string{key} + std::to_string(value);
-  };
-  add("cp", plan.cp);
-  add("pp", plan.pp);
-  add("vpp", plan.vpp);
-  add("ep", plan.ep);
-  add("dp", plan.dp);
+  std::string text;
+  for (const std::string& name : degree_keys) {
+    const PlanKey& key = plan_key(name);
+    if (key.needs_saying(plan)) text += (text.empty() ? "" : " ") + brief(key, plan);
+  }
   return text;
 }
 
 std::string switches(const Plan& plan) {
   std::vector<std::string> words;
-  if (plan.recompute.kind != Recompute::none) words.push_back(recompute_text(plan.recompute));
-  if (plan.sp) words.push_back("sp");
-  if (plan.zero > 0 && plan.data_ranks() > 1) words.push_back("zero" + std::to_string(plan.zero));
-  if (plan.dp_overlap && plan.data_ranks() > 1) words.push_back("dp-overlap");
-  if (plan.tp > 1 && (plan.overlap_tp_gradients || plan.tp_hidden > 0.0))
-    words.push_back("tp-overlap");
-  if (!plan.schedule->in_megatron()) words.push_back(plan.schedule->name());
+  const auto add = [&](const PlanKey& key) {
+    if (key.needs_saying(plan)) words.push_back(brief(key, plan));
+  };
+  for (const std::string& name : switch_keys)
+    if (name != "schedule") add(plan_key(name));
+  if (!plan.schedule->in_megatron()) words.push_back(plan_key("schedule").text(plan));
+  for (const PlanKey& key : plan_keys())
+    if (key.searched && !contains(degree_keys, key.name) && !contains(switch_keys, key.name))
+      add(key);
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
   return text;
@@ -48,12 +66,9 @@ std::string switches(const Plan& plan) {
 
 // What else the user asks to compare: of a key with several values, the plan's own.
 std::string compared(const Found& found, const SearchRequest& request) {
-  static const std::vector<std::string> shown{
-      "tp",        "cp", "pp",         "vpp",        "ep",   "dp",      "mbs",
-      "recompute", "sp", "tp_overlap", "dp_overlap", "zero", "schedule"};
   std::string text;
   for (const Fixed& fixed : request.fixed) {
-    const bool known = std::find(shown.begin(), shown.end(), fixed.key) != shown.end();
+    const bool known = contains(degree_keys, fixed.key) || contains(switch_keys, fixed.key);
     const std::string flag = "--" + fixed.key + " ";
     const std::size_t at = (found.flags + " ").find(flag);
     if (known || fixed.values.size() < 2 || at == std::string::npos) continue;
@@ -108,8 +123,7 @@ std::string table_of(const SearchResult& result, const SearchRequest& request) {
   for (const Found& found : result.plans) {
     const Result& of = found.result;
     const Plan& plan = of.scenario.plan;
-    std::string where = degrees(plan) + " mbs" + std::to_string(plan.mbs);
-    where = compared(found, request) + where;
+    std::string where = compared(found, request) + degrees(plan);
     if (request.gbs.size() > 1) where = "gbs" + std::to_string(plan.gbs) + " " + where;
     if (request.gpus.size() > 1) where = grouped(plan.gpus()) + " GPUs " + where;
     if (several) where = of.scenario.system.name + " " + where;

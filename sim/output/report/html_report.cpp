@@ -8,6 +8,7 @@
 #include "sim/base/text/number_text.hpp"
 #include "sim/input/measured/calibration.hpp"
 #include "sim/output/report/bill_text.hpp"
+#include "sim/output/report/plan_heading.hpp"
 #include "sim/output/report/result_items.hpp"
 #include "sim/output/report/result_json.hpp"
 #include "sim/output/trace/timeline_chart.hpp"
@@ -193,7 +194,8 @@ std::string html_report(const Result& result, const TrainingStep& step, const Ti
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width\">\n<title>" +
       escaped(title(result)) + "</title>\n<style>" + style + "</style>\n</head>\n<body>\n<h1>" +
-      escaped(title(result)) + "</h1>\n" + paragraph("plan", joined(plan_items(result)));
+      escaped(title(result)) + "</h1>\n" +
+      paragraph("plan", joined(plan_items(result.scenario.plan)));
   html += key_figures(result) + time_section(result) + routing_section(result) +
           timeline_section(result, step, timeline) + memory_section(result);
   if (!result.links.empty())

@@ -7,40 +7,6 @@
 
 namespace orrery {
 
-std::vector<std::string> plan_items(const Result& result) {
-  const Plan& plan = result.scenario.plan;
-  std::vector<std::string> items{"tp " + grouped(plan.tp) + " x pp " + grouped(plan.pp) + " x dp " +
-                                 grouped(plan.dp) +
-                                 (plan.cp > 1 ? " x cp " + grouped(plan.cp) : "")};
-  if (plan.cp > 1) items.push_back(name(plan.cp_comm) + " attention");
-  if (plan.experts)
-    items.push_back("experts over ep " + grouped(plan.ep) +
-                    (plan.etp > 1 ? " x etp " + grouped(plan.etp) : "") + " x dp " +
-                    grouped(plan.expert_data_ranks()));
-  if (plan.ep > 1) items.push_back(name(plan.moe_dispatcher) + " dispatch");
-  if (plan.shared_expert_overlap) items.push_back("shared experts beside it");
-  if (plan.ep_overlap)
-    items.push_back(std::string{"beside another micro-batch's kernels"} +
-                    (plan.delay_wgrad ? " and weight gradients" : ""));
-  if (plan.routing != "uniform") items.push_back("routing " + plan.routing);
-  items.push_back(plan.schedule->name() +
-                  (plan.vpp > 1 ? " with " + grouped(plan.vpp) + " chunks a stage" : ""));
-  items.push_back(grouped(plan.microbatches) + " micro-batches of " + grouped(plan.mbs) + " x " +
-                  grouped(plan.seq) + " tokens");
-  items.push_back("global batch " + grouped(plan.gbs));
-  items.push_back(name(plan.dtype));
-  items.push_back(plan.fused_attention ? "flash attention" : "unfused attention");
-  if (plan.recompute.kind != Recompute::none)
-    items.push_back(recompute_text(plan.recompute) + " recompute");
-  if (plan.zero > 0 && plan.data_ranks() > 1) items.push_back("ZeRO-" + grouped(plan.zero));
-  if (plan.sp) items.push_back("sequence parallel");
-  const bool tp_overlap = plan.overlap_tp_gradients || plan.tp_hidden > 0.0;
-  if (tp_overlap && plan.tp > 1) items.push_back("tp overlap");
-  if (plan.dp_overlap && plan.data_ranks() > 1) items.push_back("dp overlap");
-  items.push_back("software " + result.scenario.software.name);
-  return items;
-}
-
 std::vector<TimeItem> time_items(const Breakdown& b) {
   return {{"compute", b.compute, true},
           {"tensor parallel, exposed", b.tp_exposed, false},

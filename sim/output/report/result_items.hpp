@@ -11,9 +11,6 @@ namespace orrery {
 
 // What the summary and the report both say of a result.
 
-/// "tp 8 x pp 8 x dp 16", "1f1b", "96 micro-batches of 1 x 2,048 tokens", ...
-std::vector<std::string> plan_items(const Result& result);
-
 /// One kind of a breakdown's time, by its name. `useful`: work that the step is there for.
 struct TimeItem {
   std::string what;

@@ -6,6 +6,7 @@
 
 #include "sim/cost/kernels/tag.hpp"
 #include "sim/input/measured/calibration.hpp"
+#include "sim/input/scenario/plan_keys.hpp"
 
 namespace orrery {
 namespace {
@@ -28,34 +29,21 @@ double rounded(double value) {
 double seconds(Seconds time) { return static_cast<double>(std::llround(time.si() * 1e9)) / 1e9; }
 std::int64_t whole(Bytes bytes) { return std::llround(bytes.si()); }
 
-// The keys of PlanRequest, so that read_plan() takes the object as it is.
-Json plan_json(const Plan& plan, const Software& software) {
-  return {{"tp", plan.tp},
-          {"pp", plan.pp},
-          {"vpp", plan.vpp},
-          {"dp", plan.dp},
-          {"cp", plan.cp},
-          {"ep", plan.ep},
-          {"etp", plan.etp},
-          {"routing", plan.routing},
-          {"moe_dispatcher", name(plan.moe_dispatcher)},
-          {"shared_expert_overlap", plan.shared_expert_overlap},
-          {"ep_overlap", plan.ep_overlap},
-          {"delay_wgrad", plan.delay_wgrad},
-          {"mbs", plan.mbs},
-          {"gbs", plan.gbs},
-          {"seq", plan.seq},
-          {"schedule", plan.schedule->name()},
-          {"recompute", recompute_text(plan.recompute)},
-          {"zero", plan.zero},
-          {"reshard", plan.shards_weights() ? Json(plan.reshard) : Json()},
-          {"sp", plan.sp},
-          {"dtype", name(plan.dtype)},
-          {"attention", plan.fused_attention ? "flash" : "unfused"},
-          {"cp_comm", name(plan.cp_comm)},
-          {"tp_overlap", plan.overlap_tp_gradients || plan.tp_hidden > 0.0},
-          {"dp_overlap", plan.dp_overlap},
-          {"software", software.name}};
+// The keys of PlanRequest, so that read_plan() takes the object as it is; the experts' after the
+// degrees.
+Json plan_json(const Plan& plan) {
+  Json json = Json::object();
+  const auto add = [&](bool early) {
+    for (const PlanKey& key : plan_keys()) {
+      if ((key.part == PlanPart::degrees || key.part == PlanPart::experts) != early) continue;
+      json[key.name] = nullptr;
+      if (key.has_value(plan))
+        std::visit([&](const auto& value) { json[key.name] = value; }, key.access.value(plan));
+    }
+  };
+  add(true);
+  add(false);
+  return json;
 }
 
 Json memory_json(const MemoryReport& memory) {
@@ -195,7 +183,7 @@ std::string result_json(const Result& result, const ResultJsonOptions& options) 
   if (scenario.system.calibration) json["calibration"] = scenario.system.calibration->file;
   json["software"] = scenario.software.name;
   json["gpus"] = scenario.plan.gpus();
-  json["plan"] = plan_json(scenario.plan, scenario.software);
+  json["plan"] = plan_json(scenario.plan);
   json["step_time_s"] = seconds(result.step_time);
   json["step_time_range"] = step_time_range_json(result.range);
   json["lower_bound_s"] = seconds(result.lower_bound);

@@ -8,6 +8,7 @@
 #include "sim/input/measured/calibration.hpp"
 #include "sim/output/report/bill_text.hpp"
 #include "sim/output/report/engine_text.hpp"
+#include "sim/output/report/plan_heading.hpp"
 #include "sim/output/report/result_items.hpp"
 
 namespace orrery {
@@ -191,10 +192,11 @@ std::string warnings(const Result& result, const Painter& paint) {
 
 std::string summary_text(const Result& result, const TextStyle& style) {
   const Painter paint{style.colour};
-  return title(result, paint) + wrapped("  ", plan_items(result), ", ", width) + "\n" +  //
-         speed(result, paint) + "\n" +                                                   //
-         memory(result.memory, paint) + "\n" +                                           //
-         breakdown(result, paint) + "\n" +                                               //
+  const Plan& plan = result.scenario.plan;
+  return title(result, paint) + wrapped("  ", plan_items(plan), ", ", width) + "\n" +  //
+         speed(result, paint) + "\n" +                                                 //
+         memory(result.memory, paint) + "\n" +                                         //
+         breakdown(result, paint) + "\n" +                                             //
          (result.bill
               ? paint.head(bill_head(*result.bill)) + "\n" + bill_table(*result.bill).text() + "\n"
               : "") +

@@ -1,4 +1,3 @@
-#include "sim/cost/operations/model_flop.hpp"
 #include "sim/analysis/estimate/estimate.hpp"
 
 #include <gtest/gtest.h>
@@ -6,6 +5,8 @@
 #include <set>
 #include <sstream>
 
+#include "sim/cost/operations/model_flop.hpp"
+#include "sim/input/scenario/plan_keys.hpp"
 #include "sim/work/training/verify.hpp"
 #include "tests/support/error_text.hpp"
 #include "tests/support/scenarios.hpp"
@@ -147,7 +148,7 @@ TEST(DoesNotFit, TheRemedyFits) {
   // Remedies are what the software has: neither ZeRO-3 nor, in 2021, selective recomputation.
   const auto support_of = [](const std::string& software, const std::string& key) {
     std::vector<Support> support = read_software(software, test_place).support;
-    std::erase_if(support, [&](const Support& one) { return one.key != key; });
+    std::erase_if(support, [&](const Support& one) { return one.key->name != key; });
     return support;
   };
   const std::vector<Support> zero = support_of("megatron-2022", "zero");

@@ -8,6 +8,7 @@
 #include "sim/base/text/catalog.hpp"
 #include "sim/input/machine/system.hpp"
 #include "sim/input/model/model.hpp"
+#include "sim/input/scenario/plan_keys.hpp"
 
 namespace orrery {
 namespace {
@@ -94,7 +95,7 @@ TEST(SingleChanges, KeepTheSoftware) {
   Scenario scenario = scenario_of({"--gbs 128 --pp 2 --tp 4 --dp_overlap false", 16});
   EstimateContext context{scenario.system};
   const auto changes = single_changes(estimate(scenario, context).result, context);
-  scenario.software.name = "ours";
+  scenario.software.name = scenario.plan.software = "ours";
   scenario.software.gemm_efficiency *= 0.5;
   const auto of_ours = single_changes(estimate(scenario, context).result, context);
   int in_both = 0;

@@ -5,7 +5,8 @@
 #include <algorithm>
 
 #include "sim/import/megatron/megatron_run.hpp"
-#include "tests/support/scenarios.hpp"
+#include "sim/input/scenario/plan_keys.hpp"
+#include "tests/support/key_samples.hpp"
 
 namespace orrery {
 namespace {
@@ -116,6 +117,20 @@ TEST(MegatronFlags, SaysWhatHasNoFlag) {
                                 "software=torchtitan: the flags are of current Megatron-Core"}));
   EXPECT_TRUE(has(flags.flags, "--data-parallel-sharding-strategy optim_grads_params"));
   EXPECT_TRUE(has(flags.flags, "--position-embedding-type none"));
+}
+
+// A key that is said otherwise makes other flags or is told to be left out. How many replicas there
+// are follows from the number of GPUs.
+TEST(MegatronFlags, TellEveryKey) {
+  for (const KeySample& sample : key_samples()) {
+    const Scenario before = sample.scenario(sample.without);
+    const Scenario after = sample.scenario(sample.with);
+    if (before.plan == after.plan || sample.key == "dp") continue;
+    const MegatronFlags flags = megatron_flags(before);
+    const MegatronFlags others = megatron_flags(after);
+    EXPECT_TRUE(flags.flags != others.flags || flags.left_out != others.left_out)
+        << "--" << sample.key << " " << sample.word;
+  }
 }
 
 // A flag stands once, whatever the plan; a shell takes the text as it is.

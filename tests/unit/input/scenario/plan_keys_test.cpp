@@ -1,4 +1,4 @@
-#include "sim/input/scenario/plan_request.hpp"
+#include "sim/input/scenario/plan_keys.hpp"
 
 #include <gtest/gtest.h>
 
@@ -85,7 +85,7 @@ std::string flag_error(const std::string& key, const std::string& text) {
   return error_text([&] { set_plan_flag(plan, key, text); });
 }
 
-TEST(PlanRequest, EveryKeyIsReadFromJsonAndFromAFlag) {
+TEST(PlanKeys, EveryKeyIsReadFromJsonAndFromAFlag) {
   for (const Written& w : written()) {
     SCOPED_TRACE(w.key + " " + w.flag);
     PlanRequest plan;
@@ -96,18 +96,18 @@ TEST(PlanRequest, EveryKeyIsReadFromJsonAndFromAFlag) {
   }
 }
 
-TEST(PlanRequest, NoKeyIsLeftOutAbove) {
+TEST(PlanKeys, NoKeyIsLeftOutAbove) {
   for (const PlanKey& key : plan_keys()) {
     SCOPED_TRACE(key.name);
     EXPECT_TRUE(std::any_of(written().begin(), written().end(),
                             [&](const Written& w) { return w.key == key.name; }));
     EXPECT_FALSE(key.help.empty());
-    EXPECT_FALSE(key.value.empty());
+    EXPECT_FALSE(key.access.values.empty());
   }
 }
 
 // A file sets what it names and leaves the rest: that is how a flag wins over it.
-TEST(PlanRequest, ReadsOnTopOfWhatIsThere) {
+TEST(PlanKeys, ReadsOnTopOfWhatIsThere) {
   PlanRequest plan;
   set_plan_flag(plan, "pp", "4");
   read_plan(plan, JsonValue::parse(R"({"tp": 2, "dp": null})", "plan.json"));
@@ -118,13 +118,13 @@ TEST(PlanRequest, ReadsOnTopOfWhatIsThere) {
   EXPECT_EQ(plan.tp, 8);
 }
 
-TEST(PlanRequest, NamesAreInTheOrderOfTheEnumerators) {
+TEST(PlanKeys, NamesAreInTheOrderOfTheEnumerators) {
   EXPECT_EQ(name(Recompute::none), "none");
   EXPECT_EQ(name(Recompute::selective), "selective");
   EXPECT_EQ(name(Recompute::full), "full");
 }
 
-TEST(PlanRequest, FilesAreRefusedWithPlaceProblemAndRemedy) {
+TEST(PlanKeys, FilesAreRefusedWithPlaceProblemAndRemedy) {
   EXPECT_EQ(json_error(R"({"tpp": 8})"), "plan.json: the key 'tpp' is unknown; did you mean 'tp'?");
   EXPECT_EQ(json_error(R"({"tp": 0})"),
             "plan.json: /tp: 0 is out of range; write a whole number from 1 to 1048576");
@@ -158,7 +158,7 @@ TEST(PlanRequest, FilesAreRefusedWithPlaceProblemAndRemedy) {
   EXPECT_EQ(json_error("[8]"), "plan.json: [8] is no object; write {\"key\": value, ...}");
 }
 
-TEST(PlanRequest, FlagsAreRefusedTheSameWay) {
+TEST(PlanKeys, FlagsAreRefusedTheSameWay) {
   EXPECT_EQ(flag_error("tp", "-1"),
             "--tp: -1 is out of range; write a whole number from 1 to 1048576");
   EXPECT_EQ(flag_error("tp", "eight"),
@@ -183,7 +183,7 @@ TEST(PlanRequest, FlagsAreRefusedTheSameWay) {
 }
 
 // A terminal shows one line whatever the file holds.
-TEST(PlanRequest, HostileWordsAreEscapedAndCut) {
+TEST(PlanKeys, HostileWordsAreEscapedAndCut) {
   EXPECT_EQ(
       json_error(R"({"dtype": "a\u001b[31m\n"})"),
       "plan.json: /dtype: 'a\\u001b[31m\\n' is unknown; write one of: fp16, bf16, fp8, mxfp8");

@@ -1,0 +1,39 @@
+#include "sim/base/text/flag_value.hpp"
+
+namespace orrery {
+namespace {
+
+// `text` as a JSON string, byte for byte: what is no UTF-8 is refused, not replaced.
+std::string quoted(const std::string& text) {
+  static constexpr char hex[] = "0123456789abcdef";
+  std::string json = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20)
+      json += std::string{"\\u00"} + hex[byte / 16] + hex[byte % 16];
+    else
+      json += (c == '"' || c == '\\' ? "\\" : "") + std::string{c};
+  }
+  return json + "\"";
+}
+
+}  // namespace
+
+JsonValue value_of_text(const std::string& text, const std::string& place) {
+  // Written as a JSON scalar with the quotes left out: numbers and true/false as they are.
+  const bool bare = text == "true" || text == "false" ||
+                    (!text.empty() && text.find_first_not_of("+-.0123456789eE") == text.npos);
+  try {
+    return JsonValue::parse(bare ? text : quoted(text), place);
+  } catch (const Error&) {
+    fail_input({place, ""},
+               "'" + shown_text(text) + "' is " + (bare ? "no number" : "no UTF-8 text"),
+               bare ? "write a whole number" : "write letters and digits");
+  }
+}
+
+JsonValue value_of_flag(const std::string& key, const std::string& text) {
+  return value_of_text(text, "--" + shown_text(key));
+}
+
+}  // namespace orrery
