@@ -26,6 +26,8 @@ struct ExpertLayerHost {
   Seconds router;     ///< Scores, and who goes where.
   Seconds exchange;   ///< A dispatch or a combine.
   Seconds expert;     ///< The products of one expert.
+
+  bool operator==(const ExpertLayerHost&) const = default;
 };
 
 /// What fp8 costs beside `quantise_bytes`.
@@ -40,6 +42,8 @@ struct Fp8Scaling {
   /// Per weight of a layer and pass that multiplies by it: forward (and where that is computed
   /// again), and backward. 0: quantised once a step, which is not counted.
   double forward_weight_bytes = 0.0, backward_weight_bytes = 0.0;
+
+  bool operator==(const Fp8Scaling&) const = default;
 };
 
 /// What a training framework of some era does with the same mathematics: which passes over memory
@@ -127,6 +131,7 @@ struct Software {
   std::vector<Support> support;  ///< What a plan may ask of it.
   int interleaved_from = 2;      ///< Fewest stages that may have several chunks.
 
+  bool operator==(const Software&) const = default;
   bool overlaps_tp() const { return overlap_tp_gradients || tp_hidden > 0.0; }
 };
 
