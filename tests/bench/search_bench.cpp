@@ -45,17 +45,18 @@ Rates simulate(int gpus, std::int64_t gbs, const std::vector<Fixed>& fixed, int 
     space.visit(
         part,
         [&](const PlanSpace::Choice&, const Scenario& scenario) {
-          if (!memory_of(scenario).fits()) return;
+          if (!memory_of(scenario).fits()) return true;
           const Plan& plan = scenario.plan;
           Rate& rate = plan.tp * plan.cp <= system.gpus_per_node ? rates.inside : rates.across;
           ++rate.fits;
-          if (fits++ % every != every / 2) return;
+          if (fits++ % every != every / 2) return true;
           const double before = cpu_seconds();
           step_time(scenario, context);
           const double spent = cpu_seconds() - before;
           ++rate.simulated;
           rate.cpu_s += spent;
           rate.slowest_s = std::max(rate.slowest_s, spent);
+          return true;
         },
         unused);
   return rates;

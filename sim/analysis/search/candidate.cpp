@@ -91,11 +91,10 @@ Part explore(const PlanSpace& space, int part, double most_memory, const Objecti
              const Economics* economics, EstimateContext& context,
              std::optional<Seconds> most_time) {
   const Stopwatch stopwatch;
-  struct TimeIsOver {};
   Part found;
   PassTimesOfNeighbours passes{context};
   const auto look_at = [&](const PlanSpace::Choice& choice, const Scenario& scenario) {
-    if (most_time && !found.fitting.empty() && stopwatch.passed() > *most_time) throw TimeIsOver{};
+    if (most_time && !found.fitting.empty() && stopwatch.passed() > *most_time) return false;
     ++found.legal;
     const MemoryReport memory = memory_of(scenario);
     const double peak = memory.peak().si();
@@ -104,7 +103,7 @@ Part explore(const PlanSpace& space, int part, double most_memory, const Objecti
         found.least_memory = peak;
         found.smallest = space.flags(choice);
       }
-      return;
+      return true;
     }
     Candidate candidate;
     candidate.choice = choice;
@@ -113,12 +112,9 @@ Part explore(const PlanSpace& space, int part, double most_memory, const Objecti
     candidate.bound = objective.score(scenario, bound, economics);
     candidate.memory = memory.peak() / memory.capacity;
     found.fitting.push_back(candidate);
+    return true;
   };
-  try {
-    space.visit(part, look_at, found.refusal);
-  } catch (const TimeIsOver&) {
-    found.whole = false;
-  }
+  found.whole = space.visit(part, look_at, found.refusal);
   return found;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <optional>
 
 #include "sim/base/text/flag_value.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
@@ -10,7 +9,7 @@
 namespace orrery {
 
 struct PlanSpace::Visit {
-  const std::function<void(const Choice&, const Scenario&)>& visitor;
+  const Visitor& visitor;
   PlanRefusal& refusal;
   Choice choice;
   std::vector<Plan> seen;  // Of one shape.
@@ -72,62 +71,71 @@ int PlanSpace::parts() const {
   return static_cast<int>(dimensions_[0].values.size() * dimensions_[1].values.size());
 }
 
-void PlanSpace::visit(int part, const std::function<void(const Choice&, const Scenario&)>& visitor,
-                      PlanRefusal& refusal) const {
+bool PlanSpace::visit(int part, const Visitor& visitor, PlanRefusal& refusal) const {
   Visit state{visitor, refusal, {}, {}};
   state.choice.fill(left_open);
   const auto second = static_cast<int>(dimensions_[1].values.size());
   state.choice[0] = static_cast<std::uint8_t>(part / second);
   state.choice[1] = static_cast<std::uint8_t>(part % second);
-  visit_shapes(state, request(state.choice), 2);
+  return visit_shapes(state, request(state.choice), 2);
 }
 
 // Where the first values of what is still open do not divide, no others do.
-void PlanSpace::visit_shapes(Visit& state, const PlanRequest& so_far, std::size_t dimension) const {
+bool PlanSpace::visit_shapes(Visit& state, const PlanRequest& so_far, std::size_t dimension) const {
   PlanRequest first = so_far;
   for (std::size_t i = dimension; i < shapes_; ++i) set(first, i, 0);
-  std::optional<Plan> shape;
-  try {
-    shape = make(first).plan;
-  } catch (const Error& error) {
-    return state.refusal.take({error.what(), dimension});
+  const OrRefused<SettledPlan> settled = settle(first);
+  if (const auto* no = std::get_if<Refused>(&settled)) {
+    state.refusal.take(*no, dimension);
+    return true;
   }
+  const Plan& shape = std::get<SettledPlan>(settled).plan;
   if (dimension == shapes_) {
     state.seen.clear();
-    return visit_switches(state, so_far, *shape, dimension);
+    return visit_switches(state, so_far, shape, dimension);
   }
-  for_each_value(state, so_far, *shape, dimension,
-                 [&](const PlanRequest& next) { visit_shapes(state, next, dimension + 1); });
+  return for_each_value(state, so_far, shape, dimension, [&](const PlanRequest& next) {
+    return visit_shapes(state, next, dimension + 1);
+  });
 }
 
-void PlanSpace::visit_switches(Visit& state, const PlanRequest& so_far, const Plan& shape,
+bool PlanSpace::visit_switches(Visit& state, const PlanRequest& so_far, const Plan& shape,
                                std::size_t dimension) const {
   if (dimension < dimensions_.size())
     return for_each_value(state, so_far, shape, dimension, [&](const PlanRequest& next) {
-      visit_switches(state, next, shape, dimension + 1);
+      return visit_switches(state, next, shape, dimension + 1);
     });
+  const OrRefused<SettledPlan> settled = settle(so_far);
+  if (const auto* no = std::get_if<Refused>(&settled)) {
+    state.refusal.take(*no, dimension);
+    return true;
+  }
+  const auto& found = std::get<SettledPlan>(settled);
+  if (std::find(state.seen.begin(), state.seen.end(), found.plan) != state.seen.end()) return true;
+  state.seen.push_back(found.plan);
   try {
-    const Scenario plan = make(so_far);
-    if (std::find(state.seen.begin(), state.seen.end(), plan.plan) != state.seen.end()) return;
-    state.seen.push_back(plan.plan);
-    state.visitor(state.choice, plan);
-  } catch (const Error& error) {
+    return state.visitor(state.choice, scenario_of(model_, system_, software_of(so_far), found));
+  } catch (
+      const Error& error) {  // A routing that does not fit the plan is found when it is priced.
     state.refusal.take({error.what(), dimension});
+    return true;
   }
 }
 
 template <class Go>
-void PlanSpace::for_each_value(Visit& state, const PlanRequest& so_far, const Plan& shape,
+bool PlanSpace::for_each_value(Visit& state, const PlanRequest& so_far, const Plan& shape,
                                std::size_t dimension, const Go& go) const {
   const PlanDimension& varied = dimensions_[dimension];
   if (!varied.varies(shape)) return go(so_far);
-  for (std::size_t value = 0; value < varied.values.size(); ++value) {
+  bool goes_on = true;
+  for (std::size_t value = 0; goes_on && value < varied.values.size(); ++value) {
     PlanRequest next = so_far;
     set(next, dimension, value);
     state.choice[dimension] = static_cast<std::uint8_t>(value);
-    go(next);
+    goes_on = go(next);
   }
   state.choice[dimension] = left_open;
+  return goes_on;
 }
 
 void PlanSpace::set(PlanRequest& request, std::size_t dimension, std::size_t value) const {
@@ -142,13 +150,19 @@ PlanRequest PlanSpace::request(const Choice& choice) const {
   return request;
 }
 
-Scenario PlanSpace::make(const PlanRequest& request) const {
-  const std::string name =
-      request.software.empty() ? default_software(request, system_) : request.software;
-  return make_scenario(model_, system_, software_.at(name), request, gpus_, {});
+const Software& PlanSpace::software_of(const PlanRequest& request) const {
+  return software_.at(request.software.empty() ? default_software(request, system_)
+                                               : request.software);
 }
 
-Scenario PlanSpace::scenario(const Choice& choice) const { return make(request(choice)); }
+OrRefused<SettledPlan> PlanSpace::settle(const PlanRequest& request) const {
+  return try_plan(model_, system_, software_of(request), request, gpus_);
+}
+
+Scenario PlanSpace::scenario(const Choice& choice) const {
+  const PlanRequest chosen = request(choice);
+  return make_scenario(model_, system_, software_of(chosen), chosen, gpus_, {});
+}
 
 std::string PlanSpace::flags(const Choice& choice) const {
   std::string text;

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "sim/analysis/search/dimension.hpp"
+#include "sim/base/core/refused.hpp"
+#include "sim/input/scenario/try_plan.hpp"
 
 namespace orrery {
 
@@ -18,8 +20,12 @@ struct PlanRefusal {
 
   /// Keeps the one that came further; of equals the first.
   void take(const PlanRefusal& other) {
-    if (!other.reason.empty() && (reason.empty() || other.depth > depth)) *this = other;
+    if (!other.reason.empty() && came_further(other.depth)) *this = other;
   }
+  void take(const Refused& other, std::size_t at_depth) {
+    if (came_further(at_depth)) *this = {other.error({}).what(), at_depth};
+  }
+  bool came_further(std::size_t other_depth) const { return reason.empty() || other_depth > depth; }
 };
 
 /// Every legal plan of one model, system, number of GPUs and global batch.
@@ -37,10 +43,11 @@ class PlanSpace {
   double configurations() const;
   /// The space falls into so many parts, by the values of the first two dimensions.
   int parts() const;
-  /// Visits every legal plan of a part once, always in the same order. `refusal` takes the reasons
-  /// of those that are none.
-  void visit(int part, const std::function<void(const Choice&, const Scenario&)>& visitor,
-             PlanRefusal& refusal) const;
+  /// Whether to go on to the next plan.
+  using Visitor = std::function<bool(const Choice&, const Scenario&)>;
+  /// Visits every legal plan of a part once, always in the same order, until the visitor has enough
+  /// (then false). `refusal` takes the reasons of those that are none.
+  bool visit(int part, const Visitor& visitor, PlanRefusal& refusal) const;
 
   Scenario scenario(const Choice& choice) const;
   /// The choice as flags, left_open ones left out: "--tp 8 --pp 8".
@@ -55,15 +62,16 @@ class PlanSpace {
 
  private:
   struct Visit;
-  void visit_shapes(Visit& state, const PlanRequest& so_far, std::size_t dimension) const;
-  void visit_switches(Visit& state, const PlanRequest& so_far, const Plan& shape,
+  bool visit_shapes(Visit& state, const PlanRequest& so_far, std::size_t dimension) const;
+  bool visit_switches(Visit& state, const PlanRequest& so_far, const Plan& shape,
                       std::size_t dimension) const;
   template <class Go>
-  void for_each_value(Visit& state, const PlanRequest& so_far, const Plan& shape,
+  bool for_each_value(Visit& state, const PlanRequest& so_far, const Plan& shape,
                       std::size_t dimension, const Go& go) const;
   void set(PlanRequest& request, std::size_t dimension, std::size_t value) const;
   PlanRequest request(const Choice& choice) const;
-  Scenario make(const PlanRequest& request) const;
+  const Software& software_of(const PlanRequest& request) const;
+  OrRefused<SettledPlan> settle(const PlanRequest& request) const;
 
   Model model_;
   System system_;

@@ -176,19 +176,14 @@ std::string gigabytes(double bytes) {
 bool legal_without(const SearchRequest& request, std::size_t left_out) {
   SearchRequest freer = request;
   freer.fixed.erase(freer.fixed.begin() + static_cast<std::ptrdiff_t>(left_out));
-  struct Enough {};
   for (const System& system : freer.systems)
     for (int gpus : freer.gpus)
       for (std::int64_t gbs : freer.gbs) {
         const PlanSpace space{freer.model, system, gpus, gbs, freer.fixed};
         PlanRefusal unused;
-        try {
-          for (int part = 0; part < space.parts(); ++part)
-            space.visit(
-                part, [](const auto&, const auto&) { throw Enough{}; }, unused);
-        } catch (const Enough&) {
-          return true;
-        }
+        const auto stop = [](const PlanSpace::Choice&, const Scenario&) { return false; };
+        for (int part = 0; part < space.parts(); ++part)
+          if (!space.visit(part, stop, unused)) return true;
       }
   return false;
 }

@@ -38,31 +38,26 @@ const std::string& name(Architecture architecture) {
   return architecture_names()[static_cast<std::size_t>(architecture)];
 }
 
-FlopPerSecond Gpu::peak(Dtype dtype, const Place& at) const {
+MaybeRefused Gpu::lacks(Dtype dtype) const {
   const auto missing = [&](const std::string& remedy) {
-    fail_infeasible(at, "the GPU '" + name + "' has no " + orrery::name(dtype) + " units", remedy);
+    return infeasible("dtype", "the GPU '" + name + "' has no " + orrery::name(dtype) + " units",
+                      remedy);
   };
-  switch (dtype) {
-    case Dtype::fp16:
-      return peak_16bit;
-    case Dtype::bf16:
-      // Tensor cores multiply bf16 from Ampere on (NVIDIA A100 whitepaper, 2020).
-      if (architecture == Architecture::volta) missing("use fp16");
-      return peak_16bit;
-    case Dtype::fp8:
-      if (peak_fp8 == FlopPerSecond{})
-        missing(architecture == Architecture::volta ? "use fp16" : "use bf16 or fp16");
-      return peak_fp8;
-    case Dtype::mxfp8:
-      // Tensor cores scale blocks of 32 from Blackwell on (NVIDIA Blackwell architecture brief).
-      if (architecture < Architecture::blackwell)
-        missing(peak_fp8 == FlopPerSecond{} ? "use bf16 or fp16" : "use fp8");
-      return peak_fp8;
-    case Dtype::fp32:
-      return peak_fp32;
-  }
-  assert(false);
+  const bool is_volta = architecture == Architecture::volta;
+  // Tensor cores multiply bf16 from Ampere on (NVIDIA A100 whitepaper, 2020).
+  if (dtype == Dtype::bf16 && is_volta) return missing("use fp16");
+  const bool has_fp8 = peak_fp8 != FlopPerSecond{};
+  if (dtype == Dtype::fp8 && !has_fp8) return missing(is_volta ? "use fp16" : "use bf16 or fp16");
+  // Tensor cores scale blocks of 32 from Blackwell on (NVIDIA Blackwell architecture brief).
+  if (dtype == Dtype::mxfp8 && architecture < Architecture::blackwell)
+    return missing(has_fp8 ? "use fp8" : "use bf16 or fp16");
   return {};
+}
+
+FlopPerSecond Gpu::peak(Dtype dtype, const Place& at) const {
+  if (const auto no = lacks(dtype)) fail_infeasible(at, no->problem, no->remedy);
+  if (is_8_bit(dtype)) return peak_fp8;
+  return dtype == Dtype::fp32 ? peak_fp32 : peak_16bit;
 }
 
 Gpu parse_gpu(const JsonValue& json) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sim/base/core/dtype.hpp"
+#include "sim/base/core/refused.hpp"
 #include "sim/base/text/json_value.hpp"
 #include "sim/input/machine/fabric.hpp"
 #include "sim/input/machine/node_wires.hpp"
@@ -30,7 +31,9 @@ struct Gpu {
   BytesPerSecond pcie;
   double watts = 0.0;
 
-  /// Peak of `dtype`. Errors: the GPU has no such units (infeasible, at `at`); Volta has no bf16.
+  /// Refuses a format that the GPU has no units for, as `dtype`.
+  MaybeRefused lacks(Dtype dtype) const;
+  /// Peak of `dtype`. Errors: the GPU has no such units (infeasible, at `at`).
   FlopPerSecond peak(Dtype dtype, const Place& at) const;
 };
 

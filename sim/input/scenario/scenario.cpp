@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "sim/input/scenario/plan_keys.hpp"
+#include "sim/input/scenario/try_plan.hpp"
 
 namespace orrery {
 namespace {
@@ -25,116 +26,123 @@ std::string divisors_near(std::int64_t whole, std::int64_t wish) {
   return text(below ? below : above);
 }
 
-void check_divides(std::int64_t whole, const std::string& whole_name, std::int64_t part,
-                   const std::string& key, const Place& at) {
-  if (whole % part == 0) return;
-  fail_infeasible(
-      at / key,
+MaybeRefused check_divides(std::int64_t whole, const std::string& whole_name, std::int64_t part,
+                           const std::string& key) {
+  if (whole % part == 0) return {};
+  return infeasible(
+      key,
       key + "=" + text(part) + " does not divide the model's " + text(whole) + " " + whole_name,
       "use " + key + "=" + divisors_near(whole, part));
+  return {};
 }
 
-void check_tensor_parallel(const Model& model, int tp, const Place& at) {
-  check_divides(model.heads, "attention heads", tp, "tp", at);
-  check_divides(model.ffn, "MLP channels", tp, "tp", at);
+MaybeRefused check_tensor_parallel(const Model& model, int tp) {
+  if (auto no = check_divides(model.heads, "attention heads", tp, "tp")) return no;
+  if (auto no = check_divides(model.ffn, "MLP channels", tp, "tp")) return no;
   if (model.kv_heads % tp != 0 && tp % model.kv_heads != 0)
-    fail_infeasible(at / "tp",
-                    "tp=" + text(tp) + " neither divides the model's " + text(model.kv_heads) +
-                        " key/value heads nor is a multiple of them",
-                    "use tp=" + divisors_near(model.kv_heads, tp));
+    return infeasible("tp",
+                      "tp=" + text(tp) + " neither divides the model's " + text(model.kv_heads) +
+                          " key/value heads nor is a multiple of them",
+                      "use tp=" + divisors_near(model.kv_heads, tp));
+  return {};
 }
 
-int derive_dp(const PlanRequest& request, int gpus, const Place& at) {
+MaybeRefused derive_dp(Plan& plan, const PlanRequest& request, int gpus) {
   const std::int64_t replica = std::int64_t{request.tp} * request.pp * request.cp;
-  const std::string product = "tp x pp x cp = " + text(request.tp) + " x " + text(request.pp) +
-                              " x " + text(request.cp) + " = " + text(replica);
+  const auto product = [&] {
+    return "tp x pp x cp = " + text(request.tp) + " x " + text(request.pp) + " x " +
+           text(request.cp) + " = " + text(replica);
+  };
   if (gpus == 0) {
     if (!request.dp)
-      fail_input(at, "neither gpus nor dp is given", "add --gpus N (dp follows from it)");
+      return contradiction("", "neither gpus nor dp is given", "add --gpus N (dp follows from it)");
     // Divided, not multiplied: the product of four degrees may not fit in 64 bits.
     if (*request.dp > largest_cluster / replica)
-      fail_infeasible(at / "dp",
-                      product + " times dp=" + text(*request.dp) + " are more than " +
-                          text(largest_cluster) + " GPUs",
-                      "use fewer ranks");
-    return *request.dp;
+      return infeasible("dp",
+                        product() + " times dp=" + text(*request.dp) + " are more than " +
+                            text(largest_cluster) + " GPUs",
+                        "use fewer ranks");
+    plan.dp = *request.dp;
+    return {};
   }
   if (replica > gpus)
-    fail_infeasible(at, product + " ranks need more than the " + text(gpus) + " GPUs given",
-                    "lower tp or pp, or use --gpus " + text(replica));
+    return infeasible("", product() + " ranks need more than the " + text(gpus) + " GPUs given",
+                      "lower tp or pp, or use --gpus " + text(replica));
   if (gpus % replica != 0)
-    fail_infeasible(at, product + " does not divide the " + text(gpus) + " GPUs given",
-                    "use --gpus " + text(gpus / replica * replica) + " or --gpus " +
-                        text((gpus / replica + 1) * replica));
+    return infeasible("", product() + " does not divide the " + text(gpus) + " GPUs given",
+                      "use --gpus " + text(gpus / replica * replica) + " or --gpus " +
+                          text((gpus / replica + 1) * replica));
   const int dp = static_cast<int>(gpus / replica);
   if (request.dp && *request.dp != dp)
-    fail_input(at / "dp",
-               "dp=" + text(*request.dp) + " contradicts " + text(gpus) + " GPUs / (" + product +
-                   ") = " + text(dp),
-               "leave dp out, or use --gpus " + text(replica * *request.dp));
-  return dp;
+    return contradiction("dp",
+                         "dp=" + text(*request.dp) + " contradicts " + text(gpus) + " GPUs / (" +
+                             product() + ") = " + text(dp),
+                         "leave dp out, or use --gpus " + text(replica * *request.dp));
+  plan.dp = dp;
+  return {};
 }
 
-int derive_microbatches(const Plan& plan, const Place& at) {
+MaybeRefused derive_microbatches(Plan& plan) {
   const std::int64_t step = plan.mbs * plan.dp;
   if (plan.gbs % step != 0)
-    fail_infeasible(at / "gbs",
-                    "gbs=" + text(plan.gbs) + " is no multiple of mbs x dp = " + text(plan.mbs) +
-                        " x " + text(plan.dp) + " = " + text(step),
-                    plan.gbs < step ? "use gbs=" + text(step)
-                                    : "use gbs=" + text(plan.gbs / step * step) +
-                                          " or gbs=" + text((plan.gbs / step + 1) * step));
+    return infeasible("gbs",
+                      "gbs=" + text(plan.gbs) + " is no multiple of mbs x dp = " + text(plan.mbs) +
+                          " x " + text(plan.dp) + " = " + text(step),
+                      plan.gbs < step ? "use gbs=" + text(step)
+                                      : "use gbs=" + text(plan.gbs / step * step) +
+                                            " or gbs=" + text((plan.gbs / step + 1) * step));
   const std::int64_t microbatches = plan.gbs / step;
   if (microbatches * plan.virtual_stages() > 10'000'000)
-    fail_infeasible(at / "gbs",
-                    text(microbatches) + " micro-batches on " + text(plan.virtual_stages()) +
-                        " virtual stages are more than 10 million passes",
-                    "lower gbs or raise mbs");
-  return static_cast<int>(microbatches);
+    return infeasible("gbs",
+                      text(microbatches) + " micro-batches on " + text(plan.virtual_stages()) +
+                          " virtual stages are more than 10 million passes",
+                      "lower gbs or raise mbs");
+  plan.microbatches = static_cast<int>(microbatches);
+  return {};
 }
 
-std::int64_t derive_microbatch(const PlanRequest& request, const Plan& plan,
-                               const Software& software, const Place& at) {
-  if (request.mbs) return *request.mbs;
-  if (!software.microbatches_are_stages) return 1;
+MaybeRefused derive_microbatch(Plan& plan, const PlanRequest& request, const Software& software) {
+  plan.mbs = request.mbs.value_or(1);
+  if (request.mbs || !software.microbatches_are_stages) return {};
   const std::int64_t passes = std::int64_t{plan.dp} * plan.pp;
   if (plan.gbs % passes != 0)
-    fail_infeasible(at / "gbs",
-                    "gbs=" + text(plan.gbs) + " is no multiple of dp x pp = " + text(passes) +
-                        ": software '" + software.name + "' makes as many micro-batches as stages",
-                    "use gbs=" + text((plan.gbs / passes + 1) * passes) + ", or give --mbs");
-  return plan.gbs / passes;
+    return infeasible("gbs",
+                      "gbs=" + text(plan.gbs) + " is no multiple of dp x pp = " + text(passes) +
+                          ": software '" + software.name +
+                          "' makes as many micro-batches as stages",
+                      "use gbs=" + text((plan.gbs / passes + 1) * passes) + ", or give --mbs");
+  plan.mbs = plan.gbs / passes;
+  return {};
 }
 
-const Schedule& derive_schedule(const PlanRequest& request, const Plan& plan, const Place& at) {
-  const Schedule& schedule =
-      request.schedule.has_value() ? **request.schedule : usual_schedule(plan.vpp);
-  const auto refusal = schedule.refuses({plan.pp, plan.vpp, plan.microbatches, plan.mbs * plan.dp});
-  if (refusal)
-    (refusal->contradiction ? fail_input : fail_infeasible)(at / refusal->key, refusal->problem,
-                                                            refusal->remedy);
-  return schedule;
+MaybeRefused derive_schedule(Plan& plan, const PlanRequest& request) {
+  plan.schedule = request.schedule.value_or(&usual_schedule(plan.vpp));
+  const auto no =
+      plan.schedule->refuses({plan.pp, plan.vpp, plan.microbatches, plan.mbs * plan.dp});
+  if (!no) return {};
+  return Refused{no->contradiction ? Error::Kind::bad_input : Error::Kind::infeasible, no->key,
+                 no->problem, no->remedy};
 }
 
 // Weight gradients in passes of their own need what is computed again for the inputs' gradients a
 // second time, and whole gradients until the last of them.
-void check_split_backward(const Plan& plan, const Place& at) {
-  if (!plan.splits_backward()) return;
+MaybeRefused check_split_backward(const Plan& plan) {
+  if (!plan.splits_backward()) return {};
   if (plan.zero >= 2)
-    fail_infeasible(at / "zero",
-                    "schedule=" + plan.schedule->name() +
-                        " puts weight gradients off, which zero=" + text(plan.zero) +
-                        " reduces in every backward pass",
-                    "use zero=0 or zero=1");
+    return infeasible("zero",
+                      "schedule=" + plan.schedule->name() +
+                          " puts weight gradients off, which zero=" + text(plan.zero) +
+                          " reduces in every backward pass",
+                      "use zero=0 or zero=1");
   const bool again = plan.schedule->recomputes_for_weights();
-  if (again && plan.recompute != Recompute::full) return;
+  if (again && plan.recompute != Recompute::full) return {};
   const bool scores_alone =
       plan.recompute == Recompute::selective &&
       (plan.recompute.modules.empty() ||
        plan.recompute.modules == std::set<RecomputeModule>{RecomputeModule::core_attn});
-  if (plan.recompute == Recompute::none || scores_alone) return;
-  fail_infeasible(
-      at / "recompute",
+  if (plan.recompute == Recompute::none || scores_alone) return {};
+  return infeasible(
+      "recompute",
       "schedule=" + plan.schedule->name() +
           " puts weight gradients off, which need what would be computed again",
       again ? "use --recompute selective or none" : "use --recompute none or selective:core_attn");
@@ -142,33 +150,35 @@ void check_split_backward(const Plan& plan, const Place& at) {
 
 // Each rank has two of 2 cp parts of a sequence, the i-th and the i-th from the end, so that all
 // have as much to do under a causal mask (Megatron-LM, get_batch_on_this_cp_rank).
-void check_context_parallel(const Model& model, const Plan& plan, const Place& at) {
-  if (plan.cp == 1) return;
+MaybeRefused check_context_parallel(const Model& model, const Plan& plan) {
+  if (plan.cp == 1) return {};
   const std::int64_t parts = 2 * std::int64_t{plan.cp};
   if (plan.seq % parts != 0)
-    fail_infeasible(
-        at / "cp",
+    return infeasible(
+        "cp",
         "cp=" + text(plan.cp) + " needs 2 cp = " + text(parts) + " to divide seq=" + text(plan.seq),
         "use another cp or seq");
   if (!plan.fused_attention)
-    fail_infeasible(at / "cp", "context parallelism needs fused attention",
-                    "use --attention flash, or cp=1");
+    return infeasible("cp", "context parallelism needs fused attention",
+                      "use --attention flash, or cp=1");
   // Transformer Engine (attn_forward_func_with_cp) asserts the same: a window needs keys that a
   // rank has together.
   const auto& local = model.layer_is_local;
   if (plan.cp_comm == ContextExchange::p2p && model.window < plan.seq &&
       std::find(local.begin(), local.end(), true) != local.end())
-    fail_infeasible(at / "cp_comm",
-                    "a ring of keys and values has no windows, but layers of the model attend to " +
-                        text(model.window) + " of " + text(plan.seq) + " tokens",
-                    "use cp_comm=all_gather or cp_comm=a2a");
-  if (plan.cp_comm != ContextExchange::a2a) return;
+    return infeasible(
+        "cp_comm",
+        "a ring of keys and values has no windows, but layers of the model attend to " +
+            text(model.window) + " of " + text(plan.seq) + " tokens",
+        "use cp_comm=all_gather or cp_comm=a2a");
+  if (plan.cp_comm != ContextExchange::a2a) return {};
   const std::int64_t heads = std::min(model.heads, model.kv_heads) / plan.tp;
   if (heads % plan.cp != 0)
-    fail_infeasible(at / "cp_comm",
-                    "cp_comm=a2a needs cp=" + text(plan.cp) + " to divide the " + text(heads) +
-                        " key/value heads of a tensor-parallel rank",
-                    "use cp_comm=all_gather, or another cp");
+    return infeasible("cp_comm",
+                      "cp_comm=a2a needs cp=" + text(plan.cp) + " to divide the " + text(heads) +
+                          " key/value heads of a tensor-parallel rank",
+                      "use cp_comm=all_gather, or another cp");
+  return {};
 }
 
 // The number of expert ranks nearest to `wish` that divides both the experts and a stage's ranks.
@@ -176,69 +186,72 @@ std::string expert_ranks_near(std::int64_t experts, std::int64_t ranks, std::int
   return divisors_near(std::gcd(experts, ranks), wish);
 }
 
-void check_experts(const Model& model, const Plan& plan, const Place& at) {
-  if (!model.experts) return;
+MaybeRefused check_experts(const Model& model, const Plan& plan) {
+  if (!model.experts) return {};
   const Experts& experts = *model.experts;
   const std::int64_t ranks = std::int64_t{plan.tp} * plan.cp * plan.dp;
-  check_divides(experts.ffn, "channels of an expert", plan.etp, "etp", at);
-  check_divides(experts.shared_ffn, "channels of the shared experts", plan.tp, "tp", at);
+  if (auto no = check_divides(experts.ffn, "channels of an expert", plan.etp, "etp")) return no;
+  if (auto no = check_divides(experts.shared_ffn, "channels of the shared experts", plan.tp, "tp"))
+    return no;
   if (ranks % plan.etp != 0)
-    fail_infeasible(at / "etp",
-                    "etp=" + text(plan.etp) + " does not divide the " + text(ranks) +
-                        " ranks of a pipeline stage (tp x cp x dp)",
-                    "use etp=" + divisors_near(ranks, plan.etp));
+    return infeasible("etp",
+                      "etp=" + text(plan.etp) + " does not divide the " + text(ranks) +
+                          " ranks of a pipeline stage (tp x cp x dp)",
+                      "use etp=" + divisors_near(ranks, plan.etp));
   const std::int64_t left = ranks / plan.etp;
   if (experts.count % plan.ep != 0)
-    fail_infeasible(
-        at / "ep",
+    return infeasible(
+        "ep",
         "ep=" + text(plan.ep) + " does not divide the model's " + text(experts.count) + " experts",
         "use ep=" + expert_ranks_near(experts.count, left, plan.ep));
   if (left % plan.ep != 0)
-    fail_infeasible(at / "ep",
-                    "ep=" + text(plan.ep) + (plan.etp > 1 ? " x etp=" + text(plan.etp) : "") +
-                        " does not divide the " + text(ranks) +
-                        " ranks of a pipeline stage (tp x cp x dp)",
-                    "use ep=" + expert_ranks_near(experts.count, left, plan.ep));
+    return infeasible("ep",
+                      "ep=" + text(plan.ep) + (plan.etp > 1 ? " x etp=" + text(plan.etp) : "") +
+                          " does not divide the " + text(ranks) +
+                          " ranks of a pipeline stage (tp x cp x dp)",
+                      "use ep=" + expert_ranks_near(experts.count, left, plan.ep));
   if (plan.tp > 1 && !plan.sp)
-    fail_infeasible(at / "sp",
-                    "experts with tp=" + text(plan.tp) +
-                        " need sequence parallelism, as each rank sends tokens of its own",
-                    "use --sp true");
+    return infeasible("sp",
+                      "experts with tp=" + text(plan.tp) +
+                          " need sequence parallelism, as each rank sends tokens of its own",
+                      "use --sp true");
+  return {};
 }
 
 // What hides dispatch and combine, and where: Megatron-LM (transformer_config.py) refuses the same.
-void check_expert_overlap(const Model& model, const Plan& plan, const Place& at) {
+MaybeRefused check_expert_overlap(const Model& model, const Plan& plan) {
   if (plan.delay_wgrad && !plan.ep_overlap)
-    fail_input(at / "delay_wgrad", "weight gradients wait for idle time of ep_overlap alone",
-               "add --ep_overlap true, or leave delay_wgrad out");
-  if (!plan.shared_expert_overlap && !plan.ep_overlap) return;
+    return contradiction("delay_wgrad", "weight gradients wait for idle time of ep_overlap alone",
+                         "add --ep_overlap true, or leave delay_wgrad out");
+  if (!plan.shared_expert_overlap && !plan.ep_overlap) return {};
   const Pairing pairing = plan.schedule->pairing(plan.pp, plan.vpp);
   const char* key = pairing == Pairing::by_itself ? "schedule"
                     : plan.ep_overlap             ? "ep_overlap"
                                                   : "shared_expert_overlap";
   if (plan.ep == 1)
-    fail_infeasible(at / key, "there is no dispatch to hide with ep=1", "use ep=2 or more");
+    return infeasible(key, "there is no dispatch to hide with ep=1", "use ep=2 or more");
   const bool flexible = plan.ep_overlap && copies_on_arrival(plan.moe_dispatcher);
   if (plan.moe_dispatcher != ExpertDispatcher::all_to_all && !flexible)
-    fail_infeasible(at / key, "nothing runs beside the dispatcher " + name(plan.moe_dispatcher),
-                    std::string{"use --moe_dispatcher alltoall"} +
-                        (plan.ep_overlap ? ", deepep or hybridep" : ""));
+    return infeasible(key, "nothing runs beside the dispatcher " + name(plan.moe_dispatcher),
+                      std::string{"use --moe_dispatcher alltoall"} +
+                          (plan.ep_overlap ? ", deepep or hybridep" : ""));
   if (plan.shared_expert_overlap && plan.ep_overlap)
-    fail_input(at / "shared_expert_overlap",
-               "with ep_overlap other kernels run beside dispatch and combine already",
-               "leave one of the two out");
+    return contradiction("shared_expert_overlap",
+                         "with ep_overlap other kernels run beside dispatch and combine already",
+                         "leave one of the two out");
   if (plan.shared_expert_overlap && model.experts->shared_ffn == 0)
-    fail_infeasible(at / key, "the model has no shared experts", "leave shared_expert_overlap out");
-  if (!plan.ep_overlap) return;
+    return infeasible(key, "the model has no shared experts", "leave shared_expert_overlap out");
+  if (!plan.ep_overlap) return {};
   if (plan.recompute == Recompute::full)
-    fail_infeasible(at / key,
-                    "full recomputation dispatches and combines again, with nothing beside it",
-                    "use --recompute selective or none");
+    return infeasible(key,
+                      "full recomputation dispatches and combines again, with nothing beside it",
+                      "use --recompute selective or none");
   if (pairing == Pairing::none)
-    fail_infeasible(at / key,
-                    "a forward and a backward pass that do not wait for each other are found in "
-                    "interleaved schedules, and in 1f1b of one stage",
-                    plan.pp > 1 ? "use --vpp 2 or more" : "use --schedule 1f1b");
+    return infeasible(key,
+                      "a forward and a backward pass that do not wait for each other are found in "
+                      "interleaved schedules, and in 1f1b of one stage",
+                      plan.pp > 1 ? "use --vpp 2 or more" : "use --schedule 1f1b");
+  return {};
 }
 
 // The last stage has the prediction layers and their heads beside its own: the others are filled
@@ -254,28 +267,29 @@ std::vector<int> split_before_prediction(int layers, int stages) {
 }
 
 // Degrees and features that are read and counted but not simulated yet.
-void refuse_what_is_not_modelled(const Model& model, const PlanRequest& request, int zero,
-                                 const Place& at) {
+MaybeRefused refuse_what_is_not_modelled(const Model& model, const PlanRequest& request, int zero) {
   if (!model.experts && request.routing != "uniform")
-    fail_infeasible(at / "routing", "routing needs a model with experts", "leave routing out");
+    return infeasible("routing", "routing needs a model with experts", "leave routing out");
   if (model.experts && zero > 1)
-    fail_infeasible(
-        at / "zero",
+    return infeasible(
+        "zero",
         "zero=" + text(zero) +
             ": gradients and weights in shards cannot be estimated yet for a model with "
             "experts",
         "use zero=0 or zero=1");
   if (model.parallel_residual && (model.experts || model.latent))
-    fail_infeasible(at / "model",
-                    "parallel blocks are modelled for layers with neither experts nor latent "
-                    "attention",
-                    "set parallel_residual to false");
+    return infeasible("model",
+                      "parallel blocks are modelled for layers with neither experts nor latent "
+                      "attention",
+                      "set parallel_residual to false");
   if (!model.experts && (request.ep > 1 || request.etp > 1))
-    fail_infeasible(at / (request.ep > 1 ? "ep" : "etp"),
-                    "expert parallelism needs a model with experts", "leave ep and etp out");
+    return infeasible(request.ep > 1 ? "ep" : "etp",
+                      "expert parallelism needs a model with experts", "leave ep and etp out");
   if (!model.experts && (request.ep_overlap || request.shared_expert_overlap))
-    fail_infeasible(at / (request.ep_overlap ? "ep_overlap" : "shared_expert_overlap"),
-                    "it hides dispatch and combine, and the model has no experts", "leave it out");
+    return infeasible(request.ep_overlap ? "ep_overlap" : "shared_expert_overlap",
+                      "it hides dispatch and combine, and the model has no experts",
+                      "leave it out");
+  return {};
 }
 
 }  // namespace
@@ -293,89 +307,107 @@ Scenario make_scenario(const Model& model, const System& system, const PlanReque
   return make_scenario(model, system, read_software(software, at / "software"), request, gpus, at);
 }
 
-Scenario make_scenario(const Model& model, const System& system, const Software& software,
-                       const PlanRequest& request, int gpus, const Place& at) {
-  Scenario scenario{model, system, software, {}, {}, 0};
-  const Software& stack = scenario.software;
-
-  refuse_what_is_not_modelled(model, request, request.zero.value_or(stack.zero), at);
-  Plan& plan = scenario.plan;
-  settle(plan, request, stack);
-  plan.software = stack.name;
+OrRefused<SettledPlan> try_plan(const Model& model, const System& system, const Software& software,
+                                const PlanRequest& request, int gpus) {
+  if (auto no = refuse_what_is_not_modelled(model, request, request.zero.value_or(software.zero)))
+    return *no;
+  SettledPlan settled;
+  Plan& plan = settled.plan;
+  settle(plan, request, software);
+  plan.software = software.name;
   plan.vpp = request.vpp.value_or(request.schedule ? (*request.schedule)->usual_vpp(plan.pp) : 1);
   plan.experts = model.experts.has_value();
-  check_tensor_parallel(model, plan.tp, at);
+  if (auto no = check_tensor_parallel(model, plan.tp)) return *no;
   // Before any product of pp and vpp is formed: both together may not fit in an int.
   const std::int64_t chunks = std::int64_t{plan.pp} * plan.vpp;
-  const std::string all_chunks =
-      "pp x vpp = " + text(plan.pp) + " x " + text(plan.vpp) + " = " + text(chunks) + " chunks";
+  const auto all_chunks = [&] {
+    return "pp x vpp = " + text(plan.pp) + " x " + text(plan.vpp) + " = " + text(chunks) +
+           " chunks";
+  };
   // A chunk may be the embedding or the head alone (split_layers).
   if (chunks > model.layers + 2)
-    fail_infeasible(at / "pp", text(model.layers) + " layers do not fill " + all_chunks,
-                    "use pp x vpp = " + text(model.layers) + " or less");
-  plan.dp = derive_dp(request, gpus, at);
+    return infeasible("pp", text(model.layers) + " layers do not fill " + all_chunks(),
+                      "use pp x vpp = " + text(model.layers) + " or less");
+  if (auto no = derive_dp(plan, request, gpus)) return *no;
   if (system.max_gpus > 0 && plan.gpus() > system.max_gpus)
-    fail_infeasible(at / (gpus ? "gpus" : "dp"),
-                    text(plan.gpus()) + " GPUs are more than the " + text(system.max_gpus) +
-                        " of system '" + system.name + "'",
-                    "use --gpus " + text(system.max_gpus));
-  scenario.system = filled_evenly(system, plan.gpus());
-  if (!request.gbs) fail_input(at, "the key 'gbs' is missing", "add --gbs N, sequences in a step");
+    return infeasible(gpus ? "gpus" : "dp",
+                      text(plan.gpus()) + " GPUs are more than the " + text(system.max_gpus) +
+                          " of system '" + system.name + "'",
+                      "use --gpus " + text(system.max_gpus));
+  if (!request.gbs)
+    return contradiction("", "the key 'gbs' is missing", "add --gbs N, sequences in a step");
   plan.gbs = *request.gbs;
-  plan.mbs = derive_microbatch(request, plan, stack, at);
+  if (auto no = derive_microbatch(plan, request, software)) return *no;
   plan.seq = request.seq.value_or(model.max_sequence);
   if (plan.seq <= 0)
-    fail_input(at, "neither the plan nor the model says how long a sequence is", "add --seq N");
+    return contradiction("", "neither the plan nor the model says how long a sequence is",
+                         "add --seq N");
   if (plan.mbs * plan.seq > (std::int64_t{1} << 31))
-    fail_infeasible(at / "mbs",
-                    text(plan.mbs) + " sequences of " + text(plan.seq) +
-                        " tokens are more than any GPU can hold",
-                    "lower mbs or seq");
-  plan.microbatches = derive_microbatches(plan, at);
-  plan.schedule = &derive_schedule(request, plan, at);
+    return infeasible("mbs",
+                      text(plan.mbs) + " sequences of " + text(plan.seq) +
+                          " tokens are more than any GPU can hold",
+                      "lower mbs or seq");
+  if (auto no = derive_microbatches(plan)) return *no;
+  if (auto no = derive_schedule(plan, request)) return *no;
   // What DualPipe is for: a forward and a backward pass of the two directions run together.
   if (plan.schedule->pairing(plan.pp, plan.vpp) == Pairing::by_itself && plan.ep > 1)
     plan.ep_overlap = true;
   if (plan.recompute == Recompute::selective &&
       (model.latent || model.experts || model.parallel_residual) &&
-      stack.selective_recompute == SelectiveRecompute::alternate_products)
-    fail_infeasible(at / "recompute",
-                    "software '" + stack.name +
-                        "' recomputes every other product of a layer, which is known for layers "
-                        "with neither experts, latent attention nor parallel blocks",
-                    "use recompute=full or recompute=none");
-  check_split_backward(plan, at);
+      software.selective_recompute == SelectiveRecompute::alternate_products)
+    return infeasible("recompute",
+                      "software '" + software.name +
+                          "' recomputes every other product of a layer, which is known for layers "
+                          "with neither experts, latent attention nor parallel blocks",
+                      "use recompute=full or recompute=none");
+  if (auto no = check_split_backward(plan)) return *no;
   if (request.reshard && plan.zero != 3)
-    fail_input(at / "reshard", "reshard is of sharded weights, but zero=" + text(plan.zero),
-               "use zero=3, or leave reshard out");
+    return contradiction("reshard", "reshard is of sharded weights, but zero=" + text(plan.zero),
+                         "use zero=3, or leave reshard out");
   plan.reshard = plan.shards_weights() && request.reshard.value_or(plan.usual_reshard());
-  plan.sp = request.sp.value_or(stack.sequence_parallel) && plan.tp > 1;
+  plan.sp = request.sp.value_or(software.sequence_parallel) && plan.tp > 1;
   if (plan.sp && plan.seq / plan.cp % plan.tp != 0)
-    fail_infeasible(at / "sp",
-                    "sequence parallelism needs tp=" + text(plan.tp) + " to divide seq" +
-                        (plan.cp > 1 ? " / cp=" : "=") + text(plan.seq / plan.cp),
-                    "use --sp false or another seq");
-  system.gpu.peak(plan.dtype, at / "dtype");  // Refuses a format that the GPU cannot multiply.
-  check_context_parallel(model, plan, at);
-  check_experts(model, plan, at);
-  check_expert_overlap(model, plan, at);
-  if (request.tp_overlap.value_or(false) && !stack.overlaps_tp())
-    fail_infeasible(at / "tp_overlap", "the software '" + stack.name + "' has no tp_overlap=true",
-                    "use tp_overlap=false, or another software");
-  const bool tp_overlap = request.tp_overlap.value_or(stack.tp_overlap);
-  plan.overlap_tp_gradients = tp_overlap && stack.overlap_tp_gradients;
-  plan.tp_hidden = tp_overlap ? stack.tp_hidden : 0.0;
-  check_support(stack, plan, at);
+    return infeasible("sp",
+                      "sequence parallelism needs tp=" + text(plan.tp) + " to divide seq" +
+                          (plan.cp > 1 ? " / cp=" : "=") + text(plan.seq / plan.cp),
+                      "use --sp false or another seq");
+  if (auto no = system.gpu.lacks(plan.dtype)) return *no;
+  if (auto no = check_context_parallel(model, plan)) return *no;
+  if (auto no = check_experts(model, plan)) return *no;
+  if (auto no = check_expert_overlap(model, plan)) return *no;
+  if (request.tp_overlap.value_or(false) && !software.overlaps_tp())
+    return infeasible("tp_overlap", "the software '" + software.name + "' has no tp_overlap=true",
+                      "use tp_overlap=false, or another software");
+  const bool tp_overlap = request.tp_overlap.value_or(software.tp_overlap);
+  plan.overlap_tp_gradients = tp_overlap && software.overlap_tp_gradients;
+  plan.tp_hidden = tp_overlap ? software.tp_hidden : 0.0;
+  if (auto no = check_support(software, plan)) return *no;
 
-  scenario.layers_of = model.prediction_layers > 0
-                           ? split_before_prediction(model.layers, plan.virtual_stages())
-                           : split_layers(model.layers, plan.virtual_stages());
-  if (scenario.layers_of.empty())
-    fail_infeasible(at / "pp", text(model.layers) + " layers do not divide into " + all_chunks,
-                    "use pp x vpp = " + divisors_near(model.layers, plan.virtual_stages()));
-  const std::int64_t multiple = 128 * std::int64_t{plan.tp};
-  scenario.padded_vocab = (model.vocab + multiple - 1) / multiple * multiple;
-  return scenario;
+  settled.layers_of = model.prediction_layers > 0
+                          ? split_before_prediction(model.layers, plan.virtual_stages())
+                          : split_layers(model.layers, plan.virtual_stages());
+  if (settled.layers_of.empty())
+    return infeasible("pp", text(model.layers) + " layers do not divide into " + all_chunks(),
+                      "use pp x vpp = " + divisors_near(model.layers, plan.virtual_stages()));
+  return settled;
+}
+
+Scenario scenario_of(const Model& model, const System& system, const Software& software,
+                     const SettledPlan& settled) {
+  const std::int64_t multiple = 128 * std::int64_t{settled.plan.tp};
+  return {model,
+          filled_evenly(system, settled.plan.gpus()),
+          software,
+          settled.plan,
+          settled.layers_of,
+          (model.vocab + multiple - 1) / multiple * multiple};
+}
+
+Scenario make_scenario(const Model& model, const System& system, const Software& software,
+                       const PlanRequest& request, int gpus, const Place& at) {
+  const OrRefused<SettledPlan> settled = try_plan(model, system, software, request, gpus);
+  if (const auto* no = std::get_if<Refused>(&settled)) throw no->error(at);
+  return scenario_of(model, system, software, std::get<SettledPlan>(settled));
 }
 
 }  // namespace orrery

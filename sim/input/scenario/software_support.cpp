@@ -54,21 +54,22 @@ std::vector<Support> read_support(const JsonValue& json) {
   return all;
 }
 
-void check_support(const Software& software, const Plan& plan, const Place& at) {
+MaybeRefused check_support(const Software& software, const Plan& plan) {
   if (plan.vpp > 1 && plan.pp < software.interleaved_from && !plan.schedule->own_pipeline())
-    fail_infeasible(at / "vpp",
-                    "the software '" + software.name + "' has several chunks a stage from pp=" +
-                        std::to_string(software.interleaved_from) +
-                        " on, not with pp=" + std::to_string(plan.pp),
-                    "use vpp=1, or another software");
+    return infeasible("vpp",
+                      "the software '" + software.name + "' has several chunks a stage from pp=" +
+                          std::to_string(software.interleaved_from) +
+                          " on, not with pp=" + std::to_string(plan.pp),
+                      "use vpp=1, or another software");
   for (const Support& support : software.support) {
     const std::string word = support.key->text(plan);
     if (support.has(word) || is_users_own(*support.key, word)) continue;
     const std::string& key = support.key->name;
-    fail_infeasible(
-        at / key, "the software '" + software.name + "' has no " + key + "=" + without_parts(word),
+    return infeasible(
+        key, "the software '" + software.name + "' has no " + key + "=" + without_parts(word),
         "use " + key + "=" + alternatives(support.words) + ", or another software");
   }
+  return {};
 }
 
 bool supports(const Software& software, const std::string& key, const std::string& value) {

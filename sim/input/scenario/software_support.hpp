@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/core/refused.hpp"
 #include "sim/base/text/json_value.hpp"
 #include "sim/input/scenario/plan.hpp"
 
@@ -25,8 +26,8 @@ struct Support {
 /// of a plan, no values, a value that is none.
 std::vector<Support> read_support(const JsonValue& json);
 
-/// Errors (infeasible): the plan has a value that the software has not.
-void check_support(const Software& software, const Plan& plan, const Place& at);
+/// Refuses a plan that has a value which the software has not.
+MaybeRefused check_support(const Software& software, const Plan& plan);
 
 /// Whether some plan may have this value of `key`, written as a flag.
 bool supports(const Software& software, const std::string& key, const std::string& value);

@@ -51,9 +51,10 @@ std::vector<Simulated> simulate_all(const SearchRequest& request) {
               part,
               [&](const PlanSpace::Choice& choice, const Scenario& scenario) {
                 const MemoryReport memory = memory_of(scenario);
-                if (memory.peak() > request.max_memory * memory.capacity) return;
+                if (memory.peak() > request.max_memory * memory.capacity) return true;
                 all.push_back({space.flags(choice), scenario, step_time(scenario, context),
                                memory.peak() / memory.capacity});
+                return true;
               },
               unused);
       }
@@ -306,6 +307,7 @@ TEST(PlanSpace, NoPlanTwice) {
           EXPECT_EQ(std::count(seen.begin(), seen.end(), scenario.plan), 0);
           seen.push_back(scenario.plan);
           EXPECT_EQ(space.scenario(choice).plan, scenario.plan);
+          return true;
         },
         unused);
   EXPECT_GT(seen.size(), 300u);
