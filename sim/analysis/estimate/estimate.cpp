@@ -1,7 +1,6 @@
 #include "sim/analysis/estimate/estimate.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <cstdio>
 
 #include "sim/base/core/stopwatch.hpp"
@@ -11,7 +10,6 @@
 #include "sim/work/result/step_window.hpp"
 #include "sim/work/result/summary.hpp"
 #include "sim/work/training/steady_state.hpp"
-#include "sim/work/training/verify.hpp"
 
 namespace orrery {
 namespace {
@@ -96,7 +94,6 @@ Estimate estimate(const Scenario& given, EstimateContext& context, Detail detail
       detail.expanded ? Contraction{false} : choose_contraction(scenario, *cost, placement);
   TrainingStep step =
       build_training_step(scenario, cost, traffic, layout.cast, topology, contraction);
-  assert(verify(step, scenario.plan).empty());
 
   Timeline timeline = execute(step.graph, topology, {detail.engine});
   Result result = summarize(scenario, memory, step, timeline, topology, &routed.loads);

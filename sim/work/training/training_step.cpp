@@ -1,6 +1,9 @@
 #include "sim/work/training/training_step.hpp"
 
+#include <cassert>
+
 #include "sim/work/training/step_draft.hpp"
+#include "sim/work/training/verify.hpp"
 
 namespace orrery {
 
@@ -16,12 +19,17 @@ TrainingStep build_training_step(const Scenario& scenario, std::shared_ptr<const
   add_gradient_reduction(draft);
   add_mirror_gradients(draft);
   add_closing(draft);
-  return {std::move(cost),
-          cast,
-          std::move(draft.graph),
-          contraction.quiet,
-          std::move(draft.overlapped),
-          std::move(draft.labels)};
+  TrainingStep step{std::move(cost),
+                    cast,
+                    std::move(draft.graph),
+                    contraction.quiet,
+                    std::move(draft.overlapped),
+                    std::move(draft.labels)};
+  // Where indices are checked, in every test, so is every graph: a twentieth of an estimate's time.
+#ifdef _GLIBCXX_ASSERTIONS
+  assert(verify(step, scenario.plan).empty());
+#endif
+  return step;
 }
 
 }  // namespace orrery

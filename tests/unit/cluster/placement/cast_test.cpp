@@ -97,7 +97,8 @@ TEST(Cast, SharersAreTheTwinsOnOneNic) {
   const Cast two = Cast::folded(placement_of(2, 1, 4, nodes_of(4, 1)));
   for (int role = 0; role < 4; ++role) EXPECT_EQ(two.sharers(role), 2);
   // Only three of the NIC's four places are taken.
-  EXPECT_EQ(Cast::folded(placement_of(1, 3, 1, nodes_of(4, 1))).sharers(0), 3);
+  const System system = nodes_of(4, 1);
+  EXPECT_EQ(refined(placement_of(1, 3, 1, system), Topology::build(system, 3)).sharers(0), 3);
 }
 
 }  // namespace

@@ -109,6 +109,18 @@ TEST_F(Verify, APassTooFew) {
   EXPECT_EQ(verdict(), "2 passes where the plan has 4");
 }
 
+TEST_F(Verify, APassTooMany) {
+  StepTask task = pass(Label::What::forward, 0);
+  task.microbatch = 1;
+  add(task);
+  EXPECT_EQ(verdict(), "task 6 (role 0, chunk 0, micro-batch 1) is of no pass of the plan");
+}
+
+TEST_F(Verify, ATransferToNobody) {
+  transfer(0, 2, 8.0);
+  EXPECT_EQ(verdict(), "task 6 (role 0, chunk 0, micro-batch 0) sends from or to nobody");
+}
+
 // Gradients of the inputs alone: those of the weights must follow, and only then.
 TEST_F(Verify, WeightGradients) {
   step_.graph = TaskGraph{};
