@@ -9,6 +9,7 @@ set -eu
 
 packages="g++ cmake ninja-build pkg-config libsimgrid-dev libboost-graph-dev \
 libboost-program-options-dev nlohmann-json3-dev libsqlite3-dev libgtest-dev libgmock-dev"
+test_packages="clang-format-14"
 
 say() { printf '%s\n' "$*" >&2; }
 
@@ -98,6 +99,7 @@ esac
 started_in=$(pwd -P)
 cd -P "$(dirname "$0")"
 
+if [ "${1-}" = test ]; then packages="$packages $test_packages"; fi
 install_packages
 configure
 cmake --build --preset release --target orrery >&2

@@ -47,7 +47,8 @@ class Desk {
 
 // stdout and stderr of a shell command, run on `desk` with the binary first in the path.
 std::string run(const std::string& command, const Desk& desk) {
-  const std::string shell = "cd '" + desk.path() + "' && PATH='" ORRERY_TEST_BINARY_FOLDER
+  const std::string shell = "cd '" + desk.path() +
+                            "' && PATH='" ORRERY_TEST_BINARY_FOLDER
                             "':$PATH NO_COLOR=1 sh -c \"$ORRERY_EXAMPLE\" 2>&1";
   setenv("ORRERY_EXAMPLE", command.c_str(), 1);
   std::string output;

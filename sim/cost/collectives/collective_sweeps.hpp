@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/cost/collectives/collective_cost.hpp"
 #include "sim/cluster/placement/groups.hpp"
+#include "sim/cost/collectives/collective_cost.hpp"
 #include "sim/cost/collectives/collective_kind.hpp"
 #include "sim/input/machine/system.hpp"
 #include "sim/input/measured/collective_curves.hpp"

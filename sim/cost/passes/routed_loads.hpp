@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "sim/cluster/routing/router.hpp"
 #include "sim/cluster/placement/groups.hpp"
+#include "sim/cluster/routing/router.hpp"
 #include "sim/input/scenario/scenario.hpp"
 
 namespace orrery {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "sim/cost/operations/model_flop.hpp"
 #include "sim/cost/kernels/attention_time.hpp"
 #include "sim/cost/operations/attention_ops.hpp"
 #include "sim/cost/operations/layer_ops.hpp"
+#include "sim/cost/operations/model_flop.hpp"
 #include "sim/cost/operations/recompute_ops.hpp"
 #include "sim/cost/passes/step_cost.hpp"
 #include "tests/support/scenarios.hpp"
