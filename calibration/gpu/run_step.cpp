@@ -173,7 +173,7 @@ Measurement measure_training_step(const Case& what, const StoppingLimits& limits
     one.figures["host_optimizer_us"] = (*host)[2];
     if (!in_graphs) one.figures["host_layer_us"] = median_us(layers_us);
   }
-  if (!std::isfinite(training.loss())) throw DeviceError{"wrong result: the loss is no number"};
+  if (!std::isfinite(training.loss())) throw DeviceError{"wrong result: the loss is not a number"};
   return one;
 }
 

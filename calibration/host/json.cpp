@@ -98,7 +98,7 @@ class Parser {
   }
   [[noreturn]] void fail_syntax() const {
     if (at_ >= text_.size()) fail("ends in the middle of a value", "the file is cut off");
-    fail("is no valid JSON", "check commas, quotes and brackets there");
+    fail("is not valid JSON", "check commas, quotes and brackets there");
   }
 
   void skip_blanks() {
@@ -283,7 +283,7 @@ JsonPlace JsonPlace::at(const std::string& key) const {
 }
 
 std::vector<std::string> JsonPlace::keys() const {
-  if (!value_->object()) fail(shown(*value_) + " is no object", "write {\"key\": value, ...}");
+  if (!value_->object()) fail(shown(*value_) + " is not an object", "write {\"key\": value, ...}");
   std::vector<std::string> keys;
   for (const auto& member : *value_->object()) keys.push_back(member.first);
   return keys;
@@ -298,7 +298,7 @@ void JsonPlace::allow_only(const std::vector<std::string>& known) const {
 }
 
 std::vector<JsonPlace> JsonPlace::elements() const {
-  if (!value_->array()) fail(shown(*value_) + " is no list", "write [value, ...]");
+  if (!value_->array()) fail(shown(*value_) + " is not a list", "write [value, ...]");
   std::vector<JsonPlace> elements;
   for (const Json& element : *value_->array())
     elements.push_back({element, place_ / elements.size()});
@@ -306,7 +306,7 @@ std::vector<JsonPlace> JsonPlace::elements() const {
 }
 
 std::string JsonPlace::text() const {
-  if (!value_->string()) fail(shown(*value_) + " is no text", "write it in quotes");
+  if (!value_->string()) fail(shown(*value_) + " is not text", "write it in quotes");
   return *value_->string();
 }
 
@@ -317,7 +317,7 @@ bool JsonPlace::boolean() const {
 
 double JsonPlace::number(double least, double most) const {
   const double* number = value_->number();
-  if (!number) fail(shown(*value_) + " is no number", "write a plain number");
+  if (!number) fail(shown(*value_) + " is not a number", "write a plain number");
   if (!(*number >= least && *number <= most))
     fail(shown(*value_) + " is out of range",
          "write a number from " + number_text(least) + " to " + number_text(most));
@@ -326,7 +326,7 @@ double JsonPlace::number(double least, double most) const {
 
 std::int64_t JsonPlace::integer(std::int64_t least, std::int64_t most) const {
   const double value = number(static_cast<double>(least), static_cast<double>(most));
-  if (value != std::floor(value)) fail(shown(*value_) + " is no whole number", "round it");
+  if (value != std::floor(value)) fail(shown(*value_) + " is not a whole number", "round it");
   return static_cast<std::int64_t>(value);
 }
 

@@ -104,7 +104,7 @@ void check(const Options& options) {
 
 double parse_duration(const std::string& text, const std::string& option) {
   const auto refuse = [&] {
-    fail_input({"", option}, "'" + text + "' is no duration", "write it like 30s, 5m or 1.5h");
+    fail_input({"", option}, "'" + text + "' is not a duration", "write it like 30s, 5m or 1.5h");
   };
   double value = 0.0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -122,7 +122,8 @@ std::vector<std::string> parse_kinds(const std::string& text, const std::string&
     const std::size_t comma = std::min(text.find(',', at), text.size());
     const std::string kind = text.substr(at, comma - at);
     if (std::find(known.begin(), known.end(), kind) == known.end())
-      fail_input({"", option}, "'" + kind + "' is no kind of measurement", suggestion(kind, known));
+      fail_input({"", option}, "'" + kind + "' is not a kind of measurement",
+                 suggestion(kind, known));
     kinds.push_back(kind);
     at = comma + 1;
   }
@@ -137,7 +138,7 @@ Options parse_options(const std::vector<std::string>& arguments) {
   if (options.command == "--version") options.command = "version";
   const std::vector<std::string> commands{"measure", "step", "info", "list", "help", "version"};
   if (std::find(commands.begin(), commands.end(), options.command) == commands.end())
-    fail_input({}, "'" + options.command + "' is no command",
+    fail_input({}, "'" + options.command + "' is not a command",
                suggestion(options.command, commands));
   static const std::map<std::string, Setter> none;
   const auto& setters = options.command == "measure" || options.command == "list"

@@ -215,7 +215,7 @@ Record parse_record(const std::string& text, const std::string& file) {
   const Json document = Json::parse(text, file);
   const JsonPlace root{document, {file, ""}};
   if (root.at("schema").text() != schema)
-    root.at("schema").fail("is no calibration record", std::string{"write \""} + schema + "\"");
+    root.at("schema").fail("is not a calibration record", std::string{"write \""} + schema + "\"");
   root.allow_only({"schema", "machine", "limits", "command", "program", "started", "reference",
                    "measurements", "digest"});
   Record record;

@@ -132,7 +132,7 @@ std::vector<Case> parse_work_list(const std::string& text, const std::string& fi
   const Json document = Json::parse(text, file);
   const JsonPlace root{document, {file, ""}};
   if (root.at("schema").text() != schema)
-    root.at("schema").fail("is no work list", std::string{"write \""} + schema + "\"");
+    root.at("schema").fail("is not a work list", std::string{"write \""} + schema + "\"");
   root.allow_only({"schema", "source", "cases"});
   std::vector<Case> cases;
   std::set<std::string> ids;

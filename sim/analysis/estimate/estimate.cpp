@@ -61,9 +61,9 @@ std::string shortfall_text(const MemoryReport& memory) {
   const auto* most = std::max_element(std::begin(parts), std::end(parts),
                                       [](auto& a, auto& b) { return a.second < b.second; });
   return "the plan does not fit: stage " + std::to_string(memory.fullest_stage()) + " needs " +
-         gigabytes(memory.peak()) + " a GPU (" + gigabytes(most->second) + " of it " + most->first +
-         "), which has " + gigabytes(memory.capacity) + ", " +
-         gigabytes(memory.peak() - memory.capacity) + " too much";
+         gigabytes(memory.peak()) + " on each GPU (" + gigabytes(most->second) + " of it " +
+         most->first + "), but a GPU has " + gigabytes(memory.capacity) + ": " +
+         gigabytes(memory.peak() - memory.capacity) + " too little";
 }
 
 Estimate estimate(const Scenario& scenario, Detail detail) {

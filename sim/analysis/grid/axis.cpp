@@ -25,7 +25,7 @@ AxisValue value_of(const JsonValue& json) {
     return {json, json.boolean() ? "true" : "false", Operand::Kind::truth,
             json.boolean() ? 1.0 : 0.0};
   if (!json.is_number())
-    json.fail("is no value of an axis", "write a number, a word, true or false");
+    json.fail("is not a value of an axis", "write a number, a word, true or false");
   // Every number of a plan is whole; that it is in range is what the plan's reader says.
   const std::int64_t number = json.integer(-largest_number, largest_number);
   return {json, std::to_string(number), Operand::Kind::number, static_cast<double>(number)};
@@ -36,7 +36,7 @@ class AxisReader {
   AxisReader(const std::string& key, const Place& at) : at_{at} {
     const std::vector<std::string>& known = axis_keys();
     if (std::find(known.begin(), known.end(), key) == known.end())
-      fail_input(at, "'" + shown_text(key) + "' is no key that can be swept",
+      fail_input(at, "'" + shown_text(key) + "' is not a key that can be swept",
                  suggestion(key, known));
     axis_.key = key;
   }

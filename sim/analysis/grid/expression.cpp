@@ -50,7 +50,7 @@ class Evaluation {
   bool is_true(int index) const {
     const Operand value = (*this)(index);
     if (value.kind != Kind::truth)
-      fail(index, "is no condition", "compare it with something: '... <= 64'");
+      fail(index, "is not a condition", "compare it with something: '... <= 64'");
     return value.number != 0.0;
   }
 
@@ -88,7 +88,7 @@ class Evaluation {
   double number(int index) const {
     const Operand value = (*this)(index);
     if (value.kind != Kind::number)
-      fail(index, "is no number", "calculate with numbers; compare words by == or !=");
+      fail(index, "is not a number", "calculate with numbers; compare words by == or !=");
     return value.number;
   }
 

@@ -47,7 +47,8 @@ std::size_t Grid::slot_of(const std::string& key, const Place& at) {
     if (axes_[i]->key == key) return i;
   const std::vector<std::string>& known = axis_keys();
   if (std::find(known.begin(), known.end(), key) == known.end())
-    fail_input(at, "'" + key + "' in the condition is no key of a sweep", suggestion(key, known));
+    fail_input(at, "'" + key + "' in the condition is not a key of a sweep",
+               suggestion(key, known));
 
   const std::size_t slot = axes_.size() + defaults_.size();
   const bool has_gpus =

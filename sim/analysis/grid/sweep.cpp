@@ -26,7 +26,7 @@ std::vector<Axis> parse_axes(const std::string& text, const Place& at) {
   for (std::string word; words >> word;) {
     const std::size_t sign = word.find('=');
     if (sign == word.npos || sign == 0)
-      fail_input(at, "'" + shown_text(word) + "' is no axis", "write it like gbs=256..8192*2");
+      fail_input(at, "'" + shown_text(word) + "' is not an axis", "write it like gbs=256..8192*2");
     const std::string key = word.substr(0, sign);
     axes.push_back(
         parse_axis(key, word.substr(sign + 1), {"", at.pointer + " " + shown_text(key)}));

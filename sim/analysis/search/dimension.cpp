@@ -85,7 +85,7 @@ Fixed parse_fixed(const std::string& text) {
   for (const PlanKey& key : plan_keys())
     if (key.name != "gbs") keys.push_back(key.name);
   if (std::find(keys.begin(), keys.end(), fixed.key) == keys.end())
-    fail_input(place, "'" + fixed.key + "' is no key that can be fixed",
+    fail_input(place, "'" + fixed.key + "' is not a key that can be fixed",
                suggestion(fixed.key, keys));
   PlanRequest probe;  // Is each value one?
   for (const std::string& value : fixed.values) set_plan_flag(probe, fixed.key, value);

@@ -24,7 +24,7 @@ const std::vector<std::string>& goal_names() {
 Goal parse_goal(const std::string& text) {
   const auto found = std::find(goal_names().begin(), goal_names().end(), text);
   if (found == goal_names().end())
-    fail_input({"", "--objective"}, "'" + text + "' is no objective",
+    fail_input({"", "--objective"}, "'" + text + "' is not an objective",
                suggestion(text, goal_names()));
   return static_cast<Goal>(found - goal_names().begin());
 }

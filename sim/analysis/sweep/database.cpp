@@ -133,7 +133,7 @@ std::string Database::value_of(const std::string& sql) {
 }
 
 void Database::refuse_kind() {
-  fail_input({path_, ""}, "is no database of a sweep", "name another file");
+  fail_input({path_, ""}, "is not a database of a sweep", "name another file");
 }
 
 void Database::refuse(int error) {

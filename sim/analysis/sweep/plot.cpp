@@ -48,14 +48,14 @@ struct Plottable {
   const Axis& axis(const std::string& name, const std::string& option) const {
     const auto found = std::find(keys.begin(), keys.end(), name);
     if (found == keys.end())
-      fail_input({"", option}, "'" + shown_text(name) + "' is no key that the sweep varies",
+      fail_input({"", option}, "'" + shown_text(name) + "' is not a key that the sweep varies",
                  keys.empty() ? "a sweep of one point has no plot" : suggestion(name, keys));
     return *varied[static_cast<std::size_t>(found - keys.begin())];
   }
 
   void require_figure(const std::string& name, const std::string& option) const {
     if (std::find(figures.begin(), figures.end(), name) == figures.end())
-      fail_input({"", option}, "'" + shown_text(name) + "' is no figure of the sweep",
+      fail_input({"", option}, "'" + shown_text(name) + "' is not a figure of the sweep",
                  suggestion(name, figures));
   }
 };

@@ -20,7 +20,7 @@ std::string beginning(const Grid& grid, std::int64_t point, PointStatus status) 
 }
 
 [[noreturn]] void refuse(const Place& at) {
-  fail_input(at, "is no row of a sweep", "remove the file; its points will be computed again");
+  fail_input(at, "is not a row of a sweep", "remove the file; its points will be computed again");
 }
 
 Cell cell_of(const nlohmann::json& value, const Place& at) {

@@ -54,7 +54,7 @@ SweepFolder open_sweep_folder(const std::string& path) {
   const std::string file = description_path(path);
   std::error_code code;
   if (!fs::exists(file, code))
-    fail_input({path, ""}, "is no folder of a sweep: it has no sweep.json",
+    fail_input({path, ""}, "is not a folder of a sweep: it has no sweep.json",
                "name the folder that was given to orrery sweep run --out");
   const JsonValue json = JsonValue::read_file(file);
   SweepBuilder builder;

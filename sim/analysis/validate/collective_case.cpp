@@ -88,7 +88,8 @@ CollectiveKind kind_of(const JsonValue& json) {
     if (name(kind) == collective_word(json.text())) return kind;
     names.emplace_back(name(kind));
   }
-  json.fail("'" + shown_text(json.text()) + "' is no collective", suggestion(json.text(), names));
+  json.fail("'" + shown_text(json.text()) + "' is not a collective",
+            suggestion(json.text(), names));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ std::vector<ExchangeCase::Row> read_rows(const JsonValue& json, const Gpu& gpu) 
   for (std::size_t i = 0; i < numbers.size(); i += columns) {
     for (std::size_t j = 1; j < columns; ++j)
       if (!(numbers[i + j] > 0.0))
-        fail_input(json.place() / (i / columns), "holds what is no count or time",
+        fail_input(json.place() / (i / columns), "holds what is not a count or time",
                    "write positive numbers");
     const double multiprocessors = numbers[i];
     if (!(multiprocessors >= 0.0 && multiprocessors <= gpu.multiprocessors) ||

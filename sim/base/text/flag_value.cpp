@@ -27,7 +27,7 @@ JsonValue value_of_text(const std::string& text, const std::string& place) {
     return JsonValue::parse(bare ? text : quoted(text), place);
   } catch (const Error&) {
     fail_input({place, ""},
-               "'" + shown_text(text) + "' is " + (bare ? "no number" : "no UTF-8 text"),
+               "'" + shown_text(text) + "' is " + (bare ? "not a number" : "not UTF-8 text"),
                bare ? "write a whole number" : "write letters and digits");
   }
 }

@@ -49,7 +49,7 @@ JsonValue JsonValue::read_file(const std::string& path) {
   const fs::file_status status = fs::status(path, code);
   if (!fs::exists(status)) fail_input(place, "no such file", "check the path");
   if (fs::is_directory(status)) fail_input(place, "is a directory", "name a JSON file in it");
-  if (!fs::is_regular_file(status)) fail_input(place, "is no regular file", "name a JSON file");
+  if (!fs::is_regular_file(status)) fail_input(place, "is not a regular file", "name a JSON file");
   const std::uintmax_t size = fs::file_size(path, code);
   if (!code && size > largest_file_bytes)
     fail_input(place, "has " + std::to_string(size >> 20) + " MiB, more than the 64 MiB allowed",
@@ -95,7 +95,7 @@ JsonValue JsonValue::parse(const std::string& text, const std::string& file) {
                  "the file is cut off; fetch it again");
     fail_input(
         place,
-        "is no valid JSON at line " + std::to_string(line) + ", column " + std::to_string(column),
+        "is not valid JSON at line " + std::to_string(line) + ", column " + std::to_string(column),
         "check commas, quotes and brackets there");
   } catch (const json::out_of_range&) {
     fail_input(place, "holds a number that is too large", "no value here exceeds 1e300");
@@ -115,14 +115,14 @@ bool JsonValue::is_boolean() const { return value_->is_boolean(); }
 bool JsonValue::operator==(const JsonValue& other) const { return *value_ == *other.value_; }
 
 std::vector<std::string> JsonValue::keys() const {
-  if (!is_object()) fail(shown(*value_) + " is no object", "write {\"key\": value, ...}");
+  if (!is_object()) fail(shown(*value_) + " is not an object", "write {\"key\": value, ...}");
   std::vector<std::string> keys;
   for (const auto& [key, unused] : value_->items()) keys.push_back(key);
   return keys;
 }
 
 std::optional<JsonValue> JsonValue::find(const std::string& key) const {
-  if (!is_object()) fail(shown(*value_) + " is no object", "write {\"key\": value, ...}");
+  if (!is_object()) fail(shown(*value_) + " is not an object", "write {\"key\": value, ...}");
   const auto found = value_->find(key);
   if (found == value_->end() || found->is_null()) return std::nullopt;
   return JsonValue{document_, &*found, place_ / key};
@@ -144,7 +144,7 @@ void JsonValue::allow_only(const std::vector<std::string>& known) const {
 }
 
 std::vector<JsonValue> JsonValue::elements() const {
-  if (!is_array()) fail(shown(*value_) + " is no list", "write [value, ...]");
+  if (!is_array()) fail(shown(*value_) + " is not a list", "write [value, ...]");
   std::vector<JsonValue> elements;
   elements.reserve(value_->size());
   for (std::size_t i = 0; i < value_->size(); ++i)
@@ -153,12 +153,13 @@ std::vector<JsonValue> JsonValue::elements() const {
 }
 
 std::vector<double> JsonValue::number_table(std::size_t columns) const {
-  if (!is_array()) fail(shown(*value_) + " is no list", "write [[value, ...], ...]");
+  if (!is_array()) fail(shown(*value_) + " is not a list", "write [[value, ...], ...]");
   std::vector<double> numbers;
   numbers.reserve(value_->size() * columns);
   for (std::size_t i = 0; i < value_->size(); ++i) {
     const nlohmann::json& row = (*value_)[i];
-    if (!row.is_array()) fail_input(place_ / i, shown(row) + " is no list", "write [value, ...]");
+    if (!row.is_array())
+      fail_input(place_ / i, shown(row) + " is not a list", "write [value, ...]");
     if (row.size() != columns)
       fail_input(place_ / i,
                  "has " + std::to_string(row.size()) + " values for " + std::to_string(columns) +
@@ -166,7 +167,7 @@ std::vector<double> JsonValue::number_table(std::size_t columns) const {
                  "write one value a column");
     for (std::size_t j = 0; j < columns; ++j) {
       if (!row[j].is_number())
-        fail_input(place_ / i / j, shown(row[j]) + " is no number", "write a plain number");
+        fail_input(place_ / i / j, shown(row[j]) + " is not a number", "write a plain number");
       numbers.push_back(row[j].get<double>());
     }
   }
@@ -174,7 +175,7 @@ std::vector<double> JsonValue::number_table(std::size_t columns) const {
 }
 
 std::string JsonValue::text() const {
-  if (!value_->is_string()) fail(shown(*value_) + " is no text", "write it in quotes");
+  if (!value_->is_string()) fail(shown(*value_) + " is not text", "write it in quotes");
   return value_->get<std::string>();
 }
 
@@ -185,7 +186,7 @@ bool JsonValue::boolean() const {
 }
 
 double JsonValue::number(double minimum, double maximum) const {
-  if (!value_->is_number()) fail(shown(*value_) + " is no number", "write a plain number");
+  if (!value_->is_number()) fail(shown(*value_) + " is not a number", "write a plain number");
   const double value = value_->get<double>();
   if (!(value >= minimum && value <= maximum))
     fail(shown(*value_) + " is out of range",
@@ -196,7 +197,7 @@ double JsonValue::number(double minimum, double maximum) const {
 std::int64_t JsonValue::integer(std::int64_t minimum, std::int64_t maximum) const {
   const std::string range =
       "write a whole number from " + std::to_string(minimum) + " to " + std::to_string(maximum);
-  if (!value_->is_number()) fail(shown(*value_) + " is no whole number", range);
+  if (!value_->is_number()) fail(shown(*value_) + " is not a whole number", range);
   bool inside = false;
   if (value_->is_number_unsigned()) {  // Compared exactly: a double has 53 bits.
     const auto value = value_->get<std::uint64_t>();
@@ -206,7 +207,7 @@ std::int64_t JsonValue::integer(std::int64_t minimum, std::int64_t maximum) cons
     inside = minimum <= value && value <= maximum;
   } else {
     const double value = value_->get<double>();
-    if (value != std::floor(value)) fail(shown(*value_) + " is no whole number", range);
+    if (value != std::floor(value)) fail(shown(*value_) + " is not a whole number", range);
     // The cast is defined below 2^63 only, and `maximum` may round up to that.
     inside = value >= static_cast<double>(minimum) && value <= static_cast<double>(maximum) &&
              value < 0x1p63;

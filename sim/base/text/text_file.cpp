@@ -21,7 +21,7 @@ std::string read_text_file(const std::string& path) {
   const fs::file_status status = fs::status(path, code);
   if (!fs::exists(status)) fail_input(place, "no such file", "check the path");
   if (fs::is_directory(status)) fail_input(place, "is a directory", "name a file in it");
-  if (!fs::is_regular_file(status)) fail_input(place, "is no regular file", "save it to a file");
+  if (!fs::is_regular_file(status)) fail_input(place, "is not a regular file", "save it to a file");
   const std::uintmax_t size = fs::file_size(path, code);
   if (!code && size > largest_file_bytes)
     fail_input(place, "has " + std::to_string(size >> 20) + " MiB, more than the 64 MiB allowed",

@@ -29,7 +29,7 @@ std::vector<NamedRecord> read_records(const Texts& files) {
     const std::string content = read_text_file(file);
     const std::size_t begin = content.find_first_not_of(" \t\r\n");
     if (begin != content.npos && content[begin] == '#')
-      fail_input({file, ""}, "is no record of orrery-gpu",
+      fail_input({file, ""}, "is not a record of orrery-gpu",
                  "if it is a log of nccl-tests, write --nccl " + file);
     records.push_back({file, calibration::parse_record(content, file)});
   }

@@ -50,7 +50,7 @@ int calibrate_step(const Arguments& arguments) {
     gpu = parse_calibration(JsonValue::read_file(path), path).gpu;
   }
   if (gpu.empty() && !parsed.has("system"))
-    fail_input({file, "/machine/gpu"}, "'" + record.machine.gpu + "' is no GPU of the catalog",
+    fail_input({file, "/machine/gpu"}, "'" + record.machine.gpu + "' is not a GPU of the catalog",
                "give --calibration FILE or --system NAME|FILE");
   System system =
       parsed.has("system") ? read_system(parsed.text("system"), {"", "--system"}) : system_of(gpu);

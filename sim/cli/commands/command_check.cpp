@@ -117,7 +117,7 @@ int run_check(const Arguments& arguments) {
     return exit_ok;
   }
   if (!parsed.words.empty())
-    fail_input({}, "'" + parsed.words[0] + "' is no option", "use --model or --system");
+    fail_input({}, "'" + parsed.words[0] + "' is not an option", "use --model or --system");
   if (!parsed.has("model") && !parsed.has("system"))
     fail_input({}, "nothing to check", "give --model or --system");
   for (const char* option : {"gpus", "dot"})

@@ -26,7 +26,7 @@ CollectiveKind parse_kind(const std::string& word) {
     if (name(kind) == collective_word(word)) return kind;
     names.emplace_back(name(kind));
   }
-  fail_input({}, "'" + word + "' is no collective", suggestion(word, names));
+  fail_input({}, "'" + word + "' is not a collective", suggestion(word, names));
 }
 
 // "1 GiB", and as nccl-tests has it: "8", "64K", "128M", "8G" in powers of 1024.
@@ -44,7 +44,7 @@ Bytes parse_size(const std::string& text, const std::string& option) {
     value = parse_bytes(text, place).si();
   }
   if (!(value >= 0.0 && value <= most_bytes) || value != std::floor(value))
-    fail_input(place, "'" + text + "' is no number of bytes",
+    fail_input(place, "'" + text + "' is not a number of bytes",
                "write a whole number up to 1e15, or one with a unit: 64 MiB");
   return Bytes{value};
 }
@@ -80,7 +80,7 @@ int run_file(const std::string& file, const System& system, const ParsedOptions&
                              "factor", "nccl-algo", "nccl-proto", "hierarchical", "unfolded"})
     if (parsed.has(option))
       fail_input({}, std::string{"--"} + option + " is for NCCL's collectives",
-                 "leave it out: " + file + " says all but the system");
+                 "leave it out: " + file + " specifies everything except the system");
   const CollectiveProgram program = parse_collective_program(JsonValue::read_file(file));
   const ProgramTime result = run_program(program, system, {file, ""}, engine_of(parsed));
   std::cout << (parsed.has("json") ? program_json(file, system.name, program, result)

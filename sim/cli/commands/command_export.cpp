@@ -20,7 +20,7 @@ int run_export(const Arguments& arguments) {
     return exit_ok;
   }
   if (format != formats.front())
-    fail_input({}, format.empty() ? "export to what?" : "'" + format + "' is no format",
+    fail_input({}, format.empty() ? "export to what?" : "'" + format + "' is not a format",
                suggestion(format, formats));
   const ParsedOptions parsed =
       parse_options(options, {arguments.begin() + 1, arguments.end()}, scenario_booleans());

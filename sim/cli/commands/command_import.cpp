@@ -39,7 +39,7 @@ int count_of(const ParsedOptions& parsed, const std::string& name) {
   constexpr int most = 10'000'000;
   const auto count = plain_integer(parsed.text(name), most);
   if (!count || *count == 0)
-    fail_input({"", "--" + name}, "is no count from 1 to 10,000,000", "write a whole number");
+    fail_input({"", "--" + name}, "is not a count from 1 to 10,000,000", "write a whole number");
   return *count;
 }
 

@@ -77,7 +77,7 @@ Seconds duration(const std::string& text, const std::string& option) {
     if (error == std::errc{} && rest + 1 == end && *rest == letter && std::isfinite(value) &&
         value > 0.0)
       return Seconds{value * seconds};
-  fail_input({"", "--" + option}, "'" + text + "' is no duration",
+  fail_input({"", "--" + option}, "'" + text + "' is not a duration",
              "write a number and s, m, h or d: 60s, 30d");
 }
 
@@ -86,7 +86,7 @@ double share(const std::string& text) {
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc{} || rest != end || !(value > 0.0 && value <= 1.0))
-    fail_input({"", "--max-memory"}, "'" + text + "' is no share of a memory",
+    fail_input({"", "--max-memory"}, "'" + text + "' is not a share of a memory",
                "write a number above 0 and up to 1: 0.9");
   return value;
 }
@@ -120,7 +120,7 @@ SearchRequest read_request(const ParsedOptions& options, SearchNames& names) {
   if (names.systems.empty()) fail_input({}, "--system is missing", "name one: orrery list systems");
   for (const std::string& name : names.systems) {
     if (name.find(',') != name.npos)
-      fail_input({"--system", ""}, "'" + name + "' is a list, which is no name of a system",
+      fail_input({"--system", ""}, "'" + name + "' is a list, which is not the name of a system",
                  "name each: --system A --system B");
     request.systems.push_back(read_system(name, {"--system", ""}));
   }
@@ -144,7 +144,7 @@ SearchRequest read_request(const ParsedOptions& options, SearchNames& names) {
     request.top = static_cast<int>(value_of_flag("top", options.text("top")).integer(1, 10'000));
   }
   if (options.has("all-settings") && request.pareto)
-    fail_input({"", "--all-settings"}, "a Pareto front has plans of all settings",
+    fail_input({"", "--all-settings"}, "a Pareto front already includes all settings",
                "leave --all-settings or --pareto out");
   request.all_settings = options.has("all-settings");
   if (options.has("max-memory")) request.max_memory = share(options.text("max-memory"));

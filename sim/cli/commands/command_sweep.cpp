@@ -69,7 +69,7 @@ void print_summary(const Sweep& sweep, const BestRows& rows) {
             << "\n"
             << best_text(sweep, rows);
   if (!sweep.memory_only)
-    std::cout << "\nThe first again, with all its figures:\n  "
+    std::cout << "\nTo estimate the first in full:\n  "
               << estimate_command(sweep, rows, rows.best().front()) << "\n";
 }
 

@@ -34,14 +34,15 @@ int run_sweep_plot(const Arguments& arguments) {
   const SweepFolder folder = sweep_folder_of(parsed);
   if (!parsed.has("output")) fail_input({}, "--output is missing", "name a file: -o plot.svg");
   if (!parsed.text("output").ends_with(".svg"))
-    fail_input({"", "--output"}, "'" + parsed.text("output") + "' is no SVG document by its name",
+    fail_input({"", "--output"},
+               "'" + parsed.text("output") + "' is not an SVG document by its name",
                "end it in .svg; rsvg-convert or a browser makes a PNG of it");
   PlotRequest request;
   const std::vector<std::string> kinds{"line", "heat", "pareto"};
   const std::string kind = parsed.has("kind") ? parsed.text("kind") : kinds.front();
   const auto found = std::find(kinds.begin(), kinds.end(), kind);
   if (found == kinds.end())
-    fail_input({"", "--kind"}, "'" + kind + "' is no kind of plot", suggestion(kind, kinds));
+    fail_input({"", "--kind"}, "'" + kind + "' is not a kind of plot", suggestion(kind, kinds));
   request.kind = static_cast<PlotRequest::Kind>(found - kinds.begin());
   const auto given = [&](const char* name) {
     return parsed.has(name) ? parsed.text(name) : std::string{};

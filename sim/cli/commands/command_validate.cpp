@@ -35,15 +35,15 @@ Threshold parse_threshold(const std::string& text) {
                                          "max_abs_error"};
   const std::size_t sign = text.find('>');
   if (sign == text.npos)
-    fail_input(place, "'" + text + "' is no condition", "write it like 'mean_abs_error>0.05'");
+    fail_input(place, "'" + text + "' is not a condition", "write it like 'mean_abs_error>0.05'");
   Threshold threshold{text.substr(0, sign), 0.0};
   if (std::find(figures.begin(), figures.end(), threshold.figure) == figures.end())
-    fail_input(place, "'" + threshold.figure + "' is no figure of a validation",
+    fail_input(place, "'" + threshold.figure + "' is not a figure of a validation",
                suggestion(threshold.figure, figures));
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data() + sign + 1, end, threshold.limit);
   if (error != std::errc{} || rest != end || !std::isfinite(threshold.limit))
-    fail_input(place, "'" + text.substr(sign + 1) + "' is no number",
+    fail_input(place, "'" + text.substr(sign + 1) + "' is not a number",
                "write a fraction: 0.05 is 5 %");
   return threshold;
 }

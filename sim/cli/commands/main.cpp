@@ -35,14 +35,14 @@ void print_usage(std::ostream& out) {
          "\n"
          "  search         the fastest plans for a model on a cluster\n"
          "  estimate       one plan: step time, tokens/s, MFU, memory, where the time goes\n"
-         "  compare        plans side by side: which is faster, why, and can that be told\n"
+         "  compare        plans side by side: which is faster, why, and is it significant\n"
          "  sweep          a grid of plans: batches, degrees, GPUs; also on Slurm\n"
          "  collective     one collective alone, in the columns of nccl-tests\n"
          "  schedule       a pipeline's order of passes: print it, edit it, draw it\n"
          "  import         a run of Megatron-LM, logs of nccl-tests, a node's topology\n"
          "  export         a plan as Megatron-LM's arguments\n"
          "  calibrate      measure the GPUs of this machine; fit and show what was measured\n"
-         "  place-experts  where experts should lie, by a routing trace, and what it gains\n"
+         "  place-experts  the best placement of experts for a routing trace\n"
          "  validate       predict published measurements and print the error\n"
          "  check          read a model or a system and print what was understood\n"
          "  list           gpus, systems, models, software, schedules, collectives, routing\n"
@@ -72,7 +72,7 @@ int dispatch(const Arguments& words) {
   if (command == commands.end()) {
     std::vector<std::string> names;
     for (const auto& [name, unused] : commands) names.push_back(name);
-    fail_input({}, "'" + word + "' is no command", suggestion(word, names));
+    fail_input({}, "'" + word + "' is not a command", suggestion(word, names));
   }
   Arguments arguments = rest;
   std::replace(arguments.begin(), arguments.end(), std::string{"-h"}, std::string{"--help"});

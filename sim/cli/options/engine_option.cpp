@@ -22,7 +22,8 @@ Engine engine_of(const ParsedOptions& parsed) {
   const std::string word = parsed.text("engine");
   const auto found = std::find(engine_names().begin(), engine_names().end(), word);
   if (found == engine_names().end())
-    fail_input({"", "--engine"}, "'" + word + "' is no engine", suggestion(word, engine_names()));
+    fail_input({"", "--engine"}, "'" + word + "' is not an engine",
+               suggestion(word, engine_names()));
   return static_cast<Engine>(found - engine_names().begin());
 }
 

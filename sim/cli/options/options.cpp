@@ -138,7 +138,7 @@ int parse_count(const std::string& text, const std::string& option, int minimum,
   const auto [rest, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc{} || rest != end || value < minimum || value > maximum)
     fail_input(
-        {"", "--" + option}, "'" + text + "' is no such number",
+        {"", "--" + option}, "'" + text + "' is not such a number",
         "write a whole number from " + std::to_string(minimum) + " to " + std::to_string(maximum));
   return value;
 }

@@ -50,7 +50,7 @@ po::options_description scenario_options() {
       ("gpus", text("N"), "GPUs in all; data parallelism follows from it")                //
       ("calibration", text("FILE"), "measurements of that system: orrery calibrate fit")  //
       ("plan", text("FILE"),
-       "a JSON file with the keys below, or a result of --json; an option wins");
+       "a JSON file with the keys below, or a result of --json; options override it");
   for (const PlanKey& key : plan_keys())
     options.add_options()(key.name.c_str(), text(key.access.values), key.help.c_str());
   return options;

@@ -54,7 +54,7 @@ Shard parse_shard(const std::string& text) {
         shard.of <= largest_shard_count)
       return shard;
   }
-  fail_input(option("shard"), "'" + text + "' is no shard",
+  fail_input(option("shard"), "'" + text + "' is not a shard",
              "write it like 17/1000, from 0/1000 on");
 }
 

@@ -20,7 +20,7 @@ int parse_rank(std::string_view text, const std::string& whole) {
   int rank = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
   if (error != std::errc{} || end != text.data() + text.size() || rank < 0)
-    fail_input({"", "--trace-ranks"}, "'" + whole + "' is no list of ranks",
+    fail_input({"", "--trace-ranks"}, "'" + whole + "' is not a list of ranks",
                "write it like 0,8,16-23");
   return rank;
 }
@@ -44,7 +44,7 @@ std::vector<int> parse_ranks(const std::string& text) {
     const int last = dash == part.npos ? first : parse_rank(part.substr(dash + 1), text);
     constexpr int most = 1 << 20;
     if (last < first || last - first > most)
-      fail_input({"", "--trace-ranks"}, "'" + std::string{part} + "' is no range",
+      fail_input({"", "--trace-ranks"}, "'" + std::string{part} + "' is not a range",
                  "write the smaller rank first");
     for (int rank = first; rank <= last; ++rank) ranks.push_back(rank);
     begin = end + 1;

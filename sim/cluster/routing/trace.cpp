@@ -163,7 +163,7 @@ RoutingTrace read_trace(const std::string& path, const TraceExpectation& expecte
   constexpr std::streamoff longest = std::streamoff{1} << 30;
   const std::streamoff length = stream.tellg();
   if (length < 0 || length > longest)
-    fail_input({path, ""}, "is no file of at most 1 GiB", "trace fewer micro-batches");
+    fail_input({path, ""}, "is not a file of at most 1 GiB", "trace fewer micro-batches");
   stream.seekg(0);
   std::string text(static_cast<std::size_t>(length), '\0');
   stream.read(text.data(), length);

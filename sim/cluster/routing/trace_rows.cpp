@@ -64,9 +64,10 @@ TraceRow csv_row(const Line& line, const std::string& file) {
     const std::int64_t limit = last ? 0xffffffff : (i == 3 ? most_experts : most) - 1;
     if (error != std::errc{} || stop != word.data() + word.size() || values[i] < 0 ||
         values[i] > limit)
-      fail_input(place,
-                 std::string{columns[i]} + " '" + shown_text(std::string{word}) + "' is no count",
-                 "write a whole number from 0 on");
+      fail_input(
+          place,
+          std::string{columns[i]} + " '" + shown_text(std::string{word}) + "' is not a count",
+          "write a whole number from 0 on");
   }
   const auto index = [&](std::size_t i) { return static_cast<int>(values[i]); };
   return {line.number, index(0), index(1),
@@ -87,7 +88,7 @@ std::vector<TraceRow> parse_trace_rows(const std::string& text, const std::strin
   if (!json) {
     if (lines.front().text != "layer,micro_batch,rank,expert,tokens")
       fail_input({trace_place(file, lines.front().number), ""},
-                 "'" + shown_text(std::string{lines.front().text}) + "' is no routing trace",
+                 "'" + shown_text(std::string{lines.front().text}) + "' is not a routing trace",
                  "begin with layer,micro_batch,rank,expert,tokens, or write JSON lines");
     lines.erase(lines.begin());
   }

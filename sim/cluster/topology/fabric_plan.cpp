@@ -209,7 +209,7 @@ void FabricPlan::apply(const LinkOverride& change) {
   for (std::size_t wire = 0; wire < wires_.size() && wire < 1000; wire += 2)
     known.push_back(wire_name(static_cast<int>(wire)));
   if (known.size() > 16) known.resize(16);
-  fail_input(change.place, "'" + change.link + "' is no link of this system",
+  fail_input(change.place, "'" + change.link + "' is not a link of this system",
              known.empty() ? "name a NIC, as in \"node0.nic0\": this fabric is one switch"
                            : "write it like \"" + known.front() + "\"");
 }

@@ -154,7 +154,7 @@ void Topology::State::add_special_domains() {
       for (const std::string& cable : domain.cables())
         known.push_back("node" + std::to_string(node) + member_of(cable));
       const std::string near = nearest(change.link, known);
-      fail_input(change.place, "'" + change.link + "' is no link of this system",
+      fail_input(change.place, "'" + change.link + "' is not a link of this system",
                  near.empty() ? "write it like \"" + known.front() + "\""
                               : "did you mean '" + near + "'?");
     }

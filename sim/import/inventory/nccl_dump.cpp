@@ -50,7 +50,7 @@ void check_nesting(const std::string& text, const std::string& file) {
 Tree parsed(const std::string& text, const std::string& file) {
   require_text(text, file, "the file that NCCL_TOPO_DUMP_FILE names");
   if (!trimmed(text).starts_with('<'))
-    fail_input({file, ""}, "is no XML", "give the file that NCCL_TOPO_DUMP_FILE names");
+    fail_input({file, ""}, "is not XML", "give the file that NCCL_TOPO_DUMP_FILE names");
   check_nesting(text, file);
   Tree tree;
   std::istringstream stream{text};
@@ -60,7 +60,7 @@ Tree parsed(const std::string& text, const std::string& file) {
     const Place place{file, "line " + std::to_string(error.line())};
     if (error.message().find("unexpected end of data") != std::string::npos)
       fail_input(place, "ends in the middle of an element", "the file is cut off; fetch it again");
-    fail_input(place, "is no valid XML (" + shown_text(error.message()) + ")",
+    fail_input(place, "is not valid XML (" + shown_text(error.message()) + ")",
                "fetch the file again");
   }
   return tree;
@@ -202,10 +202,10 @@ class Walk {
   int integer(const std::string& where, const std::string& name, const std::string& word,
               int maximum) const {
     if (const auto value = plain_integer(word, maximum)) return *value;
-    fail(
-        where,
-        name + " is '" + shown_text(word) + "', which is no count up to " + std::to_string(maximum),
-        "the dump is damaged; make it again");
+    fail(where,
+         name + " is '" + shown_text(word) + "', which is not a count up to " +
+             std::to_string(maximum),
+         "the dump is damaged; make it again");
   }
 
   // "32.0 GT/s PCIe" and "16": 64 GB/s. 128b/130b coding is neglected, as data sheets do; the
@@ -233,7 +233,7 @@ NcclDump read_nccl_dump(const std::string& text, const std::string& file) {
   const Tree tree = parsed(text, file);
   const auto system = tree.get_child_optional("system");
   if (!system)
-    fail_input({file, ""}, "has no <system>, so it is no topology of NCCL",
+    fail_input({file, ""}, "has no <system>, so it is not a topology of NCCL",
                "give the file that NCCL_TOPO_DUMP_FILE names");
   Walk walk{file};
   walk.system(*system);

@@ -120,7 +120,7 @@ class Document {
 
 void require(const SystemDraft& draft, bool told, const std::string& what,
              const std::string& remedy) {
-  if (!told) fail_input({draft.file, ""}, "does not tell " + what, remedy);
+  if (!told) fail_input({draft.file, ""}, "does not say " + what, remedy);
 }
 
 void add_scale_up(Document& document, const SystemDraft& draft, NodeWiring wiring, const Gpu& gpu) {
@@ -152,14 +152,14 @@ void add_scale_up(Document& document, const SystemDraft& draft, NodeWiring wirin
 void add_network(Document& document, const SystemDraft& draft) {
   require(draft, draft.nics_per_node > 0 || document.answer("nics"), "how many NICs a node has",
           "give --nics");
-  require(draft, draft.nic_gbit_per_s > 0 || document.answer("nic-bandwidth"), "a NIC's speed",
+  require(draft, draft.nic_gbit_per_s > 0 || document.answer("nic-bandwidth"), "how fast a NIC is",
           "give --nic-bandwidth, such as \"400 Gb/s\"");
   const std::string* fabric_answer = document.answer("fabric");
   require(draft, !draft.fabric.empty() || fabric_answer, "what fabric joins the nodes",
           "give --fabric infiniband or ethernet");
   const std::string fabric = fabric_answer ? *fabric_answer : draft.fabric;
   if (fabric != "infiniband" && fabric != "ethernet")
-    fail_input(option("fabric"), "'" + shown_text(fabric) + "' is no fabric",
+    fail_input(option("fabric"), "'" + shown_text(fabric) + "' is not a fabric",
                suggestion(fabric, {"infiniband", "ethernet"}));
   document.add_told("nics_per_node", "nics", draft.nics_per_node, draft.source);
   document.add_told("nic_bandwidth", "nic-bandwidth", number_text(draft.nic_gbit_per_s) + " Gb/s",
@@ -234,7 +234,7 @@ NodeWiring wiring_of(const SystemDraft& draft, const Document& document) {
   if (*word == "nvswitch") return NodeWiring::nvswitch;
   if (*word == "nvlink_mesh") return NodeWiring::nvlink_mesh;
   if (*word == "pcie") return NodeWiring::pcie;
-  fail_input(option("wiring"), "'" + shown_text(*word) + "' is no wiring",
+  fail_input(option("wiring"), "'" + shown_text(*word) + "' is not a wiring",
              suggestion(*word, {"nvswitch", "nvlink_mesh", "pcie"}));
 }
 
@@ -271,7 +271,7 @@ Gpu gpu_of(const SystemDraft& draft, const SystemAnswers& answers) {
         draft.compute_capability
             ? " (compute capability " + capability_text(draft.compute_capability) + ")"
             : "";
-    fail_input({draft.file, ""}, "does not tell which GPU it has" + capability,
+    fail_input({draft.file, ""}, "does not say which GPU it has" + capability,
                "give --gpu NAME: " + catalog_gpus_of(architecture));
   }
   const std::string word = answer == answers.end() ? draft.gpu : answer->second;

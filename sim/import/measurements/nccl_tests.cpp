@@ -249,7 +249,7 @@ void check_answers(const NcclTestsAnswers& answers) {
   if (!answers.collective.empty() &&
       std::find(known.begin(), known.end(), answers.collective) == known.end())
     fail_input({"", "--collective"},
-               "'" + shown_text(answers.collective) + "' is no collective of nccl-tests",
+               "'" + shown_text(answers.collective) + "' is not a collective of nccl-tests",
                suggestion(answers.collective, known));
   if (answers.ranks && answers.nodes && answers.ranks % answers.nodes != 0)
     fail_input({"", "--ranks"},

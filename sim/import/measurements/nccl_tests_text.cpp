@@ -229,7 +229,7 @@ class Reader {
 
   double number(const Words& words, std::size_t column) const {
     if (const auto value = plain_number(words[column])) return *value;
-    fail_input(here(), "'" + shown_text(std::string{words[column]}) + "' is no number",
+    fail_input(here(), "'" + shown_text(std::string{words[column]}) + "' is not a number",
                "the log is damaged there; fetch it again");
   }
 

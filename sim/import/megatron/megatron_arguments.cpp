@@ -133,7 +133,7 @@ std::int64_t MegatronArguments::number(const std::string& name, std::int64_t abs
   const std::string word = value->words.empty() ? "" : value->words[0];
   if (word.starts_with('$')) {
     const std::string variable = word.substr(1, word.find_first_of("({ ", 1) - 1);
-    fail(name, "is " + shown_text(word) + ", which the script does not tell",
+    fail(name, "is " + shown_text(word) + ", which the script does not say",
          "give it: --set " + (variable.empty() ? "NAME" : shown_text(variable)) + "=N");
   }
   const auto number = plain_integer(word, 1 << 30);

@@ -145,7 +145,7 @@ class RunReader {
     else if (is_number("gpus_per_node") && is_number("num_nodes"))
       plan_["gpus"] = a_.required("gpus_per_node") * a_.required("num_nodes");
     else
-      notes_.push_back("on how many GPUs it runs the file does not tell: give --gpus");
+      notes_.push_back("the file does not say how many GPUs it uses: give --gpus");
     for (const char* key : {"tp", "pp", "cp"}) take_number(key, 1);
     tp_ = plan_["tp"];
     pp_ = plan_["pp"];

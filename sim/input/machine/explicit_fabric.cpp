@@ -41,7 +41,7 @@ class ExplicitReader {
   void read_switches() {
     for (const JsonValue& name : json_.at("switches").elements()) {
       if (name.text().empty() || name.text().find_first_of(".- ") != std::string::npos)
-        name.fail("'" + shown_text(name.text()) + "' is no name of a switch",
+        name.fail("'" + shown_text(name.text()) + "' is not the name of a switch",
                   "use letters, digits and _, as in \"leaf_0\"");
       if (!switch_ids_.try_emplace(name.text(), static_cast<int>(switch_ids_.size())).second)
         name.fail("'" + name.text() + "' is a switch already", "give each its own name");
@@ -77,7 +77,7 @@ class ExplicitReader {
     const NodeMember at = *parse_node_member(nic_end.text());
     const int nic = nic_of(system_, at.member);
     if (nic < 0)
-      nic_end.fail("'" + nic_end.text() + "' is no NIC: a node has " + nic_name(system_, 0) +
+      nic_end.fail("'" + nic_end.text() + "' is not a NIC: a node has " + nic_name(system_, 0) +
                        " to " + nic_name(system_, nics_in_routes(system_) - 1),
                    "write one of them");
     if (!ports_.try_emplace({at.node, nic}, switch_of(switch_end)).second)
@@ -159,7 +159,7 @@ void read_gpu_override(const JsonValue& json, System& system) {
   const auto at = parse_node_member(gpu.text());
   const int index = at && at->member.starts_with("gpu") ? whole_number(at->member.substr(3)) : -1;
   if (index < 0 || index >= system.gpus_per_node)
-    gpu.fail("'" + shown_text(gpu.text()) + "' is no GPU: a node has gpu0 to gpu" +
+    gpu.fail("'" + shown_text(gpu.text()) + "' is not a GPU: a node has gpu0 to gpu" +
                  std::to_string(system.gpus_per_node - 1),
              "write it like \"node3.gpu1\"");
   for (const GpuOverride& other : system.gpu_overrides)

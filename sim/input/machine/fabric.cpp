@@ -22,7 +22,7 @@ Seconds hop_latency(const JsonValue& json) {
   const JsonValue value = json.sourced();
   const Seconds seconds = value.duration();
   if (seconds > Seconds{0.001})
-    value.fail("'" + value.text() + "' is no latency of a switch", "write it like \"0.2 us\"");
+    value.fail("'" + value.text() + "' is not a latency of a switch", "write it like \"0.2 us\"");
   return seconds;
 }
 

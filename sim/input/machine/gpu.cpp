@@ -23,7 +23,7 @@ double watts(const JsonValue& json) {
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const std::string_view unit{rest, text.data() + text.size()};
   if (error != std::errc{} || !(value > 0.0 && value <= most) || (unit != " W" && unit != "W"))
-    json.fail("'" + text.substr(0, 60) + "' is no power", "write it like \"400 W\"");
+    json.fail("'" + text.substr(0, 60) + "' is not a power", "write it like \"400 W\"");
   return value;
 }
 

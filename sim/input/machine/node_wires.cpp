@@ -58,7 +58,7 @@ int branch_of(const JsonValue& json, const std::vector<PcieBranch>& branches) {
     if (branches[i].name == json.text()) return static_cast<int>(i);
     names.push_back(branches[i].name);
   }
-  json.fail("'" + shown_text(json.text()) + "' is no branch of this tree",
+  json.fail("'" + shown_text(json.text()) + "' is not a branch of this tree",
             suggestion(json.text(), names));
 }
 
@@ -72,7 +72,7 @@ void read_branches(const JsonValue& json, PcieTree& tree) {
     entry.allow_only({"name", "parent", "bandwidth"});
     const JsonValue name = entry.at("name");
     if (name.text().empty() || name.text().find_first_of(".- ") != std::string::npos)
-      name.fail("'" + shown_text(name.text()) + "' is no name of a branch",
+      name.fail("'" + shown_text(name.text()) + "' is not the name of a branch",
                 "use letters and digits, as in \"switch0\"");
     if (!names.insert(name.text()).second)
       name.fail("'" + name.text() + "' is a branch already", "give each its own name");

@@ -24,7 +24,7 @@ Seconds latency(const JsonValue& json) {
   const JsonValue value = json.sourced();
   const Seconds seconds = value.duration();
   if (seconds > Seconds{0.1})
-    value.fail("'" + value.text() + "' is no latency of a link", "write it like \"5 us\"");
+    value.fail("'" + value.text() + "' is not a latency of a link", "write it like \"5 us\"");
   return seconds;
 }
 
@@ -43,7 +43,7 @@ void check_domain(const System& system, const JsonValue& json) {
   const std::string node = std::to_string(system.gpus_per_node);
   if (system.nvlink_domain % system.gpus_per_node != 0)
     at.fail("an NVLink domain of " + std::to_string(system.nvlink_domain) +
-                " GPUs is no whole number of nodes of " + node,
+                " GPUs is not a whole number of nodes of " + node,
             "write a multiple of " + node);
   if (system.wiring != NodeWiring::nvswitch)
     at.fail("only NVSwitch spans several nodes", "write " + node + ", or \"wiring\": \"nvswitch\"");

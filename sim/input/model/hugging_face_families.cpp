@@ -59,7 +59,7 @@ void set_window(ConfigKeys& config, Model& model, std::int64_t window, Predicate
     for (const JsonValue& word : words) {
       const std::string type = word.text();
       if (type != "full_attention" && type != "sliding_attention")
-        word.fail("'" + type + "' is no layer type that is known",
+        word.fail("'" + type + "' is not a layer type that is known",
                   "write full_attention or sliding_attention");
       local.push_back(type == "sliding_attention");
     }

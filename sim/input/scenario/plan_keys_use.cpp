@@ -45,7 +45,7 @@ const PlanKey& plan_key(const std::string& name) {
 
 void set_plan_key(PlanRequest& plan, const std::string& key, const JsonValue& value) {
   if (const PlanKey* found = find_plan_key(key)) return found->access.ask(plan, value);
-  value.fail("'" + shown_text(key) + "' is no key of a plan", suggestion(key, key_names()));
+  value.fail("'" + shown_text(key) + "' is not a key of a plan", suggestion(key, key_names()));
 }
 
 void set_plan_flag(PlanRequest& plan, const std::string& key, const std::string& text) {

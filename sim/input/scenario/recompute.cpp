@@ -17,7 +17,7 @@ RecomputeModule module_of(const std::string& word, const JsonValue& value) {
   const auto& names = recompute_module_names();
   const auto found = std::find(names.begin(), names.end(), word);
   if (found == names.end())
-    value.fail("'" + shown_text(word) + "' is no part of a layer that can be computed again",
+    value.fail("'" + shown_text(word) + "' is not a part of a layer that can be computed again",
                suggestion(word, names));
   return static_cast<RecomputeModule>(found - names.begin());
 }

@@ -33,7 +33,6 @@ MaybeRefused check_divides(std::int64_t whole, const std::string& whole_name, st
       key,
       key + "=" + text(part) + " does not divide the model's " + text(whole) + " " + whole_name,
       "use " + key + "=" + divisors_near(whole, part));
-  return {};
 }
 
 MaybeRefused check_tensor_parallel(const Model& model, int tp) {
@@ -86,8 +85,8 @@ MaybeRefused derive_microbatches(Plan& plan) {
   const std::int64_t step = plan.mbs * plan.dp;
   if (plan.gbs % step != 0)
     return infeasible("gbs",
-                      "gbs=" + text(plan.gbs) + " is no multiple of mbs x dp = " + text(plan.mbs) +
-                          " x " + text(plan.dp) + " = " + text(step),
+                      "gbs=" + text(plan.gbs) + " is not a multiple of mbs x dp = " +
+                          text(plan.mbs) + " x " + text(plan.dp) + " = " + text(step),
                       plan.gbs < step ? "use gbs=" + text(step)
                                       : "use gbs=" + text(plan.gbs / step * step) +
                                             " or gbs=" + text((plan.gbs / step + 1) * step));
@@ -107,7 +106,7 @@ MaybeRefused derive_microbatch(Plan& plan, const PlanRequest& request, const Sof
   const std::int64_t passes = std::int64_t{plan.dp} * plan.pp;
   if (plan.gbs % passes != 0)
     return infeasible("gbs",
-                      "gbs=" + text(plan.gbs) + " is no multiple of dp x pp = " + text(passes) +
+                      "gbs=" + text(plan.gbs) + " is not a multiple of dp x pp = " + text(passes) +
                           ": software '" + software.name +
                           "' makes as many micro-batches as stages",
                       "use gbs=" + text((plan.gbs / passes + 1) * passes) + ", or give --mbs");

@@ -58,7 +58,7 @@ class Reader {
           words_of(lines_[i].substr(0, lines_[i].find('#')));
       if (words.empty()) continue;
       if (!begun && words[0] != format)
-        fail(i, "this is no schedule", "begin with the line " + std::string{format});
+        fail(i, "this is not a schedule", "begin with the line " + std::string{format});
       if (begun) read_line(i, words);
       begun = true;
     }
@@ -82,7 +82,8 @@ class Reader {
       return;
     }
     if (std::find(known.begin(), known.end(), word) == known.end())
-      fail(line, "'" + printable(words[0]) + "' is no word of a schedule", suggestion(word, known));
+      fail(line, "'" + printable(words[0]) + "' is not a word of a schedule",
+           suggestion(word, known));
     if (words.size() != 2) fail(line, word + " is one number", "write it like '" + word + " 4'");
     if (!sizes_.try_emplace(word, line, number(line, words[1], most_passes)).second)
       fail(line, word + " is given twice", "leave one of the two out");
@@ -99,7 +100,7 @@ class Reader {
   int number(std::size_t line, std::string_view word, int maximum) const {
     const auto value = plain_integer(word, maximum);
     if (!value)
-      fail(line, "'" + printable(word) + "' is no whole number up to " + std::to_string(maximum),
+      fail(line, "'" + printable(word) + "' is not a whole number up to " + std::to_string(maximum),
            "write digits");
     return *value;
   }
@@ -188,7 +189,7 @@ class Reader {
 
   Slot pass_of(std::size_t line, std::string_view word) const {
     const auto refuse = [&] [[noreturn]] {
-      fail(line, "'" + printable(word) + "' is no pass",
+      fail(line, "'" + printable(word) + "' is not a pass",
            std::string{"write F (forward), B (backward), I or W (gradients of inputs or of "
                        "weights alone) and a micro-batch, as F3"} +
                (order_.chunks > 1 ? " and a chunk, as F3.1" : ""));

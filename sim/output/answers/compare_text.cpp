@@ -104,7 +104,7 @@ std::string verdict(const PricedPlan& first, const PricedPlan& other, const std:
   const std::string about = "takes " + percent(std::abs(mean)) + (mean < 0.0 ? " less" : " more") +
                             " time than A" + tokens + ", " + range;
   std::string sentence = label + " " + about;
-  sentence += difference.step.is_tie() ? ": a tie, which is faster cannot be told."
+  sentence += difference.step.is_tie() ? ": a tie; the difference is not significant."
                                        : (mean < 0.0 ? ": it is faster." : ": it is slower.");
   std::vector<std::string> words;
   for (std::size_t begin = 0; begin < sentence.size();) {

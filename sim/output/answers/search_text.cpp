@@ -114,7 +114,7 @@ std::string table_of(const SearchResult& result, const SearchRequest& request) {
                               {"tok/s/GPU"},
                               {"MFU"},
                               {"memory"},
-                              {"most lost to", Align::left},
+                              {"largest loss", Align::left},
                               {"plan", Align::left},
                               {"", Align::left}};
   if (!value.empty()) columns.insert(columns.begin() + 3, Column{value});
@@ -158,7 +158,7 @@ std::string searched(const SearchResult& result) {
           (result.parts_cut_short > 0 ? " plans that were enumerated divide" : " plans divide"),
       grouped(result.fits) + " of them fit",
       grouped(result.simulated) + (result.simulated == 1 ? " was simulated" : " were simulated"),
-      grouped(result.bounded_out) + " cannot be in the list"};
+      grouped(result.bounded_out) + " ruled out by their bounds"};
   std::string text = wrapped("", parts, ", ", width);
   const std::int64_t left = result.fits - result.simulated - result.bounded_out;
   if (left > 0) {
@@ -192,9 +192,9 @@ std::string search_text(const SearchResult& result, const SearchRequest& request
   const auto ties = std::count_if(result.plans.begin(), result.plans.end(),
                                   [](const Found& found) { return found.tie; });
   if (ties > 1)
-    text += "= marks what may be as fast as the first: estimates cannot tell which is (9 in 10).\n";
+    text += "= marks plans that do not differ significantly from the first (9 in 10).\n";
   if (!result.plans.empty()) {
-    text += "\nThe first again, with all that is known of it:\n  " +
+    text += "\nTo estimate the first in full:\n  " +
             command_of(result.plans.front(), request, names) + "\n";
     if (result.plans.front().result.bill)
       text += "\n" + bill_head(*result.plans.front().result.bill) + "\n" +

@@ -21,8 +21,7 @@ std::string changes_text(const std::vector<SingleChange>& changes) {
                    percent(change.difference.mean / before), tie ? "=" : ""});
   }
   return "One change of the plan at a time that shortens its step, the best of each key\n" +
-         table.text() +
-         (ties ? "= marks what may be no gain: estimates cannot tell (9 in 10).\n" : "") +
+         table.text() + (ties ? "= marks gains that are not significant (9 in 10).\n" : "") +
          "orrery search tries several together.\n";
 }
 

@@ -34,7 +34,7 @@ std::vector<LabelledItems> routing_items(const Result& result) {
                         fixed(report.worst_over_mean, 2) + ")",
                     "Gini " + fixed(report.gini, 3)}});
   lines.push_back(
-      {"Lost to it",
+      {"Lost to imbalance",
        {"dispatch " + time(report.lost.dispatch), "slower experts " + time(report.lost.compute),
         "combine " + time(report.lost.combine)}});
   lines.push_back({"Exchanged",
@@ -49,7 +49,7 @@ std::vector<LabelledItems> routing_items(const Result& result) {
     hot.push_back("layer " + grouped(expert.layer) + " expert " + grouped(expert.expert) + " x" +
                   fixed(expert.over_mean, 1));
   lines.push_back({"Hottest", hot});
-  lines.push_back({"Looked at",
+  lines.push_back({"Sampled",
                    {grouped(report.micro_batches) + " of " +
                         grouped(result.scenario.plan.microbatches) + " micro-batches",
                     grouped(report.groups) + " of " +

@@ -15,7 +15,7 @@ std::string describe(TaskId id, const TrainingStep& step) {
 std::string check_numbers(TaskId id, const TrainingStep& step) {
   const Task& task = step.graph.task(id);
   if (!std::isfinite(task.duration.si()) || task.duration < Seconds{})
-    return describe(id, step) + " has a duration that is no time";
+    return describe(id, step) + " has a duration that is not a time";
   if (step.label(id).kind != Label::Kind::transfer && !task.flows.empty())
     return describe(id, step) + " computes and sends at once";
   for (const Flow& flow : task.flows) {

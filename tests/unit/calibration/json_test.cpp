@@ -42,7 +42,7 @@ TEST(JsonPlace, NamesTheKey) {
   const Json json = Json::parse(R"({"a": {"count": 1.5, "name": "x"}})", "f.json");
   const JsonPlace a = JsonPlace{json, {"f.json", ""}}.at("a");
   EXPECT_EQ(error_text([&] { a.at("count").integer(0, 9); }),
-            "f.json: /a/count: 1.5 is no whole number; round it");
+            "f.json: /a/count: 1.5 is not a whole number; round it");
   EXPECT_EQ(error_text([&] { a.at("count").number(2.0, 9.0); }),
             "f.json: /a/count: 1.5 is out of range; write a number from 2 to 9");
   EXPECT_EQ(error_text([&] { a.at("names"); }),

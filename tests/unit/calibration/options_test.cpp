@@ -35,14 +35,14 @@ std::string refusal(const std::vector<std::string>& arguments) {
 }
 
 TEST(Options, RefusalsSayWhatToWrite) {
-  EXPECT_EQ(refusal({"mesure"}), "'mesure' is no command; did you mean 'measure'?");
+  EXPECT_EQ(refusal({"mesure"}), "'mesure' is not a command; did you mean 'measure'?");
   EXPECT_EQ(refusal({"measure", "--budgt", "5m"}),
             "unknown option '--budgt'; did you mean '--budget'?");
   EXPECT_EQ(refusal({"measure", "--budget"}), "--budget: needs a value; write it behind");
   EXPECT_EQ(refusal({"measure", "--budget", "5"}),
-            "--budget: '5' is no duration; write it like 30s, 5m or 1.5h");
+            "--budget: '5' is not a duration; write it like 30s, 5m or 1.5h");
   EXPECT_EQ(refusal({"measure", "--kinds", "gemm,atention"}),
-            "--kinds: 'atention' is no kind of measurement; did you mean 'attention'?");
+            "--kinds: 'atention' is not a kind of measurement; did you mean 'attention'?");
   EXPECT_EQ(refusal({"measure", "--device", "-1"}),
             "--device: '-1' is out of range; write a whole number from 0 to 1023");
   EXPECT_EQ(refusal({"measure", "--ranks", "2"}),

@@ -66,7 +66,7 @@ TEST(Record, RefusesWhatCannotHaveBeenMeasured) {
             "r.json: /measurements/0/cold/median_us: -201 is out of range; write a number from "
             "0.001 to 10000000000");
   EXPECT_EQ(refusal("\"median_us\": 201", "\"median_us\": NaN"),
-            "r.json: line 9: is no valid JSON; check commas, quotes and brackets there");
+            "r.json: line 9: is not valid JSON; check commas, quotes and brackets there");
   EXPECT_EQ(refusal("\"median_us\": 201", "\"median_us\": 300"),
             "r.json: /measurements/0/cold: p10, median and p90 are out of order; measure again");
   EXPECT_EQ(refusal("\"median_us\": 201", "\"median\": 201"),
@@ -85,7 +85,7 @@ TEST(Record, RefusesWhatCannotHaveBeenMeasured) {
   EXPECT_EQ(refusal("\"kind\": \"launch\"", "\"kind\": \"lunch\""),
             "r.json: /measurements/1/kind: 'lunch' is unknown; did you mean 'launch'?");
   EXPECT_EQ(refusal("calibration-record/1", "calibration-record/2"),
-            "r.json: /schema: is no calibration record; write \"orrery.calibration-record/1\"");
+            "r.json: /schema: is not a calibration record; write \"orrery.calibration-record/1\"");
 }
 
 TEST(Record, NoticesThatItWasEdited) {

@@ -84,7 +84,8 @@ TEST(Axis, RefusesWhatCannotBeMeant) {
   const auto error = [](const std::string& key, const std::string& text) {
     return error_text([&] { parse_axis(key, text, at); });
   };
-  EXPECT_EQ(error("gbss", "8"), "--sweep: 'gbss' is no key that can be swept; did you mean 'gbs'?");
+  EXPECT_EQ(error("gbss", "8"),
+            "--sweep: 'gbss' is not a key that can be swept; did you mean 'gbs'?");
   EXPECT_EQ(error("gbs", "8..4"),
             "--sweep: '8..4' ends before it begins; write a range as 256..8192*2 or 8..64+8");
   EXPECT_EQ(error("gbs", "8..64*1"),

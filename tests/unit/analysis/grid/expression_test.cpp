@@ -114,16 +114,18 @@ TEST(Expression, SaysWhatItCannotRead) {
 TEST(Expression, SaysWhatDoesNotGoTogether) {
   const auto error = [](const std::string& text) { return error_text([&] { holds(text); }); };
   EXPECT_EQ(error("tp*pp"),
-            "--where: 'tp*pp' is no condition; compare it with something: '... <= 64'");
+            "--where: 'tp*pp' is not a condition; compare it with something: '... <= 64'");
   EXPECT_EQ(error("sp and tp"),
-            "--where: 'tp' is no condition; compare it with something: '... <= 64'");
-  EXPECT_EQ(error("schedule < 3"),
-            "--where: 'schedule' is no number; calculate with numbers; compare words by == or !=");
+            "--where: 'tp' is not a condition; compare it with something: '... <= 64'");
+  EXPECT_EQ(
+      error("schedule < 3"),
+      "--where: 'schedule' is not a number; calculate with numbers; compare words by == or !=");
   EXPECT_EQ(error("tp == '8'"),
             "--where: 'tp' and ''8'' are of different kinds; compare numbers with numbers, words "
             "in quotes with words");
-  EXPECT_EQ(error("(tp > 1) + 1 == 2"),
-            "--where: '(tp > 1)' is no number; calculate with numbers; compare words by == or !=");
+  EXPECT_EQ(
+      error("(tp > 1) + 1 == 2"),
+      "--where: '(tp > 1)' is not a number; calculate with numbers; compare words by == or !=");
 }
 
 }  // namespace

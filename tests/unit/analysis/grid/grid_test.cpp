@@ -73,7 +73,7 @@ TEST(Grid, KnowsWhatIsLeftOut) {
             "--where: the condition needs 'seq', which the sweep leaves open; add --seq, or an "
             "axis");
   EXPECT_EQ(error_text([] { Grid{sweep_of("gpus=8 gbs=8", "tpp > 1")}; }),
-            "--where: 'tpp' in the condition is no key of a sweep; did you mean 'tp'?");
+            "--where: 'tpp' in the condition is not a key of a sweep; did you mean 'tp'?");
 }
 
 TEST(Grid, SaysWhichConditionsLeaveNothing) {

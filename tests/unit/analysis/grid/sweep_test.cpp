@@ -83,7 +83,7 @@ TEST(Sweep, RefusesWhatCannotBeMeant) {
             "sweep.json: /axes/gbs: '16..4' ends before it begins; write a range as 256..8192*2 or "
             "8..64+8");
   EXPECT_EQ(error_of(head + R"("axes": {"gbs": [8, {}]}})"),
-            "sweep.json: /axes/gbs/1: is no value of an axis; write a number, a word, true or "
+            "sweep.json: /axes/gbs/1: is not a value of an axis; write a number, a word, true or "
             "false");
   EXPECT_EQ(error_of(head + R"("axes": {}, "zip": [{"gpus": [8, 16], "gbs": [8]}]})"),
             "sweep.json: /zip/0: 'gbs' has 1 values and 'gpus' 2; axes that move together need as "
@@ -99,7 +99,7 @@ TEST(Sweep, RefusesWhatCannotBeMeant) {
             "sweep.json: /where/0: the condition 'tp >' ends where a value is expected (column 5); "
             "write a key, a number or a word in quotes");
   EXPECT_EQ(error_text([] { SweepBuilder{}.add_axes("gbs", option("sweep")); }),
-            "--sweep: 'gbs' is no axis; write it like gbs=256..8192*2");
+            "--sweep: 'gbs' is not an axis; write it like gbs=256..8192*2");
   EXPECT_EQ(error_text([] { SweepBuilder{}.add_axes("gbs=0", option("sweep")); }),
             "--sweep gbs: 0 is out of range; write a whole number from 1 to 1073741824");
 }

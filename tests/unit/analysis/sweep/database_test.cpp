@@ -93,10 +93,10 @@ TEST_F(Databases, RefusesWhatIsNotItsOwn) {
                                   "knows; use the newer orrery, or name another file");
   fs::remove(path());
   dump(path(), "CREATE TABLE theirs (x)");
-  EXPECT_EQ(refusal("sweep"), path() + ": is no database of a sweep; name another file");
+  EXPECT_EQ(refusal("sweep"), path() + ": is not a database of a sweep; name another file");
   EXPECT_EQ(dump(path(), "SELECT name FROM sqlite_master"), "theirs;");
   std::ofstream{path()} << "{\"this is\": \"something else, and longer than a header\"}";
-  EXPECT_EQ(refusal("sweep"), path() + ": is no database of a sweep; name another file");
+  EXPECT_EQ(refusal("sweep"), path() + ": is not a database of a sweep; name another file");
   fs::remove(path());
   fs::create_directory(path());
   EXPECT_EQ(refusal("sweep"), path() +

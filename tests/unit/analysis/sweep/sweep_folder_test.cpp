@@ -137,7 +137,7 @@ TEST_F(SweepFolders, HoldOneSweepOfOneProgram) {
                 "files; finish it with those, or name another --out folder, or remove this one");
   EXPECT_EQ(error_text([&] { open_sweep_folder(path("nothing")); }),
             path("nothing") +
-                ": is no folder of a sweep: it has no sweep.json; name the folder "
+                ": is not a folder of a sweep: it has no sweep.json; name the folder "
                 "that was given to orrery sweep run --out");
 }
 

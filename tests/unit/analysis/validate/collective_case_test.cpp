@@ -59,7 +59,7 @@ TEST(CollectiveCase, SaysWhyItCannotBePredicted) {
             "system can have; leave the case out");
   EXPECT_EQ(
       error(entry(R"({"gpu": "H100"})", R"("collective": "all_reduc", "ranks": 8, "nodes": 1)")),
-      "x.json: /collective: 'all_reduc' is no collective; did you mean 'all_reduce'?");
+      "x.json: /collective: 'all_reduc' is not a collective; did you mean 'all_reduce'?");
 }
 
 TEST(ValidateCollectives, TwoRowsACaseAndRefusalsWithTheirReason) {

@@ -47,7 +47,7 @@ TEST(ExchangeCase, WhatCannotBeMeantIsRefused) {
   EXPECT_EQ(refusal(R"("top_k": 8, "experts": 64, "groups": 8, "groups_per_token": 9)"),
             "log.json: the groups do not hold the experts of a token; write those of the router");
   EXPECT_EQ(refusal(R"("top_k": 8, "experts": 64)", "[[20, 4096, 900, 2000], [20, 1, 0, 5]]"),
-            "log.json: /rows/1: holds what is no count or time; write positive numbers");
+            "log.json: /rows/1: holds what is not a count or time; write positive numbers");
   for (const std::string count : {"-1", "20.5", "133", "1e300"})
     EXPECT_EQ(refusal(R"("top_k": 8, "experts": 64)", "[[" + count + ", 4096, 900, 2000]]"),
               "log.json: /rows/0: is of multiprocessors that the GPU does not have; write a whole "

@@ -54,11 +54,12 @@ TEST(JsonValueErrors, BrokenDocuments) {
             "a.json: ends in the middle of a value (line 2); the file is cut off; fetch it again");
   const std::string advice = "; check commas, quotes and brackets there";
   EXPECT_EQ(parse_error("{\"a\": 1,\n \"b\" 2}"),
-            "a.json: is no valid JSON at line 2, column 6" + advice);
-  EXPECT_EQ(parse_error("{\"a\": 1}}"), "a.json: is no valid JSON at line 1, column 9" + advice);
-  EXPECT_EQ(parse_error("{\"a\": NaN}"), "a.json: is no valid JSON at line 1, column 7" + advice);
-  EXPECT_EQ(parse_error("[1, 2,]"), "a.json: is no valid JSON at line 1, column 7" + advice);
-  EXPECT_EQ(parse_error("[\"\xff\xfe\"]"), "a.json: is no valid JSON at line 1, column 3" + advice);
+            "a.json: is not valid JSON at line 2, column 6" + advice);
+  EXPECT_EQ(parse_error("{\"a\": 1}}"), "a.json: is not valid JSON at line 1, column 9" + advice);
+  EXPECT_EQ(parse_error("{\"a\": NaN}"), "a.json: is not valid JSON at line 1, column 7" + advice);
+  EXPECT_EQ(parse_error("[1, 2,]"), "a.json: is not valid JSON at line 1, column 7" + advice);
+  EXPECT_EQ(parse_error("[\"\xff\xfe\"]"),
+            "a.json: is not valid JSON at line 1, column 3" + advice);
   EXPECT_EQ(parse_error("{\"a\": 1e999}"),
             "a.json: holds a number that is too large; no value here exceeds 1e300");
 }
@@ -94,20 +95,20 @@ TEST(JsonValueErrors, WrongKinds) {
   const JsonValue json = parse(R"({"n": "96", "x": 0.5, "o": {"p": 1}, "l": [1], "b": 1})");
   const auto of = [&](auto action) { return error_text(action); };
   EXPECT_EQ(of([&] { json.at("n").integer(1, 9); }),
-            "a.json: /n: \"96\" is no whole number; write a whole number from 1 to 9");
+            "a.json: /n: \"96\" is not a whole number; write a whole number from 1 to 9");
   EXPECT_EQ(of([&] { json.at("x").integer(1, 9); }),
-            "a.json: /x: 0.5 is no whole number; write a whole number from 1 to 9");
+            "a.json: /x: 0.5 is not a whole number; write a whole number from 1 to 9");
   EXPECT_EQ(of([&] { json.at("n").number(0, 1); }),
-            "a.json: /n: \"96\" is no number; write a plain number");
+            "a.json: /n: \"96\" is not a number; write a plain number");
   EXPECT_EQ(of([&] { json.at("x").number(0, 0.25); }),
             "a.json: /x: 0.5 is out of range; write a number from 0 to 0.25");
   EXPECT_EQ(of([&] { json.at("b").boolean(); }),
             "a.json: /b: 1 is neither true nor false; write one of the two");
-  EXPECT_EQ(of([&] { json.at("b").text(); }), "a.json: /b: 1 is no text; write it in quotes");
+  EXPECT_EQ(of([&] { json.at("b").text(); }), "a.json: /b: 1 is not text; write it in quotes");
   EXPECT_EQ(of([&] { json.at("o").elements(); }),
-            "a.json: /o: {\"p\":1} is no list; write [value, ...]");
+            "a.json: /o: {\"p\":1} is not a list; write [value, ...]");
   EXPECT_EQ(of([&] { json.at("l").keys(); }),
-            "a.json: /l: [1] is no object; write {\"key\": value, ...}");
+            "a.json: /l: [1] is not an object; write {\"key\": value, ...}");
   EXPECT_EQ(of([&] { json.at("b").sourced(); }),
             "a.json: /b: 1 names no source; write {\"value\": ..., \"source\": \"where the number "
             "is from\"}");
@@ -169,7 +170,7 @@ TEST_F(JsonFile, RefusesWhatIsNoRegularFile) {
             folder_.string() + ": is a directory; name a JSON file in it");
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);  // Reading it would wait for ever.
   EXPECT_EQ(error_text([&] { JsonValue::read_file(path("pipe")); }),
-            path("pipe") + ": is no regular file; name a JSON file");
+            path("pipe") + ": is not a regular file; name a JSON file");
   std::ofstream{path("empty.json")};
   EXPECT_EQ(error_text([&] { JsonValue::read_file(path("empty.json")); }),
             path("empty.json") + ": is empty; write a JSON object");

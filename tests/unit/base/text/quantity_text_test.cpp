@@ -46,15 +46,16 @@ TEST(QuantityText, ZeroIsADurationAndAnAmountButNoSpeed) {
   EXPECT_EQ(parse_duration("0 us", at).si(), 0.0);
   EXPECT_EQ(parse_bytes("0 B", at).si(), 0.0);
   EXPECT_EQ(error_text([] { parse_bandwidth("0 GB/s", at); }),
-            "dgx.json: /nic: '0 GB/s' is no positive bandwidth; write it like \"400 GB/s\"");
+            "dgx.json: /nic: '0 GB/s' is not a positive bandwidth; write it like \"400 GB/s\"");
   EXPECT_EQ(error_text([] { parse_flop_rate("0 TFLOP/s", at); }),
-            "dgx.json: /nic: '0 TFLOP/s' is no positive speed; write it like \"312 TFLOP/s\"");
+            "dgx.json: /nic: '0 TFLOP/s' is not a positive speed; write it like \"312 TFLOP/s\"");
 }
 
 TEST(QuantityText, WhatIsNoNumberIsRefused) {
   for (const char* text : {"", "fast", "inf us", "nan us", "-5 us", "1e999 us", "+5 us", " 5 us"})
-    EXPECT_EQ(error_text([&] { parse_duration(text, at); }),
-              "dgx.json: /nic: '" + std::string{text} + "' is no duration; write it like \"5 us\"");
+    EXPECT_EQ(
+        error_text([&] { parse_duration(text, at); }),
+        "dgx.json: /nic: '" + std::string{text} + "' is not a duration; write it like \"5 us\"");
 }
 
 TEST(QuantityText, WhatHasNoUnitIsRefused) {
@@ -73,7 +74,7 @@ TEST(QuantityText, AbsurdAmountsAreRefused) {
 TEST(QuantityText, HostileTextIsShownShortAndHarmless) {
   // 60 characters of it at most, and no control character that a terminal would obey.
   EXPECT_EQ(error_text([] { parse_bytes("\x1b[2J", at); }),
-            "dgx.json: /nic: '\\u001b[2J' is no amount of memory; write it like \"80 GiB\"");
+            "dgx.json: /nic: '\\u001b[2J' is not an amount of memory; write it like \"80 GiB\"");
   const std::string message = error_text([] { parse_bytes(std::string(1'000'000, 'x'), at); });
   EXPECT_LT(message.size(), 200u);
 }

@@ -44,7 +44,7 @@ TEST(Trace, RefusalsNameTheLine) {
       refusal(line("0", "[1, -2]")),
       "t.jsonl: line 1: /tokens/1: -2 is out of range; write a whole number from 0 to 4294967295");
   EXPECT_EQ(refusal(line("0", "[1, 2]") + line("1", "[1, 0.5]")),
-            "t.jsonl: line 2: /tokens/1: 0.5 is no whole number; write a whole number from 0 to "
+            "t.jsonl: line 2: /tokens/1: 0.5 is not a whole number; write a whole number from 0 to "
             "4294967295");
   EXPECT_EQ(refusal(line("0", "[1, 2]") + line("1", "[1, 2, 3]")),
             "t.jsonl: line 2: counts for 3 experts, but the first line has 2; give every line as "
@@ -55,11 +55,11 @@ TEST(Trace, RefusalsNameTheLine) {
   EXPECT_EQ(refusal(line("0", "[1, 2]") + line("0", "[1, 2]")),
             "t.jsonl: line 2: layer 0, micro-batch 0, rank 0 is there twice; keep one of them");
   EXPECT_EQ(refusal("0,0,0,0,1\n"),
-            "t.jsonl: line 1: '0,0,0,0,1' is no routing trace; begin with "
+            "t.jsonl: line 1: '0,0,0,0,1' is not a routing trace; begin with "
             "layer,micro_batch,rank,expert,tokens, or write JSON lines");
   const std::string head = "layer,micro_batch,rank,expert,tokens\n";
   EXPECT_EQ(refusal(head + "0,0,0,0,1.5\n"),
-            "t.jsonl: line 2: tokens '1.5' is no count; write a whole number from 0 on");
+            "t.jsonl: line 2: tokens '1.5' is not a count; write a whole number from 0 on");
   EXPECT_EQ(refusal(head + "0,0,0,1\n"),
             "t.jsonl: line 2: there are not five numbers; write "
             "layer,micro_batch,rank,expert,tokens");

@@ -272,16 +272,16 @@ TEST(Overrides, NamesOfNoLinkAreRefused) {
   };
   const System tree = leaf_spine(1, 2, 4e9);
   EXPECT_EQ(error(tree, "node0.nick0"),
-            "test: /overrides: 'node0.nick0' is no link of this system; did you mean "
+            "test: /overrides: 'node0.nick0' is not a link of this system; did you mean "
             "'node0.nic0'?");
   EXPECT_EQ(error(tree, "node0.zzzzzzzzzz"),
-            "test: /overrides: 'node0.zzzzzzzzzz' is no link of this system; write it like "
+            "test: /overrides: 'node0.zzzzzzzzzz' is not a link of this system; write it like "
             "\"node0.nic0\"");
   EXPECT_EQ(error(tree, "leaf0-spine2"),
-            "test: /overrides: 'leaf0-spine2' is no link of this system; write it like "
+            "test: /overrides: 'leaf0-spine2' is not a link of this system; write it like "
             "\"leaf0-spine0\"");
   EXPECT_EQ(error(fabric_system(FabricLayout::single_switch), "leaf0-spine0"),
-            "test: /overrides: 'leaf0-spine0' is no link of this system; name a NIC, as in "
+            "test: /overrides: 'leaf0-spine0' is not a link of this system; name a NIC, as in "
             "\"node0.nic0\": this fabric is one switch");
   // What only a larger run of the same system uses is no mistake.
   EXPECT_EQ(error(tree, "node9.nic0"), "no error");

@@ -125,23 +125,23 @@ TEST(NcclTopology, AnswersWinOverTheDumpAndTheCatalog) {
 
 TEST(NcclTopology, WhatCannotBeAssumedMustBeGiven) {
   EXPECT_EQ(error_of(pair_text()),
-            "topo.xml: does not tell which GPU it has (compute capability 8.0); give --gpu NAME: "
+            "topo.xml: does not say which GPU it has (compute capability 8.0); give --gpu NAME: "
             "a100-pcie-80gb, a100-sxm-40gb, a100-sxm-80gb");
   EXPECT_EQ(error_of(pair_text(), {{"gpu", "h100-sxm"}}),
             "--gpu: 'h100-sxm' is hopper, but topo.xml has GPUs of compute capability 8.0, ampere; "
             "name one of a100-pcie-80gb, a100-sxm-40gb, a100-sxm-80gb");
   EXPECT_EQ(error_of(replaced(pair_text(), "class=\"0x020000\"", ""), a100),
-            "topo.xml: does not tell what fabric joins the nodes; give --fabric infiniband or "
+            "topo.xml: does not say what fabric joins the nodes; give --fabric infiniband or "
             "ethernet");
   EXPECT_EQ(error_of(replaced(pair_text(), "<net name", "<knot name"), a100),
-            "topo.xml: does not tell how many NICs a node has; give --nics");
+            "topo.xml: does not say how many NICs a node has; give --nics");
 }
 
 TEST(NcclTopology, WhatIsNoDumpIsRefused) {
   EXPECT_EQ(error_of(""), "topo.xml: is empty; give the file that NCCL_TOPO_DUMP_FILE names");
-  EXPECT_EQ(error_of("{}"), "topo.xml: is no XML; give the file that NCCL_TOPO_DUMP_FILE names");
+  EXPECT_EQ(error_of("{}"), "topo.xml: is not XML; give the file that NCCL_TOPO_DUMP_FILE names");
   EXPECT_EQ(error_of("<graphs version=\"1\"></graphs>"),
-            "topo.xml: has no <system>, so it is no topology of NCCL; give the file that "
+            "topo.xml: has no <system>, so it is not a topology of NCCL; give the file that "
             "NCCL_TOPO_DUMP_FILE names");
   EXPECT_EQ(error_of("<!DOCTYPE system><system/>"),
             "topo.xml: holds a declaration ('<!'); NCCL writes none");
@@ -173,9 +173,10 @@ TEST(NcclTopology, DamagedDumpsAreRefused) {
   EXPECT_EQ(error_of(replaced(text, "target=\"0000:3b:00.0\"", "target=\"0000:18:00.0\"")),
             "topo.xml: <gpu dev=\"0\">: has an <nvlink> to itself; the dump is damaged; make it "
             "again");
-  EXPECT_EQ(error_of(replaced(text, "count=\"12\"", "count=\"many\"")),
-            "topo.xml: <gpu dev=\"0\">: count is 'many', which is no count up to 64; the dump is "
-            "damaged; make it again");
+  EXPECT_EQ(
+      error_of(replaced(text, "count=\"12\"", "count=\"many\"")),
+      "topo.xml: <gpu dev=\"0\">: count is 'many', which is not a count up to 64; the dump is "
+      "damaged; make it again");
   EXPECT_EQ(
       error_of(replaced(text, "busid=\"0000:5e:00.0\"", "busid=\"0000:3b:00.0\"")),
       "topo.xml: <pci busid=\"0000:3b:00.0\">: stands twice in the file; the dump is damaged; "

@@ -102,7 +102,7 @@ TEST(SmiTopology, DamagedMatricesAreRefused) {
 
 TEST(SmiTopology, WhatTheMatrixDoesNotTellMustBeGiven) {
   EXPECT_EQ(error_of(four, {{"gpu", "a100-sxm-80gb"}}),
-            "topo.txt: does not tell a NIC's speed; give --nic-bandwidth, such as \"400 Gb/s\"");
+            "topo.txt: does not say how fast a NIC is; give --nic-bandwidth, such as \"400 Gb/s\"");
   EXPECT_EQ(error_of(sample("eight_gpus.txt"), answers_with("a100-sxm-80gb")),
             "topo.txt: line 1: shows 18 NVLinks, but the GPU 'a100-sxm-80gb' has 12; check --gpu");
   EXPECT_EQ(error_of(four, answers_with("l40s")),

@@ -251,7 +251,7 @@ TEST(NcclTests, AGuessThatTheBusBandwidthContradictsIsRefused) {
   EXPECT_EQ(error_of(named, "log.txt", {"all_gather", "", 0, 0}),
             "--collective: is 'all_gather', but log.txt is a run of 'all_reduce'; leave it out");
   EXPECT_EQ(error_of(named, "log.txt", {"all_reduces", "", 0, 0}),
-            "--collective: 'all_reduces' is no collective of nccl-tests; did you mean "
+            "--collective: 'all_reduces' is not a collective of nccl-tests; did you mean "
             "'all_reduce'?");
   const std::string without = replaced_everywhere(named, "#  Rank", "#  rank");
   EXPECT_EQ(

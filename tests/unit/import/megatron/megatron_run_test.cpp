@@ -71,7 +71,7 @@ TEST(MegatronRun, Windows) {
 TEST(MegatronRun, ALaunchScript) {
   const std::string text = sample("llama3_8b.sh");
   EXPECT_EQ(refusal(text),
-            "run.sh: line 30: --global-batch-size is $GBS, which the script does not tell; give "
+            "run.sh: line 30: --global-batch-size is $GBS, which the script does not say; give "
             "it: --set GBS=N");
   const ImportedRun run = run_of(text, {{"GBS", "256"}});
   EXPECT_TRUE(run.notes.empty());

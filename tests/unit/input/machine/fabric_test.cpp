@@ -104,12 +104,12 @@ TEST(FabricErrors, UnknownAndContradictory) {
             "same in another way; leave one of the two out");
   EXPECT_EQ(error(shape("leaf_spine", {number("nodes_per_leaf", "3"), number("spines", "2"),
                                        number("uplink_bandwidth", "\"0 GB/s\""), hop})),
-            "s.json: /fabric_shape/uplink_bandwidth/value: '0 GB/s' is no positive bandwidth; "
+            "s.json: /fabric_shape/uplink_bandwidth/value: '0 GB/s' is not a positive bandwidth; "
             "write it like \"400 GB/s\"");
   EXPECT_EQ(error(shape("leaf_spine",
                         {number("nodes_per_leaf", "3"), number("spines", "2"),
                          number("oversubscription", "2"), number("switch_latency", "\"5 ms\"")})),
-            "s.json: /fabric_shape/switch_latency/value: '5 ms' is no latency of a switch; "
+            "s.json: /fabric_shape/switch_latency/value: '5 ms' is not a latency of a switch; "
             "write it like \"0.2 us\"");
   EXPECT_EQ(error(shape("single_switch", {number("spines", "2")})),
             "s.json: /fabric_shape: the key 'spines' is unknown; write one of: kind");
@@ -169,7 +169,7 @@ TEST(ExplicitFabric, MistakesAreNamed) {
   EXPECT_EQ(links(both_nics + ", " + wire("node0.nic0", "b")),
             at + "/2/from: 'node0.nic0' is plugged in already; name each NIC once");
   EXPECT_EQ(links(wire("node0.nic7", "a")),
-            at + "/0/from: 'node0.nic7' is no NIC: a node has nic0 to nic1; write one of them");
+            at + "/0/from: 'node0.nic7' is not a NIC: a node has nic0 to nic1; write one of them");
   EXPECT_EQ(links(wire("node0.nic0", "a")),
             at + ": 'node0.nic1' is plugged in nowhere; add its link: nodes count from 0, and all "
                  "their NICs are part of the fabric");
@@ -183,7 +183,7 @@ TEST(ExplicitFabric, MistakesAreNamed) {
   EXPECT_EQ(links(both_nics + ", " + wire("a", "b", speeds) + ", " + wire("b", "a", speeds)),
             at + "/3: 'b' and 'a' are joined already; give all their cables in one entry");
   EXPECT_EQ(links(both_nics + ", " + wire("a", "b", ", " + number("bandwidth", "\"0 GB/s\""))),
-            at + "/2/bandwidth/value: '0 GB/s' is no positive bandwidth; "
+            at + "/2/bandwidth/value: '0 GB/s' is not a positive bandwidth; "
                  "write it like \"400 GB/s\"");
   EXPECT_EQ(links(wire("node0.nic0", "a", ", " + number("bandwidth", "\"11 GB/s\""))),
             at + "/0/bandwidth/value: '11 GB/s' is more than nic_bandwidth; "
@@ -191,7 +191,7 @@ TEST(ExplicitFabric, MistakesAreNamed) {
   EXPECT_EQ(error(explicit_shape(both_nics, "\"a\", \"a\"")),
             "s.json: /fabric_shape/switches/1: 'a' is a switch already; give each its own name");
   EXPECT_EQ(error(explicit_shape(both_nics, "\"a-b\"")),
-            "s.json: /fabric_shape/switches/0: 'a-b' is no name of a switch; "
+            "s.json: /fabric_shape/switches/0: 'a-b' is not the name of a switch; "
             "use letters, digits and _, as in \"leaf_0\"");
 }
 
@@ -240,7 +240,7 @@ TEST(NodeWires, APcieTreeHangsTogether) {
             at + "/branches/0/parent: 'x' hangs, link by link, on itself; "
                  "let one branch of the cycle have no parent: a socket");
   EXPECT_EQ(error(tree(branch("x", "cpv") + ", " + cpu, gpus, "")),
-            at + "/branches/0/parent: 'cpv' is no branch of this tree; did you mean 'cpu'?");
+            at + "/branches/0/parent: 'cpv' is not a branch of this tree; did you mean 'cpu'?");
   EXPECT_EQ(error(tree(branch("x", "cpu") + ", " + cpu, R"("cpu", "x")", "")),
             at + "/gpus: 2 places for 4 GPUs; name the branch of each");
   EXPECT_EQ(error(tree(branch("x", "cpu") + ", " + cpu, gpus, R"("cpu")")),
@@ -272,7 +272,7 @@ TEST(Overrides, NameALinkOrAGpu) {
             "s.json: /overrides/0: a link that is down has no bandwidth; "
             "write either \"bandwidth\" or \"down\": true");
   EXPECT_EQ(error(overrides("{\"gpu\": \"node0.gpu4\", " + number("speed", "0.8") + "}")),
-            "s.json: /overrides/0/gpu: 'node0.gpu4' is no GPU: a node has gpu0 to gpu3; "
+            "s.json: /overrides/0/gpu: 'node0.gpu4' is not a GPU: a node has gpu0 to gpu3; "
             "write it like \"node3.gpu1\"");
   EXPECT_EQ(error(overrides("{\"gpu\": \"node0.gpu1\", " + number("speed", "0") + "}")),
             "s.json: /overrides/0/speed/value: 0 is out of range; "

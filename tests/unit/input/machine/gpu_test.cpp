@@ -111,7 +111,7 @@ TEST(GpuErrors, SayPlaceProblemAndRemedy) {
   EXPECT_EQ(error_with("\"peak_16bit\"", "\"peak_16bits\""),
             "g.json: the key 'peak_16bits' is unknown; did you mean 'peak_16bit'?");
   EXPECT_EQ(error_with("\"2039 GB/s\"", "\"0 GB/s\""),
-            "g.json: /memory_bandwidth/value: '0 GB/s' is no positive bandwidth; "
+            "g.json: /memory_bandwidth/value: '0 GB/s' is not a positive bandwidth; "
             "write it like \"400 GB/s\"");
   EXPECT_EQ(error_with("\"2039 GB/s\"", "\"2039 GB\""),
             "g.json: /memory_bandwidth/value: '2039 GB' has no known unit; "
@@ -129,7 +129,7 @@ TEST(GpuErrors, SayPlaceProblemAndRemedy) {
 TEST(GpuErrors, PowerIsPositiveAndInWatts) {
   for (const std::string wrong : {"-400 W", "0 W", "400", "400 kW", "nan W", "W", "400  W"})
     EXPECT_EQ(error_with("400 W", wrong),
-              "g.json: /power/value: '" + wrong + "' is no power; write it like \"400 W\"");
+              "g.json: /power/value: '" + wrong + "' is not a power; write it like \"400 W\"");
 }
 
 TEST(GpuErrors, AnUnknownNameGetsTheNearest) {

@@ -145,13 +145,13 @@ TEST(SystemErrors, SayPlaceProblemAndRemedy) {
             "s.json: /schema: 'orrery.system/2' is not what is read here; "
             "write \"orrery.system/1\"");
   EXPECT_EQ(error_with("\"200 Gb/s\"", "\"0 Gb/s\""),
-            "s.json: /nic_bandwidth/value: '0 Gb/s' is no positive bandwidth; "
+            "s.json: /nic_bandwidth/value: '0 Gb/s' is not a positive bandwidth; "
             "write it like \"400 GB/s\"");
   EXPECT_EQ(error_with("\"200 Gb/s\"", "\"200 GBps\""),
             "s.json: /nic_bandwidth/value: '200 GBps' has no known unit; "
             "use GB/s, MB/s, TB/s or GiB/s (bytes), or Gb/s or Tb/s (bits)");
   EXPECT_EQ(error_with("\"5 us\"", "\"5 s\""),
-            "s.json: /network_latency/value: '5 s' is no latency of a link; "
+            "s.json: /network_latency/value: '5 s' is not a latency of a link; "
             "write it like \"5 us\"");
   EXPECT_EQ(error_with("{\"value\": \"5 us\", \"source\": \"s\"}", "{\"value\": \"5 us\"}"),
             "s.json: /network_latency: the key 'source' is missing; add it");
@@ -177,10 +177,10 @@ TEST(SystemErrors, SayPlaceProblemAndRemedy) {
 
 TEST(SystemErrors, ContradictionsNameBothSides) {
   EXPECT_EQ(error_with("{\"value\": 16,", "{\"value\": 12,"),
-            "s.json: /nvlink_domain/value: an NVLink domain of 12 GPUs is no whole number of "
+            "s.json: /nvlink_domain/value: an NVLink domain of 12 GPUs is not a whole number of "
             "nodes of 8; write a multiple of 8");
   EXPECT_EQ(error_with("{\"value\": 16,", "{\"value\": 4,"),
-            "s.json: /nvlink_domain/value: an NVLink domain of 4 GPUs is no whole number of "
+            "s.json: /nvlink_domain/value: an NVLink domain of 4 GPUs is not a whole number of "
             "nodes of 8; write a multiple of 8");
   EXPECT_EQ(error_with("\"nvswitch\"", "\"nvlink_mesh\""),
             "s.json: /nvlink_domain/value: only NVSwitch spans several nodes; "

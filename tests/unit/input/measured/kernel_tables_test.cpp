@@ -121,15 +121,15 @@ TEST(KernelTables, RefusesRowsThatCannotBeMeant) {
             "tiny.json: /gemm/0/rows/0/3: a kernel takes from 0.01 to 1e9 us; write a time in "
             "microseconds");
   EXPECT_EQ(error_of({.rows = "[[256, 512, 1024, null]]"}),
-            "tiny.json: /gemm/0/rows/0/3: null is no number; write a plain number");
+            "tiny.json: /gemm/0/rows/0/3: null is not a number; write a plain number");
   for (const std::string size : {"0.5", "0", "-1", "4294967297"})
     EXPECT_EQ(error_of({.rows = "[[256, 512, " + size + ", 4.5]]"}),
               "tiny.json: /gemm/0/rows/0/2: a size must be a whole number from 1 to 2^32; write "
               "what was measured");
   EXPECT_EQ(error_of({.rows = "[7]"}),
-            "tiny.json: /gemm/0/rows/0: 7 is no list; write [value, ...]");
+            "tiny.json: /gemm/0/rows/0: 7 is not a list; write [value, ...]");
   EXPECT_EQ(error_of({.rows = "7"}),
-            "tiny.json: /gemm/0/rows: 7 is no list; write [[value, ...], ...]");
+            "tiny.json: /gemm/0/rows: 7 is not a list; write [[value, ...], ...]");
   EXPECT_EQ(error_of({.rows = "[[256, 512, 4.5]]"}),
             "tiny.json: /gemm/0/rows/0: has 3 values for 4 columns; write one value a column");
   EXPECT_EQ(error_of({.rows = "[[1, 2, 3, 4], [9, 9, 9, 9], [1, 2, 3, 5]]"}),

@@ -139,10 +139,11 @@ TEST(HuggingFace, WindowsFollowTheFamily) {
   EXPECT_EQ(parse_error(config("gemma2", types + R"(, "sliding_window": 0)")),
             "config.json: /layer_types/1: is said of a layer, but no sliding_window is set; set "
             "sliding_window (Qwen: with use_sliding_window), or write full_attention");
-  EXPECT_EQ(parse_error(config("qwen3", R"("layer_types": ["linear_attention", "full_attention",
+  EXPECT_EQ(
+      parse_error(config("qwen3", R"("layer_types": ["linear_attention", "full_attention",
                                            "full_attention", "full_attention"])")),
-            "config.json: /layer_types/0: 'linear_attention' is no layer type that is known; write "
-            "full_attention or sliding_attention");
+      "config.json: /layer_types/0: 'linear_attention' is not a layer type that is known; write "
+      "full_attention or sliding_attention");
 }
 
 // Totals of the published checkpoints, tied heads counted once; GPT-J's without its head's bias.

@@ -150,9 +150,9 @@ TEST(OwnModelErrors, Sizes) {
   EXPECT_EQ(parse_error(R"({"layers": 96, "hidden": 1e30, "heads": 96, "seq": 2048})"),
             "m.json: /hidden: 1e+30 is out of range; write a whole number from 1 to 10000000");
   EXPECT_EQ(parse_error(R"({"layers": "96", "hidden": 12288, "heads": 96, "seq": 2048})"),
-            "m.json: /layers: \"96\" is no whole number; write a whole number from 1 to 10000");
+            "m.json: /layers: \"96\" is not a whole number; write a whole number from 1 to 10000");
   EXPECT_EQ(parse_error(R"({"layers": 96.5, "hidden": 12288, "heads": 96, "seq": 2048})"),
-            "m.json: /layers: 96.5 is no whole number; write a whole number from 1 to 10000");
+            "m.json: /layers: 96.5 is not a whole number; write a whole number from 1 to 10000");
   EXPECT_EQ(parse_error(R"({"layers": 96, "hiden": 12288, "heads": 96, "seq": 2048})"),
             "m.json: the key 'hiden' is unknown; did you mean 'hidden'?");
   EXPECT_EQ(parse_error(R"({"layers": 96, "heads": 96, "seq": 2048})"),
@@ -162,7 +162,7 @@ TEST(OwnModelErrors, Sizes) {
   EXPECT_EQ(parse_error(sizes(R"("kv_heads": 3)")),
             "m.json: 8 heads cannot share 3 key/value heads evenly; the first must be a multiple "
             "of the second");
-  EXPECT_EQ(parse_error("[1]"), "m.json: [1] is no object; write {\"key\": value, ...}");
+  EXPECT_EQ(parse_error("[1]"), "m.json: [1] is not an object; write {\"key\": value, ...}");
   EXPECT_EQ(parse_error(sizes(R"("schema": "orrery.model/2")")),
             "m.json: /schema: 'orrery.model/2' is not what is read here; write \"orrery.model/1\"");
   EXPECT_EQ(parse_error(sizes(R"("norm": "rmsnorm")")),

@@ -129,9 +129,9 @@ TEST(PlanKeys, FilesAreRefusedWithPlaceProblemAndRemedy) {
   EXPECT_EQ(json_error(R"({"tp": 0})"),
             "plan.json: /tp: 0 is out of range; write a whole number from 1 to 1048576");
   EXPECT_EQ(json_error(R"({"pp": 1.5})"),
-            "plan.json: /pp: 1.5 is no whole number; write a whole number from 1 to 1048576");
+            "plan.json: /pp: 1.5 is not a whole number; write a whole number from 1 to 1048576");
   EXPECT_EQ(json_error(R"({"dp": "8"})"),
-            "plan.json: /dp: \"8\" is no whole number; write a whole number from 1 to 1048576");
+            "plan.json: /dp: \"8\" is not a whole number; write a whole number from 1 to 1048576");
   EXPECT_EQ(json_error(R"({"gbs": 1e30})"),
             "plan.json: /gbs: 1e+30 is out of range; write a whole number from 1 to 1073741824");
   EXPECT_EQ(json_error(R"({"zero": 4})"),
@@ -139,15 +139,16 @@ TEST(PlanKeys, FilesAreRefusedWithPlaceProblemAndRemedy) {
   EXPECT_EQ(json_error(R"({"schedule": "1f2b"})"),
             "plan.json: /schedule: '1f2b' is unknown; did you mean '1f1b'?");
   EXPECT_EQ(json_error(R"({"schedule": 1})"),
-            "plan.json: /schedule: 1 is no text; write it in quotes");
+            "plan.json: /schedule: 1 is not text; write it in quotes");
   EXPECT_EQ(json_error(R"({"recompute": "sometimes"})"),
             "plan.json: /recompute: 'sometimes' is unknown; write one of: none, selective, full");
   EXPECT_EQ(json_error(R"({"recompute": "selective:mla_up,mlp"})"),
-            "plan.json: /recompute: 'mla_up' is no part of a layer that can be computed again; "
+            "plan.json: /recompute: 'mla_up' is not a part of a layer that can be computed again; "
             "write one of: core_attn, layernorm, mla_up_proj, mlp, moe_act, shared_experts, moe");
-  EXPECT_EQ(json_error(R"({"recompute": "selective:"})"),
-            "plan.json: /recompute: '' is no part of a layer that can be computed again; write one "
-            "of: core_attn, layernorm, mla_up_proj, mlp, moe_act, shared_experts, moe");
+  EXPECT_EQ(
+      json_error(R"({"recompute": "selective:"})"),
+      "plan.json: /recompute: '' is not a part of a layer that can be computed again; write one "
+      "of: core_attn, layernorm, mla_up_proj, mlp, moe_act, shared_experts, moe");
   EXPECT_EQ(json_error(R"({"attention": "sparse"})"),
             "plan.json: /attention: 'sparse' is unknown; write one of: unfused, flash");
   EXPECT_EQ(json_error(R"({"sp": 1})"),
@@ -155,28 +156,28 @@ TEST(PlanKeys, FilesAreRefusedWithPlaceProblemAndRemedy) {
   // Weights are counted with 2 bytes, so a plan in fp32 would get a wrong answer.
   EXPECT_EQ(json_error(R"({"dtype": "fp32"})"),
             "plan.json: /dtype: 'fp32' is unknown; write one of: fp16, bf16, fp8, mxfp8");
-  EXPECT_EQ(json_error("[8]"), "plan.json: [8] is no object; write {\"key\": value, ...}");
+  EXPECT_EQ(json_error("[8]"), "plan.json: [8] is not an object; write {\"key\": value, ...}");
 }
 
 TEST(PlanKeys, FlagsAreRefusedTheSameWay) {
   EXPECT_EQ(flag_error("tp", "-1"),
             "--tp: -1 is out of range; write a whole number from 1 to 1048576");
   EXPECT_EQ(flag_error("tp", "eight"),
-            "--tp: \"eight\" is no whole number; write a whole number from 1 to 1048576");
+            "--tp: \"eight\" is not a whole number; write a whole number from 1 to 1048576");
   EXPECT_EQ(flag_error("tp", ""),
-            "--tp: \"\" is no whole number; write a whole number from 1 to 1048576");
+            "--tp: \"\" is not a whole number; write a whole number from 1 to 1048576");
   EXPECT_EQ(flag_error("tp", "NaN"),
-            "--tp: \"NaN\" is no whole number; write a whole number from 1 to 1048576");
-  EXPECT_EQ(flag_error("tp", "+8"), "--tp: '+8' is no number; write a whole number");
-  EXPECT_EQ(flag_error("tp", "1e999"), "--tp: '1e999' is no number; write a whole number");
+            "--tp: \"NaN\" is not a whole number; write a whole number from 1 to 1048576");
+  EXPECT_EQ(flag_error("tp", "+8"), "--tp: '+8' is not a number; write a whole number");
+  EXPECT_EQ(flag_error("tp", "1e999"), "--tp: '1e999' is not a number; write a whole number");
   EXPECT_EQ(flag_error("sp", "yes"),
             "--sp: \"yes\" is neither true nor false; write one of the two");
   EXPECT_EQ(flag_error("schedule", "gpip"), "--schedule: 'gpip' is unknown; did you mean 'gpipe'?");
   EXPECT_EQ(flag_error("software", "\xff"),
-            "--software: '\\ufffd' is no UTF-8 text; write letters and digits");
+            "--software: '\\ufffd' is not UTF-8 text; write letters and digits");
   EXPECT_EQ(
       flag_error("warmup", "1"),
-      "--warmup: 'warmup' is no key of a plan; write one of: "
+      "--warmup: 'warmup' is not a key of a plan; write one of: "
       "tp, pp, vpp, dp, cp, ep, etp, mbs, gbs, seq, schedule, recompute, zero, reshard, sp, "
       "dtype, attention, cp_comm, routing, moe_dispatcher, shared_expert_overlap, ep_overlap, "
       "delay_wgrad, tp_overlap, dp_overlap, software");

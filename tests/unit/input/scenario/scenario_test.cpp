@@ -327,11 +327,13 @@ TEST(Scenario, RefusesBatchesThatDoNotDivide) {
   none.gbs.reset();
   EXPECT_EQ(refusal(none, 8),
             bad_input("plan.json: the key 'gbs' is missing; add --gbs N, sequences in a step"));
-  EXPECT_EQ(refusal(request(1, 1, 20), 8),
-            infeasible("plan.json: /gbs: gbs=20 is no multiple of mbs x dp = 1 x 8 = 8; use gbs=16 "
-                       "or gbs=24"));
-  EXPECT_EQ(refusal(request(1, 1, 4), 8),
-            infeasible("plan.json: /gbs: gbs=4 is no multiple of mbs x dp = 1 x 8 = 8; use gbs=8"));
+  EXPECT_EQ(
+      refusal(request(1, 1, 20), 8),
+      infeasible("plan.json: /gbs: gbs=20 is not a multiple of mbs x dp = 1 x 8 = 8; use gbs=16 "
+                 "or gbs=24"));
+  EXPECT_EQ(
+      refusal(request(1, 1, 4), 8),
+      infeasible("plan.json: /gbs: gbs=4 is not a multiple of mbs x dp = 1 x 8 = 8; use gbs=8"));
   Model endless = small_model();
   endless.max_sequence = 0;
   EXPECT_EQ(refusal(request(1, 1, 8), 8, endless),

@@ -46,9 +46,9 @@ TEST(ScheduleFile, KeepsPairsAndPlaces) {
 TEST(ScheduleFile, SaysWhatIsWrongWithItsWords) {
   EXPECT_EQ(refusal(""), "file: line 1: is empty; begin with the line orrery.schedule/1");
   EXPECT_EQ(refusal("stages 2"),
-            "file: line 1: this is no schedule; begin with the line orrery.schedule/1");
+            "file: line 1: this is not a schedule; begin with the line orrery.schedule/1");
   EXPECT_EQ(refusal(head + "stage 2"),
-            "file: line 4: 'stage' is no word of a schedule; did you mean 'stages'?");
+            "file: line 4: 'stage' is not a word of a schedule; did you mean 'stages'?");
   EXPECT_EQ(refusal(head + "stages 2"),
             "file: line 4: stages is given twice; leave one of the two out");
   EXPECT_EQ(refusal("orrery.schedule/1\nstages 2\n"),
@@ -61,9 +61,10 @@ TEST(ScheduleFile, SaysWhatIsWrongWithItsWords) {
             "file: line 4: rank 2 is not one of 0 to 1; change it, or the sizes above");
   EXPECT_EQ(refusal(head + first),
             "file: line 4: rank 1 runs nothing; add a line 'runs 1: F0 B0 ...'");
-  EXPECT_EQ(refusal(head + "runs 0: F0 X1\n" + second),
-            "file: line 4: 'X1' is no pass; write F (forward), B (backward), I or W (gradients of "
-            "inputs or of weights alone) and a micro-batch, as F3");
+  EXPECT_EQ(
+      refusal(head + "runs 0: F0 X1\n" + second),
+      "file: line 4: 'X1' is not a pass; write F (forward), B (backward), I or W (gradients of "
+      "inputs or of weights alone) and a micro-batch, as F3");
   EXPECT_EQ(refusal(head + "runs 0: F0 F2\n" + second),
             "file: line 4: micro-batch 2 is not one of 0 to 1; change it, or the sizes above");
   EXPECT_EQ(refusal("orrery.schedule/1\nstages 1024\nmicrobatches 1024"),

@@ -70,7 +70,8 @@ TEST_F(Verify, NumbersThatAreNone) {
   task.microbatch = -1;
   task.duration = Seconds{std::numeric_limits<double>::quiet_NaN()};
   add(task);
-  EXPECT_EQ(verdict(), "task 6 (role 0, chunk 0, micro-batch -1) has a duration that is no time");
+  EXPECT_EQ(verdict(),
+            "task 6 (role 0, chunk 0, micro-batch -1) has a duration that is not a time");
 }
 
 TEST_F(Verify, AFlowWithoutBytes) {
