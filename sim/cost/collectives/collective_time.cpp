@@ -9,8 +9,13 @@ CollectiveTime::CollectiveTime(const System& system, const CollectiveOptions& op
       options_{options},
       model_{system},
       measurements_{system, model_.constants().gpu, options.left_out},
-      tuner_{system, model_.constants().nvlink_share * system.scale_up},
-      exchange_kernels_{read_exchange_kernels(system.gpu.name, options.left_out_exchange)} {}
+      tuner_{system, model_.constants().nvlink_share * system.scale_up} {}
+
+const ExchangeKernels& CollectiveTime::exchange_kernels() const {
+  if (!exchange_kernels_)
+    exchange_kernels_ = read_exchange_kernels(system_.gpu.name, options_.left_out_exchange);
+  return *exchange_kernels_;
+}
 
 // `factor` times as long. Bytes stay those on the wire; rates slow down or speed up with the rest,
 // but no faster than the wire, and the latency makes up for what that leaves.

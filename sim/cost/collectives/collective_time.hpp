@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "sim/cost/collectives/collective_formula.hpp"
 #include "sim/cost/collectives/collective_sweeps.hpp"
 #include "sim/cost/collectives/nccl_tuner.hpp"
@@ -30,8 +32,9 @@ class CollectiveTime {
   CollectiveCost send(Bytes bytes, bool same_domain, Seconds further_switches = {}) const;
 
   const System& system() const { return system_; }
-  /// What ExpertExchange knows of the kernels that are not NCCL's.
-  const ExchangeKernels& exchange_kernels() const { return exchange_kernels_; }
+  /// What ExpertExchange knows of the kernels that are not NCCL's. Read when first asked for: plans
+  /// without experts need not wait for it.
+  const ExchangeKernels& exchange_kernels() const;
 
  private:
   CollectiveCost behind_one_switch(CollectiveKind kind, Bytes tensor, GroupShape group) const;
@@ -48,7 +51,7 @@ class CollectiveTime {
   CollectiveModel model_;
   CollectiveMeasurements measurements_;
   NcclTuner tuner_;
-  ExchangeKernels exchange_kernels_;
+  mutable std::optional<ExchangeKernels> exchange_kernels_;
 };
 
 }  // namespace orrery
