@@ -12,6 +12,7 @@
 #include "sim/engine/simulation/execute.hpp"
 #include "sim/work/standalone/lone_collective.hpp"
 #include "tests/exhaustive/all_plans.hpp"
+#include "tests/support/conserved.hpp"
 #include "tests/support/fabrics.hpp"
 
 namespace orrery {
@@ -57,6 +58,8 @@ void compare(const Scenario& scenario, EstimateContext& context, Detail detail,
   detail.engine = Engine::simgrid;
   const Estimate other = estimate(scenario, context, detail);
   EXPECT_EQ(other.result.engine, Engine::simgrid);
+  expect_time_conserved(own.result);
+  expect_time_conserved(other.result);
   compared.note(own.timeline, other.timeline, name);
 }
 

@@ -21,9 +21,9 @@ void expect_same(const Estimate& one, const Estimate& other) {
   EXPECT_EQ(verify(other.step, other.result.scenario.plan), "");
   EXPECT_EQ(one.result.step_time, other.result.step_time);
   EXPECT_EQ(one.result.lower_bound, other.result.lower_bound);
-  EXPECT_EQ(one.result.breakdown.pp_bubble, other.result.breakdown.pp_bubble);
-  EXPECT_EQ(one.result.breakdown.pp_exposed, other.result.breakdown.pp_exposed);
-  EXPECT_EQ(one.result.breakdown.dp_exposed, other.result.breakdown.dp_exposed);
+  EXPECT_EQ(one.result.busiest().pp_bubble, other.result.busiest().pp_bubble);
+  EXPECT_EQ(one.result.busiest().pp_exposed, other.result.busiest().pp_exposed);
+  EXPECT_EQ(one.result.busiest().dp_exposed, other.result.busiest().dp_exposed);
   EXPECT_EQ(one.result.tasks, other.result.tasks);
   for (std::size_t s = 0; s < one.result.memory.stages.size(); ++s) {
     EXPECT_EQ(one.result.memory.stages[s].activations, other.result.memory.stages[s].activations);
@@ -99,7 +99,7 @@ TEST(UserSchedule, ZeroBubbleVFourWays) {
           const Estimate folded = estimate(scenario);
           EXPECT_EQ(verify(folded.step, scenario.plan), "");
           const double step = folded.result.step_time.si();
-          EXPECT_NEAR(folded.result.breakdown.sum().si(), step, 1e-9 * step);
+          EXPECT_NEAR(folded.result.busiest().sum().si(), step, 1e-9 * step);
           EXPECT_NEAR(folded.result.range.path.total().si(), step, 1e-6 * step);
           for (const Detail detail : {Detail{.unfolded = true}, Detail{.expanded = true},
                                       Detail{.unfolded = true, .expanded = true}})

@@ -40,6 +40,31 @@ inline void expect_tokens_conserved(const Scenario& scenario) {
       }
 }
 
+/// Every moment of a step has one cause: on the critical path, by part and by stage, and on each
+/// stage. In whole ticks of the clock but for what is rounded once or twice.
+inline void expect_time_conserved(const Result& result) {
+  const double step = result.step_time.si();
+  EXPECT_NEAR(result.critical.parts.total().si(), step, 1e-9 * step);
+  Seconds by_stage;
+  for (const Seconds stage : result.critical.by_stage) {
+    EXPECT_GE(stage.si(), 0.0);
+    by_stage += stage;
+  }
+  EXPECT_NEAR(by_stage.si(), step, 1e-9 * step);
+  for (std::size_t part = 0; part < step_part_count; ++part)
+    for (std::size_t phase = 0; phase < step_phases; ++phase)
+      EXPECT_GE(
+          result.critical.parts.at(static_cast<StepPart>(part), static_cast<StepPhase>(phase)).si(),
+          -1e-9 * step)
+          << name(static_cast<StepPart>(part), static_cast<StepPhase>(phase));
+  ASSERT_EQ(result.stages.size(), static_cast<std::size_t>(result.scenario.plan.pp));
+  for (const Breakdown& stage : result.stages) {
+    EXPECT_NEAR(stage.sum().si(), step, 1e-9 * step);
+    EXPECT_NEAR(stage.work.total().si(), stage.compute.si(), 1e-9 * step);
+    EXPECT_LE(stage.busy(), result.busiest().busy());
+  }
+}
+
 /// What is dispatched comes back: on every link that others do not use as well.
 inline void expect_tokens_to_come_back(const Result& result) {
   for (const LinkReport& link : result.links) {

@@ -5,6 +5,7 @@
 
 #include "sim/base/text/choice.hpp"
 #include "sim/input/scenario/plan_request.hpp"
+#include "sim/work/result/step_parts.hpp"
 
 namespace orrery {
 namespace {
@@ -63,16 +64,34 @@ StepRange read_range(const JsonValue& result) {
   return range;
 }
 
-// Lines of a breakdown in the order of an estimate's table, not of their letters.
+// In the order of an estimate's table, not of their letters.
 std::vector<std::string> in_order_of_the_table(std::vector<std::string> lines) {
-  static const std::vector<std::string> order{"compute",   "tp_exposed", "cp_exposed", "ep_exposed",
-                                              "pp_bubble", "pp_exposed", "dp_exposed", "optimizer",
-                                              "imbalance", "other"};
-  const auto place = [](const std::string& line) {
+  std::vector<std::string> order;
+  for (std::size_t part = 0; part < step_part_count; ++part)
+    for (std::size_t phase = 0; phase < step_phases; ++phase)
+      order.push_back(name(static_cast<StepPart>(part), static_cast<StepPhase>(phase)));
+  const auto place = [&](const std::string& line) {
     return std::find(order.begin(), order.end(), line) - order.begin();
   };
   std::stable_sort(lines.begin(), lines.end(),
                    [&](const std::string& a, const std::string& b) { return place(a) < place(b); });
+  return lines;
+}
+
+std::vector<std::pair<std::string, Seconds>> read_critical_path(const JsonValue& result,
+                                                                Seconds step) {
+  if (!result.has("critical_path_s"))
+    result.fail("has no critical_path_s, as an older orrery wrote it",
+                "estimate the plan again: orrery estimate --plan FILE --json");
+  const JsonValue path = result.at("critical_path_s");
+  std::vector<std::pair<std::string, Seconds>> lines;
+  Seconds sum;
+  for (const std::string& line : in_order_of_the_table(path.keys())) {
+    lines.emplace_back(line, time_at(path, line));
+    sum += lines.back().second;
+  }
+  if (std::abs((sum - step).si()) > rounding * (1.0 + step.si()))
+    path.fail("does not add up to step_time_s", "leave results as they were written");
   return lines;
 }
 
@@ -104,9 +123,7 @@ ComparedPlan read_compared_plan(const JsonValue& result, const std::string& sour
   plan.capacity = Bytes{memory.at("capacity_bytes").number(1.0, 1e18)};
   if (const auto engine = result.find("engine"))
     plan.engine = choice<Engine>(*engine, engine_names());
-  const JsonValue breakdown = result.at("breakdown_s");
-  for (const std::string& line : in_order_of_the_table(breakdown.keys()))
-    plan.breakdown.emplace_back(line, time_at(breakdown, line));
+  plan.critical_path = read_critical_path(result, plan.range.step);
   return plan;
 }
 
@@ -124,12 +141,12 @@ PlanDifference difference(const ComparedPlan& one, const ComparedPlan& other) {
   const bool same_plan = one.plan == other.plan;
   PlanDifference result{difference(one.range, other.range.scaled(share), same_plan), {}};
   const auto add = [&](const std::string& line, Seconds time) {
-    for (auto& [known, sum] : result.breakdown)
+    for (auto& [known, sum] : result.critical_path)
       if (known == line) return void(sum += time);
-    result.breakdown.emplace_back(line, time);
+    result.critical_path.emplace_back(line, time);
   };
-  for (const auto& [line, time] : one.breakdown) add(line, -1.0 * time);
-  for (const auto& [line, time] : other.breakdown) add(line, share * time);
+  for (const auto& [line, time] : one.critical_path) add(line, -1.0 * time);
+  for (const auto& [line, time] : other.critical_path) add(line, share * time);
   return result;
 }
 

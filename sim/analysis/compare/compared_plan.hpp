@@ -23,7 +23,7 @@ struct ComparedPlan {
   double mfu = 0.0;
   Bytes peak, capacity;
   Engine engine = Engine::own;
-  std::vector<std::pair<std::string, Seconds>> breakdown;  ///< Adds up to the step.
+  std::vector<std::pair<std::string, Seconds>> critical_path;  ///< Adds up to the step.
 
   Range usd_per_trillion_tokens(Range rent_usd_per_gpu_hour) const;
 };
@@ -36,10 +36,10 @@ ComparedPlan read_compared_plan(const JsonValue& result, const std::string& sour
 void require_one_model(const std::vector<ComparedPlan>& plans);
 
 /// How much longer `other` takes than `one` for the tokens that `one` trains on in a step, and how
-/// that is made up: for each line of the breakdown.
+/// that is made up: for each part of the critical path.
 struct PlanDifference {
   StepDifference step;
-  std::vector<std::pair<std::string, Seconds>> breakdown;
+  std::vector<std::pair<std::string, Seconds>> critical_path;
 };
 PlanDifference difference(const ComparedPlan& one, const ComparedPlan& other);
 

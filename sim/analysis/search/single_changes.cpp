@@ -66,8 +66,10 @@ std::vector<SingleChange> single_changes(const Result& plan, EstimateContext& co
         if (memory.peak() > safe_share_of_memory * memory.capacity) continue;
         const Result result = estimate(changed, context, detail).result;
         if (result.step_time >= (best ? best->step : plan.step_time)) continue;
-        best = SingleChange{flags_of(dimension, value, scenario.plan, changed.plan),
-                            result.step_time, difference(plan.range, result.range)};
+        best =
+            SingleChange{flags_of(dimension, value, scenario.plan, changed.plan), result.step_time,
+                         difference(plan.range, result.range), plan.critical.parts};
+        best->gain.add(result.critical.parts, -1.0);
       } catch (const Error&) {
         // Does not divide, or is not to be had together: no change.
       }

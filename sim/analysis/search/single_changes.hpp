@@ -12,6 +12,7 @@ struct SingleChange {
   std::string flags;  ///< "--mbs 2", "--vpp 4 --schedule interleaved"
   Seconds step;
   StepDifference difference;
+  TimeByPart gain;  ///< Of the critical path: what becomes shorter, part by part.
 };
 
 /// What a search would try beside `plan`'s values, one key at a time on the same GPUs and batch:

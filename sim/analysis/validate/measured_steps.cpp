@@ -39,7 +39,7 @@ Software software_for(bool in_graphs, const LaunchCosts& costs) {
 
 StepParts predicted_parts(const Estimate& estimate) {
   const StageCost& stage = estimate.step.cost->stages.front();
-  return {stage.forward.time(), stage.backward.time(), estimate.result.breakdown.optimizer,
+  return {stage.forward.time(), stage.backward.time(), estimate.result.busiest().optimizer,
           estimate.result.step_time};
 }
 

@@ -74,7 +74,7 @@ void write_missing(const std::string& path, const Result& result, EstimateContex
   const Pricer pricer{kernels, context.collectives(), layout.shapes, scenario.software,
                       scenario.system.gpu};
   write_file(path, calibration::work_list_json(
-                       missing_shapes(scenario, kernels, pricer, result.critical_stage)));
+                       missing_shapes(scenario, kernels, pricer, result.busiest_stage)));
 }
 
 }  // namespace

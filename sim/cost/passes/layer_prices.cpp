@@ -170,6 +170,7 @@ LayerPrice LayerPrices::price_experts(const OfKind& of, const Members& members,
   LayerPrice price;
   price.forward = with_experts(of.forward, members, exchange, false);
   price.backward = recomputed(of, members, exchange);
+  price.backward.repeats();
   if (scenario_.plan.splits_backward()) {
     price.input_gradient = price.backward;
     price.input_gradient.append(
@@ -195,6 +196,7 @@ LayerPrice LayerPrices::price_dense(LayerKind kind) const {
   LayerPrice price;
   price.forward = pricer_.price(layer_forward(scenario_, kind));
   price.backward = pricer_.price(layer_recompute(scenario_, kind));
+  price.backward.repeats();
   const Ops backward = layer_backward(scenario_, kind);
   if (scenario_.plan.splits_backward()) {
     price.input_gradient = price.backward;

@@ -24,6 +24,22 @@ PriceKind kind_of(const Op& kernel) {
   return PriceKind::memory;
 }
 
+Work work_of(const Op& kernel) {
+  switch (kernel.kind) {
+    case Op::Kind::gemm:
+      return Work::products;
+    case Op::Kind::grouped_gemm:
+      return Work::expert_products;
+    case Op::Kind::attention:
+    case Op::Kind::batched_gemm:
+      return Work::attention;
+    case Op::Kind::memory:
+    case Op::Kind::collective:
+      break;
+  }
+  return Work::streaming;
+}
+
 }  // namespace
 
 Seconds Segment::time(double speed) const {
@@ -71,6 +87,8 @@ bool PassCost::has_collectives() const {
 void PassCost::append(const PassCost& more) {
   segments.insert(segments.end(), more.segments.begin(), more.segments.end());
   compute += more.compute;
+  work.add(more.work);
+  recomputed.add(more.recomputed);
   communication += more.communication;
   for (std::size_t tag = 0; tag < by_tag.size(); ++tag) by_tag[tag] += more.by_tag[tag];
   decisive.add(more.decisive);
@@ -105,6 +123,7 @@ void PassCost::append(const GroupCollective& collective) {
 
 void PassCost::add_lost(Seconds time, const TimeByPrice& prices) {
   compute += time;
+  work.at(Work::slowed) += time;
   taken.add(prices.collectives());
   by_tag[static_cast<std::size_t>(Tag::default_value)] += time;
 }
@@ -231,6 +250,7 @@ PassCost Pricer::price(const Ops& ops, Seconds host) const {
       if (kind_of(op) == PriceKind::memory) open.streaming += priced.time;
       if (op.pass == GemmPass::wgrad) open.weight_gradients += priced.time;
       cost.compute += priced.time;
+      cost.work.at(work_of(op)) += priced.time;
       cost.by_tag[static_cast<std::size_t>(priced.tag)] += priced.time;
       if (open.beside) {
         open.after = rest;
@@ -259,6 +279,7 @@ PassCost Pricer::price(const Ops& ops, Seconds host) const {
     cost.segments.push_back({host - gpu, {}, {}});
     cost.segments.back().idle = host - gpu;
     cost.compute += host - gpu;
+    cost.work.at(Work::host) += host - gpu;
     cost.by_tag[static_cast<std::size_t>(Tag::default_value)] += host - gpu;
     cost.decisive.at(PriceKind::host, Tag::default_value) += host - gpu;
   }

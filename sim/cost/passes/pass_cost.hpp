@@ -9,6 +9,7 @@
 #include "sim/cost/kernels/kernel_model.hpp"
 #include "sim/cost/operations/op.hpp"
 #include "sim/cost/passes/time_by_price.hpp"
+#include "sim/cost/passes/time_by_work.hpp"
 #include "sim/input/scenario/software.hpp"
 
 namespace orrery {
@@ -57,6 +58,8 @@ struct LostToRouting {
 struct PassCost {
   std::vector<Segment> segments;
   Seconds compute;                  ///< Kernels, launch gaps and the host's floor.
+  TimeByWork work;                  ///< `compute`, by what is done.
+  TimeByWork recomputed;            ///< Of `work`: what the forward pass did before.
   Seconds communication;            ///< Collectives, exposed or not.
   std::array<Seconds, 3> by_tag{};  ///< compute + communication, by Tag.
   /// What decides how long it takes: collectives that kernels hide are not in it, nor kernels that
@@ -79,6 +82,8 @@ struct PassCost {
   void append(const GroupCollective& collective);
   /// `kernels`, and a collective that begins with them.
   void append_beside(const PassCost& kernels, const GroupCollective& collective);
+  /// All that it does was done before, by a forward pass.
+  void repeats() { recomputed = work; }
   /// Counts what kernels lose to a collective beside them, which their segments have already.
   void add_lost(Seconds time, const TimeByPrice& prices);
 };

@@ -33,6 +33,7 @@ PassCost host_busy(Seconds time) {
   cost.segments.push_back({time, {}, {}});
   cost.segments.back().idle = time;
   cost.compute = time;
+  cost.work.at(Work::host) = time;
   cost.by_tag[static_cast<std::size_t>(Tag::default_value)] = time;
   return cost;
 }
@@ -106,16 +107,22 @@ class UnitCutter {
         for (const Module& module :
              modules(layer_recompute(scenario_, kind(l)), GemmPass::forward)) {
           add(module.ops, again ? module.parameters : 0, 0);
+          units.back().backward.repeats();
           kept = module.parameters;
         }
       Ops ops = layer_backward(scenario_, kind(l));
+      TimeByWork recomputed;  // No product by a weight matrix: in the first module.
       if (scenario_.plan.recompute.kind == Recompute::selective) {
         const Ops core = layer_recompute(scenario_, kind(l));
         ops.insert(ops.begin(), core.begin(), core.end());
+        recomputed = pricer_.price(core).work;
+        recomputed.at(Work::host) = Seconds{};
       }
       for (const Module& module : modules(ops, GemmPass::dgrad)) {
         add(module.ops, again && module.parameters != kept ? module.parameters : 0,
             module.parameters);
+        units.back().backward.recomputed.add(recomputed);
+        recomputed = {};
         kept = 0;
       }
     }

@@ -37,7 +37,7 @@ Json plan_json(const PricedPlan& priced, const std::string& label) {
             {"mfu", plan.mfu},
             {"peak_bytes", plan.peak.si()},
             {"capacity_bytes", plan.capacity.si()},
-            {"breakdown_s", lines_json(plan.breakdown)},
+            {"critical_path_s", lines_json(plan.critical_path)},
             {"usd_per_trillion_tokens", std::move(rent)}};
   if (plan.engine != Engine::own) json["engine"] = name(plan.engine);
   return json;
@@ -58,7 +58,7 @@ std::string compare_json(const std::vector<PricedPlan>& plans) {
                            {"low_s", found.step.low().si()},
                            {"high_s", found.step.high().si()},
                            {"tie", found.step.is_tie()},
-                           {"breakdown_s", lines_json(found.breakdown)}});
+                           {"critical_path_s", lines_json(found.critical_path)}});
   }
   Json json{{"schema", "orrery.compare/1"},
             {"plans", std::move(list)},

@@ -164,20 +164,21 @@ std::string compare_text(const std::vector<PricedPlan>& plans) {
   about.add("rent, $ per 1e12 tokens", rent_text);
 
   Columns time{plans};
-  for (const auto& [line, unused] : plans.front().plan.breakdown) {
+  for (const auto& [line, unused] : plans.front().plan.critical_path) {
     const auto shown = [&](const PricedPlan& p) {
-      return in_unit(line_of(p.plan.breakdown, line)) != in_unit({});
+      return in_unit(line_of(p.plan.critical_path, line)) != in_unit({});
     };
     if (std::none_of(plans.begin(), plans.end(), shown)) continue;
     time.add(
-        spaced(line), [&](const PricedPlan& p) { return in_unit(line_of(p.plan.breakdown, line)); },
-        [&](std::size_t i) { return signed_in_unit(line_of(differences[i].breakdown, line)); });
+        spaced(line),
+        [&](const PricedPlan& p) { return in_unit(line_of(p.plan.critical_path, line)); },
+        [&](std::size_t i) { return signed_in_unit(line_of(differences[i].critical_path, line)); });
   }
   time.add(
       "step", [&](const PricedPlan& p) { return in_unit(p.plan.range.step); },
       [&](std::size_t i) { return signed_in_unit(differences[i].step.mean); });
 
-  text += "\n" + about.text() + "\nWhere the time goes, " + std::string{unit.name} + "\n" +
+  text += "\n" + about.text() + "\nWhat the steps wait for, " + std::string{unit.name} + "\n" +
           time.text() + "\n";
   for (std::size_t i = 1; i < plans.size(); ++i)
     text += verdict(plans.front(), plans[i], plan_label(i), differences[i]);

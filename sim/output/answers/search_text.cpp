@@ -80,7 +80,7 @@ std::string compared(const Found& found, const SearchRequest& request) {
 
 // What most of the step that is not compute goes to.
 std::string what_holds_it_up(const Result& result) {
-  const Breakdown& b = result.breakdown;
+  const Breakdown& b = result.busiest();
   const std::pair<const char*, Seconds> causes[] = {{"bubble", b.pp_bubble + b.imbalance},
                                                     {"tp", b.tp_exposed},
                                                     {"cp", b.cp_exposed},

@@ -81,28 +81,60 @@ std::string key_figures(const Result& result) {
   return html + "</dl>\n";
 }
 
-std::string time_section(const Result& result) {
-  static constexpr const char* colours[] = {"#0072b2", "#56b4e9", "#88ccee", "#d55e00", "#ddcc77",
-                                            "#999999", "#000000", "#cc79a7", "#aa4499", "#cccccc"};
+// Colours that people who see few colours can tell apart: blue where the GPU works, warm where it
+// communicates, grey where it waits.
+constexpr const char* work_colours[] = {"#0072b2", "#004c78", "#56b4e9",
+                                        "#88ccee", "#bbbbbb", "#999933"};
+
+std::string critical_section(const Result& result) {
+  static constexpr const char* more[] = {"#d55e00", "#ddcc77", "#cc6677", "#882255",
+                                         "#aa4499", "#cc79a7", "#000000"};
   StackedBars bars;
   bars.full = result.step_time.si();
   StackedBars::Row row{"step", {}, duration_text(result.step_time)};
-  const DisplayUnit unit = time_unit(result.step_time);
-  Table table{{{"", Align::left}, {std::string{unit.name}}, {"share"}}};
-  const std::vector<TimeItem> items = time_items(result.breakdown);
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    const double share = items[i].time / result.step_time;
-    const std::string amount = fixed(items[i].time.si() / unit.si, 3);
-    if (amount == fixed(0.0, 3)) continue;
-    bars.kinds.push_back({items[i].what, colours[i % std::size(colours)]});
-    row.parts.push_back(items[i].time.si());
-    table.add_row({items[i].what, amount, percent(share)});
+  for (std::size_t i = 0; i < step_part_count; ++i) {
+    const auto part = static_cast<StepPart>(i);
+    const Seconds time = result.critical.parts.sum(part);
+    if (time < 5e-4 * result.step_time) continue;
+    const char* colour = i < kinds_of_work ? work_colours[i] : more[i - kinds_of_work];
+    bars.kinds.push_back({title(part), colour});
+    row.parts.push_back(time.si());
   }
-  table.add_row({"step", fixed(result.step_time.si() / unit.si, 3), percent(1.0)});
   bars.rows.push_back(row);
-  return heading("Where the time goes on stage " + grouped(result.critical_stage) +
-                 ", which computes the longest") +
-         bars.svg([](double seconds) { return duration_text(Seconds{seconds}); }) + table.html();
+  return heading(critical_head(result)) + bars.svg([](double seconds) {
+    return duration_text(Seconds{seconds});
+  }) + critical_table(result).html();
+}
+
+std::string stages_section(const Result& result) {
+  static constexpr const char* more[] = {"#d55e00", "#ddcc77", "#cc6677", "#e8e8e8", "#882255",
+                                         "#aa4499", "#cc79a7", "#d0d0d0", "#000000"};
+  StackedBars bars;
+  bars.full = result.step_time.si();
+  std::vector<std::vector<TimeItem>> items;
+  for (const Breakdown& stage : result.stages) {
+    items.push_back(compute_items(stage));
+    for (const TimeItem& item : other_items(stage)) items.back().push_back(item);
+  }
+  std::vector<std::size_t> lines;
+  for (std::size_t line = 0; line < items.front().size(); ++line) {
+    const bool shown = std::any_of(items.begin(), items.end(), [&](const auto& stage) {
+      return stage[line].second >= 5e-4 * result.step_time;
+    });
+    if (!shown) continue;
+    lines.push_back(line);
+    bars.kinds.push_back({items.front()[line].first,
+                          line < kinds_of_work ? work_colours[line] : more[line - kinds_of_work]});
+  }
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    StackedBars::Row row{"stage " + grouped(static_cast<std::int64_t>(i)), {}, ""};
+    for (const std::size_t line : lines) row.parts.push_back(items[i][line].second.si());
+    row.total = percent(result.stages[i].busy() / result.step_time) + " busy";
+    bars.rows.push_back(std::move(row));
+  }
+  return heading("Where the time of a GPU goes, by stage") + bars.svg([](double seconds) {
+    return duration_text(Seconds{seconds});
+  }) + figures_folded(stage_table(result));
 }
 
 std::string routing_section(const Result& result) {
@@ -196,8 +228,9 @@ std::string html_report(const Result& result, const TrainingStep& step, const Ti
       escaped(title(result)) + "</title>\n<style>" + style + "</style>\n</head>\n<body>\n<h1>" +
       escaped(title(result)) + "</h1>\n" +
       paragraph("plan", joined(plan_items(result.scenario.plan)));
-  html += key_figures(result) + time_section(result) + routing_section(result) +
-          timeline_section(result, step, timeline) + memory_section(result);
+  html += key_figures(result) + critical_section(result) + stages_section(result) +
+          routing_section(result) + timeline_section(result, step, timeline) +
+          memory_section(result);
   if (!result.links.empty())
     html += heading("Links: the busiest of each class, and by whom") + link_table(result).html();
   if (result.bill) html += heading(bill_head(*result.bill)) + bill_table(*result.bill).html();

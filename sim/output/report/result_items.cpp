@@ -1,23 +1,145 @@
 #include "sim/output/report/result_items.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "sim/base/text/number_text.hpp"
 #include "sim/cost/kernels/tag.hpp"
 
 namespace orrery {
 
-std::vector<TimeItem> time_items(const Breakdown& b) {
-  return {{"compute", b.compute, true},
-          {"tensor parallel, exposed", b.tp_exposed, false},
-          {"context parallel, exposed", b.cp_exposed, false},
-          {"expert parallel, exposed", b.ep_exposed, false},
-          {"pipeline bubble", b.pp_bubble, false},
-          {"pipeline transfers, exposed", b.pp_exposed, false},
-          {"data parallel, exposed", b.dp_exposed, false},
-          {"optimizer", b.optimizer, true},
-          {"imbalance", b.imbalance, false},
-          {"other", b.other, false}};
+std::string title(StepPart part) {
+  static const std::array<std::string, step_part_count> titles{
+      "matrix products",      "experts' products",     "attention",       "memory-bound kernels",
+      "waiting for the host", "slowed by collectives", "tensor parallel", "context parallel",
+      "expert parallel",      "pipeline transfers",    "data parallel",   "optimizer",
+      "gradient norm"};
+  return titles[static_cast<std::size_t>(part)];
+}
+
+bool is_useful(StepPart part) {
+  switch (part) {
+    case StepPart::products:
+    case StepPart::expert_products:
+    case StepPart::attention:
+    case StepPart::streaming:
+    case StepPart::optimizer:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string critical_head(const Result& result) {
+  return "What the step waits for: its critical path, " +
+         std::string{time_unit(result.step_time).name};
+}
+
+Table critical_table(const Result& result, const PaintBar& paint) {
+  constexpr StepPhase phases[] = {StepPhase::forward, StepPhase::backward, StepPhase::recomputed};
+  const TimeByPart& parts = result.critical.parts;
+  const DisplayUnit unit = time_unit(result.step_time);
+  const auto amount = [&](Seconds time) { return fixed(time.si() / unit.si, 3); };
+  const auto shown = [&](Seconds time) { return amount(time) != amount({}); };
+  std::vector<Column> columns{{"", Align::left}};
+  std::vector<StepPhase> used;
+  for (const StepPhase phase : phases) {
+    Seconds sum;
+    for (std::size_t part = 0; part < step_part_count; ++part)
+      sum += parts.at(static_cast<StepPart>(part), phase);
+    if (!shown(sum)) continue;
+    used.push_back(phase);
+    columns.push_back({name(phase)});
+  }
+  columns.insert(columns.end(), {{"sum"}, {"share"}, {"", Align::left}});
+  Table table{columns};
+  const auto add = [&](const std::string& what, const auto& of_phase, Seconds sum,
+                       const std::string& marks) {
+    std::vector<std::string> row{what};
+    for (const StepPhase phase : used) {
+      const Seconds time = of_phase(phase);
+      row.push_back(shown(time) ? amount(time) : "");
+    }
+    row.insert(row.end(), {amount(sum), percent(sum / result.step_time), marks});
+    table.add_row(row);
+  };
+  for (std::size_t i = 0; i < step_part_count; ++i) {
+    const auto part = static_cast<StepPart>(i);
+    const Seconds sum = parts.sum(part);
+    if (!shown(sum)) continue;
+    const std::string marks = bar(sum / result.step_time, 12);
+    add(
+        title(part), [&](StepPhase phase) { return parts.at(part, phase); }, sum,
+        paint ? paint(marks, is_useful(part)) : marks);
+  }
+  add(
+      "step", [](StepPhase) { return Seconds{}; }, parts.total(), "");
+  return table;
+}
+
+std::string stage_head(const Result& result) {
+  const std::string head = "Where the time of a GPU goes, ";
+  const std::string unit{time_unit(result.step_time).name};
+  return result.stages.size() == 1 ? head + unit
+                                   : head + "on its busiest and idlest stage, " + unit;
+}
+
+Table stage_table(const Result& result) {
+  std::vector<int> stages{result.busiest_stage};
+  if (result.idlest_stage != result.busiest_stage) stages.push_back(result.idlest_stage);
+  const DisplayUnit unit = time_unit(result.step_time);
+  const auto amount = [&](Seconds time) { return fixed(time.si() / unit.si, 3); };
+  std::vector<Column> columns{{"", Align::left}};
+  std::vector<std::vector<TimeItem>> items;
+  for (const int stage : stages) {
+    const bool alone = result.stages.size() == 1;
+    columns.push_back({alone ? "" : "stage " + grouped(stage)});
+    columns.push_back({"share"});
+    const Breakdown& breakdown = result.stages[static_cast<std::size_t>(stage)];
+    items.push_back({{"compute", breakdown.compute}});
+    for (const TimeItem& item : other_items(breakdown)) items.back().push_back(item);
+  }
+  Table table{columns};
+  const auto add = [&](const std::string& what, const auto& time_of) {
+    std::vector<std::string> row{what};
+    for (std::size_t i = 0; i < stages.size(); ++i) {
+      const Seconds time = time_of(i);
+      row.push_back(amount(time));
+      row.push_back(percent(time / result.step_time));
+    }
+    table.add_row(row);
+  };
+  for (std::size_t line = 0; line < items.front().size(); ++line) {
+    const auto time_of = [&](std::size_t i) { return items[i][line].second; };
+    bool any = false;
+    for (std::size_t i = 0; i < stages.size(); ++i) any = any || amount(time_of(i)) != amount({});
+    if (any) add(items.front()[line].first, time_of);
+  }
+  const auto stage = [&](std::size_t i) -> const Breakdown& {
+    return result.stages[static_cast<std::size_t>(stages[i])];
+  };
+  add("busy", [&](std::size_t i) { return stage(i).busy(); });
+  return table;
+}
+
+std::vector<TimeItem> compute_items(const Breakdown& breakdown) {
+  std::vector<TimeItem> items;
+  for (std::size_t kind = 0; kind < kinds_of_work; ++kind)
+    items.emplace_back(title(static_cast<StepPart>(kind)),
+                       breakdown.work.at(static_cast<Work>(kind)));
+  return items;
+}
+
+std::vector<TimeItem> other_items(const Breakdown& b) {
+  return {{"tensor parallel, exposed", b.tp_exposed},
+          {"context parallel, exposed", b.cp_exposed},
+          {"expert parallel, exposed", b.ep_exposed},
+          {"pipeline bubble", b.pp_bubble},
+          {"pipeline transfers, exposed", b.pp_exposed},
+          {"data parallel, exposed", b.dp_exposed},
+          {"optimizer", b.optimizer},
+          {"imbalance", b.imbalance},
+          {"other", b.other}};
 }
 
 std::vector<LabelledItems> routing_items(const Result& result) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,14 +12,26 @@ namespace orrery {
 
 // What the summary and the report both say of a result.
 
-/// One kind of a breakdown's time, by its name. `useful`: work that the step is there for.
-struct TimeItem {
-  std::string what;
-  Seconds time;
-  bool useful;
-};
-/// All kinds, also those that take no time; they add up to the step.
-std::vector<TimeItem> time_items(const Breakdown& breakdown);
+/// "matrix products", "tensor parallel", ...
+std::string title(StepPart part);
+/// Whether it is what the step is there for; all else keeps a GPU from it.
+bool is_useful(StepPart part);
+/// How a bar is coloured.
+using PaintBar = std::function<std::string(const std::string& marks, bool useful)>;
+/// Parts of the critical path by phase, and their sums. Parts that round to nothing are left out,
+/// and so is a phase that has none.
+Table critical_table(const Result& result, const PaintBar& paint = nullptr);
+/// What critical_table() is headed by.
+std::string critical_head(const Result& result);
+
+/// A rank's time of one kind, by its name.
+using TimeItem = std::pair<std::string, Seconds>;
+/// What it computes; and all else. Both together add up to the step.
+std::vector<TimeItem> compute_items(const Breakdown& breakdown);
+std::vector<TimeItem> other_items(const Breakdown& breakdown);
+/// Where the time of a GPU goes on the busiest stage and on the idlest, where there are two.
+Table stage_table(const Result& result);
+std::string stage_head(const Result& result);
 
 /// "Rows of ranks", {"mean 4,096 a layer and micro-batch", ...}
 using LabelledItems = std::pair<std::string, std::vector<std::string>>;

@@ -75,6 +75,35 @@ Json breakdown_json(const Breakdown& breakdown) {
       {"imbalance", seconds(breakdown.imbalance)},   {"other", seconds(breakdown.other)}};
 }
 
+// Flat, so that a line is one key.
+Json critical_json(const TimeByPart& parts) {
+  Json json = Json::object();
+  for (std::size_t i = 0; i < step_part_count; ++i)
+    for (std::size_t j = 0; j < step_phases; ++j) {
+      const auto part = static_cast<StepPart>(i);
+      const auto phase = static_cast<StepPhase>(j);
+      const double time = seconds(parts.at(part, phase));
+      if (time != 0.0) json[name(part, phase)] = time;
+    }
+  return json;
+}
+
+Json stages_json(const Result& result) {
+  Json stages = Json::array();
+  for (std::size_t i = 0; i < result.stages.size(); ++i) {
+    const Breakdown& stage = result.stages[i];
+    Json work = Json::object();
+    for (std::size_t kind = 0; kind < kinds_of_work; ++kind)
+      work[name(static_cast<StepPart>(kind))] = seconds(stage.work.at(static_cast<Work>(kind)));
+    stages.push_back({{"stage", i},
+                      {"busy_s", seconds(stage.busy())},
+                      {"on_critical_path_s", seconds(result.critical.by_stage[i])},
+                      {"breakdown_s", breakdown_json(stage)},
+                      {"compute_s", std::move(work)}});
+  }
+  return stages;
+}
+
 Json routing_json(const RoutingReport& report) {
   Json hottest = Json::array();
   for (const RoutingReport::HotExpert& expert : report.hottest)
@@ -194,8 +223,10 @@ std::string result_json(const Result& result, const ResultJsonOptions& options) 
   json["mfu"] = rounded(result.mfu);
   json["mfu_full_attn"] = rounded(result.mfu_full);
   json["memory"] = memory_json(result.memory);
-  json["breakdown_s"] = breakdown_json(result.breakdown);
-  json["breakdown_stage"] = result.critical_stage;
+  json["critical_path_s"] = critical_json(result.critical.parts);
+  json["breakdown_s"] = breakdown_json(result.busiest());
+  json["breakdown_stage"] = result.busiest_stage;
+  json["stages"] = stages_json(result);
   json["provenance"] = provenance_json(result);
   if (result.routing) json["routing"] = routing_json(*result.routing);
   json["links"] = links_json(result.links);

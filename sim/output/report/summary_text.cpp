@@ -50,7 +50,7 @@ std::string speed(const Result& result, const Painter& paint) {
       {paint.head("Step time"), paint.head(amount(result.step_time)), std::string{unit.name},
        amount(result.range.low()) + " .. " + amount(result.range.high()) + " in 9 of 10"});
   table.add_row({"Throughput", fixed(result.tokens_per_s, 0), "tokens/s",
-                 "critical path " + amount(result.lower_bound) + " " + std::string{unit.name}});
+                 "lower bound " + amount(result.lower_bound) + " " + std::string{unit.name}});
   table.add_row({"", fixed(result.tokens_per_s_per_gpu, 1), "tokens/s/GPU"});
   table.add_row({"Model FLOP", fixed(result.model_tflops_per_gpu, 1), "TFLOP/s/GPU",
                  "MFU " + percent(result.mfu) + "  causal half (as Megatron-LM)"});
@@ -103,23 +103,14 @@ std::string memory(const MemoryReport& report, const Painter& paint) {
   return paint.head(head) + "\n" + table.text();
 }
 
-std::string breakdown(const Result& result, const Painter& paint) {
-  const Breakdown& b = result.breakdown;
-  const DisplayUnit unit = time_unit(result.step_time);
-  Table table{{{"", Align::left}, {std::string{unit.name}}, {"share"}, {"", Align::left}}};
-  const auto add = [&](const std::string& what, Seconds time, bool useful) {
-    const double share = time / result.step_time;
-    const std::string value = fixed(time.si() / unit.si, 3);
-    if (value == fixed(0.0, 3)) return;
-    const std::string marks = bar(share, 30);
-    table.add_row({what, value, percent(share), useful ? paint.work(marks) : paint.wait(marks)});
-  };
-  for (const TimeItem& item : time_items(b)) add(item.what, item.time, item.useful);
-  table.add_row(
-      {"step", fixed(result.step_time.si() / unit.si, 3), percent(b.sum() / result.step_time)});
-  return paint.head("Where the time goes on stage " + grouped(result.critical_stage) +
-                    ", which computes the longest") +
-         "\n" + table.text();
+std::string where_the_time_goes(const Result& result, const Painter& paint) {
+  return paint.head(critical_head(result)) + "\n" +
+         critical_table(result,
+                        [&](const std::string& marks, bool useful) {
+                          return useful ? paint.work(marks) : paint.wait(marks);
+                        })
+             .text() +
+         "\n" + paint.head(stage_head(result)) + "\n" + stage_table(result).text();
 }
 
 std::string routing(const Result& result, const Painter& paint) {
@@ -196,7 +187,7 @@ std::string summary_text(const Result& result, const TextStyle& style) {
   return title(result, paint) + wrapped("  ", plan_items(plan), ", ", width) + "\n" +  //
          speed(result, paint) + "\n" +                                                 //
          memory(result.memory, paint) + "\n" +                                         //
-         breakdown(result, paint) + "\n" +                                             //
+         where_the_time_goes(result, paint) + "\n" +
          (result.bill
               ? paint.head(bill_head(*result.bill)) + "\n" + bill_table(*result.bill).text() + "\n"
               : "") +

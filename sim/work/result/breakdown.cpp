@@ -1,7 +1,9 @@
 #include <algorithm>
-#include <array>
+#include <map>
+#include <utility>
 
 #include "sim/engine/graph/group_flows.hpp"
+#include "sim/work/result/step_parts.hpp"
 #include "sim/work/result/step_window.hpp"
 #include "sim/work/result/summary.hpp"
 
@@ -59,86 +61,117 @@ struct OwnTasks {
   Breakdown busy;
 };
 
-// `exposed`: what a contracted pass takes beyond its kernels. A slower mate's lead is named after
-// the group in which it is waited for first.
-void add_exposed(const Plan& plan, const PassCost& cost, double speed, Seconds exposed,
-                 Breakdown& busy) {
-  const Seconds tensor_part = cost.exposed(GroupKind::tensor, speed);
-  const Seconds context_part = cost.exposed(GroupKind::context, speed);
-  const Seconds expert_part =
-      cost.exposed(GroupKind::expert, speed) + cost.exposed(GroupKind::expert_tensor, speed);
-  busy.tp_exposed += tensor_part;
-  busy.cp_exposed += context_part;
-  busy.ep_exposed += expert_part;
-  const Seconds lead = exposed - tensor_part - context_part - expert_part;
-  (plan.tp > 1   ? busy.tp_exposed
-   : plan.cp > 1 ? busy.cp_exposed
-   : plan.ep > 1 ? busy.ep_exposed
-                 : busy.tp_exposed) += lead;
-}
-
 Cause cause_of(GroupKind kind) {
   return kind == GroupKind::tensor ? tensor : kind == GroupKind::context ? context : expert;
 }
 
-OwnTasks collect(const Scenario& scenario, const TrainingStep& step, const Timeline& timeline,
-                 int role) {
-  const Placement& placement = step.cast.placement();
-  const Coordinates at = step.cast.roles()[static_cast<std::size_t>(role)].at;
-  std::array<int, group_kinds> leaders{};
-  for (GroupKind kind : all_group_kinds)
-    leaders[static_cast<std::size_t>(kind)] =
-        roles_in(step.cast, placement.group(kind, at)).front();
-  const auto leads = [&](int owner, GroupKind group) {
-    return owner == leaders[static_cast<std::size_t>(group)];
-  };
+// What the tasks of a step mean for some of its ranks.
+class Collector {
+ public:
+  Collector(const Scenario& scenario, const TrainingStep& step, const Timeline& timeline,
+            const std::vector<int>& roles)
+      : scenario_{scenario}, step_{step}, timeline_{timeline}, own_(roles.size()) {
+    chosen_.resize(step.cast.roles().size(), -1);
+    for (std::size_t i = 0; i < roles.size(); ++i) {
+      const int role = roles[i];
+      chosen_[static_cast<std::size_t>(role)] = static_cast<int>(i);
+      const Coordinates at = step.cast.roles()[static_cast<std::size_t>(role)].at;
+      for (GroupKind kind : all_group_kinds) {
+        const int leader = roles_in(step.cast, step.cast.placement().group(kind, at)).front();
+        led_by_[{kind, leader}].push_back(i);
+      }
+    }
+  }
 
-  const double speed = step.cast.roles()[static_cast<std::size_t>(role)].speed;
-  OwnTasks own;
-  for (int i = 0; i < step.graph.size(); ++i) {
-    const int owner = step.graph.task(TaskId{i}).owner;
-    const Label& label = step.label(TaskId{i});
-    const Span& span = timeline.of(TaskId{i});
-    const Interval interval{span.start.seconds(), span.finish.seconds()};
+  std::vector<OwnTasks> collect() {
+    for (int i = 0; i < step_.graph.size(); ++i) look_at(TaskId{i});
+    return std::move(own_);
+  }
+
+ private:
+  OwnTasks* of(int role) {
+    const int index = role < 0 ? -1 : chosen_[static_cast<std::size_t>(role)];
+    return index < 0 ? nullptr : &own_[static_cast<std::size_t>(index)];
+  }
+  void wait(OwnTasks* own, Cause cause, const Interval& when) {
+    if (own) own->waits[cause].push_back(when);
+  }
+  void all_wait(GroupKind group, int leader, Cause cause, const Interval& when) {
+    const auto members = led_by_.find({group, leader});
+    if (members == led_by_.end()) return;
+    for (const std::size_t index : members->second) own_[index].waits[cause].push_back(when);
+  }
+
+  void look_at(TaskId id) {
+    const int owner = step_.graph.task(id).owner;
+    const Label& label = step_.label(id);
+    const Span& span = timeline_.of(id);
+    const Interval when{span.start.seconds(), span.finish.seconds()};
     switch (label.what) {
       case Label::What::forward:
       case Label::What::backward:
-      case Label::What::weight_gradient: {
-        if (owner != role || label.kind == Label::Kind::join) break;
-        own.kernels.push_back(interval);
-        const Seconds kernels =
-            label.cost ? label.cost->compute / speed : interval.finish - interval.start;
-        own.busy.compute += kernels;
-        if (label.cost)
-          add_exposed(scenario.plan, *label.cost, speed, interval.finish - interval.start - kernels,
-                      own.busy);
+      case Label::What::weight_gradient:
+        if (OwnTasks* own = of(owner); own && label.kind != Label::Kind::join)
+          add_pass(id, when, *own);
         break;
-      }
       case Label::What::optimizer:
-        if (owner != role) break;
-        own.kernels.push_back(interval);
-        own.busy.optimizer += interval.finish - interval.start;
+        if (OwnTasks* own = of(owner)) {
+          own->kernels.push_back(when);
+          own->busy.optimizer += when.finish - when.start;
+        }
         break;
       case Label::What::collective:
-        if (leads(owner, label.group)) own.waits[cause_of(label.group)].push_back(interval);
+        all_wait(label.group, owner, cause_of(label.group), when);
         break;
       case Label::What::transfer:
-        if (label.to_role == role || (owner == role && !scenario.software.overlap_pp))
-          own.waits[transfer].push_back(interval);
+        wait(of(label.to_role), transfer, when);
+        if (label.to_role != owner && !scenario_.software.overlap_pp)
+          wait(of(owner), transfer, when);
         break;
       case Label::What::gradients:
       case Label::What::weights:
         // A tied embedding's gradient has two ends, all others a group.
-        if (label.to_role >= 0 ? owner == role || label.to_role == role : leads(owner, label.group))
-          own.waits[data].push_back(interval);
+        if (label.to_role >= 0) {
+          wait(of(owner), data, when);
+          if (label.to_role != owner) wait(of(label.to_role), data, when);
+        } else {
+          all_wait(label.group, owner, data, when);
+        }
         break;
       case Label::What::norm:
-        own.waits[norm].push_back(interval);
+        for (OwnTasks& own : own_) own.waits[norm].push_back(when);
         break;
     }
   }
-  return own;
-}
+
+  void add_pass(TaskId id, const Interval& when, OwnTasks& own) {
+    const Label& label = step_.label(id);
+    const Seconds length = when.finish - when.start;
+    own.kernels.push_back(when);
+    if (!label.cost) {
+      own.busy.compute += length;
+      const TimeByWork& work = pass_of(scenario_.plan, step_, id).work;
+      if (length > Seconds{}) own.busy.work.add(work, length / work.total());
+      return;
+    }
+    const Role& role = step_.cast.roles()[static_cast<std::size_t>(step_.graph.task(id).owner)];
+    const Seconds kernels = label.cost->compute / role.speed;
+    own.busy.compute += kernels;
+    own.busy.work.add(label.cost->work, 1.0 / role.speed);
+    const ExposedInPass waits =
+        exposed_in_pass(scenario_.plan, *label.cost, role.speed, length - kernels);
+    own.busy.tp_exposed += waits.tensor;
+    own.busy.cp_exposed += waits.context;
+    own.busy.ep_exposed += waits.expert;
+  }
+
+  const Scenario& scenario_;
+  const TrainingStep& step_;
+  const Timeline& timeline_;
+  std::vector<int> chosen_;  // By role: its place in own_, or -1.
+  std::map<std::pair<GroupKind, int>, std::vector<std::size_t>> led_by_;
+  std::vector<OwnTasks> own_;
+};
 
 // Idle time that the schedule itself costs a rank whose stages are all alike.
 Seconds ideal_bubble(const Scenario& scenario, const TrainingStep& step, int stage) {
@@ -152,13 +185,9 @@ Seconds ideal_bubble(const Scenario& scenario, const TrainingStep& step, int sta
   return (plan.pp - 1) * microbatch / plan.chunks();
 }
 
-}  // namespace
-
-Breakdown break_down(const Scenario& scenario, const TrainingStep& step, const Timeline& timeline,
-                     int role) {
-  const OwnTasks own = collect(scenario, step, timeline, role);
+Breakdown break_down(const Scenario& scenario, const TrainingStep& step, const OwnTasks& own,
+                     const StepWindow& window, int stage) {
   const std::vector<Interval> kernels = merged(own.kernels);
-  const StepWindow window = step_window(scenario, step, timeline);
   const Seconds begin = window.of_one_stage ? kernels.front().start : Seconds{};
   std::vector<Interval> idle = without({{begin, begin + window.length()}}, kernels);
   Breakdown result = own.busy;
@@ -174,14 +203,28 @@ Breakdown break_down(const Scenario& scenario, const TrainingStep& step, const T
   result.ep_exposed += waited[expert];
   result.tp_exposed += waited[tensor];
   result.other = waited[norm];
-  const int stage = step.cast.roles()[static_cast<std::size_t>(role)].at.stage;
   const Seconds unexplained = length(idle);
   result.pp_bubble = std::min(unexplained, ideal_bubble(scenario, step, stage));
   result.imbalance = unexplained - result.pp_bubble;
   return result;
 }
 
-int critical_role(const TrainingStep& step, const Timeline& timeline) {
+}  // namespace
+
+std::vector<Breakdown> break_down(const Scenario& scenario, const TrainingStep& step,
+                                  const Timeline& timeline, const std::vector<int>& roles) {
+  const std::vector<OwnTasks> own = Collector{scenario, step, timeline, roles}.collect();
+  const StepWindow window = step_window(scenario, step, timeline);
+  std::vector<Breakdown> breakdowns;
+  for (std::size_t i = 0; i < roles.size(); ++i) {
+    const int stage = step.cast.roles()[static_cast<std::size_t>(roles[i])].at.stage;
+    breakdowns.push_back(break_down(scenario, step, own[i], window, stage));
+  }
+  return breakdowns;
+}
+
+std::vector<int> longest_computing_roles(const TrainingStep& step, const Timeline& timeline,
+                                         int stages) {
   std::vector<Seconds> busy(step.cast.roles().size());
   for (int i = 0; i < step.graph.size(); ++i) {
     const Task& task = step.graph.task(TaskId{i});
@@ -189,7 +232,13 @@ int critical_role(const TrainingStep& step, const Timeline& timeline) {
       continue;
     busy[static_cast<std::size_t>(task.owner)] += timeline.of(TaskId{i}).length();
   }
-  return static_cast<int>(std::max_element(busy.begin(), busy.end()) - busy.begin());
+  std::vector<int> longest(static_cast<std::size_t>(stages), -1);
+  for (std::size_t role = 0; role < busy.size(); ++role) {
+    int& of_stage = longest[static_cast<std::size_t>(step.cast.roles()[role].at.stage)];
+    if (of_stage < 0 || busy[role] > busy[static_cast<std::size_t>(of_stage)])
+      of_stage = static_cast<int>(role);
+  }
+  return longest;
 }
 
 }  // namespace orrery

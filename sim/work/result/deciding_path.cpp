@@ -39,20 +39,14 @@ void add_transfer(const Task& task, const Label& label, Seconds length, const To
 }
 
 // What a drawn-out pass's kernels consist of, or those of a whole contracted pass.
-void add_pass(int owner, const Label& label, Seconds length, const Plan& plan,
-              const TrainingStep& step, TimeByPrice& sum) {
-  const Placement& placement = step.cast.placement();
-  const Role& role = step.cast.roles()[static_cast<std::size_t>(owner)];
+void add_pass(TaskId id, Seconds length, const Plan& plan, const TrainingStep& step,
+              TimeByPrice& sum) {
+  const Label& label = step.label(id);
   TimeByPrice parts;
   if (label.cost) {
     parts = label.cost->decisive;
   } else {
-    const StageCost& stage = step.cost->stage(plan.virtual_stage(role.at.stage, label.chunk),
-                                              placement.draw(role.rank), label.microbatch);
-    const PassCost& pass = label.what == Label::What::forward           ? stage.forward
-                           : label.what == Label::What::weight_gradient ? stage.weight_gradient
-                           : label.inputs_only                          ? stage.input_gradient
-                                                                        : stage.backward;
+    const PassCost& pass = pass_of(plan, step, id);
     parts = pass.decisive.kernels();
     parts.add(pass.taken);
   }
@@ -103,7 +97,7 @@ TimeByPrice time_by_price(const Plan& plan, const TrainingStep& step, const Time
     if (label.what == Label::What::optimizer)
       sum.at(PriceKind::memory, label.tag) += length;
     else if (label.kind == Label::Kind::compute)
-      add_pass(task.owner, label, length, plan, step, sum);
+      add_pass(id, length, plan, step, sum);
     else
       add_transfer(task, label, length, topology, several_domains, sum);
   }

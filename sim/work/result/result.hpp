@@ -11,14 +11,15 @@
 #include "sim/work/result/bill.hpp"
 #include "sim/work/result/link_report.hpp"
 #include "sim/work/result/routing_report.hpp"
+#include "sim/work/result/step_parts.hpp"
 #include "sim/work/result/step_range.hpp"
 
 namespace orrery {
 
-/// Where the time of the critical rank goes: the one that computes the longest. Adds up to the
-/// step.
+/// Where the time of one rank goes. Adds up to the step.
 struct Breakdown {
   Seconds compute;     ///< Kernels of forward, backward and recomputation.
+  TimeByWork work;     ///< `compute`, by what is done.
   Seconds tp_exposed;  ///< Tensor-parallel collectives that no kernel hides.
   Seconds cp_exposed;  ///< Context-parallel exchange of keys and values that no kernel hides.
   Seconds ep_exposed;  ///< Dispatch and combine of tokens that no kernel hides.
@@ -30,6 +31,8 @@ struct Breakdown {
                       ///< other ranks' experts having more rows.
   Seconds other;      ///< Gradient norm.
 
+  /// Of passes and the optimizer, collectives inside of them included.
+  Seconds busy() const { return compute + tp_exposed + cp_exposed + ep_exposed + optimizer; }
   Seconds sum() const {
     return compute + tp_exposed + cp_exposed + ep_exposed + pp_bubble + pp_exposed + dp_exposed +
            optimizer + imbalance + other;
@@ -49,8 +52,11 @@ struct Result {
   double mfu = 0.0;                        ///< Of the dtype's dense peak, causal.
   double mfu_full = 0.0;
   MemoryReport memory;
-  Breakdown breakdown;
-  int critical_stage = 0;
+  CriticalParts critical;
+  /// By stage, of the rank that computes the longest there.
+  std::vector<Breakdown> stages;
+  int busiest_stage = 0;
+  int idlest_stage = 0;
   std::array<double, 3> provenance{};  ///< Shares of kernel and collective time, by Tag; sum 1.
   std::vector<LinkReport> links;
   std::optional<RoutingReport> routing;  ///< Of a model with experts.
@@ -61,6 +67,8 @@ struct Result {
   Seconds simulation_wall;
   std::vector<std::string> warnings;
   std::optional<Bill> bill;  ///< Where somebody asked what a whole training takes.
+
+  const Breakdown& busiest() const { return stages[static_cast<std::size_t>(busiest_stage)]; }
 };
 
 }  // namespace orrery

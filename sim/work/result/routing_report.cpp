@@ -88,7 +88,6 @@ void look_at_passes(const Scenario& scenario, const RoutedLoads& loads, const Tr
       if (!plan.passes(m, chunk)) continue;
       const StageCost& stage = step.cost->stage(plan.virtual_stage(role.at.stage, chunk), draw, m);
       for (const PassCost* pass : {&stage.forward, &stage.backward}) {
-        report.lost.add(pass->lost);
         report.scale_up_bytes += pass->scale_up_bytes[expert];
         report.network_bytes += pass->network_bytes[expert];
         time += pass->time();
@@ -106,6 +105,20 @@ void look_at_passes(const Scenario& scenario, const RoutedLoads& loads, const Tr
 
 }  // namespace
 
+LostToRouting lost_to_routing(const Plan& plan, const TrainingStep& step, int role_index) {
+  LostToRouting lost;
+  const Role& role = step.cast.roles()[static_cast<std::size_t>(role_index)];
+  for (int m = 0; m < plan.microbatches; ++m)
+    for (int chunk = 0; chunk < plan.chunks(); ++chunk) {
+      if (!plan.passes(m, chunk)) continue;
+      const StageCost& stage = step.cost->stage(plan.virtual_stage(role.at.stage, chunk),
+                                                step.cast.placement().draw(role.rank), m);
+      lost.add(stage.forward.lost);
+      lost.add(stage.backward.lost);
+    }
+  return lost;
+}
+
 RoutingReport report_routing(const Scenario& scenario, const RoutedLoads& loads,
                              const TrainingStep& step, int critical_role) {
   RoutingReport report;
@@ -117,6 +130,7 @@ RoutingReport report_routing(const Scenario& scenario, const RoutedLoads& loads,
   if (!report.even) look_at_loads(scenario, loads, report);
   const Role& role = step.cast.roles()[static_cast<std::size_t>(critical_role)];
   look_at_passes(scenario, loads, step, role, report);
+  report.lost = lost_to_routing(scenario.plan, step, critical_role);
   return report;
 }
 

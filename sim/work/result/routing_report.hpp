@@ -35,6 +35,9 @@ struct RoutingReport {
   Seconds standard_error;  ///< Of the step time, from drawing few of its micro-batches; 0: none.
 };
 
+/// What uneven routing costs a rank in a step, over all its passes.
+LostToRouting lost_to_routing(const Plan& plan, const TrainingStep& step, int role);
+
 RoutingReport report_routing(const Scenario& scenario, const RoutedLoads& loads,
                              const TrainingStep& step, int critical_role);
 

@@ -1,5 +1,7 @@
 #include "sim/work/result/summary.hpp"
 
+#include <algorithm>
+
 #include "sim/work/result/step_window.hpp"
 
 namespace orrery {
@@ -26,6 +28,14 @@ std::vector<std::string> warnings(const MemoryReport& memory) {
   return list;
 }
 
+// Kernels that only the slowest rank of an expert group has are waiting to the others.
+void wait_for_slower_experts(Seconds lost, Breakdown& rank) {
+  if (lost <= Seconds{}) return;
+  rank.work.add(rank.work, -(lost / rank.compute));
+  rank.compute -= lost;
+  rank.imbalance += lost;
+}
+
 }  // namespace
 
 Result summarize(const Scenario& scenario, const MemoryReport& memory, const TrainingStep& step,
@@ -46,19 +56,26 @@ Result summarize(const Scenario& scenario, const MemoryReport& memory, const Tra
   result.mfu_full = result.model_tflops_per_gpu_full / peak;
   result.memory = memory;
   result.roles = static_cast<int>(step.cast.roles().size());
-  const int role = critical_role(step, timeline);
-  result.critical_stage = step.cast.roles()[static_cast<std::size_t>(role)].at.stage;
-  result.breakdown = break_down(scenario, step, timeline, role);
-  if (loads && scenario.model.experts) {
+  const StepWindow window = step_window(scenario, step, timeline);
+  result.critical = critical_parts(scenario, step, timeline, window);
+  const std::vector<int> roles = longest_computing_roles(step, timeline, plan.pp);
+  result.stages = break_down(scenario, step, timeline, roles);
+  // Where one rank stands for its expert group, its passes hold the slowest member's kernels.
+  const bool own_kernels = !step.contracted && result.roles == plan.gpus();
+  if (loads && scenario.model.experts && !own_kernels)
+    for (std::size_t stage = 0; stage < roles.size(); ++stage)
+      wait_for_slower_experts(lost_to_routing(plan, step, roles[stage]).compute,
+                              result.stages[stage]);
+  const auto less_busy = [](const Breakdown& a, const Breakdown& b) { return a.busy() < b.busy(); };
+  const auto place = [&](auto stage) { return static_cast<int>(stage - result.stages.begin()); };
+  result.busiest_stage =
+      place(std::max_element(result.stages.begin(), result.stages.end(), less_busy));
+  result.idlest_stage =
+      place(std::min_element(result.stages.begin(), result.stages.end(), less_busy));
+  const int role = roles[static_cast<std::size_t>(result.busiest_stage)];
+  if (loads && scenario.model.experts)
     result.routing = report_routing(scenario, *loads, step, role);
-    // Where one rank stands for its expert group, its passes hold the slowest member's kernels.
-    const bool own_kernels = !step.contracted && result.roles == plan.gpus();
-    if (!own_kernels) {
-      result.breakdown.compute -= result.routing->lost.compute;
-      result.breakdown.imbalance += result.routing->lost.compute;
-    }
-  }
-  result.provenance = provenance(plan, step, result.critical_stage);
+  result.provenance = provenance(plan, step, result.busiest_stage);
   result.links = link_reports(step, result.step_time, topology);
   result.tasks = step.graph.size();
   result.contracted = step.contracted;

@@ -12,12 +12,14 @@ Result summarize(const Scenario& scenario, const MemoryReport& memory, const Tra
                  const Timeline& timeline, const Topology& topology,
                  const RoutedLoads* loads = nullptr);
 
-/// Where `role`'s time goes. Every moment of the step is counted once: kernels first, then what the
-/// rank waits for, in the order data, transfer, context, expert, tensor; idle otherwise.
-Breakdown break_down(const Scenario& scenario, const TrainingStep& step, const Timeline& timeline,
-                     int role);
+/// Where the time of each of `roles` goes. Every moment of the step is counted once: kernels first,
+/// then what the rank waits for, in the order data, transfer, context, expert, tensor; idle
+/// otherwise.
+std::vector<Breakdown> break_down(const Scenario& scenario, const TrainingStep& step,
+                                  const Timeline& timeline, const std::vector<int>& roles);
 
-/// The role whose compute stream is busy the longest.
-int critical_role(const TrainingStep& step, const Timeline& timeline);
+/// Of each stage the role whose compute stream is busy the longest.
+std::vector<int> longest_computing_roles(const TrainingStep& step, const Timeline& timeline,
+                                         int stages);
 
 }  // namespace orrery

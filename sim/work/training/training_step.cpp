@@ -32,4 +32,29 @@ TrainingStep build_training_step(const Scenario& scenario, std::shared_ptr<const
   return step;
 }
 
+namespace {
+
+const StageCost& stage_of(const Plan& plan, const TrainingStep& step, TaskId id, int chunk,
+                          int microbatch) {
+  const int owner = step.graph.task(id).owner;
+  const Role& role = step.cast.roles()[static_cast<std::size_t>(owner)];
+  return step.cost->stage(plan.virtual_stage(role.at.stage, chunk),
+                          step.cast.placement().draw(role.rank), microbatch);
+}
+
+}  // namespace
+
+const PassCost& pass_of(const Plan& plan, const TrainingStep& step, TaskId id) {
+  const Label& label = step.label(id);
+  const StageCost& stage = stage_of(plan, step, id, label.chunk, label.microbatch);
+  if (label.what == Label::What::forward) return stage.forward;
+  if (label.what == Label::What::weight_gradient) return stage.weight_gradient;
+  return label.inputs_only ? stage.input_gradient : stage.backward;
+}
+
+const PassCost& pass_beside(const Plan& plan, const TrainingStep& step, TaskId id) {
+  const Label& label = step.label(id);
+  return stage_of(plan, step, id, label.with_chunk, label.with_microbatch).backward;
+}
+
 }  // namespace orrery

@@ -27,6 +27,12 @@ struct TrainingStep {
   }
 };
 
+/// The pass that a task is a stretch of. Of a task of two passes that run together, the one that
+/// its label is named after.
+const PassCost& pass_of(const Plan& plan, const TrainingStep& step, TaskId id);
+/// The backward pass of two that run together: the other one.
+const PassCost& pass_beside(const Plan& plan, const TrainingStep& step, TaskId id);
+
 /// Builds the step that `scenario` describes. All prices are in `cost` and `traffic`; what is built
 /// here is who waits for whom, and over which links it goes:
 ///

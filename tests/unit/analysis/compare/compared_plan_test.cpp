@@ -22,7 +22,8 @@ std::string result(const std::string& step = "4.0", const std::string& seq = "10
          gemm + R"(, "error": 0.1},
             {"kind": "network_bytes", "basis": "default", "time_s": 1.0, "error": 0.2}]},
  "tokens_per_s_per_gpu": 2000.0, "mfu": 0.5, "memory": {"peak_bytes": 60, "capacity_bytes": 80},
- "breakdown_s": {"compute": 3.0, "dp_exposed": 1.0}})";
+ "critical_path_s": {"data_parallel": 1.0, "matrix_products_forward": )" +
+         gemm + "}}";
 }
 
 ComparedPlan read(const std::string& text) {
@@ -38,7 +39,7 @@ TEST(ComparedPlan, IsReadFromAResult) {
                                                               {"sp", "true"},       {"tp", "8"}};
   EXPECT_EQ(plan.plan, keys);
   EXPECT_DOUBLE_EQ(plan.range.deviation().si(), std::sqrt(0.3 * 0.3 + 0.2 * 0.2));
-  EXPECT_EQ(plan.breakdown.size(), 2u);
+  EXPECT_EQ(plan.critical_path.size(), 2u);
 }
 
 // 8 GPUs for 4 s at 1.8 $/h, for 64,000 tokens: 0.016 $, 0.25 $ a million tokens.
@@ -52,8 +53,8 @@ TEST(ComparedPlan, CostsItsRent) {
 TEST(ComparedPlan, DifferencesAreForTheSameTokens) {
   const PlanDifference found = difference(read(result()), read(result("4.0", "2000")));
   EXPECT_DOUBLE_EQ(found.step.mean.si(), -2.0);
-  EXPECT_DOUBLE_EQ(found.breakdown[0].second.si(), -1.5);
-  EXPECT_DOUBLE_EQ(found.breakdown[1].second.si(), -0.5);
+  EXPECT_DOUBLE_EQ(found.critical_path[0].second.si(), -1.5);
+  EXPECT_DOUBLE_EQ(found.critical_path[1].second.si(), -0.5);
   EXPECT_DOUBLE_EQ(found.step.deviation.si(), 0.5 * std::sqrt(0.3 * 0.3 + 0.2 * 0.2));
 }
 

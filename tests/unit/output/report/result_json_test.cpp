@@ -42,8 +42,10 @@ TEST(ResultJson, HasItsKeysInTheirOrder) {
                               "mfu",
                               "mfu_full_attn",
                               "memory",
+                              "critical_path_s",
                               "breakdown_s",
                               "breakdown_stage",
+                              "stages",
                               "provenance",
                               "links",
                               "tasks",
@@ -84,6 +86,13 @@ TEST(ResultJson, HasItsKeysInTheirOrder) {
   EXPECT_EQ(keys(json["breakdown_s"]),
             (Keys{"compute", "tp_exposed", "pp_bubble", "pp_exposed", "ep_exposed", "cp_exposed",
                   "dp_exposed", "optimizer", "imbalance", "other"}));
+  ASSERT_FALSE(json["stages"].empty());
+  EXPECT_EQ(keys(json["stages"][0]),
+            (Keys{"stage", "busy_s", "on_critical_path_s", "breakdown_s", "compute_s"}));
+  EXPECT_EQ(keys(json["stages"][0]["breakdown_s"]), keys(json["breakdown_s"]));
+  EXPECT_EQ(keys(json["stages"][0]["compute_s"]),
+            (Keys{"matrix_products", "expert_products", "attention", "memory_bound", "host",
+                  "slowed_down"}));
   EXPECT_EQ(keys(json["step_time_range"]),
             (Keys{"coverage", "low_s", "high_s", "training_error", "own_error", "parts"}));
   ASSERT_FALSE(json["step_time_range"]["parts"].empty());
@@ -137,6 +146,16 @@ TEST(ResultJson, PartsAddUp) {
     const Json json = Json::parse(result_json(estimate(scenario).result));
     const double step = json["step_time_s"];
     EXPECT_NEAR(sum(json["breakdown_s"]), step, 10 * 0.5e-9);
+    EXPECT_NEAR(sum(json["critical_path_s"]), step,
+                static_cast<double>(json["critical_path_s"].size()) * 0.5e-9);
+    double on_path = 0.0;
+    for (const Json& stage : json["stages"]) {
+      EXPECT_NEAR(sum(stage["breakdown_s"]), step, 10 * 0.5e-9);
+      EXPECT_NEAR(sum(stage["compute_s"]), stage["breakdown_s"]["compute"].get<double>(),
+                  6 * 0.5e-9);
+      on_path += stage["on_critical_path_s"].get<double>();
+    }
+    EXPECT_NEAR(on_path, step, static_cast<double>(json["stages"].size()) * 0.5e-9);
     EXPECT_NEAR(sum(json["provenance"]), 1.0, 3 * 0.5e-9);
     double priced = 0.0;
     for (const Json& part : json["step_time_range"]["parts"])

@@ -30,7 +30,7 @@ class BreakDown : public ::testing::Test {
   static PassCost lasting(double seconds) {
     PassCost cost;
     cost.segments.push_back({Seconds{seconds}, {}, {}});
-    cost.compute = Seconds{seconds};
+    cost.compute = cost.work.at(Work::products) = Seconds{seconds};
     return cost;
   }
 
@@ -52,7 +52,7 @@ class BreakDown : public ::testing::Test {
     step_.graph = TaskGraph{};
     step_.labels.clear();
     for (const StepTask& task : tasks_) add_labelled(step_.graph, step_.labels, task);
-    const Breakdown parts = break_down(scenario_, step_, timeline_, role);
+    const Breakdown parts = break_down(scenario_, step_, timeline_, {role}).front();
     EXPECT_NEAR(parts.sum().si(), timeline_.makespan.seconds().si(), 1e-12);
     return parts;
   }
@@ -132,11 +132,26 @@ TEST_F(BreakDown, ATiedGradientConcernsBothEnds) {
   EXPECT_DOUBLE_EQ(of(0).dp_exposed.si(), 3.0);
 }
 
-TEST_F(BreakDown, TheCriticalRoleComputesTheLongest) {
+// Several ranks at once are as each alone.
+TEST_F(BreakDown, RanksTogetherAreAsEachAlone) {
+  add(Label::What::forward, 0, 0, 1);
+  add(Label::What::transfer, 0, 1, 2).to_role = 1;
+  add(Label::What::forward, 1, 2, 4);
+  const Breakdown zero = of(0);
+  const Breakdown one = of(1);
+  const std::vector<Breakdown> both = break_down(scenario_, step_, timeline_, {0, 1});
+  EXPECT_EQ(both[0].compute, zero.compute);
+  EXPECT_EQ(both[0].imbalance, zero.imbalance);
+  EXPECT_EQ(both[1].compute, one.compute);
+  EXPECT_EQ(both[1].pp_exposed, one.pp_exposed);
+  EXPECT_DOUBLE_EQ(one.pp_exposed.si(), 1.0);
+}
+
+TEST_F(BreakDown, EachStageHasARankThatComputesTheLongest) {
   add(Label::What::forward, 0, 0, 1);
   add(Label::What::forward, 1, 1, 3);
   of(0);
-  EXPECT_EQ(critical_role(step_, timeline_), 1);
+  EXPECT_EQ(longest_computing_roles(step_, timeline_, 2), (std::vector<int>{0, 1}));
 }
 
 }  // namespace
