@@ -14,6 +14,7 @@ PassCost HiddenTraffic::lost(const PassCost& pass, CollectiveKind kind, double b
   const Seconds time = lost_beside(kernels_of(pass.segments), beside);
   if (time <= Seconds{}) return lost;
   lost.segments.push_back({time, {}, {}});
+  lost.segments.back().first_kernel = "slowed by a collective";
   lost.decisive = lost_beside(pass.decisive.kernels(), beside);
   lost.add_lost(time, lost.decisive);
   return lost;

@@ -24,6 +24,8 @@ PassCost slowest_of(const std::vector<PassCost>& each) {
   cost.lost.compute = cost.time() - sum / static_cast<double>(each.size());
   if (cost.has_collectives()) return cost;
   Segment all{cost.time(), {}, {}};
+  all.first_kernel = cost.segments.front().first_kernel;
+  all.last_kernel = cost.segments.back().last_kernel;
   for (const Segment& segment : cost.segments) {
     all.weight_gradients += segment.weight_gradients;
     all.streaming += segment.streaming;

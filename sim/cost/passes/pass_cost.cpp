@@ -100,6 +100,16 @@ void PassCost::append(const PassCost& more) {
   lost.add(more.lost);
 }
 
+void PassCost::append_layer(const PassCost& more, int layer) {
+  const std::size_t own = segments.size();
+  append(more);
+  const auto mark = [&](auto& self, Segment& segment) -> void {
+    segment.layer = layer;
+    for (Segment& part : segment.chain) self(self, part);
+  };
+  for (std::size_t i = own; i < segments.size(); ++i) mark(mark, segments[i]);
+}
+
 namespace {
 
 void count(PassCost& pass, const GroupCollective& collective) {
@@ -245,6 +255,8 @@ PassCost Pricer::price(const Ops& ops, Seconds host) const {
     if (op.kind != Op::Kind::collective) {
       const PricedOp priced = price(op);
       ++launches;
+      if (open.first_kernel.empty()) open.first_kernel = op.name;
+      open.last_kernel = op.name;
       open.compute += priced.time;
       kernels.at(kind_of(op), priced.tag) += priced.time;
       if (kind_of(op) == PriceKind::memory) open.streaming += priced.time;
@@ -278,6 +290,7 @@ PassCost Pricer::price(const Ops& ops, Seconds host) const {
   if (const Seconds gpu = cost.time(); host > gpu) {
     cost.segments.push_back({host - gpu, {}, {}});
     cost.segments.back().idle = host - gpu;
+    cost.segments.back().first_kernel = "wait for the host";
     cost.compute += host - gpu;
     cost.work.at(Work::host) += host - gpu;
     cost.by_tag[static_cast<std::size_t>(Tag::default_value)] += host - gpu;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "sim/cost/collectives/collective_time.hpp"
@@ -30,6 +31,10 @@ struct Segment {
   /// Where two passes run together: of the backward one. An expert group's collective beside it is
   /// the other's.
   bool backward = false;
+  /// What a trace calls it: its first and last kernel (Op::name, static text), and the model's
+  /// layer that it belongs to; -1: none or several.
+  std::string_view first_kernel = {}, last_kernel = {};
+  int layer = -1;
 
   /// Its length where no other traffic is on the collectives' links, on a GPU of this speed.
   Seconds time(double speed = 1.0) const;
@@ -79,6 +84,8 @@ struct PassCost {
   Seconds exposed(GroupKind group, double speed = 1.0) const;
   bool has_collectives() const;
   void append(const PassCost& more);
+  /// The same of one layer of the model.
+  void append_layer(const PassCost& more, int layer);
   void append(const GroupCollective& collective);
   /// `kernels`, and a collective that begins with them.
   void append_beside(const PassCost& kernels, const GroupCollective& collective);

@@ -32,6 +32,7 @@ PassCost host_busy(Seconds time) {
   PassCost cost;
   cost.segments.push_back({time, {}, {}});
   cost.segments.back().idle = time;
+  cost.segments.back().first_kernel = "wait for the host";
   cost.compute = time;
   cost.work.at(Work::host) = time;
   cost.by_tag[static_cast<std::size_t>(Tag::default_value)] = time;
@@ -53,10 +54,10 @@ class UnitCutter {
   std::vector<Bucket> by_layer() const {
     std::vector<Bucket> units;
     const auto add = [&](const PassCost& forward, const PassCost& backward, std::int64_t parameters,
-                         std::int64_t regathered) {
+                         std::int64_t regathered, int layer = -1) {
       Bucket unit{unsharded(parameters), unsharded(regathered), {parameters, 0}, regathered};
-      unit.forward.append(forward);
-      unit.backward.append(backward);
+      unit.forward.append_layer(forward, layer);
+      unit.backward.append_layer(backward, layer);
       unit.backward.append(reduced(parameters));
       units.push_back(std::move(unit));
     };
@@ -66,7 +67,7 @@ class UnitCutter {
     for (int l = 0; l < layers_; ++l) {
       const bool kept = !scenario_.plan.reshard || l == layers_ - 1;
       const LayerPrice& layer = price_of_(first_layer_ + l);
-      add(layer.forward, layer.backward, parts_.layer, kept ? 0 : parts_.layer);
+      add(layer.forward, layer.backward, parts_.layer, kept ? 0 : parts_.layer, first_layer_ + l);
     }
     if (parts_.head > 0)
       add(pricer_.price(head_forward(scenario_)), pricer_.price(head_backward(scenario_)),

@@ -43,7 +43,8 @@ std::vector<Bucket> cut_buckets(const Scenario& scenario, const Pricer& pricer,
       sum.append(pricer.price(part_of(head_backward(scenario), part)));
       sum.append(prediction.*own);
     }
-    for (std::int64_t l = begin; l < end; ++l) sum.append(price(l).*own);
+    for (std::int64_t l = end - 1; l >= begin; --l)
+      sum.append_layer(price(l).*own, first_layer + static_cast<int>(l));
     if (first && begin == 0) sum.append(pricer.price(part_of(embedding_backward(scenario), part)));
   };
   for (std::int64_t b = 0; b < wanted; ++b) {
@@ -51,7 +52,8 @@ std::vector<Bucket> cut_buckets(const Scenario& scenario, const Pricer& pricer,
     const std::int64_t begin = layers * b / wanted;
     const std::int64_t end = layers * (b + 1) / wanted;
     if (first && b == 0) bucket.forward.append(pricer.price(embedding_forward(scenario)));
-    for (std::int64_t l = begin; l < end; ++l) bucket.forward.append(price(l).forward);
+    for (std::int64_t l = begin; l < end; ++l)
+      bucket.forward.append_layer(price(l).forward, first_layer + static_cast<int>(l));
     if (last && b == wanted - 1) {
       bucket.forward.append(prediction.forward);
       bucket.forward.append(pricer.price(head_forward(scenario)));

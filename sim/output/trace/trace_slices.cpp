@@ -157,7 +157,7 @@ class Drawing {
       note_part(owner(id), id);
       if (now.kind != Label::Kind::compute) return;
       Slice slice = slice_of_pass(owner(id), now.what, now.chunk, now.microbatch);
-      slice.name = kernels_name(now, now.backward);
+      slice.name = kernels_name(now, now.backward, now.segment);
       slice.category = "kernels";
       add(std::move(slice), span(id));
       if (now.segment) draw_members(id, *now.segment, span(id).start.seconds());
@@ -189,13 +189,23 @@ class Drawing {
            (pass.with_microbatch >= 0 && pass.with_microbatch < microbatches_drawn_inside);
   }
 
-  // Kernels of two passes take turns, so that each says whose it is.
-  std::string kernels_name(const Label& pass, bool backward) const {
-    if (pass.with_microbatch < 0) return "kernels";
+  // Of two passes that run together, whose kernels take turns.
+  std::string name_of_one(const Label& pass, bool backward) const {
     const bool own = backward == pass.backward;
     return pass_name(backward ? Label::What::backward : Label::What::forward,
                      own ? pass.chunk : pass.with_chunk,
                      own ? pass.microbatch : pass.with_microbatch);
+  }
+
+  // "layer 12: norm .. qkv"; of two passes that run together "B 3 layer 12: norm .. qkv".
+  std::string kernels_name(const Label& pass, bool backward, const Segment* segment) const {
+    std::string text = pass.with_microbatch < 0 ? "" : name_of_one(pass, backward) + " ";
+    if (!segment || segment->first_kernel.empty()) return text + "kernels";
+    if (segment->layer >= 0) text += "layer " + std::to_string(segment->layer) + ": ";
+    text += segment->first_kernel;
+    if (!segment->last_kernel.empty() && segment->last_kernel != segment->first_kernel)
+      text += " .. " + std::string{segment->last_kernel};
+    return text;
   }
 
   void draw_inside(int id) {
@@ -209,7 +219,7 @@ class Drawing {
                                      Seconds start) {
       const CollectiveCost& cost = of_group.cost;
       Slice slice = slice_of_pass(owner(id), pass.what, pass.chunk, pass.microbatch);
-      if (two) slice.name = kernels_name(pass, backward);
+      if (two) slice.name = name_of_one(pass, backward);
       put_on_track(slice, of_group.group);
       slice.name += " " + collective_name(of_group.group, of_group.combine);
       slice.facts.emplace_back("bytes", std::max(cost.scale_up_bytes, cost.network_bytes).si());
@@ -218,7 +228,7 @@ class Drawing {
     for (const Segment& segment : segments) {
       if (segment.chain.empty()) {
         Slice kernels = slice_of_pass(owner(id), pass.what, pass.chunk, pass.microbatch);
-        kernels.name = kernels_name(pass, two ? segment.backward : pass.backward);
+        kernels.name = kernels_name(pass, two ? segment.backward : pass.backward, &segment);
         kernels.category = "kernels";
         add(std::move(kernels), clock, clock + segment.compute);
         draw_members(id, segment, clock);
