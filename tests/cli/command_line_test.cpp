@@ -1,5 +1,6 @@
 // The binary from outside, as a user meets it.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -10,12 +11,15 @@
 #include <string>
 
 #include "tests/support/program.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace {
 
 namespace fs = std::filesystem;
 
 using orrery::Outcome;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 Outcome orrery(const std::string& arguments) { return orrery::run_orrery(arguments); }
 
@@ -81,6 +85,37 @@ TEST(CommandLine, AFlagWinsOverAPlanFile) {
   EXPECT_EQ(from_file.code, 0);
   EXPECT_EQ(without_wall_time(from_file.out), without_wall_time(orrery(small_plan + "--json").out));
   fs::remove(plan);
+}
+
+// Not at the 131,072 tokens that the model could take.
+TEST(CommandLine, ASearchSaysHowLongSequencesAre) {
+  const std::string asked = " --system dgx-h100 --gpus 64 --gbs 64 --fix tp=8 --fix pp=4 --top 1";
+  EXPECT_THAT(orrery("search --model llama3.1-70b" + asked).out,
+              HasSubstr("llama3.1-70b on dgx-h100, 64 GPUs\n"
+                        "  global batch 64, sequences of 8,192 tokens as in pre-training, bf16,\n"
+                        "  software megatron-core, fixed tp 8, fixed pp 4\n"));
+  EXPECT_THAT(
+      orrery("search --model '" ORRERY_TEST_SOURCE "/tests/unit/input/model/hf/llama3.1-70b.json'" +
+             asked)
+          .out,
+      HasSubstr("sequences of 8,192 tokens (assumed)"));
+}
+
+// Sequences, precision and software of a run stay; what a search varies is free.
+TEST(CommandLine, ASearchStartsFromARun) {
+  const std::string run = "/run.json";
+  const orrery::TemporaryFolder folder;
+  orrery(
+      "estimate --model llama3-8b --system dgx-h100 --gpus 16 --gbs 32 --seq 4096 --tp 8 "
+      "--software megatron-core-fp32-reduce --json > '" +
+      folder.path().string() + run + "'");
+  const std::string output =
+      orrery("search --top 1 --plan '" + folder.path().string() + run + "'").out;
+  EXPECT_THAT(output, HasSubstr("llama3-8b on dgx-h100, 16 GPUs\n  global batch 32"));
+  EXPECT_THAT(output, HasSubstr("fixed seq 4096"));
+  EXPECT_THAT(output, HasSubstr("fixed software megatron-core-fp32-reduce"));
+  EXPECT_THAT(output, HasSubstr("--seq 4096"));
+  EXPECT_THAT(output, Not(HasSubstr("fixed tp")));
 }
 
 TEST(CommandLine, TraceIsAWholeFileAndNothingElse) {

@@ -112,15 +112,17 @@ class ThreadBlocks {
     return stacks[i].get();
   }
 
+  // To the compiler getcontext() may return twice: a caller's variables must not be in registers.
+  [[gnu::noinline]] static void prepare(Fiber& fiber, std::size_t i) {
+    getcontext(&fiber.context);
+    fiber.context.uc_stack.ss_sp = stack(i);
+    fiber.context.uc_stack.ss_size = stack_bytes;
+    fiber.context.uc_link = nullptr;  // begin() never returns.
+    makecontext(&fiber.context, begin, 0);
+  }
+
   void run_block() {
-    for (unsigned i = 0; i < fibers_.size(); ++i) {
-      Fiber& fiber = fibers_[i];
-      getcontext(&fiber.context);
-      fiber.context.uc_stack.ss_sp = stack(i);
-      fiber.context.uc_stack.ss_size = stack_bytes;
-      fiber.context.uc_link = nullptr;  // begin() never returns.
-      makecontext(&fiber.context, begin, 0);
-    }
+    for (unsigned i = 0; i < fibers_.size(); ++i) prepare(fibers_[i], i);
     while (true) {
       bool ran = false, left = false;
       for (unsigned i = 0; i < fibers_.size(); ++i) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/base/text/choice.hpp"
+#include "sim/base/text/flag_value.hpp"
 #include "sim/input/scenario/plan_request.hpp"
 #include "sim/work/result/step_parts.hpp"
 
@@ -15,12 +16,6 @@ constexpr double rounding = 1e-6;  // Of some dozen times in whole nanoseconds.
 
 Seconds time_at(const JsonValue& json, const std::string& key) {
   return Seconds{json.at(key).number(0.0, longest_s)};
-}
-
-std::string text_of(const JsonValue& value) {
-  if (value.is_string()) return value.text();
-  if (value.is_boolean()) return value.boolean() ? "true" : "false";
-  return std::to_string(value.integer(0, std::int64_t{1} << 40));
 }
 
 std::vector<std::string> price_kind_names() {
@@ -110,11 +105,12 @@ ComparedPlan read_compared_plan(const JsonValue& result, const std::string& sour
   plan.gpus = static_cast<int>(result.at("gpus").integer(1, 1 << 24));
   const JsonValue keys = result.at("plan");
   for (const std::string& key : keys.keys())
-    if (const auto value = keys.find(key)) plan.plan.emplace_back(key, text_of(*value));
+    if (const auto value = keys.find(key)) plan.plan.emplace_back(key, flag_text(*value));
   plan.range = read_range(result);
   const auto whole = [&](const char* key) {
     return static_cast<double>(keys.at(key).integer(1, std::int64_t{1} << 40));
   };
+  plan.sequence = keys.at("seq").integer(1, std::int64_t{1} << 40);
   plan.tokens = whole("gbs") * whole("seq");
   plan.tokens_per_s_per_gpu = result.at("tokens_per_s_per_gpu").number(0.0, 1e15);
   plan.mfu = result.at("mfu").number(0.0, 10.0);

@@ -18,7 +18,8 @@ struct ComparedPlan {
   int gpus = 0;
   std::vector<std::pair<std::string, std::string>> plan;  ///< Keys and what they say.
   StepRange range;
-  double tokens = 0.0;  ///< Of a step.
+  std::int64_t sequence = 0;  ///< Tokens.
+  double tokens = 0.0;        ///< Of a step.
   double tokens_per_s_per_gpu = 0.0;
   double mfu = 0.0;
   Bytes peak, capacity;

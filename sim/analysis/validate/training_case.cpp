@@ -109,8 +109,11 @@ Scenario scenario_of(const TrainingCase& training_case) {
       !training_case.plan.has("etp"))
     request.etp = request.tp;
   const Place at = training_case.plan.place();
-  return make_scenario(parse_model(training_case.model), read_system(training_case.system, at),
-                       request, training_case.gpus, at);
+  const Model model = parse_model(training_case.model);
+  // A case's model is the run's own, with sequences as long as the run's.
+  if (!request.seq) request.seq = model.max_sequence;
+  return make_scenario(model, read_system(training_case.system, at), request, training_case.gpus,
+                       at);
 }
 
 }  // namespace orrery

@@ -36,4 +36,10 @@ JsonValue value_of_flag(const std::string& key, const std::string& text) {
   return value_of_text(text, "--" + shown_text(key));
 }
 
+std::string flag_text(const JsonValue& value) {
+  if (value.is_string()) return value.text();
+  if (value.is_boolean()) return value.boolean() ? "true" : "false";
+  return std::to_string(value.integer(0, std::int64_t{1} << 40));
+}
+
 }  // namespace orrery

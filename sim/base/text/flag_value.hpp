@@ -12,5 +12,7 @@ namespace orrery {
 JsonValue value_of_flag(const std::string& key, const std::string& text);
 /// The same of a text that stands elsewhere; `place` is what messages name.
 JsonValue value_of_text(const std::string& text, const std::string& place);
+/// The other way round: a word, true or false, or a whole number, as a flag would say it.
+std::string flag_text(const JsonValue& value);
 
 }  // namespace orrery

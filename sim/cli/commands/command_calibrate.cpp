@@ -134,7 +134,7 @@ int calibrate_gpu(const Arguments& arguments) {
   options.add_options()                                                                       //
       ("model", text("NAME|FILE"), "measure the shapes of this model's layers")               //
       ("tp", text("N,N,.."), "split over so many ranks, each in turn (default 1)")            //
-      ("seq", text("N"), "tokens of a sequence (default: the model's longest)")               //
+      ("seq", text("N"), "tokens of a sequence (default: as in pre-training)")                //
       ("mbs", text("N"), "sequences of a micro-batch (default 1)")                            //
       ("dtype", text("bf16|fp16|fp8"), "of the products (default bf16)")                      //
       ("shapes", text("FILE"), "measure this work list instead")                              //

@@ -52,6 +52,8 @@ void print(const Model& model) {
   row("vocabulary",
       std::to_string(model.vocab) + (model.tied_embeddings ? ", output head tied" : ""));
   row("longest sequence", std::to_string(model.max_sequence));
+  row("sequence in training",
+      std::to_string(usual_sequence(model)) + (guesses_sequence(model) ? ", assumed" : ""));
   row("parameters", with_commas(count.total));
   if (count.active != count.total) row("active a token", with_commas(count.active));
 }

@@ -9,6 +9,7 @@
 #include "sim/base/text/quantity_text.hpp"
 #include "sim/base/text/value_list.hpp"
 #include "sim/cli/options/options.hpp"
+#include "sim/cli/options/scenario_options.hpp"
 #include "sim/cli/options/status_line.hpp"
 #include "sim/input/measured/calibration.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
@@ -26,9 +27,12 @@ po::options_description search_options() {
     return po::value<std::vector<std::string>>()->value_name(name)->composing();
   };
   po::options_description options{"Options", 100};
-  options.add_options()                                                                  //
-      ("model", text("NAME|FILE"), "a model of the catalog, or a config.json")           //
-      ("system", texts("NAME|FILE"), "a system; several are compared")                   //
+  options.add_options()                                                         //
+      ("model", text("NAME|FILE"), "a model of the catalog, or a config.json")  //
+      ("plan", text("FILE"),
+       "a run to start from, as orrery import writes it: its model, system, GPUs and batch, and "
+       "all keys that a search does not vary; options win over it")(
+          "system", texts("NAME|FILE"), "a system; several are compared")                //
       ("calibration", text("FILE"), "measurements of the system: orrery calibrate fit")  //
       ("gpus", text("N"), "GPUs in all: 1024, 256,512 or 256..4096 (doubling)")          //
       ("gbs", text("N"), "sequences in a step, over all replicas; several as for gpus")  //
@@ -112,11 +116,43 @@ void read_goal(SearchRequest& request, const ParsedOptions& options) {
   if (options.has("economics")) request.economics = options.text("economics");
 }
 
+// Where a plan file has its keys: a result apart from its figures, others at the top.
+JsonValue keys_of(const JsonValue& run) {
+  const auto schema = run.find("schema");
+  return schema && schema->text() == "orrery.result/1" ? run.at("plan") : run;
+}
+
+// What a search leaves as it is in the run that it starts from: all that it would not vary.
+std::vector<Fixed> fixed_by(const JsonValue& run) {
+  std::vector<Fixed> fixed;
+  const JsonValue plan = keys_of(run);
+  PlanRequest request;
+  for (const PlanKey& key : plan_keys()) {
+    const auto value = plan.find(key.name);
+    if (!value || key.searched || key.name == "gbs" || key.name == "dp") continue;
+    set_plan_key(request, key.name, *value);  // Is it one?
+    fixed.push_back({key.name, {flag_text(*value)}});
+  }
+  return fixed;
+}
+
+std::optional<std::string> text_in(const std::optional<JsonValue>& run, const std::string& key) {
+  auto value = run ? run->find(key) : std::nullopt;
+  if (run && !value) value = keys_of(*run).find(key);
+  return value ? std::optional{flag_text(*value)} : std::nullopt;
+}
+
 SearchRequest read_request(const ParsedOptions& options, SearchNames& names) {
   SearchRequest request;
-  names.model = required(options, "model", "name one: orrery list models");
-  request.model = read_model(names.model, {"--model", ""});
+  std::optional<JsonValue> run;
+  if (options.has("plan")) run = read_plan_file(options.text("plan"), {"", "--plan"});
+  request.model = model_of(options, run);
+  names.model = options.has("model")           ? options.text("model")
+                : run->at("model").is_object() ? options.text("plan")
+                                               : run->at("model").text();
   names.systems = all_of(options, "system");
+  if (const auto system = text_in(run, "system"); system && names.systems.empty())
+    names.systems.push_back(*system);
   if (names.systems.empty()) fail_input({}, "--system is missing", "name one: orrery list systems");
   for (const std::string& name : names.systems) {
     if (name.find(',') != name.npos)
@@ -127,15 +163,23 @@ SearchRequest read_request(const ParsedOptions& options, SearchNames& names) {
   if (options.has("calibration"))
     for (System& system : request.systems)
       calibrate(system, options.text("calibration"), {"--calibration", ""});
-  for (std::int64_t n : numbers(required(options, "gpus", "add --gpus N"), "gpus"))
-    request.gpus.push_back(static_cast<int>(n));
-  request.gbs = numbers(required(options, "gbs", "add --gbs N, sequences in a step"), "gbs");
+  const auto given = [&](const char* key, const char* remedy) {
+    const auto in_run = options.has(key) ? std::nullopt : text_in(run, key);
+    return numbers(in_run ? *in_run : required(options, key, remedy), key);
+  };
+  for (std::int64_t n : given("gpus", "add --gpus N")) request.gpus.push_back(static_cast<int>(n));
+  request.gbs = given("gbs", "add --gbs N, sequences in a step");
   for (const std::string& one : all_of(options, "fix")) request.fixed.push_back(parse_fixed(one));
   for (std::size_t i = 0; i < request.fixed.size(); ++i)
     for (std::size_t k = 0; k < i; ++k)
       if (request.fixed[k].key == request.fixed[i].key)
         fail_input({"", "--fix"}, "'" + request.fixed[i].key + "' is fixed twice",
                    "write its values in one: --fix mbs=1,2");
+  if (run)
+    for (const Fixed& one : fixed_by(*run))
+      if (std::none_of(request.fixed.begin(), request.fixed.end(),
+                       [&](const Fixed& said) { return said.key == one.key; }))
+        request.fixed.push_back(one);
   read_goal(request, options);
   request.pareto = options.has("pareto");
   if (options.has("top")) {

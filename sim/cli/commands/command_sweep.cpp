@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <map>
 
 #include "sim/analysis/sweep/merge.hpp"
 #include "sim/analysis/sweep/run_shard.hpp"
@@ -10,6 +11,7 @@
 #include "sim/base/text/table.hpp"
 #include "sim/cli/options/sweep_options.hpp"
 #include "sim/cli/options/sweep_progress.hpp"
+#include "sim/output/answers/run_heading.hpp"
 
 namespace po = boost::program_options;
 
@@ -22,6 +24,28 @@ std::string counts(const BestRows& rows) {
   std::string text = grouped(rows.ok()) + " ok, " + grouped(rows.infeasible()) + " infeasible";
   if (rows.failed() > 0) text += ", " + grouped(rows.failed()) + " failed";
   return text;
+}
+
+// What all points have in common: keys of one value, and how long sequences are.
+std::string heading(const Sweep& sweep, const SweepInputs& inputs) {
+  std::map<std::string, std::string> one;
+  std::vector<std::string> items;
+  bool says_sequence = false;
+  for (const Dimension& dimension : sweep.dimensions)
+    for (const Axis& axis : dimension.axes) {
+      says_sequence = says_sequence || axis.key == "seq";
+      if (axis.values.size() == 1) one[axis.key] = axis.values.front().text;
+    }
+  for (const std::string& key : axis_keys())
+    if (one.contains(key) && key != "model" && key != "system")
+      items.push_back(key + " " + one[key]);
+  if (!says_sequence && inputs.models.size() == 1)
+    items.push_back(usual_sequence_text(inputs.models.begin()->second));
+  const auto word = [&](const char* key, const char* several) {
+    return one.contains(key) ? one[key] : std::string{several};
+  };
+  return run_heading(word("model", "several models") + " on " + word("system", "several systems"),
+                     items);
 }
 
 // The command that computes this row alone.
@@ -106,6 +130,7 @@ int run(const Arguments& arguments) {
   }
   BestRows rows{folder.sweep, shown_rows};
   read_rows(folder, rows);
+  std::cout << heading(folder.sweep, job.inputs) << "\n";
   print_summary(folder.sweep, rows);
   return rows.failed() > 0 ? exit_partial : exit_ok;
 }

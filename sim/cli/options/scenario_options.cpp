@@ -26,16 +26,6 @@ std::string from_plan_file(const std::optional<JsonValue>& file, const std::stri
   return value ? value->text() : "";
 }
 
-// A plan file may hold the model itself instead of its name.
-Model model_of(const ParsedOptions& options, const std::optional<JsonValue>& file) {
-  if (options.has("model")) return read_model(options.text("model"), {"--model", ""});
-  const auto value = file ? file->find("model") : std::nullopt;
-  if (value && value->is_object()) return parse_model(*value);
-  return read_model(
-      value ? value->text() : required(options, "model", "name one: orrery list models"),
-      {"--model", ""});
-}
-
 }  // namespace
 
 po::options_description scenario_options() {
@@ -61,6 +51,15 @@ std::vector<std::string> scenario_booleans() {
   for (const PlanKey& key : plan_keys())
     if (key.access.form == KeyForm::truth) names.push_back(key.name);
   return names;
+}
+
+Model model_of(const ParsedOptions& options, const std::optional<JsonValue>& file) {
+  if (options.has("model")) return read_model(options.text("model"), {"--model", ""});
+  const auto value = file ? file->find("model") : std::nullopt;
+  if (value && value->is_object()) return parse_model(*value);
+  return read_model(
+      value ? value->text() : required(options, "model", "name one: orrery list models"),
+      {"--model", ""});
 }
 
 JsonValue read_plan_file(const std::string& word, const Place& place) {

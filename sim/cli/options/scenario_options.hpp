@@ -14,6 +14,9 @@ std::vector<std::string> scenario_booleans();
 /// `place`: of the word that names it.
 JsonValue read_plan_file(const std::string& word, const Place& place);
 
+/// The model that an option names, else the one that a plan file names or holds.
+Model model_of(const ParsedOptions& options, const std::optional<JsonValue>& plan_file);
+
 /// Reads what the options name. A flag wins over the plan file.
 Scenario read_scenario(const ParsedOptions& options);
 

@@ -1,5 +1,6 @@
 #include "sim/input/model/model.hpp"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "sim/base/text/catalog.hpp"
@@ -17,7 +18,7 @@ const std::vector<std::string>& own_keys() {
   static const std::vector<std::string> keys{
       "schema", "name", "source",
       // Sizes.
-      "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocab", "seq",
+      "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocab", "seq", "pretraining_seq",
       // The layer.
       "swiglu", "norm", "norm_bias", "norms_per_layer", "qk_norm", "positions", "bias", "qkv_bias",
       "out_bias", "mlp_bias", "attention_sinks", "clamped_activation", "parallel_residual",
@@ -32,6 +33,8 @@ bool flag(const JsonValue& json, const std::string& key, bool absent) {
   const auto value = json.find(key);
   return value ? value->boolean() : absent;
 }
+
+constexpr std::int64_t assumed_sequence = 8192;
 
 std::int64_t integer(const JsonValue& json, const std::string& key, std::int64_t absent,
                      std::int64_t minimum, std::int64_t maximum) {
@@ -82,6 +85,12 @@ void read_sizes(const JsonValue& json, const ModelDefaults& defaults, Model& mod
   // GPT-2's 50,257 tokens padded to a multiple of 1,024: Narayanan et al., SC'21, section 5.
   model.vocab = integer(json, "vocab", 51'200, 1, max_tokens);
   model.max_sequence = json.at("seq").integer(1, max_tokens);
+  if (const auto trained = json.find("pretraining_seq")) {
+    const bool sourced = trained->is_object();
+    if (sourced) trained->allow_only({"value", "source"});
+    model.pretraining_sequence =
+        (sourced ? trained->at("value") : *trained).integer(1, model.max_sequence);
+  }
 }
 
 void read_layer(const JsonValue& json, const ModelDefaults& defaults, Model& model) {
@@ -203,6 +212,15 @@ Model parse_model(const JsonValue& json) {
   if (model.name.empty()) model.name = name_from_path(json.place().file);
   check(model, json);
   return model;
+}
+
+std::int64_t usual_sequence(const Model& model) {
+  if (model.pretraining_sequence > 0) return model.pretraining_sequence;
+  return std::min(assumed_sequence, model.max_sequence);
+}
+
+bool guesses_sequence(const Model& model) {
+  return model.pretraining_sequence == 0 && model.max_sequence > assumed_sequence;
 }
 
 Model read_model(const std::string& word, const Place& at) {

@@ -45,6 +45,8 @@ struct Model {
   bool gated = false;         ///< SwiGLU, GeGLU: three matrices instead of two.
   std::int64_t vocab = 0;
   std::int64_t max_sequence = 0;
+  /// Tokens in a sequence of its pre-training, before stages for long contexts; 0: unknown.
+  std::int64_t pretraining_sequence = 0;
   bool tied_embeddings = false;
   std::int64_t learned_positions = 0;  ///< Rows of a learned position table; 0: rotary, ALiBi.
   bool rotary = true;
@@ -67,6 +69,14 @@ struct Model {
   std::vector<bool> layer_is_local;     ///< One entry a layer; empty: no layer is.
   int prediction_layers = 0;            ///< Multi-token prediction; not counted in the totals.
 };
+
+/// How long sequences are taken to be in training where nobody says: as in the model's
+/// pre-training, or where that is unknown the smaller of 8,192, which Llama 3 was trained with
+/// (arXiv 2407.21783, section 3.4.1), and the longest that it takes.
+std::int64_t usual_sequence(const Model& model);
+/// Whether that is a guess: the model may take longer sequences, and does not say what it was
+/// trained with.
+bool guesses_sequence(const Model& model);
 
 /// Trainable parameters (FORMATS: golden totals are the published ones, to the last parameter).
 struct ParameterCount {

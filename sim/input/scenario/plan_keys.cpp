@@ -104,7 +104,7 @@ std::vector<PlanKey> all_keys() {
        .elsewhere = {"batch-size", "batch"}},
       {.name = "seq",
        .part = batch,
-       .help = "tokens in a sequence (default: the model's)",
+       .help = "tokens in a sequence (default: as in the model's pre-training)",
        .access = derived(amount, &Request::seq, &Plan::seq),
        .megatron = "seq-length",
        .elsewhere = {"seq-len", "seqlen", "sequence-length"}},

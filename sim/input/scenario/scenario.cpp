@@ -337,7 +337,7 @@ OrRefused<SettledPlan> try_plan(const Model& model, const System& system, const 
     return contradiction("", "the key 'gbs' is missing", "add --gbs N, sequences in a step");
   plan.gbs = *request.gbs;
   if (auto no = derive_microbatch(plan, request, software)) return *no;
-  plan.seq = request.seq.value_or(model.max_sequence);
+  plan.seq = request.seq.value_or(usual_sequence(model));
   if (plan.seq <= 0)
     return contradiction("", "neither the plan nor the model says how long a sequence is",
                          "add --seq N");
@@ -406,7 +406,9 @@ Scenario make_scenario(const Model& model, const System& system, const Software&
                        const PlanRequest& request, int gpus, const Place& at) {
   const OrRefused<SettledPlan> settled = try_plan(model, system, software, request, gpus);
   if (const auto* no = std::get_if<Refused>(&settled)) throw no->error(at);
-  return scenario_of(model, system, software, std::get<SettledPlan>(settled));
+  Scenario scenario = scenario_of(model, system, software, std::get<SettledPlan>(settled));
+  scenario.guessed_sequence = !request.seq && guesses_sequence(model);
+  return scenario;
 }
 
 }  // namespace orrery

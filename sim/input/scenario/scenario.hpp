@@ -40,6 +40,8 @@ struct Scenario {
   int dense_layers_before(int layer) const;
   /// Vocabulary padded as Megatron does: to a multiple of 128 tp.
   std::int64_t padded_vocab = 0;
+  /// Nobody said how long sequences are, and the model does not say either: usual_sequence().
+  bool guessed_sequence = false;
 
   /// Of a micro-batch on one rank: its sequences are shared by the context-parallel ranks.
   std::int64_t tokens_per_microbatch() const { return plan.mbs * plan.seq / plan.cp; }

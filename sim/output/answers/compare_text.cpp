@@ -6,6 +6,7 @@
 
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/text/table.hpp"
+#include "sim/output/answers/run_heading.hpp"
 #include "sim/output/report/engine_text.hpp"
 
 namespace orrery {
@@ -121,8 +122,38 @@ std::string plan_label(std::size_t index) {
   return std::string(1, static_cast<char>('A' + static_cast<int>(index)));
 }
 
+namespace {
+
+// What all plans have in common.
+std::string heading(const std::vector<PricedPlan>& plans) {
+  const ComparedPlan& first = plans.front().plan;
+  const auto all = [&](const auto& of) {
+    return std::all_of(plans.begin(), plans.end(),
+                       [&](const PricedPlan& one) { return of(one.plan) == of(first); });
+  };
+  std::string what = first.model;
+  if (all([](const ComparedPlan& plan) { return plan.range.system; }))
+    what += " on " + first.range.system;
+  if (all([](const ComparedPlan& plan) { return plan.gpus; }))
+    what += ", " + grouped(first.gpus) + (first.gpus == 1 ? " GPU" : " GPUs");
+  std::vector<std::string> items;
+  const auto add = [&](const std::string& key, const std::string& before,
+                       const std::string& after) {
+    if (all([&](const ComparedPlan& plan) { return key_of(plan, key); }))
+      items.push_back(before + key_of(first, key) + after);
+  };
+  add("gbs", "global batch ", "");
+  if (all([](const ComparedPlan& plan) { return key_of(plan, "seq"); }))
+    items.push_back("sequences of " + grouped(first.sequence) + " tokens");
+  add("dtype", "", "");
+  add("software", "software ", "");
+  return items.empty() ? what + "\n" : run_heading(what, items);
+}
+
+}  // namespace
+
 std::string compare_text(const std::vector<PricedPlan>& plans) {
-  std::string text;
+  std::string text = heading(plans) + "\n";
   for (std::size_t i = 0; i < plans.size(); ++i)
     text +=
         plan_label(i) + "  " + plans[i].plan.source +

@@ -5,6 +5,7 @@
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/text/table.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
+#include "sim/output/answers/run_heading.hpp"
 #include "sim/output/report/bill_text.hpp"
 
 namespace orrery {
@@ -104,6 +105,39 @@ std::string value_text(const Found& found, Goal goal) {
   }
 }
 
+template <class Number>
+std::string list_of(const std::vector<Number>& numbers) {
+  std::string text;
+  for (const Number number : numbers) text += (text.empty() ? "" : " or ") + grouped(number);
+  return text;
+}
+
+// What was asked: the same for all plans, but for what is fixed to several values.
+std::string heading(const SearchResult& result, const SearchRequest& request) {
+  std::string systems;
+  for (const System& system : request.systems)
+    systems += (systems.empty() ? "" : " or ") + system.name;
+  std::vector<std::string> items{"global batch " + list_of(request.gbs)};
+  const auto is_fixed = [&](const std::string& key) {
+    return std::any_of(request.fixed.begin(), request.fixed.end(),
+                       [&](const Fixed& fixed) { return fixed.key == key; });
+  };
+  if (!is_fixed("seq")) items.push_back(usual_sequence_text(request.model));
+  if (!result.plans.empty()) {
+    const Scenario& first = result.plans.front().result.scenario;
+    if (!is_fixed("dtype")) items.push_back(name(first.plan.dtype));
+    if (!is_fixed("software") && !is_fixed("dtype"))
+      items.push_back("software " + first.software.name);
+  }
+  for (const Fixed& fixed : request.fixed) {
+    std::string values;
+    for (const std::string& value : fixed.values) values += (values.empty() ? "" : " or ") + value;
+    items.push_back("fixed " + fixed.key + " " + values);
+  }
+  return run_heading(request.model.name + " on " + systems + ", " + list_of(request.gpus) + " GPUs",
+                     items);
+}
+
 std::string table_of(const SearchResult& result, const SearchRequest& request) {
   const bool several = request.systems.size() > 1;
   const std::string value = request.goal == Goal::cost_per_token     ? "per 1e12 tokens"
@@ -188,7 +222,8 @@ std::string command_of(const Found& found, const SearchRequest& request, const S
 
 std::string search_text(const SearchResult& result, const SearchRequest& request,
                         const SearchNames& names) {
-  std::string text = table_of(result, request) + "\n" + searched(result) + shown(request);
+  std::string text = heading(result, request) + "\n" + table_of(result, request) + "\n" +
+                     searched(result) + shown(request);
   const auto ties = std::count_if(result.plans.begin(), result.plans.end(),
                                   [](const Found& found) { return found.tie; });
   if (ties > 1)

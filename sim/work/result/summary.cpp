@@ -20,8 +20,12 @@ std::array<double, 3> provenance(const Plan& plan, const TrainingStep& step, int
   return shares;
 }
 
-std::vector<std::string> warnings(const MemoryReport& memory) {
+std::vector<std::string> warnings(const Scenario& scenario, const MemoryReport& memory) {
   std::vector<std::string> list;
+  if (scenario.guessed_sequence)
+    list.push_back("sequences of " + std::to_string(scenario.plan.seq) +
+                   " tokens are assumed, as the model does not say what it was trained with; "
+                   "--seq N sets another");
   if (memory.peak() > safe_share_of_memory * memory.capacity)
     list.push_back("stage " + std::to_string(memory.fullest_stage()) +
                    " may not fit: published peaks were up to 6 % above the predicted ones");
@@ -80,7 +84,7 @@ Result summarize(const Scenario& scenario, const MemoryReport& memory, const Tra
   result.tasks = step.graph.size();
   result.contracted = step.contracted;
   result.engine = timeline.engine;
-  result.warnings = warnings(memory);
+  result.warnings = warnings(scenario, memory);
   return result;
 }
 

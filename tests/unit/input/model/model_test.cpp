@@ -144,6 +144,23 @@ TEST(OwnModel, EveryKeyOverrulesItsDefault) {
   EXPECT_EQ(model.layer_has_experts, (std::vector<bool>{false, true, true, true}));
 }
 
+TEST(OwnModel, SequencesAreAsInPreTraining) {
+  const auto of = [](const std::string& seq) {
+    return parse(R"({"layers": 4, "hidden": 64, "heads": 8, "seq": )" + seq + "}");
+  };
+  EXPECT_EQ(usual_sequence(of("2048")), 2048);
+  EXPECT_FALSE(guesses_sequence(of("8192")));
+  EXPECT_EQ(usual_sequence(of("131072")), 8192);
+  EXPECT_TRUE(guesses_sequence(of("131072")));
+  EXPECT_EQ(usual_sequence(of(R"(131072, "pretraining_seq": 4096)")), 4096);
+  const Model sourced = of(R"(131072, "pretraining_seq": {"value": 32768, "source": "paper"})");
+  EXPECT_EQ(usual_sequence(sourced), 32768);
+  EXPECT_FALSE(guesses_sequence(sourced));
+  EXPECT_EQ(
+      parse_error(R"({"layers": 4, "hidden": 64, "heads": 8, "seq": 8, "pretraining_seq": 9})"),
+      "m.json: /pretraining_seq: 9 is out of range; write a whole number from 1 to 8");
+}
+
 TEST(OwnModelErrors, Sizes) {
   EXPECT_EQ(parse_error(R"({"layers": -96, "hidden": 12288, "heads": 96, "seq": 2048})"),
             "m.json: /layers: -96 is out of range; write a whole number from 1 to 10000");
