@@ -79,25 +79,34 @@ PointEvaluator::PointEvaluator(const Sweep& sweep, const Grid& grid, const Sweep
 }
 
 Answer PointEvaluator::operator()(std::int64_t point) {
-  const auto infeasible = [&](const std::string& reason) {
-    return Answer{row_without_answer(grid_, point, PointStatus::infeasible, reason), false};
-  };
-  std::optional<Scenario> scenario;
   try {
-    scenario = scenario_of(point);
+    return answer(point);
   } catch (const Error& error) {
-    // Also keys that contradict each other: each was checked by itself when the sweep was read.
-    return infeasible(error.what());
+    // Also keys that contradict each other: each was checked by itself when the sweep was read. And
+    // a routing that does not suit the plan, and a dtype that the GPU has not got.
+    return infeasible(point, error.what());
   }
-  const MemoryReport memory = memory_of(*scenario);
-  if (!memory.fits()) return infeasible(shortfall_text(memory));
-  if (sweep_.memory_only) return {ok_row(grid_, point, figures_of(memory)), false};
+}
+
+Answer PointEvaluator::answer(std::int64_t point) {
+  const Scenario scenario = scenario_of(point);
+  if (sweep_.memory_only) {
+    const MemoryReport memory = memory_of(scenario, *loads_.of(scenario));
+    if (!memory.fits()) return infeasible(point, shortfall_text(memory));
+    return {ok_row(grid_, point, figures_of(memory)), false};
+  }
   const SweepInputs::SystemName system = system_of(point);
-  Result result = estimate(*scenario, contexts_.at(system)).result;
+  EstimateContext& context = contexts_.at(system);
+  const MemoryReport memory = memory_of(scenario, *context.loads(scenario));
+  if (!memory.fits()) return infeasible(point, shortfall_text(memory));
+  Result result = estimate(scenario, context).result;
   if (sweep_.tokens)
-    result.bill =
-        bill_of(*scenario, result.step_time, *sweep_.tokens, inputs_.economics.at(system));
+    result.bill = bill_of(scenario, result.step_time, *sweep_.tokens, inputs_.economics.at(system));
   return {ok_row(grid_, point, figures_of(result)), Platform::instance().now() > 0.0};
+}
+
+Answer PointEvaluator::infeasible(std::int64_t point, const std::string& reason) const {
+  return {row_without_answer(grid_, point, PointStatus::infeasible, reason), false};
 }
 
 // A file for each point would take longer than many a point.
