@@ -4,6 +4,7 @@
 
 #include "sim/analysis/estimate/estimate.hpp"
 #include "sim/analysis/grid/columns.hpp"
+#include "sim/cluster/routing/routing_plan.hpp"
 #include "sim/engine/simulation/platform.hpp"
 #include "sim/input/measured/calibration.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
@@ -55,6 +56,11 @@ SweepInputs read_inputs(const Sweep& sweep) {
         if (axis.key == "model") inputs.models.emplace(value.text, read_model(value.text, at));
         if (axis.key == "system") systems.emplace(value.text, read_system(value.text, at));
         if (axis.key == "calibration") calibrations.push_back(value.text);
+        // Read again where they are needed; that they can be read is to be known before.
+        if (axis.key == "software") read_software(value.text, at);
+        if (axis.key == "routing") read_routing(value.text, at);
+        PlanRequest unused;
+        if (axis.key == "schedule") set_plan_key(unused, axis.key, value.json);
       }
   for (const auto& [name, system] : systems) {
     if (calibrations.empty()) inputs.systems.emplace(SweepInputs::SystemName{name, ""}, system);
