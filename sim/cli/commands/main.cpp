@@ -10,6 +10,7 @@
 #include "sim/base/core/error.hpp"
 #include "sim/base/core/nearest.hpp"
 #include "sim/cli/options/command.hpp"
+#include "sim/cli/options/terminal.hpp"
 
 namespace {
 
@@ -102,10 +103,10 @@ int main(int argc, char** argv) {
   try {
     code = dispatch({argv + 1, argv + argc});
   } catch (const Error& error) {
-    std::cerr << "orrery: error: " << error.what() << "\n";
+    std::cerr << "orrery: error: " << harmless(error.what()) << "\n";
     code = error.kind() == Error::Kind::infeasible ? exit_infeasible : exit_bad_input;
   } catch (const std::exception& error) {
-    std::cerr << "orrery: internal error: " << error.what()
+    std::cerr << "orrery: internal error: " << harmless(error.what())
               << "\nThis is a fault of the program; please report it with the command line.\n";
   }
   std::cout.flush();
