@@ -168,4 +168,61 @@ TEST(CommandLine, EveryCatalogEntryIsListedAndChecked) {
   }
 }
 
+TEST(CommandLine, WithoutTimingTheSameBytesComeOut) {
+  for (const std::string& words : {small_plan, small_plan + "--json "}) {
+    const Outcome first = orrery(words + "--no-timing");
+    EXPECT_EQ(first.code, 0);
+    EXPECT_EQ(first.out, orrery(words + "--no-timing").out);
+    EXPECT_EQ(first.out.find("Took"), std::string::npos);
+    EXPECT_EQ(first.out.find("simulation_wall_s"), std::string::npos);
+  }
+}
+
+// Whatever is typed, nothing that comes back makes a terminal do something.
+TEST(CommandLine, NoMessageHasControlCharacters) {
+  const std::string evil = "'\x1b[31mx\x07\xc2\x9b\n'";
+  for (const std::string words :
+       {"E",
+        "search --E",
+        "search E",
+        "collective E",
+        "collective all_reduce --E",
+        "estimate --mE=3",
+        "sweep E",
+        "sweep run --shard E --out a",
+        "sweep run --sweep E --out a",
+        "sweep status E",
+        "sweep plot . --kind E -o a.svg",
+        "schedule E",
+        "calibrate E",
+        "calibrate show E",
+        "import E",
+        "import megatron E",
+        "import nccl-tests E",
+        "export E",
+        "export megatron --E",
+        "list E",
+        "validate E",
+        "validate --fail-if E",
+        "check E",
+        "check --model E/x.json",
+        "compare E",
+        "place-experts E",
+        "estimate --plan E",
+        "estimate --model E/x.json",
+        "estimate --model llama3-8b --system dgx-h100 --gpus E",
+        "estimate --model llama3-8b --system dgx-h100 --gpus 8 --gbs 8 --software E",
+        "search --model llama3-8b --system dgx-h100 --gpus 8 --gbs 8 --fix E=1",
+        "search --model llama3-8b --system dgx-h100 --gpus 8 --gbs 8 --fix tp=E"}) {
+    std::string typed;
+    for (const char c : words) typed += c == 'E' ? evil : std::string{c};
+    const Outcome outcome =
+        orrery::run_shell("('" ORRERY_TEST_BINARY_FOLDER "/orrery' " + typed + " 2>&1)");
+    EXPECT_NE(outcome.code, 0) << words;
+    EXPECT_NE(outcome.out.find("orrery: error: "), std::string::npos) << words;
+    for (const char control : {'\x1b', '\x07', '\x9b'})
+      EXPECT_EQ(outcome.out.find(control), std::string::npos) << words;
+  }
+}
+
 }  // namespace

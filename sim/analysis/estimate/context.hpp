@@ -7,6 +7,7 @@
 #include "sim/cluster/topology/topology.hpp"
 #include "sim/cost/collectives/collective_time.hpp"
 #include "sim/cost/kernels/kernel_model.hpp"
+#include "sim/cost/passes/routed_loads.hpp"
 #include "sim/input/machine/system.hpp"
 #include "sim/input/measured/kernel_tables.hpp"
 #include "sim/input/measured/price_errors.hpp"
@@ -37,6 +38,8 @@ class EstimateContext {
   const CollectiveTime& collectives() const { return collectives_; }
   /// How far these prices are off in a step like this one.
   const PriceErrors& price_errors(const Scenario& scenario);
+  /// Where the scenario's tokens go. Errors: as RoutedLoads.
+  std::shared_ptr<const RoutedLoads> loads(const Scenario& scenario) { return loads_.of(scenario); }
   /// The wires of the first `gpus` GPUs. It numbers links as they are first used.
   Topology& topology(int gpus);
   /// Of ranks on topology(placement.ranks()), folded: plans that differ in batch, schedule, ZeRO or
@@ -49,6 +52,7 @@ class EstimateContext {
   std::map<Dtype, KernelModel> kernels_;
   CollectiveTime collectives_;
   std::map<std::pair<Dtype, StepClass>, PriceErrors> price_errors_;
+  KnownLoads loads_;
   std::map<int, Topology> topologies_;
   std::map<Placement, Layout> layouts_;
 };

@@ -7,6 +7,7 @@
 #include "sim/cost/passes/routed_loads.hpp"
 #include "sim/engine/simulation/execute.hpp"
 #include "sim/work/result/deciding_path.hpp"
+#include "sim/work/result/sound.hpp"
 #include "sim/work/result/step_window.hpp"
 #include "sim/work/result/summary.hpp"
 #include "sim/work/training/steady_state.hpp"
@@ -32,13 +33,13 @@ void refuse_what_does_not_fit(const Scenario& scenario, const MemoryReport& memo
 
 // A plan, and where its tokens go: as many different expert groups as are drawn.
 struct Routed {
-  explicit Routed(const Scenario& given)
-      : scenario{given}, loads{given, Placement{given.plan, given.system}.shapes(), {}} {
-    scenario.plan.routing_draws = loads.groups();
+  Routed(const Scenario& given, EstimateContext& context)
+      : scenario{given}, loads{context.loads(given)} {
+    scenario.plan.routing_draws = loads->groups();
   }
 
   Scenario scenario;
-  RoutedLoads loads;
+  std::shared_ptr<const RoutedLoads> loads;
 };
 
 std::shared_ptr<const StepCost> price(const Routed& routed, EstimateContext& context,
@@ -46,7 +47,7 @@ std::shared_ptr<const StepCost> price(const Routed& routed, EstimateContext& con
   const Scenario& scenario = routed.scenario;
   return std::make_shared<const StepCost>(price_step(scenario, context.kernels(scenario.plan.dtype),
                                                      context.collectives(), layout.shapes,
-                                                     &routed.loads));
+                                                     routed.loads.get()));
 }
 
 }  // namespace
@@ -73,11 +74,11 @@ Estimate estimate(const Scenario& scenario, Detail detail) {
 
 Estimate estimate(const Scenario& given, EstimateContext& context, Detail detail) {
   const Stopwatch stopwatch;
-  const Routed routed{given};
+  const Routed routed{given, context};
   const Scenario& scenario = routed.scenario;
 
   // A plan that cannot run gets a reason and no time.
-  const MemoryReport memory = memory_of(scenario, routed.loads.fullest(scenario));
+  const MemoryReport memory = memory_of(scenario, *routed.loads);
   refuse_what_does_not_fit(scenario, memory);
 
   // Who is where, and who must be simulated.
@@ -96,8 +97,9 @@ Estimate estimate(const Scenario& given, EstimateContext& context, Detail detail
       build_training_step(scenario, cost, traffic, layout.cast, topology, contraction);
 
   Timeline timeline = execute(step.graph, topology, {detail.engine});
-  Result result = summarize(scenario, memory, step, timeline, topology, &routed.loads);
+  Result result = summarize(scenario, memory, step, timeline, topology, routed.loads.get());
   result.range = range_of(scenario, step, timeline, topology, context.price_errors(scenario));
+  require_sound(result);
   result.simulation_wall = stopwatch.passed();
   return {std::move(result), std::move(step), std::move(timeline), std::move(topology)};
 }
@@ -108,7 +110,7 @@ namespace {
 class StepsOfAnyLength {
  public:
   StepsOfAnyLength(const Scenario& scenario, EstimateContext& context)
-      : routed_{scenario},
+      : routed_{scenario, context},
         context_{context},
         layout_{context.layout(Placement{routed_.scenario.plan, scenario.system})},
         topology_{context.topology(scenario.plan.gpus())},
@@ -120,7 +122,7 @@ class StepsOfAnyLength {
   Seconds whole() const { return step_time(routed_.scenario, run(routed_.scenario)); }
 
   std::optional<Seconds> from_excerpt() const {
-    if (!routed_.loads.even()) return std::nullopt;
+    if (!routed_.loads->even()) return std::nullopt;
     const Plan& plan = routed_.scenario.plan;
     for (const Excerpt& excerpt : excerpts(plan)) {
       Scenario part = routed_.scenario;
@@ -168,7 +170,9 @@ std::optional<Seconds> step_time_from_excerpt(const Scenario& scenario, Estimate
 Seconds step_time(const Scenario& scenario, EstimateContext& context) {
   const StepsOfAnyLength steps{scenario, context};
   const auto told = steps.from_excerpt();
-  return told ? *told : steps.whole();
+  const Seconds time = told ? *told : steps.whole();
+  require_sound(time);
+  return time;
 }
 
 }  // namespace orrery

@@ -61,7 +61,7 @@ std::string nearest_fit(const Scenario& scenario) {
     try {
       const Scenario changed = make_scenario(scenario.model, scenario.system, scenario.software,
                                              request, scenario.plan.gpus() * change.times_gpus, {});
-      if (memory_of(changed).fits()) return change.words;
+      if (least_memory_of(changed).fits() && memory_of(changed).fits()) return change.words;
     } catch (const Error&) {
       // Does not divide: no remedy.
     }

@@ -95,12 +95,19 @@ Part explore(const PlanSpace& space, int part, double most_memory, const Objecti
   PassTimesOfNeighbours passes{context};
   const auto look_at = [&](const PlanSpace::Choice& choice, const Scenario& scenario) {
     if (most_time && !found.fitting.empty() && stopwatch.passed() > *most_time) return false;
+    // Where tokens go is found out only if the plan would fit with its routing being even, or be
+    // the smallest.
+    MemoryReport memory = least_memory_of(scenario);
+    const Bytes most = most_memory * memory.capacity;
+    const auto too_large = [&] { return memory.peak() > most; };
+    const auto smallest = [&] {
+      return found.smallest.empty() || memory.peak().si() < found.least_memory;
+    };
+    if (!too_large() || smallest()) memory = memory_of(scenario, *context.loads(scenario));
     ++found.legal;
-    const MemoryReport memory = memory_of(scenario);
-    const double peak = memory.peak().si();
-    if (peak > most_memory * memory.capacity.si()) {
-      if (found.smallest.empty() || peak < found.least_memory) {
-        found.least_memory = peak;
+    if (too_large()) {
+      if (smallest()) {
+        found.least_memory = memory.peak().si();
         found.smallest = space.flags(choice);
       }
       return true;

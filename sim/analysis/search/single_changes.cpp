@@ -62,7 +62,7 @@ std::vector<SingleChange> single_changes(const Result& plan, EstimateContext& co
         const Scenario changed = make_scenario(scenario.model, scenario.system, scenario.software,
                                                request, scenario.plan.gpus(), {});
         if (changed.plan == scenario.plan) continue;
-        const MemoryReport memory = memory_of(changed);
+        const MemoryReport memory = memory_of(changed, *context.loads(changed));
         if (memory.peak() > safe_share_of_memory * memory.capacity) continue;
         const Result result = estimate(changed, context, detail).result;
         if (result.step_time >= (best ? best->step : plan.step_time)) continue;

@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <filesystem>
 
 namespace orrery {
@@ -47,6 +48,10 @@ Database::Database(const std::string& path, const std::vector<RowColumn>& column
       check_version();
       if (value_of("SELECT value FROM about WHERE key = 'identity'") != identity)
         fail_input({path_, ""}, "holds another sweep", "name another file, or remove this one");
+      // Where the machine stopped a point, a later run may have found its answer.
+      if (std::any_of(columns_.begin(), columns_.end(),
+                      [](const RowColumn& column) { return column.name == "status"; }))
+        run("DELETE FROM points WHERE status = 'stopped'");
     }
     std::string places;
     for (std::size_t i = 0; i < columns.size(); ++i) places += i == 0 ? "?" : ", ?";

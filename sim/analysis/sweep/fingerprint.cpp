@@ -5,11 +5,13 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string_view>
 #include <vector>
 
+#include "sim/analysis/sweep/point_evaluator.hpp"
 #include "sim/base/text/catalog.hpp"
-#include "sim/input/schedule/schedule_file.hpp"
+#include "sim/base/text/input_file.hpp"
 
 namespace orrery {
 namespace {
@@ -70,29 +72,33 @@ std::string fingerprint_of(const std::string& text) {
   return hash.text();
 }
 
+namespace {
+
+// The program and its catalog, which are large and stay as they are while it runs.
+const std::string& fingerprint_of_program() {
+  static std::map<std::string, std::string> known;  // By the catalog's folder.
+  const auto [found, fresh] = known.try_emplace(data_folder());
+  if (fresh) {
+    Hash hash;
+    hash.add_file("", "/proc/self/exe");
+    for (const char* folder : {"topologies", "workloads", "calibration/data"})
+      hash.add_folder(fs::path{found->first} / folder);
+    found->second = hash.text();
+  }
+  return found->second;
+}
+
+}  // namespace
+
 std::string fingerprint_of_inputs(const Sweep& sweep) {
+  // What is read for it, and what that names in its turn: nothing can be forgotten here.
+  const FilesRead files;
+  read_inputs(sweep);
   Hash hash;
-  hash.add_file("", "/proc/self/exe");
-  for (const char* folder : {"topologies", "workloads", "calibration/data"})
-    hash.add_folder(fs::path{data_folder()} / folder);
-  if (!sweep.economics.empty()) hash.add_file(sweep.economics, sweep.economics);
-  for (const Dimension& dimension : sweep.dimensions)
-    for (const Axis& axis : dimension.axes)
-      if (axis.key == "model" || axis.key == "system" || axis.key == "calibration" ||
-          axis.key == "software" || axis.key == "schedule")
-        for (const AxisValue& value : axis.values) {
-          const fs::path path{value.text};
-          std::error_code code;
-          const bool is_path = axis.key == "schedule"
-                                   ? is_schedule_file(value.text)
-                                   : path.has_parent_path() || path.extension() == ".json";
-          if (is_path) {
-            if (fs::is_directory(path, code))
-              hash.add_folder(path);
-            else
-              hash.add_file(value.text, path);
-          }
-        }
+  hash.add(fingerprint_of_program());
+  const std::string catalog = (fs::path{data_folder()} / "").string();
+  for (const std::string& file : files.paths())
+    if (!file.starts_with(catalog)) hash.add_file(file, file);
   return hash.text();
 }
 

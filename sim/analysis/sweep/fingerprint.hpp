@@ -11,7 +11,8 @@ namespace orrery {
 std::string fingerprint_of(const std::string& text);
 
 /// The same for all that an answer depends on beside the sweep itself: this program's file, the
-/// catalog and the calibration, and the models and systems that the sweep names by their paths.
+/// catalog and the calibration, and every file that is read where the sweep names one by its path:
+/// models, systems, software, schedules, routings and their traces, prices.
 /// Errors (bad_input): a file that cannot be read.
 std::string fingerprint_of_inputs(const Sweep& sweep);
 

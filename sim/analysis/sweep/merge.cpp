@@ -12,8 +12,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// RFC 4180: quotes only where they are needed.
-std::string csv_of(const std::string& text) {
+// RFC 4180: quotes only where they are needed. A text that a spreadsheet would take for a formula
+// gets an apostrophe, by which it knows a text.
+std::string csv_of(const Cell& cell) {
+  const bool formula =
+      cell.is_text && !cell.text.empty() && std::string_view{"=+-@\t\r"}.find(cell.text[0]) < 6;
+  const std::string text = (formula ? "'" : "") + cell.text;
   if (text.find_first_of(",\"\r\n") == text.npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? "\"\"" : std::string{c};
@@ -23,7 +27,7 @@ std::string csv_of(const std::string& text) {
 std::string csv_line(const Row& row) {
   std::string line;
   for (std::size_t i = 0; i < row.size(); ++i)
-    line += (i == 0 ? "" : ",") + (row[i] ? csv_of(row[i]->text) : "");
+    line += (i == 0 ? "" : ",") + (row[i] ? csv_of(*row[i]) : "");
   return line + "\n";
 }
 

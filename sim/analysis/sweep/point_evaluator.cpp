@@ -4,6 +4,7 @@
 
 #include "sim/analysis/estimate/estimate.hpp"
 #include "sim/analysis/grid/columns.hpp"
+#include "sim/cluster/routing/routing_plan.hpp"
 #include "sim/engine/simulation/platform.hpp"
 #include "sim/input/measured/calibration.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
@@ -55,6 +56,11 @@ SweepInputs read_inputs(const Sweep& sweep) {
         if (axis.key == "model") inputs.models.emplace(value.text, read_model(value.text, at));
         if (axis.key == "system") systems.emplace(value.text, read_system(value.text, at));
         if (axis.key == "calibration") calibrations.push_back(value.text);
+        // Read again where they are needed; that they can be read is to be known before.
+        if (axis.key == "software") read_software(value.text, at);
+        if (axis.key == "routing") read_routing(value.text, at);
+        PlanRequest unused;
+        if (axis.key == "schedule") set_plan_key(unused, axis.key, value.json);
       }
   for (const auto& [name, system] : systems) {
     if (calibrations.empty()) inputs.systems.emplace(SweepInputs::SystemName{name, ""}, system);
@@ -79,25 +85,34 @@ PointEvaluator::PointEvaluator(const Sweep& sweep, const Grid& grid, const Sweep
 }
 
 Answer PointEvaluator::operator()(std::int64_t point) {
-  const auto infeasible = [&](const std::string& reason) {
-    return Answer{row_without_answer(grid_, point, PointStatus::infeasible, reason), false};
-  };
-  std::optional<Scenario> scenario;
   try {
-    scenario = scenario_of(point);
+    return answer(point);
   } catch (const Error& error) {
-    // Also keys that contradict each other: each was checked by itself when the sweep was read.
-    return infeasible(error.what());
+    // Also keys that contradict each other: each was checked by itself when the sweep was read. And
+    // a routing that does not suit the plan, and a dtype that the GPU has not got.
+    return infeasible(point, error.what());
   }
-  const MemoryReport memory = memory_of(*scenario);
-  if (!memory.fits()) return infeasible(shortfall_text(memory));
-  if (sweep_.memory_only) return {ok_row(grid_, point, figures_of(memory)), false};
+}
+
+Answer PointEvaluator::answer(std::int64_t point) {
+  const Scenario scenario = scenario_of(point);
+  if (sweep_.memory_only) {
+    const MemoryReport memory = memory_of(scenario, *loads_.of(scenario));
+    if (!memory.fits()) return infeasible(point, shortfall_text(memory));
+    return {ok_row(grid_, point, figures_of(memory)), false};
+  }
   const SweepInputs::SystemName system = system_of(point);
-  Result result = estimate(*scenario, contexts_.at(system)).result;
+  EstimateContext& context = contexts_.at(system);
+  const MemoryReport memory = memory_of(scenario, *context.loads(scenario));
+  if (!memory.fits()) return infeasible(point, shortfall_text(memory));
+  Result result = estimate(scenario, context).result;
   if (sweep_.tokens)
-    result.bill =
-        bill_of(*scenario, result.step_time, *sweep_.tokens, inputs_.economics.at(system));
+    result.bill = bill_of(scenario, result.step_time, *sweep_.tokens, inputs_.economics.at(system));
   return {ok_row(grid_, point, figures_of(result)), Platform::instance().now() > 0.0};
+}
+
+Answer PointEvaluator::infeasible(std::int64_t point, const std::string& reason) const {
+  return {row_without_answer(grid_, point, PointStatus::infeasible, reason), false};
 }
 
 // A file for each point would take longer than many a point.

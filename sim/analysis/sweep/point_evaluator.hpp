@@ -33,6 +33,8 @@ class PointEvaluator {
   Answer operator()(std::int64_t point);
 
  private:
+  Answer answer(std::int64_t point);
+  Answer infeasible(std::int64_t point, const std::string& reason) const;
   Scenario scenario_of(std::int64_t point);
   const Software& software(const std::string& name);
   SweepInputs::SystemName system_of(std::int64_t point) const;
@@ -41,6 +43,7 @@ class PointEvaluator {
   const Grid& grid_;
   const SweepInputs& inputs_;
   std::map<SweepInputs::SystemName, EstimateContext> contexts_;
+  KnownLoads loads_;  ///< Of a sweep of memory alone, which has no contexts.
   std::map<std::string, Software> softwares_;
 };
 

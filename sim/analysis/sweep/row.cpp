@@ -33,7 +33,7 @@ Cell cell_of(const nlohmann::json& value, const Place& at) {
 }  // namespace
 
 const std::string& name(PointStatus status) {
-  static const std::string names[] = {"ok", "infeasible", "failed"};
+  static const std::string names[] = {"ok", "infeasible", "failed", "stopped"};
   return names[static_cast<std::size_t>(status)];
 }
 
@@ -81,6 +81,11 @@ Row read_row(const std::string& line, const std::vector<RowColumn>& columns, con
     }
   if (found != json.size() || !row[0] || row[0]->is_text) refuse(at);
   return row;
+}
+
+// What comes after "reason" is a JSON string, in which quotes are written otherwise.
+bool is_stopped(const std::string& line) {
+  return line.find(",\"status\":\"stopped\",\"reason\":") != line.npos;
 }
 
 std::int64_t point_of_row(const std::string& line, const Place& at) {

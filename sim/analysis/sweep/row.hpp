@@ -17,7 +17,9 @@ namespace orrery {
 enum class PointStatus {
   ok,
   infeasible,  ///< The plan cannot run: does not divide, contradicts itself, does not fit.
-  failed,      ///< No answer: the worker crashed, or ran out of time or memory.
+  failed,      ///< No answer, and none to be had: the program ended at it.
+  stopped,  ///< No answer: the worker was killed, or ran out of time or memory. A later run tries
+            ///< again.
 };
 const std::string& name(PointStatus status);
 
@@ -47,6 +49,8 @@ using Row = std::vector<std::optional<Cell>>;
 
 /// The cells of a line, by column. Errors (bad_input): a line that is no row, `at` says where.
 Row read_row(const std::string& line, const std::vector<RowColumn>& columns, const Place& at);
+/// Whether its status is `stopped`, of a row that this program wrote.
+bool is_stopped(const std::string& line);
 /// Its point alone.
 std::int64_t point_of_row(const std::string& line, const Place& at);
 

@@ -8,13 +8,21 @@
 
 namespace orrery {
 
-/// Computes the points of `shard` that have no row yet, in `workers` processes, and appends a row
-/// for each in the order of the points: the file's bytes depend neither on the number of workers
-/// nor on how often it was interrupted. A shard that is complete is left alone.
-/// `evaluator` is that of the folder's sweep and `grid` its points; `on_row` is told every new row.
-/// Errors (bad_input): as of ShardWriter; rows that are there are not those of this sweep.
+/// Who is told what happens to a shard.
+struct ShardWatch {
+  std::function<void(const std::string& row)> on_row;  ///< Every new row.
+  /// "sweep1/shard-00000-of-00001.jsonl: row 17 is damaged": from there on it is computed again.
+  std::function<void(const std::string& damage)> on_damage = {};
+};
+
+/// Computes the points of `shard` that have no sound row yet, in `workers` processes, and appends a
+/// row for each in the order of the points: the file's bytes depend neither on the number of
+/// workers nor on how often it was interrupted. Points that an earlier run had to stop are tried
+/// again; of a shard that is complete otherwise nothing is touched.
+/// `evaluator` is that of the folder's sweep and `grid` its points.
+/// Errors (bad_input): as of ShardWriter; rows that are there are not those of this sweep; an input
+/// changed meanwhile.
 void run_shard(const SweepFolder& folder, Shard shard, const Grid& grid, PointEvaluator& evaluator,
-               int workers, const WorkerLimits& limits,
-               const std::function<void(const std::string& row)>& on_row);
+               int workers, const WorkerLimits& limits, const ShardWatch& watch);
 
 }  // namespace orrery

@@ -11,7 +11,6 @@
 #include <cstring>
 #include <filesystem>
 #include <string_view>
-#include <vector>
 
 namespace orrery {
 namespace {
@@ -60,6 +59,79 @@ std::string read_at(int file, std::int64_t offset, std::size_t size, const std::
   return bytes;
 }
 
+// To be read; -1 where there is none. A pipe is not waited for.
+int open_to_read(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0 && errno != ENOENT) refuse(path, "read", errno);
+  return file;
+}
+
+void require_regular(int file, const std::string& path) {
+  struct stat about {};
+  if (::fstat(file, &about) == 0 && S_ISREG(about.st_mode)) return;
+  ::close(file);
+  fail_input({path, ""}, "is no file", "remove it; its points will be computed again");
+}
+
+// Whether it is this sweep's. Of another one it is only if it says so soundly.
+bool is_header(const std::string& line, const ShardHeader& header, const std::string& path) {
+  if (line == header.line) return true;
+  if (unsealed(line)) refuse_header(path);
+  return false;
+}
+
+// Reads an open file's rows as far as they are sound. `size`: of these, with the header.
+ShardContents read_contents(int file, const std::string& path, const ShardHeader& header,
+                            const OnRow& on_row, std::int64_t& size) {
+  constexpr std::size_t chunk = 1 << 20;
+  const RowSeal seal{header};
+  ShardContents found;
+  std::string line;
+  bool has_header = false;
+  size = 0;
+  for (std::int64_t offset = 0; found.damage.empty();) {
+    const std::string bytes = read_at(file, offset, chunk, path);
+    if (bytes.empty()) break;
+    for (std::size_t begin = 0; begin < bytes.size();) {
+      const std::size_t end = bytes.find('\n', begin);
+      line.append(bytes, begin, std::min(end, bytes.size()) - begin);
+      if (end == bytes.npos) break;
+      if (!has_header) {
+        has_header = is_header(line, header, path);
+        if (!has_header) found.damage = "the first line is damaged";
+      } else if (const auto row = seal.open(found.rows, line); row && found.rows < header.rows) {
+        if (on_row) on_row(found.rows, *row);
+        ++found.rows;
+      } else {
+        found.damage = "row " + std::to_string(found.rows + 1) + " is damaged";
+      }
+      if (!found.damage.empty()) break;
+      line.clear();
+      begin = end + 1;
+      size = offset + static_cast<std::int64_t>(begin);
+    }
+    offset += static_cast<std::int64_t>(bytes.size());
+  }
+  found.complete = found.damage.empty() && has_header && found.rows == header.rows && line.empty();
+  const bool whole = !path.ends_with(partial);
+  if (found.damage.empty() && whole && !found.complete)
+    found.damage =
+        "it ends after row " + std::to_string(found.rows) + " of " + std::to_string(header.rows);
+  return found;
+}
+
+// So that a name outlives a loss of power. Not every file system can.
+void sync_folder_of(const std::string& path) {
+  const std::string folder = std::filesystem::path{path}.parent_path().string();
+  const int file =
+      ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (file < 0) return;
+  const bool failed = ::fsync(file) != 0 && errno != EINVAL;
+  const int error = errno;
+  ::close(file);
+  if (failed) refuse(path, "written", error);
+}
+
 }  // namespace
 
 std::string shard_path(const std::string& folder, Shard shard) {
@@ -70,19 +142,44 @@ std::string partial_shard_path(const std::string& folder, Shard shard) {
   return shard_path(folder, shard) + std::string{partial};
 }
 
-ShardWriter::ShardWriter(const std::string& folder, Shard shard, const std::string& header)
-    : path_{partial_shard_path(folder, shard)}, final_path_{shard_path(folder, shard)} {
+ShardContents read_shard(const std::string& path, const ShardHeader& header, const OnRow& on_row) {
+  const int file = open_to_read(path);
+  if (file < 0) return {};
+  require_regular(file, path);
+  try {
+    std::int64_t size = 0;
+    ShardContents found = read_contents(file, path, header, on_row, size);
+    ::close(file);
+    return found;
+  } catch (...) {
+    ::close(file);
+    throw;
+  }
+}
+
+ShardWriter::ShardWriter(const std::string& folder, Shard shard, const ShardHeader& header,
+                         const OnRow& on_row)
+    : path_{partial_shard_path(folder, shard)},
+      final_path_{shard_path(folder, shard)},
+      seal_{header} {
   // A file that outgrows the limit of its size shall be an error like a full disk, not a signal.
   ::signal(SIGXFSZ, SIG_IGN);
-  file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666);
   if (file_ < 0) refuse(path_, "written", errno);
-  if (is_locked_elsewhere(file_)) {
-    ::close(file_);
-    fail_input({path_, ""}, "is being written by another process",
-               "wait until it ends, or give this one another --shard");
-  }
+  require_regular(file_, path_);
   try {
-    read_what_is_there(header);
+    if (is_locked_elsewhere(file_))
+      fail_input({path_, ""}, "is being written by another process",
+                 "wait until it ends, or give this one another --shard");
+    contents_ = read_contents(
+        file_, path_, header,
+        [&](std::int64_t place, const std::string& row) {
+          last_row_ = row;
+          if (on_row) on_row(place, row);
+        },
+        size_);
+    if (::ftruncate(file_, size_) != 0) refuse(path_, "written", errno);
+    if (size_ == 0) write(header.line + "\n");
   } catch (...) {
     ::close(file_);
     throw;
@@ -91,31 +188,6 @@ ShardWriter::ShardWriter(const std::string& folder, Shard shard, const std::stri
 
 ShardWriter::~ShardWriter() {
   if (file_ >= 0) ::close(file_);
-}
-
-void ShardWriter::read_what_is_there(const std::string& header) {
-  constexpr std::size_t chunk = 1 << 20;
-  std::string line;
-  std::int64_t lines = 0;
-  for (std::int64_t offset = 0;;) {
-    const std::string bytes = read_at(file_, offset, chunk, path_);
-    if (bytes.empty()) break;
-    for (std::size_t begin = 0; begin < bytes.size();) {
-      const std::size_t end = bytes.find('\n', begin);
-      line.append(bytes, begin, std::min(end, bytes.size()) - begin);
-      if (end == bytes.npos) break;
-      if (lines++ == 0 && line != header) refuse_header(path_);
-      last_row_ = std::move(line);
-      line.clear();
-      begin = end + 1;
-      size_ = offset + static_cast<std::int64_t>(begin);
-    }
-    offset += static_cast<std::int64_t>(bytes.size());
-  }
-  if (::ftruncate(file_, size_) != 0) refuse(path_, "written", errno);
-  if (lines == 0) write(header + "\n");
-  rows_ = std::max<std::int64_t>(0, lines - 1);
-  if (rows_ == 0) last_row_.clear();
 }
 
 void ShardWriter::write(const std::string& text) {
@@ -135,8 +207,9 @@ void ShardWriter::write(const std::string& text) {
 }
 
 void ShardWriter::append(const std::string& row) {
-  write(row + "\n");
-  ++rows_;
+  write(seal_.seal(contents_.rows, row) + "\n");
+  ++contents_.rows;
+  last_row_ = row;
 }
 
 void ShardWriter::complete() {
@@ -145,31 +218,53 @@ void ShardWriter::complete() {
   if (::rename(path_.c_str(), final_path_.c_str()) != 0 &&
       !(errno == ENOENT && ::access(final_path_.c_str(), F_OK) == 0))
     refuse(final_path_, "written", errno);
+  sync_folder_of(final_path_);
 }
 
-ShardReader::ShardReader(const std::string& path, const std::string& header, std::size_t chunk)
-    : path_{path}, chunk_{chunk} {
-  if (const auto first = next(); first && *first != header) refuse_header(path);
+void ShardWriter::discard() {
+  if (::unlink(path_.c_str()) != 0 && errno != ENOENT) refuse(path_, "removed", errno);
+}
+
+ShardReader::ShardReader(const std::string& path, const ShardHeader& header, std::size_t chunk)
+    : path_{path}, header_{header}, seal_{header}, chunk_{chunk} {
+  const auto first = next_line();
+  if (first ? !is_header(*first, header, path) : !path_.ends_with(partial))
+    refuse_damage("the first line is damaged");
+}
+
+std::optional<std::string> ShardReader::next() {
+  const auto line = next_line();
+  if (!line) {
+    if (!path_.ends_with(partial) && (rows_ < header_.rows || !buffer_.empty()))
+      refuse_damage("it ends after row " + std::to_string(rows_) + " of " +
+                    std::to_string(header_.rows));
+    return std::nullopt;
+  }
+  auto row = seal_.open(rows_, *line);
+  if (!row || rows_ == header_.rows)
+    refuse_damage("row " + std::to_string(rows_ + 1) + " is damaged");
+  ++rows_;
+  return row;
 }
 
 // The file is opened anew for each chunk: a sweep may have more shards than a process open files.
-std::optional<std::string> ShardReader::next() {
+std::optional<std::string> ShardReader::next_line() {
   for (;;) {
     const std::size_t end = buffer_.find('\n', at_);
     if (end != buffer_.npos) {
       std::string line = buffer_.substr(at_, end - at_);
       at_ = end + 1;
-      ++line_;
       return line;
     }
     buffer_.erase(0, at_);
     at_ = 0;
-    int file = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file < 0 && errno == ENOENT && path_.ends_with(partial)) {
+    int file = open_to_read(path_);
+    if (file < 0 && path_.ends_with(partial)) {
       path_.erase(path_.size() - partial.size());  // It was completed in the meantime.
-      file = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+      file = open_to_read(path_);
     }
-    if (file < 0) refuse(path_, "read", errno);
+    if (file < 0) refuse(path_, "read", ENOENT);
+    require_regular(file, path_);
     std::string bytes;
     try {
       bytes = read_at(file, offset_, chunk_, path_);
@@ -184,21 +279,11 @@ std::optional<std::string> ShardReader::next() {
   }
 }
 
-Place ShardReader::place() const { return {path_ + ":" + std::to_string(line_), ""}; }
-
-std::int64_t count_lines(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 0;
-  std::vector<char> buffer(1 << 20);
-  std::int64_t lines = 0;
-  for (;;) {
-    const ssize_t count = ::read(file, buffer.data(), buffer.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) break;
-    lines += std::count(buffer.begin(), buffer.begin() + count, '\n');
-  }
-  ::close(file);
-  return lines;
+void ShardReader::refuse_damage(const std::string& what) const {
+  fail_input({path_, ""}, what, "run orrery sweep run again: it computes again what is damaged");
 }
+
+// Line 1 is the header.
+Place ShardReader::place() const { return {path_ + ":" + std::to_string(rows_ + 1), ""}; }
 
 }  // namespace orrery

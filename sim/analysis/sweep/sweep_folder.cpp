@@ -4,6 +4,7 @@
 
 #include "sim/analysis/grid/grid.hpp"
 #include "sim/analysis/sweep/fingerprint.hpp"
+#include "sim/analysis/sweep/row.hpp"
 #include "sim/base/text/write_file.hpp"
 
 namespace orrery {
@@ -44,10 +45,13 @@ void refuse_another(const SweepFolder& there, const SweepFolder& wanted) {
 
 }  // namespace
 
-std::string SweepFolder::header(Shard shard) const {
-  return R"({"schema":"orrery.sweep-rows/1","sweep":")" +
-         fingerprint_of(sweep_json(sweep) + fingerprint) + R"(","shard":)" +
-         std::to_string(shard.index) + R"(,"of":)" + std::to_string(shard.of) + "}";
+ShardHeader SweepFolder::header(Shard shard) const {
+  const std::int64_t rows = shard.share(points);
+  return {sealed(R"({"schema":"orrery.sweep-rows/2","sweep":")" +
+                 fingerprint_of(sweep_json(sweep) + fingerprint) + R"(","shard":)" +
+                 std::to_string(shard.index) + R"(,"of":)" + std::to_string(shard.of) +
+                 R"(,"rows":)" + std::to_string(rows) + "}"),
+          rows};
 }
 
 SweepFolder open_sweep_folder(const std::string& path) {
@@ -91,20 +95,31 @@ SweepFolder begin_sweep_folder(const std::string& path, const Sweep& sweep, int 
   return wanted;
 }
 
+ShardState shard_state(const SweepFolder& folder, Shard shard) {
+  ShardState state;
+  state.shard = shard;
+  state.points = shard.share(folder.points);
+  const ShardHeader header = folder.header(shard);
+  for (const std::string& path :
+       {shard_path(folder.path, shard), partial_shard_path(folder.path, shard)}) {
+    std::int64_t stopped = 0;
+    const ShardContents found = read_shard(path, header, [&](std::int64_t, const std::string& row) {
+      stopped += is_stopped(row) ? 1 : 0;
+    });
+    if (!found.damage.empty() && state.damage.empty())
+      state.damage = fs::path{path}.filename().string() + ": " + found.damage;
+    if (found.rows <= state.rows && path.ends_with(".part")) continue;
+    state.rows = found.rows;
+    state.stopped = stopped;
+    state.complete = found.complete && stopped == 0 && !path.ends_with(".part");
+    if (found.complete) break;
+  }
+  return state;
+}
+
 std::vector<ShardState> shard_states(const SweepFolder& folder) {
   std::vector<ShardState> states;
-  for (int i = 0; i < folder.shards; ++i) {
-    ShardState state;
-    state.shard = {i, folder.shards};
-    state.points = state.shard.share(folder.points);
-    std::error_code code;
-    state.complete = fs::exists(shard_path(folder.path, state.shard), code);
-    state.rows = state.complete
-                     ? state.points
-                     : std::max<std::int64_t>(
-                           0, count_lines(partial_shard_path(folder.path, state.shard)) - 1);
-    states.push_back(state);
-  }
+  for (int i = 0; i < folder.shards; ++i) states.push_back(shard_state(folder, {i, folder.shards}));
   return states;
 }
 

@@ -20,7 +20,7 @@ struct SweepFolder {
   std::string fingerprint;  ///< Of program, catalog and calibration that its rows come from.
 
   /// First line of a shard's file: rows of another sweep, or of another program, have another one.
-  std::string header(Shard shard) const;
+  ShardHeader header(Shard shard) const;
 };
 
 /// Reads the folder of a sweep that was begun. Errors (bad_input): there is none.
@@ -35,10 +35,13 @@ SweepFolder begin_sweep_folder(const std::string& path, const Sweep& sweep, int 
 /// How far a shard is.
 struct ShardState {
   Shard shard;
-  std::int64_t points = 0;  ///< Of its own.
-  std::int64_t rows = 0;    ///< That are there.
-  bool complete = false;
+  std::int64_t points = 0;   ///< Of its own.
+  std::int64_t rows = 0;     ///< That are there and sound.
+  std::int64_t stopped = 0;  ///< Of these: PointStatus::stopped.
+  bool complete = false;     ///< Nothing is left to be done.
+  std::string damage;        ///< "shard-00000-of-00001.jsonl: row 17 is damaged", or "".
 };
+/// Looks at every row. Errors (bad_input): rows of another sweep.
 std::vector<ShardState> shard_states(const SweepFolder& folder);
 
 /// "1,3,17-20", as `sbatch --array` takes it: shards that are not complete. "" if all are.

@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 #include <utility>
 
 #include "sim/base/core/nearest.hpp"
+#include "sim/base/text/input_file.hpp"
 #include "sim/base/text/quantity_text.hpp"
 
 namespace orrery {
@@ -54,11 +53,7 @@ JsonValue JsonValue::read_file(const std::string& path) {
   if (!code && size > largest_file_bytes)
     fail_input(place, "has " + std::to_string(size >> 20) + " MiB, more than the 64 MiB allowed",
                "no model, system or plan is that large; check the path");
-  std::ifstream file{path, std::ios::binary};
-  if (!file) fail_input(place, "cannot be opened", "check its permissions");
-  std::ostringstream text;
-  text << file.rdbuf();
-  return parse(text.str(), path);
+  return parse(read_input_file(path), path);
 }
 
 JsonValue JsonValue::parse(const std::string& text, const std::string& file) {

@@ -3,8 +3,8 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
+
+#include "sim/base/text/input_file.hpp"
 
 namespace orrery {
 namespace {
@@ -26,11 +26,7 @@ std::string read_text_file(const std::string& path) {
   if (!code && size > largest_file_bytes)
     fail_input(place, "has " + std::to_string(size >> 20) + " MiB, more than the 64 MiB allowed",
                "keep only the lines of this run");
-  std::ifstream file{path, std::ios::binary};
-  if (!file) fail_input(place, "cannot be opened", "check its permissions");
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
+  return read_input_file(path);
 }
 
 void require_text(const std::string& text, const std::string& file, const std::string& what) {

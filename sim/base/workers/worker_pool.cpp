@@ -50,6 +50,7 @@ class Pool {
   struct Slot {
     Outcome outcome;
     bool finished = false;
+    int kills = 0;  // Of workers that were at it.
   };
 
   Slot& slot(std::uint64_t ticket) { return window_[ticket - delivered_]; }
@@ -70,7 +71,7 @@ class Pool {
     const std::optional<std::int64_t> task = next_();
     exhausted_ = !task;
     if (!task) return std::nullopt;
-    window_.push_back({{*task, "", ""}, false});
+    window_.push_back({{*task, "", ""}});
     return delivered_ + window_.size() - 1;
   }
 
@@ -122,7 +123,7 @@ class Pool {
 
   void listen(std::unique_ptr<WorkerProcess>& worker) {
     for (WorkerProcess::Reply& reply : worker->receive())
-      finish(reply.ticket, std::move(reply.answer.bytes), std::move(reply.failure));
+      finish(reply.ticket, std::move(reply.answer.bytes), std::move(reply.failure), reply.stopped);
     const bool too_long =
         limits_.time.si() > 0.0 && !worker->waiting().empty() && at_it_for(*worker) > limits_.time;
     if (worker->ended() || worker->spent()) {
@@ -132,24 +133,29 @@ class Pool {
     }
   }
 
-  // Its place is empty until somebody has use for it. `failure` "": it ended by itself.
-  void replace(std::unique_ptr<WorkerProcess>& worker, std::string failure) {
+  // Its place is empty until somebody has use for it. `too_long` "": it ended by itself.
+  void replace(std::unique_ptr<WorkerProcess>& worker, const std::string& too_long) {
+    constexpr int most_kills = 3;  // More is no accident: the task takes more than there is.
     const bool blameless = worker->spent();
     std::deque<std::uint64_t> left = worker->waiting();
-    const std::string end = worker->end();
-    if (failure.empty()) failure = end;
+    const WorkerProcess::End end = worker->end();
     worker.reset();
     if (!blameless && !left.empty()) {
-      finish(left.front(), "", std::move(failure));
-      left.pop_front();
+      const bool again = too_long.empty() && end.killed && ++slot(left.front()).kills < most_kills;
+      if (!again) {
+        finish(left.front(), "", too_long.empty() ? end.text : too_long,
+               !too_long.empty() || end.killed);
+        left.pop_front();
+      }
     }
     returned_.insert(left.begin(), left.end());
   }
 
-  void finish(std::uint64_t ticket, std::string bytes, std::string failure) {
+  void finish(std::uint64_t ticket, std::string bytes, std::string failure, bool stopped) {
     Slot& at = slot(ticket);
     at.outcome.bytes = std::move(bytes);
     at.outcome.failure = std::move(failure);
+    at.outcome.stopped = stopped;
     at.finished = true;
   }
 

@@ -22,6 +22,9 @@ struct Outcome {
   std::int64_t task = 0;
   std::string bytes;
   std::string failure;  ///< Why there is no answer: a signal, a limit, an exception. Empty: none.
+  /// Of a failure: the machine's, such as a kill or a limit. The task may have an answer elsewhere,
+  /// or later.
+  bool stopped = false;
 };
 
 struct WorkerLimits {
@@ -39,7 +42,8 @@ struct WorkerLimits {
 ///          workers, so that what it writes cannot depend on it. False ends the run early.
 ///
 /// A worker that crashes, runs out of memory or time fails its task and is replaced; the tasks that
-/// waited for it go to others. Workers end with this process, also when it is killed.
+/// waited for it go to others. A task whose worker was killed gets another one twice. Workers end
+/// with this process, also when it is killed, and leave signals that ask them to end to it.
 void run_tasks(int workers, const WorkerLimits& limits,
                const std::function<std::optional<std::int64_t>()>& next,
                const std::function<Answer(std::int64_t)>& work,

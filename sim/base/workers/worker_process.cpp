@@ -97,6 +97,9 @@ WorkerProcess::WorkerProcess(const std::function<Answer(std::int64_t)>& work,
   if (process_ == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(0);  // It died before the line above.
+    // Whoever asks the whole group to end asks the parent too, and this process ends with it: if it
+    // went first, its task would look as if it had failed.
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) ::signal(signal, SIG_IGN);
     ::close(ends[0]);
     for (int other : close_first) ::close(other);
     limit_memory(limits.memory);
@@ -145,7 +148,7 @@ std::vector<WorkerProcess::Reply> WorkerProcess::receive() {
   for (Header header; received_.size() - at >= sizeof header;) {
     std::memcpy(&header, received_.data() + at, sizeof header);
     if (received_.size() - at - sizeof header < header.size) break;
-    Reply reply{header.ticket, {}, ""};
+    Reply reply{header.ticket, {}, "", header.verdict == Verdict::no_memory};
     std::string bytes = received_.substr(at + sizeof header, header.size);
     at += sizeof header + header.size;
     if (header.verdict == Verdict::no_memory)
@@ -169,18 +172,20 @@ std::vector<WorkerProcess::Reply> WorkerProcess::receive() {
   return replies;
 }
 
-std::string WorkerProcess::end() {
-  if (process_ < 0) return "";
+WorkerProcess::End WorkerProcess::end() {
+  if (process_ < 0) return {};
   if (!ended_) ::kill(process_, SIGKILL);
   ::close(socket_);
   int status = 0;
   while (::waitpid(process_, &status, 0) < 0 && errno == EINTR) {
   }
   process_ = -1;
-  if (WIFSIGNALED(status))
-    return "ended by signal " + std::to_string(WTERMSIG(status)) + " (" +
-           ::strsignal(WTERMSIG(status)) + ")";
-  return "ended with exit code " + std::to_string(WEXITSTATUS(status));
+  if (!WIFSIGNALED(status)) return {"ended with exit code " + std::to_string(WEXITSTATUS(status))};
+  const int signal = WTERMSIG(status);
+  constexpr int of_the_program[] = {SIGSEGV, SIGABRT, SIGFPE, SIGILL, SIGSYS, SIGTRAP};
+  const bool killed = std::find(std::begin(of_the_program), std::end(of_the_program), signal) ==
+                      std::end(of_the_program);
+  return {"ended by signal " + std::to_string(signal) + " (" + ::strsignal(signal) + ")", killed};
 }
 
 }  // namespace orrery

@@ -23,7 +23,14 @@ class WorkerProcess {
   struct Reply {
     std::uint64_t ticket = 0;
     Answer answer;
-    std::string failure;  ///< An exception that the task ended with.
+    std::string failure;   ///< An exception that the task ended with.
+    bool stopped = false;  ///< Of a failure: memory was at an end.
+  };
+
+  /// How a process ended, in words: "ended by signal 11 (Segmentation fault)".
+  struct End {
+    std::string text;
+    bool killed = false;  ///< By somebody else, such as the kernel when memory is at an end.
   };
 
   /// Forks. `close_first`: sockets of the parent that are nothing to this worker.
@@ -48,8 +55,8 @@ class WorkerProcess {
   /// Since when it has been at its first waiting task.
   Clock::time_point busy_since() const { return busy_since_; }
 
-  /// Kills it if it still runs; how it ended, in words: "ended by signal 11 (Segmentation fault)".
-  std::string end();
+  /// Kills it if it still runs.
+  End end();
 
  private:
   int socket_ = -1;

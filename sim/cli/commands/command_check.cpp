@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cstdio>
+#include <iomanip>
 #include <iostream>
+#include <sstream>
 
 #include "sim/base/text/flag_value.hpp"
 #include "sim/base/text/write_file.hpp"
@@ -22,8 +24,8 @@ std::string with_commas(std::int64_t value) {
   return text;
 }
 
-void row(const std::string& name, const std::string& value) {
-  std::printf("  %-22s %s\n", name.c_str(), value.c_str());
+void row(std::ostream& out, const std::string& name, const std::string& value) {
+  out << "  " << std::left << std::setw(22) << name << " " << value << "\n";
 }
 
 std::string number(double value, const std::string& unit) {
@@ -32,47 +34,51 @@ std::string number(double value, const std::string& unit) {
   return text;
 }
 
-void print(const Model& model) {
+void print(std::ostream& out, const Model& model) {
   const ParameterCount count = count_parameters(model);
-  std::printf("model %s\n", model.name.c_str());
-  row("layers", std::to_string(model.layers));
-  row("hidden", std::to_string(model.hidden));
-  row("heads x head size", std::to_string(model.heads) + " x " + std::to_string(model.head_dim) +
-                               ", " + std::to_string(model.kv_heads) + " for keys and values");
+  out << "model " << model.name << "\n";
+  row(out, "layers", std::to_string(model.layers));
+  row(out, "hidden", std::to_string(model.hidden));
+  row(out, "heads x head size",
+      std::to_string(model.heads) + " x " + std::to_string(model.head_dim) + ", " +
+          std::to_string(model.kv_heads) + " for keys and values");
   const auto local = std::count(model.layer_is_local.begin(), model.layer_is_local.end(), true);
   if (local > 0)
-    row("windows",
+    row(out, "windows",
         std::to_string(model.window) + " tokens in " + std::to_string(local) + " layers");
-  row("MLP", std::to_string(model.ffn) + (model.gated ? ", gated" : "") +
-                 (model.parallel_residual ? ", beside attention" : ""));
+  row(out, "MLP",
+      std::to_string(model.ffn) + (model.gated ? ", gated" : "") +
+          (model.parallel_residual ? ", beside attention" : ""));
   if (model.experts)
-    row("experts", std::to_string(model.experts->count) + " of " +
-                       std::to_string(model.experts->ffn) + ", " +
-                       std::to_string(model.experts->per_token) + " a token");
-  row("vocabulary",
+    row(out, "experts",
+        std::to_string(model.experts->count) + " of " + std::to_string(model.experts->ffn) + ", " +
+            std::to_string(model.experts->per_token) + " a token");
+  row(out, "vocabulary",
       std::to_string(model.vocab) + (model.tied_embeddings ? ", output head tied" : ""));
-  row("longest sequence", std::to_string(model.max_sequence));
-  row("sequence in training",
+  row(out, "longest sequence", std::to_string(model.max_sequence));
+  row(out, "sequence in training",
       std::to_string(usual_sequence(model)) + (guesses_sequence(model) ? ", assumed" : ""));
-  row("parameters", with_commas(count.total));
-  if (count.active != count.total) row("active a token", with_commas(count.active));
+  row(out, "parameters", with_commas(count.total));
+  if (count.active != count.total) row(out, "active a token", with_commas(count.active));
 }
 
-void print(const System& system) {
+void print(std::ostream& out, const System& system) {
   const Gpu& gpu = system.gpu;
-  std::printf("system %s: %s\n", system.name.c_str(), system.title.c_str());
-  row("GPU", gpu.title);
-  row("16-bit peak", number(gpu.peak_16bit.si() / 1e12, "TFLOP/s"));
-  row("memory", number(gpu.memory.si() / 1e9, "GB") + " at " +
-                    number(gpu.memory_bandwidth.si() / 1e9, "GB/s"));
-  row("GPUs a node", std::to_string(system.gpus_per_node));
-  row("GPUs a NVLink domain", std::to_string(system.nvlink_domain));
-  row("scale-up a GPU", number(system.scale_up.si() / 1e9, "GB/s each way, ") +
-                            number(system.scale_up_latency.si() * 1e6, "us"));
-  row("NICs a node", std::to_string(system.nics_per_node) + " of " +
-                         number(system.nic.si() * 8e-9, "Gb/s, ") +
-                         number(system.network_latency.si() * 1e6, "us, ") +
-                         number(100.0 * system.network_efficiency, "% payload"));
+  out << "system " << system.name << ": " << system.title << "\n";
+  row(out, "GPU", gpu.title);
+  row(out, "16-bit peak", number(gpu.peak_16bit.si() / 1e12, "TFLOP/s"));
+  row(out, "memory",
+      number(gpu.memory.si() / 1e9, "GB") + " at " +
+          number(gpu.memory_bandwidth.si() / 1e9, "GB/s"));
+  row(out, "GPUs a node", std::to_string(system.gpus_per_node));
+  row(out, "GPUs a NVLink domain", std::to_string(system.nvlink_domain));
+  row(out, "scale-up a GPU",
+      number(system.scale_up.si() / 1e9, "GB/s each way, ") +
+          number(system.scale_up_latency.si() * 1e6, "us"));
+  row(out, "NICs a node",
+      std::to_string(system.nics_per_node) + " of " + number(system.nic.si() * 8e-9, "Gb/s, ") +
+          number(system.network_latency.si() * 1e6, "us, ") +
+          number(100.0 * system.network_efficiency, "% payload"));
 }
 
 // As many GPUs as show the whole pattern: two pods, four leaves, two domains; or all there are.
@@ -85,7 +91,7 @@ int shown_gpus(const System& system) {
   return static_cast<int>(std::min<std::int64_t>(gpus, 1 << 24));
 }
 
-void check_system(const ParsedOptions& parsed) {
+void check_system(std::ostream& out, const ParsedOptions& parsed) {
   const System system = read_system(parsed.text("system"), {"--system", ""});
   int gpus = shown_gpus(system);
   if (parsed.has("gpus"))
@@ -96,8 +102,8 @@ void check_system(const ParsedOptions& parsed) {
                         std::to_string(system.max_gpus) + " of '" + system.name + "'",
                     "use --gpus " + std::to_string(system.max_gpus));
   const Topology topology = Topology::build(system, gpus);
-  print(system);
-  std::printf("%s", topology_text(system, topology).c_str());
+  print(out, system);
+  out << topology_text(system, topology);
   if (parsed.has("dot")) write_file(parsed.text("dot"), topology_dot(system, topology));
 }
 
@@ -125,9 +131,10 @@ int run_check(const Arguments& arguments) {
   for (const char* option : {"gpus", "dot"})
     if (parsed.has(option) && !parsed.has("system"))
       fail_input({}, std::string{"--"} + option + " draws a system", "give --system too");
-  if (parsed.has("model")) print(read_model(parsed.text("model"), {"--model", ""}));
-  if (parsed.has("system")) check_system(parsed);
-  std::fflush(stdout);
+  std::ostringstream text;  // All or nothing is printed.
+  if (parsed.has("model")) print(text, read_model(parsed.text("model"), {"--model", ""}));
+  if (parsed.has("system")) check_system(text, parsed);
+  std::cout << text.str();
   return exit_ok;
 }
 

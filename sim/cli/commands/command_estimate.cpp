@@ -45,6 +45,8 @@ po::options_description output_options() {
        "--shapes")                                                          //
       ("unfolded", "simulate every rank instead of one for all its twins")  //
       ("expanded", "simulate every tensor-parallel collective as flows")    //
+      ("no-timing",
+       "leave out how long the estimate took, so that the same question prints the same bytes")  //
       ("help", "this text");
   return options;
 }
@@ -118,8 +120,10 @@ int run_estimate(const Arguments& arguments) {
   if (parsed.has("html"))
     write_file(parsed.text("html"), html_report(answer.result, answer.step, answer.timeline));
   if (parsed.has("missing")) write_missing(parsed.text("missing"), answer.result, context);
-  std::cout << (parsed.has("json") ? result_json(answer.result)
+  const bool timing = !parsed.has("no-timing");
+  std::cout << (parsed.has("json") ? result_json(answer.result, {.about_this_run = timing})
                                    : summary_text(answer.result, {.colour = wants_colour(),
+                                                                  .wall_time = timing,
                                                                   .links = parsed.has("links")}));
   if (parsed.has("changes"))
     std::cout << "\n" << changes_text(single_changes(answer.result, context, detail));

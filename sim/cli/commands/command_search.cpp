@@ -206,8 +206,9 @@ void point_plan_keys_to_fix(const po::options_description& options, const Argume
     if (!word.starts_with("--")) continue;
     const std::string name = word.substr(2, word.find('=') - 2);
     const auto is_it = [&](const PlanKey& key) { return key.name == name; };
-    if (options.find_nothrow(name, false) ||
-        std::none_of(plan_keys().begin(), plan_keys().end(), is_it))
+    // The key first: an option's name that is empty is for Boost the beginning of any.
+    if (std::none_of(plan_keys().begin(), plan_keys().end(), is_it) ||
+        options.find_nothrow(name, false))
       continue;
     fail_input({}, "a search has no option '--" + name + "'",
                "to fix it, write --fix " + name + "=VALUE");

@@ -97,6 +97,10 @@ void print_summary(const Sweep& sweep, const BestRows& rows) {
               << estimate_command(sweep, rows, rows.best().front()) << "\n";
 }
 
+void say_damage(const std::string& damage) {
+  std::cerr << "orrery: " << damage << "; it is computed again from there on\n";
+}
+
 int run(const Arguments& arguments) {
   const po::options_description options = sweep_run_options();
   const ParsedOptions parsed = parse_options(options, arguments, {});
@@ -121,7 +125,7 @@ int run(const Arguments& arguments) {
     SweepProgress progress{folder.sweep, there, total, parsed.has("quiet")};
     for (const Shard& shard : job.shards)
       run_shard(folder, shard, grid, evaluator, job.workers, job.limits,
-                [&](const std::string& row) { progress.row(row); });
+                {[&](const std::string& row) { progress.row(row); }, say_damage});
   }
   if (static_cast<int>(job.shards.size()) < folder.shards) {
     std::cout << "shard " << job.shards.front().index << " of " << folder.shards
@@ -152,15 +156,20 @@ int status(const Arguments& arguments) {
     if (!missing.empty()) std::cout << missing << "\n";
     return missing.empty() ? exit_ok : exit_partial;
   }
-  std::int64_t rows = 0, complete = 0;
+  std::int64_t rows = 0, complete = 0, stopped = 0;
   for (const ShardState& state : states) {
+    stopped += state.stopped;
     rows += state.rows;
     complete += state.complete;
   }
   std::cout << "points  " << grouped(rows) << " of " << grouped(folder.points) << ", "
             << percent(static_cast<double>(rows) / static_cast<double>(folder.points)) << "\n"
             << "shards  " << grouped(complete) << " of " << grouped(folder.shards) << " complete\n";
+  if (stopped > 0) std::cout << "stopped " << grouped(stopped) << ": the next run tries again\n";
   if (!missing.empty()) std::cout << "missing shards: " << missing << "\n";
+  for (const ShardState& state : states)
+    if (!state.damage.empty())
+      std::cerr << "orrery: " << state.damage << "; run computes it again\n";
   return missing.empty() ? exit_ok : exit_partial;
 }
 

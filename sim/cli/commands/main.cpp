@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -8,6 +10,7 @@
 #include "sim/base/core/error.hpp"
 #include "sim/base/core/nearest.hpp"
 #include "sim/cli/options/command.hpp"
+#include "sim/cli/options/terminal.hpp"
 
 namespace {
 
@@ -79,19 +82,31 @@ int dispatch(const Arguments& words) {
   return command->second(arguments);
 }
 
+// Of a failed assertion, which has said what it was. Nothing is printed of an answer that rests on
+// what is not so.
+void end_at_a_fault(int) {
+  constexpr char text[] =
+      "orrery: internal error: the line above should hold and does not, so there is no answer"
+      "\nThis is a fault of the program; please report it with the command line.\n";
+  // All that a signal's handler may do.
+  if (::write(STDERR_FILENO, text, sizeof text - 1) < 0) ::_exit(exit_internal);
+  ::_exit(exit_internal);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   // A file that outgrows its limit is an error that names the file, like a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGABRT, end_at_a_fault);
   int code = exit_internal;
   try {
     code = dispatch({argv + 1, argv + argc});
   } catch (const Error& error) {
-    std::cerr << "orrery: error: " << error.what() << "\n";
+    std::cerr << "orrery: error: " << harmless(error.what()) << "\n";
     code = error.kind() == Error::Kind::infeasible ? exit_infeasible : exit_bad_input;
   } catch (const std::exception& error) {
-    std::cerr << "orrery: internal error: " << error.what()
+    std::cerr << "orrery: internal error: " << harmless(error.what())
               << "\nThis is a fault of the program; please report it with the command line.\n";
   }
   std::cout.flush();

@@ -89,6 +89,9 @@ std::string meant(const std::string& word, const po::options_description& known)
 ParsedOptions parse_options(const po::options_description& known, const Arguments& arguments,
                             const std::vector<std::string>& booleans) {
   ParsedOptions parsed;
+  for (const std::string& word : arguments)
+    if (word == "--" || word.starts_with("--="))
+      fail_input(command_line, "'" + word + "' is no option", "leave it out");
   try {
     using namespace po::command_line_style;
     const po::parsed_options options =

@@ -33,10 +33,13 @@ int count_of(const ParsedOptions& options, const std::string& name, int most) {
   return static_cast<int>(value_of_flag(name, options.text(name)).integer(1, most));
 }
 
+constexpr int most_workers = 4096;
+
 // What Slurm gave this task, else the cores that this process may run on.
 int default_workers() {
   for (const char* name : {"SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE"})
-    if (const auto count = from_environment(name); count && *count > 0) return *count;
+    if (const auto count = from_environment(name); count && *count > 0)
+      return std::min(*count, most_workers);
   cpu_set_t cores;
   CPU_ZERO(&cores);
   if (::sched_getaffinity(0, sizeof cores, &cores) != 0) return 1;
@@ -153,7 +156,7 @@ SweepJob read_sweep_job(const ParsedOptions& options) {
     fail_input(option("shard"),
                "shard " + std::to_string(one->index) + " is none of " + std::to_string(one->of),
                "shards are counted from 0 to " + std::to_string(one->of - 1));
-  job.workers = options.has("jobs") ? count_of(options, "jobs", 4096) : default_workers();
+  job.workers = options.has("jobs") ? count_of(options, "jobs", most_workers) : default_workers();
   if (options.has("time-limit"))
     job.limits.time = parse_duration(options.text("time-limit"), option("time-limit"));
   if (options.has("memory-limit"))

@@ -19,6 +19,7 @@ struct RoutingShape {
   std::int64_t tokens = 0;  ///< Of one rank in one micro-batch.
 
   std::int64_t copies() const { return tokens * ranks * experts.per_token; }
+  bool operator==(const RoutingShape&) const = default;
 };
 
 /// Where one layer's tokens of one micro-batch went. A copy is one token at one expert.

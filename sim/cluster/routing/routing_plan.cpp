@@ -1,5 +1,6 @@
 #include "sim/cluster/routing/routing_plan.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 
@@ -82,7 +83,13 @@ RoutingPlan parse_routing(const JsonValue& json, const TraceExpectation& expecte
   if (json.has("trace") == json.has("popularity"))
     json.fail("needs either 'popularity' or 'trace'", "keep one of them");
   if (const auto trace = json.find("trace")) {
-    const auto beside = std::filesystem::path{json.place().file}.parent_path() / trace->text();
+    const std::filesystem::path path{trace->text()};
+    // A file from elsewhere must not show lines of any other that its reader may read.
+    if (!is_trace(path.string()) || path.has_root_path() ||
+        std::find(path.begin(), path.end(), "..") != path.end())
+      trace->fail("'" + shown_text(path.string()) + "' is no trace beside this file",
+                  "put a .jsonl or .csv file beside it or in a folder below");
+    const auto beside = std::filesystem::path{json.place().file}.parent_path() / path;
     plan.trace = std::make_shared<const RoutingTrace>(read_trace(beside.string(), expected));
     plan.even = false;
   } else {

@@ -1,10 +1,10 @@
 #include "sim/cluster/routing/trace.hpp"
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
+#include <filesystem>
 
 #include "sim/base/core/error.hpp"
+#include "sim/base/text/input_file.hpp"
 #include "sim/cluster/routing/trace_rows.hpp"
 
 namespace orrery {
@@ -157,17 +157,14 @@ RoutingTrace parse_trace(const std::string& text, const std::string& file,
 }
 
 RoutingTrace read_trace(const std::string& path, const TraceExpectation& expected) {
-  std::ifstream stream{path, std::ios::binary};
-  if (!stream) fail_input({path, ""}, "cannot be read", "name a routing trace");
-  stream.seekg(0, std::ios::end);
-  constexpr std::streamoff longest = std::streamoff{1} << 30;
-  const std::streamoff length = stream.tellg();
-  if (length < 0 || length > longest)
+  constexpr std::uintmax_t longest = std::uintmax_t{1} << 30;
+  std::error_code code;
+  const std::uintmax_t length = std::filesystem::file_size(path, code);
+  if (!std::filesystem::exists(path, code))
+    fail_input({path, ""}, "cannot be read", "name a routing trace");
+  if (!code && length > longest)
     fail_input({path, ""}, "is not a file of at most 1 GiB", "trace fewer micro-batches");
-  stream.seekg(0);
-  std::string text(static_cast<std::size_t>(length), '\0');
-  stream.read(text.data(), length);
-  return parse_trace(text, path, expected);
+  return parse_trace(read_input_file(path), path, expected);
 }
 
 }  // namespace orrery

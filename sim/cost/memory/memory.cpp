@@ -203,7 +203,10 @@ Bytes layer_activations(const Scenario& s, const RecomputeChoice& recompute, Lay
   return Bytes{sum};
 }
 
-MemoryReport memory_of(const Scenario& s, double fullest) {
+namespace {
+
+// `fullest`: rows of the fullest rank's experts over those of even routing.
+MemoryReport memory_where(const Scenario& s, double fullest) {
   MemoryReport report;
   report.capacity = s.system.gpu.memory;
   report.stages.reserve(static_cast<std::size_t>(s.plan.pp));
@@ -227,5 +230,17 @@ MemoryReport memory_of(const Scenario& s, double fullest) {
   }
   return report;
 }
+
+}  // namespace
+
+MemoryReport memory_of(const Scenario& scenario, const RoutedLoads& loads) {
+  return memory_where(scenario, loads.fullest(scenario));
+}
+
+MemoryReport memory_of(const Scenario& scenario) {
+  return memory_of(scenario, RoutedLoads{scenario});
+}
+
+MemoryReport least_memory_of(const Scenario& scenario) { return memory_where(scenario, 1.0); }
 
 }  // namespace orrery

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "sim/cost/passes/routed_loads.hpp"
 #include "sim/input/scenario/scenario.hpp"
 
 namespace orrery {
@@ -50,7 +51,12 @@ Bytes layer_activations(const Scenario& scenario, const RecomputeChoice& recompu
 /// two moments; with ZeRO over the ranks that hold the same parameters), activations of as many
 /// micro-batches as the schedule has in
 /// flight (with full recomputation their inputs, and one layer whole).
-/// `fullest`: rows of the fullest rank's experts over those of even routing.
-MemoryReport memory_of(const Scenario& scenario, double fullest = 1.0);
+/// Experts keep the rows that arrive at the fullest rank: `loads` are where this scenario's tokens
+/// go, or are found out. Errors (infeasible, bad_input): a routing that does not suit the plan.
+MemoryReport memory_of(const Scenario& scenario, const RoutedLoads& loads);
+MemoryReport memory_of(const Scenario& scenario);
+
+/// The same if all ranks got equal rows: no routing makes it less, and it asks for none.
+MemoryReport least_memory_of(const Scenario& scenario);
 
 }  // namespace orrery

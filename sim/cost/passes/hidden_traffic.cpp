@@ -11,11 +11,12 @@ PassCost HiddenTraffic::lost(const PassCost& pass, CollectiveKind kind, double b
   const auto [known, fresh] = known_.try_emplace({{kind, group}, bytes});
   if (fresh) known->second = pricer_.collective(collective("", kind, bytes, 0.0, group));
   const GroupCollective& beside = known->second;
-  const Seconds time = lost_beside(kernels_of(pass.segments), beside);
+  const KernelTimes kernels = kernels_of(pass.segments);
+  const Seconds time = lost_beside(kernels, beside);
   if (time <= Seconds{}) return lost;
   lost.segments.push_back({time, {}, {}});
   lost.segments.back().first_kernel = "slowed by a collective";
-  lost.decisive = lost_beside(pass.decisive.kernels(), beside);
+  lost.decisive = lost_beside(kernels, pass.decisive, beside);
   lost.add_lost(time, lost.decisive);
   return lost;
 }

@@ -21,21 +21,18 @@ Seconds lost_beside(const KernelTimes& kernels, const GroupCollective& collectiv
   return std::max(Seconds{}, slowed - kernels.idle);
 }
 
-TimeByPrice lost_beside(const TimeByPrice& kernels, const GroupCollective& collective) {
-  KernelTimes times;
-  TimeByPrice busy = kernels;
-  for (const Tag tag : {Tag::measured, Tag::interpolated, Tag::default_value}) {
-    times.streaming += kernels.at(PriceKind::memory, tag);
-    times.idle += kernels.at(PriceKind::host, tag);
-    busy.at(PriceKind::host, tag) = Seconds{};
-  }
-  times.busy = busy.total();
+TimeByPrice lost_beside(const KernelTimes& kernels, const TimeByPrice& prices,
+                        const GroupCollective& collective) {
   TimeByPrice lost;
-  const Seconds sum = lost_beside(times, collective);
+  const Seconds sum = lost_beside(kernels, collective);
   if (sum <= Seconds{}) return lost;
-  const double share = share_lost(times.busy, times.streaming, collective);
-  if (times.busy < (1.0 - share) * collective.time()) {
-    lost.add(busy, sum / times.busy);
+  TimeByPrice busy = prices.kernels();
+  for (const Tag tag : {Tag::measured, Tag::interpolated, Tag::default_value})
+    busy.at(PriceKind::host, tag) = Seconds{};
+  const double share = share_lost(kernels.busy, kernels.streaming, collective);
+  const bool slowed_to_their_end = kernels.busy < (1.0 - share) * collective.time();
+  if (slowed_to_their_end && busy.total() > Seconds{}) {
+    lost.add(busy, sum / busy.total());
   } else {
     TimeByPrice whole;
     whole.add(collective);

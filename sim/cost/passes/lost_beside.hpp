@@ -22,8 +22,10 @@ KernelTimes kernels_of(const std::vector<Segment>& segments);
 /// 1 / (1 - l) = (1 - streaming / K) / (1 - s) + (streaming / K) / (1 - b). Where the GPU waits for
 /// its host they lose that wait first.
 Seconds lost_beside(const KernelTimes& kernels, const GroupCollective& collective);
-/// The same by the prices that decide it.
-TimeByPrice lost_beside(const TimeByPrice& kernels, const GroupCollective& collective);
+/// The same, by the prices that decide it. `prices`: of those kernels, as far as they decide how
+/// long their pass takes.
+TimeByPrice lost_beside(const KernelTimes& kernels, const TimeByPrice& prices,
+                        const GroupCollective& collective);
 
 /// `kernels`, and beside them a collective that slows them down.
 Segment beside(const std::vector<Segment>& kernels, const GroupCollective& collective);

@@ -146,8 +146,9 @@ void PassCost::append_beside(const PassCost& kernels, const GroupCollective& col
   if (collective.time() <= Seconds{}) return;
   segments.resize(own);
   segments.push_back(beside(kernels.segments, collective));
-  const Seconds time = lost_beside(kernels_of(kernels.segments), collective);
-  const TimeByPrice prices = lost_beside(kernels.decisive.kernels(), collective);
+  const KernelTimes times = kernels_of(kernels.segments);
+  const Seconds time = lost_beside(times, collective);
+  const TimeByPrice prices = lost_beside(times, kernels.decisive, collective);
   add_lost(time, prices);
   if (collective.time() > kernels.time() + time) {
     decisive = before;
@@ -230,9 +231,10 @@ PassCost Pricer::price(const Ops& ops, Seconds host) const {
   TimeByPrice kernels;  // Of the open segment.
   const auto close = [&] {
     if (open.beside) {
-      const Seconds lost = lost_beside({open.compute, open.streaming, {}}, *open.beside);
+      const KernelTimes times{open.compute, open.streaming, {}};
+      const Seconds lost = lost_beside(times, *open.beside);
       if (open.weight_gradients > Seconds{}) open.weight_gradients += lost;
-      const TimeByPrice prices = lost_beside(kernels, *open.beside);
+      const TimeByPrice prices = lost_beside(times, kernels, *open.beside);
       kernels.add(prices);
       if (open.streaming > Seconds{}) open.streaming += lost;
       open.compute += lost;

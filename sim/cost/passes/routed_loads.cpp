@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sim/cluster/placement/placement.hpp"
+
 namespace orrery {
 namespace {
 
@@ -16,9 +18,9 @@ int layers_with_experts(const Model& model) {
 
 // A layer's collectives make tensor and context ranks wait for each other, and so all expert groups
 // of which a replica has ranks: so many.
-int groups_of_a_replica(const Plan& plan, const Place& at) {
-  const int replica = plan.tp * plan.cp;
-  const int group = plan.ep * plan.etp;
+int groups_of_a_replica(const RoutingCase& of, const Place& at) {
+  const int replica = of.replica_ranks;
+  const int group = of.shape.ranks * of.tensor_ranks;
   if (group % replica == 0) return 1;
   if (replica % group == 0) return replica / group;
   fail_infeasible(at / "routing",
@@ -36,33 +38,50 @@ int draws_of_groups(int groups_together) {
 
 }  // namespace
 
-RoutedLoads::RoutedLoads(const Scenario& scenario, const GroupShapes& shapes, const Place& at) {
+RoutingCase RoutingCase::of(const Scenario& scenario, const GroupShapes& shapes) {
   const Plan& plan = scenario.plan;
-  if (!scenario.model.experts) return;
-  layers_ = layers_with_experts(scenario.model);
-  const GroupShape group = shapes[GroupKind::expert];
-  shape_ = {.experts = *scenario.model.experts,
-            .layers = layers_,
-            .ranks = group.ranks,
-            .per_domain = group.domains == 1 ? group.ranks : std::max(1, group.per_domain),
-            .tokens = scenario.tokens_per_microbatch() / plan.tp};
-  plan_ = read_routing(plan.routing, at / "routing",
+  RoutingCase found;
+  if (!scenario.model.experts) return found;
+  found.routing = plan.routing;
+  const GroupShape& group = shapes[GroupKind::expert];
+  found.shape = {.experts = *scenario.model.experts,
+                 .layers = layers_with_experts(scenario.model),
+                 .ranks = group.ranks,
+                 .per_domain = group.domains == 1 ? group.ranks : std::max(1, group.per_domain),
+                 .tokens = scenario.tokens_per_microbatch() / plan.tp};
+  found.tensor_ranks = plan.etp;
+  found.replica_ranks = plan.tp * plan.cp;
+  found.micro_batches = plan.microbatches;
+  found.groups = plan.expert_data_ranks();
+  return found;
+}
+
+RoutedLoads::RoutedLoads(const Scenario& scenario)
+    : RoutedLoads{scenario, Placement{scenario.plan, scenario.system}.shapes()} {}
+
+RoutedLoads::RoutedLoads(const Scenario& scenario, const GroupShapes& shapes, const Place& at)
+    : RoutedLoads{RoutingCase::of(scenario, shapes), at} {}
+
+RoutedLoads::RoutedLoads(const RoutingCase& of, const Place& at) {
+  if (of.shape.experts.count == 0) return;
+  shape_ = of.shape;
+  layers_ = shape_.layers;
+  plan_ = read_routing(of.routing, at / "routing",
                        {.layers = layers_,
-                        .ranks = group.ranks,
+                        .ranks = shape_.ranks,
                         .experts = static_cast<int>(shape_.experts.count),
                         .tokens = shape_.tokens,
                         .per_token = shape_.experts.per_token});
   even_ = plan_.even && !plan_.trace && !plan_.capacity_factor;
   if (even_) return;
-  const int draws = draws_of_groups(groups_of_a_replica(plan, at));
+  const int draws = draws_of_groups(groups_of_a_replica(of, at));
 
   const Router router{plan_, shape_, at / "routing"};
-  const int all_groups = plan.expert_data_ranks();
-  sampled_ = plan_.statistical() && plan.microbatches > most_micro_batches;
-  micro_batches_ = plan_.statistical() ? std::min(plan.microbatches, most_micro_batches)
-                   : plan_.trace       ? std::min(plan.microbatches, plan_.trace->micro_batches)
+  sampled_ = plan_.statistical() && of.micro_batches > most_micro_batches;
+  micro_batches_ = plan_.statistical() ? std::min(of.micro_batches, most_micro_batches)
+                   : plan_.trace       ? std::min(of.micro_batches, plan_.trace->micro_batches)
                                        : 1;
-  groups_ = plan_.statistical() && !plan_.identical_replicas ? std::min(all_groups, draws) : 1;
+  groups_ = plan_.statistical() && !plan_.identical_replicas ? std::min(of.groups, draws) : 1;
   for (int g = 0; g < groups_; ++g)
     for (int m = 0; m < micro_batches_; ++m)
       for (int l = 0; l < layers_; ++l) batches_.push_back(router.route(l, m, g));
@@ -100,6 +119,17 @@ double RoutedLoads::fullest(const Scenario& scenario) const {
       }
     }
   return worst;
+}
+
+std::shared_ptr<const RoutedLoads> KnownLoads::of(const Scenario& scenario) {
+  const RoutingCase asked =
+      RoutingCase::of(scenario, Placement{scenario.plan, scenario.system}.shapes());
+  for (const auto& [known, loads] : known_)
+    if (known == asked) return loads;
+  auto fresh = std::make_shared<const RoutedLoads>(asked);
+  if (known_.size() == most) known_.pop_front();
+  known_.emplace_back(asked, fresh);
+  return fresh;
 }
 
 }  // namespace orrery

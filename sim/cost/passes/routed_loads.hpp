@@ -1,5 +1,8 @@
 #pragma once
 
+#include <deque>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "sim/cluster/placement/groups.hpp"
@@ -7,6 +10,20 @@
 #include "sim/input/scenario/scenario.hpp"
 
 namespace orrery {
+
+/// All of a scenario that decides where its tokens go.
+struct RoutingCase {
+  std::string routing;
+  RoutingShape shape;
+  int tensor_ranks = 1;   ///< Of an expert.
+  int replica_ranks = 1;  ///< Tensor and context ranks of a replica.
+  int micro_batches = 1;
+  int groups = 1;  ///< That hold the same experts.
+
+  /// Of a model without experts: nothing.
+  static RoutingCase of(const Scenario& scenario, const GroupShapes& shapes);
+  bool operator==(const RoutingCase&) const = default;
+};
 
 /// What routers make of one step: where the tokens of each layer with experts went, for some expert
 /// groups and micro-batches that stand for all.
@@ -20,7 +37,9 @@ class RoutedLoads {
  public:
   /// Errors: as read_routing() and Router; replicas and expert groups of which neither fills the
   /// other whole, where routing is uneven (infeasible).
-  RoutedLoads(const Scenario& scenario, const GroupShapes& shapes, const Place& at);
+  explicit RoutedLoads(const RoutingCase& of, const Place& at = {});
+  RoutedLoads(const Scenario& scenario, const GroupShapes& shapes, const Place& at = {});
+  explicit RoutedLoads(const Scenario& scenario);
 
   bool even() const { return even_; }
   int groups() const { return groups_; }
@@ -37,7 +56,7 @@ class RoutedLoads {
   int expert_of(int layer, std::size_t slot) const;
 
   /// Rows that the fullest rank has in the layers of one stage, over those of even routing; the
-  /// largest of all draws and stages.
+  /// largest of all draws and stages. At least 1.
   double fullest(const Scenario& scenario) const;
 
  private:
@@ -48,6 +67,17 @@ class RoutedLoads {
   int groups_ = 1, micro_batches_ = 1, layers_ = 0;
   std::vector<RoutedBatch> batches_;
   std::vector<ExpertPlacement> placements_;  ///< By layer.
+};
+
+/// Loads of the scenarios that were asked for last: neighbours in an enumeration have them in
+/// common.
+class KnownLoads {
+ public:
+  std::shared_ptr<const RoutedLoads> of(const Scenario& scenario);
+
+ private:
+  static constexpr std::size_t most = 4;
+  std::deque<std::pair<RoutingCase, std::shared_ptr<const RoutedLoads>>> known_;
 };
 
 }  // namespace orrery

@@ -29,6 +29,8 @@ struct Experts {
   std::int64_t groups = 1;      ///< Device groups, of which a token reaches `groups_per_token`.
   std::int64_t groups_per_token = 1;
   bool correction_bias = false;  ///< One trained or balanced bias per expert (DeepSeek-V3).
+
+  bool operator==(const Experts&) const = default;
 };
 
 /// The shape of a decoder-only transformer. Sizes are those of the whole model, not of a rank.

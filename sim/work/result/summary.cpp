@@ -1,6 +1,7 @@
 #include "sim/work/result/summary.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 #include "sim/work/result/step_window.hpp"
 
@@ -18,6 +19,14 @@ std::array<double, 3> provenance(const Plan& plan, const TrainingStep& step, int
   const double sum = shares[0] + shares[1] + shares[2];
   for (double& share : shares) share = sum > 0.0 ? share / sum : 0.0;
   return shares;
+}
+
+// The engine rounds the length of each task to a tick of its clock, SimGrid's to a nanosecond: the
+// bound does not.
+Seconds lower_bound(const Scenario& scenario, const TrainingStep& step, Seconds step_time) {
+  const Seconds bound = least_step_window(scenario, step).length();
+  assert(bound <= (1.0 + 1e-6) * step_time);
+  return std::min(bound, step_time);
 }
 
 std::vector<std::string> warnings(const Scenario& scenario, const MemoryReport& memory) {
@@ -48,7 +57,7 @@ Result summarize(const Scenario& scenario, const MemoryReport& memory, const Tra
   Result result;
   result.scenario = scenario;
   result.step_time = step_window(scenario, step, timeline).length();
-  result.lower_bound = least_step_window(scenario, step).length();
+  result.lower_bound = lower_bound(scenario, step, result.step_time);
   const double seconds = result.step_time.si();
   const double gpus = plan.gpus();
   result.tokens_per_s = static_cast<double>(plan.gbs * plan.seq) / seconds;

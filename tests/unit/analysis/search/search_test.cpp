@@ -8,9 +8,11 @@
 #include <set>
 
 #include "sim/analysis/search/candidate.hpp"
+#include "sim/base/text/write_file.hpp"
 #include "sim/cost/memory/memory.hpp"
 #include "tests/support/error_text.hpp"
 #include "tests/support/scenarios.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace orrery {
 namespace {
@@ -174,7 +176,7 @@ TEST(Search, FindsWhatSimulatingAllFinds) {
 TEST(Search, OffersWhatTheSoftwareHas) {
   SearchRequest request = small_request(nodes_of_two(), 8, 16);
   request.fixed = {parse_fixed("software=megatron-2021")};
-  request.top = 1000;
+  request.top = 10;
   request.all_settings = true;
   for (const Found& found : search(request).plans) {
     const Plan& plan = found.result.scenario.plan;
@@ -319,6 +321,40 @@ TEST(Search, AnEmptySpaceNamesTheCulprit) {
   const std::string text = error_text([&] { search(request); });
   EXPECT_NE(text.find("tp=3"), text.npos) << text;
   EXPECT_NE(text.find("there are plans without --fix tp=3"), text.npos) << text;
+}
+
+// What search takes, estimate takes: its memory is that of the rank with the most rows.
+TEST(Search, MemoryIsThatOfTheFullestRank) {
+  SearchRequest request = small_request(read_system("four-by-four", test_place), 16, 64);
+  request.model = small_mixture(8, 2048, 16, 2048, 16, 2);
+  request.fixed = {{"routing", {"hot:0.9"}}, {"recompute", {"none"}}, {"ep", {"8"}}, {"tp", {"1"}}};
+  request.all_settings = true;
+  request.max_memory = 1.0;
+  request.top = 10;
+  const SearchResult found = search(request);
+  ASSERT_FALSE(found.plans.empty());
+  double most = 0.0;
+  for (const Found& plan : found.plans) {
+    const Scenario& scenario = plan.result.scenario;
+    EXPECT_EQ(plan.result.memory.peak(), memory_of(scenario).peak()) << plan.flags;
+    EXPECT_TRUE(plan.result.memory.fits());
+    most = std::max(most, memory_of(scenario).peak() / least_memory_of(scenario).peak());
+  }
+  EXPECT_GT(most, 1.1);  // And that is more than of even routing.
+}
+
+// Trained on something else: no plan, and no fault of the program.
+TEST(Search, ARoutingThatSuitsNoPlanIsItsReason) {
+  SearchRequest request = small_request(read_system("four-by-four", test_place), 16, 64);
+  request.model = small_mixture(8, 256, 8, 2048, 16, 2);
+  const TemporaryFolder folder;
+  const std::string trace = (folder.path() / "other.csv").string();
+  write_file(trace, "layer,micro_batch,rank,expert,tokens\n0,0,0,0,7\n");
+  request.fixed = {{"routing", {trace}}, {"ep", {"4"}}};
+  EXPECT_NE(
+      error_text([&] { search(request); }).find("1 ranks, but the expert-parallel group has 4"),
+      std::string::npos)
+      << error_text([&] { search(request); });
 }
 
 }  // namespace

@@ -60,5 +60,24 @@ TEST(PointEvaluator, ACalibrationOfAnotherGpuIsRefusedBeforeTheSweep) {
             std::string::npos);
 }
 
+// A plan that fits as long as its experts are visited alike.
+TEST(PointEvaluator, MemoryIsThatOfTheFullestRank) {
+  for (const bool memory_only : {true, false}) {
+    SweepBuilder builder;
+    builder.add_axes(
+        "model=mixtral-8x7b system=dgx-h100 gpus=64 gbs=512 seq=4096 mbs=2 ep=8 pp=4 "
+        "recompute=none routing=uniform,zipf:1.2",
+        {"", "--sweep"});
+    if (memory_only) builder.set_memory_only();
+    const Sweep sweep = builder.sweep();
+    const SweepInputs inputs = read_inputs(sweep);
+    const Grid grid{sweep};
+    PointEvaluator evaluate{sweep, grid, inputs};
+    EXPECT_NE(evaluate(0).bytes.find("\"ok\""), std::string::npos) << evaluate(0).bytes;
+    EXPECT_NE(evaluate(1).bytes.find("infeasible"), std::string::npos) << evaluate(1).bytes;
+    EXPECT_NE(evaluate(1).bytes.find("the plan does not fit"), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace orrery

@@ -9,6 +9,7 @@
 
 #include "sim/analysis/estimate/estimate.hpp"
 #include "sim/analysis/grid/columns.hpp"
+#include "sim/analysis/sweep/fingerprint.hpp"
 #include "sim/analysis/sweep/merge.hpp"
 #include "sim/analysis/sweep/run_shard.hpp"
 #include "sim/output/report/result_json.hpp"
@@ -44,7 +45,8 @@ void run_all(const SweepFolder& folder, int workers) {
   const SweepInputs inputs = read_inputs(folder.sweep);
   PointEvaluator evaluator{folder.sweep, grid, inputs};
   for (int i = 0; i < folder.shards; ++i)
-    run_shard(folder, {i, folder.shards}, grid, evaluator, workers, {}, [](const std::string&) {});
+    run_shard(folder, {i, folder.shards}, grid, evaluator, workers, {},
+              {[](const std::string&) {}});
 }
 
 class SweepFolders : public testing::Test {
@@ -95,7 +97,7 @@ TEST_F(SweepFolders, MergingTwiceChangesNothing) {
   const SweepInputs inputs = read_inputs(folder.sweep);
   PointEvaluator evaluator{folder.sweep, grid, inputs};
   // First one shard, then all of them: what is there stays as it is.
-  run_shard(folder, {1, 3}, grid, evaluator, 1, {}, [](const std::string&) {});
+  run_shard(folder, {1, 3}, grid, evaluator, 1, {}, {[](const std::string&) {}});
   BestRows part{folder.sweep, 10};
   merge_rows(folder, path("rows.sqlite"), part);
   EXPECT_EQ(part.rows(), (Shard{1, 3}.share(folder.points)));
@@ -113,7 +115,7 @@ TEST_F(SweepFolders, KnowWhatIsMissing) {
   const SweepInputs inputs = read_inputs(folder.sweep);
   PointEvaluator evaluator{folder.sweep, grid, inputs};
   for (int i : {0, 2, 5, 6})
-    run_shard(folder, {i, 8}, grid, evaluator, 1, {}, [](const std::string&) {});
+    run_shard(folder, {i, 8}, grid, evaluator, 1, {}, {[](const std::string&) {}});
   EXPECT_EQ(missing_shards(shard_states(folder)), "1,3-4,7");
 }
 
@@ -151,6 +153,139 @@ TEST_F(SweepFolders, RowsOfAnotherSweepAreRefused) {
   EXPECT_NE(error_text([&] { merged(one, "rows.csv"); }).find("holds rows of another sweep"),
             std::string::npos);
   EXPECT_FALSE(fs::exists(path("rows.csv")));
+}
+
+// Whatever a sweep names by a path, and whatever that names: other rows may come of it.
+TEST_F(SweepFolders, EveryFileThatIsReadIsInTheFingerprint) {
+  const auto routing = [&](double exponent) {
+    std::ofstream{path("routing.json")}
+        << R"({"schema": "orrery.routing/1", "name": "r", "popularity": "zipf", "exponent": )"
+        << exponent << "}";
+  };
+  routing(1.0);
+  SweepBuilder builder;
+  builder.add_axes(
+      "model=mixtral-8x7b system=dgx-h100 gpus=16 gbs=32 routing=" + path("routing.json"),
+      {"", "--sweep"});
+  const Sweep sweep = builder.sweep();
+  const std::string before = fingerprint_of_inputs(sweep);
+  EXPECT_EQ(fingerprint_of_inputs(sweep), before);
+  routing(1.5);
+  EXPECT_NE(fingerprint_of_inputs(sweep), before);
+
+  std::ofstream{path("routing.json")}
+      << R"({"schema": "orrery.routing/1", "name": "r", "trace": "trace.csv"})";
+  std::ofstream{path("trace.csv")} << "layer,micro_batch,rank,expert,tokens\n0,0,0,0,7\n";
+  const std::string traced = fingerprint_of_inputs(sweep);
+  std::ofstream{path("trace.csv")} << "layer,micro_batch,rank,expert,tokens\n0,0,0,0,8\n";
+  EXPECT_NE(fingerprint_of_inputs(sweep), traced);
+}
+
+// Of a folder with a model its config.json counts alone: weights beside it are large.
+TEST_F(SweepFolders, FilesThatAreNotReadAreNotInTheFingerprint) {
+  fs::create_directory(path("model"));
+  std::ofstream{path("model/config.json")}
+      << R"({"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 256,
+             "num_attention_heads": 8, "intermediate_size": 1024, "vocab_size": 1024,
+             "max_position_embeddings": 4096})";
+  SweepBuilder builder;
+  builder.add_axes("system=dgx-h100 gpus=16 gbs=32 model=" + path("model"), {"", "--sweep"});
+  const Sweep sweep = builder.sweep();
+  const std::string before = fingerprint_of_inputs(sweep);
+  std::ofstream{path("model/weights.safetensors")} << "weights";
+  EXPECT_EQ(fingerprint_of_inputs(sweep), before);
+  std::ofstream{path("model/config.json"), std::ios::app} << " ";
+  EXPECT_NE(fingerprint_of_inputs(sweep), before);
+}
+
+TEST_F(SweepFolders, AnInputThatChangesMeanwhileLeavesNoRows) {
+  const std::string file = path("routing.json");
+  const auto routing = [&](double exponent) {
+    std::ofstream{file}
+        << R"({"schema": "orrery.routing/1", "name": "r", "popularity": "zipf", "exponent": )"
+        << exponent << "}";
+  };
+  routing(1.0);
+  SweepBuilder builder;
+  builder.add_axes("model=mixtral-8x7b system=dgx-h100 gpus=16 gbs=32,64 routing=" + file,
+                   {"", "--sweep"});
+  builder.set_memory_only();
+  const SweepFolder folder = begin_sweep_folder(path("sweep"), builder.sweep(), 0);
+  const Grid grid{folder.sweep};
+  const SweepInputs inputs = read_inputs(folder.sweep);
+  PointEvaluator evaluator{folder.sweep, grid, inputs};
+  const std::string error = error_text([&] {
+    run_shard(folder, {0, 1}, grid, evaluator, 1, {}, {[&](const std::string&) { routing(1.5); }});
+  });
+  EXPECT_NE(error.find("is removed: a model, a system, a routing or another input changed"),
+            error.npos)
+      << error;
+  EXPECT_EQ(shard_states(folder).front().rows, 0);
+}
+
+// A file that was complete and is not any more, in every way: what is sound stays, the rest is
+// computed again, the bytes are the same, and it is said.
+TEST_F(SweepFolders, WhatIsDamagedIsComputedAgain) {
+  const SweepFolder folder = begin_sweep_folder(path("sweep"), memory_sweep(), 1);
+  run_all(folder, 1);
+  const std::string file = shard_path(folder.path, {0, 1});
+  const std::string expected = contents(file);
+  std::string spoilt = expected;
+  spoilt[expected.size() / 2] ^= 1;
+  for (const std::string& damaged :
+       {std::string{}, expected.substr(0, expected.size() / 3), spoilt,
+        expected.substr(0, expected.size() - 1), std::string(1000, '\0')}) {
+    std::ofstream{file, std::ios::binary} << damaged;
+    const ShardState state = shard_states(folder).front();
+    EXPECT_FALSE(state.complete);
+    EXPECT_NE(state.damage, "");
+    EXPECT_EQ(missing_shards(shard_states(folder)), "0");
+    BestRows unused{folder.sweep, 1};
+    EXPECT_NE(error_text([&] { read_rows(folder, unused); }).find("computes again what is damaged"),
+              std::string::npos);
+    const Grid grid{folder.sweep};
+    const SweepInputs inputs = read_inputs(folder.sweep);
+    PointEvaluator evaluator{folder.sweep, grid, inputs};
+    std::string said;
+    std::int64_t computed = 0;
+    run_shard(
+        folder, {0, 1}, grid, evaluator, 1, {},
+        {[&](const std::string&) { ++computed; }, [&](const std::string& text) { said = text; }});
+    EXPECT_EQ(contents(file), expected);
+    EXPECT_EQ(said, (fs::path{folder.path} / state.damage).string());
+    EXPECT_EQ(computed, folder.points - state.rows);
+  }
+}
+
+// Rows of points that the machine stopped are computed again by the next run, and only these.
+TEST_F(SweepFolders, WhatTheMachineStoppedIsTriedAgain) {
+  const SweepFolder folder = begin_sweep_folder(path("sweep"), memory_sweep(), 1);
+  const SweepFolder never = begin_sweep_folder(path("never"), memory_sweep(), 1);
+  run_all(never, 1);
+  const Grid grid{folder.sweep};
+  const SweepInputs inputs = read_inputs(folder.sweep);
+  PointEvaluator evaluator{folder.sweep, grid, inputs};
+  const auto run = [&](const WorkerLimits& limits) {
+    run_shard(folder, {0, 1}, grid, evaluator, 2, limits, {[](const std::string&) {}});
+    return shard_states(folder).front();
+  };
+  const ShardState stopped = run({Seconds{1e-9}, {}});
+  EXPECT_EQ(stopped.rows, folder.points);
+  EXPECT_GT(stopped.stopped, 0);
+  EXPECT_EQ(missing_shards(shard_states(folder)), "0");
+  BestRows stopped_rows{folder.sweep, 1};
+  merge_rows(folder, path("rows.sqlite"), stopped_rows);
+  EXPECT_EQ(stopped_rows.failed(), stopped.stopped);
+
+  const ShardState again = run({});
+  EXPECT_EQ(again.stopped, 0);
+  EXPECT_TRUE(again.complete);
+  EXPECT_EQ(merged(folder, "rows.jsonl"), merged(never, "never.jsonl"));
+  // A database that has the old rows gets the new ones.
+  BestRows rows{folder.sweep, 1};
+  merge_rows(folder, path("rows.sqlite"), rows);
+  EXPECT_EQ(rows.failed(), 0);
+  EXPECT_EQ(contents(path("rows.sqlite")).find("took longer"), std::string::npos);
 }
 
 // One point simulated: each figure is the one that estimate prints.

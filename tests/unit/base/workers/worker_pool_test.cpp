@@ -107,9 +107,36 @@ TEST(WorkerPool, ACrashFailsItsTaskAlone) {
                                      : kind == 15 ? "internal error: lost"
                                      : kind == 16 ? "ran out of memory"
                                                   : "");
+      EXPECT_EQ(outcomes[i].stopped, kind == 13 || kind == 16);
       EXPECT_EQ(outcomes[i].bytes, outcomes[i].failure.empty() ? std::to_string(i * i) : "");
     }
   }
+}
+
+// Somebody else's kill is no property of the task: another worker gets it.
+TEST(WorkerPool, AKilledWorkersTaskIsDoneAllTheSame) {
+  char once[] = "/tmp/orrery-once-XXXXXX";
+  const int file = ::mkstemp(once);
+  ASSERT_GE(file, 0);
+  ::close(file);
+  const std::vector<Outcome> outcomes = run(2, 60, [&](std::int64_t task) {
+    if (task == 30 && ::unlink(once) == 0) ::kill(getpid(), SIGKILL);
+    return square(task);
+  });
+  for (std::size_t i = 0; i < 60; ++i) {
+    EXPECT_EQ(outcomes[i].failure, "") << i;
+    EXPECT_EQ(outcomes[i].bytes, std::to_string(i * i));
+  }
+}
+
+// A group is asked to end: workers go on until their parent ends.
+TEST(WorkerPool, WorkersLeaveTheEndToTheirParent) {
+  const std::vector<Outcome> outcomes = run(2, 40, [](std::int64_t task) {
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP})
+      if (task % 10 == 3) ::kill(getpid(), signal);
+    return square(task);
+  });
+  for (const Outcome& outcome : outcomes) EXPECT_EQ(outcome.failure, "") << outcome.task;
 }
 
 TEST(WorkerPool, ATaskThatTakesTooLongIsStopped) {

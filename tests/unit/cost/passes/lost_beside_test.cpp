@@ -42,7 +42,9 @@ TEST(LostBeside, StreamsHaveTheMemoryThatIsLeft) {
   TimeByPrice kernels;
   kernels.at(PriceKind::gemm, Tag::measured) = Seconds{1e-3};
   kernels.at(PriceKind::memory, Tag::default_value) = Seconds{2e-3};
-  EXPECT_NEAR(1e3 * lost_beside(kernels, collective).total().si(), lost(3.0, 2.0), 1e-12);
+  EXPECT_NEAR(
+      1e3 * lost_beside({Seconds{3e-3}, Seconds{2e-3}, {}}, kernels, collective).total().si(),
+      lost(3.0, 2.0), 1e-12);
 }
 
 // 4 ms that lose as many at half the multiprocessors: 3 of them are the wait for the host.
@@ -53,7 +55,7 @@ TEST(LostBeside, WaitingForTheHostIsLostFirst) {
   TimeByPrice kernels;
   kernels.at(PriceKind::gemm, Tag::measured) = Seconds{4e-3};
   kernels.at(PriceKind::host, Tag::default_value) = Seconds{3e-3};
-  const TimeByPrice lost = lost_beside(kernels, collective);
+  const TimeByPrice lost = lost_beside({Seconds{4e-3}, {}, Seconds{3e-3}}, kernels, collective);
   EXPECT_NEAR(1e3 * lost.total().si(), 1.0, 1e-12);
   EXPECT_EQ(lost.at(PriceKind::host, Tag::default_value), Seconds{});
 
@@ -68,12 +70,26 @@ TEST(LostBeside, IsPricedAsWhatDecidesIt) {
   for (const double ms : {1.0, 2.9, 3.1, 8.0}) {
     kernels = {};
     kernels.at(PriceKind::gemm, Tag::measured) = Seconds{1e-3 * ms};
-    const TimeByPrice lost = lost_beside(kernels, collective);
-    EXPECT_NEAR(lost.total().si(), lost_beside({Seconds{1e-3 * ms}, {}, {}}, collective).si(),
-                1e-15);
+    const KernelTimes times{Seconds{1e-3 * ms}, {}, {}};
+    const TimeByPrice lost = lost_beside(times, kernels, collective);
+    EXPECT_NEAR(lost.total().si(), lost_beside(times, collective).si(), 1e-15);
     EXPECT_EQ(lost.kernels().total() > Seconds{}, ms < 3.0);
     EXPECT_EQ(lost.collectives().total() > Seconds{}, ms > 3.0);
   }
+}
+
+// Kernels that wait beside a longer collective decide nothing, and are slowed all the same: 5 ms of
+// them and 1 ms that decide lose 6, and the wait of 4 ms for the host takes the first of that.
+TEST(LostBeside, PricesAddUpToItWhereKernelsDecideNothing) {
+  const GroupCollective collective = taking(Seconds{20e-3}, 0.5);
+  const KernelTimes times{Seconds{6e-3}, {}, Seconds{4e-3}};
+  TimeByPrice prices;
+  prices.at(PriceKind::host, Tag::default_value) = Seconds{4e-3};
+  EXPECT_NEAR(1e3 * lost_beside(times, prices, collective).total().si(), 2.0, 1e-12);
+  prices.at(PriceKind::gemm, Tag::measured) = Seconds{1e-3};
+  const TimeByPrice lost = lost_beside(times, prices, collective);
+  EXPECT_NEAR(1e3 * lost.at(PriceKind::gemm, Tag::measured).si(), 2.0, 1e-12);
+  EXPECT_EQ(lost.collectives().total(), Seconds{});
 }
 
 // Kernels of a segment, whose parts and members all slow down alike.
