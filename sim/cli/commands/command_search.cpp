@@ -33,7 +33,8 @@ po::options_description search_options() {
       ("gpus", text("N"), "GPUs in all: 1024, 256,512 or 256..4096 (doubling)")          //
       ("gbs", text("N"), "sequences in a step, over all replicas; several as for gpus")  //
       ("objective", text("GOAL"),
-       "step_time (default), tokens_per_s_per_gpu, cost_per_token, energy_per_token, gpus")     //
+       "step_time (default), tokens_per_s_per_gpu, cost_per_token, energy_per_token, gpus, "
+       "training_time")                                                                         //
       ("top", text("K"), "how many plans to list (default 10)")                                 //
       ("all-settings", "list plans of one layout (tp, cp, pp, ep) apart, not its best alone")   //
       ("fix", texts("KEY=V[,V]"), "only plans with this; any key of a plan")                    //
@@ -109,6 +110,8 @@ void read_goal(SearchRequest& request, const ParsedOptions& options) {
     request.tokens = tokens;
   if (request.goal == Goal::gpus && !request.deadline)
     fail_input({"", "--objective"}, "the fewest GPUs for what?", "add --deadline 30d --tokens 15T");
+  if (request.goal == Goal::training_time && !tokens)
+    fail_input({"", "--objective"}, "the time for how much training?", "add --tokens 15T");
   if (options.has("economics")) request.economics = options.text("economics");
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <set>
 
 #include "sim/analysis/sweep/merge.hpp"
 #include "sim/analysis/sweep/run_shard.hpp"
@@ -73,6 +74,18 @@ void print_summary(const Sweep& sweep, const BestRows& rows) {
               << estimate_command(sweep, rows, rows.best().front()) << "\n";
 }
 
+// Columns stay empty where a price is not known.
+void note_unknown_prices(const SweepInputs& inputs) {
+  std::set<std::string> said;
+  for (const auto& [name, economics] : inputs.economics) {
+    const std::string& gpu = inputs.systems.at(name).gpu.name;
+    const std::vector<std::string> keys = unknown_prices(economics);
+    if (!keys.empty() && said.insert(gpu).second)
+      std::cerr << "orrery: note: not all is known of what the GPU '" << gpu
+                << "' costs, and columns stay empty: " << price_remedy(keys) << "\n";
+  }
+}
+
 int run(const Arguments& arguments) {
   const po::options_description options = sweep_run_options();
   const ParsedOptions parsed = parse_options(options, arguments, {});
@@ -83,6 +96,7 @@ int run(const Arguments& arguments) {
     return exit_ok;
   }
   const SweepJob job = read_sweep_job(parsed);
+  note_unknown_prices(job.inputs);
   const SweepFolder& folder = job.folder;
   const Grid grid{folder.sweep};
   PointEvaluator evaluator{folder.sweep, grid, job.inputs};

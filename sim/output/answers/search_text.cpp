@@ -118,6 +118,8 @@ std::string table_of(const SearchResult& result, const SearchRequest& request) {
                               {"plan", Align::left},
                               {"", Align::left}};
   if (!value.empty()) columns.insert(columns.begin() + 3, Column{value});
+  const bool trains = request.tokens || request.deadline;
+  if (trains) columns.insert(columns.begin() + 2, {Column{"training"}, Column{"rent"}});
   Table table{columns};
   int rank = 0;
   for (const Found& found : result.plans) {
@@ -137,6 +139,8 @@ std::string table_of(const SearchResult& result, const SearchRequest& request) {
                                    where,
                                    switches(plan)};
     if (!value.empty()) cells.insert(cells.begin() + 3, value_text(found, request.goal));
+    if (trains)
+      cells.insert(cells.begin() + 2, {span_text(of.bill->time), dollars_text(of.bill->rent_usd)});
     table.add_row(cells);
   }
   return table.text();
@@ -197,8 +201,7 @@ std::string search_text(const SearchResult& result, const SearchRequest& request
     text += "\nTo estimate the first in full:\n  " +
             command_of(result.plans.front(), request, names) + "\n";
     if (result.plans.front().result.bill)
-      text += "\n" + bill_head(*result.plans.front().result.bill) + "\n" +
-              bill_table(*result.plans.front().result.bill).text();
+      text += "\n" + bill_text(*result.plans.front().result.bill);
   }
   return text;
 }

@@ -182,6 +182,7 @@ Json links_json(const std::vector<LinkReport>& links) {
 }
 
 Json range_json(Range range) {
+  if (!range.known()) return nullptr;
   return {{"low", rounded(range.low)}, {"high", rounded(range.high)}};
 }
 
@@ -197,7 +198,8 @@ Json bill_json(const Bill& bill) {
           {"energy_usd", range_json(bill.energy_usd)},
           {"hardware_usd", range_json(bill.hardware_usd)},
           {"switches", bill.fabric.switches},
-          {"cables", bill.fabric.cables}};
+          {"cables", bill.fabric.cables},
+          {"unknown_prices", bill.unknown_prices}};
 }
 
 }  // namespace
