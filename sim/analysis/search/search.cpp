@@ -14,6 +14,7 @@
 #include "sim/analysis/search/ties.hpp"
 #include "sim/base/core/stopwatch.hpp"
 #include "sim/base/text/number_text.hpp"
+#include "sim/base/workers/interruption.hpp"
 #include "sim/base/workers/worker_pool.hpp"
 #include "sim/work/result/bill.hpp"
 
@@ -181,7 +182,7 @@ Explored explore_all(const SearchRequest& request, const Ground& ground, const O
           return true;
         });
     todo = std::move(cut);
-    if (request.budget && stopwatch.passed().si() >= half) break;
+    if (Interruption::asked() || (request.budget && stopwatch.passed().si() >= half)) break;
   }
   return sum_of_parts(ground, places, parts);
 }
@@ -263,9 +264,16 @@ SearchResult search(const SearchRequest& request,
   SearchProgress progress;
   Explored explored = explore_all(request, ground, objective, stopwatch, progress, watch);
   std::vector<Candidate>& candidates = explored.candidates;
+  SearchResult result;
+  result.parts = explored.parts;
+  result.parts_cut_short = explored.parts_cut_short;
+  if (candidates.empty() && Interruption::asked()) {
+    result.interrupted = true;
+    result.optimal = false;
+    return result;
+  }
   if (candidates.empty()) fail_empty(request, explored.sum);
 
-  SearchResult result;
   result.legal = explored.sum.legal;
   result.fits = static_cast<std::int64_t>(candidates.size());
   std::stable_sort(candidates.begin(), candidates.end(),
@@ -319,6 +327,14 @@ SearchResult search(const SearchRequest& request,
         if (watch) watch(progress);
         return true;
       });
+  // Stopped while it enumerated: the most promising plan is the best so far.
+  if (Interruption::asked() && done == 0) {
+    const Candidate& first = candidates.front();
+    const Scenario scenario = scenario_of(first);
+    const Seconds time = step_time(scenario, ground.context(first.space));
+    leaders.offer(first, time, objective.score(scenario, time, ground.prices(first.space)));
+    done = result.simulated = 1;
+  }
   std::int64_t left = 0;
   result.best_unexplored = std::numeric_limits<double>::infinity();
   for (std::int64_t i = done; i < count; ++i) {
@@ -327,8 +343,7 @@ SearchResult search(const SearchRequest& request,
     ++left;
     result.best_unexplored = std::min(result.best_unexplored, candidate.bound);
   }
-  result.parts = explored.parts;
-  result.parts_cut_short = explored.parts_cut_short;
+  result.interrupted = Interruption::asked();
   result.optimal = left == 0 && result.parts_cut_short == 0;
   result.bounded_out = result.fits - result.simulated - left;
 

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "sim/base/workers/interruption.hpp"
+
 namespace orrery {
 namespace {
 
@@ -54,7 +56,7 @@ void run_shard(const SweepFolder& folder, Shard shard, const Grid& grid, PointEv
         on_row(row);
         return true;
       });
-  writer.complete();
+  if (!Interruption::asked()) writer.complete();
 }
 
 }  // namespace orrery

@@ -96,6 +96,7 @@ WorkerProcess::WorkerProcess(const std::function<Answer(std::int64_t)>& work,
   }
   if (process_ == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::signal(SIGINT, SIG_IGN);              // Ctrl-C is for the parent, whose end ends this one.
     if (::getppid() != parent) ::_exit(0);  // It died before the line above.
     ::close(ends[0]);
     for (int other : close_first) ::close(other);

@@ -8,6 +8,7 @@
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/text/quantity_text.hpp"
 #include "sim/base/text/value_list.hpp"
+#include "sim/base/workers/interruption.hpp"
 #include "sim/cli/options/options.hpp"
 #include "sim/cli/options/status_line.hpp"
 #include "sim/input/measured/calibration.hpp"
@@ -28,7 +29,7 @@ po::options_description search_options() {
   po::options_description options{"Options", 100};
   options.add_options()                                                                  //
       ("model", text("NAME|FILE"), "a model of the catalog, or a config.json")           //
-      ("system", texts("NAME|FILE"), "a system; several are compared")                   //
+      ("system", texts("LIST"), "a system; several are compared")                        //
       ("calibration", text("FILE"), "measurements of the system: orrery calibrate fit")  //
       ("gpus", text("N"), "GPUs in all: 1024, 256,512 or 256..4096 (doubling)")          //
       ("gbs", text("N"), "sequences in a step, over all replicas; several as for gpus")  //
@@ -37,7 +38,8 @@ po::options_description search_options() {
        "training_time")                                                                         //
       ("top", text("K"), "how many plans to list (default 10)")                                 //
       ("all-settings", "list plans of one layout (tp, cp, pp, ep) apart, not its best alone")   //
-      ("fix", texts("KEY=V[,V]"), "only plans with this; any key of a plan")                    //
+      ("fix", texts("KEY=V[,V]"), "only plans with this; any key of a plan, as tp=1..8")        //
+      ("yes", "ranges of more than 64 values are meant")                                        //
       ("max-memory", text("SHARE"), "of the GPU's memory that may be filled (default 0.95)")    //
       ("pareto", "instead of the top: all plans that no other beats in speed and memory")       //
       ("tokens", text("N"), "tokens to train on, as 15T: what that takes and costs")            //
@@ -55,10 +57,11 @@ std::int64_t whole(const std::string& text, const std::string& option) {
 }
 
 // "1024", "256,512", "256..4096": doubling, as clusters grow.
-std::vector<std::int64_t> numbers(const std::string& text, const std::string& option) {
+std::vector<std::int64_t> numbers(const std::string& text, const std::string& option,
+                                  std::int64_t most) {
   const Place at{"", "--" + option};
   std::vector<std::int64_t> list;
-  for (const std::string& value : parse_value_list(text, at, OpenRange::doubles)) {
+  for (const std::string& value : parse_value_list(text, at, {open_range_of(option), {}, most})) {
     const std::int64_t number = whole(value, option);
     if (std::find(list.begin(), list.end(), number) != list.end())
       fail_input(at, "has the value '" + value + "' twice", "keep one of them");
@@ -119,21 +122,21 @@ SearchRequest read_request(const ParsedOptions& options, SearchNames& names) {
   SearchRequest request;
   names.model = required(options, "model", "name one: orrery list models");
   request.model = read_model(names.model, {"--model", ""});
-  names.systems = all_of(options, "system");
+  const std::int64_t most = options.has("yes") ? most_with_yes : RangeRule{}.most;
+  for (const std::string& list : all_of(options, "system"))
+    for (const std::string& name : split_list(list, {"", "--system"}))
+      names.systems.push_back(name);
   if (names.systems.empty()) fail_input({}, "--system is missing", "name one: orrery list systems");
-  for (const std::string& name : names.systems) {
-    if (name.find(',') != name.npos)
-      fail_input({"--system", ""}, "'" + name + "' is a list, which is not the name of a system",
-                 "name each: --system A --system B");
+  for (const std::string& name : names.systems)
     request.systems.push_back(read_system(name, {"--system", ""}));
-  }
   if (options.has("calibration"))
     for (System& system : request.systems)
       calibrate(system, options.text("calibration"), {"--calibration", ""});
-  for (std::int64_t n : numbers(required(options, "gpus", "add --gpus N"), "gpus"))
+  for (std::int64_t n : numbers(required(options, "gpus", "add --gpus N"), "gpus", most))
     request.gpus.push_back(static_cast<int>(n));
-  request.gbs = numbers(required(options, "gbs", "add --gbs N, sequences in a step"), "gbs");
-  for (const std::string& one : all_of(options, "fix")) request.fixed.push_back(parse_fixed(one));
+  request.gbs = numbers(required(options, "gbs", "add --gbs N, sequences in a step"), "gbs", most);
+  for (const std::string& one : all_of(options, "fix"))
+    request.fixed.push_back(parse_fixed(one, request.gpus, most));
   for (std::size_t i = 0; i < request.fixed.size(); ++i)
     for (std::size_t k = 0; k < i; ++k)
       if (request.fixed[k].key == request.fixed[i].key)
@@ -201,6 +204,7 @@ int run_search(const Arguments& arguments) {
     fail_input({}, "'" + parsed.words[0] + "' belongs to no option", "see orrery search --help");
   SearchNames names;
   const SearchRequest request = read_request(parsed, names);
+  const Interruption interruption;
   const SearchResult result = [&] {
     StatusLine line;
     return search(request, [&](const SearchProgress& progress) {
@@ -209,7 +213,7 @@ int run_search(const Arguments& arguments) {
   }();
   std::cout << (parsed.has("json") ? search_json(result, request, names)
                                    : search_text(result, request, names));
-  return exit_ok;
+  return result.interrupted ? exit_interrupted : exit_ok;
 }
 
 }  // namespace orrery

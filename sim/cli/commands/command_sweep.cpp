@@ -9,6 +9,7 @@
 #include "sim/base/core/nearest.hpp"
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/text/table.hpp"
+#include "sim/base/workers/interruption.hpp"
 #include "sim/cli/options/sweep_options.hpp"
 #include "sim/cli/options/sweep_progress.hpp"
 
@@ -100,6 +101,7 @@ int run(const Arguments& arguments) {
   const SweepFolder& folder = job.folder;
   const Grid grid{folder.sweep};
   PointEvaluator evaluator{folder.sweep, grid, job.inputs};
+  const Interruption interruption;  // After SimGrid's engine, which wants Ctrl-C for itself.
 
   std::int64_t there = 0, total = 0;
   for (const ShardState& state : shard_states(folder))
@@ -110,8 +112,16 @@ int run(const Arguments& arguments) {
   {
     SweepProgress progress{folder.sweep, there, total, parsed.has("quiet")};
     for (const Shard& shard : job.shards)
-      run_shard(folder, shard, grid, evaluator, job.workers, job.limits,
-                [&](const std::string& row) { progress.row(row); });
+      if (!Interruption::asked())
+        run_shard(folder, shard, grid, evaluator, job.workers, job.limits, [&](const auto& row) {
+          progress.row(row);
+          ++there;
+        });
+  }
+  if (Interruption::asked()) {
+    std::cerr << "orrery: stopped with " << grouped(there) << " of " << grouped(total)
+              << " points; to go on: orrery sweep run --out " << folder.path << "\n";
+    return exit_interrupted;
   }
   if (static_cast<int>(job.shards.size()) < folder.shards) {
     std::cout << "shard " << job.shards.front().index << " of " << folder.shards

@@ -31,6 +31,7 @@ std::string search_json(const SearchResult& result, const SearchRequest& request
                    {"simulated", result.simulated}, {"bounded_out", result.bounded_out},
                    {"parts", result.parts},         {"parts_cut_short", result.parts_cut_short}};
   json["optimal"] = result.optimal;
+  json["interrupted"] = result.interrupted;
   if (!result.optimal && result.parts_cut_short == 0)
     json["unexplored_score_at_least"] = result.best_unexplored;
   json["inputs"] = std::move(inputs);

@@ -166,7 +166,8 @@ std::string searched(const SearchResult& result) {
   std::string text = wrapped("", parts, ", ", width);
   const std::int64_t left = result.fits - result.simulated - result.bounded_out;
   if (left > 0) {
-    text += "Not proven: the budget left out " + grouped(left) + " plans";
+    text += std::string{"Not proven: "} + (result.interrupted ? "the interruption" : "the budget") +
+            " left out " + grouped(left) + " plans";
     if (!result.plans.empty()) {
       const double share = result.best_unexplored / result.plans.front().score;
       text += share < 1.0 ? ", which may score down to " + percent(share) + " of the first"
@@ -175,9 +176,10 @@ std::string searched(const SearchResult& result) {
     text += ".\n";
   }
   if (result.parts_cut_short > 0)
-    text += "Not all plans are known: the budget let them be enumerated in part only, of " +
+    text += "Not all plans are known: they were enumerated in part only, of " +
             grouped(result.parts_cut_short) + " of " + grouped(result.parts) +
-            "\ncombinations of tp and pp; fewer dimensions (--fix) or a larger --budget help.\n";
+            "\ncombinations of tp and pp; fewer dimensions (--fix) or " +
+            (result.interrupted ? "more time help.\n" : "a larger --budget help.\n");
   return text;
 }
 
@@ -192,7 +194,8 @@ std::string command_of(const Found& found, const SearchRequest& request, const S
 
 std::string search_text(const SearchResult& result, const SearchRequest& request,
                         const SearchNames& names) {
-  std::string text = table_of(result, request) + "\n" + searched(result) + shown(request);
+  std::string text = result.plans.empty() ? "" : table_of(result, request) + "\n";
+  text += searched(result) + shown(request);
   const auto ties = std::count_if(result.plans.begin(), result.plans.end(),
                                   [](const Found& found) { return found.tie; });
   if (ties > 1)
