@@ -33,7 +33,7 @@ AxisValue value_of(const JsonValue& json) {
 
 class AxisReader {
  public:
-  AxisReader(const std::string& key, const Place& at) : at_{at} {
+  AxisReader(const std::string& key, const Place& at, std::int64_t most) : at_{at}, most_{most} {
     const std::vector<std::string>& known = axis_keys();
     if (std::find(known.begin(), known.end(), key) == known.end())
       fail_input(at, "'" + shown_text(key) + "' is not a key that can be swept",
@@ -47,11 +47,17 @@ class AxisReader {
 
   void add_item(const std::string& text) {
     if (text.empty()) fail_input(at_, "has an empty value", "write values with one comma between");
-    for (const std::string& value : values_of_item(text, at_)) add(scalar(value, at_));
+    // Which of these divide is known when the sweep is.
+    const OpenRange open = open_range_of(axis_.key);
+    const bool if_it_divides = open == OpenRange::divides && is_open_range(text, at_);
+    const RangeRule rule{open, {}, if_it_divides ? most_with_yes : most_};
+    for (const std::string& value : values_of_item(text, at_, rule))
+      add(scalar(value, at_), if_it_divides);
   }
 
-  void add(const JsonValue& json) {
+  void add(const JsonValue& json, bool if_it_divides = false) {
     AxisValue value = value_of(json);
+    value.if_it_divides = if_it_divides;
     check(value);
     if (!texts_.insert(value.text).second)
       fail_input(at_, "has the value '" + shown_text(value.text) + "' twice", "keep one of them");
@@ -81,6 +87,7 @@ class AxisReader {
   }
 
   const Place at_;
+  const std::int64_t most_;
   Axis axis_;
   std::set<std::string> texts_;
 };
@@ -96,14 +103,15 @@ const std::vector<std::string>& axis_keys() {
   return keys;
 }
 
-Axis parse_axis(const std::string& key, const std::string& text, const Place& at) {
-  AxisReader reader{key, at};
+Axis parse_axis(const std::string& key, const std::string& text, const Place& at,
+                std::int64_t most) {
+  AxisReader reader{key, at, most};
   reader.add_list(text);
   return reader.axis();
 }
 
-Axis read_axis(const std::string& key, const JsonValue& json) {
-  AxisReader reader{key, json.place()};
+Axis read_axis(const std::string& key, const JsonValue& json, std::int64_t most) {
+  AxisReader reader{key, json.place(), most};
   if (json.is_string()) {
     reader.add_list(json.text());
   } else if (json.is_array()) {

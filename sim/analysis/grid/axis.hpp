@@ -5,6 +5,7 @@
 
 #include "sim/analysis/grid/expression.hpp"
 #include "sim/base/text/json_value.hpp"
+#include "sim/base/text/value_list.hpp"
 
 namespace orrery {
 
@@ -13,7 +14,8 @@ struct AxisValue {
   JsonValue json;
   std::string text;  ///< As a flag has it: 256, true, interleaved.
   Operand::Kind kind = Operand::Kind::number;
-  double number = 0.0;  ///< Of a truth: 1 or 0.
+  double number = 0.0;         ///< Of a truth: 1 or 0.
+  bool if_it_divides = false;  ///< Of a range of degrees: stays if it divides the GPUs of a point.
 
   Operand operand() const { return {kind, number, &text}; }
 };
@@ -28,14 +30,15 @@ struct Axis {
 /// also the order of columns.
 const std::vector<std::string>& axis_keys();
 
-/// "256..8192*2", "8..64+8", "1..4", "1,2,4", "none,full": values and ranges of whole numbers with
-/// commas between them. A range ends at the last value that it hits.
+/// "256..8192*2", "8..64+8", "256..1024", "1,2,4", "none,full": values and ranges of whole numbers
+/// with commas between them. A range ends at the last value that it hits; without a step it goes on
+/// as open_range_of() says.
 /// Errors (bad_input): an unknown key, a value that the key cannot take, a range without end or of
-/// more than
-/// 100,000 values, a value that is there twice; `at` is what the message names.
-Axis parse_axis(const std::string& key, const std::string& text, const Place& at);
+/// more than `most` values, a value that is there twice; `at` is what the message names.
+Axis parse_axis(const std::string& key, const std::string& text, const Place& at,
+                std::int64_t most = RangeRule{}.most);
 
 /// The same from a JSON scalar, a text as above, or a list of scalars and ranges.
-Axis read_axis(const std::string& key, const JsonValue& json);
+Axis read_axis(const std::string& key, const JsonValue& json, std::int64_t most = RangeRule{}.most);
 
 }  // namespace orrery

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,10 +25,10 @@ struct MemoryFigure {
 const std::vector<MemoryFigure>& memory_figures();
 
 /// What training on a number of tokens takes and costs, as the object `bill` of the JSON has it,
-/// and in days. Prices and powers have a low and a high end.
+/// and in days. Prices and powers have a low and a high end, where they are known.
 struct BillFigure {
   std::string name;
-  double value = 0.0;
+  std::optional<double> value;
 };
 std::vector<BillFigure> bill_figures(const Bill& bill);
 

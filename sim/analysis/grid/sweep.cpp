@@ -1,6 +1,7 @@
 #include "sim/analysis/grid/sweep.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 
 #include "sim/analysis/grid/columns.hpp"
@@ -20,7 +21,7 @@ std::size_t order_of(const Axis& axis) {
 bool stands_before(const Axis& a, const Axis& b) { return order_of(a) < order_of(b); }
 
 // "gbs=256..8192*2 mbs=1,2,4"
-std::vector<Axis> parse_axes(const std::string& text, const Place& at) {
+std::vector<Axis> parse_axes(const std::string& text, const Place& at, std::int64_t most) {
   std::vector<Axis> axes;
   std::istringstream words{text};
   for (std::string word; words >> word;) {
@@ -29,13 +30,21 @@ std::vector<Axis> parse_axes(const std::string& text, const Place& at) {
       fail_input(at, "'" + shown_text(word) + "' is not an axis", "write it like gbs=256..8192*2");
     const std::string key = word.substr(0, sign);
     axes.push_back(
-        parse_axis(key, word.substr(sign + 1), {"", at.pointer + " " + shown_text(key)}));
+        parse_axis(key, word.substr(sign + 1), {"", at.pointer + " " + shown_text(key)}, most));
   }
   if (axes.empty()) fail_input(at, "names no axis", "write it like 'gbs=256..8192*2 mbs=1,2,4'");
   return axes;
 }
 
 Dimension zipped(std::vector<Axis> axes, const Place& at) {
+  for (const Axis& axis : axes)
+    for (const AxisValue& value : axis.values)
+      if (value.if_it_divides)
+        fail_input(at,
+                   "a range of '" + axis.key +
+                       "' has the values that divide each point's GPUs, "
+                       "which cannot move together with others",
+                   "say how it goes on: " + axis.key + "=1..8*2");
   for (const Axis& axis : axes)
     if (axis.values.size() != axes.front().values.size())
       fail_input(at,
@@ -44,6 +53,30 @@ Dimension zipped(std::vector<Axis> axes, const Place& at) {
                  "axes that move together need as many values each");
   std::sort(axes.begin(), axes.end(), stands_before);
   return {std::move(axes)};
+}
+
+// Of a range of degrees, what divides none of the sweep's GPUs is left out.
+void keep_what_divides(std::vector<Dimension>& dimensions, std::int64_t most) {
+  std::vector<std::int64_t> gpus;
+  for (const Dimension& dimension : dimensions)
+    for (const Axis& axis : dimension.axes)
+      for (const AxisValue& value : axis.values)
+        if (axis.key == "gpus") gpus.push_back(std::llround(value.number));
+  const auto divides_none = [&](const AxisValue& value) {
+    const std::int64_t degree = std::llround(value.number);
+    return value.if_it_divides && !gpus.empty() &&
+           std::none_of(gpus.begin(), gpus.end(), [&](std::int64_t n) { return n % degree == 0; });
+  };
+  for (Dimension& dimension : dimensions)
+    for (Axis& axis : dimension.axes) {
+      const Place at{"", "--" + axis.key};
+      std::erase_if(axis.values, divides_none);
+      const auto left = std::count_if(axis.values.begin(), axis.values.end(),
+                                      [](const AxisValue& value) { return value.if_it_divides; });
+      if (axis.values.empty())
+        fail_input(at, "none of its values divides the GPUs", "choose a range with a divisor");
+      if (left > most) refuse_long_range(left, most, at);
+    }
 }
 
 std::string json_of(const AxisValue& value) {
@@ -67,12 +100,13 @@ void SweepBuilder::read(const JsonValue& json) {
   const JsonValue axes = json.at("axes");
   axes.allow_only(axis_keys());
   for (const std::string& key : axes.keys())
-    if (const auto value = axes.find(key)) add({{read_axis(key, *value)}}, value->place());
+    if (const auto value = axes.find(key)) add({{read_axis(key, *value, most_)}}, value->place());
   if (const auto zips = json.find("zip"))
     for (const JsonValue& group : zips->elements()) {
       std::vector<Axis> together;
       group.allow_only(axis_keys());
-      for (const std::string& key : group.keys()) together.push_back(read_axis(key, group.at(key)));
+      for (const std::string& key : group.keys())
+        together.push_back(read_axis(key, group.at(key), most_));
       if (together.empty()) group.fail("names no axis", "write {\"gpus\": [...], \"gbs\": [...]}");
       add(zipped(std::move(together), group.place()), group.place());
     }
@@ -92,15 +126,15 @@ void SweepBuilder::read(const JsonValue& json) {
 }
 
 void SweepBuilder::add_axes(const std::string& text, const Place& at) {
-  for (Axis& axis : parse_axes(text, at)) add({{std::move(axis)}}, at);
+  for (Axis& axis : parse_axes(text, at, most_)) add({{std::move(axis)}}, at);
 }
 
 void SweepBuilder::add_zip(const std::string& text, const Place& at) {
-  add(zipped(parse_axes(text, at), at), at);
+  add(zipped(parse_axes(text, at, most_), at), at);
 }
 
 void SweepBuilder::add_axis(const std::string& key, const std::string& values, const Place& at) {
-  add({{parse_axis(key, values, at)}}, at);
+  add({{parse_axis(key, values, at, most_)}}, at);
 }
 
 void SweepBuilder::add_conditions(const std::string& text, const Place& at) {
@@ -148,7 +182,9 @@ Sweep SweepBuilder::sweep() const {
   if (sweep_.memory_only && sweep_.tokens)
     fail_input({"", "--tokens"}, "what a training costs needs its step time",
                "leave --memory-only or --tokens out");
-  return sweep_;
+  Sweep sweep = sweep_;
+  keep_what_divides(sweep.dimensions, most_);
+  return sweep;
 }
 
 std::string sweep_json(const Sweep& sweep, const std::string& more) {

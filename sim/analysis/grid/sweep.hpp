@@ -34,8 +34,10 @@ struct Sweep {
 /// Collects axes and conditions from a file and from flags, which win over it key by key.
 class SweepBuilder {
  public:
-  /// A document of schema "orrery.sweep/1" (docs/SWEEPS.md), before anything else. Errors: unknown
-  /// keys with the nearest, lists of a zip that differ in length, a key that is there twice.
+  /// Ranges may have as many values as they like. Before anything else.
+  void allow_long_ranges() { most_ = most_with_yes; }
+  /// A document of schema "orrery.sweep/1" (docs/SWEEPS.md), before axes and conditions. Errors:
+  /// unknown keys with the nearest, lists of a zip that differ in length, a key that is there twice.
   void read(const JsonValue& json);
   /// "gbs=256..8192*2 mbs=1,2,4": an axis a word.
   void add_axes(const std::string& text, const Place& at);
@@ -61,6 +63,7 @@ class SweepBuilder {
 
   Sweep sweep_;
   std::optional<int> shards_;
+  std::int64_t most_ = RangeRule{}.most;
   std::set<std::string> from_file_;  ///< Keys that a flag may still replace.
 };
 

@@ -75,12 +75,14 @@ void keep_supported(std::vector<PlanDimension>& dimensions, const std::vector<So
   }
 }
 
-Fixed parse_fixed(const std::string& text) {
+Fixed parse_fixed(const std::string& text, const std::vector<int>& gpus, std::int64_t most) {
   const Place place{"", "--fix"};
   const std::size_t sign = text.find('=');
   if (sign == text.npos || sign == 0 || sign + 1 == text.size())
     fail_input(place, "'" + text + "' fixes nothing", "write it like tp=8 or mbs=1,2");
-  Fixed fixed{text.substr(0, sign), parse_value_list(text.substr(sign + 1), place)};
+  Fixed fixed{text.substr(0, sign), {}};
+  fixed.values = parse_value_list(text.substr(sign + 1), place,
+                                  {open_range_of(fixed.key), {gpus.begin(), gpus.end()}, most});
   Values keys;
   for (const PlanKey& key : plan_keys())
     if (key.name != "gbs") keys.push_back(key.name);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/text/value_list.hpp"
 #include "sim/input/scenario/scenario.hpp"
 
 namespace orrery {
@@ -42,8 +43,11 @@ struct Fixed {
   std::string key;
   std::vector<std::string> values;
 };
-/// "tp=8", "mbs=1,2". Errors: no '=', an unknown key (with the nearest), a value that is none.
-Fixed parse_fixed(const std::string& text);
+/// "tp=8", "mbs=1,2", "pp=1..8". `gpus`: what degrees of a range divide; `most` values of it.
+/// Errors: no '=', an unknown key (with the nearest), a value that is none, a range as
+/// values_of_item().
+Fixed parse_fixed(const std::string& text, const std::vector<int>& gpus = {},
+                  std::int64_t most = RangeRule{}.most);
 /// Fixed keys have their values and no others; what is not searched by itself becomes a dimension.
 void fix(std::vector<PlanDimension>& dimensions, const std::vector<Fixed>& fixed);
 

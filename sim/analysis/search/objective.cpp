@@ -16,8 +16,9 @@ double middle(Range range) { return 0.5 * (range.low + range.high); }
 }  // namespace
 
 const std::vector<std::string>& goal_names() {
-  static const std::vector<std::string> names{"step_time", "tokens_per_s_per_gpu", "cost_per_token",
-                                              "energy_per_token", "gpus"};
+  static const std::vector<std::string> names{"step_time",      "tokens_per_s_per_gpu",
+                                              "cost_per_token", "energy_per_token",
+                                              "gpus",           "training_time"};
   return names;
 }
 
@@ -27,6 +28,13 @@ Goal parse_goal(const std::string& text) {
     fail_input({"", "--objective"}, "'" + text + "' is not an objective",
                suggestion(text, goal_names()));
   return static_cast<Goal>(found - goal_names().begin());
+}
+
+const std::vector<std::string>& prices_of(Goal goal) {
+  static const std::vector<std::string> none;
+  static const std::vector<std::string> cost{"rent_usd_per_gpu_hour"};
+  static const std::vector<std::string> energy{"server_watts_per_gpu", "switch_watts", "pue"};
+  return goal == Goal::cost_per_token ? cost : goal == Goal::energy_per_token ? energy : none;
 }
 
 double Objective::score(const Scenario& scenario, Seconds time, const Economics* economics) const {
@@ -41,6 +49,8 @@ double Objective::score(const Scenario& scenario, Seconds time, const Economics*
       return plan.gpus() * time.si() / tokens;
     case Goal::gpus:
       return plan.gpus();
+    case Goal::training_time:
+      return time.si() / tokens;
     case Goal::cost_per_token:
       assert(economics);
       return middle(bill_of(scenario, time, tokens, *economics).usd_per_step) / tokens;

@@ -16,11 +16,15 @@ enum class Goal {
   tokens_per_s_per_gpu,  ///< Counted as GPU-seconds a token.
   cost_per_token,        ///< Rent.
   energy_per_token,
-  gpus,  ///< Fewest that meet a deadline.
+  gpus,           ///< Fewest that meet a deadline.
+  training_time,  ///< Of all steps, for a number of tokens: batches differ.
 };
 const std::vector<std::string>& goal_names();
 /// Errors: an unknown one (with the nearest).
 Goal parse_goal(const std::string& text);
+
+/// Keys of economics that must be known for a score.
+const std::vector<std::string>& prices_of(Goal goal);
 
 /// How long a training may take.
 struct Deadline {

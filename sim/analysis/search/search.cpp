@@ -13,6 +13,8 @@
 #include "sim/analysis/search/leaders.hpp"
 #include "sim/analysis/search/ties.hpp"
 #include "sim/base/core/stopwatch.hpp"
+#include "sim/base/text/number_text.hpp"
+#include "sim/base/workers/interruption.hpp"
 #include "sim/base/workers/worker_pool.hpp"
 #include "sim/work/result/bill.hpp"
 
@@ -38,7 +40,24 @@ struct Ground {
 
 bool needs_prices(const SearchRequest& request) {
   return request.goal == Goal::cost_per_token || request.goal == Goal::energy_per_token ||
-         request.tokens;
+         request.tokens || request.deadline;
+}
+
+// Where a bill has gaps, a score must not.
+void require_prices(Goal goal, const Economics& economics, const std::string& gpu) {
+  std::vector<std::string> missing;
+  std::string list;
+  for (const std::string& key : unknown_prices(economics)) {
+    const std::vector<std::string>& needed = prices_of(goal);
+    if (std::find(needed.begin(), needed.end(), key) == needed.end()) continue;
+    missing.push_back(key);
+    list += (list.empty() ? "" : ", ") + key;
+  }
+  if (!missing.empty())
+    fail_input({"--objective", ""},
+               goal_names()[static_cast<std::size_t>(goal)] +
+                   " needs what is not known of the GPU '" + gpu + "': " + list,
+               price_remedy(missing));
 }
 
 Ground prepare(const SearchRequest& request) {
@@ -47,8 +66,10 @@ Ground prepare(const SearchRequest& request) {
     const System& system = request.systems[s];
     ground.contexts.push_back(std::make_unique<EstimateContext>(system));
     ground.economics.emplace_back();
-    if (needs_prices(request))
+    if (needs_prices(request)) {
       ground.economics.back() = read_economics(system.gpu.name, request.economics);
+      require_prices(request.goal, *ground.economics.back(), system.gpu.name);
+    }
     for (int gpus : request.gpus)
       for (std::int64_t gbs : request.gbs) {
         ground.spaces.emplace_back(request.model, system, gpus, gbs, request.fixed);
@@ -161,7 +182,7 @@ Explored explore_all(const SearchRequest& request, const Ground& ground, const O
           return true;
         });
     todo = std::move(cut);
-    if (request.budget && stopwatch.passed().si() >= half) break;
+    if (Interruption::asked() || (request.budget && stopwatch.passed().si() >= half)) break;
   }
   return sum_of_parts(ground, places, parts);
 }
@@ -212,6 +233,27 @@ std::string joined(const Fixed& fixed) {
                   culprits.empty() ? "" : "there are plans without --fix " + culprits);
 }
 
+// How far from it the fastest plan is: the same search without a deadline.
+[[noreturn]] void fail_too_late(const SearchRequest& request, std::int64_t fits) {
+  SearchRequest patient = request;
+  patient.goal = Goal::training_time;
+  patient.tokens = request.deadline->tokens;
+  patient.deadline.reset();
+  patient.pareto = false;
+  patient.top = 1;
+  const Found best = search(patient).plans.front();
+  const Seconds allowed = request.deadline->time;
+  const Seconds needed = best.result.bill->time;
+  char times[32];
+  std::snprintf(times, sizeof times, "%.3g", needed / allowed);
+  fail_infeasible({"", "--deadline"},
+                  "none of the " + std::to_string(fits) + " plans that fit is fast enough: the " +
+                      "fastest takes " + span_text(needed) + ", " + times +
+                      " times the time allowed (--gpus " +
+                      std::to_string(best.result.scenario.plan.gpus()) + " " + best.flags + ")",
+                  "allow more time, or more GPUs");
+}
+
 }  // namespace
 
 SearchResult search(const SearchRequest& request,
@@ -222,9 +264,16 @@ SearchResult search(const SearchRequest& request,
   SearchProgress progress;
   Explored explored = explore_all(request, ground, objective, stopwatch, progress, watch);
   std::vector<Candidate>& candidates = explored.candidates;
+  SearchResult result;
+  result.parts = explored.parts;
+  result.parts_cut_short = explored.parts_cut_short;
+  if (candidates.empty() && Interruption::asked()) {
+    result.interrupted = true;
+    result.optimal = false;
+    return result;
+  }
   if (candidates.empty()) fail_empty(request, explored.sum);
 
-  SearchResult result;
   result.legal = explored.sum.legal;
   result.fits = static_cast<std::int64_t>(candidates.size());
   std::stable_sort(candidates.begin(), candidates.end(),
@@ -278,6 +327,14 @@ SearchResult search(const SearchRequest& request,
         if (watch) watch(progress);
         return true;
       });
+  // Stopped while it enumerated: the most promising plan is the best so far.
+  if (Interruption::asked() && done == 0) {
+    const Candidate& first = candidates.front();
+    const Scenario scenario = scenario_of(first);
+    const Seconds time = step_time(scenario, ground.context(first.space));
+    leaders.offer(first, time, objective.score(scenario, time, ground.prices(first.space)));
+    done = result.simulated = 1;
+  }
   std::int64_t left = 0;
   result.best_unexplored = std::numeric_limits<double>::infinity();
   for (std::int64_t i = done; i < count; ++i) {
@@ -286,8 +343,7 @@ SearchResult search(const SearchRequest& request,
     ++left;
     result.best_unexplored = std::min(result.best_unexplored, candidate.bound);
   }
-  result.parts = explored.parts;
-  result.parts_cut_short = explored.parts_cut_short;
+  result.interrupted = Interruption::asked();
   result.optimal = left == 0 && result.parts_cut_short == 0;
   result.bounded_out = result.fits - result.simulated - left;
 
@@ -305,10 +361,7 @@ SearchResult search(const SearchRequest& request,
     result.plans.push_back(std::move(found));
   }
   for (Found& found : result.plans) found.tie = is_tie(found, result.plans.front(), request);
-  if (result.plans.empty() && result.optimal)
-    fail_infeasible({"", "--deadline"},
-                    "none of the " + std::to_string(result.fits) + " plans that fit is fast enough",
-                    "allow more time, or more GPUs");
+  if (result.plans.empty() && result.optimal) fail_too_late(request, result.fits);
   return result;
 }
 

@@ -49,6 +49,7 @@ struct SearchResult {
   std::int64_t fits = 0;  ///< = simulated + bounded_out + what the budget left.
   std::int64_t simulated = 0;
   std::int64_t bounded_out = 0;  ///< Whose bound proves that they cannot be in the list.
+  bool interrupted = false;      ///< By Ctrl-C, as a budget would.
   bool optimal = true;           ///< False where the budget ended the search.
   double best_unexplored = 0.0;  ///< If not optimal: no known plan that is left scores below this.
   /// tp x pp of which the budget let not all plans be enumerated: nothing is known of the others.
@@ -72,6 +73,7 @@ struct SearchProgress {
 /// the same to a nanosecond of step time the one with the least memory is first, then in the order
 /// of enumeration, so that the answer does not depend on `workers`. Errors (infeasible): no plan
 /// divides, fits, or meets the deadline: which constraint leaves none. `watch` hears of every step.
+/// Where an Interruption lives, Ctrl-C ends the search with what it has found so far.
 SearchResult search(const SearchRequest& request,
                     const std::function<void(const SearchProgress&)>& watch = {});
 

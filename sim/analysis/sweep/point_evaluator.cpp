@@ -26,7 +26,7 @@ RowFigures figures_of(const Result& result) {
     row.emplace_back(figure.name, figure_text(figure.name, figure.of(result)));
   if (result.bill)
     for (const BillFigure& figure : bill_figures(*result.bill))
-      row.emplace_back(figure.name, figure_text(figure.name, figure.value));
+      if (figure.value) row.emplace_back(figure.name, figure_text(figure.name, *figure.value));
   const RowFigures memory = figures_of(result.memory);
   row.insert(row.end(), memory.begin(), memory.end());
   return row;

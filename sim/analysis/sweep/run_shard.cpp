@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "sim/analysis/sweep/fingerprint.hpp"
+#include "sim/base/workers/interruption.hpp"
 
 namespace orrery {
 namespace {
@@ -55,7 +56,7 @@ class ShardRun {
       stopped_.clear();
       append_what_is_missing(there.rows);
     }
-    if (!stopped_.empty()) try_again();
+    if (!stopped_.empty() && !Interruption::asked()) try_again();
   }
 
  private:
@@ -89,7 +90,7 @@ class ShardRun {
               writer.append(row);
               watch_.on_row(row);
             });
-    complete(writer);
+    if (!Interruption::asked()) complete(writer);
   }
 
   // What the machine stopped in an earlier run. All other rows are copied, so that at every moment
@@ -118,6 +119,7 @@ class ShardRun {
           ++read;
           writer.append(row);
         });
+    if (Interruption::asked()) return;
     copy_up_to(header_.rows);
     complete(writer);
   }

@@ -138,6 +138,15 @@ void JsonValue::allow_only(const std::vector<std::string>& known) const {
       fail("the key '" + shown_text(key) + "' is unknown", suggestion(key, known));
 }
 
+JsonValue JsonValue::with(const std::string& key, const JsonValue& value) const {
+  auto document = std::make_shared<nlohmann::json>(*value_);
+  (*document)[key] = *value.value_;
+  const nlohmann::json* root = document.get();
+  return JsonValue{std::move(document), root, place_};
+}
+
+std::string JsonValue::compact() const { return value_->dump(); }
+
 std::vector<JsonValue> JsonValue::elements() const {
   if (!is_array()) fail(shown(*value_) + " is not a list", "write [value, ...]");
   std::vector<JsonValue> elements;

@@ -38,6 +38,10 @@ class JsonValue {
   /// Refuses any key that is not in `known`, with the nearest known one.
   void allow_only(const std::vector<std::string>& known) const;
 
+  /// A copy of this object in which `key` is `value`. What it holds stands where it stood.
+  JsonValue with(const std::string& key, const JsonValue& value) const;
+  std::string compact() const;  ///< As JSON text in one line.
+
   /// Arrays.
   std::vector<JsonValue> elements() const;
   /// [[number, ...], ...]: the numbers row after row, each row of `columns` of them. For measured

@@ -60,6 +60,19 @@ std::string duration_text(Seconds duration) {
   return fixed(duration.si() / unit.si, 3) + " " + std::string{unit.name};
 }
 
+// In the unit that a person would choose, to three digits.
+std::string span_text(Seconds span) {
+  constexpr double minute = 60.0, hour = 60.0 * minute, day = 24.0 * hour, year = 365.25 * day;
+  const auto in = [&](double unit, const char* name) {
+    const double value = span.si() / unit;
+    return fixed(value, value < 10 ? 2 : value < 100 ? 1 : 0) + " " + name;
+  };
+  if (span < Seconds{minute}) return in(1.0, "seconds");
+  if (span < Seconds{hour}) return in(minute, "minutes");
+  if (span < Seconds{2.0 * day}) return in(hour, "hours");
+  return span < Seconds{2.0 * year} ? in(day, "days") : in(year, "years");
+}
+
 std::string bytes_text(Bytes bytes) {
   const DisplayUnit unit = bytes_unit(bytes);
   return fixed(bytes.si() / unit.si, unit.si > 1.0 ? 2 : 0) + " " + std::string{unit.name};

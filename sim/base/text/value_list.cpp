@@ -11,7 +11,6 @@
 namespace orrery {
 namespace {
 
-constexpr std::int64_t most_values = 100'000;
 constexpr std::int64_t largest_number = std::int64_t{1} << 53;
 
 std::optional<std::int64_t> whole_number(std::string_view text) {
@@ -25,6 +24,7 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
 struct Range {
   std::int64_t first = 0, last = 0, step = 1;
   bool geometric = false;
+  bool open = false;  // Does not say how it goes on.
 };
 
 [[noreturn]] void refuse_range(const std::string& text, const std::string& why, const Place& at) {
@@ -32,7 +32,7 @@ struct Range {
 }
 
 // Nothing where the text is no range: a path may have two dots as well.
-std::optional<Range> parse_range(const std::string& text, const Place& at, OpenRange open) {
+std::optional<Range> parse_range(const std::string& text, const Place& at) {
   const std::size_t dots = text.find("..");
   if (dots == text.npos || dots == 0) return std::nullopt;
   Range range;
@@ -47,10 +47,8 @@ std::optional<Range> parse_range(const std::string& text, const Place& at, OpenR
     if (!step || *step < (range.geometric ? 2 : 1))
       refuse_range(text, "has no step that goes on", at);
     range.step = *step;
-  } else if (open == OpenRange::doubles) {
-    range.geometric = true;
-    range.step = 2;
   }
+  range.open = sign == text.size();
   range.first = *first;
   range.last = *last;
   if (range.last < range.first) refuse_range(text, "ends before it begins", at);
@@ -72,25 +70,53 @@ std::vector<std::string> split_list(const std::string& text, const Place& at) {
   return items;
 }
 
-std::vector<std::string> values_of_item(const std::string& item, const Place& at, OpenRange open) {
-  const std::optional<Range> range = parse_range(item, at, open);
+bool is_open_range(const std::string& item, const Place& at) {
+  const std::optional<Range> range = parse_range(item, at);
+  return range && range->open;
+}
+
+std::vector<std::string> values_of_item(const std::string& item, const Place& at,
+                                        const RangeRule& rule) {
+  std::optional<Range> range = parse_range(item, at);
   if (!range) return {item};
-  if (!range->geometric && (range->last - range->first) / range->step >= most_values)
-    fail_input(at, "has more than 100,000 values", "use a larger step");
+  if (range->open && rule.open == OpenRange::doubles) {
+    range->geometric = true;
+    range->step = 2;
+    if (range->first < 1) refuse_range(item, "never leaves its beginning", at);
+  }
+  const auto counts = [&](std::int64_t value) {
+    return !range->open || rule.open != OpenRange::divides || rule.wholes.empty() ||
+           std::any_of(rule.wholes.begin(), rule.wholes.end(),
+                       [&](std::int64_t whole) { return value > 0 && whole % value == 0; });
+  };
+  const std::int64_t span = range->last - range->first;
+  if (!range->geometric && span / range->step >= most_with_yes)
+    refuse_long_range(span / range->step + 1, rule.most, at);
   std::vector<std::string> values;
   for (std::int64_t value = range->first;;) {
-    values.push_back(std::to_string(value));
+    if (counts(value)) values.push_back(std::to_string(value));
     if (range->geometric ? value > range->last / range->step : value > range->last - range->step)
-      return values;
+      break;
     value = range->geometric ? value * range->step : value + range->step;
   }
+  if (std::ssize(values) > rule.most) refuse_long_range(std::ssize(values), rule.most, at);
+  if (values.empty()) refuse_range(item, "has no value that divides the GPUs", at);
+  return values;
+}
+
+void refuse_long_range(std::int64_t values, std::int64_t most, const Place& at) {
+  fail_input(at,
+             "a range has " + std::to_string(values) + " values, more than " + std::to_string(most),
+             most < most_with_yes && values <= most_with_yes
+                 ? "use a larger step, or add --yes if it is meant"
+                 : "use a larger step");
 }
 
 std::vector<std::string> parse_value_list(const std::string& text, const Place& at,
-                                          OpenRange open) {
+                                          const RangeRule& rule) {
   std::vector<std::string> all;
   for (const std::string& item : split_list(text, at))
-    for (std::string& value : values_of_item(item, at, open)) all.push_back(std::move(value));
+    for (std::string& value : values_of_item(item, at, rule)) all.push_back(std::move(value));
   return all;
 }
 

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/base/workers/interruption.hpp"
 #include "sim/base/workers/worker_process.hpp"
 
 namespace orrery {
@@ -39,7 +40,7 @@ class Pool {
   }
 
   void run() {
-    while (deliver_finished() && hand_out()) {
+    while (!Interruption::asked() && deliver_finished() && hand_out()) {
       wait();
       for (auto& worker : workers_)
         if (worker) listen(worker);
@@ -103,14 +104,15 @@ class Pool {
 
   void wait() {
     std::vector<pollfd> polled;
-    int timeout_ms = -1;
+    // Ctrl-C between a look and the wait is seen at the next look.
+    int timeout_ms = 200;
     for (const auto& worker : workers_) {
       if (!worker) continue;
       polled.push_back({worker->socket(), POLLIN, 0});
       if (limits_.time.si() <= 0.0 || worker->waiting().empty()) continue;
       const double left_s = limits_.time.si() - at_it_for(*worker).si();
       const int left_ms = static_cast<int>(std::clamp(std::ceil(1e3 * left_s), 0.0, 1e9));
-      timeout_ms = timeout_ms < 0 ? left_ms : std::min(timeout_ms, left_ms);
+      timeout_ms = std::min(timeout_ms, left_ms);
     }
     if (::poll(polled.data(), polled.size(), timeout_ms) < 0 && errno != EINTR)
       throw std::system_error{errno, std::generic_category(), "cannot wait for workers"};

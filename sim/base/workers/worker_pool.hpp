@@ -39,7 +39,8 @@ struct WorkerLimits {
 ///          keeps the workers busy: a few hundred tasks, whatever their number.
 /// work     Runs in a worker.
 /// deliver  Gets the outcomes in the order in which `next` gave the tasks, whatever the number of
-///          workers, so that what it writes cannot depend on it. False ends the run early.
+///          workers, so that what it writes cannot depend on it. False ends the run early, and so
+///          does Ctrl-C where an Interruption lives.
 ///
 /// A worker that crashes, runs out of memory or time fails its task and is replaced; the tasks that
 /// waited for it go to others. A task whose worker was killed gets another one twice. Workers end

@@ -96,6 +96,7 @@ WorkerProcess::WorkerProcess(const std::function<Answer(std::int64_t)>& work,
   }
   if (process_ == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::signal(SIGINT, SIG_IGN);              // Ctrl-C is for the parent, whose end ends this one.
     if (::getppid() != parent) ::_exit(0);  // It died before the line above.
     // Whoever asks the whole group to end asks the parent too, and this process ends with it: if it
     // went first, its task would look as if it had failed.

@@ -2,7 +2,6 @@
 #include <iostream>
 
 #include "sim/analysis/estimate/estimate.hpp"
-#include "sim/base/text/catalog.hpp"
 #include "sim/cli/options/engine_option.hpp"
 #include "sim/cli/options/scenario_options.hpp"
 #include "sim/output/answers/compare_text.hpp"
@@ -99,12 +98,9 @@ ComparedPlan compared_plan(const std::string& word, const ParsedOptions& common)
 }
 
 std::optional<Range> rent_of(const ComparedPlan& plan, const ParsedOptions& options) {
-  const std::string& gpu = plan.range.gpu;
-  const std::vector<std::string> known = list_catalog("topologies/economics");
-  const bool is_known = std::find(known.begin(), known.end(), gpu) != known.end();
-  if (!is_known && !options.has("economics")) return {};
-  return read_economics(gpu, options.has("economics") ? options.text("economics") : "")
-      .rent_usd_per_gpu_hour;
+  const std::string file = options.has("economics") ? options.text("economics") : "";
+  const Range rent = read_economics(plan.range.gpu, file).rent_usd_per_gpu_hour;
+  return rent.known() ? std::optional{rent} : std::nullopt;
 }
 
 }  // namespace

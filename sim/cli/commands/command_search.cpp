@@ -8,6 +8,7 @@
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/text/quantity_text.hpp"
 #include "sim/base/text/value_list.hpp"
+#include "sim/base/workers/interruption.hpp"
 #include "sim/cli/options/options.hpp"
 #include "sim/cli/options/scenario_options.hpp"
 #include "sim/cli/options/status_line.hpp"
@@ -32,15 +33,17 @@ po::options_description search_options() {
       ("plan", text("FILE"),
        "a run to start from, as orrery import writes it: its model, system, GPUs and batch, and "
        "all keys that a search does not vary; options win over it")(
-          "system", texts("NAME|FILE"), "a system; several are compared")                //
+          "system", texts("LIST"), "a system; several are compared")                     //
       ("calibration", text("FILE"), "measurements of the system: orrery calibrate fit")  //
       ("gpus", text("N"), "GPUs in all: 1024, 256,512 or 256..4096 (doubling)")          //
       ("gbs", text("N"), "sequences in a step, over all replicas; several as for gpus")  //
       ("objective", text("GOAL"),
-       "step_time (default), tokens_per_s_per_gpu, cost_per_token, energy_per_token, gpus")     //
+       "step_time (default), tokens_per_s_per_gpu, cost_per_token, energy_per_token, gpus, "
+       "training_time")                                                                         //
       ("top", text("K"), "how many plans to list (default 10)")                                 //
       ("all-settings", "list plans of one layout (tp, cp, pp, ep) apart, not its best alone")   //
-      ("fix", texts("KEY=V[,V]"), "only plans with this; any key of a plan")                    //
+      ("fix", texts("KEY=V[,V]"), "only plans with this; any key of a plan, as tp=1..8")        //
+      ("yes", "ranges of more than 64 values are meant")                                        //
       ("max-memory", text("SHARE"), "of the GPU's memory that may be filled (default 0.95)")    //
       ("pareto", "instead of the top: all plans that no other beats in speed and memory")       //
       ("tokens", text("N"), "tokens to train on, as 15T: what that takes and costs")            //
@@ -58,10 +61,11 @@ std::int64_t whole(const std::string& text, const std::string& option) {
 }
 
 // "1024", "256,512", "256..4096": doubling, as clusters grow.
-std::vector<std::int64_t> numbers(const std::string& text, const std::string& option) {
+std::vector<std::int64_t> numbers(const std::string& text, const std::string& option,
+                                  std::int64_t most) {
   const Place at{"", "--" + option};
   std::vector<std::int64_t> list;
-  for (const std::string& value : parse_value_list(text, at, OpenRange::doubles)) {
+  for (const std::string& value : parse_value_list(text, at, {open_range_of(option), {}, most})) {
     const std::int64_t number = whole(value, option);
     if (std::find(list.begin(), list.end(), number) != list.end())
       fail_input(at, "has the value '" + value + "' twice", "keep one of them");
@@ -113,6 +117,8 @@ void read_goal(SearchRequest& request, const ParsedOptions& options) {
     request.tokens = tokens;
   if (request.goal == Goal::gpus && !request.deadline)
     fail_input({"", "--objective"}, "the fewest GPUs for what?", "add --deadline 30d --tokens 15T");
+  if (request.goal == Goal::training_time && !tokens)
+    fail_input({"", "--objective"}, "the time for how much training?", "add --tokens 15T");
   if (options.has("economics")) request.economics = options.text("economics");
 }
 
@@ -144,32 +150,36 @@ std::optional<std::string> text_in(const std::optional<JsonValue>& run, const st
 
 SearchRequest read_request(const ParsedOptions& options, SearchNames& names) {
   SearchRequest request;
+  const std::int64_t most = options.has("yes") ? most_with_yes : RangeRule{}.most;
   std::optional<JsonValue> run;
   if (options.has("plan")) run = read_plan_file(options.text("plan"), {"", "--plan"});
   request.model = model_of(options, run);
   names.model = options.has("model")           ? options.text("model")
                 : run->at("model").is_object() ? options.text("plan")
                                                : run->at("model").text();
-  names.systems = all_of(options, "system");
-  if (const auto system = text_in(run, "system"); system && names.systems.empty())
+  for (const std::string& list : all_of(options, "system"))
+    for (const std::string& name : split_list(list, {"", "--system"}))
+      names.systems.push_back(name);
+  if (const auto system = text_in(run, "system"); system && names.systems.empty()) {
     names.systems.push_back(*system);
-  if (names.systems.empty()) fail_input({}, "--system is missing", "name one: orrery list systems");
-  for (const std::string& name : names.systems) {
-    if (name.find(',') != name.npos)
-      fail_input({"--system", ""}, "'" + name + "' is a list, which is not the name of a system",
-                 "name each: --system A --system B");
-    request.systems.push_back(read_system(name, {"--system", ""}));
+    request.systems.push_back(system_of(options, run));
   }
-  if (options.has("calibration"))
-    for (System& system : request.systems)
-      calibrate(system, options.text("calibration"), {"--calibration", ""});
+  if (names.systems.empty()) fail_input({}, "--system is missing", "name one: orrery list systems");
+  if (request.systems.empty()) {
+    for (const std::string& name : names.systems)
+      request.systems.push_back(read_system(name, {"--system", ""}));
+    if (options.has("calibration"))
+      for (System& system : request.systems)
+        calibrate(system, options.text("calibration"), {"--calibration", ""});
+  }
   const auto given = [&](const char* key, const char* remedy) {
     const auto in_run = options.has(key) ? std::nullopt : text_in(run, key);
-    return numbers(in_run ? *in_run : required(options, key, remedy), key);
+    return numbers(in_run ? *in_run : required(options, key, remedy), key, most);
   };
   for (std::int64_t n : given("gpus", "add --gpus N")) request.gpus.push_back(static_cast<int>(n));
   request.gbs = given("gbs", "add --gbs N, sequences in a step");
-  for (const std::string& one : all_of(options, "fix")) request.fixed.push_back(parse_fixed(one));
+  for (const std::string& one : all_of(options, "fix"))
+    request.fixed.push_back(parse_fixed(one, request.gpus, most));
   for (std::size_t i = 0; i < request.fixed.size(); ++i)
     for (std::size_t k = 0; k < i; ++k)
       if (request.fixed[k].key == request.fixed[i].key)
@@ -243,6 +253,7 @@ int run_search(const Arguments& arguments) {
     fail_input({}, "'" + parsed.words[0] + "' belongs to no option", "see orrery search --help");
   SearchNames names;
   const SearchRequest request = read_request(parsed, names);
+  const Interruption interruption;
   const SearchResult result = [&] {
     StatusLine line;
     return search(request, [&](const SearchProgress& progress) {
@@ -251,7 +262,7 @@ int run_search(const Arguments& arguments) {
   }();
   std::cout << (parsed.has("json") ? search_json(result, request, names)
                                    : search_text(result, request, names));
-  return exit_ok;
+  return result.interrupted ? exit_interrupted : exit_ok;
 }
 
 }  // namespace orrery

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <iostream>
 #include <map>
+#include <set>
 
 #include "sim/analysis/sweep/merge.hpp"
 #include "sim/analysis/sweep/run_shard.hpp"
 #include "sim/base/core/nearest.hpp"
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/text/table.hpp"
+#include "sim/base/workers/interruption.hpp"
 #include "sim/cli/options/sweep_options.hpp"
 #include "sim/cli/options/sweep_progress.hpp"
 #include "sim/output/answers/run_heading.hpp"
@@ -101,6 +103,18 @@ void say_damage(const std::string& damage) {
   std::cerr << "orrery: " << damage << "; it is computed again from there on\n";
 }
 
+// Columns stay empty where a price is not known.
+void note_unknown_prices(const SweepInputs& inputs) {
+  std::set<std::string> said;
+  for (const auto& [name, economics] : inputs.economics) {
+    const std::string& gpu = inputs.systems.at(name).gpu.name;
+    const std::vector<std::string> keys = unknown_prices(economics);
+    if (!keys.empty() && said.insert(gpu).second)
+      std::cerr << "orrery: note: not all is known of what the GPU '" << gpu
+                << "' costs, and columns stay empty: " << price_remedy(keys) << "\n";
+  }
+}
+
 int run(const Arguments& arguments) {
   const po::options_description options = sweep_run_options();
   const ParsedOptions parsed = parse_options(options, arguments, {});
@@ -111,9 +125,11 @@ int run(const Arguments& arguments) {
     return exit_ok;
   }
   const SweepJob job = read_sweep_job(parsed);
+  note_unknown_prices(job.inputs);
   const SweepFolder& folder = job.folder;
   const Grid grid{folder.sweep};
   PointEvaluator evaluator{folder.sweep, grid, job.inputs};
+  const Interruption interruption;  // After SimGrid's engine, which wants Ctrl-C for itself.
 
   std::int64_t there = 0, total = 0;
   for (const ShardState& state : shard_states(folder))
@@ -124,8 +140,18 @@ int run(const Arguments& arguments) {
   {
     SweepProgress progress{folder.sweep, there, total, parsed.has("quiet")};
     for (const Shard& shard : job.shards)
-      run_shard(folder, shard, grid, evaluator, job.workers, job.limits,
-                {[&](const std::string& row) { progress.row(row); }, say_damage});
+      if (!Interruption::asked())
+        run_shard(folder, shard, grid, evaluator, job.workers, job.limits,
+                  {[&](const std::string& row) {
+                     progress.row(row);
+                     ++there;
+                   },
+                   say_damage});
+  }
+  if (Interruption::asked()) {
+    std::cerr << "orrery: stopped with " << grouped(there) << " of " << grouped(total)
+              << " points; to go on: orrery sweep run --out " << folder.path << "\n";
+    return exit_interrupted;
   }
   if (static_cast<int>(job.shards.size()) < folder.shards) {
     std::cout << "shard " << job.shards.front().index << " of " << folder.shards

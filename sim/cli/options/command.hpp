@@ -32,7 +32,8 @@ enum ExitCode {
   exit_infeasible = 3,
   exit_threshold = 4,
   exit_partial = 5,
-  exit_no_hardware = 77
+  exit_no_hardware = 77,
+  exit_interrupted = 130  ///< As shells report a program that Ctrl-C ended.
 };
 
 }  // namespace orrery

@@ -63,6 +63,7 @@ Shard parse_shard(const std::string& text) {
 
 Sweep read_sweep(const ParsedOptions& options, std::optional<int>& shards) {
   SweepBuilder builder;
+  if (options.has("yes")) builder.allow_long_ranges();
   bool described = false;
   // Without a description of its own a folder goes on with what it holds.
   const auto in_folder = [&](const std::string& folder) {
@@ -118,6 +119,7 @@ po::options_description sweep_run_options() {
       ("shard", text("I/N"), "compute one of N shards (default: Slurm's array task, or all)")  //
       ("time-limit", text("TIME"), "what a point may take: '60 s'")                            //
       ("memory-limit", text("BYTES"), "what a worker may hold: '4 GB'")                        //
+      ("yes", "ranges of more than 64 values are meant")                                       //
       ("quiet", "no progress on a terminal")                                                   //
       ("help", "this text");
   return what.add(how);

@@ -65,13 +65,20 @@ Economics read_economics(const std::string& gpu, const std::string& overrides) {
   if (std::find(listed.begin(), listed.end(), gpu) != listed.end())
     economics = read(find_in_catalog(shelf, gpu, {}), economics);
   if (!overrides.empty()) economics = read(overrides, economics);
-  for (const Key& key : ranges)
-    if (!(economics.*key.member).known())
-      fail_input({"--economics", ""},
-                 "no \"" + std::string{key.name} + "\" is known for the GPU '" + gpu + "'",
-                 "give a file with {\"schema\": \"orrery.economics/1\", \"" +
-                     std::string{key.name} + "\": ...}");
   return economics;
+}
+
+std::vector<std::string> unknown_prices(const Economics& economics) {
+  std::vector<std::string> keys;
+  for (const Key& key : ranges)
+    if (!(economics.*key.member).known()) keys.emplace_back(key.name);
+  return keys;
+}
+
+std::string price_remedy(const std::vector<std::string>& keys) {
+  std::string text = "give a file for --economics: {\"schema\": \"orrery.economics/1\"";
+  for (const std::string& key : keys) text += ", \"" + key + "\": ...";
+  return text + "}";
 }
 
 }  // namespace orrery

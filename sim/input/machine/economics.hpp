@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "sim/base/core/units.hpp"
 #include "sim/base/text/json_value.hpp"
@@ -14,10 +15,17 @@ struct Range {
   double high = -1.0;
 
   bool known() const { return low >= 0.0; }
-  Range operator+(Range other) const { return {low + other.low, high + other.high}; }
-  /// Of ranges that are independent of each other and not negative: ends times ends.
-  Range operator*(Range other) const { return {low * other.low, high * other.high}; }
-  Range operator*(double factor) const { return {low * factor, high * factor}; }
+  /// What is made of something unknown is unknown.
+  Range operator+(Range other) const {
+    return known() && other.known() ? Range{low + other.low, high + other.high} : Range{};
+  }
+  /// Of ranges that are independent of each other: ends times ends.
+  Range operator*(Range other) const {
+    return known() && other.known() ? Range{low * other.low, high * other.high} : Range{};
+  }
+  Range operator*(double factor) const {
+    return known() ? Range{low * factor, high * factor} : Range{};
+  }
 };
 
 /// What a cluster costs and draws. Money is US dollars.
@@ -39,7 +47,12 @@ struct Economics {
 Economics parse_economics(const JsonValue& json, Economics base);
 
 /// topologies/economics/site.json, over it the file of the GPU there, over it `overrides` (a path,
-/// "" for none). Errors: as above, and a GPU whose figures are in none of them.
+/// "" for none). What none of them says is not known.
 Economics read_economics(const std::string& gpu, const std::string& overrides);
+
+/// The keys of a document whose ranges are not known.
+std::vector<std::string> unknown_prices(const Economics& economics);
+/// "give a file for --economics: {... "pue": ...}": what makes them known.
+std::string price_remedy(const std::vector<std::string>& keys);
 
 }  // namespace orrery

@@ -82,6 +82,7 @@ Gpu parse_gpu(const JsonValue& json) {
   if (const auto nvlink = json.find("nvlink_bandwidth")) gpu.nvlink = nvlink->sourced().bandwidth();
   gpu.pcie = json.at("pcie_bandwidth").sourced().bandwidth();
   gpu.watts = watts(json.at("power").sourced());
+  gpu.document = json;
   return gpu;
 }
 

@@ -127,7 +127,7 @@ System parse_system(const JsonValue& json) {
   system.name = required_text(json, "name");
   system.title = required_text(json, "title");
   const JsonValue gpu = json.at("gpu");
-  system.gpu = read_gpu(gpu_word(gpu), gpu.place());
+  system.gpu = gpu.is_object() ? parse_gpu(gpu) : read_gpu(gpu_word(gpu), gpu.place());
   system.gpus_per_node = count(json.at("gpus_per_node"), most_in_node);
   const auto domain = json.find("nvlink_domain");
   system.nvlink_domain = domain ? count(*domain, most_in_domain) : system.gpus_per_node;
@@ -154,6 +154,7 @@ System parse_system(const JsonValue& json) {
   read_node_wires(json, system);
   read_fabric(json, system);
   read_overrides(json, system);
+  system.document = json.with("gpu", *system.gpu.document);
   return system;
 }
 

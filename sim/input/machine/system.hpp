@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "sim/base/core/dtype.hpp"
@@ -30,6 +31,7 @@ struct Gpu {
   BytesPerSecond nvlink;  ///< All links of one GPU together; 0: has none.
   BytesPerSecond pcie;
   double watts = 0.0;
+  std::optional<JsonValue> document;  ///< What it was read from.
 
   /// Refuses a format that the GPU has no units for, as `dtype`.
   MaybeRefused lacks(Dtype dtype) const;
@@ -77,6 +79,8 @@ struct System {
   /// What was measured on it (calibrate() of sim/input/measured/calibration.hpp); null: nothing.
   std::shared_ptr<const Calibration> calibration;
 
+  std::optional<JsonValue> document;  ///< What it was read from, with its GPU whole.
+
   /// Whether all nodes, GPUs and NICs see the same picture, so that one may stand for all. False as
   /// soon as a wire other than the GPU's own can fill up or something runs at another speed.
   bool uniform() const {
@@ -90,7 +94,8 @@ Gpu read_gpu(const std::string& word, const Place& at);
 System read_system(const std::string& word, const Place& at);
 
 /// The same from a document that is already open (topologies/README.md has both schemas). A system
-/// names its GPU by catalog name, or by a path relative to the system's own file. Errors
+/// names its GPU by catalog name or by a path relative to the system's own file, or holds it whole.
+/// Errors
 /// (bad_input): unknown or missing keys, numbers without a source or out of range, and values that
 /// contradict each other, such as NVLink wiring of GPUs without NVLink.
 Gpu parse_gpu(const JsonValue& json);

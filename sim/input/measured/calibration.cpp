@@ -53,12 +53,16 @@ Calibration parse_calibration(const JsonValue& json, const std::string& file) {
     calibration.curves = parse_collective_curves(*collectives);
   if (!calibration.kernels && calibration.curves.empty())
     json.fail("holds no measurements", "add kernels or collectives: orrery calibrate fit");
+  calibration.document = json;
   return calibration;
 }
 
 void calibrate(System& system, const std::string& path, const Place& at) {
-  auto calibration =
-      std::make_shared<Calibration>(parse_calibration(JsonValue::read_file(path), path));
+  calibrate(system, JsonValue::read_file(path), path, at);
+}
+
+void calibrate(System& system, const JsonValue& json, const std::string& path, const Place& at) {
+  auto calibration = std::make_shared<Calibration>(parse_calibration(json, path));
   if (calibration->gpu != system.gpu.name)
     fail_input(at,
                path + " was measured on '" + shown_text(calibration->gpu) + "', but '" +

@@ -25,6 +25,7 @@ struct Calibration {
   std::vector<Source> sources;
   std::optional<KernelTables> kernels;
   std::vector<MeasuredCurve> curves;
+  std::optional<JsonValue> document;  ///< What it was read from.
 };
 
 /// Errors (bad_input): what no such file says, with its place; kernels of another GPU than the
@@ -35,6 +36,8 @@ Calibration parse_calibration(const JsonValue& json, const std::string& file);
 /// cannot be meant; measurements of another GPU than the system's; a group of ranks that the
 /// system's nodes cannot hold. `at`: what named the file.
 void calibrate(System& system, const std::string& path, const Place& at);
+/// The same, of what `path` held when `json` was made of it.
+void calibrate(System& system, const JsonValue& json, const std::string& path, const Place& at);
 
 /// The kernel tables for `system`: those of its calibration, and where that has none of a number
 /// format or of attention, those that come with the project. Nothing where neither exists.

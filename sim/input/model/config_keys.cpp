@@ -78,6 +78,8 @@ const std::vector<std::string>& harmless_config_keys() {
       "use_bfloat16", "use_cache", "cache_implementation", "attn_implementation", "bos_token",
       "eos_token", "custom_pipelines", "base_model_tp_plan", "base_model_pp_plan",
       "model_max_length",
+      // What we add where we write one down.
+      "name",
       // Numerics of a layer.
       "attention_dropout", "hidden_dropout", "classifier_dropout", "hidden_act",
       "hidden_activation", "initializer_range", "layer_norm_eps", "rms_norm_eps", "pretraining_tp",

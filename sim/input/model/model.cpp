@@ -209,8 +209,10 @@ void check(const Model& model, const JsonValue& json) {
 
 Model parse_model(const JsonValue& json) {
   Model model = is_hugging_face(json) ? parse_hugging_face(json) : parse_own(json);
+  if (const auto name = json.find("name")) model.name = name->text();
   if (model.name.empty()) model.name = name_from_path(json.place().file);
   check(model, json);
+  model.document = json.with("name", JsonValue::parse(json_quoted(model.name), ""));
   return model;
 }
 

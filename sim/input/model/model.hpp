@@ -70,6 +70,8 @@ struct Model {
   std::int64_t window = 0;              ///< Tokens that a local layer attends to; 0: all.
   std::vector<bool> layer_is_local;     ///< One entry a layer; empty: no layer is.
   int prediction_layers = 0;            ///< Multi-token prediction; not counted in the totals.
+
+  std::optional<JsonValue> document;  ///< What it was read from, with its name.
 };
 
 /// How long sequences are taken to be in training where nobody says: as in the model's
@@ -103,7 +105,8 @@ ParameterCount count_parameters(const Model& model);
 /// config.json, told apart by their keys. `word`: a catalog name, a file, or a folder that holds a
 /// config.json, or a plan file that holds its model. Errors name the key and the nearest known one.
 Model read_model(const std::string& word, const Place& at);
-/// The same for a document or an object in one. A model without a name takes its file's.
+/// The same for a document or an object in one, of either format under its key 'name'. A model
+/// without a name takes its file's.
 Model parse_model(const JsonValue& json);
 
 }  // namespace orrery

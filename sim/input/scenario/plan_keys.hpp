@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/text/value_list.hpp"
 #include "sim/input/scenario/plan_key_access.hpp"
 
 namespace orrery {
@@ -45,6 +46,7 @@ struct PlanKey {
   bool searched = false;      ///< A search tries its values though nobody asks it to.
   std::string megatron = {};  ///< The argument of Megatron-LM that says the same, without dashes.
   std::vector<std::string> elsewhere = {};  ///< What else other tools call it, likewise.
+  OpenRange range = OpenRange::counts;      ///< How "2..8" goes on.
 
   std::string text(const Plan& plan) const;  ///< What the plan says of it, as a flag would.
   bool can_change(const Plan& plan) const { return !matters || matters(plan); }
@@ -57,6 +59,9 @@ struct PlanKey {
 const std::vector<PlanKey>& plan_keys();
 const PlanKey& plan_key(const std::string& name);  ///< Which is one.
 const PlanKey* find_plan_key(const std::string& name);
+
+/// How a range of a key goes on, that of a plan or "gpus".
+OpenRange open_range_of(const std::string& key);
 
 /// "8", "true", "zb-h1": as a flag would say it.
 std::string text_of(const PlanValue& value);

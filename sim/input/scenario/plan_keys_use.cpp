@@ -43,6 +43,11 @@ const PlanKey& plan_key(const std::string& name) {
   return *found;
 }
 
+OpenRange open_range_of(const std::string& key) {
+  const PlanKey* found = find_plan_key(key);
+  return found ? found->range : key == "gpus" ? OpenRange::doubles : OpenRange::counts;
+}
+
 void set_plan_key(PlanRequest& plan, const std::string& key, const JsonValue& value) {
   if (const PlanKey* found = find_plan_key(key)) return found->access.ask(plan, value);
   value.fail("'" + shown_text(key) + "' is not a key of a plan", suggestion(key, key_names()));

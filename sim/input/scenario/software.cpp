@@ -7,7 +7,10 @@
 namespace orrery {
 
 Software read_software(const std::string& word, const Place& at) {
-  const JsonValue json = JsonValue::read_file(find_in_catalog("workloads/software", word, at));
+  return parse_software(JsonValue::read_file(find_in_catalog("workloads/software", word, at)));
+}
+
+Software parse_software(const JsonValue& json) {
   require_schema(json, "orrery.software/1");
   std::vector<std::string> known{"schema", "name", "title", "source"};
   for (const SoftwareKey& key : software_keys()) known.push_back(key.name);
@@ -20,6 +23,7 @@ Software read_software(const std::string& word, const Place& at) {
     if (key.applies && !key.applies(json, software)) continue;
     if (key.required || json.has(key.name)) key.read(software, json.at(key.name));
   }
+  software.document = json;
   return software;
 }
 

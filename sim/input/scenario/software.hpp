@@ -1,6 +1,7 @@
 #pragma once
 
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -131,11 +132,14 @@ struct Software {
   std::vector<Support> support;  ///< What a plan may ask of it.
   int interleaved_from = 2;      ///< Fewest stages that may have several chunks.
 
+  std::optional<JsonValue> document;  ///< What it was read from.
+
   bool operator==(const Software&) const = default;
   bool overlaps_tp() const { return overlap_tp_gradients || tp_hidden > 0.0; }
 };
 
 /// `word`: a name in workloads/software or a path.
 Software read_software(const std::string& word, const Place& at);
+Software parse_software(const JsonValue& json);  ///< The same of a document that is already open.
 
 }  // namespace orrery

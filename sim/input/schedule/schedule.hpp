@@ -116,6 +116,8 @@ class Schedule {
   /// The only pipeline that it is for, where a user has spelt it out. No software is asked whether
   /// it has such a one.
   virtual std::optional<Pipeline> own_pipeline() const { return std::nullopt; }
+  /// The text of the file that it was read from; "": it is built in.
+  virtual std::string file_text() const { return ""; }
 
  private:
   std::string name_;

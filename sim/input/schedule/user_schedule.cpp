@@ -33,8 +33,8 @@ int peak_of_pairs(const std::vector<Slot>& order) {
 // What a user has spelt out, for pipelines of that size alone.
 class UserSchedule final : public Schedule {
  public:
-  UserSchedule(const std::string& name, SpeltOrder order)
-      : Schedule{name}, order_{std::move(order)}, places_{order_} {
+  UserSchedule(const std::string& name, const std::string& text)
+      : Schedule{name}, text_{text}, order_{read_schedule(text, name)}, places_{order_} {
     for (const std::vector<Slot>& slots : order_.orders) {
       held_.push_back({peak_in_flight(slots), peak_of_pairs(slots)});
       for (const Slot& slot : slots) {
@@ -100,12 +100,14 @@ class UserSchedule final : public Schedule {
   std::optional<Pipeline> own_pipeline() const override {
     return Pipeline{order_.stages, order_.chunks, order_.microbatches, false};
   }
+  std::string file_text() const override { return text_; }
 
  private:
   int holds(int stage, int chunk) const {
     return order_.holds[static_cast<std::size_t>(stage)][static_cast<std::size_t>(chunk)];
   }
 
+  const std::string text_;
   const SpeltOrder order_;
   const Places places_;
   std::vector<std::pair<int, int>> held_;  // By stage: one by one, in pairs.
@@ -128,7 +130,7 @@ const Schedule& user_schedule(const std::string& name, const std::string& text) 
   // Plans are compared by the schedule that they point to, and outlive what read them.
   static std::map<std::pair<std::string, std::string>, std::unique_ptr<UserSchedule>> known;
   std::unique_ptr<UserSchedule>& schedule = known[{name, text}];
-  if (!schedule) schedule = std::make_unique<UserSchedule>(name, read_schedule(text, name));
+  if (!schedule) schedule = std::make_unique<UserSchedule>(name, text);
   return *schedule;
 }
 

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/output/report/inputs_json.hpp"
 #include "sim/output/report/result_json.hpp"
 
 namespace orrery {
@@ -11,8 +12,11 @@ std::string search_json(const SearchResult& result, const SearchRequest& request
   using Json = nlohmann::ordered_json;
   Json plans = Json::array();
   Json ranking = Json::array();
+  Json inputs = Json::object();  // Of all plans together, as most have the same.
   for (const Found& found : result.plans) {
-    plans.push_back(Json::parse(result_json(found.result, {.about_this_run = false})));
+    plans.push_back(
+        Json::parse(result_json(found.result, {.about_this_run = false, .inputs = false})));
+    inputs.update(inputs_json(found.result.scenario), true);
     ranking.push_back({{"score", found.score},
                        {"tie", found.tie},
                        {"command", command_of(found, request, names)}});
@@ -27,8 +31,10 @@ std::string search_json(const SearchResult& result, const SearchRequest& request
                    {"simulated", result.simulated}, {"bounded_out", result.bounded_out},
                    {"parts", result.parts},         {"parts_cut_short", result.parts_cut_short}};
   json["optimal"] = result.optimal;
+  json["interrupted"] = result.interrupted;
   if (!result.optimal && result.parts_cut_short == 0)
     json["unexplored_score_at_least"] = result.best_unexplored;
+  json["inputs"] = std::move(inputs);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

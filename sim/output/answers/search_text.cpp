@@ -152,6 +152,8 @@ std::string table_of(const SearchResult& result, const SearchRequest& request) {
                               {"plan", Align::left},
                               {"", Align::left}};
   if (!value.empty()) columns.insert(columns.begin() + 3, Column{value});
+  const bool trains = request.tokens || request.deadline;
+  if (trains) columns.insert(columns.begin() + 2, {Column{"training"}, Column{"rent"}});
   Table table{columns};
   int rank = 0;
   for (const Found& found : result.plans) {
@@ -171,6 +173,8 @@ std::string table_of(const SearchResult& result, const SearchRequest& request) {
                                    where,
                                    switches(plan)};
     if (!value.empty()) cells.insert(cells.begin() + 3, value_text(found, request.goal));
+    if (trains)
+      cells.insert(cells.begin() + 2, {span_text(of.bill->time), dollars_text(of.bill->rent_usd)});
     table.add_row(cells);
   }
   return table.text();
@@ -196,7 +200,8 @@ std::string searched(const SearchResult& result) {
   std::string text = wrapped("", parts, ", ", width);
   const std::int64_t left = result.fits - result.simulated - result.bounded_out;
   if (left > 0) {
-    text += "Not proven: the budget left out " + grouped(left) + " plans";
+    text += std::string{"Not proven: "} + (result.interrupted ? "the interruption" : "the budget") +
+            " left out " + grouped(left) + " plans";
     if (!result.plans.empty()) {
       const double share = result.best_unexplored / result.plans.front().score;
       text += share < 1.0 ? ", which may score down to " + percent(share) + " of the first"
@@ -205,9 +210,10 @@ std::string searched(const SearchResult& result) {
     text += ".\n";
   }
   if (result.parts_cut_short > 0)
-    text += "Not all plans are known: the budget let them be enumerated in part only, of " +
+    text += "Not all plans are known: they were enumerated in part only, of " +
             grouped(result.parts_cut_short) + " of " + grouped(result.parts) +
-            "\ncombinations of tp and pp; fewer dimensions (--fix) or a larger --budget help.\n";
+            "\ncombinations of tp and pp; fewer dimensions (--fix) or " +
+            (result.interrupted ? "more time help.\n" : "a larger --budget help.\n");
   return text;
 }
 
@@ -222,8 +228,9 @@ std::string command_of(const Found& found, const SearchRequest& request, const S
 
 std::string search_text(const SearchResult& result, const SearchRequest& request,
                         const SearchNames& names) {
-  std::string text = heading(result, request) + "\n" + table_of(result, request) + "\n" +
-                     searched(result) + shown(request);
+  std::string text = heading(result, request) + "\n";
+  if (!result.plans.empty()) text += table_of(result, request) + "\n";
+  text += searched(result) + shown(request);
   const auto ties = std::count_if(result.plans.begin(), result.plans.end(),
                                   [](const Found& found) { return found.tie; });
   if (ties > 1)
@@ -232,8 +239,7 @@ std::string search_text(const SearchResult& result, const SearchRequest& request
     text += "\nTo estimate the first in full:\n  " +
             command_of(result.plans.front(), request, names) + "\n";
     if (result.plans.front().result.bill)
-      text += "\n" + bill_head(*result.plans.front().result.bill) + "\n" +
-              bill_table(*result.plans.front().result.bill).text();
+      text += "\n" + bill_text(*result.plans.front().result.bill);
   }
   return text;
 }

@@ -233,7 +233,9 @@ std::string html_report(const Result& result, const TrainingStep& step, const Ti
           memory_section(result);
   if (!result.links.empty())
     html += heading("Links: the busiest of each class, and by whom") + link_table(result).html();
-  if (result.bill) html += heading(bill_head(*result.bill)) + bill_table(*result.bill).html();
+  if (result.bill)
+    html += heading(bill_head(*result.bill)) + bill_table(*result.bill).html() + "<p>" +
+            escaped(bill_note(*result.bill)) + "</p>";
   html += basis_section(result);
   return html + as_script(result_json(result, {.about_this_run = false})) + "</body>\n</html>\n";
 }

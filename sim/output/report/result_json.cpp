@@ -7,6 +7,7 @@
 #include "sim/cost/kernels/tag.hpp"
 #include "sim/input/measured/calibration.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
+#include "sim/output/report/inputs_json.hpp"
 
 namespace orrery {
 namespace {
@@ -181,6 +182,7 @@ Json links_json(const std::vector<LinkReport>& links) {
 }
 
 Json range_json(Range range) {
+  if (!range.known()) return nullptr;
   return {{"low", rounded(range.low)}, {"high", rounded(range.high)}};
 }
 
@@ -196,7 +198,8 @@ Json bill_json(const Bill& bill) {
           {"energy_usd", range_json(bill.energy_usd)},
           {"hardware_usd", range_json(bill.hardware_usd)},
           {"switches", bill.fabric.switches},
-          {"cables", bill.fabric.cables}};
+          {"cables", bill.fabric.cables},
+          {"unknown_prices", bill.unknown_prices}};
 }
 
 }  // namespace
@@ -236,6 +239,7 @@ std::string result_json(const Result& result, const ResultJsonOptions& options) 
   if (options.about_this_run) json["simulation_wall_s"] = seconds(result.simulation_wall);
   if (result.bill) json["bill"] = bill_json(*result.bill);
   json["warnings"] = result.warnings;
+  if (options.inputs) json["inputs"] = inputs_json(scenario);
   // A name may hold anything; what is no UTF-8 becomes U+FFFD.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

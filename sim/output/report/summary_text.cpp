@@ -179,6 +179,13 @@ std::string warnings(const Result& result, const Painter& paint) {
   return text;
 }
 
+std::string bill(const Result& result, const Painter& paint) {
+  if (!result.bill) return "";
+  const std::string note = bill_note(*result.bill);
+  return paint.head(bill_head(*result.bill)) + "\n" + bill_table(*result.bill).text() +
+         (note.empty() ? "" : note + "\n") + "\n";
+}
+
 }  // namespace
 
 std::string summary_text(const Result& result, const TextStyle& style) {
@@ -187,12 +194,8 @@ std::string summary_text(const Result& result, const TextStyle& style) {
   return title(result, paint) + wrapped("  ", plan_items(plan), ", ", width) + "\n" +  //
          speed(result, paint) + "\n" +                                                 //
          memory(result.memory, paint) + "\n" +                                         //
-         where_the_time_goes(result, paint) + "\n" +
-         (result.bill
-              ? paint.head(bill_head(*result.bill)) + "\n" + bill_table(*result.bill).text() + "\n"
-              : "") +
-         routing(result, paint) +                     //
-         (style.links ? links(result, paint) : "") +  //
+         where_the_time_goes(result, paint) + "\n" +                                   //
+         bill(result, paint) + routing(result, paint) + (style.links ? links(result, paint) : "") +
          what_it_rests_on(result) + busiest_link(result) + how_simulated(result, style) +
          warnings(result, paint);
 }

@@ -27,6 +27,7 @@ Bill bill_of(const Scenario& scenario, Seconds step_time, double tokens,
       static_cast<double>(scenario.plan.gbs) * static_cast<double>(scenario.plan.seq);
   Bill bill;
   bill.tokens = tokens;
+  bill.unknown_prices = unknown_prices(economics);
   bill.steps = std::ceil(tokens / tokens_per_step);
   bill.time = bill.steps * step_time;
   bill.usd_per_step = economics.rent_usd_per_gpu_hour * (gpus * step_time.si() / hour);

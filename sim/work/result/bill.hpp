@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "sim/input/machine/economics.hpp"
 #include "sim/input/scenario/scenario.hpp"
@@ -32,6 +34,8 @@ struct Bill {
   Range energy_usd;
   Range hardware_usd;  ///< To buy the cluster: servers, switches, cables; no building, no storage.
   FabricParts fabric;
+  std::vector<std::string>
+      unknown_prices;  ///< Keys of prices for want of which ranges are unknown.
 };
 
 Bill bill_of(const Scenario& scenario, Seconds step_time, double tokens,

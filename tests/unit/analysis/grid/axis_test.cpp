@@ -25,8 +25,10 @@ TEST(Axis, ReadsListsAndRanges) {
   EXPECT_EQ(values("gbs", "1..99*10"), "1 10");
   EXPECT_EQ(values("gpus", "8..64+8"), "8 16 24 32 40 48 56 64");
   EXPECT_EQ(values("gpus", "8..30+8"), "8 16 24");
-  EXPECT_EQ(values("tp", "1..4"), "1 2 3 4");
-  EXPECT_EQ(values("tp", "3..3"), "3");
+  EXPECT_EQ(values("gpus", "8..64"), "8 16 32 64");
+  EXPECT_EQ(values("gbs", "256..1024"), "256 512 1024");
+  EXPECT_EQ(values("vpp", "1..4"), "1 2 3 4");
+  EXPECT_EQ(values("vpp", "3..3"), "3");
   EXPECT_EQ(values("tp", "1,2,4"), "1 2 4");
   EXPECT_EQ(values("tp", "1,4..8*2,16"), "1 4 8 16");
   EXPECT_EQ(values("recompute", "none,full"), "none full");
@@ -98,7 +100,13 @@ TEST(Axis, RefusesWhatCannotBeMeant) {
   EXPECT_EQ(error("gbs", "0..8*2"),
             "--sweep: '0..8*2' never leaves its beginning; write a range as 256..8192*2 or "
             "8..64+8");
-  EXPECT_EQ(error("gbs", "1..1000000"), "--sweep: has more than 100,000 values; use a larger step");
+  EXPECT_EQ(error("gbs", "1..1000000+1"),
+            "--sweep: a range has 1000000 values, more than 64; use a larger step");
+  EXPECT_EQ(error("gbs", "1..65+1"),
+            "--sweep: a range has 65 values, more than 64; use a larger step, or add --yes if it "
+            "is meant");
+  EXPECT_EQ(parse_axis("gbs", "1..64+1", at).values.size(), 64u);
+  EXPECT_EQ(parse_axis("gbs", "1..65+1", at, most_with_yes).values.size(), 65u);
   EXPECT_EQ(error("gbs", "1,,2"),
             "--sweep: has an empty value; write values with one comma between");
   EXPECT_EQ(error("gbs", "1,2,1"), "--sweep: has the value '1' twice; keep one of them");

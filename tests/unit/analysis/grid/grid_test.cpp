@@ -15,6 +15,7 @@ const Place at{"", "--where"};
 Sweep sweep_of(const std::string& axes, const std::string& condition = "",
                const std::string& zip = "") {
   SweepBuilder builder;
+  builder.allow_long_ranges();
   builder.add_axes("model=m system=s " + axes, at);
   if (!zip.empty()) builder.add_zip(zip, at);
   if (!condition.empty()) builder.add_conditions(condition, at);
@@ -59,7 +60,7 @@ TEST(Grid, CountsWhatAConditionLeaves) {
     for (int tp = 1; tp <= 8; ++tp)
       for (int pp = 1; pp <= 8; ++pp) expected += tp * pp <= most;
     const Sweep sweep =
-        sweep_of("gpus=64 gbs=8 tp=1..8 pp=1..8", "tp*pp <= " + std::to_string(most));
+        sweep_of("gpus=64 gbs=8 tp=1..8+1 pp=1..8+1", "tp*pp <= " + std::to_string(most));
     EXPECT_EQ(Grid{sweep}.count_points(), expected) << most;
   }
 }
@@ -96,7 +97,7 @@ TEST(Grid, SaysWhichConditionsLeaveNothing) {
 }
 
 TEST(Grid, RefusesWhatIsTooLarge) {
-  EXPECT_EQ(error_text([] { Grid{sweep_of("gpus=8 gbs=1..20000 tp=1..20000")}; }),
+  EXPECT_EQ(error_text([] { Grid{sweep_of("gpus=8 gbs=1..20000+1 tp=1..20000+1")}; }),
             "the sweep has more than 100 million combinations; shorten an axis, or use larger "
             "steps");
 }

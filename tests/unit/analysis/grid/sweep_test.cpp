@@ -60,6 +60,24 @@ TEST(Sweep, AFileAndFlagsSayTheSame) {
   EXPECT_EQ(again.shards(), 12);
 }
 
+// Whether the GPUs stand before or behind the degree, in a file or in flags.
+TEST(Sweep, ARangeOfDegreesHasThoseThatDivideTheGpus) {
+  const auto degrees = [](const std::string& axes) {
+    SweepBuilder builder;
+    builder.add_axes("model=m system=s gbs=8 " + axes, option("sweep"));
+    const std::string text = sweep_json(builder.sweep());
+    const std::size_t begin = text.find("\"tp\": ") + 6;
+    return text.substr(begin, text.find(']', begin) + 1 - begin);
+  };
+  EXPECT_EQ(degrees("gpus=64 tp=1..8"), "[1, 2, 4, 8]");
+  EXPECT_EQ(degrees("tp=2..6 gpus=96"), "[2, 3, 4, 6]");
+  EXPECT_EQ(degrees("gpus=64,96 tp=2..8"), "[2, 3, 4, 6, 8]");
+  EXPECT_EQ(degrees("gpus=64 tp=1..8+1"), "[1, 2, 3, 4, 5, 6, 7, 8]");
+  EXPECT_EQ(degrees("gpus=64 tp=3,4..8"), "[3, 4, 8]");
+  EXPECT_EQ(degrees("gpus=1024 tp=1..1024"), "[1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]");
+  EXPECT_EQ(degrees("dp=2 tp=1..4"), "[1, 2, 3, 4]");  // Nobody says how many GPUs there are.
+}
+
 TEST(Sweep, AFlagWinsOverTheFile) {
   SweepBuilder builder;
   builder.read(parsed(R"({"schema": "orrery.sweep/1",

@@ -52,6 +52,16 @@ TEST(NumberText, SignedPercentHasASignThatItsDigitsBear) {
   EXPECT_EQ(signed_percent(-0.0004), "+0.0 %");
 }
 
+TEST(NumberText, SpansAreInTheUnitThatAPersonWouldChoose) {
+  EXPECT_EQ(span_text(Seconds{42.04}), "42.0 seconds");
+  EXPECT_EQ(span_text(Seconds{864.0}), "14.4 minutes");  // A hundredth of a day.
+  EXPECT_EQ(span_text(Seconds{5400.0}), "1.50 hours");
+  EXPECT_EQ(span_text(Seconds{47.0 * 3600}), "47.0 hours");
+  EXPECT_EQ(span_text(Seconds{48.0 * 3600}), "2.00 days");
+  EXPECT_EQ(span_text(Seconds{365.0 * 86400}), "365 days");
+  EXPECT_EQ(span_text(Seconds{3652.5 * 86400}), "10.0 years");
+}
+
 // All shares of a bar of ten: as many marks as tenths, rounded, and never more than ten.
 TEST(NumberText, BarHasItsShareOfMarks) {
   for (int tenth = 0; tenth <= 10; ++tenth)

@@ -21,7 +21,7 @@ struct Texts {
 Texts all_texts(const Scenario& scenario) {
   const Estimate answer = estimate(scenario);
   return {summary_text(answer.result, {.wall_time = false}),
-          result_json(answer.result, {.about_this_run = false}),
+          result_json(answer.result, {.about_this_run = false, .inputs = false}),
           chrome_trace(answer.step, answer.timeline, scenario, {.expand = true}),
           html_report(answer.result, answer.step, answer.timeline)};
 }

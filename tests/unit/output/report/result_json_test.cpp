@@ -51,7 +51,10 @@ TEST(ResultJson, HasItsKeysInTheirOrder) {
                               "tasks",
                               "ranks_simulated",
                               "simulation_wall_s",
-                              "warnings"}));
+                              "warnings",
+                              "inputs"}));
+  // The model of this test was not read from anything.
+  EXPECT_EQ(keys(json["inputs"]), (Keys{"systems", "software"}));
   EXPECT_EQ(json["schema"], "orrery.result/1");
   EXPECT_EQ(keys(json["plan"]), (Keys{"tp",
                                       "pp",

@@ -77,6 +77,23 @@ TEST(Bill, FollowsFromStepTimeAndPrices) {
   EXPECT_DOUBLE_EQ(bill.hardware_usd.low, 640'000.0 + 30'000.0 + 64'000.0);
 }
 
+TEST(Bill, WhatHasNoPriceLeavesAGapAndNoMore) {
+  Scenario scenario;
+  scenario.system = dgx();
+  scenario.plan.dp = 64;
+  scenario.plan.gbs = scenario.plan.seq = 1000;
+  Economics economics = round_prices();
+  economics.rent_usd_per_gpu_hour = economics.usd_per_kwh = {};
+  const Bill bill = bill_of(scenario, Seconds{36.0}, 1e9, economics);
+  EXPECT_DOUBLE_EQ(bill.time.si(), 36'000.0);
+  EXPECT_DOUBLE_EQ(bill.energy_kwh.low, 330.0);
+  EXPECT_FALSE(bill.rent_usd.known());
+  EXPECT_FALSE(bill.usd_per_trillion_tokens.known());
+  EXPECT_FALSE(bill.energy_usd.known());
+  EXPECT_EQ(bill.unknown_prices,
+            (std::vector<std::string>{"rent_usd_per_gpu_hour", "usd_per_kwh"}));
+}
+
 TEST(Bill, APartOfAStepIsAStep) {
   Scenario scenario;
   scenario.plan.gbs = 1000;
