@@ -37,10 +37,15 @@ void read_rows(const SweepFolder& folder, BestRows& seen) {
   for_each_row(folder, seen.columns(), [&](const std::string&, const Row& row) { seen.add(row); });
 }
 
+bool is_database(const std::string& path) {
+  const std::string kind = fs::path{path}.extension().string();
+  return kind == ".sqlite" || kind == ".sqlite3" || kind == ".db";
+}
+
 void merge_rows(const SweepFolder& folder, const std::string& into, BestRows& seen) {
   const std::vector<RowColumn>& all = seen.columns();
   const std::string kind = fs::path{into}.extension().string();
-  if (kind == ".sqlite" || kind == ".sqlite3" || kind == ".db") {
+  if (is_database(into)) {
     const std::string text = sweep_json(folder.sweep);
     Database database{into, all, text, fingerprint_of(text + folder.fingerprint)};
     for_each_row(folder, all, [&](const std::string&, const Row& row) {

@@ -15,4 +15,7 @@ void merge_rows(const SweepFolder& folder, const std::string& into, BestRows& se
 /// Tells `seen` of each row and writes nothing.
 void read_rows(const SweepFolder& folder, BestRows& seen);
 
+/// Whether merge_rows() makes a database there, by its name.
+bool is_database(const std::string& path);
+
 }  // namespace orrery

@@ -83,7 +83,7 @@ std::string Svg::document() const {
   return "<svg xmlns=\"http://www.w3.org/2000/svg\"" + attribute("width", width_) +
          attribute("height", height_) +
          attribute("viewBox", "0 0 " + number(width_) + " " + number(height_)) +
-         " font-family=\"Helvetica, Arial, sans-serif\">\n" +
+         " font-family=\"Helvetica, Arial, sans-serif\">\n<!-- orrery -->\n" +
          "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n" + body_ + "</svg>\n";
 }
 

@@ -63,4 +63,10 @@ FilesRead::FilesRead() : outer_{innermost_} { innermost_ = this; }
 
 FilesRead::~FilesRead() { innermost_ = outer_; }
 
+std::set<std::string> FilesRead::by_this_process() {
+  const FilesRead* record = innermost_;
+  while (record && record->outer_) record = record->outer_;
+  return record ? record->paths_ : std::set<std::string>{};
+}
+
 }  // namespace orrery

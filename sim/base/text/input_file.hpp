@@ -20,6 +20,9 @@ class FilesRead {
 
   const std::set<std::string>& paths() const { return paths_; }
 
+  /// Of the one that lives the longest: main()'s. Nothing where there is none.
+  static std::set<std::string> by_this_process();
+
  private:
   friend std::string read_input_file(const std::string& path);
 

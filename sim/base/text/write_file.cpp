@@ -1,11 +1,14 @@
 #include "sim/base/text/write_file.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 #include <utility>
 
 #include "sim/base/core/error.hpp"
@@ -34,14 +37,45 @@ std::string remedy(int error, const fs::path& target) {
   }
 }
 
+constexpr std::string_view ending = ".part";
+
+// Names of temporary files end in the number of the process, of the attempt, and `ending`.
+bool is_temporary_of(const std::string& name, const std::string& target) {
+  if (!name.starts_with(target + ".") || !name.ends_with(ending)) return false;
+  const std::string between =
+      name.substr(target.size() + 1, name.size() - target.size() - 1 - ending.size());
+  return !between.empty() && between.find_first_not_of("0123456789-") == between.npos;
+}
+
+// Every process keeps a lock on its temporary file, so that one without a lock belongs to nobody.
+void remove_leftovers(const fs::path& target) {
+  std::error_code code;
+  const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path{"."};
+  for (fs::directory_iterator entry{folder, code}, end; !code && entry != end;
+       entry.increment(code)) {
+    if (!is_temporary_of(entry->path().filename().string(), target.filename().string())) continue;
+    const int file = ::open(entry->path().c_str(), O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+    if (file < 0) continue;
+    if (::flock(file, LOCK_EX | LOCK_NB) == 0) ::unlink(entry->path().c_str());
+    ::close(file);
+  }
+}
+
 // Beside the target, so that renaming does not cross file systems; unlike mkstemp's, the file gets
 // the permissions that the user's mask allows.
 int create_beside(const fs::path& target, fs::path& temporary) {
   for (int attempt = 0;; ++attempt) {
     temporary = target;
-    temporary += "." + std::to_string(::getpid()) + "-" + std::to_string(attempt) + ".part";
+    temporary += "." + std::to_string(::getpid()) + "-" + std::to_string(attempt);
+    temporary += ending;
     const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file >= 0 || errno != EEXIST) return file;
+    if (file < 0 && errno == EEXIST) continue;
+    if (file < 0) return file;
+    // Where the file system knows no locks nobody removes leftovers either.
+    ::flock(file, LOCK_EX | LOCK_NB);
+    struct stat about {};
+    if (::fstat(file, &about) == 0 && about.st_nlink > 0) return file;
+    ::close(file);  // Taken for a leftover before it was locked.
   }
 }
 
@@ -62,6 +96,7 @@ FileWriter::FileWriter(const std::string& path) : target_{path} {
     if (!ignored) target = followed;
   }
   target_ = target.string();
+  remove_leftovers(target);
   fs::path temporary;
   file_ = create_beside(target, temporary);
   if (file_ < 0) refuse(errno);
@@ -89,12 +124,33 @@ void FileWriter::flush() {
 }
 
 void FileWriter::commit() {
+  prepare();
+  publish();
+}
+
+void FileWriter::prepare() {
   flush();
+  // Pipes and some devices have nothing to wait for.
+  if (!temporary_.empty() && ::fsync(file_) != 0 && errno != EINVAL) refuse(errno);
+  // The lock of a temporary file ends with publish().
+  if (!temporary_.empty()) return;
   // Some file systems notice a full disk only here.
   if (::close(std::exchange(file_, -1)) != 0) refuse(errno);
+}
+
+void FileWriter::publish() {
   if (temporary_.empty()) return;
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) refuse(errno);
   temporary_.clear();
+  if (::close(std::exchange(file_, -1)) != 0) refuse(errno);
+  // So that the name outlives a loss of power as well. Not every file system can.
+  const std::string folder = fs::path{target_}.parent_path().string();
+  const int file =
+      ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (file < 0) return;
+  const int error = ::fsync(file) == 0 || errno == EINVAL ? 0 : errno;
+  ::close(file);
+  if (error != 0) refuse(error);
 }
 
 void FileWriter::drop() {

@@ -5,9 +5,10 @@
 namespace orrery {
 
 /// Writes a file piece by piece so that a reader finds the old file or the whole new one, never a
-/// part: a temporary file in the same folder takes the name's place in commit(). A link is
-/// followed; a device or a pipe, such as /dev/stdout, is written to directly. An existing file
-/// keeps its permissions.
+/// part, also after a loss of power: a temporary file in the same folder, when it is on the disk,
+/// takes the name's place in commit(). A link is followed; a device or a pipe, such as /dev/stdout,
+/// is written to directly. An existing file keeps its permissions. What processes that were killed
+/// left of the same file is removed.
 /// Errors (bad_input): the file cannot be written, and why. Nothing is left behind then, nor
 /// without commit().
 class FileWriter {
@@ -19,6 +20,11 @@ class FileWriter {
 
   void append(const std::string& text);
   void commit();
+
+  /// The two halves of commit(), for several files that belong together: all of it on the disk,
+  /// then under its name.
+  void prepare();
+  void publish();
 
  private:
   void flush();

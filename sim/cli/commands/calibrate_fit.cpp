@@ -5,8 +5,8 @@
 
 #include "sim/analysis/calibrate/fit.hpp"
 #include "sim/base/text/catalog.hpp"
+#include "sim/base/text/output_files.hpp"
 #include "sim/base/text/text_file.hpp"
-#include "sim/base/text/write_file.hpp"
 #include "sim/cli/options/options.hpp"
 #include "sim/import/measurements/nccl_tests.hpp"
 #include "sim/output/calibrated/calibration_json.hpp"
@@ -75,6 +75,7 @@ int calibrate_fit(const Arguments& arguments) {
       ("nccl", po::value<Texts>()->multitoken()->composing()->value_name("LOG.."),
        "logs of nccl-tests, text or JSON")                                                 //
       ("output", text("FILE"), "the calibration (also -o FILE)")                           //
+      ("force", "replace a file that Orrery did not write")                                //
       ("gpu", text("NAME|FILE"), "the GPU, where the catalog does not know its name")      //
       ("own-attention", "take attention from orrery-gpu's own kernels, as its step runs")  //
       ("gpus-per-node", text("N"), "where a record spans nodes")                           //
@@ -108,15 +109,17 @@ int calibrate_fit(const Arguments& arguments) {
   const std::string document = calibration_json(fit);
   // What was fitted is what will be read.
   const Calibration calibration = parse_calibration(JsonValue::parse(document, output), output);
-  write_file(output, document);
+  OutputFiles files{parsed.has("force")};
+  files.add(output, document);
+  files.commit();
   std::cout << calibration_text(calibration, assess(calibration)) << fit_text(fit);
   return exit_ok;
 }
 
 int calibrate_show(const Arguments& arguments) {
   po::options_description options{"Options", 100};
-  options.add_options()("svg", text("FILE"), "draw achieved against predicted rates")("help",
-                                                                                      "this text");
+  options.add_options()("svg", text("FILE"), "draw achieved against predicted rates")(
+      "force", "replace a file that Orrery did not write")("help", "this text");
   const ParsedOptions parsed = parse_options(options, arguments, {});
   if (parsed.has("help")) {
     std::cout << "usage: orrery calibrate show FILE|GPU [--svg FILE]\n\n" << options;
@@ -131,7 +134,9 @@ int calibrate_show(const Arguments& arguments) {
     if (parsed.text("svg") == parsed.words.front())
       fail_input({"", "--svg"}, "'" + parsed.text("svg") + "' is also what is read",
                  "name another file");
-    write_file(parsed.text("svg"), calibration_chart(calibration, tables));
+    OutputFiles files{parsed.has("force")};
+    files.add(parsed.text("svg"), calibration_chart(calibration, tables));
+    files.commit();
   }
   std::cout << calibration_text(calibration, tables);
   return exit_ok;

@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "sim/base/text/flag_value.hpp"
-#include "sim/base/text/write_file.hpp"
+#include "sim/base/text/output_files.hpp"
 #include "sim/cli/options/options.hpp"
 #include "sim/input/machine/system.hpp"
 #include "sim/input/model/model.hpp"
@@ -104,7 +104,10 @@ void check_system(std::ostream& out, const ParsedOptions& parsed) {
   const Topology topology = Topology::build(system, gpus);
   print(out, system);
   out << topology_text(system, topology);
-  if (parsed.has("dot")) write_file(parsed.text("dot"), topology_dot(system, topology));
+  if (!parsed.has("dot")) return;
+  OutputFiles files{parsed.has("force")};
+  files.add(parsed.text("dot"), topology_dot(system, topology));
+  files.commit();
 }
 
 }  // namespace
@@ -116,7 +119,7 @@ int run_check(const Arguments& arguments) {
       "a system: drawn, with the figures of its fabric")(
       "gpus", po::value<std::string>()->value_name("N"), "draw the fabric of so many GPUs")(
       "dot", po::value<std::string>()->value_name("FILE"), "write the drawing for Graphviz too")(
-      "help", "this text");
+      "force", "replace a file that Orrery did not write")("help", "this text");
   const ParsedOptions parsed = parse_options(options, arguments, {});
   if (parsed.has("help")) {
     std::cout << "usage: orrery check [--model NAME|FILE] [--system NAME|FILE [--gpus N] [--dot "

@@ -6,8 +6,8 @@
 #include "sim/analysis/calibrate/missing_shapes.hpp"
 #include "sim/analysis/estimate/estimate.hpp"
 #include "sim/analysis/search/single_changes.hpp"
+#include "sim/base/text/output_files.hpp"
 #include "sim/base/text/quantity_text.hpp"
-#include "sim/base/text/write_file.hpp"
 #include "sim/cli/options/engine_option.hpp"
 #include "sim/cli/options/scenario_options.hpp"
 #include "sim/cli/options/terminal.hpp"
@@ -45,6 +45,7 @@ po::options_description output_options() {
        "--shapes")                                                          //
       ("unfolded", "simulate every rank instead of one for all its twins")  //
       ("expanded", "simulate every tensor-parallel collective as flows")    //
+      ("force", "replace files that Orrery did not write")                  //
       ("no-timing",
        "leave out how long the estimate took, so that the same question prints the same bytes")  //
       ("help", "this text");
@@ -69,14 +70,14 @@ CollectiveOptions nccl_selection(const ParsedOptions& parsed) {
   return {parse_nccl_selection(text("nccl-algo"), text("nccl-proto")), {}, {}};
 }
 
-void write_missing(const std::string& path, const Result& result, EstimateContext& context) {
+std::string missing_text(const Result& result, EstimateContext& context) {
   const Scenario& scenario = result.scenario;
   const KernelModel& kernels = context.kernels(scenario.plan.dtype);
   const Layout& layout = context.layout(Placement{scenario.plan, scenario.system});
   const Pricer pricer{kernels, context.collectives(), layout.shapes, scenario.software,
                       scenario.system.gpu};
-  write_file(path, calibration::work_list_json(
-                       missing_shapes(scenario, kernels, pricer, result.busiest_stage)));
+  return calibration::work_list_json(
+      missing_shapes(scenario, kernels, pricer, result.busiest_stage));
 }
 
 }  // namespace
@@ -112,14 +113,17 @@ int run_estimate(const Arguments& arguments) {
   Estimate answer = estimate(scenario, context, detail);
   if (economics)
     answer.result.bill = bill_of(scenario, answer.result.step_time, tokens, *economics);
+  OutputFiles files{parsed.has("force")};
   if (parsed.has("trace")) {
     TraceOptions trace;
     if (parsed.has("trace-ranks")) trace.ranks = parse_ranks(parsed.text("trace-ranks"));
-    write_file(parsed.text("trace"), chrome_trace(answer.step, answer.timeline, scenario, trace));
+    files.add(parsed.text("trace"), chrome_trace(answer.step, answer.timeline, scenario, trace));
   }
   if (parsed.has("html"))
-    write_file(parsed.text("html"), html_report(answer.result, answer.step, answer.timeline));
-  if (parsed.has("missing")) write_missing(parsed.text("missing"), answer.result, context);
+    files.add(parsed.text("html"), html_report(answer.result, answer.step, answer.timeline));
+  if (parsed.has("missing"))
+    files.add(parsed.text("missing"), missing_text(answer.result, context));
+  files.commit();
   const bool timing = !parsed.has("no-timing");
   std::cout << (parsed.has("json") ? result_json(answer.result, {.about_this_run = timing})
                                    : summary_text(answer.result, {.colour = wants_colour(),

@@ -3,8 +3,8 @@
 #include <iostream>
 
 #include "sim/base/core/nearest.hpp"
+#include "sim/base/text/output_files.hpp"
 #include "sim/base/text/text_file.hpp"
-#include "sim/base/text/write_file.hpp"
 #include "sim/cli/options/options.hpp"
 #include "sim/import/inventory/nccl_topology.hpp"
 #include "sim/import/inventory/smi_topology.hpp"
@@ -19,7 +19,8 @@ namespace {
 
 void add_output(po::options_description& options) {
   options.add_options()("output", po::value<std::string>()->value_name("FILE"),
-                        "write there instead of to stdout (also -o FILE)")("help", "this text");
+                        "write there instead of to stdout (also -o FILE)")(
+      "force", "replace a file that Orrery did not write")("help", "this text");
 }
 
 // A file that stands where the result is to go would be lost.
@@ -31,7 +32,9 @@ void write_result(const ParsedOptions& parsed, const std::string& text) {
   const std::string path = parsed.text("output");
   if (std::find(parsed.words.begin(), parsed.words.end(), path) != parsed.words.end())
     fail_input({"", "--output"}, "'" + path + "' is also what is read", "name another file");
-  write_file(path, text);
+  OutputFiles files{parsed.has("force")};
+  files.add(path, text);
+  files.commit();
 }
 
 int count_of(const ParsedOptions& parsed, const std::string& name) {

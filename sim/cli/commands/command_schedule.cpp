@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <iostream>
 
-#include "sim/base/text/write_file.hpp"
+#include "sim/base/text/output_files.hpp"
 #include "sim/cli/options/options.hpp"
 #include "sim/input/schedule/schedule_file.hpp"
 #include "sim/output/answers/schedule_drawing.hpp"
@@ -27,8 +27,9 @@ po::options_description schedule_options() {
       "lengths", value("F,I,W"),
       "whole units of time: forward pass, gradients of inputs and of weights (default 1,1,1)")(
       "transfer", value("T"), "units of time between two ranks (default 0)")(
-      "draw", "draw it as text instead of printing the file")(
-      "svg", value("FILE"), "write a drawing as SVG as well")("help", "this text");
+      "draw", "draw it as text instead of printing the file")("svg", value("FILE"),
+                                                              "write a drawing as SVG as well")(
+      "force", "replace a file that Orrery did not write")("help", "this text");
   return options;
 }
 
@@ -118,8 +119,10 @@ int run_schedule(const Arguments& arguments) {
   if (draws || parsed.has("svg")) {
     const DrawnSchedule drawn{schedule.name(), order, lengths, replay(order, lengths, transfer)};
     check_drawing(drawn);
+    OutputFiles files{parsed.has("force")};
+    if (parsed.has("svg")) files.add(parsed.text("svg"), schedule_chart(drawn));
+    files.commit();
     if (draws) std::cout << schedule_drawing(drawn);
-    if (parsed.has("svg")) write_file(parsed.text("svg"), schedule_chart(drawn));
   }
   if (!draws) std::cout << schedule_text(order);
   return exit_ok;

@@ -1,6 +1,7 @@
 #include "sim/cli/commands/command_sweep.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <set>
@@ -9,6 +10,7 @@
 #include "sim/analysis/sweep/run_shard.hpp"
 #include "sim/base/core/nearest.hpp"
 #include "sim/base/text/number_text.hpp"
+#include "sim/base/text/output_files.hpp"
 #include "sim/base/text/table.hpp"
 #include "sim/base/workers/interruption.hpp"
 #include "sim/cli/options/sweep_options.hpp"
@@ -203,7 +205,7 @@ int merge(const Arguments& arguments) {
   po::options_description options{"Options", 100};
   options.add_options()("output", po::value<std::string>()->value_name("FILE"),
                         "where to: a name that ends in .sqlite, .csv or .jsonl (also -o FILE)")(
-      "help", "this text");
+      "force", "replace a file that Orrery did not write; never a database")("help", "this text");
   const ParsedOptions parsed = parse_options(options, arguments, {});
   if (parsed.has("help")) {
     std::cout << "usage: orrery sweep merge DIR -o FILE\n\n" << options;
@@ -213,6 +215,9 @@ int merge(const Arguments& arguments) {
   if (!parsed.has("output"))
     fail_input({}, "--output is missing", "name a file: -o results.sqlite");
   BestRows rows{folder.sweep, shown_rows};
+  refuse_sweeps_own_files(folder, parsed.text("output"));
+  if (!is_database(parsed.text("output")))
+    require_replaceable(parsed.text("output"), parsed.has("force"));
   merge_rows(folder, parsed.text("output"), rows);
   print_summary(folder.sweep, rows);
   if (rows.rows() == folder.points) return rows.failed() > 0 ? exit_partial : exit_ok;
@@ -222,6 +227,17 @@ int merge(const Arguments& arguments) {
 }
 
 }  // namespace
+
+void refuse_sweeps_own_files(const SweepFolder& folder, const std::string& output) {
+  const std::filesystem::path path{output};
+  const std::string name = path.filename().string();
+  std::error_code code;
+  const std::filesystem::path beside = path.has_parent_path() ? path.parent_path() : ".";
+  if (std::filesystem::equivalent(beside, folder.path, code) &&
+      (name == "sweep.json" || name.starts_with("shard-")))
+    fail_input({"", "--output"}, "'" + output + "' is a file of the sweep itself",
+               "name another file");
+}
 
 SweepFolder sweep_folder_of(const ParsedOptions& parsed) {
   if (parsed.words.size() != 1)

@@ -3,7 +3,7 @@
 
 #include "sim/analysis/sweep/plot.hpp"
 #include "sim/base/core/nearest.hpp"
-#include "sim/base/text/write_file.hpp"
+#include "sim/base/text/output_files.hpp"
 #include "sim/cli/commands/command_sweep.hpp"
 #include "sim/cli/options/sweep_options.hpp"
 
@@ -23,6 +23,7 @@ int run_sweep_plot(const Arguments& arguments) {
       ("y", text("NAME"), "figure along the y axis; of a heat map a key")                //
       ("by", text("KEY"), "line: a line for each of its values")                         //
       ("figure", text("NAME"), "heat: what is coloured (default tokens_per_s_per_gpu)")  //
+      ("force", "replace a file that Orrery did not write")                              //
       ("help", "this text");
   const ParsedOptions parsed = parse_options(options, arguments, {});
   if (parsed.has("help")) {
@@ -55,7 +56,10 @@ int run_sweep_plot(const Arguments& arguments) {
     fail_input({"", "--by"}, "belongs to --kind line", "leave it out");
   if (!request.figure.empty() && request.kind != PlotRequest::Kind::heat)
     fail_input({"", "--figure"}, "belongs to --kind heat", "name the figure by --y");
-  write_file(parsed.text("output"), plot_svg(folder, request));
+  refuse_sweeps_own_files(folder, parsed.text("output"));
+  OutputFiles files{parsed.has("force")};
+  files.add(parsed.text("output"), plot_svg(folder, request));
+  files.commit();
   return exit_ok;
 }
 

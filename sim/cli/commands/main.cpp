@@ -9,6 +9,7 @@
 
 #include "sim/base/core/error.hpp"
 #include "sim/base/core/nearest.hpp"
+#include "sim/base/text/input_file.hpp"
 #include "sim/cli/options/command.hpp"
 #include "sim/cli/options/terminal.hpp"
 
@@ -99,6 +100,7 @@ int main(int argc, char** argv) {
   // A file that outgrows its limit is an error that names the file, like a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGABRT, end_at_a_fault);
+  const FilesRead files;  // None of them is to be written over.
   int code = exit_internal;
   try {
     code = dispatch({argv + 1, argv + argc});

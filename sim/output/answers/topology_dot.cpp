@@ -73,8 +73,8 @@ std::string first_node(const System& system, const Topology& topology) {
 
 std::string topology_dot(const System& system, const Topology& topology) {
   const FabricPlan& plan = topology.fabric();
-  std::string out =
-      "graph " + quoted(system.name) + " {\n  rankdir=BT;\n" + first_node(system, topology);
+  std::string out = "// orrery\ngraph " + quoted(system.name) + " {\n  rankdir=BT;\n" +
+                    first_node(system, topology);
   for (int i = 0; i < plan.switches(); ++i)
     out += "  " + quoted(plan.name(i)) + " [shape=ellipse];\n";
   const std::string width = "label=" + label(plan.nic());

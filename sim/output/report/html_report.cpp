@@ -224,6 +224,7 @@ std::string as_script(std::string json) {
 std::string html_report(const Result& result, const TrainingStep& step, const Timeline& timeline) {
   std::string html =
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"generator\" content=\"orrery\">\n"
       "<meta name=\"viewport\" content=\"width=device-width\">\n<title>" +
       escaped(title(result)) + "</title>\n<style>" + style + "</style>\n</head>\n<body>\n<h1>" +
       escaped(title(result)) + "</h1>\n" +

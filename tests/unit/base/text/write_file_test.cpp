@@ -95,5 +95,21 @@ TEST(WriteFile, KeepsTheOldFileWhenTheNewOneCannotBeFinished) {
   EXPECT_EQ(entries(folder.path()), 1);
 }
 
+// A process that was killed leaves its temporary file; one that still writes keeps it.
+TEST(WriteFile, RemovesWhatKilledProcessesLeft) {
+  const TemporaryFolder folder;
+  const std::string path = (folder.path() / "out.json").string();
+  std::ofstream{path + ".123-0.part"} << "half";
+  std::ofstream{path + ".notes.part"} << "somebody's";
+  FileWriter other{path};
+  other.append("other");
+  write_file(path, "whole");
+  EXPECT_FALSE(fs::exists(path + ".123-0.part"));
+  EXPECT_TRUE(fs::exists(path + ".notes.part"));
+  EXPECT_EQ(content(path), "whole");
+  other.commit();
+  EXPECT_EQ(content(path), "other");
+}
+
 }  // namespace
 }  // namespace orrery

@@ -50,7 +50,7 @@ TEST(TopologyDot, HasEveryCableOnce) {
   int edges = 0;
   for (std::size_t at = dot.find(" -- "); at != dot.npos; at = dot.find(" -- ", at + 1)) ++edges;
   EXPECT_EQ(edges, 4 + 4 + 4 + 3 + 2);
-  EXPECT_TRUE(dot.starts_with("graph \"four-by-four\" {\n"));
+  EXPECT_TRUE(dot.starts_with("// orrery\ngraph \"four-by-four\" {\n"));
   EXPECT_TRUE(dot.ends_with("}\n"));
   EXPECT_NE(dot.find("  \"leaf0\" -- \"spine0\" [label=\"4 GB/s\"];\n"), dot.npos) << dot;
   EXPECT_NE(dot.find("  \"node2\" -- \"leaf1\" [label=\"4 NICs\"];\n"), dot.npos) << dot;
