@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <random>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "tests/support/program.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -157,6 +159,50 @@ TEST_F(SweepCommand, SurvivesBeingKilled) {
   EXPECT_GE(meanwhile, 25) << "of " << kills << " kills most came before the first row";
 }
 
+// The children of a process.
+std::vector<pid_t> workers_of(pid_t process) {
+  const std::string id = std::to_string(process);
+  std::ifstream file{"/proc/" + id + "/task/" + id + "/children"};
+  return {std::istream_iterator<pid_t>{file}, {}};
+}
+
+// Signals to the whole group, which workers may get first, to the parent and to single workers: no
+// row tells of them.
+TEST_F(SweepCommand, NoRowTellsOfASignal) {
+  const std::string shard = "shard-00000-of-00001.jsonl";
+  const std::string many =
+      " --model llama3-8b --system dgx-h100 --gpus 16 --sweep "
+      "'tp=2,4,6 pp=1,2 gbs=16..512+16' ";
+  EXPECT_EQ(sweep("run --out whole" + many).code, 0);
+  const std::string expected = contents(path("whole") / shard);
+  std::mt19937 random{2};
+  for (int storm = 0; storm < 10; ++storm) {
+    const std::string out = "storm" + std::to_string(storm);
+    fs::create_directory(path(out));
+    fs::copy_file(path("whole/sweep.json"), path(out) / "sweep.json");
+    for (int wave = 0; wave < 3; ++wave) {
+      const pid_t process = start(folder_.path(), out);
+      ::usleep(static_cast<useconds_t>(30'000 + random() % 40'000));
+      const int signals[] = {SIGKILL, SIGTERM, SIGINT, SIGHUP};
+      for (int hit = 0; hit < 3; ++hit) {
+        const int signal = signals[random() % 4];
+        const std::vector<pid_t> workers = workers_of(process);
+        const bool at_all = random() % 2 == 0;
+        if (!workers.empty()) ::kill(workers[random() % workers.size()], signal);
+        if (at_all)
+          for (const pid_t worker : workers) ::kill(worker, signal);
+        if (at_all && hit == 2) ::kill(process, signal);
+        ::usleep(static_cast<useconds_t>(random() % 2'000));
+      }
+      ::kill(process, SIGTERM);
+      int status = 0;
+      ::waitpid(process, &status, 0);
+    }
+    EXPECT_EQ(sweep("run --out " + out).code, 0);
+    EXPECT_EQ(contents(path(out) / shard), expected) << storm;
+  }
+}
+
 TEST_F(SweepCommand, SurvivesAFullDisk) {
   EXPECT_EQ(sweep("run --out whole" + axes).code, 0);
   // Files of at most 4 KiB: room for about six rows.
@@ -196,6 +242,27 @@ TEST_F(SweepCommand, APointThatTakesTooLongIsRecorded) {
   EXPECT_NE(swept.out.find("failed"), std::string::npos) << swept.out;
   EXPECT_EQ(sweep("merge slow -o slow.jsonl").code, 5);
   EXPECT_NE(contents(path("slow.jsonl")).find("took longer than 1e-09 s"), std::string::npos);
+}
+
+// What a sweep holds is no place for its answer, nor is anybody's letter.
+TEST_F(SweepCommand, MergingDestroysNothing) {
+  EXPECT_EQ(sweep("run --out one --shards 2" + axes).code, 0);
+  const std::string shard = "one/shard-00000-of-00002.jsonl";
+  const std::string before = contents(path(shard));
+  for (const std::string force : {"", " --force"}) {
+    EXPECT_EQ(sweep("merge one -o " + shard + force).code, 2);
+    EXPECT_EQ(sweep("merge one -o one/shard-00007-of-00008.jsonl" + force).code, 2);
+    EXPECT_EQ(sweep("plot one -o one/../one/shard-1.svg" + force).code, 2);
+  }
+  EXPECT_EQ(contents(path(shard)), before);
+  for (const std::string name : {"letter.csv", "letter.jsonl", "letter.sqlite"}) {
+    std::ofstream{path(name)} << "Dear reader, this is a letter and no table.\n";
+    const std::string letter = contents(path(name));
+    EXPECT_EQ(sweep("merge one -o " + name).code, 2) << name;
+    EXPECT_EQ(contents(path(name)), letter);
+  }
+  EXPECT_EQ(sweep("merge one -o letter.csv --force").code, 0);
+  EXPECT_EQ(sweep("merge one -o letter.csv").code, 0);  // Its own now.
 }
 
 }  // namespace

@@ -1,12 +1,19 @@
 #include "tests/fuzz/entry_points.hpp"
 
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
 #include <sstream>
 
 #include "calibration/host/record.hpp"
 #include "calibration/host/work_list.hpp"
 #include "sim/analysis/calibrate/fit.hpp"
 #include "sim/analysis/compare/compared_plan.hpp"
+#include "sim/analysis/estimate/estimate.hpp"
 #include "sim/analysis/grid/grid.hpp"
+#include "sim/analysis/sweep/sweep_folder.hpp"
+#include "sim/analysis/validate/validate.hpp"
 #include "sim/base/text/quantity_text.hpp"
 #include "sim/cluster/routing/router.hpp"
 #include "sim/import/inventory/nccl_topology.hpp"
@@ -323,6 +330,66 @@ void fuzz_calibration(const std::string& text) {
   });
 }
 
+// What is read from a file alone, in one of this process.
+template <class Action>
+void with_file(const std::string& name, const std::string& text, Action action) {
+  namespace fs = std::filesystem;
+  static const fs::path folder = [] {
+    std::string pattern = (fs::temp_directory_path() / "orrery-fuzz-XXXXXX").string();
+    return fs::path{::mkdtemp(pattern.data())};
+  }();
+  const std::string path = (folder / name).string();
+  std::ofstream{path, std::ios::binary} << text;
+  refuse_or_accept([&] { action(path); });
+}
+
+void fuzz_software(const std::string& text) {
+  with_file("software.json", text, [](const std::string& path) { read_software(path, nowhere); });
+}
+
+// Whatever is accepted is predicted, with figures or a reason.
+void fuzz_validation(const std::string& text) {
+  if (text.size() > 4096) return;  // Many cases take long, and say no more.
+  with_file("validation.json", text, [](const std::string& path) { validate_file(path); });
+}
+
+// Rows of a shard whose header is sound: what follows counts as far as it is sealed.
+void fuzz_shard(const std::string& text) {
+  const ShardHeader header{sealed(R"({"schema":"orrery.sweep-rows/2"})"), 4};
+  with_file("shard.jsonl", header.line + "\n" + text, [&](const std::string& path) {
+    const ShardContents found = read_shard(path, header);
+    if (found.rows > header.rows || found.complete == !found.damage.empty()) __builtin_trap();
+  });
+}
+
+void fuzz_sweep_folder(const std::string& text) {
+  with_file("sweep.json", text, [](const std::string& path) {
+    const SweepFolder folder = open_sweep_folder(std::filesystem::path{path}.parent_path());
+    if (folder.shards > 100) return;
+    if (missing_shards(shard_states(folder)).empty()) __builtin_trap();
+  });
+}
+
+// From the words of a plan to its answer, which is sound or refused.
+void fuzz_estimate(const std::string& text) {
+  refuse_or_accept([&] {
+    static const Model dense = read_model("llama3.2-1b", nowhere);
+    static const Model mixture = read_model("mixtral-8x7b", nowhere);
+    static const System system = read_system("dgx-h200", nowhere);
+    static EstimateContext context{system};
+    const bool experts = !text.empty() && text.front() == 'e';
+    PlanRequest request;
+    std::istringstream lines{text};
+    for (std::string line; std::getline(lines, line);)
+      if (const std::size_t equals = line.find('='); equals != line.npos)
+        set_plan_flag(request, line.substr(0, equals), line.substr(equals + 1));
+    const Scenario scenario =
+        make_scenario(experts ? mixture : dense, system, request, 16, nowhere);
+    if (scenario.plan.microbatches > 64 || scenario.plan.seq > 65536) return;
+    estimate(scenario, context);
+  });
+}
+
 }  // namespace
 
 const std::vector<EntryPoint>& entry_points() {
@@ -351,7 +418,12 @@ const std::vector<EntryPoint>& entry_points() {
                                            {"calibration_json", fuzz_calibration_json},
                                            {"work_list", fuzz_work_list},
                                            {"calibration", fuzz_calibration},
-                                           {"calibration_fit", fuzz_calibration_fit}};
+                                           {"calibration_fit", fuzz_calibration_fit},
+                                           {"estimate", fuzz_estimate},
+                                           {"software", fuzz_software},
+                                           {"validation", fuzz_validation},
+                                           {"shard", fuzz_shard},
+                                           {"sweep_folder", fuzz_sweep_folder}};
   return all;
 }
 

@@ -1,0 +1,99 @@
+// Draws plans and holds them against laws: laws_of_plans [COUNT] [SEED]. Prints what it did and, of
+// each law that is broken, the first plan that breaks it, made as simple as it gets.
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <map>
+
+#include "tests/laws/plan_laws.hpp"
+
+namespace {
+
+using namespace orrery;
+
+// A crash of the program, or a figure that no step can have.
+std::optional<std::string> fault_of(const PlanCase& plan, std::optional<Estimate>& answer) {
+  try {
+    const std::optional<Scenario> scenario = plan.scenario();
+    if (scenario) answer.emplace(answer_of(*scenario));
+  } catch (const Error&) {
+    return std::nullopt;  // It does not fit.
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> broken(const PlanLaw* law, const PlanCase& plan) {
+  std::optional<Estimate> answer;
+  const auto fault = fault_of(plan, answer);
+  if (!law || fault) return law ? std::nullopt : fault;
+  if (!answer) return std::nullopt;
+  try {
+    return law->broken(plan, *answer);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+// The simplest plan on the way down that breaks the law too.
+PlanCase shrunk(const PlanLaw* law, PlanCase plan) {
+  for (bool smaller = true; smaller;) {
+    smaller = false;
+    for (const PlanCase& next : simpler(plan))
+      if (broken(law, next)) {
+        plan = next;
+        smaller = true;
+        break;
+      }
+  }
+  return plan;
+}
+
+void report(const PlanLaw* law, const PlanCase& plan) {
+  const PlanCase least = shrunk(law, plan);
+  std::printf("%s: %s\n  %s\n", law ? law->name : "no answer", broken(law, least)->c_str(),
+              least.text().c_str());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const long count = argc > 1 ? std::atol(argv[1]) : 2000;
+  const long seed = argc > 2 ? std::atol(argv[2]) : 1;
+  std::mt19937_64 random{static_cast<std::uint64_t>(seed)};
+  long plans = 0, unfit = 0, held = 0, failures = 0;
+  std::map<std::string, long> by_law;
+  const auto fails = [&](const PlanLaw* law, const PlanCase& plan) {
+    ++failures;
+    if (by_law[law ? law->name : "no answer"]++ == 0) report(law, plan);
+  };
+  for (long drawn = 0; drawn < count; ++drawn) {
+    const PlanCase plan = draw_case(random);
+    const std::uint64_t first = random();
+    std::optional<Estimate> answer;
+    if (fault_of(plan, answer)) {
+      fails(nullptr, plan);
+      continue;
+    }
+    if (!answer) {
+      ++unfit;
+      continue;
+    }
+    ++plans;
+    // Three of the laws, in turn for different plans.
+    constexpr std::size_t laws_a_plan = 3;
+    for (std::size_t i = 0; i < laws_a_plan; ++i) {
+      const PlanLaw& law = plan_laws()[(first + 7 * i) % plan_laws().size()];
+      ++held;
+      if (broken(&law, plan)) fails(&law, plan);
+    }
+  }
+  std::printf(
+      "seed %ld: %ld drawn, %ld plans, %ld that do not divide or fit, %ld laws held against "
+      "them, %ld broken\n",
+      seed, count, plans, unfit, held, failures);
+  for (const auto& [law, times] : by_law) std::printf("  %s: %ld\n", law.c_str(), times);
+  std::fflush(stdout);
+  std::_Exit(failures == 0 ? 0 : 1);  // SimGrid's engine has nothing left to say.
+}

@@ -1,0 +1,130 @@
+#include "tests/laws/plan_case.hpp"
+
+#include <algorithm>
+
+#include "sim/analysis/search/dimension.hpp"
+#include "sim/input/scenario/plan_keys.hpp"
+#include "tests/support/scenarios.hpp"
+
+namespace orrery {
+namespace {
+
+template <class Values>
+auto one_of(std::mt19937_64& random, const Values& values) {
+  return *(std::begin(values) + static_cast<std::ptrdiff_t>(random() % std::size(values)));
+}
+
+bool chance(std::mt19937_64& random, unsigned percent) { return random() % 100 < percent; }
+
+constexpr const char* systems[] = {"dgx-a100-80gb",      "dgx-h100",
+                                   "dgx-h200",           "dgx-b200",
+                                   "gb200-nvl72",        "hgx-h100-roce",
+                                   "l40s-pcie",          "dgx-1-v100",
+                                   "hgx-h100-dragonfly", "dgx-h100-superpod",
+                                   "four-by-four",       "dgx-b300",
+                                   "hgx-h800",           "hgx-h100-leaf-spine-2to1"};
+constexpr const char* models[] = {"gpt2",       "llama3.2-1b",  "llama3-8b",     "gemma-2-9b",
+                                  "qwen3-0.6b", "mixtral-8x7b", "qwen3-30b-a3b", "megatron-1.7b"};
+
+}  // namespace
+
+Model PlanCase::make_model() const {
+  static std::map<std::string, Model> known;
+  if (!model.empty()) {
+    const auto found = known.find(model);
+    return found != known.end() ? found->second
+                                : known.emplace(model, read_model(model, test_place)).first->second;
+  }
+  Model made = experts > 0 ? small_mixture(layers, width, heads, vocab, experts, per_token)
+                           : small_gpt(layers, width, heads, vocab);
+  made.max_sequence = 1 << 16;
+  made.rotary = true;
+  return made;
+}
+
+std::optional<Scenario> PlanCase::scenario(const Model& of, const System& on) const {
+  try {
+    PlanRequest request;
+    request.gbs = batch;
+    request.seq = seq;
+    for (const auto& [key, value] : keys) set_plan_flag(request, key, value);
+    return make_scenario(of, on, request, gpus, test_place);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+std::optional<Scenario> PlanCase::scenario() const {
+  static std::map<std::string, System> known;
+  auto found = known.find(system);
+  if (found == known.end()) found = known.emplace(system, read_system(system, test_place)).first;
+  return scenario(make_model(), found->second);
+}
+
+std::string PlanCase::text() const {
+  std::string flags = " --system " + system + " --gpus " + std::to_string(gpus) + " --gbs " +
+                      std::to_string(batch) + " --seq " + std::to_string(seq);
+  for (const auto& [key, value] : keys) flags += " --" + key + " " + value;
+  if (!model.empty()) return "orrery estimate --model " + model + flags;
+  return "a model of " + std::to_string(layers) + " layers, width " + std::to_string(width) + ", " +
+         std::to_string(heads) + " heads, vocabulary " + std::to_string(vocab) + ", " +
+         std::to_string(experts) + " experts of which " + std::to_string(per_token) +
+         " are visited:" + flags;
+}
+
+PlanCase draw_case(std::mt19937_64& random) {
+  PlanCase drawn;
+  if (chance(random, 35)) {
+    drawn.model = one_of(random, models);
+  } else {
+    drawn.layers = 1 + static_cast<int>(random() % 12);
+    drawn.heads = std::int64_t{1} << (2 + random() % 4);
+    drawn.width = drawn.heads * one_of(random, std::initializer_list<std::int64_t>{64, 128});
+    drawn.vocab = 1000 + static_cast<std::int64_t>(random() % 100'000);
+    if (chance(random, 40)) {
+      drawn.experts = std::int64_t{1} << (1 + random() % 5);
+      drawn.per_token =
+          1 + static_cast<std::int64_t>(
+                  random() % static_cast<unsigned>(std::min<std::int64_t>(drawn.experts, 4)));
+    }
+  }
+  drawn.system = one_of(random, systems);
+  drawn.gpus = 1 << (random() % 7);
+  drawn.batch = drawn.gpus * (std::int64_t{1} << (random() % 5));
+  drawn.seq = std::int64_t{512} << (random() % 5);
+  const Model model = drawn.make_model();
+  for (const PlanDimension& dimension : plan_dimensions(model, drawn.gpus, drawn.batch))
+    if (!dimension.values.empty() && chance(random, 40)) {
+      // Small values more often: with every key drawn evenly hardly anything would divide.
+      const std::size_t most = dimension.is_shape()
+                                   ? std::min<std::size_t>(4, dimension.values.size())
+                                   : dimension.values.size();
+      drawn.keys[dimension.key] = dimension.values[random() % most];
+    }
+  if (model.experts && chance(random, 40))
+    drawn.keys["routing"] = one_of(
+        random, std::initializer_list<const char*>{"zipf:0.5", "zipf:1.2", "aux-loss", "bias"});
+  return drawn;
+}
+
+std::vector<PlanCase> simpler(const PlanCase& failing) {
+  std::vector<PlanCase> all;
+  const auto with = [&](auto change) {
+    all.push_back(failing);
+    change(all.back());
+  };
+  for (const auto& [key, value] : failing.keys) with([&](PlanCase& c) { c.keys.erase(key); });
+  if (failing.gpus > 1)
+    with([](PlanCase& c) { c.gpus /= 2, c.batch = std::max<std::int64_t>(1, c.batch / 2); });
+  if (failing.batch > 1) with([](PlanCase& c) { c.batch /= 2; });
+  if (failing.seq > 512) with([](PlanCase& c) { c.seq /= 2; });
+  if (failing.system != "dgx-h100") with([](PlanCase& c) { c.system = "dgx-h100"; });
+  if (failing.model.empty()) {
+    if (failing.layers > 1) with([](PlanCase& c) { c.layers /= 2; });
+    if (failing.experts > 0) with([](PlanCase& c) { c.experts = 0; });
+    if (failing.vocab > 1024) with([](PlanCase& c) { c.vocab = 1024; });
+  }
+  return all;
+}
+
+}  // namespace orrery

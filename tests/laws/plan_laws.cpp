@@ -1,0 +1,252 @@
+#include "tests/laws/plan_laws.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <map>
+
+#include "sim/cost/memory/memory.hpp"
+#include "tests/support/scenarios.hpp"
+
+namespace orrery {
+namespace {
+
+using Broken = std::optional<std::string>;
+
+// NCCL chooses algorithms by a model of its own, which is wrong here and there by some percent, and
+// waves of thread blocks make a larger product a little more efficient than a smaller one.
+constexpr double slack = 0.05;
+
+std::string seconds(Seconds time) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.9g s", time.si());
+  return text;
+}
+
+Broken not_equal(Seconds one, Seconds other, double tolerance, const std::string& what) {
+  if (std::abs(one / other - 1.0) <= tolerance) return std::nullopt;
+  return what + ": " + seconds(one) + " and " + seconds(other);
+}
+
+Broken not_at_least(Seconds longer, Seconds shorter, const std::string& what, double much = slack) {
+  if (longer >= (1.0 - much) * shorter) return std::nullopt;
+  return what + ": " + seconds(longer) + " after " + seconds(shorter);
+}
+
+// What estimates on one system share takes longer to read than most of these to simulate.
+EstimateContext& context_of(const Scenario& scenario) {
+  static std::map<std::string, EstimateContext> known;
+  return known.try_emplace(scenario.system.name, read_system(scenario.system.name, test_place))
+      .first->second;
+}
+
+// The step on a varied machine or of a varied model, if that is a plan and fits.
+std::optional<Result> answer_to(const std::optional<Scenario>& scenario, Detail detail = {},
+                                bool varied_machine = false) {
+  if (!scenario) return std::nullopt;
+  try {
+    if (varied_machine) return estimate(*scenario, detail).result;
+    return estimate(*scenario, context_of(*scenario), detail).result;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+template <class Change>
+std::optional<Result> on_another_machine(const PlanCase& plan, Change change) {
+  System system = read_system(plan.system, test_place);
+  change(system);
+  return answer_to(plan.scenario(plan.make_model(), system), {}, true);
+}
+
+template <class Change>
+std::optional<Result> of_another_model(const PlanCase& plan, Change change) {
+  Model model = plan.make_model();
+  change(model);
+  return answer_to(plan.scenario(model, read_system(plan.system, test_place)));
+}
+
+template <class Change>
+std::optional<Result> of_another_plan(PlanCase plan, Change change) {
+  change(plan);
+  return answer_to(plan.scenario());
+}
+
+// Uneven routing draws anew for every shape: two draws are not to be compared.
+bool is_even(const PlanCase& plan) { return !plan.keys.contains("routing"); }
+
+Broken wider_network(const PlanCase& plan, const Estimate& answer) {
+  const auto other = on_another_machine(plan, [](System& s) { s.nic = 2.0 * s.nic; });
+  if (!other) return std::nullopt;
+  return not_at_least(answer.result.step_time, other->step_time, "NICs of twice the rate");
+}
+
+Broken wider_nvlink(const PlanCase& plan, const Estimate& answer) {
+  const auto other = on_another_machine(plan, [](System& s) { s.scale_up = 2.0 * s.scale_up; });
+  if (!other) return std::nullopt;
+  return not_at_least(answer.result.step_time, other->step_time, "NVLink of twice the rate");
+}
+
+Broken slower_latency(const PlanCase& plan, const Estimate& answer) {
+  const auto other = on_another_machine(plan, [](System& s) {
+    s.network_latency = 2.0 * s.network_latency;
+    s.scale_up_latency = 2.0 * s.scale_up_latency;
+  });
+  if (!other) return std::nullopt;
+  return not_at_least(other->step_time, answer.result.step_time, "twice the latency");
+}
+
+Broken faster_memory(const PlanCase& plan, const Estimate& answer) {
+  const auto other = on_another_machine(
+      plan, [](System& s) { s.gpu.memory_bandwidth = 2.0 * s.gpu.memory_bandwidth; });
+  if (!other) return std::nullopt;
+  return not_at_least(answer.result.step_time, other->step_time, "memory of twice the rate");
+}
+
+Broken larger_memory(const PlanCase& plan, const Estimate& answer) {
+  const auto other = on_another_machine(plan, [](System& s) { s.gpu.memory = 2.0 * s.gpu.memory; });
+  if (!other) return "a plan does not fit in twice the memory";
+  return not_equal(answer.result.step_time, other->step_time, 1e-12, "twice the memory");
+}
+
+Broken longer_sequence(const PlanCase& plan, const Estimate& answer) {
+  if (!is_even(plan)) return std::nullopt;
+  const auto other = of_another_plan(plan, [](PlanCase& c) { c.seq *= 2; });
+  if (!other) return std::nullopt;
+  return not_at_least(other->step_time, answer.result.step_time, "twice the sequence");
+}
+
+Broken larger_batch(const PlanCase& plan, const Estimate& answer) {
+  if (!is_even(plan) || !plan.keys.contains("mbs")) return std::nullopt;
+  const auto other = of_another_plan(plan, [](PlanCase& c) { c.batch *= 2; });
+  if (!other) return std::nullopt;
+  return not_at_least(other->step_time, answer.result.step_time, "twice the batch");
+}
+
+Broken more_layers(const PlanCase& plan, const Estimate& answer) {
+  if (!plan.model.empty() || !is_even(plan)) return std::nullopt;
+  const auto other = of_another_plan(plan, [](PlanCase& c) { c.layers *= 2; });
+  if (!other) return std::nullopt;
+  return not_at_least(other->step_time, answer.result.step_time, "twice the layers");
+}
+
+Broken larger_vocabulary(const PlanCase& plan, const Estimate& answer) {
+  const auto other = of_another_model(plan, [](Model& m) { m.vocab *= 2; });
+  if (!other) return std::nullopt;
+  return not_at_least(other->step_time, answer.result.step_time, "twice the vocabulary");
+}
+
+Broken wider_mlp(const PlanCase& plan, const Estimate& answer) {
+  if (!is_even(plan)) return std::nullopt;
+  const auto other = of_another_model(plan, [](Model& m) {
+    m.ffn *= 2;
+    if (m.experts) m.experts->ffn *= 2;
+  });
+  if (!other) return std::nullopt;
+  return not_at_least(other->step_time, answer.result.step_time, "twice the width of the MLP");
+}
+
+Broken more_experts_a_token(const PlanCase& plan, const Estimate& answer) {
+  if (plan.experts < 2 * plan.per_token || !is_even(plan)) return std::nullopt;
+  const auto other = of_another_plan(plan, [](PlanCase& c) { c.per_token *= 2; });
+  if (!other) return std::nullopt;
+  return not_at_least(other->step_time, answer.result.step_time, "twice the experts of a token");
+}
+
+Broken recomputation(const PlanCase& plan, const Estimate& answer) {
+  if (answer.result.scenario.plan.recompute.kind != Recompute::none) return std::nullopt;
+  const auto other = of_another_plan(plan, [](PlanCase& c) { c.keys["recompute"] = "full"; });
+  if (!other) return std::nullopt;
+  // One layer that is computed again is held whole beside its input.
+  if (answer.result.scenario.model.layers < 3 * answer.result.scenario.plan.virtual_stages())
+    return std::nullopt;
+  if (const Broken broken =
+          not_at_least(other->step_time, answer.result.step_time, "full recomputation"))
+    return broken;
+  if (other->memory.peak() <= answer.result.memory.peak()) return std::nullopt;
+  return "full recomputation needs more memory";
+}
+
+Broken sharded_optimizer(const PlanCase& plan, const Estimate& answer) {
+  if (answer.result.scenario.plan.zero != 0) return std::nullopt;
+  const auto other = of_another_plan(plan, [](PlanCase& c) { c.keys["zero"] = "1"; });
+  if (!other || other->memory.peak() <= answer.result.memory.peak()) return std::nullopt;
+  return "ZeRO-1 needs more memory";
+}
+
+// Two replicas for each, and twice the batch: nothing gets faster.
+Broken weak_scaling(const PlanCase& plan, const Estimate& answer) {
+  if (!is_even(plan) || plan.keys.contains("ep") || plan.gpus >= 64) return std::nullopt;
+  const auto other = of_another_plan(plan, [](PlanCase& c) { c.gpus *= 2, c.batch *= 2; });
+  if (!other || other->scenario.plan.mbs != answer.result.scenario.plan.mbs ||
+      other->scenario.plan.zero != 0 || other->scenario.plan.pp != answer.result.scenario.plan.pp)
+    return std::nullopt;
+  return not_at_least(other->step_time, answer.result.step_time, "twice the replicas");
+}
+
+Broken told_from_an_excerpt(const PlanCase&, const Estimate& answer) {
+  const Scenario& scenario = answer.result.scenario;
+  return not_equal(step_time(scenario, context_of(scenario)), answer.result.step_time, 1e-3,
+                   "as a search tells it");
+}
+
+Broken asked_again(const PlanCase& plan, const Estimate& answer) {
+  // By itself, where the answer shared what others had read.
+  const auto other = answer_to(plan.scenario(), {}, true);
+  if (!other) return "refused when it was asked again";
+  if (other->step_time == answer.result.step_time &&
+      other->memory.peak() == answer.result.memory.peak())
+    return std::nullopt;
+  return "asked again: " + seconds(other->step_time) + " and " + seconds(answer.result.step_time);
+}
+
+Broken memory_by_itself(const PlanCase& plan, const Estimate& answer) {
+  const Bytes alone = memory_of(*plan.scenario()).peak();
+  if (alone != answer.result.memory.peak()) return "memory by itself is not the estimate's";
+  if (least_memory_of(*plan.scenario()).peak() > alone) return "less than its least memory";
+  return std::nullopt;
+}
+
+Broken every_rank(const PlanCase& plan, const Estimate& answer) {
+  if (plan.gpus > 16 || answer.result.tasks > 3000) return std::nullopt;
+  const auto other = answer_to(plan.scenario(), {.unfolded = true, .expanded = true});
+  if (!other) return "refused unfolded";
+  return not_equal(other->step_time, answer.result.step_time, 1e-3, "every rank and collective");
+}
+
+Broken other_engine(const PlanCase& plan, const Estimate& answer) {
+  if (answer.result.tasks > 5000) return std::nullopt;
+  const auto other = answer_to(plan.scenario(), {.engine = Engine::simgrid});
+  if (!other) return "refused by SimGrid";
+  // A nanosecond for each flow on the path, of which there are a few thousand at most.
+  if (std::abs((other->step_time - answer.result.step_time).si()) < 5e-6) return std::nullopt;
+  return not_equal(other->step_time, answer.result.step_time, 1e-6, "SimGrid");
+}
+
+}  // namespace
+
+Estimate answer_of(const Scenario& scenario) { return estimate(scenario, context_of(scenario)); }
+
+const std::vector<PlanLaw>& plan_laws() {
+  static const std::vector<PlanLaw> all{{"asked again", asked_again},
+                                        {"memory by itself", memory_by_itself},
+                                        {"told from an excerpt", told_from_an_excerpt},
+                                        {"every rank", every_rank},
+                                        {"SimGrid", other_engine},
+                                        {"wider network", wider_network},
+                                        {"wider NVLink", wider_nvlink},
+                                        {"latency", slower_latency},
+                                        {"faster memory", faster_memory},
+                                        {"larger memory", larger_memory},
+                                        {"longer sequence", longer_sequence},
+                                        {"larger batch", larger_batch},
+                                        {"more layers", more_layers},
+                                        {"larger vocabulary", larger_vocabulary},
+                                        {"wider MLP", wider_mlp},
+                                        {"more experts a token", more_experts_a_token},
+                                        {"recomputation", recomputation},
+                                        {"sharded optimizer", sharded_optimizer},
+                                        {"weak scaling", weak_scaling}};
+  return all;
+}
+
+}  // namespace orrery
