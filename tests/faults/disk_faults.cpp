@@ -1,8 +1,8 @@
 // A library to be loaded before the C library (LD_PRELOAD): the FAULT_AT-th call that reads,
 // writes, cuts, synchronises or renames a file below FAULT_FOLDER fails as FAULT says: "ENOSPC" or
 // "EIO" with that error, "EINTR" and "short" as a signal or a full pipe would have it, "kill" ends
-// the process. FAULT_COUNT names a file that the number of calls is written to. Forked processes are
-// left alone, so that the count is the same every time.
+// the process. FAULT_COUNT names a file that the number of calls is written to. Forked processes
+// are left alone, so that the count is the same every time.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -173,9 +173,11 @@ Broken sharded_optimizer(const PlanCase& plan, const Estimate& answer) {
   return "ZeRO-1 needs more memory";
 }
 
-// Two replicas for each, and twice the batch: nothing gets faster.
+// Two replicas for each, and twice the batch: nothing gets faster. Of whole nodes, as two GPUs of
+// one may have fewer links in common than four.
 Broken weak_scaling(const PlanCase& plan, const Estimate& answer) {
-  if (!is_even(plan) || plan.keys.contains("ep") || plan.gpus >= 64) return std::nullopt;
+  if (!is_even(plan) || plan.keys.contains("ep") || plan.gpus < 8 || plan.gpus >= 64)
+    return std::nullopt;
   const auto other = of_another_plan(plan, [](PlanCase& c) { c.gpus *= 2, c.batch *= 2; });
   if (!other || other->scenario.plan.mbs != answer.result.scenario.plan.mbs ||
       other->scenario.plan.zero != 0 || other->scenario.plan.pp != answer.result.scenario.plan.pp)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "sim/analysis/estimate/host_memory.hpp"
 #include "sim/base/core/stopwatch.hpp"
 #include "sim/cost/passes/routed_loads.hpp"
 #include "sim/engine/simulation/execute.hpp"
@@ -82,6 +83,9 @@ Estimate estimate(const Scenario& given, EstimateContext& context, Detail detail
   refuse_what_does_not_fit(scenario, memory);
 
   // Who is where, and who must be simulated.
+  const Plan& plan = scenario.plan;
+  require_host_memory(least_tasks(plan, detail.unfolded ? plan.gpus() : plan.pp),
+                      detail.host_memory);
   const Placement placement{scenario.plan, scenario.system};
   Topology topology = Topology::build(scenario.system, scenario.plan.gpus());
   const Layout layout = lay_out(scenario.system, placement, topology, detail.unfolded);
@@ -93,6 +97,8 @@ Estimate estimate(const Scenario& given, EstimateContext& context, Detail detail
   // The step as tasks, and the wires that they share.
   const Contraction contraction =
       detail.expanded ? Contraction{false} : choose_contraction(scenario, *cost, placement);
+  const int ranks = static_cast<int>(layout.cast.roles().size());
+  require_host_memory(expected_tasks(plan, ranks, *cost, contraction), detail.host_memory);
   TrainingStep step =
       build_training_step(scenario, cost, traffic, layout.cast, topology, contraction);
 

@@ -15,6 +15,7 @@ struct Detail {
   bool unfolded = false;  ///< Every rank, where else one stands for its twins.
   bool expanded = false;  ///< Every tensor-parallel collective, also where its links are private.
   Engine engine = Engine::own;
+  Bytes host_memory = {};  ///< What the simulation may take of this machine's memory; 0: any.
 };
 
 /// A simulated step: the figures, and what they were read off.

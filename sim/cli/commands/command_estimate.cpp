@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <cstdlib>
 #include <iostream>
 #include <optional>
@@ -45,7 +47,9 @@ po::options_description output_options() {
        "--shapes")                                                          //
       ("unfolded", "simulate every rank instead of one for all its twins")  //
       ("expanded", "simulate every tensor-parallel collective as flows")    //
-      ("force", "replace files that Orrery did not write")                  //
+      ("host-memory", po::value<std::string>()->value_name("BYTES"),
+       "what the simulation may take of this machine's memory (default: half of it)")  //
+      ("force", "replace files that Orrery did not write")                             //
       ("no-timing",
        "leave out how long the estimate took, so that the same question prints the same bytes")  //
       ("help", "this text");
@@ -68,6 +72,13 @@ CollectiveOptions nccl_selection(const ParsedOptions& parsed) {
     return parsed.has(option) ? parsed.text(option) : std::string{};
   };
   return {parse_nccl_selection(text("nccl-algo"), text("nccl-proto")), {}, {}};
+}
+
+Bytes host_memory_of(const ParsedOptions& parsed) {
+  if (parsed.has("host-memory"))
+    return parse_bytes(parsed.text("host-memory"), {"--host-memory", ""});
+  return Bytes{0.5 * static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
+               static_cast<double>(::sysconf(_SC_PAGESIZE))};
 }
 
 std::string missing_text(const Result& result, EstimateContext& context) {
@@ -109,7 +120,8 @@ int run_estimate(const Arguments& arguments) {
     fail_input({"--changes", ""}, "prints a table, which --json has no place for",
                "leave one of them out");
   EstimateContext context{scenario.system, nccl_selection(parsed)};
-  const Detail detail{parsed.has("unfolded"), parsed.has("expanded"), engine_of(parsed)};
+  const Detail detail{parsed.has("unfolded"), parsed.has("expanded"), engine_of(parsed),
+                      host_memory_of(parsed)};
   Estimate answer = estimate(scenario, context, detail);
   if (economics)
     answer.result.bill = bill_of(scenario, answer.result.step_time, tokens, *economics);

@@ -11,8 +11,8 @@ int run_sweep_plot(const Arguments& arguments);
 /// The one folder that is named. Errors: none or several; no folder of a sweep.
 SweepFolder sweep_folder_of(const ParsedOptions& parsed);
 
-/// What the rows lie in is no place for an answer. Errors (bad_input): `output` is one of its files,
-/// or would be.
+/// Where the rows lie is no place for an answer. Errors (bad_input): `output` is one of the
+/// folder's own files, or would be.
 void refuse_sweeps_own_files(const SweepFolder& folder, const std::string& output);
 
 }  // namespace orrery

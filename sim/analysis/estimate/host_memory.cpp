@@ -1,0 +1,61 @@
+#include "sim/analysis/estimate/host_memory.hpp"
+
+#include <cstdio>
+#include <string>
+
+namespace orrery {
+namespace {
+
+// Peaks of whole processes over their tasks, with timeline, labels and flows: 240 to 310 bytes a
+// task in steps of 0.8 to 16 million tasks, one rank and 2,048, contracted and drawn.
+constexpr Bytes of_a_task{300.0};
+
+double passes(const Plan& plan) {
+  const double kinds = plan.splits_backward() ? 3.0 : 2.0;
+  return kinds * plan.microbatches_of_chunk() * plan.chunks();
+}
+
+double tasks_in(const std::vector<Segment>& segments) {
+  double sum = 0.0;
+  for (const Segment& segment : segments)
+    sum += (segment.beside ? 1.0 : 0.0) + (segment.after ? 1.0 : 0.0) +
+           (segment.chain.empty() ? 1.0 : tasks_in(segment.chain));
+  return sum;
+}
+
+std::string gigabytes(Bytes bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f GB", bytes.si() / 1e9);
+  return text;
+}
+
+}  // namespace
+
+double least_tasks(const Plan& plan, int ranks) { return passes(plan) * ranks; }
+
+double expected_tasks(const Plan& plan, int ranks, const StepCost& cost,
+                      const Contraction& contraction) {
+  const double least = least_tasks(plan, ranks);
+  if (contraction.quiet) return least;
+  double in_both = 0.0;  // Of a virtual stage, on the average.
+  for (const StageCost& stage : cost.stages)
+    in_both += tasks_in(stage.forward.segments) + tasks_in(stage.backward.segments);
+  in_both /= static_cast<double>(cost.stages.size());
+  return least * in_both / 2.0;
+}
+
+void require_host_memory(double tasks, Bytes most) {
+  const Bytes needed = tasks * of_a_task;
+  if (most <= Bytes{} || needed <= most) return;
+  char millions[32];
+  std::snprintf(millions, sizeof millions, "%.0f million", tasks / 1e6);
+  fail_infeasible({},
+                  "a simulation of about " + std::string{millions} + " tasks needs some " +
+                      gigabytes(needed) + " of this machine's memory, and may take " +
+                      gigabytes(most),
+                  "simulate fewer ranks (without --unfolded and --expanded) or micro-batches, or "
+                  "say --host-memory '" +
+                      gigabytes(1.2 * needed) + "'");
+}
+
+}  // namespace orrery
