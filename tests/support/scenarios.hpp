@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "sim/input/scenario/choose_software.hpp"
 #include "sim/input/scenario/scenario.hpp"
 
 namespace orrery {

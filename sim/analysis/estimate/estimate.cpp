@@ -29,7 +29,8 @@ void refuse_what_does_not_fit(const Scenario& scenario, const MemoryReport& memo
     remedy = "use more GPUs, or GPUs with more memory";
   else if (!remedy.starts_with("use --gpus"))
     remedy += ", or see what orrery search finds";
-  fail_infeasible({}, shortfall_text(memory), remedy);
+  const std::string why = scenario.why_software.empty() ? "" : " (" + scenario.why_software + ")";
+  fail_infeasible({}, shortfall_text(memory) + why, remedy);
 }
 
 // A plan, and where its tokens go: as many different expert groups as are drawn.

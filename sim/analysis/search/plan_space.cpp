@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "sim/base/text/flag_value.hpp"
+#include "sim/input/scenario/choose_software.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
 
 namespace orrery {
@@ -35,11 +36,39 @@ std::vector<std::string> software_names(const System& system, const std::vector<
   return names;
 }
 
+// Where no software is fixed and the default has none of the values of a fixed key: the nearest one
+// that has some of every key, fixed as well. `why`: which key it was.
+std::vector<Fixed> with_software(const System& system, std::vector<Fixed> fixed, std::string& why) {
+  const std::vector<std::string> names = software_names(system, fixed);
+  const auto is_software = [](const Fixed& one) { return one.key == "software"; };
+  if (names.size() != 1 || std::any_of(fixed.begin(), fixed.end(), is_software)) return fixed;
+  const Software usual = read_software(names.front(), {"--fix software", ""});
+  const auto lacks = [](const Software& software, const Fixed& one) {
+    return std::none_of(one.values.begin(), one.values.end(), [&](const std::string& value) {
+      return supports(software, one.key, value);
+    });
+  };
+  const auto lacking =
+      std::find_if(fixed.begin(), fixed.end(), [&](const Fixed& one) { return lacks(usual, one); });
+  if (lacking == fixed.end()) return fixed;
+  for (const Software& other : software_near(usual)) {
+    if (std::any_of(fixed.begin(), fixed.end(),
+                    [&](const Fixed& one) { return lacks(other, one); }))
+      continue;
+    why = "software " + other.name + " is taken, as no software is fixed and the software '" +
+          usual.name + "' has no " + lacking->key + "=" + lacking->values.front();
+    fixed.push_back({"software", {other.name}});
+    break;
+  }
+  return fixed;
+}
+
 }  // namespace
 
 PlanSpace::PlanSpace(const Model& model, const System& system, int gpus, std::int64_t gbs,
-                     const std::vector<Fixed>& fixed)
+                     const std::vector<Fixed>& fixed_by_user)
     : model_{model}, system_{system}, gpus_{gpus}, gbs_{gbs} {
+  const std::vector<Fixed> fixed = with_software(system_, fixed_by_user, why_software_);
   dimensions_ = plan_dimensions(model, gpus, gbs);
   std::vector<Software> software;
   for (const std::string& name : software_names(system_, fixed)) {
@@ -161,7 +190,9 @@ OrRefused<SettledPlan> PlanSpace::settle(const PlanRequest& request) const {
 
 Scenario PlanSpace::scenario(const Choice& choice) const {
   const PlanRequest chosen = request(choice);
-  return make_scenario(model_, system_, software_of(chosen), chosen, gpus_, {});
+  Scenario scenario = make_scenario(model_, system_, software_of(chosen), chosen, gpus_, {});
+  scenario.why_software = why_software_;
+  return scenario;
 }
 
 std::string PlanSpace::flags(const Choice& choice) const {

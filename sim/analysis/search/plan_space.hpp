@@ -37,7 +37,7 @@ class PlanSpace {
   using Choice = std::array<std::uint8_t, most_dimensions>;
 
   PlanSpace(const Model& model, const System& system, int gpus, std::int64_t gbs,
-            const std::vector<Fixed>& fixed);
+            const std::vector<Fixed>& fixed_by_user);
 
   /// All combinations of values, also of those that are no plan.
   double configurations() const;
@@ -81,6 +81,7 @@ class PlanSpace {
   std::size_t shapes_ = 0;                      ///< How many of them are shapes.
   std::vector<std::vector<JsonValue>> values_;  ///< By dimension: its values, as a file has them.
   std::map<std::string, Software> software_;
+  std::string why_software_;  ///< As Scenario has it.
 };
 
 }  // namespace orrery

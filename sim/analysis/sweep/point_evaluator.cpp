@@ -7,6 +7,7 @@
 #include "sim/cluster/routing/routing_plan.hpp"
 #include "sim/engine/simulation/platform.hpp"
 #include "sim/input/measured/calibration.hpp"
+#include "sim/input/scenario/choose_software.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
 #include "sim/work/result/bill.hpp"
 

@@ -80,8 +80,10 @@ std::vector<Seconds> optimizer_times(const Scenario& scenario, const KernelModel
       own += static_cast<double>(parameters.experts) / plan.expert_optimizer_shards();
       held += static_cast<double>(parameters.sum());
     }
-    const Bytes traffic{scenario.software.optimizer_bytes * own +
-                        scenario.software.gradient_pass_bytes * held};
+    const Software& software = scenario.software;
+    const double updating =
+        software.optimizer_bytes + (plan.dtype == Dtype::fp16 ? software.loss_scaling_bytes : 0.0);
+    const Bytes traffic{updating * own + software.gradient_pass_bytes * held};
     times.push_back(kernels.memory(traffic).time + scenario.software.kernel_overhead);
   }
   return times;

@@ -293,19 +293,6 @@ MaybeRefused refuse_what_is_not_modelled(const Model& model, const PlanRequest& 
 
 }  // namespace
 
-std::string default_software(const PlanRequest& request, const System& system) {
-  const bool fp16 = request.dtype ? *request.dtype == Dtype::fp16
-                                  : system.gpu.architecture == Architecture::volta;
-  return fp16 ? "megatron-2021" : "megatron-core";
-}
-
-Scenario make_scenario(const Model& model, const System& system, const PlanRequest& request,
-                       int gpus, const Place& at) {
-  const std::string software =
-      request.software.empty() ? default_software(request, system) : request.software;
-  return make_scenario(model, system, read_software(software, at / "software"), request, gpus, at);
-}
-
 OrRefused<SettledPlan> try_plan(const Model& model, const System& system, const Software& software,
                                 const PlanRequest& request, int gpus) {
   if (auto no = refuse_what_is_not_modelled(model, request, request.zero.value_or(software.zero)))

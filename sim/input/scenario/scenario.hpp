@@ -42,6 +42,8 @@ struct Scenario {
   std::int64_t padded_vocab = 0;
   /// Nobody said how long sequences are, and the model does not say either: usual_sequence().
   bool guessed_sequence = false;
+  /// Where nobody asked for a software: why it is another one than the default. "": it is not.
+  std::string why_software = {};
 
   /// Of a micro-batch on one rank: its sequences are shared by the context-parallel ranks.
   std::int64_t tokens_per_microbatch() const { return plan.mbs * plan.seq / plan.cp; }
@@ -54,17 +56,14 @@ struct Scenario {
 std::vector<int> split_layers(int layers, int stages);
 
 /// Fills in what `request` leaves open and checks that it divides. `gpus` 0: dp must be given.
-/// Errors: bad_input for contradictions, infeasible for what does not divide, with the nearest
-/// values that would.
+/// Where it names no software and the default has not what it asks for, the nearest one that has is
+/// taken (choose_software.hpp). Errors: bad_input for contradictions, infeasible for what does not
+/// divide, with the nearest values that would.
 Scenario make_scenario(const Model& model, const System& system, const PlanRequest& request,
                        int gpus, const Place& at);
 
 /// The same on `software`, whatever the request names.
 Scenario make_scenario(const Model& model, const System& system, const Software& software,
                        const PlanRequest& request, int gpus, const Place& at);
-
-/// The software that a plan which names none is taken to run on: eager Megatron of 2021 for fp16,
-/// else Megatron-Core.
-std::string default_software(const PlanRequest& request, const System& system);
 
 }  // namespace orrery

@@ -93,6 +93,7 @@ struct Software {
   double logit_backward_bytes = 12.0;  ///< Per logit: cross-entropy backward.
   double logit_held_bytes = 6.0;       ///< Per logit: memory at the peak of its cross-entropy.
   double optimizer_bytes = 40.0;       ///< Per parameter updated.
+  double loss_scaling_bytes = 0.0;     ///< The same, in fp16 alone, where it is not among these.
   /// Per parameter held and step: gradients set to zero, checked and scaled before they are
   /// reduced.
   double gradient_pass_bytes = 0.0;

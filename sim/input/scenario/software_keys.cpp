@@ -71,6 +71,7 @@ std::vector<SoftwareKey> all_keys() {
       {"logit_backward_bytes", number(&S::logit_backward_bytes, 0.0, 200.0)},
       {"logit_held_bytes", number(&S::logit_held_bytes, 2.0, 40.0)},
       {"optimizer_bytes", number(&S::optimizer_bytes, 0.0, 200.0)},
+      {"loss_scaling_bytes", number(&S::loss_scaling_bytes, 0.0, 200.0), optional},
       {"gradient_pass_bytes", number(&S::gradient_pass_bytes, 0.0, 100.0)},
       {"permute_efficiency", number(&S::permute_efficiency, 0.01, 1.0)},
       {"fused_experts", truth(&S::fused_experts), optional},

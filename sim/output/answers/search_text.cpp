@@ -235,6 +235,8 @@ std::string search_text(const SearchResult& result, const SearchRequest& request
                                   [](const Found& found) { return found.tie; });
   if (ties > 1)
     text += "= marks plans that do not differ significantly from the first (9 in 10).\n";
+  if (!result.plans.empty() && !result.plans.front().result.scenario.why_software.empty())
+    text += "Note: " + result.plans.front().result.scenario.why_software + ".\n";
   if (!result.plans.empty()) {
     text += "\nTo estimate the first in full:\n  " +
             command_of(result.plans.front(), request, names) + "\n";

@@ -31,6 +31,7 @@ Seconds lower_bound(const Scenario& scenario, const TrainingStep& step, Seconds 
 
 std::vector<std::string> warnings(const Scenario& scenario, const MemoryReport& memory) {
   std::vector<std::string> list;
+  if (!scenario.why_software.empty()) list.push_back(scenario.why_software);
   if (scenario.guessed_sequence)
     list.push_back("sequences of " + std::to_string(scenario.plan.seq) +
                    " tokens are assumed, as the model does not say what it was trained with; "

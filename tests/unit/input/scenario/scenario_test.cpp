@@ -5,6 +5,7 @@
 #include <numeric>
 #include <set>
 
+#include "sim/input/scenario/choose_software.hpp"
 #include "tests/support/error_text.hpp"
 
 namespace orrery {
@@ -239,9 +240,47 @@ TEST(Scenario, PicksTheSoftwareOfTheTime) {
   EXPECT_EQ(default_software(plan, small_system()), "megatron-core");
   EXPECT_EQ(default_software(plan, volta), "megatron-2021");
   plan.dtype = Dtype::fp16;
-  EXPECT_EQ(default_software(plan, small_system()), "megatron-2021");
+  EXPECT_EQ(default_software(plan, small_system()), "megatron-core");
+  EXPECT_EQ(default_software(plan, volta), "megatron-2021");
   plan.dtype = Dtype::bf16;
   EXPECT_EQ(default_software(plan, volta), "megatron-core");
+}
+
+TEST(Scenario, TakesTheNearestSoftwareThatHasWhatIsAskedFor) {
+  PlanRequest plan = request(1, 4, 8);
+  set_plan_flag(plan, "schedule", "gpipe");
+  const Scenario s = make_scenario(small_model(), small_system(), plan, 8, plan_file);
+  EXPECT_EQ(s.plan.software, "torchtitan");
+  EXPECT_EQ(s.why_software,
+            "software torchtitan is taken, as no software is named and the software "
+            "'megatron-core' has no schedule=gpipe");
+  EXPECT_EQ(s.plan.mbs, 1);  // Not torchtitan's own default, which nobody asked for.
+  EXPECT_EQ(s.plan,
+            make_scenario(small_model(), small_system(), plan_again(s.plan), 8, plan_file).plan);
+
+  plan.software = "megatron-core";
+  EXPECT_EQ(refusal(plan, 8),
+            infeasible("plan.json: /schedule: the software 'megatron-core' has no schedule=gpipe; "
+                       "use schedule=1f1b or interleaved, or software=torchtitan or "
+                       "torchtitan-rowwise"));
+  // None has both.
+  plan.software.clear();
+  set_plan_flag(plan, "schedule", "zb-h1");
+  set_plan_flag(plan, "dtype", "fp8");
+  EXPECT_EQ(refusal(plan, 8),
+            infeasible("plan.json: /schedule: the software 'megatron-core' has no schedule=zb-h1; "
+                       "use schedule=1f1b or interleaved"));
+}
+
+// Unscaling of fp32 gradients: 8 bytes more for each parameter updated.
+TEST(Scenario, ModernSoftwareTakesHalfPrecision) {
+  PlanRequest plan = request(2, 1, 8);
+  set_plan_flag(plan, "dtype", "fp16");
+  const Scenario s = make_scenario(small_model(), small_system(), plan, 8, plan_file);
+  EXPECT_EQ(s.plan.software, "megatron-core");
+  EXPECT_EQ(s.why_software, "");
+  EXPECT_TRUE(s.plan.fused_attention);
+  EXPECT_EQ(s.software.loss_scaling_bytes, 8.0);
 }
 
 TEST(Scenario, RefusesTensorParallelismThatDoesNotDivide) {
