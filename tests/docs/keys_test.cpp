@@ -54,6 +54,13 @@ void collect_keys(const json& value, std::set<std::string>& keys) {
     for (const json& inside : value) collect_keys(inside, keys);
 }
 
+// "attention_forward" of a critical path: the page names parts and phases apart.
+std::string without_phase(const std::string& key) {
+  for (const char* phase : {"_forward", "_backward", "_recomputed"})
+    if (key.ends_with(phase)) return key.substr(0, key.rfind('_'));
+  return key;
+}
+
 TEST(OutputPage, NamesEveryKey) {
   const TemporaryFolder folder;
   const std::string where = folder.path().string();
@@ -87,7 +94,8 @@ TEST(OutputPage, NamesEveryKey) {
     collect_keys(json::parse(outcome.out, nullptr, false), keys);
     EXPECT_GT(keys.size(), 5u) << command;
     for (const std::string& key : keys)
-      EXPECT_TRUE(words.contains(key)) << "no page names " << key << " of " << command;
+      EXPECT_TRUE(words.contains(key) || words.contains(without_phase(key)))
+          << "no page names " << key << " of " << command;
   }
 }
 

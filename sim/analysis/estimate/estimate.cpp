@@ -22,8 +22,8 @@ std::string gigabytes(Bytes bytes) {
   return text;
 }
 
-void refuse_what_does_not_fit(const Scenario& scenario, const MemoryReport& memory) {
-  if (memory.fits()) return;
+void refuse_what_does_not_fit(const Scenario& scenario, const MemoryReport& memory, double most) {
+  if (memory.peak() <= most * memory.capacity) return;
   std::string remedy = nearest_fit(scenario);
   if (remedy.empty())
     remedy = "use more GPUs, or GPUs with more memory";
@@ -55,18 +55,22 @@ std::shared_ptr<const StepCost> price(const Routed& routed, EstimateContext& con
 }  // namespace
 
 std::string shortfall_text(const MemoryReport& memory) {
+  constexpr std::size_t named = 3;
   const StageMemory& stage = memory.stages[static_cast<std::size_t>(memory.fullest_stage())];
-  const std::pair<const char*, Bytes> parts[] = {{"weights", stage.weights},
-                                                 {"gradients", stage.gradients},
-                                                 {"optimizer state", stage.optimizer},
-                                                 {"activations", stage.activations},
-                                                 {"logits and buffers", stage.other}};
-  const auto* most = std::max_element(std::begin(parts), std::end(parts),
-                                      [](auto& a, auto& b) { return a.second < b.second; });
+  std::pair<const char*, Bytes> parts[] = {{"weights", stage.weights},
+                                           {"gradients", stage.gradients},
+                                           {"optimizer state", stage.optimizer},
+                                           {"activations", stage.activations},
+                                           {"logits and buffers", stage.other}};
+  std::stable_sort(std::begin(parts), std::end(parts),
+                   [](auto& a, auto& b) { return a.second > b.second; });
+  std::string largest;
+  for (std::size_t i = 0; i < named; ++i)
+    largest += (i > 0 ? ", " : "") + gigabytes(parts[i].second) + " " + parts[i].first;
   return "the plan does not fit: stage " + std::to_string(memory.fullest_stage()) + " needs " +
-         gigabytes(memory.peak()) + " on each GPU (" + gigabytes(most->second) + " of it " +
-         most->first + "), but a GPU has " + gigabytes(memory.capacity) + ": " +
-         gigabytes(memory.peak() - memory.capacity) + " too little";
+         gigabytes(memory.peak()) + " on each GPU (" + largest + "), but a GPU has " +
+         gigabytes(memory.capacity) + ": " + gigabytes(memory.peak() - memory.capacity) +
+         " too little";
 }
 
 Estimate estimate(const Scenario& scenario, Detail detail) {
@@ -81,7 +85,7 @@ Estimate estimate(const Scenario& given, EstimateContext& context, Detail detail
 
   // A plan that cannot run gets a reason and no time.
   const MemoryReport memory = memory_of(scenario, *routed.loads);
-  refuse_what_does_not_fit(scenario, memory);
+  refuse_what_does_not_fit(scenario, memory, detail.most_memory);
 
   // Who is where, and who must be simulated.
   const Plan& plan = scenario.plan;

@@ -16,6 +16,8 @@ struct Detail {
   bool expanded = false;  ///< Every tensor-parallel collective, also where its links are private.
   Engine engine = Engine::own;
   Bytes host_memory = {};  ///< What the simulation may take of this machine's memory; 0: any.
+  /// The share of a GPU's memory beyond which a plan is refused.
+  double most_memory = 1.0;
 };
 
 /// A simulated step: the figures, and what they were read off.

@@ -3,6 +3,7 @@
 
 #include "sim/analysis/estimate/estimate.hpp"
 #include "sim/cli/options/engine_option.hpp"
+#include "sim/cli/options/memory_option.hpp"
 #include "sim/cli/options/scenario_options.hpp"
 #include "sim/output/answers/compare_text.hpp"
 #include "sim/output/report/result_json.hpp"
@@ -26,7 +27,7 @@ po::options_description compare_options() {
 
 po::options_description all_options() {
   po::options_description options;
-  options.add(scenario_options()).add(engine_option()).add(compare_options());
+  options.add(scenario_options()).add(engine_option()).add(memory_option()).add(compare_options());
   return options;
 }
 
@@ -80,21 +81,22 @@ ParsedOptions over_common(Arguments own, const ParsedOptions& common) {
   return parse_options(options, own, scenario_booleans());
 }
 
-ComparedPlan estimated(const ParsedOptions& options, const std::string& source, Engine engine) {
+ComparedPlan estimated(const ParsedOptions& options, const std::string& source,
+                       const Detail& detail) {
   if (!options.has("plan") && !options.has("model"))
     fail_input(
         {source, ""}, "names no model",
         "add --model for all plans, or begin it with a plan file: \"--plan FILE " + source + "\"");
-  const std::string result =
-      result_json(estimate(read_scenario(options), {.engine = engine}).result);
+  const std::string result = result_json(estimate(read_scenario(options), detail).result);
   return read_compared_plan(JsonValue::parse(result, source), source);
 }
 
 ComparedPlan compared_plan(const std::string& word, const ParsedOptions& common) {
-  if (is_flags(word)) return estimated(over_common(split(word), common), word, engine_of(common));
+  const Detail detail{.engine = engine_of(common), .most_memory = memory_limit_of(common)};
+  if (is_flags(word)) return estimated(over_common(split(word), common), word, detail);
   const JsonValue file = read_plan_file(word, {word, ""});
   if (file.is_object() && file.has("schema")) return read_compared_plan(file, word);
-  return estimated(over_common({"--plan", word}, common), word, engine_of(common));
+  return estimated(over_common({"--plan", word}, common), word, detail);
 }
 
 std::optional<Range> rent_of(const ComparedPlan& plan, const ParsedOptions& options) {

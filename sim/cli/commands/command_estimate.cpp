@@ -11,6 +11,7 @@
 #include "sim/base/text/output_files.hpp"
 #include "sim/base/text/quantity_text.hpp"
 #include "sim/cli/options/engine_option.hpp"
+#include "sim/cli/options/memory_option.hpp"
 #include "sim/cli/options/scenario_options.hpp"
 #include "sim/cli/options/terminal.hpp"
 #include "sim/input/machine/economics.hpp"
@@ -95,7 +96,11 @@ std::string missing_text(const Result& result, EstimateContext& context) {
 
 int run_estimate(const Arguments& arguments) {
   po::options_description options;
-  options.add(scenario_options()).add(nccl_options()).add(engine_option()).add(output_options());
+  options.add(scenario_options())
+      .add(nccl_options())
+      .add(engine_option())
+      .add(memory_option())
+      .add(output_options());
   const ParsedOptions parsed = parse_options(options, arguments, scenario_booleans());
   if (parsed.has("help")) {
     std::cout << "usage: orrery estimate --model M --system S --gpus N --gbs B [options]\n\n"
@@ -121,13 +126,14 @@ int run_estimate(const Arguments& arguments) {
                "leave one of them out");
   EstimateContext context{scenario.system, nccl_selection(parsed)};
   const Detail detail{parsed.has("unfolded"), parsed.has("expanded"), engine_of(parsed),
-                      host_memory_of(parsed)};
+                      host_memory_of(parsed), memory_limit_of(parsed)};
   Estimate answer = estimate(scenario, context, detail);
   if (economics)
     answer.result.bill = bill_of(scenario, answer.result.step_time, tokens, *economics);
   OutputFiles files{parsed.has("force")};
   if (parsed.has("trace")) {
     TraceOptions trace;
+    trace.warnings = answer.result.warnings;
     if (parsed.has("trace-ranks")) trace.ranks = parse_ranks(parsed.text("trace-ranks"));
     files.add(parsed.text("trace"), chrome_trace(answer.step, answer.timeline, scenario, trace));
   }

@@ -213,6 +213,12 @@ std::string compare_text(const std::vector<PricedPlan>& plans) {
           time.text() + "\n";
   for (std::size_t i = 1; i < plans.size(); ++i)
     text += verdict(plans.front(), plans[i], plan_label(i), differences[i]);
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const ComparedPlan& plan = plans[i].plan;
+    if (plan.peak > plan.capacity)
+      text += "Warning: " + plan_label(i) + " needs " + percent(plan.peak / plan.capacity - 1.0) +
+              " more memory than a GPU has.\n";
+  }
   return text;
 }
 

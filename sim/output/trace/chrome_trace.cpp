@@ -78,13 +78,18 @@ class Writer {
  public:
   explicit Writer(const Cast& cast) : cast_{cast} {}
 
-  void begin(const Scenario& scenario, Seconds step_time, bool expanded) {
+  void begin(const Scenario& scenario, Seconds step_time, bool expanded,
+             const std::vector<std::string>& warnings) {
+    std::string said;
+    for (const std::string& warning : warnings)
+      said += (said.empty() ? ",\"warnings\":[" : ",") + json_text(warning);
+    if (!said.empty()) said += "]";
     text_ =
         "{\"displayTimeUnit\":\"ms\",\n\"otherData\":{\"model\":" + json_text(scenario.model.name) +
         ",\"system\":" + json_text(scenario.system.name) +
         ",\"gpus\":" + std::to_string(scenario.plan.gpus()) +
         ",\"step_time_us\":" + number(step_time.si() * 1e6) +
-        ",\"drawn_inside_passes\":" + (expanded ? "\"micro-batches 0 and 1\"" : "\"none\"") +
+        ",\"drawn_inside_passes\":" + (expanded ? "\"micro-batches 0 and 1\"" : "\"none\"") + said +
         "},\n\"traceEvents\":[";
   }
 
@@ -188,7 +193,7 @@ std::string chrome_trace(const TrainingStep& step, const Timeline& timeline,
 
   Writer writer{step.cast};
   writer.begin(scenario, timeline.makespan.seconds(),
-               choice.inside_passes && has_collectives_inside(scenario.plan));
+               choice.inside_passes && has_collectives_inside(scenario.plan), options.warnings);
   for (std::size_t i = 0; i < choice.roles.size(); ++i)
     writer.name_rank(choice.roles[i], static_cast<int>(i));
   const Slice* last = nullptr;

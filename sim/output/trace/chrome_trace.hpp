@@ -16,6 +16,8 @@ struct TraceOptions {
   std::int64_t most_events = 500'000;
   /// Draw kernels and collectives inside the first two micro-batches' passes, if there is room.
   bool expand = false;
+  /// What whoever looks at it must know: that the plan does not fit.
+  std::vector<std::string> warnings = {};
 };
 
 /// A step as Chrome trace JSON, which ui.perfetto.dev, chrome://tracing and speedscope open: a

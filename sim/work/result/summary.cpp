@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstdio>
 
 #include "sim/work/result/step_window.hpp"
 
@@ -36,7 +37,18 @@ std::vector<std::string> warnings(const Scenario& scenario, const MemoryReport& 
     list.push_back("sequences of " + std::to_string(scenario.plan.seq) +
                    " tokens are assumed, as the model does not say what it was trained with; "
                    "--seq N sets another");
-  if (memory.peak() > safe_share_of_memory * memory.capacity)
+  const double share = memory.peak() / memory.capacity;
+  if (!memory.fits()) {
+    char more[32];
+    std::snprintf(more, sizeof more, "%.1f %%", 100.0 * (share - 1.0));
+    list.push_back("stage " + std::to_string(memory.fullest_stage()) + " needs " + more +
+                   " more memory than a GPU has: " +
+                   (share > tolerated_share_of_memory
+                        ? "the plan cannot run as it is"
+                        : "predicted peaks were up to 10 % above published ones, so that it may "
+                          "run or not"));
+  }
+  if (memory.fits() && share > safe_share_of_memory)
     list.push_back("stage " + std::to_string(memory.fullest_stage()) +
                    " may not fit: published peaks were up to 6 % above the predicted ones");
   return list;
