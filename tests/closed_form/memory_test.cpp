@@ -43,6 +43,28 @@ TEST(LayerActivations, Recomputed) {
   EXPECT_DOUBLE_EQ(layer_activations(gpt(2, 1, 1, true), Recompute::full).si(), 2 * s * b * h / 2);
 }
 
+// Transformer Engine keeps a product's input in 8 bits. Of Llama 3 8B's layer, bytes a token in
+// bf16: both blocks' inputs 4 x 4096; queries and output 4 x 4096, keys and values 4 x 1024; both
+// norms' outputs 4 x 4096; the MLP's gate, other half and product 6 x 14336; log-sum-exps 4 x 32.
+// In fp8 the norms' outputs and the MLP's product halve, and the output is kept a second time.
+// mxfp8 adds a byte of scale to 32 elements.
+TEST(LayerActivations, InputsOfProductsInEightBits) {
+  const auto of = [](Dtype dtype, const std::string& software) {
+    PlanRequest request = plan_request(1, 1, 1, 8, 8192, software);
+    request.dtype = dtype;
+    const Scenario scenario = scenario_of(read_model("llama3-8b", test_place),
+                                          read_system("dgx-b200", test_place), request, 8);
+    return layer_activations(scenario, Recompute::none).si() / 8192.0;
+  };
+  constexpr double rest = 4 * 4096 + 4 * 4096 + 4 * 1024 + 4 * 14336 + 4 * 32;
+  constexpr double inputs = 2 * 4096 + 14336;  // The norms' outputs, the MLP's product.
+  EXPECT_DOUBLE_EQ(of(Dtype::bf16, "megatron-core"), rest + 2 * inputs);
+  EXPECT_DOUBLE_EQ(of(Dtype::fp8, "megatron-core"), rest + inputs + 4096);
+  EXPECT_DOUBLE_EQ(of(Dtype::mxfp8, "megatron-core"), rest + (inputs + 4096) * 33 / 32);
+  // torchao's Float8Linear keeps them in 16 bits.
+  EXPECT_DOUBLE_EQ(of(Dtype::fp8, "torchtitan"), of(Dtype::bf16, "torchtitan"));
+}
+
 // Of every other product kept: the layer's input, queries, values and attention's output (3 h), the
 // first product of the MLP (4 h), and 4 bytes a query and head.
 TEST(LayerActivations, OfAlternateProducts) {

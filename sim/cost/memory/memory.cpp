@@ -18,6 +18,14 @@ constexpr Bytes reserve{1.5e9};
 
 double tokens(const Scenario& s) { return static_cast<double>(s.tokens_per_microbatch()); }
 
+// Bytes of an element of what a product keeps of its input for its weight gradient. Scales of
+// blocks add a 32nd (OCP Microscaling, v1.0).
+double product_input(const Scenario& s) {
+  if (!is_8_bit(s.plan.dtype) || !s.software.keeps_quantised_inputs) return 2.0;
+  return s.plan.dtype == Dtype::mxfp8 ? 1.0 + 1.0 / 32.0 : 1.0;
+}
+bool quantises(const Scenario& s) { return product_input(s) < 2.0; }
+
 bool alternates(const Scenario& s, const RecomputeChoice& recompute) {
   return recompute == Recompute::selective &&
          s.software.selective_recompute == SelectiveRecompute::alternate_products;
@@ -129,19 +137,27 @@ double attention_bytes(const Scenario& s, const RecomputeChoice& choice, double 
     const auto down =
         static_cast<double>(2 * (latent->q_rank + latent->kv_rank) + latent->rope_dim);
     const bool up = !choice.selects(RecomputeModule::mla_up_proj);  // Else the output alone.
+    const auto output = static_cast<double>(s.model.heads * latent->v_dim);
     const auto wide = static_cast<double>(
         s.model.heads * (up ? 2 * (s.model.head_dim + latent->v_dim) : latent->v_dim));
-    return 2.0 * tokens(s) * (down / (s.plan.sp ? t : 1.0) + wide / t);
+    // Products' inputs in 8 bits: latents after their norms, which lose as much, and the output.
+    const auto latents = static_cast<double>(latent->q_rank + latent->kv_rank);
+    const double saved = (2.0 - product_input(s)) * latents / (s.plan.sp ? t : 1.0);
+    const double added = quantises(s) ? product_input(s) * output / t : 0.0;
+    return tokens(s) * (2.0 * (down / (s.plan.sp ? t : 1.0) + wide / t) - saved + added);
   }
   const double head_width = static_cast<double>(s.model.heads * s.model.head_dim);
   const double kv_width =
       static_cast<double>(std::max<std::int64_t>(s.model.kv_heads, s.plan.tp) * s.model.head_dim);
-  return 2.0 * tokens(s) * (2.0 * head_width + 2.0 * kv_width) / t;
+  // The output is also the projection's input, which is kept beside it in 8 bits.
+  const double input = quantises(s) ? product_input(s) * head_width : 0.0;
+  return tokens(s) * (2.0 * (2.0 * head_width + 2.0 * kv_width) + input) / t;
 }
 
-// An activation's input (both halves where it is gated) and output, of `rows` tokens.
+// An activation's input (both halves where it is gated) and output, which the next product reads,
+// of `rows` tokens.
 double activation_sides(const Scenario& s, double rows, double width, bool output = true) {
-  return 2.0 * rows * ((s.model.gated ? 2.0 : 1.0) + (output ? 1.0 : 0.0)) * width;
+  return rows * (2.0 * (s.model.gated ? 2.0 : 1.0) + (output ? product_input(s) : 0.0)) * width;
 }
 
 double experts_bytes(const Scenario& s, const RecomputeChoice& choice, double t, double fullest) {
@@ -151,7 +167,7 @@ double experts_bytes(const Scenario& s, const RecomputeChoice& choice, double t,
   const double rows = fullest * own * static_cast<double>(experts.per_token * s.plan.etp);
   // What comes back is summed up and let go: the router's weights were applied by the experts'
   // activation (Megatron Core, moe/experts.py, permuted_probs).
-  double sum = 2.0 * static_cast<double>(s.model.hidden) * rows;
+  double sum = product_input(s) * static_cast<double>(s.model.hidden) * rows;
   sum += activation_sides(s, rows, static_cast<double>(experts.ffn) / s.plan.etp,
                           !choice.selects(RecomputeModule::moe_act));
   // What was limited, beside what it was made of.
@@ -190,7 +206,10 @@ Bytes layer_activations(const Scenario& s, const RecomputeChoice& recompute, Lay
   const double norms = s.model.parallel_residual ? s.model.norms_per_layer : 2.0;
   const double outputs = s.software.gathers_inputs_again ? own : hidden;
   double sum = own * blocks * (2.0 + dropout) + attention_bytes(s, recompute, t);
-  if (!recompute.selects(RecomputeModule::layernorm)) sum += 2.0 * norms * outputs;
+  // The router reads the second norm's output in 16 bits, products that of all others.
+  const double for_router = kind.has_experts ? 1.0 : 0.0;
+  if (!recompute.selects(RecomputeModule::layernorm))
+    sum += (product_input(s) * (norms - for_router) + 2.0 * for_router) * outputs;
   if (kind.has_experts)
     sum += experts_bytes(s, recompute, t, fullest);
   else if (!recompute.selects(RecomputeModule::mlp))

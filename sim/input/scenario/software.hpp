@@ -107,6 +107,8 @@ struct Software {
   double permute_efficiency = 1.0;
   /// fp8: per element of an activation or gradient that is quantised, its forms for all products.
   double quantise_bytes = 4.0;
+  /// fp8: a product keeps its input in 8 bits, as its weight gradient needs it; else in 16.
+  bool keeps_quantised_inputs = false;
   Fp8Scaling fp8_scaling;
   double weight_bytes = 2.0;  ///< Per parameter on the wire when weights are gathered.
   /// Per parameter: copies out of the buffer that weights are gathered in, and into the one that

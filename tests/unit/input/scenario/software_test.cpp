@@ -41,6 +41,7 @@ std::string software_text() {
     "permute_efficiency": {"value": 0.6, "source": "s"},
     "fused_projections": {"value": false, "source": "s"},
     "gathers_inputs_again": {"value": true, "source": "s"},
+    "keeps_quantised_inputs": {"value": true, "source": "s"},
     "quantise_bytes": {"value": 5, "source": "s"},
     "fp8_scaling": {"granularity": {"value": "row", "source": "s"},
       "columns_bytes": {"value": 6, "source": "s"},
@@ -104,6 +105,7 @@ TEST(Software, EveryKeyArrivesInItsPlace) {
   EXPECT_EQ(s.permute_efficiency, 0.6);
   EXPECT_FALSE(s.fused_projections);
   EXPECT_TRUE(s.gathers_inputs_again);
+  EXPECT_TRUE(s.keeps_quantised_inputs);
   EXPECT_EQ(s.quantise_bytes, 5.0);
   EXPECT_TRUE(s.fp8_scaling.by_rows);
   EXPECT_EQ(s.fp8_scaling.columns_bytes, 6.0);
@@ -129,6 +131,7 @@ TEST(Software, FlagsDoNotMix) {
       {"fused_bias_gradients", &Software::fused_bias_gradients},
       {"fused_projections", &Software::fused_projections},
       {"gathers_inputs_again", &Software::gathers_inputs_again},
+      {"keeps_quantised_inputs", &Software::keeps_quantised_inputs},
       {"scatter_gather", &Software::scatter_gather},
       {"early_recompute_stop", &Software::early_recompute_stop},
       {"microbatches_are_stages", &Software::microbatches_are_stages},
