@@ -20,6 +20,7 @@
 #include "sim/import/inventory/smi_topology.hpp"
 #include "sim/import/measurements/nccl_tests.hpp"
 #include "sim/import/megatron/megatron_run.hpp"
+#include "sim/import/shell/shell_script.hpp"
 #include "sim/input/machine/economics.hpp"
 #include "sim/input/measured/calibration.hpp"
 #include "sim/input/measured/kernel_tables.hpp"
@@ -177,6 +178,23 @@ void fuzz_nccl_tests(const std::string& text) {
         if (curve.points.empty() || curve.ranks < 1 || curve.nodes < 1) __builtin_trap();
       parsed(curves_json(curves)).at("curves").elements();
     });
+}
+
+// No text stops it but one that grows without end, and no marks are left in what it says. Files
+// that it reads are itself.
+void fuzz_shell(const std::string& text) {
+  refuse_or_accept([&] {
+    const auto itself = [&](const std::string&) { return std::optional{text}; };
+    const ShellScript script =
+        read_shell_script(text, "fuzz.sh", {{"TP", "2"}, {"1", "a"}}, itself);
+    for (const auto& command : script.commands) {
+      if (command.empty()) __builtin_trap();
+      for (const ShellWord& word : command)
+        if (word.file >= script.files.size() ||
+            word.text.find_first_of("\x01\x02\x05\x06") != std::string::npos)
+          __builtin_trap();
+    }
+  });
 }
 
 // What is written is read again: a plan, and a model that may yet be refused.
@@ -405,6 +423,7 @@ const std::vector<EntryPoint>& entry_points() {
                                            {"result", fuzz_result},
                                            {"quantity", fuzz_quantity},
                                            {"nccl_tests", fuzz_nccl_tests},
+                                           {"shell", fuzz_shell},
                                            {"megatron", fuzz_megatron},
                                            {"nccl_topology", fuzz_nccl_topology},
                                            {"smi_topology", fuzz_smi_topology},

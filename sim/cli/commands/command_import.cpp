@@ -91,6 +91,13 @@ std::pair<std::string, std::string> variable_of(const std::string& text) {
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
+// Of a file that a script names, which may be on another machine.
+std::optional<std::string> text_if_there(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
+  return read_text_file(path);
+}
+
 int import_megatron(const Arguments& arguments) {
   po::options_description options{"Options", 100};
   options.add_options()("name", po::value<std::string>()->value_name("NAME"),
@@ -117,8 +124,8 @@ int import_megatron(const Arguments& arguments) {
       given.insert_or_assign(variable_of(text).first, variable_of(text).second);
   const std::string name =
       parsed.has("name") ? parsed.text("name") : std::filesystem::path{file}.stem().string();
-  const ImportedRun run =
-      import_megatron_run(MegatronArguments::read(read_text_file(file), file, given), name);
+  const ImportedRun run = import_megatron_run(
+      MegatronArguments::read(read_text_file(file), file, given, text_if_there), name);
   write_result(parsed, run.json);
   for (const std::string& note : run.notes) std::cerr << "orrery: note: " << note << "\n";
   return exit_ok;

@@ -1,11 +1,13 @@
 #include "sim/import/megatron/megatron_arguments.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <utility>
 
 #include "sim/base/text/json_value.hpp"
 #include "sim/base/text/text_file.hpp"
-#include "sim/import/megatron/shell_words.hpp"
+#include "sim/import/megatron/launch_command.hpp"
+#include "sim/import/megatron/unpriced_models.hpp"
 
 namespace orrery {
 namespace {
@@ -19,8 +21,6 @@ constexpr Renamed renamed[] = {
     {"no_overlap_p2p_communication", "overlap_p2p_comm", "False"},
     {"fp8_format", "fp8", ""},
     {"recompute_activations", "recompute_granularity", "selective"},
-    {"nproc_per_node", "gpus_per_node", ""},
-    {"nnodes", "num_nodes", ""},
 };
 
 std::string name_of_flag(std::string_view flag) {
@@ -31,7 +31,7 @@ std::string name_of_flag(std::string_view flag) {
 
 bool is_flag(const std::string& word) {
   return word.size() > 2 && word.starts_with("--") &&
-         word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-=", 2) != 2;
+         std::isalnum(static_cast<unsigned char>(word[2]));
 }
 
 // The arguments without which there is no model to simulate.
@@ -48,21 +48,37 @@ std::string MegatronArguments::Value::text() const {
 }
 
 MegatronArguments MegatronArguments::read(const std::string& text, const std::string& file,
-                                          const std::map<std::string, std::string>& given) {
+                                          const std::map<std::string, std::string>& given,
+                                          const ShellFiles& files) {
   require_text(text, file, "a launch script or a list of Megatron-LM's arguments");
   MegatronArguments arguments;
   arguments.place_ = {file, ""};
+  arguments.files_ = files;
   arguments.read_list(lines_of(text));
   if (describes_model(arguments.values_)) {
     arguments.is_complete_ = true;
   } else {
     arguments.values_.clear();
-    arguments.read_script(text, given);
+    arguments.read_script(read_shell_script(text, file, given, files));
   }
-  if (!describes_model(arguments.values_))
-    fail_input({file, ""}, "holds no arguments of Megatron-LM (no --num-layers or --hidden-size)",
-               "give the launch script, or the list of arguments that Megatron-LM prints");
+  refuse_unpriced(arguments);
+  if (!describes_model(arguments.values_)) arguments.fail_without_model();
   return arguments;
+}
+
+// What a script does not read may have had them.
+void MegatronArguments::fail_without_model() const {
+  const std::string problem =
+      "holds no arguments of Megatron-LM (no --num-layers or --hidden-size)";
+  const auto missing = std::find_if(notes_.begin(), notes_.end(), [](const std::string& note) {
+    return note.find(": not read: ") != std::string::npos;
+  });
+  if (missing != notes_.end())
+    fail_input(place_, problem + "; " + *missing,
+               "put the file where the script reads it, or give what names it: --set 1=WORD for "
+               "the script's first word");
+  fail_input(place_, problem,
+             "give the launch script, or the list of arguments that Megatron-LM prints");
 }
 
 // "  num_layers ...................................... 32", behind whatever a launcher prefixes.
@@ -81,35 +97,28 @@ void MegatronArguments::read_list(const std::vector<std::string_view>& lines) {
   }
 }
 
-void MegatronArguments::read_script(const std::string& text,
-                                    const std::map<std::string, std::string>& given) {
-  const ShellScript script = read_shell_script(text, place_.file, given);
-  for (const auto& command : script.commands) {
-    Value* last = nullptr;
-    for (const ShellWord& written : command) {
-      // An unquoted variable falls into words, and so does what `bash -c` gets.
-      for (const std::string_view part : words_of(written.text)) {
-        const std::string word{part};
-        if (!is_flag(word)) {
-          if (last) last->words.push_back(word);
-          continue;
-        }
-        const std::size_t equals = word.find('=');
-        std::string name = name_of_flag(word.substr(0, equals));
-        Value value{{}, word.substr(0, equals), line_place(place_.file, written.line)};
-        if (equals != word.npos) value.words.push_back(word.substr(equals + 1));
-        for (const Renamed& other : renamed) {
-          if (name != other.flag) continue;
-          name = other.name;
-          if (!other.value.empty()) value.words = {std::string{other.value}};
-        }
-        last = &values_.insert_or_assign(name, value).first->second;
-      }
+void MegatronArguments::read_script(const ShellScript& script) {
+  notes_ = script.notes;
+  const LaunchCommand launch = find_launch(script, notes_);
+  program_ = launch.program;
+  gpus_ = launch.gpus;
+  Value* last = nullptr;
+  for (const ShellWord& word : launch.arguments) {
+    if (!is_flag(word.text)) {
+      if (last) last->words.push_back(word.text);
+      continue;
     }
+    const std::size_t equals = word.text.find('=');
+    std::string name = name_of_flag(word.text.substr(0, equals));
+    Value value{{}, word.text.substr(0, equals), line_place(script.files[word.file], word.line)};
+    if (equals != std::string::npos) value.words.push_back(word.text.substr(equals + 1));
+    for (const Renamed& other : renamed) {
+      if (name != other.flag) continue;
+      name = other.name;
+      if (!other.value.empty()) value.words = {std::string{other.value}};
+    }
+    last = &values_.insert_or_assign(name, value).first->second;
   }
-  for (const std::string& name : script.set_twice)
-    notes_.push_back("the script sets " + shown_text(name) +
-                     " to different values; the last one counts");
 }
 
 const MegatronArguments::Value* MegatronArguments::find(const std::string& name) const {
@@ -118,6 +127,18 @@ const MegatronArguments::Value* MegatronArguments::find(const std::string& name)
   read_.insert(name);
   const Value& value = found->second;
   return value.words.size() == 1 && value.words[0] == "None" ? nullptr : &value;
+}
+
+std::vector<std::string> MegatronArguments::names_from(const std::string& begin) const {
+  std::vector<std::string> names;
+  for (auto at = values_.lower_bound(begin); at != values_.end() && at->first.starts_with(begin);
+       ++at)
+    names.push_back(at->first);
+  return names;
+}
+
+std::optional<std::string> MegatronArguments::other_file(const std::string& path) const {
+  return files_ ? files_(path) : std::nullopt;
 }
 
 bool MegatronArguments::flag(const std::string& name, bool absent) const {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/base/core/error.hpp"
+#include "sim/import/shell/shell_script.hpp"
 
 namespace orrery {
 
@@ -24,17 +25,27 @@ class MegatronArguments {
   };
 
   /// Reads the list of arguments that Megatron-LM prints when it starts (also inside a whole log),
-  /// a launch script, or bare flags. `given`: shell variables that the script gets from outside.
-  /// Errors (bad_input): no argument of Megatron-LM in it; see also read_shell_script.
+  /// a launch script, or bare flags. `given`: shell variables that the script gets from outside;
+  /// `files`: those that it reads. Errors (bad_input): no argument of Megatron-LM in it; see also
+  /// read_shell_script.
   static MegatronArguments read(const std::string& text, const std::string& file,
-                                const std::map<std::string, std::string>& given);
+                                const std::map<std::string, std::string>& given,
+                                const ShellFiles& files = {});
 
   const Place& place() const { return place_; }
+  /// "pretrain_gpt.py"; "": the file does not say.
+  const std::string& program() const { return program_; }
+  /// That the launcher starts; nothing: the file does not say.
+  std::optional<int> gpus() const { return gpus_; }
+  /// The text of a file that an argument names; nothing: it is not there.
+  std::optional<std::string> other_file(const std::string& path) const;
   /// A printed list holds every argument, also those that nobody gave.
   bool is_complete() const { return is_complete_; }
 
   const Value* find(const std::string& name) const;  ///< Null: absent, or None.
   bool has(const std::string& name) const { return find(name) != nullptr; }
+  /// Of arguments whose names begin so, those that are there.
+  std::vector<std::string> names_from(const std::string& begin) const;
   bool flag(const std::string& name, bool absent = false) const;
   /// Errors (bad_input): no whole number, or a shell variable that nobody sets.
   std::int64_t number(const std::string& name, std::int64_t absent) const;
@@ -46,14 +57,19 @@ class MegatronArguments {
   [[noreturn]] void fail(const std::string& name, const std::string& problem,
                          const std::string& remedy) const;
 
-  std::vector<std::string> unread() const;  ///< Flags that nobody asked for, as they are written.
+  /// Flags that nobody asked for, in the order of their names, as they are written.
+  std::vector<std::string> unread() const;
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:
   void read_list(const std::vector<std::string_view>& lines);
-  void read_script(const std::string& text, const std::map<std::string, std::string>& given);
+  [[noreturn]] void fail_without_model() const;
+  void read_script(const ShellScript& script);
 
   Place place_;
+  std::string program_;
+  std::optional<int> gpus_;
+  ShellFiles files_;
   std::map<std::string, Value> values_;
   mutable std::set<std::string> read_;
   std::vector<std::string> notes_;

@@ -5,6 +5,7 @@
 
 #include "sim/base/text/json_value.hpp"
 #include "sim/import/megatron/layer_pattern.hpp"
+#include "sim/import/megatron/megatron_vocabulary.hpp"
 
 namespace orrery {
 namespace {
@@ -33,27 +34,14 @@ class ModelReader {
     model_["layers"] = layers_ = a_.required("num_layers");
     model_["hidden"] = hidden;
     model_["heads"] = heads_ = a_.required("num_attention_heads");
-    const bool gated = a_.flag("swiglu");
+    const bool gated = a_.flag("swiglu") || a_.flag("quick_geglu") || a_.flag("geglu");
     // arguments.py: of a gated MLP two thirds of 4 h, in whole tiles of 64.
     ffn_ = a_.number("ffn_hidden_size", gated ? 8 * hidden / 3 / 64 * 64 : 4 * hidden);
     model_["ffn"] = ffn_;
     model_["swiglu"] = gated;
-    model_["vocab"] = vocabulary();
+    model_["vocab"] = padded_vocabulary(a_, notes_);
     const std::int64_t seq = a_.required("seq_length");
     model_["seq"] = a_.number("max_position_embeddings", seq);
-  }
-
-  // Rows of the token table: padded so that every tensor-parallel rank has a multiple of them.
-  std::int64_t vocabulary() {
-    if (const std::int64_t padded = a_.number("padded_vocab_size", 0); padded > 0) return padded;
-    if (!a_.has("vocab_size"))
-      fail_input(a_.place(), "has no --vocab-size, and a tokenizer is not read",
-                 "add --vocab-size N to the file");
-    const std::int64_t tokens = a_.required("vocab_size");
-    const std::int64_t multiple =
-        std::max<std::int64_t>(1, a_.number("make_vocab_size_divisible_by", 128)) *
-        std::max<std::int64_t>(1, a_.number("tensor_model_parallel_size", 1));
-    return (tokens + multiple - 1) / multiple * multiple;
   }
 
   void layer() {
@@ -74,6 +62,7 @@ class ModelReader {
     model_["attention_sinks"] =
         a_.choice("softmax_type", {{"vanilla", ""}, {"off-by-one", ""}, {"learnable", "yes"}}) !=
         "";
+    model_["clamped_activation"] = a_.has("activation_func_clamp_value");
     model_["prediction_layers"] = a_.number("mtp_num_layers", 0);
     window();
   }

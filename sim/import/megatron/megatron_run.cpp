@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "sim/base/text/json_value.hpp"
 #include "sim/import/megatron/layer_pattern.hpp"
 #include "sim/import/megatron/megatron_model.hpp"
+#include "sim/import/megatron/priced_otherwise.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
 
 namespace orrery {
@@ -13,75 +15,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What changes the model or its split in a way that no key of ours says.
-constexpr const char* inexpressible[] = {"hybrid_override_pattern",
-                                         "hybrid_layer_pattern",
-                                         "is_hybrid_model",
-                                         "heterogeneous_layers_config_path",
-                                         "linear_attention_freq",
-                                         "experimental_attention_variant",
-                                         "decoder_first_pipeline_num_layers",
+// A split of layers in a way that no key of ours says.
+constexpr const char* inexpressible[] = {"decoder_first_pipeline_num_layers",
                                          "decoder_last_pipeline_num_layers"};
-
-// Begins of arguments that change nothing that is simulated.
-constexpr std::string_view harmless[] = {"adam_",
-                                         "async_",
-                                         "check_",
-                                         "ckpt_",
-                                         "clip_grad",
-                                         "data_cache",
-                                         "data_path",
-                                         "dataloader",
-                                         "decoupled",
-                                         "dist",
-                                         "eval_",
-                                         "exit_",
-                                         "finetune",
-                                         "init_",
-                                         "load",
-                                         "log_",
-                                         "lr",
-                                         "manual_gc",
-                                         "master_",
-                                         "max_restarts",
-                                         "merge_file",
-                                         "min_lr",
-                                         "mmap",
-                                         "mock_data",
-                                         "moe_aux_loss",
-                                         "moe_grouped_gemm",
-                                         "moe_per_layer",
-                                         "moe_router_bias",
-                                         "moe_router_dtype",
-                                         "moe_router_load_balancing",
-                                         "moe_router_pre_softmax",
-                                         "moe_router_score",
-                                         "moe_router_topk_scaling",
-                                         "moe_z_loss",
-                                         "no_load",
-                                         "no_mmap",
-                                         "no_save",
-                                         "node_rank",
-                                         "num_workers",
-                                         "optimizer",
-                                         "override_opt",
-                                         "profile",
-                                         "rdzv",
-                                         "rotary_",
-                                         "save",
-                                         "seed",
-                                         "split",
-                                         "start_weight",
-                                         "tee",
-                                         "tensorboard",
-                                         "timing",
-                                         "tokenizer",
-                                         "train_",
-                                         "use_checkpoint",
-                                         "use_mcore",
-                                         "vocab_file",
-                                         "wandb",
-                                         "weight_decay"};
 
 class RunReader {
  public:
@@ -89,7 +25,7 @@ class RunReader {
       : a_{arguments}, notes_{arguments.notes()} {
     for (const char* key : inexpressible)
       if (a_.has(key) && a_.flag(key))
-        a_.fail(key, "makes a model or a split that Orrery cannot simulate", "leave it out");
+        a_.fail(key, "makes a split that Orrery cannot simulate", "leave it out");
     plan_["model"] = megatron_model(a_, name, notes_);
   }
 
@@ -101,6 +37,7 @@ class RunReader {
     precision();
     recompute();
     if (plan_["model"].contains("experts")) experts();
+    gpus();
     overlaps();
     gradients();
     take_the_rest();
@@ -140,12 +77,6 @@ class RunReader {
   }
 
   void degrees() {
-    if (a_.is_complete() && a_.has("world_size"))
-      plan_["gpus"] = a_.required("world_size");
-    else if (is_number("gpus_per_node") && is_number("num_nodes"))
-      plan_["gpus"] = a_.required("gpus_per_node") * a_.required("num_nodes");
-    else
-      notes_.push_back("the file does not say how many GPUs it uses: give --gpus");
     for (const char* key : {"tp", "pp", "cp"}) take_number(key, 1);
     tp_ = plan_["tp"];
     pp_ = plan_["pp"];
@@ -160,9 +91,30 @@ class RunReader {
     if (tp_ == 1) plan_["sp"] = false;
   }
 
-  bool is_number(const std::string& name) const {
-    const std::string word = a_.word(name, "");
-    return !word.empty() && word.find_first_not_of("0123456789") == word.npos;
+  // A script that says its ranks for one node is an example for more: they are said then.
+  void gpus() {
+    std::int64_t said = a_.gpus().value_or(0);
+    if (a_.is_complete() && a_.has("world_size")) said = a_.required("world_size");
+    const std::int64_t cp = plan_["cp"], own = tp_ * std::max<std::int64_t>(cp, 1);
+    const std::int64_t experts = plan_.value("ep", std::int64_t{1}) * plan_.value("etp", tp_);
+    const std::int64_t needed =
+        pp_ * (plan_.contains("ep") ? std::lcm(own, std::max<std::int64_t>(experts, 1)) : own);
+    if (said > 0 && said % needed == 0) {
+      plan_["gpus"] = said;
+      // arguments.py: without a size of it, the global batch has one micro-batch a replica.
+      const std::int64_t mbs = plan_["mbs"];
+      if (!plan_.contains("gbs")) plan_["gbs"] = mbs * (said / (own * pp_));
+    } else if (said > 0) {
+      notes_.push_back("the script starts " + std::to_string(said) + " GPUs, but its ranks need " +
+                       std::to_string(needed) + " or a multiple of that: give --gpus");
+    } else {
+      notes_.push_back("the file does not say how many GPUs it uses: give --gpus");
+    }
+    if (!plan_.contains("gbs"))
+      fail_input(a_.place(),
+                 "has no --global-batch-size, which is then --micro-batch-size times the replicas, "
+                 "whose number it does not say",
+                 "add --global-batch-size N");
   }
 
   void pipeline() {
@@ -195,7 +147,8 @@ class RunReader {
   }
 
   void batch() {
-    for (const char* key : {"mbs", "gbs", "seq"}) plan_[key] = a_.required(argument(plan_key(key)));
+    for (const char* key : {"mbs", "seq"}) plan_[key] = a_.required(argument(plan_key(key)));
+    if (a_.has("global_batch_size")) plan_["gbs"] = a_.required("global_batch_size");
   }
 
   void sharding() {
@@ -222,8 +175,15 @@ class RunReader {
     const std::string backend = a_.word("attention_backend", "auto");
     const bool local = a_.word("transformer_impl", "transformer_engine") == "local";
     const bool flash = a_.flag("use_flash_attn");
-    const bool unfused = backend == "unfused" || backend == "local" || (local && !flash);
+    const bool unfused =
+        backend == "unfused" || backend == "local" || (local && !flash) || is_of_2021();
     plan_["attention"] = unfused && backend != "flash" ? "unfused" : "flash";
+  }
+
+  // Its arguments were renamed or dropped in 2022.
+  bool is_of_2021() const {
+    return a_.has("DDP_impl") || a_.flag("checkpoint_activations") ||
+           a_.has("activations_checkpoint_method");
   }
 
   void recompute() {
@@ -239,7 +199,9 @@ class RunReader {
         });
         parts += (parts.empty() ? ":" : "+") + part;
       }
-    plan_["recompute"] = a_.flag("checkpoint_activations") ? "full" : kind + parts;
+    const bool of_2021 =
+        a_.flag("checkpoint_activations") || a_.has("activations_checkpoint_method");
+    plan_["recompute"] = of_2021 ? "full" : kind + parts;
     if (kind != "full") return;
     // Whole stages: "uniform" with one layer a group, or "block" over all layers of a chunk.
     const std::string method = a_.word("recompute_method", "uniform");
@@ -255,11 +217,11 @@ class RunReader {
     const std::string type = a_.choice("moe_token_dispatcher_type", {{"allgather", "allgather"},
                                                                      {"alltoall", "alltoall"},
                                                                      {"alltoall_seq", "alltoall"},
-                                                                     {"flex", "deepep"}});
-    plan_["moe_dispatcher"] = type;
-    if (const std::string backend = a_.word("moe_flex_dispatcher_backend", "deepep");
-        type == "deepep" && backend != "deepep")
-      notes_.push_back("the dispatcher " + shown_text(backend) + " is priced as DeepEP");
+                                                                     {"flex", "flex"}});
+    plan_["moe_dispatcher"] = type == "flex"
+                                  ? a_.choice("moe_flex_dispatcher_backend",
+                                              {{"deepep", "deepep"}, {"hybridep", "hybridep"}})
+                                  : type;
     for (const PlanKey& key : plan_keys())
       if (key.part == PlanPart::experts && !key.megatron.empty()) take(key);
     if (a_.has("moe_expert_capacity_factor"))
@@ -274,7 +236,8 @@ class RunReader {
     if (tp_ > 1 && plan_["sp"] == true) plan_["tp_overlap"] = tp_overlap;
     for (const char* known :
          {"overlap_param_gather", "no_gradient_accumulation_fusion", "overlap_p2p_comm",
-          "attention_dropout", "hidden_dropout", "make_vocab_size_divisible_by"})
+          "attention_dropout", "hidden_dropout", "make_vocab_size_divisible_by",
+          "cross_entropy_loss_fusion", "cross_entropy_fusion_impl"})
       a_.find(known);  // The software description knows, or nothing changes.
   }
 
@@ -283,7 +246,14 @@ class RunReader {
   void gradients() {
     const bool wide = a_.flag("accumulate_allreduce_grads_in_fp32");
     const bool narrow = a_.flag("grad_reduce_in_bf16");
-    if (a_.flag("fp16") ? !wide : narrow) return;
+    if (is_of_2021()) {
+      plan_["software"] = "megatron-2021";
+      return;
+    }
+    if (a_.flag("fp16") ? !wide : narrow) {
+      plan_["software"] = "megatron-core";
+      return;
+    }
     const bool overlaps_tp = plan_.value("tp_overlap", false);
     const bool overlaps_pp = plan_.contains("vpp") && a_.flag("overlap_p2p_comm", true);
     if (!overlaps_tp && !overlaps_pp) {
@@ -299,15 +269,13 @@ class RunReader {
   }
 
   void tell_unread() {
+    for (std::string& note : priced_otherwise(a_)) notes_.push_back(std::move(note));
     if (a_.is_complete()) return;  // A printed list has hundreds that nobody gave.
     std::string names;
     for (const std::string& flag : a_.unread()) {
       std::string name = flag.substr(std::min<std::size_t>(flag.size(), 2));
       std::replace(name.begin(), name.end(), '-', '_');
-      const bool known =
-          std::any_of(std::begin(harmless), std::end(harmless),
-                      [&](std::string_view begin) { return name.starts_with(begin); });
-      if (!known) names += " " + flag;
+      if (!changes_nothing(name)) names += " " + flag;
     }
     if (!names.empty()) notes_.push_back("not read:" + names);
   }

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace orrery {
+
+/// A part of a word as a script writes it.
+struct ShellPiece {
+  enum class Kind {
+    text,        ///< Stands for itself.
+    variable,    ///< NAME, or what stands between the braces of ${...}.
+    arithmetic,  ///< What stands inside $((...)).
+    command      ///< What stands inside $(...) or between backquotes.
+  };
+  Kind kind = Kind::text;
+  std::string text;
+  bool quoted = false;  ///< Is not split into words.
+};
+
+struct WrittenWord {
+  std::vector<ShellPiece> pieces;
+  std::size_t line = 0;  ///< Where it begins, from 0.
+
+  bool is_text(const std::string& text) const {
+    return pieces.size() == 1 && pieces[0].kind == ShellPiece::Kind::text && !pieces[0].quoted &&
+           pieces[0].text == text;
+  }
+};
+
+/// A word of a command, which is an assignment if it stands where one can.
+struct ShellItem {
+  WrittenWord word;   ///< The whole of it; an array has no such form.
+  std::string name;   ///< Of the variable in NAME=..., NAME+=... and NAME[INDEX]=...; else "".
+  std::string index;  ///< As it is written.
+  bool appends = false;
+  bool is_array = false;  ///< NAME=(...)
+  std::vector<WrittenWord> values;
+};
+
+/// A command of any kind, simple or compound.
+struct ShellNode {
+  enum class Kind {
+    command,     ///< `items`
+    test,        ///< [[ `words` ]]
+    arithmetic,  ///< (( `name` ))
+    list,        ///< `parts`, one after another: also { }, ( ) and what a pipe joins
+    chain,       ///< `parts` with && and || between them: `name` has an & or a | for each
+    negation,    ///< ! `parts[0]`
+    branch,      ///< if and each elif: condition, what follows; then what else, if anything
+    choice,      ///< case `words[0]`: `patterns` and `parts` pair up
+    repetition,  ///< while and until: condition, body
+    each,        ///< for `name` in `items`: body
+    function     ///< `name`, body
+  };
+  Kind kind = Kind::command;
+  std::size_t line = 0;
+  std::size_t last_line = 0;
+  std::string name;
+  std::vector<ShellItem> items;
+  std::vector<WrittenWord> words;
+  std::vector<std::vector<WrittenWord>> patterns;
+  std::vector<ShellNode> parts;
+  WrittenWord document;               ///< What follows <<EOF; no pieces: none does.
+  bool is_condition_negated = false;  ///< until
+};
+
+}  // namespace orrery

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace orrery {
+
+/// A word of a command, with its variables filled in.
+struct ShellWord {
+  std::string text;
+  std::size_t line = 0;  ///< Where it was written, from 0; of what a variable brings, there.
+  std::size_t file = 0;  ///< Of those that were read: ShellVariables::files().
+};
+
+struct ShellValue {
+  std::vector<ShellWord> words;              ///< One, or those of an array.
+  std::map<std::string, ShellWord> entries;  ///< Of an array with names as indices.
+};
+
+/// The variables of a script, and what it was called with.
+class ShellVariables {
+ public:
+  /// `given` wins over what the script assigns; "1", "2", ... are what it is called with.
+  ShellVariables(std::string file, const std::map<std::string, std::string>& given);
+
+  const ShellValue* find(const std::string& name) const;  ///< Null: nobody sets it.
+  bool is_given(const std::string& name) const { return given_.contains(name); }
+  void set(const std::string& name, ShellValue value);
+  void append(const std::string& name, const ShellValue& value, bool is_array);
+  void set_entry(const std::string& name, const std::string& index, const ShellWord& word);
+  void erase(const std::string& name);
+
+  /// Names in the order in which they were first set.
+  const std::vector<std::string>& names() const { return names_; }
+  /// The script, and each file that it reads.
+  const std::vector<std::string>& files() const { return files_; }
+  const std::string& file() const { return files_[file_]; }  ///< That is being read.
+  ShellWord word(std::string text, std::size_t line) const {
+    return {std::move(text), line, file_};
+  }
+
+  /// While it lives, what is read stands in another file.
+  class InFile {
+   public:
+    InFile(ShellVariables& variables, const std::string& file);
+    ~InFile() { variables_.file_ = before_; }
+    InFile(const InFile&) = delete;
+    InFile& operator=(const InFile&) = delete;
+
+   private:
+    ShellVariables& variables_;
+    std::size_t before_;
+  };
+
+  std::vector<ShellWord> called_with;
+
+ private:
+  ShellValue* to_change(const std::string& name);  ///< Null: it is given.
+
+  std::vector<std::string> files_;
+  std::size_t file_ = 0;
+  std::map<std::string, ShellValue> values_;
+  std::map<std::string, std::string> given_;
+  std::vector<std::string> names_;
+};
+
+}  // namespace orrery
