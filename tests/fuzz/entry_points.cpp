@@ -205,7 +205,7 @@ void fuzz_megatron(const std::string& text) {
     const JsonValue plan = parsed(run.json);
     PlanRequest request;
     for (const std::string& key : plan.keys())
-      if (key != "model" && key != "gpus") set_plan_key(request, key, plan.at(key));
+      if (find_plan_key(key)) set_plan_key(request, key, plan.at(key));
     parse_model(plan.at("model"));
   });
 }

@@ -1,21 +1,104 @@
+#include <algorithm>
 #include <iostream>
 
+#include "sim/analysis/search/plan_steps.hpp"
 #include "sim/base/core/nearest.hpp"
+#include "sim/cli/commands/launch_script.hpp"
 #include "sim/cli/options/scenario_options.hpp"
-#include "sim/output/answers/megatron_flags.hpp"
+#include "sim/import/megatron/megatron_run.hpp"
+#include "sim/input/scenario/plan_keys.hpp"
+#include "sim/output/answers/megatron_changes.hpp"
+#include "sim/output/answers/megatron_changes_text.hpp"
+
+namespace po = boost::program_options;
 
 namespace orrery {
+namespace {
+
+po::options_description script_options() {
+  po::options_description options{"What is exported", 100};
+  options.add_options()  //
+      ("script", po::value<std::string>()->value_name("FILE"),
+       "a launch script: print its arguments with those changed that the plan needs")  //
+      ("diff", po::value<std::string>()->value_name("FILE"),
+       "a launch script: print only what must change, why, and what it brings");
+  add_script_options(options);
+  return options;
+}
+
+// The arguments of the script that the options or the plan file name; nothing: none do.
+std::optional<MegatronArguments> script_of(const ParsedOptions& parsed) {
+  for (const char* option : {"diff", "script"})
+    if (parsed.has(option)) return read_launch_script(parsed.text(option), parsed);
+  if (!parsed.has("plan")) return std::nullopt;
+  const JsonValue file = read_plan_file(parsed.text("plan"), {"--plan", ""});
+  const auto arguments = file.find("arguments");
+  if (!arguments) return std::nullopt;
+  std::string text;
+  for (const JsonValue& argument : arguments->elements()) text += argument.text() + " \\\n";
+  return MegatronArguments::read(text, parsed.text("plan"), {});
+}
+
+// What the script runs.
+struct ScriptedRun {
+  MegatronArguments script;
+  JsonValue plan;
+  Model model;
+};
+ScriptedRun run_of(MegatronArguments script) {
+  const ImportedRun run = import_megatron_run(script, "script");
+  const JsonValue plan = JsonValue::parse(run.json, script.place().file);
+  return {std::move(script), plan, parse_model(plan.at("model"))};
+}
+
+// Its plan, on the system and the GPUs of `now`.
+Scenario scenario_of(const ScriptedRun& run, const Scenario& now) {
+  const Place& place = run.script.place();
+  if (run.model.layers != now.model.layers || run.model.hidden != now.model.hidden)
+    fail_input(place, "trains another model than the plan is for", "leave out --model");
+  PlanRequest request;
+  for (const std::string& key : run.plan.keys())
+    if (find_plan_key(key)) set_plan_key(request, key, run.plan.at(key));
+  return make_scenario(now.model, now.system, request, now.plan.gpus(), place);
+}
+
+// A plan does not decide in which precision gradients are reduced: the script's software prices it,
+// unless another is asked for.
+Scenario on_software_of(const Scenario& before, const Scenario& after) {
+  return make_scenario(after.model, after.system, before.software, plan_again(after.plan),
+                       after.plan.gpus(), {});
+}
+
+int export_changes(const ParsedOptions& parsed, const ScriptedRun& run) {
+  const Scenario asked = read_scenario(parsed, run.model);
+  const Scenario before = scenario_of(run, asked);
+  const Scenario after = parsed.has("software") ? asked : on_software_of(before, asked);
+  const MegatronFlags had = megatron_flags(before), flags = megatron_flags(after);
+  if (parsed.has("diff")) {
+    EstimateContext context{after.system};
+    std::cout << megatron_changes_text(run.script, plan_steps(before, after, context));
+  } else {
+    std::cout << changed_script_text(run.script, changed_arguments(run.script, had, flags));
+  }
+  for (const std::string& what : flags.left_out)
+    if (std::find(had.left_out.begin(), had.left_out.end(), what) == had.left_out.end())
+      std::cerr << "orrery: note: no flag for " << what << "\n";
+  return exit_ok;
+}
+
+}  // namespace
 
 int run_export(const Arguments& arguments) {
   static const std::vector<std::string> formats{"megatron"};
-  boost::program_options::options_description options;
-  options.add(scenario_options());
+  po::options_description options;
+  options.add(scenario_options()).add(script_options());
   options.add_options()("help", "this text");
   const std::string format = arguments.empty() ? "" : arguments[0];
   if (format == "--help") {
     std::cout << "usage: orrery export megatron --model M --system S --gpus N --gbs B [options]\n\n"
                  "Prints a plan and its model as arguments of Megatron-LM's pretrain_gpt.py; what "
-                 "they cannot\nsay goes to stderr.\n\n"
+                 "they cannot\nsay goes to stderr. A plan that orrery import wrote, or --script, "
+                 "keeps all arguments of\nthe script that the plan does not change.\n\n"
               << options;
     return exit_ok;
   }
@@ -27,6 +110,9 @@ int run_export(const Arguments& arguments) {
   if (parsed.has("help")) return run_export({"--help"});
   if (!parsed.words.empty())
     fail_input({}, "'" + parsed.words[0] + "' belongs to no option", "see orrery export --help");
+  if (parsed.has("diff") && parsed.has("script"))
+    fail_input({"", "--diff"}, "prints what changes, and --script prints all", "leave one out");
+  if (auto script = script_of(parsed)) return export_changes(parsed, run_of(std::move(*script)));
   const MegatronFlags flags = megatron_flags(read_scenario(parsed));
   std::cout << megatron_text(flags);
   for (const std::string& what : flags.left_out)

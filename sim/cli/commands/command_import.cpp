@@ -5,6 +5,7 @@
 #include "sim/base/core/nearest.hpp"
 #include "sim/base/text/output_files.hpp"
 #include "sim/base/text/text_file.hpp"
+#include "sim/cli/commands/launch_script.hpp"
 #include "sim/cli/options/options.hpp"
 #include "sim/import/inventory/nccl_topology.hpp"
 #include "sim/import/inventory/smi_topology.hpp"
@@ -83,28 +84,11 @@ int import_nccl_tests(const Arguments& arguments) {
   return exit_ok;
 }
 
-// "TP=8" as a variable and its value.
-std::pair<std::string, std::string> variable_of(const std::string& text) {
-  const std::size_t equals = text.find('=');
-  if (equals == 0 || equals == text.npos)
-    fail_input({"", "--set"}, "'" + text + "' sets no variable", "write NAME=VALUE, as TP=8");
-  return {text.substr(0, equals), text.substr(equals + 1)};
-}
-
-// Of a file that a script names, which may be on another machine.
-std::optional<std::string> text_if_there(const std::string& path) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
-  return read_text_file(path);
-}
-
 int import_megatron(const Arguments& arguments) {
   po::options_description options{"Options", 100};
   options.add_options()("name", po::value<std::string>()->value_name("NAME"),
-                        "what to call the model (default: the file's name)")(
-      "set", po::value<std::vector<std::string>>()->composing()->value_name("NAME=VALUE"),
-      "a shell variable that the script gets from outside; wins over what it sets; may be "
-      "repeated");
+                        "what to call the model (default: the file's name)");
+  add_script_options(options);
   add_output(options);
   const ParsedOptions parsed = parse_options(options, arguments, {});
   if (parsed.has("help")) {
@@ -118,14 +102,9 @@ int import_megatron(const Arguments& arguments) {
     fail_input({}, parsed.words.empty() ? "nothing to import" : "one run is one file",
                "name one file");
   const std::string& file = parsed.words[0];
-  std::map<std::string, std::string> given;
-  if (parsed.has("set"))
-    for (const std::string& text : parsed.values["set"].as<std::vector<std::string>>())
-      given.insert_or_assign(variable_of(text).first, variable_of(text).second);
   const std::string name =
       parsed.has("name") ? parsed.text("name") : std::filesystem::path{file}.stem().string();
-  const ImportedRun run = import_megatron_run(
-      MegatronArguments::read(read_text_file(file), file, given, text_if_there), name);
+  const ImportedRun run = import_megatron_run(read_launch_script(file, parsed), name);
   write_result(parsed, run.json);
   for (const std::string& note : run.notes) std::cerr << "orrery: note: " << note << "\n";
   return exit_ok;

@@ -24,9 +24,11 @@ bool is_of(const JsonValue& json, const std::string& schema) {
 
 using PlanFile = std::optional<JsonValue>;
 
-// What is simulated and not how it is spread, as a plan file may hold it.
+// What is simulated and not how it is spread, as a plan file may hold it, and what an imported run
+// was written and measured as.
 bool names_an_input(const std::string& key) {
-  static const std::vector<std::string> keys{"model", "system", "calibration", "gpus", "inputs"};
+  static const std::vector<std::string> keys{"model",  "system",    "calibration", "gpus",
+                                             "inputs", "arguments", "measured"};
   return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 
@@ -145,7 +147,7 @@ System system_of(const ParsedOptions& options, const PlanFile& file) {
   return system;
 }
 
-Scenario read_scenario(const ParsedOptions& options) {
+Scenario read_scenario(const ParsedOptions& options, const std::optional<Model>& other) {
   PlanRequest request;
   PlanFile file;
   int gpus = 0;
@@ -160,7 +162,7 @@ Scenario read_scenario(const ParsedOptions& options) {
     gpus = static_cast<int>(value_of_flag("gpus", options.text("gpus")).integer(1, 1 << 24));
   if (gpus > 0 && !options.has("dp") && changes_replicas(options)) request.dp.reset();
 
-  const Model model = model_of(options, file);
+  const Model model = other && !options.has("model") ? *other : model_of(options, file);
   const System system = system_of(options, file);
   if (file && !options.has("software"))
     if (const auto whole = carried(*file, "software", request.software)) {

@@ -25,7 +25,8 @@ System system_of(const ParsedOptions& options, const std::optional<JsonValue>& p
 std::optional<JsonValue> carried(const JsonValue& file, const std::string& shelf,
                                  const std::string& name);
 
-/// Reads what the options name. A flag wins over the plan file.
-Scenario read_scenario(const ParsedOptions& options);
+/// Reads what the options name. A flag wins over the plan file. `model`: used unless --model names
+/// one.
+Scenario read_scenario(const ParsedOptions& options, const std::optional<Model>& model = {});
 
 }  // namespace orrery

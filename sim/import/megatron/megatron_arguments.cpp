@@ -23,10 +23,25 @@ constexpr Renamed renamed[] = {
     {"recompute_activations", "recompute_granularity", "selective"},
 };
 
-std::string name_of_flag(std::string_view flag) {
-  std::string name{flag.substr(2)};
+// "--num-layers" as "num_layers".
+std::string underscored(const std::string& flag) {
+  std::string name = flag.substr(2);
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
+}
+
+// As a shell takes it; a variable in it is left to the shell.
+std::string shell_quoted(const std::string& word) {
+  if (!word.empty() && word.find_first_of(" \t\n'\"\\()[]{}*?;|&<>`!#~") == std::string::npos)
+    return word;
+  const bool has_variable = word.find('$') != std::string::npos;
+  std::string quoted;
+  for (const char c : word)
+    if (has_variable && (c == '"' || c == '\\' || c == '`'))
+      quoted += std::string{'\\', c};
+    else
+      quoted += !has_variable && c == '\'' ? "'\\''" : std::string{c};
+  return has_variable ? "\"" + quoted + "\"" : "'" + quoted + "'";
 }
 
 bool is_flag(const std::string& word) {
@@ -45,6 +60,13 @@ std::string MegatronArguments::Value::text() const {
   std::string joined;
   for (const std::string& word : words) joined += (joined.empty() ? "" : " ") + word;
   return joined;
+}
+
+std::string MegatronArguments::Value::written() const {
+  std::string all = name;
+  if (is_implied) return all;
+  for (const std::string& word : words) all += " " + shell_quoted(word);
+  return all;
 }
 
 MegatronArguments MegatronArguments::read(const std::string& text, const std::string& file,
@@ -105,20 +127,34 @@ void MegatronArguments::read_script(const ShellScript& script) {
   Value* last = nullptr;
   for (const ShellWord& word : launch.arguments) {
     if (!is_flag(word.text)) {
-      if (last) last->words.push_back(word.text);
+      if (last && !last->is_implied) last->words.push_back(word.text);
       continue;
     }
     const std::size_t equals = word.text.find('=');
-    std::string name = name_of_flag(word.text.substr(0, equals));
-    Value value{{}, word.text.substr(0, equals), line_place(script.files[word.file], word.line)};
+    const std::string flag = word.text.substr(0, equals);
+    const std::string name = name_of_flag(flag);
+    Value value{{}, flag, line_place(script.files[word.file], word.line)};
     if (equals != std::string::npos) value.words.push_back(word.text.substr(equals + 1));
-    for (const Renamed& other : renamed) {
-      if (name != other.flag) continue;
-      name = other.name;
-      if (!other.value.empty()) value.words = {std::string{other.value}};
-    }
+    for (const Renamed& other : renamed)
+      if (!other.value.empty() && underscored(flag) == other.flag)
+        value = {{std::string{other.value}}, flag, value.place, true};
+    std::erase(order_, name);
+    order_.push_back(name);
     last = &values_.insert_or_assign(name, value).first->second;
   }
+}
+
+std::string MegatronArguments::name_of_flag(const std::string& flag) {
+  const std::string name = underscored(flag);
+  for (const Renamed& other : renamed)
+    if (name == other.flag) return std::string{other.name};
+  return name;
+}
+
+std::vector<std::string> MegatronArguments::written() const {
+  std::vector<std::string> all;
+  for (const std::string& name : order_) all.push_back(values_.at(name).written());
+  return all;
 }
 
 const MegatronArguments::Value* MegatronArguments::find(const std::string& name) const {

@@ -21,7 +21,9 @@ class MegatronArguments {
     std::vector<std::string> words;
     std::string name;  ///< As the file writes it: "--num-layers", "num_layers".
     Place place;
-    std::string text() const;  ///< The words with blanks between them.
+    bool is_implied = false;      ///< The flag has no word: its name says it.
+    std::string text() const;     ///< The words with blanks between them.
+    std::string written() const;  ///< With its flag before them, quoted where a shell needs it.
   };
 
   /// Reads the list of arguments that Megatron-LM prints when it starts (also inside a whole log),
@@ -57,6 +59,12 @@ class MegatronArguments {
   [[noreturn]] void fail(const std::string& name, const std::string& problem,
                          const std::string& remedy) const;
 
+  /// The name in arguments.py of what a flag sets: "add_bias_linear" of "--disable-bias-linear".
+  static std::string name_of_flag(const std::string& flag);
+  /// Names in the order in which the script gives them, each where it is given last.
+  const std::vector<std::string>& order() const { return order_; }
+  /// All of them as a shell takes them, one flag with its words each, in their order.
+  std::vector<std::string> written() const;
   /// Flags that nobody asked for, in the order of their names, as they are written.
   std::vector<std::string> unread() const;
   const std::vector<std::string>& notes() const { return notes_; }
@@ -71,6 +79,7 @@ class MegatronArguments {
   std::optional<int> gpus_;
   ShellFiles files_;
   std::map<std::string, Value> values_;
+  std::vector<std::string> order_;
   mutable std::set<std::string> read_;
   std::vector<std::string> notes_;
   bool is_complete_ = false;

@@ -42,6 +42,8 @@ class RunReader {
     gradients();
     take_the_rest();
     tell_unread();
+    // For orrery export, which changes of them what another plan needs, and keeps all else.
+    if (!a_.is_complete()) plan_["arguments"] = a_.written();
     return {plan_.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", std::move(notes_)};
   }
 
@@ -256,16 +258,12 @@ class RunReader {
     }
     const bool overlaps_tp = plan_.value("tp_overlap", false);
     const bool overlaps_pp = plan_.contains("vpp") && a_.flag("overlap_p2p_comm", true);
-    if (!overlaps_tp && !overlaps_pp) {
-      plan_["software"] = "megatron-core-fp32-reduce";
-      plan_.erase("tp_overlap");  // Of which it has what needs no flag: gradients' traffic.
-    } else {
-      notes_.push_back(
-          std::string{
-              "gradients are kept and reduced in fp32, which is priced in bf16: no software "
-              "of the catalog does so and overlaps "} +
-          (overlaps_tp ? "tensor-parallel traffic" : "transfers between chunks"));
+    if (overlaps_tp || overlaps_pp) {
+      plan_["software"] = "megatron-core-fp32-reduce-overlap";
+      return;
     }
+    plan_["software"] = "megatron-core-fp32-reduce";
+    plan_.erase("tp_overlap");  // Of which it has what needs no flag: gradients' traffic.
   }
 
   void tell_unread() {

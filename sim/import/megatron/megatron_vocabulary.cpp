@@ -6,6 +6,7 @@
 
 #include "sim/base/text/catalog.hpp"
 #include "sim/base/text/json_value.hpp"
+#include "sim/base/text/number_text.hpp"
 #include "sim/input/model/model.hpp"
 
 namespace orrery {
@@ -145,13 +146,6 @@ class VocabularyFinder {
   const MegatronArguments& a_;
 };
 
-std::string with_commas(std::int64_t value) {
-  std::string text = std::to_string(value);
-  for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3)
-    text.insert(static_cast<std::size_t>(at), ",");
-  return text;
-}
-
 }  // namespace
 
 std::int64_t padded_vocabulary(const MegatronArguments& arguments,
@@ -168,8 +162,8 @@ std::int64_t padded_vocabulary(const MegatronArguments& arguments,
       std::max<std::int64_t>(1, arguments.number("tensor_model_parallel_size", 1));
   const std::int64_t padded = (vocabulary->tokens + multiple - 1) / multiple * multiple;
   if (!vocabulary->source.empty())
-    notes.push_back("the vocabulary has " + with_commas(vocabulary->tokens) + " tokens, " +
-                    vocabulary->source + "; padded to " + with_commas(padded));
+    notes.push_back("the vocabulary has " + grouped(vocabulary->tokens) + " tokens, " +
+                    vocabulary->source + "; padded to " + grouped(padded));
   return padded;
 }
 

@@ -108,17 +108,13 @@ TEST(MegatronRun, GradientsAreReducedInFp32UnlessTold) {
   EXPECT_EQ(software("--bf16 --grad-reduce-in-bf16"), "megatron-core");
   EXPECT_EQ(software("--fp16"), "megatron-core");
   EXPECT_EQ(software("--fp16 --accumulate-allreduce-grads-in-fp32"), "megatron-core-fp32-reduce");
-  // That software overlaps nothing: where the run does, the note says what is not priced.
+  // Where the run overlaps traffic, a software that does both.
   const std::string chunks =
       "--bf16 --pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 ";
-  EXPECT_EQ(software(chunks), "");
+  EXPECT_EQ(software(chunks), "megatron-core-fp32-reduce-overlap");
   EXPECT_EQ(software(chunks + "--no-overlap-p2p-communication"), "megatron-core-fp32-reduce");
-  EXPECT_THAT(run_of(tiny + chunks).notes,
-              Contains(HasSubstr("overlaps transfers between chunks")));
-  EXPECT_THAT(run_of(tiny + "--bf16 --tensor-model-parallel-size 2 --sequence-parallel "
-                            "--tp-comm-overlap")
-                  .notes,
-              Contains(HasSubstr("overlaps tensor-parallel traffic")));
+  EXPECT_EQ(software("--bf16 --tensor-model-parallel-size 2 --sequence-parallel --tp-comm-overlap"),
+            "megatron-core-fp32-reduce-overlap");
 }
 
 // "------ arguments ------" of a log, with what a launcher puts in front of each line.

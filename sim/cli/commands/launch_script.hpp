@@ -1,0 +1,15 @@
+#pragma once
+
+#include "sim/cli/options/options.hpp"
+#include "sim/import/megatron/megatron_arguments.hpp"
+
+namespace orrery {
+
+/// --set NAME=VALUE, for commands that read a launch script.
+void add_script_options(boost::program_options::options_description& options);
+
+/// The arguments of Megatron-LM that the file has, with the variables that --set gives, and with
+/// the files that it reads.
+MegatronArguments read_launch_script(const std::string& file, const ParsedOptions& parsed);
+
+}  // namespace orrery
