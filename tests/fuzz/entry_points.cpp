@@ -21,6 +21,7 @@
 #include "sim/import/measurements/nccl_tests.hpp"
 #include "sim/import/megatron/megatron_run.hpp"
 #include "sim/import/shell/shell_script.hpp"
+#include "sim/import/yaml/yaml_tree.hpp"
 #include "sim/input/machine/economics.hpp"
 #include "sim/input/measured/calibration.hpp"
 #include "sim/input/measured/kernel_tables.hpp"
@@ -195,6 +196,16 @@ void fuzz_shell(const std::string& text) {
           __builtin_trap();
     }
   });
+}
+
+// Every value stands on a line of the text.
+void check_lines(const YamlTree& tree, std::size_t lines) {
+  if (tree.line > lines) __builtin_trap();
+  for (const YamlTree& item : tree.items) check_lines(item, lines);
+  for (const auto& [key, value] : tree.entries) check_lines(value, lines);
+}
+void fuzz_yaml(const std::string& text) {
+  refuse_or_accept([&] { check_lines(read_yaml(text, "fuzz.yaml"), text.size()); });
 }
 
 // What is written is read again: a plan, and a model that may yet be refused.
@@ -424,6 +435,7 @@ const std::vector<EntryPoint>& entry_points() {
                                            {"quantity", fuzz_quantity},
                                            {"nccl_tests", fuzz_nccl_tests},
                                            {"shell", fuzz_shell},
+                                           {"yaml", fuzz_yaml},
                                            {"megatron", fuzz_megatron},
                                            {"nccl_topology", fuzz_nccl_topology},
                                            {"smi_topology", fuzz_smi_topology},

@@ -7,6 +7,7 @@
 #include "sim/base/text/json_value.hpp"
 #include "sim/base/text/text_file.hpp"
 #include "sim/import/megatron/launch_command.hpp"
+#include "sim/import/megatron/model_config.hpp"
 #include "sim/import/megatron/unpriced_models.hpp"
 
 namespace orrery {
@@ -81,7 +82,16 @@ MegatronArguments MegatronArguments::read(const std::string& text, const std::st
     arguments.is_complete_ = true;
   } else {
     arguments.values_.clear();
-    arguments.read_script(read_shell_script(text, file, given, files));
+    if (is_model_config(text)) {
+      const ConfigScript config = script_of_config(text, file);
+      ShellScript script = read_shell_script(config.text, file, given);
+      for (auto& command : script.commands)
+        for (ShellWord& word : command)
+          word.line = config.lines[std::min(word.line, config.lines.size() - 1)];
+      arguments.read_script(script);
+    } else {
+      arguments.read_script(read_shell_script(text, file, given, files));
+    }
   }
   refuse_unpriced(arguments);
   if (!describes_model(arguments.values_)) arguments.fail_without_model();

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "sim/base/text/json_value.hpp"
+#include "sim/base/text/text_file.hpp"
 #include "sim/import/megatron/layer_pattern.hpp"
 #include "sim/import/megatron/megatron_model.hpp"
 #include "sim/import/megatron/priced_otherwise.hpp"
@@ -150,7 +151,18 @@ class RunReader {
 
   void batch() {
     for (const char* key : {"mbs", "seq"}) plan_[key] = a_.required(argument(plan_key(key)));
-    if (a_.has("global_batch_size")) plan_["gbs"] = a_.required("global_batch_size");
+    if (a_.has("global_batch_size"))
+      plan_["gbs"] = a_.required("global_batch_size");
+    else if (const auto last = last_batch_size())
+      plan_["gbs"] = *last;
+  }
+
+  // "0:384 200B:768 400B:1152": the size of the batch after so many tokens.
+  std::optional<int> last_batch_size() const {
+    const auto* schedule = a_.find("step_batch_size_schedule");
+    if (!schedule) return std::nullopt;
+    const std::string text = schedule->text();
+    return plain_integer(text.substr(text.rfind(':') + 1), 1 << 30);
   }
 
   void sharding() {

@@ -27,8 +27,7 @@ struct Known {
 constexpr Known types[] = {
     {"gpt2bpetokenizer", 50'257, "Radford et al. 2019, section 2.3"},
     {"llama2tokenizer", 32'000, "arXiv 2307.09288, section 2.2"},
-    {"bertwordpiecelowercase", 30'522, "arXiv 1810.04805's uncased vocabulary"},
-    {"bertwordpiececase", 28'996, "arXiv 1810.04805's cased vocabulary"},
+    {"tiktokenizer", 131'072, "Megatron-Core, tokenizers/text/libraries/tiktoken_tokenizer.py"},
 };
 
 // Models that tokenizers are named for, where the catalog has no model of that name. Figures are
@@ -55,6 +54,7 @@ constexpr Known families[] = {
     {"kimi-k2", 163'840, "config.json of Kimi-K2-Instruct"},
     {"gemma-3", 262'208, "config.json of Gemma 3, text_config"},
     {"gemma", 256'000, "config.json of Gemma 7B and Gemma 2"},
+    {"nemotron_2_256k", 256'000, "arXiv 2402.16819, section 2.2"},
     {"nemotron-4", 256'000, "arXiv 2402.16819, section 2.2"},
 };
 

@@ -161,10 +161,8 @@ constexpr Difference differences[] = {
     {"overlap_param_gather_with_optimizer_step",
      "gathers weights beside the optimizer; priced is a gather after it"},
     {"perform_rl_step", "generates text between steps (RL); priced are its training steps"},
-    {"rampup_batch_size",
-     "lets the batch grow; priced is a step with the whole --global-batch-size"},
-    {"step_batch_size_schedule",
-     "lets the batch grow; priced is a step with the whole --global-batch-size"},
+    {"rampup_batch_size", "lets the batch grow; priced is a step of the largest"},
+    {"step_batch_size_schedule", "lets the batch grow; priced is a step of the largest"},
 };
 
 // Bytes of a type of a number as --exp-avg-dtype and others name it.

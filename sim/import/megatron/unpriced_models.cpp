@@ -89,6 +89,8 @@ void refuse_unpriced(const MegatronArguments& run) {
   for (const Sign& sign : specifications)
     if (const auto* spec = run.find("spec"); spec && has(spec->text(), sign))
       run.fail("spec", "names " + std::string{sign.what} + ", which nothing prices", remedy);
+  if (run.word("tokenizer_type", "").starts_with("BertWordPiece"))
+    run.fail("tokenizer_type", "is of an encoder (BERT), which nothing prices", remedy);
   if (run.flag("use_checkpoint_args") && !run.has("num_layers"))
     run.fail(
         "use_checkpoint_args", "takes the model's sizes from a checkpoint, which is not read",

@@ -141,6 +141,33 @@ TEST(LaunchScripts, ArgumentsInVariables) {
   EXPECT_THAT(run.notes, Contains(StartsWith("--cuda-graph-impl launches kernels by CUDA graphs")));
 }
 
+// A recipe of Megatron-LM's functional tests. TikTokenizer takes 131,072 tokens unless it is told.
+TEST(LaunchScripts, AFunctionalTest) {
+  const Read run = read("functional_test.yaml");
+  EXPECT_EQ(run.number("tp") * run.number("pp"), 4);
+  EXPECT_EQ(run.number("gbs"), 64);  // The last of the schedule.
+  EXPECT_EQ(run.number("seq"), 4096);
+  EXPECT_TRUE(run.plan.at("sp").boolean());
+  EXPECT_FALSE(run.plan.at("dp_overlap").boolean());
+  EXPECT_EQ(run.text("recompute"), "selective:layernorm+moe_act");
+  EXPECT_EQ(run.model().layers, 28);
+  EXPECT_EQ(run.model().layer_has_experts[0], false);
+  EXPECT_EQ(run.model().vocab, 131'072);
+  EXPECT_THAT(run.notes, Contains(HasSubstr("give --gpus")));
+  EXPECT_EQ(read("functional_test.yaml", {{"LAYERS", "28"}}).model().layers, 28);
+  const auto refusal = [](const std::string& text) {
+    return refusal_of([&] { MegatronArguments::read(text, "model_config.yaml", {}); });
+  };
+  EXPECT_THAT(refusal("MODE: inference\nMODEL_ARGS:\n  --num-layers: 4\n"),
+              HasSubstr("which generates text"));
+  EXPECT_THAT(refusal("MODEL_ARGS:\n  trainer.devices: 8\n"),
+              HasSubstr("line 2: 'trainer.devices' is no argument of Megatron-LM"));
+  EXPECT_THAT(refusal("MODEL_ARGS:\n  --num-layers: 4\n  --micro-batch-size: 1\n"
+                      "  --tokenizer-type: BertWordPieceLowerCase\n"),
+              HasSubstr("line 4: --tokenizer-type is of an encoder (BERT)"));
+  EXPECT_THAT(refusal("MODEL_ARGS: [1\n"), HasSubstr("is no YAML"));
+}
+
 // The number of GPUs, as each launcher is told.
 TEST(LaunchScripts, Launchers) {
   const std::string model =
