@@ -34,6 +34,31 @@ std::string number(double value, const std::string& unit) {
   return text;
 }
 
+void print_experts(std::ostream& out, const Model& model) {
+  const Experts& experts = *model.experts;
+  row(out, "experts",
+      std::to_string(experts.count) + " of " + std::to_string(experts.ffn) + ", " +
+          std::to_string(experts.per_token) + " a token");
+  if (experts.shared_ffn > 0) row(out, "shared expert", std::to_string(experts.shared_ffn));
+  if (experts.groups > 1)
+    row(out, "expert groups",
+        std::to_string(experts.groups) + ", " + std::to_string(experts.groups_per_token) +
+            " a token");
+  const auto& layers = model.layer_has_experts;
+  const auto with = std::count(layers.begin(), layers.end(), true);
+  if (with < model.layers) row(out, "layers without them", std::to_string(model.layers - with));
+}
+
+// Ranks and head sizes of queries, keys and values.
+void print_latent(std::ostream& out, const LatentAttention& latent) {
+  const std::string queries =
+      latent.q_rank > 0 ? std::to_string(latent.q_rank) : std::string{"none"};
+  row(out, "latent attention",
+      "ranks " + queries + " and " + std::to_string(latent.kv_rank) + ", heads of " +
+          std::to_string(latent.nope_dim) + " + " + std::to_string(latent.rope_dim) + " and " +
+          std::to_string(latent.v_dim));
+}
+
 void print(std::ostream& out, const Model& model) {
   const ParameterCount count = count_parameters(model);
   out << "model " << model.name << "\n";
@@ -42,6 +67,7 @@ void print(std::ostream& out, const Model& model) {
   row(out, "heads x head size",
       std::to_string(model.heads) + " x " + std::to_string(model.head_dim) + ", " +
           std::to_string(model.kv_heads) + " for keys and values");
+  if (model.latent) print_latent(out, *model.latent);
   const auto local = std::count(model.layer_is_local.begin(), model.layer_is_local.end(), true);
   if (local > 0)
     row(out, "windows",
@@ -49,10 +75,9 @@ void print(std::ostream& out, const Model& model) {
   row(out, "MLP",
       std::to_string(model.ffn) + (model.gated ? ", gated" : "") +
           (model.parallel_residual ? ", beside attention" : ""));
-  if (model.experts)
-    row(out, "experts",
-        std::to_string(model.experts->count) + " of " + std::to_string(model.experts->ffn) + ", " +
-            std::to_string(model.experts->per_token) + " a token");
+  if (model.experts) print_experts(out, model);
+  if (model.prediction_layers > 0)
+    row(out, "prediction layers", std::to_string(model.prediction_layers) + ", not in the totals");
   row(out, "vocabulary",
       std::to_string(model.vocab) + (model.tied_embeddings ? ", output head tied" : ""));
   row(out, "longest sequence", std::to_string(model.max_sequence));

@@ -8,6 +8,7 @@
 #include "sim/analysis/calibrate/missing_shapes.hpp"
 #include "sim/analysis/estimate/estimate.hpp"
 #include "sim/analysis/search/single_changes.hpp"
+#include "sim/base/text/number_text.hpp"
 #include "sim/base/text/output_files.hpp"
 #include "sim/base/text/quantity_text.hpp"
 #include "sim/cli/options/engine_option.hpp"
@@ -82,6 +83,18 @@ Bytes host_memory_of(const ParsedOptions& parsed) {
                static_cast<double>(::sysconf(_SC_PAGESIZE))};
 }
 
+// Beside the prediction of a run that was imported from its log: how long its iterations took.
+std::string measured_text(const ParsedOptions& parsed, Seconds predicted) {
+  if (!parsed.has("plan")) return "";
+  const auto measured = read_plan_file(parsed.text("plan"), {"--plan", ""}).find("measured");
+  if (!measured) return "";
+  const double step = measured->at("step_s").number(1e-9, 1e9);
+  const auto iterations = measured->at("iterations").integer(1, 1 << 30);
+  return "\nMeasured     " + fixed(step, 3) + "  s  (median of " + grouped(iterations) +
+         " iterations), predicted " + fixed(predicted.si(), 3) + " s (" +
+         signed_percent(predicted.si() / step - 1.0) + ")\n";
+}
+
 std::string missing_text(const Result& result, EstimateContext& context) {
   const Scenario& scenario = result.scenario;
   const KernelModel& kernels = context.kernels(scenario.plan.dtype);
@@ -147,6 +160,7 @@ int run_estimate(const Arguments& arguments) {
                                    : summary_text(answer.result, {.colour = wants_colour(),
                                                                   .wall_time = timing,
                                                                   .links = parsed.has("links")}));
+  if (!parsed.has("json")) std::cout << measured_text(parsed, answer.result.step_time);
   if (parsed.has("changes"))
     std::cout << "\n" << changes_text(single_changes(answer.result, context, detail));
   return exit_ok;

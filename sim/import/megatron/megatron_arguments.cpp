@@ -80,6 +80,7 @@ MegatronArguments MegatronArguments::read(const std::string& text, const std::st
   arguments.read_list(lines_of(text));
   if (describes_model(arguments.values_)) {
     arguments.is_complete_ = true;
+    arguments.measured_ = measured_steps(text);
   } else {
     arguments.values_.clear();
     if (is_model_config(text)) {
@@ -132,6 +133,8 @@ void MegatronArguments::read_list(const std::vector<std::string_view>& lines) {
 void MegatronArguments::read_script(const ShellScript& script) {
   notes_ = script.notes;
   const LaunchCommand launch = find_launch(script, notes_);
+  for (const auto& [name, words] : script.variables)
+    if (name.starts_with("NCCL_") && !words.empty()) nccl_[name] = words[0].text;
   program_ = launch.program;
   gpus_ = launch.gpus;
   Value* last = nullptr;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/base/core/error.hpp"
+#include "sim/import/megatron/iteration_times.hpp"
 #include "sim/import/shell/shell_script.hpp"
 
 namespace orrery {
@@ -39,6 +40,10 @@ class MegatronArguments {
   const std::string& program() const { return program_; }
   /// That the launcher starts; nothing: the file does not say.
   std::optional<int> gpus() const { return gpus_; }
+  /// Variables of NCCL that the script sets.
+  const std::map<std::string, std::string>& nccl() const { return nccl_; }
+  /// What a log says of its own iterations; nothing: it is none, or says nothing.
+  const std::optional<MeasuredSteps>& measured() const { return measured_; }
   /// The text of a file that an argument names; nothing: it is not there.
   std::optional<std::string> other_file(const std::string& path) const;
   /// A printed list holds every argument, also those that nobody gave.
@@ -78,6 +83,8 @@ class MegatronArguments {
   std::string program_;
   std::optional<int> gpus_;
   ShellFiles files_;
+  std::map<std::string, std::string> nccl_;
+  std::optional<MeasuredSteps> measured_;
   std::map<std::string, Value> values_;
   std::vector<std::string> order_;
   mutable std::set<std::string> read_;

@@ -8,6 +8,7 @@
 #include "sim/base/text/text_file.hpp"
 #include "sim/import/megatron/layer_pattern.hpp"
 #include "sim/import/megatron/megatron_model.hpp"
+#include "sim/import/megatron/nccl_variables.hpp"
 #include "sim/import/megatron/priced_otherwise.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
 
@@ -43,6 +44,8 @@ class RunReader {
     gradients();
     take_the_rest();
     tell_unread();
+    if (const auto& steps = a_.measured())
+      plan_["measured"] = {{"step_s", steps->median.si()}, {"iterations", steps->counted}};
     // For orrery export, which changes of them what another plan needs, and keeps all else.
     if (!a_.is_complete()) plan_["arguments"] = a_.written();
     return {plan_.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", std::move(notes_)};
@@ -280,6 +283,7 @@ class RunReader {
 
   void tell_unread() {
     for (std::string& note : priced_otherwise(a_)) notes_.push_back(std::move(note));
+    for (std::string& note : told_by_nccl(a_.nccl())) notes_.push_back(std::move(note));
     if (a_.is_complete()) return;  // A printed list has hundreds that nobody gave.
     std::string names;
     for (const std::string& flag : a_.unread()) {

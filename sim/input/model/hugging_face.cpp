@@ -24,6 +24,10 @@ const std::vector<Family>& families() {
                                                  "scoring_func",         "seq_aux",
                                                  "qk_head_dim",          "head_dim",
                                                  "output_router_logits", "router_aux_loss_coef"};
+  static const std::vector<std::string> llama4{
+      "attn_scale",  "attn_temperature_tuning", "floor_scale",          "for_llm_compressor",
+      "moe_layers",  "output_router_logits",    "router_aux_loss_coef", "router_jitter_noise",
+      "use_qk_norm", "cache_implementation"};
   static const std::vector<std::string> gemma{"attn_logit_softcapping", "final_logit_softcapping",
                                               "query_pre_attn_scalar", "sliding_window_size",
                                               "hidden_act"};
@@ -57,6 +61,13 @@ const std::vector<Family>& families() {
       {"phi3", "Phi3", read_phi3, {"embd_pdrop", "resid_pdrop"}},
       {"mixtral", "Mixtral", read_mixtral, moe},
       {"qwen3_moe", "Qwen3Moe", read_qwen3_moe, moe},
+      {"glm4_moe",
+       "Glm4Moe",
+       read_glm4_moe,
+       {"norm_topk_prob", "routed_scaling_factor", "partial_rotary_factor", "output_router_logits",
+        "router_aux_loss_coef"}},
+      {"llama4_text", "Llama4ForCausal", read_llama4, llama4},
+      {"llama4", "Llama4ForConditional", read_llama4, llama4},
       {"gpt_oss",
        "GptOss",
        read_gpt_oss,
@@ -88,12 +99,45 @@ const std::vector<Family>& families() {
   return all;
 }
 
+// Layers of other kinds, by how their models' types begin.
+struct UnpricedType {
+  std::string_view begin, layers;
+};
+constexpr UnpricedType unpriced_types[] = {
+    {"bamba", "Mamba layers"},
+    {"bert", "an encoder"},
+    {"codegen_mamba", "Mamba layers"},
+    {"deepseek_v32", "sparse attention with an indexer"},
+    {"falcon_h1", "Mamba layers"},
+    {"falcon_mamba", "Mamba layers"},
+    {"granitemoehybrid", "Mamba layers"},
+    {"jamba", "Mamba layers"},
+    {"kimi_linear", "linear attention"},
+    {"lfm2", "convolutions"},
+    {"mamba", "Mamba layers"},
+    {"minimax", "linear attention"},
+    {"nemotron_h", "Mamba layers"},
+    {"qwen3_5", "linear attention (gated delta nets)"},
+    {"qwen3_next", "linear attention (gated delta nets)"},
+    {"recurrent_gemma", "recurrent layers"},
+    {"roberta", "an encoder"},
+    {"rwkv", "recurrent layers"},
+    {"t5", "an encoder beside the decoder"},
+    {"whisper", "an encoder beside the decoder"},
+    {"zamba", "Mamba layers"},
+};
+
 // model_type, else what the class name in "architectures" stands for.
 const Family& family_of(const JsonValue& json) {
   if (const auto type = json.find("model_type")) {
     const std::string word = type->text();
     for (const Family& family : families())
       if (family.type == word) return family;
+    for (const UnpricedType& other : unpriced_types)
+      if (word.starts_with(other.begin))
+        type->fail("the model_type '" + shown_text(word) + "' has " + std::string{other.layers} +
+                       ", which nothing prices",
+                   "take a model of attention and MLPs or experts");
     std::string known;
     for (const std::string& name : hugging_face_types())
       known += (known.empty() ? "" : ", ") + name;
@@ -114,9 +158,10 @@ const Family& family_of(const JsonValue& json) {
 // Gemma 3 and its like wrap the language model; the rest of the file describes images.
 const std::vector<std::string>& wrapper_keys() {
   static const std::vector<std::string> keys{
-      "boi_token_id",        "boi_token_index", "eoi_token_id",
-      "eoi_token_index",     "image_token_id",  "image_token_index",
-      "mm_tokens_per_image", "text_config",     "vision_config"};
+      "boi_token_id",         "boi_token_index",      "eoi_token_id",
+      "eoi_token_index",      "image_token_id",       "image_token_index",
+      "mm_tokens_per_image",  "text_config",          "vision_config",
+      "vision_feature_layer", "projector_hidden_act", "multi_modal_projector_bias"};
   return keys;
 }
 

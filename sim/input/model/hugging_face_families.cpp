@@ -58,10 +58,10 @@ void set_window(ConfigKeys& config, Model& model, std::int64_t window, Predicate
                   "write one a layer");
     for (const JsonValue& word : words) {
       const std::string type = word.text();
-      if (type != "full_attention" && type != "sliding_attention")
+      if (type != "full_attention" && type != "sliding_attention" && type != "chunked_attention")
         word.fail("'" + type + "' is not a layer type that is known",
-                  "write full_attention or sliding_attention");
-      local.push_back(type == "sliding_attention");
+                  "write full_attention, sliding_attention or chunked_attention");
+      local.push_back(type != "full_attention");
     }
   } else {
     for (int layer = 0; layer < model.layers; ++layer) local.push_back(is_local(layer));
@@ -194,6 +194,56 @@ Model read_deepseek(ConfigKeys& config) {
   const std::int64_t every = config.size({"moe_layer_freq"}, max_layers, 1);
   for (int layer = 0; layer < model.layers; ++layer)
     model.layer_has_experts.push_back(layer >= dense && layer % every == 0);
+  return model;
+}
+
+// Attention has biases on q, k and v alone.
+Model read_glm4_moe(ConfigKeys& config) {
+  Model model = read_llama_like(config, {131'072, false});
+  divide_heads(config, model);
+  model.qkv_bias = config.flag("attention_bias", false);
+  model.qk_norm = config.flag("use_qk_norm", false);
+  model.prediction_layers =
+      static_cast<int>(config.count({"num_nextn_predict_layers"}, max_layers, 0));
+  Experts experts;
+  experts.count = count_experts(config);
+  experts.per_token = config.size({"num_experts_per_tok"}, max_experts);
+  experts.ffn = config.size({"moe_intermediate_size"}, max_width);
+  experts.shared_ffn = experts.ffn * config.count({"n_shared_experts"}, max_experts, 1);
+  experts.groups = config.size({"n_group"}, max_experts, 1);
+  experts.groups_per_token = config.size({"topk_group"}, max_experts, 1);
+  experts.correction_bias = true;  // Fixed in the class.
+  model.experts = experts;
+  const std::int64_t dense = config.count({"first_k_dense_replace"}, max_layers, 1);
+  for (int layer = 0; layer < model.layers; ++layer)
+    model.layer_has_experts.push_back(layer >= dense);
+  return model;
+}
+
+// Layers with positions attend inside chunks, which count as windows: the same up to one chunk, and
+// more work beyond. intermediate_size is that of an expert and of the shared one.
+Model read_llama4(ConfigKeys& config) {
+  Model model = read_llama_like(config, {131'072, false});
+  model.head_dim = config.size({"head_dim"}, max_width, model.hidden / model.heads);
+  read_attention_bias(config, model);
+  model.experts = Experts{.count = count_experts(config, 16),
+                          .per_token = config.size({"num_experts_per_tok"}, max_experts, 1),
+                          .ffn = model.ffn,
+                          .shared_ffn = model.ffn};
+  model.ffn = config.size({"intermediate_size_mlp"}, max_width, 16'384);
+  const std::int64_t step = config.size({"interleave_moe_layer_step"}, max_layers, 1);
+  for (int layer = 0; layer < model.layers; ++layer)
+    model.layer_has_experts.push_back((layer + 1) % step == 0);
+  const std::int64_t chunk = config.count({"attention_chunk_size"}, max_tokens, 8192);
+  const std::int64_t interval = config.size({"no_rope_layer_interval"}, max_layers, 4);
+  std::vector<bool> has_positions;
+  if (const auto listed = config.find({"no_rope_layers"}))
+    for (const JsonValue& layer : listed->elements())
+      has_positions.push_back(layer.integer(0, 1) == 1);
+  set_window(config, model, chunk, [&](int layer) {
+    const auto at = static_cast<std::size_t>(layer);
+    return at < has_positions.size() ? has_positions[at] : (layer + 1) % interval != 0;
+  });
   return model;
 }
 

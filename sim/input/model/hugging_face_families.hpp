@@ -12,6 +12,8 @@ Model read_qwen2(ConfigKeys& config);
 Model read_qwen3(ConfigKeys& config);
 Model read_mixtral(ConfigKeys& config);
 Model read_qwen3_moe(ConfigKeys& config);
+Model read_glm4_moe(ConfigKeys& config);  ///< GLM-4.5 and 4.6
+Model read_llama4(ConfigKeys& config);
 Model read_gpt_oss(ConfigKeys& config);
 Model read_phi3(ConfigKeys& config);
 Model read_deepseek(ConfigKeys& config);  ///< deepseek_v2, deepseek_v3, kimi_k2

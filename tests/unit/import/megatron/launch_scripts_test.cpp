@@ -241,6 +241,20 @@ TEST(LaunchScripts, WhatHasNoPrices) {
               HasSubstr("takes the model's sizes from a checkpoint"));
 }
 
+// Each variable with the option that says the same, or that it has no effect here.
+TEST(LaunchScripts, VariablesOfNccl) {
+  const std::string script =
+      "export NCCL_ALGO='Ring,Tree' NCCL_IB_TIMEOUT=19\nexport NCCL_NVLS_ENABLE=0\n"
+      "NCCL_MAX_CTAS=8 torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 8 --hidden-size "
+      "1024 --num-attention-heads 16 --seq-length 2048 --vocab-size 1024 "
+      "--max-position-embeddings 2048 --micro-batch-size 1 --global-batch-size 64 --bf16";
+  EXPECT_THAT(import_megatron_run(MegatronArguments::read(script, "x", {}), "x").notes,
+              ElementsAre("NCCL_ALGO=Ring,Tree is --nccl-algo 'Ring,Tree' of orrery estimate",
+                          "NCCL_MAX_CTAS=8 has no effect in the model, in which NCCL chooses its "
+                          "channels",
+                          "NCCL_NVLS_ENABLE=0 is --nccl-algo ^NVLS,NVLSTree of orrery estimate"));
+}
+
 // What changes time or memory and is not priced is said.
 TEST(LaunchScripts, WhatIsPricedOtherwise) {
   const std::string model =

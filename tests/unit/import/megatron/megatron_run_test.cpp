@@ -148,6 +148,12 @@ TEST(MegatronRun, APrintedList) {
   EXPECT_EQ(plan.at("recompute").text(), "selective:core_attn+mlp");
   EXPECT_FALSE(model_of(list).qkv_bias);
   EXPECT_EQ(model_of(list).vocab, 50432);
+  EXPECT_FALSE(plan.has("measured") || plan.has("arguments"));
+  const JsonValue log =
+      plan_of(list + "0: iteration 1/ 9 | elapsed time per iteration (ms): 9000.0 | lm loss: 1\n" +
+              "0: iteration 2/ 9 | elapsed time per iteration (ms): 1250.0 | lm loss: 1\n");
+  EXPECT_EQ(log.at("measured").at("step_s").number(0, 9), 1.25);
+  EXPECT_EQ(log.at("measured").at("iterations").integer(0, 9), 1);
 }
 
 // DeepSeek-V3's, but for the layers.

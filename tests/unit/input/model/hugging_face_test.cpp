@@ -143,7 +143,7 @@ TEST(HuggingFace, WindowsFollowTheFamily) {
       parse_error(config("qwen3", R"("layer_types": ["linear_attention", "full_attention",
                                            "full_attention", "full_attention"])")),
       "config.json: /layer_types/0: 'linear_attention' is not a layer type that is known; write "
-      "full_attention or sliding_attention");
+      "full_attention, sliding_attention or chunked_attention");
 }
 
 // Totals of the published checkpoints, tied heads counted once; GPT-J's without its head's bias.
@@ -197,14 +197,15 @@ TEST(HuggingFace, ArchitecturesStandInForAMissingModelType) {
 
 TEST(HuggingFaceErrors, UnknownModelType) {
   const std::string known =
-      "known are llama, mistral, qwen2, qwen3, phi3, mixtral, qwen3_moe, gpt_oss, deepseek_v2, "
+      "known are llama, mistral, qwen2, qwen3, phi3, mixtral, qwen3_moe, glm4_moe, "
+      "llama4_text, llama4, gpt_oss, deepseek_v2, "
       "deepseek_v3, kimi_k2, gpt2, gptj, falcon, cohere, cohere2, gpt_neox, gemma, gemma2, gemma3, "
       "gemma3_text";
   EXPECT_EQ(
       parse_error(config("lama")),
       "config.json: /model_type: the model_type 'lama' is unknown; did you mean 'llama'? " + known);
-  EXPECT_EQ(parse_error(config("mamba")),
-            "config.json: /model_type: the model_type 'mamba' is unknown; " + known);
+  EXPECT_EQ(parse_error(config("xglm")),
+            "config.json: /model_type: the model_type 'xglm' is unknown; " + known);
 }
 
 TEST(HuggingFaceErrors, Keys) {
@@ -271,6 +272,49 @@ TEST(HuggingFaceErrors, NoWrongValueOfAnyKeyDoesHarm) {
   }
   EXPECT_GT(refused, 500);
   EXPECT_GT(read, 500);
+}
+
+// zai-org/GLM-4.5-Air: its checkpoint has 110,468,824,832 parameters, with a prediction layer. That
+// is a layer with experts (2,341,492,864), a product of 2 h x h, three norms, and tables of its own
+// (2 V h): 3,616,573,568.
+TEST(HuggingFace, Glm45) {
+  const Model model = parse(R"({"model_type": "glm4_moe", "hidden_size": 4096, "num_hidden_layers":
+      46, "num_attention_heads": 96, "num_key_value_heads": 8, "head_dim": 128, "attention_bias":
+      true, "intermediate_size": 10944, "moe_intermediate_size": 1408, "n_routed_experts": 128,
+      "n_shared_experts": 1, "num_experts_per_tok": 8, "first_k_dense_replace": 1, "vocab_size":
+      151552, "num_nextn_predict_layers": 1, "use_qk_norm": false, "partial_rotary_factor": 0.5,
+      "routed_scaling_factor": 1.0, "n_group": 1, "topk_group": 1, "norm_topk_prob": true})");
+  EXPECT_EQ(count_parameters(model).total, 110'468'824'832 - 3'616'573'568);
+  EXPECT_TRUE(model.qkv_bias && !model.out_bias);
+  EXPECT_FALSE(model.layer_has_experts[0]);
+  EXPECT_EQ(model.prediction_layers, 1);
+}
+
+// Every second layer has experts; three of four attend in chunks.
+TEST(HuggingFace, Llama4) {
+  const Model model = parse(R"({"model_type": "llama4", "image_token_index": 9, "vision_config": {},
+      "text_config": {"model_type": "llama4_text", "hidden_size": 512, "intermediate_size": 1024,
+      "intermediate_size_mlp": 2048, "num_hidden_layers": 4, "num_attention_heads": 8,
+      "num_key_value_heads": 2, "vocab_size": 1000, "interleave_moe_layer_step": 2,
+      "num_local_experts": 16, "num_experts_per_tok": 1, "attention_chunk_size": 8192,
+      "no_rope_layers": [], "use_qk_norm": true}})");
+  EXPECT_EQ(model.layer_has_experts, (std::vector<bool>{false, true, false, true}));
+  EXPECT_EQ(model.ffn, 2048);
+  EXPECT_EQ(model.experts->ffn, 1024);
+  EXPECT_EQ(model.experts->shared_ffn, 1024);
+  EXPECT_EQ(model.window, 8192);
+  EXPECT_EQ(model.layer_is_local, (std::vector<bool>{true, true, true, false}));
+}
+
+// By the kind of their layers, and not by a name that looks alike.
+TEST(HuggingFace, LayersThatNothingPrices) {
+  const auto refusal = [](const std::string& type) { return parse_error(config(type)); };
+  EXPECT_EQ(refusal("qwen3_next"),
+            "config.json: /model_type: the model_type 'qwen3_next' has linear attention (gated "
+            "delta nets), which nothing prices; take a model of attention and MLPs or experts");
+  EXPECT_NE(refusal("nemotron_h").find("has Mamba layers"), std::string::npos);
+  EXPECT_NE(refusal("jamba").find("has Mamba layers"), std::string::npos);
+  EXPECT_NE(refusal("bert").find("has an encoder"), std::string::npos);
 }
 
 }  // namespace
