@@ -57,8 +57,8 @@ std::vector<BillFigure> bill_figures(const Bill& bill) {
       {"hardware_usd", bill.hardware_usd},
   };
   for (const auto& [name, range] : ranges) {
-    const auto end = [&](double value) {
-      return range.known() ? std::optional{value} : std::nullopt;
+    const auto end = [known = range.known()](double value) {
+      return known ? std::optional{value} : std::nullopt;
     };
     all.push_back({"bill_" + name + "_low", end(range.low)});
     all.push_back({"bill_" + name + "_high", end(range.high)});

@@ -92,10 +92,10 @@ std::map<StepClass, double> training_errors(const std::vector<ValidationReport>&
   for (const Comparison& step :
        steps_of(reports, [](const ValidationReport&, const Comparison&) { return true; }))
     errors[step.range->errors.step_class] = 0.0;
-  for (auto& [of, error] : errors)
-    error =
-        training_error_of(steps_of(reports, [&of](const ValidationReport&, const Comparison& one) {
-          return one.range->errors.step_class == of;
+  for (auto& entry : errors)
+    entry.second =
+        training_error_of(steps_of(reports, [&](const ValidationReport&, const Comparison& one) {
+          return one.range->errors.step_class == entry.first;
         }));
   return errors;
 }

@@ -188,7 +188,7 @@ class Reader {
   }
 
   Slot pass_of(std::size_t line, std::string_view word) const {
-    const auto refuse = [&] [[noreturn]] {
+    const auto refuse = [&] {
       fail(line, "'" + printable(word) + "' is not a pass",
            std::string{"write F (forward), B (backward), I or W (gradients of inputs or of "
                        "weights alone) and a micro-batch, as F3"} +

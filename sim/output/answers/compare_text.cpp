@@ -195,7 +195,8 @@ std::string compare_text(const std::vector<PricedPlan>& plans) {
   about.add("rent, $ per 1e12 tokens", rent_text);
 
   Columns time{plans};
-  for (const auto& [line, unused] : plans.front().plan.critical_path) {
+  for (const auto& part : plans.front().plan.critical_path) {
+    const std::string& line = part.first;
     const auto shown = [&](const PricedPlan& p) {
       return in_unit(line_of(p.plan.critical_path, line)) != in_unit({});
     };
