@@ -36,12 +36,18 @@ double least_tasks(const Plan& plan, int ranks) { return passes(plan) * ranks; }
 double expected_tasks(const Plan& plan, int ranks, const StepCost& cost,
                       const Contraction& contraction) {
   const double least = least_tasks(plan, ranks);
-  if (contraction.quiet) return least;
+  const double stages = static_cast<double>(cost.stages.size());
+  // All stages but the last send forward, all but the first backward.
+  const double transfers =
+      2.0 * plan.microbatches_of_chunk() * plan.chunks() * ranks * (stages - 1.0) / stages;
+  if (contraction.quiet && contraction.overlapped) return least + transfers;
   double in_both = 0.0;  // Of a virtual stage, on the average.
   for (const StageCost& stage : cost.stages)
     in_both += tasks_in(stage.forward.segments) + tasks_in(stage.backward.segments);
-  in_both /= static_cast<double>(cost.stages.size());
-  return least * in_both / 2.0;
+  in_both /= stages;
+  if (!contraction.quiet) return least * in_both / 2.0 + transfers;
+  // The first forward and the last backward pass of each chunk are drawn.
+  return least + transfers + in_both * plan.chunks() * ranks;
 }
 
 void require_host_memory(double tasks, Bytes most) {

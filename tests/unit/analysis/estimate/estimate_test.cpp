@@ -117,8 +117,8 @@ TEST(DoesNotFit, NamesStageBytesAndRemedy) {
   request.zero = 0;
   const Model model = small_gpt(8, 8192, 64, 32000);
   EXPECT_EQ(refusal(on_test_gpus(model, request, 4)),
-            "the plan does not fit: stage 0 needs 117.7 GB on each GPU (83.6 GB of it optimizer "
-            "state), but a GPU has 80.0 GB: 37.7 GB too "
+            "the plan does not fit: stage 0 needs 117.7 GB on each GPU (83.6 GB optimizer state, "
+            "13.9 GB weights, 13.9 GB gradients), but a GPU has 80.0 GB: 37.7 GB too "
             "little; use --zero 1, or see what orrery search finds");
   request.zero = 1;
   EXPECT_EQ(refusal(on_test_gpus(model, request, 4)), "no error");
@@ -128,10 +128,11 @@ TEST(DoesNotFit, NamesStageBytesAndRemedy) {
 // 77.4 GB; 2.2 GB as above.
 TEST(DoesNotFit, SaysSoWhereNothingHelps) {
   const Model model = small_gpt(96, 12288, 96, 51200);
-  EXPECT_EQ(refusal(on_test_gpus(model, plan_request(1, 1, 1, 1, 2048, "megatron-core"), 1)),
-            "the plan does not fit: stage 0 needs 2882.9 GB on each GPU (2102.5 GB of it optimizer "
-            "state), but a GPU has 80.0 GB: 2802.9 GB too "
-            "little; use more GPUs, or GPUs with more memory");
+  EXPECT_EQ(
+      refusal(on_test_gpus(model, plan_request(1, 1, 1, 1, 2048, "megatron-core"), 1)),
+      "the plan does not fit: stage 0 needs 2882.9 GB on each GPU (2102.5 GB optimizer state, "
+      "350.4 GB weights, 350.4 GB gradients), but a GPU has 80.0 GB: 2802.9 GB too "
+      "little; use more GPUs, or GPUs with more memory");
 }
 
 // "--pp 4 --recompute full" as the command line would read it.

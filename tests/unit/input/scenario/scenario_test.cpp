@@ -6,6 +6,7 @@
 #include <set>
 
 #include "sim/input/scenario/choose_software.hpp"
+#include "sim/input/scenario/plan_keys.hpp"
 #include "tests/support/error_text.hpp"
 
 namespace orrery {
