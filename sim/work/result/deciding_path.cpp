@@ -89,11 +89,14 @@ TimeByPrice time_by_price(const Plan& plan, const TrainingStep& step, const Time
   const Placement& placement = step.cast.placement();
   const bool several_domains = placement.domain(Rank{placement.ranks() - 1}) > 0;
   TimeByPrice sum;
+  Seconds reached = window.start;
   for (TaskId id : deciding_path(step.graph, timeline, window.finish)) {
     const Task& task = step.graph.task(id);
     const Label& label = step.label(id);
-    const Seconds length = finish_of(timeline, id) - std::max(start_of(timeline, id), window.start);
+    // From end to end: starts may lie a billionth of the step behind, and gaps would add up.
+    const Seconds length = finish_of(timeline, id) - reached;
     if (length <= Seconds{}) continue;
+    reached = finish_of(timeline, id);
     if (label.what == Label::What::optimizer)
       sum.at(PriceKind::memory, label.tag) += length;
     else if (label.kind == Label::Kind::compute)

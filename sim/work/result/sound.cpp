@@ -10,8 +10,6 @@ namespace {
 
 // Sums of thousands of parts, each rounded.
 constexpr double rounding = 1e-6;
-// A path goes from task to task over gaps of at most a billionth of the step each (deciding_path).
-constexpr double gaps = 1e-3;
 
 void require(bool sound, const char* figure, double value, const char* why) {
   if (sound) return;
@@ -29,9 +27,8 @@ void require_at_least_nothing(const char* figure, double value, double tolerance
   require(std::isfinite(value) && value >= -tolerance, figure, value, "and cannot be negative");
 }
 
-void require_equal(const char* figure, double value, double other, const char* why,
-                   double tolerance = rounding) {
-  require(std::abs(value - other) <= tolerance * std::abs(other), figure, value, why);
+void require_equal(const char* figure, double value, double other, const char* why) {
+  require(std::abs(value - other) <= rounding * std::abs(other), figure, value, why);
 }
 
 void require_sound(const Breakdown& breakdown, Seconds step) {
@@ -81,9 +78,9 @@ void require_sound(const Result& result) {
   require(std::isfinite(result.range.high().si()) && result.range.high() >= result.step_time,
           "the long end of the range", result.range.high().si(), "less than the step");
   require_equal("the sum of the range's prices", result.range.path.total().si(), step,
-                "which is not the step", gaps);
+                "which is not the step");
   require_equal("the sum of the critical path's parts", result.critical.parts.total().si(), step,
-                "which is not the step", gaps);
+                "which is not the step");
   for (const Breakdown& breakdown : result.stages) require_sound(breakdown, result.step_time);
   require_positive("tokens/s", result.tokens_per_s);
   require_positive("tokens/s of a GPU", result.tokens_per_s_per_gpu);
