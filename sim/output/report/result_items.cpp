@@ -156,7 +156,7 @@ std::vector<LabelledItems> routing_items(const Result& result) {
                         fixed(report.worst_over_mean, 2) + ")",
                     "Gini " + fixed(report.gini, 3)}});
   lines.push_back(
-      {"Lost to imbalance",
+      {"Imbalance",
        {"dispatch " + time(report.lost.dispatch), "slower experts " + time(report.lost.compute),
         "combine " + time(report.lost.combine)}});
   lines.push_back({"Exchanged",

@@ -119,7 +119,7 @@ std::string routing(const Result& result, const Painter& paint) {
   std::string text = paint.head("Routing " + result.scenario.plan.routing) + "\n";
   for (const auto& [label, items] : lines) {
     std::string head = label;
-    head.resize(std::max<std::size_t>(14, head.size() + 2), ' ');
+    head.resize(14, ' ');
     text += wrapped(head, items, ", ", width);
   }
   return text + "\n";
