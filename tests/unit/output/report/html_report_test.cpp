@@ -99,12 +99,17 @@ std::map<std::string, double> covered(const std::string& svg, double height) {
       "fill=\"([^\"]+)\""};
   for (std::sregex_iterator at{svg.begin(), svg.end(), rectangle}, end; at != end; ++at)
     if (std::stod((*at)[2]) == height) area[(*at)[3]] += std::stod((*at)[1]);
-  const std::regex path{"<path d=\"([^\"]+)\" fill=\"([^\"]+)\""};
+  // Paths have tens of thousands of letters, and std::regex needs stack for each.
+  const std::string before = "<path d=\"", between = "\" fill=\"";
   const std::regex box{"h([0-9.]+)v([0-9.]+)h"};
-  for (std::sregex_iterator at{svg.begin(), svg.end(), path}, end; at != end; ++at) {
-    const std::string boxes = (*at)[1];
+  for (std::size_t at = svg.find(before); at != svg.npos; at = svg.find(before, at)) {
+    at += before.size();
+    const std::size_t end = svg.find(between, at);
+    const std::size_t colour = end + between.size();
+    const std::string boxes = svg.substr(at, end - at);
+    const std::string fill = svg.substr(colour, svg.find('"', colour) - colour);
     for (std::sregex_iterator one{boxes.begin(), boxes.end(), box}, last; one != last; ++one)
-      area[(*at)[2]] += std::stod((*one)[1]) * std::stod((*one)[2]) / height;
+      area[fill] += std::stod((*one)[1]) * std::stod((*one)[2]) / height;
   }
   return area;
 }
