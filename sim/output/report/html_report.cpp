@@ -103,7 +103,7 @@ std::string critical_section(const Result& result) {
   bars.rows.push_back(row);
   return heading(critical_head(result)) + bars.svg([](double seconds) {
     return duration_text(Seconds{seconds});
-  }) + critical_table(result).html();
+  }) + critical_table(result, [](const std::string&, bool) { return std::string{}; }).html();
 }
 
 std::string stages_section(const Result& result) {
