@@ -31,7 +31,7 @@ std::string counts(const BestRows& rows) {
 }
 
 // What all points have in common: keys of one value, and how long sequences are.
-std::string heading(const Sweep& sweep, const SweepInputs& inputs) {
+std::string heading(const Sweep& sweep) {
   std::map<std::string, std::string> one;
   std::vector<std::string> items;
   bool says_sequence = false;
@@ -43,8 +43,11 @@ std::string heading(const Sweep& sweep, const SweepInputs& inputs) {
   for (const std::string& key : axis_keys())
     if (one.contains(key) && key != "model" && key != "system")
       items.push_back(key + " " + one[key]);
-  if (!says_sequence && inputs.models.size() == 1)
-    items.push_back(usual_sequence_text(inputs.models.begin()->second));
+  if (!says_sequence && one.contains("model")) try {
+      items.push_back(usual_sequence_text(read_model(one["model"], {})));
+    } catch (const Error&) {
+      // Rows are merged long after a model's file has gone.
+    }
   const auto word = [&](const char* key, const char* several) {
     return one.contains(key) ? one[key] : std::string{several};
   };
@@ -87,6 +90,7 @@ std::string best_text(const Sweep& sweep, const BestRows& rows) {
 }
 
 void print_summary(const Sweep& sweep, const BestRows& rows) {
+  std::cout << heading(sweep) << "\n";
   std::cout << grouped(rows.rows()) << " points: " << counts(rows) << "\n";
   if (rows.best().empty()) return;
   const std::string order = sweep.memory_only ? "memory" : "tokens/s/GPU";
@@ -162,7 +166,6 @@ int run(const Arguments& arguments) {
   }
   BestRows rows{folder.sweep, shown_rows};
   read_rows(folder, rows);
-  std::cout << heading(folder.sweep, job.inputs) << "\n";
   print_summary(folder.sweep, rows);
   return rows.failed() > 0 ? exit_partial : exit_ok;
 }
