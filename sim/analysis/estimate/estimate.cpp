@@ -1,13 +1,12 @@
 #include "sim/analysis/estimate/estimate.hpp"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "sim/analysis/estimate/host_memory.hpp"
 #include "sim/base/core/stopwatch.hpp"
+#include "sim/base/text/number_text.hpp"
 #include "sim/cost/passes/routed_loads.hpp"
 #include "sim/engine/simulation/execute.hpp"
-#include "sim/work/result/deciding_path.hpp"
 #include "sim/work/result/sound.hpp"
 #include "sim/work/result/step_window.hpp"
 #include "sim/work/result/summary.hpp"
@@ -15,12 +14,6 @@
 
 namespace orrery {
 namespace {
-
-std::string gigabytes(Bytes bytes) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f GB", bytes.si() / 1e9);
-  return text;
-}
 
 void refuse_what_does_not_fit(const Scenario& scenario, const MemoryReport& memory, double most) {
   if (memory.peak() <= most * memory.capacity) return;
@@ -66,10 +59,10 @@ std::string shortfall_text(const MemoryReport& memory) {
                    [](auto& a, auto& b) { return a.second > b.second; });
   std::string largest;
   for (std::size_t i = 0; i < named; ++i)
-    largest += (i > 0 ? ", " : "") + gigabytes(parts[i].second) + " " + parts[i].first;
+    largest += (i > 0 ? ", " : "") + gigabytes_text(parts[i].second) + " " + parts[i].first;
   return "the plan does not fit: stage " + std::to_string(memory.fullest_stage()) + " needs " +
-         gigabytes(memory.peak()) + " on each GPU (" + largest + "), but a GPU has " +
-         gigabytes(memory.capacity) + ": " + gigabytes(memory.peak() - memory.capacity) +
+         gigabytes_text(memory.peak()) + " on each GPU (" + largest + "), but a GPU has " +
+         gigabytes_text(memory.capacity) + ": " + gigabytes_text(memory.peak() - memory.capacity) +
          " too little";
 }
 
@@ -108,8 +101,8 @@ Estimate estimate(const Scenario& given, EstimateContext& context, Detail detail
       build_training_step(scenario, cost, traffic, layout.cast, topology, contraction);
 
   Timeline timeline = execute(step.graph, topology, {detail.engine});
-  Result result = summarize(scenario, memory, step, timeline, topology, routed.loads.get());
-  result.range = range_of(scenario, step, timeline, topology, context.price_errors(scenario));
+  Result result = summarize(scenario, memory, step, timeline, topology,
+                            context.price_errors(scenario), *routed.loads);
   require_sound(result);
   result.simulation_wall = stopwatch.passed();
   return {std::move(result), std::move(step), std::move(timeline), std::move(topology)};

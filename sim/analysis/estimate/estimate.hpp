@@ -43,8 +43,8 @@ Seconds step_time(const Scenario& scenario, EstimateContext& context);
 /// The step time as an excerpt of the step tells it (steady_state.hpp), or nothing where none does.
 std::optional<Seconds> step_time_from_excerpt(const Scenario& scenario, EstimateContext& context);
 
-/// "the plan does not fit: stage 0 needs 166.0 GB on each GPU (105.9 GB of it optimizer state), but
-/// a GPU has 84.9 GB: 81.1 GB too little".
+/// "the plan does not fit: stage 0 needs 166.0 GB on each GPU (105.9 GB optimizer state, 22.5 GB
+/// activations, 17.6 GB weights), but a GPU has 84.9 GB: 81.1 GB too little".
 std::string shortfall_text(const MemoryReport& memory);
 
 /// The smallest change of `scenario`'s plan that fits, in words: "use --recompute full", or "" if

@@ -1,7 +1,9 @@
 #include "sim/analysis/estimate/host_memory.hpp"
 
-#include <cstdio>
+#include <cmath>
 #include <string>
+
+#include "sim/base/text/number_text.hpp"
 
 namespace orrery {
 namespace {
@@ -21,12 +23,6 @@ double tasks_in(const std::vector<Segment>& segments) {
     sum += (segment.beside ? 1.0 : 0.0) + (segment.after ? 1.0 : 0.0) +
            (segment.chain.empty() ? 1.0 : tasks_in(segment.chain));
   return sum;
-}
-
-std::string gigabytes(Bytes bytes) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f GB", bytes.si() / 1e9);
-  return text;
 }
 
 }  // namespace
@@ -53,15 +49,13 @@ double expected_tasks(const Plan& plan, int ranks, const StepCost& cost,
 void require_host_memory(double tasks, Bytes most) {
   const Bytes needed = tasks * of_a_task;
   if (most <= Bytes{} || needed <= most) return;
-  char millions[32];
-  std::snprintf(millions, sizeof millions, "%.0f million", tasks / 1e6);
   fail_infeasible({},
-                  "a simulation of about " + std::string{millions} + " tasks needs some " +
-                      gigabytes(needed) + " of this machine's memory, and may take " +
-                      gigabytes(most),
+                  "a simulation of about " + std::to_string(std::llround(tasks / 1e6)) +
+                      " million" + " tasks needs some " + gigabytes_text(needed) +
+                      " of this machine's memory, and may take " + gigabytes_text(most),
                   "simulate fewer ranks (without --unfolded and --expanded) or micro-batches, or "
                   "say --host-memory '" +
-                      gigabytes(1.2 * needed) + "'");
+                      gigabytes_text(1.2 * needed) + "'");
 }
 
 }  // namespace orrery

@@ -187,12 +187,6 @@ Explored explore_all(const SearchRequest& request, const Ground& ground, const O
   return sum_of_parts(ground, places, parts);
 }
 
-std::string gigabytes(double bytes) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f GB", bytes / 1e9);
-  return text;
-}
-
 // Whether the space has a legal plan when one of the fixed keys is set free.
 bool legal_without(const SearchRequest& request, std::size_t left_out) {
   SearchRequest freer = request;
@@ -221,8 +215,8 @@ std::string joined(const Fixed& fixed) {
     fail_infeasible({},
                     "none of the " + std::to_string(sum.legal) +
                         " plans that divide fits: the smallest (" + sum.smallest + ") needs " +
-                        gigabytes(sum.least_memory) + " a GPU, and may fill " +
-                        gigabytes(request.max_memory * request.systems.front().gpu.memory.si()),
+                        gigabytes_text(Bytes{sum.least_memory}) + " a GPU, and may fill " +
+                        gigabytes_text(request.max_memory * request.systems.front().gpu.memory),
                     "use more GPUs, or GPUs with more memory" +
                         std::string{request.max_memory < 1.0 ? ", or raise --max-memory" : ""});
   std::string culprits;

@@ -78,6 +78,13 @@ std::string bytes_text(Bytes bytes) {
   return fixed(bytes.si() / unit.si, unit.si > 1.0 ? 2 : 0) + " " + std::string{unit.name};
 }
 
+std::string gigabytes_text(Bytes bytes) {
+  char text[400];
+  const auto [end, error] =
+      std::to_chars(text, text + sizeof text, bytes.si() / 1e9, std::chars_format::fixed, 1);
+  return std::string(text, end) + " GB";
+}
+
 std::string bar(double fraction, int width, char mark) {
   if (!(fraction > 0.0)) return "";
   const long marks = std::lround(std::min(fraction, 1.0) * width);

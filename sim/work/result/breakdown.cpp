@@ -20,8 +20,10 @@ struct Interval {
 
 // Disjoint intervals, ascending.
 std::vector<Interval> merged(std::vector<Interval> intervals) {
-  std::sort(intervals.begin(), intervals.end(),
-            [](const Interval& a, const Interval& b) { return a.start < b.start; });
+  // A rank's own tasks are in order already.
+  const auto earlier = [](const Interval& a, const Interval& b) { return a.start < b.start; };
+  if (!std::is_sorted(intervals.begin(), intervals.end(), earlier))
+    std::sort(intervals.begin(), intervals.end(), earlier);
   std::vector<Interval> result;
   for (const Interval& next : intervals) {
     if (next.finish <= next.start) continue;
@@ -158,8 +160,9 @@ class Collector {
     const Seconds kernels = label.cost->compute / role.speed;
     own.busy.compute += kernels;
     own.busy.work.add(label.cost->work, 1.0 / role.speed);
-    const ExposedInPass waits =
-        exposed_in_pass(scenario_.plan, *label.cost, role.speed, length - kernels);
+    const auto [known, fresh] = exposed_.try_emplace({label.cost, role.speed});
+    if (fresh) known->second = exposed_in_pass(*label.cost, role.speed);
+    const ExposedInPass waits = known->second.adding_up_to(length - kernels, scenario_.plan);
     own.busy.tp_exposed += waits.tensor;
     own.busy.cp_exposed += waits.context;
     own.busy.ep_exposed += waits.expert;
@@ -170,6 +173,7 @@ class Collector {
   const Timeline& timeline_;
   std::vector<int> chosen_;  // By role: its place in own_, or -1.
   std::map<std::pair<GroupKind, int>, std::vector<std::size_t>> led_by_;
+  std::map<std::pair<const PassCost*, double>, ExposedInPass> exposed_;
   std::vector<OwnTasks> own_;
 };
 

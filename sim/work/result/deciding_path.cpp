@@ -84,19 +84,28 @@ std::vector<TaskId> deciding_path(const TaskGraph& graph, const Timeline& timeli
   return path;
 }
 
-TimeByPrice time_by_price(const Plan& plan, const TrainingStep& step, const Timeline& timeline,
-                          const StepWindow& window, const Topology& topology) {
+std::vector<PathTask> path_through(const TaskGraph& graph, const Timeline& timeline,
+                                   const StepWindow& window) {
+  std::vector<PathTask> path;
+  // From end to end: starts may lie a billionth of the step behind, and gaps would add up.
+  Seconds reached = window.start;
+  for (const TaskId id : deciding_path(graph, timeline, window.finish)) {
+    const Seconds finish = finish_of(timeline, id);
+    if (finish <= reached) continue;
+    path.push_back({id, finish - reached});
+    reached = finish;
+  }
+  return path;
+}
+
+TimeByPrice time_by_price(const Plan& plan, const TrainingStep& step,
+                          const std::vector<PathTask>& path, const Topology& topology) {
   const Placement& placement = step.cast.placement();
   const bool several_domains = placement.domain(Rank{placement.ranks() - 1}) > 0;
   TimeByPrice sum;
-  Seconds reached = window.start;
-  for (TaskId id : deciding_path(step.graph, timeline, window.finish)) {
+  for (const auto& [id, length] : path) {
     const Task& task = step.graph.task(id);
     const Label& label = step.label(id);
-    // From end to end: starts may lie a billionth of the step behind, and gaps would add up.
-    const Seconds length = finish_of(timeline, id) - reached;
-    if (length <= Seconds{}) continue;
-    reached = finish_of(timeline, id);
     if (label.what == Label::What::optimizer)
       sum.at(PriceKind::memory, label.tag) += length;
     else if (label.kind == Label::Kind::compute)
@@ -107,11 +116,11 @@ TimeByPrice time_by_price(const Plan& plan, const TrainingStep& step, const Time
   return sum;
 }
 
-StepRange range_of(const Scenario& scenario, const TrainingStep& step, const Timeline& timeline,
-                   const Topology& topology, const PriceErrors& errors) {
-  const StepWindow window = step_window(scenario, step, timeline);
-  return {window.length(),
-          time_by_price(scenario.plan, step, timeline, window, topology),
+StepRange range_of(const Scenario& scenario, const TrainingStep& step, Seconds length,
+                   const std::vector<PathTask>& path, const Topology& topology,
+                   const PriceErrors& errors) {
+  return {length,
+          time_by_price(scenario.plan, step, path, topology),
           errors,
           scenario.system.gpu.name,
           scenario.system.name,

@@ -17,6 +17,15 @@ namespace orrery {
 /// later; the makespan, or the end of a step's window.
 std::vector<TaskId> deciding_path(const TaskGraph& graph, const Timeline& timeline, Seconds end);
 
+/// A task of a step's deciding path, and how long the step waits for it: from the end of the task
+/// before it to its own. Lengths add up to the window's, but for tasks that end before it begins.
+struct PathTask {
+  TaskId id;
+  Seconds length;
+};
+std::vector<PathTask> path_through(const TaskGraph& graph, const Timeline& timeline,
+                                   const StepWindow& window);
+
 /// The step time by what was priced along that chain. It is the gradient of the step time: where
 /// all prices of a kind rise by a small share, the step gets longer by that share of their part.
 /// Adds up to the step time.
@@ -24,11 +33,12 @@ std::vector<TaskId> deciding_path(const TaskGraph& graph, const Timeline& timeli
 /// A pass that is one task counts as PassCost::decisive; where it is drawn as a chain, its kernels
 /// count in the mean proportions of the pass. A flow that shares its links counts with all the time
 /// that it took.
-TimeByPrice time_by_price(const Plan& plan, const TrainingStep& step, const Timeline& timeline,
-                          const StepWindow& window, const Topology& topology);
+TimeByPrice time_by_price(const Plan& plan, const TrainingStep& step,
+                          const std::vector<PathTask>& path, const Topology& topology);
 
-/// The range of the step's time, its prices being off by `errors`.
-StepRange range_of(const Scenario& scenario, const TrainingStep& step, const Timeline& timeline,
-                   const Topology& topology, const PriceErrors& errors);
+/// The range of a step of that length, its prices being off by `errors`.
+StepRange range_of(const Scenario& scenario, const TrainingStep& step, Seconds length,
+                   const std::vector<PathTask>& path, const Topology& topology,
+                   const PriceErrors& errors);
 
 }  // namespace orrery

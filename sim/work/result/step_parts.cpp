@@ -4,8 +4,6 @@
 #include <map>
 #include <utility>
 
-#include "sim/work/result/deciding_path.hpp"
-
 namespace orrery {
 
 const std::string& name(StepPart part) {
@@ -50,17 +48,18 @@ void TimeByPart::add(const TimeByPart& more, double share) {
       parts_[part][phase] += share * more.parts_[part][phase];
 }
 
-ExposedInPass exposed_in_pass(const Plan& plan, const PassCost& cost, double speed,
-                              Seconds exposed) {
-  ExposedInPass parts{
-      cost.exposed(GroupKind::tensor, speed), cost.exposed(GroupKind::context, speed),
-      cost.exposed(GroupKind::expert, speed) + cost.exposed(GroupKind::expert_tensor, speed)};
-  const Seconds lead = exposed - parts.tensor - parts.context - parts.expert;
-  (plan.tp > 1   ? parts.tensor
-   : plan.cp > 1 ? parts.context
-   : plan.ep > 1 ? parts.expert
-                 : parts.tensor) += lead;
-  return parts;
+ExposedInPass exposed_in_pass(const PassCost& cost, double speed) {
+  return {cost.exposed(GroupKind::tensor, speed), cost.exposed(GroupKind::context, speed),
+          cost.exposed(GroupKind::expert, speed) + cost.exposed(GroupKind::expert_tensor, speed)};
+}
+
+ExposedInPass ExposedInPass::adding_up_to(Seconds sum, const Plan& plan) const {
+  ExposedInPass all = *this;
+  (plan.tp > 1   ? all.tensor
+   : plan.cp > 1 ? all.context
+   : plan.ep > 1 ? all.expert
+                 : all.tensor) += sum - tensor - context - expert;
+  return all;
 }
 
 namespace {
@@ -147,7 +146,7 @@ class Sum {
       add_kernels(cost, forward, share, parts);
     }
     const Seconds exposed = cost.time(role.pace) - share * cost.compute;
-    const ExposedInPass waits = exposed_in_pass(plan_, cost, role.speed, exposed);
+    const ExposedInPass waits = exposed_in_pass(cost, role.speed).adding_up_to(exposed, plan_);
     parts.at(StepPart::tensor, phase_of(!forward)) += waits.tensor;
     parts.at(StepPart::context, phase_of(!forward)) += waits.context;
     parts.at(StepPart::expert, phase_of(!forward)) += waits.expert;
@@ -163,20 +162,16 @@ class Sum {
 
 }  // namespace
 
-CriticalParts critical_parts(const Scenario& scenario, const TrainingStep& step,
-                             const Timeline& timeline, const StepWindow& window) {
-  Sum sum{scenario.plan, step};
+CriticalParts critical_parts(const Plan& plan, const TrainingStep& step,
+                             const std::vector<PathTask>& path) {
+  Sum sum{plan, step};
   CriticalParts critical;
-  critical.by_stage.resize(static_cast<std::size_t>(scenario.plan.pp));
-  Seconds reached = window.start;  // From end to end, so that nothing is left out between.
-  for (const TaskId id : deciding_path(step.graph, timeline, window.finish)) {
-    const Seconds finish = timeline.of(id).finish.seconds();
-    if (finish <= reached) continue;
+  critical.by_stage.resize(static_cast<std::size_t>(plan.pp));
+  for (const auto& [id, length] : path) {
     const int owner = step.graph.task(id).owner;
     const int stage = step.cast.roles()[static_cast<std::size_t>(owner)].at.stage;
-    sum.add(id, finish - reached);
-    critical.by_stage[static_cast<std::size_t>(stage)] += finish - reached;
-    reached = finish;
+    sum.add(id, length);
+    critical.by_stage[static_cast<std::size_t>(stage)] += length;
   }
   critical.parts = sum.parts();
   return critical;

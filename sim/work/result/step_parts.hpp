@@ -5,8 +5,7 @@
 #include <vector>
 
 #include "sim/cost/passes/time_by_work.hpp"
-#include "sim/engine/graph/timeline.hpp"
-#include "sim/work/result/step_window.hpp"
+#include "sim/work/result/deciding_path.hpp"
 #include "sim/work/training/training_step.hpp"
 
 namespace orrery {
@@ -65,18 +64,21 @@ struct CriticalParts {
   std::vector<Seconds> by_stage;  ///< The same time by who spends it; a transfer's sender does.
 };
 
-/// `window`: as step_window() says. A pass that is drawn in stretches counts with the mean
-/// proportions of its kernels; a flow that shares its links counts with all the time that it took.
-CriticalParts critical_parts(const Scenario& scenario, const TrainingStep& step,
-                             const Timeline& timeline, const StepWindow& window);
+/// `path`: of path_through(). A pass that is drawn in stretches counts with the mean proportions of
+/// its kernels; a flow that shares its links counts with all the time that it took.
+CriticalParts critical_parts(const Plan& plan, const TrainingStep& step,
+                             const std::vector<PathTask>& path);
 
-/// What a rank of this speed waits for collectives in a pass: by group, `exposed` in all. What is
-/// beyond the collectives' own time is the lead of a slower member, named after the group in which
-/// it is waited for first.
+/// What a rank waits for collectives in a pass.
 struct ExposedInPass {
   Seconds tensor, context, expert;
+
+  /// The same where it is `sum` in all: what is beyond the collectives' own time is the lead of a
+  /// slower member, named after the group in which it is waited for first.
+  ExposedInPass adding_up_to(Seconds sum, const Plan& plan) const;
 };
-ExposedInPass exposed_in_pass(const Plan& plan, const PassCost& cost, double speed,
-                              Seconds exposed);
+/// Of a rank of this speed, the collectives' own time. Looks at every stretch of the pass: to be
+/// asked once for all passes of a price.
+ExposedInPass exposed_in_pass(const PassCost& cost, double speed);
 
 }  // namespace orrery

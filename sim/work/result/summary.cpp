@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstdio>
 
+#include "sim/base/text/number_text.hpp"
+#include "sim/work/result/deciding_path.hpp"
 #include "sim/work/result/step_window.hpp"
 
 namespace orrery {
@@ -39,10 +40,8 @@ std::vector<std::string> warnings(const Scenario& scenario, const MemoryReport& 
                    "--seq N sets another");
   const double share = memory.peak() / memory.capacity;
   if (!memory.fits()) {
-    char more[32];
-    std::snprintf(more, sizeof more, "%.1f %%", 100.0 * (share - 1.0));
-    list.push_back("stage " + std::to_string(memory.fullest_stage()) + " needs " + more +
-                   " more memory than a GPU has: " +
+    list.push_back("stage " + std::to_string(memory.fullest_stage()) + " needs " +
+                   percent(share - 1.0) + " more memory than a GPU has: " +
                    (share > tolerated_share_of_memory
                         ? "the plan cannot run as it is"
                         : "predicted peaks were up to 10 % above published ones, so that it may "
@@ -65,11 +64,15 @@ void wait_for_slower_experts(Seconds lost, Breakdown& rank) {
 }  // namespace
 
 Result summarize(const Scenario& scenario, const MemoryReport& memory, const TrainingStep& step,
-                 const Timeline& timeline, const Topology& topology, const RoutedLoads* loads) {
+                 const Timeline& timeline, const Topology& topology, const PriceErrors& errors,
+                 const RoutedLoads& loads) {
   const Plan& plan = scenario.plan;
   Result result;
   result.scenario = scenario;
-  result.step_time = step_window(scenario, step, timeline).length();
+  const StepWindow window = step_window(scenario, step, timeline);
+  const std::vector<PathTask> path = path_through(step.graph, timeline, window);
+  result.step_time = window.length();
+  result.range = range_of(scenario, step, result.step_time, path, topology, errors);
   result.lower_bound = lower_bound(scenario, step, result.step_time);
   const double seconds = result.step_time.si();
   const double gpus = plan.gpus();
@@ -82,13 +85,12 @@ Result summarize(const Scenario& scenario, const MemoryReport& memory, const Tra
   result.mfu_full = result.model_tflops_per_gpu_full / peak;
   result.memory = memory;
   result.roles = static_cast<int>(step.cast.roles().size());
-  const StepWindow window = step_window(scenario, step, timeline);
-  result.critical = critical_parts(scenario, step, timeline, window);
+  result.critical = critical_parts(plan, step, path);
   const std::vector<int> roles = longest_computing_roles(step, timeline, plan.pp);
   result.stages = break_down(scenario, step, timeline, roles);
   // Where one rank stands for its expert group, its passes hold the slowest member's kernels.
   const bool own_kernels = !step.contracted && result.roles == plan.gpus();
-  if (loads && scenario.model.experts && !own_kernels)
+  if (scenario.model.experts && !own_kernels)
     for (std::size_t stage = 0; stage < roles.size(); ++stage)
       wait_for_slower_experts(lost_to_routing(plan, step, roles[stage]).compute,
                               result.stages[stage]);
@@ -99,8 +101,7 @@ Result summarize(const Scenario& scenario, const MemoryReport& memory, const Tra
   result.idlest_stage =
       place(std::min_element(result.stages.begin(), result.stages.end(), less_busy));
   const int role = roles[static_cast<std::size_t>(result.busiest_stage)];
-  if (loads && scenario.model.experts)
-    result.routing = report_routing(scenario, *loads, step, role);
+  if (scenario.model.experts) result.routing = report_routing(scenario, loads, step, role);
   result.provenance = provenance(plan, step, result.busiest_stage);
   result.links = link_reports(step, result.step_time, topology);
   result.tasks = step.graph.size();

@@ -7,10 +7,11 @@
 
 namespace orrery {
 
-/// Turns a timeline into the figures that people read. `simulation_wall` is left to the caller.
+/// Turns a timeline into the figures that people read, prices being off by `errors`.
+/// `simulation_wall` is left to the caller.
 Result summarize(const Scenario& scenario, const MemoryReport& memory, const TrainingStep& step,
-                 const Timeline& timeline, const Topology& topology,
-                 const RoutedLoads* loads = nullptr);
+                 const Timeline& timeline, const Topology& topology, const PriceErrors& errors,
+                 const RoutedLoads& loads);
 
 /// Where the time of each of `roles` goes. Every moment of the step is counted once: kernels first,
 /// then what the rank waits for, in the order data, transfer, context, expert, tensor; idle
