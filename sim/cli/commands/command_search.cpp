@@ -122,16 +122,10 @@ void read_goal(SearchRequest& request, const ParsedOptions& options) {
   if (options.has("economics")) request.economics = options.text("economics");
 }
 
-// Where a plan file has its keys: a result apart from its figures, others at the top.
-JsonValue keys_of(const JsonValue& run) {
-  const auto schema = run.find("schema");
-  return schema && schema->text() == "orrery.result/1" ? run.at("plan") : run;
-}
-
 // What a search leaves as it is in the run that it starts from: all that it would not vary.
 std::vector<Fixed> fixed_by(const JsonValue& run) {
   std::vector<Fixed> fixed;
-  const JsonValue plan = keys_of(run);
+  const JsonValue plan = keys_of_plan(run);
   PlanRequest request;
   for (const PlanKey& key : plan_keys()) {
     const auto value = plan.find(key.name);
@@ -144,7 +138,7 @@ std::vector<Fixed> fixed_by(const JsonValue& run) {
 
 std::optional<std::string> text_in(const std::optional<JsonValue>& run, const std::string& key) {
   auto value = run ? run->find(key) : std::nullopt;
-  if (run && !value) value = keys_of(*run).find(key);
+  if (run && !value) value = keys_of_plan(*run).find(key);
   return value ? std::optional{flag_text(*value)} : std::nullopt;
 }
 

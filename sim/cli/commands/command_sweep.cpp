@@ -30,6 +30,15 @@ std::string counts(const BestRows& rows) {
   return text;
 }
 
+// Rows are merged long after a model's file has gone.
+std::optional<Model> model_if_there(const std::string& word) {
+  try {
+    return read_model(word, {});
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 // What all points have in common: keys of one value, and how long sequences are.
 std::string heading(const Sweep& sweep) {
   std::map<std::string, std::string> one;
@@ -43,11 +52,9 @@ std::string heading(const Sweep& sweep) {
   for (const std::string& key : axis_keys())
     if (one.contains(key) && key != "model" && key != "system")
       items.push_back(key + " " + one[key]);
-  if (!says_sequence && one.contains("model")) try {
-      items.push_back(usual_sequence_text(read_model(one["model"], {})));
-    } catch (const Error&) {
-      // Rows are merged long after a model's file has gone.
-    }
+  if (!says_sequence && one.contains("model"))
+    if (const auto model = model_if_there(one["model"]))
+      items.push_back(usual_sequence_text(*model));
   const auto word = [&](const char* key, const char* several) {
     return one.contains(key) ? one[key] : std::string{several};
   };

@@ -71,7 +71,7 @@ bool changes_replicas(const ParsedOptions& options) {
 }
 
 void read_plan_of_file(PlanRequest& request, const JsonValue& file) {
-  const JsonValue plan = is_of(file, "orrery.result/1") ? file.at("plan") : file;
+  const JsonValue plan = keys_of_plan(file);
   for (const std::string& key : plan.keys()) {
     const auto value = plan.find(key);
     if (!value || names_an_input(key)) continue;
@@ -118,6 +118,10 @@ JsonValue read_plan_file(const std::string& word, const Place& place) {
   const JsonValue first = plans.elements().front();
   const auto inputs = file.find("inputs");
   return inputs ? first.with("inputs", *inputs) : first;
+}
+
+JsonValue keys_of_plan(const JsonValue& file) {
+  return is_of(file, "orrery.result/1") ? file.at("plan") : file;
 }
 
 std::optional<JsonValue> carried(const JsonValue& file, const std::string& shelf,

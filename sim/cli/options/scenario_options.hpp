@@ -20,6 +20,9 @@ JsonValue read_plan_file(const std::string& word, const Place& place);
 /// with the calibration of either.
 Model model_of(const ParsedOptions& options, const std::optional<JsonValue>& plan_file);
 System system_of(const ParsedOptions& options, const std::optional<JsonValue>& plan_file);
+/// Where a plan file has the keys of its plan: a result apart from its figures, others at the top.
+JsonValue keys_of_plan(const JsonValue& file);
+
 /// What a result or search carries of `shelf` ("models", "systems", "software", "calibrations",
 /// "schedules") under that name.
 std::optional<JsonValue> carried(const JsonValue& file, const std::string& shelf,
