@@ -13,18 +13,28 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Its corpus, and of scripts those that the importer's tests read.
+std::vector<fs::path> folders_of(const std::string& entry) {
+  const fs::path tests = fs::path{ORRERY_TEST_SOURCE} / "tests";
+  std::vector<fs::path> folders;
+  if (fs::exists(tests / "fuzz/corpus" / entry)) folders.push_back(tests / "fuzz/corpus" / entry);
+  if (entry == "shell") folders.push_back(tests / "unit/import/megatron/scripts");
+  return folders;
+}
+
 class Replay : public testing::TestWithParam<EntryPoint> {};
 
 TEST_P(Replay, EveryTextIsAcceptedOrRefused) {
   int texts = 0;
-  const fs::path folder = fs::path{ORRERY_TEST_SOURCE} / "tests/fuzz/corpus" / GetParam().name;
-  for (const auto& file : fs::directory_iterator{folder}) {
-    SCOPED_TRACE(file.path().filename());
-    std::ostringstream text;
-    text << std::ifstream{file.path(), std::ios::binary}.rdbuf();
-    EXPECT_NO_THROW(GetParam().run(text.str()));
-    ++texts;
-  }
+  for (const fs::path& folder : folders_of(GetParam().name))
+    for (const auto& file : fs::directory_iterator{folder}) {
+      if (!file.is_regular_file()) continue;
+      SCOPED_TRACE(file.path().filename());
+      std::ostringstream text;
+      text << std::ifstream{file.path(), std::ios::binary}.rdbuf();
+      EXPECT_NO_THROW(GetParam().run(text.str()));
+      ++texts;
+    }
   EXPECT_GE(texts, 2);
 }
 
