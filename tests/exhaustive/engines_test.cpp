@@ -209,9 +209,7 @@ TEST(EnginesOnCollectives, Agree) {
   for (const char* name : {"dgx-h100", "dgx-1-v100-cube-mesh", "rtx-pro-6000-pcie",
                            "hgx-h100-leaf-spine-2to1", "hgx-h100-dragonfly"}) {
     const System system = read_system(name, test_place);
-    for (CollectiveKind kind :
-         {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
-          CollectiveKind::all_to_all, CollectiveKind::broadcast})
+    for (const auto& [kind, word, nccl_name, passes, reduces, rooted] : collective_facts)
       for (int nodes : {1, 2, 4})
         for (double bytes : {8.0, 1e6, 1e9})
           for (bool unfolded : {false, true}) {

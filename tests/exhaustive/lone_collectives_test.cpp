@@ -11,10 +11,6 @@
 namespace orrery {
 namespace {
 
-constexpr CollectiveKind kinds[] = {CollectiveKind::all_reduce,     CollectiveKind::all_gather,
-                                    CollectiveKind::reduce_scatter, CollectiveKind::all_to_all,
-                                    CollectiveKind::broadcast,      CollectiveKind::send_recv};
-
 // What NCCL_ALGO may say, besides nothing.
 constexpr const char* forced[] = {"",         "Ring", "Tree",          "NVLS",
                                   "NVLSTree", "PAT",  "CollnetDirect", "CollnetChain"};
@@ -115,12 +111,10 @@ TEST(LoneCollectives, FoldedTellsTheTimeOfEveryRank) {
   for (const Machine& machine : machines())
     for (int nodes = 1; nodes <= 4; ++nodes)
       for (int in_node = 1; in_node <= 4; ++in_node)
-        for (CollectiveKind kind : kinds)
+        for (const auto& [kind, word, nccl_name, passes, reduces, rooted] : collective_facts)
           for (const char* algorithm : forced)
             for (double bytes : {1008.0, 1.44e6, 1.44e9}) {
-              const bool has_algorithms =
-                  kind != CollectiveKind::all_to_all && kind != CollectiveKind::send_recv;
-              if (!has_algorithms && *algorithm) continue;
+              if (nccl_name.empty() && *algorithm) continue;
               LoneCollective collective{kind, nodes * in_node, nodes, Bytes{bytes}, false};
               compare(collective, machine, algorithm, all);
               if (kind != CollectiveKind::all_reduce || *algorithm) continue;

@@ -169,8 +169,7 @@ CalibrationFit fit_calibration(const std::vector<NamedRecord>& records, std::vec
   fit.curves = std::move(own);
   std::erase_if(curves, [&](const Curve& curve) {
     const bool alone = curve.ranks < 2;
-    const std::vector<std::string>& all = curve_collectives();
-    const bool priced = std::find(all.begin(), all.end(), curve.collective) != all.end();
+    const bool priced = collective_named(curve.collective).has_value();
     if (alone || !priced)
       fit.notes.push_back(curve.file + ": " + curve.collective +
                           (alone ? " of one rank" : ", which no plan does"));

@@ -57,7 +57,7 @@ void add_shape(std::vector<Case>& cases, const Op& op, const Plan& plan, double 
                    {make_case("memory", {"copy"}, {copy_rows(op.bytes), copy_width}, weight)});
       break;
     case Op::Kind::collective:
-      if (op.group != GroupKind::tensor || op.collective == CollectiveKind::broadcast) break;
+      if (op.group != GroupKind::tensor || facts(op.collective).rooted) break;
       merge_shapes(
           cases,
           {make_case("collective", {std::string{name(op.collective)}},

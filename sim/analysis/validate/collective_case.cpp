@@ -80,16 +80,9 @@ System system_of(const JsonValue& json, bool leaves_node) {
 }
 
 CollectiveKind kind_of(const JsonValue& json) {
-  constexpr CollectiveKind kinds[] = {CollectiveKind::all_reduce,     CollectiveKind::all_gather,
-                                      CollectiveKind::reduce_scatter, CollectiveKind::all_to_all,
-                                      CollectiveKind::broadcast,      CollectiveKind::send_recv};
-  std::vector<std::string> names;
-  for (CollectiveKind kind : kinds) {
-    if (name(kind) == collective_word(json.text())) return kind;
-    names.emplace_back(name(kind));
-  }
+  if (const auto kind = collective_named(json.text())) return *kind;
   json.fail("'" + shown_text(json.text()) + "' is not a collective",
-            suggestion(json.text(), names));
+            suggestion(json.text(), collective_names()));
 }
 
 }  // namespace

@@ -15,18 +15,11 @@ namespace po = boost::program_options;
 namespace orrery {
 namespace {
 
-constexpr CollectiveKind kinds[] = {CollectiveKind::all_reduce,     CollectiveKind::all_gather,
-                                    CollectiveKind::reduce_scatter, CollectiveKind::all_to_all,
-                                    CollectiveKind::broadcast,      CollectiveKind::send_recv};
 constexpr double most_bytes = 1e15;
 
 CollectiveKind parse_kind(const std::string& word) {
-  std::vector<std::string> names;
-  for (CollectiveKind kind : kinds) {
-    if (name(kind) == collective_word(word)) return kind;
-    names.emplace_back(name(kind));
-  }
-  fail_input({}, "'" + word + "' is not a collective", suggestion(word, names));
+  if (const auto kind = collective_named(word)) return *kind;
+  fail_input({}, "'" + word + "' is not a collective", suggestion(word, collective_names()));
 }
 
 // "1 GiB", and as nccl-tests has it: "8", "64K", "128M", "8G" in powers of 1024.

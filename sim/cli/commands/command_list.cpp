@@ -52,10 +52,7 @@ std::vector<Entry> entries_of(const std::string& shelf) {
     for (const std::string& name : schedule_names()) entries.emplace_back(name, "");
     return entries;
   }
-  for (CollectiveKind kind :
-       {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
-        CollectiveKind::all_to_all, CollectiveKind::broadcast, CollectiveKind::send_recv})
-    entries.emplace_back(name(kind), "");
+  for (const std::string& name : collective_names()) entries.emplace_back(name, "");
   return entries;
 }
 

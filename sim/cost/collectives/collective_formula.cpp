@@ -30,9 +30,7 @@ double nvls_chunk(double bytes, int ranks) {
 
 }  // namespace
 
-int ring_rounds(CollectiveKind kind, int n) {
-  return kind == CollectiveKind::all_reduce ? 2 * (n - 1) : n - 1;
-}
+int ring_rounds(CollectiveKind kind, int n) { return std::max(1, facts(kind).passes) * (n - 1); }
 
 int mesh_rings(int n) {
   // A unit test finds them on the graph of the links. A lone GPU has its links and no ring.
@@ -114,8 +112,8 @@ CollectiveCost CollectiveModel::ring(CollectiveKind kind, Bytes tensor, GroupSha
   CollectiveCost flags = cost;
   cost.latency +=
       (constants_.low_latency && group.per_domain > 2 ? 2.0 : 1.0) * constants_.ring_ramp.at(wire);
-  const bool copies = kind != CollectiveKind::broadcast &&
-                      !(constants_.low_latency && kind == CollectiveKind::all_reduce);
+  const bool copies =
+      !facts(kind).rooted && !(constants_.low_latency && kind == CollectiveKind::all_reduce);
   if (constants_.local_copy && copies)
     cost.latency += tensor / (n * *constants_.local_copy * nvlink_);
   if (!constants_.low_latency) return cost;

@@ -8,10 +8,6 @@
 namespace orrery {
 namespace {
 
-constexpr CollectiveKind kinds[] = {CollectiveKind::all_reduce,     CollectiveKind::all_gather,
-                                    CollectiveKind::reduce_scatter, CollectiveKind::all_to_all,
-                                    CollectiveKind::broadcast,      CollectiveKind::send_recv};
-
 // The line through the points next to `x`, which lies between the first and the last.
 double interpolate(const std::vector<double>& xs, const std::vector<double>& ys, double x) {
   const auto above =
@@ -66,10 +62,7 @@ void CollectiveMeasurements::add(const System& system, const std::vector<Measure
   for (const MeasuredCurve& curve : measured) {
     if (curve.ranks % curve.nodes != 0 || curve.ranks / curve.nodes > system.gpus_per_node)
       continue;
-    const auto kind = std::find_if(std::begin(kinds), std::end(kinds), [&](CollectiveKind one) {
-      return name(one) == curve.collective;
-    });
-    Sweep sweep{{*kind, group_on(system, curve.ranks, curve.nodes)}, {}, {}};
+    Sweep sweep{{curve.collective, group_on(system, curve.ranks, curve.nodes)}, {}, {}};
     if (one_domain && sweep.shape.group.domains > 1) continue;
     if (sweep.shape == left_out) continue;
     const auto known = curves_.begin() + static_cast<std::ptrdiff_t>(before);

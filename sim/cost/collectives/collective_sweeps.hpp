@@ -7,9 +7,9 @@
 
 #include "sim/cluster/placement/groups.hpp"
 #include "sim/cost/collectives/collective_cost.hpp"
-#include "sim/cost/collectives/collective_kind.hpp"
 #include "sim/input/machine/system.hpp"
 #include "sim/input/measured/collective_curves.hpp"
+#include "sim/input/measured/collective_kind.hpp"
 
 namespace orrery {
 

@@ -13,8 +13,12 @@ using Words = std::vector<std::string>;
 const Words algorithm_words{"Tree",     "Ring", "CollnetDirect", "CollnetChain", "NVLS",
                             "NVLSTree", "PAT"};
 const Words protocol_words{"LL", "LL128", "Simple"};
-// NCCL's names of the collectives, in the order of CollectiveKind; those without algorithms empty.
-const Words collective_words{"AllReduce", "AllGather", "ReduceScatter", "", "Broadcast", ""};
+// In the order of CollectiveKind; those without algorithms are empty.
+const Words collective_words = [] {
+  Words words;
+  for (const CollectiveFacts& one : collective_facts) words.emplace_back(one.nccl_name);
+  return words;
+}();
 
 std::string lower(std::string text) {
   for (char& c : text)

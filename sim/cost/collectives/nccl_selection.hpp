@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "sim/cost/collectives/collective_kind.hpp"
+#include "sim/input/measured/collective_kind.hpp"
 
 namespace orrery {
 

@@ -81,7 +81,7 @@ NcclTuner::Rings NcclTuner::rings(GroupShape group) const {
 bool NcclTuner::applies(NcclAlgorithm algorithm, NcclProtocol protocol, CollectiveKind kind,
                         GroupShape group) const {
   const bool all_reduce = kind == CollectiveKind::all_reduce;
-  const bool gathers = kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter;
+  const bool gathers = facts(kind).passes == 1;
   const bool simple = protocol == NcclProtocol::simple;
   const bool in_switch = system_.in_network_reduction && group.per_domain > 1 && simple;
   const bool in_fabric = system_.fabric_reduction && group.domains > 1 && simple && all_reduce;
@@ -116,8 +116,7 @@ double NcclTuner::bandwidth(NcclAlgorithm algorithm, NcclProtocol protocol, Coll
   const double ll = ll_max[generation][spread];
   const double bus = rings.bus;
   const int n = group.ranks;
-  const double ratio =
-      kind == CollectiveKind::broadcast ? 1.0 : static_cast<double>(n) / ring_rounds(kind, n);
+  const double ratio = facts(kind).rooted ? 1.0 : static_cast<double>(n) / ring_rounds(kind, n);
   switch (algorithm) {
     case NcclAlgorithm::tree:
       if (protocol == NcclProtocol::ll) return 0.5 * std::min(bus / 3.8, ll);

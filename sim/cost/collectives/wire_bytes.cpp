@@ -3,18 +3,8 @@
 namespace orrery {
 
 double wire_share(CollectiveKind kind, int n) {
-  switch (kind) {
-    case CollectiveKind::all_reduce:
-      return 2.0 * (n - 1) / n;
-    case CollectiveKind::all_gather:
-    case CollectiveKind::reduce_scatter:
-    case CollectiveKind::all_to_all:
-      return 1.0 * (n - 1) / n;
-    case CollectiveKind::broadcast:
-    case CollectiveKind::send_recv:
-      return 1.0;
-  }
-  return 1.0;
+  const double passes = facts(kind).passes;
+  return passes == 0.0 ? 1.0 : passes * (n - 1) / n;
 }
 
 int tree_sends(int domains) { return domains == 2 ? 2 : 4; }

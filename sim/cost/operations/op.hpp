@@ -6,9 +6,9 @@
 
 #include "sim/base/core/units.hpp"
 #include "sim/cluster/placement/groups.hpp"
-#include "sim/cost/collectives/collective_kind.hpp"
 #include "sim/cost/kernels/attention_time.hpp"
 #include "sim/cost/kernels/gemm_time.hpp"
+#include "sim/input/measured/collective_kind.hpp"
 
 namespace orrery {
 

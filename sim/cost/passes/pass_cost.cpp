@@ -169,8 +169,7 @@ Pricer::Pricer(const KernelModel& kernels, const CollectiveTime& collectives,
       multiprocessors_{gpu.multiprocessors} {}
 
 GroupCollective Pricer::collective(const Op& op) const {
-  const bool sums = op.collective == CollectiveKind::all_reduce ||
-                    op.collective == CollectiveKind::reduce_scatter;
+  const bool sums = facts(op.collective).reduces;
   return collective(collectives_(op.collective, op.bytes, shapes_[op.group]), op.group, false,
                     sums);
 }

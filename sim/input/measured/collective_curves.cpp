@@ -14,11 +14,10 @@ MeasuredCurve parse_curve(const JsonValue& entry) {
   // "warnings": what `orrery import` had to say about a log.
   entry.allow_only(
       {"id", "source", "system", "collective", "ranks", "nodes", "columns", "points", "warnings"});
-  const std::vector<std::string>& known = curve_collectives();
   MeasuredCurve curve;
   curve.id = entry.at("id").text();
   entry.at("source").at("title").text();
-  curve.collective = known[choice<std::size_t>(entry.at("collective"), known)];
+  curve.collective = choice<CollectiveKind>(entry.at("collective"), collective_names());
   curve.ranks = static_cast<int>(entry.at("ranks").integer(2, most_ranks));
   curve.nodes = static_cast<int>(entry.at("nodes").integer(1, curve.ranks));
   curve.points = parse_curve_points(entry.at("points"));
@@ -26,18 +25,6 @@ MeasuredCurve parse_curve(const JsonValue& entry) {
 }
 
 }  // namespace
-
-const std::vector<std::string>& curve_collectives() {
-  static const std::vector<std::string> all{"all_reduce", "all_gather", "reduce_scatter",
-                                            "all_to_all", "broadcast",  "send_recv"};
-  return all;
-}
-
-std::string collective_word(const std::string& word) {
-  if (word == "alltoall") return "all_to_all";
-  if (word == "sendrecv") return "send_recv";
-  return word;
-}
 
 std::vector<MeasuredCurve::Point> parse_curve_points(const JsonValue& json) {
   std::vector<MeasuredCurve::Point> points;

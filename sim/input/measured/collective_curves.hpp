@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/base/text/json_value.hpp"
+#include "sim/input/measured/collective_kind.hpp"
 
 namespace orrery {
 
@@ -16,7 +17,7 @@ struct MeasuredCurve {
   };
 
   std::string id;
-  std::string collective;  ///< "all_reduce", ...
+  CollectiveKind collective{};
   int ranks = 0;
   int nodes = 0;
   std::vector<Point> points;  ///< By rising bytes.
@@ -28,12 +29,6 @@ std::vector<MeasuredCurve> read_collective_curves(const std::string& name);
 
 /// One file of schema "orrery.curves/1".
 std::vector<MeasuredCurve> parse_collective_curves(const JsonValue& json);
-
-/// What a curve may be of: "all_reduce", ...
-const std::vector<std::string>& curve_collectives();
-
-/// "alltoall" and "sendrecv", as nccl-tests' binaries are called, beside our own names.
-std::string collective_word(const std::string& word);
 
 /// The points of one table: [[bytes, time_us], ...]. Errors: sizes that do not rise, times that
 /// are none.

@@ -19,14 +19,8 @@ std::string printed(const char* format, double value) {
 
 // nccl-tests counts what one rank puts in, or gets out: an n-th where the tensor is spread.
 double elements(const LoneCollective& collective) {
-  const bool spread = collective.kind == CollectiveKind::all_gather ||
-                      collective.kind == CollectiveKind::reduce_scatter ||
-                      collective.kind == CollectiveKind::all_to_all;
+  const bool spread = facts(collective.kind).passes == 1;
   return collective.bytes.si() / 4.0 / (spread ? collective.ranks : 1);
-}
-
-bool reduces(CollectiveKind kind) {
-  return kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce_scatter;
 }
 
 Json line_json(const std::string& system, const CollectiveLine& line) {
@@ -70,8 +64,8 @@ std::string collective_text(const std::vector<CollectiveLine>& lines) {
                {"tag", Align::left}}};
   for (const auto& [collective, result] : lines)
     table.add_row({printed("%.0f", collective.bytes.si()), printed("%.0f", elements(collective)),
-                   "float", reduces(collective.kind) ? "sum" : "none",
-                   collective.kind == CollectiveKind::broadcast ? "0" : "-1",
+                   "float", facts(collective.kind).reduces ? "sum" : "none",
+                   facts(collective.kind).rooted ? "0" : "-1",
                    printed("%.2f", result.time.si() * 1e6),
                    printed("%.2f", result.algorithm_bandwidth(collective).si() / 1e9),
                    printed("%.2f", result.bus_bandwidth(collective).si() / 1e9), "N/A",

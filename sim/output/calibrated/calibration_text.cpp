@@ -104,7 +104,7 @@ std::string curves_text(const std::vector<MeasuredCurve>& curves) {
     double best = 0.0;
     for (const auto& [bytes, time] : curve.points)
       best = std::max(best, bytes.si() / time.si() * 1e-9);
-    text.add_row({curve.collective, grouped(curve.ranks), grouped(curve.nodes),
+    text.add_row({std::string{name(curve.collective)}, grouped(curve.ranks), grouped(curve.nodes),
                   grouped(std::ssize(curve.points)), bytes_text(curve.points.front().bytes),
                   bytes_text(curve.points.back().bytes), fixed(best, 1)});
   }

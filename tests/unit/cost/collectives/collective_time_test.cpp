@@ -19,7 +19,7 @@ System system(const char* name) { return read_system(name, test_place); }
 // are those of 256 and 512 MiB.
 std::vector<MeasuredCurve::Point> last_points() {
   for (const MeasuredCurve& curve : read_collective_curves("a100-sxm-80gb"))
-    if (curve.collective == "all_gather" && curve.ranks == 8)
+    if (curve.collective == CollectiveKind::all_gather && curve.ranks == 8)
       return {curve.points.end()[-2], curve.points.back()};
   return {};
 }

@@ -26,7 +26,7 @@ TEST(CollectiveCurves, ReadsWhatIsWritten) {
   const auto curves = parse(file("[[8, 2.5], [1024, 3]]"));
   ASSERT_EQ(curves.size(), 1u);
   EXPECT_EQ(curves[0].id, "one");
-  EXPECT_EQ(curves[0].collective, "all_reduce");
+  EXPECT_EQ(curves[0].collective, CollectiveKind::all_reduce);
   EXPECT_EQ(curves[0].ranks, 8);
   ASSERT_EQ(curves[0].points.size(), 2u);
   EXPECT_EQ(curves[0].points[1].bytes, Bytes{1024});
