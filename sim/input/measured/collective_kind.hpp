@@ -14,6 +14,7 @@ enum class CollectiveKind {
   reduce_scatter,
   all_to_all,
   broadcast,
+  reduce,
   send_recv
 };
 
@@ -37,6 +38,7 @@ inline constexpr std::array collective_facts{
                     false},
     CollectiveFacts{CollectiveKind::all_to_all, "all_to_all", "", 1, false, false},
     CollectiveFacts{CollectiveKind::broadcast, "broadcast", "Broadcast", 0, false, true},
+    CollectiveFacts{CollectiveKind::reduce, "reduce", "Reduce", 0, true, true},
     CollectiveFacts{CollectiveKind::send_recv, "send_recv", "", 0, false, false},
 };
 constexpr std::size_t collective_kinds = collective_facts.size();

@@ -86,8 +86,10 @@ TEST(CollectiveModel, WireShares) {  // nccl-tests doc/PERFORMANCE.md, n = 4.
   EXPECT_DOUBLE_EQ(wire_share(CollectiveKind::reduce_scatter, 4), 0.75);
   EXPECT_DOUBLE_EQ(wire_share(CollectiveKind::all_to_all, 4), 0.75);
   EXPECT_DOUBLE_EQ(wire_share(CollectiveKind::broadcast, 4), 1.0);
+  EXPECT_DOUBLE_EQ(wire_share(CollectiveKind::reduce, 4), 1.0);
   EXPECT_EQ(ring_rounds(CollectiveKind::all_reduce, 4), 6);
   EXPECT_EQ(ring_rounds(CollectiveKind::broadcast, 4), 3);
+  EXPECT_EQ(ring_rounds(CollectiveKind::reduce, 4), 3);
 }
 
 // four-by-four: ideal ports of 10 GB/s, 1 us; NICs of 1 GB/s, 10 us, one a GPU.
@@ -109,6 +111,7 @@ TEST(CollectiveModel, RoundNumbers) {
 
   // Everybody passes everything on: 3 hops and 1.2e9 / 10e9.
   EXPECT_NEAR(model(CollectiveKind::broadcast, bytes, node).time().si(), 3e-6 + 0.12, 1e-12);
+  EXPECT_NEAR(model(CollectiveKind::reduce, bytes, node).time().si(), 3e-6 + 0.12, 1e-12);
   EXPECT_NEAR(model(CollectiveKind::send_recv, bytes, node).time().si(), 1e-6 + 0.12, 1e-12);
   EXPECT_NEAR(model(CollectiveKind::send_recv, bytes, two).time().si(), 10e-6 + 1.2, 1e-12);
 }

@@ -52,7 +52,7 @@ TEST(NcclSelection, SaysWhatItDoesNotKnow) {
             "--nccl-proto: '' is none of NCCL's; write some of: LL, LL128, Simple");
   EXPECT_EQ(error("alltoall:Ring", ""),
             "--nccl-algo: 'alltoall' is none of NCCL's; write some of: AllReduce, AllGather, "
-            "ReduceScatter, Broadcast");
+            "ReduceScatter, Broadcast, Reduce");
   EXPECT_EQ(error("Ring;Tree", ""),
             "--nccl-algo: 'Tree' names no collective, as all lists but the first do; write it like "
             "\"Ring;AllReduce:Tree\"");
