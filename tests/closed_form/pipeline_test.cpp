@@ -39,10 +39,12 @@ TEST(Pipeline, InterleavingDividesTheBubble) {
         const int m = groups * p;
         SCOPED_TRACE("p=" + std::to_string(p) + " v=" + std::to_string(v) +
                      " m=" + std::to_string(m));
-        const Scenario scenario = pipeline(without_latency(), &interleaved(), p, v, m);
         const double expected = (m + static_cast<double>(p - 1) / v) * 3.0;
-        EXPECT_NEAR(simulate(scenario, prices(scenario, tf / v, tb / v, next_to_nothing)).si(),
-                    expected, tolerance);
+        for (const Schedule* kind : {&interleaved(), &looped_bfs()}) {
+          const Scenario scenario = pipeline(without_latency(), kind, p, v, m);
+          EXPECT_NEAR(simulate(scenario, prices(scenario, tf / v, tb / v, next_to_nothing)).si(),
+                      expected, tolerance);
+        }
       }
 }
 

@@ -55,7 +55,7 @@ TEST(UserSchedule, GivesTheEstimateOfTheScheduleItself) {
           expect_same(estimate(scenario), estimate(again));
           ++plans;
         }
-  EXPECT_EQ(plans, 6 * 2 * 2 * 4);
+  EXPECT_EQ(plans, 7 * 2 * 2 * 4);
 }
 
 // Passes in pairs, beside dispatch and combine.

@@ -27,9 +27,9 @@ std::optional<ScheduleRefusal> Schedule::refuses(const ScheduleUse& use) const {
 }
 
 const std::vector<const Schedule*>& built_in_schedules() {
-  static const std::vector<const Schedule*> all{&gpipe(), &one_f_one_b(), &interleaved(),
-                                                &zb_h1(), &zb_h2(),       &zb_1p(),
-                                                &zb_2p(), &dualpipe()};
+  static const std::vector<const Schedule*> all{&gpipe(),      &one_f_one_b(), &interleaved(),
+                                                &looped_bfs(), &zb_h1(),       &zb_h2(),
+                                                &zb_1p(),      &zb_2p(),       &dualpipe()};
   return all;
 }
 

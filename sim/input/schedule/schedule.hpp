@@ -137,6 +137,7 @@ std::vector<std::string> schedules_of_one_chunk();
 const Schedule& gpipe();
 const Schedule& one_f_one_b();
 const Schedule& interleaved();
+const Schedule& looped_bfs();
 const Schedule& zb_h1();
 const Schedule& zb_h2();
 const Schedule& zb_1p();

@@ -111,6 +111,25 @@ TEST(OneFOneB, TakesTheClosedForm) {
       }
 }
 
+// Stage 0 is through with a chunk's micro-batches after m passes, and the first of them is back for
+// the next chunk after p. The last chunk goes down the pipeline like GPipe's only one:
+//     ((v-1) max(m, p) + m + p-1) t_f,   and as much back with t_b
+// which for m >= p is interleaved 1F1B's time, (v m + p-1) (t_f + t_b).
+TEST(LoopedBfs, TakesTheClosedForm) {
+  for (int p = 2; p <= 6; ++p)
+    for (int v = 1; v <= 4; ++v)
+      for (int m = 1; m <= 9; ++m)
+        for (const auto& [f, b] : pass_times) {
+          SCOPED_TRACE(label(p, m, v));
+          const Orders orders = orders_of(&looped_bfs(), p, v, m);
+          EXPECT_EQ(makespan(orders, v, f, b), ((v - 1) * std::max(m, p) + m + p - 1) * (f + b));
+          for (const auto& order : orders) {
+            expect_sound(order, v, m);
+            EXPECT_EQ(peak_in_flight(order), looped_bfs().held({p, v, m}, 0).chunks);
+          }
+        }
+}
+
 // The last stage ends its forwards at (m+p-1) t_f and turns round; the backwards are the same
 // pipeline with t_b. GPipe takes as long as 1F1B: that one saves memory, not time.
 TEST(Gpipe, TakesAsLongAsOneFOneB) {

@@ -45,10 +45,11 @@ SpeltOrder spelt(const Schedule& schedule, const Pipeline& pipeline) {
 
 // gpipe, 1f1b, zb-h1, zb-h2, zb-1p, zb-2p: 6 x 18 pipelines each, of which 1f1b has 18 in pairs;
 // interleaved: 18 / p counts of micro-batches, of p = 1 with one chunk alone, with three shapes
-// else, in pairs but for one chunk of several stages; dualpipe: p = 2, 4, 6 with 8, 6, 4 even
+// else, in pairs but for one chunk of several stages; looped-bfs: 18, of one stage with one chunk
+// alone, with three shapes else; dualpipe: p = 2, 4, 6 with 8, 6, 4 even
 // counts, each in pairs as well.
 constexpr int all_pipelines = 6 * 6 * 18 + 18 + (18 + 3 * (9 + 6 + 4 + 3 + 3)) +
-                              (18 + 2 * (9 + 6 + 4 + 3 + 3)) + 2 * (8 + 6 + 4);
+                              (18 + 2 * (9 + 6 + 4 + 3 + 3)) + (18 + 5 * 3 * 18) + 2 * (8 + 6 + 4);
 
 TEST(SpeltOrder, EverySmallPipelineOfEveryScheduleRuns) {
   const int visited = for_each_order([](const Schedule& schedule, const Pipeline& pipeline) {
