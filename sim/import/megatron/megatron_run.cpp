@@ -6,6 +6,7 @@
 
 #include "sim/base/text/json_value.hpp"
 #include "sim/base/text/text_file.hpp"
+#include "sim/import/megatron/cuda_graph_arguments.hpp"
 #include "sim/import/megatron/layer_pattern.hpp"
 #include "sim/import/megatron/megatron_model.hpp"
 #include "sim/import/megatron/nccl_variables.hpp"
@@ -41,6 +42,8 @@ class RunReader {
     if (plan_["model"].contains("experts")) experts();
     gpus();
     overlaps();
+    if (const auto graphs = captured_in_graphs(a_, plan_["model"].contains("experts"), notes_))
+      plan_["cuda_graphs"] = *graphs;
     gradients();
     take_the_rest();
     tell_unread();

@@ -142,15 +142,6 @@ constexpr Difference differences[] = {
     {"activation_func_fp8_input_store",
      "keeps activations' inputs in fp8, which are counted in 16 bits"},
     {"cpu_offloading", "moves activations to the host, which are counted on the GPU"},
-    {"cuda_graph_impl",
-     "launches kernels by CUDA graphs; priced is a host that launches each (docs/MOE.md has "
-     "software with graphs)"},
-    {"enable_cuda_graph",
-     "launches kernels by CUDA graphs; priced is a host that launches each (docs/MOE.md has "
-     "software with graphs)"},
-    {"external_cuda_graph",
-     "launches kernels by CUDA graphs; priced is a host that launches each (docs/MOE.md has "
-     "software with graphs)"},
     {"fine_grained_activation_offloading",
      "moves activations to the host, which are counted on the GPU"},
     {"modelopt_enabled", "may quantise or distil (ModelOpt), of which nothing is priced"},

@@ -17,6 +17,7 @@ struct Plan : Degrees,
               Precision,
               RoutedExperts,
               Overlap {
+  CudaGraphs cuda_graphs = CudaGraphs::none;
   std::string software;  ///< The name of what runs it.
 
   bool operator==(const Plan&) const = default;

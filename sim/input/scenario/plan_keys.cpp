@@ -1,5 +1,6 @@
 #include "sim/input/scenario/plan_keys.hpp"
 
+#include "sim/input/scenario/cuda_graphs.hpp"
 #include "sim/input/schedule/schedule_file.hpp"
 
 namespace orrery {
@@ -229,6 +230,13 @@ std::vector<PlanKey> all_keys() {
        .unsaid = "false",
        .searched = true,
        .megatron = "overlap-grad-reduce"},
+      {.name = "cuda_graphs",
+       .part = software,
+       .help = "what the host launches as CUDA graphs",
+       .access = taken(one_of<CudaGraphs>(cuda_graph_names()), &Request::cuda_graphs,
+                       &Plan::cuda_graphs, &Software::cuda_graphs),
+       .heading = "{} in CUDA graphs",
+       .unsaid = "none"},
       {.name = "software",
        .part = software,
        .help = "training framework and era; `orrery list software`",

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/base/core/dtype.hpp"
+#include "sim/input/scenario/cuda_graphs.hpp"
 #include "sim/input/scenario/expert_dispatcher.hpp"
 #include "sim/input/scenario/recompute.hpp"
 #include "sim/input/schedule/schedule.hpp"
@@ -53,6 +54,7 @@ struct PlanRequest : ExpertChoice {
   ContextExchange cp_comm = ContextExchange::p2p;
   std::optional<bool> tp_overlap;
   std::optional<bool> dp_overlap;
+  std::optional<CudaGraphs> cuda_graphs;
   std::string software;  ///< Name in workloads/software; empty: chosen by default_software().
 
   bool operator==(const PlanRequest&) const = default;

@@ -383,7 +383,7 @@ Scenario scenario_of(const Model& model, const System& system, const Software& s
   const std::int64_t multiple = 128 * std::int64_t{settled.plan.tp};
   return {model,
           filled_evenly(system, settled.plan.gpus()),
-          software,
+          captured(settled.plan.cuda_graphs, software),
           settled.plan,
           settled.layers_of,
           (model.vocab + multiple - 1) / multiple * multiple};

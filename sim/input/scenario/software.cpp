@@ -27,4 +27,15 @@ Software parse_software(const JsonValue& json) {
   return software;
 }
 
+Software captured(CudaGraphs graphs, Software software) {
+  const bool both = graphs == CudaGraphs::attention_router;
+  if (both || graphs == CudaGraphs::router) software.expert_layer_host.router = Seconds{};
+  if (both || graphs == CudaGraphs::attention) software.expert_layer_host.attention = Seconds{};
+  if (graphs == CudaGraphs::step) {
+    software.expert_layer_host = {};
+    software.host_launch = Seconds{};
+  }
+  return software;
+}
+
 }  // namespace orrery

@@ -7,6 +7,7 @@
 
 #include "sim/base/core/dtype.hpp"
 #include "sim/base/text/json_value.hpp"
+#include "sim/input/scenario/cuda_graphs.hpp"
 #include "sim/input/scenario/software_support.hpp"
 
 namespace orrery {
@@ -128,7 +129,8 @@ struct Software {
   Seconds kernel_overhead;               ///< Between two kernels on the GPU.
   Seconds host_launch;  ///< The host's time for a launch: a floor where kernels are shorter.
 
-  ExpertLayerHost expert_layer_host;  ///< Likewise, of an x86 host.
+  ExpertLayerHost expert_layer_host;          ///< Likewise, of an x86 host.
+  CudaGraphs cuda_graphs = CudaGraphs::none;  ///< Where the plan does not say.
 
   bool frees_outputs = true;  ///< What a stage sent is not kept for its backward pass.
 
@@ -140,6 +142,10 @@ struct Software {
   bool operator==(const Software&) const = default;
   bool overlaps_tp() const { return overlap_tp_gradients || tp_hidden > 0.0; }
 };
+
+/// The same without host time for what is in graphs. Of a layer without experts, parts of which are
+/// in graphs, the host still launches every kernel.
+Software captured(CudaGraphs graphs, Software software);
 
 /// `word`: a name in workloads/software or a path.
 Software read_software(const std::string& word, const Place& at);

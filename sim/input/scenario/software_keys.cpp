@@ -99,6 +99,7 @@ std::vector<SoftwareKey> all_keys() {
       {"host_router", duration(&Host::router), optional},
       {"host_exchange", duration(&Host::exchange), optional},
       {"host_expert", duration(&Host::expert), optional},
+      {"cuda_graphs", one_of(&S::cuda_graphs, cuda_graph_names()), optional},
       {"frees_outputs", truth(&S::frees_outputs), optional},
       {"optimizer_post_validation", truth(&S::optimizer_post_validation), optional},
       {"optimizers_gather_all", truth(&S::optimizers_gather_all), optional},

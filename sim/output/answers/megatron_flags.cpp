@@ -23,6 +23,7 @@ class FlagWriter {
     if (model_.experts) experts();
     precision();
     overlaps();
+    cuda_graphs();
     say_the_rest();
     if (!s_.software.name.starts_with("megatron-core"))
       leave_out("software=" + s_.software.name + ": the flags are of current Megatron-Core");
@@ -53,8 +54,9 @@ class FlagWriter {
   /// What no code of this file has told, and what is the same without being told.
   void say_the_rest() {
     static const std::set<std::string> translated{
-        "vpp",       "dp",      "schedule",       "recompute",  "zero",    "reshard", "dtype",
-        "attention", "cp_comm", "moe_dispatcher", "tp_overlap", "routing", "software"};
+        "vpp",        "dp",      "schedule",    "recompute", "zero",
+        "reshard",    "dtype",   "attention",   "cp_comm",   "moe_dispatcher",
+        "tp_overlap", "routing", "cuda_graphs", "software"};
     for (const PlanKey& key : plan_keys()) {
       if (told_.contains(key.name) || translated.contains(key.name)) continue;
       if (!key.needs_saying(plan_)) continue;
@@ -247,6 +249,20 @@ class FlagWriter {
       default:
         leave_out("moe_dispatcher=" + name(plan_.moe_dispatcher) + ": Megatron-LM has none such");
     }
+  }
+
+  void cuda_graphs() {
+    if (plan_.cuda_graphs == CudaGraphs::none) return;
+    if (plan_.cuda_graphs == CudaGraphs::step) {
+      flag("cuda-graph-impl", "local");
+      return flag("cuda-graph-scope", "full_iteration");
+    }
+    flag("cuda-graph-impl", "transformer_engine");
+    const bool router = plan_.cuda_graphs != CudaGraphs::attention;
+    const bool attention = plan_.cuda_graphs != CudaGraphs::router;
+    flag("cuda-graph-scope", std::string{attention ? "attn" : ""} +
+                                 (attention && router ? " " : "") +
+                                 (router ? "moe_router moe_preprocess" : ""));
   }
 
   // "[0]*3+[1]*58": 1 where a layer has experts.

@@ -55,6 +55,29 @@ TEST(ExpertLayerHost, PartsOfAPass) {
     }
 }
 
+// A plan's graphs take their parts of a layer from the host, and those of a step its launches too.
+TEST(ExpertLayerHost, LaunchesNoGraphs) {
+  PlanRequest request = plan_request(1, 1, 1, 8, 64, "megatron-core");
+  request.ep = 8;
+  Software software = read_software("megatron-core", test_place);
+  software.expert_layer_host = host;
+  software.host_launch = Seconds{16.0};
+  const auto host_with = [&](CudaGraphs graphs) {
+    request.cuda_graphs = graphs;
+    const Scenario scenario =
+        make_scenario(small_mixture(2, 512, 8, 1024, 8, 2, 1),
+                      read_system("four-by-four", test_place), software, request, 8, test_place);
+    const ExpertLayerHostParts parts = forward_host(scenario);
+    return std::vector<double>{parts.before.si(), parts.experts.si(), parts.after.si(),
+                               scenario.software.host_launch.si()};
+  };
+  EXPECT_EQ(host_with(CudaGraphs::none), (std::vector{3.0, 12.0, 4.0, 16.0}));
+  EXPECT_EQ(host_with(CudaGraphs::router), (std::vector{1.0, 12.0, 4.0, 16.0}));
+  EXPECT_EQ(host_with(CudaGraphs::attention), (std::vector{2.0, 12.0, 4.0, 16.0}));
+  EXPECT_EQ(host_with(CudaGraphs::attention_router), (std::vector{0.0, 12.0, 4.0, 16.0}));
+  EXPECT_EQ(host_with(CudaGraphs::step), (std::vector{0.0, 0.0, 0.0, 0.0}));
+}
+
 // Kernels of microseconds wait for a host of seconds: a pass takes as long as the host, and the
 // exchanges, which it starts. A host of no time leaves the kernels as they are, and one that is
 // faster than the GPU in one part does not make up for another.

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "sim/import/megatron/cuda_graph_arguments.hpp"
 #include "sim/import/megatron/megatron_run.hpp"
 #include "sim/input/model/model.hpp"
 #include "tests/unit/import/measurements/sample.hpp"
@@ -277,6 +278,32 @@ TEST(LaunchScripts, WhatIsPricedOtherwise) {
   EXPECT_THAT(notes("--fp8-format hybrid"), ElementsAre(StartsWith("without --fp8-param-gather")));
   EXPECT_THAT(notes("--fp8-format hybrid --fp8-param-gather"), IsEmpty());
   EXPECT_THAT(notes("--cuda-graph-impl none"), IsEmpty());
+}
+
+// What is in CUDA graphs, as today's and older arguments say it. A layer without experts has
+// nothing but launches, so that its parts make no difference.
+TEST(LaunchScripts, CudaGraphs) {
+  const auto captured = [](const std::string& flags, bool experts = true) {
+    std::vector<std::string> notes;
+    const auto arguments =
+        MegatronArguments::read("pretrain_gpt.py --num-layers 8 " + flags, "x", {});
+    const std::string parts = captured_in_graphs(arguments, experts, notes).value_or("-");
+    return parts + (notes.empty() ? "" : "; " + notes.at(0));
+  };
+  const std::string scope = "--cuda-graph-impl transformer_engine --cuda-graph-scope ";
+  const std::string priced =
+      " launches kernels by CUDA graphs; priced is a host that launches those of each layer";
+  EXPECT_EQ(captured(""), "-");
+  EXPECT_EQ(captured("--cuda-graph-scope attn"), "-");
+  EXPECT_EQ(captured(scope + "moe_router moe_preprocess"), "router");
+  EXPECT_EQ(captured(scope + "attn"), "attention");
+  EXPECT_EQ(captured(scope + "attn moe_router"), "attention+router");
+  EXPECT_EQ(captured("--cuda-graph-impl local --cuda-graph-scope full_iteration"), "step");
+  EXPECT_EQ(captured("--enable-cuda-graph --cuda-graph-scope full_iteration", false), "step");
+  EXPECT_EQ(captured(scope + "attn", false), "-; --cuda-graph-impl" + priced);
+  EXPECT_EQ(captured("--enable-cuda-graph"), "-; --enable-cuda-graph" + priced);
+  EXPECT_EQ(captured(scope + "attn mlp"),
+            "attention; --cuda-graph-impl" + priced + ", but for attention and router");
 }
 
 }  // namespace

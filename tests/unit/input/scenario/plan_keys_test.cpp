@@ -57,6 +57,9 @@ const std::vector<Written>& written() {
        [](P p) { return p.cp_comm == ContextExchange::all_gather; }},
       {"cp_comm", R"("a2a")", "a2a", [](P p) { return p.cp_comm == ContextExchange::a2a; }},
       {"routing", R"("zipf:1.2")", "zipf:1.2", [](P p) { return p.routing == "zipf:1.2"; }},
+      {"cuda_graphs", R"("none")", "none", [](P p) { return p.cuda_graphs == CudaGraphs::none; }},
+      {"cuda_graphs", R"("attention+router")", "attention+router",
+       [](P p) { return p.cuda_graphs == CudaGraphs::attention_router; }},
       {"moe_dispatcher", R"("deepep")", "deepep",
        [](P p) { return p.moe_dispatcher == ExpertDispatcher::deepep; }},
       {"shared_expert_overlap", "true", "true", [](P p) { return p.shared_expert_overlap; }},
@@ -180,7 +183,7 @@ TEST(PlanKeys, FlagsAreRefusedTheSameWay) {
       "--warmup: 'warmup' is not a key of a plan; write one of: "
       "tp, pp, vpp, dp, cp, ep, etp, mbs, gbs, seq, schedule, recompute, zero, reshard, sp, "
       "dtype, attention, cp_comm, routing, moe_dispatcher, shared_expert_overlap, ep_overlap, "
-      "delay_wgrad, tp_overlap, dp_overlap, software");
+      "delay_wgrad, tp_overlap, dp_overlap, cuda_graphs, software");
 }
 
 // A terminal shows one line whatever the file holds.

@@ -104,6 +104,24 @@ TEST(MegatronFlags, OfExpertsAndUnevenStages) {
                                 "fp8: which scaling (--fp8-recipe) the plan does not say"}));
 }
 
+TEST(MegatronFlags, OfCudaGraphs) {
+  PlanRequest request = plan_request(1, 1, 1, 64, 4096, "megatron-bridge");
+  const auto scope = [&](CudaGraphs graphs) {
+    request.cuda_graphs = graphs;
+    const MegatronFlags flags = megatron_flags(scenario("qwen3-30b-a3b", "dgx-h100", 64, request));
+    std::string said;
+    for (const std::string& flag : flags.flags)
+      if (flag.starts_with("--cuda-graph")) said += flag.substr(13) + ";";
+    return said;
+  };
+  EXPECT_EQ(scope(CudaGraphs::none), "");
+  EXPECT_EQ(scope(CudaGraphs::router), "impl transformer_engine;scope moe_router moe_preprocess;");
+  EXPECT_EQ(scope(CudaGraphs::attention), "impl transformer_engine;scope attn;");
+  EXPECT_EQ(scope(CudaGraphs::attention_router),
+            "impl transformer_engine;scope attn moe_router moe_preprocess;");
+  EXPECT_EQ(scope(CudaGraphs::step), "impl local;scope full_iteration;");
+}
+
 // What Megatron-LM has not is said, and nothing takes its place.
 TEST(MegatronFlags, SaysWhatHasNoFlag) {
   PlanRequest request = plan_request(1, 2, 1, 8, 2048, "torchtitan");

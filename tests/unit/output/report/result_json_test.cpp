@@ -81,6 +81,7 @@ TEST(ResultJson, HasItsKeysInTheirOrder) {
                                       "cp_comm",
                                       "tp_overlap",
                                       "dp_overlap",
+                                      "cuda_graphs",
                                       "software"}));
   EXPECT_EQ(keys(json["memory"]), (Keys{"stages", "peak_bytes", "capacity_bytes", "fits"}));
   EXPECT_EQ(keys(json["memory"]["stages"][0]),

@@ -1,0 +1,39 @@
+#include "sim/import/megatron/cuda_graph_arguments.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace orrery {
+
+std::optional<std::string> captured_in_graphs(const MegatronArguments& arguments, bool experts,
+                                              std::vector<std::string>& notes) {
+  std::string flag;
+  if (arguments.word("cuda_graph_impl", "none") != "none") flag = "--cuda-graph-impl";
+  for (const auto& [older, written] : {std::pair{"enable_cuda_graph", "--enable-cuda-graph"},
+                                       std::pair{"external_cuda_graph", "--external-cuda-graph"}})
+    if (arguments.flag(older)) flag = written;
+  std::set<std::string> scope;
+  if (const auto* words = arguments.find("cuda_graph_scope"))
+    for (std::string word : words->words) {
+      std::erase_if(
+          word, [](char c) { return std::string_view{"[]',"}.find(c) != std::string_view::npos; });
+      if (!word.empty()) scope.insert(word);
+    }
+  if (flag.empty()) return std::nullopt;
+
+  if (scope.contains("full_iteration")) return "step";
+  const bool attention = experts && scope.contains("attn");
+  const bool router = experts && scope.contains("moe_router");
+  for (const char* said : {"attn", "moe_router", "moe_preprocess"})
+    if (experts) scope.erase(said);
+  if (!scope.empty() || !(attention || router))
+    notes.push_back(
+        flag +
+        " launches kernels by CUDA graphs; priced is a host that launches those of each "
+        "layer" +
+        (attention || router ? ", but for attention and router" : ""));
+  if (!attention && !router) return std::nullopt;
+  return attention && router ? "attention+router" : attention ? "attention" : "router";
+}
+
+}  // namespace orrery
