@@ -25,9 +25,10 @@ struct KeySample {
 /// name each key that has no list of words, so that a new one cannot be forgotten.
 inline std::vector<KeySample> key_samples() {
   const std::map<std::string, std::string> samples{
-      {"tp", "2"},   {"pp", "2"},    {"vpp", "2"},          {"dp", "4"},
-      {"cp", "2"},   {"ep", "2"},    {"etp", "2"},          {"mbs", "2"},
-      {"gbs", "64"}, {"seq", "128"}, {"routing", "zipf:1"}, {"software", "megatron-2021"}};
+      {"tp", "2"},      {"pp", "2"},    {"vpp", "2"},          {"dp", "4"},
+      {"cp", "2"},      {"ep", "2"},    {"etp", "2"},          {"mbs", "2"},
+      {"gbs", "64"},    {"seq", "128"}, {"routing", "zipf:1"}, {"software", "megatron-2021"},
+      {"layers", "1+3"}};
   // What makes a plan one in which the key, or this word of it, is possible.
   const std::map<std::string, std::string> ground{{"vpp", "--pp 2"},
                                                   {"dp", "--tp 4"},
@@ -36,6 +37,7 @@ inline std::vector<KeySample> key_samples() {
                                                   {"reshard", "--zero 3"},
                                                   {"tp_overlap", "--tp 2 --sp true"},
                                                   {"schedule", "--pp 2"},
+                                                  {"layers", "--pp 2"},
                                                   {"schedule interleaved", "--pp 2 --vpp 2"},
                                                   {"moe_dispatcher", "--ep 2"},
                                                   {"shared_expert_overlap", "--ep 2"},

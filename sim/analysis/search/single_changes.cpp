@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/analysis/search/dimension.hpp"
+#include "sim/analysis/search/stage_splits.hpp"
 #include "sim/cost/memory/memory.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
 
@@ -25,6 +26,7 @@ void settle(PlanRequest& request, const std::string& key, const std::string& val
   if (key == "vpp" && value == "1") request.vpp.reset();
   if (key == "schedule") request.vpp.reset();
   if (key == "pp" && value == "1") request.schedule.reset(), request.vpp.reset();
+  if (key == "pp" || key == "vpp" || key == "schedule") request.layers = {};
   if (key == "zero" && value != "3") request.reshard.reset();
 }
 
@@ -49,6 +51,10 @@ std::vector<SingleChange> single_changes(const Result& plan, EstimateContext& co
   std::vector<PlanDimension> dimensions =
       plan_dimensions(scenario.model, scenario.plan.gpus(), scenario.plan.gbs);
   keep_supported(dimensions, {scenario.software});
+  PlanDimension splits{"layers", {}};
+  for (const StageLayers& split : splits_beside(scenario))
+    splits.values.push_back(stage_layers_text(split));
+  dimensions.push_back(splits);
   std::vector<SingleChange> changes;
   for (const PlanDimension& dimension : dimensions) {
     if (!dimension.varies(scenario.plan)) continue;

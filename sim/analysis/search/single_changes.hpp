@@ -16,10 +16,10 @@ struct SingleChange {
 };
 
 /// What a search would try beside `plan`'s values, one key at a time on the same GPUs and batch:
-/// every other switch, halves and doubles of the degrees and the micro-batch, and all numbers of
-/// chunks. Of each key the value with the shortest step, if it is shorter than `plan`'s, simulated
-/// in the same `detail`; shortest first. What does not divide or fills more than
-/// safe_share_of_memory is none.
+/// every other switch, halves and doubles of the degrees and the micro-batch, all numbers of
+/// chunks, and other numbers of layers beside the embedding and the head (splits_beside). Of each
+/// key the value with the shortest step, if it is shorter than `plan`'s, simulated in the same
+/// `detail`; shortest first. What does not divide or fills more than safe_share_of_memory is none.
 std::vector<SingleChange> single_changes(const Result& plan, EstimateContext& context,
                                          Detail detail = {});
 

@@ -17,12 +17,18 @@ std::string quoted(const std::string& text) {
   return json + "\"";
 }
 
+// A sign stands before a number or its exponent; between two numbers it joins a list: "1+3".
+bool may_be_a_number(const std::string& text) {
+  if (text.empty() || text.find_first_not_of("+-.0123456789eE") != text.npos) return false;
+  const std::size_t sign = text.find_first_of("+-", 1);
+  return sign == text.npos || text[sign - 1] < '0' || text[sign - 1] > '9';
+}
+
 }  // namespace
 
 JsonValue value_of_text(const std::string& text, const std::string& place) {
   // Written as a JSON scalar with the quotes left out: numbers and true/false as they are.
-  const bool bare = text == "true" || text == "false" ||
-                    (!text.empty() && text.find_first_not_of("+-.0123456789eE") == text.npos);
+  const bool bare = text == "true" || text == "false" || may_be_a_number(text);
   try {
     return JsonValue::parse(bare ? text : quoted(text), place);
   } catch (const Error&) {

@@ -98,7 +98,7 @@ int run_schedule(const Arguments& arguments) {
   if (parsed.has("help")) {
     std::cout << "usage: orrery schedule NAME|FILE --pp N --microbatches N [options]\n\n"
                  "Prints a pipeline schedule as a file to read and to edit, which every command "
-                 "reads again as\n--schedule FILE, or draws it (docs/PIPELINE.md). A file is "
+                 "reads again as\n--schedule FILE, or draws it (docs/OWN-PIPELINES.md). A file is "
                  "checked and knows its own sizes.\n\n"
               << options;
     return exit_ok;

@@ -7,9 +7,9 @@
 #include "sim/base/text/json_value.hpp"
 #include "sim/base/text/text_file.hpp"
 #include "sim/import/megatron/cuda_graph_arguments.hpp"
-#include "sim/import/megatron/layer_pattern.hpp"
 #include "sim/import/megatron/megatron_model.hpp"
 #include "sim/import/megatron/nccl_variables.hpp"
+#include "sim/import/megatron/pipeline_split.hpp"
 #include "sim/import/megatron/priced_otherwise.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
 
@@ -18,17 +18,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A split of layers in a way that no key of ours says.
-constexpr const char* inexpressible[] = {"decoder_first_pipeline_num_layers",
-                                         "decoder_last_pipeline_num_layers"};
-
 class RunReader {
  public:
   RunReader(const MegatronArguments& arguments, const std::string& name)
       : a_{arguments}, notes_{arguments.notes()} {
-    for (const char* key : inexpressible)
-      if (a_.has(key) && a_.flag(key))
-        a_.fail(key, "makes a split that Orrery cannot simulate", "leave it out");
     plan_["model"] = megatron_model(a_, name, notes_);
   }
 
@@ -127,32 +120,10 @@ class RunReader {
   }
 
   void pipeline() {
-    const std::int64_t layers = a_.required("num_layers");
-    std::int64_t vpp = a_.number("virtual_pipeline_model_parallel_size", 1);
-    vpp = a_.number("num_virtual_stages_per_pipeline_rank", vpp);
-    if (const std::int64_t per_chunk = a_.number("num_layers_per_virtual_pipeline_stage", 0);
-        per_chunk > 0) {
-      if (layers % (pp_ * per_chunk) != 0)
-        a_.fail("num_layers_per_virtual_pipeline_stage",
-                std::to_string(per_chunk) + " does not divide the " + std::to_string(layers) +
-                    " layers on " + std::to_string(pp_) + " stages",
-                "write a divisor");
-      vpp = layers / pp_ / per_chunk;
-    }
-    if (const auto* layout = a_.find("pipeline_model_parallel_layout")) {
-      const auto chunks = layers_of_layout(layout->text(), layout->place);
-      if (static_cast<std::int64_t>(chunks.size()) % pp_ != 0)
-        a_.fail("pipeline_model_parallel_layout",
-                "has " + std::to_string(chunks.size()) + " chunks for " + std::to_string(pp_) +
-                    " stages",
-                "the second must divide the first");
-      vpp = static_cast<std::int64_t>(chunks.size()) / pp_;
-      notes_.push_back(
-          "of the pipeline layout only the number of chunks is read: layers are divided as evenly "
-          "as they go (docs/COMMANDS.md)");
-    }
-    if (pp_ > 1) plan_["schedule"] = vpp > 1 ? "interleaved" : "1f1b";
-    if (vpp > 1) plan_["vpp"] = vpp;
+    const PipelineSplit split = pipeline_split(a_, pp_, notes_);
+    if (pp_ > 1) plan_["schedule"] = split.vpp > 1 ? "interleaved" : "1f1b";
+    if (split.vpp > 1) plan_["vpp"] = split.vpp;
+    if (split.layers.chosen()) plan_["layers"] = stage_layers_text(split.layers);
   }
 
   void batch() {

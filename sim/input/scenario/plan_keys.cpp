@@ -37,6 +37,11 @@ std::vector<PlanKey> all_keys() {
       KeyForm::word, "none|selective[:PARTS]|full", recompute_names(), read_recompute,
       [](const RecomputeChoice& choice) { return PlanValue{recompute_text(choice)}; }};
 
+  const Notation<StageLayers> stage_layers{
+      KeyForm::word, "even|N+N+...", {}, read_stage_layers, [](const StageLayers& layers) {
+        return PlanValue{stage_layers_text(layers)};
+      }};
+
   return {
       {.name = "tp",
        .part = degrees,
@@ -124,6 +129,13 @@ std::vector<PlanKey> all_keys() {
        .access = derived(some_schedule, &Request::schedule, &Plan::schedule),
        .matters = with_stages,
        .searched = true},
+      {.name = "layers",
+       .part = schedule,
+       .help = "layers of each virtual stage, as 11+12x14+11",
+       .access = taken(stage_layers, &Request::layers, &Plan::layers),
+       .matters = with_stages,
+       .heading = "layers {}",
+       .unsaid = "even"},
       {.name = "recompute",
        .part = schedule,
        .help = "activations computed again in the backward pass; PARTS as core_attn+mlp",

@@ -38,6 +38,7 @@ struct Batch {
 /// In which order passes run, and what they compute twice.
 struct ScheduleChoice {
   const Schedule* schedule = &usual_schedule(1);  ///< Never null; equal where it is the same.
+  StageLayers layers;                             ///< As the user chose them, or not.
   RecomputeChoice recompute;
 
   bool operator==(const ScheduleChoice&) const = default;

@@ -9,6 +9,7 @@
 #include "sim/input/scenario/cuda_graphs.hpp"
 #include "sim/input/scenario/expert_dispatcher.hpp"
 #include "sim/input/scenario/recompute.hpp"
+#include "sim/input/scenario/stage_layers.hpp"
 #include "sim/input/schedule/schedule.hpp"
 
 namespace orrery {
@@ -45,6 +46,7 @@ struct PlanRequest : ExpertChoice {
   std::optional<std::int64_t> gbs;
   std::optional<std::int64_t> seq;
   std::optional<const Schedule*> schedule;
+  StageLayers layers;
   RecomputeChoice recompute;
   std::optional<int> zero;
   std::optional<bool> reshard;

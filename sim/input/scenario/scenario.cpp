@@ -265,6 +265,28 @@ std::vector<int> split_before_prediction(int layers, int stages) {
   return split;
 }
 
+// A chunk may be the embedding or the head alone, as in split_layers().
+MaybeRefused check_stage_layers(const Model& model, const Plan& plan) {
+  if (!plan.layers.chosen()) return {};
+  const std::vector<int>& of = plan.layers.of;
+  const std::string remedy = "write " + text(plan.virtual_stages()) + " numbers that make " +
+                             text(model.layers) + ", or leave layers out";
+  if (std::ssize(of) != plan.virtual_stages())
+    return contradiction("layers",
+                         "layers are said of " + text(std::ssize(of)) +
+                             " virtual stages, but pp x vpp = " + text(plan.virtual_stages()),
+                         remedy);
+  const std::int64_t sum = std::accumulate(of.begin(), of.end(), std::int64_t{0});
+  if (sum != model.layers)
+    return contradiction(
+        "layers",
+        "the stages have " + text(sum) + " layers, but the model has " + text(model.layers),
+        remedy);
+  if (of.size() > 2 && std::find(of.begin() + 1, of.end() - 1, 0) != of.end() - 1)
+    return infeasible("layers", "a stage between the first and the last has no layer", remedy);
+  return {};
+}
+
 // Degrees and features that are read and counted but not simulated yet.
 MaybeRefused refuse_what_is_not_modelled(const Model& model, const PlanRequest& request, int zero) {
   if (!model.experts && request.routing != "uniform")
@@ -369,7 +391,9 @@ OrRefused<SettledPlan> try_plan(const Model& model, const System& system, const 
   plan.tp_hidden = tp_overlap ? software.tp_hidden : 0.0;
   if (auto no = check_support(software, plan)) return *no;
 
-  settled.layers_of = model.prediction_layers > 0
+  if (auto no = check_stage_layers(model, plan)) return *no;
+  settled.layers_of = plan.layers.chosen() ? plan.layers.of
+                      : model.prediction_layers > 0
                           ? split_before_prediction(model.layers, plan.virtual_stages())
                           : split_layers(model.layers, plan.virtual_stages());
   if (settled.layers_of.empty())

@@ -54,9 +54,9 @@ class FlagWriter {
   /// What no code of this file has told, and what is the same without being told.
   void say_the_rest() {
     static const std::set<std::string> translated{
-        "vpp",        "dp",      "schedule",    "recompute", "zero",
-        "reshard",    "dtype",   "attention",   "cp_comm",   "moe_dispatcher",
-        "tp_overlap", "routing", "cuda_graphs", "software"};
+        "vpp",     "dp",          "layers",    "schedule", "recompute",      "zero",
+        "reshard", "dtype",       "attention", "cp_comm",  "moe_dispatcher", "tp_overlap",
+        "routing", "cuda_graphs", "software"};
     for (const PlanKey& key : plan_keys()) {
       if (told_.contains(key.name) || translated.contains(key.name)) continue;
       if (!key.needs_saying(plan_)) continue;

@@ -5,6 +5,7 @@
 #include <set>
 #include <sstream>
 
+#include "sim/analysis/search/stage_splits.hpp"
 #include "sim/base/text/catalog.hpp"
 #include "sim/input/machine/system.hpp"
 #include "sim/input/model/model.hpp"
@@ -28,6 +29,22 @@ struct Case {
 Scenario scenario_of(const Case& plan, const std::string& more = "") {
   return make_scenario(read_model("llama3-8b", {}), read_system("dgx-h100", {}),
                        request_of(plan.flags + " " + more), plan.gpus, {});
+}
+
+// 32 layers on 4 stages: 8 each; the ends have 6 to 10 where the others have 8, and 5 to 9 of 14
+// where they have 9. On two stages, 12 to 18 and the rest, but for what it is already.
+TEST(SingleChanges, SplitLayersBesideTheEnds) {
+  const auto texts = [](const std::string& flags) {
+    std::vector<std::string> found;
+    for (const StageLayers& split : splits_beside(scenario_of({"--gbs 128 " + flags, 16})))
+      found.push_back(stage_layers_text(split));
+    return found;
+  };
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(texts("--tp 4"), Texts{});
+  EXPECT_EQ(texts("--pp 4"), (Texts{"6+8x2+10", "7+8x2+9", "9+8x2+7", "10+8x2+6", "5+9x3",
+                                    "6+9x2+8", "7+9x2+7", "8+9x2+6", "9x3+5"}));
+  EXPECT_EQ(texts("--pp 2"), (Texts{"14+18", "15+17", "17+15", "18+14", "13+19", "19+13"}));
 }
 
 // Each change is what anybody gets who adds its words to the plan's own, a key is named once, and

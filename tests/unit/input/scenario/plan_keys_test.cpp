@@ -32,6 +32,12 @@ const std::vector<Written>& written() {
       {"schedule", R"("gpipe")", "gpipe", [](P p) { return p.schedule == &gpipe(); }},
       {"schedule", R"("interleaved")", "interleaved",
        [](P p) { return p.schedule == &interleaved(); }},
+      {"layers", R"("11,12*14,11")", "11+12x14+11",
+       [](P p) { return p.layers.of.size() == 16 && p.layers.of[1] == 12; }},
+      {"layers", R"("3+3+1")", "3x2+1",
+       [](P p) {
+         return p.layers.of == std::vector{3, 3, 1};
+       }},
       {"recompute", R"("full")", "full", [](P p) { return p.recompute == Recompute::full; }},
       {"recompute", R"("selective")", "selective",
        [](P p) { return p.recompute == Recompute::selective; }},
@@ -181,7 +187,8 @@ TEST(PlanKeys, FlagsAreRefusedTheSameWay) {
   EXPECT_EQ(
       flag_error("warmup", "1"),
       "--warmup: 'warmup' is not a key of a plan; write one of: "
-      "tp, pp, vpp, dp, cp, ep, etp, mbs, gbs, seq, schedule, recompute, zero, reshard, sp, "
+      "tp, pp, vpp, dp, cp, ep, etp, mbs, gbs, seq, schedule, layers, recompute, zero, reshard, "
+      "sp, "
       "dtype, attention, cp_comm, routing, moe_dispatcher, shared_expert_overlap, ep_overlap, "
       "delay_wgrad, tp_overlap, dp_overlap, cuda_graphs, software");
 }

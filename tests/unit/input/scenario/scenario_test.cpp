@@ -119,6 +119,26 @@ TEST(SplitLayers, LosesNoLayerInAnySmallCase) {
     }
 }
 
+TEST(StageLayersOfAPlan, AreTakenOrRefused) {
+  PlanRequest plan = request(1, 4, 32);
+  plan.layers.of = {5, 7, 7, 5};
+  EXPECT_EQ(scenario(plan, 4).layers_of, plan.layers.of);
+  plan.layers.of = {0, 12, 12, 0};
+  EXPECT_EQ(scenario(plan, 4).layers_of, plan.layers.of);
+  plan.layers.of = {5, 7, 7};
+  EXPECT_EQ(refusal(plan, 4),
+            bad_input("plan.json: /layers: layers are said of 3 virtual stages, but pp x vpp = 4; "
+                      "write 4 numbers that make 24, or leave layers out"));
+  plan.layers.of = {6, 6, 6, 7};
+  EXPECT_EQ(refusal(plan, 4), bad_input("plan.json: /layers: the stages have 25 layers, but the "
+                                        "model has 24; write 4 numbers that make 24, or leave "
+                                        "layers out"));
+  plan.layers.of = {12, 0, 6, 6};
+  EXPECT_EQ(refusal(plan, 4),
+            infeasible("plan.json: /layers: a stage between the first and the last has no layer; "
+                       "write 4 numbers that make 24, or leave layers out"));
+}
+
 // Every tp, pp, dp whose product is 16: dp follows, micro-batches follow, layers are all placed.
 TEST(Scenario, DerivesEveryPlanOfSixteenGpus) {
   std::set<std::tuple<int, int, int>> plans;

@@ -72,6 +72,7 @@ TEST(ResultJson, HasItsKeysInTheirOrder) {
                                       "gbs",
                                       "seq",
                                       "schedule",
+                                      "layers",
                                       "recompute",
                                       "zero",
                                       "reshard",
