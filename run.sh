@@ -9,7 +9,7 @@ set -eu
 
 packages="g++ cmake ninja-build pkg-config libsimgrid-dev libboost-graph-dev \
 libboost-program-options-dev nlohmann-json3-dev libsqlite3-dev libyaml-dev \
-libgtest-dev libgmock-dev"
+libtomlplusplus-dev libgtest-dev libgmock-dev"
 test_packages="clang-format-14"
 
 say() { printf '%s\n' "$*" >&2; }

@@ -21,6 +21,8 @@
 #include "sim/import/measurements/nccl_tests.hpp"
 #include "sim/import/megatron/megatron_run.hpp"
 #include "sim/import/shell/shell_script.hpp"
+#include "sim/import/toml/toml_tree.hpp"
+#include "sim/import/torchtitan/torchtitan_run.hpp"
 #include "sim/import/yaml/yaml_tree.hpp"
 #include "sim/input/machine/economics.hpp"
 #include "sim/input/measured/calibration.hpp"
@@ -199,26 +201,39 @@ void fuzz_shell(const std::string& text) {
 }
 
 // Every value stands on a line of the text.
-void check_lines(const YamlTree& tree, std::size_t lines) {
+void check_lines(const SettingsTree& tree, std::size_t lines) {
   if (tree.line > lines) __builtin_trap();
-  for (const YamlTree& item : tree.items) check_lines(item, lines);
+  for (const SettingsTree& item : tree.items) check_lines(item, lines);
   for (const auto& [key, value] : tree.entries) check_lines(value, lines);
 }
 void fuzz_yaml(const std::string& text) {
   refuse_or_accept([&] { check_lines(read_yaml(text, "fuzz.yaml"), text.size()); });
 }
 
+void fuzz_toml(const std::string& text) {
+  refuse_or_accept([&] { check_lines(read_toml(text, "fuzz.toml"), text.size()); });
+}
+
 // What is written is read again: a plan, and a model that may yet be refused.
+void check_run(const ImportedRun& run) {
+  const JsonValue plan = parsed(run.json);
+  PlanRequest request;
+  for (const std::string& key : plan.keys())
+    if (find_plan_key(key)) set_plan_key(request, key, plan.at(key));
+  parse_model(plan.at("model"));
+}
 void fuzz_megatron(const std::string& text) {
   refuse_or_accept([&] {
-    const ImportedRun run =
-        import_megatron_run(MegatronArguments::read(text, "fuzz.sh", {{"TP", "2"}}), "fuzz");
-    const JsonValue plan = parsed(run.json);
-    PlanRequest request;
-    for (const std::string& key : plan.keys())
-      if (find_plan_key(key)) set_plan_key(request, key, plan.at(key));
-    parse_model(plan.at("model"));
+    check_run(import_megatron_run(MegatronArguments::read(text, "fuzz.sh", {{"TP", "2"}}), "fuzz"));
   });
+}
+
+// As it is, and with a model and a number of GPUs, so that what follows is read too.
+const RecipeAnswers recipe_answers[] = {{"fuzz", std::nullopt, std::nullopt, {}},
+                                        {"fuzz", "llama3-8b", 64, {}}};
+void fuzz_torchtitan(const std::string& text) {
+  for (const RecipeAnswers& answers : recipe_answers)
+    refuse_or_accept([&] { check_run(import_torchtitan_run(text, "fuzz.toml", answers)); });
 }
 
 void fuzz_nccl_topology(const std::string& text) {
@@ -436,7 +451,9 @@ const std::vector<EntryPoint>& entry_points() {
                                            {"nccl_tests", fuzz_nccl_tests},
                                            {"shell", fuzz_shell},
                                            {"yaml", fuzz_yaml},
+                                           {"toml", fuzz_toml},
                                            {"megatron", fuzz_megatron},
+                                           {"torchtitan", fuzz_torchtitan},
                                            {"nccl_topology", fuzz_nccl_topology},
                                            {"smi_topology", fuzz_smi_topology},
                                            {"collective_program", fuzz_collective_program},

@@ -3,8 +3,9 @@
 #include <iostream>
 
 #include "sim/base/core/nearest.hpp"
-#include "sim/base/text/output_files.hpp"
 #include "sim/base/text/text_file.hpp"
+#include "sim/cli/commands/import_output.hpp"
+#include "sim/cli/commands/import_recipe.hpp"
 #include "sim/cli/commands/launch_script.hpp"
 #include "sim/cli/options/options.hpp"
 #include "sim/import/inventory/nccl_topology.hpp"
@@ -17,26 +18,6 @@ namespace po = boost::program_options;
 
 namespace orrery {
 namespace {
-
-void add_output(po::options_description& options) {
-  options.add_options()("output", po::value<std::string>()->value_name("FILE"),
-                        "write there instead of to stdout (also -o FILE)")(
-      "force", "replace a file that Orrery did not write")("help", "this text");
-}
-
-// A file that stands where the result is to go would be lost.
-void write_result(const ParsedOptions& parsed, const std::string& text) {
-  if (!parsed.has("output")) {
-    std::cout << text;
-    return;
-  }
-  const std::string path = parsed.text("output");
-  if (std::find(parsed.words.begin(), parsed.words.end(), path) != parsed.words.end())
-    fail_input({"", "--output"}, "'" + path + "' is also what is read", "name another file");
-  OutputFiles files{parsed.has("force")};
-  files.add(path, text);
-  files.commit();
-}
 
 int count_of(const ParsedOptions& parsed, const std::string& name) {
   if (!parsed.has(name)) return 0;
@@ -54,7 +35,7 @@ int import_nccl_tests(const Arguments& arguments) {
   options.add_options()("collective", text(), "what ran, where neither log nor file name says it")(
       "system", text(), "what the machine is called")("ranks", count(), "where no line names them")(
       "nodes", count(), "where hosts cannot be counted");
-  add_output(options);
+  add_output_options(options);
   const ParsedOptions parsed = parse_options(options, arguments, {});
   if (parsed.has("help")) {
     std::cout
@@ -73,7 +54,7 @@ int import_nccl_tests(const Arguments& arguments) {
   for (const std::string& file : parsed.words)
     for (Curve& curve : read_nccl_tests(read_text_file(file), file, answers))
       curves.push_back(std::move(curve));
-  write_result(parsed, curves_json(curves));
+  write_result(parsed, curves_json(curves), {});
   for (const Curve& curve : curves) {
     std::cerr << curve.file << ": " << curve.collective << ", " << curve.ranks << " ranks on "
               << curve.nodes << (curve.nodes == 1 ? " node, " : " nodes, ") << curve.points.size()
@@ -89,7 +70,7 @@ int import_megatron(const Arguments& arguments) {
   options.add_options()("name", po::value<std::string>()->value_name("NAME"),
                         "what to call the model (default: the file's name)");
   add_script_options(options);
-  add_output(options);
+  add_output_options(options);
   const ParsedOptions parsed = parse_options(options, arguments, {});
   if (parsed.has("help")) {
     std::cout << "usage: orrery import megatron FILE [options]\n\n"
@@ -105,8 +86,7 @@ int import_megatron(const Arguments& arguments) {
   const std::string name =
       parsed.has("name") ? parsed.text("name") : std::filesystem::path{file}.stem().string();
   const ImportedRun run = import_megatron_run(read_launch_script(file, parsed), name);
-  write_result(parsed, run.json);
-  for (const std::string& note : run.notes) std::cerr << "orrery: note: " << note << "\n";
+  write_result(parsed, run.json, run.notes);
   return exit_ok;
 }
 
@@ -119,7 +99,7 @@ int import_system(const Arguments& arguments, const std::string& format, const s
   for (const auto& [name, meaning] : system_answer_options())
     options.add_options()(name.c_str(), po::value<std::string>()->value_name("VALUE"),
                           meaning.c_str());
-  add_output(options);
+  add_output_options(options);
   const ParsedOptions parsed = parse_options(options, arguments, {});
   if (parsed.has("help")) {
     std::cout << "usage: orrery import " << format << " FILE [options]\n\nReads " << what
@@ -135,8 +115,7 @@ int import_system(const Arguments& arguments, const std::string& format, const s
     if (parsed.has(name)) answers[name] = parsed.text(name);
   const std::string& file = parsed.words[0];
   const ImportedSystem imported = system_json(read(read_text_file(file), file, answers), answers);
-  write_result(parsed, imported.json);
-  for (const std::string& note : imported.notes) std::cerr << "orrery: note: " << note << "\n";
+  write_result(parsed, imported.json, imported.notes);
   return exit_ok;
 }
 
@@ -147,12 +126,12 @@ SystemDraft draft_of_nccl(const std::string& text, const std::string& file, cons
 }  // namespace
 
 int run_import(const Arguments& arguments) {
-  static const std::vector<std::string> formats{"megatron", "nccl-tests", "nccl-topo",
-                                                "nvidia-smi-topo"};
+  std::vector<std::string> formats{"megatron", "nccl-tests", "nccl-topo", "nvidia-smi-topo"};
+  for (const std::string& recipe : recipe_formats()) formats.push_back(recipe);
   const std::string format = arguments.empty() ? "" : arguments[0];
   if (format == "--help") {
-    std::cout << "usage: orrery import megatron FILE | nccl-tests FILE... | nccl-topo FILE |\n"
-                 "                     nvidia-smi-topo FILE\n\n"
+    std::cout << "usage: orrery import megatron FILE | torchtitan FILE | nccl-tests FILE... |\n"
+                 "                     nccl-topo FILE | nvidia-smi-topo FILE\n\n"
                  "  orrery import FORMAT --help   the format's options\n";
     return exit_ok;
   }
@@ -164,7 +143,9 @@ int run_import(const Arguments& arguments) {
   if (format == "nccl-tests") return import_nccl_tests(rest);
   if (format == "nccl-topo")
     return import_system(rest, format, "the file that NCCL_TOPO_DUMP_FILE names", draft_of_nccl);
-  return import_system(rest, format, "the output of nvidia-smi topo -m", read_smi_topology);
+  if (format == "nvidia-smi-topo")
+    return import_system(rest, format, "the output of nvidia-smi topo -m", read_smi_topology);
+  return import_recipe(format, rest);
 }
 
 }  // namespace orrery

@@ -33,12 +33,22 @@ void add_script_options(po::options_description& options) {
       "over what it sets; may be repeated");
 }
 
-MegatronArguments read_launch_script(const std::string& file, const ParsedOptions& parsed) {
+void add_setting_options(po::options_description& options) {
+  options.add_options()(
+      "set", po::value<std::vector<std::string>>()->composing()->value_name("NAME=VALUE"),
+      "a setting by its path, as training.seq_len=8192, in place of the file's; may be repeated");
+}
+
+std::map<std::string, std::string> given_values(const ParsedOptions& parsed) {
   std::map<std::string, std::string> given;
   if (parsed.has("set"))
     for (const std::string& text : parsed.values["set"].as<std::vector<std::string>>())
       given.insert_or_assign(variable_of(text).first, variable_of(text).second);
-  return MegatronArguments::read(read_text_file(file), file, given, text_if_there);
+  return given;
+}
+
+MegatronArguments read_launch_script(const std::string& file, const ParsedOptions& parsed) {
+  return MegatronArguments::read(read_text_file(file), file, given_values(parsed), text_if_there);
 }
 
 }  // namespace orrery

@@ -8,6 +8,12 @@ namespace orrery {
 /// --set NAME=VALUE, for commands that read a launch script.
 void add_script_options(boost::program_options::options_description& options);
 
+/// The same for commands that read a file of settings.
+void add_setting_options(boost::program_options::options_description& options);
+
+/// What --set gives, the last of each name.
+std::map<std::string, std::string> given_values(const ParsedOptions& parsed);
+
 /// The arguments of Megatron-LM that the file has, with the variables that --set gives, and with
 /// the files that it reads.
 MegatronArguments read_launch_script(const std::string& file, const ParsedOptions& parsed);

@@ -1,17 +1,11 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "sim/import/megatron/megatron_arguments.hpp"
+#include "sim/import/recipe/recipe.hpp"
 
 namespace orrery {
-
-/// A plan file with the model inside, for people, and what was concluded or left out.
-struct ImportedRun {
-  std::string json;  ///< Keys of a plan, "model" (schema orrery.model/1) and, if told, "gpus".
-  std::vector<std::string> notes;
-};
 
 /// What a run of Megatron-LM with these arguments trains, and how it is spread. What an argument
 /// that is not given means is what arguments.py of 2025 makes of it, written out, so that no

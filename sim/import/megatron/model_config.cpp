@@ -22,10 +22,10 @@ bool is_list(const std::string& text) {
   return text.size() > 2 && text.find(']') + 1 == text.size() && text.starts_with('[');
 }
 
-std::string words_of_value(const YamlTree& value) {
+std::string words_of_value(const SettingsTree& value) {
   std::string words;
-  if (value.kind == YamlTree::Kind::list) {
-    for (const YamlTree& item : value.items) words += " " + quoted(item.text);
+  if (value.kind == SettingsTree::Kind::list) {
+    for (const SettingsTree& item : value.items) words += " " + quoted(item.text);
     return words;
   }
   const std::string text{trimmed(value.text)};
@@ -36,7 +36,7 @@ std::string words_of_value(const YamlTree& value) {
   return words;
 }
 
-bool is_off(const YamlTree& value) {
+bool is_off(const SettingsTree& value) {
   return value.is_null() || (!value.is_quoted && (value.text == "false" || value.text == "False"));
 }
 
@@ -47,19 +47,19 @@ bool is_model_config(const std::string& text) {
 }
 
 ConfigScript script_of_config(const std::string& text, const std::string& file) {
-  const YamlTree config = read_yaml(text, file);
+  const SettingsTree config = read_yaml(text, file);
   ConfigScript script;
   const auto add = [&](const std::string& line, std::size_t of) {
     script.text += line;
     script.lines.push_back(of);
   };
-  if (const YamlTree* variables = config.find("ENV_VARS"))
+  if (const SettingsTree* variables = config.find("ENV_VARS"))
     for (const auto& [name, value] : variables->entries)
       if (is_shell_name(name)) add("export " + name + "=" + quoted(value.text) + "\n", value.line);
-  const YamlTree* arguments = config.find("MODEL_ARGS");
-  if (!arguments || arguments->kind != YamlTree::Kind::map)
+  const SettingsTree* arguments = config.find("MODEL_ARGS");
+  if (!arguments || arguments->kind != SettingsTree::Kind::map)
     fail_input({file, "MODEL_ARGS"}, "has no arguments", "write --num-layers: 32 and the like");
-  const YamlTree* mode = config.find("MODE");
+  const SettingsTree* mode = config.find("MODE");
   const bool generates = mode && mode->text == "inference";
   add(generates ? "inference.py" : "pretrain_gpt.py", arguments->line);
   for (const auto& [flag, value] : arguments->entries) {

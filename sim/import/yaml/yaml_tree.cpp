@@ -12,9 +12,9 @@ namespace {
 constexpr int deepest = 100;
 constexpr std::size_t most_values = 100'000;  // With those that aliases repeat.
 
-std::size_t count_of(const YamlTree& tree) {
+std::size_t count_of(const SettingsTree& tree) {
   std::size_t count = 1;
-  for (const YamlTree& item : tree.items) count += count_of(item);
+  for (const SettingsTree& item : tree.items) count += count_of(item);
   for (const auto& [key, value] : tree.entries) count += count_of(value);
   return count;
 }
@@ -53,7 +53,7 @@ class Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  YamlTree read() {
+  SettingsTree read() {
     for (;;) {
       const Event event{parser_};
       require(event);
@@ -75,9 +75,9 @@ class Reader {
            "is no YAML: " + std::string{parser_.problem ? parser_.problem : "unreadable"});
   }
 
-  YamlTree value(const Event& event, int depth) {
+  SettingsTree value(const Event& event, int depth) {
     require(event);
-    YamlTree tree;
+    SettingsTree tree;
     tree.line = event->start_mark.line;
     if (depth > deepest) fail(tree.line, "is nested deeper than 100 levels");
     if (++values_ > most_values) fail(tree.line, "has more than 100,000 values");
@@ -90,7 +90,7 @@ class Reader {
       case YAML_ALIAS_EVENT:
         return alias(text_of(event->data.alias.anchor), tree.line);
       case YAML_SEQUENCE_START_EVENT:
-        tree.kind = YamlTree::Kind::list;
+        tree.kind = SettingsTree::Kind::list;
         for (;;) {
           const Event next{parser_};
           require(next);
@@ -106,38 +106,38 @@ class Reader {
     }
   }
 
-  void read_map(YamlTree& tree, int depth) {
-    tree.kind = YamlTree::Kind::map;
-    std::vector<YamlTree> merged;
+  void read_map(SettingsTree& tree, int depth) {
+    tree.kind = SettingsTree::Kind::map;
+    std::vector<SettingsTree> merged;
     for (;;) {
       const Event next{parser_};
       require(next);
       if (next.type() == YAML_MAPPING_END_EVENT) break;
-      const YamlTree key = value(next, depth + 1);
-      if (key.kind != YamlTree::Kind::scalar) fail(key.line, "has a key that is no word");
+      const SettingsTree key = value(next, depth + 1);
+      if (key.kind != SettingsTree::Kind::scalar) fail(key.line, "has a key that is no word");
       const Event behind{parser_};
-      YamlTree entry = value(behind, depth + 1);
+      SettingsTree entry = value(behind, depth + 1);
       if (key.text == "<<" && !key.is_quoted)
         merged.push_back(std::move(entry));
       else
         tree.entries.emplace_back(key.text, std::move(entry));
     }
-    for (const YamlTree& from : merged) merge(tree, from);
+    for (const SettingsTree& from : merged) merge(tree, from);
   }
 
   // A map's own keys win over those of one that is merged, as the earlier of a list's do.
-  static void merge(YamlTree& tree, const YamlTree& from) {
-    for (const YamlTree& item : from.items) merge(tree, item);
+  static void merge(SettingsTree& tree, const SettingsTree& from) {
+    for (const SettingsTree& item : from.items) merge(tree, item);
     for (const auto& [key, value] : from.entries)
       if (!tree.find(key)) tree.entries.emplace_back(key, value);
   }
 
-  YamlTree anchored(const std::string& anchor, YamlTree tree) {
+  SettingsTree anchored(const std::string& anchor, SettingsTree tree) {
     if (!anchor.empty()) anchors_[anchor] = tree;
     return tree;
   }
 
-  YamlTree alias(const std::string& anchor, std::size_t line) {
+  SettingsTree alias(const std::string& anchor, std::size_t line) {
     const auto found = anchors_.find(anchor);
     if (found == anchors_.end()) fail(line, "has no anchor '" + anchor + "' before its alias");
     values_ += count_of(found->second);
@@ -147,19 +147,13 @@ class Reader {
 
   yaml_parser_t parser_{};
   const std::string& file_;
-  std::map<std::string, YamlTree> anchors_;
+  std::map<std::string, SettingsTree> anchors_;
   std::size_t values_ = 0;
 };
 
 }  // namespace
 
-const YamlTree* YamlTree::find(const std::string& key) const {
-  for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry)
-    if (entry->first == key) return &entry->second;
-  return nullptr;
-}
-
-YamlTree read_yaml(const std::string& text, const std::string& file) {
+SettingsTree read_yaml(const std::string& text, const std::string& file) {
   return Reader{text, file}.read();
 }
 

@@ -7,11 +7,11 @@
 namespace orrery {
 namespace {
 
-YamlTree read(const std::string& text) { return read_yaml(text, "recipe.yaml"); }
+SettingsTree read(const std::string& text) { return read_yaml(text, "recipe.yaml"); }
 
 TEST(YamlTree, MapsListsAndWords) {
-  const YamlTree tree = read("a: 1 # one\nb:\n  - x\n  - 'true'\nc: {d: null, e: ~, f: ''}\n");
-  ASSERT_EQ(tree.kind, YamlTree::Kind::map);
+  const SettingsTree tree = read("a: 1 # one\nb:\n  - x\n  - 'true'\nc: {d: null, e: ~, f: ''}\n");
+  ASSERT_EQ(tree.kind, SettingsTree::Kind::map);
   EXPECT_EQ(tree.find("a")->text, "1");
   ASSERT_EQ(tree.find("b")->items.size(), 2u);
   EXPECT_EQ(tree.find("b")->items[1].text, "true");
@@ -21,14 +21,14 @@ TEST(YamlTree, MapsListsAndWords) {
   EXPECT_TRUE(tree.find("c")->find("e")->is_null());
   EXPECT_FALSE(tree.find("c")->find("f")->is_null());
   EXPECT_EQ(tree.find("z"), nullptr);
-  EXPECT_EQ(read("").kind, YamlTree::Kind::scalar);
+  EXPECT_EQ(read("").kind, SettingsTree::Kind::scalar);
 }
 
 // The later of two equal keys counts, as yq has it, though YAML forbids them.
 TEST(YamlTree, AKeyThatStandsTwice) { EXPECT_EQ(read("a: 1\na: 2\n").find("a")->text, "2"); }
 
 TEST(YamlTree, AnchorsAndMergedMaps) {
-  const YamlTree tree = read("base: &b {tp: 2, pp: 4}\nrun:\n  <<: *b\n  pp: 8\nagain: *b\n");
+  const SettingsTree tree = read("base: &b {tp: 2, pp: 4}\nrun:\n  <<: *b\n  pp: 8\nagain: *b\n");
   EXPECT_EQ(tree.find("run")->find("tp")->text, "2");
   EXPECT_EQ(tree.find("run")->find("pp")->text, "8");
   EXPECT_EQ(tree.find("again")->find("pp")->text, "4");

@@ -1,0 +1,81 @@
+#include "sim/cli/commands/import_recipe.hpp"
+
+#include <filesystem>
+#include <iostream>
+
+#include "sim/base/text/text_file.hpp"
+#include "sim/cli/commands/import_output.hpp"
+#include "sim/cli/commands/launch_script.hpp"
+#include "sim/import/torchtitan/torchtitan_run.hpp"
+
+namespace po = boost::program_options;
+
+namespace orrery {
+namespace {
+
+struct Format {
+  std::string name;
+  const char* what;  ///< That it reads.
+  ImportedRun (*read)(const std::string& text, const std::string& file,
+                      const RecipeAnswers& answers);
+};
+
+const std::vector<Format>& formats() {
+  static const std::vector<Format> all{
+      {"torchtitan", "a job file of torchtitan (TOML)", import_torchtitan_run}};
+  return all;
+}
+
+std::int64_t gpus_of(const ParsedOptions& parsed) {
+  constexpr int most = 1 << 24;
+  const auto count = plain_integer(parsed.text("gpus"), most);
+  if (!count || *count == 0)
+    fail_input({"", "--gpus"}, "is not a count from 1 to 16,777,216", "write a whole number");
+  return *count;
+}
+
+}  // namespace
+
+const std::vector<std::string>& recipe_formats() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const Format& format : formats()) all.push_back(format.name);
+    return all;
+  }();
+  return names;
+}
+
+int import_recipe(const std::string& name, const Arguments& arguments) {
+  const Format* format = nullptr;
+  for (const Format& one : formats())
+    if (one.name == name) format = &one;
+  po::options_description options{"Options", 100};
+  const auto text = [](const char* value) { return po::value<std::string>()->value_name(value); };
+  options.add_options()("model", text("NAME|FILE"), "in place of the model that the file names")(
+      "gpus", text("N"), "GPUs of the run, where the file does not say it")(
+      "name", text("NAME"), "what to call a model that has no name (default: the file's)");
+  add_setting_options(options);
+  add_output_options(options);
+  const ParsedOptions parsed = parse_options(options, arguments, {});
+  if (parsed.has("help")) {
+    std::cout << "usage: orrery import " << name << " FILE [options]\n\nReads " << format->what
+              << "; writes a plan with its model, for --plan\nand --model.\n\n"
+              << options;
+    return exit_ok;
+  }
+  if (parsed.words.size() != 1)
+    fail_input({}, parsed.words.empty() ? "nothing to import" : "one run is one file",
+               "name one file");
+  const std::string& file = parsed.words[0];
+  RecipeAnswers answers;
+  answers.name =
+      parsed.has("name") ? parsed.text("name") : std::filesystem::path{file}.stem().string();
+  if (parsed.has("model")) answers.model = parsed.text("model");
+  if (parsed.has("gpus")) answers.gpus = gpus_of(parsed);
+  answers.set = given_values(parsed);
+  const ImportedRun run = format->read(read_text_file(file), file, answers);
+  write_result(parsed, run.json, run.notes);
+  return exit_ok;
+}
+
+}  // namespace orrery

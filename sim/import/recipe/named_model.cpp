@@ -1,0 +1,51 @@
+#include "sim/import/recipe/named_model.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <vector>
+
+#include "sim/base/text/catalog.hpp"
+
+namespace orrery {
+namespace {
+
+// Words behind a size that name another training of the same shape.
+constexpr std::string_view same_shape[] = {
+    "base",     "bf16", "chat", "fp8", "hf",   "it",   "instruct", "pretrain", "pt",
+    "thinking", "v0.1", "v0.2", "v0",  "0324", "0528", "2407",     "2507",     "2508"};
+
+// Words of a name in small letters: "meta", "llama", "3.1", "8b".
+std::vector<std::string> words_of_name(const std::string& name) {
+  std::vector<std::string> words{""};
+  for (const char c : name) {
+    if (c == '-' || c == '_' || c == ' ')
+      words.emplace_back();
+    else
+      words.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  std::erase(words, "");
+  return words;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string all;
+  for (const std::string& word : words) all += word;
+  return all;
+}
+
+}  // namespace
+
+std::optional<std::string> catalog_model(const std::string& name) {
+  std::string path = name;
+  while (path.ends_with('/')) path.pop_back();
+  std::vector<std::string> words = words_of_name(path.substr(path.rfind('/') + 1));
+  if (words.size() > 1 && words[0] == "meta") words.erase(words.begin());
+  while (words.size() > 1 && std::find(std::begin(same_shape), std::end(same_shape),
+                                       words.back()) != std::end(same_shape))
+    words.pop_back();
+  for (const std::string& model : list_catalog("workloads/models"))
+    if (!words.empty() && joined(words_of_name(model)) == joined(words)) return model;
+  return std::nullopt;
+}
+
+}  // namespace orrery

@@ -1,0 +1,152 @@
+#include "sim/import/recipe/recipe.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "sim/base/text/number_text.hpp"
+#include "sim/input/scenario/software.hpp"
+
+namespace orrery {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Ranks of one replica, or more where experts share the ranks of several.
+std::int64_t ranks_needed(const Recipe& recipe) {
+  const std::int64_t own = recipe.tp * recipe.cp;
+  if (!recipe.model->experts) return recipe.pp * own;
+  return recipe.pp * std::lcm(own, recipe.ep * recipe.etp);
+}
+
+void check(const Recipe& recipe, const Place& place) {
+  // As many as a plan may have (sim/input/scenario/plan_keys.cpp).
+  constexpr std::int64_t most_ranks = 1 << 20, most = 1 << 30;
+  struct Count {
+    const char* what;
+    std::int64_t count, most;
+  };
+  const Count counts[] = {{"tensor-parallel ranks", recipe.tp, most_ranks},
+                          {"pipeline stages", recipe.pp, most_ranks},
+                          {"chunks of a stage", recipe.vpp, most_ranks},
+                          {"context-parallel ranks", recipe.cp, most_ranks},
+                          {"expert-parallel ranks", recipe.ep, most_ranks},
+                          {"tensor-parallel ranks of experts", recipe.etp, most_ranks},
+                          {"sequences in a micro-batch", recipe.mbs, most},
+                          {"sequences in a step", recipe.gbs.value_or(recipe.per_replica), most},
+                          {"GPUs", recipe.gpus.value_or(1), most},
+                          {"tokens in a sequence", recipe.seq, most}};
+  for (const Count& one : counts)
+    if (one.count < 1 || one.count > one.most)
+      fail_input(place, "has " + grouped(one.count) + " " + one.what,
+                 "write a number from 1 to " + grouped(one.most));
+  // Their product is formed.
+  double ranks = 1.0;
+  for (const std::int64_t degree : {recipe.tp, recipe.pp, recipe.cp, recipe.ep, recipe.etp})
+    ranks *= static_cast<double>(degree);
+  if (ranks > static_cast<double>(most_ranks))
+    fail_input(place, "has more than 1,048,576 ranks", "lower its degrees of parallelism");
+}
+
+// What the plan says of the number of GPUs and of the global batch.
+void size_of_run(const Recipe& recipe, const Place& place, Json& plan,
+                 std::vector<std::string>& notes) {
+  const std::int64_t needed = ranks_needed(recipe);
+  std::optional<std::int64_t> gpus = recipe.gpus;
+  if (!gpus) {
+    notes.push_back("the file does not say how many GPUs it uses: give --gpus");
+  } else if (*gpus % needed != 0) {
+    notes.push_back("the run has " + grouped(*gpus) + " GPUs, but its ranks need " +
+                    grouped(needed) + " or a multiple of that: give --gpus");
+    gpus.reset();
+  }
+  if (gpus) plan["gpus"] = *gpus;
+  if (recipe.gbs) {
+    plan["gbs"] = *recipe.gbs;
+  } else if (gpus) {
+    plan["gbs"] = recipe.per_replica * (*gpus / (recipe.tp * recipe.pp * recipe.cp));
+  } else {
+    fail_input(place,
+               "does not say how many sequences a step has: they are " +
+                   grouped(recipe.per_replica) + " for each replica, whose number it does not say",
+               needed == 1 ? "give --gpus N" : "give --gpus N, a multiple of " + grouped(needed));
+  }
+}
+
+}  // namespace
+
+ImportedRun written_plan(const Recipe& recipe, const Place& place) {
+  check(recipe, place);
+  std::vector<std::string> notes = recipe.notes;
+  Json plan;
+  plan["model"] = Json::parse(recipe.model->document->compact());
+  plan["tp"] = recipe.tp;
+  plan["pp"] = recipe.pp;
+  if (recipe.pp > 1) plan["schedule"] = recipe.schedule;
+  if (recipe.vpp > 1) plan["vpp"] = recipe.vpp;
+  plan["cp"] = recipe.cp;
+  if (recipe.cp > 1) plan["cp_comm"] = recipe.cp_comm;
+  if (recipe.model->experts) {
+    plan["ep"] = recipe.ep;
+    plan["etp"] = recipe.etp;
+    plan["moe_dispatcher"] = recipe.moe_dispatcher;
+  }
+  size_of_run(recipe, place, plan, notes);
+  plan["mbs"] = recipe.mbs;
+  plan["seq"] = recipe.seq;
+  plan["recompute"] = recipe.recompute;
+  plan["zero"] = recipe.zero;
+  if (recipe.zero == 3) plan["reshard"] = recipe.reshard;
+  plan["sp"] = recipe.sp && recipe.tp > 1;
+  plan["dtype"] = recipe.dtype;
+  plan["attention"] = recipe.attention;
+  if (recipe.tp > 1 && read_software(recipe.software, {"", ""}).overlaps_tp())
+    plan["tp_overlap"] = recipe.tp_overlap;
+  plan["dp_overlap"] = recipe.dp_overlap;
+  plan["software"] = recipe.software;
+  return {plan.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", std::move(notes)};
+}
+
+std::optional<Model> model_of_answer(const RecipeAnswers& answers) {
+  if (!answers.model) return std::nullopt;
+  return read_model(*answers.model, {"--model", ""});
+}
+
+Model model_of_sizes(const std::string& json, const std::string& name, const std::string& source) {
+  const Json sizes = Json::parse(json);
+  Json model = {{"name", name}};
+  if (!sizes.contains("model_type"))
+    model = {{"schema", "orrery.model/1"}, {"name", name}, {"source", source}};
+  model.update(sizes);
+  return parse_model(
+      JsonValue::parse(model.dump(-1, ' ', false, Json::error_handler_t::replace), name));
+}
+
+void take_answers(Settings& settings, const RecipeAnswers& answers) {
+  for (const auto& [path, value] : answers.set) settings.set(path, value);
+}
+
+bool is_on(const Settings& settings, const std::string& paths) {
+  const SettingsTree* value = settings.find(paths);
+  if (!value) return false;
+  if (value->kind != SettingsTree::Kind::scalar)
+    return !value->items.empty() || !value->entries.empty();
+  for (const char* off : {"", "0", "0.0", "false", "False", "FALSE", "no", "none", "None"})
+    if (value->text == off) return false;
+  return true;
+}
+
+void tell_otherwise(const Settings& settings, std::span<const PricedOtherwise> all,
+                    std::vector<std::string>& notes) {
+  for (const PricedOtherwise& one : all)
+    if (is_on(settings, one.paths)) notes.push_back(settings.name(one.paths) + " " + one.sentence);
+}
+
+void tell_unread(const Settings& settings, const std::vector<std::string>& harmless,
+                 std::vector<std::string>& notes) {
+  std::string names;
+  for (const std::string& path : settings.unread(harmless)) names += " " + path;
+  if (!names.empty()) notes.push_back("not read:" + names);
+}
+
+}  // namespace orrery

@@ -1,0 +1,27 @@
+#include "sim/import/recipe/named_model.hpp"
+
+#include <gtest/gtest.h>
+
+namespace orrery {
+namespace {
+
+TEST(NamedModel, NamesOfTheHub) {
+  const auto of = [](const std::string& name) { return catalog_model(name).value_or("none"); };
+  EXPECT_EQ(of("meta-llama/Llama-3.1-8B-Instruct"), "llama3.1-8b");
+  EXPECT_EQ(of("meta-llama/Meta-Llama-3-70B"), "llama3-70b");
+  EXPECT_EQ(of("meta-llama/Llama-2-7b-chat-hf"), "llama2-7b");
+  EXPECT_EQ(of("/models/Qwen3-30B-A3B-Instruct-2507/"), "qwen3-30b-a3b");
+  EXPECT_EQ(of("mistralai/Mixtral-8x7B-v0.1"), "mixtral-8x7b");
+  EXPECT_EQ(of("openai-community/gpt2"), "gpt2");
+  EXPECT_EQ(of("deepseek-ai/DeepSeek-V3-0324"), "deepseek-v3");
+}
+
+// Another size or generation is another model.
+TEST(NamedModel, OtherModelsAreNone) {
+  for (const char* name : {"gpt2-xl", "deepseek-ai/DeepSeek-V3.2", "Qwen/Qwen3-8B-VL", "", "/",
+                           "meta-llama/Llama-3.1-8B-Vision", "instruct"})
+    EXPECT_FALSE(catalog_model(name)) << name;
+}
+
+}  // namespace
+}  // namespace orrery
