@@ -20,6 +20,7 @@
 #include "sim/import/inventory/smi_topology.hpp"
 #include "sim/import/measurements/nccl_tests.hpp"
 #include "sim/import/megatron/megatron_run.hpp"
+#include "sim/import/nanotron/nanotron_run.hpp"
 #include "sim/import/shell/shell_script.hpp"
 #include "sim/import/toml/toml_tree.hpp"
 #include "sim/import/torchtitan/torchtitan_run.hpp"
@@ -234,6 +235,11 @@ const RecipeAnswers recipe_answers[] = {{"fuzz", std::nullopt, std::nullopt, {}}
 void fuzz_torchtitan(const std::string& text) {
   for (const RecipeAnswers& answers : recipe_answers)
     refuse_or_accept([&] { check_run(import_torchtitan_run(text, "fuzz.toml", answers)); });
+}
+
+void fuzz_nanotron(const std::string& text) {
+  for (const RecipeAnswers& answers : recipe_answers)
+    refuse_or_accept([&] { check_run(import_nanotron_run(text, "fuzz.yaml", answers)); });
 }
 
 void fuzz_nccl_topology(const std::string& text) {
@@ -454,6 +460,7 @@ const std::vector<EntryPoint>& entry_points() {
                                            {"toml", fuzz_toml},
                                            {"megatron", fuzz_megatron},
                                            {"torchtitan", fuzz_torchtitan},
+                                           {"nanotron", fuzz_nanotron},
                                            {"nccl_topology", fuzz_nccl_topology},
                                            {"smi_topology", fuzz_smi_topology},
                                            {"collective_program", fuzz_collective_program},

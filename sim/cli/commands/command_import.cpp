@@ -130,9 +130,10 @@ int run_import(const Arguments& arguments) {
   for (const std::string& recipe : recipe_formats()) formats.push_back(recipe);
   const std::string format = arguments.empty() ? "" : arguments[0];
   if (format == "--help") {
-    std::cout << "usage: orrery import megatron FILE | torchtitan FILE | nccl-tests FILE... |\n"
-                 "                     nccl-topo FILE | nvidia-smi-topo FILE\n\n"
-                 "  orrery import FORMAT --help   the format's options\n";
+    std::cout
+        << "usage: orrery import megatron FILE | torchtitan FILE | nanotron FILE |\n"
+           "                     nccl-tests FILE... | nccl-topo FILE | nvidia-smi-topo FILE\n\n"
+           "  orrery import FORMAT --help   the format's options\n";
     return exit_ok;
   }
   if (std::find(formats.begin(), formats.end(), format) == formats.end())

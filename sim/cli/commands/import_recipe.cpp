@@ -6,6 +6,7 @@
 #include "sim/base/text/text_file.hpp"
 #include "sim/cli/commands/import_output.hpp"
 #include "sim/cli/commands/launch_script.hpp"
+#include "sim/import/nanotron/nanotron_run.hpp"
 #include "sim/import/torchtitan/torchtitan_run.hpp"
 
 namespace po = boost::program_options;
@@ -22,7 +23,8 @@ struct Format {
 
 const std::vector<Format>& formats() {
   static const std::vector<Format> all{
-      {"torchtitan", "a job file of torchtitan (TOML)", import_torchtitan_run}};
+      {"torchtitan", "a job file of torchtitan (TOML)", import_torchtitan_run},
+      {"nanotron", "a configuration of nanotron (YAML)", import_nanotron_run}};
   return all;
 }
 

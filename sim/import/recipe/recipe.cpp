@@ -40,11 +40,8 @@ void check(const Recipe& recipe, const Place& place) {
     if (one.count < 1 || one.count > one.most)
       fail_input(place, "has " + grouped(one.count) + " " + one.what,
                  "write a number from 1 to " + grouped(one.most));
-  // Their product is formed.
-  double ranks = 1.0;
-  for (const std::int64_t degree : {recipe.tp, recipe.pp, recipe.cp, recipe.ep, recipe.etp})
-    ranks *= static_cast<double>(degree);
-  if (ranks > static_cast<double>(most_ranks))
+  if (product_of({recipe.tp, recipe.pp, recipe.cp}) > most_ranks ||
+      product_of({recipe.pp, recipe.ep, recipe.etp}) > most_ranks)
     fail_input(place, "has more than 1,048,576 ranks", "lower its degrees of parallelism");
 }
 
@@ -64,7 +61,8 @@ void size_of_run(const Recipe& recipe, const Place& place, Json& plan,
   if (recipe.gbs) {
     plan["gbs"] = *recipe.gbs;
   } else if (gpus) {
-    plan["gbs"] = recipe.per_replica * (*gpus / (recipe.tp * recipe.pp * recipe.cp));
+    const std::int64_t replicas = *gpus / (recipe.tp * recipe.pp * recipe.cp);
+    plan["gbs"] = product_of({recipe.per_replica, replicas});
   } else {
     fail_input(place,
                "does not say how many sequences a step has: they are " +
@@ -105,6 +103,16 @@ ImportedRun written_plan(const Recipe& recipe, const Place& place) {
   plan["dp_overlap"] = recipe.dp_overlap;
   plan["software"] = recipe.software;
   return {plan.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", std::move(notes)};
+}
+
+std::int64_t product_of(std::initializer_list<std::int64_t> counts) {
+  constexpr std::int64_t most = std::int64_t{1} << 40;
+  std::int64_t product = 1;
+  for (const std::int64_t count : counts) {
+    if (count < 1) return 0;
+    product = count > most / product ? most : product * count;
+  }
+  return product;
 }
 
 std::optional<Model> model_of_answer(const RecipeAnswers& answers) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <span>
@@ -51,6 +52,10 @@ struct Recipe {
 /// absent it is that of all replicas. `place`: of the run. Errors (bad_input): neither the global
 /// batch nor the number of GPUs is known; a degree or a size below 1.
 ImportedRun written_plan(const Recipe& recipe, const Place& place);
+
+/// The product of counts that a user wrote. One that no plan can have, 2^40 and more, is 2^40; a
+/// count below 1 makes it 0.
+std::int64_t product_of(std::initializer_list<std::int64_t> counts);
 
 /// The model that the user names in place of the file's; nothing: they name none.
 std::optional<Model> model_of_answer(const RecipeAnswers& answers);

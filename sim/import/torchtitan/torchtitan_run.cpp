@@ -239,9 +239,9 @@ class TorchtitanReader {
     const std::int64_t copies = s_.number(data_replicate, 1);
     std::int64_t shards = s_.number(data_shard, -1);
     r_.gpus = answers_.gpus;
-    const std::int64_t others = std::max<std::int64_t>(1, copies * r_.tp * r_.pp * r_.cp);
-    if (!r_.gpus && shards > 0) r_.gpus = others * shards;
-    if (shards < 0 && r_.gpus) shards = *r_.gpus / others;
+    const std::int64_t others = product_of({copies, r_.tp, r_.pp, r_.cp});
+    if (!r_.gpus && shards > 0) r_.gpus = product_of({others, shards});
+    if (shards < 0 && r_.gpus && others > 0) shards = *r_.gpus / others;
     // parallel_dims.py: FSDP shards over context-parallel ranks too; without both it is DDP.
     const bool shares = shards != 1 || r_.cp > 1;
     r_.zero = shares ? 3 : 0;
