@@ -16,6 +16,7 @@
 #include "sim/analysis/validate/validate.hpp"
 #include "sim/base/text/quantity_text.hpp"
 #include "sim/cluster/routing/router.hpp"
+#include "sim/import/deepspeed/deepspeed_run.hpp"
 #include "sim/import/inventory/nccl_topology.hpp"
 #include "sim/import/inventory/smi_topology.hpp"
 #include "sim/import/measurements/nccl_tests.hpp"
@@ -230,8 +231,8 @@ void fuzz_megatron(const std::string& text) {
 }
 
 // As it is, and with a model and a number of GPUs, so that what follows is read too.
-const RecipeAnswers recipe_answers[] = {{"fuzz", std::nullopt, std::nullopt, {}},
-                                        {"fuzz", "llama3-8b", 64, {}}};
+const RecipeAnswers recipe_answers[] = {{"fuzz", std::nullopt, std::nullopt, {}, {}},
+                                        {"fuzz", "llama3-8b", 64, {}, {}}};
 void fuzz_torchtitan(const std::string& text) {
   for (const RecipeAnswers& answers : recipe_answers)
     refuse_or_accept([&] { check_run(import_torchtitan_run(text, "fuzz.toml", answers)); });
@@ -240,6 +241,21 @@ void fuzz_torchtitan(const std::string& text) {
 void fuzz_nanotron(const std::string& text) {
   for (const RecipeAnswers& answers : recipe_answers)
     refuse_or_accept([&] { check_run(import_nanotron_run(text, "fuzz.yaml", answers)); });
+}
+
+// A script, arguments and a configuration of DeepSpeed, of which each is the text.
+void fuzz_deepspeed(const std::string& text) {
+  for (RecipeAnswers answers : recipe_answers) {
+    answers.other_file = [&](const std::string&) { return std::optional{text}; };
+    refuse_or_accept([&] { check_run(import_deepspeed_run({{text, "fuzz.sh"}}, answers)); });
+    refuse_or_accept([&] { check_run(import_deepspeed_run({{text, "fuzz.json"}}, answers)); });
+    refuse_or_accept([&] {
+      check_run(import_deepspeed_run(
+          {{"bf16: true\nmodel_name_or_path: gpt2\nmax_len: 64\n", "args.yaml"},
+           {text, "fuzz.yaml"}},
+          answers));
+    });
+  }
 }
 
 void fuzz_nccl_topology(const std::string& text) {
@@ -461,6 +477,7 @@ const std::vector<EntryPoint>& entry_points() {
                                            {"megatron", fuzz_megatron},
                                            {"torchtitan", fuzz_torchtitan},
                                            {"nanotron", fuzz_nanotron},
+                                           {"deepspeed", fuzz_deepspeed},
                                            {"nccl_topology", fuzz_nccl_topology},
                                            {"smi_topology", fuzz_smi_topology},
                                            {"collective_program", fuzz_collective_program},

@@ -6,6 +6,7 @@
 #include "sim/base/text/text_file.hpp"
 #include "sim/cli/commands/import_output.hpp"
 #include "sim/cli/commands/launch_script.hpp"
+#include "sim/import/deepspeed/deepspeed_run.hpp"
 #include "sim/import/nanotron/nanotron_run.hpp"
 #include "sim/import/torchtitan/torchtitan_run.hpp"
 
@@ -17,14 +18,24 @@ namespace {
 struct Format {
   std::string name;
   const char* what;  ///< That it reads.
-  ImportedRun (*read)(const std::string& text, const std::string& file,
-                      const RecipeAnswers& answers);
+  ImportedRun (*read)(const std::vector<RecipeFile>& files, const RecipeAnswers& answers);
+  bool is_one_file = true;
 };
+
+template <ImportedRun (*read)(const std::string& text, const std::string& file,
+                              const RecipeAnswers& answers)>
+ImportedRun of_one_file(const std::vector<RecipeFile>& files, const RecipeAnswers& answers) {
+  return read(files.front().text, files.front().path, answers);
+}
 
 const std::vector<Format>& formats() {
   static const std::vector<Format> all{
-      {"torchtitan", "a job file of torchtitan (TOML)", import_torchtitan_run},
-      {"nanotron", "a configuration of nanotron (YAML)", import_nanotron_run}};
+      {"torchtitan", "a job file of torchtitan (TOML)", of_one_file<import_torchtitan_run>},
+      {"nanotron", "a configuration of nanotron (YAML)", of_one_file<import_nanotron_run>},
+      {"deepspeed",
+       "what starts a run of DeepSpeed or of Hugging Face's Trainer: a launch script,\n"
+       "its arguments (JSON, YAML), the configurations of DeepSpeed and accelerate",
+       import_deepspeed_run, false}};
   return all;
 }
 
@@ -60,22 +71,25 @@ int import_recipe(const std::string& name, const Arguments& arguments) {
   add_output_options(options);
   const ParsedOptions parsed = parse_options(options, arguments, {});
   if (parsed.has("help")) {
-    std::cout << "usage: orrery import " << name << " FILE [options]\n\nReads " << format->what
+    std::cout << "usage: orrery import " << name << (format->is_one_file ? " FILE" : " FILE...")
+              << " [options]\n\nReads " << format->what
               << "; writes a plan with its model, for --plan\nand --model.\n\n"
               << options;
     return exit_ok;
   }
-  if (parsed.words.size() != 1)
-    fail_input({}, parsed.words.empty() ? "nothing to import" : "one run is one file",
-               "name one file");
-  const std::string& file = parsed.words[0];
+  if (parsed.words.empty()) fail_input({}, "nothing to import", "name a file");
+  if (format->is_one_file && parsed.words.size() != 1)
+    fail_input({}, "one run is one file", "name one file");
+  std::vector<RecipeFile> files;
+  for (const std::string& path : parsed.words) files.push_back({read_text_file(path), path});
   RecipeAnswers answers;
-  answers.name =
-      parsed.has("name") ? parsed.text("name") : std::filesystem::path{file}.stem().string();
+  answers.name = parsed.has("name") ? parsed.text("name")
+                                    : std::filesystem::path{files.front().path}.stem().string();
   if (parsed.has("model")) answers.model = parsed.text("model");
   if (parsed.has("gpus")) answers.gpus = gpus_of(parsed);
   answers.set = given_values(parsed);
-  const ImportedRun run = format->read(read_text_file(file), file, answers);
+  answers.other_file = text_if_there;
+  const ImportedRun run = format->read(files, answers);
   write_result(parsed, run.json, run.notes);
   return exit_ok;
 }

@@ -17,14 +17,13 @@ std::pair<std::string, std::string> variable_of(const std::string& text) {
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
-// Of a file that a script names, which may be on another machine.
+}  // namespace
+
 std::optional<std::string> text_if_there(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
   return read_text_file(path);
 }
-
-}  // namespace
 
 void add_script_options(po::options_description& options) {
   options.add_options()(

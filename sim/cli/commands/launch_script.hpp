@@ -5,6 +5,9 @@
 
 namespace orrery {
 
+/// The text of a file that a run names, which may be on another machine; nothing: it is not here.
+std::optional<std::string> text_if_there(const std::string& path);
+
 /// --set NAME=VALUE, for commands that read a launch script.
 void add_script_options(boost::program_options::options_description& options);
 

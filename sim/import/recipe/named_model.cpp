@@ -11,8 +11,16 @@ namespace {
 
 // Words behind a size that name another training of the same shape.
 constexpr std::string_view same_shape[] = {
-    "base",     "bf16", "chat", "fp8", "hf",   "it",   "instruct", "pretrain", "pt",
-    "thinking", "v0.1", "v0.2", "v0",  "0324", "0528", "2407",     "2507",     "2508"};
+    "base",     "bf16", "chat", "fp8",  "hf",   "it",   "instruct", "pretrain", "pt",
+    "thinking", "v0.1", "v0.2", "v1.5", "0324", "0528", "2407",     "2507",     "2508"};
+
+// Models of the shape of another, but for the longest sequence (arXiv 2302.13971, table 2, and
+// 2307.09288, table 1).
+constexpr std::pair<std::string_view, std::string_view> same_sizes[] = {
+    {"llama7b", "llama2-7b"},
+    {"llama13b", "llama2-13b"},
+    {"vicuna7b", "llama2-7b"},
+    {"vicuna13b", "llama2-13b"}};
 
 // Words of a name in small letters: "meta", "llama", "3.1", "8b".
 std::vector<std::string> words_of_name(const std::string& name) {
@@ -43,6 +51,8 @@ std::optional<std::string> catalog_model(const std::string& name) {
   while (words.size() > 1 && std::find(std::begin(same_shape), std::end(same_shape),
                                        words.back()) != std::end(same_shape))
     words.pop_back();
+  for (const auto& [alias, model] : same_sizes)
+    if (joined(words) == alias) return std::string{model};
   for (const std::string& model : list_catalog("workloads/models"))
     if (!words.empty() && joined(words_of_name(model)) == joined(words)) return model;
   return std::nullopt;

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "sim/base/text/number_text.hpp"
+#include "sim/import/recipe/named_model.hpp"
 #include "sim/input/scenario/software.hpp"
 
 namespace orrery {
@@ -118,6 +119,14 @@ std::int64_t product_of(std::initializer_list<std::int64_t> counts) {
 std::optional<Model> model_of_answer(const RecipeAnswers& answers) {
   if (!answers.model) return std::nullopt;
   return read_model(*answers.model, {"--model", ""});
+}
+
+std::optional<Model> model_by_name(const std::string& name, const RecipeAnswers& answers) {
+  if (const auto known = catalog_model(name)) return read_model(*known, {"", ""});
+  const std::string path = name + (name.ends_with('/') ? "" : "/") + "config.json";
+  const auto text = answers.other_file && !name.empty() ? answers.other_file(path) : std::nullopt;
+  if (!text) return std::nullopt;
+  return parse_model(JsonValue::parse(*text, path));
 }
 
 Model model_of_sizes(const std::string& json, const std::string& name, const std::string& source) {

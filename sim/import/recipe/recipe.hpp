@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <optional>
@@ -20,12 +21,19 @@ struct ImportedRun {
   std::vector<std::string> notes;
 };
 
-/// What a user says of a run beside its file.
+/// A file of a run, as the user named it.
+struct RecipeFile {
+  std::string text, path;
+};
+
+/// What a user says of a run beside its files.
 struct RecipeAnswers {
   std::string name;                  ///< What to call a model that has no name of its own.
   std::optional<std::string> model;  ///< In place of the file's: of the catalog, or a file.
   std::optional<std::int64_t> gpus;
   std::map<std::string, std::string> set;  ///< Settings by their paths, or a script's variables.
+  /// The text of another file that one of them names; nothing: it is not there.
+  std::function<std::optional<std::string>(const std::string& path)> other_file = {};
 };
 
 /// A run of any training program in a plan's words (sim/input/scenario/plan_keys.cpp).
@@ -63,6 +71,10 @@ std::optional<Model> model_of_answer(const RecipeAnswers& answers);
 /// A model of sizes as JSON text: orrery.model/1 without name and source, or a Hugging Face config,
 /// which has no source.
 Model model_of_sizes(const std::string& json, const std::string& name, const std::string& source);
+
+/// The model of the catalog that a name of the hub stands for, or that of a folder which is there
+/// and holds a config.json. Nothing: neither.
+std::optional<Model> model_by_name(const std::string& name, const RecipeAnswers& answers);
 
 /// Replaces settings by what the user says, which wins.
 void take_answers(Settings& settings, const RecipeAnswers& answers);

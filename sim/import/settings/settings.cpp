@@ -120,6 +120,9 @@ std::int64_t Settings::number(const std::string& paths, std::int64_t absent) con
   if (word.find("${") != word.npos || word == "???")
     fail(paths, "is " + shown_text(word) + ", which the file does not say",
          "give it: --set " + name(paths) + "=N");
+  if (word.starts_with('$'))
+    fail(paths, "is " + shown_text(word) + ", which the script does not say",
+         "give it: --set " + shown_text(word.substr(1, word.find_first_of("({ ", 1) - 1)) + "=N");
   const std::string written = word;
   std::erase(word, '_');  // 4_000 is a number of TOML, Python and YAML 1.1.
   const bool is_negative = word.starts_with('-');

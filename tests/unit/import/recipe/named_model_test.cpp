@@ -14,6 +14,7 @@ TEST(NamedModel, NamesOfTheHub) {
   EXPECT_EQ(of("mistralai/Mixtral-8x7B-v0.1"), "mixtral-8x7b");
   EXPECT_EQ(of("openai-community/gpt2"), "gpt2");
   EXPECT_EQ(of("deepseek-ai/DeepSeek-V3-0324"), "deepseek-v3");
+  EXPECT_EQ(of("lmsys/vicuna-7b-v1.5"), "llama2-7b");
 }
 
 // Another size or generation is another model.
