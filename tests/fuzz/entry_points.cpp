@@ -22,6 +22,7 @@
 #include "sim/import/measurements/nccl_tests.hpp"
 #include "sim/import/megatron/megatron_run.hpp"
 #include "sim/import/nanotron/nanotron_run.hpp"
+#include "sim/import/nemo/nemo_run.hpp"
 #include "sim/import/shell/shell_script.hpp"
 #include "sim/import/toml/toml_tree.hpp"
 #include "sim/import/torchtitan/torchtitan_run.hpp"
@@ -258,6 +259,11 @@ void fuzz_deepspeed(const std::string& text) {
   }
 }
 
+void fuzz_nemo(const std::string& text) {
+  for (const RecipeAnswers& answers : recipe_answers)
+    refuse_or_accept([&] { check_run(import_nemo_run(text, "fuzz.yaml", answers)); });
+}
+
 void fuzz_nccl_topology(const std::string& text) {
   refuse_or_accept([&] {
     const SystemDraft draft = read_nccl_topology(text, "fuzz.xml");
@@ -478,6 +484,7 @@ const std::vector<EntryPoint>& entry_points() {
                                            {"torchtitan", fuzz_torchtitan},
                                            {"nanotron", fuzz_nanotron},
                                            {"deepspeed", fuzz_deepspeed},
+                                           {"nemo", fuzz_nemo},
                                            {"nccl_topology", fuzz_nccl_topology},
                                            {"smi_topology", fuzz_smi_topology},
                                            {"collective_program", fuzz_collective_program},

@@ -8,6 +8,7 @@
 #include "sim/cli/commands/launch_script.hpp"
 #include "sim/import/deepspeed/deepspeed_run.hpp"
 #include "sim/import/nanotron/nanotron_run.hpp"
+#include "sim/import/nemo/nemo_run.hpp"
 #include "sim/import/torchtitan/torchtitan_run.hpp"
 
 namespace po = boost::program_options;
@@ -35,7 +36,9 @@ const std::vector<Format>& formats() {
       {"deepspeed",
        "what starts a run of DeepSpeed or of Hugging Face's Trainer: a launch script,\n"
        "its arguments (JSON, YAML), the configurations of DeepSpeed and accelerate",
-       import_deepspeed_run, false}};
+       import_deepspeed_run, false},
+      {"nemo", "a recipe of NeMo or Megatron-Bridge (YAML), or a log of Megatron-Bridge",
+       of_one_file<import_nemo_run>}};
   return all;
 }
 

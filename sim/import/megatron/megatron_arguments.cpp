@@ -99,6 +99,18 @@ MegatronArguments MegatronArguments::read(const std::string& text, const std::st
   return arguments;
 }
 
+MegatronArguments MegatronArguments::of_recipe(const std::string& file,
+                                               std::map<std::string, Value> values,
+                                               std::map<std::string, std::string> spelling) {
+  MegatronArguments arguments;
+  arguments.place_ = {file, ""};
+  arguments.values_ = std::move(values);
+  arguments.spelling_ = std::move(spelling);
+  arguments.is_complete_ = true;
+  refuse_unpriced(arguments);
+  return arguments;
+}
+
 // What a script does not read may have had them.
 void MegatronArguments::fail_without_model() const {
   const std::string problem =
@@ -215,9 +227,19 @@ std::int64_t MegatronArguments::number(const std::string& name, std::int64_t abs
 
 std::int64_t MegatronArguments::required(const std::string& name) const {
   if (has(name)) return number(name, 0);
+  fail_input(place_, "has no " + spelled(name), is_recipe() ? how_to_add(name) : "add it");
+}
+
+std::string MegatronArguments::spelled(const std::string& name) const {
+  if (const auto found = spelling_.find(name); found != spelling_.end()) return found->second;
   std::string flag = "--" + name;
   std::replace(flag.begin(), flag.end(), '_', '-');
-  fail_input(place_, "has no " + flag, "add it");
+  return flag;
+}
+
+std::string MegatronArguments::how_to_add(const std::string& name) const {
+  if (!is_recipe()) return "add " + spelled(name) + " N to the file";
+  return "give it: --set " + spelled(name) + "=N";
 }
 
 std::string MegatronArguments::word(const std::string& name, const std::string& absent) const {

@@ -35,6 +35,12 @@ class MegatronArguments {
                                 const std::map<std::string, std::string>& given,
                                 const ShellFiles& files = {});
 
+  /// Of a recipe that states its arguments in another way: values by the names of arguments.py,
+  /// each with its place and how the recipe calls it. `spelling`: how it would call others.
+  /// Errors (bad_input): see refuse_unpriced.
+  static MegatronArguments of_recipe(const std::string& file, std::map<std::string, Value> values,
+                                     std::map<std::string, std::string> spelling);
+
   const Place& place() const { return place_; }
   /// "pretrain_gpt.py"; "": the file does not say.
   const std::string& program() const { return program_; }
@@ -46,8 +52,10 @@ class MegatronArguments {
   const std::optional<MeasuredSteps>& measured() const { return measured_; }
   /// The text of a file that an argument names; nothing: it is not there.
   std::optional<std::string> other_file(const std::string& path) const;
-  /// A printed list holds every argument, also those that nobody gave.
+  /// A printed list, or a recipe of another program, holds every argument, also those that nobody
+  /// gave.
   bool is_complete() const { return is_complete_; }
+  bool is_recipe() const { return !spelling_.empty(); }  ///< Of another program.
 
   const Value* find(const std::string& name) const;  ///< Null: absent, or None.
   bool has(const std::string& name) const { return find(name) != nullptr; }
@@ -61,6 +69,10 @@ class MegatronArguments {
   /// What the word means, by a list of all words and meanings; absent: the first of them.
   std::string choice(const std::string& name,
                      const std::vector<std::pair<std::string, std::string>>& meanings) const;
+  /// "--num-layers" of "num_layers", or what a recipe calls it.
+  std::string spelled(const std::string& name) const;
+  /// "add --num-layers N to the file"
+  std::string how_to_add(const std::string& name) const;
   [[noreturn]] void fail(const std::string& name, const std::string& problem,
                          const std::string& remedy) const;
 
@@ -89,6 +101,7 @@ class MegatronArguments {
   std::vector<std::string> order_;
   mutable std::set<std::string> read_;
   std::vector<std::string> notes_;
+  std::map<std::string, std::string> spelling_;  ///< Of a recipe.
   bool is_complete_ = false;
 };
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "sim/base/text/json_value.hpp"
 #include "sim/base/text/text_file.hpp"
@@ -20,9 +19,13 @@ using Json = nlohmann::ordered_json;
 
 class RunReader {
  public:
-  RunReader(const MegatronArguments& arguments, const std::string& name)
+  RunReader(const MegatronArguments& arguments, const std::string& name,
+            const std::optional<Model>& model)
       : a_{arguments}, notes_{arguments.notes()} {
-    plan_["model"] = megatron_model(a_, name, notes_);
+    plan_["model"] =
+        model ? Json::parse(model->document->compact()) : megatron_model(a_, name, notes_);
+    layers_ = model ? model->layers : 0;
+    has_experts_ = model ? model->experts.has_value() : plan_["model"].contains("experts");
   }
 
   ImportedRun read() {
@@ -32,10 +35,10 @@ class RunReader {
     sharding();
     precision();
     recompute();
-    if (plan_["model"].contains("experts")) experts();
+    if (has_experts_) experts();
     gpus();
     overlaps();
-    if (const auto graphs = captured_in_graphs(a_, plan_["model"].contains("experts"), notes_))
+    if (const auto graphs = captured_in_graphs(a_, has_experts_, notes_))
       plan_["cuda_graphs"] = *graphs;
     gradients();
     take_the_rest();
@@ -97,30 +100,31 @@ class RunReader {
   void gpus() {
     std::int64_t said = a_.gpus().value_or(0);
     if (a_.is_complete() && a_.has("world_size")) said = a_.required("world_size");
-    const std::int64_t cp = plan_["cp"], own = tp_ * std::max<std::int64_t>(cp, 1);
-    const std::int64_t experts = plan_.value("ep", std::int64_t{1}) * plan_.value("etp", tp_);
+    const std::int64_t given = plan_["cp"], cp = std::max<std::int64_t>(given, 1);
     const std::int64_t needed =
-        pp_ * (plan_.contains("ep") ? std::lcm(own, std::max<std::int64_t>(experts, 1)) : own);
+        ranks_needed(tp_, pp_, cp, plan_.value("ep", std::int64_t{1}), plan_.value("etp", tp_));
     if (said > 0 && said % needed == 0) {
       plan_["gpus"] = said;
       // arguments.py: without a size of it, the global batch has one micro-batch a replica.
       const std::int64_t mbs = plan_["mbs"];
-      if (!plan_.contains("gbs")) plan_["gbs"] = mbs * (said / (own * pp_));
+      if (!plan_.contains("gbs")) plan_["gbs"] = product_of({mbs, said / (tp_ * cp * pp_)});
     } else if (said > 0) {
-      notes_.push_back("the script starts " + std::to_string(said) + " GPUs, but its ranks need " +
+      notes_.push_back("the run starts " + std::to_string(said) + " GPUs, but its ranks need " +
                        std::to_string(needed) + " or a multiple of that: give --gpus");
     } else {
       notes_.push_back("the file does not say how many GPUs it uses: give --gpus");
     }
     if (!plan_.contains("gbs"))
       fail_input(a_.place(),
-                 "has no --global-batch-size, which is then --micro-batch-size times the replicas, "
-                 "whose number it does not say",
-                 "add --global-batch-size N");
+                 "has no " + a_.spelled("global_batch_size") +
+                     ", which is then the micro-batch times the replicas, whose number it does not "
+                     "say",
+                 a_.how_to_add("global_batch_size"));
   }
 
   void pipeline() {
-    const PipelineSplit split = pipeline_split(a_, pp_, notes_);
+    const std::int64_t layers = layers_ > 0 ? layers_ : a_.required("num_layers");
+    const PipelineSplit split = pipeline_split(a_, layers, pp_, notes_);
     if (pp_ > 1) plan_["schedule"] = split.vpp > 1 ? "interleaved" : "1f1b";
     if (split.vpp > 1) plan_["vpp"] = split.vpp;
     if (split.layers.chosen()) plan_["layers"] = stage_layers_text(split.layers);
@@ -155,7 +159,8 @@ class RunReader {
   void precision() {
     const bool fp16 = a_.flag("fp16");
     if (!fp16 && !a_.flag("bf16"))
-      fail_input(a_.place(), "trains in fp32, which has no prices", "add --bf16");
+      fail_input(a_.place(), "trains in fp32, which has no prices",
+                 a_.is_recipe() ? "give --set " + a_.spelled("bf16") + "=bf16" : "add --bf16");
     const std::string fp8 = a_.choice("fp8", {{"", ""}, {"e4m3", "fp8"}, {"hybrid", "fp8"}});
     const std::string recipe = a_.choice(
         "fp8_recipe",
@@ -273,12 +278,15 @@ class RunReader {
   Json plan_;
   std::int64_t tp_ = 1;
   std::int64_t pp_ = 1;
+  std::int64_t layers_ = 0;  ///< Of a model that stands in; 0: the arguments say it.
+  bool has_experts_ = false;
 };
 
 }  // namespace
 
-ImportedRun import_megatron_run(const MegatronArguments& arguments, const std::string& name) {
-  return RunReader{arguments, name}.read();
+ImportedRun import_megatron_run(const MegatronArguments& arguments, const std::string& name,
+                                const std::optional<Model>& model) {
+  return RunReader{arguments, name, model}.read();
 }
 
 }  // namespace orrery

@@ -155,8 +155,9 @@ std::int64_t padded_vocabulary(const MegatronArguments& arguments,
   const auto vocabulary = VocabularyFinder{arguments}.find();
   if (!vocabulary)
     fail_input(arguments.place(),
-               "has no --vocab-size, and neither its tokenizer nor its shape is known",
-               "add --vocab-size N to the file");
+               "has no " + arguments.spelled("vocab_size") +
+                   ", and neither its tokenizer nor its shape is known",
+               arguments.how_to_add("vocab_size"));
   const std::int64_t multiple =
       std::max<std::int64_t>(1, arguments.number("make_vocab_size_divisible_by", 128)) *
       std::max<std::int64_t>(1, arguments.number("tensor_model_parallel_size", 1));

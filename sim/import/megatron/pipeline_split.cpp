@@ -10,12 +10,11 @@ namespace {
 constexpr const char* first_key = "decoder_first_pipeline_num_layers";
 constexpr const char* last_key = "decoder_last_pipeline_num_layers";
 
-std::int64_t chunks_a_stage(const MegatronArguments& a, std::int64_t stages) {
+std::int64_t chunks_a_stage(const MegatronArguments& a, std::int64_t layers, std::int64_t stages) {
   const std::int64_t vpp = a.number("num_virtual_stages_per_pipeline_rank",
                                     a.number("virtual_pipeline_model_parallel_size", 1));
   const std::int64_t per_chunk = a.number("num_layers_per_virtual_pipeline_stage", 0);
   if (per_chunk <= 0) return vpp;
-  const std::int64_t layers = a.required("num_layers");
   if (layers % (stages * per_chunk) != 0)
     a.fail("num_layers_per_virtual_pipeline_stage",
            std::to_string(per_chunk) + " does not divide the " + std::to_string(layers) +
@@ -46,8 +45,8 @@ PipelineSplit of_layout(const MegatronArguments& a, std::int64_t stages,
 }
 
 // Every chunk of a stage has as many; what the first and the last do not take, the others share.
-PipelineSplit of_ends(const MegatronArguments& a, std::int64_t stages, std::int64_t vpp) {
-  const std::int64_t layers = a.required("num_layers");
+PipelineSplit of_ends(const MegatronArguments& a, std::int64_t layers, std::int64_t stages,
+                      std::int64_t vpp) {
   const std::int64_t first = a.number(first_key, -1), last = a.number(last_key, -1);
   const std::int64_t others = stages - (first >= 0) - (last >= 0);
   const std::int64_t left =
@@ -75,9 +74,8 @@ PipelineSplit of_ends(const MegatronArguments& a, std::int64_t stages, std::int6
 }
 
 // The first chunk gives one layer for the embedding, the last one for the loss.
-PipelineSplit with_ends_counted(const MegatronArguments& a, std::int64_t stages, std::int64_t vpp,
-                                bool embedding, bool loss) {
-  const std::int64_t layers = a.required("num_layers");
+PipelineSplit with_ends_counted(const MegatronArguments& a, std::int64_t layers,
+                                std::int64_t stages, std::int64_t vpp, bool embedding, bool loss) {
   const std::int64_t counted = layers + embedding + loss, chunks = stages * vpp;
   if (stages < 2 || counted % chunks != 0)
     a.fail(embedding ? "account_for_embedding_in_pipeline_split"
@@ -94,17 +92,17 @@ PipelineSplit with_ends_counted(const MegatronArguments& a, std::int64_t stages,
 
 }  // namespace
 
-PipelineSplit pipeline_split(const MegatronArguments& arguments, std::int64_t stages,
-                             std::vector<std::string>& notes) {
+PipelineSplit pipeline_split(const MegatronArguments& arguments, std::int64_t layers,
+                             std::int64_t stages, std::vector<std::string>& notes) {
   constexpr std::int64_t most = 20'000;  // As layouts.
-  const std::int64_t vpp = chunks_a_stage(arguments, stages);
+  const std::int64_t vpp = chunks_a_stage(arguments, layers, stages);
   const bool embedding = arguments.flag("account_for_embedding_in_pipeline_split");
   const bool loss = arguments.flag("account_for_loss_in_pipeline_split");
   if (arguments.has("pipeline_model_parallel_layout")) return of_layout(arguments, stages, notes);
   if (vpp < 1 || stages > most || vpp > most / stages) return {vpp, {}};  // Refused as a plan.
   const bool ends = arguments.number(first_key, -1) >= 0 || arguments.number(last_key, -1) >= 0;
-  if (ends) return of_ends(arguments, stages, vpp);
-  if (embedding || loss) return with_ends_counted(arguments, stages, vpp, embedding, loss);
+  if (ends) return of_ends(arguments, layers, stages, vpp);
+  if (embedding || loss) return with_ends_counted(arguments, layers, stages, vpp, embedding, loss);
   return {vpp, {}};
 }
 

@@ -13,13 +13,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Ranks of one replica, or more where experts share the ranks of several.
-std::int64_t ranks_needed(const Recipe& recipe) {
-  const std::int64_t own = recipe.tp * recipe.cp;
-  if (!recipe.model->experts) return recipe.pp * own;
-  return recipe.pp * std::lcm(own, recipe.ep * recipe.etp);
-}
-
 void check(const Recipe& recipe, const Place& place) {
   // As many as a plan may have (sim/input/scenario/plan_keys.cpp).
   constexpr std::int64_t most_ranks = 1 << 20, most = 1 << 30;
@@ -49,7 +42,9 @@ void check(const Recipe& recipe, const Place& place) {
 // What the plan says of the number of GPUs and of the global batch.
 void size_of_run(const Recipe& recipe, const Place& place, Json& plan,
                  std::vector<std::string>& notes) {
-  const std::int64_t needed = ranks_needed(recipe);
+  const bool experts = recipe.model->experts.has_value();
+  const std::int64_t needed = ranks_needed(recipe.tp, recipe.pp, recipe.cp, experts ? recipe.ep : 1,
+                                           experts ? recipe.etp : recipe.tp);
   std::optional<std::int64_t> gpus = recipe.gpus;
   if (!gpus) {
     notes.push_back("the file does not say how many GPUs it uses: give --gpus");
@@ -114,6 +109,15 @@ std::int64_t product_of(std::initializer_list<std::int64_t> counts) {
     product = count > most / product ? most : product * count;
   }
   return product;
+}
+
+std::int64_t ranks_needed(std::int64_t tp, std::int64_t pp, std::int64_t cp, std::int64_t ep,
+                          std::int64_t etp) {
+  constexpr std::int64_t most = 1 << 20;
+  const std::int64_t own = product_of({tp, cp}), of_experts = product_of({ep, etp});
+  if (own < 1 || of_experts < 1) return product_of({std::max<std::int64_t>(own, 1), pp});
+  if (own > most || of_experts > most) return std::int64_t{1} << 40;
+  return product_of({pp, std::lcm(own, of_experts)});
 }
 
 std::optional<Model> model_of_answer(const RecipeAnswers& answers) {

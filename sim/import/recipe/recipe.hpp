@@ -65,6 +65,11 @@ ImportedRun written_plan(const Recipe& recipe, const Place& place);
 /// count below 1 makes it 0.
 std::int64_t product_of(std::initializer_list<std::int64_t> counts);
 
+/// Ranks of one replica, or of several where experts of `ep` x `etp` ranks share theirs; `ep` and
+/// `etp` are 1 and `tp` where there are none. More than any plan has are 2^40.
+std::int64_t ranks_needed(std::int64_t tp, std::int64_t pp, std::int64_t cp, std::int64_t ep,
+                          std::int64_t etp);
+
 /// The model that the user names in place of the file's; nothing: they name none.
 std::optional<Model> model_of_answer(const RecipeAnswers& answers);
 

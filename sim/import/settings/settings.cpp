@@ -42,6 +42,15 @@ void collect(const SettingsTree& tree, const std::string& path, std::vector<std:
   for (const auto& [key, value] : tree.entries) collect(value, joined(path, key), paths);
 }
 
+using Meaning =
+    std::function<std::optional<std::string>(const std::string& path, const std::string& word)>;
+
+void replace_below(SettingsTree& tree, const std::string& path, const Meaning& meaning) {
+  if (tree.kind == SettingsTree::Kind::scalar)
+    if (auto word = meaning(path, tree.text)) tree.text = std::move(*word);
+  for (auto& [key, value] : tree.entries) replace_below(value, joined(path, key), meaning);
+}
+
 std::string small(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return text;
@@ -72,6 +81,8 @@ void Settings::set(const std::string& path, const std::string& value) {
   given_.insert(path);
 }
 
+void Settings::replace_words(const Meaning& meaning) { replace_below(tree_, "", meaning); }
+
 const SettingsTree* Settings::find(const std::string& paths) const {
   for (const std::string& path : split(paths, '|')) {
     const SettingsTree* found = below(tree_, path);
@@ -81,6 +92,8 @@ const SettingsTree* Settings::find(const std::string& paths) const {
   }
   return nullptr;
 }
+
+const SettingsTree* Settings::look(const std::string& path) const { return below(tree_, path); }
 
 std::string Settings::name(const std::string& paths) const {
   const std::vector<std::string> all = split(paths, '|');
@@ -168,14 +181,18 @@ std::string Settings::choice(
   fail(paths, "is '" + shown_text(given) + "'", suggestion(given, words));
 }
 
+Place Settings::place_of(const std::string& paths) const {
+  const std::string path = name(paths);
+  const auto given = given_.lower_bound(path);
+  if (given != given_.end() && (*given == path || given->starts_with(path + ".")))
+    return {"--set", ""};
+  const SettingsTree* value = below(tree_, path);
+  return value ? line_place(file_, value->line) : place();
+}
+
 void Settings::fail(const std::string& paths, const std::string& problem,
                     const std::string& remedy) const {
-  const std::string path = name(paths);
-  const SettingsTree* value = below(tree_, path);
-  const Place at = given_.contains(path) ? Place{"--set", ""}
-                   : value               ? line_place(file_, value->line)
-                                         : place();
-  fail_input(at, shown_text(path) + " " + problem, remedy);
+  fail_input(place_of(paths), shown_text(name(paths)) + " " + problem, remedy);
 }
 
 std::vector<std::string> Settings::unread(const std::vector<std::string>& harmless) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -24,11 +25,19 @@ class Settings {
   /// Replaces or adds what the path says, as a command line does for --set.
   void set(const std::string& path, const std::string& value);
 
+  /// Replaces words by what `meaning` makes of a path and its word; nothing: it stays.
+  void replace_words(const std::function<std::optional<std::string>(
+                         const std::string& path, const std::string& word)>& meaning);
+
   const std::string& file() const { return file_; }
   Place place() const { return {file_, ""}; }
+  /// Of a setting: its line, or --set; of one that is not there the file.
+  Place place_of(const std::string& paths) const;
   /// Null: it is not there, or says null.
   const SettingsTree* find(const std::string& paths) const;
   bool has(const std::string& paths) const { return find(paths) != nullptr; }
+  /// What stands at one path, without marking it; null: nothing.
+  const SettingsTree* look(const std::string& path) const;
   /// The path that is there, of several; else the first of them.
   std::string name(const std::string& paths) const;
   /// Paths of the settings below a path that begin so, in the order of the document.

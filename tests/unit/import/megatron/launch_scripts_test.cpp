@@ -56,7 +56,7 @@ TEST(LaunchScripts, AnExampleForMoreNodesThanItStarts) {
   EXPECT_EQ(run.model().vocab, 51'200);
   EXPECT_THAT(run.notes,
               ElementsAre(HasSubstr("50,257 tokens, of GPT-2's byte pairs"),
-                          "the script starts 8 GPUs, but its ranks need 128 or a multiple of "
+                          "the run starts 8 GPUs, but its ranks need 128 or a multiple of "
                           "that: give --gpus",
                           StartsWith("--step-batch-size-schedule lets the batch grow")));
   EXPECT_EQ(read("gpt_for_more_nodes.sh", {{"NUM_NODES", "64"}}).number("gpus"), 512);

@@ -10,7 +10,7 @@ std::string split_of(const std::string& flags, int stages = 4) {
   std::vector<std::string> notes;
   const auto arguments =
       MegatronArguments::read("pretrain_gpt.py --num-layers 16 " + flags, "run.sh", {});
-  const PipelineSplit split = pipeline_split(arguments, stages, notes);
+  const PipelineSplit split = pipeline_split(arguments, 16, stages, notes);
   return std::to_string(split.vpp) + " " + stage_layers_text(split.layers) +
          (notes.empty() ? "" : "; " + notes.at(0));
 }

@@ -1,0 +1,159 @@
+#include "sim/import/nemo/nemo_run.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/base/text/text_file.hpp"
+#include "sim/import/nemo/hydra_references.hpp"
+#include "sim/import/yaml/yaml_tree.hpp"
+#include "tests/unit/import/measurements/sample.hpp"
+#include "tests/unit/import/recipe/plan_text.hpp"
+
+namespace orrery {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string recipe(const std::string& name) {
+  return read_text_file(std::string{ORRERY_TEST_SOURCE} + "/tests/unit/import/nemo/recipes/" +
+                        name);
+}
+const std::string gpt_20b = recipe("gpt_20b.yaml");
+const std::string bridge_70b = recipe("bridge_70b.yaml");
+
+ImportedRun run_of(const std::string& text, std::map<std::string, std::string> set = {},
+                   std::optional<std::int64_t> gpus = std::nullopt) {
+  return import_nemo_run(text, "run.yaml", {"run", std::nullopt, gpus, std::move(set), {}});
+}
+std::string refusal(const std::string& text, std::map<std::string, std::string> set = {}) {
+  return refusal_of([&] { run_of(text, std::move(set)); });
+}
+
+TEST(NemoRun, NemoOne) {
+  const ImportedRun run = run_of(gpt_20b);
+  EXPECT_EQ(plan_text(run),
+            "attention=\"flash\" cp=1 dp_overlap=true dtype=\"bf16\" gbs=512 gpus=128 mbs=2 pp=2 "
+            "recompute=\"selective\" schedule=\"interleaved\" seq=2048 "
+            "software=\"megatron-core\" sp=true tp=4 tp_overlap=false vpp=4 zero=1");
+  EXPECT_THAT(run.notes,
+              ElementsAre("the vocabulary has 50,257 tokens, of GPT2BPETokenizer (Radford et al. "
+                          "2019, section 2.3); padded to 50,688",
+                          "the nearest software is megatron-core: NeMo and Megatron-Bridge start "
+                          "Megatron-Core"));
+  const Model model = model_of_run(run);
+  EXPECT_EQ(model.ffn, 4 * 6144);
+  EXPECT_EQ(model.max_sequence, 2048);
+  EXPECT_EQ(model.norm, NormKind::layer);
+  EXPECT_TRUE(model.qkv_bias && model.mlp_bias && model.tied_embeddings && !model.gated);
+}
+
+TEST(NemoRun, MegatronBridge) {
+  const ImportedRun run = run_of(bridge_70b, {}, 64);
+  EXPECT_EQ(plan_text(run),
+            "attention=\"flash\" cp=1 dp_overlap=true dtype=\"fp8\" gbs=128 gpus=64 mbs=1 pp=4 "
+            "recompute=\"none\" schedule=\"interleaved\" seq=8192 software=\"megatron-core\" "
+            "sp=true tp=4 tp_overlap=true vpp=5 zero=1");
+  EXPECT_THAT(run.notes,
+              ElementsAre("--use-precision-aware-optimizer keeps 10 bytes of optimizer state a "
+                          "parameter; counted are 12",
+                          "the nearest software is megatron-core: NeMo and Megatron-Bridge start "
+                          "Megatron-Core"));
+  EXPECT_EQ(count_parameters(model_of_run(run)).total, 70'553'706'496);  // Llama 3.1 70B.
+}
+
+// Its log prints the configuration between other lines.
+TEST(NemoRun, ALogOfMegatronBridge) {
+  const std::string log = "a: [ line\n------- Task Configuration -------\n" + bridge_70b +
+                          "\n----------------------------------\nTraining ...\nb: ]\n";
+  EXPECT_EQ(run_of(log, {}, 64).json, run_of(bridge_70b, {}, 64).json);
+  // Lines are those of the log, two more than the configuration has.
+  EXPECT_EQ(refusal(replaced(log, "num_layers: 80", "num_layers: few")),
+            "run.yaml: line 35: model.num_layers is 'few', no whole number; write a whole number, "
+            "or --set the variable that it comes from");
+}
+
+// llm.pretrain recipes that nemo-run writes: sizes are those of a class.
+TEST(NemoRun, NemoTwo) {
+  const ImportedRun run = run_of(
+      "_target_: nemo.collections.llm.api.pretrain\n"
+      "model:\n  _target_: nemo.collections.llm.gpt.model.llama.LlamaModel\n"
+      "  config: {_target_: nemo.collections.llm.gpt.model.llama.Llama3Config8B}\n"
+      "trainer:\n  devices: 8\n  num_nodes: 2\n"
+      "  plugins: {precision: bf16-mixed, grad_reduce_in_fp32: false}\n"
+      "  strategy:\n    tensor_model_parallel_size: 2\n    sequence_parallel: true\n"
+      "    context_parallel_size: 2\n"
+      "    ddp: {use_distributed_optimizer: true, overlap_grad_reduce: true}\n"
+      "data: {seq_length: 8192, micro_batch_size: 1, global_batch_size: 128}\n");
+  EXPECT_EQ(plan_text(run),
+            "attention=\"flash\" cp=2 cp_comm=\"p2p\" dp_overlap=true dtype=\"bf16\" gbs=128 "
+            "gpus=16 mbs=1 pp=1 recompute=\"none\" seq=8192 software=\"megatron-core\" sp=true "
+            "tp=2 tp_overlap=false zero=1");
+  EXPECT_EQ(model_of_run(run).name, "llama3-8b");
+}
+
+TEST(NemoRun, PrecisionByName) {
+  const auto type = [](const std::string& word) {
+    const std::string text = replaced(
+        bridge_70b,
+        bridge_70b.substr(bridge_70b.find("mixed_precision:"),
+                          bridge_70b.find("model:\n") - bridge_70b.find("mixed_precision:")),
+        "mixed_precision: " + word + "\n");
+    return JsonValue::parse(run_of(text, {}, 64).json, "plan").at("dtype").text();
+  };
+  EXPECT_EQ(type("bf16_mixed"), "bf16");
+  EXPECT_EQ(type("bf16_with_fp8_current_scaling_mixed"), "fp8");
+  EXPECT_EQ(type("bf16_with_mxfp8_mixed"), "mxfp8");
+  EXPECT_EQ(type("fp16_mixed"), "fp16");
+}
+
+TEST(NemoRun, NotesWhatItDoesNotRead) {
+  const ImportedRun run = run_of(gpt_20b, {{"model.new_key", "1"}, {"model.fsdp", "true"}});
+  EXPECT_THAT(run.notes, testing::Contains("not read: model.new_key"));
+  EXPECT_THAT(plan_text(run), HasSubstr("zero=3"));
+}
+
+TEST(HydraReferences, AreFollowed) {
+  Settings settings{read_yaml("a: {x: 3, y: '${.x}', z: '${..top}', w: '${multiply:2, ${.y}}'}\n"
+                              "top: '${launcher.a.x}'\nself: '${.self}'\nnow: '${now:%d}'\n"
+                              "gone: '${a.none}'\nhuge: '${multiply:1073741824, 1073741824}'\n",
+                              "run.yaml"),
+                    "run.yaml"};
+  resolve_references(settings);
+  EXPECT_EQ(settings.number("a.y", 0), 3);
+  EXPECT_EQ(settings.number("a.z", 0), 3);
+  EXPECT_EQ(settings.number("a.w", 0), 6);
+  EXPECT_EQ(settings.word("self", ""), "${.self}");
+  EXPECT_EQ(settings.word("now", ""), "${now:%d}");
+  EXPECT_EQ(settings.word("gone", ""), "${a.none}");
+  EXPECT_EQ(settings.word("huge", ""), "1099511627776");
+}
+
+TEST(NemoRun, Refusals) {
+  EXPECT_EQ(refusal("train: {micro_batch_size: 1}\n"),
+            "run.yaml: has no model.num_layers, and names no model that is known; give a whole "
+            "recipe, not one that overrides another, or its model: --model NAME or a config.json");
+  EXPECT_EQ(refusal(gpt_20b, {{"model.mm_cfg.llm", "x"}}),
+            "--set: model.mm_cfg means an image encoder, which nothing prices; import a run that "
+            "trains all weights of a GPT-like model");
+  EXPECT_EQ(refusal(replaced(gpt_20b, "GPT2BPETokenizer", "BertWordPieceCase")),
+            "run.yaml: line 32: model.tokenizer.type is of an encoder (BERT), which nothing "
+            "prices; import a run that trains a GPT-like model");
+  EXPECT_EQ(refusal(replaced(gpt_20b, "GPT2BPETokenizer", "mine")),
+            "run.yaml: has no model.vocab_size, and neither its tokenizer nor its shape is known; "
+            "give it: --set model.vocab_size=N");
+  EXPECT_EQ(refusal(replaced(gpt_20b, "global_batch_size: 512", "global_batch_size: ${gbs}")),
+            "run.yaml: line 11: model.global_batch_size is ${gbs}, which the file does not say; "
+            "give it: --set model.global_batch_size=VALUE");
+  EXPECT_EQ(refusal(replaced(gpt_20b, "  num_attention_heads: 48\n", "")),
+            "run.yaml: has no model.num_attention_heads; give it: --set "
+            "model.num_attention_heads=N");
+  EXPECT_EQ(refusal(replaced(gpt_20b, "precision: bf16", "precision: 32")),
+            "run.yaml: trains in fp32, which has no prices; give --set trainer.precision=bf16");
+  EXPECT_EQ(refusal(replaced(bridge_70b, "fp8: hybrid", "fp4: e2m1")),
+            "run.yaml: line 16: mixed_precision.fp4 means products in fp4, which nothing prices; "
+            "import a run that trains a GPT-like model");
+}
+
+}  // namespace
+}  // namespace orrery
