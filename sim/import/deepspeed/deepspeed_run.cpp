@@ -292,21 +292,25 @@ class TrainerReader {
     if (asks("full_shard") || asks("hybrid_shard")) r_.zero = 3;
     if (asks("shard_grad_op") || asks("hybrid_shard_zero2")) r_.zero = 2;
     bool hybrid = asks("hybrid_shard") || asks("hybrid_shard_zero2");
-    if (a_.has("fsdp_config") && !is_off(a_.word("distributed_type", "FSDP"))) {
+    if (a_.has("fsdp_config") && a_.word("distributed_type", "FSDP") == "FSDP") {
+      // FSDP2 has no strategy, and says whether weights are gathered again.
       const std::string strategy =
-          a_.choice("fsdp_config.fsdp_sharding_strategy", {{"FULL_SHARD", "3"},
-                                                           {"SHARD_GRAD_OP", "2"},
-                                                           {"NO_SHARD", "0"},
-                                                           {"HYBRID_SHARD", "3h"},
-                                                           {"HYBRID_SHARD_ZERO2", "2h"},
-                                                           {"1", "3"},
-                                                           {"2", "2"},
-                                                           {"3", "0"},
-                                                           {"4", "3h"},
-                                                           {"5", "2h"}});
+          a_.choice("fsdp_config.fsdp_sharding_strategy|fsdp_config.fsdp_reshard_after_forward",
+                    {{"FULL_SHARD", "3"},
+                     {"SHARD_GRAD_OP", "2"},
+                     {"NO_SHARD", "0"},
+                     {"HYBRID_SHARD", "3h"},
+                     {"HYBRID_SHARD_ZERO2", "2h"},
+                     {"true", "3"},
+                     {"false", "3k"},
+                     {"1", "3"},
+                     {"2", "2"},
+                     {"3", "0"},
+                     {"4", "3h"},
+                     {"5", "2h"}});
       r_.zero = strategy[0] - '0';
-      hybrid = strategy.size() > 1;
-      if (!a_.flag("fsdp_config.fsdp_reshard_after_forward", true)) r_.reshard = false;
+      hybrid = strategy.ends_with('h');
+      r_.reshard = !strategy.ends_with('k');
       if (a_.flag("fsdp_config.fsdp_offload_params", false))
         note(a_, "fsdp_config.fsdp_offload_params",
              "keeps weights and the optimizer's state on the host, which are counted on the GPU");
@@ -318,8 +322,6 @@ class TrainerReader {
       r_.notes.push_back(
           "hybrid sharding is over a part of the replicas; priced is sharding over all");
   }
-
-  static bool is_off(const std::string& type) { return type != "FSDP"; }
 
   void precision() {
     const std::string mixed = a_.word("mixed_precision", "");

@@ -263,26 +263,21 @@ class TorchtitanReader {
               "write bfloat16: --set training.mixed_precision_param=bfloat16");
     if (s_.word("training.dtype", "float32") != "float32")
       note("training.dtype", "keeps weights and the optimizer's state in 16 bits; counted are 32");
-    std::vector<std::string> converters = s_.words("model.converters");
+    // "quantize.linear.float8" and "quantize.grouped_mm.float8" since 2025; before, "float8".
+    const std::vector<std::string> converters = s_.words("model.converters");
     const auto converts = [&](const std::string& word) {
-      return std::any_of(converters.begin(), converters.end(), [&](const std::string& converter) {
-        return converter == word || converter.ends_with("." + word) ||
-               converter.starts_with(word + ".");
-      });
+      return std::find(converters.begin(), converters.end(), word) != converters.end();
     };
-    const std::string old =
-        "float8.enable_float8_linear|training.enable_float8_linear|"
-        "training.enable_fp8_linear|training.fp8_linear";
-    const bool experts = std::find(converters.begin(), converters.end(),
-                                   "quantize.grouped_mm.float8") != converters.end();
-    if (converts("mx"))
-      s_.fail("model.converters", "has mx, whose mxfp8 has no prices with torchtitan",
-              "write float8, or leave it out: --set model.converters=");
-    const bool linear =
-        std::find(converters.begin(), converters.end(), "float8") != converters.end() ||
-        std::find(converters.begin(), converters.end(), "quantize.linear.float8") !=
-            converters.end() ||
-        is_on(s_, old);
+    for (const char* mx : {"mx", "quantize.linear.mx", "quantize.grouped_mm.mx"})
+      if (converts(mx))
+        s_.fail("model.converters",
+                "has " + std::string{mx} + ", whose mxfp8 has no prices with torchtitan",
+                "write float8, or leave it out: --set model.converters=");
+    const bool experts = converts("quantize.grouped_mm.float8");
+    const bool linear = converts("float8") || converts("quantize.linear.float8") ||
+                        is_on(s_,
+                              "float8.enable_float8_linear|training.enable_float8_linear|"
+                              "training.enable_fp8_linear|training.fp8_linear");
     r_.software = "torchtitan";
     if (experts && !linear)
       note("model.converters", "computes experts in fp8; priced are all products in 16 bits");

@@ -100,6 +100,7 @@ TEST(DeepspeedRun, HowReplicasShare) {
   const std::string fsdp = "distributed_type: FSDP\nfsdp_config: {";
   EXPECT_EQ(of(fsdp + "fsdp_sharding_strategy: SHARD_GRAD_OP}"), "2 beside");
   EXPECT_EQ(of(fsdp + "fsdp_version: 2, fsdp_reshard_after_forward: false}"), "3 beside kept");
+  EXPECT_EQ(of(fsdp + "fsdp_reshard_after_forward: HYBRID_SHARD}"), "3 beside");
   EXPECT_EQ(of("", "fsdp: full_shard auto_wrap\n"), "3 beside");
   EXPECT_EQ(of(""), "0 beside");
 }
