@@ -159,8 +159,8 @@ class FilesReader {
       std::string name = word.text.substr(2, equals == word.text.npos ? equals : equals - 2);
       std::replace(name.begin(), name.end(), '-', '_');
       value.text = equals == word.text.npos ? "true" : word.text.substr(equals + 1);
-      tree.entries.emplace_back(name, std::move(value));
-      last = equals == word.text.npos ? &tree.entries.back().second : nullptr;
+      tree.entries.push_back({name, std::move(value)});
+      last = equals == word.text.npos ? &tree.entries.back().value : nullptr;
       is_bare_ = true;
     }
     all_.trainer = Settings{std::move(tree), file};

@@ -55,7 +55,7 @@ std::vector<std::string> told_by_nccl(const std::map<std::string, std::string>& 
     if (value.empty()) continue;
     const auto known =
         std::find_if(std::begin(variables), std::end(variables),
-                     [&](const Variable& variable) { return variable.name == name; });
+                     [&name = name](const Variable& variable) { return variable.name == name; });
     if (known != std::end(variables))
       told.push_back(sentence(name, value, std::string{known->meaning}));
     else if (name == "NCCL_NVLS_ENABLE" && value == "0")

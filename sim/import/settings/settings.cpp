@@ -69,12 +69,12 @@ void Settings::set(const std::string& path, const std::string& value) {
       at->kind = SettingsTree::Kind::map;
     }
     auto entry = std::find_if(at->entries.rbegin(), at->entries.rend(),
-                              [&](const auto& other) { return other.first == key; });
+                              [&](const auto& other) { return other.key == key; });
     if (entry == at->entries.rend()) {
-      at->entries.emplace_back(key, SettingsTree{});
+      at->entries.push_back({key, SettingsTree{}});
       entry = at->entries.rbegin();
     }
-    at = &entry->second;
+    at = &entry->value;
   }
   *at = SettingsTree{};
   at->text = value;

@@ -4,7 +4,7 @@ namespace orrery {
 
 const SettingsTree* SettingsTree::find(const std::string& key) const {
   for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry)
-    if (entry->first == key) return &entry->second;
+    if (entry->key == key) return &entry->value;
   return nullptr;
 }
 

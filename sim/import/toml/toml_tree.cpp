@@ -30,10 +30,10 @@ SettingsTree tree_of(const toml::node& node, const std::string& file, int depth)
   if (const toml::table* table = node.as_table()) {
     tree.kind = SettingsTree::Kind::map;
     for (const auto& [key, value] : *table)
-      tree.entries.emplace_back(std::string{key.str()}, tree_of(value, file, depth + 1));
+      tree.entries.push_back({std::string{key.str()}, tree_of(value, file, depth + 1)});
     // The library keeps keys in the order of the alphabet.
     std::stable_sort(tree.entries.begin(), tree.entries.end(),
-                     [](const auto& a, const auto& b) { return a.second.line < b.second.line; });
+                     [](const auto& a, const auto& b) { return a.value.line < b.value.line; });
   } else if (const toml::array* array = node.as_array()) {
     tree.kind = SettingsTree::Kind::list;
     for (const toml::node& item : *array) tree.items.push_back(tree_of(item, file, depth + 1));

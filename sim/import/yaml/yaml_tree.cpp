@@ -120,7 +120,7 @@ class Reader {
       if (key.text == "<<" && !key.is_quoted)
         merged.push_back(std::move(entry));
       else
-        tree.entries.emplace_back(key.text, std::move(entry));
+        tree.entries.push_back({key.text, std::move(entry)});
     }
     for (const SettingsTree& from : merged) merge(tree, from);
   }
@@ -129,7 +129,7 @@ class Reader {
   static void merge(SettingsTree& tree, const SettingsTree& from) {
     for (const SettingsTree& item : from.items) merge(tree, item);
     for (const auto& [key, value] : from.entries)
-      if (!tree.find(key)) tree.entries.emplace_back(key, value);
+      if (!tree.find(key)) tree.entries.push_back({key, value});
   }
 
   SettingsTree anchored(const std::string& anchor, SettingsTree tree) {
