@@ -1,0 +1,88 @@
+#include "sim/base/text/quantity_text.hpp"
+#include "sim/input/machine/economics.hpp"
+#include "sim/input/machine/system.hpp"
+#include "sim/input/measured/kernel_tables.hpp"
+#include "sim/input/measured/price_errors.hpp"
+#include "sim/input/model/model.hpp"
+#include "sim/input/scenario/software.hpp"
+#include "tests/fuzz/entry_groups.hpp"
+#include "tests/fuzz/fuzz_checks.hpp"
+
+namespace orrery {
+namespace {
+
+// What a model is used for first: totals must neither overflow nor come out negative.
+bool fuzz_model(const std::string& text) {
+  return is_accepted([&] {
+    const Model model = parse_model(parsed(text));
+    const ParameterCount count = count_parameters(model);
+    if (count.total <= 0 || count.active <= 0) __builtin_trap();
+  });
+}
+
+bool fuzz_gpu(const std::string& text) {
+  return is_accepted([&] { parse_gpu(parsed(text)); });
+}
+
+bool fuzz_system(const std::string& text) {
+  return is_accepted([&] {
+    const System system = parse_system(parsed(text));
+    if (system.gpus_per_node < 1 || system.nics_per_node < 1) __builtin_trap();
+  });
+}
+
+bool fuzz_kernel_tables(const std::string& text) {
+  return is_accepted([&] { parse_kernel_tables(parsed(text)); });
+}
+
+bool fuzz_price_errors(const std::string& text) {
+  return is_accepted([&] {
+    const PriceErrors errors = parse_price_errors(parsed(text), "h100-sxm", Dtype::bf16, {});
+    for (const auto& kind : errors.of)
+      for (const double error : kind)
+        if (!(error >= 0.0 && error <= 3.0)) __builtin_trap();
+  });
+}
+
+bool fuzz_economics(const std::string& text) {
+  return is_accepted([&] {
+    const Range pue = parse_economics(parsed(text), {}).pue;
+    if (pue.known() && !(1.0 <= pue.low && pue.low <= pue.high)) __builtin_trap();
+  });
+}
+
+bool fuzz_software(const std::string& text) {
+  return with_file("software.json", text,
+                   [](const std::string& path) { read_software(path, nowhere); });
+}
+
+template <class Quantity>
+bool is_quantity(const std::string& text, Quantity (*parse)(std::string_view, const Place&)) {
+  return is_accepted([&] {
+    const double si = parse(text, nowhere).si();
+    if (!(si >= 0.0 && si < 1e24)) __builtin_trap();  // NaN fails both.
+  });
+}
+
+bool fuzz_quantity(const std::string& text) {
+  bool any = is_quantity(text, parse_bandwidth);
+  any |= is_quantity(text, parse_bytes);
+  any |= is_quantity(text, parse_duration);
+  any |= is_quantity(text, parse_flop_rate);
+  any |= is_accepted([&] {
+    if (!(parse_tokens(text, nowhere) > 0.0)) __builtin_trap();
+  });
+  return any;
+}
+
+}  // namespace
+
+std::vector<EntryPoint> catalog_entries() {
+  using enum Shape;
+  return {{"model", fuzz_model, json},         {"gpu", fuzz_gpu, json},
+          {"system", fuzz_system, json},       {"kernel_tables", fuzz_kernel_tables, json},
+          {"economics", fuzz_economics, json}, {"price_errors", fuzz_price_errors, json},
+          {"quantity", fuzz_quantity, bytes},  {"software", fuzz_software, json}};
+}
+
+}  // namespace orrery

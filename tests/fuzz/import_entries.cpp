@@ -1,0 +1,67 @@
+#include <optional>
+
+#include "sim/import/inventory/nccl_topology.hpp"
+#include "sim/import/inventory/smi_topology.hpp"
+#include "sim/import/measurements/nccl_tests.hpp"
+#include "sim/import/shell/shell_script.hpp"
+#include "tests/fuzz/entry_groups.hpp"
+#include "tests/fuzz/fuzz_checks.hpp"
+
+namespace orrery {
+namespace {
+
+// With and without the answers that a log may lack. What comes out must be a document of ours.
+bool fuzz_nccl_tests(const std::string& text) {
+  bool any = false;
+  for (const NcclTestsAnswers& answers :
+       {NcclTestsAnswers{}, NcclTestsAnswers{"all_reduce", "system", 8, 1}})
+    any |= is_accepted([&] {
+      const std::vector<Curve> curves = read_nccl_tests(text, "fuzz.log", answers);
+      for (const Curve& curve : curves)
+        if (curve.points.empty() || curve.ranks < 1 || curve.nodes < 1) __builtin_trap();
+      parsed(curves_json(curves)).at("curves").elements();
+    });
+  return any;
+}
+
+// No text stops it but one that grows without end, and no marks are left in what it says. Files
+// that it reads are itself.
+bool fuzz_shell(const std::string& text) {
+  return is_accepted([&] {
+    const auto itself = [&](const std::string&) { return std::optional{text}; };
+    const ShellScript script =
+        read_shell_script(text, "fuzz.sh", {{"TP", "2"}, {"1", "a"}}, itself);
+    for (const auto& command : script.commands) {
+      if (command.empty()) __builtin_trap();
+      for (const ShellWord& word : command)
+        if (word.file >= script.files.size() ||
+            word.text.find_first_of("\x01\x02\x05\x06") != std::string::npos)
+          __builtin_trap();
+    }
+  });
+}
+
+bool fuzz_nccl_topology(const std::string& text) {
+  return is_accepted([&] {
+    const SystemDraft draft = read_nccl_topology(text, "fuzz.xml");
+    system_json(draft, {{"gpu", draft.gpu.empty() ? "h100-sxm" : draft.gpu}});
+  });
+}
+
+bool fuzz_smi_topology(const std::string& text) {
+  const SystemAnswers answers{
+      {"gpu", "h100-sxm"}, {"nic-bandwidth", "400 Gb/s"}, {"fabric", "ethernet"}};
+  return is_accepted([&] { system_json(read_smi_topology(text, "fuzz.txt", answers), answers); });
+}
+
+}  // namespace
+
+std::vector<EntryPoint> import_entries() {
+  using enum Shape;
+  return {{"nccl_tests", fuzz_nccl_tests, bytes},
+          {"shell", fuzz_shell, bytes},
+          {"nccl_topology", fuzz_nccl_topology, bytes},
+          {"smi_topology", fuzz_smi_topology, bytes}};
+}
+
+}  // namespace orrery

@@ -1,0 +1,97 @@
+#include <optional>
+
+#include "sim/import/deepspeed/deepspeed_run.hpp"
+#include "sim/import/megatron/megatron_run.hpp"
+#include "sim/import/nanotron/nanotron_run.hpp"
+#include "sim/import/nemo/nemo_run.hpp"
+#include "sim/import/toml/toml_tree.hpp"
+#include "sim/import/torchtitan/torchtitan_run.hpp"
+#include "sim/import/yaml/yaml_tree.hpp"
+#include "sim/input/model/model.hpp"
+#include "sim/input/scenario/plan_keys.hpp"
+#include "tests/fuzz/entry_groups.hpp"
+#include "tests/fuzz/fuzz_checks.hpp"
+
+namespace orrery {
+namespace {
+
+// Every value stands on a line of the text.
+void check_lines(const SettingsTree& tree, std::size_t lines) {
+  if (tree.line > lines) __builtin_trap();
+  for (const SettingsTree& item : tree.items) check_lines(item, lines);
+  for (const auto& [key, value] : tree.entries) check_lines(value, lines);
+}
+bool fuzz_yaml(const std::string& text) {
+  return is_accepted([&] { check_lines(read_yaml(text, "fuzz.yaml"), text.size()); });
+}
+
+bool fuzz_toml(const std::string& text) {
+  return is_accepted([&] { check_lines(read_toml(text, "fuzz.toml"), text.size()); });
+}
+
+// What is written is read again: a plan, and a model that may yet be refused.
+void check_run(const ImportedRun& run) {
+  const JsonValue plan = parsed(run.json);
+  PlanRequest request;
+  for (const std::string& key : plan.keys())
+    if (find_plan_key(key)) set_plan_key(request, key, plan.at(key));
+  parse_model(plan.at("model"));
+}
+bool fuzz_megatron(const std::string& text) {
+  return is_accepted([&] {
+    check_run(import_megatron_run(MegatronArguments::read(text, "fuzz.sh", {{"TP", "2"}}), "fuzz"));
+  });
+}
+
+// As it is, and with a model and a number of GPUs, so that what follows is read too.
+template <class Import>
+bool either_way(Import import) {
+  bool any = false;
+  for (const RecipeAnswers& answers : {RecipeAnswers{"fuzz", std::nullopt, std::nullopt, {}, {}},
+                                       RecipeAnswers{"fuzz", "llama3-8b", 64, {}, {}}})
+    any |= is_accepted([&] { check_run(import(answers)); });
+  return any;
+}
+
+bool fuzz_torchtitan(const std::string& text) {
+  return either_way([&](const RecipeAnswers& answers) {
+    return import_torchtitan_run(text, "fuzz.toml", answers);
+  });
+}
+
+bool fuzz_nanotron(const std::string& text) {
+  return either_way([&](const RecipeAnswers& answers) {
+    return import_nanotron_run(text, "fuzz.yaml", answers);
+  });
+}
+
+bool fuzz_nemo(const std::string& text) {
+  return either_way(
+      [&](const RecipeAnswers& answers) { return import_nemo_run(text, "fuzz.yaml", answers); });
+}
+
+// A script, arguments and a configuration of DeepSpeed, of which each is the text.
+bool fuzz_deepspeed(const std::string& text) {
+  const SettingsFile arguments{"bf16: true\nmodel_name_or_path: gpt2\nmax_len: 64\n", "args.yaml"};
+  bool any = false;
+  for (const std::vector<SettingsFile>& files : {std::vector<SettingsFile>{{text, "fuzz.sh"}},
+                                                 {{text, "fuzz.json"}},
+                                                 {arguments, {text, "fuzz.yaml"}}})
+    any |= either_way([&](RecipeAnswers answers) {
+      answers.other_file = [&](const std::string&) { return std::optional{text}; };
+      return import_deepspeed_run(files, answers);
+    });
+  return any;
+}
+
+}  // namespace
+
+std::vector<EntryPoint> recipe_entries() {
+  using enum Shape;
+  return {{"yaml", fuzz_yaml, bytes},         {"toml", fuzz_toml, bytes},
+          {"megatron", fuzz_megatron, bytes}, {"torchtitan", fuzz_torchtitan, bytes},
+          {"nanotron", fuzz_nanotron, bytes}, {"deepspeed", fuzz_deepspeed, bytes},
+          {"nemo", fuzz_nemo, bytes}};
+}
+
+}  // namespace orrery
