@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/base/core/error.hpp"
 #include "sim/base/workers/interruption.hpp"
 #include "sim/base/workers/worker_process.hpp"
 
@@ -88,11 +89,29 @@ class Pool {
         if (has >= depth || depth > (worker ? worker->useful_depth() : 1)) continue;
         const std::optional<std::uint64_t> ticket = take_ticket();
         if (!ticket) return busy;
-        if (!worker) worker = std::make_unique<WorkerProcess>(work_, limits_, sockets());
+        if (!worker && !(worker = another_worker())) {
+          returned_.insert(*ticket);
+          continue;
+        }
         worker->send(*ticket, slot(*ticket).outcome.task);
         busy = true;
       }
     return busy;
+  }
+
+  // Null where the machine allows no more processes or sockets than others have.
+  std::unique_ptr<WorkerProcess> another_worker() {
+    const std::vector<int> others = sockets();
+    if (crowded_ && !others.empty()) return nullptr;
+    try {
+      return std::make_unique<WorkerProcess>(work_, limits_, others);
+    } catch (const std::system_error& error) {
+      if (others.empty())
+        fail_input({}, std::string{"no worker can be started: "} + error.what(),
+                   "raise the limits on processes and open files (ulimit -u, ulimit -n)");
+      crowded_ = true;
+      return nullptr;
+    }
   }
 
   std::vector<int> sockets() const {
@@ -142,6 +161,7 @@ class Pool {
     std::deque<std::uint64_t> left = worker->waiting();
     const WorkerProcess::End end = worker->end();
     worker.reset();
+    crowded_ = false;
     if (!blameless && !left.empty()) {
       const bool again = too_long.empty() && end.killed && ++slot(left.front()).kills < most_kills;
       if (!again) {
@@ -170,6 +190,7 @@ class Pool {
   std::set<std::uint64_t> returned_;  // By workers that ended before they began them.
   std::uint64_t delivered_ = 0;
   bool exhausted_ = false;
+  bool crowded_ = false;  // No worker could be started, and none has ended since.
 };
 
 }  // namespace

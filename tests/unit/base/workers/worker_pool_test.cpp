@@ -2,11 +2,14 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <stdexcept>
 #include <vector>
+
+#include "tests/support/error_text.hpp"
 
 namespace orrery {
 namespace {
@@ -43,6 +46,40 @@ TEST(WorkerPool, DeliversInOrderWhateverTheNumberOfWorkers) {
       SCOPED_TRACE(std::to_string(workers) + " workers, " + std::to_string(count) + " tasks");
       expect_squares(run(workers, count, square), static_cast<std::size_t>(count));
     }
+}
+
+// Lets this process have so many more open files; a worker's socket takes two while it is made, and
+// then one.
+class FewerFiles {
+ public:
+  explicit FewerFiles(int more) {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const int next = ::dup(STDERR_FILENO);
+    ::close(next);
+    rlimit now = before_;
+    now.rlim_cur = static_cast<rlim_t>(next + more);
+    ::setrlimit(RLIMIT_NOFILE, &now);
+  }
+  ~FewerFiles() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST(WorkerPool, AsManyWorkersAsTheMachineAllowsDoTheWork) {
+  for (const int more : {2, 3, 5}) {
+    const FewerFiles files{more};
+    expect_squares(run(8, 100, square), 100);
+    const auto spent = [](std::int64_t task) { return Answer{square(task).bytes, true}; };
+    expect_squares(run(8, 100, spent), 100);
+  }
+}
+
+TEST(WorkerPool, AMachineThatAllowsNoneIsSaidToBeOne) {
+  const FewerFiles files{1};
+  EXPECT_EQ(error_text([] { run(8, 100, square); }),
+            "no worker can be started: no socket for a worker: Too many open files; raise the "
+            "limits on processes and open files (ulimit -u, ulimit -n)");
 }
 
 TEST(WorkerPool, UnevenTasksStayInOrder) {
