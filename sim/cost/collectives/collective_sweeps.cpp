@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "sim/cost/collectives/isotonic.hpp"
 #include "sim/input/measured/calibration.hpp"
 
 namespace orrery {
@@ -79,7 +81,7 @@ void CollectiveMeasurements::add(const System& system, const std::vector<Measure
     const CollectiveShape shape = sweeps.back().shape;
     const auto others = std::stable_partition(
         sweeps.begin(), sweeps.end(), [&](const Sweep& sweep) { return sweep.shape != shape; });
-    Curve curve{shape, {}, {}, own};
+    Curve curve{shape, {}, {}, {}, own};
     for (auto sweep = others; sweep != sweeps.end(); ++sweep)
       curve.log_bytes.insert(curve.log_bytes.end(), sweep->log_bytes.begin(),
                              sweep->log_bytes.end());
@@ -93,9 +95,18 @@ void CollectiveMeasurements::add(const System& system, const std::vector<Measure
         if (sweep->covers(x)) sum += interpolate(sweep->log_bytes, sweep->log_time, x), ++count;
       curve.log_time.push_back(sum / count);
     }
+    const std::vector<double> raw = std::exchange(curve.log_time, never_falling(curve.log_time));
+    for (std::size_t i = 0; i < raw.size(); ++i)
+      curve.as_measured.push_back(curve.log_time[i] == raw[i]);
     curves_.push_back(std::move(curve));
     sweeps.erase(others, sweeps.end());
   }
+}
+
+bool CollectiveMeasurements::Curve::is_measured(double x) const {
+  const auto at = std::lower_bound(log_bytes.begin(), log_bytes.end(), x);
+  return at != log_bytes.end() && *at == x &&
+         as_measured[static_cast<std::size_t>(at - log_bytes.begin())];
 }
 
 // How far above the formula the curve lies, if the formula takes `algorithm` there.
@@ -116,10 +127,9 @@ std::optional<CollectiveMeasurements::Correction> CollectiveMeasurements::correc
     const double nearest = std::clamp(log_bytes, curve.log_bytes.front(), curve.log_bytes.back());
     const double time = interpolate(curve.log_bytes, curve.log_time, nearest);
     const Bytes at = nearest == log_bytes ? tensor : Bytes{std::exp(nearest)};
-    const bool exact =
-        std::binary_search(curve.log_bytes.begin(), curve.log_bytes.end(), log_bytes);
-    return Correction{std::exp(time) / formula(at, shape.group).time().si(),
-                      exact && curve.own ? Tag::measured : Tag::interpolated};
+    return Correction{
+        std::exp(time) / formula(at, shape.group).time().si(),
+        curve.own && curve.is_measured(log_bytes) ? Tag::measured : Tag::interpolated};
   }
 
   // The nearest numbers of ranks below and above.

@@ -50,11 +50,16 @@ class CollectiveMeasurements {
   bool empty() const { return curves_.empty(); }
 
  private:
-  // All sweeps of one shape as one: at each size the geometric mean of those that cover it.
+  // All sweeps of one shape as one: at each size the geometric mean of those that cover it, but
+  // that a larger message is never faster than a smaller one. Whoever has the larger one could send
+  // the smaller in its place; where a sweep says otherwise, it was disturbed.
   struct Curve {
     CollectiveShape shape;
     std::vector<double> log_bytes, log_time;
-    bool own = true;  // Measured on such GPUs, not on those that stand in for them.
+    std::vector<bool> as_measured;  // Whether the time of that size is what sweeps say.
+    bool own = true;                // Measured on such GPUs, not on those that stand in for them.
+
+    bool is_measured(double log_of_bytes) const;
   };
 
   void add(const System& system, const std::vector<MeasuredCurve>& sweeps, bool one_domain,
