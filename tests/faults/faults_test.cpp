@@ -33,6 +33,11 @@ const std::string plan = "--model llama3-8b --system dgx-h100 --gpus 16 --tp 2 -
 const std::string sweep =
     "sweep run --out s -j 1 --quiet --memory-only --shards 2 " + plan + "--sweep 'mbs=1,2,4' ";
 
+// Beside a command: copies a text that the fuzzers begin with.
+std::string with_a_copy(const std::string& words, const std::string& text, const std::string& to) {
+  return words + " && cp '" ORRERY_TEST_SOURCE "/tests/fuzz/corpus/" + text + "' " + to;
+}
+
 struct Command {
   const char* name;
   std::string before;  // What is there when it begins, made without faults; "" for nothing.
@@ -80,7 +85,7 @@ TEST_P(Faults, EveryCallMayFail) {
   const Files expected = files_below(work());
   long calls = 0;
   std::ifstream{count()} >> calls;
-  ASSERT_GT(calls, 3);
+  ASSERT_GE(calls, 2);
   int injected = 0;
   for (const std::string fault : {"ENOSPC", "EIO", "EINTR", "short", "kill"})
     for (long at = 1; at <= calls; ++at) {
@@ -91,7 +96,7 @@ TEST_P(Faults, EveryCallMayFail) {
       const bool is_harmless = fault == "EINTR" || fault == "short";
       const bool is_as_expected = is_harmless       ? code == 0
                                   : fault == "kill" ? code == 137
-                                                    : code >= 0 && code <= 5;
+                                                    : code != 1 && code >= 0 && code <= 5;
       EXPECT_TRUE(is_as_expected) << code;
       // Under a final name stands the whole answer or nothing.
       const Files left = files_below(work());
@@ -120,6 +125,11 @@ INSTANTIATE_TEST_SUITE_P(
         Command{"SweepMergeTable", sweep, "sweep merge s -o rows.csv"},
         Command{"SweepMergeDatabase", sweep, "sweep merge s -o rows.sqlite"},
         Command{"SweepPlot", sweep, "sweep plot s --x mbs --y memory_peak_bytes -o plot.svg"},
+        Command{"Search", with_a_copy("list gpus", "plan_file/search", "run.json"),
+                "search --plan run.json --fix tp=1,2 --fix mbs=1 -j 1"},
+        Command{"CalibrateFit",
+                with_a_copy("list gpus", "nccl_tests/all_reduce_2_17.txt", "log.txt"),
+                "calibrate fit --nccl log.txt --gpu h100-sxm -o own.json"},
         Command{"Report", "", "estimate " + plan + "--html report.html --trace trace.json"}),
     [](const auto& command) { return command.param.name; });
 

@@ -85,7 +85,9 @@ std::string json_of(const AxisValue& value) {
 
 std::string json_of(const Axis& axis) {
   std::string text = json_quoted(axis.key) + ": ";
-  if (axis.values.size() == 1) return text + json_of(axis.values.front());
+  // A text is a list, in which a comma ends a value; an item of an array keeps it.
+  if (axis.values.size() == 1 && axis.values.front().text.find(',') == std::string::npos)
+    return text + json_of(axis.values.front());
   for (const AxisValue& value : axis.values)
     text += (&value == &axis.values.front() ? "[" : ", ") + json_of(value);
   return text + "]";

@@ -139,6 +139,7 @@ void JsonValue::allow_only(const std::vector<std::string>& known) const {
 }
 
 JsonValue JsonValue::with(const std::string& key, const JsonValue& value) const {
+  if (!is_object()) fail(shown(*value_) + " is not an object", "write {\"key\": value, ...}");
   auto document = std::make_shared<nlohmann::json>(*value_);
   (*document)[key] = *value.value_;
   const nlohmann::json* root = document.get();

@@ -61,6 +61,18 @@ TEST(Sweep, AFileAndFlagsSayTheSame) {
 }
 
 // Whether the GPUs stand before or behind the degree, in a file or in flags.
+// In an array a comma is part of a name.
+TEST(Sweep, ANameWithACommaStaysOne) {
+  SweepBuilder file;
+  file.read(parsed(
+      R"({"schema": "orrery.sweep/1",
+                       "axes": {"model": ["./a,b.json"], "system": "s", "gpus": 8, "gbs": 8}})"));
+  const std::string text = sweep_json(file.sweep());
+  SweepBuilder again;
+  again.read(parsed(text));
+  EXPECT_EQ(sweep_json(again.sweep()), text);
+}
+
 TEST(Sweep, ARangeOfDegreesHasThoseThatDivideTheGpus) {
   const auto degrees = [](const std::string& axes) {
     SweepBuilder builder;

@@ -1,0 +1,87 @@
+// Memory that is at an end: of all allocations of a reader one fails, for every text of its corpus.
+// What comes out is an answer, an Error or std::bad_alloc; with ASan, nothing is lost on the way.
+// ORRERY_EVERY_ALLOCATION=1 tries all, else they lie a quarter apart.
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "tests/fuzz/corpus.hpp"
+
+namespace {
+
+long until = 0;  // Allocations up to the one that fails; 0: none does.
+
+// nlohmann_json's destructor and libstdc++'s directory_iterator allocate where they promise not to
+// throw, and end the program where they cannot: nobody gets a wrong answer, nor could we help it.
+bool is_beyond_us() {
+  void* frames[64];
+  const int count = ::backtrace(frames, 64);
+  for (int i = 0; i < count; ++i) {
+    Dl_info about{};
+    if (!::dladdr(frames[i], &about) || !about.dli_sname) continue;
+    for (const char* promise : {"json_value7destroy", "directory_iterator"})
+      if (std::strstr(about.dli_sname, promise)) return true;
+  }
+  return false;
+}
+
+void* allocated(std::size_t size) {
+  if (until > 0 && --until == 0 && !is_beyond_us()) throw std::bad_alloc{};
+  if (void* memory = std::malloc(size > 0 ? size : 1)) return memory;
+  throw std::bad_alloc{};
+}
+
+}  // namespace
+
+// What else is new and delete comes to these.
+void* operator new(std::size_t size) { return allocated(size); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace orrery {
+namespace {
+
+class Memory : public testing::TestWithParam<EntryPoint> {};
+
+// Whether the text was read before the allocation's turn came.
+bool reads_with_a_failure(const std::string& text, long at) {
+  const EntryPoint& reader = Memory::GetParam();
+  until = at;
+  bool failed = false;
+  try {
+    reader.run(text);
+  } catch (const std::bad_alloc&) {
+    failed = true;
+  }
+  const bool reached = until == 0;
+  until = 0;
+  EXPECT_TRUE(reached || !failed);
+  return !reached;
+}
+
+TEST_P(Memory, AnyAllocationMayFail) {
+  if (GetParam().simulates) GTEST_SKIP() << "not a reader";
+  // It also writes, with nlohmann_json's operator[], which calls a null an object before it has the
+  // memory for one: the process ends at its destructor.
+  if (GetParam().name == "megatron") GTEST_SKIP() << "beyond us";
+  const bool every = std::getenv("ORRERY_EVERY_ALLOCATION");
+  long failures = 0;
+  for (const auto& [name, text] : corpus_of(GetParam())) {
+    SCOPED_TRACE(name);
+    GetParam().run(text);  // What is read once in a process is there.
+    for (long at = 1; !reads_with_a_failure(text, at); at += every ? 1 : 1 + at / 4) ++failures;
+  }
+  RecordProperty("failures", static_cast<int>(failures));
+  EXPECT_GT(failures, 0);
+  std::printf("%s: %ld allocations failed\n", GetParam().name.c_str(), failures);
+}
+
+INSTANTIATE_TEST_SUITE_P(Readers, Memory, testing::ValuesIn(entry_points()),
+                         [](const auto& entry) { return entry.param.name; });
+
+}  // namespace
+}  // namespace orrery
