@@ -4,6 +4,7 @@
 
 #include "sim/analysis/search/dimension.hpp"
 #include "sim/analysis/search/stage_splits.hpp"
+#include "sim/base/core/progress.hpp"
 #include "sim/cost/memory/memory.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
 
@@ -57,6 +58,8 @@ std::vector<SingleChange> single_changes(const Result& plan, EstimateContext& co
   dimensions.push_back(splits);
   std::vector<SingleChange> changes;
   for (const PlanDimension& dimension : dimensions) {
+    const auto tried = static_cast<std::size_t>(&dimension - dimensions.data());
+    ProgressListener::tell({Progress::Of::keys, tried, dimensions.size()});
     if (!dimension.varies(scenario.plan)) continue;
     std::optional<SingleChange> best;
     for (const std::string& value : dimension.values) {

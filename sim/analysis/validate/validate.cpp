@@ -10,6 +10,7 @@
 #include "sim/analysis/validate/training_case.hpp"
 #include "sim/analysis/validate/validate_collectives.hpp"
 #include "sim/analysis/validate/validate_exchange.hpp"
+#include "sim/base/core/progress.hpp"
 
 namespace orrery {
 namespace {
@@ -100,8 +101,11 @@ ValidationReport validate_file(const std::string& path, const ValidationOptions&
               "give a list of cases with system, model, plan and measured");
   report.kind = "training";
   report.main_quantity = "step_time_s";
-  for (const TrainingCase& training_case : read_training_cases(json))
-    predict(training_case, report);
+  const std::vector<TrainingCase> cases = read_training_cases(json);
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    ProgressListener::tell({Progress::Of::cases, i, cases.size()});
+    predict(cases[i], report);
+  }
   sum_up(report);
   return report;
 }

@@ -6,6 +6,8 @@
 #include "sim/base/core/nearest.hpp"
 #include "sim/base/text/quantity_text.hpp"
 #include "sim/cli/options/engine_option.hpp"
+#include "sim/cli/options/long_work.hpp"
+#include "sim/cli/options/memory_option.hpp"
 #include "sim/input/measured/calibration.hpp"
 #include "sim/output/answers/collective_text.hpp"
 #include "sim/output/answers/program_text.hpp"
@@ -69,13 +71,17 @@ bool is_file(const std::string& word) {
 }
 
 int run_file(const std::string& file, const System& system, const ParsedOptions& parsed) {
-  for (const char* option : {"calibration", "gpus", "nodes", "bytes", "min-bytes", "max-bytes",
-                             "factor", "nccl-algo", "nccl-proto", "hierarchical", "unfolded"})
+  for (const char* option :
+       {"calibration", "gpus", "nodes", "bytes", "min-bytes", "max-bytes", "factor", "nccl-algo",
+        "nccl-proto", "hierarchical", "unfolded", "host-memory"})
     if (parsed.has(option))
       fail_input({}, std::string{"--"} + option + " is for NCCL's collectives",
                  "leave it out: " + file + " specifies everything except the system");
   const CollectiveProgram program = parse_collective_program(JsonValue::read_file(file));
-  const ProgramTime result = run_program(program, system, {file, ""}, engine_of(parsed));
+  const ProgramTime result = [&] {
+    LongWork line;
+    return run_program(program, system, {file, ""}, engine_of(parsed));
+  }();
   std::cout << (parsed.has("json") ? program_json(file, system.name, program, result)
                                    : program_text(program, result));
   return exit_ok;
@@ -110,7 +116,7 @@ int run_collective(const Arguments& arguments) {
       ("unfolded", "simulate every rank's flows instead of one for all their twins")  //
       ("json", "print orrery.collective/1")                                           //
       ("help", "this text");
-  options.add(engine_option());
+  options.add(engine_option()).add(host_memory_option());
   const ParsedOptions parsed = parse_options(options, arguments, {});
   if (parsed.has("help")) {
     std::cout << "usage: orrery collective KIND --system NAME|FILE --gpus N [options]\n"
@@ -146,11 +152,17 @@ int run_collective(const Arguments& arguments) {
   const CollectiveOptions how = nccl_options(parsed);
   const Engine engine = engine_of(parsed);
 
+  const Bytes host_memory = host_memory_of(parsed);
+  const std::vector<Bytes> sizes = sizes_of(parsed);
   std::vector<CollectiveLine> lines;
-  for (const Bytes size : sizes_of(parsed)) {
-    collective.bytes = size;
-    lines.push_back(
-        {collective, run_alone(collective, system, how, parsed.has("unfolded"), engine)});
+  {
+    LongWork line;
+    for (const Bytes size : sizes) {
+      ProgressListener::tell({Progress::Of::sizes, lines.size(), sizes.size()});
+      collective.bytes = size;
+      lines.push_back({collective, run_alone(collective, system, how, parsed.has("unfolded"),
+                                             engine, host_memory)});
+    }
   }
   std::cout << (parsed.has("json") ? collective_json(system.name, lines) : collective_text(lines));
   return exit_ok;

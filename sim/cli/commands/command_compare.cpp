@@ -3,6 +3,7 @@
 
 #include "sim/analysis/estimate/estimate.hpp"
 #include "sim/cli/options/engine_option.hpp"
+#include "sim/cli/options/long_work.hpp"
 #include "sim/cli/options/memory_option.hpp"
 #include "sim/cli/options/scenario_options.hpp"
 #include "sim/output/answers/compare_text.hpp"
@@ -27,7 +28,11 @@ po::options_description compare_options() {
 
 po::options_description all_options() {
   po::options_description options;
-  options.add(scenario_options()).add(engine_option()).add(memory_option()).add(compare_options());
+  options.add(scenario_options())
+      .add(engine_option())
+      .add(memory_option())
+      .add(host_memory_option())
+      .add(compare_options());
   return options;
 }
 
@@ -92,7 +97,9 @@ ComparedPlan estimated(const ParsedOptions& options, const std::string& source,
 }
 
 ComparedPlan compared_plan(const std::string& word, const ParsedOptions& common) {
-  const Detail detail{.engine = engine_of(common), .most_memory = memory_limit_of(common)};
+  const Detail detail{.engine = engine_of(common),
+                      .host_memory = host_memory_of(common),
+                      .most_memory = memory_limit_of(common)};
   if (is_flags(word)) return estimated(over_common(split(word), common), word, detail);
   const JsonValue file = read_plan_file(word, {word, ""});
   if (file.is_object() && file.has("schema")) return read_compared_plan(file, word);
@@ -124,8 +131,13 @@ int run_compare(const Arguments& arguments) {
   if (request.common.has("plan"))
     fail_input({"", "--plan"}, "is one plan of several", "write the file without --plan");
   std::vector<ComparedPlan> plans;
-  for (const std::string& word : request.plans)
-    plans.push_back(compared_plan(word, request.common));
+  {
+    LongWork line;
+    for (const std::string& word : request.plans) {
+      ProgressListener::tell({Progress::Of::plans, plans.size(), request.plans.size()});
+      plans.push_back(compared_plan(word, request.common));
+    }
+  }
   require_one_model(plans);
   std::vector<PricedPlan> priced;
   for (const ComparedPlan& plan : plans) priced.push_back({plan, rent_of(plan, request.common)});

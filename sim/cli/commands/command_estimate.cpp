@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <cstdlib>
 #include <iostream>
 #include <optional>
@@ -12,6 +10,7 @@
 #include "sim/base/text/output_files.hpp"
 #include "sim/base/text/quantity_text.hpp"
 #include "sim/cli/options/engine_option.hpp"
+#include "sim/cli/options/long_work.hpp"
 #include "sim/cli/options/memory_option.hpp"
 #include "sim/cli/options/scenario_options.hpp"
 #include "sim/cli/options/terminal.hpp"
@@ -49,9 +48,7 @@ po::options_description output_options() {
        "--shapes")                                                          //
       ("unfolded", "simulate every rank instead of one for all its twins")  //
       ("expanded", "simulate every tensor-parallel collective as flows")    //
-      ("host-memory", po::value<std::string>()->value_name("BYTES"),
-       "what the simulation may take of this machine's memory (default: half of it)")  //
-      ("force", "replace files that Orrery did not write")                             //
+      ("force", "replace files that Orrery did not write")                  //
       ("no-timing",
        "leave out how long the estimate took, so that the same question prints the same bytes")  //
       ("help", "this text");
@@ -74,13 +71,6 @@ CollectiveOptions nccl_selection(const ParsedOptions& parsed) {
     return parsed.has(option) ? parsed.text(option) : std::string{};
   };
   return {parse_nccl_selection(text("nccl-algo"), text("nccl-proto")), {}, {}};
-}
-
-Bytes host_memory_of(const ParsedOptions& parsed) {
-  if (parsed.has("host-memory"))
-    return parse_bytes(parsed.text("host-memory"), {"--host-memory", ""});
-  return Bytes{0.5 * static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
-               static_cast<double>(::sysconf(_SC_PAGESIZE))};
 }
 
 // Beside the prediction of a run that was imported from its log: how long its iterations took.
@@ -113,6 +103,7 @@ int run_estimate(const Arguments& arguments) {
       .add(nccl_options())
       .add(engine_option())
       .add(memory_option())
+      .add(host_memory_option())
       .add(output_options());
   const ParsedOptions parsed = parse_options(options, arguments, scenario_booleans());
   if (parsed.has("help")) {
@@ -140,7 +131,10 @@ int run_estimate(const Arguments& arguments) {
   EstimateContext context{scenario.system, nccl_selection(parsed)};
   const Detail detail{parsed.has("unfolded"), parsed.has("expanded"), engine_of(parsed),
                       host_memory_of(parsed), memory_limit_of(parsed)};
-  Estimate answer = estimate(scenario, context, detail);
+  Estimate answer = [&] {
+    LongWork line;
+    return estimate(scenario, context, detail);
+  }();
   if (economics)
     answer.result.bill = bill_of(scenario, answer.result.step_time, tokens, *economics);
   OutputFiles files{parsed.has("force")};
@@ -161,8 +155,13 @@ int run_estimate(const Arguments& arguments) {
                                                                   .wall_time = timing,
                                                                   .links = parsed.has("links")}));
   if (!parsed.has("json")) std::cout << measured_text(parsed, answer.result.step_time);
-  if (parsed.has("changes"))
-    std::cout << "\n" << changes_text(single_changes(answer.result, context, detail));
+  if (parsed.has("changes")) {
+    const std::vector<SingleChange> changes = [&] {
+      LongWork line;
+      return single_changes(answer.result, context, detail);
+    }();
+    std::cout << "\n" << changes_text(changes);
+  }
   return exit_ok;
 }
 

@@ -6,6 +6,7 @@
 
 #include "sim/analysis/validate/validate.hpp"
 #include "sim/base/core/nearest.hpp"
+#include "sim/cli/options/long_work.hpp"
 #include "sim/cli/options/options.hpp"
 #include "sim/output/answers/validation_json.hpp"
 #include "sim/output/answers/validation_text.hpp"
@@ -90,7 +91,10 @@ int run_validate(const Arguments& arguments) {
   ValidationOptions how;
   how.leave_one_out = parsed.has("leave-one-out");
   std::vector<ValidationReport> reports;
-  for (const std::string& file : parsed.words) reports.push_back(validate_file(file, how));
+  {
+    LongWork line;
+    for (const std::string& file : parsed.words) reports.push_back(validate_file(file, how));
+  }
   if (parsed.has("json")) {
     std::cout << validation_json(reports);
   } else if (parsed.has("markdown")) {

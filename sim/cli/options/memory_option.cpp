@@ -1,7 +1,11 @@
 #include "sim/cli/options/memory_option.hpp"
 
+#include <unistd.h>
+
+#include <boost/program_options/value_semantic.hpp>
 #include <limits>
 
+#include "sim/base/text/quantity_text.hpp"
 #include "sim/cost/memory/memory.hpp"
 
 namespace orrery {
@@ -16,6 +20,21 @@ boost::program_options::options_description memory_option() {
 double memory_limit_of(const ParsedOptions& parsed) {
   return parsed.has("ignore-memory") ? std::numeric_limits<double>::infinity()
                                      : tolerated_share_of_memory;
+}
+
+boost::program_options::options_description host_memory_option() {
+  boost::program_options::options_description options{"What this machine has to hold", 100};
+  options.add_options()("host-memory",
+                        boost::program_options::value<std::string>()->value_name("BYTES"),
+                        "what the simulation may take of this machine's memory (default: half)");
+  return options;
+}
+
+Bytes host_memory_of(const ParsedOptions& parsed) {
+  if (parsed.has("host-memory"))
+    return parse_bytes(parsed.text("host-memory"), {"--host-memory", ""});
+  return Bytes{0.5 * static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
+               static_cast<double>(::sysconf(_SC_PAGESIZE))};
 }
 
 }  // namespace orrery

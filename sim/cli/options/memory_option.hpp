@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sim/base/core/units.hpp"
 #include "sim/cli/options/options.hpp"
 
 namespace orrery {
@@ -8,5 +9,10 @@ namespace orrery {
 boost::program_options::options_description memory_option();
 /// Detail::most_memory for such a command.
 double memory_limit_of(const ParsedOptions& parsed);
+
+/// --host-memory of a command that may simulate much.
+boost::program_options::options_description host_memory_option();
+/// What a simulation may take of this machine's memory; half of it where nothing is said.
+Bytes host_memory_of(const ParsedOptions& parsed);
 
 }  // namespace orrery

@@ -11,6 +11,8 @@
 #include <simgrid/s4u.hpp>
 #include <string>
 
+#include "sim/base/core/progress.hpp"
+
 namespace sg4 = simgrid::s4u;
 
 namespace orrery {
@@ -63,6 +65,7 @@ struct Platform::State {
   std::map<double, std::size_t> used;             // Of those, in this run.
   std::map<double, std::vector<LinkImpl*>> idle_caps;
   int links_made = 0;
+  std::size_t begun = 0, arrived = 0;  // Flows of this run.
 
   LinkImpl* make_link(double capacity);
   const NetworkLink& link(LinkId id);
@@ -106,6 +109,7 @@ Platform::Platform() : state_{new State} {
     const std::function<void()> done = std::move(transfer->done);
     if (transfer->cap) transfer->cap_shelf->push_back(transfer->cap);
     delete transfer;
+    ProgressListener::tell({Progress::Of::flows, ++state->arrived, state->begun});
     done();
   });
 }
@@ -133,6 +137,7 @@ void Platform::use_links(const Topology& topology) {
   state_->topology = &topology;
   state_->links.clear();
   state_->used.clear();
+  state_->begun = state_->arrived = 0;
 }
 
 double Platform::now() const { return sg4::Engine::get_clock(); }
@@ -144,6 +149,7 @@ void Platform::timer(Seconds duration, std::function<void()> done) {
 void Platform::flow(const Flow& flow, std::function<void()> done) {
   assert(flow.bytes.si() > 0.0 && flow.rate.si() > 0.0);
   const sg4::CommPtr comm = sg4::Comm::sendto_init();
+  ProgressListener::tell({Progress::Of::flows, state_->arrived, ++state_->begun});
   auto* transfer = new Transfer{comm, std::move(done)};
   PathZone::path.clear();
   bool slower_than_wire = true;

@@ -5,13 +5,15 @@
 #include <string>
 
 #include "sim/base/core/error.hpp"
+#include "sim/base/core/progress.hpp"
 #include "sim/engine/simulation/mover.hpp"
 
 namespace orrery {
 namespace {
 
 constexpr int none = -1;
-constexpr int over = -1;  // Waits for nothing any more: it has finished.
+constexpr std::size_t often = 1 << 12;  // Tasks, each of a microsecond or less.
+constexpr int over = -1;                // Waits for nothing any more: it has finished.
 
 std::size_t index(TaskId id) { return static_cast<std::size_t>(id.value); }
 TaskId task_id(std::size_t index) { return TaskId{static_cast<std::int32_t>(index)}; }
@@ -99,6 +101,7 @@ class Simulation::Run final : public MovedTasks {
     for (std::size_t i = 0; i < waits_for_.size(); ++i)
       if (waits_for_[i] == 0) first.push_back(task_id(i));
     running_ = true;
+    tell_progress();
     for (TaskId id : first) start(id);
     mover_->run();
     if (finished_ != waits_for_.size()) report_deadlock();
@@ -118,7 +121,7 @@ class Simulation::Run final : public MovedTasks {
       const TaskId task = done_[next];
       timeline_.spans[index(task)].finish = now_;
       waits_for_[index(task)] = over;
-      ++finished_;
+      if (++finished_ % often == 0) tell_progress();
       const auto release = [this](TaskId successor) {
         if (--waits_for_[index(successor)] == 0) start(successor);
       };
@@ -133,6 +136,10 @@ class Simulation::Run final : public MovedTasks {
   void start(TaskId id) {
     timeline_.spans[index(id)].start = now_;
     mover_->start(id, task(id));
+  }
+
+  void tell_progress() const {
+    ProgressListener::tell({Progress::Of::tasks, finished_, waits_for_.size()});
   }
 
   [[noreturn]] void report_deadlock() const {

@@ -1,5 +1,6 @@
 #include "sim/work/standalone/lone_collective.hpp"
 
+#include "sim/base/text/number_text.hpp"
 #include "sim/cluster/placement/choose_cast.hpp"
 #include "sim/cluster/placement/hops.hpp"
 #include "sim/engine/graph/collective_legs.hpp"
@@ -24,6 +25,25 @@ System with_nodes_of(System system, int gpus) {
   system.gpus_per_node = system.nics_per_node = gpus;
   system.nvlink_domain = gpus * nodes_per_domain;
   return system;
+}
+
+// Of exchanges of all with all, whose messages grow with the square of the ranks; all others have a
+// few a rank. Peaks of whole processes: 2.6 kB a flow that SimGrid carries, from 4,032 to 25,440 of
+// them; up to 64 bytes a message that is folded with others, of 10^6.
+void require_host_memory(const LoneCollective& collective, bool every_message, bool every_flow,
+                         Bytes most) {
+  if (collective.kind != CollectiveKind::all_to_all || !every_message || most <= Bytes{}) return;
+  constexpr Bytes of_a_flow{2600.0};
+  constexpr Bytes of_a_message{64.0};
+  const double messages = 1.0 * collective.ranks * (collective.ranks - 1);
+  const Bytes needed = messages * (every_flow ? of_a_flow : of_a_message);
+  if (needed <= most) return;
+  fail_infeasible({},
+                  "a simulation of " + grouped(static_cast<std::int64_t>(messages)) +
+                      " messages needs some " + gigabytes_text(needed) +
+                      " of this machine's memory, and may take " + gigabytes_text(most),
+                  std::string{every_flow ? "leave --unfolded out" : "take fewer GPUs"} +
+                      ", or say --host-memory '" + gigabytes_text(1.2 * needed) + "'");
 }
 
 // The ranks, the links between them, and how much of both is simulated. Where all nodes are alike,
@@ -145,10 +165,12 @@ BytesPerSecond LoneCollectiveTime::bus_bandwidth(const LoneCollective& of) const
 }
 
 LoneCollectiveTime run_alone(const LoneCollective& collective, const System& system,
-                             const CollectiveOptions& options, bool unfolded, Engine engine) {
+                             const CollectiveOptions& options, bool unfolded, Engine engine,
+                             Bytes host_memory) {
   GroupShape group = group_on(system, collective.ranks, collective.nodes);
   if (collective.ranks == 1 || collective.bytes.si() <= 0.0) return {{}, {}, 0, engine};
 
+  require_host_memory(collective, unfolded || !system.uniform(), unfolded, host_memory);
   Machine machine{system, collective, unfolded};
   if (!system.uniform())
     group.further_switches =

@@ -29,11 +29,11 @@ struct LoneCollectiveTime {
 /// Runs `collective` on the links of `system`: on a uniform one the flows of one rank of each role,
 /// else one flow a link, or, where legs of different sizes meet, one of each class of flows
 /// (fold_flows.hpp); `unfolded`: every flow over its own route. No bytes, or one rank,
-/// take no time.
+/// take no time. `host_memory`: what the simulation may take of this machine's memory; 0: any.
 /// Errors (infeasible): ranks that do not lie evenly on the nodes; no allowed algorithm; no way
-/// between two ranks.
+/// between two ranks; more memory than that.
 LoneCollectiveTime run_alone(const LoneCollective& collective, const System& system,
                              const CollectiveOptions& options = {}, bool unfolded = false,
-                             Engine engine = Engine::own);
+                             Engine engine = Engine::own, Bytes host_memory = {});
 
 }  // namespace orrery
