@@ -9,7 +9,6 @@
 
 #include "sim/base/text/input_file.hpp"
 #include "sim/cli/options/command.hpp"
-#include "sim/cli/options/terminal.hpp"
 #include "tests/fuzz/corpus.hpp"
 #include "tests/fuzz/entry_groups.hpp"
 #include "tests/fuzz/fuzz_checks.hpp"
@@ -169,8 +168,7 @@ bool fuzz_command_line(const std::string& text) {
     accepted = code == exit_ok;
     printed = silence.text();
   } catch (const Error& error) {
-    for (const char c : harmless(error.what()))
-      if (static_cast<unsigned char>(c) < 0x20) __builtin_trap();
+    check_message(error);
   }
   folder.leave();
   const bool is_json = accepted && printed.starts_with('{');

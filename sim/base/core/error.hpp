@@ -3,6 +3,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "sim/base/core/harmless.hpp"
+
 namespace orrery {
 
 /// Where an input went wrong: a file and a JSON pointer in it, or, without a file, an option of the
@@ -18,7 +20,8 @@ struct Place {
 };
 
 /// The one error that a user can cause. It names the place, the problem and what to write instead;
-/// only main() catches it. A wrong program asserts.
+/// only main() catches it. A wrong program asserts. Whoever prints or stores the text need not fear
+/// what was typed: it is harmless().
 class Error : public std::runtime_error {
  public:
   enum class Kind {
@@ -27,7 +30,7 @@ class Error : public std::runtime_error {
   };
 
   Error(Kind kind, const Place& place, const std::string& problem, const std::string& remedy)
-      : std::runtime_error(text(place, problem, remedy)), kind_{kind} {}
+      : std::runtime_error(harmless(text(place, problem, remedy))), kind_{kind} {}
 
   Kind kind() const { return kind_; }
 

@@ -8,10 +8,10 @@
 #include <map>
 
 #include "sim/base/core/error.hpp"
+#include "sim/base/core/harmless.hpp"
 #include "sim/base/core/nearest.hpp"
 #include "sim/base/text/input_file.hpp"
 #include "sim/cli/options/command.hpp"
-#include "sim/cli/options/terminal.hpp"
 
 namespace {
 
@@ -105,7 +105,7 @@ int main(int argc, char** argv) {
   try {
     code = dispatch({argv + 1, argv + argc});
   } catch (const Error& error) {
-    std::cerr << "orrery: error: " << harmless(error.what()) << "\n";
+    std::cerr << "orrery: error: " << error.what() << "\n";
     code = error.kind() == Error::Kind::infeasible ? exit_infeasible : exit_bad_input;
   } catch (const std::exception& error) {
     std::cerr << "orrery: internal error: " << harmless(error.what())

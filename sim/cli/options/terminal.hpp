@@ -12,8 +12,4 @@ bool wants_colour();
 /// "0,8,16-23" as numbers. Errors (bad_input) name --trace-ranks.
 std::vector<int> parse_ranks(const std::string& text);
 
-/// A message as a terminal may have it, whatever was typed or stood in a file: on one line, with
-/// control characters written out, such as \x1b.
-std::string harmless(const std::string& message);
-
 }  // namespace orrery

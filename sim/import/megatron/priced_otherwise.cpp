@@ -6,7 +6,7 @@ namespace orrery {
 namespace {
 
 // Begins of arguments that change nothing that is simulated.
-constexpr std::string_view harmless[] = {"adam_",
+constexpr std::string_view inactive[] = {"adam_",
                                          "apply_layernorm",
                                          "async_",
                                          "attention_softmax_in_fp32",
@@ -197,7 +197,7 @@ std::vector<std::string> priced_otherwise(const MegatronArguments& run) {
 
 bool changes_nothing(std::string_view name) {
   return name == "optimizer" ||
-         std::any_of(std::begin(harmless), std::end(harmless),
+         std::any_of(std::begin(inactive), std::end(inactive),
                      [&](std::string_view begin) { return name.starts_with(begin); });
 }
 
