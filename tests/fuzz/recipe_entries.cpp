@@ -72,11 +72,11 @@ bool fuzz_nemo(const std::string& text) {
 
 // A script, arguments and a configuration of DeepSpeed, of which each is the text.
 bool fuzz_deepspeed(const std::string& text) {
-  const SettingsFile arguments{"bf16: true\nmodel_name_or_path: gpt2\nmax_len: 64\n", "args.yaml"};
+  const RecipeFile arguments{"bf16: true\nmodel_name_or_path: gpt2\nmax_len: 64\n", "args.yaml"};
   bool any = false;
-  for (const std::vector<SettingsFile>& files : {std::vector<SettingsFile>{{text, "fuzz.sh"}},
-                                                 {{text, "fuzz.json"}},
-                                                 {arguments, {text, "fuzz.yaml"}}})
+  for (const std::vector<RecipeFile>& files : {std::vector<RecipeFile>{{text, "fuzz.sh"}},
+                                               {{text, "fuzz.json"}},
+                                               {arguments, {text, "fuzz.yaml"}}})
     any |= either_way([&](RecipeAnswers answers) {
       answers.other_file = [&](const std::string&) { return std::optional{text}; };
       return import_deepspeed_run(files, answers);

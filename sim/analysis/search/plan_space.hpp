@@ -31,7 +31,7 @@ struct PlanRefusal {
 /// Every legal plan of one model, system, number of GPUs and global batch.
 class PlanSpace {
  public:
-  static constexpr std::size_t most_dimensions = 24;
+  static constexpr std::size_t most_dimensions = 32;
   static constexpr std::uint8_t left_open = 255;
   /// A plan: the place of its value in each dimension, or left_open.
   using Choice = std::array<std::uint8_t, most_dimensions>;

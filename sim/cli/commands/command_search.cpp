@@ -122,15 +122,18 @@ void read_goal(SearchRequest& request, const ParsedOptions& options) {
   if (options.has("economics")) request.economics = options.text("economics");
 }
 
-// What a search leaves as it is in the run that it starts from: all that it would not vary.
+// What a search leaves as it is in the run that it starts from: all that it would not vary, but for
+// what is of the run's own number of replicas or stages.
 std::vector<Fixed> fixed_by(const JsonValue& run) {
   std::vector<Fixed> fixed;
   const JsonValue plan = keys_of_plan(run);
-  PlanRequest request;
   for (const PlanKey& key : plan_keys()) {
     const auto value = plan.find(key.name);
-    if (!value || key.searched || key.name == "gbs" || key.name == "dp") continue;
-    set_plan_key(request, key.name, *value);  // Is it one?
+    const bool follows = key.name == "gbs" || key.name == "dp" || key.name == "layers";
+    if (!value || key.searched || follows) continue;
+    PlanRequest request;
+    set_plan_key(request, key.name, *value);
+    if (request == PlanRequest{}) continue;  // What is so anyway.
     fixed.push_back({key.name, {flag_text(*value)}});
   }
   return fixed;

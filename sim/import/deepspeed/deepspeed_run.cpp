@@ -56,7 +56,7 @@ constexpr PricedOtherwise engine_differences[] = {
 };
 
 // They change neither time nor memory of a step.
-const std::vector<std::string> harmless_arguments{
+const std::vector<std::string> inactive_arguments{
     "adam_",
     "adafactor",
     "bnb_",
@@ -155,7 +155,7 @@ const std::vector<std::string> harmless_arguments{
     "peft_",
     "with_tracking",
 };
-const std::vector<std::string> harmless_of_engine{
+const std::vector<std::string> inactive_of_engine{
     "aio",
     "amp.opt_level",
     "autotuning",
@@ -379,8 +379,8 @@ class TrainerReader {
     if (own != "AdamW" && own != "Adam" && own != "auto")
       note(e_, "optimizer.type", "is " + shown_text(own) + "; priced is AdamW");
     e_.find("zero_optimization.stage3_gather_16bit_weights_on_model_save");
-    tell_unread(t_, harmless_arguments, r_.notes);
-    tell_unread(e_, harmless_of_engine, r_.notes);
+    tell_unread(t_, inactive_arguments, r_.notes);
+    tell_unread(e_, inactive_of_engine, r_.notes);
   }
 
   const Settings& t_;

@@ -15,9 +15,9 @@ struct PipelineSplit {
   StageLayers layers;  ///< Chosen where the arguments say which stage has how many.
 };
 
-/// Of `layers` layers on `stages` stages: --pipeline-model-parallel-layout; or the layers of the first and
-/// the last stage (--decoder-first-pipeline-num-layers, -last-), over which the chunks of a stage
-/// are even; or embedding and loss that count as a layer
+/// Of `layers` layers on `stages` stages: --pipeline-model-parallel-layout; or the layers of the
+/// first and the last stage (--decoder-first-pipeline-num-layers, -last-), over which the chunks of
+/// a stage are even; or embedding and loss that count as a layer
 /// (--account-for-embedding-in-pipeline-split, -loss-); else even. `notes` gains what is priced
 /// otherwise. Errors (bad_input): what does not divide.
 PipelineSplit pipeline_split(const MegatronArguments& arguments, std::int64_t layers,

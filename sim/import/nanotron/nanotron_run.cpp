@@ -16,7 +16,7 @@ constexpr PricedOtherwise differences[] = {
 };
 
 // They change neither time nor memory of a step.
-const std::vector<std::string> harmless{
+const std::vector<std::string> inactive{
     "checkpoints.",
     "data.",
     "data_stages",
@@ -80,7 +80,7 @@ class NanotronReader {
     optimizer();
     software();
     tell_otherwise(s_, differences, r_.notes);
-    tell_unread(s_, harmless, r_.notes);
+    tell_unread(s_, inactive, r_.notes);
     return written_plan(r_, s_.place());
   }
 

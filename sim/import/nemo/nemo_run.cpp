@@ -41,7 +41,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 23> classes{
 }};
 
 // They change neither time nor memory of a step, or say what Megatron-Core does anyway.
-const std::vector<std::string> harmless{
+const std::vector<std::string> inactive{
     "data.",
     "defaults",
     "exp_manager",
@@ -185,7 +185,7 @@ ImportedRun import_nemo_run(const std::string& text, const std::string& file,
       order != "pre_ln")
     run.notes.push_back("model.transformer_block_type is " + shown_text(order) +
                         "; priced is pre_ln");
-  if (!is_printed) tell_unread(settings, harmless, run.notes);
+  if (!is_printed) tell_unread(settings, inactive, run.notes);
   const std::string software = JsonValue::parse(run.json, file).at("software").text();
   run.notes.push_back("the nearest software is " + software +
                       ": NeMo and Megatron-Bridge start Megatron-Core" +

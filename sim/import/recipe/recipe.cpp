@@ -163,10 +163,10 @@ void tell_otherwise(const Settings& settings, std::span<const PricedOtherwise> a
     if (is_on(settings, one.paths)) notes.push_back(settings.name(one.paths) + " " + one.sentence);
 }
 
-void tell_unread(const Settings& settings, const std::vector<std::string>& harmless,
+void tell_unread(const Settings& settings, const std::vector<std::string>& inactive,
                  std::vector<std::string>& notes) {
   std::string names;
-  for (const std::string& path : settings.unread(harmless)) names += " " + path;
+  for (const std::string& path : settings.unread(inactive)) names += " " + path;
   if (!names.empty()) notes.push_back("not read:" + names);
 }
 

@@ -86,7 +86,7 @@ void take_answers(Settings& settings, const RecipeAnswers& answers);
 
 /// "not read: a b", with the paths that nobody asked for and that may change something; nothing:
 /// there are none.
-void tell_unread(const Settings& settings, const std::vector<std::string>& harmless,
+void tell_unread(const Settings& settings, const std::vector<std::string>& inactive,
                  std::vector<std::string>& notes);
 
 /// Whether a setting is there and neither false, 0, "none" nor empty.

@@ -195,17 +195,17 @@ void Settings::fail(const std::string& paths, const std::string& problem,
   fail_input(place_of(paths), shown_text(name(paths)) + " " + problem, remedy);
 }
 
-std::vector<std::string> Settings::unread(const std::vector<std::string>& harmless) const {
+std::vector<std::string> Settings::unread(const std::vector<std::string>& inactive) const {
   std::vector<std::string> paths, left;
   collect(tree_, "", paths);
   for (const std::string& path : paths) {
     const bool is_read = std::any_of(read_.begin(), read_.end(), [&](const std::string& other) {
       return path == other || path.starts_with(other + ".");
     });
-    const bool is_harmless =
-        std::any_of(harmless.begin(), harmless.end(),
+    const bool is_inactive =
+        std::any_of(inactive.begin(), inactive.end(),
                     [&](const std::string& begin) { return path.starts_with(begin); });
-    if (!is_read && !is_harmless) left.push_back(shown_text(path));
+    if (!is_read && !is_inactive) left.push_back(shown_text(path));
   }
   return left;
 }

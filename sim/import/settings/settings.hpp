@@ -56,8 +56,8 @@ class Settings {
                          const std::string& remedy) const;
 
   /// Paths of what nobody asked for and is not null, but for those that begin with one of
-  /// `harmless`.
-  std::vector<std::string> unread(const std::vector<std::string>& harmless) const;
+  /// `inactive`.
+  std::vector<std::string> unread(const std::vector<std::string>& inactive) const;
 
  private:
   std::string scalar(const std::string& paths, const SettingsTree& value) const;

@@ -47,7 +47,7 @@ constexpr UnpricedFamily unpriced_families[] = {
     {"qwen3_next", "linear attention"}, {"nemotron", "Mamba layers"}};
 
 // They change neither time nor memory of a step: data, checkpoints, logs, learning rates.
-const std::vector<std::string> harmless{
+const std::vector<std::string> inactive{
     "activation_checkpoint.debug",
     "activation_checkpoint.determinism_check",
     "activation_checkpoint.per_op_sac_force",
@@ -359,7 +359,7 @@ class TorchtitanReader {
       note("optimizer.implementation", "is " + shown_text(how) + "; priced is the fused AdamW");
     s_.find("optimizer.fused");
     tell_otherwise(s_, differences, r_.notes);
-    tell_unread(s_, harmless, r_.notes);
+    tell_unread(s_, inactive, r_.notes);
   }
 
   const Settings& s_;
