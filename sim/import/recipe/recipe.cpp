@@ -77,6 +77,7 @@ ImportedRun written_plan(const Recipe& recipe, const Place& place) {
   plan["tp"] = recipe.tp;
   plan["pp"] = recipe.pp;
   if (recipe.pp > 1) plan["schedule"] = recipe.schedule;
+  if (recipe.layers.chosen()) plan["layers"] = stage_layers_text(recipe.layers);
   if (recipe.vpp > 1) plan["vpp"] = recipe.vpp;
   plan["cp"] = recipe.cp;
   if (recipe.cp > 1) plan["cp_comm"] = recipe.cp_comm;

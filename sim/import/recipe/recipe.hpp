@@ -12,6 +12,7 @@
 #include "sim/base/core/error.hpp"
 #include "sim/import/settings/settings.hpp"
 #include "sim/input/model/model.hpp"
+#include "sim/input/scenario/stage_layers.hpp"
 
 namespace orrery {
 
@@ -45,6 +46,7 @@ struct Recipe {
   std::optional<std::int64_t> gbs;
   std::int64_t per_replica = 0;  ///< Sequences of a replica in a step, where there is no gbs.
   std::string schedule = "1f1b";
+  StageLayers layers;  ///< Chosen where the program does not divide them evenly.
   std::string recompute = "none";
   std::int64_t zero = 0;
   bool reshard = true;  ///< Of zero 3.

@@ -178,31 +178,47 @@ class TorchtitanReader {
     const std::string word = s_.word(kind, "1F1B");
     const std::string per_stage = pipeline + "layers_per_stage";
     const std::int64_t layers_per_stage = s_.number(per_stage, 0);
-    const std::int64_t less = s_.number(pipeline + "first_stage_less_layers", 1) +
-                              s_.number(pipeline + "last_stage_less_layers", 1);
+    const std::int64_t first_less = s_.number(pipeline + "first_stage_less_layers", 1);
+    const std::int64_t last_less = s_.number(pipeline + "last_stage_less_layers", 1);
     s_.find(pipeline + "expert_parallel_overlap");  // Of DualPipeV alone.
     if (r_.pp <= 1) return;
     if (!s_.word(file, "").empty())
       s_.fail(file, "names a schedule, which is not read",
-              "write it for `orrery estimate --schedule FILE` (docs/PIPELINE.md)");
+              "write it for `orrery estimate --schedule FILE` (docs/OWN-PIPELINES.md)");
     const std::string plain = plain_word(word);
     if (plain == "1f1b" || plain == "gpipe") {
       r_.schedule = plain;
-    } else if (plain == "interleaved1f1b" || plain == "flexibleinterleaved1f1b") {
-      r_.schedule = "interleaved";
+    } else if (plain == "interleaved1f1b" || plain == "flexibleinterleaved1f1b" ||
+               plain == "loopedbfs") {
+      r_.schedule = plain == "loopedbfs" ? "looped-bfs" : "interleaved";
       r_.vpp = 2;  // distributed/pipeline_parallel.py: two stages a rank, unless layers say it.
       if (layers_per_stage > 0)
-        r_.vpp = (r_.model->layers + less + layers_per_stage - 1) / layers_per_stage / r_.pp;
+        r_.vpp = (r_.model->layers + first_less + last_less + layers_per_stage - 1) /
+                 layers_per_stage / r_.pp;
       if (r_.vpp < 2)
         s_.fail(per_stage, "is " + grouped(layers_per_stage) + ", which leaves a rank one stage",
                 "lower it, or write pipeline_parallel_schedule = \"1F1B\"");
     } else {
       s_.fail(kind, "is '" + shown_text(word) + "', which has no prices with torchtitan",
-              "write 1F1B, GPipe or Interleaved1F1B: --set " + s_.name(kind) + "=1F1B");
+              "write 1F1B, GPipe, Interleaved1F1B or LoopedBFS: --set " + s_.name(kind) + "=1F1B");
     }
-    r_.notes.push_back(
-        "torchtitan counts embedding and head as a layer each when it divides layers into stages; "
-        "priced are layers divided as evenly as they go");
+    r_.layers = layers_of_stages(first_less, last_less);
+  }
+
+  // Embedding and head count as layers of the first and the last stage, and those that are left
+  // over go to the first ones (torchtitan, distributed/pipeline_parallel.py,
+  // generate_llm_fqn_per_model_part).
+  StageLayers layers_of_stages(std::int64_t first_less, std::int64_t last_less) const {
+    const std::int64_t stages = r_.pp * r_.vpp;
+    const std::int64_t counted = r_.model->layers + first_less + last_less;
+    constexpr std::int64_t most = 20'000;  // As a plan may say.
+    if (stages > most || counted / stages <= std::max(first_less, last_less)) return {};
+    StageLayers layers;
+    for (std::int64_t stage = 0; stage < stages; ++stage)
+      layers.of.push_back(static_cast<int>(counted / stages + (stage < counted % stages ? 1 : 0)));
+    layers.of.front() -= static_cast<int>(first_less);
+    layers.of.back() -= static_cast<int>(last_less);
+    return layers;
   }
 
   // Without a pipeline the local batch is one micro-batch, and more of them fill the global batch.

@@ -65,12 +65,28 @@ TEST(TorchtitanRun, TheLayoutOf2024) {
       "'interleaved_1f1b'\nenable_async_tensor_parallel = true\n[float8]\nenable_float8_linear = "
       "true\n[activation_checkpoint]\nmode = 'selective'\nselective_ac_option = 'op'\n");
   EXPECT_EQ(plan_text(run),
-            "attention=\"flash\" cp=1 dp_overlap=true dtype=\"fp8\" gbs=16 gpus=64 mbs=2 pp=4 "
-            "recompute=\"selective\" reshard=false schedule=\"interleaved\" seq=8192 "
+            "attention=\"flash\" cp=1 dp_overlap=true dtype=\"fp8\" gbs=16 gpus=64 "
+            "layers=\"10+11+10x5+9\" mbs=2 pp=4 recompute=\"selective\" reshard=false "
+            "schedule=\"interleaved\" seq=8192 "
             "software=\"torchtitan\" sp=true tp=8 tp_overlap=true vpp=2 zero=3");
-  EXPECT_THAT(run.notes,
-              ElementsAre("torchtitan counts embedding and head as a layer each when it divides "
-                          "layers into stages; priced are layers divided as evenly as they go"));
+  EXPECT_THAT(run.notes, IsEmpty());
+}
+
+// 80 layers, the embedding and the head on eight stages: 82 = 8 x 10 + 2, of which the first stage
+// gives one to the embedding and the last one to the head. On four stages 82 = 4 x 20 + 2.
+TEST(TorchtitanRun, LayersOfStages) {
+  const std::string text =
+      "[model]\nname = 'llama3'\nflavor = '70B'\n[training]\nlocal_batch_size = 8\n"
+      "seq_len = 8192\n[compile]\nenable = true\n[activation_checkpoint]\nmode = 'full'\n"
+      "[parallelism]\npipeline_parallel_degree = 4\n";
+  const auto layers = [&](std::map<std::string, std::string> set) {
+    const JsonValue plan = JsonValue::parse(run_of(text, std::move(set)).json, "run.json");
+    return plan.at("schedule").text() + " " + plan.at("layers").text();
+  };
+  const std::string schedule = "parallelism.pipeline_parallel_schedule";
+  EXPECT_EQ(layers({}), "1f1b 20+21+20+19");
+  EXPECT_EQ(layers({{schedule, "Interleaved1F1B"}}), "interleaved 10+11+10x5+9");
+  EXPECT_EQ(layers({{schedule, "LoopedBFS"}}), "looped-bfs 10+11+10x5+9");
 }
 
 // A local batch of 8 is 8 micro-batches of one sequence, and a global one fills the pipeline again.
@@ -80,10 +96,11 @@ TEST(TorchtitanRun, MicroBatchesOfAPipeline) {
                                                     {"training.global_batch_size", "512"}};
   const ImportedRun run = run_of(small, pipeline);
   EXPECT_EQ(plan_text(run),
-            "attention=\"flash\" cp=1 dp_overlap=true dtype=\"bf16\" gbs=512 gpus=64 mbs=1 pp=2 "
-            "recompute=\"none\" reshard=false schedule=\"1f1b\" seq=8192 software=\"torchtitan\" "
+            "attention=\"flash\" cp=1 dp_overlap=true dtype=\"bf16\" gbs=512 gpus=64 "
+            "layers=\"16x2\" mbs=1 pp=2 recompute=\"none\" reshard=false schedule=\"1f1b\" "
+            "seq=8192 software=\"torchtitan\" "
             "sp=false tp=1 zero=3");
-  EXPECT_THAT(run.notes[1],
+  EXPECT_THAT(run.notes.at(0),
               HasSubstr("training.global_batch_size fills and drains the pipeline once for each"));
 }
 
@@ -158,7 +175,7 @@ TEST(TorchtitanRun, Refusals) {
   EXPECT_EQ(refusal(small + "[parallelism]\npipeline_parallel_degree = 2\n"
                             "pipeline_parallel_schedule = 'DualPipeV'\n"),
             "job.toml: line 13: parallelism.pipeline_parallel_schedule is 'DualPipeV', which has "
-            "no prices with torchtitan; write 1F1B, GPipe or Interleaved1F1B: --set "
+            "no prices with torchtitan; write 1F1B, GPipe, Interleaved1F1B or LoopedBFS: --set "
             "parallelism.pipeline_parallel_schedule=1F1B");
   EXPECT_EQ(refusal(small, {{"model.converters", "mx"}}),
             "--set: model.converters has mx, whose mxfp8 has no prices with torchtitan; write "
