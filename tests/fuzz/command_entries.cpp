@@ -18,21 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::map<std::string, int (*)(const Arguments&)> commands{
-    {"estimate", run_estimate},
-    {"compare", run_compare},
-    {"search", run_search},
-    {"validate", run_validate},
-    {"collective", run_collective},
-    {"check", run_check},
-    {"list", run_list},
-    {"import", run_import},
-    {"export", run_export},
-    {"place-experts", run_place_experts},
-    {"schedule", run_schedule},
-    {"sweep", run_sweep},
-    {"calibrate", run_calibrate}};
-
 // Both streams, kept from a terminal and, of stdout, readable.
 class Silence {
  public:
@@ -156,7 +141,7 @@ bool fuzz_command_line(const std::string& text) {
     else
       words.push_back(line);
   }
-  if (words.empty() || !commands.contains(words.front()) || !is_quick(words)) return false;
+  if (words.empty() || !commands().contains(words.front()) || !is_quick(words)) return false;
   static SampleFolder folder;
   folder.enter();
   const FilesRead files;
@@ -164,7 +149,7 @@ bool fuzz_command_line(const std::string& text) {
   bool accepted = false;
   try {
     const Silence silence;
-    const int code = commands.at(words.front())({words.begin() + 1, words.end()});
+    const int code = commands().at(words.front())({words.begin() + 1, words.end()});
     accepted = code == exit_ok;
     printed = silence.text();
   } catch (const Error& error) {

@@ -66,6 +66,13 @@ std::vector<std::string_view> words_of(std::string_view line) {
   return words;
 }
 
+std::vector<std::string> items_of(std::string list) {
+  for (char& c : list)
+    if (std::string_view{",[]'\""}.find(c) != std::string_view::npos) c = ' ';
+  const std::vector<std::string_view> words = words_of(list);
+  return {words.begin(), words.end()};
+}
+
 std::optional<double> plain_number(std::string_view word) {
   double value = 0.0;
   const auto [rest, error] = std::from_chars(word.data(), word.data() + word.size(), value);

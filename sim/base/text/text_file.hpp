@@ -20,6 +20,8 @@ void require_text(const std::string& text, const std::string& file, const std::s
 std::vector<std::string_view> lines_of(std::string_view text);
 std::string_view trimmed(std::string_view text);
 std::vector<std::string_view> words_of(std::string_view line);
+/// Words of a list as a shell, YAML or Python writes it: "a b", "a, b", "['a', 'b']".
+std::vector<std::string> items_of(std::string list);
 
 /// All of `word` as a finite number that is not negative; nothing for "N/A", "nan" and the like.
 std::optional<double> plain_number(std::string_view word);

@@ -131,8 +131,9 @@ int run_import(const Arguments& arguments) {
   const std::string format = arguments.empty() ? "" : arguments[0];
   if (format == "--help") {
     std::cout
-        << "usage: orrery import megatron FILE | torchtitan FILE | nanotron FILE |\n"
-           "                     nccl-tests FILE... | nccl-topo FILE | nvidia-smi-topo FILE\n\n"
+        << "usage: orrery import megatron FILE | torchtitan FILE | nanotron FILE | nemo FILE |\n"
+           "                     deepspeed FILE... | nccl-tests FILE... | nccl-topo FILE |\n"
+           "                     nvidia-smi-topo FILE\n\n"
            "  orrery import FORMAT --help   the format's options\n";
     return exit_ok;
   }

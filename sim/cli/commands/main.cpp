@@ -17,21 +17,6 @@ namespace {
 
 using namespace orrery;
 
-const std::map<std::string, int (*)(const Arguments&)> commands{
-    {"estimate", run_estimate},
-    {"compare", run_compare},
-    {"search", run_search},
-    {"validate", run_validate},
-    {"collective", run_collective},
-    {"check", run_check},
-    {"list", run_list},
-    {"import", run_import},
-    {"export", run_export},
-    {"place-experts", run_place_experts},
-    {"schedule", run_schedule},
-    {"sweep", run_sweep},
-    {"calibrate", run_calibrate}};
-
 void print_usage(std::ostream& out) {
   out << "orrery: how long a training step takes on a GPU cluster, why, and whether it fits\n"
          "\n"
@@ -43,7 +28,7 @@ void print_usage(std::ostream& out) {
          "  sweep          a grid of plans: batches, degrees, GPUs; also on Slurm\n"
          "  collective     one collective alone, in the columns of nccl-tests\n"
          "  schedule       a pipeline's order of passes: print it, edit it, draw it\n"
-         "  import         a run of Megatron-LM, logs of nccl-tests, a node's topology\n"
+         "  import         training scripts and recipes, logs of nccl-tests, a node's topology\n"
          "  export         a plan as Megatron-LM's arguments\n"
          "  calibrate      measure the GPUs of this machine; fit and show what was measured\n"
          "  place-experts  the best placement of experts for a routing trace\n"
@@ -72,10 +57,10 @@ int dispatch(const Arguments& words) {
   }
   if (word == "--help" || word == "-h" || word == "help") return print_usage(std::cout), exit_ok;
   if (word == "--version") return std::cout << "orrery " << ORRERY_VERSION << "\n", exit_ok;
-  const auto command = commands.find(word);
-  if (command == commands.end()) {
+  const auto command = commands().find(word);
+  if (command == commands().end()) {
     std::vector<std::string> names;
-    for (const auto& [name, unused] : commands) names.push_back(name);
+    for (const auto& [name, unused] : commands()) names.push_back(name);
     fail_input({}, "'" + word + "' is not a command", suggestion(word, names));
   }
   Arguments arguments = rest;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,9 @@ int run_search(const Arguments& arguments);
 int run_schedule(const Arguments& arguments);
 int run_sweep(const Arguments& arguments);
 int run_calibrate(const Arguments& arguments);
+
+/// All of them by the words that users write.
+const std::map<std::string, int (*)(const Arguments&)>& commands();
 
 /// Exit codes beside 0 (docs/OUTPUT.md): internal error, bad input, infeasible plan, threshold, a
 /// sweep of which a part is missing, hardware that is not there.

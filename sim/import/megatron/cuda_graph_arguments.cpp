@@ -1,7 +1,8 @@
 #include "sim/import/megatron/cuda_graph_arguments.hpp"
 
-#include <algorithm>
 #include <set>
+
+#include "sim/base/text/text_file.hpp"
 
 namespace orrery {
 
@@ -14,11 +15,7 @@ std::optional<std::string> captured_in_graphs(const MegatronArguments& arguments
     if (arguments.flag(older)) flag = written;
   std::set<std::string> scope;
   if (const auto* words = arguments.find("cuda_graph_scope"))
-    for (std::string word : words->words) {
-      std::erase_if(
-          word, [](char c) { return std::string_view{"[]',"}.find(c) != std::string_view::npos; });
-      if (!word.empty()) scope.insert(word);
-    }
+    for (const std::string& part : items_of(words->text())) scope.insert(part);
   if (flag.empty()) return std::nullopt;
 
   if (scope.contains("full_iteration")) return "step";

@@ -188,13 +188,8 @@ class RunReader {
     const auto* modules = a_.find("recompute_modules");
     std::string parts;
     if (kind == "selective" && modules)
-      for (const std::string& word : modules->words) {
-        std::string part = word;
-        std::erase_if(part, [](char c) {
-          return std::string_view{"[]',"}.find(c) != std::string_view::npos;
-        });
+      for (const std::string& part : items_of(modules->text()))
         parts += (parts.empty() ? ":" : "+") + part;
-      }
     const bool of_2021 =
         a_.flag("checkpoint_activations") || a_.has("activations_checkpoint_method");
     plan_["recompute"] = of_2021 ? "full" : kind + parts;

@@ -162,11 +162,7 @@ std::vector<std::string> Settings::words(const std::string& paths) const {
     for (const SettingsTree& item : value->items) all.push_back(item.text);
     return all;
   }
-  std::string text = scalar(paths, *value);
-  for (char& c : text)
-    if (std::string_view{",[]'\""}.find(c) != std::string_view::npos) c = ' ';
-  for (const std::string_view word : words_of(text)) all.emplace_back(word);
-  return all;
+  return items_of(scalar(paths, *value));
 }
 
 std::string Settings::choice(

@@ -34,7 +34,7 @@ constexpr PricedOtherwise differences[] = {
     {"fault_tolerance.enable", "replicates by TorchFT; priced are replicas of one job"},
     {"parallelism.module_fqns_per_model_part|experimental.pipeline_parallel_split_points|"
      "parallelism.pipeline_parallel_split_points",
-     "chooses the layers of each stage; priced are layers divided as evenly as they go"},
+     "chooses the layers of each stage; priced are those that torchtitan chooses by itself"},
 };
 
 // What a model's name has in it that has no prices.

@@ -92,6 +92,28 @@ TEST(NemoRun, NemoTwo) {
   EXPECT_EQ(model_of_run(run).name, "llama3-8b");
 }
 
+// Lists of settings are lists of arguments, and what stages hold and graphs launch is said.
+TEST(NemoRun, StagesGraphsAndListsAreTheArguments) {
+  const ImportedRun run = run_of(
+      "mixed_precision: bf16_mixed\n"
+      "model:\n  num_layers: 30\n  hidden_size: 4096\n  ffn_hidden_size: 14336\n"
+      "  num_attention_heads: 32\n  seq_length: 4096\n  vocab_size: 128256\n"
+      "  num_moe_experts: 8\n  moe_router_topk: 2\n  moe_ffn_hidden_size: 14336\n"
+      "  gated_linear_unit: true\n  add_bias_linear: false\n  normalization: RMSNorm\n"
+      "  position_embedding_type: rope\n"
+      "  pipeline_model_parallel_size: 2\n  expert_model_parallel_size: 8\n"
+      "  recompute_granularity: selective\n  recompute_modules: [core_attn, layernorm]\n"
+      "  cuda_graph_impl: transformer_engine\n  cuda_graph_scope: [attn, moe_router]\n"
+      "  account_for_embedding_in_pipeline_split: true\n"
+      "  account_for_loss_in_pipeline_split: true\n"
+      "train: {global_batch_size: 256, micro_batch_size: 1}\n",
+      {}, 16);
+  const JsonValue plan = JsonValue::parse(run.json, "plan");
+  EXPECT_EQ(plan.at("recompute").text(), "selective:core_attn+layernorm");
+  EXPECT_EQ(plan.at("cuda_graphs").text(), "attention+router");
+  EXPECT_EQ(plan.at("layers").text(), "15x2");
+}
+
 TEST(NemoRun, PrecisionByName) {
   const auto type = [](const std::string& word) {
     const std::string text = replaced(

@@ -1,0 +1,17 @@
+#include "sim/base/text/text_file.hpp"
+
+#include <gtest/gtest.h>
+
+namespace orrery {
+namespace {
+
+TEST(ItemsOf, AShellsYamlsAndPythonsLists) {
+  using Items = std::vector<std::string>;
+  EXPECT_EQ(items_of(""), Items{});
+  EXPECT_EQ(items_of("[]"), Items{});
+  for (const char* list : {"a b", "a, b", "a,b", "[a, b]", "['a', 'b']", "[\"a\",\"b\"]", " a  b "})
+    EXPECT_EQ(items_of(list), (Items{"a", "b"})) << list;
+}
+
+}  // namespace
+}  // namespace orrery
