@@ -11,7 +11,7 @@ number format, exported as a JSON object:
 
     source   {title, repo, path, commit}
     op       "gemm", or anything with "attention" in it
-    dtype    "bfloat16" or "fp8"
+    dtype    "bfloat16", "fp8" or "nvfp4"
     columns  gemm: m, n, k, time_us; attention: batch, seq, heads, kv_heads, head_dim, time_us
              (further columns are dropped)
     rows     one list a measurement
@@ -28,7 +28,12 @@ import sys
 
 import kernel_fit
 
-DTYPES = {"bfloat16": "bf16", "fp8": "fp8"}
+DTYPES = {"bfloat16": "bf16", "fp8": "fp8", "nvfp4": "nvfp4"}
+PEAKS = {"bf16": "peak_16bit", "fp8": "peak_fp8", "nvfp4": "peak_fp4"}
+# Bytes of an operand's element, nvfp4's with its scales. TensorRT-LLM's rows of narrow formats hold
+# the cast of the activation.
+ELEMENTS = {"bf16": 2.0, "fp8": 1.0, "nvfp4": 0.5625}
+LEAST = 256  # Rows of training, not of decoding
 FITTED = "fitted to the rows below by calibration/convert_aiconfigurator.py"
 
 
@@ -84,13 +89,15 @@ def fit(label, model):
 
 
 def gemm_table(table, path, facts, gpu):
-    rows = select(table, ["m", "n", "k", "time_us"], path)
+    rows = [row for row in select(table, ["m", "n", "k", "time_us"], path)
+            if row[0] >= LEAST and min(row[1:3]) >= 512]
     dtype = DTYPES[table["dtype"]]
     reference = facts["reference"]
-    peak = amount(reference["peak_fp8" if dtype == "fp8" else "peak_16bit"])
+    peak = amount(reference[PEAKS[dtype]])
     model = kernel_fit.Gemm(rows, {"peak": peak * 1e6,
                                    "bandwidth": amount(reference["memory_bandwidth"]) * 1e3,
-                                   "multiprocessors": reference["multiprocessors"]}, dtype == "fp8")
+                                   "multiprocessors": reference["multiprocessors"]},
+                            ELEMENTS[dtype], dtype != "bf16")
     constants, base, errors = fit(f"{gpu} gemm {dtype}", model)
     large = [i for i, (m, n, k, _) in enumerate(rows) if m * n * k >= 2**33]
     report("  of these m*n*k >= 2^33", [errors[i] for i in large], [base[i] for i in large])

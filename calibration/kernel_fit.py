@@ -63,10 +63,13 @@ def capped_error(predicted, rows):
 
 
 class Gemm:
-    """`reference`: peak [flop/us], bandwidth [bytes/us], multiprocessors of the measured GPU."""
+    """`reference`: peak [flop/us], bandwidth [bytes/us], multiprocessors of the measured GPU.
 
-    def __init__(self, rows, reference, fp8):
-        self.rows, self.reference, self.fp8 = rows, reference, fp8
+    `element`: bytes of an operand's element. `casts`: the rows hold the cast of the activation.
+    """
+
+    def __init__(self, rows, reference, element, casts):
+        self.rows, self.reference, self.casts = rows, reference, casts
         sms, peak = reference["multiprocessors"], reference["peak"]
         self.prepared = []
         for m, n, k, _ in rows:
@@ -74,7 +77,6 @@ class Gemm:
             for a, b in TILES:
                 waves = math.ceil(m / a) * math.ceil(n / b) / sms
                 tiles.append((math.ceil(waves), max(waves, 1.0), 2.0 * a * b * k / (peak / sms)))
-            element = 1 if fp8 else 2
             memory = (element * (m * k + n * k) + 2 * m * n) / reference["bandwidth"]
             self.prepared.append((tiles, memory, 2.0 * m * n * k / peak,
                                   3.0 * m * k / reference["bandwidth"]))
@@ -85,7 +87,7 @@ class Gemm:
         values = [math.exp(q[0]), math.exp(q[1]), math.exp(q[2]), math.exp(q[3]), sigmoid(q[4]),
                   max(q[5], 0.0)]
         found = dict(zip(names, values))
-        if self.fp8:
+        if self.casts:
             # Not to be told apart from the cast's own overhead: set to what bf16 tables show.
             found["overhead"] = 2.2
             found["cast_overhead"], found["cast_efficiency"] = math.exp(q[6]), math.exp(q[7])
@@ -100,7 +102,7 @@ class Gemm:
                           for whole, share, flop in tiles)
             core = (compute**4 + (memory / eb) ** 4) ** 0.25
             t = core * (1 + throttle / (1 + 1500 / work)) + overhead
-            if self.fp8:
+            if self.casts:
                 t += c["cast_overhead"] + cast / c["cast_efficiency"]
             times.append(t)
         return times
@@ -116,7 +118,7 @@ class Gemm:
         starts = []
         for tile, hard in ((0.5, -1.0), (2.0, 0.0), (0.1, 1.0)):
             start = [math.log(2.0), math.log(0.8), math.log(tile), math.log(0.7), hard, 0.08]
-            starts.append(start + ([math.log(10.0), math.log(0.3)] if self.fp8 else []))
+            starts.append(start + ([math.log(10.0), math.log(0.3)] if self.casts else []))
         return self.constants(best_of(self.loss, starts))
 
     def coordinates(self):

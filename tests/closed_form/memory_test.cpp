@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/cost/operations/layer_activations.hpp"
 #include "sim/cost/operations/layer_ops.hpp"
 #include "sim/cost/operations/rank_parameters.hpp"
 #include "tests/support/scenarios.hpp"

@@ -25,10 +25,13 @@ struct KeySample {
 /// name each key that has no list of words, so that a new one cannot be forgotten.
 inline std::vector<KeySample> key_samples() {
   const std::map<std::string, std::string> samples{
-      {"tp", "2"},      {"pp", "2"},    {"vpp", "2"},          {"dp", "4"},
-      {"cp", "2"},      {"ep", "2"},    {"etp", "2"},          {"mbs", "2"},
-      {"gbs", "64"},    {"seq", "128"}, {"routing", "zipf:1"}, {"software", "megatron-2021"},
-      {"layers", "1+3"}};
+      {"tp", "2"},           {"pp", "2"},
+      {"vpp", "2"},          {"dp", "4"},
+      {"cp", "2"},           {"ep", "2"},
+      {"etp", "2"},          {"mbs", "2"},
+      {"gbs", "64"},         {"seq", "128"},
+      {"routing", "zipf:1"}, {"software", "megatron-2021"},
+      {"layers", "1+3"},     {"offload_layers", "2"}};
   // What makes a plan one in which the key, or this word of it, is possible.
   const std::map<std::string, std::string> ground{{"vpp", "--pp 2"},
                                                   {"dp", "--tp 4"},
@@ -43,6 +46,7 @@ inline std::vector<KeySample> key_samples() {
                                                   {"shared_expert_overlap", "--ep 2"},
                                                   {"ep_overlap", "--ep 2"},
                                                   {"delay_wgrad", "--ep 2 --ep_overlap true"},
+                                                  {"fp8_attention", "--dtype fp8"},
                                                   {"routing", "--ep 2"}};
   Model mixture = small_mixture(4, 1024, 8, 1024, 8, 2);
   mixture.experts->shared_ffn = 1024;

@@ -13,7 +13,8 @@ namespace orrery {
 /// are those of `test-gpu` in the catalog: 100 TFLOP/s, 1 TB/s, 100 multiprocessors.
 struct SyntheticLaw {
   static MeasuredGpu gpu() {
-    return {"test-gpu", FlopPerSecond{100e12}, FlopPerSecond{200e12}, BytesPerSecond{1e12}, 100};
+    return {"test-gpu",      FlopPerSecond{100e12}, FlopPerSecond{200e12},
+            FlopPerSecond{}, BytesPerSecond{1e12},  100};
   }
 
   GemmBase gemm() const {

@@ -13,6 +13,7 @@ Gpu gpu_of(const KernelTables& tables, const MeasuredGpu& measured) {
   gpu.name = tables.gpu;
   gpu.peak_16bit = measured.peak_16bit;
   gpu.peak_fp8 = measured.peak_fp8;
+  gpu.peak_fp4 = measured.peak_fp4;
   gpu.memory_bandwidth = measured.memory_bandwidth;
   gpu.multiprocessors = measured.multiprocessors;
   return gpu;

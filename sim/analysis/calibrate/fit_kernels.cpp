@@ -37,7 +37,8 @@ std::string percent_text(double ratio) {
 }
 
 MeasuredGpu reference_of(const Gpu& gpu) {
-  return {gpu.name, gpu.peak_16bit, gpu.peak_fp8, gpu.memory_bandwidth, gpu.multiprocessors};
+  return {gpu.name,     gpu.peak_16bit,       gpu.peak_fp8,
+          gpu.peak_fp4, gpu.memory_bandwidth, gpu.multiprocessors};
 }
 
 // As the file will say it: whole nanoseconds.

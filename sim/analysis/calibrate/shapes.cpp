@@ -30,7 +30,8 @@ std::int64_t copy_rows(Bytes bytes) {
 void add_grouped(std::vector<Case>& cases, const Op& op, const Plan& plan, double weight) {
   const auto experts = static_cast<std::int64_t>(op.rows.size());
   const std::int64_t tokens = std::accumulate(op.rows.begin(), op.rows.end(), std::int64_t{0});
-  if (is_8_bit(plan.dtype) || plan.dtype == Dtype::fp32 || experts == 0 || tokens < experts) return;
+  if (is_narrow(plan.dtype) || plan.dtype == Dtype::fp32 || experts == 0 || tokens < experts)
+    return;
   merge_shapes(cases, {make_case("grouped_gemm", {pass_name(op.pass), name(plan.dtype), "even"},
                                  {tokens, experts, op.n, op.k}, weight)});
 }

@@ -35,7 +35,7 @@ RowFigures figures_of(const Result& result) {
 
 // What the context makes when it is first asked, so that no worker has to.
 void warm_up(EstimateContext& context) {
-  for (const Dtype dtype : {Dtype::bf16, Dtype::fp16, Dtype::fp8, Dtype::mxfp8}) {
+  for (const Dtype dtype : {Dtype::bf16, Dtype::fp16, Dtype::fp8, Dtype::mxfp8, Dtype::nvfp4}) {
     try {
       context.kernels(dtype);
     } catch (const Error&) {

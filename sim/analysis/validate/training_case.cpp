@@ -1,18 +1,28 @@
 #include "sim/analysis/validate/training_case.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 
-#include "sim/base/text/catalog.hpp"
+#include "sim/analysis/validate/published_plan.hpp"
 #include "sim/base/text/choice.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
 
 namespace orrery {
 namespace {
 
+namespace fs = std::filesystem;
+
 // Facts about how a run was made that have no key in a plan: the framework is turned into a
 // software, the others are read by software_of() or do not change the step.
 const std::vector<std::string> facts{"framework", "compile"};
+
+// A name in the catalog, or a file beside the cases.
+std::string system_word(const TrainingCase& training_case) {
+  const fs::path word{training_case.system};
+  if (word.extension() != ".json" || word.is_absolute()) return training_case.system;
+  return (fs::path{training_case.plan.place().file}.parent_path() / word).string();
+}
 
 }  // namespace
 
@@ -23,6 +33,7 @@ std::vector<TrainingCase> read_training_cases(const JsonValue& json) {
         {"id", "source", "system", "gpus", "model", "plan", "measured", "peers", "notes"});
     TrainingCase one{entry.at("id").text(),
                      entry.at("source").at("title").text(),
+                     entry.at("source").at("locator").text(),
                      entry.at("system").text(),
                      static_cast<int>(entry.at("gpus").integer(1, 1 << 24)),
                      entry.at("model"),
@@ -43,54 +54,14 @@ std::vector<TrainingCase> read_training_cases(const JsonValue& json) {
   return cases;
 }
 
-namespace {
-
-// The first rule of workloads/software_of_publications.json that holds.
-std::optional<JsonValue> rule_of(const TrainingCase& training_case) {
-  const JsonValue table =
-      JsonValue::read_file(find_in_catalog("workloads", "software_of_publications", {}));
-  const auto has_in = [](const std::string& text) {
-    return [&text](const std::string& part) { return text.find(part) != std::string::npos; };
-  };
-  const auto named = [](const JsonValue& object, const char* key) {
-    const auto found = object.find(key);
-    return found ? found->text() : std::string{};
-  };
-  for (const JsonValue& rule : table.at("rules").elements()) {
-    rule.allow_only({"title_contains", "framework", "id_contains", "model_contains",
-                     "system_starts", "dtype", "software", "plan", "source"});
-    const auto holds = [&](const char* key, auto test) {
-      const auto wanted = rule.find(key);
-      return !wanted || test(wanted->text());
-    };
-    const auto is = [&](const char* key) {
-      return [text = named(training_case.plan, key)](const std::string& wanted) {
-        return text == wanted;
-      };
-    };
-    const std::string model = named(training_case.model, "name");
-    if (holds("title_contains", has_in(training_case.title)) &&
-        holds("id_contains", has_in(training_case.id)) && holds("model_contains", has_in(model)) &&
-        holds("system_starts",
-              [&](const std::string& part) { return training_case.system.starts_with(part); }) &&
-        holds("framework", is("framework")) && holds("dtype", is("dtype")))
-      return rule;
-  }
-  return std::nullopt;
-}
-
-}  // namespace
-
 std::string software_of(const TrainingCase& training_case) {
   if (const auto named = training_case.plan.find("software")) return named->text();
-  const auto rule = rule_of(training_case);
-  return rule ? rule->at("software").text() : "";
+  return published_plan(training_case).software;
 }
 
 Scenario scenario_of(const TrainingCase& training_case) {
   PlanRequest request;
-  if (const auto rule = rule_of(training_case))
-    if (const auto published = rule->find("plan")) read_plan(request, *published);
+  for (const JsonValue& plan : published_plan(training_case).plans) read_plan(request, plan);
   for (const std::string& key : training_case.plan.keys()) {
     if (key == "ep_dispatcher") {  // As the MoE model zoo writes it.
       request.moe_dispatcher = choice<int>(training_case.plan.at(key), {"A2A", "DeepEP"}) == 1
@@ -112,8 +83,8 @@ Scenario scenario_of(const TrainingCase& training_case) {
   const Model model = parse_model(training_case.model);
   // A case's model is the run's own, with sequences as long as the run's.
   if (!request.seq) request.seq = model.max_sequence;
-  return make_scenario(model, read_system(training_case.system, at), request, training_case.gpus,
-                       at);
+  return make_scenario(model, read_system(system_word(training_case), at), request,
+                       training_case.gpus, at);
 }
 
 }  // namespace orrery

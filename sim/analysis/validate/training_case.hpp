@@ -12,7 +12,8 @@ namespace orrery {
 /// A training run that somebody measured and published.
 struct TrainingCase {
   std::string id;
-  std::string title;  ///< Of the source.
+  std::string title;    ///< Of the source.
+  std::string locator;  ///< Where in it the figures are printed.
   std::string system;
   int gpus = 0;
   JsonValue model;
@@ -25,14 +26,14 @@ struct TrainingCase {
 /// Reads a file of training cases: a list of objects as docs/VALIDATION.md describes them.
 std::vector<TrainingCase> read_training_cases(const JsonValue& json);
 
-/// The scenario of a case: what its plan says, on top of what its authors published of all such
-/// runs (`plan` of the rule in workloads/software_of_publications.json). Keys that say how the run
+/// The scenario of a case: what its plan says, on top of what its authors published of such runs
+/// elsewhere (published_plan.hpp). Keys that say how the run
 /// was made but not how it behaves are left out; everything else must be understood. Errors: as
 /// make_scenario.
 Scenario scenario_of(const TrainingCase& training_case);
 
 /// The software that a published run used, which its authors name and plans do not: by the case's
-/// `plan.software`, else its framework and source (workloads/software/of_publications.json), else
+/// `plan.software`, else its framework and source (published_plan.hpp), else
 /// empty for default_software().
 std::string software_of(const TrainingCase& training_case);
 

@@ -6,13 +6,34 @@
 namespace orrery {
 
 /// Number formats of matrix multiplications. Weights and activations elsewhere are 2 bytes.
-enum class Dtype { fp16, bf16, fp8, mxfp8, fp32 };
+enum class Dtype { fp16, bf16, fp8, mxfp8, nvfp4, fp32 };
 
-/// fp8 has a scale a tensor or row, mxfp8 one for each 32 elements (OCP Microscaling, v1.0).
-inline bool is_8_bit(Dtype dtype) { return dtype == Dtype::fp8 || dtype == Dtype::mxfp8; }
+/// Formats below 16 bits, whose operands are quantised: fp8 has a scale a tensor or row, mxfp8 one
+/// for each 32 elements (OCP Microscaling, v1.0), nvfp4 one of 8 bits for each 16.
+inline bool is_narrow(Dtype dtype) {
+  return dtype == Dtype::fp8 || dtype == Dtype::mxfp8 || dtype == Dtype::nvfp4;
+}
+
+/// Bytes of an element with its share of the scales.
+inline double element_bytes(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::fp16:
+    case Dtype::bf16:
+      return 2.0;
+    case Dtype::fp8:
+      return 1.0;
+    case Dtype::mxfp8:
+      return 1.0 + 1.0 / 32.0;
+    case Dtype::nvfp4:
+      return 0.5 + 1.0 / 16.0;
+    case Dtype::fp32:
+      break;
+  }
+  return 4.0;
+}
 
 inline const std::vector<std::string>& dtype_names() {
-  static const std::vector<std::string> names{"fp16", "bf16", "fp8", "mxfp8", "fp32"};
+  static const std::vector<std::string> names{"fp16", "bf16", "fp8", "mxfp8", "nvfp4", "fp32"};
   return names;
 }
 inline const std::string& name(Dtype dtype) {

@@ -38,7 +38,7 @@ int low_latency_multiprocessors(std::int64_t experts, int of_gpu) {
 CopyBytes copy_bytes(ExpertDispatcher dispatcher, const ExchangeShape& shape) {
   const auto hidden = static_cast<double>(shape.hidden);
   const auto k = static_cast<double>(shape.top_k);
-  const double element = is_8_bit(shape.dispatched)        ? 1.0 + 4.0 / 128.0
+  const double element = is_narrow(shape.dispatched)       ? 1.0 + 4.0 / 128.0
                          : shape.dispatched == Dtype::fp32 ? 4.0
                                                            : 2.0;
   const bool deepep =

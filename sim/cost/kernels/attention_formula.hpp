@@ -8,6 +8,10 @@
 
 namespace orrery {
 
+/// Whose fused attention: the tables' (a serving library's), or cuDNN's for training, in 16 bits or
+/// with products in 8 bits.
+enum class AttentionKernel { of_tables, cudnn, cudnn_fp8, cudnn_mxfp8 };
+
 /// One fused attention kernel on one rank.
 struct AttentionShape {
   std::int64_t batch = 1;
@@ -19,6 +23,7 @@ struct AttentionShape {
   bool causal = true;         ///< The last query sees all keys; needs seq_q <= seq_kv.
   double key_share = 0.5;     ///< Of the forward flop, the product of queries and keys.
   std::int64_t window = 0;    ///< Causal: the last keys before a query that it sees; 0: all.
+  AttentionKernel kernel = AttentionKernel::of_tables;
 
   auto operator<=>(const AttentionShape&) const = default;
 };

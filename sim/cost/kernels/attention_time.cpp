@@ -50,12 +50,36 @@ double default_attention_backward(Architecture architecture) {
   return architecture == Architecture::blackwell ? 2.5 / 0.83 : 2.5 / 0.86;
 }
 
+namespace {
+
+AttentionKernel kernel_of(Dtype format) {
+  return format == Dtype::fp8     ? AttentionKernel::cudnn_fp8
+         : format == Dtype::mxfp8 ? AttentionKernel::cudnn_mxfp8
+                                  : AttentionKernel::cudnn;
+}
+
+// Sequences count most; how many heads fill the GPU little, as long as they do.
+Neighbours<2>::Point training_coordinates(const AttentionShape& shape) {
+  return {log2_of(static_cast<double>(shape.seq_q)),
+          0.25 * log2_of(static_cast<double>(shape.batch) * static_cast<double>(shape.heads))};
+}
+
+}  // namespace
+
 AttentionTime::AttentionTime(const Gpu& gpu, const KernelTables* tables)
     : machine_{gpu.peak_16bit.si() * 1e-6, gpu.memory_bandwidth.si() * 1e-6,
                static_cast<double>(gpu.multiprocessors)},
+      sustained_{tables ? tables->sustained : 1.0},
       backward_factor_{tables ? tables->attention_backward
                               : default_attention_backward(gpu.architecture)} {
-  if (!tables || !tables->attention || tables->attention->rows.empty()) return;
+  if (!tables) return;
+  read_table(gpu, *tables);
+  if (tables->training_attention) add_training_rows(gpu, *tables->training_attention);
+}
+
+void AttentionTime::read_table(const Gpu&, const KernelTables& of_gpu) {
+  const KernelTables* tables = &of_gpu;
+  if (!tables->attention || tables->attention->rows.empty()) return;
   const AttentionTable& table = *tables->attention;
   const MeasuredGpu& measured = table.measured_on;
   const GemmMachine reference = gemm_machine(measured, Dtype::bf16);
@@ -159,16 +183,74 @@ KernelTime AttentionTime::predict(const AttentionShape& shape, AttentionScope sc
   return {microseconds(time), tag};
 }
 
+void AttentionTime::add_training_rows(const Gpu& gpu, const TrainingAttention& measured) {
+  // Than the measured GPU, and than ten runs of a cool one.
+  const double slower = measured.peak_16bit / gpu.peak_16bit / sustained_;
+  for (const TrainingAttentionRow& row : measured.rows) {
+    AttentionShape shape{row.batch, row.sequence, row.sequence, row.heads, row.kv_heads};
+    shape.head_dim = (row.key_dim + row.value_dim) / 2;
+    shape.key_share =
+        static_cast<double>(row.key_dim) / static_cast<double>(row.key_dim + row.value_dim);
+    shape.window = row.window < row.sequence ? row.window : 0;
+    const AttentionKernel kernel = kernel_of(row.format);
+    const auto same = [&](const TrainingRows& rows) {
+      return rows.kernel == kernel && rows.head_dim == shape.head_dim &&
+             rows.windowed == (shape.window > 0);
+    };
+    auto of = std::find_if(training_.begin(), training_.end(), same);
+    if (of == training_.end())
+      of = training_.insert(
+          of, {kernel, shape.head_dim, shape.window > 0, {}, {}, row.sequence, row.sequence});
+    of->shortest = std::min(of->shortest, row.sequence);
+    of->longest = std::max(of->longest, row.sequence);
+    const auto point = training_coordinates(shape);
+    of->forward.add(point, std::log(slower * row.forward / forward(shape).time));
+    of->backward.add(point, std::log(slower * row.backward / backward(shape).time));
+  }
+}
+
+const AttentionTime::TrainingRows* AttentionTime::training_rows(const AttentionShape& shape) const {
+  const TrainingRows* nearest = nullptr;
+  double least = 0.0;
+  for (const TrainingRows& rows : training_) {
+    if (rows.kernel != shape.kernel || rows.windowed != (shape.window > 0)) continue;
+    const double away =
+        std::abs(log2_of(static_cast<double>(rows.head_dim) / static_cast<double>(shape.head_dim)));
+    if (nearest && away >= least) continue;
+    nearest = &rows;
+    least = away;
+  }
+  return nearest;
+}
+
+KernelTime AttentionTime::with_training_rows(const AttentionShape& shape, KernelTime time,
+                                             bool backward) const {
+  const TrainingRows* rows = training_rows(shape);
+  if (!rows) return is_narrow(shape.kernel) ? KernelTime{time.time, Tag::default_value} : time;
+  const Neighbours<2>& of = backward ? rows->backward : rows->forward;
+  time.time = std::exp(of.at(training_coordinates(shape))) * time.time;
+  const bool inside = rows->head_dim == shape.head_dim && shape.seq_q * stretch >= rows->shortest &&
+                      shape.seq_kv <= rows->longest * stretch;
+  time.tag = inside ? Tag::interpolated : Tag::default_value;
+  return time;
+}
+
 KernelTime AttentionTime::forward(const AttentionShape& shape) const {
   const auto [known, fresh] = known_.try_emplace(shape);
-  if (fresh) known->second = predict(shape, AttentionScope::training_kernel, true);
+  if (!fresh) return known->second;
+  known->second = predict(shape, AttentionScope::training_kernel, true);
+  if (shape.kernel != AttentionKernel::of_tables)
+    known->second = with_training_rows(shape, known->second, false);
   return known->second;
 }
 
 KernelTime AttentionTime::backward(const AttentionShape& shape) const {
-  const KernelTime once = forward(shape);
+  AttentionShape of_tables = shape;
+  of_tables.kernel = AttentionKernel::of_tables;
+  const KernelTime once = forward(of_tables);
   // What was measured is of keys as wide as values.
-  return {backward_factor_ * ((2.0 + shape.key_share) / 2.5) * once.time, once.tag};
+  const KernelTime time{backward_factor_ * ((2.0 + shape.key_share) / 2.5) * once.time, once.tag};
+  return shape.kernel == AttentionKernel::of_tables ? time : with_training_rows(shape, time, true);
 }
 
 KernelTime AttentionTime::table_time(const AttentionRow& shape) const {

@@ -14,6 +14,11 @@
 
 namespace orrery {
 
+/// Whether its products are in 8 bits.
+inline bool is_narrow(AttentionKernel kernel) {
+  return kernel == AttentionKernel::cudnn_fp8 || kernel == AttentionKernel::cudnn_mxfp8;
+}
+
 /// Backward over forward time where nothing was measured.
 double default_attention_backward(Architecture architecture);
 
@@ -30,6 +35,9 @@ double default_attention_backward(Architecture architecture);
 /// Training Tables of a serving step time the kernel with its cache write and launches. forward()
 ///          takes those out of the formula, so it then never says measured; table_time() keeps
 ///          them. Where a table has the kernel alone, both are the same.
+/// cuDNN    What was measured of its training kernels says how much faster or slower these are than
+///          the tables' at the nearest measured shapes of the same kernel, head dimension and mask,
+///          forward and backward by themselves; of another head dimension the nearest one measured.
 /// Tag      default_value without a table, for a head dimension outside the measured ones, over 4
 ///          times outside the measured sequences, or with a window, as no kernel with one was
 ///          measured.
@@ -52,16 +60,29 @@ class AttentionTime {
     Neighbours<4> residual;
     std::unordered_map<std::uint64_t, std::size_t> row_of;
   };
+  struct TrainingRows {  // Of one kernel and head dimension, with a window or without.
+    AttentionKernel kernel = AttentionKernel::cudnn;
+    std::int64_t head_dim = 0;
+    bool windowed = false;
+    Neighbours<2> forward, backward;  // Logarithms of measured over predicted.
+    std::int64_t shortest = 0, longest = 0;
+  };
+  const TrainingRows* training_rows(const AttentionShape& shape) const;
   static std::optional<std::uint64_t> row_key(const AttentionShape& shape);
   double at_head_dim(const HeadDim& measured, const AttentionShape& shape, AttentionScope scope,
                      bool use_row, bool* exact) const;
   KernelTime predict(const AttentionShape& shape, AttentionScope scope, bool use_row) const;
+  void read_table(const Gpu& gpu, const KernelTables& tables);
+  void add_training_rows(const Gpu& gpu, const TrainingAttention& measured);
+  KernelTime with_training_rows(const AttentionShape& shape, KernelTime time, bool backward) const;
 
   GemmMachine machine_;
   bool own_table_ = false;
   bool kernels_only_ = false;  // The rows hold nothing but the kernel.
+  double sustained_ = 1.0;
   double backward_factor_ = 0.0;
   std::int64_t shortest_ = 0, longest_ = 0;
+  std::vector<TrainingRows> training_;
   std::vector<HeadDim> measured_;  // By rising head dimension; empty: no table.
   mutable std::map<AttentionShape, KernelTime> known_;  // Of training kernels: plans ask again.
 };

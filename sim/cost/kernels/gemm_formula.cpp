@@ -34,7 +34,9 @@ double compute_us(const GemmBase& base, const GemmMachine& machine,
 }  // namespace
 
 GemmMachine gemm_machine(const MeasuredGpu& measured, Dtype dtype) {
-  const FlopPerSecond peak = is_8_bit(dtype) ? measured.peak_fp8 : measured.peak_16bit;
+  const FlopPerSecond peak = dtype == Dtype::nvfp4 ? measured.peak_fp4
+                             : is_narrow(dtype)    ? measured.peak_fp8
+                                                   : measured.peak_16bit;
   return {peak.si() * 1e-6, measured.memory_bandwidth.si() * 1e-6,
           static_cast<double>(measured.multiprocessors)};
 }
@@ -46,9 +48,15 @@ double gemm_flop(std::span<const GemmProduct> products) {
   return flop;
 }
 
+double gemm_throttle(const GemmBase& base, const GemmMachine& machine,
+                     std::span<const GemmProduct> products) {
+  return 1.0 + base.throttle / (1.0 + 1500.0 * machine.peak / gemm_flop(products));
+}
+
 double gemm_bytes(std::span<const GemmProduct> products, Dtype dtype, bool results) {
-  const double element = is_8_bit(dtype) ? 1.0 : dtype == Dtype::fp32 ? 4.0 : 2.0;
-  // fp8 products are written as bf16.
+  // mxfp8 is priced from fp8's tables, whose constants hold its scales.
+  const double element = dtype == Dtype::mxfp8 ? 1.0 : element_bytes(dtype);
+  // Products of narrow formats are written as bf16.
   const double result = !results ? 0.0 : dtype == Dtype::fp32 ? 4.0 : 2.0;
   double bytes = 0.0;
   for (const auto& [m, n, k] : products)
@@ -68,8 +76,8 @@ double gemm_formula_us(const GemmBase& base, const GemmMachine& machine, Dtype d
       gemm_bytes(products, dtype, results) / (base.memory_efficiency * machine.bandwidth);
   // A norm instead of a maximum: near the ridge both limits are felt at once.
   double core = std::sqrt(std::sqrt(std::pow(compute, 4) + std::pow(memory, 4)));
-  // Long kernels draw more power and clock down: from about 1500 us of ideal time on.
-  core *= 1.0 + base.throttle / (1.0 + 1500.0 * machine.peak / gemm_flop(products));
+  // A training step has the clock that `clock` says, however long its kernels are.
+  if (clock == 1.0) core *= gemm_throttle(base, machine, products);
   double time = core + base.overhead.si() * 1e6;
   if (base.casts() && cast) {  // Reads 2 bytes and writes 1 for every element of A.
     double moved = 0.0;

@@ -26,9 +26,15 @@ double gemm_flop(std::span<const GemmProduct> products);
 /// Bytes of HBM traffic: each operand read once, each result written once (or not: `results`).
 double gemm_bytes(std::span<const GemmProduct> products, Dtype dtype, bool results = true);
 
+/// How much longer the benchmark's kernel takes than at its first clock: long ones draw more power
+/// and clock down, from about 1500 us of ideal time on.
+double gemm_throttle(const GemmBase& base, const GemmMachine& machine,
+                     std::span<const GemmProduct> products);
+
 /// Microseconds of one kernel that computes all `products`, by the formula of docs/KERNELS.md:
 /// the tiles of all of them run in waves over the multiprocessors. `cast`: fp8 quantises the A's.
-/// `clock`: of the multiprocessors, over that of the measurements; memory keeps its own.
+/// `clock`: of the multiprocessors, over that of the measurements; memory keeps its own. One other
+/// than 1 is a step's, which no long kernel lowers further.
 double gemm_formula_us(const GemmBase& base, const GemmMachine& machine, Dtype dtype,
                        std::span<const GemmProduct> products, bool cast, double clock = 1.0,
                        bool results = true);

@@ -137,6 +137,11 @@ KernelTime GemmTime::without_cast(std::int64_t m, std::int64_t n, std::int64_t k
   return place->second;
 }
 
+double GemmTime::throttle(std::int64_t m, std::int64_t n, std::int64_t k) const {
+  const GemmProduct product{m, n, k};
+  return base_ ? gemm_throttle(*base_, machine_, {&product, 1}) : 1.0;
+}
+
 // Between powers of two of the size that tokens decide, so that few are looked for.
 double GemmTime::smooth_residual(const Shape& shape, std::size_t varies) const {
   const double octave = std::log2(static_cast<double>(shape[varies]));

@@ -37,6 +37,8 @@ class GemmTime {
   /// The same in fp8 without quantising A, which a training step does once for several products
   /// and fuses with the kernel before. Other formats have no such part.
   KernelTime without_cast(std::int64_t m, std::int64_t n, std::int64_t k) const;
+  /// What of a benchmark's time is due to its own falling clock (gemm_throttle); 1 without a table.
+  double throttle(std::int64_t m, std::int64_t n, std::int64_t k) const;
   /// The `products` of several experts of `layer`, without quantising, on multiprocessors with
   /// `clock` times the benchmark's clock; memory keeps its own. Up to Ampere, and in kernels that
   /// multiply for all `together`, experts share the multiprocessors; else from Hopper on one's

@@ -41,14 +41,16 @@ KernelModel::KernelModel(const Gpu& gpu, Dtype dtype, const KernelTables* tables
       copy_rate_{(tables ? tables->copy_efficiency : default_copy_efficiency) *
                  gpu.memory_bandwidth},
       copy_tag_{tables && tables->copy_measured ? Tag::interpolated : Tag::default_value} {
-  if (is_8_bit(dtype)) gemm_16_.emplace(gpu, Dtype::bf16, tables);
+  if (is_narrow(dtype)) gemm_16_.emplace(gpu, Dtype::bf16, tables);
 }
 
 KernelTime KernelModel::gemm(GemmPass pass, std::int64_t m, std::int64_t n, std::int64_t k,
                              bool sixteen_bit) const {
-  const KernelTime benchmark =
-      sixteen_bit && gemm_16_ ? (*gemm_16_)(m, n, k) : gemm_.without_cast(m, n, k);
+  const bool wide = sixteen_bit && gemm_16_;
+  const KernelTime benchmark = wide ? (*gemm_16_)(m, n, k) : gemm_.without_cast(m, n, k);
   double speed = sustained_;
+  // A step's clock is what `sustained` says, for long kernels as well.
+  if (sustained_ != 1.0) speed *= (wide ? *gemm_16_ : gemm_).throttle(m, n, k);
   if (pass == GemmPass::wgrad) speed *= wgrad_efficiency_;
   // A factor turns a measured time into a derived one.
   const bool derived = speed != 1.0 && benchmark.tag == Tag::measured;

@@ -19,8 +19,9 @@ KernelFactors default_factors(const Gpu& gpu);
 /// What the kernels of a training step cost on one kind of GPU in one number format.
 ///
 /// A benchmark runs one kernel for a moment; a training step runs hot for hours, under a power
-/// limit. `sustained` of the tables is the ratio, so a GEMM here takes its benchmark time divided
-/// by it. Attention and memory-bound kernels carry no such factor: none could be told from the
+/// limit. `sustained` of the tables is the ratio of the clocks, so a GEMM here takes its benchmark
+/// time divided by it, less what long kernels of the benchmark lost to their own falling clock.
+/// Attention and memory-bound kernels carry no such factor: none could be told from the
 /// published runs (docs/KERNELS.md).
 class KernelModel {
  public:

@@ -7,6 +7,12 @@ namespace {
 
 constexpr double activation_bytes = 2.0;
 
+AttentionKernel attention_kernel(const Scenario& s) {
+  if (!s.software.cudnn_attention) return AttentionKernel::of_tables;
+  if (!s.plan.fp8_attention) return AttentionKernel::cudnn;
+  return s.plan.dtype == Dtype::mxfp8 ? AttentionKernel::cudnn_mxfp8 : AttentionKernel::cudnn_fp8;
+}
+
 // One rank's share of a layer's attention.
 struct Heads {
   Heads(const Scenario& s, LayerKind kind)
@@ -19,6 +25,7 @@ struct Heads {
         key_share{s.model.latent ? static_cast<double>(s.model.head_dim) /
                                        static_cast<double>(s.model.head_dim + s.model.latent->v_dim)
                                  : 0.5},
+        kernel{attention_kernel(s)},
         tokens{static_cast<double>(s.tokens_per_microbatch())} {}
 
   double scores() const {
@@ -35,6 +42,7 @@ struct Heads {
   bool dropout;
   std::int64_t queries, keys, dim;
   double key_share;
+  AttentionKernel kernel;
   double tokens;
 };
 
@@ -63,6 +71,7 @@ Op fused(const Heads& h, bool backward, std::int64_t queries, std::int64_t keys,
   op.kv_heads = h.keys;
   op.head_dim = h.dim;
   op.key_share = h.key_share;
+  op.attention_kernel = h.kernel;
   op.backward = backward;
   return op;
 }

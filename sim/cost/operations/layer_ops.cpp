@@ -9,9 +9,13 @@ namespace orrery {
 
 using Sizes = LayerSizes;
 
-Ops norm_forward(const Sizes& s) { return {memory("norm", 4.0 * s.own_tensor)}; }
+Ops norm_forward(const Sizes& s) {
+  return {memory("norm", 4.0 * s.own_tensor, s.software.norm_forward_efficiency)};
+}
 // Input gradient, and one more pass for the gradients of scale and bias.
-Ops norm_backward(const Sizes& s) { return {memory("norm_bwd", 8.0 * s.own_tensor)}; }
+Ops norm_backward(const Sizes& s) {
+  return {memory("norm_bwd", 8.0 * s.own_tensor, s.software.norm_backward_efficiency)};
+}
 
 namespace {
 

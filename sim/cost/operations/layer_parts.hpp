@@ -24,7 +24,7 @@ struct LayerSizes {
         ffn{s.model.ffn / s.plan.tp},
         ffn_in{(s.model.gated ? 2 : 1) * ffn},
         vocab{s.padded_vocab / s.plan.tp},
-        quantises{is_8_bit(s.plan.dtype)},
+        quantises{is_narrow(s.plan.dtype)},
         tensor{static_cast<double>(tokens * hidden)},
         own_tensor{s.plan.sp ? tensor / s.plan.tp : tensor} {}
 

@@ -34,11 +34,16 @@ double gradient_overlap(const Sizes& s) {
 // An activation in both directions, as forward product and weight gradient need it, or, with a
 // scale for each row, in the first alone. Weights are not counted where their 8-bit forms are made
 // once a step, for all micro-batches. MXFP8 has a scale byte for 32 elements of each direction
-// (Transformer Engine, common/recipe, MXFP8BlockScaling).
+// (Transformer Engine, common/recipe, MXFP8BlockScaling). NVFP4 is read for its maximum, with and
+// without the Hadamard transform at once; then a kernel reads it and writes the first direction,
+// and another reads, transforms and writes the second one (Transformer Engine,
+// pytorch/csrc/quantizer.cpp, NVFP4Quantizer::quantize_impl).
 Ops quantise(const Sizes& s, double elements) {
   if (!s.quantises) return {};
-  const double bytes =
-      s.plan.dtype == Dtype::mxfp8 ? 2.0 + 2.0 * (1.0 + 1.0 / 32.0) : s.software.quantise_bytes;
+  const double written = 2.0 * element_bytes(s.plan.dtype);
+  const double bytes = s.plan.dtype == Dtype::mxfp8   ? 2.0 + written
+                       : s.plan.dtype == Dtype::nvfp4 ? 3.0 * 2.0 + written
+                                                      : s.software.quantise_bytes;
   return {memory("quantise", bytes * elements)};
 }
 
@@ -81,18 +86,21 @@ Op product(const Sizes& s, std::string_view name, GemmPass pass, std::int64_t m,
   op.sixteen_bit = !s.quantises;
   if (s.quantises && s.plan.dtype == Dtype::fp8)
     op.efficiency = s.software.fp8_scaling.gemm_efficiency;
+  if (s.quantises && s.plan.dtype == Dtype::nvfp4) op.efficiency = s.software.nvfp4_gemm_efficiency;
   return op;
 }
 
 namespace {
 
-// What tensor parallelism gathers for a linear layer: in 8 bits where its products read 8 bits, but
-// in 16 where rows have scales of their own, and then whole before any product begins.
+// What tensor parallelism gathers for a linear layer: as narrow as its products read it, but in 16
+// bits where rows have scales of their own, and then whole before any product begins.
 Ops gather_quantised(const Sizes& s, std::string_view name, double hidden) {
   if (scales_rows(s)) return gather(s, name, 0.0);
   Ops sent = gather(s, name, hidden);
+  // Scales of MXFP8 are some 3 % more, which are not counted.
+  const double sent_bytes = s.plan.dtype == Dtype::nvfp4 ? element_bytes(s.plan.dtype) : 1.0;
   if (s.quantises)
-    for (Op& op : sent) op.bytes = op.bytes / activation_bytes;
+    for (Op& op : sent) op.bytes = op.bytes * (sent_bytes / activation_bytes);
   return sent;
 }
 

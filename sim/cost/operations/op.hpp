@@ -35,6 +35,7 @@ struct Op {
   bool backward = false;                 ///< attention
   /// attention: of the forward flop, what queries have with keys; the rest is values'.
   double key_share = 0.5;
+  AttentionKernel attention_kernel = AttentionKernel::of_tables;
   double efficiency = 1.0;  ///< memory: of the rate that plain copies reach; gemm: of its table's.
   Bytes bytes;              ///< memory, batched_gemm: HBM traffic. collective: the whole tensor.
   CollectiveKind collective = CollectiveKind::all_reduce;
@@ -45,7 +46,8 @@ struct Op {
 
   Flop flop() const;
   AttentionShape attention() const {
-    return {batch, queries, keys, heads, kv_heads, head_dim, causal, key_share, window};
+    return {batch,    queries, keys,      heads,  kv_heads,
+            head_dim, causal,  key_share, window, attention_kernel};
   }
 };
 

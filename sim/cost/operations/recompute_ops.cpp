@@ -52,6 +52,7 @@ Ops recompute_beside_exchanges(const Scenario& scenario, LayerKind kind,
 Ops layer_recompute(const Scenario& scenario, LayerKind kind) {
   const LayerSizes s{scenario};
   const RecomputeChoice& choice = s.plan.recompute;
+  if (kind.kept) return {};
   if (choice.kind == Recompute::full) return full_recompute(scenario, kind);
   if (choice == Recompute::selective &&
       s.software.selective_recompute == SelectiveRecompute::alternate_products)

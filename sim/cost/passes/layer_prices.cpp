@@ -143,7 +143,7 @@ PassCost LayerPrices::weight_gradient(const OfKind& of, const Members& members) 
 PassCost LayerPrices::recomputed(const OfKind& of, const Members& members,
                                  const ExchangeCost& exchange) const {
   const RecomputeChoice& choice = scenario_.plan.recompute;
-  if (choice.kind == Recompute::none) return {};
+  if (choice.kind == Recompute::none || of.kind.kept) return {};
   if (choice.kind == Recompute::full) return with_experts(of.forward, members, exchange, false);
   const auto rows_of = [](const std::vector<std::int64_t>& rows) {
     return std::accumulate(rows.begin(), rows.end(), std::int64_t{0});

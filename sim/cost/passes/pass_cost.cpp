@@ -49,6 +49,19 @@ Seconds Segment::time(double speed) const {
   return length;
 }
 
+PassCost waiting(Seconds time, std::string_view name) {
+  PassCost cost;
+  Segment idle{time, {}, {}};
+  idle.idle = time;
+  idle.first_kernel = name;
+  cost.segments.push_back(idle);
+  cost.compute = time;
+  cost.work.at(Work::host) = time;
+  cost.by_tag[static_cast<std::size_t>(Tag::default_value)] = time;
+  cost.decisive.at(PriceKind::host, Tag::default_value) = time;
+  return cost;
+}
+
 Seconds time_of(const std::vector<Segment>& segments, double speed) {
   Seconds sum;
   for (const Segment& segment : segments) sum += segment.time(speed);
@@ -288,15 +301,8 @@ PassCost Pricer::price(const Ops& ops, Seconds host) const {
 
   // Kernels shorter than the host needs to launch them leave the GPU waiting for the host.
   host = std::max(host, launches * software_.host_launch);
-  if (const Seconds gpu = cost.time(); host > gpu) {
-    cost.segments.push_back({host - gpu, {}, {}});
-    cost.segments.back().idle = host - gpu;
-    cost.segments.back().first_kernel = "wait for the host";
-    cost.compute += host - gpu;
-    cost.work.at(Work::host) += host - gpu;
-    cost.by_tag[static_cast<std::size_t>(Tag::default_value)] += host - gpu;
-    cost.decisive.at(PriceKind::host, Tag::default_value) += host - gpu;
-  }
+  if (const Seconds gpu = cost.time(); host > gpu)
+    cost.append(waiting(host - gpu, "wait for the host"));
   return cost;
 }
 

@@ -95,6 +95,9 @@ struct PassCost {
   void add_lost(Seconds time, const TimeByPrice& prices);
 };
 
+/// A GPU with nothing to do for so long; a trace shows it as `name`, static text.
+PassCost waiting(Seconds time, std::string_view name);
+
 /// Length of stretches one after another, as Segment::time().
 Seconds time_of(const std::vector<Segment>& segments, double speed = 1.0);
 

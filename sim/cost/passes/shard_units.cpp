@@ -28,17 +28,6 @@ std::vector<Module> modules(const Ops& ops, GemmPass pass) {
   return all;
 }
 
-PassCost host_busy(Seconds time) {
-  PassCost cost;
-  cost.segments.push_back({time, {}, {}});
-  cost.segments.back().idle = time;
-  cost.segments.back().first_kernel = "wait for the host";
-  cost.compute = time;
-  cost.work.at(Work::host) = time;
-  cost.by_tag[static_cast<std::size_t>(Tag::default_value)] = time;
-  return cost;
-}
-
 class UnitCutter {
  public:
   UnitCutter(const Scenario& scenario, const Pricer& pricer, const PriceOfLayer& price_of,
@@ -97,14 +86,15 @@ class UnitCutter {
       Bucket unit{{}, unsharded(gathered), {reduced_here, 0}, gathered};
       unit.backward.append(pricer_.price(ops));
       unit.backward.append(reduced(reduced_here));
-      if (reduced_here > 0) unit.backward.append(host_busy(shard_host_time(scenario_)));
+      if (reduced_here > 0)
+        unit.backward.append(waiting(shard_host_time(scenario_), "wait for the host"));
       units.push_back(std::move(unit));
     };
     if (parts_.head > 0) add(head_backward(scenario_), 0, parts_.head);
     const bool again = scenario_.plan.reshard;
     for (int l = layers_ - 1; l >= 0; --l) {
       std::int64_t kept = 0;
-      if (scenario_.plan.recompute == Recompute::full)
+      if (scenario_.plan.recompute.kind == Recompute::full)
         for (const Module& module :
              modules(layer_recompute(scenario_, kind(l)), GemmPass::forward)) {
           add(module.ops, again ? module.parameters : 0, 0);
@@ -155,7 +145,7 @@ class UnitCutter {
           scenario_.plan.dp_overlap && i > 0 &&
           static_cast<double>(whole_while(units[i - 1])) < software_.live_parameters;
       if (units[i].gathered_ahead)
-        (units[i - 1].*pass).append(host_busy(shard_host_time(scenario_)));
+        (units[i - 1].*pass).append(waiting(shard_host_time(scenario_), "wait for the host"));
     }
   }
   static std::int64_t whole_while(const Bucket& unit) {

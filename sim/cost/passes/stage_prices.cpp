@@ -5,6 +5,7 @@
 #include "sim/cost/operations/layer_ops.hpp"
 #include "sim/cost/operations/rank_parameters.hpp"
 #include "sim/cost/passes/layer_prices.hpp"
+#include "sim/cost/passes/offloading.hpp"
 
 namespace orrery {
 
@@ -57,6 +58,9 @@ std::vector<StageLengths> price_passes(const Scenario& scenario, const KernelMod
   add(stages.back(), lengths(layers.prediction()));
   add(stages.back(), {length(pricer.price(head_forward(scenario))),
                       length(pricer.price(head_backward(scenario)))});
+  if (const Seconds copy = host_copies(scenario); copy > Seconds{})
+    for (PassLength* pass : {&stages.front().forward, &stages.front().backward})
+      pass->time = std::max(pass->time, copy);
   return stages;
 }
 

@@ -5,6 +5,7 @@
 #include "sim/cost/operations/layer_ops.hpp"
 #include "sim/cost/operations/model_flop.hpp"
 #include "sim/cost/passes/hidden_traffic.hpp"
+#include "sim/cost/passes/offloading.hpp"
 #include "sim/cost/passes/shard_units.hpp"
 #include "sim/cost/passes/stage_prices.hpp"
 
@@ -79,6 +80,7 @@ StageCost price_stage(const Scenario& scenario, const Pricer& pricer, const Laye
     cut_shard_units(scenario, pricer, price_of, stage, cost);
   else
     cost.buckets = cut_buckets(scenario, pricer, prediction, price_of, stage);
+  wait_for_host_copies(scenario, cost);
   const PassCost received = gather_received(scenario, pricer);
   if (stage > 0 && scenario.plan.sends_on(stage - 1))
     cost.buckets.front().forward = [&] {

@@ -21,6 +21,7 @@ constexpr Renamed renamed[] = {
     {"disable_bias_linear", "add_bias_linear", "False"},
     {"no_overlap_p2p_communication", "overlap_p2p_comm", "False"},
     {"fp8_format", "fp8", ""},
+    {"fp4_format", "fp4", ""},
     {"recompute_activations", "recompute_granularity", "selective"},
 };
 

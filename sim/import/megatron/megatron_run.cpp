@@ -165,9 +165,10 @@ class RunReader {
     const std::string recipe = a_.choice(
         "fp8_recipe",
         {{"delayed", "fp8"}, {"tensorwise", "fp8"}, {"mxfp8", "mxfp8"}, {"blockwise", "fp8"}});
-    if (a_.has("fp4") || a_.has("fp4_format"))
-      a_.fail(a_.has("fp4") ? "fp4" : "fp4_format", "has no prices", "leave it out");
-    plan_["dtype"] = !fp8.empty() ? recipe : fp16 ? "fp16" : "bf16";
+    const std::string fp4 = a_.choice("fp4", {{"", ""}, {"e2m1", "nvfp4"}});
+    a_.choice("fp4_recipe", {{"nvfp4", "nvfp4"}});
+    plan_["dtype"] = !fp4.empty() ? fp4 : !fp8.empty() ? recipe : fp16 ? "fp16" : "bf16";
+    if (a_.flag("fp8_dot_product_attention")) plan_["fp8_attention"] = true;
     const std::string backend = a_.word("attention_backend", "auto");
     const bool local = a_.word("transformer_impl", "transformer_engine") == "local";
     const bool flash = a_.flag("use_flash_attn");
@@ -193,13 +194,17 @@ class RunReader {
     const bool of_2021 =
         a_.flag("checkpoint_activations") || a_.has("activations_checkpoint_method");
     plan_["recompute"] = of_2021 ? "full" : kind + parts;
+    if (a_.flag("cpu_offloading"))
+      plan_["offload_layers"] = a_.number("cpu_offloading_num_layers", 0);
     if (kind != "full") return;
-    // Whole stages: "uniform" with one layer a group, or "block" over all layers of a chunk.
-    const std::string method = a_.word("recompute_method", "uniform");
-    if (method == "block" || a_.number("recompute_num_layers", 1) != 1)
+    // "block": the first layers of each chunk; "uniform": all, in groups that keep one input.
+    const bool block = a_.word("recompute_method", "uniform") == "block";
+    const auto layers = a_.number("recompute_num_layers", 1);
+    if (block)
+      plan_["recompute"] = "full:" + std::to_string(layers);
+    else if (layers != 1)
       notes_.push_back(
-          "--recompute-method and --recompute-num-layers are not read: every layer "
-          "keeps its input and is computed again");
+          "--recompute-num-layers is not read: every layer keeps its input, not one in a group");
   }
 
   void experts() {

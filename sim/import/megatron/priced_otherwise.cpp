@@ -141,7 +141,6 @@ struct Difference {
 constexpr Difference differences[] = {
     {"activation_func_fp8_input_store",
      "keeps activations' inputs in fp8, which are counted in 16 bits"},
-    {"cpu_offloading", "moves activations to the host, which are counted on the GPU"},
     {"fine_grained_activation_offloading",
      "moves activations to the host, which are counted on the GPU"},
     {"modelopt_enabled", "may quantise or distil (ModelOpt), of which nothing is priced"},

@@ -57,7 +57,6 @@ constexpr Sign arguments[] = {
     {"heterogeneous_layers_config", "layers of different shapes"},
     {"experimental_attention_variant", "an experimental attention"},
     {"export_kd_teacher", "a teacher beside the model that it trains"},
-    {"fp4", "products in fp4"},
 };
 
 // What the layer specification names (--spec).

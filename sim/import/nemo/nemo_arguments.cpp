@@ -70,6 +70,7 @@ constexpr SameMeaning of_model[] = {
     {"enable_cuda_graph", "enable_cuda_graph"},
     {"external_cuda_graph", "external_cuda_graph"},
     {"cpu_offloading", "cpu_offloading"},
+    {"cpu_offloading_num_layers", "cpu_offloading_num_layers"},
     {"fine_grained_activation_offloading", "fine_grained_activation_offloading"},
     {"activation_func_fp8_input_store", "activation_func_fp8_input_store"},
     {"is_hybrid_model", "is_hybrid_model"},
@@ -265,7 +266,7 @@ class Translator {
     const std::string fp8 =
         is_name ? "model.fp8" : "mixed_precision.fp8|trainer.plugins.fp8|model.fp8";
     const bool names_fp8 = word.find("fp8") != word.npos;
-    if (word.find("nvfp4") != word.npos) put("fp4", paths, word);
+    if (word.find("nvfp4") != word.npos) put("fp4", paths, std::string{"e2m1"});
     if (is_on(s_, fp8) || names_fp8)
       put("fp8", is_on(s_, fp8) ? fp8 : paths, std::string{"hybrid"});
     const std::string recipe =

@@ -27,6 +27,8 @@ double watts(const JsonValue& json) {
   return value;
 }
 
+constexpr double usual_share_of_pcie = 0.8;
+
 FlopPerSecond optional_flop_rate(const JsonValue& json, const std::string& key) {
   const auto found = json.find(key);
   return found ? found->sourced().flop_rate() : FlopPerSecond{};
@@ -51,12 +53,15 @@ MaybeRefused Gpu::lacks(Dtype dtype) const {
   // Tensor cores scale blocks of 32 from Blackwell on (NVIDIA Blackwell architecture brief).
   if (dtype == Dtype::mxfp8 && architecture < Architecture::blackwell)
     return missing(has_fp8 ? "use fp8" : "use bf16 or fp16");
+  if (dtype == Dtype::nvfp4 && peak_fp4 == FlopPerSecond{})
+    return missing(has_fp8 ? "use fp8" : "use bf16 or fp16");
   return {};
 }
 
 FlopPerSecond Gpu::peak(Dtype dtype, const Place& at) const {
   if (const auto no = lacks(dtype)) fail_infeasible(at, no->problem, no->remedy);
-  if (is_8_bit(dtype)) return peak_fp8;
+  if (dtype == Dtype::nvfp4) return peak_fp4;
+  if (is_narrow(dtype)) return peak_fp8;
   return dtype == Dtype::fp32 ? peak_fp32 : peak_16bit;
 }
 
@@ -64,7 +69,7 @@ Gpu parse_gpu(const JsonValue& json) {
   require_schema(json, "orrery.gpu/1");
   json.allow_only({"schema", "name", "title", "architecture", "peak_16bit", "peak_fp8", "peak_fp4",
                    "peak_fp32", "memory_bandwidth", "memory", "multiprocessors", "nvlink_bandwidth",
-                   "pcie_bandwidth", "power"});
+                   "pcie_bandwidth", "host_bandwidth", "power"});
   Gpu gpu;
   gpu.name = required_text(json, "name");
   gpu.title = required_text(json, "title");
@@ -81,6 +86,8 @@ Gpu parse_gpu(const JsonValue& json) {
   gpu.multiprocessors = static_cast<int>(json.at("multiprocessors").sourced().integer(1, 2000));
   if (const auto nvlink = json.find("nvlink_bandwidth")) gpu.nvlink = nvlink->sourced().bandwidth();
   gpu.pcie = json.at("pcie_bandwidth").sourced().bandwidth();
+  const auto host = json.find("host_bandwidth");
+  gpu.host = host ? host->sourced().bandwidth() : usual_share_of_pcie * gpu.pcie;
   gpu.watts = watts(json.at("power").sourced());
   gpu.document = json;
   return gpu;

@@ -119,6 +119,7 @@ System parse_system(const JsonValue& json) {
                    "fabric_reduction",
                    "max_gpus",
                    "host_slowdown",
+                   "host_bandwidth",
                    "nvlink_pairs",
                    "pcie_tree",
                    "fabric_shape",
@@ -145,6 +146,7 @@ System parse_system(const JsonValue& json) {
   system.fabric_reduction = in_fabric && in_fabric->boolean();
   if (const auto host = json.find("host_slowdown"))
     system.host_slowdown = host->sourced().number(0.1, 10.0);
+  if (const auto host = json.find("host_bandwidth")) system.gpu.host = host->sourced().bandwidth();
   if (const auto most = json.find("max_gpus")) system.max_gpus = count(*most, most_gpus);
 
   check_domain(system, json);

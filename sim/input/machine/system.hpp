@@ -30,6 +30,10 @@ struct Gpu {
   int multiprocessors = 0;
   BytesPerSecond nvlink;  ///< All links of one GPU together; 0: has none.
   BytesPerSecond pcie;
+  /// To the host's memory, each way. Where the GPU's file does not say, most of PCIe's: packets of
+  /// 256 bytes have headers of 24 to 28 (PCI Express Base Specification 5.0), and some 50 of 64
+  /// GB/s are seen.
+  BytesPerSecond host;
   double watts = 0.0;
   std::optional<JsonValue> document;  ///< What it was read from.
 

@@ -97,11 +97,17 @@ std::vector<Row<sizes>> read_rows(const JsonValue& table,
 }
 
 MeasuredGpu read_reference(const JsonValue& json, const std::string& gpu) {
-  json.allow_only({"source", "peak_16bit", "peak_fp8", "memory_bandwidth", "multiprocessors"});
+  json.allow_only(
+      {"source", "peak_16bit", "peak_fp8", "peak_fp4", "memory_bandwidth", "multiprocessors"});
   required_text(json, "source");
-  MeasuredGpu measured{gpu, json.at("peak_16bit").flop_rate(), FlopPerSecond{},
-                       json.at("memory_bandwidth").bandwidth(), 0};
+  MeasuredGpu measured{gpu,
+                       json.at("peak_16bit").flop_rate(),
+                       FlopPerSecond{},
+                       FlopPerSecond{},
+                       json.at("memory_bandwidth").bandwidth(),
+                       0};
   if (const auto peak = json.find("peak_fp8")) measured.peak_fp8 = peak->flop_rate();
+  if (const auto peak = json.find("peak_fp4")) measured.peak_fp4 = peak->flop_rate();
   measured.multiprocessors = static_cast<int>(json.at("multiprocessors").integer(1, 10000));
   return measured;
 }
@@ -126,8 +132,7 @@ GemmBase read_gemm_base(const JsonValue& json, Dtype dtype) {
   std::vector<std::string> keys{"source",        "overhead",          "compute_efficiency",
                                 "tile_overhead", "memory_efficiency", "hard",
                                 "throttle"};
-  const bool casts =
-      dtype == Dtype::fp8 && (json.has("cast_overhead") || json.has("cast_efficiency"));
+  const bool casts = is_narrow(dtype) && (json.has("cast_overhead") || json.has("cast_efficiency"));
   if (casts) keys.insert(keys.end(), {"cast_overhead", "cast_efficiency"});
   json.allow_only(keys);
   required_text(json, "source");
@@ -152,6 +157,8 @@ GemmTable read_gemm_table(const JsonValue& json, const MeasuredGpu& measured) {
   table.dtype = choice<Dtype>(dtype, dtype_names());
   if (table.dtype == Dtype::fp8 && measured.peak_fp8.si() == 0.0)
     dtype.fail("an fp8 table needs the fp8 peak of its GPU", "add /reference/peak_fp8");
+  if (table.dtype == Dtype::nvfp4 && measured.peak_fp4.si() == 0.0)
+    dtype.fail("an nvfp4 table needs the fp4 peak of its GPU", "add /reference/peak_fp4");
   table.source = required_text(json, "source");
   table.measured_on = measured;
   table.base = read_gemm_base(json.at("base"), table.dtype);
@@ -215,12 +222,12 @@ std::optional<JsonValue> stand_in(const std::string& list, const std::string& gp
   std::error_code code;
   if (!fs::is_regular_file(path_of("stand_ins"), code)) return std::nullopt;
   const JsonValue json = JsonValue::read_file(path_of("stand_ins"));
-  json.allow_only({"schema", "tables", "attention"});
+  json.allow_only({"schema", "tables", "attention", "training_attention"});
   require_schema(json, "orrery.kernel_stand_ins/1");
   for (const JsonValue& entry : json.at(list).elements()) {
     entry.allow_only({"gpu", "use", "reason", "sustained", "wgrad_efficiency"});
     if (entry.at("gpu").text() != gpu) continue;
-    if (!has_table(entry.at("use").text()))
+    if (list != "training_attention" && !has_table(entry.at("use").text()))
       entry.at("use").fail("'" + entry.at("use").text() + "' has no table",
                            "name a file beside this one");
     return entry;
@@ -278,6 +285,10 @@ std::optional<KernelTables> read_kernel_tables(const std::string& gpu) {
     if (const auto other = stand_in("attention", measured))
       tables.attention =
           parse_kernel_tables(JsonValue::read_file(path_of(other->at("use").text()))).attention;
+  tables.training_attention = read_training_attention(gpu);
+  if (!tables.training_attention)
+    if (const auto other = stand_in("training_attention", gpu))
+      tables.training_attention = read_training_attention(other->at("use").text());
   return tables;
 }
 

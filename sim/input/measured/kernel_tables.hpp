@@ -8,6 +8,7 @@
 
 #include "sim/base/core/dtype.hpp"
 #include "sim/base/text/json_value.hpp"
+#include "sim/input/measured/training_attention.hpp"
 
 namespace orrery {
 
@@ -23,6 +24,7 @@ struct MeasuredGpu {
   std::string name;
   FlopPerSecond peak_16bit;
   FlopPerSecond peak_fp8;  ///< 0: has none.
+  FlopPerSecond peak_fp4;  ///< Likewise.
   BytesPerSecond memory_bandwidth;
   int multiprocessors = 0;
 };
@@ -99,6 +101,7 @@ struct KernelTables {
   std::string used_for;  ///< The GPU that they stand for: differs where none of its own exist.
   std::vector<GemmTable> gemm;
   std::optional<AttentionTable> attention;
+  std::optional<TrainingAttention> training_attention;
   double sustained = 1.0;         ///< Training clock over benchmark clock, GEMM forward and dgrad.
   double wgrad_efficiency = 1.0;  ///< Of a wgrad GEMM relative to a forward one of its shape.
   double copy_efficiency = 0.85;  ///< Share of the memory bandwidth that streaming kernels reach.

@@ -27,14 +27,14 @@ std::vector<PlanKey> all_keys() {
   const auto word = any_text();
 
   // In the order of Dtype. fp32 is left out: weights and activations are counted with 2 bytes.
-  const auto training_format = one_of<Dtype>({"fp16", "bf16", "fp8", "mxfp8"});
+  const auto training_format = one_of<Dtype>({"fp16", "bf16", "fp8", "mxfp8", "nvfp4"});
 
   const Notation<const Schedule*> some_schedule{
       KeyForm::word, one_of<std::size_t>(schedule_names()).values + "|FILE", schedule_names(),
       [](const JsonValue& v) { return &schedule_of_word(v.text(), v.place()); },
       [](const Schedule* const& schedule) { return PlanValue{schedule->name()}; }};
   const Notation<RecomputeChoice> recomputation{
-      KeyForm::word, "none|selective[:PARTS]|full", recompute_names(), read_recompute,
+      KeyForm::word, "none|selective[:PARTS]|full[:LAYERS]", recompute_names(), read_recompute,
       [](const RecomputeChoice& choice) { return PlanValue{recompute_text(choice)}; }};
 
   const Notation<StageLayers> stage_layers{
@@ -138,12 +138,21 @@ std::vector<PlanKey> all_keys() {
        .unsaid = "even"},
       {.name = "recompute",
        .part = schedule,
-       .help = "activations computed again in the backward pass; PARTS as core_attn+mlp",
+       .help = "activations computed again in the backward pass; PARTS as core_attn+mlp, LAYERS of "
+               "each virtual stage",
        .access = taken(recomputation, &Request::recompute, &Plan::recompute),
        .heading = "{} recompute",
        .unsaid = "none",
        .searched = true,
        .elsewhere = {"recompute-granularity"}},
+      {.name = "offload_layers",
+       .part = schedule,
+       .help = "layers whose activations wait for the backward pass in the host's memory",
+       .access =
+           taken(whole_number<int>(0, 1 << 20), &Request::offload_layers, &Plan::offload_layers),
+       .heading = "{} layers offloaded",
+       .unsaid = "0",
+       .elsewhere = {"cpu-offloading-num-layers"}},
       {.name = "zero",
        .part = sharding,
        .help = "sharded over replicas: 1 optimizer state, 2 gradients, 3 weights (FSDP)",
@@ -182,6 +191,13 @@ std::vector<PlanKey> all_keys() {
        .access = taken(one_of<bool>({"unfused", "flash"}), &Request::fused_attention,
                        &Plan::fused_attention, &Software::fused_attention),
        .heading = "{} attention"},
+      {.name = "fp8_attention",
+       .part = attention,
+       .help = "products of queries, keys and values in 8 bits as well",
+       .access = taken(truth, &Request::fp8_attention, &Plan::fp8_attention),
+       .heading = "attention in fp8",
+       .unsaid = "false",
+       .megatron = "fp8-dot-product-attention"},
       {.name = "cp_comm",
        .part = attention,
        .help = "how context-parallel ranks meet others' keys and values",

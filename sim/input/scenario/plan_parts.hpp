@@ -35,11 +35,14 @@ struct Batch {
   bool operator==(const Batch&) const = default;
 };
 
-/// In which order passes run, and what they compute twice.
+/// In which order passes run, and what they compute twice or keep on the host.
 struct ScheduleChoice {
   const Schedule* schedule = &usual_schedule(1);  ///< Never null; equal where it is the same.
   StageLayers layers;                             ///< As the user chose them, or not.
   RecomputeChoice recompute;
+  /// The model's first layers, whose activations are copied to the host beside the forward pass,
+  /// and back beside the backward pass.
+  int offload_layers = 0;
 
   bool operator==(const ScheduleChoice&) const = default;
 };
@@ -56,6 +59,7 @@ struct Sharding {
 /// How the attention of a sequence is computed, and by ranks that share the sequence.
 struct AttentionChoice {
   bool fused_attention = true;
+  bool fp8_attention = false;  ///< Its products in 8 bits, as those of the plan's format.
   ContextExchange cp_comm = ContextExchange::p2p;
 
   bool operator==(const AttentionChoice&) const = default;

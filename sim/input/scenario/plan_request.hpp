@@ -48,11 +48,13 @@ struct PlanRequest : ExpertChoice {
   std::optional<const Schedule*> schedule;
   StageLayers layers;
   RecomputeChoice recompute;
+  int offload_layers = 0;
   std::optional<int> zero;
   std::optional<bool> reshard;
   std::optional<bool> sp;
   std::optional<Dtype> dtype;
   std::optional<bool> fused_attention;
+  bool fp8_attention = false;
   ContextExchange cp_comm = ContextExchange::p2p;
   std::optional<bool> tp_overlap;
   std::optional<bool> dp_overlap;

@@ -4,11 +4,14 @@
 
 #include "sim/base/core/nearest.hpp"
 #include "sim/base/text/choice.hpp"
+#include "sim/base/text/text_file.hpp"
 
 namespace orrery {
 namespace {
 
 const std::string selective_prefix = "selective:";
+const std::string full_prefix = "full:";
+constexpr int most_layers = 20'000;  // Of a virtual stage.
 
 RecomputeModule module_of(const std::string& word, const JsonValue& value) {
   if (word == "attn_only") return RecomputeModule::core_attn;
@@ -61,12 +64,22 @@ std::string recompute_text(const RecomputeChoice& choice) {
     words += before + name(module);
     before = "+";
   }
+  if (choice.layers > 0) words += ":" + std::to_string(choice.layers);
   return words;
 }
 
 RecomputeChoice read_recompute(const JsonValue& value) {
   const std::string word = value.text();
   if (word == "selective:per-op sac") return Recompute::selective;
+  if (word.starts_with(full_prefix)) {
+    const auto layers = plain_integer(word.substr(full_prefix.size()), most_layers);
+    if (!layers || *layers < 1)
+      value.fail("'" + shown_text(word) + "' does not say how many layers are computed again",
+                 "write full for all, or full:5 for the first five of each virtual stage");
+    RecomputeChoice some = Recompute::full;
+    some.layers = *layers;
+    return some;
+  }
   if (!word.starts_with(selective_prefix)) return choice<Recompute>(value, recompute_names());
   std::set<RecomputeModule> modules;
   for (std::size_t begin = selective_prefix.size(); begin <= word.size();) {

@@ -33,6 +33,9 @@ const std::vector<RecomputeModule>& all_recompute_modules();
 struct RecomputeChoice {
   Recompute kind = Recompute::none;
   std::set<RecomputeModule> modules = {};  ///< Of selective; empty: as the software means it.
+  /// Of full: the first layers of each virtual stage, and the others keep theirs (Megatron Core's
+  /// recompute_method block, recompute_num_layers); 0: all.
+  int layers = 0;
 
   RecomputeChoice(Recompute of = Recompute::none) : kind{of} {}  // NOLINT: a kind is a choice
   RecomputeChoice(std::set<RecomputeModule> of)                  // NOLINT
@@ -43,7 +46,7 @@ struct RecomputeChoice {
   bool selects(RecomputeModule module) const;
 };
 
-/// "none", "selective", "selective:moe_act+mla_up_proj", "full".
+/// "none", "selective", "selective:moe_act+mla_up_proj", "full", "full:5".
 std::string recompute_text(const RecomputeChoice& choice);
 /// Reads the same; between modules "," does as well as "+". "attn_only", "norm" and "act" are what
 /// publications write for core_attn, layernorm and moe_act, "per-op sac" what torchtitan does

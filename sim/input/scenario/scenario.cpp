@@ -134,7 +134,7 @@ MaybeRefused check_split_backward(const Plan& plan) {
                           " reduces in every backward pass",
                       "use zero=0 or zero=1");
   const bool again = plan.schedule->recomputes_for_weights();
-  if (again && plan.recompute != Recompute::full) return {};
+  if (again && plan.recompute.kind != Recompute::full) return {};
   const bool scores_alone =
       plan.recompute == Recompute::selective &&
       (plan.recompute.modules.empty() ||
@@ -241,7 +241,7 @@ MaybeRefused check_expert_overlap(const Model& model, const Plan& plan) {
   if (plan.shared_expert_overlap && model.experts->shared_ffn == 0)
     return infeasible(key, "the model has no shared experts", "leave shared_expert_overlap out");
   if (!plan.ep_overlap) return {};
-  if (plan.recompute == Recompute::full)
+  if (plan.recompute.kind == Recompute::full)
     return infeasible(key,
                       "full recomputation dispatches and combines again, with nothing beside it",
                       "use --recompute selective or none");
@@ -380,6 +380,7 @@ OrRefused<SettledPlan> try_plan(const Model& model, const System& system, const 
                           (plan.cp > 1 ? " / cp=" : "=") + text(plan.seq / plan.cp),
                       "use --sp false or another seq");
   if (auto no = system.gpu.lacks(plan.dtype)) return *no;
+  if (auto no = refuse_activations(model, plan)) return *no;
   if (auto no = check_context_parallel(model, plan)) return *no;
   if (auto no = check_experts(model, plan)) return *no;
   if (auto no = check_expert_overlap(model, plan)) return *no;

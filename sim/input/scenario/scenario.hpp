@@ -15,6 +15,9 @@ struct LayerKind {
   bool has_experts = false;  ///< A router and experts, or one MLP.
   /// Tokens that a query attends to, its own and those before it; 0: all that are before it.
   std::int64_t window = 0;
+  /// Its activations are kept, while the plan computes those of other layers again
+  /// (RecomputeChoice::layers).
+  bool kept = false;
 
   bool operator==(const LayerKind&) const = default;
   static const LayerKind dense, experts;  ///< Those that attend to all.

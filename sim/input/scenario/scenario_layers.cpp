@@ -2,8 +2,22 @@
 #include <numeric>
 
 #include "sim/input/scenario/scenario.hpp"
+#include "sim/input/scenario/try_plan.hpp"
 
 namespace orrery {
+
+namespace {
+
+// Layers of the same virtual stage before it.
+int place_in_stage(const std::vector<int>& layers_of, int layer) {
+  for (const int layers : layers_of) {
+    if (layer < layers) return layer;
+    layer -= layers;
+  }
+  return layer;
+}
+
+}  // namespace
 
 int Scenario::first_layer(int virtual_stage) const {
   return std::accumulate(layers_of.begin(), layers_of.begin() + virtual_stage, 0);
@@ -15,7 +29,9 @@ LayerKind Scenario::kind_of(int layer) const {
   };
   const bool windowed =
       plan.fused_attention && model.window < plan.seq && says(model.layer_is_local);
-  return {says(model.layer_has_experts), windowed ? model.window : 0};
+  const int again = plan.recompute.layers;
+  const bool kept = again > 0 && place_in_stage(layers_of, layer) >= again;
+  return {says(model.layer_has_experts), windowed ? model.window : 0, kept};
 }
 
 std::vector<LayerKind> Scenario::kinds() const {
@@ -47,6 +63,46 @@ std::vector<int> split_layers(int layers, int stages) {
     if (split.back() < 0 || split.front() < 0 || (stages > 2 && split[1] < 1)) continue;
     return split;
   }
+  return {};
+}
+
+namespace {
+
+// Megatron Core, transformer/transformer_config.py: cpu_offloading_num_layers below num_layers,
+// one pipeline stage, no recomputation.
+MaybeRefused refuse_offloading(const Model& model, const Plan& plan) {
+  if (plan.offload_layers == 0) return {};
+  const std::string remedy = "leave offload_layers out";
+  if (plan.offload_layers >= model.layers)
+    return infeasible("offload_layers",
+                      "of " + std::to_string(model.layers) + " layers " +
+                          std::to_string(plan.offload_layers) +
+                          " cannot be offloaded: the last one's activations are needed at once",
+                      "use offload_layers=" + std::to_string(model.layers - 1) + " or less");
+  if (plan.pp > 1)
+    return infeasible(
+        "offload_layers",
+        "activations are offloaded with one pipeline stage only, and pp=" + std::to_string(plan.pp),
+        remedy + ", or use pp=1");
+  if (plan.recompute != Recompute::none)
+    return infeasible("offload_layers",
+                      "what is computed again is not offloaded as well, and recompute=" +
+                          recompute_text(plan.recompute),
+                      remedy + ", or use recompute=none");
+  return {};
+}
+
+}  // namespace
+
+MaybeRefused refuse_activations(const Model& model, const Plan& plan) {
+  if (auto no = refuse_offloading(model, plan)) return no;
+  if (plan.fp8_attention && (!is_narrow(plan.dtype) || !plan.fused_attention))
+    return infeasible(
+        "fp8_attention",
+        "attention in 8 bits is a fused kernel of a step in fp8 or mxfp8, and " +
+            (plan.fused_attention ? "dtype=" + name(plan.dtype) : std::string{"attention=unfused"}),
+        plan.fused_attention ? "use dtype=fp8 or mxfp8, or leave it out"
+                             : "use attention=flash, or leave it out");
   return {};
 }
 

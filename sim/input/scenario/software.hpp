@@ -59,8 +59,9 @@ struct Software {
   bool sequence_parallel = false;  ///< Where the plan does not say.
   int zero = 0;                    ///< Where the plan does not say.
 
-  bool fused_attention = true;  ///< false: the score matrix is written to memory.
-  bool dropout = false;         ///< On attention scores and on both residual branches.
+  bool fused_attention = true;   ///< false: the score matrix is written to memory.
+  bool cudnn_attention = false;  ///< Fused attention is cuDNN's of 2026, where it was measured.
+  bool dropout = false;          ///< On attention scores and on both residual branches.
   /// false: bias gradients and changes of the q, k, v layout are passes of their own.
   bool fused_bias_gradients = true;
   bool scatter_gather = true;         ///< Pipeline transfers carry 1/tp of the tensor a rank.
@@ -111,7 +112,8 @@ struct Software {
   /// fp8: a product keeps its input in 8 bits, as its weight gradient needs it; else in 16.
   bool keeps_quantised_inputs = false;
   Fp8Scaling fp8_scaling;
-  double weight_bytes = 2.0;  ///< Per parameter on the wire when weights are gathered.
+  double nvfp4_gemm_efficiency = 1.0;  ///< Of products in nvfp4, relative to the calibrated ones.
+  double weight_bytes = 2.0;           ///< Per parameter on the wire when weights are gathered.
   /// Per parameter: copies out of the buffer that weights are gathered in, and into the one that
   /// gradients are reduced from.
   double unshard_bytes = 0.0;
@@ -123,13 +125,17 @@ struct Software {
   double gradient_bytes = 4.0;       ///< Per parameter on the wire when gradients are reduced.
   double main_gradient_bytes = 4.0;  ///< Per parameter held: the gradient buffer.
 
+  /// Of the rate of plain copies: kernels of norms, where their bytes are counted (docs/COST.md).
+  double norm_forward_efficiency = 1.0, norm_backward_efficiency = 1.0;
   double gemm_efficiency = 1.0;          ///< Of its GEMM library relative to the calibrated one.
   double attention_efficiency = 1.0;     ///< Of its attention kernel, likewise.
   double batched_gemm_efficiency = 0.3;  ///< Of peak: the score GEMMs of unfused attention.
   Seconds kernel_overhead;               ///< Between two kernels on the GPU.
   Seconds host_launch;  ///< The host's time for a launch: a floor where kernels are shorter.
 
-  ExpertLayerHost expert_layer_host;          ///< Likewise, of an x86 host.
+  ExpertLayerHost expert_layer_host;  ///< Likewise, of an x86 host.
+  /// How much longer that takes where two micro-batches' layers are launched by turns (ep_overlap).
+  double overlapped_host = 1.0;
   CudaGraphs cuda_graphs = CudaGraphs::none;  ///< Where the plan does not say.
 
   bool frees_outputs = true;  ///< What a stage sent is not kept for its backward pass.

@@ -22,4 +22,8 @@ OrRefused<SettledPlan> try_plan(const Model& model, const System& system, const 
 Scenario scenario_of(const Model& model, const System& system, const Software& software,
                      const SettledPlan& settled);
 
+/// What a plan cannot ask of its activations: offloading beside stages or recomputation, and
+/// attention in 8 bits without a format of 8 bits.
+MaybeRefused refuse_activations(const Model& model, const Plan& plan);
+
 }  // namespace orrery

@@ -54,9 +54,9 @@ class FlagWriter {
   /// What no code of this file has told, and what is the same without being told.
   void say_the_rest() {
     static const std::set<std::string> translated{
-        "vpp",     "dp",          "layers",    "schedule", "recompute",      "zero",
-        "reshard", "dtype",       "attention", "cp_comm",  "moe_dispatcher", "tp_overlap",
-        "routing", "cuda_graphs", "software"};
+        "offload_layers", "vpp",     "dp",          "layers",    "schedule", "recompute",
+        "zero",           "reshard", "dtype",       "attention", "cp_comm",  "moe_dispatcher",
+        "tp_overlap",     "routing", "cuda_graphs", "software"};
     for (const PlanKey& key : plan_keys()) {
       if (told_.contains(key.name) || translated.contains(key.name)) continue;
       if (!key.needs_saying(plan_)) continue;
@@ -117,10 +117,15 @@ class FlagWriter {
 
   void batch() {
     for (const char* key : {"mbs", "gbs", "seq"}) say(key);
-    if (plan_.recompute == Recompute::full) {
+    if (plan_.offload_layers > 0) {
+      flag("cpu-offloading");
+      flag("cpu-offloading-num-layers", plan_.offload_layers);
+    }
+    if (plan_.recompute.kind == Recompute::full) {
       flag("recompute-granularity", "full");
-      flag("recompute-method", "uniform");
-      flag("recompute-num-layers", 1);
+      const int some = plan_.recompute.layers;
+      flag("recompute-method", some > 0 ? "block" : "uniform");
+      flag("recompute-num-layers", some > 0 ? some : 1);
     } else if (plan_.recompute.kind == Recompute::selective) {
       flag("recompute-granularity", "selective");
       std::string modules;
@@ -287,6 +292,11 @@ class FlagWriter {
       flag("fp8-format", "e4m3");
       flag("fp8-recipe", "mxfp8");
     }
+    if (plan_.dtype == Dtype::nvfp4) {
+      flag("fp4-format", "e2m1");
+      flag("fp4-recipe", "nvfp4");
+    }
+    say("fp8_attention");
     if (plan_.dtype != Dtype::fp8) return;
     flag("fp8-format", "hybrid");
     leave_out("fp8: which scaling (--fp8-recipe) the plan does not say");

@@ -118,6 +118,8 @@ std::string kernels_json(const FittedKernels& kernels, const Gpu& gpu) {
                  {"peak_16bit", all_digits(gpu.peak_16bit.si() * 1e-12, "TFLOP/s")}};
   if (gpu.peak_fp8.si() > 0.0)
     reference["peak_fp8"] = all_digits(gpu.peak_fp8.si() * 1e-12, "TFLOP/s");
+  if (gpu.peak_fp4.si() > 0.0)
+    reference["peak_fp4"] = all_digits(gpu.peak_fp4.si() * 1e-12, "TFLOP/s");
   reference["memory_bandwidth"] = all_digits(gpu.memory_bandwidth.si() * 1e-9, "GB/s");
   reference["multiprocessors"] = gpu.multiprocessors;
   Json json{{"schema", "orrery.kernels/1"},

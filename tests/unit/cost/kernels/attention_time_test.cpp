@@ -18,13 +18,13 @@ KernelTables round_tables() {
   KernelTables tables;
   tables.gpu = tables.used_for = gpu.name;
   tables.attention_backward = 3.0;
-  tables.attention = AttentionTable{
-      "a benchmark",
-      AttentionTable::Measures::serving_step,
-      {gpu.name, gpu.peak_16bit, gpu.peak_fp8, gpu.memory_bandwidth, gpu.multiprocessors},
-      {{128, microseconds(12), 0.5, 0.0, 2.0, 1.0, 0.0, 0.0},
-       {256, microseconds(12), 0.5, 0.0, 2.0, 1.0, 0.0, 0.0}},
-      {}};
+  tables.attention = AttentionTable{"a benchmark",
+                                    AttentionTable::Measures::serving_step,
+                                    {gpu.name, gpu.peak_16bit, gpu.peak_fp8, gpu.peak_fp4,
+                                     gpu.memory_bandwidth, gpu.multiprocessors},
+                                    {{128, microseconds(12), 0.5, 0.0, 2.0, 1.0, 0.0, 0.0},
+                                     {256, microseconds(12), 0.5, 0.0, 2.0, 1.0, 0.0, 0.0}},
+                                    {}};
   return tables;
 }
 
@@ -148,6 +148,56 @@ TEST(AttentionTime, StandInsAreNeverMeasured) {
     const AttentionTime attention{read_gpu(name, nowhere), &*tables};
     EXPECT_EQ(attention.table_time(tables->attention->rows[0]).tag, Tag::interpolated) << name;
   }
+}
+
+// cuDNN's training kernels were measured by themselves: at their shapes that is the answer, fading
+// by what the interpolation keeps back (1 in 41 with one row: weight 20 of 20.5).
+TEST(AttentionTime, TrainingRowsCorrectTheTable) {
+  KernelTables tables = round_tables();
+  tables.attention->rows = {row};
+  tables.training_attention =
+      TrainingAttention{"test-gpu",
+                        "a benchmark",
+                        round_gpu().peak_16bit,
+                        {{Dtype::bf16, 2, 1000, 16, 4, 128, 128, 0, microseconds(0.5 * training_us),
+                          microseconds(1.5 * training_us)},
+                         {Dtype::fp8, 2, 1000, 16, 4, 128, 128, 0, microseconds(0.25 * training_us),
+                          microseconds(0.75 * training_us)}}};
+  const AttentionTime attention{round_gpu(), &tables};
+  const double kept = 20.0 / 20.5;
+  AttentionShape shape = square;
+  shape.kernel = AttentionKernel::cudnn;
+  EXPECT_NEAR(attention.forward(shape).time.si() * 1e6, std::pow(0.5, kept) * training_us, 1e-9);
+  EXPECT_NEAR(attention.backward(shape).time.si() * 1e6, std::pow(0.5, kept) * 3 * training_us,
+              1e-9);
+  EXPECT_EQ(attention.forward(shape).tag, Tag::interpolated);
+  shape.kernel = AttentionKernel::cudnn_fp8;
+  EXPECT_NEAR(attention.forward(shape).time.si() * 1e6, std::pow(0.25, kept) * training_us, 1e-9);
+  // What nobody measured costs what the table says, and is no measurement.
+  shape.kernel = AttentionKernel::cudnn_mxfp8;
+  EXPECT_NEAR(attention.forward(shape).time.si() * 1e6, training_us, 1e-9);
+  EXPECT_EQ(attention.forward(shape).tag, Tag::default_value);
+  // The tables' own kernels stay as they are.
+  EXPECT_NEAR(attention.forward(square).time.si() * 1e6, training_us, 1e-9);
+}
+
+// A benchmark of ten runs has a cool GPU's clock, and another GPU its own peak.
+TEST(AttentionTime, TrainingRowsOfAnotherClockAndPeak) {
+  KernelTables tables = round_tables();
+  tables.attention->rows = {row};
+  tables.training_attention =
+      TrainingAttention{"another-gpu",
+                        "a benchmark",
+                        2.0 * round_gpu().peak_16bit,
+                        {{Dtype::bf16, 2, 1000, 16, 4, 128, 128, 0, microseconds(training_us / 2),
+                          microseconds(3 * training_us / 2)}}};
+  AttentionShape shape = square;
+  shape.kernel = AttentionKernel::cudnn;
+  EXPECT_NEAR((AttentionTime{round_gpu(), &tables}.forward(shape).time.si() * 1e6), training_us,
+              1e-9);
+  tables.sustained = 0.8;
+  EXPECT_NEAR((AttentionTime{round_gpu(), &tables}.forward(shape).time.si() * 1e6),
+              std::pow(1 / 0.8, 20.0 / 20.5) * training_us, 1e-9);
 }
 
 }  // namespace

@@ -17,7 +17,10 @@ TEST(KernelModel, TrainingRunsAtItsShareOfABenchmark) {
     const KernelTime bench = benchmark(4096, 8192, 4096);
     ASSERT_EQ(bench.tag, Tag::measured);
     const KernelTime forward = model.gemm(GemmPass::forward, 4096, 8192, 4096);
-    EXPECT_DOUBLE_EQ(bench.time / forward.time, tables->sustained);
+    // What the benchmark's own clock lost is not lost again.
+    EXPECT_DOUBLE_EQ(bench.time / forward.time,
+                     tables->sustained * benchmark.throttle(4096, 8192, 4096));
+    EXPECT_GT(benchmark.throttle(4096, 8192, 4096), 1.0);
     EXPECT_EQ(forward.tag, Tag::interpolated);  // The factor is no measurement of this shape.
     EXPECT_EQ(model.gemm(GemmPass::dgrad, 4096, 8192, 4096).time, forward.time);
     const KernelTime wgrad = model.gemm(GemmPass::wgrad, 4096, 8192, 4096);

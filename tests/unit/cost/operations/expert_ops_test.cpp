@@ -7,6 +7,7 @@
 
 #include "sim/cost/collectives/collective_time.hpp"
 #include "sim/cost/memory/memory.hpp"
+#include "sim/cost/operations/layer_activations.hpp"
 #include "sim/cost/operations/layer_ops.hpp"
 #include "sim/cost/operations/rank_parameters.hpp"
 #include "sim/cost/operations/recompute_ops.hpp"

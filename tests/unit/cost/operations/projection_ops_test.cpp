@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/cost/memory/memory.hpp"
+#include "sim/cost/operations/layer_activations.hpp"
 #include "sim/cost/operations/layer_ops.hpp"
 #include "tests/support/scenarios.hpp"
 

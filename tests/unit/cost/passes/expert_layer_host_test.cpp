@@ -55,6 +55,18 @@ TEST(ExpertLayerHost, PartsOfAPass) {
     }
 }
 
+// Where two micro-batches' layers are launched by turns, all parts take as much longer.
+TEST(ExpertLayerHost, OverlapSlowsTheHost) {
+  Scenario scenario = mixture(8, 1.0);
+  scenario.software.overlapped_host = 1.5;
+  EXPECT_DOUBLE_EQ(forward_host(scenario).before.si(), 3.0);
+  scenario.plan.ep_overlap = true;
+  EXPECT_DOUBLE_EQ(forward_host(scenario).before.si(), 4.5);
+  EXPECT_DOUBLE_EQ(forward_host(scenario).experts.si(), 18.0);
+  EXPECT_DOUBLE_EQ(backward_host(scenario, BackwardPart::whole).after.si(), 4.5);
+  EXPECT_DOUBLE_EQ(router_host(scenario).si(), 3.0);
+}
+
 // A plan's graphs take their parts of a layer from the host, and those of a step its launches too.
 TEST(ExpertLayerHost, LaunchesNoGraphs) {
   PlanRequest request = plan_request(1, 1, 1, 8, 64, "megatron-core");

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "sim/cost/memory/memory.hpp"
+#include "sim/cost/operations/layer_activations.hpp"
 #include "sim/cost/operations/layer_ops.hpp"
 #include "sim/cost/operations/recompute_ops.hpp"
 #include "tests/support/error_text.hpp"

@@ -49,6 +49,9 @@ const std::vector<Written>& written() {
        }},
       {"recompute", R"("selective:moe,moe_act")", "selective:moe",
        [](P p) { return p.recompute == std::set{RecomputeModule::moe}; }},
+      {"recompute", R"("full:5")", "full:5",
+       [](P p) { return p.recompute.kind == Recompute::full && p.recompute.layers == 5; }},
+      {"offload_layers", "3", "3", [](P p) { return p.offload_layers == 3; }},
       {"zero", "1", "1", [](P p) { return p.zero == 1; }},
       {"zero", "0", "0", [](P p) { return p.zero == 0; }},
       {"sp", "true", "true", [](P p) { return p.sp == true; }},
@@ -56,6 +59,8 @@ const std::vector<Written>& written() {
       {"dtype", R"("fp16")", "fp16", [](P p) { return p.dtype == Dtype::fp16; }},
       {"dtype", R"("bf16")", "bf16", [](P p) { return p.dtype == Dtype::bf16; }},
       {"dtype", R"("fp8")", "fp8", [](P p) { return p.dtype == Dtype::fp8; }},
+      {"dtype", R"("nvfp4")", "nvfp4", [](P p) { return p.dtype == Dtype::nvfp4; }},
+      {"fp8_attention", "true", "true", [](P p) { return p.fp8_attention; }},
       {"reshard", "true", "true", [](P p) { return p.reshard == true; }},
       {"reshard", "false", "false", [](P p) { return p.reshard == false; }},
       {"attention", R"("flash")", "flash", [](P p) { return p.fused_attention == true; }},
@@ -151,6 +156,9 @@ TEST(PlanKeys, FilesAreRefusedWithPlaceProblemAndRemedy) {
             "plan.json: /schedule: 1 is not text; write it in quotes");
   EXPECT_EQ(json_error(R"({"recompute": "sometimes"})"),
             "plan.json: /recompute: 'sometimes' is unknown; write one of: none, selective, full");
+  EXPECT_EQ(json_error(R"({"recompute": "full:0"})"),
+            "plan.json: /recompute: 'full:0' does not say how many layers are computed again; "
+            "write full for all, or full:5 for the first five of each virtual stage");
   EXPECT_EQ(json_error(R"({"recompute": "selective:mla_up,mlp"})"),
             "plan.json: /recompute: 'mla_up' is not a part of a layer that can be computed again; "
             "write one of: core_attn, layernorm, mla_up_proj, mlp, moe_act, shared_experts, moe");
@@ -164,7 +172,7 @@ TEST(PlanKeys, FilesAreRefusedWithPlaceProblemAndRemedy) {
             "plan.json: /sp: 1 is neither true nor false; write one of the two");
   // Weights are counted with 2 bytes, so a plan in fp32 would get a wrong answer.
   EXPECT_EQ(json_error(R"({"dtype": "fp32"})"),
-            "plan.json: /dtype: 'fp32' is unknown; write one of: fp16, bf16, fp8, mxfp8");
+            "plan.json: /dtype: 'fp32' is unknown; write one of: fp16, bf16, fp8, mxfp8, nvfp4");
   EXPECT_EQ(json_error("[8]"), "plan.json: [8] is not an object; write {\"key\": value, ...}");
 }
 
@@ -184,20 +192,19 @@ TEST(PlanKeys, FlagsAreRefusedTheSameWay) {
   EXPECT_EQ(flag_error("schedule", "gpip"), "--schedule: 'gpip' is unknown; did you mean 'gpipe'?");
   EXPECT_EQ(flag_error("software", "\xff"),
             "--software: '\\ufffd' is not UTF-8 text; write letters and digits");
-  EXPECT_EQ(
-      flag_error("warmup", "1"),
-      "--warmup: 'warmup' is not a key of a plan; write one of: "
-      "tp, pp, vpp, dp, cp, ep, etp, mbs, gbs, seq, schedule, layers, recompute, zero, reshard, "
-      "sp, "
-      "dtype, attention, cp_comm, routing, moe_dispatcher, shared_expert_overlap, ep_overlap, "
-      "delay_wgrad, tp_overlap, dp_overlap, cuda_graphs, software");
+  EXPECT_EQ(flag_error("warmup", "1"),
+            "--warmup: 'warmup' is not a key of a plan; write one of: "
+            "tp, pp, vpp, dp, cp, ep, etp, mbs, gbs, seq, schedule, layers, recompute, "
+            "offload_layers, zero, reshard, sp, dtype, attention, fp8_attention, cp_comm, routing, "
+            "moe_dispatcher, shared_expert_overlap, ep_overlap, "
+            "delay_wgrad, tp_overlap, dp_overlap, cuda_graphs, software");
 }
 
 // A terminal shows one line whatever the file holds.
 TEST(PlanKeys, HostileWordsAreEscapedAndCut) {
   EXPECT_EQ(
       json_error(R"({"dtype": "a\u001b[31m\n"})"),
-      "plan.json: /dtype: 'a\\u001b[31m\\n' is unknown; write one of: fp16, bf16, fp8, mxfp8");
+      "plan.json: /dtype: 'a\\u001b[31m\\n' is unknown; write one of: fp16, bf16, fp8, mxfp8, nvfp4");
   const std::string error = json_error("{\"dtype\": \"" + std::string(1000, 'x') + "\"}");
   EXPECT_LT(error.size(), 200u);
 }

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/analysis/validate/training_case.hpp"
+
+namespace orrery {
+
+/// What the authors of a published run say elsewhere of how they made it.
+struct PublishedPlan {
+  std::string software;          ///< Empty: nobody says.
+  std::vector<JsonValue> plans;  ///< Plan keys; a later one counts more than those before it.
+};
+
+/// By the first rule of workloads/publications/software.json that holds of the case, and by the
+/// recipe that the rule's file of recipes has for the run.
+///
+/// Recipes are the presets of a release. Of those for the case's model, system and format, the one
+/// counts that has the printed layout, of the case's own release or else of the next: figures of a
+/// release are made with what becomes the next one's. Where none has it, one of its own release
+/// counts, the one that has most of the layout. A release that the file does not know is its last.
+PublishedPlan published_plan(const TrainingCase& training_case);
+
+}  // namespace orrery
