@@ -9,10 +9,10 @@
 namespace orrery {
 namespace {
 
-// Words behind a size that name another training of the same shape.
+// Words behind a family's name that say another training of the same shape.
 constexpr std::string_view same_shape[] = {
     "base",     "bf16", "chat", "fp8",  "hf",   "it",   "instruct", "pretrain", "pt",
-    "thinking", "v0.1", "v0.2", "v1.5", "0324", "0528", "2407",     "2507",     "2508"};
+    "thinking", "v0.1", "v1.5", "0324", "0528", "2407", "2507",     "2508"};
 
 // Models of the shape of another, but for the longest sequence (arXiv 2302.13971, table 2, and
 // 2307.09288, table 1).
@@ -48,13 +48,17 @@ std::optional<std::string> catalog_model(const std::string& name) {
   while (path.ends_with('/')) path.pop_back();
   std::vector<std::string> words = words_of_name(path.substr(path.rfind('/') + 1));
   if (words.size() > 1 && words[0] == "meta") words.erase(words.begin());
-  while (words.size() > 1 && std::find(std::begin(same_shape), std::end(same_shape),
-                                       words.back()) != std::end(same_shape))
-    words.pop_back();
+  if (words.empty()) return std::nullopt;
+  words.erase(std::remove_if(words.begin() + 1, words.end(),
+                             [](const std::string& word) {
+                               return std::find(std::begin(same_shape), std::end(same_shape),
+                                                word) != std::end(same_shape);
+                             }),
+              words.end());
   for (const auto& [alias, model] : same_sizes)
     if (joined(words) == alias) return std::string{model};
   for (const std::string& model : list_catalog("workloads/models"))
-    if (!words.empty() && joined(words_of_name(model)) == joined(words)) return model;
+    if (joined(words_of_name(model)) == joined(words)) return model;
   return std::nullopt;
 }
 

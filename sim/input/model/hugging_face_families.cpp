@@ -136,6 +136,16 @@ Model read_qwen3(ConfigKeys& config) {
   return model;
 }
 
+// Layers without positions count like the others.
+Model read_smollm3(ConfigKeys& config) {
+  Model model = read_llama_like(config, {32'768, true});
+  divide_heads(config, model);
+  read_attention_bias(config, model);
+  model.mlp_bias = config.flag("mlp_bias", false);
+  read_qwen_window(config, model);
+  return model;
+}
+
 Model read_mixtral(ConfigKeys& config) {
   Model model = read_llama_like(config, {131'072, false});
   divide_heads(config, model);
@@ -287,6 +297,27 @@ Model read_gpt2(ConfigKeys& config) {
   model.tied_embeddings = config.flag("tie_word_embeddings", true);
   model.norm = NormKind::layer;
   model.norm_bias = model.qkv_bias = model.out_bias = model.mlp_bias = true;
+  return model;
+}
+
+// Its table of positions has two rows that no token reads (OPTLearnedPositionalEmbedding).
+Model read_opt(ConfigKeys& config) {
+  Model model = read_llama_like(config, {2048, true, 12, 768, 12, std::nullopt, 3072, 50'272});
+  divide_heads(config, model);
+  model.ffn = config.size({"ffn_dim"}, max_width, 3072);
+  model.gated = model.rotary = false;
+  model.learned_positions = model.max_sequence + 2;
+  model.norm = NormKind::layer;
+  model.norm_bias = config.flag("layer_norm_elementwise_affine", true);
+  model.qkv_bias = model.out_bias = model.mlp_bias = config.flag("enable_bias", true);
+  if (const auto width = config.find({"word_embed_proj_dim"});
+      width && width->integer(1, max_width) != model.hidden)
+    width->fail("means tables narrower than the layers, which nothing prices",
+                "take a model whose embeddings are as wide as its layers");
+  if (!config.flag("do_layer_norm_before", true))
+    config.json()
+        .at("do_layer_norm_before")
+        .fail("means norms behind the layers, which nothing prices", "take another model");
   return model;
 }
 

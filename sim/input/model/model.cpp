@@ -20,9 +20,9 @@ const std::vector<std::string>& own_keys() {
       // Sizes.
       "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocab", "seq", "pretraining_seq",
       // The layer.
-      "swiglu", "norm", "norm_bias", "norms_per_layer", "qk_norm", "positions", "bias", "qkv_bias",
-      "out_bias", "mlp_bias", "attention_sinks", "clamped_activation", "parallel_residual",
-      "tied_embeddings", "mla", "window", "global_every", "prediction_layers",
+      "swiglu", "norm", "norm_bias", "norms_per_layer", "qk_norm", "positions", "position_rows",
+      "bias", "qkv_bias", "out_bias", "mlp_bias", "attention_sinks", "clamped_activation",
+      "parallel_residual", "tied_embeddings", "mla", "window", "global_every", "prediction_layers",
       // Experts.
       "experts", "top_k", "moe_ffn", "shared_expert_ffn", "dense_layers", "expert_groups",
       "groups_per_token", "correction_bias"};
@@ -119,7 +119,12 @@ void read_layer(const JsonValue& json, const ModelDefaults& defaults, Model& mod
   if (const auto word = json.find("positions"))
     positions = choice<Positions>(*word, {"rotary", "learned", "alibi", "none"});
   model.rotary = positions == Positions::rotary;
-  model.learned_positions = positions == Positions::learned ? model.max_sequence : 0;
+  if (positions == Positions::learned)
+    model.learned_positions =
+        integer(json, "position_rows", model.max_sequence, model.max_sequence, max_tokens);
+  else if (const auto rows = json.find("position_rows"))
+    rows->fail("means nothing in a model without a table of positions",
+               "remove it, or write \"positions\": \"learned\"");
 
   model.prediction_layers =
       static_cast<int>(integer(json, "prediction_layers", model.prediction_layers, 0, max_layers));

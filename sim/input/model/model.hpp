@@ -50,7 +50,8 @@ struct Model {
   /// Tokens in a sequence of its pre-training, before stages for long contexts; 0: unknown.
   std::int64_t pretraining_sequence = 0;
   bool tied_embeddings = false;
-  std::int64_t learned_positions = 0;  ///< Rows of a learned position table; 0: rotary, ALiBi.
+  /// Rows of a learned position table, max_sequence or more; 0: rotary, ALiBi.
+  std::int64_t learned_positions = 0;
   bool rotary = true;
 
   NormKind norm = NormKind::rms;

@@ -85,7 +85,7 @@ TEST(LaunchScripts, FlagsInQuotesAndBranches) {
   // The other branch has another source of the vocabulary.
   const Read other = read("fp8_on_one_node.sh", {{"2", "models/Mistral-7B-v0.3/"}});
   EXPECT_EQ(other.model().vocab, 32'768);
-  EXPECT_THAT(other.notes, Contains(HasSubstr("of Mistral-7B-v0.3 (config.json")));
+  EXPECT_THAT(other.notes, Contains(HasSubstr("of the tokenizer Mistral-7B-v0.3")));
 }
 
 TEST(LaunchScripts, ShardsByASwitch) {

@@ -53,6 +53,18 @@ TEST(HuggingFace, AbsentKeysTakeTheirClassDefault) {
   EXPECT_TRUE(gpt2.tied_embeddings);
 }
 
+// OPT 350M has tables of 512 before layers of 1,024, and norms behind its layers.
+TEST(HuggingFace, WhatOnlyOptHasIsRefused) {
+  EXPECT_EQ(parse(config("opt", R"("ffn_dim": 2048)")).ffn, 2048);
+  EXPECT_EQ(parse(config("opt")).learned_positions, 2050);
+  EXPECT_EQ(parse_error(config("opt", R"("word_embed_proj_dim": 256)")),
+            "config.json: /word_embed_proj_dim: means tables narrower than the layers, which "
+            "nothing prices; take a model whose embeddings are as wide as its layers");
+  EXPECT_EQ(parse_error(config("opt", R"("do_layer_norm_before": false)")),
+            "config.json: /do_layer_norm_before: means norms behind the layers, which nothing "
+            "prices; take another model");
+}
+
 TEST(HuggingFace, BiasesFollowTheFamily) {
   const Model llama = parse(config("llama", R"("attention_bias": true, "mlp_bias": true)"));
   EXPECT_TRUE(llama.qkv_bias && llama.out_bias && llama.mlp_bias);
@@ -197,7 +209,7 @@ TEST(HuggingFace, ArchitecturesStandInForAMissingModelType) {
 
 TEST(HuggingFaceErrors, UnknownModelType) {
   const std::string known =
-      "known are llama, mistral, qwen2, qwen3, phi3, mixtral, qwen3_moe, glm4_moe, "
+      "known are llama, mistral, qwen2, qwen3, smollm3, opt, phi3, mixtral, qwen3_moe, glm4_moe, "
       "llama4_text, llama4, gpt_oss, deepseek_v2, "
       "deepseek_v3, kimi_k2, gpt2, gptj, falcon, cohere, cohere2, gpt_neox, gemma, gemma2, gemma3, "
       "gemma3_text";

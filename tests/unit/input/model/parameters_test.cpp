@@ -35,12 +35,14 @@ const std::vector<Published>& published() {
       {"qwen3-30b-a3b", 30'532'122'624},  {"qwen3-235b-a22b", 235'093'634'560},
       {"deepseek-v3", 671'026'419'200},   {"gpt2", 124'439'808},
       {"gpt-neox-20b", 20'554'567'680},   {"gemma-7b", 8'537'680'896},
-      {"gemma-2-9b", 9'241'705'984},      {"gemma-3-27b", 27'009'346'304}};
+      {"gemma-2-9b", 9'241'705'984},      {"gemma-3-27b", 27'009'346'304},
+      {"opt-125m", 125'239'296},          {"smollm3-3b", 3'075'098'624},
+      {"mistral-7b", 7'241'732'096}};
   return models;
 }
 
 TEST(Parameters, ConfigFilesGiveThePublishedTotals) {
-  ASSERT_EQ(published().size(), 16u);
+  ASSERT_EQ(published().size(), 19u);
   for (const auto& [name, expected] : published())
     EXPECT_EQ(total(hugging_face_model(name)), expected) << name;
 }
@@ -52,19 +54,27 @@ TEST(Parameters, TheCatalogGivesThePublishedTotals) {
 
 TEST(Parameters, FurtherCatalogModelsHaveTheirPublishedTotals) {
   // The same pages; Nemotron-4 by its name.
-  for (const auto& [name, expected] : std::vector<Published>{{"llama2-7b", 6'738'415'616},
-                                                             {"llama2-13b", 13'015'864'320},
-                                                             {"llama2-70b", 68'976'648'192},
-                                                             {"qwen2.5-14b", 14'770'033'664},
-                                                             {"qwen2.5-32b", 32'763'876'352},
-                                                             {"qwen2.5-72b", 72'706'203'648},
-                                                             {"qwen3-14b", 14'768'307'200},
-                                                             {"qwen3-32b", 32'762'123'264},
-                                                             {"gpt-oss-120b", 116'829'156'672},
-                                                             {"deepseek-v2", 235'741'434'880},
-                                                             {"kimi-k2", 1'026'408'232'448}})
+  for (const auto& [name, expected] :
+       std::vector<Published>{{"llama2-7b", 6'738'415'616},       {"llama2-13b", 13'015'864'320},
+                              {"llama2-70b", 68'976'648'192},     {"qwen2.5-14b", 14'770'033'664},
+                              {"qwen2.5-32b", 32'763'876'352},    {"qwen2.5-72b", 72'706'203'648},
+                              {"qwen3-14b", 14'768'307'200},      {"qwen3-32b", 32'762'123'264},
+                              {"gpt-oss-120b", 116'829'156'672},  {"deepseek-v2", 235'741'434'880},
+                              {"kimi-k2", 1'026'408'232'448},     {"llama3.2-3b", 3'212'749'824},
+                              {"mistral-7b-v0.3", 7'248'023'552}, {"opt-1.3b", 1'315'758'080},
+                              {"opt-2.7b", 2'651'596'800},        {"opt-6.7b", 6'658'473'984},
+                              {"opt-13b", 12'853'473'280},        {"opt-30b", 29'974'540'288},
+                              {"opt-66b", 65'719'701'504},        {"qwen2.5-0.5b", 494'032'768},
+                              {"qwen2.5-1.5b", 1'543'714'304},    {"qwen2.5-3b", 3'085'938'688},
+                              {"qwen3-1.7b", 1'720'574'976},      {"qwen3-4b", 4'022'468'096},
+                              {"smollm-135m", 134'515'008},       {"smollm-360m", 361'821'120},
+                              {"smollm-1.7b", 1'711'376'384},     {"smollm2-135m", 134'515'008},
+                              {"smollm2-360m", 361'821'120},      {"smollm2-1.7b", 1'711'376'384}})
     EXPECT_EQ(total(catalog_model(name)), expected) << name;
   EXPECT_NEAR(static_cast<double>(total(catalog_model("nemotron-4-340b"))), 341e9, 0.5e9);
+  // Published without its table: GPT-3's layers, and OPT's 50,272 + 2,050 rows of 12,288.
+  EXPECT_EQ(total(catalog_model("opt-175b")) - 12'288 * (50'272 + 2'050),
+            total(catalog_model("gpt3-175b")) - 12'288 * (51'200 + 2'048));
 }
 
 TEST(Parameters, ConfigFileAndCatalogDescribeTheSameShape) {
