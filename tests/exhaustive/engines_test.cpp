@@ -185,13 +185,14 @@ TEST(EnginesOnChains, AgreeOnEveryPlan) {
     for_each_plan(small_gpt(8, 256, 8, 2048), system, 8, [&](const Scenario& scenario) {
       const Layout& layout = context.layout(Placement{scenario.plan, scenario.system});
       const Topology& topology = context.topology(scenario.plan.gpus());
-      const auto cost = std::make_shared<const StepCost>(price_step(
-          scenario, context.kernels(scenario.plan.dtype), context.collectives(), layout.shapes));
+      const auto cost = std::make_shared<const StepCost>(
+          price_step(scenario, context.kernels(scenario.plan.dtype),
+                     context.collectives(scenario.plan), layout.shapes));
       Contraction chains{false};
       chains.chains = true;
       const TrainingStep step = build_training_step(
-          scenario, cost, StepTraffic{scenario, context.collectives(), layout.shapes}, layout.cast,
-          topology, chains);
+          scenario, cost, StepTraffic{scenario, context.collectives(scenario.plan), layout.shapes},
+          layout.cast, topology, chains);
       for (const Task& task : step.graph.tasks()) chained += task.chain ? 1 : 0;
       const Timeline own = execute(step.graph, topology);
       const Timeline other = execute(step.graph, topology, {Engine::simgrid});

@@ -22,11 +22,13 @@ System slow_nodes_of(int gpus) {
 Seconds executed(const Scenario& scenario, EstimateContext& context, Contraction contraction) {
   const Layout& layout = context.layout(Placement{scenario.plan, scenario.system});
   const Topology& topology = context.topology(scenario.plan.gpus());
-  const auto cost = std::make_shared<const StepCost>(price_step(
-      scenario, context.kernels(scenario.plan.dtype), context.collectives(), layout.shapes));
-  return execute(build_training_step(scenario, cost,
-                                     StepTraffic{scenario, context.collectives(), layout.shapes},
-                                     layout.cast, topology, contraction)
+  const auto cost = std::make_shared<const StepCost>(
+      price_step(scenario, context.kernels(scenario.plan.dtype), context.collectives(scenario.plan),
+                 layout.shapes));
+  return execute(build_training_step(
+                     scenario, cost,
+                     StepTraffic{scenario, context.collectives(scenario.plan), layout.shapes},
+                     layout.cast, topology, contraction)
                      .graph,
                  topology)
       .makespan.seconds();

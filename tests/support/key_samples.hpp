@@ -31,7 +31,8 @@ inline std::vector<KeySample> key_samples() {
       {"etp", "2"},          {"mbs", "2"},
       {"gbs", "64"},         {"seq", "128"},
       {"routing", "zipf:1"}, {"software", "megatron-2021"},
-      {"layers", "1+3"},     {"offload_layers", "2"}};
+      {"layers", "1+3"},     {"offload_layers", "2"},
+      {"nccl_algo", "Ring"}, {"nccl_proto", "^LL128"}};
   // What makes a plan one in which the key, or this word of it, is possible.
   const std::map<std::string, std::string> ground{{"vpp", "--pp 2"},
                                                   {"dp", "--tp 4"},

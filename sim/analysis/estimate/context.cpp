@@ -13,8 +13,20 @@ Layout lay_out(const System& system, const Placement& placement, const Topology&
           choose_cast(system, placement, topology, unfolded)};
 }
 
-EstimateContext::EstimateContext(const System& system, const CollectiveOptions& options)
-    : system_{system}, tables_{kernel_tables_of(system)}, collectives_{system, options} {}
+EstimateContext::EstimateContext(const System& system)
+    : system_{system}, tables_{kernel_tables_of(system)} {
+  collectives({});  // Which nearly all ask for, before workers part.
+}
+
+const CollectiveTime& EstimateContext::collectives(const NcclChoice& allowed) {
+  const auto found = collectives_.find({allowed.nccl_algo, allowed.nccl_proto});
+  if (found != collectives_.end()) return found->second;
+  CollectiveOptions options;
+  options.selection = parse_nccl_selection(allowed.nccl_algo, allowed.nccl_proto);
+  return collectives_
+      .emplace(std::pair{allowed.nccl_algo, allowed.nccl_proto}, CollectiveTime{system_, options})
+      .first->second;
+}
 
 const KernelModel& EstimateContext::kernels(Dtype dtype) {
   const auto found = kernels_.find(dtype);

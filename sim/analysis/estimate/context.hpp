@@ -27,15 +27,15 @@ Layout lay_out(const System& system, const Placement& placement, const Topology&
 /// with a context is to the last bit the estimate without.
 class EstimateContext {
  public:
-  /// `options`: of all collectives of a step.
-  explicit EstimateContext(const System& system, const CollectiveOptions& options = {});
+  explicit EstimateContext(const System& system);
   EstimateContext(const EstimateContext&) = delete;
   EstimateContext& operator=(const EstimateContext&) = delete;
 
   const System& system() const { return system_; }
   /// Errors: the GPU has no units for `dtype` (infeasible).
   const KernelModel& kernels(Dtype dtype);
-  const CollectiveTime& collectives() const { return collectives_; }
+  /// With what the plan lets NCCL choose.
+  const CollectiveTime& collectives(const NcclChoice& allowed);
   /// How far these prices are off in a step like this one.
   const PriceErrors& price_errors(const Scenario& scenario);
   /// Where the scenario's tokens go. Errors: as RoutedLoads.
@@ -50,7 +50,7 @@ class EstimateContext {
   System system_;
   std::optional<KernelTables> tables_;
   std::map<Dtype, KernelModel> kernels_;
-  CollectiveTime collectives_;
+  std::map<std::pair<std::string, std::string>, CollectiveTime> collectives_;
   std::map<std::pair<Dtype, StepClass>, PriceErrors> price_errors_;
   KnownLoads loads_;
   std::map<int, Topology> topologies_;

@@ -41,8 +41,8 @@ std::shared_ptr<const StepCost> price(const Routed& routed, EstimateContext& con
                                       const Layout& layout) {
   const Scenario& scenario = routed.scenario;
   return std::make_shared<const StepCost>(price_step(scenario, context.kernels(scenario.plan.dtype),
-                                                     context.collectives(), layout.shapes,
-                                                     routed.loads.get()));
+                                                     context.collectives(routed.scenario.plan),
+                                                     layout.shapes, routed.loads.get()));
 }
 
 }  // namespace
@@ -90,7 +90,7 @@ Estimate estimate(const Scenario& given, EstimateContext& context, Detail detail
 
   // What everything costs by itself: passes, and what travels between them.
   const auto cost = price(routed, context, layout);
-  const StepTraffic traffic{scenario, context.collectives(), layout.shapes};
+  const StepTraffic traffic{scenario, context.collectives(plan), layout.shapes};
 
   // The step as tasks, and the wires that they share.
   const Contraction contraction =
@@ -150,7 +150,7 @@ class StepsOfAnyLength {
   }
 
   Run run(const Scenario& scenario) const {
-    const StepTraffic traffic{scenario, context_.collectives(), layout_.shapes};
+    const StepTraffic traffic{scenario, context_.collectives(scenario.plan), layout_.shapes};
     TrainingStep step =
         build_training_step(scenario, cost_, traffic, layout_.cast, topology_, contraction_);
     Timeline timeline = execute(step.graph, topology_);

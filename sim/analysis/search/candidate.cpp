@@ -35,8 +35,8 @@ class PassTimesOfNeighbours {
     Scenario priced = scenario;
     priced.plan.zero = 0;
     if (known_.size() == most) known_.erase(known_.begin());
-    known_.emplace_back(
-        key, pass_times(priced, context_.kernels(priced.plan.dtype), context_.collectives()));
+    known_.emplace_back(key, pass_times(priced, context_.kernels(priced.plan.dtype),
+                                        context_.collectives(priced.plan)));
     return known_.back().second;
   }
 
@@ -114,7 +114,8 @@ Part explore(const PlanSpace& space, int part, double most_memory, const Objecti
     }
     Candidate candidate;
     candidate.choice = choice;
-    const Seconds bound = step_lower_bound(scenario, passes.of(scenario), context.collectives());
+    const Seconds bound =
+        step_lower_bound(scenario, passes.of(scenario), context.collectives(scenario.plan));
     candidate.bound_s = bound.si();
     candidate.bound = objective.score(scenario, bound, economics);
     candidate.memory = memory.peak() / memory.capacity;

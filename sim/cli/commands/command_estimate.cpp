@@ -55,24 +55,6 @@ po::options_description output_options() {
   return options;
 }
 
-po::options_description nccl_options() {
-  po::options_description options{"What NCCL may choose", 100};
-  options.add_options()  //
-      ("nccl-algo", po::value<std::string>()->value_name("LIST"),
-       "as NCCL_ALGO, for all collectives of the step: Ring,Tree or ^NVLS or "
-       "Ring;AllReduce:Tree")  //
-      ("nccl-proto", po::value<std::string>()->value_name("LIST"),
-       "as NCCL_PROTO: LL,LL128,Simple or ^LL128");
-  return options;
-}
-
-CollectiveOptions nccl_selection(const ParsedOptions& parsed) {
-  const auto text = [&](const char* option) {
-    return parsed.has(option) ? parsed.text(option) : std::string{};
-  };
-  return {parse_nccl_selection(text("nccl-algo"), text("nccl-proto")), {}, {}};
-}
-
 // Beside the prediction of a run that was imported from its log: how long its iterations took.
 std::string measured_text(const ParsedOptions& parsed, Seconds predicted) {
   if (!parsed.has("plan")) return "";
@@ -89,7 +71,7 @@ std::string missing_text(const Result& result, EstimateContext& context) {
   const Scenario& scenario = result.scenario;
   const KernelModel& kernels = context.kernels(scenario.plan.dtype);
   const Layout& layout = context.layout(Placement{scenario.plan, scenario.system});
-  const Pricer pricer{kernels, context.collectives(), layout.shapes, scenario.software,
+  const Pricer pricer{kernels, context.collectives(scenario.plan), layout.shapes, scenario.software,
                       scenario.system.gpu};
   return calibration::work_list_json(
       missing_shapes(scenario, kernels, pricer, result.busiest_stage));
@@ -100,7 +82,6 @@ std::string missing_text(const Result& result, EstimateContext& context) {
 int run_estimate(const Arguments& arguments) {
   po::options_description options;
   options.add(scenario_options())
-      .add(nccl_options())
       .add(engine_option())
       .add(memory_option())
       .add(host_memory_option())
@@ -128,7 +109,7 @@ int run_estimate(const Arguments& arguments) {
   if (parsed.has("changes") && parsed.has("json"))
     fail_input({"--changes", ""}, "prints a table, which --json has no place for",
                "leave one of them out");
-  EstimateContext context{scenario.system, nccl_selection(parsed)};
+  EstimateContext context{scenario.system};
   const Detail detail{parsed.has("unfolded"), parsed.has("expanded"), engine_of(parsed),
                       host_memory_of(parsed), memory_limit_of(parsed)};
   Estimate answer = [&] {

@@ -2,7 +2,7 @@
 
 #include "sim/cluster/placement/groups.hpp"
 #include "sim/cost/collectives/collective_cost.hpp"
-#include "sim/cost/collectives/nccl_selection.hpp"
+#include "sim/input/measured/nccl_selection.hpp"
 
 namespace orrery {
 

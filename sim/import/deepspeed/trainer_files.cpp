@@ -125,6 +125,8 @@ class FilesReader {
       all_.notes.push_back("the script starts " + std::to_string(trainings) +
                            " trainings; the last one counts");
     all_.program = chosen.program;
+    for (const auto& [name, words] : script.variables)
+      if (name.starts_with("NCCL_") && !words.empty()) all_.nccl[name] = words[0].text;
     if (chosen.gpus) all_.gpus = *chosen.gpus;
     config_file_ = value_of(chosen.launcher, "--config_file");
     take_arguments(chosen.arguments, script, file.path);
@@ -207,7 +209,7 @@ class FilesReader {
 
   const std::vector<RecipeFile>& files_;
   const RecipeAnswers& answers_;
-  TrainerFiles all_{{{}, ""}, {{}, ""}, {{}, ""}, "", std::nullopt, {}};
+  TrainerFiles all_{{{}, ""}, {{}, ""}, {{}, ""}, "", std::nullopt, {}, {}};
   std::string config_file_;
   bool is_bare_ = false;  ///< The flag that was read last has no word yet.
 };

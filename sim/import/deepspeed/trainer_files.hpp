@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@ struct TrainerFiles {
   Settings accelerate;  ///< `accelerate config`'s file (YAML).
   std::string program;  ///< "run_clm.py"; "": no script starts one.
   std::optional<std::int64_t> gpus;
+  std::map<std::string, std::string> nccl;  ///< Variables of NCCL that the script sets.
   std::vector<std::string> notes;
 };
 

@@ -7,9 +7,9 @@
 #include "sim/base/text/text_file.hpp"
 #include "sim/import/megatron/cuda_graph_arguments.hpp"
 #include "sim/import/megatron/megatron_model.hpp"
-#include "sim/import/megatron/nccl_variables.hpp"
 #include "sim/import/megatron/pipeline_split.hpp"
 #include "sim/import/megatron/priced_otherwise.hpp"
+#include "sim/import/recipe/nccl_variables.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
 
 namespace orrery {
@@ -262,7 +262,10 @@ class RunReader {
 
   void tell_unread() {
     for (std::string& note : priced_otherwise(a_)) notes_.push_back(std::move(note));
-    for (std::string& note : told_by_nccl(a_.nccl())) notes_.push_back(std::move(note));
+    NcclSettings nccl = nccl_settings(a_.nccl(), a_.place());
+    if (nccl.allowed.nccl_algo != "any") plan_["nccl_algo"] = nccl.allowed.nccl_algo;
+    if (nccl.allowed.nccl_proto != "any") plan_["nccl_proto"] = nccl.allowed.nccl_proto;
+    for (std::string& note : nccl.notes) notes_.push_back(std::move(note));
     if (a_.is_complete()) return;  // A printed list has hundreds that nobody gave.
     std::string names;
     for (const std::string& flag : a_.unread()) {
@@ -275,7 +278,8 @@ class RunReader {
 
   const MegatronArguments& a_;
   std::vector<std::string> notes_;
-  Json plan_;
+  // An object from the start: operator[] of a null calls it one before it has the memory.
+  Json plan_ = Json::object();
   std::int64_t tp_ = 1;
   std::int64_t pp_ = 1;
   std::int64_t layers_ = 0;  ///< Of a model that stands in; 0: the arguments say it.

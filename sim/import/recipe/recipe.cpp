@@ -72,7 +72,7 @@ void size_of_run(const Recipe& recipe, const Place& place, Json& plan,
 ImportedRun written_plan(const Recipe& recipe, const Place& place) {
   check(recipe, place);
   std::vector<std::string> notes = recipe.notes;
-  Json plan;
+  Json plan = Json::object();  // operator[] of a null calls it an object before it has the memory.
   plan["model"] = Json::parse(recipe.model->document->compact());
   plan["tp"] = recipe.tp;
   plan["pp"] = recipe.pp;
@@ -98,6 +98,8 @@ ImportedRun written_plan(const Recipe& recipe, const Place& place) {
   if (recipe.tp > 1 && read_software(recipe.software, {"", ""}).overlaps_tp())
     plan["tp_overlap"] = recipe.tp_overlap;
   plan["dp_overlap"] = recipe.dp_overlap;
+  if (recipe.nccl.nccl_algo != "any") plan["nccl_algo"] = recipe.nccl.nccl_algo;
+  if (recipe.nccl.nccl_proto != "any") plan["nccl_proto"] = recipe.nccl.nccl_proto;
   plan["software"] = recipe.software;
   return {plan.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", std::move(notes)};
 }

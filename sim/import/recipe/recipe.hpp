@@ -12,7 +12,7 @@
 #include "sim/base/core/error.hpp"
 #include "sim/import/settings/settings.hpp"
 #include "sim/input/model/model.hpp"
-#include "sim/input/scenario/stage_layers.hpp"
+#include "sim/input/scenario/plan_request.hpp"
 
 namespace orrery {
 
@@ -54,6 +54,7 @@ struct Recipe {
   std::string dtype = "bf16", attention = "flash", cp_comm = "p2p";
   std::string moe_dispatcher = "alltoall";
   bool tp_overlap = false, dp_overlap = true;
+  NcclChoice nccl;
   std::string software;
   std::vector<std::string> notes;
 };

@@ -16,7 +16,8 @@ struct Plan : Degrees,
               AttentionChoice,
               Precision,
               RoutedExperts,
-              Overlap {
+              Overlap,
+              NcclChoice {
   CudaGraphs cuda_graphs = CudaGraphs::none;
   std::string software;  ///< The name of what runs it.
 

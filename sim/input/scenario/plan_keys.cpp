@@ -1,5 +1,6 @@
 #include "sim/input/scenario/plan_keys.hpp"
 
+#include "sim/input/measured/nccl_selection.hpp"
 #include "sim/input/scenario/cuda_graphs.hpp"
 #include "sim/input/schedule/schedule_file.hpp"
 
@@ -17,6 +18,12 @@ bool pairs_passes_anyway(const Plan& plan) {
   return plan.schedule->pairing(plan.pp, plan.vpp) == Pairing::by_itself;
 }
 bool with_sharded_weights(const Plan& plan) { return plan.shards_weights(); }
+
+Notation<std::string> nccl_names(std::string (*read)(const JsonValue&)) {
+  return {KeyForm::word, "any|NAME+NAME", {}, read, [](const std::string& names) {
+            return PlanValue{names};
+          }};
+}
 
 std::vector<PlanKey> all_keys() {
   using enum PlanPart;
@@ -265,6 +272,20 @@ std::vector<PlanKey> all_keys() {
                        &Plan::cuda_graphs, &Software::cuda_graphs),
        .heading = "{} in CUDA graphs",
        .unsaid = "none"},
+      {.name = "nccl_algo",
+       .part = software,
+       .help = "NCCL's algorithms, as NCCL_ALGO: Ring+Tree, ^NVLS, Ring;AllReduce:Tree",
+       .access = taken(nccl_names(read_nccl_algorithms), &Request::nccl_algo, &Plan::nccl_algo),
+       .heading = "NCCL_ALGO {}",
+       .unsaid = "any",
+       .elsewhere = {"nccl-algo"}},
+      {.name = "nccl_proto",
+       .part = software,
+       .help = "NCCL's protocols, as NCCL_PROTO: LL+LL128, ^LL128",
+       .access = taken(nccl_names(read_nccl_protocols), &Request::nccl_proto, &Plan::nccl_proto),
+       .heading = "NCCL_PROTO {}",
+       .unsaid = "any",
+       .elsewhere = {"nccl-proto"}},
       {.name = "software",
        .part = software,
        .help = "training framework and era; `orrery list software`",

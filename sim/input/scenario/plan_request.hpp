@@ -35,10 +35,19 @@ struct ExpertChoice {
   bool operator==(const ExpertChoice&) const = default;
 };
 
+/// What NCCL may choose, as NCCL_ALGO and NCCL_PROTO say it, with '+' for their commas
+/// (nccl_selection.hpp).
+struct NcclChoice {
+  std::string nccl_algo = "any";
+  std::string nccl_proto = "any";
+
+  bool operator==(const NcclChoice&) const = default;
+};
+
 /// How a model is spread over GPUs, in Megatron's short words. What the user left out is empty here
 /// and filled in by make_scenario(), which knows the model and the cluster. plan_keys.hpp says how
 /// each is written.
-struct PlanRequest : ExpertChoice {
+struct PlanRequest : ExpertChoice, NcclChoice {
   int tp = 1, pp = 1, cp = 1, ep = 1, etp = 1;
   std::optional<int> vpp;
   std::optional<int> dp;  ///< Given: must agree with gpus / (tp pp cp).

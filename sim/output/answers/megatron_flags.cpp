@@ -24,6 +24,7 @@ class FlagWriter {
     precision();
     overlaps();
     cuda_graphs();
+    nccl();
     say_the_rest();
     if (!s_.software.name.starts_with("megatron-core"))
       leave_out("software=" + s_.software.name + ": the flags are of current Megatron-Core");
@@ -54,9 +55,9 @@ class FlagWriter {
   /// What no code of this file has told, and what is the same without being told.
   void say_the_rest() {
     static const std::set<std::string> translated{
-        "offload_layers", "vpp",     "dp",          "layers",    "schedule", "recompute",
-        "zero",           "reshard", "dtype",       "attention", "cp_comm",  "moe_dispatcher",
-        "tp_overlap",     "routing", "cuda_graphs", "software"};
+        "offload_layers", "vpp",     "dp",          "layers",    "schedule",   "recompute",
+        "zero",           "reshard", "dtype",       "attention", "cp_comm",    "moe_dispatcher",
+        "tp_overlap",     "routing", "cuda_graphs", "nccl_algo", "nccl_proto", "software"};
     for (const PlanKey& key : plan_keys()) {
       if (told_.contains(key.name) || translated.contains(key.name)) continue;
       if (!key.needs_saying(plan_)) continue;
@@ -268,6 +269,16 @@ class FlagWriter {
     flag("cuda-graph-scope", std::string{attention ? "attn" : ""} +
                                  (attention && router ? " " : "") +
                                  (router ? "moe_router moe_preprocess" : ""));
+  }
+
+  void nccl() {
+    for (const auto& [key, variable] :
+         {std::pair{"nccl_algo", "NCCL_ALGO"}, std::pair{"nccl_proto", "NCCL_PROTO"}}) {
+      std::string names = plan_key(key).text(plan_);
+      if (names == plan_key(key).unsaid) continue;
+      std::replace(names.begin(), names.end(), '+', ',');
+      leave_out(std::string{key} + ": not a flag; export " + variable + "='" + names + "'");
+    }
   }
 
   // "[0]*3+[1]*58": 1 where a layer has experts.

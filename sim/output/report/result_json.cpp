@@ -96,7 +96,15 @@ Json stages_json(const Result& result) {
     Json work = Json::object();
     for (std::size_t kind = 0; kind < kinds_of_work; ++kind)
       work[name(static_cast<StepPart>(kind))] = seconds(stage.work.at(static_cast<Work>(kind)));
+    // Of its chunks in order: "even" in the plan is as even as they go.
+    const Plan& plan = result.scenario.plan;
+    Json layers = Json::array();
+    for (int chunk = 0; chunk < plan.chunks(); ++chunk)
+      layers.push_back(
+          result.scenario
+              .layers_of[static_cast<std::size_t>(plan.virtual_stage(static_cast<int>(i), chunk))]);
     stages.push_back({{"stage", i},
+                      {"layers", std::move(layers)},
                       {"busy_s", seconds(stage.busy())},
                       {"on_critical_path_s", seconds(result.critical.by_stage[i])},
                       {"breakdown_s", breakdown_json(stage)},

@@ -12,8 +12,9 @@ Seconds bound_of(const Scenario& scenario, EstimateContext& context) {
   Scenario priced = scenario;
   priced.plan.zero = 0;
   return step_lower_bound(
-      scenario, pass_times(priced, context.kernels(priced.plan.dtype), context.collectives()),
-      context.collectives());
+      scenario,
+      pass_times(priced, context.kernels(priced.plan.dtype), context.collectives(scenario.plan)),
+      context.collectives(scenario.plan));
 }
 
 // Every plan of `gpus` GPUs: no simulation is shorter than its bound, and the bound is no idle one.

@@ -7,6 +7,7 @@
 #include "sim/import/megatron/cuda_graph_arguments.hpp"
 #include "sim/import/megatron/megatron_run.hpp"
 #include "sim/input/model/model.hpp"
+#include "tests/support/error_text.hpp"
 #include "tests/unit/import/measurements/sample.hpp"
 
 namespace orrery {
@@ -242,18 +243,29 @@ TEST(LaunchScripts, WhatHasNoPrices) {
               HasSubstr("takes the model's sizes from a checkpoint"));
 }
 
-// Each variable with the option that says the same, or that it has no effect here.
+// They become keys of the plan, or have no effect here.
 TEST(LaunchScripts, VariablesOfNccl) {
   const std::string script =
       "export NCCL_ALGO='Ring,Tree' NCCL_IB_TIMEOUT=19\nexport NCCL_NVLS_ENABLE=0\n"
       "NCCL_MAX_CTAS=8 torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 8 --hidden-size "
       "1024 --num-attention-heads 16 --seq-length 2048 --vocab-size 1024 "
       "--max-position-embeddings 2048 --micro-batch-size 1 --global-batch-size 64 --bf16";
-  EXPECT_THAT(import_megatron_run(MegatronArguments::read(script, "x", {}), "x").notes,
-              ElementsAre("NCCL_ALGO=Ring,Tree is --nccl-algo 'Ring,Tree' of orrery estimate",
-                          "NCCL_MAX_CTAS=8 has no effect in the model, in which NCCL chooses its "
+  const auto imported = [](const std::string& text) {
+    return import_megatron_run(MegatronArguments::read(text, "x", {}), "x");
+  };
+  const ImportedRun run = imported(script);
+  EXPECT_THAT(run.notes,
+              ElementsAre("NCCL_MAX_CTAS=8 has no effect in the model, in which NCCL chooses its "
                           "channels",
-                          "NCCL_NVLS_ENABLE=0 is --nccl-algo ^NVLS,NVLSTree of orrery estimate"));
+                          "NCCL_NVLS_ENABLE=0 is read where there is no NCCL_ALGO: leave NVLS and "
+                          "NVLSTree out of it"));
+  EXPECT_THAT(run.json, HasSubstr("\"nccl_algo\": \"Ring+Tree\""));
+  const std::string rest = script.substr(script.find('\n') + 1);
+  EXPECT_THAT(imported("export NCCL_PROTO=^LL128\n" + rest).json,
+              HasSubstr("\"nccl_algo\": \"^NVLS+NVLSTree\",\n  \"nccl_proto\": \"^LL128\""));
+  EXPECT_EQ(error_text([&] { imported("export NCCL_ALGO=Rong\n" + rest); }),
+            "x: NCCL_ALGO: 'Rong' is none of NCCL's; write some of: Tree, Ring, CollnetDirect, "
+            "CollnetChain, NVLS, NVLSTree, PAT");
 }
 
 // What changes time or memory and is not priced is said.

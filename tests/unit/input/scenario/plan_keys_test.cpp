@@ -68,6 +68,8 @@ const std::vector<Written>& written() {
        [](P p) { return p.cp_comm == ContextExchange::all_gather; }},
       {"cp_comm", R"("a2a")", "a2a", [](P p) { return p.cp_comm == ContextExchange::a2a; }},
       {"routing", R"("zipf:1.2")", "zipf:1.2", [](P p) { return p.routing == "zipf:1.2"; }},
+      {"nccl_algo", R"("Ring,Tree")", "Ring+Tree", [](P p) { return p.nccl_algo == "Ring+Tree"; }},
+      {"nccl_proto", R"("^LL128")", "^LL128", [](P p) { return p.nccl_proto == "^LL128"; }},
       {"cuda_graphs", R"("none")", "none", [](P p) { return p.cuda_graphs == CudaGraphs::none; }},
       {"cuda_graphs", R"("attention+router")", "attention+router",
        [](P p) { return p.cuda_graphs == CudaGraphs::attention_router; }},
@@ -197,14 +199,15 @@ TEST(PlanKeys, FlagsAreRefusedTheSameWay) {
             "tp, pp, vpp, dp, cp, ep, etp, mbs, gbs, seq, schedule, layers, recompute, "
             "offload_layers, zero, reshard, sp, dtype, attention, fp8_attention, cp_comm, routing, "
             "moe_dispatcher, shared_expert_overlap, ep_overlap, "
-            "delay_wgrad, tp_overlap, dp_overlap, cuda_graphs, software");
+            "delay_wgrad, tp_overlap, dp_overlap, cuda_graphs, nccl_algo, "
+            "nccl_proto, software");
 }
 
 // A terminal shows one line whatever the file holds.
 TEST(PlanKeys, HostileWordsAreEscapedAndCut) {
-  EXPECT_EQ(
-      json_error(R"({"dtype": "a\u001b[31m\n"})"),
-      "plan.json: /dtype: 'a\\u001b[31m\\n' is unknown; write one of: fp16, bf16, fp8, mxfp8, nvfp4");
+  EXPECT_EQ(json_error(R"({"dtype": "a\u001b[31m\n"})"),
+            "plan.json: /dtype: 'a\\u001b[31m\\n' is unknown; write one of: fp16, bf16, fp8, "
+            "mxfp8, nvfp4");
   const std::string error = json_error("{\"dtype\": \"" + std::string(1000, 'x') + "\"}");
   EXPECT_LT(error.size(), 200u);
 }

@@ -88,7 +88,7 @@ TEST(Calibration, PricesWhatWasMeasuredAsItWas) {
   EXPECT_EQ(copy.tag, Tag::interpolated);
   EXPECT_NEAR(copy.time.si(), 1e-3 / law.copy_efficiency, 1e-7);
   const CollectiveCost all_reduce =
-      context.collectives()(CollectiveKind::all_reduce, Bytes{1 << 22}, {4, 1, 4});
+      context.collectives({})(CollectiveKind::all_reduce, Bytes{1 << 22}, {4, 1, 4});
   EXPECT_EQ(all_reduce.tag, Tag::measured);
   EXPECT_NEAR(all_reduce.time().si() * 1e6, law.all_reduce_us(4, 1 << 22), 1e-3);
 

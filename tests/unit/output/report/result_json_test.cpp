@@ -85,6 +85,8 @@ TEST(ResultJson, HasItsKeysInTheirOrder) {
                                       "tp_overlap",
                                       "dp_overlap",
                                       "cuda_graphs",
+                                      "nccl_algo",
+                                      "nccl_proto",
                                       "software"}));
   EXPECT_EQ(keys(json["memory"]), (Keys{"stages", "peak_bytes", "capacity_bytes", "fits"}));
   EXPECT_EQ(keys(json["memory"]["stages"][0]),
@@ -95,7 +97,7 @@ TEST(ResultJson, HasItsKeysInTheirOrder) {
                   "dp_exposed", "optimizer", "imbalance", "other"}));
   ASSERT_FALSE(json["stages"].empty());
   EXPECT_EQ(keys(json["stages"][0]),
-            (Keys{"stage", "busy_s", "on_critical_path_s", "breakdown_s", "compute_s"}));
+            (Keys{"stage", "layers", "busy_s", "on_critical_path_s", "breakdown_s", "compute_s"}));
   EXPECT_EQ(keys(json["stages"][0]["breakdown_s"]), keys(json["breakdown_s"]));
   EXPECT_EQ(keys(json["stages"][0]["compute_s"]),
             (Keys{"matrix_products", "expert_products", "attention", "memory_bound", "host",
@@ -111,6 +113,22 @@ TEST(ResultJson, HasItsKeysInTheirOrder) {
   EXPECT_EQ(keys(json["links"][0]["by_user"]),
             (Keys{"tensor", "context", "expert", "pipeline", "data"}));
   EXPECT_EQ(keys(json["links"][0]["expert"]), (Keys{"dispatch", "combine", "tensor"}));
+}
+
+// "even" is as even as layers go: ten on four stages, of which the ends have the fewer.
+TEST(ResultJson, SaysTheLayersOfEachStage) {
+  PlanRequest request = plan_request(1, 4, 1, 4, 128, "megatron-core");
+  const Json json =
+      Json::parse(result_json(estimate(scenario_of(small_gpt(10, 256, 8, 1024),
+                                                   read_system("dgx-h100", test_place), request, 4))
+                                  .result));
+  EXPECT_EQ(json["plan"]["layers"], "even");
+  std::vector<int> layers;
+  for (const Json& stage : json["stages"]) {
+    ASSERT_EQ(stage["layers"].size(), 1u);
+    layers.push_back(stage["layers"][0]);
+  }
+  EXPECT_EQ(layers, (std::vector{2, 3, 3, 2}));
 }
 
 // Figures that follow from the scenario alone. Stage 0 of the small model holds the embedding and

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "sim/base/text/json_value.hpp"
 #include "sim/input/measured/collective_kind.hpp"
 
 namespace orrery {
@@ -32,7 +33,8 @@ class NcclSelection {
   bool restricts(CollectiveKind kind) const;
 
  private:
-  friend NcclSelection parse_nccl_selection(const std::string&, const std::string&);
+  friend NcclSelection parse_nccl_selection(const std::string&, const std::string&, const Place&,
+                                            const Place&);
   static std::size_t index(CollectiveKind kind) { return static_cast<std::size_t>(kind); }
 
   template <std::size_t count>
@@ -41,11 +43,17 @@ class NcclSelection {
   ByCollective<nccl_protocols> protocols_;
 };
 
-/// From the values of NCCL_ALGO and NCCL_PROTO: names separated by commas, of either case; '^' in
-/// front means all but these. Behind a semicolon, lists for one collective each, which count in
+/// From the values of NCCL_ALGO and NCCL_PROTO: names separated by commas (or '+', where commas
+/// separate values), of either case; '^' in front means all but these. Behind a semicolon, lists for one collective each, which count in
 /// place of the first: "ring;allreduce:tree,nvlstree;broadcast:^ring" (the grammar of NVIDIA/nccl
-/// src/graph/tuning.cc since 2.24). Empty: all. Errors (bad_input) name --nccl-algo or
-/// --nccl-proto.
-NcclSelection parse_nccl_selection(const std::string& algorithms, const std::string& protocols);
+/// src/graph/tuning.cc since 2.24). Empty or "any": all. Errors (bad_input) at `algorithms_at` and
+/// `protocols_at`: a name that is none of NCCL's.
+NcclSelection parse_nccl_selection(const std::string& algorithms, const std::string& protocols,
+                                   const Place& algorithms_at = {"", "--nccl-algo"},
+                                   const Place& protocols_at = {"", "--nccl-proto"});
+
+/// The same lists as keys of a plan: checked, with '+' for commas. Errors: as above.
+std::string read_nccl_algorithms(const JsonValue& value);
+std::string read_nccl_protocols(const JsonValue& value);
 
 }  // namespace orrery

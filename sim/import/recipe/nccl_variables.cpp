@@ -1,21 +1,22 @@
-#include "sim/import/megatron/nccl_variables.hpp"
+#include "sim/import/recipe/nccl_variables.hpp"
 
 #include <algorithm>
 #include <string_view>
 
+#include "sim/base/text/flag_value.hpp"
 #include "sim/base/text/json_value.hpp"
+#include "sim/input/scenario/plan_keys.hpp"
 
 namespace orrery {
 namespace {
 
-// NCCL's documentation of its environment variables; "{}" stands for the value.
+// NCCL's documentation of its environment variables.
 struct Variable {
   std::string_view name, meaning;
 };
 constexpr Variable variables[] = {
-    {"NCCL_ALGO", "is --nccl-algo '{}' of orrery estimate"},
-    {"NCCL_PROTO", "is --nccl-proto '{}' of orrery estimate"},
-    {"NCCL_COLLNET_ENABLE", "lets switches reduce (SHARP): in_network_reduction of the system"},
+    {"NCCL_COLLNET_ENABLE",
+     "lets switches reduce (SHARP): fabric_reduction of the system says whether they can"},
     {"NCCL_CROSS_NIC", "has no effect in the model, in which rings keep to their rails"},
     {"NCCL_NET_GDR_LEVEL", "has no effect in the model, in which NICs read GPUs' memory"},
     {"NCCL_P2P_DISABLE", "has no effect in the model, in which GPUs of a node reach each other"},
@@ -41,30 +42,42 @@ constexpr std::string_view channels[] = {"NCCL_MIN_NCHANNELS",      "NCCL_MAX_NC
                                          "NCCL_NCHANNELS_PER_PEER", "NCCL_NCHANNELS_PER_NET_PEER",
                                          "NCCL_MIN_P2P_NCHANNELS",  "NCCL_MAX_P2P_NCHANNELS"};
 
-std::string sentence(const std::string& name, const std::string& value, std::string meaning) {
-  if (const std::size_t at = meaning.find("{}"); at != std::string::npos)
-    meaning.replace(at, 2, shown_text(value));
-  return name + "=" + shown_text(value) + " " + meaning;
+// A value of the plan's key that says the same.
+std::string read_as(const std::string& key, const std::string& name, const std::string& value,
+                    const Place& place) {
+  const std::string at = (place.file.empty() ? "" : place.file + ": ") + name;
+  return text_of(plan_key(key).access.read(value_of_text(value, at)));
 }
 
 }  // namespace
 
-std::vector<std::string> told_by_nccl(const std::map<std::string, std::string>& environment) {
-  std::vector<std::string> told;
+NcclSettings nccl_settings(const std::map<std::string, std::string>& environment,
+                           const Place& place) {
+  NcclSettings settings;
   for (const auto& [name, value] : environment) {
     if (value.empty()) continue;
+    const auto tell = [&, &variable = name, &said = value](const std::string& meaning) {
+      settings.notes.push_back(variable + "=" + shown_text(said) + " " + meaning);
+    };
     const auto known =
         std::find_if(std::begin(variables), std::end(variables),
                      [&name = name](const Variable& variable) { return variable.name == name; });
-    if (known != std::end(variables))
-      told.push_back(sentence(name, value, std::string{known->meaning}));
-    else if (name == "NCCL_NVLS_ENABLE" && value == "0")
-      told.push_back(sentence(name, value, "is --nccl-algo ^NVLS,NVLSTree of orrery estimate"));
-    else if (std::find(std::begin(channels), std::end(channels), name) != std::end(channels))
-      told.push_back(
-          sentence(name, value, "has no effect in the model, in which NCCL chooses its channels"));
+    if (name == "NCCL_ALGO") {
+      settings.allowed.nccl_algo = read_as("nccl_algo", name, value, place);
+    } else if (name == "NCCL_PROTO") {
+      settings.allowed.nccl_proto = read_as("nccl_proto", name, value, place);
+    } else if (name == "NCCL_NVLS_ENABLE" && value == "0") {
+      if (settings.allowed.nccl_algo == "any")
+        settings.allowed.nccl_algo = "^NVLS+NVLSTree";
+      else
+        tell("is read where there is no NCCL_ALGO: leave NVLS and NVLSTree out of it");
+    } else if (known != std::end(variables)) {
+      tell(std::string{known->meaning});
+    } else if (std::find(std::begin(channels), std::end(channels), name) != std::end(channels)) {
+      tell("has no effect in the model, in which NCCL chooses its channels");
+    }
   }
-  return told;
+  return settings;
 }
 
 }  // namespace orrery

@@ -1,4 +1,4 @@
-#include "sim/cost/collectives/nccl_selection.hpp"
+#include "sim/input/measured/nccl_selection.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -26,17 +26,17 @@ std::string lower(std::string text) {
   return text;
 }
 
-Words split(const std::string& text, char separator) {
+Words split(const std::string& text, const char* separators) {
   Words parts;
   for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(separator, begin), text.size());
+    const std::size_t end = std::min(text.find_first_of(separators, begin), text.size());
     parts.push_back(text.substr(begin, end - begin));
     begin = end + 1;
   }
   return parts;
 }
 
-std::size_t find_word(const std::string& word, const Words& known, const char* option) {
+std::size_t find_word(const std::string& word, const Words& known, const Place& at) {
   const auto found = std::find_if(known.begin(), known.end(), [&](const std::string& one) {
     return !one.empty() && lower(one) == lower(word);
   });
@@ -44,37 +44,43 @@ std::size_t find_word(const std::string& word, const Words& known, const char* o
   std::string names;
   for (const std::string& one : known)
     if (!one.empty()) names += (names.empty() ? "" : ", ") + one;
-  fail_input({"", option}, "'" + word + "' is none of NCCL's", "write some of: " + names);
+  fail_input(at, "'" + word + "' is none of NCCL's", "write some of: " + names);
 }
 
 template <std::size_t count>
-std::array<bool, count> read_list(const std::string& list, const Words& known, const char* option) {
+std::array<bool, count> read_list(const std::string& list, const Words& known, const Place& at) {
   const bool excludes = list.starts_with('^');
   std::array<bool, count> allowed;
   allowed.fill(excludes);
-  for (const std::string& word : split(list.substr(excludes ? 1 : 0), ','))
-    allowed[find_word(word, known, option)] = !excludes;
+  for (const std::string& word : split(list.substr(excludes ? 1 : 0), ",+"))
+    allowed[find_word(word, known, at)] = !excludes;
   return allowed;
 }
 
 template <std::size_t count>
-void read_lists(const std::string& text, const Words& known, const char* option,
+void read_lists(const std::string& text, const Words& known, const Place& at,
                 std::array<std::array<bool, count>, collective_kinds>& allowed) {
-  if (text.empty()) return;
+  if (text.empty() || text == "any") return;
   bool first = true;
-  for (const std::string& entry : split(text, ';')) {
+  for (const std::string& entry : split(text, ";")) {
     const std::size_t colon = entry.find(':');
     if (colon != entry.npos) {
-      const std::size_t kind = find_word(entry.substr(0, colon), collective_words, option);
-      allowed[kind] = read_list<count>(entry.substr(colon + 1), known, option);
+      const std::size_t kind = find_word(entry.substr(0, colon), collective_words, at);
+      allowed[kind] = read_list<count>(entry.substr(colon + 1), known, at);
     } else if (first) {
-      allowed.fill(read_list<count>(entry, known, option));
+      allowed.fill(read_list<count>(entry, known, at));
     } else {
-      fail_input({"", option}, "'" + entry + "' names no collective, as all lists but the first do",
+      fail_input(at, "'" + entry + "' names no collective, as all lists but the first do",
                  "write it like \"Ring;AllReduce:" + known.front() + "\"");
     }
     first = false;
   }
+}
+
+// Commas separate values of a key.
+std::string as_key(std::string list) {
+  std::replace(list.begin(), list.end(), ',', '+');
+  return list.empty() ? "any" : list;
 }
 
 }  // namespace
@@ -111,11 +117,24 @@ bool NcclSelection::restricts(CollectiveKind kind) const {
   return !all(algorithms_[index(kind)]) || !all(protocols_[index(kind)]);
 }
 
-NcclSelection parse_nccl_selection(const std::string& algorithms, const std::string& protocols) {
+NcclSelection parse_nccl_selection(const std::string& algorithms, const std::string& protocols,
+                                   const Place& algorithms_at, const Place& protocols_at) {
   NcclSelection selection;
-  read_lists(algorithms, algorithm_words, "--nccl-algo", selection.algorithms_);
-  read_lists(protocols, protocol_words, "--nccl-proto", selection.protocols_);
+  read_lists(algorithms, algorithm_words, algorithms_at, selection.algorithms_);
+  read_lists(protocols, protocol_words, protocols_at, selection.protocols_);
   return selection;
+}
+
+std::string read_nccl_algorithms(const JsonValue& value) {
+  const std::string text = value.text();
+  parse_nccl_selection(text, "", value.place());
+  return as_key(text);
+}
+
+std::string read_nccl_protocols(const JsonValue& value) {
+  const std::string text = value.text();
+  parse_nccl_selection("", text, {}, value.place());
+  return as_key(text);
 }
 
 }  // namespace orrery

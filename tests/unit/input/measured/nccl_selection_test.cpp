@@ -1,4 +1,4 @@
-#include "sim/cost/collectives/nccl_selection.hpp"
+#include "sim/input/measured/nccl_selection.hpp"
 
 #include <gtest/gtest.h>
 
