@@ -37,7 +37,9 @@ const std::vector<Format>& formats() {
        "what starts a run of DeepSpeed or of Hugging Face's Trainer: a launch script,\n"
        "its arguments (JSON, YAML), the configurations of DeepSpeed and accelerate",
        import_deepspeed_run, false},
-      {"nemo", "a recipe of NeMo or Megatron-Bridge (YAML), or a log of Megatron-Bridge",
+      {"nemo",
+       "a recipe of NeMo or Megatron-Bridge (YAML), a log of Megatron-Bridge, or a script that\n"
+       "starts one of its performance recipes",
        of_one_file<import_nemo_run>}};
   return all;
 }

@@ -18,7 +18,8 @@ std::optional<std::string> captured_in_graphs(const MegatronArguments& arguments
     for (const std::string& part : items_of(words->text())) scope.insert(part);
   if (flag.empty()) return std::nullopt;
 
-  if (scope.contains("full_iteration")) return "step";
+  if (scope.contains("full_iteration") || arguments.word("cuda_graph_impl", "") == "full_iteration")
+    return "step";
   const bool attention = experts && scope.contains("attn");
   const bool router = experts && scope.contains("moe_router");
   for (const char* said : {"attn", "moe_router", "moe_preprocess"})

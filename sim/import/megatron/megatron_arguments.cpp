@@ -102,8 +102,10 @@ MegatronArguments MegatronArguments::read(const std::string& text, const std::st
 
 MegatronArguments MegatronArguments::of_recipe(const std::string& file,
                                                std::map<std::string, Value> values,
-                                               std::map<std::string, std::string> spelling) {
+                                               std::map<std::string, std::string> spelling,
+                                               std::map<std::string, std::string> nccl) {
   MegatronArguments arguments;
+  arguments.nccl_ = std::move(nccl);
   arguments.place_ = {file, ""};
   arguments.values_ = std::move(values);
   arguments.spelling_ = std::move(spelling);

@@ -36,10 +36,12 @@ class MegatronArguments {
                                 const ShellFiles& files = {});
 
   /// Of a recipe that states its arguments in another way: values by the names of arguments.py,
-  /// each with its place and how the recipe calls it. `spelling`: how it would call others.
+  /// each with its place and how the recipe calls it. `spelling`: how it would call others;
+  /// `nccl`: variables of NCCL.
   /// Errors (bad_input): see refuse_unpriced.
   static MegatronArguments of_recipe(const std::string& file, std::map<std::string, Value> values,
-                                     std::map<std::string, std::string> spelling);
+                                     std::map<std::string, std::string> spelling,
+                                     std::map<std::string, std::string> nccl = {});
 
   const Place& place() const { return place_; }
   /// "pretrain_gpt.py"; "": the file does not say.

@@ -334,7 +334,8 @@ class Translator {
 
 }  // namespace
 
-MegatronArguments nemo_arguments(const Settings& settings, std::optional<std::int64_t> gpus) {
+MegatronArguments nemo_arguments(const Settings& settings, std::optional<std::int64_t> gpus,
+                                 const std::map<std::string, std::string>& nccl) {
   Values values = Translator{settings, gpus}.read();
   std::map<std::string, std::string> spelling;
   for (const auto& [argument, name] : of_model) spelling[argument] = std::string{"model."} + name;
@@ -342,7 +343,8 @@ MegatronArguments nemo_arguments(const Settings& settings, std::optional<std::in
     spelling[argument] = std::string_view{paths}.substr(0, std::string_view{paths}.find('|'));
   spelling["vocab_size"] = "model.vocab_size";
   spelling["bf16"] = settings.has("trainer") ? "trainer.precision" : "mixed_precision";
-  return MegatronArguments::of_recipe(settings.file(), std::move(values), std::move(spelling));
+  return MegatronArguments::of_recipe(settings.file(), std::move(values), std::move(spelling),
+                                      nccl);
 }
 
 }  // namespace orrery

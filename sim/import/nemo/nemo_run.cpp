@@ -8,6 +8,7 @@
 #include "sim/import/megatron/megatron_run.hpp"
 #include "sim/import/nemo/hydra_references.hpp"
 #include "sim/import/nemo/nemo_arguments.hpp"
+#include "sim/import/nemo/performance_script.hpp"
 #include "sim/import/yaml/yaml_tree.hpp"
 
 namespace orrery {
@@ -158,11 +159,31 @@ std::optional<Model> model_of_class(const Settings& settings) {
   return std::nullopt;
 }
 
+// Of what the user gives, settings; the rest are variables of the script.
+void take_settings(Settings& settings, const RecipeAnswers& answers) {
+  for (const auto& [path, value] : answers.set)
+    if (path.find('.') != path.npos) settings.set(path, value);
+}
+
+ImportedRun import_performance_run(PerformanceRun run, const RecipeAnswers& answers) {
+  take_settings(run.settings, answers);
+  std::optional<Model> model = model_of_answer(answers);
+  if (!model) model = read_model(run.model, {"", ""});
+  const MegatronArguments arguments =
+      nemo_arguments(run.settings, answers.gpus ? *answers.gpus : run.gpus, run.nccl);
+  ImportedRun imported = import_megatron_run(arguments, answers.name, model);
+  imported.notes.insert(imported.notes.begin(), run.notes.begin(), run.notes.end());
+  tell_unread(run.settings, inactive, imported.notes);
+  return imported;
+}
+
 }  // namespace
 
 ImportedRun import_nemo_run(const std::string& text, const std::string& file,
                             const RecipeAnswers& answers) {
   require_text(text, file, "a recipe of NeMo or Megatron-Bridge");
+  if (auto run = read_performance_run(text, file, answers))
+    return import_performance_run(std::move(*run), answers);
   Settings settings{read_yaml(configuration_of(text), file), file};
   take_answers(settings, answers);
   resolve_references(settings);

@@ -174,5 +174,102 @@ TEST(NemoRun, Refusals) {
             "run.yaml: trains in fp32, which has no prices; give --set trainer.precision=bf16");
 }
 
+const std::string performance_70b = recipe("performance_70b.sh");
+
+ImportedRun started_by(const std::string& text, std::map<std::string, std::string> set = {}) {
+  return import_nemo_run(text, "run.sh", {"run", std::nullopt, std::nullopt, std::move(set), {}});
+}
+std::string started_refusal(const std::string& text) {
+  return refusal_of([&] { started_by(text); });
+}
+std::string command(const std::string& flags) {
+  return "python setup_experiment.py -m deepseek -mr deepseek_v3 -ng 256 -g gb200 " + flags + "\n";
+}
+
+// What flags do not say is the recipe's: of 64 H100 in fp8_cs eight stages of five chunks.
+TEST(NemoRun, ScriptsOfMegatronBridgesPerformanceRecipes) {
+  const ImportedRun run = started_by(performance_70b);
+  EXPECT_EQ(plan_text(run),
+            "attention=\"flash\" cp=1 dp_overlap=true dtype=\"fp8\" gbs=256 gpus=64 "
+            "layers=\"2x35+3+2x3+1\" mbs=1 nccl_algo=\"^NVLS+NVLSTree\" pp=8 recompute=\"none\" "
+            "schedule=\"interleaved\" seq=8192 software=\"megatron-core\" sp=true tp=4 "
+            "tp_overlap=true vpp=5 zero=1");
+  EXPECT_THAT(
+      run.notes,
+      ElementsAre("what the script leaves open is as in Megatron-Bridge's performance "
+                  "recipe of August 2026",
+                  HasSubstr("--fp8-param-gather"), "not read: model.cross_entropy_fusion_impl"));
+  EXPECT_EQ(model_of_run(run).name, "llama3-70b");
+  EXPECT_EQ(plan_text(started_by(performance_70b,
+                                 {{"PRECISION", "bf16"}, {"model.context_parallel_size", "1"}})),
+            "attention=\"flash\" cp=1 dp_overlap=true dtype=\"bf16\" gbs=256 gpus=64 mbs=1 "
+            "nccl_algo=\"^NVLS+NVLSTree\" pp=4 recompute=\"none\" schedule=\"interleaved\" "
+            "seq=8192 software=\"megatron-core\" sp=true tp=4 tp_overlap=true vpp=5 zero=1");
+}
+
+TEST(NemoRun, FlagsOfPerformanceScripts) {
+  EXPECT_EQ(plan_text(started_by(command(""))),
+            "attention=\"flash\" cp=1 cuda_graphs=\"attention+router\" delay_wgrad=false "
+            "dp_overlap=true dtype=\"bf16\" ep=64 ep_overlap=false etp=1 gbs=4096 gpus=256 "
+            "layers=\"4x15+1\" mbs=1 moe_dispatcher=\"hybridep\" pp=4 "
+            "recompute=\"selective:mla_up_proj\" schedule=\"interleaved\" seq=4096 "
+            "shared_expert_overlap=false software=\"megatron-core\" sp=false tp=1 vpp=4 zero=1");
+  EXPECT_EQ(plan_text(started_by(
+                command("-c fp8_mx -pp 8 -vp None -ep 32 --moe_flex_dispatcher_backend None "
+                        "--moe_a2a_overlap true --recompute_modules mla_up_proj,mlp "
+                        "--cuda_graph_impl none -sl 8192 -mb 2 -ce NCCL_PROTO=Simple"))),
+            "attention=\"flash\" cp=1 delay_wgrad=true dp_overlap=true dtype=\"mxfp8\" ep=32 "
+            "ep_overlap=true etp=1 gbs=4096 gpus=256 layers=\"8x7+5\" mbs=2 "
+            "moe_dispatcher=\"alltoall\" nccl_proto=\"Simple\" pp=8 "
+            "recompute=\"selective:mla_up_proj+mlp\" schedule=\"1f1b\" seq=8192 "
+            "shared_expert_overlap=false software=\"megatron-core\" sp=false tp=1 zero=1");
+}
+
+TEST(NemoRun, WhatPerformanceScriptsCannotMean) {
+  EXPECT_EQ(started_refusal(command("-c nvfp4")),
+            "run.sh: starts it in 'nvfp4', for which no recipe is known; import the configuration "
+            "that the run prints, or: write one of: bf16, fp8_cs, fp8_mx");
+  EXPECT_EQ(started_refusal(command("--task sft")),
+            "run.sh: --task: is sft, whose recipes are not known; import the configuration that "
+            "the run prints");
+  EXPECT_EQ(started_refusal(command("--num_layers 4")),
+            "run.sh: --num_layers: changes the model of the recipe; give the model: --model NAME "
+            "or a config.json");
+  EXPECT_EQ(started_refusal(command("-ng 512")),
+            "run.sh: starts 512 GPUs, for which the recipe has no global batch; add "
+            "--global_batch_size, or give --set train.global_batch_size=N");
+  EXPECT_THAT(started_by(command("-ng 512 -gb 8192")).notes,
+              testing::Contains("the recipe is for 256 GPUs"));
+  EXPECT_EQ(started_refusal(command("-ng many")),
+            "run.sh: -ng: is not a number of GPUs; write a whole number");
+  EXPECT_EQ(started_refusal("run_script.py -mr llama3_70 -ng 8 -g h100"),
+            "run.sh: starts the recipe 'llama3_70', for which no recipe is known; import the "
+            "configuration that the run prints, or: did you mean 'llama3_70b'?");
+  EXPECT_EQ(started_refusal("run_script.py -mr llama3_8b -ng 8"),
+            "run.sh: does not say --gpu; add it to the command");
+}
+
+// Each recipe of the table becomes a plan that divides.
+TEST(NemoRun, EveryPerformanceRecipe) {
+  const JsonValue table = JsonValue::read_file(std::string{ORRERY_TEST_SOURCE} +
+                                               "/workloads/recipes/megatron-bridge.json");
+  int recipes = 0;
+  for (const JsonValue& one : table.at("recipes").elements()) {
+    const auto word = [&](const char* key) {
+      const auto value = one.find(key);
+      return value ? value->text() : std::string{};
+    };
+    const std::string gpus = std::to_string(one.at("gpus").integer(1, 1 << 20));
+    std::string text = "python run_script.py -mr " + word("recipe") + " -ng " + gpus + " -g " +
+                       word("gpu") + " -c " + word("dtype");
+    if (one.has("variant")) text += " -cv " + word("variant");
+    SCOPED_TRACE(text);
+    const JsonValue plan = JsonValue::parse(started_by(text).json, "plan");
+    EXPECT_EQ(plan.at("gpus").integer(1, 1 << 20), std::stoi(gpus));
+    ++recipes;
+  }
+  EXPECT_EQ(recipes, 158);
+}
+
 }  // namespace
 }  // namespace orrery
