@@ -100,7 +100,7 @@ Answer PointEvaluator::answer(std::int64_t point) {
   if (sweep_.memory_only) {
     const MemoryReport memory = memory_of(scenario, *loads_.of(scenario));
     if (!memory.fits()) return infeasible(point, shortfall_text(memory));
-    return {ok_row(grid_, point, figures_of(memory)), false};
+    return {ok_row(grid_, point, figures_of(memory), scenario.why_software), false};
   }
   const SweepInputs::SystemName system = system_of(point);
   EstimateContext& context = contexts_.at(system);
@@ -109,7 +109,8 @@ Answer PointEvaluator::answer(std::int64_t point) {
   Result result = estimate(scenario, context).result;
   if (sweep_.tokens)
     result.bill = bill_of(scenario, result.step_time, *sweep_.tokens, inputs_.economics.at(system));
-  return {ok_row(grid_, point, figures_of(result)), Platform::instance().now() > 0.0};
+  return {ok_row(grid_, point, figures_of(result), scenario.why_software),
+          Platform::instance().now() > 0.0};
 }
 
 Answer PointEvaluator::infeasible(std::int64_t point, const std::string& reason) const {
@@ -153,7 +154,12 @@ Scenario PointEvaluator::scenario_of(std::int64_t point) {
   }
   const std::string name =
       request.software.empty() ? default_software(request, system) : request.software;
-  return make_scenario(*model, system, software(name), request, gpus, {});
+  const auto near = [&]() -> const std::vector<Software>& {
+    const auto found = near_.find(name);
+    if (found != near_.end()) return found->second;
+    return near_.emplace(name, software_near(software(name))).first->second;
+  };
+  return make_scenario(*model, system, software(name), near, request, gpus, {});
 }
 
 }  // namespace orrery

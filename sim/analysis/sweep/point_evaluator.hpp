@@ -45,6 +45,7 @@ class PointEvaluator {
   std::map<SweepInputs::SystemName, EstimateContext> contexts_;
   KnownLoads loads_;  ///< Of a sweep of memory alone, which has no contexts.
   std::map<std::string, Software> softwares_;
+  std::map<std::string, std::vector<Software>> near_;  ///< By what it is near to.
 };
 
 }  // namespace orrery

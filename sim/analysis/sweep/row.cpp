@@ -37,8 +37,10 @@ const std::string& name(PointStatus status) {
   return names[static_cast<std::size_t>(status)];
 }
 
-std::string ok_row(const Grid& grid, std::int64_t point, const RowFigures& figures) {
+std::string ok_row(const Grid& grid, std::int64_t point, const RowFigures& figures,
+                   const std::string& reason) {
   std::string text = beginning(grid, point, PointStatus::ok);
+  if (!reason.empty()) text += ",\"reason\":" + json_quoted(reason);
   for (const auto& [key, value] : figures) text += ",\"" + key + "\":" + value;
   return text + "}";
 }

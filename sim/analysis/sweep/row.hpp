@@ -14,6 +14,9 @@ namespace orrery {
 ///
 ///     {"point":3,"model":"llama3-8b",...,"gbs":256,"status":"ok","step_time_s":7.04,...}
 ///     {"point":4,...,"status":"infeasible","reason":"tp=6 does not divide ..."}
+///
+/// An ok point has a reason where it was computed otherwise than the sweep's heading says: on
+/// another software than the default.
 enum class PointStatus {
   ok,
   infeasible,  ///< The plan cannot run: does not divide, contradicts itself, does not fit.
@@ -27,7 +30,8 @@ const std::string& name(PointStatus status);
 using RowFigures = std::vector<std::pair<std::string, std::string>>;
 
 /// The line of a point, without its end.
-std::string ok_row(const Grid& grid, std::int64_t point, const RowFigures& figures);
+std::string ok_row(const Grid& grid, std::int64_t point, const RowFigures& figures,
+                   const std::string& reason = "");
 std::string row_without_answer(const Grid& grid, std::int64_t point, PointStatus status,
                                const std::string& reason);
 

@@ -65,9 +65,20 @@ std::vector<Software> software_near(const Software& like) {
 
 Scenario make_scenario(const Model& model, const System& system, const PlanRequest& request,
                        int gpus, const Place& at) {
-  const bool asked = !request.software.empty();
   const Software software =
-      read_software(asked ? request.software : default_software(request, system), at / "software");
+      read_software(request.software.empty() ? default_software(request, system) : request.software,
+                    at / "software");
+  std::vector<Software> others;
+  const auto near = [&]() -> const std::vector<Software>& {
+    return others = software_near(software);
+  };
+  return make_scenario(model, system, software, near, request, gpus, at);
+}
+
+Scenario make_scenario(const Model& model, const System& system, const Software& software,
+                       const std::function<const std::vector<Software>&()>& near,
+                       const PlanRequest& request, int gpus, const Place& at) {
+  const bool asked = !request.software.empty();
   const OrRefused<SettledPlan> settled = try_plan(model, system, software, request, gpus);
   if (std::holds_alternative<SettledPlan>(settled))
     return make_scenario(model, system, software, request, gpus, at);
@@ -78,7 +89,7 @@ Scenario make_scenario(const Model& model, const System& system, const PlanReque
   PlanRequest usual = request;
   if (!usual.mbs && !software.microbatches_are_stages) usual.mbs = 1;
   std::vector<std::string> able;
-  for (const Software& other : software_near(software)) {
+  for (const Software& other : near()) {
     const PlanRequest& asked_of_it = asked ? request : usual;
     if (std::holds_alternative<Refused>(try_plan(model, system, other, asked_of_it, gpus)))
       continue;

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/analysis/estimate/estimate.hpp"
 #include "sim/analysis/grid/grid.hpp"
 #include "sim/base/text/write_file.hpp"
 #include "sim/input/measured/calibration.hpp"
+#include "sim/input/scenario/plan_keys.hpp"
 #include "tests/support/error_text.hpp"
 #include "tests/support/temporary_folder.hpp"
 
@@ -77,6 +79,39 @@ TEST(PointEvaluator, MemoryIsThatOfTheFullestRank) {
     EXPECT_NE(evaluate(1).bytes.find("infeasible"), std::string::npos) << evaluate(1).bytes;
     EXPECT_NE(evaluate(1).bytes.find("the plan does not fit"), std::string::npos);
   }
+}
+
+// As estimate does: where no software is named and the default has not what a point asks for, the
+// nearest one that has, and the row says so. One that is named is kept.
+TEST(PointEvaluator, TakesTheNearestSoftwareThatCanDoThePoint) {
+  const auto row_of = [](const std::string& more, std::int64_t point) {
+    SweepBuilder builder;
+    builder.add_axes("model=gpt2 system=dgx-h100 gpus=8 gbs=16 pp=2 " + more, {"", "--sweep"});
+    const Sweep sweep = builder.sweep();
+    const SweepInputs inputs = read_inputs(sweep);
+    const Grid grid{sweep};
+    return PointEvaluator{sweep, grid, inputs}(point).bytes;
+  };
+  EXPECT_NE(row_of("schedule=1f1b,gpipe", 0).find("\"status\":\"ok\",\"step_time_s\""),
+            std::string::npos);
+  const std::string row = row_of("schedule=1f1b,gpipe", 1);
+  EXPECT_NE(row.find("\"status\":\"ok\",\"reason\":\"software "), std::string::npos) << row;
+  EXPECT_NE(row.find(" is taken, as no software is named and "), std::string::npos) << row;
+  PlanRequest request;
+  set_plan_flag(request, "pp", "2");
+  set_plan_flag(request, "gbs", "16");
+  set_plan_flag(request, "schedule", "gpipe");
+  const Result estimated =
+      estimate(make_scenario(read_model("gpt2", {}), read_system("dgx-h100", {}), request, 8, {}))
+          .result;
+  EXPECT_NE(row.find("software " + estimated.scenario.software.name + " is taken"),
+            std::string::npos)
+      << row;
+  const std::string key = "\"step_time_s\":";
+  // Rows have times in nanoseconds.
+  EXPECT_NEAR(std::stod(row.substr(row.find(key) + key.size())), estimated.step_time.si(), 1e-9);
+  EXPECT_NE(row_of("schedule=gpipe software=megatron-core", 0).find("\"infeasible\""),
+            std::string::npos);
 }
 
 }  // namespace
