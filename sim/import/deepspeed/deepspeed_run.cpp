@@ -6,6 +6,7 @@
 #include "sim/base/text/number_text.hpp"
 #include "sim/import/deepspeed/trainer_files.hpp"
 #include "sim/import/deepspeed/unpriced_training.hpp"
+#include "sim/import/recipe/nccl_variables.hpp"
 
 namespace orrery {
 namespace {
@@ -259,10 +260,14 @@ class TrainerReader {
     if (!r_.gpus && a_.has("num_processes")) r_.gpus = a_.number("num_processes", 1);
   }
 
+  /// Whether DeepSpeed shards, and not PyTorch.
+  bool is_engine() const {
+    return !e_.file().empty() || t_.has("zero_stage") || a_.has("deepspeed_config");
+  }
+
   void sharding() {
     const std::string stage = "zero_optimization.stage";
     const std::string own = "zero_stage", of_accelerate = "deepspeed_config.zero_stage";
-    const bool is_engine = !e_.file().empty() || t_.has(own) || a_.has("deepspeed_config");
     r_.zero = says(stage)             ? e_.number(stage, 0)
               : t_.has(own)           ? t_.number(own, 0)
               : a_.has(of_accelerate) ? a_.number(of_accelerate, 0)
@@ -270,10 +275,10 @@ class TrainerReader {
     if (r_.zero < 0 || r_.zero > 3)
       fail_input(place_, "has ZeRO stage " + std::to_string(r_.zero), "write 0 to 3");
     // deepspeed/runtime/zero/config.py: overlap_comm is true with stage 3 unless given.
-    r_.dp_overlap = !is_engine || (says("zero_optimization.overlap_comm")
-                                       ? e_.flag("zero_optimization.overlap_comm", false)
-                                       : r_.zero == 3);
-    if (!is_engine) fully_sharded();
+    r_.dp_overlap = !is_engine() || (says("zero_optimization.overlap_comm")
+                                         ? e_.flag("zero_optimization.overlap_comm", false)
+                                         : r_.zero == 3);
+    if (!is_engine()) fully_sharded();
     r_.cp = e_.number("sequence_parallel_size", t_.number("sequence_parallel_size", 1));
     if (r_.cp > 1) r_.cp_comm = "a2a";  // Ulysses (arXiv 2309.14509).
     r_.tp = e_.number("tensor_parallel.autotp_size", 1);
@@ -356,19 +361,25 @@ class TrainerReader {
     r_.attention = how == "eager" || !flash ? "unfused" : "flash";
   }
 
-  // PyTorch's eager kernels with fused attention under a sharder; else the nearest that has the
-  // stage.
+  // Both have replicas alone; tensor-parallel and Ulysses' ranks have no software of their own.
   void software() {
-    const bool eager = r_.zero != 1 && r_.tp == 1 && r_.cp == 1;
-    r_.software = eager ? "composer-2023" : "megatron-core";
-    r_.notes.push_back(
-        eager ? "the nearest software is composer-2023, PyTorch's kernels with FSDP on A100; on "
-                "H100 and later give --software composer-2023-hopper to `orrery estimate`"
-              : "the nearest software is megatron-core, which fuses more kernels than Hugging "
-                "Face's models do");
+    if (r_.tp > 1 || r_.cp > 1) {
+      r_.software = "megatron-core";
+      r_.notes.push_back(
+          "the nearest software is megatron-core, which fuses more kernels than Hugging Face's "
+          "models do");
+      return;
+    }
+    r_.software = is_engine() ? "deepspeed" : "hf-trainer";
+    r_.notes.push_back("the software " + r_.software +
+                       " is described for Hopper and later; on A100 give --software composer-2023 "
+                       "to `orrery estimate`");
   }
 
   void rest() {
+    NcclSettings nccl = nccl_settings(files_.nccl, place_);
+    r_.nccl = nccl.allowed;
+    for (std::string& sentence : nccl.notes) r_.notes.push_back(std::move(sentence));
     tell_otherwise(t_, trainer_differences, r_.notes);
     tell_otherwise(e_, engine_differences, r_.notes);
     const std::string optimizer = t_.word("optim", "adamw_torch");

@@ -103,10 +103,7 @@ class NanotronReader {
     r_.tp_overlap = s_.flag("parallelism.tp_linear_async_communication", false) && r_.sp;
     const std::string order =
         s_.choice("parallelism.pp_engine", {{"afab", "gpipe"}, {"1f1b", "1f1b"}});
-    if (order == "gpipe" && r_.pp > 1)
-      note("parallelism.pp_engine",
-           "runs all forward passes before all backward passes; priced is 1f1b, which takes as "
-           "long and holds fewer activations");
+    runs_forward_first_ = order == "gpipe" && r_.pp > 1;
     const std::string granularity =
         s_.choice("parallelism.recompute_granularity",
                   {{"", "none"}, {"selective", "selective"}, {"full", "full"}});
@@ -169,16 +166,30 @@ class NanotronReader {
                                   {{"alltoall", "alltoall"}, {"allgather", "allgather"}});
   }
 
-  // What Megatron-Core does with gradients of the same width.
+  // Where its own file has not what the run asks for: what Megatron-Core does with gradients of the
+  // same width.
   void software() {
     const bool wide = s_.flag("optimizer.accumulate_grad_in_fp32", true);
+    if (wide && r_.dtype == "bf16" && r_.cp == 1 && r_.zero <= 1) {
+      r_.software = "nanotron";
+      if (runs_forward_first_) r_.schedule = "gpipe";
+      r_.notes.push_back(
+          "the software nanotron is described for Hopper and later; on A100 its attention is "
+          "faster");
+      return;
+    }
     r_.software = !wide           ? "megatron-core"
                   : r_.tp_overlap ? "megatron-core-fp32-reduce-overlap"
                                   : "megatron-core-fp32-reduce";
+    if (runs_forward_first_)
+      note("parallelism.pp_engine",
+           "runs all forward passes before all backward passes; priced is 1f1b, which takes as "
+           "long and holds fewer activations");
     r_.notes.push_back("the nearest software is " + r_.software +
                        ": nanotron launches PyTorch's kernels one by one, of which it fuses fewer");
   }
 
+  bool runs_forward_first_ = false;  ///< With stages: of each step, all before all backward.
   const Settings& s_;
   const RecipeAnswers& answers_;
   Recipe r_;

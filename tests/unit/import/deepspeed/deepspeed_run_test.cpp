@@ -39,14 +39,13 @@ TEST(DeepspeedRun, AScriptAndItsConfiguration) {
   const ImportedRun run = run_of({{script, "run.sh"}, {zero3, "zero3.json"}});
   EXPECT_EQ(plan_text(run),
             "attention=\"flash\" cp=1 dp_overlap=true dtype=\"bf16\" gbs=128 gpus=16 mbs=4 pp=1 "
-            "recompute=\"full\" reshard=true seq=4096 software=\"composer-2023\" sp=false tp=1 "
-            "zero=3");
+            "recompute=\"full\" reshard=true seq=4096 software=\"deepspeed\" sp=false tp=1 zero=3");
   EXPECT_THAT(
       run.notes,
       ElementsAre("every sequence counts as 4,096 tokens long (block_size); data that are not "
                   "packed have fewer",
-                  "the nearest software is composer-2023, PyTorch's kernels with FSDP on A100; on "
-                  "H100 and later give --software composer-2023-hopper to `orrery estimate`"));
+                  "the software deepspeed is described for Hopper and later; on A100 give "
+                  "--software composer-2023 to `orrery estimate`"));
   EXPECT_EQ(model_of_run(run).name, "llama3.1-8b");
 }
 
@@ -59,7 +58,7 @@ TEST(DeepspeedRun, WhatIsGivenWins) {
                                                            {"zero_optimization.stage", "2"}});
   EXPECT_EQ(plan_text(run),
             "attention=\"flash\" cp=1 dp_overlap=true dtype=\"bf16\" gbs=256 gpus=32 mbs=4 pp=1 "
-            "recompute=\"none\" seq=8192 software=\"composer-2023\" sp=false tp=1 zero=2");
+            "recompute=\"none\" seq=8192 software=\"deepspeed\" sp=false tp=1 zero=2");
 }
 
 // A configuration that a script names is read where it lies.
@@ -82,7 +81,7 @@ TEST(DeepspeedRun, DefaultsAreTheTrainers) {
               {"distributed_type: MULTI_GPU\nnum_machines: 2\nnum_processes: 8\n", "acc.yaml"}});
   EXPECT_EQ(plan_text(run),
             "attention=\"flash\" cp=1 dp_overlap=true dtype=\"fp16\" gbs=64 gpus=8 mbs=8 pp=1 "
-            "recompute=\"none\" seq=1024 software=\"composer-2023\" sp=false tp=1 zero=0");
+            "recompute=\"none\" seq=1024 software=\"hf-trainer\" sp=false tp=1 zero=0");
 }
 
 TEST(DeepspeedRun, HowReplicasShare) {

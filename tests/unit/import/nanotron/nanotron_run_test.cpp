@@ -25,13 +25,12 @@ std::string refusal(const std::string& text, std::map<std::string, std::string> 
 
 TEST(NanotronRun, AConfiguration) {
   const ImportedRun run = run_of(config);
-  EXPECT_EQ(plan_text(run),
-            "attention=\"flash\" cp=1 dp_overlap=true dtype=\"bf16\" gbs=256 gpus=64 mbs=2 pp=1 "
-            "recompute=\"none\" seq=8192 software=\"megatron-core-fp32-reduce-overlap\" sp=true "
-            "tp=4 tp_overlap=true zero=1");
-  EXPECT_THAT(run.notes,
-              ElementsAre("the nearest software is megatron-core-fp32-reduce-overlap: nanotron "
-                          "launches PyTorch's kernels one by one, of which it fuses fewer"));
+  EXPECT_EQ(
+      plan_text(run),
+      "attention=\"flash\" cp=1 dp_overlap=true dtype=\"bf16\" gbs=256 gpus=64 mbs=2 pp=1 "
+      "recompute=\"none\" seq=8192 software=\"nanotron\" sp=true tp=4 tp_overlap=true zero=1");
+  EXPECT_THAT(run.notes, ElementsAre("the software nanotron is described for Hopper and later; on "
+                                     "A100 its attention is faster"));
   const Model model = model_of_run(run);
   EXPECT_EQ(model.name, "run");
   EXPECT_EQ(model.vocab, 128512);  // The next multiple of 4 x 128.
@@ -58,6 +57,16 @@ TEST(NanotronRun, DefaultsAreNanotrons) {
   EXPECT_FALSE(model.tied_embeddings || model.qkv_bias || model.mlp_bias);
 }
 
+// Its own software runs all forward passes first, as pp_engine says.
+TEST(NanotronRun, PipelinesOfItsOwnSoftware) {
+  EXPECT_THAT(
+      plan_text(run_of(config, {{"parallelism.pp", "2"}, {"parallelism.pp_engine", "afab"}})),
+      HasSubstr("schedule=\"gpipe\" seq=8192 software=\"nanotron\""));
+  EXPECT_THAT(
+      plan_text(run_of(config, {{"parallelism.pp", "2"}, {"parallelism.pp_engine", "1f1b"}})),
+      HasSubstr("schedule=\"1f1b\" seq=8192 software=\"nanotron\""));
+}
+
 TEST(NanotronRun, Experts) {
   const ImportedRun run =
       run_of(config, {{"model.model_config.moe_config.num_experts", "16"},
@@ -67,7 +76,7 @@ TEST(NanotronRun, Experts) {
   EXPECT_EQ(plan_text(run),
             "attention=\"flash\" cp=1 dp_overlap=true dtype=\"bf16\" ep=1 etp=4 gbs=256 gpus=64 "
             "mbs=2 moe_dispatcher=\"alltoall\" pp=1 recompute=\"selective:moe\" seq=8192 "
-            "software=\"megatron-core-fp32-reduce-overlap\" sp=true tp=4 tp_overlap=true zero=1");
+            "software=\"nanotron\" sp=true tp=4 tp_overlap=true zero=1");
   const Model model = model_of_run(run);
   ASSERT_TRUE(model.experts);
   // config/models_config.py: 1,408 and 5,632 wide unless given.

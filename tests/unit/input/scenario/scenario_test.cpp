@@ -271,18 +271,23 @@ TEST(Scenario, TakesTheNearestSoftwareThatHasWhatIsAskedFor) {
   PlanRequest plan = request(1, 4, 8);
   set_plan_flag(plan, "schedule", "gpipe");
   const Scenario s = make_scenario(small_model(), small_system(), plan, 8, plan_file);
-  EXPECT_EQ(s.plan.software, "torchtitan");
+  EXPECT_EQ(s.plan.software, "nanotron");
   EXPECT_EQ(s.why_software,
-            "software torchtitan is taken, as no software is named and the software "
+            "software nanotron is taken, as no software is named and the software "
             "'megatron-core' has no schedule=gpipe");
-  EXPECT_EQ(s.plan.mbs, 1);  // Not torchtitan's own default, which nobody asked for.
   EXPECT_EQ(s.plan,
             make_scenario(small_model(), small_system(), plan_again(s.plan), 8, plan_file).plan);
+  PlanRequest loops = plan;
+  set_plan_flag(loops, "schedule", "looped-bfs");
+  set_plan_flag(loops, "vpp", "2");
+  const Scenario looped = make_scenario(small_model(), small_system(), loops, 8, plan_file);
+  EXPECT_EQ(looped.plan.software, "torchtitan");
+  EXPECT_EQ(looped.plan.mbs, 1);  // Not torchtitan's own default, which nobody asked for.
 
   plan.software = "megatron-core";
   EXPECT_EQ(refusal(plan, 8),
             infeasible("plan.json: /schedule: the software 'megatron-core' has no schedule=gpipe; "
-                       "use schedule=1f1b or interleaved, or software=torchtitan or "
+                       "use schedule=1f1b or interleaved, or software=nanotron, torchtitan or "
                        "torchtitan-rowwise"));
   // None has both.
   plan.software.clear();
