@@ -35,6 +35,10 @@ PipelineSplit of_layout(const MegatronArguments& a, std::int64_t stages,
            "has " + std::to_string(chunks) + " chunks for " + std::to_string(stages) + " stages",
            "the second must divide the first");
   split.vpp = chunks / stages;
+  const std::vector<int>& of = split.layers.of;
+  if (chunks > 2 && std::find(of.begin() + 1, of.end() - 1, 0) != of.end() - 1)
+    a.fail(key, "has a chunk without layers that is neither the first nor the last",
+           "give it a layer; prediction layers stand in the last chunk, with the loss");
   // Its brackets may repeat bars, but prediction layers and the loss are written once, at the end.
   const std::string text = layout->text();
   const std::size_t predicts = text.find('m');

@@ -40,6 +40,10 @@ TEST(PipelineSplit, Layouts) {
             "1 5x2+6+0; the layout has prediction layers before its last chunk; they are priced in "
             "the last one");
   EXPECT_EQ(split_of("--pipeline-model-parallel-layout 'Et*5|t*5|t*5|tmL'"), "1 5x3+1");
+  EXPECT_EQ(error_of("--pipeline-model-parallel-layout 'Et*8|t*8|m|L'"),
+            "run.sh: line 1: --pipeline-model-parallel-layout has a chunk without layers that is "
+            "neither the first nor the last; give it a layer; prediction layers stand in the last "
+            "chunk, with the loss");
   EXPECT_EQ(
       error_of("--pipeline-model-parallel-layout 'Et*8|t*8L'"),
       "run.sh: line 1: --pipeline-model-parallel-layout has 2 chunks for 4 stages; the second must "
