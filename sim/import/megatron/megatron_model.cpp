@@ -129,7 +129,8 @@ class ModelReader {
 
   const MegatronArguments& a_;
   std::vector<std::string>& notes_;
-  Json model_;
+  // An object from the start: operator[] of a null calls it one before it has the memory.
+  Json model_ = Json::object();
   std::int64_t layers_ = 0;
   std::int64_t heads_ = 0;
   std::int64_t ffn_ = 0;
