@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/program_options/value_semantic.hpp>
 #include <limits>
 
@@ -24,17 +25,20 @@ double memory_limit_of(const ParsedOptions& parsed) {
 
 boost::program_options::options_description host_memory_option() {
   boost::program_options::options_description options{"What this machine has to hold", 100};
-  options.add_options()("host-memory",
-                        boost::program_options::value<std::string>()->value_name("BYTES"),
-                        "what the simulation may take of this machine's memory (default: half)");
+  options.add_options()(
+      "host-memory", boost::program_options::value<std::string>()->value_name("BYTES"),
+      "what the simulation may take of this machine's memory (default: half, at most "
+      "6 GB, some 20 million tasks)");
   return options;
 }
 
 Bytes host_memory_of(const ParsedOptions& parsed) {
   if (parsed.has("host-memory"))
     return parse_bytes(parsed.text("host-memory"), {"--host-memory", ""});
-  return Bytes{0.5 * static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
-               static_cast<double>(::sysconf(_SC_PAGESIZE))};
+  // What fits in 6 GB takes a minute at the most: a plan that asks for more by mistake is told.
+  constexpr Bytes most{6e9};
+  return std::min(most, Bytes{0.5 * static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
+                              static_cast<double>(::sysconf(_SC_PAGESIZE))});
 }
 
 }  // namespace orrery
