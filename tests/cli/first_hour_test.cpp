@@ -1,0 +1,182 @@
+// What someone asks in the first hour with a model, a cluster and a script, by the commands that
+// they type. Messages of refusals stand in tests/bad_input, examples in the pages in tests/docs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/program.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace orrery {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+std::string printed(const std::string& words) {
+  const Outcome outcome = run_orrery(words);
+  EXPECT_EQ(outcome.code, 0) << words;
+  return outcome.out;
+}
+json result_of(const std::string& words) { return json::parse(printed(words + " --json")); }
+
+// Stderr in place of stdout.
+std::string said(const std::string& words) {
+  return run_shell("{ '" ORRERY_TEST_BINARY_FOLDER "/orrery' " + words + " 2>&1 >&3; } 3>/dev/null")
+      .out;
+}
+
+const std::string script = ORRERY_TEST_SOURCE "/tests/unit/import/measurements/data/llama3_8b.sh";
+
+double sum_of(const json& parts) {
+  double sum = 0.0;
+  for (const auto& [name, value] : parts.items()) sum += value.get<double>();
+  return sum;
+}
+
+// DeepSeek-V3 on 2,048 H800, where the stages between wait for each other's experts: the path that
+// decides is a third expert traffic, which the stage that computes the longest shows least of.
+TEST(FirstHour, TheStepIsExplainedByWhatItWaitsFor) {
+  const json result = result_of(
+      "estimate --model deepseek-v3 --system hgx-h800 --gpus 2048 --pp 16 --ep 64 --gbs 15360 "
+      "--seq 4096 --recompute full --moe_dispatcher deepep");
+  const double step = result["step_time_s"];
+  const json& path = result["critical_path_s"];
+  EXPECT_NEAR(sum_of(path), step, 1e-9 * static_cast<double>(path.size()));
+  const double experts = path["expert_parallel_forward"].get<double>() +
+                         path["expert_parallel_backward"].get<double>();
+  EXPECT_GT(experts, 0.3 * step);
+  double on_path = 0.0, busiest = 0.0;
+  for (const json& stage : result["stages"]) {
+    on_path += stage["on_critical_path_s"].get<double>();
+    busiest = std::max(busiest, stage["busy_s"].get<double>());
+  }
+  EXPECT_LE(on_path, step * (1.0 + 1e-9));
+  const auto& named = result["stages"][result["breakdown_stage"].get<std::size_t>()];
+  EXPECT_EQ(named["busy_s"].get<double>(), busiest);
+  EXPECT_LT(result["stages"][15]["busy_s"].get<double>(), busiest);
+}
+
+// Compute is no single figure: kinds of kernels, forward, backward and computed again.
+TEST(FirstHour, ComputeIsSplit) {
+  const std::string plan =
+      "estimate --model llama3-8b --system dgx-h100 --gpus 16 --tp 2 --pp 2 --gbs 64 "
+      "--recompute full";
+  const json path = result_of(plan)["critical_path_s"];
+  for (const char* kind : {"matrix_products", "attention", "memory_bound"})
+    for (const char* pass : {"_forward", "_backward", "_recomputed"})
+      EXPECT_GT(path[std::string{kind} + pass].get<double>(), 0.0) << kind << pass;
+  EXPECT_THAT(printed(plan), HasSubstr("matrix products"));
+  const TemporaryFolder folder;
+  const std::string trace = (folder.path() / "t.json").string();
+  printed(plan + " --expanded --trace '" + trace + "'");
+  const std::string slices = run_shell("cat '" + trace + "'").out;
+  EXPECT_THAT(slices, HasSubstr("layer"));
+  EXPECT_THAT(slices, Not(HasSubstr("\"name\":\"kernels\"")));
+}
+
+// What an export does not mean to change stays in the script.
+TEST(FirstHour, AnExportKeepsWhatItDoesNotChange) {
+  const TemporaryFolder folder;
+  const std::string mine = (folder.path() / "mine.sh").string();
+  const std::string run = (folder.path() / "run.json").string();
+  EXPECT_EQ(run_shell("sed 's/--swiglu/--swiglu --rotary-base 1000000/' '" + script + "' > '" +
+                      mine + "'")
+                .code,
+            0);
+  printed("import megatron '" + mine + "' --set GBS=256 -o '" + run + "'");
+  EXPECT_THAT(said("estimate --plan '" + run + "' --system dgx-h100"), "");
+  const std::string changed = run + ".r";
+  EXPECT_EQ(run_shell("'" ORRERY_TEST_BINARY_FOLDER "/orrery' estimate --plan '" + run +
+                      "' --system dgx-h100 --tp 2 --pp 4 --json > '" + changed + "'")
+                .code,
+            0);
+  const std::string all =
+      printed("export megatron --plan '" + changed + "' --set GBS=256 --script '" + mine + "'");
+  EXPECT_THAT(all, HasSubstr("--rotary-base 1000000"));
+  EXPECT_THAT(all, Not(HasSubstr("--grad-reduce-in-bf16")));
+  EXPECT_THAT(all, HasSubstr("--tensor-model-parallel-size 2"));
+  const std::string difference =
+      printed("export megatron --plan '" + changed + "' --set GBS=256 --diff '" + mine + "'");
+  EXPECT_THAT(difference, HasSubstr("--tensor-model-parallel-size 4 -> 2"));
+  EXPECT_THAT(difference, Not(HasSubstr("rotary")));
+}
+
+// Days and rent of the smallest cluster that keeps a deadline; prices are not needed for days.
+TEST(FirstHour, TrainingTimesAndWhatTheyCost) {
+  const std::string table = printed(
+      "search --model llama3-8b --system dgx-h100 --gpus 8,16,32 --gbs 64 --objective gpus "
+      "--deadline 200d --tokens 1T --fix tp=1,2 --fix pp=1 --top 1");
+  EXPECT_THAT(table, HasSubstr("training"));
+  EXPECT_THAT(table, HasSubstr(" days "));
+  EXPECT_THAT(table, HasSubstr("thousand"));
+  EXPECT_THAT(table, HasSubstr("  8 GPUs tp1"));
+  const std::string unpriced = printed(
+      "estimate --model llama3.2-1b --system dgx-1-v100 --gpus 8 --gbs 64 --seq 2048 "
+      "--recompute full --tokens 1T");
+  EXPECT_THAT(unpriced, HasSubstr(" days "));
+  EXPECT_THAT(unpriced, HasSubstr("Not known are rent_usd_per_gpu_hour, "));
+}
+
+// Over by less than a tenth: a warning. Over by more: a refusal, or a time that is marked.
+TEST(FirstHour, MemoryVerdictsKnowTheirError) {
+  const std::string over =
+      "estimate --model llama3-8b --system dgx-h100 --gpus 8 --gbs 64 --seq 4096 --mbs 2";
+  EXPECT_THAT(printed(over), HasSubstr("4.4 % more memory than a GPU has"));
+  const std::string far = "estimate --model llama3-70b --system dgx-h100 --gpus 8 --gbs 8 --tp 8";
+  EXPECT_EQ(run_orrery(far).code, 3);
+  EXPECT_THAT(printed(far + " --ignore-memory"), HasSubstr("the plan cannot"));
+  EXPECT_FALSE(result_of(far + " --ignore-memory")["warnings"].empty());
+  // A search keeps to the memory.
+  const std::string fixed =
+      "search --model llama3-8b --system dgx-h100 --gpus 8 --gbs 64 --fix seq=4096 --fix mbs=2 "
+      "--fix tp=1 --fix pp=1 --fix cp=1 --fix zero=1 --fix recompute=none --max-memory 1";
+  EXPECT_EQ(run_orrery(fixed).code, 3);
+}
+
+// One grammar: systems and ranges, in a search as in a sweep.
+TEST(FirstHour, ListsAndRangesMeanTheSameEverywhere) {
+  EXPECT_THAT(printed("search --model llama3-8b --system dgx-h100,dgx-h200 --gpus 8..16 --gbs 64 "
+                      "--fix tp=1 --fix pp=1 --top 1"),
+              HasSubstr("llama3-8b on dgx-h100 or dgx-h200, 8 or 16 GPUs\n"));
+  const TemporaryFolder folder;
+  const std::string sweep = printed(
+      "sweep run --model llama3-8b --system dgx-h100,dgx-h200 --gpus 8..32 --gbs 64 --out '" +
+      (folder.path() / "s").string() + "' -j 1");
+  EXPECT_THAT(sweep, HasSubstr("6 points"));  // Two systems, and 8, 16, 32.
+}
+
+// The heading names the software; where nobody asked for one, the nearest that can is taken.
+TEST(FirstHour, DefaultsAreNamed) {
+  const std::string plan = "estimate --model llama3-8b --system dgx-h100 --gpus 8 --gbs 8 --tp 2 ";
+  EXPECT_THAT(printed(plan + "--dtype fp16"), HasSubstr("software megatron-core\n"));
+  EXPECT_THAT(printed(plan + "--pp 2 --schedule gpipe"),
+              HasSubstr("is taken, as no software is named"));
+  EXPECT_THAT(said(plan + "--pp 2 --schedule gpipe --software megatron-core"),
+              HasSubstr("or software="));
+  EXPECT_THAT(printed(plan + "--nccl_algo Ring"), HasSubstr("NCCL_ALGO Ring, software"));
+  EXPECT_THAT(said(plan + "--nccl-algo Ring"), HasSubstr("did you mean '--nccl_algo'?"));
+}
+
+// A ring where NCCL would reduce in the switch takes longer, in estimates, searches and sweeps.
+TEST(FirstHour, WhatNcclMayChooseIsAKeyOfThePlan) {
+  const std::string asked =
+      " --model llama3-8b --system dgx-h100 --gpus 8 --gbs 8 --seq 4096 --tp 8 --sp false "
+      "--tp_overlap false ";
+  const auto step = [&](const std::string& more) {
+    return result_of("estimate" + asked + more)["step_time_s"].get<double>();
+  };
+  EXPECT_GT(step("--nccl_algo Ring"), 1.001 * step(""));
+  EXPECT_EQ(step("--nccl_algo any"), step(""));
+  EXPECT_EQ(run_orrery("estimate" + asked + "--nccl_algo CollnetChain").code, 3);
+  const json found = json::parse(
+      printed("search --model llama3-8b --system dgx-h100 --gpus 8 --gbs 8 --fix seq=4096 "
+              "--fix tp=8 --fix sp=false --fix tp_overlap=false --fix mbs=1 --fix recompute=none "
+              "--fix nccl_algo=CollnetChain,Ring,any --top 1 --json -j 1"));
+  EXPECT_EQ(found["plans"][0]["plan"]["nccl_algo"], "any");
+}
+
+}  // namespace
+}  // namespace orrery
