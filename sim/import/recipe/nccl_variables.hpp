@@ -17,8 +17,8 @@ struct NcclSettings {
   std::vector<std::string> notes;
 };
 
-/// `environment`: values by name, as `place` sets them. Errors (bad_input): an algorithm or protocol
-/// that is none of NCCL's.
+/// `environment`: values by name, as `place` sets them. Errors (bad_input): an algorithm or a
+/// protocol that is none of NCCL's.
 NcclSettings nccl_settings(const std::map<std::string, std::string>& environment,
                            const Place& place);
 

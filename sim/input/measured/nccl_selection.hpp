@@ -44,10 +44,11 @@ class NcclSelection {
 };
 
 /// From the values of NCCL_ALGO and NCCL_PROTO: names separated by commas (or '+', where commas
-/// separate values), of either case; '^' in front means all but these. Behind a semicolon, lists for one collective each, which count in
-/// place of the first: "ring;allreduce:tree,nvlstree;broadcast:^ring" (the grammar of NVIDIA/nccl
-/// src/graph/tuning.cc since 2.24). Empty or "any": all. Errors (bad_input) at `algorithms_at` and
-/// `protocols_at`: a name that is none of NCCL's.
+/// separate values), of either case; '^' in front means all but these. Behind a semicolon, lists
+/// for one collective each, which count in place of the first:
+/// "ring;allreduce:tree,nvlstree;broadcast:^ring" (the grammar of NVIDIA/nccl src/graph/tuning.cc
+/// since 2.24). Empty or "any": all. Errors (bad_input) at `algorithms_at` and `protocols_at`: a
+/// name that is none of NCCL's.
 NcclSelection parse_nccl_selection(const std::string& algorithms, const std::string& protocols,
                                    const Place& algorithms_at = {"", "--nccl-algo"},
                                    const Place& protocols_at = {"", "--nccl-proto"});
