@@ -179,5 +179,29 @@ TEST(Refinement, FindsTheRecipeOfRegularPlacements) {
   EXPECT_GT(compared, 50);
 }
 
+// In PCIe nodes what stays inside and what leaves passes the same slot of a GPU: of one group, as
+// that of context ranks 0, 4, 8 and 12, or of two, as tensor ranks inside and context ranks 0 and 8.
+TEST(OddSystems, GroupsInsideAndBetweenPcieNodes) {
+  const System system = read_system("l40s-pcie", test_place);
+  const Model model = small_gpt(4, 256, 16, 2048);
+  for (const auto& [tp, cp] : {std::pair{4, 4}, {2, 8}, {8, 2}, {16, 1}, {1, 16}, {4, 2}, {2, 4}})
+    for (const ContextExchange exchange : {ContextExchange::p2p, ContextExchange::all_gather}) {
+      PlanRequest request;
+      request.tp = tp;
+      request.cp = cp;
+      request.gbs = 32;
+      request.seq = 512;
+      request.cp_comm = exchange;
+      const Scenario scenario = scenario_of(model, system, request, 16);
+      SCOPED_TRACE("tp " + std::to_string(tp) + " cp " + std::to_string(cp) + " " + name(exchange));
+      const Seconds folded = estimate(scenario).result.step_time;
+      const Seconds drawn =
+          estimate(scenario, {.unfolded = true, .expanded = true}).result.step_time;
+      EXPECT_NEAR(folded / drawn, 1.0, 1e-3);
+      EstimateContext context{system};
+      EXPECT_NEAR(step_time(scenario, context) / drawn, 1.0, 1e-3);
+    }
+}
+
 }  // namespace
 }  // namespace orrery

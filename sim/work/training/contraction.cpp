@@ -16,6 +16,8 @@ struct Links {
   void add(const Placement& placement, const std::vector<Rank>& group) {
     for (std::size_t i = 1; i < group.size(); ++i) add(placement, group[i - 1], group[i]);
   }
+  /// Whether what uses them meets itself: prices have each kind to themselves.
+  bool meet_each_other(bool one_slot) const { return one_slot && scale_up && network; }
   bool meet(const Links& other, bool one_slot) const {
     if (one_slot) return (scale_up || network) && (other.scale_up || other.network);
     return (scale_up && other.scale_up) || (network && other.network);
@@ -102,7 +104,8 @@ bool layer_links_are_private(const Scenario& scenario, const Placement& placemen
   const TrafficLinks traffic = links_of_traffic(scenario.plan, placement);
   if (shares_with_other_groups(scenario.system, traffic.layers)) return false;
   const bool one_slot = scenario.system.wiring == NodeWiring::pcie;
-  return !traffic.layers.meet(traffic.transfers, one_slot) &&
+  return !traffic.layers.meet_each_other(one_slot) &&
+         !traffic.layers.meet(traffic.transfers, one_slot) &&
          !traffic.layers.meet(traffic.data, one_slot);
 }
 
@@ -116,6 +119,7 @@ Contraction choose_contraction(const Scenario& scenario, const StepCost& cost,
   const TrafficLinks traffic = links_of_traffic(scenario.plan, placement);
   if (shares_with_other_groups(scenario.system, traffic.layers)) return false;
   const bool one_slot = scenario.system.wiring == NodeWiring::pcie;
+  if (traffic.layers.meet_each_other(one_slot)) return false;
   double met = 0.0;
   if (traffic.layers.scale_up && traffic.transfers.scale_up)
     met += transfer_share(scenario, cost, false);
