@@ -1,5 +1,6 @@
 #include "tests/laws/plan_laws.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -100,11 +101,17 @@ Broken slower_latency(const PlanCase& plan, const Estimate& answer) {
   return not_at_least(other->step_time, answer.result.step_time, "twice the latency");
 }
 
+// Shorter kernels may bring a stage's transfers to both neighbours onto its NIC at once: what they
+// then wait for each other is no fault of the kernels.
 Broken faster_memory(const PlanCase& plan, const Estimate& answer) {
   const auto other = on_another_machine(
       plan, [](System& s) { s.gpu.memory_bandwidth = 2.0 * s.gpu.memory_bandwidth; });
   if (!other) return std::nullopt;
-  return not_at_least(answer.result.step_time, other->step_time, "memory of twice the rate");
+  const auto transfers = [](const Result& result) {
+    return result.critical.parts.sum(StepPart::pipeline);
+  };
+  const Seconds met = std::max(Seconds{}, transfers(*other) - transfers(answer.result));
+  return not_at_least(answer.result.step_time + met, other->step_time, "memory of twice the rate");
 }
 
 Broken larger_memory(const PlanCase& plan, const Estimate& answer) {
