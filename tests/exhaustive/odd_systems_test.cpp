@@ -180,7 +180,8 @@ TEST(Refinement, FindsTheRecipeOfRegularPlacements) {
 }
 
 // In PCIe nodes what stays inside and what leaves passes the same slot of a GPU: of one group, as
-// that of context ranks 0, 4, 8 and 12, or of two, as tensor ranks inside and context ranks 0 and 8.
+// that of context ranks 0, 4, 8 and 12, or of two, as tensor ranks inside and context ranks 0 and
+// 8.
 TEST(OddSystems, GroupsInsideAndBetweenPcieNodes) {
   const System system = read_system("l40s-pcie", test_place);
   const Model model = small_gpt(4, 256, 16, 2048);
