@@ -6,8 +6,8 @@
 #include <numeric>
 
 #include "sim/base/core/error.hpp"
+#include "sim/base/core/random.hpp"
 #include "sim/cluster/routing/capacity.hpp"
-#include "sim/cluster/routing/random.hpp"
 
 namespace orrery {
 namespace {

@@ -1,4 +1,4 @@
-#include "sim/cluster/routing/random.hpp"
+#include "sim/base/core/random.hpp"
 
 #include <algorithm>
 #include <bit>
