@@ -1,0 +1,138 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "sim/base/core/units.hpp"
+#include "sim/input/traffic/request.hpp"
+#include "sim/work/replay/batch_rules.hpp"
+#include "sim/work/replay/finish_queue.hpp"
+#include "sim/work/replay/kv_blocks.hpp"
+
+namespace orrery {
+
+/// A request on its way through a replica.
+struct Sequence {
+  std::uint32_t request = 0;
+  std::uint32_t prompt = 0;    ///< Tokens to prefill; after a preemption with those made so far.
+  std::uint32_t computed = 0;  ///< Of them, those in the cache.
+  std::uint32_t made = 0;      ///< Tokens of the answer so far.
+  std::uint32_t outputs = 1;   ///< Of the whole answer.
+  std::uint32_t hits = 0;      ///< Tokens of the prompt that were found in the cache.
+  std::uint32_t preemptions = 0;
+  Seconds arrival;      ///< At the replica.
+  Seconds started{-1};  ///< When it was first in an iteration; below 0: not yet.
+  Seconds first_token{-1}, last_token{-1};
+  // In a batch:
+  std::int64_t joined = 0;    ///< The decode step at which it joins the decodes.
+  std::int64_t reserved = 0;  ///< Blocks taken at admission for all of it; 0: as tokens come.
+  std::uint32_t nodes = 0;    ///< Of the prefix tree that it uses, and the last of them.
+  PrefixTree::Index deepest = PrefixTree::none;
+  std::uint32_t stamp = 0;  ///< Changes each time that its place is given to another.
+  bool decodes = false;
+};
+
+/// A part of a prompt that the next iteration computes.
+struct Chunk {
+  std::uint32_t place = 0;
+  std::uint32_t tokens = 0;
+};
+
+/// What a replica holds: those that wait, those whose prompt is being computed, and those that
+/// decode, with their blocks. Decodes are never touched one by one: what changes with every step is
+/// kept in sums, and their ends in a heap by the number of the step.
+class Batch {
+ public:
+  Batch(const RequestList& list, const BatchRules& rules, const KvShape& kv);
+
+  const BatchRules& rules() const { return rules_; }
+  const KvBlocks& kv() const { return kv_; }
+
+  // Those that wait, first come first served; who is preempted is first again.
+  void wait(const Sequence& sequence) { waiting_.push_back(sequence); }
+  bool anybody_waits() const { return !waiting_.empty(); }
+  std::int64_t waiting() const { return static_cast<std::int64_t>(waiting_.size()); }
+  /// Tokens of the first one's prompt, those in the cache taken off; and its blocks.
+  struct Candidate {
+    std::int64_t tokens = 0;
+    std::int64_t prompt = 0;
+    std::int64_t outputs_left = 0;
+    std::int64_t prompt_blocks = 0;  ///< That admission takes from those available.
+    std::int64_t all_blocks = 0;     ///< The same with those of its whole answer.
+    PrefixWay way;                   ///< Of its prompt, and how much of it is there.
+    PrefixTree::Match match;
+  };
+  Candidate candidate() const;
+  /// Tokens of a request's prompt that are in the cache.
+  std::int64_t known_tokens(std::uint32_t index) const;
+  /// The candidate's prompt gets its blocks, with `reserving` those of its answer, too.
+  void admit(const Candidate& candidate, bool reserving);
+
+  // The next iteration.
+  void clear_iteration() { chunks_.clear(), decodes_run_ = false; }
+  /// Places of those whose prompt is not complete, in the order in which they came.
+  const std::vector<std::uint32_t>& prefilling() const { return prefilling_; }
+  const Sequence& sequence(std::uint32_t place) const { return sequences_[place]; }
+  void compute(std::uint32_t place, std::int64_t tokens);
+  void run_decodes() { decodes_run_ = decodes_ > 0; }
+  const std::vector<Chunk>& chunks() const { return chunks_; }
+  bool decodes_run() const { return decodes_run_; }
+
+  std::int64_t running() const { return running_; }
+  std::int64_t decodes() const { return decodes_; }
+  /// Of them, in a static batch, those that have made all their tokens.
+  std::int64_t padding() const { return padding_decodes_; }
+  std::int64_t context() const { return context_; }
+  std::int64_t step() const { return step_; }
+  /// Tokens that are still to come of all that run, of each at most BatchRules::most_answer.
+  double answers_left() const;
+
+  /// Blocks that the next step of the decodes takes, and how many steps they last, if nobody comes.
+  std::int64_t growth_of_step() const;
+  std::int64_t steps_until_full() const;
+  /// Steps until the next one is at its end.
+  std::int64_t steps_until_finish();
+  /// The one that came last goes back to those that wait. There must be two.
+  void preempt_youngest(Seconds now);
+
+  // What an iteration brings about.
+  void advance(std::int64_t steps);  ///< Decode steps.
+  /// A chunk is computed; true if this was the prompt's last.
+  bool computed(const Chunk& chunk);
+  Sequence& at(std::uint32_t place) { return sequences_[place]; }
+  void join_decodes(std::uint32_t place);
+  /// The place of one that has made all its tokens by now, or `nobody`.
+  static constexpr std::uint32_t nobody = 0xffffffff;
+  std::uint32_t next_finished();
+  /// It leaves, and gives its blocks back.
+  void leave(std::uint32_t place);
+
+ private:
+  std::int64_t context_of(const Sequence& sequence) const {
+    return sequence.prompt + (step_ - sequence.joined);
+  }
+  std::int64_t own_blocks(const Sequence& sequence) const;
+  PrefixWay way_of(std::uint32_t index) const;
+  void leave_decodes(std::uint32_t place);
+  void free_blocks(std::uint32_t place);
+  std::size_t phase_of(std::int64_t context) const;
+
+  const RequestList& list_;
+  BatchRules rules_;
+  KvBlocks kv_;
+  std::deque<Sequence> waiting_;
+  std::vector<Sequence> sequences_;
+  std::vector<std::uint32_t> free_places_;
+  std::vector<std::uint32_t> prefilling_;
+  std::vector<FinishQueue::Entry> order_;  // Those that run as they came; some have left.
+  FinishQueue finishes_;
+  std::vector<Chunk> chunks_;
+  std::vector<std::int64_t> phases_;    // Decodes by the step, modulo a block, that takes a block.
+  std::vector<std::uint32_t> padding_;  // Of a static batch: those that are done.
+  bool decodes_run_ = false;
+  std::int64_t running_ = 0, decodes_ = 0, context_ = 0, step_ = 0;
+  std::int64_t reserved_decodes_ = 0, padding_decodes_ = 0;
+};
+
+}  // namespace orrery

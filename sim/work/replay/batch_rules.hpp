@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+
+namespace orrery {
+
+/// Whose scheduler decides what the next iteration computes (schedulers.hpp).
+enum class Scheduling { vllm, sglang, trtllm, static_batches };
+
+/// Its figures. The defaults of engines are in their files.
+struct BatchRules {
+  Scheduling scheduling = Scheduling::vllm;
+  std::int64_t budget = 8192;         ///< Tokens of an iteration at most.
+  std::int64_t most_requests = 1024;  ///< In a batch.
+  bool chunked = true;                ///< A prompt may be computed in parts.
+  /// trtllm's GUARANTEED_NO_EVICT: a request is admitted where its longest answer fits. Without it,
+  /// MAX_UTILIZATION, as vllm does.
+  bool reserves_answers = true;
+  /// sglang counts on this share of the tokens that are still to come, at first; with every decode
+  /// step it counts on less (python/sglang/srt/environ.py: SGLANG_INIT_NEW_TOKEN_RATIO 0.7,
+  /// SGLANG_MIN_NEW_TOKEN_RATIO_FACTOR 0.14, SGLANG_NEW_TOKEN_RATIO_DECAY_STEPS 600).
+  double answer_share = 0.7;
+  double least_answer_share = 0.098;
+  std::int64_t answer_share_steps = 600;
+  /// It never counts on more of one request (schedule_policy.py: CLIP_MAX_NEW_TOKENS).
+  std::int64_t most_answer = 4096;
+};
+
+}  // namespace orrery

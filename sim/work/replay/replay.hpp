@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/input/traffic/request.hpp"
+#include "sim/work/replay/replay_counts.hpp"
+#include "sim/work/replay/replica.hpp"
+#include "sim/work/replay/request_router.hpp"
+#include "sim/work/replay/step_times.hpp"
+
+namespace orrery {
+
+/// Equal replicas behind a router.
+struct ReplayShape {
+  ReplicaShape replica;
+  std::uint32_t replicas = 1;
+  Routing routing = Routing::round_robin;
+  std::uint32_t clients = 0;  ///< Of a closed loop; 0: requests have their own times.
+  std::uint64_t seed = 1;
+  int workers = 1;           ///< Processes that take replicas that do not look at each other.
+  bool keeps_times = false;  ///< Of every request; by one process.
+};
+
+struct Replay {
+  ReplayCounts counts;
+  std::vector<RequestTimes> times;  ///< By the number of the request, where they are kept.
+  std::uint32_t replayed = 0;       ///< Replicas that were, for themselves and their like.
+};
+
+/// Sends all requests through the replicas until the last one is answered. The same whatever the
+/// number of workers. Requests must fit (refuse_what_never_fits()).
+Replay replay(const RequestList& list, const ReplayShape& shape, const StepLaw& law);
+
+/// Refuses requests of which not even one fits into the empty memory of a replica, where they would
+/// wait for ever. Errors (infeasible): with the number of tokens that are missing.
+void refuse_what_never_fits(const RequestList& list, const KvShape& kv, const Place& at);
+
+}  // namespace orrery

@@ -1,0 +1,219 @@
+#include "sim/work/replay/replica.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+#include "sim/work/replay/schedulers.hpp"
+
+namespace orrery {
+
+Replica::Replica(const RequestList& list, const ReplicaShape& shape, StepTimes& times)
+    : list_{list},
+      shape_{shape},
+      times_{times},
+      batch_{list, shape.rules, shape.kv},
+      answer_share_{shape.rules.answer_share} {}
+
+std::uint32_t Replica::quarter_of(std::uint32_t index) const {
+  return static_cast<std::uint32_t>(4 * static_cast<std::uint64_t>(index) / list_.requests.size());
+}
+
+void Replica::count_present(Seconds until) {
+  counts_.totals.present += static_cast<double>(present_) * (until - counted_until_);
+  counted_until_ = until;
+}
+
+void Replica::arrive(std::uint32_t index, Seconds time) {
+  const Request& request = list_.requests[index];
+  count_present(time);
+  ReplayTotals& totals = counts_.totals;
+  ++totals.arrived;
+  totals.first_arrival = std::min(totals.first_arrival, time);
+  totals.last_arrival = std::max(totals.last_arrival, time);
+  totals.waiting_seen[quarter_of(index)] += batch_.waiting();
+  ++totals.arrived_of[quarter_of(index)];
+  Sequence sequence;
+  sequence.request = index;
+  sequence.prompt = request.prompt_tokens;
+  sequence.outputs = request.output_tokens;
+  sequence.arrival = time;
+  batch_.wait(sequence);
+  ++present_;
+  tokens_to_come_ += request.prompt_tokens + request.output_tokens;
+  if (is_idle()) {
+    now_ = time;
+  } else if (interruptible_) {
+    // It may enter after the step that is running; those behind it wait for what that brings.
+    steps_.steps = std::min(steps_.steps, steps_.until(time - now_));
+    change_at_ = now_ + steps_.time(steps_.steps);
+    interruptible_ = false;
+  }
+}
+
+void Replica::schedule() {
+  const std::int64_t before = batch_.decodes();
+  batch_.clear_iteration();
+  switch (shape_.rules.scheduling) {
+    case Scheduling::vllm:
+      schedule_vllm(batch_, now_);
+      break;
+    case Scheduling::sglang:
+      schedule_sglang(batch_, answer_share_, now_);
+      break;
+    case Scheduling::trtllm:
+      schedule_trtllm(batch_, now_);
+      break;
+    case Scheduling::static_batches:
+      schedule_static(batch_);
+      break;
+  }
+  for (std::int64_t gone = before - batch_.decodes(); gone > 0 && !stalled_.empty();) {
+    const std::int64_t here = std::min(gone, stalled_.back().requests);
+    stalled_.back().requests -= here;
+    gone -= here;
+    if (stalled_.back().requests == 0) stalled_.pop_back();
+  }
+}
+
+void Replica::start() {
+  schedule();
+  interruptible_ = false;
+  if (!batch_.chunks().empty()) return start_mixed();
+  if (batch_.decodes_run()) return start_decodes();
+  assert(present_ == 0);
+  change_at_ = never;
+  answer_share_ = shape_.rules.answer_share;
+}
+
+void Replica::start_decodes() {
+  steps_ = times_.decode(batch_.decodes(), batch_.context());
+  std::int64_t steps = std::min(steps_.steps, batch_.steps_until_finish());
+  steps = std::min(steps, batch_.steps_until_full());
+  if (shape_.rules.scheduling == Scheduling::sglang)
+    steps = std::min(steps, steps_until_admission(batch_, answer_share_));
+  if (shape_.unfolded) steps = 1;
+  assert(steps >= 1);
+  steps_.steps = steps;
+  change_at_ = now_ + steps_.time(steps);
+  interruptible_ = !batch_.anybody_waits() && batch_.running() < shape_.rules.most_requests &&
+                   shape_.rules.scheduling != Scheduling::static_batches;
+}
+
+void Replica::start_mixed() {
+  chunk_shapes_.clear();
+  std::int64_t finished = 0;
+  for (const Chunk& chunk : batch_.chunks()) {
+    Sequence& sequence = batch_.at(chunk.place);
+    chunk_shapes_.push_back({chunk.tokens, sequence.computed});
+    finished += sequence.computed + chunk.tokens == sequence.prompt ? 1 : 0;
+    if (sequence.started < Seconds{}) sequence.started = now_;
+  }
+  const bool decodes = batch_.decodes_run();
+  steps_ = {times_.mixed(decodes ? batch_.decodes() : 0, batch_.context(), chunk_shapes_, finished),
+            Seconds{}, 1};
+  change_at_ = now_ + steps_.first;
+}
+
+void Replica::note_memory(Seconds span, double share_before) {
+  const double share =
+      static_cast<double>(batch_.kv().used()) / static_cast<double>(batch_.kv().capacity());
+  counts_.totals.kv_used += 0.5 * (share_before + share) * span;
+  counts_.totals.kv_peak = std::max(counts_.totals.kv_peak, share);
+}
+
+void Replica::complete() {
+  assert(!is_idle());
+  const Seconds span = change_at_ - now_;
+  const std::int64_t steps = steps_.steps;
+  const double share_before =
+      static_cast<double>(batch_.kv().used()) / static_cast<double>(batch_.kv().capacity());
+  ReplayTotals& totals = counts_.totals;
+  ++totals.events;
+  totals.iterations += steps;
+  totals.busy += span;
+  totals.end = std::max(totals.end, change_at_);
+  count_present(change_at_);
+  now_ = change_at_;
+  interruptible_ = false;
+  ended_.clear();
+  if (batch_.decodes_run()) {
+    totals.decode_time += span;
+    complete_decodes(steps);
+  } else if (batch_.decodes() > 0) {
+    if (stalled_.empty()) stalled_.push_back({batch_.decodes(), Seconds{}});
+    stall_ += span;
+  }
+  note_memory(span, share_before);
+  for (std::uint32_t place; (place = batch_.next_finished()) != Batch::nobody;) end(place);
+  complete_chunks();
+}
+
+void Replica::complete_decodes(std::int64_t steps) {
+  const auto requests = static_cast<std::uint64_t>(batch_.decodes() - batch_.padding());
+  auto later = static_cast<std::uint64_t>(steps);
+  Seconds first = steps_.first;
+  if (!stalled_.empty()) {
+    for (const Stalled& group : stalled_)
+      counts_.itl.add(first + (stall_ - group.since), static_cast<std::uint64_t>(group.requests));
+    stalled_.clear();
+    stall_ = Seconds{};
+    first += steps_.growth;
+    --later;
+  }
+  if (later > 0) counts_.itl.add_range(first, steps_.growth, later, requests);
+  counts_.totals.decode_steps += steps;
+  counts_.totals.slot_steps += steps * batch_.decodes();
+  batch_.advance(steps);
+  if (shape_.rules.scheduling == Scheduling::sglang)
+    answer_share_ = answer_share_after(shape_.rules, answer_share_, steps);
+}
+
+void Replica::complete_chunks() {
+  std::int64_t joined = 0;
+  for (const Chunk& chunk : batch_.chunks())
+    if (batch_.computed(chunk)) {
+      give_token(chunk.place);
+      joined += batch_.sequence(chunk.place).decodes ? 1 : 0;
+    }
+  if (joined > 0 && !stalled_.empty()) stalled_.push_back({joined, stall_});
+}
+
+// The first token, or the one after a preemption, comes out of the prefill.
+void Replica::give_token(std::uint32_t place) {
+  Sequence& sequence = batch_.at(place);
+  ++sequence.made;
+  if (sequence.first_token < Seconds{})
+    sequence.first_token = now_;
+  else
+    counts_.itl.add(now_ - sequence.last_token);
+  if (sequence.made == sequence.outputs)
+    end(place);
+  else
+    batch_.join_decodes(place);
+}
+
+void Replica::end(std::uint32_t place) {
+  const Sequence& sequence = batch_.sequence(place);
+  const Seconds sent = sequence.arrival - shape_.client;
+  RequestTimes times;
+  times.request = sequence.request;
+  times.arrival = sent;
+  times.queue = sequence.started - sent;
+  times.ttft = sequence.first_token - sent;
+  times.e2e = now_ - sent;
+  if (sequence.outputs > 1)
+    times.tpot = (times.e2e - times.ttft) / static_cast<double>(sequence.outputs - 1);
+  times.prefix_hits = sequence.hits;
+  times.preemptions = sequence.preemptions;
+  counts_.totals.preemptions += sequence.preemptions;
+  counts_.totals.stayed += now_ - sequence.arrival;
+  const Request& request = list_.requests[sequence.request];
+  tokens_to_come_ -= request.prompt_tokens + request.output_tokens;
+  if (sequence.request >= shape_.first_counted)
+    counts_.finish(times, request.prompt_tokens, request.output_tokens, shape_.slo);
+  ended_.push_back(times);
+  --present_;
+  batch_.leave(place);
+}
+
+}  // namespace orrery

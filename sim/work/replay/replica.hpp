@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sim/base/core/units.hpp"
+#include "sim/input/traffic/request.hpp"
+#include "sim/input/traffic/slo.hpp"
+#include "sim/work/replay/batch.hpp"
+#include "sim/work/replay/replay_counts.hpp"
+#include "sim/work/replay/step_times.hpp"
+
+namespace orrery {
+
+/// What a replica is and does, but for how long its iterations take.
+struct ReplicaShape {
+  BatchRules rules;
+  KvShape kv;
+  /// Between a client and the engine, there and back: tokenizer, HTTP, detokenizer.
+  Seconds client;
+  Slo slo;
+  /// Steps every iteration by itself, instead of summing up those in which the batch stays as it is.
+  bool unfolded = false;
+  /// Requests before this one are warm-up: they are served, and counted nowhere.
+  std::uint32_t first_counted = 0;
+};
+
+/// One instance of the model that serves requests. Its clock jumps from one change of its batch to
+/// the next: whoever drives it tells it what arrives until then.
+///
+///     while (...) {
+///       replica.arrive(...)   of all that arrive until change_at(), in their order
+///       replica.complete()    the iteration, or as many equal ones as there were, is over
+///       replica.arrive(...)   of what arrives at this very moment
+///       replica.start()
+///     }
+///
+/// An idle replica has no change to come (change_at() is `never`): it is started by what arrives.
+class Replica {
+ public:
+  static constexpr Seconds never{1e300};
+
+  /// All are kept by reference.
+  Replica(const RequestList& list, const ReplicaShape& shape, StepTimes& times);
+
+  /// Request `index` reaches the engine at `time`, which is at most change_at(), and was sent
+  /// shape.client before.
+  void arrive(std::uint32_t index, Seconds time);
+  Seconds change_at() const { return change_at_; }
+  void complete();
+  void start();
+
+  bool is_idle() const { return change_at_ == never; }
+  Seconds now() const { return now_; }
+  /// Requests that ended with the last complete(), in the order of their places.
+  std::span<const RequestTimes> ended() const { return ended_; }
+  std::int64_t present() const { return present_; }
+  /// Of all that are there, prompts and answers from their beginning: for routers.
+  std::int64_t tokens_to_come() const { return tokens_to_come_; }
+  /// Tokens of a request's prompt that are in the cache.
+  std::int64_t known_tokens(std::uint32_t index) const { return batch_.known_tokens(index); }
+  const Batch& batch() const { return batch_; }
+  const ReplayCounts& counts() const { return counts_; }
+
+ private:
+  void schedule();
+  void start_decodes();
+  void start_mixed();
+  void complete_decodes(std::int64_t steps);
+  void complete_chunks();
+  void give_token(std::uint32_t place);
+  void end(std::uint32_t place);
+  void count_present(Seconds until);
+  void note_memory(Seconds span, double share_before);
+  std::uint32_t quarter_of(std::uint32_t index) const;
+
+  const RequestList& list_;
+  const ReplicaShape& shape_;
+  StepTimes& times_;
+  Batch batch_;
+  ReplayCounts counts_;
+  std::vector<RequestTimes> ended_;
+  std::vector<ChunkShape> chunk_shapes_;
+
+  Seconds now_;
+  Seconds change_at_ = never;
+  DecodeSteps steps_;           // Of a change by decodes alone; `steps` is how many they are.
+  bool interruptible_ = false;  // Whoever arrives may enter after the step that is running.
+  Seconds counted_until_;
+
+  // Decodes that stood still while prompts were computed: how many did for how long less than the
+  // first ones.
+  struct Stalled {
+    std::int64_t requests = 0;
+    Seconds since;
+  };
+  std::vector<Stalled> stalled_;
+  Seconds stall_;
+  double answer_share_ = 0.0;  // Of sglang.
+  std::int64_t present_ = 0, tokens_to_come_ = 0;
+};
+
+}  // namespace orrery

@@ -1,0 +1,75 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "sim/work/replay/schedulers.hpp"
+
+namespace orrery {
+
+void schedule_sglang(Batch& batch, double share, Seconds now) {
+  std::int64_t budget = batch.rules().budget;
+  // At most one prompt was cut: it goes first.
+  for (const std::uint32_t place : batch.prefilling()) {
+    const Sequence& sequence = batch.sequence(place);
+    const std::int64_t tokens = std::min<std::int64_t>(budget, sequence.prompt - sequence.computed);
+    if (tokens <= 0) break;
+    batch.compute(place, tokens);
+    budget -= tokens;
+  }
+  const std::int64_t block = batch.kv().block_tokens();
+  double counted_on = -1.0;  // Blocks; below 0: not added up yet.
+  while (batch.anybody_waits() && budget > 0 && batch.running() < batch.rules().most_requests) {
+    const Batch::Candidate next = batch.candidate();
+    if (next.tokens > budget && !batch.rules().chunked && !batch.chunks().empty()) break;
+    if (counted_on < 0.0) counted_on = share * batch.answers_left() / static_cast<double>(block);
+    const std::int64_t answer = std::min(next.outputs_left, batch.rules().most_answer);
+    const double blocks = static_cast<double>(next.prompt_blocks) +
+                          static_cast<double>(answer) / static_cast<double>(block);
+    // Alone it fits, whatever is counted on: whoever does not was refused before.
+    const bool alone = batch.running() == 0;
+    if (!alone && blocks + counted_on > static_cast<double>(batch.kv().available())) break;
+    batch.admit(next, false);
+    counted_on += static_cast<double>(answer) / static_cast<double>(block);
+    const std::int64_t tokens = batch.rules().chunked ? std::min(budget, next.tokens) : next.tokens;
+    batch.compute(batch.prefilling().back(), tokens);
+    budget -= tokens;
+  }
+  if (!batch.chunks().empty()) return;
+  make_room_for_step(batch, now);
+  batch.run_decodes();
+}
+
+double answer_share_after(const BatchRules& rules, double share, std::int64_t steps) {
+  const double decay = (rules.answer_share - rules.least_answer_share) /
+                       static_cast<double>(rules.answer_share_steps);
+  return std::max(rules.least_answer_share, share - decay * static_cast<double>(steps));
+}
+
+// In k steps n decodes take n k tokens of what is available, A, and of the R that are to come n k
+// fewer are left, of which a share is counted on that falls by d a step. The first of those that
+// wait needs N:  N + (share - d k) (R - n k) <= A - n k,  a quadratic whose smaller root it is.
+std::int64_t steps_until_admission(Batch& batch, double share) {
+  constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+  const BatchRules& rules = batch.rules();
+  if (!batch.anybody_waits() || batch.running() >= rules.most_requests) return never;
+  const auto block = static_cast<double>(batch.kv().block_tokens());
+  const Batch::Candidate next = batch.candidate();
+  const double need = static_cast<double>(next.prompt_blocks) * block +
+                      static_cast<double>(std::min(next.outputs_left, rules.most_answer));
+  const double left = batch.answers_left();
+  const auto n = static_cast<double>(batch.decodes());
+  const double decay = (rules.answer_share - rules.least_answer_share) /
+                       static_cast<double>(rules.answer_share_steps);
+  const double constant = static_cast<double>(batch.kv().available()) * block - need - share * left;
+  const double linear = decay * left - n * (1.0 - share);
+  const double square = decay * n;
+  const double discriminant = linear * linear + 4.0 * square * constant;
+  if (linear <= 0.0 || discriminant < 0.0) return never;
+  // In the form that does not cancel; the constant is negative, as it is not admitted now.
+  const double root = -2.0 * constant / (linear + std::sqrt(discriminant));
+  const double falls_for = (share - rules.least_answer_share) / decay;
+  if (!(root <= falls_for)) return never;
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(root)));
+}
+
+}  // namespace orrery

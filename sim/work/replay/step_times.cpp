@@ -1,0 +1,193 @@
+#include "sim/work/replay/step_times.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cmath>
+#include <limits>
+
+namespace orrery {
+namespace {
+
+constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+
+// Places of a table: 0 .. exact one by one, then `an_octave` a power of two.
+template <int exact_bits, int octave_bits>
+struct Places {
+  static constexpr std::int64_t exact = std::int64_t{1} << exact_bits;
+  static_assert(exact_bits >= octave_bits);
+
+  struct Cell {
+    std::size_t place;
+    std::int64_t low, high;  // Values of this place and the next one.
+  };
+  static Cell of(std::int64_t value) {
+    if (value < exact) return {static_cast<std::size_t>(value), value, value + 1};
+    const int octave = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(value))) - 1;
+    const int shift = octave - octave_bits;
+    const std::int64_t low = value >> shift << shift;
+    return {place_of(low, octave, shift), low, low + (std::int64_t{1} << shift)};
+  }
+  static std::int64_t value_at(std::size_t place) {
+    if (place <= static_cast<std::size_t>(exact)) return static_cast<std::int64_t>(place);
+    const std::size_t beyond = place - static_cast<std::size_t>(exact);
+    const int octave = static_cast<int>(beyond >> octave_bits) + exact_bits;
+    const auto part = static_cast<std::int64_t>(beyond & ((std::size_t{1} << octave_bits) - 1));
+    return (std::int64_t{1} << octave) + (part << (octave - octave_bits));
+  }
+
+ private:
+  static std::size_t place_of(std::int64_t low, int octave, int shift) {
+    const auto part = static_cast<std::size_t>((low >> shift) - (std::int64_t{1} << octave_bits));
+    return static_cast<std::size_t>(exact) +
+           (static_cast<std::size_t>(octave - exact_bits) << octave_bits) + part;
+  }
+};
+
+using TokenPlaces = Places<6, 4>;
+using ContextPlaces = Places<3, 3>;
+using PromptPlaces = Places<4, 4>;
+
+double between(std::int64_t value, std::int64_t low, std::int64_t high, double at_low,
+               double at_high) {
+  return at_low +
+         (at_high - at_low) * static_cast<double>(value - low) / static_cast<double>(high - low);
+}
+
+template <class Law>
+double entry(std::vector<double>& table, std::size_t place, const Law& law) {
+  if (place >= table.size()) table.resize(place + 1, unknown);
+  if (std::isnan(table[place])) table[place] = law();
+  return table[place];
+}
+
+template <class Law>
+double by_tokens(std::vector<double>& table, std::int64_t value, const Law& law) {
+  const auto cell = TokenPlaces::of(value);
+  const auto at = [&](std::size_t place, std::int64_t tokens) {
+    return entry(table, place, [&] { return law(static_cast<double>(tokens)).si(); });
+  };
+  const double low = at(cell.place, cell.low);
+  return value == cell.low
+             ? low
+             : between(value, cell.low, cell.high, low, at(cell.place + 1, cell.high));
+}
+
+}  // namespace
+
+std::int64_t DecodeSteps::until(Seconds span) const {
+  if (span <= first) return 1;
+  // The root of k first + k (k - 1) / 2 growth = span, in the form that does not cancel.
+  const double a = first.si(), d = growth.si(), t = span.si();
+  const double b = a - 0.5 * d;
+  const double root = std::ceil(2.0 * t / (b + std::sqrt(b * b + 2.0 * d * t)));
+  const double most = static_cast<double>(std::numeric_limits<std::int64_t>::max() / 4);
+  auto k = static_cast<std::int64_t>(std::clamp(root, 1.0, most));
+  // Rounding may have missed by one.
+  while (k > 1 && time(k - 1) >= span) --k;
+  while (static_cast<double>(k) < most && time(k) < span) ++k;
+  return k;
+}
+
+StepTimes::StepTimes(StepLaw law) : law_{std::move(law)} {}
+
+double StepTimes::dense(std::int64_t tokens) { return by_tokens(dense_, tokens, law_.dense); }
+double StepTimes::head(std::int64_t rows) { return by_tokens(head_, rows, law_.head); }
+
+double StepTimes::attention_entry(std::size_t row, std::size_t column) {
+  if (row >= attention_.size()) attention_.resize(row + 1);
+  return entry(attention_[row], column, [&] {
+    return law_
+        .decode_attention(static_cast<double>(TokenPlaces::value_at(row)),
+                          static_cast<double>(ContextPlaces::value_at(column)))
+        .si();
+  });
+}
+
+StepTimes::Line StepTimes::attention(std::int64_t requests, std::int64_t context) {
+  const auto row = TokenPlaces::of(requests);
+  const auto column = ContextPlaces::of(context);
+  double low = attention_entry(row.place, column.place);
+  double high = attention_entry(row.place, column.place + 1);
+  if (requests != row.low) {
+    low = between(requests, row.low, row.high, low, attention_entry(row.place + 1, column.place));
+    high = between(requests, row.low, row.high, high,
+                   attention_entry(row.place + 1, column.place + 1));
+  }
+  const double slope = std::max(0.0, (high - low) / static_cast<double>(column.high - column.low));
+  return {low + slope * static_cast<double>(context - column.low), slope, column.high};
+}
+
+// Seconds a token: what a prompt's attention takes is quadratic in its tokens, and this is linear.
+double StepTimes::prefill_entry(std::size_t row, std::size_t column) {
+  if (row >= prefill_.size()) prefill_.resize(row + 1);
+  return entry(prefill_[row], column, [&] {
+    const auto tokens = static_cast<double>(PromptPlaces::value_at(row));
+    return law_.prefill_attention(tokens, static_cast<double>(PromptPlaces::value_at(column)))
+               .si() /
+           tokens;
+  });
+}
+
+double StepTimes::prefill(const ChunkShape& chunk) {
+  const auto row = PromptPlaces::of(chunk.tokens);
+  const auto column = PromptPlaces::of(chunk.cached);
+  const auto along = [&](std::size_t at) {
+    const double low = prefill_entry(row.place, at);
+    return chunk.tokens == row.low
+               ? low
+               : between(chunk.tokens, row.low, row.high, low, prefill_entry(row.place + 1, at));
+  };
+  const double low = along(column.place);
+  const double a_token = chunk.cached == column.low ? low
+                                                    : between(chunk.cached, column.low, column.high,
+                                                              low, along(column.place + 1));
+  return a_token * chunk.tokens;
+}
+
+const StepTimes::Fixed& StepTimes::fixed(std::int64_t requests) {
+  const auto place = static_cast<std::size_t>(requests);
+  if (place >= fixed_.size()) fixed_.resize(place + 1);
+  Fixed& fixed = fixed_[place];
+  if (fixed.gpu < 0.0) {
+    const auto n = static_cast<double>(requests);
+    fixed = {dense(requests) + head(requests), law_.host(n).si(), law_.gap(n).si()};
+  }
+  return fixed;
+}
+
+DecodeSteps StepTimes::decode(std::int64_t requests, std::int64_t context) {
+  assert(requests >= 1);
+  const Fixed& of = fixed(requests);
+  const Line line = attention(requests, context);
+  const double gpu = of.gpu + line.at;
+  const double growth = line.slope * static_cast<double>(requests);
+  std::int64_t steps = (line.end - context) / requests + 1;
+  if (!law_.host_hidden) return {Seconds{gpu + of.host + of.gap}, Seconds{growth}, steps};
+  if (gpu >= of.host) return {Seconds{gpu + of.gap}, Seconds{growth}, steps};
+  // The host is slower, until the GPU has caught up with it.
+  const double until_equal = growth > 0.0 ? (of.host - gpu) / growth : 1e18;
+  if (until_equal < static_cast<double>(steps))
+    steps = std::max<std::int64_t>(1, static_cast<std::int64_t>(until_equal) + 1);
+  return {Seconds{of.host + of.gap}, Seconds{}, steps};
+}
+
+Seconds StepTimes::mixed(std::int64_t requests, std::int64_t context,
+                         const std::vector<ChunkShape>& chunks, std::int64_t finished) {
+  std::int64_t prompt_tokens = 0;
+  double gpu = 0.0;
+  for (const ChunkShape& chunk : chunks) {
+    prompt_tokens += chunk.tokens;
+    gpu += prefill(chunk);
+  }
+  if (requests > 0) gpu += attention(requests, context).at;
+  gpu += dense(requests + prompt_tokens);
+  if (requests + finished > 0) gpu += head(requests + finished);
+  if (law_.launch) gpu = std::max(gpu, law_.launch(static_cast<double>(prompt_tokens)).si());
+  const auto batch = static_cast<double>(requests) + static_cast<double>(chunks.size());
+  const double host = law_.host(batch).si();
+  const double step = law_.host_hidden ? std::max(gpu, host) : gpu + host;
+  return Seconds{step + law_.gap(batch).si()};
+}
+
+}  // namespace orrery

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "sim/base/core/units.hpp"
+
+namespace orrery {
+
+/// What the parts of an iteration take, as functions of what is in it. Called rarely: StepTimes
+/// keeps what they said.
+struct StepLaw {
+  /// All kernels whose time depends only on how many tokens there are.
+  std::function<Seconds(double tokens)> dense;
+  /// Of `requests` that make a token each and have `context` tokens in the cache between them.
+  std::function<Seconds(double requests, double context)> decode_attention;
+  /// Of a part of a prompt of so many tokens, behind `cached` others.
+  std::function<Seconds(double tokens, double cached)> prefill_attention;
+  std::function<Seconds(double rows)> head;      ///< The output head and sampling.
+  std::function<Seconds(double requests)> host;  ///< The engine's work on the CPU.
+  std::function<Seconds(double requests)>
+      gap;  ///< Between two iterations, whatever hides the rest.
+  /// A prefill of so many tokens takes at least this long on the GPU: kernels that are launched one
+  /// by one. Empty: there is no such bound.
+  std::function<Seconds(double tokens)> launch;
+  bool host_hidden = true;  ///< An iteration takes the longer of GPU and host, else their sum.
+};
+
+/// Consecutive decode steps of a batch that stays as it is: the first takes `first`, each following
+/// one `growth` longer, for as long as `steps` say at most.
+struct DecodeSteps {
+  Seconds first;
+  Seconds growth;
+  std::int64_t steps = 1;
+
+  Seconds time(std::int64_t of) const {
+    const auto k = static_cast<double>(of);
+    return k * first + 0.5 * k * (k - 1.0) * growth;
+  }
+  /// The fewest steps, at least one, after which `span` has passed.
+  std::int64_t until(Seconds span) const;
+};
+
+/// A part of a prompt that an iteration computes.
+struct ChunkShape {
+  std::uint32_t tokens = 0;
+  std::uint32_t cached = 0;
+};
+
+/// How long an iteration takes, from tables that are filled as they are used: of tokens and
+/// requests exact up to 64 and then 16 an octave, of contexts 8 and of prompts 16 an octave, linear
+/// between them. The tables are the definition: a replay that steps every iteration and one that
+/// sums them up see the same times.
+class StepTimes {
+ public:
+  explicit StepTimes(StepLaw law);
+
+  /// `requests` >= 1.
+  DecodeSteps decode(std::int64_t requests, std::int64_t context);
+  /// An iteration of chunks, and of decodes where `requests` > 0; `finished` of the prompts end.
+  Seconds mixed(std::int64_t requests, std::int64_t context, const std::vector<ChunkShape>& chunks,
+                std::int64_t finished);
+
+ private:
+  struct Line {
+    double at;         ///< Seconds, at a context.
+    double slope;      ///< Seconds a token of context.
+    std::int64_t end;  ///< The last context of which this holds.
+  };
+  struct Fixed {
+    double gpu = -1.0;  ///< Below 0: not known yet.
+    double host = 0.0;
+    double gap = 0.0;
+  };
+
+  double dense(std::int64_t tokens);
+  double head(std::int64_t rows);
+  Line attention(std::int64_t requests, std::int64_t context);
+  double attention_entry(std::size_t row, std::size_t column);
+  double prefill(const ChunkShape& chunk);
+  double prefill_entry(std::size_t row, std::size_t column);
+  const Fixed& fixed(std::int64_t requests);
+
+  StepLaw law_;
+  std::vector<double> dense_, head_;            // By place; NaN: not known yet.
+  std::vector<std::vector<double>> attention_;  // [requests][context]
+  std::vector<std::vector<double>> prefill_;    // [tokens][cached], seconds a token
+  std::vector<Fixed> fixed_;                    // By requests.
+};
+
+}  // namespace orrery

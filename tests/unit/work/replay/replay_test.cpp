@@ -1,0 +1,297 @@
+#include "sim/work/replay/replay.hpp"
+
+#include <gtest/gtest.h>
+
+#include "sim/input/traffic/traffic.hpp"
+#include "tests/unit/work/replay/replay_laws.hpp"
+
+namespace orrery {
+namespace {
+
+constexpr Scheduling all_schedulers[] = {Scheduling::vllm, Scheduling::sglang, Scheduling::trtllm,
+                                         Scheduling::static_batches};
+
+RequestList drawn(Arrivals arrivals, double rate, std::int64_t number, SharedPrefix prefix = {}) {
+  Traffic traffic;
+  traffic.arrivals = arrivals;
+  traffic.rate = rate;
+  traffic.requests = number;
+  traffic.prompt = {LengthLaw::Kind::lognormal, 735, 735, 0.8};
+  traffic.output = {LengthLaw::Kind::lognormal, 200, 200, 0.8};
+  traffic.prefix = prefix;
+  return draw_requests(traffic);
+}
+
+// The first token comes out of an iteration of the whole prompt, each other one out of a decode
+// step of one request whose context is the prompt and what was made before.
+TEST(Replay, ALoneRequestTakesItsClosedForm) {
+  const StepLaw law = affine_law();
+  for (const Scheduling scheduling : all_schedulers)
+    for (const std::uint32_t prompt : {1u, 16u, 1000u, 8192u})
+      for (const std::uint32_t output : {1u, 2u, 17u, 1000u}) {
+        ReplayShape shape = one_replica(scheduling);
+        shape.replica.client = Seconds{0.012};
+        const ReplayCounts counts = replay(equal_requests(1, prompt, output), shape, law).counts;
+        const double p = prompt, steps = output - 1.0;
+        const double prefill =
+            law.dense(p).si() + law.head(1).si() + law.prefill_attention(p, 0).si();
+        // Contexts p, p + 1, ..., each token of which takes 2e-9 s.
+        const double decodes =
+            steps * (law.dense(1).si() + law.head(1).si() + law.decode_attention(1, p).si()) +
+            2e-9 * steps * (steps - 1.0) / 2.0;
+        EXPECT_NEAR(counts.ttft.mean().si() / (0.012 + prefill), 1.0, 1e-12);
+        EXPECT_NEAR(counts.e2e.mean().si() / (0.012 + prefill + decodes), 1.0, 1e-12);
+        EXPECT_EQ(counts.itl.count(), output - 1u);
+        EXPECT_NEAR(counts.itl.sum().si(), decodes, 1e-12 * decodes);
+      }
+}
+
+// Of all requests that arrive all are answered, with all their tokens and a gap behind each but the
+// last; and the number of requests that are there, summed over time, is the sum of their stays
+// (Little's law).
+TEST(Replay, ConservesRequestsAndTokensAndKeepsLittlesLaw) {
+  for (const Scheduling scheduling : all_schedulers)
+    for (const std::int64_t kv : {9'000, 40'000, 400'000})
+      for (const SharedPrefix prefix : {SharedPrefix{}, SharedPrefix{7, 200, 5, 300}}) {
+        RequestList list = drawn(Arrivals::poisson, 4.0, 3000, prefix);
+        std::int64_t tokens = 0;
+        for (Request& request : list.requests) {
+          request.prompt_tokens = std::min(request.prompt_tokens, 4000u);
+          request.output_tokens = std::min(request.output_tokens, 4000u);
+          tokens += request.output_tokens;
+        }
+        ReplayShape shape = one_replica(scheduling);
+        shape.replica.kv.tokens = kv;
+        shape.replica.kv.keeps_prefixes = prefix.groups > 0;
+        const ReplayCounts counts = replay(list, shape, affine_law()).counts;
+        const ReplayTotals& totals = counts.totals;
+        EXPECT_EQ(totals.arrived, 3000);
+        EXPECT_EQ(totals.finished, 3000);
+        EXPECT_EQ(totals.output_tokens, tokens);
+        EXPECT_EQ(static_cast<std::int64_t>(counts.itl.count()), tokens - 3000);
+        EXPECT_NEAR(totals.present / totals.stayed, 1.0, 1e-9);
+        EXPECT_LE(totals.kv_peak, 1.0);
+        EXPECT_LE(totals.busy, totals.end - totals.first_arrival + Seconds{1e-6});
+        EXPECT_EQ(totals.prefix_hit_tokens > 0, prefix.groups > 0);
+        const bool evicts = scheduling == Scheduling::vllm || scheduling == Scheduling::sglang;
+        EXPECT_TRUE(evicts || totals.preemptions == 0);
+        EXPECT_TRUE(scheduling != Scheduling::vllm || kv > 9'000 || totals.preemptions > 100);
+      }
+}
+
+// The gaps between a request's tokens add up to what is between its first and its last one.
+TEST(Replay, GapsBetweenTokensAddUpToTheTimeAfterTheFirst) {
+  for (const Scheduling scheduling : all_schedulers)
+    for (const std::int64_t kv : {9'000, 400'000}) {
+      RequestList list = drawn(Arrivals::poisson, 4.0, 2000);
+      for (Request& request : list.requests) {
+        request.prompt_tokens = std::min(request.prompt_tokens, 4000u);
+        request.output_tokens = std::min(request.output_tokens, 4000u);
+      }
+      ReplayShape shape = one_replica(scheduling);
+      shape.replica.kv.tokens = kv;
+      const ReplayCounts counts = replay(list, shape, affine_law()).counts;
+      const double after_first = (counts.e2e.sum() - counts.ttft.sum()).si();
+      EXPECT_NEAR(counts.itl.sum().si() / after_first, 1.0, 1e-9)
+          << static_cast<int>(scheduling) << " " << kv;
+    }
+}
+
+// Fixed steps and one request at a time are a queue M/D/1, whose mean wait is rho D / (2 (1 - rho))
+// (Pollaczek and Khinchine).
+TEST(Replay, WaitsAsPollaczekAndKhinchineSay) {
+  const double step = 0.01;
+  for (const double load : {0.3, 0.5, 0.7, 0.8}) {
+    Traffic traffic;
+    traffic.arrivals = Arrivals::poisson;
+    traffic.rate = load / step;
+    traffic.requests = 1'000'000;
+    ReplayShape shape = one_replica();
+    shape.replica.rules.most_requests = 1;
+    const ReplayCounts counts =
+        replay(draw_requests(traffic), shape, fixed_law(Seconds{step})).counts;
+    const double wait = load * step / (2.0 * (1.0 - load));
+    EXPECT_NEAR(counts.queue.mean().si() / wait, 1.0, 0.02) << load;
+    EXPECT_NEAR(counts.e2e.mean().si() / (wait + step), 1.0, 0.02) << load;
+    EXPECT_FALSE(counts.saturated());
+  }
+}
+
+void expect_close(const ReplayCounts& one, const ReplayCounts& other, double relative) {
+  EXPECT_EQ(one.totals.finished, other.totals.finished);
+  EXPECT_EQ(one.totals.iterations, other.totals.iterations);
+  EXPECT_EQ(one.totals.preemptions, other.totals.preemptions);
+  EXPECT_NEAR(one.totals.end / other.totals.end, 1.0, relative);
+  EXPECT_NEAR(one.ttft.mean() / other.ttft.mean(), 1.0, relative);
+  EXPECT_NEAR(one.tpot.mean() / other.tpot.mean(), 1.0, relative);
+  EXPECT_NEAR(one.e2e.mean() / other.e2e.mean(), 1.0, relative);
+  for (const double share : {0.5, 0.9, 0.99})
+    EXPECT_NEAR(one.itl.percentile(share) / other.itl.percentile(share), 1.0, 1.0 / 128);
+}
+
+// Summing up the steps between two changes leaves the answer as it is: the same iterations, but for
+// the rounding of their sums.
+TEST(Replay, FoldedIsUnfolded) {
+  for (const Scheduling scheduling : all_schedulers)
+    for (const std::int64_t kv : {9'000, 30'000, 400'000})
+      for (const bool hidden : {true, false}) {
+        RequestList list = drawn(Arrivals::poisson, 5.0, 1500, {5, 100, 3, 100});
+        for (Request& request : list.requests) {
+          request.prompt_tokens = std::min(request.prompt_tokens, 4000u);
+          request.output_tokens = std::min(request.output_tokens, 4000u);
+        }
+        StepLaw law = affine_law();
+        law.host = [](double n) { return Seconds{0.009 + 2e-5 * n}; };
+        law.host_hidden = hidden;
+        ReplayShape shape = one_replica(scheduling);
+        shape.replica.kv.tokens = kv;
+        shape.replica.kv.keeps_prefixes = true;
+        const Replay folded = replay(list, shape, law);
+        shape.replica.unfolded = true;
+        const Replay unfolded = replay(list, shape, law);
+        SCOPED_TRACE(std::to_string(static_cast<int>(scheduling)) + " " + std::to_string(kv));
+        expect_close(folded.counts, unfolded.counts, 1e-9);
+        EXPECT_LT(folded.counts.totals.events, unfolded.counts.totals.events);
+      }
+}
+
+TEST(Replay, OneReplicaStandsForItsLike) {
+  const RequestList list = equal_requests(400, 1000, 300);
+  ReplayShape shape = one_replica();
+  shape.replicas = 8;
+  for (const std::uint32_t clients : {0u, 40u}) {
+    shape.clients = clients;
+    shape.replica.unfolded = false;
+    const Replay folded = replay(list, shape, affine_law());
+    EXPECT_EQ(folded.replayed, 1u);
+    shape.replica.unfolded = true;
+    const Replay unfolded = replay(list, shape, affine_law());
+    EXPECT_EQ(unfolded.replayed, 8u);
+    expect_close(folded.counts, unfolded.counts, 1e-9);
+  }
+}
+
+TEST(Replay, SaysTheSameBytesWithAnyNumberOfWorkers) {
+  const RequestList list = drawn(Arrivals::poisson, 20.0, 4000, {20, 200, 2, 100});
+  for (const Routing routing : {Routing::round_robin, Routing::random, Routing::session}) {
+    ReplayShape shape = one_replica();
+    shape.replica.kv.keeps_prefixes = true;
+    shape.replicas = 8;
+    shape.routing = routing;
+    const std::string alone = replay(list, shape, affine_law()).counts.bytes();
+    shape.workers = 8;
+    EXPECT_EQ(replay(list, shape, affine_law()).counts.bytes(), alone);
+  }
+}
+
+// A router that looks at the replicas runs them on one clock; where there is but one, or the
+// choice does not depend on them, it is the same replay.
+TEST(Replay, OneClockIsThatOfEachReplica) {
+  for (const Arrivals arrivals : {Arrivals::poisson, Arrivals::burst}) {
+    const RequestList list = drawn(arrivals, 4.0, 1000);
+    ReplayShape shape = one_replica();
+    const std::string apart = replay(list, shape, affine_law()).counts.bytes();
+    for (const Routing routing : {Routing::least_tokens, Routing::power_of_two, Routing::prefix}) {
+      shape.routing = routing;
+      EXPECT_EQ(replay(list, shape, affine_law()).counts.bytes(), apart);
+    }
+  }
+}
+
+TEST(Replay, RoutersThatLookAroundWaitLess) {
+  const RequestList list = drawn(Arrivals::poisson, 30.0, 20'000, {50, 600, 1, 1});
+  ReplayShape shape = one_replica();
+  shape.replicas = 8;
+  shape.replica.rules.most_requests = 16;
+  shape.replica.kv.keeps_prefixes = true;
+  const auto counts = [&](Routing routing) {
+    shape.routing = routing;
+    return replay(list, shape, affine_law()).counts;
+  };
+  const ReplayCounts random = counts(Routing::random);
+  EXPECT_LT(counts(Routing::least_tokens).queue.mean(), random.queue.mean());
+  EXPECT_LT(counts(Routing::power_of_two).queue.mean(), random.queue.mean());
+  shape.replica.kv.tokens = 20'000;  // So that a replica does not know all prompts.
+  EXPECT_GT(counts(Routing::prefix).totals.prefix_hit_tokens,
+            counts(Routing::least_tokens).totals.prefix_hit_tokens);
+}
+
+// With more clients in a closed loop throughput rises and each of them gets its tokens slower.
+TEST(Replay, MoreClientsGetMoreInAllAndLessEach) {
+  for (const Scheduling scheduling : all_schedulers) {
+    double end = 1e300, tpot = 0.0;
+    for (const std::uint32_t clients : {1u, 2u, 4u, 8u, 16u, 32u, 64u}) {
+      ReplayShape shape = one_replica(scheduling);
+      shape.clients = clients;
+      const ReplayCounts counts = replay(equal_requests(512, 800, 200), shape, affine_law()).counts;
+      EXPECT_LT(counts.totals.end.si(), end) << clients;
+      EXPECT_GT(counts.tpot.mean().si(), tpot) << clients;
+      end = counts.totals.end.si();
+      tpot = counts.tpot.mean().si();
+    }
+  }
+}
+
+TEST(Replay, MoreMemoryNeverHurtsAndAHigherRateAlwaysDoes) {
+  double e2e = 1e300;
+  for (const std::int64_t kv : {10'000, 20'000, 40'000, 80'000, 160'000}) {
+    ReplayShape shape = one_replica();
+    shape.replica.kv.tokens = kv;
+    RequestList list = drawn(Arrivals::poisson, 6.0, 3000);
+    for (Request& request : list.requests) {
+      request.prompt_tokens = std::min(request.prompt_tokens, 4000u);
+      request.output_tokens = std::min(request.output_tokens, 4000u);
+    }
+    const double now = replay(list, shape, affine_law()).counts.e2e.mean().si();
+    EXPECT_LE(now, e2e * (1 + 1e-12)) << kv;
+    e2e = now;
+  }
+  double ttft = 0.0;
+  for (const double rate : {0.5, 1.0, 2.0, 4.0, 8.0, 16.0}) {
+    const ReplayCounts counts =
+        replay(drawn(Arrivals::poisson, rate, 5000), one_replica(), affine_law()).counts;
+    EXPECT_GT(counts.ttft.mean().si(), ttft) << rate;
+    ttft = counts.ttft.mean().si();
+  }
+}
+
+// A slot of a static batch is computed on until the longest answer is complete.
+TEST(Replay, AStaticBatchWastesTheSlotsOfItsShorterAnswers) {
+  RequestList list = equal_requests(4, 100, 1);
+  for (std::uint32_t i = 0; i < 4; ++i) list.requests[i].output_tokens = 101 + 100 * i;
+  ReplayShape shape = one_replica(Scheduling::static_batches);
+  shape.replica.rules.most_requests = 4;
+  const ReplayTotals totals = replay(list, shape, affine_law()).counts.totals;
+  // 100, 200, 300 and 400 decode steps: of 4 x 400 slots 1,000 are used, (400 - 250) / 400 wasted.
+  EXPECT_EQ(totals.slot_steps, 1600);
+  EXPECT_EQ(totals.output_tokens - totals.finished, 1000);
+}
+
+TEST(Replay, SaysThatAQueueGrowsThroughTheRun) {
+  ReplayShape shape = one_replica();
+  shape.replica.rules.most_requests = 8;
+  EXPECT_TRUE(replay(drawn(Arrivals::poisson, 20.0, 4000), shape, affine_law()).counts.saturated());
+  EXPECT_FALSE(replay(drawn(Arrivals::poisson, 1.0, 4000), shape, affine_law()).counts.saturated());
+}
+
+TEST(Replay, KeepsTheTimesOfEachRequestInTheirPlaces) {
+  const RequestList list = drawn(Arrivals::poisson, 5.0, 500);
+  ReplayShape shape = one_replica();
+  shape.replicas = 3;
+  shape.keeps_times = true;
+  for (const Routing routing : {Routing::round_robin, Routing::least_tokens}) {
+    shape.routing = routing;
+    const Replay result = replay(list, shape, affine_law());
+    ASSERT_EQ(result.times.size(), 500u);
+    double e2e = 0.0;
+    for (std::uint32_t i = 0; i < 500; ++i) {
+      EXPECT_EQ(result.times[i].request, i);
+      EXPECT_NEAR(result.times[i].arrival.si(), list.requests[i].arrival.si(), 1e-9);
+      e2e += result.times[i].e2e.si();
+    }
+    EXPECT_NEAR(e2e / result.counts.e2e.sum().si(), 1.0, 1e-12);
+  }
+}
+
+}  // namespace
+}  // namespace orrery
