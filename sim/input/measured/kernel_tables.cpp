@@ -266,6 +266,12 @@ KernelTables parse_kernel_tables(const JsonValue& json) {
   return tables;
 }
 
+std::string gpu_of_kernel_tables(const std::string& gpu) {
+  if (has_table(gpu)) return gpu;
+  const auto entry = stand_in("tables", gpu);
+  return entry ? entry->at("use").text() : "";
+}
+
 std::optional<KernelTables> read_kernel_tables(const std::string& gpu) {
   std::string measured = gpu;
   std::optional<JsonValue> entry;

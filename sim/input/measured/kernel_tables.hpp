@@ -122,6 +122,9 @@ struct KernelTables {
 /// Errors: a table file that says what cannot be meant, with its place.
 std::optional<KernelTables> read_kernel_tables(const std::string& gpu);
 
+/// The GPU whose tables those are: `gpu` itself, its stand-in, or "" where neither was measured.
+std::string gpu_of_kernel_tables(const std::string& gpu);
+
 /// One file of schema "orrery.kernels/1", stand-ins left out: `used_for` is `gpu`.
 KernelTables parse_kernel_tables(const JsonValue& json);
 

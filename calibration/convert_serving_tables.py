@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""Converts exported aiconfigurator tables of inference kernels to calibration/data/serving.
+
+    convert_serving_tables.py FOLDER [OUTPUT]
+
+FOLDER holds one JSON file a table: `kind`, `gpu`, `engine`, `dtype`, `kv_dtype`, `source` (repo,
+path, commit), `columns` and `rows`, microseconds last. What is left out, and why, stands in
+LEFT_OUT and in the code below. A row of the output holds the sizes of `columns` and then a time for
+each size of `at`; 0 says that none was measured.
+"""
+
+import collections
+import json
+import pathlib
+import sys
+
+GPUS = {
+    "A100-SXM4-80GB": "a100-sxm-80gb",
+    "H100-SXM 80GB": "h100-sxm",
+    "H200-SXM": "h200-sxm",
+    "B200-SXM": "b200-sxm",
+    "B300-SXM": "b300-sxm",
+    "GB200": "gb200",
+    "GB300": "gb300",
+    "L40S": "l40s",
+    "RTX PRO 6000 Blackwell Server": "rtx-pro-6000-blackwell",
+}
+
+# Weights and what they are multiplied with; `w4a16` reads 4-bit weights, multiplies in 16 bits.
+FORMATS = {
+    "bfloat16": "bf16",
+    "fp8": "fp8",
+    "fp8_block": "fp8_block",
+    "nvfp4": "nvfp4",
+    "int8_wo": "int8",
+    "int4_wo": "int4",
+    "w4a16_mxfp4": "mxfp4",
+    "w4a8_mxfp4_mxfp8": "mxfp4_mxfp8",
+}
+
+# (kind, columns of the output, the column that times run along)
+OPS = {
+    "gemm_table": ("gemm", ["n", "k"], "m"),
+    "attention_decode_table": (
+        "decode_attention", ["batch", "heads", "kv_heads", "head_dim", "window"], "context"),
+    "attention_fwd_table": (
+        "prefill_attention", ["batch", "heads", "kv_heads", "head_dim"], "seq"),
+    "mla_decode_table": ("latent_decode", ["batch", "heads"], "context"),
+    "mla_fwd_table": ("latent_prefill", ["batch", "heads"], "seq"),
+    "moe_table": (
+        "experts", ["hidden", "inter", "topk", "experts", "moe_tp", "moe_ep"], "tokens"),
+    "allreduce_table": ("all_reduce", ["gpus"], "elements"),
+    "mla_bmm_table": ("latent_products", ["heads"], "tokens"),
+}
+
+# Up to ten times the dense 16-bit peak where other tables of the GPU reach 0.4 to 0.8 of it.
+IMPOSSIBLE_PREFILLS = [("h200-sxm", "bfloat16"), ("h200-sxm", "fp8"),
+                       ("rtx-pro-6000-blackwell", "fp8")]
+
+
+def left_out(table, engine):
+    """Why a table is not converted; "" where it is."""
+    kind = table["kind"]
+    if kind not in OPS:
+        return "the simulator has no use for it"
+    if kind == "gemm_table" and table["dtype"] not in FORMATS:
+        return "a format that no deployment can ask for"
+    if kind == "attention_fwd_table" and engine == "vllm" and \
+            (GPUS[table["gpu"]], table["kv_dtype"]) in IMPOSSIBLE_PREFILLS:
+        return "most prompts over 1,024 tokens beat the peak of the tensor cores"
+    if kind == "moe_table" and table["dtype"] == "int4_wo" and engine == "vllm":
+        return "about twice what a whole layer of Kimi-K2 took in measured runs"
+    return ""
+
+
+def rows_of(table):
+    """(sizes by column, time) of the rows that are used."""
+    names = table["columns"][:-1]
+    for row in table["rows"]:
+        sizes = dict(zip(names, row))
+        if sizes.get("distribution", "power_law_1.2") != "power_law_1.2":
+            continue  # Real routers load their experts unevenly.
+        if sizes.get("kernel", "").endswith("_eager"):
+            continue  # With its launch, which engines hide in a CUDA graph.
+        if sizes.get("prefix", 0) != 0:
+            continue  # Too few to interpolate in.
+        if sizes.get("dtype", "bfloat16") != "bfloat16":
+            continue
+        yield sizes, row[-1]
+
+
+def converted(table, part=None):
+    op, columns, along = OPS[table["kind"]]
+    engine, version = table["engine"].split(" ", 1)
+    times = collections.defaultdict(dict)
+    for sizes, time in rows_of(table):
+        if part and sizes["op"] != part:
+            continue
+        key = tuple(sizes[column] for column in columns)
+        kept = times[key].get(sizes[along])
+        times[key][sizes[along]] = time if kept is None else min(kept, time)
+    at = sorted({size for row in times.values() for size in row})
+    source = table["source"]
+    json_rows = [list(key) + [times[key].get(size, 0) for size in at] for key in sorted(times)]
+    return {
+        "schema": "orrery.serving_kernels/1",
+        "gpu": GPUS[table["gpu"]],
+        "op": op if not part else part.replace("mla_gen_", "latent_"),
+        "engine": engine,
+        "version": version,
+        "source": f"{source['repo']} {source['commit'][:12]} {source['path']}",
+        "columns": columns,
+        "along": along,
+        "at": at,
+        "rows": json_rows,
+    }
+
+
+def file_name(table, op):
+    words = [op]
+    if table["kind"] in ("gemm_table", "moe_table"):
+        words.append(FORMATS[table["dtype"]])
+    if table["kind"] == "attention_fwd_table":
+        words.append(FORMATS[table["dtype"]])
+    if "kv_dtype" in table:
+        words.append("kv-" + FORMATS[table["kv_dtype"]])
+    words.append(table["engine"].split(" ")[0])
+    return "-".join(words) + ".json"
+
+
+def text_of(table):
+    head = {key: value for key, value in table.items() if key != "rows"}
+    lines = json.dumps(head)[:-1] + ', "rows": [\n'
+    lines += ",\n".join(json.dumps(row, separators=(",", ":")) for row in table["rows"])
+    return lines + "\n]}\n"
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    output = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else
+                          pathlib.Path(__file__).parent / "data" / "serving")
+    for path in sorted(folder.glob("*.json")):
+        table = json.loads(path.read_text())
+        engine = table.get("engine", " ").split(" ")[0]
+        reason = left_out(table, engine)
+        if reason:
+            print(f"{path.name}: left out: {reason}")
+            continue
+        parts = ["mla_gen_pre", "mla_gen_post"] if table["kind"] == "mla_bmm_table" else [None]
+        for part in parts:
+            result = converted(table, part)
+            if not result["rows"]:
+                continue
+            target = output / result["gpu"] / file_name(table, result["op"])
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text_of(result))
+
+
+if __name__ == "__main__":
+    main()
