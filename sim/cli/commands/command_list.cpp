@@ -13,8 +13,8 @@
 namespace orrery {
 namespace {
 
-const std::vector<std::string> shelves{"gpus",      "systems",     "models", "software",
-                                       "schedules", "collectives", "routing"};
+const std::vector<std::string> shelves{"gpus",    "systems",   "models",      "software",
+                                       "engines", "schedules", "collectives", "routing"};
 
 // A name, and what it is where the name alone does not say it.
 using Entry = std::pair<std::string, std::string>;
@@ -46,7 +46,8 @@ std::vector<Entry> models() {
 std::vector<Entry> entries_of(const std::string& shelf) {
   if (shelf == "models") return models();
   if (shelf == "gpus" || shelf == "systems") return titled("topologies/" + shelf);
-  if (shelf == "software" || shelf == "routing") return titled("workloads/" + shelf);
+  if (shelf == "software" || shelf == "engines" || shelf == "routing")
+    return titled("workloads/" + shelf);
   std::vector<Entry> entries;
   if (shelf == "schedules") {
     for (const std::string& name : schedule_names()) entries.emplace_back(name, "");
@@ -62,7 +63,8 @@ int run_list(const Arguments& arguments) {
   const bool known = !arguments.empty() &&
                      std::find(shelves.begin(), shelves.end(), arguments[0]) != shelves.end();
   if (!arguments.empty() && arguments.back() == "--help") {
-    std::cout << "usage: orrery list gpus|systems|models|software|schedules|collectives|routing\n";
+    std::cout << "usage: orrery list "
+                 "gpus|systems|models|software|engines|schedules|collectives|routing\n";
     return exit_ok;
   }
   if (!known)

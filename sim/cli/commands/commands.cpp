@@ -15,6 +15,7 @@ const std::map<std::string, int (*)(const Arguments&)>& commands() {
       {"export", run_export},
       {"place-experts", run_place_experts},
       {"schedule", run_schedule},
+      {"serve", run_serve},
       {"sweep", run_sweep},
       {"calibrate", run_calibrate}};
   return all;

@@ -1,0 +1,169 @@
+#include "sim/cost/serving/serving_kernels.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "sim/cost/serving/training_rows.hpp"
+#include "sim/input/measured/kernel_tables.hpp"
+
+namespace orrery {
+namespace {
+
+// Bytes over bandwidth is the least. 1.1 is what the best rows that cannot be cached take beyond it
+// (decode attention of vLLM over 1 GB of keys and values reaches 0.88 to 0.93 of the data sheet's
+// bandwidth), 1.5 and 2 us are what the smallest kernels take.
+constexpr double cold_traffic = 1.1;
+constexpr Seconds least_product = microseconds(1.5);
+constexpr Seconds least_attention = microseconds(2.0);
+constexpr double far_outside = 2.0;  // Octaves.
+
+// A GPU whose own kernels were measured, else the one that stands in for it in training.
+std::string gpu_of_tables(const std::string& gpu) {
+  if (has_serving_tables(gpu)) return gpu;
+  const std::string other = gpu_of_kernel_tables(gpu);
+  return has_serving_tables(other) ? other : "";
+}
+
+Tag tag_of(const FittedTable::Time& found, bool own) {
+  if (found.outside > far_outside) return Tag::default_value;
+  return found.exact && own ? Tag::measured : Tag::interpolated;
+}
+
+}  // namespace
+
+ServingKernels::ServingKernels(const Gpu& gpu, const ServingEngine& engine)
+    : gpu_{gpu}, table_gpu_{gpu}, engine_{engine}, measured_{gpu_of_tables(gpu.name)} {
+  if (!measured_.empty() && measured_ != gpu.name) table_gpu_ = read_gpu(measured_, {});
+}
+
+RoofRates ServingKernels::rates(const Gpu& gpu, const std::string& op,
+                                const KernelFormats& formats) const {
+  if (op == "all_reduce")
+    return {FlopPerSecond{}, gpu.nvlink == BytesPerSecond{} ? gpu.pcie : gpu.nvlink};
+  const bool weights = op == "gemm" || op == "experts";
+  // Attention multiplies in 16 bits, whatever the format of the cache.
+  const FlopPerSecond peak = weights ? peak_of(gpu, formats.weights, {}) : gpu.peak_16bit;
+  return {peak, gpu.memory_bandwidth};
+}
+
+const std::vector<ServingKernels::Shelved>& ServingKernels::shelf(
+    const std::string& op, const std::string& words, const KernelFormats& formats) const {
+  const auto [place, fresh] = shelves_.try_emplace(op + words);
+  std::vector<Shelved>& found = place->second;
+  if (!fresh || measured_.empty()) return found;
+  const RoofRates measured_on = rates(table_gpu_, op, formats);
+  const bool sums = op == "all_reduce";
+  int preference = 0;
+  for (const std::string& engine : engine_.kernels) {
+    if (sums && engine != engine_.all_reduce) continue;
+    if (const auto table = read_serving_table(measured_, op + words + "-" + engine))
+      found.push_back({FittedTable{*table, formats, measured_on}, preference++});
+  }
+  if (const auto table = training_rows(measured_, op, formats.weights))
+    found.push_back({FittedTable{*table, formats, measured_on}, preference});
+  return found;
+}
+
+KernelTime ServingKernels::price(const std::string& op, const std::string& words,
+                                 const KernelFormats& formats,
+                                 std::span<const std::int64_t> sizes) const {
+  const RoofRates own = rates(gpu_, op, formats);
+  const Shelved* nearest = nullptr;
+  double least = 0.0;
+  for (const Shelved& shelved : shelf(op, words, formats)) {
+    const double outside = shelved.table.outside(sizes);
+    if (!nearest || outside < least) nearest = &shelved, least = outside;
+  }
+  if (!nearest) {
+    const Roofline assumed;
+    const KernelWork work = kernel_work(op, formats, sizes);
+    const Seconds memory = work.bytes / (assumed.memory_efficiency * own.bandwidth);
+    const Seconds compute = work.flop / (assumed.compute_efficiency * own.peak);
+    return {std::max(memory, compute) + assumed.launch, Tag::default_value};
+  }
+  const std::string& title = nearest->table.title();
+  if (std::find(used_.begin(), used_.end(), title) == used_.end()) used_.push_back(title);
+  const FittedTable::Time found = nearest->table.at(sizes, own);
+  const bool is_own = measured_ == gpu_.name && nearest->table.engine() == engine_.kernels.front();
+  return {found.time, tag_of(found, is_own)};
+}
+
+KernelTime ServingKernels::cold(const KernelTime& hot, Bytes bytes, Seconds least) const {
+  const Seconds floor = cold_traffic * (bytes / gpu_.memory_bandwidth) + least;
+  return hot.time < floor ? KernelTime{floor, std::max(hot.tag, Tag::interpolated)} : hot;
+}
+
+KernelTime ServingKernels::gemm(WeightFormat format, std::int64_t n, std::int64_t k,
+                                std::int64_t m) const {
+  const std::array<std::int64_t, 3> sizes{n, k, m};
+  const KernelFormats formats{format, KvFormat::bf16};
+  return cold(price("gemm", "-" + table_word(format), formats, sizes),
+              kernel_work("gemm", formats, sizes).bytes, least_product);
+}
+
+KernelTime ServingKernels::decode_attention(KvFormat kv,
+                                            std::span<const std::int64_t> sizes) const {
+  const KernelFormats formats{WeightFormat::bf16, kv};
+  return cold(price("decode_attention", "-kv-" + table_word(kv), formats, sizes),
+              kernel_work("decode_attention", formats, sizes).bytes, least_attention);
+}
+
+KernelTime ServingKernels::prefill_attention(KvFormat kv, std::int64_t heads, std::int64_t kv_heads,
+                                             std::int64_t head_dim, std::int64_t tokens,
+                                             std::int64_t cached) const {
+  const std::array<std::int64_t, 5> whole{1, heads, kv_heads, head_dim, tokens + cached};
+  const KernelTime prompt =
+      price("prefill_attention", "-bf16-kv-" + table_word(kv), {WeightFormat::bf16, kv}, whole);
+  if (cached == 0) return prompt;
+  const auto q = static_cast<double>(tokens), p = static_cast<double>(cached);
+  // Of the triangle of queries and keys, the rows of the new tokens.
+  const double share = q * (q + 2.0 * p) / ((q + p) * (q + p));
+  const Bytes read =
+      Bytes{2.0 * bytes_per_value(kv) * static_cast<double>(kv_heads * head_dim) * (q + p)};
+  return cold({share * prompt.time, std::max(prompt.tag, Tag::interpolated)}, read,
+              least_attention);
+}
+
+KernelTime ServingKernels::latent_decode(KvFormat kv, std::int64_t requests, std::int64_t heads,
+                                         std::int64_t context) const {
+  const std::array<std::int64_t, 3> sizes{requests, heads, context};
+  const KernelFormats formats{WeightFormat::bf16, kv};
+  return cold(price("latent_decode", "-kv-" + table_word(kv), formats, sizes),
+              kernel_work("latent_decode", formats, sizes).bytes, least_attention);
+}
+
+KernelTime ServingKernels::latent_prefill(KvFormat kv, std::int64_t heads, std::int64_t tokens,
+                                          std::int64_t cached) const {
+  const std::array<std::int64_t, 3> whole{1, heads, tokens + cached};
+  const KernelTime prompt =
+      price("latent_prefill", "-kv-" + table_word(kv), {WeightFormat::bf16, kv}, whole);
+  const auto q = static_cast<double>(tokens), p = static_cast<double>(cached);
+  const double share = q * (q + 2.0 * p) / ((q + p) * (q + p));
+  if (cached == 0) return prompt;
+  return {std::max(share * prompt.time, least_attention), std::max(prompt.tag, Tag::interpolated)};
+}
+
+KernelTime ServingKernels::latent_products(std::int64_t heads, std::int64_t tokens) const {
+  const std::array<std::int64_t, 2> sizes{heads, tokens};
+  const KernelTime before = price("latent_pre", "", {}, sizes);
+  const KernelTime after = price("latent_post", "", {}, sizes);
+  return {before.time + after.time, std::max(before.tag, after.tag)};
+}
+
+KernelTime ServingKernels::experts(WeightFormat format, std::span<const std::int64_t> sizes) const {
+  const KernelFormats formats{format, KvFormat::bf16};
+  return cold(price("experts", "-" + table_word(format), formats, sizes),
+              kernel_work("experts", formats, sizes).bytes, least_product);
+}
+
+std::optional<KernelTime> ServingKernels::all_reduce(int gpus, std::int64_t elements) const {
+  const std::array<std::int64_t, 2> sizes{gpus, elements};
+  const std::vector<Shelved>& tables = shelf("all_reduce", "", {});
+  // More GPUs than were measured together are another topology, not a longer row.
+  const std::array<std::int64_t, 2> group{gpus, 1 << 20};
+  if (tables.empty() || tables.front().table.outside(group) > 0.0) return std::nullopt;
+  return price("all_reduce", "", {}, sizes);
+}
+
+}  // namespace orrery

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/cost/kernels/kernel_time.hpp"
+#include "sim/cost/serving/fitted_table.hpp"
+#include "sim/input/deployment/serving_engine.hpp"
+#include "sim/input/machine/system.hpp"
+
+namespace orrery {
+
+/// How long the kernels of an engine take on one kind of GPU.
+///
+/// Tables  of the engine's own release line first; where they do not reach a shape, the nearest of
+///         another engine and, for large products and long prompts, those of training steps. Read
+///         when first asked for.
+/// Floor   1.1 times the bytes over the memory's bandwidth, and 1.5 us (attention 2 us): some rows
+///         were taken from a warm L2 and beat the memory, which no layer of a model can
+///         (docs/SERVING.md).
+/// Tag     measured: this row, of this GPU and engine. default: no table, or over two octaves
+///         outside all rows.
+class ServingKernels {
+ public:
+  ServingKernels(const Gpu& gpu, const ServingEngine& engine);
+
+  /// y[m,n] = x[m,k] w[k,n].
+  KernelTime gemm(WeightFormat format, std::int64_t n, std::int64_t k, std::int64_t m) const;
+  /// `sizes` as serving_table_columns("decode_attention") names them.
+  KernelTime decode_attention(KvFormat kv, std::span<const std::int64_t> sizes) const;
+  /// `tokens` new ones behind `cached` ones: the whole prompt's efficiency at what is left of its
+  /// work, 4 a d (q p + q^2 / 2) operations.
+  KernelTime prefill_attention(KvFormat kv, std::int64_t heads, std::int64_t kv_heads,
+                               std::int64_t head_dim, std::int64_t tokens,
+                               std::int64_t cached) const;
+  KernelTime latent_decode(KvFormat kv, std::int64_t requests, std::int64_t heads,
+                           std::int64_t context) const;
+  KernelTime latent_prefill(KvFormat kv, std::int64_t heads, std::int64_t tokens,
+                            std::int64_t cached) const;
+  /// Both absorbed up-projections of a decode step.
+  KernelTime latent_products(std::int64_t heads, std::int64_t tokens) const;
+  /// `sizes` as serving_table_columns("experts") names them.
+  KernelTime experts(WeightFormat format, std::span<const std::int64_t> sizes) const;
+
+  /// Of a custom all-reduce; nothing where none was measured over so many GPUs.
+  std::optional<KernelTime> all_reduce(int gpus, std::int64_t elements) const;
+
+  /// Whose tables stand for the GPU's: itself, another one, or "".
+  const std::string& measured_gpu() const { return measured_; }
+  const Gpu& gpu() const { return gpu_; }
+  /// Tables that answers came from, in the order in which they were first used.
+  std::vector<std::string> used() const { return used_; }
+
+ private:
+  struct Shelved {
+    FittedTable table;
+    int preference = 0;
+  };
+  const std::vector<Shelved>& shelf(const std::string& op, const std::string& words,
+                                    const KernelFormats& formats) const;
+  KernelTime price(const std::string& op, const std::string& words, const KernelFormats& formats,
+                   std::span<const std::int64_t> sizes) const;
+  RoofRates rates(const Gpu& gpu, const std::string& op, const KernelFormats& formats) const;
+  KernelTime cold(const KernelTime& hot, Bytes bytes, Seconds least) const;
+
+  Gpu gpu_;
+  Gpu table_gpu_;  // That of the tables: gpu_ where they are its own.
+  ServingEngine engine_;
+  std::string measured_;
+  mutable std::map<std::string, std::vector<Shelved>> shelves_;
+  mutable std::vector<std::string> used_;
+};
+
+}  // namespace orrery

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/text/json_value.hpp"
+#include "sim/input/deployment/number_format.hpp"
+#include "sim/input/deployment/serving_engine.hpp"
+#include "sim/input/machine/system.hpp"
+#include "sim/input/model/model.hpp"
+
+namespace orrery {
+
+/// How a model is to be served, as far as the user says it.
+struct DeploymentRequest {
+  std::optional<int> tp, pp, ep, dp, moe_tp, replicas;
+  std::optional<WeightFormat> weights, experts;
+  std::optional<KvFormat> kv;
+  std::optional<std::int64_t> budget, max_seqs, block;
+  std::optional<double> kv_share;
+  std::optional<bool> chunked;
+};
+
+/// The same, complete and checked: it can run but for memory, which kv_capacity() decides.
+///
+/// A stage of a replica has tp x dp GPUs. Attention is cut over tp ranks and copied dp times, each
+/// copy with requests of its own; experts lie on the same GPUs as moe_tp x ep.
+struct Deployment {
+  int tp = 1, pp = 1, ep = 1, dp = 1, moe_tp = 1, replicas = 1;
+  WeightFormat weights = WeightFormat::bf16;
+  WeightFormat experts = WeightFormat::bf16;
+  KvFormat kv = KvFormat::bf16;
+  std::int64_t budget = 0;    ///< Tokens of an iteration of one attention rank.
+  std::int64_t max_seqs = 0;  ///< Requests of it.
+  std::int64_t block = 0;     ///< Tokens of a KV block.
+  double kv_share = 0.0;      ///< As the engine's MemoryRule counts it.
+  bool chunked = true;
+
+  int stage_gpus() const { return tp * dp; }
+  int replica_gpus() const { return tp * dp * pp; }
+  int gpus() const { return replica_gpus() * replicas; }
+};
+
+/// One key of a deployment, for flags, files and --help.
+struct DeploymentKey {
+  std::string name;
+  std::string values;  ///< "N", "bf16|fp8|...".
+  std::string help;
+  void (*ask)(DeploymentRequest&, const JsonValue&);
+};
+const std::vector<DeploymentKey>& deployment_keys();
+
+/// Sets one key from a flag's text. Errors (bad_input): unknown key, wrong value.
+void set_deployment_flag(DeploymentRequest& request, const std::string& key,
+                         const std::string& text);
+/// Reads an object of keys on top of `request`.
+void read_deployment(DeploymentRequest& request, const JsonValue& json);
+
+/// Fills in what `request` leaves open: one stage, tensor parallelism over all GPUs of a replica,
+/// the model's 16-bit weights, the engine's defaults. Errors: bad_input for contradictions;
+/// infeasible for what does not divide, for a format that engine or GPU lacks, and for layers that
+/// are not modelled; each with the nearest that would do.
+Deployment make_deployment(const Model& model, const System& system, const ServingEngine& engine,
+                           const DeploymentRequest& request, int gpus, const Place& at);
+
+}  // namespace orrery

@@ -1,0 +1,121 @@
+#include "sim/input/deployment/serving_engine.hpp"
+
+#include "sim/base/core/nearest.hpp"
+#include "sim/base/text/catalog.hpp"
+#include "sim/base/text/choice.hpp"
+
+namespace orrery {
+namespace {
+
+// Far above any engine, far below overflow.
+constexpr std::int64_t most = 1 << 30;
+
+Seconds duration(const JsonValue& json, const char* key) {
+  return json.at(key).sourced().duration();
+}
+
+std::int64_t amount(const JsonValue& json, const char* key, std::int64_t least = 1) {
+  return json.at(key).sourced().integer(least, most);
+}
+
+IterationHost read_host(const JsonValue& json) {
+  json.allow_only({"hidden", "base", "per_layer", "per_request", "gap", "gap_per_request",
+                   "eager_layer", "largest_graph"});
+  IterationHost host;
+  host.hidden = json.at("hidden").sourced().boolean();
+  host.base = duration(json, "base");
+  host.per_layer = duration(json, "per_layer");
+  host.per_request = duration(json, "per_request");
+  host.gap = duration(json, "gap");
+  host.gap_per_request = duration(json, "gap_per_request");
+  host.eager_layer = duration(json, "eager_layer");
+  host.largest_graph = amount(json, "largest_graph", 0);
+  return host;
+}
+
+SmallKernels read_small(const JsonValue& json) {
+  json.allow_only({"count", "each", "router", "sampling", "sampling_per_request"});
+  SmallKernels small;
+  small.count = json.at("count").sourced().number(0, 1000);
+  small.each = duration(json, "each");
+  small.router = duration(json, "router");
+  small.sampling = duration(json, "sampling");
+  small.sampling_per_request = duration(json, "sampling_per_request");
+  return small;
+}
+
+MemoryRule read_memory(const JsonValue& json) {
+  json.allow_only({"share_of_rest", "share", "reserve", "reserve_parallel", "logit_bytes"});
+  MemoryRule memory;
+  memory.share_of_rest = json.at("share_of_rest").sourced().boolean();
+  memory.share = json.at("share").sourced().number(0.01, 1.0);
+  memory.reserve = json.at("reserve").sourced().bytes();
+  memory.reserve_parallel = json.at("reserve_parallel").sourced().bytes();
+  if (const auto bytes = json.find("logit_bytes"))
+    memory.logit_bytes = bytes->sourced().number(0, 1000);
+  return memory;
+}
+
+EngineDefaults read_defaults(const JsonValue& json) {
+  json.allow_only(
+      {"budget", "max_seqs", "small_gpu_budget", "small_gpu_max_seqs", "block", "chunked"});
+  EngineDefaults defaults;
+  defaults.budget = amount(json, "budget");
+  defaults.max_seqs = amount(json, "max_seqs");
+  defaults.small_gpu_budget =
+      json.has("small_gpu_budget") ? amount(json, "small_gpu_budget") : defaults.budget;
+  defaults.small_gpu_max_seqs =
+      json.has("small_gpu_max_seqs") ? amount(json, "small_gpu_max_seqs") : defaults.max_seqs;
+  defaults.block = amount(json, "block");
+  defaults.chunked = json.at("chunked").sourced().boolean();
+  return defaults;
+}
+
+std::vector<std::string> words(const JsonValue& json, const std::vector<std::string>& known) {
+  std::vector<std::string> said;
+  const JsonValue value = json.sourced();
+  for (const JsonValue& word : value.elements()) {
+    if (!known.empty()) choice<std::size_t>(word, known);
+    said.push_back(word.text());
+  }
+  if (said.empty()) value.fail("is empty", "name one");
+  return said;
+}
+
+}  // namespace
+
+const std::vector<std::string>& scheduler_names() {
+  static const std::vector<std::string> names{"vllm", "sglang", "trtllm", "static"};
+  return names;
+}
+
+ServingEngine parse_serving_engine(const JsonValue& json) {
+  require_schema(json, "orrery.engine/1");
+  json.allow_only({"schema", "name", "title", "source", "scheduler", "host", "small_kernels",
+                   "memory", "defaults", "gpu_slowdown", "client", "kernels", "all_reduce",
+                   "weights", "experts", "kv"});
+  ServingEngine engine;
+  engine.name = required_text(json, "name");
+  engine.title = required_text(json, "title");
+  required_text(json, "source");
+  engine.scheduler = choice<SchedulerKind>(json.at("scheduler").sourced(), scheduler_names());
+  engine.host = read_host(json.at("host"));
+  engine.small = read_small(json.at("small_kernels"));
+  engine.memory = read_memory(json.at("memory"));
+  engine.defaults = read_defaults(json.at("defaults"));
+  engine.gpu_slowdown = json.at("gpu_slowdown").sourced().number(0.1, 10);
+  engine.client = duration(json, "client");
+  engine.kernels = words(json.at("kernels"), {});
+  if (const auto table = json.find("all_reduce")) engine.all_reduce = table->sourced().text();
+  engine.weights = words(json.at("weights"), weight_format_names());
+  engine.experts = words(json.at("experts"), weight_format_names());
+  engine.kv = words(json.at("kv"), kv_format_names());
+  engine.document = json;
+  return engine;
+}
+
+ServingEngine read_serving_engine(const std::string& word, const Place& at) {
+  return parse_serving_engine(JsonValue::read_file(find_in_catalog("workloads/engines", word, at)));
+}
+
+}  // namespace orrery

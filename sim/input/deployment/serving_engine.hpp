@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/text/json_value.hpp"
+#include "sim/input/deployment/number_format.hpp"
+
+namespace orrery {
+
+/// Who is served when: work/serving has one file for each.
+enum class SchedulerKind { vllm, sglang, trtllm, static_batch };
+const std::vector<std::string>& scheduler_names();  ///< "vllm", "sglang", "trtllm", "static"
+
+/// What the host does for an iteration, and what the GPU waits between two.
+struct IterationHost {
+  bool hidden = true;  ///< The next iteration is prepared while one runs: max(), else a sum.
+  Seconds base, per_layer, per_request;
+  Seconds gap, gap_per_request;
+  Seconds eager_layer;             ///< Of one layer whose kernels are launched one by one.
+  std::int64_t largest_graph = 0;  ///< Tokens; beyond, and at 0 always, layers are eager.
+};
+
+/// Kernels of a layer that no table holds: norms, rotary embedding, cache write, activation,
+/// quantisation.
+struct SmallKernels {
+  double count = 0.0;  ///< A layer.
+  Seconds each;        ///< Without what it moves.
+  Seconds router;      ///< Of a layer with experts.
+  Seconds sampling;    ///< Of an iteration: beside the head's product.
+  Seconds sampling_per_request;
+};
+
+/// How much of a GPU's memory becomes KV cache.
+struct MemoryRule {
+  bool share_of_rest = false;  ///< `share` of what weights leave; else of all, less the weights.
+  double share = 0.0;
+  Bytes reserve;           ///< Contexts, graphs, buffers of one rank alone.
+  Bytes reserve_parallel;  ///< The same where ranks work together.
+  /// Of the largest iteration: logits of all its requests at so many bytes for each word of the
+  /// vocabulary, or a layer's own tensors, whichever is larger. 0: in `reserve`.
+  double logit_bytes = 0.0;
+};
+
+/// What a plan has where it does not say.
+struct EngineDefaults {
+  std::int64_t budget = 0;    ///< Tokens of an iteration.
+  std::int64_t max_seqs = 0;  ///< Requests of an iteration.
+  /// The same on GPUs of less than 70 GiB and A100.
+  std::int64_t small_gpu_budget = 0, small_gpu_max_seqs = 0;
+  std::int64_t block = 16;  ///< Tokens of a KV block.
+  bool chunked = true;      ///< A prompt may be prefilled in parts, beside decodes.
+};
+
+/// A serving engine of some release: workloads/engines/<name>.json ("orrery.engine/1"). Every
+/// figure names its source there.
+struct ServingEngine {
+  std::string name;
+  std::string title;
+  SchedulerKind scheduler = SchedulerKind::vllm;
+  IterationHost host;
+  SmallKernels small;
+  MemoryRule memory;
+  EngineDefaults defaults;
+  double gpu_slowdown = 1.0;         ///< Of its kernels over those of the tables.
+  Seconds client;                    ///< Of a request outside the engine: HTTP, tokenizer.
+  std::vector<std::string> kernels;  ///< Whose tables serve it, the nearest first.
+  std::string all_reduce;            ///< Whose all-reduce tables; "": NCCL's, as in training.
+  std::vector<std::string> weights, experts, kv;  ///< Formats that it has.
+
+  std::optional<JsonValue> document;  ///< What it was read from.
+};
+
+/// `word`: a name in workloads/engines or a path.
+ServingEngine read_serving_engine(const std::string& word, const Place& at);
+/// Errors (bad_input): unknown or missing keys, figures without a source or out of range.
+ServingEngine parse_serving_engine(const JsonValue& json);
+
+}  // namespace orrery

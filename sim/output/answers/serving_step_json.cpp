@@ -1,0 +1,91 @@
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "sim/output/answers/serving_step_text.hpp"
+
+namespace orrery {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Whole nanoseconds, as all times of JSON are.
+double seconds(Seconds time) { return static_cast<double>(std::llround(time.si() * 1e9)) / 1e9; }
+std::int64_t whole(Bytes bytes) { return std::llround(bytes.si()); }
+
+Json deployment_json(const ServingSetup& setup) {
+  const Deployment& plan = setup.deployment;
+  return {{"tp", plan.tp},
+          {"pp", plan.pp},
+          {"dp", plan.dp},
+          {"ep", plan.ep},
+          {"moe_tp", plan.moe_tp},
+          {"replicas", plan.replicas},
+          {"weights", name(plan.weights)},
+          {"experts", setup.model.experts ? Json(name(plan.experts)) : Json(nullptr)},
+          {"kv", name(plan.kv)},
+          {"budget", plan.budget},
+          {"max_seqs", plan.max_seqs},
+          {"kv_share", plan.kv_share},
+          {"block", plan.block},
+          {"chunked", plan.chunked}};
+}
+
+Json memory_json(const KvCapacity& kv) {
+  return {{"total_bytes", whole(kv.memory.total)},
+          {"weights_bytes", whole(kv.memory.weights)},
+          {"activations_bytes", whole(kv.memory.activations)},
+          {"reserve_bytes", whole(kv.memory.reserve)},
+          {"kv_bytes", whole(kv.memory.kv)},
+          {"kv_bytes_per_token", kv.bytes_per_token},
+          {"kv_cache_tokens", kv.tokens},
+          {"block_tokens", kv.block}};
+}
+
+Json iteration_json(const Iteration& iteration) {
+  Json chunks = Json::array();
+  for (const PrefillChunk& chunk : iteration.chunks)
+    chunks.push_back({{"tokens", chunk.tokens}, {"cached", chunk.cached}});
+  return {{"decodes", iteration.decodes},
+          {"context_tokens", iteration.context},
+          {"prompts", std::move(chunks)},
+          {"head_rows", iteration.heads}};
+}
+
+Json step_json(const ServingStep& step) {
+  const IterationPrice& price = step.price;
+  Json parts = Json::array();
+  for (const IterationPart& part : price.parts)
+    parts.push_back({{"op", part.op},
+                     {"kernels", part.count},
+                     {"s", seconds(part.time)},
+                     {"bytes", whole(part.bytes)},
+                     {"flop", part.flop.si()},
+                     {"basis", name(part.tag)}});
+  return {{"iteration", iteration_json(step.iteration)},
+          {"step_s", seconds(price.step)},
+          {"gpu_s", seconds(price.gpu)},
+          {"host_s", seconds(price.host)},
+          {"gap_s", seconds(price.gap)},
+          {"bound", name(price.bound)},
+          {"parts", std::move(parts)},
+          {"measured_gpu", step.measured_gpu},
+          {"tables", step.tables}};
+}
+
+}  // namespace
+
+std::string serving_step_json(const ServingStep& step) {
+  const ServingSetup& setup = step.setup;
+  return Json{{"schema", "orrery.serving/1"},
+              {"model", setup.model.name},
+              {"system", setup.system.name},
+              {"gpus", setup.deployment.gpus()},
+              {"engine", {{"name", setup.engine.name}, {"title", setup.engine.title}}},
+              {"deployment", deployment_json(setup)},
+              {"memory", memory_json(step.kv)},
+              {"step", step_json(step)}}
+             .dump(2) +
+         "\n";
+}
+
+}  // namespace orrery

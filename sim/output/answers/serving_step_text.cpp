@@ -1,0 +1,122 @@
+#include "sim/output/answers/serving_step_text.hpp"
+
+#include <map>
+
+#include "sim/base/text/number_text.hpp"
+#include "sim/base/text/table.hpp"
+
+namespace orrery {
+namespace {
+
+constexpr int width = 78;
+
+std::string milliseconds(Seconds time) { return fixed(time.si() * 1e3, 3); }
+
+std::string plural(std::int64_t count, const std::string& word) {
+  return grouped(count) + " " + word + (count == 1 ? "" : "s");
+}
+
+std::string memory(const ServingStep& step) {
+  const ServingMemory& memory = step.kv.memory;
+  Table table{{{"Memory of a GPU", Align::left}, {"GB"}, {"", Align::left}}, 0};
+  const auto row = [&](const std::string& what, Bytes bytes, const std::string& note) {
+    table.add_row({"  " + what, fixed(bytes.si() / 1e9, 2), note});
+  };
+  row("weights", memory.weights, "");
+  if (memory.activations > Bytes{}) row("activations", memory.activations, "");
+  row("engine", memory.reserve, "contexts, graphs, buffers");
+  row("KV cache", memory.kv,
+      plural(step.kv.tokens, "token") + " of " +
+          grouped(static_cast<std::int64_t>(step.kv.bytes_per_token + 0.5)) + " bytes, blocks of " +
+          grouped(step.kv.block));
+  row("all", memory.total, "");
+  return table.text();
+}
+
+std::string heading_of(const Iteration& iteration) {
+  std::string text;
+  if (iteration.decodes > 0)
+    text = plural(iteration.decodes, "decode") + " over " + plural(iteration.context, "token");
+  for (const PrefillChunk& chunk : iteration.chunks)
+    text += (text.empty() ? "" : ", ") + std::string{"prompt of "} + plural(chunk.tokens, "token") +
+            (chunk.cached > 0 ? " behind " + grouped(chunk.cached) : "");
+  return text;
+}
+
+std::string parts(const ServingStep& step) {
+  const IterationPrice& price = step.price;
+  Table table{{{"", Align::left},
+               {"kernels"},
+               {"ms"},
+               {"of GPU"},
+               {"GB/s"},
+               {"TFLOP/s"},
+               {"basis", Align::left}}};
+  const Seconds all = total(price.parts);
+  for (const IterationPart& part : price.parts)
+    table.add_row({part.op, grouped(part.count), milliseconds(part.time), percent(part.time / all),
+                   part.bytes > Bytes{} ? fixed((part.bytes / part.time).si() / 1e9, 0) : "",
+                   part.flop > Flop{} ? fixed((part.flop / part.time).si() / 1e12, 1) : "",
+                   name(part.tag)});
+  return table.text();
+}
+
+std::string ends(const IterationPrice& price, bool hidden) {
+  Table table{{{"", Align::left}, {""}, {"", Align::left}}};
+  if (price.eager > total(price.parts))
+    table.add_row({"launches", milliseconds(price.eager), "ms: kernels wait for the host"});
+  table.add_row({"GPU", milliseconds(price.gpu), "ms"});
+  table.add_row({"host", milliseconds(price.host),
+                 hidden ? "ms beside it, for the next iteration" : "ms after it"});
+  if (price.gap > Seconds{}) table.add_row({"gap", milliseconds(price.gap), "ms"});
+  table.add_row({"step", milliseconds(price.step), "ms, bound by " + name(price.bound)});
+  return table.text();
+}
+
+std::string basis(const ServingStep& step) {
+  std::map<Tag, Seconds> by_tag;
+  for (const IterationPart& part : step.price.parts) by_tag[part.tag] += part.time;
+  const Seconds all = total(step.price.parts);
+  std::vector<std::string> shares;
+  for (const Tag tag : {Tag::measured, Tag::interpolated, Tag::default_value})
+    shares.push_back(percent(by_tag[tag] / all) + " " + name(tag));
+  std::string text = wrapped("Times from", shares, ",", width);
+  const std::string& gpu = step.setup.system.gpu.name;
+  if (step.measured_gpu.empty())
+    text += "No inference kernel of " + gpu +
+            " was measured: kernels are priced by assumed shares of its peaks.\n";
+  else if (step.measured_gpu != gpu)
+    text += "Kernels of " + step.measured_gpu + " stand for those of " + gpu +
+            ", scaled by their peaks.\n";
+  return text;
+}
+
+}  // namespace
+
+std::string deployment_text(const ServingSetup& setup) {
+  const Deployment& plan = setup.deployment;
+  std::string text = setup.engine.name + ", tp " + std::to_string(plan.tp);
+  const auto degree = [&](const char* what, int value) {
+    if (value > 1) text += std::string{", "} + what + " " + std::to_string(value);
+  };
+  degree("pp", plan.pp);
+  degree("dp", plan.dp);
+  degree("ep", plan.ep);
+  if (setup.model.experts && plan.moe_tp != plan.tp) degree("moe_tp", plan.moe_tp);
+  degree("replicas", plan.replicas);
+  text += ", weights " + name(plan.weights);
+  if (setup.model.experts && plan.experts != plan.weights)
+    text += ", experts " + name(plan.experts);
+  return text + ", kv " + name(plan.kv);
+}
+
+std::string serving_step_text(const ServingStep& step) {
+  const ServingSetup& setup = step.setup;
+  const int gpus = setup.deployment.gpus();
+  return setup.model.name + " on " + setup.system.name + ", " + plural(gpus, "GPU") + "\n" +
+         deployment_text(setup) + "\n\n" + memory(step) +
+         "\nIteration: " + heading_of(step.iteration) + "\n" + parts(step) + "\n" +
+         ends(step.price, setup.engine.host.hidden) + "\n" + basis(step);
+}
+
+}  // namespace orrery
