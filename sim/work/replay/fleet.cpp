@@ -6,8 +6,15 @@ namespace orrery {
 
 Fleet::Fleet(const RequestList& list, const ReplicaShape& shape, std::uint32_t replicas,
              StepTimes& times, RequestRouter router)
-    : list_{list}, router_{std::move(router)}, versions_(replicas), starts_(replicas) {
-  for (std::uint32_t r = 0; r < replicas; ++r) replicas_.emplace_back(list, shape, times);
+    : list_{list},
+      router_{std::move(router)},
+      versions_(replicas),
+      busy_(replicas),
+      starts_(replicas) {
+  // Those that share a pipeline are numbered one behind the other.
+  const auto stages = static_cast<std::uint32_t>(shape.stages);
+  for (std::uint32_t r = 0; r < replicas; ++r)
+    replicas_.emplace_back(list, shape, times, stages > 1 ? &busy_[r / stages] : nullptr);
 }
 
 Seconds Fleet::next_change() {

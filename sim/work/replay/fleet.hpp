@@ -15,7 +15,8 @@ namespace orrery {
 /// next changes.
 class Fleet {
  public:
-  /// `list`, `shape` and `times` are kept by reference.
+  /// `list`, `shape` and `times` are kept by reference. With pipelines as many replicas as they
+  /// have stages take turns in each.
   Fleet(const RequestList& list, const ReplicaShape& shape, std::uint32_t replicas,
         StepTimes& times, RequestRouter router);
 
@@ -65,6 +66,7 @@ class Fleet {
   std::priority_queue<Change, std::vector<Change>, std::greater<>> changes_;
   std::vector<std::uint64_t> versions_;  // Of each replica's change: older ones are void.
   std::vector<std::uint32_t> to_start_;  // Those whose last iteration ended at this moment,
+  std::vector<std::int64_t> busy_;       // Of each pipeline, the replicas that have work.
   std::vector<bool> starts_;             // and whether a replica is among them.
 };
 

@@ -162,8 +162,8 @@ Replay replay_together(const RequestList& list, const ReplayShape& shape, const 
 
 Replay replay(const RequestList& list, const ReplayShape& shape, const StepLaw& law) {
   assert(!list.requests.empty() && shape.replicas >= 1);
-  return looks_at_replicas(shape.routing) ? replay_together(list, shape, law)
-                                          : replay_apart(list, shape, law);
+  const bool together = looks_at_replicas(shape.routing) || shape.replica.stages > 1;
+  return together ? replay_together(list, shape, law) : replay_apart(list, shape, law);
 }
 
 void refuse_what_never_fits(const RequestList& list, const KvShape& kv, const Place& at) {

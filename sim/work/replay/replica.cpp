@@ -7,10 +7,12 @@
 
 namespace orrery {
 
-Replica::Replica(const RequestList& list, const ReplicaShape& shape, StepTimes& times)
+Replica::Replica(const RequestList& list, const ReplicaShape& shape, StepTimes& times,
+                 std::int64_t* busy)
     : list_{list},
       shape_{shape},
       times_{times},
+      busy_{busy},
       batch_{list, shape.rules, shape.kv},
       answer_share_{shape.rules.answer_share} {}
 
@@ -41,6 +43,7 @@ void Replica::arrive(std::uint32_t index, Seconds time) {
   ++present_;
   tokens_to_come_ += request.prompt_tokens + request.output_tokens;
   if (is_idle()) {
+    if (busy_ && present_ == 1) ++*busy_;
     now_ = time;
   } else if (interruptible_) {
     // It may enter after the step that is running; those behind it wait for what that brings.
@@ -82,6 +85,7 @@ void Replica::start() {
   if (batch_.decodes_run()) return start_decodes();
   assert(present_ == 0);
   change_at_ = never;
+  if (busy_) --*busy_;
   answer_share_ = shape_.rules.answer_share;
 }
 
@@ -109,6 +113,12 @@ void Replica::start_mixed() {
     if (sequence.started < Seconds{}) sequence.started = now_;
   }
   const bool decodes = batch_.decodes_run();
+  // Nobody waits for what comes out of the last stage: the next part follows behind this one.
+  if (busy_ && !decodes && finished == 0) {
+    steps_ = {times_.chunk_follows(chunk_shapes_, *busy_), Seconds{}, 1};
+    change_at_ = now_ + steps_.first;
+    return;
+  }
   steps_ = {times_.mixed(decodes ? batch_.decodes() : 0, batch_.context(), chunk_shapes_, finished),
             Seconds{}, 1};
   change_at_ = now_ + steps_.first;

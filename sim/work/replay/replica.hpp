@@ -22,6 +22,7 @@ struct ReplicaShape {
   Slo slo;
   /// Steps every iteration by itself, instead of summing up those in which the batch stays as it is.
   bool unfolded = false;
+  int stages = 1;  ///< Of a pipeline, in which as many replicas of this kind take turns.
   /// Requests before this one are warm-up: they are served, and counted nowhere.
   std::uint32_t first_counted = 0;
 };
@@ -41,8 +42,10 @@ class Replica {
  public:
   static constexpr Seconds never{1e300};
 
-  /// All are kept by reference.
-  Replica(const RequestList& list, const ReplicaShape& shape, StepTimes& times);
+  /// All are kept by reference. `busy`: of those that share a pipeline with this one, itself
+  /// counted, how many have something to do; null where there is no pipeline.
+  Replica(const RequestList& list, const ReplicaShape& shape, StepTimes& times,
+          std::int64_t* busy = nullptr);
 
   /// Request `index` reaches the engine at `time`, which is at most change_at(), and was sent
   /// shape.client before.
@@ -78,6 +81,7 @@ class Replica {
   const RequestList& list_;
   const ReplicaShape& shape_;
   StepTimes& times_;
+  std::int64_t* busy_;
   Batch batch_;
   ReplayCounts counts_;
   std::vector<RequestTimes> ended_;

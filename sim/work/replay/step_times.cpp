@@ -145,13 +145,29 @@ double StepTimes::prefill(const ChunkShape& chunk) {
   return a_token * chunk.tokens;
 }
 
+// What the GPU's time is at least, and what comes on top of it.
+double StepTimes::least(std::int64_t tokens, double requests) const {
+  const double launch = law_.launch ? law_.launch(static_cast<double>(tokens)).si() : 0.0;
+  return law_.host_hidden ? std::max(launch, law_.host(requests).si()) : launch;
+}
+
+double StepTimes::besides(double requests) const {
+  return law_.gap(requests).si() + (law_.host_hidden ? 0.0 : law_.host(requests).si());
+}
+
+double StepTimes::through_stages(double gpu, std::int64_t tokens) const {
+  if (law_.stages == 1) return gpu;
+  const double hop = law_.hop ? law_.hop(static_cast<double>(tokens)).si() : 0.0;
+  return std::max(law_.stages * (law_.longest_stage * gpu + hop), gpu + (law_.stages - 1) * hop);
+}
+
 const StepTimes::Fixed& StepTimes::fixed(std::int64_t requests) {
   const auto place = static_cast<std::size_t>(requests);
   if (place >= fixed_.size()) fixed_.resize(place + 1);
   Fixed& fixed = fixed_[place];
   if (fixed.gpu < 0.0) {
     const auto n = static_cast<double>(requests);
-    fixed = {dense(requests) + head(requests), law_.host(n).si(), law_.gap(n).si()};
+    fixed = {dense(requests) + head(requests), least(requests, n), besides(n)};
   }
   return fixed;
 }
@@ -160,34 +176,46 @@ DecodeSteps StepTimes::decode(std::int64_t requests, std::int64_t context) {
   assert(requests >= 1);
   const Fixed& of = fixed(requests);
   const Line line = attention(requests, context);
-  const double gpu = of.gpu + line.at;
-  const double growth = line.slope * static_cast<double>(requests);
   std::int64_t steps = (line.end - context) / requests + 1;
-  if (!law_.host_hidden) return {Seconds{gpu + of.host + of.gap}, Seconds{growth}, steps};
-  if (gpu >= of.host) return {Seconds{gpu + of.gap}, Seconds{growth}, steps};
-  // The host is slower, until the GPU has caught up with it.
-  const double until_equal = growth > 0.0 ? (of.host - gpu) / growth : 1e18;
+  const double gpu = through_stages(of.gpu + line.at, requests);
+  const double growth =
+      through_stages(of.gpu + line.at + line.slope * static_cast<double>(requests), requests) - gpu;
+  if (gpu >= of.least) return {Seconds{gpu + of.besides}, Seconds{growth}, steps};
+  // Something else is slower, until the GPU has caught up with it.
+  const double until_equal = growth > 0.0 ? (of.least - gpu) / growth : 1e18;
   if (until_equal < static_cast<double>(steps))
     steps = std::max<std::int64_t>(1, static_cast<std::int64_t>(until_equal) + 1);
-  return {Seconds{of.host + of.gap}, Seconds{}, steps};
+  return {Seconds{of.least + of.besides}, Seconds{}, steps};
+}
+
+double StepTimes::gpu_of_chunks(const std::vector<ChunkShape>& chunks, std::int64_t& tokens) {
+  double gpu = 0.0;
+  for (const ChunkShape& chunk : chunks) {
+    tokens += chunk.tokens;
+    gpu += prefill(chunk);
+  }
+  return gpu;
 }
 
 Seconds StepTimes::mixed(std::int64_t requests, std::int64_t context,
                          const std::vector<ChunkShape>& chunks, std::int64_t finished) {
-  std::int64_t prompt_tokens = 0;
-  double gpu = 0.0;
-  for (const ChunkShape& chunk : chunks) {
-    prompt_tokens += chunk.tokens;
-    gpu += prefill(chunk);
-  }
+  std::int64_t tokens = requests;
+  double gpu = gpu_of_chunks(chunks, tokens);
   if (requests > 0) gpu += attention(requests, context).at;
-  gpu += dense(requests + prompt_tokens);
+  gpu += dense(tokens);
   if (requests + finished > 0) gpu += head(requests + finished);
-  if (law_.launch) gpu = std::max(gpu, law_.launch(static_cast<double>(prompt_tokens)).si());
   const auto batch = static_cast<double>(requests) + static_cast<double>(chunks.size());
-  const double host = law_.host(batch).si();
-  const double step = law_.host_hidden ? std::max(gpu, host) : gpu + host;
-  return Seconds{step + law_.gap(batch).si()};
+  return Seconds{std::max(through_stages(gpu, tokens), least(tokens, batch)) + besides(batch)};
+}
+
+Seconds StepTimes::chunk_follows(const std::vector<ChunkShape>& chunks, std::int64_t busy) {
+  std::int64_t tokens = 0;
+  const double gpu = gpu_of_chunks(chunks, tokens) + dense(tokens);
+  const double hop = law_.hop ? law_.hop(static_cast<double>(tokens)).si() : 0.0;
+  const auto batch = static_cast<double>(chunks.size());
+  return Seconds{static_cast<double>(busy) *
+                 (std::max(law_.longest_stage * gpu + hop, least(tokens, batch) / law_.stages) +
+                  besides(batch) / law_.stages)};
 }
 
 }  // namespace orrery

@@ -21,10 +21,16 @@ struct StepLaw {
   std::function<Seconds(double requests)> host;  ///< The engine's work on the CPU.
   std::function<Seconds(double requests)>
       gap;  ///< Between two iterations, whatever hides the rest.
-  /// A prefill of so many tokens takes at least this long on the GPU: kernels that are launched one
-  /// by one. Empty: there is no such bound.
+  /// The GPU takes at least this long for so many tokens: kernels that are launched one by one.
+  /// Empty: there is no such bound.
   std::function<Seconds(double tokens)> launch;
   bool host_hidden = true;  ///< An iteration takes the longer of GPU and host, else their sum.
+  /// Of a pipeline, all of whose stages the functions above stand for. While one batch is in a
+  /// stage others are in the other ones: a batch takes the time of all stages and hops, or of as
+  /// many of the longest one.
+  int stages = 1;
+  double longest_stage = 1.0;                 ///< Its share of the time of all.
+  std::function<Seconds(double tokens)> hop;  ///< From one stage to the next; empty: no time.
 };
 
 /// Consecutive decode steps of a batch that stays as it is: the first takes `first`, each following
@@ -61,6 +67,9 @@ class StepTimes {
   /// An iteration of chunks, and of decodes where `requests` > 0; `finished` of the prompts end.
   Seconds mixed(std::int64_t requests, std::int64_t context, const std::vector<ChunkShape>& chunks,
                 std::int64_t finished);
+  /// Until the next part of a prompt can follow one whose answer nobody waits for: its time in the
+  /// longest stage, `busy` times where so many batches take turns.
+  Seconds chunk_follows(const std::vector<ChunkShape>& chunks, std::int64_t busy);
 
  private:
   struct Line {
@@ -70,8 +79,8 @@ class StepTimes {
   };
   struct Fixed {
     double gpu = -1.0;  ///< Below 0: not known yet.
-    double host = 0.0;
-    double gap = 0.0;
+    double least = 0.0;
+    double besides = 0.0;
   };
 
   double dense(std::int64_t tokens);
@@ -81,6 +90,10 @@ class StepTimes {
   double prefill(const ChunkShape& chunk);
   double prefill_entry(std::size_t row, std::size_t column);
   const Fixed& fixed(std::int64_t requests);
+  double gpu_of_chunks(const std::vector<ChunkShape>& chunks, std::int64_t& tokens);
+  double through_stages(double gpu, std::int64_t tokens) const;
+  double least(std::int64_t tokens, double requests) const;
+  double besides(double requests) const;
 
   StepLaw law_;
   std::vector<double> dense_, head_;            // By place; NaN: not known yet.

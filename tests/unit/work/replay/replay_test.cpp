@@ -267,6 +267,40 @@ TEST(Replay, AStaticBatchWastesTheSlotsOfItsShorterAnswers) {
   EXPECT_EQ(totals.output_tokens - totals.finished, 1000);
 }
 
+// A lone prompt of M parts fills a pipeline of p stages and empties it: (M + p - 1) / M of the time
+// that its parts take in a stage. With a batch for each stage no stage ever waits.
+TEST(Replay, APipelineWaitsWhereALonePromptFillsIt) {
+  const double all_stages = 0.08;
+  for (const int stages : {1, 2, 4, 8})
+    for (const std::uint32_t parts : {1u, 2u, 5u, 40u}) {
+      StepLaw law = fixed_law(Seconds{all_stages});
+      law.stages = stages;
+      law.longest_stage = 1.0 / stages;
+      ReplayShape shape = one_replica();
+      shape.replica.rules.budget = 1024;
+      shape.replica.stages = stages;
+      shape.replicas = static_cast<std::uint32_t>(stages);
+      const double m = parts, p = stages;
+      const RequestList lone = equal_requests(1, 1024 * parts, 1);
+      EXPECT_NEAR(replay(lone, shape, law).counts.ttft.mean().si(), (m + p - 1) * all_stages / p,
+                  1e-9);
+      const ReplayCounts full = replay(equal_requests(stages, 100, 51), shape, law).counts;
+      EXPECT_NEAR(full.tpot.mean().si(), all_stages, 1e-9);
+      EXPECT_NEAR(full.totals.end.si(), 51 * all_stages, 1e-9);
+    }
+}
+
+// The longest stage decides where stages are uneven, and hops come on top.
+TEST(Replay, APipelineTakesItsLongestStageForEachBatch) {
+  StepLaw law = fixed_law(Seconds{0.08});
+  law.stages = 4;
+  law.longest_stage = 0.4;
+  law.hop = [](double) { return Seconds{0.001}; };
+  EXPECT_NEAR(StepTimes{law}.decode(3, 30).first.si(), 4 * (0.4 * 0.08 + 0.001), 1e-12);
+  law.longest_stage = 0.25;
+  EXPECT_NEAR(StepTimes{law}.decode(3, 30).first.si(), 0.08 + 4 * 0.001, 1e-12);
+}
+
 TEST(Replay, SaysThatAQueueGrowsThroughTheRun) {
   ReplayShape shape = one_replica();
   shape.replica.rules.most_requests = 8;

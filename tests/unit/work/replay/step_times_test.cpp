@@ -74,6 +74,7 @@ TEST(StepTimes, TheLongerOfHostAndGpuOrTheirSum) {
   EXPECT_NEAR(StepTimes{law}.decode(4, 100).first.si(), 0.015, 1e-12);
   law.launch = [](double tokens) { return Seconds{tokens > 512 ? 0.1 : 0.0}; };
   EXPECT_NEAR(StepTimes{law}.mixed(0, 0, {{600, 0}}, 1).si(), 0.105, 1e-12);
+  EXPECT_NEAR(StepTimes{law}.decode(600, 6000).first.si(), 0.105, 1e-12);
   EXPECT_NEAR(StepTimes{law}.mixed(0, 0, {{500, 0}}, 1).si(), 0.015, 1e-12);
 }
 
