@@ -1,6 +1,7 @@
 #include <charconv>
 #include <iostream>
 
+#include "sim/cli/commands/serve_traffic.hpp"
 #include "sim/cli/options/options.hpp"
 #include "sim/output/answers/serving_step_text.hpp"
 
@@ -81,13 +82,18 @@ Iteration parse_iteration(const std::string& whole) {
 }  // namespace
 
 int run_serve(const Arguments& arguments) {
-  const po::options_description options = serve_options();
+  po::options_description options = serve_options();
+  options.add(traffic_options());
   const ParsedOptions parsed = parse_options(options, arguments, {"chunked"});
   if (parsed.has("help")) {
     std::cout << "usage: orrery serve --model NAME|FILE --system NAME|FILE --gpus N --engine NAME "
-                 "--step NxC [options]\n\n"
+                 "--step NxC [options]\n"
+                 "       orrery serve ... --isl LAW --osl LAW --concurrency N|--rate R|--arrival "
+                 "burst\n"
+                 "       orrery serve ... --trace FILE\n\n"
                  "What an iteration of a serving engine costs, and how many tokens its KV cache "
-                 "holds\n(docs/SERVING.md).\n\n"
+                 "holds\n(docs/SERVING.md); or what clients see who send requests "
+                 "(docs/REPLAY.md).\n\n"
               << options;
     return exit_ok;
   }
@@ -102,8 +108,15 @@ int run_serve(const Arguments& arguments) {
   const std::string engine = required(parsed, "engine", "name one: orrery list engines");
   const int gpus =
       parse_count(required(parsed, "gpus", "write how many: --gpus 8"), "gpus", 1, most_gpus);
+  if (has_traffic(parsed)) {
+    if (parsed.has("step"))
+      fail_input(at / "step", "is one iteration, and requests take many", "keep one of them");
+    return serve_traffic(parsed, make_serving_setup(model, system, engine, request, gpus, at));
+  }
   const Iteration iteration =
-      parse_iteration(required(parsed, "step", "write an iteration: --step 64x4096"));
+      parse_iteration(required(parsed, "step",
+                               "write an iteration, --step 64x4096, or requests, --isl 1024 --osl "
+                               "1024 --concurrency 64"));
   const ServingSetup setup = make_serving_setup(model, system, engine, request, gpus, at);
   const ServingStep step = serving_step(setup, iteration, at);
   std::cout << (parsed.has("json") ? serving_step_json(step) : serving_step_text(step));

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "sim/output/answers/serving_setup_json.hpp"
 #include "sim/output/answers/serving_step_text.hpp"
 
 namespace orrery {
@@ -74,18 +75,20 @@ Json step_json(const ServingStep& step) {
 
 }  // namespace
 
+Json serving_head_json(const ServingSetup& setup, const KvCapacity& kv) {
+  return {{"schema", "orrery.serving/1"},
+          {"model", setup.model.name},
+          {"system", setup.system.name},
+          {"gpus", setup.deployment.gpus()},
+          {"engine", {{"name", setup.engine.name}, {"title", setup.engine.title}}},
+          {"deployment", deployment_json(setup)},
+          {"memory", memory_json(kv)}};
+}
+
 std::string serving_step_json(const ServingStep& step) {
-  const ServingSetup& setup = step.setup;
-  return Json{{"schema", "orrery.serving/1"},
-              {"model", setup.model.name},
-              {"system", setup.system.name},
-              {"gpus", setup.deployment.gpus()},
-              {"engine", {{"name", setup.engine.name}, {"title", setup.engine.title}}},
-              {"deployment", deployment_json(setup)},
-              {"memory", memory_json(step.kv)},
-              {"step", step_json(step)}}
-             .dump(2) +
-         "\n";
+  Json json = serving_head_json(step.setup, step.kv);
+  json["step"] = step_json(step);
+  return json.dump(2) + "\n";
 }
 
 }  // namespace orrery

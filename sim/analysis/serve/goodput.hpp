@@ -1,0 +1,18 @@
+#pragma once
+
+#include "sim/analysis/serve/serving_run.hpp"
+#include "sim/input/traffic/traffic.hpp"
+
+namespace orrery {
+
+/// The largest rate at which enough requests meet the limits.
+struct Goodput {
+  double rate = 0.0;  ///< Requests a second, to a hundredth; 0: not even a lone request does.
+  int replays = 0;
+};
+
+/// Doubles and halves the rate of `traffic`, whose other laws stay, and replays each. A rate that
+/// saturates meets nothing. `load` has limits.
+Goodput largest_rate(const ServingSetup& setup, ServingLoad load, Traffic traffic, const Place& at);
+
+}  // namespace orrery

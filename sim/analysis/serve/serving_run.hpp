@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "sim/analysis/serve/serving_step.hpp"
+#include "sim/input/traffic/slo.hpp"
+#include "sim/work/replay/replay.hpp"
+
+namespace orrery {
+
+/// What clients do with a deployment, and how it is replayed.
+struct ServingLoad {
+  RequestList list;
+  std::uint32_t clients = 0;  ///< Of a closed loop; 0: requests come at their own times.
+  bool over_network = true;   ///< They are no part of the engine: its `client` time is added.
+  bool prefix_cache = false;
+  Routing routing = Routing::round_robin;
+  std::optional<Slo> slo;
+  std::uint64_t seed = 1;
+  int workers = 1;
+  bool unfolded = false;
+  bool keeps_times = false;
+  std::uint32_t first_counted = 0;
+};
+
+/// What came of it. Figures of all GPUs of all replicas together.
+struct ServingRun {
+  ServingSetup setup;
+  KvCapacity kv;
+  Replay replay;
+  bool open = false;       ///< Requests came at their own times.
+  bool saturated = false;  ///< Of an open loop: the queue grew through the run.
+
+  Seconds span() const;  ///< From the first request sent to the last token.
+  double requests_per_s() const;
+  double output_tokens_per_s() const;
+  double total_tokens_per_s() const;
+  /// Tokens a second that half of the clients exceed: 1 / median TPOT; 0 where no answer has two.
+  double interactivity() const;
+  double slo_share() const;  ///< Of the requests that meet it, whether it is given or not.
+};
+
+/// Replays the requests. Each copy of attention, and each of the batches that take turns in a
+/// pipeline, is a replica of its own with its share of the requests.
+/// Errors (infeasible): the KV cache does not hold the longest request.
+ServingRun serve_requests(const ServingSetup& setup, const ServingLoad& load, const Place& at);
+
+/// The times of iterations as the replay asks for them. `prices` is kept by reference.
+StepLaw step_law(const IterationPrices& prices, const ServingSetup& setup);
+
+}  // namespace orrery

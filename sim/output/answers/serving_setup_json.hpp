@@ -1,0 +1,13 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "sim/analysis/serve/serving_step.hpp"
+
+namespace orrery {
+
+/// What every answer about serving begins with: schema, model, system, GPUs, engine, deployment and
+/// memory.
+nlohmann::ordered_json serving_head_json(const ServingSetup& setup, const KvCapacity& kv);
+
+}  // namespace orrery

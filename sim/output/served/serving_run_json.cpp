@@ -1,0 +1,121 @@
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "sim/output/answers/serving_setup_json.hpp"
+#include "sim/output/served/serving_run_text.hpp"
+
+namespace orrery {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Whole nanoseconds, in milliseconds.
+double milliseconds(Seconds time) {
+  return static_cast<double>(std::llround(time.si() * 1e9)) / 1e6;
+}
+double rounded(double value) { return static_cast<double>(std::llround(value * 1e6)) / 1e6; }
+
+Json latency(const LatencyHistogram& histogram) {
+  return {{"mean", milliseconds(histogram.mean())},
+          {"p50", milliseconds(histogram.percentile(0.5))},
+          {"p90", milliseconds(histogram.percentile(0.9))},
+          {"p95", milliseconds(histogram.percentile(0.95))},
+          {"p99", milliseconds(histogram.percentile(0.99))},
+          {"max", milliseconds(histogram.most())}};
+}
+
+Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
+
+Json workload_json(const ServedWorkload& workload) {
+  return {{"arrival", workload.arrivals},
+          {"concurrency", workload.concurrency > 0 ? Json(workload.concurrency) : Json(nullptr)},
+          {"rate", workload.rate > 0.0 ? Json(workload.rate) : Json(nullptr)},
+          {"isl", or_null(workload.prompt)},
+          {"osl", or_null(workload.output)},
+          {"file", or_null(workload.file)},
+          {"requests", workload.requests},
+          {"failed_rows", workload.failed},
+          {"seed", workload.seed}};
+}
+
+Json throughput_json(const ServingRun& run) {
+  const double output = run.output_tokens_per_s();
+  return {{"requests_per_s", rounded(run.requests_per_s())},
+          {"output_tokens_per_s", rounded(output)},
+          {"total_tokens_per_s", rounded(run.total_tokens_per_s())},
+          {"output_tokens_per_s_per_gpu", rounded(output / run.setup.deployment.gpus())},
+          {"interactivity_tokens_per_s", rounded(run.interactivity())}};
+}
+
+Json kv_json(const ReplayTotals& totals) {
+  const double prompts = static_cast<double>(std::max<std::int64_t>(1, totals.prompt_tokens));
+  return {{"mean_share", rounded(totals.busy > Seconds{} ? totals.kv_used / totals.busy : 0.0)},
+          {"peak_share", rounded(totals.kv_peak)},
+          {"preemptions", totals.preemptions},
+          {"prefix_hit_share", rounded(static_cast<double>(totals.prefix_hit_tokens) / prompts)}};
+}
+
+Json limit(Seconds time) { return time < Slo::any ? Json(milliseconds(time)) : Json(nullptr); }
+
+Json slo_json(const ServedAnswer& answer) {
+  if (!answer.slo) return nullptr;
+  const ServingRun& run = answer.run;
+  return {{"ttft_ms", limit(answer.slo->ttft)},
+          {"tpot_ms", limit(answer.slo->tpot)},
+          {"e2e_ms", limit(answer.slo->e2e)},
+          {"share", answer.slo->share},
+          {"attainment", rounded(run.slo_share())},
+          {"goodput_requests_per_s", rounded(run.slo_share() * run.requests_per_s())},
+          {"largest_rate", answer.goodput ? Json(rounded(answer.goodput->rate)) : Json(nullptr)}};
+}
+
+Json range_json(Range range) {
+  if (!range.known()) return nullptr;
+  return {{"low", rounded(range.low)}, {"high", rounded(range.high)}};
+}
+
+}  // namespace
+
+std::string serving_run_json(const ServedAnswer& answer, double wall_s) {
+  const ServingRun& run = answer.run;
+  const ReplayCounts& counts = run.replay.counts;
+  Json json = serving_head_json(run.setup, run.kv);
+  json["workload"] = workload_json(answer.workload);
+  json["latency_ms"] = {{"ttft", latency(counts.ttft)},
+                        {"tpot", latency(counts.tpot)},
+                        {"itl", latency(counts.itl)},
+                        {"e2e", latency(counts.e2e)},
+                        {"queue", latency(counts.queue)}};
+  json["throughput"] = throughput_json(run);
+  json["saturated"] = run.saturated;
+  json["slo"] = slo_json(answer);
+  json["kv"] = kv_json(counts.totals);
+  json["cost"] = {
+      {"usd_per_million_output_tokens", range_json(answer.usd_per_million_output_tokens)},
+      {"joules_per_output_token", range_json(answer.joules_per_output_token)}};
+  json["requests_finished"] = counts.totals.finished;
+  json["duration_s"] = rounded(run.span().si());
+  json["events"] = counts.totals.events;
+  json["iterations"] = counts.totals.iterations;
+  json["replicas_replayed"] = run.replay.replayed;
+  if (wall_s >= 0.0) json["simulation_wall_s"] = wall_s;
+  return json.dump(2) + "\n";
+}
+
+std::string request_lines(const std::vector<RequestTimes>& times) {
+  std::string text;
+  for (const RequestTimes& of : times)
+    text += Json{{"request", of.request},
+                 {"arrival_s", rounded(of.arrival.si())},
+                 {"queue_ms", milliseconds(of.queue)},
+                 {"ttft_ms", milliseconds(of.ttft)},
+                 {"tpot_ms", milliseconds(of.tpot)},
+                 {"e2e_ms", milliseconds(of.e2e)},
+                 {"prefix_hit_tokens", of.prefix_hits},
+                 {"preemptions", of.preemptions}}
+                .dump() +
+            "\n";
+  return text;
+}
+
+}  // namespace orrery

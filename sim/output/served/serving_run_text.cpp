@@ -1,0 +1,132 @@
+#include "sim/output/served/serving_run_text.hpp"
+
+#include <cmath>
+
+#include "sim/base/text/number_text.hpp"
+#include "sim/base/text/table.hpp"
+#include "sim/output/answers/serving_step_text.hpp"
+
+namespace orrery {
+namespace {
+
+std::string plural(std::int64_t count, const std::string& word) {
+  return grouped(count) + " " + word + (count == 1 ? "" : "s");
+}
+
+std::string workload_text(const ServedWorkload& workload) {
+  std::string text = plural(workload.requests, "request");
+  if (!workload.prompt.empty())
+    text += " of " + workload.prompt + " tokens, answered with " + workload.output;
+  if (!workload.file.empty()) text += " of " + workload.file;
+  if (workload.concurrency > 0) {
+    text += ", from " + plural(workload.concurrency, "client") + " at a time";
+  } else if (workload.rate > 0.0) {
+    text += ", " + workload.arrivals + ", " + fixed(workload.rate, 2) + " a second";
+  } else if (workload.arrivals == "burst") {
+    text += ", all at once";
+  }
+  if (workload.failed > 0)
+    text += "\n" + plural(workload.failed, "row") + " without an answer left out";
+  return text + "\n";
+}
+
+void latency_row(Table& table, const std::string& what, const LatencyHistogram& histogram) {
+  std::vector<std::string> cells{what};
+  const auto cell = [&](Seconds time) { cells.push_back(fixed(time.si() * 1e3, 2)); };
+  cell(histogram.mean());
+  for (const double share : {0.5, 0.9, 0.95, 0.99}) cell(histogram.percentile(share));
+  cell(histogram.most());
+  table.add_row(std::move(cells));
+}
+
+std::string latencies(const ReplayCounts& counts) {
+  Table table{{{"ms", Align::left}, {"mean"}, {"p50"}, {"p90"}, {"p95"}, {"p99"}, {"max"}}, 0};
+  latency_row(table, "  TTFT", counts.ttft);
+  latency_row(table, "  TPOT", counts.tpot);
+  latency_row(table, "  ITL", counts.itl);
+  latency_row(table, "  end to end", counts.e2e);
+  latency_row(table, "  queue", counts.queue);
+  return table.text();
+}
+
+std::string throughput(const ServingRun& run) {
+  const double output = run.output_tokens_per_s();
+  const int gpus = run.setup.deployment.gpus();
+  Table table{{{"", Align::left}, {""}, {"", Align::left}}};
+  table.add_row({"output", fixed(output, 1),
+                 "tokens/s" + (gpus > 1 ? ", " + fixed(output / gpus, 1) + " a GPU" : "")});
+  table.add_row({"all", fixed(run.total_tokens_per_s(), 1), "tokens/s with those of prompts"});
+  table.add_row({"requests", fixed(run.requests_per_s(), 3), "a second"});
+  if (run.interactivity() > 0.0)
+    table.add_row({"a user", fixed(run.interactivity(), 1), "tokens/s: 1 / median TPOT"});
+  return table.text();
+}
+
+std::string memory_line(const ServingRun& run) {
+  const ReplayTotals& totals = run.replay.counts.totals;
+  std::string text = "KV cache of " + plural(run.kv.tokens, "token") + " a rank: " +
+                     percent(totals.busy > Seconds{} ? totals.kv_used / totals.busy : 0.0) +
+                     " in use on average, " + percent(totals.kv_peak) + " at most, " +
+                     plural(totals.preemptions, "preemption") + "\n";
+  if (totals.prefix_hit_tokens > 0)
+    text += percent(static_cast<double>(totals.prefix_hit_tokens) /
+                    static_cast<double>(totals.prompt_tokens)) +
+            " of the prompts' tokens were in the cache\n";
+  return text;
+}
+
+std::string limits(const ServedAnswer& answer) {
+  std::string text;
+  if (answer.slo)
+    text += percent(answer.run.slo_share()) + " of the requests keep to the limits, " +
+            fixed(answer.run.slo_share() * answer.run.requests_per_s(), 3) + " a second\n";
+  if (answer.goodput)
+    text += answer.goodput->rate > 0.0
+                ? "Largest rate at which " + percent(answer.slo->share) +
+                      " do: " + fixed(answer.goodput->rate, 3) + " a second (" +
+                      plural(answer.goodput->replays, "replay") + ")\n"
+                : "At no rate do " + percent(answer.slo->share) + "\n";
+  return text;
+}
+
+std::string range_text(Range range, int decimals) {
+  const std::string low = fixed(range.low, decimals), high = fixed(range.high, decimals);
+  return low == high ? low : low + " .. " + high;
+}
+
+std::string cost(const ServedAnswer& answer) {
+  std::string text;
+  if (answer.usd_per_million_output_tokens.known())
+    text += "$" + range_text(answer.usd_per_million_output_tokens, 2) + " a million output tokens";
+  if (answer.joules_per_output_token.known())
+    text += (text.empty() ? "" : ", ") + range_text(answer.joules_per_output_token, 2) +
+            " J an output token";
+  return text.empty() ? text : text + "\n";
+}
+
+}  // namespace
+
+void add_cost(ServedAnswer& answer, const Economics& economics) {
+  const double rate = answer.run.output_tokens_per_s();
+  if (!(rate > 0.0)) return;
+  const double gpus = answer.run.setup.deployment.gpus();
+  answer.usd_per_million_output_tokens =
+      economics.rent_usd_per_gpu_hour * (gpus / 3600.0 / rate * 1e6);
+  answer.joules_per_output_token = economics.server_watts_per_gpu * economics.pue * (gpus / rate);
+}
+
+std::string serving_run_text(const ServedAnswer& answer) {
+  const ServingRun& run = answer.run;
+  std::string text = run.setup.model.name + " on " + run.setup.system.name + ", " +
+                     plural(run.setup.deployment.gpus(), "GPU") + "\n" +
+                     deployment_text(run.setup) + "\n" + workload_text(answer.workload) + "\n" +
+                     latencies(run.replay.counts) + "\n" + throughput(run) + "\n" +
+                     memory_line(run) + limits(answer) + cost(answer);
+  if (run.saturated)
+    text +=
+        "Saturated: the queue grows through the run. TTFT and end-to-end times say how long it\n"
+        "lasted, not how long requests take; judge the throughput.\n";
+  return text;
+}
+
+}  // namespace orrery

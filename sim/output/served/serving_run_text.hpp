@@ -1,0 +1,44 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "sim/analysis/serve/goodput.hpp"
+#include "sim/analysis/serve/serving_run.hpp"
+#include "sim/input/machine/economics.hpp"
+
+namespace orrery {
+
+/// What was asked, in the user's words.
+struct ServedWorkload {
+  std::string arrivals;  ///< "closed", "poisson", ..., "trace"
+  std::int64_t concurrency = 0;
+  double rate = 0.0;           ///< 0: none is said.
+  std::string prompt, output;  ///< Their laws; empty: of a file.
+  std::string file;            ///< Empty: none.
+  std::int64_t requests = 0;
+  std::int64_t failed = 0;  ///< Rows of the file without an answer.
+  std::uint64_t seed = 1;
+};
+
+/// An answer of `orrery serve` to requests.
+struct ServedAnswer {
+  ServedWorkload workload;
+  ServingRun run;
+  std::optional<Slo> slo;
+  std::optional<Goodput> goodput;
+  Range usd_per_million_output_tokens;  ///< Unknown where no rent is.
+  Range joules_per_output_token;
+};
+
+/// Rent and energy of all GPUs for the tokens that come out.
+void add_cost(ServedAnswer& answer, const Economics& economics);
+
+std::string serving_run_text(const ServedAnswer& answer);
+/// orrery.serving/1 with `workload`, `latency_ms`, `throughput`, ... (docs/REPLAY.md).
+/// `wall_s`: what the replay took; below 0: not to be said.
+std::string serving_run_json(const ServedAnswer& answer, double wall_s);
+/// A JSON object a line and request, by their numbers.
+std::string request_lines(const std::vector<RequestTimes>& times);
+
+}  // namespace orrery
