@@ -8,6 +8,7 @@ namespace orrery {
 std::vector<EntryPoint> catalog_entries();      ///< What describes models and machines.
 std::vector<EntryPoint> plan_entries();         ///< Plans, and what comes of them.
 std::vector<EntryPoint> import_entries();       ///< What other tools wrote.
+std::vector<EntryPoint> request_entries();      ///< Requests to a served model.
 std::vector<EntryPoint> recipe_entries();       ///< Runs as other programs describe them.
 std::vector<EntryPoint> sweep_entries();        ///< Sweeps, their folders and databases.
 std::vector<EntryPoint> calibration_entries();  ///< Measurements.

@@ -7,9 +7,9 @@ namespace orrery {
 const std::vector<EntryPoint>& entry_points() {
   static const std::vector<EntryPoint> all = [] {
     std::vector<EntryPoint> entries;
-    for (const auto group :
-         {catalog_entries, plan_entries, import_entries, recipe_entries, sweep_entries,
-          calibration_entries, database_entries, table_entries, plan_file_entries, command_entries})
+    for (const auto group : {catalog_entries, plan_entries, import_entries, request_entries,
+                             recipe_entries, sweep_entries, calibration_entries, database_entries,
+                             table_entries, plan_file_entries, command_entries})
       for (const EntryPoint& entry : group()) entries.push_back(entry);
     return entries;
   }();

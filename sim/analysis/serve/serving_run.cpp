@@ -36,6 +36,9 @@ ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
   if (load.slo) shape.slo = *load.slo;
   shape.unfolded = load.unfolded;
   shape.stages = plan.pp;
+  // Copies meet at the experts; without experts they are replicas. Batches that take turns in a
+  // pipeline are not held together.
+  shape.copies = setup.model.experts && plan.pp == 1 ? plan.dp : 1;
   shape.first_counted = load.first_counted;
   return shape;
 }
@@ -49,6 +52,13 @@ double per_second(double amount, Seconds span) {
 StepLaw step_law(const IterationPrices& prices, const ServingSetup& setup) {
   StepLaw law;
   law.dense = [&](double tokens) { return prices.dense(whole(tokens)); };
+  if (setup.model.experts && setup.deployment.dp > 1)
+    law.shared = [&](double tokens) {
+      Seconds time;
+      for (const IterationPart& part : prices.price({0, 0, {{whole(tokens), 0}}, 0}).parts)
+        if (part.op == "experts" || part.op == "exchange") time += part.time;
+      return time;
+    };
   law.decode_attention = [&](double requests, double context) {
     return prices.decode_attention(whole(requests), whole(context));
   };

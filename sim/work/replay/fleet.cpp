@@ -1,5 +1,6 @@
 #include "sim/work/replay/fleet.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace orrery {
@@ -7,53 +8,96 @@ namespace orrery {
 Fleet::Fleet(const RequestList& list, const ReplicaShape& shape, std::uint32_t replicas,
              StepTimes& times, RequestRouter router)
     : list_{list},
+      times_{times},
       router_{std::move(router)},
+      copies_{static_cast<std::uint32_t>(shape.copies)},
       versions_(replicas),
       busy_(replicas),
       starts_(replicas) {
-  // Those that share a pipeline are numbered one behind the other.
   const auto stages = static_cast<std::uint32_t>(shape.stages);
   for (std::uint32_t r = 0; r < replicas; ++r)
     replicas_.emplace_back(list, shape, times, stages > 1 ? &busy_[r / stages] : nullptr);
 }
 
+// Of a group, those that are in an iteration.
+const std::vector<Replica*>& Fleet::running(std::uint32_t group) {
+  running_.clear();
+  for (std::uint32_t copy = 0; copy < copies_; ++copy)
+    if (Replica& replica = replicas_[group * copies_ + copy]; !replica.is_idle())
+      running_.push_back(&replica);
+  return running_;
+}
+
 Seconds Fleet::next_change() {
-  while (!changes_.empty() && changes_.top().version != versions_[changes_.top().replica])
+  while (!changes_.empty() && changes_.top().version != versions_[changes_.top().group])
     changes_.pop();
   return changes_.empty() ? Replica::never : changes_.top().time;
 }
 
-void Fleet::expect(std::uint32_t replica) {
-  ++versions_[replica];
-  if (!replicas_[replica].is_idle())
-    changes_.push({replicas_[replica].change_at(), replica, versions_[replica]});
+void Fleet::expect(std::uint32_t group) {
+  ++versions_[group];
+  if (!running(group).empty())
+    changes_.push({running_.front()->change_at(), group, versions_[group]});
 }
 
-void Fleet::will_start(std::uint32_t replica) {
-  if (starts_[replica]) return;
-  starts_[replica] = true;
-  to_start_.push_back(replica);
+void Fleet::will_start(std::uint32_t group) {
+  if (starts_[group]) return;
+  starts_[group] = true;
+  to_start_.push_back(group);
 }
 
-void Fleet::start_all() {
-  for (const std::uint32_t replica : to_start_) {
-    replicas_[replica].start();
-    expect(replica);
-    starts_[replica] = false;
+void Fleet::start_all(Seconds now) {
+  for (const std::uint32_t group : to_start_) {
+    for (std::uint32_t copy = 0; copy < copies_; ++copy)
+      if (Replica& replica = replicas_[group * copies_ + copy];
+          replica.present() > 0 || !replica.is_idle())
+        replica.start(now);
+    if (copies_ > 1) go_in_step(group);
+    expect(group);
+    starts_[group] = false;
   }
   to_start_.clear();
 }
 
+// All wait for the slowest at the exchange, where the experts work on the tokens of all. What a
+// copy said of its own step counts their time for itself alone.
+void Fleet::go_in_step(std::uint32_t group) {
+  if (running(group).empty()) return;
+  std::int64_t tokens = 0;
+  for (const Replica* replica : running_) tokens += replica->tokens();
+  const Seconds together = times_.shared((tokens + copies_ - 1) / copies_);
+  const auto alone = [&](const Replica* replica) {
+    return replica->steps().first - times_.shared(replica->tokens());
+  };
+  const Replica* slowest = running_.front();
+  for (const Replica* replica : running_)
+    if (alone(replica) > alone(slowest)) slowest = replica;
+  DecodeSteps common{alone(slowest) + together, slowest->steps().growth, slowest->steps().steps};
+  for (const Replica* replica : running_) {
+    common.steps = std::min(common.steps, replica->steps().steps);
+    // Until another one would be the slowest.
+    const Seconds gain = replica->steps().growth - slowest->steps().growth;
+    const Seconds lead = alone(slowest) - alone(replica);
+    if (gain > Seconds{} && lead < static_cast<double>(common.steps) * gain)
+      common.steps = std::min(
+          common.steps, std::max<std::int64_t>(1, static_cast<std::int64_t>(lead / gain) + 1));
+  }
+  for (Replica* replica : running_) replica->adopt(common);
+}
+
 void Fleet::deliver(std::uint32_t index, Seconds now) {
   const std::uint32_t r = router_.choose(list_.requests[index], index, replicas_);
+  const std::uint32_t group = r / copies_;
   Replica& replica = replicas_[r];
   const bool was_idle = replica.is_idle();
+  const bool group_idle = running(group).empty();
   const Seconds before = replica.change_at();
   replica.arrive(index, now);
-  if (was_idle)
-    will_start(r);
-  else if (!starts_[r] && replica.change_at() != before)
-    expect(r);
+  if (group_idle) return will_start(group);
+  if (starts_[group] || (!was_idle && replica.change_at() == before)) return;
+  // The others go on no longer than until it can enter.
+  for (Replica* other : running(group)) other->cut_at(now);
+  expect(group);
 }
 
 }  // namespace orrery

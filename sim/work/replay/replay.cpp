@@ -34,7 +34,7 @@ void drive(Replica& replica, Source& source, const std::function<void()>& ended)
     }
     const Seconds now = arrives ? next : replica.now();
     while (source.next() <= now) replica.arrive(source.take(), now);
-    replica.start();
+    replica.start(now);
   }
 }
 
@@ -162,7 +162,8 @@ Replay replay_together(const RequestList& list, const ReplayShape& shape, const 
 
 Replay replay(const RequestList& list, const ReplayShape& shape, const StepLaw& law) {
   assert(!list.requests.empty() && shape.replicas >= 1);
-  const bool together = looks_at_replicas(shape.routing) || shape.replica.stages > 1;
+  const bool together =
+      looks_at_replicas(shape.routing) || shape.replica.stages > 1 || shape.replica.copies > 1;
   return together ? replay_together(list, shape, law) : replay_apart(list, shape, law);
 }
 

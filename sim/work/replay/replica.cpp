@@ -47,10 +47,25 @@ void Replica::arrive(std::uint32_t index, Seconds time) {
     now_ = time;
   } else if (interruptible_) {
     // It may enter after the step that is running; those behind it wait for what that brings.
-    steps_.steps = std::min(steps_.steps, steps_.until(time - now_));
-    change_at_ = now_ + steps_.time(steps_.steps);
-    interruptible_ = false;
+    cut_at(time);
   }
+}
+
+void Replica::cut_at(Seconds time) {
+  steps_.steps = std::min(steps_.steps, steps_.until(time - now_));
+  change_at_ = now_ + steps_.time(steps_.steps);
+  interruptible_ = false;
+}
+
+void Replica::adopt(const DecodeSteps& steps) {
+  steps_ = steps;
+  change_at_ = now_ + steps_.time(steps_.steps);
+}
+
+std::int64_t Replica::tokens() const {
+  std::int64_t tokens = batch_.decodes_run() ? batch_.decodes() : 0;
+  for (const Chunk& chunk : batch_.chunks()) tokens += chunk.tokens;
+  return tokens;
 }
 
 void Replica::schedule() {
@@ -78,7 +93,8 @@ void Replica::schedule() {
   }
 }
 
-void Replica::start() {
+void Replica::start(Seconds now) {
+  now_ = now;
   schedule();
   interruptible_ = false;
   if (!batch_.chunks().empty()) return start_mixed();

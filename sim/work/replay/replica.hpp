@@ -23,6 +23,7 @@ struct ReplicaShape {
   /// Steps every iteration by itself, instead of summing up those in which the batch stays as it is.
   bool unfolded = false;
   int stages = 1;  ///< Of a pipeline, in which as many replicas of this kind take turns.
+  int copies = 1;  ///< Of attention, which go in step: each a replica of this kind.
   /// Requests before this one are warm-up: they are served, and counted nowhere.
   std::uint32_t first_counted = 0;
 };
@@ -34,7 +35,7 @@ struct ReplicaShape {
 ///       replica.arrive(...)   of all that arrive until change_at(), in their order
 ///       replica.complete()    the iteration, or as many equal ones as there were, is over
 ///       replica.arrive(...)   of what arrives at this very moment
-///       replica.start()
+///       replica.start(...)
 ///     }
 ///
 /// An idle replica has no change to come (change_at() is `never`): it is started by what arrives.
@@ -52,7 +53,15 @@ class Replica {
   void arrive(std::uint32_t index, Seconds time);
   Seconds change_at() const { return change_at_; }
   void complete();
-  void start();
+  void start(Seconds now);
+
+  /// What start() has begun: one iteration, or as many as `steps` say, of so many tokens.
+  const DecodeSteps& steps() const { return steps_; }
+  std::int64_t tokens() const;
+  /// Takes other times and a smaller number: those of replicas that go in step with this one.
+  void adopt(const DecodeSteps& steps);
+  /// Ends after the step that is running at `time`.
+  void cut_at(Seconds time);
 
   bool is_idle() const { return change_at_ == never; }
   Seconds now() const { return now_; }

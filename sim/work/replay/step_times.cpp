@@ -92,6 +92,10 @@ std::int64_t DecodeSteps::until(Seconds span) const {
 StepTimes::StepTimes(StepLaw law) : law_{std::move(law)} {}
 
 double StepTimes::dense(std::int64_t tokens) { return by_tokens(dense_, tokens, law_.dense); }
+Seconds StepTimes::shared(std::int64_t tokens) {
+  if (!law_.shared || tokens == 0) return {};
+  return Seconds{by_tokens(shared_, tokens, law_.shared)};
+}
 double StepTimes::head(std::int64_t rows) { return by_tokens(head_, rows, law_.head); }
 
 double StepTimes::attention_entry(std::size_t row, std::size_t column) {

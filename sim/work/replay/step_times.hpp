@@ -13,6 +13,9 @@ namespace orrery {
 struct StepLaw {
   /// All kernels whose time depends only on how many tokens there are.
   std::function<Seconds(double tokens)> dense;
+  /// Of it what copies of attention do together, experts and their exchange, where each of them has
+  /// so many tokens. Empty: nothing.
+  std::function<Seconds(double tokens)> shared;
   /// Of `requests` that make a token each and have `context` tokens in the cache between them.
   std::function<Seconds(double requests, double context)> decode_attention;
   /// Of a part of a prompt of so many tokens, behind `cached` others.
@@ -67,6 +70,8 @@ class StepTimes {
   /// An iteration of chunks, and of decodes where `requests` > 0; `finished` of the prompts end.
   Seconds mixed(std::int64_t requests, std::int64_t context, const std::vector<ChunkShape>& chunks,
                 std::int64_t finished);
+  /// Of an iteration what all copies of attention do together.
+  Seconds shared(std::int64_t tokens);
   /// Until the next part of a prompt can follow one whose answer nobody waits for: its time in the
   /// longest stage, `busy` times where so many batches take turns.
   Seconds chunk_follows(const std::vector<ChunkShape>& chunks, std::int64_t busy);
@@ -96,7 +101,7 @@ class StepTimes {
   double besides(double requests) const;
 
   StepLaw law_;
-  std::vector<double> dense_, head_;            // By place; NaN: not known yet.
+  std::vector<double> dense_, head_, shared_;   // By place; NaN: not known yet.
   std::vector<std::vector<double>> attention_;  // [requests][context]
   std::vector<std::vector<double>> prefill_;    // [tokens][cached], seconds a token
   std::vector<Fixed> fixed_;                    // By requests.

@@ -301,6 +301,45 @@ TEST(Replay, APipelineTakesItsLongestStageForEachBatch) {
   EXPECT_NEAR(StepTimes{law}.decode(3, 30).first.si(), 0.08 + 4 * 0.001, 1e-12);
 }
 
+// Copies of attention go in step: whoever decodes waits for a prompt of another copy. The experts
+// work on the tokens of all of them, a mean a copy.
+TEST(Replay, CopiesOfAttentionWaitForEachOther) {
+  StepLaw law = fixed_law({});
+  law.dense = [](double tokens) { return Seconds{0.010 + 3e-5 * tokens}; };
+  law.shared = [](double tokens) { return Seconds{2e-5 * tokens}; };
+  ReplayShape shape = one_replica();
+  shape.replicas = 2;
+  shape.replica.copies = 2;
+  shape.replica.rules.most_requests = 8;
+  RequestList list = equal_requests(2, 1, 1001);
+  list.requests[1] = {Seconds{2.0}, 1000, 1};
+  const ReplayCounts counts = replay(list, shape, law).counts;
+  // One decodes 1,000 times; in one of the steps the other's prompt is computed: its own 1e-5 s a
+  // token, and that of the experts for half of 1,001.
+  const double alone = 0.010 + 1e-5 + 2e-5;
+  const double with_prompt = 0.010 + 1e-5 * 1000 + 2e-5 * 501;
+  EXPECT_NEAR(counts.itl.most().si(), with_prompt, 1e-9);
+  EXPECT_NEAR(counts.totals.end.si(), 1000 * alone + with_prompt, 1e-9);
+  shape.replica.unfolded = true;
+  EXPECT_NEAR(replay(list, shape, law).counts.totals.end / counts.totals.end, 1.0, 1e-12);
+}
+
+TEST(Replay, CopiesOfAttentionConserveAndAreFoldedAsOthers) {
+  for (const Scheduling scheduling : {Scheduling::vllm, Scheduling::sglang, Scheduling::trtllm}) {
+    ReplayShape shape = one_replica(scheduling);
+    shape.replicas = 8;
+    shape.replica.copies = 4;
+    const RequestList list = drawn(Arrivals::poisson, 20.0, 3000);
+    const ReplayCounts folded = replay(list, shape, affine_law()).counts;
+    EXPECT_EQ(folded.totals.finished, 3000);
+    EXPECT_NEAR(folded.totals.present / folded.totals.stayed, 1.0, 1e-9);
+    shape.replica.unfolded = true;
+    expect_close(folded, replay(list, shape, affine_law()).counts, 1e-9);
+    shape.replica.copies = 1;
+    EXPECT_LT(replay(list, shape, affine_law()).counts.itl.mean(), folded.itl.mean());
+  }
+}
+
 TEST(Replay, SaysThatAQueueGrowsThroughTheRun) {
   ReplayShape shape = one_replica();
   shape.replica.rules.most_requests = 8;
