@@ -22,6 +22,15 @@ Scheduling scheduling_of(SchedulerKind kind) {
   return Scheduling::static_batches;
 }
 
+// Copies of attention meet at the experts; without experts they are replicas. TensorRT-LLM gives
+// all of them prompts in the same iterations (tensorrt_llm/llmapi/llm_args.py,
+// AttentionDpConfig.enable_balance), so that one copy is like the next. Batches that take turns in
+// a pipeline are not held together.
+bool goes_in_step(const ServingSetup& setup) {
+  return setup.model.experts && setup.deployment.dp > 1 && setup.deployment.pp == 1 &&
+         setup.engine.scheduler != SchedulerKind::trtllm;
+}
+
 // Of a batch of one copy of attention: those of a pipeline share its memory and its requests.
 ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
                            const KvCapacity& kv) {
@@ -36,9 +45,7 @@ ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
   if (load.slo) shape.slo = *load.slo;
   shape.unfolded = load.unfolded;
   shape.stages = plan.pp;
-  // Copies meet at the experts; without experts they are replicas. Batches that take turns in a
-  // pipeline are not held together.
-  shape.copies = setup.model.experts && plan.pp == 1 ? plan.dp : 1;
+  shape.copies = goes_in_step(setup) ? plan.dp : 1;
   shape.first_counted = load.first_counted;
   return shape;
 }
