@@ -35,7 +35,7 @@ FORMATS = {
     "int8_wo": "int8",
     "int4_wo": "int4",
     "w4a16_mxfp4": "mxfp4",
-    "w4a8_mxfp4_mxfp8": "mxfp4_mxfp8",
+    "w4a8_mxfp4_mxfp8": "mxfp4",
 }
 
 # (kind, columns of the output, the column that times run along)
@@ -57,6 +57,8 @@ OPS = {
 IMPOSSIBLE_PREFILLS = [("h200-sxm", "bfloat16"), ("h200-sxm", "fp8"),
                        ("rtx-pro-6000-blackwell", "fp8")]
 
+BLACKWELL = ["b200-sxm", "b300-sxm", "gb200", "gb300", "rtx-pro-6000-blackwell"]
+
 
 def left_out(table, engine):
     """Why a table is not converted; "" where it is."""
@@ -68,6 +70,14 @@ def left_out(table, engine):
     if kind == "attention_fwd_table" and engine == "vllm" and \
             (GPUS[table["gpu"]], table["kv_dtype"]) in IMPOSSIBLE_PREFILLS:
         return "most prompts over 1,024 tokens beat the peak of the tensor cores"
+    if kind == "attention_fwd_table" and engine == "trtllm" and table["kv_dtype"] == "fp8" and \
+            table["dtype"] != "fp8":
+        return "TensorRT-LLM multiplies in 8 bits where its cache has 8"
+    if table["dtype"] == "w4a16_mxfp4" and engine == "trtllm" and GPUS[table["gpu"]] in BLACKWELL:
+        return "TensorRT-LLM multiplies mxfp4 with mxfp8 on Blackwell"
+    if kind == "moe_table" and table["dtype"] == "w4a16_mxfp4" and engine == "vllm" and \
+            GPUS[table["gpu"]] in BLACKWELL:
+        return "four times what whole steps of gpt-oss-120b took: vLLM runs FlashInfer's kernels here"
     if kind == "moe_table" and table["dtype"] == "int4_wo" and engine == "vllm":
         return "about twice what a whole layer of Kimi-K2 took in measured runs"
     return ""
@@ -86,6 +96,9 @@ def rows_of(table):
             continue  # Too few to interpolate in.
         if sizes.get("dtype", "bfloat16") != "bfloat16":
             continue
+        if table["dtype"] == "w4a16_mxfp4" and table["engine"].startswith("vllm") and \
+                sizes["moe_ep"] > 1:
+            continue  # They take as long as on one rank, so that none was left out.
         yield sizes, row[-1]
 
 
@@ -102,10 +115,16 @@ def converted(table, part=None):
     at = sorted({size for row in times.values() for size in row})
     source = table["source"]
     json_rows = [list(key) + [times[key].get(size, 0) for size in at] for key in sorted(times)]
+    formats = {}
+    if table["kind"] in ("gemm_table", "moe_table"):
+        formats["weights"] = FORMATS[table["dtype"]]
+    if "kv_dtype" in table:
+        formats["kv"] = FORMATS[table["kv_dtype"]]
     return {
         "schema": "orrery.serving_kernels/1",
         "gpu": GPUS[table["gpu"]],
         "op": op if not part else part.replace("mla_gen_", "latent_"),
+        **formats,
         "engine": engine,
         "version": version,
         "source": f"{source['repo']} {source['commit'][:12]} {source['path']}",
@@ -119,8 +138,6 @@ def converted(table, part=None):
 def file_name(table, op):
     words = [op]
     if table["kind"] in ("gemm_table", "moe_table"):
-        words.append(FORMATS[table["dtype"]])
-    if table["kind"] == "attention_fwd_table":
         words.append(FORMATS[table["dtype"]])
     if "kv_dtype" in table:
         words.append("kv-" + FORMATS[table["kv_dtype"]])

@@ -1,8 +1,11 @@
 #include "sim/base/text/quantity_text.hpp"
+#include "sim/cost/serving/fitted_table.hpp"
+#include "sim/input/deployment/deployment.hpp"
 #include "sim/input/machine/economics.hpp"
 #include "sim/input/machine/system.hpp"
 #include "sim/input/measured/kernel_tables.hpp"
 #include "sim/input/measured/price_errors.hpp"
+#include "sim/input/measured/serving_table.hpp"
 #include "sim/input/model/model.hpp"
 #include "sim/input/scenario/software.hpp"
 #include "tests/fuzz/entry_groups.hpp"
@@ -33,6 +36,34 @@ bool fuzz_system(const std::string& text) {
 
 bool fuzz_kernel_tables(const std::string& text) {
   return is_accepted([&] { parse_kernel_tables(parsed(text)); });
+}
+
+// What is accepted gives every one of its rows back.
+bool fuzz_serving_table(const std::string& text) {
+  return is_accepted([&] {
+    const ServingTable table = parse_serving_table(parsed(text));
+    const RoofRates rates{FlopPerSecond{1e15}, BytesPerSecond{1e12}};
+    const FittedTable fitted{table, {}, rates};
+    const Seconds time = fitted.at(table.row(0), rates).time;
+    if (!(time > Seconds{})) __builtin_trap();
+  });
+}
+
+bool fuzz_serving_engine(const std::string& text) {
+  return is_accepted([&] { parse_serving_engine(parsed(text)); });
+}
+
+// What is accepted fills the GPUs that it was asked for.
+bool fuzz_deployment(const std::string& text) {
+  static const Model model = read_model("deepseek-v3", nowhere);
+  static const System system = read_system("dgx-b200", nowhere);
+  static const ServingEngine engine = read_serving_engine("vllm", nowhere);
+  return is_accepted([&] {
+    DeploymentRequest request;
+    read_deployment(request, parsed(text));
+    const Deployment plan = make_deployment(model, system, engine, request, 16, nowhere);
+    if (plan.gpus() != 16 || plan.ep * plan.moe_tp != plan.tp * plan.dp) __builtin_trap();
+  });
 }
 
 bool fuzz_price_errors(const std::string& text) {
@@ -79,10 +110,17 @@ bool fuzz_quantity(const std::string& text) {
 
 std::vector<EntryPoint> catalog_entries() {
   using enum Shape;
-  return {{"model", fuzz_model, json},         {"gpu", fuzz_gpu, json},
-          {"system", fuzz_system, json},       {"kernel_tables", fuzz_kernel_tables, json},
-          {"economics", fuzz_economics, json}, {"price_errors", fuzz_price_errors, json},
-          {"quantity", fuzz_quantity, bytes},  {"software", fuzz_software, json}};
+  return {{"model", fuzz_model, json},
+          {"gpu", fuzz_gpu, json},
+          {"system", fuzz_system, json},
+          {"kernel_tables", fuzz_kernel_tables, json},
+          {"economics", fuzz_economics, json},
+          {"price_errors", fuzz_price_errors, json},
+          {"quantity", fuzz_quantity, bytes},
+          {"software", fuzz_software, json},
+          {"serving_table", fuzz_serving_table, json},
+          {"serving_engine", fuzz_serving_engine, json},
+          {"deployment", fuzz_deployment, json}};
 }
 
 }  // namespace orrery

@@ -7,9 +7,12 @@
 #include "sim/analysis/estimate/estimate.hpp"
 #include "sim/analysis/validate/collective_case.hpp"
 #include "sim/analysis/validate/exchange_case.hpp"
+#include "sim/analysis/validate/serving_case.hpp"
 #include "sim/analysis/validate/training_case.hpp"
 #include "sim/analysis/validate/validate_collectives.hpp"
 #include "sim/analysis/validate/validate_exchange.hpp"
+#include "sim/analysis/validate/validate_kernels.hpp"
+#include "sim/analysis/validate/validate_serving.hpp"
 #include "sim/base/core/progress.hpp"
 
 namespace orrery {
@@ -58,14 +61,24 @@ void sum_up(ValidationReport& report) {
     error = std::abs(error);
     report.mean_abs_error += error / count;
   }
-  std::sort(errors.begin(), errors.end());
-  const std::size_t middle = errors.size() / 2;
-  report.median_abs_error =
-      errors.size() % 2 == 1 ? errors[middle] : 0.5 * (errors[middle - 1] + errors[middle]);
-  report.max_abs_error = errors.back();
+  report.median_abs_error = median(errors);
+  report.max_abs_error = *std::max_element(errors.begin(), errors.end());
+}
+
+// The first of these that anything was measured of.
+std::string main_serving_quantity(const ValidationReport& report) {
+  for (const char* quantity : {"tpot_ms", "e2e_ms", "output_tokens_per_s", "decode_step_ms"})
+    if (!std::isnan(mean_abs_error_of(report, quantity))) return quantity;
+  return "kv_cache_tokens";
 }
 
 }  // namespace
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : 0.5 * (values[middle - 1] + values[middle]);
+}
 
 double mean_abs_error_of(const ValidationReport& report, const std::string& quantity) {
   double sum = 0.0;
@@ -73,6 +86,13 @@ double mean_abs_error_of(const ValidationReport& report, const std::string& quan
   for (const Comparison& comparison : report.comparisons)
     if (comparison.quantity == quantity) sum += std::abs(comparison.error()), ++count;
   return count > 0 ? sum / count : std::numeric_limits<double>::quiet_NaN();
+}
+
+double median_abs_error_of(const ValidationReport& report, const std::string& quantity) {
+  std::vector<double> errors;
+  for (const Comparison& comparison : report.comparisons)
+    if (comparison.quantity == quantity) errors.push_back(std::abs(comparison.error()));
+  return errors.empty() ? std::numeric_limits<double>::quiet_NaN() : median(std::move(errors));
 }
 
 ValidationReport validate_file(const std::string& path, const ValidationOptions& options) {
@@ -93,6 +113,19 @@ ValidationReport validate_file(const std::string& path, const ValidationOptions&
     report.kind = "expert exchange";
     compare_exchanges(json, options, report);
     report.main_quantity = "time_s";
+    sum_up(report);
+    return report;
+  }
+  if (is_kernel_table(json)) {
+    report.kind = "kernels";
+    report.main_quantity = "time_s";
+    compare_kernels(json, report);
+    return report;
+  }
+  if (!elements.empty() && is_serving_case(elements.front())) {
+    report.kind = "serving";
+    compare_serving(json, report);
+    report.main_quantity = main_serving_quantity(report);
     sum_up(report);
     return report;
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,7 +16,7 @@ namespace orrery {
 struct Comparison {
   std::string id;
   /// "step_time_s", "peak_memory_bytes"; of collectives "time_s", "bus_bandwidth_bytes_per_s"; of
-  /// dispatch and combine "time_s".
+  /// dispatch and combine "time_s"; of serving as the case says it, "decode_step_ms".
   std::string quantity;
   double measured = 0.0;
   double predicted = 0.0;
@@ -43,17 +44,18 @@ struct Refusal {
 
 /// What became of all cases of one file. The figures are over the file's main quantity:
 /// step_time_s; of collectives bus_bandwidth_bytes_per_s (time_s where no sweep is long enough for
-/// one); of dispatch and combine time_s. NaN where no case was compared.
+/// one); of dispatch and combine time_s; of serving tpot_ms or the next that was measured. NaN where no case was compared.
+/// Of a table of kernels they are over its rows.
 struct ValidationReport {
   std::string file;
-  std::string kind;           ///< "training", "collectives", "expert exchange"
+  std::string kind;  ///< "training", "collectives", "expert exchange", "serving", "kernels"
   std::string main_quantity;  ///< What the figures are over.
   std::vector<Comparison> comparisons;
   std::vector<Refusal> refusals;
-  double mean_abs_error = 0.0;
-  double mean_error = 0.0;
-  double median_abs_error = 0.0;
-  double max_abs_error = 0.0;
+  double mean_abs_error = std::numeric_limits<double>::quiet_NaN();
+  double mean_error = std::numeric_limits<double>::quiet_NaN();
+  double median_abs_error = std::numeric_limits<double>::quiet_NaN();
+  double max_abs_error = std::numeric_limits<double>::quiet_NaN();
 };
 
 struct ValidationOptions {
@@ -66,7 +68,12 @@ struct ValidationOptions {
 /// dropped. Errors: the file is of no known kind.
 ValidationReport validate_file(const std::string& path, const ValidationOptions& options = {});
 
+/// Of at least one value; that between the middle two of an even number.
+double median(std::vector<double> values);
+
 /// Mean absolute error over the rows of one quantity; NaN where there are none.
 double mean_abs_error_of(const ValidationReport& report, const std::string& quantity);
+/// The median, likewise.
+double median_abs_error_of(const ValidationReport& report, const std::string& quantity);
 
 }  // namespace orrery

@@ -9,7 +9,9 @@ namespace {
 constexpr std::size_t most_sizes = 7;
 constexpr double octaves_of_a_window = 4.0;
 constexpr double weight_of_head_dim = 2.0;
+constexpr double weight_of_layout = 0.4;
 constexpr std::size_t head_dim_column = 3, window_column = 4;
+constexpr std::size_t moe_tp_column = 4, moe_ep_column = 5;
 
 struct Coordinates {
   std::array<double, most_sizes> x{};
@@ -25,10 +27,24 @@ Coordinates coordinates(const std::string& op, std::span<const std::int64_t> siz
   if (op == "decode_attention") at.x[window_column] = sizes[4] > 0 ? octaves_of_a_window : 0.0;
   if (op == "decode_attention" || op == "prefill_attention")
     at.x[head_dim_column] *= weight_of_head_dim;
+  if (op == "experts") {
+    const double tp = at.x[moe_tp_column], ep = at.x[moe_ep_column];
+    at.x[moe_tp_column] = tp + ep;
+    at.x[moe_ep_column] = weight_of_layout * (tp - ep);
+  }
   return at;
 }
 
 }  // namespace
+
+RoofRates roof_rates(const Gpu& gpu, const std::string& op, const KernelFormats& formats) {
+  if (op == "all_reduce")
+    return {FlopPerSecond{}, gpu.nvlink == BytesPerSecond{} ? gpu.pcie : gpu.nvlink};
+  const bool weights = op == "gemm" || op == "experts";
+  // Attention multiplies in 16 bits, whatever the format of the cache.
+  const FlopPerSecond peak = weights ? peak_of(gpu, formats.weights, {}) : gpu.peak_16bit;
+  return {peak, gpu.memory_bandwidth};
+}
 
 FittedTable::FittedTable(const ServingTable& table, const KernelFormats& formats,
                          const RoofRates& measured_on)

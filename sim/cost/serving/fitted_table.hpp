@@ -16,11 +16,16 @@ struct RoofRates {
   BytesPerSecond bandwidth;  ///< Of the memory; of an all-reduce one GPU's to the others.
 };
 
+/// Those of a GPU for kernels of `op`. Errors (infeasible): it has no units for the format.
+RoofRates roof_rates(const Gpu& gpu, const std::string& op, const KernelFormats& formats);
+
 /// A table and how it goes on between its rows:
 ///
 ///     t(sizes) = roof(sizes) exp(fit of ln(t_i / roof_i) in log2 of the sizes)
 ///
-/// A window is no size but a kind (four octaves from none); a head dimension counts twice.
+/// A window is no size but a kind (four octaves from none); a head dimension counts twice. Experts
+/// are compared by how many ranks share them, and then by how: a layout that a table lacks is near
+/// the one with as many weights a rank.
 class FittedTable {
  public:
   /// `measured_on`: rates of the GPU of the table. The table is not needed afterwards.

@@ -8,10 +8,10 @@
 namespace orrery {
 namespace {
 
-constexpr std::size_t nearest_points = 12;
+constexpr std::size_t nearest_points = 16;
 constexpr std::size_t most_dimensions = 7;
-constexpr double softening = 0.05;
-constexpr double ridge = 0.05;
+constexpr double softening = 0.1;
+constexpr double ridge = 0.01;
 constexpr double widening = 0.25;
 constexpr double same = 1e-18;
 
@@ -87,7 +87,7 @@ LocalFit::Answer LocalFit::at(std::span<const double> asked) const {
   for (const auto& [square, index] : near) {
     if (square == std::numeric_limits<double>::infinity()) break;
     const double softened = square + softening;
-    const double weight = 1.0 / (softened * std::sqrt(softened));
+    const double weight = 1.0 / (softened * softened * std::sqrt(softened));
     const double value = values_[index];
     std::array<double, most_dimensions + 1> row{1.0};
     for (std::size_t j = 0; j < dimensions_; ++j)

@@ -8,15 +8,16 @@
 namespace orrery {
 
 /// Values at scattered points, and between them the plane that fits the nearest ones best: locally
-/// weighted linear regression (Cleveland and Devlin, JASA 83, 1988) over the 12 nearest points,
+/// weighted linear regression (Cleveland and Devlin, JASA 83, 1988) over the 16 nearest points,
 ///
-///     minimise sum_i w_i (r_i - r - g (x_i - x))^2 + 0.05 sum_i w_i |g|^2,   w_i = (d_i^2 + .05)^-1.5
+///     minimise sum_i w_i (r_i - r - g (x_i - x))^2 + 0.01 sum_i w_i |g|^2,   w_i = (d_i^2 + .1)^-2.5
 ///
 /// Tables of kernels are grids with holes, and what a roofline misses changes steadily with each
 /// size, so that slopes are worth more than the nearest rows alone: left out rows of decode
-/// attention are missed by 3.8 % where inverse distances miss them by 5.5 % (docs/SERVING.md). The
-/// constants were chosen on rows left out. The answer stays within the values of the 12, widened by
-/// a quarter in logarithms, so that no slope runs away.
+/// attention are missed by 5.4 % where weights by distance alone miss them by some 8 %. The
+/// constants were chosen on rows left out (`orrery validate calibration/data/serving/...`). The
+/// answer stays within the values of the 16, widened by a quarter in logarithms, so that no slope
+/// runs away.
 class LocalFit {
  public:
   explicit LocalFit(std::size_t dimensions) : dimensions_{dimensions} {}

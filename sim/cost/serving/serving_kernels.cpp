@@ -37,43 +37,35 @@ ServingKernels::ServingKernels(const Gpu& gpu, const ServingEngine& engine)
   if (!measured_.empty() && measured_ != gpu.name) table_gpu_ = read_gpu(measured_, {});
 }
 
-RoofRates ServingKernels::rates(const Gpu& gpu, const std::string& op,
-                                const KernelFormats& formats) const {
-  if (op == "all_reduce")
-    return {FlopPerSecond{}, gpu.nvlink == BytesPerSecond{} ? gpu.pcie : gpu.nvlink};
-  const bool weights = op == "gemm" || op == "experts";
-  // Attention multiplies in 16 bits, whatever the format of the cache.
-  const FlopPerSecond peak = weights ? peak_of(gpu, formats.weights, {}) : gpu.peak_16bit;
-  return {peak, gpu.memory_bandwidth};
-}
-
-const std::vector<ServingKernels::Shelved>& ServingKernels::shelf(
-    const std::string& op, const std::string& words, const KernelFormats& formats) const {
+const std::vector<FittedTable>& ServingKernels::shelf(const std::string& op,
+                                                      const std::string& words,
+                                                      const KernelFormats& formats) const {
   const auto [place, fresh] = shelves_.try_emplace(op + words);
-  std::vector<Shelved>& found = place->second;
+  std::vector<FittedTable>& found = place->second;
   if (!fresh || measured_.empty()) return found;
-  const RoofRates measured_on = rates(table_gpu_, op, formats);
+  const RoofRates measured_on = roof_rates(table_gpu_, op, formats);
   const bool sums = op == "all_reduce";
-  int preference = 0;
-  for (const std::string& engine : engine_.kernels) {
+  const auto special = engine_.kernels_of.find(op + words);
+  for (const std::string& engine :
+       special == engine_.kernels_of.end() ? engine_.kernels : special->second) {
     if (sums && engine != engine_.all_reduce) continue;
     if (const auto table = read_serving_table(measured_, op + words + "-" + engine))
-      found.push_back({FittedTable{*table, formats, measured_on}, preference++});
+      found.emplace_back(*table, formats, measured_on);
   }
   if (const auto table = training_rows(measured_, op, formats.weights))
-    found.push_back({FittedTable{*table, formats, measured_on}, preference});
+    found.emplace_back(*table, formats, measured_on);
   return found;
 }
 
 KernelTime ServingKernels::price(const std::string& op, const std::string& words,
                                  const KernelFormats& formats,
                                  std::span<const std::int64_t> sizes) const {
-  const RoofRates own = rates(gpu_, op, formats);
-  const Shelved* nearest = nullptr;
+  const RoofRates own = roof_rates(gpu_, op, formats);
+  const FittedTable* nearest = nullptr;
   double least = 0.0;
-  for (const Shelved& shelved : shelf(op, words, formats)) {
-    const double outside = shelved.table.outside(sizes);
-    if (!nearest || outside < least) nearest = &shelved, least = outside;
+  for (const FittedTable& table : shelf(op, words, formats)) {
+    const double outside = table.outside(sizes);
+    if (!nearest || outside < least) nearest = &table, least = outside;
   }
   if (!nearest) {
     const Roofline assumed;
@@ -82,10 +74,10 @@ KernelTime ServingKernels::price(const std::string& op, const std::string& words
     const Seconds compute = work.flop / (assumed.compute_efficiency * own.peak);
     return {std::max(memory, compute) + assumed.launch, Tag::default_value};
   }
-  const std::string& title = nearest->table.title();
+  const std::string& title = nearest->title();
   if (std::find(used_.begin(), used_.end(), title) == used_.end()) used_.push_back(title);
-  const FittedTable::Time found = nearest->table.at(sizes, own);
-  const bool is_own = measured_ == gpu_.name && nearest->table.engine() == engine_.kernels.front();
+  const FittedTable::Time found = nearest->at(sizes, own);
+  const bool is_own = measured_ == gpu_.name && nearest->engine() == engine_.kernels.front();
   return {found.time, tag_of(found, is_own)};
 }
 
@@ -114,7 +106,7 @@ KernelTime ServingKernels::prefill_attention(KvFormat kv, std::int64_t heads, st
                                              std::int64_t cached) const {
   const std::array<std::int64_t, 5> whole{1, heads, kv_heads, head_dim, tokens + cached};
   const KernelTime prompt =
-      price("prefill_attention", "-bf16-kv-" + table_word(kv), {WeightFormat::bf16, kv}, whole);
+      price("prefill_attention", "-kv-" + table_word(kv), {WeightFormat::bf16, kv}, whole);
   if (cached == 0) return prompt;
   const auto q = static_cast<double>(tokens), p = static_cast<double>(cached);
   // Of the triangle of queries and keys, the rows of the new tokens.
@@ -159,10 +151,10 @@ KernelTime ServingKernels::experts(WeightFormat format, std::span<const std::int
 
 std::optional<KernelTime> ServingKernels::all_reduce(int gpus, std::int64_t elements) const {
   const std::array<std::int64_t, 2> sizes{gpus, elements};
-  const std::vector<Shelved>& tables = shelf("all_reduce", "", {});
+  const std::vector<FittedTable>& tables = shelf("all_reduce", "", {});
   // More GPUs than were measured together are another topology, not a longer row.
   const std::array<std::int64_t, 2> group{gpus, 1 << 20};
-  if (tables.empty() || tables.front().table.outside(group) > 0.0) return std::nullopt;
+  if (tables.empty() || tables.front().outside(group) > 0.0) return std::nullopt;
   return price("all_reduce", "", {}, sizes);
 }
 

@@ -57,22 +57,18 @@ class ServingKernels {
   std::vector<std::string> used() const { return used_; }
 
  private:
-  struct Shelved {
-    FittedTable table;
-    int preference = 0;
-  };
-  const std::vector<Shelved>& shelf(const std::string& op, const std::string& words,
-                                    const KernelFormats& formats) const;
+  /// The nearest engine's first.
+  const std::vector<FittedTable>& shelf(const std::string& op, const std::string& words,
+                                        const KernelFormats& formats) const;
   KernelTime price(const std::string& op, const std::string& words, const KernelFormats& formats,
                    std::span<const std::int64_t> sizes) const;
-  RoofRates rates(const Gpu& gpu, const std::string& op, const KernelFormats& formats) const;
   KernelTime cold(const KernelTime& hot, Bytes bytes, Seconds least) const;
 
   Gpu gpu_;
   Gpu table_gpu_;  // That of the tables: gpu_ where they are its own.
   ServingEngine engine_;
   std::string measured_;
-  mutable std::map<std::string, std::vector<Shelved>> shelves_;
+  mutable std::map<std::string, std::vector<FittedTable>> shelves_;
   mutable std::vector<std::string> used_;
 };
 

@@ -58,7 +58,7 @@ void cut_experts(const Model& model, const Deployment& plan, const Place& at) {
                  "use replicas");
     return;
   }
-  if (plan.moe_tp * plan.ep != plan.stage_gpus())
+  if (std::int64_t{plan.moe_tp} * plan.ep != plan.stage_gpus())
     fail_input(at / "ep",
                "moe_tp x ep (" + std::to_string(plan.moe_tp) + " x " + std::to_string(plan.ep) +
                    ") is not tp x dp (" + std::to_string(plan.tp) + " x " +
@@ -74,7 +74,7 @@ void settle_degrees(const Model& model, const DeploymentRequest& request, int gp
   plan.pp = request.pp.value_or(1);
   plan.dp = request.dp.value_or(1);
   plan.replicas = request.replicas.value_or(1);
-  const int others = plan.pp * plan.dp * plan.replicas;
+  const std::int64_t others = std::int64_t{plan.pp} * plan.dp * plan.replicas;
   if (request.tp) {
     plan.tp = *request.tp;
   } else {
@@ -83,16 +83,16 @@ void settle_degrees(const Model& model, const DeploymentRequest& request, int gp
                       std::to_string(gpus) + " GPUs cannot be shared by pp x dp x replicas = " +
                           std::to_string(others),
                       "use a multiple of " + std::to_string(others));
-    plan.tp = gpus / others;
+    plan.tp = static_cast<int>(gpus / others);
   }
-  const int replica = plan.tp * plan.pp * plan.dp;
+  const std::int64_t replica = plan.replica_gpus();
   if (!request.replicas) {
     if (gpus % replica != 0)
       fail_infeasible({"", "--gpus"},
                       std::to_string(gpus) + " GPUs are no whole number of replicas of " +
                           std::to_string(replica),
                       "use a multiple of " + std::to_string(replica));
-    plan.replicas = gpus / replica;
+    plan.replicas = static_cast<int>(gpus / replica);
   }
   if (plan.gpus() != gpus)
     fail_input(at / "replicas",
@@ -105,7 +105,7 @@ void settle_degrees(const Model& model, const DeploymentRequest& request, int gp
     return;
   }
   // Copies of attention share experts by expert parallelism (DeepSeek-V3, section 3.4).
-  const int stage = plan.stage_gpus();
+  const auto stage = static_cast<int>(plan.stage_gpus());
   plan.ep = request.ep.value_or(request.moe_tp ? std::max(1, stage / *request.moe_tp)
                                 : plan.dp > 1  ? stage
                                                : 1);

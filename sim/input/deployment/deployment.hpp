@@ -38,9 +38,9 @@ struct Deployment {
   double kv_share = 0.0;      ///< As the engine's MemoryRule counts it.
   bool chunked = true;
 
-  int stage_gpus() const { return tp * dp; }
-  int replica_gpus() const { return tp * dp * pp; }
-  int gpus() const { return replica_gpus() * replicas; }
+  std::int64_t stage_gpus() const { return std::int64_t{tp} * dp; }
+  std::int64_t replica_gpus() const { return stage_gpus() * pp; }
+  std::int64_t gpus() const { return replica_gpus() * replicas; }
 };
 
 /// One key of a deployment, for flags, files and --help.

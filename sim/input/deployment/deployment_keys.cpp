@@ -6,8 +6,8 @@
 namespace orrery {
 namespace {
 
-// Far above any deployment, far below overflow: products of several of these fit in an int.
-constexpr std::int64_t most_ranks = 1 << 7;
+// Far above any deployment, far below overflow: products of all of these fit in 64 bits.
+constexpr std::int64_t most_ranks = 1 << 10;
 constexpr std::int64_t most_tokens = 1 << 30;
 
 using Request = DeploymentRequest;

@@ -92,8 +92,8 @@ const std::vector<std::string>& scheduler_names() {
 ServingEngine parse_serving_engine(const JsonValue& json) {
   require_schema(json, "orrery.engine/1");
   json.allow_only({"schema", "name", "title", "source", "scheduler", "host", "small_kernels",
-                   "memory", "defaults", "gpu_slowdown", "client", "kernels", "all_reduce",
-                   "weights", "experts", "kv"});
+                   "memory", "defaults", "gpu_slowdown", "client", "kernels", "kernels_of",
+                   "all_reduce", "weights", "experts", "kv"});
   ServingEngine engine;
   engine.name = required_text(json, "name");
   engine.title = required_text(json, "title");
@@ -106,6 +106,8 @@ ServingEngine parse_serving_engine(const JsonValue& json) {
   engine.gpu_slowdown = json.at("gpu_slowdown").sourced().number(0.1, 10);
   engine.client = duration(json, "client");
   engine.kernels = words(json.at("kernels"), {});
+  if (const auto others = json.find("kernels_of"))
+    for (const std::string& op : others->keys()) engine.kernels_of[op] = words(others->at(op), {});
   if (const auto table = json.find("all_reduce")) engine.all_reduce = table->sourced().text();
   engine.weights = words(json.at("weights"), weight_format_names());
   engine.experts = words(json.at("experts"), weight_format_names());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -67,7 +68,9 @@ struct ServingEngine {
   double gpu_slowdown = 1.0;         ///< Of its kernels over those of the tables.
   Seconds client;                    ///< Of a request outside the engine: HTTP, tokenizer.
   std::vector<std::string> kernels;  ///< Whose tables serve it, the nearest first.
-  std::string all_reduce;            ///< Whose all-reduce tables; "": NCCL's, as in training.
+  /// The same of one op and format ("gemm-fp8"), where that differs.
+  std::map<std::string, std::vector<std::string>> kernels_of;
+  std::string all_reduce;  ///< Whose all-reduce tables; "": NCCL's, as in training.
   std::vector<std::string> weights, experts, kv;  ///< Formats that it has.
 
   std::optional<JsonValue> document;  ///< What it was read from.

@@ -54,10 +54,10 @@ void check_columns(const JsonValue& json, const Columns& columns) {
       "write \"columns\": [" + words + "], \"along\": \"" + columns.back() + "\"");
 }
 
-std::int64_t size_of(double value, const Place& place) {
-  // A window of 0 is none.
-  if (!(value >= 0.0 && value <= largest_size) || value != std::floor(value))
-    fail_input(place, "a size must be a whole number from 0 to 2^32", "write what was measured");
+// `least`: 0 of a window, which says that there is none.
+std::int64_t size_of(double value, double least, const Place& place) {
+  if (!(value >= least && value <= largest_size) || value != std::floor(value))
+    fail_input(place, "a size must be a whole number from 1 to 2^32", "write what was measured");
   return static_cast<std::int64_t>(value);
 }
 
@@ -70,11 +70,13 @@ std::vector<std::string> serving_table_columns(const std::string& op) {
 
 ServingTable parse_serving_table(const JsonValue& json) {
   require_schema(json, "orrery.serving_kernels/1");
-  json.allow_only(
-      {"schema", "gpu", "op", "engine", "version", "source", "columns", "along", "at", "rows"});
+  json.allow_only({"schema", "gpu", "op", "weights", "kv", "engine", "version", "source", "columns",
+                   "along", "at", "rows"});
   ServingTable table;
   table.gpu = required_text(json, "gpu");
   table.op = required_text(json, "op");
+  if (const auto format = json.find("weights")) table.weights = format->text();
+  if (const auto format = json.find("kv")) table.kv = format->text();
   table.engine = required_text(json, "engine");
   table.version = required_text(json, "version");
   table.source = required_text(json, "source");
@@ -88,7 +90,7 @@ ServingTable parse_serving_table(const JsonValue& json) {
   table.width = columns.size();
   std::vector<std::int64_t> at;
   for (const JsonValue& size : json.at("at").elements())
-    at.push_back(size.integer(0, std::int64_t{1} << 32));
+    at.push_back(size.integer(1, std::int64_t{1} << 32));
   const JsonValue lines = json.at("rows");
   const std::size_t keys = columns.size() - 1;
   const std::size_t line_width = keys + at.size();
@@ -104,7 +106,8 @@ ServingTable parse_serving_table(const JsonValue& json) {
         fail_input(place, "a kernel takes from 0.01 to 1e9 us, or 0 where none was measured",
                    "write a time in microseconds");
       for (std::size_t key = 0; key < keys; ++key)
-        table.sizes.push_back(size_of(cells[key], lines.place() / line / key));
+        table.sizes.push_back(
+            size_of(cells[key], columns[key] == "window" ? 0.0 : 1.0, lines.place() / line / key));
       table.sizes.push_back(at[j]);
       table.times.push_back(microseconds(us));
     }

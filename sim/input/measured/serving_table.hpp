@@ -15,7 +15,9 @@ namespace orrery {
 /// ("orrery.serving_kernels/1").
 struct ServingTable {
   std::string gpu;
-  std::string op;  ///< "gemm", "decode_attention", ...: serving_table_columns() has all.
+  std::string op;       ///< "gemm", "decode_attention", ...: serving_table_columns() has all.
+  std::string weights;  ///< Format of a product's or an expert's weights; "": it has none.
+  std::string kv;       ///< Format of the cache that attention reads.
   std::string engine;
   std::string version;
   std::string source;

@@ -80,7 +80,7 @@ std::string basis(const ServingStep& step) {
   std::vector<std::string> shares;
   for (const Tag tag : {Tag::measured, Tag::interpolated, Tag::default_value})
     shares.push_back(percent(by_tag[tag] / all) + " " + name(tag));
-  std::string text = wrapped("Times from", shares, ",", width);
+  std::string text = wrapped("Times from ", shares, ", ", width);
   const std::string& gpu = step.setup.system.gpu.name;
   if (step.measured_gpu.empty())
     text += "No inference kernel of " + gpu +
@@ -112,7 +112,7 @@ std::string deployment_text(const ServingSetup& setup) {
 
 std::string serving_step_text(const ServingStep& step) {
   const ServingSetup& setup = step.setup;
-  const int gpus = setup.deployment.gpus();
+  const std::int64_t gpus = setup.deployment.gpus();
   return setup.model.name + " on " + setup.system.name + ", " + plural(gpus, "GPU") + "\n" +
          deployment_text(setup) + "\n\n" + memory(step) +
          "\nIteration: " + heading_of(step.iteration) + "\n" + parts(step) + "\n" +

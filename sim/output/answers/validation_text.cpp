@@ -33,6 +33,11 @@ bool is_memory(const Comparison& comparison) { return comparison.quantity == pea
 std::string amount(const Comparison& comparison, double value) {
   if (comparison.quantity == "time_s") return fixed(value * 1e6, 1) + " us";
   if (comparison.quantity == "bus_bandwidth_bytes_per_s") return fixed(value / 1e9, 1) + " GB/s";
+  if (comparison.quantity.ends_with("_ms")) return fixed(value, value < 100.0 ? 2 : 1) + " ms";
+  if (comparison.quantity.ends_with("_tokens"))
+    return grouped(static_cast<std::int64_t>(value)) + " tokens";
+  if (comparison.quantity.find("tokens_per_s") != std::string::npos)
+    return fixed(value, 1) + " tokens/s";
   return is_memory(comparison) ? bytes_text(Bytes{value})
                                : fixed(value, value < 10.0 ? 3 : 2) + " s";
 }
@@ -44,11 +49,16 @@ std::set<std::string> peers_of(const ValidationReport& report) {
   return peers;
 }
 
+// Several times of one case are told apart by their names.
+std::string quantity_suffix(const Comparison& comparison) {
+  return comparison.quantity.ends_with("_ms") ? " " + comparison.quantity : "";
+}
+
 // Memory stands beside time, so that it is told apart by its unit alone.
 std::vector<std::string> cells_of(const Comparison& comparison,
                                   const std::set<std::string>& peers) {
   std::vector<std::string> cells{
-      comparison.id, amount(comparison, comparison.measured),
+      comparison.id + quantity_suffix(comparison), amount(comparison, comparison.measured),
       amount(comparison, comparison.predicted),
       comparison.over_points ? plain_percent(comparison.error()) : error_text(comparison.error())};
   for (const std::string& peer : peers) {
@@ -60,7 +70,8 @@ std::vector<std::string> cells_of(const Comparison& comparison,
 
 std::string subject(const ValidationReport& report) {
   if (report.main_quantity == "bus_bandwidth_bytes_per_s") return "bus bandwidth from 64 MiB on";
-  if (report.kind == "expert exchange") return "time";
+  if (report.kind == "expert exchange" || report.kind == "kernels") return "time";
+  if (report.kind == "serving") return report.main_quantity;
   return report.kind == "collectives" ? "time below 1 MiB" : "step time";
 }
 
@@ -83,6 +94,15 @@ MemoryErrors memory_errors(const ValidationReport& report) {
   const auto [lowest, highest] = std::minmax_element(errors.begin(), errors.end());
   return {std::ssize(errors), plain_percent(mean_abs_error_of(report, peak_memory)),
           error_text(*lowest), error_text(*highest)};
+}
+
+// Of serving, what was measured beside its main quantity.
+std::set<std::string> other_quantities(const ValidationReport& report) {
+  std::set<std::string> others;
+  if (report.kind != "serving") return others;
+  for (const Comparison& comparison : report.comparisons)
+    if (comparison.quantity != report.main_quantity) others.insert(comparison.quantity);
+  return others;
 }
 
 // Mean absolute error of one peer over the cases that it predicted.
@@ -174,6 +194,10 @@ std::string validation_text(const ValidationReport& report) {
   if (report.main_quantity == "bus_bandwidth_bytes_per_s")
     text += "  time below 1 MiB: mean absolute error " +
             plain_percent(mean_abs_error_of(report, "time_s")) + "\n";
+  for (const std::string& quantity : other_quantities(report))
+    text += "  " + quantity + ": mean absolute error " +
+            plain_percent(mean_abs_error_of(report, quantity)) + ", median " +
+            plain_percent(median_abs_error_of(report, quantity)) + "\n";
   for (const Coverage& coverage : coverage_of({report}))
     text += "  in range: " + of_all(coverage.inside, coverage.steps) +
             " step times, nine in ten should be; half a range is " + percent(coverage.half_width) +

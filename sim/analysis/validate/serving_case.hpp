@@ -1,0 +1,34 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "sim/analysis/serve/serving_step.hpp"
+
+namespace orrery {
+
+/// A published measurement of inference (docs/VALIDATION.md): what was served, on what, how, and
+/// what was measured, by quantity with its unit ("decode_step_ms", "kv_cache_tokens").
+struct ServingCase {
+  std::string id;
+  std::string system, model, engine;
+  int gpus = 0;
+  DeploymentRequest deployment;
+  std::optional<JsonValue> workload;  ///< Where there is one.
+  std::optional<JsonValue> serving;   ///< What else was said of the engine: drafts, pools.
+  std::map<std::string, double> measured;
+  std::map<std::string, std::map<std::string, double>> peers;  ///< By peer and quantity.
+  Place place;
+};
+
+/// Whether an entry of a list is one.
+bool is_serving_case(const JsonValue& entry);
+
+/// Errors (bad_input): keys that are missing or unknown, formats that no key can say.
+ServingCase read_serving_case(const JsonValue& entry);
+
+/// Its model, system, engine and deployment. Errors: as make_serving_setup().
+ServingSetup setup_of(const ServingCase& one);
+
+}  // namespace orrery

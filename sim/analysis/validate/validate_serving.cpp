@@ -1,0 +1,69 @@
+#include "sim/analysis/validate/validate_serving.hpp"
+
+#include "sim/analysis/validate/serving_case.hpp"
+#include "sim/base/core/progress.hpp"
+
+namespace orrery {
+namespace {
+
+using Predicted = std::map<std::string, double>;
+
+constexpr std::int64_t most_tokens = 1 << 30;
+constexpr std::int64_t largest_batch = 1 << 14;
+
+bool is_static(const ServingCase& one) {
+  return one.workload && one.workload->has("arrival") &&
+         one.workload->at("arrival").text() == "static";
+}
+
+// One batch to its end: all prompts together, then steps over a context that grows by one each.
+Predicted static_batch(const ServingCase& one, const ServingSetup& setup) {
+  const std::int64_t batch = one.workload->at("batch").integer(1, largest_batch);
+  const std::int64_t input = one.workload->at("isl").integer(1, most_tokens);
+  const std::int64_t output = one.workload->at("osl").integer(1, most_tokens);
+  Iteration prefill;
+  prefill.chunks.assign(static_cast<std::size_t>(batch), {input, 0});
+  prefill.heads = batch;
+  Iteration decode;
+  decode.decodes = decode.heads = batch;
+  decode.context = batch * (input + output / 2);
+  const IterationPrices prices{setup.model, setup.system, setup.deployment, setup.engine};
+  return {{"prefill_time_ms", prices.price(prefill).step.si() * 1e3},
+          {"decode_step_ms", prices.price(decode).step.si() * 1e3}};
+}
+
+void compare(const ServingCase& one, ValidationReport& report) {
+  const ServingSetup setup = setup_of(one);
+  const KvCapacity kv = kv_capacity(setup.model, setup.system, setup.deployment, setup.engine);
+  Predicted predicted{{"kv_cache_tokens", static_cast<double>(kv.tokens)}};
+  if (is_static(one)) predicted.merge(static_batch(one, setup));
+  for (const auto& [quantity, value] : predicted) {
+    const auto measured = one.measured.find(quantity);
+    if (measured == one.measured.end()) continue;
+    Comparison comparison{one.id, quantity, measured->second, value, {}};
+    for (const auto& [peer, said] : one.peers)
+      if (const auto found = said.find(quantity); found != said.end())
+        comparison.peer_errors[peer] = found->second / measured->second - 1.0;
+    report.comparisons.push_back(std::move(comparison));
+  }
+}
+
+}  // namespace
+
+void compare_serving(const JsonValue& json, ValidationReport& report) {
+  const std::vector<JsonValue> elements = json.elements();
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    ProgressListener::tell({Progress::Of::cases, i, elements.size()});
+    const std::string id = elements[i].at("id").text();
+    try {
+      const std::size_t before = report.comparisons.size();
+      compare(read_serving_case(elements[i]), report);
+      if (report.comparisons.size() == before)
+        report.refusals.push_back({id, "nothing that was measured can be predicted"});
+    } catch (const Error& error) {
+      report.refusals.push_back({id, error.what()});
+    }
+  }
+}
+
+}  // namespace orrery

@@ -1,0 +1,47 @@
+#include "sim/cost/serving/left_out_rows.hpp"
+
+#include <algorithm>
+
+#include "sim/cost/serving/fitted_table.hpp"
+
+namespace orrery {
+namespace {
+
+bool is_left_out(std::span<const std::int64_t> sizes) {
+  std::uint64_t hash = 0;
+  for (const std::int64_t size : sizes)  // Knuth's multiplicative hash, TAOCP 3, section 6.4.
+    hash = (hash ^ static_cast<std::uint64_t>(size)) * 0x9e3779b97f4a7c15u;
+  return (hash >> 32) % 4 == 0;
+}
+
+template <class Format>
+Format format_named(const std::vector<std::string>& names, const std::string& word) {
+  const auto found = std::find(names.begin(), names.end(), word);
+  return found == names.end() ? Format{} : static_cast<Format>(found - names.begin());
+}
+
+}  // namespace
+
+std::vector<double> left_out_errors(const ServingTable& table, const Gpu& gpu) {
+  const KernelFormats formats{format_named<WeightFormat>(weight_format_names(), table.weights),
+                              format_named<KvFormat>(kv_format_names(), table.kv)};
+  const RoofRates rates = roof_rates(gpu, table.op, formats);
+  ServingTable kept = table;
+  kept.sizes.clear();
+  kept.times.clear();
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    const auto sizes = table.row(i);
+    if (is_left_out(sizes)) continue;
+    kept.sizes.insert(kept.sizes.end(), sizes.begin(), sizes.end());
+    kept.times.push_back(table.times[i]);
+  }
+  std::vector<double> errors;
+  if (kept.times.empty()) return errors;
+  const FittedTable fitted{kept, formats, rates};
+  for (std::size_t i = 0; i < table.rows(); ++i)
+    if (const auto sizes = table.row(i); is_left_out(sizes))
+      errors.push_back(fitted.at(sizes, rates).time / table.times[i] - 1.0);
+  return errors;
+}
+
+}  // namespace orrery
