@@ -1,0 +1,81 @@
+#include "sim/analysis/serve/steady_state.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace orrery {
+namespace {
+
+class SteadyStep {
+ public:
+  SteadyStep(const ServingSetup& setup, const IterationPrices& prices)
+      : setup_{setup}, prices_{prices} {}
+
+  Seconds operator()(double decodes, double context, std::vector<PrefillChunk> chunks) const {
+    const std::int64_t requests = std::llround(decodes);
+    Iteration iteration;
+    iteration.decodes = requests;
+    iteration.context = std::llround(decodes * context);
+    iteration.chunks = std::move(chunks);
+    const auto prompts = static_cast<std::int64_t>(iteration.chunks.size());
+    const std::int64_t tokens = std::max<std::int64_t>(1, iteration.tokens());
+    Seconds gpu = prices_.dense(tokens) + prices_.decode_attention(requests, iteration.context) +
+                  prices_.head(std::max<std::int64_t>(1, requests + prompts));
+    for (const PrefillChunk& chunk : iteration.chunks) gpu += prices_.prefill_attention(chunk);
+    gpu = std::max(gpu, prices_.eager(tokens));
+    if (const int stages = setup_.deployment.pp; stages > 1)
+      gpu = std::max(static_cast<double>(stages) * prices_.longest_stage() * gpu,
+                     gpu + static_cast<double>(stages) * prices_.hop(tokens));
+    const Seconds host = prices_.host(requests + prompts);
+    return (setup_.engine.host.hidden ? std::max(gpu, host) : gpu + host) +
+           prices_.gap(requests + prompts);
+  }
+
+ private:
+  const ServingSetup& setup_;
+  const IterationPrices& prices_;
+};
+
+}  // namespace
+
+SteadyState steady_state(const ServingSetup& setup, const SteadyLoad& load, const Place& at) {
+  const Deployment& plan = setup.deployment;
+  need_kv(setup.model, setup.system, plan, setup.engine, load.input + load.output, at);
+  const KvCapacity kv = kv_capacity(setup.model, setup.system, plan, setup.engine);
+  const auto input = static_cast<double>(load.input), output = static_cast<double>(load.output);
+  const double context = input + output / 2.0;
+  const auto budget = static_cast<double>(plan.budget);
+  const double ranks = static_cast<double>(plan.replicas) * plan.dp;
+  const double slots = static_cast<double>(load.concurrency) / ranks;
+  const double held = std::max(1.0, std::floor(static_cast<double>(kv.tokens) / context));
+
+  SteadyState state;
+  const double admitted = std::min(slots, static_cast<double>(plan.max_seqs));
+  state.kv_bound = held < admitted;
+  const double batches = plan.pp;  // Of a pipeline, each on another stage.
+  const double running = std::max(1.0, std::min(admitted, held) / batches);
+  state.running = running * batches;
+
+  const IterationPrices prices{setup.model, setup.system, plan, setup.engine};
+  const SteadyStep step{setup, prices};
+  state.decode_step = step(running, context, {});
+  const double prompt_tokens = running * input / output;
+  const bool beside = setup.engine.scheduler == SchedulerKind::vllm ||
+                      setup.engine.scheduler == SchedulerKind::trtllm;
+  if (beside) {
+    const double wished = input * std::clamp(running / output, 1.0, std::max(1.0, budget / input));
+    const double chunk = std::max(1.0, std::min(wished, budget - running));
+    const Seconds mixed = step(running, context, {{std::llround(chunk), 0}});
+    state.tpot = state.decode_step + prompt_tokens / chunk * (mixed - state.decode_step);
+  } else {
+    const double prompts = std::clamp(std::floor(budget / input), 1.0, running);
+    const auto count = static_cast<std::size_t>(std::max(1.0, prompts));
+    const std::vector<PrefillChunk> chunks(count, {load.input, 0});
+    state.tpot = state.decode_step +
+                 prompt_tokens / (static_cast<double>(count) * input) * step(0.0, 0.0, chunks);
+  }
+  state.output_tokens_per_s = ranks * state.running / state.tpot.si();
+  return state;
+}
+
+}  // namespace orrery
