@@ -128,6 +128,19 @@ std::map<std::string, double> quantities_of(const ServingRun& run) {
   return quantities;
 }
 
+const std::set<std::string>& client_quantities() {
+  static const std::set<std::string> names = [] {
+    std::set<std::string> all{"output_tokens_per_s", "output_tokens_per_s_per_gpu",
+                              "total_tokens_per_s",  "total_tokens_per_s_per_gpu",
+                              "requests_per_s",      "duration_s"};
+    for (const std::string name : {"ttft", "tpot", "itl", "e2e"})
+      for (const char* of : {"_ms", "_p50_ms", "_p90_ms", "_p95_ms", "_p99_ms"})
+        all.insert(name + of);
+    return all;
+  }();
+  return names;
+}
+
 std::map<std::string, RequestErrors> request_errors(const JsonValue& workload,
                                                     const ServingRun& run) {
   std::map<std::string, RequestErrors> errors;

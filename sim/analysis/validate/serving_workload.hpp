@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "sim/analysis/serve/serving_run.hpp"
@@ -18,6 +19,8 @@ ServingLoad load_of_case(const JsonValue& workload, const JsonValue* serving);
 /// "tpot_ms", "itl_ms", "e2e_ms", "output_tokens_per_s", "output_tokens_per_s_per_gpu",
 /// "total_tokens_per_s", "requests_per_s", "duration_s".
 std::map<std::string, double> quantities_of(const ServingRun& run);
+/// All their names.
+const std::set<std::string>& client_quantities();
 
 /// Of a trace whose rows say what was measured of each request: mean absolute errors, by
 /// "request_ttft_ms" and "request_e2e_ms", and how many requests they are of.

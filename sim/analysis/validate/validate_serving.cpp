@@ -1,6 +1,9 @@
 #include "sim/analysis/validate/validate_serving.hpp"
 
+#include <algorithm>
+
 #include "sim/analysis/validate/serving_case.hpp"
+#include "sim/analysis/validate/serving_workload.hpp"
 #include "sim/base/core/progress.hpp"
 
 namespace orrery {
@@ -32,11 +35,32 @@ Predicted static_batch(const ServingCase& one, const ServingSetup& setup) {
           {"decode_step_ms", prices.price(decode).step.si() * 1e3}};
 }
 
+bool measures_clients(const ServingCase& one) {
+  return std::any_of(one.measured.begin(), one.measured.end(), [](const auto& measured) {
+    return client_quantities().contains(measured.first);
+  });
+}
+
+// What clients saw, request by request where that is known.
+void compare_requests(const ServingCase& one, const ServingRun& run, ValidationReport& report) {
+  for (const auto& [quantity, errors] : request_errors(*one.workload, run)) {
+    Comparison comparison{one.id, quantity, errors.measured_ms, errors.predicted_ms, {}};
+    comparison.over_points = {errors.count, errors.mean_abs, errors.mean};
+    report.comparisons.push_back(std::move(comparison));
+  }
+}
+
 void compare(const ServingCase& one, ValidationReport& report) {
   const ServingSetup setup = setup_of(one);
   const KvCapacity kv = kv_capacity(setup.model, setup.system, setup.deployment, setup.engine);
   Predicted predicted{{"kv_cache_tokens", static_cast<double>(kv.tokens)}};
   if (is_static(one)) predicted.merge(static_batch(one, setup));
+  if (one.workload && one.workload->has("arrival") && measures_clients(one)) {
+    const ServingRun run = serve_requests(
+        setup, load_of_case(*one.workload, one.serving ? &*one.serving : nullptr), one.place);
+    predicted.merge(quantities_of(run));
+    compare_requests(one, run, report);
+  }
   for (const auto& [quantity, value] : predicted) {
     const auto measured = one.measured.find(quantity);
     if (measured == one.measured.end()) continue;
