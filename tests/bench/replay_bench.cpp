@@ -10,8 +10,8 @@
 
 #include "sim/base/core/random.hpp"
 #include "sim/import/requests/read_requests.hpp"
-#include "sim/input/traffic/traffic.hpp"
-#include "sim/work/replay/replay.hpp"
+#include "sim/input/traffic/request_traffic.hpp"
+#include "sim/work/replay/replay_requests.hpp"
 #include "tests/bench/child.hpp"
 
 namespace {
@@ -42,7 +42,7 @@ ReplayShape fleet() {
 // Prompts of chats: a system prompt of a thousand applications and what was said before, in hash
 // blocks of 512 tokens, as traces have them.
 RequestList chats(std::int64_t requests) {
-  Traffic traffic;
+  RequestTraffic traffic;
   traffic.arrivals = Arrivals::poisson;
   traffic.rate = 4.0 * replicas;
   traffic.requests = requests;
@@ -68,7 +68,7 @@ struct Timed {
 Timed timed(const RequestList& list, const ReplayShape& shape) {
   const double before = cpu_seconds();
   Timed result;
-  result.counts = replay(list, shape, step_law()).counts;
+  result.counts = replay_requests(list, shape, step_law()).counts;
   result.cpu_s = cpu_seconds() - before;
   return result;
 }

@@ -1,7 +1,7 @@
 #include "sim/import/requests/read_requests.hpp"
+#include "sim/input/traffic/request_traffic.hpp"
 #include "sim/input/traffic/slo.hpp"
-#include "sim/input/traffic/traffic.hpp"
-#include "sim/work/replay/replay.hpp"
+#include "sim/work/replay/replay_requests.hpp"
 #include "tests/fuzz/entry_groups.hpp"
 #include "tests/fuzz/fuzz_checks.hpp"
 
@@ -38,7 +38,7 @@ bool fuzz_request_trace(const std::string& text) {
     for (const Scheduling scheduling :
          {Scheduling::vllm, Scheduling::sglang, Scheduling::trtllm, Scheduling::static_batches}) {
       shape.replica.rules.scheduling = scheduling;
-      const ReplayTotals totals = replay(trace.list, shape, quick_law()).counts.totals;
+      const ReplayTotals totals = replay_requests(trace.list, shape, quick_law()).counts.totals;
       if (totals.finished != static_cast<std::int64_t>(trace.list.requests.size()) ||
           totals.kv_peak > 1.0)
         __builtin_trap();
@@ -48,7 +48,7 @@ bool fuzz_request_trace(const std::string& text) {
 
 // Laws of traffic, as flags say them. What is accepted can be drawn from.
 bool fuzz_traffic(const std::string& text) {
-  Traffic traffic;
+  RequestTraffic traffic;
   traffic.requests = 20;
   traffic.rate = 1.0;
   bool any = is_accepted([&] {

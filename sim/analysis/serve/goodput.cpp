@@ -11,7 +11,7 @@ constexpr double close_enough = 1.01;
 
 }  // namespace
 
-Goodput largest_rate(const ServingSetup& setup, ServingLoad load, Traffic traffic,
+Goodput largest_rate(const ServingSetup& setup, ServingLoad load, RequestTraffic traffic,
                      const Place& at) {
   assert(load.slo);
   Goodput goodput;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "sim/analysis/serve/serving_run.hpp"
-#include "sim/input/traffic/traffic.hpp"
+#include "sim/input/traffic/request_traffic.hpp"
 
 namespace orrery {
 
@@ -13,6 +13,7 @@ struct Goodput {
 
 /// Doubles and halves the rate of `traffic`, whose other laws stay, and replays each. A rate that
 /// saturates meets nothing. `load` has limits.
-Goodput largest_rate(const ServingSetup& setup, ServingLoad load, Traffic traffic, const Place& at);
+Goodput largest_rate(const ServingSetup& setup, ServingLoad load, RequestTraffic traffic,
+                     const Place& at);
 
 }  // namespace orrery

@@ -101,7 +101,7 @@ ServingRun serve_requests(const ServingSetup& setup, const ServingLoad& load, co
   shape.workers = load.workers;
   shape.keeps_times = load.keeps_times;
   const IterationPrices prices{setup.model, setup.system, setup.deployment, setup.engine};
-  run.replay = replay(load.list, shape, step_law(prices, setup));
+  run.replay = replay_requests(load.list, shape, step_law(prices, setup));
   const std::vector<Request>& requests = load.list.requests;
   run.open = load.clients == 0 && requests.front().arrival < requests.back().arrival;
   run.saturated = run.open && run.replay.counts.saturated();

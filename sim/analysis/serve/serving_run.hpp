@@ -5,7 +5,7 @@
 
 #include "sim/analysis/serve/serving_step.hpp"
 #include "sim/input/traffic/slo.hpp"
-#include "sim/work/replay/replay.hpp"
+#include "sim/work/replay/replay_requests.hpp"
 
 namespace orrery {
 
@@ -28,7 +28,7 @@ struct ServingLoad {
 struct ServingRun {
   ServingSetup setup;
   KvCapacity kv;
-  Replay replay;
+  RequestReplay replay;
   bool open = false;       ///< Requests came at their own times.
   bool saturated = false;  ///< Of an open loop: the queue grew through the run.
 

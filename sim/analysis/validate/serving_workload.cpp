@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "sim/input/traffic/traffic.hpp"
+#include "sim/input/traffic/request_traffic.hpp"
 
 namespace orrery {
 namespace {
@@ -49,7 +49,7 @@ RequestList rows_of(const JsonValue& workload) {
   return list;
 }
 
-void set_requests(const JsonValue& workload, const std::string& arrival, Traffic& traffic) {
+void set_requests(const JsonValue& workload, const std::string& arrival, RequestTraffic& traffic) {
   const auto whole = [&](const char* key) { return workload.at(key).integer(1, most_requests); };
   if (arrival == "closed") {
     traffic.concurrency = static_cast<int>(whole("concurrency"));
@@ -100,7 +100,7 @@ ServingLoad load_of_case(const JsonValue& workload, const JsonValue* serving) {
     load.keeps_times = true;
     return load;
   }
-  Traffic traffic;
+  RequestTraffic traffic;
   set_requests(workload, arrival, traffic);
   traffic.prompt = lengths(workload, "isl", "isl_low");
   traffic.output = lengths(workload, "osl", "osl_low");
@@ -117,7 +117,7 @@ std::map<std::string, double> quantities_of(const ServingRun& run) {
   if (counts.tpot.count() > 0) percentiles("tpot", counts.tpot, quantities);
   if (counts.itl.count() > 0) percentiles("itl", counts.itl, quantities);
   percentiles("e2e", counts.e2e, quantities);
-  const double gpus = run.setup.deployment.gpus();
+  const auto gpus = static_cast<double>(run.setup.deployment.gpus());
   for (const auto& [name, value] : {std::pair{"output_tokens_per_s", run.output_tokens_per_s()},
                                     {"total_tokens_per_s", run.total_tokens_per_s()}}) {
     quantities[name] = value;

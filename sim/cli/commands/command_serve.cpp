@@ -3,7 +3,7 @@
 
 #include "sim/cli/commands/serve_traffic.hpp"
 #include "sim/cli/options/options.hpp"
-#include "sim/output/answers/serving_step_text.hpp"
+#include "sim/output/served/serving_step_text.hpp"
 
 namespace po = boost::program_options;
 

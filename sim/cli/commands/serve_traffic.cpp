@@ -10,7 +10,7 @@
 #include "sim/base/text/flag_value.hpp"
 #include "sim/base/text/output_files.hpp"
 #include "sim/import/requests/read_requests.hpp"
-#include "sim/input/traffic/traffic.hpp"
+#include "sim/input/traffic/request_traffic.hpp"
 #include "sim/output/served/serving_run_text.hpp"
 
 namespace po = boost::program_options;
@@ -36,7 +36,7 @@ void exclude(const ParsedOptions& parsed, const char* one, const char* other) {
 }
 
 // How requests arrive: a closed loop, a rate, all at once, or as a trace says.
-void read_arrivals(const ParsedOptions& parsed, Traffic& traffic) {
+void read_arrivals(const ParsedOptions& parsed, RequestTraffic& traffic) {
   for (const char* other : {"rate", "arrival", "goodput"}) exclude(parsed, "concurrency", other);
   exclude(parsed, "rate", "goodput");
   if (parsed.has("concurrency")) {
@@ -61,7 +61,7 @@ void read_arrivals(const ParsedOptions& parsed, Traffic& traffic) {
                "FILE");
 }
 
-void read_lengths(const ParsedOptions& parsed, Traffic& traffic) {
+void read_lengths(const ParsedOptions& parsed, RequestTraffic& traffic) {
   if (!parsed.has("isl") || !parsed.has("osl"))
     fail_input(command_line / (parsed.has("isl") ? "osl" : "isl"), "is missing",
                "write --isl 1024 --osl 1024, tokens of prompts and answers, or --lengths FILE");
@@ -83,7 +83,7 @@ void take_lengths(const RequestList& file, std::uint64_t seed, RequestList& list
 }
 
 struct Asked {
-  Traffic traffic;
+  RequestTraffic traffic;
   ServedWorkload workload;
   RequestList list;
   std::uint32_t clients = 0;
@@ -114,7 +114,7 @@ void ask_of_laws(const ParsedOptions& parsed, Asked& asked) {
   for (const char* of_trace : {"trace-format", "speed", "first"})
     if (parsed.has(of_trace) && !(parsed.has("lengths") && of_trace != std::string{"speed"}))
       fail_input(command_line / of_trace, "is for traces", "add --trace FILE, or leave it out");
-  Traffic& traffic = asked.traffic;
+  RequestTraffic& traffic = asked.traffic;
   read_arrivals(parsed, traffic);
   if (parsed.has("shared-prefix"))
     traffic.prefix =

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <boost/program_options/options_description.hpp>
-
 #include "sim/analysis/serve/serving_run.hpp"
 #include "sim/cli/options/options.hpp"
 

@@ -21,9 +21,9 @@ struct Slo {
   }
 };
 
-/// "ttft=2000,tpot=40@p90": milliseconds, and the share of requests that must meet all of them (99 %
-/// where it is not said). Errors (bad_input): another key, a time that is not positive, a share that
-/// is no percentage.
+/// "ttft=2000,tpot=40@p90": milliseconds, and the share of requests that must meet all of them
+/// (99 % where it is not said). Errors (bad_input): another key, a time that is not positive, a
+/// share that is no percentage.
 Slo parse_slo(const std::string& text, const Place& at);
 
 }  // namespace orrery

@@ -1,8 +1,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "sim/output/answers/serving_setup_json.hpp"
 #include "sim/output/served/serving_run_text.hpp"
+#include "sim/output/served/serving_setup_json.hpp"
 
 namespace orrery {
 namespace {
@@ -43,7 +43,8 @@ Json throughput_json(const ServingRun& run) {
   return {{"requests_per_s", rounded(run.requests_per_s())},
           {"output_tokens_per_s", rounded(output)},
           {"total_tokens_per_s", rounded(run.total_tokens_per_s())},
-          {"output_tokens_per_s_per_gpu", rounded(output / run.setup.deployment.gpus())},
+          {"output_tokens_per_s_per_gpu",
+           rounded(output / static_cast<double>(run.setup.deployment.gpus()))},
           {"interactivity_tokens_per_s", rounded(run.interactivity())}};
 }
 

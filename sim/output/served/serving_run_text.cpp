@@ -4,7 +4,7 @@
 
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/text/table.hpp"
-#include "sim/output/answers/serving_step_text.hpp"
+#include "sim/output/served/serving_step_text.hpp"
 
 namespace orrery {
 namespace {
@@ -51,10 +51,10 @@ std::string latencies(const ReplayCounts& counts) {
 
 std::string throughput(const ServingRun& run) {
   const double output = run.output_tokens_per_s();
-  const int gpus = run.setup.deployment.gpus();
+  const auto gpus = static_cast<double>(run.setup.deployment.gpus());
   Table table{{{"", Align::left}, {""}, {"", Align::left}}};
   table.add_row({"output", fixed(output, 1),
-                 "tokens/s" + (gpus > 1 ? ", " + fixed(output / gpus, 1) + " a GPU" : "")});
+                 "tokens/s" + (gpus > 1.0 ? ", " + fixed(output / gpus, 1) + " a GPU" : "")});
   table.add_row({"all", fixed(run.total_tokens_per_s(), 1), "tokens/s with those of prompts"});
   table.add_row({"requests", fixed(run.requests_per_s(), 3), "a second"});
   if (run.interactivity() > 0.0)
@@ -109,7 +109,7 @@ std::string cost(const ServedAnswer& answer) {
 void add_cost(ServedAnswer& answer, const Economics& economics) {
   const double rate = answer.run.output_tokens_per_s();
   if (!(rate > 0.0)) return;
-  const double gpus = answer.run.setup.deployment.gpus();
+  const auto gpus = static_cast<double>(answer.run.setup.deployment.gpus());
   answer.usd_per_million_output_tokens =
       economics.rent_usd_per_gpu_hour * (gpus / 3600.0 / rate * 1e6);
   answer.joules_per_output_token = economics.server_watts_per_gpu * economics.pue * (gpus / rate);

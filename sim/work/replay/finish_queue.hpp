@@ -7,7 +7,7 @@
 namespace orrery {
 
 /// Who has made its last token after which decode step: a heap by the number of the step, so that
-/// nothing is touched while the batch runs. Who leaves before stays in it, and is told by its stamp.
+/// nothing is touched while the batch runs. Who leaves before stays in it, told by its stamp.
 class FinishQueue {
  public:
   struct Entry {

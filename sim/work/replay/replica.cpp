@@ -170,7 +170,7 @@ void Replica::complete() {
     stall_ += span;
   }
   note_memory(span, share_before);
-  for (std::uint32_t place; (place = batch_.next_finished()) != Batch::nobody;) end(place);
+  for (std::uint32_t place; (place = batch_.next_finished()) != ServingBatch::nobody;) end(place);
   complete_chunks();
 }
 

@@ -7,8 +7,8 @@
 #include "sim/base/core/units.hpp"
 #include "sim/input/traffic/request.hpp"
 #include "sim/input/traffic/slo.hpp"
-#include "sim/work/replay/batch.hpp"
 #include "sim/work/replay/replay_counts.hpp"
+#include "sim/work/replay/serving_batch.hpp"
 #include "sim/work/replay/step_times.hpp"
 
 namespace orrery {
@@ -20,7 +20,8 @@ struct ReplicaShape {
   /// Between a client and the engine, there and back: tokenizer, HTTP, detokenizer.
   Seconds client;
   Slo slo;
-  /// Steps every iteration by itself, instead of summing up those in which the batch stays as it is.
+  /// Steps every iteration by itself, instead of summing up those in which the batch does not
+  /// change.
   bool unfolded = false;
   int stages = 1;  ///< Of a pipeline, in which as many replicas of this kind take turns.
   int copies = 1;  ///< Of attention, which go in step: each a replica of this kind.
@@ -72,7 +73,7 @@ class Replica {
   std::int64_t tokens_to_come() const { return tokens_to_come_; }
   /// Tokens of a request's prompt that are in the cache.
   std::int64_t known_tokens(std::uint32_t index) const { return batch_.known_tokens(index); }
-  const Batch& batch() const { return batch_; }
+  const ServingBatch& batch() const { return batch_; }
   const ReplayCounts& counts() const { return counts_; }
 
  private:
@@ -91,7 +92,7 @@ class Replica {
   const ReplicaShape& shape_;
   StepTimes& times_;
   std::int64_t* busy_;
-  Batch batch_;
+  ServingBatch batch_;
   ReplayCounts counts_;
   std::vector<RequestTimes> ended_;
   std::vector<ChunkShape> chunk_shapes_;

@@ -6,7 +6,7 @@
 
 namespace orrery {
 
-void schedule_sglang(Batch& batch, double share, Seconds now) {
+void schedule_sglang(ServingBatch& batch, double share, Seconds now) {
   std::int64_t budget = batch.rules().budget;
   // At most one prompt was cut: it goes first.
   for (const std::uint32_t place : batch.prefilling()) {
@@ -19,7 +19,7 @@ void schedule_sglang(Batch& batch, double share, Seconds now) {
   const std::int64_t block = batch.kv().block_tokens();
   double counted_on = -1.0;  // Blocks; below 0: not added up yet.
   while (batch.anybody_waits() && budget > 0 && batch.running() < batch.rules().most_requests) {
-    const Batch::Candidate next = batch.candidate();
+    const ServingBatch::Candidate next = batch.candidate();
     if (next.tokens > budget && !batch.rules().chunked && !batch.chunks().empty()) break;
     if (counted_on < 0.0) counted_on = share * batch.answers_left() / static_cast<double>(block);
     const std::int64_t answer = std::min(next.outputs_left, batch.rules().most_answer);
@@ -48,12 +48,12 @@ double answer_share_after(const BatchRules& rules, double share, std::int64_t st
 // In k steps n decodes take n k tokens of what is available, A, and of the R that are to come n k
 // fewer are left, of which a share is counted on that falls by d a step. The first of those that
 // wait needs N:  N + (share - d k) (R - n k) <= A - n k,  a quadratic whose smaller root it is.
-std::int64_t steps_until_admission(Batch& batch, double share) {
+std::int64_t steps_until_admission(ServingBatch& batch, double share) {
   constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
   const BatchRules& rules = batch.rules();
   if (!batch.anybody_waits() || batch.running() >= rules.most_requests) return never;
   const auto block = static_cast<double>(batch.kv().block_tokens());
-  const Batch::Candidate next = batch.candidate();
+  const ServingBatch::Candidate next = batch.candidate();
   const double need = static_cast<double>(next.prompt_blocks) * block +
                       static_cast<double>(std::min(next.outputs_left, rules.most_answer));
   const double left = batch.answers_left();

@@ -2,10 +2,10 @@
 
 namespace orrery {
 
-void schedule_static(Batch& batch) {
+void schedule_static(ServingBatch& batch) {
   if (batch.running() == 0)
     while (batch.anybody_waits() && batch.running() < batch.rules().most_requests) {
-      const Batch::Candidate next = batch.candidate();
+      const ServingBatch::Candidate next = batch.candidate();
       if (next.all_blocks > batch.kv().available()) break;
       batch.admit(next, true);
       batch.compute(batch.prefilling().back(), next.tokens);

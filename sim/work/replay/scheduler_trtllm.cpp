@@ -4,7 +4,7 @@
 
 namespace orrery {
 
-void schedule_trtllm(Batch& batch, Seconds now) {
+void schedule_trtllm(ServingBatch& batch, Seconds now) {
   if (!batch.rules().reserves_answers) return schedule_vllm(batch, now);
   batch.run_decodes();
   std::int64_t budget = batch.rules().budget - batch.decodes();
@@ -16,7 +16,7 @@ void schedule_trtllm(Batch& batch, Seconds now) {
     budget -= tokens;
   }
   while (batch.anybody_waits() && budget > 0 && batch.running() < batch.rules().most_requests) {
-    const Batch::Candidate next = batch.candidate();
+    const ServingBatch::Candidate next = batch.candidate();
     const bool cut = next.tokens > budget;
     if (cut && !batch.rules().chunked && !batch.chunks().empty()) return;
     if (next.all_blocks > batch.kv().available()) return;

@@ -4,11 +4,11 @@
 
 namespace orrery {
 
-void make_room_for_step(Batch& batch, Seconds now) {
+void make_room_for_step(ServingBatch& batch, Seconds now) {
   while (batch.growth_of_step() > batch.kv().available()) batch.preempt_youngest(now);
 }
 
-void schedule_vllm(Batch& batch, Seconds now) {
+void schedule_vllm(ServingBatch& batch, Seconds now) {
   const std::int64_t before = batch.running();
   make_room_for_step(batch, now);
   const bool preempted = batch.running() < before;
@@ -25,7 +25,7 @@ void schedule_vllm(Batch& batch, Seconds now) {
   }
   if (preempted) return;
   while (batch.anybody_waits() && budget > 0 && batch.running() < batch.rules().most_requests) {
-    const Batch::Candidate next = batch.candidate();
+    const ServingBatch::Candidate next = batch.candidate();
     // A prompt that may not be cut and is longer than the budget has an iteration to itself.
     const bool cut = next.tokens > budget;
     if (cut && !batch.rules().chunked && !batch.chunks().empty()) return;

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "sim/base/core/units.hpp"
-#include "sim/work/replay/batch.hpp"
+#include "sim/work/replay/serving_batch.hpp"
 
 namespace orrery {
 
@@ -13,26 +13,26 @@ namespace orrery {
 
 /// vLLM (vllm/v1/core/sched/scheduler.py): decodes first, then prompts that are being computed,
 /// then those that wait, all in one iteration, while tokens and blocks last.
-void schedule_vllm(Batch& batch, Seconds now);
+void schedule_vllm(ServingBatch& batch, Seconds now);
 
 /// SGLang (python/sglang/srt/managers/schedule_policy.py, PrefillAdder): prompts go first, in
 /// iterations of their own, in which no request decodes. `share`: of the tokens that are still to
 /// come, what admission counts on.
-void schedule_sglang(Batch& batch, double share, Seconds now);
+void schedule_sglang(ServingBatch& batch, double share, Seconds now);
 /// The share after so many decode steps.
 double answer_share_after(const BatchRules& rules, double share, std::int64_t steps);
 /// Decode steps after which the first of those that wait would be admitted, as the share falls.
-std::int64_t steps_until_admission(Batch& batch, double share);
+std::int64_t steps_until_admission(ServingBatch& batch, double share);
 
 /// TensorRT-LLM (capacityScheduler.cpp): whole prompts beside the decodes; GUARANTEED_NO_EVICT
 /// admits who fits with the longest answer.
-void schedule_trtllm(Batch& batch, Seconds now);
+void schedule_trtllm(ServingBatch& batch, Seconds now);
 
 /// One batch to its end, then the next: no request enters between, and each slot is computed on
 /// until the longest answer is complete.
-void schedule_static(Batch& batch);
+void schedule_static(ServingBatch& batch);
 
 /// Sends back the youngest until the next step of the decodes has its blocks.
-void make_room_for_step(Batch& batch, Seconds now);
+void make_room_for_step(ServingBatch& batch, Seconds now);
 
 }  // namespace orrery

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sim/work/replay/replay.hpp"
+#include "sim/work/replay/replay_requests.hpp"
 
 namespace orrery {
 

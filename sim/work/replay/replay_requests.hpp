@@ -22,7 +22,7 @@ struct ReplayShape {
   bool keeps_times = false;  ///< Of every request; by one process.
 };
 
-struct Replay {
+struct RequestReplay {
   ReplayCounts counts;
   std::vector<RequestTimes> times;  ///< By the number of the request, where they are kept.
   std::uint32_t replayed = 0;       ///< Replicas that were, for themselves and their like.
@@ -30,7 +30,8 @@ struct Replay {
 
 /// Sends all requests through the replicas until the last one is answered. The same whatever the
 /// number of workers. Requests must fit (refuse_what_never_fits()).
-Replay replay(const RequestList& list, const ReplayShape& shape, const StepLaw& law);
+RequestReplay replay_requests(const RequestList& list, const ReplayShape& shape,
+                              const StepLaw& law);
 
 /// Refuses requests of which not even one fits into the empty memory of a replica, where they would
 /// wait for ever. Errors (infeasible): with the number of tokens that are missing.

@@ -1,4 +1,4 @@
-#include "sim/output/answers/serving_step_text.hpp"
+#include "sim/output/served/serving_step_text.hpp"
 
 #include <map>
 

@@ -1,8 +1,8 @@
-#include "sim/work/replay/replay.hpp"
+#include "sim/work/replay/replay_requests.hpp"
 
 #include <gtest/gtest.h>
 
-#include "sim/input/traffic/traffic.hpp"
+#include "sim/input/traffic/request_traffic.hpp"
 #include "tests/unit/work/replay/replay_laws.hpp"
 
 namespace orrery {
@@ -12,7 +12,7 @@ constexpr Scheduling all_schedulers[] = {Scheduling::vllm, Scheduling::sglang, S
                                          Scheduling::static_batches};
 
 RequestList drawn(Arrivals arrivals, double rate, std::int64_t number, SharedPrefix prefix = {}) {
-  Traffic traffic;
+  RequestTraffic traffic;
   traffic.arrivals = arrivals;
   traffic.rate = rate;
   traffic.requests = number;
@@ -24,14 +24,15 @@ RequestList drawn(Arrivals arrivals, double rate, std::int64_t number, SharedPre
 
 // The first token comes out of an iteration of the whole prompt, each other one out of a decode
 // step of one request whose context is the prompt and what was made before.
-TEST(Replay, ALoneRequestTakesItsClosedForm) {
+TEST(ReplayRequests, ALoneRequestTakesItsClosedForm) {
   const StepLaw law = affine_law();
   for (const Scheduling scheduling : all_schedulers)
     for (const std::uint32_t prompt : {1u, 16u, 1000u, 8192u})
       for (const std::uint32_t output : {1u, 2u, 17u, 1000u}) {
         ReplayShape shape = one_replica(scheduling);
         shape.replica.client = Seconds{0.012};
-        const ReplayCounts counts = replay(equal_requests(1, prompt, output), shape, law).counts;
+        const ReplayCounts counts =
+            replay_requests(equal_requests(1, prompt, output), shape, law).counts;
         const double p = prompt, steps = output - 1.0;
         const double prefill =
             law.dense(p).si() + law.head(1).si() + law.prefill_attention(p, 0).si();
@@ -49,7 +50,7 @@ TEST(Replay, ALoneRequestTakesItsClosedForm) {
 // Of all requests that arrive all are answered, with all their tokens and a gap behind each but the
 // last; and the number of requests that are there, summed over time, is the sum of their stays
 // (Little's law).
-TEST(Replay, ConservesRequestsAndTokensAndKeepsLittlesLaw) {
+TEST(ReplayRequests, ConservesRequestsAndTokensAndKeepsLittlesLaw) {
   for (const Scheduling scheduling : all_schedulers)
     for (const std::int64_t kv : {9'000, 40'000, 400'000})
       for (const SharedPrefix prefix : {SharedPrefix{}, SharedPrefix{7, 200, 5, 300}}) {
@@ -63,7 +64,7 @@ TEST(Replay, ConservesRequestsAndTokensAndKeepsLittlesLaw) {
         ReplayShape shape = one_replica(scheduling);
         shape.replica.kv.tokens = kv;
         shape.replica.kv.keeps_prefixes = prefix.groups > 0;
-        const ReplayCounts counts = replay(list, shape, affine_law()).counts;
+        const ReplayCounts counts = replay_requests(list, shape, affine_law()).counts;
         const ReplayTotals& totals = counts.totals;
         EXPECT_EQ(totals.arrived, 3000);
         EXPECT_EQ(totals.finished, 3000);
@@ -80,7 +81,7 @@ TEST(Replay, ConservesRequestsAndTokensAndKeepsLittlesLaw) {
 }
 
 // The gaps between a request's tokens add up to what is between its first and its last one.
-TEST(Replay, GapsBetweenTokensAddUpToTheTimeAfterTheFirst) {
+TEST(ReplayRequests, GapsBetweenTokensAddUpToTheTimeAfterTheFirst) {
   for (const Scheduling scheduling : all_schedulers)
     for (const std::int64_t kv : {9'000, 400'000}) {
       RequestList list = drawn(Arrivals::poisson, 4.0, 2000);
@@ -90,7 +91,7 @@ TEST(Replay, GapsBetweenTokensAddUpToTheTimeAfterTheFirst) {
       }
       ReplayShape shape = one_replica(scheduling);
       shape.replica.kv.tokens = kv;
-      const ReplayCounts counts = replay(list, shape, affine_law()).counts;
+      const ReplayCounts counts = replay_requests(list, shape, affine_law()).counts;
       const double after_first = (counts.e2e.sum() - counts.ttft.sum()).si();
       EXPECT_NEAR(counts.itl.sum().si() / after_first, 1.0, 1e-9)
           << static_cast<int>(scheduling) << " " << kv;
@@ -99,17 +100,17 @@ TEST(Replay, GapsBetweenTokensAddUpToTheTimeAfterTheFirst) {
 
 // Fixed steps and one request at a time are a queue M/D/1, whose mean wait is rho D / (2 (1 - rho))
 // (Pollaczek and Khinchine).
-TEST(Replay, WaitsAsPollaczekAndKhinchineSay) {
+TEST(ReplayRequests, WaitsAsPollaczekAndKhinchineSay) {
   const double step = 0.01;
   for (const double load : {0.3, 0.5, 0.7, 0.8}) {
-    Traffic traffic;
+    RequestTraffic traffic;
     traffic.arrivals = Arrivals::poisson;
     traffic.rate = load / step;
     traffic.requests = 1'000'000;
     ReplayShape shape = one_replica();
     shape.replica.rules.most_requests = 1;
     const ReplayCounts counts =
-        replay(draw_requests(traffic), shape, fixed_law(Seconds{step})).counts;
+        replay_requests(draw_requests(traffic), shape, fixed_law(Seconds{step})).counts;
     const double wait = load * step / (2.0 * (1.0 - load));
     EXPECT_NEAR(counts.queue.mean().si() / wait, 1.0, 0.02) << load;
     EXPECT_NEAR(counts.e2e.mean().si() / (wait + step), 1.0, 0.02) << load;
@@ -131,7 +132,7 @@ void expect_close(const ReplayCounts& one, const ReplayCounts& other, double rel
 
 // Summing up the steps between two changes leaves the answer as it is: the same iterations, but for
 // the rounding of their sums.
-TEST(Replay, FoldedIsUnfolded) {
+TEST(ReplayRequests, FoldedIsUnfolded) {
   for (const Scheduling scheduling : all_schedulers)
     for (const std::int64_t kv : {9'000, 30'000, 400'000})
       for (const bool hidden : {true, false}) {
@@ -146,59 +147,59 @@ TEST(Replay, FoldedIsUnfolded) {
         ReplayShape shape = one_replica(scheduling);
         shape.replica.kv.tokens = kv;
         shape.replica.kv.keeps_prefixes = true;
-        const Replay folded = replay(list, shape, law);
+        const RequestReplay folded = replay_requests(list, shape, law);
         shape.replica.unfolded = true;
-        const Replay unfolded = replay(list, shape, law);
+        const RequestReplay unfolded = replay_requests(list, shape, law);
         SCOPED_TRACE(std::to_string(static_cast<int>(scheduling)) + " " + std::to_string(kv));
         expect_close(folded.counts, unfolded.counts, 1e-9);
         EXPECT_LT(folded.counts.totals.events, unfolded.counts.totals.events);
       }
 }
 
-TEST(Replay, OneReplicaStandsForItsLike) {
+TEST(ReplayRequests, OneReplicaStandsForItsLike) {
   const RequestList list = equal_requests(400, 1000, 300);
   ReplayShape shape = one_replica();
   shape.replicas = 8;
   for (const std::uint32_t clients : {0u, 40u}) {
     shape.clients = clients;
     shape.replica.unfolded = false;
-    const Replay folded = replay(list, shape, affine_law());
+    const RequestReplay folded = replay_requests(list, shape, affine_law());
     EXPECT_EQ(folded.replayed, 1u);
     shape.replica.unfolded = true;
-    const Replay unfolded = replay(list, shape, affine_law());
+    const RequestReplay unfolded = replay_requests(list, shape, affine_law());
     EXPECT_EQ(unfolded.replayed, 8u);
     expect_close(folded.counts, unfolded.counts, 1e-9);
   }
 }
 
-TEST(Replay, SaysTheSameBytesWithAnyNumberOfWorkers) {
+TEST(ReplayRequests, SaysTheSameBytesWithAnyNumberOfWorkers) {
   const RequestList list = drawn(Arrivals::poisson, 20.0, 4000, {20, 200, 2, 100});
   for (const Routing routing : {Routing::round_robin, Routing::random, Routing::session}) {
     ReplayShape shape = one_replica();
     shape.replica.kv.keeps_prefixes = true;
     shape.replicas = 8;
     shape.routing = routing;
-    const std::string alone = replay(list, shape, affine_law()).counts.bytes();
+    const std::string alone = replay_requests(list, shape, affine_law()).counts.bytes();
     shape.workers = 8;
-    EXPECT_EQ(replay(list, shape, affine_law()).counts.bytes(), alone);
+    EXPECT_EQ(replay_requests(list, shape, affine_law()).counts.bytes(), alone);
   }
 }
 
 // A router that looks at the replicas runs them on one clock; where there is but one, or the
 // choice does not depend on them, it is the same replay.
-TEST(Replay, OneClockIsThatOfEachReplica) {
+TEST(ReplayRequests, OneClockIsThatOfEachReplica) {
   for (const Arrivals arrivals : {Arrivals::poisson, Arrivals::burst}) {
     const RequestList list = drawn(arrivals, 4.0, 1000);
     ReplayShape shape = one_replica();
-    const std::string apart = replay(list, shape, affine_law()).counts.bytes();
+    const std::string apart = replay_requests(list, shape, affine_law()).counts.bytes();
     for (const Routing routing : {Routing::least_tokens, Routing::power_of_two, Routing::prefix}) {
       shape.routing = routing;
-      EXPECT_EQ(replay(list, shape, affine_law()).counts.bytes(), apart);
+      EXPECT_EQ(replay_requests(list, shape, affine_law()).counts.bytes(), apart);
     }
   }
 }
 
-TEST(Replay, RoutersThatLookAroundWaitLess) {
+TEST(ReplayRequests, RoutersThatLookAroundWaitLess) {
   const RequestList list = drawn(Arrivals::poisson, 30.0, 20'000, {50, 600, 1, 1});
   ReplayShape shape = one_replica();
   shape.replicas = 8;
@@ -206,7 +207,7 @@ TEST(Replay, RoutersThatLookAroundWaitLess) {
   shape.replica.kv.keeps_prefixes = true;
   const auto counts = [&](Routing routing) {
     shape.routing = routing;
-    return replay(list, shape, affine_law()).counts;
+    return replay_requests(list, shape, affine_law()).counts;
   };
   const ReplayCounts random = counts(Routing::random);
   EXPECT_LT(counts(Routing::least_tokens).queue.mean(), random.queue.mean());
@@ -217,13 +218,14 @@ TEST(Replay, RoutersThatLookAroundWaitLess) {
 }
 
 // With more clients in a closed loop throughput rises and each of them gets its tokens slower.
-TEST(Replay, MoreClientsGetMoreInAllAndLessEach) {
+TEST(ReplayRequests, MoreClientsGetMoreInAllAndLessEach) {
   for (const Scheduling scheduling : all_schedulers) {
     double end = 1e300, tpot = 0.0;
     for (const std::uint32_t clients : {1u, 2u, 4u, 8u, 16u, 32u, 64u}) {
       ReplayShape shape = one_replica(scheduling);
       shape.clients = clients;
-      const ReplayCounts counts = replay(equal_requests(512, 800, 200), shape, affine_law()).counts;
+      const ReplayCounts counts =
+          replay_requests(equal_requests(512, 800, 200), shape, affine_law()).counts;
       EXPECT_LT(counts.totals.end.si(), end) << clients;
       EXPECT_GT(counts.tpot.mean().si(), tpot) << clients;
       end = counts.totals.end.si();
@@ -232,7 +234,7 @@ TEST(Replay, MoreClientsGetMoreInAllAndLessEach) {
   }
 }
 
-TEST(Replay, MoreMemoryNeverHurtsAndAHigherRateAlwaysDoes) {
+TEST(ReplayRequests, MoreMemoryNeverHurtsAndAHigherRateAlwaysDoes) {
   double e2e = 1e300;
   for (const std::int64_t kv : {10'000, 20'000, 40'000, 80'000, 160'000}) {
     ReplayShape shape = one_replica();
@@ -242,26 +244,26 @@ TEST(Replay, MoreMemoryNeverHurtsAndAHigherRateAlwaysDoes) {
       request.prompt_tokens = std::min(request.prompt_tokens, 4000u);
       request.output_tokens = std::min(request.output_tokens, 4000u);
     }
-    const double now = replay(list, shape, affine_law()).counts.e2e.mean().si();
+    const double now = replay_requests(list, shape, affine_law()).counts.e2e.mean().si();
     EXPECT_LE(now, e2e * (1 + 1e-12)) << kv;
     e2e = now;
   }
   double ttft = 0.0;
   for (const double rate : {0.5, 1.0, 2.0, 4.0, 8.0, 16.0}) {
     const ReplayCounts counts =
-        replay(drawn(Arrivals::poisson, rate, 5000), one_replica(), affine_law()).counts;
+        replay_requests(drawn(Arrivals::poisson, rate, 5000), one_replica(), affine_law()).counts;
     EXPECT_GT(counts.ttft.mean().si(), ttft) << rate;
     ttft = counts.ttft.mean().si();
   }
 }
 
 // A slot of a static batch is computed on until the longest answer is complete.
-TEST(Replay, AStaticBatchWastesTheSlotsOfItsShorterAnswers) {
+TEST(ReplayRequests, AStaticBatchWastesTheSlotsOfItsShorterAnswers) {
   RequestList list = equal_requests(4, 100, 1);
   for (std::uint32_t i = 0; i < 4; ++i) list.requests[i].output_tokens = 101 + 100 * i;
   ReplayShape shape = one_replica(Scheduling::static_batches);
   shape.replica.rules.most_requests = 4;
-  const ReplayTotals totals = replay(list, shape, affine_law()).counts.totals;
+  const ReplayTotals totals = replay_requests(list, shape, affine_law()).counts.totals;
   // 100, 200, 300 and 400 decode steps: of 4 x 400 slots 1,000 are used, (400 - 250) / 400 wasted.
   EXPECT_EQ(totals.slot_steps, 1600);
   EXPECT_EQ(totals.output_tokens - totals.finished, 1000);
@@ -269,7 +271,7 @@ TEST(Replay, AStaticBatchWastesTheSlotsOfItsShorterAnswers) {
 
 // A lone prompt of M parts fills a pipeline of p stages and empties it: (M + p - 1) / M of the time
 // that its parts take in a stage. With a batch for each stage no stage ever waits.
-TEST(Replay, APipelineWaitsWhereALonePromptFillsIt) {
+TEST(ReplayRequests, APipelineWaitsWhereALonePromptFillsIt) {
   const double all_stages = 0.08;
   for (const int stages : {1, 2, 4, 8})
     for (const std::uint32_t parts : {1u, 2u, 5u, 40u}) {
@@ -282,16 +284,16 @@ TEST(Replay, APipelineWaitsWhereALonePromptFillsIt) {
       shape.replicas = static_cast<std::uint32_t>(stages);
       const double m = parts, p = stages;
       const RequestList lone = equal_requests(1, 1024 * parts, 1);
-      EXPECT_NEAR(replay(lone, shape, law).counts.ttft.mean().si(), (m + p - 1) * all_stages / p,
-                  1e-9);
-      const ReplayCounts full = replay(equal_requests(stages, 100, 51), shape, law).counts;
+      EXPECT_NEAR(replay_requests(lone, shape, law).counts.ttft.mean().si(),
+                  (m + p - 1) * all_stages / p, 1e-9);
+      const ReplayCounts full = replay_requests(equal_requests(stages, 100, 51), shape, law).counts;
       EXPECT_NEAR(full.tpot.mean().si(), all_stages, 1e-9);
       EXPECT_NEAR(full.totals.end.si(), 51 * all_stages, 1e-9);
     }
 }
 
 // The longest stage decides where stages are uneven, and hops come on top.
-TEST(Replay, APipelineTakesItsLongestStageForEachBatch) {
+TEST(ReplayRequests, APipelineTakesItsLongestStageForEachBatch) {
   StepLaw law = fixed_law(Seconds{0.08});
   law.stages = 4;
   law.longest_stage = 0.4;
@@ -303,7 +305,7 @@ TEST(Replay, APipelineTakesItsLongestStageForEachBatch) {
 
 // Copies of attention go in step: whoever decodes waits for a prompt of another copy. The experts
 // work on the tokens of all of them, a mean a copy.
-TEST(Replay, CopiesOfAttentionWaitForEachOther) {
+TEST(ReplayRequests, CopiesOfAttentionWaitForEachOther) {
   StepLaw law = fixed_law({});
   law.dense = [](double tokens) { return Seconds{0.010 + 3e-5 * tokens}; };
   law.shared = [](double tokens) { return Seconds{2e-5 * tokens}; };
@@ -313,7 +315,7 @@ TEST(Replay, CopiesOfAttentionWaitForEachOther) {
   shape.replica.rules.most_requests = 8;
   RequestList list = equal_requests(2, 1, 1001);
   list.requests[1] = {Seconds{2.0}, 1000, 1};
-  const ReplayCounts counts = replay(list, shape, law).counts;
+  const ReplayCounts counts = replay_requests(list, shape, law).counts;
   // One decodes 1,000 times; in one of the steps the other's prompt is computed: its own 1e-5 s a
   // token, and that of the experts for half of 1,001.
   const double alone = 0.010 + 1e-5 + 2e-5;
@@ -321,40 +323,42 @@ TEST(Replay, CopiesOfAttentionWaitForEachOther) {
   EXPECT_NEAR(counts.itl.most().si(), with_prompt, 1e-9);
   EXPECT_NEAR(counts.totals.end.si(), 1000 * alone + with_prompt, 1e-9);
   shape.replica.unfolded = true;
-  EXPECT_NEAR(replay(list, shape, law).counts.totals.end / counts.totals.end, 1.0, 1e-12);
+  EXPECT_NEAR(replay_requests(list, shape, law).counts.totals.end / counts.totals.end, 1.0, 1e-12);
 }
 
-TEST(Replay, CopiesOfAttentionConserveAndAreFoldedAsOthers) {
+TEST(ReplayRequests, CopiesOfAttentionConserveAndAreFoldedAsOthers) {
   for (const Scheduling scheduling : {Scheduling::vllm, Scheduling::sglang, Scheduling::trtllm}) {
     ReplayShape shape = one_replica(scheduling);
     shape.replicas = 8;
     shape.replica.copies = 4;
     const RequestList list = drawn(Arrivals::poisson, 20.0, 3000);
-    const ReplayCounts folded = replay(list, shape, affine_law()).counts;
+    const ReplayCounts folded = replay_requests(list, shape, affine_law()).counts;
     EXPECT_EQ(folded.totals.finished, 3000);
     EXPECT_NEAR(folded.totals.present / folded.totals.stayed, 1.0, 1e-9);
     shape.replica.unfolded = true;
-    expect_close(folded, replay(list, shape, affine_law()).counts, 1e-9);
+    expect_close(folded, replay_requests(list, shape, affine_law()).counts, 1e-9);
     shape.replica.copies = 1;
-    EXPECT_LT(replay(list, shape, affine_law()).counts.itl.mean(), folded.itl.mean());
+    EXPECT_LT(replay_requests(list, shape, affine_law()).counts.itl.mean(), folded.itl.mean());
   }
 }
 
-TEST(Replay, SaysThatAQueueGrowsThroughTheRun) {
+TEST(ReplayRequests, SaysThatAQueueGrowsThroughTheRun) {
   ReplayShape shape = one_replica();
   shape.replica.rules.most_requests = 8;
-  EXPECT_TRUE(replay(drawn(Arrivals::poisson, 20.0, 4000), shape, affine_law()).counts.saturated());
-  EXPECT_FALSE(replay(drawn(Arrivals::poisson, 1.0, 4000), shape, affine_law()).counts.saturated());
+  EXPECT_TRUE(replay_requests(drawn(Arrivals::poisson, 20.0, 4000), shape, affine_law())
+                  .counts.saturated());
+  EXPECT_FALSE(
+      replay_requests(drawn(Arrivals::poisson, 1.0, 4000), shape, affine_law()).counts.saturated());
 }
 
-TEST(Replay, KeepsTheTimesOfEachRequestInTheirPlaces) {
+TEST(ReplayRequests, KeepsTheTimesOfEachRequestInTheirPlaces) {
   const RequestList list = drawn(Arrivals::poisson, 5.0, 500);
   ReplayShape shape = one_replica();
   shape.replicas = 3;
   shape.keeps_times = true;
   for (const Routing routing : {Routing::round_robin, Routing::least_tokens}) {
     shape.routing = routing;
-    const Replay result = replay(list, shape, affine_law());
+    const RequestReplay result = replay_requests(list, shape, affine_law());
     ASSERT_EQ(result.times.size(), 500u);
     double e2e = 0.0;
     for (std::uint32_t i = 0; i < 500; ++i) {

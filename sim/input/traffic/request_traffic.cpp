@@ -1,4 +1,4 @@
-#include "sim/input/traffic/traffic.hpp"
+#include "sim/input/traffic/request_traffic.hpp"
 
 #include <algorithm>
 #include <array>
@@ -35,7 +35,7 @@ double gamma_of_mean_1(Random& random, double shape) {
   }
 }
 
-double distance(const Traffic& traffic, Random& random) {
+double distance(const RequestTraffic& traffic, Random& random) {
   switch (traffic.arrivals) {
     case Arrivals::poisson:
       return exponential(random);
@@ -64,7 +64,7 @@ void add_hashes(const SharedPrefix& prefix, Random& random, Request& request, Re
 
 }  // namespace
 
-RequestList draw_requests(const Traffic& traffic) {
+RequestList draw_requests(const RequestTraffic& traffic) {
   Random arrival{traffic.seed, arrival_stream}, prompt{traffic.seed, prompt_stream};
   Random output{traffic.seed, output_stream}, prefix{traffic.seed, prefix_stream};
   const bool has_rate = traffic.arrivals != Arrivals::closed && traffic.arrivals != Arrivals::burst;
@@ -89,7 +89,7 @@ const char* arrivals_name(Arrivals arrivals) {
   return names[static_cast<std::size_t>(arrivals)];
 }
 
-void parse_arrivals(const std::string& text, const Place& at, Traffic& traffic) {
+void parse_arrivals(const std::string& text, const Place& at, RequestTraffic& traffic) {
   const std::string gamma = "gamma:";
   if (text.starts_with(gamma)) {
     const auto variation = plain_number(text.substr(gamma.size()));

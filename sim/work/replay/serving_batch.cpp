@@ -1,4 +1,4 @@
-#include "sim/work/replay/batch.hpp"
+#include "sim/work/replay/serving_batch.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -7,25 +7,25 @@
 
 namespace orrery {
 
-Batch::Batch(const RequestList& list, const BatchRules& rules, const KvShape& kv)
+ServingBatch::ServingBatch(const RequestList& list, const BatchRules& rules, const KvShape& kv)
     : list_{list},
       rules_{rules},
       kv_{kv, list.hash_tokens},
       phases_(static_cast<std::size_t>(kv.block_tokens)) {}
 
 // The nodes of what was asked: what was answered has no hashes.
-PrefixWay Batch::way_of(std::uint32_t index) const {
+PrefixWay ServingBatch::way_of(std::uint32_t index) const {
   const Request& request = list_.requests[index];
   return kv_.way_of(std::span{list_.hashes}.subspan(request.first_hash, request.hashes),
                     request.prompt_tokens);
 }
 
-std::int64_t Batch::known_tokens(std::uint32_t index) const {
+std::int64_t ServingBatch::known_tokens(std::uint32_t index) const {
   if (!kv_.keeps_prefixes()) return 0;
   return kv_.cached_tokens(kv_.match(way_of(index)).nodes, list_.requests[index].prompt_tokens);
 }
 
-Batch::Candidate Batch::candidate() const {
+ServingBatch::Candidate ServingBatch::candidate() const {
   const Sequence& first = waiting_.front();
   Candidate of;
   of.prompt = first.prompt;
@@ -45,7 +45,7 @@ Batch::Candidate Batch::candidate() const {
   return of;
 }
 
-void Batch::admit(const Candidate& of, bool reserving) {
+void ServingBatch::admit(const Candidate& of, bool reserving) {
   assert((reserving ? of.all_blocks : of.prompt_blocks) <= kv_.available());
   if (free_places_.empty()) {
     free_places_.push_back(static_cast<std::uint32_t>(sequences_.size()));
@@ -73,12 +73,12 @@ void Batch::admit(const Candidate& of, bool reserving) {
   ++running_;
 }
 
-void Batch::compute(std::uint32_t place, std::int64_t tokens) {
+void ServingBatch::compute(std::uint32_t place, std::int64_t tokens) {
   assert(tokens > 0);
   chunks_.push_back({place, static_cast<std::uint32_t>(tokens)});
 }
 
-double Batch::answers_left() const {
+double ServingBatch::answers_left() const {
   double left = 0.0;
   for (const FinishQueue::Entry& entry : order_) {
     const Sequence& sequence = sequences_[entry.place];
@@ -91,16 +91,16 @@ double Batch::answers_left() const {
 
 // A token that finds the blocks full takes a new one: the step that computes it is known when the
 // sequence joins, but for whole blocks.
-std::size_t Batch::phase_of(std::int64_t context) const {
+std::size_t ServingBatch::phase_of(std::int64_t context) const {
   const std::int64_t block = kv_.block_tokens();
   return static_cast<std::size_t>(((step_ - context) % block + block) % block);
 }
 
-std::int64_t Batch::growth_of_step() const {
+std::int64_t ServingBatch::growth_of_step() const {
   return phases_[static_cast<std::size_t>(step_ % kv_.block_tokens())];
 }
 
-std::int64_t Batch::steps_until_full() const {
+std::int64_t ServingBatch::steps_until_full() const {
   const std::int64_t takers = decodes_ - reserved_decodes_;
   if (takers == 0) return std::numeric_limits<std::int64_t>::max();
   const std::int64_t block = kv_.block_tokens();
@@ -113,14 +113,14 @@ std::int64_t Batch::steps_until_full() const {
   }
 }
 
-std::int64_t Batch::steps_until_finish() {
+std::int64_t ServingBatch::steps_until_finish() {
   while (!finishes_.empty() && sequences_[finishes_.first().place].stamp != finishes_.first().stamp)
     finishes_.pop();
   return finishes_.empty() ? std::numeric_limits<std::int64_t>::max()
                            : finishes_.first().step - step_;
 }
 
-void Batch::advance(std::int64_t steps) {
+void ServingBatch::advance(std::int64_t steps) {
   const std::int64_t block = kv_.block_tokens();
   std::int64_t growth = steps / block * (decodes_ - reserved_decodes_);
   for (std::int64_t i = 0; i < steps % block; ++i)
@@ -130,7 +130,7 @@ void Batch::advance(std::int64_t steps) {
   context_ += steps * decodes_;
 }
 
-bool Batch::computed(const Chunk& chunk) {
+bool ServingBatch::computed(const Chunk& chunk) {
   Sequence& sequence = sequences_[chunk.place];
   sequence.computed += chunk.tokens;
   assert(sequence.computed <= sequence.prompt);
@@ -139,7 +139,7 @@ bool Batch::computed(const Chunk& chunk) {
   return true;
 }
 
-void Batch::join_decodes(std::uint32_t place) {
+void ServingBatch::join_decodes(std::uint32_t place) {
   Sequence& sequence = sequences_[place];
   sequence.decodes = true;
   sequence.joined = step_;
@@ -152,21 +152,21 @@ void Batch::join_decodes(std::uint32_t place) {
     ++phases_[phase_of(sequence.prompt)];
 }
 
-std::uint32_t Batch::next_finished() {
+std::uint32_t ServingBatch::next_finished() {
   if (steps_until_finish() > 0) return nobody;
   const std::uint32_t place = finishes_.first().place;
   finishes_.pop();
   return place;
 }
 
-std::int64_t Batch::own_blocks(const Sequence& sequence) const {
+std::int64_t ServingBatch::own_blocks(const Sequence& sequence) const {
   if (sequence.reserved > 0) return sequence.reserved;
   const std::int64_t tokens =
       sequence.decodes ? context_of(sequence) : static_cast<std::int64_t>(sequence.prompt);
   return kv_.blocks_of(tokens) - kv_.blocks_of_nodes(sequence.nodes);
 }
 
-void Batch::leave_decodes(std::uint32_t place) {
+void ServingBatch::leave_decodes(std::uint32_t place) {
   const Sequence& sequence = sequences_[place];
   const std::int64_t context = context_of(sequence);
   --decodes_;
@@ -177,7 +177,7 @@ void Batch::leave_decodes(std::uint32_t place) {
     --phases_[phase_of(context)];
 }
 
-void Batch::free_blocks(std::uint32_t place) {
+void ServingBatch::free_blocks(std::uint32_t place) {
   Sequence& sequence = sequences_[place];
   kv_.give(own_blocks(sequence));
   if (sequence.deepest != PrefixTree::none) kv_.release(sequence.deepest);
@@ -193,7 +193,7 @@ void Batch::free_blocks(std::uint32_t place) {
     });
 }
 
-void Batch::leave(std::uint32_t place) {
+void ServingBatch::leave(std::uint32_t place) {
   if (rules_.scheduling != Scheduling::static_batches) return free_blocks(place);
   // Its slot is computed on until the longest answer of the batch is complete.
   padding_.push_back(place);
@@ -204,7 +204,7 @@ void Batch::leave(std::uint32_t place) {
   padding_decodes_ = 0;
 }
 
-void Batch::preempt_youngest(Seconds now) {
+void ServingBatch::preempt_youngest(Seconds now) {
   assert(running_ > 1);
   const std::uint32_t place = order_.back().place;
   Sequence again = sequences_[place];

@@ -1,8 +1,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "sim/output/answers/serving_setup_json.hpp"
-#include "sim/output/answers/serving_step_text.hpp"
+#include "sim/output/served/serving_setup_json.hpp"
+#include "sim/output/served/serving_step_text.hpp"
 
 namespace orrery {
 namespace {

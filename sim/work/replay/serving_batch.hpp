@@ -42,9 +42,9 @@ struct Chunk {
 /// What a replica holds: those that wait, those whose prompt is being computed, and those that
 /// decode, with their blocks. Decodes are never touched one by one: what changes with every step is
 /// kept in sums, and their ends in a heap by the number of the step.
-class Batch {
+class ServingBatch {
  public:
-  Batch(const RequestList& list, const BatchRules& rules, const KvShape& kv);
+  ServingBatch(const RequestList& list, const BatchRules& rules, const KvShape& kv);
 
   const BatchRules& rules() const { return rules_; }
   const KvBlocks& kv() const { return kv_; }

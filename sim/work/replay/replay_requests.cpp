@@ -1,4 +1,4 @@
-#include "sim/work/replay/replay.hpp"
+#include "sim/work/replay/replay_requests.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -98,13 +98,13 @@ std::vector<std::uint32_t> first_alike(const RequestList& list, const ReplayShap
   return first;
 }
 
-Replay replay_apart(const RequestList& list, const ReplayShape& shape, const StepLaw& law) {
+RequestReplay replay_apart(const RequestList& list, const ReplayShape& shape, const StepLaw& law) {
   const std::vector<Share> shares = split(list, shape);
   const std::vector<std::uint32_t> first = first_alike(list, shape, shares);
   std::vector<std::uint32_t> todo;
   for (std::uint32_t r = 0; r < shares.size(); ++r)
     if (first[r] == r) todo.push_back(r);
-  Replay result;
+  RequestReplay result;
   result.replayed = static_cast<std::uint32_t>(todo.size());
   if (shape.keeps_times) result.times.resize(list.requests.size());
   StepTimes step_times{law};
@@ -135,13 +135,14 @@ Replay replay_apart(const RequestList& list, const ReplayShape& shape, const Ste
   return result;
 }
 
-Replay replay_together(const RequestList& list, const ReplayShape& shape, const StepLaw& law) {
+RequestReplay replay_together(const RequestList& list, const ReplayShape& shape,
+                              const StepLaw& law) {
   std::vector<std::uint32_t> all(list.requests.size());
   std::iota(all.begin(), all.end(), 0u);
   StepTimes times{law};
   Fleet fleet{list, shape.replica, shape.replicas, times,
               RequestRouter{shape.routing, shape.replicas, shape.seed}};
-  Replay result;
+  RequestReplay result;
   result.replayed = shape.replicas;
   if (shape.keeps_times) result.times.resize(list.requests.size());
   const auto ended = [&](const Replica& replica) {
@@ -160,7 +161,8 @@ Replay replay_together(const RequestList& list, const ReplayShape& shape, const 
 
 }  // namespace
 
-Replay replay(const RequestList& list, const ReplayShape& shape, const StepLaw& law) {
+RequestReplay replay_requests(const RequestList& list, const ReplayShape& shape,
+                              const StepLaw& law) {
   assert(!list.requests.empty() && shape.replicas >= 1);
   const bool together =
       looks_at_replicas(shape.routing) || shape.replica.stages > 1 || shape.replica.copies > 1;

@@ -1,4 +1,4 @@
-#include "sim/input/traffic/traffic.hpp"
+#include "sim/input/traffic/request_traffic.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@ namespace {
 
 const Place flag{"--flag", ""};
 
-Traffic drawn(const std::string& arrivals, double rate) {
-  Traffic traffic;
+RequestTraffic drawn(const std::string& arrivals, double rate) {
+  RequestTraffic traffic;
   parse_arrivals(arrivals, flag, traffic);
   traffic.rate = rate;
   traffic.requests = 200'000;
@@ -22,7 +22,7 @@ Traffic drawn(const std::string& arrivals, double rate) {
 
 // Mean and coefficient of variation of the distances between arrivals: 1 and 1 of an exponential
 // law, 1 and c of a gamma law of c.
-TEST(Traffic, ArrivesAtItsRateWithItsVariation) {
+TEST(RequestTraffic, ArrivesAtItsRateWithItsVariation) {
   for (const auto& [name, variation] :
        {std::pair{"poisson", 1.0}, {"constant", 0.0}, {"gamma:0.5", 0.5}, {"gamma:3", 3.0}}) {
     const RequestList list = draw_requests(drawn(name, 5.0));
@@ -41,9 +41,9 @@ TEST(Traffic, ArrivesAtItsRateWithItsVariation) {
   }
 }
 
-TEST(Traffic, DrawsLengthsOfTheirMeans) {
+TEST(RequestTraffic, DrawsLengthsOfTheirMeans) {
   for (const char* text : {"1024", "819..1024", "lognormal:735,0.8", "1"}) {
-    Traffic traffic = drawn("burst", 0.0);
+    RequestTraffic traffic = drawn("burst", 0.0);
     traffic.prompt = parse_length_law(text, flag);
     EXPECT_EQ(length_law_text(traffic.prompt), text);
     double sum = 0.0;
@@ -53,8 +53,8 @@ TEST(Traffic, DrawsLengthsOfTheirMeans) {
 }
 
 // A change of one law leaves what is drawn from the others as it was.
-TEST(Traffic, EachLawHasItsOwnDraws) {
-  Traffic traffic = drawn("poisson", 1.0);
+TEST(RequestTraffic, EachLawHasItsOwnDraws) {
+  RequestTraffic traffic = drawn("poisson", 1.0);
   traffic.requests = 100;
   traffic.prompt = traffic.output = parse_length_law("1..1000", flag);
   const RequestList one = draw_requests(traffic);
@@ -73,8 +73,8 @@ TEST(Traffic, EachLawHasItsOwnDraws) {
 }
 
 // Two prompts of one group share its blocks, of one user his, too, and of no group none.
-TEST(Traffic, SharesThePrefixesOfGroupsAndUsers) {
-  Traffic traffic = drawn("burst", 0.0);
+TEST(RequestTraffic, SharesThePrefixesOfGroupsAndUsers) {
+  RequestTraffic traffic = drawn("burst", 0.0);
   traffic.requests = 300;
   traffic.prompt = parse_length_law("800", flag);
   traffic.prefix = parse_shared_prefix("groups=4,tokens=150,users=3,user-tokens=600", flag);
@@ -94,8 +94,8 @@ TEST(Traffic, SharesThePrefixesOfGroupsAndUsers) {
   }
 }
 
-TEST(Traffic, RefusesWhatIsNoLaw) {
-  Traffic traffic;
+TEST(RequestTraffic, RefusesWhatIsNoLaw) {
+  RequestTraffic traffic;
   EXPECT_EQ(error_text([&] { parse_length_law("0", flag); }),
             "--flag: '0' is not a length in tokens from 1 to 16777216; write like 1024, 819..1024 "
             "or lognormal:1024,0.8");

@@ -28,7 +28,7 @@ struct SharedPrefix {
 };
 
 /// A stream of requests as its law says it.
-struct Traffic {
+struct RequestTraffic {
   Arrivals arrivals = Arrivals::closed;
   int concurrency = 1;   ///< Clients of a closed loop.
   double rate = 0.0;     ///< Requests a second, of all but closed and burst.
@@ -44,11 +44,11 @@ inline constexpr std::uint32_t drawn_hash_tokens = 16;
 
 /// All requests of the law. Each law has its own stream of random numbers, so that a change of the
 /// rate leaves the lengths as they were.
-RequestList draw_requests(const Traffic& traffic);
+RequestList draw_requests(const RequestTraffic& traffic);
 
 /// "poisson", "constant", "gamma:2.5", "burst" into `arrivals` and `variation`. Errors (bad_input):
 /// another word, a variation outside [0.01, 100].
-void parse_arrivals(const std::string& text, const Place& at, Traffic& traffic);
+void parse_arrivals(const std::string& text, const Place& at, RequestTraffic& traffic);
 /// "groups=10,tokens=150[,users=5,user-tokens=600]".
 SharedPrefix parse_shared_prefix(const std::string& text, const Place& at);
 const char* arrivals_name(Arrivals arrivals);
