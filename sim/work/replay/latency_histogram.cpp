@@ -35,21 +35,26 @@ void LatencyHistogram::add(const LatencyHistogram& other) {
   note(Seconds{other.least_}, Seconds{other.most_}, other.count_, other.sum_);
 }
 
+// The k-th of all in order, from 0: as if those of a bucket lay evenly in it.
+double LatencyHistogram::at_rank(std::uint64_t rank) const {
+  if (rank == 0) return least_;
+  if (rank + 1 >= count_) return most_;
+  std::uint64_t before = 0;
+  std::size_t bucket = 0;
+  while (rank >= before + buckets_[bucket]) before += buckets_[bucket++];
+  const double low = lower_edge(bucket);
+  const double high = bucket < last_bucket ? lower_edge(bucket + 1) : most_;
+  const double place =
+      (static_cast<double>(rank - before) + 0.5) / static_cast<double>(buckets_[bucket]);
+  return std::clamp(low + (high - low) * place, least_, most_);
+}
+
 Seconds LatencyHistogram::percentile(double share) const {
   if (count_ == 0) return Seconds{};
   const double place = share * static_cast<double>(count_ - 1);
-  double before = 0.0;
-  for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
-    const auto here = static_cast<double>(buckets_[bucket]);
-    if (here > 0.0 && place < before + here) {
-      // As if those of a bucket lay evenly in it.
-      const double low = lower_edge(bucket);
-      const double high = bucket < last_bucket ? lower_edge(bucket + 1) : most_;
-      return Seconds{std::clamp(low + (high - low) * (place - before + 0.5) / here, least_, most_)};
-    }
-    before += here;
-  }
-  return Seconds{most_};
+  const auto rank = static_cast<std::uint64_t>(place);
+  const double low = at_rank(rank);
+  return Seconds{low + (place - static_cast<double>(rank)) * (at_rank(rank + 1) - low)};
 }
 
 std::string LatencyHistogram::bytes() const {

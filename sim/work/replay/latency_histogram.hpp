@@ -31,8 +31,9 @@ class LatencyHistogram {
   Seconds mean() const { return Seconds{count_ > 0 ? sum_ / static_cast<double>(count_) : 0.0}; }
   Seconds least() const { return Seconds{count_ > 0 ? least_ : 0.0}; }
   Seconds most() const { return Seconds{most_}; }
-  /// The time at or below which a share of all times lies: of the i-th of n in order, i being
-  /// share (n - 1), as numpy.percentile has it, but for the width of its bucket. 0 of nothing.
+  /// The time at or below which a share of all times lies: that at place share (n - 1) of all in
+  /// order, between two of them in proportion, as numpy.percentile has it, but for the width of
+  /// their buckets. 0 of nothing.
   Seconds percentile(double share) const;
 
   /// For a process that is to add it up: the same bytes for the same times.
@@ -58,6 +59,7 @@ class LatencyHistogram {
   static double lower_edge(std::size_t bucket) {
     return bucket == 0 ? 0.0 : std::bit_cast<double>((bucket - 1 + first_bits) << (52 - digits));
   }
+  double at_rank(std::uint64_t rank) const;
   void note(Seconds least, Seconds most, std::uint64_t count, double sum) {
     if (count_ == 0 || least.si() < least_) least_ = least.si();
     if (most.si() > most_) most_ = most.si();

@@ -28,6 +28,14 @@ TEST(LatencyHistogram, HasPercentilesWithinTheWidthOfABucket) {
   EXPECT_EQ(histogram.most().si(), times.back());
 }
 
+// numpy.percentile([1, 2, 10], 99) is 9.84: between the second and the third.
+TEST(LatencyHistogram, LiesBetweenTwoTimesInProportion) {
+  LatencyHistogram histogram;
+  for (const double time : {1.0, 10.0, 2.0}) histogram.add(Seconds{time});
+  EXPECT_NEAR(histogram.percentile(0.99).si(), 9.84, 9.84 / 128);
+  EXPECT_NEAR(histogram.percentile(0.25).si(), 1.5, 1.5 / 128);
+}
+
 TEST(LatencyHistogram, OfNothingAndOfZeroSaysZero) {
   LatencyHistogram histogram;
   EXPECT_EQ(histogram.percentile(0.5).si(), 0.0);
