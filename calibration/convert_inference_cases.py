@@ -10,6 +10,7 @@ key can say keep it, and are refused by name when they are predicted.
 
 import json
 import pathlib
+import re
 import sys
 
 ROOT = pathlib.Path(__file__).parent.parent
@@ -49,6 +50,10 @@ def engine_of(deployment):
         return "huggingface-2023"
     if version.startswith("2024"):
         return deployment["engine"] + "-2024"
+    older = re.match(r"0\.(\d+)", version)
+    if deployment["engine"] == "vllm" and older and int(older.group(1)) < 14 and \
+            not deployment.get("async_scheduling"):
+        return "vllm-2025"
     return deployment["engine"]
 
 

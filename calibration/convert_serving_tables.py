@@ -77,7 +77,7 @@ def left_out(table, engine):
         return "TensorRT-LLM multiplies mxfp4 with mxfp8 on Blackwell"
     if kind == "moe_table" and table["dtype"] == "w4a16_mxfp4" and engine == "vllm" and \
             GPUS[table["gpu"]] in BLACKWELL:
-        return "four times what whole steps of gpt-oss-120b took: vLLM runs FlashInfer's kernels here"
+        return "four times what whole steps took: vLLM runs FlashInfer's kernels here"
     if kind == "moe_table" and table["dtype"] == "int4_wo" and engine == "vllm":
         return "about twice what a whole layer of Kimi-K2 took in measured runs"
     return ""

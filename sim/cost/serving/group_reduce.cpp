@@ -5,8 +5,8 @@
 namespace orrery {
 namespace {
 
-// Below, no engine asks NCCL while it has a kernel of its own: custom all-reduces of vLLM and SGLang
-// take up to 8 MB (csrc/custom_all_reduce.cuh).
+// Below, no engine asks NCCL while it has a kernel of its own: custom all-reduces of vLLM and
+// SGLang take up to 8 MB (csrc/custom_all_reduce.cuh).
 constexpr std::int64_t own_kernel_elements = 4 << 20;
 
 }  // namespace

@@ -8,9 +8,9 @@
 
 namespace orrery {
 
-/// Tensor-parallel all-reduces of an engine on a system: its own kernel inside a node, where one was
-/// measured over so many GPUs, and NCCL's where that is faster (engines hand long tensors to NCCL)
-/// or the group leaves the node.
+/// Tensor-parallel all-reduces of an engine on a system: its own kernel inside a node, where one
+/// was measured over so many GPUs, and NCCL's where that is faster (engines hand long tensors to
+/// NCCL) or the group leaves the node.
 class GroupReduce {
  public:
   GroupReduce(const System& system, const ServingKernels& kernels);

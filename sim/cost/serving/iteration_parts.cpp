@@ -20,8 +20,8 @@ BytesPerSecond exchange_rate(Architecture architecture) {
   return BytesPerSecond{architecture >= Architecture::blackwell ? 700e9 : 400e9};
 }
 
-// Kernels with a window were measured at 128 tokens alone. A longer one is priced as attention to as
-// many tokens.
+// Kernels with a window were measured at 128 tokens alone. A longer one is priced as attention to
+// as many tokens.
 constexpr std::int64_t longest_measured_window = 256;
 
 }  // namespace

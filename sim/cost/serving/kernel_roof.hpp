@@ -22,7 +22,8 @@ struct KernelFormats {
 };
 
 /// Work of one kernel of `op`, with the sizes that serving_table_columns() names. b requests, a
-/// heads, v key heads, d = head dimension, B bytes of a value, s tokens of a prompt, c of the cache.
+/// heads, v key heads, d = head dimension, B bytes of a value, s tokens of a prompt, c of the
+/// cache.
 ///
 ///     gemm               2 m n k;                      weights n k, x m k and y m n
 ///     decode_attention   4 b a d c;                    2 b v d min(c, window) B, q and o

@@ -10,7 +10,8 @@ namespace orrery {
 /// Values at scattered points, and between them the plane that fits the nearest ones best: locally
 /// weighted linear regression (Cleveland and Devlin, JASA 83, 1988) over the 16 nearest points,
 ///
-///     minimise sum_i w_i (r_i - r - g (x_i - x))^2 + 0.01 sum_i w_i |g|^2,   w_i = (d_i^2 + .1)^-2.5
+///     minimise sum_i w_i (r_i - r - g (x_i - x))^2 + 0.01 sum_i w_i |g|^2
+///     w_i = (d_i^2 + 0.1)^-2.5
 ///
 /// Tables of kernels are grids with holes, and what a roofline misses changes steadily with each
 /// size, so that slopes are worth more than the nearest rows alone: left out rows of decode

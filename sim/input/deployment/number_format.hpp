@@ -20,7 +20,8 @@ const std::string& name(WeightFormat format);
 double bytes_per_weight(WeightFormat format);
 
 /// Peak of the units that multiply it. fp8 and fp8_block are multiplied in 8 bits, nvfp4 in 4;
-/// mxfp4, int8 and int4 hold weights alone and are multiplied in 16. Errors: none such (infeasible).
+/// mxfp4, int8 and int4 hold weights alone and are multiplied in 16. Errors (infeasible): the GPU
+/// has none such.
 FlopPerSecond peak_of(const Gpu& gpu, WeightFormat format, const Place& at);
 MaybeRefused lacks_units(const Gpu& gpu, WeightFormat format);
 

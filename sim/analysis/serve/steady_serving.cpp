@@ -1,4 +1,4 @@
-#include "sim/analysis/serve/steady_state.hpp"
+#include "sim/analysis/serve/steady_serving.hpp"
 
 #include <algorithm>
 #include <cmath>
