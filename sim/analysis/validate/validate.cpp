@@ -67,7 +67,7 @@ void sum_up(ValidationReport& report) {
 
 // The first of these that anything was measured of.
 std::string main_serving_quantity(const ValidationReport& report) {
-  for (const char* quantity : {"tpot_ms", "e2e_ms", "output_tokens_per_s", "decode_step_ms"})
+  for (const char* quantity : {"tpot_ms", "decode_step_ms", "e2e_ms", "output_tokens_per_s"})
     if (!std::isnan(mean_abs_error_of(report, quantity))) return quantity;
   return "kv_cache_tokens";
 }
