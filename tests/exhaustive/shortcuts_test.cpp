@@ -91,7 +91,7 @@ TEST(SteadyState, DoesNotHangOnTheLastBit) {
   Contraction chains{false};
   chains.chains = true;
   for (const auto& [tp, mbs] : {std::pair{16, 2}, {32, 4}})
-    for (int vpp : {2, 4, 6, 8}) {
+    for (int vpp : {2, 4, 6, 12}) {
       request.tp = tp;
       request.mbs = mbs;
       request.vpp = vpp;
@@ -105,16 +105,19 @@ TEST(SteadyState, DoesNotHangOnTheLastBit) {
     }
 }
 
-// Tensor and context groups over eight nodes, whose collectives meet the transfers of 16 stages:
-// what a period more adds to the step takes turns of three lengths.
+// Tensor and context groups over eight nodes, whose collectives meet the transfers of 16 stages on
+// NICs of 70 % of their speed: what a period more adds to the step takes turns of two lengths.
 TEST(SteadyState, SeesCyclesOfSeveralPeriods) {
-  const System system = read_system("dgx-a100-80gb", test_place);
+  System system = read_system("dgx-a100-80gb", test_place);
+  system.nic = 0.7 * system.nic;
   EstimateContext context{system};
   PlanRequest request;
   request.tp = 16;
   request.pp = 16;
   request.cp = 4;
   request.vpp = 2;
+  request.mbs = 2;
+  request.seq = 1024;
   request.sp = false;
   request.tp_overlap = false;
   request.zero = 0;
@@ -124,7 +127,7 @@ TEST(SteadyState, SeesCyclesOfSeveralPeriods) {
   chains.chains = true;
   std::vector<Seconds> whole;
   for (int period = 23; period <= 26; ++period) {
-    request.gbs = period * request.pp;
+    request.gbs = 2 * period * request.pp;
     const Scenario scenario =
         make_scenario(read_model("gpt3-175b", test_place), system, request, 1024, test_place);
     SCOPED_TRACE(describe(scenario));
@@ -135,7 +138,8 @@ TEST(SteadyState, SeesCyclesOfSeveralPeriods) {
     EXPECT_LT(difference(*from_excerpt, whole.back()), 1e-9);
   }
   const Seconds added[] = {whole[1] - whole[0], whole[2] - whole[1], whole[3] - whole[2]};
-  for (int i = 0; i < 3; ++i) EXPECT_GT(difference(added[i], added[(i + 1) % 3]), 5e-5);
+  EXPECT_GT(difference(added[0], added[1]), 5e-5);
+  EXPECT_LT(difference(added[0], added[2]), 1e-9);
 }
 
 }  // namespace
