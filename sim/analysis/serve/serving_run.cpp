@@ -22,10 +22,11 @@ Scheduling scheduling_of(SchedulerKind kind) {
   return Scheduling::static_batches;
 }
 
-// Copies of attention meet at the experts; without experts they are replicas. TensorRT-LLM gives
-// all of them prompts in the same iterations (tensorrt_llm/llmapi/llm_args.py,
-// AttentionDpConfig.enable_balance), so that one copy is like the next. Batches that take turns in
-// a pipeline are not held together.
+// Copies of attention meet at the experts; without experts they are replicas. TensorRT-LLM is taken
+// to give all of them prompts in the same iterations, so that one copy is like the next:
+// AttentionDpConfig.enable_balance (tensorrt_llm/llmapi/llm_args.py), which is off unless set, as
+// it is in all of InferenceX's scripts (benchmarks/single_node/fixed_seq_len/*_trt.sh). Batches
+// that take turns in a pipeline are not held together.
 bool goes_in_step(const ServingSetup& setup) {
   return setup.model.experts && setup.deployment.dp > 1 && setup.deployment.pp == 1 &&
          setup.engine.scheduler != SchedulerKind::trtllm;
