@@ -10,98 +10,12 @@ set -eu
 orrery=$1
 page=$2/docs/CLUSTER.md
 
-for program in munged slurmctld slurmd sbatch squeue scancel; do
-  PATH=$PATH:/usr/sbin command -v "$program" >/dev/null || {
-    echo "skipped: $program is not installed (apt-get install slurmctld slurmd slurm-client munge)"
-    exit 77
-  }
-done
-PATH=$(dirname "$orrery"):$PATH:/usr/sbin
-export PATH
-# A test that runs inside a job must not be taken for one of its tasks.
-unset SLURM_ARRAY_TASK_ID SLURM_ARRAY_TASK_COUNT SLURM_CPUS_PER_TASK SLURM_CPUS_ON_NODE || true
-
-work=$(mktemp -d)
-daemons=
-finish() {
-  for daemon in $daemons; do kill "$daemon" 2>/dev/null || true; done
-  for daemon in $daemons; do wait "$daemon" 2>/dev/null || true; done
-  rm -rf "$work"
-}
-trap finish EXIT
-cd "$work"
-
-fail() {
-  echo "FAILED: $*"
-  tail -n 15 ./*.log slurm-*.out 2>/dev/null || true
-  exit 1
-}
-
-# Waits up to a minute for a command to succeed.
-until_succeeds() {
-  tries=0
-  until "$@" >/dev/null 2>&1; do
-    tries=$((tries + 1))
-    [ "$tries" -lt 600 ] || fail "never succeeded: $*"
-    sleep 0.1
-  done
-}
-
-start_slurm() {
-  user=$(id -un)
-  host=$(hostname -s)
-  mkdir munge state spool
-  chmod 700 munge
-  head -c 1024 /dev/urandom >munge/key
-  chmod 400 munge/key
-  munged --foreground --force --key-file="$work/munge/key" --socket="$work/munge/socket" \
-    --pid-file="$work/munge/pid" --log-file="$work/munge/log" --seed-file="$work/munge/seed" \
-    >munged.log 2>&1 &
-  daemons="$daemons $!"
-  until_succeeds test -S munge/socket
-  chmod 755 munge # Others than this user must reach the socket.
-  port=$((20000 + $$ % 20000))
-  cat >slurm.conf <<CONF
-ClusterName=orrery
-SlurmctldHost=$host(127.0.0.1)
-SlurmctldPort=$port
-SlurmdPort=$((port + 1))
-SlurmUser=$user
-SlurmdUser=$user
-AuthType=auth/munge
-AuthInfo=socket=$work/munge/socket
-CredType=cred/munge
-StateSaveLocation=$work/state
-SlurmdSpoolDir=$work/spool
-SlurmctldPidFile=$work/slurmctld.pid
-SlurmdPidFile=$work/slurmd.pid
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-JobAcctGatherType=jobacct_gather/none
-SelectType=select/cons_tres
-SelectTypeParameters=CR_CPU
-SchedulerParameters=sched_interval=1,batch_sched_delay=0
-MpiDefault=none
-ReturnToService=2
-KillWait=1
-MinJobAge=3600
-NodeName=$host NodeAddr=127.0.0.1 CPUs=2 State=UNKNOWN
-PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
-CONF
-  export SLURM_CONF="$work/slurm.conf"
-  slurmctld -D >slurmctld.log 2>&1 &
-  daemons="$daemons $!"
-  slurmd -D -N "$host" >slurmd.log 2>&1 &
-  daemons="$daemons $!"
-  until_succeeds sh -c 'sinfo -h -o %T | grep -qx idle'
-}
+. "$(dirname "$0")/start_slurm.sh"
 
 # The block of the page that begins with a line.
 block() { awk -v first="$1" '$0 == first {on = 1} on && /^```/ {exit} on' "$page"; }
 
-array_is_over() { [ -z "$(squeue -h -t PENDING,RUNNING,COMPLETING,CONFIGURING)" ]; }
-
-start_slurm
+start_slurm 2 here
 
 # Three seconds of work in 24 points.
 cat >sweep.json <<JSON
