@@ -1,6 +1,6 @@
 #!/bin/sh
 # Puts today's validation tables into docs/ACCURACY.md (the summary, up to the first heading) and
-# docs/ACCURACY-ROWS.md (every case).
+# docs/ACCURACY-ROWS.md (every case), and what they amount to into README.md.
 #
 #   tests/validation/update_accuracy.sh [--check] path/to/orrery
 #
@@ -27,6 +27,26 @@ sed -n '/^### /,$p' "$work/all" | sed 's/^###/##/' > "$work/rows"
   exit 1
 }
 
+# "| family | predicted | ... |" gives each family's steps and mean error, the row "all" of the table
+# of ranges how many lie in them.
+awk -F ' *[|] *' '
+  $2 == "family" {table = $3}
+  table == "predicted" && $5 ~ /%/ {
+    mean = $5 + 0
+    for (at = ++families; at > 1 && means[at - 1] > mean; --at) means[at] = means[at - 1]
+    means[at] = mean
+    steps += $3
+    errors += $3 * mean
+  }
+  $2 == "all" {in_range = $4}
+  END {
+    sub(/ of .*/, "", in_range)
+    printf "Of %d step times in %d families of runs, %d lie in the predicted range.\n", steps,
+           families, in_range
+    printf "The mean error is %.1f %%; by family it is %.1f to %.1f %%, and %.1f %% in the median one.\n",
+           errors / steps, means[1], means[families], means[int((families + 1) / 2)]
+  }' "$work/summary" > "$work/in_short"
+
 # The page with its generated part replaced, or compared.
 stale=no
 page() {
@@ -43,6 +63,7 @@ page() {
     stale=yes
   fi
 }
+page README.md "$work/in_short"
 page docs/ACCURACY.md "$work/summary"
 page docs/ACCURACY-ROWS.md "$work/rows"
 [ "$stale" = no ]

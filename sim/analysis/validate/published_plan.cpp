@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "sim/base/text/catalog.hpp"
+#include "sim/base/text/choice.hpp"
 
 namespace orrery {
 namespace {
@@ -23,6 +24,7 @@ bool contains(const std::string& text, const std::string& part) {
 
 std::optional<JsonValue> rule_of(const TrainingCase& of) {
   const JsonValue table = JsonValue::read_file(find_in_catalog(shelf, "software", {}));
+  require_schema(table, "orrery.publications/1");
   const std::string model = named(of.model, "name");
   for (const JsonValue& rule : table.at("rules").elements()) {
     rule.allow_only({"title_contains", "framework", "id_contains", "model_contains",
@@ -127,6 +129,7 @@ PublishedPlan published_plan(const TrainingCase& training_case) {
   if (const auto plan = rule->find("plan")) published.plans.push_back(*plan);
   if (const auto recipes = rule->find("recipes")) {
     const JsonValue file = JsonValue::read_file(find_in_catalog(shelf, recipes->text(), {}));
+    require_schema(file, "orrery.published_recipes/1");
     if (published.software.empty()) published.software = file.at("software").text();
     if (const auto recipe = recipe_of(training_case, file)) {
       published.plans.push_back(recipe->at("plan"));

@@ -13,8 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Facts about how a run was made that have no key in a plan: the framework is turned into a
-// software, the others are read by software_of() or do not change the step.
+// Facts about how a run was made that have no key in a plan: published_plan() reads the framework,
+// and the others do not change the step.
 const std::vector<std::string> facts{"framework", "compile"};
 
 // A name in the catalog, or a file beside the cases.
@@ -54,14 +54,10 @@ std::vector<TrainingCase> read_training_cases(const JsonValue& json) {
   return cases;
 }
 
-std::string software_of(const TrainingCase& training_case) {
-  if (const auto named = training_case.plan.find("software")) return named->text();
-  return published_plan(training_case).software;
-}
-
 Scenario scenario_of(const TrainingCase& training_case) {
   PlanRequest request;
-  for (const JsonValue& plan : published_plan(training_case).plans) read_plan(request, plan);
+  const PublishedPlan published = published_plan(training_case);
+  for (const JsonValue& plan : published.plans) read_plan(request, plan);
   for (const std::string& key : training_case.plan.keys()) {
     if (key == "ep_dispatcher") {  // As the MoE model zoo writes it.
       request.moe_dispatcher = choice<int>(training_case.plan.at(key), {"A2A", "DeepEP"}) == 1
@@ -72,7 +68,8 @@ Scenario scenario_of(const TrainingCase& training_case) {
     if (std::find(facts.begin(), facts.end(), key) != facts.end()) continue;
     if (const auto value = training_case.plan.find(key)) set_plan_key(request, key, *value);
   }
-  request.software = software_of(training_case);
+  const auto software = training_case.plan.find("software");
+  request.software = software ? software->text() : published.software;
   // Megatron Core's default (ModelParallelConfig.expert_tensor_parallel_size), where a run of its
   // command line does not say otherwise.
   const auto framework = training_case.plan.find("framework");

@@ -32,9 +32,4 @@ std::vector<TrainingCase> read_training_cases(const JsonValue& json);
 /// make_scenario.
 Scenario scenario_of(const TrainingCase& training_case);
 
-/// The software that a published run used, which its authors name and plans do not: by the case's
-/// `plan.software`, else its framework and source (published_plan.hpp), else
-/// empty for default_software().
-std::string software_of(const TrainingCase& training_case);
-
 }  // namespace orrery

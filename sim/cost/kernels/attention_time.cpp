@@ -73,19 +73,17 @@ AttentionTime::AttentionTime(const Gpu& gpu, const KernelTables* tables)
       backward_factor_{tables ? tables->attention_backward
                               : default_attention_backward(gpu.architecture)} {
   if (!tables) return;
-  read_table(gpu, *tables);
+  if (tables->attention && !tables->attention->rows.empty())
+    add_table(*tables->attention, tables->used_for);
   if (tables->training_attention) add_training_rows(gpu, *tables->training_attention);
 }
 
-void AttentionTime::read_table(const Gpu&, const KernelTables& of_gpu) {
-  const KernelTables* tables = &of_gpu;
-  if (!tables->attention || tables->attention->rows.empty()) return;
-  const AttentionTable& table = *tables->attention;
+void AttentionTime::add_table(const AttentionTable& table, const std::string& used_for) {
   const MeasuredGpu& measured = table.measured_on;
   const GemmMachine reference = gemm_machine(measured, Dtype::bf16);
   kernels_only_ = table.measures == AttentionTable::Measures::kernel;
   // As in GemmTime: the fit's own figures where the catalog's differ by rounding only.
-  own_table_ = tables->used_for == measured.name && close(machine_.peak, reference.peak) &&
+  own_table_ = used_for == measured.name && close(machine_.peak, reference.peak) &&
                close(machine_.bandwidth, reference.bandwidth) &&
                machine_.multiprocessors == reference.multiprocessors;
   if (own_table_) machine_ = reference;
@@ -226,7 +224,8 @@ const AttentionTime::TrainingRows* AttentionTime::training_rows(const AttentionS
 KernelTime AttentionTime::with_training_rows(const AttentionShape& shape, KernelTime time,
                                              bool backward) const {
   const TrainingRows* rows = training_rows(shape);
-  if (!rows) return is_narrow(shape.kernel) ? KernelTime{time.time, Tag::default_value} : time;
+  const bool is_narrow = shape.kernel != AttentionKernel::cudnn;
+  if (!rows) return {time.time, is_narrow ? Tag::default_value : time.tag};
   const Neighbours<2>& of = backward ? rows->backward : rows->forward;
   time.time = std::exp(of.at(training_coordinates(shape))) * time.time;
   const bool inside = rows->head_dim == shape.head_dim && shape.seq_q * stretch >= rows->shortest &&

@@ -14,11 +14,6 @@
 
 namespace orrery {
 
-/// Whether its products are in 8 bits.
-inline bool is_narrow(AttentionKernel kernel) {
-  return kernel == AttentionKernel::cudnn_fp8 || kernel == AttentionKernel::cudnn_mxfp8;
-}
-
 /// Backward over forward time where nothing was measured.
 double default_attention_backward(Architecture architecture);
 
@@ -72,7 +67,7 @@ class AttentionTime {
   double at_head_dim(const HeadDim& measured, const AttentionShape& shape, AttentionScope scope,
                      bool use_row, bool* exact) const;
   KernelTime predict(const AttentionShape& shape, AttentionScope scope, bool use_row) const;
-  void read_table(const Gpu& gpu, const KernelTables& tables);
+  void add_table(const AttentionTable& table, const std::string& used_for);
   void add_training_rows(const Gpu& gpu, const TrainingAttention& measured);
   KernelTime with_training_rows(const AttentionShape& shape, KernelTime time, bool backward) const;
 

@@ -36,6 +36,7 @@ class LayerMemory {
     for (const LayerKind& kind :
          {LayerKind{}, LayerKind{true}, LayerKind{false, 0, true}, LayerKind{true, 0, true}}) {
       if (kind.has_experts && !s.model.experts) continue;
+      if (kind.kept && s.plan.recompute.layers == 0) continue;
       const RecomputeChoice choice = kind.kept ? Recompute::none : s.plan.recompute;
       kept_[index(kind)] = layer_activations(s, choice, kind, fullest_rows);
       recomputed_[index(kind)] = held_while_recomputed(s, kind, fullest_rows);

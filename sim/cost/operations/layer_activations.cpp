@@ -15,6 +15,13 @@ double product_input(const Scenario& s) {
 }
 bool quantises(const Scenario& s) { return product_input(s) < 2.0; }
 
+// Bytes of an element of queries, keys, values and the output, as attention keeps them.
+double attended(const Scenario& s) {
+  return s.plan.fp8_attention ? element_bytes(s.plan.dtype) : 2.0;
+}
+// The output is also the projection's input: in 16 bits or in 8 both keep the same, else two forms.
+bool output_is_copied(const Scenario& s) { return quantises(s) && !s.plan.fp8_attention; }
+
 }  // namespace
 
 bool alternates_products(const Scenario& s, const RecomputeChoice& recompute) {
@@ -37,18 +44,15 @@ double attention_bytes(const Scenario& s, const RecomputeChoice& choice, double 
     // Products' inputs in 8 bits: latents after their norms, which lose as much, and the output.
     const auto latents = static_cast<double>(latent->q_rank + latent->kv_rank);
     const double saved = (2.0 - product_input(s)) * latents / (s.plan.sp ? t : 1.0);
-    const double added = quantises(s) ? product_input(s) * output / t : 0.0;
-    return tokens(s) * (2.0 * (down / (s.plan.sp ? t : 1.0) + wide / t) - saved + added);
+    const double added = output_is_copied(s) ? product_input(s) * output / t : 0.0;
+    return tokens(s) *
+           (2.0 * down / (s.plan.sp ? t : 1.0) + attended(s) * wide / t - saved + added);
   }
   const double head_width = static_cast<double>(s.model.heads * s.model.head_dim);
   const double kv_width =
       static_cast<double>(std::max<std::int64_t>(s.model.kv_heads, s.plan.tp) * s.model.head_dim);
-  // The output is also the projection's input, which is kept beside it in 8 bits; where attention
-  // itself works in 8 bits, both keep the same, and so it does of queries, keys and values.
-  if (s.plan.fp8_attention)
-    return tokens(s) * element_bytes(s.plan.dtype) * (2.0 * head_width + 2.0 * kv_width) / t;
-  const double input = quantises(s) ? product_input(s) * head_width : 0.0;
-  return tokens(s) * (2.0 * (2.0 * head_width + 2.0 * kv_width) + input) / t;
+  const double input = output_is_copied(s) ? product_input(s) * head_width : 0.0;
+  return tokens(s) * (attended(s) * (2.0 * head_width + 2.0 * kv_width) + input) / t;
 }
 
 // An activation's input (both halves where it is gated) and output, which the next product reads,

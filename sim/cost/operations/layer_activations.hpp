@@ -22,7 +22,7 @@ bool alternates_products(const Scenario& scenario, const RecomputeChoice& choice
 Bytes layer_activations(const Scenario& scenario, const RecomputeChoice& recompute,
                         LayerKind kind = LayerKind::dense, double fullest = 1.0);
 
-/// What the first `layers` layers of the model keep: those that a plan keeps on the host.
+/// What the layers keep that the plan offloads: it lies in the host's memory.
 Bytes activations_on_host(const Scenario& scenario);
 
 }  // namespace orrery

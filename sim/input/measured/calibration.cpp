@@ -79,7 +79,10 @@ std::optional<KernelTables> kernel_tables_of(const System& system) {
   if (!shipped) return own;
   for (GemmTable& table : shipped->gemm)
     if (!has_dtype(own, table.dtype)) own.gemm.push_back(std::move(table));
-  if (!own.attention) own.attention = std::move(shipped->attention);
+  if (!own.attention) {
+    own.attention = std::move(shipped->attention);
+    own.training_attention = std::move(shipped->training_attention);
+  }
   return own;
 }
 

@@ -227,7 +227,7 @@ std::optional<JsonValue> stand_in(const std::string& list, const std::string& gp
   for (const JsonValue& entry : json.at(list).elements()) {
     entry.allow_only({"gpu", "use", "reason", "sustained", "wgrad_efficiency"});
     if (entry.at("gpu").text() != gpu) continue;
-    if (list != "training_attention" && !has_table(entry.at("use").text()))
+    if (!has_table(entry.at("use").text()))
       entry.at("use").fail("'" + entry.at("use").text() + "' has no table",
                            "name a file beside this one");
     return entry;

@@ -96,7 +96,8 @@ MaybeRefused refuse_offloading(const Model& model, const Plan& plan) {
 
 MaybeRefused refuse_activations(const Model& model, const Plan& plan) {
   if (auto no = refuse_offloading(model, plan)) return no;
-  if (plan.fp8_attention && (!is_narrow(plan.dtype) || !plan.fused_attention))
+  const bool in_8_bits = plan.dtype == Dtype::fp8 || plan.dtype == Dtype::mxfp8;
+  if (plan.fp8_attention && (!in_8_bits || !plan.fused_attention))
     return infeasible(
         "fp8_attention",
         "attention in 8 bits is a fused kernel of a step in fp8 or mxfp8, and " +

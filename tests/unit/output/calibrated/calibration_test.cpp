@@ -148,6 +148,8 @@ TEST(Calibration, WhatItLacksIsAsItCameWithTheProject) {
   EXPECT_EQ(tables.gemm[1].dtype, Dtype::fp8);
   EXPECT_EQ(tables.gemm[1].rows.size(), shipped.gemm[1].rows.size());
   EXPECT_EQ(tables.attention->rows.size(), shipped.attention->rows.size());
+  ASSERT_TRUE(tables.training_attention);
+  EXPECT_EQ(tables.training_attention->rows.size(), shipped.training_attention->rows.size());
   EXPECT_EQ(tables.sustained, shipped.sustained);
   EXPECT_EQ(tables.copy_efficiency, shipped.copy_efficiency);
 }
