@@ -26,7 +26,8 @@ std::vector<std::string> named_in(const std::string& file, const std::regex& exp
 
 TEST(Pages, AnswerOneQuestion) {
   for (const std::string& file : pages()) {
-    if (file == "docs/ACCURACY-ROWS.md") continue;  // Rows that a program writes.
+    // Rows that a program writes.
+    if (file == "docs/ACCURACY-ROWS.md" || file == "docs/FAMOUS-RUNS.md") continue;
     std::istringstream text{contents(source_tree() / file)};
     int words = 0;
     for (std::string word; text >> word;) ++words;

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Puts today's validation tables into docs/ACCURACY.md (the summary, up to the first heading) and
-# docs/ACCURACY-ROWS.md (every case), and what they amount to into README.md.
+# docs/ACCURACY-ROWS.md (every case), and what they amount to into README.md. The famous runs have
+# a page of their own, docs/FAMOUS-RUNS.md.
 #
 #   tests/validation/update_accuracy.sh [--check] path/to/orrery
 #
@@ -27,13 +28,17 @@ sed -n '/^### /,$p' "$work/all" | sed 's/^###/##/' > "$work/rows"
   exit 1
 }
 
-# "| family | predicted | ... |" gives each family's steps and mean error, the row "all" of the table
-# of ranges how many lie in them.
+famous=tests/validation/training/famous.json
+"$orrery" validate --markdown "$famous" | sed '/^### /d; /^| all /d' > "$work/famous"
+
+# "| family | predicted | ... |" gives each family's steps and mean error, the row "all" of the
+# table of ranges how many lie in them.
 awk -F ' *[|] *' '
   $2 == "family" {table = $3}
   table == "predicted" && $5 ~ /%/ {
     mean = $5 + 0
-    for (at = ++families; at > 1 && means[at - 1] > mean; --at) means[at] = means[at - 1]
+    for (at = ++families; at > 1 && means[at - 1] > mean; --at)
+      means[at] = means[at - 1]
     means[at] = mean
     steps += $3
     errors += $3 * mean
@@ -43,8 +48,9 @@ awk -F ' *[|] *' '
     sub(/ of .*/, "", in_range)
     printf "Of %d step times in %d families of runs, %d lie in the predicted range.\n", steps,
            families, in_range
-    printf "The mean error is %.1f %%; by family it is %.1f to %.1f %%, and %.1f %% in the median one.\n",
-           errors / steps, means[1], means[families], means[int((families + 1) / 2)]
+    printf "The mean error is %.1f %%; by family it is %.1f to %.1f %%, ", errors / steps,
+           means[1], means[families]
+    printf "%.1f %% in the median one.\n", means[int((families + 1) / 2)]
   }' "$work/summary" > "$work/in_short"
 
 # The page with its generated part replaced, or compared.
@@ -66,4 +72,5 @@ page() {
 page README.md "$work/in_short"
 page docs/ACCURACY.md "$work/summary"
 page docs/ACCURACY-ROWS.md "$work/rows"
+page docs/FAMOUS-RUNS.md "$work/famous"
 [ "$stale" = no ]

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "sim/cluster/routing/token_copies.hpp"
+#include "sim/cost/operations/eager_kernels.hpp"
 
 namespace orrery {
 namespace {
@@ -100,7 +101,7 @@ Ops shared_forward(const LayerSizes& s, const ExpertSizes& e) {
   if (e.shared_ffn == 0) return {};
   const std::int64_t into = (s.model.gated ? 2 : 1) * e.shared_ffn;
   Ops ops = column_parallel_forward(s, {shared_fc1(into)});
-  ops.push_back(memory("shared_activation", activation_bytes * s.of_tokens(into + e.shared_ffn)));
+  ops.push_back(activation_op(s, "shared_activation", s.of_tokens(e.shared_ffn), false));
   append(ops, row_parallel_forward(s, {shared_fc2(e.shared_ffn)}));
   ops.push_back(memory("shared_sum", 3.0 * e.own));
   return ops;
@@ -110,8 +111,7 @@ Ops shared_backward(const LayerSizes& s, const ExpertSizes& e) {
   if (e.shared_ffn == 0) return {};
   const std::int64_t into = (s.model.gated ? 2 : 1) * e.shared_ffn;
   Ops ops = row_parallel_backward(s, {shared_fc2(e.shared_ffn)});
-  ops.push_back(
-      memory("shared_activation_bwd", activation_bytes * s.of_tokens(2 * into + e.shared_ffn)));
+  ops.push_back(activation_op(s, "shared_activation_bwd", s.of_tokens(e.shared_ffn), true));
   append(ops, column_parallel_backward(s, {shared_fc1(into)}));
   ops.push_back(memory("shared_grad_sum", 3.0 * e.own));
   return ops;
@@ -293,9 +293,8 @@ SharedOps shared_beside_forward(const LayerSizes& s) {
   SharedOps ops;
   ops.before = quantise(s, s.own_tensor);
   append(ops.before, gather(s, "tp_gather", 0.0));
-  ops.beside_dispatch = {
-      product(s, "shared_fc1", GemmPass::forward, s.tokens, into, s.hidden),
-      memory("shared_activation", activation_bytes * s.of_tokens(into + e.shared_ffn))};
+  ops.beside_dispatch = {product(s, "shared_fc1", GemmPass::forward, s.tokens, into, s.hidden),
+                         activation_op(s, "shared_activation", s.of_tokens(e.shared_ffn), false)};
   ops.beside_combine = quantise(s, s.of_tokens(e.shared_ffn));
   ops.beside_combine.push_back(
       product(s, "shared_fc2", GemmPass::forward, s.tokens, s.hidden, e.shared_ffn));
@@ -318,7 +317,7 @@ SharedOps shared_beside_backward(const LayerSizes& s) {
   append(ops.before, gather(s, "tp_gather_grad", 0.0));
   ops.beside_dispatch = products("shared_fc2_dgrad", "shared_fc2_wgrad", s.hidden, e.shared_ffn);
   ops.beside_dispatch.push_back(
-      memory("shared_activation_bwd", activation_bytes * s.of_tokens(2 * into + e.shared_ffn)));
+      activation_op(s, "shared_activation_bwd", s.of_tokens(e.shared_ffn), true));
   ops.beside_combine = quantise(s, s.of_tokens(into));
   append(ops.beside_combine, products("shared_fc1_dgrad", "shared_fc1_wgrad", into, s.hidden));
   ops.after = reduce(s, "tp_reduce_grad", 0.0);

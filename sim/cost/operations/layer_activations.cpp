@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/cost/operations/eager_kernels.hpp"
+
 namespace orrery {
 namespace {
 
@@ -58,7 +60,9 @@ double attention_bytes(const Scenario& s, const RecomputeChoice& choice, double 
 // An activation's input (both halves where it is gated) and output, which the next product reads,
 // of `rows` tokens.
 double activation_sides(const Scenario& s, double rows, double width, bool output = true) {
-  return rows * (2.0 * (s.model.gated ? 2.0 : 1.0) + (output ? product_input(s) : 0.0)) * width;
+  return rows * width *
+         (2.0 * (s.model.gated ? 2.0 : 1.0) + kept_by_activation(s) +
+          (output ? product_input(s) : 0.0));
 }
 
 double experts_bytes(const Scenario& s, const RecomputeChoice& choice, double t, double fullest) {
@@ -110,7 +114,8 @@ Bytes layer_activations(const Scenario& s, const RecomputeChoice& recompute, Lay
   // The router reads the second norm's output in 16 bits, products that of all others.
   const double for_router = kind.has_experts ? 1.0 : 0.0;
   if (!recompute.selects(RecomputeModule::layernorm))
-    sum += (product_input(s) * (norms - for_router) + 2.0 * for_router) * outputs;
+    sum += (product_input(s) * (norms - for_router) + 2.0 * for_router) * outputs +
+           norms * kept_by_norm(s) * own;
   if (kind.has_experts)
     sum += experts_bytes(s, recompute, t, fullest);
   else if (!recompute.selects(RecomputeModule::mlp))

@@ -1,6 +1,7 @@
 #include "sim/cost/operations/layer_ops.hpp"
 
 #include "sim/cost/operations/attention_ops.hpp"
+#include "sim/cost/operations/eager_kernels.hpp"
 #include "sim/cost/operations/expert_ops.hpp"
 #include "sim/cost/operations/latent_attention_ops.hpp"
 #include "sim/cost/operations/layer_parts.hpp"
@@ -9,13 +10,8 @@ namespace orrery {
 
 using Sizes = LayerSizes;
 
-Ops norm_forward(const Sizes& s) {
-  return {memory("norm", 4.0 * s.own_tensor, s.software.norm_forward_efficiency)};
-}
-// Input gradient, and one more pass for the gradients of scale and bias.
-Ops norm_backward(const Sizes& s) {
-  return {memory("norm_bwd", 8.0 * s.own_tensor, s.software.norm_backward_efficiency)};
-}
+Ops norm_forward(const Sizes& s) { return {norm_op(s, "norm", s.own_tensor, false)}; }
+Ops norm_backward(const Sizes& s) { return {norm_op(s, "norm_bwd", s.own_tensor, true)}; }
 
 namespace {
 
@@ -33,15 +29,15 @@ Ops residual_backward(const Sizes& s) {
 
 namespace {
 
-double rotary_bytes(const Sizes& s) {
-  return 4.0 * s.of_tokens((s.heads + s.kv_heads) * s.model.head_dim);
+double queries_and_keys(const Sizes& s) {
+  return s.of_tokens((s.heads + s.kv_heads) * s.model.head_dim);
 }
 
 Ops activation_forward(const Sizes& s) {
-  return {memory("activation", activation_bytes * s.of_tokens(s.ffn_in + s.ffn))};
+  return {activation_op(s, "activation", s.of_tokens(s.ffn), false)};
 }
 Ops activation_backward(const Sizes& s) {
-  Ops ops{memory("activation_bwd", activation_bytes * s.of_tokens(2 * s.ffn_in + s.ffn))};
+  Ops ops{activation_op(s, "activation_bwd", s.of_tokens(s.ffn), true)};
   if (!s.software.fused_bias_gradients && s.model.mlp_bias)
     ops.push_back(memory("bias_grad", activation_bytes * s.of_tokens(s.ffn)));
   return ops;
@@ -55,8 +51,8 @@ namespace {
 Ops heads_forward(const Scenario& scenario, LayerKind kind) {
   const Sizes s{scenario};
   Ops ops;
-  if (s.model.qk_norm) ops.push_back(memory("qk_norm", rotary_bytes(s)));
-  if (s.model.rotary) ops.push_back(memory("rope", rotary_bytes(s)));
+  if (s.model.qk_norm) ops.push_back(norm_op(s, "qk_norm", queries_and_keys(s), false));
+  if (s.model.rotary) ops.push_back(rotary_op(s, "rope", queries_and_keys(s), false));
   if (!s.plan.fused_attention) ops.push_back(memory("transpose", 4.0 * s.of_tokens(s.head_width)));
   append(ops, core_attention_forward(scenario, kind));
   return ops;
@@ -67,8 +63,8 @@ Ops heads_backward(const Scenario& scenario, LayerKind kind) {
   Ops ops = core_attention_backward(scenario, kind);
   if (!s.plan.fused_attention)
     ops.push_back(memory("transpose_bwd", 12.0 * s.of_tokens(s.head_width)));
-  if (s.model.rotary) ops.push_back(memory("rope_bwd", rotary_bytes(s)));
-  if (s.model.qk_norm) ops.push_back(memory("qk_norm_bwd", 2.0 * rotary_bytes(s)));
+  if (s.model.rotary) ops.push_back(rotary_op(s, "rope_bwd", queries_and_keys(s), true));
+  if (s.model.qk_norm) ops.push_back(norm_op(s, "qk_norm_bwd", queries_and_keys(s), true));
   if (!s.software.fused_bias_gradients && s.model.qkv_bias)
     ops.push_back(memory("bias_grad", activation_bytes * s.of_tokens(s.qkv)));
   return ops;
@@ -198,8 +194,8 @@ Ops alternate_products(const Sizes& s) {
   const std::int64_t keys = s.kv_heads * s.model.head_dim;
   Ops ops = norm_forward(s);
   append(ops, column_parallel_forward(s, {{"keys", "", "", keys}}));
-  if (s.model.qk_norm) ops.push_back(memory("qk_norm", rotary_bytes(s)));
-  if (s.model.rotary) ops.push_back(memory("rope", rotary_bytes(s)));
+  if (s.model.qk_norm) ops.push_back(norm_op(s, "qk_norm", queries_and_keys(s), false));
+  if (s.model.rotary) ops.push_back(rotary_op(s, "rope", queries_and_keys(s), false));
   append(ops, row_parallel_forward(s, {proj(s)}));
   append(ops, residual_forward(s));
   append(ops, norm_forward(s));

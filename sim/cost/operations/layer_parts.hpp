@@ -69,6 +69,7 @@ Ops quantise(const LayerSizes& s, double elements);
 /// The gradient of an output, for the gradients of input and weight.
 Ops quantise_gradient(const LayerSizes& s, double elements);
 
+/// One of the layer's norms over the hidden channels.
 Ops norm_forward(const LayerSizes& s);
 Ops norm_backward(const LayerSizes& s);
 Ops mlp_forward(const LayerSizes& s);

@@ -36,6 +36,7 @@ struct Op {
   /// attention: of the forward flop, what queries have with keys; the rest is values'.
   double key_share = 0.5;
   AttentionKernel attention_kernel = AttentionKernel::of_tables;
+  int kernels = 1;          ///< memory: into which its traffic is divided.
   double efficiency = 1.0;  ///< memory: of the rate that plain copies reach; gemm: of its table's.
   Bytes bytes;              ///< memory, batched_gemm: HBM traffic. collective: the whole tensor.
   CollectiveKind collective = CollectiveKind::all_reduce;

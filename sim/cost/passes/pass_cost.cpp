@@ -227,7 +227,8 @@ PricedOp Pricer::price(const Op& op) const {
     }
     case Op::Kind::memory: {
       const KernelTime traffic = kernels_.memory(op.bytes);
-      return {op, traffic.time / op.efficiency + software_.kernel_overhead, traffic.tag};
+      return {op, traffic.time / op.efficiency + op.kernels * software_.kernel_overhead,
+              traffic.tag};
     }
     case Op::Kind::collective: {
       const CollectiveCost cost = collective(op).cost;
@@ -268,7 +269,7 @@ PassCost Pricer::price(const Ops& ops, Seconds host) const {
   for (const Op& op : ops) {
     if (op.kind != Op::Kind::collective) {
       const PricedOp priced = price(op);
-      ++launches;
+      launches += op.kernels;
       if (open.first_kernel.empty()) open.first_kernel = op.name;
       open.last_kernel = op.name;
       open.compute += priced.time;

@@ -48,6 +48,13 @@ struct Fp8Scaling {
   bool operator==(const Fp8Scaling&) const = default;
 };
 
+/// What runs kernel by kernel, as eager PyTorch writes it; else each is one kernel.
+struct EagerKernels {
+  bool rms_norm = false, rotary = false, gated_activation = false;
+
+  bool operator==(const EagerKernels&) const = default;
+};
+
 /// What a training framework of some era does with the same mathematics: which passes over memory
 /// it makes, what it overlaps, in which precision it reduces. Files in workloads/software say where
 /// each figure is from. Byte counts are HBM traffic, reads and writes together.
@@ -125,6 +132,7 @@ struct Software {
   double gradient_bytes = 4.0;       ///< Per parameter on the wire when gradients are reduced.
   double main_gradient_bytes = 4.0;  ///< Per parameter held: the gradient buffer.
 
+  EagerKernels eager_kernels;
   /// Of the rate of plain copies: kernels of norms, where their bytes are counted (docs/COST.md).
   double norm_forward_efficiency = 1.0, norm_backward_efficiency = 1.0;
   double gemm_efficiency = 1.0;          ///< Of its GEMM library relative to the calibrated one.

@@ -39,6 +39,16 @@ Reader one_of(Enum Software::*member, const std::vector<std::string>& names) {
   return [=](Software& s, const JsonValue& v) { s.*member = choice<Enum>(v.sourced(), names); };
 }
 
+EagerKernels read_eager(const JsonValue& json) {
+  using Part = bool EagerKernels::*;
+  const Part parts[] = {&EagerKernels::rms_norm, &EagerKernels::rotary,
+                        &EagerKernels::gated_activation};
+  EagerKernels eager;
+  for (const JsonValue& element : json.sourced().elements())
+    eager.*parts[choice<std::size_t>(element, {"rms_norm", "rotary", "gated_activation"})] = true;
+  return eager;
+}
+
 // Only software that shards weights says how.
 bool shards_weights(const JsonValue& file, const Software& so_far) {
   return so_far.zero == 3 || file.has("unshard_bytes");
@@ -75,6 +85,8 @@ std::vector<SoftwareKey> all_keys() {
       {"loss_scaling_bytes", number(&S::loss_scaling_bytes, 0.0, 200.0), optional},
       {"gradient_pass_bytes", number(&S::gradient_pass_bytes, 0.0, 100.0)},
       {"permute_efficiency", number(&S::permute_efficiency, 0.01, 1.0)},
+      {"eager_kernels", [](Software& s, const JsonValue& v) { s.eager_kernels = read_eager(v); },
+       optional},
       {"norm_forward_efficiency", number(&S::norm_forward_efficiency, 0.01, 2), optional},
       {"norm_backward_efficiency", number(&S::norm_backward_efficiency, 0.01, 2), optional},
       {"fused_experts", truth(&S::fused_experts), optional},
