@@ -75,6 +75,13 @@ bool fuzz_price_errors(const std::string& text) {
   });
 }
 
+bool fuzz_published_steps(const std::string& text) {
+  return is_accepted([&] {
+    for (const PublishedClass& one : parse_published_steps(parsed(text)))
+      if (!(one.steps.spread > 0.0 && one.steps.prices > 0.0)) __builtin_trap();
+  });
+}
+
 bool fuzz_economics(const std::string& text) {
   return is_accepted([&] {
     const Range pue = parse_economics(parsed(text), {}).pue;
@@ -116,6 +123,7 @@ std::vector<EntryPoint> catalog_entries() {
           {"kernel_tables", fuzz_kernel_tables, json},
           {"economics", fuzz_economics, json},
           {"price_errors", fuzz_price_errors, json},
+          {"published_steps", fuzz_published_steps, json},
           {"quantity", fuzz_quantity, bytes},
           {"software", fuzz_software, json},
           {"serving_table", fuzz_serving_table, json},

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Puts today's validation tables into docs/ACCURACY.md (the summary, up to the first heading) and
 # docs/ACCURACY-ROWS.md (every case), and what they amount to into README.md. The famous runs have
-# a page of their own, docs/FAMOUS-RUNS.md.
+# a page of their own, docs/FAMOUS-RUNS.md. First of all how the steps of each software turned out,
+# from which ranges are made, goes into calibration/data/published_steps.json.
 #
 #   tests/validation/update_accuracy.sh [--check] path/to/orrery
 #
@@ -17,8 +18,31 @@ families="korthikanti sc21 megatron megascale simumax vtrain-multi mosaic torcht
 files=
 for family in $families; do files="$files tests/validation/training/$family.json"; done
 
+famous=tests/validation/training/famous.json
+
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+stale=no
+is_stale() {
+  echo "$1 is stale: run tests/validation/update_accuracy.sh build/release/orrery" >&2
+  stale=yes
+}
+
+# What was predicted does not depend on ranges: the table may be of another day.
+published=calibration/data/published_steps.json
+# shellcheck disable=SC2086  # A list of files.
+{
+  echo '{'
+  echo '  "schema": "orrery.published_steps/1",'
+  echo '  "source": "orrery validate --json tests/validation/training/*.json (docs/RANGES.md)",'
+  "$orrery" validate --json $files "$famous" | sed -n '/^  "published_steps": \[/,$p'
+} > "$work/published"
+if [ "$check" = no ]; then
+  cat "$work/published" > "$published"
+else
+  diff -u "$published" "$work/published" || is_stale "$published"
+fi
+
 # shellcheck disable=SC2086  # A list of files.
 "$orrery" validate --markdown $files > "$work/all"
 sed '/^### /,$d' "$work/all" > "$work/summary"
@@ -28,7 +52,6 @@ sed -n '/^### /,$p' "$work/all" | sed 's/^###/##/' > "$work/rows"
   exit 1
 }
 
-famous=tests/validation/training/famous.json
 "$orrery" validate --markdown "$famous" | sed '/^### /d; /^| all /d' > "$work/famous"
 
 # "| family | predicted | ... |" gives each family's steps and mean error, the row "all" of the
@@ -54,7 +77,6 @@ awk -F ' *[|] *' '
   }' "$work/summary" > "$work/in_short"
 
 # The page with its generated part replaced, or compared.
-stale=no
 page() {
   document=$1 tables=$2
   {
@@ -65,8 +87,7 @@ page() {
   if [ "$check" = no ]; then
     cat "$work/new" > "$document"
   elif ! diff -u "$document" "$work/new"; then
-    echo "$document is stale: run tests/validation/update_accuracy.sh build/release/orrery" >&2
-    stale=yes
+    is_stale "$document"
   fi
 }
 page README.md "$work/in_short"

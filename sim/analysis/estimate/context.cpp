@@ -37,13 +37,14 @@ const KernelModel& EstimateContext::kernels(Dtype dtype) {
 
 const PriceErrors& EstimateContext::price_errors(const Scenario& scenario) {
   const Dtype dtype = scenario.plan.dtype;
-  const StepClass step{scenario.model.experts.has_value(), dtype == Dtype::fp8};
-  const auto found = price_errors_.find({dtype, step});
+  const StepClass step{scenario.model.experts.has_value(), is_narrow(dtype)};
+  const std::string& software = scenario.software.name;
+  const auto found = price_errors_.find({software, dtype, step});
   if (found != price_errors_.end()) return found->second;
-  return price_errors_
-      .emplace(std::pair{dtype, step}, with_tables(read_price_errors(system_.gpu.name, dtype, step),
-                                                   tables_ ? &*tables_ : nullptr, dtype))
-      .first->second;
+  PriceErrors errors = with_tables(read_price_errors(system_.gpu.name, dtype, step),
+                                   tables_ ? &*tables_ : nullptr, dtype);
+  errors.published = read_published_steps(software, step);
+  return price_errors_.emplace(std::tuple{software, dtype, step}, std::move(errors)).first->second;
 }
 
 Topology& EstimateContext::topology(int gpus) {

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <tuple>
 
 #include "sim/cluster/placement/cast.hpp"
 #include "sim/cluster/topology/topology.hpp"
@@ -51,7 +52,7 @@ class EstimateContext {
   std::optional<KernelTables> tables_;
   std::map<Dtype, KernelModel> kernels_;
   std::map<std::pair<std::string, std::string>, CollectiveTime> collectives_;
-  std::map<std::pair<Dtype, StepClass>, PriceErrors> price_errors_;
+  std::map<std::tuple<std::string, Dtype, StepClass>, PriceErrors> price_errors_;  // By software.
   KnownLoads loads_;
   std::map<int, Topology> topologies_;
   std::map<Placement, Layout> layouts_;

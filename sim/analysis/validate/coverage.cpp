@@ -62,7 +62,8 @@ std::vector<Coverage> coverage_of(const std::vector<ValidationReport>& reports) 
     for (const Comparison& step : report.comparisons) {
       if (!step.range) continue;
       ++coverage.steps;
-      coverage.inside += is_inside(step, step.range->errors.training);
+      coverage.inside +=
+          step.measured >= step.range->low().si() && step.measured <= step.range->high().si();
       coverage.half_width += (step.range->high() - step.range->low()) / (2.0 * step.range->step);
       for (const Comparison* other = &step + 1; other != &report.comparisons.back() + 1; ++other)
         if (other->range && are_comparable(*step.range, *other->range)) {
@@ -85,6 +86,49 @@ std::vector<Coverage> coverage_of(const std::vector<ValidationReport>& reports) 
     list.push_back(coverage);
   }
   return list;
+}
+
+namespace {
+
+// Of nine or more: the least that nine in ten, and another with that probability, do not exceed.
+double ninth_of_ten(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const double rank = std::ceil(range_coverage * static_cast<double>(values.size() + 1));
+  return values[static_cast<std::size_t>(rank) - 1];
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : 0.5 * (values[half - 1] + values[half]);
+}
+
+PublishedSteps summary_of(const std::vector<Comparison>& steps) {
+  const auto runs = static_cast<double>(steps.size());
+  std::vector<double> errors, from_offset, prices;
+  for (const Comparison& step : steps) errors.push_back(std::log(step.measured / step.predicted));
+  PublishedSteps sum;
+  sum.runs = static_cast<int>(steps.size());
+  sum.offset = runs / (runs + 1.0) * median(errors);
+  for (const double error : errors) from_offset.push_back(std::abs(error - sum.offset));
+  for (const Comparison& step : steps) prices.push_back(std::sqrt(step.range->price_variance()));
+  sum.spread = ninth_of_ten(std::move(from_offset));
+  sum.prices = ninth_of_ten(std::move(prices));
+  return sum;
+}
+
+}  // namespace
+
+std::vector<PublishedClass> published_classes(const std::vector<ValidationReport>& reports) {
+  constexpr std::size_t enough = 9;  // Of fewer, ninth_of_ten would be beyond the last.
+  std::map<std::pair<std::string, StepClass>, std::vector<Comparison>> by_class;
+  for (const Comparison& step :
+       steps_of(reports, [](const ValidationReport&, const Comparison&) { return true; }))
+    by_class[{step.range->software, step.range->errors.step_class}].push_back(step);
+  std::vector<PublishedClass> classes;
+  for (const auto& [of, steps] : by_class)
+    if (steps.size() >= enough) classes.push_back({of.first, of.second, summary_of(steps)});
+  return classes;
 }
 
 std::map<StepClass, double> training_errors(const std::vector<ValidationReport>& reports) {

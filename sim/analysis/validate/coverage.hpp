@@ -35,6 +35,9 @@ struct Coverage {
 };
 std::vector<Coverage> coverage_of(const std::vector<ValidationReport>& reports);
 
+/// How the steps of each software and class turned out that has nine or more of them.
+std::vector<PublishedClass> published_classes(const std::vector<ValidationReport>& reports);
+
 /// training_error_of all steps in `reports`, by their class.
 std::map<StepClass, double> training_errors(const std::vector<ValidationReport>& reports);
 

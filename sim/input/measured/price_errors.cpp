@@ -70,17 +70,18 @@ PriceErrors parse_price_errors(const JsonValue& json, const std::string& gpu, Dt
       json.at("prices").fail("says nothing of '" + kind_names()[kind] + "'", "add an object");
   bool found = false;
   for (const JsonValue& entry : json.at("training").elements()) {
-    entry.allow_only({"experts", "fp8", "source", "error"});
+    entry.allow_only({"experts", "narrow", "source", "error"});
     required_text(entry, "source");
     const double error = error_of(entry, "error");
-    if (entry.at("experts").boolean() != step.experts || entry.at("fp8").boolean() != step.fp8)
+    if (entry.at("experts").boolean() != step.experts ||
+        entry.at("narrow").boolean() != step.narrow)
       continue;
     if (found) entry.fail("is there twice", "keep one of them");
     found = true;
     errors.training = error;
   }
   if (!found)
-    json.at("training").fail("lacks a combination of experts and fp8", "add all four of them");
+    json.at("training").fail("lacks a combination of experts and narrow", "add all four of them");
   return errors;
 }
 

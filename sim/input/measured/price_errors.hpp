@@ -6,6 +6,7 @@
 
 #include "sim/base/core/dtype.hpp"
 #include "sim/base/text/json_value.hpp"
+#include "sim/input/measured/published_steps.hpp"
 
 namespace orrery {
 
@@ -27,13 +28,6 @@ enum class PriceKind {
 inline constexpr std::size_t price_kinds = 11;
 const std::string& name(PriceKind kind);
 
-/// What a step is, as far as the errors of training runs depend on it.
-struct StepClass {
-  bool experts = false;
-  bool fp8 = false;
-  auto operator<=>(const StepClass&) const = default;
-};
-
 /// How far prices are off: standard deviations of ln(true time / price). calibration/data/
 /// price_errors.json has each with its source, docs/RANGES.md the model.
 struct PriceErrors {
@@ -43,6 +37,7 @@ struct PriceErrors {
   /// What a training run adds to that, of each kind by itself.
   double training = 0.0;
   StepClass step_class;
+  std::optional<PublishedSteps> published;  ///< Of the software, where enough were.
   /// What two runs of different kernels do not have in common, of each run by itself. A part of the
   /// above: it counts between plans alone.
   double own = 0.0;

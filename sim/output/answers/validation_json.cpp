@@ -10,6 +10,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// What predictions off by a rounding of another compiler agree on.
+double rounded(double value) { return std::round(value * 1e4) / 1e4; }
+
 Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json report_json(const ValidationReport& report) {
@@ -47,10 +50,20 @@ std::string validation_json(const std::vector<ValidationReport>& reports) {
   Json training = Json::array();
   for (const auto& [step, error] : training_errors(reports))
     training.push_back(
-        {{"experts", step.experts}, {"fp8", step.fp8}, {"error", number_or_null(error)}});
+        {{"experts", step.experts}, {"narrow", step.narrow}, {"error", number_or_null(error)}});
+  Json published = Json::array();
+  for (const PublishedClass& one : published_classes(reports))
+    published.push_back({{"software", one.software},
+                         {"experts", one.step.experts},
+                         {"narrow", one.step.narrow},
+                         {"runs", one.steps.runs},
+                         {"offset", rounded(one.steps.offset)},
+                         {"spread", rounded(one.steps.spread)},
+                         {"prices", rounded(one.steps.prices)}});
   return Json{{"schema", "orrery.validation/1"},
               {"files", std::move(files)},
-              {"training_errors", std::move(training)}}
+              {"training_errors", std::move(training)},
+              {"published_steps", std::move(published)}}
              .dump(2) +
          "\n";
 }

@@ -145,6 +145,14 @@ Json provenance_json(const Result& result) {
   return json;
 }
 
+Json published_json(const std::optional<PublishedSteps>& published) {
+  if (!published) return nullptr;
+  return {{"runs", published->runs},
+          {"offset", rounded(published->offset)},
+          {"spread", rounded(published->spread)},
+          {"prices", rounded(published->prices)}};
+}
+
 // Parts of the deciding path that are there, with the deviation of their price's logarithm.
 Json step_time_range_json(const StepRange& range) {
   Json parts = Json::array();
@@ -162,6 +170,7 @@ Json step_time_range_json(const StepRange& range) {
           {"high_s", seconds(range.high())},
           {"training_error", rounded(range.errors.training)},
           {"own_error", rounded(range.errors.own)},
+          {"published", published_json(range.errors.published)},
           {"parts", std::move(parts)}};
 }
 

@@ -1,6 +1,7 @@
 #include "sim/output/report/summary_text.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/text/table.hpp"
@@ -125,9 +126,22 @@ std::string routing(const Result& result, const Painter& paint) {
   return text + "\n";
 }
 
+std::string how_others_turned_out(const Result& result) {
+  const auto& published = result.range.errors.published;
+  if (!published) return "";
+  const bool longer = published->offset > 0.0;
+  return wrapped("Published     ",
+                 {std::to_string(published->runs) + " steps of this software and format",
+                  percent(std::abs(std::expm1(published->offset))) +
+                      (longer ? " longer" : " shorter") + " than predicted",
+                  "9 in 10 within " + percent(std::expm1(published->spread)) + " of that"},
+                 ", ", width);
+}
+
 std::string what_it_rests_on(const Result& result) {
   const System& system = result.scenario.system;
   return wrapped("Times from    ", basis_items(result), ", ", width) +
+         how_others_turned_out(result) +
          (system.calibration
               ? wrapped("Measured by   ", {shown_text(system.calibration->file)}, "", width)
               : "");

@@ -1,6 +1,8 @@
 #include "sim/work/result/step_range.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace orrery {
 namespace {
@@ -66,9 +68,25 @@ Seconds StepRange::deviation() const {
   return step * std::sqrt(price_variance() + square(errors.training) * training_weight());
 }
 
-Seconds StepRange::low() const { return step * std::exp(-range_deviations * (deviation() / step)); }
+namespace {
 
-Seconds StepRange::high() const { return step * std::exp(range_deviations * (deviation() / step)); }
+// Between which multiples of itself, as logarithms, the step lies.
+std::pair<double, double> limits(const StepRange& range) {
+  if (!range.errors.published) {
+    const double deviation = range.deviation() / range.step;
+    return {-range_deviations * deviation, range_deviations * deviation};
+  }
+  const PublishedSteps& published = *range.errors.published;
+  const double less_sure = std::sqrt(range.price_variance()) / published.prices;
+  const double half = std::max(1.0, less_sure) * published.spread;
+  return {std::min(0.0, published.offset - half), std::max(0.0, published.offset + half)};
+}
+
+}  // namespace
+
+Seconds StepRange::low() const { return step * std::exp(limits(*this).first); }
+
+Seconds StepRange::high() const { return step * std::exp(limits(*this).second); }
 
 StepRange StepRange::scaled(double factor) const {
   StepRange range = *this;

@@ -43,6 +43,24 @@ TEST(Coverage, FewerThanNineStepsSayNothing) {
   EXPECT_EQ(training_error_of(std::vector<Comparison>(9, step(0.01, 0.03, 0.0))), 0.0);
 }
 
+// Nine steps off by 1 to 9 %: median 5 %, of which 9 / 10; the largest distance from 4.5 % is
+// that of the last. Their prices account for 3 %.
+TEST(Coverage, NineStepsOfASoftwareAreAClass) {
+  std::vector<Comparison> steps;
+  for (int i = 1; i <= 9; ++i) steps.push_back(step(0.01 * i, 0.03, 0.0));
+  steps.push_back(step(0.5, 0.0, 0.0, {.experts = true}));
+  const std::vector<PublishedClass> classes = published_classes({family("a", steps)});
+  ASSERT_EQ(classes.size(), 1u);
+  EXPECT_EQ(classes[0].step, StepClass{});
+  const PublishedSteps& found = classes[0].steps;
+  EXPECT_EQ(found.runs, 9);
+  EXPECT_NEAR(found.offset, 0.045, 1e-12);
+  EXPECT_NEAR(found.spread, 0.045, 1e-12);
+  EXPECT_NEAR(found.prices, 0.03, 1e-12);
+  steps.erase(steps.begin());
+  EXPECT_TRUE(published_classes({family("a", steps)}).empty());
+}
+
 // 1.645 x 10 % reaches 16 %, not 17 %. Left out, family b has a's training error, 16 % / 1.645, and
 // a has none from the two steps of b.
 TEST(Coverage, CountsStepsInTheirRanges) {

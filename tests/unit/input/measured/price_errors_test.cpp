@@ -16,9 +16,9 @@ std::string document(const std::string& gemm, const std::string& training = "") 
   std::string all = training;
   if (all.empty())
     for (const char* experts : {"false", "true"})
-      for (const char* fp8 : {"false", "true"})
-        all += std::string{all.empty() ? "" : ", "} + R"({"experts": )" + experts + R"(, "fp8": )" +
-               fp8 + R"(, "source": "s", "error": )" +
+      for (const char* narrow : {"false", "true"})
+        all += std::string{all.empty() ? "" : ", "} + R"({"experts": )" + experts +
+               R"(, "narrow": )" + narrow + R"(, "source": "s", "error": )" +
                (std::string{experts} == "true" ? "0.2}" : "0.1}");
   return R"({"schema": "orrery.price_errors/1", "prices": [)" + prices + R"(], "training": [)" +
          all + R"(], "own": {"source": "s", "error": 0.05}})";
@@ -60,9 +60,9 @@ TEST(PriceErrorsFile, SaysWhatIsMissing) {
             "e.json: /prices: says nothing of 'gemm'; add an object");
   EXPECT_EQ(error_text([] {
               read(document(R"("default": 0.4)",
-                            R"({"experts": true, "fp8": true, "source": "s", "error": 0.1})"));
+                            R"({"experts": true, "narrow": true, "source": "s", "error": 0.1})"));
             }),
-            "e.json: /training: lacks a combination of experts and fp8; add all four of them");
+            "e.json: /training: lacks a combination of experts and narrow; add all four of them");
   EXPECT_NE(error_text([] { read(document(R"("default": 3.4)")); }), "no error");
 }
 

@@ -102,8 +102,8 @@ TEST(ResultJson, HasItsKeysInTheirOrder) {
   EXPECT_EQ(keys(json["stages"][0]["compute_s"]),
             (Keys{"matrix_products", "expert_products", "attention", "memory_bound", "host",
                   "slowed_down"}));
-  EXPECT_EQ(keys(json["step_time_range"]),
-            (Keys{"coverage", "low_s", "high_s", "training_error", "own_error", "parts"}));
+  EXPECT_EQ(keys(json["step_time_range"]), (Keys{"coverage", "low_s", "high_s", "training_error",
+                                                 "own_error", "published", "parts"}));
   ASSERT_FALSE(json["step_time_range"]["parts"].empty());
   EXPECT_EQ(keys(json["step_time_range"]["parts"][0]), (Keys{"kind", "basis", "time_s", "error"}));
   EXPECT_EQ(keys(json["provenance"]), (Keys{"measured", "interpolated", "default"}));

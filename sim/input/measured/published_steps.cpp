@@ -1,0 +1,47 @@
+#include "sim/input/measured/published_steps.hpp"
+
+#include "sim/base/text/catalog.hpp"
+#include "sim/base/text/choice.hpp"
+
+namespace orrery {
+namespace {
+
+const PublishedClass* find(const std::vector<PublishedClass>& all, const std::string& software,
+                           StepClass step) {
+  for (const PublishedClass& one : all)
+    if (one.software == software && one.step == step) return &one;
+  return nullptr;
+}
+
+}  // namespace
+
+PublishedSteps parse_summary(const JsonValue& json) {
+  return {static_cast<int>(json.at("runs").integer(1, 1'000'000)),
+          json.at("offset").number(-2.0, 2.0), json.at("spread").number(1e-6, 2.0),
+          json.at("prices").number(1e-6, 2.0)};
+}
+
+std::vector<PublishedClass> parse_published_steps(const JsonValue& json) {
+  require_schema(json, "orrery.published_steps/1");
+  json.allow_only({"schema", "source", "published_steps"});
+  json.at("source").text();
+  std::vector<PublishedClass> all;
+  for (const JsonValue& entry : json.at("published_steps").elements()) {
+    entry.allow_only({"software", "experts", "narrow", "runs", "offset", "spread", "prices"});
+    PublishedClass one{entry.at("software").text(),
+                       {entry.at("experts").boolean(), entry.at("narrow").boolean()},
+                       parse_summary(entry)};
+    if (find(all, one.software, one.step)) entry.fail("is there twice", "keep one of them");
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+std::optional<PublishedSteps> read_published_steps(const std::string& software, StepClass step) {
+  const auto all = parse_published_steps(
+      JsonValue::read_file(find_in_catalog("calibration/data", "published_steps", {})));
+  if (const PublishedClass* one = find(all, software, step)) return one->steps;
+  return std::nullopt;
+}
+
+}  // namespace orrery
