@@ -93,6 +93,90 @@ TEST(Memory, StatesOfAParameter) {
     }
 }
 
+Scenario in_formats_of(Dtype dtype, const OptimizerState& state, const std::string& software,
+                       const std::string& system = "dgx-h100", int zero = 0) {
+  PlanRequest request = plan_request(1, 1, 1, 8, 64, software);
+  request.dtype = dtype;
+  static_cast<OptimizerState&>(request) = state;
+  request.zero = zero;
+  return scenario_of(small_gpt(8, 512, 8, 1024), read_system(system, test_place), request, 8);
+}
+double bytes_a_parameter(const Scenario& scenario) {
+  const StageMemory memory = memory_of(scenario).stages[0];
+  return (memory.weights + memory.gradients + memory.optimizer).si() /
+         static_cast<double>(parameters_on_rank(scenario, 0).sum());
+}
+
+// megatron-core reduces and keeps gradients in 16 bits: 2 + 2 and masters and moments. The low 16
+// bits of a master complete a bf16 weight: 10 of 12 bytes (NeMo, store_param_remainders; Megatron
+// Core, optimizer_config.py). DeepSeek-V3 keeps moments in bf16: 8 (arXiv 2412.19437, 3.3.3).
+TEST(Memory, FormatsOfTheOptimizersState) {
+  using enum MainParams;
+  using Moment = MomentFormat;
+  const auto of = [](MainParams masters, Moment first, Moment second) {
+    return bytes_a_parameter(
+        in_formats_of(Dtype::bf16, {masters, first, second, false}, "megatron-core"));
+  };
+  EXPECT_DOUBLE_EQ(of(fp32, Moment::fp32, Moment::fp32), 4.0 + 12.0);
+  EXPECT_DOUBLE_EQ(of(remainders, Moment::fp32, Moment::fp32), 4.0 + 10.0);
+  EXPECT_DOUBLE_EQ(of(remainders, Moment::bf16, Moment::bf16), 4.0 + 6.0);
+  EXPECT_DOUBLE_EQ(of(fp32, Moment::bf16, Moment::bf16), 4.0 + 8.0);
+  EXPECT_DOUBLE_EQ(of(fp16, Moment::fp8, Moment::fp16), 4.0 + 2.0 + 1.0 + 2.0);
+  EXPECT_DOUBLE_EQ(of(bf16, Moment::bf16, Moment::bf16), 4.0 + 6.0);
+  EXPECT_DOUBLE_EQ(of(none, Moment::bf16, Moment::bf16), 4.0 + 4.0);
+  // A byte and a float for each 256 elements.
+  EXPECT_DOUBLE_EQ(of(fp32, Moment::int8, Moment::int8), 4.0 + 4.0 + 2.0 * (1.0 + 4.0 / 256.0));
+}
+
+// Gradients of fp32 stay where masters do, and are of 16 bits where weights are updated in place.
+TEST(Memory, GradientsOfWeightsWithoutMasters) {
+  const OptimizerState in_place{MainParams::none, MomentFormat::bf16, MomentFormat::bf16, false};
+  const std::string wide = "megatron-core-fp32-reduce";
+  EXPECT_DOUBLE_EQ(bytes_a_parameter(in_formats_of(Dtype::bf16, {}, wide)), 2.0 + 4.0 + 12.0);
+  EXPECT_DOUBLE_EQ(bytes_a_parameter(in_formats_of(Dtype::bf16, in_place, wide)), 2.0 + 2.0 + 4.0);
+  // ZeRO-1 over 8 ranks spreads what is beside weight and gradient.
+  EXPECT_DOUBLE_EQ(bytes_a_parameter(in_formats_of(Dtype::bf16, in_place, wide, "dgx-h100", 1)),
+                   4.0 + 4.0 / 8);
+}
+
+// Adam's step, bytes a parameter: gradient read for its norm, read and written for clipping, read
+// again; masters and moments read and written.
+TEST(Memory, OptimizersTrafficFollowsTheFormats) {
+  using enum MainParams;
+  using Moment = MomentFormat;
+  const auto of = [](MainParams masters, Moment moment) {
+    return in_formats_of(Dtype::bf16, {masters, moment, moment, false}, "megatron-core")
+        .software.optimizer_bytes;
+  };
+  EXPECT_EQ(of(fp32, Moment::fp32), 52.0);  // As the file says.
+  EXPECT_EQ(of(fp32, Moment::bf16), 52.0 - 2 * 4);
+  EXPECT_EQ(of(remainders, Moment::fp32), 4 * 2 + 2 * 4 + 2 * 8);
+  EXPECT_EQ(of(remainders, Moment::bf16), 4 * 2 + 2 * 4 + 2 * 4);
+  EXPECT_EQ(of(fp16, Moment::fp8), 4 * 2 + 2 * 2 + 2 + 2 * 2);
+  EXPECT_EQ(of(none, Moment::bf16), 4 * 2 + 2 * 2 + 2 * 4);
+}
+
+// A weight of 8 bits: Hopper keeps one for each direction, Blackwell one for both, mxfp8 two with a
+// byte for 32 elements. Embedding and head, 2 x 1024 x 512, stay in 16 bits. fp8 is gathered as it
+// is, mxfp8 made of what is gathered in 16 bits.
+TEST(Memory, WeightsInEightBits) {
+  const auto weights = [](Dtype dtype, const std::string& system) {
+    const Scenario scenario = in_formats_of(dtype, {.fp8_params = true}, "megatron-core", system);
+    const double tables = 2.0 * 1024 * 512;
+    const auto all = static_cast<double>(parameters_on_rank(scenario, 0).sum());
+    return (memory_of(scenario).stages[0].weights.si() - 2.0 * tables) / (all - tables);
+  };
+  EXPECT_DOUBLE_EQ(weights(Dtype::fp8, "dgx-h100"), 2.0);
+  EXPECT_DOUBLE_EQ(weights(Dtype::fp8, "dgx-b200"), 1.0);
+  EXPECT_DOUBLE_EQ(weights(Dtype::mxfp8, "dgx-b200"), 2.0 + 2.0 / 32.0);
+  const auto sent = [](Dtype dtype) {
+    return in_formats_of(dtype, {.fp8_params = true}, "megatron-core", "dgx-b200")
+        .software.weight_bytes;
+  };
+  EXPECT_EQ(sent(Dtype::fp8), 1.0);
+  EXPECT_EQ(sent(Dtype::mxfp8), 2.0);
+}
+
 // Layers held x micro-batches in flight: 1F1B p - s, GPipe all m. Megatron-LM of 2021 also keeps
 // the output that it has sent, 2 sbh, on all stages but the last.
 TEST(Memory, ActivationsInFlight) {

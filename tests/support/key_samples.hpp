@@ -48,6 +48,7 @@ inline std::vector<KeySample> key_samples() {
                                                   {"ep_overlap", "--ep 2"},
                                                   {"delay_wgrad", "--ep 2 --ep_overlap true"},
                                                   {"fp8_attention", "--dtype fp8"},
+                                                  {"fp8_params", "--dtype fp8"},
                                                   {"routing", "--ep 2"}};
   Model mixture = small_mixture(4, 1024, 8, 1024, 8, 2);
   mixture.experts->shared_ffn = 1024;

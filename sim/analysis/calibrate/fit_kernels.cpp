@@ -107,7 +107,8 @@ class Fitting {
       kept.left_out = summarize_errors(gemm_errors(gpu_, fitted_.tables, dtype));
     }
     if (const std::size_t tf32 = of_kind(all_, "gemm", "dtype", "tf32").size())
-      notes_.push_back(std::to_string(tf32) + " products in tf32: no plan trains in it");
+      notes_.push_back(std::to_string(tf32) +
+                       " products in tf32: plans in it are priced by the peak");
   }
 
   void fit_wgrad() {

@@ -17,9 +17,6 @@ std::string pass_name(GemmPass pass) {
   return pass == GemmPass::forward ? "forward" : pass == GemmPass::dgrad ? "dgrad" : "wgrad";
 }
 
-// fp32 products run on the matrix units as tf32.
-std::string measured_dtype(Dtype dtype) { return dtype == Dtype::fp32 ? "tf32" : name(dtype); }
-
 // Rows of a copy of bf16 in this width that reads and writes `bytes` together.
 constexpr std::int64_t copy_width = 8192;
 std::int64_t copy_rows(Bytes bytes) {
@@ -30,8 +27,7 @@ std::int64_t copy_rows(Bytes bytes) {
 void add_grouped(std::vector<Case>& cases, const Op& op, const Plan& plan, double weight) {
   const auto experts = static_cast<std::int64_t>(op.rows.size());
   const std::int64_t tokens = std::accumulate(op.rows.begin(), op.rows.end(), std::int64_t{0});
-  if (is_narrow(plan.dtype) || plan.dtype == Dtype::fp32 || experts == 0 || tokens < experts)
-    return;
+  if (is_narrow(plan.dtype) || is_wide(plan.dtype) || experts == 0 || tokens < experts) return;
   merge_shapes(cases, {make_case("grouped_gemm", {pass_name(op.pass), name(plan.dtype), "even"},
                                  {tokens, experts, op.n, op.k}, weight)});
 }
@@ -41,7 +37,8 @@ void add_grouped(std::vector<Case>& cases, const Op& op, const Plan& plan, doubl
 void add_shape(std::vector<Case>& cases, const Op& op, const Plan& plan, double weight) {
   switch (op.kind) {
     case Op::Kind::gemm:
-      merge_shapes(cases, {make_case("gemm", {pass_name(op.pass), measured_dtype(plan.dtype)},
+      if (plan.dtype == Dtype::fp32) break;  // Of which no record holds products.
+      merge_shapes(cases, {make_case("gemm", {pass_name(op.pass), name(plan.dtype)},
                                      {op.m, op.n, op.k}, weight)});
       break;
     case Op::Kind::grouped_gemm:

@@ -38,9 +38,8 @@ int low_latency_multiprocessors(std::int64_t experts, int of_gpu) {
 CopyBytes copy_bytes(ExpertDispatcher dispatcher, const ExchangeShape& shape) {
   const auto hidden = static_cast<double>(shape.hidden);
   const auto k = static_cast<double>(shape.top_k);
-  const double element = is_narrow(shape.dispatched)       ? 1.0 + 4.0 / 128.0
-                         : shape.dispatched == Dtype::fp32 ? 4.0
-                                                           : 2.0;
+  const double unquantised = unquantised_bytes(shape.dispatched);
+  const double element = is_narrow(shape.dispatched) ? 1.0 + 4.0 / 128.0 : unquantised;
   const bool deepep =
       dispatcher == ExpertDispatcher::deepep || dispatcher == ExpertDispatcher::deepep_low_latency;
   // An index of 8 bytes and a weight of 4 for each expert, and where the token is from; back the
@@ -51,8 +50,8 @@ CopyBytes copy_bytes(ExpertDispatcher dispatcher, const ExchangeShape& shape) {
   if (dispatcher == ExpertDispatcher::hybridep)
     return {Bytes{hidden * element +
                   4.0 * static_cast<double>(shape.experts) / std::max(1, shape.group.domains)},
-            Bytes{hidden * 2.0}};
-  return {Bytes{hidden * element + there}, Bytes{hidden * 2.0 + back}};
+            Bytes{hidden * unquantised}};
+  return {Bytes{hidden * element + there}, Bytes{hidden * unquantised + back}};
 }
 
 // NCCL's price of even pairs, carrying what the busiest ports do.

@@ -14,7 +14,8 @@ struct ExchangeShape {
   std::int64_t hidden = 0;
   std::int64_t experts = 0;
   std::int64_t top_k = 0;
-  Dtype dispatched = Dtype::bf16;  ///< fp8 carries a scale for each 128 channels. Back: 16 bits.
+  Dtype dispatched =
+      Dtype::bf16;  ///< fp8 carries a scale for each 128 channels. Back: 16 bits, or 32.
   /// deepep and hybridep only. 0: as many as each takes by itself.
   int multiprocessors = 0;
 };

@@ -66,12 +66,14 @@ Neighbours<2>::Point training_coordinates(const AttentionShape& shape) {
 
 }  // namespace
 
-AttentionTime::AttentionTime(const Gpu& gpu, const KernelTables* tables)
-    : machine_{gpu.peak_16bit.si() * 1e-6, gpu.memory_bandwidth.si() * 1e-6,
-               static_cast<double>(gpu.multiprocessors)},
+AttentionTime::AttentionTime(const Gpu& gpu, const KernelTables* tables, Dtype dtype)
+    : machine_{gpu.peak(is_wide(dtype) ? dtype : Dtype::fp16, {}).si() * 1e-6,
+               gpu.memory_bandwidth.si() * 1e-6, static_cast<double>(gpu.multiprocessors)},
+      widths_of_16_bits_{unquantised_bytes(dtype) / 2.0},
       sustained_{tables ? tables->sustained : 1.0},
       backward_factor_{tables ? tables->attention_backward
                               : default_attention_backward(gpu.architecture)} {
+  assert(!tables || !is_wide(dtype));
   if (!tables) return;
   if (tables->attention && !tables->attention->rows.empty())
     add_table(*tables->attention, tables->used_for);
@@ -136,7 +138,8 @@ KernelTime AttentionTime::predict(const AttentionShape& shape, AttentionScope sc
   if (measured_.empty()) {
     const Roofline roofline;
     const double compute = flop(shape) / (default_efficiency * machine_.peak);
-    const double memory = attention_bytes(shape, single_traffic, single_traffic) /
+    const double memory = widths_of_16_bits_ *
+                          attention_bytes(shape, single_traffic, single_traffic) /
                           (roofline.memory_efficiency * machine_.bandwidth);
     return {microseconds(std::max(compute, memory)) + roofline.launch, Tag::default_value};
   }

@@ -38,8 +38,9 @@ double default_attention_backward(Architecture architecture);
 ///          measured.
 class AttentionTime {
  public:
-  /// `tables` may be null, and is not needed afterwards.
-  AttentionTime(const Gpu& gpu, const KernelTables* tables);
+  /// `tables` may be null, and is not needed afterwards. In fp32 and tf32, of which tables hold
+  /// nothing, it has to be; the GPU has units for `dtype`.
+  AttentionTime(const Gpu& gpu, const KernelTables* tables, Dtype dtype = Dtype::bf16);
 
   KernelTime forward(const AttentionShape& shape) const;
   KernelTime backward(const AttentionShape& shape) const;
@@ -72,6 +73,7 @@ class AttentionTime {
   KernelTime with_training_rows(const AttentionShape& shape, KernelTime time, bool backward) const;
 
   GemmMachine machine_;
+  double widths_of_16_bits_ = 1.0;  // Of an element of queries, keys, values and the output.
   bool own_table_ = false;
   bool kernels_only_ = false;  // The rows hold nothing but the kernel.
   double sustained_ = 1.0;

@@ -57,7 +57,7 @@ double gemm_bytes(std::span<const GemmProduct> products, Dtype dtype, bool resul
   // mxfp8 is priced from fp8's tables, whose constants hold its scales.
   const double element = dtype == Dtype::mxfp8 ? 1.0 : element_bytes(dtype);
   // Products of narrow formats are written as bf16.
-  const double result = !results ? 0.0 : dtype == Dtype::fp32 ? 4.0 : 2.0;
+  const double result = !results ? 0.0 : unquantised_bytes(dtype);
   double bytes = 0.0;
   for (const auto& [m, n, k] : products)
     bytes += element * static_cast<double>(k) * static_cast<double>(m + n) +

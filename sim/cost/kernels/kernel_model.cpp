@@ -31,13 +31,22 @@ KernelFactors default_factors(const Gpu& gpu) {
           default_attention_backward(gpu.architecture)};
 }
 
+namespace {
+
+// Whether products of this format, or of one that it is priced from, can be in tables.
+bool measured(Dtype dtype, const KernelTables* tables) { return tables && !is_wide(dtype); }
+
+}  // namespace
+
 KernelModel::KernelModel(const Gpu& gpu, Dtype dtype, const KernelTables* tables)
     : gemm_{gpu, dtype, tables},
-      attention_{gpu, tables},
-      sustained_{tables ? tables->sustained : 1.0},
-      wgrad_efficiency_{tables ? tables->wgrad_efficiency : default_wgrad_efficiency},
-      grouped_efficiency_{tables ? tables->grouped_efficiency : 1.0},
+      attention_{gpu, is_wide(dtype) ? nullptr : tables, dtype},
+      sustained_{measured(dtype, tables) ? tables->sustained : 1.0},
+      wgrad_efficiency_{measured(dtype, tables) ? tables->wgrad_efficiency
+                                                : default_wgrad_efficiency},
+      grouped_efficiency_{measured(dtype, tables) ? tables->grouped_efficiency : 1.0},
       share_lost_beside_{tables ? tables->share_lost_beside : 1.0},
+      unquantised_peak_{gpu.peak(is_wide(dtype) ? dtype : Dtype::fp16, {})},
       copy_rate_{(tables ? tables->copy_efficiency : default_copy_efficiency) *
                  gpu.memory_bandwidth},
       copy_tag_{tables && tables->copy_measured ? Tag::interpolated : Tag::default_value} {

@@ -23,6 +23,9 @@ KernelFactors default_factors(const Gpu& gpu);
 /// time divided by it, less what long kernels of the benchmark lost to their own falling clock.
 /// Attention and memory-bound kernels carry no such factor: none could be told from the
 /// published runs (docs/KERNELS.md).
+///
+/// In fp32 and tf32 no kernel was measured: products and attention are roofs by the GPU's peak in
+/// that format and by 4 bytes an element, of which nothing is taken off for training.
 class KernelModel {
  public:
   /// `tables` may be null: every answer is then a default. It is not needed afterwards.
@@ -44,6 +47,8 @@ class KernelModel {
   KernelTime attention_backward(const AttentionShape& shape) const;
   /// A streaming kernel that reads and writes `moved` together. Launches are not in it.
   KernelTime memory(Bytes moved) const;
+  /// Of products that nothing quantises.
+  FlopPerSecond unquantised_peak() const { return unquantised_peak_; }
   /// Of the multiprocessors that a collective occupies: how many kernels beside it lose.
   double share_lost_beside() const { return share_lost_beside_; }
 
@@ -55,6 +60,7 @@ class KernelModel {
   double wgrad_efficiency_ = 1.0;
   double grouped_efficiency_ = 1.0;
   double share_lost_beside_ = 1.0;
+  FlopPerSecond unquantised_peak_;
   BytesPerSecond copy_rate_;
   Tag copy_tag_ = Tag::default_value;
 };

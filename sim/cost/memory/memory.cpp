@@ -9,9 +9,6 @@
 namespace orrery {
 namespace {
 
-constexpr double weight_bytes = 2.0;
-constexpr double optimizer_bytes = 12.0;  // fp32 weight and Adam's two moments.
-
 // CUDA context, cuBLAS workspaces and NCCL's buffers together take 0.5 to 3.5 GB in published
 // measurements (NVIDIA aiconfigurator counts 0.34 to 0.39 GB for NCCL alone); the middle is
 // assumed.
@@ -79,14 +76,15 @@ Bytes activations_in_flight(const Scenario& s, int stage, const LayerMemory& lay
   }
   // What a chunk sent on is the same as what the next one keeps of it, but on another rank.
   if (!s.software.frees_outputs && sends)
-    fullest += Bytes{2.0 * tokens(s) * static_cast<double>(s.model.hidden) *
-                     (s.plan.sp ? 1.0 / s.plan.tp : 1.0)};
+    fullest += Bytes{unquantised_bytes(s.plan.dtype) * tokens(s) *
+                     static_cast<double>(s.model.hidden) * (s.plan.sp ? 1.0 / s.plan.tp : 1.0)};
   return static_cast<double>(held.chunks) * fullest + one_whole_layer + one_more_layer;
 }
 
 Bytes other_bytes(const Scenario& s, int stage) {
   const double share = s.plan.sp ? 1.0 / s.plan.tp : 1.0;
-  const double tensor = 2.0 * tokens(s) * static_cast<double>(s.model.hidden) * share;
+  const double tensor =
+      unquantised_bytes(s.plan.dtype) * tokens(s) * static_cast<double>(s.model.hidden) * share;
   Bytes sum = reserve;
   if (s.plan.pp > 1) sum += Bytes{4.0 * tensor};  // Received and to be sent, in both directions.
   // Final norm's and head's inputs; logits.
@@ -96,9 +94,22 @@ Bytes other_bytes(const Scenario& s, int stage) {
   return sum;
 }
 
-// Parameters that are held in 16 bits. Shards are held in 32 bits, which the optimizer counts.
+// Parameters that products read. Shards of them are counted with the optimizer's state.
 double whole_weights(const Scenario& s, int stage, double parameters) {
   return s.plan.reshard ? std::min(parameters, two_shard_units(s, stage)) : parameters;
+}
+
+// Of the weights, the embedding and the head: no linear layers, which stay in 16 bits where those
+// are kept in 8.
+double tables_beside(const Scenario& s, int stage) {
+  double tables = 0.0;
+  for (int chunk = 0; chunk < s.plan.chunks(); ++chunk) {
+    const int v = s.plan.virtual_stage(stage, chunk);
+    if (v == 0) tables += 1.0;
+    if (v == s.plan.virtual_stages() - 1 && !(s.plan.joins_ends() && s.model.tied_embeddings))
+      tables += 1.0;
+  }
+  return tables * static_cast<double>(s.padded_vocab / s.plan.tp * s.model.hidden);
 }
 
 // Shards, and the gradients of units that are being reduced.
@@ -106,7 +117,7 @@ double gradient_bytes(const Scenario& s, int stage, double parameters) {
   const double whole = s.software.main_gradient_bytes * parameters;
   if (!s.plan.shards_gradients()) return whole;
   return std::min(whole, s.software.main_gradient_bytes * parameters / s.plan.data_ranks() +
-                             weight_bytes * two_shard_units(s, stage));
+                             s.software.held_weight_bytes * two_shard_units(s, stage));
 }
 
 }  // namespace
@@ -140,9 +151,11 @@ MemoryReport memory_where(const Scenario& s, double fullest) {
       updated += static_cast<double>(held.experts) / s.plan.expert_optimizer_shards();
     }
     StageMemory memory;
-    memory.weights = Bytes{weight_bytes * whole_weights(s, stage, parameters)};
+    memory.weights = Bytes{s.software.held_weight_bytes * whole_weights(s, stage, parameters)};
+    if (s.plan.fp8_params)
+      memory.weights += Bytes{(2.0 - s.software.held_weight_bytes) * tables_beside(s, stage)};
     memory.gradients = Bytes{gradient_bytes(s, stage, parameters)};
-    memory.optimizer = Bytes{optimizer_bytes * updated};
+    memory.optimizer = Bytes{s.software.state_bytes * updated};
     memory.activations = activations_in_flight(s, stage, layer);
     memory.other = other_bytes(s, stage);
     report.stages.push_back(memory);

@@ -37,9 +37,9 @@ struct MemoryReport {
 };
 
 /// Weights 2 bytes a parameter, gradients as the software keeps them, optimizer 12 (fp32 weight and
-/// two moments; with ZeRO over the ranks that hold the same parameters), activations of as many
-/// micro-batches as the schedule has in
-/// flight (with full recomputation their inputs, and one layer whole).
+/// two moments; with ZeRO over the ranks that hold the same parameters), or what the plan's formats
+/// make of them (parameter_formats.hpp), activations of as many micro-batches as the schedule has
+/// in flight (with full recomputation their inputs, and one layer whole).
 /// Experts keep the rows that arrive at the fullest rank: `loads` are where this scenario's tokens
 /// go, or are found out. Errors (infeasible, bad_input): a routing that does not suit the plan.
 MemoryReport memory_of(const Scenario& scenario, const RoutedLoads& loads);

@@ -5,8 +5,6 @@
 namespace orrery {
 namespace {
 
-constexpr double activation_bytes = 2.0;
-
 AttentionKernel attention_kernel(const Scenario& s) {
   if (!s.software.cudnn_attention) return AttentionKernel::of_tables;
   if (!s.plan.fp8_attention) return AttentionKernel::cudnn;
@@ -26,6 +24,7 @@ struct Heads {
                                        static_cast<double>(s.model.head_dim + s.model.latent->v_dim)
                                  : 0.5},
         kernel{attention_kernel(s)},
+        element{unquantised_bytes(s.plan.dtype)},
         tokens{static_cast<double>(s.tokens_per_microbatch())} {}
 
   double scores() const {
@@ -33,7 +32,7 @@ struct Heads {
   }
   // Bytes of so many heads' channels over the rank's own tokens.
   double bytes_of(std::int64_t heads) const {
-    return activation_bytes * tokens * static_cast<double>(heads * dim);
+    return element * tokens * static_cast<double>(heads * dim);
   }
   double key_value_bytes() const { return bytes_of(2 * keys); }
 
@@ -43,6 +42,7 @@ struct Heads {
   std::int64_t queries, keys, dim;
   double key_share;
   AttentionKernel kernel;
+  double element;  // Bytes.
   double tokens;
 };
 
@@ -54,7 +54,7 @@ Op batched(std::string_view name, const Heads& h, std::int64_t m, std::int64_t n
   op.m = m, op.n = n, op.k = k;
   const double elements =
       static_cast<double>(m * n) + static_cast<double>(m * k) + static_cast<double>(k * n);
-  op.bytes = Bytes{activation_bytes * static_cast<double>(op.batch) * elements};
+  op.bytes = Bytes{h.element * static_cast<double>(op.batch) * elements};
   return op;
 }
 
@@ -80,12 +80,12 @@ Op exchange(std::string_view name, CollectiveKind kind, double bytes, double hid
   return collective(name, kind, bytes, hidden, GroupKind::context);
 }
 
-// Scores to memory, scaled, masked and normalised by one kernel (2 read, 2 write), dropped out by
-// another (2 read, 2 write, 1 mask), and read again.
+// Scores to memory, scaled, masked and normalised by one kernel (read and written), dropped out by
+// another (read, written, a byte of mask), and read again.
 Ops unfused_forward(const Heads& h) {
   const std::int64_t q = h.plan.seq;
-  Ops ops{batched("scores", h, q, q, h.dim), memory("softmax", 4.0 * h.scores())};
-  if (h.dropout) ops.push_back(memory("attention_dropout", 5.0 * h.scores()));
+  Ops ops{batched("scores", h, q, q, h.dim), memory("softmax", 2.0 * h.element * h.scores())};
+  if (h.dropout) ops.push_back(memory("attention_dropout", (2.0 * h.element + 1.0) * h.scores()));
   ops.push_back(batched("values", h, q, h.dim, q));
   return ops;
 }
@@ -93,8 +93,9 @@ Ops unfused_forward(const Heads& h) {
 Ops unfused_backward(const Heads& h) {
   const std::int64_t q = h.plan.seq;
   Ops ops{batched("values_dgrad", h, q, q, h.dim), batched("values_wgrad", h, q, h.dim, q)};
-  if (h.dropout) ops.push_back(memory("attention_dropout_bwd", 5.0 * h.scores()));
-  ops.push_back(memory("softmax_bwd", 6.0 * h.scores()));
+  if (h.dropout)
+    ops.push_back(memory("attention_dropout_bwd", (2.0 * h.element + 1.0) * h.scores()));
+  ops.push_back(memory("softmax_bwd", 3.0 * h.element * h.scores()));
   ops.push_back(batched("scores_dgrad", h, q, h.dim, q));
   ops.push_back(batched("scores_wgrad", h, q, h.dim, q));
   return ops;
@@ -109,8 +110,8 @@ Op ring_kernel(const Heads& h, bool backward, int round) {
   return round == 0 ? fused(h, backward, own, own, true) : fused(h, backward, own / 2, own, false);
 }
 
-// The last round receives nothing. Each round's output is rescaled and added to the sum (2 read, 2
-// read, 2 write); of the rounds after the first, half of the rank's queries.
+// The last round receives nothing. Each round's output is rescaled and added to the sum (two
+// read, one written); of the rounds after the first, half of the rank's queries.
 Ops ring_forward(const Heads& h) {
   Ops ops;
   const int rounds = h.plan.cp;

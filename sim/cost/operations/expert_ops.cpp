@@ -15,8 +15,8 @@ struct ExpertSizes {
         ffn{experts.ffn / s.plan.etp},
         ffn_in{(s.model.gated ? 2 : 1) * ffn},
         shared_ffn{experts.shared_ffn / s.plan.tp},
-        own{activation_bytes * s.of_own_tokens(s.hidden)},
-        of_copies{activation_bytes * static_cast<double>(copies * s.hidden)} {}
+        own{s.element * s.of_own_tokens(s.hidden)},
+        of_copies{s.element * static_cast<double>(copies * s.hidden)} {}
 
   const Experts& experts;
   std::int64_t copies;  ///< Tokens that a rank sends, an expert each.
@@ -27,14 +27,14 @@ struct ExpertSizes {
 
 // The rows that one rank's experts get.
 struct Rows {
-  explicit Rows(std::span<const std::int64_t> rows)
-      : each(rows.begin(), rows.end()),
+  Rows(const LayerSizes& s, std::span<const std::int64_t> rows)
+      : element{s.element},
+        each(rows.begin(), rows.end()),
         sum{static_cast<double>(std::accumulate(rows.begin(), rows.end(), std::int64_t{0}))} {}
 
-  double bytes_of(std::int64_t width) const {
-    return activation_bytes * sum * static_cast<double>(width);
-  }
+  double bytes_of(std::int64_t width) const { return element * sum * static_cast<double>(width); }
 
+  double element;  // Bytes.
   std::vector<std::int64_t> each;
   double sum;
 };
@@ -73,18 +73,20 @@ Op router_product(std::string_view name, GemmPass pass, std::int64_t m, std::int
   return op;
 }
 
-// Logits in fp32: softmax (2 read, 4 written), the k best (4 read), the map of who goes where (1
-// and 4 written) and its counts (1 read), a token and expert.
+// Scores in fp32: softmax of the logits (read, 4 written), the k best (4 read), the map of who goes
+// where (1 and 4 written) and its counts (1 read), a token and expert.
 Ops router_forward(const LayerSizes& s, const ExpertSizes& e) {
   const double choices = static_cast<double>(s.own_tokens * e.experts.count);
   return {router_product("router", GemmPass::forward, s.own_tokens, e.experts.count, s.hidden),
-          memory("router_softmax", 6.0 * choices), memory("router_top_k", 4.0 * choices),
-          memory("router_map", 5.0 * choices), memory("router_counts", 1.0 * choices)};
+          memory("router_softmax", (s.element + 4.0) * choices),
+          memory("router_top_k", 4.0 * choices), memory("router_map", 5.0 * choices),
+          memory("router_counts", 1.0 * choices)};
 }
 
 Ops router_backward(const LayerSizes& s, const ExpertSizes& e) {
   const double choices = static_cast<double>(s.own_tokens * e.experts.count);
-  return {memory("router_map_bwd", 5.0 * choices), memory("router_softmax_bwd", 10.0 * choices),
+  return {memory("router_map_bwd", 5.0 * choices),
+          memory("router_softmax_bwd", (8.0 + s.element) * choices),
           router_product("router_dgrad", GemmPass::dgrad, s.own_tokens, s.hidden, e.experts.count),
           router_product("router_wgrad", GemmPass::wgrad, e.experts.count, s.hidden, s.own_tokens),
           accumulate(s, e.experts.count, s.hidden)};
@@ -145,26 +147,28 @@ Ops pad_rows(const LayerSizes& s, const Rows& rows, std::string_view name) {
 }
 
 // The biases of the second products, each times its row's weight in fp32 (Megatron Core,
-// moe/experts.py, _apply_bias): product (4 bytes written), sum (6 read, 4 written), of all experts
-// (4, 4), in 16 bits (4, 2). Backward into fp32 (2, 4), the gradient of the product's rows (4, 2)
-// and of all experts (2, 2), of the bias (4, 4, 4) and of the weight (4, 4, 4).
+// moe/experts.py, _apply_bias): product (4 bytes written), sum (a row's element and 4 read, 4
+// written), of all experts (4, 4), as rows' elements (4, one). Backward into fp32 (one, 4), the
+// gradient of the product's rows (4, one) and of all experts (one, one), of the bias (4, 4, 4) and
+// of the weight (4, 4, 4).
 Ops apply_bias(const LayerSizes& s, const Rows& rows, bool backward) {
   if (!s.model.mlp_bias || s.software.fused_experts) return {};
   const double elements = rows.sum * static_cast<double>(s.hidden);
-  return {
-      memory(backward ? "expert_bias_bwd" : "expert_bias", (backward ? 40.0 : 28.0) * elements)};
+  const double bytes = backward ? 32.0 + 4.0 * s.element : 24.0 + 2.0 * s.element;
+  return {memory(backward ? "expert_bias_bwd" : "expert_bias", bytes * elements)};
 }
 
 // Both sides of the gate are limited kernel by kernel before the fused activation (Megatron Core,
-// fusions/fused_bias_geglu.py, weighted_bias_quick_geglu_impl): forward each side is clamped (2
-// bytes read, 2 written) and both are put together (2, 2). Backward a comparison (2, 1) and the
-// choice of the gradient (1, 2, 2) of the side with one limit; two comparisons (2, 1 each), their
-// conjunction (1, 1, 1) and the choice of that with two; both put together (2, 2 each).
+// fusions/fused_bias_geglu.py, weighted_bias_quick_geglu_impl): forward each side is clamped (read
+// and written) and both are put together (the same). Backward a comparison (read, a byte written)
+// and the choice of the gradient (a byte and one read, one written) of the side with one limit; two
+// comparisons, their conjunction (1, 1, 1 byte) and the choice of that with two; both put together
+// (read and written each).
 Ops clamp(const LayerSizes& s, const ExpertSizes& e, const Rows& rows, bool backward) {
   if (!s.model.clamped_activation || s.software.fused_experts) return {};
   const double elements = rows.sum * static_cast<double>(e.ffn);
-  return {
-      memory(backward ? "clamp_bwd" : "clamp", (backward ? 8.0 + 14.0 + 8.0 : 16.0) * elements)};
+  const double bytes = backward ? 11.0 * s.element + 8.0 : 8.0 * s.element;
+  return {memory(backward ? "clamp_bwd" : "clamp", bytes * elements)};
 }
 
 // What backward needs is copied out of buffers of fixed size and back: quantised inputs of both
@@ -172,9 +176,9 @@ Ops clamp(const LayerSizes& s, const ExpertSizes& e, const Rows& rows, bool back
 // moe/paged_stash.py; Transformer Engine, ops/fused/forward_grouped_mlp.py).
 Ops stash_rows(const LayerSizes& s, const ExpertSizes& e, const Rows& rows, std::string_view name) {
   if (!s.software.stashes_experts) return {};
-  const double operand = s.quantises ? 1.0 + 1.0 / 32.0 : activation_bytes;
-  const double row = operand * static_cast<double>(s.hidden + e.ffn) +
-                     activation_bytes * static_cast<double>(e.ffn_in);
+  const double operand = s.quantises ? 1.0 + 1.0 / 32.0 : s.element;
+  const double row =
+      operand * static_cast<double>(s.hidden + e.ffn) + s.element * static_cast<double>(e.ffn_in);
   return {memory(name, 2.0 * rows.sum * row)};
 }
 
@@ -203,7 +207,7 @@ std::vector<std::int64_t> even_rows(const LayerSizes& s) {
 
 Ops routed_activation(const LayerSizes& s, std::span<const std::int64_t> of_each) {
   const ExpertSizes e{s};
-  const Rows rows{of_each};
+  const Rows rows{s, of_each};
   Ops ops = clamp(s, e, rows, false);
   ops.push_back(memory("activation", rows.bytes_of(e.ffn_in + e.ffn)));
   return ops;
@@ -220,7 +224,7 @@ Ops before_experts_forward(const LayerSizes& s) {
 
 Ops of_experts_forward(const LayerSizes& s, std::span<const std::int64_t> of_each) {
   const ExpertSizes e{s};
-  const Rows rows{of_each};
+  const Rows rows{s, of_each};
   Ops ops = sort_rows(s, rows, "sort_rows");
   append(ops, among_tensor_ranks(s, rows, "etp_gather", CollectiveKind::all_gather));
   append(ops, pad_rows(s, rows, "pad_rows"));
@@ -256,7 +260,7 @@ Ops before_experts_backward(const LayerSizes& s) {
 
 Ops of_experts_backward(const LayerSizes& s, std::span<const std::int64_t> of_each) {
   const ExpertSizes e{s};
-  const Rows rows{of_each};
+  const Rows rows{s, of_each};
   Ops ops = sort_rows(s, rows, "unsort_rows_bwd");
   append(ops, among_tensor_ranks(s, rows, "etp_gather_grad", CollectiveKind::all_gather));
   append(ops, pad_rows(s, rows, "unpad_rows_bwd"));

@@ -20,7 +20,7 @@ struct Widths {
 double rotary_bytes(const LayerSizes& s, const Widths& w) {
   const std::int64_t rotated = s.heads * s.model.latent->rope_dim;
   const std::int64_t values = s.heads * s.model.latent->v_dim;
-  return activation_bytes * s.of_tokens(2 * rotated + w.keys_and_values + w.queries + values);
+  return s.element * s.of_tokens(2 * rotated + w.keys_and_values + w.queries + values);
 }
 
 // A product that every tensor rank does whole for its own tokens.
@@ -66,7 +66,7 @@ namespace {
 // Gathered latents (`width`) to the channels of this rank's heads.
 Ops up(const LayerSizes& s, std::string_view norm, std::string_view name, std::int64_t rank,
        std::int64_t width, std::int64_t channels) {
-  Ops ops{memory(norm, 4.0 * s.of_own_tokens(rank))};
+  Ops ops{memory(norm, 2.0 * s.element * s.of_own_tokens(rank))};
   append(ops, gather(s, "tp_gather", 0.0, width));
   append(ops, quantise(s, s.of_tokens(rank)));
   ops.push_back(product(s, name, GemmPass::forward, s.tokens, channels, rank));
@@ -114,17 +114,17 @@ Ops latent_attention_backward(const LayerSizes& s, const Ops& core) {
   append(ops, core);
   ops.push_back(memory("rope_bwd", rotary_bytes(s, w)));
   add_up_backward(s, "kv_up_dgrad", "kv_up_wgrad", w.keys_and_values, w.kv, ops);
-  ops.push_back(memory("kv_norm_bwd", 8.0 * s.of_own_tokens(w.kv)));
+  ops.push_back(memory("kv_norm_bwd", 4.0 * s.element * s.of_own_tokens(w.kv)));
   add_product_backward(s, "kv_down_dgrad", "kv_down_wgrad", w.kv_down, s.hidden, ops);
   if (w.q > 0) {
     add_up_backward(s, "q_up_dgrad", "q_up_wgrad", w.queries, w.q, ops);
-    ops.push_back(memory("q_norm_bwd", 8.0 * s.of_own_tokens(w.q)));
+    ops.push_back(memory("q_norm_bwd", 4.0 * s.element * s.of_own_tokens(w.q)));
     add_product_backward(s, "q_down_dgrad", "q_down_wgrad", w.q, s.hidden, ops);
   } else {
     append(ops, column_parallel_backward(s, {{"q", "q_dgrad", "q_wgrad", w.queries}}));
   }
   // Queries and keys were made of one input: their gradients are summed.
-  ops.push_back(memory("input_grad_sum", 6.0 * s.own_tensor));
+  ops.push_back(memory("input_grad_sum", 3.0 * s.element * s.own_tensor));
   return ops;
 }
 

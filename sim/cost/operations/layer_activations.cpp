@@ -9,19 +9,23 @@ namespace {
 
 double tokens(const Scenario& s) { return static_cast<double>(s.tokens_per_microbatch()); }
 
+// Bytes of an element of what is kept as it is.
+double element(const Scenario& s) { return unquantised_bytes(s.plan.dtype); }
+
 // Bytes of an element of what a product keeps of its input for its weight gradient. Scales of
 // blocks add a 32nd (OCP Microscaling, v1.0).
 double product_input(const Scenario& s) {
   const bool narrow = is_narrow(s.plan.dtype) && s.software.keeps_quantised_inputs;
-  return narrow ? element_bytes(s.plan.dtype) : 2.0;
+  return narrow ? element_bytes(s.plan.dtype) : element(s);
 }
-bool quantises(const Scenario& s) { return product_input(s) < 2.0; }
+bool quantises(const Scenario& s) { return product_input(s) < element(s); }
 
 // Bytes of an element of queries, keys, values and the output, as attention keeps them.
 double attended(const Scenario& s) {
-  return s.plan.fp8_attention ? element_bytes(s.plan.dtype) : 2.0;
+  return s.plan.fp8_attention ? element_bytes(s.plan.dtype) : element(s);
 }
-// The output is also the projection's input: in 16 bits or in 8 both keep the same, else two forms.
+// The output is also the projection's input: quantised both ways or neither, both keep the same,
+// else two forms.
 bool output_is_copied(const Scenario& s) { return quantises(s) && !s.plan.fp8_attention; }
 
 }  // namespace
@@ -45,10 +49,10 @@ double attention_bytes(const Scenario& s, const RecomputeChoice& choice, double 
         s.model.heads * (up ? 2 * (s.model.head_dim + latent->v_dim) : latent->v_dim));
     // Products' inputs in 8 bits: latents after their norms, which lose as much, and the output.
     const auto latents = static_cast<double>(latent->q_rank + latent->kv_rank);
-    const double saved = (2.0 - product_input(s)) * latents / (s.plan.sp ? t : 1.0);
+    const double saved = (element(s) - product_input(s)) * latents / (s.plan.sp ? t : 1.0);
     const double added = output_is_copied(s) ? product_input(s) * output / t : 0.0;
     return tokens(s) *
-           (2.0 * down / (s.plan.sp ? t : 1.0) + attended(s) * wide / t - saved + added);
+           (element(s) * down / (s.plan.sp ? t : 1.0) + attended(s) * wide / t - saved + added);
   }
   const double head_width = static_cast<double>(s.model.heads * s.model.head_dim);
   const double kv_width =
@@ -61,7 +65,7 @@ double attention_bytes(const Scenario& s, const RecomputeChoice& choice, double 
 // of `rows` tokens.
 double activation_sides(const Scenario& s, double rows, double width, bool output = true) {
   return rows * width *
-         (2.0 * (s.model.gated ? 2.0 : 1.0) + kept_by_activation(s) +
+         (element(s) * (s.model.gated ? 2.0 : 1.0) + kept_by_activation(s) +
           (output ? product_input(s) : 0.0));
 }
 
@@ -78,10 +82,11 @@ double experts_bytes(const Scenario& s, const RecomputeChoice& choice, double t,
   // What was limited, beside what it was made of.
   if (s.model.clamped_activation && !s.software.fused_experts &&
       !choice.selects(RecomputeModule::moe_act))
-    sum += 4.0 * rows * static_cast<double>(experts.ffn) / s.plan.etp;
+    sum += 2.0 * element(s) * rows * static_cast<double>(experts.ffn) / s.plan.etp;
   if (!choice.selects(RecomputeModule::shared_experts))
     sum += activation_sides(s, tokens(s), static_cast<double>(experts.shared_ffn) / t);
-  return sum + 6.0 * own * static_cast<double>(experts.count);  // fp32 logits, 16-bit weights.
+  // Logits in fp32, and weights.
+  return sum + (4.0 + element(s)) * own * static_cast<double>(experts.count);
 }
 
 }  // namespace
@@ -91,7 +96,7 @@ Bytes layer_activations(const Scenario& s, const RecomputeChoice& recompute, Lay
   const auto t = static_cast<double>(s.plan.tp);
   const double hidden = tokens(s) * static_cast<double>(s.model.hidden);  // s b h
   const double own = s.plan.sp ? hidden / t : hidden;
-  if (recompute.kind == Recompute::full) return Bytes{2.0 * own};
+  if (recompute.kind == Recompute::full) return Bytes{element(s) * own};
 
   const double rows = tokens(s) * static_cast<double>(s.model.heads) / t;
   if (alternates_products(s, recompute)) {
@@ -100,8 +105,8 @@ Bytes layer_activations(const Scenario& s, const RecomputeChoice& recompute, Lay
     const auto head_dim = static_cast<double>(s.model.head_dim);
     const auto values = static_cast<double>(std::max<std::int64_t>(s.model.kv_heads, s.plan.tp));
     const double wide = 2.0 * static_cast<double>(s.model.heads) + values;
-    return Bytes{2.0 * own + 4.0 * rows +
-                 2.0 * tokens(s) * (wide * head_dim + static_cast<double>(s.model.ffn)) / t};
+    return Bytes{element(s) * own + 4.0 * rows +
+                 element(s) * tokens(s) * (wide * head_dim + static_cast<double>(s.model.ffn)) / t};
   }
 
   const double dropout = s.software.dropout ? 1.0 : 0.0;
@@ -110,11 +115,11 @@ Bytes layer_activations(const Scenario& s, const RecomputeChoice& recompute, Lay
   const double blocks = s.model.parallel_residual ? 1.0 : 2.0;
   const double norms = s.model.parallel_residual ? s.model.norms_per_layer : 2.0;
   const double outputs = s.software.gathers_inputs_again ? own : hidden;
-  double sum = own * blocks * (2.0 + dropout) + attention_bytes(s, recompute, t);
-  // The router reads the second norm's output in 16 bits, products that of all others.
+  double sum = own * blocks * (element(s) + dropout) + attention_bytes(s, recompute, t);
+  // The router reads the second norm's output as it is, products that of all others.
   const double for_router = kind.has_experts ? 1.0 : 0.0;
   if (!recompute.selects(RecomputeModule::layernorm))
-    sum += (product_input(s) * (norms - for_router) + 2.0 * for_router) * outputs +
+    sum += (product_input(s) * (norms - for_router) + element(s) * for_router) * outputs +
            norms * kept_by_norm(s) * own;
   if (kind.has_experts)
     sum += experts_bytes(s, recompute, t, fullest);
@@ -124,7 +129,7 @@ Bytes layer_activations(const Scenario& s, const RecomputeChoice& recompute, Lay
     sum += 4.0 * rows;  // One fp32 log-sum-exp a query and head.
   else if (!recompute.selects(RecomputeModule::core_attn))
     // Softmax output; its dropout's mask and output.
-    sum += rows * static_cast<double>(s.plan.seq) * (2.0 + 3.0 * dropout);
+    sum += rows * static_cast<double>(s.plan.seq) * (element(s) + (1.0 + element(s)) * dropout);
   return Bytes{sum};
 }
 

@@ -18,11 +18,13 @@ namespace {
 // x + dropout(y + bias): reads x and y, writes the sum and a one-byte mask. Without dropout: reads
 // two tensors, writes one.
 Ops residual_forward(const Sizes& s) {
-  return {memory("residual", (s.software.dropout ? 7.0 : 6.0) * s.own_tensor)};
+  return {memory("residual", (3.0 * s.element + (s.software.dropout ? 1.0 : 0.0)) * s.own_tensor)};
 }
-// Dropout's gradient (2 read, 1 mask, 2 write), bias gradient (2), sum with the residual's (6).
+// Dropout's gradient (read, a byte of mask, written), bias gradient (read), sum with the residual's
+// (two read, one written).
 Ops residual_backward(const Sizes& s) {
-  return {memory("residual_bwd", (s.software.dropout ? 13.0 : 6.0) * s.own_tensor)};
+  const double bytes = s.software.dropout ? 6.0 * s.element + 1.0 : 3.0 * s.element;
+  return {memory("residual_bwd", bytes * s.own_tensor)};
 }
 
 }  // namespace
@@ -39,7 +41,7 @@ Ops activation_forward(const Sizes& s) {
 Ops activation_backward(const Sizes& s) {
   Ops ops{activation_op(s, "activation_bwd", s.of_tokens(s.ffn), true)};
   if (!s.software.fused_bias_gradients && s.model.mlp_bias)
-    ops.push_back(memory("bias_grad", activation_bytes * s.of_tokens(s.ffn)));
+    ops.push_back(memory("bias_grad", s.element * s.of_tokens(s.ffn)));
   return ops;
 }
 
@@ -53,7 +55,8 @@ Ops heads_forward(const Scenario& scenario, LayerKind kind) {
   Ops ops;
   if (s.model.qk_norm) ops.push_back(norm_op(s, "qk_norm", queries_and_keys(s), false));
   if (s.model.rotary) ops.push_back(rotary_op(s, "rope", queries_and_keys(s), false));
-  if (!s.plan.fused_attention) ops.push_back(memory("transpose", 4.0 * s.of_tokens(s.head_width)));
+  if (!s.plan.fused_attention)
+    ops.push_back(memory("transpose", 2.0 * s.element * s.of_tokens(s.head_width)));
   append(ops, core_attention_forward(scenario, kind));
   return ops;
 }
@@ -62,11 +65,11 @@ Ops heads_backward(const Scenario& scenario, LayerKind kind) {
   const Sizes s{scenario};
   Ops ops = core_attention_backward(scenario, kind);
   if (!s.plan.fused_attention)
-    ops.push_back(memory("transpose_bwd", 12.0 * s.of_tokens(s.head_width)));
+    ops.push_back(memory("transpose_bwd", 6.0 * s.element * s.of_tokens(s.head_width)));
   if (s.model.rotary) ops.push_back(rotary_op(s, "rope_bwd", queries_and_keys(s), true));
   if (s.model.qk_norm) ops.push_back(norm_op(s, "qk_norm_bwd", queries_and_keys(s), true));
   if (!s.software.fused_bias_gradients && s.model.qkv_bias)
-    ops.push_back(memory("bias_grad", activation_bytes * s.of_tokens(s.qkv)));
+    ops.push_back(memory("bias_grad", s.element * s.of_tokens(s.qkv)));
   return ops;
 }
 
@@ -157,7 +160,7 @@ Ops parallel_backward(const Scenario& scenario, LayerKind kind) {
   if (s.model.norms_per_layer > 1) {
     append(ops, column_parallel_backward(s, qkv(s)));
     append(ops, norm_backward(s));
-    ops.push_back(memory("input_grad_sum", 6.0 * s.own_tensor));
+    ops.push_back(memory("input_grad_sum", 3.0 * s.element * s.own_tensor));
   }
   append(ops, column_parallel_backward(s, beside_fc1(s)));
   append(ops, norm_backward(s));
@@ -239,19 +242,21 @@ LayerEnds layer_ends_backward(const Scenario& scenario, LayerKind kind) {
 
 Ops embedding_forward(const Scenario& scenario) {
   const Sizes s{scenario};
-  // Row look-up (2 read, 2 write), position added (4 read, 2 write) where there are positions.
-  Ops ops{memory("embedding", (s.model.learned_positions > 0 ? 10.0 : 4.0) * s.tensor)};
+  // Row look-up (one read, one written), position added (two read, one written) where there are
+  // positions.
+  const double rows = s.model.learned_positions > 0 ? 5.0 : 2.0;
+  Ops ops{memory("embedding", rows * s.element * s.tensor)};
   append(ops, reduce(s, "tp_reduce", 0.0));
-  if (s.software.dropout) ops.push_back(memory("dropout", 5.0 * s.own_tensor));
+  if (s.software.dropout) ops.push_back(memory("dropout", (2.0 * s.element + 1.0) * s.own_tensor));
   return ops;
 }
 
 Ops embedding_backward(const Scenario& scenario) {
   const Sizes s{scenario};
   Ops ops = gather(s, "tp_gather_grad", 0.0);
-  // Each token's gradient (2 read) is added to an fp32 row of its table (4 read, 4 write).
+  // Each token's gradient (read) is added to an fp32 row of its table (4 read, 4 written).
   const double tables = s.model.learned_positions > 0 ? 2.0 : 1.0;
-  ops.push_back(memory("embedding_bwd", tables * 10.0 * s.tensor));
+  ops.push_back(memory("embedding_bwd", tables * (s.element + 8.0) * s.tensor));
   return ops;
 }
 
@@ -260,7 +265,7 @@ Ops prediction_forward(const Scenario& scenario) {
   Ops ops = embedding_forward(scenario);
   append(ops, norm_forward(s));
   append(ops, norm_forward(s));
-  ops.push_back(memory("join_inputs", 8.0 * s.own_tensor));
+  ops.push_back(memory("join_inputs", 4.0 * s.element * s.own_tensor));
   append(ops, gather(s, "tp_gather", 0.0, 2 * s.hidden));
   ops.push_back(gemm("join", GemmPass::forward, s.tokens, s.hidden / s.plan.tp, 2 * s.hidden));
   append(ops, gather(s, "tp_gather_output", 0.0));

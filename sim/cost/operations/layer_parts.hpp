@@ -25,6 +25,7 @@ struct LayerSizes {
         ffn_in{(s.model.gated ? 2 : 1) * ffn},
         vocab{s.padded_vocab / s.plan.tp},
         quantises{is_narrow(s.plan.dtype)},
+        element{unquantised_bytes(s.plan.dtype)},
         tensor{static_cast<double>(tokens * hidden)},
         own_tensor{s.plan.sp ? tensor / s.plan.tp : tensor} {}
 
@@ -46,11 +47,10 @@ struct LayerSizes {
   const Plan& plan;
   std::int64_t tokens, own_tokens, hidden, heads, kv_heads, qkv, head_width, ffn, ffn_in, vocab;
   bool quantises;     ///< Operands of linear layers become 8 bits wide; not those of the head.
+  double element;     ///< Bytes of an element of an activation or a weight.
   double tensor;      ///< T h elements.
   double own_tensor;  ///< T' h elements.
 };
-
-inline constexpr double activation_bytes = 2.0;
 
 void append(Ops& ops, const Ops& more);
 

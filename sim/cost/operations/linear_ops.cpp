@@ -10,14 +10,14 @@ void append(Ops& ops, const Ops& more) { ops.insert(ops.end(), more.begin(), mor
 Ops gather(const Sizes& s, std::string_view name, double hidden, std::int64_t width) {
   if (s.plan.tp == 1 || !s.plan.sp) return {};
   const double elements = width > 0 ? s.of_tokens(width) : s.tensor;
-  return {collective(name, CollectiveKind::all_gather, activation_bytes * elements, hidden)};
+  return {collective(name, CollectiveKind::all_gather, s.element * elements, hidden)};
 }
 
 Ops reduce(const Sizes& s, std::string_view name, double hidden, std::int64_t width) {
   if (s.plan.tp == 1) return {};
   const double elements = width > 0 ? s.of_tokens(width) : s.tensor;
   return {collective(name, s.plan.sp ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
-                     activation_bytes * elements, hidden)};
+                     s.element * elements, hidden)};
 }
 
 double pipelined(const Sizes& s) { return s.plan.sp ? s.plan.tp_hidden : 0.0; }
@@ -100,7 +100,7 @@ Ops gather_quantised(const Sizes& s, std::string_view name, double hidden) {
   // Scales of MXFP8 are some 3 % more, which are not counted.
   const double sent_bytes = s.plan.dtype == Dtype::nvfp4 ? element_bytes(s.plan.dtype) : 1.0;
   if (s.quantises)
-    for (Op& op : sent) op.bytes = op.bytes * (sent_bytes / activation_bytes);
+    for (Op& op : sent) op.bytes = op.bytes * (sent_bytes / s.element);
   return sent;
 }
 
@@ -125,7 +125,7 @@ Ops row_parallel_forward(const Sizes& s, const Linears& summed) {
   }
   for (const Linear& one : summed) {
     const bool last = &one == &summed.back();
-    if (last && summed.size() > 1) ops.push_back(memory("branch_sum", 6.0 * s.tensor));
+    if (last && summed.size() > 1) ops.push_back(memory("branch_sum", 3.0 * s.element * s.tensor));
     if (last && hidden > 0.0) append(ops, reduce(s, "tp_reduce", hidden));
     ops.push_back(product(s, one.name, GemmPass::forward, s.tokens, s.hidden, one.width));
   }
@@ -168,8 +168,7 @@ namespace {
 Ops sum_of_gradients(const Sizes& s, std::size_t products) {
   if (products == 1) return {};
   const auto count = static_cast<double>(products);
-  return {memory("grad_sum",
-                 activation_bytes * (s.plan.tp > 1 ? count + 1.0 : count - 1.0) * s.tensor)};
+  return {memory("grad_sum", s.element * (s.plan.tp > 1 ? count + 1.0 : count - 1.0) * s.tensor)};
 }
 
 }  // namespace

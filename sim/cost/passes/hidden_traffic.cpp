@@ -30,8 +30,8 @@ void lose(const Scenario& scenario, HiddenTraffic& traffic, Bucket& runs, const 
   for (GroupKind group : {GroupKind::data, GroupKind::expert_data}) {
     const auto parameters = static_cast<double>(next.parameters.of(group));
     if (plan.zero >= 1)
-      runs.lost_to_gather.append(
-          traffic.lost(runs.forward, CollectiveKind::all_gather, 2.0 * parameters, group));
+      runs.lost_to_gather.append(traffic.lost(runs.forward, CollectiveKind::all_gather,
+                                              scenario.software.weight_bytes * parameters, group));
     runs.lost_to_reduction.append(traffic.lost(
         last, plan.zero >= 1 ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
         scenario.software.gradient_bytes * parameters, group));

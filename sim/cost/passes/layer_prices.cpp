@@ -82,10 +82,12 @@ void LayerPrices::price_all_ends(OfKind& of) const {
 ExchangeCost LayerPrices::exchange(const ExchangeLoad& load) const {
   if (!exchange_) return {};
   const Experts& experts = *scenario_.model.experts;
+  const Dtype dtype = scenario_.plan.dtype;
   const ExchangeShape shape{.group = group_,
                             .hidden = scenario_.model.hidden,
                             .experts = experts.count,
-                            .top_k = experts.per_token};
+                            .top_k = experts.per_token,
+                            .dispatched = is_wide(dtype) ? dtype : Dtype::bf16};
   return (*exchange_)(scenario_.plan.moe_dispatcher, shape, load);
 }
 

@@ -178,7 +178,7 @@ Pricer::Pricer(const KernelModel& kernels, const CollectiveTime& collectives,
       collectives_{collectives},
       shapes_{shapes},
       software_{software},
-      peak_{gpu.peak_16bit},
+      peak_{kernels.unquantised_peak()},
       multiprocessors_{gpu.multiprocessors} {}
 
 GroupCollective Pricer::collective(const Op& op) const {

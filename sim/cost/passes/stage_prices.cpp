@@ -13,7 +13,8 @@ PassCost gather_received(const Scenario& scenario, const Pricer& pricer) {
   const Plan& plan = scenario.plan;
   if (plan.tp == 1 || plan.sp || !scenario.software.scatter_gather) return {};
   const double bytes =
-      2.0 * static_cast<double>(scenario.tokens_per_microbatch() * scenario.model.hidden);
+      unquantised_bytes(plan.dtype) *
+      static_cast<double>(scenario.tokens_per_microbatch() * scenario.model.hidden);
   return pricer.price(Ops{collective("pp_gather", CollectiveKind::all_gather, bytes)});
 }
 
@@ -67,7 +68,8 @@ std::vector<StageLengths> price_passes(const Scenario& scenario, const KernelMod
 Bytes transfer_bytes(const Scenario& scenario) {
   const Plan& plan = scenario.plan;
   const bool split = plan.tp > 1 && (plan.sp || scenario.software.scatter_gather);
-  return Bytes{2.0 * static_cast<double>(scenario.tokens_per_microbatch() * scenario.model.hidden) /
+  return Bytes{unquantised_bytes(plan.dtype) *
+               static_cast<double>(scenario.tokens_per_microbatch() * scenario.model.hidden) /
                (split ? plan.tp : 1)};
 }
 

@@ -136,7 +136,6 @@ const std::vector<std::string> inactive_arguments{
     "tensorboard",
     "test",
     "text_column",
-    "tf32",
     "token",
     "torch_dtype",
     "train_file",
@@ -212,6 +211,7 @@ class TrainerReader {
     batch();
     sharding();
     precision();
+    optimizer_state();
     layers();
     software();
     rest();
@@ -340,10 +340,23 @@ class TrainerReader {
     if (mixed == "fp8")
       a_.fail("mixed_precision", "is fp8, which has no prices with Hugging Face's models",
               "write bf16: --set bf16=true");
+    // transformers, training_args.py: tf32 sets allow_tf32, which PyTorch leaves off.
+    const bool tf32 = t_.flag("tf32", false);
+    r_.dtype = bf16 ? "bf16" : fp16 ? "fp16" : tf32 ? "tf32" : "fp32";
     if (!bf16 && !fp16)
-      fail_input(place_, "trains in fp32, which has no prices",
-                 "add --bf16 to its arguments, or give --set bf16=true");
-    r_.dtype = bf16 ? "bf16" : "fp16";
+      r_.notes.push_back("neither bf16 nor fp16 is given: it trains in fp32" +
+                         std::string{tf32 ? ", and multiplies in tf32" : ""});
+  }
+
+  void optimizer_state() {
+    // transformers, trainer_optimizer.py: 8-bit AdamW of bitsandbytes or torchao.
+    const std::string optimizer = t_.word("optim", "adamw_torch");
+    if (optimizer.find("adam") != optimizer.npos && optimizer.find("8bit") != optimizer.npos)
+      r_.exp_avg = r_.exp_avg_sq = "int8";
+    // deepspeed/runtime/precision_config.py: masters and moments of ZeRO in bf16.
+    if (!e_.flag("bf16.bf16_master_weights_and_grads", false)) return;
+    r_.main_params = "bf16";
+    if (e_.flag("bf16.bf16_optimizer_states", false)) r_.exp_avg = r_.exp_avg_sq = "bf16";
   }
 
   void layers() {
@@ -365,6 +378,7 @@ class TrainerReader {
   void software() {
     if (r_.tp > 1 || r_.cp > 1) {
       r_.software = "megatron-core";
+      if (r_.dtype == "fp32" || r_.dtype == "tf32") r_.attention = "unfused";
       r_.notes.push_back(
           "the nearest software is megatron-core, which fuses more kernels than Hugging Face's "
           "models do");
@@ -383,8 +397,8 @@ class TrainerReader {
     tell_otherwise(t_, trainer_differences, r_.notes);
     tell_otherwise(e_, engine_differences, r_.notes);
     const std::string optimizer = t_.word("optim", "adamw_torch");
-    if (optimizer.find("8bit") != optimizer.npos || optimizer.find("4bit") != optimizer.npos ||
-        optimizer.find("adam") == optimizer.npos)
+    const bool is_adam = optimizer.find("adam") != optimizer.npos;
+    if (optimizer.find("4bit") != optimizer.npos || !is_adam)
       note(t_, "optim", "is " + shown_text(optimizer) + "; priced is AdamW with fp32 state");
     const std::string own = e_.word("optimizer.type", "AdamW");
     if (own != "AdamW" && own != "Adam" && own != "auto")

@@ -17,6 +17,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+bool is_wide_format(const Json& dtype) { return dtype == "fp32" || dtype == "tf32"; }
+
 class RunReader {
  public:
   RunReader(const MegatronArguments& arguments, const std::string& name,
@@ -34,6 +36,7 @@ class RunReader {
     batch();
     sharding();
     precision();
+    optimizer_state();
     recompute();
     if (has_experts_) experts();
     gpus();
@@ -158,9 +161,10 @@ class RunReader {
 
   void precision() {
     const bool fp16 = a_.flag("fp16");
-    if (!fp16 && !a_.flag("bf16"))
-      fail_input(a_.place(), "trains in fp32, which has no prices",
-                 a_.is_recipe() ? "give --set " + a_.spelled("bf16") + "=bf16" : "add --bf16");
+    const bool wide = !fp16 && !a_.flag("bf16");
+    if (wide && a_.is_recipe() && !a_.has("bf16"))
+      fail_input(a_.place(), "does not say in which format it trains",
+                 "give --set " + a_.spelled("bf16") + "=bf16");
     const std::string fp8 = a_.choice("fp8", {{"", ""}, {"e4m3", "fp8"}, {"hybrid", "fp8"}});
     const std::string recipe = a_.choice(
         "fp8_recipe",
@@ -168,13 +172,55 @@ class RunReader {
     const std::string fp4 = a_.choice("fp4", {{"", ""}, {"e2m1", "nvfp4"}});
     a_.choice("fp4_recipe", {{"nvfp4", "nvfp4"}});
     plan_["dtype"] = !fp4.empty() ? fp4 : !fp8.empty() ? recipe : fp16 ? "fp16" : "bf16";
+    if (wide && (!fp8.empty() || !fp4.empty()))
+      fail_input(a_.place(),
+                 "multiplies in " + plan_.at("dtype").get<std::string>() +
+                     " weights of 32 bits, which has no prices",
+                 a_.is_recipe() ? "give --set " + a_.spelled("bf16") + "=bf16" : "add --bf16");
     if (a_.flag("fp8_dot_product_attention")) plan_["fp8_attention"] = true;
     const std::string backend = a_.word("attention_backend", "auto");
     const bool local = a_.word("transformer_impl", "transformer_engine") == "local";
     const bool flash = a_.flag("use_flash_attn");
     const bool unfused =
         backend == "unfused" || backend == "local" || (local && !flash) || is_of_2021();
-    plan_["attention"] = unfused && backend != "flash" ? "unfused" : "flash";
+    plan_["attention"] = wide || (unfused && backend != "flash") ? "unfused" : "flash";
+    if (wide) in_fp32(local || is_of_2021());
+  }
+
+  // Transformer Engine multiplies operands of 32 bits in tf32 (common/gemm/cublaslt_gemm.cu,
+  // cublas_gemm), PyTorch in fp32 unless it is told otherwise (allow_tf32).
+  void in_fp32(bool by_pytorch) {
+    plan_["dtype"] = by_pytorch ? "fp32" : "tf32";
+    notes_.push_back(
+        std::string{a_.is_recipe() ? a_.spelled("bf16") + " is 32 bits"
+                                   : "neither --bf16 nor --fp16 is given"} +
+        ": it trains in fp32" +
+        (by_pytorch ? "; where PyTorch may use tf32 (allow_tf32) give --dtype tf32"
+                    : ", and Transformer Engine multiplies in tf32, as all products are priced"));
+  }
+
+  // Transformer Engine keeps the masters of bf16 weights as their lower 16 bits; where layers'
+  // weights are quantised by another recipe than delayed scaling, Megatron Core keeps them itself,
+  // whole (optimizer_config.py, use_precision_aware_optimizer_no_fp8_or_ds_fp8; optimizer/
+  // __init__.py, store_param_remainders).
+  void optimizer_state() {
+    const std::string dtype = plan_.at("dtype");
+    const bool of_8_bits = dtype == "fp8" || dtype == "mxfp8";
+    const bool gathers = a_.flag("fp8_param_gather");
+    if (of_8_bits && gathers) plan_["fp8_params"] = true;
+    if (!a_.flag("use_precision_aware_optimizer")) return;
+    const bool delayed = a_.word("fp8_recipe", "delayed") == "delayed" && !gathers;
+    const bool by_engine = dtype == "bf16" || (dtype == "fp8" && delayed);
+    const std::string masters =
+        a_.choice("main_params_dtype", {{"fp32", "fp32"}, {"fp16", "fp16"}});
+    const auto keep = [&](const char* key, const std::string& format) {
+      if (format != "fp32") plan_[key] = format;
+    };
+    keep("main_params", masters == "fp32" && by_engine ? "remainders" : masters);
+    for (const char* moment : {"exp_avg", "exp_avg_sq"})
+      keep(moment,
+           a_.choice(std::string{moment} + "_dtype",
+                     {{"fp32", "fp32"}, {"fp16", "fp16"}, {"bf16", "bf16"}, {"fp8", "fp8"}}));
   }
 
   // Its arguments were renamed or dropped in 2022.
@@ -241,12 +287,14 @@ class RunReader {
   // do and the software that a plan is for by default.
   void gradients() {
     const bool wide = a_.flag("accumulate_allreduce_grads_in_fp32");
-    const bool narrow = a_.flag("grad_reduce_in_bf16");
+    // arguments.py: main gradients in 16 bits are gradients that are reduced in 16 bits.
+    const bool narrow = a_.flag("grad_reduce_in_bf16") || narrow_main_gradients();
     if (is_of_2021()) {
       plan_["software"] = "megatron-2021";
       return;
     }
-    if (a_.flag("fp16") ? !wide : narrow) {
+    const bool fp32 = is_wide_format(plan_.at("dtype"));
+    if (!fp32 && (a_.flag("fp16") ? !wide : narrow)) {
       plan_["software"] = "megatron-core";
       return;
     }
@@ -258,6 +306,11 @@ class RunReader {
     }
     plan_["software"] = "megatron-core-fp32-reduce";
     plan_.erase("tp_overlap");  // Of which it has what needs no flag: gradients' traffic.
+  }
+
+  bool narrow_main_gradients() const {
+    return a_.flag("use_precision_aware_optimizer") &&
+           a_.word("main_grads_dtype", "fp32") != "fp32";
   }
 
   void tell_unread() {

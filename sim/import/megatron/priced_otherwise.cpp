@@ -155,22 +155,6 @@ constexpr Difference differences[] = {
     {"step_batch_size_schedule", "lets the batch grow; priced is a step of the largest"},
 };
 
-// Bytes of a type of a number as --exp-avg-dtype and others name it.
-int bytes_of(const std::string& type) { return type == "fp32" ? 4 : type == "fp8" ? 1 : 2; }
-
-void tell_optimizer(const MegatronArguments& run, std::vector<std::string>& told) {
-  const char* const names[] = {"main_params_dtype", "exp_avg_dtype", "exp_avg_sq_dtype"};
-  int bytes = 0;
-  for (const char* name : names) bytes += bytes_of(run.word(name, "fp32"));
-  if (run.flag("use_precision_aware_optimizer") && bytes != 12)
-    told.push_back("--use-precision-aware-optimizer keeps " + std::to_string(bytes) +
-                   " bytes of optimizer state a parameter; counted are 12");
-  if (const std::string type = run.word("main_grads_dtype", "fp32"); type != "fp32")
-    told.push_back("--main-grads-dtype " + type +
-                   " lets the optimizer read narrow gradients; counted are those of "
-                   "--grad-reduce-in-bf16 or of fp32");
-}
-
 // Transformer Engine keeps a weight in fp8 for both directions from the first micro-batch on.
 void tell_weights(const MegatronArguments& run, std::vector<std::string>& told) {
   const bool fp8 = run.has("fp8");
@@ -189,7 +173,6 @@ std::vector<std::string> priced_otherwise(const MegatronArguments& run) {
     if (value && value->text() != "none" && run.flag(difference.argument))
       told.push_back(value->name + " " + std::string{difference.what});
   }
-  tell_optimizer(run, told);
   tell_weights(run, told);
   return told;
 }

@@ -251,7 +251,7 @@ class Translator {
       put("tokenizer_model", type, name);
   }
 
-  // "bf16", "bf16-mixed", "16-mixed", "bf16_with_fp8_current_scaling_mixed".
+  // "bf16", "bf16-mixed", "16-mixed", "32", "bf16_with_fp8_current_scaling_mixed".
   void precision() {
     const SettingsTree* mixed = s_.find("mixed_precision");
     const bool is_name = mixed && mixed->kind == SettingsTree::Kind::scalar;
@@ -262,7 +262,8 @@ class Translator {
                               word.starts_with("16") || word.starts_with("fp16"));
     const bool bf16 = s_.flag(is_name ? "model.bf16" : "mixed_precision.bf16|model.bf16",
                               word.starts_with("bf16"));
-    put(fp16 ? "fp16" : "bf16", paths, fp16 || bf16);
+    const bool says_none = word.empty() && !fp16 && !bf16;
+    if (!says_none) put(fp16 ? "fp16" : "bf16", paths, fp16 || bf16);
     const std::string fp8 =
         is_name ? "model.fp8" : "mixed_precision.fp8|trainer.plugins.fp8|model.fp8";
     const bool names_fp8 = word.find("fp8") != word.npos;
@@ -284,6 +285,9 @@ class Translator {
     const std::string name = s_.word("model.optim.name", "");
     put("use_distributed_optimizer", s_.has(sharded) ? sharded : "model.optim.name",
         s_.flag(sharded, name.starts_with("distributed_") || name.starts_with("mcore_distr")));
+    // NeMo, megatron_base_model.py, setup_optimization: store_param_remainders beside bf16 weights.
+    if (name == "distributed_fused_adam")
+      put("use_precision_aware_optimizer", "model.optim.name", true);
     // NeMo, megatron_gpt_model.py: fp32 unless grad_sync_dtype says otherwise; Megatron-Bridge and
     // NeMo 2, mixed_precision: grad_reduce_in_fp32.
     const std::string wide =

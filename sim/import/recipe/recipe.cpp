@@ -94,6 +94,9 @@ ImportedRun written_plan(const Recipe& recipe, const Place& place) {
   if (recipe.zero == 3) plan["reshard"] = recipe.reshard;
   plan["sp"] = recipe.sp && recipe.tp > 1;
   plan["dtype"] = recipe.dtype;
+  if (recipe.main_params != "fp32") plan["main_params"] = recipe.main_params;
+  if (recipe.exp_avg != "fp32") plan["exp_avg"] = recipe.exp_avg;
+  if (recipe.exp_avg_sq != "fp32") plan["exp_avg_sq"] = recipe.exp_avg_sq;
   plan["attention"] = recipe.attention;
   if (recipe.tp > 1 && read_software(recipe.software, {"", ""}).overlaps_tp())
     plan["tp_overlap"] = recipe.tp_overlap;

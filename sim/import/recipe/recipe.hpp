@@ -53,6 +53,7 @@ struct Recipe {
   bool sp = false;
   std::string dtype = "bf16", attention = "flash", cp_comm = "p2p";
   std::string moe_dispatcher = "alltoall";
+  std::string main_params = "fp32", exp_avg = "fp32", exp_avg_sq = "fp32";
   bool tp_overlap = false, dp_overlap = true;
   NcclChoice nccl;
   std::string software;

@@ -273,12 +273,24 @@ class TorchtitanReader {
 
   void precision() {
     const std::string param = s_.word("training.mixed_precision_param", "bfloat16");
-    if (param != "bfloat16")
+    if (param != "bfloat16" && param != "float32")
       s_.fail("training.mixed_precision_param",
               "is '" + shown_text(param) + "', which has no prices",
               "write bfloat16: --set training.mixed_precision_param=bfloat16");
-    if (s_.word("training.dtype", "float32") != "float32")
-      note("training.dtype", "keeps weights and the optimizer's state in 16 bits; counted are 32");
+    if (param == "float32") {
+      r_.dtype = "fp32";
+      note("training.mixed_precision_param",
+           "is float32: it trains in fp32; where PyTorch may use tf32 (allow_tf32) give --dtype "
+           "tf32");
+    }
+    // What weights are made in, the optimizer updates and keeps its moments in.
+    const std::string made = s_.choice(
+        "training.dtype", {{"float32", "fp32"}, {"bfloat16", "bf16"}, {"float16", "fp16"}});
+    if (made != "fp32") r_.main_params = "none";
+    r_.exp_avg = r_.exp_avg_sq = made;
+    if (made != "fp32" && param == "float32")
+      s_.fail("training.dtype", "keeps weights in 16 bits that are computed with in 32",
+              "write float32: --set training.dtype=float32");
     // "quantize.linear.float8" and "quantize.grouped_mm.float8" since 2025; before, "float8".
     const std::vector<std::string> converters = s_.words("model.converters");
     const auto converts = [&](const std::string& word) {
@@ -305,6 +317,10 @@ class TorchtitanReader {
   }
 
   void float8(bool experts) {
+    if (r_.dtype == "fp32")
+      s_.fail("training.mixed_precision_param",
+              "is 'float32' beside float8 products, which has no prices",
+              "write bfloat16: --set training.mixed_precision_param=bfloat16");
     r_.dtype = "fp8";
     const std::string recipe = s_.choice(
         "quantize.linear.float8.recipe_name|float8.recipe_name",

@@ -55,6 +55,8 @@ MaybeRefused Gpu::lacks(Dtype dtype) const {
     return missing(has_fp8 ? "use fp8" : "use bf16 or fp16");
   if (dtype == Dtype::nvfp4 && peak_fp4 == FlopPerSecond{})
     return missing(has_fp8 ? "use fp8" : "use bf16 or fp16");
+  if (dtype == Dtype::tf32 && peak_tf32 == FlopPerSecond{})
+    return missing("use fp32, or add peak_tf32 to its file");
   return {};
 }
 
@@ -62,14 +64,14 @@ FlopPerSecond Gpu::peak(Dtype dtype, const Place& at) const {
   if (const auto no = lacks(dtype)) fail_infeasible(at, no->problem, no->remedy);
   if (dtype == Dtype::nvfp4) return peak_fp4;
   if (is_narrow(dtype)) return peak_fp8;
-  return dtype == Dtype::fp32 ? peak_fp32 : peak_16bit;
+  return dtype == Dtype::fp32 ? peak_fp32 : dtype == Dtype::tf32 ? peak_tf32 : peak_16bit;
 }
 
 Gpu parse_gpu(const JsonValue& json) {
   require_schema(json, "orrery.gpu/1");
   json.allow_only({"schema", "name", "title", "architecture", "peak_16bit", "peak_fp8", "peak_fp4",
-                   "peak_fp32", "memory_bandwidth", "memory", "multiprocessors", "nvlink_bandwidth",
-                   "pcie_bandwidth", "host_bandwidth", "power"});
+                   "peak_tf32", "peak_fp32", "memory_bandwidth", "memory", "multiprocessors",
+                   "nvlink_bandwidth", "pcie_bandwidth", "host_bandwidth", "power"});
   Gpu gpu;
   gpu.name = required_text(json, "name");
   gpu.title = required_text(json, "title");
@@ -77,6 +79,7 @@ Gpu parse_gpu(const JsonValue& json) {
   gpu.peak_16bit = json.at("peak_16bit").sourced().flop_rate();
   gpu.peak_fp8 = optional_flop_rate(json, "peak_fp8");
   gpu.peak_fp4 = optional_flop_rate(json, "peak_fp4");
+  gpu.peak_tf32 = optional_flop_rate(json, "peak_tf32");
   gpu.peak_fp32 = json.at("peak_fp32").sourced().flop_rate();
   gpu.memory_bandwidth = json.at("memory_bandwidth").sourced().bandwidth();
   const JsonValue memory = json.at("memory").sourced();

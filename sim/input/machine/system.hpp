@@ -24,6 +24,7 @@ struct Gpu {
   FlopPerSecond peak_16bit;  ///< fp16 and bf16.
   FlopPerSecond peak_fp8;    ///< 0: has none.
   FlopPerSecond peak_fp4;    ///< 0: has none.
+  FlopPerSecond peak_tf32;   ///< 0: has none.
   FlopPerSecond peak_fp32;   ///< Vector units.
   BytesPerSecond memory_bandwidth;
   Bytes memory;

@@ -155,6 +155,9 @@ GemmTable read_gemm_table(const JsonValue& json, const MeasuredGpu& measured) {
   GemmTable table;
   const JsonValue dtype = json.at("dtype");
   table.dtype = choice<Dtype>(dtype, dtype_names());
+  if (is_wide(table.dtype))
+    dtype.fail("products in " + name(table.dtype) + " are priced by the peak alone",
+               "leave the table out");
   if (table.dtype == Dtype::fp8 && measured.peak_fp8.si() == 0.0)
     dtype.fail("an fp8 table needs the fp8 peak of its GPU", "add /reference/peak_fp8");
   if (table.dtype == Dtype::nvfp4 && measured.peak_fp4.si() == 0.0)

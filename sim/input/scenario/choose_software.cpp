@@ -24,6 +24,7 @@ int differences(const Software& one, const Software& other) {
 bool is_for_want_of_support(const Model& model, const System& system, Software software,
                             const PlanRequest& request, int gpus) {
   software.support.clear();
+  if (!software.fp32) software.fp32.emplace();
   software.interleaved_from = 2;
   return std::holds_alternative<SettledPlan>(try_plan(model, system, software, request, gpus));
 }

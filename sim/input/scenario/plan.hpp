@@ -15,6 +15,7 @@ struct Plan : Degrees,
               Sharding,
               AttentionChoice,
               Precision,
+              OptimizerState,
               RoutedExperts,
               Overlap,
               NcclChoice {

@@ -33,8 +33,7 @@ std::vector<PlanKey> all_keys() {
   const auto truth = true_or_false();
   const auto word = any_text();
 
-  // In the order of Dtype. fp32 is left out: weights and activations are counted with 2 bytes.
-  const auto training_format = one_of<Dtype>({"fp16", "bf16", "fp8", "mxfp8", "nvfp4"});
+  const auto training_format = one_of<Dtype>(dtype_names());
 
   const Notation<const Schedule*> some_schedule{
       KeyForm::word, one_of<std::size_t>(schedule_names()).values + "|FILE", schedule_names(),
@@ -192,6 +191,37 @@ std::vector<PlanKey> all_keys() {
        .access = taken(training_format, &Request::dtype, &Plan::dtype, &Software::dtype),
        .heading = "{}",
        .elsewhere = {"precision"}},
+      {.name = "main_params",
+       .part = precision,
+       .help = "what the optimizer updates: fp32 masters, the lower 16 bits of them beside bf16 "
+               "weights, 16-bit masters, or the weights",
+       .access = taken(one_of<MainParams>(main_params_names()), &Request::main_params,
+                       &Plan::main_params),
+       .heading = "main params {}",
+       .unsaid = "fp32"},
+      {.name = "exp_avg",
+       .part = precision,
+       .help = "format of Adam's first moment",
+       .access =
+           taken(one_of<MomentFormat>(moment_format_names()), &Request::exp_avg, &Plan::exp_avg),
+       .heading = "exp_avg {}",
+       .unsaid = "fp32",
+       .elsewhere = {"exp-avg-dtype"}},
+      {.name = "exp_avg_sq",
+       .part = precision,
+       .help = "format of Adam's second moment",
+       .access = taken(one_of<MomentFormat>(moment_format_names()), &Request::exp_avg_sq,
+                       &Plan::exp_avg_sq),
+       .heading = "exp_avg_sq {}",
+       .unsaid = "fp32",
+       .elsewhere = {"exp-avg-sq-dtype"}},
+      {.name = "fp8_params",
+       .part = precision,
+       .help = "weights are kept and gathered in 8 bits, in fp8 and mxfp8",
+       .access = taken(truth, &Request::fp8_params, &Plan::fp8_params),
+       .heading = "params in fp8",
+       .unsaid = "false",
+       .elsewhere = {"fp8-param-gather"}},
       {.name = "attention",
        .part = attention,
        .help = "fused kernel, or the score matrix in memory",

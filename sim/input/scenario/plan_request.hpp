@@ -8,6 +8,7 @@
 #include "sim/base/core/dtype.hpp"
 #include "sim/input/scenario/cuda_graphs.hpp"
 #include "sim/input/scenario/expert_dispatcher.hpp"
+#include "sim/input/scenario/optimizer_state.hpp"
 #include "sim/input/scenario/recompute.hpp"
 #include "sim/input/scenario/stage_layers.hpp"
 #include "sim/input/schedule/schedule.hpp"
@@ -47,7 +48,7 @@ struct NcclChoice {
 /// How a model is spread over GPUs, in Megatron's short words. What the user left out is empty here
 /// and filled in by make_scenario(), which knows the model and the cluster. plan_keys.hpp says how
 /// each is written.
-struct PlanRequest : ExpertChoice, NcclChoice {
+struct PlanRequest : ExpertChoice, OptimizerState, NcclChoice {
   int tp = 1, pp = 1, cp = 1, ep = 1, etp = 1;
   std::optional<int> vpp;
   std::optional<int> dp;  ///< Given: must agree with gpus / (tp pp cp).

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sim/input/scenario/parameter_formats.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
 #include "sim/input/scenario/try_plan.hpp"
 
@@ -380,6 +381,8 @@ OrRefused<SettledPlan> try_plan(const Model& model, const System& system, const 
                           (plan.cp > 1 ? " / cp=" : "=") + text(plan.seq / plan.cp),
                       "use --sp false or another seq");
   if (auto no = system.gpu.lacks(plan.dtype)) return *no;
+  if (auto no = settle_fp32(plan, request, software)) return *no;
+  if (auto no = refuse_formats(plan)) return *no;
   if (auto no = refuse_activations(model, plan)) return *no;
   if (auto no = check_context_parallel(model, plan)) return *no;
   if (auto no = check_experts(model, plan)) return *no;
@@ -406,12 +409,14 @@ OrRefused<SettledPlan> try_plan(const Model& model, const System& system, const 
 Scenario scenario_of(const Model& model, const System& system, const Software& software,
                      const SettledPlan& settled) {
   const std::int64_t multiple = 128 * std::int64_t{settled.plan.tp};
-  return {model,
-          filled_evenly(system, settled.plan.gpus()),
-          captured(settled.plan.cuda_graphs, software),
-          settled.plan,
-          settled.layers_of,
-          (model.vocab + multiple - 1) / multiple * multiple};
+  Scenario scenario{model,
+                    filled_evenly(system, settled.plan.gpus()),
+                    captured(settled.plan.cuda_graphs, software),
+                    settled.plan,
+                    settled.layers_of,
+                    (model.vocab + multiple - 1) / multiple * multiple};
+  set_formats(scenario.plan, scenario.system.gpu, scenario.software);
+  return scenario;
 }
 
 Scenario make_scenario(const Model& model, const System& system, const Software& software,

@@ -55,6 +55,15 @@ struct EagerKernels {
   bool operator==(const EagerKernels&) const = default;
 };
 
+/// What differs in fp32 and tf32. The rest follows (parameter_formats.hpp).
+struct Fp32Training {
+  bool fused_attention = false;  ///< false: a fused kernel has 16 bits only.
+  double logit_forward_bytes = 0.0, logit_backward_bytes = 0.0, logit_held_bytes = 0.0;
+  double unshard_bytes = 0.0, reduce_copy_bytes = 0.0;
+
+  bool operator==(const Fp32Training&) const = default;
+};
+
 /// What a training framework of some era does with the same mathematics: which passes over memory
 /// it makes, what it overlaps, in which precision it reduces. Files in workloads/software say where
 /// each figure is from. Byte counts are HBM traffic, reads and writes together.
@@ -119,6 +128,7 @@ struct Software {
   /// fp8: a product keeps its input in 8 bits, as its weight gradient needs it; else in 16.
   bool keeps_quantised_inputs = false;
   Fp8Scaling fp8_scaling;
+  std::optional<Fp32Training> fp32;    ///< None: it trains in neither fp32 nor tf32.
   double nvfp4_gemm_efficiency = 1.0;  ///< Of products in nvfp4, relative to the calibrated ones.
   double weight_bytes = 2.0;           ///< Per parameter on the wire when weights are gathered.
   /// Per parameter: copies out of the buffer that weights are gathered in, and into the one that
@@ -131,6 +141,9 @@ struct Software {
   double live_parameters = std::numeric_limits<double>::infinity();
   double gradient_bytes = 4.0;       ///< Per parameter on the wire when gradients are reduced.
   double main_gradient_bytes = 4.0;  ///< Per parameter held: the gradient buffer.
+  // As the formats of a plan have it (parameter_formats.hpp); files do not say it.
+  double held_weight_bytes = 2.0;  ///< Per parameter held: what products read.
+  double state_bytes = 12.0;       ///< Per parameter updated: masters and Adam's two moments.
 
   EagerKernels eager_kernels;
   /// Of the rate of plain copies: kernels of norms, where their bytes are counted (docs/COST.md).

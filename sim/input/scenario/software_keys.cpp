@@ -1,5 +1,6 @@
 #include "sim/input/scenario/software_keys.hpp"
 
+#include <tuple>
 #include <type_traits>
 
 #include "sim/base/text/choice.hpp"
@@ -103,6 +104,11 @@ std::vector<SoftwareKey> all_keys() {
       {"shard_unit", one_of(&S::shards_by_tensor, {"layer", "tensor"}), true, says_shard_unit},
       {"shard_calls", number(&S::shard_calls, 0.0, 1000.0), true, says_shard_unit},
       {"live_parameters", number(&S::live_parameters, 0.0, 1e15), true, says_shard_unit},
+      {"fp32",
+       [](Software& s, const JsonValue& v) {
+         s.fp32 = read_fp32_training(v, s.unshard_bytes > 0.0 || s.reduce_copy_bytes > 0.0);
+       },
+       optional},
       {"gradient_bytes", number(&S::gradient_bytes, 1.0, 8.0)},
       {"main_gradient_bytes", number(&S::main_gradient_bytes, 1.0, 8.0)},
       {"gemm_efficiency", number(&S::gemm_efficiency, 0.01, 2.0)},
@@ -149,6 +155,27 @@ Fp8Scaling read_fp8_scaling(const JsonValue& json) {
   for (const auto& [name, read] : numbers)
     if (scaling.by_rows || name != "columns_bytes") read(scaling, json.at(name));
   return scaling;
+}
+
+Fp32Training read_fp32_training(const JsonValue& json, bool shards) {
+  using F = Fp32Training;
+  using Figure = std::tuple<std::string, double F::*, bool>;
+  static const std::vector<Figure> figures{
+      {"logit_forward_bytes", &F::logit_forward_bytes, true},
+      {"logit_backward_bytes", &F::logit_backward_bytes, true},
+      {"logit_held_bytes", &F::logit_held_bytes, true},
+      {"unshard_bytes", &F::unshard_bytes, false},
+      {"reduce_copy_bytes", &F::reduce_copy_bytes, false},
+  };
+  std::vector<std::string> names{"fused_attention"};
+  for (const auto& [name, member, always] : figures)
+    if (always || shards) names.push_back(name);
+  json.allow_only(names);
+  Fp32Training training;
+  training.fused_attention = json.at("fused_attention").sourced().boolean();
+  for (const auto& [name, member, always] : figures)
+    if (always || shards) training.*member = json.at(name).sourced().number(0.0, 200.0);
+  return training;
 }
 
 }  // namespace orrery

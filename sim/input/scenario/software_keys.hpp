@@ -25,5 +25,8 @@ const std::vector<SoftwareKey>& software_keys();
 
 /// Reads {"granularity": ..., "gemm_efficiency": ...}, each with its source.
 Fp8Scaling read_fp8_scaling(const JsonValue& json);
+/// Reads {"fused_attention": ..., "logit_forward_bytes": ...}, each with its source. `shards`:
+/// software that shards weights says what it copies then.
+Fp32Training read_fp32_training(const JsonValue& json, bool shards);
 
 }  // namespace orrery

@@ -18,6 +18,9 @@ bool is_users_own(const PlanKey& key, const std::string& word) {
          std::find(words.begin(), words.end(), without_parts(word)) == words.end();
 }
 
+// Whether a member of OptimizerState has it.
+bool is_state(const PlanKey& key) { return key.part == PlanPart::precision && key.name != "dtype"; }
+
 // "none or full", "0, 1 or 2".
 std::string alternatives(const std::vector<std::string>& words) {
   std::string all;
@@ -41,7 +44,7 @@ std::vector<Support> read_support(const JsonValue& json) {
     const auto stated = json.find(key.name);
     if (!stated) continue;
     const JsonValue list = stated->sourced();
-    Support support{&key, {}};
+    Support support{&key, {}, is_state(key)};
     const std::vector<std::string>& words = key.access.words;
     for (const JsonValue& element : list.elements())
       support.words.push_back(key.access.form == KeyForm::word && !words.empty()
@@ -54,14 +57,33 @@ std::vector<Support> read_support(const JsonValue& json) {
   return all;
 }
 
+namespace {
+
+// Of the formats that its file lists, or of all, those that the software trains in.
+std::vector<std::string> formats_of(const Software& software) {
+  std::vector<std::string> formats;
+  for (const std::string& word : plan_key("dtype").access.words)
+    if (supports(software, "dtype", word)) formats.push_back(word);
+  return formats;
+}
+
+}  // namespace
+
 MaybeRefused check_support(const Software& software, const Plan& plan) {
+  if (is_wide(plan.dtype) && !software.fp32)
+    return infeasible("dtype",
+                      "the software '" + software.name + "' has no dtype=" + name(plan.dtype),
+                      "use dtype=" + alternatives(formats_of(software)) + ", or another software");
   if (plan.vpp > 1 && plan.pp < software.interleaved_from && !plan.schedule->own_pipeline())
     return infeasible("vpp",
                       "the software '" + software.name + "' has several chunks a stage from pp=" +
                           std::to_string(software.interleaved_from) +
                           " on, not with pp=" + std::to_string(plan.pp),
                       "use vpp=1, or another software");
+  // Every file is of masters and moments in fp32, so that few plans have to be asked for others.
+  const bool usual_state = static_cast<const OptimizerState&>(plan) == OptimizerState{};
   for (const Support& support : software.support) {
+    if (usual_state && support.of_state) continue;
     const std::string word = support.key->text(plan);
     if (support.has(word) || is_users_own(*support.key, word)) continue;
     const std::string& key = support.key->name;
@@ -74,6 +96,7 @@ MaybeRefused check_support(const Software& software, const Plan& plan) {
 
 bool supports(const Software& software, const std::string& key, const std::string& value) {
   if (key == "tp_overlap" && value == "true") return software.overlaps_tp();
+  if (key == "dtype" && !software.fp32 && (value == "fp32" || value == "tf32")) return false;
   const auto found = std::find_if(software.support.begin(), software.support.end(),
                                   [&](const Support& support) { return support.key->name == key; });
   return found == software.support.end() ||

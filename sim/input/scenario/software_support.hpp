@@ -16,6 +16,7 @@ struct Software;
 struct Support {
   const PlanKey* key = nullptr;
   std::vector<std::string> words;  ///< As a flag would say them.
+  bool of_state = false;           ///< What is kept of a parameter (OptimizerState).
 
   bool operator==(const Support&) const = default;
   /// Whether `word` is one of them, what refines it (":core_attn+mlp") left out.

@@ -22,6 +22,7 @@ class FlagWriter {
     attention();
     if (model_.experts) experts();
     precision();
+    optimizer_state();
     overlaps();
     cuda_graphs();
     nccl();
@@ -57,7 +58,8 @@ class FlagWriter {
     static const std::set<std::string> translated{
         "offload_layers", "vpp",     "dp",          "layers",    "schedule",   "recompute",
         "zero",           "reshard", "dtype",       "attention", "cp_comm",    "moe_dispatcher",
-        "tp_overlap",     "routing", "cuda_graphs", "nccl_algo", "nccl_proto", "software"};
+        "tp_overlap",     "routing", "cuda_graphs", "nccl_algo", "nccl_proto", "software",
+        "main_params",    "exp_avg", "exp_avg_sq",  "fp8_params"};
     for (const PlanKey& key : plan_keys()) {
       if (told_.contains(key.name) || translated.contains(key.name)) continue;
       if (!key.needs_saying(plan_)) continue;
@@ -297,6 +299,12 @@ class FlagWriter {
 
   void precision() {
     if (plan_.dtype == Dtype::fp16) return flag("fp16");
+    if (is_wide(plan_.dtype)) {
+      // Weights are of 32 bits where neither --bf16 nor --fp16 is given; Transformer Engine then
+      // multiplies in tf32 (common/gemm/cublaslt_gemm.cu, cublas_gemm).
+      if (plan_.dtype == Dtype::fp32) flag("transformer-impl", "local");
+      return;
+    }
     flag("bf16");
     if (s_.software.gradient_bytes == 2.0) flag("grad-reduce-in-bf16");
     if (plan_.dtype == Dtype::mxfp8) {
@@ -311,6 +319,31 @@ class FlagWriter {
     if (plan_.dtype != Dtype::fp8) return;
     flag("fp8-format", "hybrid");
     leave_out("fp8: which scaling (--fp8-recipe) the plan does not say");
+  }
+
+  // Masters of bf16 weights are then their lower 16 bits (store_param_remainders), and whole where
+  // a recipe other than delayed scaling quantises the weights.
+  void optimizer_state() {
+    if (plan_.fp8_params) {
+      flag("fp8-param-gather");
+      if (plan_.dtype == Dtype::mxfp8) flag("reuse-grad-buf-for-mxfp8-param-ag");
+    }
+    if (static_cast<const OptimizerState&>(plan_) == OptimizerState{.fp8_params = plan_.fp8_params})
+      return;
+    const bool has_moments =
+        plan_.exp_avg != MomentFormat::int8 && plan_.exp_avg_sq != MomentFormat::int8;
+    if (plan_.main_params == MainParams::none || plan_.main_params == MainParams::bf16 ||
+        !has_moments || is_wide(plan_.dtype))
+      return leave_out("main_params=" + plan_key("main_params").text(plan_) +
+                       ", exp_avg=" + plan_key("exp_avg").text(plan_) + ", exp_avg_sq=" +
+                       plan_key("exp_avg_sq").text(plan_) + ": Megatron-LM has no such optimizer");
+    flag("use-precision-aware-optimizer");
+    if (plan_.main_params == MainParams::fp16) flag("main-params-dtype", "fp16");
+    flag("exp-avg-dtype", plan_key("exp_avg").text(plan_));
+    flag("exp-avg-sq-dtype", plan_key("exp_avg_sq").text(plan_));
+    if (s_.software.main_gradient_bytes == 2.0) flag("main-grads-dtype", "bf16");
+    if (plan_.main_params == MainParams::fp32 && plan_.dtype == Dtype::bf16)
+      leave_out("main_params=fp32: beside bf16 weights Megatron-LM keeps the lower 16 bits");
   }
 
   void overlaps() {

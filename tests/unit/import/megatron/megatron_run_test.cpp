@@ -191,6 +191,50 @@ TEST(MegatronRun, ChunksOfThePipeline) {
   EXPECT_THAT(refusal(pp2 + "--pipeline-model-parallel-layout 'Et|t|ttL'"), HasSubstr("3 chunks"));
 }
 
+// Without --bf16 and --fp16 weights are of 32 bits: Transformer Engine multiplies them in tf32,
+// PyTorch in fp32. Gradients are, too, whatever is said of bf16's.
+TEST(MegatronRun, Fp32) {
+  for (const auto& [flags, dtype] : {std::pair{"", "tf32"},
+                                     {"--transformer-impl local", "fp32"},
+                                     {"--grad-reduce-in-bf16", "tf32"}}) {
+    const JsonValue plan = plan_of(tiny + flags);
+    EXPECT_EQ(plan.at("dtype").text(), dtype);
+    EXPECT_EQ(plan.at("attention").text(), "unfused");
+    EXPECT_EQ(plan.at("software").text(), "megatron-core-fp32-reduce");
+  }
+  EXPECT_THAT(run_of(tiny).notes,
+              Contains("neither --bf16 nor --fp16 is given: it trains in fp32, and Transformer "
+                       "Engine multiplies in tf32, as all products are priced"));
+}
+
+// optimizer_config.py: the precision-aware optimizer keeps the lower halves of bf16 weights'
+// masters, and where another recipe than delayed scaling quantises the weights, whole ones.
+TEST(MegatronRun, StateOfTheOptimizer) {
+  const auto state = [](const std::string& flags) {
+    const JsonValue plan = plan_of(tiny + flags);
+    const auto word = [&](const char* key) {
+      const auto said = plan.find(key);
+      return said ? said->text() : std::string{"-"};
+    };
+    return word("main_params") + " " + word("exp_avg") + " " + word("exp_avg_sq") + " " +
+           (plan.has("fp8_params") ? "fp8 " : "") + word("software");
+  };
+  const std::string aware = "--use-distributed-optimizer --use-precision-aware-optimizer ";
+  const std::string wide = " megatron-core-fp32-reduce", narrow = " megatron-core";
+  EXPECT_EQ(state("--bf16 --use-distributed-optimizer"), "- - -" + wide);
+  EXPECT_EQ(state("--bf16 " + aware), "remainders - -" + wide);
+  EXPECT_EQ(
+      state("--bf16 --main-grads-dtype bf16 --exp-avg-dtype bf16 --exp-avg-sq-dtype fp8 " + aware),
+      "remainders bf16 fp8" + narrow);
+  EXPECT_EQ(state("--bf16 --main-params-dtype fp16 --exp-avg-dtype fp16 " + aware),
+            "fp16 fp16 -" + wide);
+  const std::string fp8 = "--bf16 --fp8-format hybrid ";
+  EXPECT_EQ(state(fp8 + aware), "remainders - -" + wide);
+  EXPECT_EQ(state(fp8 + "--fp8-param-gather " + aware), "- - - fp8" + wide);
+  EXPECT_EQ(state(fp8 + "--fp8-recipe tensorwise --exp-avg-dtype bf16 " + aware),
+            "- bf16 -" + wide);
+}
+
 TEST(MegatronRun, NotesWhatItDoesNotRead) {
   EXPECT_THAT(run_of(tiny + "--bf16 --some-new-flag 3 --lr 1e-4").notes,
               testing::ElementsAre(HasSubstr("give --gpus"), "not read: --some-new-flag"));
@@ -201,7 +245,8 @@ TEST(MegatronRun, Refusals) {
             "run.sh: holds no arguments of Megatron-LM (no --num-layers or --hidden-size); give "
             "the launch script, or the list of arguments that Megatron-LM prints");
   EXPECT_EQ(refusal("--num-layers 4"), "run.sh: has no --hidden-size; add it");
-  EXPECT_EQ(refusal(tiny), "run.sh: trains in fp32, which has no prices; add --bf16");
+  EXPECT_EQ(refusal(tiny + "--fp8-format hybrid"),
+            "run.sh: multiplies in fp8 weights of 32 bits, which has no prices; add --bf16");
   EXPECT_EQ(refusal(tiny + "--bf16 --hidden-size big"),
             "run.sh: line 1: --hidden-size is 'big', no whole number; write a whole number, or "
             "--set the variable that it comes from");

@@ -33,7 +33,8 @@ std::string refusal(const std::string& text, std::map<std::string, std::string> 
 TEST(NemoRun, NemoOne) {
   const ImportedRun run = run_of(gpt_20b);
   EXPECT_EQ(plan_text(run),
-            "attention=\"flash\" cp=1 dp_overlap=true dtype=\"bf16\" gbs=512 gpus=128 mbs=2 pp=2 "
+            "attention=\"flash\" cp=1 dp_overlap=true dtype=\"bf16\" gbs=512 gpus=128 "
+            "main_params=\"remainders\" mbs=2 pp=2 "
             "recompute=\"selective\" schedule=\"interleaved\" seq=2048 "
             "software=\"megatron-core\" sp=true tp=4 tp_overlap=false vpp=4 zero=1");
   EXPECT_THAT(run.notes,
@@ -51,13 +52,12 @@ TEST(NemoRun, NemoOne) {
 TEST(NemoRun, MegatronBridge) {
   const ImportedRun run = run_of(bridge_70b, {}, 64);
   EXPECT_EQ(plan_text(run),
-            "attention=\"flash\" cp=1 dp_overlap=true dtype=\"fp8\" gbs=128 gpus=64 mbs=1 pp=4 "
+            "attention=\"flash\" cp=1 dp_overlap=true dtype=\"fp8\" exp_avg=\"bf16\" "
+            "fp8_params=true gbs=128 gpus=64 mbs=1 pp=4 "
             "recompute=\"none\" schedule=\"interleaved\" seq=8192 software=\"megatron-core\" "
             "sp=true tp=4 tp_overlap=true vpp=5 zero=1");
   EXPECT_THAT(run.notes,
-              ElementsAre("--use-precision-aware-optimizer keeps 10 bytes of optimizer state a "
-                          "parameter; counted are 12",
-                          "the nearest software is megatron-core: NeMo and Megatron-Bridge start "
+              ElementsAre("the nearest software is megatron-core: NeMo and Megatron-Bridge start "
                           "Megatron-Core"));
   EXPECT_EQ(count_parameters(model_of_run(run)).total, 70'553'706'496);  // Llama 3.1 70B.
 }
@@ -74,6 +74,13 @@ TEST(NemoRun, ALogOfMegatronBridge) {
 }
 
 // llm.pretrain recipes that nemo-run writes: sizes are those of a class.
+// Of 32 bits; and apex's distributed_fused_adam keeps the lower halves of masters.
+TEST(NemoRun, FormatsOfNemoOne) {
+  const std::string wide = plan_text(run_of(replaced(gpt_20b, "precision: bf16", "precision: 32")));
+  EXPECT_THAT(wide, testing::HasSubstr("dtype=\"tf32\""));
+  EXPECT_THAT(plan_text(run_of(gpt_20b)), testing::HasSubstr("main_params=\"remainders\""));
+}
+
 TEST(NemoRun, NemoTwo) {
   const ImportedRun run = run_of(
       "_target_: nemo.collections.llm.api.pretrain\n"
@@ -170,8 +177,8 @@ TEST(NemoRun, Refusals) {
   EXPECT_EQ(refusal(replaced(gpt_20b, "  num_attention_heads: 48\n", "")),
             "run.yaml: has no model.num_attention_heads; give it: --set "
             "model.num_attention_heads=N");
-  EXPECT_EQ(refusal(replaced(gpt_20b, "precision: bf16", "precision: 32")),
-            "run.yaml: trains in fp32, which has no prices; give --set trainer.precision=bf16");
+  EXPECT_EQ(refusal(replaced(gpt_20b, "precision: bf16", "seed: 1")),
+            "run.yaml: does not say in which format it trains; give --set trainer.precision=bf16");
 }
 
 const std::string performance_70b = recipe("performance_70b.sh");
@@ -210,8 +217,9 @@ TEST(NemoRun, ScriptsOfMegatronBridgesPerformanceRecipes) {
 TEST(NemoRun, FlagsOfPerformanceScripts) {
   EXPECT_EQ(plan_text(started_by(command(""))),
             "attention=\"flash\" cp=1 cuda_graphs=\"attention+router\" delay_wgrad=false "
-            "dp_overlap=true dtype=\"bf16\" ep=64 ep_overlap=false etp=1 gbs=4096 gpus=256 "
-            "layers=\"4x15+1\" mbs=1 moe_dispatcher=\"hybridep\" pp=4 "
+            "dp_overlap=true dtype=\"bf16\" ep=64 ep_overlap=false etp=1 exp_avg=\"bf16\" "
+            "exp_avg_sq=\"bf16\" gbs=4096 gpus=256 "
+            "layers=\"4x15+1\" main_params=\"remainders\" mbs=1 moe_dispatcher=\"hybridep\" pp=4 "
             "recompute=\"selective:mla_up_proj\" schedule=\"interleaved\" seq=4096 "
             "shared_expert_overlap=false software=\"megatron-core\" sp=false tp=1 vpp=4 zero=1");
   EXPECT_EQ(plan_text(started_by(
@@ -219,7 +227,8 @@ TEST(NemoRun, FlagsOfPerformanceScripts) {
                         "--moe_a2a_overlap true --recompute_modules mla_up_proj,mlp "
                         "--cuda_graph_impl none -sl 8192 -mb 2 -ce NCCL_PROTO=Simple"))),
             "attention=\"flash\" cp=1 delay_wgrad=true dp_overlap=true dtype=\"mxfp8\" ep=32 "
-            "ep_overlap=true etp=1 gbs=4096 gpus=256 layers=\"8x7+5\" mbs=2 "
+            "ep_overlap=true etp=1 exp_avg=\"bf16\" exp_avg_sq=\"bf16\" gbs=4096 gpus=256 "
+            "layers=\"8x7+5\" mbs=2 "
             "moe_dispatcher=\"alltoall\" nccl_proto=\"Simple\" pp=8 "
             "recompute=\"selective:mla_up_proj+mlp\" schedule=\"1f1b\" seq=8192 "
             "shared_expert_overlap=false software=\"megatron-core\" sp=false tp=1 zero=1");

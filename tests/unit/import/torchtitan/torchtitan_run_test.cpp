@@ -56,6 +56,18 @@ TEST(TorchtitanRun, DefaultsAreTorchtitans) {
                           "compile.enable is off; priced are kernels that torch.compile fused"));
 }
 
+TEST(TorchtitanRun, FormatsOfProductsAndState) {
+  EXPECT_THAT(plan_text(run_of(small, {{"training.dtype", "bfloat16"}})),
+              HasSubstr("exp_avg=\"bf16\" exp_avg_sq=\"bf16\""));
+  EXPECT_THAT(plan_text(run_of(small, {{"training.dtype", "bfloat16"}})),
+              HasSubstr("main_params=\"none\""));
+  EXPECT_THAT(plan_text(run_of(small, {{"training.mixed_precision_param", "float32"}})),
+              HasSubstr("dtype=\"fp32\""));
+  EXPECT_THAT(refusal(small, {{"training.dtype", "bfloat16"},
+                              {"training.mixed_precision_param", "float32"}}),
+              HasSubstr("keeps weights in 16 bits that are computed with in 32"));
+}
+
 // Settings of 2024 under [training] and [experimental] mean what their successors do.
 TEST(TorchtitanRun, TheLayoutOf2024) {
   const ImportedRun run = run_of(

@@ -60,6 +60,13 @@ const std::vector<Written>& written() {
       {"dtype", R"("bf16")", "bf16", [](P p) { return p.dtype == Dtype::bf16; }},
       {"dtype", R"("fp8")", "fp8", [](P p) { return p.dtype == Dtype::fp8; }},
       {"dtype", R"("nvfp4")", "nvfp4", [](P p) { return p.dtype == Dtype::nvfp4; }},
+      {"dtype", R"("tf32")", "tf32", [](P p) { return p.dtype == Dtype::tf32; }},
+      {"dtype", R"("fp32")", "fp32", [](P p) { return p.dtype == Dtype::fp32; }},
+      {"main_params", R"("remainders")", "remainders",
+       [](P p) { return p.main_params == MainParams::remainders; }},
+      {"exp_avg", R"("bf16")", "bf16", [](P p) { return p.exp_avg == MomentFormat::bf16; }},
+      {"exp_avg_sq", R"("int8")", "int8", [](P p) { return p.exp_avg_sq == MomentFormat::int8; }},
+      {"fp8_params", "true", "true", [](P p) { return p.fp8_params; }},
       {"fp8_attention", "true", "true", [](P p) { return p.fp8_attention; }},
       {"reshard", "true", "true", [](P p) { return p.reshard == true; }},
       {"reshard", "false", "false", [](P p) { return p.reshard == false; }},
@@ -172,9 +179,9 @@ TEST(PlanKeys, FilesAreRefusedWithPlaceProblemAndRemedy) {
             "plan.json: /attention: 'sparse' is unknown; write one of: unfused, flash");
   EXPECT_EQ(json_error(R"({"sp": 1})"),
             "plan.json: /sp: 1 is neither true nor false; write one of the two");
-  // Weights are counted with 2 bytes, so a plan in fp32 would get a wrong answer.
-  EXPECT_EQ(json_error(R"({"dtype": "fp32"})"),
-            "plan.json: /dtype: 'fp32' is unknown; write one of: fp16, bf16, fp8, mxfp8, nvfp4");
+  EXPECT_EQ(json_error(R"({"dtype": "fp64"})"),
+            "plan.json: /dtype: 'fp64' is unknown; write one of: fp16, bf16, fp8, mxfp8, nvfp4, "
+            "tf32, fp32");
   EXPECT_EQ(json_error("[8]"), "plan.json: [8] is not an object; write {\"key\": value, ...}");
 }
 
@@ -194,20 +201,22 @@ TEST(PlanKeys, FlagsAreRefusedTheSameWay) {
   EXPECT_EQ(flag_error("schedule", "gpip"), "--schedule: 'gpip' is unknown; did you mean 'gpipe'?");
   EXPECT_EQ(flag_error("software", "\xff"),
             "--software: '\\ufffd' is not UTF-8 text; write letters and digits");
-  EXPECT_EQ(flag_error("warmup", "1"),
-            "--warmup: 'warmup' is not a key of a plan; write one of: "
-            "tp, pp, vpp, dp, cp, ep, etp, mbs, gbs, seq, schedule, layers, recompute, "
-            "offload_layers, zero, reshard, sp, dtype, attention, fp8_attention, cp_comm, routing, "
-            "moe_dispatcher, shared_expert_overlap, ep_overlap, "
-            "delay_wgrad, tp_overlap, dp_overlap, cuda_graphs, nccl_algo, "
-            "nccl_proto, software");
+  EXPECT_EQ(
+      flag_error("warmup", "1"),
+      "--warmup: 'warmup' is not a key of a plan; write one of: "
+      "tp, pp, vpp, dp, cp, ep, etp, mbs, gbs, seq, schedule, layers, recompute, "
+      "offload_layers, zero, reshard, sp, dtype, main_params, exp_avg, exp_avg_sq, fp8_params, "
+      "attention, fp8_attention, cp_comm, routing, moe_dispatcher, shared_expert_overlap, "
+      "ep_overlap, "
+      "delay_wgrad, tp_overlap, dp_overlap, cuda_graphs, nccl_algo, "
+      "nccl_proto, software");
 }
 
 // A terminal shows one line whatever the file holds.
 TEST(PlanKeys, HostileWordsAreEscapedAndCut) {
   EXPECT_EQ(json_error(R"({"dtype": "a\u001b[31m\n"})"),
             "plan.json: /dtype: 'a\\u001b[31m\\n' is unknown; write one of: fp16, bf16, fp8, "
-            "mxfp8, nvfp4");
+            "mxfp8, nvfp4, tf32, fp32");
   const std::string error = json_error("{\"dtype\": \"" + std::string(1000, 'x') + "\"}");
   EXPECT_LT(error.size(), 200u);
 }

@@ -28,7 +28,8 @@ std::optional<JsonValue> another_value(const SoftwareKey& key) {
 TEST(SoftwareKeys, EachFillsAMemberOfItsOwn) {
   std::vector<std::pair<const SoftwareKey*, JsonValue>> changes;
   for (const SoftwareKey& key : software_keys()) {
-    if (key.name == "fp8_scaling" || key.name == "support") continue;  // Objects, tested by name.
+    if (key.name == "fp8_scaling" || key.name == "fp32" || key.name == "support")
+      continue;  // Objects, tested by name.
     const auto value = another_value(key);
     ASSERT_TRUE(value) << key.name;
     changes.emplace_back(&key, *value);

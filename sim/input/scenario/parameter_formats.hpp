@@ -1,0 +1,22 @@
+#pragma once
+
+#include "sim/base/core/refused.hpp"
+#include "sim/input/machine/system.hpp"
+#include "sim/input/scenario/plan.hpp"
+#include "sim/input/scenario/software.hpp"
+
+namespace orrery {
+
+/// Gives `software` the bytes that weights, gradients and the optimizer's state take in this plan's
+/// formats on such a GPU. It stays as it is where the plan has the formats that software files
+/// describe: 16-bit weights, masters and moments in fp32.
+void set_formats(const Plan& plan, const Gpu& gpu, Software& software);
+
+/// Takes unfused attention in fp32 and tf32 where the software has no other and nobody asked.
+/// Refuses these formats where it has not what the plan asks for.
+MaybeRefused settle_fp32(Plan& plan, const PlanRequest& request, const Software& software);
+
+/// Formats that do not go together.
+MaybeRefused refuse_formats(const Plan& plan);
+
+}  // namespace orrery
