@@ -62,6 +62,8 @@ TEST(LayerActivations, InputsOfProductsInEightBits) {
   EXPECT_DOUBLE_EQ(of(Dtype::bf16, "megatron-core"), rest + 2 * inputs);
   EXPECT_DOUBLE_EQ(of(Dtype::fp8, "megatron-core"), rest + inputs + 4096);
   EXPECT_DOUBLE_EQ(of(Dtype::mxfp8, "megatron-core"), rest + (inputs + 4096) * 33 / 32);
+  // DeepSeek-V3 keeps what SwiGLU reads in 8 bits as well: both inputs of 14336 lose a byte.
+  EXPECT_DOUBLE_EQ(of(Dtype::fp8, "dualpipe"), of(Dtype::fp8, "megatron-core") - 2 * 14336);
   // torchao's Float8Linear keeps them in 16 bits.
   EXPECT_DOUBLE_EQ(of(Dtype::fp8, "torchtitan"), of(Dtype::bf16, "torchtitan"));
 }

@@ -1,6 +1,7 @@
 #include "sim/cost/memory/memory.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "sim/cost/operations/layer_activations.hpp"
 #include "sim/cost/operations/rank_parameters.hpp"
@@ -52,8 +53,8 @@ class LayerMemory {
 
 Bytes activations_in_flight(const Scenario& s, int stage, const LayerMemory& layer) {
   const Held held = s.plan.schedule->held(s.plan.pipeline(), stage);
-  Bytes fullest;
-  Bytes one_whole_layer;  // While it is computed again.
+  std::array<Bytes, 2> fullest;  // Chunk of each copy of the model.
+  Bytes one_whole_layer;         // While it is computed again.
   // A pass that runs beside a backward pass takes a layer's memory before that gives one back
   // (Megatron Core, model_chunk_schedule_plan.py).
   Bytes one_more_layer;
@@ -72,13 +73,15 @@ Bytes activations_in_flight(const Scenario& s, int stage, const LayerMemory& lay
       if (first + l >= s.plan.offload_layers) add(s.kind_of(first + l));
     if (virtual_stage == s.plan.virtual_stages() - 1)
       for (int i = 0; i < s.model.prediction_layers; ++i) add(s.kind_of(s.model.layers - 1));
-    fullest = std::max(fullest, sum);
+    Bytes& of_copy = fullest[chunk < s.plan.vpp ? 0 : 1];  // Plan::copy_of, without a division.
+    of_copy = std::max(of_copy, sum);
   }
   // What a chunk sent on is the same as what the next one keeps of it, but on another rank.
   if (!s.software.frees_outputs && sends)
-    fullest += Bytes{unquantised_bytes(s.plan.dtype) * tokens(s) *
-                     static_cast<double>(s.model.hidden) * (s.plan.sp ? 1.0 / s.plan.tp : 1.0)};
-  return static_cast<double>(held.chunks) * fullest + one_whole_layer + one_more_layer;
+    for (Bytes& of_copy : fullest)
+      of_copy += Bytes{unquantised_bytes(s.plan.dtype) * tokens(s) *
+                       static_cast<double>(s.model.hidden) * (s.plan.sp ? 1.0 / s.plan.tp : 1.0)};
+  return held.of(fullest) + one_whole_layer + one_more_layer;
 }
 
 Bytes other_bytes(const Scenario& s, int stage) {

@@ -20,6 +20,12 @@ double product_input(const Scenario& s) {
 }
 bool quantises(const Scenario& s) { return product_input(s) < element(s); }
 
+// Bytes of an element of what an activation reads.
+double activation_input(const Scenario& s) {
+  const bool narrow = is_narrow(s.plan.dtype) && s.software.keeps_quantised_activations;
+  return narrow ? element_bytes(s.plan.dtype) : element(s);
+}
+
 // Bytes of an element of queries, keys, values and the output, as attention keeps them.
 double attended(const Scenario& s) {
   return s.plan.fp8_attention ? element_bytes(s.plan.dtype) : element(s);
@@ -65,7 +71,7 @@ double attention_bytes(const Scenario& s, const RecomputeChoice& choice, double 
 // of `rows` tokens.
 double activation_sides(const Scenario& s, double rows, double width, bool output = true) {
   return rows * width *
-         (element(s) * (s.model.gated ? 2.0 : 1.0) + kept_by_activation(s) +
+         (activation_input(s) * (s.model.gated ? 2.0 : 1.0) + kept_by_activation(s) +
           (output ? product_input(s) : 0.0));
 }
 

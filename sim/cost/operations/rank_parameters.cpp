@@ -85,13 +85,13 @@ RankParameters parameters_on_rank(const Scenario& scenario, int virtual_stage) {
   const bool apart = !scenario.plan.joins_ends();
   if (apart || !model.tied_embeddings) sum.dense += table;
   // A prediction layer: norms of its two inputs and of its output, their joint projection, a layer
-  // of the last one's kind. It uses the model's head, and a copy of the embedding elsewhere than
-  // on the first stage (DeepSeek-V3, arXiv 2412.19437, section 2.2).
+  // of the last one's kind. It uses the model's head, and a copy of the embedding unless the rank
+  // holds that, as DualPipe's first and last do (DeepSeek-V3, arXiv 2412.19437, section 3.2.3).
   for (int i = 0; i < model.prediction_layers; ++i) {
     sum.dense += 3 * norm + 2 * s.hidden * s.hidden / scenario.plan.tp;
     add_layer(s, scenario.kind_of(model.layers - 1), sum);
   }
-  if (model.prediction_layers > 0 && apart) sum.dense += table;
+  if (model.prediction_layers > 0 && !scenario.plan.holds(0, last)) sum.dense += table;
   return sum;
 }
 

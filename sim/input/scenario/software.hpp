@@ -127,6 +127,7 @@ struct Software {
   double quantise_bytes = 4.0;
   /// fp8: a product keeps its input in 8 bits, as its weight gradient needs it; else in 16.
   bool keeps_quantised_inputs = false;
+  bool keeps_quantised_activations = false;  ///< Likewise an activation's input.
   Fp8Scaling fp8_scaling;
   std::optional<Fp32Training> fp32;    ///< None: it trains in neither fp32 nor tf32.
   double nvfp4_gemm_efficiency = 1.0;  ///< Of products in nvfp4, relative to the calibrated ones.

@@ -96,6 +96,7 @@ std::vector<SoftwareKey> all_keys() {
       {"gathers_inputs_again", truth(&S::gathers_inputs_again), optional},
       {"quantise_bytes", number(&S::quantise_bytes, 0.0, 100.0)},
       {"keeps_quantised_inputs", truth(&S::keeps_quantised_inputs), optional},
+      {"keeps_quantised_activations", truth(&S::keeps_quantised_activations), optional},
       {"fp8_scaling", [](Software& s, const JsonValue& v) { s.fp8_scaling = read_fp8_scaling(v); },
        optional},
       {"weight_bytes", number(&S::weight_bytes, 0.5, 8.0), true, shards_weights},

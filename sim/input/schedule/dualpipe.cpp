@@ -98,7 +98,20 @@ class DualPipe final : public Schedule {
     return orders;
   }
 
-  Held held(const Pipeline& pipeline, int) const override { return {pipeline.stages + 1}; }
+  // Once both directions have entered there are `near` and `far`, of the direction that enters at
+  // the nearer end and of the other, p together, and each forward pass begins before the backward
+  // pass that makes room for it. Together with that one it takes a layer more, not a chunk; in the
+  // middle of the pipeline the first of them runs by itself (step 4 of the order).
+  Held held(const Pipeline& pipeline, int stage) const override {
+    const int from_end = std::min(stage, pipeline.stages - 1 - stage);
+    const int to_middle = pipeline.stages / 2 - 1 - from_end;
+    const int near = 2 * to_middle + from_end + 1, far = from_end + 1;
+    const bool together = pipeline.paired && to_middle > 0;
+    Held held{near + far + (together ? 0 : 1), together};
+    const bool enters_first = stage < pipeline.stages / 2;
+    held.most_of_copy = {enters_first ? near + 1 : far, enters_first ? far : near + 1};
+    return held;
+  }
   bool splits_backward() const override { return true; }
   Pairing pairing(int, int) const override { return Pairing::by_itself; }
 

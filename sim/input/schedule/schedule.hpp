@@ -1,6 +1,9 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,6 +34,17 @@ struct Held {
   int chunks = 0;  ///< Micro-batches of all its chunks.
   /// Two passes that run together: one takes a layer's memory before the other gives one back.
   bool one_more_layer = false;
+  /// Of two copies of the model: so many of `chunks` can be of each at once, the first's first.
+  std::array<int, 2> most_of_copy{std::numeric_limits<int>::max(), std::numeric_limits<int>::max()};
+
+  /// `chunks` times what a micro-batch keeps of a chunk, as many of the larger as there can be.
+  template <class Amount>
+  Amount of(const std::array<Amount, 2>& copy) const {
+    const std::size_t larger = copy[0] < copy[1] ? 1 : 0;
+    const int most = std::min(chunks, most_of_copy[larger]);
+    return static_cast<double>(most) * copy[larger] +
+           static_cast<double>(chunks - most) * copy[1 - larger];
+  }
 };
 
 /// Where a part of the model lies.

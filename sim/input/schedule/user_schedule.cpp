@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <map>
 #include <memory>
@@ -14,19 +15,28 @@ namespace {
 
 std::string text(int number) { return std::to_string(number); }
 
-// Two passes that run together: the one takes as much as the other gives back, layer by layer.
-int peak_of_pairs(const std::vector<Slot>& order) {
-  int held = 0;
-  int peak = 0;
+// Two passes that run `paired`: the one takes as much as the other gives back, layer by layer.
+Held peak_of(const std::vector<Slot>& order, const SpeltOrder& of, bool paired) {
+  Held peak;
+  peak.most_of_copy = {0, 0};
+  std::array<int, 2> held{0, 0};
+  int before_pair = 0;
   for (std::size_t i = 0; i < order.size(); ++i) {
-    if (order[i].with_next) {
-      ++i;
-      continue;
+    const auto count = [&](const Slot& slot) {
+      int& of_copy = held[static_cast<std::size_t>(of.copy_of(slot.chunk))];
+      if (slot.pass == Pass::forward) ++of_copy;
+      if (completes_gradients(slot)) --of_copy;
+    };
+    if (paired && order[i].with_next) {
+      before_pair = std::max(before_pair, held[0] + held[1]);
+      count(order[i++]);
     }
-    if (order[i].pass == Pass::forward) ++held;
-    if (completes_gradients(order[i])) --held;
-    peak = std::max(peak, held);
+    count(order[i]);
+    peak.chunks = std::max(peak.chunks, held[0] + held[1]);
+    for (std::size_t copy : {0u, 1u})
+      peak.most_of_copy[copy] = std::max(peak.most_of_copy[copy], held[copy]);
   }
+  peak.one_more_layer = paired && (of.copies == 1 || before_pair == peak.chunks);
   return peak;
 }
 
@@ -36,7 +46,7 @@ class UserSchedule final : public Schedule {
   UserSchedule(const std::string& name, const std::string& text)
       : Schedule{name}, text_{text}, order_{read_schedule(text, name)}, places_{order_} {
     for (const std::vector<Slot>& slots : order_.orders) {
-      held_.push_back({peak_in_flight(slots), peak_of_pairs(slots)});
+      held_.push_back({peak_of(slots, order_, false), peak_of(slots, order_, true)});
       for (const Slot& slot : slots) {
         splits_ = splits_ || slot.inputs_only;
         pairs_ = pairs_ || slot.with_next;
@@ -59,11 +69,8 @@ class UserSchedule final : public Schedule {
   bool splits_backward() const override { return splits_; }
   Pairing pairing(int, int) const override { return pairs_ ? Pairing::by_itself : Pairing::none; }
 
-  // Of two copies whole passes are counted, as table 2 of DeepSeek-V3 (arXiv 2412.19437) does.
   Held held(const Pipeline& pipeline, int stage) const override {
-    const auto [one_by_one, in_pairs] = held_[static_cast<std::size_t>(stage)];
-    if (!pipeline.paired || order_.copies > 1) return {one_by_one};
-    return {in_pairs, true};
+    return held_[static_cast<std::size_t>(stage)][pipeline.paired ? 1 : 0];
   }
 
   int copies() const override { return order_.copies; }
@@ -110,7 +117,7 @@ class UserSchedule final : public Schedule {
   const std::string text_;
   const SpeltOrder order_;
   const Places places_;
-  std::vector<std::pair<int, int>> held_;  // By stage: one by one, in pairs.
+  std::vector<std::array<Held, 2>> held_;  // By stage: one by one, in pairs.
   bool splits_ = false;
   bool pairs_ = false;
   bool wraps_ = true;

@@ -42,6 +42,11 @@ std::string software_text() {
     "fused_projections": {"value": false, "source": "s"},
     "gathers_inputs_again": {"value": true, "source": "s"},
     "keeps_quantised_inputs": {"value": true, "source": "s"},
+    "keeps_quantised_activations": {"value": true, "source": "s"},
+    "fp32": {"fused_attention": {"value": true, "source": "s"},
+      "logit_forward_bytes": {"value": 21, "source": "s"},
+      "logit_backward_bytes": {"value": 22, "source": "s"},
+      "logit_held_bytes": {"value": 23, "source": "s"}},
     "quantise_bytes": {"value": 5, "source": "s"},
     "fp8_scaling": {"granularity": {"value": "row", "source": "s"},
       "columns_bytes": {"value": 6, "source": "s"},
@@ -107,6 +112,8 @@ TEST(Software, EveryKeyArrivesInItsPlace) {
   EXPECT_TRUE(s.gathers_inputs_again);
   EXPECT_TRUE(s.keeps_quantised_inputs);
   EXPECT_EQ(s.quantise_bytes, 5.0);
+  EXPECT_TRUE(s.keeps_quantised_activations);
+  EXPECT_EQ(s.fp32, (Fp32Training{true, 21.0, 22.0, 23.0, 0.0, 0.0}));
   EXPECT_TRUE(s.fp8_scaling.by_rows);
   EXPECT_EQ(s.fp8_scaling.columns_bytes, 6.0);
   EXPECT_EQ(s.fp8_scaling.gemm_efficiency, 0.75);

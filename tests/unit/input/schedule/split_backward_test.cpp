@@ -271,6 +271,42 @@ TEST(DualPipe, RunsEveryPassOnceAndHoldsOneMoreThanStages) {
       }
 }
 
+// Walked, of any size of the two chunks: after each pass, or pair of passes, what both hold; a pair
+// has taken a layer before it gives one back.
+TEST(DualPipe, HoldsOfBothChunksWhatItsOrderDoes) {
+  for (int p = 2; p <= 12; p += 2)
+    for (int m = 2 * p; m <= 4 * p; m += 2)
+      for (bool paired : {false, true})
+        for (const auto& [first, second] : {std::pair{3.0, 3.0}, {5.0, 2.0}, {2.0, 5.0}}) {
+          Plan plan = plan_of(&dualpipe(), p, m);
+          plan.paired = paired;
+          SCOPED_TRACE(label(plan));
+          const Orders orders = orders_of(plan);
+          for (int stage = 0; stage < p; ++stage) {
+            const std::vector<Slot>& order = orders[static_cast<std::size_t>(stage)];
+            double held[2] = {0.0, 0.0};
+            double peak = 0.0;
+            bool pairs_at_the_peak = false;
+            for (std::size_t i = 0; i < order.size(); ++i) {
+              const double before = first * held[0] + second * held[1];
+              const auto count = [&](const Slot& slot) {
+                if (slot.pass == Pass::forward) ++held[slot.chunk];
+                if (completes_gradients(slot)) --held[slot.chunk];
+              };
+              count(order[i]);
+              if (order[i].with_next) count(order[++i]);
+              const double after = first * held[0] + second * held[1];
+              if (after > peak) peak = after, pairs_at_the_peak = false;
+              pairs_at_the_peak = pairs_at_the_peak ||
+                                  (order[i - (i > 0)].with_next && std::max(before, after) == peak);
+            }
+            const Held said = plan.schedule->held(plan.pipeline(), stage);
+            EXPECT_EQ(said.of(std::array{first, second}), peak) << stage;
+            EXPECT_EQ(said.one_more_layer, pairs_at_the_peak) << stage;
+          }
+        }
+}
+
 // Table 2 of arXiv 2412.19437, with the passes that it supposes (f = w, b = 2 w, both together
 // f + b): (p/2 - 1)(f&b + b - 3 w).
 TEST(DualPipe, IsIdleForTheClosedForm) {
