@@ -66,7 +66,7 @@ awk -F ' *[|] *' '
     steps += $3
     errors += $3 * mean
   }
-  $2 == "all" {in_range = $4}
+  table == "half a range" && $2 == "all" {in_range = $4}
   END {
     sub(/ of .*/, "", in_range)
     printf "Of %d step times in %d families of runs, %d lie in the predicted range.\n", steps,

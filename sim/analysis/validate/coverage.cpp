@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "sim/work/result/own_runs.hpp"
+
 namespace orrery {
 namespace {
 
@@ -84,6 +86,31 @@ std::vector<Coverage> coverage_of(const std::vector<ValidationReport>& reports) 
     if (coverage.steps == 0) continue;
     coverage.half_width /= coverage.steps;
     list.push_back(coverage);
+  }
+  return list;
+}
+
+std::vector<ByOthers> predicted_by_others(const std::vector<ValidationReport>& reports) {
+  std::vector<ByOthers> list;
+  for (const ValidationReport& report : reports) {
+    std::vector<MeasuredRun> runs;
+    for (const Comparison& one : report.comparisons)
+      if (one.range) runs.push_back({Seconds{one.measured}, *one.range});
+    if (runs.size() < 2) continue;
+    ByOthers family{report.file, static_cast<int>(runs.size())};
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      std::vector<MeasuredRun> others = runs;
+      others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+      const StepRange& predicted = runs[i].predicted;
+      const StepByRuns found = by_runs(predicted, others);
+      const Seconds low = found.low(predicted), high = found.high(predicted);
+      family.inside += runs[i].measured >= low && runs[i].measured <= high;
+      family.mean_abs_error += std::abs(found.step(predicted) / runs[i].measured - 1.0);
+      family.half_width += (high - low) / (2.0 * predicted.step);
+    }
+    family.mean_abs_error /= family.steps;
+    family.half_width /= family.steps;
+    list.push_back(family);
   }
   return list;
 }

@@ -35,6 +35,18 @@ struct Coverage {
 };
 std::vector<Coverage> coverage_of(const std::vector<ValidationReport>& reports);
 
+/// How near predictions come to each step of a family where its other steps are known
+/// (own_runs.hpp), as somebody has them who measured some runs of a machine.
+struct ByOthers {
+  std::string family;  ///< The file.
+  int steps = 0;
+  int inside = 0;
+  double mean_abs_error = 0.0;
+  double half_width = 0.0;  ///< Mean of (high - low) / 2 / predicted.
+};
+/// Of families of two or more steps.
+std::vector<ByOthers> predicted_by_others(const std::vector<ValidationReport>& reports);
+
 /// How the steps of each software and class turned out that has nine or more of them.
 std::vector<PublishedClass> published_classes(const std::vector<ValidationReport>& reports);
 

@@ -9,6 +9,7 @@
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/text/output_files.hpp"
 #include "sim/base/text/quantity_text.hpp"
+#include "sim/cli/commands/own_runs.hpp"
 #include "sim/cli/options/engine_option.hpp"
 #include "sim/cli/options/long_work.hpp"
 #include "sim/cli/options/memory_option.hpp"
@@ -32,7 +33,10 @@ po::options_description output_options() {
       ("tokens", po::value<std::string>()->value_name("N"),
        "tokens to train on, as 15T: adds how long that takes, what it costs and draws")  //
       ("economics", po::value<std::string>()->value_name("FILE"),
-       "your prices and powers, over those of topologies/economics")              //
+       "your prices and powers, over those of topologies/economics")  //
+      ("runs", po::value<std::string>()->value_name("LIST"),
+       "files of runs of yours that were measured: cases as orrery validate reads them, or runs "
+       "imported with their logs; adds what this step takes as they did")         //
       ("json", "print the result object (orrery.result/1) instead of the table")  //
       ("changes",
        "try one change of the plan at a time, and list what shortens the step")  //
@@ -109,6 +113,8 @@ int run_estimate(const Arguments& arguments) {
   if (parsed.has("changes") && parsed.has("json"))
     fail_input({"--changes", ""}, "prints a table, which --json has no place for",
                "leave one of them out");
+  const std::vector<MeasuredRun> own_runs =
+      parsed.has("runs") ? read_own_runs(parsed) : std::vector<MeasuredRun>{};
   EstimateContext context{scenario.system};
   const Detail detail{parsed.has("unfolded"), parsed.has("expanded"), engine_of(parsed),
                       host_memory_of(parsed), memory_limit_of(parsed)};
@@ -118,6 +124,7 @@ int run_estimate(const Arguments& arguments) {
   }();
   if (economics)
     answer.result.bill = bill_of(scenario, answer.result.step_time, tokens, *economics);
+  if (!own_runs.empty()) answer.result.by_runs = by_runs(answer.result.range, own_runs);
   OutputFiles files{parsed.has("force")};
   if (parsed.has("trace")) {
     TraceOptions trace;

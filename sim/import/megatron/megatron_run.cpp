@@ -207,7 +207,11 @@ class RunReader {
     const std::string dtype = plan_.at("dtype");
     const bool of_8_bits = dtype == "fp8" || dtype == "mxfp8";
     const bool gathers = a_.flag("fp8_param_gather");
-    if (of_8_bits && gathers) plan_["fp8_params"] = true;
+    const bool in_shards = plan_.value("zero", 0) > 1;
+    if (of_8_bits && gathers && !in_shards) plan_["fp8_params"] = true;
+    if (of_8_bits && gathers && in_shards)
+      notes_.push_back(
+          "--fp8-param-gather keeps shards of the weights in 8 bits; they are counted in 16");
     if (!a_.flag("use_precision_aware_optimizer")) return;
     const bool delayed = a_.word("fp8_recipe", "delayed") == "delayed" && !gathers;
     const bool by_engine = dtype == "bf16" || (dtype == "fp8" && delayed);

@@ -160,6 +160,28 @@ std::string coverage_markdown(const std::vector<ValidationReport>& reports) {
                      of_all(sum.pairs_inside, sum.pairs)});
 }
 
+std::string others_markdown(const std::vector<ValidationReport>& reports) {
+  std::string text =
+      row({"family", "mean abs.", "by its other runs", "half a range", "in range"}) + rule(1, 4);
+  ByOthers sum;
+  double error = 0.0;
+  for (const ByOthers& one : predicted_by_others(reports)) {
+    const auto report = std::find_if(reports.begin(), reports.end(),
+                                     [&](const auto& of) { return of.file == one.family; });
+    text += row({family(one.family), plain_percent(report->mean_abs_error),
+                 plain_percent(one.mean_abs_error), percent(one.half_width),
+                 of_all(one.inside, one.steps)});
+    sum.steps += one.steps, sum.inside += one.inside;
+    sum.mean_abs_error += one.mean_abs_error * one.steps;
+    sum.half_width += one.half_width * one.steps;
+    error += report->mean_abs_error * one.steps;
+  }
+  if (sum.steps == 0) return "";
+  return text + row({"all", plain_percent(error / sum.steps),
+                     plain_percent(sum.mean_abs_error / sum.steps),
+                     percent(sum.half_width / sum.steps), of_all(sum.inside, sum.steps)});
+}
+
 std::string memory_markdown(const std::vector<ValidationReport>& reports) {
   std::string text;
   for (const ValidationReport& report : reports) {
@@ -202,6 +224,10 @@ std::string validation_text(const ValidationReport& report) {
     text += "  in range: " + of_all(coverage.inside, coverage.steps) +
             " step times, nine in ten should be; half a range is " + percent(coverage.half_width) +
             " on average\n";
+  for (const ByOthers& others : predicted_by_others({report}))
+    text += "  by the file's other runs: mean absolute error " +
+            plain_percent(others.mean_abs_error) + ", " + of_all(others.inside, others.steps) +
+            " in range, half of which is " + percent(others.half_width) + "\n";
   if (const MemoryErrors errors = memory_errors(report); errors.count > 0)
     text += "  peak memory: " + std::to_string(errors.count) + " compared, mean absolute error " +
             errors.mean_abs + ", from " + errors.lowest + " to " + errors.highest + "\n";
@@ -225,6 +251,7 @@ std::string validation_markdown(const std::vector<ValidationReport>& reports) {
                  plain_percent(report.max_abs_error), peers});
   }
   if (const std::string ranges = coverage_markdown(reports); !ranges.empty()) text += "\n" + ranges;
+  if (const std::string others = others_markdown(reports); !others.empty()) text += "\n" + others;
   if (const std::string peaks = memory_markdown(reports); !peaks.empty()) text += "\n" + peaks;
   for (const ValidationReport& report : reports) {
     text += "\n### " + family(report.file) + "\n\n";

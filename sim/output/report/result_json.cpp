@@ -174,6 +174,14 @@ Json step_time_range_json(const StepRange& range) {
           {"parts", std::move(parts)}};
 }
 
+Json by_runs_json(const StepByRuns& by_runs, const StepRange& range) {
+  return {{"runs", by_runs.runs},
+          {"offset", rounded(by_runs.offset)},
+          {"step_time_s", seconds(by_runs.step(range))},
+          {"low_s", seconds(by_runs.low(range))},
+          {"high_s", seconds(by_runs.high(range))}};
+}
+
 Json links_json(const std::vector<LinkReport>& links) {
   Json json = Json::array();
   for (const LinkReport& link : links) {
@@ -235,6 +243,7 @@ std::string result_json(const Result& result, const ResultJsonOptions& options) 
   json["plan"] = plan_json(scenario.plan);
   json["step_time_s"] = seconds(result.step_time);
   json["step_time_range"] = step_time_range_json(result.range);
+  if (result.by_runs) json["by_runs"] = by_runs_json(*result.by_runs, result.range);
   json["lower_bound_s"] = seconds(result.lower_bound);
   json["tokens_per_s"] = rounded(result.tokens_per_s);
   json["tokens_per_s_per_gpu"] = rounded(result.tokens_per_s_per_gpu);

@@ -50,6 +50,10 @@ std::string speed(const Result& result, const Painter& paint) {
   table.add_row(
       {paint.head("Step time"), paint.head(amount(result.step_time)), std::string{unit.name},
        amount(result.range.low()) + " .. " + amount(result.range.high()) + " in 9 of 10"});
+  if (const auto& runs = result.by_runs)
+    table.add_row({"as your runs", amount(runs->step(result.range)), std::string{unit.name},
+                   amount(runs->low(result.range)) + " .. " + amount(runs->high(result.range)) +
+                       " by " + std::to_string(runs->runs) + (runs->runs == 1 ? " run" : " runs")});
   table.add_row({"Throughput", fixed(result.tokens_per_s, 0), "tokens/s",
                  "lower bound " + amount(result.lower_bound) + " " + std::string{unit.name}});
   table.add_row({"", fixed(result.tokens_per_s_per_gpu, 1), "tokens/s/GPU"});

@@ -10,6 +10,7 @@
 #include "sim/input/scenario/scenario.hpp"
 #include "sim/work/result/bill.hpp"
 #include "sim/work/result/link_report.hpp"
+#include "sim/work/result/own_runs.hpp"
 #include "sim/work/result/routing_report.hpp"
 #include "sim/work/result/step_parts.hpp"
 #include "sim/work/result/step_range.hpp"
@@ -66,7 +67,8 @@ struct Result {
   Engine engine = Engine::own;
   Seconds simulation_wall;
   std::vector<std::string> warnings;
-  std::optional<Bill> bill;  ///< Where somebody asked what a whole training takes.
+  std::optional<Bill> bill;           ///< Where somebody asked what a whole training takes.
+  std::optional<StepByRuns> by_runs;  ///< Where somebody gave runs that were measured.
 
   const Breakdown& busiest() const { return stages[static_cast<std::size_t>(busiest_stage)]; }
 };

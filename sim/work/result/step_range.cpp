@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "sim/work/result/own_runs.hpp"
+
 namespace orrery {
 namespace {
 
@@ -96,9 +98,6 @@ StepRange StepRange::scaled(double factor) const {
   return range;
 }
 
-namespace {
-
-// Plans that differ in nothing but traffic and order spend the same time on kernels.
 bool same_kernels(const StepRange& a, const StepRange& b) {
   constexpr double rounding = 1e-3;
   if (a.gpu != b.gpu || a.software != b.software || a.dtype != b.dtype) return false;
@@ -107,7 +106,20 @@ bool same_kernels(const StepRange& a, const StepRange& b) {
   return true;
 }
 
-}  // namespace
+double common_variance(const StepRange& one, const StepRange& other) {
+  double sum = 0.0;
+  for (std::size_t kind = 0; kind < price_kinds; ++kind) {
+    const auto of = static_cast<PriceKind>(kind);
+    if (same_prices(one, other, of))
+      for (Tag tag : tags)
+        sum += one.path.at(of, tag) / one.step * sigma(one, kind, tag) *
+               (other.path.at(of, tag) / other.step * sigma(other, kind, tag));
+    if (one.software == other.software)
+      sum += of_kind(one.path, kind) / one.step * one.errors.training *
+             (of_kind(other.path, kind) / other.step * other.errors.training);
+  }
+  return sum;
+}
 
 StepDifference difference(const StepRange& one, const StepRange& other, bool same_plan) {
   double sum = 0.0;

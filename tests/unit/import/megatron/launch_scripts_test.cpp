@@ -287,6 +287,9 @@ TEST(LaunchScripts, WhatIsPricedOtherwise) {
               IsEmpty());
   EXPECT_THAT(notes("--fp8-format hybrid"), ElementsAre(StartsWith("without --fp8-param-gather")));
   EXPECT_THAT(notes("--fp8-format hybrid --fp8-param-gather"), IsEmpty());
+  EXPECT_THAT(notes("--fp8-format hybrid --fp8-param-gather --use-distributed-optimizer "
+                    "--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params"),
+              testing::Contains(testing::EndsWith("they are counted in 16")));
   EXPECT_THAT(notes("--cuda-graph-impl none"), IsEmpty());
 }
 
