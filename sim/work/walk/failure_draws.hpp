@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sim/base/core/random.hpp"
+
+namespace orrery {
+
+/// Times of a walk: whole microseconds, so that they add up exactly. 2^63 of them are 292,000
+/// years.
+using Micros = std::int64_t;
+inline constexpr double micros_per_day = 86400e6;
+
+/// How well a rate is known: what it is multiplied by in a replicate.
+struct RateError {
+  double events = 0.0;  ///< Counted: Gamma(events + 1/2) / events. 0: not counted.
+  double factor = 1.0;  ///< Where nothing was counted: lognormal, 9 in 10 within this factor.
+};
+
+/// How often failures come, and how long what failed stays away.
+struct FailureLaw {
+  std::vector<double> per_day;  ///< Of the whole job, by cause.
+  RateError error;
+  /// The rate of each month is Gamma with mean 1 and this standard deviation.
+  double month_deviation = 0.0;
+  Micros month = 0;  ///< How long a month is; 0: they are all alike.
+  /// Quantiles of the time to repair at 0, 1 / (n - 1), ..., 1: between two of them it is
+  /// uniform in its logarithm. Positive and rising.
+  std::vector<double> repair_us;
+
+  double total_per_day() const;
+};
+
+/// One failure, with all that chance decides about it. Each takes as many random numbers as every
+/// other, so that runs of other policies meet the same failures at the same times.
+struct Failure {
+  Micros at = 0;
+  int cause = 0;
+  double detection = 0.0;  ///< [0, 1): how far into the range of times to detection.
+  double presence = 0.0;   ///< [0, 1): it strikes nobody where a smaller share of nodes is there.
+  Micros repair = 0;
+};
+
+/// The failures of one replicate, in order.
+class FailureDraws {
+ public:
+  FailureDraws(const FailureLaw& law, std::uint64_t seed, std::uint64_t replicate);
+  Failure next();
+  double rate_factor() const { return rate_factor_; }
+
+ private:
+  void begin_month();
+
+  const FailureLaw& law_;
+  double total_per_us_;
+  Random random_;        ///< Of failures.
+  Random month_random_;  ///< Of months: other policies see as many of them as they last.
+  double rate_factor_ = 1.0;
+  double month_factor_ = 1.0;
+  Micros month_ends_ = 0;
+  double now_ = 0.0;
+};
+
+/// Gamma with that shape, which is its mean, by Marsaglia and Tsang, ACM TOMS 26, 2000.
+double draw_gamma(Random& random, double shape);
+
+/// The quantile at `u` of repair_us as FailureLaw has it.
+Micros repair_at(std::span<const double> quantiles, double u);
+
+}  // namespace orrery

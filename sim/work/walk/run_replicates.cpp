@@ -1,0 +1,49 @@
+#include "sim/work/walk/run_replicates.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace orrery {
+
+ChanceRange chance_range(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  ChanceRange range;
+  for (const double value : values) range.mean += value / static_cast<double>(values.size());
+  // Between two values in proportion.
+  const auto quantile = [&](double share) {
+    const double at = share * static_cast<double>(values.size() - 1);
+    const auto below = static_cast<std::size_t>(at);
+    const std::size_t above = std::min(below + 1, values.size() - 1);
+    return values[below] + (at - std::floor(at)) * (values[above] - values[below]);
+  };
+  range.low = quantile(0.05);
+  range.high = quantile(0.95);
+  return range;
+}
+
+std::vector<RunTally> run_replicates(const WalkSetup& setup, const FailureLaw& law,
+                                     std::uint64_t seed, int replicates) {
+  std::vector<RunTally> runs;
+  runs.reserve(static_cast<std::size_t>(replicates));
+  for (int i = 0; i < replicates; ++i)
+    runs.push_back(walk(setup, FailureDraws{law, seed, static_cast<std::uint64_t>(i)}));
+  return runs;
+}
+
+int units_away(std::span<const RunTally> runs, double share) {
+  std::vector<double> time;
+  double all = 0.0;
+  for (const RunTally& run : runs) {
+    if (time.size() < run.with_away.size()) time.resize(run.with_away.size());
+    for (std::size_t i = 0; i < run.with_away.size(); ++i) {
+      time[i] += static_cast<double>(run.with_away[i]);
+      all += static_cast<double>(run.with_away[i]);
+    }
+  }
+  double sum = 0.0;
+  for (std::size_t i = 0; i < time.size(); ++i)
+    if ((sum += time[i]) >= share * all) return static_cast<int>(i);
+  return static_cast<int>(time.size());
+}
+
+}  // namespace orrery

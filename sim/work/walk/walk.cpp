@@ -1,0 +1,134 @@
+#include "sim/work/walk/walk.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "sim/work/walk/stepping_job.hpp"
+#include "sim/work/walk/unit_pool.hpp"
+
+namespace orrery {
+namespace {
+
+class Walk {
+ public:
+  Walk(const WalkSetup& setup, FailureDraws& draws)
+      : setup_{setup}, draws_{draws}, job_{setup, tally_}, pool_{setup.spares} {
+    tally_.interruptions.resize(setup.causes.size());
+    tally_.rate_factor = draws.rate_factor();
+  }
+
+  RunTally to_the_end() {
+    next_ = draws_.next();
+    while (now_ < setup_.give_up) {
+      const Micros back = away() > 0 && pool_.any_in_repair()
+                              ? std::max(now_, pool_.next_return())
+                              : std::numeric_limits<Micros>::max();
+      if (next_.at <= back && !strikes(next_)) {
+        next_ = draws_.next();
+        continue;
+      }
+      now_ = job_.run(now_, std::min(next_.at, back));
+      if (job_.finished()) break;
+      if (next_.at <= back)
+        interrupt();
+      else
+        rejoin();
+    }
+    tally_.finished = job_.finished();
+    tally_.with_away = pool_.with_away(now_);
+    return std::move(tally_);
+  }
+
+ private:
+  // Replicas that cannot run for want of units.
+  int away() const { return std::min(missing_ * setup_.replicas_of_unit, setup_.replicas); }
+  bool can_run_without_them() const {
+    return setup_.elastic &&
+           static_cast<std::size_t>(away()) < setup_.phases.front().by_away.size();
+  }
+  // Of an elastic job, fewer nodes fail less often.
+  bool strikes(const Failure& failure) const {
+    return !setup_.elastic || failure.presence * setup_.replicas < setup_.replicas - away();
+  }
+  const WalkCause& cause_of(const Failure& failure) const {
+    return setup_.causes[static_cast<std::size_t>(failure.cause)];
+  }
+
+  // Stands until `until`; false if the next failure comes first.
+  bool stand(Micros until, RunTime as) {
+    while (next_.at < until && !strikes(next_)) next_ = draws_.next();
+    const Micros end = std::max(now_, std::min(until, next_.at));
+    tally_[as] += end - now_;
+    now_ = end;
+    pool_.settle(now_);
+    return until <= next_.at;
+  }
+
+  void fill_places() {
+    while (missing_ > 0 && pool_.ready() > 0) pool_.take(), --missing_;
+  }
+
+  void rejoin() {
+    pool_.settle(now_);
+    fill_places();
+    job_.keep();
+    job_.set_away(away());
+    if (!stand(now_ + setup_.regroup, RunTime::restarting)) interrupt();
+  }
+
+  // From the next failure until the job steps again.
+  void interrupt() {
+    while (!recovers_from(std::exchange(next_, draws_.next())) && now_ < setup_.give_up) {
+    }
+    job_.set_away(away());
+  }
+
+  // False where another failure, which is then the next one, strikes before it steps.
+  bool recovers_from(const Failure& failure) {
+    const WalkCause& cause = cause_of(failure);
+    ++tally_.interruptions[static_cast<std::size_t>(failure.cause)];
+    if (cause.replaces) pool_.lose(now_, failure.repair), ++missing_;
+    const bool regroups = cause.replaces && setup_.elastic;
+    if (cause.planned) {
+      now_ = job_.save(now_, next_.at);
+      if (now_ == next_.at) return false;
+    } else if (regroups && setup_.replicas_hold_all && can_run_without_them()) {
+      job_.keep();
+    } else {
+      load_ = job_.fall_back(now_, cause.first_tier);
+    }
+    const Micros detection =
+        cause.detect_low +
+        static_cast<Micros>(failure.detection *
+                            static_cast<double>(cause.detect_high - cause.detect_low));
+    if (!stand(now_ + detection, RunTime::detecting)) return false;
+    fill_places();
+    while (missing_ > 0 && !can_run_without_them()) {
+      if (!stand(pool_.next_return(), RunTime::waiting)) return false;
+      fill_places();
+    }
+    const Micros start = (regroups ? setup_.regroup : setup_.restart) + load_;
+    if (!stand(now_ + start, RunTime::restarting)) return false;
+    load_ = 0;
+    return true;
+  }
+
+  const WalkSetup& setup_;
+  FailureDraws& draws_;
+  RunTally tally_;
+  SteppingJob job_;
+  UnitPool pool_;
+  Failure next_;
+  Micros now_ = 0;
+  Micros load_ = 0;  ///< Of the checkpoint that the job fell back to, until it was read.
+  int missing_ = 0;  ///< Units whose places in the job are empty.
+};
+
+}  // namespace
+
+RunTally walk(const WalkSetup& setup, FailureDraws draws) {
+  return Walk{setup, draws}.to_the_end();
+}
+
+}  // namespace orrery
