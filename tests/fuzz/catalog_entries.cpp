@@ -7,6 +7,7 @@
 #include "sim/input/measured/price_errors.hpp"
 #include "sim/input/measured/serving_table.hpp"
 #include "sim/input/model/model.hpp"
+#include "sim/input/reliability/run_policy.hpp"
 #include "sim/input/scenario/software.hpp"
 #include "tests/fuzz/entry_groups.hpp"
 #include "tests/fuzz/fuzz_checks.hpp"
@@ -66,6 +67,24 @@ bool fuzz_deployment(const std::string& text) {
   });
 }
 
+// What is accepted says how often a job fails, and how long repairs take, from short to long.
+bool fuzz_reliability(const std::string& text) {
+  static const Reliability base = read_reliability("default", nowhere);
+  return is_accepted([&] {
+    const Reliability profile = parse_reliability(parsed(text), base);
+    if (!(profile.per_day(16384) >= 0.0) || profile.repair.size() < 2) __builtin_trap();
+    for (const FailureCause& cause : profile.causes)
+      if (cause.group >= profile.groups.size()) __builtin_trap();
+  });
+}
+
+bool fuzz_checkpoints(const std::string& text) {
+  return is_accepted([&] {
+    const std::vector<CheckpointRule> rules = parse_checkpoints(text, nowhere);
+    if (rules.empty() || rules.back().tier != CheckpointTier::store) __builtin_trap();
+  });
+}
+
 bool fuzz_price_errors(const std::string& text) {
   return is_accepted([&] {
     const PriceErrors errors = parse_price_errors(parsed(text), "h100-sxm", Dtype::bf16, {});
@@ -104,6 +123,7 @@ bool is_quantity(const std::string& text, Quantity (*parse)(std::string_view, co
 
 bool fuzz_quantity(const std::string& text) {
   bool any = is_quantity(text, parse_bandwidth);
+  any |= is_quantity(text, parse_span);
   any |= is_quantity(text, parse_bytes);
   any |= is_quantity(text, parse_duration);
   any |= is_quantity(text, parse_flop_rate);
@@ -128,7 +148,9 @@ std::vector<EntryPoint> catalog_entries() {
           {"software", fuzz_software, json},
           {"serving_table", fuzz_serving_table, json},
           {"serving_engine", fuzz_serving_engine, json},
-          {"deployment", fuzz_deployment, json}};
+          {"deployment", fuzz_deployment, json},
+          {"reliability", fuzz_reliability, json},
+          {"checkpoints", fuzz_checkpoints, bytes}};
 }
 
 }  // namespace orrery

@@ -66,6 +66,12 @@ Seconds parse_duration(std::string_view text, const Place& at) {
   return Seconds{parse(text, units, {"a duration", "5 us", "s, ms, us or ns", true}, at)};
 }
 
+Seconds parse_span(std::string_view text, const Place& at) {
+  static constexpr Unit units[] = {
+      {"s", 1.0}, {"m", 60.0}, {"min", 60.0}, {"h", 3600.0}, {"d", 86400.0}};
+  return Seconds{parse(text, units, {"a span of time", "10 min", "s, min, h or d", true}, at)};
+}
+
 FlopPerSecond parse_flop_rate(std::string_view text, const Place& at) {
   static constexpr Unit units[] = {{"TFLOP/s", 1e12}, {"PFLOP/s", 1e15}, {"GFLOP/s", 1e9}};
   return FlopPerSecond{parse(

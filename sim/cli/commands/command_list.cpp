@@ -13,8 +13,9 @@
 namespace orrery {
 namespace {
 
-const std::vector<std::string> shelves{"gpus",    "systems",   "models",      "software",
-                                       "engines", "schedules", "collectives", "routing"};
+const std::vector<std::string> shelves{"gpus",        "systems", "models",
+                                       "software",    "engines", "schedules",
+                                       "collectives", "routing", "reliability"};
 
 // A name, and what it is where the name alone does not say it.
 using Entry = std::pair<std::string, std::string>;
@@ -46,7 +47,7 @@ std::vector<Entry> models() {
 std::vector<Entry> entries_of(const std::string& shelf) {
   if (shelf == "models") return models();
   if (shelf == "gpus" || shelf == "systems") return titled("topologies/" + shelf);
-  if (shelf == "software" || shelf == "engines" || shelf == "routing")
+  if (shelf == "software" || shelf == "engines" || shelf == "routing" || shelf == "reliability")
     return titled("workloads/" + shelf);
   std::vector<Entry> entries;
   if (shelf == "schedules") {
@@ -64,7 +65,7 @@ int run_list(const Arguments& arguments) {
                      std::find(shelves.begin(), shelves.end(), arguments[0]) != shelves.end();
   if (!arguments.empty() && arguments.back() == "--help") {
     std::cout << "usage: orrery list "
-                 "gpus|systems|models|software|engines|schedules|collectives|routing\n";
+                 "gpus|systems|models|software|engines|schedules|collectives|routing|reliability\n";
     return exit_ok;
   }
   if (!known)

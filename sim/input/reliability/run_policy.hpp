@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/base/core/units.hpp"
+#include "sim/input/reliability/reliability.hpp"
+
+namespace orrery {
+
+/// How often a tier gets a checkpoint: every so many seconds or steps, or as often as costs the
+/// least.
+struct CheckpointRule {
+  CheckpointTier tier = CheckpointTier::store;
+  Seconds every;           ///< 0: not said.
+  std::int64_t steps = 0;  ///< 0: not said.
+
+  bool best() const { return every == Seconds{} && steps == 0; }
+};
+
+/// "store:10min,peer:1step", "10min" (the store), "best": sorted by tier. Errors (bad_input):
+/// unknown tiers, tiers named twice, intervals that are none.
+std::vector<CheckpointRule> parse_checkpoints(const std::string& text, const Place& at);
+
+/// What the user decides about a run that failures interrupt.
+struct RunPolicy {
+  std::vector<CheckpointRule> checkpoints{CheckpointRule{}};
+  std::optional<BytesPerSecond> store;  ///< Of the whole file system; else as the profile has it.
+  std::optional<int> spares;            ///< Units; else as many as do in 99 % of the time.
+  bool elastic = false;                 ///< The job goes on without replicas that are away.
+};
+
+}  // namespace orrery
