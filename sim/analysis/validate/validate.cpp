@@ -7,11 +7,13 @@
 #include "sim/analysis/estimate/estimate.hpp"
 #include "sim/analysis/validate/collective_case.hpp"
 #include "sim/analysis/validate/exchange_case.hpp"
+#include "sim/analysis/validate/run_case.hpp"
 #include "sim/analysis/validate/serving_case.hpp"
 #include "sim/analysis/validate/training_case.hpp"
 #include "sim/analysis/validate/validate_collectives.hpp"
 #include "sim/analysis/validate/validate_exchange.hpp"
 #include "sim/analysis/validate/validate_kernels.hpp"
+#include "sim/analysis/validate/validate_runs.hpp"
 #include "sim/analysis/validate/validate_serving.hpp"
 #include "sim/base/core/progress.hpp"
 
@@ -123,6 +125,13 @@ ValidationReport validate_file(const std::string& path, const ValidationOptions&
     report.kind = "kernels";
     report.main_quantity = "time_s";
     compare_kernels(json, report);
+    return report;
+  }
+  if (!elements.empty() && is_run_case(elements.front())) {
+    report.kind = "runs";
+    report.main_quantity = "ettr";
+    compare_runs(json, report);
+    sum_up(report);
     return report;
   }
   if (!elements.empty() && is_serving_case(elements.front())) {

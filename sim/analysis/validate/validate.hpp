@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/base/text/json_value.hpp"
@@ -16,7 +17,8 @@ namespace orrery {
 struct Comparison {
   std::string id;
   /// "step_time_s", "peak_memory_bytes"; of collectives "time_s", "bus_bandwidth_bytes_per_s"; of
-  /// dispatch and combine "time_s"; of serving as the case says it, "decode_step_ms".
+  /// dispatch and combine "time_s"; of serving and whole runs as the case says it,
+  /// "decode_step_ms", "ettr".
   std::string quantity;
   double measured = 0.0;
   double predicted = 0.0;
@@ -30,6 +32,8 @@ struct Comparison {
   };
   std::optional<Points> over_points = std::nullopt;
   std::optional<StepRange> range = std::nullopt;  ///< Of a step time: of the prediction.
+  /// Where bounds were published, low and high: `measured` is the nearest value between them.
+  std::optional<std::pair<double, double>> bounds = std::nullopt;
 
   double error() const {
     return over_points ? over_points->mean_abs_error : predicted / measured - 1.0;
@@ -44,12 +48,12 @@ struct Refusal {
 
 /// What became of all cases of one file. The figures are over the file's main quantity:
 /// step_time_s; of collectives bus_bandwidth_bytes_per_s (time_s where no sweep is long enough for
-/// one); of dispatch and combine time_s; of serving tpot_ms or the next that was
-/// measured. NaN where no case was compared.
+/// one); of dispatch and combine time_s; of whole runs ettr; of serving tpot_ms or the next that
+/// was measured. NaN where no case was compared.
 /// Of a table of kernels they are over its rows.
 struct ValidationReport {
   std::string file;
-  std::string kind;  ///< "training", "collectives", "expert exchange", "serving", "kernels"
+  std::string kind;  ///< "training", "collectives", "expert exchange", "serving", "runs", "kernels"
   std::string main_quantity;  ///< What the figures are over.
   std::vector<Comparison> comparisons;
   std::vector<Refusal> refusals;

@@ -9,13 +9,18 @@
 #include "sim/cli/options/options.hpp"
 #include "sim/input/machine/system.hpp"
 #include "sim/input/model/model.hpp"
+#include "sim/input/reliability/reliability.hpp"
 #include "sim/output/answers/topology_dot.hpp"
 #include "sim/output/answers/topology_text.hpp"
+#include "sim/output/runs/reliability_text.hpp"
 
 namespace po = boost::program_options;
 
 namespace orrery {
 namespace {
+
+// As the clusters have whose failures were published.
+constexpr int usual_job = 16384;
 
 std::string with_commas(std::int64_t value) {
   std::string text = std::to_string(value);
@@ -142,26 +147,36 @@ int run_check(const Arguments& arguments) {
   options.add_options()("model", po::value<std::string>()->value_name("NAME|FILE"), "a model")(
       "system", po::value<std::string>()->value_name("NAME|FILE"),
       "a system: drawn, with the figures of its fabric")(
-      "gpus", po::value<std::string>()->value_name("N"), "draw the fabric of so many GPUs")(
+      "reliability", po::value<std::string>()->value_name("NAME|FILE"),
+      "what fails how often, and what follows")(
+      "gpus", po::value<std::string>()->value_name("N"),
+      "draw the fabric of so many GPUs; failures of a job of so many")(
       "dot", po::value<std::string>()->value_name("FILE"), "write the drawing for Graphviz too")(
       "force", "replace a file that Orrery did not write")("help", "this text");
   const ParsedOptions parsed = parse_options(options, arguments, {});
   if (parsed.has("help")) {
     std::cout << "usage: orrery check [--model NAME|FILE] [--system NAME|FILE [--gpus N] [--dot "
-                 "FILE]]\n\n"
+                 "FILE]]\n"
+                 "       orrery check --reliability NAME|FILE [--gpus N]\n\n"
               << options;
     return exit_ok;
   }
   if (!parsed.words.empty())
-    fail_input({}, "'" + parsed.words[0] + "' is not an option", "use --model or --system");
-  if (!parsed.has("model") && !parsed.has("system"))
-    fail_input({}, "nothing to check", "give --model or --system");
-  for (const char* option : {"gpus", "dot"})
-    if (parsed.has(option) && !parsed.has("system"))
-      fail_input({}, std::string{"--"} + option + " draws a system", "give --system too");
+    fail_input({}, "'" + parsed.words[0] + "' is not an option",
+               "use --model, --system or --reliability");
+  if (!parsed.has("model") && !parsed.has("system") && !parsed.has("reliability"))
+    fail_input({}, "nothing to check", "give --model, --system or --reliability");
+  for (const std::string option : {"gpus", "dot"})
+    if (parsed.has(option) && !parsed.has("system") &&
+        !(option == "gpus" && parsed.has("reliability")))
+      fail_input({}, "--" + option + " draws a system", "give --system too");
   std::ostringstream text;  // All or nothing is printed.
   if (parsed.has("model")) print(text, read_model(parsed.text("model"), {"--model", ""}));
   if (parsed.has("system")) check_system(text, parsed);
+  if (parsed.has("reliability"))
+    text << reliability_details(
+        read_reliability(parsed.text("reliability"), {"--reliability", ""}),
+        parsed.has("gpus") ? parse_count(parsed.text("gpus"), "gpus", 1, 1 << 24) : usual_job);
   std::cout << text.str();
   return exit_ok;
 }

@@ -5,6 +5,7 @@
 #include "calibration/host/work_list.hpp"
 #include "sim/analysis/calibrate/missing_shapes.hpp"
 #include "sim/analysis/estimate/estimate.hpp"
+#include "sim/analysis/run/expected_days.hpp"
 #include "sim/analysis/search/single_changes.hpp"
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/text/output_files.hpp"
@@ -20,6 +21,7 @@
 #include "sim/output/report/html_report.hpp"
 #include "sim/output/report/result_json.hpp"
 #include "sim/output/report/summary_text.hpp"
+#include "sim/output/runs/training_run_text.hpp"
 #include "sim/output/trace/chrome_trace.hpp"
 
 namespace po = boost::program_options;
@@ -32,6 +34,8 @@ po::options_description output_options() {
   options.add_options()  //
       ("tokens", po::value<std::string>()->value_name("N"),
        "tokens to train on, as 15T: adds how long that takes, what it costs and draws")  //
+      ("reliability", po::value<std::string>()->value_name("NAME|FILE"),
+       "adds to --tokens how long it takes with failures: orrery list reliability")  //
       ("economics", po::value<std::string>()->value_name("FILE"),
        "your prices and powers, over those of topologies/economics")  //
       ("runs", po::value<std::string>()->value_name("LIST"),
@@ -69,6 +73,20 @@ std::string measured_text(const ParsedOptions& parsed, Seconds predicted) {
   return "\nMeasured     " + fixed(step, 3) + "  s  (median of " + grouped(iterations) +
          " iterations), predicted " + fixed(predicted.si(), 3) + " s (" +
          signed_percent(predicted.si() / step - 1.0) + ")\n";
+}
+
+std::optional<RunQuestion> run_question(const ParsedOptions& parsed, double tokens) {
+  if (!parsed.has("reliability")) return std::nullopt;
+  if (!parsed.has("tokens"))
+    fail_input({"--reliability", ""}, "failures of which run?",
+               "say how long to train: --tokens 15T");
+  if (parsed.has("json"))
+    fail_input({"--reliability", ""}, "adds a line to the table, which --json has no place for",
+               "use orrery run --json");
+  RunQuestion question;
+  question.tokens = tokens;
+  question.reliability = read_reliability(parsed.text("reliability"), {"--reliability", ""});
+  return question;
 }
 
 std::string missing_text(const Result& result, EstimateContext& context) {
@@ -110,6 +128,7 @@ int run_estimate(const Arguments& arguments) {
   } else if (parsed.has("economics")) {
     fail_input({"--economics", ""}, "prices of what?", "say how long to train: --tokens 15T");
   }
+  const std::optional<RunQuestion> run = run_question(parsed, tokens);
   if (parsed.has("changes") && parsed.has("json"))
     fail_input({"--changes", ""}, "prints a table, which --json has no place for",
                "leave one of them out");
@@ -122,6 +141,10 @@ int run_estimate(const Arguments& arguments) {
     LongWork line;
     return estimate(scenario, context, detail);
   }();
+  const std::string interrupted =
+      run ? expected_run_text(prepare_run(scenario, answer.result.step_time, *run), *run,
+                              *economics)
+          : "";
   if (economics)
     answer.result.bill = bill_of(scenario, answer.result.step_time, tokens, *economics);
   if (!own_runs.empty()) answer.result.by_runs = by_runs(answer.result.range, own_runs);
@@ -142,6 +165,7 @@ int run_estimate(const Arguments& arguments) {
                                    : summary_text(answer.result, {.colour = wants_colour(),
                                                                   .wall_time = timing,
                                                                   .links = parsed.has("links")}));
+  std::cout << interrupted;
   if (!parsed.has("json")) std::cout << measured_text(parsed, answer.result.step_time);
   if (parsed.has("changes")) {
     const std::vector<SingleChange> changes = [&] {

@@ -7,6 +7,7 @@ const std::map<std::string, int (*)(const Arguments&)>& commands() {
       {"estimate", run_estimate},
       {"compare", run_compare},
       {"search", run_search},
+      {"run", run_run},
       {"validate", run_validate},
       {"collective", run_collective},
       {"check", run_check},

@@ -14,7 +14,14 @@ namespace {
 
 constexpr double most = 1e12;
 
-Seconds span_of(const JsonValue& json) { return parse_span(json.text(), json.place()); }
+// Thirty years: far above anything that happens in a run, far below overflow.
+constexpr Seconds longest{1e9};
+
+Seconds span_of(const JsonValue& json) {
+  const Seconds span = parse_span(json.text(), json.place());
+  if (span > longest) json.fail("is longer than 30 years", "check the number and its unit");
+  return span;
+}
 
 // A number at the front of `text`, which loses it and the blanks behind it.
 double leading_number(std::string_view& text, const JsonValue& json) {
@@ -143,7 +150,10 @@ std::vector<Seconds> read_repair(const JsonValue& json) {
 TimeByGpus read_by_gpus(const JsonValue& json) {
   json.allow_only({"base", "each", "source"});
   required_text(json, "source");
-  return {span_of(json.at("base")), json.at("each").duration()};
+  const JsonValue each = json.at("each");
+  if (each.duration() > Seconds{1000.0})
+    each.fail("is much for one GPU", "check the number and its unit");
+  return {span_of(json.at("base")), each.duration()};
 }
 
 }  // namespace
@@ -177,7 +187,7 @@ Reliability parse_reliability(const JsonValue& json, const Reliability& base) {
   profile.title = required_text(json, "title");
   if (const auto groups = json.find("groups")) read_groups(profile, *groups);
   profile.causes = read_causes(profile, json);
-  if (const auto spread = json.find("spread")) profile.spread = spread->sourced().number(1, 100);
+  if (const auto spread = json.find("spread")) profile.spread = spread->sourced().number(1, 10);
   // What the base leaves open must be said here.
   for (const auto& [key, open] :
        {std::pair{"months", profile.month == Seconds{}},
@@ -190,7 +200,7 @@ Reliability parse_reliability(const JsonValue& json, const Reliability& base) {
   if (const auto months = json.find("months")) {
     months->allow_only({"deviation", "length", "source"});
     required_text(*months, "source");
-    profile.month_deviation = months->at("deviation").number(0, 10);
+    profile.month_deviation = months->at("deviation").number(0, 3);
     profile.month = span_of(months->at("length"));
     if (profile.month < Seconds{60.0}) months->at("length").fail("is no month", "write days: 30 d");
   }

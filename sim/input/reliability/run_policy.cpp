@@ -28,7 +28,8 @@ void read_interval(CheckpointRule& rule, const std::string& text, const Place& a
       return;
     }
   rule.every = parse_span(text, at);
-  if (rule.every == Seconds{}) fail_input(at, "'" + shown_text(text) + "' is no interval", remedy);
+  if (rule.every == Seconds{} || rule.every > Seconds{1e9})
+    fail_input(at, "'" + shown_text(text) + "' is no interval", remedy);
 }
 
 CheckpointRule parse_rule(const std::string& text, const Place& at) {

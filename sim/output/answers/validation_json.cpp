@@ -26,6 +26,9 @@ Json report_json(const ValidationReport& report) {
     if (comparison.range)
       entry["step_time_range"] = {{"low_s", comparison.range->low().si()},
                                   {"high_s", comparison.range->high().si()}};
+    if (comparison.bounds)
+      entry["measured_bounds"] = {{"low", comparison.bounds->first},
+                                  {"high", number_or_null(comparison.bounds->second)}};
     if (!comparison.peer_errors.empty()) entry["peer_errors"] = comparison.peer_errors;
     cases.push_back(std::move(entry));
   }

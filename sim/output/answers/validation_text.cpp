@@ -30,6 +30,24 @@ constexpr const char* peak_memory = "peak_memory_bytes";
 
 bool is_memory(const Comparison& comparison) { return comparison.quantity == peak_memory; }
 
+std::string run_amount(const std::string& quantity, double value) {
+  if (quantity.ends_with("_bytes")) return bytes_text(Bytes{value});
+  if (quantity.ends_with("_s")) return fixed(value, 1) + " s";
+  if (quantity.ends_with("_h")) return fixed(value, 2) + " h";
+  return fixed(value, quantity == "ettr" ? 3 : 1);
+}
+
+// "0.938", "above 0.900"
+std::string measured_text(const Comparison& comparison, const std::string& quantity) {
+  if (!comparison.bounds) return run_amount(quantity, comparison.measured);
+  const auto [low, high] = *comparison.bounds;
+  std::string text;
+  if (low > 0.0) text = "above " + run_amount(quantity, low);
+  if (std::isfinite(high))
+    text += (text.empty() ? "" : ", ") + ("below " + run_amount(quantity, high));
+  return text;
+}
+
 std::string amount(const Comparison& comparison, double value) {
   if (comparison.quantity == "time_s") return fixed(value * 1e6, 1) + " us";
   if (comparison.quantity == "bus_bandwidth_bytes_per_s") return fixed(value / 1e9, 1) + " GB/s";
@@ -55,8 +73,12 @@ std::string quantity_suffix(const Comparison& comparison) {
 }
 
 // Memory stands beside time, so that it is told apart by its unit alone.
-std::vector<std::string> cells_of(const Comparison& comparison,
+std::vector<std::string> cells_of(const ValidationReport& report, const Comparison& comparison,
                                   const std::set<std::string>& peers) {
+  if (report.kind == "runs")
+    return {comparison.id + " " + comparison.quantity,
+            measured_text(comparison, comparison.quantity),
+            run_amount(comparison.quantity, comparison.predicted), error_text(comparison.error())};
   std::vector<std::string> cells{
       comparison.id + quantity_suffix(comparison), amount(comparison, comparison.measured),
       amount(comparison, comparison.predicted),
@@ -71,7 +93,7 @@ std::vector<std::string> cells_of(const Comparison& comparison,
 std::string subject(const ValidationReport& report) {
   if (report.main_quantity == "bus_bandwidth_bytes_per_s") return "bus bandwidth from 64 MiB on";
   if (report.kind == "expert exchange" || report.kind == "kernels") return "time";
-  if (report.kind == "serving") return report.main_quantity;
+  if (report.kind == "serving" || report.kind == "runs") return report.main_quantity;
   return report.kind == "collectives" ? "time below 1 MiB" : "step time";
 }
 
@@ -99,7 +121,7 @@ MemoryErrors memory_errors(const ValidationReport& report) {
 // Of serving, what was measured beside its main quantity.
 std::set<std::string> other_quantities(const ValidationReport& report) {
   std::set<std::string> others;
-  if (report.kind != "serving") return others;
+  if (report.kind != "serving" && report.kind != "runs") return others;
   for (const Comparison& comparison : report.comparisons)
     if (comparison.quantity != report.main_quantity) others.insert(comparison.quantity);
   return others;
@@ -203,7 +225,7 @@ std::string validation_text(const ValidationReport& report) {
   for (const std::string& peer : peers) columns.push_back({peer});
   Table table{columns};
   for (const Comparison& comparison : report.comparisons)
-    table.add_row(cells_of(comparison, peers));
+    table.add_row(cells_of(report, comparison, peers));
 
   std::string text = report.file + "\n\n" + table.text();
   for (const Refusal& refusal : report.refusals)
@@ -260,7 +282,7 @@ std::string validation_markdown(const std::vector<ValidationReport>& reports) {
     headers.insert(headers.end(), peers.begin(), peers.end());
     if (!report.comparisons.empty()) text += row(headers) + rule(1, headers.size() - 1);
     for (const Comparison& comparison : report.comparisons)
-      text += row(cells_of(comparison, peers));
+      text += row(cells_of(report, comparison, peers));
     if (!report.refusals.empty()) text += "\n" + row({"refused", "reason"}) + rule(2, 0);
     for (const Refusal& refusal : report.refusals)
       text += row({refusal.id, short_reason(report, refusal.reason)});

@@ -20,7 +20,7 @@ struct Interruptions {
   double recovered = 1.0;
 };
 
-/// The chance that nothing fails in a time that is fixed, and in one that is uniform in [low, high].
+/// The chance that nothing fails in a time that is fixed, or uniform in [low, high].
 double untouched(double rate, Seconds fixed);
 double untouched(double rate, Seconds low, Seconds high);
 

@@ -21,9 +21,8 @@ class Walk {
   RunTally to_the_end() {
     next_ = draws_.next();
     while (now_ < setup_.give_up) {
-      const Micros back = away() > 0 && pool_.any_in_repair()
-                              ? std::max(now_, pool_.next_return())
-                              : std::numeric_limits<Micros>::max();
+      const Micros back = away() > 0 && pool_.any_in_repair() ? std::max(now_, pool_.next_return())
+                                                              : std::numeric_limits<Micros>::max();
       if (next_.at <= back && !strikes(next_)) {
         next_ = draws_.next();
         continue;

@@ -51,6 +51,9 @@ struct WalkCause {
   std::size_t first_tier = 0;  ///< Copies in tiers before this one are lost with it.
 };
 
+/// So many spares that there is always one.
+inline constexpr int always_one = 1 << 20;
+
 /// What is known before chance plays. A *unit* is what leaves and is replaced as a whole: a node,
 /// or a rack that shares NVLink.
 struct WalkSetup {

@@ -16,7 +16,8 @@ std::string profile_text(const std::string& what = "", const std::string& change
     "causes": [
       {"name": "a", "group": "gpu", "events": {"value": 5, "source": "s"}},
       {"name": "b", "group": "host", "rate": {"value": "4 per 1000 node-days", "source": "s"}},
-      {"name": "c", "group": "software", "rate": {"value": "0.5 per 1 job-days", "source": "s"}}]})";
+      {"name": "c", "group": "software", "rate": {"value": "0.5 per 1 job-days", "source": "s"}}
+    ]})";
   if (!what.empty()) text.replace(text.find(what), what.size(), change);
   return text;
 }

@@ -1,0 +1,55 @@
+#include "sim/analysis/run/run_states.hpp"
+
+#include <algorithm>
+
+#include "sim/analysis/run/checkpoint_size.hpp"
+#include "sim/base/core/error.hpp"
+#include "sim/input/scenario/plan_keys.hpp"
+
+namespace orrery {
+namespace {
+
+Scenario without_replicas(const Scenario& scenario, int away) {
+  const Plan& plan = scenario.plan;
+  const int left = plan.dp - away;
+  PlanRequest request = plan_again(plan);
+  request.gbs = plan.gbs / plan.dp * left;
+  return make_scenario(scenario.model, scenario.system, scenario.software, request,
+                       plan.gpus() / plan.dp * left, {});
+}
+
+}  // namespace
+
+int replicas_of_unit(const Scenario& scenario) {
+  // rank = ((stage dp + data) cp + context) tp + tensor: replicas lie tp x cp ranks apart.
+  const int apart = scenario.plan.tp * scenario.plan.cp;
+  return std::min(scenario.plan.dp, std::max(1, gpus_of_unit(scenario) / apart));
+}
+
+std::vector<AwayState> away_states(const Scenario& scenario, Seconds whole, int units) {
+  std::vector<AwayState> states{{whole, scenario.plan.gbs}};
+  const int stopped = replicas_of_unit(scenario);
+  for (int away = stopped; away <= units * stopped && away < scenario.plan.dp; away += stopped) {
+    try {
+      const Scenario left = without_replicas(scenario, away);
+      const AwayState state{estimate(left).result.step_time, left.plan.gbs};
+      states.insert(states.end(), static_cast<std::size_t>(stopped), state);
+    } catch (const Error& error) {
+      if (away > stopped) break;
+      fail_infeasible({"", "--elastic"},
+                      "without " + std::to_string(away) +
+                          " of its replicas the job cannot run: " + error.what(),
+                      "leave --elastic out, or choose a plan that can");
+    }
+  }
+  return states;
+}
+
+Seconds step_beside_write(const Scenario& scenario, double nic_share) {
+  Scenario beside = scenario;
+  beside.system.nic = scenario.system.nic * (1.0 - nic_share);
+  EstimateContext context{beside.system};
+  return step_time(beside, context);
+}
+
+}  // namespace orrery

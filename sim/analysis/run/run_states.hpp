@@ -1,0 +1,26 @@
+#pragma once
+
+#include <vector>
+
+#include "sim/analysis/estimate/estimate.hpp"
+
+namespace orrery {
+
+/// A step of the job with so many of its replicas away: the batch of a replica stays as it is.
+struct AwayState {
+  Seconds step;
+  std::int64_t samples = 0;  ///< Sequences that it trains on.
+};
+
+/// Replicas whose ranks a unit of GPUs holds, as Placement lays them: they stop with it.
+int replicas_of_unit(const Scenario& scenario);
+
+/// Of 0, 1, ... replicas away, as many as `units` units stop. It ends with the last that can run:
+/// whose plan divides and fits. Where units stop several replicas, the numbers between are as the
+/// next larger one.
+std::vector<AwayState> away_states(const Scenario& scenario, Seconds whole, int units);
+
+/// The step while that share of each NIC's rate goes to a write.
+Seconds step_beside_write(const Scenario& scenario, double nic_share);
+
+}  // namespace orrery

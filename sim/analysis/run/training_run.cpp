@@ -1,0 +1,101 @@
+#include "sim/analysis/run/training_run.hpp"
+
+#include <algorithm>
+
+#include "sim/analysis/run/run_worth.hpp"
+#include "sim/base/text/number_text.hpp"
+#include "sim/work/result/bill.hpp"
+
+namespace orrery {
+namespace {
+
+constexpr double enough = 0.99;  // Of the time.
+
+RunBill bill_of(const PreparedRun& run, const RunFigures& figures, int kept, double tokens,
+                const Economics& economics) {
+  const double hours = 24.0 * figures.days.mean;
+  RunBill bill;
+  bill.gpu_hours = hours * (run.scenario.plan.gpus() + kept * run.gpus_of_unit);
+  bill.rent_usd = economics.rent_usd_per_gpu_hour * bill.gpu_hours;
+  // Nobody publishes what GPUs draw that wait: all of them count as if they worked.
+  bill.energy_kwh = bill_of(run.scenario, run.step, tokens, economics).watts * (hours / 1000.0);
+  bill.energy_usd = bill.energy_kwh * economics.usd_per_kwh;
+  return bill;
+}
+
+double share_beyond(const std::vector<RunTally>& runs, int units) {
+  double all = 0.0, beyond = 0.0;
+  for (const RunTally& run : runs)
+    for (std::size_t i = 0; i < run.with_away.size(); ++i) {
+      all += static_cast<double>(run.with_away[i]);
+      if (static_cast<int>(i) > units) beyond += static_cast<double>(run.with_away[i]);
+    }
+  return all > 0.0 ? beyond / all : 0.0;
+}
+
+}  // namespace
+
+RunFigures figures_of(const std::vector<RunTally>& runs) {
+  std::vector<double> ettr, goodput, interruptions;
+  RunFigures figures;
+  figures.by_cause.resize(runs.front().interruptions.size());
+  double all = 0.0;
+  const auto count = static_cast<double>(runs.size());
+  for (const RunTally& run : runs) {
+    figures.days_of.push_back(static_cast<double>(run.total()) / micros_per_day);
+    ettr.push_back(run.ettr());
+    goodput.push_back(run.goodput());
+    interruptions.push_back(run.all_interruptions());
+    all += static_cast<double>(run.total());
+    for (std::size_t i = 0; i < run_times; ++i) figures.shares[i] += static_cast<double>(run.of[i]);
+    for (std::size_t i = 0; i < run.interruptions.size(); ++i)
+      figures.by_cause[i] += run.interruptions[i] / count;
+  }
+  for (double& share : figures.shares) share /= all;
+  figures.days = chance_range(figures.days_of);
+  figures.ettr = chance_range(std::move(ettr));
+  figures.goodput = chance_range(std::move(goodput));
+  figures.interruptions = chance_range(std::move(interruptions));
+  return figures;
+}
+
+std::vector<RunTally> finished_runs(const PreparedRun& run, const RunQuestion& question) {
+  std::vector<RunTally> runs =
+      run_replicates(run.setup, run.law, question.seed, question.replicates);
+  const auto lost = std::count_if(runs.begin(), runs.end(),
+                                  [](const RunTally& tally) { return !tally.finished; });
+  if (lost > 0)
+    fail_infeasible({"", "--reliability"},
+                    grouped(lost) + " of " + grouped(question.replicates) +
+                        " runs did not end in a hundred times the time of their steps",
+                    "save more often, recover faster, or use fewer GPUs");
+  return runs;
+}
+
+SpareNeed spare_need(const PreparedRun& run, const RunQuestion& question) {
+  PreparedRun never_waits = run;
+  never_waits.setup.spares = always_one;
+  const std::vector<RunTally> runs = finished_runs(never_waits, question);
+  SpareNeed need;
+  need.units = units_away(runs, enough);
+  need.kept = question.policy.spares.value_or(need.units);
+  need.short_of = share_beyond(runs, need.kept);
+  return need;
+}
+
+TrainingRun training_run(const Scenario& scenario, Seconds step, const RunQuestion& question,
+                         const Economics& economics) {
+  TrainingRun answer{question, prepare_run(scenario, step, question), {}, {}, {}, {}, {}};
+  answer.spares = spare_need(answer.prepared, question);
+  const std::vector<RunTally> runs = finished_runs(answer.prepared, question);
+  answer.figures = figures_of(runs);
+  const RunPolicy& policy = question.policy;
+  if (policy.checkpoints.size() == 1 && !policy.elastic && !policy.spares)
+    answer.expected_ettr = expected_ettr(answer.prepared, answer.prepared.tiers.back());
+  answer.worth = run_worth(answer, economics);
+  answer.bill =
+      bill_of(answer.prepared, answer.figures, answer.spares.kept, question.tokens, economics);
+  return answer;
+}
+
+}  // namespace orrery

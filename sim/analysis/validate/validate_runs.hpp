@@ -1,0 +1,12 @@
+#pragma once
+
+#include "sim/analysis/validate/validate.hpp"
+
+namespace orrery {
+
+/// Predicts what was published of whole runs: "ettr" as the mean of 1,000 drawn
+/// runs, "mttf_h", "restart_s", "checkpoint_bytes", "write_s", "load_s", and of servers in repair
+/// "away_mean", "away_p50", "away_p90", "away_p99".
+void compare_runs(const JsonValue& json, ValidationReport& report);
+
+}  // namespace orrery

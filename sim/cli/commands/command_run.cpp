@@ -1,0 +1,102 @@
+#include <iostream>
+
+#include "sim/analysis/estimate/estimate.hpp"
+#include "sim/analysis/run/run_worth.hpp"
+#include "sim/base/text/output_files.hpp"
+#include "sim/base/text/quantity_text.hpp"
+#include "sim/cli/options/long_work.hpp"
+#include "sim/cli/options/memory_option.hpp"
+#include "sim/cli/options/scenario_options.hpp"
+#include "sim/output/runs/training_run_text.hpp"
+
+namespace po = boost::program_options;
+
+namespace orrery {
+namespace {
+
+constexpr int most_spares = 1 << 16;
+constexpr int most_replicates = 100'000;
+constexpr int most_seed = 1 << 30;
+
+po::options_description run_options() {
+  po::options_description options{"The run", 100};
+  const auto text = [](const char* shown) { return po::value<std::string>()->value_name(shown); };
+  options.add_options()                                    //
+      ("tokens", text("N"), "tokens to train on, as 15T")  //
+      ("reliability", text("NAME|FILE"),
+       "how often what fails: orrery list reliability (default: default)")  //
+      ("checkpoint", text("LIST"),
+       "how often the job saves where, as 10min, store:1h,peer:1step or best (default: best)")  //
+      ("storage", text("RATE"),
+       "what the file system sustains, as \"2 TB/s\" (default: the profile's for each GPU)")  //
+      ("spares", text("N"),
+       "nodes, or NVLink domains, that wait (default: one is always at hand)")  //
+      ("elastic", "go on without the replicas whose nodes are in repair")       //
+      ("economics", text("FILE"),
+       "your prices and powers, over those of topologies/economics")     //
+      ("replicates", text("N"), "runs to draw (default: 1000)")          //
+      ("seed", text("N"), "which ones (default: 1)")                     //
+      ("json", "print orrery.run/1 instead of the table")                //
+      ("csv", text("FILE"), "write a line for each run that was drawn")  //
+      ("force", "replace files that Orrery did not write")               //
+      ("help", "this text");
+  return options;
+}
+
+RunQuestion question_of(const ParsedOptions& parsed) {
+  RunQuestion question;
+  question.tokens = parse_tokens(required(parsed, "tokens", "say how much to train: --tokens 15T"),
+                                 {"--tokens", ""});
+  question.reliability = read_reliability(
+      parsed.has("reliability") ? parsed.text("reliability") : "default", {"--reliability", ""});
+  RunPolicy& policy = question.policy;
+  if (parsed.has("checkpoint"))
+    policy.checkpoints = parse_checkpoints(parsed.text("checkpoint"), {"--checkpoint", ""});
+  if (parsed.has("storage"))
+    policy.store = parse_bandwidth(parsed.text("storage"), {"--storage", ""});
+  if (parsed.has("spares"))
+    policy.spares = parse_count(parsed.text("spares"), "spares", 0, most_spares);
+  policy.elastic = parsed.has("elastic");
+  if (parsed.has("replicates"))
+    question.replicates = parse_count(parsed.text("replicates"), "replicates", 2, most_replicates);
+  if (parsed.has("seed"))
+    question.seed =
+        static_cast<std::uint64_t>(parse_count(parsed.text("seed"), "seed", 0, most_seed));
+  return question;
+}
+
+}  // namespace
+
+int run_run(const Arguments& arguments) {
+  po::options_description options;
+  options.add(scenario_options()).add(memory_option()).add(run_options());
+  const ParsedOptions parsed = parse_options(options, arguments, scenario_booleans());
+  if (parsed.has("help")) {
+    std::cout << "usage: orrery run --model M --system S --gpus N --gbs B --tokens T [options]\n\n"
+                 "A whole training run with failures, checkpoints and spares (docs/GOODPUT.md).\n\n"
+              << options;
+    return exit_ok;
+  }
+  if (!parsed.words.empty())
+    fail_input({}, "'" + parsed.words[0] + "' belongs to no option", "see orrery run --help");
+  const RunQuestion question = question_of(parsed);
+  const Scenario scenario = read_scenario(parsed);
+  const Economics economics = read_economics(
+      scenario.system.gpu.name, parsed.has("economics") ? parsed.text("economics") : "");
+  Detail detail;
+  detail.most_memory = memory_limit_of(parsed);
+  const TrainingRun run = [&] {
+    LongWork line;
+    const Seconds step = estimate(scenario, detail).result.step_time;
+    return training_run(scenario, step, question, economics);
+  }();
+  if (parsed.has("csv")) {
+    OutputFiles files{parsed.has("force")};
+    files.add(parsed.text("csv"), training_run_csv(finished_runs(run.prepared, question)));
+    files.commit();
+  }
+  std::cout << (parsed.has("json") ? training_run_json(run) : training_run_text(run));
+  return exit_ok;
+}
+
+}  // namespace orrery

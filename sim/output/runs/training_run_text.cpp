@@ -1,0 +1,175 @@
+#include "sim/output/runs/training_run_text.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "sim/analysis/run/expected_days.hpp"
+#include "sim/base/text/number_text.hpp"
+#include "sim/base/text/table.hpp"
+#include "sim/output/answers/run_heading.hpp"
+#include "sim/output/report/bill_text.hpp"
+#include "sim/output/report/plan_heading.hpp"
+#include "sim/output/runs/reliability_text.hpp"
+
+namespace orrery {
+namespace {
+
+const std::string in_nine = " in 9 of 10";
+
+std::string plural(std::int64_t count, const std::string& word) {
+  return grouped(count) + " " + word + (count == 1 ? "" : "s");
+}
+
+// Three digits say more than is known of most runs.
+std::string days_text(double days) { return fixed(days, days < 10.0 ? 2 : 1) + " days"; }
+
+std::string days_range(const ChanceRange& days) {
+  const int decimals = days.high < 10.0 ? 2 : 1;
+  return fixed(days.low, decimals) + " .. " + fixed(days.high, decimals) + in_nine;
+}
+
+std::string percent_range(const ChanceRange& share) {
+  return fixed(100.0 * share.low, 1) + " .. " + fixed(100.0 * share.high, 1) + in_nine;
+}
+
+// What people call the ways to lose time.
+std::string words(RunTime time) {
+  switch (time) {
+    case RunTime::productive:
+      return "steps";
+    case RunTime::slowed_by_writes:
+      return "writes beside steps";
+    case RunTime::replicas_away:
+      return "replicas away";
+    case RunTime::redone:
+      return "redone work";
+    case RunTime::saving:
+      return "checkpoints";
+    case RunTime::detecting:
+      return "detection";
+    case RunTime::waiting:
+      return "no spare";
+    case RunTime::restarting:
+      return "restart";
+  }
+  return "";
+}
+
+std::string lost_text(const RunFigures& figures) {
+  std::vector<std::pair<double, std::string>> parts;
+  for (std::size_t i = 1; i < run_times; ++i)
+    if (figures.shares[i] >= 0.0005)
+      parts.emplace_back(figures.shares[i], words(static_cast<RunTime>(i)));
+  std::stable_sort(parts.begin(), parts.end(), [](auto& a, auto& b) { return a.first > b.first; });
+  std::vector<std::string> items;
+  for (const auto& [share, what] : parts) items.push_back(what + " " + percent(share));
+  if (items.empty()) return "";
+  return wrapped("  lost to        ", items, ", ", 78);
+}
+
+std::string causes_text(const TrainingRun& run) {
+  const Reliability& profile = run.question.reliability;
+  std::vector<double> by_group(profile.groups.size());
+  double all = 0.0;
+  for (std::size_t i = 0; i < profile.causes.size(); ++i) {
+    by_group[profile.causes[i].group] += run.figures.by_cause[i];
+    all += run.figures.by_cause[i];
+  }
+  std::vector<std::string> items;
+  for (std::size_t i = 0; i < by_group.size(); ++i)
+    if (by_group[i] > 0.0)
+      items.push_back(profile.groups[i].name + " " + percent(by_group[i] / all));
+  if (items.empty()) return "";
+  return wrapped("  interrupted by ", items, ", ", 78);
+}
+
+std::string interval_text(const RunTier& tier, Seconds step) {
+  const Seconds every = step * static_cast<double>(tier.steps);
+  return "every " + span_text(every) + " (" + plural(tier.steps, "step") + ")";
+}
+
+void add_tiers(Table& table, const PreparedRun& run) {
+  for (const RunTier& tier : run.tiers) {
+    table.add_row({"Checkpoint", checkpoint_tier_names()[static_cast<std::size_t>(tier.tier)],
+                   interval_text(tier, run.step) + "; steps stand " +
+                       fixed(tier.times.stall.si(), 2) + " s, safe after " +
+                       fixed(tier.times.write.si(), 2) + " s"});
+    if (tier.best > Seconds{})
+      table.add_row({"", "",
+                     "best: every " + span_text(tier.best) + "; by Young's formula " +
+                         span_text(tier.young)});
+  }
+}
+
+std::string spares_text(const TrainingRun& run) {
+  const std::string each = "of " + plural(run.prepared.gpus_of_unit, "GPU") + " each";
+  if (!run.question.policy.spares)
+    return each + " do for 99 % of the time; here one is always at hand";
+  return each + "; more are away " + percent(run.spares.short_of) + " of the time; " +
+         grouped(run.spares.units) + " would do for 99 % of it";
+}
+
+std::string worth_text(const TrainingRun& run) {
+  if (run.worth.empty()) return "";
+  Table table{{{"  What would be saved by", Align::left},
+               {"days"},
+               {"in 9 of 10"},
+               {"ETTR"},
+               {"rent", Align::left}},
+              0};
+  for (const Improvement& one : run.worth)
+    table.add_row({"  " + one.what, fixed(one.days.mean, 2),
+                   fixed(one.days.low, 2) + " .. " + fixed(one.days.high, 2),
+                   (one.ettr < 0.0 ? "-" : "+") + fixed(100.0 * std::abs(one.ettr), 1),
+                   dollars_text(one.usd)});
+  return table.text();
+}
+
+}  // namespace
+
+std::string training_run_text(const TrainingRun& run) {
+  const PreparedRun& prepared = run.prepared;
+  const Scenario& scenario = prepared.scenario;
+  const RunFigures& figures = run.figures;
+  std::string text = run_heading(scenario.model.name + " on " + scenario.system.name + ", " +
+                                     plural(scenario.plan.gpus(), "GPU"),
+                                 plan_items(scenario.plan)) +
+                     "Failures of " + reliability_text(run.question.reliability) + "\n\n";
+  Table table{{{"", Align::left}, {""}, {"", Align::left}}, 0};
+  table.add_row({"Run", days_text(figures.days.mean),
+                 days_range(figures.days) + "; " +
+                     days_text(prepared.without_interruption().si() / 86400.0) +
+                     " without interruption"});
+  table.add_row({"Goodput", percent(figures.goodput.mean), percent_range(figures.goodput)});
+  const std::string formula =
+      run.expected_ettr ? "; " + percent(*run.expected_ettr) + " by the formula" : "";
+  table.add_row({"ETTR", percent(figures.ettr.mean), percent_range(figures.ettr) + formula});
+  table.add_row({"Interruptions", fixed(figures.interruptions.mean, 0),
+                 fixed(figures.interruptions.low, 0) + " .. " +
+                     fixed(figures.interruptions.high, 0) + in_nine +
+                     (figures.interruptions.mean > 0.0
+                          ? ", one each " + span_text(Seconds{86400.0 * figures.days.mean /
+                                                              figures.interruptions.mean})
+                          : "")});
+  add_tiers(table, prepared);
+  table.add_row({"Spares", grouped(run.spares.kept), spares_text(run)});
+  text += table.text() + lost_text(figures) + causes_text(run);
+  const std::string rent = dollars_text(run.bill.rent_usd);
+  if (!rent.empty()) text += "  rent           " + rent + " with spares, waiting or not\n";
+  return text + "\n" + worth_text(run) + "\n" + plural(run.question.replicates, "run") + ", seed " +
+         std::to_string(run.question.seed) + "\n";
+}
+
+std::string expected_run_text(const PreparedRun& run, const RunQuestion& question,
+                              const Economics& economics) {
+  const ChanceRange days = expected_days(run);
+  const double gpu_hours = 24.0 * days.mean * run.scenario.plan.gpus();
+  const std::string rent = dollars_text(economics.rent_usd_per_gpu_hour * gpu_hours);
+  return "\nWith failures of " + question.reliability.name + "  " + days_text(days.mean) + ", " +
+         days_range(days) + (rent.empty() ? "" : "; " + rent) + "\n  a checkpoint every " +
+         span_text(run.step * static_cast<double>(run.tiers.back().steps)) +
+         ", a spare always at hand; orrery run says more\n";
+}
+
+}  // namespace orrery
