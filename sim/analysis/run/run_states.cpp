@@ -4,6 +4,7 @@
 
 #include "sim/analysis/run/checkpoint_size.hpp"
 #include "sim/base/core/error.hpp"
+#include "sim/cluster/placement/placement.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
 
 namespace orrery {
@@ -50,6 +51,15 @@ Seconds step_beside_write(const Scenario& scenario, double nic_share) {
   beside.system.nic = scenario.system.nic * (1.0 - nic_share);
   EstimateContext context{beside.system};
   return step_time(beside, context);
+}
+
+Seconds step_with_slow_gpu(const Scenario& scenario, int stage, double slower) {
+  Scenario slow = scenario;
+  const int rank = Placement{scenario.plan, scenario.system}.rank({stage, 0, 0, 0}).value;
+  const int nodes_gpus = scenario.system.gpus_per_node;
+  slow.system.gpu_overrides.push_back({rank / nodes_gpus, rank % nodes_gpus, 1.0 / (1.0 + slower)});
+  EstimateContext context{slow.system};
+  return step_time(slow, context);
 }
 
 }  // namespace orrery

@@ -1,7 +1,9 @@
 #include "sim/analysis/run/training_run.hpp"
 
 #include <algorithm>
+#include <limits>
 
+#include "sim/analysis/run/run_states.hpp"
 #include "sim/analysis/run/run_worth.hpp"
 #include "sim/base/text/number_text.hpp"
 #include "sim/work/result/bill.hpp"
@@ -21,6 +23,23 @@ RunBill bill_of(const PreparedRun& run, const RunFigures& figures, int kept, dou
   bill.energy_kwh = bill_of(run.scenario, run.step, tokens, economics).watts * (hours / 1000.0);
   bill.energy_usd = bill.energy_kwh * economics.usd_per_kwh;
   return bill;
+}
+
+std::vector<SlowGpu> slow_gpus(const PreparedRun& run, double slower) {
+  const WalkTier& last = run.setup.tiers.back();
+  const auto stop =
+      static_cast<double>(last.stall + last.write + last.load + run.setup.restart) / 1e6;
+  std::vector<SlowGpu> slow;
+  EstimateContext context{run.scenario.system};
+  const Seconds whole = step_time(run.scenario, context);
+  for (int stage = 0; stage < run.scenario.plan.pp; ++stage) {
+    const Seconds step = step_with_slow_gpu(run.scenario, stage, slower);
+    // To a millionth steps are alike.
+    const double longer = std::max(0.0, step / whole - 1.0 - 1e-6);
+    const double infinite = std::numeric_limits<double>::infinity();
+    slow.push_back({stage, longer, Seconds{longer > 0.0 ? stop / longer : infinite}});
+  }
+  return slow;
 }
 
 double share_beyond(const std::vector<RunTally>& runs, int units) {
@@ -85,13 +104,14 @@ SpareNeed spare_need(const PreparedRun& run, const RunQuestion& question) {
 
 TrainingRun training_run(const Scenario& scenario, Seconds step, const RunQuestion& question,
                          const Economics& economics) {
-  TrainingRun answer{question, prepare_run(scenario, step, question), {}, {}, {}, {}, {}};
+  TrainingRun answer{question, prepare_run(scenario, step, question), {}, {}, {}, {}, {}, {}};
   answer.spares = spare_need(answer.prepared, question);
   const std::vector<RunTally> runs = finished_runs(answer.prepared, question);
   answer.figures = figures_of(runs);
   const RunPolicy& policy = question.policy;
   if (policy.checkpoints.size() == 1 && !policy.elastic && !policy.spares)
     answer.expected_ettr = expected_ettr(answer.prepared, answer.prepared.tiers.back());
+  if (question.slower > 0.0) answer.slow = slow_gpus(answer.prepared, question.slower);
   answer.worth = run_worth(answer, economics);
   answer.bill =
       bill_of(answer.prepared, answer.figures, answer.spares.kept, question.tokens, economics);

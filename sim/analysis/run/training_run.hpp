@@ -16,6 +16,8 @@ struct RunQuestion {
   double tokens = 0.0;
   Reliability reliability;
   RunPolicy policy;
+  double slower =
+      0.0;  ///< A GPU takes so much longer than others: what does that cost? 0: not asked.
   int replicates = 1000;
   std::uint64_t seed = 1;
 };
@@ -82,6 +84,15 @@ struct Improvement {
   Range usd;          ///< Saved rent, on average.
 };
 
+/// One slow GPU that does not fail.
+struct SlowGpu {
+  int stage = 0;        ///< Of the pipeline, that it sits in.
+  double longer = 0.0;  ///< The step, as a share of it.
+  /// To replace it the job saves, stops and starts: that pays if at least so much of the run is
+  /// left. Infinite where the GPU costs nothing.
+  Seconds pays_after;
+};
+
 struct RunBill {
   double gpu_hours = 0.0;  ///< With those of spares.
   Range rent_usd, energy_kwh, energy_usd;
@@ -95,6 +106,7 @@ struct TrainingRun {
   SpareNeed spares;
   std::optional<double> expected_ettr;  ///< By the formula, where it speaks of this policy.
   std::vector<Improvement> worth;
+  std::vector<SlowGpu> slow;  ///< By stage, where that was asked.
   RunBill bill;
 };
 TrainingRun training_run(const Scenario& scenario, Seconds step, const RunQuestion& question,

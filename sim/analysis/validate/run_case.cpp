@@ -36,7 +36,7 @@ bool is_run_case(const JsonValue& entry) { return entry.is_object() && entry.has
 RunCase read_run_case(const JsonValue& entry) {
   entry.allow_only({"id", "source", "reliability", "gpus", "days", "constant_rate", "interval",
                     "recovery", "stall", "write", "system", "model", "plan", "tokens", "storage",
-                    "measured", "notes"});
+                    "slower", "measured", "notes"});
   RunCase one;
   one.place = entry.place();
   one.id = entry.at("id").text();
@@ -49,6 +49,7 @@ RunCase read_run_case(const JsonValue& entry) {
   one.stall = span(entry, "stall").value_or(Seconds{});
   one.write = span(entry, "write").value_or(Seconds{});
   if (const auto storage = entry.find("storage")) one.storage = storage->bandwidth();
+  if (const auto slower = entry.find("slower")) one.slower = slower->number(0.0, 10.0);
   one.plan = entry.find("plan");
   if (one.plan) {
     one.system = entry.at("system").text();

@@ -34,6 +34,7 @@ struct RunCase {
   std::string system, model;
   std::optional<JsonValue> plan;
   double tokens = 0.0;
+  double slower = 0.0;  ///< What one GPU takes longer than the others.
   std::optional<BytesPerSecond> storage;
   std::map<std::string, PublishedValue> measured;
   Place place;

@@ -5,6 +5,7 @@
 
 #include "sim/analysis/estimate/estimate.hpp"
 #include "sim/analysis/run/run_law.hpp"
+#include "sim/analysis/run/run_states.hpp"
 #include "sim/analysis/run/training_run.hpp"
 #include "sim/analysis/validate/run_case.hpp"
 #include "sim/base/core/progress.hpp"
@@ -114,6 +115,13 @@ double predicted(const RunCase& one, const std::string& quantity, CaseRun& drawn
   if (one.plan && quantity == "checkpoint_bytes") return drawn.run.size.total.si();
   if (one.plan && quantity == "write_s") return drawn.run.tiers.back().times.write.si();
   if (one.plan && quantity == "load_s") return drawn.run.tiers.back().times.load.si();
+  if (one.plan && one.slower > 0.0 && quantity == "slow_step_ratio") {
+    double ratio = 1.0;
+    for (int stage = 0; stage < drawn.run.scenario.plan.pp; ++stage)
+      ratio = std::max(ratio,
+                       step_with_slow_gpu(drawn.run.scenario, stage, one.slower) / drawn.run.step);
+    return ratio;
+  }
   if (runs.empty()) runs = finished_runs(drawn.run, drawn.question);
   return drawn_quantity(quantity, runs, measured);
 }

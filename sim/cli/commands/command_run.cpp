@@ -2,8 +2,10 @@
 
 #include "sim/analysis/estimate/estimate.hpp"
 #include "sim/analysis/run/run_worth.hpp"
+#include "sim/base/text/json_value.hpp"
 #include "sim/base/text/output_files.hpp"
 #include "sim/base/text/quantity_text.hpp"
+#include "sim/base/text/text_file.hpp"
 #include "sim/cli/options/long_work.hpp"
 #include "sim/cli/options/memory_option.hpp"
 #include "sim/cli/options/scenario_options.hpp"
@@ -32,6 +34,8 @@ po::options_description run_options() {
       ("spares", text("N"),
        "nodes, or NVLink domains, that wait (default: one is always at hand)")  //
       ("elastic", "go on without the replicas whose nodes are in repair")       //
+      ("slow", text("SHARE"),
+       "what a GPU costs that is so much slower, as 5%, by the stage that it sits in")  //
       ("economics", text("FILE"),
        "your prices and powers, over those of topologies/economics")     //
       ("replicates", text("N"), "runs to draw (default: 1000)")          //
@@ -41,6 +45,18 @@ po::options_description run_options() {
       ("force", "replace files that Orrery did not write")               //
       ("help", "this text");
   return options;
+}
+
+// "5%", and "5 %" as it is printed.
+double parse_percent(const std::string& text) {
+  std::string_view word = text;
+  const bool marked = word.ends_with('%');
+  if (marked) word.remove_suffix(1);
+  if (word.ends_with(' ')) word.remove_suffix(1);
+  const auto value = plain_number(word);
+  if (!marked || !value || *value <= 0.0 || *value > 1000.0)
+    fail_input({"--slow", ""}, "'" + shown_text(text) + "' is no share", "write it like 5%");
+  return *value / 100.0;
 }
 
 RunQuestion question_of(const ParsedOptions& parsed) {
@@ -57,6 +73,7 @@ RunQuestion question_of(const ParsedOptions& parsed) {
   if (parsed.has("spares"))
     policy.spares = parse_count(parsed.text("spares"), "spares", 0, most_spares);
   policy.elastic = parsed.has("elastic");
+  if (parsed.has("slow")) question.slower = parse_percent(parsed.text("slow"));
   if (parsed.has("replicates"))
     question.replicates = parse_count(parsed.text("replicates"), "replicates", 2, most_replicates);
   if (parsed.has("seed"))

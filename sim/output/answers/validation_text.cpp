@@ -34,7 +34,7 @@ std::string run_amount(const std::string& quantity, double value) {
   if (quantity.ends_with("_bytes")) return bytes_text(Bytes{value});
   if (quantity.ends_with("_s")) return fixed(value, 1) + " s";
   if (quantity.ends_with("_h")) return fixed(value, 2) + " h";
-  return fixed(value, quantity == "ettr" ? 3 : 1);
+  return fixed(value, quantity == "ettr" || quantity.ends_with("_ratio") ? 3 : 1);
 }
 
 // "0.938", "above 0.900"

@@ -63,6 +63,13 @@ std::string training_run_json(const TrainingRun& run) {
                      {"days_saved", range_json(one.days)},
                      {"ettr_gained", rounded(one.ettr)},
                      {"rent_saved_usd", money(one.usd)}});
+  Json slow = Json::array();
+  for (const SlowGpu& one : run.slow)
+    slow.push_back({{"stage", one.stage},
+                    {"slower", run.question.slower},
+                    {"step_longer", rounded(one.longer)},
+                    {"replacing_pays_after_s",
+                     one.longer > 0.0 ? Json(rounded(one.pays_after.si())) : Json(nullptr)}});
   return Json{
              {"schema", "orrery.run/1"},
              {"model", prepared.scenario.model.name},
@@ -95,6 +102,7 @@ std::string training_run_json(const TrainingRun& run) {
                {"units_for_99_percent", run.spares.units},
                {"short_share", rounded(run.spares.short_of)}}},
              {"worth", std::move(worth)},
+             {"slow_gpu", std::move(slow)},
              {"bill",
               {{"gpu_hours", rounded(run.bill.gpu_hours)},
                {"rent_usd", money(run.bill.rent_usd)},

@@ -21,7 +21,7 @@ std::string plural(std::int64_t count, const std::string& word) {
   return grouped(count) + " " + word + (count == 1 ? "" : "s");
 }
 
-// Three digits say more than is known of most runs.
+// Decimals enough to tell one policy from another.
 std::string days_text(double days) { return fixed(days, days < 10.0 ? 2 : 1) + " days"; }
 
 std::string days_range(const ChanceRange& days) {
@@ -126,6 +126,27 @@ std::string worth_text(const TrainingRun& run) {
   return table.text();
 }
 
+std::string slow_text(const TrainingRun& run) {
+  if (run.slow.empty()) return "";
+  Table table{{{"  A GPU slower by " + percent(run.question.slower) + " in", Align::left},
+               {"step"},
+               {"to replace it pays if so much is left", Align::left}},
+              0};
+  for (std::size_t i = 0; i < run.slow.size();) {
+    std::size_t end = i + 1;
+    while (end < run.slow.size() &&
+           signed_percent(run.slow[end].longer) == signed_percent(run.slow[i].longer))
+      ++end;
+    const std::string first = std::to_string(i), last = std::to_string(end - 1);
+    const Seconds pays = run.slow[i].pays_after;
+    table.add_row({end - i == 1 ? "  stage " + first : "  stages " + first + " to " + last,
+                   signed_percent(run.slow[i].longer),
+                   std::isfinite(pays.si()) ? span_text(pays) : "never"});
+    i = end;
+  }
+  return table.text() + "\n";
+}
+
 }  // namespace
 
 std::string training_run_text(const TrainingRun& run) {
@@ -157,8 +178,9 @@ std::string training_run_text(const TrainingRun& run) {
   text += table.text() + lost_text(figures) + causes_text(run);
   const std::string rent = dollars_text(run.bill.rent_usd);
   if (!rent.empty()) text += "  rent           " + rent + " with spares, waiting or not\n";
-  return text + "\n" + worth_text(run) + "\n" + plural(run.question.replicates, "run") + ", seed " +
-         std::to_string(run.question.seed) + "\n";
+  return text + "\n" + worth_text(run) + "\n" + slow_text(run) +
+         plural(run.question.replicates, "run") + ", seed " + std::to_string(run.question.seed) +
+         "\n";
 }
 
 std::string expected_run_text(const PreparedRun& run, const RunQuestion& question,

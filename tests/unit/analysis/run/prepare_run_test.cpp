@@ -97,6 +97,23 @@ TEST(RunStates, StepsBesideAWriteAreNotFaster) {
   EXPECT_GT(before, step);
 }
 
+// One GPU that is slower by x makes the step longer by x at most, and in some stage by something.
+TEST(RunStates, ASlowGpuCostsAtMostWhatItLoses) {
+  const Scenario scenario = llama(4, 4, 64);
+  EstimateContext context{scenario.system};
+  const Seconds step = step_time(scenario, context);
+  for (const double slower : {0.025, 0.1, 0.5}) {
+    double most = 1.0;
+    for (int stage = 0; stage < 4; ++stage) {
+      const double ratio = step_with_slow_gpu(scenario, stage, slower) / step;
+      EXPECT_GE(ratio, 1.0 - 1e-9);
+      EXPECT_LE(ratio, 1.0 + slower + 0.002);
+      most = std::max(most, ratio);
+    }
+    EXPECT_GT(most, 1.0 + 0.4 * slower);
+  }
+}
+
 // What is drawn has the mean that the formula says, where rates are known and do not change.
 TEST(PreparedRun, AgreesWithItsFormula) {
   const Scenario scenario = llama(8, 2, 512);
