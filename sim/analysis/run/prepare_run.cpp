@@ -94,6 +94,17 @@ std::vector<StepState> states_of(const PreparedRun& run, bool elastic) {
   return states;
 }
 
+// Whole steps, as the bill counts them.
+std::int64_t samples_of(const Scenario& scenario, Seconds step, double tokens) {
+  const double tokens_a_step =
+      static_cast<double>(scenario.plan.gbs) * static_cast<double>(scenario.plan.seq);
+  const double steps = std::ceil(tokens / tokens_a_step);
+  if (steps * step.si() > longest_run)
+    fail_infeasible({"", "--tokens"}, "the steps alone take " + span_text(step * steps),
+                    "use more GPUs, or ask for fewer tokens");
+  return static_cast<std::int64_t>(steps) * scenario.plan.gbs;
+}
+
 }  // namespace
 
 double PreparedRun::steps() const {
@@ -132,13 +143,7 @@ PreparedRun prepare_run(const Scenario& scenario, Seconds step, const RunQuestio
     run.tiers.push_back(tier);
   }
   WalkPhase phase;
-  const double tokens_a_step =
-      static_cast<double>(scenario.plan.gbs) * static_cast<double>(scenario.plan.seq);
-  const double steps = std::ceil(question.tokens / tokens_a_step);
-  if (steps * step.si() > longest_run)
-    fail_infeasible({"", "--tokens"}, "the steps alone take " + span_text(step * steps),
-                    "use more GPUs, or ask for fewer tokens");
-  phase.samples = static_cast<std::int64_t>(steps) * scenario.plan.gbs;
+  phase.samples = samples_of(scenario, step, question.tokens);
   phase.by_away = states_of(run, policy.elastic);
   for (const RunTier& tier : run.tiers) {
     phase.every.push_back(tier.steps);
@@ -146,7 +151,7 @@ PreparedRun prepare_run(const Scenario& scenario, Seconds step, const RunQuestio
                            whole_micros(tier.times.load), whole_micros(tier.slowed)});
   }
   setup.phases.push_back(std::move(phase));
-  setup.give_up = whole_micros(step * (steps * hopeless)) + whole_micros(Seconds{86400.0});
+  setup.give_up = whole_micros(step * (run.steps() * hopeless)) + whole_micros(Seconds{86400.0});
   double best = 0.0;
   for (const RunTier& tier : run.tiers) best = std::max(best, expected_ettr(run, tier));
   if (best < 1.0 / hopeless)

@@ -16,8 +16,7 @@ struct RunQuestion {
   double tokens = 0.0;
   Reliability reliability;
   RunPolicy policy;
-  double slower =
-      0.0;  ///< A GPU takes so much longer than others: what does that cost? 0: not asked.
+  double slower = 0.0;  ///< One GPU takes so much longer: what does it cost? 0: not asked.
   int replicates = 1000;
   std::uint64_t seed = 1;
 };
