@@ -84,6 +84,9 @@ TEST(OutputPage, NamesEveryKey) {
       "collective all_reduce --system dgx-h100 --gpus 16",
       "collective " + source + "/workloads/collectives/three_rank_ring.json --system dgx-h100",
       "validate " + source + "/tests/validation/training/korthikanti.json",
+      "validate " + source + "/tests/validation/runs/goodput.json",
+      "run --model llama3-8b --system dgx-h100 --gpus 16 --gbs 32 --tp 2 --tokens 1T --slow 5% "
+      "--replicates 20",
       "place-experts " + source + "/workloads/routing/example.jsonl --ep 4",
   };
   const std::set<std::string> words = words_of_page();
