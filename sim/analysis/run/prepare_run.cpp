@@ -16,6 +16,7 @@ constexpr int most_units_away = 8;
 constexpr double hopeless = 100.0;
 // In seconds, three centuries: a hundred times as many microseconds have 60 bits.
 constexpr double longest_run = 1e10;
+constexpr Seconds longest_write{1e6};
 
 std::int64_t rounded_up(Seconds time, Seconds step) {
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(time / step)));
@@ -49,7 +50,7 @@ void price_tier(const PreparedRun& run, const CheckpointRule& rule, const Reliab
   tier.tier = rule.tier;
   tier.times = checkpoint_times(run.scenario, run.size, profile, rule.tier, store);
   if (tier.times.write == Seconds{}) return;
-  if (tier.times.write.si() > longest_run)
+  if (tier.times.write > longest_write)
     fail_input({"", "--storage"}, "a checkpoint would take " + span_text(tier.times.write),
                "write a rate like \"100 GB/s\"");
   // A step that a write takes only a part of is slowed for that part.

@@ -103,9 +103,10 @@ std::vector<Improvement> run_worth(const TrainingRun& answer, const Economics& e
     worth.try_policy("checkpoints every " + span_text(run.tiers.back().best),
                      [](RunPolicy& better) { better.checkpoints.back() = {}; });
   if (run.setup.spares < answer.spares.units)
-    worth.try_setup(
-        grouped(answer.spares.units) + " spares instead of " + grouped(run.setup.spares),
-        [&](PreparedRun& better) { better.setup.spares = answer.spares.units; });
+    worth.try_setup(grouped(answer.spares.units) +
+                        (answer.spares.units == 1 ? " spare instead of " : " spares instead of ") +
+                        grouped(run.setup.spares),
+                    [&](PreparedRun& better) { better.setup.spares = answer.spares.units; });
   return worth.sorted();
 }
 

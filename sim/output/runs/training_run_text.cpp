@@ -84,6 +84,11 @@ std::string causes_text(const TrainingRun& run) {
   return wrapped("  interrupted by ", items, ", ", 78);
 }
 
+// "2.84 s", and from a hundred seconds on in the unit that a person would choose.
+std::string short_text(Seconds span) {
+  return span < Seconds{100.0} ? fixed(span.si(), 2) + " s" : span_text(span);
+}
+
 std::string interval_text(const RunTier& tier, Seconds step) {
   const Seconds every = step * static_cast<double>(tier.steps);
   return "every " + span_text(every) + " (" + plural(tier.steps, "step") + ")";
@@ -92,9 +97,8 @@ std::string interval_text(const RunTier& tier, Seconds step) {
 void add_tiers(Table& table, const PreparedRun& run) {
   for (const RunTier& tier : run.tiers) {
     table.add_row({"Checkpoint", checkpoint_tier_names()[static_cast<std::size_t>(tier.tier)],
-                   interval_text(tier, run.step) + "; steps stand " +
-                       fixed(tier.times.stall.si(), 2) + " s, safe after " +
-                       fixed(tier.times.write.si(), 2) + " s"});
+                   interval_text(tier, run.step) + "; steps stand " + short_text(tier.times.stall) +
+                       ", safe after " + short_text(tier.times.write)});
     if (tier.best > Seconds{})
       table.add_row({"", "",
                      "best: every " + span_text(tier.best) + "; by Young's formula " +
@@ -111,7 +115,10 @@ std::string spares_text(const TrainingRun& run) {
 }
 
 std::string worth_text(const TrainingRun& run) {
-  if (run.worth.empty()) return "";
+  constexpr double seen = 0.005;  // Days, as they are printed.
+  if (std::none_of(run.worth.begin(), run.worth.end(),
+                   [](const Improvement& one) { return std::abs(one.days.mean) >= seen; }))
+    return "";
   Table table{{{"  What would be saved by", Align::left},
                {"days"},
                {"in 9 of 10"},
@@ -119,11 +126,12 @@ std::string worth_text(const TrainingRun& run) {
                {"rent", Align::left}},
               0};
   for (const Improvement& one : run.worth)
-    table.add_row({"  " + one.what, fixed(one.days.mean, 2),
-                   fixed(one.days.low, 2) + " .. " + fixed(one.days.high, 2),
-                   (one.ettr < 0.0 ? "-" : "+") + fixed(100.0 * std::abs(one.ettr), 1),
-                   dollars_text(one.usd)});
-  return table.text();
+    if (std::abs(one.days.mean) >= seen)
+      table.add_row({"  " + one.what, fixed(one.days.mean, 2),
+                     fixed(one.days.low, 2) + " .. " + fixed(one.days.high, 2),
+                     (one.ettr < 0.0 ? "-" : "+") + fixed(100.0 * std::abs(one.ettr), 1),
+                     dollars_text(one.usd)});
+  return table.text() + "\n";
 }
 
 std::string slow_text(const TrainingRun& run) {
@@ -166,21 +174,21 @@ std::string training_run_text(const TrainingRun& run) {
   const std::string formula =
       run.expected_ettr ? "; " + percent(*run.expected_ettr) + " by the formula" : "";
   table.add_row({"ETTR", percent(figures.ettr.mean), percent_range(figures.ettr) + formula});
-  table.add_row({"Interruptions", fixed(figures.interruptions.mean, 0),
-                 fixed(figures.interruptions.low, 0) + " .. " +
-                     fixed(figures.interruptions.high, 0) + in_nine +
-                     (figures.interruptions.mean > 0.0
-                          ? ", one each " + span_text(Seconds{86400.0 * figures.days.mean /
-                                                              figures.interruptions.mean})
-                          : "")});
+  const ChanceRange& count = figures.interruptions;
+  const int decimals = count.mean < 10.0 ? 1 : 0;
+  table.add_row(
+      {"Interruptions", fixed(count.mean, decimals),
+       fixed(count.low, 0) + " .. " + fixed(count.high, 0) + in_nine +
+           (count.mean > 0.0
+                ? ", one each " + span_text(Seconds{86400.0 * figures.days.mean / count.mean})
+                : "")});
   add_tiers(table, prepared);
   table.add_row({"Spares", grouped(run.spares.kept), spares_text(run)});
   text += table.text() + lost_text(figures) + causes_text(run);
   const std::string rent = dollars_text(run.bill.rent_usd);
   if (!rent.empty()) text += "  rent           " + rent + " with spares, waiting or not\n";
-  return text + "\n" + worth_text(run) + "\n" + slow_text(run) +
-         plural(run.question.replicates, "run") + ", seed " + std::to_string(run.question.seed) +
-         "\n";
+  return text + "\n" + worth_text(run) + slow_text(run) + plural(run.question.replicates, "run") +
+         ", seed " + std::to_string(run.question.seed) + "\n";
 }
 
 std::string expected_run_text(const PreparedRun& run, const RunQuestion& question,
