@@ -8,10 +8,6 @@
 namespace orrery {
 namespace {
 
-// Of a parameter: bf16 weight; and beside it fp32 weight and two moments, as cost/memory counts
-// them (docs/MEMORY.md). BLOOM's checkpoints have 14 bytes a parameter (bigscience-workshop,
-// tr11-176B-ml/README.md).
-constexpr double weight_bytes = 2.0, optimizer_bytes = 12.0;
 constexpr double most_nic_share = 0.5;
 
 }  // namespace
@@ -19,11 +15,15 @@ constexpr double most_nic_share = 0.5;
 CheckpointSize checkpoint_size(const Scenario& scenario) {
   const MemoryReport memory = memory_of(scenario);
   CheckpointSize size;
-  size.total = Bytes{static_cast<double>(count_parameters(scenario.model).total) *
-                     (weight_bytes + optimizer_bytes)};
+  // BLOOM's checkpoints have 14 bytes a parameter, 2 and 12 (bigscience-workshop,
+  // tr11-176B-ml/README.md). Where weights are shards, the optimizer's state has them.
+  const double state = scenario.software.state_bytes;
+  const double saved =
+      state + (scenario.plan.shards_weights() ? 0.0 : scenario.software.held_weight_bytes);
+  size.total = Bytes{static_cast<double>(count_parameters(scenario.model).total) * saved};
   Bytes optimizer;
   for (const StageMemory& stage : memory.stages) optimizer = std::max(optimizer, stage.optimizer);
-  size.a_gpu = optimizer * ((weight_bytes + optimizer_bytes) / optimizer_bytes);
+  size.a_gpu = optimizer * (saved / state);
   // Ranks of a unit lie in one stage, or hold no more than as if they did.
   size.a_unit = std::min(size.total, size.a_gpu * gpus_of_unit(scenario));
   return size;

@@ -12,7 +12,7 @@ struct CheckpointSize {
   Bytes a_unit;  ///< That a node or NVLink domain saves.
 };
 
-/// Weights in 2 bytes and optimizer state as the plan's memory counts it. Shards of ZeRO are saved
+/// Weights and optimizer state in the bytes that the plan's memory counts. Shards of ZeRO are saved
 /// by who holds them, and so are equal shares of the weights; without ZeRO one replica saves all.
 CheckpointSize checkpoint_size(const Scenario& scenario);
 
