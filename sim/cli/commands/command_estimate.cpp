@@ -10,7 +10,7 @@
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/text/output_files.hpp"
 #include "sim/base/text/quantity_text.hpp"
-#include "sim/cli/commands/own_runs.hpp"
+#include "sim/cli/commands/measured_runs.hpp"
 #include "sim/cli/options/engine_option.hpp"
 #include "sim/cli/options/long_work.hpp"
 #include "sim/cli/options/memory_option.hpp"
@@ -133,7 +133,7 @@ int run_estimate(const Arguments& arguments) {
     fail_input({"--changes", ""}, "prints a table, which --json has no place for",
                "leave one of them out");
   const std::vector<MeasuredRun> own_runs =
-      parsed.has("runs") ? read_own_runs(parsed) : std::vector<MeasuredRun>{};
+      parsed.has("runs") ? read_measured_runs(parsed) : std::vector<MeasuredRun>{};
   EstimateContext context{scenario.system};
   const Detail detail{parsed.has("unfolded"), parsed.has("expanded"), engine_of(parsed),
                       host_memory_of(parsed), memory_limit_of(parsed)};

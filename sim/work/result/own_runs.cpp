@@ -41,7 +41,7 @@ double product(const Row& a, const Row& b) {
   return sum;
 }
 
-// Of each step the first that runs the same kernels: they have the errors of their shapes in common.
+// Of each step the first with the same kernels: they have the errors of their shapes in common.
 std::vector<std::size_t> first_alike(const std::vector<const StepRange*>& steps) {
   std::vector<std::size_t> first;
   for (std::size_t i = 0; i < steps.size(); ++i) {

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/analysis/estimate/estimate.hpp"
 #include "sim/cli/options/options.hpp"
-#include "sim/work/result/own_runs.hpp"
 
 namespace orrery {
 
@@ -12,6 +12,6 @@ namespace orrery {
 /// holds cases as docs/VALIDATION.md describes them, or one run that was imported with the times of
 /// its log. Such a run took place on the system of --system, if that is given. Errors (bad_input):
 /// no measured step in a file; more runs than are told apart.
-std::vector<MeasuredRun> read_own_runs(const ParsedOptions& parsed);
+std::vector<MeasuredRun> read_measured_runs(const ParsedOptions& parsed);
 
 }  // namespace orrery

@@ -1,19 +1,17 @@
-#include "sim/cli/commands/own_runs.hpp"
+#include "sim/cli/commands/measured_runs.hpp"
 
 #include <sstream>
 
-#include "sim/analysis/estimate/estimate.hpp"
 #include "sim/analysis/validate/training_case.hpp"
+#include "sim/cli/options/memory_option.hpp"
 #include "sim/cli/options/scenario_options.hpp"
-#include "sim/cost/memory/memory.hpp"
 
 namespace orrery {
 namespace {
 
-// They ran, whatever their memory was predicted to be.
-StepRange predicted(const Scenario& scenario) {
+StepRange predicted(const Scenario& scenario, const ParsedOptions& parsed) {
   Detail detail;
-  detail.most_memory = tolerated_share_of_memory;
+  detail.most_memory = memory_limit_of(parsed);
   return estimate(scenario, detail).result.range;
 }
 
@@ -28,12 +26,13 @@ MeasuredRun imported_run(const std::string& file, const JsonValue& json,
   if (parsed.has("system")) arguments.insert(arguments.end(), {"--system", parsed.text("system")});
   const auto options = scenario_options();
   const ParsedOptions of_run = parse_options(options, arguments, scenario_booleans());
-  return {Seconds{measured->at("step_s").number(1e-9, 1e9)}, predicted(read_scenario(of_run))};
+  return {Seconds{measured->at("step_s").number(1e-9, 1e9)},
+          predicted(read_scenario(of_run), parsed)};
 }
 
 }  // namespace
 
-std::vector<MeasuredRun> read_own_runs(const ParsedOptions& parsed) {
+std::vector<MeasuredRun> read_measured_runs(const ParsedOptions& parsed) {
   constexpr std::size_t most = 200;
   std::vector<MeasuredRun> runs;
   std::istringstream files{parsed.text("runs")};
@@ -45,7 +44,7 @@ std::vector<MeasuredRun> read_own_runs(const ParsedOptions& parsed) {
     }
     const std::size_t before = runs.size();
     for (const TrainingCase& one : read_training_cases(json))
-      if (one.step_time) runs.push_back({*one.step_time, predicted(scenario_of(one))});
+      if (one.step_time) runs.push_back({*one.step_time, predicted(scenario_of(one), parsed)});
     if (runs.size() == before)
       json.fail("holds no measured step", "give a case its measured.step_time_s");
     if (runs.size() > most)
