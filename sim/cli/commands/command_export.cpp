@@ -3,7 +3,7 @@
 
 #include "sim/analysis/search/plan_steps.hpp"
 #include "sim/base/core/nearest.hpp"
-#include "sim/cli/commands/launch_script.hpp"
+#include "sim/cli/imported/launch_script.hpp"
 #include "sim/cli/options/scenario_options.hpp"
 #include "sim/import/megatron/megatron_run.hpp"
 #include "sim/input/scenario/plan_keys.hpp"

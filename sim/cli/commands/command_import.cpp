@@ -4,9 +4,9 @@
 
 #include "sim/base/core/nearest.hpp"
 #include "sim/base/text/text_file.hpp"
-#include "sim/cli/commands/import_output.hpp"
-#include "sim/cli/commands/import_recipe.hpp"
-#include "sim/cli/commands/launch_script.hpp"
+#include "sim/cli/imported/import_output.hpp"
+#include "sim/cli/imported/import_recipe.hpp"
+#include "sim/cli/imported/launch_script.hpp"
 #include "sim/cli/options/options.hpp"
 #include "sim/import/inventory/nccl_topology.hpp"
 #include "sim/import/inventory/smi_topology.hpp"

@@ -1,4 +1,4 @@
-#include "sim/cli/commands/launch_script.hpp"
+#include "sim/cli/imported/launch_script.hpp"
 
 #include <filesystem>
 

@@ -1,11 +1,11 @@
-#include "sim/cli/commands/import_recipe.hpp"
+#include "sim/cli/imported/import_recipe.hpp"
 
 #include <filesystem>
 #include <iostream>
 
 #include "sim/base/text/text_file.hpp"
-#include "sim/cli/commands/import_output.hpp"
-#include "sim/cli/commands/launch_script.hpp"
+#include "sim/cli/imported/import_output.hpp"
+#include "sim/cli/imported/launch_script.hpp"
 #include "sim/import/deepspeed/deepspeed_run.hpp"
 #include "sim/import/nanotron/nanotron_run.hpp"
 #include "sim/import/nemo/nemo_run.hpp"

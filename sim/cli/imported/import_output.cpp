@@ -1,4 +1,4 @@
-#include "sim/cli/commands/import_output.hpp"
+#include "sim/cli/imported/import_output.hpp"
 
 #include <algorithm>
 #include <iostream>
