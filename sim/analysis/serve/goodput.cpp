@@ -11,16 +11,18 @@ constexpr double close_enough = 1.01;
 
 }  // namespace
 
-Goodput largest_rate(const ServingSetup& setup, ServingLoad load, RequestTraffic traffic,
+Goodput largest_rate(const PricedServing& priced, ServingLoad load, RequestTraffic traffic,
                      const Place& at) {
   assert(load.slo);
   Goodput goodput;
   const auto meets = [&](double rate) {
     traffic.rate = rate;
     load.list = draw_requests(traffic);
-    const ServingRun run = serve_requests(setup, load, at);
+    ServingRun run = serve_requests(priced, load, at);
     ++goodput.replays;
-    return !run.saturated && run.slo_share() >= load.slo->share;
+    if (run.saturated || run.slo_share() < load.slo->share) return false;
+    goodput.at_rate = std::move(run);
+    return true;
   };
   double rate = 1.0;
   if (meets(rate)) {

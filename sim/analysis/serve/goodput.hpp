@@ -9,11 +9,12 @@ namespace orrery {
 struct Goodput {
   double rate = 0.0;  ///< Requests a second, to a hundredth; 0: not even a lone request does.
   int replays = 0;
+  std::optional<ServingRun> at_rate;  ///< What clients see then.
 };
 
 /// Doubles and halves the rate of `traffic`, whose other laws stay, and replays each. A rate that
 /// saturates meets nothing. `load` has limits.
-Goodput largest_rate(const ServingSetup& setup, ServingLoad load, RequestTraffic traffic,
+Goodput largest_rate(const PricedServing& priced, ServingLoad load, RequestTraffic traffic,
                      const Place& at);
 
 }  // namespace orrery

@@ -1,43 +1,16 @@
 #include "sim/analysis/serve/serving_run.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace orrery {
 namespace {
-
-std::int64_t whole(double value) { return std::llround(value); }
-
-Scheduling scheduling_of(SchedulerKind kind) {
-  switch (kind) {
-    case SchedulerKind::vllm:
-      return Scheduling::vllm;
-    case SchedulerKind::sglang:
-      return Scheduling::sglang;
-    case SchedulerKind::trtllm:
-      return Scheduling::trtllm;
-    case SchedulerKind::static_batch:
-      break;
-  }
-  return Scheduling::static_batches;
-}
-
-// Copies of attention meet at the experts; without experts they are replicas. TensorRT-LLM is taken
-// to give all of them prompts in the same iterations, so that one copy is like the next:
-// AttentionDpConfig.enable_balance (tensorrt_llm/llmapi/llm_args.py), which is off unless set, as
-// it is in all of InferenceX's scripts (benchmarks/single_node/fixed_seq_len/*_trt.sh). Batches
-// that take turns in a pipeline are not held together.
-bool goes_in_step(const ServingSetup& setup) {
-  return setup.model.experts && setup.deployment.dp > 1 && setup.deployment.pp == 1 &&
-         setup.engine.scheduler != SchedulerKind::trtllm;
-}
 
 // Of a batch of one copy of attention: those of a pipeline share its memory and its requests.
 ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
                            const KvCapacity& kv) {
   const Deployment& plan = setup.deployment;
   ReplicaShape shape;
-  shape.rules.scheduling = scheduling_of(setup.engine.scheduler);
+  shape.rules.scheduler = setup.engine.scheduler;
   shape.rules.budget = plan.budget;
   shape.rules.most_requests = std::max<std::int64_t>(1, plan.max_seqs / plan.pp);
   shape.rules.chunked = plan.chunked;
@@ -46,7 +19,7 @@ ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
   if (load.slo) shape.slo = *load.slo;
   shape.unfolded = load.unfolded;
   shape.stages = plan.pp;
-  shape.copies = goes_in_step(setup) ? plan.dp : 1;
+  shape.copies = copies_go_in_step(setup) ? plan.dp : 1;
   shape.first_counted = load.first_counted;
   return shape;
 }
@@ -57,52 +30,47 @@ double per_second(double amount, Seconds span) {
 
 }  // namespace
 
-StepLaw step_law(const IterationPrices& prices, const ServingSetup& setup) {
-  StepLaw law;
-  law.dense = [&](double tokens) { return prices.dense(whole(tokens)); };
-  if (setup.model.experts && setup.deployment.dp > 1)
-    law.shared = [&](double tokens) {
-      Seconds time;
-      for (const IterationPart& part : prices.price({0, 0, {{whole(tokens), 0}}, 0}).parts)
-        if (part.op == "experts" || part.op == "exchange") time += part.time;
-      return time;
-    };
-  law.decode_attention = [&](double requests, double context) {
-    return prices.decode_attention(whole(requests), whole(context));
-  };
-  law.prefill_attention = [&](double tokens, double cached) {
-    return prices.prefill_attention({whole(tokens), whole(cached)});
-  };
-  law.head = [&](double rows) { return prices.head(whole(rows)); };
-  law.host = [&](double requests) { return prices.host(whole(requests)); };
-  law.gap = [&](double requests) { return prices.gap(whole(requests)); };
-  law.launch = [&](double tokens) { return prices.eager(whole(tokens)); };
-  law.host_hidden = setup.engine.host.hidden;
-  law.stages = setup.deployment.pp;
-  law.longest_stage = prices.longest_stage();
-  law.hop = [&](double tokens) { return prices.hop(whole(tokens)); };
-  return law;
+// Copies of attention meet at the experts; without experts they are replicas. TensorRT-LLM is taken
+// to give all of them prompts in the same iterations, so that one copy is like the next:
+// AttentionDpConfig.enable_balance (tensorrt_llm/llmapi/llm_args.py), which is off unless set, as
+// it is in all of InferenceX's scripts (benchmarks/single_node/fixed_seq_len/*_trt.sh). Batches
+// that take turns in a pipeline are not held together.
+bool copies_go_in_step(const ServingSetup& setup) {
+  return setup.model.experts && setup.deployment.dp > 1 && setup.deployment.pp == 1 &&
+         setup.engine.scheduler != SchedulerKind::trtllm;
 }
 
-ServingRun serve_requests(const ServingSetup& setup, const ServingLoad& load, const Place& at) {
-  ServingRun run{setup, kv_capacity(setup.model, setup.system, setup.deployment, setup.engine), {}};
+Request longest_of(const RequestList& list) {
+  const auto tokens = [](const Request& request) {
+    return std::uint64_t{request.prompt_tokens} + request.output_tokens;
+  };
+  return *std::max_element(
+      list.requests.begin(), list.requests.end(),
+      [&](const Request& a, const Request& b) { return tokens(a) < tokens(b); });
+}
+
+void need_room(const ServingSetup& setup, const Request& longest, const Place& at) {
   const Deployment& plan = setup.deployment;
-  std::int64_t longest = 1;
-  for (const Request& request : load.list.requests)
-    longest = std::max<std::int64_t>(longest,
-                                     std::int64_t{request.prompt_tokens} + request.output_tokens);
-  need_kv(setup.model, setup.system, plan, setup.engine, longest, at);
+  need_kv(setup.model, setup.system, plan, setup.engine,
+          std::int64_t{longest.prompt_tokens} + longest.output_tokens, at);
+  const KvCapacity kv = kv_capacity(setup.model, setup.system, plan, setup.engine);
+  refuse_what_never_fits({{longest}, {}, 0, 0}, {kv.tokens / plan.pp, plan.block, false}, at);
+}
+
+ServingRun serve_requests(const PricedServing& priced, const ServingLoad& load, const Place& at) {
+  const ServingSetup& setup = priced.setup;
+  ServingRun run{setup, priced.kv, {}};
+  const Deployment& plan = setup.deployment;
+  need_room(setup, longest_of(load.list), at);
   ReplayShape shape;
   shape.replica = replica_shape(setup, load, run.kv);
-  refuse_what_never_fits(load.list, shape.replica.kv, at);
   shape.replicas = static_cast<std::uint32_t>(plan.replicas * plan.dp * plan.pp);
   shape.routing = load.routing;
   shape.clients = load.clients;
   shape.seed = load.seed;
   shape.workers = load.workers;
   shape.keeps_times = load.keeps_times;
-  const IterationPrices prices{setup.model, setup.system, setup.deployment, setup.engine};
-  run.replay = replay_requests(load.list, shape, step_law(prices, setup));
+  run.replay = replay_requests(load.list, shape, priced.times);
   const std::vector<Request>& requests = load.list.requests;
   run.open = load.clients == 0 && requests.front().arrival < requests.back().arrival;
   run.saturated = run.open && run.replay.counts.saturated();

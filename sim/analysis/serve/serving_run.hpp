@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "sim/analysis/serve/serving_step.hpp"
+#include "sim/analysis/serve/priced_serving.hpp"
 #include "sim/input/traffic/slo.hpp"
 #include "sim/work/replay/replay_requests.hpp"
 
@@ -41,12 +41,17 @@ struct ServingRun {
   double slo_share() const;  ///< Of the requests that meet it, whether it is given or not.
 };
 
+Request longest_of(const RequestList& list);
+/// Errors (infeasible): memory that does not hold a request of so many tokens, which the batches
+/// of a pipeline share.
+void need_room(const ServingSetup& setup, const Request& longest, const Place& at);
+
 /// Replays the requests. Each copy of attention, and each of the batches that take turns in a
 /// pipeline, is a replica of its own with its share of the requests.
 /// Errors (infeasible): the KV cache does not hold the longest request.
-ServingRun serve_requests(const ServingSetup& setup, const ServingLoad& load, const Place& at);
+ServingRun serve_requests(const PricedServing& priced, const ServingLoad& load, const Place& at);
 
-/// The times of iterations as the replay asks for them. `prices` is kept by reference.
-StepLaw step_law(const IterationPrices& prices, const ServingSetup& setup);
+/// Whether copies of attention wait for each other: they share experts.
+bool copies_go_in_step(const ServingSetup& setup);
 
 }  // namespace orrery

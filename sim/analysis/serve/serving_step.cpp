@@ -1,5 +1,6 @@
 #include "sim/analysis/serve/serving_step.hpp"
 
+#include "sim/analysis/serve/priced_serving.hpp"
 #include "sim/base/text/number_text.hpp"
 
 namespace orrery {
@@ -24,6 +25,15 @@ void need_memory(const ServingSetup& setup, const Iteration& iteration, const Kv
                     "use fewer or shorter requests, --kv fp8, or more GPUs a replica");
 }
 
+// Batches take turns in a pipeline: with each of its stages busy, one takes times.decode().
+double decode_rate(const PricedServing& priced, const Iteration& iteration, Seconds alone) {
+  const Deployment& plan = priced.setup.deployment;
+  const Seconds each =
+      plan.pp == 1 ? alone : priced.times.decode(iteration.decodes, iteration.context).first;
+  const double batches = static_cast<double>(plan.replicas) * plan.dp * plan.pp;
+  return batches * static_cast<double>(iteration.decodes) / each.si();
+}
+
 }  // namespace
 
 ServingSetup make_serving_setup(const std::string& model, const std::string& system,
@@ -38,12 +48,12 @@ ServingSetup make_serving_setup(const std::string& model, const std::string& sys
 }
 
 ServingStep serving_step(const ServingSetup& setup, const Iteration& iteration, const Place& at) {
-  const KvCapacity kv = kv_capacity(setup.model, setup.system, setup.deployment, setup.engine);
-  need_memory(setup, iteration, kv, at);
-  const IterationPrices prices{setup.model, setup.system, setup.deployment, setup.engine};
-  ServingStep step{setup, iteration, prices.price(iteration), kv, {}, {}};
-  step.measured_gpu = prices.kernels().measured_gpu();
-  step.tables = prices.kernels().used();
+  const PricedServing priced{setup};
+  need_memory(setup, iteration, priced.kv, at);
+  ServingStep step{setup, iteration, priced.prices.price(iteration), priced.kv, 0.0, {}, {}};
+  step.measured_gpu = priced.prices.kernels().measured_gpu();
+  step.tables = priced.prices.kernels().used();
+  if (iteration.chunks.empty()) step.tokens_per_s = decode_rate(priced, iteration, step.price.step);
   return step;
 }
 

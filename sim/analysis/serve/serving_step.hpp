@@ -27,6 +27,8 @@ struct ServingStep {
   Iteration iteration;
   IterationPrice price;
   KvCapacity kv;
+  /// Of answers, where all replicas decode so on and on; 0 where there are prompts.
+  double tokens_per_s = 0.0;
   std::string measured_gpu;         ///< Whose tables were used; "": none.
   std::vector<std::string> tables;  ///< Which.
 };

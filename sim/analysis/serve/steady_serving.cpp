@@ -38,10 +38,11 @@ class SteadyStep {
 
 }  // namespace
 
-SteadyState steady_state(const ServingSetup& setup, const SteadyLoad& load, const Place& at) {
+SteadyState steady_state(const PricedServing& priced, const SteadyLoad& load, const Place& at) {
+  const ServingSetup& setup = priced.setup;
   const Deployment& plan = setup.deployment;
   need_kv(setup.model, setup.system, plan, setup.engine, load.input + load.output, at);
-  const KvCapacity kv = kv_capacity(setup.model, setup.system, plan, setup.engine);
+  const KvCapacity& kv = priced.kv;
   const auto input = static_cast<double>(load.input), output = static_cast<double>(load.output);
   const double context = input + output / 2.0;
   const auto budget = static_cast<double>(plan.budget);
@@ -56,8 +57,7 @@ SteadyState steady_state(const ServingSetup& setup, const SteadyLoad& load, cons
   const double running = std::max(1.0, std::min(admitted, held) / batches);
   state.running = running * batches;
 
-  const IterationPrices prices{setup.model, setup.system, plan, setup.engine};
-  const SteadyStep step{setup, prices};
+  const SteadyStep step{setup, priced.prices};
   state.decode_step = step(running, context, {});
   const double prompt_tokens = running * input / output;
   const bool beside = setup.engine.scheduler == SchedulerKind::vllm ||

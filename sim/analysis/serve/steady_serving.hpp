@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sim/analysis/serve/serving_step.hpp"
+#include "sim/analysis/serve/priced_serving.hpp"
 
 namespace orrery {
 
@@ -31,6 +31,6 @@ struct SteadyState {
 /// stages p batches of n / p are under way, and an iteration of one takes p times the longest stage
 /// or all stages with their hops, whichever is longer. Errors (infeasible): the cache does not hold
 /// one request.
-SteadyState steady_state(const ServingSetup& setup, const SteadyLoad& load, const Place& at);
+SteadyState steady_state(const PricedServing& priced, const SteadyLoad& load, const Place& at);
 
 }  // namespace orrery

@@ -57,7 +57,8 @@ void compare(const ServingCase& one, ValidationReport& report) {
   if (is_static(one)) predicted.merge(static_batch(one, setup));
   if (one.workload && one.workload->has("arrival") && measures_clients(one)) {
     const ServingRun run = serve_requests(
-        setup, load_of_case(*one.workload, one.serving ? &*one.serving : nullptr), one.place);
+        PricedServing{setup}, load_of_case(*one.workload, one.serving ? &*one.serving : nullptr),
+        one.place);
     predicted.merge(quantities_of(run));
     compare_requests(one, run, report);
   }

@@ -1,6 +1,7 @@
 #include <charconv>
 #include <iostream>
 
+#include "sim/cli/commands/serve_search.hpp"
 #include "sim/cli/commands/serve_traffic.hpp"
 #include "sim/cli/options/options.hpp"
 #include "sim/output/served/serving_step_text.hpp"
@@ -83,22 +84,28 @@ Iteration parse_iteration(const std::string& whole) {
 
 int run_serve(const Arguments& arguments) {
   po::options_description options = serve_options();
-  options.add(traffic_options());
+  options.add(traffic_options()).add(serve_search_options());
   const ParsedOptions parsed = parse_options(options, arguments, {"chunked"});
   if (parsed.has("help")) {
-    std::cout << "usage: orrery serve --model NAME|FILE --system NAME|FILE --gpus N --engine NAME "
-                 "--step NxC [options]\n"
-                 "       orrery serve ... --isl LAW --osl LAW --concurrency N|--rate R|--arrival "
-                 "burst\n"
-                 "       orrery serve ... --trace FILE\n\n"
-                 "What an iteration of a serving engine costs, and how many tokens its KV cache "
-                 "holds\n(docs/SERVING.md); or what clients see who send requests "
-                 "(docs/REPLAY.md).\n\n"
-              << options;
+    std::cout
+        << "usage: orrery serve --model NAME|FILE --system NAME|FILE --gpus N --engine NAME "
+           "--step NxC [options]\n"
+           "       orrery serve ... --isl LAW --osl LAW --concurrency N|--rate R|--arrival "
+           "burst\n"
+           "       orrery serve ... --trace FILE\n"
+           "       orrery serve --search ... --isl LAW --osl LAW [--concurrency LIST]\n\n"
+           "What an iteration of a serving engine costs, and how many tokens its KV cache "
+           "holds\n(docs/SERVING.md); or what clients see who send requests "
+           "(docs/REPLAY.md); or\nwhich deployment is the best for them (docs/DEPLOYMENTS.md).\n\n"
+        << options;
     return exit_ok;
   }
   if (!parsed.words.empty())
     fail_input({}, "'" + parsed.words.front() + "' is no option", "write --model, --system, ...");
+  if (parsed.has("search")) return serve_search(parsed);
+  for (const char* other : {"objective", "fix", "top", "all-settings", "pareto", "csv"})
+    if (parsed.has(other))
+      fail_input({"", std::string{"--"} + other}, "belongs to a search", "add --search");
   const Place at{"", ""};
   DeploymentRequest request;
   for (const DeploymentKey& key : deployment_keys())
@@ -119,7 +126,11 @@ int run_serve(const Arguments& arguments) {
                                "1024 --concurrency 64"));
   const ServingSetup setup = make_serving_setup(model, system, engine, request, gpus, at);
   const ServingStep step = serving_step(setup, iteration, at);
-  std::cout << (parsed.has("json") ? serving_step_json(step) : serving_step_text(step));
+  const TokenCost cost =
+      token_cost(step.tokens_per_s, static_cast<double>(setup.deployment.gpus()),
+                 read_economics(setup.system.gpu.name,
+                                parsed.has("economics") ? parsed.text("economics") : ""));
+  std::cout << (parsed.has("json") ? serving_step_json(step, cost) : serving_step_text(step, cost));
   return exit_ok;
 }
 

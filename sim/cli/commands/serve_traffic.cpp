@@ -9,6 +9,7 @@
 #include "sim/base/core/stopwatch.hpp"
 #include "sim/base/text/flag_value.hpp"
 #include "sim/base/text/output_files.hpp"
+#include "sim/base/text/value_list.hpp"
 #include "sim/import/requests/read_requests.hpp"
 #include "sim/input/traffic/request_traffic.hpp"
 #include "sim/output/served/serving_run_text.hpp"
@@ -19,7 +20,7 @@ namespace orrery {
 namespace {
 
 constexpr std::int64_t most_requests = 100'000'000;
-constexpr int most_clients = 1 << 20;
+constexpr std::int64_t most_clients = 1 << 20;
 constexpr double most_rate = 1e6;
 constexpr std::int64_t requests_a_client = 10;  // As InferenceX asks them.
 constexpr std::int64_t requests_of_a_rate = 10'000;
@@ -35,27 +36,49 @@ void exclude(const ParsedOptions& parsed, const char* one, const char* other) {
     fail_input(command_line / one, std::string{"excludes --"} + other, "keep one of them");
 }
 
+// The clients of each closed loop that is asked for; none: requests come at times of their own.
+std::vector<int> clients_of(const ParsedOptions& parsed, const ManyLoads& many) {
+  std::string text;
+  if (parsed.has("concurrency"))
+    text = parsed.text("concurrency");
+  else if (!many.finds_rate && !parsed.has("rate") && !parsed.has("arrival") &&
+           !parsed.has("goodput"))
+    text = many.usual_clients;
+  std::vector<int> all;
+  if (text.empty()) return all;
+  for (const std::string& value :
+       parse_value_list(text, command_line / "concurrency", {OpenRange::doubles, {}}))
+    all.push_back(static_cast<int>(value_of_flag("concurrency", value).integer(1, most_clients)));
+  return all;
+}
+
 // How requests arrive: a closed loop, a rate, all at once, or as a trace says.
-void read_arrivals(const ParsedOptions& parsed, RequestTraffic& traffic) {
+void read_arrivals(const ParsedOptions& parsed, int clients, bool finds_rate,
+                   RequestTraffic& traffic) {
   for (const char* other : {"rate", "arrival", "goodput"}) exclude(parsed, "concurrency", other);
   exclude(parsed, "rate", "goodput");
-  if (parsed.has("concurrency")) {
+  if (finds_rate)
+    for (const char* said : {"concurrency", "rate"})
+      if (parsed.has(said))
+        fail_input(command_line / said, "is what the search for the largest rate changes",
+                   "leave it out");
+  if (clients > 0) {
     traffic.arrivals = Arrivals::closed;
-    traffic.concurrency = static_cast<int>(value(parsed, "concurrency").integer(1, most_clients));
+    traffic.concurrency = clients;
     return;
   }
   traffic.arrivals = Arrivals::poisson;
   if (parsed.has("arrival"))
     parse_arrivals(parsed.text("arrival"), command_line / "arrival", traffic);
   if (traffic.arrivals == Arrivals::burst) {
-    if (parsed.has("rate") || parsed.has("goodput"))
+    if (parsed.has("rate") || parsed.has("goodput") || finds_rate)
       fail_input(command_line / "arrival", "a burst has no rate",
                  "leave --rate and --goodput out, or choose poisson, constant or gamma:CV");
     return;
   }
   if (parsed.has("rate"))
     traffic.rate = value(parsed, "rate").number(1e-6, most_rate);
-  else if (!parsed.has("goodput"))
+  else if (!parsed.has("goodput") && !finds_rate)
     fail_input(command_line / "rate", "requests come, but nobody says how often",
                "write --rate 12 a second, --concurrency 64 clients, --arrival burst or --trace "
                "FILE");
@@ -82,13 +105,6 @@ void take_lengths(const RequestList& file, std::uint64_t seed, RequestList& list
   }
 }
 
-struct Asked {
-  RequestTraffic traffic;
-  ServedWorkload workload;
-  RequestList list;
-  std::uint32_t clients = 0;
-};
-
 TraceReading reading_of(const ParsedOptions& parsed) {
   TraceReading reading;
   if (parsed.has("trace-format")) reading.format = parsed.text("trace-format");
@@ -97,7 +113,7 @@ TraceReading reading_of(const ParsedOptions& parsed) {
   return reading;
 }
 
-void ask_of_trace(const ParsedOptions& parsed, Asked& asked) {
+void ask_of_trace(const ParsedOptions& parsed, AskedLoad& asked) {
   for (const char* other : {"concurrency", "rate", "arrival", "isl", "osl", "lengths", "requests",
                             "shared-prefix", "goodput"})
     exclude(parsed, "trace", other);
@@ -105,17 +121,17 @@ void ask_of_trace(const ParsedOptions& parsed, Asked& asked) {
   if (!trace.has_times)
     fail_input({parsed.text("trace"), ""}, "says how long requests are, but not when they came",
                "give it as --lengths, with --rate or --concurrency");
-  asked.list = std::move(trace.list);
+  asked.load.list = std::move(trace.list);
   asked.workload.arrivals = "trace";
   asked.workload.file = parsed.text("trace");
 }
 
-void ask_of_laws(const ParsedOptions& parsed, Asked& asked) {
+void ask_of_laws(const ParsedOptions& parsed, int clients, bool finds_rate, AskedLoad& asked) {
   for (const char* of_trace : {"trace-format", "speed", "first"})
     if (parsed.has(of_trace) && !(parsed.has("lengths") && of_trace != std::string{"speed"}))
       fail_input(command_line / of_trace, "is for traces", "add --trace FILE, or leave it out");
   RequestTraffic& traffic = asked.traffic;
-  read_arrivals(parsed, traffic);
+  read_arrivals(parsed, clients, finds_rate, traffic);
   if (parsed.has("shared-prefix"))
     traffic.prefix =
         parse_shared_prefix(parsed.text("shared-prefix"), command_line / "shared-prefix");
@@ -124,6 +140,9 @@ void ask_of_laws(const ParsedOptions& parsed, Asked& asked) {
     exclude(parsed, "lengths", "isl");
     exclude(parsed, "lengths", "osl");
     exclude(parsed, "lengths", "goodput");
+    if (finds_rate)
+      fail_input(command_line / "lengths", "is no law of which the largest rate can be found",
+                 "write --isl and --osl");
     file = read_request_trace(parsed.text("lengths"), reading_of(parsed));
     asked.workload.file = parsed.text("lengths");
     asked.workload.failed = file->list.failed;
@@ -140,32 +159,46 @@ void ask_of_laws(const ParsedOptions& parsed, Asked& asked) {
     traffic.requests = value(parsed, "requests").integer(1, most_requests);
   else if (traffic.arrivals == Arrivals::burst && !file)
     fail_input(command_line / "requests", "is missing", "write how many come at once");
-  asked.list = draw_requests(traffic);
-  if (file) take_lengths(file->list, traffic.seed, asked.list);
+  asked.load.list = draw_requests(traffic);
+  if (file) take_lengths(file->list, traffic.seed, asked.load.list);
   asked.workload.arrivals = arrivals_name(traffic.arrivals);
   asked.workload.rate = traffic.rate;
   if (traffic.arrivals == Arrivals::closed) {
     asked.workload.concurrency = traffic.concurrency;
-    asked.clients = static_cast<std::uint32_t>(traffic.concurrency);
+    asked.load.clients = static_cast<std::uint32_t>(traffic.concurrency);
   }
 }
 
-Asked asked_by(const ParsedOptions& parsed) {
-  Asked asked;
+// One load as the options say it, in a closed loop of so many clients, if any.
+AskedLoad asked_by(const ParsedOptions& parsed, const ServingLoad& rules, int clients,
+                   bool finds_rate) {
+  AskedLoad asked;
+  asked.load = rules;
   if (parsed.has("seed"))
     asked.traffic.seed =
         static_cast<std::uint64_t>(value(parsed, "seed").integer(0, std::int64_t{1} << 53));
-  asked.workload.seed = asked.traffic.seed;
+  asked.workload.seed = asked.load.seed = asked.traffic.seed;
   if (parsed.has("trace"))
     ask_of_trace(parsed, asked);
   else
-    ask_of_laws(parsed, asked);
-  asked.workload.failed = std::max(asked.workload.failed, asked.list.failed);
-  asked.workload.requests = static_cast<std::int64_t>(asked.list.requests.size());
+    ask_of_laws(parsed, clients, finds_rate, asked);
+  asked.workload.failed = std::max(asked.workload.failed, asked.load.list.failed);
+  asked.workload.requests = static_cast<std::int64_t>(asked.load.list.requests.size());
+  if (asked.load.first_counted >= asked.load.list.requests.size())
+    fail_input(command_line / "skip-first", "leaves no request to count",
+               "there are " + std::to_string(asked.load.list.requests.size()));
+  for (const char* option : {"isl", "osl", "lengths", "trace", "trace-format", "speed", "first",
+                             "rate", "arrival", "requests", "shared-prefix", "prefix-cache",
+                             "router", "slo", "skip-first", "seed", "economics"})
+    if (parsed.has(option))
+      asked.flags +=
+          (asked.flags.empty() ? "--" : " --") + std::string{option} + " " + parsed.text(option);
+  if (clients > 0) asked.flags += " --concurrency " + std::to_string(clients);
   return asked;
 }
 
-ServingLoad load_of(const ParsedOptions& parsed) {
+// How they are replayed: all but the requests.
+ServingLoad rules_of(const ParsedOptions& parsed) {
   ServingLoad load;
   load.prefix_cache = true;
   if (parsed.has("prefix-cache")) {
@@ -241,27 +274,36 @@ bool has_traffic(const ParsedOptions& parsed) {
   return false;
 }
 
+std::vector<AskedLoad> read_loads(const ParsedOptions& parsed, const ManyLoads& many) {
+  const ServingLoad rules = rules_of(parsed);
+  const std::vector<int> clients = clients_of(parsed, many);
+  std::vector<AskedLoad> loads;
+  for (const int one : clients) loads.push_back(asked_by(parsed, rules, one, many.finds_rate));
+  if (clients.empty() || parsed.has("trace")) loads = {asked_by(parsed, rules, 0, many.finds_rate)};
+  return loads;
+}
+
 int serve_traffic(const ParsedOptions& parsed, const ServingSetup& setup) {
   const Stopwatch watch;
-  Asked asked = asked_by(parsed);
-  ServingLoad load = load_of(parsed);
+  std::vector<AskedLoad> loads = read_loads(parsed, {});
+  if (loads.size() > 1)
+    fail_input(command_line / "concurrency", "has several values",
+               "write one of them, or compare deployments with --search");
+  AskedLoad& asked = loads.front();
+  const PricedServing priced{setup};
   std::optional<Goodput> goodput;
   if (parsed.has("goodput")) {
-    goodput = largest_rate(setup, load, asked.traffic, command_line);
+    goodput = largest_rate(priced, asked.load, asked.traffic, command_line);
     asked.traffic.rate = goodput->rate > 0.0 ? goodput->rate : 1.0;
     asked.workload.rate = asked.traffic.rate;
-    asked.list = draw_requests(asked.traffic);
+    asked.load.list = draw_requests(asked.traffic);
   }
-  load.list = std::move(asked.list);
-  load.clients = asked.clients;
-  load.seed = asked.traffic.seed;
-  if (load.first_counted >= load.list.requests.size())
-    fail_input(command_line / "skip-first", "leaves no request to count",
-               "there are " + std::to_string(load.list.requests.size()));
-  ServedAnswer answer{
-      asked.workload, serve_requests(setup, load, command_line), load.slo, goodput, {}, {}};
-  add_cost(answer, read_economics(setup.system.gpu.name,
-                                  parsed.has("economics") ? parsed.text("economics") : ""));
+  const Economics economics = read_economics(
+      setup.system.gpu.name, parsed.has("economics") ? parsed.text("economics") : "");
+  const ServingRun run = serve_requests(priced, asked.load, command_line);
+  const auto gpus = static_cast<double>(setup.deployment.gpus());
+  const ServedAnswer answer{asked.workload, run, asked.load.slo, goodput,
+                            token_cost(run.output_tokens_per_s(), gpus, economics)};
   if (parsed.has("requests-out")) {
     OutputFiles files{parsed.has("force")};
     files.add(parsed.text("requests-out"), request_lines(answer.run.replay.times));

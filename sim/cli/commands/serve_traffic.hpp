@@ -2,6 +2,8 @@
 
 #include "sim/analysis/serve/serving_run.hpp"
 #include "sim/cli/options/options.hpp"
+#include "sim/input/traffic/request_traffic.hpp"
+#include "sim/output/served/serving_run_text.hpp"
 
 namespace orrery {
 
@@ -10,6 +12,24 @@ boost::program_options::options_description traffic_options();
 
 /// Whether they say anything of clients.
 bool has_traffic(const ParsedOptions& parsed);
+
+/// A load as options say it.
+struct AskedLoad {
+  RequestTraffic traffic;
+  ServedWorkload workload;
+  ServingLoad load;
+  std::string flags;  ///< The options that say it.
+};
+
+/// For a search: how many clients there are where nobody says how requests come; and whether a
+/// search finds the largest rate, so that none is said.
+struct ManyLoads {
+  std::string usual_clients;
+  bool finds_rate = false;
+};
+
+/// One for each value of --concurrency, which may be a list: "4,16" or "1..64" (doubling).
+std::vector<AskedLoad> read_loads(const ParsedOptions& parsed, const ManyLoads& many);
 
 /// Replays what they say and prints what came of it.
 int serve_traffic(const ParsedOptions& parsed, const ServingSetup& setup);

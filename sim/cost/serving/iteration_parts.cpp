@@ -28,7 +28,7 @@ constexpr std::int64_t longest_measured_window = 256;
 
 IterationPart IterationPrices::product(const std::string& op, int count, WeightFormat format,
                                        std::int64_t n, std::int64_t k, std::int64_t m) const {
-  const KernelTime one = kernels_.gemm(format, n, k, m);
+  const KernelTime one = kernels_->gemm(format, n, k, m);
   const std::array<std::int64_t, 3> sizes{n, k, m};
   const KernelWork work = kernel_work("gemm", {format, KvFormat::bf16}, sizes);
   return {op,
@@ -59,7 +59,7 @@ void IterationPrices::attention_products(std::int64_t m, std::vector<IterationPa
   parts.push_back(product("gemm.queries", layers, format, heads * query, in, m));
   // Decoding multiplies queries and results instead of keys and values; a prompt's tokens have as
   // many operations the other way round.
-  const KernelTime absorbed = kernels_.latent_products(heads, m);
+  const KernelTime absorbed = kernels_->latent_products(heads, m);
   const std::array<std::int64_t, 2> sizes{heads, m};
   const KernelWork work = kernel_work("latent_pre", {}, sizes);
   parts.push_back({"gemm.latent_up", 2 * layers, static_cast<double>(layers) * absorbed.time,
@@ -87,7 +87,7 @@ void IterationPrices::expert_layers(std::int64_t m, std::vector<IterationPart>& 
   const std::array<std::int64_t, 7> sizes{model_.hidden, experts.ffn,  experts.per_token,
                                           experts.count, plan_.moe_tp, plan_.ep,
                                           m * plan_.dp};
-  const KernelTime one = kernels_.experts(plan_.experts, sizes);
+  const KernelTime one = kernels_->experts(plan_.experts, sizes);
   const KernelWork work = kernel_work("experts", {plan_.experts, KvFormat::bf16}, sizes);
   parts.push_back({"experts", expert_layers_, layers * one.time, one.tag, layers * work.bytes,
                    layers * work.flop, peak_of(system_.gpu, plan_.experts, {})});
@@ -151,7 +151,7 @@ std::vector<IterationPart> IterationPrices::decode_parts(std::int64_t requests,
   const std::int64_t heads = model_.heads / plan_.tp;
   const std::int64_t mean = std::max<std::int64_t>(1, (context + requests / 2) / requests);
   if (model_.latent) {
-    const KernelTime one = kernels_.latent_decode(plan_.kv, requests, heads, mean);
+    const KernelTime one = kernels_->latent_decode(plan_.kv, requests, heads, mean);
     const std::array<std::int64_t, 3> sizes{requests, heads, mean};
     const KernelWork work = kernel_work("latent_decode", {WeightFormat::bf16, plan_.kv}, sizes);
     const auto layers = static_cast<double>(model_.layers);
@@ -169,7 +169,7 @@ std::vector<IterationPart> IterationPrices::decode_parts(std::int64_t requests,
                                             model_.head_dim,
                                             by_kernel ? window : 0,
                                             by_kernel ? mean : seen};
-    const KernelTime one = kernels_.decode_attention(plan_.kv, sizes);
+    const KernelTime one = kernels_->decode_attention(plan_.kv, sizes);
     const KernelWork work = kernel_work("decode_attention", {WeightFormat::bf16, plan_.kv}, sizes);
     const auto layers = static_cast<double>(count);
     parts.push_back({window > 0 ? "decode_attention.window" : "decode_attention", count,
@@ -177,6 +177,31 @@ std::vector<IterationPart> IterationPrices::decode_parts(std::int64_t requests,
                      system_.gpu.peak_16bit});
   }
   return parts;
+}
+
+AttentionFloor IterationPrices::least_decode_attention() const {
+  // Of one request: what a token more in the cache adds to the bytes that are read.
+  const auto bytes = [&](std::int64_t context) {
+    if (model_.latent)
+      return kernel_work("latent_decode", {WeightFormat::bf16, plan_.kv},
+                         std::array<std::int64_t, 3>{1, model_.heads / plan_.tp, context})
+          .bytes;
+    return kernel_work(
+               "decode_attention", {WeightFormat::bf16, plan_.kv},
+               std::array<std::int64_t, 6>{1, model_.heads / plan_.tp,
+                                           std::max<std::int64_t>(1, model_.kv_heads / plan_.tp),
+                                           model_.head_dim, 0, context})
+        .bytes;
+  };
+  const Seconds start = kernels_->cold_attention(Bytes{});
+  const Seconds a_token = kernels_->cold_attention(bytes(2) - bytes(1)) - start;
+  AttentionFloor floor;
+  for (const auto& [window, count] : layers_by_window_) {
+    const double layers = engine_.gpu_slowdown * count;
+    floor.an_iteration += layers * start;
+    if (window == 0 || model_.latent) floor.a_token += layers * a_token;
+  }
+  return floor;
 }
 
 std::vector<IterationPart> IterationPrices::prefill_parts(const PrefillChunk& chunk) const {
@@ -190,9 +215,9 @@ std::vector<IterationPart> IterationPrices::prefill_parts(const PrefillChunk& ch
                             ? std::clamp<std::int64_t>(window - chunk.tokens, 0, chunk.cached)
                             : chunk.cached;
     KernelTime one = model_.latent
-                         ? kernels_.latent_prefill(plan_.kv, heads, chunk.tokens, cached)
-                         : kernels_.prefill_attention(plan_.kv, heads, kv_heads, model_.head_dim,
-                                                      chunk.tokens, cached);
+                         ? kernels_->latent_prefill(plan_.kv, heads, chunk.tokens, cached)
+                         : kernels_->prefill_attention(plan_.kv, heads, kv_heads, model_.head_dim,
+                                                       chunk.tokens, cached);
     const double keys = q * (q / 2.0 + p);
     double seen = keys;
     if (window > 0 && chunk.tokens > window) {

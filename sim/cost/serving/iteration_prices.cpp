@@ -59,13 +59,15 @@ Seconds total(const std::vector<IterationPart>& parts) {
 }
 
 IterationPrices::IterationPrices(const Model& model, const System& system,
-                                 const Deployment& deployment, const ServingEngine& engine)
+                                 const Deployment& deployment, const ServingEngine& engine,
+                                 std::shared_ptr<const ServingKernels> kernels)
     : model_{model},
       system_{system},
       plan_{deployment},
       engine_{engine},
-      kernels_{system.gpu, engine},
-      reduce_{system, kernels_} {
+      kernels_{kernels ? std::move(kernels)
+                       : std::make_shared<const ServingKernels>(system.gpu, engine)},
+      reduce_{system, *kernels_} {
   for (int layer = 0; layer < model.layers; ++layer) {
     const auto at = static_cast<std::size_t>(layer);
     const bool experts =

@@ -52,6 +52,13 @@ struct IterationPrice {
   Bound bound = Bound::memory;
 };
 
+/// What attention over the cache takes at least, over all layers: in an iteration in which requests
+/// decode, and for each token that they have there.
+struct AttentionFloor {
+  Seconds an_iteration;
+  Seconds a_token;
+};
+
 /// What iterations of a deployment cost, uncontended (docs/SERVING.md).
 ///
 ///     gpu  = dense(tokens) + decode_attention + prefill_attention + head(rows)
@@ -61,8 +68,10 @@ struct IterationPrice {
 /// all of them. With attention parallelism by copies the tokens are those of the fullest rank.
 class IterationPrices {
  public:
+  /// `kernels`: those of the system's GPU and the engine, where others use them, too; null: own.
   IterationPrices(const Model& model, const System& system, const Deployment& deployment,
-                  const ServingEngine& engine);
+                  const ServingEngine& engine,
+                  std::shared_ptr<const ServingKernels> kernels = nullptr);
   IterationPrices(const IterationPrices&) = delete;  // Its parts know each other.
   IterationPrices& operator=(const IterationPrices&) = delete;
 
@@ -71,6 +80,9 @@ class IterationPrices {
   Seconds dense(std::int64_t tokens) const;
   /// `context`: of all `requests` together. Between 8 points an octave.
   Seconds decode_attention(std::int64_t requests, std::int64_t context) const;
+  /// Below decode_attention(), whatever the batch: the memory's bandwidth. Layers with windows
+  /// count no token.
+  AttentionFloor least_decode_attention() const;
   Seconds prefill_attention(const PrefillChunk& chunk) const;
   Seconds head(std::int64_t rows) const;
   Seconds host(std::int64_t requests) const;
@@ -86,7 +98,7 @@ class IterationPrices {
   /// Share of the layers that the longest stage has.
   double longest_stage() const;
 
-  const ServingKernels& kernels() const { return kernels_; }
+  const ServingKernels& kernels() const { return *kernels_; }
 
  private:
   std::vector<IterationPart> dense_parts(std::int64_t tokens) const;
@@ -104,7 +116,7 @@ class IterationPrices {
   System system_;
   Deployment plan_;
   ServingEngine engine_;
-  ServingKernels kernels_;
+  std::shared_ptr<const ServingKernels> kernels_;
   GroupReduce reduce_;
   int dense_layers_ = 0, expert_layers_ = 0;
   std::map<std::int64_t, int> layers_by_window_;

@@ -37,12 +37,14 @@ ServingKernels::ServingKernels(const Gpu& gpu, const ServingEngine& engine)
   if (!measured_.empty() && measured_ != gpu.name) table_gpu_ = read_gpu(measured_, {});
 }
 
-const std::vector<FittedTable>& ServingKernels::shelf(const std::string& op,
-                                                      const std::string& words,
-                                                      const KernelFormats& formats) const {
-  const auto [place, fresh] = shelves_.try_emplace(op + words);
-  std::vector<FittedTable>& found = place->second;
-  if (!fresh || measured_.empty()) return found;
+ServingKernels::Shelf& ServingKernels::shelf(const std::string& op, const std::string& words,
+                                             const KernelFormats& formats) const {
+  // Two formats may be measured as one, and yet move other bytes.
+  const auto [place, fresh] =
+      shelves_.try_emplace(op + words + "/" + name(formats.weights) + "/" + name(formats.kv));
+  Shelf& shelf = place->second;
+  if (!fresh || measured_.empty()) return shelf;
+  std::vector<FittedTable>& found = shelf.tables;
   const RoofRates measured_on = roof_rates(table_gpu_, op, formats);
   const bool sums = op == "all_reduce";
   const auto special = engine_.kernels_of.find(op + words);
@@ -54,16 +56,27 @@ const std::vector<FittedTable>& ServingKernels::shelf(const std::string& op,
   }
   if (const auto table = training_rows(measured_, op, formats.weights))
     found.emplace_back(*table, formats, measured_on);
-  return found;
+  return shelf;
 }
 
 KernelTime ServingKernels::price(const std::string& op, const std::string& words,
                                  const KernelFormats& formats,
                                  std::span<const std::int64_t> sizes) const {
+  Shelf& all = shelf(op, words, formats);
+  Sizes key{};
+  std::copy(sizes.begin(), sizes.end(), key.begin());
+  const auto [known, fresh] = all.known.try_emplace(key);
+  if (fresh) known->second = fresh_price(all, op, formats, sizes);
+  return known->second;
+}
+
+KernelTime ServingKernels::fresh_price(const Shelf& shelf, const std::string& op,
+                                       const KernelFormats& formats,
+                                       std::span<const std::int64_t> sizes) const {
   const RoofRates own = roof_rates(gpu_, op, formats);
   const FittedTable* nearest = nullptr;
   double least = 0.0;
-  for (const FittedTable& table : shelf(op, words, formats)) {
+  for (const FittedTable& table : shelf.tables) {
     const double outside = table.outside(sizes);
     if (!nearest || outside < least) nearest = &table, least = outside;
   }
@@ -92,6 +105,10 @@ KernelTime ServingKernels::gemm(WeightFormat format, std::int64_t n, std::int64_
   const KernelFormats formats{format, KvFormat::bf16};
   return cold(price("gemm", "-" + table_word(format), formats, sizes),
               kernel_work("gemm", formats, sizes).bytes, least_product);
+}
+
+Seconds ServingKernels::cold_attention(Bytes read) const {
+  return cold_traffic * (read / gpu_.memory_bandwidth) + least_attention;
 }
 
 KernelTime ServingKernels::decode_attention(KvFormat kv,
@@ -151,7 +168,7 @@ KernelTime ServingKernels::experts(WeightFormat format, std::span<const std::int
 
 std::optional<KernelTime> ServingKernels::all_reduce(int gpus, std::int64_t elements) const {
   const std::array<std::int64_t, 2> sizes{gpus, elements};
-  const std::vector<FittedTable>& tables = shelf("all_reduce", "", {});
+  const std::vector<FittedTable>& tables = shelf("all_reduce", "", {}).tables;
   // More GPUs than were measured together are another topology, not a longer row.
   const std::array<std::int64_t, 2> group{gpus, 1 << 20};
   if (tables.empty() || tables.front().outside(group) > 0.0) return std::nullopt;

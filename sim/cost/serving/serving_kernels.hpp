@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -33,6 +34,8 @@ class ServingKernels {
   KernelTime gemm(WeightFormat format, std::int64_t n, std::int64_t k, std::int64_t m) const;
   /// `sizes` as serving_table_columns("decode_attention") names them.
   KernelTime decode_attention(KvFormat kv, std::span<const std::int64_t> sizes) const;
+  /// What attention takes at least that reads so much from the cache.
+  Seconds cold_attention(Bytes read) const;
   /// `tokens` new ones behind `cached` ones: the whole prompt's efficiency at what is left of its
   /// work, 4 a d (q p + q^2 / 2) operations.
   KernelTime prefill_attention(KvFormat kv, std::int64_t heads, std::int64_t kv_heads,
@@ -57,18 +60,24 @@ class ServingKernels {
   std::vector<std::string> used() const { return used_; }
 
  private:
-  /// The nearest engine's first.
-  const std::vector<FittedTable>& shelf(const std::string& op, const std::string& words,
-                                        const KernelFormats& formats) const;
+  // Tables of one op and format, the nearest engine's first, and what they were asked before.
+  using Sizes = std::array<std::int64_t, 7>;  // Filled up with zeros.
+  struct Shelf {
+    std::vector<FittedTable> tables;
+    std::map<Sizes, KernelTime> known;
+  };
+  Shelf& shelf(const std::string& op, const std::string& words, const KernelFormats& formats) const;
   KernelTime price(const std::string& op, const std::string& words, const KernelFormats& formats,
                    std::span<const std::int64_t> sizes) const;
+  KernelTime fresh_price(const Shelf& shelf, const std::string& op, const KernelFormats& formats,
+                         std::span<const std::int64_t> sizes) const;
   KernelTime cold(const KernelTime& hot, Bytes bytes, Seconds least) const;
 
   Gpu gpu_;
   Gpu table_gpu_;  // That of the tables: gpu_ where they are its own.
   ServingEngine engine_;
   std::string measured_;
-  mutable std::map<std::string, std::vector<FittedTable>> shelves_;
+  mutable std::map<std::string, Shelf> shelves_;
   mutable std::vector<std::string> used_;
 };
 

@@ -8,12 +8,9 @@
 
 #include "sim/base/text/json_value.hpp"
 #include "sim/input/deployment/number_format.hpp"
+#include "sim/input/deployment/scheduler_kind.hpp"
 
 namespace orrery {
-
-/// Who is served when: work/serving has one file for each.
-enum class SchedulerKind { vllm, sglang, trtllm, static_batch };
-const std::vector<std::string>& scheduler_names();  ///< "vllm", "sglang", "trtllm", "static"
 
 /// What the host does for an iteration, and what the GPU waits between two.
 struct IterationHost {

@@ -3,6 +3,7 @@
 
 #include "sim/output/served/serving_run_text.hpp"
 #include "sim/output/served/serving_setup_json.hpp"
+#include "sim/output/served/token_cost_text.hpp"
 
 namespace orrery {
 namespace {
@@ -70,11 +71,6 @@ Json slo_json(const ServedAnswer& answer) {
           {"largest_rate", answer.goodput ? Json(rounded(answer.goodput->rate)) : Json(nullptr)}};
 }
 
-Json range_json(Range range) {
-  if (!range.known()) return nullptr;
-  return {{"low", rounded(range.low)}, {"high", rounded(range.high)}};
-}
-
 }  // namespace
 
 std::string serving_run_json(const ServedAnswer& answer, double wall_s) {
@@ -91,9 +87,7 @@ std::string serving_run_json(const ServedAnswer& answer, double wall_s) {
   json["saturated"] = run.saturated;
   json["slo"] = slo_json(answer);
   json["kv"] = kv_json(counts.totals);
-  json["cost"] = {
-      {"usd_per_million_output_tokens", range_json(answer.usd_per_million_output_tokens)},
-      {"joules_per_output_token", range_json(answer.joules_per_output_token)}};
+  json["cost"] = token_cost_json(answer.cost);
   json["requests_finished"] = counts.totals.finished;
   json["duration_s"] = rounded(run.span().si());
   json["events"] = counts.totals.events;

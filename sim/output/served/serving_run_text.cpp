@@ -5,6 +5,7 @@
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/text/table.hpp"
 #include "sim/output/served/serving_step_text.hpp"
+#include "sim/output/served/token_cost_text.hpp"
 
 namespace orrery {
 namespace {
@@ -89,31 +90,7 @@ std::string limits(const ServedAnswer& answer) {
   return text;
 }
 
-std::string range_text(Range range, int decimals) {
-  const std::string low = fixed(range.low, decimals), high = fixed(range.high, decimals);
-  return low == high ? low : low + " .. " + high;
-}
-
-std::string cost(const ServedAnswer& answer) {
-  std::string text;
-  if (answer.usd_per_million_output_tokens.known())
-    text += "$" + range_text(answer.usd_per_million_output_tokens, 2) + " a million output tokens";
-  if (answer.joules_per_output_token.known())
-    text += (text.empty() ? "" : ", ") + range_text(answer.joules_per_output_token, 2) +
-            " J an output token";
-  return text.empty() ? text : text + "\n";
-}
-
 }  // namespace
-
-void add_cost(ServedAnswer& answer, const Economics& economics) {
-  const double rate = answer.run.output_tokens_per_s();
-  if (!(rate > 0.0)) return;
-  const auto gpus = static_cast<double>(answer.run.setup.deployment.gpus());
-  answer.usd_per_million_output_tokens =
-      economics.rent_usd_per_gpu_hour * (gpus / 3600.0 / rate * 1e6);
-  answer.joules_per_output_token = economics.server_watts_per_gpu * economics.pue * (gpus / rate);
-}
 
 std::string serving_run_text(const ServedAnswer& answer) {
   const ServingRun& run = answer.run;
@@ -121,7 +98,7 @@ std::string serving_run_text(const ServedAnswer& answer) {
                      plural(run.setup.deployment.gpus(), "GPU") + "\n" +
                      deployment_text(run.setup) + "\n" + workload_text(answer.workload) + "\n" +
                      latencies(run.replay.counts) + "\n" + throughput(run) + "\n" +
-                     memory_line(run) + limits(answer) + cost(answer);
+                     memory_line(run) + limits(answer) + token_cost_text(answer.cost);
   if (run.saturated)
     text +=
         "Saturated: the queue grows through the run. TTFT and end-to-end times say how long it\n"

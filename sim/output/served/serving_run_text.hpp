@@ -5,7 +5,7 @@
 
 #include "sim/analysis/serve/goodput.hpp"
 #include "sim/analysis/serve/serving_run.hpp"
-#include "sim/input/machine/economics.hpp"
+#include "sim/analysis/serve/token_cost.hpp"
 
 namespace orrery {
 
@@ -27,12 +27,8 @@ struct ServedAnswer {
   ServingRun run;
   std::optional<Slo> slo;
   std::optional<Goodput> goodput;
-  Range usd_per_million_output_tokens;  ///< Unknown where no rent is.
-  Range joules_per_output_token;
+  TokenCost cost;
 };
-
-/// Rent and energy of all GPUs for the tokens that come out.
-void add_cost(ServedAnswer& answer, const Economics& economics);
 
 std::string serving_run_text(const ServedAnswer& answer);
 /// orrery.serving/1 with `workload`, `latency_ms`, `throughput`, ... (docs/REPLAY.md).

@@ -10,4 +10,7 @@ namespace orrery {
 /// memory.
 nlohmann::ordered_json serving_head_json(const ServingSetup& setup, const KvCapacity& kv);
 
+/// Its keys.
+nlohmann::ordered_json deployment_json(const Deployment& plan, const Model& model);
+
 }  // namespace orrery

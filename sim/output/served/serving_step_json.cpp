@@ -3,6 +3,7 @@
 
 #include "sim/output/served/serving_setup_json.hpp"
 #include "sim/output/served/serving_step_text.hpp"
+#include "sim/output/served/token_cost_text.hpp"
 
 namespace orrery {
 namespace {
@@ -12,24 +13,6 @@ using Json = nlohmann::ordered_json;
 // Whole nanoseconds, as all times of JSON are.
 double seconds(Seconds time) { return static_cast<double>(std::llround(time.si() * 1e9)) / 1e9; }
 std::int64_t whole(Bytes bytes) { return std::llround(bytes.si()); }
-
-Json deployment_json(const ServingSetup& setup) {
-  const Deployment& plan = setup.deployment;
-  return {{"tp", plan.tp},
-          {"pp", plan.pp},
-          {"dp", plan.dp},
-          {"ep", plan.ep},
-          {"moe_tp", plan.moe_tp},
-          {"replicas", plan.replicas},
-          {"weights", name(plan.weights)},
-          {"experts", setup.model.experts ? Json(name(plan.experts)) : Json(nullptr)},
-          {"kv", name(plan.kv)},
-          {"budget", plan.budget},
-          {"max_seqs", plan.max_seqs},
-          {"kv_share", plan.kv_share},
-          {"block", plan.block},
-          {"chunked", plan.chunked}};
-}
 
 Json memory_json(const KvCapacity& kv) {
   return {{"total_bytes", whole(kv.memory.total)},
@@ -75,19 +58,40 @@ Json step_json(const ServingStep& step) {
 
 }  // namespace
 
+Json deployment_json(const Deployment& plan, const Model& model) {
+  return {{"tp", plan.tp},
+          {"pp", plan.pp},
+          {"dp", plan.dp},
+          {"ep", plan.ep},
+          {"moe_tp", plan.moe_tp},
+          {"replicas", plan.replicas},
+          {"weights", name(plan.weights)},
+          {"experts", model.experts ? Json(name(plan.experts)) : Json(nullptr)},
+          {"kv", name(plan.kv)},
+          {"budget", plan.budget},
+          {"max_seqs", plan.max_seqs},
+          {"kv_share", plan.kv_share},
+          {"block", plan.block},
+          {"chunked", plan.chunked}};
+}
+
 Json serving_head_json(const ServingSetup& setup, const KvCapacity& kv) {
   return {{"schema", "orrery.serving/1"},
           {"model", setup.model.name},
           {"system", setup.system.name},
           {"gpus", setup.deployment.gpus()},
           {"engine", {{"name", setup.engine.name}, {"title", setup.engine.title}}},
-          {"deployment", deployment_json(setup)},
+          {"deployment", deployment_json(setup.deployment, setup.model)},
           {"memory", memory_json(kv)}};
 }
 
-std::string serving_step_json(const ServingStep& step) {
+std::string serving_step_json(const ServingStep& step, const TokenCost& cost) {
   Json json = serving_head_json(step.setup, step.kv);
   json["step"] = step_json(step);
+  if (step.tokens_per_s > 0.0) {
+    json["step"]["output_tokens_per_s"] = step.tokens_per_s;
+    json["cost"] = token_cost_json(cost);
+  }
   return json.dump(2) + "\n";
 }
 

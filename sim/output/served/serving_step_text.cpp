@@ -4,6 +4,7 @@
 
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/text/table.hpp"
+#include "sim/output/served/token_cost_text.hpp"
 
 namespace orrery {
 namespace {
@@ -73,6 +74,14 @@ std::string ends(const IterationPrice& price, bool hidden) {
   return table.text();
 }
 
+std::string rate(const ServingStep& step, const TokenCost& cost) {
+  if (!(step.tokens_per_s > 0.0)) return "";
+  const auto gpus = static_cast<double>(step.setup.deployment.gpus());
+  return "\nOn and on " + fixed(step.tokens_per_s, 1) + " output tokens/s" +
+         (gpus > 1.0 ? ", " + fixed(step.tokens_per_s / gpus, 1) + " a GPU" : "") + "\n" +
+         token_cost_text(cost);
+}
+
 std::string basis(const ServingStep& step) {
   std::map<Tag, Seconds> by_tag;
   for (const IterationPart& part : step.price.parts) by_tag[part.tag] += part.time;
@@ -110,13 +119,13 @@ std::string deployment_text(const ServingSetup& setup) {
   return text + ", kv " + name(plan.kv);
 }
 
-std::string serving_step_text(const ServingStep& step) {
+std::string serving_step_text(const ServingStep& step, const TokenCost& cost) {
   const ServingSetup& setup = step.setup;
   const std::int64_t gpus = setup.deployment.gpus();
   return setup.model.name + " on " + setup.system.name + ", " + plural(gpus, "GPU") + "\n" +
          deployment_text(setup) + "\n\n" + memory(step) +
          "\nIteration: " + heading_of(step.iteration) + "\n" + parts(step) + "\n" +
-         ends(step.price, setup.engine.host.hidden) + "\n" + basis(step);
+         ends(step.price, setup.engine.host.hidden) + rate(step, cost) + "\n" + basis(step);
 }
 
 }  // namespace orrery

@@ -3,14 +3,16 @@
 #include <string>
 
 #include "sim/analysis/serve/serving_step.hpp"
+#include "sim/analysis/serve/token_cost.hpp"
 
 namespace orrery {
 
 /// One iteration of a serving engine: where its time goes, what limits it, and the memory.
-std::string serving_step_text(const ServingStep& step);
+/// `cost`: of its tokens.
+std::string serving_step_text(const ServingStep& step, const TokenCost& cost);
 
 /// The same as orrery.serving/1: "step" and "memory" (docs/JSON.md).
-std::string serving_step_json(const ServingStep& step);
+std::string serving_step_json(const ServingStep& step, const TokenCost& cost);
 
 /// "vllm, tp 2, ep 4, weights fp8, kv fp8": what tells a deployment from another.
 std::string deployment_text(const ServingSetup& setup);

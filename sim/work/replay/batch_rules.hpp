@@ -2,14 +2,13 @@
 
 #include <cstdint>
 
+#include "sim/input/deployment/scheduler_kind.hpp"
+
 namespace orrery {
 
-/// Whose scheduler decides what the next iteration computes (schedulers.hpp).
-enum class Scheduling { vllm, sglang, trtllm, static_batches };
-
-/// Its figures. The defaults of engines are in their files.
+/// What a scheduler (schedulers.hpp) keeps to. The defaults of engines are in their files.
 struct BatchRules {
-  Scheduling scheduling = Scheduling::vllm;
+  SchedulerKind scheduler = SchedulerKind::vllm;
   std::int64_t budget = 8192;         ///< Tokens of an iteration at most.
   std::int64_t most_requests = 1024;  ///< In a batch.
   bool chunked = true;                ///< A prompt may be computed in parts.

@@ -43,12 +43,15 @@ struct Share {
   std::uint32_t clients = 0;
 };
 
-// What each replica gets, where a router does not look at them.
+// What each replica gets, where a router does not look at them. Of a closed loop those without a
+// client get nothing.
 std::vector<Share> split(const RequestList& list, const ReplayShape& shape) {
   std::vector<Share> shares(shape.replicas);
   for (std::uint32_t r = 0; r < shape.replicas; ++r)
     shares[r].clients = shape.clients / shape.replicas + (r < shape.clients % shape.replicas);
-  RequestRouter router{shape.routing, shape.replicas, shape.seed};
+  const std::uint32_t used =
+      shape.clients > 0 ? std::min(shape.clients, shape.replicas) : shape.replicas;
+  RequestRouter router{shape.routing, used, shape.seed};
   if (shape.routing == Routing::round_robin)
     for (Share& share : shares) share.requests.reserve(list.requests.size() / shape.replicas + 1);
   for (std::uint32_t i = 0; i < list.requests.size(); ++i)
@@ -98,7 +101,8 @@ std::vector<std::uint32_t> first_alike(const RequestList& list, const ReplayShap
   return first;
 }
 
-RequestReplay replay_apart(const RequestList& list, const ReplayShape& shape, const StepLaw& law) {
+RequestReplay replay_apart(const RequestList& list, const ReplayShape& shape,
+                           StepTimes& step_times) {
   const std::vector<Share> shares = split(list, shape);
   const std::vector<std::uint32_t> first = first_alike(list, shape, shares);
   std::vector<std::uint32_t> todo;
@@ -107,7 +111,6 @@ RequestReplay replay_apart(const RequestList& list, const ReplayShape& shape, co
   RequestReplay result;
   result.replayed = static_cast<std::uint32_t>(todo.size());
   if (shape.keeps_times) result.times.resize(list.requests.size());
-  StepTimes step_times{law};
   std::vector<ReplayCounts> counts(shares.size());
   const auto work = [&](std::uint32_t r) {
     return replay_share(list, shape, shares[r], step_times,
@@ -135,11 +138,9 @@ RequestReplay replay_apart(const RequestList& list, const ReplayShape& shape, co
   return result;
 }
 
-RequestReplay replay_together(const RequestList& list, const ReplayShape& shape,
-                              const StepLaw& law) {
+RequestReplay replay_together(const RequestList& list, const ReplayShape& shape, StepTimes& times) {
   std::vector<std::uint32_t> all(list.requests.size());
   std::iota(all.begin(), all.end(), 0u);
-  StepTimes times{law};
   Fleet fleet{list, shape.replica, shape.replicas, times,
               RequestRouter{shape.routing, shape.replicas, shape.seed}};
   RequestReplay result;
@@ -161,12 +162,17 @@ RequestReplay replay_together(const RequestList& list, const ReplayShape& shape,
 
 }  // namespace
 
-RequestReplay replay_requests(const RequestList& list, const ReplayShape& shape,
-                              const StepLaw& law) {
+RequestReplay replay_requests(const RequestList& list, const ReplayShape& shape, StepTimes& times) {
   assert(!list.requests.empty() && shape.replicas >= 1);
   const bool together =
       looks_at_replicas(shape.routing) || shape.replica.stages > 1 || shape.replica.copies > 1;
-  return together ? replay_together(list, shape, law) : replay_apart(list, shape, law);
+  return together ? replay_together(list, shape, times) : replay_apart(list, shape, times);
+}
+
+RequestReplay replay_requests(const RequestList& list, const ReplayShape& shape,
+                              const StepLaw& law) {
+  StepTimes times{law};
+  return replay_requests(list, shape, times);
 }
 
 void refuse_what_never_fits(const RequestList& list, const KvShape& kv, const Place& at) {

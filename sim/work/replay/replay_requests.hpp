@@ -32,6 +32,8 @@ struct RequestReplay {
 /// number of workers. Requests must fit (refuse_what_never_fits()).
 RequestReplay replay_requests(const RequestList& list, const ReplayShape& shape,
                               const StepLaw& law);
+/// The same with times that another replay may have asked for before.
+RequestReplay replay_requests(const RequestList& list, const ReplayShape& shape, StepTimes& times);
 
 /// Refuses requests of which not even one fits into the empty memory of a replica, where they would
 /// wait for ever. Errors (infeasible): with the number of tokens that are missing.

@@ -71,17 +71,17 @@ std::int64_t Replica::tokens() const {
 void Replica::schedule() {
   const std::int64_t before = batch_.decodes();
   batch_.clear_iteration();
-  switch (shape_.rules.scheduling) {
-    case Scheduling::vllm:
+  switch (shape_.rules.scheduler) {
+    case SchedulerKind::vllm:
       schedule_vllm(batch_, now_);
       break;
-    case Scheduling::sglang:
+    case SchedulerKind::sglang:
       schedule_sglang(batch_, answer_share_, now_);
       break;
-    case Scheduling::trtllm:
+    case SchedulerKind::trtllm:
       schedule_trtllm(batch_, now_);
       break;
-    case Scheduling::static_batches:
+    case SchedulerKind::static_batch:
       schedule_static(batch_);
       break;
   }
@@ -109,14 +109,14 @@ void Replica::start_decodes() {
   steps_ = times_.decode(batch_.decodes(), batch_.context());
   std::int64_t steps = std::min(steps_.steps, batch_.steps_until_finish());
   steps = std::min(steps, batch_.steps_until_full());
-  if (shape_.rules.scheduling == Scheduling::sglang)
+  if (shape_.rules.scheduler == SchedulerKind::sglang)
     steps = std::min(steps, steps_until_admission(batch_, answer_share_));
   if (shape_.unfolded) steps = 1;
   assert(steps >= 1);
   steps_.steps = steps;
   change_at_ = now_ + steps_.time(steps);
   interruptible_ = !batch_.anybody_waits() && batch_.running() < shape_.rules.most_requests &&
-                   shape_.rules.scheduling != Scheduling::static_batches;
+                   shape_.rules.scheduler != SchedulerKind::static_batch;
 }
 
 void Replica::start_mixed() {
@@ -190,7 +190,7 @@ void Replica::complete_decodes(std::int64_t steps) {
   counts_.totals.decode_steps += steps;
   counts_.totals.slot_steps += steps * batch_.decodes();
   batch_.advance(steps);
-  if (shape_.rules.scheduling == Scheduling::sglang)
+  if (shape_.rules.scheduler == SchedulerKind::sglang)
     answer_share_ = answer_share_after(shape_.rules, answer_share_, steps);
 }
 

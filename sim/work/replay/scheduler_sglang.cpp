@@ -2,25 +2,19 @@
 #include <cmath>
 #include <limits>
 
+#include "sim/work/replay/prompt_turn.hpp"
 #include "sim/work/replay/schedulers.hpp"
 
 namespace orrery {
 
 void schedule_sglang(ServingBatch& batch, double share, Seconds now) {
-  std::int64_t budget = batch.rules().budget;
-  // At most one prompt was cut: it goes first.
-  for (const std::uint32_t place : batch.prefilling()) {
-    const Sequence& sequence = batch.sequence(place);
-    const std::int64_t tokens = std::min<std::int64_t>(budget, sequence.prompt - sequence.computed);
-    if (tokens <= 0) break;
-    batch.compute(place, tokens);
-    budget -= tokens;
-  }
+  PromptTurn turn{batch, batch.rules().budget};
+  turn.go_on();  // At most one prompt was cut.
   const std::int64_t block = batch.kv().block_tokens();
   double counted_on = -1.0;  // Blocks; below 0: not added up yet.
-  while (batch.anybody_waits() && budget > 0 && batch.running() < batch.rules().most_requests) {
+  while (turn.goes_on()) {
     const ServingBatch::Candidate next = batch.candidate();
-    if (next.tokens > budget && !batch.rules().chunked && !batch.chunks().empty()) break;
+    if (!turn.takes(next)) break;
     if (counted_on < 0.0) counted_on = share * batch.answers_left() / static_cast<double>(block);
     const std::int64_t answer = std::min(next.outputs_left, batch.rules().most_answer);
     const double blocks = static_cast<double>(next.prompt_blocks) +
@@ -28,11 +22,8 @@ void schedule_sglang(ServingBatch& batch, double share, Seconds now) {
     // Alone it fits, whatever is counted on: whoever does not was refused before.
     const bool alone = batch.running() == 0;
     if (!alone && blocks + counted_on > static_cast<double>(batch.kv().available())) break;
-    batch.admit(next, false);
+    turn.begin(next, false);
     counted_on += static_cast<double>(answer) / static_cast<double>(block);
-    const std::int64_t tokens = batch.rules().chunked ? std::min(budget, next.tokens) : next.tokens;
-    batch.compute(batch.prefilling().back(), tokens);
-    budget -= tokens;
   }
   if (!batch.chunks().empty()) return;
   make_room_for_step(batch, now);

@@ -1,5 +1,4 @@
-#include <algorithm>
-
+#include "sim/work/replay/prompt_turn.hpp"
 #include "sim/work/replay/schedulers.hpp"
 
 namespace orrery {
@@ -7,23 +6,12 @@ namespace orrery {
 void schedule_trtllm(ServingBatch& batch, Seconds now) {
   if (!batch.rules().reserves_answers) return schedule_vllm(batch, now);
   batch.run_decodes();
-  std::int64_t budget = batch.rules().budget - batch.decodes();
-  for (const std::uint32_t place : batch.prefilling()) {
-    const Sequence& sequence = batch.sequence(place);
-    const std::int64_t tokens = std::min<std::int64_t>(budget, sequence.prompt - sequence.computed);
-    if (tokens <= 0) return;
-    batch.compute(place, tokens);
-    budget -= tokens;
-  }
-  while (batch.anybody_waits() && budget > 0 && batch.running() < batch.rules().most_requests) {
+  PromptTurn turn{batch, batch.rules().budget - batch.decodes()};
+  turn.go_on();
+  while (turn.goes_on()) {
     const ServingBatch::Candidate next = batch.candidate();
-    const bool cut = next.tokens > budget;
-    if (cut && !batch.rules().chunked && !batch.chunks().empty()) return;
-    if (next.all_blocks > batch.kv().available()) return;
-    batch.admit(next, true);
-    const std::int64_t tokens = batch.rules().chunked ? std::min(budget, next.tokens) : next.tokens;
-    batch.compute(batch.prefilling().back(), tokens);
-    budget -= tokens;
+    if (!turn.takes(next) || next.all_blocks > batch.kv().available()) return;
+    turn.begin(next, true);
   }
 }
 

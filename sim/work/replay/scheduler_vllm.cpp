@@ -1,5 +1,4 @@
-#include <algorithm>
-
+#include "sim/work/replay/prompt_turn.hpp"
 #include "sim/work/replay/schedulers.hpp"
 
 namespace orrery {
@@ -15,25 +14,13 @@ void schedule_vllm(ServingBatch& batch, Seconds now) {
   batch.run_decodes();
   // Blocks that the step of the decodes is about to take are nobody else's.
   const std::int64_t kept = batch.growth_of_step();
-  std::int64_t budget = batch.rules().budget - batch.decodes();
-  for (const std::uint32_t place : batch.prefilling()) {
-    const Sequence& sequence = batch.sequence(place);
-    const std::int64_t tokens = std::min<std::int64_t>(budget, sequence.prompt - sequence.computed);
-    if (tokens <= 0) return;
-    batch.compute(place, tokens);
-    budget -= tokens;
-  }
+  PromptTurn turn{batch, batch.rules().budget - batch.decodes()};
+  turn.go_on();
   if (preempted) return;
-  while (batch.anybody_waits() && budget > 0 && batch.running() < batch.rules().most_requests) {
+  while (turn.goes_on()) {
     const ServingBatch::Candidate next = batch.candidate();
-    // A prompt that may not be cut and is longer than the budget has an iteration to itself.
-    const bool cut = next.tokens > budget;
-    if (cut && !batch.rules().chunked && !batch.chunks().empty()) return;
-    if (next.prompt_blocks + kept > batch.kv().available()) return;
-    batch.admit(next, false);
-    const std::int64_t tokens = batch.rules().chunked ? std::min(budget, next.tokens) : next.tokens;
-    batch.compute(batch.prefilling().back(), tokens);
-    budget -= tokens;
+    if (!turn.takes(next) || next.prompt_blocks + kept > batch.kv().available()) return;
+    turn.begin(next, false);
   }
 }
 

@@ -194,7 +194,7 @@ void ServingBatch::free_blocks(std::uint32_t place) {
 }
 
 void ServingBatch::leave(std::uint32_t place) {
-  if (rules_.scheduling != Scheduling::static_batches) return free_blocks(place);
+  if (rules_.scheduler != SchedulerKind::static_batch) return free_blocks(place);
   // Its slot is computed on until the longest answer of the batch is complete.
   padding_.push_back(place);
   padding_decodes_ += sequences_[place].decodes ? 1 : 0;

@@ -73,6 +73,17 @@ double by_tokens(std::vector<double>& table, std::int64_t value, const Law& law)
              : between(value, cell.low, cell.high, low, at(cell.place + 1, cell.high));
 }
 
+template <class Law>
+std::vector<TimePoint> points_of(std::vector<double>& table, std::int64_t most, const Law& law) {
+  std::vector<TimePoint> points;
+  for (std::size_t place = 1; points.empty() || points.back().at < most; ++place) {
+    const std::int64_t at = TokenPlaces::value_at(place);
+    const auto price = [&] { return law(static_cast<double>(at)).si(); };
+    points.push_back({at, Seconds{entry(table, place, price)}});
+  }
+  return points;
+}
+
 }  // namespace
 
 std::int64_t DecodeSteps::until(Seconds span) const {
@@ -95,6 +106,15 @@ double StepTimes::dense(std::int64_t tokens) { return by_tokens(dense_, tokens, 
 Seconds StepTimes::shared(std::int64_t tokens) {
   if (!law_.shared || tokens == 0) return {};
   return Seconds{by_tokens(shared_, tokens, law_.shared)};
+}
+std::vector<TimePoint> StepTimes::dense_points(std::int64_t most) {
+  return points_of(dense_, most, law_.dense);
+}
+std::vector<TimePoint> StepTimes::shared_points(std::int64_t most) {
+  return points_of(shared_, most, law_.shared);
+}
+std::vector<TimePoint> StepTimes::head_points(std::int64_t most) {
+  return points_of(head_, most, law_.head);
 }
 double StepTimes::head(std::int64_t rows) { return by_tokens(head_, rows, law_.head); }
 

@@ -57,6 +57,12 @@ struct ChunkShape {
   std::uint32_t cached = 0;
 };
 
+/// A value of a table that is linear between its points.
+struct TimePoint {
+  std::int64_t at = 0;
+  Seconds time;
+};
+
 /// How long an iteration takes, from tables that are filled as they are used: of tokens and
 /// requests exact up to 64 and then 16 an octave, of contexts 8 and of prompts 16 an octave, linear
 /// between them. The tables are the definition: a replay that steps every iteration and one that
@@ -72,6 +78,11 @@ class StepTimes {
                 std::int64_t finished);
   /// Of an iteration what all copies of attention do together.
   Seconds shared(std::int64_t tokens);
+  /// The points between which StepLaw::dense, `shared` and `head` are linear, from 1 to the first
+  /// that is not below `most`.
+  std::vector<TimePoint> dense_points(std::int64_t most);
+  std::vector<TimePoint> shared_points(std::int64_t most);
+  std::vector<TimePoint> head_points(std::int64_t most);
   /// Until the next part of a prompt can follow one whose answer nobody waits for: its time in the
   /// longest stage, `busy` times where so many batches take turns.
   Seconds chunk_follows(const std::vector<ChunkShape>& chunks, std::int64_t busy);

@@ -5,19 +5,20 @@
 namespace orrery {
 namespace {
 
-ServingSetup setup_of(const std::string& engine, int tp, int gpus) {
+PricedServing priced_of(const std::string& engine, int tp, int gpus) {
   DeploymentRequest request;
   request.tp = tp;
-  return make_serving_setup("llama3.1-8b", "dgx-h100", engine, request, gpus, {"", ""});
+  return PricedServing{
+      make_serving_setup("llama3.1-8b", "dgx-h100", engine, request, gpus, {"", ""})};
 }
 
 TEST(SteadyServing, ThroughputRisesAndAUsersSpeedFallsWithConcurrency) {
   for (const char* engine : {"vllm", "sglang", "trtllm"}) {
-    const ServingSetup setup = setup_of(engine, 1, 1);
+    const PricedServing priced = priced_of(engine, 1, 1);
     double throughput = 0.0;
     Seconds tpot;
     for (const std::int64_t concurrency : {1, 2, 4, 8, 16, 32, 64, 128}) {
-      const SteadyState state = steady_state(setup, {1024, 1024, concurrency}, {"", ""});
+      const SteadyState state = steady_state(priced, {1024, 1024, concurrency}, {"", ""});
       EXPECT_GT(state.output_tokens_per_s, throughput) << engine << " " << concurrency;
       EXPECT_GT(state.tpot.si(), 0.999 * tpot.si()) << engine << " " << concurrency;
       throughput = state.output_tokens_per_s;
@@ -27,9 +28,9 @@ TEST(SteadyServing, ThroughputRisesAndAUsersSpeedFallsWithConcurrency) {
 }
 
 TEST(SteadyServing, ALoneRequestHasStepsOfOneAndItsShareOfItsPrompt) {
-  const ServingSetup setup = setup_of("sglang", 1, 1);
-  const SteadyState state = steady_state(setup, {1024, 256, 1}, {"", ""});
-  const IterationPrices prices{setup.model, setup.system, setup.deployment, setup.engine};
+  const PricedServing priced = priced_of("sglang", 1, 1);
+  const SteadyState state = steady_state(priced, {1024, 256, 1}, {"", ""});
+  const IterationPrices& prices = priced.prices;
   // A context of 1,024 + 128 tokens halfway, and one prompt every 256 tokens.
   const Seconds decode =
       std::max(prices.dense(1) + prices.decode_attention(1, 1152) + prices.head(1),
@@ -46,16 +47,15 @@ TEST(SteadyServing, ALoneRequestHasStepsOfOneAndItsShareOfItsPrompt) {
 }
 
 TEST(SteadyServing, TheCacheBoundsWhatRunsAtOnce) {
-  const ServingSetup setup = setup_of("vllm", 1, 1);
-  const KvCapacity kv = kv_capacity(setup.model, setup.system, setup.deployment, setup.engine);
-  const SteadyState state = steady_state(setup, {20'000, 4'000, 512}, {"", ""});
+  const PricedServing priced = priced_of("vllm", 1, 1);
+  const SteadyState state = steady_state(priced, {20'000, 4'000, 512}, {"", ""});
   EXPECT_TRUE(state.kv_bound);
-  EXPECT_EQ(state.running, static_cast<double>(kv.tokens / 22'000));
+  EXPECT_EQ(state.running, static_cast<double>(priced.kv.tokens / 22'000));
 }
 
 TEST(SteadyServing, ReplicasShareTheRequests) {
-  const SteadyState one = steady_state(setup_of("vllm", 1, 1), {1024, 1024, 16}, {"", ""});
-  const SteadyState four = steady_state(setup_of("vllm", 1, 4), {1024, 1024, 64}, {"", ""});
+  const SteadyState one = steady_state(priced_of("vllm", 1, 1), {1024, 1024, 16}, {"", ""});
+  const SteadyState four = steady_state(priced_of("vllm", 1, 4), {1024, 1024, 64}, {"", ""});
   EXPECT_EQ(four.tpot, one.tpot);
   EXPECT_NEAR(four.output_tokens_per_s / one.output_tokens_per_s, 4.0, 1e-12);
 }

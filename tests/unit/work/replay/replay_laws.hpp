@@ -25,10 +25,10 @@ inline StepLaw affine_law() {
   return law;
 }
 
-inline ReplayShape one_replica(Scheduling scheduling = Scheduling::vllm) {
+inline ReplayShape one_replica(SchedulerKind scheduling = SchedulerKind::vllm) {
   ReplayShape shape;
-  shape.replica.rules.scheduling = scheduling;
-  shape.replica.kv = {400'000, scheduling == Scheduling::sglang ? 1 : 16, false};
+  shape.replica.rules.scheduler = scheduling;
+  shape.replica.kv = {400'000, scheduling == SchedulerKind::sglang ? 1 : 16, false};
   return shape;
 }
 

@@ -8,8 +8,8 @@
 namespace orrery {
 namespace {
 
-constexpr Scheduling all_schedulers[] = {Scheduling::vllm, Scheduling::sglang, Scheduling::trtllm,
-                                         Scheduling::static_batches};
+constexpr SchedulerKind all_schedulers[] = {SchedulerKind::vllm, SchedulerKind::sglang,
+                                            SchedulerKind::trtllm, SchedulerKind::static_batch};
 
 RequestList drawn(Arrivals arrivals, double rate, std::int64_t number, SharedPrefix prefix = {}) {
   RequestTraffic traffic;
@@ -26,7 +26,7 @@ RequestList drawn(Arrivals arrivals, double rate, std::int64_t number, SharedPre
 // step of one request whose context is the prompt and what was made before.
 TEST(ReplayRequests, ALoneRequestTakesItsClosedForm) {
   const StepLaw law = affine_law();
-  for (const Scheduling scheduling : all_schedulers)
+  for (const SchedulerKind scheduling : all_schedulers)
     for (const std::uint32_t prompt : {1u, 16u, 1000u, 8192u})
       for (const std::uint32_t output : {1u, 2u, 17u, 1000u}) {
         ReplayShape shape = one_replica(scheduling);
@@ -51,7 +51,7 @@ TEST(ReplayRequests, ALoneRequestTakesItsClosedForm) {
 // last; and the number of requests that are there, summed over time, is the sum of their stays
 // (Little's law).
 TEST(ReplayRequests, ConservesRequestsAndTokensAndKeepsLittlesLaw) {
-  for (const Scheduling scheduling : all_schedulers)
+  for (const SchedulerKind scheduling : all_schedulers)
     for (const std::int64_t kv : {9'000, 40'000, 400'000})
       for (const SharedPrefix prefix : {SharedPrefix{}, SharedPrefix{7, 200, 5, 300}}) {
         RequestList list = drawn(Arrivals::poisson, 4.0, 3000, prefix);
@@ -74,15 +74,16 @@ TEST(ReplayRequests, ConservesRequestsAndTokensAndKeepsLittlesLaw) {
         EXPECT_LE(totals.kv_peak, 1.0);
         EXPECT_LE(totals.busy, totals.end - totals.first_arrival + Seconds{1e-6});
         EXPECT_EQ(totals.prefix_hit_tokens > 0, prefix.groups > 0);
-        const bool evicts = scheduling == Scheduling::vllm || scheduling == Scheduling::sglang;
+        const bool evicts =
+            scheduling == SchedulerKind::vllm || scheduling == SchedulerKind::sglang;
         EXPECT_TRUE(evicts || totals.preemptions == 0);
-        EXPECT_TRUE(scheduling != Scheduling::vllm || kv > 9'000 || totals.preemptions > 100);
+        EXPECT_TRUE(scheduling != SchedulerKind::vllm || kv > 9'000 || totals.preemptions > 100);
       }
 }
 
 // The gaps between a request's tokens add up to what is between its first and its last one.
 TEST(ReplayRequests, GapsBetweenTokensAddUpToTheTimeAfterTheFirst) {
-  for (const Scheduling scheduling : all_schedulers)
+  for (const SchedulerKind scheduling : all_schedulers)
     for (const std::int64_t kv : {9'000, 400'000}) {
       RequestList list = drawn(Arrivals::poisson, 4.0, 2000);
       for (Request& request : list.requests) {
@@ -133,7 +134,7 @@ void expect_close(const ReplayCounts& one, const ReplayCounts& other, double rel
 // Summing up the steps between two changes leaves the answer as it is: the same iterations, but for
 // the rounding of their sums.
 TEST(ReplayRequests, FoldedIsUnfolded) {
-  for (const Scheduling scheduling : all_schedulers)
+  for (const SchedulerKind scheduling : all_schedulers)
     for (const std::int64_t kv : {9'000, 30'000, 400'000})
       for (const bool hidden : {true, false}) {
         RequestList list = drawn(Arrivals::poisson, 5.0, 1500, {5, 100, 3, 100});
@@ -219,7 +220,7 @@ TEST(ReplayRequests, RoutersThatLookAroundWaitLess) {
 
 // With more clients in a closed loop throughput rises and each of them gets its tokens slower.
 TEST(ReplayRequests, MoreClientsGetMoreInAllAndLessEach) {
-  for (const Scheduling scheduling : all_schedulers) {
+  for (const SchedulerKind scheduling : all_schedulers) {
     double end = 1e300, tpot = 0.0;
     for (const std::uint32_t clients : {1u, 2u, 4u, 8u, 16u, 32u, 64u}) {
       ReplayShape shape = one_replica(scheduling);
@@ -261,7 +262,7 @@ TEST(ReplayRequests, MoreMemoryNeverHurtsAndAHigherRateAlwaysDoes) {
 TEST(ReplayRequests, AStaticBatchWastesTheSlotsOfItsShorterAnswers) {
   RequestList list = equal_requests(4, 100, 1);
   for (std::uint32_t i = 0; i < 4; ++i) list.requests[i].output_tokens = 101 + 100 * i;
-  ReplayShape shape = one_replica(Scheduling::static_batches);
+  ReplayShape shape = one_replica(SchedulerKind::static_batch);
   shape.replica.rules.most_requests = 4;
   const ReplayTotals totals = replay_requests(list, shape, affine_law()).counts.totals;
   // 100, 200, 300 and 400 decode steps: of 4 x 400 slots 1,000 are used, (400 - 250) / 400 wasted.
@@ -327,7 +328,8 @@ TEST(ReplayRequests, CopiesOfAttentionWaitForEachOther) {
 }
 
 TEST(ReplayRequests, CopiesOfAttentionConserveAndAreFoldedAsOthers) {
-  for (const Scheduling scheduling : {Scheduling::vllm, Scheduling::sglang, Scheduling::trtllm}) {
+  for (const SchedulerKind scheduling :
+       {SchedulerKind::vllm, SchedulerKind::sglang, SchedulerKind::trtllm}) {
     ReplayShape shape = one_replica(scheduling);
     shape.replicas = 8;
     shape.replica.copies = 4;
@@ -368,6 +370,25 @@ TEST(ReplayRequests, KeepsTheTimesOfEachRequestInTheirPlaces) {
     }
     EXPECT_NEAR(e2e / result.counts.e2e.sum().si(), 1.0, 1e-12);
   }
+}
+
+// Three clients cannot keep eight replicas busy: the other five get nothing.
+TEST(ReplayRequests, AReplicaWithoutAClientGetsNothing) {
+  RequestTraffic traffic;
+  traffic.concurrency = 3;
+  traffic.requests = 30;
+  traffic.prompt = parse_length_law("500", {});
+  traffic.output = parse_length_law("100", {});
+  const RequestList list = draw_requests(traffic);
+  ReplayShape shape = one_replica();
+  shape.clients = 3;
+  shape.replicas = 3;
+  const RequestReplay three = replay_requests(list, shape, affine_law());
+  shape.replicas = 8;
+  const RequestReplay eight = replay_requests(list, shape, affine_law());
+  EXPECT_EQ(eight.counts.totals.end, three.counts.totals.end);
+  EXPECT_EQ(eight.counts.ttft.most(), three.counts.ttft.most());
+  EXPECT_EQ(eight.counts.totals.finished, 30);
 }
 
 }  // namespace

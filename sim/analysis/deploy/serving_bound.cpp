@@ -1,0 +1,172 @@
+#include "sim/analysis/deploy/serving_bound.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace orrery {
+namespace {
+
+// Sums of equal steps may miss one step's growth where the GPU catches up with its host or copies
+// change places: under a thousandth of what they sum up.
+constexpr double rounding = 0.999;
+
+bool keeps_prompts_apart(const ServingSetup& setup) {
+  return setup.engine.scheduler == SchedulerKind::sglang ||
+         setup.engine.scheduler == SchedulerKind::static_batch;
+}
+
+bool reserves_answers(const ServingSetup& setup) {
+  return setup.engine.scheduler == SchedulerKind::trtllm ||
+         setup.engine.scheduler == SchedulerKind::static_batch;
+}
+
+// No iteration has more tokens: those of the budget, and of the prompt that was the last to begin.
+std::int64_t most_tokens(const ServingSetup& setup, std::int64_t longest_prompt) {
+  const Deployment& plan = setup.deployment;
+  if (setup.engine.scheduler == SchedulerKind::static_batch) return plan.max_seqs * longest_prompt;
+  return plan.budget + longest_prompt + plan.max_seqs;
+}
+
+std::vector<TimePoint> without(std::vector<TimePoint> points, const std::vector<TimePoint>& part) {
+  for (std::size_t i = 0; i < points.size(); ++i) points[i].time = points[i].time - part[i].time;
+  return points;
+}
+
+}  // namespace
+
+AskedWork::AskedWork(const RequestList& list) : shares_prefixes{list.hash_tokens > 0} {
+  requests = static_cast<double>(list.requests.size());
+  least_prompt = list.requests.front().prompt_tokens;
+  for (const Request& request : list.requests) {
+    const double prompt = request.prompt_tokens, made = request.output_tokens;
+    outputs += made;
+    prompts += shares_prefixes ? 1.0 : prompt;
+    contexts += (made - 1.0) * (prompt + 0.5 * (made - 2.0));
+    reserved += made * (prompt + made - 1.0);
+    least_prompt = std::min<std::int64_t>(least_prompt, request.prompt_tokens);
+    longest_prompt = std::max<std::int64_t>(longest_prompt, request.prompt_tokens);
+    one_token = one_token || request.output_tokens == 1;
+  }
+}
+
+struct ServingBound::Share {
+  double decodes = 0.0;            // Tokens of answers after their first,
+  double prompts = 0.0;            // of prompts,
+  double answers = 0.0;            // and all of answers.
+  double contexts = 0.0;           // That the decodes find.
+  double iterations = 0.0;         // In which requests get tokens, at least,
+  double decode_iterations = 0.0;  // and those in which they decode.
+};
+
+ServingBound::ServingBound(const PricedServing& priced, std::int64_t longest_prompt)
+    : priced_{priced},
+      in_step_{copies_go_in_step(priced.setup)},
+      copies_{in_step_ ? static_cast<double>(priced.setup.deployment.dp) : 1.0},
+      attention_{priced.prices.least_decode_attention()} {
+  const Deployment& plan = priced.setup.deployment;
+  units_ = static_cast<double>(plan.replicas) * plan.dp * plan.pp / copies_;
+  const std::int64_t most = most_tokens(priced.setup, longest_prompt);
+  std::vector<TimePoint> dense = priced.times.dense_points(most);
+  if (in_step_) {
+    const std::vector<TimePoint> shared = priced.times.shared_points(most);
+    dense = without(std::move(dense), shared);
+    shared_.emplace(shared);
+  }
+  dense_.emplace(dense);
+  head_.emplace(priced.times.head_points(plan.max_seqs));
+  const IterationPrices& prices = priced.prices;
+  gap_ = prices.gap(0);
+  gap_each_ = prices.gap(1) - gap_;
+  host_ = prices.host(0);
+  host_each_ = prices.host(1) - host_;
+  if (!priced.setup.engine.host.hidden) {
+    gap_ += host_;
+    gap_each_ += host_each_;
+    host_ = host_each_ = Seconds{};
+  }
+}
+
+Seconds ServingBound::dense(double calls, double amount) const {
+  const Seconds own = dense_->sum(calls, amount);
+  return in_step_ ? own + shared_->sum(calls, amount) : own;
+}
+
+Seconds ServingBound::on_gpu(const Share& share) const {
+  const double decodes = share.decodes / copies_, prompts = share.prompts / copies_;
+  const double answers = share.answers / copies_;
+  Seconds time = share.iterations * gap_ + answers * gap_each_;
+  // Prices round the mean context to whole tokens: a token of each is not counted.
+  time += std::max(0.0, share.contexts / copies_ - decodes) * attention_.a_token;
+  if (keeps_prompts_apart(priced_.setup))
+    time += dense(share.decode_iterations, decodes) + dense(0.0, prompts);
+  else
+    time += dense(share.iterations, decodes + prompts);
+  // Of copies in step some may have no request that gets a token.
+  if (in_step_) return time + head_->sum(0.0, answers);
+  const int stages = priced_.setup.deployment.pp;
+  if (stages > 1)
+    time += (static_cast<double>(stages - 1) * share.iterations) * priced_.prices.hop(1);
+  return time + head_->sum(share.iterations, answers) +
+         share.decode_iterations * attention_.an_iteration;
+}
+
+Seconds ServingBound::on_host(const Share& share) const {
+  const double answers = share.answers / copies_;
+  const Seconds prepared = share.iterations * host_ + answers * host_each_;
+  const Seconds launched = share.iterations * priced_.prices.eager(1);
+  return std::max(prepared, launched) + share.iterations * gap_ + answers * gap_each_;
+}
+
+Seconds ServingBound::least_span(const AskedWork& work, const ServingLoad& load) const {
+  const ServingSetup& setup = priced_.setup;
+  const Deployment& plan = setup.deployment;
+  const double most_of_copy =
+      static_cast<double>(std::max<std::int64_t>(1, plan.max_seqs / plan.pp));
+  const std::int64_t kv_tokens = priced_.kv.tokens / plan.pp;
+  double rows = copies_ * most_of_copy;
+  if (!work.shares_prefixes) {
+    // Each that runs holds the blocks of its prompt.
+    const std::int64_t blocks = (work.least_prompt + plan.block - 1) / plan.block;
+    rows = std::min(rows, copies_ * static_cast<double>(kv_tokens / plan.block / blocks));
+  }
+  const double clients = load.clients > 0 ? static_cast<double>(load.clients) : work.requests;
+  // Where a router looks at them, one replica may have all clients for a while.
+  const bool together = looks_at_replicas(load.routing) || plan.pp > 1 || in_step_;
+  const double units = together ? units_ : std::min(units_, clients);
+  const double at_once = together ? clients : std::ceil(clients / units);
+  rows = std::max(1.0, std::min(rows, at_once));
+
+  Share share;
+  share.answers = work.outputs / units;
+  share.decodes = (work.outputs - work.requests) / units;
+  // Of a prompt in parts only the longest stage's time passes before the next one follows.
+  share.prompts = work.prompts / units * (plan.pp > 1 ? priced_.prices.longest_stage() : 1.0);
+  share.contexts = work.contexts / units;
+  double by_memory = 0.0;
+  if (!work.shares_prefixes)
+    by_memory = (reserves_answers(setup) ? work.reserved : work.contexts) / units /
+                (copies_ * static_cast<double>(kv_tokens));
+  share.iterations = std::max(share.answers / rows, by_memory);
+  share.decode_iterations =
+      std::max(share.decodes / rows, reserves_answers(setup) ? 0.0 : by_memory);
+  Seconds least = std::max(on_gpu(share), on_host(share));
+
+  if (together && load.clients > 0) {
+    // On average all of them have `clients` / units. An iteration of n decodes takes at least
+    // a + b n, and n / (a + b n) is concave: what they make together is the most where all have
+    // the same n, so that decodes alone take a decodes / (clients / units) + b decodes.
+    Share even;
+    even.decodes = even.answers = share.decodes;
+    even.contexts = share.decodes * static_cast<double>(work.least_prompt);
+    even.iterations = even.decode_iterations = share.decodes / (clients / units);
+    least = std::max(least, on_gpu(even));
+  }
+  return rounding * least;
+}
+
+Seconds ServingBound::least_gap() const {
+  const Seconds gpu = dense(1.0, 1.0) + head_->sum(1.0, 1.0) + gap_ + gap_each_;
+  return rounding * std::max(gpu, host_ + host_each_ + gap_ + gap_each_);
+}
+
+}  // namespace orrery

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "sim/cli/options/options.hpp"
+
+namespace orrery {
+
+/// Options of `orrery serve` that say what is searched.
+boost::program_options::options_description serve_search_options();
+
+/// Searches the deployments that they allow for what clients do, and prints the best.
+int serve_search(const ParsedOptions& parsed);
+
+}  // namespace orrery

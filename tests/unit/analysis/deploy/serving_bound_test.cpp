@@ -1,0 +1,96 @@
+#include "sim/analysis/deploy/serving_bound.hpp"
+
+#include <gtest/gtest.h>
+
+#include "sim/input/traffic/request_traffic.hpp"
+
+namespace orrery {
+namespace {
+
+struct Asked {
+  const char* model;
+  const char* system;
+  int gpus;
+  std::vector<std::pair<const char*, const char*>> keys;
+};
+
+std::unique_ptr<PricedServing> priced(const Asked& asked, const char* engine) {
+  DeploymentRequest request;
+  for (const auto& [key, value] : asked.keys) set_deployment_flag(request, key, value);
+  return std::make_unique<PricedServing>(
+      make_serving_setup(asked.model, asked.system, engine, request, asked.gpus, {"", ""}));
+}
+
+ServingLoad load_of(const char* prompt, const char* output, int clients, std::int64_t requests) {
+  RequestTraffic traffic;
+  traffic.arrivals = clients > 0 ? Arrivals::closed : Arrivals::burst;
+  traffic.concurrency = clients;
+  traffic.prompt = parse_length_law(prompt, {});
+  traffic.output = parse_length_law(output, {});
+  traffic.requests = requests;
+  ServingLoad load;
+  load.list = draw_requests(traffic);
+  load.clients = static_cast<std::uint32_t>(clients);
+  return load;
+}
+
+const std::vector<Asked>& deployments() {
+  static const std::vector<Asked> all{
+      {"llama3.1-8b", "dgx-h100", 1, {{"tp", "1"}}},
+      {"llama3.1-8b", "dgx-h100", 4, {{"tp", "2"}}},
+      {"llama3.1-8b", "dgx-h100", 4, {{"tp", "1"}, {"weights", "fp8"}, {"kv", "fp8"}}},
+      {"llama3.1-8b", "dgx-h100", 4, {{"tp", "1"}, {"pp", "4"}}},
+      {"llama3.1-8b", "dgx-h100", 4, {{"tp", "1"}, {"pp", "2"}}},
+      {"llama3.1-8b", "dgx-h100", 1, {{"max_seqs", "16"}, {"budget", "512"}}},
+      {"gemma-3-27b", "dgx-h100", 2, {{"tp", "2"}}},
+      {"qwen3-30b-a3b", "dgx-h100", 4, {{"tp", "2"}, {"ep", "2"}}},
+      {"qwen3-30b-a3b", "dgx-h100", 4, {{"tp", "1"}, {"dp", "4"}}},
+      {"deepseek-v3", "dgx-h200", 8, {{"tp", "1"}, {"dp", "8"}, {"weights", "fp8_block"}}},
+      {"deepseek-v3", "dgx-h200", 8, {{"tp", "8"}, {"weights", "fp8_block"}}}};
+  return all;
+}
+
+// The proof in the header, tried: every scheduler, layouts of all kinds, lengths of all kinds.
+TEST(ServingBound, NoReplayEndsBeforeIt) {
+  double closest = 0.0, sum = 0.0;
+  int cases = 0;
+  for (const char* engine : {"vllm", "sglang", "trtllm", "huggingface-2023"})
+    for (const Asked& asked : deployments()) {
+      std::unique_ptr<PricedServing> serving;
+      try {
+        serving = priced(asked, engine);
+      } catch (const Error&) {
+        continue;  // Formats that an engine lacks.
+      }
+      for (const ServingLoad& load :
+           {load_of("1024", "128", 1, 10), load_of("1024", "128", 64, 256),
+            load_of("100..2000", "lognormal:100,0.9", 24, 200), load_of("64", "1", 8, 50),
+            load_of("3000", "300", 0, 120)}) {
+        ServingRun run;
+        try {
+          run = serve_requests(*serving, load, {"", ""});
+        } catch (const Error&) {
+          continue;  // What does not fit.
+        }
+        const AskedWork work{load.list};
+        const ServingBound bound{*serving, work.longest_prompt};
+        const double share = bound.least_span(work, load) / run.span();
+        EXPECT_LE(share, 1.0) << engine << " " << asked.model << " " << asked.gpus << " "
+                              << asked.keys.front().second << " " << load.clients;
+        const LatencyHistogram& tpot = run.replay.counts.tpot;
+        if (tpot.count() > 0) {
+          EXPECT_LE(bound.least_gap().si(), tpot.least().si());
+        }
+        closest = std::max(closest, share);
+        sum += share;
+        ++cases;
+      }
+    }
+  EXPECT_GT(cases, 100);
+  RecordProperty("mean_share", std::to_string(sum / cases));
+  EXPECT_GT(sum / cases, 0.5);  // A bound that says little prunes nothing.
+  EXPECT_GT(closest, 0.9);
+}
+
+}  // namespace
+}  // namespace orrery
