@@ -1,6 +1,7 @@
 #include "sim/analysis/deploy/deployment_search.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <stdexcept>
@@ -10,6 +11,7 @@
 #include "sim/analysis/deploy/deployment_leaders.hpp"
 #include "sim/analysis/deploy/serving_bound.hpp"
 #include "sim/analysis/serve/goodput.hpp"
+#include "sim/analysis/serve/serving_error.hpp"
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/workers/interruption.hpp"
 #include "sim/base/workers/worker_pool.hpp"
@@ -181,6 +183,15 @@ double score_of(const DeploymentSearchRequest& request, const Ground& ground, co
                   "relax --slo, ask for less at once, or use more or faster GPUs");
 }
 
+// Their figures differ by less than such pairs were off.
+bool is_tie(const FoundDeployment& one, const FoundDeployment& best,
+            const DeploymentSearchRequest& request) {
+  const ServingGround& a = request.grounds[static_cast<std::size_t>(one.layout.ground)];
+  const ServingGround& b = request.grounds[static_cast<std::size_t>(best.layout.ground)];
+  const bool alike = a.system_word == b.system_word && a.engine_word == b.engine_word;
+  return std::abs(std::log(one.figure / best.figure)) <= serving_pair_error(alike, request.model);
+}
+
 static_assert(std::is_trivially_copyable_v<DeploymentFigures>);
 
 }  // namespace
@@ -254,6 +265,8 @@ DeploymentSearchResult search_deployments(
          goal_figure(request.goal, rate_of(request.goal, figures, gpus), economics),
          token_cost(figures.output_tokens_per_s, static_cast<double>(gpus), economics)});
   }
+  if (!request.pareto)
+    for (FoundDeployment& one : result.found) one.tie = is_tie(one, result.found.front(), request);
   result.space = ground.space;
   result.space.layouts.clear();
   if (result.found.empty() && !result.interrupted) fail_missed(result);

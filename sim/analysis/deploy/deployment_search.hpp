@@ -47,6 +47,7 @@ struct FoundDeployment {
   DeploymentFigures figures;
   double figure = 0.0;  ///< Of the goal (goal_figure()).
   TokenCost cost;
+  bool tie = false;  ///< May in truth be as good as the first (serving_pair_error()).
 };
 
 struct DeploymentSearchResult {

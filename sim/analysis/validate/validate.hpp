@@ -34,6 +34,12 @@ struct Comparison {
   std::optional<StepRange> range = std::nullopt;  ///< Of a step time: of the prediction.
   /// Where bounds were published, low and high: `measured` is the nearest value between them.
   std::optional<std::pair<double, double>> bounds = std::nullopt;
+  /// Of what clients of a served model see: predicted x exp(-+ error) is the range.
+  struct Serving {
+    bool experts = false;
+    double error = 0.0;
+  };
+  std::optional<Serving> serving = std::nullopt;
 
   double error() const {
     return over_points ? over_points->mean_abs_error : predicted / measured - 1.0;

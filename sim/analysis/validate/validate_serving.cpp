@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/analysis/serve/serving_error.hpp"
 #include "sim/analysis/validate/serving_case.hpp"
 #include "sim/analysis/validate/serving_workload.hpp"
 #include "sim/base/core/progress.hpp"
@@ -66,6 +67,8 @@ void compare(const ServingCase& one, ValidationReport& report) {
     const auto measured = one.measured.find(quantity);
     if (measured == one.measured.end()) continue;
     Comparison comparison{one.id, quantity, measured->second, value, {}};
+    if (const auto figure = serving_figure(quantity))
+      comparison.serving = {setup.model.experts.has_value(), serving_error(*figure, setup.model)};
     for (const auto& [peer, said] : one.peers)
       if (const auto found = said.find(quantity); found != said.end())
         comparison.peer_errors[peer] = found->second / measured->second - 1.0;

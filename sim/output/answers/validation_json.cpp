@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/analysis/validate/coverage.hpp"
+#include "sim/analysis/validate/serving_coverage.hpp"
 
 namespace orrery {
 namespace {
@@ -63,10 +64,20 @@ std::string validation_json(const std::vector<ValidationReport>& reports) {
                          {"offset", rounded(one.steps.offset)},
                          {"spread", rounded(one.steps.spread)},
                          {"prices", rounded(one.steps.prices)}});
+  Json serving = Json::array();
+  for (const ServingCoverage& of : serving_coverage_of(reports))
+    serving.push_back({{"figure", of.figure},
+                       {"experts", of.experts},
+                       {"error", number_or_null(of.error)},
+                       {"cases", of.cases},
+                       {"in_range", of.inside},
+                       {"left_out_cases", of.left_out_cases},
+                       {"left_out_in_range", of.left_out_inside}});
   return Json{{"schema", "orrery.validation/1"},
               {"files", std::move(files)},
               {"training_errors", std::move(training)},
-              {"published_steps", std::move(published)}}
+              {"published_steps", std::move(published)},
+              {"serving_errors", std::move(serving)}}
              .dump(2) +
          "\n";
 }

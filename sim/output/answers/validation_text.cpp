@@ -8,6 +8,7 @@
 #include <set>
 
 #include "sim/analysis/validate/coverage.hpp"
+#include "sim/analysis/validate/serving_coverage.hpp"
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/text/table.hpp"
 
@@ -250,6 +251,11 @@ std::string validation_text(const ValidationReport& report) {
     text += "  by the file's other runs: mean absolute error " +
             plain_percent(others.mean_abs_error) + ", " + of_all(others.inside, others.steps) +
             " in range, half of which is " + percent(others.half_width) + "\n";
+  std::string served;
+  for (const ServingCoverage& of : serving_coverage_of({report}))
+    served += (served.empty() ? "" : ", ") + of.figure + (of.experts ? " with experts " : " ") +
+              of_all(of.inside, of.cases);
+  if (!served.empty()) text += "  in range: " + served + "; nine in ten should be\n";
   if (const MemoryErrors errors = memory_errors(report); errors.count > 0)
     text += "  peak memory: " + std::to_string(errors.count) + " compared, mean absolute error " +
             errors.mean_abs + ", from " + errors.lowest + " to " + errors.highest + "\n";

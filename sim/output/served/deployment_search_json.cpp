@@ -42,6 +42,7 @@ Json found_json(const FoundDeployment& found, const DeploymentSearchRequest& req
             {"deployment", deployment_json(found.layout.plan, request.model)},
             {"concurrency", load.clients > 0 ? Json(load.clients) : Json(nullptr)},
             {"objective", rounded(found.figure)},
+            {"tie", found.tie},
             {"figures", figures_json(found)}};
   if (load.slo) json["figures"]["slo_attainment"] = rounded(found.figures.slo_share);
   if (request.goal == ServingGoal::goodput) json["figures"]["largest_rate"] = found.figures.rate;

@@ -127,7 +127,8 @@ std::string table_of(const DeploymentSearchResult& result, const DeploymentSearc
   int rank = 0;
   for (const FoundDeployment& found : result.found) {
     const DeploymentFigures& figures = found.figures;
-    std::vector<std::string> cells{std::to_string(++rank)};
+    ++rank;
+    std::vector<std::string> cells{std::to_string(rank) + (found.tie && rank > 1 ? "=" : " ")};
     if (!title.empty()) cells.push_back(figure_text(found, request.goal));
     const auto gpus = static_cast<double>(found.layout.plan.gpus());
     for (const std::string& cell :
@@ -184,6 +185,9 @@ std::string deployment_search_text(const DeploymentSearchResult& result,
   if (!result.found.empty()) text += table_of(result, request, words) + "\n";
   text += counts(result, request);
   if (result.interrupted) text += "Interrupted: others may be better.\n";
+  if (std::count_if(result.found.begin(), result.found.end(),
+                    [](const FoundDeployment& found) { return found.tie; }) > 1)
+    text += "= marks deployments that may be as good as the first (9 in 10).\n";
   if (!request.pareto && !request.all_settings && request.loads.size() > 1)
     text += "The best load of each layout; --all-settings lists others as well.\n";
   if (!result.found.empty())

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "sim/analysis/serve/serving_error.hpp"
 #include "sim/output/served/serving_run_text.hpp"
 #include "sim/output/served/serving_setup_json.hpp"
 #include "sim/output/served/token_cost_text.hpp"
@@ -71,6 +72,18 @@ Json slo_json(const ServedAnswer& answer) {
           {"largest_rate", answer.goodput ? Json(rounded(answer.goodput->rate)) : Json(nullptr)}};
 }
 
+Json range_json(const ServingRun& run) {
+  const auto between = [&](double predicted, ServingFigure figure) -> Json {
+    const Range range = serving_range(predicted, figure, run.setup.model);
+    return {{"low", rounded(range.low)}, {"high", rounded(range.high)}};
+  };
+  const ReplayCounts& counts = run.replay.counts;
+  return {{"coverage", serving_coverage},
+          {"ttft_ms", between(counts.ttft.mean().si() * 1e3, ServingFigure::ttft)},
+          {"tpot_ms", between(counts.tpot.mean().si() * 1e3, ServingFigure::tpot)},
+          {"output_tokens_per_s", between(run.output_tokens_per_s(), ServingFigure::throughput)}};
+}
+
 }  // namespace
 
 std::string serving_run_json(const ServedAnswer& answer, double wall_s) {
@@ -84,6 +97,7 @@ std::string serving_run_json(const ServedAnswer& answer, double wall_s) {
                         {"e2e", latency(counts.e2e)},
                         {"queue", latency(counts.queue)}};
   json["throughput"] = throughput_json(run);
+  json["range"] = range_json(run);
   json["saturated"] = run.saturated;
   json["slo"] = slo_json(answer);
   json["kv"] = kv_json(counts.totals);

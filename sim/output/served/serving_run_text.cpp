@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "sim/analysis/serve/serving_error.hpp"
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/text/table.hpp"
 #include "sim/output/served/serving_step_text.hpp"
@@ -63,6 +64,25 @@ std::string throughput(const ServingRun& run) {
   return table.text();
 }
 
+// Where nine in ten measurements lie.
+std::string ranges(const ServingRun& run) {
+  const Model& model = run.setup.model;
+  const ReplayCounts& counts = run.replay.counts;
+  const auto between = [&](double predicted, ServingFigure figure, double unit, int decimals) {
+    const Range range = serving_range(predicted, figure, model);
+    return fixed(range.low / unit, decimals) + " .. " + fixed(range.high / unit, decimals);
+  };
+  Table table{{{"In 9 of 10", Align::left}, {"", Align::left}}, 0};
+  table.add_row(
+      {"  TTFT, mean", between(counts.ttft.mean().si(), ServingFigure::ttft, 1e-3, 0) + " ms"});
+  if (counts.tpot.count() > 0)
+    table.add_row(
+        {"  TPOT, mean", between(counts.tpot.mean().si(), ServingFigure::tpot, 1e-3, 1) + " ms"});
+  table.add_row({"  output", between(run.output_tokens_per_s(), ServingFigure::throughput, 1.0, 0) +
+                                 " tokens/s"});
+  return table.text();
+}
+
 std::string memory_line(const ServingRun& run) {
   const ReplayTotals& totals = run.replay.counts.totals;
   std::string text = "KV cache of " + plural(run.kv.tokens, "token") + " a rank: " +
@@ -97,8 +117,8 @@ std::string serving_run_text(const ServedAnswer& answer) {
   std::string text = run.setup.model.name + " on " + run.setup.system.name + ", " +
                      plural(run.setup.deployment.gpus(), "GPU") + "\n" +
                      deployment_text(run.setup) + "\n" + workload_text(answer.workload) + "\n" +
-                     latencies(run.replay.counts) + "\n" + throughput(run) + "\n" +
-                     memory_line(run) + limits(answer) + token_cost_text(answer.cost);
+                     latencies(run.replay.counts) + "\n" + throughput(run) + "\n" + ranges(run) +
+                     "\n" + memory_line(run) + limits(answer) + token_cost_text(answer.cost);
   if (run.saturated)
     text +=
         "Saturated: the queue grows through the run. TTFT and end-to-end times say how long it\n"
