@@ -248,6 +248,13 @@ DeploymentSearchResult search_deployments(
         result.saturated += figures.saturated ? 1 : 0;
         result.missed += standing.score == never && !figures.saturated ? 1 : 0;
         leaders.offer(standing);
+        if (standing.score < never)
+          result.seen.emplace_back(
+              figures.interactivity,
+              figures.output_tokens_per_s /
+                  static_cast<double>(
+                      ground.space.layouts[static_cast<std::size_t>(point.bound.layout)]
+                          .plan.gpus()));
         known[standing.point] = {&point, figures};
         if (watch) watch(progress);
         return true;

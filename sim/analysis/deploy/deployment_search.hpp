@@ -53,8 +53,10 @@ struct FoundDeployment {
 struct DeploymentSearchResult {
   std::vector<FoundDeployment> found;  ///< Best first; of a front the one with the best score.
   DeploymentSpace space;               ///< Without layouts.
-  std::int64_t layouts = 0;            ///< That fit.
-  std::int64_t points = 0;             ///< Each under each load.
+  /// Interactivity and tokens a second and GPU of all that were replayed and lead or might have.
+  std::vector<std::pair<double, double>> seen;
+  std::int64_t layouts = 0;  ///< That fit.
+  std::int64_t points = 0;   ///< Each under each load.
   std::int64_t replayed = 0;
   std::int64_t bounded_out = 0;  ///< That their bounds keep off the list.
   std::int64_t too_slow = 0;     ///< Of the points: an iteration takes longer than the limit.

@@ -21,6 +21,7 @@ ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
   shape.stages = plan.pp;
   shape.copies = copies_go_in_step(setup) ? plan.dp : 1;
   shape.first_counted = load.first_counted;
+  shape.keeps_iterations = load.keeps_times;
   return shape;
 }
 

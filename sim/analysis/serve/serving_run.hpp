@@ -20,7 +20,7 @@ struct ServingLoad {
   std::uint64_t seed = 1;
   int workers = 1;
   bool unfolded = false;
-  bool keeps_times = false;
+  bool keeps_times = false;  ///< Of each request, and all iterations.
   std::uint32_t first_counted = 0;
 };
 

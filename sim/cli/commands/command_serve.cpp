@@ -103,7 +103,7 @@ int run_serve(const Arguments& arguments) {
   if (!parsed.words.empty())
     fail_input({}, "'" + parsed.words.front() + "' is no option", "write --model, --system, ...");
   if (parsed.has("search")) return serve_search(parsed);
-  for (const char* other : {"objective", "fix", "top", "all-settings", "pareto", "csv"})
+  for (const char* other : {"objective", "fix", "top", "all-settings", "pareto", "csv", "html"})
     if (parsed.has(other))
       fail_input({"", std::string{"--"} + other}, "belongs to a search", "add --search");
   const Place at{"", ""};

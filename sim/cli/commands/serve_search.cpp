@@ -6,6 +6,7 @@
 
 #include "sim/base/text/flag_value.hpp"
 #include "sim/base/text/number_text.hpp"
+#include "sim/base/text/output_files.hpp"
 #include "sim/base/text/value_list.hpp"
 #include "sim/base/workers/interruption.hpp"
 #include "sim/cli/commands/serve_traffic.hpp"
@@ -75,7 +76,7 @@ void refuse_what_is_searched(const ParsedOptions& parsed) {
     if (parsed.has(key.name))
       fail_input(command_line / key.name, "is what a search chooses",
                  "to fix it, write --fix " + key.name + "=" + parsed.text(key.name));
-  for (const char* other : {"step", "goodput", "requests-out", "unfolded"})
+  for (const char* other : {"step", "goodput", "requests-out", "perfetto", "unfolded"})
     if (parsed.has(other))
       fail_input(command_line / other, "is for one deployment",
                  std::string{other} == "goodput" ? "write --objective goodput"
@@ -156,8 +157,9 @@ po::options_description serve_search_options() {
       ("all-settings", "list one layout under several loads apart, not its best alone")  //
       ("pareto",
        "instead of the top: all that no other beats in the objective and a user's "
-       "speed")  //
-      ("csv", "print the list as CSV");
+       "speed")                         //
+      ("csv", "print the list as CSV")  //
+      ("html", text("FILE"), "write a page for a browser, with the list and its Pareto curve");
   return options;
 }
 
@@ -171,6 +173,11 @@ int serve_search(const ParsedOptions& parsed) {
       if (line.is_due()) line.draw(progress_text(progress));
     });
   }();
+  if (parsed.has("html")) {
+    OutputFiles files{parsed.has("force")};
+    files.add(parsed.text("html"), deployment_search_html(result, request, words));
+    files.commit();
+  }
   std::cout << (parsed.has("json")  ? deployment_search_json(result, request, words)
                 : parsed.has("csv") ? deployment_search_csv(result, request, words)
                                     : deployment_search_text(result, request, words));

@@ -12,6 +12,7 @@
 #include "sim/base/text/value_list.hpp"
 #include "sim/import/requests/read_requests.hpp"
 #include "sim/input/traffic/request_traffic.hpp"
+#include "sim/output/served/replay_trace.hpp"
 #include "sim/output/served/serving_run_text.hpp"
 
 namespace po = boost::program_options;
@@ -224,7 +225,7 @@ ServingLoad rules_of(const ParsedOptions& parsed) {
                      ? static_cast<int>(value(parsed, "jobs").integer(1, 1024))
                      : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   load.unfolded = parsed.has("unfolded");
-  load.keeps_times = parsed.has("requests-out");
+  load.keeps_times = parsed.has("requests-out") || parsed.has("perfetto");
   if (parsed.has("skip-first"))
     load.first_counted =
         static_cast<std::uint32_t>(value(parsed, "skip-first").integer(0, most_requests));
@@ -262,6 +263,7 @@ po::options_description traffic_options() {
       ("jobs", text("N"), "worker processes (also -j N; default: all cores)")                    //
       ("unfolded", "step every iteration and every replica by itself")                           //
       ("requests-out", text("FILE"), "write a line of JSON for each request")                    //
+      ("perfetto", text("FILE"), "write what was computed when, for ui.perfetto.dev")            //
       ("economics", text("FILE"), "your prices and powers, over those of topologies/economics")  //
       ("force", "overwrite a file that Orrery did not write");
   return options;
@@ -304,11 +306,12 @@ int serve_traffic(const ParsedOptions& parsed, const ServingSetup& setup) {
   const auto gpus = static_cast<double>(setup.deployment.gpus());
   const ServedAnswer answer{asked.workload, run, asked.load.slo, goodput,
                             token_cost(run.output_tokens_per_s(), gpus, economics)};
-  if (parsed.has("requests-out")) {
-    OutputFiles files{parsed.has("force")};
+  OutputFiles files{parsed.has("force")};
+  if (parsed.has("requests-out"))
     files.add(parsed.text("requests-out"), request_lines(answer.run.replay.times));
-    files.commit();
-  }
+  if (parsed.has("perfetto"))
+    files.add(parsed.text("perfetto"), replay_trace(answer.run, command_line / "perfetto"));
+  files.commit();
   std::cout << (parsed.has("json") ? serving_run_json(answer, watch.passed().si())
                                    : serving_run_text(answer));
   return exit_ok;

@@ -85,33 +85,6 @@ std::string figure_title(ServingGoal goal) {
   return "";
 }
 
-// "h100 64 GPUs vllm tp2 x4 fp8 kv fp8": what tells this one from the others.
-std::string what_it_is(const FoundDeployment& found, const DeploymentSearchRequest& request) {
-  const ServingGround& ground = ground_of(found, request);
-  const Deployment& plan = found.layout.plan;
-  std::string text;
-  if (several(systems_of(request))) text += ground.system.name + " ";
-  if (several(gpus_of(request))) text += grouped(ground.gpus) + " GPUs ";
-  if (several(engines_of(request))) text += ground.engine.name + " ";
-  text += "tp" + std::to_string(plan.tp);
-  const auto degree = [&](const char* what, int value) {
-    if (value > 1) text += std::string{" "} + what + std::to_string(value);
-  };
-  degree("pp", plan.pp);
-  degree("dp", plan.dp);
-  degree("ep", plan.ep);
-  degree("x", plan.replicas);
-  for (const FixedKey& fixed : request.fixed)
-    if (fixed.values.size() > 1 && fixed.key != "tp" && fixed.key != "pp" && fixed.key != "dp" &&
-        fixed.key != "ep" && fixed.key != "replicas") {
-      const std::string flag = "--" + fixed.key + " ";
-      const std::string flags = found.layout.flags + " ";
-      const std::size_t value = flags.find(flag) + flag.size();
-      text += " " + fixed.key + "=" + flags.substr(value, flags.find(' ', value) - value);
-    }
-  return text;
-}
-
 std::string table_of(const DeploymentSearchResult& result, const DeploymentSearchRequest& request,
                      const DeploymentSearchWords& words) {
   const std::string title = figure_title(request.goal);
@@ -140,7 +113,7 @@ std::string table_of(const DeploymentSearchResult& result, const DeploymentSearc
     if (loads)
       cells.push_back(closed ? grouped(request.loads[found.load].clients)
                              : words.loads[found.load]);
-    cells.push_back(what_it_is(found, request));
+    cells.push_back(name_of(found, request));
     table.add_row(cells);
   }
   return table.text();
@@ -167,6 +140,32 @@ std::string counts(const DeploymentSearchResult& result, const DeploymentSearchR
 }
 
 }  // namespace
+
+std::string name_of(const FoundDeployment& found, const DeploymentSearchRequest& request) {
+  const ServingGround& ground = ground_of(found, request);
+  const Deployment& plan = found.layout.plan;
+  std::string text;
+  if (several(systems_of(request))) text += ground.system.name + " ";
+  if (several(gpus_of(request))) text += grouped(ground.gpus) + " GPUs ";
+  if (several(engines_of(request))) text += ground.engine.name + " ";
+  text += "tp" + std::to_string(plan.tp);
+  const auto degree = [&](const char* what, int value) {
+    if (value > 1) text += std::string{" "} + what + std::to_string(value);
+  };
+  degree("pp", plan.pp);
+  degree("dp", plan.dp);
+  degree("ep", plan.ep);
+  degree("x", plan.replicas);
+  for (const FixedKey& fixed : request.fixed)
+    if (fixed.values.size() > 1 && fixed.key != "tp" && fixed.key != "pp" && fixed.key != "dp" &&
+        fixed.key != "ep" && fixed.key != "replicas") {
+      const std::string flag = "--" + fixed.key + " ";
+      const std::string flags = found.layout.flags + " ";
+      const std::size_t value = flags.find(flag) + flag.size();
+      text += " " + fixed.key + "=" + flags.substr(value, flags.find(' ', value) - value);
+    }
+  return text;
+}
 
 std::string command_of(const FoundDeployment& found, const DeploymentSearchRequest& request,
                        const DeploymentSearchWords& words) {

@@ -28,6 +28,13 @@ std::string deployment_search_csv(const DeploymentSearchResult& result,
                                   const DeploymentSearchRequest& request,
                                   const DeploymentSearchWords& words);
 
+/// The list, a chart of a user's speed against tokens a second and GPU, and the JSON, as one page.
+std::string deployment_search_html(const DeploymentSearchResult& result,
+                                   const DeploymentSearchRequest& request,
+                                   const DeploymentSearchWords& words);
+
+/// "dgx-h100 vllm tp2 x4 kv=fp8": what tells this one from the others.
+std::string name_of(const FoundDeployment& found, const DeploymentSearchRequest& request);
 /// The command that shows one of them in full.
 std::string command_of(const FoundDeployment& found, const DeploymentSearchRequest& request,
                        const DeploymentSearchWords& words);

@@ -63,11 +63,19 @@ void keep_times(const Replica& replica, std::vector<RequestTimes>& times) {
   for (const RequestTimes& of : replica.ended()) times[of.request] = of;
 }
 
+void keep_iterations(const Replica& replica, std::uint32_t number, RequestReplay& result) {
+  for (ReplayedIteration iteration : replica.iterations()) {
+    iteration.replica = number;
+    result.iterations.push_back(iteration);
+  }
+}
+
+// `kept`: where times and iterations go; null: they are not kept.
 ReplayCounts replay_share(const RequestList& list, const ReplayShape& shape, const Share& share,
-                          StepTimes& step_times, std::vector<RequestTimes>* times) {
+                          std::uint32_t number, StepTimes& step_times, RequestReplay* kept) {
   Replica replica{list, shape.replica, step_times};
   const auto ended = [&] {
-    if (times) keep_times(replica, *times);
+    if (kept) keep_times(replica, kept->times);
   };
   if (share.clients > 0) {
     ClosedLoop source{share.requests, share.clients, shape.replica.client};
@@ -76,6 +84,7 @@ ReplayCounts replay_share(const RequestList& list, const ReplayShape& shape, con
     OwnTimes source{list, share.requests, shape.replica.client};
     drive(replica, source, ended);
   }
+  if (kept) keep_iterations(replica, number, *kept);
   return replica.counts();
 }
 
@@ -113,8 +122,8 @@ RequestReplay replay_apart(const RequestList& list, const ReplayShape& shape,
   if (shape.keeps_times) result.times.resize(list.requests.size());
   std::vector<ReplayCounts> counts(shares.size());
   const auto work = [&](std::uint32_t r) {
-    return replay_share(list, shape, shares[r], step_times,
-                        shape.keeps_times ? &result.times : nullptr);
+    return replay_share(list, shape, shares[r], r, step_times,
+                        shape.keeps_times ? &result : nullptr);
   };
   if (shape.workers > 1 && todo.size() > 1 && !shape.keeps_times) {
     std::size_t next = 0;
@@ -156,7 +165,11 @@ RequestReplay replay_together(const RequestList& list, const ReplayShape& shape,
     OwnTimes source{list, all, shape.replica.client};
     fleet.run(source, ended);
   }
-  for (const Replica& replica : fleet.replicas()) result.counts.add(replica.counts());
+  std::uint32_t number = 0;
+  for (const Replica& replica : fleet.replicas()) {
+    result.counts.add(replica.counts());
+    keep_iterations(replica, number++, result);
+  }
   return result;
 }
 

@@ -25,7 +25,9 @@ struct ReplayShape {
 struct RequestReplay {
   ReplayCounts counts;
   std::vector<RequestTimes> times;  ///< By the number of the request, where they are kept.
-  std::uint32_t replayed = 0;       ///< Replicas that were, for themselves and their like.
+  /// Of each replica one after the other, where the replica's shape keeps them.
+  std::vector<ReplayedIteration> iterations;
+  std::uint32_t replayed = 0;  ///< Replicas that were, for themselves and their like.
 };
 
 /// Sends all requests through the replicas until the last one is answered. The same whatever the

@@ -153,6 +153,10 @@ void Replica::complete() {
   const std::int64_t steps = steps_.steps;
   const double share_before =
       static_cast<double>(batch_.kv().used()) / static_cast<double>(batch_.kv().capacity());
+  if (shape_.keeps_iterations) {
+    const std::int64_t decodes = batch_.decodes_run() ? batch_.decodes() : 0;
+    iterations_.push_back({0, now_, change_at_, steps, decodes, tokens() - decodes});
+  }
   ReplayTotals& totals = counts_.totals;
   ++totals.events;
   totals.iterations += steps;

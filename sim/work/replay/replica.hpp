@@ -25,8 +25,19 @@ struct ReplicaShape {
   bool unfolded = false;
   int stages = 1;  ///< Of a pipeline, in which as many replicas of this kind take turns.
   int copies = 1;  ///< Of attention, which go in step: each a replica of this kind.
+  bool keeps_iterations = false;  ///< As they were: for traces.
   /// Requests before this one are warm-up: they are served, and counted nowhere.
   std::uint32_t first_counted = 0;
+};
+
+/// What a replica computed from one change of its batch to the next: equal iterations that follow
+/// each other, or one with parts of prompts.
+struct ReplayedIteration {
+  std::uint32_t replica = 0;
+  Seconds start, end;
+  std::int64_t steps = 1;
+  std::int64_t decodes = 0;        ///< Requests that get a token in each.
+  std::int64_t prompt_tokens = 0;  ///< Of all parts of prompts.
 };
 
 /// One instance of the model that serves requests. Its clock jumps from one change of its batch to
@@ -75,6 +86,8 @@ class Replica {
   std::int64_t known_tokens(std::uint32_t index) const { return batch_.known_tokens(index); }
   const ServingBatch& batch() const { return batch_; }
   const ReplayCounts& counts() const { return counts_; }
+  /// Where the shape keeps them.
+  const std::vector<ReplayedIteration>& iterations() const { return iterations_; }
 
  private:
   void schedule();
@@ -96,6 +109,7 @@ class Replica {
   ReplayCounts counts_;
   std::vector<RequestTimes> ended_;
   std::vector<ChunkShape> chunk_shapes_;
+  std::vector<ReplayedIteration> iterations_;
 
   Seconds now_;
   Seconds change_at_ = never;
