@@ -8,9 +8,9 @@ namespace {
 // Of all cases of tests/validation/inference, November 2026: the residual at rank
 // ceil(0.9 (n + 1)) of n, which a further case that is exchangeable with them exceeds with
 // probability 0.1 (split conformal prediction, as in RANGES.md). `orrery validate --json FILE...`
-// prints them as serving_errors; docs/SERVING-RANGES.md says how many cases of a family lie in a range that
-// all others gave. Classes by experts help TPOT alone: those of the other two differ more between
-// families than between models.
+// prints them as serving_errors; docs/SERVING-RANGES.md says how many cases of a family lie in a
+// range that all others gave. Classes by experts help TPOT alone: errors of the other two differ
+// more between families than between models.
 constexpr double tpot_dense = 0.251;    // 554 cases
 constexpr double tpot_experts = 0.337;  // 601
 constexpr double ttft = 1.177;          // 1,155

@@ -65,10 +65,8 @@ TEST(ReplayTrace, ShowsEveryIterationAndEveryRequest) {
 TEST(ReplayTrace, OfMoreThanViewersBearIsRefused) {
   ServingRun run = run_of("vllm", 1, 12);
   run.replay.times.resize(100'000);
-  EXPECT_EQ(error_text([&] {
-              replay_trace(run, {"", "--perfetto"});
-            }).substr(0, 40),
-            "--perfetto: the trace has 800,0");
+  const std::string refusal = error_text([&] { replay_trace(run, {"", "--perfetto"}); });
+  EXPECT_TRUE(refusal.starts_with("--perfetto: the trace has 800,")) << refusal;
 }
 
 }  // namespace
