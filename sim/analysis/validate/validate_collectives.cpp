@@ -1,6 +1,6 @@
 #include "sim/analysis/validate/validate_collectives.hpp"
 
-#include "sim/analysis/validate/collective_case.hpp"
+#include "sim/analysis/cases/collective_case.hpp"
 #include "sim/analysis/validate/point_errors.hpp"
 #include "sim/cost/collectives/collective_time.hpp"
 

@@ -1,6 +1,6 @@
 #include "sim/analysis/validate/validate_exchange.hpp"
 
-#include "sim/analysis/validate/exchange_case.hpp"
+#include "sim/analysis/cases/exchange_case.hpp"
 #include "sim/analysis/validate/point_errors.hpp"
 
 namespace orrery {

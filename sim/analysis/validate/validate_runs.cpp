@@ -7,7 +7,7 @@
 #include "sim/analysis/run/run_law.hpp"
 #include "sim/analysis/run/run_states.hpp"
 #include "sim/analysis/run/training_run.hpp"
-#include "sim/analysis/validate/run_case.hpp"
+#include "sim/analysis/cases/run_case.hpp"
 #include "sim/base/core/progress.hpp"
 #include "sim/input/reliability/reliability.hpp"
 #include "sim/input/scenario/plan_keys.hpp"

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "sim/analysis/serve/serving_error.hpp"
-#include "sim/analysis/validate/serving_case.hpp"
-#include "sim/analysis/validate/serving_workload.hpp"
+#include "sim/analysis/cases/serving_case.hpp"
+#include "sim/analysis/cases/serving_workload.hpp"
 #include "sim/base/core/progress.hpp"
 
 namespace orrery {

@@ -2,7 +2,7 @@
 
 #include <sstream>
 
-#include "sim/analysis/validate/training_case.hpp"
+#include "sim/analysis/cases/training_case.hpp"
 #include "sim/cli/options/memory_option.hpp"
 #include "sim/cli/options/scenario_options.hpp"
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/analysis/validate/training_case.hpp"
+#include "sim/analysis/cases/training_case.hpp"
 
 namespace orrery {
 

@@ -1,10 +1,10 @@
-#include "sim/analysis/validate/training_case.hpp"
+#include "sim/analysis/cases/training_case.hpp"
 
 #include <algorithm>
 #include <filesystem>
 #include <optional>
 
-#include "sim/analysis/validate/published_plan.hpp"
+#include "sim/analysis/cases/published_plan.hpp"
 #include "sim/base/text/choice.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
 

@@ -1,4 +1,4 @@
-#include "sim/analysis/validate/serving_case.hpp"
+#include "sim/analysis/cases/serving_case.hpp"
 
 namespace orrery {
 namespace {

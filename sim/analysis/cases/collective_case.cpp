@@ -1,4 +1,4 @@
-#include "sim/analysis/validate/collective_case.hpp"
+#include "sim/analysis/cases/collective_case.hpp"
 
 #include <cmath>
 #include <regex>

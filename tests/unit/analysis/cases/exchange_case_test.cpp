@@ -1,4 +1,4 @@
-#include "sim/analysis/validate/exchange_case.hpp"
+#include "sim/analysis/cases/exchange_case.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "sim/analysis/validate/run_case.hpp"
+#include "sim/analysis/cases/run_case.hpp"
 
 #include <limits>
 

@@ -1,4 +1,4 @@
-#include "sim/analysis/validate/serving_workload.hpp"
+#include "sim/analysis/cases/serving_workload.hpp"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "sim/analysis/validate/published_plan.hpp"
+#include "sim/analysis/cases/published_plan.hpp"
 
 #include <algorithm>
 #include <cstdlib>
