@@ -35,7 +35,9 @@ published=calibration/data/published_steps.json
   echo '{'
   echo '  "schema": "orrery.published_steps/1",'
   echo '  "source": "orrery validate --json tests/validation/training/*.json (docs/RANGES.md)",'
-  "$orrery" validate --json $files "$famous" | sed -n '/^  "published_steps": \[/,$p'
+  "$orrery" validate --json $files "$famous" |
+    sed -n '/^  "published_steps": \[/,/^  \]/p' | sed 's/^  \],$/  ]/'
+  echo '}'
 } > "$work/published"
 if [ "$check" = no ]; then
   cat "$work/published" > "$published"
