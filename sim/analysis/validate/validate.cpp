@@ -4,12 +4,12 @@
 #include <cmath>
 #include <limits>
 
-#include "sim/analysis/estimate/estimate.hpp"
 #include "sim/analysis/cases/collective_case.hpp"
 #include "sim/analysis/cases/exchange_case.hpp"
 #include "sim/analysis/cases/run_case.hpp"
 #include "sim/analysis/cases/serving_case.hpp"
 #include "sim/analysis/cases/training_case.hpp"
+#include "sim/analysis/estimate/estimate.hpp"
 #include "sim/analysis/validate/validate_collectives.hpp"
 #include "sim/analysis/validate/validate_exchange.hpp"
 #include "sim/analysis/validate/validate_kernels.hpp"

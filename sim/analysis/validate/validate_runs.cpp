@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/analysis/cases/run_case.hpp"
 #include "sim/analysis/estimate/estimate.hpp"
 #include "sim/analysis/run/run_law.hpp"
 #include "sim/analysis/run/run_states.hpp"
 #include "sim/analysis/run/training_run.hpp"
-#include "sim/analysis/cases/run_case.hpp"
 #include "sim/base/core/progress.hpp"
 #include "sim/input/reliability/reliability.hpp"
 #include "sim/input/scenario/plan_keys.hpp"

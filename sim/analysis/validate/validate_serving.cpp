@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "sim/analysis/serve/serving_error.hpp"
 #include "sim/analysis/cases/serving_case.hpp"
 #include "sim/analysis/cases/serving_workload.hpp"
+#include "sim/analysis/serve/serving_error.hpp"
 #include "sim/base/core/progress.hpp"
 
 namespace orrery {
