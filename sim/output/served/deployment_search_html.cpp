@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <sstream>
 
 #include "sim/base/draw/chart.hpp"
 #include "sim/base/draw/html_page.hpp"
@@ -20,7 +21,13 @@ std::vector<ChartPoint> front_of(std::vector<ChartPoint> points) {
   return front;
 }
 
-std::string lines(const std::string& text) { return "<pre>" + escaped(text) + "</pre>\n"; }
+// Line by line, as escaped() lets no control character pass, of which the line's end is one.
+std::string lines(const std::string& text) {
+  std::string html = "<pre>";
+  std::istringstream all{text};
+  for (std::string line; std::getline(all, line);) html += escaped(line) + "\n";
+  return html + "</pre>\n";
+}
 
 }  // namespace
 
