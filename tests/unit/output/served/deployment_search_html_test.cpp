@@ -26,7 +26,7 @@ TEST(DeploymentSearchHtml, HoldsTheListTheCurveAndTheJson) {
   const std::string page = deployment_search_html(result, request, words);
   EXPECT_NE(page.find("&lt;500&gt;"), page.npos);
   EXPECT_NE(page.find("\n  prompts of "), page.npos);  // Lines stay lines.
-  EXPECT_EQ(page.find("src="), page.npos);  // Nothing is loaded from elsewhere.
+  EXPECT_EQ(page.find("src="), page.npos);             // Nothing is loaded from elsewhere.
   EXPECT_NE(page.find("<polyline"), page.npos);
   const std::size_t begin = page.find('\n', page.find("application/json")) + 1;
   const std::string json = page.substr(begin, page.find("</script>") - begin);
