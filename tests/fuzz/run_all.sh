@@ -20,7 +20,7 @@ cat >"$folder/one.sh" <<'END'
 new="$folder/new/$1"
 mkdir -p "$new"
 ORRERY_FUZZ=$1 "$fuzzers" --dictionary >"$folder/$1.dict"
-ORRERY_FUZZ=$1 nice "$fuzzers" -runs="$2" -max_total_time="$seconds" -timeout=60 \
+ORRERY_FUZZ=$1 nice "$fuzzers" -runs="$2" -max_total_time="$seconds" -timeout=300 \
   -rss_limit_mb=4096 -mutate_depth=2 -close_fd_mask=1 -dict="$folder/$1.dict" \
   -artifact_prefix="$folder/found/$1-" "$new" \
   $(ORRERY_FUZZ=$1 "$fuzzers" --corpus) 2>"$folder/$1.log"

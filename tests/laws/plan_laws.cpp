@@ -125,7 +125,8 @@ Broken larger_memory(const PlanCase& plan, const Estimate& answer) {
   const auto other =
       on_another_machine(plan, "memory", [](System& s) { s.gpu.memory = 2.0 * s.gpu.memory; });
   if (!other) return "a plan does not fit in twice the memory";
-  return not_equal(answer.result.step_time, other->step_time, 1e-12, "twice the memory");
+  // Links are numbered as they are first used, and sums in another order may end a tick apart.
+  return not_equal(answer.result.step_time, other->step_time, 1e-10, "twice the memory");
 }
 
 Broken longer_sequence(const PlanCase& plan, const Estimate& answer) {

@@ -26,7 +26,7 @@ void print_usage(std::ostream& out) {
          "  estimate       one plan: step time, tokens/s, MFU, memory, where the time goes\n"
          "  compare        plans side by side: which is faster, why, and is it significant\n"
          "  run            a whole training run with failures, checkpoints and spares\n"
-         "  serve          an iteration of a serving engine: time, what bounds it, KV cache\n"
+         "  serve          a served model: what clients see, its cost, the best deployment\n"
          "  sweep          a grid of plans: batches, degrees, GPUs; also on Slurm\n"
          "  collective     one collective alone, in the columns of nccl-tests\n"
          "  schedule       a pipeline's order of passes: print it, edit it, draw it\n"
