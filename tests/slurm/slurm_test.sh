@@ -17,11 +17,11 @@ block() { awk -v first="$1" '$0 == first {on = 1} on && /^```/ {exit} on' "$page
 
 start_slurm 2 here
 
-# Three seconds of work in 24 points.
+# Half a minute of work in 240 points, so that a shard can be met while it is written.
 cat >sweep.json <<JSON
 {"schema": "orrery.sweep/1",
  "axes": {"model": "llama3-8b", "system": "dgx-h100", "gpus": 16, "tp": [1, 2], "pp": 2,
-          "mbs": 1, "gbs": "16384..27648+1024"}}
+          "mbs": 1, "gbs": "16384..46848+256"}}
 JSON
 orrery sweep run sweep.json --out whole -j 2 >whole.txt
 orrery sweep merge whole -o whole.jsonl >/dev/null
@@ -60,4 +60,4 @@ until_succeeds array_is_over
 orrery sweep merge sweep1 -o sweep1.jsonl >sweep1.txt || fail "merge exits $?"
 cmp whole.jsonl sweep1.jsonl || fail "the array's rows differ from a plain run's"
 cmp whole.txt sweep1.txt || fail "the array's summary differs from a plain run's"
-echo "24 points, the same bytes as in a plain run"
+echo "240 points, the same bytes as in a plain run"

@@ -15,13 +15,6 @@ bool is_degree(const std::string& key) {
   return std::find(degrees.begin(), degrees.end(), key) != degrees.end();
 }
 
-Values divisors(std::int64_t whole) {
-  Values values;
-  for (std::int64_t d = 1; d <= whole; ++d)
-    if (whole % d == 0) values.push_back(std::to_string(d));
-  return values;
-}
-
 // "--tp: 64 heads cannot be cut into 3; use 2" without its remedy, as "tp" and the rest.
 void count(const Error& error, DeploymentSpace& space) {
   const std::string text = error.what();
@@ -61,9 +54,10 @@ class Enumeration {
   Values values_of(const std::string& key, const DeploymentRequest& request) const {
     if (const FixedKey* said = fixed(key)) return said->values;
     const std::int64_t stage = std::int64_t{request.tp.value_or(1)} * request.dp.value_or(1);
-    if (key == "ep") return divisors(stage);
+    if (key == "ep") return divisors(stage, stage);
     const std::int64_t used = stage * request.pp.value_or(1);
-    return ground_->gpus % used == 0 ? divisors(ground_->gpus / used) : Values{};
+    const std::int64_t replicas = ground_->gpus / used;
+    return ground_->gpus % used == 0 ? divisors(replicas, replicas) : Values{};
   }
 
   void choose(std::size_t depth, const DeploymentRequest& request, const std::string& flags) {

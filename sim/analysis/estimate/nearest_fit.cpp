@@ -59,8 +59,8 @@ std::string nearest_fit(const Scenario& scenario) {
     PlanRequest request = plan_again(scenario.plan);
     change.apply(request);
     try {
-      const Scenario changed = make_scenario(scenario.model, scenario.system, scenario.software,
-                                             request, scenario.plan.gpus() * change.times_gpus, {});
+      const Scenario changed =
+          make_scenario(scenario, request, scenario.plan.gpus() * change.times_gpus, {});
       if (least_memory_of(changed).fits() && memory_of(changed).fits()) return change.words;
     } catch (const Error&) {
       // Does not divide: no remedy.

@@ -15,8 +15,7 @@ Scenario without_replicas(const Scenario& scenario, int away) {
   const int left = plan.dp - away;
   PlanRequest request = plan_again(plan);
   request.gbs = plan.gbs / plan.dp * left;
-  return make_scenario(scenario.model, scenario.system, scenario.software, request,
-                       plan.gpus() / plan.dp * left, {});
+  return make_scenario(scenario, request, plan.gpus() / plan.dp * left, {});
 }
 
 }  // namespace

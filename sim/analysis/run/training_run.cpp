@@ -43,13 +43,19 @@ std::vector<SlowGpu> slow_gpus(const PreparedRun& run, double slower) {
 }
 
 double share_beyond(const std::vector<RunTally>& runs, int units) {
-  double all = 0.0, beyond = 0.0;
-  for (const RunTally& run : runs)
-    for (std::size_t i = 0; i < run.with_away.size(); ++i) {
-      all += static_cast<double>(run.with_away[i]);
-      if (static_cast<int>(i) > units) beyond += static_cast<double>(run.with_away[i]);
-    }
-  return all > 0.0 ? beyond / all : 0.0;
+  const std::vector<double> shares = shares_away(runs);
+  double beyond = 0.0;
+  for (std::size_t i = static_cast<std::size_t>(units) + 1; i < shares.size(); ++i)
+    beyond += shares[i];
+  return beyond;
+}
+
+SpareNeed spare_need(const std::vector<RunTally>& never_waited, std::optional<int> chosen) {
+  SpareNeed need;
+  need.units = units_away(never_waited, enough);
+  need.kept = chosen.value_or(need.units);
+  need.short_of = share_beyond(never_waited, need.kept);
+  return need;
 }
 
 }  // namespace
@@ -91,24 +97,16 @@ std::vector<RunTally> finished_runs(const PreparedRun& run, const RunQuestion& q
   return runs;
 }
 
-SpareNeed spare_need(const PreparedRun& run, const RunQuestion& question) {
-  PreparedRun never_waits = run;
-  never_waits.setup.spares = always_one;
-  const std::vector<RunTally> runs = finished_runs(never_waits, question);
-  SpareNeed need;
-  need.units = units_away(runs, enough);
-  need.kept = question.policy.spares.value_or(need.units);
-  need.short_of = share_beyond(runs, need.kept);
-  return need;
-}
-
 TrainingRun training_run(const Scenario& scenario, Seconds step, const RunQuestion& question,
                          const Economics& economics) {
-  TrainingRun answer{question, prepare_run(scenario, step, question), {}, {}, {}, {}, {}, {}};
-  answer.spares = spare_need(answer.prepared, question);
-  const std::vector<RunTally> runs = finished_runs(answer.prepared, question);
-  answer.figures = figures_of(runs);
+  TrainingRun answer{question, prepare_run(scenario, step, question), {}, {}, {}, {}, {}, {}, {}};
   const RunPolicy& policy = question.policy;
+  answer.runs = finished_runs(answer.prepared, question);
+  answer.figures = figures_of(answer.runs);
+  PreparedRun never_waits = answer.prepared;
+  never_waits.setup.spares = always_one;
+  answer.spares = policy.spares ? spare_need(finished_runs(never_waits, question), policy.spares)
+                                : spare_need(answer.runs, {});
   if (policy.checkpoints.size() == 1 && !policy.elastic && !policy.spares)
     answer.expected_ettr = expected_ettr(answer.prepared, answer.prepared.tiers.back());
   if (question.slower > 0.0) answer.slow = slow_gpus(answer.prepared, question.slower);

@@ -64,7 +64,6 @@ struct SpareNeed {
   int kept = 0;
   double short_of = 0.0;  ///< Share of the time in which more are in repair than are kept.
 };
-SpareNeed spare_need(const PreparedRun& run, const RunQuestion& question);
 
 /// What became of all replicates.
 struct RunFigures {
@@ -101,6 +100,7 @@ struct RunBill {
 struct TrainingRun {
   RunQuestion question;
   PreparedRun prepared;
+  std::vector<RunTally> runs;
   RunFigures figures;
   SpareNeed spares;
   std::optional<double> expected_ettr;  ///< By the formula, where it speaks of this policy.

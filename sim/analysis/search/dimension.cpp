@@ -12,13 +12,6 @@ namespace {
 using Kind = PlanDimension::Kind;
 using Values = std::vector<std::string>;
 
-Values divisors(std::int64_t whole, std::int64_t most) {
-  Values values;
-  for (std::int64_t d = 1; d <= std::min(whole, most); ++d)
-    if (whole % d == 0) values.push_back(std::to_string(d));
-  return values;
-}
-
 Values up_to(std::int64_t most) {
   Values values;
   for (std::int64_t n = 1; n <= most; ++n) values.push_back(std::to_string(n));

@@ -68,8 +68,7 @@ std::vector<SingleChange> single_changes(const Result& plan, EstimateContext& co
         PlanRequest request = plan_again(scenario.plan);
         set_plan_flag(request, dimension.key, value);
         settle(request, dimension.key, value);
-        const Scenario changed = make_scenario(scenario.model, scenario.system, scenario.software,
-                                               request, scenario.plan.gpus(), {});
+        const Scenario changed = make_scenario(scenario, request, scenario.plan.gpus(), {});
         if (changed.plan == scenario.plan) continue;
         const MemoryReport memory = memory_of(changed, *context.loads(changed));
         if (memory.peak() > safe_share_of_memory * memory.capacity) continue;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "sim/base/core/statistics.hpp"
 #include "sim/work/result/own_runs.hpp"
 
 namespace orrery {
@@ -49,11 +50,7 @@ double training_error_of(const std::vector<Comparison>& steps) {
   for (const Comparison& step : steps)
     needed.push_back(std::max(0.0, square(deviations_needed(step)) - step.range->price_variance()) /
                      step.range->training_weight());
-  const auto rank =
-      static_cast<std::size_t>(std::ceil(range_coverage * static_cast<double>(needed.size() + 1)));
-  if (rank > needed.size()) return std::numeric_limits<double>::quiet_NaN();
-  std::sort(needed.begin(), needed.end());
-  return std::sqrt(needed[rank - 1]);
+  return std::sqrt(conformal_quantile(std::move(needed), range_coverage));
 }
 
 std::vector<Coverage> coverage_of(const std::vector<ValidationReport>& reports) {
@@ -117,19 +114,6 @@ std::vector<ByOthers> predicted_by_others(const std::vector<ValidationReport>& r
 
 namespace {
 
-// Of nine or more: the least that nine in ten, and another with that probability, do not exceed.
-double ninth_of_ten(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const double rank = std::ceil(range_coverage * static_cast<double>(values.size() + 1));
-  return values[static_cast<std::size_t>(rank) - 1];
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : 0.5 * (values[half - 1] + values[half]);
-}
-
 PublishedSteps summary_of(const std::vector<Comparison>& steps) {
   const auto runs = static_cast<double>(steps.size());
   std::vector<double> errors, from_offset, prices;
@@ -139,15 +123,15 @@ PublishedSteps summary_of(const std::vector<Comparison>& steps) {
   sum.offset = runs / (runs + 1.0) * median(errors);
   for (const double error : errors) from_offset.push_back(std::abs(error - sum.offset));
   for (const Comparison& step : steps) prices.push_back(std::sqrt(step.range->price_variance()));
-  sum.spread = ninth_of_ten(std::move(from_offset));
-  sum.prices = ninth_of_ten(std::move(prices));
+  sum.spread = conformal_quantile(std::move(from_offset), range_coverage);
+  sum.prices = conformal_quantile(std::move(prices), range_coverage);
   return sum;
 }
 
 }  // namespace
 
 std::vector<PublishedClass> published_classes(const std::vector<ValidationReport>& reports) {
-  constexpr std::size_t enough = 9;  // Of fewer, ninth_of_ten would be beyond the last.
+  constexpr std::size_t enough = 9;  // Of fewer, no quantile of nine in ten.
   std::map<std::pair<std::string, StepClass>, std::vector<Comparison>> by_class;
   for (const Comparison& step :
        steps_of(reports, [](const ValidationReport&, const Comparison&) { return true; }))

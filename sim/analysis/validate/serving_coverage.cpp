@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "sim/analysis/serve/serving_error.hpp"
+#include "sim/base/core/statistics.hpp"
 
 namespace orrery {
 namespace {
@@ -16,16 +17,6 @@ struct Residual {
   double size = 0.0;  // |ln(measured / predicted)|
   double error = 0.0;
 };
-
-constexpr std::size_t fewest = 9;
-
-double error_of(std::vector<double> residuals) {
-  const auto rank = static_cast<std::size_t>(
-      std::ceil(serving_coverage * static_cast<double>(residuals.size() + 1)));
-  if (rank > residuals.size()) return std::numeric_limits<double>::quiet_NaN();
-  std::sort(residuals.begin(), residuals.end());
-  return residuals[rank - 1];
-}
 
 template <class Keep>
 std::vector<double> sizes(const std::vector<Residual>& residuals, const Keep& keep) {
@@ -55,15 +46,16 @@ std::vector<ServingCoverage> serving_coverage_of(const std::vector<ValidationRep
   for (const auto& [key, residuals] : classes) {
     ServingCoverage coverage{name_of(key.first), key.second};
     coverage.cases = static_cast<int>(residuals.size());
-    coverage.error = error_of(sizes(residuals, [](const Residual&) { return true; }));
+    const auto all = sizes(residuals, [](const Residual&) { return true; });
+    coverage.error = conformal_quantile(all, serving_coverage);
     for (const ValidationReport& report : reports) {
       const auto others =
           sizes(residuals, [&](const Residual& other) { return other.file != &report; });
-      const double error = others.size() < fewest ? -1.0 : error_of(others);
+      const double error = conformal_quantile(others, serving_coverage);
       for (const Residual& one : residuals) {
         if (one.file != &report) continue;
         coverage.inside += one.size <= one.error;
-        if (error < 0.0) continue;
+        if (std::isnan(error)) continue;
         ++coverage.left_out_cases;
         coverage.left_out_inside += one.size <= error;
       }

@@ -16,6 +16,7 @@
 #include "sim/analysis/validate/validate_runs.hpp"
 #include "sim/analysis/validate/validate_serving.hpp"
 #include "sim/base/core/progress.hpp"
+#include "sim/base/core/statistics.hpp"
 
 namespace orrery {
 namespace {
@@ -78,12 +79,6 @@ std::string main_serving_quantity(const ValidationReport& report) {
 }
 
 }  // namespace
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : 0.5 * (values[middle - 1] + values[middle]);
-}
 
 double mean_abs_error_of(const ValidationReport& report, const std::string& quantity) {
   double sum = 0.0;

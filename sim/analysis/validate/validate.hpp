@@ -79,9 +79,6 @@ struct ValidationOptions {
 /// dropped. Errors: the file is of no known kind.
 ValidationReport validate_file(const std::string& path, const ValidationOptions& options = {});
 
-/// Of at least one value; that between the middle two of an even number.
-double median(std::vector<double> values);
-
 /// Mean absolute error over the rows of one quantity; NaN where there are none.
 double mean_abs_error_of(const ValidationReport& report, const std::string& quantity);
 /// The median, likewise.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/base/core/statistics.hpp"
 #include "sim/cost/serving/left_out_rows.hpp"
 
 namespace orrery {

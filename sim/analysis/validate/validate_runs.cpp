@@ -78,13 +78,11 @@ CaseRun plain_run(const RunCase& one) {
 }
 
 double away_mean(const std::vector<RunTally>& runs) {
-  double sum = 0.0, time = 0.0;
-  for (const RunTally& run : runs)
-    for (std::size_t away = 0; away < run.with_away.size(); ++away) {
-      sum += static_cast<double>(away) * static_cast<double>(run.with_away[away]);
-      time += static_cast<double>(run.with_away[away]);
-    }
-  return sum / time;
+  const std::vector<double> shares = shares_away(runs);
+  double mean = 0.0;
+  for (std::size_t away = 0; away < shares.size(); ++away)
+    mean += static_cast<double>(away) * shares[away];
+  return mean;
 }
 
 // Of one fleet, as it was published; not of all fleets together.

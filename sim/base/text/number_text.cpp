@@ -61,6 +61,11 @@ std::string duration_text(Seconds duration) {
 }
 
 // In the unit that a person would choose, to three digits.
+std::string microseconds_text(std::int64_t ns) {
+  const std::string rest = std::to_string(ns % 1000);
+  return std::to_string(ns / 1000) + "." + std::string(3 - rest.size(), '0') + rest;
+}
+
 std::string span_text(Seconds span) {
   constexpr double minute = 60.0, hour = 60.0 * minute, day = 24.0 * hour, year = 365.25 * day;
   const auto in = [&](double unit, const char* name) {

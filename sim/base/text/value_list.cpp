@@ -120,4 +120,11 @@ std::vector<std::string> parse_value_list(const std::string& text, const Place& 
   return all;
 }
 
+std::vector<std::string> divisors(std::int64_t whole, std::int64_t most) {
+  std::vector<std::string> values;
+  for (std::int64_t d = 1; d <= std::min(whole, most); ++d)
+    if (whole % d == 0) values.push_back(std::to_string(d));
+  return values;
+}
+
 }  // namespace orrery

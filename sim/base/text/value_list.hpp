@@ -38,6 +38,9 @@ std::vector<std::string> values_of_item(const std::string& item, const Place& at
 std::vector<std::string> parse_value_list(const std::string& text, const Place& at,
                                           const RangeRule& rule = {});
 
+/// What divides `whole`, from 1 to `most`, as a list of values.
+std::vector<std::string> divisors(std::int64_t whole, std::int64_t most);
+
 /// Refuses so many values of one range.
 [[noreturn]] void refuse_long_range(std::int64_t values, std::int64_t most, const Place& at);
 

@@ -65,7 +65,7 @@ Scenario scenario_of(const ScriptedRun& run, const Scenario& now) {
 // A plan does not decide in which precision gradients are reduced: the script's software prices it,
 // unless another is asked for.
 Scenario on_software_of(const Scenario& before, const Scenario& after) {
-  return make_scenario(after.model, after.system, before.software, plan_again(after.plan),
+  return make_scenario(after.model, after.system, software_as_read(before), plan_again(after.plan),
                        after.plan.gpus(), {});
 }
 

@@ -109,7 +109,7 @@ int run_run(const Arguments& arguments) {
   }();
   if (parsed.has("csv")) {
     OutputFiles files{parsed.has("force")};
-    files.add(parsed.text("csv"), training_run_csv(finished_runs(run.prepared, question)));
+    files.add(parsed.text("csv"), training_run_csv(run.runs));
     files.commit();
   }
   std::cout << (parsed.has("json") ? training_run_json(run) : training_run_text(run));

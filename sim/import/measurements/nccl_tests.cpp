@@ -8,6 +8,7 @@
 #include <set>
 
 #include "sim/base/core/nearest.hpp"
+#include "sim/base/core/statistics.hpp"
 #include "sim/base/text/json_value.hpp"
 #include "sim/base/text/text_file.hpp"
 #include "sim/import/measurements/collective_name.hpp"
@@ -156,12 +157,6 @@ void check_bus_factor(const Run& run, const Curve& curve) {
         printed, *factor, curve.collective.c_str(), curve.ranks);
     fail_input(row.place, problem, "check the collective and the ranks");
   }
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2.0;
 }
 
 std::string listed(const std::set<std::string>& words) {

@@ -1,8 +1,8 @@
 #include "sim/import/megatron/iteration_times.hpp"
 
-#include <algorithm>
 #include <vector>
 
+#include "sim/base/core/statistics.hpp"
 #include "sim/base/text/text_file.hpp"
 
 namespace orrery {
@@ -24,11 +24,7 @@ std::optional<MeasuredSteps> measured_steps(const std::string& log) {
   }
   if (times_ms.empty()) return std::nullopt;
   if (times_ms.size() > 1) times_ms.erase(times_ms.begin());
-  std::sort(times_ms.begin(), times_ms.end());
-  const std::size_t half = times_ms.size() / 2;
-  const double middle =
-      times_ms.size() % 2 == 1 ? times_ms[half] : (times_ms[half - 1] + times_ms[half]) / 2.0;
-  return MeasuredSteps{Seconds{middle / 1000.0}, static_cast<int>(times_ms.size())};
+  return MeasuredSteps{Seconds{median(times_ms) / 1000.0}, static_cast<int>(times_ms.size())};
 }
 
 }  // namespace orrery

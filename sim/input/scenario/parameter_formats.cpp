@@ -90,10 +90,15 @@ void hold_weights_in_8_bits(const Plan& plan, const Gpu& gpu, Software& software
 
 }  // namespace
 
+bool has_formats_of_files(const Plan& plan) {
+  return !is_wide(plan.dtype) && static_cast<const OptimizerState&>(plan) == OptimizerState{};
+}
+
 void set_formats(const Plan& plan, const Gpu& gpu, Software& software) {
+  if (has_formats_of_files(plan)) return;
   if (is_wide(plan.dtype))
     hold_in_fp32(plan, software);
-  else if (static_cast<const OptimizerState&>(plan) != OptimizerState{})
+  else
     hold_state(plan, software);
   if (plan.fp8_params) hold_weights_in_8_bits(plan, gpu, software);
 }

@@ -7,9 +7,11 @@
 
 namespace orrery {
 
+/// 16-bit weights, masters and moments in fp32: what software files describe.
+bool has_formats_of_files(const Plan& plan);
+
 /// Gives `software` the bytes that weights, gradients and the optimizer's state take in this plan's
-/// formats on such a GPU. It stays as it is where the plan has the formats that software files
-/// describe: 16-bit weights, masters and moments in fp32.
+/// formats on such a GPU. It must be as its file has it; it stays so where has_formats_of_files().
 void set_formats(const Plan& plan, const Gpu& gpu, Software& software);
 
 /// Takes unfused attention in fp32 and tf32 where the software has no other and nobody asked.

@@ -416,6 +416,8 @@ Scenario scenario_of(const Model& model, const System& system, const Software& s
                     settled.layers_of,
                     (model.vocab + multiple - 1) / multiple * multiple};
   set_formats(scenario.plan, scenario.system.gpu, scenario.software);
+  if (settled.plan.cuda_graphs != CudaGraphs::none || !has_formats_of_files(settled.plan))
+    scenario.software_without_plan = std::make_shared<const Software>(software);
   return scenario;
 }
 
@@ -426,6 +428,15 @@ Scenario make_scenario(const Model& model, const System& system, const Software&
   Scenario scenario = scenario_of(model, system, software, std::get<SettledPlan>(settled));
   scenario.guessed_sequence = !request.seq && guesses_sequence(model);
   return scenario;
+}
+
+Scenario make_scenario(const Scenario& like, const PlanRequest& request, int gpus,
+                       const Place& at) {
+  return make_scenario(like.model, like.system, software_as_read(like), request, gpus, at);
+}
+
+const Software& software_as_read(const Scenario& scenario) {
+  return scenario.software_without_plan ? *scenario.software_without_plan : scenario.software;
 }
 
 }  // namespace orrery

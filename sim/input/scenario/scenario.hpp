@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,8 @@ struct Scenario {
   bool guessed_sequence = false;
   /// Where nobody asked for a software: why it is another one than the default. "": it is not.
   std::string why_software = {};
+  /// `software` before the plan's graphs and formats changed it; null: they did not.
+  std::shared_ptr<const Software> software_without_plan = nullptr;
 
   /// Of a micro-batch on one rank: its sequences are shared by the context-parallel ranks.
   std::int64_t tokens_per_microbatch() const { return plan.mbs * plan.seq / plan.cp; }
@@ -68,5 +71,11 @@ Scenario make_scenario(const Model& model, const System& system, const PlanReque
 /// The same on `software`, whatever the request names.
 Scenario make_scenario(const Model& model, const System& system, const Software& software,
                        const PlanRequest& request, int gpus, const Place& at);
+
+/// The same for another plan of `like`'s model, on its system and its software.
+Scenario make_scenario(const Scenario& like, const PlanRequest& request, int gpus, const Place& at);
+
+/// A scenario's software as its file has it, for another scenario on it.
+const Software& software_as_read(const Scenario& scenario);
 
 }  // namespace orrery

@@ -12,10 +12,8 @@ namespace {
 constexpr std::size_t most_events = 500'000;
 constexpr std::size_t events_of_request = 8;
 
-std::string microseconds_text(Seconds time) {
-  const std::int64_t ns = std::llround(time.si() * 1e9);
-  const std::string rest = std::to_string(ns % 1000);
-  return std::to_string(ns / 1000) + "." + std::string(3 - rest.size(), '0') + rest;
+std::string microseconds_of(Seconds time) {
+  return microseconds_text(std::llround(time.si() * 1e9));
 }
 
 class TraceWriter {
@@ -33,10 +31,9 @@ class TraceWriter {
     if (of.steps > 1) name += " x " + grouped(of.steps);
     if (of.prompt_tokens > 0)
       name += (name.empty() ? "" : " + ") + grouped(of.prompt_tokens) + " tokens of prompts";
-    event("{\"ph\":\"X\",\"pid\":" + std::to_string(of.replica + 1) +
-          ",\"tid\":0,\"ts\":" + microseconds_text(of.start - origin_) +
-          ",\"dur\":" + microseconds_text(of.end - of.start) + ",\"name\":\"" + name +
-          "\",\"args\":{\"decodes\":" + std::to_string(of.decodes) +
+    event("{\"ph\":\"X\",\"pid\":" + std::to_string(of.replica + 1) + ",\"tid\":0,\"ts\":" +
+          microseconds_of(of.start - origin_) + ",\"dur\":" + microseconds_of(of.end - of.start) +
+          ",\"name\":\"" + name + "\",\"args\":{\"decodes\":" + std::to_string(of.decodes) +
           ",\"steps\":" + std::to_string(of.steps) +
           ",\"prompt_tokens\":" + std::to_string(of.prompt_tokens) + "}}");
   }
@@ -59,7 +56,7 @@ class TraceWriter {
  private:
   void mark(char phase, const std::string& id, const std::string& name, Seconds at) {
     event(std::string{"{\"ph\":\""} + phase + "\",\"cat\":\"request\",\"pid\":0,\"id\":" + id +
-          ",\"name\":\"" + name + "\",\"ts\":" + microseconds_text(at - origin_) + "}");
+          ",\"name\":\"" + name + "\",\"ts\":" + microseconds_of(at - origin_) + "}");
   }
   void span(const std::string& id, const std::string& name, Seconds from, Seconds to) {
     mark('b', id, name, from);

@@ -33,11 +33,6 @@ std::string number(double value) {
   return {text, end};
 }
 
-std::string microseconds_text(std::int64_t ns) {
-  const std::string rest = std::to_string(ns % 1000);
-  return std::to_string(ns / 1000) + "." + std::string(3 - rest.size(), '0') + rest;
-}
-
 std::vector<int> chosen_roles(const Cast& cast, const std::vector<int>& ranks) {
   std::vector<int> roles;
   const int most = cast.placement().ranks();

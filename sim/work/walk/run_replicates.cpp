@@ -30,7 +30,7 @@ std::vector<RunTally> run_replicates(const WalkSetup& setup, const FailureLaw& l
   return runs;
 }
 
-int units_away(std::span<const RunTally> runs, double share) {
+std::vector<double> shares_away(std::span<const RunTally> runs) {
   std::vector<double> time;
   double all = 0.0;
   for (const RunTally& run : runs) {
@@ -40,10 +40,16 @@ int units_away(std::span<const RunTally> runs, double share) {
       all += static_cast<double>(run.with_away[i]);
     }
   }
+  for (double& share : time) share /= all;
+  return time;
+}
+
+int units_away(std::span<const RunTally> runs, double share) {
+  const std::vector<double> shares = shares_away(runs);
   double sum = 0.0;
-  for (std::size_t i = 0; i < time.size(); ++i)
-    if ((sum += time[i]) >= share * all) return static_cast<int>(i);
-  return static_cast<int>(time.size());
+  for (std::size_t i = 0; i < shares.size(); ++i)
+    if ((sum += shares[i]) >= share) return static_cast<int>(i);
+  return static_cast<int>(shares.size());
 }
 
 }  // namespace orrery

@@ -20,6 +20,9 @@ ChanceRange chance_range(std::vector<double> values);
 std::vector<RunTally> run_replicates(const WalkSetup& setup, const FailureLaw& law,
                                      std::uint64_t seed, int replicates);
 
+/// Of the time of all runs, the shares in which 0, 1, ... units were in repair.
+std::vector<double> shares_away(std::span<const RunTally> runs);
+
 /// The least number of units that `share` of the time of all runs is not exceeded by those in
 /// repair.
 int units_away(std::span<const RunTally> runs, double share);

@@ -40,19 +40,16 @@ bool SteppingJob::spend(Micros& now, Micros until, Micros limit, RunTime as) {
 }
 
 // The last step of a phase takes as long as any other, however little is left for it.
-void SteppingJob::advance(std::int64_t steps, Micros slowed) {
-  const StepState state = this->state();
+Micros SteppingJob::step_shrunk() const {
   const StepState whole = phase().by_away[0];
-  const std::int64_t samples =
-      std::min(steps * state.samples, phase_ends_[at_.phase] - at_.samples);
-  // What a whole cluster would have taken for the samples of such a step.
-  const Micros alone = state.step * whole.samples == whole.step * state.samples
-                           ? state.step
-                           : whole.step * state.samples / whole.samples;
-  at_.samples += samples;
-  at_.stepped += steps * (state.step + slowed);
+  return state().step - whole.step * state().samples / whole.samples;
+}
+
+void SteppingJob::advance(std::int64_t steps, Micros slowed) {
+  at_.shrunk += steps * step_shrunk();
+  at_.stepped += steps * (state().step + slowed);
   at_.slowed += steps * slowed;
-  if (away_ > 0) at_.shrunk += steps * (state.step - alone);
+  at_.samples = std::min(at_.samples + steps * state().samples, phase_ends_[at_.phase]);
   for (Tier& tier : tiers_) tier.since += steps;
 }
 
@@ -129,10 +126,7 @@ void SteppingJob::skip_cycles(Micros& now, Micros limit) {
   at_.samples += cycles * every * state().samples;
   at_.stepped += cycles * steps;
   at_.slowed += cycles * slow_steps * rule.slowed;
-  if (away_ > 0) {
-    const StepState whole = phase().by_away[0];
-    at_.shrunk += cycles * every * (step - whole.step * state().samples / whole.samples);
-  }
+  at_.shrunk += cycles * every * step_shrunk();
   tally_[RunTime::saving] += cycles * rule.stall;
   now += cycles * cycle;
   for (Tier& tier : tiers_) tier.since += cycles * every;

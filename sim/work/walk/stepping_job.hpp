@@ -45,6 +45,8 @@ class SteppingJob {
   const WalkPhase& phase() const { return setup_.phases[at_.phase]; }
   StepState state() const { return phase().by_away[away_]; }
   std::int64_t steps_to_phase_end() const;
+  /// What the replicas that are there take longer for a step's samples than all would.
+  Micros step_shrunk() const;
   void settle(Micros now);
   bool spend(Micros& now, Micros until, Micros limit, RunTime as);
   void advance(std::int64_t steps, Micros slowed);

@@ -54,7 +54,8 @@ TEST(SingleChanges, AreWhatTheirFlagsGive) {
        {Case{"--gbs 128 --pp 2 --tp 4 --dp_overlap false", 16},
         Case{"--gbs 128 --pp 4 --vpp 4 --recompute full", 16},
         Case{"--gbs 64 --tp 2 --mbs 2 --schedule 1f1b --pp 2", 16},
-        Case{"--gbs 64 --tp 2 --zero 3", 16}, Case{"--gbs 64 --pp 2 --zero 3", 16}}) {
+        Case{"--gbs 64 --tp 2 --zero 3", 16}, Case{"--gbs 64 --pp 2 --zero 3", 16},
+        Case{"--gbs 128 --pp 2 --tp 4 --exp_avg bf16 --cuda_graphs step", 16}}) {
     const Scenario scenario = scenario_of(plan);
     EstimateContext context{scenario.system};
     const Result before = estimate(scenario, context).result;

@@ -70,5 +70,40 @@ TEST(ParameterFormats, TheNearestSoftwareIsTakenWhereNoneIsNamed) {
   EXPECT_NE(scenario.why_software, "");
 }
 
+// A plan changes its scenario's software once, however often it is made again.
+TEST(ParameterFormats, ScenariosMadeFromOneAreLikeFreshOnes) {
+  const auto made = [](const std::vector<std::pair<const char*, const char*>>& keys) {
+    PlanRequest request = plan_request(1, 1, 1, 8, 256, "megatron-core");
+    for (const auto& [key, value] : keys) set_plan_flag(request, key, value);
+    return make_scenario(small_gpt(4, 512, 8, 1024), read_system("dgx-h100", test_place), request,
+                         8, test_place);
+  };
+  for (const auto& keys : std::vector<std::vector<std::pair<const char*, const char*>>>{
+           {{"exp_avg", "bf16"}},
+           {{"exp_avg", "fp8"}, {"exp_avg_sq", "fp8"}},
+           {{"main_params", "remainders"}},
+           {{"main_params", "fp16"}},
+           {{"dtype", "fp8"}, {"fp8_params", "true"}},
+           {{"dtype", "fp32"}},
+           {{"cuda_graphs", "step"}},
+           {{"cuda_graphs", "step"}, {"main_params", "fp16"}}}) {
+    const Scenario scenario = made(keys);
+    const Scenario again = make_scenario(scenario, plan_again(scenario.plan), 8, test_place);
+    EXPECT_EQ(again.software, scenario.software) << keys.front().first;
+    EXPECT_EQ(software_as_read(again), read_software("megatron-core", test_place));
+    PlanRequest usual = plan_again(scenario.plan);
+    for (const auto& [key, value] :
+         std::vector<std::pair<const char*, const char*>>{{"exp_avg", "fp32"},
+                                                          {"exp_avg_sq", "fp32"},
+                                                          {"main_params", "fp32"},
+                                                          {"fp8_params", "false"},
+                                                          {"dtype", "bf16"},
+                                                          {"cuda_graphs", "none"}})
+      set_plan_flag(usual, key, value);
+    EXPECT_EQ(make_scenario(scenario, usual, 8, test_place).software, made({}).software)
+        << keys.front().first;
+  }
+}
+
 }  // namespace
 }  // namespace orrery
