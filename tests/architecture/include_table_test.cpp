@@ -123,8 +123,8 @@ TEST(IncludeTable, ThirdPartiesStayInTheirRooms) {
       {"boost/graph/", {"topology", "graph"}},
       {"boost/program_options", {"options"}},
       {"sqlite3.h", {"sweep"}},
-      {"simgrid/", {"simulation"}},
-      {"xbt/", {"simulation"}},  // SimGrid's base library.
+      {"simgrid/", {"simgrid"}},
+      {"xbt/", {"simgrid"}},  // SimGrid's base library.
       {"yaml.h", {"yaml"}},
       {"toml++/", {"toml"}},
   };

@@ -68,7 +68,8 @@ constexpr Peer peers[] = {{"ASTRA-sim 2.0 analytical, a node a stage and micro-b
                           {"vTrain, task graph", 5.6},
                           {"SimuMax simulate, 16 micro-batches", 55.0},
                           {"SimuMax perf (formula)", 0.06},
-                          {"Calculon (formula, in process)", 0.018}};
+                          {"Calculon (formula), its whole command", 0.5},
+                          {"Calculon (formula), one more configuration in process", 0.0019}};
 
 }  // namespace
 

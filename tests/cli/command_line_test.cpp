@@ -179,6 +179,19 @@ TEST(CommandLine, WithoutTimingTheSameBytesComeOut) {
 }
 
 // Whatever is typed, nothing that comes back makes a terminal do something.
+// Linking it would take longer than the answer.
+TEST(CommandLine, SimGridIsLoadedWhereItIsNeeded) {
+  const auto loads_it = [](const std::string& engine) {
+    const Outcome outcome =
+        orrery::run_shell("(LD_DEBUG=files '" ORRERY_TEST_BINARY_FOLDER "/orrery' " + small_plan +
+                          " --engine " + engine + " 2>&1)");
+    EXPECT_EQ(outcome.code, 0);
+    return outcome.out.find("libsimgrid") != std::string::npos;
+  };
+  EXPECT_FALSE(loads_it("own"));
+  EXPECT_TRUE(loads_it("simgrid"));
+}
+
 TEST(CommandLine, NoMessageHasControlCharacters) {
   const std::string evil = "'\x1b[31mx\x07\xc2\x9b\n'";
   for (const std::string words :

@@ -42,7 +42,7 @@ class OwnMover final : public Mover {
         handle_next();
       } else {
         go_on_in_simgrid();
-        platform_.run();
+        platform_->run();
       }
     }
   }
@@ -197,12 +197,12 @@ class OwnMover final : public Mover {
   }
 
   void hand_over(std::size_t flow, double bytes) {
-    if (!links_known_) platform_.use_links(topology_), links_known_ = true;
-    if (in_simgrid_++ == 0) own_origin_ = now_, simgrid_origin_ = platform_.now();
+    if (!platform_) platform_ = &Platform::instance(), platform_->use_links(topology_);
+    if (in_simgrid_++ == 0) own_origin_ = now_, simgrid_origin_ = platform_->now();
     Flow rest = wires_.flow(flow);
     rest.bytes = Bytes{bytes};
-    platform_.flow(rest, [this, flow] {
-      const Seconds since{platform_.now() - simgrid_origin_};
+    platform_->flow(rest, [this, flow] {
+      const Seconds since{platform_->now() - simgrid_origin_};
       now_ = std::max(now_, own_origin_ + Ticks::nearest(since));
       --in_simgrid_;
       arrive(flow);
@@ -214,12 +214,12 @@ class OwnMover final : public Mover {
   // see an alarm that rings at once.
   void go_on_in_simgrid() {
     const auto is_due = [this](Ticks time) {
-      return platform_.now() + (time - now_).seconds().si() <= platform_.now();
+      return platform_->now() + (time - now_).seconds().si() <= platform_->now();
     };
     while (in_simgrid_ > 0 && !calendar_.empty() && is_due(calendar_.next_time())) handle_next();
     if (in_simgrid_ == 0 || calendar_.empty() || calendar_.next_time() >= alarm_) return;
     alarm_ = calendar_.next_time();
-    platform_.timer((alarm_ - now_).seconds(), [this, date = alarm_] {
+    platform_->timer((alarm_ - now_).seconds(), [this, date = alarm_] {
       if (alarm_ == date) alarm_ = Ticks::never();
       if (in_simgrid_ == 0) return;  // The flows that it was set for arrived sooner.
       now_ = std::max(now_, date);
@@ -229,7 +229,6 @@ class OwnMover final : public Mover {
 
   MovedTasks& tasks_;
   const Topology& topology_;
-  Platform& platform_ = Platform::instance();
 
   Ticks now_;
   Calendar calendar_;
@@ -238,9 +237,9 @@ class OwnMover final : public Mover {
   std::vector<Walk> walks_;
   std::vector<Walkers> walkers_;  // By link, where there are walks.
 
-  bool links_known_ = false;  // To SimGrid, which is told when the first flows meet.
-  int in_simgrid_ = 0;        // Flows.
-  Ticks own_origin_;          // SimGrid's clock goes on from run to run: both, when it took over.
+  Platform* platform_ = nullptr;  // Not before many flows meet: nothing else needs SimGrid.
+  int in_simgrid_ = 0;            // Flows.
+  Ticks own_origin_;  // SimGrid's clock goes on from run to run: both, when it took over.
   double simgrid_origin_ = 0.0;
   Ticks alarm_ = Ticks::never();
 };

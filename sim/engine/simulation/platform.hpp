@@ -6,31 +6,36 @@
 #include "sim/base/core/units.hpp"
 #include "sim/cluster/topology/topology.hpp"
 #include "sim/engine/graph/task.hpp"
+#include "sim/engine/simgrid/fluid_network.hpp"
 
 namespace orrery {
 
-/// The only contact with SimGrid, as two calls: wait for a time, and move bytes over links. One
-/// exists in a process; its clock goes on from run to run.
+/// SimGrid, loaded when something first asks for it. One exists in a process; its clock goes on
+/// from run to run.
 class Platform {
  public:
+  /// Loads it where nobody did. Throws std::runtime_error where its library is missing.
   static Platform& instance();
+  /// Whether its clock has moved, so that later runs do not begin at zero.
+  static bool was_used();
 
   /// Forgets the links of the run before and takes these, also those that `topology` numbers later.
   /// It must outlive the run.
   void use_links(const Topology& topology);
 
-  double now() const;
+  double now() const { return network_.now(); }
   void timer(Seconds duration, std::function<void()> done);
   void flow(const Flow& flow, std::function<void()> done);
   /// Returns when nothing is pending.
-  void run();
+  void run() { network_.run(); }
 
  private:
-  Platform();
-  struct State;
-  struct Transfer;
-  State*
-      state_;  // Lives as long as the process: SimGrid's engine cannot be taken down and rebuilt.
+  explicit Platform(FluidNetwork& network) : network_{network} {}
+
+  FluidNetwork& network_;
+  const Topology* topology_ = nullptr;
+  std::vector<FluidNetwork::Use> way_;   // Of the flow that begins.
+  std::size_t begun_ = 0, arrived_ = 0;  // Flows of this run.
 };
 
 }  // namespace orrery
