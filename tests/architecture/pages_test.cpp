@@ -38,7 +38,7 @@ TEST(Pages, AnswerOneQuestion) {
 TEST(Pages, AreListed) {
   const std::string list = contents(source_tree() / "docs/README.md");
   for (const std::string& file : files_below("docs", {".md"})) {
-    const std::string name = fs::path{file}.filename().string();
+    const std::string name = fs::path{file}.lexically_relative("docs").string();
     if (name == "README.md") continue;
     EXPECT_NE(list.find("(" + name + ")"), list.npos) << "docs/README.md does not list " << name;
   }

@@ -109,7 +109,7 @@ Checked check(const fs::path& path) {
 
 TEST(Documents, EveryExamplePrintsWhatTheDocumentSays) {
   std::vector<fs::path> documents{fs::path{ORRERY_TEST_SOURCE} / "README.md"};
-  for (const auto& entry : fs::directory_iterator{fs::path{ORRERY_TEST_SOURCE} / "docs"})
+  for (const auto& entry : fs::recursive_directory_iterator{fs::path{ORRERY_TEST_SOURCE} / "docs"})
     if (entry.path().extension() == ".md") documents.push_back(entry.path());
   int examples = 0;
   for (const fs::path& document : documents) {
