@@ -7,6 +7,7 @@
 #include "sim/input/measured/price_errors.hpp"
 #include "sim/input/measured/serving_table.hpp"
 #include "sim/input/model/model.hpp"
+#include "sim/input/reliability/fault_trace.hpp"
 #include "sim/input/reliability/run_policy.hpp"
 #include "sim/input/scenario/software.hpp"
 #include "tests/fuzz/entry_groups.hpp"
@@ -75,6 +76,25 @@ bool fuzz_reliability(const std::string& text) {
     if (!(profile.per_day(16384) >= 0.0) || profile.repair.size() < 2) __builtin_trap();
     for (const FailureCause& cause : profile.causes)
       if (cause.group >= profile.groups.size()) __builtin_trap();
+  });
+}
+
+// What is accepted can be replayed: faults in order, within the record, of servers that are up.
+bool fuzz_fault_trace(const std::string& text) {
+  static const Reliability base = read_reliability("default", nowhere);
+  return is_accepted([&] {
+    const JsonValue json = parsed(text);
+    const FaultTrace trace =
+        parse_fault_trace(json, json.is_array() ? std::optional<int>{400} : std::optional<int>{});
+    Seconds before;
+    for (const ServerFault& fault : trace.faults) {
+      if (fault.start < before || fault.end < fault.start || fault.end > trace.length ||
+          fault.down_before >= trace.servers || fault.cause >= trace.causes.size())
+        __builtin_trap();
+      before = fault.start;
+    }
+    const Reliability profile = profile_of(trace, base, 8);
+    if (!(profile.per_day(8) > 0.0) || profile.repair.size() < 2) __builtin_trap();
   });
 }
 
@@ -150,6 +170,7 @@ std::vector<EntryPoint> catalog_entries() {
           {"serving_engine", fuzz_serving_engine, json},
           {"deployment", fuzz_deployment, json},
           {"reliability", fuzz_reliability, json},
+          {"fault_trace", fuzz_fault_trace, json},
           {"checkpoints", fuzz_checkpoints, bytes}};
 }
 

@@ -36,6 +36,17 @@ void refuse_contradictions(const Scenario& scenario, const RunPolicy& policy) {
                  "leave it out");
 }
 
+void replay(const FaultTrace& faults, PreparedRun& run) {
+  run.setup.units = run.scenario.plan.gpus() / run.gpus_of_unit;
+  run.setup.fleet = faults.servers;
+  if (run.setup.units > faults.servers)
+    fail_input({"", "--faults"},
+               "the job needs " + grouped(run.setup.units) + " nodes, and " + faults.file +
+                   " records a fleet of " + grouped(faults.servers),
+               "use fewer GPUs; --reliability FILE draws failures of a larger fleet");
+  run.record = record_of(faults);
+}
+
 // Failures a second after which a tier is the first that still has a checkpoint.
 double rate_of(const PreparedRun& run, std::size_t tier) {
   double per_day = 0.0;
@@ -125,7 +136,8 @@ PreparedRun prepare_run(const Scenario& scenario, Seconds step, const RunQuestio
                   {},
                   gpus_of_unit(scenario),
                   {},
-                  law_of(profile, gpus)};
+                  law_of(profile, gpus),
+                  {}};
   WalkSetup& setup = run.setup;
   setup.causes = causes_of(profile, policy.checkpoints);
   setup.restart = whole_micros(profile.restart.at(gpus));
@@ -135,6 +147,7 @@ PreparedRun prepare_run(const Scenario& scenario, Seconds step, const RunQuestio
   setup.replicas = scenario.plan.dp;
   setup.replicas_of_unit = replicas_of_unit(scenario);
   setup.spares = policy.spares.value_or(always_one);
+  if (question.faults) replay(*question.faults, run);
 
   const BytesPerSecond store = policy.store.value_or(profile.store_per_gpu * gpus);
   for (std::size_t i = 0; i < policy.checkpoints.size(); ++i) {

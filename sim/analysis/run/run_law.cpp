@@ -16,6 +16,17 @@ FailureLaw law_of(const Reliability& profile, int gpus) {
   return law;
 }
 
+FaultRecord record_of(const FaultTrace& trace) {
+  FaultRecord record;
+  record.length = whole_micros(trace.length);
+  for (const ServerFault& fault : trace.faults) {
+    const Micros at = whole_micros(fault.start);
+    record.faults.push_back({at, whole_micros(fault.end) - at, static_cast<int>(fault.cause),
+                             trace.servers - fault.down_before});
+  }
+  return record;
+}
+
 std::vector<WalkCause> causes_of(const Reliability& profile,
                                  const std::vector<CheckpointRule>& tiers) {
   std::vector<WalkCause> causes;

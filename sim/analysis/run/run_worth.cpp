@@ -84,9 +84,10 @@ std::vector<Improvement> run_worth(const TrainingRun& answer, const Economics& e
   });
   worth.try_setup("restarts in half the time",
                   [](PreparedRun& better) { better.setup.restart /= 2; });
-  worth.try_setup("half as many failures", [](PreparedRun& better) {
-    for (double& rate : better.law.per_day) rate /= 2.0;
-  });
+  if (!run.record)
+    worth.try_setup("half as many failures", [](PreparedRun& better) {
+      for (double& rate : better.law.per_day) rate /= 2.0;
+    });
   if (!has_tier(run, CheckpointTier::peer))
     worth.try_policy("copies in other nodes' memory", [](RunPolicy& better) {
       CheckpointRule peer;

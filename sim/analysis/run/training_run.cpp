@@ -86,7 +86,8 @@ RunFigures figures_of(const std::vector<RunTally>& runs) {
 
 std::vector<RunTally> finished_runs(const PreparedRun& run, const RunQuestion& question) {
   std::vector<RunTally> runs =
-      run_replicates(run.setup, run.law, question.seed, question.replicates);
+      run.record ? run_replicates(run.setup, *run.record, question.seed, question.replicates)
+                 : run_replicates(run.setup, run.law, question.seed, question.replicates);
   const auto lost = std::count_if(runs.begin(), runs.end(),
                                   [](const RunTally& tally) { return !tally.finished; });
   if (lost > 0)

@@ -6,6 +6,7 @@
 
 #include "sim/analysis/run/checkpoint_size.hpp"
 #include "sim/input/machine/economics.hpp"
+#include "sim/input/reliability/fault_trace.hpp"
 #include "sim/work/result/result.hpp"
 #include "sim/work/walk/run_replicates.hpp"
 
@@ -15,6 +16,8 @@ namespace orrery {
 struct RunQuestion {
   double tokens = 0.0;
   Reliability reliability;
+  /// Replayed instead of failures that are drawn; `reliability` is then its profile_of().
+  std::optional<FaultTrace> faults;
   RunPolicy policy;
   double slower = 0.0;  ///< One GPU takes so much longer: what does it cost? 0: not asked.
   int replicates = 1000;
@@ -41,6 +44,7 @@ struct PreparedRun {
   int gpus_of_unit = 0;
   WalkSetup setup;
   FailureLaw law;
+  std::optional<FaultRecord> record;  ///< Replayed instead of the law.
 
   double steps() const;  ///< In all.
   Seconds without_interruption() const { return step * steps(); }

@@ -13,9 +13,9 @@
 namespace orrery {
 namespace {
 
-const std::vector<std::string> shelves{"gpus",        "systems", "models",
-                                       "software",    "engines", "schedules",
-                                       "collectives", "routing", "reliability"};
+const std::vector<std::string> shelves{"gpus",        "systems",   "models",      "software",
+                                       "engines",     "schedules", "collectives", "routing",
+                                       "reliability", "faults"};
 
 // A name, and what it is where the name alone does not say it.
 using Entry = std::pair<std::string, std::string>;
@@ -47,15 +47,16 @@ std::vector<Entry> models() {
 std::vector<Entry> entries_of(const std::string& shelf) {
   if (shelf == "models") return models();
   if (shelf == "gpus" || shelf == "systems") return titled("topologies/" + shelf);
-  if (shelf == "software" || shelf == "engines" || shelf == "routing" || shelf == "reliability")
-    return titled("workloads/" + shelf);
   std::vector<Entry> entries;
   if (shelf == "schedules") {
     for (const std::string& name : schedule_names()) entries.emplace_back(name, "");
     return entries;
   }
-  for (const std::string& name : collective_names()) entries.emplace_back(name, "");
-  return entries;
+  if (shelf == "collectives") {
+    for (const std::string& name : collective_names()) entries.emplace_back(name, "");
+    return entries;
+  }
+  return titled("workloads/" + shelf);
 }
 
 }  // namespace
@@ -65,7 +66,8 @@ int run_list(const Arguments& arguments) {
                      std::find(shelves.begin(), shelves.end(), arguments[0]) != shelves.end();
   if (!arguments.empty() && arguments.back() == "--help") {
     std::cout << "usage: orrery list "
-                 "gpus|systems|models|software|engines|schedules|collectives|routing|reliability\n";
+                 "gpus|systems|models|software|engines|schedules|collectives|routing|reliability|"
+                 "faults\n";
     return exit_ok;
   }
   if (!known)

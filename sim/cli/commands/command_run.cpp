@@ -19,6 +19,7 @@ namespace {
 constexpr int most_spares = 1 << 16;
 constexpr int most_replicates = 100'000;
 constexpr int most_seed = 1 << 30;
+constexpr int most_servers = 1 << 20;
 
 po::options_description run_options() {
   po::options_description options{"The run", 100};
@@ -27,6 +28,10 @@ po::options_description run_options() {
       ("tokens", text("N"), "tokens to train on, as 15T")  //
       ("reliability", text("NAME|FILE"),
        "how often what fails: orrery list reliability (default: default)")  //
+      ("faults", text("NAME|FILE"),
+       "replay these faults of servers instead of drawing failures; the profile says what follows "
+       "from them")                                                                      //
+      ("servers", text("N"), "of the fleet that had them, where the file does not say")  //
       ("checkpoint", text("LIST"),
        "how often the job saves where, as 10min, store:1h,peer:1step or best (default: best)")  //
       ("storage", text("RATE"),
@@ -65,6 +70,14 @@ RunQuestion question_of(const ParsedOptions& parsed) {
                                  {"--tokens", ""});
   question.reliability = read_reliability(
       parsed.has("reliability") ? parsed.text("reliability") : "default", {"--reliability", ""});
+  std::optional<int> servers;
+  if (parsed.has("servers"))
+    servers = parse_count(parsed.text("servers"), "servers", 1, most_servers);
+  if (parsed.has("faults"))
+    question.faults = read_fault_trace(parsed.text("faults"), servers, {"--faults", ""});
+  else if (servers)
+    fail_input({"", "--servers"}, "says how many servers had faults, but there is no --faults",
+               "add --faults FILE, or leave it out");
   RunPolicy& policy = question.policy;
   if (parsed.has("checkpoint"))
     policy.checkpoints = parse_checkpoints(parsed.text("checkpoint"), {"--checkpoint", ""});
@@ -96,8 +109,11 @@ int run_run(const Arguments& arguments) {
   }
   if (!parsed.words.empty())
     fail_input({}, "'" + parsed.words[0] + "' belongs to no option", "see orrery run --help");
-  const RunQuestion question = question_of(parsed);
+  RunQuestion question = question_of(parsed);
   const Scenario scenario = read_scenario(parsed);
+  if (question.faults)
+    question.reliability =
+        profile_of(*question.faults, question.reliability, gpus_of_unit(scenario));
   const Economics economics = read_economics(
       scenario.system.gpu.name, parsed.has("economics") ? parsed.text("economics") : "");
   Detail detail;

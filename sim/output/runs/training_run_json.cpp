@@ -76,6 +76,8 @@ std::string training_run_json(const TrainingRun& run) {
              {"system", prepared.scenario.system.name},
              {"gpus", plan.gpus()},
              {"reliability", run.question.reliability.name},
+             {"faults_replayed",
+              run.question.faults ? Json(run.question.faults->faults.size()) : Json(nullptr)},
              {"tokens", run.question.tokens},
              {"replicates", run.question.replicates},
              {"seed", run.question.seed},

@@ -109,7 +109,8 @@ void add_tiers(Table& table, const PreparedRun& run) {
 std::string spares_text(const TrainingRun& run) {
   const std::string each = "of " + plural(run.prepared.gpus_of_unit, "GPU") + " each";
   if (!run.question.policy.spares)
-    return each + " do for 99 % of the time; here one is always at hand";
+    return each + " do for 99 % of the time; here " +
+           (run.question.faults ? "all others of the fleet wait" : "one is always at hand");
   return each + "; more are away " + percent(run.spares.short_of) + " of the time; " +
          grouped(run.spares.units) + " would do for 99 % of it";
 }
@@ -164,7 +165,8 @@ std::string training_run_text(const TrainingRun& run) {
   std::string text = run_heading(scenario.model.name + " on " + scenario.system.name + ", " +
                                      plural(scenario.plan.gpus(), "GPU"),
                                  plan_items(scenario.plan)) +
-                     "Failures of " + reliability_text(run.question.reliability) + "\n\n";
+                     (run.question.faults ? "Faults, replayed, of " : "Failures of ") +
+                     reliability_text(run.question.reliability) + "\n\n";
   Table table{{{"", Align::left}, {""}, {"", Align::left}}, 0};
   table.add_row({"Run", days_text(figures.days.mean),
                  days_range(figures.days) + "; " +

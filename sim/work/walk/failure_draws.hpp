@@ -41,14 +41,27 @@ struct Failure {
   double detection = 0.0;  ///< [0, 1): how far into the range of times to detection.
   double presence = 0.0;   ///< [0, 1): it strikes nobody where a smaller share of nodes is there.
   Micros repair = 0;
+  /// Units of a whole fleet that are up when it comes, of which the job and its spares are some; it
+  /// strikes any of them alike. 0: failures are of the job alone.
+  int fleet_up = 0;
 };
 
-/// The failures of one replicate, in order.
-class FailureDraws {
+/// What fails when in one replicate.
+class FailureSource {
+ public:
+  virtual ~FailureSource() = default;
+  virtual Failure next() = 0;  ///< In order.
+  virtual double rate_factor() const { return 1.0; }
+  /// Of a fleet: until when its units are in repair that are down at the beginning.
+  virtual std::vector<Micros> down_at_start() const { return {}; }
+};
+
+/// As a law says.
+class FailureDraws final : public FailureSource {
  public:
   FailureDraws(const FailureLaw& law, std::uint64_t seed, std::uint64_t replicate);
-  Failure next();
-  double rate_factor() const { return rate_factor_; }
+  Failure next() override;
+  double rate_factor() const override { return rate_factor_; }
 
  private:
   void begin_month();

@@ -4,6 +4,19 @@
 #include <cmath>
 
 namespace orrery {
+namespace {
+
+template <class Source, class Of>
+std::vector<RunTally> replicates_of(const WalkSetup& setup, const Of& of, std::uint64_t seed,
+                                    int replicates) {
+  std::vector<RunTally> runs;
+  runs.reserve(static_cast<std::size_t>(replicates));
+  for (int i = 0; i < replicates; ++i)
+    runs.push_back(walk(setup, Source{of, seed, static_cast<std::uint64_t>(i)}));
+  return runs;
+}
+
+}  // namespace
 
 ChanceRange chance_range(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -23,11 +36,12 @@ ChanceRange chance_range(std::vector<double> values) {
 
 std::vector<RunTally> run_replicates(const WalkSetup& setup, const FailureLaw& law,
                                      std::uint64_t seed, int replicates) {
-  std::vector<RunTally> runs;
-  runs.reserve(static_cast<std::size_t>(replicates));
-  for (int i = 0; i < replicates; ++i)
-    runs.push_back(walk(setup, FailureDraws{law, seed, static_cast<std::uint64_t>(i)}));
-  return runs;
+  return replicates_of<FailureDraws>(setup, law, seed, replicates);
+}
+
+std::vector<RunTally> run_replicates(const WalkSetup& setup, const FaultRecord& record,
+                                     std::uint64_t seed, int replicates) {
+  return replicates_of<FaultReplay>(setup, record, seed, replicates);
 }
 
 std::vector<double> shares_away(std::span<const RunTally> runs) {

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/work/walk/fault_replay.hpp"
 #include "sim/work/walk/walk.hpp"
 
 namespace orrery {
@@ -18,6 +19,9 @@ ChanceRange chance_range(std::vector<double> values);
 /// Runs that differ by chance alone. The failures of replicate i are those of replicate i under
 /// any other setup with the same law and seed.
 std::vector<RunTally> run_replicates(const WalkSetup& setup, const FailureLaw& law,
+                                     std::uint64_t seed, int replicates);
+/// Through the faults of a record.
+std::vector<RunTally> run_replicates(const WalkSetup& setup, const FaultRecord& record,
                                      std::uint64_t seed, int replicates);
 
 /// Of the time of all runs, the shares in which 0, 1, ... units were in repair.

@@ -12,24 +12,25 @@ namespace {
 
 class Walk {
  public:
-  Walk(const WalkSetup& setup, FailureDraws& draws)
-      : setup_{setup}, draws_{draws}, job_{setup, tally_}, pool_{setup.spares} {
+  Walk(const WalkSetup& setup, FailureSource& failures)
+      : setup_{setup}, failures_{failures}, job_{setup, tally_}, pool_{spares_of(setup)} {
     tally_.interruptions.resize(setup.causes.size());
-    tally_.rate_factor = draws.rate_factor();
+    tally_.rate_factor = failures.rate_factor();
   }
 
   RunTally to_the_end() {
-    next_ = draws_.next();
+    next_ = failures_.next();
+    begin_with_what_is_up();
     while (now_ < setup_.give_up) {
       const Micros back = away() > 0 && pool_.any_in_repair() ? std::max(now_, pool_.next_return())
                                                               : std::numeric_limits<Micros>::max();
-      if (next_.at <= back && !strikes(next_)) {
-        next_ = draws_.next();
+      if (next_.at < back && !strikes(next_)) {
+        next_ = failures_.next();
         continue;
       }
       now_ = job_.run(now_, std::min(next_.at, back));
       if (job_.finished()) break;
-      if (next_.at <= back)
+      if (next_.at < back)
         interrupt();
       else
         rejoin();
@@ -46,9 +47,40 @@ class Walk {
     return setup_.elastic &&
            static_cast<std::size_t>(away()) < setup_.phases.front().by_away.size();
   }
-  // Of an elastic job, fewer nodes fail less often.
-  bool strikes(const Failure& failure) const {
-    return !setup_.elastic || failure.presence * setup_.replicas < setup_.replicas - away();
+  static int spares_of(const WalkSetup& setup) {
+    return setup.fleet > 0 ? std::min(setup.spares, setup.fleet - setup.units) : setup.spares;
+  }
+
+  // The job takes what is up of the fleet, then its spares do.
+  void begin_with_what_is_up() {
+    if (setup_.fleet == 0) return;
+    const std::vector<Micros> down = failures_.down_at_start();
+    const int up = setup_.fleet - static_cast<int>(down.size());
+    const int wanted = setup_.units + spares_of(setup_);
+    for (int i = 0; i < wanted - up; ++i) {
+      if (pool_.ready() > 0)
+        pool_.lose_spare(0, down[static_cast<std::size_t>(i)]);
+      else
+        pool_.lose(0, down[static_cast<std::size_t>(i)]), ++missing_;
+    }
+    while (missing_ > 0 && !can_run_without_them()) {
+      if (!stand(pool_.next_return(), RunTime::waiting)) return interrupt();
+      fill_places();
+    }
+    job_.set_away(away());
+  }
+
+  // Whether it strikes the job. Of an elastic job, fewer nodes fail less often; one of a fleet may
+  // strike a spare.
+  bool strikes(const Failure& failure) {
+    if (failure.fleet_up == 0)
+      return !setup_.elastic || failure.presence * setup_.replicas < setup_.replicas - away();
+    const double place = failure.presence * failure.fleet_up;
+    const int there = setup_.units - missing_;
+    if (place < there) return true;
+    pool_.settle(failure.at);
+    if (place < there + pool_.ready()) pool_.lose_spare(failure.at, failure.repair);
+    return false;
   }
   const WalkCause& cause_of(const Failure& failure) const {
     return setup_.causes[static_cast<std::size_t>(failure.cause)];
@@ -56,7 +88,7 @@ class Walk {
 
   // Stands until `until`; false if the next failure comes first.
   bool stand(Micros until, RunTime as) {
-    while (next_.at < until && !strikes(next_)) next_ = draws_.next();
+    while (next_.at < until && !strikes(next_)) next_ = failures_.next();
     const Micros end = std::max(now_, std::min(until, next_.at));
     tally_[as] += end - now_;
     now_ = end;
@@ -78,7 +110,7 @@ class Walk {
 
   // From the next failure until the job steps again.
   void interrupt() {
-    while (!recovers_from(std::exchange(next_, draws_.next())) && now_ < setup_.give_up) {
+    while (!recovers_from(std::exchange(next_, failures_.next())) && now_ < setup_.give_up) {
     }
     job_.set_away(away());
   }
@@ -114,7 +146,7 @@ class Walk {
   }
 
   const WalkSetup& setup_;
-  FailureDraws& draws_;
+  FailureSource& failures_;
   RunTally tally_;
   SteppingJob job_;
   UnitPool pool_;
@@ -126,8 +158,8 @@ class Walk {
 
 }  // namespace
 
-RunTally walk(const WalkSetup& setup, FailureDraws draws) {
-  return Walk{setup, draws}.to_the_end();
+RunTally walk(const WalkSetup& setup, FailureSource&& failures) {
+  return Walk{setup, failures}.to_the_end();
 }
 
 }  // namespace orrery

@@ -67,6 +67,8 @@ struct WalkSetup {
   int replicas = 1;
   int replicas_of_unit = 1;  ///< That a unit's loss stops.
   int spares = 0;            ///< Units.
+  int units = 0;             ///< Of the job, where failures are of a fleet.
+  int fleet = 0;             ///< Units, where failures are of a fleet: no fewer than the job's.
   Micros give_up = std::numeric_limits<Micros>::max() / 4;
   bool step_by_step = false;  ///< No cycles of checkpoints at once: for tests.
 };
