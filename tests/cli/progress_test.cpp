@@ -45,6 +45,15 @@ TEST(Progress, ATerminalSeesHowFarItIs) {
   EXPECT_EQ(stderr_on_a_terminal("list gpus"), "");
 }
 
+TEST(Progress, AProgramThatAsksReadsLines) {
+  const Outcome outcome =
+      run_shell("(ORRERY_PROGRESS=lines '" ORRERY_TEST_BINARY_FOLDER "/orrery' " + slow +
+                " 2>&1 >/dev/null)");
+  EXPECT_TRUE(outcome.out.starts_with("orrery: progress: 0 of 1 sizes, ")) << outcome.out;
+  EXPECT_EQ(outcome.out.find_first_of("\r\033"), outcome.out.npos) << outcome.out;
+  EXPECT_TRUE(outcome.out.ends_with("flows\n")) << outcome.out;
+}
+
 TEST(Progress, NobodyElseDoes) {
   const Outcome outcome =
       run_shell("('" ORRERY_TEST_BINARY_FOLDER "/orrery' " + slow + " 2>&1 >/dev/null)");

@@ -141,7 +141,8 @@ bool fuzz_command_line(const std::string& text) {
     else
       words.push_back(line);
   }
-  if (words.empty() || !commands().contains(words.front()) || !is_quick(words)) return false;
+  const Command* command = words.empty() ? nullptr : find_command(words.front());
+  if (!command || !is_quick(words)) return false;
   static SampleFolder folder;
   folder.enter();
   const FilesRead files;
@@ -149,7 +150,7 @@ bool fuzz_command_line(const std::string& text) {
   bool accepted = false;
   try {
     const Silence silence;
-    const int code = commands().at(words.front())({words.begin() + 1, words.end()});
+    const int code = command->run({words.begin() + 1, words.end()});
     accepted = code == exit_ok;
     printed = silence.text();
   } catch (const Error& error) {

@@ -15,6 +15,7 @@
 #include "sim/base/text/write_file.hpp"
 #include "sim/cli/commands/calibrate_fit.hpp"
 #include "sim/cli/commands/calibrate_step.hpp"
+#include "sim/cli/options/option_table.hpp"
 #include "sim/cli/options/options.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
 
@@ -182,6 +183,7 @@ int calibrate_gpu(const Arguments& arguments) {
 
 int run_calibrate(const Arguments& arguments) {
   static const std::vector<std::string> words{"fit", "gpu", "show", "step"};
+  CommandListener::tell(words);
   const std::string word = arguments.empty() ? "" : arguments[0];
   if (word == "--help") {
     std::cout << "usage: orrery calibrate gpu | fit RECORD... -o FILE | show FILE|GPU | "

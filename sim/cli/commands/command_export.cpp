@@ -4,6 +4,7 @@
 #include "sim/analysis/search/plan_steps.hpp"
 #include "sim/base/core/nearest.hpp"
 #include "sim/cli/imported/launch_script.hpp"
+#include "sim/cli/options/option_table.hpp"
 #include "sim/cli/options/scenario_options.hpp"
 #include "sim/import/megatron/megatron_run.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
@@ -90,11 +91,18 @@ int export_changes(const ParsedOptions& parsed, const ScriptedRun& run) {
 
 int run_export(const Arguments& arguments) {
   static const std::vector<std::string> formats{"megatron"};
+  CommandListener::tell(formats);
   po::options_description options;
   options.add(scenario_options()).add(script_options());
   options.add_options()("help", "this text");
   const std::string format = arguments.empty() ? "" : arguments[0];
-  if (format == "--help") {
+  if (format == "--help") return run_export({formats.front(), "--help"});
+  if (format != formats.front())
+    fail_input({}, format.empty() ? "export to what?" : "'" + format + "' is not a format",
+               suggestion(format, formats));
+  const ParsedOptions parsed =
+      parse_options(options, {arguments.begin() + 1, arguments.end()}, scenario_booleans());
+  if (parsed.has("help")) {
     std::cout << "usage: orrery export megatron --model M --system S --gpus N --gbs B [options]\n\n"
                  "Prints a plan and its model as arguments of Megatron-LM's pretrain_gpt.py; what "
                  "they cannot\nsay goes to stderr. A plan that orrery import wrote, or --script, "
@@ -102,12 +110,6 @@ int run_export(const Arguments& arguments) {
               << options;
     return exit_ok;
   }
-  if (format != formats.front())
-    fail_input({}, format.empty() ? "export to what?" : "'" + format + "' is not a format",
-               suggestion(format, formats));
-  const ParsedOptions parsed =
-      parse_options(options, {arguments.begin() + 1, arguments.end()}, scenario_booleans());
-  if (parsed.has("help")) return run_export({"--help"});
   if (!parsed.words.empty())
     fail_input({}, "'" + parsed.words[0] + "' belongs to no option", "see orrery export --help");
   if (parsed.has("diff") && parsed.has("script"))

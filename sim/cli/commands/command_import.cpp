@@ -7,6 +7,7 @@
 #include "sim/cli/imported/import_output.hpp"
 #include "sim/cli/imported/import_recipe.hpp"
 #include "sim/cli/imported/launch_script.hpp"
+#include "sim/cli/options/option_table.hpp"
 #include "sim/cli/options/options.hpp"
 #include "sim/import/inventory/nccl_topology.hpp"
 #include "sim/import/inventory/smi_topology.hpp"
@@ -128,6 +129,7 @@ SystemDraft draft_of_nccl(const std::string& text, const std::string& file, cons
 int run_import(const Arguments& arguments) {
   std::vector<std::string> formats{"megatron", "nccl-tests", "nccl-topo", "nvidia-smi-topo"};
   for (const std::string& recipe : recipe_formats()) formats.push_back(recipe);
+  CommandListener::tell(formats);
   const std::string format = arguments.empty() ? "" : arguments[0];
   if (format == "--help") {
     std::cout

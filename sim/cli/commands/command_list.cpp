@@ -6,6 +6,7 @@
 #include "sim/base/text/catalog.hpp"
 #include "sim/base/text/number_text.hpp"
 #include "sim/cli/options/command.hpp"
+#include "sim/cli/options/option_table.hpp"
 #include "sim/cost/operations/op.hpp"
 #include "sim/input/model/model.hpp"
 #include "sim/input/schedule/schedule.hpp"
@@ -62,6 +63,7 @@ std::vector<Entry> entries_of(const std::string& shelf) {
 }  // namespace
 
 int run_list(const Arguments& arguments) {
+  CommandListener::tell(shelves);
   const bool known = !arguments.empty() &&
                      std::find(shelves.begin(), shelves.end(), arguments[0]) != shelves.end();
   if (!arguments.empty() && arguments.back() == "--help") {

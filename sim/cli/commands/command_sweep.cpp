@@ -13,6 +13,7 @@
 #include "sim/base/text/output_files.hpp"
 #include "sim/base/text/table.hpp"
 #include "sim/base/workers/interruption.hpp"
+#include "sim/cli/options/option_table.hpp"
 #include "sim/cli/options/sweep_options.hpp"
 #include "sim/cli/options/sweep_progress.hpp"
 #include "sim/output/answers/run_heading.hpp"
@@ -258,6 +259,7 @@ SweepFolder sweep_folder_of(const ParsedOptions& parsed) {
 
 int run_sweep(const Arguments& arguments) {
   const std::vector<std::string> names{"run", "status", "merge", "plot"};
+  CommandListener::tell(names);
   if (arguments.empty() || arguments.front() == "--help") {
     (arguments.empty() ? std::cerr : std::cout)
         << "usage: orrery sweep run [FILE] --out DIR [options]   compute a grid of plans\n"

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -26,8 +25,22 @@ int run_schedule(const Arguments& arguments);
 int run_sweep(const Arguments& arguments);
 int run_calibrate(const Arguments& arguments);
 
-/// All of them by the words that users write.
-const std::map<std::string, int (*)(const Arguments&)>& commands();
+/// The program about itself.
+int run_manual(const Arguments& arguments);
+int run_completion(const Arguments& arguments);
+
+/// A subcommand as users know it.
+struct Command {
+  std::string name;
+  std::string summary;  ///< What it is for, in a line.
+  int (*run)(const Arguments& arguments);
+};
+
+/// All of them, in the order of the usage.
+const std::vector<Command>& commands();
+
+/// The one of this name; nullptr: there is none.
+const Command* find_command(const std::string& name);
 
 /// Exit codes beside 0 (docs/OUTPUT.md): internal error, bad input, infeasible plan, threshold, a
 /// sweep of which a part is missing, hardware that is not there.

@@ -4,8 +4,10 @@
 #include <boost/program_options.hpp>
 #include <charconv>
 #include <map>
+#include <sstream>
 
 #include "sim/base/core/nearest.hpp"
+#include "sim/cli/options/option_table.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
 
 namespace po = boost::program_options;
@@ -84,10 +86,42 @@ std::string meant(const std::string& word, const po::options_description& known)
   return nearest(word, names);
 }
 
+// Boost keeps the headings of groups to itself, but prints them: a line that ends in a colon.
+std::map<std::string, std::string> groups_in(const std::string& text) {
+  std::map<std::string, std::string> groups;
+  std::string heading;
+  std::istringstream lines{text};
+  for (std::string line; std::getline(lines, line);) {
+    if (line.ends_with(':') && !line.starts_with(' ')) heading = line.substr(0, line.size() - 1);
+    if (line.starts_with("  --")) groups[line.substr(4, line.find(' ', 4) - 4)] = heading;
+  }
+  return groups;
+}
+
+OptionTable table_of(const po::options_description& known,
+                     const std::vector<std::string>& booleans) {
+  OptionTable table;
+  std::ostringstream text;
+  text << known;
+  table.text = text.str();
+  const auto groups = groups_in(table.text);
+  for (const auto& option : known.options()) {
+    const std::string& name = option->long_name();
+    const bool takes_one = option->semantic()->max_tokens() > 0;
+    const auto group = groups.find(name);
+    table.options.push_back({name, takes_one ? option->semantic()->name() : "",
+                             option->description(), group == groups.end() ? "" : group->second,
+                             std::find(booleans.begin(), booleans.end(), name) != booleans.end(),
+                             option->semantic()->is_composing()});
+  }
+  return table;
+}
+
 }  // namespace
 
 ParsedOptions parse_options(const po::options_description& known, const Arguments& arguments,
                             const std::vector<std::string>& booleans) {
+  if (CommandListener::is_there()) CommandListener::tell(table_of(known, booleans));
   ParsedOptions parsed;
   for (const std::string& word : arguments)
     if (word == "--" || word.starts_with("--="))

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <string_view>
 
 namespace orrery {
 namespace {
@@ -15,12 +17,18 @@ std::size_t terminal_columns() {
   return size.ws_col;
 }
 
+bool wants_lines() {
+  const char* progress = std::getenv("ORRERY_PROGRESS");
+  return progress && std::string_view{progress} == "lines";
+}
+
 }  // namespace
 
-StatusLine::StatusLine(bool quiet) : shown_{!quiet && ::isatty(STDERR_FILENO) == 1} {}
+StatusLine::StatusLine(bool quiet)
+    : lines_{wants_lines()}, shown_{!quiet && (lines_ || ::isatty(STDERR_FILENO) == 1)} {}
 
 StatusLine::~StatusLine() {
-  if (shown_) std::fputs("\r\033[K", stderr);
+  if (shown_ && !lines_) std::fputs("\r\033[K", stderr);
 }
 
 bool StatusLine::is_due() const {
@@ -31,6 +39,11 @@ bool StatusLine::is_due() const {
 void StatusLine::draw(std::string text) {
   if (!shown_) return;
   drawn_ = std::chrono::steady_clock::now();
+  if (lines_) {
+    std::fprintf(stderr, "orrery: progress: %s\n", text.c_str());
+    std::fflush(stderr);
+    return;
+  }
   text.resize(std::min(text.size(), terminal_columns() - 1));
   std::fprintf(stderr, "\r%s\033[K", text.c_str());
   std::fflush(stderr);

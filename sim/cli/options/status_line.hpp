@@ -6,7 +6,8 @@
 namespace orrery {
 
 /// A line on stderr that says how far a command is, drawn over itself a few times a second. Nothing
-/// where stderr is no terminal.
+/// where stderr is no terminal, unless ORRERY_PROGRESS is "lines": then "orrery: progress: ..." is
+/// written each time, for programs that read it.
 class StatusLine {
  public:
   explicit StatusLine(bool quiet = false);
@@ -21,6 +22,7 @@ class StatusLine {
   void draw(std::string text);
 
  private:
+  bool lines_ = false;
   bool shown_ = false;
   std::chrono::steady_clock::time_point drawn_;
 };

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
-#include <map>
+#include <string>
 
 #include "sim/base/core/error.hpp"
 #include "sim/base/core/harmless.hpp"
@@ -21,23 +21,12 @@ void print_usage(std::ostream& out) {
   out << "orrery: how long a training step takes on a GPU cluster, why, and whether it fits\n"
          "\n"
          "usage: orrery COMMAND [options]\n"
-         "\n"
-         "  search         the fastest plans for a model on a cluster\n"
-         "  estimate       one plan: step time, tokens/s, MFU, memory, where the time goes\n"
-         "  compare        plans side by side: which is faster, why, and is it significant\n"
-         "  run            a whole training run with failures, checkpoints and spares\n"
-         "  serve          a served model: what clients see, its cost, the best deployment\n"
-         "  sweep          a grid of plans: batches, degrees, GPUs; also on Slurm\n"
-         "  collective     one collective alone, in the columns of nccl-tests\n"
-         "  schedule       a pipeline's order of passes: print it, edit it, draw it\n"
-         "  import         training scripts and recipes, logs of nccl-tests, a node's topology\n"
-         "  export         a plan as Megatron-LM's arguments\n"
-         "  calibrate      measure the GPUs of this machine; fit and show what was measured\n"
-         "  place-experts  the best placement of experts for a routing trace\n"
-         "  validate       predict published measurements and print the error\n"
-         "  check          read a model or a system and print what was understood\n"
-         "  list           gpus, systems, models, software, schedules, collectives, routing\n"
-         "\n"
+         "\n";
+  constexpr std::size_t width = 15;
+  for (const Command& command : commands())
+    out << "  " << command.name << std::string(width - command.name.size(), ' ') << command.summary
+        << "\n";
+  out << "\n"
          "  orrery help COMMAND     the command's options\n"
          "  orrery --version\n"
          "\n"
@@ -59,15 +48,16 @@ int dispatch(const Arguments& words) {
   }
   if (word == "--help" || word == "-h" || word == "help") return print_usage(std::cout), exit_ok;
   if (word == "--version") return std::cout << "orrery " << ORRERY_VERSION << "\n", exit_ok;
-  const auto command = commands().find(word);
-  if (command == commands().end()) {
+  const Command* command = find_command(word);
+  if (!command) {
     std::vector<std::string> names;
-    for (const auto& [name, unused] : commands()) names.push_back(name);
+    for (const Command& one : commands()) names.push_back(one.name);
+    std::sort(names.begin(), names.end());
     fail_input({}, "'" + word + "' is not a command", suggestion(word, names));
   }
   Arguments arguments = rest;
   std::replace(arguments.begin(), arguments.end(), std::string{"-h"}, std::string{"--help"});
-  return command->second(arguments);
+  return command->run(arguments);
 }
 
 // Of a failed assertion, which has said what it was. Nothing is printed of an answer that rests on

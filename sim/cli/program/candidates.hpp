@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace orrery {
+
+/// What may stand in place of the word that is being typed.
+struct Candidates {
+  struct Word {
+    std::string text;
+    std::string meaning;  ///< "": its name says it all.
+  };
+  std::vector<Word> words;  ///< All of them begin with what was typed.
+  bool files = false;
+  bool folders = false;
+};
+
+/// `words` follow "orrery"; the last is being typed and may be empty. What commands take is asked
+/// of them, and names are those of the catalog.
+Candidates candidates(const std::vector<std::string>& words);
+
+}  // namespace orrery
