@@ -10,7 +10,7 @@ set -eu
 packages="g++ cmake ninja-build pkg-config libsimgrid-dev libboost-graph-dev \
 libboost-program-options-dev nlohmann-json3-dev libsqlite3-dev libyaml-dev \
 libtomlplusplus-dev libgtest-dev libgmock-dev"
-test_packages="clang-format-14"
+test_packages="clang-format-14 python3 dpkg-dev"
 
 say() { printf '%s\n' "$*" >&2; }
 
@@ -72,8 +72,12 @@ example() {
     --tp 8 --pp 8 --mbs 1 --gbs 1536 --recompute full --software megatron-2021
 }
 
-# What tests need beyond building, and is not installed unasked: daemons of a cluster.
+# What tests need beyond building, and is not installed unasked: other shells, daemons of a cluster.
 say_what_was_skipped() {
+  for needed in zsh:zsh fish:fish groff:groff-base; do
+    command -v "${needed%%:*}" >/dev/null 2>&1 ||
+      say "Completion and pages were not tested in full: apt-get install ${needed#*:}, to test them"
+  done
   for needed in slurmctld:slurmctld slurmd:slurmd sbatch:slurm-client munged:munge parallel:parallel
   do
     PATH=$PATH:/usr/sbin command -v "${needed%%:*}" >/dev/null 2>&1 ||

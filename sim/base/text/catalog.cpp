@@ -32,14 +32,28 @@ std::string remedy(const std::string& shelf, const std::string& word,
   return "did you mean " + names + "?";
 }
 
+// The share folder that belongs to this program's own folder, wherever a prefix was moved to.
+fs::path installed_data() {
+  std::error_code code;
+  const fs::path program = fs::canonical("/proc/self/exe", code);
+  return program.parent_path().parent_path() / "share" / "orrery";
+}
+
+bool has_catalog(const fs::path& folder) {
+  std::error_code code;
+  return fs::is_directory(folder / "topologies", code);
+}
+
 }  // namespace
 
 std::string data_folder() {
   if (const char* set = std::getenv("ORRERY_DATA"); set && *set) return set;
-  std::error_code code;
-  if (fs::is_directory(fs::path{ORRERY_SOURCE_DATA} / "topologies", code))
-    return ORRERY_SOURCE_DATA;
-  return ORRERY_INSTALLED_DATA;
+  static const std::string found = [] {
+    const fs::path installed = installed_data();
+    const bool is_built_here = !has_catalog(installed) && has_catalog(ORRERY_SOURCE_DATA);
+    return is_built_here ? std::string{ORRERY_SOURCE_DATA} : installed.string();
+  }();
+  return found;
 }
 
 std::string find_in_catalog(const std::string& shelf, const std::string& word, const Place& at) {

@@ -8,7 +8,8 @@
 namespace orrery {
 
 /// The folder that holds topologies/, workloads/ and calibration/data: $ORRERY_DATA if set, else
-/// the source tree that this binary was built from, else the installed share folder.
+/// ../share/orrery beside the program's folder if it is there, else the source tree that it was
+/// built from.
 std::string data_folder();
 
 /// The path that a user's word means. A word with a '/' or ending in ".json" is a path (and is
