@@ -7,8 +7,10 @@
 #include <set>
 #include <utility>
 
+#include "sim/base/core/error_list.hpp"
 #include "sim/base/core/nearest.hpp"
 #include "sim/base/text/input_file.hpp"
+#include "sim/base/text/own_figures.hpp"
 #include "sim/base/text/quantity_text.hpp"
 
 namespace orrery {
@@ -120,7 +122,11 @@ std::optional<JsonValue> JsonValue::find(const std::string& key) const {
   if (!is_object()) fail(shown(*value_) + " is not an object", "write {\"key\": value, ...}");
   const auto found = value_->find(key);
   if (found == value_->end() || found->is_null()) return std::nullopt;
-  return JsonValue{document_, &*found, place_ / key};
+  // A user's own figure was written without a "value" (own_figures.hpp).
+  const auto source = key == "value" ? value_->find("source") : value_->end();
+  const bool is_own = source != value_->end() && source->is_string() &&
+                      source->get_ref<const std::string&>() == own_source;
+  return JsonValue{document_, &*found, is_own ? place_ : place_ / key};
 }
 
 bool JsonValue::has(const std::string& key) const { return find(key).has_value(); }
@@ -133,9 +139,12 @@ JsonValue JsonValue::at(const std::string& key) const {
 }
 
 void JsonValue::allow_only(const std::vector<std::string>& known) const {
+  ErrorList errors;
   for (const std::string& key : keys())
     if (std::find(known.begin(), known.end(), key) == known.end())
-      fail("the key '" + shown_text(key) + "' is unknown", suggestion(key, known));
+      errors.attempt(
+          [&] { fail("the key '" + shown_text(key) + "' is unknown", suggestion(key, known)); });
+  errors.raise();
 }
 
 JsonValue JsonValue::with(const std::string& key, const JsonValue& value) const {

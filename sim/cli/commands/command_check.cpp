@@ -6,6 +6,7 @@
 
 #include "sim/base/text/flag_value.hpp"
 #include "sim/base/text/output_files.hpp"
+#include "sim/base/text/own_figures.hpp"
 #include "sim/cli/options/options.hpp"
 #include "sim/input/machine/system.hpp"
 #include "sim/input/model/model.hpp"
@@ -92,6 +93,21 @@ void print(std::ostream& out, const Model& model) {
   if (count.active != count.total) row(out, "active a token", with_commas(count.active));
 }
 
+// What rests on the user's word alone.
+void print_own_figures(std::ostream& out, const JsonValue& document) {
+  constexpr std::size_t width = 72;
+  std::string line;
+  std::string name = "yours, without source";
+  for (const std::string& where : own_figures(document)) {
+    if (!line.empty() && line.size() + where.size() > width) {
+      row(out, name, line + ",");
+      name = line = "";
+    }
+    line += (line.empty() ? "" : ", ") + where;
+  }
+  if (!line.empty()) row(out, name, line);
+}
+
 void print(std::ostream& out, const System& system) {
   const Gpu& gpu = system.gpu;
   out << "system " << system.name << ": " << system.title << "\n";
@@ -109,6 +125,7 @@ void print(std::ostream& out, const System& system) {
       std::to_string(system.nics_per_node) + " of " + number(system.nic.si() * 8e-9, "Gb/s, ") +
           number(system.network_latency.si() * 1e6, "us, ") +
           number(100.0 * system.network_efficiency, "% payload"));
+  print_own_figures(out, *system.document);
 }
 
 // As many GPUs as show the whole pattern: two pods, four leaves, two domains; or all there are.

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <sstream>
 #include <string>
 
 #include "sim/base/core/error.hpp"
@@ -82,7 +83,9 @@ int main(int argc, char** argv) {
   try {
     code = dispatch({argv + 1, argv + argc});
   } catch (const Error& error) {
-    std::cerr << "orrery: error: " << error.what() << "\n";
+    std::istringstream errors{error.what()};  // A line each.
+    for (std::string line; std::getline(errors, line);)
+      std::cerr << "orrery: error: " << line << "\n";
     code = error.kind() == Error::Kind::infeasible ? exit_infeasible : exit_bad_input;
   } catch (const std::exception& error) {
     std::cerr << "orrery: internal error: " << harmless(error.what())

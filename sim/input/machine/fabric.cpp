@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "sim/base/text/choice.hpp"
+#include "sim/base/text/object_reader.hpp"
 #include "sim/input/machine/explicit_fabric.hpp"
 #include "sim/input/machine/system.hpp"
 
@@ -14,8 +15,10 @@ namespace {
 // Far above what is built (64 to 1024 ports a switch, a few thousand switches), to catch slips.
 constexpr int most_of_a_kind = 65'536;
 
-int count(const JsonValue& json, const std::string& key) {
-  return static_cast<int>(json.at(key).sourced().integer(1, most_of_a_kind));
+void read_count(ObjectReader& reader, const std::string& key, int& into) {
+  reader.required(key, [&](const JsonValue& value) {
+    into = static_cast<int>(value.sourced().integer(1, most_of_a_kind));
+  });
 }
 
 Seconds hop_latency(const JsonValue& json) {
@@ -53,30 +56,32 @@ BytesPerSecond leaf_input(const FabricShape& shape, const System& system) {
 
 const std::vector<std::string> common_keys{"kind", "ecmp_seed", "switch_latency"};
 
-void allow(const JsonValue& json, std::vector<std::string> keys) {
+ObjectReader reader_of(const JsonValue& json, std::vector<std::string> keys) {
   keys.insert(keys.end(), common_keys.begin(), common_keys.end());
-  json.allow_only(keys);
+  return {json, keys};
 }
 
 void read_leaf_spine(const JsonValue& json, const System& system, FabricShape& shape) {
   shape.rails = shape.layout == FabricLayout::rail_optimized;
   const std::string nodes = shape.rails ? "nodes_per_pod" : "nodes_per_leaf";
-  allow(json, {nodes, "spines", "oversubscription", "uplink_bandwidth"});
-  shape.nodes_per_leaf = count(json, nodes);
-  shape.spines = count(json, "spines");
-  shape.uplink = uplink(json, "", leaf_input(shape, system), shape.spines);
+  ObjectReader reader = reader_of(json, {nodes, "spines", "oversubscription", "uplink_bandwidth"});
+  read_count(reader, nodes, shape.nodes_per_leaf);
+  read_count(reader, "spines", shape.spines);
+  reader.check([&] { shape.uplink = uplink(json, "", leaf_input(shape, system), shape.spines); });
+  reader.raise();
 }
 
 void read_fat_tree(const JsonValue& json, const System& system, FabricShape& shape) {
-  allow(json,
-        {"nodes_per_leaf", "rails", "leaves_per_pod", "spines_per_pod", "cores", "oversubscription",
-         "uplink_bandwidth", "core_oversubscription", "core_uplink_bandwidth"});
-  const auto rails = json.find("rails");
-  shape.rails = rails && rails->boolean();
-  shape.nodes_per_leaf = count(json, "nodes_per_leaf");
-  shape.leaves_per_pod = count(json, "leaves_per_pod");
-  shape.spines = count(json, "spines_per_pod");
-  shape.cores = count(json, "cores");
+  ObjectReader reader =
+      reader_of(json, {"nodes_per_leaf", "rails", "leaves_per_pod", "spines_per_pod", "cores",
+                       "oversubscription", "uplink_bandwidth", "core_oversubscription",
+                       "core_uplink_bandwidth"});
+  reader.optional("rails", [&](const JsonValue& rails) { shape.rails = rails.boolean(); });
+  read_count(reader, "nodes_per_leaf", shape.nodes_per_leaf);
+  read_count(reader, "leaves_per_pod", shape.leaves_per_pod);
+  read_count(reader, "spines_per_pod", shape.spines);
+  read_count(reader, "cores", shape.cores);
+  reader.raise();
   shape.uplink = uplink(json, "", leaf_input(shape, system), shape.spines);
   const int cores_of_a_spine = shape.cores / core_groups(shape);
   const BytesPerSecond into_spine = static_cast<double>(shape.leaves_per_pod) * shape.uplink;
@@ -84,15 +89,22 @@ void read_fat_tree(const JsonValue& json, const System& system, FabricShape& sha
 }
 
 void read_dragonfly(const JsonValue& json, FabricShape& shape) {
-  allow(json, {"nodes_per_router", "routers_per_group", "groups", "global_links_per_router",
-               "local_bandwidth", "global_bandwidth"});
-  shape.nodes_per_leaf = count(json, "nodes_per_router");
-  shape.routers_per_group = count(json, "routers_per_group");
-  shape.groups = count(json, "groups");
-  shape.local_link = json.at("local_bandwidth").sourced().bandwidth();
+  ObjectReader reader =
+      reader_of(json, {"nodes_per_router", "routers_per_group", "groups", "global_links_per_router",
+                       "local_bandwidth", "global_bandwidth"});
+  read_count(reader, "nodes_per_router", shape.nodes_per_leaf);
+  read_count(reader, "routers_per_group", shape.routers_per_group);
+  read_count(reader, "groups", shape.groups);
+  reader.required("local_bandwidth",
+                  [&](const JsonValue& value) { shape.local_link = value.sourced().bandwidth(); });
+  if (shape.groups != 1) {
+    read_count(reader, "global_links_per_router", shape.global_links);
+    reader.required("global_bandwidth", [&](const JsonValue& value) {
+      shape.global_link = value.sourced().bandwidth();
+    });
+  }
+  reader.raise();
   if (shape.groups == 1) return;
-  shape.global_links = count(json, "global_links_per_router");
-  shape.global_link = json.at("global_bandwidth").sourced().bandwidth();
   const std::int64_t ports = std::int64_t{shape.routers_per_group} * shape.global_links;
   if (ports > most_of_a_kind)
     json.fail("a group has " + std::to_string(ports) + " global links",

@@ -4,6 +4,9 @@
 
 #include "sim/base/text/catalog.hpp"
 #include "sim/base/text/choice.hpp"
+#include "sim/base/text/object_reader.hpp"
+#include "sim/base/text/own_figures.hpp"
+#include "sim/input/machine/figures.hpp"
 #include "sim/input/machine/system.hpp"
 
 namespace orrery {
@@ -28,11 +31,6 @@ double watts(const JsonValue& json) {
 }
 
 constexpr double usual_share_of_pcie = 0.8;
-
-FlopPerSecond optional_flop_rate(const JsonValue& json, const std::string& key) {
-  const auto found = json.find(key);
-  return found ? found->sourced().flop_rate() : FlopPerSecond{};
-}
 
 }  // namespace
 
@@ -67,31 +65,47 @@ FlopPerSecond Gpu::peak(Dtype dtype, const Place& at) const {
   return dtype == Dtype::fp32 ? peak_fp32 : dtype == Dtype::tf32 ? peak_tf32 : peak_16bit;
 }
 
-Gpu parse_gpu(const JsonValue& json) {
-  require_schema(json, "orrery.gpu/1");
-  json.allow_only({"schema", "name", "title", "architecture", "peak_16bit", "peak_fp8", "peak_fp4",
-                   "peak_tf32", "peak_fp32", "memory_bandwidth", "memory", "multiprocessors",
-                   "nvlink_bandwidth", "pcie_bandwidth", "host_bandwidth", "power"});
+Gpu parse_gpu(const JsonValue& written) {
+  require_schema(written, "orrery.gpu/1");
+  const JsonValue json = with_own_sources(written, figures_of_a_machine());
+  ObjectReader reader{
+      json,
+      {"schema", "name", "title", "architecture", "peak_16bit", "peak_fp8", "peak_fp4", "peak_tf32",
+       "peak_fp32", "memory_bandwidth", "memory", "multiprocessors", "nvlink_bandwidth",
+       "pcie_bandwidth", "host_bandwidth", "power"}};
   Gpu gpu;
-  gpu.name = required_text(json, "name");
-  gpu.title = required_text(json, "title");
-  gpu.architecture = choice<Architecture>(json.at("architecture"), architecture_names());
-  gpu.peak_16bit = json.at("peak_16bit").sourced().flop_rate();
-  gpu.peak_fp8 = optional_flop_rate(json, "peak_fp8");
-  gpu.peak_fp4 = optional_flop_rate(json, "peak_fp4");
-  gpu.peak_tf32 = optional_flop_rate(json, "peak_tf32");
-  gpu.peak_fp32 = json.at("peak_fp32").sourced().flop_rate();
-  gpu.memory_bandwidth = json.at("memory_bandwidth").sourced().bandwidth();
-  const JsonValue memory = json.at("memory").sourced();
-  gpu.memory = memory.bytes();
-  if (gpu.memory == Bytes{}) memory.fail("a GPU without memory", "write it like \"80 GiB\"");
+  const auto rate = [](FlopPerSecond& into) {
+    return [&into](const JsonValue& value) { into = value.sourced().flop_rate(); };
+  };
+  const auto bandwidth = [](BytesPerSecond& into) {
+    return [&into](const JsonValue& value) { into = value.sourced().bandwidth(); };
+  };
+  reader.required("name", [&](const JsonValue&) { gpu.name = required_text(json, "name"); });
+  reader.required("title", [&](const JsonValue&) { gpu.title = required_text(json, "title"); });
+  reader.required("architecture", [&](const JsonValue& word) {
+    gpu.architecture = choice<Architecture>(word, architecture_names());
+  });
+  reader.required("peak_16bit", rate(gpu.peak_16bit));
+  reader.optional("peak_fp8", rate(gpu.peak_fp8));
+  reader.optional("peak_fp4", rate(gpu.peak_fp4));
+  reader.optional("peak_tf32", rate(gpu.peak_tf32));
+  reader.required("peak_fp32", rate(gpu.peak_fp32));
+  reader.required("memory_bandwidth", bandwidth(gpu.memory_bandwidth));
+  reader.required("memory", [&](const JsonValue& value) {
+    const JsonValue memory = value.sourced();
+    gpu.memory = memory.bytes();
+    if (gpu.memory == Bytes{}) memory.fail("a GPU without memory", "write it like \"80 GiB\"");
+  });
   // Ten times what any GPU has; a larger number counts cores, not multiprocessors.
-  gpu.multiprocessors = static_cast<int>(json.at("multiprocessors").sourced().integer(1, 2000));
-  if (const auto nvlink = json.find("nvlink_bandwidth")) gpu.nvlink = nvlink->sourced().bandwidth();
-  gpu.pcie = json.at("pcie_bandwidth").sourced().bandwidth();
-  const auto host = json.find("host_bandwidth");
-  gpu.host = host ? host->sourced().bandwidth() : usual_share_of_pcie * gpu.pcie;
-  gpu.watts = watts(json.at("power").sourced());
+  reader.required("multiprocessors", [&](const JsonValue& value) {
+    gpu.multiprocessors = static_cast<int>(value.sourced().integer(1, 2000));
+  });
+  reader.optional("nvlink_bandwidth", bandwidth(gpu.nvlink));
+  reader.required("pcie_bandwidth", bandwidth(gpu.pcie));
+  gpu.host = usual_share_of_pcie * gpu.pcie;
+  reader.optional("host_bandwidth", bandwidth(gpu.host));
+  reader.required("power", [&](const JsonValue& value) { gpu.watts = watts(value.sourced()); });
+  reader.raise();
   gpu.document = json;
   return gpu;
 }

@@ -5,6 +5,9 @@
 
 #include "sim/base/text/catalog.hpp"
 #include "sim/base/text/choice.hpp"
+#include "sim/base/text/object_reader.hpp"
+#include "sim/base/text/own_figures.hpp"
+#include "sim/input/machine/figures.hpp"
 
 namespace orrery {
 namespace {
@@ -90,72 +93,115 @@ void check_reduction(const System& system, const JsonValue& json) {
             "write false");
 }
 
+// Far above what exists (8 to 16 GPUs a node, 72 to 576 a domain), to catch slips of the pen.
+constexpr int most_in_node = 1024;
+constexpr int most_in_domain = 4096;
+constexpr int most_gpus = 10'000'000;
+
+const std::vector<std::string>& keys_of_a_system() {
+  static const std::vector<std::string> keys{"schema",
+                                             "name",
+                                             "title",
+                                             "gpu",
+                                             "gpus_per_node",
+                                             "nvlink_domain",
+                                             "wiring",
+                                             "scale_up_bandwidth",
+                                             "scale_up_latency",
+                                             "nics_per_node",
+                                             "nic_bandwidth",
+                                             "network_latency",
+                                             "network_efficiency",
+                                             "fabric",
+                                             "in_network_reduction",
+                                             "fabric_reduction",
+                                             "max_gpus",
+                                             "host_slowdown",
+                                             "host_bandwidth",
+                                             "nvlink_pairs",
+                                             "pcie_tree",
+                                             "fabric_shape",
+                                             "overrides"};
+  return keys;
+}
+
+void read_node(ObjectReader& reader, System& system) {
+  static const std::vector<std::string> wirings{"nvswitch", "nvlink_mesh", "pcie"};
+  reader.required("gpus_per_node",
+                  [&](const JsonValue& gpus) { system.gpus_per_node = count(gpus, most_in_node); });
+  system.nvlink_domain = system.gpus_per_node;
+  reader.optional("nvlink_domain", [&](const JsonValue& domain) {
+    system.nvlink_domain = count(domain, most_in_domain);
+  });
+  reader.required("wiring", [&](const JsonValue& wiring) {
+    system.wiring = choice<NodeWiring>(wiring, wirings);
+  });
+  reader.required("scale_up_bandwidth", [&](const JsonValue& bandwidth) {
+    system.scale_up = bandwidth.sourced().bandwidth();
+  });
+  reader.required("scale_up_latency",
+                  [&](const JsonValue& seconds) { system.scale_up_latency = latency(seconds); });
+  reader.optional("in_network_reduction", [&](const JsonValue& reduces) {
+    system.in_network_reduction = reduces.boolean();
+  });
+}
+
+void read_network(ObjectReader& reader, System& system) {
+  static const std::vector<std::string> fabrics{"infiniband", "ethernet"};
+  reader.required("nics_per_node",
+                  [&](const JsonValue& nics) { system.nics_per_node = count(nics, most_in_node); });
+  reader.required("nic_bandwidth",
+                  [&](const JsonValue& nic) { system.nic = nic.sourced().bandwidth(); });
+  reader.required("network_latency",
+                  [&](const JsonValue& seconds) { system.network_latency = latency(seconds); });
+  reader.required("network_efficiency", [&](const JsonValue& share) {
+    system.network_efficiency = share.sourced().number(0.01, 1.0);
+  });
+  reader.required("fabric", [&](const JsonValue& fabric) {
+    system.fabric = choice<FabricKind>(fabric, fabrics);
+  });
+  reader.optional("fabric_reduction",
+                  [&](const JsonValue& reduces) { system.fabric_reduction = reduces.boolean(); });
+}
+
 }  // namespace
 
-System parse_system(const JsonValue& json) {
-  static const std::vector<std::string> wirings{"nvswitch", "nvlink_mesh", "pcie"};
-  static const std::vector<std::string> fabrics{"infiniband", "ethernet"};
-  // Far above what exists (8 to 16 GPUs a node, 72 to 576 a domain), to catch slips of the pen.
-  constexpr int most_in_node = 1024;
-  constexpr int most_in_domain = 4096;
-  constexpr int most_gpus = 10'000'000;
-
-  require_schema(json, "orrery.system/1");
-  json.allow_only({"schema",
-                   "name",
-                   "title",
-                   "gpu",
-                   "gpus_per_node",
-                   "nvlink_domain",
-                   "wiring",
-                   "scale_up_bandwidth",
-                   "scale_up_latency",
-                   "nics_per_node",
-                   "nic_bandwidth",
-                   "network_latency",
-                   "network_efficiency",
-                   "fabric",
-                   "in_network_reduction",
-                   "fabric_reduction",
-                   "max_gpus",
-                   "host_slowdown",
-                   "host_bandwidth",
-                   "nvlink_pairs",
-                   "pcie_tree",
-                   "fabric_shape",
-                   "overrides"});
+System parse_system(const JsonValue& written) {
+  require_schema(written, "orrery.system/1");
+  const JsonValue json = with_own_sources(written, figures_of_a_machine());
+  ObjectReader reader{json, keys_of_a_system()};
   System system;
-  system.name = required_text(json, "name");
-  system.title = required_text(json, "title");
-  const JsonValue gpu = json.at("gpu");
-  system.gpu = gpu.is_object() ? parse_gpu(gpu) : read_gpu(gpu_word(gpu), gpu.place());
-  system.gpus_per_node = count(json.at("gpus_per_node"), most_in_node);
-  const auto domain = json.find("nvlink_domain");
-  system.nvlink_domain = domain ? count(*domain, most_in_domain) : system.gpus_per_node;
-  system.wiring = choice<NodeWiring>(json.at("wiring"), wirings);
-  system.scale_up = json.at("scale_up_bandwidth").sourced().bandwidth();
-  system.scale_up_latency = latency(json.at("scale_up_latency"));
-  system.nics_per_node = count(json.at("nics_per_node"), most_in_node);
-  system.nic = json.at("nic_bandwidth").sourced().bandwidth();
-  system.network_latency = latency(json.at("network_latency"));
-  system.network_efficiency = json.at("network_efficiency").sourced().number(0.01, 1.0);
-  system.fabric = choice<FabricKind>(json.at("fabric"), fabrics);
-  const auto reduction = json.find("in_network_reduction");
-  system.in_network_reduction = reduction && reduction->boolean();
-  const auto in_fabric = json.find("fabric_reduction");
-  system.fabric_reduction = in_fabric && in_fabric->boolean();
-  if (const auto host = json.find("host_slowdown"))
-    system.host_slowdown = host->sourced().number(0.1, 10.0);
-  if (const auto host = json.find("host_bandwidth")) system.gpu.host = host->sourced().bandwidth();
-  if (const auto most = json.find("max_gpus")) system.max_gpus = count(*most, most_gpus);
+  reader.required("name", [&](const JsonValue&) { system.name = required_text(json, "name"); });
+  reader.required("title", [&](const JsonValue&) { system.title = required_text(json, "title"); });
+  reader.required("gpu", [&](const JsonValue& gpu) {
+    system.gpu = gpu.is_object() ? parse_gpu(gpu) : read_gpu(gpu_word(gpu), gpu.place());
+  });
+  read_node(reader, system);
+  read_network(reader, system);
+  reader.optional("host_slowdown", [&](const JsonValue& host) {
+    system.host_slowdown = host.sourced().number(0.1, 10.0);
+  });
+  reader.optional("host_bandwidth",
+                  [&](const JsonValue& host) { system.gpu.host = host.sourced().bandwidth(); });
+  reader.optional("max_gpus",
+                  [&](const JsonValue& most) { system.max_gpus = count(most, most_gpus); });
 
-  check_domain(system, json);
-  check_scale_up(system, json);
-  check_nics(system, json);
-  check_reduction(system, json);
-  read_node_wires(json, system);
-  read_fabric(json, system);
-  read_overrides(json, system);
+  const bool has_values = reader.is_sound();
+  // What values say together is judged where those are known.
+  const bool has_nics = system.gpus_per_node > 0 && system.nics_per_node > 0 &&
+                        system.nic > BytesPerSecond{} &&
+                        reader.attempt([&] { check_nics(system, json); });
+  if (has_nics) reader.attempt([&] { read_fabric(json, system); });
+  if (has_values) {
+    reader.attempt([&] {  // One wiring: its first contradiction may be the reason for the next.
+      check_domain(system, json);
+      check_scale_up(system, json);
+      check_reduction(system, json);
+    });
+    if (has_nics) reader.attempt([&] { read_node_wires(json, system); });
+  }
+  reader.check([&] { read_overrides(json, system); });
+  reader.raise();
   system.document = json.with("gpu", *system.gpu.document);
   return system;
 }

@@ -5,6 +5,7 @@
 
 #include "sim/base/text/catalog.hpp"
 #include "sim/base/text/choice.hpp"
+#include "sim/base/text/object_reader.hpp"
 #include "sim/input/model/hugging_face.hpp"
 #include "sim/input/model/model_defaults.hpp"
 #include "sim/input/model/model_limits.hpp"
@@ -29,17 +30,28 @@ const std::vector<std::string>& own_keys() {
   return keys;
 }
 
-bool flag(const JsonValue& json, const std::string& key, bool absent) {
-  const auto value = json.find(key);
-  return value ? value->boolean() : absent;
+bool flag(ObjectReader& reader, const std::string& key, bool absent) {
+  bool value = absent;
+  reader.optional(key, [&](const JsonValue& written) { value = written.boolean(); });
+  return value;
 }
 
 constexpr std::int64_t assumed_sequence = 8192;
 
-std::int64_t integer(const JsonValue& json, const std::string& key, std::int64_t absent,
+std::int64_t integer(ObjectReader& reader, const std::string& key, std::int64_t absent,
                      std::int64_t minimum, std::int64_t maximum) {
-  const auto value = json.find(key);
-  return value ? value->integer(minimum, maximum) : absent;
+  std::int64_t value = absent;
+  reader.optional(key,
+                  [&](const JsonValue& written) { value = written.integer(minimum, maximum); });
+  return value;
+}
+
+// Of a key that must be there; after an error one from which no other follows.
+std::int64_t size(ObjectReader& reader, const std::string& key, std::int64_t maximum,
+                  std::int64_t otherwise = 1) {
+  std::int64_t value = otherwise;
+  reader.required(key, [&](const JsonValue& written) { value = written.integer(1, maximum); });
+  return value;
 }
 
 std::string name_from_path(const std::string& file) {
@@ -52,109 +64,127 @@ std::string name_from_path(const std::string& file) {
 
 LatentAttention latent_of(const JsonValue& json) {
   if (!json.is_object()) return deepseek_latent_attention();
-  json.allow_only(
-      {"q_lora_rank", "kv_lora_rank", "qk_head_dim", "qk_pos_emb_head_dim", "v_head_dim"});
+  ObjectReader reader{
+      json, {"q_lora_rank", "kv_lora_rank", "qk_head_dim", "qk_pos_emb_head_dim", "v_head_dim"}};
   LatentAttention latent;
-  latent.q_rank = integer(json, "q_lora_rank", 0, 0, max_width);
-  latent.kv_rank = json.at("kv_lora_rank").integer(1, max_width);
-  latent.nope_dim = json.at("qk_head_dim").integer(1, max_width);
-  latent.rope_dim = json.at("qk_pos_emb_head_dim").integer(1, max_width);
-  latent.v_dim = json.at("v_head_dim").integer(1, max_width);
+  latent.q_rank = integer(reader, "q_lora_rank", 0, 0, max_width);
+  latent.kv_rank = size(reader, "kv_lora_rank", max_width);
+  latent.nope_dim = size(reader, "qk_head_dim", max_width);
+  latent.rope_dim = size(reader, "qk_pos_emb_head_dim", max_width);
+  latent.v_dim = size(reader, "v_head_dim", max_width);
+  reader.raise();
   return latent;
 }
 
-void read_sizes(const JsonValue& json, const ModelDefaults& defaults, Model& model) {
-  model.layers = static_cast<int>(json.at("layers").integer(1, max_layers));
-  model.hidden = json.at("hidden").integer(1, max_width);
-  model.heads = json.at("heads").integer(1, max_heads);
-  model.kv_heads = integer(json, "kv_heads", model.heads, 1, max_heads);
-  if (is_latent(json)) model.latent = latent_of(json.at("mla"));
-  model.head_dim = integer(json, "head_dim", model.head_dim, 1, max_width);
+void read_sizes(ObjectReader& reader, const ModelDefaults& defaults, Model& model) {
+  const JsonValue& json = reader.json();
+  model.layers = static_cast<int>(size(reader, "layers", max_layers, max_layers));
+  model.hidden = size(reader, "hidden", max_width);
+  model.heads = size(reader, "heads", max_heads);
+  model.kv_heads = integer(reader, "kv_heads", model.heads, 1, max_heads);
+  reader.attempt([&] {
+    if (is_latent(json)) model.latent = latent_of(json.at("mla"));
+  });
+  model.head_dim = integer(reader, "head_dim", model.head_dim, 1, max_width);
   if (model.latent) {  // Every query head has keys of its own, computed from the latent.
     model.kv_heads = model.heads;
     model.head_dim = model.latent->nope_dim + model.latent->rope_dim;
   }
-  if (model.head_dim == 0 && model.hidden % model.heads != 0)
-    json.fail(std::to_string(model.heads) + " heads do not divide a hidden size of " +
-                  std::to_string(model.hidden),
-              "state head_dim");
+  reader.check([&] {
+    if (model.head_dim == 0 && model.hidden % model.heads != 0)
+      json.fail(std::to_string(model.heads) + " heads do not divide a hidden size of " +
+                    std::to_string(model.hidden),
+                "state head_dim");
+  });
   if (model.head_dim == 0) model.head_dim = model.hidden / model.heads;
   // 4 h is the width of the original transformer and of every GPT (arXiv 1706.03762, section 3.3).
   const std::int64_t dense_ffn = defaults.dense_ffn ? defaults.dense_ffn : 4 * model.hidden;
-  model.ffn = integer(json, "ffn", dense_ffn, 1, max_width);
+  model.ffn = integer(reader, "ffn", dense_ffn, 1, max_width);
   // GPT-2's 50,257 tokens padded to a multiple of 1,024: Narayanan et al., SC'21, section 5.
-  model.vocab = integer(json, "vocab", 51'200, 1, max_tokens);
-  model.max_sequence = json.at("seq").integer(1, max_tokens);
-  if (const auto trained = json.find("pretraining_seq")) {
-    const bool sourced = trained->is_object();
-    if (sourced) trained->allow_only({"value", "source"});
+  model.vocab = integer(reader, "vocab", 51'200, 1, max_tokens);
+  model.max_sequence = size(reader, "seq", max_tokens, 0);
+  reader.optional("pretraining_seq", [&](const JsonValue& trained) {
+    const bool sourced = trained.is_object();
+    if (sourced) trained.allow_only({"value", "source"});
     model.pretraining_sequence =
-        (sourced ? trained->at("value") : *trained).integer(1, model.max_sequence);
-  }
+        (sourced ? trained.at("value") : trained)
+            .integer(1, model.max_sequence > 0 ? model.max_sequence : max_tokens);
+  });
 }
 
-void read_layer(const JsonValue& json, const ModelDefaults& defaults, Model& model) {
-  model.gated = flag(json, "swiglu", model.gated);
-  if (const auto norm = json.find("norm")) {
-    model.norm = choice<NormKind>(*norm, {"rms", "layer"});
+void read_layer(ObjectReader& reader, const ModelDefaults& defaults, Model& model) {
+  model.gated = flag(reader, "swiglu", model.gated);
+  reader.optional("norm", [&](const JsonValue& norm) {
+    model.norm = choice<NormKind>(norm, {"rms", "layer"});
     model.norm_bias = model.norm == NormKind::layer;
-  }
-  model.norm_bias = flag(json, "norm_bias", model.norm_bias);
-  model.norms_per_layer = static_cast<int>(integer(json, "norms_per_layer", 2, 1, 8));
-  model.qk_norm = flag(json, "qk_norm", model.qk_norm);
-  if (const auto bias = json.find("bias"))
-    model.qkv_bias = model.out_bias = model.mlp_bias = bias->boolean();
-  model.qkv_bias = flag(json, "qkv_bias", model.qkv_bias);
-  model.out_bias = flag(json, "out_bias", model.out_bias);
-  model.mlp_bias = flag(json, "mlp_bias", model.mlp_bias);
-  model.attention_sinks = flag(json, "attention_sinks", model.attention_sinks);
-  model.clamped_activation = flag(json, "clamped_activation", model.clamped_activation);
-  model.parallel_residual = flag(json, "parallel_residual", false);
-  if (model.parallel_residual && model.norms_per_layer > 2)
-    json.at("norms_per_layer")
-        .fail("is more than parallel blocks have: one that both read, or one each", "write 1 or 2");
-  model.tied_embeddings = flag(json, "tied_embeddings", model.tied_embeddings);
+  });
+  model.norm_bias = flag(reader, "norm_bias", model.norm_bias);
+  model.norms_per_layer = static_cast<int>(integer(reader, "norms_per_layer", 2, 1, 8));
+  model.qk_norm = flag(reader, "qk_norm", model.qk_norm);
+  reader.optional("bias", [&](const JsonValue& bias) {
+    model.qkv_bias = model.out_bias = model.mlp_bias = bias.boolean();
+  });
+  model.qkv_bias = flag(reader, "qkv_bias", model.qkv_bias);
+  model.out_bias = flag(reader, "out_bias", model.out_bias);
+  model.mlp_bias = flag(reader, "mlp_bias", model.mlp_bias);
+  model.attention_sinks = flag(reader, "attention_sinks", model.attention_sinks);
+  model.clamped_activation = flag(reader, "clamped_activation", model.clamped_activation);
+  model.parallel_residual = flag(reader, "parallel_residual", false);
+  reader.attempt([&] {
+    if (model.parallel_residual && model.norms_per_layer > 2)
+      reader.json()
+          .at("norms_per_layer")
+          .fail("is more than parallel blocks have: one that both read, or one each",
+                "write 1 or 2");
+  });
+  model.tied_embeddings = flag(reader, "tied_embeddings", model.tied_embeddings);
 
   Positions positions = defaults.positions;
-  if (const auto word = json.find("positions"))
-    positions = choice<Positions>(*word, {"rotary", "learned", "alibi", "none"});
+  const bool knows_positions = reader.optional("positions", [&](const JsonValue& word) {
+    positions = choice<Positions>(word, {"rotary", "learned", "alibi", "none"});
+  });
   model.rotary = positions == Positions::rotary;
   if (positions == Positions::learned)
     model.learned_positions =
-        integer(json, "position_rows", model.max_sequence, model.max_sequence, max_tokens);
-  else if (const auto rows = json.find("position_rows"))
-    rows->fail("means nothing in a model without a table of positions",
-               "remove it, or write \"positions\": \"learned\"");
+        integer(reader, "position_rows", model.max_sequence, model.max_sequence, max_tokens);
+  else if (knows_positions)
+    reader.optional("position_rows", [](const JsonValue& rows) {
+      rows.fail("means nothing in a model without a table of positions",
+                "remove it, or write \"positions\": \"learned\"");
+    });
 
-  model.prediction_layers =
-      static_cast<int>(integer(json, "prediction_layers", model.prediction_layers, 0, max_layers));
+  model.prediction_layers = static_cast<int>(
+      integer(reader, "prediction_layers", model.prediction_layers, 0, max_layers));
 
-  model.window = integer(json, "window", model.window, 0, max_tokens);
+  model.window = integer(reader, "window", model.window, 0, max_tokens);
   const int global_every =
-      static_cast<int>(integer(json, "global_every", defaults.global_every, 0, max_layers));
+      static_cast<int>(integer(reader, "global_every", defaults.global_every, 0, max_layers));
   if (model.window == 0) return;
   for (int layer = 0; layer < model.layers; ++layer)
     model.layer_is_local.push_back(global_every == 0 || (layer + 1) % global_every != 0);
 }
 
-void read_experts(const JsonValue& json, const ModelDefaults& defaults, Model& model) {
-  if (!json.has("experts")) {
-    for (const char* key : {"top_k", "moe_ffn", "shared_expert_ffn", "dense_layers"})
-      if (const auto orphan = json.find(key))
-        orphan->fail("means nothing in a model without experts", "add the key 'experts'");
+void read_experts(ObjectReader& reader, const ModelDefaults& defaults, Model& model) {
+  if (!reader.json().has("experts")) {
+    // One says it for all.
+    reader.check([&] {
+      for (const char* key : {"top_k", "moe_ffn", "shared_expert_ffn", "dense_layers"})
+        if (const auto orphan = reader.json().find(key))
+          orphan->fail("means nothing in a model without experts", "add the key 'experts'");
+    });
     return;
   }
   Experts experts;
-  experts.count = json.at("experts").integer(1, max_experts);
-  experts.per_token = json.at("top_k").integer(1, max_experts);
-  experts.ffn = integer(json, "moe_ffn", model.ffn, 1, max_width);
-  experts.shared_ffn = integer(json, "shared_expert_ffn",
+  experts.count = size(reader, "experts", max_experts);
+  experts.per_token = size(reader, "top_k", max_experts);
+  experts.ffn = integer(reader, "moe_ffn", model.ffn, 1, max_width);
+  experts.shared_ffn = integer(reader, "shared_expert_ffn",
                                defaults.one_shared_expert ? experts.ffn : 0, 0, max_width);
-  experts.groups = integer(json, "expert_groups", defaults.expert_groups, 1, max_experts);
+  experts.groups = integer(reader, "expert_groups", defaults.expert_groups, 1, max_experts);
   experts.groups_per_token =
-      integer(json, "groups_per_token", defaults.groups_per_token, 1, max_experts);
-  experts.correction_bias = flag(json, "correction_bias", defaults.correction_bias);
-  const std::int64_t dense = integer(json, "dense_layers", 0, 0, model.layers);
+      integer(reader, "groups_per_token", defaults.groups_per_token, 1, max_experts);
+  experts.correction_bias = flag(reader, "correction_bias", defaults.correction_bias);
+  const std::int64_t dense = integer(reader, "dense_layers", 0, 0, model.layers);
   for (int layer = 0; layer < model.layers; ++layer)
     model.layer_has_experts.push_back(layer >= dense);
   model.experts = experts;
@@ -162,37 +192,45 @@ void read_experts(const JsonValue& json, const ModelDefaults& defaults, Model& m
 
 Model parse_own(const JsonValue& json) {
   if (json.has("schema")) require_schema(json, "orrery.model/1");
-  json.allow_only(own_keys());
+  ObjectReader reader{json, own_keys()};
   const auto named = json.find("name");
   const std::string name = named ? named->text() : name_from_path(json.place().file);
   const ModelDefaults defaults = model_defaults(name, json);
   Model model = defaults.model;
   model.name = name;
-  if (const auto source = json.find("source")) model.source = source->text();
-  read_sizes(json, defaults, model);
-  read_layer(json, defaults, model);
-  read_experts(json, defaults, model);
+  reader.optional("source", [&](const JsonValue& source) { model.source = source.text(); });
+  read_sizes(reader, defaults, model);
+  read_layer(reader, defaults, model);
+  read_experts(reader, defaults, model);
+  reader.raise();
   return model;
 }
 
 // What both formats must keep, so that nothing behind this file divides by zero or overflows.
 void check(const Model& model, const JsonValue& json) {
   const auto text = [](std::int64_t n) { return std::to_string(n); };
-  if (model.heads % model.kv_heads != 0)
-    json.fail(text(model.heads) + " heads cannot share " + text(model.kv_heads) +
-                  " key/value heads evenly",
-              "the first must be a multiple of the second");
-  if (model.experts) {
-    const Experts& experts = *model.experts;
-    if (experts.per_token > experts.count)
-      json.fail("a token cannot visit " + text(experts.per_token) + " of " + text(experts.count) +
-                    " experts",
+  ErrorList errors;
+  errors.attempt([&] {
+    if (model.heads % model.kv_heads != 0)
+      json.fail(text(model.heads) + " heads cannot share " + text(model.kv_heads) +
+                    " key/value heads evenly",
+                "the first must be a multiple of the second");
+  });
+  errors.attempt([&] {
+    if (model.experts && model.experts->per_token > model.experts->count)
+      json.fail("a token cannot visit " + text(model.experts->per_token) + " of " +
+                    text(model.experts->count) + " experts",
                 "lower the experts per token");
+  });
+  errors.attempt([&] {
+    if (!model.experts) return;
+    const Experts& experts = *model.experts;
     if (experts.count % experts.groups != 0 || experts.groups_per_token > experts.groups)
       json.fail(text(experts.count) + " experts do not form " + text(experts.groups) +
                     " groups of which a token reaches " + text(experts.groups_per_token),
                 "the groups must be equal, and no fewer than a token reaches");
-  }
+  });
+  errors.raise();
   // In floating point, since the exact count would overflow where this refuses.
   const auto real = [](std::int64_t n) { return static_cast<double>(n); };
   const double hidden = real(model.hidden);

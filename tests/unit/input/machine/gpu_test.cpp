@@ -118,9 +118,9 @@ TEST(GpuErrors, SayPlaceProblemAndRemedy) {
             "use GB/s, MB/s, TB/s or GiB/s (bytes), or Gb/s or Tb/s (bits)");
   EXPECT_EQ(error_with("\"80 GiB\"", "\"0 B\""),
             "g.json: /memory/value: a GPU without memory; write it like \"80 GiB\"");
-  EXPECT_EQ(error_with("{\"value\": 108, \"source\": \"s\"}", "108"),
-            "g.json: /multiprocessors: 108 names no source; "
-            "write {\"value\": ..., \"source\": \"where the number is from\"}");
+  EXPECT_EQ(error_with("{\"value\": 108, \"source\": \"s\"}", "6912"),
+            "g.json: /multiprocessors: 6912 is out of range; "
+            "write a whole number from 1 to 2000");
   EXPECT_EQ(error_with("108", "6912"),
             "g.json: /multiprocessors/value: 6912 is out of range; "
             "write a whole number from 1 to 2000");

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "sim/base/text/catalog.hpp"
+#include "sim/base/text/own_figures.hpp"
 
 namespace orrery {
 namespace {
@@ -155,8 +156,8 @@ TEST(SystemErrors, SayPlaceProblemAndRemedy) {
             "write it like \"5 us\"");
   EXPECT_EQ(error_with("{\"value\": \"5 us\", \"source\": \"s\"}", "{\"value\": \"5 us\"}"),
             "s.json: /network_latency: the key 'source' is missing; add it");
-  EXPECT_EQ(error_with("{\"value\": \"5 us\", \"source\": \"s\"}", "\"5 us\""),
-            "s.json: /network_latency: \"5 us\" names no source; "
+  EXPECT_EQ(error_with("{\"value\": \"5 us\", \"source\": \"s\"}", "true"),
+            "s.json: /network_latency: true names no source; "
             "write {\"value\": ..., \"source\": \"where the number is from\"}");
   EXPECT_EQ(error_with("\"wiring\"", "\"wirings\""),
             "s.json: the key 'wirings' is unknown; did you mean 'wiring'?");
@@ -217,6 +218,40 @@ TEST(SystemErrors, AnUnknownNameGetsTheNearest) {
                  "command line: --system: 'dgx-a100-80g' is not in the catalog; did you mean "
                  "'dgx-a100-80gb'? (a path needs a '/' or ends in .json)");
   }
+}
+
+// What a user may leave out, the catalog must say.
+TEST(Catalog, NamesASourceOfEveryFigure) {
+  for (const std::string& name : list_catalog("topologies/systems")) {
+    const System system = read_system(name, flag);
+    EXPECT_TRUE(own_figures(*system.document).empty()) << name;
+  }
+  for (const std::string& name : list_catalog("topologies/gpus"))
+    EXPECT_TRUE(own_figures(*read_gpu(name, flag).document).empty()) << name;
+}
+
+TEST(ParseSystem, TakesPlainFiguresAsTheUsersOwn) {
+  const std::string plain = replaced("{\"value\": \"200 Gb/s\", \"source\": \"s\"}", "\"200 Gb/s\"",
+                                     replaced("{\"value\": 4, \"source\": \"s\"}", "4"));
+  const System system = parse_system(JsonValue::parse(plain, "s.json"));
+  EXPECT_EQ(system.nics_per_node, 4);
+  EXPECT_EQ(system.nic, BytesPerSecond{25e9});
+  EXPECT_EQ(own_figures(*system.document),
+            (std::vector<std::string>{"nic_bandwidth", "nics_per_node"}));
+  // What a result carries is read again.
+  EXPECT_EQ(parse_system(*system.document).nics_per_node, 4);
+}
+
+TEST(ParseSystem, TellsAllErrorsAtOnce) {
+  const std::string wrong =
+      replaced("\"5 us\"", "\"5 s\"",
+               replaced("\"450 GB/s\"", "\"450 GBps\"", replaced("\"nvswitch\"", "\"nvswich\"")));
+  EXPECT_EQ(error_of(wrong),
+            "s.json: /wiring: 'nvswich' is unknown; did you mean 'nvswitch'?\n"
+            "s.json: /scale_up_bandwidth/value: '450 GBps' has no known unit; "
+            "use GB/s, MB/s, TB/s or GiB/s (bytes), or Gb/s or Tb/s (bits)\n"
+            "s.json: /network_latency/value: '5 s' is not a latency of a link; "
+            "write it like \"5 us\"");
 }
 
 }  // namespace
