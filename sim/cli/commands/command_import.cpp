@@ -4,6 +4,7 @@
 
 #include "sim/base/core/nearest.hpp"
 #include "sim/base/text/text_file.hpp"
+#include "sim/cli/imported/import_cluster.hpp"
 #include "sim/cli/imported/import_output.hpp"
 #include "sim/cli/imported/import_recipe.hpp"
 #include "sim/cli/imported/launch_script.hpp"
@@ -127,7 +128,8 @@ SystemDraft draft_of_nccl(const std::string& text, const std::string& file, cons
 }  // namespace
 
 int run_import(const Arguments& arguments) {
-  std::vector<std::string> formats{"megatron", "nccl-tests", "nccl-topo", "nvidia-smi-topo"};
+  std::vector<std::string> formats{"cluster", "megatron", "nccl-tests", "nccl-topo",
+                                   "nvidia-smi-topo"};
   for (const std::string& recipe : recipe_formats()) formats.push_back(recipe);
   CommandListener::tell(formats);
   const std::string format = arguments.empty() ? "" : arguments[0];
@@ -135,7 +137,7 @@ int run_import(const Arguments& arguments) {
     std::cout
         << "usage: orrery import megatron FILE | torchtitan FILE | nanotron FILE | nemo FILE |\n"
            "                     deepspeed FILE... | nccl-tests FILE... | nccl-topo FILE |\n"
-           "                     nvidia-smi-topo FILE\n\n"
+           "                     nvidia-smi-topo FILE | cluster --gpu NAME ...\n\n"
            "  orrery import FORMAT --help   the format's options\n";
     return exit_ok;
   }
@@ -143,6 +145,7 @@ int run_import(const Arguments& arguments) {
     fail_input({}, format.empty() ? "import what?" : "'" + format + "' cannot be imported",
                suggestion(format, formats));
   const Arguments rest{arguments.begin() + 1, arguments.end()};
+  if (format == "cluster") return import_cluster(rest);
   if (format == "megatron") return import_megatron(rest);
   if (format == "nccl-tests") return import_nccl_tests(rest);
   if (format == "nccl-topo")

@@ -139,8 +139,8 @@ void add_scale_up(Document& document, const SystemDraft& draft, NodeWiring wirin
     require(draft, draft.nvlinks > 0, "how many NVLinks a GPU has", "give --" + name);
     const BytesPerSecond rate = nvlink_rate(gpu, {draft.file, ""});
     document.add_sourced(key, gb_s(BytesPerSecond{draft.nvlinks * rate.si()}),
-                         draft.source + ": " + std::to_string(draft.nvlinks) +
-                             " NVLinks a GPU, of " + gb_s(rate) +
+                         (draft.is_said ? gpu.name : draft.source) + ": " +
+                             std::to_string(draft.nvlinks) + " NVLinks a GPU, of " + gb_s(rate) +
                              " each way (NVIDIA data sheet of the GPU's architecture)");
   }
   // NCCL 2.28, src/graph/tuning.cc: latency of a hop in the LL protocol.
@@ -163,13 +163,19 @@ void add_network(Document& document, const SystemDraft& draft) {
                suggestion(fabric, {"infiniband", "ethernet"}));
   document.add_told("nics_per_node", "nics", draft.nics_per_node, draft.source);
   document.add_told("nic_bandwidth", "nic-bandwidth", number_text(draft.nic_gbit_per_s) + " Gb/s",
-                    draft.source + ": port speed");
+                    draft.is_said ? draft.source : draft.source + ": port speed");
   // The catalog's own figures for the two fabrics, with its sources (topologies/README.md).
   const bool ethernet = fabric == "ethernet";
-  document.add_assumed("network_latency", "network-latency", ethernet ? "6.7 us" : "5 us",
-                       ethernet ? "NCCL 2.28, src/graph/tuning.cc: 5 us as for InfiniBand, and an "
+  const std::string whole = ethernet
+                                ? "NCCL 2.28, src/graph/tuning.cc: 5 us as for InfiniBand, and an "
                                   "assumed three Ethernet switches"
-                                : "NCCL 2.28, src/graph/tuning.cc: LL latency of a network hop");
+                                : "NCCL 2.28, src/graph/tuning.cc: LL latency of a network hop";
+  if (draft.fabric_shape.empty())
+    document.add_assumed("network_latency", "network-latency", ethernet ? "6.7 us" : "5 us", whole);
+  else
+    document.add_assumed("network_latency", "network-latency", ethernet ? "5.2 us" : "4.6 us",
+                         whole + ", taken as three switches, less two of " +
+                             (ethernet ? "0.75" : "0.2") + " us: the fabric adds those");
   document.add_assumed("network_efficiency", "network-efficiency", ethernet ? 0.95 : 0.97,
                        ethernet ? "as the catalog's RoCE systems: published A100 all-reduce"
                                 : "as the catalog's InfiniBand systems: line coding and headers");
@@ -182,11 +188,11 @@ void add_pairs(Document& document, const SystemDraft& draft, NodeWiring wiring, 
   const BytesPerSecond rate = nvlink_rate(gpu, {draft.file, ""});
   Json pairs = Json::array();
   for (const DraftPair& pair : draft.nvlink_pairs)
-    pairs.push_back(
-        {{"gpus", {pair.first, pair.second}},
-         {"bandwidth",
-          {{"value", number_text(pair.links * rate.si() / 1e9) + " GB/s"},
-           {"source", draft.source + ": " + std::to_string(pair.links) + " NVLinks"}}}});
+    pairs.push_back({{"gpus", {pair.first, pair.second}},
+                     {"bandwidth",
+                      {{"value", number_text(pair.links * rate.si() / 1e9) + " GB/s"},
+                       {"source", (draft.is_said ? gpu.name : draft.source) + ": " +
+                                      std::to_string(pair.links) + " NVLinks"}}}});
   document.add("nvlink_pairs", pairs);
 }
 
@@ -326,6 +332,9 @@ ImportedSystem system_json(const SystemDraft& draft, const SystemAnswers& answer
                wiring == NodeWiring::nvswitch && gpu.architecture >= Architecture::hopper);
   add_pairs(document, draft, wiring, gpu);
   add_tree(document, draft);
+  if (draft.max_gpus > 0)
+    document.add_sourced("max_gpus", draft.max_gpus, "what the switches have ports for");
+  if (!draft.fabric_shape.empty()) document.add("fabric_shape", Json::parse(draft.fabric_shape));
 
   ImportedSystem imported{document.text(), draft.notes};
   for (const std::string& note : document.notes()) imported.notes.push_back(note);

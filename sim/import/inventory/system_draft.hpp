@@ -26,6 +26,7 @@ struct DraftPair {
 struct SystemDraft {
   std::string source;  ///< Of every number told: "NCCL topology dump topo.xml".
   std::string file;
+  bool is_said = false;        ///< By the user in a few words, not by a file.
   std::string gpu;             ///< Catalog name; "": the file does not tell.
   int compute_capability = 0;  ///< 90 for 9.0; 0: the file does not tell.
   int gpus_per_node = 0;
@@ -38,6 +39,8 @@ struct SystemDraft {
   int nics_per_node = 0;                ///< 0: the file does not tell.
   double nic_gbit_per_s = 0.0;          ///< 0: the file does not tell.
   std::string fabric;                   ///< "infiniband", "ethernet" or "": the file does not tell.
+  std::string fabric_shape;             ///< A JSON object; "": one switch that never blocks.
+  int max_gpus = 0;                     ///< 0: as many as wanted.
   std::vector<std::string> notes;       ///< What was concluded or left out, a sentence each.
 };
 
