@@ -6,6 +6,7 @@
 
 #include "sim/analysis/cases/collective_case.hpp"
 #include "sim/analysis/cases/exchange_case.hpp"
+#include "sim/analysis/cases/kernel_case.hpp"
 #include "sim/analysis/cases/run_case.hpp"
 #include "sim/analysis/cases/serving_case.hpp"
 #include "sim/analysis/cases/training_case.hpp"
@@ -17,6 +18,7 @@
 #include "sim/analysis/validate/validate_serving.hpp"
 #include "sim/base/core/progress.hpp"
 #include "sim/base/core/statistics.hpp"
+#include "sim/cost/kernels/kernel_error.hpp"
 
 namespace orrery {
 namespace {
@@ -58,7 +60,7 @@ void sum_up(ValidationReport& report) {
     }
   const double nothing = std::numeric_limits<double>::quiet_NaN();
   report.mean_abs_error = report.mean_error = nothing;
-  report.median_abs_error = report.max_abs_error = nothing;
+  report.median_abs_error = report.p90_abs_error = report.max_abs_error = nothing;
   if (errors.empty()) return;
   const auto count = static_cast<double>(errors.size());
   report.mean_error = signed_sum / count;
@@ -68,6 +70,7 @@ void sum_up(ValidationReport& report) {
     report.mean_abs_error += error / count;
   }
   report.median_abs_error = median(errors);
+  report.p90_abs_error = middle(errors, 0.9);
   report.max_abs_error = *std::max_element(errors.begin(), errors.end());
 }
 
@@ -116,10 +119,14 @@ ValidationReport validate_file(const std::string& path, const ValidationOptions&
     sum_up(report);
     return report;
   }
-  if (is_kernel_table(json)) {
+  if (is_serving_table(json) || is_kernel_cases(json)) {
     report.kind = "kernels";
     report.main_quantity = "time_s";
-    compare_kernels(json, report);
+    if (is_serving_table(json))
+      compare_serving_rows(json, report);
+    else
+      compare_kernels(json, report);
+    sum_up(report);
     return report;
   }
   if (!elements.empty() && is_run_case(elements.front())) {

@@ -47,6 +47,25 @@ struct Comparison {
   double signed_error() const { return over_points ? over_points->mean_error : error(); }
 };
 
+struct ValidationReport;
+
+/// Rows of a table of kernels, which are too many to be read one by one: what their errors are
+/// together.
+struct RowErrors {
+  std::string of;               ///< "h100-sxm gemm bf16"
+  std::string part = {};        ///< Of these, those that it says: "m n k >= 2^33"; "": all.
+  std::string kind = {};        ///< "gemm", "attention", "experts", ...: alike in other files.
+  std::vector<double> signed_;  ///< predicted / measured - 1, at least one.
+
+  int rows() const { return static_cast<int>(signed_.size()); }
+  double mean_abs() const;
+  double median_abs() const;
+  double p90_abs() const;  ///< The value at place 0.9 rows, rounded down, by rising size.
+  double bias() const;     ///< Median with its sign: below 0 predictions are too fast.
+};
+/// All rows of several files that are of one kind and part, in the order of their first ones.
+std::vector<RowErrors> rows_of_all(const std::vector<ValidationReport>& reports);
+
 struct Refusal {
   std::string id;
   std::string reason;
@@ -54,18 +73,19 @@ struct Refusal {
 
 /// What became of all cases of one file. The figures are over the file's main quantity:
 /// step_time_s; of collectives bus_bandwidth_bytes_per_s (time_s where no sweep is long enough for
-/// one); of dispatch and combine time_s; of whole runs ettr; of serving tpot_ms or the next that
+/// one); of kernels, dispatch and combine time_s; of whole runs ettr; of serving tpot_ms or the next that
 /// was measured. NaN where no case was compared.
-/// Of a table of kernels they are over its rows.
 struct ValidationReport {
   std::string file;
   std::string kind;  ///< "training", "collectives", "expert exchange", "serving", "runs", "kernels"
   std::string main_quantity;  ///< What the figures are over.
   std::vector<Comparison> comparisons;
   std::vector<Refusal> refusals;
+  std::vector<RowErrors> rows;  ///< Of kernels: in place of a line for each comparison.
   double mean_abs_error = std::numeric_limits<double>::quiet_NaN();
   double mean_error = std::numeric_limits<double>::quiet_NaN();
   double median_abs_error = std::numeric_limits<double>::quiet_NaN();
+  double p90_abs_error = std::numeric_limits<double>::quiet_NaN();
   double max_abs_error = std::numeric_limits<double>::quiet_NaN();
 };
 

@@ -26,6 +26,7 @@ double figure_of(const ValidationReport& report, const std::string& name) {
   const std::map<std::string, double> figures{{"mean_abs_error", report.mean_abs_error},
                                               {"mean_error", report.mean_error},
                                               {"median_abs_error", report.median_abs_error},
+                                              {"p90_abs_error", report.p90_abs_error},
                                               {"max_abs_error", report.max_abs_error}};
   return figures.at(name);
 }
@@ -33,7 +34,7 @@ double figure_of(const ValidationReport& report, const std::string& name) {
 Threshold parse_threshold(const std::string& text) {
   const Place place{"", "--fail-if"};
   const std::vector<std::string> figures{"mean_abs_error", "mean_error", "median_abs_error",
-                                         "max_abs_error"};
+                                         "p90_abs_error", "max_abs_error"};
   const std::size_t sign = text.find('>');
   if (sign == text.npos)
     fail_input(place, "'" + text + "' is not a condition", "write it like 'mean_abs_error>0.05'");
@@ -76,9 +77,10 @@ int run_validate(const Arguments& arguments) {
       ("help", "this text");
   const ParsedOptions parsed = parse_options(options, arguments, {});
   if (parsed.has("help")) {
-    std::cout << "usage: orrery validate FILE... [options]\n\n"
-                 "FILE holds published runs as docs/VALIDATION.md describes them.\n\n"
-              << options;
+    std::cout
+        << "usage: orrery validate FILE... [options]\n\n"
+           "FILE holds published runs or measured kernels as docs/VALIDATION.md describes them.\n\n"
+        << options;
     return exit_ok;
   }
   if (parsed.words.empty())
@@ -102,6 +104,7 @@ int run_validate(const Arguments& arguments) {
   } else {
     for (const ValidationReport& report : reports)
       std::cout << validation_text(report) << (&report == &reports.back() ? "" : "\n");
+    std::cout << rows_of_all_text(reports);
   }
   return threshold && exceeds(reports, *threshold) ? exit_threshold : exit_ok;
 }

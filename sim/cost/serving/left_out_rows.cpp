@@ -22,7 +22,7 @@ Format format_named(const std::vector<std::string>& names, const std::string& wo
 
 }  // namespace
 
-std::vector<double> left_out_errors(const ServingTable& table, const Gpu& gpu) {
+std::vector<LeftOutRow> left_out_rows(const ServingTable& table, const Gpu& gpu) {
   const KernelFormats formats{format_named<WeightFormat>(weight_format_names(), table.weights),
                               format_named<KvFormat>(kv_format_names(), table.kv)};
   const RoofRates rates = roof_rates(gpu, table.op, formats);
@@ -35,12 +35,19 @@ std::vector<double> left_out_errors(const ServingTable& table, const Gpu& gpu) {
     kept.sizes.insert(kept.sizes.end(), sizes.begin(), sizes.end());
     kept.times.push_back(table.times[i]);
   }
-  std::vector<double> errors;
-  if (kept.times.empty()) return errors;
+  std::vector<LeftOutRow> rows;
+  if (kept.times.empty()) return rows;
   const FittedTable fitted{kept, formats, rates};
   for (std::size_t i = 0; i < table.rows(); ++i)
     if (const auto sizes = table.row(i); is_left_out(sizes))
-      errors.push_back(fitted.at(sizes, rates).time / table.times[i] - 1.0);
+      rows.push_back({i, table.times[i], fitted.at(sizes, rates).time});
+  return rows;
+}
+
+std::vector<double> left_out_errors(const ServingTable& table, const Gpu& gpu) {
+  std::vector<double> errors;
+  for (const LeftOutRow& row : left_out_rows(table, gpu))
+    errors.push_back(row.predicted / row.measured - 1.0);
   return errors;
 }
 

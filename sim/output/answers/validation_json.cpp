@@ -36,14 +36,26 @@ Json report_json(const ValidationReport& report) {
   Json refused = Json::array();
   for (const Refusal& refusal : report.refusals)
     refused.push_back({{"id", refusal.id}, {"reason", refusal.reason}});
-  return {{"file", report.file},
-          {"kind", report.kind},
-          {"cases", std::move(cases)},
-          {"refused", std::move(refused)},
-          {"mean_abs_error", number_or_null(report.mean_abs_error)},
-          {"mean_error", number_or_null(report.mean_error)},
-          {"median_abs_error", number_or_null(report.median_abs_error)},
-          {"max_abs_error", number_or_null(report.max_abs_error)}};
+  Json json{{"file", report.file},
+            {"kind", report.kind},
+            {"cases", std::move(cases)},
+            {"refused", std::move(refused)},
+            {"mean_abs_error", number_or_null(report.mean_abs_error)},
+            {"mean_error", number_or_null(report.mean_error)},
+            {"median_abs_error", number_or_null(report.median_abs_error)},
+            {"p90_abs_error", number_or_null(report.p90_abs_error)},
+            {"max_abs_error", number_or_null(report.max_abs_error)}};
+  for (const RowErrors& of : report.rows) {
+    Json rows{{"of", of.of}};
+    if (!of.part.empty()) rows["part"] = of.part;
+    rows["rows"] = of.rows();
+    rows["mean_abs_error"] = of.mean_abs();
+    rows["median_abs_error"] = of.median_abs();
+    rows["p90_abs_error"] = of.p90_abs();
+    rows["median_error"] = of.bias();
+    json["rows"].push_back(std::move(rows));
+  }
+  return json;
 }
 
 }  // namespace

@@ -205,6 +205,14 @@ std::string others_markdown(const std::vector<ValidationReport>& reports) {
                      percent(sum.half_width / sum.steps), of_all(sum.inside, sum.steps)});
 }
 
+std::string refusals_markdown(const ValidationReport& report) {
+  std::string text;
+  if (!report.refusals.empty()) text += "\n" + row({"refused", "reason"}) + rule(2, 0);
+  for (const Refusal& refusal : report.refusals)
+    text += row({refusal.id, short_reason(report, refusal.reason)});
+  return text;
+}
+
 std::string memory_markdown(const std::vector<ValidationReport>& reports) {
   std::string text;
   for (const ValidationReport& report : reports) {
@@ -218,23 +226,53 @@ std::string memory_markdown(const std::vector<ValidationReport>& reports) {
   return text;
 }
 
-}  // namespace
+std::vector<std::string> cells_of(const RowErrors& of) {
+  return {of.part.empty() ? of.of : "  " + of.part,
+          grouped(of.rows()),
+          plain_percent(of.mean_abs()),
+          plain_percent(of.median_abs()),
+          plain_percent(of.p90_abs()),
+          error_text(of.bias())};
+}
 
-std::string validation_text(const ValidationReport& report) {
-  const std::set<std::string> peers = peers_of(report);
+const std::vector<std::string>& row_headers() {
+  static const std::vector<std::string> headers{"kernels",     "rows",       "mean abs.",
+                                                "median abs.", "90th perc.", "signed median"};
+  return headers;
+}
+
+Table table_of(const std::vector<RowErrors>& rows) {
+  std::vector<Column> columns;
+  for (const std::string& header : row_headers())
+    columns.push_back({header, columns.empty() ? Align::left : Align::right});
+  Table table{columns};
+  for (const RowErrors& of : rows) table.add_row(cells_of(of));
+  return table;
+}
+
+// What many rows have in common, in place of a line each.
+Table table_of(const ValidationReport& report, const std::set<std::string>& peers) {
+  if (!report.rows.empty()) return table_of(report.rows);
   std::vector<Column> columns{{"case", Align::left}, {"measured"}, {"predicted"}, {"error"}};
   for (const std::string& peer : peers) columns.push_back({peer});
   Table table{columns};
   for (const Comparison& comparison : report.comparisons)
     table.add_row(cells_of(report, comparison, peers));
+  return table;
+}
 
-  std::string text = report.file + "\n\n" + table.text();
+}  // namespace
+
+std::string validation_text(const ValidationReport& report) {
+  const std::set<std::string> peers = peers_of(report);
+  std::string text = report.file + "\n\n" + table_of(report, peers).text();
   for (const Refusal& refusal : report.refusals)
     text += "  " + refusal.id + "\n    refused: " + short_reason(report, refusal.reason) + "\n";
-  text += "\n  " + std::to_string(timed(report)) + " predicted, " +
-          std::to_string(report.refusals.size()) + " refused; " + subject(report) +
+  text += "\n  " + (report.rows.empty() ? std::to_string(timed(report)) : grouped(timed(report))) +
+          " predicted, " + std::to_string(report.refusals.size()) + " refused; " + subject(report) +
           ": mean absolute error " + plain_percent(report.mean_abs_error) + ", signed mean " +
           error_text(report.mean_error) + ", median " + plain_percent(report.median_abs_error) +
+          (report.rows.empty() ? "" : ", 90th percentile " + plain_percent(report.p90_abs_error)) +
           ", largest " + plain_percent(report.max_abs_error) + "\n";
   if (report.main_quantity == "bus_bandwidth_bytes_per_s")
     text += "  time below 1 MiB: mean absolute error " +
@@ -265,6 +303,14 @@ std::string validation_text(const ValidationReport& report) {
   return text;
 }
 
+std::string rows_of_all_text(const std::vector<ValidationReport>& reports) {
+  const auto with_rows = std::count_if(reports.begin(), reports.end(),
+                                       [](const auto& report) { return !report.rows.empty(); });
+  if (with_rows < 2) return "";
+  return "\nall " + std::to_string(with_rows) + " files of kernels\n\n" +
+         table_of(rows_of_all(reports)).text();
+}
+
 std::string validation_markdown(const std::vector<ValidationReport>& reports) {
   std::string text = row({"family", "predicted", "refused", "mean abs.", "signed mean", "median",
                           "largest", "peer's mean abs."});
@@ -283,15 +329,19 @@ std::string validation_markdown(const std::vector<ValidationReport>& reports) {
   if (const std::string peaks = memory_markdown(reports); !peaks.empty()) text += "\n" + peaks;
   for (const ValidationReport& report : reports) {
     text += "\n### " + family(report.file) + "\n\n";
+    if (!report.rows.empty()) {
+      text += row(row_headers()) + rule(1, row_headers().size() - 1);
+      for (const RowErrors& of : report.rows) text += row(cells_of(of));
+      text += refusals_markdown(report);
+      continue;
+    }
     std::vector<std::string> headers{"case", "measured", "predicted", "error"};
     const std::set<std::string> peers = peers_of(report);
     headers.insert(headers.end(), peers.begin(), peers.end());
     if (!report.comparisons.empty()) text += row(headers) + rule(1, headers.size() - 1);
     for (const Comparison& comparison : report.comparisons)
       text += row(cells_of(report, comparison, peers));
-    if (!report.refusals.empty()) text += "\n" + row({"refused", "reason"}) + rule(2, 0);
-    for (const Refusal& refusal : report.refusals)
-      text += row({refusal.id, short_reason(report, refusal.reason)});
+    text += refusals_markdown(report);
   }
   return text;
 }
