@@ -73,8 +73,8 @@ struct Refusal {
 
 /// What became of all cases of one file. The figures are over the file's main quantity:
 /// step_time_s; of collectives bus_bandwidth_bytes_per_s (time_s where no sweep is long enough for
-/// one); of kernels, dispatch and combine time_s; of whole runs ettr; of serving tpot_ms or the next that
-/// was measured. NaN where no case was compared.
+/// one); of kernels, dispatch and combine time_s; of whole runs ettr; of serving tpot_ms or the
+/// next that was measured. NaN where no case was compared.
 struct ValidationReport {
   std::string file;
   std::string kind;  ///< "training", "collectives", "expert exchange", "serving", "runs", "kernels"

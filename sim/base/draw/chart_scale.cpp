@@ -80,6 +80,22 @@ ChartScale ChartScale::logarithmic(const std::vector<double>& values, double beg
   return scale;
 }
 
+ChartScale ChartScale::logarithmic(double first, double last, const std::vector<double>& values,
+                                   double begin, double end) {
+  ChartScale scale;
+  scale.logarithmic_ = true;
+  scale.first_ = std::log2(first);
+  scale.last_ = std::log2(last);
+  scale.begin_ = begin;
+  scale.end_ = end;
+  for (const double value : values)
+    if (value >= first && value <= last)
+      scale.ticks_.push_back(
+          {value,
+           fixed(value, value >= 1.0 ? 0 : static_cast<int>(std::ceil(-std::log10(value))))});
+  return scale;
+}
+
 double ChartScale::scaled(double value) const { return logarithmic_ ? std::log2(value) : value; }
 
 double ChartScale::pixel(double value) const {

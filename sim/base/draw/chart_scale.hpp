@@ -23,6 +23,10 @@ class ChartScale {
   /// In equal steps of the logarithm, with a tick at each of `values`.
   static ChartScale logarithmic(const std::vector<double>& values, double begin, double end);
 
+  /// The same between two values, with ticks at those of `values` that lie between.
+  static ChartScale logarithmic(double first, double last, const std::vector<double>& values,
+                                double begin, double end);
+
   double pixel(double value) const;
   const std::vector<Tick>& ticks() const { return ticks_; }
 

@@ -62,9 +62,11 @@ void Svg::boxes(const std::vector<Box>& all, const std::string& fill) {
   if (!path.empty()) body_ += "<path" + attribute("d", path) + attribute("fill", fill) + "/>\n";
 }
 
-void Svg::circle(Point centre, double radius, const std::string& fill, const std::string& title) {
+void Svg::circle(Point centre, double radius, const std::string& fill, const std::string& title,
+                 double opacity) {
   body_ += "<circle" + attribute("cx", centre.first) + attribute("cy", centre.second) +
-           attribute("r", radius) + attribute("fill", fill) + titled("circle", title);
+           attribute("r", radius) + attribute("fill", fill) +
+           (opacity < 1.0 ? attribute("fill-opacity", opacity) : "") + titled("circle", title);
 }
 
 void Svg::text(Point at, const std::string& words, const SvgText& style) {

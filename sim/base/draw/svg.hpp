@@ -34,7 +34,9 @@ class Svg {
                  const std::string& title = "");
   /// Many rectangles of one colour, as one shape.
   void boxes(const std::vector<Box>& all, const std::string& fill);
-  void circle(Point centre, double radius, const std::string& fill, const std::string& title = "");
+  /// `opacity`: 1 hides what is below.
+  void circle(Point centre, double radius, const std::string& fill, const std::string& title = "",
+              double opacity = 1.0);
   void text(Point at, const std::string& words, const SvgText& style = {});
 
   std::string document() const;

@@ -69,7 +69,8 @@ std::vector<CommandPage> smaller_pages(const Command& command, const CommandPage
   std::vector<CommandPage> pages;
   for (const std::string& word : page.words) {
     CommandPage smaller = describe(command, word);
-    if (!smaller.table.options.empty()) pages.push_back(std::move(smaller));
+    const bool its_own = smaller.table.text != page.table.text;
+    if (its_own && !smaller.table.options.empty()) pages.push_back(std::move(smaller));
   }
   return pages;
 }

@@ -11,6 +11,7 @@ const std::vector<Command>& commands() {
       {"serve", "a served model: what clients see, its cost, the best deployment", run_serve},
       {"sweep", "a grid of plans: batches, degrees, GPUs; also on Slurm", run_sweep},
       {"collective", "one collective alone, in the columns of nccl-tests", run_collective},
+      {"kernel", "one operation alone, or all of a step: roofs, bound, time, neighbours", run_kernel},
       {"schedule", "a pipeline's order of passes: print it, edit it, draw it", run_schedule},
       {"import", "training scripts, recipes, logs of nccl-tests; a cluster by dump or by words",
        run_import},

@@ -93,8 +93,10 @@ void AttentionTime::add_table(const AttentionTable& table, const std::string& us
   shortest_ = longest_ = table.rows[0].sequence;
   for (const AttentionBase& base : table.bases) {
     HeadDim head_dim{base, {}, {}};
-    for (const AttentionRow& row : table.rows) {
+    for (std::size_t place = 0; place < table.rows.size(); ++place) {
+      const AttentionRow& row = table.rows[place];
       if (row.head_dim != base.head_dim) continue;
+      head_dim.places.push_back(place);
       shortest_ = std::min(shortest_, row.sequence);
       longest_ = std::max(longest_, row.sequence);
       const AttentionShape shape = causal_square(row);
@@ -253,6 +255,19 @@ KernelTime AttentionTime::backward(const AttentionShape& shape) const {
   // What was measured is of keys as wide as values.
   const KernelTime time{backward_factor_ * ((2.0 + shape.key_share) / 2.5) * once.time, once.tag};
   return shape.kernel == AttentionKernel::of_tables ? time : with_training_rows(shape, time, true);
+}
+
+std::vector<Neighbours<4>::Neighbour> AttentionTime::nearest(const AttentionShape& shape,
+                                                             std::size_t most) const {
+  const auto of =
+      std::min_element(measured_.begin(), measured_.end(), [&](const HeadDim& a, const HeadDim& b) {
+        return std::abs(a.base.head_dim - shape.head_dim) <
+               std::abs(b.base.head_dim - shape.head_dim);
+      });
+  if (of == measured_.end()) return {};
+  auto near = of->residual.nearest(coordinates(shape), most);
+  for (auto& one : near) one.index = of->places[one.index];
+  return near;
 }
 
 KernelTime AttentionTime::table_time(const AttentionRow& shape) const {

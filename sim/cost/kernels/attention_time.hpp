@@ -49,12 +49,17 @@ class AttentionTime {
   KernelTime table_time(const AttentionRow& shape) const;
   /// As if the row of this shape, should there be one, had not been measured.
   KernelTime table_time_without_row(const AttentionRow& shape) const;
+  /// The `most` nearest rows of the measured head dimension next to the shape's, by their places in
+  /// the table, with their distances; none without a table.
+  std::vector<Neighbours<4>::Neighbour> nearest(const AttentionShape& shape,
+                                                std::size_t most) const;
 
  private:
   struct HeadDim {  // All that was measured for one head dimension.
     AttentionBase base;
     Neighbours<4> residual;
     std::unordered_map<std::uint64_t, std::size_t> row_of;
+    std::vector<std::size_t> places = {};  // In the table, of each point of `residual`.
   };
   struct TrainingRows {  // Of one kernel and head dimension, with a window or without.
     AttentionKernel kernel = AttentionKernel::cudnn;

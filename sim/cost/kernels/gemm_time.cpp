@@ -201,6 +201,11 @@ double GemmTime::distance(std::int64_t m, std::int64_t n, std::int64_t k) const 
   return residual_.distance(coordinates({m, n, k}));
 }
 
+std::vector<Neighbours<3>::Neighbour> GemmTime::nearest(std::int64_t m, std::int64_t n,
+                                                        std::int64_t k, std::size_t most) const {
+  return residual_.nearest(coordinates({m, n, k}), most);
+}
+
 Seconds GemmTime::base(std::int64_t m, std::int64_t n, std::int64_t k) const {
   assert(m > 0 && n > 0 && k > 0);
   const GemmProduct product{m, n, k};

@@ -54,6 +54,9 @@ class GemmTime {
   /// How far the nearest row is: 1.5 for an octave of m n, 0.5 for one of m / n or of k; infinite
   /// without a table.
   double distance(std::int64_t m, std::int64_t n, std::int64_t k) const;
+  /// The `most` nearest rows, by their places in find_gemm_table()'s, with their distances.
+  std::vector<Neighbours<3>::Neighbour> nearest(std::int64_t m, std::int64_t n, std::int64_t k,
+                                                std::size_t most) const;
   /// The formula alone, or the roofline where there is no table.
   Seconds base(std::int64_t m, std::int64_t n, std::int64_t k) const;
 

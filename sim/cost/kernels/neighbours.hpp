@@ -67,6 +67,27 @@ class Neighbours {
     return std::sqrt(least);
   }
 
+  struct Neighbour {
+    std::size_t index = 0;
+    double distance = 0.0;
+  };
+  /// The nearest `most` points by rising distance; of points equally far the one added first.
+  std::vector<Neighbour> nearest(const Point& x, std::size_t most) const {
+    std::vector<Neighbour> all;
+    for (std::size_t i = 0; i < points_.size(); ++i) {
+      double square = 0.0;
+      for (std::size_t j = 0; j < dimensions; ++j)
+        square += (x[j] - points_[i][j]) * (x[j] - points_[i][j]);
+      all.push_back({i, std::sqrt(square)});
+    }
+    const auto end = all.begin() + static_cast<std::ptrdiff_t>(std::min(most, all.size()));
+    std::partial_sort(all.begin(), end, all.end(), [](const Neighbour& a, const Neighbour& b) {
+      return a.distance != b.distance ? a.distance < b.distance : a.index < b.index;
+    });
+    all.erase(end, all.end());
+    return all;
+  }
+
   double value(std::size_t index) const { return values_[index]; }
   std::size_t size() const { return points_.size(); }
 

@@ -31,6 +31,8 @@ class LayerPrices {
   const LayerPrice& of(LayerKind kind) const { return priced(kind).even; }
   /// All prediction layers, which the last stage runs before its head.
   const LayerPrice& prediction() const { return prediction_; }
+  /// Of tokens that go to all experts alike; nothing without an expert group.
+  const ExchangeCost& even_exchange() const { return even_exchange_; }
   LayerPrice routed(const RoutedBatch& batch, LayerKind kind) const;
 
  private:

@@ -3,26 +3,10 @@
 #include <algorithm>
 
 #include "sim/cost/passes/lost_beside.hpp"
+#include "sim/cost/passes/price_kind.hpp"
 
 namespace orrery {
 namespace {
-
-PriceKind kind_of(const Op& kernel) {
-  switch (kernel.kind) {
-    case Op::Kind::gemm:
-      return PriceKind::gemm;
-    case Op::Kind::grouped_gemm:
-      return PriceKind::grouped_gemm;
-    case Op::Kind::attention:
-      return PriceKind::attention;
-    case Op::Kind::batched_gemm:
-      return PriceKind::batched_gemm;
-    case Op::Kind::memory:
-    case Op::Kind::collective:
-      break;
-  }
-  return PriceKind::memory;
-}
 
 Work work_of(const Op& kernel) {
   switch (kernel.kind) {
@@ -273,8 +257,8 @@ PassCost Pricer::price(const Ops& ops, Seconds host) const {
       if (open.first_kernel.empty()) open.first_kernel = op.name;
       open.last_kernel = op.name;
       open.compute += priced.time;
-      kernels.at(kind_of(op), priced.tag) += priced.time;
-      if (kind_of(op) == PriceKind::memory) open.streaming += priced.time;
+      kernels.at(price_kind(op), priced.tag) += priced.time;
+      if (price_kind(op) == PriceKind::memory) open.streaming += priced.time;
       if (op.pass == GemmPass::wgrad) open.weight_gradients += priced.time;
       cost.compute += priced.time;
       cost.work.at(work_of(op)) += priced.time;

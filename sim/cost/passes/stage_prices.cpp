@@ -73,6 +73,12 @@ Bytes transfer_bytes(const Scenario& scenario) {
                (split ? plan.tp : 1)};
 }
 
+Bytes optimizer_traffic(const Software& software, Dtype dtype, double updated, double held) {
+  const double updating =
+      software.optimizer_bytes + (dtype == Dtype::fp16 ? software.loss_scaling_bytes : 0.0);
+  return Bytes{updating * updated + software.gradient_pass_bytes * held};
+}
+
 std::vector<Seconds> optimizer_times(const Scenario& scenario, const KernelModel& kernels) {
   const Plan& plan = scenario.plan;
   std::vector<Seconds> times;
@@ -86,10 +92,7 @@ std::vector<Seconds> optimizer_times(const Scenario& scenario, const KernelModel
       own += static_cast<double>(parameters.experts) / plan.expert_optimizer_shards();
       held += static_cast<double>(parameters.sum());
     }
-    const Software& software = scenario.software;
-    const double updating =
-        software.optimizer_bytes + (plan.dtype == Dtype::fp16 ? software.loss_scaling_bytes : 0.0);
-    const Bytes traffic{updating * own + software.gradient_pass_bytes * held};
+    const Bytes traffic = optimizer_traffic(scenario.software, plan.dtype, own, held);
     times.push_back(kernels.memory(traffic).time + scenario.software.kernel_overhead);
   }
   return times;

@@ -36,6 +36,8 @@ std::vector<StageLengths> price_passes(const Scenario& scenario, const KernelMod
 PassCost gather_received(const Scenario& scenario, const Pricer& pricer);
 /// StepCost's figures of that name.
 Bytes transfer_bytes(const Scenario& scenario);
+/// What the optimizer reads and writes of a rank that updates so many parameters and holds so many.
+Bytes optimizer_traffic(const Software& software, Dtype dtype, double updated, double held);
 std::vector<Seconds> optimizer_times(const Scenario& scenario, const KernelModel& kernels);
 
 }  // namespace orrery

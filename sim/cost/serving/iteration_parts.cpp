@@ -13,6 +13,8 @@ namespace {
 constexpr double small_kernel_bytes = 8.0;
 constexpr double small_kernel_traffic = 1.3;
 
+constexpr double activation_bytes = 2.0;  // Bytes, of activations.
+
 // Dispatch and combine of copies of attention, each: a start, and a rate inferred on published wide
 // expert parallelism (DeepEP's table of H800, NVIDIA's sweeps of GB200 NVL72).
 constexpr Seconds exchange_start = microseconds(8);
@@ -229,11 +231,16 @@ std::vector<IterationPart> IterationPrices::prefill_parts(const PrefillChunk& ch
     const double width = model_.latent ? static_cast<double>(model_.head_dim + model_.latent->v_dim)
                                        : 2.0 * static_cast<double>(model_.head_dim);
     const auto layers = static_cast<double>(count);
-    parts.push_back({window > 0 ? "prefill_attention.window" : "prefill_attention",
-                     count,
-                     layers * one.time,
-                     one.tag,
-                     {},
+    // Queries and results of the new tokens, keys and values of theirs and of those in the cache.
+    // Latent attention expands the latter to as many heads.
+    const auto behind = static_cast<double>(cached);
+    const double keys_moved = model_.latent
+                                  ? activation_bytes * static_cast<double>(heads)
+                                  : bytes_per_value(plan_.kv) * static_cast<double>(kv_heads);
+    const Bytes moved{
+        width * (activation_bytes * static_cast<double>(heads) * q + keys_moved * (q + behind))};
+    parts.push_back({window > 0 ? "prefill_attention.window" : "prefill_attention", count,
+                     layers * one.time, one.tag, layers * moved,
                      Flop{layers * 2.0 * static_cast<double>(heads) * width * seen},
                      system_.gpu.peak_16bit});
   }

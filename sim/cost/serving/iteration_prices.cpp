@@ -30,20 +30,13 @@ Seconds between_points(double value, double points, Price price) {
 
 std::int64_t whole(double value) { return std::max<std::int64_t>(1, std::llround(value)); }
 
-// What limits a part: its traffic, its products, or neither.
-Bound bound_of(const IterationPart& part, BytesPerSecond bandwidth) {
-  if (part.op == "all_reduce" || part.op == "exchange" || part.op == "hop") return Bound::network;
-  const Seconds memory = part.bytes / bandwidth;
-  const Seconds compute = part.peak == FlopPerSecond{} ? Seconds{} : part.flop / part.peak;
-  if (std::max(memory, compute) < 0.5 * part.time) return Bound::latency;
-  return memory < compute ? Bound::compute : Bound::memory;
-}
-
 }  // namespace
 
-const std::string& name(Bound bound) {
-  static const std::vector<std::string> names{"memory", "compute", "latency", "host", "network"};
-  return names[static_cast<std::size_t>(bound)];
+Bound bound_of(const IterationPart& part, BytesPerSecond bandwidth) {
+  if (part.op == "all_reduce" || part.op == "exchange" || part.op == "hop") return Bound::network;
+  const double each = 1.0 / std::max(1, part.count);
+  return bound_of(KernelRoofs{each * part.flop, each * part.bytes, part.peak, bandwidth},
+                  each * part.time);
 }
 
 std::int64_t Iteration::tokens() const {

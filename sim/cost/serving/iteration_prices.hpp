@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/cost/kernels/kernel_bound.hpp"
 #include "sim/cost/serving/group_reduce.hpp"
 #include "sim/cost/serving/serving_kernels.hpp"
 #include "sim/input/deployment/deployment.hpp"
@@ -39,9 +40,8 @@ struct IterationPart {
   FlopPerSecond peak;  ///< Of the units that multiply; 0: none do.
 };
 
-/// What an iteration waits for most.
-enum class Bound { memory, compute, latency, host, network };
-const std::string& name(Bound bound);
+/// What limits a part on a GPU whose memory has this bandwidth.
+Bound bound_of(const IterationPart& part, BytesPerSecond bandwidth);
 
 struct IterationPrice {
   std::vector<IterationPart> parts;

@@ -70,16 +70,23 @@ KernelTime ServingKernels::price(const std::string& op, const std::string& words
   return known->second;
 }
 
-KernelTime ServingKernels::fresh_price(const Shelf& shelf, const std::string& op,
-                                       const KernelFormats& formats,
-                                       std::span<const std::int64_t> sizes) const {
-  const RoofRates own = roof_rates(gpu_, op, formats);
+// The first of those that reach nearest to the shape.
+const FittedTable* ServingKernels::nearest(const Shelf& shelf,
+                                           std::span<const std::int64_t> sizes) {
   const FittedTable* nearest = nullptr;
   double least = 0.0;
   for (const FittedTable& table : shelf.tables) {
     const double outside = table.outside(sizes);
     if (!nearest || outside < least) nearest = &table, least = outside;
   }
+  return nearest;
+}
+
+KernelTime ServingKernels::fresh_price(const Shelf& shelf, const std::string& op,
+                                       const KernelFormats& formats,
+                                       std::span<const std::int64_t> sizes) const {
+  const RoofRates own = roof_rates(gpu_, op, formats);
+  const FittedTable* nearest = ServingKernels::nearest(shelf, sizes);
   if (!nearest) {
     const Roofline assumed;
     const KernelWork work = kernel_work(op, formats, sizes);
@@ -116,6 +123,13 @@ KernelTime ServingKernels::decode_attention(KvFormat kv,
   const KernelFormats formats{WeightFormat::bf16, kv};
   return cold(price("decode_attention", "-kv-" + table_word(kv), formats, sizes),
               kernel_work("decode_attention", formats, sizes).bytes, least_attention);
+}
+
+std::optional<ServingTable> ServingKernels::decode_table(
+    KvFormat kv, std::span<const std::int64_t> sizes) const {
+  const std::string op = "decode_attention", words = "-kv-" + table_word(kv);
+  const FittedTable* of = nearest(shelf(op, words, {WeightFormat::bf16, kv}), sizes);
+  return of ? read_serving_table(measured_, op + words + "-" + of->engine()) : std::nullopt;
 }
 
 KernelTime ServingKernels::prefill_attention(KvFormat kv, std::int64_t heads, std::int64_t kv_heads,

@@ -34,6 +34,8 @@ class ServingKernels {
   KernelTime gemm(WeightFormat format, std::int64_t n, std::int64_t k, std::int64_t m) const;
   /// `sizes` as serving_table_columns("decode_attention") names them.
   KernelTime decode_attention(KvFormat kv, std::span<const std::int64_t> sizes) const;
+  /// The table that a decode of these sizes is priced from; nothing where there is none.
+  std::optional<ServingTable> decode_table(KvFormat kv, std::span<const std::int64_t> sizes) const;
   /// What attention takes at least that reads so much from the cache.
   Seconds cold_attention(Bytes read) const;
   /// `tokens` new ones behind `cached` ones: the whole prompt's efficiency at what is left of its
@@ -69,6 +71,7 @@ class ServingKernels {
   Shelf& shelf(const std::string& op, const std::string& words, const KernelFormats& formats) const;
   KernelTime price(const std::string& op, const std::string& words, const KernelFormats& formats,
                    std::span<const std::int64_t> sizes) const;
+  static const FittedTable* nearest(const Shelf& shelf, std::span<const std::int64_t> sizes);
   KernelTime fresh_price(const Shelf& shelf, const std::string& op, const KernelFormats& formats,
                          std::span<const std::int64_t> sizes) const;
   KernelTime cold(const KernelTime& hot, Bytes bytes, Seconds least) const;

@@ -195,7 +195,8 @@ std::string basis_section(const Result& result) {
 
 }  // namespace
 
-std::string html_report(const Result& result, const TrainingStep& step, const Timeline& timeline) {
+std::string html_report(const Result& result, const TrainingStep& step, const Timeline& timeline,
+                        const std::string& more) {
   std::string html = paragraph("plan", joined(plan_items(result.scenario.plan)));
   html += key_figures(result) + critical_section(result) + stages_section(result) +
           routing_section(result) + timeline_section(result, step, timeline) +
@@ -205,7 +206,7 @@ std::string html_report(const Result& result, const TrainingStep& step, const Ti
   if (result.bill)
     html += heading(bill_head(*result.bill)) + bill_table(*result.bill).html() + "<p>" +
             escaped(bill_note(*result.bill)) + "</p>";
-  html += basis_section(result);
+  html += more + basis_section(result);
   return html_page(title(result),
                    html + json_element(result_json(result, {.about_this_run = false})));
 }
