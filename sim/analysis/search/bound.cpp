@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "sim/cluster/placement/placement.hpp"
-#include "sim/cost/passes/stage_prices.hpp"
 
 namespace orrery {
 namespace {
@@ -19,24 +18,33 @@ double fastest_gpu(const System& system) {
 
 }  // namespace
 
+PassPlaces::PassPlaces(const Scenario& scenario) : speed{fastest_gpu(scenario.system)} {
+  const Placement placement{scenario.plan, scenario.system};
+  shapes = placement.shapes();
+  // Groups that lie in other ways than the priced one may be faster than their price.
+  alike = placement.regular();
+}
+
 PassTimes pass_times(const Scenario& scenario, const KernelModel& kernels,
                      const CollectiveTime& collectives) {
-  const double speed = fastest_gpu(scenario.system);
-  const Placement placement{scenario.plan, scenario.system};
-  // Groups that lie in other ways than the priced one may be faster than their price.
-  const bool alike = placement.regular();
+  const PassPlaces places{scenario};
+  return pass_times(scenario, kernels, places,
+                    price_layers(scenario, kernels, collectives, places.shapes, places.speed));
+}
+
+PassTimes pass_times(const Scenario& scenario, const KernelModel& kernels,
+                     const PassPlaces& places, const LayerLengths& layers) {
   const bool alone = !scenario.plan.ep_overlap;  // Else another pass hides what it waits for.
   const auto time = [&](const PassLength& pass) {
-    return alike && alone ? pass.time : pass.compute;
+    return places.alike && alone ? pass.time : pass.compute;
   };
   PassTimes times;
-  for (const StageLengths& stage :
-       price_passes(scenario, kernels, collectives, placement.shapes(), speed)) {
+  for (const StageLengths& stage : add_up_stages(scenario, layers)) {
     times.forward.push_back(time(stage.forward));
     times.backward.push_back(time(stage.backward));
   }
   for (const Seconds& update : optimizer_times(scenario, kernels))
-    times.optimizer = std::max(times.optimizer, update / speed);
+    times.optimizer = std::max(times.optimizer, update / places.speed);
   times.transfer_bytes = transfer_bytes(scenario);
   return times;
 }

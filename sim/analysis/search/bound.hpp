@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "sim/cost/passes/stage_prices.hpp"
 #include "sim/cost/passes/step_cost.hpp"
 #include "sim/input/scenario/scenario.hpp"
 
@@ -18,6 +19,19 @@ struct PassTimes {
 /// shards nothing. Where groups of one kind do not all lie alike, kernels count alone.
 PassTimes pass_times(const Scenario& scenario, const KernelModel& kernels,
                      const CollectiveTime& collectives);
+
+/// Where a plan's groups lie, as far as pass times need it. GPUs that are faster than others of
+/// their kind are `speed` times as fast.
+struct PassPlaces {
+  GroupShapes shapes;
+  bool alike = true;  ///< All groups of a kind.
+  double speed = 1.0;
+
+  explicit PassPlaces(const Scenario& scenario);
+};
+/// The same of layers that are priced already, for these places.
+PassTimes pass_times(const Scenario& scenario, const KernelModel& kernels,
+                     const PassPlaces& places, const LayerLengths& layers);
 
 /// A time that no simulation of the step can undercut: the longest of some paths through its task
 /// graph, each task taking its least time.

@@ -15,7 +15,8 @@ namespace orrery {
 struct Candidate {
   PlanSpace::Choice choice{};
   std::int32_t space = 0;   ///< Of the search's spaces.
-  std::int32_t number = 0;  ///< In the order of enumeration, over all spaces.
+  std::int32_t number = 0;  ///< In the order of enumeration, over all spaces; of equal numbers the
+                            ///< choices are in it.
   std::int32_t layout = 0;  ///< Equal for plans of one space that differ in settings alone.
   double bound_s = 0.0;     ///< No shorter step.
   double bound = 0.0;       ///< No lower score.

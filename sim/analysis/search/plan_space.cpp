@@ -14,6 +14,7 @@ struct PlanSpace::Visit {
   PlanRefusal& refusal;
   Choice choice;
   std::vector<Plan> seen;  // Of one shape.
+  bool groups = false;     // One plan of each group is enough.
 };
 
 namespace {
@@ -82,6 +83,8 @@ PlanSpace::PlanSpace(const Model& model, const System& system, int gpus, std::in
                             [](const PlanDimension& dimension) { return dimension.is_shape(); });
   shapes_ = static_cast<std::size_t>(switches - dimensions_.begin());
   assert(shapes_ >= 2 && dimensions_.size() <= most_dimensions);
+  for (std::size_t i = shapes_; i < dimensions_.size(); ++i)
+    if (dimensions_[i].key == "zero" || dimensions_[i].key == "dp_overlap") late_.push_back(i);
   for (const PlanDimension& dimension : dimensions_) {
     values_.emplace_back();
     for (const std::string& value : dimension.values)
@@ -102,6 +105,25 @@ int PlanSpace::parts() const {
 
 bool PlanSpace::visit(int part, const Visitor& visitor, PlanRefusal& refusal) const {
   Visit state{visitor, refusal, {}, {}};
+  return visit_part(part, state);
+}
+
+bool PlanSpace::visit_groups(int part, const Visitor& visitor, PlanRefusal& refusal) const {
+  Visit state{visitor, refusal, {}, {}};
+  state.groups = true;
+  return visit_part(part, state);
+}
+
+bool PlanSpace::visit_group(const Choice& group, const Visitor& visitor,
+                            PlanRefusal& refusal) const {
+  Visit state{visitor, refusal, group, {}};
+  const PlanRequest so_far = request(group);
+  const OrRefused<SettledPlan> shape = settle(request(shape_of(group)));
+  assert(std::holds_alternative<SettledPlan>(shape));  // Else its group would not have been found.
+  return visit_late(state, so_far, std::get<SettledPlan>(shape).plan, 0);
+}
+
+bool PlanSpace::visit_part(int part, Visit& state) const {
   state.choice.fill(left_open);
   const auto second = static_cast<int>(dimensions_[1].values.size());
   state.choice[0] = static_cast<std::uint8_t>(part / second);
@@ -130,13 +152,40 @@ bool PlanSpace::visit_shapes(Visit& state, const PlanRequest& so_far, std::size_
 
 bool PlanSpace::visit_switches(Visit& state, const PlanRequest& so_far, const Plan& shape,
                                std::size_t dimension) const {
-  if (dimension < dimensions_.size())
-    return for_each_value(state, so_far, shape, dimension, [&](const PlanRequest& next) {
-      return visit_switches(state, next, shape, dimension + 1);
-    });
+  if (dimension == dimensions_.size())
+    return state.groups ? visit_first_of_group(state, so_far, shape) : visit_plan(state, so_far);
+  if (state.groups && std::find(late_.begin(), late_.end(), dimension) != late_.end())
+    return visit_switches(state, so_far, shape, dimension + 1);
+  return for_each_value(state, so_far, shape, dimension, [&](const PlanRequest& next) {
+    return visit_switches(state, next, shape, dimension + 1);
+  });
+}
+
+bool PlanSpace::visit_first_of_group(Visit& state, const PlanRequest& so_far,
+                                     const Plan& shape) const {
+  const Choice group = state.choice;
+  bool goes_on = true;
+  const Visitor first = [&](const Choice&, const Scenario& scenario) {
+    goes_on = state.visitor(group, scenario);
+    return false;
+  };
+  Visit of_group{first, state.refusal, group, {}};
+  visit_late(of_group, so_far, shape, 0);
+  return goes_on;
+}
+
+bool PlanSpace::visit_late(Visit& state, const PlanRequest& so_far, const Plan& shape,
+                           std::size_t late) const {
+  if (late == late_.size()) return visit_plan(state, so_far);
+  return for_each_value(
+      state, so_far, shape, late_[late],
+      [&](const PlanRequest& next) { return visit_late(state, next, shape, late + 1); });
+}
+
+bool PlanSpace::visit_plan(Visit& state, const PlanRequest& so_far) const {
   const OrRefused<SettledPlan> settled = settle(so_far);
   if (const auto* no = std::get_if<Refused>(&settled)) {
-    state.refusal.take(*no, dimension);
+    state.refusal.take(*no, dimensions_.size());
     return true;
   }
   const auto& found = std::get<SettledPlan>(settled);
@@ -146,7 +195,7 @@ bool PlanSpace::visit_switches(Visit& state, const PlanRequest& so_far, const Pl
     return state.visitor(state.choice, scenario_of(model_, system_, software_of(so_far), found));
   } catch (
       const Error& error) {  // A routing that does not fit the plan is found when it is priced.
-    state.refusal.take({error.what(), dimension});
+    state.refusal.take({error.what(), dimensions_.size()});
     return true;
   }
 }
@@ -204,6 +253,12 @@ std::string PlanSpace::flags(const Choice& choice) const {
     if (!unit) text += (text.empty() ? "--" : " --") + dimensions_[i].key + " " + value;
   }
   return text;
+}
+
+PlanSpace::Choice PlanSpace::shape_of(const Choice& choice) const {
+  Choice shape = choice;
+  std::fill(shape.begin() + static_cast<std::ptrdiff_t>(shapes_), shape.end(), left_open);
+  return shape;
 }
 
 PlanSpace::Choice PlanSpace::layout(const Choice& choice) const {

@@ -49,6 +49,12 @@ class PlanSpace {
   /// (then false). `refusal` takes the reasons of those that are none.
   bool visit(int part, const Visitor& visitor, PlanRefusal& refusal) const;
 
+  /// Plans in groups: all that differ in `zero` and `dp_overlap` alone, whose passes cost the same.
+  /// Visits the first legal plan of each group of a part, with a choice that leaves both open.
+  bool visit_groups(int part, const Visitor& visitor, PlanRefusal& refusal) const;
+  /// Visits the legal plans of a group, which between them are those that visit() finds.
+  bool visit_group(const Choice& group, const Visitor& visitor, PlanRefusal& refusal) const;
+
   Scenario scenario(const Choice& choice) const;
   /// The choice as flags, left_open ones left out: "--tp 8 --pp 8".
   std::string flags(const Choice& choice) const;
@@ -62,14 +68,20 @@ class PlanSpace {
 
  private:
   struct Visit;
+  bool visit_part(int part, Visit& state) const;
   bool visit_shapes(Visit& state, const PlanRequest& so_far, std::size_t dimension) const;
   bool visit_switches(Visit& state, const PlanRequest& so_far, const Plan& shape,
                       std::size_t dimension) const;
+  bool visit_first_of_group(Visit& state, const PlanRequest& so_far, const Plan& shape) const;
+  bool visit_late(Visit& state, const PlanRequest& so_far, const Plan& shape,
+                  std::size_t late) const;
+  bool visit_plan(Visit& state, const PlanRequest& so_far) const;
   template <class Go>
   bool for_each_value(Visit& state, const PlanRequest& so_far, const Plan& shape,
                       std::size_t dimension, const Go& go) const;
   void set(PlanRequest& request, std::size_t dimension, std::size_t value) const;
   PlanRequest request(const Choice& choice) const;
+  Choice shape_of(const Choice& choice) const;
   const Software& software_of(const PlanRequest& request) const;
   OrRefused<SettledPlan> settle(const PlanRequest& request) const;
 
@@ -79,6 +91,7 @@ class PlanSpace {
   std::int64_t gbs_ = 0;
   std::vector<PlanDimension> dimensions_;       ///< Shapes first.
   std::size_t shapes_ = 0;                      ///< How many of them are shapes.
+  std::vector<std::size_t> late_;               ///< Those that visit_groups() leaves open.
   std::vector<std::vector<JsonValue>> values_;  ///< By dimension: its values, as a file has them.
   std::map<std::string, Software> software_;
   std::string why_software_;  ///< As Scenario has it.

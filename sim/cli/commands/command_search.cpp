@@ -2,7 +2,6 @@
 #include <charconv>
 #include <cmath>
 #include <iostream>
-#include <thread>
 
 #include "sim/base/text/flag_value.hpp"
 #include "sim/base/text/number_text.hpp"
@@ -11,6 +10,7 @@
 #include "sim/base/workers/interruption.hpp"
 #include "sim/cli/options/options.hpp"
 #include "sim/cli/options/scenario_options.hpp"
+#include "sim/cli/options/search_options.hpp"
 #include "sim/cli/options/status_line.hpp"
 #include "sim/input/measured/calibration.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
@@ -56,24 +56,6 @@ po::options_description search_options() {
   return options;
 }
 
-std::int64_t whole(const std::string& text, const std::string& option) {
-  return value_of_flag(option, text).integer(1, std::int64_t{1} << 30);
-}
-
-// "1024", "256,512", "256..4096": doubling, as clusters grow.
-std::vector<std::int64_t> numbers(const std::string& text, const std::string& option,
-                                  std::int64_t most) {
-  const Place at{"", "--" + option};
-  std::vector<std::int64_t> list;
-  for (const std::string& value : parse_value_list(text, at, {open_range_of(option), {}, most})) {
-    const std::int64_t number = whole(value, option);
-    if (std::find(list.begin(), list.end(), number) != list.end())
-      fail_input(at, "has the value '" + value + "' twice", "keep one of them");
-    list.push_back(number);
-  }
-  return list;
-}
-
 // "60s", "30d".
 Seconds duration(const std::string& text, const std::string& option) {
   constexpr std::pair<char, double> units[] = {
@@ -87,21 +69,6 @@ Seconds duration(const std::string& text, const std::string& option) {
       return Seconds{value * seconds};
   fail_input({"", "--" + option}, "'" + text + "' is not a duration",
              "write a number and s, m, h or d: 60s, 30d");
-}
-
-double share(const std::string& text) {
-  double value = 0.0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || rest != end || !(value > 0.0 && value <= 1.0))
-    fail_input({"", "--max-memory"}, "'" + text + "' is not a share of a memory",
-               "write a number above 0 and up to 1: 0.9");
-  return value;
-}
-
-std::vector<std::string> all_of(const ParsedOptions& options, const std::string& name) {
-  return options.has(name) ? options.values[name].as<std::vector<std::string>>()
-                           : std::vector<std::string>{};
 }
 
 void read_goal(SearchRequest& request, const ParsedOptions& options) {
@@ -124,7 +91,7 @@ void read_goal(SearchRequest& request, const ParsedOptions& options) {
 
 // What a search leaves as it is in the run that it starts from: all that it would not vary, but for
 // what is of the run's own number of replicas or stages.
-std::vector<Fixed> fixed_by(const JsonValue& run) {
+std::vector<Fixed> kept_of(const JsonValue& run) {
   std::vector<Fixed> fixed;
   const JsonValue plan = keys_of_plan(run);
   for (const PlanKey& key : plan_keys()) {
@@ -154,7 +121,7 @@ SearchRequest read_request(const ParsedOptions& options, SearchNames& names) {
   names.model = options.has("model")           ? options.text("model")
                 : run->at("model").is_object() ? options.text("plan")
                                                : run->at("model").text();
-  for (const std::string& list : all_of(options, "system"))
+  for (const std::string& list : texts_of(options, "system"))
     for (const std::string& name : split_list(list, {"", "--system"}))
       names.systems.push_back(name);
   if (const auto system = text_in(run, "system"); system && names.systems.empty()) {
@@ -171,19 +138,13 @@ SearchRequest read_request(const ParsedOptions& options, SearchNames& names) {
   }
   const auto given = [&](const char* key, const char* remedy) {
     const auto in_run = options.has(key) ? std::nullopt : text_in(run, key);
-    return numbers(in_run ? *in_run : required(options, key, remedy), key, most);
+    return parse_numbers(in_run ? *in_run : required(options, key, remedy), key, most);
   };
   for (std::int64_t n : given("gpus", "add --gpus N")) request.gpus.push_back(static_cast<int>(n));
   request.gbs = given("gbs", "add --gbs N, sequences in a step");
-  for (const std::string& one : all_of(options, "fix"))
-    request.fixed.push_back(parse_fixed(one, request.gpus, most));
-  for (std::size_t i = 0; i < request.fixed.size(); ++i)
-    for (std::size_t k = 0; k < i; ++k)
-      if (request.fixed[k].key == request.fixed[i].key)
-        fail_input({"", "--fix"}, "'" + request.fixed[i].key + "' is fixed twice",
-                   "write its values in one: --fix mbs=1,2");
+  request.fixed = fixed_by(options, request.gpus, most);
   if (run)
-    for (const Fixed& one : fixed_by(*run))
+    for (const Fixed& one : kept_of(*run))
       if (std::none_of(request.fixed.begin(), request.fixed.end(),
                        [&](const Fixed& said) { return said.key == one.key; }))
         request.fixed.push_back(one);
@@ -198,28 +159,10 @@ SearchRequest read_request(const ParsedOptions& options, SearchNames& names) {
     fail_input({"", "--all-settings"}, "a Pareto front already includes all settings",
                "leave --all-settings or --pareto out");
   request.all_settings = options.has("all-settings");
-  if (options.has("max-memory")) request.max_memory = share(options.text("max-memory"));
+  if (options.has("max-memory")) request.max_memory = parse_share(options.text("max-memory"), "max-memory");
   if (options.has("budget")) request.budget = duration(options.text("budget"), "budget");
-  request.workers =
-      options.has("jobs")
-          ? static_cast<int>(value_of_flag("jobs", options.text("jobs")).integer(1, 1024))
-          : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  request.workers = workers_of(options);
   return request;
-}
-
-// What `orrery estimate` takes as an option is searched here, or fixed.
-void point_plan_keys_to_fix(const po::options_description& options, const Arguments& arguments) {
-  for (const std::string& word : arguments) {
-    if (!word.starts_with("--")) continue;
-    const std::string name = word.substr(2, word.find('=') - 2);
-    const auto is_it = [&](const PlanKey& key) { return key.name == name; };
-    // The key first: an option's name that is empty is for Boost the beginning of any.
-    if (std::none_of(plan_keys().begin(), plan_keys().end(), is_it) ||
-        options.find_nothrow(name, false))
-      continue;
-    fail_input({}, "a search has no option '--" + name + "'",
-               "to fix it, write --fix " + name + "=VALUE");
-  }
 }
 
 // Simulating ends when the bound reaches the last of the list.
@@ -239,7 +182,7 @@ std::string progress_text(const SearchProgress& progress) {
 
 int run_search(const Arguments& arguments) {
   const po::options_description options = search_options();
-  point_plan_keys_to_fix(options, arguments);
+  point_plan_keys_to_fix(options, arguments, "a search");
   const ParsedOptions parsed = parse_options(options, arguments, {});
   if (parsed.has("help")) {
     std::cout << "usage: orrery search --model M --system S --gpus N --gbs B [options]\n\n"

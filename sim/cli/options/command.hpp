@@ -19,6 +19,7 @@ int run_export(const Arguments& arguments);
 int run_place_experts(const Arguments& arguments);
 int run_compare(const Arguments& arguments);
 int run_search(const Arguments& arguments);
+int run_buy(const Arguments& arguments);
 int run_run(const Arguments& arguments);
 int run_serve(const Arguments& arguments);
 int run_schedule(const Arguments& arguments);

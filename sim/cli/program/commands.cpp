@@ -7,6 +7,7 @@ const std::vector<Command>& commands() {
       {"search", "the fastest plans for a model on a cluster", run_search},
       {"estimate", "one plan: step time, tokens/s, MFU, memory, where the time goes", run_estimate},
       {"compare", "plans side by side: which is faster, why, and is it significant", run_compare},
+      {"buy", "which machine trains a model in how many days for how much money", run_buy},
       {"run", "a whole training run with failures, checkpoints and spares", run_run},
       {"serve", "a served model: what clients see, its cost, the best deployment", run_serve},
       {"sweep", "a grid of plans: batches, degrees, GPUs; also on Slurm", run_sweep},

@@ -18,9 +18,9 @@ PassCost gather_received(const Scenario& scenario, const Pricer& pricer) {
   return pricer.price(Ops{collective("pp_gather", CollectiveKind::all_gather, bytes)});
 }
 
-std::vector<StageLengths> price_passes(const Scenario& scenario, const KernelModel& kernels,
-                                       const CollectiveTime& collectives, const GroupShapes& shapes,
-                                       double speed) {
+LayerLengths price_layers(const Scenario& scenario, const KernelModel& kernels,
+                          const CollectiveTime& collectives, const GroupShapes& shapes,
+                          double speed) {
   const Pricer pricer{kernels, collectives, shapes, scenario.software, scenario.system.gpu};
   const LayerPrices layers{scenario, pricer, shapes};
   const auto length = [&](const PassCost& pass) {
@@ -31,38 +31,51 @@ std::vector<StageLengths> price_passes(const Scenario& scenario, const KernelMod
   const auto lengths = [&](const LayerPrice& price) {
     return StageLengths{length(price.forward), length(price.backward)};
   };
-  std::vector<std::pair<LayerKind, StageLengths>> kinds;
-  for (const LayerKind kind : scenario.kinds()) kinds.emplace_back(kind, lengths(layers.of(kind)));
+  LayerLengths all;
+  for (const LayerKind kind : scenario.kinds())
+    all.kinds.emplace_back(kind, lengths(layers.of(kind)));
+  all.received = length(gather_received(scenario, pricer));
+  all.embedding = {length(pricer.price(embedding_forward(scenario))),
+                   length(pricer.price(embedding_backward(scenario)))};
+  all.prediction = lengths(layers.prediction());
+  all.head = {length(pricer.price(head_forward(scenario))),
+              length(pricer.price(head_backward(scenario)))};
+  return all;
+}
+
+std::vector<StageLengths> add_up_stages(const Scenario& scenario, const LayerLengths& layers) {
   const auto length_of = [&](int layer) -> const StageLengths& {
     const LayerKind kind = scenario.kind_of(layer);
-    return std::find_if(kinds.begin(), kinds.end(),
+    return std::find_if(layers.kinds.begin(), layers.kinds.end(),
                         [&](const auto& of) { return of.first == kind; })
         ->second;
   };
-  const PassLength received = length(gather_received(scenario, pricer));
   const auto add = [](StageLengths& sum, const StageLengths& more) {
     sum.forward.add(more.forward);
     sum.backward.add(more.backward);
   };
-
   std::vector<StageLengths> stages(static_cast<std::size_t>(scenario.plan.virtual_stages()));
   int layer = 0;
   for (std::size_t v = 0; v < stages.size(); ++v) {
     StageLengths& stage = stages[v];
     for (int l = 0; l < scenario.layers_of[v]; ++l, ++layer) add(stage, length_of(layer));
     const int index = static_cast<int>(v);
-    if (v > 0 && scenario.plan.sends_on(index - 1)) stage.forward.add(received);
-    if (scenario.plan.sends_on(index)) stage.backward.add(received);
+    if (v > 0 && scenario.plan.sends_on(index - 1)) stage.forward.add(layers.received);
+    if (scenario.plan.sends_on(index)) stage.backward.add(layers.received);
   }
-  add(stages.front(), {length(pricer.price(embedding_forward(scenario))),
-                       length(pricer.price(embedding_backward(scenario)))});
-  add(stages.back(), lengths(layers.prediction()));
-  add(stages.back(), {length(pricer.price(head_forward(scenario))),
-                      length(pricer.price(head_backward(scenario)))});
+  add(stages.front(), layers.embedding);
+  add(stages.back(), layers.prediction);
+  add(stages.back(), layers.head);
   if (const Seconds copy = host_copies(scenario); copy > Seconds{})
     for (PassLength* pass : {&stages.front().forward, &stages.front().backward})
       pass->time = std::max(pass->time, copy);
   return stages;
+}
+
+std::vector<StageLengths> price_passes(const Scenario& scenario, const KernelModel& kernels,
+                                       const CollectiveTime& collectives, const GroupShapes& shapes,
+                                       double speed) {
+  return add_up_stages(scenario, price_layers(scenario, kernels, collectives, shapes, speed));
 }
 
 Bytes transfer_bytes(const Scenario& scenario) {

@@ -25,6 +25,19 @@ struct StageLengths {
   PassLength forward;
   PassLength backward;
 };
+/// What passes are made of, whatever layers and neighbours a stage has. It depends on the shapes of
+/// groups inside passes, and of the plan on what its layers are computed with, not on pp, vpp, dp,
+/// the batch, the schedule, ZeRO or the overlap of gradients.
+struct LayerLengths {
+  std::vector<std::pair<LayerKind, StageLengths>> kinds;
+  StageLengths embedding, prediction, head;
+  PassLength received;  ///< gather_received()
+};
+LayerLengths price_layers(const Scenario& scenario, const KernelModel& kernels,
+                          const CollectiveTime& collectives, const GroupShapes& shapes,
+                          double speed);
+/// By virtual stage, of layers that were priced for `scenario` or for one that is as they depend on.
+std::vector<StageLengths> add_up_stages(const Scenario& scenario, const LayerLengths& layers);
 /// By virtual stage: what the passes of price_step() add up to, without listing what is in them.
 /// For plans whose weights are whole (zero < 3), routed evenly.
 std::vector<StageLengths> price_passes(const Scenario& scenario, const KernelModel& kernels,

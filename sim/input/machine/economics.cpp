@@ -23,6 +23,7 @@ constexpr Key ranges[] = {
     {"cable_usd", &Economics::cable_usd, 0.0},
     {"usd_per_kwh", &Economics::usd_per_kwh, 0.0},
     {"pue", &Economics::pue, 1.0},  // The machines themselves are part of the site.
+    {"hardware_years", &Economics::hardware_years, 0.1},
 };
 
 constexpr double most = 1e9;

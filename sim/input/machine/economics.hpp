@@ -40,6 +40,7 @@ struct Economics {
   BytesPerSecond switch_port;
   Range usd_per_kwh;
   Range pue;  ///< Power usage effectiveness: what the site draws for each watt of its machines.
+  Range hardware_years;  ///< Over which an owner writes the cluster off, in equal parts.
 };
 
 /// The keys of a document (topologies/README.md has the schema) over `base`. Errors: unknown keys,

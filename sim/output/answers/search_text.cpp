@@ -4,7 +4,7 @@
 
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/text/table.hpp"
-#include "sim/input/scenario/plan_keys.hpp"
+#include "sim/output/answers/brief_plan.hpp"
 #include "sim/output/answers/run_heading.hpp"
 #include "sim/output/report/bill_text.hpp"
 
@@ -21,55 +21,11 @@ const std::string& system_word(const Found& found, const SearchRequest& request,
   return name;
 }
 
-using Names = std::vector<std::string>;
-
-// Columns of the table: what each of them tells, in its order.
-const Names degree_keys{"tp", "cp", "pp", "vpp", "ep", "dp", "mbs"};
-const Names switch_keys{"recompute", "sp", "zero", "dp_overlap", "tp_overlap", "schedule"};
-
-bool contains(const Names& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-// "tp8", "dp-overlap", "zb-h1": numbers with their key, switches without a value, words alone.
-std::string brief(const PlanKey& key, const Plan& plan) {
-  const PlanValue value = key.access.value(plan);
-  std::string name = key.name;
-  std::replace(name.begin(), name.end(), '_', '-');
-  if (std::holds_alternative<std::string>(value)) return text_of(value);
-  return std::holds_alternative<bool>(value) ? name : name + text_of(value);
-}
-
-std::string degrees(const Plan& plan) {
-  std::string text;
-  for (const std::string& name : degree_keys) {
-    const PlanKey& key = plan_key(name);
-    if (key.needs_saying(plan)) text += (text.empty() ? "" : " ") + brief(key, plan);
-  }
-  return text;
-}
-
-std::string switches(const Plan& plan) {
-  std::vector<std::string> words;
-  const auto add = [&](const PlanKey& key) {
-    if (key.needs_saying(plan)) words.push_back(brief(key, plan));
-  };
-  for (const std::string& name : switch_keys)
-    if (name != "schedule") add(plan_key(name));
-  if (!plan.schedule->in_megatron()) words.push_back(plan_key("schedule").text(plan));
-  for (const PlanKey& key : plan_keys())
-    if (key.searched && !contains(degree_keys, key.name) && !contains(switch_keys, key.name))
-      add(key);
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
-  return text;
-}
-
 // What else the user asks to compare: of a key with several values, the plan's own.
 std::string compared(const Found& found, const SearchRequest& request) {
   std::string text;
   for (const Fixed& fixed : request.fixed) {
-    const bool known = contains(degree_keys, fixed.key) || contains(switch_keys, fixed.key);
+    const bool known = is_brief_key(fixed.key);
     const std::string flag = "--" + fixed.key + " ";
     const std::size_t at = (found.flags + " ").find(flag);
     if (known || fixed.values.size() < 2 || at == std::string::npos) continue;
@@ -159,7 +115,7 @@ std::string table_of(const SearchResult& result, const SearchRequest& request) {
   for (const Found& found : result.plans) {
     const Result& of = found.result;
     const Plan& plan = of.scenario.plan;
-    std::string where = compared(found, request) + degrees(plan);
+    std::string where = compared(found, request) + brief_degrees(plan);
     if (request.gbs.size() > 1) where = "gbs" + std::to_string(plan.gbs) + " " + where;
     if (request.gpus.size() > 1) where = grouped(plan.gpus()) + " GPUs " + where;
     if (several) where = of.scenario.system.name + " " + where;
@@ -171,7 +127,7 @@ std::string table_of(const SearchResult& result, const SearchRequest& request) {
                                    percent(of.memory.peak() / of.memory.capacity),
                                    what_holds_it_up(of),
                                    where,
-                                   switches(plan)};
+                                   brief_switches(plan)};
     if (!value.empty()) cells.insert(cells.begin() + 3, value_text(found, request.goal));
     if (trains)
       cells.insert(cells.begin() + 2, {span_text(of.bill->time), dollars_text(of.bill->rent_usd)});

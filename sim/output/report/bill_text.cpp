@@ -32,11 +32,6 @@ std::string scaled(Range range, const char* before, std::initializer_list<Scale>
   return before + (low == high ? low : low + " to " + high) + scale->unit;
 }
 
-std::string tokens_text(double tokens) {
-  return scaled({tokens, tokens}, "",
-                {{1, ""}, {1e6, " million"}, {1e9, " billion"}, {1e12, " trillion"}});
-}
-
 // What is said of a figure that is known, or nothing.
 std::string where_known(const std::string& before, const std::string& figure,
                         const std::string& behind) {
@@ -44,6 +39,11 @@ std::string where_known(const std::string& before, const std::string& figure,
 }
 
 }  // namespace
+
+std::string tokens_text(double tokens) {
+  return scaled({tokens, tokens}, "",
+                {{1, ""}, {1e6, " million"}, {1e9, " billion"}, {1e12, " trillion"}});
+}
 
 std::string dollars_text(Range range) {
   return scaled(range, "$", {{1, ""}, {1e3, " thousand"}, {1e6, " million"}, {1e9, " billion"}});

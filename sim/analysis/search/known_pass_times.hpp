@@ -1,0 +1,43 @@
+#pragma once
+
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/analysis/estimate/context.hpp"
+#include "sim/analysis/search/bound.hpp"
+#include "sim/cluster/placement/placement.hpp"
+
+namespace orrery {
+
+/// Pass times of plans that were asked for before. Plans that differ in what makes no difference to
+/// their passes (ZeRO, overlap of gradients, a schedule that keeps virtual stages where they are,
+/// the batch) have them in common; and of those that differ in stages, chunks or replicas as well,
+/// layers are priced once.
+class KnownPassTimes {
+ public:
+  /// `context`: of the system of all scenarios, whose model is one.
+  explicit KnownPassTimes(EstimateContext& context) : context_{context} {}
+
+  const PassTimes& of(const Scenario& scenario);
+
+ private:
+  struct Hash {
+    std::size_t operator()(const Plan& plan) const;
+  };
+  /// Layers whose collectives go over groups of the same shapes.
+  struct Layers {
+    GroupShapes shapes;
+    LayerLengths lengths;
+  };
+
+  const PassPlaces& places_of(const Scenario& scenario);
+  const LayerLengths& layers_of(const Scenario& scenario, const PassPlaces& places);
+
+  EstimateContext& context_;
+  std::unordered_map<Plan, PassTimes, Hash> known_;
+  std::unordered_map<Plan, std::vector<Layers>, Hash> layers_;
+  std::map<Placement, PassPlaces> places_;
+};
+
+}  // namespace orrery

@@ -1,0 +1,178 @@
+#include "sim/output/purchase/purchase_words.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "sim/base/text/number_text.hpp"
+#include "sim/output/report/bill_text.hpp"
+
+namespace orrery {
+namespace {
+
+// Three digits.
+std::string digits(double value) { return fixed(value, value < 10 ? 2 : value < 100 ? 1 : 0); }
+
+std::string listed(const std::vector<std::string>& words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    text += (i == 0 ? "" : i + 1 < words.size() ? "; " : "; or ") + words[i];
+  return text;
+}
+
+const char* pay_word(PayBy pay) { return pay == PayBy::rent ? "rent" : "of owning"; }
+
+std::string limits_text(const PurchaseRequest& request) {
+  std::string text;
+  if (request.deadline) text = span_text(*request.deadline);
+  if (request.budget_usd)
+    text += (text.empty() ? "" : " and ") + dollars_text({*request.budget_usd, *request.budget_usd});
+  return text;
+}
+
+std::string row_with_figures(const PurchaseRow& row, const PurchaseRequest& request) {
+  const std::string cost = cost_text(row, request);
+  return row_name(row, request) + ": " + days_text(row.time_days()) + " days" +
+         (cost.empty() ? "" : ", " + cost);
+}
+
+// Rows of a list that cannot be told from its first: in cost where prices are known.
+std::vector<std::string> ties_of(const std::vector<std::size_t>& list, const Purchase& purchase,
+                                 const PurchaseRequest& request) {
+  std::vector<std::string> names;
+  const PurchaseRow& first = purchase.rows[list.front()];
+  for (std::size_t i = 1; i < list.size(); ++i) {
+    const PurchaseRow& other = purchase.rows[list[i]];
+    if (cost_of(other, request.pay).known() && !is_dearer(first, other, request.pay))
+      names.push_back(row_name(other, request));
+  }
+  return names;
+}
+
+void add_verdict(std::vector<std::string>& lines, const Purchase& purchase,
+                 const PurchaseRequest& request, const PurchaseChoice& choice) {
+  const std::string limits = limits_text(request);
+  const auto row = [&](std::size_t i) -> const PurchaseRow& { return purchase.rows[i]; };
+  if (choice.within.empty()) {
+    lines.push_back("No row keeps to " + limits + " by the middles of its ranges.");
+    if (choice.nearest)
+      lines.push_back("Nearest: " + row_with_figures(row(*choice.nearest), request) + ".");
+    for (const std::size_t i : choice.perhaps)
+      lines.push_back("With the best prices and luck: " + row_with_figures(row(i), request) + ".");
+    return;
+  }
+  const std::size_t first = choice.within.front();
+  const auto surely = [&](std::size_t i) {
+    const RowChoice& of = choice.rows[i];
+    return (!of.deadline || *of.deadline == Meets::surely) &&
+           (!of.budget || *of.budget == Meets::surely);
+  };
+  lines.push_back("Within " + limits + ", the cheapest is " + row_with_figures(row(first), request) +
+                  (surely(first) ? ", also at the worst of its ranges." : "; not at the worst."));
+  if (!surely(first))
+    for (const std::size_t i : choice.within)
+      if (surely(i)) {
+        lines.push_back("At the worst of its ranges as well: " + row_with_figures(row(i), request) +
+                        ".");
+        break;
+      }
+  if (const auto ties = ties_of(choice.within, purchase, request); !ties.empty())
+    lines.push_back("It cannot be told whether that is cheaper than " + listed(ties) + ".");
+}
+
+}  // namespace
+
+std::string days_text(double days) { return digits(days); }
+
+std::string range_text(double low, double high) {
+  const std::string from = digits(low), to = digits(high);
+  return from == to ? from : from + " to " + to;
+}
+
+std::string money_text(Range usd, double unit) {
+  return usd.known() ? range_text(usd.low / unit, usd.high / unit) : "?";
+}
+
+std::string million_tokens_text(std::int64_t tokens) {
+  return digits(static_cast<double>(tokens) / 1e6);
+}
+
+MoneyUnit money_unit(const Purchase& purchase, PayBy pay) {
+  double most = 0.0;
+  for (const PurchaseRow& row : purchase.rows)
+    if (row.has_plan()) most = std::max(most, cost_of(row, pay).high);
+  return most >= 1e6 ? MoneyUnit{1e6, "$M"} : most >= 1e3 ? MoneyUnit{1e3, "$k"} : MoneyUnit{1, "$"};
+}
+
+std::string row_name(const PurchaseRow& row, const PurchaseRequest& request) {
+  return request.systems[row.system].name + ", " + grouped(row.gpus) + " GPUs";
+}
+
+std::string cost_text(const PurchaseRow& row, const PurchaseRequest& request) {
+  const std::string dollars = dollars_text(cost_of(row, request.pay));
+  return dollars.empty() ? "" : dollars + " " + pay_word(request.pay);
+}
+
+std::vector<std::string> answer_lines(const Purchase& purchase, const PurchaseRequest& request,
+                                      const PurchaseChoice& choice) {
+  std::vector<std::string> lines;
+  const std::vector<PurchaseRow>& rows = purchase.rows;
+  if (request.deadline || request.budget_usd) add_verdict(lines, purchase, request, choice);
+  if (!choice.front.empty() && !request.deadline && !request.budget_usd) {
+    const std::size_t cheapest = choice.front.back(), fastest = choice.front.front();
+    lines.push_back("Cheapest: " + row_with_figures(rows[cheapest], request) + ".");
+    if (fastest != cheapest)
+      lines.push_back("Fastest: " + row_with_figures(rows[fastest], request) + ".");
+  }
+  const std::size_t shown = !choice.within.empty()  ? choice.within.front()
+                            : choice.nearest        ? *choice.nearest
+                            : choice.front.empty()  ? rows.size()
+                                                    : choice.front.back();
+  if (shown < rows.size() && rows[shown].break_even_days.known()) {
+    const Range& days = rows[shown].break_even_days;
+    lines.push_back("To rent " + row_name(rows[shown], request) + " for " +
+                    range_text(days.low, days.high) +
+                    " days costs what buying it does beside the electricity.");
+  }
+  return lines;
+}
+
+std::vector<std::string> caveat_lines(const Purchase& purchase, const PurchaseRequest& request) {
+  std::vector<std::string> lines;
+  lines.push_back(request.reliability
+                      ? "Days with failures are by the closed form, for the profile '" +
+                            request.reliability->name + "' and a spare always at hand."
+                      : "Nothing fails in these days: --reliability PROFILE says what failures "
+                        "take.");
+  lines.push_back(
+      "All batches train on the same tokens; that larger ones need more of them for the same loss "
+      "is not said.");
+  lines.push_back(
+      "Rent is that of the GPUs used. To own is a share of the cluster's life with electricity: no "
+      "building, staff or storage.");
+  lines.push_back(
+      "Prices are ranges, and out of date: give the quotes that you have with --economics FILE.");
+  std::map<std::string, std::set<std::string>> unknown;  // By GPU.
+  std::set<std::string> idle;
+  for (const PurchaseRow& row : purchase.rows) {
+    if (!row.has_plan()) continue;
+    for (const std::string& key : row.unknown_prices)
+      unknown[request.systems[row.system].gpu.name].insert(key);
+    if (row.bought > row.gpus)
+      idle.insert(row_name(row, request) + " are bought as " + grouped(row.bought));
+  }
+  if (!idle.empty()) {
+    std::string text = "Whole nodes and NVLink domains are bought: ";
+    for (const std::string& one : idle) text += (text.ends_with(": ") ? "" : "; ") + one;
+    lines.push_back(text + ".");
+  }
+  for (const auto& [gpu, keys] : unknown) {
+    std::string text;
+    for (const std::string& key : keys) text += (text.empty() ? "" : ", ") + key;
+    lines.push_back("Not known of " + gpu + ": " + text + "; nothing is assumed for it.");
+  }
+  return lines;
+}
+
+}  // namespace orrery
