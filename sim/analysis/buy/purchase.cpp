@@ -79,6 +79,7 @@ PurchaseRow row_of(const PurchaseRequest& request, std::size_t s, int gpus, cons
   row.gpus = gpus;
   row.refused = answer.refused;
   row.groups = answer.groups;
+  row.uneven = answer.uneven;
   row.simulated = answer.simulated;
   if (!row.refused.empty()) return row;
   const System& system = request.systems[s];
@@ -86,11 +87,13 @@ PurchaseRow row_of(const PurchaseRequest& request, std::size_t s, int gpus, cons
     const RowAnswer::Level& level = answer.levels[i];
     const PlanSpace space{request.model, system, gpus, level.gbs, request.fixed};
     const Scenario scenario = space.scenario(level.choice);
-    const double tokens =
-        static_cast<double>(level.gbs) * static_cast<double>(scenario.plan.seq);
-    BatchChoice choice{level.limit, level.gbs, Seconds{level.step_s},
+    const double tokens = static_cast<double>(level.gbs) * static_cast<double>(scenario.plan.seq);
+    BatchChoice choice{level.limit,
+                       level.gbs,
+                       Seconds{level.step_s},
                        std::ceil(request.tokens / tokens) * Seconds{level.step_s},
-                       space.flags(level.choice), level.beyond};
+                       space.flags(level.choice),
+                       level.beyond};
     if (i == answer.best) {
       row.flags = choice.flags;
       row.result = estimate(scenario, context).result;
@@ -176,8 +179,7 @@ Purchase buy(const PurchaseRequest& request,
         const PurchaseRow& row = purchase.rows[static_cast<std::size_t>(task)];
         RowAnswer answer;
         try {
-          answer =
-              search_row(request, request.systems[row.system], row.gpus, *grounds[row.system]);
+          answer = search_row(request, request.systems[row.system], row.gpus, *grounds[row.system]);
         } catch (const Error& error) {
           answer = {};
           answer.refused = error.what();

@@ -28,6 +28,7 @@ struct PurchaseRequest {
   std::vector<System> systems;
   std::vector<int> gpus;
   std::int64_t most_batch = 0;        ///< Sequences. Of batches up to it the fastest is taken.
+  bool usual_batch = false;           ///< The user did not say it: usual_most_batch_tokens.
   std::vector<std::int64_t> batches;  ///< Instead, if any: one of these.
   std::vector<Fixed> fixed;           ///< As of a search.
   std::string economics;              ///< A file over the catalog's prices; "" for none.
@@ -65,23 +66,23 @@ Binding what_binds(const BindingShares& shares);
 struct PurchaseRow {
   std::size_t system = 0;  ///< Of the request.
   int gpus = 0;
-  std::string refused;  ///< Why there is no plan; "" where there is one.
+  std::string refused;      ///< Why there is no plan; "" where there is one.
   bool unfinished = false;  ///< Ctrl-C came first.
 
-  std::optional<Result> result;  ///< With its bill; nothing where refused or unfinished.
-  std::string flags;             ///< For `orrery estimate`, beside the batch.
+  std::optional<Result> result;      ///< With its bill; nothing where refused or unfinished.
+  std::string flags;                 ///< For `orrery estimate`, beside the batch.
   std::vector<BatchChoice> batches;  ///< By falling size.
   BindingShares shares{};
-  Range days;         ///< Without failures; low and high: nine in ten.
+  Range days;  ///< Without failures; low and high: nine in ten.
   double days_middle = 0.0;
   std::optional<Range> days_failing;  ///< With failures: likewise.
   double days_failing_middle = 0.0;
-  int bought = 0;        ///< GPUs of whole nodes, or of whole NVLink domains.
-  Range to_buy_usd;      ///< All of them, with switches and cables.
-  Range own_usd;         ///< Written off over the training, with electricity.
-  Range break_even_days; ///< Of renting, that cost what the cluster does beside its electricity.
+  int bought = 0;         ///< GPUs of whole nodes, or of whole NVLink domains.
+  Range to_buy_usd;       ///< All of them, with switches and cables.
+  Range own_usd;          ///< Written off over the training, with electricity.
+  Range break_even_days;  ///< Of renting, that cost what the cluster does beside its electricity.
   std::vector<std::string> unknown_prices;
-  std::int64_t groups = 0, simulated = 0;
+  std::int64_t groups = 0, uneven = 0, simulated = 0;  ///< As BestPlanSearch, of all levels.
 
   bool has_plan() const { return result.has_value(); }
   /// With failures where a profile was given.
@@ -107,7 +108,8 @@ struct PurchaseProgress {
 
 /// For each system and size the plan that trains in the fewest days: of each row what
 /// `orrery search --objective training_time` would list first among the plans of its batches, found
-/// by BestPlanFinder. `request.workers` changes nothing but the time. Rows without a plan say why.
+/// by BestPlanFinder, but for plans that lie unevenly in NVLink domains, which are taken only where
+/// there are no others. `request.workers` changes nothing but the time. Rows without a plan say why.
 /// Where an Interruption lives, Ctrl-C leaves the rows out that are not done.
 /// Errors: several sequence lengths; formats that a GPU does not have; as of reading economics.
 Purchase buy(const PurchaseRequest& request,

@@ -82,8 +82,7 @@ PurchaseChoice choose(const Purchase& purchase, const PurchaseRequest& request) 
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!rows[i].has_plan()) continue;
     RowChoice& of = choice.rows[i];
-    if (request.deadline)
-      of.deadline = meets(days_of(rows[i]), request.deadline->si() / 86400.0);
+    if (request.deadline) of.deadline = meets(days_of(rows[i]), request.deadline->si() / 86400.0);
     const auto cost = cost_figure(rows[i], request.pay);
     if (!cost) continue;
     if (request.budget_usd) of.budget = meets(*cost, *request.budget_usd);
@@ -96,10 +95,11 @@ PurchaseChoice choose(const Purchase& purchase, const PurchaseRequest& request) 
     };
     const bool beaten =
         any([&](const PurchaseRow& other) { return beats(other, rows[i], request.pay); });
-    const bool surely = beaten && any([&](const PurchaseRow& other) {
-      return is_slower(other, rows[i]) && is_dearer(other, rows[i], request.pay);
-    });
-    choice.rows[i].standing = !beaten   ? Standing::front
+    const bool surely =
+        beaten && any([&](const PurchaseRow& other) {
+          return is_slower(other, rows[i]) && is_dearer(other, rows[i], request.pay);
+        });
+    choice.rows[i].standing = !beaten  ? Standing::front
                               : surely ? Standing::beaten
                                        : Standing::perhaps;
     if (!beaten) choice.front.push_back(i);
@@ -133,7 +133,8 @@ PurchaseChoice choose(const Purchase& purchase, const PurchaseRequest& request) 
   // By how much the limits would have to give, as a factor on all of them.
   double least = std::numeric_limits<double>::infinity();
   if ((by_deadline || by_budget) && choice.within.empty())
-    for (const std::size_t i : known) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (!rows[i].has_plan() || (by_budget && !cost_of(rows[i], request.pay).known())) continue;
       double over = 0.0;
       if (by_deadline)
         over = std::max(over, rows[i].time_days() * 86400.0 / request.deadline->si());

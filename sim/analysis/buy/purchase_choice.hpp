@@ -35,11 +35,11 @@ struct DeadlineChoice {
 
 /// What a table of rows says to somebody who has to choose. Rows are numbers of Purchase::rows.
 struct PurchaseChoice {
-  std::vector<RowChoice> rows;          ///< Of each row.
-  std::vector<std::size_t> front;       ///< By rising days.
-  std::vector<std::size_t> within;      ///< That surely or likely keep to all limits, by cost.
-  std::vector<std::size_t> perhaps;     ///< That may keep to them, by cost.
-  std::vector<DeadlineChoice> strip;    ///< What usual deadlines leave, by rising days.
+  std::vector<RowChoice> rows;        ///< Of each row.
+  std::vector<std::size_t> front;     ///< By rising days.
+  std::vector<std::size_t> within;    ///< That surely or likely keep to all limits, by cost.
+  std::vector<std::size_t> perhaps;   ///< That may keep to them, by cost.
+  std::vector<DeadlineChoice> strip;  ///< What usual deadlines leave, by rising days.
   /// Where there are limits and nothing is within: the row nearest to them.
   std::optional<std::size_t> nearest;
 };

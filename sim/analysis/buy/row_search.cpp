@@ -53,9 +53,14 @@ RowAnswer search_row(const PurchaseRequest& request, const System& system, int g
     for (const std::int64_t batch : level.batches)
       spaces.push_back(
           &search.spaces.emplace_back(request.model, system, gpus, batch, request.fixed));
-    search.finder.emplace(spaces, objective, nullptr, ground.context, ground.passes);
-    const BestPlanSearch found = search.finder->find(request.max_memory);
+    search.finder.emplace(spaces, objective, nullptr, ground.context, ground.passes, true);
+    BestPlanSearch found = search.finder->find(request.max_memory);
+    if (!found.best && found.uneven > 0) {
+      search.finder.emplace(spaces, objective, nullptr, ground.context, ground.passes);
+      found = search.finder->find(request.max_memory);
+    }
     answer.groups += found.groups;
+    answer.uneven += found.uneven;
     answer.simulated += found.simulated;
     if (!found.best) {
       if (!level.beyond && answer.refused.empty())
@@ -65,8 +70,8 @@ RowAnswer search_row(const PurchaseRequest& request, const System& system, int g
     const Candidate& plan = found.best->candidate;
     const PlanSpace& space = *spaces[static_cast<std::size_t>(plan.space)];
     search.answer = answer.levels.size();
-    answer.levels.push_back(
-        {plan.choice, level.limit, space.gbs(), found.best->time.si(), found.best->score, level.beyond});
+    answer.levels.push_back({plan.choice, level.limit, space.gbs(), found.best->time.si(),
+                             found.best->score, level.beyond});
     if (!level.beyond && (!best || found.best->score <= answer.levels[best->answer].score))
       best = &search;
   }
@@ -85,8 +90,7 @@ RowAnswer search_row(const PurchaseRequest& request, const System& system, int g
   if (request.reliability) {
     const auto space = std::find_if(best->spaces.begin(), best->spaces.end(),
                                     [&](const PlanSpace& of) { return of.gbs() == chosen.gbs; });
-    answer.failing =
-        failing_days(request, space->scenario(chosen.choice), Seconds{chosen.step_s});
+    answer.failing = failing_days(request, space->scenario(chosen.choice), Seconds{chosen.step_s});
   }
   return answer;
 }
@@ -101,6 +105,7 @@ std::string packed(const RowAnswer& answer) {
   writer.put(answer.failing.has_value());
   if (answer.failing) writer.put(*answer.failing);
   writer.put(answer.groups);
+  writer.put(answer.uneven);
   writer.put(answer.simulated);
   return writer.take();
 }
@@ -115,6 +120,7 @@ RowAnswer unpacked_row(const std::string& bytes) {
   answer.score_if_all_fitted = reader.get<double>();
   if (reader.get<bool>()) answer.failing = reader.get<ChanceRange>();
   answer.groups = reader.get<std::int64_t>();
+  answer.uneven = reader.get<std::int64_t>();
   answer.simulated = reader.get<std::int64_t>();
   return answer;
 }

@@ -31,12 +31,12 @@ struct RowAnswer {
     double score = 0.0;  ///< Seconds a token.
     bool beyond = false;
   };
-  std::string refused;        ///< "": there is a plan.
-  std::vector<Level> levels;  ///< Those with a plan, in their order.
-  std::size_t best = 0;       ///< Of the levels, none beyond.
-  double score_if_all_fitted = 0.0;  ///< The best one's, with batches of its level.
+  std::string refused;                 ///< "": there is a plan.
+  std::vector<Level> levels;           ///< Those with a plan, in their order.
+  std::size_t best = 0;                ///< Of the levels, none beyond.
+  double score_if_all_fitted = 0.0;    ///< The best one's, with batches of its level.
   std::optional<ChanceRange> failing;  ///< Days with failures.
-  std::int64_t groups = 0, simulated = 0;
+  std::int64_t groups = 0, uneven = 0, simulated = 0;  ///< As BestPlanSearch, of all levels.
 };
 
 /// Searches the levels of a row. What the row cannot be for is its `refused`.

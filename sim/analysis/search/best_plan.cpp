@@ -23,7 +23,7 @@ bool is_after(const Candidate& a, const Candidate& b) {
 
 BestPlanFinder::BestPlanFinder(std::vector<const PlanSpace*> spaces, const Objective& objective,
                                const Economics* economics, EstimateContext& context,
-                               KnownPassTimes& passes)
+                               KnownPassTimes& passes, bool leave_uneven)
     : spaces_{std::move(spaces)},
       objective_{objective},
       economics_{economics},
@@ -33,6 +33,7 @@ BestPlanFinder::BestPlanFinder(std::vector<const PlanSpace*> spaces, const Objec
     const PlanSpace& space = *spaces_[s];
     const auto index = static_cast<std::int32_t>(s);
     const auto add = [&](const PlanSpace::Choice& choice, const Scenario& scenario) {
+      if (leave_uneven && !passes_.lies_evenly(scenario)) return ++uneven_, true;
       // The bound falls with the shards of the optimizer, and the overlap is no part of it.
       Scenario most_sharded = scenario;
       most_sharded.plan.zero = std::max(1, scenario.plan.zero);
@@ -63,6 +64,7 @@ Candidate BestPlanFinder::candidate_of(std::int32_t space, const PlanSpace::Choi
 BestPlanSearch BestPlanFinder::find(double most_memory) {
   BestPlanSearch result;
   result.groups = static_cast<std::int64_t>(groups_.size());
+  result.uneven = uneven_;
   result.refusal = refusal_;
   Leaders leaders{Leaders::Kind::top, 1};
   std::priority_queue<Candidate, std::vector<Candidate>, decltype(&is_after)> open{is_after};

@@ -19,6 +19,7 @@ struct BestPlan {
 struct BestPlanSearch {
   std::optional<BestPlan> best;  ///< Nothing: no plan divides, or none fits.
   std::int64_t groups = 0;       ///< Of plans that divide (PlanSpace::visit_groups).
+  std::int64_t uneven = 0;       ///< More groups, which were left out as `leave_uneven` says.
   std::int64_t opened = 0;       ///< Groups whose plans were looked at one by one.
   std::int64_t simulated = 0;
   double least_memory = 0.0;  ///< If plans divide and none fits: bytes of the smallest.
@@ -33,9 +34,12 @@ struct BestPlanSearch {
 /// and all that are passed over are proven to be worse.
 class BestPlanFinder {
  public:
-  /// `spaces`: of one model, system and number of GPUs.
+  /// `spaces`: of one model, system and number of GPUs. `leave_uneven`: leaves out plans some of
+  /// whose groups straddle NVLink domains and others not, as with tp 16 in domains of 72. Their
+  /// bound knows of kernels alone, and they take long to simulate.
   BestPlanFinder(std::vector<const PlanSpace*> spaces, const Objective& objective,
-                 const Economics* economics, EstimateContext& context, KnownPassTimes& passes);
+                 const Economics* economics, EstimateContext& context, KnownPassTimes& passes,
+                 bool leave_uneven = false);
 
   /// With plans that fill up to `most_memory` of the GPU's; infinite: the best one if memory did
   /// not matter.
@@ -57,6 +61,7 @@ class BestPlanFinder {
   EstimateContext& context_;
   KnownPassTimes& passes_;
   std::vector<Group> groups_;  ///< In the order of their bounds.
+  std::int64_t uneven_ = 0;
   PlanRefusal refusal_;
 };
 

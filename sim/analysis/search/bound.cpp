@@ -32,8 +32,8 @@ PassTimes pass_times(const Scenario& scenario, const KernelModel& kernels,
                     price_layers(scenario, kernels, collectives, places.shapes, places.speed));
 }
 
-PassTimes pass_times(const Scenario& scenario, const KernelModel& kernels,
-                     const PassPlaces& places, const LayerLengths& layers) {
+PassTimes pass_times(const Scenario& scenario, const KernelModel& kernels, const PassPlaces& places,
+                     const LayerLengths& layers) {
   const bool alone = !scenario.plan.ep_overlap;  // Else another pass hides what it waits for.
   const auto time = [&](const PassLength& pass) {
     return places.alike && alone ? pass.time : pass.compute;

@@ -30,8 +30,8 @@ struct PassPlaces {
   explicit PassPlaces(const Scenario& scenario);
 };
 /// The same of layers that are priced already, for these places.
-PassTimes pass_times(const Scenario& scenario, const KernelModel& kernels,
-                     const PassPlaces& places, const LayerLengths& layers);
+PassTimes pass_times(const Scenario& scenario, const KernelModel& kernels, const PassPlaces& places,
+                     const LayerLengths& layers);
 
 /// A time that no simulation of the step can undercut: the longest of some paths through its task
 /// graph, each task taking its least time.

@@ -55,10 +55,9 @@ const LayerLengths& KnownPassTimes::layers_of(const Scenario& scenario, const Pa
     return alike_inside_passes(layers.shapes, places.shapes);
   });
   if (found != of_plan.end()) return found->lengths;
-  of_plan.push_back({places.shapes,
-                     price_layers(scenario, context_.kernels(scenario.plan.dtype),
-                                  context_.collectives(scenario.plan), places.shapes,
-                                  places.speed)});
+  of_plan.push_back({places.shapes, price_layers(scenario, context_.kernels(scenario.plan.dtype),
+                                                 context_.collectives(scenario.plan), places.shapes,
+                                                 places.speed)});
   return of_plan.back().lengths;
 }
 
@@ -68,8 +67,8 @@ const PassTimes& KnownPassTimes::of(const Scenario& scenario) {
   Scenario priced = scenario;
   priced.plan.zero = 0;
   const PassPlaces& places = places_of(priced);
-  PassTimes times = pass_times(priced, context_.kernels(priced.plan.dtype), places,
-                               layers_of(priced, places));
+  PassTimes times =
+      pass_times(priced, context_.kernels(priced.plan.dtype), places, layers_of(priced, places));
   return known_.emplace(std::move(key), std::move(times)).first->second;
 }
 

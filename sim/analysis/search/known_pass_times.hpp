@@ -20,6 +20,8 @@ class KnownPassTimes {
   explicit KnownPassTimes(EstimateContext& context) : context_{context} {}
 
   const PassTimes& of(const Scenario& scenario);
+  /// Whether all groups of a kind lie alike in the system's NVLink domains (Placement::regular).
+  bool lies_evenly(const Scenario& scenario) { return places_of(scenario).alike; }
 
  private:
   struct Hash {

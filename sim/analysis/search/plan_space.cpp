@@ -177,9 +177,9 @@ bool PlanSpace::visit_first_of_group(Visit& state, const PlanRequest& so_far,
 bool PlanSpace::visit_late(Visit& state, const PlanRequest& so_far, const Plan& shape,
                            std::size_t late) const {
   if (late == late_.size()) return visit_plan(state, so_far);
-  return for_each_value(
-      state, so_far, shape, late_[late],
-      [&](const PlanRequest& next) { return visit_late(state, next, shape, late + 1); });
+  return for_each_value(state, so_far, shape, late_[late], [&](const PlanRequest& next) {
+    return visit_late(state, next, shape, late + 1);
+  });
 }
 
 bool PlanSpace::visit_plan(Visit& state, const PlanRequest& so_far) const {

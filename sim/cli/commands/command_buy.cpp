@@ -28,28 +28,28 @@ po::options_description buy_options() {
     return po::value<std::vector<std::string>>()->value_name(name)->composing();
   };
   po::options_description options{"Options", 100};
-  options.add_options()                                                     //
-      ("model", text("NAME|FILE"), "a model of the catalog, or a config.json")  //
-      ("tokens", text("N"), "tokens to train on, as 15T")                       //
+  options.add_options()                                                                 //
+      ("model", text("NAME|FILE"), "a model of the catalog, or a config.json")          //
+      ("tokens", text("N"), "tokens to train on, as 15T")                               //
       ("system", texts("LIST"), "what could be bought or rented: orrery list systems")  //
       ("gpus", text("N"), "GPUs in all: 1024, 256,512 or 256..4096 (doubling)")         //
       ("deadline", text("TIME"), "how long it may take, as 60d")                        //
       ("budget", text("USD"), "what it may cost, as 10M")                               //
       ("pay", text("HOW"), "which money counts: rent (default) or own")                 //
       ("max-batch-tokens", text("N"),
-       "tokens of the largest batch that training can use, as 4M (default 16M)")         //
-      ("gbs", text("N"), "instead: sequences in a step; several as for gpus")            //
+       "tokens of the largest batch that training can use, as 4M (default 16M)")  //
+      ("gbs", text("N"), "instead: sequences in a step; several as for gpus")     //
       ("reliability", text("NAME|FILE"),
-       "days with failures, by the closed form of orrery run: orrery list reliability")  //
-      ("dtype", text("FORMAT"), "as --fix dtype=fp8: the same on all systems")           //
-      ("fix", texts("KEY=V[,V]"), "only plans with this; any key of a plan, as tp=1..8")        //
-      ("max-memory", text("SHARE"), "of the GPU's memory that may be filled (default 0.95)")    //
+       "days with failures, by the closed form of orrery run: orrery list reliability")          //
+      ("dtype", text("FORMAT"), "as --fix dtype=fp8: the same on all systems")                   //
+      ("fix", texts("KEY=V[,V]"), "only plans with this; any key of a plan, as tp=1..8")         //
+      ("max-memory", text("SHARE"), "of the GPU's memory that may be filled (default 0.95)")     //
       ("economics", text("FILE"), "your prices and powers, over those of topologies/economics")  //
-      ("jobs", text("N"), "worker processes (also -j N; default: all cores); no other effect")  //
-      ("json", "print orrery.purchase/1 instead of the table")                                  //
-      ("csv", "print the rows as CSV")                                                          //
-      ("html", text("FILE"), "write a page for a browser as well")                              //
-      ("force", "replace a file that Orrery did not write")                                     //
+      ("jobs", text("N"), "worker processes (also -j N; default: all cores); no other effect")   //
+      ("json", "print orrery.purchase/1 instead of the table")                                   //
+      ("csv", "print the rows as CSV")                                                           //
+      ("html", text("FILE"), "write a page for a browser as well")                               //
+      ("force", "replace a file that Orrery did not write")                                      //
       ("help", "this text");
   return options;
 }
@@ -58,8 +58,7 @@ po::options_description buy_options() {
 double parse_dollars(const std::string& text) {
   std::string_view word = text;
   if (word.starts_with('$')) word.remove_prefix(1);
-  constexpr std::pair<char, double> units[] = {
-      {'k', 1e3}, {'K', 1e3}, {'M', 1e6}, {'B', 1e9}};
+  constexpr std::pair<char, double> units[] = {{'k', 1e3}, {'K', 1e3}, {'M', 1e6}, {'B', 1e9}};
   double unit = 1.0;
   for (const auto& [letter, size] : units)
     if (word.ends_with(letter)) unit = size;
@@ -121,6 +120,7 @@ void read_batches(const ParsedOptions& parsed, PurchaseRequest& request) {
   const std::int64_t tokens = parsed.has("max-batch-tokens")
                                   ? parse_batch_tokens(parsed.text("max-batch-tokens"))
                                   : usual_most_batch_tokens;
+  request.usual_batch = !parsed.has("max-batch-tokens");
   request.most_batch = tokens / seq;
   if (request.most_batch < 1)
     fail_input(command_line / "max-batch-tokens",

@@ -159,7 +159,8 @@ SearchRequest read_request(const ParsedOptions& options, SearchNames& names) {
     fail_input({"", "--all-settings"}, "a Pareto front already includes all settings",
                "leave --all-settings or --pareto out");
   request.all_settings = options.has("all-settings");
-  if (options.has("max-memory")) request.max_memory = parse_share(options.text("max-memory"), "max-memory");
+  if (options.has("max-memory"))
+    request.max_memory = parse_share(options.text("max-memory"), "max-memory");
   if (options.has("budget")) request.budget = duration(options.text("budget"), "budget");
   request.workers = workers_of(options);
   return request;

@@ -44,16 +44,28 @@ std::string purchase_csv(const Purchase& purchase, const PurchaseRequest& reques
     const Result& result = *row.result;
     const Plan& plan = result.scenario.plan;
     const Binding binding = what_binds(row.shares);
-    for (const std::string& cell :
-         {std::string{}, name(of.standing), of.deadline ? name(*of.deadline) : "",
-          of.budget ? name(*of.budget) : "", name(plan.dtype), quoted(result.scenario.software.name),
-          std::to_string(plan.gbs), std::to_string(plan.gbs * plan.seq),
-          number(result.step_time.si()), number(row.time_days()), low_and_high(row.time_range()),
-          number(row.days_middle), low_and_high(cost_of(row, PayBy::rent)),
-          low_and_high(row.own_usd), low_and_high(row.to_buy_usd), std::to_string(row.bought),
-          low_and_high(energy_kwh(row)), number(result.tokens_per_s_per_gpu), number(result.mfu),
-          number(result.memory.peak() / result.memory.capacity), name(binding),
-          number(row.shares[static_cast<std::size_t>(binding)])})
+    for (const std::string& cell : {std::string{},
+                                    name(of.standing),
+                                    of.deadline ? name(*of.deadline) : "",
+                                    of.budget ? name(*of.budget) : "",
+                                    name(plan.dtype),
+                                    quoted(result.scenario.software.name),
+                                    std::to_string(plan.gbs),
+                                    std::to_string(plan.gbs * plan.seq),
+                                    number(result.step_time.si()),
+                                    number(row.time_days()),
+                                    low_and_high(row.time_range()),
+                                    number(row.days_middle),
+                                    low_and_high(cost_of(row, PayBy::rent)),
+                                    low_and_high(row.own_usd),
+                                    low_and_high(row.to_buy_usd),
+                                    std::to_string(row.bought),
+                                    low_and_high(energy_kwh(row)),
+                                    number(result.tokens_per_s_per_gpu),
+                                    number(result.mfu),
+                                    number(result.memory.peak() / result.memory.capacity),
+                                    name(binding),
+                                    number(row.shares[static_cast<std::size_t>(binding)])})
       text += cell + ",";
     text += quoted(row.flags) + "\n";
   }

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <set>
 #include <sstream>
 
 #include "sim/base/draw/chart.hpp"
@@ -22,10 +21,11 @@ std::string lines(const std::string& text) {
 
 std::string cost_chart(const Purchase& purchase, const PurchaseRequest& request,
                        const PurchaseChoice& choice) {
-  const MoneyUnit unit = money_unit(purchase, request.pay);
+  const ColumnUnit unit =
+      money_unit(purchase, [&](const PurchaseRow& row) { return cost_of(row, request.pay); });
   const auto point = [&](std::size_t i) {
     const PurchaseRow& row = purchase.rows[i];
-    return ChartPoint{row.time_days(), middle(cost_of(row, request.pay)) / unit.usd,
+    return ChartPoint{row.time_days(), middle(cost_of(row, request.pay)) / unit.size,
                       row_name(row, request)};
   };
   std::vector<ChartPoint> all, front;
@@ -33,10 +33,10 @@ std::string cost_chart(const Purchase& purchase, const PurchaseRequest& request,
     if (choice.rows[i].standing != Standing::unknown) all.push_back(point(i));
   for (const std::size_t i : choice.front) front.push_back(point(i));
   if (all.empty()) return "";
-  return pareto_chart({"Cost against days",
-                       "the line: no other row is both faster and cheaper, by the middles",
-                       "days", (request.pay == PayBy::rent ? "rent, " : "to own, ") + unit.sign},
-                      all, front);
+  return pareto_chart(
+      {"Cost against days", "the line: no other row is both faster and cheaper, by the middles",
+       "days", (request.pay == PayBy::rent ? "rent, " : "to own, ") + unit.name},
+      all, front);
 }
 
 std::string days_chart(const Purchase& purchase, const PurchaseRequest& request) {

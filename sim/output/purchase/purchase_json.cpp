@@ -22,9 +22,8 @@ Json range_json(Range range) {
 }
 
 Json spread_json(double middle_of, Range range) {
-  return {{"middle", rounded(middle_of)},
-          {"low", rounded(range.low)},
-          {"high", rounded(range.high)}};
+  return {
+      {"middle", rounded(middle_of)}, {"low", rounded(range.low)}, {"high", rounded(range.high)}};
 }
 
 Json meets_json(const std::optional<Meets>& meets) {
@@ -71,14 +70,15 @@ Json row_json(const PurchaseRow& row, const RowChoice& choice, const PurchaseReq
   json["gpus_bought"] = row.bought;
   json["break_even_days"] = range_json(row.break_even_days);
   json["energy_kwh"] = range_json(energy_kwh(row));
-  json["tokens_per_usd"] =
-      usd.known() ? range_json({request.tokens / usd.high, request.tokens / usd.low})
-                  : Json(nullptr);
+  json["tokens_per_usd"] = usd.known()
+                               ? range_json({request.tokens / usd.high, request.tokens / usd.low})
+                               : Json(nullptr);
   json["unknown_prices"] = row.unknown_prices;
   json["binds"] = name(what_binds(row.shares));
   json["binding_shares"] = std::move(shares);
   json["batches"] = batches_json(row, plan.seq);
   json["groups"] = row.groups;
+  json["left_out_uneven"] = row.uneven;
   json["simulated"] = row.simulated;
   json["command"] = command_of(row, request, names);
   json["result"] = Json::parse(result_json(result, {.about_this_run = false, .inputs = false}));

@@ -1,7 +1,7 @@
 #include "sim/output/purchase/purchase_text.hpp"
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/text/table.hpp"
@@ -72,12 +72,16 @@ std::string meets_text(const std::optional<Meets>& meets) { return meets ? name(
 
 std::string money_table(const Purchase& purchase, const PurchaseRequest& request,
                         const PurchaseChoice& choice) {
-  const MoneyUnit rent = money_unit(purchase, PayBy::rent), own = money_unit(purchase, PayBy::own);
+  const auto rent_of = [](const PurchaseRow& row) { return cost_of(row, PayBy::rent); };
+  const auto own_of = [](const PurchaseRow& row) { return row.own_usd; };
+  const auto price_of = [](const PurchaseRow& row) { return row.to_buy_usd; };
+  const ColumnUnit rent = money_unit(purchase, rent_of), own = money_unit(purchase, own_of),
+                   price = money_unit(purchase, price_of), energy = energy_unit(purchase);
   std::vector<Column> columns{
       {"", Align::left}, {"system", Align::left}, {"GPUs"}, {"days"}, {"9 in 10"}};
   if (request.reliability) columns.push_back({"undisturbed"});
-  for (const std::string& header :
-       {"rent, " + rent.sign, "to own, " + own.sign, std::string{"GWh"}, std::string{"tokens/$"}})
+  for (const std::string& header : {"rent, " + rent.name, "to own, " + own.name,
+                                    "to buy, " + price.name, energy.name, std::string{"tokens/$"}})
     columns.push_back({header});
   columns.push_back({"what binds", Align::left});
   if (request.deadline) columns.push_back({"in time", Align::left});
@@ -96,14 +100,15 @@ std::string money_table(const Purchase& purchase, const PurchaseRequest& request
     cells.push_back(days_text(row.time_days()));
     cells.push_back(range_text(row.time_range().low, row.time_range().high));
     if (request.reliability) cells.push_back(days_text(row.days_middle));
-    cells.push_back(money_text(cost_of(row, PayBy::rent), rent.usd));
-    cells.push_back(money_text(cost_of(row, PayBy::own), own.usd));
-    cells.push_back(money_text(energy_kwh(row), 1e6));
+    cells.push_back(range_text(rent_of(row), rent.size));
+    cells.push_back(range_text(own_of(row), own.size));
+    cells.push_back(range_text(price_of(row), price.size));
+    cells.push_back(range_text(energy_kwh(row), energy.size));
     const Range usd = cost_of(row, request.pay);
-    cells.push_back(usd.known() ? range_text(request.tokens / usd.high / 1e6,
-                                             request.tokens / usd.low / 1e6) +
-                                      "M"
-                                : "?");
+    cells.push_back(
+        usd.known()
+            ? range_text(request.tokens / usd.high / 1e6, request.tokens / usd.low / 1e6) + "M"
+            : "?");
     cells.push_back(binds_text(row));
     if (request.deadline) cells.push_back(meets_text(of.deadline));
     if (request.budget_usd) cells.push_back(meets_text(of.budget));
@@ -129,9 +134,9 @@ std::string plan_table(const Purchase& purchase, const PurchaseRequest& request)
     const Plan& plan = result.scenario.plan;
     const std::string switches = brief_switches(plan);
     table.add_row({request.systems[row.system].name, grouped(row.gpus),
-                   million_tokens_text(plan.gbs * plan.seq) + "M",
-                   fixed(result.step_time.si(), 3), fixed(result.tokens_per_s_per_gpu, 0),
-                   percent(result.mfu), percent(result.memory.peak() / result.memory.capacity),
+                   million_tokens_text(plan.gbs * plan.seq) + "M", fixed(result.step_time.si(), 3),
+                   fixed(result.tokens_per_s_per_gpu, 0), percent(result.mfu),
+                   percent(result.memory.peak() / result.memory.capacity),
                    name(plan.dtype) + " " + result.scenario.software.name,
                    brief_degrees(plan) + (switches.empty() ? "" : " " + switches)});
   }
@@ -140,28 +145,29 @@ std::string plan_table(const Purchase& purchase, const PurchaseRequest& request)
 
 // A column a level, the largest last; a batch that is not the level's own stands behind the days.
 std::string batch_table(const Purchase& purchase, const PurchaseRequest& request) {
-  std::set<std::int64_t> levels;
+  std::map<std::int64_t, bool> levels;  // Whether they are beyond.
   for (const PurchaseRow& row : purchase.rows)
-    for (const BatchChoice& batch : row.batches) levels.insert(batch.level);
+    for (const BatchChoice& batch : row.batches) levels[batch.level] = batch.beyond;
   const std::int64_t seq = sequence_of(purchase);
   std::vector<Column> columns{{"system", Align::left}, {"GPUs"}};
-  for (const std::int64_t level : levels) columns.push_back({million_tokens_text(level * seq) + "M"});
+  for (const auto& [level, beyond] : levels)
+    columns.push_back({(beyond ? "beyond: " : "") + million_tokens_text(level * seq) + "M"});
   Table table{columns, 0};
   for (const PurchaseRow& row : purchase.rows) {
     if (!row.has_plan()) continue;
     std::vector<std::string> cells{request.systems[row.system].name, grouped(row.gpus)};
-    for (const std::int64_t level : levels) {
+    for (const auto& [level, beyond] : levels) {
+      const std::int64_t size = level;
       const auto found =
           std::find_if(row.batches.begin(), row.batches.end(),
-                       [&](const BatchChoice& batch) { return batch.level == level; });
+                       [&](const BatchChoice& batch) { return batch.level == size; });
       if (found == row.batches.end()) {
         cells.push_back("none");
         continue;
       }
       const std::string own =
           found->gbs == level ? "" : " (" + million_tokens_text(found->gbs * seq) + "M)";
-      cells.push_back(days_text(found->time.si() / 86400.0) + own +
-                      (found->beyond ? " beyond" : ""));
+      cells.push_back(days_text(found->time.si() / 86400.0) + own);
     }
     table.add_row(cells);
   }
@@ -170,12 +176,13 @@ std::string batch_table(const Purchase& purchase, const PurchaseRequest& request
 
 std::string front_table(const Purchase& purchase, const PurchaseRequest& request,
                         const PurchaseChoice& choice) {
-  const MoneyUnit unit = money_unit(purchase, request.pay);
-  const std::string money = (request.pay == PayBy::rent ? "rent, " : "to own, ") + unit.sign;
+  const auto cost = [&](const PurchaseRow& row) { return cost_of(row, request.pay); };
+  const ColumnUnit unit = money_unit(purchase, cost);
+  const std::string money = (request.pay == PayBy::rent ? "rent, " : "to own, ") + unit.name;
   Table table{{{"days"}, {money}, {"system", Align::left}, {"GPUs"}}};
   for (const std::size_t i : choice.front) {
     const PurchaseRow& row = purchase.rows[i];
-    table.add_row({days_text(row.time_days()), money_text(cost_of(row, request.pay), unit.usd),
+    table.add_row({days_text(row.time_days()), range_text(cost(row), unit.size),
                    request.systems[row.system].name, grouped(row.gpus)});
   }
   return table.text();
@@ -183,14 +190,14 @@ std::string front_table(const Purchase& purchase, const PurchaseRequest& request
 
 std::string strip(const Purchase& purchase, const PurchaseRequest& request,
                   const PurchaseChoice& choice) {
-  Table table{{{"days"}, {"the cheapest", Align::left}, {"", Align::left}, {"", Align::left}}};
+  Table table{{{""}, {"", Align::left}, {"", Align::left}, {"", Align::left}}};
   for (const DeadlineChoice& of : choice.strip) {
     if (!of.row) {
-      table.add_row({fixed(of.days, 0), "none is fast enough"});
+      table.add_row({fixed(of.days, 0) + " days", "none is fast enough"});
       continue;
     }
     const PurchaseRow& row = purchase.rows[*of.row];
-    table.add_row({fixed(of.days, 0), row_name(row, request),
+    table.add_row({fixed(of.days, 0) + " days", row_name(row, request),
                    days_text(row.time_days()) + " days", cost_text(row, request)});
   }
   return table.text();
@@ -211,10 +218,19 @@ std::string paragraph(const std::string& line) {
 }
 
 std::string proof(const Purchase& purchase) {
-  std::int64_t groups = 0, simulated = 0;
-  for (const PurchaseRow& row : purchase.rows) groups += row.groups, simulated += row.simulated;
-  return grouped(groups) + " groups of plans divide, " + grouped(simulated) +
-         " plans were simulated; their bounds prove that all others are slower.";
+  std::int64_t groups = 0, uneven = 0, simulated = 0;
+  for (const PurchaseRow& row : purchase.rows) {
+    groups += row.groups;
+    uneven += row.uneven;
+    simulated += row.simulated;
+  }
+  std::string text = "Of " + grouped(groups) + " groups of plans that divide, " +
+                     grouped(simulated) +
+                     " plans were simulated; bounds prove that all others are slower.";
+  if (uneven > 0)
+    text += " Left out are " + grouped(uneven) +
+            " groups of plans that lie unevenly in NVLink domains, as tp 16 in domains of 72.";
+  return text;
 }
 
 }  // namespace
@@ -242,6 +258,11 @@ std::string purchase_text(const Purchase& purchase, const PurchaseRequest& reque
     text += "* no other row is both faster and cheaper, by the middles of the ranges";
   if (stands(Standing::perhaps)) text += "; = it may be so (9 in 10)";
   if (stands(Standing::front)) text += ".\n";
+  if (any)
+    text += paragraph(
+        "What binds: by how much the days would fall if every plan fitted (memory) or with the "
+        "next larger batch (batch), or how much of the step is waiting for NVLink, the network or "
+        "the experts' exchange; compute where none of them is 5 %.");
   for (const PurchaseRow& row : purchase.rows)
     if (!row.has_plan())
       text += paragraph(row_name(row, request) + ": " +
@@ -251,7 +272,7 @@ std::string purchase_text(const Purchase& purchase, const PurchaseRequest& reque
   text += "\n";
   for (const std::string& line : answer_lines(purchase, request, choice)) text += paragraph(line);
   if (!choice.front.empty())
-    text += "\nWhat a deadline leaves\n" + strip(purchase, request, choice);
+    text += "\nThe cheapest within a deadline of\n" + strip(purchase, request, choice);
   text += "\nThe best plan of each\n" + plan_table(purchase, request) + paragraph(proof(purchase));
   text += "\nDays by the batch, tokens a step\n" + batch_table(purchase, request);
   text += "\n";

@@ -27,7 +27,8 @@ std::string limits_text(const PurchaseRequest& request) {
   std::string text;
   if (request.deadline) text = span_text(*request.deadline);
   if (request.budget_usd)
-    text += (text.empty() ? "" : " and ") + dollars_text({*request.budget_usd, *request.budget_usd});
+    text +=
+        (text.empty() ? "" : " and ") + dollars_text({*request.budget_usd, *request.budget_usd});
   return text;
 }
 
@@ -68,17 +69,30 @@ void add_verdict(std::vector<std::string>& lines, const Purchase& purchase,
     return (!of.deadline || *of.deadline == Meets::surely) &&
            (!of.budget || *of.budget == Meets::surely);
   };
-  lines.push_back("Within " + limits + ", the cheapest is " + row_with_figures(row(first), request) +
-                  (surely(first) ? ", also at the worst of its ranges." : "; not at the worst."));
-  if (!surely(first))
-    for (const std::size_t i : choice.within)
-      if (surely(i)) {
-        lines.push_back("At the worst of its ranges as well: " + row_with_figures(row(i), request) +
-                        ".");
-        break;
-      }
+  const bool priced = cost_of(row(first), request.pay).known();
+  lines.push_back("Within " + limits + ", the " + (priced ? "cheapest" : "fastest") + " is " +
+                  row_with_figures(row(first), request) +
+                  (surely(first) ? ", also at the worst of its ranges."
+                                 : ", by the middles of its ranges; at their worst it is not."));
+  if (!surely(first)) {
+    const auto safe = std::find_if(choice.within.begin(), choice.within.end(), surely);
+    lines.push_back(safe == choice.within.end()
+                        ? "No row keeps to it at the worst of its ranges."
+                        : "Also at the worst: " + row_with_figures(row(*safe), request) + ".");
+  }
   if (const auto ties = ties_of(choice.within, purchase, request); !ties.empty())
     lines.push_back("It cannot be told whether that is cheaper than " + listed(ties) + ".");
+}
+
+// `units`: falling.
+ColumnUnit unit_of(const Purchase& purchase, const std::function<Range(const PurchaseRow&)>& of,
+                   const std::vector<ColumnUnit>& units) {
+  double most = 0.0;
+  for (const PurchaseRow& row : purchase.rows)
+    if (row.has_plan()) most = std::max(most, of(row).high);
+  const auto found = std::find_if(units.begin(), units.end(),
+                                  [&](const ColumnUnit& unit) { return most >= unit.size; });
+  return found == units.end() ? units.back() : *found;
 }
 
 }  // namespace
@@ -87,22 +101,24 @@ std::string days_text(double days) { return digits(days); }
 
 std::string range_text(double low, double high) {
   const std::string from = digits(low), to = digits(high);
-  return from == to ? from : from + " to " + to;
+  return from == to ? from : from + ".." + to;
 }
 
-std::string money_text(Range usd, double unit) {
-  return usd.known() ? range_text(usd.low / unit, usd.high / unit) : "?";
+std::string range_text(Range range, double unit) {
+  return range.known() ? range_text(range.low / unit, range.high / unit) : "?";
 }
 
 std::string million_tokens_text(std::int64_t tokens) {
   return digits(static_cast<double>(tokens) / 1e6);
 }
 
-MoneyUnit money_unit(const Purchase& purchase, PayBy pay) {
-  double most = 0.0;
-  for (const PurchaseRow& row : purchase.rows)
-    if (row.has_plan()) most = std::max(most, cost_of(row, pay).high);
-  return most >= 1e6 ? MoneyUnit{1e6, "$M"} : most >= 1e3 ? MoneyUnit{1e3, "$k"} : MoneyUnit{1, "$"};
+ColumnUnit money_unit(const Purchase& purchase,
+                      const std::function<Range(const PurchaseRow&)>& of) {
+  return unit_of(purchase, of, {{1e6, "$M"}, {1e3, "$k"}, {1, "$"}});
+}
+
+ColumnUnit energy_unit(const Purchase& purchase) {
+  return unit_of(purchase, energy_kwh, {{1e6, "GWh"}, {1e3, "MWh"}, {1, "kWh"}});
 }
 
 std::string row_name(const PurchaseRow& row, const PurchaseRequest& request) {
@@ -125,15 +141,15 @@ std::vector<std::string> answer_lines(const Purchase& purchase, const PurchaseRe
     if (fastest != cheapest)
       lines.push_back("Fastest: " + row_with_figures(rows[fastest], request) + ".");
   }
-  const std::size_t shown = !choice.within.empty()  ? choice.within.front()
-                            : choice.nearest        ? *choice.nearest
-                            : choice.front.empty()  ? rows.size()
-                                                    : choice.front.back();
+  const std::size_t shown = !choice.within.empty() ? choice.within.front()
+                            : choice.nearest       ? *choice.nearest
+                            : choice.front.empty() ? rows.size()
+                                                   : choice.front.back();
   if (shown < rows.size() && rows[shown].break_even_days.known()) {
     const Range& days = rows[shown].break_even_days;
-    lines.push_back("To rent " + row_name(rows[shown], request) + " for " +
-                    range_text(days.low, days.high) +
-                    " days costs what buying it does beside the electricity.");
+    lines.push_back("To rent " + row_name(rows[shown], request) +
+                    ", costs as much as to buy them and pay their electricity after " +
+                    range_text(days.low, days.high) + " days.");
   }
   return lines;
 }
@@ -146,31 +162,38 @@ std::vector<std::string> caveat_lines(const Purchase& purchase, const PurchaseRe
                       : "Nothing fails in these days: --reliability PROFILE says what failures "
                         "take.");
   lines.push_back(
-      "All batches train on the same tokens; that larger ones need more of them for the same loss "
-      "is not said.");
+      (request.usual_batch ? "Batches go up to what Llama 3 405B was trained with; "
+                             "--max-batch-tokens says what your training can use. "
+                           : std::string{}) +
+      "All of them train on the same tokens: that larger ones need more for the same loss is not "
+      "said.");
   lines.push_back(
       "Rent is that of the GPUs used. To own is a share of the cluster's life with electricity: no "
       "building, staff or storage.");
   lines.push_back(
       "Prices are ranges, and out of date: give the quotes that you have with --economics FILE.");
   std::map<std::string, std::set<std::string>> unknown;  // By GPU.
-  std::set<std::string> idle;
+  std::map<std::size_t, std::string> idle;               // By system.
   for (const PurchaseRow& row : purchase.rows) {
     if (!row.has_plan()) continue;
     for (const std::string& key : row.unknown_prices)
       unknown[request.systems[row.system].gpu.name].insert(key);
-    if (row.bought > row.gpus)
-      idle.insert(row_name(row, request) + " are bought as " + grouped(row.bought));
+    if (row.bought > row.gpus) {
+      std::string& text = idle[row.system];
+      text += (text.empty() ? "" : ", ") + grouped(row.bought) + " for " + grouped(row.gpus);
+    }
   }
-  if (!idle.empty()) {
-    std::string text = "Whole nodes and NVLink domains are bought: ";
-    for (const std::string& one : idle) text += (text.ends_with(": ") ? "" : "; ") + one;
-    lines.push_back(text + ".");
-  }
+  for (const auto& [system, text] : idle)
+    lines.push_back(request.systems[system].name + " is bought in whole " +
+                    (request.systems[system].nvlink_domain > request.systems[system].gpus_per_node
+                         ? "NVLink domains: "
+                         : "nodes: ") +
+                    text + " GPUs.");
   for (const auto& [gpu, keys] : unknown) {
     std::string text;
     for (const std::string& key : keys) text += (text.empty() ? "" : ", ") + key;
-    lines.push_back("Not known of " + gpu + ": " + text + "; nothing is assumed for it.");
+    lines.push_back("Not known of " + gpu + ": " + text +
+                    "; nothing is assumed, and --economics FILE with these keys fills the gaps.");
   }
   return lines;
 }

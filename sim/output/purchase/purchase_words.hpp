@@ -1,23 +1,28 @@
 #pragma once
 
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "sim/analysis/buy/purchase_choice.hpp"
 
 namespace orrery {
 
-std::string range_text(double low, double high);  ///< "37.5 to 46.2": three digits
-/// In `unit` dollars, without a sign; "?" where it is not known.
-std::string money_text(Range usd, double unit);
+std::string range_text(double low, double high);  ///< "37.5..46.2": three digits
+/// In `unit`, which stands elsewhere; "?" where it is not known.
+std::string range_text(Range range, double unit);
 std::string million_tokens_text(std::int64_t tokens);  ///< "16.8"
 std::string days_text(double days);                    ///< "41.1", "321"
 
-/// The unit in which the dearest row is told: 1e6, 1e3 or 1 dollars, and its sign: "$M", "$k", "$".
-struct MoneyUnit {
-  double usd = 1e6;
-  std::string sign = "$M";
+/// The unit of a column: the one in which its largest figure is at least 1.
+struct ColumnUnit {
+  double size = 1.0;
+  std::string name;
 };
-MoneyUnit money_unit(const Purchase& purchase, PayBy pay);
+/// "$M", "$k" or "$".
+ColumnUnit money_unit(const Purchase& purchase, const std::function<Range(const PurchaseRow&)>& of);
+/// "GWh", "MWh" or "kWh".
+ColumnUnit energy_unit(const Purchase& purchase);
 
 /// "gb200-nvl72, 4,096 GPUs"
 std::string row_name(const PurchaseRow& row, const PurchaseRequest& request);
