@@ -7,6 +7,7 @@
 
 #include "sim/analysis/buy/row_search.hpp"
 #include "sim/analysis/estimate/estimate.hpp"
+#include "sim/base/text/number_text.hpp"
 #include "sim/base/workers/interruption.hpp"
 #include "sim/base/workers/worker_pool.hpp"
 
@@ -32,7 +33,7 @@ BindingShares shares_of(const Result& result) {
   for (const PriceKind kind : {PriceKind::network_latency, PriceKind::network_bytes})
     add(Binding::network, kind);
   for (const PriceKind kind : {PriceKind::nvlink_latency, PriceKind::nvlink_bytes})
-    add(Binding::nvlink, kind);
+    add(Binding::scale_up, kind);
   add(Binding::exchange, PriceKind::exchange);
   shares[static_cast<std::size_t>(Binding::compute)] = path.kernels().total() / path.total();
   return shares;
@@ -123,11 +124,21 @@ PurchaseRow row_of(const PurchaseRequest& request, std::size_t s, int gpus, cons
   return row;
 }
 
+void fail_if_empty(const Purchase& purchase, const PurchaseRequest& request) {
+  std::string reasons;
+  for (const PurchaseRow& row : purchase.rows) {
+    if (row.has_plan()) return;
+    reasons += (reasons.empty() ? "" : "; ") + request.systems[row.system].name + ", " +
+               grouped(row.gpus) + " GPUs: " + row.refused;
+  }
+  fail_infeasible({}, "no row has a plan: " + reasons, "use more GPUs, or fewer --fix");
+}
+
 }  // namespace
 
 const std::string& name(Binding binding) {
-  static const std::array<std::string, bindings> names{"compute", "memory", "batch",
-                                                       "network", "nvlink", "exchange"};
+  static const std::array<std::string, bindings> names{"compute", "memory",   "batch",
+                                                       "network", "scale_up", "exchange"};
   return names[static_cast<std::size_t>(binding)];
 }
 
@@ -198,6 +209,7 @@ Purchase buy(const PurchaseRequest& request,
         return true;
       });
   purchase.interrupted = Interruption::asked();
+  if (!purchase.interrupted) fail_if_empty(purchase, request);
   return purchase;
 }
 

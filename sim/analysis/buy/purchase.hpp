@@ -50,8 +50,8 @@ struct BatchChoice {
   bool beyond = false;  ///< Larger than training can use.
 };
 
-/// What would shorten the training of a row.
-enum class Binding { compute, memory, batch, network, nvlink, exchange };
+/// What would shorten the training of a row. Scale-up is NVLink, or PCIe where there is none.
+enum class Binding { compute, memory, batch, network, scale_up, exchange };
 inline constexpr std::size_t bindings = 6;
 const std::string& name(Binding binding);
 
@@ -111,7 +111,7 @@ struct PurchaseProgress {
 /// by BestPlanFinder, but for plans that lie unevenly in NVLink domains, which are taken only where
 /// there are no others. `request.workers` changes nothing but the time. Rows without a plan say why.
 /// Where an Interruption lives, Ctrl-C leaves the rows out that are not done.
-/// Errors: several sequence lengths; formats that a GPU does not have; as of reading economics.
+/// Errors: infeasible where no row has a plan, with each one's reason; as of reading economics.
 Purchase buy(const PurchaseRequest& request,
              const std::function<void(const PurchaseProgress&)>& watch = {});
 

@@ -20,8 +20,11 @@ class KnownPassTimes {
   explicit KnownPassTimes(EstimateContext& context) : context_{context} {}
 
   const PassTimes& of(const Scenario& scenario);
-  /// Whether all groups of a kind lie alike in the system's NVLink domains (Placement::regular).
-  bool lies_evenly(const Scenario& scenario) { return places_of(scenario).alike; }
+  /// Whether all groups of a kind lie alike in the system's NVLink domains (Placement::regular), or
+  /// all ranks in one of them.
+  bool lies_evenly(const Scenario& scenario) {
+    return scenario.plan.gpus() <= scenario.system.nvlink_domain || places_of(scenario).alike;
+  }
 
  private:
   struct Hash {

@@ -177,14 +177,6 @@ PurchaseRequest read_request(const ParsedOptions& parsed, PurchaseNames& names) 
   return request;
 }
 
-int exit_of(const Purchase& purchase) {
-  if (purchase.interrupted) return exit_interrupted;
-  return std::any_of(purchase.rows.begin(), purchase.rows.end(),
-                     [](const PurchaseRow& row) { return row.has_plan(); })
-             ? exit_ok
-             : exit_infeasible;
-}
-
 }  // namespace
 
 int run_buy(const Arguments& arguments) {
@@ -222,7 +214,7 @@ int run_buy(const Arguments& arguments) {
   std::cout << (parsed.has("json")  ? purchase_json(purchase, request, names)
                 : parsed.has("csv") ? purchase_csv(purchase, request)
                                     : purchase_text(purchase, request, names));
-  return exit_of(purchase);
+  return purchase.interrupted ? exit_interrupted : exit_ok;
 }
 
 }  // namespace orrery

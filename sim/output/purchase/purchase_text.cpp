@@ -63,9 +63,12 @@ const char* mark(Standing standing) {
   }
 }
 
-std::string binds_text(const PurchaseRow& row) {
+std::string binds_text(const PurchaseRow& row, const System& system) {
   const Binding binding = what_binds(row.shares);
-  return name(binding) + " " + percent(row.shares[static_cast<std::size_t>(binding)]);
+  const std::string word = binding != Binding::scale_up        ? name(binding)
+                           : system.wiring == NodeWiring::pcie ? "PCIe"
+                                                               : "NVLink";
+  return word + " " + percent(row.shares[static_cast<std::size_t>(binding)]);
 }
 
 std::string meets_text(const std::optional<Meets>& meets) { return meets ? name(*meets) : "?"; }
@@ -109,7 +112,7 @@ std::string money_table(const Purchase& purchase, const PurchaseRequest& request
         usd.known()
             ? range_text(request.tokens / usd.high / 1e6, request.tokens / usd.low / 1e6) + "M"
             : "?");
-    cells.push_back(binds_text(row));
+    cells.push_back(binds_text(row, request.systems[row.system]));
     if (request.deadline) cells.push_back(meets_text(of.deadline));
     if (request.budget_usd) cells.push_back(meets_text(of.budget));
     table.add_row(cells);
@@ -261,8 +264,8 @@ std::string purchase_text(const Purchase& purchase, const PurchaseRequest& reque
   if (any)
     text += paragraph(
         "What binds: by how much the days would fall if every plan fitted (memory) or with the "
-        "next larger batch (batch), or how much of the step is waiting for NVLink, the network or "
-        "the experts' exchange; compute where none of them is 5 %.");
+        "next larger batch (batch), or how much of the step is waiting for NVLink or PCIe, the "
+        "network or the experts' exchange; compute where none of them is 5 %.");
   for (const PurchaseRow& row : purchase.rows)
     if (!row.has_plan())
       text += paragraph(row_name(row, request) + ": " +

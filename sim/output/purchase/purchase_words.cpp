@@ -165,7 +165,7 @@ std::vector<std::string> caveat_lines(const Purchase& purchase, const PurchaseRe
       (request.usual_batch ? "Batches go up to what Llama 3 405B was trained with; "
                              "--max-batch-tokens says what your training can use. "
                            : std::string{}) +
-      "All of them train on the same tokens: that larger ones need more for the same loss is not "
+      "All batches train on the same tokens: that larger ones need more for the same loss is not "
       "said.");
   lines.push_back(
       "Rent is that of the GPUs used. To own is a share of the cluster's life with electricity: no "
