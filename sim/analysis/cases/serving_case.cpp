@@ -16,6 +16,31 @@ void read_peers(const JsonValue& json, ServingCase& one) {
   }
 }
 
+// "prefill": {"tp": 1, "attention_dp": 4, "workers": 2, "batch": 1}. The batch is what a worker had
+// at a time, which follows from the load.
+DeploymentRequest read_pool(DeploymentRequest pool, const JsonValue& json) {
+  json.allow_only({"tp", "pp", "attention_dp", "moe_tp", "ep", "workers", "batch"});
+  const auto number = [&](const char* key, std::optional<int>& of) {
+    if (json.has(key)) of = static_cast<int>(json.at(key).integer(1, most_gpus));
+  };
+  number("tp", pool.tp);
+  number("pp", pool.pp);
+  number("attention_dp", pool.dp);
+  number("workers", pool.replicas);
+  // Of dense models such cases say ep 1, which means nothing.
+  number("moe_tp", pool.moe_tp);
+  number("ep", pool.ep);
+  return pool;
+}
+
+PoolsRequest read_pools(const DeploymentRequest& both, const JsonValue& json) {
+  json.allow_only({"prefill", "decode"});
+  PoolsRequest pools;
+  pools.prefill = read_pool(both, json.at("prefill"));
+  pools.decode = read_pool(both, json.at("decode"));
+  return pools;
+}
+
 }  // namespace
 
 bool is_serving_case(const JsonValue& entry) {
@@ -35,6 +60,8 @@ ServingCase read_serving_case(const JsonValue& entry) {
   read_deployment(one.deployment, entry.at("deployment"));
   one.workload = entry.find("workload");
   one.serving = entry.find("serving");
+  if (one.serving && one.serving->has("disaggregated"))
+    one.pools = read_pools(one.deployment, one.serving->at("disaggregated"));
   const JsonValue measured = entry.at("measured");
   for (const std::string& quantity : measured.keys())
     one.measured[quantity] = measured.at(quantity).number(0.0, most);
@@ -44,6 +71,16 @@ ServingCase read_serving_case(const JsonValue& entry) {
 
 ServingSetup setup_of(const ServingCase& one) {
   return make_serving_setup(one.model, one.system, one.engine, one.deployment, one.gpus, one.place);
+}
+
+PricedPools pools_of(const ServingCase& one) {
+  PricedPools pools =
+      price_pools(one.model, one.system, one.engine, *one.pools, one.place, one.place, one.place);
+  if (pools.plan.gpus() != one.gpus)
+    fail_input(one.place / "gpus",
+               "is not the " + std::to_string(pools.plan.gpus()) + " of its pools",
+               "count those of all workers");
+  return pools;
 }
 
 }  // namespace orrery

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "sim/analysis/serve/serving_step.hpp"
+#include "sim/analysis/serve/pooled_serving.hpp"
 
 namespace orrery {
 
@@ -15,6 +15,7 @@ struct ServingCase {
   std::string system, model, engine;
   int gpus = 0;
   DeploymentRequest deployment;
+  std::optional<PoolsRequest> pools;  ///< Where prompts have a pool of their own.
   std::optional<JsonValue> workload;  ///< Where there is one.
   std::optional<JsonValue> serving;   ///< What else was said of the engine: drafts, pools.
   std::map<std::string, double> measured;
@@ -30,5 +31,7 @@ ServingCase read_serving_case(const JsonValue& entry);
 
 /// Its model, system, engine and deployment. Errors: as make_serving_setup().
 ServingSetup setup_of(const ServingCase& one);
+/// The same of one with pools. Errors: as price_pools(); bad_input where GPUs are not as many.
+PricedPools pools_of(const ServingCase& one);
 
 }  // namespace orrery

@@ -85,11 +85,8 @@ void percentiles(const std::string& name, const LatencyHistogram& histogram,
 }  // namespace
 
 ServingLoad load_of_case(const JsonValue& workload, const JsonValue* serving) {
-  if (serving)
-    for (const char* key : {"speculative", "disaggregated"})
-      if (serving->has(key))
-        fail_infeasible(serving->place(), std::string{key} + " serving is not replayed",
-                        "leave the case out");
+  if (serving && serving->has("speculative"))
+    fail_infeasible(serving->place(), "speculative serving is not replayed", "leave the case out");
   const std::string arrival = workload.at("arrival").text();
   ServingLoad load;
   load.over_network = arrival != "static" && arrival != "offline";
@@ -117,7 +114,7 @@ std::map<std::string, double> quantities_of(const ServingRun& run) {
   if (counts.tpot.count() > 0) percentiles("tpot", counts.tpot, quantities);
   if (counts.itl.count() > 0) percentiles("itl", counts.itl, quantities);
   percentiles("e2e", counts.e2e, quantities);
-  const auto gpus = static_cast<double>(run.setup.deployment.gpus());
+  const auto gpus = static_cast<double>(run.gpus());
   for (const auto& [name, value] : {std::pair{"output_tokens_per_s", run.output_tokens_per_s()},
                                     {"total_tokens_per_s", run.total_tokens_per_s()}}) {
     quantities[name] = value;

@@ -11,6 +11,7 @@
 #include "sim/analysis/deploy/deployment_leaders.hpp"
 #include "sim/analysis/deploy/serving_bound.hpp"
 #include "sim/analysis/serve/goodput.hpp"
+#include "sim/analysis/serve/pooled_serving.hpp"
 #include "sim/analysis/serve/serving_error.hpp"
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/workers/interruption.hpp"
@@ -31,7 +32,8 @@ struct Point {
 struct Ground {
   DeploymentSpace space;
   std::vector<Economics> economics;                          // By place in the request.
-  std::vector<std::unique_ptr<const PricedServing>> priced;  // By layout.
+  std::vector<std::shared_ptr<const PricedServing>> priced;  // By layout; null: it has pools.
+  std::vector<std::shared_ptr<const PricedServing>> cuts;    // By DeploymentSpace::cuts.
   std::vector<Point> points;
   std::int64_t too_slow = 0;
 };
@@ -51,14 +53,49 @@ double rate_of(ServingGoal goal, const DeploymentFigures& figures, std::int64_t 
 
 void price_layouts(const DeploymentSearchRequest& request, Ground& ground) {
   std::map<std::pair<std::string, std::string>, std::shared_ptr<const ServingKernels>> kernels;
-  for (const DeploymentLayout& layout : ground.space.layouts) {
-    const ServingGround& on = request.grounds[static_cast<std::size_t>(layout.ground)];
+  const auto price = [&](int place, const Deployment& plan) {
+    const ServingGround& on = request.grounds[static_cast<std::size_t>(place)];
     auto& shared = kernels[{on.system_word, on.engine_word}];
     if (!shared) shared = std::make_shared<const ServingKernels>(on.system.gpu, on.engine);
-    ground.priced.push_back(std::make_unique<const PricedServing>(
-        ServingSetup{request.model, on.system, on.engine, layout.plan}, shared));
-  }
+    return std::make_shared<const PricedServing>(
+        ServingSetup{request.model, on.system, on.engine, plan}, shared);
+  };
+  for (const PoolCut& cut : ground.space.cuts) ground.cuts.push_back(price(cut.ground, cut.plan));
+  for (const DeploymentLayout& layout : ground.space.layouts)
+    ground.priced.push_back(layout.pools ? nullptr : price(layout.ground, layout.plan));
 }
+
+// What a layout cannot beat: of pools each has its own part of the work to do, all of it within the
+// time that both take, and tokens after the first come out of the one that decodes.
+class LayoutBound {
+ public:
+  LayoutBound(const Ground& ground, const DeploymentLayout& layout,
+              const std::vector<std::unique_ptr<const ServingBound>>& cuts, std::size_t place,
+              std::int64_t longest_prompt)
+      : pools_{layout.pools} {
+    if (pools_) {
+      prefill_ = cuts[static_cast<std::size_t>(layout.prefill)].get();
+      decode_ = cuts[static_cast<std::size_t>(layout.decode)].get();
+    } else {
+      alone_.emplace(*ground.priced[place], longest_prompt);
+      decode_ = &*alone_;
+    }
+  }
+
+  Seconds least_gap() const { return decode_->least_gap(); }
+  Seconds least_span(const AskedWork& work, const ServingLoad& load) const {
+    if (!pools_) return decode_->least_span(work, load);
+    return std::max(
+        prefill_->least_span_of_pool(work.prompts_alone(), load, pools_->prefill.replicas),
+        decode_->least_span_of_pool(work.answers_alone(), load, pools_->decode.replicas));
+  }
+
+ private:
+  const std::optional<PoolsPlan>& pools_;
+  std::optional<ServingBound> alone_;
+  const ServingBound* prefill_ = nullptr;
+  const ServingBound* decode_ = nullptr;
+};
 
 void bound_points(const DeploymentSearchRequest& request, Ground& ground,
                   DeploymentSearchProgress& progress,
@@ -69,12 +106,14 @@ void bound_points(const DeploymentSearchRequest& request, Ground& ground,
     works.emplace_back(load.list);
     longest_prompt = std::max(longest_prompt, works.back().longest_prompt);
   }
+  std::vector<std::unique_ptr<const ServingBound>> cuts;
+  for (const auto& priced : ground.cuts)
+    cuts.push_back(std::make_unique<const ServingBound>(*priced, longest_prompt));
   for (std::size_t i = 0; i < ground.priced.size(); ++i) {
-    const PricedServing& priced = *ground.priced[i];
     const DeploymentLayout& layout = ground.space.layouts[i];
     const Economics& economics = ground.economics[static_cast<std::size_t>(layout.ground)];
-    const ServingBound bound{priced, longest_prompt};
-    const auto gpus = static_cast<double>(layout.plan.gpus());
+    const LayoutBound bound{ground, layout, cuts, i, longest_prompt};
+    const auto gpus = static_cast<double>(layout.gpus());
     for (std::size_t l = 0; l < works.size(); ++l) {
       const ServingLoad& load = request.loads[l];
       // Answers of one token have nothing between tokens.
@@ -105,7 +144,7 @@ Ground prepare(const DeploymentSearchRequest& request, DeploymentSearchProgress&
                const std::function<void(const DeploymentSearchProgress&)>& watch) {
   Ground ground;
   ground.space = deployment_space(request.model, request.grounds, request.fixed,
-                                  longest_request(request.loads));
+                                  longest_request(request.loads), request.pools);
   progress.layouts = static_cast<std::int64_t>(ground.space.layouts.size());
   for (const ServingGround& on : request.grounds) {
     ground.economics.push_back(read_economics(on.system.gpu.name, request.economics));
@@ -138,11 +177,17 @@ DeploymentFigures figures_of(const ServingRun& run) {
   return figures;
 }
 
-DeploymentFigures replay(const DeploymentSearchRequest& request, const PricedServing& priced,
-                         const ServingLoad& load) {
-  const Place at{"", ""};
-  if (request.goal != ServingGoal::goodput) return figures_of(serve_requests(priced, load, at));
-  const Goodput goodput = largest_rate(priced, load, request.traffic, at);
+DeploymentFigures replay(const DeploymentSearchRequest& request, const Ground& ground,
+                         std::size_t place, const ServingLoad& load) {
+  const DeploymentLayout& layout = ground.space.layouts[place];
+  const auto serve = [&](const ServingLoad& asked) {
+    if (!layout.pools) return serve_requests(*ground.priced[place], asked, {"", ""});
+    return serve_pools({*layout.pools, ground.cuts[static_cast<std::size_t>(layout.prefill)],
+                        ground.cuts[static_cast<std::size_t>(layout.decode)]},
+                       asked);
+  };
+  if (request.goal != ServingGoal::goodput) return figures_of(serve(load));
+  const Goodput goodput = largest_rate(serve, load, request.traffic);
   DeploymentFigures figures;
   if (goodput.at_rate) figures = figures_of(*goodput.at_rate);
   figures.rate = goodput.rate;
@@ -156,7 +201,7 @@ double score_of(const DeploymentSearchRequest& request, const Ground& ground, co
       ground.space.layouts[static_cast<std::size_t>(point.bound.layout)];
   const std::optional<Slo>& slo = request.loads[point.load].slo;
   if (figures.saturated || (slo && figures.slo_share < slo->share)) return never;
-  return serving_score(request.goal, rate_of(request.goal, figures, layout.plan.gpus()),
+  return serving_score(request.goal, rate_of(request.goal, figures, layout.gpus()),
                        ground.economics[static_cast<std::size_t>(layout.ground)]);
 }
 
@@ -225,7 +270,7 @@ DeploymentSearchResult search_deployments(
       [&](std::int64_t task) {
         const Point& point = ground.points[static_cast<std::size_t>(task)];
         const DeploymentFigures figures =
-            replay(request, *ground.priced[static_cast<std::size_t>(point.bound.layout)],
+            replay(request, ground, static_cast<std::size_t>(point.bound.layout),
                    request.loads[point.load]);
         Answer answer;
         answer.bytes.assign(reinterpret_cast<const char*>(&figures), sizeof figures);
@@ -253,8 +298,7 @@ DeploymentSearchResult search_deployments(
               figures.interactivity,
               figures.output_tokens_per_s /
                   static_cast<double>(
-                      ground.space.layouts[static_cast<std::size_t>(point.bound.layout)]
-                          .plan.gpus()));
+                      ground.space.layouts[static_cast<std::size_t>(point.bound.layout)].gpus()));
         known[standing.point] = {&point, figures};
         if (watch) watch(progress);
         return true;
@@ -266,7 +310,7 @@ DeploymentSearchResult search_deployments(
     const auto& [point, figures] = known.at(leader.point);
     const DeploymentLayout& layout = ground.space.layouts[static_cast<std::size_t>(leader.layout)];
     const Economics& economics = ground.economics[static_cast<std::size_t>(layout.ground)];
-    const std::int64_t gpus = layout.plan.gpus();
+    const std::int64_t gpus = layout.gpus();
     result.found.push_back(
         {layout, point->load, figures,
          goal_figure(request.goal, rate_of(request.goal, figures, gpus), economics),
@@ -276,6 +320,7 @@ DeploymentSearchResult search_deployments(
     for (FoundDeployment& one : result.found) one.tie = is_tie(one, result.found.front(), request);
   result.space = ground.space;
   result.space.layouts.clear();
+  result.space.cuts.clear();
   if (result.found.empty() && !result.interrupted) fail_missed(result);
   return result;
 }

@@ -24,6 +24,7 @@ struct DeploymentSearchRequest {
   std::string economics;      ///< A file over the catalog's prices; "" for none.
   bool pareto = false;        ///< All that no other beats in score and interactivity at once.
   bool all_settings = false;  ///< One layout under several loads apart, not its best alone.
+  PoolChoice pools = PoolChoice::none;
   int top = 10;
   int workers = 1;
 };

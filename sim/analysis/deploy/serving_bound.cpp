@@ -35,7 +35,7 @@ std::vector<TimePoint> without(std::vector<TimePoint> points, const std::vector<
 }  // namespace
 
 AskedWork::AskedWork(const RequestList& list) : shares_prefixes{list.hash_tokens > 0} {
-  requests = static_cast<double>(list.requests.size());
+  in_all = requests = static_cast<double>(list.requests.size());
   least_prompt = list.requests.front().prompt_tokens;
   for (const Request& request : list.requests) {
     const double prompt = request.prompt_tokens, made = request.output_tokens;
@@ -47,6 +47,24 @@ AskedWork::AskedWork(const RequestList& list) : shares_prefixes{list.hash_tokens
     longest_prompt = std::max<std::int64_t>(longest_prompt, request.prompt_tokens);
     one_token = one_token || request.output_tokens == 1;
   }
+}
+
+AskedWork AskedWork::prompts_alone() const {
+  AskedWork alone = *this;
+  alone.outputs = requests;
+  alone.contexts = 0.0;
+  alone.reserved = prompts;  // Each in one iteration at least.
+  return alone;
+}
+
+// Without the first step of each answer, whose contexts are the prompts and which somebody else
+// makes.
+AskedWork AskedWork::answers_alone() const {
+  AskedWork alone = *this;
+  alone.outputs = outputs - requests;
+  alone.reserved = std::max(0.0, reserved - prompts - alone.outputs);
+  alone.requests = alone.prompts = 0.0;
+  return alone;
 }
 
 struct ServingBound::Share {
@@ -118,6 +136,20 @@ Seconds ServingBound::on_host(const Share& share) const {
 }
 
 Seconds ServingBound::least_span(const AskedWork& work, const ServingLoad& load) const {
+  // Where a router looks at them, one replica may have all clients for a while.
+  const bool together =
+      looks_at_replicas(load.routing) || priced_.setup.deployment.pp > 1 || in_step_;
+  return least_span(work, load, units_, together);
+}
+
+Seconds ServingBound::least_span_of_pool(const AskedWork& work, const ServingLoad& load,
+                                         int replicas) const {
+  const double units = units_ / static_cast<double>(priced_.setup.deployment.replicas);
+  return least_span(work, load, units * static_cast<double>(replicas), true);
+}
+
+Seconds ServingBound::least_span(const AskedWork& work, const ServingLoad& load, double of_units,
+                                 bool together) const {
   const ServingSetup& setup = priced_.setup;
   const Deployment& plan = setup.deployment;
   const double most_of_copy =
@@ -129,10 +161,8 @@ Seconds ServingBound::least_span(const AskedWork& work, const ServingLoad& load)
     const std::int64_t blocks = (work.least_prompt + plan.block - 1) / plan.block;
     rows = std::min(rows, copies_ * static_cast<double>(kv_tokens / plan.block / blocks));
   }
-  const double clients = load.clients > 0 ? static_cast<double>(load.clients) : work.requests;
-  // Where a router looks at them, one replica may have all clients for a while.
-  const bool together = looks_at_replicas(load.routing) || plan.pp > 1 || in_step_;
-  const double units = together ? units_ : std::min(units_, clients);
+  const double clients = load.clients > 0 ? static_cast<double>(load.clients) : work.in_all;
+  const double units = together ? of_units : std::min(of_units, clients);
   const double at_once = together ? clients : std::ceil(clients / units);
   rows = std::max(1.0, std::min(rows, at_once));
 

@@ -12,7 +12,13 @@ namespace orrery {
 struct AskedWork {
   explicit AskedWork(const RequestList& list);
 
-  double requests = 0.0;
+  /// Of them what each of two pools does: the prompts with the first token of each answer, and all
+  /// other tokens.
+  AskedWork prompts_alone() const;
+  AskedWork answers_alone() const;
+
+  double in_all = 0.0;    ///< Requests.
+  double requests = 0.0;  ///< Whose prompts are computed.
   double outputs = 0.0;   ///< Tokens of answers.
   double prompts = 0.0;   ///< Tokens of prompts; where these may be in the cache, one each.
   double contexts = 0.0;  ///< Tokens that all decodes find in the cache, one after the other.
@@ -48,6 +54,9 @@ class ServingBound {
 
   /// From the first request sent to the last token.
   Seconds least_span(const AskedWork& work, const ServingLoad& load) const;
+  /// The same of a pool of so many replicas for its part of the work. Requests come to it as they
+  /// come: one of its replicas may have all of them for a while.
+  Seconds least_span_of_pool(const AskedWork& work, const ServingLoad& load, int replicas) const;
   /// Between two tokens of a request.
   Seconds least_gap() const;
 
@@ -56,6 +65,8 @@ class ServingBound {
   Seconds on_gpu(const Share& share) const;
   Seconds on_host(const Share& share) const;
   Seconds dense(double calls, double amount) const;
+  Seconds least_span(const AskedWork& work, const ServingLoad& load, double of_units,
+                     bool together) const;
 
   const PricedServing& priced_;
   bool in_step_;  // Copies of attention.

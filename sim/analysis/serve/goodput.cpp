@@ -11,14 +11,14 @@ constexpr double close_enough = 1.01;
 
 }  // namespace
 
-Goodput largest_rate(const PricedServing& priced, ServingLoad load, RequestTraffic traffic,
-                     const Place& at) {
+Goodput largest_rate(const std::function<ServingRun(const ServingLoad&)>& serve, ServingLoad load,
+                     RequestTraffic traffic) {
   assert(load.slo);
   Goodput goodput;
   const auto meets = [&](double rate) {
     traffic.rate = rate;
     load.list = draw_requests(traffic);
-    ServingRun run = serve_requests(priced, load, at);
+    ServingRun run = serve(load);
     ++goodput.replays;
     if (run.saturated || run.slo_share() < load.slo->share) return false;
     goodput.at_rate = std::move(run);

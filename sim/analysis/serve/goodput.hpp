@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include "sim/analysis/serve/serving_run.hpp"
 #include "sim/input/traffic/request_traffic.hpp"
 
@@ -12,9 +14,9 @@ struct Goodput {
   std::optional<ServingRun> at_rate;  ///< What clients see then.
 };
 
-/// Doubles and halves the rate of `traffic`, whose other laws stay, and replays each. A rate that
-/// saturates meets nothing. `load` has limits.
-Goodput largest_rate(const PricedServing& priced, ServingLoad load, RequestTraffic traffic,
-                     const Place& at);
+/// Doubles and halves the rate of `traffic`, whose other laws stay, and replays each by `serve`. A
+/// rate that saturates meets nothing. `load` has limits.
+Goodput largest_rate(const std::function<ServingRun(const ServingLoad&)>& serve, ServingLoad load,
+                     RequestTraffic traffic);
 
 }  // namespace orrery

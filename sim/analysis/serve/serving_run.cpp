@@ -5,7 +5,12 @@
 namespace orrery {
 namespace {
 
-// Of a batch of one copy of attention: those of a pipeline share its memory and its requests.
+double per_second(double amount, Seconds span) {
+  return span > Seconds{} ? amount / span.si() : 0.0;
+}
+
+}  // namespace
+
 ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
                            const KvCapacity& kv) {
   const Deployment& plan = setup.deployment;
@@ -24,12 +29,6 @@ ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
   shape.keeps_iterations = load.keeps_times;
   return shape;
 }
-
-double per_second(double amount, Seconds span) {
-  return span > Seconds{} ? amount / span.si() : 0.0;
-}
-
-}  // namespace
 
 // Copies of attention meet at the experts; without experts they are replicas. TensorRT-LLM is taken
 // to give all of them prompts in the same iterations, so that one copy is like the next:
@@ -50,6 +49,11 @@ Request longest_of(const RequestList& list) {
       [&](const Request& a, const Request& b) { return tokens(a) < tokens(b); });
 }
 
+bool comes_by_itself(const ServingLoad& load) {
+  const std::vector<Request>& requests = load.list.requests;
+  return load.clients == 0 && requests.front().arrival < requests.back().arrival;
+}
+
 void need_room(const ServingSetup& setup, const Request& longest, const Place& at) {
   const Deployment& plan = setup.deployment;
   need_kv(setup.model, setup.system, plan, setup.engine,
@@ -60,7 +64,7 @@ void need_room(const ServingSetup& setup, const Request& longest, const Place& a
 
 ServingRun serve_requests(const PricedServing& priced, const ServingLoad& load, const Place& at) {
   const ServingSetup& setup = priced.setup;
-  ServingRun run{setup, priced.kv, {}};
+  ServingRun run{setup, priced.kv, {}, false, false, {}};
   const Deployment& plan = setup.deployment;
   need_room(setup, longest_of(load.list), at);
   ReplayShape shape;
@@ -72,8 +76,7 @@ ServingRun serve_requests(const PricedServing& priced, const ServingLoad& load, 
   shape.workers = load.workers;
   shape.keeps_times = load.keeps_times;
   run.replay = replay_requests(load.list, shape, priced.times);
-  const std::vector<Request>& requests = load.list.requests;
-  run.open = load.clients == 0 && requests.front().arrival < requests.back().arrival;
+  run.open = comes_by_itself(load);
   run.saturated = run.open && run.replay.counts.saturated();
   return run;
 }

@@ -4,7 +4,9 @@
 #include <optional>
 
 #include "sim/analysis/serve/priced_serving.hpp"
+#include "sim/input/deployment/pools.hpp"
 #include "sim/input/traffic/slo.hpp"
+#include "sim/work/pools/pooled_replay.hpp"
 #include "sim/work/replay/replay_requests.hpp"
 
 namespace orrery {
@@ -24,14 +26,33 @@ struct ServingLoad {
   std::uint32_t first_counted = 0;
 };
 
+/// One of two pools in a run.
+struct PoolOutcome {
+  ServingSetup setup;
+  KvCapacity kv;
+  ReplayCounts counts;
+  double busy = 0.0;            ///< Share of the run in which its replicas compute.
+  Bound bound = Bound::memory;  ///< Of its usual iteration.
+};
+
+struct PooledOutcome {
+  PoolsPlan plan;
+  PoolOutcome prefill, decode;
+  TransferCounts transfers;
+  std::vector<PoolTimes> times;                      ///< By request, where they are kept.
+  std::vector<ReplayedIteration> decode_iterations;  ///< Those of the other pool are the replay's.
+};
+
 /// What came of it. Figures of all GPUs of all replicas together.
 struct ServingRun {
-  ServingSetup setup;
+  ServingSetup setup;  ///< With pools that of the one that decodes, as is `kv`.
   KvCapacity kv;
   RequestReplay replay;
   bool open = false;       ///< Requests came at their own times.
   bool saturated = false;  ///< Of an open loop: the queue grew through the run.
+  std::optional<PooledOutcome> pools;
 
+  std::int64_t gpus() const { return pools ? pools->plan.gpus() : setup.deployment.gpus(); }
   Seconds span() const;  ///< From the first request sent to the last token.
   double requests_per_s() const;
   double output_tokens_per_s() const;
@@ -42,6 +63,11 @@ struct ServingRun {
 };
 
 Request longest_of(const RequestList& list);
+/// A batch of one copy of attention: those of a pipeline share its memory and its requests.
+ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
+                           const KvCapacity& kv);
+/// Whether requests come at their own times.
+bool comes_by_itself(const ServingLoad& load);
 /// Errors (infeasible): memory that does not hold a request of so many tokens, which the batches
 /// of a pipeline share.
 void need_room(const ServingSetup& setup, const Request& longest, const Place& at);

@@ -51,7 +51,33 @@ void compare_requests(const ServingCase& one, const ServingRun& run, ValidationR
   }
 }
 
+void note_predicted(const ServingCase& one, const Model& model, const Predicted& predicted,
+                    ValidationReport& report) {
+  for (const auto& [quantity, value] : predicted) {
+    const auto measured = one.measured.find(quantity);
+    if (measured == one.measured.end()) continue;
+    Comparison comparison{one.id, quantity, measured->second, value, {}};
+    if (const auto figure = serving_figure(quantity))
+      comparison.serving = {model.experts.has_value(), serving_error(*figure, model)};
+    for (const auto& [peer, said] : one.peers)
+      if (const auto found = said.find(quantity); found != said.end())
+        comparison.peer_errors[peer] = found->second / measured->second - 1.0;
+    report.comparisons.push_back(std::move(comparison));
+  }
+}
+
+void compare_pools(const ServingCase& one, ValidationReport& report) {
+  const PricedPools pools = pools_of(one);
+  if (!one.workload || !one.workload->has("arrival")) return;
+  const ServingLoad load = load_of_case(*one.workload, &*one.serving);
+  need_room(pools, longest_of(load.list), one.place, one.place);
+  const ServingRun run = serve_pools(pools, load);
+  compare_requests(one, run, report);
+  note_predicted(one, run.setup.model, quantities_of(run), report);
+}
+
 void compare(const ServingCase& one, ValidationReport& report) {
+  if (one.pools) return compare_pools(one, report);
   const ServingSetup setup = setup_of(one);
   const KvCapacity kv = kv_capacity(setup.model, setup.system, setup.deployment, setup.engine);
   Predicted predicted{{"kv_cache_tokens", static_cast<double>(kv.tokens)}};
@@ -63,17 +89,7 @@ void compare(const ServingCase& one, ValidationReport& report) {
     predicted.merge(quantities_of(run));
     compare_requests(one, run, report);
   }
-  for (const auto& [quantity, value] : predicted) {
-    const auto measured = one.measured.find(quantity);
-    if (measured == one.measured.end()) continue;
-    Comparison comparison{one.id, quantity, measured->second, value, {}};
-    if (const auto figure = serving_figure(quantity))
-      comparison.serving = {setup.model.experts.has_value(), serving_error(*figure, setup.model)};
-    for (const auto& [peer, said] : one.peers)
-      if (const auto found = said.find(quantity); found != said.end())
-        comparison.peer_errors[peer] = found->second / measured->second - 1.0;
-    report.comparisons.push_back(std::move(comparison));
-  }
+  note_predicted(one, setup.model, predicted, report);
 }
 
 }  // namespace

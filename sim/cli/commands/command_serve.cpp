@@ -1,5 +1,6 @@
 #include <iostream>
 
+#include "sim/cli/commands/serve_pools.hpp"
 #include "sim/cli/commands/serve_search.hpp"
 #include "sim/cli/commands/serve_traffic.hpp"
 #include "sim/cli/deployed/serve_setup.hpp"
@@ -23,7 +24,7 @@ po::options_description serve_options() {
 
 int run_serve(const Arguments& arguments) {
   po::options_description options = serve_options();
-  options.add(traffic_options()).add(serve_search_options());
+  options.add(traffic_options()).add(pool_options()).add(serve_search_options());
   const ParsedOptions parsed = parse_options(options, arguments, {"chunked"});
   if (parsed.has("help")) {
     std::cout
@@ -32,6 +33,7 @@ int run_serve(const Arguments& arguments) {
            "       orrery serve ... --isl LAW --osl LAW --concurrency N|--rate R|--arrival "
            "burst\n"
            "       orrery serve ... --trace FILE\n"
+           "       orrery serve ... --prefill LIST --decode LIST ...\n"
            "       orrery serve --search ... --isl LAW --osl LAW [--concurrency LIST]\n\n"
            "What an iteration of a serving engine costs, and how many tokens its KV cache "
            "holds\n(docs/SERVING.md); or what clients see who send requests "
@@ -46,17 +48,27 @@ int run_serve(const Arguments& arguments) {
     if (parsed.has(other))
       fail_input({"", std::string{"--"} + other}, "belongs to a search", "add --search");
   const Place at{"", ""};
-  if (has_traffic(parsed)) {
-    if (parsed.has("step"))
-      fail_input(at / "step", "is one iteration, and requests take many", "keep one of them");
-    return serve_traffic(parsed, read_serving_setup(parsed));
+  for (const char* key : {"model", "system", "engine"})
+    required(parsed, key, std::string{"name one: orrery list "} + key + "s");
+  const std::optional<PoolsRequest> pools = read_pools(parsed, read_deployment_flags(parsed));
+  if (has_traffic(parsed) && parsed.has("step"))
+    fail_input(at / "step", "is one iteration, and requests take many", "keep one of them");
+  std::optional<Iteration> iteration;
+  if (!has_traffic(parsed))
+    iteration = parse_iteration(
+        required(parsed, "step",
+                 "write an iteration, --step 64x4096, or requests, --isl 1024 --osl "
+                 "1024 --concurrency 64"));
+  if (pools) return serve_pools(parsed, *pools, iteration);
+  if (!iteration) {
+    const Stopwatch watch;
+    const PricedServing priced{read_serving_setup(parsed)};
+    const auto serve = [&](const ServingLoad& load) { return serve_requests(priced, load, at); };
+    return serve_traffic(parsed,
+                         {priced.setup.system, priced.setup.deployment.gpus(), serve, watch});
   }
-  const Iteration iteration =
-      parse_iteration(required(parsed, "step",
-                               "write an iteration, --step 64x4096, or requests, --isl 1024 --osl "
-                               "1024 --concurrency 64"));
   const ServingSetup setup = read_serving_setup(parsed);
-  const ServingStep step = serving_step(setup, iteration, at);
+  const ServingStep step = serving_step(setup, *iteration, at);
   const TokenCost cost =
       token_cost(step.tokens_per_s, static_cast<double>(setup.deployment.gpus()),
                  read_economics(setup.system.gpu.name,

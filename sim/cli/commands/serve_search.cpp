@@ -76,6 +76,10 @@ void refuse_what_is_searched(const ParsedOptions& parsed) {
     if (parsed.has(key.name))
       fail_input(command_line / key.name, "is what a search chooses",
                  "to fix it, write --fix " + key.name + "=" + parsed.text(key.name));
+  for (const char* pool : {"prefill", "decode", "kv-transfer", "pools-apart"})
+    if (parsed.has(pool))
+      fail_input(command_line / pool, "is for one deployment",
+                 "write --pools all, and --fix for what both pools must have");
   for (const char* other : {"step", "goodput", "requests-out", "perfetto", "unfolded"})
     if (parsed.has(other))
       fail_input(command_line / other, "is for one deployment",
@@ -125,6 +129,17 @@ DeploymentSearchRequest read_request(const ParsedOptions& parsed, DeploymentSear
       if (parsed.has(other))
         fail_input(command_line / other, "a Pareto front has all that no other beats",
                    std::string{"leave --"} + other + " or --pareto out");
+  if (parsed.has("pools")) request.pools = parse_pool_choice(parsed.text("pools"));
+  if (request.pools != PoolChoice::none)
+    for (const FixedKey& one : request.fixed)
+      if (one.key == "replicas")
+        fail_input(command_line / "fix", "replicas follow from the GPUs of both pools",
+                   "leave replicas or --pools out");
+  if (request.pools == PoolChoice::only &&
+      std::none_of(request.grounds.begin(), request.grounds.end(),
+                   [](const ServingGround& ground) { return ground.engine.pools.has_value(); }))
+    fail_infeasible(command_line / "pools", "none of the engines has pools",
+                    "use vllm, sglang or trtllm");
   if (parsed.has("top"))
     request.top = static_cast<int>(value_of_flag("top", parsed.text("top")).integer(1, 10'000));
   if (parsed.has("economics")) request.economics = parsed.text("economics");

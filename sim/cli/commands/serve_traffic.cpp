@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "sim/base/core/nearest.hpp"
-#include "sim/base/core/stopwatch.hpp"
 #include "sim/base/text/flag_value.hpp"
 #include "sim/base/text/output_files.hpp"
 #include "sim/base/text/value_list.hpp"
@@ -285,34 +284,31 @@ std::vector<AskedLoad> read_loads(const ParsedOptions& parsed, const ManyLoads& 
   return loads;
 }
 
-int serve_traffic(const ParsedOptions& parsed, const ServingSetup& setup) {
-  const Stopwatch watch;
+int serve_traffic(const ParsedOptions& parsed, const Served& served) {
   std::vector<AskedLoad> loads = read_loads(parsed, {});
   if (loads.size() > 1)
     fail_input(command_line / "concurrency", "has several values",
                "write one of them, or compare deployments with --search");
   AskedLoad& asked = loads.front();
-  const PricedServing priced{setup};
   std::optional<Goodput> goodput;
   if (parsed.has("goodput")) {
-    goodput = largest_rate(priced, asked.load, asked.traffic, command_line);
+    goodput = largest_rate(served.run, asked.load, asked.traffic);
     asked.traffic.rate = goodput->rate > 0.0 ? goodput->rate : 1.0;
     asked.workload.rate = asked.traffic.rate;
     asked.load.list = draw_requests(asked.traffic);
   }
   const Economics economics = read_economics(
-      setup.system.gpu.name, parsed.has("economics") ? parsed.text("economics") : "");
-  const ServingRun run = serve_requests(priced, asked.load, command_line);
-  const auto gpus = static_cast<double>(setup.deployment.gpus());
+      served.system.gpu.name, parsed.has("economics") ? parsed.text("economics") : "");
+  const ServingRun run = served.run(asked.load);
+  const auto gpus = static_cast<double>(served.gpus);
   const ServedAnswer answer{asked.workload, run, asked.load.slo, goodput,
                             token_cost(run.output_tokens_per_s(), gpus, economics)};
   OutputFiles files{parsed.has("force")};
-  if (parsed.has("requests-out"))
-    files.add(parsed.text("requests-out"), request_lines(answer.run.replay.times));
+  if (parsed.has("requests-out")) files.add(parsed.text("requests-out"), request_lines(answer.run));
   if (parsed.has("perfetto"))
     files.add(parsed.text("perfetto"), replay_trace(answer.run, command_line / "perfetto"));
   files.commit();
-  std::cout << (parsed.has("json") ? serving_run_json(answer, watch.passed().si())
+  std::cout << (parsed.has("json") ? serving_run_json(answer, served.since.passed().si())
                                    : serving_run_text(answer));
   return exit_ok;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sim/analysis/serve/serving_run.hpp"
+#include "sim/base/core/stopwatch.hpp"
 #include "sim/cli/options/options.hpp"
 #include "sim/input/traffic/request_traffic.hpp"
 #include "sim/output/served/serving_run_text.hpp"
@@ -31,7 +32,15 @@ struct ManyLoads {
 /// One for each value of --concurrency, which may be a list: "4,16" or "1..64" (doubling).
 std::vector<AskedLoad> read_loads(const ParsedOptions& parsed, const ManyLoads& many);
 
-/// Replays what they say and prints what came of it.
-int serve_traffic(const ParsedOptions& parsed, const ServingSetup& setup);
+/// What serves the requests.
+struct Served {
+  const System& system;
+  std::int64_t gpus = 0;
+  std::function<ServingRun(const ServingLoad&)> run;
+  Stopwatch since;  ///< When the command began to work on it.
+};
+
+/// Replays what the options say and prints what came of it.
+int serve_traffic(const ParsedOptions& parsed, const Served& served);
 
 }  // namespace orrery

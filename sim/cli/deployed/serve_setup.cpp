@@ -32,10 +32,15 @@ po::options_description deployment_options() {
   return options;
 }
 
-ServingSetup read_serving_setup(const ParsedOptions& parsed) {
+DeploymentRequest read_deployment_flags(const ParsedOptions& parsed) {
   DeploymentRequest request;
   for (const DeploymentKey& key : deployment_keys())
     if (parsed.has(key.name)) set_deployment_flag(request, key.name, parsed.text(key.name));
+  return request;
+}
+
+ServingSetup read_serving_setup(const ParsedOptions& parsed) {
+  const DeploymentRequest request = read_deployment_flags(parsed);
   const std::string model = required(parsed, "model", "name one: orrery list models");
   const std::string system = required(parsed, "system", "name one: orrery list systems");
   const std::string engine = required(parsed, "engine", "name one: orrery list engines");

@@ -8,6 +8,9 @@ namespace orrery {
 /// --model, --system, --gpus, --engine, a key of a deployment each, and --step.
 boost::program_options::options_description deployment_options();
 
+/// The keys of a deployment alone.
+DeploymentRequest read_deployment_flags(const ParsedOptions& parsed);
+
 /// What they name. Errors: as of make_serving_setup().
 ServingSetup read_serving_setup(const ParsedOptions& parsed);
 

@@ -71,6 +71,16 @@ EngineDefaults read_defaults(const JsonValue& json) {
   return defaults;
 }
 
+EnginePools read_pools(const JsonValue& json) {
+  json.allow_only({"sending", "decode_makes_first_token", "decode_keeps_prefixes", "handover"});
+  EnginePools pools;
+  pools.sending = choice<KvSending>(json.at("sending").sourced(), kv_sending_names());
+  pools.decode_makes_first_token = json.at("decode_makes_first_token").sourced().boolean();
+  pools.decode_keeps_prefixes = json.at("decode_keeps_prefixes").sourced().boolean();
+  pools.handover = duration(json, "handover");
+  return pools;
+}
+
 std::vector<std::string> words(const JsonValue& json, const std::vector<std::string>& known) {
   std::vector<std::string> said;
   const JsonValue value = json.sourced();
@@ -89,10 +99,15 @@ const std::vector<std::string>& scheduler_names() {
   return names;
 }
 
+const std::vector<std::string>& kv_sending_names() {
+  static const std::vector<std::string> names{"whole", "chunks", "layers"};
+  return names;
+}
+
 ServingEngine parse_serving_engine(const JsonValue& json) {
   require_schema(json, "orrery.engine/1");
   json.allow_only({"schema", "name", "title", "source", "scheduler", "host", "small_kernels",
-                   "memory", "defaults", "gpu_slowdown", "client", "kernels", "kernels_of",
+                   "memory", "defaults", "pools", "gpu_slowdown", "client", "kernels", "kernels_of",
                    "all_reduce", "weights", "experts", "kv"});
   ServingEngine engine;
   engine.name = required_text(json, "name");
@@ -103,6 +118,7 @@ ServingEngine parse_serving_engine(const JsonValue& json) {
   engine.small = read_small(json.at("small_kernels"));
   engine.memory = read_memory(json.at("memory"));
   engine.defaults = read_defaults(json.at("defaults"));
+  if (const auto pools = json.find("pools")) engine.pools = read_pools(*pools);
   engine.gpu_slowdown = json.at("gpu_slowdown").sourced().number(0.1, 10);
   engine.client = duration(json, "client");
   engine.kernels = words(json.at("kernels"), {});

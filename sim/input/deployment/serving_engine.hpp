@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/base/text/json_value.hpp"
+#include "sim/input/deployment/kv_sending.hpp"
 #include "sim/input/deployment/number_format.hpp"
 #include "sim/input/deployment/scheduler_kind.hpp"
 
@@ -52,6 +53,16 @@ struct EngineDefaults {
   bool chunked = true;      ///< A prompt may be prefilled in parts, beside decodes.
 };
 
+/// How an engine works where one pool computes prompts and another makes the answers.
+struct EnginePools {
+  KvSending sending = KvSending::whole;
+  /// The decode pool computes the prompt's last token again, and gets the answer's first token out
+  /// of that. Else the first token comes with the keys and values.
+  bool decode_makes_first_token = false;
+  bool decode_keeps_prefixes = false;  ///< What it has of a prompt need not be sent.
+  Seconds handover;  ///< Until the decode pool hears of a request: servers, proxies.
+};
+
 /// A serving engine of some release: workloads/engines/<name>.json ("orrery.engine/1"). Every
 /// figure names its source there.
 struct ServingEngine {
@@ -62,6 +73,7 @@ struct ServingEngine {
   SmallKernels small;
   MemoryRule memory;
   EngineDefaults defaults;
+  std::optional<EnginePools> pools;  ///< None: it has no pools.
   double gpu_slowdown = 1.0;         ///< Of its kernels over those of the tables.
   Seconds client;                    ///< Of a request outside the engine: HTTP, tokenizer.
   std::vector<std::string> kernels;  ///< Whose tables serve it, the nearest first.

@@ -37,11 +37,10 @@ std::string deployment_search_html(const DeploymentSearchResult& result,
   std::vector<ChartPoint> all, listed;
   for (const auto& [interactivity, rate] : result.seen) all.push_back({interactivity, rate, ""});
   for (const FoundDeployment& found : result.found)
-    listed.push_back(
-        {found.figures.interactivity,
-         found.figures.output_tokens_per_s / static_cast<double>(found.layout.plan.gpus()),
-         name_of(found, request) +
-             (request.loads.size() > 1 ? ", " + words.loads[found.load] : "")});
+    listed.push_back({found.figures.interactivity,
+                      found.figures.output_tokens_per_s / static_cast<double>(found.layout.gpus()),
+                      name_of(found, request) +
+                          (request.loads.size() > 1 ? ", " + words.loads[found.load] : "")});
   const std::string chart =
       pareto_chart({"A user's speed against what a GPU makes",
                     "grey: all that were replayed; the line: what no other of the list beats",

@@ -18,7 +18,7 @@ double rounded(double value) { return static_cast<double>(std::llround(value * 1
 
 Json figures_json(const FoundDeployment& found) {
   const DeploymentFigures& figures = found.figures;
-  const auto gpus = static_cast<double>(found.layout.plan.gpus());
+  const auto gpus = static_cast<double>(found.layout.gpus());
   Json json{{"output_tokens_per_s", rounded(figures.output_tokens_per_s)},
             {"output_tokens_per_s_per_gpu", rounded(figures.output_tokens_per_s / gpus)},
             {"requests_per_s", rounded(figures.requests_per_s)},
@@ -36,14 +36,17 @@ Json found_json(const FoundDeployment& found, const DeploymentSearchRequest& req
                 const DeploymentSearchWords& words) {
   const ServingGround& ground = request.grounds[static_cast<std::size_t>(found.layout.ground)];
   const ServingLoad& load = request.loads[found.load];
-  Json json{{"system", ground.system.name},
-            {"gpus", ground.gpus},
-            {"engine", ground.engine.name},
-            {"deployment", deployment_json(found.layout.plan, request.model)},
-            {"concurrency", load.clients > 0 ? Json(load.clients) : Json(nullptr)},
-            {"objective", rounded(found.figure)},
-            {"tie", found.tie},
-            {"figures", figures_json(found)}};
+  Json json{
+      {"system", ground.system.name},
+      {"gpus", ground.gpus},
+      {"engine", ground.engine.name},
+      {"deployment", deployment_json(found.layout.plan, request.model)},
+      {"prefill", found.layout.pools ? deployment_json(found.layout.pools->prefill, request.model)
+                                     : Json(nullptr)},
+      {"concurrency", load.clients > 0 ? Json(load.clients) : Json(nullptr)},
+      {"objective", rounded(found.figure)},
+      {"tie", found.tie},
+      {"figures", figures_json(found)}};
   if (load.slo) json["figures"]["slo_attainment"] = rounded(found.figures.slo_share);
   if (request.goal == ServingGoal::goodput) json["figures"]["largest_rate"] = found.figures.rate;
   json["cost"] = token_cost_json(found.cost);
@@ -107,6 +110,12 @@ std::string deployment_search_csv(const DeploymentSearchResult& result,
     };
     for (const auto& [key, value] : json.items()) {
       if (key == "cost") continue;
+      if (key == "prefill") {
+        // Its degrees: all else is that of the pool that decodes.
+        for (const char* degree : {"tp", "pp", "dp", "ep", "moe_tp", "replicas"})
+          leaf(key + "_" + degree, value.is_null() ? value : value.at(degree));
+        continue;
+      }
       if (value.is_object())
         for (const auto& [inner, of] : value.items()) leaf(inner, of);
       else

@@ -103,7 +103,7 @@ std::string table_of(const DeploymentSearchResult& result, const DeploymentSearc
     ++rank;
     std::vector<std::string> cells{std::to_string(rank) + (found.tie && rank > 1 ? "=" : " ")};
     if (!title.empty()) cells.push_back(figure_text(found, request.goal));
-    const auto gpus = static_cast<double>(found.layout.plan.gpus());
+    const auto gpus = static_cast<double>(found.layout.gpus());
     for (const std::string& cell :
          {fixed(figures.output_tokens_per_s / gpus, 1), fixed(figures.interactivity, 1),
           milliseconds(figures.ttft_p50_s), milliseconds(figures.ttft_p99_s),
@@ -139,6 +139,18 @@ std::string counts(const DeploymentSearchResult& result, const DeploymentSearchR
   return text;
 }
 
+// "tp2 dp4 ep8".
+std::string degrees_of(const Deployment& plan) {
+  std::string text = "tp" + std::to_string(plan.tp);
+  const auto degree = [&](const char* what, int value) {
+    if (value > 1) text += std::string{" "} + what + std::to_string(value);
+  };
+  degree("pp", plan.pp);
+  degree("dp", plan.dp);
+  degree("ep", plan.ep);
+  return text;
+}
+
 }  // namespace
 
 std::string name_of(const FoundDeployment& found, const DeploymentSearchRequest& request) {
@@ -148,14 +160,13 @@ std::string name_of(const FoundDeployment& found, const DeploymentSearchRequest&
   if (several(systems_of(request))) text += ground.system.name + " ";
   if (several(gpus_of(request))) text += grouped(ground.gpus) + " GPUs ";
   if (several(engines_of(request))) text += ground.engine.name + " ";
-  text += "tp" + std::to_string(plan.tp);
-  const auto degree = [&](const char* what, int value) {
-    if (value > 1) text += std::string{" "} + what + std::to_string(value);
-  };
-  degree("pp", plan.pp);
-  degree("dp", plan.dp);
-  degree("ep", plan.ep);
-  degree("x", plan.replicas);
+  if (const auto& pools = found.layout.pools) {
+    text += std::to_string(pools->prefill.replicas) + "P " + degrees_of(pools->prefill) + " " +
+            std::to_string(pools->decode.replicas) + "D " + degrees_of(pools->decode);
+  } else {
+    text += degrees_of(plan);
+    if (plan.replicas > 1) text += " x" + std::to_string(plan.replicas);
+  }
   for (const FixedKey& fixed : request.fixed)
     if (fixed.values.size() > 1 && fixed.key != "tp" && fixed.key != "pp" && fixed.key != "dp" &&
         fixed.key != "ep" && fixed.key != "replicas") {

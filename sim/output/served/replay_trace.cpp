@@ -11,6 +11,7 @@ namespace {
 // chrome://tracing breaks near a million events (golang/go issue 11520).
 constexpr std::size_t most_events = 500'000;
 constexpr std::size_t events_of_request = 8;
+constexpr std::size_t events_of_pools = 12;
 
 std::string microseconds_of(Seconds time) {
   return microseconds_text(std::llround(time.si() * 1e9));
@@ -39,14 +40,22 @@ class TraceWriter {
   }
 
   // Spans in the order in which they open and close: those that begin together keep it.
-  void request(const RequestTimes& of) {
+  // `passed`: of one that two pools have served; null: one did.
+  void request(const RequestTimes& of, const PoolTimes* passed) {
     const std::string id = std::to_string(of.request);
     const std::string whole = "request " + id;
     const Seconds prompt = of.arrival + of.queue, answer = of.arrival + of.ttft;
     const Seconds end = of.arrival + of.e2e;
     mark('b', id, whole, of.arrival);
     span(id, "wait", of.arrival, prompt);
-    span(id, "prompt", prompt, answer);
+    if (passed && passed->prefill > Seconds{}) {
+      const Seconds done = prompt + passed->prefill, has_place = done + passed->place;
+      span(id, "prompt", prompt, done);
+      span(id, "place", done, has_place);
+      span(id, "transfer", has_place, has_place + passed->transfer);
+    } else {
+      span(id, "prompt", prompt, answer);
+    }
     span(id, "answer", answer, end);
     mark('e', id, whole, end);
   }
@@ -76,7 +85,18 @@ class TraceWriter {
 
 std::string replay_trace(const ServingRun& run, const Place& at) {
   const RequestReplay& replay = run.replay;
-  const std::size_t events = replay.iterations.size() + events_of_request * replay.times.size();
+  std::vector<ReplayedIteration> iterations = replay.iterations;
+  std::uint32_t prefill = 0;  // Replicas of the first pool, behind which come those of the second.
+  if (run.pools) {
+    const Deployment& plan = run.pools->plan.prefill;
+    prefill = static_cast<std::uint32_t>(plan.replicas * plan.dp * plan.pp);
+    for (ReplayedIteration iteration : run.pools->decode_iterations) {
+      iteration.replica += prefill;
+      iterations.push_back(iteration);
+    }
+  }
+  const std::size_t each = run.pools ? events_of_pools : events_of_request;
+  const std::size_t events = iterations.size() + each * replay.times.size();
   if (events > most_events)
     fail_infeasible(at,
                     "the trace has " + grouped(static_cast<std::int64_t>(events)) +
@@ -87,9 +107,12 @@ std::string replay_trace(const ServingRun& run, const Place& at) {
   TraceWriter writer{origin};
   writer.name(0, "requests");
   for (std::uint32_t replica = 0; replica < replay.replayed; ++replica)
-    writer.name(replica + 1, "replica " + std::to_string(replica));
-  for (const ReplayedIteration& iteration : replay.iterations) writer.iteration(iteration);
-  for (const RequestTimes& times : replay.times) writer.request(times);
+    writer.name(replica + 1, !run.pools          ? "replica " + std::to_string(replica)
+                             : replica < prefill ? "prefill " + std::to_string(replica)
+                                                 : "decode " + std::to_string(replica - prefill));
+  for (const ReplayedIteration& iteration : iterations) writer.iteration(iteration);
+  for (const RequestTimes& times : replay.times)
+    writer.request(times, run.pools ? &run.pools->times[times.request] : nullptr);
   return writer.text();
 }
 

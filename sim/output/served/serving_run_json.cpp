@@ -2,6 +2,8 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/analysis/serve/serving_error.hpp"
+#include "sim/output/served/latency_json.hpp"
+#include "sim/output/served/pools_text.hpp"
 #include "sim/output/served/serving_run_text.hpp"
 #include "sim/output/served/serving_setup_json.hpp"
 #include "sim/output/served/token_cost_text.hpp"
@@ -16,15 +18,6 @@ double milliseconds(Seconds time) {
   return static_cast<double>(std::llround(time.si() * 1e9)) / 1e6;
 }
 double rounded(double value) { return static_cast<double>(std::llround(value * 1e6)) / 1e6; }
-
-Json latency(const LatencyHistogram& histogram) {
-  return {{"mean", milliseconds(histogram.mean())},
-          {"p50", milliseconds(histogram.percentile(0.5))},
-          {"p90", milliseconds(histogram.percentile(0.9))},
-          {"p95", milliseconds(histogram.percentile(0.95))},
-          {"p99", milliseconds(histogram.percentile(0.99))},
-          {"max", milliseconds(histogram.most())}};
-}
 
 Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
@@ -45,8 +38,7 @@ Json throughput_json(const ServingRun& run) {
   return {{"requests_per_s", rounded(run.requests_per_s())},
           {"output_tokens_per_s", rounded(output)},
           {"total_tokens_per_s", rounded(run.total_tokens_per_s())},
-          {"output_tokens_per_s_per_gpu",
-           rounded(output / static_cast<double>(run.setup.deployment.gpus()))},
+          {"output_tokens_per_s_per_gpu", rounded(output / static_cast<double>(run.gpus()))},
           {"interactivity_tokens_per_s", rounded(run.interactivity())}};
 }
 
@@ -86,21 +78,36 @@ Json range_json(const ServingRun& run) {
 
 }  // namespace
 
+Json latency_json(const LatencyHistogram& histogram) {
+  return {{"mean", milliseconds(histogram.mean())},
+          {"p50", milliseconds(histogram.percentile(0.5))},
+          {"p90", milliseconds(histogram.percentile(0.9))},
+          {"p95", milliseconds(histogram.percentile(0.95))},
+          {"p99", milliseconds(histogram.percentile(0.99))},
+          {"max", milliseconds(histogram.most())}};
+}
+
 std::string serving_run_json(const ServedAnswer& answer, double wall_s) {
   const ServingRun& run = answer.run;
   const ReplayCounts& counts = run.replay.counts;
   Json json = serving_head_json(run.setup, run.kv);
+  if (run.pools) {
+    json["gpus"] = run.gpus();
+    json["deployment"] = json["memory"] = nullptr;
+    json["pools"] = pools_json(run);
+  }
   json["workload"] = workload_json(answer.workload);
-  json["latency_ms"] = {{"ttft", latency(counts.ttft)},
-                        {"tpot", latency(counts.tpot)},
-                        {"itl", latency(counts.itl)},
-                        {"e2e", latency(counts.e2e)},
-                        {"queue", latency(counts.queue)}};
+  json["latency_ms"] = {{"ttft", latency_json(counts.ttft)},
+                        {"tpot", latency_json(counts.tpot)},
+                        {"itl", latency_json(counts.itl)},
+                        {"e2e", latency_json(counts.e2e)},
+                        {"queue", latency_json(counts.queue)}};
   json["throughput"] = throughput_json(run);
   json["range"] = range_json(run);
   json["saturated"] = run.saturated;
   json["slo"] = slo_json(answer);
-  json["kv"] = kv_json(counts.totals);
+  json["kv"] = run.pools ? Json(nullptr) : kv_json(counts.totals);
+  if (run.pools) json["transfers"] = transfers_json(*run.pools);
   json["cost"] = token_cost_json(answer.cost);
   json["requests_finished"] = counts.totals.finished;
   json["duration_s"] = rounded(run.span().si());
@@ -111,19 +118,25 @@ std::string serving_run_json(const ServedAnswer& answer, double wall_s) {
   return json.dump(2) + "\n";
 }
 
-std::string request_lines(const std::vector<RequestTimes>& times) {
+std::string request_lines(const ServingRun& run) {
   std::string text;
-  for (const RequestTimes& of : times)
-    text += Json{{"request", of.request},
-                 {"arrival_s", rounded(of.arrival.si())},
-                 {"queue_ms", milliseconds(of.queue)},
-                 {"ttft_ms", milliseconds(of.ttft)},
-                 {"tpot_ms", milliseconds(of.tpot)},
-                 {"e2e_ms", milliseconds(of.e2e)},
-                 {"prefix_hit_tokens", of.prefix_hits},
-                 {"preemptions", of.preemptions}}
-                .dump() +
-            "\n";
+  for (const RequestTimes& of : run.replay.times) {
+    Json json{{"request", of.request},
+              {"arrival_s", rounded(of.arrival.si())},
+              {"queue_ms", milliseconds(of.queue)},
+              {"ttft_ms", milliseconds(of.ttft)},
+              {"tpot_ms", milliseconds(of.tpot)},
+              {"e2e_ms", milliseconds(of.e2e)},
+              {"prefix_hit_tokens", of.prefix_hits},
+              {"preemptions", of.preemptions}};
+    if (run.pools) {
+      const PoolTimes& passed = run.pools->times[of.request];
+      json["prefill_ms"] = milliseconds(passed.prefill);
+      json["place_ms"] = milliseconds(passed.place);
+      json["transfer_ms"] = milliseconds(passed.transfer);
+    }
+    text += json.dump() + "\n";
+  }
   return text;
 }
 

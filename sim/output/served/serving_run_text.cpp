@@ -5,6 +5,7 @@
 #include "sim/analysis/serve/serving_error.hpp"
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/text/table.hpp"
+#include "sim/output/served/pools_text.hpp"
 #include "sim/output/served/serving_step_text.hpp"
 #include "sim/output/served/token_cost_text.hpp"
 
@@ -41,19 +42,23 @@ void latency_row(Table& table, const std::string& what, const LatencyHistogram& 
   table.add_row(std::move(cells));
 }
 
-std::string latencies(const ReplayCounts& counts) {
+std::string latencies(const ServingRun& run) {
+  const ReplayCounts& counts = run.replay.counts;
   Table table{{{"ms", Align::left}, {"mean"}, {"p50"}, {"p90"}, {"p95"}, {"p99"}, {"max"}}, 0};
   latency_row(table, "  TTFT", counts.ttft);
   latency_row(table, "  TPOT", counts.tpot);
   latency_row(table, "  ITL", counts.itl);
   latency_row(table, "  end to end", counts.e2e);
   latency_row(table, "  queue", counts.queue);
+  if (run.pools)
+    for (const PoolLatency& latency : pool_latencies(run.pools->transfers))
+      latency_row(table, "  " + latency.name, latency.histogram);
   return table.text();
 }
 
 std::string throughput(const ServingRun& run) {
   const double output = run.output_tokens_per_s();
-  const auto gpus = static_cast<double>(run.setup.deployment.gpus());
+  const auto gpus = static_cast<double>(run.gpus());
   Table table{{{"", Align::left}, {""}, {"", Align::left}}};
   table.add_row({"output", fixed(output, 1),
                  "tokens/s" + (gpus > 1.0 ? ", " + fixed(output / gpus, 1) + " a GPU" : "")});
@@ -115,10 +120,13 @@ std::string limits(const ServedAnswer& answer) {
 std::string serving_run_text(const ServedAnswer& answer) {
   const ServingRun& run = answer.run;
   std::string text = run.setup.model.name + " on " + run.setup.system.name + ", " +
-                     plural(run.setup.deployment.gpus(), "GPU") + "\n" +
-                     deployment_text(run.setup) + "\n" + workload_text(answer.workload) + "\n" +
-                     latencies(run.replay.counts) + "\n" + throughput(run) + "\n" + ranges(run) +
-                     "\n" + memory_line(run) + limits(answer) + token_cost_text(answer.cost);
+                     plural(run.gpus(), "GPU") + "\n" +
+                     (run.pools ? pools_text(run.pools->prefill.setup, run.pools->decode.setup)
+                                : deployment_text(run.setup)) +
+                     "\n" + workload_text(answer.workload) + "\n" + latencies(run) + "\n" +
+                     throughput(run) + "\n" + ranges(run) + "\n" +
+                     (run.pools ? pooled_outcome_text(run) : memory_line(run)) + limits(answer) +
+                     token_cost_text(answer.cost);
   if (run.saturated)
     text +=
         "Saturated: the queue grows through the run. TTFT and end-to-end times say how long it\n"

@@ -34,7 +34,7 @@ std::string serving_run_text(const ServedAnswer& answer);
 /// orrery.serving/1 with `workload`, `latency_ms`, `throughput`, ... (docs/REPLAY.md).
 /// `wall_s`: what the replay took; below 0: not to be said.
 std::string serving_run_json(const ServedAnswer& answer, double wall_s);
-/// A JSON object a line and request, by their numbers.
-std::string request_lines(const std::vector<RequestTimes>& times);
+/// A JSON object a line and request, by their numbers. Times are kept.
+std::string request_lines(const ServingRun& run);
 
 }  // namespace orrery

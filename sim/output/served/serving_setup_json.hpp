@@ -10,6 +10,7 @@ namespace orrery {
 /// memory.
 nlohmann::ordered_json serving_head_json(const ServingSetup& setup, const KvCapacity& kv);
 
+nlohmann::ordered_json memory_json(const KvCapacity& kv);
 /// Its keys.
 nlohmann::ordered_json deployment_json(const Deployment& plan, const Model& model);
 

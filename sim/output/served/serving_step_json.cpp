@@ -14,17 +14,6 @@ using Json = nlohmann::ordered_json;
 double seconds(Seconds time) { return static_cast<double>(std::llround(time.si() * 1e9)) / 1e9; }
 std::int64_t whole(Bytes bytes) { return std::llround(bytes.si()); }
 
-Json memory_json(const KvCapacity& kv) {
-  return {{"total_bytes", whole(kv.memory.total)},
-          {"weights_bytes", whole(kv.memory.weights)},
-          {"activations_bytes", whole(kv.memory.activations)},
-          {"reserve_bytes", whole(kv.memory.reserve)},
-          {"kv_bytes", whole(kv.memory.kv)},
-          {"kv_bytes_per_token", kv.bytes_per_token},
-          {"kv_cache_tokens", kv.tokens},
-          {"block_tokens", kv.block}};
-}
-
 Json iteration_json(const Iteration& iteration) {
   Json chunks = Json::array();
   for (const PrefillChunk& chunk : iteration.chunks)
@@ -57,6 +46,17 @@ Json step_json(const ServingStep& step) {
 }
 
 }  // namespace
+
+Json memory_json(const KvCapacity& kv) {
+  return {{"total_bytes", whole(kv.memory.total)},
+          {"weights_bytes", whole(kv.memory.weights)},
+          {"activations_bytes", whole(kv.memory.activations)},
+          {"reserve_bytes", whole(kv.memory.reserve)},
+          {"kv_bytes", whole(kv.memory.kv)},
+          {"kv_bytes_per_token", kv.bytes_per_token},
+          {"kv_cache_tokens", kv.tokens},
+          {"block_tokens", kv.block}};
+}
 
 Json deployment_json(const Deployment& plan, const Model& model) {
   return {{"tp", plan.tp},

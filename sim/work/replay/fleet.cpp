@@ -12,8 +12,8 @@ Fleet::Fleet(const RequestList& list, const ReplicaShape& shape, std::uint32_t r
       router_{std::move(router)},
       copies_{static_cast<std::uint32_t>(shape.copies)},
       versions_(replicas),
-      busy_(replicas),
-      starts_(replicas) {
+      starts_(replicas),
+      busy_(replicas) {
   const auto stages = static_cast<std::uint32_t>(shape.stages);
   for (std::uint32_t r = 0; r < replicas; ++r)
     replicas_.emplace_back(list, shape, times, stages > 1 ? &busy_[r / stages] : nullptr);
@@ -46,17 +46,14 @@ void Fleet::will_start(std::uint32_t group) {
   to_start_.push_back(group);
 }
 
-void Fleet::start_all(Seconds now) {
-  for (const std::uint32_t group : to_start_) {
-    for (std::uint32_t copy = 0; copy < copies_; ++copy)
-      if (Replica& replica = replicas_[group * copies_ + copy];
-          replica.present() > 0 || !replica.is_idle())
-        replica.start(now);
-    if (copies_ > 1) go_in_step(group);
-    expect(group);
-    starts_[group] = false;
-  }
-  to_start_.clear();
+void Fleet::start_group(std::uint32_t group, Seconds now) {
+  for (std::uint32_t copy = 0; copy < copies_; ++copy)
+    if (Replica& replica = replicas_[group * copies_ + copy];
+        replica.present() > 0 || !replica.is_idle())
+      replica.start(now);
+  if (copies_ > 1) go_in_step(group);
+  expect(group);
+  starts_[group] = false;
 }
 
 // All wait for the slowest at the exchange, where the experts work on the tokens of all. What a
@@ -85,19 +82,44 @@ void Fleet::go_in_step(std::uint32_t group) {
   for (Replica* replica : running_) replica->adopt(common);
 }
 
-void Fleet::deliver(std::uint32_t index, Seconds now) {
-  const std::uint32_t r = router_.choose(list_.requests[index], index, replicas_);
-  const std::uint32_t group = r / copies_;
-  Replica& replica = replicas_[r];
+// Something comes to a replica, by `coming`: the group of it may have to be started, or cut.
+template <class Coming>
+void Fleet::disturb(std::uint32_t number, Seconds now, const Coming& coming) {
+  const std::uint32_t group = number / copies_;
+  Replica& replica = replicas_[number];
   const bool was_idle = replica.is_idle();
   const bool group_idle = running(group).empty();
   const Seconds before = replica.change_at();
-  replica.arrive(index, now);
+  coming(replica);
   if (group_idle) return will_start(group);
   if (starts_[group] || (!was_idle && replica.change_at() == before)) return;
   // The others go on no longer than until it can enter.
   for (Replica* other : running(group)) other->cut_at(now);
   expect(group);
+}
+
+std::uint32_t Fleet::deliver(std::uint32_t index, Seconds now) {
+  const std::uint32_t number = router_.choose(list_.requests[index], index, replicas_);
+  disturb(number, now, [&](Replica& replica) { replica.arrive(index, now); });
+  return number;
+}
+
+std::uint32_t Fleet::deliver_remote(std::uint32_t index, Seconds now) {
+  const std::uint32_t number = router_.choose(list_.requests[index], index, replicas_);
+  disturb(number, now, [&](Replica& replica) { replica.arrive_remote(index, now); });
+  return number;
+}
+
+void Fleet::receive(std::uint32_t number, const CalledRequest& called,
+                    const PrefilledRequest& prefilled, Seconds now) {
+  disturb(number, now, [&](Replica& replica) { replica.receive(called, prefilled, now); });
+}
+
+void Fleet::release(std::uint32_t number, const PrefilledRequest& request) {
+  const std::uint32_t group = number / copies_;
+  replicas_[number].release(request);
+  // Who runs looks at its blocks when that is over.
+  if (running(group).empty() && replicas_[number].present() > 0) will_start(group);
 }
 
 }  // namespace orrery

@@ -20,11 +20,12 @@ bool PromptTurn::goes_on() const {
 }
 
 bool PromptTurn::takes(const ServingBatch::Candidate& next) const {
-  return next.tokens <= budget_ || batch_.rules().chunked || batch_.chunks().empty();
+  return next.remote || next.tokens <= budget_ || batch_.rules().chunked || batch_.chunks().empty();
 }
 
 void PromptTurn::begin(const ServingBatch::Candidate& next, bool reserving) {
   batch_.admit(next, reserving);
+  if (next.remote) return;
   const std::int64_t tokens = batch_.rules().chunked ? std::min(budget_, next.tokens) : next.tokens;
   batch_.compute(batch_.prefilling().back(), tokens);
   budget_ -= tokens;

@@ -17,7 +17,8 @@ class PromptTurn {
   bool goes_on() const;
   /// A prompt that may not be cut and is longer than the budget has an iteration to itself.
   bool takes(const ServingBatch::Candidate& next) const;
-  /// The first of those that wait gets its blocks and as many tokens as the budget allows.
+  /// The first of those that wait gets its blocks and as many tokens as the budget allows; whose
+  /// prompt another pool computes gets blocks alone.
   void begin(const ServingBatch::Candidate& next, bool reserving);
 
  private:

@@ -27,6 +27,61 @@ void Replica::count_present(Seconds until) {
 
 void Replica::arrive(std::uint32_t index, Seconds time) {
   const Request& request = list_.requests[index];
+  Sequence sequence;
+  sequence.request = index;
+  sequence.prompt = request.prompt_tokens;
+  sequence.outputs = shape_.role == ReplicaRole::prefill ? 1 : request.output_tokens;
+  sequence.sent = time - shape_.client;
+  sequence.arrival = time;
+  enter(sequence, time);
+}
+
+void Replica::arrive_remote(std::uint32_t index, Seconds time) {
+  const Request& request = list_.requests[index];
+  assert(shape_.role == ReplicaRole::decode && request.output_tokens > 1);
+  Sequence sequence;
+  sequence.request = index;
+  sequence.prompt = request.prompt_tokens;
+  if (shape_.makes_first_token)
+    sequence.prompt = std::max(1u, sequence.prompt - 1);
+  else
+    sequence.made = 1;
+  sequence.outputs = request.output_tokens;
+  sequence.arrival = time;
+  sequence.remote = true;
+  enter(sequence, time);
+}
+
+std::vector<CalledRequest> Replica::take_called() {
+  std::vector<CalledRequest> called;
+  for (const std::uint32_t place : batch_.called()) {
+    const Sequence& sequence = batch_.sequence(place);
+    called.push_back({sequence.request, place, sequence.computed});
+  }
+  batch_.clear_called();
+  return called;
+}
+
+void Replica::receive(const CalledRequest& called, const PrefilledRequest& prefilled,
+                      Seconds time) {
+  Sequence& sequence = batch_.at(called.place);
+  sequence.sent = prefilled.sent;
+  sequence.started = prefilled.started;
+  sequence.hits = prefilled.hits;
+  if (sequence.made > 0) sequence.first_token = sequence.last_token = time;
+  if (is_idle()) {
+    now_ = time;
+    if (busy_ && !at_work_) ++*busy_;
+    at_work_ = true;
+  } else {
+    cut_at(time);
+  }
+  received_.push_back({0, called.place, sequence.stamp});
+}
+
+void Replica::enter(const Sequence& sequence, Seconds time) {
+  const Request& request = list_.requests[sequence.request];
+  const std::uint32_t index = sequence.request;
   count_present(time);
   ReplayTotals& totals = counts_.totals;
   ++totals.arrived;
@@ -34,16 +89,12 @@ void Replica::arrive(std::uint32_t index, Seconds time) {
   totals.last_arrival = std::max(totals.last_arrival, time);
   totals.waiting_seen[quarter_of(index)] += batch_.waiting();
   ++totals.arrived_of[quarter_of(index)];
-  Sequence sequence;
-  sequence.request = index;
-  sequence.prompt = request.prompt_tokens;
-  sequence.outputs = request.output_tokens;
-  sequence.arrival = time;
   batch_.wait(sequence);
   ++present_;
   tokens_to_come_ += request.prompt_tokens + request.output_tokens;
   if (is_idle()) {
-    if (busy_ && present_ == 1) ++*busy_;
+    if (busy_ && !at_work_) ++*busy_;
+    at_work_ = true;
     now_ = time;
   } else if (interruptible_) {
     // It may enter after the step that is running; those behind it wait for what that brings.
@@ -85,7 +136,13 @@ void Replica::schedule() {
       schedule_static(batch_);
       break;
   }
-  for (std::int64_t gone = before - batch_.decodes(); gone > 0 && !stalled_.empty();) {
+  std::int64_t gone = before - batch_.decodes();
+  const std::size_t fresh = fresh_.size();
+  std::erase_if(fresh_, [&](const FinishQueue::Entry& entry) {
+    return batch_.sequence(entry.place).stamp != entry.stamp;
+  });
+  gone -= static_cast<std::int64_t>(fresh - fresh_.size());
+  while (gone > 0 && !stalled_.empty()) {
     const std::int64_t here = std::min(gone, stalled_.back().requests);
     stalled_.back().requests -= here;
     gone -= here;
@@ -95,13 +152,20 @@ void Replica::schedule() {
 
 void Replica::start(Seconds now) {
   now_ = now;
+  for (const FinishQueue::Entry& entry : received_) {
+    batch_.receive(entry.place);
+    fresh_.push_back(entry);
+  }
+  received_.clear();
   schedule();
   interruptible_ = false;
   if (!batch_.chunks().empty()) return start_mixed();
   if (batch_.decodes_run()) return start_decodes();
-  assert(present_ == 0);
+  // In pools, those that are there may wait for blocks that are kept, or for keys and values.
+  assert(present_ == 0 || shape_.role != ReplicaRole::all);
   change_at_ = never;
-  if (busy_) --*busy_;
+  if (busy_ && at_work_) --*busy_;
+  at_work_ = false;
   answer_share_ = shape_.rules.answer_share;
 }
 
@@ -111,7 +175,9 @@ void Replica::start_decodes() {
   steps = std::min(steps, batch_.steps_until_full());
   if (shape_.rules.scheduler == SchedulerKind::sglang)
     steps = std::min(steps, steps_until_admission(batch_, answer_share_));
-  if (shape_.unfolded) steps = 1;
+  // Of those that have just got a place sglang counts on the whole answer, and from the next step
+  // on on a share of it, as of all: then there may be room for another.
+  if (shape_.unfolded || (batch_.anybody_waits() && !batch_.called().empty())) steps = 1;
   assert(steps >= 1);
   steps_.steps = steps;
   change_at_ = now_ + steps_.time(steps);
@@ -166,11 +232,12 @@ void Replica::complete() {
   now_ = change_at_;
   interruptible_ = false;
   ended_.clear();
+  prefilled_.clear();
   if (batch_.decodes_run()) {
     totals.decode_time += span;
     complete_decodes(steps);
   } else if (batch_.decodes() > 0) {
-    if (stalled_.empty()) stalled_.push_back({batch_.decodes(), Seconds{}});
+    if (stalled_.empty()) stalled_.push_back({batch_.decodes() - fresh(), Seconds{}});
     stall_ += span;
   }
   note_memory(span, share_before);
@@ -182,11 +249,14 @@ void Replica::complete_decodes(std::int64_t steps) {
   const auto requests = static_cast<std::uint64_t>(batch_.decodes() - batch_.padding());
   auto later = static_cast<std::uint64_t>(steps);
   Seconds first = steps_.first;
-  if (!stalled_.empty()) {
+  if (!stalled_.empty() || !fresh_.empty()) {
+    if (stalled_.empty()) stalled_.push_back({batch_.decodes() - fresh(), stall_});
     for (const Stalled& group : stalled_)
-      counts_.itl.add(first + (stall_ - group.since), static_cast<std::uint64_t>(group.requests));
+      if (group.requests > 0)
+        counts_.itl.add(first + (stall_ - group.since), static_cast<std::uint64_t>(group.requests));
     stalled_.clear();
     stall_ = Seconds{};
+    first_steps(now_ - steps_.time(steps) + first);
     first += steps_.growth;
     --later;
   }
@@ -196,6 +266,18 @@ void Replica::complete_decodes(std::int64_t steps) {
   batch_.advance(steps);
   if (shape_.rules.scheduler == SchedulerKind::sglang)
     answer_share_ = answer_share_after(shape_.rules, answer_share_, steps);
+}
+
+// Of those that came from another pool, at the end of their first step here.
+void Replica::first_steps(Seconds time) {
+  for (const FinishQueue::Entry& entry : fresh_) {
+    Sequence& sequence = batch_.at(entry.place);
+    if (sequence.first_token < Seconds{})
+      sequence.first_token = time;
+    else
+      counts_.itl.add(time - sequence.last_token);
+  }
+  fresh_.clear();
 }
 
 void Replica::complete_chunks() {
@@ -216,15 +298,30 @@ void Replica::give_token(std::uint32_t place) {
     sequence.first_token = now_;
   else
     counts_.itl.add(now_ - sequence.last_token);
+  sequence.last_token = now_;
   if (sequence.made == sequence.outputs)
     end(place);
   else
     batch_.join_decodes(place);
 }
 
+// Its prompt is computed, and another pool goes on with it.
+void Replica::hand_over(std::uint32_t place) {
+  const Sequence& sequence = batch_.sequence(place);
+  const Request& request = list_.requests[sequence.request];
+  counts_.totals.stayed += now_ - sequence.arrival;
+  tokens_to_come_ -= request.prompt_tokens + request.output_tokens;
+  --present_;
+  PrefilledRequest done{sequence.request, sequence.hits, sequence.sent, sequence.started, now_, {}};
+  done.kept = batch_.leave_keeping(place);
+  prefilled_.push_back(done);
+}
+
 void Replica::end(std::uint32_t place) {
   const Sequence& sequence = batch_.sequence(place);
-  const Seconds sent = sequence.arrival - shape_.client;
+  if (shape_.role == ReplicaRole::prefill && list_.requests[sequence.request].output_tokens > 1)
+    return hand_over(place);
+  const Seconds sent = sequence.sent;
   RequestTimes times;
   times.request = sequence.request;
   times.arrival = sent;

@@ -13,8 +13,16 @@
 
 namespace orrery {
 
+/// What a replica does of a request: all, or, where prompts and answers are computed apart, one of
+/// the two.
+enum class ReplicaRole { all, prefill, decode };
+
 /// What a replica is and does, but for how long its iterations take.
 struct ReplicaShape {
+  ReplicaRole role = ReplicaRole::all;
+  /// Of ReplicaRole::decode: the last token of the prompt is computed again here, and the answer's
+  /// first token comes out of that. Else it comes with the keys and values.
+  bool makes_first_token = false;
   BatchRules rules;
   KvShape kv;
   /// Between a client and the engine, there and back: tokenizer, HTTP, detokenizer.
@@ -40,6 +48,22 @@ struct ReplayedIteration {
   std::int64_t prompt_tokens = 0;  ///< Of all parts of prompts.
 };
 
+/// A request whose prompt a replica of ReplicaRole::prefill has computed. Its blocks stay until
+/// they are released.
+struct PrefilledRequest {
+  std::uint32_t request = 0;
+  std::uint32_t hits = 0;  ///< Tokens of the prompt that were found in the cache.
+  Seconds sent, started, done;
+  KeptBlocks kept;
+};
+
+/// A request that a replica of ReplicaRole::decode has given a place and blocks.
+struct CalledRequest {
+  std::uint32_t request = 0;
+  std::uint32_t place = 0;
+  std::uint32_t known = 0;  ///< Tokens of its prompt that are in this cache.
+};
+
 /// One instance of the model that serves requests. Its clock jumps from one change of its batch to
 /// the next: whoever drives it tells it what arrives until then.
 ///
@@ -63,6 +87,17 @@ class Replica {
   /// Request `index` reaches the engine at `time`, which is at most change_at(), and was sent
   /// shape.client before.
   void arrive(std::uint32_t index, Seconds time);
+  /// The same of one that is prefilled elsewhere, by a replica of ReplicaRole::decode.
+  void arrive_remote(std::uint32_t index, Seconds time);
+  /// Those that got a place since this was asked last.
+  std::vector<CalledRequest> take_called();
+  /// Its keys and values are here at `time`: it decodes from the next iteration on.
+  void receive(const CalledRequest& called, const PrefilledRequest& prefilled, Seconds time);
+  /// Of ReplicaRole::prefill: those whose prompt the last complete() ended, but for answers of one
+  /// token, which have ended.
+  std::span<const PrefilledRequest> prefilled() const { return prefilled_; }
+  void release(const PrefilledRequest& request) { batch_.give_back(request.kept); }
+
   Seconds change_at() const { return change_at_; }
   void complete();
   void start(Seconds now);
@@ -97,6 +132,10 @@ class Replica {
   void complete_chunks();
   void give_token(std::uint32_t place);
   void end(std::uint32_t place);
+  void hand_over(std::uint32_t place);
+  void enter(const Sequence& sequence, Seconds time);
+  void first_steps(Seconds time);
+  std::int64_t fresh() const { return static_cast<std::int64_t>(fresh_.size()); }
   void count_present(Seconds until);
   void note_memory(Seconds span, double share_before);
   std::uint32_t quarter_of(std::uint32_t index) const;
@@ -108,6 +147,7 @@ class Replica {
   ServingBatch batch_;
   ReplayCounts counts_;
   std::vector<RequestTimes> ended_;
+  std::vector<PrefilledRequest> prefilled_;
   std::vector<ChunkShape> chunk_shapes_;
   std::vector<ReplayedIteration> iterations_;
 
@@ -125,8 +165,13 @@ class Replica {
   };
   std::vector<Stalled> stalled_;
   Seconds stall_;
-  double answer_share_ = 0.0;  // Of sglang.
+  // Those that came from another pool and have not made a step here: the gap before it is their
+  // own.
+  std::vector<FinishQueue::Entry> fresh_;
+  std::vector<FinishQueue::Entry> received_;  // They join with the next start().
+  double answer_share_ = 0.0;                 // Of sglang.
   std::int64_t present_ = 0, tokens_to_come_ = 0;
+  bool at_work_ = false;  // Counted in busy_.
 };
 
 }  // namespace orrery

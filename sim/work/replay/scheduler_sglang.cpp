@@ -19,8 +19,10 @@ void schedule_sglang(ServingBatch& batch, double share, Seconds now) {
     const std::int64_t answer = std::min(next.outputs_left, batch.rules().most_answer);
     const double blocks = static_cast<double>(next.prompt_blocks) +
                           static_cast<double>(answer) / static_cast<double>(block);
-    // Alone it fits, whatever is counted on: whoever does not was refused before.
+    // Alone it fits, whatever is counted on: whoever does not was refused before. Those that have
+    // left for another pool may still keep their blocks.
     const bool alone = batch.running() == 0;
+    if (next.prompt_blocks > batch.kv().available()) break;
     if (!alone && blocks + counted_on > static_cast<double>(batch.kv().available())) break;
     turn.begin(next, false);
     counted_on += static_cast<double>(answer) / static_cast<double>(block);

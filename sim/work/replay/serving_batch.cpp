@@ -14,15 +14,16 @@ ServingBatch::ServingBatch(const RequestList& list, const BatchRules& rules, con
       phases_(static_cast<std::size_t>(kv.block_tokens)) {}
 
 // The nodes of what was asked: what was answered has no hashes.
-PrefixWay ServingBatch::way_of(std::uint32_t index) const {
+PrefixWay ServingBatch::way_of(std::uint32_t index, std::uint32_t most) const {
   const Request& request = list_.requests[index];
   return kv_.way_of(std::span{list_.hashes}.subspan(request.first_hash, request.hashes),
-                    request.prompt_tokens);
+                    std::min(request.prompt_tokens, most));
 }
 
 std::int64_t ServingBatch::known_tokens(std::uint32_t index) const {
   if (!kv_.keeps_prefixes()) return 0;
-  return kv_.cached_tokens(kv_.match(way_of(index)).nodes, list_.requests[index].prompt_tokens);
+  const std::uint32_t prompt = list_.requests[index].prompt_tokens;
+  return kv_.cached_tokens(kv_.match(way_of(index, prompt)).nodes, prompt);
 }
 
 ServingBatch::Candidate ServingBatch::candidate() const {
@@ -31,9 +32,10 @@ ServingBatch::Candidate ServingBatch::candidate() const {
   of.prompt = first.prompt;
   of.outputs_left = first.outputs - first.made;
   of.tokens = of.prompt;
+  of.remote = first.remote;
   std::int64_t shared = 0, cost = 0;
   if (kv_.keeps_prefixes()) {
-    of.way = way_of(first.request);
+    of.way = way_of(first.request, first.prompt);
     of.match = kv_.match(of.way);
     of.tokens -= kv_.cached_tokens(of.match.nodes, of.prompt);
     shared = kv_.blocks_of_nodes(of.way.nodes);
@@ -60,7 +62,7 @@ void ServingBatch::admit(const Candidate& of, bool reserving) {
   sequence.stamp = stamp;
   sequence.decodes = false;
   sequence.computed = static_cast<std::uint32_t>(of.prompt - of.tokens);
-  if (sequence.made == 0) sequence.hits = sequence.computed;
+  if (sequence.made == 0 && !sequence.remote) sequence.hits = sequence.computed;
   sequence.nodes = static_cast<std::uint32_t>(of.way.nodes);
   sequence.deepest = kv_.keeps_prefixes() ? kv_.hold(of.way, of.match) : PrefixTree::none;
   const std::int64_t shared = kv_.blocks_of_nodes(of.way.nodes);
@@ -68,9 +70,25 @@ void ServingBatch::admit(const Candidate& of, bool reserving) {
       kv_.blocks_of(reserving ? of.prompt + of.outputs_left - 1 : of.prompt) - shared;
   kv_.take(own);
   sequence.reserved = reserving ? own : 0;
+  ++running_;
+  if (sequence.remote) {
+    called_.push_back(place);
+    receiving_.push_back(place);
+    return;
+  }
   prefilling_.push_back(place);
   order_.push_back({0, place, stamp});
-  ++running_;
+}
+
+void ServingBatch::receive(std::uint32_t place) {
+  Sequence& sequence = sequences_[place];
+  assert(sequence.remote && !sequence.decodes);
+  sequence.remote = false;
+  sequence.computed = sequence.prompt;
+  std::erase(receiving_, place);
+  // Only now may it be sent back: until here its blocks are being written.
+  order_.push_back({0, place, sequence.stamp});
+  join_decodes(place);
 }
 
 void ServingBatch::compute(std::uint32_t place, std::int64_t tokens) {
@@ -80,6 +98,11 @@ void ServingBatch::compute(std::uint32_t place, std::int64_t tokens) {
 
 double ServingBatch::answers_left() const {
   double left = 0.0;
+  for (const std::uint32_t place : receiving_) {
+    const Sequence& sequence = sequences_[place];
+    left += static_cast<double>(
+        std::min<std::int64_t>(sequence.outputs - sequence.made, rules_.most_answer));
+  }
   for (const FinishQueue::Entry& entry : order_) {
     const Sequence& sequence = sequences_[entry.place];
     if (sequence.stamp != entry.stamp) continue;
@@ -177,10 +200,24 @@ void ServingBatch::leave_decodes(std::uint32_t place) {
     --phases_[phase_of(context)];
 }
 
+void ServingBatch::give_back(const KeptBlocks& kept) {
+  kv_.give(kept.blocks);
+  if (kept.deepest != PrefixTree::none) kv_.release(kept.deepest);
+}
+
+KeptBlocks ServingBatch::leave_keeping(std::uint32_t place) {
+  const KeptBlocks kept{own_blocks(sequences_[place]), sequences_[place].deepest};
+  free_place(place);
+  return kept;
+}
+
 void ServingBatch::free_blocks(std::uint32_t place) {
+  give_back({own_blocks(sequences_[place]), sequences_[place].deepest});
+  free_place(place);
+}
+
+void ServingBatch::free_place(std::uint32_t place) {
   Sequence& sequence = sequences_[place];
-  kv_.give(own_blocks(sequence));
-  if (sequence.deepest != PrefixTree::none) kv_.release(sequence.deepest);
   if (sequence.decodes) leave_decodes(place);
   ++sequence.stamp;
   free_places_.push_back(place);
@@ -209,6 +246,7 @@ void ServingBatch::preempt_youngest(Seconds now) {
   const std::uint32_t place = order_.back().place;
   Sequence again = sequences_[place];
   const bool decoded = again.decodes;
+  const std::int64_t joined = again.joined;
   if (decoded) again.made += static_cast<std::uint32_t>(step_ - again.joined);
   if (!decoded) std::erase(prefilling_, place);
   free_blocks(place);
@@ -220,7 +258,8 @@ void ServingBatch::preempt_youngest(Seconds now) {
   again.nodes = 0;
   again.deepest = PrefixTree::none;
   ++again.preemptions;
-  if (decoded) again.last_token = now;
+  // Who came and went without a step has made none here.
+  if (decoded && step_ > joined) again.last_token = now;
   waiting_.push_front(again);
 }
 

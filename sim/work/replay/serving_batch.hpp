@@ -21,6 +21,7 @@ struct Sequence {
   std::uint32_t outputs = 1;   ///< Of the whole answer.
   std::uint32_t hits = 0;      ///< Tokens of the prompt that were found in the cache.
   std::uint32_t preemptions = 0;
+  Seconds sent;         ///< By its client.
   Seconds arrival;      ///< At the replica.
   Seconds started{-1};  ///< When it was first in an iteration; below 0: not yet.
   Seconds first_token{-1}, last_token{-1};
@@ -31,6 +32,13 @@ struct Sequence {
   PrefixTree::Index deepest = PrefixTree::none;
   std::uint32_t stamp = 0;  ///< Changes each time that its place is given to another.
   bool decodes = false;
+  bool remote = false;  ///< Another pool computes its prompt: keys and values come from there.
+};
+
+/// Blocks that are kept for a request after it has left the batch.
+struct KeptBlocks {
+  std::int64_t blocks = 0;
+  PrefixTree::Index deepest = PrefixTree::none;
 };
 
 /// A part of a prompt that the next iteration computes.
@@ -60,14 +68,22 @@ class ServingBatch {
     std::int64_t outputs_left = 0;
     std::int64_t prompt_blocks = 0;  ///< That admission takes from those available.
     std::int64_t all_blocks = 0;     ///< The same with those of its whole answer.
+    bool remote = false;             ///< There is nothing to compute.
     PrefixWay way;                   ///< Of its prompt, and how much of it is there.
     PrefixTree::Match match;
   };
   Candidate candidate() const;
   /// Tokens of a request's prompt that are in the cache.
   std::int64_t known_tokens(std::uint32_t index) const;
-  /// The candidate's prompt gets its blocks, with `reserving` those of its answer, too.
+  /// The candidate's prompt gets its blocks, with `reserving` those of its answer, too. Whoever is
+  /// remote then waits for its keys and values: it is among called().
   void admit(const Candidate& candidate, bool reserving);
+
+  /// Places of those remote ones that were admitted since the last clear_called().
+  const std::vector<std::uint32_t>& called() const { return called_; }
+  void clear_called() { called_.clear(); }
+  /// Keys and values of a called one have come: it may decode.
+  void receive(std::uint32_t place);
 
   // The next iteration.
   void clear_iteration() { chunks_.clear(), decodes_run_ = false; }
@@ -107,15 +123,19 @@ class ServingBatch {
   std::uint32_t next_finished();
   /// It leaves, and gives its blocks back.
   void leave(std::uint32_t place);
+  /// It leaves, but its blocks stay until they are given back.
+  KeptBlocks leave_keeping(std::uint32_t place);
+  void give_back(const KeptBlocks& kept);
 
  private:
   std::int64_t context_of(const Sequence& sequence) const {
     return sequence.prompt + (step_ - sequence.joined);
   }
   std::int64_t own_blocks(const Sequence& sequence) const;
-  PrefixWay way_of(std::uint32_t index) const;
+  PrefixWay way_of(std::uint32_t index, std::uint32_t most) const;  // Of so many tokens at most.
   void leave_decodes(std::uint32_t place);
   void free_blocks(std::uint32_t place);
+  void free_place(std::uint32_t place);
   std::size_t phase_of(std::int64_t context) const;
 
   const RequestList& list_;
@@ -125,6 +145,8 @@ class ServingBatch {
   std::vector<Sequence> sequences_;
   std::vector<std::uint32_t> free_places_;
   std::vector<std::uint32_t> prefilling_;
+  std::vector<std::uint32_t> called_;
+  std::vector<std::uint32_t> receiving_;   // Admitted, and their keys and values are to come.
   std::vector<FinishQueue::Entry> order_;  // Those that run as they came; some have left.
   FinishQueue finishes_;
   std::vector<Chunk> chunks_;

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "sim/analysis/serve/goodput.hpp"
+#include "sim/analysis/serve/pooled_serving.hpp"
 
 namespace orrery {
 namespace {
@@ -65,24 +66,33 @@ std::vector<Ranked> all_of(const DeploymentSearchRequest& request) {
   longest.prompt_tokens = 600;
   longest.output_tokens = 150;
   const DeploymentSpace space =
-      deployment_space(request.model, request.grounds, request.fixed, longest);
+      deployment_space(request.model, request.grounds, request.fixed, longest, request.pools);
   for (const DeploymentLayout& layout : space.layouts) {
     const ServingGround& on = request.grounds[static_cast<std::size_t>(layout.ground)];
-    const PricedServing priced{{request.model, on.system, on.engine, layout.plan}};
+    const auto price = [&](const Deployment& plan) {
+      return std::make_shared<const PricedServing>(
+          ServingSetup{request.model, on.system, on.engine, plan});
+    };
+    const auto decode = price(layout.plan);
+    const auto prefill = layout.pools ? price(layout.pools->prefill) : nullptr;
+    const auto serve = [&](const ServingLoad& load) {
+      return layout.pools ? serve_pools({*layout.pools, prefill, decode}, load)
+                          : serve_requests(*decode, load, {"", ""});
+    };
     const Economics economics = read_economics(on.system.gpu.name, "");
     for (std::size_t l = 0; l < request.loads.size(); ++l) {
       const ServingLoad& load = request.loads[l];
-      const auto gpus = static_cast<double>(layout.plan.gpus());
+      const auto gpus = static_cast<double>(layout.gpus());
       Ranked ranked{0.0, 0.0, all.size(),
                     on.system_word + on.engine_word + layout.flags + std::to_string(l)};
       double rate = 0.0, speed = 0.0;
       if (request.goal == ServingGoal::goodput) {
-        if (const auto found = largest_rate(priced, load, request.traffic, {"", ""}).at_rate) {
+        if (const auto found = largest_rate(serve, load, request.traffic).at_rate) {
           rate = found->slo_share() * found->requests_per_s();
           speed = found->interactivity();
         }
       } else {
-        const ServingRun run = serve_requests(priced, load, {"", ""});
+        const ServingRun run = serve(load);
         const bool kept = !load.slo || run.slo_share() >= load.slo->share;
         rate = kept ? run.output_tokens_per_s() : 0.0;
         speed = run.interactivity();
@@ -171,6 +181,57 @@ TEST(DeploymentSearch, LimitsLeaveOutWhoMissesThem) {
   EXPECT_EQ(names_of(result, request), first_names(all_of(request), 10));
   EXPECT_GT(result.missed + result.too_slow, 0);
   for (const FoundDeployment& found : result.found) EXPECT_GE(found.figures.slo_share, 0.9);
+}
+
+// Of 4 GPUs and replicas of 1 or 2: 3P1D, 2P2D and 1P3D of one, 2P1D of one and two, 1P2D of two
+// and one, 1P1D of two; in each of two formats.
+TEST(DeploymentSearch, TriesAllPoolsThatUseAllGpus) {
+  const DeploymentSearchRequest request = request_of(ServingGoal::throughput);
+  Request longest;
+  longest.prompt_tokens = 600;
+  longest.output_tokens = 150;
+  const auto count = [&](PoolChoice pools) {
+    return deployment_space(request.model, {request.grounds.front()}, request.fixed, longest, pools)
+        .layouts.size();
+  };
+  const std::size_t alone = count(PoolChoice::none);
+  EXPECT_EQ(count(PoolChoice::only), 12u);
+  EXPECT_EQ(count(PoolChoice::all), alone + 12u);
+}
+
+TEST(DeploymentSearch, WithPoolsTooItListsWhatReplayingEverythingWould) {
+  for (const ServingGoal goal : {ServingGoal::throughput, ServingGoal::goodput}) {
+    DeploymentSearchRequest request = request_of(goal);
+    request.grounds.resize(2);
+    request.pools = PoolChoice::all;
+    request.all_settings = true;
+    const std::vector<Ranked> all = all_of(request);
+    for (const int top : {1, 7, 1000}) {
+      request.top = top;
+      const DeploymentSearchResult result = search_deployments(request);
+      EXPECT_EQ(names_of(result, request), first_names(all, static_cast<std::size_t>(top)))
+          << serving_goal_names()[static_cast<std::size_t>(goal)] << " " << top;
+      EXPECT_EQ(result.replayed + result.bounded_out + result.too_slow, result.points);
+    }
+  }
+}
+
+TEST(DeploymentSearch, TheFrontMayHavePools) {
+  DeploymentSearchRequest request = request_of(ServingGoal::throughput);
+  request.grounds.resize(2);
+  request.pareto = true;
+  request.pools = PoolChoice::all;
+  const std::vector<Ranked> all = all_of(request);
+  std::vector<Ranked> front;
+  for (const Ranked& one : all)
+    if (std::none_of(all.begin(), all.end(), [&](const Ranked& other) {
+          return before(other, one) && other.between <= one.between;
+        }))
+      front.push_back(one);
+  const DeploymentSearchResult result = search_deployments(request);
+  EXPECT_EQ(names_of(result, request), first_names(front, 1000));
+  EXPECT_TRUE(std::any_of(result.found.begin(), result.found.end(),
+                          [](const auto& found) { return found.layout.pools.has_value(); }));
 }
 
 TEST(DeploymentSearch, WorkersChangeNothing) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/analysis/serve/pooled_serving.hpp"
 #include "sim/input/traffic/request_traffic.hpp"
 
 namespace orrery {
@@ -90,6 +91,59 @@ TEST(ServingBound, NoReplayEndsBeforeIt) {
   RecordProperty("mean_share", std::to_string(sum / cases));
   EXPECT_GT(sum / cases, 0.5);  // A bound that says little prunes nothing.
   EXPECT_GT(closest, 0.9);
+}
+
+// Each pool has its part to do, whatever the other does.
+TEST(ServingBound, NoReplayOfPoolsEndsBeforeIt) {
+  struct Pools {
+    const char *model, *prefill, *decode;
+  };
+  const std::vector<Pools> all{
+      {"llama3.1-8b", "tp=1", "tp=1"},
+      {"llama3.1-8b", "tp=1,replicas=3", "tp=2,replicas=2"},
+      {"llama3.1-8b", "tp=2,pp=2", "tp=1,pp=4"},
+      {"llama3.1-8b", "tp=1,max_seqs=16", "tp=1,max_seqs=16,replicas=5"},
+      {"qwen3-30b-a3b", "tp=2,ep=2", "tp=1,dp=4"},
+      {"deepseek-v3", "tp=8,weights=fp8_block", "tp=1,dp=8,weights=fp8_block"}};
+  double sum = 0.0;
+  int cases = 0;
+  for (const char* engine : {"vllm", "sglang", "trtllm"})
+    for (const Pools& asked : all) {
+      PoolsRequest request;
+      parse_pool(asked.prefill, request.prefill, {"", "--prefill"});
+      parse_pool(asked.decode, request.decode, {"", "--decode"});
+      const Place place{"", ""};
+      std::optional<PricedPools> pools;
+      try {
+        pools = price_pools(asked.model, "dgx-h200", engine, request, place, place, place);
+      } catch (const Error&) {
+        continue;  // Formats that an engine lacks.
+      }
+      for (const ServingLoad& load :
+           {load_of("1024", "128", 1, 10), load_of("1024", "128", 64, 256),
+            load_of("100..2000", "lognormal:100,0.9", 24, 200), load_of("64", "1", 8, 50),
+            load_of("3000", "300", 0, 120)}) {
+        const ServingRun run = serve_pools(*pools, load);
+        const AskedWork work{load.list};
+        const ServingBound prefill{*pools->prefill, work.longest_prompt};
+        const ServingBound decode{*pools->decode, work.longest_prompt};
+        const Seconds prompts =
+            prefill.least_span_of_pool(work.prompts_alone(), load, pools->plan.prefill.replicas);
+        const Seconds answers =
+            decode.least_span_of_pool(work.answers_alone(), load, pools->plan.decode.replicas);
+        const double share = std::max(prompts, answers) / run.span();
+        EXPECT_LE(share, 1.0) << engine << " " << asked.model << " " << asked.prefill;
+        const LatencyHistogram& tpot = run.replay.counts.tpot;
+        if (tpot.count() > 0) {
+          EXPECT_LE(decode.least_gap().si(), tpot.least().si());
+        }
+        sum += share;
+        ++cases;
+      }
+    }
+  EXPECT_GT(cases, 70);
+  RecordProperty("mean_share", std::to_string(sum / cases));
+  EXPECT_GT(sum / cases, 0.4);  // The pools of a lone client take turns.
 }
 
 }  // namespace
