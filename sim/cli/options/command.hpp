@@ -26,6 +26,7 @@ int run_schedule(const Arguments& arguments);
 int run_sweep(const Arguments& arguments);
 int run_calibrate(const Arguments& arguments);
 int run_kernel(const Arguments& arguments);
+int run_explore(const Arguments& arguments);
 
 /// The program about itself.
 int run_manual(const Arguments& arguments);

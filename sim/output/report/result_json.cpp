@@ -8,6 +8,7 @@
 #include "sim/input/measured/calibration.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
 #include "sim/output/report/inputs_json.hpp"
+#include "sim/output/report/memory_json.hpp"
 
 namespace orrery {
 namespace {
@@ -45,24 +46,6 @@ Json plan_json(const Plan& plan) {
   add(true);
   add(false);
   return json;
-}
-
-Json memory_json(const MemoryReport& memory) {
-  Json stages = Json::array();
-  for (std::size_t i = 0; i < memory.stages.size(); ++i) {
-    const StageMemory& stage = memory.stages[i];
-    stages.push_back({{"stage", i},
-                      {"weights_bytes", whole(stage.weights)},
-                      {"gradients_bytes", whole(stage.gradients)},
-                      {"optimizer_bytes", whole(stage.optimizer)},
-                      {"activations_bytes", whole(stage.activations)},
-                      {"other_bytes", whole(stage.other)},
-                      {"peak_bytes", whole(stage.peak())}});
-  }
-  return {{"stages", std::move(stages)},
-          {"peak_bytes", whole(memory.peak())},
-          {"capacity_bytes", whole(memory.capacity)},
-          {"fits", memory.fits()}};
 }
 
 // Expert parallelism has its key already, so that scripts need not change when plans with it can be

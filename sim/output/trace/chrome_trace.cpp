@@ -11,12 +11,6 @@
 namespace orrery {
 namespace {
 
-constexpr int tracks = 9;
-constexpr const char* track_names[tracks] = {
-    "compute",         "tensor parallel",       "context parallel",
-    "expert parallel", "pipeline send forward", "pipeline send backward",
-    "data parallel",   "expert data parallel",  "experts of rank "};
-
 // Written by hand and not through a tree of values: half a million events need little memory, and
 // times keep their three decimals.
 std::string json_text(const std::string& text) {
@@ -101,7 +95,7 @@ class Writer {
   void name_track(const Slice& first) {
     const Role& role = role_of(first.role);
     const int track = static_cast<int>(first.track);
-    std::string name = track_names[track];
+    std::string name = orrery::name(first.track);
     if (first.of_rank >= 0) name += std::to_string(first.of_rank);
     const std::int64_t order = track + std::max(0, first.of_rank);
     metadata(place(role, track, first.of_rank), "thread_name", "\"name\":" + json_text(name));

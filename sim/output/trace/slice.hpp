@@ -22,6 +22,10 @@ enum class Track {
   expert_data,
   experts,  ///< One for each rank of an expert group that a role stands for, where they differ.
 };
+inline constexpr int tracks = 9;
+
+/// "compute", "tensor parallel", ...; of Track::experts a rank's number follows.
+std::string name(Track track);
 
 /// A stretch of time on a rank's track, in whole nanoseconds from the beginning of the step.
 struct Slice {

@@ -1,0 +1,187 @@
+#include "sim/explore/replies/reply.hpp"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "sim/base/text/quantity_text.hpp"
+#include "sim/cost/memory/memory.hpp"
+#include "sim/explore/replies/answer_json.hpp"
+#include "sim/explore/replies/timeline_bytes.hpp"
+#include "sim/output/answers/compare_text.hpp"
+#include "sim/output/answers/megatron_flags.hpp"
+#include "sim/output/report/html_report.hpp"
+#include "sim/output/report/plan_heading.hpp"
+#include "sim/output/report/result_json.hpp"
+#include "sim/output/trace/chrome_trace.hpp"
+
+namespace orrery {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int http_ok = 200;
+constexpr int http_bad_request = 400;
+constexpr int http_unprocessable = 422;
+
+struct Kind {
+  std::string_view name;
+  const char* media_type;
+};
+constexpr std::array<Kind, 7> kinds{{{"catalog", "application/json"},
+                                     {"answer", "application/octet-stream"},
+                                     {"compare", "application/json"},
+                                     {"report", "text/html"},
+                                     {"trace", "application/json"},
+                                     {"result", "application/json"},
+                                     {"megatron", "text/plain"}}};
+
+std::string text_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+// What `orrery estimate` does of the same words.
+Estimate estimate_of(const ExploredState& state, WarmInputs& inputs) {
+  const StateInputs read{state, inputs};
+  const Scenario scenario = read.scenario(state);
+  std::optional<Economics> economics;
+  if (state.says("tokens"))
+    economics = read_economics(scenario.system.gpu.name, state.word("economics"));
+  Estimate answer = estimate(scenario, read.context, inputs.detail());
+  if (economics)
+    answer.result.bill = bill_of(scenario, answer.result.step_time,
+                                 parse_tokens(state.word("tokens"), {"--tokens", ""}), *economics);
+  return answer;
+}
+
+void require_inputs(const ExploredState& state) {
+  for (const char* key : {"model", "system", "gpus"})
+    if (!state.says(key))
+      fail_input({"state", ""}, "the key '" + std::string{key} + "' is missing", "name one");
+  if (state.says("economics") && !state.says("tokens"))
+    fail_input({"--economics", ""}, "prices of what?", "say how long to train: --tokens 15T");
+}
+
+StateChanges changes_between(const ExploredState& from, const ExploredState& to) {
+  StateChanges changes;
+  for (const auto& [key, word] : from.words())
+    if (!to.says(key)) changes[key] = "";
+  for (const auto& [key, word] : to.words())
+    if (from.word(key) != word) changes[key] = word;
+  return changes;
+}
+
+std::string words_of(const StateChanges& changes) {
+  std::string words;
+  for (const auto& [key, word] : changes)
+    if (!word.empty()) words += (words.empty() ? "--" : " --") + key + " " + word;
+  return words;
+}
+
+PlanRefused refused(const std::string& message, const ExploredState& state,
+                    const StateInputs& read) {
+  PlanRefused refused{message, remedies_in(message, state, read), std::nullopt};
+  try {
+    const Scenario scenario = read.scenario(state);
+    const MemoryReport memory = memory_of(scenario, *read.context.loads(scenario));
+    if (!memory.fits()) refused.memory = memory;
+  } catch (const Error&) {
+    // No plan, no memory.
+  }
+  const bool way_out = std::any_of(refused.remedies.begin(), refused.remedies.end(),
+                                   [](const Remedy& remedy) { return remedy.runs; });
+  if (way_out) return refused;
+  if (const auto usual = repaired(state, read.inputs)) {
+    const StateChanges changes = changes_between(state, *usual);
+    refused.remedies.push_back({words_of(changes), changes, true});
+  }
+  return refused;
+}
+
+void answer(ExploredState state, bool repair, WarmInputs& inputs, const SendPart& send) {
+  require_inputs(state);
+  if (repair)
+    if (const auto usual = repaired(state, inputs)) state = *usual;
+  Json json{{"schema", "orrery.explorer/1"},
+            {"state", state_json(state)},
+            {"command", "orrery " + state.command()},
+            {"result", nullptr},
+            {"refused", nullptr}};
+  const StateInputs read{state, inputs};
+  std::optional<Estimate> found;
+  try {
+    found = estimate_of(state, inputs);
+    json["heading"] = plan_items(found->result.scenario.plan);
+    json["result"] =
+        Json::parse(result_json(found->result, {.about_this_run = false, .inputs = false}));
+  } catch (const Error& error) {
+    json["refused"] = refusal_json(refused(error.what(), state, read));
+  }
+  send(http_ok, text_of(json));
+  send(http_ok, text_of({{"knobs", knobs_json(knobs_of(state, read))}}));
+  if (found) send(http_ok, timeline_bytes(*found));
+}
+
+std::string compare(const std::string& body, WarmInputs& inputs) {
+  const JsonValue pair = JsonValue::parse(body, "states");
+  pair.allow_only({"from", "to"});
+  std::vector<PricedPlan> plans;
+  for (const char* key : {"from", "to"}) {
+    const ExploredState state = ExploredState::read(pair.at(key).compact(), inputs.names());
+    require_inputs(state);
+    const Estimate estimate = estimate_of(state, inputs);
+    const JsonValue result = JsonValue::parse(result_json(estimate.result), key);
+    plans.push_back({read_compared_plan(result, key), std::nullopt});
+  }
+  require_one_model({plans[0].plan, plans[1].plan});
+  return compare_json(plans);
+}
+
+std::string download(QuestionKind kind, const ExploredState& state, WarmInputs& inputs) {
+  require_inputs(state);
+  if (kind == QuestionKind::megatron) {
+    const MegatronFlags flags = megatron_flags(StateInputs{state, inputs}.scenario(state));
+    std::string text = megatron_text(flags);
+    for (const std::string& what : flags.left_out) text += "# no flag for " + what + "\n";
+    return text;
+  }
+  const Estimate found = estimate_of(state, inputs);
+  if (kind == QuestionKind::report) return html_report(found.result, found.step, found.timeline);
+  if (kind == QuestionKind::trace)
+    return chrome_trace(found.step, found.timeline, found.result.scenario,
+                        {.warnings = found.result.warnings});
+  return result_json(found.result);
+}
+
+}  // namespace
+
+std::optional<QuestionKind> question_kind(std::string_view name) {
+  for (std::size_t i = 0; i < kinds.size(); ++i)
+    if (kinds[i].name == name) return static_cast<QuestionKind>(i);
+  return std::nullopt;
+}
+
+const char* media_type(QuestionKind kind) {
+  return kinds[static_cast<std::size_t>(kind)].media_type;
+}
+
+void reply(QuestionKind kind, const std::string& body, bool repair, WarmInputs& inputs,
+           const SendPart& send) {
+  try {
+    if (kind == QuestionKind::catalog) {
+      send(http_ok, text_of(catalog_json(inputs)));
+    } else if (kind == QuestionKind::compare) {
+      send(http_ok, compare(body, inputs));
+    } else if (kind == QuestionKind::answer) {
+      answer(ExploredState::read(body, inputs.names()), repair, inputs, send);
+    } else {
+      send(http_ok, download(kind, ExploredState::read(body, inputs.names()), inputs));
+    }
+  } catch (const Error& error) {
+    const bool infeasible = error.kind() == Error::Kind::infeasible;
+    send(infeasible ? http_unprocessable : http_bad_request,
+         text_of(Json{{"error", error.what()}}));
+  }
+}
+
+}  // namespace orrery
