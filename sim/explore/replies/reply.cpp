@@ -93,6 +93,7 @@ PlanRefused refused(const std::string& message, const ExploredState& state,
   if (way_out) return refused;
   if (const auto usual = repaired(state, read.inputs)) {
     const StateChanges changes = changes_between(state, *usual);
+    if (changes.empty()) return refused;  // Something else is wrong than the plan.
     refused.remedies.push_back({words_of(changes), changes, true});
   }
   return refused;

@@ -1,5 +1,6 @@
 #include "sim/explore/replies/timeline_bytes.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -53,17 +54,21 @@ Drawn draw(const Estimate& answer) {
     all.push_back(static_cast<int>(i));
   sort_by_place(all, answer.step.cast);
   Drawn drawn{all, {}, true};
-  for (std::size_t every = 1; every <= all.size(); every *= 2) {
+  // A task is a slice, or several: there is no need to draw millions to see that they are too many.
+  const std::int64_t tasks = answer.result.tasks;
+  auto every = static_cast<std::size_t>(std::max<std::int64_t>(1, tasks / most_slices_shown));
+  for (every = std::min(every, all.size());; every *= 2) {
     drawn.roles.clear();
     for (std::size_t i = 0; i < all.size(); i += every) drawn.roles.push_back(all[i]);
     for (const bool inside : {true, false}) {
+      if (!inside && !answer.result.contracted) continue;  // Which changes nothing there.
       drawn.inside = inside;
       drawn.slices = slices_of(answer.step, answer.timeline, scenario,
                                {drawn.roles, inside, most_slices_shown});
       if (drawn.slices.count <= most_slices_shown) return drawn;
     }
+    if (drawn.roles.size() == 1) return drawn;  // The first of its slices.
   }
-  return drawn;  // Of one rank; the first of its slices.
 }
 
 double fact(const Slice& slice, std::string_view key) {

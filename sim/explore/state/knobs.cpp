@@ -140,8 +140,9 @@ class Bench {
       words.insert(words.end(), {"zipf:0.5", "zipf:1.2", "hot:0.5", "power-law:1"});
       return words;
     }
-    if (key == "nccl_algo") return {"any", "Ring", "Tree"};
-    if (key == "nccl_proto") return {"any", "LL", "LL128", "Simple"};
+    // Those that can do every collective: Ring with Simple always can.
+    if (key == "nccl_algo") return {"any", "Ring", "Ring+Tree", "^NVLS"};
+    if (key == "nccl_proto") return {"any", "Simple", "LL128+Simple", "^LL128"};
     return {};
   }
 
@@ -159,10 +160,12 @@ class Bench {
     }
     knob.numbers = key.access.form == KeyForm::number;
     const auto given = inputs_.inputs.names().given.find(key.name);
+    const auto offer = [&](const std::string& word) {
+      if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
+    };
     if (given != inputs_.inputs.names().given.end())
-      words.insert(words.end(), given->second.begin(), given->second.end());
-    if (!knob.now.empty() && std::find(words.begin(), words.end(), knob.now) == words.end())
-      words.push_back(knob.now);
+      for (const std::string& word : given->second) offer(word);
+    if (!knob.now.empty()) offer(knob.now);
     if (knob.numbers)
       std::sort(words.begin(), words.end(), [](const std::string& a, const std::string& b) {
         return std::pair{a.size(), a} < std::pair{b.size(), b};
