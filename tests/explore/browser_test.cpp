@@ -155,7 +155,7 @@ TEST_F(Page, ARefusedPlanSaysWhyAndWhatWouldRun) {
   settle(
       "document.getElementById('option').value = 'tp=1 pp=1 gbs=1024';"
       "document.getElementById('option-form').requestSubmit()");
-  EXPECT_NE(text("#refusal").find("the plan does not fit"), std::string::npos);
+  EXPECT_NE(text("#refusal").find("The plan does not fit"), std::string::npos);
   EXPECT_FALSE(evaluate("document.getElementById('memory-section').hidden").get<bool>());
   settle(
       "[...document.querySelectorAll('.remedies button')].find(b => "

@@ -16,5 +16,6 @@ std::vector<EntryPoint> database_entries();     ///< A database that a merge fin
 std::vector<EntryPoint> table_entries();        ///< A catalog of which one table was changed.
 std::vector<EntryPoint> plan_file_entries();    ///< What --plan and compare read.
 std::vector<EntryPoint> command_entries();      ///< Words of the command line, and environment.
+std::vector<EntryPoint> explorer_entries();     ///< What a page of the explorer asks.
 
 }  // namespace orrery

@@ -9,7 +9,7 @@ const std::vector<EntryPoint>& entry_points() {
     std::vector<EntryPoint> entries;
     for (const auto group : {catalog_entries, plan_entries, import_entries, request_entries,
                              recipe_entries, sweep_entries, calibration_entries, database_entries,
-                             table_entries, plan_file_entries, command_entries})
+                             table_entries, plan_file_entries, command_entries, explorer_entries})
       for (const EntryPoint& entry : group()) entries.push_back(entry);
     return entries;
   }();

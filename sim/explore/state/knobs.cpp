@@ -107,8 +107,10 @@ class Bench {
   Words usual_words(const std::string& key) const {
     const std::int64_t dp = now_ ? now_->plan.dp : 1;
     if (key == "gbs") {
-      std::set<std::int64_t> numbers = round_multiples(number("mbs", 1) * dp, 1 << 17);
-      numbers.insert(number("gbs", 1));
+      const std::int64_t gbs = number("gbs", 1);
+      std::set<std::int64_t> numbers =
+          round_multiples(number("mbs", 1) * dp, std::max<std::int64_t>(1 << 16, 8 * gbs));
+      numbers.insert(gbs);
       return words_of(numbers);
     }
     if (key == "seq") {

@@ -13,6 +13,8 @@ namespace orrery {
 WarmInputs::WarmInputs(NamesAllowed names, Detail detail)
     : names_{std::move(names)}, detail_{detail} {
   Platform::instance();  // Which takes longer to start than most estimates take.
+  // Every answer says which of them a plan may run on: files read for each would take longer.
+  for (const std::string& name : names_.software) near(name);
 }
 
 const Model& WarmInputs::model(const std::string& word) {

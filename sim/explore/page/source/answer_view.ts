@@ -29,14 +29,14 @@ export function parts(path: Record<string, number>): Map<string, number> {
   return sums;
 }
 
-function change(now: number | undefined, before: number | undefined, lessIsBetter: boolean):
-HTMLElement | null {
+/** The difference from A. Of memory neither less nor more is better, as long as it fits. */
+function change(now: number | undefined, before: number | undefined,
+                better: "less" | "more" | "neither"): HTMLElement | null {
   if (now === undefined || before === undefined || before === 0) return null;
   const share = now / before - 1;
   if (Math.abs(share) < 0.0005) return h("span", { class: "delta" }, "as A");
-  const better = share < 0 === lessIsBetter;
-  return h("span", { class: `delta ${better ? "better" : "worse"}` },
-           `${text.signedPercent(share)} ${better ? "better than A" : "worse than A"}`);
+  const kind = better === "neither" ? "" : share < 0 === (better === "less") ? "better" : "worse";
+  return h("span", { class: `delta ${kind}` }, `${text.signedPercent(share)} against A`);
 }
 
 function figure(id: string, name: string, value: string, note: string | null,
@@ -65,23 +65,23 @@ export function showFigures(result: Result, pinned: Pinned | null): void {
   fill(byId("figures"),
        figure("figure-step", "Step time", text.seconds(result.step_time_s),
               `${text.seconds(range.low_s, 3)} – ${text.seconds(range.high_s, 3)}, 9 in 10`,
-              change(result.step_time_s, before?.step_time_s, true)),
+              change(result.step_time_s, before?.step_time_s, "less")),
        figure("figure-throughput", "Tokens/s/GPU", text.significant(result.tokens_per_s_per_gpu),
               `${text.grouped(result.tokens_per_s)} in all`,
-              change(result.tokens_per_s_per_gpu, before?.tokens_per_s_per_gpu, false)),
+              change(result.tokens_per_s_per_gpu, before?.tokens_per_s_per_gpu, "more")),
        figure("figure-mfu", "MFU", text.percent(result.mfu),
               `${text.significant(result.model_tflops_per_gpu)} TFLOP/s/GPU`,
-              change(result.mfu, before?.mfu, false)),
+              change(result.mfu, before?.mfu, "more")),
        figure("figure-memory", "Memory of a GPU", text.gigabytes(memory.peak_bytes),
               `${text.percent(memory.peak_bytes / memory.capacity_bytes, 0)} of ` +
               text.gigabytes(memory.capacity_bytes),
-              change(memory.peak_bytes, before?.memory.peak_bytes, true), memoryBar(memory)),
+              change(memory.peak_bytes, before?.memory.peak_bytes, "neither"), memoryBar(memory)),
        bill ? figure("figure-days", "Training", text.span(bill.training_time_s),
                      `${text.grouped(bill.steps)} steps`,
-                     change(bill.training_time_s, before?.bill?.training_time_s, true)) : null,
+                     change(bill.training_time_s, before?.bill?.training_time_s, "less")) : null,
        bill ? figure("figure-cost", "Rent", rangeText(bill.rent_usd),
                      `to buy ${rangeText(bill.hardware_usd)}`,
-                     change(bill.rent_usd?.high, before?.bill?.rent_usd?.high, true)) : null);
+                     change(bill.rent_usd?.high, before?.bill?.rent_usd?.high, "less")) : null);
 }
 
 /** For narrow screens: what a knob does, while it is turned. */
@@ -212,7 +212,7 @@ export function showBasis(result: Result): void {
          `Times rest on measurements for ${text.percent(share.measured + share.interpolated, 0)}` +
          `, on datasheets for ${text.percent(share.default, 0)}. Simulated: ` +
          `${text.grouped(result.tasks)} tasks on ${text.grouped(result.ranks_simulated)} ranks, ` +
-         `standing for ${text.grouped(result.gpus)} GPUs. Software ${result.software}.`));
+         `standing for ${text.grouped(result.gpus)} GPUs.`));
 }
 
 /** Why there is no time, and what would have one. */
@@ -222,8 +222,9 @@ export function showRefusal(answer: Answer, apply: (changes: State) => void): vo
   box.hidden = !refused;
   if (!refused) return;
   const [problem, ...remedy] = refused.message.split("; ");
-  fill(box, h("h2", {}, "This plan cannot run"), h("p", {}, problem + "."),
-       remedy.length > 0 && h("p", { class: "quiet" }, remedy.join("; ") + "."),
+  const sentence = (words: string) => words[0].toUpperCase() + words.slice(1) + ".";
+  fill(box, h("h2", {}, "This plan cannot run"), h("p", {}, sentence(problem)),
+       remedy.length > 0 && h("p", { class: "quiet" }, sentence(remedy.join("; "))),
        refused.remedies.length > 0 && h("div", { class: "remedies" },
          ...refused.remedies.map((way, index) => h("button", {
            type: "button", id: `remedy-${index}`, click: () => apply(way.changes),

@@ -42,7 +42,8 @@ function changesOf(knob: Knob, value: KnobValue): State {
 }
 
 export class KnobsView {
-  private readonly open = new Map<string, boolean>();
+  private readonly groups = new Map<string, HTMLDetailsElement>();
+  private readonly made = new Map<string, { print: string; element: HTMLElement }>();
   private readonly root = byId("knobs");
   private knobs: Knob[] = [];
   private held = "";  // The slider that the pointer holds, which must stay under it.
@@ -62,19 +63,43 @@ export class KnobsView {
     this.knobs = knobs;
     if (this.held !== "") return;
     const focus = document.activeElement?.id ?? "";
-    const scroll = this.root.scrollTop;
-    fill(this.root, ...groups.map(([part, name, first]) => {
+    for (const [part, name, first] of groups) {
       // A key that nothing can be said of here, as `reshard` without shards, is no knob.
       const of = knobs.filter((knob) => knob.part === part && (legal(knob).length > 0 || knob.said));
-      if (of.length === 0) return null;
+      this.showGroup(part, name, first, of);
+    }
+    if (focus !== "" && document.activeElement?.id !== focus)
+      document.getElementById(focus)?.focus({ preventScroll: true });
+  }
+
+  // Most knobs are after a turn what they were: those stay, as new ones cost the browser more than
+  // all else on the page.
+  private showGroup(part: string, name: string, first: boolean, of: Knob[]): void {
+    let group = this.groups.get(part);
+    if (!group) {
       const wide = innerWidth > 820 || part === "cluster" || part === "degrees";
-      const details = h("details", { open: this.open.get(part) ?? (first && wide) },
-                        h("summary", {}, h("h3", {}, name)), ...of.map((k) => this.knob(k)));
-      details.addEventListener("toggle", () => this.open.set(part, details.open));
-      return details;
-    }));
-    this.root.scrollTop = scroll;
-    if (focus !== "") document.getElementById(focus)?.focus({ preventScroll: true });
+      group = h("details", { open: first && wide }, h("summary", {}, h("h3", {}, name)));
+      this.groups.set(part, group);
+      this.root.append(group);
+    }
+    group.hidden = of.length === 0;
+    const shown = of.map((knob) => {
+      const print = JSON.stringify([knob, knob.values.map((v) => (v.memory ?? 0) > 1)],
+                                   (key, value) => (key === "memory" ? undefined : value));
+      const known = this.made.get(knob.key);
+      if (known?.print === print) {
+        reset(known.element);
+        return known.element;
+      }
+      const element = this.knob(knob);
+      this.made.set(knob.key, { print, element });
+      return element;
+    });
+    const there = [...group.children].slice(1);
+    if (there.length === shown.length)
+      shown.forEach((element, i) => { if (there[i] !== element) there[i].replaceWith(element); });
+    else
+      group.replaceChildren(group.firstElementChild!, ...shown);
   }
 
   private knob(knob: Knob): HTMLElement {
@@ -174,8 +199,18 @@ export class KnobsView {
         (value.memory ?? 0) > 1 ? " (over memory)" : "")));
     const now = knob.key === "software" && !knob.said ? "" : knob.now;
     select.value = now;
+    select.dataset.now = now;
     return select;
   }
+}
+
+// A control that was turned and whose turn came to nothing shows again what is.
+function reset(knob: HTMLElement): void {
+  for (const input of knob.querySelectorAll("input")) {
+    if (input.type === "radio") input.checked = input.defaultChecked;
+    else if (input.value !== input.defaultValue) input.value = input.defaultValue;
+  }
+  for (const select of knob.querySelectorAll("select")) select.value = select.dataset.now ?? "";
 }
 
 /** Models and systems, which are chosen by name. */

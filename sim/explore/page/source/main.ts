@@ -11,6 +11,7 @@ import type { Timeline } from "./timeline_data";
 
 const timeline = new TimelineView();
 let answer: api.Answer | null = null;
+let painted: Promise<void> = Promise.resolve();
 let pinned: view.Pinned | null = null;
 let comparing: AbortController | null = null;
 
@@ -62,9 +63,11 @@ async function work(): Promise<void> {
           now.answered = true;
           if (!next) take(got, now);
         },
-        knobs: (list) => { if (!next) knobs.show(list); },
-        timeline: (got) => { if (!next) takeTimeline(got); },
+        // Figures first: all else waits until they are on the screen.
+        knobs: (list) => { painted.then(() => { if (inWork === now && !next) knobs.show(list); }); },
+        timeline: (got) => { painted.then(() => { if (!next) takeTimeline(got); }); },
       }, now.abort.signal);
+      await painted;
       ++probe.settled;
     } catch (error) {
       if (!now.abort.signal.aborted) fail(error as Error);
@@ -91,9 +94,10 @@ function take(got: api.Answer, asked: Asked): void {
   history.settle(got.state);
   writeAddress();
   show();
-  requestAnimationFrame(() => setTimeout(() => {
+  painted = new Promise((done) => requestAnimationFrame(() => setTimeout(() => {
     probe.pictures.push(performance.now() - asked.at);
-  }));
+    done();
+  })));
 }
 
 function show(): void {
@@ -108,6 +112,7 @@ function show(): void {
     : "cannot run · Orrery";
   const memory = result?.memory ?? answer.refused?.memory;
   byId("memory-section").hidden = !memory;
+  byId("links-section").hidden = !result;
   if (memory) view.showMemory(memory);
   if (result) {
     view.showFigures(result, pinned);
