@@ -16,7 +16,7 @@ for tool in debootstrap dpkg-shlibdeps cpack unshare; do
   command -v "$tool" >/dev/null 2>&1 || skip "$tool is not installed"
 done
 release=$(. /etc/os-release && echo "$VERSION_CODENAME")
-mirror=${ORRERY_MIRROR-http://deb.debian.org/debian}
+mirror=${ORRERY_MIRROR-}  # Else debootstrap's own.
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 root=$folder/root
@@ -26,9 +26,9 @@ cpack --config "$build/CPackConfig.cmake" -G DEB -B "$folder/pack" >"$folder/log
   exit 1
 }
 package=$(ls "$folder"/pack/*.deb)
-debootstrap --variant=minbase "$release" "$root" "$mirror" >"$folder/log" 2>&1 || {
+debootstrap --variant=minbase "$release" "$root" ${mirror:+"$mirror"} >"$folder/log" 2>&1 || {
   tail -3 "$folder/log"
-  skip "debootstrap cannot reach $mirror"
+  skip "debootstrap reaches no mirror (ORRERY_MIRROR names one)"
 }
 # Proxies and what it trusts are the machine's matter.
 cp -r /etc/apt/apt.conf.d/. "$root/etc/apt/apt.conf.d/" 2>/dev/null || true
