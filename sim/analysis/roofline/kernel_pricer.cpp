@@ -188,7 +188,8 @@ void KernelPricer::Parts::add_near_rows(KernelAnswer& answer, const Op& op) cons
     if (!rows) return;
     answer.table = "gemm " + name(rows->dtype) + " of " + rows->measured_on.name;
     answer.nearest = near_rows(gemm(dtype), *rows, {op.m, op.n, op.k}, most_rows);
-  } else if (op.kind == Op::Kind::attention && table() && table()->attention && !is_wide(dtype)) {
+  } else if (op.kind == Op::Kind::attention && op.window == 0 && !is_wide(dtype)) {
+    if (!table() || !table()->attention) return;  // Of windows no row was measured.
     answer.table = "attention forward of " + table()->attention->measured_on.name;
     answer.nearest = near_rows(attention(), *table()->attention, op.attention(), most_rows);
   }

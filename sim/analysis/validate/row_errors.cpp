@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "sim/analysis/validate/validate.hpp"
+#include "sim/base/core/statistics.hpp"
 #include "sim/cost/kernels/kernel_error.hpp"
 
 namespace orrery {

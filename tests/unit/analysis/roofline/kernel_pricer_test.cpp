@@ -152,6 +152,18 @@ TEST_F(KernelPricerTest, ExchangesAreBoundByTheNetwork) {
   EXPECT_THROW(pricer_.answer(question("dispatch", uneven)), Error);
 }
 
+// No row has a window: those without one are no neighbours.
+TEST_F(KernelPricerTest, AWindowHasNoNeighbours) {
+  KernelQuestion one = question("attention", {{"seq", 8192}, {"heads", 32}});
+  EXPECT_EQ(pricer_.answer(one).nearest.size(), 5u);
+  one.sizes["window"] = 1024;
+  EXPECT_TRUE(pricer_.answer(one).nearest.empty());
+  // 2 (w (w + 1) / 2 + (s - w) w - s / 2) keys a head, for 4 d operations each (docs/COST.md).
+  const double w = 1024, s = 8192;
+  EXPECT_DOUBLE_EQ(pricer_.roofs(one).flop.si(),
+                   4.0 * 32 * 128 * (w * (w + 1) / 2 + (s - w) * w - s / 2));
+}
+
 // All that can be asked has a price, a bound and a range at small and at large sizes.
 TEST_F(KernelPricerTest, AnswersEveryKind) {
   for (const KernelKind& kind : kernel_kinds())
