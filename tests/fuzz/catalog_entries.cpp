@@ -1,3 +1,4 @@
+#include "sim/analysis/cases/kernel_case.hpp"
 #include "sim/base/text/quantity_text.hpp"
 #include "sim/cost/serving/fitted_table.hpp"
 #include "sim/input/deployment/deployment.hpp"
@@ -49,6 +50,20 @@ bool fuzz_serving_table(const std::string& text) {
     const Seconds time = fitted.at(table.row(0), rates).time;
     if (!(time > Seconds{})) __builtin_trap();
   });
+}
+
+// What is accepted is a kernel that somebody timed, on a GPU of the catalog.
+bool fuzz_kernel_cases(const std::string& text) {
+  bool any = false;
+  is_accepted([&] {
+    const JsonValue json = parsed(text);
+    if (!is_kernel_cases(json)) return;
+    for (const KernelCase& one : read_kernel_cases(json).cases) {
+      any = true;
+      if (!(one.measured > Seconds{}) || one.id.empty()) __builtin_trap();
+    }
+  });
+  return any;
 }
 
 bool fuzz_serving_engine(const std::string& text) {
@@ -167,6 +182,7 @@ std::vector<EntryPoint> catalog_entries() {
           {"quantity", fuzz_quantity, bytes},
           {"software", fuzz_software, json},
           {"serving_table", fuzz_serving_table, json},
+          {"kernel_cases", fuzz_kernel_cases, json},
           {"serving_engine", fuzz_serving_engine, json},
           {"deployment", fuzz_deployment, json},
           {"reliability", fuzz_reliability, json},

@@ -13,6 +13,7 @@ namespace orrery {
 namespace {
 
 constexpr std::int64_t largest_size = std::int64_t{1} << 32;
+constexpr std::int64_t most_experts = 1 << 16;  // Of one GPU: each is a product of its own.
 constexpr double longest_us = 1e9, shortest_us = 0.01;
 
 std::string by(std::initializer_list<std::int64_t> sizes) {
@@ -192,7 +193,8 @@ void read_operator(const JsonValue& json, KernelCases& all) {
     if (pass == stages.end())
       shape.at("stage").fail("is no pass", "write fwd, bwd_grad_act or bwd_grad_w");
     const std::string main_gradient = shape.at("main_grad_dtype").text();
-    const std::int64_t experts = size("ng"), tokens = size("M"), out = size("N"), in = size("K");
+    const std::int64_t experts = shape.at("ng").integer(1, most_experts), tokens = size("M"),
+                       out = size("N"), in = size("K");
     one = grouped_case(gpu, pass->second, experts, tokens, out, in, accumulate_bytes(main_gradient),
                        time(2.0 * static_cast<double>(experts) * static_cast<double>(tokens) *
                             static_cast<double>(out) * static_cast<double>(in)));
@@ -245,8 +247,8 @@ void read_expert_products(const JsonValue& json, KernelCases& all) {
     if (cells.size() != 7) row.fail("has not seven cells", "write those of the columns");
     const auto pass = choice<GemmPass>(cells[0], {"forward", "dgrad", "wgrad"});
     const auto size = [&](std::size_t i) { return cells[i].integer(1, largest_size); };
-    KernelCase one = grouped_case(gpu, pass, size(2), size(3), size(4), size(5),
-                                  accumulate_bytes(cells[1].text()),
+    KernelCase one = grouped_case(gpu, pass, cells[2].integer(1, most_experts), size(3), size(4),
+                                  size(5), accumulate_bytes(cells[1].text()),
                                   microseconds(cells[6].number(shortest_us, longest_us)));
     one.id += ", gradients in " + cells[1].text();
     all.cases.push_back(std::move(one));
