@@ -54,11 +54,12 @@ void draw_roofs(Svg& svg, const RooflineChart& roofline, const RooflineAxes& axe
     if (at - written < 14.0) continue;  // Names shall not lie over each other.
     written = at;
     const std::string name = roof.name + " " + fixed(roof.tflops, 0) + " TFLOP/s";
-    // Where operations lie below a roof, the right end is theirs.
-    if (roof.used)
+    // Operations of a higher roof may lie at the right end of a lower one.
+    if (roof.tflops == highest)
       svg.text({F::right - 4.0, at}, name, {.size = 11, .anchor = Anchor::end});
     else
-      svg.text({x.pixel(ridge) + 8.0, at + 16.0}, name, {.size = 11, .colour = "#999"});
+      svg.text({x.pixel(ridge) + 8.0, at + 16.0}, name,
+               {.size = 11, .colour = roof.used ? "#222" : "#999"});
   }
   const double begin = std::max(axes.x_first, axes.y_first / memory);
   const double end = std::min({axes.x_last, axes.y_last / memory, highest / memory});
