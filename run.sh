@@ -67,9 +67,9 @@ configure() {
 
 example() {
   say ""
-  say "GPT-3 175B on 1,024 A100s, as in Narayanan et al. (SC'21), estimated:"
-  build/release/orrery estimate --model gpt3-175b --system dgx-a100-80gb --gpus 1024 \
-    --tp 8 --pp 8 --mbs 1 --gbs 1536 --recompute full --software megatron-2021
+  say "Llama 3.1 405B on 1,152 H100s, for which NVIDIA published 17.52 s a step, estimated:"
+  build/release/orrery estimate --model llama3.1-405b --system dgx-h100 --gpus 1152 \
+    --tp 8 --pp 9 --vpp 7 --cp 2 --gbs 504
 }
 
 # What tests need beyond building, and is not installed unasked: other shells, daemons of a cluster.
@@ -88,9 +88,9 @@ say_what_was_skipped() {
 next_commands() {
   say ""
   say "Try next${1:+ (from $1)}:"
-  say "  build/release/orrery list systems"
-  say "  build/release/orrery estimate --model llama3-8b --system dgx-h100 --gpus 8 --tp 2 --gbs 64"
-  say "  build/release/orrery estimate --help"
+  say "  build/release/orrery search --model llama3-8b --system dgx-h100 --gpus 64 --gbs 256"
+  say "  build/release/orrery explore      # turn a plan's knobs in a browser"
+  say "  build/release/orrery help"
 }
 
 case "$#:${1-}" in

@@ -14,7 +14,7 @@
 namespace orrery {
 namespace {
 
-// The README's example: TP8 PP8, 96 micro-batches a pipeline, whatever the number of replicas.
+// TP8 PP8, 96 micro-batches a pipeline, whatever the number of replicas.
 Scenario gpt3(int gpus) {
   PlanRequest request =
       plan_request(8, 8, 1, std::int64_t{96} * (gpus / 64), 2048, "megatron-2022");
