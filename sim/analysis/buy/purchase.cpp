@@ -7,6 +7,7 @@
 
 #include "sim/analysis/buy/row_search.hpp"
 #include "sim/analysis/estimate/estimate.hpp"
+#include "sim/base/text/json_value.hpp"
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/workers/interruption.hpp"
 #include "sim/base/workers/worker_pool.hpp"
@@ -38,6 +39,9 @@ BindingShares shares_of(const Result& result) {
   shares[static_cast<std::size_t>(Binding::compute)] = path.kernels().total() / path.total();
   return shares;
 }
+
+// Bills are of training without interruption: what waits for repairs is paid as well.
+double stretch(const PurchaseRow& row) { return row.time_days() / row.days_middle; }
 
 // What a training so long takes of the life of what costs so much.
 Range written_off(Range usd, Range years, double days) {
@@ -124,6 +128,22 @@ PurchaseRow row_of(const PurchaseRequest& request, std::size_t s, int gpus, cons
   return row;
 }
 
+// Of which GPU a file of prices speaks; nothing: of all.
+std::optional<std::string> gpu_of(const std::string& file) {
+  const JsonValue json = JsonValue::read_file(file);
+  const auto named = json.is_object() ? json.find("gpu") : std::nullopt;
+  return named ? std::optional{named->text()} : std::nullopt;
+}
+
+void refuse_idle_files(const PurchaseRequest& request) {
+  for (const std::string& file : request.economics)
+    if (const auto named = gpu_of(file);
+        named && std::none_of(request.systems.begin(), request.systems.end(),
+                              [&](const System& system) { return system.gpu.name == *named; }))
+      fail_input({file, "/gpu"}, "none of the systems has the GPU '" + *named + "'",
+                 "name one that a system has, or leave the key out");
+}
+
 void fail_if_empty(const Purchase& purchase, const PurchaseRequest& request) {
   std::string reasons;
   for (const PurchaseRow& row : purchase.rows) {
@@ -152,9 +172,6 @@ Binding what_binds(const BindingShares& shares) {
 
 double middle(Range range) { return 0.5 * (range.low + range.high); }
 
-// Bills are of training without interruption: what waits for repairs is paid as well.
-static double stretch(const PurchaseRow& row) { return row.time_days() / row.days_middle; }
-
 Range cost_of(const PurchaseRow& row, PayBy pay) {
   return pay == PayBy::own ? row.own_usd : row.result->bill->rent_usd * stretch(row);
 }
@@ -162,14 +179,24 @@ Range cost_of(const PurchaseRow& row, PayBy pay) {
 Range energy_cost(const PurchaseRow& row) { return row.result->bill->energy_usd * stretch(row); }
 Range energy_kwh(const PurchaseRow& row) { return row.result->bill->energy_kwh * stretch(row); }
 
+std::vector<std::string> files_for(const std::string& gpu, const std::vector<std::string>& files) {
+  std::vector<std::string> own;
+  for (const std::string& file : files)
+    if (const auto named = gpu_of(file); !named || *named == gpu) own.push_back(file);
+  return own;
+}
+
 Purchase buy(const PurchaseRequest& request,
              const std::function<void(const PurchaseProgress&)>& watch) {
   std::vector<std::unique_ptr<SystemGround>> grounds;  // Which workers are forked with.
   std::vector<Economics> economics;
   for (const System& system : request.systems) {
     grounds.push_back(std::make_unique<SystemGround>(system));
-    economics.push_back(read_economics(system.gpu.name, request.economics));
+    Economics& prices = economics.emplace_back(read_economics(system.gpu.name, ""));
+    for (const std::string& file : files_for(system.gpu.name, request.economics))
+      prices = parse_economics(JsonValue::read_file(file), prices);
   }
+  refuse_idle_files(request);
   const std::size_t sizes = request.gpus.size();
   PurchaseProgress progress{request.systems.size() * sizes, 0};
   Purchase purchase;

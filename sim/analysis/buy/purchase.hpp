@@ -31,7 +31,8 @@ struct PurchaseRequest {
   bool usual_batch = false;           ///< The user did not say it: usual_most_batch_tokens.
   std::vector<std::int64_t> batches;  ///< Instead, if any: one of these.
   std::vector<Fixed> fixed;           ///< As of a search.
-  std::string economics;              ///< A file over the catalog's prices; "" for none.
+  /// Files over the catalog's prices; one that names a GPU counts for that alone.
+  std::vector<std::string> economics;
   double max_memory = safe_share_of_memory;
   PayBy pay = PayBy::rent;
   std::optional<Seconds> deadline;
@@ -90,12 +91,16 @@ struct PurchaseRow {
   const Range& time_range() const { return days_failing ? *days_failing : days; }
 };
 
-/// What `pay` counts of a row, at the prices' ends and the predicted time; unknown where a price is.
+/// What `pay` counts of a row, at the prices' ends and the predicted time; unknown where a price
+/// is.
 Range cost_of(const PurchaseRow& row, PayBy pay);
 /// Its electricity; as the rent, for as long as failures make it.
 Range energy_cost(const PurchaseRow& row);
 Range energy_kwh(const PurchaseRow& row);
 double middle(Range range);
+
+/// Those of the files that count for a GPU.
+std::vector<std::string> files_for(const std::string& gpu, const std::vector<std::string>& files);
 
 struct Purchase {
   std::vector<PurchaseRow> rows;  ///< By system, then size.
@@ -109,9 +114,10 @@ struct PurchaseProgress {
 /// For each system and size the plan that trains in the fewest days: of each row what
 /// `orrery search --objective training_time` would list first among the plans of its batches, found
 /// by BestPlanFinder, but for plans that lie unevenly in NVLink domains, which are taken only where
-/// there are no others. `request.workers` changes nothing but the time. Rows without a plan say why.
-/// Where an Interruption lives, Ctrl-C leaves the rows out that are not done.
-/// Errors: infeasible where no row has a plan, with each one's reason; as of reading economics.
+/// there are no others. `request.workers` changes nothing but the time. Rows without a plan say
+/// why. Where an Interruption lives, Ctrl-C leaves the rows out that are not done.
+/// Errors: infeasible where no row has a plan, with each one's reason; as of reading economics;
+/// a file of prices for a GPU that no system has.
 Purchase buy(const PurchaseRequest& request,
              const std::function<void(const PurchaseProgress&)>& watch = {});
 

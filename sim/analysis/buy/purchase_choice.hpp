@@ -47,8 +47,8 @@ PurchaseChoice choose(const Purchase& purchase, const PurchaseRequest& request);
 
 /// Whether row `b` takes more days than `a`, for certain (9 in 10). Failures move both alike.
 bool is_slower(const PurchaseRow& a, const PurchaseRow& b);
-/// Whether it costs more, for certain: on one kind of GPU the price is the same, whatever it is, and
-/// GPU-time differs; on two the ranges of their costs are apart.
+/// Whether it costs more, for certain: on one kind of GPU the price is the same, whatever it is,
+/// and GPU-time differs; on two the ranges of their costs are apart.
 bool is_dearer(const PurchaseRow& a, const PurchaseRow& b, PayBy pay);
 
 }  // namespace orrery

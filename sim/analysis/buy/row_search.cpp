@@ -63,6 +63,7 @@ RowAnswer search_row(const PurchaseRequest& request, const System& system, int g
     answer.uneven += found.uneven;
     answer.simulated += found.simulated;
     if (!found.best) {
+      searches.pop_back();
       if (!level.beyond && answer.refused.empty())
         answer.refused = why_none(request, system, found);
       continue;
@@ -72,8 +73,12 @@ RowAnswer search_row(const PurchaseRequest& request, const System& system, int g
     search.answer = answer.levels.size();
     answer.levels.push_back({plan.choice, level.limit, space.gbs(), found.best->time.si(),
                              found.best->score, level.beyond});
-    if (!level.beyond && (!best || found.best->score <= answer.levels[best->answer].score))
+    if (!level.beyond && (!best || found.best->score <= answer.levels[best->answer].score)) {
       best = &search;
+      while (searches.size() > 1) searches.pop_front();  // They are large.
+    } else {
+      searches.pop_back();
+    }
   }
   if (!best) {
     if (answer.refused.empty())

@@ -7,6 +7,10 @@
 namespace orrery {
 namespace {
 
+// Some 100 MB. Those of a dense model's plans are fewer; of models with experts they come again
+// soon or not at all.
+constexpr std::size_t most_known = 200'000;
+
 // The plan with what makes no difference to its passes taken out.
 Plan as_priced(Plan plan) {
   plan.zero = 0;
@@ -64,6 +68,7 @@ const LayerLengths& KnownPassTimes::layers_of(const Scenario& scenario, const Pa
 const PassTimes& KnownPassTimes::of(const Scenario& scenario) {
   Plan key = as_priced(scenario.plan);
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
+  if (known_.size() >= most_known) known_.clear();
   Scenario priced = scenario;
   priced.plan.zero = 0;
   const PassPlaces& places = places_of(priced);

@@ -19,6 +19,7 @@ class KnownPassTimes {
   /// `context`: of the system of all scenarios, whose model is one.
   explicit KnownPassTimes(EstimateContext& context) : context_{context} {}
 
+  /// Valid until the next call.
   const PassTimes& of(const Scenario& scenario);
   /// Whether all groups of a kind lie alike in the system's NVLink domains (Placement::regular), or
   /// all ranks in one of them.

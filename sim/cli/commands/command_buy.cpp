@@ -40,16 +40,18 @@ po::options_description buy_options() {
        "tokens of the largest batch that training can use, as 4M (default 16M)")  //
       ("gbs", text("N"), "instead: sequences in a step; several as for gpus")     //
       ("reliability", text("NAME|FILE"),
-       "days with failures, by the closed form of orrery run: orrery list reliability")          //
-      ("dtype", text("FORMAT"), "as --fix dtype=fp8: the same on all systems")                   //
-      ("fix", texts("KEY=V[,V]"), "only plans with this; any key of a plan, as tp=1..8")         //
-      ("max-memory", text("SHARE"), "of the GPU's memory that may be filled (default 0.95)")     //
-      ("economics", text("FILE"), "your prices and powers, over those of topologies/economics")  //
-      ("jobs", text("N"), "worker processes (also -j N; default: all cores); no other effect")   //
-      ("json", "print orrery.purchase/1 instead of the table")                                   //
-      ("csv", "print the rows as CSV")                                                           //
-      ("html", text("FILE"), "write a page for a browser as well")                               //
-      ("force", "replace a file that Orrery did not write")                                      //
+       "days with failures, by the closed form of orrery run: orrery list reliability")       //
+      ("dtype", text("FORMAT"), "as --fix dtype=fp8: the same on all systems")                //
+      ("fix", texts("KEY=V[,V]"), "only plans with this; any key of a plan, as tp=1..8")      //
+      ("max-memory", text("SHARE"), "of the GPU's memory that may be filled (default 0.95)")  //
+      ("economics", text("FILE[,FILE]"),
+       "your prices and powers, over those of topologies/economics; a file with the key gpu counts "
+       "for that one alone")                                                                    //
+      ("jobs", text("N"), "worker processes (also -j N; default: all cores); no other effect")  //
+      ("json", "print orrery.purchase/1 instead of the table")                                  //
+      ("csv", "print the rows as CSV")                                                          //
+      ("html", text("FILE"), "write a page for a browser as well")                              //
+      ("force", "replace a file that Orrery did not write")                                     //
       ("help", "this text");
   return options;
 }
@@ -155,7 +157,8 @@ PurchaseRequest read_request(const ParsedOptions& parsed, PurchaseNames& names) 
   read_batches(parsed, request);
   if (parsed.has("max-memory"))
     request.max_memory = parse_share(parsed.text("max-memory"), "max-memory");
-  if (parsed.has("economics")) request.economics = parsed.text("economics");
+  if (parsed.has("economics"))
+    request.economics = split_list(parsed.text("economics"), command_line / "economics");
   if (parsed.has("pay")) {
     const std::string& how = parsed.text("pay");
     if (how != "rent" && how != "own")

@@ -36,7 +36,7 @@ struct LayerLengths {
 LayerLengths price_layers(const Scenario& scenario, const KernelModel& kernels,
                           const CollectiveTime& collectives, const GroupShapes& shapes,
                           double speed);
-/// By virtual stage, of layers that were priced for `scenario` or for one that is as they depend on.
+/// By virtual stage, of layers that were priced for `scenario` or one with all that they depend on.
 std::vector<StageLengths> add_up_stages(const Scenario& scenario, const LayerLengths& layers);
 /// By virtual stage: what the passes of price_step() add up to, without listing what is in them.
 /// For plans whose weights are whole (zero < 3), routed evenly.

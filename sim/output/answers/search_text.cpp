@@ -4,9 +4,9 @@
 
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/text/table.hpp"
-#include "sim/output/answers/brief_plan.hpp"
 #include "sim/output/answers/run_heading.hpp"
 #include "sim/output/report/bill_text.hpp"
+#include "sim/output/report/brief_plan.hpp"
 
 namespace orrery {
 namespace {

@@ -34,7 +34,8 @@ std::string cost_chart(const Purchase& purchase, const PurchaseRequest& request,
   for (const std::size_t i : choice.front) front.push_back(point(i));
   if (all.empty()) return "";
   return pareto_chart(
-      {"Cost against days", "the line: no other row is both faster and cheaper, by the middles",
+      {"Cost against days",
+       "grey: all other rows; the line: no other is both faster and cheaper, by the middles",
        "days", (request.pay == PayBy::rent ? "rent, " : "to own, ") + unit.name},
       all, front);
 }

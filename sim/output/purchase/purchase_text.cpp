@@ -6,10 +6,10 @@
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/text/table.hpp"
 #include "sim/input/scenario/scenario.hpp"
-#include "sim/output/answers/brief_plan.hpp"
 #include "sim/output/answers/run_heading.hpp"
 #include "sim/output/purchase/purchase_words.hpp"
 #include "sim/output/report/bill_text.hpp"
+#include "sim/output/report/brief_plan.hpp"
 
 namespace orrery {
 namespace {
@@ -31,8 +31,9 @@ std::string heading(const Purchase& purchase, const PurchaseRequest& request) {
   if (!is_fixed("seq")) items.push_back(usual_sequence_text(request.model));
   const std::int64_t seq = sequence_of(purchase);
   if (request.batches.empty()) {
-    items.push_back("batches up to " + grouped(request.most_batch) + " sequences (" +
-                    million_tokens_text(request.most_batch * seq) + " million tokens)");
+    items.push_back(
+        "batches up to " + grouped(request.most_batch) + " sequences" +
+        (seq > 0 ? " (" + million_tokens_text(request.most_batch * seq) + " million tokens)" : ""));
   } else {
     std::string list;
     for (const std::int64_t batch : request.batches)
@@ -48,7 +49,7 @@ std::string heading(const Purchase& purchase, const PurchaseRequest& request) {
   if (request.deadline) items.push_back("at most " + span_text(*request.deadline));
   if (request.budget_usd)
     items.push_back("at most " + dollars_text({*request.budget_usd, *request.budget_usd}) +
-                    (request.pay == PayBy::rent ? " of rent" : " of owning"));
+                    (request.pay == PayBy::rent ? " of rent" : " to own"));
   return run_heading(request.model.name + ", " + tokens_text(request.tokens) + " tokens", items);
 }
 
@@ -244,7 +245,10 @@ std::string command_of(const PurchaseRow& row, const PurchaseRequest& request,
                      names.systems[row.system] + " --gpus " + std::to_string(row.gpus) + " --gbs " +
                      std::to_string(row.result->scenario.plan.gbs) + " " + row.flags;
   text += " --tokens " + names.tokens;
-  return request.economics.empty() ? text : text + " --economics " + request.economics;
+  // An estimate takes one file.
+  const std::vector<std::string> files =
+      files_for(request.systems[row.system].gpu.name, request.economics);
+  return files.size() == 1 ? text + " --economics " + files.front() : text;
 }
 
 std::string purchase_text(const Purchase& purchase, const PurchaseRequest& request,

@@ -21,7 +21,7 @@ std::string listed(const std::vector<std::string>& words) {
   return text;
 }
 
-const char* pay_word(PayBy pay) { return pay == PayBy::rent ? "rent" : "of owning"; }
+const char* pay_word(PayBy pay) { return pay == PayBy::rent ? "of rent" : "to own"; }
 
 std::string limits_text(const PurchaseRequest& request) {
   std::string text;

@@ -26,7 +26,7 @@ ColumnUnit energy_unit(const Purchase& purchase);
 
 /// "gb200-nvl72, 4,096 GPUs"
 std::string row_name(const PurchaseRow& row, const PurchaseRequest& request);
-/// "$7.76 to 12.0 million rent"
+/// "$7.76 to 12.0 million of rent"
 std::string cost_text(const PurchaseRow& row, const PurchaseRequest& request);
 
 /// What to do, in sentences that follow from the rows, each a line.

@@ -80,7 +80,7 @@ TEST(Purchase, AddsMoneyUp) {
     "server_usd_per_gpu": 30000, "server_watts_per_gpu": 1000, "pue": 1, "usd_per_kwh": 0.1,
     "switch_usd": 0, "switch_watts": 0, "cable_usd": 0, "hardware_years": 4})");
   PurchaseRequest request = small_request();
-  request.economics = prices;
+  request.economics = {prices};
   request.gpus = {64};
   for (const PurchaseRow& row : buy(request).rows) {
     const double days = row.days_middle;
@@ -94,6 +94,28 @@ TEST(Purchase, AddsMoneyUp) {
     // A day costs 64 x 24 x $2 to rent, of which 64 x 24 x $0.10 would be paid anyway.
     EXPECT_NEAR(row.break_even_days.low, row.bought * 30000.0 / (64 * 24 * 1.9), 1e-6);
   }
+}
+
+TEST(Purchase, QuotesOfAGpuCountForIt) {
+  const TemporaryFolder folder;
+  const auto quote = [&](const std::string& gpu, double usd) {
+    const std::string file = (folder.path() / (gpu + ".json")).string();
+    write_file(file, R"({"schema": "orrery.economics/1", "gpu": ")" + gpu +
+                         R"(", "rent_usd_per_gpu_hour": )" + std::to_string(usd) + "}");
+    return file;
+  };
+  PurchaseRequest request = small_request();
+  request.gpus = {16};
+  request.economics = {quote("h100-sxm", 2.0), quote("gb200", 5.0)};
+  const Purchase purchase = buy(request);
+  for (const PurchaseRow& row : purchase.rows) {
+    const Range usd = cost_of(row, PayBy::rent);
+    const double hours = 16 * 24 * row.days_middle;
+    EXPECT_NEAR(usd.low / hours, row.system == 0 ? 2.0 : 5.0, 1e-9);
+    EXPECT_EQ(usd.low, usd.high);
+  }
+  request.economics.push_back(quote("b200-sxm", 3.0));
+  EXPECT_THROW(buy(request), Error);
 }
 
 TEST(Purchase, FailuresTakeTimeAndMoney) {

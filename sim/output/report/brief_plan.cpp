@@ -1,4 +1,4 @@
-#include "sim/output/answers/brief_plan.hpp"
+#include "sim/output/report/brief_plan.hpp"
 
 #include <algorithm>
 #include <vector>
