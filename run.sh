@@ -72,7 +72,8 @@ example() {
     --tp 8 --pp 9 --vpp 7 --cp 2 --gbs 504
 }
 
-# What tests need beyond building, and is not installed unasked: other shells, daemons of a cluster.
+# What tests need beyond building, and is not installed unasked: other shells, daemons of a cluster,
+# a browser.
 say_what_was_skipped() {
   for needed in zsh:zsh fish:fish groff:groff-base; do
     command -v "${needed%%:*}" >/dev/null 2>&1 ||
@@ -83,6 +84,8 @@ say_what_was_skipped() {
     PATH=$PATH:/usr/sbin command -v "${needed%%:*}" >/dev/null 2>&1 ||
       say "Sweeps on a cluster were not tested in full: apt-get install ${needed#*:}, to test them"
   done
+  command -v chromium >/dev/null 2>&1 ||
+    say "The explorer's page was not tested in a browser: apt-get install chromium, to test it"
 }
 
 next_commands() {

@@ -19,6 +19,15 @@ double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
 }
 
+// Until a question is in work: the reader has a child.
+bool wait_for_answerer(const Explorer& explorer) {
+  for (int i = 0; i < 10'000; ++i) {
+    if (explorer.children().size() == 2) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return false;
+}
+
 class Served : public testing::Test {
  protected:
   void SetUp() override { ASSERT_GT(explorer.port, 0) << "orrery explore does not start"; }
@@ -141,7 +150,7 @@ TEST_F(Served, SlowClientsAreLeft) {
       if (slow.receive(0.5).find("HTTP") != std::string::npos) break;
   });
   EXPECT_GE(held, 8.0);
-  EXPECT_LE(held, 14.0);
+  EXPECT_LE(held, 20.0);
   expect_alive();
 }
 
@@ -169,7 +178,7 @@ TEST_F(Served, ANewerQuestionDropsAnOlderOne) {
   int first = 0;
   std::thread older{
       [&] { first = explorer.ask(explorer.request("POST", path, long_work)).status; }};
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  ASSERT_TRUE(wait_for_answerer(explorer));
   EXPECT_EQ(explorer.ask(explorer.request("POST", path, small_plan)).status, 200);
   older.join();
   EXPECT_EQ(first, 409);
@@ -181,13 +190,8 @@ TEST_F(Served, AnAnswerThatDiesFailsAlone) {
       R"("gbs":"15360","recompute":"full","routing":"zipf:1.2"})";
   HttpReply reply;
   std::thread asking{[&] { reply = explorer.post("answer", long_work); }};
-  pid_t answering = -1;
-  for (int i = 0; i < 2000 && answering < 0; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    const std::vector<pid_t> all = explorer.children();
-    if (all.size() == 2) answering = all[1];
-  }
-  ASSERT_GT(answering, 0);
+  ASSERT_TRUE(wait_for_answerer(explorer));
+  const pid_t answering = explorer.children()[1];
   ::kill(answering, SIGSEGV);
   asking.join();
   EXPECT_EQ(reply.status, 500);
@@ -215,7 +219,7 @@ TEST(Ending, LeavesNobodyBehind) {
         "POST", "/" + explorer.token + "/api/answer",
         R"({"model":"deepseek-v3","system":"hgx-h800","gpus":"2048","pp":"16","ep":"64",)"
         R"("gbs":"15360","recompute":"full","routing":"zipf:1.2"})"));
-    std::this_thread::sleep_for(std::chrono::milliseconds(150));
+    ASSERT_TRUE(wait_for_answerer(explorer));
     const std::vector<pid_t> others = explorer.children();
     EXPECT_EQ(others.size(), 2u);
     int code = -1;

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <thread>
 
+#include "sim/base/text/quantity_text.hpp"
 #include "sim/cli/options/engine_option.hpp"
 #include "sim/cli/options/memory_option.hpp"
 #include "sim/cli/options/scenario_options.hpp"
@@ -143,7 +144,7 @@ int run_explore(const Arguments& arguments) {
   }
   if (!parsed.words.empty())
     fail_input({}, "'" + parsed.words[0] + "' belongs to no option", "see orrery explore --help");
-  const int port = parsed.has("port") ? parse_count(parsed.text("port"), "--port", 1, 65535) : 0;
+  const int port = parsed.has("port") ? parse_count(parsed.text("port"), "port", 1, 65535) : 0;
 
   const std::map<std::string, std::string> words = words_of(parsed);
   NamesAllowed names = NamesAllowed::of_catalog();
@@ -155,7 +156,10 @@ int run_explore(const Arguments& arguments) {
   ExploredState state;
   for (const auto& [key, word] : words) state = state.with(key, word);
   state.request();
-  StateInputs{state, first};
+  const StateInputs inputs{state, first};
+  if (state.says("tokens")) parse_tokens(state.word("tokens"), {"--tokens", ""});
+  if (state.says("economics"))
+    read_economics(inputs.context.system().gpu.name, state.word("economics"));
 
   Evaluator evaluator{[&] { return std::move(first); }, {}};
   const sigset_t signals = signals_that_end();
