@@ -33,6 +33,24 @@ DeploymentRequest read_pool(DeploymentRequest pool, const JsonValue& json) {
   return pool;
 }
 
+// "speculative": {"method": "eagle3", "draft_tokens": 3, "acceptance": 0.37}: accepted over drafted
+// tokens, or a list by position.
+Speculation read_speculation(const JsonValue& json) {
+  json.allow_only({"method", "draft_tokens", "acceptance"});
+  std::string rates;
+  const JsonValue acceptance = json.at("acceptance");
+  const auto add = [&](const JsonValue& rate) {
+    rates += (rates.empty() ? "" : "/") + std::to_string(rate.number(0.0, 1.0));
+  };
+  if (acceptance.is_number())
+    add(acceptance);
+  else
+    for (const JsonValue& rate : acceptance.elements()) add(rate);
+  return parse_speculation(json.at("method").text() + ":" +
+                               std::to_string(json.at("draft_tokens").integer(1, 16)) + "@" + rates,
+                           json.place());
+}
+
 PoolsRequest read_pools(const DeploymentRequest& both, const JsonValue& json) {
   json.allow_only({"prefill", "decode"});
   PoolsRequest pools;
@@ -60,6 +78,8 @@ ServingCase read_serving_case(const JsonValue& entry) {
   read_deployment(one.deployment, entry.at("deployment"));
   one.workload = entry.find("workload");
   one.serving = entry.find("serving");
+  if (one.serving && one.serving->has("speculative"))
+    one.deployment.speculate = read_speculation(one.serving->at("speculative"));
   if (one.serving && one.serving->has("disaggregated"))
     one.pools = read_pools(one.deployment, one.serving->at("disaggregated"));
   const JsonValue measured = entry.at("measured");

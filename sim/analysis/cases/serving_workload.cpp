@@ -85,8 +85,6 @@ void percentiles(const std::string& name, const LatencyHistogram& histogram,
 }  // namespace
 
 ServingLoad load_of_case(const JsonValue& workload, const JsonValue* serving) {
-  if (serving && serving->has("speculative"))
-    fail_infeasible(serving->place(), "speculative serving is not replayed", "leave the case out");
   const std::string arrival = workload.at("arrival").text();
   ServingLoad load;
   load.over_network = arrival != "static" && arrival != "offline";

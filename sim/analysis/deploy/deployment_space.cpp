@@ -107,16 +107,27 @@ class Enumeration {
       if (!list.empty()) list += is_degree(key) ? "," : " ";
       list += is_degree(key) ? key + "=" + value : flag + value;
     }
+    if (!request.speculate) return take_cut(cut, request, true, true);
+    // Who makes no tokens drafts none.
+    DeploymentRequest prompts = request;
+    prompts.speculate.reset();
+    take_cut(cut, prompts, true, false);
+    take_cut(cut, request, false, true);
+  }
+
+  void take_cut(PoolCut cut, const DeploymentRequest& request, bool prefills, bool decodes) {
     ServingSetup setup{model_, ground_->system, ground_->engine, {}};
     Request prompt = longest_;
     prompt.output_tokens = 1;
+    const std::int64_t gpus =
+        std::int64_t{*request.tp} * request.pp.value_or(1) * request.dp.value_or(1);
     try {
       cut.plan = setup.deployment = make_deployment(model_, ground_->system, ground_->engine,
                                                     request, static_cast<int>(gpus), {"", ""});
       need_room(setup, prompt, {"", ""});
-      cut.prefills = true;
-      need_room(setup, longest_, {"", ""});
-      cut.decodes = true;
+      cut.prefills = prefills;
+      if (decodes) need_room(setup, longest_, {"", ""});
+      cut.decodes = decodes;
     } catch (const Error& error) {
       if (!cut.prefills) return count_refused(error);
     }

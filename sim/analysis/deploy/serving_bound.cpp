@@ -24,7 +24,7 @@ bool reserves_answers(const ServingSetup& setup) {
 std::int64_t most_tokens(const ServingSetup& setup, std::int64_t longest_prompt) {
   const Deployment& plan = setup.deployment;
   if (setup.engine.scheduler == SchedulerKind::static_batch) return plan.max_seqs * longest_prompt;
-  return plan.budget + longest_prompt + plan.max_seqs;
+  return plan.budget + longest_prompt + plan.step_tokens() * plan.max_seqs;
 }
 
 std::vector<TimePoint> without(std::vector<TimePoint> points, const std::vector<TimePoint>& part) {
@@ -68,9 +68,9 @@ AskedWork AskedWork::answers_alone() const {
 }
 
 struct ServingBound::Share {
-  double decodes = 0.0;            // Tokens of answers after their first,
-  double prompts = 0.0;            // of prompts,
-  double answers = 0.0;            // and all of answers.
+  double decodes = 0.0;            // Steps of requests that decode,
+  double prompts = 0.0;            // tokens of prompts,
+  double answers = 0.0;            // and those steps with the ends of prompts.
   double contexts = 0.0;           // That the decodes find.
   double iterations = 0.0;         // In which requests get tokens, at least,
   double decode_iterations = 0.0;  // and those in which they decode.
@@ -83,6 +83,10 @@ ServingBound::ServingBound(const PricedServing& priced, std::int64_t longest_pro
       attention_{priced.prices.least_decode_attention()} {
   const Deployment& plan = priced.setup.deployment;
   units_ = static_cast<double>(plan.replicas) * plan.dp * plan.pp / copies_;
+  if (plan.speculation) {
+    most_tokens_ = static_cast<double>(plan.speculation->most_a_step());
+    step_tokens_ = static_cast<double>(plan.step_tokens());
+  }
   const std::int64_t most = most_tokens(priced.setup, longest_prompt);
   std::vector<TimePoint> dense = priced.times.dense_points(most);
   if (in_step_) {
@@ -91,7 +95,7 @@ ServingBound::ServingBound(const PricedServing& priced, std::int64_t longest_pro
     shared_.emplace(shared);
   }
   dense_.emplace(dense);
-  head_.emplace(priced.times.head_points(plan.max_seqs));
+  head_.emplace(priced.times.head_points(plan.step_tokens() * plan.max_seqs));
   const IterationPrices& prices = priced.prices;
   gap_ = prices.gap(0);
   gap_each_ = prices.gap(1) - gap_;
@@ -115,16 +119,18 @@ Seconds ServingBound::on_gpu(const Share& share) const {
   Seconds time = share.iterations * gap_ + answers * gap_each_;
   // Prices round the mean context to whole tokens: a token of each is not counted.
   time += std::max(0.0, share.contexts / copies_ - decodes) * attention_.a_token;
+  const double decoded = step_tokens_ * decodes;
+  const double heads = answers + (step_tokens_ - 1.0) * decodes;
   if (keeps_prompts_apart(priced_.setup))
-    time += dense(share.decode_iterations, decodes) + dense(0.0, prompts);
+    time += dense(share.decode_iterations, decoded) + dense(0.0, prompts);
   else
-    time += dense(share.iterations, decodes + prompts);
+    time += dense(share.iterations, decoded + prompts);
   // Of copies in step some may have no request that gets a token.
-  if (in_step_) return time + head_->sum(0.0, answers);
+  if (in_step_) return time + head_->sum(0.0, heads);
   const int stages = priced_.setup.deployment.pp;
   if (stages > 1)
     time += (static_cast<double>(stages - 1) * share.iterations) * priced_.prices.hop(1);
-  return time + head_->sum(share.iterations, answers) +
+  return time + head_->sum(share.iterations, heads) +
          share.decode_iterations * attention_.an_iteration;
 }
 
@@ -167,14 +173,16 @@ Seconds ServingBound::least_span(const AskedWork& work, const ServingLoad& load,
   rows = std::max(1.0, std::min(rows, at_once));
 
   Share share;
-  share.answers = work.outputs / units;
-  share.decodes = (work.outputs - work.requests) / units;
+  share.decodes = (work.outputs - work.requests) / units / most_tokens_;
+  share.answers = share.decodes + work.requests / units;
   // Of a prompt in parts only the longest stage's time passes before the next one follows.
   share.prompts = work.prompts / units * (plan.pp > 1 ? priced_.prices.longest_stage() : 1.0);
-  share.contexts = work.contexts / units;
+  // A step finds the context of the first of the tokens that it brings.
+  share.contexts = std::max(0.0, work.contexts / units / most_tokens_ -
+                                     0.5 * (most_tokens_ - 1.0) * share.decodes * most_tokens_);
   double by_memory = 0.0;
   if (!work.shares_prefixes)
-    by_memory = (reserves_answers(setup) ? work.reserved : work.contexts) / units /
+    by_memory = (reserves_answers(setup) ? work.reserved / units / most_tokens_ : share.contexts) /
                 (copies_ * static_cast<double>(kv_tokens));
   share.iterations = std::max(share.answers / rows, by_memory);
   share.decode_iterations =
@@ -195,8 +203,9 @@ Seconds ServingBound::least_span(const AskedWork& work, const ServingLoad& load,
 }
 
 Seconds ServingBound::least_gap() const {
-  const Seconds gpu = dense(1.0, 1.0) + head_->sum(1.0, 1.0) + gap_ + gap_each_;
-  return rounding * std::max(gpu, host_ + host_each_ + gap_ + gap_each_);
+  const Seconds gpu = dense(1.0, step_tokens_) + head_->sum(1.0, step_tokens_) + gap_ + gap_each_;
+  const Seconds step = std::max(gpu, host_ + host_each_ + gap_ + gap_each_);
+  return rounding / most_tokens_ * step;
 }
 
 }  // namespace orrery

@@ -44,6 +44,10 @@ struct AskedWork {
 /// ConvexFloor takes the best. Engines that keep prompts apart have I iterations of decodes alone
 /// and those of prompts beside them.
 ///
+/// With speculative decoding a step brings each request d tokens at most, the whole number above
+/// their mean, so that there are at least 1 / d as many of a request's steps, each of which works on
+/// all its drafted tokens; what drafts is not counted.
+///
 /// Means over replicas stand for the busiest. Copies of attention that go in step count as one with
 /// their mean. Of a pipeline, and behind a router that looks at replicas, one may have more than
 /// its share of the clients: see least_span().
@@ -71,6 +75,8 @@ class ServingBound {
   const PricedServing& priced_;
   bool in_step_;  // Copies of attention.
   double copies_, units_;
+  double most_tokens_ = 1.0;  ///< That a step brings a request,
+  double step_tokens_ = 1.0;  ///< and those of it that it works on.
   std::optional<ConvexFloor> dense_, shared_, head_;
   AttentionFloor attention_;
   Seconds gap_, gap_each_, host_, host_each_;

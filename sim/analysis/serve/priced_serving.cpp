@@ -21,8 +21,14 @@ StepLaw step_law(const IterationPrices& prices, const ServingSetup& setup) {
       return time;
     };
   law.decode_attention = [&](double requests, double context) {
-    return prices.decode_attention(whole(requests), whole(context));
+    return prices.decode_attention(whole(requests), whole(context)) +
+           prices.draft_attention(whole(requests), whole(context));
   };
+  if (setup.deployment.speculation) {
+    law.step_tokens = setup.deployment.step_tokens();
+    law.progress = setup.deployment.speculation->a_step();
+    law.draft = [&](double requests) { return prices.draft(whole(requests)); };
+  }
   law.prefill_attention = [&](double tokens, double cached) {
     return prices.prefill_attention({whole(tokens), whole(cached)});
   };

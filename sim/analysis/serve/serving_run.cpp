@@ -19,6 +19,10 @@ ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
   shape.rules.budget = plan.budget;
   shape.rules.most_requests = std::max<std::int64_t>(1, plan.max_seqs / plan.pp);
   shape.rules.chunked = plan.chunked;
+  if (plan.speculation) {
+    shape.rules.step_tokens = plan.step_tokens();
+    shape.rules.progress = plan.speculation->a_step();
+  }
   shape.kv = {kv.tokens / plan.pp, plan.block, load.prefix_cache};
   if (load.over_network) shape.client = setup.engine.client;
   if (load.slo) shape.slo = *load.slo;
@@ -56,10 +60,13 @@ bool comes_by_itself(const ServingLoad& load) {
 
 void need_room(const ServingSetup& setup, const Request& longest, const Place& at) {
   const Deployment& plan = setup.deployment;
+  const int drafted = plan.step_tokens() - 1;  // They need places, accepted or not.
   need_kv(setup.model, setup.system, plan, setup.engine,
-          std::int64_t{longest.prompt_tokens} + longest.output_tokens, at);
+          std::int64_t{longest.prompt_tokens} + longest.output_tokens + drafted, at);
   const KvCapacity kv = kv_capacity(setup.model, setup.system, plan, setup.engine);
-  refuse_what_never_fits({{longest}, {}, 0, 0}, {kv.tokens / plan.pp, plan.block, false}, at);
+  Request kept = longest;
+  kept.output_tokens += static_cast<std::uint32_t>(drafted);
+  refuse_what_never_fits({{kept}, {}, 0, 0}, {kv.tokens / plan.pp, plan.block, false}, at);
 }
 
 ServingRun serve_requests(const PricedServing& priced, const ServingLoad& load, const Place& at) {

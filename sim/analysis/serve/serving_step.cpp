@@ -31,7 +31,8 @@ double decode_rate(const PricedServing& priced, const Iteration& iteration, Seco
   const Seconds each =
       plan.pp == 1 ? alone : priced.times.decode(iteration.decodes, iteration.context).first;
   const double batches = static_cast<double>(plan.replicas) * plan.dp * plan.pp;
-  return batches * static_cast<double>(iteration.decodes) / each.si();
+  const double tokens = plan.speculation ? plan.speculation->a_step() : 1.0;
+  return batches * tokens * static_cast<double>(iteration.decodes) / each.si();
 }
 
 }  // namespace

@@ -18,9 +18,11 @@ class SteadyStep {
     iteration.context = std::llround(decodes * context);
     iteration.chunks = std::move(chunks);
     const auto prompts = static_cast<std::int64_t>(iteration.chunks.size());
-    const std::int64_t tokens = std::max<std::int64_t>(1, iteration.tokens());
+    const std::int64_t drafted = requests * (setup_.deployment.step_tokens() - 1);
+    const std::int64_t tokens = std::max<std::int64_t>(1, iteration.tokens() + drafted);
     Seconds gpu = prices_.dense(tokens) + prices_.decode_attention(requests, iteration.context) +
-                  prices_.head(std::max<std::int64_t>(1, requests + prompts));
+                  prices_.head(std::max<std::int64_t>(1, requests + drafted + prompts)) +
+                  prices_.draft(requests) + prices_.draft_attention(requests, iteration.context);
     for (const PrefillChunk& chunk : iteration.chunks) gpu += prices_.prefill_attention(chunk);
     gpu = std::max(gpu, prices_.eager(tokens));
     if (const int stages = setup_.deployment.pp; stages > 1)
@@ -59,7 +61,9 @@ SteadyState steady_state(const PricedServing& priced, const SteadyLoad& load, co
 
   const SteadyStep step{setup, priced.prices};
   state.decode_step = step(running, context, {});
-  const double prompt_tokens = running * input / output;
+  // Tokens of prompts that each step's tokens of answers call for.
+  const double a_step = plan.speculation ? plan.speculation->a_step() : 1.0;
+  const double prompt_tokens = a_step * running * input / output;
   const bool beside = setup.engine.scheduler == SchedulerKind::vllm ||
                       setup.engine.scheduler == SchedulerKind::trtllm;
   if (beside) {
@@ -74,6 +78,7 @@ SteadyState steady_state(const PricedServing& priced, const SteadyLoad& load, co
     state.tpot = state.decode_step +
                  prompt_tokens / (static_cast<double>(count) * input) * step(0.0, 0.0, chunks);
   }
+  state.tpot = state.tpot / a_step;
   state.output_tokens_per_s = ranks * state.running / state.tpot.si();
   return state;
 }

@@ -69,6 +69,29 @@ IterationPrices::IterationPrices(const Model& model, const System& system,
     const bool local = !model.layer_is_local.empty() && model.layer_is_local[at];
     ++layers_by_window_[local ? model.window : 0];
   }
+  if (!plan_.drafter) return;
+  Deployment drafts = plan_;
+  drafts.speculation.reset();
+  drafts.drafter.reset();
+  drafts.pp = 1;
+  if (!plan_.drafter->experts) drafts.dp = drafts.ep = drafts.moe_tp = 1;
+  // Heads trained beside a model are kept in 16 bits.
+  if (plan_.speculation->method == DraftMethod::eagle) drafts.weights = WeightFormat::bf16;
+  drafter_ =
+      std::make_unique<const IterationPrices>(*plan_.drafter, system, drafts, engine, kernels_);
+}
+
+Seconds IterationPrices::draft(std::int64_t requests) const {
+  if (!plan_.speculation || requests == 0) return {};
+  const auto tokens = static_cast<double>(plan_.speculation->tokens);
+  if (!drafter_) return {};
+  return tokens * (drafter_->dense(requests) + drafter_->head(requests) + engine_.draft_host);
+}
+
+Seconds IterationPrices::draft_attention(std::int64_t requests, std::int64_t context) const {
+  if (!drafter_ || requests == 0) return {};
+  return static_cast<double>(plan_.speculation->tokens) *
+         drafter_->decode_attention(requests, context);
 }
 
 Seconds IterationPrices::dense(std::int64_t tokens) const {
@@ -142,12 +165,22 @@ IterationPrice IterationPrices::price(const Iteration& iteration) const {
       price.parts.push_back(std::move(part));
     }
   };
-  const std::int64_t tokens = iteration.tokens();
+  const std::int64_t drafted = iteration.decodes * (plan_.step_tokens() - 1);
+  const std::int64_t tokens = iteration.tokens() + drafted;
   assert(tokens > 0);
   add(dense_parts(tokens));
   if (iteration.decodes > 0) add(decode_parts(iteration.decodes, iteration.context));
   for (const PrefillChunk& chunk : iteration.chunks) add(prefill_parts(chunk));
-  if (iteration.heads > 0) add(head_parts(iteration.heads));
+  if (iteration.heads > 0) add(head_parts(iteration.heads + drafted));
+  if (drafter_ && iteration.decodes > 0)
+    price.parts.push_back(
+        {"draft",
+         plan_.speculation->tokens,
+         draft(iteration.decodes) + draft_attention(iteration.decodes, iteration.context),
+         Tag::interpolated,
+         {},
+         {},
+         {}});
   if (plan_.pp > 1) {
     const auto hops = plan_.pp - 1;
     price.parts.push_back(

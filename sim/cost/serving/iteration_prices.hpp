@@ -64,6 +64,9 @@ struct AttentionFloor {
 ///     gpu  = dense(tokens) + decode_attention + prefill_attention + head(rows)
 ///     step = max(gpu, host) + gap, or gpu + host + gap where the engine does not hide its host
 ///
+/// With speculative decoding a step works on all drafted tokens of its requests: price() counts
+/// them, and whoever asks for parts says so in `tokens` and `rows`.
+///
 /// All layers of a replica are counted, whatever the number of stages: an iteration passes through
 /// all of them. With attention parallelism by copies the tokens are those of the fullest rank.
 class IterationPrices {
@@ -93,6 +96,11 @@ class IterationPrices {
   /// The whole of one iteration with its parts, each at its own sizes.
   IterationPrice price(const Iteration& iteration) const;
 
+  /// What drafts the tokens that a decode step of `requests` requests verifies; nothing where none
+  /// are. Its attention over the cache apart.
+  Seconds draft(std::int64_t requests) const;
+  Seconds draft_attention(std::int64_t requests, std::int64_t context) const;
+
   /// Between two stages of a pipeline; nothing where there is one.
   Seconds hop(std::int64_t tokens) const;
   /// Share of the layers that the longest stage has.
@@ -118,6 +126,7 @@ class IterationPrices {
   ServingEngine engine_;
   std::shared_ptr<const ServingKernels> kernels_;
   GroupReduce reduce_;
+  std::unique_ptr<const IterationPrices> drafter_;  // Of one drafted token; null: no kernels draft.
   int dense_layers_ = 0, expert_layers_ = 0;
   std::map<std::int64_t, int> layers_by_window_;
   mutable std::map<std::int64_t, Seconds> known_dense_, known_head_;

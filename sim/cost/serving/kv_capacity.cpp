@@ -100,6 +100,20 @@ Bytes rank_weights(const Model& model, const Deployment& plan) {
   return most;
 }
 
+namespace {
+
+// The same of what drafts; a layer of the model shares its embedding and head.
+Bytes draft_weights(const Deployment& plan) {
+  if (!plan.drafter) return {};
+  Deployment drafts = plan;
+  drafts.pp = 1;
+  if (plan.speculation->method == DraftMethod::draft) return rank_weights(*plan.drafter, drafts);
+  if (plan.speculation->method == DraftMethod::eagle) drafts.weights = WeightFormat::bf16;
+  return layer_weights(*plan.drafter, drafts, 0);
+}
+
+}  // namespace
+
 double kv_bytes_per_token(const Model& model, const Deployment& plan) {
   const double layers = static_cast<double>(allotted_layers(model)) *
                         static_cast<double>(stage_layers(model, plan)) / model.layers;
@@ -116,9 +130,14 @@ KvCapacity kv_capacity(const Model& model, const System& system, const Deploymen
   KvCapacity kv;
   kv.block = plan.block;
   kv.bytes_per_token = kv_bytes_per_token(model, plan);
+  if (plan.drafter) {
+    Deployment drafts = plan;
+    drafts.pp = 1;
+    kv.bytes_per_token += kv_bytes_per_token(*plan.drafter, drafts);
+  }
   ServingMemory& memory = kv.memory;
   memory.total = system.gpu.memory;
-  memory.weights = rank_weights(model, plan);
+  memory.weights = rank_weights(model, plan) + draft_weights(plan);
   memory.activations = activations(model, plan, engine);
   memory.reserve = plan.stage_gpus() > 1 ? rule.reserve_parallel : rule.reserve;
   const Bytes held = memory.weights + memory.activations + memory.reserve;

@@ -17,7 +17,7 @@ void need_format(const Place& at, const ServingEngine& engine, const std::string
                  const std::vector<std::string>& known) {
   if (std::find(known.begin(), known.end(), word) == known.end())
     fail_infeasible(at, "the engine '" + engine.name + "' has no " + word,
-                    "it has " + listed(known));
+                    known.empty() ? "leave it out" : "it has " + listed(known));
 }
 
 // vLLM gives GPUs below 70 GiB and A100 smaller batches (vllm/engine/arg_utils.py).
@@ -128,6 +128,16 @@ void settle_formats(const Model& model, const System& system, const ServingEngin
       fail_infeasible(at / "experts", no->problem, no->remedy);
 }
 
+void settle_speculation(const Model& model, const ServingEngine& engine, const Speculation& asked,
+                        const Place& at, Deployment& plan) {
+  need_format(at / "speculate", engine,
+              draft_method_names()[static_cast<std::size_t>(asked.method)], engine.drafts);
+  plan.speculation = asked;
+  plan.drafter = drafting_model(model, asked, at / "speculate");
+  if (plan.drafter)
+    need_divides(at / "speculate", "heads of what drafts", plan.drafter->heads, plan.tp);
+}
+
 }  // namespace
 
 Deployment make_deployment(const Model& model, const System& system, const ServingEngine& engine,
@@ -152,6 +162,7 @@ Deployment make_deployment(const Model& model, const System& system, const Servi
   plan.block = request.block.value_or(usual.block);
   plan.kv_share = request.kv_share.value_or(engine.memory.share);
   plan.chunked = request.chunked.value_or(usual.chunked);
+  if (request.speculate) settle_speculation(model, engine, *request.speculate, at, plan);
   return plan;
 }
 

@@ -8,6 +8,7 @@
 #include "sim/base/text/json_value.hpp"
 #include "sim/input/deployment/number_format.hpp"
 #include "sim/input/deployment/serving_engine.hpp"
+#include "sim/input/deployment/speculation.hpp"
 #include "sim/input/machine/system.hpp"
 #include "sim/input/model/model.hpp"
 
@@ -21,6 +22,7 @@ struct DeploymentRequest {
   std::optional<std::int64_t> budget, max_seqs, block;
   std::optional<double> kv_share;
   std::optional<bool> chunked;
+  std::optional<Speculation> speculate;
 };
 
 /// The same, complete and checked: it can run but for memory, which kv_capacity() decides.
@@ -37,7 +39,11 @@ struct Deployment {
   std::int64_t block = 0;     ///< Tokens of a KV block.
   double kv_share = 0.0;      ///< As the engine's MemoryRule counts it.
   bool chunked = true;
+  std::optional<Speculation> speculation;
+  std::shared_ptr<const Model> drafter;  ///< What drafts, where that is a model.
 
+  /// Tokens of each request that a decode step works on.
+  int step_tokens() const { return 1 + (speculation ? speculation->tokens : 0); }
   std::int64_t stage_gpus() const { return std::int64_t{tp} * dp; }
   std::int64_t replica_gpus() const { return stage_gpus() * pp; }
   std::int64_t gpus() const { return replica_gpus() * replicas; }

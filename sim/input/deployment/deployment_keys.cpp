@@ -59,7 +59,14 @@ std::vector<DeploymentKey> all_keys() {
       {"block", "N", "tokens of a KV block (default: the engine's)",
        ask_number<&Request::block, most_tokens>},
       {"chunked", "true|false", "prompts are prefilled in parts (default: as the engine does)",
-       [](Request& request, const JsonValue& json) { request.chunked = json.boolean(); }}};
+       [](Request& request, const JsonValue& json) { request.chunked = json.boolean(); }},
+      {"speculate", "METHOD:N@RATE",
+       "N drafted tokens a step, of which this share is accepted: mtp:2@0.7 (docs/SPECULATION.md)",
+       [](Request& request, const JsonValue& json) {
+         request.speculate.reset();
+         if (json.text() != "none")
+           request.speculate = parse_speculation(json.text(), json.place());
+       }}};
 }
 
 const DeploymentKey& key_named(const std::string& name, const Place& at) {

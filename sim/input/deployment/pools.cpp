@@ -123,7 +123,9 @@ PoolsPlan make_pools(const Model& model, const System& system, const ServingEngi
     fail_infeasible({"", "--engine"},
                     "the engine '" + engine.name + "' has no pools of its own for prompts",
                     "use vllm, sglang or trtllm");
-  return join_pools(system, make_pool(model, system, engine, request.prefill, prefill),
+  DeploymentRequest prompts = request.prefill;
+  prompts.speculate.reset();  // Who makes no tokens drafts none.
+  return join_pools(system, make_pool(model, system, engine, prompts, prefill),
                     make_pool(model, system, engine, request.decode, decode),
                     request.sending.value_or(engine.pools->sending), request.apart, decode);
 }

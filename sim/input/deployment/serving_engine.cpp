@@ -3,6 +3,7 @@
 #include "sim/base/core/nearest.hpp"
 #include "sim/base/text/catalog.hpp"
 #include "sim/base/text/choice.hpp"
+#include "sim/input/deployment/speculation.hpp"
 
 namespace orrery {
 namespace {
@@ -107,8 +108,8 @@ const std::vector<std::string>& kv_sending_names() {
 ServingEngine parse_serving_engine(const JsonValue& json) {
   require_schema(json, "orrery.engine/1");
   json.allow_only({"schema", "name", "title", "source", "scheduler", "host", "small_kernels",
-                   "memory", "defaults", "pools", "gpu_slowdown", "client", "kernels", "kernels_of",
-                   "all_reduce", "weights", "experts", "kv"});
+                   "memory", "defaults", "pools", "speculation", "gpu_slowdown", "client",
+                   "kernels", "kernels_of", "all_reduce", "weights", "experts", "kv"});
   ServingEngine engine;
   engine.name = required_text(json, "name");
   engine.title = required_text(json, "title");
@@ -119,6 +120,11 @@ ServingEngine parse_serving_engine(const JsonValue& json) {
   engine.memory = read_memory(json.at("memory"));
   engine.defaults = read_defaults(json.at("defaults"));
   if (const auto pools = json.find("pools")) engine.pools = read_pools(*pools);
+  if (const auto drafting = json.find("speculation")) {
+    drafting->allow_only({"methods", "each"});
+    engine.drafts = words(drafting->at("methods"), draft_method_names());
+    engine.draft_host = duration(*drafting, "each");
+  }
   engine.gpu_slowdown = json.at("gpu_slowdown").sourced().number(0.1, 10);
   engine.client = duration(json, "client");
   engine.kernels = words(json.at("kernels"), {});

@@ -74,6 +74,8 @@ struct ServingEngine {
   MemoryRule memory;
   EngineDefaults defaults;
   std::optional<EnginePools> pools;  ///< None: it has no pools.
+  std::vector<std::string> drafts;   ///< Ways to draft tokens (speculation.hpp); empty: none.
+  Seconds draft_host;                ///< Of a drafted token, beside its kernels.
   double gpu_slowdown = 1.0;         ///< Of its kernels over those of the tables.
   Seconds client;                    ///< Of a request outside the engine: HTTP, tokenizer.
   std::vector<std::string> kernels;  ///< Whose tables serve it, the nearest first.

@@ -7,6 +7,7 @@
 #include "sim/base/text/table.hpp"
 #include "sim/output/served/latency_json.hpp"
 #include "sim/output/served/serving_setup_json.hpp"
+#include "sim/output/served/serving_step_text.hpp"
 
 namespace orrery {
 namespace {
@@ -77,7 +78,7 @@ std::string pools_text(const ServingSetup& prefill, const ServingSetup& decode) 
                      format_text(name(p.weights), name(d.weights));
   if (prefill.model.experts && (p.experts != p.weights || d.experts != d.weights))
     text += ", experts " + format_text(name(p.experts), name(d.experts));
-  return text + ", kv " + name(p.kv);
+  return text + ", kv " + name(p.kv) + speculation_words(d);
 }
 
 std::vector<PoolLatency> pool_latencies(const TransferCounts& transfers) {

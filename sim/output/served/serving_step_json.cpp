@@ -59,20 +59,22 @@ Json memory_json(const KvCapacity& kv) {
 }
 
 Json deployment_json(const Deployment& plan, const Model& model) {
-  return {{"tp", plan.tp},
-          {"pp", plan.pp},
-          {"dp", plan.dp},
-          {"ep", plan.ep},
-          {"moe_tp", plan.moe_tp},
-          {"replicas", plan.replicas},
-          {"weights", name(plan.weights)},
-          {"experts", model.experts ? Json(name(plan.experts)) : Json(nullptr)},
-          {"kv", name(plan.kv)},
-          {"budget", plan.budget},
-          {"max_seqs", plan.max_seqs},
-          {"kv_share", plan.kv_share},
-          {"block", plan.block},
-          {"chunked", plan.chunked}};
+  return {
+      {"tp", plan.tp},
+      {"pp", plan.pp},
+      {"dp", plan.dp},
+      {"ep", plan.ep},
+      {"moe_tp", plan.moe_tp},
+      {"replicas", plan.replicas},
+      {"weights", name(plan.weights)},
+      {"experts", model.experts ? Json(name(plan.experts)) : Json(nullptr)},
+      {"kv", name(plan.kv)},
+      {"budget", plan.budget},
+      {"max_seqs", plan.max_seqs},
+      {"kv_share", plan.kv_share},
+      {"block", plan.block},
+      {"chunked", plan.chunked},
+      {"speculate", plan.speculation ? Json(speculation_text(*plan.speculation)) : Json(nullptr)}};
 }
 
 Json serving_head_json(const ServingSetup& setup, const KvCapacity& kv) {

@@ -102,6 +102,12 @@ std::string basis(const ServingStep& step) {
 
 }  // namespace
 
+std::string speculation_words(const Deployment& plan) {
+  if (!plan.speculation) return "";
+  return ", speculate " + speculation_text(*plan.speculation) + " (" +
+         fixed(plan.speculation->a_step(), 2) + " tokens a step)";
+}
+
 std::string deployment_text(const ServingSetup& setup) {
   const Deployment& plan = setup.deployment;
   std::string text = setup.engine.name + ", tp " + std::to_string(plan.tp);
@@ -116,7 +122,7 @@ std::string deployment_text(const ServingSetup& setup) {
   text += ", weights " + name(plan.weights);
   if (setup.model.experts && plan.experts != plan.weights)
     text += ", experts " + name(plan.experts);
-  return text + ", kv " + name(plan.kv);
+  return text + ", kv " + name(plan.kv) + speculation_words(plan);
 }
 
 std::string serving_step_text(const ServingStep& step, const TokenCost& cost) {

@@ -12,6 +12,10 @@ struct BatchRules {
   std::int64_t budget = 8192;         ///< Tokens of an iteration at most.
   std::int64_t most_requests = 1024;  ///< In a batch.
   bool chunked = true;                ///< A prompt may be computed in parts.
+  /// Tokens of a request that a decode step works on, for which it needs blocks, and how many it
+  /// brings on average: more than one with speculative decoding (StepProgress).
+  int step_tokens = 1;
+  double progress = 1.0;
   /// trtllm's GUARANTEED_NO_EVICT: a request is admitted where its longest answer fits. Without it,
   /// MAX_UTILIZATION, as vllm does.
   bool reserves_answers = true;

@@ -14,6 +14,7 @@ Replica::Replica(const RequestList& list, const ReplicaShape& shape, StepTimes& 
       times_{times},
       busy_{busy},
       batch_{list, shape.rules, shape.kv},
+      progress_{shape.rules.progress},
       answer_share_{shape.rules.answer_share} {}
 
 std::uint32_t Replica::quarter_of(std::uint32_t index) const {
@@ -31,7 +32,6 @@ void Replica::arrive(std::uint32_t index, Seconds time) {
   sequence.request = index;
   sequence.prompt = request.prompt_tokens;
   sequence.outputs = shape_.role == ReplicaRole::prefill ? 1 : request.output_tokens;
-  sequence.sent = time - shape_.client;
   sequence.arrival = time;
   enter(sequence, time);
 }
@@ -65,7 +65,7 @@ std::vector<CalledRequest> Replica::take_called() {
 void Replica::receive(const CalledRequest& called, const PrefilledRequest& prefilled,
                       Seconds time) {
   Sequence& sequence = batch_.at(called.place);
-  sequence.sent = prefilled.sent;
+  sent_[sequence.request] = prefilled.sent;
   sequence.started = prefilled.started;
   sequence.hits = prefilled.hits;
   if (sequence.made > 0) sequence.first_token = sequence.last_token = time;
@@ -114,7 +114,7 @@ void Replica::adopt(const DecodeSteps& steps) {
 }
 
 std::int64_t Replica::tokens() const {
-  std::int64_t tokens = batch_.decodes_run() ? batch_.decodes() : 0;
+  std::int64_t tokens = batch_.decodes_run() ? shape_.rules.step_tokens * batch_.decodes() : 0;
   for (const Chunk& chunk : batch_.chunks()) tokens += chunk.tokens;
   return tokens;
 }
@@ -137,11 +137,14 @@ void Replica::schedule() {
       break;
   }
   std::int64_t gone = before - batch_.decodes();
-  const std::size_t fresh = fresh_.size();
-  std::erase_if(fresh_, [&](const FinishQueue::Entry& entry) {
-    return batch_.sequence(entry.place).stamp != entry.stamp;
-  });
-  gone -= static_cast<std::int64_t>(fresh - fresh_.size());
+  sent_back_ = gone > 0;
+  if (!fresh_.empty()) {
+    const std::size_t fresh = fresh_.size();
+    std::erase_if(fresh_, [&](const FinishQueue::Entry& entry) {
+      return batch_.sequence(entry.place).stamp != entry.stamp;
+    });
+    gone -= static_cast<std::int64_t>(fresh - fresh_.size());
+  }
   while (gone > 0 && !stalled_.empty()) {
     const std::int64_t here = std::min(gone, stalled_.back().requests);
     stalled_.back().requests -= here;
@@ -170,14 +173,19 @@ void Replica::start(Seconds now) {
 }
 
 void Replica::start_decodes() {
-  steps_ = times_.decode(batch_.decodes(), batch_.context());
-  std::int64_t steps = std::min(steps_.steps, batch_.steps_until_finish());
-  steps = std::min(steps, batch_.steps_until_full());
+  steps_ = times_.decode(batch_.decodes(), batch_.context(), beyond());
+  std::int64_t steps = std::min(steps_.steps, progress_.steps_for(batch_.tokens_until_finish()));
+  steps =
+      std::min(steps, progress_.steps_within(batch_.tokens_until_full(), shape_.rules.step_tokens));
   if (shape_.rules.scheduler == SchedulerKind::sglang)
     steps = std::min(steps, steps_until_admission(batch_, answer_share_));
   // Of those that have just got a place sglang counts on the whole answer, and from the next step
   // on on a share of it, as of all: then there may be room for another.
-  if (shape_.unfolded || (batch_.anybody_waits() && !batch_.called().empty())) steps = 1;
+  // And who was sent back because all drafted tokens might have been accepted may have room after
+  // the next step.
+  const bool may_enter = batch_.anybody_waits() &&
+                         (!batch_.called().empty() || (sent_back_ && shape_.rules.step_tokens > 1));
+  if (shape_.unfolded || may_enter) steps = 1;
   assert(steps >= 1);
   steps_.steps = steps;
   change_at_ = now_ + steps_.time(steps);
@@ -201,7 +209,8 @@ void Replica::start_mixed() {
     change_at_ = now_ + steps_.first;
     return;
   }
-  steps_ = {times_.mixed(decodes ? batch_.decodes() : 0, batch_.context(), chunk_shapes_, finished),
+  steps_ = {times_.mixed(decodes ? batch_.decodes() : 0, batch_.context(), chunk_shapes_, finished,
+                         decodes ? beyond() : 0.0),
             Seconds{}, 1};
   change_at_ = now_ + steps_.first;
 }
@@ -221,7 +230,8 @@ void Replica::complete() {
       static_cast<double>(batch_.kv().used()) / static_cast<double>(batch_.kv().capacity());
   if (shape_.keeps_iterations) {
     const std::int64_t decodes = batch_.decodes_run() ? batch_.decodes() : 0;
-    iterations_.push_back({0, now_, change_at_, steps, decodes, tokens() - decodes});
+    const std::int64_t prompts = tokens() - shape_.rules.step_tokens * decodes;
+    iterations_.push_back({0, now_, change_at_, steps, decodes, prompts});
   }
   ReplayTotals& totals = counts_.totals;
   ++totals.events;
@@ -263,7 +273,8 @@ void Replica::complete_decodes(std::int64_t steps) {
   if (later > 0) counts_.itl.add_range(first, steps_.growth, later, requests);
   counts_.totals.decode_steps += steps;
   counts_.totals.slot_steps += steps * batch_.decodes();
-  batch_.advance(steps);
+  batch_.advance(progress_.tokens_of(steps));
+  progress_.take(steps);
   if (shape_.rules.scheduler == SchedulerKind::sglang)
     answer_share_ = answer_share_after(shape_.rules, answer_share_, steps);
 }
@@ -312,7 +323,8 @@ void Replica::hand_over(std::uint32_t place) {
   counts_.totals.stayed += now_ - sequence.arrival;
   tokens_to_come_ -= request.prompt_tokens + request.output_tokens;
   --present_;
-  PrefilledRequest done{sequence.request, sequence.hits, sequence.sent, sequence.started, now_, {}};
+  const Seconds sent = sequence.arrival - shape_.client;
+  PrefilledRequest done{sequence.request, sequence.hits, sent, sequence.started, now_, {}};
   done.kept = batch_.leave_keeping(place);
   prefilled_.push_back(done);
 }
@@ -321,7 +333,8 @@ void Replica::end(std::uint32_t place) {
   const Sequence& sequence = batch_.sequence(place);
   if (shape_.role == ReplicaRole::prefill && list_.requests[sequence.request].output_tokens > 1)
     return hand_over(place);
-  const Seconds sent = sequence.sent;
+  const Seconds sent = shape_.role == ReplicaRole::decode ? sent_.extract(sequence.request).mapped()
+                                                          : sequence.arrival - shape_.client;
   RequestTimes times;
   times.request = sequence.request;
   times.arrival = sent;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/base/core/units.hpp"
@@ -9,6 +10,7 @@
 #include "sim/input/traffic/slo.hpp"
 #include "sim/work/replay/replay_counts.hpp"
 #include "sim/work/replay/serving_batch.hpp"
+#include "sim/work/replay/step_progress.hpp"
 #include "sim/work/replay/step_times.hpp"
 
 namespace orrery {
@@ -135,6 +137,7 @@ class Replica {
   void hand_over(std::uint32_t place);
   void enter(const Sequence& sequence, Seconds time);
   void first_steps(Seconds time);
+  double beyond() const { return progress_.left() * static_cast<double>(batch_.decodes()); }
   std::int64_t fresh() const { return static_cast<std::int64_t>(fresh_.size()); }
   void count_present(Seconds until);
   void note_memory(Seconds span, double share_before);
@@ -153,6 +156,7 @@ class Replica {
 
   Seconds now_;
   Seconds change_at_ = never;
+  StepProgress progress_;
   DecodeSteps steps_;           // Of a change by decodes alone; `steps` is how many they are.
   bool interruptible_ = false;  // Whoever arrives may enter after the step that is running.
   Seconds counted_until_;
@@ -168,10 +172,12 @@ class Replica {
   // Those that came from another pool and have not made a step here: the gap before it is their
   // own.
   std::vector<FinishQueue::Entry> fresh_;
-  std::vector<FinishQueue::Entry> received_;  // They join with the next start().
-  double answer_share_ = 0.0;                 // Of sglang.
+  std::vector<FinishQueue::Entry> received_;         // They join with the next start().
+  std::unordered_map<std::uint32_t, Seconds> sent_;  // When, by request, of those from there.
+  double answer_share_ = 0.0;                        // Of sglang.
   std::int64_t present_ = 0, tokens_to_come_ = 0;
-  bool at_work_ = false;  // Counted in busy_.
+  bool at_work_ = false;    // Counted in busy_.
+  bool sent_back_ = false;  // Somebody was, to make room for the step that begins.
 };
 
 }  // namespace orrery

@@ -38,9 +38,10 @@ double answer_share_after(const BatchRules& rules, double share, std::int64_t st
   return std::max(rules.least_answer_share, share - decay * static_cast<double>(steps));
 }
 
-// In k steps n decodes take n k tokens of what is available, A, and of the R that are to come n k
-// fewer are left, of which a share is counted on that falls by d a step. The first of those that
-// wait needs N:  N + (share - d k) (R - n k) <= A - n k,  a quadratic whose smaller root it is.
+// In k steps decodes that make n tokens a step take n k of what is available, A, and of the R that
+// are to come n k fewer are left, of which a share is counted on that falls by d a step. The first
+// of those that wait needs N:  N + (share - d k) (R - n k) <= A - n k,  a quadratic whose smaller
+// root it is.
 std::int64_t steps_until_admission(ServingBatch& batch, double share) {
   constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
   const BatchRules& rules = batch.rules();
@@ -50,7 +51,7 @@ std::int64_t steps_until_admission(ServingBatch& batch, double share) {
   const double need = static_cast<double>(next.prompt_blocks) * block +
                       static_cast<double>(std::min(next.outputs_left, rules.most_answer));
   const double left = batch.answers_left();
-  const auto n = static_cast<double>(batch.decodes());
+  const double n = rules.progress * static_cast<double>(batch.decodes());  // Tokens of a step.
   const double decay = (rules.answer_share - rules.least_answer_share) /
                        static_cast<double>(rules.answer_share_steps);
   const double constant = static_cast<double>(batch.kv().available()) * block - need - share * left;

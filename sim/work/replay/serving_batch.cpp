@@ -120,10 +120,15 @@ std::size_t ServingBatch::phase_of(std::int64_t context) const {
 }
 
 std::int64_t ServingBatch::growth_of_step() const {
-  return phases_[static_cast<std::size_t>(step_ % kv_.block_tokens())];
+  const std::int64_t block = kv_.block_tokens();
+  if (rules_.step_tokens == 1) return phases_[static_cast<std::size_t>(step_ % block)];
+  std::int64_t blocks = 0;
+  for (std::int64_t token = 0; token < rules_.step_tokens; ++token)
+    blocks += phases_[static_cast<std::size_t>((step_ + token) % block)];
+  return blocks;
 }
 
-std::int64_t ServingBatch::steps_until_full() const {
+std::int64_t ServingBatch::tokens_until_full() const {
   const std::int64_t takers = decodes_ - reserved_decodes_;
   if (takers == 0) return std::numeric_limits<std::int64_t>::max();
   const std::int64_t block = kv_.block_tokens();
@@ -136,21 +141,21 @@ std::int64_t ServingBatch::steps_until_full() const {
   }
 }
 
-std::int64_t ServingBatch::steps_until_finish() {
+std::int64_t ServingBatch::tokens_until_finish() {
   while (!finishes_.empty() && sequences_[finishes_.first().place].stamp != finishes_.first().stamp)
     finishes_.pop();
   return finishes_.empty() ? std::numeric_limits<std::int64_t>::max()
                            : finishes_.first().step - step_;
 }
 
-void ServingBatch::advance(std::int64_t steps) {
+void ServingBatch::advance(std::int64_t tokens) {
   const std::int64_t block = kv_.block_tokens();
-  std::int64_t growth = steps / block * (decodes_ - reserved_decodes_);
-  for (std::int64_t i = 0; i < steps % block; ++i)
+  std::int64_t growth = tokens / block * (decodes_ - reserved_decodes_);
+  for (std::int64_t i = 0; i < tokens % block; ++i)
     growth += phases_[static_cast<std::size_t>((step_ + i) % block)];
   kv_.take(growth);
-  step_ += steps;
-  context_ += steps * decodes_;
+  step_ += tokens;
+  context_ += tokens * decodes_;
 }
 
 bool ServingBatch::computed(const Chunk& chunk) {
@@ -176,7 +181,7 @@ void ServingBatch::join_decodes(std::uint32_t place) {
 }
 
 std::uint32_t ServingBatch::next_finished() {
-  if (steps_until_finish() > 0) return nobody;
+  if (tokens_until_finish() > 0) return nobody;
   const std::uint32_t place = finishes_.first().place;
   finishes_.pop();
   return place;

@@ -21,7 +21,6 @@ struct Sequence {
   std::uint32_t outputs = 1;   ///< Of the whole answer.
   std::uint32_t hits = 0;      ///< Tokens of the prompt that were found in the cache.
   std::uint32_t preemptions = 0;
-  Seconds sent;         ///< By its client.
   Seconds arrival;      ///< At the replica.
   Seconds started{-1};  ///< When it was first in an iteration; below 0: not yet.
   Seconds first_token{-1}, last_token{-1};
@@ -100,20 +99,21 @@ class ServingBatch {
   /// Of them, in a static batch, those that have made all their tokens.
   std::int64_t padding() const { return padding_decodes_; }
   std::int64_t context() const { return context_; }
-  std::int64_t step() const { return step_; }
+  std::int64_t step() const { return step_; }  ///< Tokens that decodes have made so far.
   /// Tokens that are still to come of all that run, of each at most BatchRules::most_answer.
   double answers_left() const;
 
-  /// Blocks that the next step of the decodes takes, and how many steps they last, if nobody comes.
+  /// Blocks that the next step of the decodes may take. The tokens of each that they last for, if
+  /// nobody comes, and those until the next one is at its end: as many as steps where a step brings
+  /// one.
   std::int64_t growth_of_step() const;
-  std::int64_t steps_until_full() const;
-  /// Steps until the next one is at its end.
-  std::int64_t steps_until_finish();
+  std::int64_t tokens_until_full() const;
+  std::int64_t tokens_until_finish();
   /// The one that came last goes back to those that wait. There must be two.
   void preempt_youngest(Seconds now);
 
   // What an iteration brings about.
-  void advance(std::int64_t steps);  ///< Decode steps.
+  void advance(std::int64_t tokens);  ///< Of each that decodes.
   /// A chunk is computed; true if this was the prompt's last.
   bool computed(const Chunk& chunk);
   Sequence& at(std::uint32_t place) { return sequences_[place]; }

@@ -118,6 +118,10 @@ std::vector<TimePoint> StepTimes::head_points(std::int64_t most) {
 }
 double StepTimes::head(std::int64_t rows) { return by_tokens(head_, rows, law_.head); }
 
+double StepTimes::draft(std::int64_t requests) const {
+  return law_.draft && requests > 0 ? law_.draft(static_cast<double>(requests)).si() : 0.0;
+}
+
 double StepTimes::attention_entry(std::size_t row, std::size_t column) {
   if (row >= attention_.size()) attention_.resize(row + 1);
   return entry(attention_[row], column, [&] {
@@ -128,7 +132,7 @@ double StepTimes::attention_entry(std::size_t row, std::size_t column) {
   });
 }
 
-StepTimes::Line StepTimes::attention(std::int64_t requests, std::int64_t context) {
+StepTimes::Line StepTimes::attention(std::int64_t requests, std::int64_t context, double beyond) {
   const auto row = TokenPlaces::of(requests);
   const auto column = ContextPlaces::of(context);
   double low = attention_entry(row.place, column.place);
@@ -139,7 +143,8 @@ StepTimes::Line StepTimes::attention(std::int64_t requests, std::int64_t context
                    attention_entry(row.place + 1, column.place + 1));
   }
   const double slope = std::max(0.0, (high - low) / static_cast<double>(column.high - column.low));
-  return {low + slope * static_cast<double>(context - column.low), slope, column.high};
+  const double past = static_cast<double>(context - column.low) + beyond;
+  return {low + slope * past, slope, column.high};
 }
 
 // Seconds a token: what a prompt's attention takes is quadratic in its tokens, and this is linear.
@@ -191,19 +196,24 @@ const StepTimes::Fixed& StepTimes::fixed(std::int64_t requests) {
   Fixed& fixed = fixed_[place];
   if (fixed.gpu < 0.0) {
     const auto n = static_cast<double>(requests);
-    fixed = {dense(requests) + head(requests), least(requests, n), besides(n)};
+    const std::int64_t tokens = requests * law_.step_tokens;
+    fixed = {dense(tokens) + head(tokens) + draft(requests), least(tokens, n), besides(n)};
   }
   return fixed;
 }
 
-DecodeSteps StepTimes::decode(std::int64_t requests, std::int64_t context) {
+DecodeSteps StepTimes::decode(std::int64_t requests, std::int64_t context, double beyond) {
   assert(requests >= 1);
   const Fixed& of = fixed(requests);
-  const Line line = attention(requests, context);
-  std::int64_t steps = (line.end - context) / requests + 1;
-  const double gpu = through_stages(of.gpu + line.at, requests);
-  const double growth =
-      through_stages(of.gpu + line.at + line.slope * static_cast<double>(requests), requests) - gpu;
+  const Line line = attention(requests, context, beyond);
+  // Tokens that a step adds to all contexts.
+  const double grows = law_.progress * static_cast<double>(requests);
+  auto steps = law_.step_tokens == 1
+                   ? (line.end - context) / requests + 1
+                   : static_cast<std::int64_t>(static_cast<double>(line.end - context) / grows) + 1;
+  const std::int64_t tokens = requests * law_.step_tokens;
+  const double gpu = through_stages(of.gpu + line.at, tokens);
+  const double growth = through_stages(of.gpu + line.at + line.slope * grows, tokens) - gpu;
   if (gpu >= of.least) return {Seconds{gpu + of.besides}, Seconds{growth}, steps};
   // Something else is slower, until the GPU has caught up with it.
   const double until_equal = growth > 0.0 ? (of.least - gpu) / growth : 1e18;
@@ -222,12 +232,14 @@ double StepTimes::gpu_of_chunks(const std::vector<ChunkShape>& chunks, std::int6
 }
 
 Seconds StepTimes::mixed(std::int64_t requests, std::int64_t context,
-                         const std::vector<ChunkShape>& chunks, std::int64_t finished) {
-  std::int64_t tokens = requests;
-  double gpu = gpu_of_chunks(chunks, tokens);
-  if (requests > 0) gpu += attention(requests, context).at;
+                         const std::vector<ChunkShape>& chunks, std::int64_t finished,
+                         double beyond) {
+  const std::int64_t decoded = requests * law_.step_tokens;
+  std::int64_t tokens = decoded;
+  double gpu = gpu_of_chunks(chunks, tokens) + draft(requests);
+  if (requests > 0) gpu += attention(requests, context, beyond).at;
   gpu += dense(tokens);
-  if (requests + finished > 0) gpu += head(requests + finished);
+  if (requests + finished > 0) gpu += head(decoded + finished);
   const auto batch = static_cast<double>(requests) + static_cast<double>(chunks.size());
   return Seconds{std::max(through_stages(gpu, tokens), least(tokens, batch)) + besides(batch)};
 }

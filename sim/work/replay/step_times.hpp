@@ -27,6 +27,11 @@ struct StepLaw {
   /// The GPU takes at least this long for so many tokens: kernels that are launched one by one.
   /// Empty: there is no such bound.
   std::function<Seconds(double tokens)> launch;
+  /// Of speculative decoding: tokens of each request that a decode step works on, what it brings on
+  /// average, and the time of what drafts. Empty: none.
+  int step_tokens = 1;
+  double progress = 1.0;
+  std::function<Seconds(double requests)> draft;
   bool host_hidden = true;  ///< An iteration takes the longer of GPU and host, else their sum.
   /// Of a pipeline, all of whose stages the functions above stand for. While one batch is in a
   /// stage others are in the other ones: a batch takes the time of all stages and hops, or of as
@@ -71,11 +76,12 @@ class StepTimes {
  public:
   explicit StepTimes(StepLaw law);
 
-  /// `requests` >= 1.
-  DecodeSteps decode(std::int64_t requests, std::int64_t context);
+  /// `requests` >= 1. `beyond`: tokens of context that steps have brought beyond whole ones
+  /// (StepProgress::left() of each request), so that contexts grow by as many in each step.
+  DecodeSteps decode(std::int64_t requests, std::int64_t context, double beyond = 0.0);
   /// An iteration of chunks, and of decodes where `requests` > 0; `finished` of the prompts end.
   Seconds mixed(std::int64_t requests, std::int64_t context, const std::vector<ChunkShape>& chunks,
-                std::int64_t finished);
+                std::int64_t finished, double beyond = 0.0);
   /// Of an iteration what all copies of attention do together.
   Seconds shared(std::int64_t tokens);
   /// The points between which StepLaw::dense, `shared` and `head` are linear, from 1 to the first
@@ -101,7 +107,8 @@ class StepTimes {
 
   double dense(std::int64_t tokens);
   double head(std::int64_t rows);
-  Line attention(std::int64_t requests, std::int64_t context);
+  double draft(std::int64_t requests) const;
+  Line attention(std::int64_t requests, std::int64_t context, double beyond);
   double attention_entry(std::size_t row, std::size_t column);
   double prefill(const ChunkShape& chunk);
   double prefill_entry(std::size_t row, std::size_t column);

@@ -216,6 +216,22 @@ TEST(DeploymentSearch, WithPoolsTooItListsWhatReplayingEverythingWould) {
   }
 }
 
+// Drafts too: the bound takes whole tokens for what a step brings.
+TEST(DeploymentSearch, WithDraftsItListsWhatReplayingEverythingWould) {
+  DeploymentSearchRequest request = request_of(ServingGoal::throughput);
+  request.grounds.resize(1);
+  request.loads.erase(request.loads.begin());
+  request.fixed = {{"speculate", {"none", "eagle3:1@0.65", "ngram:4@0.9/0.8/0.7/0.6"}}};
+  request.pools = PoolChoice::all;
+  request.all_settings = true;
+  const std::vector<Ranked> all = all_of(request);
+  for (const int top : {1, 5, 1000}) {
+    request.top = top;
+    EXPECT_EQ(names_of(search_deployments(request), request),
+              first_names(all, static_cast<std::size_t>(top)));
+  }
+}
+
 TEST(DeploymentSearch, TheFrontMayHavePools) {
   DeploymentSearchRequest request = request_of(ServingGoal::throughput);
   request.grounds.resize(2);

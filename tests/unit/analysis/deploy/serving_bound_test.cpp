@@ -43,10 +43,16 @@ const std::vector<Asked>& deployments() {
       {"llama3.1-8b", "dgx-h100", 4, {{"tp", "1"}, {"pp", "4"}}},
       {"llama3.1-8b", "dgx-h100", 4, {{"tp", "1"}, {"pp", "2"}}},
       {"llama3.1-8b", "dgx-h100", 1, {{"max_seqs", "16"}, {"budget", "512"}}},
+      {"llama3.1-8b", "dgx-h100", 2, {{"tp", "1"}, {"speculate", "eagle3:3@0.66/0.39/0.24"}}},
+      {"llama3.1-8b", "dgx-h100", 1, {{"tp", "1"}, {"speculate", "ngram:4@1"}}},
       {"gemma-3-27b", "dgx-h100", 2, {{"tp", "2"}}},
       {"qwen3-30b-a3b", "dgx-h100", 4, {{"tp", "2"}, {"ep", "2"}}},
       {"qwen3-30b-a3b", "dgx-h100", 4, {{"tp", "1"}, {"dp", "4"}}},
       {"deepseek-v3", "dgx-h200", 8, {{"tp", "1"}, {"dp", "8"}, {"weights", "fp8_block"}}},
+      {"deepseek-v3",
+       "dgx-h200",
+       8,
+       {{"tp", "1"}, {"dp", "8"}, {"weights", "fp8_block"}, {"speculate", "mtp:1@0.8"}}},
       {"deepseek-v3", "dgx-h200", 8, {{"tp", "8"}, {"weights", "fp8_block"}}}};
   return all;
 }
@@ -102,6 +108,7 @@ TEST(ServingBound, NoReplayOfPoolsEndsBeforeIt) {
       {"llama3.1-8b", "tp=1", "tp=1"},
       {"llama3.1-8b", "tp=1,replicas=3", "tp=2,replicas=2"},
       {"llama3.1-8b", "tp=2,pp=2", "tp=1,pp=4"},
+      {"llama3.1-8b", "tp=1", "tp=2,speculate=eagle3:2@0.7"},
       {"llama3.1-8b", "tp=1,max_seqs=16", "tp=1,max_seqs=16,replicas=5"},
       {"qwen3-30b-a3b", "tp=2,ep=2", "tp=1,dp=4"},
       {"deepseek-v3", "tp=8,weights=fp8_block", "tp=1,dp=8,weights=fp8_block"}};
