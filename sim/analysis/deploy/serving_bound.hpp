@@ -45,8 +45,8 @@ struct AskedWork {
 /// and those of prompts beside them.
 ///
 /// With speculative decoding a step brings each request d tokens at most, the whole number above
-/// their mean, so that there are at least 1 / d as many of a request's steps, each of which works on
-/// all its drafted tokens; what drafts is not counted.
+/// their mean. So there are at least 1 / d as many of a request's steps, each of which works on all
+/// its drafted tokens; what drafts is not counted.
 ///
 /// Means over replicas stand for the busiest. Copies of attention that go in step count as one with
 /// their mean. Of a pipeline, and behind a router that looks at replicas, one may have more than
