@@ -378,9 +378,7 @@ int run_one(const ParsedOptions& parsed, const KernelKind& kind) {
 }  // namespace
 
 int run_kernel(const Arguments& arguments) {
-  std::vector<std::string> words{"step", "iteration"};
-  for (const std::string& kind : kind_names()) words.push_back(kind);
-  CommandListener::tell(words);
+  CommandListener::tell(kind_names());
   const std::string word = arguments.empty() ? "" : arguments.front();
   if (word == "step") return run_step({arguments.begin() + 1, arguments.end()});
   if (word == "iteration") return run_iteration({arguments.begin() + 1, arguments.end()});

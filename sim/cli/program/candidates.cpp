@@ -182,9 +182,12 @@ Candidates candidates(const Words& words) {
     return of_commands(words.back());
   const CommandPage page = describe(*command);
   const Words rest{words.begin() + 1, words.end()};
-  if (page.words.empty()) return within(page, rest);
+  const bool has_options = !page.table.options.empty();
+  if (page.words.empty() || (has_options && rest.front().starts_with('-')))
+    return within(page, rest);
   if (rest.size() == 1) return of_words(page, rest.front());
-  if (std::find(page.words.begin(), page.words.end(), rest.front()) == page.words.end()) return {};
+  if (std::find(page.words.begin(), page.words.end(), rest.front()) == page.words.end())
+    return has_options ? within(page, rest) : Candidates{};
   return within(describe(*command, rest.front()), {rest.begin() + 1, rest.end()});
 }
 

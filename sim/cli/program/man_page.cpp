@@ -121,7 +121,7 @@ std::string man_page(const Command& command) {
   text += ".SH SYNOPSIS\n" + as_printed(lines(page.synopsis));
   if (!page.text.empty()) text += ".SH DESCRIPTION\n" + paragraphs(page.text);
   const std::vector<CommandPage> smaller = smaller_pages(command, page);
-  if (smaller.empty() && !page.table.options.empty()) text += ".SH OPTIONS\n" + options(page.table);
+  if (!page.table.options.empty()) text += ".SH OPTIONS\n" + options(page.table);
   for (const CommandPage& one : smaller)
     text += ".SH " + quoted("ORRERY " + upper(one.name)) + "\n" + as_printed(lines(one.synopsis)) +
             paragraphs(one.text) + options(one.table);
