@@ -18,6 +18,7 @@ Economics round_prices() {
   economics.switch_port = BytesPerSecond{50e9};
   economics.usd_per_kwh = {0.1, 0.1};
   economics.pue = {1.0, 1.5};
+  economics.hardware_years = {4.0, 6.0};
   return economics;
 }
 
