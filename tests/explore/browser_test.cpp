@@ -301,6 +301,12 @@ TEST_F(Page, AnyOptionCanBeTyped) {
       "document.getElementById('option-form').requestSubmit()");
   browser_->wait_for("!document.getElementById('failure').hidden");
   EXPECT_NE(text("#failure").find("'tpp' is unknown"), std::string::npos);
+  EXPECT_EQ(word("recompute"), "selective:core_attn+mlp");
+  settle(
+      "{ const t = document.getElementById('knob-pp-typed'); t.value = '4';"
+      "t.dispatchEvent(new Event('change')) }");
+  EXPECT_EQ(word("pp"), "4");
+  EXPECT_TRUE(evaluate("document.getElementById('failure').hidden").get<bool>());
   const auto complaints = browser_->take_complaints();  // The browser's own, of the status 400.
   EXPECT_EQ(complaints.size(), 1u);
 }

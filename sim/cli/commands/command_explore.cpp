@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <unistd.h>
@@ -113,8 +114,14 @@ void open_in_browser(const std::string& address) {
   sigemptyset(&none);
   ::posix_spawnattr_setsigmask(&attributes, &none);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  // What it has to say is nothing to the user.
+  posix_spawn_file_actions_t silent;
+  ::posix_spawn_file_actions_init(&silent);
+  ::posix_spawn_file_actions_addopen(&silent, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  ::posix_spawn_file_actions_addopen(&silent, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   // Where there is no such program, the address stands on the screen.
-  ::posix_spawnp(&process, program.c_str(), nullptr, &attributes, words, environ);
+  ::posix_spawnp(&process, program.c_str(), &silent, &attributes, words, environ);
+  ::posix_spawn_file_actions_destroy(&silent);
   ::posix_spawnattr_destroy(&attributes);
 }
 

@@ -56,13 +56,18 @@ export interface Listener {
 
 const page = Math.random().toString(36).slice(2);
 
+/** What was asked makes no sense, as a key that there is not. */
+export class SenselessQuestion extends Error {}
+
 async function failure(response: Response): Promise<Error> {
   const text = await response.text();
+  let message = "HTTP " + response.status;
   try {
-    return new Error(JSON.parse(text).error);
+    message = JSON.parse(text).error;
   } catch {
-    return new Error("HTTP " + response.status);
+    // Not of this server.
   }
+  return response.status === 400 ? new SenselessQuestion(message) : new Error(message);
 }
 
 function question(kind: string, body: unknown, signal?: AbortSignal, extra = ""): Promise<Response> {

@@ -59,6 +59,9 @@ export class KnobsView {
     if (this.knobs.length > 0) this.show(this.knobs);
   }
 
+  /** Whatever was turned since shows again what is. */
+  restore(): void { this.show(this.knobs); }
+
   show(knobs: Knob[]): void {
     this.knobs = knobs;
     if (this.held !== "") return;

@@ -70,7 +70,11 @@ async function work(): Promise<void> {
       await painted;
       ++probe.settled;
     } catch (error) {
-      if (!now.abort.signal.aborted) fail(error as Error);
+      if (!now.abort.signal.aborted) {
+        if (error instanceof api.SenselessQuestion) history.reject(now.state);
+        fail(error as Error);
+        knobs.restore();
+      }
     }
     inWork = null;
   }
@@ -96,6 +100,7 @@ function take(got: api.Answer, asked: Asked): void {
   show();
   painted = new Promise((done) => requestAnimationFrame(() => setTimeout(() => {
     probe.pictures.push(performance.now() - asked.at);
+    if (probe.pictures.length > 1000) probe.pictures.shift();
     done();
   })));
 }

@@ -64,6 +64,13 @@ export class History {
     this.now = state;
   }
 
+  /** Back to the step before one that is none: nothing can be asked of it. */
+  reject(state: State): void {
+    if (!same(state, this.now)) return;
+    this.now = this.past.pop() ?? this.now;
+    this.lastKey = "";
+  }
+
   get canUndo(): boolean { return this.past.length > 0; }
   get canRedo(): boolean { return this.future.length > 0; }
 
