@@ -306,6 +306,31 @@ TEST(Downloads, AreThoseOfTheCommands) {
   EXPECT_GT(trace["traceEvents"].size(), 1000u);
 }
 
+// The list of --changes; taken, each leads to the step that it says.
+TEST(SingleChanges, AreThoseOfTheCommand) {
+  const Explorer explorer;
+  ASSERT_GT(explorer.port, 0);
+  const Json state = beginnings()[0];
+  const Json list = Json::parse(explorer.post("changes", state.dump()).body)["changes"];
+  const std::string command = answer_to(explorer, state).answer["command"];
+  const std::string printed = run_orrery(command.substr(7) + " --changes").out;
+  EXPECT_GE(list.size(), 3u);
+  for (const Json& change : list) {
+    EXPECT_NE(printed.find("\n" + change["flags"].get<std::string>() + " "), std::string::npos)
+        << change;
+    Json next = state;
+    for (const auto& [key, word] : change["changes"].items())
+      if (word == "")
+        next.erase(key);
+      else
+        next[key] = word;
+    const Json result = answer_to(explorer, next).answer["result"];
+    ASSERT_FALSE(result.is_null()) << change;
+    EXPECT_NEAR(result["step_time_s"].get<double>(), change["step_time_s"].get<double>(), 1e-8)
+        << change;
+  }
+}
+
 TEST(Comparisons, AreThoseOfCompare) {
   const Explorer explorer;
   ASSERT_GT(explorer.port, 0);

@@ -266,6 +266,21 @@ TEST_F(Page, TheTimelineZoomsFromTheStepToOneKernel) {
   EXPECT_GT(evaluate("explorer.timeline.looks[0]").get<double>(), from);
 }
 
+TEST_F(Page, SingleChangesAreTriedAndTaken) {
+  settle(
+      "document.getElementById('option').value = 'tp=2 pp=32';"
+      "document.getElementById('option-form').requestSubmit()");
+  click("try-changes");
+  browser_->wait_for("document.querySelectorAll('#changes tbody tr').length > 2", 60.0);
+  const std::string flags = text("#change-0"), step = text("#changes tbody td");
+  settle("document.getElementById('change-0').click()");
+  EXPECT_EQ(text("#figure-step .value"), step);
+  const std::string key = flags.substr(2, flags.find(' ') - 2);
+  EXPECT_TRUE(text("#command").find("--" + key + " ") != std::string::npos) << flags;
+  // They were of the plan before.
+  EXPECT_EQ(evaluate("document.querySelectorAll('#changes tbody tr').length"), 0);
+}
+
 TEST_F(Page, DownloadsArrive) {
   const TemporaryFolder folder;
   browser_->call("Browser.setDownloadBehavior",

@@ -107,11 +107,13 @@ class Chromium {
     }
     return result.contains("result") ? result["result"].value("value", Json{}) : Json{};
   }
-  bool wait_for(const std::string& condition, double most_s = 20.0) {
+  bool wait_for(const std::string& condition, double most_s = 60.0) {
     using Clock = std::chrono::steady_clock;
     const auto until = Clock::now() + std::chrono::duration<double>(most_s);
     while (Clock::now() < until) {
-      if (evaluate("!!(" + condition + ")") == true) return true;
+      // A page that is on its way has not got what is asked about.
+      const std::string now = "(() => { try { return !!(" + condition + ") } catch { } })()";
+      if (evaluate(now) == true) return true;
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
     ADD_FAILURE() << "does not come: " << condition << "\npage says: "

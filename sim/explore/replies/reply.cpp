@@ -4,6 +4,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "sim/analysis/search/single_changes.hpp"
 #include "sim/base/text/quantity_text.hpp"
 #include "sim/cost/memory/memory.hpp"
 #include "sim/explore/replies/answer_json.hpp"
@@ -28,9 +29,10 @@ struct Kind {
   std::string_view name;
   const char* media_type;
 };
-constexpr std::array<Kind, 7> kinds{{{"catalog", "application/json"},
+constexpr std::array<Kind, 8> kinds{{{"catalog", "application/json"},
                                      {"answer", "application/octet-stream"},
                                      {"compare", "application/json"},
+                                     {"changes", "application/json"},
                                      {"report", "text/html"},
                                      {"trace", "application/json"},
                                      {"result", "application/json"},
@@ -138,6 +140,21 @@ std::string compare(const std::string& body, WarmInputs& inputs) {
   return compare_json(plans);
 }
 
+// As `orrery estimate --changes` prints them.
+std::string changes(const ExploredState& state, WarmInputs& inputs) {
+  require_inputs(state);
+  const StateInputs read{state, inputs};
+  const Result result = estimate_of(state, inputs).result;
+  Json list = Json::array();
+  for (const SingleChange& change : single_changes(result, read.context, inputs.detail()))
+    list.push_back({{"flags", change.flags},
+                    {"changes", changes_json(changes_of(change.flags, state))},
+                    {"step_time_s", change.step.si()},
+                    {"share", change.difference.mean / result.step_time},
+                    {"tie", change.difference.is_tie()}});
+  return text_of(Json{{"changes", std::move(list)}});
+}
+
 std::string download(QuestionKind kind, const ExploredState& state, WarmInputs& inputs) {
   require_inputs(state);
   if (kind == QuestionKind::megatron) {
@@ -173,6 +190,8 @@ void reply(QuestionKind kind, const std::string& body, bool repair, WarmInputs& 
       send(http_ok, text_of(catalog_json(inputs)));
     } else if (kind == QuestionKind::compare) {
       send(http_ok, compare(body, inputs));
+    } else if (kind == QuestionKind::changes) {
+      send(http_ok, changes(ExploredState::read(body, inputs.names()), inputs));
     } else if (kind == QuestionKind::answer) {
       answer(ExploredState::read(body, inputs.names()), repair, inputs, send);
     } else {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "sim/analysis/search/dimension.hpp"
 #include "sim/analysis/search/stage_splits.hpp"
@@ -200,10 +201,44 @@ std::pair<StateChanges, std::size_t> change_at(const Words& words, std::size_t i
   return {{}, 0};
 }
 
+Words words_in(const std::string& text) {
+  Words words;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(' ', begin), text.size());
+    words.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
+}
+
+// Changes that are made together: what one leaves open another may say.
+class JoinedChanges {
+ public:
+  void add(const StateChanges& changes) {
+    for (const auto& [key, word] : changes)
+      if (!word.empty() || !all_.contains(key)) all_[key] = word;
+  }
+  const StateChanges& all() const { return all_; }
+
+ private:
+  StateChanges all_;
+};
+
 }  // namespace
 
 std::vector<Knob> knobs_of(const ExploredState& state, const StateInputs& inputs) {
   return Bench{state, inputs}.knobs();
+}
+
+StateChanges changes_of(const std::string& flags, const ExploredState& state) {
+  const Words words = words_in(flags);
+  JoinedChanges joined;
+  for (std::size_t i = 0; i < words.size();) {
+    const auto [changes, taken] = change_at(words, i, state);
+    joined.add(changes);
+    i += std::max<std::size_t>(1, taken);
+  }
+  return joined.all();
 }
 
 std::vector<Remedy> remedies_in(const std::string& text, const ExploredState& state,
@@ -211,40 +246,32 @@ std::vector<Remedy> remedies_in(const std::string& text, const ExploredState& st
   // What to do stands behind the last semicolon (Error).
   const std::size_t last = text.rfind("; ");
   if (last == text.npos) return {};
-  Words words;
-  for (std::size_t begin = last + 2; begin < text.size();) {
-    const std::size_t end = std::min(text.find(' ', begin), text.size());
-    words.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  const Words words = words_in(text.substr(last + 2));
   std::vector<Remedy> remedies;
-  const auto keep = [&](const Remedy& remedy) {
-    if (remedy.changes.empty()) return;
+  const auto keep = [&](const std::string& flags) {
+    if (flags.empty()) return;
+    Remedy remedy{flags, changes_of(flags, state)};
     try {
       const Scenario scenario = inputs.scenario(changed(state, remedy.changes));
       const MemoryReport memory = memory_of(scenario, *inputs.context.loads(scenario));
+      remedy.runs = memory.fits();
       remedies.push_back(remedy);
-      remedies.back().runs = memory.fits();
     } catch (const Error&) {
       // Leads to another refusal: no way out.
     }
   };
   // Changes that follow each other are made together: "--pp 16 --recompute full".
-  Remedy remedy;
+  std::string flags;
   for (std::size_t i = 0; i < words.size();) {
-    const auto [changes, taken] = change_at(words, i, state);
+    const std::size_t taken = change_at(words, i, state).second;
     if (taken == 0) {
-      keep(remedy);
-      remedy = {};
+      keep(std::exchange(flags, ""));
       ++i;
-      continue;
     }
-    for (const auto& change : changes) remedy.changes.insert_or_assign(change.first, change.second);
     for (std::size_t j = 0; j < taken; ++j)
-      remedy.words += (remedy.words.empty() ? "" : " ") + trimmed(words[i + j]);
-    i += taken;
+      flags += (flags.empty() ? "" : " ") + trimmed(words[i++]);
   }
-  keep(remedy);
+  keep(flags);
   return remedies;
 }
 

@@ -35,6 +35,9 @@ struct Knob {
 /// Legal is what make_scenario() takes with the changes of turning there; nothing else decides.
 std::vector<Knob> knobs_of(const ExploredState& state, const StateInputs& inputs);
 
+/// What flags such as "--vpp 4 --schedule interleaved" change, with what cannot stay beside them.
+StateChanges changes_of(const std::string& flags, const ExploredState& state);
+
 /// Ways out of a refusal that its words name ("use --recompute full", "use gbs=1536 or gbs=2048"),
 /// those that lead to a legal plan.
 struct Remedy {

@@ -1,6 +1,6 @@
 // The right side: what the plan takes, and why.
 
-import type { Answer, Bill, Comparison, Memory, Range, Result } from "./api";
+import type { Answer, Bill, Comparison, Memory, Range, Result, SingleChange } from "./api";
 import { announce, byId, fill, h } from "./dom";
 import * as text from "./format";
 import { colour, inkOn } from "./palette";
@@ -231,6 +231,26 @@ export function showRefusal(answer: Answer, apply: (changes: State) => void): vo
          }, way.words === "" ? "as it follows" : way.words,
          h("small", {}, way.runs ? "runs" : "legal, but over memory")))));
   announce(`This plan cannot run: ${problem}`);
+}
+
+/** What one change at a time would bring, the best of each key; null: nobody has asked yet. */
+export function showChanges(list: SingleChange[] | null, apply: (changes: State) => void): void {
+  const row = (change: SingleChange, index: number) =>
+    h("tr", {}, h("th", { scope: "row" }, h("button", {
+      type: "button", id: `change-${index}`, click: () => apply(change.changes),
+    }, change.flags)),
+      h("td", {}, text.seconds(change.step_time_s)),
+      h("td", {}, text.signedPercent(change.share)),
+      h("td", { class: "words" }, change.tie ? "a tie: predictions cannot tell" : ""));
+  fill(byId("changes"), list && (list.length === 0
+    ? h("p", { class: "quiet" }, "No single change shortens this step. " +
+        "orrery search tries several together.")
+    : h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "change"),
+                                      h("th", { scope: "col" }, "step"),
+                                      h("th", { scope: "col" }, "against now"),
+                                      h("th", { scope: "col" }))),
+        h("tbody", {}, ...list.map(row)))));
+  if (list) announce(`${list.length} changes shorten the step`);
 }
 
 export function showComparison(found: Comparison | null): void {

@@ -101,6 +101,16 @@ export async function compare(from: State, to: State, signal: AbortSignal): Prom
   return response.json();
 }
 
+/** One key changed, and what becomes of the step. */
+export interface SingleChange {
+  flags: string; changes: State; step_time_s: number; share: number; tie: boolean;
+}
+export async function singleChanges(state: State, signal: AbortSignal): Promise<SingleChange[]> {
+  const response = await question("changes", state, signal);
+  if (!response.ok) throw await failure(response);
+  return (await response.json()).changes;
+}
+
 /** Bytes of a reply up to the end of a line, and all that follow. */
 class Lines {
   private held: Uint8Array = new Uint8Array(0);

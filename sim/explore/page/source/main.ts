@@ -96,6 +96,7 @@ function take(got: api.Answer, asked: Asked): void {
   answer = got;
   byId("failure").hidden = true;
   history.settle(got.state);
+  forgetChanges();
   writeAddress();
   show();
   painted = new Promise((done) => requestAnimationFrame(() => setTimeout(() => {
@@ -214,6 +215,29 @@ async function compare(): Promise<void> {
   }
 }
 
+let trying: AbortController | null = null;
+async function tryChanges(): Promise<void> {
+  trying?.abort();
+  const mine = trying = new AbortController();
+  const button = byId<HTMLButtonElement>("try-changes");
+  button.disabled = true;
+  try {
+    const list = await api.singleChanges(history.now, mine.signal);
+    if (!mine.signal.aborted) view.showChanges(list, (changes) => turn(changes));
+  } catch (error) {
+    if (!mine.signal.aborted) fail(error as Error);
+  }
+  if (trying === mine) button.disabled = false;
+}
+
+// They were of the plan before.
+function forgetChanges(): void {
+  trying?.abort();
+  trying = null;
+  byId<HTMLButtonElement>("try-changes").disabled = false;
+  view.showChanges(null, () => undefined);
+}
+
 // A link may hold a pinned plan: its figures are asked for once.
 async function takePin(state: State): Promise<void> {
   pinned = { state, result: null };
@@ -279,6 +303,7 @@ function wire(): void {
   on("undo", () => travel(history.undo));
   on("redo", () => travel(history.redo));
   on("pin", pin);
+  on("try-changes", tryChanges);
   on("pinned-swap", () => {
     if (!pinned || !answer?.result) return;
     const a = pinned.state;
