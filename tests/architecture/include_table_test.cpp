@@ -127,7 +127,7 @@ TEST(IncludeTable, ThirdPartiesStayInTheirRooms) {
       {"xbt/", {"simgrid"}},  // SimGrid's base library.
       {"yaml.h", {"yaml"}},
       {"toml++/", {"toml"}},
-      {"httplib.h", {"server"}},
+      {"httplib.h", {"http"}},
   };
   Rooms met;
   for (const auto& [file, room, target] :

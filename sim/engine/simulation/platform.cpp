@@ -1,10 +1,6 @@
 #include "sim/engine/simulation/platform.hpp"
 
-#include <dlfcn.h>
-
-#include <stdexcept>
-#include <string>
-
+#include "sim/base/core/module.hpp"
 #include "sim/base/core/progress.hpp"
 
 namespace orrery {
@@ -12,14 +8,8 @@ namespace {
 
 bool is_loaded = false;
 
-// The program's run path says where it lies (sim/CMakeLists.txt).
 FluidNetwork& load_network() {
-  constexpr const char* library = "liborrery_simgrid.so";
-  void* const opened = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  void* const entry = opened ? dlsym(opened, "orrery_fluid_network") : nullptr;
-  if (!entry)
-    throw std::runtime_error{std::string{"SimGrid cannot be loaded: "} + dlerror() +
-                             "; install Orrery again"};
+  void* const entry = module_entry("liborrery_simgrid.so", "orrery_fluid_network");
   is_loaded = true;
   return *reinterpret_cast<FluidNetworkEntry*>(entry)();
 }

@@ -1,4 +1,4 @@
-#include "sim/explore/server/connection_threads.hpp"
+#include "sim/explore/http/connection_threads.hpp"
 
 #include <system_error>
 

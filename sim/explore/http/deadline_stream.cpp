@@ -1,4 +1,4 @@
-#include "sim/explore/server/deadline_stream.hpp"
+#include "sim/explore/http/deadline_stream.hpp"
 
 #include <sys/socket.h>
 
