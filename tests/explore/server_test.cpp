@@ -1,8 +1,11 @@
 // The server from outside: whom it serves, whom it refuses, what it survives and how it ends.
 
+#include <future>
 #include <set>
 #include <thread>
 
+#include "sim/base/core/module.hpp"
+#include "sim/explore/http/http_server.hpp"
 #include "tests/support/explorer.hpp"
 
 namespace orrery {
@@ -235,6 +238,19 @@ TEST(Ending, TheLossOfTheReaderIsSaid) {
   ASSERT_EQ(explorer.children().size(), 1u);
   ::kill(explorer.children()[0], SIGKILL);
   EXPECT_EQ(explorer.end(0), 1);
+}
+
+// Whoever ends it at once may come before the thread that serves.
+TEST(Ending, BeforeItServes) {
+  void* const entry = module_entry("liborrery_http.so", "orrery_http_server");
+  const std::unique_ptr<HttpServer> server{reinterpret_cast<HttpServerEntry*>(entry)({})};
+  ASSERT_TRUE(server);
+  server->stop();
+  auto serving = std::async(std::launch::async, [&] { server->serve(); });
+  if (serving.wait_for(std::chrono::seconds(30)) != std::future_status::ready) {
+    ADD_FAILURE() << "it serves for ever";
+    std::_Exit(1);  // Else the thread would be waited for.
+  }
 }
 
 TEST(Starting, EachTimeWithAnotherSecret) {

@@ -78,7 +78,13 @@ class LocalHttp final : public HttpServer, private httplib::Server {
 
   int port() const override { return port_; }
   void serve() override { listen_after_bind(); }
-  void stop() override { httplib::Server::stop(); }
+  // httplib's own does nothing before the serving thread has come to listen, which then never ends.
+  void stop() override {
+    const socket_t socket = svr_sock_.exchange(INVALID_SOCKET);
+    if (socket == INVALID_SOCKET) return;
+    ::shutdown(socket, SHUT_RDWR);
+    ::close(socket);
+  }
 
  private:
   HttpRequest plain(const httplib::Request& request) const {

@@ -43,7 +43,7 @@ class HttpServer {
   virtual ~HttpServer() = default;
   virtual int port() const = 0;
   virtual void serve() = 0;  ///< Until stop().
-  virtual void stop() = 0;   ///< From another thread.
+  virtual void stop() = 0;   ///< From another thread, also before serve().
 };
 
 /// What the library offers under the name `orrery_http_server`; nullptr: the port cannot be had.
