@@ -1,5 +1,7 @@
 #include "sim/analysis/cases/serving_case.hpp"
 
+#include "sim/analysis/cases/collected_case.hpp"
+
 namespace orrery {
 namespace {
 
@@ -62,30 +64,41 @@ PoolsRequest read_pools(const DeploymentRequest& both, const JsonValue& json) {
 }  // namespace
 
 bool is_serving_case(const JsonValue& entry) {
-  return entry.is_object() && entry.has("deployment") && entry.has("engine");
+  return is_collected_case(entry) ||
+         (entry.is_object() && entry.has("deployment") && entry.has("engine"));
 }
 
-ServingCase read_serving_case(const JsonValue& entry) {
-  entry.allow_only({"id", "source", "system", "gpus", "model", "engine", "deployment", "workload",
-                    "serving", "measured", "peers", "notes"});
-  ServingCase one;
+void read_what_all_have(const JsonValue& entry, ServingCase& one) {
   one.place = entry.place();
   one.id = entry.at("id").text();
   one.system = entry.at("system").text();
-  one.model = entry.at("model").text();
-  one.engine = entry.at("engine").text();
   one.gpus = static_cast<int>(entry.at("gpus").integer(1, most_gpus));
-  read_deployment(one.deployment, entry.at("deployment"));
   one.workload = entry.find("workload");
-  one.serving = entry.find("serving");
-  if (one.serving && one.serving->has("speculative"))
-    one.deployment.speculate = read_speculation(one.serving->at("speculative"));
-  if (one.serving && one.serving->has("disaggregated"))
-    one.pools = read_pools(one.deployment, one.serving->at("disaggregated"));
   const JsonValue measured = entry.at("measured");
   for (const std::string& quantity : measured.keys())
     one.measured[quantity] = measured.at(quantity).number(0.0, most);
   if (const auto peers = entry.find("peers")) read_peers(*peers, one);
+}
+
+void read_serving_options(const JsonValue& serving, ServingCase& one) {
+  one.serving = serving;
+  if (serving.has("speculative"))
+    one.deployment.speculate = read_speculation(serving.at("speculative"));
+  if (serving.has("disaggregated"))
+    one.pools = read_pools(one.deployment, serving.at("disaggregated"));
+}
+
+ServingCase read_serving_case(const JsonValue& entry) {
+  if (is_collected_case(entry)) return read_collected_case(entry);
+  entry.allow_only({"id", "source", "system", "gpus", "model", "engine", "deployment", "workload",
+                    "serving", "measured", "peers", "notes"});
+  ServingCase one;
+  read_what_all_have(entry, one);
+  const JsonValue model = entry.at("model");
+  one.model = read_model(model.text(), model.place());
+  one.engine = entry.at("engine").text();
+  read_deployment(one.deployment, entry.at("deployment"));
+  if (const auto serving = entry.find("serving")) read_serving_options(*serving, one);
   return one;
 }
 

@@ -101,10 +101,14 @@ PoolOutcome outcome(const PricedServing& priced, const Deployment& plan, const P
 PricedPools price_pools(const std::string& model, const std::string& system,
                         const std::string& engine, const PoolsRequest& request, const Place& at,
                         const Place& prefill, const Place& decode) {
-  ServingSetup setup{read_model(model, at / "model"),
-                     read_system(system, at / "system"),
-                     read_serving_engine(engine, at / "engine"),
-                     {}};
+  return price_pools(read_model(model, at / "model"), system, engine, request, at, prefill, decode);
+}
+
+PricedPools price_pools(const Model& model, const std::string& system, const std::string& engine,
+                        const PoolsRequest& request, const Place& at, const Place& prefill,
+                        const Place& decode) {
+  ServingSetup setup{
+      model, read_system(system, at / "system"), read_serving_engine(engine, at / "engine"), {}};
   PoolsPlan plan = make_pools(setup.model, setup.system, setup.engine, request, prefill, decode);
   const auto kernels = std::make_shared<const ServingKernels>(setup.system.gpu, setup.engine);
   setup.deployment = plan.prefill;

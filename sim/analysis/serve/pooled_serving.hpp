@@ -18,6 +18,10 @@ struct PricedPools {
 PricedPools price_pools(const std::string& model, const std::string& system,
                         const std::string& engine, const PoolsRequest& request, const Place& at,
                         const Place& prefill, const Place& decode);
+/// Of a model that is known.
+PricedPools price_pools(const Model& model, const std::string& system, const std::string& engine,
+                        const PoolsRequest& request, const Place& at, const Place& prefill,
+                        const Place& decode);
 
 /// Errors (infeasible): a pool whose memory does not hold a request, of its prompt where it
 /// prefills.

@@ -40,10 +40,14 @@ double decode_rate(const PricedServing& priced, const Iteration& iteration, Seco
 ServingSetup make_serving_setup(const std::string& model, const std::string& system,
                                 const std::string& engine, const DeploymentRequest& request,
                                 int gpus, const Place& at) {
-  ServingSetup setup{read_model(model, at / "model"),
-                     read_system(system, at / "system"),
-                     read_serving_engine(engine, at / "engine"),
-                     {}};
+  return make_serving_setup(read_model(model, at / "model"), system, engine, request, gpus, at);
+}
+
+ServingSetup make_serving_setup(const Model& model, const std::string& system,
+                                const std::string& engine, const DeploymentRequest& request,
+                                int gpus, const Place& at) {
+  ServingSetup setup{
+      model, read_system(system, at / "system"), read_serving_engine(engine, at / "engine"), {}};
   setup.deployment = make_deployment(setup.model, setup.system, setup.engine, request, gpus, at);
   return setup;
 }

@@ -20,6 +20,10 @@ struct ServingSetup {
 ServingSetup make_serving_setup(const std::string& model, const std::string& system,
                                 const std::string& engine, const DeploymentRequest& request,
                                 int gpus, const Place& at);
+/// Of a model that is known.
+ServingSetup make_serving_setup(const Model& model, const std::string& system,
+                                const std::string& engine, const DeploymentRequest& request,
+                                int gpus, const Place& at);
 
 /// One iteration of a deployment and the memory that it leaves.
 struct ServingStep {

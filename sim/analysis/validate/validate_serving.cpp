@@ -15,13 +15,26 @@ using Predicted = std::map<std::string, double>;
 constexpr std::int64_t most_tokens = 1 << 30;
 constexpr std::int64_t largest_batch = 1 << 14;
 
+// Of a system's GPU and an engine. Their tables take longer to read than most cases to replay.
+class KnownKernels {
+ public:
+  std::shared_ptr<const ServingKernels> of(const ServingCase& one, const ServingSetup& setup) {
+    auto& known = known_[{one.system, one.engine}];
+    if (!known) known = std::make_shared<const ServingKernels>(setup.system.gpu, setup.engine);
+    return known;
+  }
+
+ private:
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<const ServingKernels>> known_;
+};
+
 bool is_static(const ServingCase& one) {
   return one.workload && one.workload->has("arrival") &&
          one.workload->at("arrival").text() == "static";
 }
 
 // One batch to its end: all prompts together, then steps over a context that grows by one each.
-Predicted static_batch(const ServingCase& one, const ServingSetup& setup) {
+Predicted static_batch(const ServingCase& one, const IterationPrices& prices) {
   const std::int64_t batch = one.workload->at("batch").integer(1, largest_batch);
   const std::int64_t input = one.workload->at("isl").integer(1, most_tokens);
   const std::int64_t output = one.workload->at("osl").integer(1, most_tokens);
@@ -31,7 +44,6 @@ Predicted static_batch(const ServingCase& one, const ServingSetup& setup) {
   Iteration decode;
   decode.decodes = decode.heads = batch;
   decode.context = batch * (input + output / 2);
-  const IterationPrices prices{setup.model, setup.system, setup.deployment, setup.engine};
   return {{"prefill_time_ms", prices.price(prefill).step.si() * 1e3},
           {"decode_step_ms", prices.price(decode).step.si() * 1e3}};
 }
@@ -76,16 +88,15 @@ void compare_pools(const ServingCase& one, ValidationReport& report) {
   note_predicted(one, run.setup.model, quantities_of(run), report);
 }
 
-void compare(const ServingCase& one, ValidationReport& report) {
+void compare(const ServingCase& one, KnownKernels& kernels, ValidationReport& report) {
   if (one.pools) return compare_pools(one, report);
   const ServingSetup setup = setup_of(one);
-  const KvCapacity kv = kv_capacity(setup.model, setup.system, setup.deployment, setup.engine);
-  Predicted predicted{{"kv_cache_tokens", static_cast<double>(kv.tokens)}};
-  if (is_static(one)) predicted.merge(static_batch(one, setup));
+  const PricedServing priced{setup, kernels.of(one, setup)};
+  Predicted predicted{{"kv_cache_tokens", static_cast<double>(priced.kv.tokens)}};
+  if (is_static(one)) predicted.merge(static_batch(one, priced.prices));
   if (one.workload && one.workload->has("arrival") && measures_clients(one)) {
     const ServingRun run = serve_requests(
-        PricedServing{setup}, load_of_case(*one.workload, one.serving ? &*one.serving : nullptr),
-        one.place);
+        priced, load_of_case(*one.workload, one.serving ? &*one.serving : nullptr), one.place);
     predicted.merge(quantities_of(run));
     compare_requests(one, run, report);
   }
@@ -96,12 +107,13 @@ void compare(const ServingCase& one, ValidationReport& report) {
 
 void compare_serving(const JsonValue& json, ValidationReport& report) {
   const std::vector<JsonValue> elements = json.elements();
+  KnownKernels kernels;
   for (std::size_t i = 0; i < elements.size(); ++i) {
     ProgressListener::tell({Progress::Of::cases, i, elements.size()});
     const std::string id = elements[i].at("id").text();
     try {
       const std::size_t before = report.comparisons.size();
-      compare(read_serving_case(elements[i]), report);
+      compare(read_serving_case(elements[i]), kernels, report);
       if (report.comparisons.size() == before)
         report.refusals.push_back({id, "nothing that was measured can be predicted"});
     } catch (const Error& error) {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "sim/cost/serving/training_rows.hpp"
-#include "sim/input/measured/kernel_tables.hpp"
+#include "sim/input/measured/serving_table.hpp"
 
 namespace orrery {
 namespace {
@@ -18,13 +18,6 @@ constexpr Seconds least_product = microseconds(1.5);
 constexpr Seconds least_attention = microseconds(2.0);
 constexpr double far_outside = 2.0;  // Octaves.
 
-// A GPU whose own kernels were measured, else the one that stands in for it in training.
-std::string gpu_of_tables(const std::string& gpu) {
-  if (has_serving_tables(gpu)) return gpu;
-  const std::string other = gpu_of_kernel_tables(gpu);
-  return has_serving_tables(other) ? other : "";
-}
-
 Tag tag_of(const FittedTable::Time& found, bool own) {
   if (found.outside > far_outside) return Tag::default_value;
   return found.exact && own ? Tag::measured : Tag::interpolated;
@@ -33,7 +26,7 @@ Tag tag_of(const FittedTable::Time& found, bool own) {
 }  // namespace
 
 ServingKernels::ServingKernels(const Gpu& gpu, const ServingEngine& engine)
-    : gpu_{gpu}, table_gpu_{gpu}, engine_{engine}, measured_{gpu_of_tables(gpu.name)} {
+    : gpu_{gpu}, table_gpu_{gpu}, engine_{engine}, measured_{gpu_of_serving_tables(gpu.name)} {
   if (!measured_.empty() && measured_ != gpu.name) table_gpu_ = read_gpu(measured_, {});
 }
 

@@ -11,16 +11,19 @@ namespace {
 
 // Words behind a family's name that say another training of the same shape.
 constexpr std::string_view same_shape[] = {
-    "base",     "bf16", "chat", "fp8",  "hf",   "it",   "instruct", "pretrain", "pt",
-    "thinking", "v0.1", "v1.5", "0324", "0528", "2407", "2507",     "2508"};
+    "base", "bf16", "chat", "fp8",  "hf",   "it",   "instruct",       "pretrain", "pt",  "thinking",
+    "v0.1", "v1.5", "0324", "0528", "2407", "2503", "quantized.w8a8", "2507",     "2508"};
 
-// Models of the shape of another, but for the longest sequence (arXiv 2302.13971, table 2, and
-// 2307.09288, table 1).
+// Models of the shape of another, but for the longest sequence: arXiv 2302.13971, table 2, and
+// 2307.09288, table 1; Qwen2.5's and Mistral Small's descendants by the config.json of each.
 constexpr std::pair<std::string_view, std::string_view> same_sizes[] = {
     {"llama7b", "llama2-7b"},
     {"llama13b", "llama2-13b"},
     {"vicuna7b", "llama2-7b"},
-    {"vicuna13b", "llama2-13b"}};
+    {"vicuna13b", "llama2-13b"},
+    {"llama3.370b", "llama3.1-70b"},
+    {"kimidev72b", "qwen2.5-72b"},
+    {"mistralsmall3.124b", "mistral-small-24b"}};
 
 // Words of a name in small letters: "meta", "llama", "3.1", "8b".
 std::vector<std::string> words_of_name(const std::string& name) {

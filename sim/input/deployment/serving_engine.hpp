@@ -81,7 +81,7 @@ struct ServingEngine {
   std::vector<std::string> kernels;  ///< Whose tables serve it, the nearest first.
   /// The same of one op and format ("gemm-fp8"), where that differs.
   std::map<std::string, std::vector<std::string>> kernels_of;
-  std::string all_reduce;  ///< Whose all-reduce tables; "": NCCL's, as in training.
+  std::string all_reduce;  ///< Whose all-reduce tables; "nccl": NCCL's, as in training.
   std::vector<std::string> weights, experts, kv;  ///< Formats that it has.
 
   std::optional<JsonValue> document;  ///< What it was read from.

@@ -129,4 +129,16 @@ bool has_serving_tables(const std::string& gpu) {
   return is_plain(gpu) && fs::is_directory(folder_of(gpu), code);
 }
 
+std::string gpu_of_serving_tables(const std::string& gpu) {
+  if (has_serving_tables(gpu)) return gpu;
+  const fs::path path = fs::path{data_folder()} / "calibration/data/serving_stand_ins.json";
+  std::error_code code;
+  if (!fs::is_regular_file(path, code)) return "";
+  const JsonValue json = JsonValue::read_file(path.string());
+  require_schema(json, "orrery.serving_stand_ins/1");
+  const auto found = gpu == "schema" ? std::nullopt : json.find(gpu);
+  const std::string other = found ? found->sourced().text() : "";
+  return has_serving_tables(other) ? other : "";
+}
+
 }  // namespace orrery

@@ -55,5 +55,8 @@ std::optional<ServingTable> read_serving_table(const std::string& gpu, const std
 
 /// Whether any inference kernel of `gpu` was measured.
 bool has_serving_tables(const std::string& gpu);
+/// `gpu`, or the one whose kernels stand in for its own (calibration/data/serving_stand_ins.json);
+/// "" where nobody's do.
+std::string gpu_of_serving_tables(const std::string& gpu);
 
 }  // namespace orrery

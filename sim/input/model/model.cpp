@@ -25,8 +25,8 @@ const std::vector<std::string>& own_keys() {
       "bias", "qkv_bias", "out_bias", "mlp_bias", "attention_sinks", "clamped_activation",
       "parallel_residual", "tied_embeddings", "mla", "window", "global_every", "prediction_layers",
       // Experts.
-      "experts", "top_k", "moe_ffn", "shared_expert_ffn", "dense_layers", "expert_groups",
-      "groups_per_token", "correction_bias"};
+      "experts", "top_k", "moe_ffn", "shared_expert_ffn", "dense_layers", "moe_every",
+      "expert_groups", "groups_per_token", "correction_bias"};
   return keys;
 }
 
@@ -168,7 +168,7 @@ void read_experts(ObjectReader& reader, const ModelDefaults& defaults, Model& mo
   if (!reader.json().has("experts")) {
     // One says it for all.
     reader.check([&] {
-      for (const char* key : {"top_k", "moe_ffn", "shared_expert_ffn", "dense_layers"})
+      for (const char* key : {"top_k", "moe_ffn", "shared_expert_ffn", "dense_layers", "moe_every"})
         if (const auto orphan = reader.json().find(key))
           orphan->fail("means nothing in a model without experts", "add the key 'experts'");
     });
@@ -185,8 +185,9 @@ void read_experts(ObjectReader& reader, const ModelDefaults& defaults, Model& mo
       integer(reader, "groups_per_token", defaults.groups_per_token, 1, max_experts);
   experts.correction_bias = flag(reader, "correction_bias", defaults.correction_bias);
   const std::int64_t dense = integer(reader, "dense_layers", 0, 0, model.layers);
+  const std::int64_t every = integer(reader, "moe_every", 1, 1, model.layers);
   for (int layer = 0; layer < model.layers; ++layer)
-    model.layer_has_experts.push_back(layer >= dense);
+    model.layer_has_experts.push_back(layer >= dense && (layer + 1) % every == 0);
   model.experts = experts;
 }
 

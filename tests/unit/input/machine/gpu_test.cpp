@@ -45,7 +45,7 @@ TEST(Gpu, EveryCatalogFileIsReadAndCarriesItsFilesName) {
     EXPECT_GE(gpu.peak_16bit, FlopPerSecond{100e12});
     EXPECT_LE(gpu.peak_16bit, FlopPerSecond{5e15});
     EXPECT_LT(gpu.peak_fp32, gpu.peak_16bit);
-    EXPECT_GE(gpu.memory, Bytes{32e9});
+    EXPECT_GE(gpu.memory, Bytes{24e9});
     EXPECT_LE(gpu.memory, Bytes{300e9});
     EXPECT_LT(gpu.pcie, gpu.memory_bandwidth);
     if (gpu.peak_fp8 != FlopPerSecond{}) {
