@@ -1,8 +1,9 @@
 #!/bin/sh
 # Puts today's validation tables into docs/ACCURACY.md (the summary, up to the first heading) and
 # docs/ACCURACY-ROWS.md (every case), and what they amount to into README.md. The famous runs have
-# a page of their own, docs/FAMOUS-RUNS.md. First of all how the steps of each software turned out,
-# from which ranges are made, goes into calibration/data/published_steps.json.
+# a page of their own, docs/FAMOUS-RUNS.md, and so has inference, docs/SERVING-ACCURACY.md. First of
+# all how the steps of each software turned out, from which ranges are made, goes into
+# calibration/data/published_steps.json.
 #
 #   tests/validation/update_accuracy.sh [--check] path/to/orrery
 #
@@ -55,6 +56,7 @@ sed -n '/^### /,$p' "$work/all" | sed 's/^###/##/' > "$work/rows"
 }
 
 "$orrery" validate --markdown "$famous" | sed '/^### /d; /^| all /d' > "$work/famous"
+"$orrery" validate --markdown tests/validation/inference/*.json | sed '/^### /,$d' > "$work/serving"
 
 # "| family | predicted | ... |" gives each family's steps and mean error, the row "all" of the
 # table of ranges how many lie in them.
@@ -96,4 +98,5 @@ page README.md "$work/in_short"
 page docs/ACCURACY.md "$work/summary"
 page docs/ACCURACY-ROWS.md "$work/rows"
 page docs/FAMOUS-RUNS.md "$work/famous"
+page docs/SERVING-ACCURACY.md "$work/serving"
 [ "$stale" = no ]

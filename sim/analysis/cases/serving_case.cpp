@@ -8,13 +8,21 @@ namespace {
 constexpr int most_gpus = 1 << 20;
 constexpr double most = 1e15;
 
+// Collections say "e2e_mean" and "ttft_p90" of peers, in the milliseconds of "e2e_ms".
+std::string quantity_of(const std::string& said) {
+  if (said.ends_with("_mean")) return said.substr(0, said.size() - 5) + "_ms";
+  for (const char* percentile : {"_p50", "_p90", "_p95", "_p99"})
+    if (said.ends_with(percentile)) return said + "_ms";
+  return said;
+}
+
 // Of peers {"simulator": {"quantity": predicted}}.
 void read_peers(const JsonValue& json, ServingCase& one) {
   for (const std::string& peer : json.keys()) {
     const JsonValue said = json.at(peer);
     for (const std::string& quantity : said.keys())
       if (const JsonValue value = said.at(quantity); value.is_number())
-        one.peers[peer][quantity] = value.number(-most, most);
+        one.peers[peer][quantity_of(quantity)] = value.number(-most, most);
   }
 }
 

@@ -50,6 +50,7 @@ FittedTable::FittedTable(const ServingTable& table, const KernelFormats& formats
                          const RoofRates& measured_on)
     : op_{table.op},
       title_{table.title()},
+      gpu_{table.gpu},
       engine_{table.engine},
       formats_{formats},
       fit_{table.width} {

@@ -42,10 +42,11 @@ class FittedTable {
   double outside(std::span<const std::int64_t> sizes) const;
 
   const std::string& title() const { return title_; }
+  const std::string& gpu() const { return gpu_; }
   const std::string& engine() const { return engine_; }
 
  private:
-  std::string op_, title_, engine_;
+  std::string op_, title_, gpu_, engine_;
   KernelFormats formats_;
   LocalFit fit_;
 };

@@ -44,8 +44,14 @@ ServingKernels::Shelf& ServingKernels::shelf(const std::string& op, const std::s
   for (const std::string& engine :
        special == engine_.kernels_of.end() ? engine_.kernels : special->second) {
     if (sums && engine != engine_.all_reduce) continue;
-    if (const auto table = read_serving_table(measured_, op + words + "-" + engine))
-      found.emplace_back(*table, formats, measured_on);
+    const std::string name = op + words + "-" + engine;
+    // An engine's own kernels of a like GPU are nearer than another engine's of this one.
+    const bool own = engine == engine_.kernels.front();
+    const std::string gpu = own ? gpu_of_serving_table(measured_, name) : measured_;
+    if (const auto table = read_serving_table(gpu, name))
+      found.emplace_back(
+          *table, formats,
+          gpu == measured_ ? measured_on : roof_rates(read_gpu(gpu, {}), op, formats));
   }
   if (const auto table = training_rows(measured_, op, formats.weights))
     found.emplace_back(*table, formats, measured_on);
@@ -90,7 +96,7 @@ KernelTime ServingKernels::fresh_price(const Shelf& shelf, const std::string& op
   const std::string& title = nearest->title();
   if (std::find(used_.begin(), used_.end(), title) == used_.end()) used_.push_back(title);
   const FittedTable::Time found = nearest->at(sizes, own);
-  const bool is_own = measured_ == gpu_.name && nearest->engine() == engine_.kernels.front();
+  const bool is_own = nearest->gpu() == gpu_.name && nearest->engine() == engine_.kernels.front();
   return {found.time, tag_of(found, is_own)};
 }
 

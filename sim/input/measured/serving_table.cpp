@@ -70,8 +70,8 @@ std::vector<std::string> serving_table_columns(const std::string& op) {
 
 ServingTable parse_serving_table(const JsonValue& json) {
   require_schema(json, "orrery.serving_kernels/1");
-  json.allow_only({"schema", "gpu", "op", "weights", "kv", "engine", "version", "source", "columns",
-                   "along", "at", "rows"});
+  json.allow_only({"schema", "gpu", "op", "weights", "kv", "engine", "version", "source",
+                   "launches", "columns", "along", "at", "rows"});
   ServingTable table;
   table.gpu = required_text(json, "gpu");
   table.op = required_text(json, "op");
@@ -80,6 +80,8 @@ ServingTable parse_serving_table(const JsonValue& json) {
   table.engine = required_text(json, "engine");
   table.version = required_text(json, "version");
   table.source = required_text(json, "source");
+  Seconds launches;
+  if (const auto said = json.find("launches")) launches = said->sourced().duration();
   const Columns columns = serving_table_columns(table.op);
   if (columns.empty()) {
     Columns known;
@@ -109,7 +111,10 @@ ServingTable parse_serving_table(const JsonValue& json) {
         table.sizes.push_back(
             size_of(cells[key], columns[key] == "window" ? 0.0 : 1.0, lines.place() / line / key));
       table.sizes.push_back(at[j]);
-      table.times.push_back(microseconds(us));
+      if (!(launches < microseconds(us)))
+        fail_input(place, "is no longer than the table's launches alone",
+                   "write a longer time, or fewer launches");
+      table.times.push_back(microseconds(us) - launches);
     }
   }
   if (table.times.empty()) lines.fail("holds no time", "write what was measured");
@@ -129,16 +134,31 @@ bool has_serving_tables(const std::string& gpu) {
   return is_plain(gpu) && fs::is_directory(folder_of(gpu), code);
 }
 
-std::string gpu_of_serving_tables(const std::string& gpu) {
-  if (has_serving_tables(gpu)) return gpu;
+namespace {
+
+// What stands in for `key`, a GPU or a table of one; "" where nothing does.
+std::string stand_in(const std::string& key) {
   const fs::path path = fs::path{data_folder()} / "calibration/data/serving_stand_ins.json";
   std::error_code code;
-  if (!fs::is_regular_file(path, code)) return "";
+  if (key == "schema" || !fs::is_regular_file(path, code)) return "";
   const JsonValue json = JsonValue::read_file(path.string());
   require_schema(json, "orrery.serving_stand_ins/1");
-  const auto found = gpu == "schema" ? std::nullopt : json.find(gpu);
+  const auto found = json.find(key);
   const std::string other = found ? found->sourced().text() : "";
   return has_serving_tables(other) ? other : "";
+}
+
+}  // namespace
+
+std::string gpu_of_serving_tables(const std::string& gpu) {
+  return has_serving_tables(gpu) ? gpu : stand_in(gpu);
+}
+
+std::string gpu_of_serving_table(const std::string& gpu, const std::string& name) {
+  std::error_code code;
+  const bool own = is_plain(gpu) && is_plain(name) &&
+                   fs::is_regular_file(folder_of(gpu) / (name + ".json"), code);
+  return own ? gpu : stand_in(gpu + "/" + name);
 }
 
 }  // namespace orrery

@@ -23,7 +23,7 @@ struct ServingTable {
   std::string source;
   std::size_t width = 0;            ///< Sizes of a row.
   std::vector<std::int64_t> sizes;  ///< Row after row, as serving_table_columns() names them.
-  std::vector<Seconds> times;       ///< One a row.
+  std::vector<Seconds> times;       ///< One a row, without the launches that the file counts.
 
   std::size_t rows() const { return times.size(); }
   std::span<const std::int64_t> row(std::size_t i) const {
@@ -58,5 +58,7 @@ bool has_serving_tables(const std::string& gpu);
 /// `gpu`, or the one whose kernels stand in for its own (calibration/data/serving_stand_ins.json);
 /// "" where nobody's do.
 std::string gpu_of_serving_tables(const std::string& gpu);
+/// The same of one table: of "h100-sxm" and "experts-mxfp4-vllm" "h200-sxm".
+std::string gpu_of_serving_table(const std::string& gpu, const std::string& name);
 
 }  // namespace orrery

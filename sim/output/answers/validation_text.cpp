@@ -5,6 +5,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <iterator>
+#include <map>
+#include <numeric>
+#include <optional>
 #include <set>
 
 #include "sim/analysis/validate/coverage.hpp"
@@ -138,6 +141,19 @@ double peer_error(const ValidationReport& report, const std::string& peer) {
   return sum / count;
 }
 
+// The same of one quantity; nothing where it predicted none.
+std::optional<double> peer_error(const ValidationReport& report, const std::string& peer,
+                                 const std::string& quantity) {
+  double sum = 0.0;
+  int count = 0;
+  for (const Comparison& comparison : report.comparisons) {
+    const auto error = comparison.peer_errors.find(peer);
+    if (comparison.quantity != quantity || error == comparison.peer_errors.end()) continue;
+    sum += std::abs(error->second), ++count;
+  }
+  return count > 0 ? std::optional{sum / count} : std::nullopt;
+}
+
 // Reasons without the file's name in front, which the heading has said.
 std::string short_reason(const ValidationReport& report, const std::string& reason) {
   const std::string prefix = report.file + ": ";
@@ -210,6 +226,33 @@ std::string refusals_markdown(const ValidationReport& report) {
   if (!report.refusals.empty()) text += "\n" + row({"refused", "reason"}) + rule(2, 0);
   for (const Refusal& refusal : report.refusals)
     text += row({refusal.id, short_reason(report, refusal.reason)});
+  return text;
+}
+
+// Of serving: what was measured, quantity by quantity.
+std::string quantities_markdown(const std::vector<ValidationReport>& reports) {
+  std::string text;
+  for (const ValidationReport& report : reports) {
+    if (report.kind != "serving") continue;
+    std::map<std::string, std::vector<double>> errors;
+    for (const Comparison& comparison : report.comparisons)
+      errors[comparison.quantity].push_back(comparison.error());
+    if (text.empty())
+      text = row({"family", "quantity", "cases", "mean abs.", "median abs.", "signed mean",
+                  "peers' mean abs."}) +
+             rule(2, 5);
+    for (const auto& [quantity, all] : errors) {
+      std::string peers;
+      for (const std::string& peer : peers_of(report))
+        if (const auto error = peer_error(report, peer, quantity))
+          peers += (peers.empty() ? "" : ", ") + peer + " " + plain_percent(*error);
+      const double mean =
+          std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
+      text += row({family(report.file), quantity, grouped(std::ssize(all)),
+                   plain_percent(mean_abs_error_of(report, quantity)),
+                   plain_percent(median_abs_error_of(report, quantity)), error_text(mean), peers});
+    }
+  }
   return text;
 }
 
@@ -324,9 +367,9 @@ std::string validation_markdown(const std::vector<ValidationReport>& reports) {
                  error_text(report.mean_error), plain_percent(report.median_abs_error),
                  plain_percent(report.max_abs_error), peers});
   }
-  if (const std::string ranges = coverage_markdown(reports); !ranges.empty()) text += "\n" + ranges;
-  if (const std::string others = others_markdown(reports); !others.empty()) text += "\n" + others;
-  if (const std::string peaks = memory_markdown(reports); !peaks.empty()) text += "\n" + peaks;
+  for (const std::string& more : {quantities_markdown(reports), coverage_markdown(reports),
+                                  others_markdown(reports), memory_markdown(reports)})
+    if (!more.empty()) text += "\n" + more;
   for (const ValidationReport& report : reports) {
     text += "\n### " + family(report.file) + "\n\n";
     if (!report.rows.empty()) {

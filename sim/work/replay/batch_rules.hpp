@@ -12,6 +12,10 @@ struct BatchRules {
   std::int64_t budget = 8192;         ///< Tokens of an iteration at most.
   std::int64_t most_requests = 1024;  ///< In a batch.
   bool chunked = true;                ///< A prompt may be computed in parts.
+  /// An iteration is planned while the one before it runs, so that who comes meanwhile is in the
+  /// one after it: vLLM's asynchronous scheduling, the overlapped schedulers of SGLang and
+  /// TensorRT-LLM.
+  bool plans_ahead = false;
   /// Tokens of a request that a decode step works on, for which it needs blocks, and how many it
   /// brings on average: more than one with speculative decoding (StepProgress).
   int step_tokens = 1;

@@ -16,7 +16,8 @@ void PromptTurn::go_on() {
 }
 
 bool PromptTurn::goes_on() const {
-  return batch_.anybody_waits() && budget_ > 0 && batch_.running() < batch_.rules().most_requests;
+  return batch_.anybody_seen_waits() && budget_ > 0 &&
+         batch_.running() < batch_.rules().most_requests;
 }
 
 bool PromptTurn::takes(const ServingBatch::Candidate& next) const {

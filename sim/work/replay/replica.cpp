@@ -97,13 +97,14 @@ void Replica::enter(const Sequence& sequence, Seconds time) {
     at_work_ = true;
     now_ = time;
   } else if (interruptible_) {
-    // It may enter after the step that is running; those behind it wait for what that brings.
+    // It may enter as soon as it is seen; those behind it wait for what that brings.
     cut_at(time);
   }
 }
 
 void Replica::cut_at(Seconds time) {
-  steps_.steps = std::min(steps_.steps, steps_.until(time - now_));
+  const std::int64_t planned = shape_.rules.plans_ahead ? 1 : 0;
+  steps_.steps = std::min(steps_.steps, steps_.until(time - now_) + planned);
   change_at_ = now_ + steps_.time(steps_.steps);
   interruptible_ = false;
 }
@@ -160,13 +161,19 @@ void Replica::start(Seconds now) {
     fresh_.push_back(entry);
   }
   received_.clear();
+  batch_.see_until(seen_until_);
   schedule();
+  // Nothing was planned: it looks up who has come.
+  if (batch_.chunks().empty() && !batch_.decodes_run() && !batch_.anybody_seen_waits()) {
+    batch_.see_until(now_);
+    schedule();
+  }
   interruptible_ = false;
   if (!batch_.chunks().empty()) return start_mixed();
   if (batch_.decodes_run()) return start_decodes();
   // In pools, those that are there may wait for blocks that are kept, or for keys and values.
   assert(present_ == 0 || shape_.role != ReplicaRole::all);
-  change_at_ = never;
+  change_at_ = seen_until_ = never;
   if (busy_ && at_work_) --*busy_;
   at_work_ = false;
   answer_share_ = shape_.rules.answer_share;
@@ -183,8 +190,10 @@ void Replica::start_decodes() {
   // on on a share of it, as of all: then there may be room for another.
   // And who was sent back because all drafted tokens might have been accepted may have room after
   // the next step.
-  const bool may_enter = batch_.anybody_waits() &&
-                         (!batch_.called().empty() || (sent_back_ && shape_.rules.step_tokens > 1));
+  // Who came during the last step is seen when this one is over.
+  const bool may_enter =
+      batch_.anybody_waits() && (!batch_.anybody_seen_waits() || !batch_.called().empty() ||
+                                 (sent_back_ && shape_.rules.step_tokens > 1));
   if (shape_.unfolded || may_enter) steps = 1;
   assert(steps >= 1);
   steps_.steps = steps;
@@ -226,6 +235,7 @@ void Replica::complete() {
   assert(!is_idle());
   const Seconds span = change_at_ - now_;
   const std::int64_t steps = steps_.steps;
+  if (shape_.rules.plans_ahead) seen_until_ = now_ + steps_.time(steps - 1);
   const double share_before =
       static_cast<double>(batch_.kv().used()) / static_cast<double>(batch_.kv().capacity());
   if (shape_.keeps_iterations) {

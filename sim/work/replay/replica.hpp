@@ -109,7 +109,8 @@ class Replica {
   std::int64_t tokens() const;
   /// Takes other times and a smaller number: those of replicas that go in step with this one.
   void adopt(const DecodeSteps& steps);
-  /// Ends after the step that is running at `time`.
+  /// Ends after the step that is running at `time`, or, where iterations are planned ahead, the one
+  /// behind it.
   void cut_at(Seconds time);
 
   bool is_idle() const { return change_at_ == never; }
@@ -158,7 +159,8 @@ class Replica {
   Seconds change_at_ = never;
   StepProgress progress_;
   DecodeSteps steps_;           // Of a change by decodes alone; `steps` is how many they are.
-  bool interruptible_ = false;  // Whoever arrives may enter after the step that is running.
+  bool interruptible_ = false;  // Whoever arrives may enter sooner than at change_at_.
+  Seconds seen_until_ = never;  // Who came later is not in the iteration that begins.
   Seconds counted_until_;
 
   // Decodes that stood still while prompts were computed: how many did for how long less than the

@@ -59,6 +59,11 @@ class ServingBatch {
   // Those that wait, first come first served; who is preempted is first again.
   void wait(const Sequence& sequence) { waiting_.push_back(sequence); }
   bool anybody_waits() const { return !waiting_.empty(); }
+  /// Whom the scheduler can know of: those that came until then.
+  void see_until(Seconds time) { seen_until_ = time; }
+  bool anybody_seen_waits() const {
+    return !waiting_.empty() && waiting_.front().arrival <= seen_until_;
+  }
   std::int64_t waiting() const { return static_cast<std::int64_t>(waiting_.size()); }
   /// Tokens of the first one's prompt, those in the cache taken off; and its blocks.
   struct Candidate {
@@ -142,6 +147,7 @@ class ServingBatch {
   BatchRules rules_;
   KvBlocks kv_;
   std::deque<Sequence> waiting_;
+  Seconds seen_until_{1e300};
   std::vector<Sequence> sequences_;
   std::vector<std::uint32_t> free_places_;
   std::vector<std::uint32_t> prefilling_;

@@ -64,6 +64,7 @@ TEST(ReplayRequests, ConservesRequestsAndTokensAndKeepsLittlesLaw) {
         ReplayShape shape = one_replica(scheduling);
         shape.replica.kv.tokens = kv;
         shape.replica.kv.keeps_prefixes = prefix.groups > 0;
+        shape.replica.rules.plans_ahead = kv > 9'000 && scheduling != SchedulerKind::static_batch;
         const ReplayCounts counts = replay_requests(list, shape, affine_law()).counts;
         const ReplayTotals& totals = counts.totals;
         EXPECT_EQ(totals.arrived, 3000);
@@ -97,6 +98,30 @@ TEST(ReplayRequests, GapsBetweenTokensAddUpToTheTimeAfterTheFirst) {
       EXPECT_NEAR(counts.itl.sum().si() / after_first, 1.0, 1e-9)
           << static_cast<int>(scheduling) << " " << kv;
     }
+}
+
+// Steps of 10 ms, of which the first request's begin at 0, 10, 20, ... ms. Who comes in one of them
+// is in the next, or, where that is planned already, in the one after it; an idle engine takes
+// whoever comes at once.
+TEST(ReplayRequests, WhoComesIsInTheFirstIterationThatIsNotYetPlanned) {
+  const auto queue_ms = [](double arrival_ms, bool ahead, bool unfolded) {
+    RequestList list = equal_requests(2, 100, 50);
+    list.requests[1].arrival = Seconds{1e-3 * arrival_ms};
+    ReplayShape shape = one_replica();
+    shape.replica.rules.plans_ahead = ahead;
+    shape.replica.unfolded = unfolded;
+    const ReplayCounts counts = replay_requests(list, shape, fixed_law(Seconds{0.01})).counts;
+    return 1e3 * counts.queue.sum().si();
+  };
+  for (const bool unfolded : {false, true}) {
+    EXPECT_NEAR(queue_ms(55.0, false, unfolded), 5.0, 1e-9);
+    EXPECT_NEAR(queue_ms(55.0, true, unfolded), 15.0, 1e-9);
+    EXPECT_NEAR(queue_ms(3.0, false, unfolded), 7.0, 1e-9);  // While the prompt is computed.
+    EXPECT_NEAR(queue_ms(3.0, true, unfolded), 17.0, 1e-9);
+    // The last step, behind which nothing is planned.
+    EXPECT_NEAR(queue_ms(495.0, true, unfolded), 5.0, 1e-9);
+    EXPECT_NEAR(queue_ms(600.0, true, unfolded), 0.0, 1e-9);
+  }
 }
 
 // Fixed steps and one request at a time are a queue M/D/1, whose mean wait is rho D / (2 (1 - rho))
@@ -136,7 +161,7 @@ void expect_close(const ReplayCounts& one, const ReplayCounts& other, double rel
 TEST(ReplayRequests, FoldedIsUnfolded) {
   for (const SchedulerKind scheduling : all_schedulers)
     for (const std::int64_t kv : {9'000, 30'000, 400'000})
-      for (const bool hidden : {true, false}) {
+      for (const bool hidden : {true, false}) {  // And planned ahead, or not.
         RequestList list = drawn(Arrivals::poisson, 5.0, 1500, {5, 100, 3, 100});
         for (Request& request : list.requests) {
           request.prompt_tokens = std::min(request.prompt_tokens, 4000u);
@@ -148,6 +173,7 @@ TEST(ReplayRequests, FoldedIsUnfolded) {
         ReplayShape shape = one_replica(scheduling);
         shape.replica.kv.tokens = kv;
         shape.replica.kv.keeps_prefixes = true;
+        shape.replica.rules.plans_ahead = hidden && scheduling != SchedulerKind::static_batch;
         const RequestReplay folded = replay_requests(list, shape, law);
         shape.replica.unfolded = true;
         const RequestReplay unfolded = replay_requests(list, shape, law);
