@@ -4,9 +4,11 @@
 #include "sim/import/megatron/megatron_run.hpp"
 #include "sim/import/nanotron/nanotron_run.hpp"
 #include "sim/import/nemo/nemo_run.hpp"
+#include "sim/import/servers/imported_servers.hpp"
 #include "sim/import/toml/toml_tree.hpp"
 #include "sim/import/torchtitan/torchtitan_run.hpp"
 #include "sim/import/yaml/yaml_tree.hpp"
+#include "sim/input/deployment/deployment_file.hpp"
 #include "sim/input/model/model.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
 #include "tests/fuzz/entry_groups.hpp"
@@ -84,6 +86,21 @@ bool fuzz_deepspeed(const std::string& text) {
   return any;
 }
 
+// A script, and a file of settings that one names, of which each is the text.
+bool fuzz_servers(const std::string& text) {
+  const RecipeFile script{"trtllm-serve Qwen/Qwen3-8B --extra_llm_api_options x.yaml\n", "fuzz.sh"};
+  bool any = false;
+  for (const std::vector<RecipeFile>& files : {std::vector<RecipeFile>{{text, "fuzz.sh"}},
+                                               {{text, "fuzz.yaml"}},
+                                               {script, {text, "x.yaml"}}})
+    for (const std::optional<std::string>& model : {std::optional<std::string>{}, {"llama3.1-8b"}})
+      any |= is_accepted([&] {
+        const RecipeAnswers answers{"fuzz", model, std::nullopt, {{"accepted", "0.5"}}, {}};
+        deployment_options_of(parsed(import_servers(files, answers).json));
+      });
+  return any;
+}
+
 }  // namespace
 
 std::vector<EntryPoint> recipe_entries() {
@@ -91,7 +108,7 @@ std::vector<EntryPoint> recipe_entries() {
   return {{"yaml", fuzz_yaml, bytes},         {"toml", fuzz_toml, bytes},
           {"megatron", fuzz_megatron, bytes}, {"torchtitan", fuzz_torchtitan, bytes},
           {"nanotron", fuzz_nanotron, bytes}, {"deepspeed", fuzz_deepspeed, bytes},
-          {"nemo", fuzz_nemo, bytes}};
+          {"nemo", fuzz_nemo, bytes},         {"servers", fuzz_servers, bytes}};
 }
 
 }  // namespace orrery

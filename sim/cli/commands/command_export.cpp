@@ -3,6 +3,9 @@
 
 #include "sim/analysis/search/plan_steps.hpp"
 #include "sim/base/core/nearest.hpp"
+#include "sim/cli/commands/serve_pools.hpp"
+#include "sim/cli/deployed/deployment_option.hpp"
+#include "sim/cli/deployed/serve_setup.hpp"
 #include "sim/cli/imported/launch_script.hpp"
 #include "sim/cli/options/option_table.hpp"
 #include "sim/cli/options/scenario_options.hpp"
@@ -10,6 +13,7 @@
 #include "sim/input/scenario/plan_keys.hpp"
 #include "sim/output/answers/megatron_changes.hpp"
 #include "sim/output/answers/megatron_changes_text.hpp"
+#include "sim/output/served/server_script.hpp"
 
 namespace po = boost::program_options;
 
@@ -87,16 +91,72 @@ int export_changes(const ParsedOptions& parsed, const ScriptedRun& run) {
   return exit_ok;
 }
 
+po::options_description server_options() {
+  po::options_description options = deployment_options();
+  options.add(pool_options());
+  options.add_options()  //
+      ("prefix-cache", po::value<std::string>()->value_name("on|off"),
+       "what prompts begin with stays in the cache (on)")  //
+      ("router", po::value<std::string>()->value_name("NAME"), "is left out: no server is told");
+  options.add_options()("help", "this text");
+  return options;
+}
+
+int print_script(const ServerScript& script) {
+  std::cout << script.text;
+  for (const std::string& what : script.left_out) std::cerr << "orrery: note: " << what << "\n";
+  return exit_ok;
+}
+
+int export_server(const Arguments& arguments) {
+  const po::options_description options = server_options();
+  ParsedOptions parsed = parse_options(options, arguments, {"chunked"});
+  if (parsed.has("help")) {
+    std::cout << "usage: orrery export server --plan FILE | --model M --system S --gpus N --engine "
+                 "E [options]\n\n"
+                 "Prints commands that start a deployment: vllm serve, sglang.launch_server, "
+                 "trtllm-serve, or\nDynamo's workers. What no flag says goes to stderr.\n\n"
+              << options;
+    return exit_ok;
+  }
+  if (!parsed.words.empty())
+    fail_input({}, "'" + parsed.words[0] + "' belongs to no option", "see orrery export --help");
+  take_deployment_file(parsed);
+  const Place at{"", ""};
+  const bool keeps_prefixes = !parsed.has("prefix-cache") || parsed.text("prefix-cache") != "off";
+  if (const auto request = read_pools(parsed, read_deployment_flags(parsed))) {
+    const Model model =
+        read_model(required(parsed, "model", "name one: orrery list models"), at / "model");
+    const System system =
+        read_system(required(parsed, "system", "name one: orrery list systems"), at / "system");
+    const ServingEngine engine = read_serving_engine(
+        required(parsed, "engine", "name one: orrery list engines"), at / "engine");
+    const PoolsPlan plan =
+        make_pools(model, system, engine, *request, {"--prefill", ""}, {"--decode", ""});
+    return print_script(server_script(model, system, engine,
+                                      {{ServerRole::prefill, plan.prefill, plan.prefill_gpus},
+                                       {ServerRole::decode, plan.decode, plan.decode_gpus}},
+                                      keeps_prefixes, at));
+  }
+  const ServingSetup setup = read_serving_setup(parsed);
+  ScriptedPool pool{ServerRole::all, setup.deployment, {}};
+  for (int replica = 0; replica < setup.deployment.replicas; ++replica)
+    pool.first_gpus.push_back(static_cast<int>(replica * setup.deployment.replica_gpus()));
+  return print_script(
+      server_script(setup.model, setup.system, setup.engine, {pool}, keeps_prefixes, at));
+}
+
 }  // namespace
 
 int run_export(const Arguments& arguments) {
-  static const std::vector<std::string> formats{"megatron"};
+  static const std::vector<std::string> formats{"megatron", "server"};
   CommandListener::tell(formats);
   po::options_description options;
   options.add(scenario_options()).add(script_options());
   options.add_options()("help", "this text");
   const std::string format = arguments.empty() ? "" : arguments[0];
   if (format == "--help") return run_export({formats.front(), "--help"});
+  if (format == "server") return export_server({arguments.begin() + 1, arguments.end()});
   if (format != formats.front())
     fail_input({}, format.empty() ? "export to what?" : "'" + format + "' is not a format",
                suggestion(format, formats));

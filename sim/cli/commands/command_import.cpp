@@ -7,6 +7,7 @@
 #include "sim/cli/imported/import_cluster.hpp"
 #include "sim/cli/imported/import_output.hpp"
 #include "sim/cli/imported/import_recipe.hpp"
+#include "sim/cli/imported/import_server.hpp"
 #include "sim/cli/imported/launch_script.hpp"
 #include "sim/cli/options/option_table.hpp"
 #include "sim/cli/options/options.hpp"
@@ -128,15 +129,16 @@ SystemDraft draft_of_nccl(const std::string& text, const std::string& file, cons
 }  // namespace
 
 int run_import(const Arguments& arguments) {
-  std::vector<std::string> formats{"cluster", "megatron", "nccl-tests", "nccl-topo",
-                                   "nvidia-smi-topo"};
+  std::vector<std::string> formats{"cluster",   "megatron",        "nccl-tests",
+                                   "nccl-topo", "nvidia-smi-topo", "server"};
   for (const std::string& recipe : recipe_formats()) formats.push_back(recipe);
   CommandListener::tell(formats);
   const std::string format = arguments.empty() ? "" : arguments[0];
   if (format == "--help") {
     std::cout
         << "usage: orrery import megatron FILE | torchtitan FILE | nanotron FILE | nemo FILE |\n"
-           "                     deepspeed FILE... | nccl-tests FILE... | nccl-topo FILE |\n"
+           "                     deepspeed FILE... | server FILE... | nccl-tests FILE... | "
+           "nccl-topo FILE |\n"
            "                     nvidia-smi-topo FILE | cluster --gpu NAME ...\n\n"
            "  orrery import FORMAT --help   the format's options\n";
     return exit_ok;
@@ -147,6 +149,7 @@ int run_import(const Arguments& arguments) {
   const Arguments rest{arguments.begin() + 1, arguments.end()};
   if (format == "cluster") return import_cluster(rest);
   if (format == "megatron") return import_megatron(rest);
+  if (format == "server") return import_server(rest);
   if (format == "nccl-tests") return import_nccl_tests(rest);
   if (format == "nccl-topo")
     return import_system(rest, format, "the file that NCCL_TOPO_DUMP_FILE names", draft_of_nccl);

@@ -7,6 +7,7 @@
 #include "sim/base/text/output_files.hpp"
 #include "sim/base/text/quantity_text.hpp"
 #include "sim/base/text/value_list.hpp"
+#include "sim/cli/deployed/deployment_option.hpp"
 #include "sim/cli/deployed/serve_setup.hpp"
 #include "sim/cli/options/long_work.hpp"
 #include "sim/cli/options/option_table.hpp"
@@ -112,7 +113,7 @@ int run_step(const Arguments& arguments) {
 int run_iteration(const Arguments& arguments) {
   po::options_description options = deployment_options();
   options.add(picture_options());
-  const ParsedOptions parsed = parse_options(options, arguments, {"chunked"});
+  ParsedOptions parsed = parse_options(options, arguments, {"chunked"});
   if (parsed.has("help")) {
     std::cout << "usage: orrery kernel iteration --model M --system S --gpus N --engine E "
                  "--step NxC [options]\n\n"
@@ -124,6 +125,7 @@ int run_iteration(const Arguments& arguments) {
   if (!parsed.words.empty())
     fail_input({}, "'" + parsed.words[0] + "' belongs to no option", "see orrery help kernel");
   one_form_only(parsed);
+  take_deployment_file(parsed);
   const Iteration iteration = parse_iteration(
       required(parsed, "step", "write an iteration, decodes x tokens each: --step 64x4096"));
   const ServingSetup setup = read_serving_setup(parsed);

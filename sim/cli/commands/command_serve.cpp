@@ -3,6 +3,7 @@
 #include "sim/cli/commands/serve_pools.hpp"
 #include "sim/cli/commands/serve_search.hpp"
 #include "sim/cli/commands/serve_traffic.hpp"
+#include "sim/cli/deployed/deployment_option.hpp"
 #include "sim/cli/deployed/serve_setup.hpp"
 #include "sim/cli/options/options.hpp"
 #include "sim/output/served/serving_step_text.hpp"
@@ -25,7 +26,7 @@ po::options_description serve_options() {
 int run_serve(const Arguments& arguments) {
   po::options_description options = serve_options();
   options.add(traffic_options()).add(pool_options()).add(serve_search_options());
-  const ParsedOptions parsed = parse_options(options, arguments, {"chunked"});
+  ParsedOptions parsed = parse_options(options, arguments, {"chunked"});
   if (parsed.has("help")) {
     std::cout
         << "usage: orrery serve --model NAME|FILE --system NAME|FILE --gpus N --engine NAME "
@@ -33,6 +34,7 @@ int run_serve(const Arguments& arguments) {
            "       orrery serve ... --isl LAW --osl LAW --concurrency N|--rate R|--arrival "
            "burst\n"
            "       orrery serve ... --trace FILE\n"
+           "       orrery serve --plan FILE ...\n"
            "       orrery serve ... --prefill LIST --decode LIST ...\n"
            "       orrery serve --search ... --isl LAW --osl LAW [--concurrency LIST]\n\n"
            "What an iteration of a serving engine costs, and how many tokens its KV cache "
@@ -43,6 +45,7 @@ int run_serve(const Arguments& arguments) {
   }
   if (!parsed.words.empty())
     fail_input({}, "'" + parsed.words.front() + "' is no option", "write --model, --system, ...");
+  take_deployment_file(parsed);
   if (parsed.has("search")) return serve_search(parsed);
   for (const char* other : {"objective", "fix", "top", "all-settings", "pareto", "csv", "html"})
     if (parsed.has(other))

@@ -16,11 +16,12 @@ constexpr std::int64_t most_tokens = 1 << 30;
 po::options_description deployment_options() {
   po::options_description options{"Options", 100};
   const auto text = [](const char* shown) { return po::value<std::string>()->value_name(shown); };
-  options.add_options()                                                //
-      ("model", text("NAME|FILE"), "a model: orrery list models")      //
-      ("system", text("NAME|FILE"), "a cluster: orrery list systems")  //
-      ("gpus", text("N"), "how many GPUs serve it")                    //
-      ("engine", text("NAME|FILE"), "a serving engine: orrery list engines");
+  options.add_options()                                                       //
+      ("model", text("NAME|FILE"), "a model: orrery list models")             //
+      ("system", text("NAME|FILE"), "a cluster: orrery list systems")         //
+      ("gpus", text("N"), "how many GPUs serve it")                           //
+      ("engine", text("NAME|FILE"), "a serving engine: orrery list engines")  //
+      ("plan", text("FILE"), "a deployment, as orrery import server writes it; options win");
   for (const DeploymentKey& key : deployment_keys())
     options.add_options()(
         key.name.c_str(),

@@ -349,8 +349,12 @@ class Parser {
     }
     const char c = lexer_.here();
     if ((c == '<' || c == '>') && item.word.pieces.size() == 1 &&
-        is_digits(item.word.pieces[0].text))
-      return redirect(made);  // 2>file
+        is_digits(item.word.pieces[0].text)) {  // 2>file
+      const WrittenWord output = made.output;
+      const bool was_last = redirect(made);
+      if (item.word.pieces[0].text != "1") made.output = output;
+      return was_last;
+    }
     item = shell_item(std::move(item.word));
     if (!item.name.empty() && item.values.empty() && c == '(') read_array(item);
     made.items.push_back(std::move(item));
@@ -381,10 +385,12 @@ class Parser {
     const bool document = lexer_.starts("<<") && !lexer_.starts("<<<");
     const std::string sign = document ? "<<" : "<>&";
     const bool strips_tabs = lexer_.starts("<<-");
+    const bool writes = lexer_.here() == '>' && lexer_.next() != '&';
     while (!lexer_.at_end() && sign.find(lexer_.here()) != std::string::npos) lexer_.skip();
     if (strips_tabs) lexer_.skip();
     lexer_.skip_blanks();
-    const WrittenWord target = lexer_.read_word();
+    WrittenWord target = lexer_.read_word();
+    if (writes) made.output = std::move(target);
     if (!document) return false;
     std::string end;
     bool quoted = false;
@@ -413,7 +419,9 @@ class Parser {
     if (depth_ >= deepest) return;
     Parser behind{rest, made.line};
     behind.depth_ = depth_ + 1;
-    for (ShellItem& item : behind.simple().items) made.items.push_back(std::move(item));
+    ShellNode follows = behind.simple();
+    for (ShellItem& item : follows.items) made.items.push_back(std::move(item));
+    if (!follows.output.pieces.empty()) made.output = std::move(follows.output);
   }
 
   ShellLexer lexer_;

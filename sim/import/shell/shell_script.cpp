@@ -58,6 +58,7 @@ class Interpreter {
         for (ShellWord& word : script.variables.back().second) word.text = shown_marks(word.text);
       }
     script.files = variables_.files();
+    script.written = std::move(written_);
     tell_unset();
     script.notes = std::move(notes_);
     return script;
@@ -274,6 +275,7 @@ class Interpreter {
       return with_words({words.begin() + 1, words.end()}, [&] { inside(*found->second); });
     if (is_one_of(name, {"source", "."})) return read_file(words, true);
     if (is_slurm_command(name)) ask_slurm(words);
+    if (!node.document.pieces.empty() && is_one_of(name, {"cat", "tee"})) keep_written(words, node);
     if (!node.document.pieces.empty() &&
         is_one_of(name, {"sbatch", "bash", "sh", "srun", "cat", "tee", "ssh"}))
       start_text(expander_.text(node.document), node.document.line);
@@ -291,6 +293,15 @@ class Interpreter {
     commands_.push_back(words);
     if (is_one_of(name, {"sbatch", "bash", "sh"})) read_file(words, false);
     return Status::program;
+  }
+
+  // cat > FILE <<EOF, tee FILE <<EOF
+  void keep_written(const Words& words, const ShellNode& node) {
+    std::string path = expander_.text(node.output);
+    for (std::size_t i = 1; path.empty() && i < words.size(); ++i)
+      if (!words[i].text.starts_with('-')) path = words[i].text;
+    if (!path.empty() && written_.size() < most_texts)
+      written_[shown_marks(path)] = shown_marks(expander_.text(node.document));
   }
 
   bool built_in(const std::string& name, const Words& words) {
@@ -415,6 +426,7 @@ class Interpreter {
   std::vector<Words> commands_;
   std::vector<std::string> unset_;
   std::vector<std::string> notes_;
+  std::map<std::string, std::string> written_;
   SlurmOptions slurm_;
   int depth_ = 0;
   int executed_ = 0;

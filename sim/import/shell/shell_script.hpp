@@ -21,6 +21,8 @@ struct ShellScript {
   std::vector<std::pair<std::string, std::vector<ShellWord>>> variables;
   std::vector<std::string> files;  ///< Where words are from: the script, and those that it reads.
   std::vector<std::string> notes;  ///< What was not followed, and why.
+  /// Files that `cat` or `tee` write from a here-document, by the path in the script.
+  std::map<std::string, std::string> written;
 };
 
 /// The text of a file that a script reads with `source`, or starts with bash or sbatch; nothing: it

@@ -62,6 +62,7 @@ struct ShellNode {
   std::vector<std::vector<WrittenWord>> patterns;
   std::vector<ShellNode> parts;
   WrittenWord document;               ///< What follows <<EOF; no pieces: none does.
+  WrittenWord output;                 ///< The file behind > or >>; no pieces: none is named.
   bool is_condition_negated = false;  ///< until
 };
 

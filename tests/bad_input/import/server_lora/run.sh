@@ -1,0 +1,2 @@
+vllm serve Qwen/Qwen3-8B \
+  --enable-lora --max-loras 4

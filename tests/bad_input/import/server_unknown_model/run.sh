@@ -1,0 +1,1 @@
+python3 -m sglang.launch_server --model-path acme/Own-9B --tp 2
