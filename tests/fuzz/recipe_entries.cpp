@@ -1,5 +1,6 @@
 #include <optional>
 
+#include "sim/import/benchmarks/benchmark_result.hpp"
 #include "sim/import/deepspeed/deepspeed_run.hpp"
 #include "sim/import/megatron/megatron_run.hpp"
 #include "sim/import/nanotron/nanotron_run.hpp"
@@ -101,14 +102,28 @@ bool fuzz_servers(const std::string& text) {
   return any;
 }
 
+bool fuzz_benchmarks(const std::string& text) {
+  return is_accepted([&] {
+    const std::vector<BenchmarkResult> results = read_benchmark_results(text, "fuzz.json");
+    const JsonValue plan = parsed(
+        R"({"schema": "orrery.deployment/1", "model": "qwen3-8b", "engine": "vllm", "gpus": 1})");
+    parsed("[" + benchmark_cases(results, "fuzz.json", plan, "dgx-h100") + "]");
+  });
+}
+
 }  // namespace
 
 std::vector<EntryPoint> recipe_entries() {
   using enum Shape;
-  return {{"yaml", fuzz_yaml, bytes},         {"toml", fuzz_toml, bytes},
-          {"megatron", fuzz_megatron, bytes}, {"torchtitan", fuzz_torchtitan, bytes},
-          {"nanotron", fuzz_nanotron, bytes}, {"deepspeed", fuzz_deepspeed, bytes},
-          {"nemo", fuzz_nemo, bytes},         {"servers", fuzz_servers, bytes}};
+  return {{"yaml", fuzz_yaml, bytes},
+          {"toml", fuzz_toml, bytes},
+          {"megatron", fuzz_megatron, bytes},
+          {"torchtitan", fuzz_torchtitan, bytes},
+          {"nanotron", fuzz_nanotron, bytes},
+          {"deepspeed", fuzz_deepspeed, bytes},
+          {"nemo", fuzz_nemo, bytes},
+          {"servers", fuzz_servers, bytes},
+          {"benchmarks", fuzz_benchmarks, bytes}};
 }
 
 }  // namespace orrery

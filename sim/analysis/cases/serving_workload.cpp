@@ -55,8 +55,11 @@ void set_requests(const JsonValue& workload, const std::string& arrival, Request
     traffic.concurrency = static_cast<int>(whole("concurrency"));
     traffic.requests =
         workload.has("requests") ? whole("requests") : requests_a_client * traffic.concurrency;
-  } else if (arrival == "constant" || arrival == "poisson") {
-    traffic.arrivals = arrival == "constant" ? Arrivals::constant : Arrivals::poisson;
+  } else if (arrival == "constant" || arrival == "poisson" || arrival == "gamma") {
+    traffic.arrivals = arrival == "constant"  ? Arrivals::constant
+                       : arrival == "poisson" ? Arrivals::poisson
+                                              : Arrivals::gamma;
+    if (arrival == "gamma") traffic.variation = workload.at("cv").number(1e-3, 1e3);
     traffic.rate = workload.at("rate").number(1e-6, 1e6);
     // A stage of inference-perf is a minute or more.
     constexpr double usual_seconds = 60.0;
@@ -70,7 +73,7 @@ void set_requests(const JsonValue& workload, const std::string& arrival, Request
     traffic.requests = whole(workload.has("batch") ? "batch" : "requests");
   } else {
     fail_infeasible(workload.place(), "'" + shown_text(arrival) + "' is not replayed",
-                    "give closed, constant, poisson, burst, static or trace");
+                    "give closed, constant, poisson, gamma, burst, static or trace");
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "sim/base/core/nearest.hpp"
 #include "sim/base/text/text_file.hpp"
+#include "sim/cli/imported/import_bench.hpp"
 #include "sim/cli/imported/import_cluster.hpp"
 #include "sim/cli/imported/import_output.hpp"
 #include "sim/cli/imported/import_recipe.hpp"
@@ -129,7 +130,7 @@ SystemDraft draft_of_nccl(const std::string& text, const std::string& file, cons
 }  // namespace
 
 int run_import(const Arguments& arguments) {
-  std::vector<std::string> formats{"cluster",   "megatron",        "nccl-tests",
+  std::vector<std::string> formats{"bench",     "cluster",         "megatron", "nccl-tests",
                                    "nccl-topo", "nvidia-smi-topo", "server"};
   for (const std::string& recipe : recipe_formats()) formats.push_back(recipe);
   CommandListener::tell(formats);
@@ -137,9 +138,9 @@ int run_import(const Arguments& arguments) {
   if (format == "--help") {
     std::cout
         << "usage: orrery import megatron FILE | torchtitan FILE | nanotron FILE | nemo FILE |\n"
-           "                     deepspeed FILE... | server FILE... | nccl-tests FILE... | "
-           "nccl-topo FILE |\n"
-           "                     nvidia-smi-topo FILE | cluster --gpu NAME ...\n\n"
+           "                     deepspeed FILE... | server FILE... | bench FILE... |\n"
+           "                     nccl-tests FILE... | nccl-topo FILE | nvidia-smi-topo FILE |\n"
+           "                     cluster --gpu NAME ...\n\n"
            "  orrery import FORMAT --help   the format's options\n";
     return exit_ok;
   }
@@ -149,6 +150,7 @@ int run_import(const Arguments& arguments) {
   const Arguments rest{arguments.begin() + 1, arguments.end()};
   if (format == "cluster") return import_cluster(rest);
   if (format == "megatron") return import_megatron(rest);
+  if (format == "bench") return import_bench(rest);
   if (format == "server") return import_server(rest);
   if (format == "nccl-tests") return import_nccl_tests(rest);
   if (format == "nccl-topo")

@@ -2,7 +2,9 @@
 
 #include <sstream>
 
+#include "sim/analysis/cases/serving_case.hpp"
 #include "sim/analysis/cases/training_case.hpp"
+#include "sim/analysis/validate/validate.hpp"
 #include "sim/cli/options/memory_option.hpp"
 #include "sim/cli/options/scenario_options.hpp"
 
@@ -31,6 +33,46 @@ MeasuredRun imported_run(const std::string& file, const JsonValue& json,
 }
 
 }  // namespace
+
+ServingRunsByFigure read_serving_runs(const ParsedOptions& parsed, const ServingSetup& setup) {
+  constexpr std::size_t most = 200;
+  std::map<ServingFigure, std::vector<MeasuredServing>> measured;
+  if (!parsed.has("runs")) return {};
+  std::istringstream files{parsed.text("runs")};
+  for (std::string file; std::getline(files, file, ',');) {
+    const JsonValue json = JsonValue::read_file(file);
+    std::map<std::string, ServingPlace> places;
+    if (!json.is_array()) json.fail("is no list of cases", "make one by orrery import bench");
+    const std::vector<JsonValue> cases = json.elements();
+    if (cases.size() > most)
+      json.fail("holds " + std::to_string(cases.size()) + " runs", "give at most 200 of them");
+    for (const JsonValue& entry : cases) {
+      const ServingCase one = read_serving_case(entry);
+      places[one.id] = {read_serving_engine(one.engine, one.place / "engine").name,
+                        read_model(one.model, one.place / "model").name,
+                        read_system(one.system, one.place / "system").name};
+    }
+    bool any = false;
+    const ValidationReport report = validate_file(file);
+    for (const Comparison& one : report.comparisons) {
+      const auto figure = serving_figure(one.quantity);
+      if (!figure || !(one.measured > 0.0) || !(one.predicted > 0.0)) continue;
+      any = true;
+      // Of a run that says both throughputs, that of answers.
+      const bool again = one.quantity == "total_tokens_per_s" && !measured[*figure].empty() &&
+                         measured[*figure].back().run == one.id;
+      if (!again)
+        measured[*figure].push_back({one.id, places.at(one.id), one.measured, one.predicted});
+    }
+    if (!any && !report.refusals.empty()) json.fail(report.refusals.front().reason, "");
+    if (!any) json.fail("holds no ttft_ms, tpot_ms or output_tokens_per_s", "give measured ones");
+  }
+  ServingRunsByFigure by_figure;
+  const ServingPlace place{setup.engine.name, setup.model.name, setup.system.name};
+  for (const auto& [figure, runs] : measured)
+    if (!runs.empty()) by_figure[figure] = serving_by_runs(figure, place, runs);
+  return by_figure;
+}
 
 std::vector<MeasuredRun> read_measured_runs(const ParsedOptions& parsed) {
   constexpr std::size_t most = 200;

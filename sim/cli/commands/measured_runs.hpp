@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "sim/analysis/estimate/estimate.hpp"
+#include "sim/analysis/serve/serving_by_runs.hpp"
+#include "sim/analysis/serve/serving_run.hpp"
 #include "sim/cli/options/options.hpp"
 
 namespace orrery {
@@ -13,5 +15,10 @@ namespace orrery {
 /// its log. Such a run took place on the system of --system, if that is given. Errors (bad_input):
 /// no measured step in a file; more runs than are told apart.
 std::vector<MeasuredRun> read_measured_runs(const ParsedOptions& parsed);
+
+/// What --runs says of serving `setup`: cases of a served model (docs/VALIDATION.md), as orrery
+/// import bench writes them, each predicted. Empty: there is no --runs. Errors (bad_input): a file
+/// without a figure of serving; more than 200 runs.
+ServingRunsByFigure read_serving_runs(const ParsedOptions& parsed, const ServingSetup& setup);
 
 }  // namespace orrery

@@ -9,6 +9,7 @@
 #include "sim/base/text/flag_value.hpp"
 #include "sim/base/text/output_files.hpp"
 #include "sim/base/text/value_list.hpp"
+#include "sim/cli/commands/measured_runs.hpp"
 #include "sim/import/requests/read_requests.hpp"
 #include "sim/input/traffic/request_traffic.hpp"
 #include "sim/output/served/replay_trace.hpp"
@@ -254,15 +255,18 @@ po::options_description traffic_options() {
        "prompts begin alike: groups=10,tokens=150[,users=5,user-tokens=600]")              //
       ("prefix-cache", text("on|off"), "what prompts begin with stays in the cache (on)")  //
       ("router", text("NAME"),
-       "round-robin, random, session, least-tokens, power-of-two or prefix")                     //
-      ("slo", text("LIST"), "limits in ms, and who must keep to them: ttft=2000,tpot=40@p90")    //
-      ("goodput", "the largest rate at which enough requests keep to --slo")                     //
-      ("skip-first", text("N"), "so many requests are warm-up, and not counted")                 //
-      ("seed", text("N"), "of all that is drawn (1)")                                            //
-      ("jobs", text("N"), "worker processes (also -j N; default: all cores)")                    //
-      ("unfolded", "step every iteration and every replica by itself")                           //
-      ("requests-out", text("FILE"), "write a line of JSON for each request")                    //
-      ("perfetto", text("FILE"), "write what was computed when, for ui.perfetto.dev")            //
+       "round-robin, random, session, least-tokens, power-of-two or prefix")                   //
+      ("slo", text("LIST"), "limits in ms, and who must keep to them: ttft=2000,tpot=40@p90")  //
+      ("goodput", "the largest rate at which enough requests keep to --slo")                   //
+      ("skip-first", text("N"), "so many requests are warm-up, and not counted")               //
+      ("seed", text("N"), "of all that is drawn (1)")                                          //
+      ("jobs", text("N"), "worker processes (also -j N; default: all cores)")                  //
+      ("unfolded", "step every iteration and every replica by itself")                         //
+      ("requests-out", text("FILE"), "write a line of JSON for each request")                  //
+      ("perfetto", text("FILE"), "write what was computed when, for ui.perfetto.dev")          //
+      ("runs", text("LIST"),
+       "files of runs of yours that were measured, as orrery import bench writes them: the answer "
+       "says what they make of it, too")                                                         //
       ("economics", text("FILE"), "your prices and powers, over those of topologies/economics")  //
       ("force", "overwrite a file that Orrery did not write");
   return options;
@@ -301,8 +305,12 @@ int serve_traffic(const ParsedOptions& parsed, const Served& served) {
       served.system.gpu.name, parsed.has("economics") ? parsed.text("economics") : "");
   const ServingRun run = served.run(asked.load);
   const auto gpus = static_cast<double>(served.gpus);
-  const ServedAnswer answer{asked.workload, run, asked.load.slo, goodput,
-                            token_cost(run.output_tokens_per_s(), gpus, economics)};
+  const ServedAnswer answer{asked.workload,
+                            run,
+                            asked.load.slo,
+                            goodput,
+                            token_cost(run.output_tokens_per_s(), gpus, economics),
+                            read_serving_runs(parsed, run.setup)};
   OutputFiles files{parsed.has("force")};
   if (parsed.has("requests-out")) files.add(parsed.text("requests-out"), request_lines(answer.run));
   if (parsed.has("perfetto"))

@@ -76,6 +76,27 @@ Json range_json(const ServingRun& run) {
           {"output_tokens_per_s", between(run.output_tokens_per_s(), ServingFigure::throughput)}};
 }
 
+Json by_runs_json(const ServedAnswer& answer) {
+  const ServingRun& run = answer.run;
+  Json json = Json::object();
+  const auto add = [&](const char* key, ServingFigure figure, double predicted) {
+    const auto found = answer.by_runs.find(figure);
+    if (found == answer.by_runs.end()) return;
+    const ServingByRuns& by = found->second;
+    const Range range = by.range(predicted);
+    json[key] = {{"runs", by.runs},
+                 {"offset", rounded(by.offset)},
+                 {"value", rounded(by.value(predicted))},
+                 {"low", rounded(range.low)},
+                 {"high", rounded(range.high)}};
+  };
+  const ReplayCounts& counts = run.replay.counts;
+  add("ttft_ms", ServingFigure::ttft, counts.ttft.mean().si() * 1e3);
+  add("tpot_ms", ServingFigure::tpot, counts.tpot.mean().si() * 1e3);
+  add("output_tokens_per_s", ServingFigure::throughput, run.output_tokens_per_s());
+  return json;
+}
+
 }  // namespace
 
 Json latency_json(const LatencyHistogram& histogram) {
@@ -104,6 +125,7 @@ std::string serving_run_json(const ServedAnswer& answer, double wall_s) {
                         {"queue", latency_json(counts.queue)}};
   json["throughput"] = throughput_json(run);
   json["range"] = range_json(run);
+  if (!answer.by_runs.empty()) json["by_runs"] = by_runs_json(answer);
   json["saturated"] = run.saturated;
   json["slo"] = slo_json(answer);
   json["kv"] = run.pools ? Json(nullptr) : kv_json(counts.totals);

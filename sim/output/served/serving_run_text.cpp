@@ -88,6 +88,29 @@ std::string ranges(const ServingRun& run) {
   return table.text();
 }
 
+// The same after runs of the user's own.
+std::string by_runs_text(const ServedAnswer& answer) {
+  if (answer.by_runs.empty()) return "";
+  const ServingRun& run = answer.run;
+  const ReplayCounts& counts = run.replay.counts;
+  Table table{{{"As your runs", Align::left}, {""}, {"", Align::left}}, 0};
+  const auto row = [&](const std::string& what, ServingFigure figure, double predicted, double unit,
+                       int decimals, const std::string& unit_name) {
+    const auto found = answer.by_runs.find(figure);
+    if (found == answer.by_runs.end() || !(predicted > 0.0)) return;
+    const ServingByRuns& by = found->second;
+    const Range range = by.range(predicted);
+    table.add_row({what, fixed(by.value(predicted) / unit, decimals),
+                   unit_name + "  " + fixed(range.low / unit, decimals) + " .. " +
+                       fixed(range.high / unit, decimals) + " by " + plural(by.runs, "run")});
+  };
+  row("  TTFT, mean", ServingFigure::ttft, counts.ttft.mean().si(), 1e-3, 0, "ms");
+  row("  TPOT, mean", ServingFigure::tpot, counts.tpot.count() > 0 ? counts.tpot.mean().si() : 0.0,
+      1e-3, 1, "ms");
+  row("  output", ServingFigure::throughput, run.output_tokens_per_s(), 1.0, 0, "tokens/s");
+  return table.text() + "\n";
+}
+
 std::string memory_line(const ServingRun& run) {
   const ReplayTotals& totals = run.replay.counts.totals;
   std::string text = "KV cache of " + plural(run.kv.tokens, "token") + " a rank: " +
@@ -124,7 +147,7 @@ std::string serving_run_text(const ServedAnswer& answer) {
                      (run.pools ? pools_text(run.pools->prefill.setup, run.pools->decode.setup)
                                 : deployment_text(run.setup)) +
                      "\n" + workload_text(answer.workload) + "\n" + latencies(run) + "\n" +
-                     throughput(run) + "\n" + ranges(run) + "\n" +
+                     throughput(run) + "\n" + ranges(run) + "\n" + by_runs_text(answer) +
                      (run.pools ? pooled_outcome_text(run) : memory_line(run)) + limits(answer) +
                      token_cost_text(answer.cost);
   if (run.saturated)

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "sim/analysis/serve/goodput.hpp"
+#include "sim/analysis/serve/serving_by_runs.hpp"
 #include "sim/analysis/serve/serving_run.hpp"
 #include "sim/analysis/serve/token_cost.hpp"
 
@@ -28,6 +29,7 @@ struct ServedAnswer {
   std::optional<Slo> slo;
   std::optional<Goodput> goodput;
   TokenCost cost;
+  ServingRunsByFigure by_runs = {};  ///< Where some were measured.
 };
 
 std::string serving_run_text(const ServedAnswer& answer);

@@ -3,6 +3,8 @@
 #include <cassert>
 #include <cmath>
 
+#include "sim/base/core/conditional_normal.hpp"
+
 namespace orrery {
 namespace {
 
@@ -13,33 +15,6 @@ double square(double x) { return x * x; }
 constexpr double repeated = 0.026;
 
 using Row = std::vector<double>;
-
-// A = L L', the lower triangle; A is symmetric and positive definite.
-std::vector<Row> cholesky(std::vector<Row> a) {
-  for (std::size_t i = 0; i < a.size(); ++i)
-    for (std::size_t k = 0; k <= i; ++k) {
-      double sum = a[i][k];
-      for (std::size_t j = 0; j < k; ++j) sum -= a[i][j] * a[k][j];
-      assert(i != k || sum > 0.0);
-      a[i][k] = i == k ? std::sqrt(sum) : sum / a[k][k];
-    }
-  return a;
-}
-
-// L^-1 b.
-Row solved(const std::vector<Row>& l, Row b) {
-  for (std::size_t i = 0; i < b.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) b[i] -= l[i][j] * b[j];
-    b[i] /= l[i][i];
-  }
-  return b;
-}
-
-double product(const Row& a, const Row& b) {
-  double sum = 0.0;
-  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
-  return sum;
-}
 
 // Of each step the first with the same kernels: they have the errors of their shapes in common.
 std::vector<std::size_t> first_alike(const std::vector<const StepRange*>& steps) {
@@ -87,16 +62,8 @@ StepByRuns by_runs(const StepRange& step, const std::vector<MeasuredRun>& runs) 
     errors.push_back(std::log(run.measured / run.predicted.step));
   }
   steps.push_back(&step);  // The last row and column.
-  std::vector<Row> among = covariances(steps);
-  Row with_step = std::move(among.back());
-  among.pop_back();
-  const double before = with_step.back();
-  with_step.pop_back();
-  for (Row& row : among) row.pop_back();
-  const std::vector<Row> l = cholesky(std::move(among));
-  const Row c = solved(l, std::move(with_step));
-  return {static_cast<int>(runs.size()), product(c, solved(l, std::move(errors))),
-          std::sqrt(before - product(c, c))};
+  const ConditionalNormal after = conditional_normal(covariances(steps), errors);
+  return {static_cast<int>(runs.size()), after.mean, std::sqrt(after.variance)};
 }
 
 }  // namespace orrery
