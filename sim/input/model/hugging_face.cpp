@@ -48,6 +48,10 @@ const std::vector<Family>& families() {
                                              "summary_proj_to_labels",
                                              "summary_type",
                                              "summary_use_proj"};
+  // Of models whose language part stands beside that of images, and not in a text_config.
+  static const std::vector<std::string> beside_images{"image_token_id",  "video_token_id",
+                                                      "vision_config",   "vision_start_token_id",
+                                                      "vision_token_id", "vision_end_token_id"};
   static const std::vector<std::string> gptj = [] {
     std::vector<std::string> keys = gpt2;
     for (const char* key : {"rotary", "rotary_dim", "gradient_checkpointing"}) keys.push_back(key);
@@ -57,7 +61,13 @@ const std::vector<Family>& families() {
       {"llama", "Llama", read_llama, {}},
       {"mistral", "Mistral", read_mistral, {}},
       {"qwen2", "Qwen2For", read_qwen2, {}},
+      {"qwen2_5_vl", "Qwen2_5_VLFor", read_qwen2, beside_images},
+      {"qwen2_5_vl_text", "Qwen2_5_VLText", read_qwen2, {}},
       {"qwen3", "Qwen3For", read_qwen3, {}},
+      {"qwen3_vl", "Qwen3VLFor", read_qwen3, {}},
+      {"qwen3_vl_text", "Qwen3VLText", read_qwen3, {}},
+      {"qwen3_vl_moe", "Qwen3VLMoeFor", read_qwen3_moe, moe},
+      {"qwen3_vl_moe_text", "Qwen3VLMoeText", read_qwen3_moe, moe},
       {"smollm3", "SmolLM3", read_smollm3, {"no_rope_layers", "no_rope_layer_interval"}},
       {"opt",
        "OPT",
@@ -161,13 +171,14 @@ const Family& family_of(const JsonValue& json) {
   json.fail("the key 'model_type' is missing", "add it, such as \"llama\"");
 }
 
-// Gemma 3 and its like wrap the language model; the rest of the file describes images.
+// Gemma 3, Qwen3-VL and their like wrap the language model; the rest of the file describes images.
 const std::vector<std::string>& wrapper_keys() {
   static const std::vector<std::string> keys{
-      "boi_token_id",         "boi_token_index",      "eoi_token_id",
-      "eoi_token_index",      "image_token_id",       "image_token_index",
-      "mm_tokens_per_image",  "text_config",          "vision_config",
-      "vision_feature_layer", "projector_hidden_act", "multi_modal_projector_bias"};
+      "boi_token_id",         "boi_token_index",       "eoi_token_id",
+      "eoi_token_index",      "image_token_id",        "image_token_index",
+      "mm_tokens_per_image",  "text_config",           "vision_config",
+      "vision_feature_layer", "projector_hidden_act",  "multi_modal_projector_bias",
+      "video_token_id",       "vision_start_token_id", "vision_end_token_id"};
   return keys;
 }
 

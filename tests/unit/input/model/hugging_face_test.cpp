@@ -36,6 +36,21 @@ TEST(HuggingFace, IsToldFromOurFormatByItsKeys) {
   EXPECT_FALSE(is(R"({"schema": "orrery.model/1", "hidden_size": 1})"));
 }
 
+// Qwen3-VL-32B as published: its text part is Qwen3-32B but for the longest sequence.
+TEST(HuggingFace, TheTextPartOfAMultimodalModelIsRead) {
+  const Model model = read_model(
+      std::string{ORRERY_TEST_SOURCE} + "/tests/unit/input/model/data/Qwen3-VL-32B-Instruct",
+      {"", ""});
+  const Model text = read_model("qwen3-32b", {"", ""});
+  EXPECT_EQ(count_parameters(model).total, 32'762'123'264);
+  EXPECT_EQ(count_parameters(model).total, count_parameters(text).total);
+  EXPECT_EQ(model.layers, text.layers);
+  EXPECT_EQ(model.kv_heads, text.kv_heads);
+  EXPECT_EQ(model.head_dim, text.head_dim);
+  EXPECT_EQ(model.max_sequence, 262'144);
+  EXPECT_FALSE(model.tied_embeddings);
+}
+
 TEST(HuggingFace, AbsentKeysTakeTheirClassDefault) {
   const Model llama = parse(config("llama"));
   EXPECT_EQ(llama.kv_heads, 8);
