@@ -48,8 +48,7 @@ ServingRunsByFigure read_serving_runs(const ParsedOptions& parsed, const Serving
       json.fail("holds " + std::to_string(cases.size()) + " runs", "give at most 200 of them");
     for (const JsonValue& entry : cases) {
       const ServingCase one = read_serving_case(entry);
-      places[one.id] = {read_serving_engine(one.engine, one.place / "engine").name,
-                        read_model(one.model, one.place / "model").name,
+      places[one.id] = {read_serving_engine(one.engine, one.place / "engine").name, one.model.name,
                         read_system(one.system, one.place / "system").name};
     }
     bool any = false;
