@@ -22,13 +22,19 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
+bool has_stages(const TrainingCase& of) {
+  const auto stages = of.plan.find("pp");
+  return stages && stages->integer(1, 1 << 20) > 1;
+}
+
 std::optional<JsonValue> rule_of(const TrainingCase& of) {
   const JsonValue table = JsonValue::read_file(find_in_catalog(shelf, "software", {}));
   require_schema(table, "orrery.publications/1");
   const std::string model = named(of.model, "name");
   for (const JsonValue& rule : table.at("rules").elements()) {
-    rule.allow_only({"title_contains", "framework", "id_contains", "model_contains",
-                     "system_starts", "dtype", "software", "plan", "recipes", "source"});
+    rule.allow_only({"title_contains", "framework", "id_contains", "id_ends", "model_contains",
+                     "experts", "pipeline", "system_starts", "dtype", "software", "model", "plan",
+                     "corrected", "recipes", "source"});
     const auto holds = [&](const char* key, auto test) {
       const auto wanted = rule.find(key);
       return !wanted || test(wanted->text());
@@ -40,7 +46,10 @@ std::optional<JsonValue> rule_of(const TrainingCase& of) {
       return [text = named(of.plan, key)](const std::string& wanted) { return text == wanted; };
     };
     if (holds("title_contains", has_in(of.title)) && holds("id_contains", has_in(of.id)) &&
+        holds("id_ends", [&](const std::string& end) { return of.id.ends_with(end); }) &&
         holds("model_contains", has_in(model)) &&
+        (!rule.has("pipeline") || rule.at("pipeline").boolean() == has_stages(of)) &&
+        (!rule.has("experts") || rule.at("experts").boolean() == of.model.has("experts")) &&
         holds("system_starts",
               [&](const std::string& part) { return of.system.starts_with(part); }) &&
         holds("framework", is("framework")) && holds("dtype", is("dtype")))
@@ -120,7 +129,59 @@ std::optional<JsonValue> recipe_of(const TrainingCase& of, const JsonValue& file
   return best;
 }
 
+// Chunks that are no number: each layer one, or as few as interleaving takes.
+constexpr const char* each_layer = "max (each layer a chunk)";
+constexpr const char* fewest = "least";
+// Layers that stages do not divide.
+constexpr const char* more_first = "more in the first stages";
+
+std::int64_t chunks(const std::string& word, std::int64_t layers, std::int64_t stages) {
+  const std::int64_t most = (layers + stages - 1) / stages;
+  if (word == each_layer) return most;
+  for (std::int64_t few = 2; few < most; ++few)
+    if (most % few == 0) return few;
+  return most;
+}
+
+// "4x12+3x4": of 60 layers on 16 stages.
+std::string split_of(std::int64_t layers, std::int64_t stages) {
+  const std::int64_t each = layers / stages, more = layers % stages;
+  return std::to_string(each + 1) + "x" + std::to_string(more) + "+" + std::to_string(each) + "x" +
+         std::to_string(stages - more);
+}
+
+JsonValue number_value(std::int64_t number) { return JsonValue::parse(std::to_string(number), ""); }
+
+// Words in place of numbers, which depend on layers and stages.
+void count_out(TrainingCase& one) {
+  constexpr std::int64_t most = 1 << 20;
+  const auto stages = one.plan.find("pp");
+  const auto layers = one.model.find("layers");
+  if (!stages || !layers || !layers->is_number()) return;
+  const std::int64_t p = stages->integer(1, most), n = layers->integer(1, most);
+  const auto vpp = one.plan.find("vpp");
+  if (vpp && vpp->is_string() && (vpp->text() == each_layer || vpp->text() == fewest))
+    one.plan = one.plan.with("vpp", number_value(chunks(vpp->text(), n, p)));
+  const auto split = one.plan.find("layers");
+  if (!split || !split->is_string() || split->text() != more_first) return;
+  const std::string even = std::to_string(n / p) + "x" + std::to_string(p);
+  const std::string text = n % p == 0 ? even : split_of(n, p);
+  one.plan = one.plan.with("layers", JsonValue::parse(json_quoted(text), ""));
+}
+
 }  // namespace
+
+TrainingCase as_published(TrainingCase one) {
+  if (const auto rule = rule_of(one)) {
+    if (const auto model = rule->find("model"))
+      for (const std::string& key : model->keys())
+        if (!one.model.has(key)) one.model = one.model.with(key, model->at(key));
+    if (const auto plan = rule->find("corrected"))
+      for (const std::string& key : plan->keys()) one.plan = one.plan.with(key, plan->at(key));
+  }
+  count_out(one);
+  return one;
+}
 
 PublishedPlan published_plan(const TrainingCase& training_case) {
   const auto rule = rule_of(training_case);

@@ -54,7 +54,8 @@ std::vector<TrainingCase> read_training_cases(const JsonValue& json) {
   return cases;
 }
 
-Scenario scenario_of(const TrainingCase& training_case) {
+Scenario scenario_of(const TrainingCase& as_written) {
+  const TrainingCase training_case = as_published(as_written);
   PlanRequest request;
   const PublishedPlan published = published_plan(training_case);
   for (const JsonValue& plan : published.plans) read_plan(request, plan);

@@ -27,9 +27,8 @@ struct TrainingCase {
 std::vector<TrainingCase> read_training_cases(const JsonValue& json);
 
 /// The scenario of a case: what its plan says, on top of what its authors published of such runs
-/// elsewhere (published_plan.hpp). Keys that say how the run
-/// was made but not how it behaves are left out; everything else must be understood. Errors: as
-/// make_scenario.
-Scenario scenario_of(const TrainingCase& training_case);
+/// elsewhere (published_plan.hpp). Keys that say how the run was made but not how it behaves are
+/// left out; everything else must be understood. Errors: as make_scenario.
+Scenario scenario_of(const TrainingCase& as_written);
 
 }  // namespace orrery
