@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/cost/memory/activation_parts.hpp"
 #include "sim/cost/operations/layer_activations.hpp"
 #include "sim/cost/operations/rank_parameters.hpp"
 #include "sim/cost/passes/shard_units.hpp"
@@ -51,13 +52,8 @@ class LayerMemory {
   Bytes recomputed_[4];
 };
 
-Bytes activations_in_flight(const Scenario& s, int stage, const LayerMemory& layer) {
-  const Held held = s.plan.schedule->held(s.plan.pipeline(), stage);
-  std::array<Bytes, 2> fullest;  // Chunk of each copy of the model.
-  Bytes one_whole_layer;         // While it is computed again.
-  // A pass that runs beside a backward pass takes a layer's memory before that gives one back
-  // (Megatron Core, model_chunk_schedule_plan.py).
-  Bytes one_more_layer;
+ActivationParts parts_of(const Scenario& s, int stage, const Held& held, const LayerMemory& layer) {
+  ActivationParts parts;
   bool sends = false;
   for (int chunk = 0; chunk < s.plan.chunks(); ++chunk) {
     const int virtual_stage = s.plan.virtual_stage(stage, chunk);
@@ -65,23 +61,36 @@ Bytes activations_in_flight(const Scenario& s, int stage, const LayerMemory& lay
     Bytes sum;
     const auto add = [&](LayerKind kind) {
       sum += layer.kept(kind);
-      if (held.one_more_layer) one_more_layer = std::max(one_more_layer, layer.kept(kind));
-      one_whole_layer = std::max(one_whole_layer, layer.while_recomputed(kind));
+      // A pass that runs beside a backward pass takes a layer's memory before that gives one back
+      // (Megatron Core, model_chunk_schedule_plan.py).
+      if (held.one_more_layer) parts.beside = std::max(parts.beside, layer.kept(kind));
+      parts.recomputed = std::max(parts.recomputed, layer.while_recomputed(kind));
     };
     const int first = s.first_layer(virtual_stage);
     for (int l = 0; l < s.layers_of[static_cast<std::size_t>(virtual_stage)]; ++l)
       if (first + l >= s.plan.offload_layers) add(s.kind_of(first + l));
     if (virtual_stage == s.plan.virtual_stages() - 1)
       for (int i = 0; i < s.model.prediction_layers; ++i) add(s.kind_of(s.model.layers - 1));
-    Bytes& of_copy = fullest[chunk < s.plan.vpp ? 0 : 1];  // Plan::copy_of, without a division.
+    Bytes& of_copy =
+        parts.micro_batch[chunk < s.plan.vpp ? 0 : 1];  // Plan::copy_of, without a division.
     of_copy = std::max(of_copy, sum);
   }
   // What a chunk sent on is the same as what the next one keeps of it, but on another rank.
   if (!s.software.frees_outputs && sends)
-    for (Bytes& of_copy : fullest)
+    for (Bytes& of_copy : parts.micro_batch)
       of_copy += Bytes{unquantised_bytes(s.plan.dtype) * tokens(s) *
                        static_cast<double>(s.model.hidden) * (s.plan.sp ? 1.0 / s.plan.tp : 1.0)};
-  return held.of(fullest) + one_whole_layer + one_more_layer;
+  return parts;
+}
+
+Held held_by(const Scenario& s, int stage) {
+  return s.plan.schedule->held(s.plan.pipeline(), stage);
+}
+
+Bytes activations_in_flight(const Scenario& s, int stage, const LayerMemory& layer) {
+  const Held held = held_by(s, stage);
+  const ActivationParts parts = parts_of(s, stage, held, layer);
+  return held.of(parts.micro_batch) + parts.recomputed + parts.beside;
 }
 
 Bytes other_bytes(const Scenario& s, int stage) {
@@ -170,6 +179,14 @@ MemoryReport memory_where(const Scenario& s, double fullest) {
 
 MemoryReport memory_of(const Scenario& scenario, const RoutedLoads& loads) {
   return memory_where(scenario, loads.fullest(scenario));
+}
+
+std::vector<ActivationParts> activation_parts(const Scenario& s, const RoutedLoads& loads) {
+  const LayerMemory layer{s, loads.fullest(s)};
+  std::vector<ActivationParts> parts;
+  for (int stage = 0; stage < s.plan.pp; ++stage)
+    parts.push_back(parts_of(s, stage, held_by(s, stage), layer));
+  return parts;
 }
 
 MemoryReport memory_of(const Scenario& scenario) {

@@ -9,7 +9,17 @@
 namespace orrery {
 
 /// What a page asks for.
-enum class QuestionKind { catalog, answer, compare, changes, report, trace, result, megatron };
+enum class QuestionKind {
+  catalog,
+  answer,
+  compare,
+  changes,
+  report,
+  trace,
+  result,
+  megatron,
+  memory  ///< memory_view.hpp
+};
 /// By its name in addresses: "answer". Nothing: no question has it.
 std::optional<QuestionKind> question_kind(std::string_view name);
 const char* media_type(QuestionKind kind);  ///< Of its reply.

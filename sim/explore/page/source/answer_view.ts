@@ -3,6 +3,7 @@
 import type { Answer, Bill, Comparison, Memory, Range, Result, SingleChange } from "./api";
 import { announce, byId, fill, h } from "./dom";
 import * as text from "./format";
+import { memoryColours } from "./memory_parts";
 import { colour, inkOn } from "./palette";
 import type { State } from "./state";
 
@@ -137,9 +138,11 @@ export function showCriticalPath(result: Result, pinned: Pinned | null): void {
 }
 
 const memoryParts: [keyof Memory["stages"][number], string, string][] = [
-  ["weights_bytes", "weights", "#0072b2"], ["gradients_bytes", "gradients", "#56b4e9"],
-  ["optimizer_bytes", "optimizer", "#7b5ea7"], ["activations_bytes", "activations", "#e69f00"],
-  ["other_bytes", "other", "#8a8f98"]];
+  ["weights_bytes", "weights", memoryColours.weights],
+  ["gradients_bytes", "gradients", memoryColours.gradients],
+  ["optimizer_bytes", "optimizer", memoryColours.optimizer],
+  ["activations_bytes", "activations", memoryColours.activations],
+  ["other_bytes", "other", memoryColours.other]];
 
 export function showMemory(memory: Memory): void {
   const most = Math.max(memory.peak_bytes, memory.capacity_bytes);

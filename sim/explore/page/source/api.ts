@@ -89,6 +89,13 @@ export async function download(kind: string, state: State): Promise<Blob> {
   return response.blob();
 }
 
+/** What a drawing shows that is open. */
+export async function drawing(kind: string, state: State, signal: AbortSignal): Promise<unknown> {
+  const response = await question(kind, state, signal);
+  if (!response.ok) throw await failure(response);
+  return response.json();
+}
+
 export interface Comparison {
   differences: {
     step_time_s: number; low_s: number; high_s: number; tie: boolean;

@@ -5,21 +5,25 @@ import * as view from "./answer_view";
 import { announce, byId, fill } from "./dom";
 import { seconds } from "./format";
 import { fillCatalog, KnobsView, title } from "./knobs_view";
+import { MemoryView } from "./memory_view";
 import { changed, decode, encode, History, same, State } from "./state";
 import { legend, TimelineView } from "./timeline_view";
 import type { Timeline } from "./timeline_data";
+import { Views } from "./views";
 
 const timeline = new TimelineView();
 let answer: api.Answer | null = null;
 let painted: Promise<void> = Promise.resolve();
 let pinned: view.Pinned | null = null;
 let comparing: AbortController | null = null;
+const memory = new MemoryView(timeline);
+const views = new Views([memory], api.drawing, () => answer?.result ? answer.state : null);
 
 // For tests and measurements.
 const probe = {
   pictures: [] as number[],  // ms from a turn of a knob to the frame that shows its answer
   settled: 0,                // replies that came whole
-  timeline,
+  timeline, memory, views,
   get answer() { return answer; },
   slices: 0,
 };
@@ -144,6 +148,7 @@ function takeTimeline(got: Timeline | null): void {
   probe.slices = got?.header.slices ?? 0;
   timeline.show(got);
   fill(byId("timeline-legend"), got && legend(got));
+  views.follow();
   compare();
 }
 

@@ -28,6 +28,8 @@ export class TimelineView {
   private arrows = new Map<number, number[]>();
   /** Milliseconds that drawings took, for who measures. */
   readonly drawn: number[] = [];
+  /** What else is drawn on its axis: called after each drawing. */
+  readonly followers: (() => void)[] = [];
 
   private readonly frame = byId<HTMLDivElement>("timeline-frame");
   private readonly spacer = byId<HTMLDivElement>("timeline-spacer");
@@ -121,6 +123,7 @@ export class TimelineView {
       this.queued = false;
       const begun = performance.now();
       this.paint();
+      for (const follow of this.followers) follow();
       this.drawn.push(performance.now() - begun);
       if (this.drawn.length > 1000) this.drawn.shift();
     });
@@ -348,6 +351,8 @@ export class TimelineView {
     this.draw();
   }
   get looks(): [number, number] { return [this.from, this.to]; }
+  /** Pixels that the axis is wide; 0: nothing is shown. */
+  get axisWidth(): number { return this.timeline ? this.wide : 0; }
 
   fit(): void { this.look(0, this.length()); }
 
@@ -367,7 +372,8 @@ export class TimelineView {
     this.look(start[slice] - margin, finish[slice] + margin);
   }
 
-  private wheel(event: WheelEvent): void {
+  /** `event` of its canvas or of one on its axis. */
+  wheel(event: WheelEvent): void {
     const unit = event.deltaMode === 1 ? 16 : 1;
     if (event.ctrlKey || event.metaKey) {
       event.preventDefault();

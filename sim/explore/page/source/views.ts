@@ -1,0 +1,69 @@
+// Drawings that are asked for when they are opened, and from then on with every answer: what nobody
+// looks at is neither computed nor sent.
+
+import { byId, fill, h } from "./dom";
+import { same, State } from "./state";
+
+/** A drawing inside of <details id="view-NAME">. */
+export interface View {
+  name: string;                 // Also of the question that it asks.
+  show(data: unknown): void;
+}
+
+type Ask = (kind: string, state: State, signal: AbortSignal) => Promise<unknown>;
+
+class OpenedView {
+  private shown: State | null = null;
+  private asking: AbortController | null = null;
+  private readonly box: HTMLDetailsElement;
+  private readonly failure = h("p", { class: "failure", hidden: true });
+  /** Milliseconds from a question to its picture, for who measures. */
+  readonly took: number[] = [];
+
+  constructor(readonly view: View, private readonly ask: Ask, private readonly now: () => State | null) {
+    this.box = byId<HTMLDetailsElement>(`view-${view.name}`);
+    this.box.append(this.failure);
+    this.box.addEventListener("toggle", () => { this.follow(); });
+  }
+
+  async follow(): Promise<void> {
+    const state = this.now();
+    this.box.hidden = !state;
+    if (!state || !this.box.open || (this.shown && same(this.shown, state))) return;
+    this.asking?.abort();
+    const mine = this.asking = new AbortController();
+    const begun = performance.now();
+    this.box.setAttribute("aria-busy", "true");
+    try {
+      const data = await this.ask(this.view.name, state, mine.signal);
+      if (mine.signal.aborted) return;
+      this.failure.hidden = true;
+      this.view.show(data);
+      this.shown = state;
+      this.took.push(performance.now() - begun);
+    } catch (error) {
+      if (mine.signal.aborted) return;
+      this.shown = null;
+      this.failure.hidden = false;
+      fill(this.failure, (error as Error).message);
+    }
+    this.box.removeAttribute("aria-busy");
+  }
+}
+
+export class Views {
+  private readonly all: OpenedView[];
+  /** `now`: the state of the answer that is shown; null: it has no time. */
+  constructor(views: View[], ask: Ask, now: () => State | null) {
+    this.all = views.map((view) => new OpenedView(view, ask, now));
+  }
+
+  /** Another answer is shown. */
+  follow(): void {
+    for (const view of this.all) view.follow();
+  }
+
+  took(name: string): number[] {
+    return this.all.find((view) => view.view.name === name)?.took ?? [];
+  }
+}

@@ -1,0 +1,155 @@
+// Activations over a step: their peak is what memory_of() counts, and their area what passes hold.
+#include "sim/work/result/memory_over_time.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "sim/analysis/estimate/estimate.hpp"
+#include "tests/support/scenarios.hpp"
+
+namespace orrery {
+namespace {
+
+struct Case {
+  std::string schedule;
+  int pp = 1, vpp = 1, microbatches = 4;
+  Recompute recompute = Recompute::none;
+  bool together = false;  // Forward and backward passes of two micro-batches.
+};
+
+Scenario scenario(const Case& of) {
+  PlanRequest request = plan_request(2, of.pp, 1, 2 * of.microbatches, 64, "megatron-core");
+  request.schedule = find_schedule(of.schedule);
+  if (of.vpp > 1) request.vpp = of.vpp;
+  request.recompute = of.recompute;
+  if (of.together) request.ep_overlap = true;
+  if (of.together) request.ep = 2;
+  const Model model =
+      of.together ? small_mixture(16, 512, 8, 1024, 4, 2) : small_gpt(16, 512, 8, 1024);
+  return scenario_of(model, read_system("four-by-four", test_place), request, 4 * of.pp);
+}
+
+struct Drawn {
+  Estimate answer;
+  std::vector<ActivationParts> parts;
+  std::vector<ActivationsOverTime> over;
+};
+Drawn draw(const Case& of, bool expanded = false) {
+  const Scenario s = scenario(of);
+  Detail detail;
+  detail.expanded = expanded;
+  Drawn drawn{estimate(s, detail), activation_parts(s, RoutedLoads{s}), {}};
+  std::vector<int> roles(drawn.answer.step.cast.roles().size());
+  std::iota(roles.begin(), roles.end(), 0);
+  drawn.over =
+      activations_over_time(drawn.answer.step, drawn.answer.timeline, s.plan, drawn.parts, roles);
+  return drawn;
+}
+
+std::string told(const Case& of) {
+  return of.schedule + " pp " + std::to_string(of.pp) + " vpp " + std::to_string(of.vpp) + " m " +
+         std::to_string(of.microbatches) + (of.recompute == Recompute::full ? " full" : "") +
+         (of.together ? " together" : "");
+}
+
+const Bytes& counted(const Drawn& drawn, const ActivationsOverTime& one) {
+  const Role& role = drawn.answer.step.cast.roles()[static_cast<std::size_t>(one.role)];
+  return drawn.answer.result.memory.stages[static_cast<std::size_t>(role.at.stage)].activations;
+}
+
+std::vector<Case> all_cases() {
+  std::vector<Case> cases;
+  for (const int pp : {1, 2, 4})
+    for (const int m : {1, 2, 3, 8, 9})
+      for (const Recompute recompute : {Recompute::none, Recompute::full}) {
+        for (const char* schedule : {"gpipe", "1f1b"})
+          cases.push_back({schedule, pp, 1, m, recompute});
+        if (pp > 1 && m % pp == 0) {
+          cases.push_back({"interleaved", pp, 2, m, recompute});
+          cases.push_back({"looped-bfs", pp, 2, m, recompute});
+        }
+        if (pp > 1 && recompute == Recompute::none && m >= 2 * pp) {
+          for (const char* schedule : {"zb-h1", "zb-h2"}) cases.push_back({schedule, pp, 1, m});
+          if (m % 2 == 0) cases.push_back({"dualpipe", pp, 1, m});
+        }
+      }
+  cases.push_back({"1f1b", 1, 1, 8, Recompute::none, true});
+  cases.push_back({"interleaved", 2, 2, 8, Recompute::none, true});
+  cases.push_back({"interleaved", 4, 2, 8, Recompute::none, true});
+  return cases;
+}
+
+TEST(MemoryOverTime, PeaksAtWhatTheEstimateCounts) {
+  int cases = 0;
+  for (const Case& of : all_cases())
+    for (const bool expanded : {false, true}) {
+      SCOPED_TRACE(told(of) + (expanded ? " expanded" : ""));
+      const Drawn drawn = draw(of, expanded);
+      ASSERT_FALSE(drawn.over.empty());
+      EXPECT_EQ(drawn.parts.front().recomputed > Bytes{}, of.recompute == Recompute::full);
+      EXPECT_EQ(drawn.parts.front().beside > Bytes{}, of.together);
+      for (const ActivationsOverTime& one : drawn.over) {
+        SCOPED_TRACE("role " + std::to_string(one.role));
+        EXPECT_NEAR(one.peak().sum() / counted(drawn, one), 1.0, 1e-12);
+      }
+      ++cases;
+    }
+  EXPECT_GT(cases, 100);
+}
+
+// Their closed form is what they are allowed to hold.
+TEST(MemoryOverTime, StaysBelowTheLimitOfSchedulesThatHaveOne) {
+  for (const char* schedule : {"zb-1p", "zb-2p"})
+    for (const int pp : {2, 4}) {
+      const Drawn drawn = draw({schedule, pp, 1, 3 * pp});
+      Bytes most;
+      for (const ActivationsOverTime& one : drawn.over) {
+        EXPECT_LE(one.peak().sum() / counted(drawn, one), 1.0 + 1e-12) << schedule << pp;
+        most = std::max(most, one.peak().sum());
+      }
+      EXPECT_NEAR(most / counted(drawn, drawn.over.front()), 1.0, 1e-12) << schedule << pp;
+    }
+}
+
+// Each micro-batch fills a trapezium: what it keeps, from the middle of the pass that takes it to
+// the middle of the pass that gives it back. And a rank begins and ends with nothing.
+TEST(MemoryOverTime, HasTheAreaOfWhatIsHeld) {
+  for (const Case& of : all_cases()) {
+    SCOPED_TRACE(told(of));
+    const Drawn drawn = draw(of);
+    for (const ActivationsOverTime& one : drawn.over) {
+      const Scenario& s = drawn.answer.result.scenario;
+      EXPECT_EQ(one.held.size(), static_cast<std::size_t>(s.plan.chunks()) *
+                                     static_cast<std::size_t>(s.plan.microbatches_of_chunk()));
+      double held = 0.0, drawn_area = 0.0;
+      for (const HeldActivations& each : one.held) {
+        const auto middle = [](const Span& span) {
+          return 0.5 * (span.start.seconds() + span.finish.seconds()).si();
+        };
+        EXPECT_LE(each.taken.finish, each.given.start);
+        held += each.bytes.si() * (middle(each.given) - middle(each.taken));
+      }
+      for (std::size_t i = 0; i + 1 < one.curve.size(); ++i) {
+        const MemoryMoment &a = one.curve[i], &b = one.curve[i + 1];
+        ASSERT_LE(a.time, b.time);
+        drawn_area += 0.5 * (a.kept + b.kept).si() * (b.time - a.time).seconds().si();
+      }
+      EXPECT_NEAR(drawn_area / held, 1.0, 1e-9);
+      for (const MemoryMoment& end : {one.curve.front(), one.curve.back()})
+        EXPECT_EQ(end.sum(), Bytes{});
+      EXPECT_EQ(one.curve.front().time, Ticks{});
+      EXPECT_EQ(one.curve.back().time, drawn.answer.timeline.makespan);
+    }
+  }
+}
+
+// GPipe holds everything when its last forward pass ends; 1F1B's first stage is full after pp.
+TEST(MemoryOverTime, PeaksWhenTheScheduleSays) {
+  const Drawn gpipe = draw({"gpipe", 2, 1, 8}), steady = draw({"1f1b", 2, 1, 8});
+  EXPECT_EQ(gpipe.over.front().peak().time, gpipe.over.front().held.back().taken.finish);
+  EXPECT_EQ(steady.over.front().peak().time, steady.over.front().held[1].taken.finish);
+}
+
+}  // namespace
+}  // namespace orrery

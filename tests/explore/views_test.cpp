@@ -1,0 +1,154 @@
+// The drawings that are asked for when they are opened: what they say is what the answer says.
+
+#include <cmath>
+
+#include "tests/support/explorer_page.hpp"
+
+namespace orrery {
+namespace {
+
+using Json = nlohmann::json;
+
+// One of each kind of plan: every schedule, with and without recomputation, experts, and passes
+// that run together.
+const std::vector<Json>& states() {
+  static const std::vector<Json> list = [] {
+    const Json gpt{{"model", "gpt3-175b"},
+                   {"system", "dgx-a100-80gb"},
+                   {"gpus", "512"},
+                   {"tp", "8"},
+                   {"pp", "8"},
+                   {"gbs", "256"}};
+    const Json mixture{{"model", "mixtral-8x7b"},
+                       {"system", "dgx-h100"},
+                       {"gpus", "64"},
+                       {"tp", "2"},
+                       {"pp", "2"},
+                       {"ep", "8"},
+                       {"gbs", "128"},
+                       {"seq", "4096"}};
+    std::vector<Json> all{gpt, mixture};
+    const auto with = [&](Json state, const Json& changes) {
+      state.update(changes);
+      all.push_back(state);
+    };
+    with(gpt, {{"recompute", "full"}});
+    with(gpt, {{"recompute", "selective"}, {"mbs", "2"}});
+    with(gpt, {{"vpp", "3"}, {"recompute", "full"}});
+    with(gpt, {{"schedule", "gpipe"}, {"recompute", "full"}});
+    with(gpt, {{"schedule", "zb-h1"}, {"software", "zerobubble"}, {"zero", "1"}});
+    with(gpt, {{"pp", "1"}, {"zero", "3"}, {"recompute", "full"}});
+    with(mixture, {{"routing", "zipf-1"}});
+    with(mixture, {{"vpp", "4"}, {"ep_overlap", "true"}});
+    all.push_back({{"model", "llama3-8b"},
+                   {"system", "l40s-pcie"},
+                   {"gpus", "16"},
+                   {"tp", "2"},
+                   {"pp", "4"},
+                   {"gbs", "32"},
+                   {"recompute", "full"}});
+    return all;
+  }();
+  return list;
+}
+
+class ViewReplies : public testing::Test {
+ protected:
+  Json ask(const std::string& kind, const Json& state) {
+    const HttpReply reply = explorer_.post(kind, state.dump());
+    EXPECT_EQ(reply.status, 200) << kind << state << reply.body;
+    return reply.status == 200 ? Json::parse(reply.body) : Json{};
+  }
+
+  Explorer explorer_;
+};
+
+TEST_F(ViewReplies, MemoryPeaksAtTheAnswers) {
+  for (const Json& state : states()) {
+    SCOPED_TRACE(state.dump());
+    const Json memory = ask("memory", state), result = ask("result", state);
+    ASSERT_TRUE(memory.is_object() && result.is_object());
+    EXPECT_EQ(memory["capacity_bytes"], result["memory"]["capacity_bytes"]);
+    EXPECT_NEAR(memory["step_ns"].get<double>(), 1e9 * result["step_time_s"].get<double>(), 1e3);
+    std::map<int, std::int64_t> peaks;
+    for (const Json& rank : memory["ranks"]) {
+      const Json& stage = result["memory"]["stages"][rank["stage"].get<std::size_t>()];
+      for (const char* part : {"weights", "gradients", "optimizer", "other"})
+        EXPECT_EQ(rank[part + std::string{"_bytes"}], stage[part + std::string{"_bytes"}]) << part;
+      EXPECT_EQ(rank["counted_bytes"], stage["peak_bytes"]);
+      EXPECT_NEAR(rank["peak_bytes"].get<double>(), stage["peak_bytes"].get<double>(), 1.0);
+      // The corners that are sent have that peak, at its time.
+      double highest = 0.0;
+      for (std::size_t i = 0; i < rank["time_ns"].size(); ++i) {
+        double sum = rank["kept_bytes"][i];
+        if (!rank["working_bytes"].empty()) sum += rank["working_bytes"][i].get<double>();
+        highest = std::max(highest, sum);
+      }
+      EXPECT_NEAR(highest, stage["activations_bytes"].get<double>(), 2.0);
+      ++peaks[rank["stage"]];
+    }
+    EXPECT_EQ(peaks.size(), result["memory"]["stages"].size());
+  }
+}
+
+class Views : public ExplorerPage {
+ protected:
+  void open_view(const std::string& name) {
+    evaluate("document.getElementById('view-" + name + "').open = true; undefined");
+    browser_->wait_for("explorer.views.took('" + name +
+                       "').length > 0 && "
+                       "!document.getElementById('view-" +
+                       name + "').hasAttribute('aria-busy')");
+  }
+};
+
+TEST_F(Views, AreNotAskedForWhileTheyAreClosed) {
+  settle(slide("mbs", 1));
+  for (const std::string& address : browser_->take_requests())
+    EXPECT_EQ(address.find("api/memory"), address.npos) << address;
+  open_view("memory");
+  settle(slide("mbs", -1));
+  browser_->wait_for("explorer.views.took('memory').length == 2");
+  // Once for each answer.
+  evaluate("document.getElementById('view-memory').open = false; undefined");
+  open_view("memory");
+  int asked = 0;
+  for (const std::string& address : browser_->take_requests())
+    asked += address.find("api/memory") != address.npos ? 1 : 0;
+  EXPECT_EQ(asked, 2);
+}
+
+TEST_F(Views, MemoryIsToldOnTheTimelinesAxis) {
+  open_view("memory");
+  const double peak = evaluate("explorer.answer.result.memory.stages[0].peak_bytes");
+  char shown[32];
+  std::snprintf(shown, sizeof shown, "%.1f GB", peak * 1e-9);
+  EXPECT_EQ(text("#memory-details strong"), shown);
+  EXPECT_NE(text("#memory-details").find("8 micro-batches, 0, 1, 2, 3, 4, 5, 6, 7."),
+            std::string::npos);
+  // In the middle of the second forward pass of stage 0 there are one and a half.
+  evaluate(
+      "{ const r = explorer.memory.shown.ranks[0].held;"
+      "explorer.memory.look(0, (r[7 + 2] + r[7 + 3]) / 2) }");
+  EXPECT_NE(text("#memory-details").find("2 micro-batches, 0, 1 (50 %)."), std::string::npos);
+  // With the keyboard: to the peak, to the next stage.
+  evaluate("document.getElementById('memory-canvas').focus()");
+  browser_->press("p");
+  EXPECT_EQ(text("#memory-details strong"), shown);
+  browser_->press("ArrowDown");
+  EXPECT_NE(text("#memory-details").find("stage 1"), std::string::npos);
+  // Zooming here zooms the timeline, and what is drawn follows.
+  const double whole = evaluate("explorer.timeline.looks[1] - explorer.timeline.looks[0]");
+  browser_->press("+");
+  EXPECT_LT(evaluate("explorer.timeline.looks[1] - explorer.timeline.looks[0]").get<double>(),
+            whole);
+  EXPECT_EQ(evaluate("document.querySelectorAll('#memory-peaks tbody tr').length"), 8);
+  // The same width: what is above each other happens at one time.
+  EXPECT_EQ(evaluate("document.getElementById('memory-canvas').getBoundingClientRect().left"),
+            evaluate("document.getElementById('timeline').getBoundingClientRect().left"));
+  EXPECT_EQ(evaluate("document.getElementById('memory-canvas').clientWidth"),
+            evaluate("document.getElementById('timeline').clientWidth"));
+}
+
+}  // namespace
+}  // namespace orrery
