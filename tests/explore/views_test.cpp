@@ -91,6 +91,53 @@ TEST_F(ViewReplies, MemoryPeaksAtTheAnswers) {
   }
 }
 
+// The busiest of each class is the result's, and what crosses it over time adds up to that.
+TEST_F(ViewReplies, ClusterHasTheLinksOfTheAnswer) {
+  for (const Json& state : states()) {
+    SCOPED_TRACE(state.dump());
+    const Json cluster = ask("cluster", state), result = ask("result", state);
+    ASSERT_TRUE(cluster.is_object() && result.is_object());
+    EXPECT_NEAR(cluster["step_s"].get<double>(), result["step_time_s"].get<double>(), 1e-9);
+    int gpus = 0;
+    std::vector<Json> links(cluster["fabric"].begin(), cluster["fabric"].end());
+    for (const Json& kind : cluster["kinds"]) {
+      gpus += kind["gpus"].get<int>() * kind["domains"].get<int>();
+      links.insert(links.end(), kind["links"].begin(), kind["links"].end());
+    }
+    EXPECT_EQ(std::to_string(gpus), state["gpus"]);
+    std::map<std::string, double> busiest;
+    for (const Json& link : links) {
+      SCOPED_TRACE(link["name"]);
+      double sum = 0.0;
+      for (const auto& [user, bytes] : link["by_user"].items()) {
+        double sent = 0.0;
+        if (link["over_time"].contains(user)) {
+          EXPECT_EQ(link["over_time"][user].size(), cluster["slices"].get<std::size_t>());
+          for (const double slice : link["over_time"][user]) sent += slice;
+        }
+        EXPECT_NEAR(sent, bytes.get<double>(), cluster["slices"].get<double>());  // Rounded.
+        sum += sent;
+      }
+      EXPECT_NEAR(sum, link["bytes"].get<double>(), 5 * cluster["slices"].get<double>());
+      EXPECT_NEAR(link["bytes"].get<double>() / link["capacity_bytes_per_s"].get<double>() /
+                      cluster["step_s"].get<double>(),
+                  link["busy_fraction"].get<double>(), 1e-9);
+      EXPECT_LE(link["least_fraction"], link["busy_fraction"]);
+      double& most = busiest[link["class"]];
+      most = std::max(most, link["busy_fraction"].get<double>());
+    }
+    EXPECT_EQ(busiest.size(), result["links"].size());
+    for (const Json& link : result["links"]) {
+      EXPECT_NEAR(busiest[link["class"]], link["busy_fraction"].get<double>(), 1e-9);
+      const bool same = std::any_of(links.begin(), links.end(), [&](const Json& one) {
+        return one["class"] == link["class"] && one["by_user"] == link["by_user"] &&
+               one["bytes"] == link["bytes"];
+      });
+      EXPECT_TRUE(same) << link;
+    }
+  }
+}
+
 class Views : public ExplorerPage {
  protected:
   void open_view(const std::string& name) {
@@ -148,6 +195,68 @@ TEST_F(Views, MemoryIsToldOnTheTimelinesAxis) {
             evaluate("document.getElementById('timeline').getBoundingClientRect().left"));
   EXPECT_EQ(evaluate("document.getElementById('memory-canvas').clientWidth"),
             evaluate("document.getElementById('timeline').clientWidth"));
+}
+
+TEST_F(Views, TheClusterIsFoldedAndItsLinksAreTold) {
+  open_view("cluster");
+  const auto percentage = [&](const std::string& selector) {
+    const std::string shown = text(selector);
+    return shown == "< 0.1 %" ? 0.05 : std::stod(shown);
+  };
+  // Eight stages, each on 16 nodes of 8 GPUs.
+  EXPECT_EQ(evaluate("document.querySelectorAll('#cluster-kinds .domain').length"), 8);
+  EXPECT_NE(text("#domain-0").find("× 16 nodes of 8 GPUs"), std::string::npos);
+  // What a button says is the link table's figure.
+  const Json links = evaluate("explorer.answer.result.links");
+  for (const Json& link : links) {
+    const std::string of_class =
+        "[id^=bundle-][id*=\"-" + link["class"].get<std::string>() + "-\"] b";
+    const Json loads = evaluate("[...document.querySelectorAll('" + of_class +
+                                "')].map(b => parseFloat(b.innerText.replace('< 0.1', '0.05')))");
+    double most = 0.0;
+    for (const double load : loads) most = std::max(most, load);
+    EXPECT_NEAR(most, 100.0 * link["busy_fraction"].get<double>(), 0.0501) << link;
+  }
+  // Of each user apart, loads add up.
+  const double whole = percentage("#bundle-kind0-nic-up b");
+  double sum = 0.0;
+  for (const char* user : {"pipeline", "data"}) {
+    click(std::string{"cluster-user-"} + user);
+    sum += percentage("#bundle-kind0-nic-up b");
+  }
+  EXPECT_NEAR(sum, whole, 0.151);
+  click("cluster-user-all");
+  EXPECT_EQ(evaluate("document.querySelectorAll('#domain-0 .gpu').length"), 8);
+  // Along the step, with the keyboard: at the beginning nothing is sent over NVLink but by stage 0.
+  click("bundle-kind3-nvlink-up");
+  EXPECT_NE(text("#cluster-curve").find("tensor"), std::string::npos);
+  evaluate("document.getElementById('cluster-time').focus()");
+  browser_->press("ArrowRight");
+  EXPECT_NE(text("#cluster-when"), "the whole step");
+  EXPECT_EQ(text("#bundle-kind3-nvlink-up b"), "0.0 %");
+  click("cluster-busiest");
+  EXPECT_GT(
+      percentage("#bundle-kind3-nvlink-up b"),
+      100.0 * evaluate("explorer.cluster.shown.kinds[3].links[0].busy_fraction").get<double>());
+  click("cluster-whole");
+  EXPECT_EQ(text("#cluster-when"), "the whole step");
+}
+
+// A rack has 72 GPUs and a fabric hundreds of switches: eight of each are drawn.
+TEST_F(Views, IdenticalPartsAreNumbers) {
+  begin({"--model", "llama3-70b", "--system", "gb200-nvl72", "--gpus", "288", "--tp", "4", "--pp",
+         "2", "--gbs", "576"});
+  open_view("cluster");
+  EXPECT_LE(evaluate("Math.max(...[...document.querySelectorAll('.domain svg')]"
+                     ".map(s => s.querySelectorAll('.gpu').length))")
+                .get<int>(),
+            8);
+  EXPECT_NE(text("#cluster-kinds").find("72 GPUs"), std::string::npos);
+  begin({"--model", "llama3-8b", "--system", "dgx-h100-superpod", "--gpus", "1024", "--tp", "2",
+         "--gbs", "1024"});
+  open_view("cluster");
+  EXPECT_NE(text("#cluster-fabric").find("leaves"), std::string::npos);
+  EXPECT_LE(evaluate("document.querySelectorAll('#cluster-fabric rect').length").get<int>(), 24);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "sim/base/text/quantity_text.hpp"
 #include "sim/cost/memory/memory.hpp"
 #include "sim/explore/replies/answer_json.hpp"
+#include "sim/explore/replies/cluster_view.hpp"
 #include "sim/explore/replies/memory_view.hpp"
 #include "sim/explore/replies/timeline_bytes.hpp"
 #include "sim/output/answers/compare_text.hpp"
@@ -30,15 +31,16 @@ struct Kind {
   std::string_view name;
   const char* media_type;
 };
-constexpr std::array<Kind, 9> kinds{{{"catalog", "application/json"},
-                                     {"answer", "application/octet-stream"},
-                                     {"compare", "application/json"},
-                                     {"changes", "application/json"},
-                                     {"report", "text/html"},
-                                     {"trace", "application/json"},
-                                     {"result", "application/json"},
-                                     {"megatron", "text/plain"},
-                                     {"memory", "application/json"}}};
+constexpr std::array<Kind, 10> kinds{{{"catalog", "application/json"},
+                                      {"answer", "application/octet-stream"},
+                                      {"compare", "application/json"},
+                                      {"changes", "application/json"},
+                                      {"report", "text/html"},
+                                      {"trace", "application/json"},
+                                      {"result", "application/json"},
+                                      {"megatron", "text/plain"},
+                                      {"memory", "application/json"},
+                                      {"cluster", "application/json"}}};
 
 std::string text_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -174,14 +176,17 @@ std::string download(QuestionKind kind, const ExploredState& state, WarmInputs& 
 }
 
 // What a drawing shows that is open: pages ask for no others.
-std::string view(const ExploredState& state, WarmInputs& inputs) {
+std::string view(QuestionKind kind, const ExploredState& state, WarmInputs& inputs) {
   require_inputs(state);
   const StateInputs read{state, inputs};
   const Estimate found = estimate_of(state, inputs);
+  if (kind == QuestionKind::cluster) return cluster_view(found);
   return memory_view(found, *read.context.loads(found.result.scenario));
 }
 
-bool is_view(QuestionKind kind) { return kind == QuestionKind::memory; }
+bool is_view(QuestionKind kind) {
+  return kind == QuestionKind::memory || kind == QuestionKind::cluster;
+}
 
 }  // namespace
 
@@ -207,7 +212,7 @@ void reply(QuestionKind kind, const std::string& body, bool repair, WarmInputs& 
     } else if (kind == QuestionKind::answer) {
       answer(ExploredState::read(body, inputs.names()), repair, inputs, send);
     } else if (is_view(kind)) {
-      send(http_ok, view(ExploredState::read(body, inputs.names()), inputs));
+      send(http_ok, view(kind, ExploredState::read(body, inputs.names()), inputs));
     } else {
       send(http_ok, download(kind, ExploredState::read(body, inputs.names()), inputs));
     }

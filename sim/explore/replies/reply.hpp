@@ -18,7 +18,8 @@ enum class QuestionKind {
   trace,
   result,
   megatron,
-  memory  ///< memory_view.hpp
+  memory,  ///< memory_view.hpp
+  cluster  ///< cluster_view.hpp
 };
 /// By its name in addresses: "answer". Nothing: no question has it.
 std::optional<QuestionKind> question_kind(std::string_view name);

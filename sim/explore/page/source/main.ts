@@ -2,6 +2,7 @@
 
 import * as api from "./api";
 import * as view from "./answer_view";
+import { ClusterView, loadLegend } from "./cluster_view";
 import { announce, byId, fill } from "./dom";
 import { seconds } from "./format";
 import { fillCatalog, KnobsView, title } from "./knobs_view";
@@ -17,13 +18,14 @@ let painted: Promise<void> = Promise.resolve();
 let pinned: view.Pinned | null = null;
 let comparing: AbortController | null = null;
 const memory = new MemoryView(timeline);
-const views = new Views([memory], api.drawing, () => answer?.result ? answer.state : null);
+const cluster = new ClusterView();
+const views = new Views([memory, cluster], api.drawing, () => answer?.result ? answer.state : null);
 
 // For tests and measurements.
 const probe = {
   pictures: [] as number[],  // ms from a turn of a knob to the frame that shows its answer
   settled: 0,                // replies that came whole
-  timeline, memory, views,
+  timeline, memory, cluster, views,
   get answer() { return answer; },
   slices: 0,
 };
@@ -304,6 +306,7 @@ function typeOption(text: string): void {
 }
 
 function wire(): void {
+  fill(byId("cluster-legend"), loadLegend());
   const on = (id: string, act: () => void) => byId(id).addEventListener("click", act);
   on("undo", () => travel(history.undo));
   on("redo", () => travel(history.redo));

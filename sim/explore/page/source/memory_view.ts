@@ -172,11 +172,11 @@ export class MemoryView implements View {
            ` · activations ${gigabytes(kept)}` +
            (working > 0 ? ` · of passes that run ${gigabytes(working)}` : "")),
          h("p", {}, flying.length === 0 ? "No micro-batch is in flight."
-           : `In flight: ${flying.length === 1 ? "micro-batch" : `${flying.length} micro-batches,`} ` +
+           : `In flight: ${flying.length} micro-batch${flying.length > 1 ? "es" : ""}, ` +
              names.join(", ") + "."),
          bound > 1e6 && h("p", { class: "quiet" },
-           `The plan is held against ${gigabytes(rank.counted_bytes)}: as much as its schedule may ` +
-           "hold, or its fullest chunks."));
+           `The plan is held against ${gigabytes(rank.counted_bytes)}: as much as its schedule ` +
+           "may hold, or its fullest chunks."));
   }
 
   private draw(): void {

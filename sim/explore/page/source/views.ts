@@ -20,7 +20,8 @@ class OpenedView {
   /** Milliseconds from a question to its picture, for who measures. */
   readonly took: number[] = [];
 
-  constructor(readonly view: View, private readonly ask: Ask, private readonly now: () => State | null) {
+  constructor(readonly view: View, private readonly ask: Ask,
+              private readonly now: () => State | null) {
     this.box = byId<HTMLDetailsElement>(`view-${view.name}`);
     this.box.append(this.failure);
     this.box.addEventListener("toggle", () => { this.follow(); });
