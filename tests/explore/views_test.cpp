@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "tests/support/explorer_page.hpp"
+#include "tests/support/program.hpp"
 
 namespace orrery {
 namespace {
@@ -138,6 +139,59 @@ TEST_F(ViewReplies, ClusterHasTheLinksOfTheAnswer) {
   }
 }
 
+// What `orrery kernel step --json` prints of the same words, to the last byte.
+TEST_F(ViewReplies, RooflineIsTheCommands) {
+  for (const Json& state : states()) {
+    SCOPED_TRACE(state.dump());
+    std::string words = "kernel step --json";
+    for (const auto& [key, word] : state.items())
+      words += " --" + key + " " + word.get<std::string>();
+    const Outcome printed = run_orrery(words);
+    EXPECT_EQ(printed.code, 0) << printed.out;
+    EXPECT_EQ(explorer_.post("roofline", state.dump()).body, printed.out);
+  }
+}
+
+// The map's greatest cells are those that the routing report names, and means are means.
+TEST_F(ViewReplies, ExpertsAreTheRoutingReports) {
+  int uneven = 0;
+  for (Json state : states()) {
+    const bool has_experts = state["model"] == "mixtral-8x7b";
+    for (const char* routing : {"uniform", "zipf-1", "zipf-1-redundant", "aux-loss"}) {
+      if (has_experts) state["routing"] = routing;
+      if (state.contains("ep_overlap") && routing != std::string{"uniform"}) continue;
+      SCOPED_TRACE(state.dump());
+      const Json experts = ask("experts", state), result = ask("result", state);
+      ASSERT_TRUE(experts.is_object() && result.is_object());
+      EXPECT_EQ(experts["experts"], has_experts ? 8 : 0);
+      if (!has_experts) break;
+      EXPECT_EQ(experts["layers"].size(), 32u);
+      EXPECT_EQ(experts["even"], std::string{"uniform"} == routing);
+      if (experts["even"]) continue;
+      ++uneven;
+      const Json& report = result["routing"];
+      for (const Json& hot : report["hottest_experts"]) {
+        const Json& layer = experts["expert_over_mean"][hot["layer"].get<std::size_t>()];
+        EXPECT_NEAR(layer[hot["expert"].get<std::size_t>()].get<double>(),
+                    hot["over_mean"].get<double>(), 1e-4);
+        EXPECT_NEAR(*std::max_element(layer.begin(), layer.end()), hot["over_mean"].get<double>(),
+                    1e-4);
+      }
+      double worst = 0.0;
+      for (std::size_t layer = 0; layer < 32; ++layer) {
+        double shares = 0.0, rows = 0.0;
+        for (const double share : experts["expert_over_mean"][layer]) shares += share;
+        for (const double row : experts["rank_over_mean"][layer]) rows += row;
+        for (const double row : experts["rank_most_over_mean"][layer]) worst = std::max(worst, row);
+        EXPECT_NEAR(shares, 8.0, 1e-3);
+        EXPECT_NEAR(rows, experts["ranks"].get<double>(), 1e-3);
+      }
+      EXPECT_NEAR(worst, report.at("rows_worst_over_mean").get<double>(), 1e-4) << report;
+    }
+  }
+  EXPECT_GE(uneven, 6);
+}
+
 class Views : public ExplorerPage {
  protected:
   void open_view(const std::string& name) {
@@ -257,6 +311,99 @@ TEST_F(Views, IdenticalPartsAreNumbers) {
   open_view("cluster");
   EXPECT_NE(text("#cluster-fabric").find("leaves"), std::string::npos);
   EXPECT_LE(evaluate("document.querySelectorAll('#cluster-fabric rect').length").get<int>(), 24);
+}
+
+TEST_F(Views, OperationsLieBelowTheirRoofs) {
+  open_view("roofline");
+  // A mark for each operation that computes and reads memory.
+  EXPECT_EQ(evaluate("document.querySelectorAll('#roofline-drawing .op').length"),
+            evaluate("explorer.roofline.shown.operations"
+                     ".filter(o => o.flop_per_s > 0 && o.ops_per_byte > 0).length"));
+  EXPECT_GE(evaluate("document.querySelectorAll('#roofline-drawing .roof').length").get<int>(), 2);
+  // None above its roof, as drawn: of the slope and the highest flat line, by the pixels.
+  EXPECT_EQ(evaluate(R"js((() => {
+      const lines = [...document.querySelectorAll('#roofline-drawing .roof')]
+        .map(l => ['x1', 'y1', 'x2', 'y2'].map(k => Number(l.getAttribute(k))));
+      const [slope, ...flats] = lines, highest = Math.min(...flats.map(l => l[1]));
+      const middle = (e) => (b => [b.x + b.width / 2, b.y + b.height / 2])(e.getBBox());
+      const marks = [...document.querySelectorAll('#roofline-drawing .op')];
+      return marks.map(middle).filter(([x, y]) => {
+        const [x1, y1, x2, y2] = slope;
+        const roof = x >= x2 ? highest : y1 + (y2 - y1) * (x - x1) / (x2 - x1);
+        return y < roof - 4;
+      }).length
+    })())js"),
+            0);
+  // With the keyboard through the list, and with the mouse to a mark.
+  const Json operations = evaluate("explorer.roofline.shown.operations.map(o => o.operation)");
+  const auto words = [](std::string name) {
+    std::replace(name.begin(), name.end(), '_', ' ');
+    return name;
+  };
+  EXPECT_EQ(text("#roofline-details strong"), words(operations[0]));
+  evaluate("document.getElementById('roofline').focus()");
+  browser_->press("ArrowDown");
+  EXPECT_EQ(text("#roofline-details strong"), words(operations[1]));
+  evaluate(
+      "document.querySelector('.op[data-op=\"0\"]')"
+      ".dispatchEvent(new PointerEvent('pointerenter'))");
+  EXPECT_EQ(text("#roofline-details strong"), words(operations[0]));
+}
+
+TEST_F(Views, ExpertsAreAMapWhereTheModelHasSome) {
+  EXPECT_TRUE(evaluate("document.getElementById('view-experts').hidden").get<bool>());
+  begin({"--model", "mixtral-8x7b", "--system", "dgx-h100", "--gpus", "64", "--tp", "2", "--pp",
+         "2", "--ep", "8", "--gbs", "128", "--seq", "4096", "--recompute", "full"});
+  EXPECT_FALSE(evaluate("document.getElementById('view-experts').hidden").get<bool>());
+  open_view("experts");
+  EXPECT_NE(text("#experts-told").find("is even"), std::string::npos);
+  settle(
+      "{ const s = document.getElementById('option'); s.value = '--routing zipf-1';"
+      "document.getElementById('option-form').requestSubmit() }");
+  browser_->wait_for("!document.getElementById('experts-map').hidden");
+  // It begins with the fullest, which the answer names too.
+  const Json hottest = evaluate("explorer.answer.result.routing.hottest_experts[0]");
+  EXPECT_NE(
+      text("#experts-details")
+          .find("layer " + hottest["layer"].dump() + ", expert " + hottest["expert"].dump() + ":"),
+      std::string::npos)
+      << text("#experts-details") << hottest;
+  evaluate("document.getElementById('experts-canvas').focus()");
+  browser_->press("ArrowDown");
+  EXPECT_EQ(text("#experts-details").find("layer " + hottest["layer"].dump() + ","),
+            std::string::npos);
+  browser_->press("m");
+  EXPECT_NE(text("#experts-details").find("layer " + hottest["layer"].dump() + ","),
+            std::string::npos);
+  click("experts-of-most");
+  EXPECT_NE(text("#experts-details").find("rows in its fullest micro-batch"), std::string::npos);
+}
+
+// Opened all at once: nothing is wider than the screen, and all can be read.
+TEST_F(Views, FitNarrowScreensAndDarkOnes) {
+  begin({"--model",     "mixtral-8x7b",
+         "--system",    "hgx-h100-leaf-spine-2to1",
+         "--gpus",      "64",
+         "--tp",        "2",
+         "--pp",        "2",
+         "--ep",        "8",
+         "--gbs",       "128",
+         "--seq",       "4096",
+         "--routing",   "zipf-1",
+         "--recompute", "full"});
+  for (const char* view : {"memory", "cluster", "roofline", "experts"}) open_view(view);
+  for (const int width : {420, 1000}) {
+    browser_->set_size(width, 900);
+    browser_->wait_for(
+        "document.getElementById('cluster-curve').querySelector('svg').width.baseVal"
+        ".value <= " +
+        std::to_string(width));
+    EXPECT_LE(evaluate("document.documentElement.scrollWidth").get<int>(), width);
+  }
+  for (const bool dark : {false, true}) {
+    browser_->set_dark(dark);
+    EXPECT_EQ(evaluate(poor_contrast), Json::array()) << (dark ? "dark" : "light");
+  }
 }
 
 }  // namespace

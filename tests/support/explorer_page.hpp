@@ -13,8 +13,33 @@ namespace orrery {
 class ExplorerPage : public testing::Test {
  protected:
   using Json = nlohmann::json;
-  static constexpr int control = 2,
-                       control_shift = 10;  ///< Of keys (DevTools Protocol, Input domain).
+  /// Of keys (DevTools Protocol, Input domain).
+  static constexpr int control = 2, control_shift = 10;
+
+  /// Texts whose contrast to what is behind them is below 4.5 to 1 (WCAG 2.1, 1.4.3).
+  static constexpr const char* poor_contrast = R"js((() => {
+      const rgb = (c) => (c.match(/[\d.]+/g) ?? []).map(Number);
+      const light = ([r, g, b]) => [r, g, b].map(v => v / 255)
+        .map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+        .reduce((s, v, i) => s + v * [0.2126, 0.7152, 0.0722][i], 0);
+      const ground = (e) => {
+        for (; e; e = e.parentElement) {
+          const c = rgb(getComputedStyle(e).backgroundColor);
+          if (c.length === 3 || c[3] > 0) return c;
+        }
+        return [255, 255, 255];
+      };
+      const poor = [];
+      for (const e of document.querySelectorAll('main *, aside *, header *')) {
+        const own = [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim());
+        if (!own || !e.checkVisibility({opacityProperty: true}) || e.closest(':disabled')) continue;
+        if (e.closest('.idle, option, .choice')) continue;
+        const a = light(rgb(getComputedStyle(e).color)), b = light(ground(e));
+        const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+        if (ratio < 4.5) poor.push([e.tagName, e.className, e.innerText.slice(0, 30), ratio]);
+      }
+      return poor;
+    })())js";
 
   void SetUp() override {
     if (Chromium::program().empty()) GTEST_SKIP() << "needs apt-get install chromium";

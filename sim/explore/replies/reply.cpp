@@ -4,15 +4,18 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "sim/analysis/roofline/step_operations.hpp"
 #include "sim/analysis/search/single_changes.hpp"
 #include "sim/base/text/quantity_text.hpp"
 #include "sim/cost/memory/memory.hpp"
 #include "sim/explore/replies/answer_json.hpp"
 #include "sim/explore/replies/cluster_view.hpp"
+#include "sim/explore/replies/experts_view.hpp"
 #include "sim/explore/replies/memory_view.hpp"
 #include "sim/explore/replies/timeline_bytes.hpp"
 #include "sim/output/answers/compare_text.hpp"
 #include "sim/output/answers/megatron_flags.hpp"
+#include "sim/output/priced/kernel_json.hpp"
 #include "sim/output/report/html_report.hpp"
 #include "sim/output/report/plan_heading.hpp"
 #include "sim/output/report/result_json.hpp"
@@ -31,7 +34,7 @@ struct Kind {
   std::string_view name;
   const char* media_type;
 };
-constexpr std::array<Kind, 10> kinds{{{"catalog", "application/json"},
+constexpr std::array<Kind, 12> kinds{{{"catalog", "application/json"},
                                       {"answer", "application/octet-stream"},
                                       {"compare", "application/json"},
                                       {"changes", "application/json"},
@@ -40,7 +43,9 @@ constexpr std::array<Kind, 10> kinds{{{"catalog", "application/json"},
                                       {"result", "application/json"},
                                       {"megatron", "text/plain"},
                                       {"memory", "application/json"},
-                                      {"cluster", "application/json"}}};
+                                      {"cluster", "application/json"},
+                                      {"roofline", "application/json"},
+                                      {"experts", "application/json"}}};
 
 std::string text_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -179,14 +184,19 @@ std::string download(QuestionKind kind, const ExploredState& state, WarmInputs& 
 std::string view(QuestionKind kind, const ExploredState& state, WarmInputs& inputs) {
   require_inputs(state);
   const StateInputs read{state, inputs};
+  if (kind == QuestionKind::roofline || kind == QuestionKind::experts) {  // Without a simulation.
+    const Scenario scenario = read.scenario(state);
+    if (kind == QuestionKind::experts) return experts_view(scenario, *read.context.loads(scenario));
+    return operations_json(
+        step_operations(scenario, read.context),
+        {scenario.model.name, scenario.system.name, scenario.plan.gpus(), "training step"});
+  }
   const Estimate found = estimate_of(state, inputs);
   if (kind == QuestionKind::cluster) return cluster_view(found);
   return memory_view(found, *read.context.loads(found.result.scenario));
 }
 
-bool is_view(QuestionKind kind) {
-  return kind == QuestionKind::memory || kind == QuestionKind::cluster;
-}
+bool is_view(QuestionKind kind) { return kind >= QuestionKind::memory; }
 
 }  // namespace
 

@@ -18,8 +18,11 @@ enum class QuestionKind {
   trace,
   result,
   megatron,
-  memory,  ///< memory_view.hpp
-  cluster  ///< cluster_view.hpp
+  // Of drawings that are asked for when they are opened.
+  memory,    ///< memory_view.hpp
+  cluster,   ///< cluster_view.hpp
+  roofline,  ///< orrery.roofline/1 (docs/JSON.md), as `orrery kernel step --json` prints it
+  experts    ///< experts_view.hpp
 };
 /// By its name in addresses: "answer". Nothing: no question has it.
 std::optional<QuestionKind> question_kind(std::string_view name);

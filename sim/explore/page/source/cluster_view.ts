@@ -209,7 +209,8 @@ export class ClusterView implements View {
          data.fabric.length > 0 && this.buttons("fabric", data.fabric),
          cables.length > 0 && h("p", { class: "quiet" },
            cables.map(([name, count]) =>
-             `${count.toLocaleString("en-US")} ${titles[name] ?? name} cables`).join(", ") + (data.fabric.length === 0 ? ", which nothing crosses." : ".")));
+             `${count.toLocaleString("en-US")} ${titles[name] ?? name} cables`).join(", ") +
+           (data.fabric.length === 0 ? ", which nothing crosses." : ".")));
   }
 
   private drawKinds(): void {
@@ -348,7 +349,8 @@ export class ClusterView implements View {
     fill(box,
          h("p", {}, h("strong", {}, bundle.name), `${alike}: busy ` +
            `${shown(this.load(bundle, this.slice, ""))} of ` +
-           `${this.slice < 0 ? "the step" : "this time"} at ${bytes(bundle.capacity_bytes_per_s)}/s`),
+           `${this.slice < 0 ? "the step" : "this time"} at ` +
+           `${bytes(bundle.capacity_bytes_per_s)}/s`),
          h("ul", { class: "legend" }, ...parts), picture);
   }
 }

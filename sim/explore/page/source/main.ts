@@ -6,7 +6,9 @@ import { ClusterView, loadLegend } from "./cluster_view";
 import { announce, byId, fill } from "./dom";
 import { seconds } from "./format";
 import { fillCatalog, KnobsView, title } from "./knobs_view";
+import { ExpertsView } from "./experts_view";
 import { MemoryView } from "./memory_view";
+import { RooflineView } from "./roofline_view";
 import { changed, decode, encode, History, same, State } from "./state";
 import { legend, TimelineView } from "./timeline_view";
 import type { Timeline } from "./timeline_data";
@@ -19,13 +21,16 @@ let pinned: view.Pinned | null = null;
 let comparing: AbortController | null = null;
 const memory = new MemoryView(timeline);
 const cluster = new ClusterView();
-const views = new Views([memory, cluster], api.drawing, () => answer?.result ? answer.state : null);
+const roofline = new RooflineView();
+const experts = new ExpertsView(() => !!answer?.result && "routing" in answer.result);
+const views = new Views([memory, cluster, roofline, experts], api.drawing,
+                        () => answer?.result ? answer.state : null);
 
 // For tests and measurements.
 const probe = {
   pictures: [] as number[],  // ms from a turn of a knob to the frame that shows its answer
   settled: 0,                // replies that came whole
-  timeline, memory, cluster, views,
+  timeline, memory, cluster, roofline, experts, views,
   get answer() { return answer; },
   slices: 0,
 };

@@ -8,6 +8,7 @@ import { same, State } from "./state";
 export interface View {
   name: string;                 // Also of the question that it asks.
   show(data: unknown): void;
+  wanted?(): boolean;           // Whether the answer has anything of it to show.
 }
 
 type Ask = (kind: string, state: State, signal: AbortSignal) => Promise<unknown>;
@@ -29,8 +30,9 @@ class OpenedView {
 
   async follow(): Promise<void> {
     const state = this.now();
-    this.box.hidden = !state;
-    if (!state || !this.box.open || (this.shown && same(this.shown, state))) return;
+    this.box.hidden = !state || this.view.wanted?.() === false;
+    if (!state || this.box.hidden || !this.box.open) return;
+    if (this.shown && same(this.shown, state)) return;
     this.asking?.abort();
     const mine = this.asking = new AbortController();
     const begun = performance.now();
