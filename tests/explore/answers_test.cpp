@@ -2,6 +2,7 @@
 
 #include <random>
 
+#include "tests/explore/view_agreement.hpp"
 #include "tests/support/explorer.hpp"
 #include "tests/support/program.hpp"
 
@@ -105,6 +106,12 @@ TEST(Answers, AreThoseOfTheCopiedCommand) {
       } else {
         ++ran;
         EXPECT_TRUE(got.timeline.starts_with("ORT1"));
+        for (const char* view : {"memory", "cluster"}) {
+          const HttpReply reply = explorer.post(view, state.dump());
+          ASSERT_EQ(reply.status, 200) << view << reply.body;
+          (view == std::string{"memory"} ? expect_memory_agrees : expect_cluster_agrees)(
+              Json::parse(reply.body), got.answer["result"]);
+        }
       }
       // A turn of a knob, mostly to what is legal, on clusters that are quickly simulated.
       for (int tries = 0; tries < 50; ++tries) {

@@ -304,6 +304,11 @@ TEST_F(Page, HostileNamesAreInert) {
   EXPECT_EQ(evaluate("document.querySelectorAll('img').length"), 0);
   EXPECT_TRUE(evaluate("document.title").get<std::string>().find("<img") != std::string::npos);
   expect_consistent();
+  for (const char* view : {"memory", "cluster", "roofline"}) {
+    evaluate("document.getElementById('view-" + std::string{view} + "').open = true; undefined");
+    browser_->wait_for("explorer.views.took('" + std::string{view} + "').length > 0");
+  }
+  EXPECT_EQ(evaluate("document.querySelectorAll('img').length"), 0);
   // A fragment that somebody else made.
   browser_->open(explorer_->address + "&%3Cimg%3E=1&layers=%3Cb%3E&pin=%22%3E%3Cimg");
   browser_->wait_for("!document.getElementById('failure').hidden");

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "tests/explore/view_agreement.hpp"
 #include "tests/support/explorer_page.hpp"
 #include "tests/support/program.hpp"
 
@@ -67,75 +68,14 @@ class ViewReplies : public testing::Test {
 TEST_F(ViewReplies, MemoryPeaksAtTheAnswers) {
   for (const Json& state : states()) {
     SCOPED_TRACE(state.dump());
-    const Json memory = ask("memory", state), result = ask("result", state);
-    ASSERT_TRUE(memory.is_object() && result.is_object());
-    EXPECT_EQ(memory["capacity_bytes"], result["memory"]["capacity_bytes"]);
-    EXPECT_NEAR(memory["step_ns"].get<double>(), 1e9 * result["step_time_s"].get<double>(), 1e3);
-    std::map<int, std::int64_t> peaks;
-    for (const Json& rank : memory["ranks"]) {
-      const Json& stage = result["memory"]["stages"][rank["stage"].get<std::size_t>()];
-      for (const char* part : {"weights", "gradients", "optimizer", "other"})
-        EXPECT_EQ(rank[part + std::string{"_bytes"}], stage[part + std::string{"_bytes"}]) << part;
-      EXPECT_EQ(rank["counted_bytes"], stage["peak_bytes"]);
-      EXPECT_NEAR(rank["peak_bytes"].get<double>(), stage["peak_bytes"].get<double>(), 1.0);
-      // The corners that are sent have that peak, at its time.
-      double highest = 0.0;
-      for (std::size_t i = 0; i < rank["time_ns"].size(); ++i) {
-        double sum = rank["kept_bytes"][i];
-        if (!rank["working_bytes"].empty()) sum += rank["working_bytes"][i].get<double>();
-        highest = std::max(highest, sum);
-      }
-      EXPECT_NEAR(highest, stage["activations_bytes"].get<double>(), 2.0);
-      ++peaks[rank["stage"]];
-    }
-    EXPECT_EQ(peaks.size(), result["memory"]["stages"].size());
+    expect_memory_agrees(ask("memory", state), ask("result", state));
   }
 }
 
-// The busiest of each class is the result's, and what crosses it over time adds up to that.
 TEST_F(ViewReplies, ClusterHasTheLinksOfTheAnswer) {
   for (const Json& state : states()) {
     SCOPED_TRACE(state.dump());
-    const Json cluster = ask("cluster", state), result = ask("result", state);
-    ASSERT_TRUE(cluster.is_object() && result.is_object());
-    EXPECT_NEAR(cluster["step_s"].get<double>(), result["step_time_s"].get<double>(), 1e-9);
-    int gpus = 0;
-    std::vector<Json> links(cluster["fabric"].begin(), cluster["fabric"].end());
-    for (const Json& kind : cluster["kinds"]) {
-      gpus += kind["gpus"].get<int>() * kind["domains"].get<int>();
-      links.insert(links.end(), kind["links"].begin(), kind["links"].end());
-    }
-    EXPECT_EQ(std::to_string(gpus), state["gpus"]);
-    std::map<std::string, double> busiest;
-    for (const Json& link : links) {
-      SCOPED_TRACE(link["name"]);
-      double sum = 0.0;
-      for (const auto& [user, bytes] : link["by_user"].items()) {
-        double sent = 0.0;
-        if (link["over_time"].contains(user)) {
-          EXPECT_EQ(link["over_time"][user].size(), cluster["slices"].get<std::size_t>());
-          for (const double slice : link["over_time"][user]) sent += slice;
-        }
-        EXPECT_NEAR(sent, bytes.get<double>(), cluster["slices"].get<double>());  // Rounded.
-        sum += sent;
-      }
-      EXPECT_NEAR(sum, link["bytes"].get<double>(), 5 * cluster["slices"].get<double>());
-      EXPECT_NEAR(link["bytes"].get<double>() / link["capacity_bytes_per_s"].get<double>() /
-                      cluster["step_s"].get<double>(),
-                  link["busy_fraction"].get<double>(), 1e-9);
-      EXPECT_LE(link["least_fraction"], link["busy_fraction"]);
-      double& most = busiest[link["class"]];
-      most = std::max(most, link["busy_fraction"].get<double>());
-    }
-    EXPECT_EQ(busiest.size(), result["links"].size());
-    for (const Json& link : result["links"]) {
-      EXPECT_NEAR(busiest[link["class"]], link["busy_fraction"].get<double>(), 1e-9);
-      const bool same = std::any_of(links.begin(), links.end(), [&](const Json& one) {
-        return one["class"] == link["class"] && one["by_user"] == link["by_user"] &&
-               one["bytes"] == link["bytes"];
-      });
-      EXPECT_TRUE(same) << link;
-    }
+    expect_cluster_agrees(ask("cluster", state), ask("result", state));
   }
 }
 
@@ -217,6 +157,22 @@ TEST_F(Views, AreNotAskedForWhileTheyAreClosed) {
   for (const std::string& address : browser_->take_requests())
     asked += address.find("api/memory") != address.npos ? 1 : 0;
   EXPECT_EQ(asked, 2);
+}
+
+TEST_F(Views, AreInTheLink) {
+  open_view("memory");
+  open_view("roofline");
+  browser_->wait_for("location.hash.endsWith('&views=memory,roofline')");
+  click("pin");
+  const std::string link = evaluate("location.href");
+  load(link);
+  browser_->wait_for(
+      "explorer.views.took('memory').length > 0 && "
+      "explorer.views.took('roofline').length > 0");
+  EXPECT_FALSE(evaluate("document.getElementById('view-cluster').open").get<bool>());
+  EXPECT_EQ(evaluate("location.href"), link);
+  // No option of the command.
+  EXPECT_EQ(text("#command").find("views"), std::string::npos);
 }
 
 TEST_F(Views, MemoryIsToldOnTheTimelinesAxis) {

@@ -24,7 +24,8 @@ const cluster = new ClusterView();
 const roofline = new RooflineView();
 const experts = new ExpertsView(() => !!answer?.result && "routing" in answer.result);
 const views = new Views([memory, cluster, roofline, experts], api.drawing,
-                        () => answer?.result ? answer.state : null);
+                        () => answer?.result ? answer.state : null,
+                        () => { if (answer) writeAddress(); });
 
 // For tests and measurements.
 const probe = {
@@ -36,11 +37,13 @@ const probe = {
 };
 (window as unknown as Record<string, unknown>).explorer = probe;
 
-function initial(): { state: State; pin: State | null } {
+function initial(): { state: State; pin: State | null; views: string } {
   const state = decode(location.hash);
   const pin = state.pin ? decode(state.pin) : null;
+  const views = state.views ?? "";
   delete state.pin;
-  return { state, pin };
+  delete state.views;
+  return { state, pin, views };
 }
 
 const begun = initial();
@@ -170,7 +173,9 @@ function turn(changes: State, along = "", repair = false): void {
 const knobs = new KnobsView((changes, along) => turn(changes, along));
 
 function writeAddress(): void {
-  const state = pinned ? { ...history.now, pin: encode(pinned.state) } : history.now;
+  const state = { ...history.now };
+  if (pinned) state.pin = encode(pinned.state);
+  if (views.opened !== "") state.views = views.opened;
   const hash = "#" + encode(state);
   if (hash !== location.hash) window.history.replaceState(null, "", hash);
 }
@@ -345,6 +350,7 @@ function wire(): void {
   });
   addEventListener("hashchange", () => {
     const said = initial();
+    views.opened = said.views;
     if (!same(said.state, history.now)) {
       history.go(said.state);
       ask();
@@ -355,6 +361,7 @@ function wire(): void {
 
 async function start(): Promise<void> {
   wire();
+  views.opened = begun.views;
   try {
     fillCatalog(await api.catalog(), history.now, (changes) => turn(changes, "", true));
   } catch (error) {

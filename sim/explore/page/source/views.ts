@@ -22,11 +22,17 @@ class OpenedView {
   readonly took: number[] = [];
 
   constructor(readonly view: View, private readonly ask: Ask,
-              private readonly now: () => State | null) {
+              private readonly now: () => State | null, toggled: () => void) {
     this.box = byId<HTMLDetailsElement>(`view-${view.name}`);
     this.box.append(this.failure);
-    this.box.addEventListener("toggle", () => { this.follow(); });
+    this.box.addEventListener("toggle", () => {
+      this.follow();
+      toggled();
+    });
   }
+
+  get isOpen(): boolean { return this.box.open; }
+  set isOpen(open: boolean) { this.box.open = open; }
 
   async follow(): Promise<void> {
     const state = this.now();
@@ -56,9 +62,18 @@ class OpenedView {
 
 export class Views {
   private readonly all: OpenedView[];
-  /** `now`: the state of the answer that is shown; null: it has no time. */
-  constructor(views: View[], ask: Ask, now: () => State | null) {
-    this.all = views.map((view) => new OpenedView(view, ask, now));
+  /** `now`: the state of the answer that is shown; null: it has no time. `toggled`: one was opened
+      or closed. */
+  constructor(views: View[], ask: Ask, now: () => State | null, toggled: () => void) {
+    this.all = views.map((view) => new OpenedView(view, ask, now, toggled));
+  }
+
+  /** Names of those that are open, "memory,cluster"; others are no views. */
+  get opened(): string {
+    return this.all.filter((one) => one.isOpen).map((one) => one.view.name).join(",");
+  }
+  set opened(names: string) {
+    for (const one of this.all) one.isOpen = names.split(",").includes(one.view.name);
   }
 
   /** Another answer is shown. */
