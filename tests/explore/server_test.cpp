@@ -177,14 +177,20 @@ TEST_F(Served, ANewerQuestionDropsAnOlderOne) {
   const std::string long_work =
       R"({"model":"deepseek-v3","system":"hgx-h800","gpus":"2048","pp":"16","ep":"64",)"
       R"("gbs":"15360","recompute":"full","routing":"zipf:1.2"})";
-  const std::string path = page() + "api/answer?page=one";
-  int first = 0;
-  std::thread older{
-      [&] { first = explorer.ask(explorer.request("POST", path, long_work)).status; }};
-  ASSERT_TRUE(wait_for_answerer(explorer));
-  EXPECT_EQ(explorer.ask(explorer.request("POST", path, small_plan)).status, 200);
-  older.join();
-  EXPECT_EQ(first, 409);
+  const auto ask = [&](const std::string& kind, const std::string& plan) {
+    return explorer.ask(explorer.request("POST", page() + "api/" + kind + "?page=one", plan))
+        .status;
+  };
+  // Drawings belong to the answer before.
+  for (const auto& [before, after] :
+       {std::pair{"answer", "answer"}, {"memory", "memory"}, {"cluster", "answer"}}) {
+    int first = 0;
+    std::thread older{[&, before = before] { first = ask(before, long_work); }};
+    ASSERT_TRUE(wait_for_answerer(explorer));
+    EXPECT_EQ(ask(after, small_plan), 200);
+    older.join();
+    EXPECT_EQ(first, 409) << before << " " << after;
+  }
 }
 
 TEST_F(Served, AnAnswerThatDiesFailsAlone) {

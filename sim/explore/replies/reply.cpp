@@ -210,6 +210,11 @@ const char* media_type(QuestionKind kind) {
   return kinds[static_cast<std::size_t>(kind)].media_type;
 }
 
+bool supersedes(QuestionKind newer, QuestionKind older) {
+  if (newer == QuestionKind::answer) return older == newer || is_view(older);
+  return newer == older && is_view(newer);
+}
+
 void reply(QuestionKind kind, const std::string& body, bool repair, WarmInputs& inputs,
            const SendPart& send) {
   try {

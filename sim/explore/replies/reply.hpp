@@ -27,6 +27,9 @@ enum class QuestionKind {
 /// By its name in addresses: "answer". Nothing: no question has it.
 std::optional<QuestionKind> question_kind(std::string_view name);
 const char* media_type(QuestionKind kind);  ///< Of its reply.
+/// Whether a newer question of a page makes an older one of it needless: an answer an answer, a
+/// drawing the same drawing, and an answer all drawings, which were of the answer before.
+bool supersedes(QuestionKind newer, QuestionKind older);
 
 /// Sends a part of a reply. `status`: of HTTP, the same in all parts of a reply.
 using SendPart = std::function<void(int status, std::string_view bytes)>;

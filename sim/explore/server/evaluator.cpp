@@ -78,10 +78,10 @@ class Reader {
   };
 
   void take(const ReceivedQuestion& asked) {
-    if (asked.question.kind == QuestionKind::answer)
-      for (Job& job : jobs_)
-        if (job.question.kind == asked.question.kind && job.question.page == asked.question.page)
-          job.wanted = false;
+    for (Job& job : jobs_)
+      if (job.question.page == asked.question.page &&
+          supersedes(asked.question.kind, job.question.kind))
+        job.wanted = false;
     jobs_.push_back({asked.question, asked.reply_to});
   }
 

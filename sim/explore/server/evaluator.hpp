@@ -16,8 +16,7 @@ namespace orrery {
 struct Question {
   QuestionKind kind = QuestionKind::answer;
   bool repair = false;
-  /// Which page asks. A newer answer that a page asks for makes an older one that it still waits
-  /// for needless: that is dropped.
+  /// Which page asks. What a newer question of it makes needless (supersedes()) is dropped.
   std::string page;
   std::string body;
 };

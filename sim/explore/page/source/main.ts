@@ -70,6 +70,7 @@ async function work(): Promise<void> {
     const now: Asked = { ...next, answered: false, abort: new AbortController() };
     next = null;
     inWork = now;
+    views.cancel();
     document.body.classList.add("working");
     try {
       await api.ask(now.state, now.repair, {
@@ -88,6 +89,7 @@ async function work(): Promise<void> {
         if (error instanceof api.SenselessQuestion) history.reject(now.state);
         fail(error as Error);
         knobs.restore();
+        views.follow();
       }
     }
     inWork = null;

@@ -31,6 +31,12 @@ class OpenedView {
     });
   }
 
+  /** What it waits for is of no use any more. */
+  cancel(): void {
+    this.asking?.abort();
+    this.asking = null;
+  }
+
   get isOpen(): boolean { return this.box.open; }
   set isOpen(open: boolean) { this.box.open = open; }
 
@@ -74,6 +80,11 @@ export class Views {
   }
   set opened(names: string) {
     for (const one of this.all) one.isOpen = names.split(",").includes(one.view.name);
+  }
+
+  /** Another answer is asked for; follow() comes after it. */
+  cancel(): void {
+    for (const view of this.all) view.cancel();
   }
 
   /** Another answer is shown. */
