@@ -23,7 +23,7 @@ TEST_F(Page, ShowsThePlanOfTheAddress) {
 
 TEST_F(Page, EverySliderMovesItsKey) {
   const Json keys = evaluate(
-      "[...document.querySelectorAll('input[type=range]')].filter(s => !s.disabled)"
+      "[...document.querySelectorAll('#knobs input[type=range]')].filter(s => !s.disabled)"
       ".map(s => s.id.slice(5))");
   EXPECT_GE(keys.size(), 8u);
   for (const std::string key : keys) {

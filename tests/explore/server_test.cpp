@@ -23,9 +23,9 @@ double seconds_of(const std::function<void()>& work) {
 }
 
 // Until a question is in work: the reader has a child.
-bool wait_for_answerer(const Explorer& explorer) {
+bool wait_for_answerer(const Explorer& explorer, std::size_t answerers = 1) {
   for (int i = 0; i < 10'000; ++i) {
-    if (explorer.children().size() == 2) return true;
+    if (explorer.children().size() == 1 + answerers) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return false;
@@ -190,6 +190,7 @@ TEST_F(Served, ANewerQuestionDropsAnOlderOne) {
     EXPECT_EQ(ask(after, small_plan), 200);
     older.join();
     EXPECT_EQ(first, 409) << before << " " << after;
+    ASSERT_TRUE(wait_for_answerer(explorer, 0));
   }
 }
 

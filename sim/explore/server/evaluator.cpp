@@ -89,6 +89,7 @@ class Reader {
     for (auto job = jobs_.begin(); job != jobs_.end();) {
       bool over = false;
       if (!job->wanted) {
+        end(*job);  // First, lest this comes into the middle of what it sends.
         send_part(job->reply_to, {What::dropped, 0, ""});
         over = true;
       } else if (job->process >= 0) {
@@ -104,6 +105,7 @@ class Reader {
                                           ::strsignal(WTERMSIG(status)) + ")"});
           over = true;
         } else if (since.count() > limits_.time.si()) {
+          end(*job);
           send_part(job->reply_to, {What::failed, 0, "the answer took too long"});
           over = true;
         }
@@ -153,12 +155,16 @@ class Reader {
     }
   }
 
-  static void drop(Job& job) {
-    if (job.process >= 0) {
-      ::kill(job.process, SIGKILL);
-      while (::waitpid(job.process, nullptr, 0) < 0 && errno == EINTR) {
-      }
+  static void end(Job& job) {
+    if (job.process < 0) return;
+    ::kill(job.process, SIGKILL);
+    while (::waitpid(job.process, nullptr, 0) < 0 && errno == EINTR) {
     }
+    job.process = -1;
+  }
+
+  static void drop(Job& job) {
+    end(job);
     ::close(job.reply_to);
   }
 
