@@ -37,9 +37,9 @@ TEST(AsPublished, EachLayerAChunk) {
   EXPECT_EQ(chunks(56, 8), "7");
   EXPECT_EQ(chunks(80, 16), "5");
   EXPECT_EQ(chunks(22, 8), "3");  // The last stages hold one less.
+  const std::string word = "max (each layer a chunk)";
   const TrainingCase said =
-      row("A paper", "a", R"({"layers": 30})", R"({"pp": 8, "vpp": "max (each layer a chunk)"
-})");
+      row("A paper", "a", R"({"layers": 30})", R"({"pp": 8, "vpp": ")" + word + "\"}");
   EXPECT_EQ(of(said, "vpp"), "4");
 }
 
