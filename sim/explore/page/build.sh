@@ -20,6 +20,6 @@ mkdir -p "$out"
 "$tools/.bin/esbuild" source/main.ts --bundle --minify --target=es2022 --charset=utf8 \
   --legal-comments=none --banner:js="/* Orrery's explorer, from sources $hash */" \
   --outfile="$out/explorer.js" --log-level=warning
-"$tools/.bin/esbuild" source/explorer.css --minify --charset=utf8 --log-level=warning \
+"$tools/.bin/esbuild" source/explorer.css --bundle --minify --charset=utf8 --log-level=warning \
   --outfile="$out/explorer.css"
 cp source/explorer.html "$out/explorer.html"

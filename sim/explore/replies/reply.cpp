@@ -5,9 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/analysis/search/single_changes.hpp"
-#include "sim/base/text/quantity_text.hpp"
 #include "sim/cost/memory/memory.hpp"
 #include "sim/explore/replies/answer_json.hpp"
+#include "sim/explore/replies/batches_reply.hpp"
+#include "sim/explore/replies/search_reply.hpp"
 #include "sim/explore/replies/timeline_bytes.hpp"
 #include "sim/output/answers/compare_text.hpp"
 #include "sim/output/answers/megatron_flags.hpp"
@@ -20,49 +21,27 @@ namespace orrery {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using Parts = ReplyManner::Parts;
 
-constexpr int http_ok = 200;
 constexpr int http_bad_request = 400;
 constexpr int http_unprocessable = 422;
 
 struct Kind {
   std::string_view name;
   const char* media_type;
+  ReplyManner manner = {};
 };
-constexpr std::array<Kind, 8> kinds{{{"catalog", "application/json"},
-                                     {"answer", "application/octet-stream"},
-                                     {"compare", "application/json"},
-                                     {"changes", "application/json"},
-                                     {"report", "text/html"},
-                                     {"trace", "application/json"},
-                                     {"result", "application/json"},
-                                     {"megatron", "text/plain"}}};
-
-std::string text_of(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-// What `orrery estimate` does of the same words.
-Estimate estimate_of(const ExploredState& state, WarmInputs& inputs) {
-  const StateInputs read{state, inputs};
-  const Scenario scenario = read.scenario(state);
-  std::optional<Economics> economics;
-  if (state.says("tokens"))
-    economics = read_economics(scenario.system.gpu.name, state.word("economics"));
-  Estimate answer = estimate(scenario, read.context, inputs.detail());
-  if (economics)
-    answer.result.bill = bill_of(scenario, answer.result.step_time,
-                                 parse_tokens(state.word("tokens"), {"--tokens", ""}), *economics);
-  return answer;
-}
-
-void require_inputs(const ExploredState& state) {
-  for (const char* key : {"model", "system", "gpus"})
-    if (!state.says(key))
-      fail_input({"state", ""}, "the key '" + std::string{key} + "' is missing", "name one");
-  if (state.says("economics") && !state.says("tokens"))
-    fail_input({"--economics", ""}, "prices of what?", "say how long to train: --tokens 15T");
-}
+constexpr std::array<Kind, 10> kinds{
+    {{"catalog", "application/json"},
+     {"answer", "application/octet-stream", {Parts::any, true, false}},
+     {"compare", "application/json"},
+     {"changes", "application/json"},
+     {"search", "application/x-ndjson", {Parts::lines, true, true}},
+     {"batches", "application/x-ndjson", {Parts::lines, true, false}},
+     {"report", "text/html"},
+     {"trace", "application/json"},
+     {"result", "application/json"},
+     {"megatron", "text/plain"}}};
 
 StateChanges changes_between(const ExploredState& from, const ExploredState& to) {
   StateChanges changes;
@@ -120,8 +99,8 @@ void answer(ExploredState state, bool repair, WarmInputs& inputs, const SendPart
   } catch (const Error& error) {
     json["refused"] = refusal_json(refused(error.what(), state, read));
   }
-  send(http_ok, text_of(json));
-  send(http_ok, text_of({{"knobs", knobs_json(knobs_of(state, read))}}));
+  send(http_ok, line_of(json));
+  send(http_ok, line_of({{"knobs", knobs_json(knobs_of(state, read))}}));
   if (found) send(http_ok, timeline_bytes(*found));
 }
 
@@ -152,7 +131,7 @@ std::string changes(const ExploredState& state, WarmInputs& inputs) {
                     {"step_time_s", change.step.si()},
                     {"share", change.difference.mean / result.step_time},
                     {"tie", change.difference.is_tie()}});
-  return text_of(Json{{"changes", std::move(list)}});
+  return line_of(Json{{"changes", std::move(list)}});
 }
 
 std::string download(QuestionKind kind, const ExploredState& state, WarmInputs& inputs) {
@@ -183,15 +162,21 @@ const char* media_type(QuestionKind kind) {
   return kinds[static_cast<std::size_t>(kind)].media_type;
 }
 
+ReplyManner manner_of(QuestionKind kind) { return kinds[static_cast<std::size_t>(kind)].manner; }
+
 void reply(QuestionKind kind, const std::string& body, bool repair, WarmInputs& inputs,
            const SendPart& send) {
   try {
     if (kind == QuestionKind::catalog) {
-      send(http_ok, text_of(catalog_json(inputs)));
+      send(http_ok, line_of(catalog_json(inputs)));
     } else if (kind == QuestionKind::compare) {
       send(http_ok, compare(body, inputs));
     } else if (kind == QuestionKind::changes) {
       send(http_ok, changes(ExploredState::read(body, inputs.names()), inputs));
+    } else if (kind == QuestionKind::search) {
+      search_reply(ExploredSearch::read(body, inputs.names()), inputs, send);
+    } else if (kind == QuestionKind::batches) {
+      batches_reply(ExploredState::read(body, inputs.names()), inputs, send);
     } else if (kind == QuestionKind::answer) {
       answer(ExploredState::read(body, inputs.names()), repair, inputs, send);
     } else {
@@ -200,7 +185,7 @@ void reply(QuestionKind kind, const std::string& body, bool repair, WarmInputs& 
   } catch (const Error& error) {
     const bool infeasible = error.kind() == Error::Kind::infeasible;
     send(infeasible ? http_unprocessable : http_bad_request,
-         text_of(Json{{"error", error.what()}}));
+         line_of(Json{{"error", error.what()}}));
   }
 }
 

@@ -23,7 +23,14 @@ bool is_shape_of_routing(const std::string& word) {
          number.find_first_not_of("0123456789.") == number.npos;
 }
 
-// As a POSIX shell reads it back: what is more than a plain word stands in single quotes.
+std::vector<std::string> all_keys() {
+  std::vector<std::string> keys = keys_beside_the_plan();
+  for (const PlanKey& key : plan_keys()) keys.push_back(key.name);
+  return keys;
+}
+
+}  // namespace
+
 std::string shell_word(const std::string& text) {
   constexpr char plain[] =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
@@ -32,14 +39,6 @@ std::string shell_word(const std::string& text) {
   for (const char c : text) quoted += c == '\'' ? std::string{"'\\''"} : std::string{c};
   return quoted + "'";
 }
-
-std::vector<std::string> all_keys() {
-  std::vector<std::string> keys = keys_beside_the_plan();
-  for (const PlanKey& key : plan_keys()) keys.push_back(key.name);
-  return keys;
-}
-
-}  // namespace
 
 const std::vector<std::string>& keys_beside_the_plan() {
   static const std::vector<std::string> keys{"model", "system", "calibration",

@@ -36,7 +36,7 @@ export interface KnobValue {
 }
 export interface Knob {
   key: string; part: string; help: string; now: string; said: boolean; matters: boolean;
-  numbers: boolean; form: string; values: KnobValue[];
+  numbers: boolean; searched: boolean; form: string; values: KnobValue[];
 }
 export interface Answer {
   state: State; command: string; heading?: string[]; result: Result | null;
@@ -59,7 +59,7 @@ const page = Math.random().toString(36).slice(2);
 /** What was asked makes no sense, as a key that there is not. */
 export class SenselessQuestion extends Error {}
 
-async function failure(response: Response): Promise<Error> {
+export async function failure(response: Response): Promise<Error> {
   const text = await response.text();
   let message = "HTTP " + response.status;
   try {
@@ -70,7 +70,8 @@ async function failure(response: Response): Promise<Error> {
   return response.status === 400 ? new SenselessQuestion(message) : new Error(message);
 }
 
-function question(kind: string, body: unknown, signal?: AbortSignal, extra = ""): Promise<Response> {
+export function question(kind: string, body: unknown, signal?: AbortSignal,
+                         extra = ""): Promise<Response> {
   return fetch(`api/${kind}?page=${page}${extra}`, {
     method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
     signal, cache: "no-store",
