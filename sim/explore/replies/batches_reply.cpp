@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/base/text/shell_word.hpp"
 #include "sim/explore/state/knobs.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
 #include "sim/output/report/result_json.hpp"

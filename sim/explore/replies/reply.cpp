@@ -9,10 +9,10 @@
 #include "sim/explore/replies/answer_json.hpp"
 #include "sim/explore/replies/batches_reply.hpp"
 #include "sim/explore/replies/search_reply.hpp"
-#include "sim/explore/replies/timeline_bytes.hpp"
+#include "sim/explore/reports/estimate_report.hpp"
+#include "sim/explore/reports/timeline_bytes.hpp"
 #include "sim/output/answers/compare_text.hpp"
 #include "sim/output/answers/megatron_flags.hpp"
-#include "sim/output/report/html_report.hpp"
 #include "sim/output/report/plan_heading.hpp"
 #include "sim/output/report/result_json.hpp"
 #include "sim/output/trace/chrome_trace.hpp"
@@ -143,7 +143,9 @@ std::string download(QuestionKind kind, const ExploredState& state, WarmInputs& 
     return text;
   }
   const Estimate found = estimate_of(state, inputs);
-  if (kind == QuestionKind::report) return html_report(found.result, found.step, found.timeline);
+  if (kind == QuestionKind::report)
+    return estimate_report(found, StateInputs{state, inputs}.context,
+                           {"orrery " + state.command() + " --html report.html"});
   if (kind == QuestionKind::trace)
     return chrome_trace(found.step, found.timeline, found.result.scenario,
                         {.warnings = found.result.warnings});

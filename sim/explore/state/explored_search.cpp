@@ -1,6 +1,7 @@
 #include "sim/explore/state/explored_search.hpp"
 
 #include "sim/base/text/quantity_text.hpp"
+#include "sim/base/text/shell_word.hpp"
 #include "sim/explore/state/knobs.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
 

@@ -5,6 +5,7 @@
 #include "sim/base/text/catalog.hpp"
 #include "sim/base/text/flag_value.hpp"
 #include "sim/base/text/quantity_text.hpp"
+#include "sim/base/text/shell_word.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
 
 namespace orrery {
@@ -30,15 +31,6 @@ std::vector<std::string> all_keys() {
 }
 
 }  // namespace
-
-std::string shell_word(const std::string& text) {
-  constexpr char plain[] =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
-  if (!text.empty() && text.find_first_not_of(plain) == text.npos) return text;
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string{"'\\''"} : std::string{c};
-  return quoted + "'";
-}
 
 const std::vector<std::string>& keys_beside_the_plan() {
   static const std::vector<std::string> keys{"model", "system", "calibration",

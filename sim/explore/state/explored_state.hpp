@@ -53,9 +53,6 @@ class ExploredState {
   std::map<std::string, std::string> words_;
 };
 
-/// As a POSIX shell reads it back: what is more than a plain word stands in single quotes.
-std::string shell_word(const std::string& text);
-
 /// Keys of a state that are none of a plan: "model", "system", "calibration", "gpus", "tokens",
 /// "economics".
 const std::vector<std::string>& keys_beside_the_plan();

@@ -26,7 +26,12 @@ export interface Result {
   step_time_s: number; step_time_range: { coverage: number; low_s: number; high_s: number };
   lower_bound_s: number; tokens_per_s: number; tokens_per_s_per_gpu: number; mfu: number;
   model_tflops_per_gpu: number; memory: Memory; critical_path_s: Record<string, number>;
-  breakdown_s: Record<string, number>; provenance: Record<string, number>; links: Link[];
+  breakdown_s: Record<string, number>;
+  stages: {
+    stage: number; busy_s: number; breakdown_s: Record<string, number>;
+    compute_s: Record<string, number>;
+  }[];
+  inputs?: unknown; provenance: Record<string, number>; links: Link[];
   ranks_simulated: number; tasks: number; warnings: string[]; bill?: Bill;
 }
 export interface Remedy { words: string; changes: State; runs: boolean }

@@ -7,6 +7,7 @@ import { seconds } from "./format";
 import { BatchesView } from "./batches_view";
 import { fillCatalog, KnobsView, title } from "./knobs_view";
 import { SearchView } from "./search_view";
+import { showStages } from "./stages_view";
 import { changed, decode, encode, History, same, State } from "./state";
 import { legend, TimelineView } from "./timeline_view";
 import type { Timeline } from "./timeline_data";
@@ -128,6 +129,7 @@ function show(): void {
     view.showFigures(result, pinned);
     view.showCriticalPath(result, pinned);
     view.showLinks(result);
+    showStages(result);
     view.showBasis(result);
     announce(`Step time ${seconds(result.step_time_s)}`);
   } else {
