@@ -148,6 +148,30 @@ TEST_F(ReportPage, HostileNamesAreInert) {
   EXPECT_NE(text("h1").find("</script>"), std::string::npos) << text("h1");
 }
 
+TEST_F(ReportPage, OfASearchDrawsItsPlans) {
+  const std::string search =
+      "search --model llama3-8b --system dgx-h100 --gpus 16 --gbs 64 --fix tp=2,4 --tokens 1T";
+  open(search);
+  EXPECT_LT(size_, 3'000'000u);
+  EXPECT_EQ(evaluate("report.result"), Json::parse(run_orrery(search + " --json").out));
+  const std::string printed = run_orrery(search).out;
+  const std::size_t plans = evaluate("report.result.plans.length");
+  EXPECT_EQ(evaluate("document.querySelector('main > table').rows.length"), plans + 1);
+  // Each plan is a mark of both drawings, and the table and its notes say what the command prints.
+  for (const char* chart : {"memory", "cost"})
+    EXPECT_EQ(evaluate("document.querySelectorAll('#search-" + std::string{chart} +
+                       "-chart .mark').length"),
+              plans)
+        << chart;
+  for (const std::string note : evaluate("[...document.querySelectorAll('p.note')]"
+                                         ".map(p => p.textContent)"))
+    EXPECT_NE(printed.find(note), std::string::npos) << note;
+  EXPECT_NE(text("#command").find("orrery search --model llama3-8b"), std::string::npos);
+  browser_->set_size(420, 900);
+  browser_->wait_for("document.querySelector('.chart').clientWidth < 420");
+  EXPECT_LE(evaluate("document.documentElement.scrollWidth").get<int>(), 420);
+}
+
 // The largest that there is: kernels are left out before the file is too large to be sent.
 TEST_F(ReportPage, StaysSmall) {
   open(

@@ -136,12 +136,16 @@ def pixels_of(png):
 
 
 def with_few_colours(png):
-    """The same with a palette: the most frequent colours, and for the others the nearest."""
+    """The same with a palette: frequent colours that differ, and for the others the nearest."""
     width, height, rows = pixels_of(png)
     counts = collections.Counter()
     for row in rows:
         counts.update(row)
-    palette = [colour for colour, _ in counts.most_common(255)]
+    palette = []
+    for colour, _ in counts.most_common():
+        apart = all(sum((a - b) ** 2 for a, b in zip(colour, other)) > 100 for other in palette)
+        if apart and len(palette) < 256:
+            palette.append(colour)
     place = {colour: i for i, colour in enumerate(palette)}
 
     def nearest(colour):
@@ -170,16 +174,50 @@ def to(part):
     return f"document.getElementById('{part}').scrollIntoView({{block: 'start'}})"
 
 
+def choose(knob, word):
+    """Turns a knob, whatever control it has."""
+    return f"""(() => {{
+      const radio = document.querySelector(`input[name=knob-{knob}][value="{word}"]`);
+      if (radio) return radio.click();
+      const control = document.getElementById('knob-{knob}');
+      control.value = '{word}';
+      control.dispatchEvent(new Event('change'));
+    }})()"""
+
+
 def screens(browser, address):
-    """What each picture shows, step by step; yields its name when it is to be seen."""
+    """Does what the tutorial says; yields the name of a picture when it is to be taken."""
     browser.open(address, 1200, 800)
     browser.wait_for(settled)
-    yield "explorer-1-knobs"
-    browser.run("document.getElementById('pin').click();"
-                "document.querySelector('input[name=knob-recompute]') ||"
-                "document.getElementById('knob-recompute');"
-                "(k => { k.value = 'selective'; k.dispatchEvent(new Event('change')) })"
-                "(document.getElementById('knob-recompute'))")
+    yield "explorer-1-start"
+
+    browser.run("document.getElementById('pin').click()")
+    browser.run(choose("recompute", "none"))
+    browser.wait_for("explorer.answer.state.recompute === 'none' && " + settled)
+    browser.wait_for("document.getElementById('comparison').textContent !== ''")
+    yield "explorer-2-pinned"
+
+    browser.run("document.getElementById('timeline').focus()")
+    browser.run(to("timeline-title"))
+    browser.run("""(() => {
+      const view = explorer.timeline, t = view.timeline, { first, count } = t.header.tracks[0];
+      // A pass in which kernels are drawn, between its neighbours.
+      let slice = first;
+      while (slice < first + count && t.depth[slice] === 0) ++slice;
+      view.zoomTo(slice - 1);
+      view.select(slice + 4);
+    })()""")
+    yield "explorer-3-kernel"
+
+    browser.run(to("batches-section"))
+    browser.wait_for("explorer.batches.settled > 0 && "
+                     "document.querySelector('#batches-speed-chart .first')")
+    yield "explorer-4-batches"
+
+    browser.run("document.getElementById('search').click()")
+    browser.wait_for("explorer.search.stage === 'done'")
+    browser.run(to("search-section"))
+    yield "explorer-5-search"
 
 
 def main():

@@ -11,4 +11,10 @@ std::string shell_word(const std::string& text) {
   return quoted + "'";
 }
 
+std::string typed_command(const std::string& name, const std::vector<std::string>& arguments) {
+  std::string command = "orrery " + name;
+  for (const std::string& word : arguments) command += " " + shell_word(word);
+  return command;
+}
+
 }  // namespace orrery

@@ -90,12 +90,6 @@ std::optional<RunQuestion> run_question(const ParsedOptions& parsed, double toke
   return question;
 }
 
-std::string command_of(const Arguments& arguments) {
-  std::string command = "orrery estimate";
-  for (const std::string& word : arguments) command += " " + shell_word(word);
-  return command;
-}
-
 std::string missing_text(const Result& result, EstimateContext& context) {
   const Scenario& scenario = result.scenario;
   const KernelModel& kernels = context.kernels(scenario.plan.dtype);
@@ -163,7 +157,8 @@ int run_estimate(const Arguments& arguments) {
     files.add(parsed.text("trace"), chrome_trace(answer.step, answer.timeline, scenario, trace));
   }
   if (parsed.has("html"))
-    files.add(parsed.text("html"), estimate_report(answer, context, {command_of(arguments)}));
+    files.add(parsed.text("html"),
+              estimate_report(answer, context, {typed_command("estimate", arguments)}));
   if (parsed.has("missing"))
     files.add(parsed.text("missing"), missing_text(answer.result, context));
   files.commit();

@@ -25,6 +25,6 @@ for page in main:explorer report:report; do
     --outfile="$out/${page#*:}.css" --log-level=warning
 done
 cp source/explorer.html "$out/explorer.html"
-node -e 'const { createHash } = require("crypto"), { readFileSync } = require("fs");
-  process.stdout.write(createHash("sha256").update(readFileSync(process.argv[1])).digest("base64"))' \
+node -e 'const script = require("fs").readFileSync(process.argv[1]);
+  process.stdout.write(require("crypto").createHash("sha256").update(script).digest("base64"))' \
   "$out/report.js" > "$out/report.hash"

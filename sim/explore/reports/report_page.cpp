@@ -39,10 +39,13 @@ std::string timeline_place() {
 <div id="timeline-legend"></div>
 <canvas id="timeline-overview" aria-hidden="true"></canvas>
 <div id="timeline-frame">
-<canvas id="timeline" tabindex="0" role="application" aria-label="Timeline of the simulated ranks: arrows pan, plus and minus zoom, brackets go from slice to slice" aria-describedby="timeline-details"></canvas>
+<canvas id="timeline" tabindex="0" role="application"
+ aria-label="Timeline of the simulated ranks: arrows pan, plus and minus zoom, brackets go on"
+ aria-describedby="timeline-details"></canvas>
 <div id="timeline-spacer"></div></div>
 <div id="timeline-details" aria-live="polite"></div>
-<noscript><p class="warning">This drawing and those of parts and memory need scripts, which your viewer does not run. Open the file in a browser.</p></noscript>
+<noscript><p class="warning">This drawing and those of parts and memory need scripts, which your
+viewer does not run. Open the file in a browser.</p></noscript>
 </section>
 )";
 }

@@ -126,8 +126,8 @@ export class Chart {
     if (of.limit)
       root.append(svg("line", { class: "limit-line", x1: left, x2: width - right,
                                 y1: y.at(of.limit.y), y2: y.at(of.limit.y) }),
-                  svg("text", { class: "tick", x: left + 6, y: y.at(of.limit.y) - 4 },
-                      of.limit.text));
+                  svg("text", { class: "tick", x: width - right - 4, y: y.at(of.limit.y) - 4,
+                                "text-anchor": "end" }, of.limit.text));
     if (of.line) {
       const sorted = [...of.points].sort((a, b) => a.x - b.x);
       root.append(svg("polyline", { class: "curve",

@@ -2,7 +2,10 @@
 
 import type { Result } from "./api";
 import { showCriticalPath, showMemory } from "./answer_view";
+import { Chart } from "./chart";
 import { byId, fill } from "./dom";
+import type { Search } from "./search_api";
+import { costDrawing, memoryDrawing, rowsOf } from "./search_charts";
 import { showStages } from "./stages_view";
 import { legend, TimelineView } from "./timeline_view";
 import { Timeline } from "./timeline_data";
@@ -41,4 +44,14 @@ function showEstimate(result: Result): void {
   (window as unknown as Record<string, unknown>).report = { result, timeline: showTimeline() };
 }
 
-showEstimate(JSON.parse(textOf("result")));
+function showSearch(search: Search): void {
+  (window as unknown as Record<string, unknown>).report = { result: search };
+  if (search.plans.length === 0) return;
+  const rows = rowsOf(search);
+  new Chart(byId("search-memory-chart")).show(memoryDrawing(rows, [], null, null, null));
+  new Chart(byId("search-cost-chart")).show(costDrawing(rows, null));
+}
+
+const shown = JSON.parse(textOf("result"));
+if (shown.schema.startsWith("orrery.search/")) showSearch(shown);
+else showEstimate(shown);

@@ -1,12 +1,15 @@
 // A search: what is asked, how far it is, the list as it fills, and its proof.
 
 import type { Answer, Knob } from "./api";
-import { Chart, type Mark, type Point } from "./chart";
+import { Chart } from "./chart";
 import { announce, byId, fill, h } from "./dom";
 import * as text from "./format";
 import { title } from "./knobs_view";
 import { planWords } from "./plan_words";
-import { lines, type Progress, type Search, type SearchLine, type SimulatedPlan } from "./search_api";
+import {
+  lines, type Progress, type Search, type SearchLine, type SimulatedPlan,
+} from "./search_api";
+import { costDrawing, memoryDrawing, type OtherPlan, type Row, rowsOf } from "./search_charts";
 import type { State } from "./state";
 
 const objectives: [string, string, string][] = [
@@ -16,12 +19,6 @@ const objectives: [string, string, string][] = [
   ["energy_per_token", "the least energy a token", "energy a token"],
   ["training_time", "the shortest training", "training time"],
 ];
-
-interface Row {
-  rank: number; tie: boolean; step: number; throughput: number; memory: number; gpus: number;
-  gbs: number; flags: string; state: State; mfu?: number; days?: number;
-  rent?: { low: number; high: number };
-}
 
 export class SearchView {
   /** idle, running, done, stopped or failed. */
@@ -163,14 +160,7 @@ export class SearchView {
 
   private end(search: Search, states: State[]): void {
     this.found = search;
-    this.rows = search.plans.map((plan, index) => ({
-      rank: index + 1, tie: search.ranking[index].tie, step: plan.step_time_s,
-      throughput: plan.tokens_per_s_per_gpu, gpus: plan.gpus,
-      memory: plan.memory.peak_bytes / plan.memory.capacity_bytes,
-      gbs: Number(plan.plan.gbs), flags: flagsIn(search.ranking[index].command),
-      state: states[index], mfu: plan.mfu, days: plan.bill?.training_time_s,
-      rent: plan.bill?.rent_usd ?? undefined,
-    }));
+    this.rows = rowsOf(search, states);
     this.enter("done");
     announce(`The search has ended: the best step takes ${text.seconds(this.rows[0]?.step ?? 0)}`);
   }
@@ -243,74 +233,35 @@ export class SearchView {
                        h("th", { scope: "col", class: "words" }, "plan"),
                        ...head.map((name) => h("th", { scope: "col" }, name)))),
       h("tbody", {}, ...rows.map(line))));
-    this.drawMemory();
-    this.drawCost(bills);
+    this.drawPlans(bills);
   }
 
-  private markOf(row: Row): Mark {
-    return row.rank === 1 ? "first" : row.tie ? "tie" : "listed";
-  }
-  private name(row: Row): string { return `${row.rank}${row.tie && row.rank > 1 ? "=" : ""}`; }
-
-  // The plan of the knobs among those that were found, where it is of the same kind.
-  private present(): boolean {
-    const now = this.answer;
-    return !!now?.result && ["model", "system"].every((key) => now.state[key] === this.asked[key]);
+  // The plan of the knobs stands among those that were found where it is of the same kind.
+  private present(): OtherPlan | null {
+    const result = this.answer?.result, state = this.answer?.state;
+    if (!result || !state || state.model !== this.asked.model ||
+        state.system !== this.asked.system) return null;
+    return { step: result.step_time_s, flags: "", state,
+             memory: result.memory.peak_bytes / result.memory.capacity_bytes };
   }
 
-  private drawMemory(): void {
-    if (this.rows.length === 0) return this.memory.show(null);
-    // What is much slower than the list would leave no room for it.
-    const now = this.present() ? this.answer!.result! : null;
-    const slowest = Math.max(...this.rows.map((row) => row.step));
-    const most = now && now.step_time_s < 2 * slowest ? Math.max(1.15 * slowest, now.step_time_s)
-      : 1.15 * slowest;
-    const listed = new Set(this.rows.map((row) => row.flags + row.gpus + row.gbs));
-    const points: Point[] = [...this.seen.values()]
-      .filter((plan) => !listed.has(plan.flags + plan.gpus + plan.gbs) && plan.step_time_s <= most)
-      .map((plan) => ({
-        x: plan.step_time_s, y: plan.memory, mark: "seen", act: () => this.load(plan.state),
-        title: `${planWords(plan.flags)}: ${text.seconds(plan.step_time_s)}, ` +
-          text.percent(plan.memory),
-      }));
-    for (const row of this.rows)
-      points.push({ x: row.step, y: row.memory, mark: this.markOf(row), label: this.name(row),
-                    title: `${planWords(row.flags)}: ${text.seconds(row.step)}, ` +
-                      text.percent(row.memory), act: () => this.load(row.state) });
-    if (now && now.step_time_s <= most)
-      points.push({ x: now.step_time_s, y: now.memory.peak_bytes / now.memory.capacity_bytes,
-                    mark: "now", label: "now",
-                    title: `the plan of the knobs: ${text.seconds(now.step_time_s)}` });
-    this.memory.show({
-      label: "Plans by step time and memory; the list below has their figures", points,
-      x: { title: "step time", text: (v) => text.seconds(v, 3) },
-      y: { title: "share of a GPU’s memory", text: (v) => text.percent(v, 0) },
-      limit: { y: this.most, text: `at most ${text.percent(this.most, 0)}` },
-    });
-  }
-
-  private drawCost(bills: boolean): void {
-    const points: Point[] = [];
-    for (const row of bills ? this.rows : [])
-      if (row.days !== undefined && row.rent)
-        points.push({ x: row.days / 86400, y: (row.rent.low + row.rent.high) / 2,
-                      across: [row.rent.low, row.rent.high], mark: this.markOf(row),
-                      label: this.name(row), act: () => this.load(row.state),
-                      title: `${planWords(row.flags)}: ${text.span(row.days)}, ` +
-                        text.dollarRange(row.rent.low, row.rent.high) });
-    this.cost.show({
-      label: "Plans of the list by days of training and rent", points,
-      x: { title: "days of training", text: (v) => text.significant(v, 3) },
-      y: { title: "rent, and its range", text: (v) => text.dollars(v) },
-    });
+  private drawPlans(bills: boolean): void {
+    const { rows } = this;
+    if (rows.length === 0) {
+      this.memory.show(null);
+      this.cost.show(null);
+      return;
+    }
+    const listed = new Set(rows.map((row) => row.flags + row.gpus + row.gbs));
+    const others = [...this.seen.values()]
+      .filter((plan) => !listed.has(plan.flags + plan.gpus + plan.gbs))
+      .map((plan) => ({ step: plan.step_time_s, memory: plan.memory, flags: plan.flags,
+                        state: plan.state }));
+    this.memory.show(memoryDrawing(rows, others, this.present(), this.most, this.load));
+    this.cost.show(bills ? costDrawing(rows, this.load) : null);
   }
 }
 
 function shown(word: string): string {
   return word === "true" ? "on" : word === "false" ? "off" : word;
-}
-
-// What of "orrery estimate --model ... --gbs 256 --tp 8" is the plan.
-function flagsIn(command: string): string {
-  return command.replace(/^.*? --gbs \d+ ?/, "");
 }
