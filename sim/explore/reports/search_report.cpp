@@ -20,6 +20,12 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
+std::string lines_escaped(const std::string& text) {
+  std::string safe;
+  for (const std::string& line : lines_of(text)) safe += (safe.empty() ? "" : "\n") + escaped(line);
+  return safe;
+}
+
 std::string joined(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) text += (text.empty() ? "" : " ") + line;
@@ -39,8 +45,7 @@ std::string search_report(const SearchResult& result, const SearchRequest& reque
         "<div class=\"charts\"><div id=\"search-memory-chart\"></div><div "
         "id=\"search-cost-chart\"></div></div>\n" +
         search_table(result, request).html();
-  for (const std::string& line : lines_of(search_notes(result, request)))
-    html += "<p class=\"note\">" + escaped(line) + "</p>\n";
+  html += "<p class=\"note lines\">" + lines_escaped(search_notes(result, request)) + "</p>\n";
   if (!result.plans.empty() && result.plans.front().result.bill) {
     const Bill& bill = *result.plans.front().result.bill;
     html += "<h2>The first: " + escaped(bill_head(bill)) + "</h2>\n" + bill_table(bill).html() +
