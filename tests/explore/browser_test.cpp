@@ -10,8 +10,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-class Page : public ExplorerPage {};
-
 TEST_F(Page, ShowsThePlanOfTheAddress) {
   EXPECT_EQ(word("model"), "gpt3-175b");
   EXPECT_EQ(text("#figure-throughput dt"), "Tokens/s/GPU");

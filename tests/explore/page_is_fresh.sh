@@ -19,7 +19,7 @@ cmp source/explorer.html bundle/explorer.html
 again=$(mktemp -d)
 trap 'rm -rf "$again"' EXIT
 ./build.sh "$again"
-for file in explorer.html explorer.js explorer.css; do
+for file in explorer.html explorer.js explorer.css report.js report.css report.hash; do
   cmp "bundle/$file" "$again/$file"
 done
 echo "Made again, to the last byte"

@@ -108,4 +108,6 @@ class ExplorerPage : public testing::Test {
   std::unique_ptr<Chromium> browser_;
 };
 
+using Page = ExplorerPage;
+
 }  // namespace orrery

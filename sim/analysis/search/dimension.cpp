@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/base/core/nearest.hpp"
+#include "sim/base/text/flag_value.hpp"
 #include "sim/base/text/value_list.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
 
@@ -85,6 +86,19 @@ Fixed parse_fixed(const std::string& text, const std::vector<int>& gpus, std::in
   PlanRequest probe;  // Is each value one?
   for (const std::string& value : fixed.values) set_plan_flag(probe, fixed.key, value);
   return fixed;
+}
+
+std::vector<std::int64_t> parse_numbers(const std::string& text, const std::string& option,
+                                        std::int64_t most) {
+  const Place at{"", "--" + option};
+  std::vector<std::int64_t> list;
+  for (const std::string& value : parse_value_list(text, at, {open_range_of(option), {}, most})) {
+    const std::int64_t number = value_of_flag(option, value).integer(1, std::int64_t{1} << 30);
+    if (std::find(list.begin(), list.end(), number) != list.end())
+      fail_input(at, "has the value '" + value + "' twice", "keep one of them");
+    list.push_back(number);
+  }
+  return list;
 }
 
 void fix(std::vector<PlanDimension>& dimensions, const std::vector<Fixed>& fixed) {

@@ -48,6 +48,11 @@ struct Fixed {
 /// values_of_item().
 Fixed parse_fixed(const std::string& text, const std::vector<int>& gpus = {},
                   std::int64_t most = RangeRule{}.most);
+/// --gpus and --gbs of a search: "1024", "256,512", "256..4096": doubling, as clusters grow; `most`
+/// values of a range. Errors: what is no such list, a value twice.
+std::vector<std::int64_t> parse_numbers(const std::string& text, const std::string& option,
+                                        std::int64_t most = RangeRule{}.most);
+
 /// Fixed keys have their values and no others; what is not searched by itself becomes a dimension.
 void fix(std::vector<PlanDimension>& dimensions, const std::vector<Fixed>& fixed);
 

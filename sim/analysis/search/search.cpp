@@ -187,6 +187,19 @@ Explored explore_all(const SearchRequest& request, const Ground& ground, const O
   return sum_of_parts(ground, places, parts);
 }
 
+SimulatedPlan simulated(const Ground& ground, const Candidate& candidate, const Scenario& scenario,
+                        Seconds step) {
+  const Plan& plan = scenario.plan;
+  const double tokens = static_cast<double>(plan.gbs) * static_cast<double>(plan.seq);
+  return {candidate.number,
+          plan.gpus(),
+          plan.gbs,
+          ground.spaces[static_cast<std::size_t>(candidate.space)].flags(candidate.choice),
+          step,
+          tokens / step.si() / plan.gpus(),
+          candidate.memory};
+}
+
 // Whether the space has a legal plan when one of the fixed keys is set free.
 bool legal_without(const SearchRequest& request, std::size_t left_out) {
   SearchRequest freer = request;
@@ -318,7 +331,13 @@ SearchResult search(const SearchRequest& request,
         progress.simulated = ++result.simulated;
         progress.bound = candidate.bound;
         if (!leaders.ranked().empty()) progress.best = leaders.ranked().front().score;
-        if (watch) watch(progress);
+        if (watch) {
+          progress.plan = simulated(ground, candidate, scenario, time);
+          progress.leading.clear();
+          for (const Leader& leader : leaders.ranked())
+            progress.leading.push_back(leader.candidate.number);
+          watch(progress);
+        }
         return true;
       });
   // Stopped while it enumerated: the most promising plan is the best so far.

@@ -57,6 +57,17 @@ struct SearchResult {
   int parts = 0;
 };
 
+/// A plan that a search has simulated, before the list is final.
+struct SimulatedPlan {
+  std::int32_t number = 0;  ///< Which no other plan of the search has.
+  int gpus = 0;
+  std::int64_t gbs = 0;
+  std::string flags;  ///< As Found has them.
+  Seconds step;
+  double tokens_per_s_per_gpu = 0.0;
+  double memory = 0.0;  ///< Of the fullest stage, as a share of the GPU's.
+};
+
 /// How far a search is.
 struct SearchProgress {
   int parts = 0;  ///< Of all spaces, and how many of them are enumerated.
@@ -64,8 +75,10 @@ struct SearchProgress {
   std::int64_t legal = 0;
   std::int64_t fits = 0;
   std::int64_t simulated = 0;
-  std::optional<double> best;   ///< Lowest score so far.
-  std::optional<double> bound;  ///< No plan that is left scores below this.
+  std::optional<double> best;         ///< Lowest score so far.
+  std::optional<double> bound;        ///< No plan that is left scores below this.
+  std::optional<SimulatedPlan> plan;  ///< That was simulated last.
+  std::vector<std::int32_t> leading;  ///< Numbers of those that lead so far, best first.
 };
 
 /// The best plans of all that divide and fit: what simulating every one of them would find. In the

@@ -5,22 +5,21 @@
 #include "calibration/host/work_list.hpp"
 #include "sim/analysis/calibrate/missing_shapes.hpp"
 #include "sim/analysis/estimate/estimate.hpp"
-#include "sim/analysis/roofline/step_operations.hpp"
 #include "sim/analysis/run/expected_days.hpp"
 #include "sim/analysis/search/single_changes.hpp"
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/text/output_files.hpp"
 #include "sim/base/text/quantity_text.hpp"
+#include "sim/base/text/shell_word.hpp"
 #include "sim/cli/commands/measured_runs.hpp"
 #include "sim/cli/options/engine_option.hpp"
 #include "sim/cli/options/long_work.hpp"
 #include "sim/cli/options/memory_option.hpp"
 #include "sim/cli/options/scenario_options.hpp"
 #include "sim/cli/options/terminal.hpp"
+#include "sim/explore/reports/estimate_report.hpp"
 #include "sim/input/machine/economics.hpp"
-#include "sim/output/priced/operations_text.hpp"
 #include "sim/output/report/changes_text.hpp"
-#include "sim/output/report/html_report.hpp"
 #include "sim/output/report/result_json.hpp"
 #include "sim/output/report/summary_text.hpp"
 #include "sim/output/runs/training_run_text.hpp"
@@ -91,12 +90,6 @@ std::optional<RunQuestion> run_question(const ParsedOptions& parsed, double toke
   return question;
 }
 
-std::string roofline_of(const Result& result, EstimateContext& context) {
-  const Scenario& scenario = result.scenario;
-  return roofline_section(step_operations(scenario, context, result.busiest_stage),
-                          scenario.model.name + " on " + scenario.system.gpu.name);
-}
-
 std::string missing_text(const Result& result, EstimateContext& context) {
   const Scenario& scenario = result.scenario;
   const KernelModel& kernels = context.kernels(scenario.plan.dtype);
@@ -164,8 +157,8 @@ int run_estimate(const Arguments& arguments) {
     files.add(parsed.text("trace"), chrome_trace(answer.step, answer.timeline, scenario, trace));
   }
   if (parsed.has("html"))
-    files.add(parsed.text("html"), html_report(answer.result, answer.step, answer.timeline,
-                                               roofline_of(answer.result, context)));
+    files.add(parsed.text("html"),
+              estimate_report(answer, context, {typed_command("estimate", arguments)}));
   if (parsed.has("missing"))
     files.add(parsed.text("missing"), missing_text(answer.result, context));
   files.commit();

@@ -5,13 +5,16 @@
 
 #include "sim/base/text/flag_value.hpp"
 #include "sim/base/text/number_text.hpp"
+#include "sim/base/text/output_files.hpp"
 #include "sim/base/text/quantity_text.hpp"
+#include "sim/base/text/shell_word.hpp"
 #include "sim/base/text/value_list.hpp"
 #include "sim/base/workers/interruption.hpp"
 #include "sim/cli/options/options.hpp"
 #include "sim/cli/options/scenario_options.hpp"
 #include "sim/cli/options/search_options.hpp"
 #include "sim/cli/options/status_line.hpp"
+#include "sim/explore/reports/search_report.hpp"
 #include "sim/input/measured/calibration.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
 #include "sim/output/answers/search_json.hpp"
@@ -52,6 +55,8 @@ po::options_description search_options() {
       ("budget", text("TIME"), "stop after this, as 60s; says what is left")                    //
       ("jobs", text("N"), "worker processes (also -j N; default: all cores); no other effect")  //
       ("json", "print orrery.search/1 instead of the table")                                    //
+      ("html", text("FILE"), "write a report for a browser: the list with its drawings")        //
+      ("force", "replace files that Orrery did not write")                                      //
       ("help", "this text");
   return options;
 }
@@ -201,6 +206,12 @@ int run_search(const Arguments& arguments) {
       if (line.is_due()) line.draw(progress_text(progress));
     });
   }();
+  if (parsed.has("html")) {
+    OutputFiles files{parsed.has("force")};
+    files.add(parsed.text("html"),
+              search_report(result, request, names, {typed_command("search", arguments)}));
+    files.commit();
+  }
   std::cout << (parsed.has("json") ? search_json(result, request, names)
                                    : search_text(result, request, names));
   return result.interrupted ? exit_interrupted : exit_ok;

@@ -10,19 +10,6 @@
 
 namespace orrery {
 
-std::vector<std::int64_t> parse_numbers(const std::string& text, const std::string& option,
-                                        std::int64_t most) {
-  const Place at{"", "--" + option};
-  std::vector<std::int64_t> list;
-  for (const std::string& value : parse_value_list(text, at, {open_range_of(option), {}, most})) {
-    const std::int64_t number = value_of_flag(option, value).integer(1, std::int64_t{1} << 30);
-    if (std::find(list.begin(), list.end(), number) != list.end())
-      fail_input(at, "has the value '" + value + "' twice", "keep one of them");
-    list.push_back(number);
-  }
-  return list;
-}
-
 double parse_share(const std::string& text, const std::string& option) {
   double value = 0.0;
   const char* end = text.data() + text.size();

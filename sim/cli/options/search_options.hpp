@@ -11,9 +11,6 @@ namespace orrery {
 
 // Options of commands that search plans.
 
-/// "1024", "256,512", "256..4096": doubling, as clusters grow; `most` values of a range.
-std::vector<std::int64_t> parse_numbers(const std::string& text, const std::string& option,
-                                        std::int64_t most);
 /// A share above 0 and up to 1.
 double parse_share(const std::string& text, const std::string& option);
 /// The values of an option that may be given several times.

@@ -17,9 +17,14 @@ fi
 "$tools/.bin/tsc" --noEmit -p tsconfig.json
 hash=$(./hash.sh)
 mkdir -p "$out"
-"$tools/.bin/esbuild" source/main.ts --bundle --minify --target=es2022 --charset=utf8 \
-  --legal-comments=none --banner:js="/* Orrery's explorer, from sources $hash */" \
-  --outfile="$out/explorer.js" --log-level=warning
-"$tools/.bin/esbuild" source/explorer.css --minify --charset=utf8 --log-level=warning \
-  --outfile="$out/explorer.css"
+for page in main:explorer report:report; do
+  "$tools/.bin/esbuild" "source/${page%:*}.ts" --bundle --minify --target=es2022 --charset=utf8 \
+    --legal-comments=none --banner:js="/* Orrery's explorer, from sources $hash */" \
+    --outfile="$out/${page#*:}.js" --log-level=warning
+  "$tools/.bin/esbuild" "source/${page#*:}.css" --bundle --minify --charset=utf8 \
+    --outfile="$out/${page#*:}.css" --log-level=warning
+done
 cp source/explorer.html "$out/explorer.html"
+node -e 'const script = require("fs").readFileSync(process.argv[1]);
+  process.stdout.write(require("crypto").createHash("sha256").update(script).digest("base64"))' \
+  "$out/report.js" > "$out/report.hash"

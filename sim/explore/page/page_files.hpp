@@ -14,4 +14,12 @@ struct PageFile {
 };
 const std::vector<PageFile>& page_files();
 
+/// What a report holds of the page, as bundle/ had it likewise.
+struct ReportParts {
+  std::string_view script, style;
+  std::string_view
+      hash;  ///< Of the script, SHA-256 in base64: what a browser may run (W3C, CSP 3).
+};
+ReportParts report_parts();
+
 }  // namespace orrery

@@ -70,6 +70,7 @@ Json knobs_json(const std::vector<Knob>& knobs) {
                     {"said", knob.said},
                     {"matters", knob.matters},
                     {"numbers", knob.numbers},
+                    {"searched", knob.key && knob.key->searched},
                     {"form", knob.key ? knob.key->access.values : "N"},
                     {"values", std::move(values)}});
   }

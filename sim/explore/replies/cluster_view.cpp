@@ -9,6 +9,7 @@
 
 #include "sim/cluster/topology/fabric_figures.hpp"
 #include "sim/cluster/topology/fabric_plan.hpp"
+#include "sim/explore/replies/asked_estimate.hpp"
 #include "sim/work/result/link_loads.hpp"
 
 namespace orrery {
@@ -245,8 +246,6 @@ class ClusterView {
 
 }  // namespace
 
-std::string cluster_view(const Estimate& answer) {
-  return ClusterView{answer}.json().dump() + "\n";
-}
+std::string cluster_view(const Estimate& answer) { return line_of(ClusterView{answer}.json()); }
 
 }  // namespace orrery

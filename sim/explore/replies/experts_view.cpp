@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "sim/explore/replies/asked_estimate.hpp"
+
 namespace orrery {
 namespace {
 
@@ -66,20 +68,18 @@ std::string experts_view(const Scenario& scenario, const RoutedLoads& loads) {
     ranks.push_back(rounded(of.of_rank));
     fullest.push_back(rounded(of.most_of_rank));
   }
-  return Json{{"experts", shape.experts.count},
-              {"per_token", shape.experts.per_token},
-              {"even", loads.even()},
-              {"routing", scenario.plan.routing},
-              {"layers", std::move(layers)},
-              {"ranks", shape.ranks},
-              {"micro_batches", loads.micro_batches()},
-              {"groups", loads.groups()},
-              {"mean_rows", shape.tokens * shape.experts.per_token},
-              {"expert_over_mean", std::move(experts)},
-              {"rank_over_mean", std::move(ranks)},
-              {"rank_most_over_mean", std::move(fullest)}}
-             .dump(-1, ' ', false, Json::error_handler_t::replace) +
-         "\n";
+  return line_of(Json{{"experts", shape.experts.count},
+                      {"per_token", shape.experts.per_token},
+                      {"even", loads.even()},
+                      {"routing", scenario.plan.routing},
+                      {"layers", std::move(layers)},
+                      {"ranks", shape.ranks},
+                      {"micro_batches", loads.micro_batches()},
+                      {"groups", loads.groups()},
+                      {"mean_rows", shape.tokens * shape.experts.per_token},
+                      {"expert_over_mean", std::move(experts)},
+                      {"rank_over_mean", std::move(ranks)},
+                      {"rank_most_over_mean", std::move(fullest)}});
 }
 
 }  // namespace orrery

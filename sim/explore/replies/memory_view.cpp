@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "sim/explore/replies/asked_estimate.hpp"
 #include "sim/output/trace/trace_slices.hpp"
 #include "sim/work/result/memory_over_time.hpp"
 
@@ -79,12 +80,10 @@ std::string memory_view(const Estimate& answer, const RoutedLoads& loads) {
     rank.update(curve_json(over));
     ranks.push_back(std::move(rank));
   }
-  return Json{{"step_ns", nanoseconds(answer.timeline.makespan)},
-              {"capacity_bytes", whole(result.memory.capacity)},
-              {"simulated", result.roles},
-              {"ranks", std::move(ranks)}}
-             .dump() +
-         "\n";
+  return line_of(Json{{"step_ns", nanoseconds(answer.timeline.makespan)},
+                      {"capacity_bytes", whole(result.memory.capacity)},
+                      {"simulated", result.roles},
+                      {"ranks", std::move(ranks)}});
 }
 
 }  // namespace orrery

@@ -6,17 +6,19 @@
 
 #include "sim/analysis/roofline/step_operations.hpp"
 #include "sim/analysis/search/single_changes.hpp"
-#include "sim/base/text/quantity_text.hpp"
 #include "sim/cost/memory/memory.hpp"
 #include "sim/explore/replies/answer_json.hpp"
+#include "sim/explore/replies/asked_estimate.hpp"
+#include "sim/explore/replies/batches_reply.hpp"
 #include "sim/explore/replies/cluster_view.hpp"
 #include "sim/explore/replies/experts_view.hpp"
 #include "sim/explore/replies/memory_view.hpp"
-#include "sim/explore/replies/timeline_bytes.hpp"
+#include "sim/explore/replies/search_reply.hpp"
+#include "sim/explore/reports/estimate_report.hpp"
+#include "sim/explore/reports/timeline_bytes.hpp"
 #include "sim/output/answers/compare_text.hpp"
 #include "sim/output/answers/megatron_flags.hpp"
 #include "sim/output/priced/kernel_json.hpp"
-#include "sim/output/report/html_report.hpp"
 #include "sim/output/report/plan_heading.hpp"
 #include "sim/output/report/result_json.hpp"
 #include "sim/output/trace/chrome_trace.hpp"
@@ -25,19 +27,22 @@ namespace orrery {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using Parts = ReplyManner::Parts;
 
-constexpr int http_ok = 200;
 constexpr int http_bad_request = 400;
 constexpr int http_unprocessable = 422;
 
 struct Kind {
   std::string_view name;
   const char* media_type;
+  ReplyManner manner = {};
 };
-constexpr std::array<Kind, 12> kinds{{{"catalog", "application/json"},
-                                      {"answer", "application/octet-stream"},
+constexpr std::array<Kind, 14> kinds{{{"catalog", "application/json"},
+                                      {"answer", "application/octet-stream", {Parts::any, false}},
                                       {"compare", "application/json"},
                                       {"changes", "application/json"},
+                                      {"search", "application/x-ndjson", {Parts::lines, true}},
+                                      {"batches", "application/x-ndjson", {Parts::lines, false}},
                                       {"report", "text/html"},
                                       {"trace", "application/json"},
                                       {"result", "application/json"},
@@ -46,32 +51,6 @@ constexpr std::array<Kind, 12> kinds{{{"catalog", "application/json"},
                                       {"cluster", "application/json"},
                                       {"roofline", "application/json"},
                                       {"experts", "application/json"}}};
-
-std::string text_of(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-// What `orrery estimate` does of the same words.
-Estimate estimate_of(const ExploredState& state, WarmInputs& inputs) {
-  const StateInputs read{state, inputs};
-  const Scenario scenario = read.scenario(state);
-  std::optional<Economics> economics;
-  if (state.says("tokens"))
-    economics = read_economics(scenario.system.gpu.name, state.word("economics"));
-  Estimate answer = estimate(scenario, read.context, inputs.detail());
-  if (economics)
-    answer.result.bill = bill_of(scenario, answer.result.step_time,
-                                 parse_tokens(state.word("tokens"), {"--tokens", ""}), *economics);
-  return answer;
-}
-
-void require_inputs(const ExploredState& state) {
-  for (const char* key : {"model", "system", "gpus"})
-    if (!state.says(key))
-      fail_input({"state", ""}, "the key '" + std::string{key} + "' is missing", "name one");
-  if (state.says("economics") && !state.says("tokens"))
-    fail_input({"--economics", ""}, "prices of what?", "say how long to train: --tokens 15T");
-}
 
 StateChanges changes_between(const ExploredState& from, const ExploredState& to) {
   StateChanges changes;
@@ -129,8 +108,8 @@ void answer(ExploredState state, bool repair, WarmInputs& inputs, const SendPart
   } catch (const Error& error) {
     json["refused"] = refusal_json(refused(error.what(), state, read));
   }
-  send(http_ok, text_of(json));
-  send(http_ok, text_of({{"knobs", knobs_json(knobs_of(state, read))}}));
+  send(http_ok, line_of(json));
+  send(http_ok, line_of({{"knobs", knobs_json(knobs_of(state, read))}}));
   if (found) send(http_ok, timeline_bytes(*found));
 }
 
@@ -161,7 +140,7 @@ std::string changes(const ExploredState& state, WarmInputs& inputs) {
                     {"step_time_s", change.step.si()},
                     {"share", change.difference.mean / result.step_time},
                     {"tie", change.difference.is_tie()}});
-  return text_of(Json{{"changes", std::move(list)}});
+  return line_of(Json{{"changes", std::move(list)}});
 }
 
 std::string download(QuestionKind kind, const ExploredState& state, WarmInputs& inputs) {
@@ -173,7 +152,9 @@ std::string download(QuestionKind kind, const ExploredState& state, WarmInputs& 
     return text;
   }
   const Estimate found = estimate_of(state, inputs);
-  if (kind == QuestionKind::report) return html_report(found.result, found.step, found.timeline);
+  if (kind == QuestionKind::report)
+    return estimate_report(found, StateInputs{state, inputs}.context,
+                           {"orrery " + state.command() + " --html report.html"});
   if (kind == QuestionKind::trace)
     return chrome_trace(found.step, found.timeline, found.result.scenario,
                         {.warnings = found.result.warnings});
@@ -212,18 +193,26 @@ const char* media_type(QuestionKind kind) {
 
 bool supersedes(QuestionKind newer, QuestionKind older) {
   if (newer == QuestionKind::answer) return older == newer || is_view(older);
-  return newer == older && is_view(newer);
+  const bool alone =
+      is_view(newer) || newer == QuestionKind::search || newer == QuestionKind::batches;
+  return newer == older && alone;
 }
+
+ReplyManner manner_of(QuestionKind kind) { return kinds[static_cast<std::size_t>(kind)].manner; }
 
 void reply(QuestionKind kind, const std::string& body, bool repair, WarmInputs& inputs,
            const SendPart& send) {
   try {
     if (kind == QuestionKind::catalog) {
-      send(http_ok, text_of(catalog_json(inputs)));
+      send(http_ok, line_of(catalog_json(inputs)));
     } else if (kind == QuestionKind::compare) {
       send(http_ok, compare(body, inputs));
     } else if (kind == QuestionKind::changes) {
       send(http_ok, changes(ExploredState::read(body, inputs.names()), inputs));
+    } else if (kind == QuestionKind::search) {
+      search_reply(ExploredSearch::read(body, inputs.names()), inputs, send);
+    } else if (kind == QuestionKind::batches) {
+      batches_reply(ExploredState::read(body, inputs.names()), inputs, send);
     } else if (kind == QuestionKind::answer) {
       answer(ExploredState::read(body, inputs.names()), repair, inputs, send);
     } else if (is_view(kind)) {
@@ -234,7 +223,7 @@ void reply(QuestionKind kind, const std::string& body, bool repair, WarmInputs& 
   } catch (const Error& error) {
     const bool infeasible = error.kind() == Error::Kind::infeasible;
     send(infeasible ? http_unprocessable : http_bad_request,
-         text_of(Json{{"error", error.what()}}));
+         line_of(Json{{"error", error.what()}}));
   }
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "sim/explore/state/warm_inputs.hpp"
+#include "sim/explore/replies/asked_estimate.hpp"
 
 namespace orrery {
 
@@ -14,6 +14,8 @@ enum class QuestionKind {
   answer,
   compare,
   changes,
+  search,
+  batches,
   report,
   trace,
   result,
@@ -28,19 +30,26 @@ enum class QuestionKind {
 std::optional<QuestionKind> question_kind(std::string_view name);
 const char* media_type(QuestionKind kind);  ///< Of its reply.
 /// Whether a newer question of a page makes an older one of it needless: an answer an answer, a
-/// drawing the same drawing, and an answer all drawings, which were of the answer before.
+/// search a search, a drawing the same drawing, and an answer all drawings, which were of the
+/// answer before.
 bool supersedes(QuestionKind newer, QuestionKind older);
 
-/// Sends a part of a reply. `status`: of HTTP, the same in all parts of a reply.
-using SendPart = std::function<void(int status, std::string_view bytes)>;
+/// How a question is treated.
+struct ReplyManner {
+  /// Of its reply: all at once, as they come, or lines of JSON as they come.
+  enum class Parts { one, any, lines } parts = Parts::one;
+  bool long_work = false;  ///< It may take as long as it takes, and lets all others go first.
+};
+ReplyManner manner_of(QuestionKind kind);
 
 /// Answers a question. `body` is a state (ExploredState::read); of `compare` {"from": state, "to":
 /// state}; of `catalog` empty. `repair`: of `answer`, where the plan cannot run, that of the
 /// nearest usual plan (repaired()).
 ///
 /// An answer is one line of JSON (docs/EXPLORER.md has the keys), and behind it, in a part of its
-/// own, the timeline (timeline_bytes.hpp) where the plan runs. Everything else is one part. Errors
-/// of the asker are replies of status 400, of plans that cannot run 422 (an answer says it in
+/// own, the timeline (timeline_bytes.hpp) where the plan runs. A search and batches are lines as
+/// they come (search_reply.hpp, batches_reply.hpp). Everything else is one part. Errors of the
+/// asker are replies of status 400, of plans that cannot run 422 (an answer says it in
 /// "refused"): {"error": "..."}.
 void reply(QuestionKind kind, const std::string& body, bool repair, WarmInputs& inputs,
            const SendPart& send);

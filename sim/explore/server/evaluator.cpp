@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,12 +20,15 @@
 
 #include "sim/base/core/error.hpp"
 #include "sim/explore/server/question_frames.hpp"
+#include "sim/explore/state/explored_search.hpp"
 
 namespace orrery {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 using What = ReplyParts::What;
+
+constexpr int politeness = 10;  // Of long work, as nice(1) counts it.
 
 // The life of a process that answers one question.
 [[noreturn]] void answer_and_end(const Question& question, WarmInputs& inputs, int reply_to) {
@@ -72,7 +76,8 @@ class Reader {
   struct Job {
     Question question;
     int reply_to = -1;
-    pid_t process = -1;  // -1: waits for its turn.
+    pid_t process = -1;  // -1: waits for its turn, or has ended.
+    pid_t leads = -1;    // The group of it and of what it starts.
     Clock::time_point begun{};
     bool wanted = true;
   };
@@ -104,7 +109,7 @@ class Reader {
                                           std::to_string(WTERMSIG(status)) + " (" +
                                           ::strsignal(WTERMSIG(status)) + ")"});
           over = true;
-        } else if (since.count() > limits_.time.si()) {
+        } else if (!is_long(*job) && since.count() > limits_.time.si()) {
           end(*job);
           send_part(job->reply_to, {What::failed, 0, "the answer took too long"});
           over = true;
@@ -115,16 +120,22 @@ class Reader {
     }
   }
 
+  // Long work waits for long work alone.
   void begin_what_waits() {
-    auto running =
-        std::count_if(jobs_.begin(), jobs_.end(), [](const Job& job) { return job.process >= 0; });
-    for (Job& job : jobs_) {
-      if (job.process >= 0) continue;
-      if (running >= limits_.at_once) return;
-      begin(job);
-      ++running;
+    for (const bool long_work : {false, true}) {
+      auto running = std::count_if(jobs_.begin(), jobs_.end(), [&](const Job& job) {
+        return job.process >= 0 && is_long(job) == long_work;
+      });
+      for (Job& job : jobs_) {
+        if (job.process >= 0 || is_long(job) != long_work) continue;
+        if (running >= (long_work ? limits_.long_at_once : limits_.at_once)) break;
+        begin(job);
+        ++running;
+      }
     }
   }
+
+  static bool is_long(const Job& job) { return manner_of(job.question.kind).long_work; }
 
   void begin(Job& job) {
     job.begun = Clock::now();
@@ -134,11 +145,17 @@ class Reader {
     if (job.process == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       if (::getppid() != reader) ::_exit(0);
+      ::setpgid(0, 0);
+      // Who turns a knob meanwhile does not wait for it.
+      if (is_long(job)) ::setpriority(PRIO_PROCESS, 0, politeness);
       ::close(socket_);
       for (const Job& other : jobs_)
         if (&other != &job) ::close(other.reply_to);
       answer_and_end(job.question, inputs_, job.reply_to);
     }
+    // Here as well: whoever is first. It is the leader of all that it starts.
+    if (job.process > 0) ::setpgid(job.process, job.process);
+    job.leads = job.process;
     if (job.process < 0) {
       send_part(job.reply_to, {What::failed, 0, "no process can be started"});
       job.wanted = false;
@@ -149,18 +166,21 @@ class Reader {
   void read_ahead(const Question& question) {
     if (question.kind == QuestionKind::catalog || question.kind == QuestionKind::compare) return;
     try {
-      inputs_.warm_up(ExploredState::read(question.body, inputs_.names()));
+      inputs_.warm_up(question.kind == QuestionKind::search
+                          ? ExploredSearch::read(question.body, inputs_.names()).state
+                          : ExploredState::read(question.body, inputs_.names()));
     } catch (const std::exception&) {
       // Whoever answers says what is wrong.
     }
   }
 
+  // With the workers of a search, which this process inherits and so can wait for.
   static void end(Job& job) {
-    if (job.process < 0) return;
-    ::kill(job.process, SIGKILL);
-    while (::waitpid(job.process, nullptr, 0) < 0 && errno == EINTR) {
+    if (job.leads <= 0) return;
+    ::kill(-job.leads, SIGKILL);
+    while (::waitpid(-job.leads, nullptr, 0) > 0 || errno == EINTR) {
     }
-    job.process = -1;
+    job.process = job.leads = -1;
   }
 
   static void drop(Job& job) {
@@ -189,6 +209,7 @@ Evaluator::Evaluator(const std::function<WarmInputs()>& inputs, const Limits& li
     if (::getppid() != parent) ::_exit(0);
     // Whoever asks the whole group to end asks the parent too, and this process ends with it.
     for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) ::signal(signal, SIG_IGN);
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // Workers of a search that was ended are left to it.
     ::close(ends[0]);
     try {
       WarmInputs warm = inputs();

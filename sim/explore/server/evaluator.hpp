@@ -36,6 +36,8 @@ class ReplyParts {
     std::string bytes;  ///< Of `failed`: why.
   };
   Part next();  ///< Waits for it.
+  /// Whether one is there, or the end, before so much time has passed.
+  bool comes_within(Seconds time) const;
 
  private:
   int socket_;
@@ -49,8 +51,9 @@ class ReplyParts {
 class Evaluator {
  public:
   struct Limits {
-    Seconds time{120.0};  ///< Wall clock of a question.
-    int at_once = 4;      ///< More wait for their turn.
+    Seconds time{120.0};   ///< Wall clock of a question, unless it is long work.
+    int at_once = 4;       ///< More wait for their turn.
+    int long_at_once = 2;  ///< Of long work, beside the others.
   };
   /// `inputs` is made in the reader.
   Evaluator(const std::function<WarmInputs()>& inputs, const Limits& limits);

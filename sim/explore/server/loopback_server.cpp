@@ -114,14 +114,23 @@ class LoopbackServer::Http {
     if (first.what != What::part) return refused(500, first.bytes);
     const std::string type = first.status == 200 ? media_type(question.kind) : "application/json";
     HttpResponse response{first.status, type, first.bytes, {}};
-    if (question.kind == QuestionKind::answer && first.status == 200)
-      response.more = [reply](std::string& part) {
-        ReplyParts::Part next = reply->next();
-        if (next.what != What::part && next.what != What::end)
-          throw std::runtime_error{"the reply is not whole"};
-        part = std::move(next.bytes);
-        return next.what == What::end;
-      };
+    using Parts = ReplyManner::Parts;
+    const Parts parts = manner_of(question.kind).parts;
+    if (first.status != 200 || parts == Parts::one) return response;
+    const bool lines = parts == Parts::lines;
+    response.more = [reply, lines, broken = false](std::string& part) mutable {
+      if (broken) return true;
+      // An empty line now and then shows whether anybody still reads.
+      if (lines && !reply->comes_within(Seconds{0.5})) {
+        part = "\n";
+        return false;
+      }
+      ReplyParts::Part next = reply->next();
+      broken = next.what != What::part && next.what != What::end;
+      if (broken && !lines) throw std::runtime_error{"the reply is not whole"};
+      part = broken ? error_json(next.bytes) : std::move(next.bytes);
+      return next.what == What::end;
+    };
     return response;
   }
 

@@ -1,5 +1,6 @@
 #include "sim/explore/server/question_frames.hpp"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -105,6 +106,11 @@ bool send_part(int socket, const ReplyParts::Part& part) {
 }
 
 ReplyParts::~ReplyParts() { ::close(socket_); }
+
+bool ReplyParts::comes_within(Seconds time) const {
+  pollfd polled{socket_, POLLIN, 0};
+  return ::poll(&polled, 1, static_cast<int>(1e3 * time.si())) != 0;
+}
 
 ReplyParts::Part ReplyParts::next() {
   PartHeader header{};

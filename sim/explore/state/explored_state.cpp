@@ -5,6 +5,7 @@
 #include "sim/base/text/catalog.hpp"
 #include "sim/base/text/flag_value.hpp"
 #include "sim/base/text/quantity_text.hpp"
+#include "sim/base/text/shell_word.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
 
 namespace orrery {
@@ -21,16 +22,6 @@ bool is_shape_of_routing(const std::string& word) {
   const std::string number = colon == word.npos ? "" : word.substr(colon + 1);
   return !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == name.npos &&
          number.find_first_not_of("0123456789.") == number.npos;
-}
-
-// As a POSIX shell reads it back: what is more than a plain word stands in single quotes.
-std::string shell_word(const std::string& text) {
-  constexpr char plain[] =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
-  if (!text.empty() && text.find_first_not_of(plain) == text.npos) return text;
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string{"'\\''"} : std::string{c};
-  return quoted + "'";
 }
 
 std::vector<std::string> all_keys() {

@@ -68,74 +68,6 @@ std::string list_of(const std::vector<Number>& numbers) {
   return text;
 }
 
-// What was asked: the same for all plans, but for what is fixed to several values.
-std::string heading(const SearchResult& result, const SearchRequest& request) {
-  std::string systems;
-  for (const System& system : request.systems)
-    systems += (systems.empty() ? "" : " or ") + system.name;
-  std::vector<std::string> items{"global batch " + list_of(request.gbs)};
-  const auto is_fixed = [&](const std::string& key) {
-    return std::any_of(request.fixed.begin(), request.fixed.end(),
-                       [&](const Fixed& fixed) { return fixed.key == key; });
-  };
-  if (!is_fixed("seq")) items.push_back(usual_sequence_text(request.model));
-  if (!result.plans.empty()) {
-    const Scenario& first = result.plans.front().result.scenario;
-    if (!is_fixed("dtype")) items.push_back(name(first.plan.dtype));
-    if (!is_fixed("software") && !is_fixed("dtype"))
-      items.push_back("software " + first.software.name);
-  }
-  for (const Fixed& fixed : request.fixed) {
-    std::string values;
-    for (const std::string& value : fixed.values) values += (values.empty() ? "" : " or ") + value;
-    items.push_back("fixed " + fixed.key + " " + values);
-  }
-  return run_heading(request.model.name + " on " + systems + ", " + list_of(request.gpus) + " GPUs",
-                     items);
-}
-
-std::string table_of(const SearchResult& result, const SearchRequest& request) {
-  const bool several = request.systems.size() > 1;
-  const std::string value = request.goal == Goal::cost_per_token     ? "per 1e12 tokens"
-                            : request.goal == Goal::energy_per_token ? "per 1e12 tokens"
-                                                                     : "";
-  std::vector<Column> columns{{""},
-                              {"step (s)"},
-                              {"tok/s/GPU"},
-                              {"MFU"},
-                              {"memory"},
-                              {"largest loss", Align::left},
-                              {"plan", Align::left},
-                              {"", Align::left}};
-  if (!value.empty()) columns.insert(columns.begin() + 3, Column{value});
-  const bool trains = request.tokens || request.deadline;
-  if (trains) columns.insert(columns.begin() + 2, {Column{"training"}, Column{"rent"}});
-  Table table{columns};
-  int rank = 0;
-  for (const Found& found : result.plans) {
-    const Result& of = found.result;
-    const Plan& plan = of.scenario.plan;
-    std::string where = compared(found, request) + brief_degrees(plan);
-    if (request.gbs.size() > 1) where = "gbs" + std::to_string(plan.gbs) + " " + where;
-    if (request.gpus.size() > 1) where = grouped(plan.gpus()) + " GPUs " + where;
-    if (several) where = of.scenario.system.name + " " + where;
-    ++rank;
-    std::vector<std::string> cells{std::to_string(rank) + (found.tie && rank > 1 ? "=" : " "),
-                                   fixed(of.step_time.si(), 3),
-                                   fixed(of.tokens_per_s_per_gpu, 1),
-                                   percent(of.mfu),
-                                   percent(of.memory.peak() / of.memory.capacity),
-                                   what_holds_it_up(of),
-                                   where,
-                                   brief_switches(plan)};
-    if (!value.empty()) cells.insert(cells.begin() + 3, value_text(found, request.goal));
-    if (trains)
-      cells.insert(cells.begin() + 2, {span_text(of.bill->time), dollars_text(of.bill->rent_usd)});
-    table.add_row(cells);
-  }
-  return table.text();
-}
-
 // What was left out of the list by choice.
 std::string shown(const SearchRequest& request) {
   std::string text;
@@ -182,17 +114,89 @@ std::string command_of(const Found& found, const SearchRequest& request, const S
          std::to_string(plan.gbs) + " " + found.flags;
 }
 
-std::string search_text(const SearchResult& result, const SearchRequest& request,
-                        const SearchNames& names) {
-  std::string text = heading(result, request) + "\n";
-  if (!result.plans.empty()) text += table_of(result, request) + "\n";
-  text += searched(result) + shown(request);
+std::string search_heading(const SearchResult& result, const SearchRequest& request) {
+  std::string systems;
+  for (const System& system : request.systems)
+    systems += (systems.empty() ? "" : " or ") + system.name;
+  std::vector<std::string> items{"global batch " + list_of(request.gbs)};
+  const auto is_fixed = [&](const std::string& key) {
+    return std::any_of(request.fixed.begin(), request.fixed.end(),
+                       [&](const Fixed& fixed) { return fixed.key == key; });
+  };
+  if (!is_fixed("seq")) items.push_back(usual_sequence_text(request.model));
+  if (!result.plans.empty()) {
+    const Scenario& first = result.plans.front().result.scenario;
+    if (!is_fixed("dtype")) items.push_back(name(first.plan.dtype));
+    if (!is_fixed("software") && !is_fixed("dtype"))
+      items.push_back("software " + first.software.name);
+  }
+  for (const Fixed& fixed : request.fixed) {
+    std::string values;
+    for (const std::string& value : fixed.values) values += (values.empty() ? "" : " or ") + value;
+    items.push_back("fixed " + fixed.key + " " + values);
+  }
+  return run_heading(request.model.name + " on " + systems + ", " + list_of(request.gpus) + " GPUs",
+                     items);
+}
+
+Table search_table(const SearchResult& result, const SearchRequest& request) {
+  const bool several = request.systems.size() > 1;
+  const std::string value = request.goal == Goal::cost_per_token     ? "per 1e12 tokens"
+                            : request.goal == Goal::energy_per_token ? "per 1e12 tokens"
+                                                                     : "";
+  std::vector<Column> columns{{""},
+                              {"step (s)"},
+                              {"tok/s/GPU"},
+                              {"MFU"},
+                              {"memory"},
+                              {"largest loss", Align::left},
+                              {"plan", Align::left},
+                              {"", Align::left}};
+  if (!value.empty()) columns.insert(columns.begin() + 3, Column{value});
+  const bool trains = request.tokens || request.deadline;
+  if (trains) columns.insert(columns.begin() + 2, {Column{"training"}, Column{"rent"}});
+  Table table{columns};
+  int rank = 0;
+  for (const Found& found : result.plans) {
+    const Result& of = found.result;
+    const Plan& plan = of.scenario.plan;
+    std::string where = compared(found, request) + brief_degrees(plan);
+    if (request.gbs.size() > 1) where = "gbs" + std::to_string(plan.gbs) + " " + where;
+    if (request.gpus.size() > 1) where = grouped(plan.gpus()) + " GPUs " + where;
+    if (several) where = of.scenario.system.name + " " + where;
+    ++rank;
+    std::vector<std::string> cells{std::to_string(rank) + (found.tie && rank > 1 ? "=" : " "),
+                                   fixed(of.step_time.si(), 3),
+                                   fixed(of.tokens_per_s_per_gpu, 1),
+                                   percent(of.mfu),
+                                   percent(of.memory.peak() / of.memory.capacity),
+                                   what_holds_it_up(of),
+                                   where,
+                                   brief_switches(plan)};
+    if (!value.empty()) cells.insert(cells.begin() + 3, value_text(found, request.goal));
+    if (trains)
+      cells.insert(cells.begin() + 2, {span_text(of.bill->time), dollars_text(of.bill->rent_usd)});
+    table.add_row(cells);
+  }
+  return table;
+}
+
+std::string search_notes(const SearchResult& result, const SearchRequest& request) {
+  std::string text = searched(result) + shown(request);
   const auto ties = std::count_if(result.plans.begin(), result.plans.end(),
                                   [](const Found& found) { return found.tie; });
   if (ties > 1)
     text += "= marks plans that do not differ significantly from the first (9 in 10).\n";
   if (!result.plans.empty() && !result.plans.front().result.scenario.why_software.empty())
     text += "Note: " + result.plans.front().result.scenario.why_software + ".\n";
+  return text;
+}
+
+std::string search_text(const SearchResult& result, const SearchRequest& request,
+                        const SearchNames& names) {
+  std::string text = search_heading(result, request) + "\n";
+  if (!result.plans.empty()) text += search_table(result, request).text() + "\n";
+  text += search_notes(result, request);
   if (!result.plans.empty()) {
     text += "\nTo estimate the first in full:\n  " +
             command_of(result.plans.front(), request, names) + "\n";

@@ -26,7 +26,12 @@ export interface Result {
   step_time_s: number; step_time_range: { coverage: number; low_s: number; high_s: number };
   lower_bound_s: number; tokens_per_s: number; tokens_per_s_per_gpu: number; mfu: number;
   model_tflops_per_gpu: number; memory: Memory; critical_path_s: Record<string, number>;
-  breakdown_s: Record<string, number>; provenance: Record<string, number>; links: Link[];
+  breakdown_s: Record<string, number>;
+  stages: {
+    stage: number; busy_s: number; breakdown_s: Record<string, number>;
+    compute_s: Record<string, number>;
+  }[];
+  inputs?: unknown; provenance: Record<string, number>; links: Link[];
   ranks_simulated: number; tasks: number; warnings: string[]; bill?: Bill;
 }
 export interface Remedy { words: string; changes: State; runs: boolean }
@@ -36,7 +41,7 @@ export interface KnobValue {
 }
 export interface Knob {
   key: string; part: string; help: string; now: string; said: boolean; matters: boolean;
-  numbers: boolean; form: string; values: KnobValue[];
+  numbers: boolean; searched: boolean; form: string; values: KnobValue[];
 }
 export interface Answer {
   state: State; command: string; heading?: string[]; result: Result | null;
@@ -59,7 +64,7 @@ const page = Math.random().toString(36).slice(2);
 /** What was asked makes no sense, as a key that there is not. */
 export class SenselessQuestion extends Error {}
 
-async function failure(response: Response): Promise<Error> {
+export async function failure(response: Response): Promise<Error> {
   const text = await response.text();
   let message = "HTTP " + response.status;
   try {
@@ -70,7 +75,8 @@ async function failure(response: Response): Promise<Error> {
   return response.status === 400 ? new SenselessQuestion(message) : new Error(message);
 }
 
-function question(kind: string, body: unknown, signal?: AbortSignal, extra = ""): Promise<Response> {
+export function question(kind: string, body: unknown, signal?: AbortSignal,
+                         extra = ""): Promise<Response> {
   return fetch(`api/${kind}?page=${page}${extra}`, {
     method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
     signal, cache: "no-store",

@@ -5,10 +5,13 @@ import * as view from "./answer_view";
 import { ClusterView, loadLegend } from "./cluster_view";
 import { announce, byId, fill } from "./dom";
 import { seconds } from "./format";
+import { BatchesView } from "./batches_view";
 import { fillCatalog, KnobsView, title } from "./knobs_view";
 import { ExpertsView } from "./experts_view";
 import { MemoryView } from "./memory_view";
 import { RooflineView } from "./roofline_view";
+import { SearchView } from "./search_view";
+import { showStages } from "./stages_view";
 import { changed, decode, encode, History, same, State } from "./state";
 import { legend, TimelineView } from "./timeline_view";
 import type { Timeline } from "./timeline_data";
@@ -33,6 +36,8 @@ const probe = {
   settled: 0,                // replies that came whole
   timeline, memory, cluster, roofline, experts, views,
   get answer() { return answer; },
+  get search() { return search; },
+  get batches() { return batches; },
   slices: 0,
 };
 (window as unknown as Record<string, unknown>).explorer = probe;
@@ -79,7 +84,7 @@ async function work(): Promise<void> {
           if (!next) take(got, now);
         },
         // Figures first: all else waits until they are on the screen.
-        knobs: (list) => { painted.then(() => { if (inWork === now && !next) knobs.show(list); }); },
+        knobs: (list) => { painted.then(() => { if (inWork === now && !next) showKnobs(list); }); },
         timeline: (got) => { painted.then(() => { if (!next) takeTimeline(got); }); },
       }, now.abort.signal);
       await painted;
@@ -140,6 +145,7 @@ function show(): void {
     view.showFigures(result, pinned);
     view.showCriticalPath(result, pinned);
     view.showLinks(result);
+    showStages(result);
     view.showBasis(result);
     announce(`Step time ${seconds(result.step_time_s)}`);
   } else {
@@ -156,12 +162,20 @@ function show(): void {
   showPin();
 }
 
+function showKnobs(list: api.Knob[]): void {
+  knobs.show(list);
+  search.offer(list);
+}
+
 function takeTimeline(got: Timeline | null): void {
   probe.slices = got?.header.slices ?? 0;
   timeline.show(got);
   fill(byId("timeline-legend"), got && legend(got));
   views.follow();
   compare();
+  if (!answer) return;
+  search.follow(answer);
+  batches.follow(answer);
 }
 
 // --- What the user does ---
@@ -172,7 +186,14 @@ function turn(changes: State, along = "", repair = false): void {
   if (!same(before, history.now)) ask(repair);
 }
 
+// Another plan as a whole: what it does not say is open.
+function load(state: State): void {
+  turn({ ...Object.fromEntries(Object.keys(history.now).map((key) => [key, ""])), ...state });
+}
+
 const knobs = new KnobsView((changes, along) => turn(changes, along));
+const search = new SearchView(load);
+const batches = new BatchesView((changes) => turn(changes));
 
 function writeAddress(): void {
   const state = { ...history.now };
@@ -328,7 +349,7 @@ function wire(): void {
     if (!pinned || !answer?.result) return;
     const a = pinned.state;
     pinned = { state: history.now, result: answer.result };
-    turn({ ...Object.fromEntries(Object.keys(history.now).map((key) => [key, ""])), ...a });
+    load(a);
   });
   on("copy-command", () => copy(answer?.command ?? "", "Command"));
   on("copy-link", () => copy(location.href, "Link"));

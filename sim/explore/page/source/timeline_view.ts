@@ -12,7 +12,7 @@ const rankGap = 10, rankTitle = 16, wide = 15, narrow = 7, inner = 9;
 const shades = 16;
 
 export class TimelineView {
-  private timeline: Timeline | null = null;
+  timeline: Timeline | null = null;
   private rows: Row[] = [];
   private titles: { top: number; text: string }[] = [];
   private height = 0;
@@ -114,6 +114,14 @@ export class TimelineView {
     this.height = top + 4;
     this.spacer.style.height = `${this.height}px`;
     this.frame.style.height = `${Math.min(this.height + 2, innerWidth < 700 ? 320 : 460)}px`;
+  }
+
+  /** All ranks below each other, as on paper, or as many as the screen has room for; at once. */
+  unroll(all: boolean): void {
+    if (this.timeline) this.layOut(this.timeline);
+    if (all) this.frame.style.height = `${Math.min(this.height + 2, 900)}px`;
+    this.shade = new Uint32Array(0);
+    this.paint();
   }
 
   draw(): void {

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/output/report/html_report.hpp"
 #include "sim/output/report/result_json.hpp"
 #include "sim/output/report/summary_text.hpp"
 #include "sim/output/trace/chrome_trace.hpp"
@@ -15,15 +14,13 @@ struct Texts {
   std::string summary;
   std::string json;
   std::string trace;
-  std::string report;
 };
 
 Texts all_texts(const Scenario& scenario) {
   const Estimate answer = estimate(scenario);
   return {summary_text(answer.result, {.wall_time = false}),
           result_json(answer.result, {.about_this_run = false, .inputs = false}),
-          chrome_trace(answer.step, answer.timeline, scenario, {.expand = true}),
-          html_report(answer.result, answer.step, answer.timeline)};
+          chrome_trace(answer.step, answer.timeline, scenario, {.expand = true})};
 }
 
 void expect_golden_twice(const std::string& name, const Scenario& scenario) {
@@ -32,11 +29,9 @@ void expect_golden_twice(const std::string& name, const Scenario& scenario) {
   EXPECT_EQ(first.summary, second.summary);
   EXPECT_EQ(first.json, second.json);
   EXPECT_EQ(first.trace, second.trace);
-  EXPECT_EQ(first.report, second.report);
   expect_golden(name + "/summary.txt", first.summary);
   expect_golden(name + "/result.json", first.json);
   expect_golden(name + "/trace.json", first.trace);
-  expect_golden(name + "/report.html", first.report);
 }
 
 TEST(Golden, TwoStages) { expect_golden_twice("two_stages", two_stages()); }

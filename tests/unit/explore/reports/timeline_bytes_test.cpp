@@ -1,4 +1,4 @@
-#include "sim/explore/replies/timeline_bytes.hpp"
+#include "sim/explore/reports/timeline_bytes.hpp"
 
 #include <gtest/gtest.h>
 

@@ -26,6 +26,7 @@ inline constexpr std::int64_t most_slices_shown = 300'000;
 /// "categories", "inside" (kernels of contracted passes are drawn), "simulated" (ranks; more than
 /// in "ranks" where all would be too many slices)}. On a track slices rise by start, and what
 /// encloses stands before what it encloses.
-std::string timeline_bytes(const Estimate& answer);
+/// `most`: slices; where all would be more, kernels are left out first, then ranks.
+std::string timeline_bytes(const Estimate& answer, std::int64_t most = most_slices_shown);
 
 }  // namespace orrery

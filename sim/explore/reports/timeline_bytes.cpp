@@ -1,4 +1,4 @@
-#include "sim/explore/replies/timeline_bytes.hpp"
+#include "sim/explore/reports/timeline_bytes.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -47,7 +47,7 @@ struct Drawn {
   bool inside = true;
 };
 
-Drawn draw(const Estimate& answer) {
+Drawn draw(const Estimate& answer, std::int64_t most) {
   const Scenario& scenario = answer.result.scenario;
   std::vector<int> all;
   for (std::size_t i = 0; i < answer.step.cast.roles().size(); ++i)
@@ -56,16 +56,15 @@ Drawn draw(const Estimate& answer) {
   Drawn drawn{all, {}, true};
   // A task is a slice, or several: there is no need to draw millions to see that they are too many.
   const std::int64_t tasks = answer.result.tasks;
-  auto every = static_cast<std::size_t>(std::max<std::int64_t>(1, tasks / most_slices_shown));
+  auto every = static_cast<std::size_t>(std::max<std::int64_t>(1, tasks / most));
   for (every = std::min(every, all.size());; every *= 2) {
     drawn.roles.clear();
     for (std::size_t i = 0; i < all.size(); i += every) drawn.roles.push_back(all[i]);
     for (const bool inside : {true, false}) {
       if (!inside && !answer.result.contracted) continue;  // Which changes nothing there.
       drawn.inside = inside;
-      drawn.slices = slices_of(answer.step, answer.timeline, scenario,
-                               {drawn.roles, inside, most_slices_shown});
-      if (drawn.slices.count <= most_slices_shown) return drawn;
+      drawn.slices = slices_of(answer.step, answer.timeline, scenario, {drawn.roles, inside, most});
+      if (drawn.slices.count <= most) return drawn;
     }
     if (drawn.roles.size() == 1) return drawn;  // The first of its slices.
   }
@@ -79,8 +78,8 @@ double fact(const Slice& slice, std::string_view key) {
 
 }  // namespace
 
-std::string timeline_bytes(const Estimate& answer) {
-  const Drawn drawn = draw(answer);
+std::string timeline_bytes(const Estimate& answer, std::int64_t most) {
+  const Drawn drawn = draw(answer, most);
   const std::vector<Slice>& slices = drawn.slices.slices;
   Texts names, categories;
   std::vector<double> start, finish;

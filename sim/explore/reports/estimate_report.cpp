@@ -1,0 +1,176 @@
+#include "sim/explore/reports/estimate_report.hpp"
+
+#include "sim/analysis/roofline/step_operations.hpp"
+#include "sim/base/text/markup.hpp"
+#include "sim/base/text/number_text.hpp"
+#include "sim/explore/reports/report_page.hpp"
+#include "sim/explore/reports/timeline_bytes.hpp"
+#include "sim/input/measured/calibration.hpp"
+#include "sim/output/priced/operations_text.hpp"
+#include "sim/output/report/bill_text.hpp"
+#include "sim/output/report/plan_heading.hpp"
+#include "sim/output/report/result_items.hpp"
+#include "sim/output/report/result_json.hpp"
+
+namespace orrery {
+namespace {
+
+std::string joined(const std::vector<std::string>& items) {
+  std::string text;
+  for (const std::string& item : items) text += (text.empty() ? "" : ", ") + item;
+  return text;
+}
+
+std::string paragraph(const char* kind, const std::string& text) {
+  return std::string{"<p class=\""} + kind + "\">" + escaped(text) + "</p>\n";
+}
+
+std::string heading(const std::string& text) { return "<h2>" + escaped(text) + "</h2>\n"; }
+
+std::string figures_folded(const Table& table) {
+  return "<details><summary>figures</summary>\n" + table.html() + "</details>\n";
+}
+
+std::string title(const Result& result) {
+  const int gpus = result.scenario.plan.gpus();
+  return result.scenario.model.name + " on " + result.scenario.system.name + ", " + grouped(gpus) +
+         (gpus == 1 ? " GPU" : " GPUs");
+}
+
+// Drawn as the explorer draws them (showFigures).
+std::string key_figures(const Result& result) {
+  std::string html = "<dl id=\"figures\" class=\"figures\">\n";
+  const auto add = [&](const char* id, const char* name, const std::string& value,
+                       const std::string& more) {
+    html += std::string{"<div class=\"figure\" id=\"figure-"} + id + "\"><dt>" + name +
+            "</dt><dd><span class=\"value\">" + escaped(value) + "</span><span class=\"note\">" +
+            escaped(more) + "</span></dd></div>\n";
+  };
+  const DisplayUnit unit = time_unit(result.step_time);
+  const auto amount = [&](Seconds time) { return fixed(time.si() / unit.si, 3); };
+  add("step", "Step time", amount(result.step_time) + " " + std::string{unit.name},
+      amount(result.range.low()) + " .. " + amount(result.range.high()) + " in 9 of 10");
+  add("throughput", "Tokens/s/GPU", fixed(result.tokens_per_s_per_gpu, 1),
+      fixed(result.tokens_per_s, 0) + " tokens/s");
+  add("mfu", "MFU", percent(result.mfu),
+      fixed(result.model_tflops_per_gpu, 1) + " TFLOP/s/GPU; " + percent(result.mfu_full) +
+          " if masked scores count too");
+  const MemoryReport& memory = result.memory;
+  add("memory", "Memory, fullest GPU", percent(memory.peak() / memory.capacity),
+      bytes_text(memory.peak()) + " of " + bytes_text(memory.capacity) + ", stage " +
+          grouped(memory.fullest_stage()));
+  return html + "</dl>\n";
+}
+
+// A drawing that the script makes, and its figures.
+std::string drawing(const char* id, const Table& figures) {
+  return std::string{"<div id=\""} + id + "\"></div>\n" + figures_folded(figures);
+}
+
+std::string critical_section(const Result& result) {
+  return heading(critical_head(result)) +
+         drawing("critical",
+                 critical_table(result, [](const std::string&, bool) { return std::string{}; }));
+}
+
+std::string stages_section(const Result& result) {
+  return heading("Where the time of a GPU goes, by stage") + drawing("stages", stage_table(result));
+}
+
+std::string routing_section(const Result& result) {
+  const std::vector<LabelledItems> lines = routing_items(result);
+  if (lines.empty()) return "";
+  Table table{{{"", Align::left}, {"", Align::left}}};
+  for (const auto& [label, items] : lines) table.add_row({label, joined(items)});
+  return heading("Routing " + result.scenario.plan.routing) + table.html();
+}
+
+std::string memory_section(const Result& result) {
+  const MemoryReport& report = result.memory;
+  Table table{{{"stage"},
+               {"weights"},
+               {"gradients"},
+               {"optimizer"},
+               {"activations"},
+               {"other"},
+               {"peak"},
+               {"of GPU"}}};
+  for (std::size_t i = 0; i < report.stages.size(); ++i) {
+    const StageMemory& stage = report.stages[i];
+    std::vector<std::string> cells{grouped(static_cast<std::int64_t>(i))};
+    for (Bytes part :
+         {stage.weights, stage.gradients, stage.optimizer, stage.activations, stage.other})
+      cells.push_back(bytes_text(part));
+    cells.push_back(bytes_text(stage.peak()));
+    cells.push_back(percent(stage.peak() / report.capacity));
+    table.add_row(std::move(cells));
+  }
+  // The script's drawing has the same figures.
+  return heading("Memory of a GPU") + "<div id=\"memory\">\n" + table.html() + "</div>\n";
+}
+
+// Where the measurements are from, and of when.
+std::vector<std::string> measurements(const Result& result) {
+  const Scenario& scenario = result.scenario;
+  std::vector<std::string> lines;
+  if (const auto& own = scenario.system.calibration)
+    for (const Calibration::Source& source : own->sources)
+      lines.push_back("Measured: " + shown_text(source.file) +
+                      (source.machine.empty() ? "" : ", on " + shown_text(source.machine)) +
+                      (source.started.empty() ? "" : ", " + source.started.substr(0, 10)));
+  const std::optional<KernelTables> tables = kernel_tables_of(scenario.system);
+  if (!tables) return lines;
+  for (const GemmTable& table : tables->gemm)
+    if (table.dtype == scenario.plan.dtype) lines.push_back("Matrix products: " + table.source);
+  if (tables->attention) lines.push_back("Attention: " + tables->attention->source);
+  return lines;
+}
+
+std::string basis_section(const Result& result) {
+  const System& system = result.scenario.system;
+  std::string html =
+      heading("What it rests on") +
+      paragraph("note", "Times of kernels and collectives: " + joined(basis_items(result)) + "." +
+                            (system.calibration
+                                 ? " Measured by " + shown_text(system.calibration->file) + "."
+                                 : ""));
+  for (const std::string& line : measurements(result)) html += paragraph("note", line);
+  for (const std::string& warning : result.warnings) html += paragraph("warning", warning);
+  return html +
+         "<details id=\"inputs\"><summary>all inputs: model, system, software</summary>"
+         "<pre></pre></details>\n";
+}
+
+// Some 40 bytes of a file each: what makes two megabytes.
+constexpr std::int64_t most_slices_in_a_report = 60'000;
+
+std::string roofline_of(const Result& result, EstimateContext& context) {
+  const Scenario& scenario = result.scenario;
+  return roofline_section(step_operations(scenario, context, result.busiest_stage),
+                          scenario.model.name + " on " + scenario.system.gpu.name);
+}
+
+}  // namespace
+
+std::string estimate_report(const Estimate& answer, EstimateContext& context,
+                            const ReportAbout& about) {
+  const Result& result = answer.result;
+  std::string html = key_figures(result);
+  html += critical_section(result) + stages_section(result) + routing_section(result) +
+          timeline_place() + memory_section(result);
+  if (!result.links.empty())
+    html += heading("Links: the busiest of each class, and by whom") + link_table(result).html();
+  if (result.bill)
+    html += heading(bill_head(*result.bill)) + bill_table(*result.bill).html() + "<p>" +
+            escaped(bill_note(*result.bill)) + "</p>";
+  html +=
+      "<div class=\"wide\">\n" + roofline_of(result, context) + "</div>\n" + basis_section(result);
+  return report_html({title(result),
+                      {joined(plan_items(result.scenario.plan)), "Orrery " ORRERY_VERSION},
+                      about.command,
+                      html,
+                      result_json(result, {.about_this_run = false}),
+                      timeline_bytes(answer, most_slices_in_a_report)});
+}
+
+}  // namespace orrery

@@ -1,0 +1,79 @@
+#include "sim/explore/reports/report_page.hpp"
+
+#include <string_view>
+
+#include "sim/base/draw/html_page.hpp"
+#include "sim/base/text/markup.hpp"
+#include "sim/explore/page/page_files.hpp"
+
+namespace orrery {
+namespace {
+
+// RFC 4648.
+std::string base64(std::string_view bytes) {
+  constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t at = 0; at < bytes.size(); at += 3) {
+    const std::size_t count = std::min<std::size_t>(3, bytes.size() - at);
+    unsigned three = 0;
+    for (std::size_t i = 0; i < 3; ++i)
+      three = three << 8 | (i < count ? static_cast<unsigned char>(bytes[at + i]) : 0u);
+    for (std::size_t i = 0; i < 4; ++i)
+      text += i <= count ? digits[three >> (18 - 6 * i) & 63] : '=';
+  }
+  return text;
+}
+
+std::string style() { return "<style>" + std::string{report_parts().style} + "</style>\n"; }
+
+}  // namespace
+
+std::string timeline_place() {
+  return R"(<section aria-labelledby="timeline-title">
+<div class="section-head"><h2 id="timeline-title">The step over time</h2>
+<span id="timeline-scale" class="quiet"></span>
+<span class="tools"><button type="button" id="zoom-out" aria-label="Zoom out">−</button>
+<button type="button" id="zoom-in" aria-label="Zoom in">+</button>
+<button type="button" id="zoom-fit">Whole step</button></span></div>
+<div id="timeline-legend"></div>
+<canvas id="timeline-overview" aria-hidden="true"></canvas>
+<div id="timeline-frame">
+<canvas id="timeline" tabindex="0" role="application"
+ aria-label="Timeline of the simulated ranks: arrows pan, plus and minus zoom, brackets go on"
+ aria-describedby="timeline-details"></canvas>
+<div id="timeline-spacer"></div></div>
+<div id="timeline-details" aria-live="polite"></div>
+<noscript><p class="warning">This drawing and those of parts and memory need scripts, which your
+viewer does not run. Open the file in a browser.</p></noscript>
+</section>
+)";
+}
+
+std::string report_html(const ReportPage& page) {
+  const ReportParts parts = report_parts();
+  std::string html =
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src "
+      "'sha256-" +
+      std::string{parts.hash} +
+      "'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">\n"
+      "<meta name=\"generator\" content=\"orrery\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta name=\"color-scheme\" content=\"light dark\">\n<title>" +
+      escaped(page.title) + "</title>\n" + style() + "</head>\n<body class=\"report\">\n<main>\n" +
+      "<h1>" + escaped(page.title) + "</h1>\n";
+  for (const std::string& line : page.about)
+    html += "<p class=\"quiet\">" + escaped(line) + "</p>\n";
+  html += page.body;
+  if (!page.command.empty())
+    html += "<h2>The same, typed</h2>\n<pre id=\"command\">" + escaped(page.command) + "</pre>\n";
+  html += "<div id=\"announcer\" class=\"unseen\" aria-live=\"polite\"></div>\n</main>\n";
+  html += json_element(page.result);
+  if (!page.timeline.empty())
+    html +=
+        "<script type=\"text/plain\" id=\"timeline-data\">" + base64(page.timeline) + "</script>\n";
+  return html + "<script>" + std::string{parts.script} + "</script>\n</body>\n</html>\n";
+}
+
+}  // namespace orrery

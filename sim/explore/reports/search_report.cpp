@@ -1,0 +1,68 @@
+#include "sim/explore/reports/search_report.hpp"
+
+#include "sim/base/text/markup.hpp"
+#include "sim/base/text/number_text.hpp"
+#include "sim/explore/reports/report_page.hpp"
+#include "sim/output/answers/search_json.hpp"
+#include "sim/output/report/bill_text.hpp"
+
+namespace orrery {
+namespace {
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::size_t from = std::min(text.find_first_not_of(' ', begin), end);
+    if (end > from) lines.push_back(text.substr(from, end - from));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+std::string lines_escaped(const std::string& text) {
+  std::string safe;
+  for (const std::string& line : lines_of(text)) safe += (safe.empty() ? "" : "\n") + escaped(line);
+  return safe;
+}
+
+std::string joined(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += (text.empty() ? "" : " ") + line;
+  return text;
+}
+
+}  // namespace
+
+std::string search_report(const SearchResult& result, const SearchRequest& request,
+                          const SearchNames& names, const ReportAbout& about) {
+  std::vector<std::string> asked = lines_of(search_heading(result, request));
+  const std::string title = asked.empty() ? "" : asked.front() + ": the best plans";
+  if (!asked.empty()) asked.erase(asked.begin());
+  std::string html;
+  if (!result.plans.empty())
+    html +=
+        "<div class=\"charts\"><div id=\"search-memory-chart\"></div><div "
+        "id=\"search-cost-chart\"></div></div>\n" +
+        search_table(result, request).html();
+  html += "<p class=\"note lines\">" + lines_escaped(search_notes(result, request)) + "</p>\n";
+  if (!result.plans.empty() && result.plans.front().result.bill) {
+    const Bill& bill = *result.plans.front().result.bill;
+    html += "<h2>The first: " + escaped(bill_head(bill)) + "</h2>\n" + bill_table(bill).html() +
+            "<p>" + escaped(bill_note(bill)) + "</p>\n";
+  }
+  if (!result.plans.empty()) {
+    html += "<h2>To estimate each in full</h2>\n<pre>";
+    for (const Found& found : result.plans)
+      html += escaped(command_of(found, request, names)) + "\n";
+    html += "</pre>\n";
+  }
+  return report_html({title,
+                      {joined(asked), "Orrery " ORRERY_VERSION},
+                      about.command,
+                      html,
+                      search_json(result, request, names),
+                      ""});
+}
+
+}  // namespace orrery

@@ -1,0 +1,185 @@
+// Reports in a Chromium without a screen and without a server: they are files. Skipped where there
+// is none: apt-get install chromium.
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/support/chromium.hpp"
+#include "tests/support/program.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace orrery {
+namespace {
+
+using Json = nlohmann::json;
+
+class ReportPage : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (Chromium::program().empty()) GTEST_SKIP() << "needs apt-get install chromium";
+    browser_ = std::make_unique<Chromium>();
+    ASSERT_TRUE(browser_->started());
+    browser_->set_size(1400, 1000);
+  }
+  // No complaint, and nothing was asked for but the file.
+  void TearDown() override {
+    if (!browser_) return;
+    for (const std::string& complaint : browser_->take_complaints())
+      if (complaint.find("willReadFrequently") == complaint.npos)  // Of tests that look at pixels.
+        ADD_FAILURE() << complaint;
+    for (const std::string& address : browser_->take_requests())
+      EXPECT_TRUE(address.starts_with("file://") || address == "about:blank") << address;
+  }
+  void open(const std::string& arguments) {
+    const std::string file = (folder_.path() / "report.html").string();
+    const Outcome outcome = run_orrery(arguments + " --html '" + file + "' --force");
+    ASSERT_EQ(outcome.code, 0) << outcome.out;
+    size_ = std::filesystem::file_size(file);
+    browser_->open("file://" + file);
+    browser_->wait_for("window.report");
+  }
+  Json evaluate(const std::string& expression) { return browser_->evaluate(expression); }
+  std::string text(const std::string& selector) {
+    return evaluate("document.querySelector('" + selector + "')?.innerText ?? ''");
+  }
+
+  TemporaryFolder folder_;
+  std::unique_ptr<Chromium> browser_;
+  std::uintmax_t size_ = 0;
+};
+
+constexpr const char* estimate =
+    "estimate --model gpt3-175b --system dgx-a100-80gb --gpus 512 --tp 8 --pp 8 --gbs 768 "
+    "--recompute full --tokens 300B";
+
+TEST_F(ReportPage, DrawsWhatTheExplorerDraws) {
+  open(estimate);
+  EXPECT_LT(size_, 3'000'000u);
+  EXPECT_EQ(evaluate("document.querySelectorAll('#stages .bar').length"), 8);
+  EXPECT_EQ(evaluate("document.querySelectorAll('#memory .bars .bar').length"), 9);
+  EXPECT_EQ(evaluate("document.querySelectorAll('#critical .strip').length"), 1);
+  EXPECT_NE(text("#command").find("orrery estimate --model gpt3-175b"), std::string::npos);
+  // The parts of a stage are its step.
+  EXPECT_NEAR(evaluate("[...document.querySelectorAll('#stages .strip')[0].children]"
+                       ".reduce((sum, piece) => sum + Number(piece.style.flexGrow), 0)")
+                  .get<double>(),
+              1.0, 0.01);
+  EXPECT_EQ(evaluate("report.result.inputs.models['gpt3-175b'].layers"), 96);
+  evaluate("document.getElementById('inputs').open = true; undefined");
+  browser_->wait_for("document.querySelector('#inputs pre').textContent.includes('gpt3-175b')");
+}
+
+TEST_F(ReportPage, ItsTimelineZoomsToAKernel) {
+  open(estimate);
+  EXPECT_GT(evaluate("report.timeline.timeline.header.slices").get<int>(), 1000);
+  const std::string whole = text("#timeline-scale");
+  evaluate("document.getElementById('timeline').focus(); undefined");
+  browser_->press("]");
+  browser_->wait_for("document.querySelector('#timeline-details strong')");
+  browser_->press("Enter");
+  browser_->wait_for("document.getElementById('timeline-scale').innerText !== '" + whole + "'");
+  const std::string slice = text("#timeline-details strong");
+  browser_->press("]");
+  browser_->wait_for("document.querySelector('#timeline-details strong').innerText !== '" + slice +
+                     "'");
+  evaluate("document.getElementById('zoom-fit').click(); undefined");
+  browser_->wait_for("document.getElementById('timeline-scale').innerText === '" + whole + "'");
+}
+
+// Nothing gets lost however narrow it is: the ink of a lane is the time that its rank is busy. With
+// 768 micro-batches each pass is a fraction of a pixel.
+TEST_F(ReportPage, InkIsTime) {
+  open("estimate --model llama3-8b --system dgx-h100 --gpus 8 --tp 8 --gbs 768 --mbs 1");
+  const double share = evaluate(R"((() => {
+    const t = report.timeline.timeline, track = t.header.tracks[0];
+    let busy = 0;
+    for (let i = track.first; i < track.first + track.count; ++i)
+      if (t.depth[i] === 0) busy += t.finish[i] - t.start[i];
+    return busy / t.header.step_ns; })())");
+  ASSERT_GT(share, 0.5);
+  const double ink = evaluate(R"((() => {
+    const canvas = document.getElementById('timeline');
+    const row = canvas.getContext('2d').getImageData(0, 23, canvas.width, 1).data;
+    let inked = 0;
+    for (let x = 0; x < canvas.width; ++x)
+      if (row[4 * x] + row[4 * x + 1] + row[4 * x + 2] < 3 * 250) ++inked;
+    return inked / canvas.width; })())");
+  EXPECT_NEAR(ink, share, 0.05);
+}
+
+TEST_F(ReportPage, IsReadableOnNarrowScreensInTheDarkAndOnPaper) {
+  open(estimate);
+  browser_->set_size(420, 900);
+  browser_->set_dark(true);
+  EXPECT_LE(evaluate("document.documentElement.scrollWidth").get<int>(), 420);
+  EXPECT_EQ(evaluate("getComputedStyle(document.documentElement).backgroundColor"),
+            "rgb(23, 22, 20)");
+  // The canvas as well, which style sheets do not reach.
+  const auto ground = [&] {
+    return evaluate(
+               "(c => c.getContext('2d').getImageData(c.width - 1, 2, 1, 1).data[0])"
+               "(document.getElementById('timeline'))")
+        .get<int>();
+  };
+  browser_->wait_for("document.getElementById('timeline').clientWidth < 420");
+  evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done, 50)))");
+  EXPECT_LT(ground(), 60);
+  evaluate("dispatchEvent(new Event('beforeprint')); undefined");
+  EXPECT_GT(ground(), 240);
+  EXPECT_GT(evaluate("document.getElementById('timeline-frame').clientHeight").get<int>(), 320);
+  evaluate("dispatchEvent(new Event('afterprint')); undefined");
+  EXPECT_LT(ground(), 60);
+}
+
+TEST_F(ReportPage, HostileNamesAreInert) {
+  const std::string name =
+      "<img src=x onerror=alert(1)></script><script>alert(2)</script>\"'&\u202Eevil";
+  std::ifstream known{ORRERY_TEST_SOURCE "/workloads/models/llama3-8b.json"};
+  Json model = Json::parse(known);
+  model["name"] = name;
+  const std::string file = (folder_.path() / "a\"<b>&.json").string();
+  std::ofstream{file} << model;
+  open("estimate --model '" + file + "' --system dgx-h100 --gpus 8 --tp 2 --gbs 64");
+  EXPECT_NE(text("#command").find("a\"<b>&.json"), std::string::npos) << text("#command");
+  EXPECT_EQ(evaluate("document.querySelectorAll('img').length"), 0);
+  EXPECT_EQ(evaluate("document.querySelectorAll('script:not([type])').length"), 1);
+  EXPECT_EQ(evaluate("report.result.model"), name);
+  EXPECT_NE(text("h1").find("\\u202E"), std::string::npos) << text("h1");
+  EXPECT_NE(text("h1").find("</script>"), std::string::npos) << text("h1");
+}
+
+TEST_F(ReportPage, OfASearchDrawsItsPlans) {
+  const std::string search =
+      "search --model llama3-8b --system dgx-h100 --gpus 16 --gbs 64 --fix tp=2,4 --tokens 1T";
+  open(search);
+  EXPECT_LT(size_, 3'000'000u);
+  EXPECT_EQ(evaluate("report.result"), Json::parse(run_orrery(search + " --json").out));
+  const std::string printed = run_orrery(search).out;
+  const std::size_t plans = evaluate("report.result.plans.length");
+  EXPECT_EQ(evaluate("document.querySelector('main > table').rows.length"), plans + 1);
+  // Each plan is a mark of both drawings, and the table and its notes say what the command prints.
+  for (const char* chart : {"memory", "cost"})
+    EXPECT_EQ(evaluate("document.querySelectorAll('#search-" + std::string{chart} +
+                       "-chart .mark').length"),
+              plans)
+        << chart;
+  for (const std::string note : evaluate("[...document.querySelectorAll('p.note')]"
+                                         ".map(p => p.textContent)"))
+    EXPECT_NE(printed.find(note), std::string::npos) << note;
+  EXPECT_NE(text("#command").find("orrery search --model llama3-8b"), std::string::npos);
+  browser_->set_size(420, 900);
+  browser_->wait_for("document.querySelector('.chart').clientWidth < 420");
+  EXPECT_LE(evaluate("document.documentElement.scrollWidth").get<int>(), 420);
+}
+
+// The largest that there is: kernels are left out before the file is too large to be sent.
+TEST_F(ReportPage, StaysSmall) {
+  open(
+      "estimate --model deepseek-v3 --system hgx-h800 --gpus 2048 --pp 16 --ep 64 --gbs 15360 "
+      "--recompute full");
+  EXPECT_LT(size_, 3'000'000u);
+  EXPECT_GT(evaluate("report.timeline.timeline.header.slices").get<int>(), 10'000);
+}
+
+}  // namespace
+}  // namespace orrery
