@@ -1,6 +1,7 @@
 #include "sim/import/megatron/megatron_run.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
 
 #include "sim/base/text/json_value.hpp"
