@@ -18,7 +18,9 @@ ChanceRange expected_days(const PreparedRun& run) {
     variance += std::log1p(law.month_deviation * law.month_deviation / std::max(1.0, months));
   }
   const double factor = std::exp(range_deviations * std::sqrt(variance));
-  const auto at = [&](double times) { return days / expected_ettr(run, run.tiers.back(), times); };
+  const auto at = [&](double times) {
+    return days / expected_ettr(run, run.tiers().size() - 1, times);
+  };
   return {at(1.0), at(1.0 / factor), at(factor)};
 }
 

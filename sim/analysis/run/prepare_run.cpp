@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/analysis/run/failure_time.hpp"
 #include "sim/analysis/run/run_law.hpp"
 #include "sim/analysis/run/run_states.hpp"
 #include "sim/analysis/run/training_run.hpp"
 #include "sim/base/text/number_text.hpp"
+#include "sim/input/scenario/plan_keys.hpp"
 #include "sim/work/walk/expected_run.hpp"
 
 namespace orrery {
@@ -56,25 +58,23 @@ double rate_of(const PreparedRun& run, std::size_t tier) {
   return per_day / 86400.0;
 }
 
-void price_tier(const PreparedRun& run, const CheckpointRule& rule, const Reliability& profile,
-                BytesPerSecond store, RunTier& tier) {
-  tier.tier = rule.tier;
-  tier.times = checkpoint_times(run.scenario, run.size, profile, rule.tier, store);
+void price_tier(const Scenario& scenario, Seconds step, BytesPerSecond store,
+                const Reliability& profile, const CheckpointSize& size, RunTier& tier) {
+  tier.times = checkpoint_times(scenario, size, profile, tier.tier, store);
   if (tier.times.write == Seconds{}) return;
   if (tier.times.write > longest_write)
     fail_input({"", "--storage"}, "a checkpoint would take " + span_text(tier.times.write),
                "write a rate like \"100 GB/s\"");
   // A step that a write takes only a part of is slowed for that part.
-  const Seconds slow = step_beside_write(run.scenario, tier.times.nic_share);
+  const Seconds slow = step_beside_write(scenario, tier.times.nic_share);
   const double steps = tier.times.write / slow;
-  tier.slowed = std::max(Seconds{}, (slow - run.step) * (steps / std::ceil(steps)));
+  tier.slowed = std::max(Seconds{}, (slow - step) * (steps / std::ceil(steps)));
 }
 
-void choose_interval(const PreparedRun& run, const CheckpointRule& rule, double rate,
-                     RunTier& tier) {
+void choose_interval(const CheckpointRule& rule, double rate, Seconds step, RunTier& tier) {
   const Seconds write = tier.times.write;
   if (rate > 0.0) {
-    const Seconds cost = tier.times.stall + tier.slowed * std::ceil(write / run.step);
+    const Seconds cost = tier.times.stall + tier.slowed * std::ceil(write / step);
     tier.best = std::max(best_work(rate, cost), write);
     tier.young = young_work(rate, cost);
   }
@@ -85,44 +85,101 @@ void choose_interval(const PreparedRun& run, const CheckpointRule& rule, double 
                "say one: " + name(rule.tier) + ":1h");
   tier.steps = rule.steps;
   if (rule.every > Seconds{})
-    tier.steps = std::max<std::int64_t>(1, std::llround(rule.every / run.step));
+    tier.steps = std::max<std::int64_t>(1, std::llround(rule.every / step));
   if (rule.best())
     tier.steps = std::max<std::int64_t>(
-        {1, rounded_up(write, run.step), static_cast<std::int64_t>(tier.best / run.step)});
-  const Seconds between = run.step * static_cast<double>(tier.steps);
+        {1, rounded_up(write, step), static_cast<std::int64_t>(tier.best / step)});
+  const Seconds between = step * static_cast<double>(tier.steps);
   if (between + tier.times.stall < write)
     fail_input({"", "--checkpoint"},
                "a write to '" + name(rule.tier) + "' takes " + span_text(write) +
                    ", longer than the " + span_text(between) + " from one to the next",
-               "write " + name(rule.tier) + ":" + std::to_string(rounded_up(write, run.step)) +
+               "write " + name(rule.tier) + ":" + std::to_string(rounded_up(write, step)) +
                    "steps or more, or name a faster --storage");
 }
 
-std::vector<StepState> states_of(const PreparedRun& run, bool elastic) {
+// The plan at another batch.
+Scenario at_batch(const Scenario& scenario, std::int64_t gbs) {
+  PlanRequest request = plan_again(scenario.plan);
+  request.gbs = gbs;
+  try {
+    return make_scenario(scenario, request, scenario.plan.gpus(), {});
+  } catch (const Error& error) {
+    fail_infeasible(
+        {"", "--ramp"},
+        "with " + grouped(gbs) + " sequences in a step the plan cannot run: " + error.what(),
+        "let the batch begin and grow in multiples of " +
+            grouped(scenario.plan.mbs * scenario.plan.dp));
+  }
+}
+
+std::vector<StepState> states_of(const Scenario& scenario, Seconds step, bool elastic) {
   std::vector<StepState> states;
   const int units = elastic ? most_units_away : 0;
-  for (const AwayState& state : away_states(run.scenario, run.step, units))
+  for (const AwayState& state : away_states(scenario, step, units))
     states.push_back({whole_micros(state.step), state.samples});
   return states;
 }
 
+// Adds one stretch of the run, at a batch of its own.
+void add_phase(const Scenario& scenario, Seconds step, double steps, const RunQuestion& question,
+               PreparedRun& run) {
+  const RunPolicy& policy = question.policy;
+  const Reliability& profile = question.reliability;
+  const BytesPerSecond store = policy.store.value_or(profile.store_per_gpu * scenario.plan.gpus());
+  RunPhase phase{scenario.plan.gbs, steps, step, {}};
+  WalkPhase walked;
+  walked.samples = static_cast<std::int64_t>(steps) * scenario.plan.gbs;
+  walked.by_away = states_of(scenario, step, policy.elastic);
+  for (std::size_t i = 0; i < policy.checkpoints.size(); ++i) {
+    RunTier tier;
+    tier.tier = policy.checkpoints[i].tier;
+    price_tier(scenario, step, store, profile, run.size, tier);
+    choose_interval(policy.checkpoints[i], rate_of(run, i), step, tier);
+    walked.every.push_back(tier.steps);
+    walked.slowed.push_back(whole_micros(tier.slowed));
+    phase.tiers.push_back(tier);
+  }
+  run.phases.push_back(std::move(phase));
+  run.setup.phases.push_back(std::move(walked));
+}
+
 // Whole steps, as the bill counts them.
-std::int64_t samples_of(const Scenario& scenario, Seconds step, double tokens) {
-  const double tokens_a_step =
-      static_cast<double>(scenario.plan.gbs) * static_cast<double>(scenario.plan.seq);
-  const double steps = std::ceil(tokens / tokens_a_step);
-  if (steps * step.si() > longest_run)
-    fail_infeasible({"", "--tokens"}, "the steps alone take " + span_text(step * steps),
+void add_phases(Seconds step, const RunQuestion& question, PreparedRun& run) {
+  const Plan& plan = run.scenario.plan;
+  const std::vector<BatchPhase> phases =
+      batch_phases(question.policy.ramp, plan.gbs, plan.seq, question.tokens, {"", "--ramp"});
+  if (phases.back().steps * step.si() > longest_run)
+    fail_infeasible({"", "--tokens"},
+                    "the steps alone take " + span_text(step * phases.back().steps),
                     "use more GPUs, or ask for fewer tokens");
-  return static_cast<std::int64_t>(steps) * scenario.plan.gbs;
+  EstimateContext context{run.scenario.system};
+  for (const BatchPhase& phase : phases) {
+    if (phase.gbs == plan.gbs) {
+      add_phase(run.scenario, step, phase.steps, question, run);
+    } else {
+      const Scenario smaller = at_batch(run.scenario, phase.gbs);
+      add_phase(smaller, step_time(smaller, context), phase.steps, question, run);
+    }
+  }
+  // Replicas that can be away at one batch and not at another must be there.
+  std::size_t least = run.setup.phases.front().by_away.size();
+  for (const WalkPhase& phase : run.setup.phases) least = std::min(least, phase.by_away.size());
+  for (WalkPhase& phase : run.setup.phases) phase.by_away.resize(least);
 }
 
 }  // namespace
 
 double PreparedRun::steps() const {
-  double samples = 0.0;
-  for (const WalkPhase& phase : setup.phases) samples += static_cast<double>(phase.samples);
-  return samples / static_cast<double>(scenario.plan.gbs);
+  double steps = 0.0;
+  for (const RunPhase& phase : phases) steps += phase.steps;
+  return steps;
+}
+
+Seconds PreparedRun::without_interruption() const {
+  Seconds time;
+  for (const RunPhase& phase : phases) time += phase.step * phase.steps;
+  return time;
 }
 
 PreparedRun prepare_run(const Scenario& scenario, Seconds step, const RunQuestion& question) {
@@ -149,25 +206,14 @@ PreparedRun prepare_run(const Scenario& scenario, Seconds step, const RunQuestio
   setup.spares = policy.spares.value_or(always_one);
   if (question.faults) replay(*question.faults, run);
 
-  const BytesPerSecond store = policy.store.value_or(profile.store_per_gpu * gpus);
-  for (std::size_t i = 0; i < policy.checkpoints.size(); ++i) {
-    RunTier tier;
-    price_tier(run, policy.checkpoints[i], profile, store, tier);
-    choose_interval(run, policy.checkpoints[i], rate_of(run, i), tier);
-    run.tiers.push_back(tier);
-  }
-  WalkPhase phase;
-  phase.samples = samples_of(scenario, step, question.tokens);
-  phase.by_away = states_of(run, policy.elastic);
-  for (const RunTier& tier : run.tiers) {
-    phase.every.push_back(tier.steps);
+  add_phases(step, question, run);
+  for (const RunTier& tier : run.tiers())
     setup.tiers.push_back({whole_micros(tier.times.stall), whole_micros(tier.times.write),
-                           whole_micros(tier.times.load), whole_micros(tier.slowed)});
-  }
-  setup.phases.push_back(std::move(phase));
-  setup.give_up = whole_micros(step * (run.steps() * hopeless)) + whole_micros(Seconds{86400.0});
+                           whole_micros(tier.times.load)});
+  setup.give_up =
+      whole_micros(run.without_interruption() * hopeless) + whole_micros(Seconds{86400.0});
   double best = 0.0;
-  for (const RunTier& tier : run.tiers) best = std::max(best, expected_ettr(run, tier));
+  for (std::size_t i = 0; i < run.tiers().size(); ++i) best = std::max(best, expected_ettr(run, i));
   if (best < 1.0 / hopeless)
     fail_infeasible({"", "--reliability"},
                     "with a failure every " + span_text(Seconds{86400.0 / profile.per_day(gpus)}) +
@@ -176,30 +222,23 @@ PreparedRun prepare_run(const Scenario& scenario, Seconds step, const RunQuestio
   return run;
 }
 
-double expected_ettr(const PreparedRun& run, const RunTier& tier, double factor) {
-  const WalkSetup& setup = run.setup;
-  double unplanned = 0.0, planned = 0.0;
-  for (std::size_t i = 0; i < setup.causes.size(); ++i)
-    (setup.causes[i].planned ? planned : unplanned) += factor * run.law.per_day[i] / 86400.0;
-  const auto seconds = [](Micros time) { return Seconds{static_cast<double>(time) / 1e6}; };
-  Interruptions interruptions{unplanned, 1.0};
-  double recovered = 0.0;
-  for (std::size_t i = 0; i < setup.causes.size(); ++i) {
-    const WalkCause& cause = setup.causes[i];
-    if (!cause.planned)
-      recovered += factor * run.law.per_day[i] / 86400.0 *
-                   untouched(unplanned, seconds(cause.detect_low), seconds(cause.detect_high));
+double expected_ettr(const PreparedRun& run, std::size_t place, double factor) {
+  const FailureTime failures{run.setup.causes, run.law.per_day, factor};
+  const Seconds start =
+      Seconds{static_cast<double>(run.setup.restart) / 1e6} + run.tiers()[place].times.load;
+  Seconds steps, all;
+  for (const RunPhase& phase : run.phases) {
+    const RunTier& tier = phase.tiers[place];
+    const Seconds work = phase.step * static_cast<double>(tier.steps);
+    const Seconds slowed = tier.slowed * std::ceil(tier.times.write / phase.step);
+    const Seconds stop = tier.times.stall + tier.times.write + start;
+    steps += phase.step * phase.steps;
+    all += phase.step * phase.steps *
+           failures.over_steps({work, tier.times.stall + slowed, tier.times.write}, start, stop);
   }
-  const Seconds start = seconds(setup.restart) + tier.times.load;
-  if (unplanned > 0.0)
-    interruptions.recovered = recovered / unplanned * untouched(unplanned, start);
-  const Seconds work = run.step * static_cast<double>(tier.steps);
-  const Seconds slowed = tier.slowed * std::ceil(tier.times.write / run.step);
-  const double ettr =
-      1.0 / time_over_work(interruptions, {work, tier.times.stall + slowed, tier.times.write});
-  // Planned stops lose no steps: they take their share of the time.
-  const Seconds stop = tier.times.stall + tier.times.write + start;
-  return ettr / (1.0 + planned * stop.si());
+  return steps / all;
 }
+
+double expected_ettr(const PreparedRun& run) { return expected_ettr(run, run.tiers().size() - 1); }
 
 }  // namespace orrery

@@ -5,6 +5,7 @@
 #include "sim/analysis/run/checkpoint_size.hpp"
 #include "sim/base/core/error.hpp"
 #include "sim/cluster/placement/placement.hpp"
+#include "sim/cost/memory/memory.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
 
 namespace orrery {
@@ -28,11 +29,16 @@ int replicas_of_unit(const Scenario& scenario) {
 
 std::vector<AwayState> away_states(const Scenario& scenario, Seconds whole, int units) {
   std::vector<AwayState> states{{whole, scenario.plan.gbs}};
+  if (units == 0) return states;
   const int stopped = replicas_of_unit(scenario);
+  EstimateContext context{scenario.system};
   for (int away = stopped; away <= units * stopped && away < scenario.plan.dp; away += stopped) {
     try {
       const Scenario left = without_replicas(scenario, away);
-      const AwayState state{estimate(left).result.step_time, left.plan.gbs};
+      const MemoryReport memory = memory_of(left, *context.loads(left));
+      // An estimate says how much is missing.
+      if (memory.peak() > memory.capacity) estimate(left, context);
+      const AwayState state{step_time(left, context), left.plan.gbs};
       states.insert(states.end(), static_cast<std::size_t>(stopped), state);
     } catch (const Error& error) {
       if (away > stopped) break;

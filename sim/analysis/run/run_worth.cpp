@@ -65,7 +65,7 @@ class Worth {
 };
 
 bool has_tier(const PreparedRun& run, CheckpointTier wanted) {
-  for (const RunTier& tier : run.tiers)
+  for (const RunTier& tier : run.tiers())
     if (tier.tier == wanted) return true;
   return false;
 }
@@ -100,8 +100,8 @@ std::vector<Improvement> run_worth(const TrainingRun& answer, const Economics& e
     worth.try_policy("elastic: on without the replica",
                      [](RunPolicy& better) { better.elastic = true; });
   const CheckpointRule& store = policy.checkpoints.back();
-  if (!store.best() && run.tiers.back().best > Seconds{})
-    worth.try_policy("checkpoints every " + span_text(run.tiers.back().best),
+  if (!store.best() && run.tiers().back().best > Seconds{})
+    worth.try_policy("checkpoints every " + span_text(run.tiers().back().best),
                      [](RunPolicy& better) { better.checkpoints.back() = {}; });
   if (run.setup.spares < answer.spares.units)
     worth.try_setup(grouped(answer.spares.units) +

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
+#include <utility>
 
 #include "sim/analysis/run/run_states.hpp"
 #include "sim/analysis/run/run_worth.hpp"
@@ -19,6 +21,18 @@ RunBill bill_of(const PreparedRun& run, const RunFigures& figures, int kept, dou
   RunBill bill;
   bill.gpu_hours = hours * (run.scenario.plan.gpus() + kept * run.gpus_of_unit);
   bill.rent_usd = economics.rent_usd_per_gpu_hour * bill.gpu_hours;
+  const double jobs = hours * run.scenario.plan.gpus() / bill.gpu_hours;
+  const auto share = [&](RunTime time) {
+    return jobs * figures.shares[static_cast<std::size_t>(time)];
+  };
+  bill.spares = 1.0 - jobs;
+  bill.redone = share(RunTime::redone);
+  for (const RunTime time :
+       {RunTime::productive, RunTime::slowed_by_writes, RunTime::replicas_away})
+    bill.steps += share(time);
+  for (const RunTime time :
+       {RunTime::saving, RunTime::detecting, RunTime::waiting, RunTime::restarting})
+    bill.standing += share(time);
   // Nobody publishes what GPUs draw that wait: all of them count as if they worked.
   bill.energy_kwh = bill_of(run.scenario, run.step, tokens, economics).watts * (hours / 1000.0);
   bill.energy_usd = bill.energy_kwh * economics.usd_per_kwh;
@@ -94,12 +108,28 @@ std::vector<RunTally> finished_runs(const PreparedRun& run, const RunQuestion& q
     fail_infeasible({"", "--reliability"},
                     grouped(lost) + " of " + grouped(question.replicates) +
                         " runs did not end in a hundred times the time of their steps",
-                    "save more often, recover faster, or use fewer GPUs");
+                    question.policy.spares ? "keep more --spares, or let the job be --elastic"
+                                           : "save more often, recover faster, or use fewer GPUs");
   return runs;
 }
 
-TrainingRun training_run(const Scenario& scenario, Seconds step, const RunQuestion& question,
-                         const Economics& economics) {
+RunTally middle_run(const PreparedRun& run, const RunQuestion& question,
+                    const std::vector<RunTally>& runs) {
+  std::vector<std::uint64_t> order(runs.size());
+  std::iota(order.begin(), order.end(), std::uint64_t{0});
+  const auto middle = order.begin() + static_cast<std::ptrdiff_t>(runs.size() / 2);
+  // Of runs that take as long, the first.
+  std::nth_element(order.begin(), middle, order.end(), [&](std::uint64_t a, std::uint64_t b) {
+    return std::pair{runs[a].total(), a} < std::pair{runs[b].total(), b};
+  });
+  WalkSetup setup = run.setup;
+  setup.keeps_log = true;
+  return run.record ? walk(setup, FaultReplay{*run.record, question.seed, *middle})
+                    : walk(setup, FailureDraws{run.law, question.seed, *middle});
+}
+
+TrainingRun drawn_run(const Scenario& scenario, Seconds step, const RunQuestion& question,
+                      const Economics& economics) {
   TrainingRun answer{question, prepare_run(scenario, step, question), {}, {}, {}, {}, {}, {}, {}};
   const RunPolicy& policy = question.policy;
   answer.runs = finished_runs(answer.prepared, question);
@@ -109,11 +139,17 @@ TrainingRun training_run(const Scenario& scenario, Seconds step, const RunQuesti
   answer.spares = policy.spares ? spare_need(finished_runs(never_waits, question), policy.spares)
                                 : spare_need(answer.runs, {});
   if (policy.checkpoints.size() == 1 && !policy.elastic && !policy.spares)
-    answer.expected_ettr = expected_ettr(answer.prepared, answer.prepared.tiers.back());
-  if (question.slower > 0.0) answer.slow = slow_gpus(answer.prepared, question.slower);
-  answer.worth = run_worth(answer, economics);
+    answer.expected_ettr = expected_ettr(answer.prepared);
   answer.bill =
       bill_of(answer.prepared, answer.figures, answer.spares.kept, question.tokens, economics);
+  return answer;
+}
+
+TrainingRun training_run(const Scenario& scenario, Seconds step, const RunQuestion& question,
+                         const Economics& economics) {
+  TrainingRun answer = drawn_run(scenario, step, question, economics);
+  if (question.slower > 0.0) answer.slow = slow_gpus(answer.prepared, question.slower);
+  answer.worth = run_worth(answer, economics);
   return answer;
 }
 

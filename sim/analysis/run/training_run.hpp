@@ -24,7 +24,7 @@ struct RunQuestion {
   std::uint64_t seed = 1;
 };
 
-/// A tier as the run uses it.
+/// A tier as the run uses it at one batch.
 struct RunTier {
   CheckpointTier tier = CheckpointTier::store;
   std::int64_t steps = 0;  ///< From one checkpoint to the next.
@@ -35,19 +35,29 @@ struct RunTier {
   Seconds best, young;
 };
 
+/// A stretch of a run at one batch.
+struct RunPhase {
+  std::int64_t gbs = 0;
+  double steps = 0.0;
+  Seconds step;  ///< Of the whole and undisturbed cluster.
+  std::vector<RunTier> tiers;
+};
+
 /// A run before chance plays.
 struct PreparedRun {
   Scenario scenario;
-  Seconds step;  ///< Of the whole and undisturbed cluster.
+  Seconds step;  ///< Of the whole and undisturbed cluster, at the plan's batch.
   CheckpointSize size;
-  std::vector<RunTier> tiers;
+  std::vector<RunPhase> phases;  ///< The last one has the plan's batch.
   int gpus_of_unit = 0;
   WalkSetup setup;
   FailureLaw law;
   std::optional<FaultRecord> record;  ///< Replayed instead of the law.
 
+  /// At the plan's batch.
+  const std::vector<RunTier>& tiers() const { return phases.back().tiers; }
   double steps() const;  ///< In all.
-  Seconds without_interruption() const { return step * steps(); }
+  Seconds without_interruption() const;
 };
 
 /// Errors: infeasible where the job cannot run elastically, or where more is lost than done;
@@ -55,11 +65,18 @@ struct PreparedRun {
 PreparedRun prepare_run(const Scenario& scenario, Seconds step, const RunQuestion& question);
 
 /// The mean of ETTR by the formula of expected_run.hpp, for one tier as if it stood alone, with a
-/// spare always at hand, and a rate that is `factor` times the profile's.
-double expected_ettr(const PreparedRun& run, const RunTier& tier, double factor = 1.0);
+/// spare always at hand, and a rate that is `factor` times the profile's. Of several phases: their
+/// steps over their times.
+double expected_ettr(const PreparedRun& run, std::size_t tier, double factor = 1.0);
+/// The same of the last tier.
+double expected_ettr(const PreparedRun& run);
 
 /// Replicates of a prepared run. Errors (infeasible): some of them hardly got on.
 std::vector<RunTally> finished_runs(const PreparedRun& run, const RunQuestion& question);
+
+/// The replicate of a run's days that half of all others do not exceed, once more and with its log.
+RunTally middle_run(const PreparedRun& run, const RunQuestion& question,
+                    const std::vector<RunTally>& runs);
 
 /// Units in repair, in runs that never wait for one.
 struct SpareNeed {
@@ -98,6 +115,9 @@ struct SlowGpu {
 struct RunBill {
   double gpu_hours = 0.0;  ///< With those of spares.
   Range rent_usd, energy_kwh, energy_usd;
+  /// What GPU hours are paid for; they add up to 1: steps that last, steps that were lost, a job
+  /// that stands, and spares.
+  double steps = 0.0, redone = 0.0, standing = 0.0, spares = 0.0;
 };
 
 /// The answer of `orrery run`.
@@ -114,5 +134,8 @@ struct TrainingRun {
 };
 TrainingRun training_run(const Scenario& scenario, Seconds step, const RunQuestion& question,
                          const Economics& economics);
+/// The same without what improvements are worth and slow GPUs cost.
+TrainingRun drawn_run(const Scenario& scenario, Seconds step, const RunQuestion& question,
+                      const Economics& economics);
 
 }  // namespace orrery

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "sim/analysis/run/failure_time.hpp"
 #include "sim/base/core/nearest.hpp"
 #include "sim/work/result/bill.hpp"
 
@@ -16,9 +17,9 @@ double middle(Range range) { return 0.5 * (range.low + range.high); }
 }  // namespace
 
 const std::vector<std::string>& goal_names() {
-  static const std::vector<std::string> names{"step_time",      "tokens_per_s_per_gpu",
-                                              "cost_per_token", "energy_per_token",
-                                              "gpus",           "training_time"};
+  static const std::vector<std::string> names{
+      "step_time", "tokens_per_s_per_gpu", "cost_per_token", "energy_per_token",
+      "gpus",      "training_time",        "goodput"};
   return names;
 }
 
@@ -51,6 +52,10 @@ double Objective::score(const Scenario& scenario, Seconds time, const Economics*
       return plan.gpus();
     case Goal::training_time:
       return time.si() / tokens;
+    case Goal::goodput:
+      assert(failures_);
+      return time.si() / tokens *
+             least_time_over_steps(scenario, failures_->profile, failures_->store);
     case Goal::cost_per_token:
       assert(economics);
       return middle(bill_of(scenario, time, tokens, *economics).usd_per_step) / tokens;

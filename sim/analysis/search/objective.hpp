@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/input/machine/economics.hpp"
+#include "sim/input/reliability/reliability.hpp"
 #include "sim/input/scenario/scenario.hpp"
 
 namespace orrery {
@@ -18,6 +19,7 @@ enum class Goal {
   energy_per_token,
   gpus,           ///< Fewest that meet a deadline.
   training_time,  ///< Of all steps, for a number of tokens: batches differ.
+  goodput,        ///< Seconds for each token that lasts, with failures.
 };
 const std::vector<std::string>& goal_names();
 /// Errors: an unknown one (with the nearest).
@@ -32,19 +34,30 @@ struct Deadline {
   double tokens = 0.0;
 };
 
+/// What fails meanwhile, and how fast the file system takes checkpoints; as the profile says where
+/// that is open.
+struct FailuresMeant {
+  Reliability profile;
+  std::optional<BytesPerSecond> store;
+};
+
 class Objective {
  public:
-  /// `economics`: of a scenario's GPU; needed by cost and energy alone.
-  Objective(Goal goal, const std::optional<Deadline>& deadline)
-      : goal_{goal}, deadline_{deadline} {}
+  /// `failures`: needed by goodput.
+  explicit Objective(Goal goal, const std::optional<Deadline>& deadline = {},
+                     const std::optional<FailuresMeant>& failures = {})
+      : goal_{goal}, deadline_{deadline}, failures_{failures} {}
 
   Goal goal() const { return goal_; }
-  /// The less the better; infinite where the deadline is missed. Rises with `time`.
+  /// The less the better; infinite where the deadline is missed. Rises with `time`: of goodput in
+  /// proportion, as least_time_over_steps() does not depend on it. `economics`: of the scenario's
+  /// GPU; needed by cost and energy alone.
   double score(const Scenario& scenario, Seconds time, const Economics* economics) const;
 
  private:
   Goal goal_;
   std::optional<Deadline> deadline_;
+  std::optional<FailuresMeant> failures_;
 };
 
 }  // namespace orrery

@@ -267,7 +267,7 @@ SearchResult search(const SearchRequest& request,
                     const std::function<void(const SearchProgress&)>& watch) {
   const Stopwatch stopwatch;
   const Ground ground = prepare(request);
-  const Objective objective{request.goal, request.deadline};
+  const Objective objective{request.goal, request.deadline, request.failures};
   SearchProgress progress;
   Explored explored = explore_all(request, ground, objective, stopwatch, progress, watch);
   std::vector<Candidate>& candidates = explored.candidates;

@@ -21,6 +21,7 @@ struct SearchRequest {
   std::vector<Fixed> fixed;
   Goal goal = Goal::step_time;
   std::optional<Deadline> deadline;
+  std::optional<FailuresMeant> failures;     ///< Of goodput.
   std::optional<double> tokens;              ///< What training on them takes is said of each plan.
   std::string economics;                     ///< A file over the catalog's prices; "" for none.
   double max_memory = safe_share_of_memory;  ///< Share of the GPU's that a plan may fill.

@@ -68,12 +68,13 @@ CaseRun plain_run(const RunCase& one) {
     run.setup.restart = whole_micros(*one.recovery);
     for (WalkCause& cause : run.setup.causes) cause.detect_low = cause.detect_high = 0;
   }
-  run.setup.tiers = {{whole_micros(one.stall), whole_micros(one.write), 0, 0}};
+  run.setup.tiers = {{whole_micros(one.stall), whole_micros(one.write), 0}};
   const double rate = profile.per_day(one.gpus) / day;
   const Seconds interval = one.interval.value_or(std::max(best_work(rate, one.stall), one.write));
   run.setup.phases = {{std::llround(one.days * day),
                        {{1'000'000, 1}},
-                       {std::max<std::int64_t>(1, std::llround(interval.si()))}}};
+                       {std::max<std::int64_t>(1, std::llround(interval.si()))},
+                       {0}}};
   return {std::move(question), std::move(run)};
 }
 
@@ -111,8 +112,8 @@ double predicted(const RunCase& one, const std::string& quantity, CaseRun& drawn
   if (quantity == "interruptions") return profile.per_day(one.gpus) * one.days;
   if (quantity == "restart_s") return profile.restart.at(one.gpus).si();
   if (one.plan && quantity == "checkpoint_bytes") return drawn.run.size.total.si();
-  if (one.plan && quantity == "write_s") return drawn.run.tiers.back().times.write.si();
-  if (one.plan && quantity == "load_s") return drawn.run.tiers.back().times.load.si();
+  if (one.plan && quantity == "write_s") return drawn.run.tiers().back().times.write.si();
+  if (one.plan && quantity == "load_s") return drawn.run.tiers().back().times.load.si();
   if (one.plan && one.slower > 0.0 && quantity == "slow_step_ratio") {
     double ratio = 1.0;
     for (int stage = 0; stage < drawn.run.scenario.plan.pp; ++stage)

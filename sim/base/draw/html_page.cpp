@@ -28,12 +28,14 @@ summary { color: #555; cursor: pointer; }
 
 }  // namespace
 
-std::string html_page(const std::string& title, const std::string& body) {
+std::string html_page(const std::string& title, const std::string& body,
+                      const std::string& own_style) {
   return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
          "<meta name=\"generator\" content=\"orrery\">\n"
          "<meta name=\"viewport\" content=\"width=device-width\">\n<title>" +
-         escaped(title) + "</title>\n<style>" + style + "</style>\n</head>\n<body>\n<h1>" +
-         escaped(title) + "</h1>\n" + body + "</body>\n</html>\n";
+         escaped(title) + "</title>\n<style>" + style + own_style +
+         "</style>\n</head>\n<body>\n<h1>" + escaped(title) + "</h1>\n" + body +
+         "</body>\n</html>\n";
 }
 
 std::string json_element(std::string json) {

@@ -2,12 +2,15 @@
 #include <iostream>
 
 #include "sim/analysis/estimate/estimate.hpp"
+#include "sim/base/text/quantity_text.hpp"
 #include "sim/cli/options/engine_option.hpp"
 #include "sim/cli/options/long_work.hpp"
 #include "sim/cli/options/memory_option.hpp"
+#include "sim/cli/options/run_options.hpp"
 #include "sim/cli/options/scenario_options.hpp"
 #include "sim/output/answers/compare_text.hpp"
 #include "sim/output/report/result_json.hpp"
+#include "sim/output/runs/compared_runs_text.hpp"
 
 namespace po = boost::program_options;
 
@@ -19,6 +22,10 @@ constexpr std::size_t most_plans = 26;  // A letter each.
 po::options_description compare_options() {
   po::options_description options{"What comes out", 100};
   options.add_options()  //
+      ("tokens", po::value<std::string>()->value_name("N"),
+       "also what a whole run on them takes with failures, as 15T; the options above may then "
+       "stand "
+       "in a plan's quotes as well")  //
       ("economics", po::value<std::string>()->value_name("FILE"),
        "your prices, over those of topologies/economics")      //
       ("json", "print orrery.compare/1 instead of the table")  //
@@ -32,7 +39,16 @@ po::options_description all_options() {
       .add(engine_option())
       .add(memory_option())
       .add(host_memory_option())
+      .add(run_policy_options())
+      .add(run_draw_options())
       .add(compare_options());
+  return options;
+}
+
+// What a plan in quotes may say.
+po::options_description plan_options() {
+  po::options_description options;
+  options.add(scenario_options()).add(run_policy_options());
   return options;
 }
 
@@ -71,20 +87,27 @@ Request read_request(const Arguments& arguments) {
   return request;
 }
 
-// `own` and, where it leaves an option open, those for all plans.
-ParsedOptions over_common(Arguments own, const ParsedOptions& common) {
-  const po::options_description options = scenario_options();
+// `own` and, of `open`, where it leaves an option open, those for all plans.
+ParsedOptions over_common(Arguments own, const ParsedOptions& common,
+                          const po::options_description& open) {
+  const po::options_description options = plan_options();
   const ParsedOptions said = parse_options(options, own, scenario_booleans());
   if (!said.words.empty())
     fail_input({}, "'" + said.words[0] + "' belongs to no option", "see orrery compare --help");
-  for (const auto& option : options.options()) {
+  for (const auto& option : open.options()) {
     const std::string& name = option->long_name();
     if (said.has(name) || !common.has(name)) continue;
     own.push_back("--" + name);
-    own.push_back(common.text(name));
+    if (option->semantic()->max_tokens() > 0) own.push_back(common.text(name));
   }
   return parse_options(options, own, scenario_booleans());
 }
+
+// A plan and its options; of a result those of its run alone.
+struct NamedPlan {
+  ComparedPlan plan;
+  ParsedOptions options;
+};
 
 ComparedPlan estimated(const ParsedOptions& options, const std::string& source,
                        const Detail& detail) {
@@ -96,20 +119,49 @@ ComparedPlan estimated(const ParsedOptions& options, const std::string& source,
   return read_compared_plan(JsonValue::parse(result, source), source);
 }
 
-ComparedPlan compared_plan(const std::string& word, const ParsedOptions& common) {
+NamedPlan named_plan(const std::string& word, const ParsedOptions& common) {
   const Detail detail{.engine = engine_of(common),
                       .host_memory = host_memory_of(common),
                       .most_memory = memory_limit_of(common)};
-  if (is_flags(word)) return estimated(over_common(split(word), common), word, detail);
-  const JsonValue file = read_plan_file(word, {word, ""});
-  if (file.is_object() && file.has("schema")) return read_compared_plan(file, word);
-  return estimated(over_common({"--plan", word}, common), word, detail);
+  if (!is_flags(word)) {
+    const JsonValue file = read_plan_file(word, {word, ""});
+    if (file.is_object() && file.has("schema"))
+      return {read_compared_plan(file, word),
+              over_common({"--plan", word}, common, run_policy_options())};
+  }
+  ParsedOptions options =
+      over_common(is_flags(word) ? split(word) : Arguments{"--plan", word}, common, plan_options());
+  ComparedPlan plan = estimated(options, word, detail);
+  return {std::move(plan), std::move(options)};
+}
+
+// Of which run, where there is no --tokens?
+void refuse_run_options(const ParsedOptions& options) {
+  for (const po::options_description& all : {run_policy_options(), run_draw_options()})
+    for (const auto& option : all.options())
+      if (options.has(option->long_name()))
+        fail_input({"", "--" + option->long_name()}, "is about a run of weeks",
+                   "say how much to train: --tokens 15T");
 }
 
 std::optional<Range> rent_of(const ComparedPlan& plan, const ParsedOptions& options) {
   const std::string file = options.has("economics") ? options.text("economics") : "";
   const Range rent = read_economics(plan.range.gpu, file).rent_usd_per_gpu_hour;
   return rent.known() ? std::optional{rent} : std::nullopt;
+}
+
+ComparedRun run_of(const NamedPlan& named, const ParsedOptions& common) {
+  const ComparedPlan& plan = named.plan;
+  RunQuestion question = run_question(named.options);
+  const RunQuestion draws = run_question(common);
+  question.replicates = draws.replicates;
+  question.seed = draws.seed;
+  question.tokens = parse_tokens(common.text("tokens"), {"--tokens", ""});
+  const Scenario scenario = read_scenario(named.options);
+  take_profile_of_faults(question, scenario);
+  const Economics economics =
+      read_economics(plan.range.gpu, common.has("economics") ? common.text("economics") : "");
+  return {&plan, drawn_run(scenario, plan.range.step, question, economics)};
 }
 
 }  // namespace
@@ -130,18 +182,28 @@ int run_compare(const Arguments& arguments) {
                "orrery compare a.json \"--tp 8 --pp 4\"");
   if (request.common.has("plan"))
     fail_input({"", "--plan"}, "is one plan of several", "write the file without --plan");
+  std::vector<NamedPlan> named;
   std::vector<ComparedPlan> plans;
+  std::vector<ComparedRun> runs;
   {
     LongWork line;
     for (const std::string& word : request.plans) {
-      ProgressListener::tell({Progress::Of::plans, plans.size(), request.plans.size()});
-      plans.push_back(compared_plan(word, request.common));
+      ProgressListener::tell({Progress::Of::plans, named.size(), request.plans.size()});
+      named.push_back(named_plan(word, request.common));
+      plans.push_back(named.back().plan);
+      if (!request.common.has("tokens")) refuse_run_options(named.back().options);
     }
+    if (!request.common.has("tokens")) refuse_run_options(request.common);
+    require_one_model(plans);
+    if (request.common.has("tokens"))
+      for (const NamedPlan& one : named) runs.push_back(run_of(one, request.common));
   }
-  require_one_model(plans);
   std::vector<PricedPlan> priced;
   for (const ComparedPlan& plan : plans) priced.push_back({plan, rent_of(plan, request.common)});
-  std::cout << (request.common.has("json") ? compare_json(priced) : compare_text(priced));
+  if (request.common.has("json"))
+    std::cout << compare_json(priced, runs.empty() ? "" : compared_runs_json(runs));
+  else
+    std::cout << compare_text(priced) << (runs.empty() ? "" : compared_runs_text(runs));
   return exit_ok;
 }
 

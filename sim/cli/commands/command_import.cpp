@@ -17,6 +17,8 @@
 #include "sim/import/measurements/collective_name.hpp"
 #include "sim/import/measurements/nccl_tests.hpp"
 #include "sim/import/megatron/megatron_run.hpp"
+#include "sim/input/reliability/fault_trace.hpp"
+#include "sim/output/runs/fault_profile_json.hpp"
 
 namespace po = boost::program_options;
 
@@ -123,6 +125,42 @@ int import_system(const Arguments& arguments, const std::string& format, const s
   return exit_ok;
 }
 
+int import_faults(const Arguments& arguments) {
+  po::options_description options{"Options", 100};
+  const auto text = [](const char* shown) { return po::value<std::string>()->value_name(shown); };
+  options.add_options()("servers", text("N"), "of the fleet, where the file does not say")(
+      "gpus-per-server", text("N"), "that a fault takes away (default: 8)")(
+      "reliability", text("NAME|FILE"), "whose groups of failures they are (default: default)");
+  add_output_options(options);
+  const ParsedOptions parsed = parse_options(options, arguments, {});
+  if (parsed.has("help")) {
+    std::cout << "usage: orrery import faults FILE [options]\n\n"
+                 "Reads when servers of a fleet were down; writes a profile of failures, for "
+                 "--reliability.\n\n"
+              << options;
+    return exit_ok;
+  }
+  if (parsed.words.size() != 1)
+    fail_input({}, parsed.words.empty() ? "nothing to import" : "one record is one file",
+               "name one file");
+  constexpr int most_servers = 1 << 20, most_gpus = 1024;
+  std::optional<int> servers;
+  if (parsed.has("servers"))
+    servers = parse_count(parsed.text("servers"), "servers", 1, most_servers);
+  const int gpus = parsed.has("gpus-per-server") ? parse_count(parsed.text("gpus-per-server"),
+                                                               "gpus-per-server", 1, most_gpus)
+                                                 : 8;
+  const Reliability base = read_reliability(
+      parsed.has("reliability") ? parsed.text("reliability") : "default", {"--reliability", ""});
+  const FaultTrace trace = read_fault_trace(parsed.words[0], servers, {parsed.words[0], ""});
+  std::vector<std::string> notes{
+      "faults are of servers, whether or not a job ran: what stops a job alone is not among them"};
+  if (trace.length < 2.0 * base.month)
+    notes.push_back("the record is shorter than two months, so that rates do not change by month");
+  write_result(parsed, fault_profile_json(trace, base, gpus), notes);
+  return exit_ok;
+}
+
 SystemDraft draft_of_nccl(const std::string& text, const std::string& file, const SystemAnswers&) {
   return read_nccl_topology(text, file);
 }
@@ -130,8 +168,8 @@ SystemDraft draft_of_nccl(const std::string& text, const std::string& file, cons
 }  // namespace
 
 int run_import(const Arguments& arguments) {
-  std::vector<std::string> formats{"bench",     "cluster",         "megatron", "nccl-tests",
-                                   "nccl-topo", "nvidia-smi-topo", "server"};
+  std::vector<std::string> formats{"bench",      "cluster",   "faults",          "megatron",
+                                   "nccl-tests", "nccl-topo", "nvidia-smi-topo", "server"};
   for (const std::string& recipe : recipe_formats()) formats.push_back(recipe);
   CommandListener::tell(formats);
   const std::string format = arguments.empty() ? "" : arguments[0];
@@ -140,7 +178,7 @@ int run_import(const Arguments& arguments) {
         << "usage: orrery import megatron FILE | torchtitan FILE | nanotron FILE | nemo FILE |\n"
            "                     deepspeed FILE... | server FILE... | bench FILE... |\n"
            "                     nccl-tests FILE... | nccl-topo FILE | nvidia-smi-topo FILE |\n"
-           "                     cluster --gpu NAME ...\n\n"
+           "                     cluster --gpu NAME ... | faults FILE\n\n"
            "  orrery import FORMAT --help   the format's options\n";
     return exit_ok;
   }
@@ -149,6 +187,7 @@ int run_import(const Arguments& arguments) {
                suggestion(format, formats));
   const Arguments rest{arguments.begin() + 1, arguments.end()};
   if (format == "cluster") return import_cluster(rest);
+  if (format == "faults") return import_faults(rest);
   if (format == "megatron") return import_megatron(rest);
   if (format == "bench") return import_bench(rest);
   if (format == "server") return import_server(rest);

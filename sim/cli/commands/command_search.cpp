@@ -42,7 +42,11 @@ po::options_description search_options() {
       ("gbs", text("N"), "sequences in a step, over all replicas; several as for gpus")  //
       ("objective", text("GOAL"),
        "step_time (default), tokens_per_s_per_gpu, cost_per_token, energy_per_token, gpus, "
-       "training_time")                                                                         //
+       "training_time, goodput")  //
+      ("reliability", text("NAME|FILE"),
+       "what fails how often, for goodput: orrery list reliability (default: default)")  //
+      ("storage", text("RATE"),
+       "what the file system sustains, for goodput (default: the profile's for each GPU)")      //
       ("top", text("K"), "how many plans to list (default 10)")                                 //
       ("all-settings", "list plans of one layout (tp, cp, pp, ep) apart, not its best alone")   //
       ("fix", texts("KEY=V[,V]"), "only plans with this; any key of a plan, as tp=1..8")        //
@@ -76,6 +80,25 @@ Seconds duration(const std::string& text, const std::string& option) {
              "write a number and s, m, h or d: 60s, 30d");
 }
 
+void read_failures(SearchRequest& request, const ParsedOptions& options) {
+  if (request.goal != Goal::goodput) {
+    for (const char* option : {"reliability", "storage"})
+      if (options.has(option))
+        fail_input({"", "--" + std::string{option}}, "is for goals that know of failures",
+                   "add --objective goodput, or leave it out");
+    return;
+  }
+  if (options.has("deadline"))
+    fail_input({"", "--deadline"}, "counts without failures, and goodput with them",
+               "leave it out: the table says the days with failures");
+  request.failures = FailuresMeant{
+      read_reliability(options.has("reliability") ? options.text("reliability") : "default",
+                       {"--reliability", ""}),
+      options.has("storage")
+          ? std::optional{parse_bandwidth(options.text("storage"), {"--storage", ""})}
+          : std::nullopt};
+}
+
 void read_goal(SearchRequest& request, const ParsedOptions& options) {
   if (options.has("objective")) request.goal = parse_goal(options.text("objective"));
   if (options.has("deadline") && !options.has("tokens"))
@@ -92,6 +115,7 @@ void read_goal(SearchRequest& request, const ParsedOptions& options) {
   if (request.goal == Goal::training_time && !tokens)
     fail_input({"", "--objective"}, "the time for how much training?", "add --tokens 15T");
   if (options.has("economics")) request.economics = options.text("economics");
+  read_failures(request, options);
 }
 
 // What a search leaves as it is in the run that it starts from: all that it would not vary, but for

@@ -25,10 +25,10 @@ bool is_of(const JsonValue& json, const std::string& schema) {
 using PlanFile = std::optional<JsonValue>;
 
 // What is simulated and not how it is spread, as a plan file may hold it, and what an imported run
-// was written and measured as.
+// was written and measured as, or is where it does not only repeat one step.
 bool names_an_input(const std::string& key) {
   static const std::vector<std::string> keys{"model",  "system",    "calibration", "gpus",
-                                             "inputs", "arguments", "measured"};
+                                             "inputs", "arguments", "measured",    "ramp"};
   return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 

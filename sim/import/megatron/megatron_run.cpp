@@ -1,6 +1,7 @@
 #include "sim/import/megatron/megatron_run.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
 
 #include "sim/base/text/json_value.hpp"
@@ -139,6 +140,24 @@ class RunReader {
       plan_["gbs"] = a_.required("global_batch_size");
     else if (const auto last = last_batch_size())
       plan_["gbs"] = *last;
+    for (const char* ramp : {"rampup_batch_size", "step_batch_size_schedule"})
+      if (const auto* value = a_.find(ramp)) take_ramp(value->text());
+  }
+
+  // As orrery run takes it. A script may write 9_765_625, a printed list ['192', '16', '9765625'].
+  void take_ramp(const std::string& text) {
+    std::string words;
+    for (const char letter : text) {
+      const bool said =
+          std::isalnum(static_cast<unsigned char>(letter)) || letter == ':' || letter == '.';
+      if (said)
+        words += letter;
+      else if (letter != '_' && !words.empty() && words.back() != ' ')
+        words += ' ';
+    }
+    if (words.ends_with(' ')) words.pop_back();
+    if (!words.empty() && std::isdigit(static_cast<unsigned char>(words.front())))
+      plan_["ramp"] = words;
   }
 
   // "0:384 200B:768 400B:1152": the size of the batch after so many tokens.

@@ -138,6 +138,8 @@ struct Difference {
   const char* argument;
   std::string_view what;
 };
+constexpr const char* batch_grows =
+    "lets the batch grow; priced is a step of the largest (orrery run knows all)";
 constexpr Difference differences[] = {
     {"activation_func_fp8_input_store",
      "keeps activations' inputs in fp8, which are counted in 16 bits"},
@@ -151,8 +153,8 @@ constexpr Difference differences[] = {
     {"overlap_param_gather_with_optimizer_step",
      "gathers weights beside the optimizer; priced is a gather after it"},
     {"perform_rl_step", "generates text between steps (RL); priced are its training steps"},
-    {"rampup_batch_size", "lets the batch grow; priced is a step of the largest"},
-    {"step_batch_size_schedule", "lets the batch grow; priced is a step of the largest"},
+    {"rampup_batch_size", batch_grows},
+    {"step_batch_size_schedule", batch_grows},
 };
 
 // Transformer Engine keeps a weight in fp8 for both directions from the first micro-batch on.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/base/core/units.hpp"
+#include "sim/input/reliability/batch_ramp.hpp"
 #include "sim/input/reliability/reliability.hpp"
 
 namespace orrery {
@@ -30,6 +31,7 @@ struct RunPolicy {
   std::optional<BytesPerSecond> store;  ///< Of the whole file system; else as the profile has it.
   std::optional<int> spares;            ///< Units; else as many as do in 99 % of the time.
   bool elastic = false;                 ///< The job goes on without replicas that are away.
+  BatchRamp ramp;                       ///< Empty: the batch is the plan's from the first step on.
 };
 
 }  // namespace orrery

@@ -45,7 +45,7 @@ Json plan_json(const PricedPlan& priced, const std::string& label) {
 
 }  // namespace
 
-std::string compare_json(const std::vector<PricedPlan>& plans) {
+std::string compare_json(const std::vector<PricedPlan>& plans, const std::string& runs) {
   Json list = Json::array();
   Json differences = Json::array();
   for (std::size_t i = 0; i < plans.size(); ++i) {
@@ -63,6 +63,7 @@ std::string compare_json(const std::vector<PricedPlan>& plans) {
   Json json{{"schema", "orrery.compare/1"},
             {"plans", std::move(list)},
             {"differences", std::move(differences)}};
+  if (!runs.empty()) json["runs"] = Json::parse(runs);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

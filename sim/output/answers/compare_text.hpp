@@ -21,7 +21,8 @@ std::string plan_label(std::size_t index);
 /// a sentence: which is faster, or that it cannot be told.
 std::string compare_text(const std::vector<PricedPlan>& plans);
 
-/// The same as "orrery.compare/1" (docs/COMPARE.md).
-std::string compare_json(const std::vector<PricedPlan>& plans);
+/// The same as "orrery.compare/1" (docs/COMPARE.md). `runs`: JSON that says what whole runs take;
+/// "": nobody asked.
+std::string compare_json(const std::vector<PricedPlan>& plans, const std::string& runs = "");
 
 }  // namespace orrery

@@ -20,10 +20,16 @@ std::string search_json(const SearchResult& result, const SearchRequest& request
     ranking.push_back({{"score", found.score},
                        {"tie", found.tie},
                        {"command", command_of(found, request, names)}});
+    if (request.failures) {
+      const Plan& plan = found.result.scenario.plan;
+      const double tokens = static_cast<double>(plan.gbs) * static_cast<double>(plan.seq);
+      ranking.back()["ettr_by_formula"] = found.result.step_time.si() / tokens / found.score;
+    }
   }
   Json json;
   json["schema"] = "orrery.search/1";
   json["objective"] = goal_names()[static_cast<std::size_t>(request.goal)];
+  if (request.failures) json["reliability"] = request.failures->profile.name;
   json["pareto"] = request.pareto;
   json["plans"] = std::move(plans);
   json["ranking"] = std::move(ranking);

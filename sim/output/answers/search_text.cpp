@@ -61,6 +61,28 @@ std::string value_text(const Found& found, Goal goal) {
   }
 }
 
+// With failures, for each second of steps: 1 / ETTR.
+double over_steps(const Found& found) {
+  const Plan& plan = found.result.scenario.plan;
+  return found.score * static_cast<double>(plan.gbs) * static_cast<double>(plan.seq) /
+         found.result.step_time.si();
+}
+
+// What a plan does with failures: ETTR, and days of the training or tokens that last in one.
+std::vector<std::string> lasting_cells(const Found& found, const SearchRequest& request) {
+  std::vector<std::string> cells{percent(1.0 / over_steps(found))};
+  cells.push_back(request.tokens ? span_text(Seconds{found.score * *request.tokens})
+                                 : tokens_text(86400.0 / found.score));
+  if (request.tokens)
+    cells.push_back(dollars_text(found.result.bill->rent_usd * over_steps(found)));
+  return cells;
+}
+
+std::vector<Column> lasting_columns(const SearchRequest& request) {
+  if (request.tokens) return {{"ETTR"}, {"with failures"}, {"rent"}};
+  return {{"ETTR"}, {"lasts a day"}};
+}
+
 template <class Number>
 std::string list_of(const std::vector<Number>& numbers) {
   std::string text;
@@ -153,7 +175,12 @@ Table search_table(const SearchResult& result, const SearchRequest& request) {
                               {"plan", Align::left},
                               {"", Align::left}};
   if (!value.empty()) columns.insert(columns.begin() + 3, Column{value});
-  const bool trains = request.tokens || request.deadline;
+  const bool fails = request.goal == Goal::goodput;
+  const bool trains = !fails && (request.tokens || request.deadline);
+  if (fails) {
+    const std::vector<Column> more = lasting_columns(request);
+    columns.insert(columns.begin() + 2, more.begin(), more.end());
+  }
   if (trains) columns.insert(columns.begin() + 2, {Column{"training"}, Column{"rent"}});
   Table table{columns};
   int rank = 0;
@@ -174,6 +201,10 @@ Table search_table(const SearchResult& result, const SearchRequest& request) {
                                    where,
                                    brief_switches(plan)};
     if (!value.empty()) cells.insert(cells.begin() + 3, value_text(found, request.goal));
+    if (fails) {
+      const std::vector<std::string> more = lasting_cells(found, request);
+      cells.insert(cells.begin() + 2, more.begin(), more.end());
+    }
     if (trains)
       cells.insert(cells.begin() + 2, {span_text(of.bill->time), dollars_text(of.bill->rent_usd)});
     table.add_row(cells);
@@ -189,6 +220,10 @@ std::string search_notes(const SearchResult& result, const SearchRequest& reques
     text += "= marks plans that do not differ significantly from the first (9 in 10).\n";
   if (!result.plans.empty() && !result.plans.front().result.scenario.why_software.empty())
     text += "Note: " + result.plans.front().result.scenario.why_software + ".\n";
+  if (request.failures)
+    text += "With failures of " + request.failures->profile.name +
+            " by the formula: checkpoints at their best interval, a spare always at\nhand; " +
+            "orrery run walks through them.\n";
   return text;
 }
 

@@ -25,7 +25,7 @@ Json or_null(Seconds time) { return time > Seconds{} ? Json(rounded(time.si())) 
 
 Json tiers_json(const PreparedRun& run) {
   Json tiers = Json::array();
-  for (const RunTier& tier : run.tiers)
+  for (const RunTier& tier : run.tiers())
     tiers.push_back({{"tier", checkpoint_tier_names()[static_cast<std::size_t>(tier.tier)]},
                      {"every_steps", tier.steps},
                      {"every_s", rounded(run.step.si() * static_cast<double>(tier.steps))},
@@ -36,6 +36,16 @@ Json tiers_json(const PreparedRun& run) {
                      {"load_s", rounded(tier.times.load.si())},
                      {"step_slowed_s", rounded(tier.slowed.si())}});
   return tiers;
+}
+
+Json phases_json(const PreparedRun& run) {
+  Json phases = Json::array();
+  for (const RunPhase& phase : run.phases)
+    phases.push_back({{"gbs", phase.gbs},
+                      {"steps", phase.steps},
+                      {"step_time_s", rounded(phase.step.si())},
+                      {"checkpoint_every_steps", phase.tiers.back().steps}});
+  return phases;
 }
 
 Json causes_json(const TrainingRun& run) {
@@ -84,6 +94,7 @@ std::string training_run_json(const TrainingRun& run) {
              {"elastic", run.question.policy.elastic},
              {"step_time_s", rounded(prepared.step.si())},
              {"steps", prepared.steps()},
+             {"phases", phases_json(prepared)},
              {"days", range_json(run.figures.days)},
              {"days_without_interruption", rounded(prepared.without_interruption().si() / 86400.0)},
              {"goodput", range_json(run.figures.goodput)},
@@ -108,6 +119,11 @@ std::string training_run_json(const TrainingRun& run) {
              {"bill",
               {{"gpu_hours", rounded(run.bill.gpu_hours)},
                {"rent_usd", money(run.bill.rent_usd)},
+               {"shares",
+                {{"steps", rounded(run.bill.steps)},
+                 {"redone", rounded(run.bill.redone)},
+                 {"standing", rounded(run.bill.standing)},
+                 {"spares", rounded(run.bill.spares)}}},
                {"energy_kwh", money(run.bill.energy_kwh)},
                {"energy_usd", money(run.bill.energy_usd)}}}}
              .dump(2) +

@@ -33,27 +33,23 @@ std::string percent_range(const ChanceRange& share) {
   return fixed(100.0 * share.low, 1) + " .. " + fixed(100.0 * share.high, 1) + in_nine;
 }
 
-// What people call the ways to lose time.
-std::string words(RunTime time) {
-  switch (time) {
-    case RunTime::productive:
-      return "steps";
-    case RunTime::slowed_by_writes:
-      return "writes beside steps";
-    case RunTime::replicas_away:
-      return "replicas away";
-    case RunTime::redone:
-      return "redone work";
-    case RunTime::saving:
-      return "checkpoints";
-    case RunTime::detecting:
-      return "detection";
-    case RunTime::waiting:
-      return "no spare";
-    case RunTime::restarting:
-      return "restart";
+// What a ramp takes, and what its tokens would take at the plan's batch.
+void add_ramp(Table& table, const PreparedRun& run) {
+  if (run.phases.size() < 2) return;
+  double tokens = 0.0;
+  Seconds time, at_full;
+  for (const RunPhase& phase : run.phases) {
+    if (&phase == &run.phases.back()) break;
+    const double samples = phase.steps * static_cast<double>(phase.gbs);
+    tokens += samples * static_cast<double>(run.scenario.plan.seq);
+    time += phase.step * phase.steps;
+    at_full += run.step * (samples / static_cast<double>(run.scenario.plan.gbs));
   }
-  return "";
+  const auto before = static_cast<std::int64_t>(run.phases.size()) - 1;
+  table.add_row({"Ramp", days_text(time.si() / 86400.0),
+                 "for the first " + tokens_text(tokens) + " tokens, at " + grouped(before) +
+                     (before == 1 ? " smaller batch" : " smaller batches") + "; " +
+                     days_text(at_full.si() / 86400.0) + " at the full one"});
 }
 
 std::string lost_text(const RunFigures& figures) {
@@ -95,7 +91,7 @@ std::string interval_text(const RunTier& tier, Seconds step) {
 }
 
 void add_tiers(Table& table, const PreparedRun& run) {
-  for (const RunTier& tier : run.tiers) {
+  for (const RunTier& tier : run.tiers()) {
     table.add_row({"Checkpoint", checkpoint_tier_names()[static_cast<std::size_t>(tier.tier)],
                    interval_text(tier, run.step) + "; steps stand " + short_text(tier.times.stall) +
                        ", safe after " + short_text(tier.times.write)});
@@ -158,6 +154,28 @@ std::string slow_text(const TrainingRun& run) {
 
 }  // namespace
 
+std::string words(RunTime time) {
+  switch (time) {
+    case RunTime::productive:
+      return "steps";
+    case RunTime::slowed_by_writes:
+      return "writes beside steps";
+    case RunTime::replicas_away:
+      return "replicas away";
+    case RunTime::redone:
+      return "redone work";
+    case RunTime::saving:
+      return "checkpoints";
+    case RunTime::detecting:
+      return "detection";
+    case RunTime::waiting:
+      return "no spare";
+    case RunTime::restarting:
+      return "restart";
+  }
+  return "";
+}
+
 std::string training_run_text(const TrainingRun& run) {
   const PreparedRun& prepared = run.prepared;
   const Scenario& scenario = prepared.scenario;
@@ -172,6 +190,7 @@ std::string training_run_text(const TrainingRun& run) {
                  days_range(figures.days) + "; " +
                      days_text(prepared.without_interruption().si() / 86400.0) +
                      " without interruption"});
+  add_ramp(table, prepared);
   table.add_row({"Goodput", percent(figures.goodput.mean), percent_range(figures.goodput)});
   const std::string formula =
       run.expected_ettr ? "; " + percent(*run.expected_ettr) + " by the formula" : "";
@@ -188,7 +207,10 @@ std::string training_run_text(const TrainingRun& run) {
   table.add_row({"Spares", grouped(run.spares.kept), spares_text(run)});
   text += table.text() + lost_text(figures) + causes_text(run);
   const std::string rent = dollars_text(run.bill.rent_usd);
-  if (!rent.empty()) text += "  rent           " + rent + " with spares, waiting or not\n";
+  if (!rent.empty())
+    text += "  rent           " + rent + ": steps that last " + percent(run.bill.steps) +
+            ", redone " + percent(run.bill.redone) + ",\n                 a job that stands " +
+            percent(run.bill.standing) + ", spares " + percent(run.bill.spares) + "\n";
   return text + "\n" + worth_text(run) + slow_text(run) + plural(run.question.replicates, "run") +
          ", seed " + std::to_string(run.question.seed) + "\n";
 }
@@ -200,7 +222,7 @@ std::string expected_run_text(const PreparedRun& run, const RunQuestion& questio
   const std::string rent = dollars_text(economics.rent_usd_per_gpu_hour * gpu_hours);
   return "\nWith failures of " + question.reliability.name + "  " + days_text(days.mean) + ", " +
          days_range(days) + (rent.empty() ? "" : "; " + rent) + "\n  a checkpoint every " +
-         span_text(run.step * static_cast<double>(run.tiers.back().steps)) +
+         span_text(run.step * static_cast<double>(run.tiers().back().steps)) +
          ", a spare always at hand; orrery run says more\n";
 }
 

@@ -14,6 +14,9 @@ std::string training_run_text(const TrainingRun& run);
 std::string expected_run_text(const PreparedRun& run, const RunQuestion& question,
                               const Economics& economics);
 
+/// What people call the ways to lose time: "redone work".
+std::string words(RunTime time);
+
 /// "orrery.run/1".
 std::string training_run_json(const TrainingRun& run);
 

@@ -58,11 +58,11 @@ bool SteppingJob::step(Micros& now, Micros limit) {
   std::int64_t steps = steps_to_phase_end();
   for (std::size_t i = 0; i < tiers_.size(); ++i) {
     steps = std::min(steps, std::max<std::int64_t>(1, phase().every[i] - tiers_[i].since));
-    if (tiers_[i].writes) slowed += setup_.tiers[i].slowed;
+    if (tiers_[i].writes) slowed += phase().slowed[i];
   }
   const Micros each = state().step + slowed;
   for (std::size_t i = 0; i < tiers_.size(); ++i)
-    if (tiers_[i].writes && setup_.tiers[i].slowed > 0)
+    if (tiers_[i].writes && phase().slowed[i] > 0)
       steps = std::min(steps, rounded_up(tiers_[i].write_ends - now, each));
   const std::int64_t whole = std::min(steps, (limit - now) / each);
   advance(whole, slowed);
@@ -103,6 +103,7 @@ void SteppingJob::skip_cycles(Micros& now, Micros limit) {
     if (phase().every[i] < phase().every[quick]) quick = i;
   if (tiers_[quick].since != 0) return;
   const WalkTier& rule = setup_.tiers[quick];
+  const Micros slowed = phase().slowed[quick];
   const std::int64_t every = phase().every[quick];
   const Micros step = state().step;
   std::int64_t cycles = (steps_to_phase_end() - 1) / every;
@@ -112,8 +113,8 @@ void SteppingJob::skip_cycles(Micros& now, Micros limit) {
     cycles = std::min(cycles, (phase().every[i] - tiers_[i].since - 1) / every);
   }
   const std::int64_t slow_steps =
-      rule.slowed > 0 ? std::min(every, rounded_up(rule.write, step + rule.slowed)) : 0;
-  const Micros steps = every * step + slow_steps * rule.slowed;
+      slowed > 0 ? std::min(every, rounded_up(rule.write, step + slowed)) : 0;
+  const Micros steps = every * step + slow_steps * slowed;
   if (steps < rule.write) return;  // It waits for its own writes.
   // The first cycle after a restart has no write beside it.
   const bool just_taken = tiers_[quick].writes && tiers_[quick].write_ends == now + rule.write;
@@ -125,7 +126,7 @@ void SteppingJob::skip_cycles(Micros& now, Micros limit) {
   if (cycles < 1) return;
   at_.samples += cycles * every * state().samples;
   at_.stepped += cycles * steps;
-  at_.slowed += cycles * slow_steps * rule.slowed;
+  at_.slowed += cycles * slow_steps * slowed;
   at_.shrunk += cycles * every * step_shrunk();
   tally_[RunTime::saving] += cycles * rule.stall;
   now += cycles * cycle;

@@ -28,7 +28,7 @@ class Walk {
         next_ = failures_.next();
         continue;
       }
-      now_ = job_.run(now_, std::min(next_.at, back));
+      run_until(std::min(next_.at, back));
       if (job_.finished()) break;
       if (next_.at < back)
         interrupt();
@@ -37,10 +37,24 @@ class Walk {
     }
     tally_.finished = job_.finished();
     tally_.with_away = pool_.with_away(now_);
+    tally_.log = log_.stretches();
     return std::move(tally_);
   }
 
  private:
+  void run_until(Micros limit) {
+    const Micros from = now_, lost = tally_[RunTime::redone];
+    now_ = job_.run(now_, limit);
+    log(from, RunTime::productive);
+    take_back(lost);
+  }
+  void log(Micros from, RunTime as) {
+    if (setup_.keeps_log) log_.add(from, now_, as);
+  }
+  // What was lost since then.
+  void take_back(Micros redone) {
+    if (setup_.keeps_log) log_.take_back(tally_[RunTime::redone] - redone);
+  }
   // Replicas that cannot run for want of units.
   int away() const { return std::min(missing_ * setup_.replicas_of_unit, setup_.replicas); }
   bool can_run_without_them() const {
@@ -91,7 +105,8 @@ class Walk {
     while (next_.at < until && !strikes(next_)) next_ = failures_.next();
     const Micros end = std::max(now_, std::min(until, next_.at));
     tally_[as] += end - now_;
-    now_ = end;
+    const Micros from = std::exchange(now_, end);
+    log(from, as);
     pool_.settle(now_);
     return until <= next_.at;
   }
@@ -122,12 +137,15 @@ class Walk {
     if (cause.replaces) pool_.lose(now_, failure.repair), ++missing_;
     const bool regroups = cause.replaces && setup_.elastic;
     if (cause.planned) {
-      now_ = job_.save(now_, next_.at);
+      const Micros from = std::exchange(now_, job_.save(now_, next_.at));
+      log(from, RunTime::saving);
       if (now_ == next_.at) return false;
     } else if (regroups && setup_.replicas_hold_all && can_run_without_them()) {
       job_.keep();
     } else {
+      const Micros lost = tally_[RunTime::redone];
       load_ = job_.fall_back(now_, cause.first_tier);
+      take_back(lost);
     }
     const Micros detection =
         cause.detect_low +
@@ -150,6 +168,7 @@ class Walk {
   RunTally tally_;
   SteppingJob job_;
   UnitPool pool_;
+  RunLog log_;
   Failure next_;
   Micros now_ = 0;
   Micros load_ = 0;  ///< Of the checkpoint that the job fell back to, until it was read.

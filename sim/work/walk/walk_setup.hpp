@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/work/walk/failure_draws.hpp"
+#include "sim/work/walk/run_log.hpp"
 
 namespace orrery {
 
@@ -34,14 +35,15 @@ struct WalkPhase {
   std::int64_t samples = 0;         ///< To train on in this phase.
   std::vector<StepState> by_away;   ///< Of 0, 1, ... replicas away; what is not here cannot run.
   std::vector<std::int64_t> every;  ///< Steps from one checkpoint to the next, by tier.
+  /// By tier: by which each step is longer that begins while a write is on its way.
+  std::vector<Micros> slowed;
 };
 
 /// A place where checkpoints are kept.
 struct WalkTier {
-  Micros stall = 0;   ///< For which steps wait.
-  Micros write = 0;   ///< From then until the checkpoint is safe. One at a time.
-  Micros load = 0;    ///< To read it back.
-  Micros slowed = 0;  ///< By which each step is longer that begins while a write is on its way.
+  Micros stall = 0;  ///< For which steps wait.
+  Micros write = 0;  ///< From then until the checkpoint is safe. One at a time.
+  Micros load = 0;   ///< To read it back.
 };
 
 struct WalkCause {
@@ -71,6 +73,7 @@ struct WalkSetup {
   int fleet = 0;             ///< Units, where failures are of a fleet: no fewer than the job's.
   Micros give_up = std::numeric_limits<Micros>::max() / 4;
   bool step_by_step = false;  ///< No cycles of checkpoints at once: for tests.
+  bool keeps_log = false;     ///< RunTally::log is wanted.
 };
 
 /// What became of a run.
@@ -79,6 +82,7 @@ struct RunTally {
   std::vector<int> interruptions;  ///< By cause.
   std::vector<Micros> with_away;   ///< For how long 0, 1, ... units were in repair.
   double rate_factor = 1.0;        ///< That chance gave the failures of this run.
+  std::vector<RunStretch> log;     ///< When it did what, if the setup keeps a log.
   bool finished = true;
 
   Micros& operator[](RunTime time) { return of[static_cast<std::size_t>(time)]; }

@@ -64,8 +64,8 @@ int quantile(const std::vector<double>& shares, double share) {
 // A job on `units` of 400 servers, all others of which are its spares.
 WalkSetup job_of(int units, std::size_t causes) {
   WalkSetup setup;
-  setup.phases = {{whole_micros(half) / 1'000'000, {{1'000'000, 1}}, {3600}}};
-  setup.tiers = {{0, 0, 0, 0}};
+  setup.phases = {{whole_micros(half) / 1'000'000, {{1'000'000, 1}}, {3600}, {0}}};
+  setup.tiers = {{0, 0, 0}};
   setup.causes.assign(causes, {0, 0, true, false, 0});
   setup.spares = always_one;
   setup.units = units;

@@ -4,6 +4,7 @@
 
 #include "sim/analysis/estimate/estimate.hpp"
 #include "sim/analysis/run/expected_days.hpp"
+#include "sim/analysis/run/failure_time.hpp"
 #include "sim/analysis/run/run_law.hpp"
 #include "sim/analysis/run/run_states.hpp"
 #include "tests/support/error_text.hpp"
@@ -27,7 +28,7 @@ RunQuestion question(const std::string& profile = "default") {
   return asked;
 }
 
-double formula(const PreparedRun& run) { return expected_ettr(run, run.tiers.back()); }
+double formula(const PreparedRun& run) { return expected_ettr(run); }
 
 // 14 bytes of each parameter; a GPU saves its share of them: 8.03e9 x 14 / 64.
 TEST(CheckpointSize, IsFourteenBytesAParameterSharedByAll) {
@@ -134,6 +135,40 @@ TEST(PreparedRun, AgreesWithItsFormula) {
   EXPECT_NEAR(shares, 1.0, 1e-12);
 }
 
+// Tokens carry the batch: 2e10 at 256, up to 1e11 at 1,024, the rest at 2,048. Each phase has steps
+// and an interval of its own, and walks through all of them have the mean that the formula says.
+TEST(PreparedRun, OfABatchThatGrowsAgreesWithItsFormula) {
+  const Scenario scenario = llama(8, 2, 512);
+  ASSERT_EQ(scenario.plan.gbs, 256);
+  PlanRequest request = plan_request(8, 2, 1, 2048, 8192, "");
+  const Scenario full =
+      make_scenario(read_model("llama3-8b", test_place), read_system("dgx-h100", test_place),
+                    request, 512, test_place);
+  const Seconds step = estimate(full).result.step_time;
+  RunQuestion asked = question();
+  asked.tokens = 4e11;
+  asked.replicates = 2000;
+  asked.policy.ramp = parse_batch_ramp("0:256 20B:1024 100B:2048", {});
+  asked.reliability.spread = 1.0;
+  asked.reliability.month_deviation = 0.0;
+  for (FailureCause& cause : asked.reliability.causes) cause.per_gpu_day *= 50.0;
+  const PreparedRun run = prepare_run(full, step, asked);
+  ASSERT_EQ(run.phases.size(), 3u);
+  EXPECT_NEAR(run.phases[0].step / estimate(scenario).result.step_time, 1.0, 1e-9);
+  EXPECT_EQ(run.phases[0].steps, std::ceil(2e10 / (256 * 8192)));
+  EXPECT_EQ(run.phases[2].step, step);
+  EXPECT_GT(run.phases[0].tiers.back().steps, run.phases[2].tiers.back().steps);
+  const double plain = std::ceil(4e11 / (2048.0 * 8192.0)) * step.si();
+  EXPECT_GT(run.without_interruption().si(), plain);
+  const std::vector<RunTally> runs = finished_runs(run, asked);
+  for (const RunTally& tally : runs)
+    EXPECT_NEAR(static_cast<double>(tally[RunTime::productive]) / 1e6,
+                run.without_interruption().si(), 1e-6 * run.steps());
+  EXPECT_NEAR(
+      figures_of(runs).days.mean * formula(run) / (run.without_interruption().si() / 86400.0), 1.0,
+      2e-3);
+}
+
 // The best interval of the formula is the best of those that are tried.
 TEST(PreparedRun, ChoosesTheBestInterval) {
   const Scenario scenario = llama(8, 2, 512);
@@ -141,9 +176,41 @@ TEST(PreparedRun, ChoosesTheBestInterval) {
   RunQuestion asked = question();
   const PreparedRun best = prepare_run(scenario, step, asked);
   for (const double factor : {0.5, 0.8, 1.25, 2.0}) {
-    asked.policy.checkpoints.front().every = best.tiers.back().best * factor;
+    asked.policy.checkpoints.front().every = best.tiers().back().best * factor;
     EXPECT_LE(formula(prepare_run(scenario, step, asked)), formula(best) + 1e-6);
   }
+}
+
+// What a search bounds plans by: whatever a step takes, and whatever interval is chosen, no run is
+// faster; and with steps that are short beside the best interval a run comes near to it.
+TEST(LeastTime, IsBelowThatOfEveryStepAndInterval) {
+  const Scenario scenario = llama(8, 2, 512);
+  RunQuestion asked = question();
+  for (FailureCause& cause : asked.reliability.causes) cause.per_gpu_day *= 20.0;
+  asked.policy.store = BytesPerSecond{2e9};
+  const double least = least_time_over_steps(scenario, asked.reliability, asked.policy.store);
+  double nearest = 1e9;
+  for (const double step : {0.1, 1.0, 7.0, 60.0})
+    for (const double minutes : {0.0, 2.0, 5.0, 10.0, 30.0}) {
+      asked.tokens = 1e9 / step;
+      asked.policy.checkpoints.front().every = Seconds{60.0 * minutes};  // 0: the best.
+      const double over = 1.0 / formula(prepare_run(scenario, Seconds{step}, asked));
+      EXPECT_GE(over, least - 1e-12) << step << " " << minutes;
+      nearest = std::min(nearest, over);
+    }
+  EXPECT_LT(nearest / least, 1.0005);
+}
+
+// 512 GPUs and two spares of 8: what is paid for adds up, spares by their number, the job by time.
+TEST(TrainingRun, SaysWhatItsRentIsFor) {
+  RunQuestion asked = question();
+  asked.policy.spares = 2;
+  const TrainingRun run =
+      training_run(llama(8, 2, 512), Seconds{5.0}, asked, read_economics("h100-sxm", ""));
+  const RunBill& bill = run.bill;
+  EXPECT_NEAR(bill.spares, 16.0 / 528.0, 1e-12);
+  EXPECT_NEAR(bill.steps + bill.redone + bill.standing + bill.spares, 1.0, 1e-12);
+  EXPECT_NEAR(bill.redone, 512.0 / 528.0 * run.figures.shares[3], 1e-12);
 }
 
 TEST(TrainingRun, SameSeedSameAnswer) {
@@ -188,7 +255,7 @@ TEST(SpareNeed, OfStepfunsServersNeedsMonths) {
   Reliability profile = read_reliability("stepfun", test_place);
   const auto range_of = [&](double share) {
     WalkSetup setup;
-    setup.phases = {{174 * 86'400 + 42'336, {{1'000'000, 1}}, {1}}};
+    setup.phases = {{174 * 86'400 + 42'336, {{1'000'000, 1}}, {1}, {0}}};
     setup.tiers = {{}};
     setup.causes = causes_of(profile, {CheckpointRule{}});
     for (WalkCause& cause : setup.causes) cause.detect_low = cause.detect_high = 0;

@@ -51,6 +51,7 @@ TEST(LaunchScripts, AnExampleForMoreNodesThanItStarts) {
   const Read run = read("gpt_for_more_nodes.sh");
   EXPECT_EQ(run.number("tp") * run.number("pp"), 128);
   EXPECT_EQ(run.number("gbs"), 1536);
+  EXPECT_EQ(run.text("ramp"), "0:16 2.4B:320 12B:1536");
   EXPECT_EQ(run.text("software"), "megatron-core");  // With fused attention, also in fp16.
   EXPECT_EQ(run.text("attention"), "flash");
   EXPECT_FALSE(run.plan.has("gpus"));

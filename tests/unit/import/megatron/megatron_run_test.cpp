@@ -47,6 +47,16 @@ TEST(MegatronRun, DefaultsAreMegatrons) {
   EXPECT_EQ(model.vocab, 50304);  // 393 x 128.
 }
 
+// As orrery run takes it, however a script or a printed list writes it.
+TEST(MegatronRun, KeepsABatchThatGrows) {
+  EXPECT_EQ(plan_of(tiny + "--bf16 --rampup-batch-size 16 16 9_765_625").at("ramp").text(),
+            "16 16 9765625");
+  EXPECT_EQ(
+      plan_of(tiny + "--bf16 --rampup-batch-size \"['16', '16', '300000']\"").at("ramp").text(),
+      "16 16 300000");
+  EXPECT_FALSE(plan_of(tiny + "--bf16").has("ramp"));
+}
+
 TEST(MegatronRun, VocabularyIsPaddedForEveryRank) {
   EXPECT_EQ(model_of(tiny + "--bf16 --tensor-model-parallel-size 8").vocab, 51200);
   EXPECT_EQ(model_of(tiny + "--bf16 --make-vocab-size-divisible-by 1").vocab, 50257);

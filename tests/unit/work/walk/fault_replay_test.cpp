@@ -52,8 +52,9 @@ std::vector<Micros> down_until(const FaultRecord& record, Micros from, Micros en
 
 WalkSetup job(int units, int fleet, double days) {
   WalkSetup setup;
-  setup.phases = {{static_cast<std::int64_t>(days * 8640.0) * 100, {{10 * second, 100}}, {360}}};
-  setup.tiers = {{second, 5 * second, 5 * second, 0}};
+  setup.phases = {
+      {static_cast<std::int64_t>(days * 8640.0) * 100, {{10 * second, 100}}, {360}, {0}}};
+  setup.tiers = {{second, 5 * second, 5 * second}};
   setup.causes = {{0, 600 * second, true, false, 0}, {60 * second, 60 * second, true, false, 0}};
   setup.restart = 200 * second;
   setup.spares = always_one;

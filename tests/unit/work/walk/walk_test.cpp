@@ -17,10 +17,10 @@ constexpr Micros day = 86'400 * second;
 double seconds(Micros time) { return static_cast<double>(time) / 1e6; }
 
 // 8 s steps of 100 samples.
-WalkSetup steps_of_days(double days, std::int64_t every, const WalkTier& tier) {
+WalkSetup steps_of_days(double days, std::int64_t every, const WalkTier& tier, Micros slowed = 0) {
   WalkSetup setup;
   const auto steps = static_cast<std::int64_t>(days * 86400.0 / 8.0);
-  setup.phases = {{steps * 100, {{8 * second, 100}}, {every}}};
+  setup.phases = {{steps * 100, {{8 * second, 100}}, {every}, {slowed}}};
   setup.tiers = {tier};
   setup.causes = {{0, 600 * second, true, false, 0}};
   setup.restart = 200 * second;
@@ -38,12 +38,16 @@ FailureLaw failures(double per_day) {
 // Whatever may happen at once: ramps, tiers, planned stops, units that are missing, replicas away.
 WalkSetup everything(bool elastic) {
   WalkSetup setup;
-  setup.phases = {
-      {70'000, {{2 * second, 10}, {2 * second, 9}, {2 * second, 8}}, {1, 40, 900}},
-      {2'000'007, {{8 * second, 100}, {8 * second, 90}, {7 * second, 80}}, {1, 75, 450}}};
-  setup.tiers = {{7'000, 0, 7'000, 0},
-                 {20'000, 300'000, 100'000, 40'000},
-                 {3 * second, 30 * second, 40 * second, 500'000}};
+  setup.phases = {{70'000,
+                   {{2 * second, 10}, {2 * second, 9}, {2 * second, 8}},
+                   {1, 40, 900},
+                   {0, 40'000, 500'000}},
+                  {2'000'007,
+                   {{8 * second, 100}, {8 * second, 90}, {7 * second, 80}},
+                   {1, 75, 450},
+                   {0, 30'000, 400'000}}};
+  setup.tiers = {
+      {7'000, 0, 7'000}, {20'000, 300'000, 100'000}, {3 * second, 30 * second, 40 * second}};
   setup.causes = {{0, 600 * second, true, false, 1},
                   {60 * second, 60 * second, false, false, 0},
                   {0, 0, false, true, 0},
@@ -73,10 +77,10 @@ TEST(Walk, IsTheClosedForm) {
     std::int64_t every;
     WalkTier tier;
   };
-  for (const Case& one : {Case{8.63, 30, {3 * second, 2'800'000, 3 * second, 0}},
-                          Case{8.63, 100, {60 * second, 0, 0, 0}},
-                          Case{40.0, 20, {second, 120 * second, 10 * second, 0}},
-                          Case{2.0, 450, {0, 300 * second, 60 * second, 0}}}) {
+  for (const Case& one :
+       {Case{8.63, 30, {3 * second, 2'800'000, 3 * second}}, Case{8.63, 100, {60 * second, 0, 0}},
+        Case{40.0, 20, {second, 120 * second, 10 * second}},
+        Case{2.0, 450, {0, 300 * second, 60 * second}}}) {
     WalkSetup setup = steps_of_days(10.0, one.every, one.tier);
     const FailureLaw law = failures(one.per_day);
     double days = 0.0;
@@ -115,7 +119,7 @@ TEST(Walk, TakesCyclesAtOnceAsStepByStep) {
   for (const bool elastic : {false, true})
     for (const Micros slowed : {Micros{0}, Micros{700'000}}) {
       WalkSetup setup = everything(elastic);
-      setup.tiers.back().slowed = slowed;
+      for (WalkPhase& phase : setup.phases) phase.slowed.back() = slowed;
       WalkSetup slow = setup;
       slow.step_by_step = true;
       const FailureLaw law = many_failures();
@@ -131,7 +135,7 @@ TEST(Walk, TakesCyclesAtOnceAsStepByStep) {
 // Without failures: steps, a stall after every interval, and the last write. 1,080 steps of 8 s,
 // every 100 of them and at the end.
 TEST(Walk, OfARunWithoutFailuresIsASum) {
-  const WalkSetup setup = steps_of_days(0.1, 100, {3 * second, 20 * second, 0, 100'000});
+  const WalkSetup setup = steps_of_days(0.1, 100, {3 * second, 20 * second, 0}, 100'000);
   const RunTally run = walk(setup, FailureDraws{failures(0.0), 1, 0});
   EXPECT_EQ(run[RunTime::productive], 1'080 * 8 * second);
   EXPECT_EQ(run[RunTime::saving], 11 * 3 * second + 20 * second);
@@ -203,7 +207,7 @@ TEST(Walk, BetterPoliciesEndSooner) {
 
 // An announced stop keeps its steps: what is lost is the write, the start, and a part of a step.
 TEST(Walk, PlannedStopsLoseNoSteps) {
-  WalkSetup setup = steps_of_days(10.0, 1000, {3 * second, 20 * second, second, 0});
+  WalkSetup setup = steps_of_days(10.0, 1000, {3 * second, 20 * second, second});
   setup.causes = {{0, 0, false, true, 0}};
   for (const RunTally& run : run_replicates(setup, failures(5.0), 1, 50)) {
     EXPECT_LE(run[RunTime::redone], run.all_interruptions() * (8 + 3 + 20 + 201) * second);
@@ -213,11 +217,12 @@ TEST(Walk, PlannedStopsLoseNoSteps) {
 
 // Copies that a failure leaves in memory cost less than those of the store.
 TEST(Walk, FallsBackToTheNearestCopyThatIsLeft) {
-  WalkSetup setup = steps_of_days(10.0, 450, {3 * second, 30 * second, 40 * second, 0});
+  WalkSetup setup = steps_of_days(10.0, 450, {3 * second, 30 * second, 40 * second});
   const auto redone = [&](std::size_t first_tier) {
     WalkSetup two = setup;
-    two.tiers.insert(two.tiers.begin(), WalkTier{7'000, 7'000, 7'000, 0});
+    two.tiers.insert(two.tiers.begin(), WalkTier{7'000, 7'000, 7'000});
     two.phases[0].every = {1, 450};
+    two.phases[0].slowed = {0, 0};
     two.causes[0].first_tier = first_tier;
     double sum = 0.0;
     for (const RunTally& run : run_replicates(two, failures(9.0), 1, 50))

@@ -1,0 +1,20 @@
+#pragma once
+
+#include "sim/analysis/run/training_run.hpp"
+#include "sim/cli/options/options.hpp"
+
+namespace orrery {
+
+/// What fails, and what the user does about it: --reliability, --faults, --checkpoint, --spares ...
+boost::program_options::options_description run_policy_options();
+/// How many runs are drawn, and which.
+boost::program_options::options_description run_draw_options();
+
+/// What is asked of the run of a plan, but for its tokens, which 0 stands for. The ramp is that of
+/// the option or else of the plan file.
+RunQuestion run_question(const ParsedOptions& parsed);
+/// Where faults are replayed, their profile for the units of `scenario`'s system takes the place of
+/// the question's.
+void take_profile_of_faults(RunQuestion& question, const Scenario& scenario);
+
+}  // namespace orrery
