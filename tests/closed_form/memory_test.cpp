@@ -112,6 +112,22 @@ double bytes_a_parameter(const Scenario& scenario) {
 // megatron-core reduces and keeps gradients in 16 bits: 2 + 2 and masters and moments. The low 16
 // bits of a master complete a bf16 weight: 10 of 12 bytes (NeMo, store_param_remainders; Megatron
 // Core, optimizer_config.py). DeepSeek-V3 keeps moments in bf16: 8 (arXiv 2412.19437, 3.3.3).
+// torch's DistributedDataParallel holds a 16-bit copy of the gradients in its buckets beside the
+// fp32 sums of nanotron, which uses it without ZeRO and with replicas.
+TEST(Memory, BucketsHoldACopyOfTheGradients) {
+  const auto bytes_each = [](int dp, int zero) {
+    PlanRequest request = plan_request(1, 1, 1, 4 * dp, 64, "nanotron");
+    request.zero = zero;
+    const Scenario scenario = scenario_of(small_gpt(8, 512, 8, 1024),
+                                          read_system("four-by-four", test_place), request, dp);
+    return memory_of(scenario).stages[0].gradients.si() /
+           static_cast<double>(parameters_on_rank(scenario, 0).sum());
+  };
+  EXPECT_DOUBLE_EQ(bytes_each(2, 0), 4 + 2);
+  EXPECT_DOUBLE_EQ(bytes_each(1, 0), 4);
+  EXPECT_DOUBLE_EQ(bytes_each(2, 1), 4);
+}
+
 TEST(Memory, FormatsOfTheOptimizersState) {
   using enum MainParams;
   using Moment = MomentFormat;

@@ -40,12 +40,15 @@ std::vector<TrainingCase> read_training_cases(const JsonValue& json) {
                      entry.at("plan"),
                      {},
                      {},
+                     {},
                      {}};
     const JsonValue measured = entry.at("measured");
     if (const auto time = measured.find("step_time_s"))
       one.step_time = Seconds{time->number(1e-6, 1e6)};
     if (const auto memory = measured.find("peak_memory_bytes"))
       one.peak_memory = Bytes{memory->number(1.0, 1e15)};
+    if (const auto stage = measured.find("peak_memory_stage"))
+      one.peak_memory_stage = static_cast<int>(stage->integer(0, 1 << 20));
     if (const auto peers = entry.find("peers"))
       for (const std::string& peer : peers->keys())
         one.peers[peer] = Seconds{peers->at(peer).number(1e-6, 1e6)};

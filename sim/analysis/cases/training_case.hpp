@@ -20,6 +20,7 @@ struct TrainingCase {
   JsonValue plan;
   std::optional<Seconds> step_time;
   std::optional<Bytes> peak_memory;
+  std::optional<int> peak_memory_stage;  ///< Whose GPU reported it; else the fullest one's.
   std::map<std::string, Seconds> peers;  ///< What other simulators predicted for it.
 };
 

@@ -23,6 +23,18 @@
 namespace orrery {
 namespace {
 
+// Of the stage whose GPU reported it.
+Bytes reported_peak(const TrainingCase& training_case, const MemoryReport& memory) {
+  if (!training_case.peak_memory_stage) return memory.peak();
+  const auto stage = static_cast<std::size_t>(*training_case.peak_memory_stage);
+  if (stage >= memory.stages.size())
+    fail_input(training_case.plan.place(),
+               "'peak_memory_stage' is " + std::to_string(stage) + ", but the plan has " +
+                   std::to_string(memory.stages.size()) + " stages",
+               "count them from 0");
+  return memory.stages[stage].peak();
+}
+
 void predict(const TrainingCase& training_case, ValidationReport& report) {
   try {
     const Scenario scenario = scenario_of(training_case);
@@ -30,7 +42,7 @@ void predict(const TrainingCase& training_case, ValidationReport& report) {
       Comparison memory{training_case.id,
                         "peak_memory_bytes",
                         training_case.peak_memory->si(),
-                        memory_of(scenario).peak().si(),
+                        reported_peak(training_case, memory_of(scenario)).si(),
                         {}};
       report.comparisons.push_back(memory);
     }

@@ -119,6 +119,41 @@ std::optional<double> CollectiveMeasurements::residual(const Curve& curve, doubl
   return interpolate(curve.log_bytes, curve.log_time, log_bytes) - std::log(cost.time().si());
 }
 
+// Where the same collective was measured over two or more numbers of domains, with as many or more
+// ranks in each: what it costs to cross domains depends on how many there are and on the bytes that
+// a NIC carries, which are those of S/p of a tensor S over p ranks in each domain.
+std::optional<CollectiveMeasurements::Correction> CollectiveMeasurements::between_domains(
+    const CollectiveShape& shape, Bytes tensor, const Formula& formula) const {
+  struct Side {
+    int domains = 0;
+    double residual = 0.0;
+  } below, above;
+  int least = 0, most = 0;
+  for (const Curve& curve : curves_) {
+    const GroupShape& group = curve.shape.group;
+    if (curve.shape.kind != shape.kind || group.domains < 2 ||
+        group.per_domain < shape.group.per_domain)
+      continue;
+    least = least == 0 ? group.domains : std::min(least, group.domains);
+    most = std::max(most, group.domains);
+    Side& side = group.domains <= shape.group.domains ? below : above;
+    const bool nearer = side.domains == 0 || (&side == &below ? group.domains > side.domains
+                                                              : group.domains < side.domains);
+    if (!nearer) continue;
+    const double same_share = 1.0 * group.per_domain / shape.group.per_domain;
+    const double log_bytes = std::clamp(std::log(same_share * tensor.si()), curve.log_bytes.front(),
+                                        curve.log_bytes.back());
+    side = {group.domains, interpolate(curve.log_bytes, curve.log_time, log_bytes) -
+                               std::log(formula(Bytes{std::exp(log_bytes)}, group).time().si())};
+  }
+  if (least == most || below.domains == 0) return {};
+  if (above.domains == 0) return Correction{std::exp(below.residual), Tag::interpolated};
+  const double share = std::log(1.0 * shape.group.domains / below.domains) /
+                       std::log(1.0 * above.domains / below.domains);
+  return Correction{std::exp(below.residual + share * (above.residual - below.residual)),
+                    Tag::interpolated};
+}
+
 std::optional<CollectiveMeasurements::Correction> CollectiveMeasurements::correction(
     const CollectiveShape& shape, Bytes tensor, const Formula& formula) const {
   const double log_bytes = std::log(tensor.si());
@@ -132,6 +167,8 @@ std::optional<CollectiveMeasurements::Correction> CollectiveMeasurements::correc
         curve.own && curve.is_measured(log_bytes) ? Tag::measured : Tag::interpolated};
   }
 
+  if (shape.group.domains > 1) return between_domains(shape, tensor, formula);
+
   // The nearest numbers of ranks below and above.
   struct Side {
     int ranks = 0;
@@ -141,8 +178,7 @@ std::optional<CollectiveMeasurements::Correction> CollectiveMeasurements::correc
   std::string_view algorithm;
   for (const Curve& curve : curves_) {
     const int ranks = curve.shape.group.ranks;
-    if (curve.shape.kind != shape.kind || curve.shape.group.domains > 1 || shape.group.domains > 1)
-      continue;
+    if (curve.shape.kind != shape.kind || curve.shape.group.domains > 1) continue;
     Side& side = ranks < shape.group.ranks ? below : above;
     const bool nearer =
         side.ranks == 0 || (&side == &below ? ranks > side.ranks : ranks < side.ranks);

@@ -42,8 +42,9 @@ class CollectiveMeasurements {
 
   /// Where this very group was measured, its curve: between sizes log-log, beyond its ends the
   /// formula scaled to the end. Between two measured numbers of ranks for which the formula takes
-  /// the same algorithm: both's residuals at the same bytes a rank, weighted by log ranks. Else
-  /// nothing.
+  /// the same algorithm: both's residuals at the same bytes a rank, weighted by log ranks. Over a
+  /// number of domains between two that were measured: both's residuals at the same bytes a NIC,
+  /// weighted by log domains; over more domains, that of the most. Else nothing.
   std::optional<Correction> correction(const CollectiveShape& shape, Bytes tensor,
                                        const Formula& formula) const;
 
@@ -64,6 +65,8 @@ class CollectiveMeasurements {
 
   void add(const System& system, const std::vector<MeasuredCurve>& sweeps, bool one_domain,
            bool own, const std::optional<CollectiveShape>& left_out);
+  std::optional<Correction> between_domains(const CollectiveShape& shape, Bytes tensor,
+                                            const Formula& formula) const;
   std::optional<double> residual(const Curve& curve, double log_bytes, const Formula& formula,
                                  std::string_view algorithm) const;
 

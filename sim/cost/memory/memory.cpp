@@ -126,7 +126,10 @@ double tables_beside(const Scenario& s, int stage) {
 
 // Shards, and the gradients of units that are being reduced.
 double gradient_bytes(const Scenario& s, int stage, double parameters) {
-  const double whole = s.software.main_gradient_bytes * parameters;
+  // torch's DistributedDataParallel keeps buckets beside the gradients (gradient_as_bucket_view).
+  const double copies =
+      s.plan.zero == 0 && s.plan.data_ranks() > 1 ? s.software.bucket_copy_bytes : 0.0;
+  const double whole = (s.software.main_gradient_bytes + copies) * parameters;
   if (!s.plan.shards_gradients()) return whole;
   return std::min(whole, s.software.main_gradient_bytes * parameters / s.plan.data_ranks() +
                              s.software.held_weight_bytes * two_shard_units(s, stage));

@@ -86,6 +86,7 @@ Op product(const Sizes& s, std::string_view name, GemmPass pass, std::int64_t m,
   op.sixteen_bit = !s.quantises;
   if (s.quantises && s.plan.dtype == Dtype::fp8)
     op.efficiency = s.software.fp8_scaling.gemm_efficiency;
+  if (s.quantises && s.plan.dtype == Dtype::mxfp8) op.efficiency = s.software.mxfp8_gemm_efficiency;
   if (s.quantises && s.plan.dtype == Dtype::nvfp4) op.efficiency = s.software.nvfp4_gemm_efficiency;
   return op;
 }

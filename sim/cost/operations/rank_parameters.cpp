@@ -42,6 +42,18 @@ void add_layer(const LayerSizes& s, LayerKind kind, RankParameters& sum) {
 
 }  // namespace
 
+int weight_tensors(const Scenario& scenario, int virtual_stage) {
+  const Model& model = scenario.model;
+  const bool fused = scenario.software.fused_projections;
+  const int products = (fused ? 1 : 3) + 1 + (model.gated && !fused ? 2 : 1) + 1;
+  int sum = scenario.layers_of[static_cast<std::size_t>(virtual_stage)] *
+            (products + model.norms_per_layer);
+  if (virtual_stage == 0) sum += 1;
+  if (virtual_stage == scenario.plan.virtual_stages() - 1)
+    sum += 1 + (!scenario.plan.joins_ends() || !model.tied_embeddings ? 1 : 0);
+  return sum;
+}
+
 StageParts parts_on_rank(const Scenario& scenario, int virtual_stage) {
   const LayerSizes s{scenario};
   const Model& model = scenario.model;

@@ -23,6 +23,10 @@ struct RankParameters {
 /// routers and the down-projections of latent attention are not split.
 RankParameters parameters_on_rank(const Scenario& scenario, int virtual_stage);
 
+/// How many tensors hold the weights of layers without experts, embedding and head there: of a
+/// layer its four products, or as many as the software makes of them, and its two norms.
+int weight_tensors(const Scenario& scenario, int virtual_stage);
+
 /// The same of a model without experts, part by part.
 struct StageParts {
   std::int64_t embedding = 0;

@@ -1,5 +1,7 @@
 #include "sim/cost/passes/step_traffic.hpp"
 
+#include <algorithm>
+
 #include "sim/cost/passes/shard_units.hpp"
 
 namespace orrery {
@@ -19,7 +21,9 @@ StepTraffic::StepTraffic(const Scenario& scenario, const CollectiveTime& collect
     : scenario_{scenario}, collectives_{collectives}, shapes_{shapes} {}
 
 CollectiveKind StepTraffic::reduction() const {
-  return scenario_.plan.zero >= 1 ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
+  return scenario_.plan.zero >= 1 && !scenario_.software.reduces_to_all
+             ? CollectiveKind::reduce_scatter
+             : CollectiveKind::all_reduce;
 }
 
 CollectiveCost StepTraffic::transfer(Bytes bytes, const GroupShape& pair) const {
@@ -34,6 +38,24 @@ CollectiveCost StepTraffic::weights(std::int64_t parameters, GroupKind group) co
 CollectiveCost StepTraffic::gradients(std::int64_t parameters, GroupKind group) const {
   return collectives_(reduction(), bytes_of(parameters, scenario_.software.gradient_bytes),
                       shapes_[group]);
+}
+
+CollectiveCost StepTraffic::bucketed_gradients(std::int64_t parameters, GroupKind group) const {
+  const Bytes size = scenario_.software.bucket_size;
+  if (size <= Bytes{} || scenario_.plan.zero >= 1) return gradients(parameters, group);
+  // A bucket is closed by the tensor that fills it.
+  const auto buckets =
+      std::max(std::int64_t{1}, static_cast<std::int64_t>(bytes_of(parameters, 2.0) / size));
+  return gradients(parameters / buckets, group).scaled(static_cast<double>(buckets));
+}
+
+Seconds StepTraffic::sliced_gather_host(int stage) const {
+  const Plan& plan = scenario_.plan;
+  int tensors = 0;
+  for (int chunk = 0; chunk < plan.chunks(); ++chunk)
+    tensors += weight_tensors(scenario_, plan.virtual_stage(stage, chunk));
+  return scenario_.software.gather_calls * plan.data_ranks() * tensors *
+         scenario_.software.host_launch;
 }
 
 CollectiveCost StepTraffic::called_by_host(CollectiveCost cost) const {

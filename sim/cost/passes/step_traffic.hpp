@@ -28,6 +28,11 @@ class StepTraffic {
   CollectiveCost weights(std::int64_t parameters, GroupKind group) const;
   /// ... and sums up gradients: each shard's to its owner with ZeRO, else all to all.
   CollectiveCost gradients(std::int64_t parameters, GroupKind group) const;
+  /// The same beside passes: one bucket after another, where the software's are smaller.
+  CollectiveCost bucketed_gradients(std::int64_t parameters, GroupKind group) const;
+  /// The host's time to cut each weight of a stage into the shares of all data-parallel ranks and
+  /// to copy them, where the software does so (Software::gather_calls).
+  Seconds sliced_gather_host(int stage) const;
 
   /// ZeRO-2 and 3, in every pass: with the host's time for the call.
   CollectiveCost shard_weights(std::int64_t parameters) const;

@@ -79,6 +79,7 @@ class NanotronReader {
     attention();
     optimizer();
     software();
+    stages();
     tell_otherwise(s_, differences, r_.notes);
     tell_unread(s_, inactive, r_.notes);
     return written_plan(r_, s_.place());
@@ -173,6 +174,8 @@ class NanotronReader {
     if (wide && r_.dtype == "bf16" && r_.cp == 1 && r_.zero <= 1) {
       r_.software = "nanotron";
       if (runs_forward_first_) r_.schedule = "gpipe";
+      // Summed up after the passes (workloads/software/nanotron.json, overlap_dp_sharded).
+      r_.dp_overlap = r_.zero == 0;
       r_.notes.push_back(
           "the software nanotron is described for Hopper and later; on A100 its attention is "
           "faster");
@@ -187,6 +190,28 @@ class NanotronReader {
            "long and holds fewer activations");
     r_.notes.push_back("the nearest software is " + r_.software +
                        ": nanotron launches PyTorch's kernels one by one, of which it fuses fewer");
+  }
+
+  // models/base.py, build_model, and models/llama.py, get_block_compute_costs: a stage takes blocks
+  // until their weights exceed its share of all, the one that exceeds it included. Embedding and
+  // norms count nothing; the head does.
+  void stages() {
+    const Model& model = *r_.model;
+    if (r_.pp < 2 || model.experts || r_.pp > model.layers) return;
+    const double head_width = static_cast<double>(model.hidden / model.heads);
+    const double layer = (4.0 * static_cast<double>(model.heads) * head_width +
+                          (model.gated ? 3.0 : 2.0) * static_cast<double>(model.ffn)) *
+                         static_cast<double>(model.hidden);
+    const double head = static_cast<double>(model.vocab) * static_cast<double>(model.hidden);
+    const double all = layer * model.layers + head;
+    std::vector<int> of(static_cast<std::size_t>(r_.pp), 0);
+    std::size_t stage = 0;
+    for (int done = 1; done <= model.layers; ++done) {
+      ++of[stage];
+      const double share = static_cast<double>(stage + 1) / static_cast<double>(r_.pp);
+      if (layer * done > all * share) ++stage;
+    }
+    r_.layers.of = std::move(of);
   }
 
   bool runs_forward_first_ = false;  ///< With stages: of each step, all before all backward.

@@ -323,6 +323,8 @@ OrRefused<SettledPlan> try_plan(const Model& model, const System& system, const 
   SettledPlan settled;
   Plan& plan = settled.plan;
   settle(plan, request, software);
+  if (!request.dp_overlap && plan.zero >= 1 && !software.overlap_dp_sharded)
+    plan.dp_overlap = false;
   plan.software = software.name;
   plan.vpp = request.vpp.value_or(request.schedule ? (*request.schedule)->usual_vpp(plan.pp) : 1);
   plan.experts = model.experts.has_value();

@@ -98,6 +98,18 @@ struct Software {
   bool tp_overlap = true;   ///< Whether both happen where the plan does not say.
   bool overlap_pp = false;  ///< Stage transfers run beside compute.
   bool overlap_dp = false;  ///< Gradient reduction beside the last backward pass.
+  /// Likewise where the optimizer's state is sharded (ZeRO-1); false: not then.
+  bool overlap_dp_sharded = true;
+  /// ZeRO-1 sums up all gradients on all ranks, and each rank uses its share of them; else each
+  /// gets the sum of its share.
+  bool reduces_to_all = false;
+  /// Of the host, for each weight and each rank's share of it, where ZeRO-1's weights are gathered
+  /// after the update and one tensor at a time.
+  double gather_calls = 0.0;
+  /// Without ZeRO, beside passes: gradients are reduced in buckets of as many bytes in 16 bits
+  /// (0: as Megatron-LM's), of which a copy is held, of so many bytes a parameter.
+  Bytes bucket_size;
+  double bucket_copy_bytes = 0.0;
   /// Experts have an optimizer of their own, and each of the two gathers all weights where gathers
   /// are waited for.
   bool optimizers_gather_all = false;
@@ -129,9 +141,10 @@ struct Software {
   bool keeps_quantised_inputs = false;
   bool keeps_quantised_activations = false;  ///< Likewise an activation's input.
   Fp8Scaling fp8_scaling;
-  std::optional<Fp32Training> fp32;    ///< None: it trains in neither fp32 nor tf32.
-  double nvfp4_gemm_efficiency = 1.0;  ///< Of products in nvfp4, relative to the calibrated ones.
-  double weight_bytes = 2.0;           ///< Per parameter on the wire when weights are gathered.
+  std::optional<Fp32Training> fp32;  ///< None: it trains in neither fp32 nor tf32.
+  /// Of products in mxfp8 and in nvfp4, relative to the calibrated ones.
+  double mxfp8_gemm_efficiency = 1.0, nvfp4_gemm_efficiency = 1.0;
+  double weight_bytes = 2.0;  ///< Per parameter on the wire when weights are gathered.
   /// Per parameter: copies out of the buffer that weights are gathered in, and into the one that
   /// gradients are reduced from.
   double unshard_bytes = 0.0;

@@ -60,7 +60,7 @@ class DataParallelBuilder {
         const Bucket& bucket = stage.buckets[pass.buckets.size() - 1 - b];
         const std::int64_t parameters = bucket.parameters.of(copies.kind);
         if (parameters == 0) continue;
-        const CollectiveCost cost = draft_.traffic.gradients(parameters, copies.kind);
+        const CollectiveCost cost = draft_.traffic.bucketed_gradients(parameters, copies.kind);
         const TaskId reduce = draft_.add_after(
             data_task(Label::What::gradients, cost, pass.slot.chunk, copies), previous);
         previous = {reduce};
@@ -177,7 +177,8 @@ class DataParallelBuilder {
     for_each_copy([&](const Copies& copies) {
       const std::int64_t parameters = parameters_of(copies);
       if (parameters == 0) return;
-      const CollectiveCost cost = draft_.traffic.weights(parameters, copies.kind);
+      CollectiveCost cost = draft_.traffic.weights(parameters, copies.kind);
+      cost.latency += draft_.traffic.sliced_gather_host(draft_.role(copies.leader()).at.stage);
       const TaskId gather = draft_.add(data_task(Label::What::weights, cost, 0, copies));
       for (int member : copies.members) {
         draft_.graph.depends(gather, updated[at(member)]);

@@ -20,6 +20,7 @@ TrainingCase row(const std::string& release, const std::string& model, const std
           JsonValue::parse(plan, "plan"),
           {},
           {},
+          {},
           {}};
 }
 

@@ -189,6 +189,33 @@ TEST(CollectiveTime, WhatCannotBeForcedIsRefused) {
             "allow Ring with Simple, which always can");
 }
 
+// AWS p5, calibration/data/collectives/aws-p5.json: all-reduces of eight GPUs a node over 2 to 32
+// nodes. Two GPUs a node take as many times longer than the formula says as eight do whose NICs
+// carry the same; over 24 nodes the factor lies between those of 16 and 32, over 64 it is that of
+// 32.
+TEST(CollectiveTime, BetweenNodesAsManyOthersWere) {
+  const CollectiveTime price{system("aws-p5")};
+  const CollectiveModel model{system("aws-p5")};
+  const auto factor = [&](double bytes, GroupShape group) {
+    return price(CollectiveKind::all_reduce, Bytes{bytes}, group).time() /
+           model(CollectiveKind::all_reduce, Bytes{bytes}, group).time();
+  };
+  const double of_16 = factor(256 * mib, {128, 16, 8}), of_32 = factor(256 * mib, {256, 32, 8});
+  EXPECT_NEAR(price(CollectiveKind::all_reduce, Bytes{256 * mib}, {256, 32, 8}).time().si(),
+              256 * mib / 69.26e9, 1e-6);
+  EXPECT_GT(of_16, 1.5);
+  EXPECT_GT(of_32, 1.5);
+  EXPECT_NEAR(factor(64 * mib, {64, 32, 2}), of_32, 1e-9);
+  EXPECT_NEAR(factor(32 * mib, {32, 32, 1}), of_32, 1e-9);
+  EXPECT_NEAR(factor(256 * mib, {512, 64, 8}), of_32, 1e-9);
+  const double share = std::log(24.0 / 16.0) / std::log(2.0);
+  EXPECT_NEAR(std::log(factor(256 * mib, {192, 24, 8})),
+              (1 - share) * std::log(of_16) + share * std::log(of_32), 1e-9);
+  // Gathers were not measured there.
+  EXPECT_EQ(price(CollectiveKind::all_gather, Bytes{64 * mib}, {64, 32, 2}).time(),
+            model(CollectiveKind::all_gather, Bytes{64 * mib}, {64, 32, 2}).time());
+}
+
 TEST(CollectiveTime, RanksLieEvenlyOnNodes) {
   EXPECT_EQ(group_on(system("dgx-h100"), 16, 2), (GroupShape{16, 2, 8}));
   EXPECT_EQ(group_on(system("dgx-h100"), 2, 2), (GroupShape{2, 2, 1}));

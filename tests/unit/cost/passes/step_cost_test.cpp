@@ -6,6 +6,7 @@
 
 #include "sim/cost/operations/layer_ops.hpp"
 #include "sim/cost/operations/rank_parameters.hpp"
+#include "sim/cost/passes/step_traffic.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery {
@@ -119,6 +120,56 @@ TEST(StepCost, WhatIsScatteredIsGathered) {
       (plain.stages[1].forward.communication - plain.stages[0].forward.communication).si();
   // Stage 0 has the embedding's all-reduce instead: 2 us + tensor / 10 GB/s.
   EXPECT_NEAR(embedding_less, gather - (2e-6 + tensor / 10e9), 1e-12);
+}
+
+Scenario nanotron(int pp, int dp, int zero) {
+  PlanRequest request = plan_request(1, pp, 1, 4 * dp, 64, "nanotron");
+  request.zero = zero;
+  return scenario_of(small_gpt(8, 512, 8, 1024), read_system("four-by-four", test_place), request,
+                     pp * dp);
+}
+
+// Two calls of 5 us for each rank's slice of each tensor: six of each of four layers and, at the
+// ends, the embedding or the final norm and the head.
+TEST(StepTraffic, TheHostCutsWeightsIntoSlices) {
+  for (int dp : {2, 4}) {
+    const Scenario scenario = nanotron(2, dp, 1);
+    const CollectiveTime collectives{scenario.system};
+    const StepTraffic traffic{scenario, collectives, four_ranks};
+    EXPECT_NEAR(traffic.sliced_gather_host(0).si(), 2 * 5e-6 * dp * (4 * 6 + 1), 1e-12);
+    EXPECT_NEAR(traffic.sliced_gather_host(1).si(), 2 * 5e-6 * dp * (4 * 6 + 2), 1e-12);
+  }
+  const Scenario other = scenario_on(small_gpt(8, 512, 8, 1024), "megatron-core", 1, 2, 2);
+  const CollectiveTime collectives{other.system};
+  EXPECT_EQ(StepTraffic(other, collectives, four_ranks).sliced_gather_host(0), Seconds{});
+}
+
+// Its ZeRO-1 sums up all gradients on all ranks, and after the passes unless told otherwise.
+TEST(StepTraffic, GradientsOfNanotronsZero1) {
+  const Scenario scenario = nanotron(1, 2, 1);
+  EXPECT_FALSE(scenario.plan.dp_overlap);
+  EXPECT_TRUE(nanotron(1, 2, 0).plan.dp_overlap);
+  const CollectiveTime collectives{scenario.system};
+  const StepTraffic traffic{scenario, collectives, four_ranks};
+  EXPECT_EQ(traffic.gradients(1'000'000, GroupKind::data).time(),
+            collectives(CollectiveKind::all_reduce, Bytes{4e6}, four_ranks.data).time());
+  EXPECT_EQ(traffic.bucketed_gradients(100'000'000, GroupKind::data).time(),
+            traffic.gradients(100'000'000, GroupKind::data).time());
+}
+
+// Without ZeRO buckets of 25 MiB in 16 bits, each closed by the tensor that fills it: 100 MB are
+// three, which travel one after another as 133 MB each in 32 bits; 20 MB are one.
+TEST(StepTraffic, BucketsOfDistributedDataParallel) {
+  const Scenario scenario = nanotron(1, 2, 0);
+  const CollectiveTime collectives{scenario.system};
+  const StepTraffic traffic{scenario, collectives, four_ranks};
+  const auto time = [&](double bytes) {
+    return collectives(CollectiveKind::all_reduce, Bytes{bytes}, four_ranks.data).time().si();
+  };
+  EXPECT_NEAR(traffic.bucketed_gradients(50'000'001, GroupKind::data).time().si(),
+              3 * time(4.0 * 16'666'667), 1e-12);
+  EXPECT_NEAR(traffic.bucketed_gradients(10'000'000, GroupKind::data).time().si(), time(4e7),
+              1e-12);
 }
 
 }  // namespace

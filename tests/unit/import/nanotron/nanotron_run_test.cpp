@@ -27,7 +27,7 @@ TEST(NanotronRun, AConfiguration) {
   const ImportedRun run = run_of(config);
   EXPECT_EQ(
       plan_text(run),
-      "attention=\"flash\" cp=1 dp_overlap=true dtype=\"bf16\" gbs=256 gpus=64 mbs=2 pp=1 "
+      "attention=\"flash\" cp=1 dp_overlap=false dtype=\"bf16\" gbs=256 gpus=64 mbs=2 pp=1 "
       "recompute=\"none\" seq=8192 software=\"nanotron\" sp=true tp=4 tp_overlap=true zero=1");
   EXPECT_THAT(run.notes, ElementsAre("the software nanotron is described for Hopper and later; on "
                                      "A100 its attention is faster"));
@@ -46,10 +46,11 @@ TEST(NanotronRun, DefaultsAreNanotrons) {
       "parallelism: {dp: 2, pp: 2, tp: 2}\n"
       "tokens: {micro_batch_size: 3, sequence_length: 512}\n"
       "optimizer: {accumulate_grad_in_fp32: false}\n");
-  EXPECT_EQ(plan_text(run),
-            "attention=\"flash\" cp=1 dp_overlap=true dtype=\"bf16\" gbs=6 gpus=8 mbs=3 pp=2 "
-            "recompute=\"none\" schedule=\"1f1b\" seq=512 software=\"megatron-core\" sp=false "
-            "tp=2 tp_overlap=false zero=0");
+  EXPECT_EQ(
+      plan_text(run),
+      "attention=\"flash\" cp=1 dp_overlap=true dtype=\"bf16\" gbs=6 gpus=8 layers=\"3+1\" mbs=3 "
+      "pp=2 recompute=\"none\" schedule=\"1f1b\" seq=512 software=\"megatron-core\" sp=false "
+      "tp=2 tp_overlap=false zero=0");
   EXPECT_THAT(run.notes[0], HasSubstr("parallelism.pp_engine runs all forward passes before"));
   const Model model = model_of_run(run);
   EXPECT_EQ(model.kv_heads, 8);
@@ -67,6 +68,25 @@ TEST(NanotronRun, PipelinesOfItsOwnSoftware) {
       HasSubstr("schedule=\"1f1b\" seq=8192 software=\"nanotron\""));
 }
 
+// models/base.py, build_model. Llama of 16 layers of 4 x 2048^2 + 3 x 2048 x 8192 = 67.1 million
+// weights, and a head of 131,072 x 2048 = 268.4 million, which is four layers: half of all is ten
+// layers, which do not exceed it, so that the first stage takes eleven. Over four stages of five
+// layers' worth each: 6, 5 (eleven exceed ten), 5 and none.
+TEST(NanotronRun, StagesAreCutByWeights) {
+  const auto layers = [](const std::string& pp, const std::string& vocab) {
+    const ImportedRun run = run_of(
+        "model: {model_config: {is_llama_config: true, hidden_size: 2048, "
+        "intermediate_size: 8192,\n  num_attention_heads: 32, "
+        "num_hidden_layers: 16, vocab_size: " +
+        vocab + "}}\nparallelism: {dp: 1, tp: 1, pp: " + pp +
+        "}\ntokens: {micro_batch_size: 1, sequence_length: 512}\n");
+    return JsonValue::parse(run.json, "plan").at("layers").text();
+  };
+  EXPECT_EQ(layers("2", "131072"), "11+5");
+  EXPECT_EQ(layers("4", "131072"), "6+5x2+0");
+  EXPECT_EQ(layers("2", "32000"), "9+7");
+}
+
 TEST(NanotronRun, Experts) {
   const ImportedRun run =
       run_of(config, {{"model.model_config.moe_config.num_experts", "16"},
@@ -74,7 +94,7 @@ TEST(NanotronRun, Experts) {
                       {"model.model_config.moe_config.enable_shared_expert", "true"},
                       {"parallelism.moe_layer_recompute", "true"}});
   EXPECT_EQ(plan_text(run),
-            "attention=\"flash\" cp=1 dp_overlap=true dtype=\"bf16\" ep=1 etp=4 gbs=256 gpus=64 "
+            "attention=\"flash\" cp=1 dp_overlap=false dtype=\"bf16\" ep=1 etp=4 gbs=256 gpus=64 "
             "mbs=2 moe_dispatcher=\"alltoall\" pp=1 recompute=\"selective:moe\" seq=8192 "
             "software=\"nanotron\" sp=true tp=4 tp_overlap=true zero=1");
   const Model model = model_of_run(run);

@@ -9,8 +9,9 @@ namespace {
 
 // Something that the key may say and that a new Software does not.
 std::optional<JsonValue> another_value(const SoftwareKey& key) {
-  for (const char* value : {"true", "false", "0.9", "1.5", "3", "7", "\"2 us\"", "\"fp16\"",
-                            "\"alternate_products\"", "\"tensor\"", "\"step\"", "[\"rotary\"]"}) {
+  for (const char* value :
+       {"true", "false", "0.9", "1.5", "3", "7", "\"2 us\"", "\"fp16\"", "\"alternate_products\"",
+        "\"25 MiB\"", "\"tensor\"", "\"step\"", "[\"rotary\"]"}) {
     const JsonValue json = JsonValue::parse(
         R"({"value": )" + std::string{value} + R"(, "source": "s"})", "software.json");
     Software software;
