@@ -224,7 +224,9 @@ TEST(HuggingFace, ArchitecturesStandInForAMissingModelType) {
 
 TEST(HuggingFaceErrors, UnknownModelType) {
   const std::string known =
-      "known are llama, mistral, qwen2, qwen3, smollm3, opt, phi3, mixtral, qwen3_moe, glm4_moe, "
+      "known are llama, mistral, qwen2, qwen2_5_vl, qwen2_5_vl_text, qwen3, qwen3_vl, "
+      "qwen3_vl_text, qwen3_vl_moe, qwen3_vl_moe_text, smollm3, opt, phi3, mixtral, qwen3_moe, "
+      "glm4_moe, "
       "llama4_text, llama4, gpt_oss, deepseek_v2, "
       "deepseek_v3, kimi_k2, gpt2, gptj, falcon, cohere, cohere2, gpt_neox, gemma, gemma2, gemma3, "
       "gemma3_text";
