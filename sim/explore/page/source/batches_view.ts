@@ -26,6 +26,7 @@ export class BatchesView {
   private seen = false;
   private refused = 0;
   private waiting = 0;
+  private asking = "";  // The state that is asked about.
   private readonly speed = new Chart(byId("batches-speed-chart"));
   private readonly memory = new Chart(byId("batches-memory-chart"));
 
@@ -51,8 +52,11 @@ export class BatchesView {
     if (!this.seen || !answer?.result) return;
     const of = withoutBatch(answer.state), now = Number(answer.result.plan.gbs);
     if (of === this.of && this.points.some((point) => point.gbs === now)) return;
+    const asking = of + now;
+    if (asking === this.asking) return;
     this.abort?.abort();
     const mine = this.abort = new AbortController();
+    this.asking = asking;
     const points: Batch[] = [];
     this.refused = 0;
     byId("batches-said").textContent = "";
@@ -73,6 +77,11 @@ export class BatchesView {
       ++this.settled;
     } catch (error) {
       if (!mine.signal.aborted) byId("batches-said").textContent = (error as Error).message;
+      // An older question came later than this one, which was dropped for it.
+      if (!mine.signal.aborted && (error as Error).message.startsWith("dropped"))
+        this.waiting = window.setTimeout(() => this.ask(), 300);
+    } finally {
+      if (this.abort === mine) this.asking = "";
     }
   }
 
