@@ -14,10 +14,26 @@ import json
 import math
 import os
 import random
+import re
 import sys
 
 FIGURES = {"ttft_ms": "ttft", "tpot_ms": "tpot", "output_tokens_per_s": "throughput",
            "total_tokens_per_s": "throughput"}
+
+
+def engine_of(case):
+    """As the program takes it (sim/analysis/cases/collected_case.cpp)."""
+    said = case["deployment"]
+    version = said.get("engine_version", "")
+    if version.startswith("2023"):
+        return "huggingface-2023"
+    if version.startswith("2024"):
+        return said["engine"] + "-2024"
+    older = re.match(r"0\.(\d+)", version)
+    if said["engine"] == "vllm" and older and int(older.group(1)) < 14 and \
+            not said.get("async_scheduling"):
+        return "vllm-2025"
+    return said["engine"]
 
 
 def read(path):
@@ -30,7 +46,7 @@ def read(path):
             if not figure or not one["predicted"] or not one["measured"]:
                 continue
             case = cases[one["id"]]
-            rows.append((figure, case["engine"], case["model"], case["system"],
+            rows.append((figure, engine_of(case), case["model"]["name"], case["system"],
                          math.log(one["measured"] / one["predicted"])))
     return rows
 

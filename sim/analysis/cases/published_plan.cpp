@@ -7,6 +7,8 @@
 
 #include "sim/base/text/catalog.hpp"
 #include "sim/base/text/choice.hpp"
+#include "sim/import/nanotron/nanotron_stages.hpp"
+#include "sim/input/scenario/stage_layers.hpp"
 
 namespace orrery {
 namespace {
@@ -34,7 +36,7 @@ std::optional<JsonValue> rule_of(const TrainingCase& of) {
   for (const JsonValue& rule : table.at("rules").elements()) {
     rule.allow_only({"title_contains", "framework", "id_contains", "id_ends", "model_contains",
                      "experts", "pipeline", "system_starts", "dtype", "software", "model", "plan",
-                     "corrected", "recipes", "source"});
+                     "corrected", "peak_memory_stage", "recipes", "source"});
     const auto holds = [&](const char* key, auto test) {
       const auto wanted = rule.find(key);
       return !wanted || test(wanted->text());
@@ -132,8 +134,9 @@ std::optional<JsonValue> recipe_of(const TrainingCase& of, const JsonValue& file
 // Chunks that are no number: each layer one, or as few as interleaving takes.
 constexpr const char* each_layer = "max (each layer a chunk)";
 constexpr const char* fewest = "least";
-// Layers that stages do not divide.
+// Layers that stages do not divide; and stages cut by weights.
 constexpr const char* more_first = "more in the first stages";
+constexpr const char* by_nanotron = "as nanotron cuts them";
 
 std::int64_t chunks(const std::string& word, std::int64_t layers, std::int64_t stages) {
   const std::int64_t most = (layers + stages - 1) / stages;
@@ -163,10 +166,15 @@ void count_out(TrainingCase& one) {
   if (vpp && vpp->is_string() && (vpp->text() == each_layer || vpp->text() == fewest))
     one.plan = one.plan.with("vpp", number_value(chunks(vpp->text(), n, p)));
   const auto split = one.plan.find("layers");
-  if (!split || !split->is_string() || split->text() != more_first) return;
-  const std::string even = std::to_string(n / p) + "x" + std::to_string(p);
-  const std::string text = n % p == 0 ? even : split_of(n, p);
-  one.plan = one.plan.with("layers", JsonValue::parse(json_quoted(text), ""));
+  if (!split || !split->is_string()) return;
+  std::string text;
+  if (split->text() == more_first)
+    text = n % p == 0 ? std::to_string(n / p) + "x" + std::to_string(p) : split_of(n, p);
+  else if (split->text() == by_nanotron && p > 1 && p <= n)
+    text = stage_layers_text({nanotron_stages(parse_model(one.model), static_cast<int>(p))});
+  else if (split->text() == by_nanotron)
+    text = std::to_string(n) + "x1";
+  if (!text.empty()) one.plan = one.plan.with("layers", JsonValue::parse(json_quoted(text), ""));
 }
 
 }  // namespace
@@ -178,6 +186,9 @@ TrainingCase as_published(TrainingCase one) {
         if (!one.model.has(key)) one.model = one.model.with(key, model->at(key));
     if (const auto plan = rule->find("corrected"))
       for (const std::string& key : plan->keys()) one.plan = one.plan.with(key, plan->at(key));
+    const auto stage = rule->find("peak_memory_stage");
+    if (stage && !one.peak_memory_stage)
+      one.peak_memory_stage = static_cast<int>(stage->integer(0, 1 << 20));
   }
   count_out(one);
   return one;

@@ -7,6 +7,7 @@
 #include "sim/analysis/cases/collective_case.hpp"
 #include "sim/analysis/cases/exchange_case.hpp"
 #include "sim/analysis/cases/kernel_case.hpp"
+#include "sim/analysis/cases/published_plan.hpp"
 #include "sim/analysis/cases/run_case.hpp"
 #include "sim/analysis/cases/serving_case.hpp"
 #include "sim/analysis/cases/training_case.hpp"
@@ -42,7 +43,7 @@ void predict(const TrainingCase& training_case, ValidationReport& report) {
       Comparison memory{training_case.id,
                         "peak_memory_bytes",
                         training_case.peak_memory->si(),
-                        reported_peak(training_case, memory_of(scenario)).si(),
+                        reported_peak(as_published(training_case), memory_of(scenario)).si(),
                         {}};
       report.comparisons.push_back(memory);
     }

@@ -4,6 +4,7 @@
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/text/text_file.hpp"
 #include "sim/import/nanotron/nanotron_model.hpp"
+#include "sim/import/nanotron/nanotron_stages.hpp"
 #include "sim/import/yaml/yaml_tree.hpp"
 
 namespace orrery {
@@ -192,26 +193,9 @@ class NanotronReader {
                        ": nanotron launches PyTorch's kernels one by one, of which it fuses fewer");
   }
 
-  // models/base.py, build_model, and models/llama.py, get_block_compute_costs: a stage takes blocks
-  // until their weights exceed its share of all, the one that exceeds it included. Embedding and
-  // norms count nothing; the head does.
   void stages() {
-    const Model& model = *r_.model;
-    if (r_.pp < 2 || model.experts || r_.pp > model.layers) return;
-    const double head_width = static_cast<double>(model.hidden / model.heads);
-    const double layer = (4.0 * static_cast<double>(model.heads) * head_width +
-                          (model.gated ? 3.0 : 2.0) * static_cast<double>(model.ffn)) *
-                         static_cast<double>(model.hidden);
-    const double head = static_cast<double>(model.vocab) * static_cast<double>(model.hidden);
-    const double all = layer * model.layers + head;
-    std::vector<int> of(static_cast<std::size_t>(r_.pp), 0);
-    std::size_t stage = 0;
-    for (int done = 1; done <= model.layers; ++done) {
-      ++of[stage];
-      const double share = static_cast<double>(stage + 1) / static_cast<double>(r_.pp);
-      if (layer * done > all * share) ++stage;
-    }
-    r_.layers.of = std::move(of);
+    if (r_.pp < 2 || r_.model->experts || r_.pp > r_.model->layers) return;
+    r_.layers.of = nanotron_stages(*r_.model, static_cast<int>(r_.pp));
   }
 
   bool runs_forward_first_ = false;  ///< With stages: of each step, all before all backward.

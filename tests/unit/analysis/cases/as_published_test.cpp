@@ -17,6 +17,7 @@ TrainingCase row(const std::string& title, const std::string& id, const std::str
                    JsonValue::parse(plan, "plan"),
                    {},
                    {},
+                   {},
                    {}};
   return one;
 }
