@@ -71,10 +71,15 @@ std::optional<Result> of_another_model(const PlanCase& plan, Change change) {
   return answer_to(plan.scenario(model, read_system(plan.system, test_place)));
 }
 
+// Of the same software: where that cannot run the other plan, another is chosen, and keeps other
+// things.
 template <class Change>
-std::optional<Result> of_another_plan(PlanCase plan, Change change) {
-  change(plan);
-  return answer_to(plan.scenario());
+std::optional<Result> of_another_plan(const PlanCase& plan, Change change) {
+  PlanCase other = plan;
+  change(other);
+  std::optional<Result> answer = answer_to(other.scenario());
+  if (answer && answer->scenario.software.name != plan.scenario()->software.name) answer.reset();
+  return answer;
 }
 
 // Uneven routing draws anew for every shape: two draws are not to be compared.

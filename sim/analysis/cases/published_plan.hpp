@@ -15,9 +15,9 @@ struct PublishedPlan {
 
 /// The case as its publication has it: with what the first rule of workloads/publications/
 /// software.json that holds of it says of the model where the case says nothing ("model"), and of
-/// the plan whatever the case says ("corrected"), and whose memory it tells ("peak_memory_stage"). Words become numbers: chunks ("max (each layer a
-/// chunk)", "least") and stages of chosen lengths ("more in the first stages",
-/// "as nanotron cuts them").
+/// the plan whatever the case says ("corrected"), and whose memory it tells
+/// ("peak_memory_stage"). Words become numbers: chunks ("max (each layer a chunk)", "least") and
+/// stages of chosen lengths ("more in the first stages", "as nanotron cuts them").
 TrainingCase as_published(TrainingCase training_case);
 
 /// By the same rule, and by the recipe that the rule's file of recipes has for the run.

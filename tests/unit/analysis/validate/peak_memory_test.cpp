@@ -10,9 +10,13 @@
 namespace orrery {
 namespace {
 
+std::filesystem::path path_of_cases() {
+  return std::filesystem::path{testing::TempDir()} / "peak_memory_test.json";
+}
+
 // Two stages of an eight-layer GPT, without replicas; the last one holds logits as well.
 ValidationReport report_of(const std::string& stage) {
-  const auto path = std::filesystem::path{testing::TempDir()} / "peak_memory_test.json";
+  const std::filesystem::path path = path_of_cases();
   std::ofstream{path} << R"([{"id": "one", "source": {"title": "nobody", "locator": "nowhere"},
       "system": "dgx-h100", "gpus": 2, "model": {"name": "small", "layers": 8, "hidden": 1024,
       "heads": 8, "ffn": 4096, "vocab": 51200, "seq": 1024}, "plan": {"pp": 2, "mbs": 4, "gbs": 32},
@@ -34,8 +38,10 @@ TEST(PeakMemory, OfTheStageThatReportedIt) {
 TEST(PeakMemory, OfNoStage) {
   const ValidationReport report = report_of(R"(, "peak_memory_stage": 2)");
   ASSERT_EQ(report.refusals.size(), 1u);
-  EXPECT_EQ(report.refusals[0].reason,
-            "/0/plan: 'peak_memory_stage' is 2, but the plan has 2 stages; count them from 0");
+  EXPECT_EQ(
+      report.refusals[0].reason,
+      path_of_cases().string() +
+          ": /0/plan: 'peak_memory_stage' is 2, but the plan has 2 stages; count them from 0");
 }
 
 }  // namespace
