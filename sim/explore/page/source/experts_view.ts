@@ -1,4 +1,4 @@
-// Where tokens go, as a map of layers and experts or ranks (sim/explore/replies/experts_view.hpp).
+// Where tokens go, as a map of layers and experts or ranks (sim/explore/views/experts_view.hpp).
 
 import { byId, fill, h } from "./dom";
 import { grouped, significant } from "./format";
