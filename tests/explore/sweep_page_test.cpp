@@ -139,6 +139,11 @@ TEST_F(SweepPage, DrawsAMapAndLoadsItsPlans) {
   // Ties are marked where they are listed and drawn.
   const int ties = evaluate("explorer.sweep.rows.filter(r => r.tie).length");
   EXPECT_EQ(text("#sweep-said").find(" = may in truth") != std::string::npos, ties > 0);
+  for (const bool dark : {false, true}) {
+    browser_->set_dark(dark);
+    EXPECT_EQ(evaluate(poor_contrast), Json::array());
+  }
+  browser_->set_dark(false);
   // A click turns the knobs to the best plan.
   settle("document.getElementById('swept-1').click()");
   EXPECT_EQ(evaluate("explorer.answer.result.tokens_per_s_per_gpu"),

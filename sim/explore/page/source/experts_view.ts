@@ -101,8 +101,8 @@ export class ExpertsView implements View {
   }
 
   private draw(): void {
-    const data = this.data!;
-    if (data.even || data.experts === 0) return;
+    const { data } = this;
+    if (!data || data.even || data.experts === 0) return;
     const { wide, tall } = this.cell();
     const ratio = devicePixelRatio || 1;
     const width = byId("experts").clientWidth, rows = this.cells.length;

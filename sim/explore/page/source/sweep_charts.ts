@@ -48,11 +48,15 @@ function titleOf(axes: GridAxis[], row: GridRow): string {
 
 type Act = ((row: GridRow) => void) | null;
 
-// A colour from light to dark where more is darker; what is best has a frame as well as the number.
+// A colour from light to dark where more is darker, and ink that stands out from it by 4.5 to 1 or
+// more (WCAG 2.1, 1.4.3); what is best has a frame as well as the number.
 function shade(share: number): { ground: string; ink: string } {
   const from = [236, 243, 249], to = [0, 68, 124];
   const rgb = from.map((low, i) => Math.round(low + share * (to[i] - low)));
-  return { ground: `rgb(${rgb.join(",")})`, ink: share > 0.45 ? "#fff" : "#111" };
+  const [r, g, b] = rgb.map((value) => value / 255)
+    .map((v) => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  const light = 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  return { ground: `rgb(${rgb.join(",")})`, ink: light > 0.18 ? "#000" : "#fff" };
 }
 
 export class GridDrawings {
