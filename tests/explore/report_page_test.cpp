@@ -259,10 +259,19 @@ TEST_F(ReportPage, OfOtherCommandsDrawWhatTheySay) {
 }
 
 TEST_F(ReportPage, OfASweepShowsWhatIsChosen) {
+  const std::string folder = (folder_.path() / "sweep").string();
   open(
       "sweep run --model llama3-8b --system dgx-h100 --gpus 16 --sweep 'tp=2,4 gbs=64,128 mbs=1,2'"
       " --out " +
-      (folder_.path() / "sweep").string());
+      folder);
+  // What it was made of is in it, also when the rows are merged later.
+  const std::string inputs = "JSON.parse(document.getElementById('inputs-data').textContent)";
+  const Json made_of = evaluate(inputs);
+  EXPECT_EQ(made_of["sweep"]["axes"]["tp"], Json::parse("[2, 4]"));
+  EXPECT_EQ(made_of["models"]["llama3-8b"]["layers"], 32);
+  EXPECT_TRUE(made_of["systems"].contains("dgx-h100"));
+  open("sweep merge " + folder);
+  EXPECT_EQ(evaluate(inputs), made_of);
   const std::string speed = text(".grid-map");
   evaluate(
       "(s => { s.selectedIndex = 1; s.dispatchEvent(new Event('change')) })"
