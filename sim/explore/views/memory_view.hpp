@@ -7,6 +7,9 @@
 
 namespace orrery {
 
+/// Ranks whose curves are sent.
+inline constexpr std::size_t most_ranks_with_memory = 64;
+
 /// Memory of simulated ranks over the step (work/result/memory_over_time.hpp), a line of JSON:
 ///
 ///     {"step_ns", "capacity_bytes", "simulated" (ranks; more than in "ranks" where all would be
@@ -16,9 +19,8 @@ namespace orrery {
 ///      "time_ns": [...], "kept_bytes": [...], "working_bytes": [...]  (corners of the curve;
 ///                                                the last is empty where nothing is held so)
 ///      "held": [microbatch, chunk, taken from, to, given back from, to, bytes, ...]}]}
-std::string memory_view(const Estimate& answer, const RoutedLoads& loads);
-
-/// Ranks whose curves are sent.
-inline constexpr std::size_t most_ranks_with_memory = 64;
+/// `most_ranks`: whose curves are there, from 1.
+std::string memory_view(const Estimate& answer, const RoutedLoads& loads,
+                        std::size_t most_ranks = most_ranks_with_memory);
 
 }  // namespace orrery

@@ -1,4 +1,4 @@
-#include "sim/explore/replies/cluster_view.hpp"
+#include "sim/explore/views/cluster_view.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 
 #include "sim/cluster/topology/fabric_figures.hpp"
 #include "sim/cluster/topology/fabric_plan.hpp"
-#include "sim/explore/replies/asked_estimate.hpp"
+#include "sim/explore/views/json_line.hpp"
 #include "sim/work/result/link_loads.hpp"
 
 namespace orrery {
@@ -85,8 +85,9 @@ struct DomainKind {
 
 class ClusterView {
  public:
-  explicit ClusterView(const Estimate& answer)
+  ClusterView(const Estimate& answer, const TimeSlice& window)
       : answer_{answer},
+        window_{window},
         system_{answer.result.scenario.system},
         loads_{link_loads(answer.step, answer.topology)} {
     find_kinds();
@@ -114,6 +115,8 @@ class ClusterView {
     for (const auto& [name, count] : cable_counts(system_, answer_.topology)) cables[name] = count;
     return {{"step_ns", std::llround(answer_.timeline.makespan.seconds().si() * 1e9)},
             {"step_s", answer_.result.step_time.si()},
+            {"from_ns", std::llround(window_.from.si() * 1e9)},
+            {"to_ns", std::llround(window_.to.si() * 1e9)},
             {"slices", slices_of_loads},
             {"domain", domain_json()},
             {"cables", std::move(cables)},
@@ -166,7 +169,7 @@ class ClusterView {
     take(fabric_);
     for (const DomainKind& kind : kinds_) take(kind.bundles);
     over_time_ = link_loads_over_time(answer_.step, answer_.timeline, answer_.topology, links,
-                                      slices_of_loads);
+                                      slices_of_loads, window_);
   }
 
   Json links_json(const Bundles& bundles) const {
@@ -234,6 +237,7 @@ class ClusterView {
   }
 
   const Estimate& answer_;
+  const TimeSlice window_;
   const System& system_;
   const std::vector<LinkLoad> loads_;
   std::vector<DomainKind> kinds_;
@@ -246,6 +250,9 @@ class ClusterView {
 
 }  // namespace
 
-std::string cluster_view(const Estimate& answer) { return line_of(ClusterView{answer}.json()); }
+std::string cluster_view(const Estimate& answer, const std::optional<TimeSlice>& window) {
+  const TimeSlice whole{Seconds{}, answer.timeline.makespan.seconds()};
+  return line_of(ClusterView{answer, window.value_or(whole)}.json());
+}
 
 }  // namespace orrery

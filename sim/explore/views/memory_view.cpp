@@ -1,11 +1,11 @@
-#include "sim/explore/replies/memory_view.hpp"
+#include "sim/explore/views/memory_view.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "sim/explore/replies/asked_estimate.hpp"
+#include "sim/explore/views/json_line.hpp"
 #include "sim/output/trace/trace_slices.hpp"
 #include "sim/work/result/memory_over_time.hpp"
 
@@ -18,17 +18,17 @@ std::int64_t whole(Bytes bytes) { return std::llround(bytes.si()); }
 std::int64_t nanoseconds(Ticks time) { return std::llround(time.seconds().si() * 1e9); }
 
 // All, or one a stage; of more stages than can be shown some, spread over them.
-std::vector<int> chosen_roles(const Cast& cast) {
+std::vector<int> chosen_roles(const Cast& cast, std::size_t most) {
   std::vector<int> all(cast.roles().size());
   std::iota(all.begin(), all.end(), 0);
   sort_by_place(all, cast);
-  if (all.size() <= most_ranks_with_memory) return all;
+  if (all.size() <= most) return all;
   const auto stage = [&](int role) {
     return cast.roles()[static_cast<std::size_t>(role)].at.stage;
   };
   all.erase(std::unique(all.begin(), all.end(), [&](int a, int b) { return stage(a) == stage(b); }),
             all.end());
-  const std::size_t every = (all.size() + most_ranks_with_memory - 1) / most_ranks_with_memory;
+  const std::size_t every = (all.size() + most - 1) / most;
   std::vector<int> some;
   for (std::size_t i = 0; i < all.size(); i += every) some.push_back(all[i]);
   return some;
@@ -57,13 +57,13 @@ Json curve_json(const ActivationsOverTime& over) {
 
 }  // namespace
 
-std::string memory_view(const Estimate& answer, const RoutedLoads& loads) {
+std::string memory_view(const Estimate& answer, const RoutedLoads& loads, std::size_t most_ranks) {
   const Result& result = answer.result;
   const Cast& cast = answer.step.cast;
   Json ranks = Json::array();
-  for (const ActivationsOverTime& over :
-       activations_over_time(answer.step, answer.timeline, result.scenario.plan,
-                             activation_parts(result.scenario, loads), chosen_roles(cast))) {
+  for (const ActivationsOverTime& over : activations_over_time(
+           answer.step, answer.timeline, result.scenario.plan,
+           activation_parts(result.scenario, loads), chosen_roles(cast, most_ranks))) {
     const Role& role = cast.roles()[static_cast<std::size_t>(over.role)];
     const StageMemory& stage = result.memory.stages[static_cast<std::size_t>(role.at.stage)];
     const MemoryMoment& peak = over.peak();

@@ -1,4 +1,4 @@
-#include "sim/explore/reports/timeline_bytes.hpp"
+#include "sim/explore/views/timeline_bytes.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,71 +1,20 @@
-#include "sim/output/runs/training_run_html.hpp"
+#include "sim/explore/reports/run_report.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <sstream>
 
-#include "sim/base/draw/html_page.hpp"
 #include "sim/base/text/markup.hpp"
 #include "sim/base/text/number_text.hpp"
 #include "sim/output/report/bill_text.hpp"
+#include "sim/output/report/inputs_json.hpp"
 #include "sim/output/report/plan_heading.hpp"
 #include "sim/output/runs/reliability_text.hpp"
 #include "sim/output/runs/training_run_text.hpp"
 
 namespace orrery {
 namespace {
-
-// Colours that people who see few colours can tell apart (Okabe and Ito): quiet where the job
-// steps, warm where work was lost, others where it stands. By RunTime.
-constexpr const char* style = R"(
-:root { color-scheme: light dark; --line: #ddd; --quiet: #555; --t0: #c3cfd6; --t1: #88ccee;
-        --t2: #56b4e9; --t3: #d55e00; --t4: #999933; --t5: #e69f00; --t6: #882255; --t7: #0072b2; }
-@media (prefers-color-scheme: dark) {
-  body { background: #16191d; color: #e4e6e8; }
-  :root { --line: #3a4048; --quiet: #a8b0b8; --t0: #46525b; --t4: #bdb76b; --t6: #cc79a7;
-          --t7: #4a9fd8; }
-  h2, th, dl.figures div { border-color: var(--line) !important; }
-  p.plan, p.note, dl.figures dt, dl.figures small, th, summary { color: var(--quiet) !important; }
-}
-ul.legend { list-style: none; display: flex; flex-wrap: wrap; gap: .2em 1.2em; padding: 0;
-            margin: .4em 0; font-size: .9em; }
-ul.legend span { display: inline-block; width: .9em; height: .9em; margin-right: .4em;
-                 vertical-align: -.08em; border-radius: 2px; }
-div.strip, div.bar { display: grid; grid-template-columns: 6em 1fr; gap: .7em; align-items: center;
-                     font-size: .85em; font-variant-numeric: tabular-nums; }
-div.strip > span, div.bar > span:first-child { text-align: right; color: var(--quiet); }
-div.strip svg { width: 100%; height: 26px; margin: 1px 0; }
-div.bar { grid-template-columns: 10em 1fr; margin: 2px 0; }
-div.bar > span { white-space: nowrap; }
-div.bar b { display: inline-block; height: 1em; vertical-align: -.12em; margin-right: .6em;
-            min-width: 1px; border-radius: 2px; }
-div.ticks { display: flex; justify-content: space-between; color: var(--quiet); font-size: .8em;
-            margin-left: calc(5.1em + .7em); }
-div.histogram { display: flex; align-items: flex-end; height: 170px; gap: 1px;
-                border-bottom: 1px solid var(--line); max-width: 760px; }
-div.histogram span { flex: 1; background: var(--t0); min-height: 0; }
-div.histogram span.middle { background: var(--t7); }
-div.histogram + div.ticks { margin: .2em 0 0; max-width: 760px; }
-div.wide { overflow-x: auto; }
-div.wide th, div.wide td { white-space: nowrap; }
-td.range { width: 14em; min-width: 9em; }
-td.range i { display: block; position: relative; height: .9em; background: none; }
-td.range i b { position: absolute; height: .5em; top: .2em; background: var(--t7); opacity: .45;
-               border-radius: 2px; }
-td.range i u { position: absolute; width: 2px; height: .9em; background: currentColor; }
-pre { overflow-x: auto; font-size: .8em; }
-@media (max-width: 520px) {
-  div.strip { grid-template-columns: 3.6em 1fr; font-size: .75em; }
-  div.ticks { margin-left: calc(2.7em + .7em); }
-  div.bar { grid-template-columns: 7.5em 1fr; }
-}
-@media print {
-  body { max-width: none; margin: 0; }
-  * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
-  h2 { break-after: avoid; } div.strip, tr, dl.figures div { break-inside: avoid; }
-}
-)";
 
 // Places across a row: some ten minutes of a week.
 constexpr std::size_t places = 1000;
@@ -75,8 +24,8 @@ std::string number(double value) { return fixed(value, 2); }
 std::string colour(std::size_t time) { return "var(--t" + std::to_string(time) + ")"; }
 
 std::string key_figure(const std::string& name, const std::string& value, const std::string& more) {
-  return "<div><dt>" + escaped(name) + "</dt><dd>" + escaped(value) + "<small>" + escaped(more) +
-         "</small></dd></div>\n";
+  return "<div class=\"figure\"><dt>" + escaped(name) + "</dt><dd><span class=\"value\">" +
+         escaped(value) + "</span><span class=\"note\">" + escaped(more) + "</span></dd></div>\n";
 }
 
 std::string key_figures(const TrainingRun& run) {
@@ -172,7 +121,7 @@ std::string strip(const RunTally& one) {
     const std::string label =
         row_days == 7 ? "week " + std::to_string(row + 1)
                       : "day " + std::to_string(row * static_cast<std::size_t>(row_days) + 1);
-    html += "<div class=\"strip\"><span>" + label + "</span>" +
+    html += "<div class=\"days\"><span>" + label + "</span>" +
             row_of(shares, first, std::min(first + places, shares.size())) + "</div>\n";
   }
   html += "<div class=\"ticks\">";
@@ -223,9 +172,11 @@ std::string histogram(const TrainingRun& run) {
             " days\"></span>";
   }
   html += "</div>\n<div class=\"ticks\">";
+  // As many digits as tell one from the next.
+  const int digits = std::clamp(static_cast<int>(std::ceil(1.0 - std::log10(10.0 * width))), 0, 4);
   for (int i = 0; i <= 4; ++i)
-    html += "<span>" + fixed(least + (most - least) * i / 4.0, most < 100.0 ? 1 : 0) +
-            (i == 4 ? " days" : "") + "</span>";
+    html += "<span>" + fixed(least + (most - least) * i / 4.0, digits) + (i == 4 ? " days" : "") +
+            "</span>";
   html += "</div>\n<p class=\"note\">Blue: nine runs in ten.";
   if (beyond > 0)
     html += " " + grouped(beyond) + (beyond == 1 ? " takes" : " take") + " longer, up to " +
@@ -245,10 +196,11 @@ std::string lost_section(const TrainingRun& run) {
   std::string html = "<h2>What is lost to what</h2>\n";
   for (const std::size_t kind : kinds) {
     const double share = run.figures.shares[kind];
-    html += "<div class=\"bar\"><span>" + escaped(words(static_cast<RunTime>(kind))) +
+    html += "<div class=\"lost\"><span>" + escaped(words(static_cast<RunTime>(kind))) +
             "</span><span><b style=\"background:" + colour(kind) +
             ";width:" + number(50.0 * share / most) + "%\"></b>" + percent(share) + ", " +
-            fixed(share * run.figures.days.mean, 2) + " days</span></div>\n";
+            escaped(span_text(Seconds{share * run.figures.days.mean * 86400.0})) +
+            "</span></div>\n";
   }
   return html;
 }
@@ -288,20 +240,23 @@ std::string lines(const std::string& text) {
 
 }  // namespace
 
-std::string training_run_html(const TrainingRun& run, const RunTally& one) {
+std::string run_report(const TrainingRun& run, const RunTally& one, const ReportAbout& about) {
   const Scenario& scenario = run.prepared.scenario;
   std::string plan;
   for (const std::string& item : plan_items(scenario.plan))
     plan += (plan.empty() ? "" : ", ") + item;
-  return html_page(
-      scenario.model.name + " on " + scenario.system.name + ", " + grouped(scenario.plan.gpus()) +
-          " GPUs: " + tokens_text(run.question.tokens) + " tokens",
-      "<p class=\"plan\">" + escaped(plan) + ". " +
-          (run.question.faults ? "Faults, replayed, of " : "Failures of ") +
-          escaped(reliability_text(run.question.reliability)) + ".</p>\n" + key_figures(run) +
-          strip_section(run, one) + histogram(run) + lost_section(run) + worth_section(run) +
-          lines(training_run_text(run)) + json_element(training_run_json(run)),
-      style);
+  return report_html(
+      {.title = scenario.model.name + " on " + scenario.system.name + ", " +
+                grouped(scenario.plan.gpus()) + " GPUs: " + tokens_text(run.question.tokens) +
+                " tokens",
+       .about = {plan, (run.question.faults ? "Faults, replayed, of " : "Failures of ") +
+                           reliability_text(run.question.reliability) + ". Orrery " ORRERY_VERSION},
+       .command = about.command,
+       .body = key_figures(run) + strip_section(run, one) + histogram(run) + lost_section(run) +
+               worth_section(run) + lines(training_run_text(run)) + inputs_place(),
+       .result = training_run_json(run),
+       .data = {{"inputs-data", inputs_json(scenario).dump()}},
+       .timeline = ""});
 }
 
 }  // namespace orrery

@@ -1,13 +1,13 @@
+#include "sim/explore/reports/deployments_report.hpp"
+
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "sim/output/served/deployment_search_text.hpp"
-
 namespace orrery {
 namespace {
 
-TEST(DeploymentSearchHtml, HoldsTheListTheCurveAndTheJson) {
+TEST(DeploymentsReport, HoldsTheListTheCurveAndTheJson) {
   DeploymentSearchRequest request;
   request.model = read_model("llama3.1-8b", {});
   request.grounds = {
@@ -23,13 +23,15 @@ TEST(DeploymentSearchHtml, HoldsTheListTheCurveAndTheJson) {
     words.load_flags.push_back("--isl 500 --osl 100");
   }
   const DeploymentSearchResult result = search_deployments(request);
-  const std::string page = deployment_search_html(result, request, words);
+  const std::string page = deployments_report(result, request, words, {"orrery serve"});
   EXPECT_NE(page.find("&lt;500&gt;"), page.npos);
-  EXPECT_NE(page.find("\n  prompts of "), page.npos);  // Lines stay lines.
-  EXPECT_EQ(page.find("src="), page.npos);             // Nothing is loaded from elsewhere.
-  EXPECT_NE(page.find("<polyline"), page.npos);
-  const std::size_t begin = page.find('\n', page.find("application/json")) + 1;
-  const std::string json = page.substr(begin, page.find("</script>") - begin);
+  EXPECT_NE(page.find("id=\"deployments-chart\""), page.npos);
+  const auto element = [&](const std::string& id) {
+    const std::size_t begin = page.find('\n', page.find("id=\"" + id + "\">")) + 1;
+    return page.substr(begin, page.find("</script>", begin) - begin);
+  };
+  const std::string json = element("result");
+  EXPECT_EQ(nlohmann::json::parse(element("seen")).size(), result.seen.size());
   EXPECT_EQ(nlohmann::json::parse(json),
             nlohmann::json::parse(deployment_search_json(result, request, words)));
 }

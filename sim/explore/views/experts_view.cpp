@@ -1,11 +1,11 @@
-#include "sim/explore/replies/experts_view.hpp"
+#include "sim/explore/views/experts_view.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "sim/explore/replies/asked_estimate.hpp"
+#include "sim/explore/views/json_line.hpp"
 
 namespace orrery {
 namespace {
