@@ -28,7 +28,7 @@ RunBill bill_of(const PreparedRun& run, const RunFigures& figures, int kept, dou
   bill.spares = 1.0 - jobs;
   bill.redone = share(RunTime::redone);
   for (const RunTime time :
-       {RunTime::productive, RunTime::slowed_by_writes, RunTime::replicas_away})
+       {RunTime::productive, RunTime::slowed_by_writes, RunTime::replicas_away, RunTime::slow_gpus})
     bill.steps += share(time);
   for (const RunTime time :
        {RunTime::saving, RunTime::detecting, RunTime::waiting, RunTime::restarting})
@@ -40,9 +40,7 @@ RunBill bill_of(const PreparedRun& run, const RunFigures& figures, int kept, dou
 }
 
 std::vector<SlowGpu> slow_gpus(const PreparedRun& run, double slower) {
-  const WalkTier& last = run.setup.tiers.back();
-  const auto stop =
-      static_cast<double>(last.stall + last.write + last.load + run.setup.restart) / 1e6;
+  const double stop = replacement_stop(run).si();
   std::vector<SlowGpu> slow;
   EstimateContext context{run.scenario.system};
   const Seconds whole = step_time(run.scenario, context);
@@ -54,6 +52,20 @@ std::vector<SlowGpu> slow_gpus(const PreparedRun& run, double slower) {
     slow.push_back({stage, longer, Seconds{longer > 0.0 ? stop / longer : infinite}});
   }
   return slow;
+}
+
+std::vector<StageEviction> evictions_of(const PreparedRun& run) {
+  const Slowness& slow = run.setup.slowness;
+  std::vector<StageEviction> stages;
+  if (!slow.evict) return stages;
+  const double longer =
+      *slow.evict > 0.0 ? *slow.evict : replacement_stop(run) / (run.without_interruption() * 0.5);
+  for (int stage = 0; stage < run.scenario.plan.pp; ++stage) {
+    const double from = slow.slower_for(stage, longer);
+    stages.push_back({stage, slow.step_ratio(stage, slow.most) - 1.0,
+                      from <= slow.most ? from : std::numeric_limits<double>::infinity()});
+  }
+  return stages;
 }
 
 double share_beyond(const std::vector<RunTally>& runs, int units) {
@@ -75,7 +87,7 @@ SpareNeed spare_need(const std::vector<RunTally>& never_waited, std::optional<in
 }  // namespace
 
 RunFigures figures_of(const std::vector<RunTally>& runs) {
-  std::vector<double> ettr, goodput, interruptions;
+  std::vector<double> ettr, goodput, interruptions, evictions;
   RunFigures figures;
   figures.by_cause.resize(runs.front().interruptions.size());
   double all = 0.0;
@@ -85,6 +97,7 @@ RunFigures figures_of(const std::vector<RunTally>& runs) {
     ettr.push_back(run.ettr());
     goodput.push_back(run.goodput());
     interruptions.push_back(run.all_interruptions());
+    evictions.push_back(run.evictions);
     all += static_cast<double>(run.total());
     for (std::size_t i = 0; i < run_times; ++i) figures.shares[i] += static_cast<double>(run.of[i]);
     for (std::size_t i = 0; i < run.interruptions.size(); ++i)
@@ -95,6 +108,7 @@ RunFigures figures_of(const std::vector<RunTally>& runs) {
   figures.ettr = chance_range(std::move(ettr));
   figures.goodput = chance_range(std::move(goodput));
   figures.interruptions = chance_range(std::move(interruptions));
+  figures.evictions = chance_range(std::move(evictions));
   return figures;
 }
 
@@ -130,7 +144,8 @@ RunTally middle_run(const PreparedRun& run, const RunQuestion& question,
 
 TrainingRun drawn_run(const Scenario& scenario, Seconds step, const RunQuestion& question,
                       const Economics& economics) {
-  TrainingRun answer{question, prepare_run(scenario, step, question), {}, {}, {}, {}, {}, {}, {}};
+  TrainingRun answer{question, prepare_run(scenario, step, question), {}, {}, {}, {}, {}, {}, {},
+                     {}};
   const RunPolicy& policy = question.policy;
   answer.runs = finished_runs(answer.prepared, question);
   answer.figures = figures_of(answer.runs);
@@ -138,7 +153,9 @@ TrainingRun drawn_run(const Scenario& scenario, Seconds step, const RunQuestion&
   never_waits.setup.spares = always_one;
   answer.spares = policy.spares ? spare_need(finished_runs(never_waits, question), policy.spares)
                                 : spare_need(answer.runs, {});
-  if (policy.checkpoints.size() == 1 && !policy.elastic && !policy.spares)
+  answer.evictions = evictions_of(answer.prepared);
+  if (policy.checkpoints.size() == 1 && !policy.elastic && !policy.spares &&
+      !answer.prepared.setup.slowness.any())
     answer.expected_ettr = expected_ettr(answer.prepared);
   answer.bill =
       bill_of(answer.prepared, answer.figures, answer.spares.kept, question.tokens, economics);

@@ -20,7 +20,8 @@ namespace {
 // steps, warm where work was lost, others where it stands. By RunTime.
 constexpr const char* style = R"(
 :root { color-scheme: light dark; --line: #ddd; --quiet: #555; --t0: #c3cfd6; --t1: #88ccee;
-        --t2: #56b4e9; --t3: #d55e00; --t4: #999933; --t5: #e69f00; --t6: #882255; --t7: #0072b2; }
+        --t2: #56b4e9; --t3: #d55e00; --t4: #999933; --t5: #e69f00; --t6: #882255; --t7: #0072b2;
+        --t8: #44aa99; }
 @media (prefers-color-scheme: dark) {
   body { background: #16191d; color: #e4e6e8; }
   :root { --line: #3a4048; --quiet: #a8b0b8; --t0: #46525b; --t4: #bdb76b; --t6: #cc79a7;
