@@ -5,39 +5,15 @@
 #include <numeric>
 #include <utility>
 
+#include "sim/analysis/run/run_bill.hpp"
 #include "sim/analysis/run/run_states.hpp"
 #include "sim/analysis/run/run_worth.hpp"
 #include "sim/base/text/number_text.hpp"
-#include "sim/work/result/bill.hpp"
 
 namespace orrery {
 namespace {
 
 constexpr double enough = 0.99;  // Of the time.
-
-RunBill bill_of(const PreparedRun& run, const RunFigures& figures, int kept, double tokens,
-                const Economics& economics) {
-  const double hours = 24.0 * figures.days.mean;
-  RunBill bill;
-  bill.gpu_hours = hours * (run.scenario.plan.gpus() + kept * run.gpus_of_unit);
-  bill.rent_usd = economics.rent_usd_per_gpu_hour * bill.gpu_hours;
-  const double jobs = hours * run.scenario.plan.gpus() / bill.gpu_hours;
-  const auto share = [&](RunTime time) {
-    return jobs * figures.shares[static_cast<std::size_t>(time)];
-  };
-  bill.spares = 1.0 - jobs;
-  bill.redone = share(RunTime::redone);
-  for (const RunTime time :
-       {RunTime::productive, RunTime::slowed_by_writes, RunTime::replicas_away, RunTime::slow_gpus})
-    bill.steps += share(time);
-  for (const RunTime time :
-       {RunTime::saving, RunTime::detecting, RunTime::waiting, RunTime::restarting})
-    bill.standing += share(time);
-  // Nobody publishes what GPUs draw that wait: all of them count as if they worked.
-  bill.energy_kwh = bill_of(run.scenario, run.step, tokens, economics).watts * (hours / 1000.0);
-  bill.energy_usd = bill.energy_kwh * economics.usd_per_kwh;
-  return bill;
-}
 
 std::vector<SlowGpu> slow_gpus(const PreparedRun& run, double slower) {
   const double stop = replacement_stop(run).si();
@@ -157,8 +133,7 @@ TrainingRun drawn_run(const Scenario& scenario, Seconds step, const RunQuestion&
   if (policy.checkpoints.size() == 1 && !policy.elastic && !policy.spares &&
       !answer.prepared.setup.slowness.any())
     answer.expected_ettr = expected_ettr(answer.prepared);
-  answer.bill =
-      bill_of(answer.prepared, answer.figures, answer.spares.kept, question.tokens, economics);
+  answer.bill = run_bill(answer.prepared, answer.figures, answer.spares.kept, economics);
   return answer;
 }
 

@@ -136,6 +136,8 @@ struct StageEviction {
 struct RunBill {
   double gpu_hours = 0.0;  ///< With those of spares.
   Range rent_usd, energy_kwh, energy_usd;
+  /// Of the energy: what the job's GPUs draw while it stands, and spares all the time.
+  Range standing_kwh, spares_kwh;
   /// What GPU hours are paid for; they add up to 1: steps that last, steps that were lost, a job
   /// that stands, and spares.
   double steps = 0.0, redone = 0.0, standing = 0.0, spares = 0.0;

@@ -133,6 +133,9 @@ std::string training_run_json(const TrainingRun& run) {
                  {"standing", rounded(run.bill.standing)},
                  {"spares", rounded(run.bill.spares)}}},
                {"energy_kwh", money(run.bill.energy_kwh)},
+               {"energy_of",
+                {{"standing_kwh", money(run.bill.standing_kwh)},
+                 {"spares_kwh", money(run.bill.spares_kwh)}}},
                {"energy_usd", money(run.bill.energy_usd)}}}}
              .dump(2) +
          "\n";

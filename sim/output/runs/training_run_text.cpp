@@ -111,6 +111,15 @@ std::string spares_text(const TrainingRun& run) {
          grouped(run.spares.units) + " would do for 99 % of it";
 }
 
+std::string energy_lines(const RunBill& bill) {
+  const std::string all = energy_text(bill.energy_kwh);
+  if (all.empty()) return "";
+  const std::string price = dollars_text(bill.energy_usd);
+  return "  energy         " + all + (price.empty() ? "" : ", " + price) +
+         "\n                 of it while the job stands " + energy_text(bill.standing_kwh) +
+         (bill.spares > 0.0 ? ", by spares " + energy_text(bill.spares_kwh) : "") + "\n";
+}
+
 std::string worth_text(const TrainingRun& run) {
   constexpr double seen = 0.005;  // Days, as they are printed.
   if (std::none_of(run.worth.begin(), run.worth.end(),
@@ -245,6 +254,7 @@ std::string training_run_text(const TrainingRun& run) {
     text += "  rent           " + rent + ": steps that last " + percent(run.bill.steps) +
             ", redone " + percent(run.bill.redone) + ",\n                 a job that stands " +
             percent(run.bill.standing) + ", spares " + percent(run.bill.spares) + "\n";
+  text += energy_lines(run.bill);
   return text + "\n" + worth_text(run) + slow_text(run) + evictions_text(run) +
          plural(run.question.replicates, "run") + ", seed " + std::to_string(run.question.seed) +
          "\n";

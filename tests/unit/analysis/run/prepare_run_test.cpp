@@ -274,6 +274,48 @@ TEST(TrainingRun, SaysWhatItsRentIsFor) {
   EXPECT_NEAR(bill.redone, 512.0 / 528.0 * run.figures.shares[3], 1e-12);
 }
 
+Economics powers(const std::string& waiting) {
+  return parse_economics(
+      JsonValue::parse(R"({"schema": "orrery.economics/1", "server_watts_per_gpu": 1000, "pue": 1,
+                           "switch_watts": 0, "usd_per_kwh": 0.1)" +
+                           waiting + "}",
+                       "mine.json"),
+      read_economics("h100-sxm", ""));
+}
+
+// At 1 kW a GPU at work and w kW where it waits, a run of H job GPU-hours takes, in kWh,
+// H (1 - standing) + w H (standing but detection) + [w, 1] H detection, and w for a spare's hour.
+TEST(TrainingRun, GpusThatWaitDrawLess) {
+  RunQuestion asked = question();
+  asked.policy.spares = 2;
+  asked.replicates = 50;
+  const Scenario scenario = llama(8, 2, 512);
+  const auto run = [&](const std::string& waiting) {
+    return drawn_run(scenario, Seconds{5.0}, asked, powers(waiting));
+  };
+  const TrainingRun tenth = run(R"(, "waiting_watts_per_gpu": 100)");
+  const RunFigures& figures = tenth.figures;
+  const double job = 24.0 * figures.days.mean * 512.0, spare = job * 16.0 / 512.0;
+  const double found = figures.shares[static_cast<std::size_t>(RunTime::detecting)];
+  const double stands = tenth.bill.standing * 528.0 / 512.0;
+  ASSERT_GT(found, 0.0);
+  const double low = job * (1.0 - stands + 0.1 * stands) + 0.1 * spare;
+  EXPECT_NEAR(tenth.bill.energy_kwh.low / low, 1.0, 1e-12);
+  EXPECT_NEAR(tenth.bill.energy_kwh.high / (low + 0.9 * job * found), 1.0, 1e-12);
+  EXPECT_NEAR(tenth.bill.spares_kwh.high / (0.1 * spare), 1.0, 1e-12);
+  EXPECT_NEAR(tenth.bill.energy_usd.low / (0.1 * low), 1.0, 1e-12);
+  // As if they worked: every hour that is paid for.
+  const RunBill alike = run(R"(, "waiting_watts_per_gpu": 1000)").bill;
+  EXPECT_NEAR(alike.energy_kwh.low / alike.gpu_hours, 1.0, 1e-12);
+  EXPECT_NEAR(alike.energy_kwh.high / alike.gpu_hours, 1.0, 1e-12);
+  // Where nobody says: between nothing and that.
+  Economics silent = powers("");
+  silent.waiting_watts_per_gpu = {};
+  const RunBill untold = drawn_run(scenario, Seconds{5.0}, asked, silent).bill;
+  EXPECT_NEAR(untold.energy_kwh.low / (job * (1.0 - stands)), 1.0, 1e-12);
+  EXPECT_NEAR(untold.energy_kwh.high / untold.gpu_hours, 1.0, 1e-12);
+}
+
 TEST(TrainingRun, SameSeedSameAnswer) {
   const Scenario scenario = llama(8, 2, 512);
   const RunQuestion asked = question();
