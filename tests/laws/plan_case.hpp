@@ -24,9 +24,13 @@ struct PlanCase {
   std::map<std::string, std::string> keys;  ///< As flags of a plan say them.
 
   Model make_model() const;
+  const System& machine() const;  ///< Called `system`; read once.
   /// The plan on `system`; nothing if it is none. `model`: as make_model(), or a variation of it.
   std::optional<Scenario> scenario(const Model& model, const System& system) const;
   std::optional<Scenario> scenario() const;
+  /// The same as users get it: the software is read for it alone. Errors: as make_scenario.
+  Scenario scenario_as_read() const;
+  PlanRequest request() const;
   /// Two lines: what it is, and for a model of the catalog the command that asks it.
   std::string text() const;
 };

@@ -18,7 +18,9 @@ struct PlanLaw {
 
 const std::vector<PlanLaw>& plan_laws();
 
-/// The answer, of a context that all plans of a system share.
-Estimate answer_of(const Scenario& scenario);
+/// The answer, of a context that all plans of a system share; nothing for a plan that does not fit,
+/// or whose step has more than some 5,000 tasks. `with_remedy`: a plan that does not fit is told
+/// what would, as users are; that takes longer than an answer.
+std::optional<Estimate> answer_of(const Scenario& scenario, bool with_remedy);
 
 }  // namespace orrery
