@@ -5,6 +5,8 @@ namespace orrery::calibration {
 void check_cuda(cudaError_t error, const char* call, const char* file, int line) {
   if (error == cudaSuccess) return;
   cudaGetLastError();  // Errors that do not last are not to be reported twice.
+  if (error == cudaErrorMemoryAllocation)
+    throw Unsupported{"too little memory on this GPU or host for it"};
   throw DeviceError{std::string{call} + ": " + cudaGetErrorString(error) + " (" +
                     cudaGetErrorName(error) + ", " + file + ":" + std::to_string(line) + ")"};
 }

@@ -35,6 +35,7 @@ class DeviceLost : public DeviceError {
 /// Waits for all work of the device. Errors: DeviceLost.
 void require_alive();
 
+/// Errors: Unsupported where memory is short, else DeviceError.
 void check_cuda(cudaError_t error, const char* call, const char* file, int line);
 void check_cublas(cublasStatus_t status, const char* call, const char* file, int line);
 

@@ -1,6 +1,8 @@
 #include "calibration/gpu/lab.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <fstream>
 
 #ifdef ORRERY_HAVE_NCCL
 #include <nccl.h>
@@ -28,6 +30,18 @@ std::string hashed(const cudaUUID_t& uuid) {
   std::string out;
   for (int shift = 60; shift >= 0; shift -= 4) out += digits[(hash >> shift) & 15];
   return out;
+}
+
+std::string on_off(std::optional<bool> what) { return what ? *what ? "on" : "off" : ""; }
+
+// Launches are the host's work. Linux on Arm names no model here.
+std::string cpu_name() {
+  std::ifstream in{"/proc/cpuinfo"};
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != line.npos) return line.substr(colon + 2);
+  }
+  return "";
 }
 
 std::string nccl_version() {
@@ -76,6 +90,10 @@ Machine describe_machine(int device, const Nvml& nvml) {
   machine.memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem);
   machine.l2_bytes = properties.l2CacheSize;
   machine.boost_clock_hz = 1e3 * attribute(cudaDevAttrClockRate, device);
+  machine.power_limit_w = nvml.power_limit_w().value_or(0.0);
+  machine.ecc = on_off(nvml.ecc());
+  machine.mig = on_off(nvml.mig());
+  machine.cpu = cpu_name();
   return machine;
 }
 
@@ -97,7 +115,30 @@ Lab::Lab(int device_index) : device{chosen(device_index)} {
   CUDA_CHECK(cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, device));
   nvml.choose(bus_id);
   machine = describe_machine(device, nvml);
+  stopwatch.while_busy([this] { states.push_back(nvml.state()); });
   shared_bytes_a_block = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+}
+
+std::map<std::string, double> Lab::state_figures() {
+  std::map<std::string, double> figures;
+  const auto middle = [&](const char* name, auto member) {
+    std::vector<double> values;
+    for (const GpuState& state : states)
+      if (state.*member) values.push_back(static_cast<double>(*(state.*member)));
+    if (values.empty()) return;
+    std::sort(values.begin(), values.end());
+    figures[name] = quantile(values, 0.5);
+  };
+  middle("busy_clock_hz", &GpuState::clock_hz);
+  middle("busy_power_w", &GpuState::power_w);
+  middle("busy_temperature_c", &GpuState::temperature_c);
+  std::uint64_t bits = 0;
+  bool told = false;
+  for (const GpuState& state : states)
+    if (state.held_by) bits |= *state.held_by, told = true;
+  if (told) figures["held_by_bits"] = static_cast<double>(bits);
+  states.clear();
+  return figures;
 }
 
 void require_right(double error, double tolerance) {

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <map>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "calibration/gpu/matmul.hpp"
 #include "calibration/gpu/nvml.hpp"
@@ -19,6 +22,9 @@ struct Lab {
   Stopwatch stopwatch;
   Cublas cublas;
   Nvml nvml;
+  std::vector<GpuState> states;  ///< Read while the stopwatch's work ran, since they were taken.
+  /// Their medians as figures of a measurement, and all that held the clock; takes them.
+  std::map<std::string, double> state_figures();
 };
 
 /// How many GPUs can be used; where none can, why, in CUDA's words.

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <set>
 #include <sstream>
 #include <thread>
 #include <utility>
@@ -184,6 +185,16 @@ void show(const Progress& progress) {
     std::cerr << text << "\n";
 }
 
+// Its cases need not be measured again on this machine; on another kind they would.
+Record other_record(const std::string& file, const Machine& machine) {
+  Record record = parse_record(text_of(file), file);
+  if (record.machine.gpu != machine.gpu)
+    fail_input({file, "/machine/gpu"},
+               "is " + record.machine.gpu + ", but here it is " + machine.gpu,
+               "leave out --besides " + file);
+  return record;
+}
+
 int run_measure(const Options& options, const std::vector<std::string>& arguments, int gpus) {
   const std::vector<Case> cases = cases_of(options, gpus);
   const bool first = options.rank == 0;
@@ -202,6 +213,10 @@ int run_measure(const Options& options, const std::vector<std::string>& argument
     record.program = std::string{"orrery-gpu "} + ORRERY_VERSION;
     record.started = utc_now();
   }
+  std::set<std::string> done;
+  for (const std::string& file : options.besides)
+    for (const Measurement& one : other_record(file, lab.machine).measurements)
+      if (one.outcome != Outcome::failed) done.insert(one.what.id());
   record.limits.noise = options.noise;
   record.limits.time_s = options.time_s;
   const std::unique_ptr<Team> team =
@@ -216,6 +231,7 @@ int run_measure(const Options& options, const std::vector<std::string>& argument
   std::cerr << record.machine.gpu << ", " << cases.size() << " cases -> " << options.output << "\n";
   CampaignPlan plan;
   plan.cases = cases;
+  plan.done = done;
   plan.budget_s = options.budget_s;
   const CampaignEnd end = run_campaign(
       record, plan, bench,

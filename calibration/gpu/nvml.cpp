@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <cstdint>
+
 namespace orrery::calibration {
 namespace {
 
@@ -12,8 +14,27 @@ using DriverVersion = int(char*, unsigned);
 using ClockInfo = int(void*, int, unsigned*);
 using Reading = int(void*, unsigned*);
 using Temperature = int(void*, int, unsigned*);
+using Bits = int(void*, unsigned long long*);
+using Modes = int(void*, unsigned*, unsigned*);  // Current, pending.
 constexpr int multiprocessor_clock = 1;
 constexpr int gpu_sensor = 0;
+
+// nvmlFieldValue_t and the field that has the power of the moment, in mW; nvmlDeviceGetPowerUsage
+// is an average over a second since Ampere.
+struct FieldValue {
+  unsigned field, scope;
+  long long timestamp_us, latency_us;
+  int type, result;
+  union {
+    double real;
+    unsigned number;
+    unsigned long long large;
+  } value;
+};
+static_assert(sizeof(FieldValue) == 40);
+using FieldValues = int(void*, int, FieldValue*);
+constexpr unsigned power_of_the_moment = 186;
+constexpr int type_unsigned = 1;
 
 }  // namespace
 
@@ -55,6 +76,12 @@ std::optional<double> Nvml::clock_hz() const {
 }
 
 std::optional<double> Nvml::power_w() const {
+  FieldValue field{};
+  field.field = power_of_the_moment;
+  const auto fields = find<FieldValues>("nvmlDeviceGetFieldValues");
+  if (device_ && fields && fields(device_, 1, &field) == 0 && field.result == 0 &&
+      field.type == type_unsigned)
+    return 1e-3 * field.value.number;
   unsigned milliwatt = 0;
   const auto power = find<Reading>("nvmlDeviceGetPowerUsage");
   if (!device_ || !power || power(device_, &milliwatt) != 0) return std::nullopt;
@@ -67,6 +94,39 @@ std::optional<double> Nvml::temperature_c() const {
   if (!device_ || !temperature || temperature(device_, gpu_sensor, &celsius) != 0)
     return std::nullopt;
   return celsius;
+}
+
+std::optional<std::uint64_t> Nvml::held_by() const {
+  unsigned long long bits = 0;
+  // The second is the name that drivers before CUDA 12.2 know.
+  for (const char* name :
+       {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"})
+    if (const auto reasons = find<Bits>(name); device_ && reasons && reasons(device_, &bits) == 0)
+      return bits;
+  return std::nullopt;
+}
+
+GpuState Nvml::state() const { return {clock_hz(), power_w(), temperature_c(), held_by()}; }
+
+std::optional<double> Nvml::power_limit_w() const {
+  unsigned milliwatt = 0;
+  const auto limit = find<Reading>("nvmlDeviceGetEnforcedPowerLimit");
+  if (!device_ || !limit || limit(device_, &milliwatt) != 0) return std::nullopt;
+  return 1e-3 * milliwatt;
+}
+
+std::optional<bool> Nvml::ecc() const {
+  unsigned current = 0, pending = 0;
+  const auto mode = find<Modes>("nvmlDeviceGetEccMode");
+  if (!device_ || !mode || mode(device_, &current, &pending) != 0) return std::nullopt;
+  return current != 0;
+}
+
+std::optional<bool> Nvml::mig() const {
+  unsigned current = 0, pending = 0;
+  const auto mode = find<Modes>("nvmlDeviceGetMigMode");
+  if (!device_ || !mode || mode(device_, &current, &pending) != 0) return std::nullopt;
+  return current != 0;
 }
 
 }  // namespace orrery::calibration

@@ -3,6 +3,8 @@
 #include <optional>
 #include <string>
 
+#include "calibration/host/gpu_state.hpp"
+
 namespace orrery::calibration {
 
 /// The driver's management library, loaded where there is one: for the driver's version and for
@@ -17,11 +19,16 @@ class Nvml {
   /// Chooses the GPU by its PCI bus id, as cudaDeviceGetPCIBusId() writes it.
   void choose(const std::string& bus_id);
   std::optional<std::string> driver() const;
+  GpuState state() const;
+  std::optional<double> power_limit_w() const;
+  std::optional<bool> ecc() const;
+  std::optional<bool> mig() const;
+
+ private:
   std::optional<double> clock_hz() const;
   std::optional<double> power_w() const;
   std::optional<double> temperature_c() const;
-
- private:
+  std::optional<std::uint64_t> held_by() const;
   template <class Function>
   Function* find(const char* name) const;
   void* library_ = nullptr;

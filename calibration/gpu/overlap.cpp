@@ -34,7 +34,8 @@ class Flag {
 
 struct Product {
   Product(const Case& what, Lab& lab)
-      : shape{MatmulShape::Pass::forward, what.size("m"), what.size("n"), what.size("k"), "bf16"},
+      : shape{MatmulShape::Pass::forward, what.size("m"), what.size("n"), what.size("k"),
+              what.choices.contains("dtype") ? what.choice("dtype") : "bf16"},
         matmul{lab.cublas, shape},
         operands{shape},
         error{matmul_error(matmul, operands, lab.stopwatch.stream())} {
@@ -180,64 +181,56 @@ Measurement measure_overlap(const Case& what, const StoppingLimits& limits, Lab&
   return one;
 }
 
-// Chunks of some 50 ms are handed over one ahead, so that the GPU never pauses. It begins cool, as
-// kernels that are timed by themselves do.
+// Windows of about a millisecond; some 30 ms of them are handed over ahead, so that the GPU never
+// pauses. It begins cool, as kernels that are timed by themselves do.
 Measurement measure_sustained(const Case& what, const StoppingLimits&, Lab& lab) {
   const Product product{what, lab};
   constexpr std::chrono::seconds pause{3};
+  constexpr double window_us = 1000.0, chunk_us = 30'000.0, state_every_s = 0.01;
   const double seconds = static_cast<double>(what.size("seconds"));
   const auto run = [&](cudaStream_t s) { product.run(s); };
   const double product_us = lab.stopwatch.quick_us(run, 3);
-  const int runs = static_cast<int>(std::clamp(50'000.0 / product_us, 1.0, 400.0));
+  const int runs = std::max(1, static_cast<int>(std::lround(window_us / product_us)));
+  const int windows = std::max(2, static_cast<int>(chunk_us / (product_us * runs)));
   Stream stream;
-  Event borders[3];
-  const auto chunk = [&](int i) {
-    for (int r = 0; r < runs; ++r) product.run(stream);
-    borders[(i + 1) % 3].record(stream);
+  std::vector<Event> borders(static_cast<std::size_t>(3 * windows + 1));
+  const auto border = [&](int window) -> Event& {
+    return borders[static_cast<std::size_t>(window % (3 * windows + 1))];
+  };
+  const auto hand_over = [&](int chunk) {
+    for (int w = chunk * windows; w < (chunk + 1) * windows; ++w) {
+      for (int r = 0; r < runs; ++r) product.run(stream);
+      border(w + 1).record(stream);
+    }
   };
   CUDA_CHECK(cudaDeviceSynchronize());
   std::this_thread::sleep_for(pause);
-  borders[0].record(stream);
-  chunk(0);
-  std::vector<double> times_us, at_s, clocks_hz, powers_w;
-  double spent_s = 0.0;
-  for (int i = 0; spent_s < seconds; ++i) {
-    chunk(i + 1);
-    CUDA_CHECK(cudaEventSynchronize(borders[(i + 1) % 3]));
-    const double chunk_us = elapsed_us(borders[i % 3], borders[(i + 1) % 3]);
-    times_us.push_back(chunk_us / runs);
-    spent_s += 1e-6 * chunk_us;
-    at_s.push_back(spent_s);
-    clocks_hz.push_back(lab.nvml.clock_hz().value_or(0.0));
-    powers_w.push_back(lab.nvml.power_w().value_or(0.0));
+  lab.states.clear();
+  ClockSeries series;
+  border(0).record(stream);
+  hand_over(0);
+  double told_s = -1.0;
+  for (int chunk = 0; series.length_s() < seconds; ++chunk) {
+    hand_over(chunk + 1);
+    for (int w = chunk * windows; w < (chunk + 1) * windows; ++w) {
+      CUDA_CHECK(cudaEventSynchronize(border(w + 1)));
+      series.add(elapsed_us(border(w), border(w + 1)), runs);
+      if (series.length_s() - told_s < state_every_s) continue;
+      series.tell(lab.nvml.state());
+      told_s = series.length_s();
+    }
   }
   CUDA_CHECK(cudaStreamSynchronize(stream));
-  const auto median = [&](const std::vector<double>& all, double from_s, double to_s) {
-    std::vector<double> some;
-    for (std::size_t i = 0; i < all.size(); ++i)
-      if (at_s[i] > from_s && at_s[i] <= to_s) some.push_back(all[i]);
-    std::sort(some.begin(), some.end());
-    return some.empty() ? 0.0 : quantile(some, 0.5);
-  };
-  const double end_s = at_s.back();
   Measurement one;
   one.what = what;
   one.relative_error = product.error;
-  one.warm = summarize(times_us);
+  one.warm = series.sustained();
   one.stopped = Stopped::time;
   one.implementation = "cublasLt, first choice, without pause";
-  // A chunk may be longer than a second: then it is the first, or the last.
-  const double first_us = at_s.front() > 1.0 ? times_us.front() : median(times_us, 0.0, 1.0);
-  const double last_us = median(times_us, end_s - 1.0, end_s);
-  one.figures = {{"first_second_us", first_us},
-                 {"last_second_us", last_us},
-                 {"sustained_ratio", first_us / last_us}};
-  if (lab.nvml.clock_hz()) {
-    one.figures["first_clock_hz"] = median(clocks_hz, 0.0, 1.0);
-    one.figures["last_clock_hz"] = median(clocks_hz, end_s - 1.0, end_s);
-  }
-  if (lab.nvml.power_w()) one.figures["last_power_w"] = median(powers_w, end_s - 1.0, end_s);
-  if (const auto celsius = lab.nvml.temperature_c()) one.figures["last_temperature_c"] = *celsius;
+  one.figures = {{"burst_us", series.burst_us()},
+                 {"sustained_us", one.warm->median_us},
+                 {"sustained_ratio", series.burst_us() / one.warm->median_us}};
+  one.series = series.points();
   return one;
 }
 

@@ -12,6 +12,7 @@ namespace {
 constexpr int most_a_batch = 16;
 constexpr int most_launches = 512;     // Half of what a stream's queue holds before launches block.
 constexpr double batch_us = 20'000.0;  // Runs of one batch should not take much longer.
+constexpr double look_every_s = 0.2;
 constexpr double warm_sample_us = 500.0;  // A thousand times the resolution of events.
 
 std::int64_t l2_bytes() {
@@ -50,6 +51,12 @@ std::vector<double> Stopwatch::batch(const std::function<void(cudaStream_t)>& ru
     cudaGetLastError();  // "Not ready" would stay and be reported by the next launch.
     if (waited != cudaSuccess && waited != cudaErrorNotReady) CUDA_CHECK(waited);
     const auto host_ns = static_cast<std::int64_t>(1e9 * (now_s() - began_s));
+    if (look_ && now_s() - looked_s_ > look_every_s) {
+      // Not before: the GPU would still be waiting, and its clock that of no work.
+      CUDA_CHECK(cudaEventSynchronize(*events_[2 * (samples / 2)]));
+      look_();
+      looked_s_ = now_s();
+    }
     CUDA_CHECK(cudaStreamSynchronize(stream_));
     const auto verdict = head_start_.judge(waited == cudaErrorNotReady, host_ns, size);
     if (verdict == HeadStart::Verdict::hopeless)

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "calibration/gpu/cuda.hpp"
 #include "calibration/host/head_start.hpp"
@@ -39,6 +40,8 @@ class Stopwatch {
                           int launches = 1);
 
   cudaStream_t stream() const { return stream_; }
+  /// Called a few times a second in the middle of timed work, while the GPU is at it.
+  void while_busy(std::function<void()> look) { look_ = std::move(look); }
 
  private:
   enum class Cache { cold, warm };
@@ -50,6 +53,8 @@ class Stopwatch {
   DeviceArray<char> flush_;
   std::vector<std::unique_ptr<Event>> events_;
   HeadStart head_start_;
+  std::function<void()> look_;
+  double looked_s_ = 0.0;
 };
 
 }  // namespace orrery::calibration

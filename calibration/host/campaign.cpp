@@ -14,7 +14,7 @@ class Campaign {
            const std::function<void(const Progress&)>& report)
       : record_{record}, plan_{plan}, bench_{bench}, save_{save}, report_{report} {
     for (const Case& one : plan.cases)
-      if (!record.find(one.id())) queue_.push_back(one);
+      if (!record.find(one.id()) && !plan.done.contains(one.id())) queue_.push_back(one);
     all_ = static_cast<int>(queue_.size());
     // A record that is continued keeps its clock, so that its checks stay in order.
     if (!record.reference.empty()) offset_s_ = record.reference.back().at_s;
@@ -39,7 +39,10 @@ class Campaign {
       ++begun_;
       report_({&pending_.back(), begun_, all_, left_s()});
       if (bench_.lost()) return keep_pending();
-      if (bench_.now_s() - checked_s_ >= plan_.reference_every_s) settle();
+      if (bench_.now_s() - checked_s_ >= plan_.reference_every_s)
+        settle();
+      else
+        save_unsettled();
     }
     settle();
     if (!again_.empty() && !stop()) measure_again();
@@ -82,6 +85,17 @@ class Campaign {
     }
     pending_.clear();
     save_(record_);
+  }
+
+  // Should the process be killed now, no measurement is lost; only the check behind it is.
+  void save_unsettled() {
+    const std::size_t settled = record_.measurements.size();
+    for (Measurement& one : pending_) {
+      one.reference_slowdown = track_.latest_slowdown();
+      record_.measurements.push_back(one);
+    }
+    save_(record_);
+    record_.measurements.resize(settled);
   }
 
   void measure_again() {

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <limits>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@ class Bench {
 
 struct CampaignPlan {
   std::vector<Case> cases;  ///< In running order.
+  /// Cases that other records hold already, by their ids: not measured again.
+  std::set<std::string> done{};
   double budget_s = std::numeric_limits<double>::infinity();
   double reference_every_s = 10.0;
   double rest_s = 2.0;
@@ -55,7 +58,8 @@ struct CampaignEnd {
 /// left at one attempt: a GPU that runs hot does so for good, and the record says by how much.
 ///
 /// A case may take its share of the budget that is left, at most the record's time limit and never
-/// less than a twentieth of it. `save` is called when measurements have been settled.
+/// less than a twentieth of it. `save` is called after each measurement;
+/// what no check has settled yet carries the slowdown of the check before.
 ///
 /// Should the machine stop answering, what was measured is kept, and the case that it stopped in
 /// with it: going on then passes it over.

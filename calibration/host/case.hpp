@@ -27,6 +27,8 @@ struct CaseKind {
   struct Choice {
     std::string name;
     std::vector<std::string> values;
+    std::string
+        before{};  ///< What a case says that was written before the key was; "": all have it.
   };
   struct Size {
     std::string name;

@@ -53,6 +53,11 @@ const std::map<std::string, Setter>& measure_setters() {
       {"-o", word(&Options::output)},
       {"--output", word(&Options::output)},
       {"--shapes", word(&Options::shapes)},
+      {"--besides",
+       [](Options& o, const std::string& text, const std::string& option) {
+         if (text.empty()) fail_input({"", option}, "is empty", "name a record");
+         o.besides.push_back(text);
+       }},
       {"--bootstrap", word(&Options::bootstrap)},
       {"--kinds", [](Options& o, const std::string& text,
                      const std::string& option) { o.kinds = parse_kinds(text, option); }},
@@ -180,6 +185,9 @@ std::string usage() {
       "measure and list:\n"
       "  -o, --output FILE   the record (default calibration-record.json)\n"
       "  --resume            continue that record: measure only what it does not hold\n"
+      "  --besides FILE      not what that record holds, of this machine or of one like it; may "
+      "be\n"
+      "                      given several times. orrery calibrate fit joins records\n"
       "  --shapes FILE       a work list, orrery.calibration-shapes/1, instead of the default\n"
       "  --kinds A,B         only these kinds of measurement\n"
       "  --budget 5m         stop after this time and keep what there is (s, m, h)\n"

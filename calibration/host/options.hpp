@@ -12,8 +12,9 @@ namespace orrery::calibration {
 struct Options {
   std::string command;  ///< "measure", "step", "info", "list", "help", "version"
   std::string output = "calibration-record.json";
-  std::string shapes;              ///< A work list; "": the default one.
-  std::vector<std::string> kinds;  ///< Empty: all.
+  std::string shapes;                ///< A work list; "": the default one.
+  std::vector<std::string> besides;  ///< Records whose cases need not be measured again.
+  std::vector<std::string> kinds;    ///< Empty: all.
   double budget_s = std::numeric_limits<double>::infinity();
   double noise = 0.005;
   double time_s = 1.0;

@@ -24,7 +24,7 @@ std::string digest(const std::string& text) {
 const std::vector<std::string>& units() {
   static const std::vector<std::string> units{"_us",    "_s",           "_hz",         "_bytes",
                                               "_flop",  "_bytes_per_s", "_flop_per_s", "_ratio",
-                                              "_count", "_w",           "_c"};
+                                              "_count", "_w",           "_c",          "_bits"};
   return units;
 }
 
@@ -55,7 +55,11 @@ Json::Object machine_json(const Machine& machine) {
           {"multiprocessors", machine.multiprocessors},
           {"memory_bytes", machine.memory_bytes},
           {"l2_bytes", machine.l2_bytes},
-          {"boost_clock_hz", machine.boost_clock_hz}};
+          {"boost_clock_hz", machine.boost_clock_hz},
+          {"power_limit_w", machine.power_limit_w},
+          {"ecc", machine.ecc},
+          {"mig", machine.mig},
+          {"cpu", machine.cpu}};
 }
 
 Machine read_machine(const JsonPlace& json) {
@@ -76,6 +80,11 @@ Machine read_machine(const JsonPlace& json) {
   machine.memory_bytes = json.at("memory_bytes").integer(1, std::int64_t{1} << 45);
   machine.l2_bytes = json.at("l2_bytes").integer(0, std::int64_t{1} << 40);
   machine.boost_clock_hz = json.at("boost_clock_hz").number(0.0, 1e11);
+  // Records from before these were written lack them.
+  if (json.has("power_limit_w")) machine.power_limit_w = json.at("power_limit_w").number(0.0, 1e6);
+  for (const auto& [key, member] :
+       {std::pair{"ecc", &Machine::ecc}, {"mig", &Machine::mig}, {"cpu", &Machine::cpu}})
+    if (json.has(key)) machine.*member = plain_text(json.at(key));
   return machine;
 }
 
@@ -100,6 +109,40 @@ TimingSummary read_summary(const JsonPlace& json) {
   return summary;
 }
 
+Json series_json(const std::vector<SeriesPoint>& series) {
+  Json::Array points;
+  for (const SeriesPoint& point : series) {
+    Json::Object json{{"at_s", point.at_s}, {"median_us", point.median_us}};
+    if (point.state.clock_hz) json.emplace_back("clock_hz", *point.state.clock_hz);
+    if (point.state.power_w) json.emplace_back("power_w", *point.state.power_w);
+    if (point.state.temperature_c) json.emplace_back("temperature_c", *point.state.temperature_c);
+    if (point.state.held_by)
+      json.emplace_back("held_by_bits", static_cast<std::int64_t>(*point.state.held_by));
+    points.push_back(json);
+  }
+  return points;
+}
+
+std::vector<SeriesPoint> read_series(const JsonPlace& json) {
+  std::vector<SeriesPoint> series;
+  for (const JsonPlace& one : json.elements()) {
+    one.allow_only({"at_s", "median_us", "clock_hz", "power_w", "temperature_c", "held_by_bits"});
+    SeriesPoint point;
+    point.at_s = one.at("at_s").number(0.0, 1e6);
+    if (!series.empty() && point.at_s < series.back().at_s)
+      one.at("at_s").fail("is before the one in front of it", "measure again");
+    point.median_us = one.at("median_us").number(1e-3, longest_us);
+    if (one.has("clock_hz")) point.state.clock_hz = one.at("clock_hz").number(0.0, 1e11);
+    if (one.has("power_w")) point.state.power_w = one.at("power_w").number(0.0, 1e6);
+    if (one.has("temperature_c"))
+      point.state.temperature_c = one.at("temperature_c").number(-300.0, 1000.0);
+    if (one.has("held_by_bits"))
+      point.state.held_by = one.at("held_by_bits").integer(0, std::int64_t{1} << 52);
+    series.push_back(point);
+  }
+  return series;
+}
+
 Json measurement_json(const Measurement& one) {
   Json::Object json;
   write_case(json, one.what);
@@ -118,13 +161,14 @@ Json measurement_json(const Measurement& one) {
     figures.emplace_back(name, value);
   }
   if (!figures.empty()) json.emplace_back("figures", figures);
+  if (!one.series.empty()) json.emplace_back("series", series_json(one.series));
   return json;
 }
 
 Measurement read_measurement(const JsonPlace& json) {
   std::vector<std::string> keys = case_keys(json.at("kind"));
   for (const char* key : {"outcome", "reason", "implementation", "cold", "warm", "stopped",
-                          "relative_error_ratio", "reference_slowdown_ratio", "figures"})
+                          "relative_error_ratio", "reference_slowdown_ratio", "figures", "series"})
     keys.emplace_back(key);
   json.allow_only(keys);
   Measurement one;
@@ -152,6 +196,7 @@ Measurement read_measurement(const JsonPlace& json) {
       one.figures[name] = figures.at(name).number(name.ends_with("_c") ? -300.0 : 0.0, 1e30);
     }
   }
+  if (json.has("series")) one.series = read_series(json.at("series"));
   const bool timed = one.cold || one.warm;
   if (one.outcome == Outcome::measured && !timed)
     json.fail("was measured, but has no times", "add cold or warm");
@@ -251,7 +296,8 @@ void require_same_machine(const Record& record, const Machine& machine, const st
     if (then[i].second.text() != now[i].second.text())
       fail_input({file, "/machine/" + then[i].first},
                  "is " + then[i].second.text() + ", but here it is " + now[i].second.text(),
-                 "name another output file: one record holds one machine");
+                 "name another output file with -o and this one with --besides: one record holds "
+                 "one machine, and orrery calibrate fit joins several");
 }
 
 }  // namespace orrery::calibration

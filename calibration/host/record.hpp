@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "calibration/host/case.hpp"
+#include "calibration/host/clock_series.hpp"
 #include "calibration/host/reference_track.hpp"
 #include "calibration/host/stopping.hpp"
 
@@ -25,6 +26,10 @@ struct Machine {
   std::int64_t memory_bytes = 0;
   std::int64_t l2_bytes = 0;
   double boost_clock_hz = 0.0;  ///< The highest that the multiprocessors may run at.
+  double power_limit_w = 0.0;   ///< 0: the driver does not say.
+  std::string ecc{};            ///< "on", "off"; "": the driver does not say. So with mig.
+  std::string mig{};            ///< Whether it is cut into instances.
+  std::string cpu{};            ///< The host's, as it calls itself; "": not known.
 
   bool operator==(const Machine&) const = default;
 };
@@ -44,10 +49,12 @@ struct Measurement {
   /// |result - reference| / |reference| against double precision, over the elements compared;
   /// absent where there is nothing to compare.
   std::optional<double> relative_error;
+  /// Of `sustained`: from the first run on.
+  std::vector<SeriesPoint> series;
   /// How much slower the reference product was around it than at its fastest.
   double reference_slowdown = 1.0;
   /// Further figures. Names end in a unit: _us _s _hz _bytes _flop _bytes_per_s _flop_per_s _ratio
-  /// _count _w _c.
+  /// _count _w _c _bits.
   std::map<std::string, double> figures;
 };
 

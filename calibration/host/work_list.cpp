@@ -81,7 +81,7 @@ void add_memory(std::vector<Case>& cases) {
 
 void add_machine(std::vector<Case>& cases) {
   for (const char* op : {"kernel", "chain", "graph", "event_wait"})
-    cases.push_back(make_case("launch", {op}, {}, 3.0));
+    cases.push_back(make_case("launch", {op}, {}, 6.0));
   for (const char* direction : {"host_to_device", "device_to_host", "device_to_device"})
     for (const std::int64_t bytes : {1 << 12, 1 << 20, 1 << 26, 1 << 28})
       cases.push_back(make_case("transfer", {direction}, {bytes}));
@@ -90,7 +90,14 @@ void add_machine(std::vector<Case>& cases) {
     for (const std::int64_t busy : {1, 2, 4, 8, 16, 20, 24, 32})
       cases.push_back(make_case("overlap", {"busy_multiprocessors"}, {m, 8192, 8192, busy}));
   }
-  cases.push_back(make_case("sustained", {}, {8192, 8192, 8192, 10}, 0.5));
+  // First of all: what a budget cuts off is not this. The other shapes differ in how much of their
+  // time they spend with all multiprocessors busy, and in their depth.
+  for (const char* dtype : {"bf16", "fp8"})
+    cases.push_back(make_case("sustained", {dtype}, {8192, 8192, 8192, 20}, 5.0));
+  for (const Sizes& shape :
+       {Sizes{4096, 4096, 4096, 10}, Sizes{8192, 28672, 4096, 10}, Sizes{4096, 8192, 28672, 10}})
+    for (const char* dtype : {"bf16", "fp8"})
+      cases.push_back(make_case("sustained", {dtype}, shape, 1.5));
 }
 
 // Layers of Llama 3 8B, which fill any GPU, and ones so small that the host is what takes time.

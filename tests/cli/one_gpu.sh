@@ -10,15 +10,15 @@ cat > "$folder/stand-in" << END
 #!/bin/sh
 echo "\$@" >> "$folder/calls"
 case \$1 in
-  info) echo a GPU; exit 0 ;;
+  info) [ ! -e "$folder/no-gpu" ] || exit 77; echo a GPU; exit 0 ;;
   measure) ;;
   *) exit 2 ;;
 esac
-if [ ! -e "$folder/out/record.json" ]; then
-  cp "$source/tests/golden/synthetic-steps.json" "$folder/out/record.json"
+if [ ! -e "\$4" ]; then
+  cp "$source/tests/golden/synthetic-steps.json" "\$4"
   exit 6
 fi
-cp "$source/tests/golden/synthetic-record.json" "$folder/out/record.json"
+cp "$source/tests/golden/synthetic-record.json" "\$4"
 exit 5
 END
 chmod +x "$folder/stand-in"
@@ -33,15 +33,22 @@ grep -q "synthetic-test-gpu" "$folder/errors"
 
 diff - "$folder/calls" << END
 info
-measure --resume -o $folder/out/record.json --kinds training_step,launch --budget 2m
-measure --resume -o $folder/out/record.json --kinds training_step,launch --budget 2m
-measure --resume -o $folder/out/record.json --budget 1m
+measure --resume -o $folder/out/record-1.json --kinds training_step,launch --budget 80s
+measure --resume -o $folder/out/record-1.json --kinds training_step,launch --budget 80s
+measure --resume -o $folder/out/record-1.json --budget 1m
 END
-[ -e "$folder/out/measured" ]
 
-# Again: nothing is measured any more, and a GPU of the catalog goes all the way. (The digest is
+# Another call has a record of its own, and leaves out what the first holds.
+ORRERY_GPU=$folder/stand-in ORRERY=$orrery "$source/calibration/one_gpu.sh" "$folder/out" 1m \
+  2> "$folder/errors" || true
+tail -1 "$folder/calls" > "$folder/last"
+echo "measure --resume -o $folder/out/record-2.json --budget 1m --besides" \
+  "$folder/out/record-1.json" | diff - "$folder/last"
+rm "$folder/out/record-2.json"
+
+# Where there is no GPU, what was measured is fitted; a GPU of the catalog goes all the way. (The digest is
 # that of the text before it: FNV-1a, as calibration/host/record.cpp has it.)
-python3 - "$source/tests/golden" "$folder/out/record.json" << 'END'
+python3 - "$source/tests/golden" "$folder/out/record-1.json" << 'END'
 import json, sys
 golden, target = sys.argv[1:]
 def read(name): return open(f"{golden}/{name}").read()
@@ -60,11 +67,19 @@ for byte in text.encode():
     value = ((value ^ byte) * 0x100000001b3) & 0xffffffffffffffff
 open(target, "w").write(text + f',\n"digest": "{value:016x}"}}\n')
 END
+touch "$folder/no-gpu"
 ORRERY_GPU=$folder/stand-in ORRERY=$orrery "$source/calibration/one_gpu.sh" "$folder/out" \
-  > "$folder/text"
-[ "$(wc -l < "$folder/calls")" = 4 ]
+  > "$folder/text" 2> "$folder/errors"
+grep -q "nothing can be measured here" "$folder/errors"
+[ "$(tail -1 "$folder/calls")" = info ]
 for file in calibration.json fit.txt achieved.svg step.txt; do
   [ -s "$folder/out/$file" ] || { echo "no $file"; exit 1; }
 done
 grep -q "by the tables of h100-sxm" "$folder/out/fit.txt"
 [ "$(grep -c "2 layers of 2048, 4096 tokens, eager  " "$folder/out/step.txt")" = 2 ]
+
+# Without records there is nothing to go on with: orrery-gpu's own exit code.
+code=0
+ORRERY_GPU=$folder/stand-in ORRERY=$orrery "$source/calibration/one_gpu.sh" "$folder/empty" \
+  2> "$folder/errors" || code=$?
+[ $code = 77 ] || { echo "exit code $code instead of 77"; exit 1; }

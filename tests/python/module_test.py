@@ -68,6 +68,20 @@ class Answers(unittest.TestCase):
             orrery.collective("all_reduce", system="dgx-h100", gpus=8, bytes="1MiB"), sizes[:1]
         )
 
+    def test_buy_and_kernel(self):
+        bought = orrery.buy(
+            model="llama3-8b", tokens="100B", system=["dgx-h100", "dgx-b200"], gpus=16, dtype="bf16"
+        )
+        self.assertEqual(
+            {(row["system"], row["gpus"]) for row in bought.rows()},
+            {("dgx-h100", 16), ("dgx-b200", 16)},
+        )
+        product = orrery.kernel("gemm", gpu="h100-sxm", m=1024, n=2048, k=4096)
+        self.assertEqual(product["flop"], 2 * 1024 * 2048 * 4096)
+        step = orrery.kernel("step", **PLAN)
+        self.assertEqual(len(step.rows()), len(step["operations"]))
+        self.assertGreater(len(step.rows()), 10)
+
     def test_own_model_and_system_may_be_dictionaries(self):
         catalog = Path(__file__).resolve().parents[2]
         model = json.loads((catalog / "workloads/models/llama3-8b.json").read_text())
@@ -104,7 +118,9 @@ class Answers(unittest.TestCase):
 
     def test_every_command_of_a_question_has_a_function(self):
         printed = program_says("--help")
-        for name in ("estimate", "search", "sweep", "compare", "serve", "run", "collective"):
+        for name in (
+            "estimate search sweep compare buy serve run kernel collective schedule".split()
+        ):
             self.assertIn(f"\n  {name} ", printed)
             self.assertTrue(callable(getattr(orrery, name)))
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "calibration/host/expert_tokens.hpp"
+#include "sim/analysis/calibrate/correct_table.hpp"
 #include "sim/analysis/calibrate/fit_formulas.hpp"
 #include "sim/analysis/calibrate/fit_overlap.hpp"
 #include "sim/cost/kernels/attention_time.hpp"
@@ -36,6 +37,12 @@ std::string percent_text(double ratio) {
   return text;
 }
 
+std::string signed_percent_text(double ratio) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%+.1f %%", 100.0 * ratio);
+  return text;
+}
+
 MeasuredGpu reference_of(const Gpu& gpu) {
   return {gpu.name,     gpu.peak_16bit,       gpu.peak_fp8,
           gpu.peak_fp4, gpu.memory_bandwidth, gpu.multiprocessors};
@@ -46,6 +53,10 @@ Seconds row_time(const Measurement& one) {
   return microseconds(std::round(one.warm->median_us * 1e3) / 1e3);
 }
 
+// Read off a trace of PyTorch's profiler (sim/analysis/profile/kernel_record.hpp): at a step's
+// clock, where tables are at a benchmark's.
+bool in_a_step(const Measurement& one) { return one.implementation.starts_with("in a step"); }
+
 // A dgrad product is a row like a forward one, and priced as such; of two with the same sizes the
 // forward one stands.
 std::vector<GemmRow> gemm_rows(const std::vector<Measurement>& all, const std::string& dtype) {
@@ -55,7 +66,8 @@ std::vector<GemmRow> gemm_rows(const std::vector<Measurement>& all, const std::s
     for (const Measurement* one : of_kind(all, "gemm", "pass", pass)) {
       const std::vector<std::int64_t> shape{one->what.size("m"), one->what.size("n"),
                                             one->what.size("k")};
-      if (one->what.choice("dtype") != dtype || !one->warm || !shapes.insert(shape).second)
+      if (one->what.choice("dtype") != dtype || !one->warm || in_a_step(*one) ||
+          !shapes.insert(shape).second)
         continue;
       rows.push_back({shape[0], shape[1], shape[2], row_time(*one)});
     }
@@ -74,10 +86,10 @@ class Fitting {
         findings_{findings},
         notes_{notes} {
     KernelTables& tables = fitted_.tables;
-    const auto shipped = read_kernel_tables(gpu.name);
-    const KernelFactors factors = shipped ? factors_of(*shipped) : default_factors(gpu);
-    const std::string from =
-        shipped ? "as in the tables that come with Orrery" : "assumed, as for a GPU without tables";
+    shipped_ = read_kernel_tables(gpu.name);
+    const KernelFactors factors = shipped_ ? factors_of(*shipped_) : default_factors(gpu);
+    const std::string from = shipped_ ? "as in the tables that come with Orrery"
+                                      : "assumed, as for a GPU without tables";
     fitted_.sustained = {factors.sustained, false, from};
     fitted_.wgrad_efficiency = {factors.wgrad_efficiency, false, from};
     fitted_.copy_efficiency = {factors.copy_efficiency, false, from};
@@ -94,6 +106,11 @@ class Fitting {
                    "give --gpu NAME: orrery list gpus");
       if (rows.size() < fewest_rows) {
         note_few("products in " + name(dtype), rows.size());
+        continue;
+      }
+      const GemmTable* published = find_gemm_table(shipped_ ? &*shipped_ : nullptr, dtype);
+      if (published && rows.size() < published->rows.size()) {
+        correct(rows, *published, dtype);
         continue;
       }
       GemmTable table;
@@ -135,16 +152,62 @@ class Fitting {
     }
   }
 
+  // What a step pays is the table's time without the table's own falling clock, over `sustained`
+  // (KernelModel): so it is what makes that the time that the product keeps. The record's own first
+  // milliseconds would be another benchmark's clock than the table's.
   void fit_sustained() {
-    std::vector<double> ratios;
+    std::map<std::string, std::vector<double>> by_dtype, in_steps;
+    std::size_t old = 0;
     for (const Measurement* one : of_kind(all_, "sustained")) {
-      const auto ratio = one->figures.find("sustained_ratio");
-      if (ratio != one->figures.end()) ratios.push_back(ratio->second);
+      const std::string& dtype = one->what.choice("dtype");
+      if (!one->figures.contains("sustained_us") || !one->figures.contains("burst_us")) {
+        ++old;
+        continue;
+      }
+      const GemmTime* time = gemm_in_use(dtype);
+      if (!time) continue;
+      const std::int64_t m = one->what.size("m"), n = one->what.size("n"), k = one->what.size("k");
+      const double table_s = time->without_cast(m, n, k).time.si() / time->throttle(m, n, k);
+      by_dtype[dtype].push_back(table_s / (1e-6 * one->figures.at("sustained_us")));
+      findings_.push_back(
+          "without pause, " + one->what.id().substr(std::string{"sustained "}.size()) +
+          ": the last 5 s at " +
+          percent_text(one->figures.at("burst_us") / one->figures.at("sustained_us")) +
+          " of the first 20 ms' rate, at " + percent_text(by_dtype[dtype].back()) + " of the " +
+          "table's" + held_by(*one));
     }
-    // It stretches the table's times: others than the fit's have their own.
-    if (!ratios.empty() && !fitted_.tables.gemm.empty())
-      set(fitted_.sustained, middle(ratios, 0.5), 0.1, 2.0,
-          "first second over the last of products without pause");
+    // As GPUs clock down for products, not for what the host or memory takes of short ones.
+    constexpr double long_us = 50.0;
+    for (const Measurement* one : of_kind(all_, "gemm")) {
+      if (!in_a_step(*one) || !one->warm || one->warm->median_us < long_us) continue;
+      const std::string& dtype = one->what.choice("dtype");
+      const GemmTime* time = gemm_in_use(dtype);
+      if (!time) continue;
+      const std::int64_t m = one->what.size("m"), n = one->what.size("n"), k = one->what.size("k");
+      const double table_s = time->without_cast(m, n, k).time.si() / time->throttle(m, n, k);
+      in_steps[dtype == "fp8" ? "fp8" : "bf16"].push_back(table_s / (1e-6 * one->warm->median_us));
+    }
+    if (old)
+      notes_.push_back(std::to_string(old) +
+                       " products without pause, by an orrery-gpu that compared whole seconds: "
+                       "power limits act within the first");
+    // A step's own clock is what is wanted; products without pause are only like it.
+    for (const char* dtype : {"bf16", "fp8"})
+      if (const auto some = in_steps.find(dtype); some != in_steps.end()) {
+        set(fitted_.sustained, middle(some->second, 0.5), 0.1, 2.0,
+            "the table over " + std::to_string(some->second.size()) + " " + dtype +
+                (some->second.size() == 1 ? " product" : " products") + " of a step's trace");
+        return;
+      }
+    // The table's narrow formats are scaled by the same factor: theirs are findings alone where
+    // there is a 16-bit one.
+    for (const char* dtype : {"bf16", "fp8"})
+      if (const auto some = by_dtype.find(dtype); some != by_dtype.end()) {
+        set(fitted_.sustained, middle(some->second, 0.5), 0.1, 2.0,
+            "the table over the last 5 s of " + std::to_string(some->second.size()) + " " + dtype +
+                (some->second.size() == 1 ? " product" : " products") + " without pause");
+        return;
+      }
   }
 
   // The slope between copies that no cache holds: launches cancel out.
@@ -267,12 +330,12 @@ class Fitting {
 
   // What the project's tables, or those of the GPU that stands in, say of the rows.
   void check_published() {
-    const auto published = read_kernel_tables(gpu_.name);
-    if (!published) return;
-    const std::string whose = " by the tables of " + published->gpu;
+    if (!shipped_) return;
+    const std::string whose = " by the tables of " + shipped_->gpu;
     for (const GemmTable& table : fitted_.tables.gemm) {
-      if (!find_gemm_table(&*published, table.dtype)) continue;
-      const GemmTime time{gpu_, table.dtype, &*published};
+      if (!find_gemm_table(&*shipped_, table.dtype) || table.measured_on.name != gpu_.name)
+        continue;
+      const GemmTime time{gpu_, table.dtype, &*shipped_};
       std::vector<double> errors;
       for (const GemmRow& row : table.rows)
         errors.push_back(time.without_cast(row.m, row.n, row.k).time / row.time - 1.0);
@@ -303,6 +366,35 @@ class Fitting {
     if (!(value >= least && value <= most))
       fail_input({}, how + ": the ratio is " + percent_text(value), "measure again");
     factor = {value, true, how + "; " + source_};
+  }
+
+  // All of the published table's shapes, as this GPU is measured to run those like them.
+  void correct(const std::vector<GemmRow>& rows, const GemmTable& published, Dtype dtype) {
+    CorrectedTable corrected = correct_gemm_table(
+        gpu_, *shipped_, dtype, rows, reference_of(gpu_),
+        published.source + "; corrected by " + std::to_string(rows.size()) + " rows: " + source_);
+    corrected.table.measured_on.name = corrected_name(shipped_->gpu);
+    corrected.table.left_out = summarize_errors(corrected.after);
+    const std::string whose = "gemm " + name(dtype) + " by the tables of " + shipped_->gpu;
+    findings_.push_back(whose + ": " + std::to_string(rows.size()) + " rows correct its " +
+                        std::to_string(published.rows.size()) + ", by " +
+                        signed_percent_text(corrected.ratio - 1.0) + " on average");
+    checks_.push_back({whose, std::move(corrected.before)});
+    checks_.push_back({whose + ", corrected", std::move(corrected.after)});
+    fitted_.tables.gemm.push_back(std::move(corrected.table));
+  }
+
+  static std::string held_by(const Measurement& one) {
+    if (one.series.empty() || !one.series.back().state.held_by) return "";
+    return "; held by: " + calibration::held_by_text(*one.series.back().state.held_by);
+  }
+
+  // The fitted table's, or else the published one's, which stays in use.
+  const GemmTime* gemm_in_use(const std::string& dtype) {
+    if (const GemmTime* fitted = gemm(dtype)) return fitted;
+    const Dtype format = dtype == "fp8" ? Dtype::fp8 : Dtype::bf16;
+    if (!shipped_ || !find_gemm_table(&*shipped_, format)) return nullptr;
+    return &published_.try_emplace(format, gpu_, format, &*shipped_).first->second;
   }
 
   // What the fitted table of a number format says; null without one.
@@ -348,7 +440,8 @@ class Fitting {
   std::vector<FitCheck>& checks_;
   std::vector<std::string>&findings_, &notes_;
   FittedKernels fitted_;
-  std::map<Dtype, GemmTime> gemms_;
+  std::optional<KernelTables> shipped_;
+  std::map<Dtype, GemmTime> gemms_, published_;
 };
 
 }  // namespace
@@ -364,7 +457,7 @@ std::string unsound(const calibration::Measurement& one, double usual_slowdown) 
   for (const auto& timing : {one.warm, one.cold}) {
     if (!timing) continue;
     if (timing->median_us < shortest_us) return "no work takes under 10 ns";
-    if (std::abs(timing->drift) > most_drift && one.what.kind != "sustained")
+    if (std::abs(timing->drift) > most_drift)
       return "its clock drifted by " + percent_text(std::abs(timing->drift));
     if (timing->noise > most_noise)
       return "its median is known to " + percent_text(timing->noise) + " only";

@@ -31,7 +31,9 @@ Part explore(const PlanSpace& space, int part, double most_memory, const Objecti
     const auto smallest = [&] {
       return found.smallest.empty() || memory.peak().si() < found.least_memory;
     };
-    if (!too_large() || smallest()) memory = memory_of(scenario, *context.loads(scenario));
+    if (!too_large() || smallest())
+      if (const auto loads = context.loads(scenario); !loads->even())
+        memory = memory_of(scenario, *loads);
     ++found.legal;
     if (too_large()) {
       if (smallest()) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "sim/cost/memory/activation_parts.hpp"
 #include "sim/cost/operations/layer_activations.hpp"
@@ -52,7 +53,16 @@ class LayerMemory {
   Bytes recomputed_[4];
 };
 
-ActivationParts parts_of(const Scenario& s, int stage, const Held& held, const LayerMemory& layer) {
+// Where the layers of each virtual stage begin. A search asks for memory more often than for
+// anything else, and of a hundred stages.
+std::vector<int> first_layers(const Scenario& s) {
+  std::vector<int> first(s.layers_of.size());
+  std::exclusive_scan(s.layers_of.begin(), s.layers_of.end(), first.begin(), 0);
+  return first;
+}
+
+ActivationParts parts_of(const Scenario& s, int stage, const std::vector<int>& first_layers,
+                         const Held& held, const LayerMemory& layer) {
   ActivationParts parts;
   bool sends = false;
   for (int chunk = 0; chunk < s.plan.chunks(); ++chunk) {
@@ -66,7 +76,7 @@ ActivationParts parts_of(const Scenario& s, int stage, const Held& held, const L
       if (held.one_more_layer) parts.beside = std::max(parts.beside, layer.kept(kind));
       parts.recomputed = std::max(parts.recomputed, layer.while_recomputed(kind));
     };
-    const int first = s.first_layer(virtual_stage);
+    const int first = first_layers[static_cast<std::size_t>(virtual_stage)];
     for (int l = 0; l < s.layers_of[static_cast<std::size_t>(virtual_stage)]; ++l)
       if (first + l >= s.plan.offload_layers) add(s.kind_of(first + l));
     if (virtual_stage == s.plan.virtual_stages() - 1)
@@ -87,9 +97,10 @@ Held held_by(const Scenario& s, int stage) {
   return s.plan.schedule->held(s.plan.pipeline(), stage);
 }
 
-Bytes activations_in_flight(const Scenario& s, int stage, const LayerMemory& layer) {
+Bytes activations_in_flight(const Scenario& s, int stage, const std::vector<int>& first_layers,
+                            const LayerMemory& layer) {
   const Held held = held_by(s, stage);
-  const ActivationParts parts = parts_of(s, stage, held, layer);
+  const ActivationParts parts = parts_of(s, stage, first_layers, held, layer);
   return held.of(parts.micro_batch) + parts.recomputed + parts.beside;
 }
 
@@ -156,11 +167,14 @@ MemoryReport memory_where(const Scenario& s, double fullest) {
   report.capacity = s.system.gpu.memory;
   report.stages.reserve(static_cast<std::size_t>(s.plan.pp));
   const LayerMemory layer{s, fullest};
+  const std::vector<int> first = first_layers(s);
+  const std::vector<RankParameters> on_rank = parameters_by_stage(s);
   for (int stage = 0; stage < s.plan.pp; ++stage) {
     double parameters = 0.0;
     double updated = 0.0;
     for (int chunk = 0; chunk < s.plan.chunks(); ++chunk) {
-      const RankParameters held = parameters_on_rank(s, s.plan.virtual_stage(stage, chunk));
+      const RankParameters& held =
+          on_rank[static_cast<std::size_t>(s.plan.virtual_stage(stage, chunk))];
       parameters += static_cast<double>(held.sum());
       updated += static_cast<double>(held.dense) / s.plan.optimizer_shards();
       updated += static_cast<double>(held.experts) / s.plan.expert_optimizer_shards();
@@ -171,7 +185,7 @@ MemoryReport memory_where(const Scenario& s, double fullest) {
       memory.weights += Bytes{(2.0 - s.software.held_weight_bytes) * tables_beside(s, stage)};
     memory.gradients = Bytes{gradient_bytes(s, stage, parameters)};
     memory.optimizer = Bytes{s.software.state_bytes * updated};
-    memory.activations = activations_in_flight(s, stage, layer);
+    memory.activations = activations_in_flight(s, stage, first, layer);
     memory.other = other_bytes(s, stage);
     report.stages.push_back(memory);
   }
@@ -186,9 +200,10 @@ MemoryReport memory_of(const Scenario& scenario, const RoutedLoads& loads) {
 
 std::vector<ActivationParts> activation_parts(const Scenario& s, const RoutedLoads& loads) {
   const LayerMemory layer{s, loads.fullest(s)};
+  const std::vector<int> first = first_layers(s);
   std::vector<ActivationParts> parts;
   for (int stage = 0; stage < s.plan.pp; ++stage)
-    parts.push_back(parts_of(s, stage, held_by(s, stage), layer));
+    parts.push_back(parts_of(s, stage, first, held_by(s, stage), layer));
   return parts;
 }
 

@@ -1,5 +1,8 @@
 #include "sim/cost/operations/rank_parameters.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include "sim/cost/operations/layer_parts.hpp"
 
 namespace orrery {
@@ -70,41 +73,79 @@ StageParts parts_on_rank(const Scenario& scenario, int virtual_stage) {
   return parts;
 }
 
+namespace {
+
+class PartsOfStages {
+ public:
+  explicit PartsOfStages(const Scenario& scenario) : scenario_{scenario}, sizes_{scenario} {
+    add_layer(sizes_, LayerKind::dense, layer_[0]);
+    if (scenario.model.experts) add_layer(sizes_, LayerKind::experts, layer_[1]);
+  }
+
+  RankParameters of(int virtual_stage, int first_layer) const {
+    const Model& model = scenario_.model;
+    const int layers = scenario_.layers_of[static_cast<std::size_t>(virtual_stage)];
+    const auto experts = static_cast<int>(
+        std::count_if(model.layer_has_experts.begin() + (model.experts ? first_layer : 0),
+                      model.layer_has_experts.begin() + (model.experts ? first_layer + layers : 0),
+                      [](bool has) { return has; }));
+    RankParameters sum;
+    for (const auto& [layer, count] :
+         {std::pair{layer_[0], layers - experts}, std::pair{layer_[1], experts}}) {
+      sum.dense += count * layer.dense;
+      sum.experts += count * layer.experts;
+    }
+    add_ends(virtual_stage, sum);
+    return sum;
+  }
+
+ private:
+  void add_ends(int virtual_stage, RankParameters& sum) const {
+    const LayerSizes& s = sizes_;
+    const Model& model = scenario_.model;
+    const std::int64_t norm = norm_parameters(model, s.hidden);
+    const int last = scenario_.plan.virtual_stages() - 1;
+    const std::int64_t table = s.vocab * s.hidden;
+    if (virtual_stage == 0) sum.dense += table + model.learned_positions * s.hidden;
+    if (virtual_stage != last) return;
+    sum.dense += norm;
+    // A tied head is the same tensor where both ends share a stage, and a copy where they do not.
+    const bool apart = !scenario_.plan.joins_ends();
+    if (apart || !model.tied_embeddings) sum.dense += table;
+    // A prediction layer: norms of its two inputs and of its output, their joint projection, a
+    // layer of the last one's kind. It uses the model's head, and a copy of the embedding unless
+    // the rank holds that, as DualPipe's first and last do (DeepSeek-V3, arXiv 2412.19437, section
+    // 3.2.3).
+    for (int i = 0; i < model.prediction_layers; ++i) {
+      sum.dense += 3 * norm + 2 * s.hidden * s.hidden / scenario_.plan.tp;
+      const RankParameters& like = layer_[scenario_.kind_of(model.layers - 1).has_experts];
+      sum.dense += like.dense;
+      sum.experts += like.experts;
+    }
+    if (model.prediction_layers > 0 && !scenario_.plan.holds(0, last)) sum.dense += table;
+  }
+
+  const Scenario& scenario_;
+  LayerSizes sizes_;
+  RankParameters layer_[2];  // Without experts and with them.
+};
+
+}  // namespace
+
 RankParameters parameters_on_rank(const Scenario& scenario, int virtual_stage) {
-  const LayerSizes s{scenario};
-  const Model& model = scenario.model;
-  const std::int64_t norm = norm_parameters(model, s.hidden);
-  const int last = scenario.plan.virtual_stages() - 1;
-  RankParameters sum;
-  const int first_layer = scenario.first_layer(virtual_stage);
-  const int layers = scenario.layers_of[static_cast<std::size_t>(virtual_stage)];
-  int of_kind[2] = {0, 0};
-  for (int layer = first_layer; layer < first_layer + layers; ++layer)
-    ++of_kind[scenario.kind_of(layer).has_experts];
-  for (LayerKind kind : {LayerKind::dense, LayerKind::experts}) {
-    const int count = of_kind[kind.has_experts];
-    if (count == 0) continue;
-    RankParameters layer;
-    add_layer(s, kind, layer);
-    sum.dense += count * layer.dense;
-    sum.experts += count * layer.experts;
+  return PartsOfStages{scenario}.of(virtual_stage, scenario.first_layer(virtual_stage));
+}
+
+std::vector<RankParameters> parameters_by_stage(const Scenario& scenario) {
+  const PartsOfStages parts{scenario};
+  std::vector<RankParameters> all;
+  all.reserve(scenario.layers_of.size());
+  int first_layer = 0;
+  for (std::size_t stage = 0; stage < scenario.layers_of.size(); ++stage) {
+    all.push_back(parts.of(static_cast<int>(stage), first_layer));
+    first_layer += scenario.layers_of[stage];
   }
-  const std::int64_t table = s.vocab * s.hidden;
-  if (virtual_stage == 0) sum.dense += table + model.learned_positions * s.hidden;
-  if (virtual_stage != last) return sum;
-  sum.dense += norm;
-  // A tied head is the same tensor where both ends share a stage, and a copy where they do not.
-  const bool apart = !scenario.plan.joins_ends();
-  if (apart || !model.tied_embeddings) sum.dense += table;
-  // A prediction layer: norms of its two inputs and of its output, their joint projection, a layer
-  // of the last one's kind. It uses the model's head, and a copy of the embedding unless the rank
-  // holds that, as DualPipe's first and last do (DeepSeek-V3, arXiv 2412.19437, section 3.2.3).
-  for (int i = 0; i < model.prediction_layers; ++i) {
-    sum.dense += 3 * norm + 2 * s.hidden * s.hidden / scenario.plan.tp;
-    add_layer(s, scenario.kind_of(model.layers - 1), sum);
-  }
-  if (model.prediction_layers > 0 && !scenario.plan.holds(0, last)) sum.dense += table;
-  return sum;
+  return all;
 }
 
 }  // namespace orrery

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "sim/cluster/placement/groups.hpp"
 #include "sim/input/scenario/scenario.hpp"
@@ -22,6 +23,8 @@ struct RankParameters {
 /// etp), embedding and head where they live, and the last stage's prediction layers. Biases, norms,
 /// routers and the down-projections of latent attention are not split.
 RankParameters parameters_on_rank(const Scenario& scenario, int virtual_stage);
+/// The same of every virtual stage.
+std::vector<RankParameters> parameters_by_stage(const Scenario& scenario);
 
 /// How many tensors hold the weights of layers without experts, embedding and head there: of a
 /// layer its four products, or as many as the software makes of them, and its two norms.

@@ -36,6 +36,12 @@ int draws_of_groups(int groups_together) {
   return most_groups % groups_together == 0 ? most_groups : groups_together;
 }
 
+// What shapes a placement has takes longer to find out than the memory of a dense model.
+RoutingCase case_of(const Scenario& scenario) {
+  if (!scenario.model.experts) return {};
+  return RoutingCase::of(scenario, Placement{scenario.plan, scenario.system}.shapes());
+}
+
 }  // namespace
 
 RoutingCase RoutingCase::of(const Scenario& scenario, const GroupShapes& shapes) {
@@ -56,8 +62,7 @@ RoutingCase RoutingCase::of(const Scenario& scenario, const GroupShapes& shapes)
   return found;
 }
 
-RoutedLoads::RoutedLoads(const Scenario& scenario)
-    : RoutedLoads{scenario, Placement{scenario.plan, scenario.system}.shapes()} {}
+RoutedLoads::RoutedLoads(const Scenario& scenario) : RoutedLoads{case_of(scenario)} {}
 
 RoutedLoads::RoutedLoads(const Scenario& scenario, const GroupShapes& shapes, const Place& at)
     : RoutedLoads{RoutingCase::of(scenario, shapes), at} {}
@@ -122,8 +127,7 @@ double RoutedLoads::fullest(const Scenario& scenario) const {
 }
 
 std::shared_ptr<const RoutedLoads> KnownLoads::of(const Scenario& scenario) {
-  const RoutingCase asked =
-      RoutingCase::of(scenario, Placement{scenario.plan, scenario.system}.shapes());
+  const RoutingCase asked = case_of(scenario);
   for (const auto& [known, loads] : known_)
     if (known == asked) return loads;
   auto fresh = std::make_shared<const RoutedLoads>(asked);

@@ -12,6 +12,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* fitted_by = "fitted to the rows below by orrery calibrate fit";
+constexpr const char* of_the_published = "of the table that the rows correct";
 
 std::string four_digits(double value, const char* unit) {
   char text[64];
@@ -64,18 +65,19 @@ std::string with(const Json& json, const std::string& more) {
   return text + (json.empty() ? "" : ", ") + more + "}";
 }
 
-std::string gemm_json(const GemmTable& table) {
+std::string gemm_json(const GemmTable& table, const std::string& gpu) {
   const GemmBase& base = table.base;
-  Json json{{"dtype", name(table.dtype)},
-            {"source", table.source},
-            {"base",
-             {{"source", fitted_by},
-              {"overhead", four_digits(base.overhead.si() * 1e6, "us")},
-              {"compute_efficiency", base.compute_efficiency},
-              {"tile_overhead", four_digits(base.tile_overhead.si() * 1e6, "us")},
-              {"memory_efficiency", base.memory_efficiency},
-              {"hard", base.hard},
-              {"throttle", base.throttle}}}};
+  const bool corrected = table.measured_on.name != gpu;
+  Json json{{"dtype", name(table.dtype)}, {"source", table.source}};
+  if (corrected) json["corrected"] = true;
+  json.update({{"base",
+                {{"source", corrected ? of_the_published : fitted_by},
+                 {"overhead", four_digits(base.overhead.si() * 1e6, "us")},
+                 {"compute_efficiency", base.compute_efficiency},
+                 {"tile_overhead", four_digits(base.tile_overhead.si() * 1e6, "us")},
+                 {"memory_efficiency", base.memory_efficiency},
+                 {"hard", base.hard},
+                 {"throttle", base.throttle}}}});
   add_error(json, table.left_out);
   Rows rows;
   for (const GemmRow& row : table.rows)
@@ -135,7 +137,7 @@ std::string kernels_json(const FittedKernels& kernels, const Gpu& gpu) {
     json["share_lost_beside"] = factor_json(kernels.share_lost_beside);
   std::string tables;
   for (const GemmTable& table : kernels.tables.gemm)
-    tables += (tables.empty() ? "\n " : ",\n ") + gemm_json(table);
+    tables += (tables.empty() ? "\n " : ",\n ") + gemm_json(table, gpu.name);
   std::string more = "\n \"gemm\": [" + tables + "]";
   if (kernels.tables.attention)
     more += ",\n \"attention_forward\": " + attention_json(*kernels.tables.attention);

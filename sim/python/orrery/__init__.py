@@ -10,10 +10,12 @@ those of `orrery COMMAND --help`; see docs/PYTHON.md.
 
 from ._answers import Answer, Drawing, Sweep
 from ._commands import (
+    buy,
     call,
     collective,
     compare,
     estimate,
+    kernel,
     names,
     run,
     schedule,
@@ -41,10 +43,12 @@ __all__ = [
     "ProgramMissing",
     "Progress",
     "Sweep",
+    "buy",
     "call",
     "collective",
     "compare",
     "estimate",
+    "kernel",
     "names",
     "run",
     "schedule",

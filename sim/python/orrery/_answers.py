@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Optional, Sequence, Union
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import]
@@ -41,8 +41,8 @@ class Answer(dict[str, Any]):
         self.notes = list(notes)  #: What the program said beside its answer.
 
     def rows(self) -> list[Row]:
-        """Its list of plans, points or sizes as flat rows; one row where it has none."""
-        for key in ("plans", "points", "lines"):
+        """Its plans, points, machines or operations as flat rows; one row where it has none."""
+        for key in ("plans", "points", "rows", "operations"):
             if isinstance(self.get(key), list):
                 return [flat(each) for each in self[key]]
         return [flat(self)]
@@ -69,9 +69,16 @@ class Drawing:
 class Sweep(Sequence[Row]):
     """Rows of a sweep, one for each point, and the folder that holds them."""
 
-    def __init__(self, rows: list[Row], folder: str, owner: Optional[object] = None):
+    def __init__(
+        self,
+        rows: list[Row],
+        folder: str,
+        draw: Callable[[Mapping[str, Any]], Drawing],
+        owner: Optional[object] = None,
+    ):
         self._rows = rows
         self.folder = folder
+        self._draw = draw
         self._owner = owner  # Of a temporary folder, which goes with the last of us.
 
     def __len__(self) -> int:
@@ -93,6 +100,4 @@ class Sweep(Sequence[Row]):
 
     def plot(self, **options: Any) -> Drawing:
         """As `orrery sweep plot`: kind="line", x="gbs", y="mfu", by="mbs", ..."""
-        from ._commands import draw
-
-        return draw("sweep plot", self.folder, "output", options)
+        return self._draw(options)

@@ -133,6 +133,12 @@ def compare(*plans: Plan, progress: Listener = None, **options: Any) -> Answer:
     return _answer("compare", plans, progress, options)
 
 
+def buy(*, progress: Listener = None, **options: Any) -> Answer:
+    """Which machine trains a model, in how many days, for how much:
+    buy(model=..., tokens="1T", system=["dgx-h100", "dgx-b200"], gpus="64..512")["rows"]."""
+    return _answer("buy", (), progress, options)
+
+
 def run(*, progress: Listener = None, **options: Any) -> Answer:
     """A whole training run with failures, checkpoints and spares."""
     return _answer("run", (), progress, options)
@@ -141,6 +147,12 @@ def run(*, progress: Listener = None, **options: Any) -> Answer:
 def serve(*, progress: Listener = None, **options: Any) -> Answer:
     """What a deployment costs and its clients see; with search=True, the best deployments."""
     return _answer("serve", (), progress, options)
+
+
+def kernel(operation: str, *, progress: Listener = None, **options: Any) -> Answer:
+    """One operation by itself: kernel("gemm", gpu=..., m=..., n=..., k=...); or all of a step:
+    kernel("step", ...)["operations"]."""
+    return _answer(f"kernel {operation}", (), progress, options)
 
 
 def collective(kind: str, *, progress: Listener = None, **options: Any) -> list[Answer]:
@@ -166,10 +178,10 @@ def sweep(
         call("sweep merge", folder, output=rows, also_fine=some_failed)
         with open(rows, encoding="utf-8") as lines:
             found: list[Row] = [json.loads(line) for line in lines]
-    return Sweep(found, folder, owner)
+    return Sweep(found, folder, functools.partial(_draw, "sweep plot", folder, "output"), owner)
 
 
-def draw(command: str, word: str, option: str, options: Mapping[str, Any]) -> Drawing:
+def _draw(command: str, word: str, option: str, options: Mapping[str, Any]) -> Drawing:
     """What a command draws into the file that its `option` names."""
     with tempfile.TemporaryDirectory(prefix="orrery-") as folder:
         file = os.path.join(folder, "drawing.svg")
@@ -181,7 +193,7 @@ def draw(command: str, word: str, option: str, options: Mapping[str, Any]) -> Dr
 
 def schedule(name: str, **options: Any) -> Drawing:
     """A pipeline schedule as a drawing: schedule("1f1b", pp=4, microbatches=8)."""
-    return draw("schedule", name, "svg", options)
+    return _draw("schedule", name, "svg", options)
 
 
 def names(shelf: str) -> list[str]:

@@ -1,3 +1,6 @@
+#include <map>
+#include <tuple>
+
 #include "sim/work/training/step_draft.hpp"
 
 namespace orrery {
@@ -216,12 +219,27 @@ class DataParallelBuilder {
     task.chunk = chunk;
     task.duration = cost.latency;
     task.tag = cost.tag;
-    task.flows = collective_flows(draft_.topology, draft_.cast, copies.member, {cost, copies.kind});
+    task.flows = flows_of(cost, copies);
     return task;
   }
 
+  // Most buckets are as large as others.
+  const Flows& flows_of(const CollectiveCost& cost, const Copies& copies) {
+    const auto [known, fresh] =
+        flows_.try_emplace({copies.kind, copies.member, cost.scale_up_bytes, cost.network_bytes,
+                            cost.scale_up_rate, cost.network_rate});
+    if (fresh)
+      known->second =
+          collective_flows(draft_.topology, draft_.cast, copies.member, {cost, copies.kind});
+    return known->second;
+  }
+
+  // What a group's flows depend on.
+  using FlowsKey = std::tuple<GroupKind, Rank, Bytes, Bytes, BytesPerSecond, BytesPerSecond>;
+
   StepDraft& draft_;
   const Plan& plan_;
+  std::map<FlowsKey, Flows> flows_;
 };
 
 }  // namespace

@@ -76,9 +76,35 @@ TEST(Campaign, MeasuresEverythingOnce) {
   // Checks at 0, 10, 20 and 25 s.
   ASSERT_EQ(run.record.reference.size(), 4u);
   EXPECT_DOUBLE_EQ(run.record.reference[1].at_s, 10.0);
-  EXPECT_EQ(run.saves, 3);
+  EXPECT_EQ(run.saves, 26);  // After each, settled or not, and when the last is settled.
   EXPECT_DOUBLE_EQ(run.left_s.front(), 24.0);
   EXPECT_DOUBLE_EQ(run.left_s.back(), 0.0);
+}
+
+// Killed after any of them, the disk has all so far, with the slowdown of the last check.
+TEST(Campaign, AKilledRunLosesNothing) {
+  Trial run;
+  run.plan.cases = products(25);
+  std::vector<std::size_t> on_disk;
+  run_campaign(
+      run.record, run.plan, run.bench,
+      [&](const Record& so_far) {
+        on_disk.push_back(so_far.measurements.size());
+        for (const Measurement& one : so_far.measurements) EXPECT_EQ(one.reference_slowdown, 1.0);
+      },
+      [](const Progress&) {});
+  ASSERT_EQ(on_disk.size(), 26u);
+  for (std::size_t i = 0; i < 25; ++i) EXPECT_EQ(on_disk[i], i + 1);
+  EXPECT_EQ(on_disk[25], 25u);
+  EXPECT_EQ(run.record.measurements.size(), 25u);
+}
+
+TEST(Campaign, WhatOtherRecordsHoldIsNotMeasuredAgain) {
+  Trial run;
+  run.plan.cases = products(5);
+  run.plan.done = {products(5)[1].id(), products(5)[3].id(), "something else"};
+  EXPECT_EQ(run().measured, 3);
+  EXPECT_EQ(run.bench.measured, (std::vector<std::int64_t>{1, 3, 5}));
 }
 
 TEST(Campaign, TheBudgetEndsItAndIsShared) {
@@ -178,7 +204,7 @@ TEST(Campaign, ALostGpuLosesNothingElse) {
   EXPECT_EQ(end.measured, 3);
   EXPECT_EQ(end.failed, 1);
   EXPECT_EQ(end.left, 2);
-  EXPECT_EQ(first.saves, 1);
+  EXPECT_EQ(first.saves, 4);
   EXPECT_EQ(first.record.measurements[3].reason, "an illegal access");
 
   Trial second;

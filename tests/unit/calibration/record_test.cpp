@@ -24,6 +24,7 @@ Record sample() {
   one.relative_error = 0.0017;
   one.reference_slowdown = 1.01;
   one.figures = {{"flop_per_s", 6.8e14}};
+  one.series = {{0.001, 200.0, {1.98e9, 650.5, 51.0, 0u}}, {20.0, 230.0, {1.7e9, {}, {}, 4u}}};
   record.measurements.push_back(one);
   Measurement other;
   other.what = make_case("launch", {"chain"}, {});
@@ -108,6 +109,29 @@ TEST(Record, RefusesACaseThatComesTwice) {
             "r.json: /measurements/2: repeats a case; keep one of them");
 }
 
+// From before the driver's limits and the host were written.
+TEST(Record, MayLackWhatOlderOnesDid) {
+  std::string text = record_json(sample());
+  for (const char* member :
+       {", \"power_limit_w\": 0", ", \"ecc\": \"\"", ", \"mig\": \"\"", ", \"cpu\": \"\""}) {
+    const std::size_t at = text.find(member);
+    ASSERT_NE(at, text.npos) << member;
+    text.erase(at, std::string{member}.size());
+  }
+  text = with_digest(text.substr(0, text.rfind(",\n\"digest\"")));
+  EXPECT_EQ(parse_record(text, "r.json").machine, sample().machine);
+}
+
+TEST(Record, KeepsTheSeriesInOrder) {
+  const Record read = parse_record(record_json(sample()), "r.json");
+  ASSERT_EQ(read.measurements[0].series.size(), 2u);
+  EXPECT_EQ(read.measurements[0].series[1].state.held_by, 4u);
+  EXPECT_FALSE(read.measurements[0].series[1].state.power_w.has_value());
+  EXPECT_EQ(refusal("\"at_s\": 20,", "\"at_s\": 0.0001,"),
+            "r.json: /measurements/0/series/1/at_s: is before the one in front of it; measure "
+            "again");
+}
+
 TEST(Record, HoldsOneMachine) {
   const Record record = sample();
   require_same_machine(record, record.machine, "r.json");
@@ -115,7 +139,8 @@ TEST(Record, HoldsOneMachine) {
   other.driver = "13.1";
   EXPECT_EQ(error_text([&] { require_same_machine(record, other, "r.json"); }),
             "r.json: /machine/driver: is \"13.0\", but here it is \"13.1\"; name another output "
-            "file: one record holds one machine");
+            "file with -o and this one with --besides: one record holds one machine, and orrery "
+            "calibrate fit joins several");
 }
 
 }  // namespace

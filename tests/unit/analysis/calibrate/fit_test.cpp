@@ -61,7 +61,8 @@ TEST(Fit, FindsTheLawOfARecord) {
   EXPECT_NEAR(fit.kernels->wgrad_efficiency.value, law.wgrad_efficiency, 0.01);
   EXPECT_NEAR(fit.kernels->copy_efficiency.value, law.copy_efficiency, 1e-9);
   EXPECT_NEAR(fit.kernels->share_lost_beside.value, law.share_lost_beside, 1e-12);
-  EXPECT_NEAR(fit.kernels->sustained.value, law.sustained, 1e-9);
+  // Against the fitted table, whose own falling clock is fitted as well.
+  EXPECT_NEAR(fit.kernels->sustained.value, law.sustained, 1e-3);
   EXPECT_NEAR(fit.kernels->attention_backward.value, law.attention_backward, 1e-3);
   for (const FittedFactor* factor : {&fit.kernels->wgrad_efficiency, &fit.kernels->copy_efficiency,
                                      &fit.kernels->sustained, &fit.kernels->attention_backward})
@@ -343,8 +344,8 @@ TEST(Fit, TheExampleIsTheSyntheticRecord) {
                 calibration::record_json(synthetic_record(SyntheticLaw{.noise = 0.02})));
 }
 
-// A published table, as if a record had measured it: every fifth row.
-TEST(Fit, APublishedTableAsARecordPredictsItself) {
+// A published table, as if a record had measured every fifth row: nothing is to be corrected.
+TEST(Fit, APublishedTableAsARecordIsItself) {
   const KernelTables tables = *read_kernel_tables("h100-sxm");
   const GemmTable& table = tables.gemm.at(0);
   ASSERT_EQ(table.dtype, Dtype::bf16);
@@ -360,9 +361,15 @@ TEST(Fit, APublishedTableAsARecordPredictsItself) {
   const CalibrationFit fit = fit_calibration({{"r.json", record}}, {}, {});
   EXPECT_EQ(fit.gpu.name, "h100-sxm");
   const GemmTable& fitted = fit.kernels->tables.gemm.at(0);
-  EXPECT_EQ(fitted.rows.size(), (table.rows.size() + 4) / 5);
-  EXPECT_LT(fitted.left_out->median, 0.03);
-  EXPECT_LT(fitted.left_out->p90, 0.1);
+  ASSERT_EQ(fitted.rows.size(), table.rows.size());
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    // Rows are sorted by their sizes, as the published ones are.
+    ASSERT_EQ(std::tuple(fitted.rows[i].m, fitted.rows[i].n, fitted.rows[i].k),
+              std::tuple(table.rows[i].m, table.rows[i].n, table.rows[i].k));
+    EXPECT_NEAR(fitted.rows[i].time / table.rows[i].time, 1.0, 1e-3);
+  }
+  EXPECT_EQ(fitted.left_out->rows, static_cast<std::int64_t>(table.rows.size() + 4) / 5);
+  EXPECT_LT(fitted.left_out->p90, 1e-9);
   EXPECT_EQ(fit.kernels->sustained.value, tables.sustained);
   EXPECT_FALSE(fit.kernels->sustained.measured);
 }

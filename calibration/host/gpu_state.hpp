@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace orrery::calibration {
+
+/// What the driver says of the GPU at a moment; what it does not say is absent.
+struct GpuState {
+  std::optional<double> clock_hz;  ///< Of the multiprocessors.
+  std::optional<double> power_w;  ///< Of the moment where it tells that, else over its last second.
+  std::optional<double> temperature_c;
+  /// NVML's bits of what holds the clock down (nvmlClocksEventReasons).
+  std::optional<std::uint64_t> held_by;
+};
+
+/// "power cap", "power cap, hardware thermal"; "nothing" for 0 and for an idle GPU's bit alone.
+/// Bits that NVML has not named keep their number.
+std::string held_by_text(std::uint64_t bits);
+
+}  // namespace orrery::calibration
