@@ -36,18 +36,6 @@ po::options_description answer_options() {
   return options;
 }
 
-// "5%", and "5 %" as it is printed.
-double parse_percent(const std::string& text) {
-  std::string_view word = text;
-  const bool marked = word.ends_with('%');
-  if (marked) word.remove_suffix(1);
-  if (word.ends_with(' ')) word.remove_suffix(1);
-  const auto value = plain_number(word);
-  if (!marked || !value || *value <= 0.0 || *value > 1000.0)
-    fail_input({"--slow", ""}, "'" + shown_text(text) + "' is no share", "write it like 5%");
-  return *value / 100.0;
-}
-
 }  // namespace
 
 int run_run(const Arguments& arguments) {
@@ -69,7 +57,7 @@ int run_run(const Arguments& arguments) {
   const std::string tokens = required(parsed, "tokens", "say how much to train: --tokens 15T");
   RunQuestion question = run_question(parsed);
   question.tokens = parse_tokens(tokens, {"--tokens", ""});
-  if (parsed.has("slow")) question.slower = parse_percent(parsed.text("slow"));
+  if (parsed.has("slow")) question.slower = parse_percent(parsed.text("slow"), "--slow");
   const Scenario scenario = read_scenario(parsed);
   take_profile_of_faults(question, scenario);
   const Economics economics = read_economics(

@@ -49,6 +49,10 @@ std::string key_figures(const TrainingRun& run) {
                          percent(run.spares.short_of) + " of the time");
   const std::string rent = dollars_text(run.bill.rent_usd);
   if (!rent.empty()) html += key_figure("rent", rent, "with spares, waiting or not");
+  const std::string energy = energy_text(run.bill.energy_kwh);
+  if (!energy.empty())
+    html +=
+        key_figure("energy", energy, energy_text(run.bill.standing_kwh) + " while the job stands");
   return html + "</dl>\n";
 }
 
