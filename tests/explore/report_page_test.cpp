@@ -139,10 +139,22 @@ TEST_F(ReportPage, HostileNamesAreInert) {
   model["name"] = name;
   const std::string file = (folder_.path() / "a\"<b>&.json").string();
   std::ofstream{file} << model;
-  open("estimate --model '" + file + "' --system dgx-h100 --gpus 8 --tp 2 --gbs 64");
-  EXPECT_NE(text("#command").find("a\"<b>&.json"), std::string::npos) << text("#command");
-  EXPECT_EQ(evaluate("document.querySelectorAll('img').length"), 0);
-  EXPECT_EQ(evaluate("document.querySelectorAll('script:not([type])').length"), 1);
+  const std::string shared = " --model '" + file + "' --system dgx-h100 ";
+  for (const std::string& command :
+       {"compare" + shared + "--gpus 8 --gbs 64 '--tp 2' '--tp 4'",
+        "search" + shared + "--gpus 8 --gbs 64 --fix tp=2,4 --fix mbs=1",
+        "sweep run" + shared + "--gpus 8 --sweep 'tp=2,4 gbs=64' --out " +
+            (folder_.path() / "sweep").string(),
+        "buy" + shared + "--tokens 1T --gpus 16 --fix tp=2 --fix mbs=1",
+        "run" + shared + "--gpus 8 --tp 2 --gbs 64 --tokens 1B --replicates 50",
+        "serve --search --engine vllm --isl 512 --osl 64 --concurrency 8 --gpus 2" + shared,
+        "estimate" + shared + "--gpus 8 --tp 2 --gbs 64"}) {
+    SCOPED_TRACE(command);
+    open(command);
+    EXPECT_NE(text("#command").find("a\"<b>&.json"), std::string::npos) << text("#command");
+    EXPECT_EQ(evaluate("document.querySelectorAll('img').length"), 0);
+    EXPECT_EQ(evaluate("document.querySelectorAll('script:not([type])').length"), 1);
+  }
   EXPECT_EQ(evaluate("report.result.model"), name);
   EXPECT_NE(text("h1").find("\\u202E"), std::string::npos) << text("h1");
   EXPECT_NE(text("h1").find("</script>"), std::string::npos) << text("h1");
