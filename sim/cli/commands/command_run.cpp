@@ -5,12 +5,13 @@
 #include "sim/base/text/json_value.hpp"
 #include "sim/base/text/output_files.hpp"
 #include "sim/base/text/quantity_text.hpp"
+#include "sim/base/text/shell_word.hpp"
 #include "sim/base/text/text_file.hpp"
 #include "sim/cli/options/long_work.hpp"
 #include "sim/cli/options/memory_option.hpp"
 #include "sim/cli/options/run_options.hpp"
 #include "sim/cli/options/scenario_options.hpp"
-#include "sim/output/runs/training_run_html.hpp"
+#include "sim/explore/reports/run_report.hpp"
 #include "sim/output/runs/training_run_text.hpp"
 
 namespace po = boost::program_options;
@@ -71,8 +72,8 @@ int run_run(const Arguments& arguments) {
   OutputFiles files{parsed.has("force")};
   if (parsed.has("csv")) files.add(parsed.text("csv"), training_run_csv(run.runs));
   if (parsed.has("html"))
-    files.add(parsed.text("html"),
-              training_run_html(run, middle_run(run.prepared, run.question, run.runs)));
+    files.add(parsed.text("html"), run_report(run, middle_run(run.prepared, run.question, run.runs),
+                                              {typed_command("run", arguments)}));
   files.commit();
   std::cout << (parsed.has("json") ? training_run_json(run) : training_run_text(run));
   return exit_ok;
