@@ -192,8 +192,8 @@ double stepping_share(const WalkSetup& setup, std::span<const double> per_us,
   }
   if (all == 0.0) return 1.0;
   const auto s = static_cast<double>(start);
-  // The age of the last failure in parts that are as likely, but for the last one, which has no end.
-  // Within one P_c hardly changes; the rest is integrated.
+  // The age of the last failure in parts that are as likely, but for the last one, which has no
+  // end. Within one P_c hardly changes; the rest is integrated.
   struct Age {
     double from, to, within, longer;
   };

@@ -21,9 +21,9 @@ double poisson_at_most(int most, double mean);
 ///
 /// Units in repair are an infinite-server queue. At t the job steps if nothing failed for the time
 /// that the last failure's detection D and the start s take, and no more than the spares were in
-/// repair at t - s: since then units only came back. Of the last failure, cause c at age s + x, with
-/// F the chance that a repair is longer, r(x, t) the mean number of units that failed before it and
-/// are still in repair, and Q Poisson's law:
+/// repair at t - s: since then units only came back. Of the last failure, cause c at age s + x,
+/// with F the chance that a repair is longer, r(x, t) the mean number of units that failed before
+/// it and are still in repair, and Q Poisson's law:
 ///
 ///     A(t) = exp(-L t) + sum_c L_c int_0^(t-s) exp(-L (s + x)) P(D_c <= x) P_c(x) dx,
 ///     P_c(x) = Q(spares; r), or (1 - F(x)) Q(spares; r) + F(x) Q(spares - 1; r) if c replaces,
@@ -45,8 +45,8 @@ struct AwayLevel {
 /// The mean over a run of `length` that begins with all units: the shares in which 0, 1, ... units
 /// are missing, beyond the spares. A queue of infinite servers whose arrivals depend on the number
 /// in it, pi_k ~ prod_(j<k) rate_j m / (j + 1), is so whatever the law of repairs; at t the mean m
-/// is that of repairs within t. Failures strike only who is there. `per_us`: of causes that replace,
-/// of the whole job.
+/// is that of repairs within t. Failures strike only who is there. `per_us`: of causes that
+/// replace, of the whole job.
 std::vector<AwayLevel> away_levels(const WalkSetup& setup, double per_us,
                                    std::span<const double> repair_us, double length_us);
 
@@ -59,11 +59,12 @@ struct PolicyShares {
 /// Without a draw, of a run of one phase (the setup's first) and one tier at rates that do not
 /// change, with any number of spares, elastic or not. `work_us`: its steps without interruption.
 ///
-/// A job that needs all its units: stepping_share() over what time_over_work() loses. An elastic one:
-/// each state of away_levels() is like a run of its own with its rate, step and batch, in which a
-/// unit that comes back stops all for the time of a regroup; a failure that leaves what was computed
-/// (replicas_hold_all) costs its recovery and half a step. So two failures that overlap in different
-/// states are counted as if in one, which is of second order in the rate times the recovery.
+/// A job that needs all its units: stepping_share() over what time_over_work() loses. An elastic
+/// one: each state of away_levels() is like a run of its own with its rate, step and batch, in
+/// which a unit that comes back stops all for the time of a regroup; a failure that leaves what was
+/// computed (replicas_hold_all) costs its recovery and half a step. So two failures that overlap in
+/// different states are counted as if in one, which is of second order in the rate times the
+/// recovery.
 PolicyShares policy_shares(const WalkSetup& setup, std::span<const double> per_day,
                            std::span<const double> repair_us, double work_us);
 

@@ -405,8 +405,8 @@ TEST(TrainingRun, OfLlama3HoldsItsInterruptions) {
   EXPECT_NEAR(range.high, 516.0, 5.0);
 }
 
-// Of a pair that strikes a fleet, a job on half of it has both in a quarter of all cases, one in two
-// quarters; of those on all of it nothing changes.
+// Of a pair that strikes a fleet, a job on half of it has both in a quarter of all cases, one in
+// two quarters; of those on all of it nothing changes.
 TEST(RunLaw, APartOfAFleetIsStruckByItsShareOfABatch) {
   EXPECT_EQ(batches_of_part({0.0, 8.0}, 0.5), (std::vector<double>{4.0, 2.0}));
   EXPECT_EQ(batches_of_part({3.0, 8.0, 1.0}, 1.0), (std::vector<double>{3.0, 8.0, 1.0}));
@@ -418,8 +418,8 @@ TEST(RunLaw, APartOfAFleetIsStruckByItsShareOfABatch) {
 // The first half of StepFun's trace (InfiniteHBD-Trace at 7aacdc8): of 400 servers 26 and 32 are in
 // repair in 90 and 99 % of the time, and 11.65 on average. Fleets in service with its counts,
 // repairs, months and batches have that within nine in ten, on average within 20 % of both and 5 %
-// of the mean; without batches on average a quarter less; fleets at one rate, of which Poisson's law
-// speaks, have 14 .. 22 where the trace has 32.
+// of the mean; without batches on average a quarter less; fleets at one rate, of which Poisson's
+// law speaks, have 14 .. 22 where the trace has 32.
 TEST(SpareNeed, OfStepfunsServersNeedsMonthsAndBatches) {
   Reliability profile = read_reliability("stepfun", test_place);
   const auto range_of = [&](double share) {

@@ -97,10 +97,10 @@ TEST(PolicyShares, AreTheClosedFormWithASpareAlways) {
   EXPECT_NEAR(policy_shares(setup, per_day, log_uniform, work_of(setup)).ettr * over, 1.0, 1e-9);
 }
 
-// Spares that are used up: 6 failures a day that take a unit for 6 hours on average, so that 1.5 are
-// in repair. Within 0.1 % at 10,000 replicates. With two spares a job waits for a quarter of the
-// time, and runs of 30 days are 0.17 % off: a run is as long as it takes, so that what it waits is
-// counted from its end, which steps.
+// Spares that are used up: 6 failures a day that take a unit for 6 hours on average, so that 1.5
+// are in repair. Within 0.1 % at 10,000 replicates. With two spares a job waits for a quarter of
+// the time, and runs of 30 days are 0.17 % off: a run is as long as it takes, so that what it waits
+// is counted from its end, which steps.
 TEST(PolicyShares, OfSparesThatRunOutAreThoseOfWalks) {
   for (const auto& [spares, days] : {std::pair{2, 90.0}, {4, 30.0}, {7, 30.0}}) {
     WalkSetup setup = steps_of_days(days);
