@@ -59,6 +59,8 @@ PoolShape pool_shape(const PricedServing& priced, const Deployment& plan, const 
   PoolShape pool;
   pool.replica = replica_shape(priced.setup, load, priced.kv);
   pool.replica.role = role;
+  // What the decode pool needs comes from the other one.
+  if (role == ReplicaRole::decode) pool.replica.kv.host_tokens = 0;
   pool.replicas = static_cast<std::uint32_t>(plan.replicas * plan.dp * plan.pp);
   return pool;
 }

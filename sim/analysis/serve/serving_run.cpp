@@ -9,6 +9,12 @@ double per_second(double amount, Seconds span) {
   return span > Seconds{} ? amount / span.si() : 0.0;
 }
 
+// Each rank of each stage keeps its part of a token.
+Bytes all_ranks_of(std::int64_t tokens, const ServingSetup& setup, const KvCapacity& kv) {
+  const double ranks = static_cast<double>(setup.deployment.tp) * setup.deployment.pp;
+  return Bytes{static_cast<double>(tokens) * ranks * kv.bytes_per_token};
+}
+
 }  // namespace
 
 ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
@@ -27,11 +33,22 @@ ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
     shape.rules.progress = plan.speculation->a_step();
   }
   shape.kv = {kv.tokens / plan.pp, plan.block, load.prefix_cache};
+  shape.copies = copies_go_in_step(setup) ? plan.dp : 1;
+  if (plan.host_kv > Bytes{}) {
+    const EngineHostKv& host = *setup.engine.host_kv;
+    const Bytes a_token{kv.bytes_per_token};
+    shape.kv.host_tokens = static_cast<std::int64_t>(plan.host_kv / a_token) / plan.pp;
+    shape.kv.copies_at_once = host.copies_at_once;
+    shape.rules.load_token = a_token / setup.system.gpu.host;
+    shape.rules.load_layers = (setup.model.layers + plan.pp - 1) / plan.pp;
+    // Copies that go in step wait for each other's loads, as for all that they do.
+    const bool waits = shape.copies > 1 && host.loading == HostKvLoading::apart;
+    shape.rules.loading = waits ? HostKvLoading::before : host.loading;
+  }
   if (load.over_network) shape.client = setup.engine.client;
   if (load.slo) shape.slo = *load.slo;
   shape.unfolded = load.unfolded;
   shape.stages = plan.pp;
-  shape.copies = copies_go_in_step(setup) ? plan.dp : 1;
   shape.first_counted = load.first_counted;
   shape.keeps_iterations = load.keeps_times;
   return shape;
@@ -72,10 +89,17 @@ void need_room(const ServingSetup& setup, const Request& longest, const Place& a
   refuse_what_never_fits({{kept}, {}, 0, 0}, {kv.tokens / plan.pp, plan.block, false}, at);
 }
 
+void need_prefixes(const Deployment& plan, const ServingLoad& load, const Place& at) {
+  if (plan.host_kv > Bytes{} && !load.prefix_cache)
+    fail_input(at / "host_kv", "keeps what prompts begin with, and --prefix-cache off forgets it",
+               "leave out one of them");
+}
+
 ServingRun serve_requests(const PricedServing& priced, const ServingLoad& load, const Place& at) {
   const ServingSetup& setup = priced.setup;
   ServingRun run{setup, priced.kv, {}, false, false, {}};
   const Deployment& plan = setup.deployment;
+  need_prefixes(plan, load, at);
   need_room(setup, longest_of(load.list), at);
   ReplayShape shape;
   shape.replica = replica_shape(setup, load, run.kv);
@@ -112,6 +136,20 @@ double ServingRun::total_tokens_per_s() const {
 double ServingRun::interactivity() const {
   const LatencyHistogram& tpot = replay.counts.tpot;
   return tpot.count() > 0 ? 1.0 / tpot.percentile(0.5).si() : 0.0;
+}
+
+Bytes ServingRun::host_stored() const {
+  return all_ranks_of(replay.counts.totals.host_stored_tokens, setup, kv);
+}
+
+Bytes ServingRun::host_loaded() const {
+  return all_ranks_of(replay.counts.totals.host_loaded_tokens, setup, kv);
+}
+
+double ServingRun::host_link_share() const {
+  const Deployment& plan = setup.deployment;
+  const auto links = static_cast<double>(plan.replicas) * plan.dp;
+  return span() > Seconds{} ? replay.counts.totals.host_time / (links * span()) : 0.0;
 }
 
 double ServingRun::slo_share() const {

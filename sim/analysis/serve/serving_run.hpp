@@ -59,6 +59,12 @@ struct ServingRun {
   double total_tokens_per_s() const;
   /// Tokens a second that half of the clients exceed: 1 / median TPOT; 0 where no answer has two.
   double interactivity() const;
+  /// Keys and values of all GPUs that went to the host's memory and came back, and the share of the
+  /// run for which the link of a GPU was in use by those that came back. Nothing with pools, whose
+  /// outcomes say so by themselves.
+  Bytes host_stored() const;
+  Bytes host_loaded() const;
+  double host_link_share() const;
   double slo_share() const;  ///< Of the requests that meet it, whether it is given or not.
 };
 
@@ -71,6 +77,9 @@ bool comes_by_itself(const ServingLoad& load);
 /// Errors (infeasible): memory that does not hold a request of so many tokens, which the batches
 /// of a pipeline share.
 void need_room(const ServingSetup& setup, const Request& longest, const Place& at);
+
+/// Errors (bad_input): host memory for keys and values where no prompt is known again.
+void need_prefixes(const Deployment& plan, const ServingLoad& load, const Place& at);
 
 /// Replays the requests. Each copy of attention, and each of the batches that take turns in a
 /// pipeline, is a replica of its own with its share of the requests.

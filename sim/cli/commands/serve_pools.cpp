@@ -100,6 +100,7 @@ int serve_pools(const ParsedOptions& parsed, const PoolsRequest& request,
   }
   if (iteration) return print_step(parsed, pools, *iteration);
   const auto serve = [&](const ServingLoad& load) {
+    need_prefixes(pools.plan.prefill, load, command_line);
     need_room(pools, longest_of(load.list), prefill_place, decode_place);
     return serve_pools(pools, load);
   };

@@ -15,11 +15,13 @@ constexpr double small_kernel_traffic = 1.3;
 
 constexpr double activation_bytes = 2.0;  // Bytes, of activations.
 
-// Dispatch and combine of copies of attention, each: a start, and a rate inferred on published wide
-// expert parallelism (DeepEP's table of H800, NVIDIA's sweeps of GB200 NVL72).
+// Dispatch and combine of copies of attention, each: a start, and a rate over NVLink inferred on
+// published wide expert parallelism (DeepEP's table of H800, NVIDIA's sweeps of GB200 NVL72). No
+// link carries more than it can.
 constexpr Seconds exchange_start = microseconds(8);
-BytesPerSecond exchange_rate(Architecture architecture) {
-  return BytesPerSecond{architecture >= Architecture::blackwell ? 700e9 : 400e9};
+BytesPerSecond exchange_rate(const System& system) {
+  const double nvlink = system.gpu.architecture >= Architecture::blackwell ? 700e9 : 400e9;
+  return std::min(BytesPerSecond{nvlink}, system.scale_up);
 }
 
 // Kernels with a window were measured at 128 tokens alone. A longer one is priced as attention to
@@ -82,6 +84,18 @@ void IterationPrices::mlp_products(std::int64_t m, std::vector<IterationPart>& p
     mlp("gemm.shared", expert_layers_, model_.experts->shared_ffn, plan_.tp);
 }
 
+// Ranks of a stage lie side by side. Those in other domains than one of them get their share of
+// `bytes` over its NIC, beside what NVLink carries.
+Seconds IterationPrices::exchange_time(Bytes bytes) const {
+  const auto ranks = static_cast<double>(plan_.stage_gpus());
+  const double domain = std::min(ranks, static_cast<double>(system_.nvlink_domain));
+  const Seconds inside = (domain / ranks) * bytes / exchange_rate(system_);
+  if (ranks == domain) return exchange_start + inside;
+  const Seconds outside =
+      (1.0 - domain / ranks) * bytes / (system_.network_efficiency * system_.nic);
+  return exchange_start + network_start_ + std::max(inside, outside);
+}
+
 void IterationPrices::expert_layers(std::int64_t m, std::vector<IterationPart>& parts) const {
   if (expert_layers_ == 0) return;
   const Experts& experts = *model_.experts;
@@ -99,7 +113,7 @@ void IterationPrices::expert_layers(std::int64_t m, std::vector<IterationPart>& 
   if (plan_.ep == 1 || plan_.dp == 1) return;
   const auto reached = static_cast<double>(std::min<std::int64_t>(experts.per_token, plan_.ep));
   const Bytes bytes{2.0 * static_cast<double>(m * model_.hidden) * reached};
-  const Seconds each = exchange_start + bytes / exchange_rate(system_.gpu.architecture);
+  const Seconds each = exchange_time(bytes);
   parts.push_back({"exchange",
                    2 * expert_layers_,
                    2.0 * layers * each,

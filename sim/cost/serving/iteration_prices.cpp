@@ -4,6 +4,8 @@
 #include <cassert>
 #include <cmath>
 
+#include "sim/input/measured/exchange_constants.hpp"
+
 namespace orrery {
 namespace {
 
@@ -68,6 +70,14 @@ IterationPrices::IterationPrices(const Model& model, const System& system,
     ++(experts ? expert_layers_ : dense_layers_);
     const bool local = !model.layer_is_local.empty() && model.layer_is_local[at];
     ++layers_by_window_[local ? model.window : 0];
+  }
+  if (plan_.dp > 1 && plan_.stage_gpus() > system.nvlink_domain) {
+    // That of DeepEP's low-latency dispatch (docs/EXPERT-EXCHANGE.md).
+    const ExchangeConstants network =
+        read_exchange_kernels(system.gpu.name).deepep_low_latency.dispatch.remote;
+    const double domains =
+        std::ceil(static_cast<double>(plan_.stage_gpus()) / system.nvlink_domain);
+    network_start_ = network.network_base + std::log2(domains) * network.network_hop;
   }
   if (!plan_.drafter) return;
   Deployment drafts = plan_;

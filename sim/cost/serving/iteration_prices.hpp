@@ -118,6 +118,7 @@ class IterationPrices {
   void attention_products(std::int64_t tokens, std::vector<IterationPart>& parts) const;
   void mlp_products(std::int64_t tokens, std::vector<IterationPart>& parts) const;
   void expert_layers(std::int64_t tokens, std::vector<IterationPart>& parts) const;
+  Seconds exchange_time(Bytes bytes) const;
   void between_products(std::int64_t tokens, std::vector<IterationPart>& parts) const;
 
   Model model_;
@@ -128,6 +129,7 @@ class IterationPrices {
   GroupReduce reduce_;
   std::unique_ptr<const IterationPrices> drafter_;  // Of one drafted token; null: no kernels draft.
   int dense_layers_ = 0, expert_layers_ = 0;
+  Seconds network_start_;  // Of an exchange that leaves an NVLink domain.
   std::map<std::int64_t, int> layers_by_window_;
   mutable std::map<std::int64_t, Seconds> known_dense_, known_head_;
   mutable std::map<std::pair<std::int64_t, std::int64_t>, Seconds> known_decode_;

@@ -16,7 +16,8 @@ namespace {
 constexpr double cold_traffic = 1.1;
 constexpr Seconds least_product = microseconds(1.5);
 constexpr Seconds least_attention = microseconds(2.0);
-constexpr double far_outside = 2.0;  // Octaves.
+constexpr double far_outside = 2.0;     // Octaves.
+constexpr double another_engine = 0.5;  // The same.
 
 Tag tag_of(const FittedTable::Time& found, bool own) {
   if (found.outside > far_outside) return Tag::default_value;
@@ -69,14 +70,15 @@ KernelTime ServingKernels::price(const std::string& op, const std::string& words
   return known->second;
 }
 
-// The first of those that reach nearest to the shape.
+// The first of those that reach nearest to the shape. Another engine's kernels are others: they
+// stand in where they reach it by half an octave nearer.
 const FittedTable* ServingKernels::nearest(const Shelf& shelf,
                                            std::span<const std::int64_t> sizes) {
   const FittedTable* nearest = nullptr;
   double least = 0.0;
   for (const FittedTable& table : shelf.tables) {
     const double outside = table.outside(sizes);
-    if (!nearest || outside < least) nearest = &table, least = outside;
+    if (!nearest || outside + another_engine < least) nearest = &table, least = outside;
   }
   return nearest;
 }
@@ -182,10 +184,26 @@ KernelTime ServingKernels::experts(WeightFormat format, std::span<const std::int
 std::optional<KernelTime> ServingKernels::all_reduce(int gpus, std::int64_t elements) const {
   const std::array<std::int64_t, 2> sizes{gpus, elements};
   const std::vector<FittedTable>& tables = shelf("all_reduce", "", {}).tables;
-  // More GPUs than were measured together are another topology, not a longer row.
+  // More GPUs than were measured together are another topology, not a longer row, unless others of
+  // a sister GPU reach each other as these do.
   const std::array<std::int64_t, 2> group{gpus, 1 << 20};
-  if (tables.empty() || tables.front().outside(group) > 0.0) return std::nullopt;
-  return price("all_reduce", "", {}, sizes);
+  if (tables.empty()) return std::nullopt;
+  if (tables.front().outside(group) == 0.0) return price("all_reduce", "", {}, sizes);
+  const Shelf& larger = shelf_of_larger_groups();
+  if (larger.tables.empty() || larger.tables.front().outside(group) > 0.0) return std::nullopt;
+  return fresh_price(larger, "all_reduce", {}, sizes);
+}
+
+const ServingKernels::Shelf& ServingKernels::shelf_of_larger_groups() const {
+  const auto [place, fresh] = shelves_.try_emplace("all_reduce of larger groups");
+  if (!fresh) return place->second;
+  const std::string name = "all_reduce-" + engine_.all_reduce;
+  const std::string sister = gpu_of_larger_groups(measured_, name);
+  if (sister.empty()) return place->second;
+  if (const auto table = read_serving_table(sister, name))
+    place->second.tables.emplace_back(*table, KernelFormats{},
+                                      roof_rates(read_gpu(sister, {}), "all_reduce", {}));
+  return place->second;
 }
 
 }  // namespace orrery

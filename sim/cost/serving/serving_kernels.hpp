@@ -71,6 +71,7 @@ class ServingKernels {
   Shelf& shelf(const std::string& op, const std::string& words, const KernelFormats& formats) const;
   KernelTime price(const std::string& op, const std::string& words, const KernelFormats& formats,
                    std::span<const std::int64_t> sizes) const;
+  const Shelf& shelf_of_larger_groups() const;
   static const FittedTable* nearest(const Shelf& shelf, std::span<const std::int64_t> sizes);
   KernelTime fresh_price(const Shelf& shelf, const std::string& op, const KernelFormats& formats,
                          std::span<const std::int64_t> sizes) const;

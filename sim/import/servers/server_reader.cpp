@@ -71,6 +71,18 @@ void ServerReader::take_share(const std::string& paths) {
   part_.keys["kv_share"] = share;
 }
 
+void ServerReader::take_host_memory(const std::string& paths, double unit, std::int64_t ranks) {
+  if (!has(paths)) return;
+  const std::string text = word(paths, "");
+  char* end = nullptr;
+  const double size = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != '\0' || !(size >= 0.0 && size * unit <= 1e15))
+    having(paths).fail(paths, "is '" + shown_text(text) + "'", "write a size of memory");
+  if (size > 0.0)
+    part_.keys["host_kv"] =
+        std::to_string(std::llround(size * unit / static_cast<double>(ranks))) + " B";
+}
+
 void ServerReader::note(const std::string& paths, const std::string& sentence) {
   part_.notes.push_back(having(paths).name(paths) + " " + sentence);
 }

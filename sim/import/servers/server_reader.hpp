@@ -46,6 +46,8 @@ class ServerReader {
   std::int64_t count(const std::string& paths, std::int64_t absent) const;
   void take_count(const char* key, const std::string& paths);
   void take_share(const std::string& paths);
+  /// Host memory of one GPU: what `paths` says, in units of `unit` bytes, over `ranks`.
+  void take_host_memory(const std::string& paths, double unit, std::int64_t ranks);
   void note(const std::string& paths, const std::string& sentence);
   [[noreturn]] void refuse(const std::string& paths, const std::string& sentence,
                            const std::string& remedy) const;

@@ -6,7 +6,7 @@ namespace orrery {
 namespace {
 
 // What is on and not priced so. Of all engines: their names do not clash.
-constexpr std::array<PricedOtherwise, 22> otherwise{
+constexpr std::array<PricedOtherwise, 21> otherwise{
     {{"enforce_eager|disable_cuda_graph", "launches kernels one by one; priced are CUDA graphs"},
      {"enable_dbo|enable_two_batch_overlap",
       "overlaps two halves of a batch, which is not modelled"},
@@ -17,8 +17,6 @@ constexpr std::array<PricedOtherwise, 22> otherwise{
      {"stream_interval", "sends several tokens at a time; ITL is priced token by token"},
      {"disable_overlap_schedule|disable_overlap_scheduler",
       "prepares iterations one after the other; priced is the overlapped host"},
-     {"enable_hierarchical_cache|kv_cache_config.host_cache_size|kv_offloading_size",
-      "keeps prefixes on the host, which is not counted"},
      {"limit_mm_per_prompt|enable_multimodal", "concerns images, which are not modelled"},
      {"kv_cache_config.max_tokens|max_total_tokens|num_gpu_blocks_override",
       "limits the KV cache, which is priced as the memory allows"},

@@ -57,6 +57,19 @@ void ServerReader::read_sglang() {
   take_share("mem_fraction_static");
   take_count("block", "page_size");
   part_.prefix_cache = !flag("disable_radix_cache", false);
+  if (flag("enable_hierarchical_cache", false)) {
+    if (word("hicache_size", "0") != "0")
+      take_host_memory("hicache_size", 1e9, 1);
+    else
+      note("enable_hierarchical_cache",
+           "has host memory of hicache_ratio times the GPU's cache, which is not counted: give it "
+           "in GB, --set hicache_size=64");
+    const std::string policy = word("hicache_write_policy", "write_through");
+    if (policy != "write_through")
+      note("hicache_write_policy", "is " + policy + "; modelled is write_through");
+    if (has("hicache_storage_backend"))
+      note("hicache_storage_backend", "is a tier behind the host's memory, which is not counted");
+  }
   const std::string mode = word("disaggregation_mode", "null");
   if (mode == "prefill") part_.role = ServerRole::prefill;
   if (mode == "decode") part_.role = ServerRole::decode;

@@ -49,6 +49,7 @@ void ServerReader::read_trtllm() {
   take_count("block", "kv_cache_config.tokens_per_block|kv_block_size");
   if (has("enable_chunked_prefill")) part_.keys["chunked"] = flag("enable_chunked_prefill", false);
   part_.prefix_cache = flag("kv_cache_config.enable_block_reuse", true);
+  take_host_memory("kv_cache_config.host_cache_size", 1.0, 1);
   const std::string policy = "scheduler_config.capacity_scheduler_policy";
   if (word(policy, "GUARANTEED_NO_EVICT") != "GUARANTEED_NO_EVICT")
     note(policy, "is " + word(policy, "") + "; modelled is GUARANTEED_NO_EVICT");

@@ -33,6 +33,12 @@ void ServerReader::read_vllm() {
   take_count("block", "block_size");
   if (has("enable_chunked_prefill")) part_.keys["chunked"] = flag("enable_chunked_prefill", true);
   part_.prefix_cache = flag("enable_prefix_caching", true);
+  // vllm/config/cache.py: GiB, of all ranks of a copy together.
+  const std::int64_t ranks = tp * part_.keys["pp"].get<std::int64_t>();
+  if (word("kv_offloading_backend", "native") == "native")
+    take_host_memory("kv_offloading_size", 1024.0 * 1024.0 * 1024.0, ranks);
+  else
+    note("kv_offloading_backend", "keeps keys and values in ways that are not modelled");
   read_vllm_draft();
   read_vllm_role();
 }
@@ -69,7 +75,12 @@ void ServerReader::read_vllm_role() {
   if (!has(transfer)) return;
   const std::string connector = word(transfer + ".kv_connector", "");
   const std::string role = word(transfer + ".kv_role", "");
-  if (connector.find("Offloading") != connector.npos || connector.find("LMCache") != connector.npos)
+  const std::string bytes = transfer + ".kv_connector_extra_config.cpu_bytes_to_use";
+  if (connector == "OffloadingConnector" && has(bytes))
+    take_host_memory(bytes, 1.0,
+                     part_.keys["tp"].get<std::int64_t>() * part_.keys["pp"].get<std::int64_t>());
+  else if (connector.find("Offloading") != connector.npos ||
+           connector.find("LMCache") != connector.npos)
     note(transfer + ".kv_connector", "keeps keys and values outside the GPU, which is not counted");
   if (role == "kv_producer") part_.role = ServerRole::prefill;
   if (role == "kv_consumer") part_.role = ServerRole::decode;

@@ -162,6 +162,11 @@ Deployment make_deployment(const Model& model, const System& system, const Servi
   plan.block = request.block.value_or(usual.block);
   plan.kv_share = request.kv_share.value_or(engine.memory.share);
   plan.chunked = request.chunked.value_or(usual.chunked);
+  plan.host_kv = request.host_kv.value_or(Bytes{});
+  if (plan.host_kv > Bytes{} && !engine.host_kv)
+    fail_infeasible(at / "host_kv",
+                    "the engine '" + engine.name + "' keeps no keys and values on the host",
+                    "leave it out, or use vllm, sglang or trtllm");
   if (request.speculate) settle_speculation(model, engine, *request.speculate, at, plan);
   return plan;
 }

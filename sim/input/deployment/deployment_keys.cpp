@@ -9,6 +9,7 @@ namespace {
 // Far above any deployment, far below overflow: products of all of these fit in 64 bits.
 constexpr std::int64_t most_ranks = 1 << 10;
 constexpr std::int64_t most_tokens = 1 << 30;
+constexpr Bytes most_host_memory{1e15};
 
 using Request = DeploymentRequest;
 
@@ -27,6 +28,14 @@ std::string joined(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : "|") + word;
   return text;
+}
+
+Bytes host_memory(const JsonValue& json) {
+  if (!json.is_string()) json.fail("has no unit", "write it like 64GB, or none");
+  if (json.text() == "none") return {};
+  const Bytes size = json.bytes();
+  if (size > most_host_memory) json.fail("is more than 1 PB", "write the memory of one host");
+  return size;
 }
 
 std::vector<DeploymentKey> all_keys() {
@@ -60,6 +69,9 @@ std::vector<DeploymentKey> all_keys() {
        ask_number<&Request::block, most_tokens>},
       {"chunked", "true|false", "prompts are prefilled in parts (default: as the engine does)",
        [](Request& request, const JsonValue& json) { request.chunked = json.boolean(); }},
+      {"host_kv", "SIZE",
+       "host memory of each GPU that keeps keys and values of prompts: 64GB (default none)",
+       [](Request& request, const JsonValue& json) { request.host_kv = host_memory(json); }},
       {"speculate", "METHOD:N@RATE",
        "N drafted tokens a step, of which this share is accepted: mtp:2@0.7 (docs/SPECULATION.md)",
        [](Request& request, const JsonValue& json) {

@@ -125,8 +125,13 @@ PoolsPlan make_pools(const Model& model, const System& system, const ServingEngi
                     "use vllm, sglang or trtllm");
   DeploymentRequest prompts = request.prefill;
   prompts.speculate.reset();  // Who makes no tokens drafts none.
+  DeploymentRequest answers = request.decode;
+  if (answers.host_kv && !prompts.host_kv)
+    fail_input(decode, "says host_kv, but what it needs of a prompt comes from the other pool",
+               "say it of the prefill pool");
+  answers.host_kv.reset();
   return join_pools(system, make_pool(model, system, engine, prompts, prefill),
-                    make_pool(model, system, engine, request.decode, decode),
+                    make_pool(model, system, engine, answers, decode),
                     request.sending.value_or(engine.pools->sending), request.apart, decode);
 }
 

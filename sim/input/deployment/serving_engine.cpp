@@ -82,6 +82,16 @@ EnginePools read_pools(const JsonValue& json) {
   return pools;
 }
 
+EngineHostKv read_host_kv(const JsonValue& json, SchedulerKind scheduler) {
+  if (scheduler == SchedulerKind::static_batch)
+    json.fail("is of an engine with static batches, which has no prefixes to keep", "leave it out");
+  json.allow_only({"loading", "copies_at_once"});
+  EngineHostKv host;
+  host.loading = choice<HostKvLoading>(json.at("loading").sourced(), host_kv_loading_names());
+  host.copies_at_once = json.at("copies_at_once").sourced().boolean();
+  return host;
+}
+
 std::vector<std::string> words(const JsonValue& json, const std::vector<std::string>& known) {
   std::vector<std::string> said;
   const JsonValue value = json.sourced();
@@ -105,11 +115,17 @@ const std::vector<std::string>& kv_sending_names() {
   return names;
 }
 
+const std::vector<std::string>& host_kv_loading_names() {
+  static const std::vector<std::string> names{"apart", "layers", "before"};
+  return names;
+}
+
 ServingEngine parse_serving_engine(const JsonValue& json) {
   require_schema(json, "orrery.engine/1");
-  json.allow_only({"schema", "name", "title", "source", "scheduler", "host", "small_kernels",
-                   "memory", "defaults", "pools", "speculation", "gpu_slowdown", "client",
-                   "kernels", "kernels_of", "all_reduce", "weights", "experts", "kv"});
+  json.allow_only({"schema",     "name",          "title",        "source",   "scheduler",
+                   "host",       "small_kernels", "memory",       "defaults", "pools",
+                   "host_kv",    "speculation",   "gpu_slowdown", "client",   "kernels",
+                   "kernels_of", "all_reduce",    "weights",      "experts",  "kv"});
   ServingEngine engine;
   engine.name = required_text(json, "name");
   engine.title = required_text(json, "title");
@@ -120,6 +136,8 @@ ServingEngine parse_serving_engine(const JsonValue& json) {
   engine.memory = read_memory(json.at("memory"));
   engine.defaults = read_defaults(json.at("defaults"));
   if (const auto pools = json.find("pools")) engine.pools = read_pools(*pools);
+  if (const auto host = json.find("host_kv"))
+    engine.host_kv = read_host_kv(*host, engine.scheduler);
   if (const auto drafting = json.find("speculation")) {
     drafting->allow_only({"methods", "each"});
     engine.drafts = words(drafting->at("methods"), draft_method_names());

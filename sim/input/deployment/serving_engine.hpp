@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/base/text/json_value.hpp"
+#include "sim/input/deployment/host_kv.hpp"
 #include "sim/input/deployment/kv_sending.hpp"
 #include "sim/input/deployment/number_format.hpp"
 #include "sim/input/deployment/scheduler_kind.hpp"
@@ -73,12 +74,13 @@ struct ServingEngine {
   SmallKernels small;
   MemoryRule memory;
   EngineDefaults defaults;
-  std::optional<EnginePools> pools;  ///< None: it has no pools.
-  std::vector<std::string> drafts;   ///< Ways to draft tokens (speculation.hpp); empty: none.
-  Seconds draft_host;                ///< Of a drafted token, beside its kernels.
-  double gpu_slowdown = 1.0;         ///< Of its kernels over those of the tables.
-  Seconds client;                    ///< Of a request outside the engine: HTTP, tokenizer.
-  std::vector<std::string> kernels;  ///< Whose tables serve it, the nearest first.
+  std::optional<EnginePools> pools;     ///< None: it has no pools.
+  std::optional<EngineHostKv> host_kv;  ///< None: it keeps nothing in the host's memory.
+  std::vector<std::string> drafts;      ///< Ways to draft tokens (speculation.hpp); empty: none.
+  Seconds draft_host;                   ///< Of a drafted token, beside its kernels.
+  double gpu_slowdown = 1.0;            ///< Of its kernels over those of the tables.
+  Seconds client;                       ///< Of a request outside the engine: HTTP, tokenizer.
+  std::vector<std::string> kernels;     ///< Whose tables serve it, the nearest first.
   /// The same of one op and format ("gemm-fp8"), where that differs.
   std::map<std::string, std::vector<std::string>> kernels_of;
   std::string all_reduce;  ///< Whose all-reduce tables; "nccl": NCCL's, as in training.

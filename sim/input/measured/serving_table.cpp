@@ -154,6 +154,10 @@ std::string gpu_of_serving_tables(const std::string& gpu) {
   return has_serving_tables(gpu) ? gpu : stand_in(gpu);
 }
 
+std::string gpu_of_larger_groups(const std::string& gpu, const std::string& name) {
+  return stand_in(gpu + "/" + name + "/larger");
+}
+
 std::string gpu_of_serving_table(const std::string& gpu, const std::string& name) {
   std::error_code code;
   const bool own = is_plain(gpu) && is_plain(name) &&

@@ -60,5 +60,8 @@ bool has_serving_tables(const std::string& gpu);
 std::string gpu_of_serving_tables(const std::string& gpu);
 /// The same of one table: of "h100-sxm" and "experts-mxfp4-vllm" "h200-sxm".
 std::string gpu_of_serving_table(const std::string& gpu, const std::string& name);
+/// Whose table of this name holds larger groups of GPUs than that of `gpu`, which reach each other
+/// as those do; "" where nobody's does.
+std::string gpu_of_larger_groups(const std::string& gpu, const std::string& name);
 
 }  // namespace orrery

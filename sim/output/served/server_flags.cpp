@@ -1,11 +1,23 @@
 #include "sim/output/served/server_flags.hpp"
 
+#include <charconv>
+#include <cmath>
+
 #include "sim/base/text/number_text.hpp"
 #include "sim/import/recipe/named_model.hpp"
 #include "sim/import/servers/checkpoint_name.hpp"
 
 namespace orrery {
 namespace {
+
+constexpr double gibibyte = 1024.0 * 1024.0 * 1024.0;
+
+// With as many digits as it takes to be read again.
+std::string size_text(double size) {
+  char text[64];
+  const auto [end, error] = std::to_chars(text, text + sizeof text, size);
+  return std::string(text, end);
+}
 
 std::string share_text(double share) {
   std::string text = std::to_string(share);
@@ -66,6 +78,12 @@ class FlagsWriter {
     if (plan_.chunked != usual_.chunked)
       add(plan_.chunked ? "--enable-chunked-prefill" : "--no-enable-chunked-prefill");
     if (!asked_.prefix_cache) add("--no-enable-prefix-caching");
+    if (plan_.host_kv > Bytes{}) {
+      // In GiB, of all ranks of a copy of attention together.
+      const double gib = plan_.host_kv.si() / gibibyte * static_cast<double>(plan_.tp * plan_.pp);
+      add("--kv-offloading-size", size_text(gib));
+      add("--kv-offloading-backend", "native");
+    }
     if (plan_.speculation) {
       const Speculation& drafts = *plan_.speculation;
       const char* methods[] = {"mtp", "eagle3", "draft_model", "ngram"};
@@ -108,6 +126,15 @@ class FlagsWriter {
     if (plan_.kv_share != usual_.kv_share) add("--mem-fraction-static", share_text(plan_.kv_share));
     if (plan_.block != usual_.block) add("--page-size", plan_.block);
     if (!asked_.prefix_cache) add("--disable-radix-cache");
+    if (plan_.host_kv > Bytes{}) {
+      add("--enable-hierarchical-cache");
+      const std::int64_t gigabytes =
+          std::max<std::int64_t>(1, std::llround(plan_.host_kv.si() / 1e9));
+      if (static_cast<double>(gigabytes) * 1e9 != plan_.host_kv.si())
+        leave_out("no flag has " + gigabytes_text(plan_.host_kv) +
+                  " of host memory; the command takes whole GB");
+      add("--hicache-size", gigabytes);
+    }
     if (plan_.speculation) {
       const Speculation& drafts = *plan_.speculation;
       const char* algorithms[] = {"NEXTN", "EAGLE3", "STANDALONE", "NGRAM"};
@@ -164,6 +191,8 @@ class FlagsWriter {
       keep("free_gpu_memory_fraction", share_text(plan_.kv_share));
     if (plan_.block != usual_.block) keep("tokens_per_block", std::to_string(plan_.block));
     if (!asked_.prefix_cache) keep("enable_block_reuse", "false");
+    if (plan_.host_kv > Bytes{})
+      keep("host_cache_size", std::to_string(std::llround(plan_.host_kv.si())));
     if (!cache.empty()) flags_.settings += "kv_cache_config:\n" + cache;
     if (plan_.speculation) {
       const Speculation& drafts = *plan_.speculation;

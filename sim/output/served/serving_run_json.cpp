@@ -42,12 +42,19 @@ Json throughput_json(const ServingRun& run) {
           {"interactivity_tokens_per_s", rounded(run.interactivity())}};
 }
 
-Json kv_json(const ReplayTotals& totals) {
+Json kv_json(const ServingRun& run) {
+  const ReplayTotals& totals = run.replay.counts.totals;
   const double prompts = static_cast<double>(std::max<std::int64_t>(1, totals.prompt_tokens));
-  return {{"mean_share", rounded(totals.busy > Seconds{} ? totals.kv_used / totals.busy : 0.0)},
-          {"peak_share", rounded(totals.kv_peak)},
-          {"preemptions", totals.preemptions},
-          {"prefix_hit_share", rounded(static_cast<double>(totals.prefix_hit_tokens) / prompts)}};
+  Json json{{"mean_share", rounded(totals.busy > Seconds{} ? totals.kv_used / totals.busy : 0.0)},
+            {"peak_share", rounded(totals.kv_peak)},
+            {"preemptions", totals.preemptions},
+            {"prefix_hit_share", rounded(static_cast<double>(totals.prefix_hit_tokens) / prompts)}};
+  if (run.setup.deployment.host_kv > Bytes{})
+    json["host"] = {{"hit_share", rounded(static_cast<double>(totals.host_hit_tokens) / prompts)},
+                    {"stored_bytes", std::llround(run.host_stored().si())},
+                    {"loaded_bytes", std::llround(run.host_loaded().si())},
+                    {"link_share", rounded(run.host_link_share())}};
+  return json;
 }
 
 Json limit(Seconds time) { return time < Slo::any ? Json(milliseconds(time)) : Json(nullptr); }
@@ -128,7 +135,7 @@ std::string serving_run_json(const ServedAnswer& answer, double wall_s) {
   if (!answer.by_runs.empty()) json["by_runs"] = by_runs_json(answer);
   json["saturated"] = run.saturated;
   json["slo"] = slo_json(answer);
-  json["kv"] = run.pools ? Json(nullptr) : kv_json(counts.totals);
+  json["kv"] = run.pools ? Json(nullptr) : kv_json(run);
   if (run.pools) json["transfers"] = transfers_json(*run.pools);
   json["cost"] = token_cost_json(answer.cost);
   json["requests_finished"] = counts.totals.finished;
@@ -150,6 +157,7 @@ std::string request_lines(const ServingRun& run) {
               {"tpot_ms", milliseconds(of.tpot)},
               {"e2e_ms", milliseconds(of.e2e)},
               {"prefix_hit_tokens", of.prefix_hits},
+              {"host_hit_tokens", of.host_hits},
               {"preemptions", of.preemptions}};
     if (run.pools) {
       const PoolTimes& passed = run.pools->times[of.request];

@@ -111,6 +111,16 @@ std::string by_runs_text(const ServedAnswer& answer) {
   return table.text() + "\n";
 }
 
+// Keys and values that went to the host's memory and came back.
+std::string host_line(const ServingRun& run) {
+  const Deployment& plan = run.setup.deployment;
+  if (!(plan.host_kv > Bytes{})) return "";
+  return "Host memory of " + bytes_text(plan.host_kv) + " a GPU: " + bytes_text(run.host_stored()) +
+         " went there, " + bytes_text(run.host_loaded()) +
+         " came back, for which a link was in use " + percent(run.host_link_share()) +
+         " of the time\n";
+}
+
 std::string memory_line(const ServingRun& run) {
   const ReplayTotals& totals = run.replay.counts.totals;
   std::string text = "KV cache of " + plural(run.kv.tokens, "token") + " a rank: " +
@@ -120,8 +130,14 @@ std::string memory_line(const ServingRun& run) {
   if (totals.prefix_hit_tokens > 0)
     text += percent(static_cast<double>(totals.prefix_hit_tokens) /
                     static_cast<double>(totals.prompt_tokens)) +
-            " of the prompts' tokens were in the cache\n";
-  return text;
+            " of the prompts' tokens were in the cache" +
+            (totals.host_hit_tokens > 0 ? ", " +
+                                              percent(static_cast<double>(totals.host_hit_tokens) /
+                                                      static_cast<double>(totals.prompt_tokens)) +
+                                              " on the host"
+                                        : "") +
+            "\n";
+  return text + host_line(run);
 }
 
 std::string limits(const ServedAnswer& answer) {

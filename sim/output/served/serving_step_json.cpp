@@ -1,6 +1,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "sim/base/text/number_text.hpp"
 #include "sim/output/served/serving_setup_json.hpp"
 #include "sim/output/served/serving_step_text.hpp"
 #include "sim/output/served/token_cost_text.hpp"
@@ -74,6 +75,7 @@ Json deployment_json(const Deployment& plan, const Model& model) {
       {"kv_share", plan.kv_share},
       {"block", plan.block},
       {"chunked", plan.chunked},
+      {"host_kv", plan.host_kv > Bytes{} ? Json(gigabytes_text(plan.host_kv)) : Json(nullptr)},
       {"speculate", plan.speculation ? Json(speculation_text(*plan.speculation)) : Json(nullptr)}};
 }
 

@@ -31,6 +31,11 @@ std::string memory(const ServingStep& step) {
           grouped(static_cast<std::int64_t>(step.kv.bytes_per_token + 0.5)) + " bytes, blocks of " +
           grouped(step.kv.block));
   row("all", memory.total, "");
+  if (step.setup.deployment.host_kv > Bytes{})
+    row("on the host", step.setup.deployment.host_kv,
+        plural(
+            static_cast<std::int64_t>(step.setup.deployment.host_kv.si() / step.kv.bytes_per_token),
+            "token"));
   return table.text();
 }
 
@@ -122,7 +127,9 @@ std::string deployment_text(const ServingSetup& setup) {
   text += ", weights " + name(plan.weights);
   if (setup.model.experts && plan.experts != plan.weights)
     text += ", experts " + name(plan.experts);
-  return text + ", kv " + name(plan.kv) + speculation_words(plan);
+  text += ", kv " + name(plan.kv);
+  if (plan.host_kv > Bytes{}) text += ", host_kv " + bytes_text(plan.host_kv);
+  return text + speculation_words(plan);
 }
 
 std::string serving_step_text(const ServingStep& step, const TokenCost& cost) {

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "sim/base/core/units.hpp"
+#include "sim/input/deployment/host_kv.hpp"
 #include "sim/input/deployment/scheduler_kind.hpp"
 
 namespace orrery {
@@ -31,6 +33,10 @@ struct BatchRules {
   std::int64_t answer_share_steps = 600;
   /// It never counts on more of one request (schedule_policy.py: CLIP_MAX_NEW_TOKENS).
   std::int64_t most_answer = 4096;
+  /// When tokens come back from the host's memory, and how long the link to it takes for one.
+  HostKvLoading loading = HostKvLoading::before;
+  Seconds load_token;
+  int load_layers = 1;  ///< Of HostKvLoading::layers.
 };
 
 }  // namespace orrery

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "sim/work/replay/host_blocks.hpp"
 #include "sim/work/replay/prefix_tree.hpp"
 
 namespace orrery {
@@ -13,10 +14,14 @@ struct KvShape {
   std::int64_t tokens = 0;
   std::int64_t block_tokens = 16;
   bool keeps_prefixes = false;
+  /// Of the host's memory, which keeps prefixes that the GPU has no room for; 0: it keeps none.
+  std::int64_t host_tokens = 0;
+  bool copies_at_once = false;  ///< They go there when they are computed (EngineHostKv).
 };
 
 /// Its blocks: free, in use by one request, or nodes of the tree of prompts that begin alike, which
-/// requests share and which stay until their place is needed.
+/// requests share and which stay until their place is needed. Then, or when they are made, they go
+/// to the host's memory, if there is such.
 class KvBlocks {
  public:
   /// `hash_tokens`: of the requests' hashes; 0: they have none.
@@ -44,20 +49,25 @@ class KvBlocks {
 
   /// The whole nodes of a prompt, by its hashes. Only where prefixes are kept.
   PrefixWay way_of(std::span<const std::uint64_t> hashes, std::int64_t prompt_tokens) const;
-  PrefixTree::Match match(const PrefixWay& way) const { return tree_.match(way); }
+  struct Match : PrefixTree::Match {
+    std::size_t host_nodes = 0;  ///< Behind `nodes`: those that are in the host's memory.
+  };
+  Match match(const PrefixWay& way) const;
   /// Tokens of a prompt that need not be computed where so many of its nodes are there. The last
   /// token always is, and its block with it.
   std::int64_t cached_tokens(std::size_t matched, std::int64_t prompt_tokens) const;
   /// Blocks that holding a way takes from available(): nodes to make, and unused ones.
-  std::int64_t cost_of(const PrefixWay& way, const PrefixTree::Match& match) const {
+  std::int64_t cost_of(const PrefixWay& way, const Match& match) const {
     return blocks_of_nodes(way.nodes - match.nodes) + match.unused * node_blocks_;
   }
-  /// Uses all nodes of a way; what release() is to be called with.
-  PrefixTree::Index hold(const PrefixWay& way, const PrefixTree::Match& match);
+  /// Uses all nodes of a way; what release() is to be called with. Those of the host come back.
+  PrefixTree::Index hold(const PrefixWay& way, const Match& match);
   void release(PrefixTree::Index node) { tree_.release(node); }
   std::int64_t blocks_of_nodes(std::size_t nodes) const {
     return static_cast<std::int64_t>(nodes) * node_blocks_;
   }
+  const HostBlocks& host() const { return host_; }
+  std::int64_t host_stored_tokens() const { return host_.stored() * node_blocks_ * block_tokens_; }
 
  private:
   void make_free(std::int64_t blocks);
@@ -68,6 +78,8 @@ class KvBlocks {
   std::int64_t node_blocks_ = 0;  // 0: no prefixes are kept.
   std::int64_t node_hashes_ = 1;
   PrefixTree tree_;
+  HostBlocks host_;
+  bool copies_at_once_;
 };
 
 }  // namespace orrery

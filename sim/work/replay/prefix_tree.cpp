@@ -111,15 +111,15 @@ void PrefixTree::release(Index node) {
   }
 }
 
-void PrefixTree::evict(std::int64_t nodes) {
-  assert(nodes <= unused_);
-  for (; nodes > 0; --nodes) {
-    const Index node = oldest_;
-    remove_unused(node);
-    erase(pool_[node].hash);
-    free_.push_back(node);
-    --nodes_;
-  }
+std::uint64_t PrefixTree::evict() {
+  assert(unused_ > 0);
+  const Index node = oldest_;
+  const std::uint64_t hash = pool_[node].hash;
+  remove_unused(node);
+  erase(hash);
+  free_.push_back(node);
+  --nodes_;
+  return hash;
 }
 
 }  // namespace orrery

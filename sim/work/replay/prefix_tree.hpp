@@ -44,8 +44,8 @@ class PrefixTree {
 
   std::int64_t nodes() const { return nodes_; }
   std::int64_t unused() const { return unused_; }
-  /// Removes so many unused nodes, at most unused().
-  void evict(std::int64_t nodes);
+  /// Removes the node that was unused the longest, of which there must be one. Its hash.
+  std::uint64_t evict();
 
  private:
   struct Node {

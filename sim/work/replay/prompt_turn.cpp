@@ -25,8 +25,7 @@ bool PromptTurn::takes(const ServingBatch::Candidate& next) const {
 }
 
 void PromptTurn::begin(const ServingBatch::Candidate& next, bool reserving) {
-  batch_.admit(next, reserving);
-  if (next.remote) return;
+  if (!batch_.admit(next, reserving, now_)) return;
   const std::int64_t tokens = batch_.rules().chunked ? std::min(budget_, next.tokens) : next.tokens;
   batch_.compute(batch_.prefilling().back(), tokens);
   budget_ -= tokens;

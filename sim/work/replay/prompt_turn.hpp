@@ -9,7 +9,8 @@ namespace orrery {
 /// The prompts of one iteration, while its budget of tokens lasts: what schedulers have in common.
 class PromptTurn {
  public:
-  PromptTurn(ServingBatch& batch, std::int64_t budget) : batch_{batch}, budget_{budget} {}
+  PromptTurn(ServingBatch& batch, std::int64_t budget, Seconds now)
+      : batch_{batch}, budget_{budget}, now_{now} {}
 
   /// Prompts that were cut go on, first come first served.
   void go_on();
@@ -18,12 +19,13 @@ class PromptTurn {
   /// A prompt that may not be cut and is longer than the budget has an iteration to itself.
   bool takes(const ServingBatch::Candidate& next) const;
   /// The first of those that wait gets its blocks and as many tokens as the budget allows; whose
-  /// prompt another pool computes gets blocks alone.
+  /// prompt another pool computes, or waits for what the host holds of it, gets blocks alone.
   void begin(const ServingBatch::Candidate& next, bool reserving);
 
  private:
   ServingBatch& batch_;
   std::int64_t budget_;
+  Seconds now_;
 };
 
 }  // namespace orrery

@@ -29,6 +29,7 @@ void ReplayCounts::finish(const RequestTimes& times, std::uint32_t prompt, std::
   totals.prompt_tokens += prompt;
   totals.output_tokens += output;
   totals.prefix_hit_tokens += times.prefix_hits;
+  totals.host_hit_tokens += times.host_hits;
 }
 
 void ReplayCounts::add(const ReplayCounts& other) {
@@ -40,12 +41,14 @@ void ReplayCounts::add(const ReplayCounts& other) {
   for (std::int64_t ReplayTotals::*sum :
        {&ReplayTotals::arrived, &ReplayTotals::finished, &ReplayTotals::within_slo,
         &ReplayTotals::prompt_tokens, &ReplayTotals::output_tokens,
-        &ReplayTotals::prefix_hit_tokens, &ReplayTotals::preemptions, &ReplayTotals::events,
-        &ReplayTotals::iterations, &ReplayTotals::decode_steps, &ReplayTotals::slot_steps})
+        &ReplayTotals::prefix_hit_tokens, &ReplayTotals::host_hit_tokens,
+        &ReplayTotals::host_loaded_tokens, &ReplayTotals::host_stored_tokens,
+        &ReplayTotals::preemptions, &ReplayTotals::events, &ReplayTotals::iterations,
+        &ReplayTotals::decode_steps, &ReplayTotals::slot_steps})
     to.*sum += of.*sum;
   for (Seconds ReplayTotals::*sum :
        {&ReplayTotals::busy, &ReplayTotals::decode_time, &ReplayTotals::present,
-        &ReplayTotals::stayed, &ReplayTotals::kv_used})
+        &ReplayTotals::stayed, &ReplayTotals::kv_used, &ReplayTotals::host_time})
     to.*sum += of.*sum;
   to.first_arrival = std::min(to.first_arrival, of.first_arrival);
   to.last_arrival = std::max(to.last_arrival, of.last_arrival);

@@ -18,7 +18,8 @@ struct RequestTimes {
   Seconds ttft;     ///< To its first token.
   Seconds tpot;     ///< (e2e - ttft) / (output - 1); 0 of one token.
   Seconds e2e;
-  std::uint32_t prefix_hits = 0;  ///< Tokens of its prompt.
+  std::uint32_t prefix_hits = 0;  ///< Tokens of its prompt,
+  std::uint32_t host_hits = 0;    ///< and of them those that came from the host's memory.
   std::uint32_t preemptions = 0;
 };
 
@@ -27,6 +28,10 @@ struct ReplayTotals {
   std::int64_t arrived = 0, finished = 0;  ///< Requests.
   std::int64_t within_slo = 0;
   std::int64_t prompt_tokens = 0, output_tokens = 0, prefix_hit_tokens = 0;  ///< Of the finished.
+  std::int64_t host_hit_tokens = 0;  ///< Of prefix_hit_tokens, those that came from the host.
+  /// Of all requests, also of those that were sent back: from the host's memory and to it.
+  std::int64_t host_loaded_tokens = 0, host_stored_tokens = 0;
+  Seconds host_time;  ///< For which the link to the host was in use by loads.
   std::int64_t preemptions = 0;
   std::int64_t events = 0;        ///< Changes of a batch.
   std::int64_t iterations = 0;    ///< Steps that a GPU made.

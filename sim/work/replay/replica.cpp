@@ -96,6 +96,9 @@ void Replica::enter(const Sequence& sequence, Seconds time) {
     if (busy_ && !at_work_) ++*busy_;
     at_work_ = true;
     now_ = time;
+  } else if (loads_) {
+    steps_.first = time - now_;
+    change_at_ = time;
   } else if (interruptible_) {
     // It may enter as soon as it is seen; those behind it wait for what that brings.
     cut_at(time);
@@ -162,15 +165,18 @@ void Replica::start(Seconds now) {
   }
   received_.clear();
   batch_.see_until(seen_until_);
+  batch_.end_loads(std::min(seen_until_, now_));
   schedule();
   // Nothing was planned: it looks up who has come.
   if (batch_.chunks().empty() && !batch_.decodes_run() && !batch_.anybody_seen_waits()) {
     batch_.see_until(now_);
+    batch_.end_loads(now_);
     schedule();
   }
   interruptible_ = false;
   if (!batch_.chunks().empty()) return start_mixed();
   if (batch_.decodes_run()) return start_decodes();
+  if (batch_.next_load() < never) return wait_for_load();
   // In pools, those that are there may wait for blocks that are kept, or for keys and values.
   assert(present_ == 0 || shape_.role != ReplicaRole::all);
   change_at_ = seen_until_ = never;
@@ -195,11 +201,32 @@ void Replica::start_decodes() {
       batch_.anybody_waits() && (!batch_.anybody_seen_waits() || !batch_.called().empty() ||
                                  (sent_back_ && shape_.rules.step_tokens > 1));
   if (shape_.unfolded || may_enter) steps = 1;
+  if (batch_.next_load() < never) {
+    // It is seen like who arrives then.
+    const Seconds left = batch_.next_load() - now_;
+    const std::int64_t until = left > Seconds{} ? steps_.until(left) : 0;
+    steps = std::min(steps, until + (shape_.rules.plans_ahead ? 1 : 0));
+  }
   assert(steps >= 1);
   steps_.steps = steps;
   change_at_ = now_ + steps_.time(steps);
   interruptible_ = !batch_.anybody_waits() && batch_.running() < shape_.rules.most_requests &&
                    shape_.rules.scheduler != SchedulerKind::static_batch;
+}
+
+void Replica::wait_for_load() {
+  loads_ = true;
+  steps_ = {batch_.next_load() - now_, Seconds{}, 1};
+  change_at_ = batch_.next_load();
+}
+
+// An iteration, with what its prompts need from the host's memory.
+Seconds Replica::with_load(Seconds iteration) const {
+  const Seconds load = static_cast<double>(batch_.tokens_to_load()) * shape_.rules.load_token;
+  if (shape_.rules.loading != HostKvLoading::layers) return iteration + load;
+  // Layers come one after another, and each is computed when it is there and the one before it is.
+  const auto layers = static_cast<double>(shape_.rules.load_layers);
+  return std::max(iteration + load / layers, load + iteration / layers);
 }
 
 void Replica::start_mixed() {
@@ -214,13 +241,13 @@ void Replica::start_mixed() {
   const bool decodes = batch_.decodes_run();
   // Nobody waits for what comes out of the last stage: the next part follows behind this one.
   if (busy_ && !decodes && finished == 0) {
-    steps_ = {times_.chunk_follows(chunk_shapes_, *busy_), Seconds{}, 1};
+    steps_ = {with_load(times_.chunk_follows(chunk_shapes_, *busy_)), Seconds{}, 1};
     change_at_ = now_ + steps_.first;
     return;
   }
-  steps_ = {times_.mixed(decodes ? batch_.decodes() : 0, batch_.context(), chunk_shapes_, finished,
-                         decodes ? beyond() : 0.0),
-            Seconds{}, 1};
+  const Seconds computed = times_.mixed(decodes ? batch_.decodes() : 0, batch_.context(),
+                                        chunk_shapes_, finished, decodes ? beyond() : 0.0);
+  steps_ = {batch_.tokens_to_load() > 0 ? with_load(computed) : computed, Seconds{}, 1};
   change_at_ = now_ + steps_.first;
 }
 
@@ -229,10 +256,23 @@ void Replica::note_memory(Seconds span, double share_before) {
       static_cast<double>(batch_.kv().used()) / static_cast<double>(batch_.kv().capacity());
   counts_.totals.kv_used += 0.5 * (share_before + share) * span;
   counts_.totals.kv_peak = std::max(counts_.totals.kv_peak, share);
+  if (!batch_.kv().host().exists()) return;
+  counts_.totals.host_loaded_tokens = batch_.loaded_tokens();
+  counts_.totals.host_stored_tokens = batch_.kv().host_stored_tokens();
+  counts_.totals.host_time = batch_.load_time();
 }
 
 void Replica::complete() {
   assert(!is_idle());
+  if (loads_) {
+    loads_ = false;
+    ended_.clear();
+    prefilled_.clear();
+    count_present(change_at_);
+    now_ = change_at_;
+    if (shape_.rules.plans_ahead) seen_until_ = now_;
+    return;
+  }
   const Seconds span = change_at_ - now_;
   const std::int64_t steps = steps_.steps;
   if (shape_.rules.plans_ahead) seen_until_ = now_ + steps_.time(steps - 1);
@@ -354,6 +394,7 @@ void Replica::end(std::uint32_t place) {
   if (sequence.outputs > 1)
     times.tpot = (times.e2e - times.ttft) / static_cast<double>(sequence.outputs - 1);
   times.prefix_hits = sequence.hits;
+  times.host_hits = sequence.host_hits;
   times.preemptions = sequence.preemptions;
   counts_.totals.preemptions += sequence.preemptions;
   counts_.totals.stayed += now_ - sequence.arrival;

@@ -131,6 +131,8 @@ class Replica {
   void schedule();
   void start_decodes();
   void start_mixed();
+  void wait_for_load();
+  Seconds with_load(Seconds iteration) const;
   void complete_decodes(std::int64_t steps);
   void complete_chunks();
   void give_token(std::uint32_t place);
@@ -179,6 +181,7 @@ class Replica {
   double answer_share_ = 0.0;                        // Of sglang.
   std::int64_t present_ = 0, tokens_to_come_ = 0;
   bool at_work_ = false;    // Counted in busy_.
+  bool loads_ = false;      // Nothing is computed until change_at_: all wait for the host's memory.
   bool sent_back_ = false;  // Somebody was, to make room for the step that begins.
 };
 

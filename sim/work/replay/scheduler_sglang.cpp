@@ -8,7 +8,7 @@
 namespace orrery {
 
 void schedule_sglang(ServingBatch& batch, double share, Seconds now) {
-  PromptTurn turn{batch, batch.rules().budget};
+  PromptTurn turn{batch, batch.rules().budget, now};
   turn.go_on();  // At most one prompt was cut.
   const std::int64_t block = batch.kv().block_tokens();
   double counted_on = -1.0;  // Blocks; below 0: not added up yet.

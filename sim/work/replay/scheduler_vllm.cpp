@@ -14,7 +14,7 @@ void schedule_vllm(ServingBatch& batch, Seconds now) {
   batch.run_decodes();
   // Blocks that the step of the decodes is about to take are nobody else's.
   const std::int64_t kept = batch.growth_of_step();
-  PromptTurn turn{batch, batch.rules().budget - batch.rules().step_tokens * batch.decodes()};
+  PromptTurn turn{batch, batch.rules().budget - batch.rules().step_tokens * batch.decodes(), now};
   turn.go_on();
   if (preempted) return;
   while (turn.goes_on()) {

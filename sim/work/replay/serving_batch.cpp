@@ -23,7 +23,8 @@ PrefixWay ServingBatch::way_of(std::uint32_t index, std::uint32_t most) const {
 std::int64_t ServingBatch::known_tokens(std::uint32_t index) const {
   if (!kv_.keeps_prefixes()) return 0;
   const std::uint32_t prompt = list_.requests[index].prompt_tokens;
-  return kv_.cached_tokens(kv_.match(way_of(index, prompt)).nodes, prompt);
+  const KvBlocks::Match match = kv_.match(way_of(index, prompt));
+  return kv_.cached_tokens(match.nodes + match.host_nodes, prompt);
 }
 
 ServingBatch::Candidate ServingBatch::candidate() const {
@@ -37,7 +38,9 @@ ServingBatch::Candidate ServingBatch::candidate() const {
   if (kv_.keeps_prefixes()) {
     of.way = way_of(first.request, first.prompt);
     of.match = kv_.match(of.way);
-    of.tokens -= kv_.cached_tokens(of.match.nodes, of.prompt);
+    const std::int64_t known = kv_.cached_tokens(of.match.nodes + of.match.host_nodes, of.prompt);
+    of.tokens -= known;
+    of.host_tokens = known - kv_.cached_tokens(of.match.nodes, of.prompt);
     shared = kv_.blocks_of_nodes(of.way.nodes);
     cost = kv_.cost_of(of.way, of.match);
   }
@@ -47,7 +50,7 @@ ServingBatch::Candidate ServingBatch::candidate() const {
   return of;
 }
 
-void ServingBatch::admit(const Candidate& of, bool reserving) {
+bool ServingBatch::admit(const Candidate& of, bool reserving, Seconds now) {
   assert((reserving ? of.all_blocks : of.prompt_blocks) <= kv_.available());
   if (free_places_.empty()) {
     free_places_.push_back(static_cast<std::uint32_t>(sequences_.size()));
@@ -62,7 +65,10 @@ void ServingBatch::admit(const Candidate& of, bool reserving) {
   sequence.stamp = stamp;
   sequence.decodes = false;
   sequence.computed = static_cast<std::uint32_t>(of.prompt - of.tokens);
-  if (sequence.made == 0 && !sequence.remote) sequence.hits = sequence.computed;
+  if (sequence.made == 0 && !sequence.remote) {
+    sequence.hits = sequence.computed;
+    sequence.host_hits = static_cast<std::uint32_t>(of.host_tokens);
+  }
   sequence.nodes = static_cast<std::uint32_t>(of.way.nodes);
   sequence.deepest = kv_.keeps_prefixes() ? kv_.hold(of.way, of.match) : PrefixTree::none;
   const std::int64_t shared = kv_.blocks_of_nodes(of.way.nodes);
@@ -74,10 +80,29 @@ void ServingBatch::admit(const Candidate& of, bool reserving) {
   if (sequence.remote) {
     called_.push_back(place);
     receiving_.push_back(place);
-    return;
+    return false;
   }
+  loaded_tokens_ += of.host_tokens;
+  if (of.host_tokens > 0 && rules_.loading == HostKvLoading::apart) {
+    loads_end_ =
+        std::max(loads_end_, now) + static_cast<double>(of.host_tokens) * rules_.load_token;
+    loads_.push_back({loads_end_, place});
+    receiving_.push_back(place);
+    return false;
+  }
+  to_load_ += of.host_tokens;
   prefilling_.push_back(place);
   order_.push_back({0, place, stamp});
+  return true;
+}
+
+void ServingBatch::end_loads(Seconds time) {
+  for (; !loads_.empty() && loads_.front().end <= time; loads_.pop_front()) {
+    const std::uint32_t place = loads_.front().place;
+    std::erase(receiving_, place);
+    prefilling_.push_back(place);
+    order_.push_back({0, place, sequences_[place].stamp});
+  }
 }
 
 void ServingBatch::receive(std::uint32_t place) {

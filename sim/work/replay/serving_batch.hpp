@@ -15,11 +15,12 @@ namespace orrery {
 /// A request on its way through a replica.
 struct Sequence {
   std::uint32_t request = 0;
-  std::uint32_t prompt = 0;    ///< Tokens to prefill; after a preemption with those made so far.
-  std::uint32_t computed = 0;  ///< Of them, those in the cache.
-  std::uint32_t made = 0;      ///< Tokens of the answer so far.
-  std::uint32_t outputs = 1;   ///< Of the whole answer.
-  std::uint32_t hits = 0;      ///< Tokens of the prompt that were found in the cache.
+  std::uint32_t prompt = 0;     ///< Tokens to prefill; after a preemption with those made so far.
+  std::uint32_t computed = 0;   ///< Of them, those in the cache.
+  std::uint32_t made = 0;       ///< Tokens of the answer so far.
+  std::uint32_t outputs = 1;    ///< Of the whole answer.
+  std::uint32_t hits = 0;       ///< Tokens of the prompt that were found in the cache,
+  std::uint32_t host_hits = 0;  ///< and of them those in the host's memory.
   std::uint32_t preemptions = 0;
   Seconds arrival;      ///< At the replica.
   Seconds started{-1};  ///< When it was first in an iteration; below 0: not yet.
@@ -72,16 +73,18 @@ class ServingBatch {
     std::int64_t outputs_left = 0;
     std::int64_t prompt_blocks = 0;  ///< That admission takes from those available.
     std::int64_t all_blocks = 0;     ///< The same with those of its whole answer.
+    std::int64_t host_tokens = 0;    ///< Of its prompt, those that come from the host.
     bool remote = false;             ///< There is nothing to compute.
     PrefixWay way;                   ///< Of its prompt, and how much of it is there.
-    PrefixTree::Match match;
+    KvBlocks::Match match;
   };
   Candidate candidate() const;
   /// Tokens of a request's prompt that are in the cache.
   std::int64_t known_tokens(std::uint32_t index) const;
   /// The candidate's prompt gets its blocks, with `reserving` those of its answer, too. Whoever is
-  /// remote then waits for its keys and values: it is among called().
-  void admit(const Candidate& candidate, bool reserving);
+  /// remote then waits for its keys and values: it is among called(). So does who needs tokens
+  /// from the host, where BatchRules::loading is `apart`. False: there is nothing to compute yet.
+  bool admit(const Candidate& candidate, bool reserving, Seconds now);
 
   /// Places of those remote ones that were admitted since the last clear_called().
   const std::vector<std::uint32_t>& called() const { return called_; }
@@ -89,8 +92,18 @@ class ServingBatch {
   /// Keys and values of a called one have come: it may decode.
   void receive(std::uint32_t place);
 
+  /// What came from the host until `time` is there: its prompts go on.
+  void end_loads(Seconds time);
+  /// When the next of those loads ends; far away: there is none.
+  Seconds next_load() const { return loads_.empty() ? Seconds{1e300} : loads_.front().end; }
+  /// How long the link to the host was in use for all loads so far, and their tokens.
+  Seconds load_time() const { return static_cast<double>(loaded_tokens_) * rules_.load_token; }
+  std::int64_t loaded_tokens() const { return loaded_tokens_; }
+  /// Of them, those of prompts that begin in the next iteration, which brings them.
+  std::int64_t tokens_to_load() const { return to_load_; }
+
   // The next iteration.
-  void clear_iteration() { chunks_.clear(), decodes_run_ = false; }
+  void clear_iteration() { chunks_.clear(), decodes_run_ = false, to_load_ = 0; }
   /// Places of those whose prompt is not complete, in the order in which they came.
   const std::vector<std::uint32_t>& prefilling() const { return prefilling_; }
   const Sequence& sequence(std::uint32_t place) const { return sequences_[place]; }
@@ -156,6 +169,13 @@ class ServingBatch {
   std::vector<FinishQueue::Entry> order_;  // Those that run as they came; some have left.
   FinishQueue finishes_;
   std::vector<Chunk> chunks_;
+  struct Load {
+    Seconds end;
+    std::uint32_t place;
+  };
+  std::deque<Load> loads_;  // One after another.
+  Seconds loads_end_;       // Of the last one.
+  std::int64_t loaded_tokens_ = 0, to_load_ = 0;
   std::vector<std::int64_t> phases_;    // Decodes by the step, modulo a block, that takes a block.
   std::vector<std::uint32_t> padding_;  // Of a static batch: those that are done.
   bool decodes_run_ = false;

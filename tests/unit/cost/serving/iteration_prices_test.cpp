@@ -140,6 +140,34 @@ TEST(IterationPrices, CopiesOfAttentionExchangeTokensInsteadOfAdding) {
   EXPECT_EQ(kernels(price, "experts"), 58);
 }
 
+// Of one layer: dispatch or combine.
+Seconds exchange(const std::string& system, int copies, std::int64_t requests) {
+  DeploymentRequest request = with_tp(1, WeightFormat::fp8_block);
+  request.dp = copies;
+  const Served one = served("deepseek-v3", system, request, copies);
+  for (const IterationPart& part : one.prices().price(decode(requests, 1000)).parts)
+    if (part.op == "exchange") return 1.0 / part.count * part.time;
+  return {};
+}
+
+// 128 tokens of 7,168 x 2 bytes to 8 experts each are 14.68 MB: over NVLink alone 8 us and
+// 14.68 MB / 400 GB/s (H200), /700 GB/s (NVL72), /200 GB/s where the link has no more (H800).
+TEST(IterationPrices, ExchangesInsideADomainUseItsNvlink) {
+  EXPECT_NEAR(exchange("dgx-h200", 8, 128).si(), 8e-6 + 14.680064e6 / 400e9, 1e-12);
+  EXPECT_NEAR(exchange("hgx-h800", 8, 128).si(), 8e-6 + 14.680064e6 / 200e9, 1e-12);
+  for (const int copies : {8, 16, 32, 64})  // All of them in one NVL72.
+    EXPECT_NEAR(exchange("gb200-nvl72", copies, 128).si(), 8e-6 + 14.680064e6 / 700e9, 1e-12);
+}
+
+// The same over NICs of 48.5 GB/s for the ranks of other nodes. Combine of DeepEP's low-latency
+// kernels on H800, from which none of these constants is (DeepEP README.md, "Low-latency kernels").
+TEST(IterationPrices, ExchangesBeyondADomainTakeWhatDeepEpMeasured) {
+  const std::pair<int, double> measured[] = {
+      {16, 195e-6}, {32, 273e-6}, {64, 314e-6}, {128, 369e-6}};
+  for (const auto& [copies, time] : measured)
+    EXPECT_NEAR(exchange("hgx-h800", copies, 128).si() / time, 1.0, 0.17) << copies;
+}
+
 TEST(IterationPrices, AHopIsThereOnlyBetweenStages) {
   DeploymentRequest request = with_tp(1);
   EXPECT_EQ(served("llama3.1-8b", "dgx-h100", request, 1).prices().hop(100), Seconds{});

@@ -67,5 +67,42 @@ TEST(ServingKernels, MoreGpusThanWereMeasuredHaveNoKernelOfTheirOwn) {
   EXPECT_FALSE(pcie.all_reduce(8, 8192));
 }
 
+// GB200 was measured up to the four GPUs of a tray. Eight of an NVL72 reach each other as eight of a
+// DGX B200 do; nobody measured sixteen.
+TEST(ServingKernels, LargerGroupsOfOneDomainAreThoseOfASister) {
+  const ServingEngine trtllm = read_serving_engine("trtllm", {});
+  const ServingKernels tray{read_gpu("gb200", {}), trtllm};
+  const ServingKernels eight{read_gpu("b200-sxm", {}), trtllm};
+  ASSERT_TRUE(tray.all_reduce(8, 8192));
+  EXPECT_EQ(tray.all_reduce(8, 8192)->time, eight.all_reduce(8, 8192)->time);
+  EXPECT_EQ(tray.all_reduce(8, 8192)->tag, Tag::interpolated);
+  EXPECT_NE(tray.all_reduce(4, 8192)->time, eight.all_reduce(4, 8192)->time);
+  EXPECT_FALSE(tray.all_reduce(16, 8192));
+}
+
+// Experts of gpt-oss-120b. Where another engine's rows reach a shape and the engine's own end just
+// before it, by less than half an octave, the own ones are used.
+TEST(ServingKernels, AnEnginesOwnKernelsComeFirst) {
+  const Gpu gpu = read_gpu("h200-sxm", {});
+  const KernelFormats formats{WeightFormat::mxfp4, KvFormat::bf16};
+  const auto table = [&](const char* name) {
+    return FittedTable{*read_serving_table("h200-sxm", name), formats,
+                       roof_rates(gpu, "experts", formats)};
+  };
+  const FittedTable own = table("experts-mxfp4-trtllm"), other = table("experts-mxfp4-vllm");
+  int shapes = 0;
+  for (const std::int64_t tp : {1, 2, 4, 8})
+    for (std::int64_t m = 1; m < 100'000; m += 1 + m / 4) {
+      const std::array<std::int64_t, 7> sizes{2880, 2880, 4, 128, tp, 1, m};
+      const double beyond = own.outside(sizes);
+      if (beyond <= 0.0 || beyond > 0.5 || other.outside(sizes) >= beyond) continue;
+      ++shapes;
+      const ServingKernels kernels{gpu, read_serving_engine("trtllm", {})};
+      kernels.experts(WeightFormat::mxfp4, sizes);
+      EXPECT_EQ(kernels.used(), std::vector<std::string>{own.title()}) << tp << " " << m;
+    }
+  EXPECT_GT(shapes, 0);
+}
+
 }  // namespace
 }  // namespace orrery

@@ -43,12 +43,13 @@ TEST(PrefixTree, EvictsTheOldestLeafFirst) {
   tree.release(b);
   EXPECT_EQ(tree.unused(), 4);
   EXPECT_EQ(tree.match(way(first)).unused, 3);
-  tree.evict(1);
+  tree.evict();
   EXPECT_EQ(tree.match(way(first)).nodes, 2u);
   EXPECT_EQ(tree.match(way(second)).nodes, 3u);
-  tree.evict(1);
+  tree.evict();
   EXPECT_EQ(tree.match(way(second)).nodes, 2u);
-  tree.evict(2);
+  tree.evict();
+  tree.evict();
   EXPECT_EQ(tree.nodes(), 0);
 }
 
@@ -111,7 +112,7 @@ TEST(PrefixTree, AgreesWithAListOfAllNodesOverRandomPrompts) {
       const Hashes there{hashes.begin(), hashes.begin() + static_cast<std::ptrdiff_t>(match.nodes)};
       plain.hold(there);
       while (tree.nodes() + wanted > most) {
-        tree.evict(1);
+        tree.evict();
         plain.evict();
       }
       held.push_back({hashes, tree.extend(match.deepest, way(hashes), match.nodes)});
