@@ -67,8 +67,8 @@ TEST(ServingKernels, MoreGpusThanWereMeasuredHaveNoKernelOfTheirOwn) {
   EXPECT_FALSE(pcie.all_reduce(8, 8192));
 }
 
-// GB200 was measured up to the four GPUs of a tray. Eight of an NVL72 reach each other as eight of a
-// DGX B200 do; nobody measured sixteen.
+// GB200 was measured up to the four GPUs of a tray. Eight of an NVL72 reach each other as eight of
+// a DGX B200 do; nobody measured sixteen.
 TEST(ServingKernels, LargerGroupsOfOneDomainAreThoseOfASister) {
   const ServingEngine trtllm = read_serving_engine("trtllm", {});
   const ServingKernels tray{read_gpu("gb200", {}), trtllm};
