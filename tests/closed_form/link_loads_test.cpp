@@ -92,6 +92,28 @@ TEST(LinkLoadsOverTime, AreTheSameInFinerSlices) {
     }
 }
 
+// Parts of the step, in as many slices as one likes, are parts of the whole.
+TEST(LinkLoadsOverTime, OfAPartAreThatPart) {
+  for (const std::size_t which : {1, 2}) {
+    const Estimate answer = estimate_of(cases()[which]);
+    const auto links = all_links(link_loads(answer.step, answer.topology));
+    const auto whole =
+        link_loads_over_time(answer.step, answer.timeline, answer.topology, links, 60);
+    const Seconds step = answer.timeline.makespan.seconds();
+    for (const auto& [first, last] : {std::pair{0, 60}, {0, 7}, {13, 29}, {59, 60}}) {
+      const auto part = link_loads_over_time(answer.step, answer.timeline, answer.topology, links,
+                                             11, {first / 60.0 * step, last / 60.0 * step});
+      for (std::size_t link = 0; link < links.size(); ++link) {
+        Bytes expected, found;
+        for (int i = first; i < last; ++i)
+          expected += total(whole[link][static_cast<std::size_t>(i)]);
+        for (const LinkLoad& slice : part[link]) found += total(slice);
+        EXPECT_NEAR(found.si(), expected.si(), 1e-6 * expected.si() + 1.0) << first;
+      }
+    }
+  }
+}
+
 // A contracted pass has its collectives where the drawn one has them. Links have the same numbers
 // where routes are first asked for in the same order, so they are found by name.
 TEST(LinkLoadsOverTime, DoNotDependOnContraction) {

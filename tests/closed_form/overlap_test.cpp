@@ -44,12 +44,11 @@ PassCost layer(const LayerTimes& t) {
   return cost;
 }
 
-double simulated(const Scenario& scenario, const LayerTimes& f, const LayerTimes& b,
-                 bool contracted) {
+double simulated(const Scenario& scenario, const PassCost& f, const PassCost& b, bool contracted) {
   auto cost = prices(scenario, {}, {}, Bytes{1.0}, 0);
   for (StageCost& stage : cost->stages) {
-    stage.forward = layer(f);
-    stage.backward = layer(b);
+    stage.forward = f;
+    stage.backward = b;
     stage.buckets = {{stage.forward, stage.backward, {}}};
   }
   const Placement placement{scenario.plan, scenario.system};
@@ -68,6 +67,11 @@ double simulated(const Scenario& scenario, const LayerTimes& f, const LayerTimes
     length = found;
   }
   return length;
+}
+
+double simulated(const Scenario& scenario, const LayerTimes& f, const LayerTimes& b,
+                 bool contracted) {
+  return simulated(scenario, layer(f), layer(b), contracted);
 }
 
 constexpr LayerTimes short_exchanges_f{1.0, 0.5, 2.0, 0.25, 0.125};
@@ -131,6 +135,39 @@ TEST(Overlap, DelayedWeightGradientsFillTheGaps) {
     EXPECT_NEAR(simulated(experts_of_four(3, 1, 1, false), f, b, contracted),
                 sum(f) + sum(b) + 2 * two_together(f, b), 1e-6);
   }
+}
+
+// `t` with experts that take each rank of the group a time of its own, the slowest one t.experts.
+PassCost uneven(LayerTimes t, const std::vector<double>& experts) {
+  t.experts = *std::max_element(experts.begin(), experts.end());
+  PassCost cost = layer(t);
+  for (double rank : experts) cost.segments.at(1).members.emplace_back(rank);
+  return cost;
+}
+
+// Rank r has b(r) of the backward pass's experts and f(r) of the forward one's. All wait for all
+// before the first and after the second; in between only an exchange of 1/16 s begins when the last
+// one comes to it, which ends while somebody still computes. So the two take
+//     max over r of b(r) + f(r),    not    max b + max f,
+// and no less than max b + 1/16, where those with many rows of the one have none of the other.
+TEST(Overlap, RanksWithOtherRowsTakeTurns) {
+  const LayerTimes t{1.0, 0.0625, 0.0, 0.0625, 8.0};
+  const std::vector<std::vector<double>> rows{
+      {4.0, 1.0, 1.0, 1.0}, {1.0, 4.0, 1.0, 1.0}, {0.5, 0.25, 3.0, 2.0}, {4.0, 0.0, 0.0, 0.0}};
+  for (const auto& forward : rows)
+    for (const auto& backward : rows) {
+      double together = 0.0;
+      for (std::size_t r = 0; r < 4; ++r) together = std::max(together, forward[r] + backward[r]);
+      const double slowest_b = *std::max_element(backward.begin(), backward.end());
+      together = std::max(together, slowest_b + t.combine);
+      const PassCost f = uneven(t, forward);
+      const PassCost b = uneven(t, backward);
+      const double pair = 2.0 * t.before + together + 2.0 * t.after;
+      EXPECT_NEAR(overlapped(f, b, false).time().si(), pair, 1e-12);
+      for (const bool contracted : {true, false})
+        EXPECT_NEAR(simulated(experts_of_four(2), f, b, contracted),
+                    f.time().si() + b.time().si() + pair, 1e-6);
+    }
 }
 
 // Nothing is lost where two passes become one: kernels, bytes and times by tag add up.

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <span>
 
 #include "sim/analysis/estimate/estimate.hpp"
 #include "sim/cost/passes/routed_loads.hpp"
@@ -13,17 +14,26 @@
 namespace orrery {
 namespace {
 
+// How gradients and weights travel.
+struct DataChoice {
+  bool overlap;
+  int zero;
+};
+constexpr DataChoice once_a_step[] = {{false, 0}, {true, 1}};
+constexpr DataChoice in_every_pass[] = {{true, 2}, {false, 3}, {true, 3}};
+
 // Calls visit(name, scenario) for every tp x pp x dp = 8 with every ep x etp that divides, data
 // parallelism overlapped and sharded or not.
 template <class Visit>
-int for_each_expert_plan(const System& system, const std::string& routing, const Visit& visit) {
+int for_each_expert_plan(const System& system, const std::string& routing, const Visit& visit,
+                         std::span<const DataChoice> choices = once_a_step) {
   const Model model = small_mixture(4, 1024, 8, 4096, 8, 2, 1);
   int plans = 0;
   for (int tp : {1, 2, 4})
     for (int pp : {1, 2})
       for (int ep : {1, 2, 4, 8})
         for (int etp : {1, 2})
-          for (bool overlap : {false, true}) {
+          for (const auto& [overlap, zero] : choices) {
             const int dp = 8 / (tp * pp);
             if (tp * dp % (ep * etp) != 0) continue;
             PlanRequest request = plan_request(tp, pp, 1, 4 * dp, 256, "megatron-core");
@@ -31,9 +41,10 @@ int for_each_expert_plan(const System& system, const std::string& routing, const
             request.etp = etp;
             request.routing = routing;
             request.dp_overlap = overlap;
-            request.zero = overlap ? 1 : 0;
+            request.zero = zero;
             const std::string name = "tp " + std::to_string(tp) + " pp " + std::to_string(pp) +
                                      " ep " + std::to_string(ep) + " etp " + std::to_string(etp) +
+                                     " zero " + std::to_string(zero) +
                                      (overlap ? " overlapped" : "");
             SCOPED_TRACE(name);
             visit(name, scenario_of(model, system, request, 8));
@@ -58,11 +69,12 @@ void expect_same_four_ways(const Scenario& scenario) {
   }
 }
 
-void compare(const System& system, const std::string& routing, int expected_plans) {
+void compare(const System& system, const std::string& routing, int expected_plans,
+             std::span<const DataChoice> choices = once_a_step) {
   const auto visit = [](const std::string&, const Scenario& scenario) {
     expect_same_four_ways(scenario);
   };
-  EXPECT_EQ(for_each_expert_plan(system, routing, visit), expected_plans);
+  EXPECT_EQ(for_each_expert_plan(system, routing, visit, choices), expected_plans);
 }
 
 // tp 1, 2, 4 x overlap; ep x etp that divide the 8 ranks of pp 1: 7 of 8; the 4 of pp 2: 5.
@@ -74,6 +86,18 @@ TEST(Experts, EightGpusInPairs) {
   compare(read_system("two-gpus", test_place), "uniform", all_plans);
 }
 TEST(Experts, EightGpusInNodesOfThree) { compare(nodes_of(3, 3), "uniform", all_plans); }
+
+// tp 1, 2, 4 x three choices.
+constexpr int all_sharded_plans = 3 * 3 * (7 + 5);
+TEST(ShardedExperts, EightGpusInNodesOfFour) {
+  compare(read_system("four-by-four", test_place), "uniform", all_sharded_plans, in_every_pass);
+}
+TEST(ShardedExperts, EightGpusInPairs) {
+  compare(read_system("two-gpus", test_place), "uniform", all_sharded_plans, in_every_pass);
+}
+TEST(ShardedExperts, ZipfInNodesOfThree) {
+  compare(nodes_of(3, 3), "zipf:1", all_sharded_plans, in_every_pass);
+}
 
 TEST(UnevenExperts, ZipfInNodesOfFour) {
   compare(read_system("four-by-four", test_place), "zipf:1", all_plans);

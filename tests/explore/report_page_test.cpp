@@ -36,7 +36,7 @@ class ReportPage : public testing::Test {
     ASSERT_EQ(outcome.code, 0) << outcome.out;
     size_ = std::filesystem::file_size(file);
     browser_->open("file://" + file);
-    browser_->wait_for("window.report");
+    browser_->wait_for("window.report?.ready");
   }
   Json evaluate(const std::string& expression) { return browser_->evaluate(expression); }
   std::string text(const std::string& selector) {
@@ -170,6 +170,114 @@ TEST_F(ReportPage, OfASearchDrawsItsPlans) {
   browser_->set_size(420, 900);
   browser_->wait_for("document.querySelector('.chart').clientWidth < 420");
   EXPECT_LE(evaluate("document.documentElement.scrollWidth").get<int>(), 420);
+}
+
+// The other drawings of the explorer, of the same data and on the timeline's axis.
+TEST_F(ReportPage, HasTheDrawingsThatTheExplorerOpens) {
+  open(
+      "estimate --model mixtral-8x7b --system dgx-h100 --gpus 64 --tp 2 --pp 2 --ep 8 --gbs 128 "
+      "--seq 4096 --routing zipf-1");
+  for (const char* view : {"memory", "cluster", "roofline", "experts"})
+    EXPECT_TRUE(
+        evaluate("document.getElementById('view-" + std::string{view} + "').open").get<bool>())
+        << view;
+  EXPECT_EQ(evaluate("Math.max(...report.memory.shown.ranks.map(r => r.counted_bytes))"),
+            evaluate("report.result.memory.peak_bytes"));
+  EXPECT_GE(evaluate("document.querySelectorAll('#cluster-kinds .domain').length").get<int>(), 1);
+  EXPECT_GE(evaluate("document.querySelectorAll('#roofline-drawing .op').length").get<int>(), 3);
+  EXPECT_FALSE(evaluate("document.getElementById('experts-map').hidden").get<bool>());
+  // Zoomed to its second half, the busiest link has what it has in the slices of that half.
+  const auto shown_load = [&] {
+    return evaluate(
+        "(c => { const l = [...c.shown.fabric, ...c.shown.kinds.flatMap(k => k.links)]"
+        ".sort((a, b) => b.busy_fraction - a.busy_fraction)[0];"
+        "return [c.load(l), l.bytes, l.capacity_bytes_per_s, Object.values(l.over_time)"
+        ".reduce((sum, list) => sum + list.slice(80).reduce((a, b) => a + b), 0)]; })"
+        "(report.cluster)");
+  };
+  const double step_s = evaluate("report.cluster.shown.step_s");
+  const Json whole = shown_load();
+  EXPECT_NEAR(whole[0].get<double>(), whole[1].get<double>() / whole[2].get<double>() / step_s,
+              1e-6);
+  evaluate("(s => report.timeline.look(s / 2, s))(report.cluster.shown.step_ns); undefined");
+  browser_->wait_for(
+      "document.getElementById('cluster-when').innerText.startsWith('what the timeline shows')");
+  const Json half = shown_load();
+  EXPECT_NEAR(half[0].get<double>(), half[3].get<double>() / half[2].get<double>() / (step_s / 2.0),
+              1e-4 * half[0].get<double>());
+  evaluate("document.getElementById('cluster-follow').click(); undefined");
+  EXPECT_EQ(text("#cluster-when"), "the whole step");
+  // On paper all ranks are there.
+  evaluate("dispatchEvent(new Event('beforeprint')); undefined");
+  EXPECT_GE(evaluate("document.getElementById('memory-frame').clientHeight").get<int>(), 100);
+  evaluate("dispatchEvent(new Event('afterprint')); undefined");
+}
+
+// All that is printed stands in the page, which is readable on a telephone, in the dark, and holds
+// what --json prints.
+TEST_F(ReportPage, OfOtherCommandsDrawWhatTheySay) {
+  const std::string folder = (folder_.path() / "sweep").string();
+  const std::string shared = "--model llama3-8b --system dgx-h100 ";
+  struct Case {
+    std::string command, marks, json;
+    int count;
+  };
+  const std::vector<Case> cases{
+      {"compare " + shared + "--gpus 16 --gbs 64 '--tp 2' '--tp 4' '--tp 8 --recompute full'",
+       "#compared .strip, #compared-chart .mark", "--json", 6},
+      {"compare " + shared + "--gpus 16 --gbs 64 --tokens 1T --replicates 50 '--tp 2' '--tp 4'",
+       "#compared-runs-chart .mark", "--json", 2},
+      {"buy --model llama3-8b --tokens 1T --system dgx-h100,dgx-a100-80gb --gpus 16,32 "
+       "--fix cp=1 --fix mbs=1",
+       "#purchase-cost-chart .mark, #purchase-days-chart .mark", "--json", 8},
+      {"sweep run " + shared + "--gpus 16 --sweep 'tp=2,4,8 gbs=64,128' --tokens 1T --out " +
+           folder,
+       ".grid-map tbody td", "", 6},
+      {"sweep merge " + folder, "#sweep-drawings .chart .mark", "", 12},
+      {"serve --search --model llama3.1-8b --system dgx-h100 --gpus 2 --engine vllm --isl 512 "
+       "--osl 64 --concurrency 1,8",
+       "#deployments-chart .mark.first", "--json", 1},
+      {"run " + shared + "--gpus 512 --tp 2 --gbs 512 --tokens 1T --replicates 50",
+       ".histogram span", "--json", 40}};
+  for (const Case& of : cases) {
+    SCOPED_TRACE(of.command);
+    browser_->set_size(1400, 1000);
+    open(of.command);
+    EXPECT_LT(size_, 3'000'000u);
+    EXPECT_EQ(evaluate("document.querySelectorAll('" + of.marks + "').length"), of.count);
+    EXPECT_NE(text("#command").find(of.command.substr(0, of.command.find(' '))), std::string::npos);
+    if (!of.json.empty()) {
+      EXPECT_EQ(evaluate("report.result"), Json::parse(run_orrery(of.command + " --json").out));
+    }
+    browser_->set_size(420, 900);
+    browser_->set_dark(true);
+    EXPECT_LE(evaluate("document.documentElement.scrollWidth").get<int>(), 420);
+    EXPECT_EQ(evaluate("getComputedStyle(document.documentElement).backgroundColor"),
+              "rgb(23, 22, 20)");
+    browser_->set_dark(false);
+  }
+}
+
+TEST_F(ReportPage, OfASweepShowsWhatIsChosen) {
+  open(
+      "sweep run --model llama3-8b --system dgx-h100 --gpus 16 --sweep 'tp=2,4 gbs=64,128 mbs=1,2'"
+      " --out " +
+      (folder_.path() / "sweep").string());
+  const std::string speed = text(".grid-map");
+  evaluate(
+      "(s => { s.selectedIndex = 1; s.dispatchEvent(new Event('change')) })"
+      "(document.getElementById('sweep-figure')); undefined");
+  EXPECT_NE(text(".grid-map"), speed);
+  EXPECT_NE(text(".grid-map caption").find("step time"), std::string::npos);
+  // Of the steps in a cell the shortest.
+  const double least = evaluate(
+      "Math.min(...report.result.rows.filter(r => r.at[0] === 0 && "
+      "r.at[1] === 0).map(r => r.step_time_s))");
+  EXPECT_NEAR(std::stod(text(".grid-map tbody td")), least, 0.006 * least);
+  evaluate(
+      "(s => { s.selectedIndex = 2; s.dispatchEvent(new Event('change')) })"
+      "(document.getElementById('sweep-x')); undefined");
+  EXPECT_EQ(evaluate("document.querySelectorAll('.grid-map thead th').length"), 3);
 }
 
 // The largest that there is: kernels are left out before the file is too large to be sent.

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """usage: take_screens.py ORRERY FOLDER [NAME ...]
 
-Makes the pictures of docs/EXPLORER-TUTORIAL.md again: starts the explorer of the program ORRERY,
-does in a headless Chromium what the tutorial says, and writes FOLDER/NAME.png with at most 256
-colours. Needs chromium; nothing beside Python's own library.
+Makes the pictures of docs/EXPLORER-TUTORIAL.md, and three of docs/EXPLORER.md, again: starts the
+explorer of the program ORRERY, does in a headless Chromium what the pages say, and writes
+FOLDER/NAME.png with at most 256 colours. Needs chromium; nothing beside Python's own library.
 """
 import base64
 import collections
@@ -88,9 +88,17 @@ class Chromium:
         self.call("Page.navigate", url="about:blank")
         self.call("Page.navigate", url=address)
 
-    def picture(self):
+    def picture(self, of=None):
+        """PNG of what is in sight; `of`: from the left edge of this element on."""
         time.sleep(0.4)  # What is drawn with the next frame, and what moves with it.
-        return base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
+        clip = {}
+        if of:
+            clip["clip"] = self.run(f"""(() => {{
+              const left = document.querySelector('{of}').getBoundingClientRect().left - 6;
+              return {{x: left, y: scrollY + 48, width: innerWidth - left - 24,
+                       height: innerHeight - 48, scale: 1}};
+            }})()""")
+        return base64.b64decode(self.call("Page.captureScreenshot", format="png", **clip)["data"])
 
     def end(self):
         os.killpg(self.process, signal.SIGKILL)
@@ -186,16 +194,17 @@ def choose(knob, word):
 
 
 def screens(browser, address):
-    """Does what the tutorial says; yields the name of a picture when it is to be taken."""
+    """Does what the pages say; yields a picture's name, and of which element it is, when it is to
+    be taken."""
     browser.open(address, 1200, 800)
     browser.wait_for(settled)
-    yield "explorer-1-start"
+    yield "explorer-1-start", None
 
     browser.run("document.getElementById('pin').click()")
     browser.run(choose("recompute", "none"))
     browser.wait_for("explorer.answer.state.recompute === 'none' && " + settled)
     browser.wait_for("document.getElementById('comparison').textContent !== ''")
-    yield "explorer-2-pinned"
+    yield "explorer-2-pinned", None
 
     browser.run("document.getElementById('timeline').focus()")
     browser.run(to("timeline-title"))
@@ -207,17 +216,53 @@ def screens(browser, address):
       view.zoomTo(slice - 1);
       view.select(slice + 4);
     })()""")
-    yield "explorer-3-kernel"
+    yield "explorer-3-kernel", None
 
     browser.run(to("batches-section"))
     browser.wait_for("explorer.batches.settled > 0 && "
                      "document.querySelector('#batches-speed-chart .first')")
-    yield "explorer-4-batches"
+    yield "explorer-4-batches", None
 
     browser.run("document.getElementById('search').click()")
     browser.wait_for("explorer.search.stage === 'done'")
     browser.run(to("search-section"))
-    yield "explorer-5-search"
+    yield "explorer-5-search", None
+
+    # Those of EXPLORER.md: a grid, and the page on a narrow screen in the dark.
+    browser.open(address.replace("#", "#tokens=300B&") if "#" in address else address, 1200, 800)
+    browser.wait_for(settled)
+    browser.wait_for("document.getElementById('sweep-key-0').options.length > 5")
+    for index, (key, values) in enumerate([("tp", "1,2,4,8"), ("pp", "4,8,16,32"), ("", "")]):
+        browser.run(f"""(() => {{
+          const key = document.getElementById('sweep-key-{index}');
+          key.value = '{key}';
+          key.dispatchEvent(new Event('change'));
+          const values = document.getElementById('sweep-values-{index}');
+          values.value = '{values}';
+          values.dispatchEvent(new Event('input'));
+        }})()""")
+    browser.run("document.getElementById('sweep').click()")
+    browser.wait_for("explorer.sweep.stage === 'done'")
+    browser.run(to("sweep-section"))
+    yield "explorer-grid", None
+
+    browser.open(address, 420, 800, dark=True)
+    browser.wait_for(settled)
+    browser.run(to("timeline-title"))
+    yield "explorer-narrow", None
+
+    # What links carry while stages release their gradients.
+    browser.open(address.partition("#")[0] + "#model=llama3-70b&system=dgx-h100&gpus=64&tp=4&pp=4"
+                 "&gbs=96", 1400, 1650)
+    browser.wait_for(settled)
+    for name in "memory", "cluster":
+        browser.run(f"document.getElementById('view-{name}').open = true")
+    browser.wait_for("document.querySelector('#cluster-kinds .domain')")
+    browser.run("(s => explorer.timeline.look(0.72 * s, s))(explorer.timeline.looks[1])")
+    browser.wait_for("explorer.cluster.refined > 0")
+    browser.run("[...document.querySelectorAll('#cluster-kinds [id^=bundle-kind0-nic]')][0].click()")
+    browser.run(to("timeline-title"))
+    yield "explorer-views", "#timeline-frame"
 
 
 def main():
@@ -233,10 +278,10 @@ def main():
             if "Ctrl-C" in line:
                 break
         browser = Chromium()
-        for name in screens(browser, address):
+        for name, element in screens(browser, address):
             if not wanted or name in wanted:
                 with open(os.path.join(folder, name + ".png"), "wb") as file:
-                    file.write(with_few_colours(browser.picture()))
+                    file.write(with_few_colours(browser.picture(element)))
     finally:
         if browser:
             browser.end()

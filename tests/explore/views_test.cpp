@@ -252,6 +252,42 @@ TEST_F(Views, TheClusterIsFoldedAndItsLinksAreTold) {
   EXPECT_EQ(text("#cluster-when"), "the whole step");
 }
 
+// What the timeline shows is what the links are drawn of, in finer slices the closer one looks.
+TEST_F(Views, LinksFollowTheTimeline) {
+  open_view("cluster");
+  click("bundle-kind3-nvlink-up");
+  const double step = evaluate("explorer.timeline.looks[1]");
+  const auto look = [&](double from, double to) {
+    const int before = evaluate("explorer.cluster.refined");
+    evaluate("explorer.timeline.look(" + std::to_string(from) + ", " + std::to_string(to) + ")");
+    browser_->wait_for("explorer.cluster.refined > " + std::to_string(before));
+  };
+  const auto sent = [&] { return evaluate("explorer.cluster.sentInSight()").get<double>(); };
+  const double all = sent();
+  // Tenths of the step add up to it.
+  double sum = 0.0;
+  for (int i = 0; i < 10; ++i) {
+    look(0.1 * i * step, 0.1 * (i + 1) * step);
+    sum += sent();
+  }
+  EXPECT_NEAR(sum, all, 1e-3 * all);
+  EXPECT_TRUE(text("#cluster-when").starts_with("what the timeline shows"))
+      << text("#cluster-when");
+  // In a thousandth of the step a collective has edges: at times the link is full or idle.
+  look(0.5 * step, 0.501 * step);
+  const Json loads = evaluate("explorer.cluster.loadsInSight()");
+  double least = 1.0, most = 0.0;
+  for (const double load : loads) {
+    least = std::min(least, load);
+    most = std::max(most, load);
+  }
+  EXPECT_LT(least, 0.01);
+  EXPECT_GT(most, 0.3);
+  click("cluster-follow");
+  EXPECT_EQ(text("#cluster-when"), "the whole step");
+  EXPECT_NEAR(sent(), all, 1e-9 * all);
+}
+
 // A rack has 72 GPUs and a fabric hundreds of switches: eight of each are drawn.
 TEST_F(Views, IdenticalPartsAreNumbers) {
   begin({"--model", "llama3-70b", "--system", "gb200-nvl72", "--gpus", "288", "--tp", "4", "--pp",

@@ -1,5 +1,7 @@
 // What a page of the explorer asks: no page is trusted, and none may name a file.
+#include "sim/explore/state/explored_search.hpp"
 #include "sim/explore/state/explored_state.hpp"
+#include "sim/explore/state/explored_sweep.hpp"
 #include "sim/input/scenario/scenario.hpp"
 #include "tests/fuzz/entry_groups.hpp"
 #include "tests/fuzz/fuzz_checks.hpp"
@@ -7,30 +9,71 @@
 namespace orrery {
 namespace {
 
+const NamesAllowed& names() {
+  static const NamesAllowed all = NamesAllowed::of_catalog();
+  return all;
+}
+
+void require_no_file(const ExploredState& state) {
+  for (const auto& [key, word] : state.words()) {
+    const bool named = key == "model" || key == "system" || key == "software" || key == "routing" ||
+                       key == "schedule";
+    if (named && word.find_first_of("/\\") != word.npos) __builtin_trap();
+    if (key == "calibration" || key == "economics") __builtin_trap();
+  }
+}
+
+// One line, whatever is in it.
+void require_one_line(const std::string& command) {
+  if (command.find('\n') != command.npos && command.find('\'') == command.npos) __builtin_trap();
+}
+
 bool fuzz_explorer_state(const std::string& text) {
-  static const NamesAllowed names = NamesAllowed::of_catalog();
   static const Model model = read_model("gpt3-175b", nowhere);
   static const System system = read_system("dgx-h100", nowhere);
   return is_accepted([&] {
-    const ExploredState state = ExploredState::read(text, names);
-    for (const auto& [key, word] : state.words()) {
-      const bool named = key == "model" || key == "system" || key == "software" ||
-                         key == "routing" || key == "schedule";
-      if (named && word.find_first_of("/\\") != word.npos) __builtin_trap();
-      if (key == "calibration" || key == "economics") __builtin_trap();
-    }
-    // One line, whatever is in it.
-    if (state.command().find('\n') != std::string::npos &&
-        state.command().find('\'') == std::string::npos)
-      __builtin_trap();
+    const ExploredState state = ExploredState::read(text, names());
+    require_no_file(state);
+    require_one_line(state.command());
     make_scenario(model, system, state.request(), state.gpus(), nowhere);
+  });
+}
+
+bool fuzz_explorer_search(const std::string& text) {
+  static WarmInputs inputs{names(), Detail{}};
+  return is_accepted([&] {
+    const ExploredSearch asked = ExploredSearch::read(text, names());
+    require_no_file(asked.state);
+    require_one_line(asked.command());
+    const SearchRequest request = asked.request(inputs);
+    if (request.gpus.empty() || request.gbs.empty() || request.systems.size() != 1)
+      __builtin_trap();
+    if (request.fixed.size() != asked.fixed_keys().size()) __builtin_trap();
+  });
+}
+
+bool fuzz_explorer_sweep(const std::string& text) {
+  return is_accepted([&] {
+    const ExploredSweep asked = ExploredSweep::read(text, names());
+    require_no_file(asked.state);
+    require_one_line(asked.command());
+    const Grid grid{asked.sweep};
+    const std::int64_t points = grid.count_points();
+    if (points < 1 || points > ExploredSweep::most_points || asked.axes().empty()) __builtin_trap();
+    for (std::int64_t number = 0; number < grid.combinations(); ++number)
+      if (grid.is_point(number)) {
+        require_no_file(asked.state_at(grid, number));
+        break;
+      }
   });
 }
 
 }  // namespace
 
 std::vector<EntryPoint> explorer_entries() {
-  return {{"explorer_state", fuzz_explorer_state, Shape::json}};
+  return {{"explorer_state", fuzz_explorer_state, Shape::json},
+          {"explorer_search", fuzz_explorer_search, Shape::json},
+          {"explorer_sweep", fuzz_explorer_sweep, Shape::json}};
 }
 
 }  // namespace orrery

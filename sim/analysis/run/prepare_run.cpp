@@ -168,6 +168,50 @@ void add_phases(Seconds step, const RunQuestion& question, PreparedRun& run) {
   for (WalkPhase& phase : run.setup.phases) phase.by_away.resize(least);
 }
 
+// Knots beyond which no GPU is slower, but for one of healthy ones in millions.
+constexpr double beyond_any = 5.0;
+
+SlowStates simulated_slow_states(const Scenario& scenario, const Slowness& slowness, int workers) {
+  const double slowest = std::max(slowness.most, beyond_any * slowness.deviation);
+  SlowStates states{{0.0, 0.5 * slowest, slowest}, {}};
+  const auto ratios = slow_step_ratios(scenario, {0.5 * slowest, slowest}, workers);
+  for (const std::vector<double>& of_stage : ratios)
+    states.ratios.push_back({1.0, of_stage[0], of_stage[1]});
+  return states;
+}
+
+void add_slowness(const RunQuestion& question, PreparedRun& run) {
+  const Reliability& profile = question.reliability;
+  const RunPolicy& policy = question.policy;
+  const Plan& plan = run.scenario.plan;
+  if (policy.speeds && profile.speed_deviation == 0.0)
+    fail_input(
+        {"", "--speeds"}, "'" + profile.name + "' does not say how healthy GPUs differ",
+        "add \"speeds\": {\"deviation\": 0.015, \"source\": ...} to the profile, or leave it out");
+  if (policy.evict && profile.slow.per_gpu_day == 0.0)
+    fail_input({"", "--evict"}, "no GPU of '" + profile.name + "' becomes slow",
+               "add \"slow_gpus\" to the profile (docs/FAILURES.md), or leave it out");
+  Slowness slow;
+  slow.per_day = profile.slow.per_gpu_day * plan.gpus();
+  slow.error = {profile.slow.events, profile.spread};
+  slow.least = profile.slow.least;
+  slow.most = profile.slow.most;
+  slow.found_low = whole_micros(profile.slow.detection.low);
+  slow.found_high = whole_micros(profile.slow.detection.high);
+  if (policy.speeds) slow.deviation = profile.speed_deviation;
+  if (!slow.any()) return;
+  slow.gpus_of_stage.assign(static_cast<std::size_t>(plan.pp), plan.gpus() / plan.pp);
+  slow.units = plan.gpus() / run.gpus_of_unit;
+  slow.repair_us = run.law.repair_us;
+  if (policy.evict) slow.evict = policy.evict->longer;
+  const SlowStates states = question.slow_states
+                                ? *question.slow_states
+                                : simulated_slow_states(run.scenario, slow, question.workers);
+  slow.knots = states.knots;
+  slow.ratios = states.ratios;
+  run.setup.slowness = std::move(slow);
+}
+
 }  // namespace
 
 double PreparedRun::steps() const {
@@ -205,6 +249,7 @@ PreparedRun prepare_run(const Scenario& scenario, Seconds step, const RunQuestio
   setup.replicas_of_unit = replicas_of_unit(scenario);
   setup.spares = policy.spares.value_or(always_one);
   if (question.faults) replay(*question.faults, run);
+  add_slowness(question, run);
 
   add_phases(step, question, run);
   for (const RunTier& tier : run.tiers())
@@ -220,6 +265,12 @@ PreparedRun prepare_run(const Scenario& scenario, Seconds step, const RunQuestio
                         " hardly anything lasts until the next checkpoint",
                     "save more often, recover faster, or use fewer GPUs");
   return run;
+}
+
+Seconds replacement_stop(const PreparedRun& run) {
+  const WalkTier& last = run.setup.tiers.back();
+  const Micros start = run.setup.elastic ? run.setup.regroup : run.setup.restart;
+  return Seconds{static_cast<double>(last.stall + last.write + last.load + start) / 1e6};
 }
 
 double expected_ettr(const PreparedRun& run, std::size_t place, double factor) {

@@ -1,9 +1,12 @@
 #include "sim/analysis/run/run_states.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "sim/analysis/run/checkpoint_size.hpp"
 #include "sim/base/core/error.hpp"
+#include "sim/base/workers/answer_bytes.hpp"
+#include "sim/base/workers/worker_pool.hpp"
 #include "sim/cluster/placement/placement.hpp"
 #include "sim/cost/memory/memory.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
@@ -65,6 +68,34 @@ Seconds step_with_slow_gpu(const Scenario& scenario, int stage, double slower) {
   slow.system.gpu_overrides.push_back({rank / nodes_gpus, rank % nodes_gpus, 1.0 / (1.0 + slower)});
   EstimateContext context{slow.system};
   return step_time(slow, context);
+}
+
+std::vector<std::vector<double>> slow_step_ratios(const Scenario& scenario,
+                                                  const std::vector<double>& slower, int workers) {
+  EstimateContext context{scenario.system};
+  const Seconds whole = step_time(scenario, context);
+  std::vector<std::vector<double>> ratios(static_cast<std::size_t>(scenario.plan.pp),
+                                          std::vector<double>(slower.size(), 1.0));
+  const auto each = static_cast<std::int64_t>(slower.size());
+  const std::int64_t tasks = scenario.plan.pp * each;
+  std::int64_t next = 0;
+  run_tasks(
+      workers, {}, [&] { return next < tasks ? std::optional{next++} : std::nullopt; },
+      [&](std::int64_t task) {
+        AnswerWriter answer;
+        answer.put(step_with_slow_gpu(scenario, static_cast<int>(task / each),
+                                      slower[static_cast<std::size_t>(task % each)])
+                       .si());
+        return Answer{answer.take(), false};
+      },
+      [&](const Outcome& outcome) {
+        if (!outcome.failure.empty()) throw std::runtime_error{"a worker: " + outcome.failure};
+        const double step = AnswerReader{outcome.bytes}.get<double>();
+        ratios[static_cast<std::size_t>(outcome.task / each)]
+              [static_cast<std::size_t>(outcome.task % each)] = std::max(1.0, step / whole.si());
+        return true;
+      });
+  return ratios;
 }
 
 }  // namespace orrery

@@ -26,4 +26,9 @@ Seconds step_beside_write(const Scenario& scenario, double nic_share);
 /// The step if one GPU of that stage takes 1 + `slower` times as long as the others.
 Seconds step_with_slow_gpu(const Scenario& scenario, int stage, double slower);
 
+/// The same over the whole cluster's step, of each stage and each of `slower`, in `workers`
+/// processes: one after the other, a stage's numbers together.
+std::vector<std::vector<double>> slow_step_ratios(const Scenario& scenario,
+                                                  const std::vector<double>& slower, int workers);
+
 }  // namespace orrery

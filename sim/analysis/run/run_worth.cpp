@@ -27,6 +27,8 @@ class Worth {
   void try_policy(const std::string& what, const std::function<void(RunPolicy&)>& change) {
     RunQuestion question = answer_.question;
     change(question.policy);
+    const Slowness& slow = answer_.prepared.setup.slowness;
+    if (slow.any()) question.slow_states = SlowStates{slow.knots, slow.ratios};
     std::optional<PreparedRun> run;
     try {
       run = prepare_run(answer_.prepared.scenario, answer_.prepared.step, question);
@@ -99,6 +101,9 @@ std::vector<Improvement> run_worth(const TrainingRun& answer, const Economics& e
   if (!policy.elastic)
     worth.try_policy("elastic: on without the replica",
                      [](RunPolicy& better) { better.elastic = true; });
+  if (run.setup.slowness.per_day > 0.0 && !policy.evict)
+    worth.try_policy("slow GPUs replaced where it pays",
+                     [](RunPolicy& better) { better.evict = EvictionRule{}; });
   const CheckpointRule& store = policy.checkpoints.back();
   if (!store.best() && run.tiers().back().best > Seconds{})
     worth.try_policy("checkpoints every " + span_text(run.tiers().back().best),

@@ -5,44 +5,18 @@
 #include <numeric>
 #include <utility>
 
+#include "sim/analysis/run/run_bill.hpp"
 #include "sim/analysis/run/run_states.hpp"
 #include "sim/analysis/run/run_worth.hpp"
 #include "sim/base/text/number_text.hpp"
-#include "sim/work/result/bill.hpp"
 
 namespace orrery {
 namespace {
 
 constexpr double enough = 0.99;  // Of the time.
 
-RunBill bill_of(const PreparedRun& run, const RunFigures& figures, int kept, double tokens,
-                const Economics& economics) {
-  const double hours = 24.0 * figures.days.mean;
-  RunBill bill;
-  bill.gpu_hours = hours * (run.scenario.plan.gpus() + kept * run.gpus_of_unit);
-  bill.rent_usd = economics.rent_usd_per_gpu_hour * bill.gpu_hours;
-  const double jobs = hours * run.scenario.plan.gpus() / bill.gpu_hours;
-  const auto share = [&](RunTime time) {
-    return jobs * figures.shares[static_cast<std::size_t>(time)];
-  };
-  bill.spares = 1.0 - jobs;
-  bill.redone = share(RunTime::redone);
-  for (const RunTime time :
-       {RunTime::productive, RunTime::slowed_by_writes, RunTime::replicas_away})
-    bill.steps += share(time);
-  for (const RunTime time :
-       {RunTime::saving, RunTime::detecting, RunTime::waiting, RunTime::restarting})
-    bill.standing += share(time);
-  // Nobody publishes what GPUs draw that wait: all of them count as if they worked.
-  bill.energy_kwh = bill_of(run.scenario, run.step, tokens, economics).watts * (hours / 1000.0);
-  bill.energy_usd = bill.energy_kwh * economics.usd_per_kwh;
-  return bill;
-}
-
 std::vector<SlowGpu> slow_gpus(const PreparedRun& run, double slower) {
-  const WalkTier& last = run.setup.tiers.back();
-  const auto stop =
-      static_cast<double>(last.stall + last.write + last.load + run.setup.restart) / 1e6;
+  const double stop = replacement_stop(run).si();
   std::vector<SlowGpu> slow;
   EstimateContext context{run.scenario.system};
   const Seconds whole = step_time(run.scenario, context);
@@ -54,6 +28,20 @@ std::vector<SlowGpu> slow_gpus(const PreparedRun& run, double slower) {
     slow.push_back({stage, longer, Seconds{longer > 0.0 ? stop / longer : infinite}});
   }
   return slow;
+}
+
+std::vector<StageEviction> evictions_of(const PreparedRun& run) {
+  const Slowness& slow = run.setup.slowness;
+  std::vector<StageEviction> stages;
+  if (!slow.evict) return stages;
+  const double longer =
+      *slow.evict > 0.0 ? *slow.evict : replacement_stop(run) / (run.without_interruption() * 0.5);
+  for (int stage = 0; stage < run.scenario.plan.pp; ++stage) {
+    const double from = slow.slower_for(stage, longer);
+    stages.push_back({stage, slow.step_ratio(stage, slow.most) - 1.0,
+                      from <= slow.most ? from : std::numeric_limits<double>::infinity()});
+  }
+  return stages;
 }
 
 double share_beyond(const std::vector<RunTally>& runs, int units) {
@@ -75,7 +63,7 @@ SpareNeed spare_need(const std::vector<RunTally>& never_waited, std::optional<in
 }  // namespace
 
 RunFigures figures_of(const std::vector<RunTally>& runs) {
-  std::vector<double> ettr, goodput, interruptions;
+  std::vector<double> ettr, goodput, interruptions, evictions;
   RunFigures figures;
   figures.by_cause.resize(runs.front().interruptions.size());
   double all = 0.0;
@@ -85,6 +73,7 @@ RunFigures figures_of(const std::vector<RunTally>& runs) {
     ettr.push_back(run.ettr());
     goodput.push_back(run.goodput());
     interruptions.push_back(run.all_interruptions());
+    evictions.push_back(run.evictions);
     all += static_cast<double>(run.total());
     for (std::size_t i = 0; i < run_times; ++i) figures.shares[i] += static_cast<double>(run.of[i]);
     for (std::size_t i = 0; i < run.interruptions.size(); ++i)
@@ -95,6 +84,7 @@ RunFigures figures_of(const std::vector<RunTally>& runs) {
   figures.ettr = chance_range(std::move(ettr));
   figures.goodput = chance_range(std::move(goodput));
   figures.interruptions = chance_range(std::move(interruptions));
+  figures.evictions = chance_range(std::move(evictions));
   return figures;
 }
 
@@ -130,7 +120,8 @@ RunTally middle_run(const PreparedRun& run, const RunQuestion& question,
 
 TrainingRun drawn_run(const Scenario& scenario, Seconds step, const RunQuestion& question,
                       const Economics& economics) {
-  TrainingRun answer{question, prepare_run(scenario, step, question), {}, {}, {}, {}, {}, {}, {}};
+  TrainingRun answer{question, prepare_run(scenario, step, question), {}, {}, {}, {}, {}, {}, {},
+                     {}};
   const RunPolicy& policy = question.policy;
   answer.runs = finished_runs(answer.prepared, question);
   answer.figures = figures_of(answer.runs);
@@ -138,10 +129,11 @@ TrainingRun drawn_run(const Scenario& scenario, Seconds step, const RunQuestion&
   never_waits.setup.spares = always_one;
   answer.spares = policy.spares ? spare_need(finished_runs(never_waits, question), policy.spares)
                                 : spare_need(answer.runs, {});
-  if (policy.checkpoints.size() == 1 && !policy.elastic && !policy.spares)
+  answer.evictions = evictions_of(answer.prepared);
+  if (policy.checkpoints.size() == 1 && !policy.elastic && !policy.spares &&
+      !answer.prepared.setup.slowness.any())
     answer.expected_ettr = expected_ettr(answer.prepared);
-  answer.bill =
-      bill_of(answer.prepared, answer.figures, answer.spares.kept, question.tokens, economics);
+  answer.bill = run_bill(answer.prepared, answer.figures, answer.spares.kept, economics);
   return answer;
 }
 

@@ -12,6 +12,12 @@
 
 namespace orrery {
 
+/// Steps with one slow GPU over steps with none, as Slowness has them.
+struct SlowStates {
+  std::vector<double> knots;
+  std::vector<std::vector<double>> ratios;
+};
+
 /// What is asked of a run that failures interrupt.
 struct RunQuestion {
   double tokens = 0.0;
@@ -20,6 +26,9 @@ struct RunQuestion {
   std::optional<FaultTrace> faults;
   RunPolicy policy;
   double slower = 0.0;  ///< One GPU takes so much longer: what does it cost? 0: not asked.
+  /// What slow GPUs do to this plan's step, where that was simulated before.
+  std::optional<SlowStates> slow_states;
+  int workers = 1;  ///< That simulate it.
   int replicates = 1000;
   std::uint64_t seed = 1;
 };
@@ -71,6 +80,9 @@ double expected_ettr(const PreparedRun& run, std::size_t tier, double factor = 1
 /// The same of the last tier.
 double expected_ettr(const PreparedRun& run);
 
+/// From the moment at which a slow GPU is to leave until steps go on: a checkpoint, a start.
+Seconds replacement_stop(const PreparedRun& run);
+
 /// Replicates of a prepared run. Errors (infeasible): some of them hardly got on.
 std::vector<RunTally> finished_runs(const PreparedRun& run, const RunQuestion& question);
 
@@ -88,7 +100,7 @@ struct SpareNeed {
 
 /// What became of all replicates.
 struct RunFigures {
-  ChanceRange days, ettr, goodput, interruptions;
+  ChanceRange days, ettr, goodput, interruptions, evictions;
   std::array<double, run_times> shares{};  ///< Of the time of all runs; they add up to 1.
   std::vector<double> by_cause;            ///< Interruptions of a run, on average.
   std::vector<double> days_of;             ///< Of each replicate.
@@ -112,9 +124,20 @@ struct SlowGpu {
   Seconds pays_after;
 };
 
+/// Slow GPUs of a stage under the policy of a run.
+struct StageEviction {
+  int stage = 0;
+  double longer = 0.0;  ///< The step, with the slowest GPU that the profile speaks of.
+  /// A GPU is replaced that is slower by so much; of a rule that looks at what is left, halfway
+  /// through. Infinite where none is.
+  double from = 0.0;
+};
+
 struct RunBill {
   double gpu_hours = 0.0;  ///< With those of spares.
   Range rent_usd, energy_kwh, energy_usd;
+  /// Of the energy: what the job's GPUs draw while it stands, and spares all the time.
+  Range standing_kwh, spares_kwh;
   /// What GPU hours are paid for; they add up to 1: steps that last, steps that were lost, a job
   /// that stands, and spares.
   double steps = 0.0, redone = 0.0, standing = 0.0, spares = 0.0;
@@ -129,7 +152,8 @@ struct TrainingRun {
   SpareNeed spares;
   std::optional<double> expected_ettr;  ///< By the formula, where it speaks of this policy.
   std::vector<Improvement> worth;
-  std::vector<SlowGpu> slow;  ///< By stage, where that was asked.
+  std::vector<SlowGpu> slow;             ///< By stage, where that was asked.
+  std::vector<StageEviction> evictions;  ///< By stage, where slow GPUs are replaced.
   RunBill bill;
 };
 TrainingRun training_run(const Scenario& scenario, Seconds step, const RunQuestion& question,

@@ -34,8 +34,8 @@ void BestRows::add(const Row& row) {
   }
   ++ok_;
   if (!row[figure_at_]) return;
-  const auto place = std::find_if(best_.begin(), best_.end(),
-                                  [&](const Row& other) { return is_better(row, other); });
+  const auto place = std::upper_bound(best_.begin(), best_.end(), row,
+                                      [&](const Row& a, const Row& b) { return is_better(a, b); });
   if (place == best_.end() && best_.size() == keep_) return;
   best_.insert(place, row);
   if (best_.size() > keep_) best_.pop_back();
@@ -43,6 +43,10 @@ void BestRows::add(const Row& row) {
 
 const Cell& BestRows::cell(const Row& row, const std::string& column) const {
   return *row[index_of(columns_, column)];
+}
+
+bool BestRows::has(const Row& row, const std::string& column) const {
+  return row[index_of(columns_, column)].has_value();
 }
 
 bool BestRows::is_better(const Row& a, const Row& b) const {

@@ -31,6 +31,7 @@ class BestRows {
   const std::string& figure() const { return figure_; }
   const std::vector<RowColumn>& columns() const { return columns_; }
   const Cell& cell(const Row& row, const std::string& column) const;
+  bool has(const Row& row, const std::string& column) const;  ///< A cell, which may be empty.
 
  private:
   bool is_better(const Row& a, const Row& b) const;

@@ -6,13 +6,14 @@
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/text/output_files.hpp"
 #include "sim/base/text/quantity_text.hpp"
+#include "sim/base/text/shell_word.hpp"
 #include "sim/base/text/text_file.hpp"
 #include "sim/base/text/value_list.hpp"
 #include "sim/base/workers/interruption.hpp"
 #include "sim/cli/options/scenario_options.hpp"
 #include "sim/cli/options/search_options.hpp"
 #include "sim/cli/options/status_line.hpp"
-#include "sim/output/purchase/purchase_text.hpp"
+#include "sim/explore/reports/purchase_report.hpp"
 
 namespace po = boost::program_options;
 
@@ -211,12 +212,13 @@ int run_buy(const Arguments& arguments) {
   }();
   if (parsed.has("html")) {
     OutputFiles files{parsed.has("force")};
-    files.add(parsed.text("html"), purchase_html(purchase, request, names));
+    files.add(parsed.text("html"),
+              purchase_report(purchase, request, names, {typed_command("buy", arguments)}));
     files.commit();
   }
   std::cout << (parsed.has("json")  ? purchase_json(purchase, request, names)
                 : parsed.has("csv") ? purchase_csv(purchase, request)
-                                    : purchase_text(purchase, request, names));
+                                    : purchase_document(purchase, request, names).text());
   return purchase.interrupted ? exit_interrupted : exit_ok;
 }
 

@@ -2,15 +2,16 @@
 #include <iostream>
 
 #include "sim/analysis/estimate/estimate.hpp"
+#include "sim/base/text/output_files.hpp"
 #include "sim/base/text/quantity_text.hpp"
+#include "sim/base/text/shell_word.hpp"
 #include "sim/cli/options/engine_option.hpp"
 #include "sim/cli/options/long_work.hpp"
 #include "sim/cli/options/memory_option.hpp"
 #include "sim/cli/options/run_options.hpp"
 #include "sim/cli/options/scenario_options.hpp"
-#include "sim/output/answers/compare_text.hpp"
+#include "sim/explore/reports/compare_report.hpp"
 #include "sim/output/report/result_json.hpp"
-#include "sim/output/runs/compared_runs_text.hpp"
 
 namespace po = boost::program_options;
 
@@ -29,6 +30,9 @@ po::options_description compare_options() {
       ("economics", po::value<std::string>()->value_name("FILE"),
        "your prices, over those of topologies/economics")      //
       ("json", "print orrery.compare/1 instead of the table")  //
+      ("html", po::value<std::string>()->value_name("FILE"),
+       "write a report for a browser: what the steps wait for, side by side")  //
+      ("force", "replace files that Orrery did not write")                     //
       ("help", "this text");
   return options;
 }
@@ -107,16 +111,21 @@ ParsedOptions over_common(Arguments own, const ParsedOptions& common,
 struct NamedPlan {
   ComparedPlan plan;
   ParsedOptions options;
+  std::string inputs;  // As the result has them; "": it has none.
 };
 
-ComparedPlan estimated(const ParsedOptions& options, const std::string& source,
-                       const Detail& detail) {
+std::string inputs_of(const JsonValue& result) {
+  const auto inputs = result.find("inputs");
+  return inputs && inputs->is_object() ? inputs->compact() : "";
+}
+
+JsonValue estimated(const ParsedOptions& options, const std::string& source, const Detail& detail) {
   if (!options.has("plan") && !options.has("model"))
     fail_input(
         {source, ""}, "names no model",
         "add --model for all plans, or begin it with a plan file: \"--plan FILE " + source + "\"");
   const std::string result = result_json(estimate(read_scenario(options), detail).result);
-  return read_compared_plan(JsonValue::parse(result, source), source);
+  return JsonValue::parse(result, source);
 }
 
 NamedPlan named_plan(const std::string& word, const ParsedOptions& common) {
@@ -127,12 +136,12 @@ NamedPlan named_plan(const std::string& word, const ParsedOptions& common) {
     const JsonValue file = read_plan_file(word, {word, ""});
     if (file.is_object() && file.has("schema"))
       return {read_compared_plan(file, word),
-              over_common({"--plan", word}, common, run_policy_options())};
+              over_common({"--plan", word}, common, run_policy_options()), inputs_of(file)};
   }
   ParsedOptions options =
       over_common(is_flags(word) ? split(word) : Arguments{"--plan", word}, common, plan_options());
-  ComparedPlan plan = estimated(options, word, detail);
-  return {std::move(plan), std::move(options)};
+  const JsonValue result = estimated(options, word, detail);
+  return {read_compared_plan(result, word), std::move(options), inputs_of(result)};
 }
 
 // Of which run, where there is no --tokens?
@@ -199,11 +208,20 @@ int run_compare(const Arguments& arguments) {
       for (const NamedPlan& one : named) runs.push_back(run_of(one, request.common));
   }
   std::vector<PricedPlan> priced;
+  std::vector<std::string> inputs;
+  for (const NamedPlan& one : named) inputs.push_back(one.inputs);
   for (const ComparedPlan& plan : plans) priced.push_back({plan, rent_of(plan, request.common)});
+  if (request.common.has("html")) {
+    OutputFiles files{request.common.has("force")};
+    files.add(request.common.text("html"),
+              compare_report(priced, runs, inputs, {typed_command("compare", arguments)}));
+    files.commit();
+  }
   if (request.common.has("json"))
     std::cout << compare_json(priced, runs.empty() ? "" : compared_runs_json(runs));
   else
-    std::cout << compare_text(priced) << (runs.empty() ? "" : compared_runs_text(runs));
+    std::cout << compare_document(priced).text()
+              << (runs.empty() ? "" : compared_runs_document(runs).text());
   return exit_ok;
 }
 

@@ -87,6 +87,7 @@ std::optional<RunQuestion> run_question(const ParsedOptions& parsed, double toke
   RunQuestion question;
   question.tokens = tokens;
   question.reliability = read_reliability(parsed.text("reliability"), {"--reliability", ""});
+  question.reliability.slow = {};  // Of which the formula does not speak.
   return question;
 }
 

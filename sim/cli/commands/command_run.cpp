@@ -5,12 +5,13 @@
 #include "sim/base/text/json_value.hpp"
 #include "sim/base/text/output_files.hpp"
 #include "sim/base/text/quantity_text.hpp"
+#include "sim/base/text/shell_word.hpp"
 #include "sim/base/text/text_file.hpp"
 #include "sim/cli/options/long_work.hpp"
 #include "sim/cli/options/memory_option.hpp"
 #include "sim/cli/options/run_options.hpp"
 #include "sim/cli/options/scenario_options.hpp"
-#include "sim/output/runs/training_run_html.hpp"
+#include "sim/explore/reports/run_report.hpp"
 #include "sim/output/runs/training_run_text.hpp"
 
 namespace po = boost::program_options;
@@ -35,18 +36,6 @@ po::options_description answer_options() {
   return options;
 }
 
-// "5%", and "5 %" as it is printed.
-double parse_percent(const std::string& text) {
-  std::string_view word = text;
-  const bool marked = word.ends_with('%');
-  if (marked) word.remove_suffix(1);
-  if (word.ends_with(' ')) word.remove_suffix(1);
-  const auto value = plain_number(word);
-  if (!marked || !value || *value <= 0.0 || *value > 1000.0)
-    fail_input({"--slow", ""}, "'" + shown_text(text) + "' is no share", "write it like 5%");
-  return *value / 100.0;
-}
-
 }  // namespace
 
 int run_run(const Arguments& arguments) {
@@ -68,7 +57,7 @@ int run_run(const Arguments& arguments) {
   const std::string tokens = required(parsed, "tokens", "say how much to train: --tokens 15T");
   RunQuestion question = run_question(parsed);
   question.tokens = parse_tokens(tokens, {"--tokens", ""});
-  if (parsed.has("slow")) question.slower = parse_percent(parsed.text("slow"));
+  if (parsed.has("slow")) question.slower = parse_percent(parsed.text("slow"), "--slow");
   const Scenario scenario = read_scenario(parsed);
   take_profile_of_faults(question, scenario);
   const Economics economics = read_economics(
@@ -83,8 +72,8 @@ int run_run(const Arguments& arguments) {
   OutputFiles files{parsed.has("force")};
   if (parsed.has("csv")) files.add(parsed.text("csv"), training_run_csv(run.runs));
   if (parsed.has("html"))
-    files.add(parsed.text("html"),
-              training_run_html(run, middle_run(run.prepared, run.question, run.runs)));
+    files.add(parsed.text("html"), run_report(run, middle_run(run.prepared, run.question, run.runs),
+                                              {typed_command("run", arguments)}));
   files.commit();
   std::cout << (parsed.has("json") ? training_run_json(run) : training_run_text(run));
   return exit_ok;

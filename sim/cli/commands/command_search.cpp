@@ -150,6 +150,7 @@ SearchRequest read_request(const ParsedOptions& options, SearchNames& names) {
   names.model = options.has("model")           ? options.text("model")
                 : run->at("model").is_object() ? options.text("plan")
                                                : run->at("model").text();
+  if (options.has("calibration")) names.calibration = options.text("calibration");
   for (const std::string& list : texts_of(options, "system"))
     for (const std::string& name : split_list(list, {"", "--system"}))
       names.systems.push_back(name);

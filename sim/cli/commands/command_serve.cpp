@@ -1,5 +1,6 @@
 #include <iostream>
 
+#include "sim/base/text/shell_word.hpp"
 #include "sim/cli/commands/serve_pools.hpp"
 #include "sim/cli/commands/serve_search.hpp"
 #include "sim/cli/commands/serve_traffic.hpp"
@@ -46,7 +47,7 @@ int run_serve(const Arguments& arguments) {
   if (!parsed.words.empty())
     fail_input({}, "'" + parsed.words.front() + "' is no option", "write --model, --system, ...");
   take_deployment_file(parsed);
-  if (parsed.has("search")) return serve_search(parsed);
+  if (parsed.has("search")) return serve_search(parsed, typed_command("serve", arguments));
   for (const char* other : {"objective", "fix", "top", "all-settings", "pareto", "csv", "html"})
     if (parsed.has(other))
       fail_input({"", std::string{"--"} + other}, "belongs to a search", "add --search");

@@ -11,12 +11,12 @@
 #include "sim/base/core/nearest.hpp"
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/text/output_files.hpp"
-#include "sim/base/text/table.hpp"
+#include "sim/base/text/shell_word.hpp"
 #include "sim/base/workers/interruption.hpp"
 #include "sim/cli/options/option_table.hpp"
 #include "sim/cli/options/sweep_options.hpp"
 #include "sim/cli/options/sweep_progress.hpp"
-#include "sim/output/answers/run_heading.hpp"
+#include "sim/explore/reports/sweep_report.hpp"
 
 namespace po = boost::program_options;
 
@@ -25,92 +25,15 @@ namespace {
 
 constexpr std::size_t shown_rows = 10;
 
-std::string counts(const BestRows& rows) {
-  std::string text = grouped(rows.ok()) + " ok, " + grouped(rows.infeasible()) + " infeasible";
-  if (rows.failed() > 0) text += ", " + grouped(rows.failed()) + " failed";
-  return text;
-}
-
-// Rows are merged long after a model's file has gone.
-std::optional<Model> model_if_there(const std::string& word) {
-  try {
-    return read_model(word, {});
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-}
-
-// What all points have in common: keys of one value, and how long sequences are.
-std::string heading(const Sweep& sweep) {
-  std::map<std::string, std::string> one;
-  std::vector<std::string> items;
-  bool says_sequence = false;
-  for (const Dimension& dimension : sweep.dimensions)
-    for (const Axis& axis : dimension.axes) {
-      says_sequence = says_sequence || axis.key == "seq";
-      if (axis.values.size() == 1) one[axis.key] = axis.values.front().text;
-    }
-  for (const std::string& key : axis_keys())
-    if (one.contains(key) && key != "model" && key != "system")
-      items.push_back(key + " " + one[key]);
-  if (!says_sequence && one.contains("model"))
-    if (const auto model = model_if_there(one["model"]))
-      items.push_back(usual_sequence_text(*model));
-  const auto word = [&](const char* key, const char* several) {
-    return one.contains(key) ? one[key] : std::string{several};
-  };
-  return run_heading(word("model", "several models") + " on " + word("system", "several systems"),
-                     items);
-}
-
-// The command that computes this row alone.
-std::string estimate_command(const Sweep& sweep, const BestRows& rows, const Row& row) {
-  std::string text = "orrery estimate";
-  for (const Dimension& dimension : sweep.dimensions)
-    for (const Axis& axis : dimension.axes)
-      text += " --" + axis.key + " " + rows.cell(row, axis.key).text;
-  return text;
-}
-
-std::string best_text(const Sweep& sweep, const BestRows& rows) {
-  std::vector<std::string> varied;
-  for (const Dimension& dimension : sweep.dimensions)
-    for (const Axis& axis : dimension.axes)
-      if (axis.values.size() > 1) varied.push_back(axis.key);
-  std::vector<Column> columns;
-  for (const std::string& key : varied) columns.push_back({key});
-  if (!sweep.memory_only) columns.insert(columns.end(), {{"step time"}, {"tokens/s/GPU"}, {"MFU"}});
-  columns.push_back({"memory a GPU"});
-  Table table{std::move(columns)};
-  for (const Row& row : rows.best()) {
-    std::vector<std::string> cells;
-    const auto number = [&](const char* name) { return rows.cell(row, name).number; };
-    for (const std::string& key : varied) cells.push_back(rows.cell(row, key).text);
-    if (!sweep.memory_only) {
-      cells.push_back(duration_text(Seconds{number("step_time_s")}));
-      cells.push_back(fixed(number("tokens_per_s_per_gpu"), 1));
-      cells.push_back(percent(number("mfu")));
-    }
-    cells.push_back(bytes_text(Bytes{number("memory_peak_bytes")}));
-    table.add_row(std::move(cells));
-  }
-  return table.text();
-}
-
 void print_summary(const Sweep& sweep, const BestRows& rows) {
-  std::cout << heading(sweep) << "\n";
-  std::cout << grouped(rows.rows()) << " points: " << counts(rows) << "\n";
-  if (rows.best().empty()) return;
-  const std::string order = sweep.memory_only ? "memory" : "tokens/s/GPU";
-  std::cout << "\n"
-            << (rows.ok() > std::ssize(rows.best())
-                    ? "The best " + std::to_string(rows.best().size()) + " by " + order
-                    : "By " + order)
-            << "\n"
-            << best_text(sweep, rows);
-  if (!sweep.memory_only)
-    std::cout << "\nTo estimate the first in full:\n  "
-              << estimate_command(sweep, rows, rows.best().front()) << "\n";
+  std::cout << sweep_document(sweep, rows, shown_rows).text();
+}
+
+void write_report(const SweepFolder& folder, const BestRows& rows, const ParsedOptions& parsed,
+                  const std::string& command) {
+  OutputFiles files{parsed.has("force")};
+  files.add(parsed.text("html"), sweep_report(folder, rows, {command}));
+  files.commit();
 }
 
 void say_damage(const std::string& damage) {
@@ -138,7 +61,12 @@ int run(const Arguments& arguments) {
               << options;
     return exit_ok;
   }
+  if (parsed.has("html")) require_replaceable(parsed.text("html"), parsed.has("force"));
   const SweepJob job = read_sweep_job(parsed);
+  if (parsed.has("html") && static_cast<int>(job.shards.size()) < job.folder.shards)
+    fail_input({"", "--html"}, "is of a whole sweep, and this computes one of its shards",
+               "when all are there: orrery sweep merge " + shell_word(job.folder.path) +
+                   " --html " + shell_word(parsed.text("html")));
   note_unknown_prices(job.inputs);
   const SweepFolder& folder = job.folder;
   const Grid grid{folder.sweep};
@@ -172,8 +100,9 @@ int run(const Arguments& arguments) {
               << " is complete: " << grouped(total) << " points\n";
     return exit_ok;
   }
-  BestRows rows{folder.sweep, shown_rows};
+  BestRows rows{folder.sweep, parsed.has("html") ? most_rows_in_a_report : shown_rows};
   read_rows(folder, rows);
+  if (parsed.has("html")) write_report(folder, rows, parsed, typed_command("sweep run", arguments));
   print_summary(folder.sweep, rows);
   return rows.failed() > 0 ? exit_partial : exit_ok;
 }
@@ -216,20 +145,29 @@ int merge(const Arguments& arguments) {
   po::options_description options{"Options", 100};
   options.add_options()("output", po::value<std::string>()->value_name("FILE"),
                         "where to: a name that ends in .sqlite, .csv or .jsonl (also -o FILE)")(
+      "html", po::value<std::string>()->value_name("FILE"),
+      "write a report for a browser: curves or maps of the rows")(
       "force", "replace a file that Orrery did not write; never a database")("help", "this text");
   const ParsedOptions parsed = parse_options(options, arguments, {});
   if (parsed.has("help")) {
-    std::cout << "usage: orrery sweep merge DIR -o FILE\n\n" << options;
+    std::cout << "usage: orrery sweep merge DIR -o FILE [--html FILE]\n\n" << options;
     return exit_ok;
   }
   const SweepFolder folder = sweep_folder_of(parsed);
-  if (!parsed.has("output"))
+  if (!parsed.has("output") && !parsed.has("html"))
     fail_input({}, "--output is missing", "name a file: -o results.sqlite");
-  BestRows rows{folder.sweep, shown_rows};
-  refuse_sweeps_own_files(folder, parsed.text("output"));
-  if (!is_database(parsed.text("output")))
-    require_replaceable(parsed.text("output"), parsed.has("force"));
-  merge_rows(folder, parsed.text("output"), rows);
+  BestRows rows{folder.sweep, parsed.has("html") ? most_rows_in_a_report : shown_rows};
+  if (parsed.has("html")) require_replaceable(parsed.text("html"), parsed.has("force"));
+  if (parsed.has("output")) {
+    refuse_sweeps_own_files(folder, parsed.text("output"));
+    if (!is_database(parsed.text("output")))
+      require_replaceable(parsed.text("output"), parsed.has("force"));
+    merge_rows(folder, parsed.text("output"), rows);
+  } else {
+    read_rows(folder, rows);
+  }
+  if (parsed.has("html"))
+    write_report(folder, rows, parsed, typed_command("sweep merge", arguments));
   print_summary(folder.sweep, rows);
   if (rows.rows() == folder.points) return rows.failed() > 0 ? exit_partial : exit_ok;
   std::cerr << "orrery: " << grouped(folder.points - rows.rows())

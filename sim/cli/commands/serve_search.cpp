@@ -11,7 +11,7 @@
 #include "sim/base/workers/interruption.hpp"
 #include "sim/cli/commands/serve_traffic.hpp"
 #include "sim/cli/options/status_line.hpp"
-#include "sim/output/served/deployment_search_text.hpp"
+#include "sim/explore/reports/deployments_report.hpp"
 
 namespace po = boost::program_options;
 
@@ -178,7 +178,7 @@ po::options_description serve_search_options() {
   return options;
 }
 
-int serve_search(const ParsedOptions& parsed) {
+int serve_search(const ParsedOptions& parsed, const std::string& command) {
   DeploymentSearchWords words;
   const DeploymentSearchRequest request = read_request(parsed, words);
   const Interruption interruption;
@@ -190,12 +190,12 @@ int serve_search(const ParsedOptions& parsed) {
   }();
   if (parsed.has("html")) {
     OutputFiles files{parsed.has("force")};
-    files.add(parsed.text("html"), deployment_search_html(result, request, words));
+    files.add(parsed.text("html"), deployments_report(result, request, words, {command}));
     files.commit();
   }
   std::cout << (parsed.has("json")  ? deployment_search_json(result, request, words)
                 : parsed.has("csv") ? deployment_search_csv(result, request, words)
-                                    : deployment_search_text(result, request, words));
+                                    : deployment_search_document(result, request, words).text());
   return result.interrupted ? exit_interrupted : exit_ok;
 }
 

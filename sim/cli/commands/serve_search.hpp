@@ -7,7 +7,8 @@ namespace orrery {
 /// Options of `orrery serve` that say what is searched.
 boost::program_options::options_description serve_search_options();
 
-/// Searches the deployments that they allow for what clients do, and prints the best.
-int serve_search(const ParsedOptions& parsed);
+/// Searches the deployments that they allow for what clients do, and prints the best. `command`: as
+/// it was typed, for reports.
+int serve_search(const ParsedOptions& parsed, const std::string& command);
 
 }  // namespace orrery

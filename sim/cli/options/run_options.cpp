@@ -1,6 +1,10 @@
 #include "sim/cli/options/run_options.hpp"
 
+#include <algorithm>
+#include <thread>
+
 #include "sim/base/text/quantity_text.hpp"
+#include "sim/base/text/text_file.hpp"
 #include "sim/cli/options/scenario_options.hpp"
 
 namespace po = boost::program_options;
@@ -26,7 +30,23 @@ BatchRamp ramp_of(const ParsedOptions& parsed) {
   return ramp ? parse_batch_ramp(ramp->text(), ramp->place()) : BatchRamp{};
 }
 
+EvictionRule eviction_of(const std::string& text) {
+  if (text == "best") return {};
+  return {parse_percent(text, "--evict")};
+}
+
 }  // namespace
+
+double parse_percent(const std::string& text, const std::string& option) {
+  std::string_view word = text;
+  const bool marked = word.ends_with('%');
+  if (marked) word.remove_suffix(1);
+  if (word.ends_with(' ')) word.remove_suffix(1);
+  const auto value = plain_number(word);
+  if (!marked || !value || *value <= 0.0 || *value > 1000.0)
+    fail_input({option, ""}, "'" + shown_text(text) + "' is no share", "write it like 5%");
+  return *value / 100.0;
+}
 
 po::options_description run_policy_options() {
   po::options_description options{"Failures, and what is done about them", 100};
@@ -43,7 +63,12 @@ po::options_description run_policy_options() {
        "what the file system sustains, as \"2 TB/s\" (default: the profile's for each GPU)")  //
       ("spares", text("N"),
        "nodes, or NVLink domains, that wait (default: one is always at hand)")  //
-      ("elastic", "go on without the replicas whose nodes are in repair")       //
+      ("evict", text("SHARE|best"),
+       "replace GPUs that make the step longer by so much, as 1%, or whenever it pays (default: "
+       "slow GPUs stay)")  //
+      ("speeds",
+       "healthy GPUs differ as the profile has it (default: all as fast as steps are priced)")  //
+      ("elastic", "go on without the replicas whose nodes are in repair")                       //
       ("ramp", text("LIST"),
        "a batch that grows up to --gbs, as \"0:512 252B:1024 2.87T:2048\" or Megatron-LM's \"192 "
        "16 "
@@ -79,6 +104,9 @@ RunQuestion run_question(const ParsedOptions& parsed) {
   if (parsed.has("spares"))
     policy.spares = parse_count(parsed.text("spares"), "spares", 0, most_spares);
   policy.elastic = parsed.has("elastic");
+  if (parsed.has("evict")) policy.evict = eviction_of(parsed.text("evict"));
+  policy.speeds = parsed.has("speeds");
+  question.workers = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   policy.ramp = ramp_of(parsed);
   if (parsed.has("replicates"))
     question.replicates = parse_count(parsed.text("replicates"), "replicates", 2, most_replicates);

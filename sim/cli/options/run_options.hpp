@@ -17,4 +17,7 @@ RunQuestion run_question(const ParsedOptions& parsed);
 /// the question's.
 void take_profile_of_faults(RunQuestion& question, const Scenario& scenario);
 
+/// "5%", and "5 %" as it is printed: 0.05.
+double parse_percent(const std::string& text, const std::string& option);
+
 }  // namespace orrery

@@ -120,6 +120,8 @@ po::options_description sweep_run_options() {
       ("time-limit", text("TIME"), "what a point may take: '60 s'")                            //
       ("memory-limit", text("BYTES"), "what a worker may hold: '4 GB'")                        //
       ("yes", "ranges of more than 64 values are meant")                                       //
+      ("html", text("FILE"), "write a report for a browser: curves or maps of the rows")       //
+      ("force", "replace files that Orrery did not write")                                     //
       ("quiet", "no progress on a terminal")                                                   //
       ("help", "this text");
   return what.add(how);

@@ -136,13 +136,16 @@ double tables_beside(const Scenario& s, int stage) {
 }
 
 // Shards, and the gradients of units that are being reduced.
-double gradient_bytes(const Scenario& s, int stage, double parameters) {
+double gradient_bytes(const Scenario& s, int stage, const RankParameters& parameters) {
   // torch's DistributedDataParallel keeps buckets beside the gradients (gradient_as_bucket_view).
   const double copies =
       s.plan.zero == 0 && s.plan.data_ranks() > 1 ? s.software.bucket_copy_bytes : 0.0;
-  const double whole = (s.software.main_gradient_bytes + copies) * parameters;
+  const double whole =
+      (s.software.main_gradient_bytes + copies) * static_cast<double>(parameters.sum());
   if (!s.plan.shards_gradients()) return whole;
-  return std::min(whole, s.software.main_gradient_bytes * parameters / s.plan.data_ranks() +
+  const double shards = static_cast<double>(parameters.dense) / s.plan.data_ranks() +
+                        static_cast<double>(parameters.experts) / s.plan.expert_data_ranks();
+  return std::min(whole, s.software.main_gradient_bytes * shards +
                              s.software.held_weight_bytes * two_shard_units(s, stage));
 }
 
@@ -170,17 +173,18 @@ MemoryReport memory_where(const Scenario& s, double fullest) {
   const std::vector<int> first = first_layers(s);
   const std::vector<RankParameters> on_rank = parameters_by_stage(s);
   for (int stage = 0; stage < s.plan.pp; ++stage) {
-    double parameters = 0.0;
+    RankParameters parameters;
     double updated = 0.0;
     for (int chunk = 0; chunk < s.plan.chunks(); ++chunk) {
       const RankParameters& held =
           on_rank[static_cast<std::size_t>(s.plan.virtual_stage(stage, chunk))];
-      parameters += static_cast<double>(held.sum());
+      parameters += held;
       updated += static_cast<double>(held.dense) / s.plan.optimizer_shards();
       updated += static_cast<double>(held.experts) / s.plan.expert_optimizer_shards();
     }
     StageMemory memory;
-    memory.weights = Bytes{s.software.held_weight_bytes * whole_weights(s, stage, parameters)};
+    memory.weights = Bytes{s.software.held_weight_bytes *
+                           whole_weights(s, stage, static_cast<double>(parameters.sum()))};
     if (s.plan.fp8_params)
       memory.weights += Bytes{(2.0 - s.software.held_weight_bytes) * tables_beside(s, stage)};
     memory.gradients = Bytes{gradient_bytes(s, stage, parameters)};

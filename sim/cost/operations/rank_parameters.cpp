@@ -57,22 +57,6 @@ int weight_tensors(const Scenario& scenario, int virtual_stage) {
   return sum;
 }
 
-StageParts parts_on_rank(const Scenario& scenario, int virtual_stage) {
-  const LayerSizes s{scenario};
-  const Model& model = scenario.model;
-  const int last = scenario.plan.virtual_stages() - 1;
-  const std::int64_t table = s.vocab * s.hidden;
-  RankParameters layer;
-  add_layer(s, LayerKind::dense, layer);
-  StageParts parts;
-  parts.layer = layer.dense;
-  if (virtual_stage == 0) parts.embedding = table + model.learned_positions * s.hidden;
-  if (virtual_stage == last)
-    parts.head = norm_parameters(model, s.hidden) +
-                 (!scenario.plan.joins_ends() || !model.tied_embeddings ? table : 0);
-  return parts;
-}
-
 namespace {
 
 class PartsOfStages {
@@ -82,47 +66,57 @@ class PartsOfStages {
     if (scenario.model.experts) add_layer(sizes_, LayerKind::experts, layer_[1]);
   }
 
-  RankParameters of(int virtual_stage, int first_layer) const {
+  StageParts parts(int virtual_stage, int first_layer) const {
+    StageParts parts = ends(virtual_stage);
+    const int layers = scenario_.layers_of[static_cast<std::size_t>(virtual_stage)];
+    for (int l = first_layer; l < first_layer + layers; ++l)
+      parts.layers.push_back(layer_[scenario_.kind_of(l).has_experts]);
+    return parts;
+  }
+
+  RankParameters sum(int virtual_stage, int first_layer) const {
     const Model& model = scenario_.model;
     const int layers = scenario_.layers_of[static_cast<std::size_t>(virtual_stage)];
     const auto experts = static_cast<int>(
         std::count_if(model.layer_has_experts.begin() + (model.experts ? first_layer : 0),
                       model.layer_has_experts.begin() + (model.experts ? first_layer + layers : 0),
                       [](bool has) { return has; }));
-    RankParameters sum;
+    const StageParts parts = ends(virtual_stage);
+    RankParameters sum = parts.prediction;
+    sum.dense += parts.embedding + parts.head;
     for (const auto& [layer, count] :
          {std::pair{layer_[0], layers - experts}, std::pair{layer_[1], experts}}) {
       sum.dense += count * layer.dense;
       sum.experts += count * layer.experts;
     }
-    add_ends(virtual_stage, sum);
     return sum;
   }
 
  private:
-  void add_ends(int virtual_stage, RankParameters& sum) const {
+  // All but the layers.
+  StageParts ends(int virtual_stage) const {
     const LayerSizes& s = sizes_;
     const Model& model = scenario_.model;
     const std::int64_t norm = norm_parameters(model, s.hidden);
     const int last = scenario_.plan.virtual_stages() - 1;
     const std::int64_t table = s.vocab * s.hidden;
-    if (virtual_stage == 0) sum.dense += table + model.learned_positions * s.hidden;
-    if (virtual_stage != last) return;
-    sum.dense += norm;
+    StageParts parts;
+    if (virtual_stage == 0) parts.embedding = table + model.learned_positions * s.hidden;
+    if (virtual_stage != last) return parts;
     // A tied head is the same tensor where both ends share a stage, and a copy where they do not.
     const bool apart = !scenario_.plan.joins_ends();
-    if (apart || !model.tied_embeddings) sum.dense += table;
+    parts.head = norm + (apart || !model.tied_embeddings ? table : 0);
     // A prediction layer: norms of its two inputs and of its output, their joint projection, a
     // layer of the last one's kind. It uses the model's head, and a copy of the embedding unless
     // the rank holds that, as DualPipe's first and last do (DeepSeek-V3, arXiv 2412.19437, section
     // 3.2.3).
     for (int i = 0; i < model.prediction_layers; ++i) {
-      sum.dense += 3 * norm + 2 * s.hidden * s.hidden / scenario_.plan.tp;
-      const RankParameters& like = layer_[scenario_.kind_of(model.layers - 1).has_experts];
-      sum.dense += like.dense;
-      sum.experts += like.experts;
+      parts.prediction.dense += 3 * norm + 2 * s.hidden * s.hidden / scenario_.plan.tp;
+      parts.prediction += layer_[scenario_.kind_of(model.layers - 1).has_experts];
     }
-    if (model.prediction_layers > 0 && !scenario_.plan.holds(0, last)) sum.dense += table;
+    if (model.prediction_layers > 0 && !scenario_.plan.holds(0, last))
+      parts.prediction.dense += table;
+    return parts;
   }
 
   const Scenario& scenario_;
@@ -132,8 +126,12 @@ class PartsOfStages {
 
 }  // namespace
 
+StageParts parts_on_rank(const Scenario& scenario, int virtual_stage) {
+  return PartsOfStages{scenario}.parts(virtual_stage, scenario.first_layer(virtual_stage));
+}
+
 RankParameters parameters_on_rank(const Scenario& scenario, int virtual_stage) {
-  return PartsOfStages{scenario}.of(virtual_stage, scenario.first_layer(virtual_stage));
+  return PartsOfStages{scenario}.sum(virtual_stage, scenario.first_layer(virtual_stage));
 }
 
 std::vector<RankParameters> parameters_by_stage(const Scenario& scenario) {
@@ -142,7 +140,7 @@ std::vector<RankParameters> parameters_by_stage(const Scenario& scenario) {
   all.reserve(scenario.layers_of.size());
   int first_layer = 0;
   for (std::size_t stage = 0; stage < scenario.layers_of.size(); ++stage) {
-    all.push_back(parts.of(static_cast<int>(stage), first_layer));
+    all.push_back(parts.sum(static_cast<int>(stage), first_layer));
     first_layer += scenario.layers_of[stage];
   }
   return all;

@@ -17,6 +17,12 @@ struct RankParameters {
     return copies == GroupKind::expert_data ? experts : dense;
   }
   std::int64_t sum() const { return dense + experts; }
+  RankParameters& operator+=(const RankParameters& other) {
+    dense += other.dense;
+    experts += other.experts;
+    return *this;
+  }
+  bool operator==(const RankParameters&) const = default;
 };
 
 /// What one rank of virtual stage `stage` holds: its layers' share of tp (of routed experts, ep and
@@ -30,11 +36,12 @@ std::vector<RankParameters> parameters_by_stage(const Scenario& scenario);
 /// layer its four products, or as many as the software makes of them, and its two norms.
 int weight_tensors(const Scenario& scenario, int virtual_stage);
 
-/// The same of a model without experts, part by part.
+/// The same, part by part.
 struct StageParts {
   std::int64_t embedding = 0;
-  std::int64_t layer = 0;  ///< Of each.
-  std::int64_t head = 0;   ///< With the final norm.
+  std::vector<RankParameters> layers;  ///< In forward order.
+  RankParameters prediction;           ///< All prediction layers.
+  std::int64_t head = 0;               ///< With the final norm.
 };
 StageParts parts_on_rank(const Scenario& scenario, int virtual_stage);
 

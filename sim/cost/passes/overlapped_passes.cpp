@@ -96,6 +96,82 @@ Seconds add_column(Stretches& columns, const Stretches& kernels, const Strand& o
   return lost_beside(kernels_of(kernels), other.exchanges[i]);
 }
 
+// Calls visit(part) for each stretch of kernels of a column.
+template <class Part, class Visit>
+void for_each_part(Part& column, const Visit& visit) {
+  if (column.chain.empty()) return visit(column);
+  for (auto& part : column.chain) visit(part);
+}
+
+std::size_t ranks_with_own_rows(const Stretches& columns) {
+  std::size_t ranks = 0;
+  for (const Segment& column : columns)
+    for_each_part(column,
+                  [&](const Segment& part) { ranks = std::max(ranks, part.members.size()); });
+  return ranks;
+}
+
+// What ranks have alike and what differs: kernels of a column.
+struct ColumnTimes {
+  Seconds alike;
+  Seconds slowest;               ///< Of those that differ, the slowest rank's of each.
+  std::vector<Seconds> of_rank;  ///< All, by its place in the group.
+};
+
+ColumnTimes times_of(const Segment& column, std::size_t ranks) {
+  ColumnTimes times{{}, {}, std::vector<Seconds>(ranks)};
+  for_each_part(column, [&](const Segment& part) {
+    if (part.members.empty()) {
+      times.alike += &part == &column ? part.compute : part.time();
+      return;
+    }
+    times.slowest += part.compute;
+    if (&part != &column && part.after) times.alike += part.after->time();
+    for (std::size_t r = 0; r < ranks; ++r) times.of_rank[r] += part.members[r];
+  });
+  for (Seconds& rank : times.of_rank) rank += times.alike;
+  return times;
+}
+
+void keep_share(Segment& part, double share) {
+  part.compute = share * part.compute;
+  part.streaming = share * part.streaming;
+  part.idle = share * part.idle;
+  part.weight_gradients = share * part.weight_gradients;
+}
+
+// Leaves of the kernels of the rank that stands for its group what the group takes. The ranks of a
+// group wait for each other where an exchange begins, and nowhere else: one with many rows of the
+// one pass is late at the next column, where it may have few rows of the other, while a column's
+// exchange begins when the last of them comes to it. With e(r) when rank r is through with the
+// columns before, k(r) its kernels in this one and X its exchange,
+//
+//     e'(r) = max(e(r) + k(r), max e + X)
+//
+// so that a rank which is at max e each time has kernels for max(e + k) - max e, at most max k.
+void take_turns(Stretches& columns) {
+  const std::size_t ranks = ranks_with_own_rows(columns);
+  if (ranks == 0) return;
+  std::vector<Seconds> end(ranks);
+  for (Segment& column : columns) {
+    const Seconds begin = *std::max_element(end.begin(), end.end());
+    const ColumnTimes times = times_of(column, ranks);
+    for (std::size_t r = 0; r < ranks; ++r) end[r] += times.of_rank[r];
+    Seconds last = *std::max_element(end.begin(), end.end());
+    if (times.slowest > Seconds{}) {
+      const double share = std::min(1.0, (last - begin - times.alike) / times.slowest);
+      for_each_part(column, [&](Segment& part) {
+        if (!part.members.empty()) keep_share(part, share);
+      });
+    }
+    if (column.beside)
+      for (Seconds& rank : end) rank = std::max(rank, begin + column.beside->time());
+    if (!column.after) continue;
+    last = *std::max_element(end.begin(), end.end()) + column.after->time();
+    std::fill(end.begin(), end.end(), last);
+  }
+}
+
 }  // namespace
 
 PassCost overlapped(const PassCost& forward, const PassCost& backward, bool delay_wgrad) {
@@ -122,6 +198,7 @@ PassCost overlapped(const PassCost& forward, const PassCost& backward, bool dela
     append(next, f.stretch(i));
     lost += add_column(columns, next, b, i);
   }
+  take_turns(columns);
   PassCost both = forward;
   both.append(backward);
   both.add_lost(lost, {});

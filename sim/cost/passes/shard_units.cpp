@@ -30,11 +30,12 @@ std::vector<Module> modules(const Ops& ops, GemmPass pass) {
 
 class UnitCutter {
  public:
-  UnitCutter(const Scenario& scenario, const Pricer& pricer, const PriceOfLayer& price_of,
-             int stage)
+  UnitCutter(const Scenario& scenario, const Pricer& pricer, const LayerPrice& prediction,
+             const PriceOfLayer& price_of, int stage)
       : scenario_{scenario},
         software_{scenario.software},
         pricer_{pricer},
+        prediction_{prediction},
         price_of_{price_of},
         parts_{parts_on_rank(scenario, stage)},
         first_layer_{scenario.first_layer(stage)},
@@ -42,32 +43,37 @@ class UnitCutter {
 
   std::vector<Bucket> by_layer() const {
     std::vector<Bucket> units;
-    const auto add = [&](const PassCost& forward, const PassCost& backward, std::int64_t parameters,
-                         std::int64_t regathered, int layer = -1) {
-      Bucket unit{unsharded(parameters), unsharded(regathered), {parameters, 0}, regathered};
+    const auto add = [&](const PassCost& forward, const PassCost& backward,
+                         const RankParameters& parameters, const RankParameters& regathered,
+                         int layer = -1) {
+      Bucket unit{unsharded(parameters.sum()), unsharded(regathered.sum()), parameters, regathered};
       unit.forward.append_layer(forward, layer);
       unit.backward.append_layer(backward, layer);
-      unit.backward.append(reduced(parameters));
+      unit.backward.append(reduced(parameters.sum()));
       units.push_back(std::move(unit));
     };
     if (parts_.embedding > 0)
       add(pricer_.price(embedding_forward(scenario_)), pricer_.price(embedding_backward(scenario_)),
-          parts_.embedding, 0);
+          {parts_.embedding, 0}, {});
+    const bool predicts = parts_.prediction.sum() > 0;
     for (int l = 0; l < layers_; ++l) {
-      const bool kept = !scenario_.plan.reshard || l == layers_ - 1;
+      const bool kept = !scenario_.plan.reshard || (l == layers_ - 1 && !predicts);
       const LayerPrice& layer = price_of_(first_layer_ + l);
-      add(layer.forward, layer.backward, parts_.layer, kept ? 0 : parts_.layer, first_layer_ + l);
+      const RankParameters& parameters = parts_.layers[static_cast<std::size_t>(l)];
+      add(layer.forward, layer.backward, parameters, kept ? RankParameters{} : parameters,
+          first_layer_ + l);
     }
+    if (predicts) add(prediction_.forward, prediction_.backward, parts_.prediction, {});
     if (parts_.head > 0)
       add(pricer_.price(head_forward(scenario_)), pricer_.price(head_backward(scenario_)),
-          parts_.head, 0);
+          {parts_.head, 0}, {});
     return units;
   }
 
   std::vector<Bucket> by_tensor_forward() const {
     std::vector<Bucket> units;
     const auto add = [&](const Ops& ops, std::int64_t parameters) {
-      Bucket unit{unsharded(parameters), {}, {parameters, 0}, 0};
+      Bucket unit{unsharded(parameters), {}, {parameters, 0}};
       unit.forward.append(pricer_.price(ops));
       units.push_back(std::move(unit));
     };
@@ -83,7 +89,7 @@ class UnitCutter {
   std::vector<Bucket> by_tensor_backward() const {
     std::vector<Bucket> units;
     const auto add = [&](const Ops& ops, std::int64_t gathered, std::int64_t reduced_here) {
-      Bucket unit{{}, unsharded(gathered), {reduced_here, 0}, gathered};
+      Bucket unit{{}, unsharded(gathered), {reduced_here, 0}, {gathered, 0}};
       unit.backward.append(pricer_.price(ops));
       unit.backward.append(reduced(reduced_here));
       if (reduced_here > 0)
@@ -118,7 +124,7 @@ class UnitCutter {
       }
     }
     if (parts_.embedding > 0) add(embedding_backward(scenario_), 0, parts_.embedding);
-    prefetch(units, &Bucket::backward, [](const Bucket& unit) { return unit.regathered; });
+    prefetch(units, &Bucket::backward, [](const Bucket& unit) { return unit.regathered.dense; });
     return units;
   }
 
@@ -149,12 +155,13 @@ class UnitCutter {
     }
   }
   static std::int64_t whole_while(const Bucket& unit) {
-    return std::max(unit.parameters.dense, unit.regathered);
+    return std::max(unit.parameters.dense, unit.regathered.dense);
   }
 
   const Scenario& scenario_;
   const Software& software_;
   const Pricer& pricer_;
+  const LayerPrice& prediction_;
   const PriceOfLayer& price_of_;
   StageParts parts_;
   int first_layer_;
@@ -176,20 +183,20 @@ void slow_down(const Scenario& scenario, HiddenTraffic& traffic, bool forward, S
     Bucket& unit = cost.bucket(forward, i);
     PassCost& pass = forward ? unit.forward : unit.backward;
     PassCost lost;
-    const auto beside = [&](CollectiveKind kind, double bytes) {
-      lost.append(traffic.lost(pass, kind, bytes));
+    const auto beside = [&](CollectiveKind kind, double bytes_each, const RankParameters& moved) {
+      for (GroupKind group : {GroupKind::data, GroupKind::expert_data})
+        lost.append(
+            traffic.lost(pass, kind, bytes_each * static_cast<double>(moved.of(group)), group));
     };
     if (gathers && i + 1 < count) {
       const Bucket& next = cost.bucket(forward, i + 1);
-      const std::int64_t gathered = forward ? next.parameters.dense : next.regathered;
       if (next.gathered_ahead)
-        beside(CollectiveKind::all_gather,
-               scenario.software.weight_bytes * static_cast<double>(gathered));
+        beside(CollectiveKind::all_gather, scenario.software.weight_bytes,
+               forward ? next.parameters : next.regathered);
     }
     if (reduces && i > 0)
-      beside(CollectiveKind::reduce_scatter,
-             scenario.software.gradient_bytes *
-                 static_cast<double>(cost.bucket(false, i - 1).parameters.dense));
+      beside(CollectiveKind::reduce_scatter, scenario.software.gradient_bytes,
+             cost.bucket(false, i - 1).parameters);
     pass.append(lost);
   }
 }
@@ -201,9 +208,9 @@ Seconds shard_host_time(const Scenario& scenario) {
   return software.shard_calls * scenario.plan.data_ranks() * software.host_launch;
 }
 
-void cut_shard_units(const Scenario& scenario, const Pricer& pricer, const PriceOfLayer& price_of,
-                     int stage, StageCost& cost) {
-  const UnitCutter cutter{scenario, pricer, price_of, stage};
+void cut_shard_units(const Scenario& scenario, const Pricer& pricer, const LayerPrice& prediction,
+                     const PriceOfLayer& price_of, int stage, StageCost& cost) {
+  const UnitCutter cutter{scenario, pricer, prediction, price_of, stage};
   if (scenario.software.shards_by_tensor) {
     cost.buckets = cutter.by_tensor_forward();
     cost.backward_buckets = cutter.by_tensor_backward();
@@ -221,7 +228,9 @@ double two_shard_units(const Scenario& scenario, int stage) {
   double table = 0.0;
   for (int chunk = 0; chunk < scenario.plan.chunks(); ++chunk) {
     const StageParts parts = parts_on_rank(scenario, scenario.plan.virtual_stage(stage, chunk));
-    layer = static_cast<double>(parts.layer);
+    for (const RankParameters& of : parts.layers)
+      layer = std::max(layer, static_cast<double>(of.sum()));
+    layer = std::max(layer, static_cast<double>(parts.prediction.sum()));
     table =
         std::max({table, static_cast<double>(parts.embedding), static_cast<double>(parts.head)});
   }

@@ -77,7 +77,7 @@ StageCost price_stage(const Scenario& scenario, const Pricer& pricer, const Laye
   StageCost cost;
   cost.parameters = parameters_on_rank(scenario, stage);
   if (scenario.plan.shards_weights())
-    cut_shard_units(scenario, pricer, price_of, stage, cost);
+    cut_shard_units(scenario, pricer, prediction, price_of, stage, cost);
   else
     cost.buckets = cut_buckets(scenario, pricer, prediction, price_of, stage);
   wait_for_host_copies(scenario, cost);

@@ -15,8 +15,8 @@ struct Bucket {
   PassCost forward;
   PassCost backward;
   RankParameters parameters;
-  std::int64_t regathered = 0;  ///< ZeRO-3: gathered once more for the backward pass.
-  bool gathered_ahead = true;   ///< Beside the part before it, where the plan overlaps.
+  RankParameters regathered = {};  ///< ZeRO-3: gathered once more for the backward pass.
+  bool gathered_ahead = true;      ///< Beside the part before it, where the plan overlaps.
   PassCost input_gradient = {}, weight_gradient = {};  ///< As in LayerPrice.
   /// What its first forward pass loses beside weights that are gathered once a step, and the pass
   /// that completes its gradients beside those that are reduced.

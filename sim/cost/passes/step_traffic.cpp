@@ -63,12 +63,12 @@ CollectiveCost StepTraffic::called_by_host(CollectiveCost cost) const {
   return cost;
 }
 
-CollectiveCost StepTraffic::shard_weights(std::int64_t parameters) const {
-  return called_by_host(weights(parameters, GroupKind::data));
+CollectiveCost StepTraffic::shard_weights(std::int64_t parameters, GroupKind group) const {
+  return called_by_host(weights(parameters, group));
 }
 
-CollectiveCost StepTraffic::shard_gradients(std::int64_t parameters) const {
-  return called_by_host(gradients(parameters, GroupKind::data));
+CollectiveCost StepTraffic::shard_gradients(std::int64_t parameters, GroupKind group) const {
+  return called_by_host(gradients(parameters, group));
 }
 
 Bytes StepTraffic::mirror_bytes(const RankParameters& chunk, double bytes_each) const {

@@ -35,8 +35,8 @@ class StepTraffic {
   Seconds sliced_gather_host(int stage) const;
 
   /// ZeRO-2 and 3, in every pass: with the host's time for the call.
-  CollectiveCost shard_weights(std::int64_t parameters) const;
-  CollectiveCost shard_gradients(std::int64_t parameters) const;
+  CollectiveCost shard_weights(std::int64_t parameters, GroupKind group) const;
+  CollectiveCost shard_gradients(std::int64_t parameters, GroupKind group) const;
 
   /// Where micro-batches enter at both ends: the two ranks of a pipeline that hold the same chunk
   /// exchange what each of them has of its weights, or gradients, after their replicas have.

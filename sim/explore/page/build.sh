@@ -19,7 +19,8 @@ hash=$(./hash.sh)
 mkdir -p "$out"
 for page in main:explorer report:report; do
   "$tools/.bin/esbuild" "source/${page%:*}.ts" --bundle --minify --target=es2022 --charset=utf8 \
-    --legal-comments=none --banner:js="/* Orrery's explorer, from sources $hash */" \
+    --legal-comments=none --loader:.html=text \
+    --banner:js="/* Orrery's explorer, from sources $hash */" \
     --outfile="$out/${page#*:}.js" --log-level=warning
   "$tools/.bin/esbuild" "source/${page#*:}.css" --bundle --minify --charset=utf8 \
     --outfile="$out/${page#*:}.css" --log-level=warning

@@ -4,10 +4,6 @@
 
 namespace orrery {
 
-std::string line_of(const nlohmann::ordered_json& json) {
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-}
-
 void require_inputs(const ExploredState& state) {
   for (const char* key : {"model", "system", "gpus"})
     if (!state.says(key))

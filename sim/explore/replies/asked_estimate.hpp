@@ -1,20 +1,17 @@
 #pragma once
 
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
 #include "sim/explore/state/warm_inputs.hpp"
+#include "sim/explore/views/json_line.hpp"
 
 namespace orrery {
 
 /// Sends a part of a reply. `status`: of HTTP, the same in all parts of a reply.
 using SendPart = std::function<void(int status, std::string_view bytes)>;
 inline constexpr int http_ok = 200;
-
-/// A line of JSON; what is no UTF-8 is replaced.
-std::string line_of(const nlohmann::ordered_json& json);
 
 /// Refuses a state without model, system or GPUs, and prices of nothing (bad_input).
 void require_inputs(const ExploredState& state);

@@ -10,12 +10,13 @@
 #include "sim/explore/replies/answer_json.hpp"
 #include "sim/explore/replies/asked_estimate.hpp"
 #include "sim/explore/replies/batches_reply.hpp"
-#include "sim/explore/replies/cluster_view.hpp"
-#include "sim/explore/replies/experts_view.hpp"
-#include "sim/explore/replies/memory_view.hpp"
 #include "sim/explore/replies/search_reply.hpp"
+#include "sim/explore/replies/sweep_reply.hpp"
 #include "sim/explore/reports/estimate_report.hpp"
-#include "sim/explore/reports/timeline_bytes.hpp"
+#include "sim/explore/views/cluster_view.hpp"
+#include "sim/explore/views/experts_view.hpp"
+#include "sim/explore/views/memory_view.hpp"
+#include "sim/explore/views/timeline_bytes.hpp"
 #include "sim/output/answers/compare_text.hpp"
 #include "sim/output/answers/megatron_flags.hpp"
 #include "sim/output/priced/kernel_json.hpp"
@@ -37,18 +38,20 @@ struct Kind {
   const char* media_type;
   ReplyManner manner = {};
 };
-constexpr std::array<Kind, 14> kinds{{{"catalog", "application/json"},
+constexpr std::array<Kind, 16> kinds{{{"catalog", "application/json"},
                                       {"answer", "application/octet-stream", {Parts::any, false}},
                                       {"compare", "application/json"},
                                       {"changes", "application/json"},
                                       {"search", "application/x-ndjson", {Parts::lines, true}},
                                       {"batches", "application/x-ndjson", {Parts::lines, false}},
+                                      {"sweep", "application/x-ndjson", {Parts::lines, true}},
                                       {"report", "text/html"},
                                       {"trace", "application/json"},
                                       {"result", "application/json"},
                                       {"megatron", "text/plain"},
                                       {"memory", "application/json"},
                                       {"cluster", "application/json"},
+                                      {"links", "application/json"},
                                       {"roofline", "application/json"},
                                       {"experts", "application/json"}}};
 
@@ -177,6 +180,20 @@ std::string view(QuestionKind kind, const ExploredState& state, WarmInputs& inpu
   return memory_view(found, *read.context.loads(found.result.scenario));
 }
 
+// Loads of links as a timeline zooms into the step.
+std::string links(const std::string& body, WarmInputs& inputs) {
+  const JsonValue question = JsonValue::parse(body, "question");
+  question.allow_only({"state", "from_ns", "to_ns"});
+  const ExploredState state = ExploredState::read(question.at("state").compact(), inputs.names());
+  require_inputs(state);
+  const Estimate found = estimate_of(state, inputs);
+  const auto step = std::llround(found.timeline.makespan.seconds().si() * 1e9);
+  const std::int64_t from = question.at("from_ns").integer(0, step - 1);
+  const std::int64_t to = question.at("to_ns").integer(from + 1, step);
+  return cluster_view(found, TimeSlice{Seconds{static_cast<double>(from) * 1e-9},
+                                       Seconds{static_cast<double>(to) * 1e-9}});
+}
+
 bool is_view(QuestionKind kind) { return kind >= QuestionKind::memory; }
 
 }  // namespace
@@ -193,8 +210,8 @@ const char* media_type(QuestionKind kind) {
 
 bool supersedes(QuestionKind newer, QuestionKind older) {
   if (newer == QuestionKind::answer) return older == newer || is_view(older);
-  const bool alone =
-      is_view(newer) || newer == QuestionKind::search || newer == QuestionKind::batches;
+  const bool alone = is_view(newer) || newer == QuestionKind::search ||
+                     newer == QuestionKind::batches || newer == QuestionKind::sweep;
   return newer == older && alone;
 }
 
@@ -207,10 +224,14 @@ void reply(QuestionKind kind, const std::string& body, bool repair, WarmInputs& 
       send(http_ok, line_of(catalog_json(inputs)));
     } else if (kind == QuestionKind::compare) {
       send(http_ok, compare(body, inputs));
+    } else if (kind == QuestionKind::links) {
+      send(http_ok, links(body, inputs));
     } else if (kind == QuestionKind::changes) {
       send(http_ok, changes(ExploredState::read(body, inputs.names()), inputs));
     } else if (kind == QuestionKind::search) {
       search_reply(ExploredSearch::read(body, inputs.names()), inputs, send);
+    } else if (kind == QuestionKind::sweep) {
+      sweep_reply(ExploredSweep::read(body, inputs.names()), inputs, send);
     } else if (kind == QuestionKind::batches) {
       batches_reply(ExploredState::read(body, inputs.names()), inputs, send);
     } else if (kind == QuestionKind::answer) {

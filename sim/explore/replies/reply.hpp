@@ -16,6 +16,7 @@ enum class QuestionKind {
   changes,
   search,
   batches,
+  sweep,
   report,
   trace,
   result,
@@ -23,6 +24,7 @@ enum class QuestionKind {
   // Of drawings that are asked for when they are opened.
   memory,    ///< memory_view.hpp
   cluster,   ///< cluster_view.hpp
+  links,     ///< The same of a part of the step.
   roofline,  ///< orrery.roofline/1 (docs/JSON.md), as `orrery kernel step --json` prints it
   experts    ///< experts_view.hpp
 };
@@ -43,14 +45,15 @@ struct ReplyManner {
 ReplyManner manner_of(QuestionKind kind);
 
 /// Answers a question. `body` is a state (ExploredState::read); of `compare` {"from": state, "to":
-/// state}; of `catalog` empty. `repair`: of `answer`, where the plan cannot run, that of the
-/// nearest usual plan (repaired()).
+/// state}; of `links` {"state": state, "from_ns": 0, "to_ns": 1000}; of `search` and `sweep` as
+/// ExploredSearch and ExploredSweep read it; of `catalog` empty. `repair`: of `answer`, where the
+/// plan cannot run, that of the nearest usual plan (repaired()).
 ///
 /// An answer is one line of JSON (docs/EXPLORER.md has the keys), and behind it, in a part of its
-/// own, the timeline (timeline_bytes.hpp) where the plan runs. A search and batches are lines as
-/// they come (search_reply.hpp, batches_reply.hpp). Everything else is one part. Errors of the
-/// asker are replies of status 400, of plans that cannot run 422 (an answer says it in
-/// "refused"): {"error": "..."}.
+/// own, the timeline (timeline_bytes.hpp) where the plan runs. A search, batches and a sweep are
+/// lines as they come (search_reply.hpp, batches_reply.hpp, sweep_reply.hpp). Everything else is
+/// one part. Errors of the asker are replies of status 400, of plans that cannot run 422 (an answer
+/// says it in "refused"): {"error": "..."}.
 void reply(QuestionKind kind, const std::string& body, bool repair, WarmInputs& inputs,
            const SendPart& send);
 

@@ -67,7 +67,8 @@ void search_reply(const ExploredSearch& asked, WarmInputs& inputs, const SendPar
     const SearchResult found =
         search(request, [&](const SearchProgress& progress) { lines.hear(progress); });
     lines.flush();
-    const SearchNames names{asked.state.word("model"), {asked.state.word("system")}};
+    const SearchNames names{
+        asked.state.word("model"), {asked.state.word("system")}, asked.state.word("calibration")};
     Json states = Json::array();
     for (const Found& plan : found.plans) {
       const Plan& of = plan.result.scenario.plan;

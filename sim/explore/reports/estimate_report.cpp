@@ -1,11 +1,17 @@
 #include "sim/explore/reports/estimate_report.hpp"
 
+#include <algorithm>
+
 #include "sim/analysis/roofline/step_operations.hpp"
 #include "sim/base/text/markup.hpp"
 #include "sim/base/text/number_text.hpp"
 #include "sim/explore/reports/report_page.hpp"
-#include "sim/explore/reports/timeline_bytes.hpp"
+#include "sim/explore/views/cluster_view.hpp"
+#include "sim/explore/views/experts_view.hpp"
+#include "sim/explore/views/memory_view.hpp"
+#include "sim/explore/views/timeline_bytes.hpp"
 #include "sim/input/measured/calibration.hpp"
+#include "sim/output/priced/kernel_json.hpp"
 #include "sim/output/priced/operations_text.hpp"
 #include "sim/output/report/bill_text.hpp"
 #include "sim/output/report/plan_heading.hpp"
@@ -136,18 +142,43 @@ std::string basis_section(const Result& result) {
                                  : ""));
   for (const std::string& line : measurements(result)) html += paragraph("note", line);
   for (const std::string& warning : result.warnings) html += paragraph("warning", warning);
-  return html +
-         "<details id=\"inputs\"><summary>all inputs: model, system, software</summary>"
-         "<pre></pre></details>\n";
+  return html + inputs_place();
 }
 
-// Some 40 bytes of a file each: what makes two megabytes.
-constexpr std::int64_t most_slices_in_a_report = 60'000;
+// Places of the explorer's drawings that open, which the script fetches from its page, each with
+// figures that need no script.
+std::string views_section(const Result& result, const OperationList& operations) {
+  std::string html = "<div id=\"views\"></div>\n";
+  html += "<details><summary>figures of the operations</summary>\n" +
+          operations_table(operations).html() +
+          "<p class=\"note\">By what bounds them: " + escaped(bounds_text(operations)) +
+          ".</p></details>\n";
+  if (!result.links.empty())
+    html += heading("Links: the busiest of each class, and by whom") + link_table(result).html();
+  return html;
+}
 
-std::string roofline_of(const Result& result, EstimateContext& context) {
-  const Scenario& scenario = result.scenario;
-  return roofline_section(step_operations(scenario, context, result.busiest_stage),
-                          scenario.model.name + " on " + scenario.system.gpu.name);
+// More slices than these a person does not look through.
+constexpr std::int64_t most_slices_in_a_report = 60'000;
+// Of the bytes, half are the timeline's.
+constexpr std::size_t most_bytes_of_memory = 500'000, most_bytes_of_a_view = 450'000;
+
+std::string memory_data(const Estimate& answer, const RoutedLoads& loads) {
+  for (std::size_t ranks = most_ranks_with_memory;; ranks /= 2)
+    if (std::string data = memory_view(answer, loads, ranks);
+        data.size() <= most_bytes_of_memory || ranks == 1)
+      return data;
+}
+
+std::string timeline_that_fits(const Estimate& answer, std::size_t most_bytes) {
+  std::string bytes;
+  for (std::int64_t most = most_slices_in_a_report; most > 100;) {
+    bytes = timeline_bytes(answer, most);
+    if (bytes.size() <= most_bytes) return bytes;
+    const double share = static_cast<double>(most_bytes) / static_cast<double>(bytes.size());
+    most = static_cast<std::int64_t>(0.95 * share * static_cast<double>(most));
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -155,22 +186,35 @@ std::string roofline_of(const Result& result, EstimateContext& context) {
 std::string estimate_report(const Estimate& answer, EstimateContext& context,
                             const ReportAbout& about) {
   const Result& result = answer.result;
+  const Scenario& scenario = result.scenario;
+  const OperationList operations = step_operations(scenario, context, result.busiest_stage);
   std::string html = key_figures(result);
   html += critical_section(result) + stages_section(result) + routing_section(result) +
-          timeline_place() + memory_section(result);
-  if (!result.links.empty())
-    html += heading("Links: the busiest of each class, and by whom") + link_table(result).html();
+          timeline_place() + views_section(result, operations) + memory_section(result);
   if (result.bill)
     html += heading(bill_head(*result.bill)) + bill_table(*result.bill).html() + "<p>" +
             escaped(bill_note(*result.bill)) + "</p>";
-  html +=
-      "<div class=\"wide\">\n" + roofline_of(result, context) + "</div>\n" + basis_section(result);
-  return report_html({title(result),
-                      {joined(plan_items(result.scenario.plan)), "Orrery " ORRERY_VERSION},
-                      about.command,
-                      html,
-                      result_json(result, {.about_this_run = false}),
-                      timeline_bytes(answer, most_slices_in_a_report)});
+  html += basis_section(result);
+  ReportPage page{.title = title(result),
+                  .about = {joined(plan_items(scenario.plan)), "Orrery " ORRERY_VERSION},
+                  .command = about.command,
+                  .body = std::move(html),
+                  .result = result_json(result, {.about_this_run = false}),
+                  .data = {},
+                  .timeline = ""};
+  const RoutedLoads& loads = *context.loads(scenario);
+  page.data.emplace_back("memory-data", memory_data(answer, loads));
+  page.data.emplace_back("cluster-data", cluster_view(answer));
+  page.data.emplace_back("roofline-data",
+                         operations_json(operations, {scenario.model.name, scenario.system.name,
+                                                      scenario.plan.gpus(), "training step"}));
+  if (!routing_items(result).empty())
+    page.data.emplace_back("experts-data", experts_view(scenario, loads));
+  std::erase_if(page.data, [](const auto& one) {
+    return one.first != "memory-data" && one.second.size() > most_bytes_of_a_view;
+  });
+  page.timeline = timeline_that_fits(answer, room_for_timeline(page));
+  return report_html(page);
 }
 
 }  // namespace orrery

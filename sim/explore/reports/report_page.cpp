@@ -2,7 +2,6 @@
 
 #include <string_view>
 
-#include "sim/base/draw/html_page.hpp"
 #include "sim/base/text/markup.hpp"
 #include "sim/explore/page/page_files.hpp"
 
@@ -23,6 +22,12 @@ std::string base64(std::string_view bytes) {
       text += i <= count ? digits[three >> (18 - 6 * i) & 63] : '=';
   }
   return text;
+}
+
+// In an element that no browser runs. Nothing in it may look like a tag.
+std::string json_element(const std::string& id, std::string json) {
+  for (std::size_t at = 0; (at = json.find('<', at)) != json.npos;) json.replace(at, 1, "\\u003c");
+  return "<script type=\"application/json\" id=\"" + id + "\">\n" + json + "</script>\n";
 }
 
 std::string style() { return "<style>" + std::string{report_parts().style} + "</style>\n"; }
@@ -50,6 +55,32 @@ viewer does not run. Open the file in a browser.</p></noscript>
 )";
 }
 
+std::string inputs_place(const std::string& name) {
+  return "<details id=\"inputs\"><summary>" + name + "</summary><pre></pre></details>\n";
+}
+
+std::string chart_places(const std::vector<std::string>& ids) {
+  std::string html = "<div class=\"charts\">";
+  for (const std::string& id : ids) html += "<div id=\"" + id + "\"></div>";
+  return html + "</div>\n";
+}
+
+ReportPage document_page(const Document& document, const std::string& drawings, std::string result,
+                         const ReportAbout& about) {
+  return {.title = document.name(),
+          .about = {document.about(), "Orrery " ORRERY_VERSION},
+          .command = about.command,
+          .body = drawings + document.html(),
+          .result = std::move(result),
+          .data = {},
+          .timeline = ""};
+}
+
+std::size_t room_for_timeline(const ReportPage& page) {
+  const std::size_t without = report_html(page).size();
+  return without < most_bytes_of_a_report ? (most_bytes_of_a_report - without) / 4 * 3 : 0;
+}
+
 std::string report_html(const ReportPage& page) {
   const ReportParts parts = report_parts();
   std::string html =
@@ -69,7 +100,8 @@ std::string report_html(const ReportPage& page) {
   if (!page.command.empty())
     html += "<h2>The same, typed</h2>\n<pre id=\"command\">" + escaped(page.command) + "</pre>\n";
   html += "<div id=\"announcer\" class=\"unseen\" aria-live=\"polite\"></div>\n</main>\n";
-  html += json_element(page.result);
+  html += json_element("result", page.result);
+  for (const auto& [id, json] : page.data) html += json_element(id, json);
   if (!page.timeline.empty())
     html +=
         "<script type=\"text/plain\" id=\"timeline-data\">" + base64(page.timeline) + "</script>\n";

@@ -20,12 +20,6 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-std::string lines_escaped(const std::string& text) {
-  std::string safe;
-  for (const std::string& line : lines_of(text)) safe += (safe.empty() ? "" : "\n") + escaped(line);
-  return safe;
-}
-
 std::string joined(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) text += (text.empty() ? "" : " ") + line;
@@ -45,7 +39,7 @@ std::string search_report(const SearchResult& result, const SearchRequest& reque
         "<div class=\"charts\"><div id=\"search-memory-chart\"></div><div "
         "id=\"search-cost-chart\"></div></div>\n" +
         search_table(result, request).html();
-  html += "<p class=\"note lines\">" + lines_escaped(search_notes(result, request)) + "</p>\n";
+  html += "<p class=\"note lines\">" + escaped_lines(search_notes(result, request)) + "</p>\n";
   if (!result.plans.empty() && result.plans.front().result.bill) {
     const Bill& bill = *result.plans.front().result.bill;
     html += "<h2>The first: " + escaped(bill_head(bill)) + "</h2>\n" + bill_table(bill).html() +
@@ -55,14 +49,15 @@ std::string search_report(const SearchResult& result, const SearchRequest& reque
     html += "<h2>To estimate each in full</h2>\n<pre>";
     for (const Found& found : result.plans)
       html += escaped(command_of(found, request, names)) + "\n";
-    html += "</pre>\n";
+    html += "</pre>\n" + inputs_place();
   }
-  return report_html({title,
-                      {joined(asked), "Orrery " ORRERY_VERSION},
-                      about.command,
-                      html,
-                      search_json(result, request, names),
-                      ""});
+  return report_html({.title = title,
+                      .about = {joined(asked), "Orrery " ORRERY_VERSION},
+                      .command = about.command,
+                      .body = html,
+                      .result = search_json(result, request, names),
+                      .data = {},
+                      .timeline = ""});
 }
 
 }  // namespace orrery

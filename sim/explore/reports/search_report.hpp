@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sim/explore/reports/estimate_report.hpp"
+#include "sim/explore/reports/report_page.hpp"
 #include "sim/output/answers/search_text.hpp"
 
 namespace orrery {

@@ -164,7 +164,9 @@ class Reader {
 
   // What the next question will want as well.
   void read_ahead(const Question& question) {
-    if (question.kind == QuestionKind::catalog || question.kind == QuestionKind::compare) return;
+    for (const QuestionKind other :
+         {QuestionKind::catalog, QuestionKind::compare, QuestionKind::links, QuestionKind::sweep})
+      if (question.kind == other) return;
     try {
       inputs_.warm_up(question.kind == QuestionKind::search
                           ? ExploredSearch::read(question.body, inputs_.names()).state

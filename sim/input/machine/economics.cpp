@@ -12,12 +12,14 @@ struct Key {
   const char* name;
   Range Economics::*member;
   double least;
+  bool bounded = false;  ///< Other keys say between what it lies.
 };
 
 constexpr Key ranges[] = {
     {"rent_usd_per_gpu_hour", &Economics::rent_usd_per_gpu_hour, 0.0},
     {"server_usd_per_gpu", &Economics::server_usd_per_gpu, 0.0},
     {"server_watts_per_gpu", &Economics::server_watts_per_gpu, 0.0},
+    {"waiting_watts_per_gpu", &Economics::waiting_watts_per_gpu, 0.0, true},
     {"switch_usd", &Economics::switch_usd, 0.0},
     {"switch_watts", &Economics::switch_watts, 0.0},
     {"cable_usd", &Economics::cable_usd, 0.0},
@@ -72,7 +74,7 @@ Economics read_economics(const std::string& gpu, const std::string& overrides) {
 std::vector<std::string> unknown_prices(const Economics& economics) {
   std::vector<std::string> keys;
   for (const Key& key : ranges)
-    if (!(economics.*key.member).known()) keys.emplace_back(key.name);
+    if (!key.bounded && !(economics.*key.member).known()) keys.emplace_back(key.name);
   return keys;
 }
 

@@ -33,6 +33,7 @@ struct Economics {
   Range rent_usd_per_gpu_hour;
   Range server_usd_per_gpu;  ///< A GPU with its share of the node: CPUs, memory, NICs, NVSwitches.
   Range server_watts_per_gpu;
+  Range waiting_watts_per_gpu;  ///< The same while its GPU holds a job's state and does not work.
   Range switch_usd;
   Range switch_watts;
   Range cable_usd;  ///< One link of a switch port, with what is plugged in at both ends.
@@ -51,7 +52,7 @@ Economics parse_economics(const JsonValue& json, Economics base);
 /// "" for none). What none of them says is not known.
 Economics read_economics(const std::string& gpu, const std::string& overrides);
 
-/// The keys of a document whose ranges are not known.
+/// The keys of a document whose ranges are not known and that an answer has no bounds for.
 std::vector<std::string> unknown_prices(const Economics& economics);
 /// "give a file for --economics: {... "pue": ...}": what makes them known.
 std::string price_remedy(const std::vector<std::string>& keys);

@@ -13,6 +13,7 @@ namespace orrery {
 namespace {
 
 constexpr double most = 1e12;
+constexpr double most_slower = 10.0;
 
 // Thirty years: far above anything that happens in a run, far below overflow.
 constexpr Seconds longest{1e9};
@@ -70,16 +71,19 @@ void read_rate(FailureCause& cause, const JsonValue& json, int gpus_per_node) {
   set_rate(cause, count, read_exposure(text, json, gpus_per_node));
 }
 
+TimeRange read_detection(const JsonValue& json) {
+  json.allow_only({"low", "high", "source"});
+  required_text(json, "source");
+  const TimeRange range{span_of(json.at("low")), span_of(json.at("high"))};
+  if (range.low > range.high) json.fail("\"low\" is above \"high\"", "exchange them");
+  return range;
+}
+
 FailureGroup read_group(const std::string& name, const JsonValue& json) {
   json.allow_only({"detection", "replaces", "planned", "survives"});
   FailureGroup group;
   group.name = name;
-  const JsonValue detection = json.at("detection");
-  detection.allow_only({"low", "high", "source"});
-  required_text(detection, "source");
-  group.detection = {span_of(detection.at("low")), span_of(detection.at("high"))};
-  if (group.detection.low > group.detection.high)
-    detection.fail("\"low\" is above \"high\"", "exchange them");
+  group.detection = read_detection(json.at("detection"));
   group.replaces = json.at("replaces").boolean();
   if (const auto planned = json.find("planned")) group.planned = planned->boolean();
   group.survives = choice<CheckpointTier>(json.at("survives"), checkpoint_tier_names());
@@ -104,28 +108,52 @@ std::size_t group_of(const Reliability& profile, const JsonValue& json) {
   return choice<std::size_t>(json, names);
 }
 
-std::vector<FailureCause> read_causes(const Reliability& profile, const JsonValue& json) {
+// The "events" or the "rate" of an entry of the profile `json`.
+void read_frequency(FailureCause& cause, const JsonValue& entry, const JsonValue& json) {
   const int gpus_per_node =
       json.has("gpus_per_node")
           ? static_cast<int>(json.at("gpus_per_node").sourced().integer(1, 1024))
           : 1;
+  if (entry.has("events") == entry.has("rate"))
+    entry.fail("needs either \"events\", a count in the file's \"exposure\", or \"rate\"",
+               "write one of them");
+  if (const auto rate = entry.find("rate")) {
+    if (rate->sourced().text().find("node-days") != std::string::npos) json.at("gpus_per_node");
+    read_rate(cause, rate->sourced(), gpus_per_node);
+  } else {
+    const JsonValue exposure = json.at("exposure").sourced();
+    cause.events = entry.at("events").sourced().number(0, most);
+    set_rate(cause, cause.events, read_exposure(exposure.text(), exposure, gpus_per_node));
+  }
+}
+
+SlowGpus read_slow_gpus(const JsonValue& entry, const JsonValue& json) {
+  entry.allow_only({"events", "rate", "slower", "detection"});
+  FailureCause frequency;
+  read_frequency(frequency, entry, json);
+  if (frequency.per_job_day > 0.0)
+    entry.at("rate").fail("is of jobs, and GPUs become slow", "use GPU-days or node-days");
+  SlowGpus slow{frequency.per_gpu_day, frequency.events, 0.0, 0.0,
+                read_detection(entry.at("detection"))};
+  const JsonValue slower = entry.at("slower");
+  slower.allow_only({"low", "high", "source"});
+  required_text(slower, "source");
+  slow.least = slower.at("low").number(0.0, most_slower);
+  slow.most = slower.at("high").number(0.0, most_slower);
+  if (slow.most == 0.0)
+    slower.at("high").fail("is not slower", "write by how much kernels take longer: 0.05 is 5 %");
+  if (slow.least > slow.most) slower.fail("\"low\" is above \"high\"", "exchange them");
+  return slow;
+}
+
+std::vector<FailureCause> read_causes(const Reliability& profile, const JsonValue& json) {
   std::vector<FailureCause> causes;
   for (const JsonValue& entry : json.at("causes").elements()) {
     entry.allow_only({"name", "group", "events", "rate"});
     FailureCause cause;
     cause.name = required_text(entry, "name");
     cause.group = group_of(profile, entry.at("group"));
-    if (entry.has("events") == entry.has("rate"))
-      entry.fail("needs either \"events\", a count in the file's \"exposure\", or \"rate\"",
-                 "write one of them");
-    if (const auto rate = entry.find("rate")) {
-      if (rate->sourced().text().find("node-days") != std::string::npos) json.at("gpus_per_node");
-      read_rate(cause, rate->sourced(), gpus_per_node);
-    } else {
-      const JsonValue exposure = json.at("exposure").sourced();
-      cause.events = entry.at("events").sourced().number(0, most);
-      set_rate(cause, cause.events, read_exposure(exposure.text(), exposure, gpus_per_node));
-    }
+    read_frequency(cause, entry, json);
     for (const FailureCause& other : causes)
       if (other.name == cause.name) entry.at("name").fail("stands here twice", "name it once");
     causes.push_back(cause);
@@ -181,12 +209,19 @@ double Reliability::events() const {
 Reliability parse_reliability(const JsonValue& json, const Reliability& base) {
   require_schema(json, "orrery.reliability/1");
   json.allow_only({"schema", "name", "title", "gpus_per_node", "exposure", "groups", "causes",
-                   "spread", "months", "repair", "restart", "regroup", "stall", "store_per_gpu"});
+                   "slow_gpus", "speeds", "spread", "months", "repair", "restart", "regroup",
+                   "stall", "store_per_gpu"});
   Reliability profile = base;
   profile.name = required_text(json, "name");
   profile.title = required_text(json, "title");
   if (const auto groups = json.find("groups")) read_groups(profile, *groups);
   profile.causes = read_causes(profile, json);
+  if (const auto slow = json.find("slow_gpus")) profile.slow = read_slow_gpus(*slow, json);
+  if (const auto speeds = json.find("speeds")) {
+    speeds->allow_only({"deviation", "source"});
+    required_text(*speeds, "source");
+    profile.speed_deviation = speeds->at("deviation").number(0, 1);
+  }
   if (const auto spread = json.find("spread")) profile.spread = spread->sourced().number(1, 10);
   // What the base leaves open must be said here.
   for (const auto& [key, open] :

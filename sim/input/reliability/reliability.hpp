@@ -40,6 +40,14 @@ struct FailureCause {
   double per_day(int gpus) const { return per_gpu_day * gpus + per_job_day; }
 };
 
+/// GPUs that become slower than others and do not fail.
+struct SlowGpus {
+  double per_gpu_day = 0.0;        ///< 0: none does.
+  double events = 0.0;             ///< Counted; 0: a rate was published.
+  double least = 0.0, most = 0.0;  ///< By which kernels take longer: 0.05 is 5 %.
+  TimeRange detection;             ///< Until it is clear which one it is.
+};
+
 /// base + each x GPUs.
 struct TimeByGpus {
   Seconds base, each;
@@ -53,6 +61,9 @@ struct Reliability {
   std::string title;
   std::vector<FailureGroup> groups;
   std::vector<FailureCause> causes;
+  SlowGpus slow;
+  /// Standard deviation of the kernel times of healthy GPUs over their median; 0: not said.
+  double speed_deviation = 0.0;
   /// Where nothing was counted: nine in ten rates lie within this factor.
   double spread = 1.0;
   double month_deviation = 0.0;  ///< Of a month's rate, over its mean.

@@ -29,12 +29,15 @@ struct Plan : Degrees,
   /// Of a parameter in one pipeline. With two, stage s and its mirror pp - 1 - s hold the same.
   int copies() const { return schedule->copies(); }
 
+  /// Whether several ranks hold the same weights, or the same experts: even one replica's ranks do
+  /// where experts are shared by fewer of them than other weights.
+  bool has_copies() const { return data_ranks() > 1 || (experts && expert_data_ranks() > 1); }
   /// Whether gradients are reduced to their shards in every backward pass, as ZeRO-2 and 3 do. With
   /// a pipeline they are kept whole until the last micro-batch.
-  bool shards_gradients() const { return zero >= 2 && pp == 1 && data_ranks() > 1; }
+  bool shards_gradients() const { return zero >= 2 && pp == 1 && has_copies(); }
   /// Whether weights or gradients travel in passes of every micro-batch.
   bool shards_passes() const { return shards_weights() || shards_gradients(); }
-  bool shards_weights() const { return zero == 3 && data_ranks() > 1; }
+  bool shards_weights() const { return zero == 3 && has_copies(); }
   /// What `reshard` is where nobody says it. As PyTorch's FSDP with a pipeline: to gather weights
   /// for every micro-batch would cost too much.
   bool usual_reshard() const { return pp == 1; }

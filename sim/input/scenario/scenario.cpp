@@ -289,16 +289,17 @@ MaybeRefused check_stage_layers(const Model& model, const Plan& plan) {
 }
 
 // Degrees and features that are read and counted but not simulated yet.
-MaybeRefused refuse_what_is_not_modelled(const Model& model, const PlanRequest& request, int zero) {
+MaybeRefused refuse_what_is_not_modelled(const Model& model, const Software& software,
+                                         const PlanRequest& request) {
   if (!model.experts && request.routing != "uniform")
     return infeasible("routing", "routing needs a model with experts", "leave routing out");
-  if (model.experts && zero > 1)
-    return infeasible(
-        "zero",
-        "zero=" + text(zero) +
-            ": gradients and weights in shards cannot be estimated yet for a model with "
-            "experts",
-        "use zero=0 or zero=1");
+  if (software.shards_by_tensor && request.zero.value_or(software.zero) == 3 &&
+      (model.experts || model.prediction_layers > 0))
+    return infeasible("zero",
+                      "software '" + software.name +
+                          "' shards weights tensor by tensor, which is known for layers with "
+                          "neither experts nor predictions of later tokens",
+                      "use zero=0 to 2, or a software that shards by layer");
   if (model.parallel_residual && (model.experts || model.latent))
     return infeasible("model",
                       "parallel blocks are modelled for layers with neither experts nor latent "
@@ -318,8 +319,7 @@ MaybeRefused refuse_what_is_not_modelled(const Model& model, const PlanRequest& 
 
 OrRefused<SettledPlan> try_plan(const Model& model, const System& system, const Software& software,
                                 const PlanRequest& request, int gpus) {
-  if (auto no = refuse_what_is_not_modelled(model, request, request.zero.value_or(software.zero)))
-    return *no;
+  if (auto no = refuse_what_is_not_modelled(model, software, request)) return *no;
   SettledPlan settled;
   Plan& plan = settled.plan;
   settle(plan, request, software);
@@ -376,6 +376,11 @@ OrRefused<SettledPlan> try_plan(const Model& model, const System& system, const 
     return contradiction("reshard", "reshard is of sharded weights, but zero=" + text(plan.zero),
                          "use zero=3, or leave reshard out");
   plan.reshard = plan.shards_weights() && request.reshard.value_or(plan.usual_reshard());
+  if (plan.ep_overlap && (plan.reshard || plan.shards_gradients()))
+    return infeasible("ep_overlap",
+                      "it joins the passes of two micro-batches, in each of which zero=" +
+                          text(plan.zero) + " gathers weights or reduces gradients",
+                      "leave ep_overlap out, or use zero=0 or zero=1");
   plan.sp = request.sp.value_or(software.sequence_parallel) && plan.tp > 1;
   if (plan.sp && plan.seq / plan.cp % plan.tp != 0)
     return infeasible("sp",

@@ -43,7 +43,7 @@ class Columns {
                     [&](const PricedPlan& plan) { return cell(plan) != first; }))
       add(what, cell);
   }
-  std::string text() const { return table_.text(); }
+  const Table& table() const { return table_; }
 
  private:
   static std::vector<Column> headers(std::size_t plans) {
@@ -152,13 +152,17 @@ std::string heading(const std::vector<PricedPlan>& plans) {
 
 }  // namespace
 
-std::string compare_text(const std::vector<PricedPlan>& plans) {
-  std::string text = heading(plans) + "\n";
+Document compare_document(const std::vector<PricedPlan>& plans) {
+  Document document;
+  document.title(heading(plans));
+  document.gap();
+  std::string called;
   for (std::size_t i = 0; i < plans.size(); ++i)
-    text +=
+    called +=
         plan_label(i) + "  " + plans[i].plan.source +
         (plans[i].plan.engine == Engine::simgrid ? std::string{" ("} + all_by_simgrid + ")" : "") +
         "\n";
+  document.lines(called);
 
   std::vector<PlanDifference> differences(1);
   Seconds longest;
@@ -210,17 +214,22 @@ std::string compare_text(const std::vector<PricedPlan>& plans) {
       "step", [&](const PricedPlan& p) { return in_unit(p.plan.range.step); },
       [&](std::size_t i) { return signed_in_unit(differences[i].step.mean); });
 
-  text += "\n" + about.text() + "\nWhat the steps wait for, " + std::string{unit.name} + "\n" +
-          time.text() + "\n";
+  document.gap();
+  document.table(about.table());
+  document.gap();
+  document.heading("What the steps wait for, " + std::string{unit.name});
+  document.table(time.table());
+  document.gap();
   for (std::size_t i = 1; i < plans.size(); ++i)
-    text += verdict(plans.front(), plans[i], plan_label(i), differences[i]);
+    document.paragraph(verdict(plans.front(), plans[i], plan_label(i), differences[i]));
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const ComparedPlan& plan = plans[i].plan;
     if (plan.peak > plan.capacity)
-      text += "Warning: " + plan_label(i) + " needs " + percent(plan.peak / plan.capacity - 1.0) +
-              " more memory than a GPU has.\n";
+      document.paragraph("Warning: " + plan_label(i) + " needs " +
+                         percent(plan.peak / plan.capacity - 1.0) +
+                         " more memory than a GPU has.\n");
   }
-  return text;
+  return document;
 }
 
 }  // namespace orrery

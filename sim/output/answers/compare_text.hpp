@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/analysis/compare/compared_plan.hpp"
+#include "sim/base/text/document.hpp"
 
 namespace orrery {
 
@@ -19,7 +20,7 @@ std::string plan_label(std::size_t index);
 
 /// The plans side by side, all others beside their difference from the first, and for each of them
 /// a sentence: which is faster, or that it cannot be told.
-std::string compare_text(const std::vector<PricedPlan>& plans);
+Document compare_document(const std::vector<PricedPlan>& plans);
 
 /// The same as "orrery.compare/1" (docs/COMPARE.md). `runs`: JSON that says what whole runs take;
 /// "": nobody asked.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/base/text/number_text.hpp"
+#include "sim/base/text/shell_word.hpp"
 #include "sim/base/text/table.hpp"
 #include "sim/output/answers/run_heading.hpp"
 #include "sim/output/report/bill_text.hpp"
@@ -131,9 +132,11 @@ std::string searched(const SearchResult& result) {
 
 std::string command_of(const Found& found, const SearchRequest& request, const SearchNames& names) {
   const Plan& plan = found.result.scenario.plan;
+  const std::string measured =
+      names.calibration.empty() ? "" : " --calibration " + shell_word(names.calibration);
   return "orrery estimate --model " + names.model + " --system " +
-         system_word(found, request, names) + " --gpus " + std::to_string(plan.gpus()) + " --gbs " +
-         std::to_string(plan.gbs) + " " + found.flags;
+         system_word(found, request, names) + measured + " --gpus " + std::to_string(plan.gpus()) +
+         " --gbs " + std::to_string(plan.gbs) + " " + found.flags;
 }
 
 std::string search_heading(const SearchResult& result, const SearchRequest& request) {

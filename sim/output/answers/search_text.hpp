@@ -12,6 +12,7 @@ namespace orrery {
 struct SearchNames {
   std::string model;
   std::vector<std::string> systems;  ///< In the request's order.
+  std::string calibration;           ///< Of all systems; "": none.
 };
 
 /// "orrery estimate ...": runs a found plan again.

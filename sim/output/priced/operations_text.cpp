@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 
-#include "sim/base/text/markup.hpp"
 #include "sim/base/text/number_text.hpp"
 #include "sim/output/priced/kernel_csv.hpp"
 #include "sim/output/priced/roofline.hpp"
@@ -89,16 +88,6 @@ std::string bounds_text(const OperationList& list) {
 std::string operations_text(const OperationList& list) {
   return operations_table(list).text() + "\nBound by     " + bounds_text(list) + "\nTogether     " +
          duration_text(sum_of(list)) + ", also what runs beside each other\n";
-}
-
-std::string roofline_section(const OperationList& list, const std::string& title) {
-  const RooflineChart roofline{title, "", list.roofs, list.operations};
-  return "<h2>What bounds each operation: the roofline of a rank of stage " + grouped(list.stage) +
-         "</h2>\n" + roofline_svg(roofline) + "<p class=\"note\">" +
-         escaped("Bound by " + bounds_text(list)) +
-         ". A circle is as large as its share of the time; below a roof is what is lost to "
-         "launches, tails and clocks.</p>\n<details><summary>figures</summary>\n" +
-         operations_table(list).html() + "</details>\n";
 }
 
 std::string operations_csv(const OperationList& list) {

@@ -15,9 +15,6 @@ std::string operations_text(const OperationList& list);
 /// "compute 71.2 %, memory 20.1 %, ..." of the operations' time.
 std::string bounds_text(const OperationList& list);
 
-/// A section of a report in HTML: the drawing, and the table below it.
-std::string roofline_section(const OperationList& list, const std::string& title);
-
 /// All of them, a line each.
 std::string operations_csv(const OperationList& list);
 

@@ -74,8 +74,8 @@ std::string binds_text(const PurchaseRow& row, const System& system) {
 
 std::string meets_text(const std::optional<Meets>& meets) { return meets ? name(*meets) : "?"; }
 
-std::string money_table(const Purchase& purchase, const PurchaseRequest& request,
-                        const PurchaseChoice& choice) {
+Table money_table(const Purchase& purchase, const PurchaseRequest& request,
+                  const PurchaseChoice& choice) {
   const auto rent_of = [](const PurchaseRow& row) { return cost_of(row, PayBy::rent); };
   const auto own_of = [](const PurchaseRow& row) { return row.own_usd; };
   const auto price_of = [](const PurchaseRow& row) { return row.to_buy_usd; };
@@ -118,10 +118,10 @@ std::string money_table(const Purchase& purchase, const PurchaseRequest& request
     if (request.budget_usd) cells.push_back(meets_text(of.budget));
     table.add_row(cells);
   }
-  return table.text();
+  return table;
 }
 
-std::string plan_table(const Purchase& purchase, const PurchaseRequest& request) {
+Table plan_table(const Purchase& purchase, const PurchaseRequest& request) {
   Table table{{{"system", Align::left},
                {"GPUs"},
                {"batch"},
@@ -144,11 +144,11 @@ std::string plan_table(const Purchase& purchase, const PurchaseRequest& request)
                    name(plan.dtype) + " " + result.scenario.software.name,
                    brief_degrees(plan) + (switches.empty() ? "" : " " + switches)});
   }
-  return table.text();
+  return table;
 }
 
 // A column a level, the largest last; a batch that is not the level's own stands behind the days.
-std::string batch_table(const Purchase& purchase, const PurchaseRequest& request) {
+Table batch_table(const Purchase& purchase, const PurchaseRequest& request) {
   std::map<std::int64_t, bool> levels;  // Whether they are beyond.
   for (const PurchaseRow& row : purchase.rows)
     for (const BatchChoice& batch : row.batches) levels[batch.level] = batch.beyond;
@@ -175,11 +175,11 @@ std::string batch_table(const Purchase& purchase, const PurchaseRequest& request
     }
     table.add_row(cells);
   }
-  return table.text();
+  return table;
 }
 
-std::string front_table(const Purchase& purchase, const PurchaseRequest& request,
-                        const PurchaseChoice& choice) {
+Table front_table(const Purchase& purchase, const PurchaseRequest& request,
+                  const PurchaseChoice& choice) {
   const auto cost = [&](const PurchaseRow& row) { return cost_of(row, request.pay); };
   const ColumnUnit unit = money_unit(purchase, cost);
   const std::string money = (request.pay == PayBy::rent ? "rent, " : "to own, ") + unit.name;
@@ -189,11 +189,11 @@ std::string front_table(const Purchase& purchase, const PurchaseRequest& request
     table.add_row({days_text(row.time_days()), range_text(cost(row), unit.size),
                    request.systems[row.system].name, grouped(row.gpus)});
   }
-  return table.text();
+  return table;
 }
 
-std::string strip(const Purchase& purchase, const PurchaseRequest& request,
-                  const PurchaseChoice& choice) {
+Table strip(const Purchase& purchase, const PurchaseRequest& request,
+            const PurchaseChoice& choice) {
   Table table{{{""}, {"", Align::left}, {"", Align::left}, {"", Align::left}}};
   for (const DeadlineChoice& of : choice.strip) {
     if (!of.row) {
@@ -204,7 +204,7 @@ std::string strip(const Purchase& purchase, const PurchaseRequest& request,
     table.add_row({fixed(of.days, 0) + " days", row_name(row, request),
                    days_text(row.time_days()) + " days", cost_text(row, request)});
   }
-  return table.text();
+  return table;
 }
 
 std::string paragraph(const std::string& line) {
@@ -251,48 +251,61 @@ std::string command_of(const PurchaseRow& row, const PurchaseRequest& request,
   return files.size() == 1 ? text + " --economics " + files.front() : text;
 }
 
-std::string purchase_text(const Purchase& purchase, const PurchaseRequest& request,
-                          const PurchaseNames& names) {
+Document purchase_document(const Purchase& purchase, const PurchaseRequest& request,
+                           const PurchaseNames& names) {
   const PurchaseChoice choice = choose(purchase, request);
   const bool any = std::any_of(purchase.rows.begin(), purchase.rows.end(),
                                [](const PurchaseRow& row) { return row.has_plan(); });
-  std::string text = heading(purchase, request) + "\n" + money_table(purchase, request, choice);
+  Document document;
+  document.title(heading(purchase, request));
+  document.gap();
+  document.table(money_table(purchase, request, choice));
   const auto stands = [&](Standing standing) {
     return std::any_of(choice.rows.begin(), choice.rows.end(),
                        [&](const RowChoice& row) { return row.standing == standing; });
   };
   if (stands(Standing::front))
-    text += "* no other row is both faster and cheaper, by the middles of the ranges";
-  if (stands(Standing::perhaps)) text += "; = it may be so (9 in 10)";
-  if (stands(Standing::front)) text += ".\n";
+    document.paragraph(
+        std::string{"* no other row is both faster and cheaper, by the middles of the ranges"} +
+        (stands(Standing::perhaps) ? "; = it may be so (9 in 10).\n" : ".\n"));
   if (any)
-    text += paragraph(
+    document.paragraph(paragraph(
         "What binds: by how much the days would fall if every plan fitted (memory) or with the "
         "next larger batch (batch), or how much of the step is waiting for NVLink or PCIe, the "
-        "network or the experts' exchange; compute where none of them is 5 %.");
+        "network or the experts' exchange; compute where none of them is 5 %."));
   for (const PurchaseRow& row : purchase.rows)
     if (!row.has_plan())
-      text += paragraph(row_name(row, request) + ": " +
-                        (row.unfinished ? "not searched before the interruption" : row.refused));
-  if (!any) return text;
-  if (choice.front.size() > 1) text += "\nThe front\n" + front_table(purchase, request, choice);
-  text += "\n";
-  for (const std::string& line : answer_lines(purchase, request, choice)) text += paragraph(line);
+      document.paragraph(
+          paragraph(row_name(row, request) + ": " +
+                    (row.unfinished ? "not searched before the interruption" : row.refused)));
+  if (!any) return document;
+  const auto section = [&](const std::string& heading, const Table& table) {
+    document.gap();
+    document.heading(heading);
+    document.table(table);
+  };
+  if (choice.front.size() > 1) section("The front", front_table(purchase, request, choice));
+  document.gap();
+  for (const std::string& line : answer_lines(purchase, request, choice))
+    document.paragraph(paragraph(line));
   if (!choice.front.empty())
-    text += "\nThe cheapest within a deadline of\n" + strip(purchase, request, choice);
-  text += "\nThe best plan of each\n" + plan_table(purchase, request) + paragraph(proof(purchase));
-  text += "\nDays by the batch, tokens a step\n" + batch_table(purchase, request);
-  text += "\n";
-  for (const std::string& line : caveat_lines(purchase, request)) text += paragraph(line);
+    section("The cheapest within a deadline of", strip(purchase, request, choice));
+  section("The best plan of each", plan_table(purchase, request));
+  document.paragraph(paragraph(proof(purchase)));
+  section("Days by the batch, tokens a step", batch_table(purchase, request));
+  document.gap();
+  for (const std::string& line : caveat_lines(purchase, request))
+    document.paragraph(paragraph(line));
   const auto first = std::find_if(purchase.rows.begin(), purchase.rows.end(),
                                   [](const PurchaseRow& row) { return row.has_plan(); });
   const PurchaseRow& shown = !choice.within.empty()  ? purchase.rows[choice.within.front()]
                              : choice.nearest        ? purchase.rows[*choice.nearest]
                              : !choice.front.empty() ? purchase.rows[choice.front.back()]
                                                      : *first;
-  text += "\nTo see " + row_name(shown, request) + " in full:\n  " +
-          command_of(shown, request, names) + "\n";
-  return text;
+  document.gap();
+  document.paragraph("To see " + row_name(shown, request) + " in full:\n");
+  document.command(command_of(shown, request, names));
+  return document;
 }
 
 }  // namespace orrery

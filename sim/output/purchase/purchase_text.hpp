@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sim/analysis/buy/purchase_choice.hpp"
+#include "sim/base/text/document.hpp"
 
 namespace orrery {
 
@@ -20,16 +21,13 @@ std::string command_of(const PurchaseRow& row, const PurchaseRequest& request,
 
 /// A table for a person who has to choose: the question, a line a row, the best plan of each, what
 /// batches do, the front, the answer and what it leaves out.
-std::string purchase_text(const Purchase& purchase, const PurchaseRequest& request,
-                          const PurchaseNames& names);
+Document purchase_document(const Purchase& purchase, const PurchaseRequest& request,
+                           const PurchaseNames& names);
 
 /// "orrery.purchase/1" (docs/JSON.md).
 std::string purchase_json(const Purchase& purchase, const PurchaseRequest& request,
                           const PurchaseNames& names);
 /// A line a row.
 std::string purchase_csv(const Purchase& purchase, const PurchaseRequest& request);
-/// A page for a browser: cost against days, days against GPUs, the text and the JSON.
-std::string purchase_html(const Purchase& purchase, const PurchaseRequest& request,
-                          const PurchaseNames& names);
 
 }  // namespace orrery

@@ -49,6 +49,10 @@ std::string dollars_text(Range range) {
   return scaled(range, "$", {{1, ""}, {1e3, " thousand"}, {1e6, " million"}, {1e9, " billion"}});
 }
 
+std::string energy_text(Range kwh) {
+  return scaled(kwh, "", {{1, " kWh"}, {1e3, " MWh"}, {1e6, " GWh"}});
+}
+
 std::string bill_head(const Bill& bill) {
   return "Training on " + tokens_text(bill.tokens) + " tokens without interruption";
 }
@@ -71,7 +75,7 @@ Table bill_table(const Bill& bill) {
                      grouped(bill.fabric.cables) + " cables"});
   const std::string power = scaled(bill.watts, "", {{1, " W"}, {1e3, " kW"}, {1e6, " MW"}});
   table.add_row(
-      {"energy", scaled(bill.energy_kwh, "", {{1, " kWh"}, {1e3, " MWh"}, {1e6, " GWh"}}),
+      {"energy", energy_text(bill.energy_kwh),
        where_known("", dollars_text(bill.energy_usd), ", ") + where_known("drawing ", power, "")});
   return table;
 }

@@ -15,5 +15,6 @@ std::string bill_text(const Bill& bill);  ///< Head, table and note, a line each
 
 std::string tokens_text(double tokens);  ///< "15.0 trillion"
 std::string dollars_text(Range usd);     ///< "$8.59 to 21.6 million"; "": not known.
+std::string energy_text(Range kwh);      ///< "3.46 to 8.70 GWh"; "": not known.
 
 }  // namespace orrery

@@ -82,7 +82,7 @@ Json range_json(const ChanceRange& range) {
 
 }  // namespace
 
-std::string compared_runs_text(const std::vector<ComparedRun>& runs) {
+Document compared_runs_document(const std::vector<ComparedRun>& runs) {
   std::vector<RunDifference> differences(1);
   for (std::size_t i = 1; i < runs.size(); ++i)
     differences.push_back(difference(runs.front(), runs[i]));
@@ -137,12 +137,17 @@ std::string compared_runs_text(const std::vector<ComparedRun>& runs) {
   });
 
   const RunQuestion& asked = runs.front().run.question;
-  std::string text = "\n" + tokens_text(asked.tokens) + " tokens with " + profiles(runs) + "\n\n" +
-                     table.text() + "\n";
+  Document document;
+  document.gap();
+  document.heading(tokens_text(asked.tokens) + " tokens with " + profiles(runs));
+  document.gap();
+  document.table(table);
+  document.gap();
   for (std::size_t i = 1; i < runs.size(); ++i)
-    text += verdict(runs.front(), differences[i], plan_label(i));
-  return text + grouped(asked.replicates) + " runs of each under the same failures, seed " +
-         std::to_string(asked.seed) + "\n";
+    document.paragraph(verdict(runs.front(), differences[i], plan_label(i)));
+  document.paragraph(grouped(asked.replicates) + " runs of each under the same failures, seed " +
+                     std::to_string(asked.seed) + "\n");
+  return document;
 }
 
 std::string compared_runs_json(const std::vector<ComparedRun>& runs) {

@@ -4,12 +4,13 @@
 #include <vector>
 
 #include "sim/analysis/compare/compared_run.hpp"
+#include "sim/base/text/document.hpp"
 
 namespace orrery {
 
 /// Whole runs of compared plans side by side, and for each but the first a sentence: which is done
 /// first, or that it cannot be told.
-std::string compared_runs_text(const std::vector<ComparedRun>& runs);
+Document compared_runs_document(const std::vector<ComparedRun>& runs);
 
 /// The same as an array of objects for "orrery.compare/1" (docs/COMPARE.md).
 std::string compared_runs_json(const std::vector<ComparedRun>& runs);

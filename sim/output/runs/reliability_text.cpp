@@ -4,6 +4,7 @@
 
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/text/table.hpp"
+#include "sim/work/walk/slow_gpus.hpp"
 
 namespace orrery {
 namespace {
@@ -56,6 +57,17 @@ std::string reliability_details(const Reliability& profile, int gpus) {
   Table rest{{{"", Align::left}, {"", Align::left}}};
   rest.add_row({"repair", span_text(profile.repair[profile.repair.size() / 2]) +
                               " in half of all cases, " + span_text(mean) + " on average"});
+  if (profile.slow.per_gpu_day > 0.0) {
+    const TimeRange& found = profile.slow.detection;
+    rest.add_row({"slow GPUs", each(profile.slow.per_gpu_day * gpus) + " one more, by " +
+                                   percent(profile.slow.least) + " to " +
+                                   percent(profile.slow.most) + "; found after " +
+                                   detection_text(found)});
+  }
+  if (profile.speed_deviation > 0.0)
+    rest.add_row({"speeds", "healthy GPUs differ by " + percent(profile.speed_deviation) +
+                                ", the slowest of all by " +
+                                percent(profile.speed_deviation * largest_of_normal(gpus, 0.5))});
   rest.add_row({"months", "rates differ by " + percent(profile.month_deviation) + " from one " +
                               span_text(profile.month) + " to the next"});
   rest.add_row({"restart", span_text(profile.restart.at(gpus)) + " of all processes, " +

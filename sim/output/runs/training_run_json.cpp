@@ -80,6 +80,12 @@ std::string training_run_json(const TrainingRun& run) {
                     {"step_longer", rounded(one.longer)},
                     {"replacing_pays_after_s",
                      one.longer > 0.0 ? Json(rounded(one.pays_after.si())) : Json(nullptr)}});
+  Json evicted = Json::array();
+  for (const StageEviction& one : run.evictions)
+    evicted.push_back({{"stage", one.stage},
+                       {"step_longer", rounded(one.longer)},
+                       {"replaced_from_slower",
+                        std::isfinite(one.from) ? Json(rounded(one.from)) : Json(nullptr)}});
   return Json{
              {"schema", "orrery.run/1"},
              {"model", prepared.scenario.model.name},
@@ -116,6 +122,8 @@ std::string training_run_json(const TrainingRun& run) {
                {"short_share", rounded(run.spares.short_of)}}},
              {"worth", std::move(worth)},
              {"slow_gpu", std::move(slow)},
+             {"evictions", range_json(run.figures.evictions)},
+             {"evicted_by_stage", std::move(evicted)},
              {"bill",
               {{"gpu_hours", rounded(run.bill.gpu_hours)},
                {"rent_usd", money(run.bill.rent_usd)},
@@ -125,6 +133,9 @@ std::string training_run_json(const TrainingRun& run) {
                  {"standing", rounded(run.bill.standing)},
                  {"spares", rounded(run.bill.spares)}}},
                {"energy_kwh", money(run.bill.energy_kwh)},
+               {"energy_of",
+                {{"standing_kwh", money(run.bill.standing_kwh)},
+                 {"spares_kwh", money(run.bill.spares_kwh)}}},
                {"energy_usd", money(run.bill.energy_usd)}}}}
              .dump(2) +
          "\n";

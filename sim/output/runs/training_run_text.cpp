@@ -111,6 +111,15 @@ std::string spares_text(const TrainingRun& run) {
          grouped(run.spares.units) + " would do for 99 % of it";
 }
 
+std::string energy_lines(const RunBill& bill) {
+  const std::string all = energy_text(bill.energy_kwh);
+  if (all.empty()) return "";
+  const std::string price = dollars_text(bill.energy_usd);
+  return "  energy         " + all + (price.empty() ? "" : ", " + price) +
+         "\n                 of it while the job stands " + energy_text(bill.standing_kwh) +
+         (bill.spares > 0.0 ? ", by spares " + energy_text(bill.spares_kwh) : "") + "\n";
+}
+
 std::string worth_text(const TrainingRun& run) {
   constexpr double seen = 0.005;  // Days, as they are printed.
   if (std::none_of(run.worth.begin(), run.worth.end(),
@@ -152,6 +161,34 @@ std::string slow_text(const TrainingRun& run) {
   return table.text() + "\n";
 }
 
+std::string slower_text(double slower) {
+  constexpr double seen = 0.0005;
+  return slower < seen ? "any" : std::isfinite(slower) ? percent(slower) : "never";
+}
+
+std::string evictions_text(const TrainingRun& run) {
+  if (run.evictions.empty()) return "";
+  const SlowGpus& slow = run.question.reliability.slow;
+  Table table{{{"  A GPU that became slow in", Align::left},
+               {"is replaced from", Align::left},
+               {"step at " + percent(slow.most)}},
+              0};
+  for (std::size_t i = 0; i < run.evictions.size();) {
+    const auto same = [&](const StageEviction& one, const StageEviction& other) {
+      return slower_text(one.from) == slower_text(other.from) &&
+             signed_percent(one.longer) == signed_percent(other.longer);
+    };
+    std::size_t end = i + 1;
+    while (end < run.evictions.size() && same(run.evictions[end], run.evictions[i])) ++end;
+    const std::string first = std::to_string(i), last = std::to_string(end - 1);
+    table.add_row({end - i == 1 ? "  stage " + first : "  stages " + first + " to " + last,
+                   slower_text(run.evictions[i].from), signed_percent(run.evictions[i].longer)});
+    i = end;
+  }
+  return table.text() +
+         (run.question.policy.evict->longer > 0.0 ? "" : "  with half of the run left\n") + "\n";
+}
+
 }  // namespace
 
 std::string words(RunTime time) {
@@ -172,6 +209,8 @@ std::string words(RunTime time) {
       return "no spare";
     case RunTime::restarting:
       return "restart";
+    case RunTime::slow_gpus:
+      return "slow GPUs";
   }
   return "";
 }
@@ -203,6 +242,10 @@ std::string training_run_text(const TrainingRun& run) {
            (count.mean > 0.0
                 ? ", one each " + span_text(Seconds{86400.0 * figures.days.mean / count.mean})
                 : "")});
+  if (run.question.policy.evict)
+    table.add_row({"Evictions", fixed(figures.evictions.mean, 1),
+                   fixed(figures.evictions.low, 0) + " .. " + fixed(figures.evictions.high, 0) +
+                       in_nine + ": slow GPUs replaced"});
   add_tiers(table, prepared);
   table.add_row({"Spares", grouped(run.spares.kept), spares_text(run)});
   text += table.text() + lost_text(figures) + causes_text(run);
@@ -211,8 +254,10 @@ std::string training_run_text(const TrainingRun& run) {
     text += "  rent           " + rent + ": steps that last " + percent(run.bill.steps) +
             ", redone " + percent(run.bill.redone) + ",\n                 a job that stands " +
             percent(run.bill.standing) + ", spares " + percent(run.bill.spares) + "\n";
-  return text + "\n" + worth_text(run) + slow_text(run) + plural(run.question.replicates, "run") +
-         ", seed " + std::to_string(run.question.seed) + "\n";
+  text += energy_lines(run.bill);
+  return text + "\n" + worth_text(run) + slow_text(run) + evictions_text(run) +
+         plural(run.question.replicates, "run") + ", seed " + std::to_string(run.question.seed) +
+         "\n";
 }
 
 std::string expected_run_text(const PreparedRun& run, const RunQuestion& question,

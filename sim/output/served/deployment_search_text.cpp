@@ -85,8 +85,8 @@ std::string figure_title(ServingGoal goal) {
   return "";
 }
 
-std::string table_of(const DeploymentSearchResult& result, const DeploymentSearchRequest& request,
-                     const DeploymentSearchWords& words) {
+Table table_of(const DeploymentSearchResult& result, const DeploymentSearchRequest& request,
+               const DeploymentSearchWords& words) {
   const std::string title = figure_title(request.goal);
   const bool loads = request.loads.size() > 1;
   std::vector<Column> columns{{""}};
@@ -116,7 +116,7 @@ std::string table_of(const DeploymentSearchResult& result, const DeploymentSearc
     cells.push_back(name_of(found, request));
     table.add_row(cells);
   }
-  return table.text();
+  return table;
 }
 
 std::string counts(const DeploymentSearchResult& result, const DeploymentSearchRequest& request) {
@@ -188,22 +188,29 @@ std::string command_of(const FoundDeployment& found, const DeploymentSearchReque
   return text;
 }
 
-std::string deployment_search_text(const DeploymentSearchResult& result,
-                                   const DeploymentSearchRequest& request,
-                                   const DeploymentSearchWords& words) {
-  std::string text = heading(request, words) + "\n";
-  if (!result.found.empty()) text += table_of(result, request, words) + "\n";
-  text += counts(result, request);
-  if (result.interrupted) text += "Interrupted: others may be better.\n";
+Document deployment_search_document(const DeploymentSearchResult& result,
+                                    const DeploymentSearchRequest& request,
+                                    const DeploymentSearchWords& words) {
+  Document document;
+  document.title(heading(request, words));
+  document.gap();
+  if (!result.found.empty()) {
+    document.table(table_of(result, request, words));
+    document.gap();
+  }
+  document.lines(counts(result, request));
+  if (result.interrupted) document.paragraph("Interrupted: others may be better.\n");
   if (std::count_if(result.found.begin(), result.found.end(),
                     [](const FoundDeployment& found) { return found.tie; }) > 1)
-    text += "= marks deployments that may be as good as the first (9 in 10).\n";
+    document.paragraph("= marks deployments that may be as good as the first (9 in 10).\n");
   if (!request.pareto && !request.all_settings && request.loads.size() > 1)
-    text += "The best load of each layout; --all-settings lists others as well.\n";
-  if (!result.found.empty())
-    text +=
-        "\nTo see the first in full:\n  " + command_of(result.found.front(), request, words) + "\n";
-  return text;
+    document.paragraph("The best load of each layout; --all-settings lists others as well.\n");
+  if (!result.found.empty()) {
+    document.gap();
+    document.paragraph("To see the first in full:\n");
+    document.command(command_of(result.found.front(), request, words));
+  }
+  return document;
 }
 
 }  // namespace orrery

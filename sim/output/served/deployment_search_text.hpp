@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sim/analysis/deploy/deployment_search.hpp"
+#include "sim/base/text/document.hpp"
 
 namespace orrery {
 
@@ -16,9 +17,9 @@ struct DeploymentSearchWords {
   std::string limits;                   ///< Of --slo; "": none.
 };
 
-std::string deployment_search_text(const DeploymentSearchResult& result,
-                                   const DeploymentSearchRequest& request,
-                                   const DeploymentSearchWords& words);
+Document deployment_search_document(const DeploymentSearchResult& result,
+                                    const DeploymentSearchRequest& request,
+                                    const DeploymentSearchWords& words);
 /// orrery.serving_search/1 (docs/DEPLOYMENTS.md).
 std::string deployment_search_json(const DeploymentSearchResult& result,
                                    const DeploymentSearchRequest& request,
@@ -27,11 +28,6 @@ std::string deployment_search_json(const DeploymentSearchResult& result,
 std::string deployment_search_csv(const DeploymentSearchResult& result,
                                   const DeploymentSearchRequest& request,
                                   const DeploymentSearchWords& words);
-
-/// The list, a chart of a user's speed against tokens a second and GPU, and the JSON, as one page.
-std::string deployment_search_html(const DeploymentSearchResult& result,
-                                   const DeploymentSearchRequest& request,
-                                   const DeploymentSearchWords& words);
 
 /// "dgx-h100 vllm tp2 x4 kv=fp8": what tells this one from the others.
 std::string name_of(const FoundDeployment& found, const DeploymentSearchRequest& request);

@@ -112,10 +112,12 @@ void for_each_collective_in_time(const std::vector<Segment>& segments, Seconds c
 class LoadsOverTime {
  public:
   LoadsOverTime(const Topology& topology, const std::vector<LinkId>& links, int slices,
-                Seconds step)
+                const TimeSlice& window, Seconds step)
       : place_(at(topology.link_count()), -1),
         loads_(links.size(), std::vector<LinkLoad>(at(slices))),
-        slice_{1.0 / slices * step},
+        window_{window},
+        step_{step},
+        slice_{1.0 / slices * (window.to - window.from)},
         last_{slices - 1} {
     for (std::size_t i = 0; i < links.size(); ++i) place_[at(links[i].value)] = static_cast<int>(i);
   }
@@ -135,13 +137,19 @@ class LoadsOverTime {
   }
 
   void add(const std::vector<Share>& shares, LinkUser user, Seconds from, Seconds to) {
-    if (shares.empty()) return;
+    // Rounding puts nothing behind the step's end.
+    from = std::min(from, step_);
+    to = std::min(to, step_);
+    if (shares.empty() || to < window_.from || from > window_.to) return;
+    const Seconds whole = to - from;
+    from = std::max(from, window_.from) - window_.from;
+    to = std::min(to, window_.to) - window_.from;
     const int first = slice_of(from), final = slice_of(to);
     for (int slice = first; slice <= final; ++slice) {
       const Seconds begin = std::max(from, static_cast<double>(slice) * slice_);
       const Seconds end =
           slice == final ? to : std::min(to, static_cast<double>(slice + 1) * slice_);
-      const double part = first == final ? 1.0 : (end - begin) / (to - from);
+      const double part = whole > Seconds{} ? (end - begin) / whole : 1.0;
       for (const Share& share : shares)
         loads_[share.place][at(slice)][static_cast<std::size_t>(user)] += part * share.bytes;
     }
@@ -154,7 +162,8 @@ class LoadsOverTime {
 
   std::vector<int> place_;  // By link; -1: nobody looks at it.
   std::vector<std::vector<LinkLoad>> loads_;
-  Seconds slice_;
+  TimeSlice window_;
+  Seconds step_, slice_;
   int last_;
 };
 
@@ -181,7 +190,16 @@ std::vector<std::vector<LinkLoad>> link_loads_over_time(const TrainingStep& step
                                                         const Topology& topology,
                                                         const std::vector<LinkId>& links,
                                                         int slices) {
-  LoadsOverTime loads{topology, links, slices, timeline.makespan.seconds()};
+  return link_loads_over_time(step, timeline, topology, links, slices,
+                              {Seconds{}, timeline.makespan.seconds()});
+}
+
+std::vector<std::vector<LinkLoad>> link_loads_over_time(const TrainingStep& step,
+                                                        const Timeline& timeline,
+                                                        const Topology& topology,
+                                                        const std::vector<LinkId>& links,
+                                                        int slices, const TimeSlice& window) {
+  LoadsOverTime loads{topology, links, slices, window, timeline.makespan.seconds()};
   for (int i = 0; i < step.graph.size(); ++i) {
     const Task& task = step.graph.task(TaskId{i});
     if (task.flows.empty()) continue;

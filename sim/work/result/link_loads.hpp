@@ -25,4 +25,15 @@ std::vector<std::vector<LinkLoad>> link_loads_over_time(const TrainingStep& step
                                                         const std::vector<LinkId>& links,
                                                         int slices);
 
+/// A part of the step.
+struct TimeSlice {
+  Seconds from, to;
+};
+/// The same in equal slices of `window`; what is sent before and after it is left out.
+std::vector<std::vector<LinkLoad>> link_loads_over_time(const TrainingStep& step,
+                                                        const Timeline& timeline,
+                                                        const Topology& topology,
+                                                        const std::vector<LinkId>& links,
+                                                        int slices, const TimeSlice& window);
+
 }  // namespace orrery

@@ -95,12 +95,12 @@ class PassBuilder {
   // Whether weights are gathered for a pass, and its gradients reduced, bucket by bucket: of the
   // first forward and the last backward pass of a chunk where that overlaps; sharded, of more.
   bool gathers_for(bool forward, bool first) const {
-    if (plan_.data_ranks() == 1) return false;
+    if (!plan_.has_copies()) return false;
     if (plan_.shards_weights()) return plan_.reshard || (forward && (first || plan_.pp == 1));
     return draft_.overlaps_data() && plan_.zero >= 1 && first;
   }
   bool reduces_after(bool completes, bool last) const {
-    if (!completes || plan_.data_ranks() == 1) return false;
+    if (!completes || !plan_.has_copies()) return false;
     return plan_.shards_gradients() || (last && (plan_.shards_weights() || draft_.overlaps_data()));
   }
 

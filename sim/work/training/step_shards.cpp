@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 
 #include "sim/work/training/step_draft.hpp"
@@ -10,8 +11,8 @@ namespace {
 struct Unit {
   const PassTasks* pass = nullptr;
   std::size_t position = 0;  // In the pass.
-  std::int64_t gathered = 0;
-  std::int64_t reduced = 0;
+  RankParameters gathered;
+  RankParameters reduced;
   bool ahead = false;  // Its gather starts beside the unit before.
 };
 
@@ -24,35 +25,52 @@ struct Unit {
 //
 // A unit's gather starts with the pass of the unit before, so that two units are whole at a time
 // (PyTorch FSDP: forward and backward prefetch; the next forward pass begins to gather when the
-// backward pass before it has ended). A group's collectives are on one stream and keep their
-// order.
+// backward pass before it has ended). A rank's collectives are on one stream and keep their order:
+// of a layer's weights first those of all replicas, then its experts, which fewer ranks share.
 class ShardBuilder {
  public:
-  explicit ShardBuilder(StepDraft& draft) : draft_{draft}, plan_{draft.plan} {}
+  explicit ShardBuilder(StepDraft& draft)
+      : draft_{draft}, plan_{draft.plan}, stream_(at(draft.role_count())) {}
 
   void build() {
-    draft_.for_each_group(GroupKind::data, [&](Rank member, const std::vector<int>& members) {
-      member_ = member;
-      members_ = &members;
-      priced_.clear();
-      add_group(units_of(members.front()));
-    });
+    std::vector<std::vector<Group>> of_stage(at(plan_.pp));
+    for (GroupKind kind : {GroupKind::data, GroupKind::expert_data}) {
+      if (draft_.traffic.shapes()[kind].ranks == 1) continue;
+      draft_.for_each_group(kind, [&](Rank member, const std::vector<int>& members) {
+        const int stage = draft_.role(members.front()).at.stage;
+        of_stage[at(stage)].push_back({kind, member, members, {}});
+      });
+    }
+    for (std::vector<Group>& groups : of_stage) add_stage(groups);
+    for (int role = 0; role < draft_.role_count(); ++role) {
+      Tasks& ready = draft_.ready[at(role)];
+      ready.insert(ready.end(), stream_[at(role)].begin(), stream_[at(role)].end());
+    }
   }
 
  private:
+  // Ranks that hold shards of the same weights.
+  struct Group {
+    GroupKind kind;
+    Rank member;
+    std::vector<int> members;  // Roles.
+    // The same unit comes by in every pass.
+    std::map<std::pair<Label::What, std::int64_t>, StepTask> priced;
+  };
+
   std::vector<Unit> units_of(int leader) const {
     std::vector<Unit> units;
     for (const PassTasks& pass : draft_.passes[at(leader)]) {
       const StageCost& stage = draft_.stage_cost(leader, pass.slot.chunk);
       const bool forward = pass.slot.pass == Pass::forward;
       for (std::size_t i = 0; i < pass.buckets.size(); ++i) {
-        Unit unit{&pass, i, 0, 0, !(forward && i == 0)};
+        Unit unit{&pass, i, {}, {}, !(forward && i == 0)};
         if (pass.buckets.size() == stage.count(forward)) {
           const Bucket& bucket = stage.bucket(forward, i);
           unit.ahead = unit.ahead && bucket.gathered_ahead;
           if (pass.gathers && plan_.shards_weights())
-            unit.gathered = forward ? bucket.parameters.dense : bucket.regathered;
-          if (pass.reduces) unit.reduced = bucket.parameters.dense;
+            unit.gathered = forward ? bucket.parameters : bucket.regathered;
+          if (pass.reduces) unit.reduced = bucket.parameters;
         }
         units.push_back(unit);
       }
@@ -60,74 +78,81 @@ class ShardBuilder {
     return units;
   }
 
-  void add_group(const std::vector<Unit>& units) {
-    Tasks stream;
+  // All ranks of a stage have the same units.
+  void add_stage(std::vector<Group>& groups) {
+    if (groups.empty()) return;
+    const std::vector<Unit> units = units_of(groups.front().members.front());
     for (std::size_t i = 0; i < units.size(); ++i) {
-      if (i == 0) gather(units, 0, stream);
-      if (i + 1 < units.size()) gather(units, i + 1, stream);
-      reduce(units, i, stream);
-    }
-    for (int member : *members_) {
-      Tasks& ready = draft_.ready[at(member)];
-      ready.insert(ready.end(), stream.begin(), stream.end());
+      if (i == 0) gather(groups, units, 0);
+      if (i + 1 < units.size()) gather(groups, units, i + 1);
+      reduce(groups, units, i);
     }
   }
 
-  void gather(const std::vector<Unit>& units, std::size_t i, Tasks& stream) {
-    if (units[i].gathered == 0) return;
-    const TaskId task = add(Label::What::weights, units[i].gathered, units[i], stream);
+  void gather(std::vector<Group>& groups, const std::vector<Unit>& units, std::size_t i) {
     const std::size_t ahead = plan_.dp_overlap && units[i].ahead ? 2 : 1;
-    if (i >= ahead)
-      for (int member : *members_)
-        draft_.graph.depends(task, stretch(member, units[i - ahead]).exit);
-    for (int member : *members_) draft_.graph.depends(stretch(member, units[i]).entry, task);
+    for (Group& group : groups) {
+      const std::int64_t parameters = units[i].gathered.of(group.kind);
+      if (parameters == 0) continue;
+      const TaskId task = add(group, Label::What::weights, parameters, units[i]);
+      if (i >= ahead)
+        for (int member : group.members)
+          draft_.graph.depends(task, stretch(member, units[i - ahead]).exit);
+      for (int member : group.members) draft_.graph.depends(stretch(member, units[i]).entry, task);
+    }
   }
 
-  void reduce(const std::vector<Unit>& units, std::size_t i, Tasks& stream) {
-    if (units[i].reduced == 0) return;
-    const TaskId task = add(Label::What::gradients, units[i].reduced, units[i], stream);
-    for (int member : *members_) draft_.graph.depends(task, stretch(member, units[i]).exit);
-    if (plan_.dp_overlap || i + 1 == units.size()) return;
-    for (int member : *members_) draft_.graph.depends(stretch(member, units[i + 1]).entry, task);
+  void reduce(std::vector<Group>& groups, const std::vector<Unit>& units, std::size_t i) {
+    for (Group& group : groups) {
+      const std::int64_t parameters = units[i].reduced.of(group.kind);
+      if (parameters == 0) continue;
+      const TaskId task = add(group, Label::What::gradients, parameters, units[i]);
+      for (int member : group.members) draft_.graph.depends(task, stretch(member, units[i]).exit);
+      if (plan_.dp_overlap || i + 1 == units.size()) continue;
+      for (int member : group.members)
+        draft_.graph.depends(stretch(member, units[i + 1]).entry, task);
+    }
   }
 
   const Stretch& stretch(int member, const Unit& unit) {
     return draft_.pass_of(member, unit.pass->slot).buckets[unit.position];
   }
 
-  TaskId add(Label::What what, std::int64_t parameters, const Unit& unit, Tasks& stream) {
-    StepTask task = priced(what, parameters);
+  TaskId add(Group& group, Label::What what, std::int64_t parameters, const Unit& unit) {
+    StepTask task = priced(group, what, parameters);
     task.chunk = unit.pass->slot.chunk;
     task.microbatch = unit.pass->slot.microbatch;
-    const TaskId id = draft_.add_after(std::move(task), stream);
-    stream = {id};
+    Tasks before;
+    for (int member : group.members)
+      for (TaskId earlier : stream_[at(member)])
+        if (std::find(before.begin(), before.end(), earlier) == before.end())
+          before.push_back(earlier);
+    const TaskId id = draft_.add_after(std::move(task), before);
+    for (int member : group.members) stream_[at(member)] = {id};
     return id;
   }
 
-  // The same unit comes by in every pass.
-  const StepTask& priced(Label::What what, std::int64_t parameters) {
-    const auto [place, fresh] = priced_.try_emplace({what, parameters});
+  const StepTask& priced(Group& group, Label::What what, std::int64_t parameters) {
+    const auto [place, fresh] = group.priced.try_emplace({what, parameters});
     StepTask& task = place->second;
     if (!fresh) return task;
     const CollectiveCost cost = what == Label::What::weights
-                                    ? draft_.traffic.shard_weights(parameters)
-                                    : draft_.traffic.shard_gradients(parameters);
+                                    ? draft_.traffic.shard_weights(parameters, group.kind)
+                                    : draft_.traffic.shard_gradients(parameters, group.kind);
     task.what = what;
     task.kind = Label::Kind::transfer;
     task.stream = Stream::data;
-    task.group = GroupKind::data;
-    task.owner = members_->front();
+    task.group = group.kind;
+    task.owner = group.members.front();
     task.duration = cost.latency;
     task.tag = cost.tag;
-    task.flows = collective_flows(draft_.topology, draft_.cast, member_, {cost, GroupKind::data});
+    task.flows = collective_flows(draft_.topology, draft_.cast, group.member, {cost, group.kind});
     return task;
   }
 
   StepDraft& draft_;
   const Plan& plan_;
-  Rank member_;
-  const std::vector<int>* members_ = nullptr;
-  std::map<std::pair<Label::What, std::int64_t>, StepTask> priced_;
+  std::vector<Tasks> stream_;  // By role: its last collective of shards.
 };
 
 }  // namespace

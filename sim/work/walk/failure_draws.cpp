@@ -18,13 +18,13 @@ constexpr double never = 4e18;
 // (0, 1]: whose logarithm is finite.
 double above_zero(Random& random) { return 1.0 - random.unit(); }
 
+}  // namespace
+
 double draw_rate_factor(const RateError& error, Random random) {
   if (error.events > 0.0) return draw_gamma(random, error.events + 0.5) / error.events;
   constexpr double deviations = 1.645;  // Nine in ten normal draws lie within so many.
   return portable_exp(random.normal() * portable_log(error.factor) / deviations);
 }
-
-}  // namespace
 
 double FailureLaw::total_per_day() const {
   double sum = 0.0;
@@ -59,7 +59,8 @@ Micros repair_at(std::span<const double> quantiles, double u) {
 }
 
 FailureDraws::FailureDraws(const FailureLaw& law, std::uint64_t seed, std::uint64_t replicate)
-    : law_{law},
+    : FailureSource{seed, replicate},
+      law_{law},
       total_per_us_{law.total_per_day() / micros_per_day},
       random_{seed, replicate, of_failures},
       month_random_{seed, replicate, of_months},

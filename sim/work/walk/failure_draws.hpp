@@ -49,11 +49,17 @@ struct Failure {
 /// What fails when in one replicate.
 class FailureSource {
  public:
+  FailureSource(std::uint64_t seed, std::uint64_t replicate) : seed_{seed}, replicate_{replicate} {}
   virtual ~FailureSource() = default;
   virtual Failure next() = 0;  ///< In order.
   virtual double rate_factor() const { return 1.0; }
   /// Of a fleet: until when its units are in repair that are down at the beginning.
   virtual std::vector<Micros> down_at_start() const { return {}; }
+  /// Of this replicate, for what is no failure. Streams of sources themselves are below 16.
+  Random other_random(std::uint64_t stream) const { return Random{seed_, replicate_, 16 + stream}; }
+
+ private:
+  std::uint64_t seed_, replicate_;
 };
 
 /// As a law says.
@@ -75,6 +81,9 @@ class FailureDraws final : public FailureSource {
   Micros month_ends_ = 0;
   double now_ = 0.0;
 };
+
+/// What a rate is multiplied by in a replicate.
+double draw_rate_factor(const RateError& error, Random random);
 
 /// Gamma with that shape, which is its mean, by Marsaglia and Tsang, ACM TOMS 26, 2000.
 double draw_gamma(Random& random, double shape);

@@ -18,7 +18,8 @@ Micros beginning(const FaultRecord& record, std::uint64_t seed, std::uint64_t re
 }  // namespace
 
 FaultReplay::FaultReplay(const FaultRecord& record, std::uint64_t seed, std::uint64_t replicate)
-    : record_{record},
+    : FailureSource{seed, replicate},
+      record_{record},
       random_{seed, replicate, of_places},
       begins_at_{beginning(record, seed, replicate)},
       origin_{begins_at_} {

@@ -42,18 +42,19 @@ bool SteppingJob::spend(Micros& now, Micros until, Micros limit, RunTime as) {
 // The last step of a phase takes as long as any other, however little is left for it.
 Micros SteppingJob::step_shrunk() const {
   const StepState whole = phase().by_away[0];
-  return state().step - whole.step * state().samples / whole.samples;
+  return state().step - step_lag() - whole.step * state().samples / whole.samples;
 }
 
 void SteppingJob::advance(std::int64_t steps, Micros slowed) {
   at_.shrunk += steps * step_shrunk();
+  at_.lagged += steps * step_lag();
   at_.stepped += steps * (state().step + slowed);
   at_.slowed += steps * slowed;
   at_.samples = std::min(at_.samples + steps * state().samples, phase_ends_[at_.phase]);
   for (Tier& tier : tiers_) tier.since += steps;
 }
 
-bool SteppingJob::step(Micros& now, Micros limit) {
+bool SteppingJob::step(Micros& now, Micros limit, Micros pause) {
   Micros slowed = 0;
   std::int64_t steps = steps_to_phase_end();
   for (std::size_t i = 0; i < tiers_.size(); ++i) {
@@ -64,6 +65,7 @@ bool SteppingJob::step(Micros& now, Micros limit) {
   for (std::size_t i = 0; i < tiers_.size(); ++i)
     if (tiers_[i].writes && phase().slowed[i] > 0)
       steps = std::min(steps, rounded_up(tiers_[i].write_ends - now, each));
+  steps = std::min(steps, rounded_up(pause - now, each));
   const std::int64_t whole = std::min(steps, (limit - now) / each);
   advance(whole, slowed);
   now += whole * each;
@@ -128,6 +130,7 @@ void SteppingJob::skip_cycles(Micros& now, Micros limit) {
   at_.stepped += cycles * steps;
   at_.slowed += cycles * slow_steps * slowed;
   at_.shrunk += cycles * every * step_shrunk();
+  at_.lagged += cycles * every * step_lag();
   tally_[RunTime::saving] += cycles * rule.stall;
   now += cycles * cycle;
   for (Tier& tier : tiers_) tier.since += cycles * every;
@@ -152,7 +155,18 @@ bool SteppingJob::finish(Micros& now, Micros limit) {
   return true;
 }
 
-Micros SteppingJob::run(Micros now, Micros limit) {
+Micros SteppingJob::left() const {
+  double left = 0.0;
+  for (std::size_t i = at_.phase; i < phase_ends_.size(); ++i) {
+    const WalkPhase& phase = setup_.phases[i];
+    const std::int64_t samples = std::min(phase.samples, phase_ends_[i] - at_.samples);
+    left += static_cast<double>(samples) / static_cast<double>(phase.by_away[0].samples) *
+            static_cast<double>(phase.by_away[0].step);
+  }
+  return static_cast<Micros>(left);
+}
+
+Micros SteppingJob::run(Micros now, Micros limit, Micros pause) {
   std::vector<bool> due(tiers_.size());
   while (true) {
     settle(now);
@@ -161,11 +175,13 @@ Micros SteppingJob::run(Micros now, Micros limit) {
       finished_ = true;
       tally_[RunTime::slowed_by_writes] = at_.slowed;
       tally_[RunTime::replicas_away] = at_.shrunk;
-      tally_[RunTime::productive] = at_.stepped - at_.slowed - at_.shrunk;
+      tally_[RunTime::slow_gpus] = at_.lagged;
+      tally_[RunTime::productive] = at_.stepped - at_.slowed - at_.shrunk - at_.lagged;
       return now;
     }
-    skip_cycles(now, limit);
-    if (!step(now, limit)) return limit;
+    if (now >= pause) return now;
+    skip_cycles(now, std::min(limit, pause));
+    if (!step(now, limit, pause)) return limit;
     bool any = false;
     for (std::size_t i = 0; i < tiers_.size(); ++i)
       any |= due[i] = tiers_[i].since >= phase().every[i];

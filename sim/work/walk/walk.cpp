@@ -10,10 +10,16 @@
 namespace orrery {
 namespace {
 
+constexpr std::uint64_t of_slow_gpus = 0;
+
 class Walk {
  public:
   Walk(const WalkSetup& setup, FailureSource& failures)
-      : setup_{setup}, failures_{failures}, job_{setup, tally_}, pool_{spares_of(setup)} {
+      : setup_{setup},
+        failures_{failures},
+        job_{setup, tally_},
+        pool_{spares_of(setup)},
+        slow_{setup.slowness, failures.other_random(of_slow_gpus)} {
     tally_.interruptions.resize(setup.causes.size());
     tally_.rate_factor = failures.rate_factor();
   }
@@ -22,6 +28,8 @@ class Walk {
     next_ = failures_.next();
     begin_with_what_is_up();
     while (now_ < setup_.give_up) {
+      slow_.settle(now_);
+      job_.set_slow(slow_.step_ratio());
       const Micros back = away() > 0 && pool_.any_in_repair() ? std::max(now_, pool_.next_return())
                                                               : std::numeric_limits<Micros>::max();
       if (next_.at < back && !strikes(next_)) {
@@ -30,7 +38,9 @@ class Walk {
       }
       run_until(std::min(next_.at, back));
       if (job_.finished()) break;
-      if (next_.at < back)
+      if (now_ < std::min(next_.at, back))
+        replace_slow_gpus();
+      else if (next_.at < back)
         interrupt();
       else
         rejoin();
@@ -44,7 +54,7 @@ class Walk {
  private:
   void run_until(Micros limit) {
     const Micros from = now_, lost = tally_[RunTime::redone];
-    now_ = job_.run(now_, limit);
+    now_ = job_.run(now_, limit, slow_.next_change());
     log(from, RunTime::productive);
     take_back(lost);
   }
@@ -123,6 +133,43 @@ class Walk {
     if (!stand(now_ + setup_.regroup, RunTime::restarting)) interrupt();
   }
 
+  // Stops for the slow GPUs that are known and worth it, as for what is announced.
+  void replace_slow_gpus() {
+    slow_.settle(now_);
+    const WalkTier& last = setup_.tiers.back();
+    const Micros start = (setup_.elastic ? setup_.regroup : setup_.restart) + last.load;
+    const std::vector<Micros> repairs =
+        slow_.evict(now_, last.stall + last.write + start, job_.left());
+    if (repairs.empty()) return;
+    ++tally_.evictions;
+    const Micros from = std::exchange(now_, job_.save(now_, next_.at));
+    log(from, RunTime::saving);
+    for (const Micros repair : repairs) pool_.lose(now_, repair), ++missing_;
+    load_ = last.load;
+    if (now_ == next_.at || !starts_again(start)) return interrupt();
+    job_.set_away(away());
+  }
+
+  // Takes spares, or waits for what comes back, and starts; false where a failure comes first.
+  bool starts_again(Micros start) {
+    fill_places();
+    while (missing_ > 0 && !can_run_without_them()) {
+      if (!stand(pool_.next_return(), RunTime::waiting)) return false;
+      fill_places();
+    }
+    if (!stand(now_ + start, RunTime::restarting)) return false;
+    load_ = 0;
+    return true;
+  }
+
+  // Where in the job a failure strikes, which strikes any unit that is there alike: [0, 1).
+  double place_of(const Failure& failure) const {
+    if (failure.fleet_up > 0)
+      return failure.presence * failure.fleet_up / std::max(1, setup_.units - missing_);
+    return setup_.elastic ? failure.presence * setup_.replicas / (setup_.replicas - away())
+                          : failure.presence;
+  }
+
   // From the next failure until the job steps again.
   void interrupt() {
     while (!recovers_from(std::exchange(next_, failures_.next())) && now_ < setup_.give_up) {
@@ -134,11 +181,15 @@ class Walk {
   bool recovers_from(const Failure& failure) {
     const WalkCause& cause = cause_of(failure);
     ++tally_.interruptions[static_cast<std::size_t>(failure.cause)];
-    if (cause.replaces) pool_.lose(now_, failure.repair), ++missing_;
+    if (cause.replaces) {
+      slow_.replace_unit(place_of(failure));
+      pool_.lose(now_, failure.repair), ++missing_;
+    }
     const bool regroups = cause.replaces && setup_.elastic;
     if (cause.planned) {
       const Micros from = std::exchange(now_, job_.save(now_, next_.at));
       log(from, RunTime::saving);
+      load_ = setup_.tiers.back().load;
       if (now_ == next_.at) return false;
     } else if (regroups && setup_.replicas_hold_all && can_run_without_them()) {
       job_.keep();
@@ -152,15 +203,7 @@ class Walk {
         static_cast<Micros>(failure.detection *
                             static_cast<double>(cause.detect_high - cause.detect_low));
     if (!stand(now_ + detection, RunTime::detecting)) return false;
-    fill_places();
-    while (missing_ > 0 && !can_run_without_them()) {
-      if (!stand(pool_.next_return(), RunTime::waiting)) return false;
-      fill_places();
-    }
-    const Micros start = (regroups ? setup_.regroup : setup_.restart) + load_;
-    if (!stand(now_ + start, RunTime::restarting)) return false;
-    load_ = 0;
-    return true;
+    return starts_again((regroups ? setup_.regroup : setup_.restart) + load_);
   }
 
   const WalkSetup& setup_;
@@ -168,6 +211,7 @@ class Walk {
   RunTally tally_;
   SteppingJob job_;
   UnitPool pool_;
+  SlowFleet slow_;
   RunLog log_;
   Failure next_;
   Micros now_ = 0;

@@ -5,7 +5,7 @@ namespace orrery {
 const char* name(RunTime time) {
   constexpr const char* names[run_times] = {"productive", "slowed_by_writes", "replicas_away",
                                             "redone",     "saving",           "detecting",
-                                            "waiting",    "restarting"};
+                                            "waiting",    "restarting",       "slow_gpus"};
   return names[static_cast<std::size_t>(time)];
 }
 
@@ -23,7 +23,7 @@ int RunTally::all_interruptions() const {
 
 double RunTally::ettr() const {
   const Micros steps = (*this)[RunTime::productive] + (*this)[RunTime::slowed_by_writes] +
-                       (*this)[RunTime::replicas_away];
+                       (*this)[RunTime::replicas_away] + (*this)[RunTime::slow_gpus];
   return static_cast<double>(steps) / static_cast<double>(total());
 }
 

@@ -7,6 +7,7 @@
 
 #include "sim/work/walk/failure_draws.hpp"
 #include "sim/work/walk/run_log.hpp"
+#include "sim/work/walk/slow_gpus.hpp"
 
 namespace orrery {
 
@@ -19,9 +20,10 @@ enum class RunTime {
   saving,            ///< The job stands while a checkpoint is taken.
   detecting,         ///< The job stands, and nobody has found out why.
   waiting,           ///< No spare is ready.
-  restarting         ///< Start of processes, communicators, reading of the checkpoint.
+  restarting,        ///< Start of processes, communicators, reading of the checkpoint.
+  slow_gpus          ///< What steps that last lost to GPUs that are slower than others.
 };
-inline constexpr std::size_t run_times = 8;
+inline constexpr std::size_t run_times = 9;
 const char* name(RunTime time);  ///< "slowed_by_writes"
 
 /// How the job steps with so many replicas away: how long a step takes, and what it trains on.
@@ -71,6 +73,7 @@ struct WalkSetup {
   int spares = 0;            ///< Units.
   int units = 0;             ///< Of the job, where failures are of a fleet.
   int fleet = 0;             ///< Units, where failures are of a fleet: no fewer than the job's.
+  Slowness slowness;
   Micros give_up = std::numeric_limits<Micros>::max() / 4;
   bool step_by_step = false;  ///< No cycles of checkpoints at once: for tests.
   bool keeps_log = false;     ///< RunTally::log is wanted.
@@ -80,6 +83,7 @@ struct WalkSetup {
 struct RunTally {
   std::array<Micros, run_times> of{};
   std::vector<int> interruptions;  ///< By cause.
+  int evictions = 0;               ///< Stops to replace slow GPUs.
   std::vector<Micros> with_away;   ///< For how long 0, 1, ... units were in repair.
   double rate_factor = 1.0;        ///< That chance gave the failures of this run.
   std::vector<RunStretch> log;     ///< When it did what, if the setup keeps a log.

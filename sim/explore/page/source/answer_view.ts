@@ -18,7 +18,7 @@ const partTitles: Record<string, string> = {
   pipeline: "pipeline transfers", data_parallel: "data parallel", optimizer: "optimizer",
   gradient_norm: "gradient norm",
 };
-function partTitle(part: string): string { return partTitles[part] ?? text.words(part); }
+export function partTitle(part: string): string { return partTitles[part] ?? text.words(part); }
 
 /** The critical path by part: phases of a part are added up. */
 export function parts(path: Record<string, number>): Map<string, number> {
@@ -95,7 +95,7 @@ export function showStrip(answer: Answer): void {
     : "This plan cannot run";
 }
 
-function bar(sums: Map<string, number>, longest: number, label: string): HTMLElement {
+export function bar(sums: Map<string, number>, longest: number, label: string): HTMLElement {
   const total = [...sums.values()].reduce((sum, time) => sum + time, 0);
   const strip = h("div", { class: "strip" });
   strip.style.width = `${(100 * total) / longest}%`;

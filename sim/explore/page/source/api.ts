@@ -102,6 +102,14 @@ export async function drawing(kind: string, state: State, signal: AbortSignal): 
   return response.json();
 }
 
+/** Loads of links in finer slices of a part of the step. */
+export async function linkLoads(state: State, from: number, to: number, signal: AbortSignal):
+Promise<unknown> {
+  const response = await question("links", { state, from_ns: from, to_ns: to }, signal);
+  if (!response.ok) throw await failure(response);
+  return response.json();
+}
+
 export interface Comparison {
   differences: {
     step_time_s: number; low_s: number; high_s: number; tie: boolean;

@@ -15,15 +15,21 @@ export interface Point {
   label?: string;              // Beside it.
   title: string;               // Under the pointer.
   across?: [number, number];   // A range of y.
+  series?: number;             // Which of several kinds: a shape and a colour of its own.
   act?: () => void;
 }
+export interface Line { name?: string; series?: number; points: [number, number][] }
 export interface Drawing {
   label: string;  // For those who cannot see it.
   x: Axis; y: Axis; points: Point[];
   line?: boolean;  // Joins the points, from left to right.
+  lines?: Line[];  // Others.
   limit?: { y: number; text: string };
   fromZero?: boolean;
 }
+
+/** After Okabe and Ito; what needs more kinds than these says them by its names alone. */
+export const seriesColours = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7b5ea7", "#b9822f"];
 
 const space = "http://www.w3.org/2000/svg";
 function svg(tag: string, attributes: Record<string, string | number>, text = ""): SVGElement {
@@ -49,6 +55,33 @@ function powersOfTwo(low: number, high: number, most: number): number[] {
   for (let value = 2 ** Math.ceil(Math.log2(low)); value <= high; value *= 2) all.push(value);
   const every = Math.ceil(all.length / Math.max(1, most));
   return all.filter((_, i) => i % every === 0);
+}
+
+// Of as many corners as its kind has: circle, square, triangle, diamond, and so on again.
+function shapeOf(series: number, x: number, y: number, r: number): SVGElement {
+  const k = r * 1.2;
+  const paths = [`M${x - r} ${y - r}h${2 * r}v${2 * r}h${-2 * r}Z`,
+                 `M${x} ${y - k}L${x + k} ${y + k * 0.8}H${x - k}Z`,
+                 `M${x} ${y - k}L${x + k} ${y}L${x} ${y + k}L${x - k} ${y}Z`];
+  const kind = series % (paths.length + 1);
+  return kind === 0 ? svg("circle", { class: "shape", cx: x, cy: y, r })
+    : svg("path", { class: "shape", d: paths[kind - 1] });
+}
+
+/** Names of series with their shapes. */
+export function seriesLegend(names: string[]): HTMLElement {
+  const list = document.createElement("ul");
+  list.className = "legend";
+  names.forEach((name, series) => {
+    const item = document.createElement("li");
+    const mark = svg("svg", { class: "chart key", width: 14, height: 14, viewBox: "0 0 14 14" });
+    const shape = shapeOf(series, 7, 7, 5);
+    (shape as SVGElement).style.fill = seriesColours[series % seriesColours.length];
+    mark.append(shape);
+    item.append(mark, ` ${name}`);
+    list.append(item);
+  });
+  return list;
 }
 
 class Scale {
@@ -89,7 +122,8 @@ export class Chart {
   }
 
   show(drawing: Drawing | null): void {
-    this.drawing = drawing && drawing.points.length > 0 ? drawing : null;
+    this.drawing = drawing && drawing.points.length + (drawing.lines?.length ?? 0) > 0 ? drawing
+      : null;
     this.box.hidden = !this.drawing;
     if (this.drawing) this.paint();
     else fill(this.box);
@@ -103,12 +137,14 @@ export class Chart {
     const root = svg("svg", { class: "chart", width, height, role: "img",
                               viewBox: `0 0 ${width} ${height}` });
     root.setAttribute("aria-label", of.label);
-    const ys = of.points.flatMap((p) => [p.y, ...(p.across ?? [])]);
+    const along = (of.lines ?? []).flatMap((line) => line.points);
+    const ys = [...of.points.flatMap((p) => [p.y, ...(p.across ?? [])]), ...along.map((p) => p[1])];
     const y = new Scale(of.y, of.limit ? [...ys, of.limit.y] : ys, height - bottom, top,
                         of.fromZero ?? false);
     const rows = y.ticks(5).map((value) => ({ value, text: of.y.text(value) }));
     const left = 14 + 6.6 * Math.max(...rows.map((row) => row.text.length));
-    const x = new Scale(of.x, of.points.map((p) => p.x), left, width - right, false);
+    const x = new Scale(of.x, [...of.points.map((p) => p.x), ...along.map((p) => p[0])], left,
+                        width - right, false);
     for (const { value, text } of rows) {
       root.append(svg("line", { class: "grid", x1: left, x2: width - right, y1: y.at(value),
                                 y2: y.at(value) }),
@@ -133,6 +169,13 @@ export class Chart {
       root.append(svg("polyline", { class: "curve",
         points: sorted.map((p) => `${x.at(p.x).toFixed(1)},${y.at(p.y).toFixed(1)}`).join(" ") }));
     }
+    for (const line of of.lines ?? []) {
+      const curve = svg("polyline", { class: "curve", points: line.points.map(([px, py]) =>
+        `${x.at(px).toFixed(1)},${y.at(py).toFixed(1)}`).join(" ") });
+      if (line.series !== undefined)
+        curve.style.stroke = seriesColours[line.series % seriesColours.length];
+      root.append(curve);
+    }
     // What is listed lies above what is not, and the first above all.
     const order: Mark[] = ["seen", "listed", "tie", "first", "now"];
     const named: [number, number][] = [];
@@ -155,10 +198,14 @@ export class Chart {
     if (point.mark === "now")
       group.append(svg("path", { class: "shape",
                                  d: `M${px - 6} ${py}H${px + 6}M${px} ${py - 6}V${py + 6}` }));
-    else
-      group.append(svg("circle", { class: "shape", cx: px, cy: py,
-                                   r: point.mark === "seen" ? 2.5 : point.mark === "first" ? 6
-                                     : 4.5 }));
+    else {
+      const shape = shapeOf(point.series ?? 0, px, py,
+                            point.mark === "seen" ? 2.5 : point.mark === "first" ? 6 : 4.5);
+      if (point.series !== undefined)
+        shape.style[point.mark === "listed" ? "stroke" : "fill"] =
+          seriesColours[point.series % seriesColours.length];
+      group.append(shape);
+    }
     if (point.mark === "tie")
       group.append(svg("circle", { class: "ring", cx: px, cy: py, r: 7.5 }));
     group.append(svg("title", {}, point.title));

@@ -1,9 +1,10 @@
-// The cluster folded to what differs, its links by load (sim/explore/replies/cluster_view.hpp).
+// The cluster folded to what differs, its links by load (sim/explore/views/cluster_view.hpp).
 
 import { byId, fill, h } from "./dom";
 import { bytes, percent, seconds } from "./format";
 import { colour } from "./palette";
 import { drawing, s } from "./svg";
+import type { TimelineView } from "./timeline_view";
 import type { View } from "./views";
 
 interface Bundle {
@@ -13,7 +14,7 @@ interface Bundle {
 }
 interface DomainKind { stages: number[]; gpus: number; domains: number; links: Bundle[] }
 interface Cluster {
-  step_ns: number; step_s: number; slices: number;
+  step_ns: number; step_s: number; from_ns: number; to_ns: number; slices: number;
   domain: { gpus: number; nodes: number; nics: number; nvlink: string; pcie: boolean;
             socket: boolean };
   cables: Record<string, number>; kinds: DomainKind[]; kinds_in_all: number;
@@ -61,9 +62,31 @@ export class ClusterView implements View {
   private slice = -1;  // Of the step; -1: all of it.
   private user = "";   // "": all.
   private chosen = ""; // Of which the curve is drawn: idOf().
+  private from = 0;    // Of the step, in nanoseconds: what is looked at, in as many slices.
+  private to = 1;
+  private follows = true;  // What the timeline shows.
+  private fine: Cluster | null = null;  // Of a part of the step.
+  private names = new Map<Bundle, string>();
+  private fineOf = new Map<string, Bundle>();
+  /** Finer slices that came. */
+  refined = 0;
+  private waiting = 0;
+  private drawnAt = 0;
+  private asking: AbortController | null = null;
   private readonly time = byId<HTMLInputElement>("cluster-time");
 
-  constructor() {
+  /** `refine`: the same in finer slices of a part of the step; null: there is no more than that. */
+  constructor(private readonly timeline: TimelineView,
+              private readonly refine: ((from: number, to: number, signal: AbortSignal) =>
+                Promise<unknown>) | null) {
+    timeline.followers.push(() => this.lookAlong());
+    const follow = byId<HTMLButtonElement>("cluster-follow");
+    follow.addEventListener("click", () => {
+      this.follows = !this.follows;
+      follow.setAttribute("aria-pressed", String(this.follows));
+      this.lookAlong();
+      this.drawIfSeen();
+    });
     this.time.addEventListener("input", () => this.move(Number(this.time.value) - 1));
     byId("cluster-whole").addEventListener("click", () => this.move(-1));
     byId("cluster-busiest").addEventListener("click", () => this.move(this.busiestSlice()));
@@ -73,6 +96,11 @@ export class ClusterView implements View {
 
   show(data: unknown): void {
     this.data = data as Cluster;
+    this.fine = null;
+    this.asking?.abort();
+    this.fineOf.clear();
+    [this.from, this.to] = [0, this.data.step_ns];
+    this.names = new Map(this.all().map(({ id, bundle }) => [bundle, id]));
     this.time.max = String(this.data.slices);
     if (this.slice >= this.data.slices) this.slice = -1;
     const place = (bundle: Bundle) =>
@@ -88,21 +116,111 @@ export class ClusterView implements View {
                    checked: word === this.user, change: () => { this.user = word; this.draw(); } }),
       h("label", { for: `cluster-user-${word || "all"}` }, name));
     fill(byId("cluster-users"), choice("", "all"), ...[...users].map((name) => choice(name, name)));
+    this.lookAlong();
     this.draw();
   }
 
+  // The timeline has moved: the drawing follows, and what was computed for the whole step alone is
+  // asked for in finer slices once it stands.
+  private lookAlong(): void {
+    const data = this.data;
+    if (!data || this.timeline.axisWidth === 0) return;
+    const looks = this.timeline.looks;
+    const [from, to] = this.follows ? [Math.max(0, looks[0]), Math.min(data.step_ns, looks[1])]
+      : [0, data.step_ns];
+    if (!(to > from) || (from === this.from && to === this.to)) return;
+    this.from = from;
+    this.to = to;
+    clearTimeout(this.waiting);
+    // Wires need not be drawn as often as slices are.
+    const pause = 60 - (performance.now() - this.drawnAt);
+    if (pause <= 0) this.drawIfSeen();
+    this.waiting = window.setTimeout(() => {
+      this.drawIfSeen();
+      const coarse = (of: Cluster) => (of.to_ns - of.from_ns) / of.slices > (to - from) / 60;
+      if (this.refine && coarse(this.source())) this.ask(from, to);
+    }, 180);
+    if (pause > 0) window.setTimeout(() => this.drawIfSeen(), pause);
+  }
+
+  /** Of the chosen link, for tests: bytes of all that is looked at, and its load slice by slice. */
+  sentInSight(): number { return this.bytesIn(this.chosenBundle(), -1, ""); }
+  loadsInSight(): number[] {
+    return Array.from({ length: this.data!.slices },
+                      (_, i) => this.load(this.chosenBundle(), i, ""));
+  }
+  private chosenBundle(): Bundle {
+    return this.all().find((one) => one.id === this.chosen)!.bundle;
+  }
+
+  private drawIfSeen(): void {
+    if (byId("cluster").clientWidth > 0) this.draw();
+  }
+
+  private async ask(from: number, to: number): Promise<void> {
+    const data = this.data!, room = 0.25 * (to - from);
+    this.asking?.abort();
+    const mine = this.asking = new AbortController();
+    const begin = Math.max(0, Math.floor(from - room));
+    const end = Math.min(Math.floor(data.step_ns), Math.ceil(to + room));
+    try {
+      const found = await this.refine!(begin, end, mine.signal) as Cluster;
+      if (mine.signal.aborted || this.data !== data) return;
+      this.fine = found;
+      this.fineOf = new Map(this.all(found).map(({ id, bundle }) => [id, bundle]));
+      this.drawIfSeen();
+      ++this.refined;
+    } catch {
+      // The coarse slices stay; a newer question may have overtaken this one.
+    }
+  }
+
+  // Where loads of what is looked at are in the finest slices.
+  private source(): Cluster {
+    const { fine, data } = this;
+    return fine && fine.from_ns <= this.from && fine.to_ns >= this.to ? fine : data!;
+  }
+
+  // The timeline's step has parts of a nanosecond.
+  private get whole(): boolean { return this.from < 1 && this.to > this.data!.step_ns - 1; }
+
+  /** Bytes from one time of the step to another, spread evenly over each slice that was sent. */
+  private sent(bundle: Bundle, from: number, to: number, user: string): number {
+    const source = this.source();
+    const of = source === this.data ? bundle : this.fineOf.get(this.names.get(bundle)!) ?? bundle;
+    const long = (source.to_ns - source.from_ns) / source.slices;
+    const place = (time: number) => (time - source.from_ns) / long;
+    const first = Math.max(0, Math.floor(place(from)));
+    const last = Math.min(source.slices - 1, Math.ceil(place(to)) - 1);
+    let sum = 0;
+    for (const [name, list] of Object.entries(of.over_time)) {
+      if (user !== "" && user !== name) continue;
+      for (let i = first; i <= last; ++i)
+        sum += list[i] * (Math.min(place(to), i + 1) - Math.max(place(from), i));
+    }
+    return sum;
+  }
+  private edge(slice: number): number {
+    return this.from + (slice * (this.to - this.from)) / this.data!.slices;
+  }
+  /** The same of a slice of what is looked at; -1: of all of that. */
+  private bytesIn(bundle: Bundle, slice: number, user: string): number {
+    if (slice >= 0) return this.sent(bundle, this.edge(slice), this.edge(slice + 1), user);
+    if (this.whole) return user ? bundle.by_user[user] ?? 0 : bundle.bytes;
+    return this.sent(bundle, this.from, this.to, user);
+  }
+
   get shown(): Cluster | null { return this.data; }
-  /** -1: the whole step. */
+  /** -1: all that is looked at. */
   move(slice: number): void {
     this.slice = slice;
     this.draw();
   }
 
   // Every bundle of links with a name for it.
-  private all(): { id: string; bundle: Bundle }[] {
+  private all(data = this.data!): { id: string; bundle: Bundle }[] {
     const of = (where: string, list: Bundle[]) => list.map((bundle) =>
       ({ id: `${where}-${bundle.class}-${bundle.direction || "both"}`, bundle }));
-    const data = this.data!;
     return [...data.kinds.flatMap((kind, i) => of(`kind${i}`, kind.links)),
             ...of("fabric", data.fabric)];
   }
@@ -112,12 +230,9 @@ export class ClusterView implements View {
 
   /** Share of the time that a link is busy, of the slice and the user that are looked at. */
   load(bundle: Bundle, slice = this.slice, user = this.user): number {
-    const data = this.data!;
-    const sent = slice < 0 ? (user ? bundle.by_user[user] ?? 0 : bundle.bytes)
-      : Object.entries(bundle.over_time).reduce((sum, [name, list]) =>
-        sum + (user === "" || user === name ? list[slice] : 0), 0);
-    const long = slice < 0 ? data.step_s : (data.step_ns * 1e-9) / data.slices;
-    return sent / (bundle.capacity_bytes_per_s * long);
+    const data = this.data!, looked = (this.to - this.from) * 1e-9;
+    const long = slice >= 0 ? looked / data.slices : this.whole ? data.step_s : looked;
+    return this.bytesIn(bundle, slice, user) / (bundle.capacity_bytes_per_s * long);
   }
 
   private busiestSlice(): number {
@@ -130,11 +245,14 @@ export class ClusterView implements View {
   }
 
   private draw(): void {
-    const data = this.data!;
-    const long = data.step_ns / data.slices;
+    const data = this.data;
+    if (!data) return;
+    this.drawnAt = performance.now();
     this.time.value = String(this.slice + 1);
-    const said = this.slice < 0 ? "the whole step"
-      : `${seconds(this.slice * long * 1e-9, 3)} to ${seconds((this.slice + 1) * long * 1e-9, 3)}`;
+    const span = (from: number, to: number) =>
+      `${seconds(from * 1e-9, 4)} to ${seconds(to * 1e-9, 4)}`;
+    const said = this.slice >= 0 ? span(this.edge(this.slice), this.edge(this.slice + 1))
+      : this.whole ? "the whole step" : `what the timeline shows: ${span(this.from, this.to)}`;
     fill(byId("cluster-when"), said);
     this.time.setAttribute("aria-valuetext", said);
     byId<HTMLButtonElement>("cluster-whole").disabled = this.slice < 0;
@@ -326,8 +444,9 @@ export class ClusterView implements View {
       width, height, `Load of ${bundle.name} over the step`, ...areas,
       s("line", { class: "axis", x1: 0, y1: floor + 0.5, x2: width, y2: floor + 0.5 }),
       s("text", { class: "part-name", x: 2, y: 10 }, `${shown(most)} busy`),
-      s("text", { class: "part-name", x: 0, y: height - 4 }, "0"),
-      s("text", { class: "part-name end", x: width, y: height - 4 }, seconds(data.step_ns * 1e-9)),
+      s("text", { class: "part-name", x: 0, y: height - 4 },
+        this.from > 0 ? seconds(this.from * 1e-9) : "0"),
+      s("text", { class: "part-name end", x: width, y: height - 4 }, seconds(this.to * 1e-9)),
       this.slice >= 0 && s("rect", { class: "cursor", x: x(this.slice), y: 12,
                                      width: Math.max(2, x(1)), height: floor - 12 }));
     const set = (event: PointerEvent) => {
@@ -340,8 +459,7 @@ export class ClusterView implements View {
     const parts = users.map((user) => {
       const swatch = h("span", { class: "swatch" });
       swatch.style.background = colour(user);
-      const sent = this.slice < 0 ? bundle.by_user[user] : bundle.over_time[user][this.slice];
-      return h("li", {}, swatch, `${user} ${bytes(sent)}`);
+      return h("li", {}, swatch, `${user} ${bytes(this.bytesIn(bundle, this.slice, user))}`);
     });
     const alike = bundle.links > 1 && bundle.busy_fraction - bundle.least_fraction > 1e-3
       ? `, the busiest of ${bundle.links} that are simulated (from ${shown(bundle.least_fraction)})`
@@ -349,7 +467,7 @@ export class ClusterView implements View {
     fill(box,
          h("p", {}, h("strong", {}, bundle.name), `${alike}: busy ` +
            `${shown(this.load(bundle, this.slice, ""))} of ` +
-           `${this.slice < 0 ? "the step" : "this time"} at ` +
+           `${this.slice < 0 && this.whole ? "the step" : "this time"} at ` +
            `${bytes(bundle.capacity_bytes_per_s)}/s`),
          h("ul", { class: "legend" }, ...parts), picture);
   }

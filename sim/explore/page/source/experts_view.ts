@@ -1,4 +1,4 @@
-// Where tokens go, as a map of layers and experts or ranks (sim/explore/replies/experts_view.hpp).
+// Where tokens go, as a map of layers and experts or ranks (sim/explore/views/experts_view.hpp).
 
 import { byId, fill, h } from "./dom";
 import { grouped, significant } from "./format";
@@ -101,8 +101,8 @@ export class ExpertsView implements View {
   }
 
   private draw(): void {
-    const data = this.data!;
-    if (data.even || data.experts === 0) return;
+    const { data } = this;
+    if (!data || data.even || data.experts === 0) return;
     const { wide, tall } = this.cell();
     const ratio = devicePixelRatio || 1;
     const width = byId("experts").clientWidth, rows = this.cells.length;

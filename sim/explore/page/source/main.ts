@@ -12,6 +12,7 @@ import { MemoryView } from "./memory_view";
 import { RooflineView } from "./roofline_view";
 import { SearchView } from "./search_view";
 import { showStages } from "./stages_view";
+import { SweepView } from "./sweep_view";
 import { changed, decode, encode, History, same, State } from "./state";
 import { legend, TimelineView } from "./timeline_view";
 import type { Timeline } from "./timeline_data";
@@ -23,7 +24,8 @@ let painted: Promise<void> = Promise.resolve();
 let pinned: view.Pinned | null = null;
 let comparing: AbortController | null = null;
 const memory = new MemoryView(timeline);
-const cluster = new ClusterView();
+const cluster = new ClusterView(timeline, (from, to, signal) =>
+  api.linkLoads(answer!.state, from, to, signal));
 const roofline = new RooflineView();
 const experts = new ExpertsView(() => !!answer?.result && "routing" in answer.result);
 const views = new Views([memory, cluster, roofline, experts], api.drawing,
@@ -38,6 +40,7 @@ const probe = {
   get answer() { return answer; },
   get search() { return search; },
   get batches() { return batches; },
+  get sweep() { return sweep; },
   slices: 0,
 };
 (window as unknown as Record<string, unknown>).explorer = probe;
@@ -165,6 +168,7 @@ function show(): void {
 function showKnobs(list: api.Knob[]): void {
   knobs.show(list);
   search.offer(list);
+  sweep.offer(list);
 }
 
 function takeTimeline(got: Timeline | null): void {
@@ -176,6 +180,7 @@ function takeTimeline(got: Timeline | null): void {
   if (!answer) return;
   search.follow(answer);
   batches.follow(answer);
+  sweep.follow(answer);
 }
 
 // --- What the user does ---
@@ -193,6 +198,7 @@ function load(state: State): void {
 
 const knobs = new KnobsView((changes, along) => turn(changes, along));
 const search = new SearchView(load);
+const sweep = new SweepView(load);
 const batches = new BatchesView((changes) => turn(changes));
 
 function writeAddress(): void {

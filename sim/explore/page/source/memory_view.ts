@@ -1,5 +1,5 @@
 // Memory of the simulated ranks over the step, on the timeline's axis
-// (sim/explore/replies/memory_view.hpp).
+// (sim/explore/views/memory_view.hpp).
 
 import { byId, fill, h } from "./dom";
 import { gigabytes, seconds } from "./format";
@@ -105,6 +105,14 @@ export class MemoryView implements View {
     fill(byId("memory-legend"), this.legend());
     fill(byId("memory-peaks"), this.peaks());
     this.update();
+  }
+
+  /** All ranks below each other, as on paper. */
+  unroll(all: boolean): void {
+    if (!this.data) return;
+    const height = this.data.ranks.length * (titleHeight + rowHeight + gap) + 4;
+    this.frame.style.height = `${Math.min(height, all ? 900 : innerWidth < 700 ? 330 : 470)}px`;
+    this.draw();
   }
 
   private legend(): HTMLElement {

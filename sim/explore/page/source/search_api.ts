@@ -3,6 +3,7 @@
 
 import { failure, question, type Result } from "./api";
 import type { State } from "./state";
+import type { GridAxis, GridRow } from "./sweep_charts";
 
 /** What a search is asked: as ExploredSearch::read() takes it. */
 export interface SearchQuestion {
@@ -31,6 +32,11 @@ export type BatchLine =
   { gbs: number; step_time_s: number; tokens_per_s_per_gpu: number; memory_bytes: number;
     capacity_bytes: number } |
   { gbs: number; why_not: string } | { error: string };
+
+export type SweepLine =
+  { command: string; points: number; axes: GridAxis[] } |
+  (GridRow & { state: State }) | { at: number[]; why_not: string } |
+  { best: number[]; ties: number[][] } | { error: string };
 
 /** Empty lines only show that the server is at it. */
 export async function lines<Line>(kind: string, body: unknown, signal: AbortSignal,

@@ -122,6 +122,7 @@ export class TimelineView {
     if (all) this.frame.style.height = `${Math.min(this.height + 2, 900)}px`;
     this.shade = new Uint32Array(0);
     this.paint();
+    for (const follow of this.followers) follow();
   }
 
   draw(): void {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "sim/analysis/estimate/estimate.hpp"
@@ -115,6 +116,66 @@ TEST(RunStates, ASlowGpuCostsAtMostWhatItLoses) {
   }
 }
 
+// Two slow GPUs in one replica cost no less than the worse one, and no more than both alone: what
+// they cost as the pipeline fills and drains adds up.
+TEST(RunStates, OfTwoSlowGpusTheWorseOneDecides) {
+  const Scenario scenario = llama(4, 4, 64);
+  EstimateContext context{scenario.system};
+  const Seconds step = step_time(scenario, context);
+  Scenario both = scenario;
+  double most = 1.0, sum = 1.0;
+  for (const auto& [stage, slower] : {std::pair{1, 0.1}, {2, 0.06}}) {
+    const double ratio = step_with_slow_gpu(scenario, stage, slower) / step;
+    most = std::max(most, ratio);
+    sum += ratio - 1.0;
+    // Stages of 16 GPUs follow each other.
+    both.system.gpu_overrides.push_back({2 * stage, 0, 1.0 / (1.0 + slower)});
+  }
+  EstimateContext slow{both.system};
+  const double together = step_time(both, slow) / step;
+  EXPECT_GE(together, most - 1e-9);
+  EXPECT_LE(together, sum + 1e-9);
+}
+
+// In parallel as one after the other; convex, so that what lies between two knots is not above
+// their chord, but for a ten-thousandth by which collectives that wait choose otherwise.
+TEST(RunStates, SlowStatesDoNotDependOnWorkers) {
+  const Scenario scenario = llama(4, 4, 64);
+  const std::vector<double> slower{0.03, 0.06, 0.12};
+  const auto ratios = slow_step_ratios(scenario, slower, 1);
+  EXPECT_EQ(slow_step_ratios(scenario, slower, 3), ratios);
+  for (const std::vector<double>& of_stage : ratios) {
+    EXPECT_LE(of_stage[1], of_stage[0] + (of_stage[2] - of_stage[0]) / 3.0 + 1e-4);
+    EXPECT_LE(of_stage[0], 1.0 + (of_stage[1] - 1.0) / 2.0 + 1e-4);
+  }
+}
+
+// BLOOM's slow GPU, whenever it comes: to replace it saves days, and more than it does by itself no
+// rule can.
+TEST(TrainingRun, ReplacesSlowGpusWhereItPays) {
+  const Scenario scenario = llama(4, 4, 64);
+  const Seconds step = estimate(scenario).result.step_time;
+  RunQuestion asked = question("bloom");
+  asked.reliability.slow.per_gpu_day *= 20.0;
+  const Economics economics = read_economics("h100-sxm", "");
+  const TrainingRun stay = training_run(scenario, step, asked, economics);
+  const auto worth = std::find_if(stay.worth.begin(), stay.worth.end(), [](const Improvement& one) {
+    return one.what == "slow GPUs replaced where it pays";
+  });
+  ASSERT_NE(worth, stay.worth.end());
+  asked.policy.evict = EvictionRule{};
+  const TrainingRun leave = drawn_run(scenario, step, asked, economics);
+  EXPECT_NEAR(stay.figures.days.mean - leave.figures.days.mean, worth->days.mean, 1e-9);
+  EXPECT_GT(worth->days.mean, 0.0);
+  EXPECT_GT(leave.figures.evictions.mean, 1.0);
+  EXPECT_EQ(stay.figures.evictions.mean, 0.0);
+  EXPECT_EQ(leave.evictions.size(), 4u);
+  // What steps lose to slow GPUs is paid for with them.
+  EXPECT_NEAR(stay.bill.steps + stay.bill.redone + stay.bill.standing + stay.bill.spares, 1.0,
+              1e-12);
+  EXPECT_LT(leave.figures.days.mean, stay.figures.days.mean);
+}
+
 // What is drawn has the mean that the formula says, where rates are known and do not change.
 TEST(PreparedRun, AgreesWithItsFormula) {
   const Scenario scenario = llama(8, 2, 512);
@@ -211,6 +272,48 @@ TEST(TrainingRun, SaysWhatItsRentIsFor) {
   EXPECT_NEAR(bill.spares, 16.0 / 528.0, 1e-12);
   EXPECT_NEAR(bill.steps + bill.redone + bill.standing + bill.spares, 1.0, 1e-12);
   EXPECT_NEAR(bill.redone, 512.0 / 528.0 * run.figures.shares[3], 1e-12);
+}
+
+Economics powers(const std::string& waiting) {
+  return parse_economics(
+      JsonValue::parse(R"({"schema": "orrery.economics/1", "server_watts_per_gpu": 1000, "pue": 1,
+                           "switch_watts": 0, "usd_per_kwh": 0.1)" +
+                           waiting + "}",
+                       "mine.json"),
+      read_economics("h100-sxm", ""));
+}
+
+// At 1 kW a GPU at work and w kW where it waits, a run of H job GPU-hours takes, in kWh,
+// H (1 - standing) + w H (standing but detection) + [w, 1] H detection, and w for a spare's hour.
+TEST(TrainingRun, GpusThatWaitDrawLess) {
+  RunQuestion asked = question();
+  asked.policy.spares = 2;
+  asked.replicates = 50;
+  const Scenario scenario = llama(8, 2, 512);
+  const auto run = [&](const std::string& waiting) {
+    return drawn_run(scenario, Seconds{5.0}, asked, powers(waiting));
+  };
+  const TrainingRun tenth = run(R"(, "waiting_watts_per_gpu": 100)");
+  const RunFigures& figures = tenth.figures;
+  const double job = 24.0 * figures.days.mean * 512.0, spare = job * 16.0 / 512.0;
+  const double found = figures.shares[static_cast<std::size_t>(RunTime::detecting)];
+  const double stands = tenth.bill.standing * 528.0 / 512.0;
+  ASSERT_GT(found, 0.0);
+  const double low = job * (1.0 - stands + 0.1 * stands) + 0.1 * spare;
+  EXPECT_NEAR(tenth.bill.energy_kwh.low / low, 1.0, 1e-12);
+  EXPECT_NEAR(tenth.bill.energy_kwh.high / (low + 0.9 * job * found), 1.0, 1e-12);
+  EXPECT_NEAR(tenth.bill.spares_kwh.high / (0.1 * spare), 1.0, 1e-12);
+  EXPECT_NEAR(tenth.bill.energy_usd.low / (0.1 * low), 1.0, 1e-12);
+  // As if they worked: every hour that is paid for.
+  const RunBill alike = run(R"(, "waiting_watts_per_gpu": 1000)").bill;
+  EXPECT_NEAR(alike.energy_kwh.low / alike.gpu_hours, 1.0, 1e-12);
+  EXPECT_NEAR(alike.energy_kwh.high / alike.gpu_hours, 1.0, 1e-12);
+  // Where nobody says: between nothing and that.
+  Economics silent = powers("");
+  silent.waiting_watts_per_gpu = {};
+  const RunBill untold = drawn_run(scenario, Seconds{5.0}, asked, silent).bill;
+  EXPECT_NEAR(untold.energy_kwh.low / (job * (1.0 - stands)), 1.0, 1e-12);
+  EXPECT_NEAR(untold.energy_kwh.high / untold.gpu_hours, 1.0, 1e-12);
 }
 
 TEST(TrainingRun, SameSeedSameAnswer) {

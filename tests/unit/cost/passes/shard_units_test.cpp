@@ -36,7 +36,7 @@ std::vector<std::int64_t> gathered(const StageCost& stage, bool forward) {
   std::vector<std::int64_t> all;
   for (std::size_t i = 0; i < stage.count(forward); ++i) {
     const Bucket& unit = stage.bucket(forward, i);
-    all.push_back(forward ? unit.parameters.dense : unit.regathered);
+    all.push_back(forward ? unit.parameters.dense : unit.regathered.dense);
   }
   return all;
 }

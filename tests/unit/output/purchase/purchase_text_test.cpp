@@ -52,7 +52,7 @@ TEST(PurchaseOutput, EveryLineOfCsvHasAsManyCells) {
 
 TEST(PurchaseOutput, TextSaysWhatIsUnknownAndRefused) {
   const PurchaseRequest request = small_request();
-  const std::string text = purchase_text(buy(request), request, names);
+  const std::string text = purchase_document(buy(request), request, names).text();
   EXPECT_THAT(text, HasSubstr("Not known of l40s: rent_usd_per_gpu_hour"));
   EXPECT_THAT(text, HasSubstr("dgx-a100-superpod, 2,048 GPUs: no plan divides"));
   EXPECT_THAT(text, HasSubstr("orrery estimate --model llama3-8b --system "));
@@ -64,18 +64,10 @@ TEST(PurchaseOutput, AFigureThatIsNotKnownHasAMark) {
   request.systems = {request.systems[1]};
   request.gpus = {16};
   const Purchase purchase = buy(request);
-  EXPECT_THAT(purchase_text(purchase, request, {"llama3-8b", "1T", {"l40s-pcie"}, ""}),
+  EXPECT_THAT(purchase_document(purchase, request, {"llama3-8b", "1T", {"l40s-pcie"}, ""}).text(),
               HasSubstr("?"));
   EXPECT_THAT(purchase_json(purchase, request, {"llama3-8b", "1T", {"l40s-pcie"}, ""}),
               HasSubstr("\"rent_usd\": null"));
-}
-
-TEST(PurchaseOutput, ThePageHasBothCharts) {
-  const PurchaseRequest request = small_request();
-  const std::string page = purchase_html(buy(request), request, names);
-  EXPECT_THAT(page, HasSubstr("Cost against days"));
-  EXPECT_THAT(page, HasSubstr("Days of training"));
-  EXPECT_THAT(page, HasSubstr("orrery.purchase/1"));
 }
 
 }  // namespace

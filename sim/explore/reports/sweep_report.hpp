@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+#include "sim/analysis/sweep/sweep_folder.hpp"
+#include "sim/explore/reports/report_page.hpp"
+#include "sim/output/swept/sweep_text.hpp"
+
+namespace orrery {
+
+/// Rows of which a report keeps the best: some 150 bytes each.
+inline constexpr std::size_t most_rows_in_a_report = 12'000;
+
+/// A sweep as one HTML file (report_page.hpp): a curve or a map over its keys, plans by step and
+/// memory and, with bills, by days and rent, and what `orrery sweep run` prints. It also holds the
+/// rows that `rows` keeps (sweep_rows_json), and what the sweep was told.
+std::string sweep_report(const SweepFolder& folder, const BestRows& rows, const ReportAbout& about);
+
+}  // namespace orrery
