@@ -1,9 +1,12 @@
 #include "sim/analysis/run/failure_time.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "sim/analysis/run/checkpoint_size.hpp"
 #include "sim/analysis/run/run_law.hpp"
+#include "sim/analysis/run/run_states.hpp"
+#include "sim/work/walk/expected_away.hpp"
 
 namespace orrery {
 namespace {
@@ -32,18 +35,51 @@ double FailureTime::over_steps(const CheckpointCycle& cycle, Seconds start, Seco
 
 double least_time_over_steps(const Scenario& scenario, const Reliability& profile,
                              std::optional<BytesPerSecond> store) {
+  return least_time_over_steps(scenario, profile, store, {}, false);
+}
+
+double least_time_over_steps(const Scenario& scenario, const Reliability& profile,
+                             std::optional<BytesPerSecond> store, std::optional<int> spares,
+                             bool elastic) {
   const int gpus = scenario.plan.gpus();
   const CheckpointTimes times =
       checkpoint_times(scenario, checkpoint_size(scenario), profile, CheckpointTier::store,
                        store.value_or(profile.store_per_gpu * gpus));
-  const FailureTime failures{causes_of(profile, {CheckpointRule{}}), law_of(profile, gpus).per_day};
-  const Seconds start = profile.restart.at(gpus) + times.load;
-  const Seconds stop = times.stall + times.write + start;
+  const FailureLaw law = law_of(profile, gpus);
+  const std::vector<WalkCause> causes = causes_of(profile, {CheckpointRule{}});
+  const FailureTime failures{causes, law.per_day, 1.0 / law.mean_batch()};
   const double rate = failures.unplanned();
   // Without failures none is the best; a day is near to it.
   const Seconds work =
       rate > 0.0 ? std::max(best_work(rate, times.stall), times.write) : Seconds{86400.0};
-  return failures.over_steps({work, times.stall, times.write}, start, stop);
+  const int replicas = scenario.plan.dp;
+  elastic = elastic && replicas > 1;
+  if (!elastic && !spares) {
+    const Seconds start = profile.restart.at(gpus) + times.load;
+    const Seconds stop = times.stall + times.write + start;
+    return failures.over_steps({work, times.stall, times.write}, start, stop);
+  }
+  // Steps so short that none is cut.
+  constexpr int steps = 10'000;
+  WalkSetup setup;
+  setup.causes = causes;
+  setup.restart = whole_micros(profile.restart.at(gpus));
+  setup.regroup = whole_micros(profile.regroup.at(gpus));
+  setup.elastic = elastic;
+  setup.replicas_hold_all = scenario.plan.zero == 0 && replicas > 1;
+  setup.replicas = replicas;
+  setup.replicas_of_unit = replicas_of_unit(scenario);
+  setup.spares = spares.value_or(always_one);
+  setup.tiers = {{whole_micros(times.stall), whole_micros(times.write), whole_micros(times.load)}};
+  WalkPhase phase{replicas, {}, {steps}, {0}};
+  const Micros step = std::max<Micros>(1, whole_micros(work) / steps);
+  const int most = elastic ? most_units_away * setup.replicas_of_unit : 0;
+  for (int away = 0; away <= std::min(most, replicas - 1); ++away)
+    phase.by_away.push_back({step, replicas - away});
+  setup.phases = {phase};
+  return 1.0 /
+         policy_shares(setup, law.per_day, law.repair_us, std::numeric_limits<double>::infinity())
+             .goodput;
 }
 
 }  // namespace orrery

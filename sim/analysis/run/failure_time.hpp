@@ -35,4 +35,11 @@ class FailureTime {
 double least_time_over_steps(const Scenario& scenario, const Reliability& profile,
                              std::optional<BytesPerSecond> store);
 
+/// The same with so many spare units (nothing: always one), elastic or not, in the long run:
+/// policy_shares(). A job without replicas takes its share of their tokens in the same time; one
+/// that has one replica is not elastic.
+double least_time_over_steps(const Scenario& scenario, const Reliability& profile,
+                             std::optional<BytesPerSecond> store, std::optional<int> spares,
+                             bool elastic);
+
 }  // namespace orrery

@@ -12,8 +12,6 @@
 namespace orrery {
 namespace {
 
-// With more units away at once even an elastic job waits.
-constexpr int most_units_away = 8;
 // A run that takes longer than so many times its steps is no run.
 constexpr double hopeless = 100.0;
 // In seconds, three centuries: a hundred times as many microseconds have 60 bits.
@@ -55,7 +53,7 @@ double rate_of(const PreparedRun& run, std::size_t tier) {
   for (std::size_t i = 0; i < run.setup.causes.size(); ++i)
     if (run.setup.causes[i].first_tier == tier && !run.setup.causes[i].planned)
       per_day += run.law.per_day[i];
-  return per_day / 86400.0;
+  return per_day / 86400.0 / run.law.mean_batch();
 }
 
 void price_tier(const Scenario& scenario, Seconds step, BytesPerSecond store,
@@ -274,7 +272,7 @@ Seconds replacement_stop(const PreparedRun& run) {
 }
 
 double expected_ettr(const PreparedRun& run, std::size_t place, double factor) {
-  const FailureTime failures{run.setup.causes, run.law.per_day, factor};
+  const FailureTime failures{run.setup.causes, run.law.per_day, factor / run.law.mean_batch()};
   const Seconds start =
       Seconds{static_cast<double>(run.setup.restart) / 1e6} + run.tiers()[place].times.load;
   Seconds steps, all;

@@ -1,8 +1,25 @@
 #include "sim/analysis/run/run_law.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace orrery {
+
+std::vector<double> batches_of_part(const std::vector<double>& batches, double part) {
+  std::vector<double> smaller(batches.size());
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    const auto size = static_cast<double>(i + 1);
+    // Binomial: (size over k) part^k (1 - part)^(size - k), one k after the other.
+    double ways = 1.0;
+    for (std::size_t k = 1; k <= i + 1; ++k) {
+      const auto hits = static_cast<double>(k);
+      ways *= (size - hits + 1.0) / hits;
+      smaller[k - 1] +=
+          batches[i] * ways * std::pow(part, hits) * std::pow(1.0 - part, size - hits);
+    }
+  }
+  return smaller;
+}
 
 Micros whole_micros(Seconds time) { return std::llround(time.si() * 1e6); }
 
@@ -12,6 +29,9 @@ FailureLaw law_of(const Reliability& profile, int gpus) {
   law.error = {profile.events(), profile.spread};
   law.month_deviation = profile.month_deviation;
   law.month = whole_micros(profile.month);
+  if (!profile.batches.empty())
+    law.batches = batches_of_part(profile.batches,
+                                  std::min(1.0, static_cast<double>(gpus) / profile.batch_gpus));
   for (const Seconds quantile : profile.repair) law.repair_us.push_back(quantile.si() * 1e6);
   return law;
 }

@@ -23,6 +23,9 @@ std::vector<AwayState> away_states(const Scenario& scenario, Seconds whole, int 
 /// The step while that share of each NIC's rate goes to a write.
 Seconds step_beside_write(const Scenario& scenario, double nic_share);
 
+/// With more units away at once even an elastic job waits.
+inline constexpr int most_units_away = 8;
+
 /// The step if one GPU of that stage takes 1 + `slower` times as long as the others.
 Seconds step_with_slow_gpu(const Scenario& scenario, int stage, double slower);
 

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "sim/analysis/run/expected_days.hpp"
 #include "sim/analysis/run/run_bill.hpp"
 #include "sim/analysis/run/run_states.hpp"
 #include "sim/analysis/run/run_worth.hpp"
@@ -130,9 +131,8 @@ TrainingRun drawn_run(const Scenario& scenario, Seconds step, const RunQuestion&
   answer.spares = policy.spares ? spare_need(finished_runs(never_waits, question), policy.spares)
                                 : spare_need(answer.runs, {});
   answer.evictions = evictions_of(answer.prepared);
-  if (policy.checkpoints.size() == 1 && !policy.elastic && !policy.spares &&
-      !answer.prepared.setup.slowness.any())
-    answer.expected_ettr = expected_ettr(answer.prepared);
+  if (has_expected_shares(question) && !answer.prepared.setup.slowness.any())
+    answer.expected_ettr = expected_shares(answer.prepared).ettr;
   answer.bill = run_bill(answer.prepared, answer.figures, answer.spares.kept, economics);
   return answer;
 }

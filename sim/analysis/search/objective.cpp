@@ -55,7 +55,8 @@ double Objective::score(const Scenario& scenario, Seconds time, const Economics*
     case Goal::goodput:
       assert(failures_);
       return time.si() / tokens *
-             least_time_over_steps(scenario, failures_->profile, failures_->store);
+             least_time_over_steps(scenario, failures_->profile, failures_->store,
+                                   failures_->spares, failures_->elastic);
     case Goal::cost_per_token:
       assert(economics);
       return middle(bill_of(scenario, time, tokens, *economics).usd_per_step) / tokens;

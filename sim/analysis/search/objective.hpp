@@ -39,6 +39,8 @@ struct Deadline {
 struct FailuresMeant {
   Reliability profile;
   std::optional<BytesPerSecond> store;
+  std::optional<int> spares;  ///< Nodes, or NVLink domains; nothing: one is always at hand.
+  bool elastic = false;       ///< The job goes on without the replicas whose units are away.
 };
 
 class Objective {

@@ -27,6 +27,7 @@ struct CaseRun {
 
 Reliability at_one_rate(Reliability profile) {
   profile.month_deviation = 0.0;
+  profile.batches.clear();
   profile.spread = 1.0;
   for (FailureCause& cause : profile.causes) cause.events = 0.0;
   return profile;
@@ -68,6 +69,10 @@ CaseRun plain_run(const RunCase& one) {
     run.setup.restart = whole_micros(*one.recovery);
     for (WalkCause& cause : run.setup.causes) cause.detect_low = cause.detect_high = 0;
   }
+  // A fleet whose units are counted has been in service for longer than a repair lasts.
+  if (std::any_of(one.measured.begin(), one.measured.end(),
+                  [](const auto& value) { return value.first.starts_with("away_"); }))
+    run.law.before = static_cast<Micros>(run.law.repair_us.back());
   run.setup.tiers = {{whole_micros(one.stall), whole_micros(one.write), 0}};
   const double rate = profile.per_day(one.gpus) / day;
   const Seconds interval = one.interval.value_or(std::max(best_work(rate, one.stall), one.write));

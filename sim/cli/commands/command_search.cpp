@@ -11,6 +11,7 @@
 #include "sim/base/text/value_list.hpp"
 #include "sim/base/workers/interruption.hpp"
 #include "sim/cli/options/options.hpp"
+#include "sim/cli/options/run_options.hpp"
 #include "sim/cli/options/scenario_options.hpp"
 #include "sim/cli/options/search_options.hpp"
 #include "sim/cli/options/status_line.hpp"
@@ -46,7 +47,10 @@ po::options_description search_options() {
       ("reliability", text("NAME|FILE"),
        "what fails how often, for goodput: orrery list reliability (default: default)")  //
       ("storage", text("RATE"),
-       "what the file system sustains, for goodput (default: the profile's for each GPU)")      //
+       "what the file system sustains, for goodput (default: the profile's for each GPU)")  //
+      ("spares", text("N"),
+       "nodes, or NVLink domains, that wait, for goodput (default: one is always at hand)")     //
+      ("elastic", "go on without the replicas whose nodes are in repair, for goodput")          //
       ("top", text("K"), "how many plans to list (default 10)")                                 //
       ("all-settings", "list plans of one layout (tp, cp, pp, ep) apart, not its best alone")   //
       ("fix", texts("KEY=V[,V]"), "only plans with this; any key of a plan, as tp=1..8")        //
@@ -82,7 +86,7 @@ Seconds duration(const std::string& text, const std::string& option) {
 
 void read_failures(SearchRequest& request, const ParsedOptions& options) {
   if (request.goal != Goal::goodput) {
-    for (const char* option : {"reliability", "storage"})
+    for (const char* option : {"reliability", "storage", "spares", "elastic"})
       if (options.has(option))
         fail_input({"", "--" + std::string{option}}, "is for goals that know of failures",
                    "add --objective goodput, or leave it out");
@@ -96,7 +100,11 @@ void read_failures(SearchRequest& request, const ParsedOptions& options) {
                        {"--reliability", ""}),
       options.has("storage")
           ? std::optional{parse_bandwidth(options.text("storage"), {"--storage", ""})}
-          : std::nullopt};
+          : std::nullopt,
+      options.has("spares")
+          ? std::optional{parse_count(options.text("spares"), "spares", 0, most_spares)}
+          : std::nullopt,
+      options.has("elastic")};
 }
 
 void read_goal(SearchRequest& request, const ParsedOptions& options) {

@@ -12,7 +12,6 @@ namespace po = boost::program_options;
 namespace orrery {
 namespace {
 
-constexpr int most_spares = 1 << 16;
 constexpr int most_replicates = 100'000;
 constexpr int most_seed = 1 << 30;
 constexpr int most_servers = 1 << 20;
@@ -117,9 +116,9 @@ RunQuestion run_question(const ParsedOptions& parsed) {
 }
 
 void take_profile_of_faults(RunQuestion& question, const Scenario& scenario) {
-  if (question.faults)
-    question.reliability =
-        profile_of(*question.faults, question.reliability, gpus_of_unit(scenario));
+  if (!question.faults) return;
+  question.reliability = profile_of(*question.faults, question.reliability, gpus_of_unit(scenario));
+  question.reliability.batches.clear();  // Each is replayed when it came.
 }
 
 }  // namespace orrery

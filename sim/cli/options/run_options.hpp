@@ -5,6 +5,8 @@
 
 namespace orrery {
 
+inline constexpr int most_spares = 1 << 16;
+
 /// What fails, and what the user does about it: --reliability, --faults, --checkpoint, --spares ...
 boost::program_options::options_description run_policy_options();
 /// How many runs are drawn, and which.

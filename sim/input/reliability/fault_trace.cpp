@@ -161,7 +161,35 @@ void read_infinite_hbd(const JsonValue& json, FaultTrace& trace) {
   reader.finish(json);
 }
 
-double month_deviation(const FaultTrace& trace, Seconds month) {
+// Faults that begin within an hour of the one before come together.
+std::vector<double> batches_of(const FaultTrace& trace) {
+  constexpr Seconds together{3600.0};
+  std::vector<Seconds> starts;
+  for (const ServerFault& fault : trace.faults) starts.push_back(fault.start);
+  std::sort(starts.begin(), starts.end());
+  std::vector<double> counts;
+  for (std::size_t i = 0; i < starts.size();) {
+    std::size_t end = i + 1;
+    while (end < starts.size() && starts[end] - starts[end - 1] <= together) ++end;
+    if (counts.size() < end - i) counts.resize(end - i);
+    ++counts[end - i - 1];
+    i = end;
+  }
+  return counts;
+}
+
+// Of counts of a month, over their mean, if their rate did not differ: a batch counts as often as
+// it is large.
+double counting_variance(const std::vector<double>& batches) {
+  double faults = 0.0, squares = 0.0;
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    const auto size = static_cast<double>(i + 1);
+    faults += size * batches[i], squares += size * size * batches[i];
+  }
+  return faults > 0.0 ? squares / faults : 1.0;
+}
+
+double month_deviation(const FaultTrace& trace, Seconds month, double counting) {
   const int months = static_cast<int>(trace.length / month);
   if (months < 2) return 0.0;
   std::vector<double> counts(static_cast<std::size_t>(months));
@@ -171,7 +199,7 @@ double month_deviation(const FaultTrace& trace, Seconds month) {
   double mean = 0.0, variance = 0.0;
   for (const double count : counts) mean += count / months;
   for (const double count : counts) variance += (count - mean) * (count - mean) / (months - 1);
-  return mean > 0.0 ? std::sqrt(std::max(0.0, variance - mean)) / mean : 0.0;
+  return mean > 0.0 ? std::sqrt(std::max(0.0, variance - counting * mean)) / mean : 0.0;
 }
 
 std::vector<Seconds> repair_quantiles(const FaultTrace& trace) {
@@ -220,7 +248,9 @@ Reliability profile_of(const FaultTrace& trace, const Reliability& base, int gpu
     profile.causes.push_back({cause.name, static_cast<std::size_t>(group - base.groups.begin()),
                               cause.faults / gpu_days, 0.0, static_cast<double>(cause.faults)});
   }
-  profile.month_deviation = month_deviation(trace, base.month);
+  profile.batches = batches_of(trace);
+  profile.batch_gpus = trace.servers * gpus_per_server;
+  profile.month_deviation = month_deviation(trace, base.month, counting_variance(profile.batches));
   profile.repair = repair_quantiles(trace);
   profile.document.reset();
   return profile;

@@ -175,6 +175,18 @@ std::vector<Seconds> read_repair(const JsonValue& json) {
   return quantiles;
 }
 
+std::vector<double> read_batches(const JsonValue& json) {
+  json.allow_only({"counts", "gpus", "source"});
+  required_text(json, "source");
+  std::vector<double> counts;
+  double sum = 0.0;
+  for (const JsonValue& count : json.at("counts").elements())
+    sum += counts.emplace_back(count.number(0, most));
+  if (sum == 0.0)
+    json.at("counts").fail("counts nothing", "write how many came alone, in twos, in threes");
+  return counts;
+}
+
 TimeByGpus read_by_gpus(const JsonValue& json) {
   json.allow_only({"base", "each", "source"});
   required_text(json, "source");
@@ -209,8 +221,8 @@ double Reliability::events() const {
 Reliability parse_reliability(const JsonValue& json, const Reliability& base) {
   require_schema(json, "orrery.reliability/1");
   json.allow_only({"schema", "name", "title", "gpus_per_node", "exposure", "groups", "causes",
-                   "slow_gpus", "speeds", "spread", "months", "repair", "restart", "regroup",
-                   "stall", "store_per_gpu"});
+                   "slow_gpus", "speeds", "spread", "months", "batches", "repair", "restart",
+                   "regroup", "stall", "store_per_gpu"});
   Reliability profile = base;
   profile.name = required_text(json, "name");
   profile.title = required_text(json, "title");
@@ -238,6 +250,10 @@ Reliability parse_reliability(const JsonValue& json, const Reliability& base) {
     profile.month_deviation = months->at("deviation").number(0, 3);
     profile.month = span_of(months->at("length"));
     if (profile.month < Seconds{60.0}) months->at("length").fail("is no month", "write days: 30 d");
+  }
+  if (const auto batches = json.find("batches")) {
+    profile.batches = read_batches(*batches);
+    profile.batch_gpus = static_cast<int>(batches->at("gpus").integer(1, 100'000'000));
   }
   if (const auto repair = json.find("repair")) profile.repair = read_repair(repair->sourced());
   if (const auto restart = json.find("restart")) profile.restart = read_by_gpus(*restart);

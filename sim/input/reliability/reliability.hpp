@@ -68,6 +68,10 @@ struct Reliability {
   double spread = 1.0;
   double month_deviation = 0.0;  ///< Of a month's rate, over its mean.
   Seconds month;
+  /// Counted batches of 1, 2, ... failures that came together and were repaired together. Empty:
+  /// each came alone.
+  std::vector<double> batches;
+  int batch_gpus = 0;           ///< Of the fleet in which they were counted.
   std::vector<Seconds> repair;  ///< Quantiles at 0, 1 / (n - 1), ..., 1.
   TimeByGpus restart;           ///< From nothing to the first step, without what was lost.
   TimeByGpus regroup;           ///< Of communicators alone.

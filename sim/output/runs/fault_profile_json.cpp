@@ -54,6 +54,11 @@ std::string fault_profile_json(const FaultTrace& trace, const Reliability& base,
         {"length", digits(profile.month.si() / 86400.0) + " d"},
         {"source", counted("the variance of faults over months, less that of counting, over the "
                            "squared mean")}}},
+      {"batches",
+       {{"counts", profile.batches},
+        {"gpus", profile.batch_gpus},
+        {"source", counted("batches of 1, 2, ... faults that begin within an hour of the one "
+                           "before")}}},
       {"repair",
        {{"value", std::move(repair)},
         {"source", counted("quantiles of the times that servers were down")}}}};

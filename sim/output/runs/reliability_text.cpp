@@ -68,6 +68,14 @@ std::string reliability_details(const Reliability& profile, int gpus) {
     rest.add_row({"speeds", "healthy GPUs differ by " + percent(profile.speed_deviation) +
                                 ", the slowest of all by " +
                                 percent(profile.speed_deviation * largest_of_normal(gpus, 0.5))});
+  if (profile.batches.size() > 1) {
+    double batches = 0.0, failures = 0.0;
+    for (std::size_t i = 0; i < profile.batches.size(); ++i)
+      batches += profile.batches[i], failures += static_cast<double>(i + 1) * profile.batches[i];
+    rest.add_row({"batches", fixed(failures / batches, 2) + " fail together on average, up to " +
+                                 grouped(static_cast<std::int64_t>(profile.batches.size())) +
+                                 ", and are repaired together"});
+  }
   rest.add_row({"months", "rates differ by " + percent(profile.month_deviation) + " from one " +
                               span_text(profile.month) + " to the next"});
   rest.add_row({"restart", span_text(profile.restart.at(gpus)) + " of all processes, " +

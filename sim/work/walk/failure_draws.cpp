@@ -11,7 +11,7 @@ namespace orrery {
 namespace {
 
 // Of streams that must not repeat each other.
-constexpr std::uint64_t of_failures = 1, of_months = 2, of_rates = 3;
+constexpr std::uint64_t of_failures = 1, of_months = 2, of_rates = 3, of_batches = 6;
 // Far beyond any run, and far below overflow.
 constexpr double never = 4e18;
 
@@ -30,6 +30,13 @@ double FailureLaw::total_per_day() const {
   double sum = 0.0;
   for (const double rate : per_day) sum += rate;
   return sum;
+}
+
+double FailureLaw::mean_batch() const {
+  double sum = 0.0, failures = 0.0;
+  for (std::size_t i = 0; i < batches.size(); ++i)
+    sum += batches[i], failures += static_cast<double>(i + 1) * batches[i];
+  return sum > 0.0 ? failures / sum : 1.0;
 }
 
 double draw_gamma(Random& random, double shape) {
@@ -61,10 +68,13 @@ Micros repair_at(std::span<const double> quantiles, double u) {
 FailureDraws::FailureDraws(const FailureLaw& law, std::uint64_t seed, std::uint64_t replicate)
     : FailureSource{seed, replicate},
       law_{law},
-      total_per_us_{law.total_per_day() / micros_per_day},
+      total_per_us_{law.total_per_day() / law.mean_batch() / micros_per_day},
       random_{seed, replicate, of_failures},
       month_random_{seed, replicate, of_months},
+      batch_random_{seed, replicate, of_batches},
       rate_factor_{draw_rate_factor(law.error, Random{seed, replicate, of_rates})} {
+  now_ = -static_cast<double>(law.before);
+  month_ends_ = -law.before;
   begin_month();
 }
 
@@ -78,22 +88,40 @@ void FailureDraws::begin_month() {
   month_ends_ += law_.month;
 }
 
+void FailureDraws::begin_batch() {
+  if (law_.batches.empty()) return;
+  double sum = 0.0;
+  for (const double weight : law_.batches) sum += weight;
+  double part = batch_random_.unit() * sum;
+  std::size_t size = 1;
+  while (size < law_.batches.size() && part >= law_.batches[size - 1])
+    part -= law_.batches[size++ - 1];
+  left_of_batch_ = size - 1;
+  batch_repair_ = repair_at(law_.repair_us, batch_random_.unit());
+}
+
 Failure FailureDraws::next() {
-  // Exponential in the integral of the rate, which is constant within a month.
-  double left = -portable_log(above_zero(random_));
-  const double base = total_per_us_ * rate_factor_;
-  while (base > 0.0 && now_ < never) {
-    const double rate = base * month_factor_;
-    const double ends = static_cast<double>(month_ends_);
-    if (left <= rate * (ends - now_)) {
-      now_ += left / rate;
-      break;
-    }
-    left -= rate * (ends - now_);
-    now_ = ends;
-    begin_month();
-  }
   Failure failure;
+  const double base = total_per_us_ * rate_factor_;
+  if (left_of_batch_ > 0) {
+    --left_of_batch_;
+    failure.follows = true;
+  } else {
+    // Exponential in the integral of the rate, which is constant within a month.
+    double left = -portable_log(above_zero(random_));
+    while (base > 0.0 && now_ < never) {
+      const double rate = base * month_factor_;
+      const double ends = static_cast<double>(month_ends_);
+      if (left <= rate * (ends - now_)) {
+        now_ += left / rate;
+        break;
+      }
+      left -= rate * (ends - now_);
+      now_ = ends;
+      begin_month();
+    }
+    begin_batch();
+  }
   failure.at = base > 0.0 && now_ < never ? static_cast<Micros>(now_)
                                           : std::numeric_limits<Micros>::max() / 2;
   double part = random_.unit() * law_.total_per_day();
@@ -103,6 +131,7 @@ Failure FailureDraws::next() {
   failure.detection = random_.unit();
   failure.presence = random_.unit();
   failure.repair = repair_at(law_.repair_us, random_.unit());
+  if (!law_.batches.empty()) failure.repair = batch_repair_;
   return failure;
 }
 

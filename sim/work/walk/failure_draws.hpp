@@ -26,11 +26,16 @@ struct FailureLaw {
   /// The rate of each month is Gamma with mean 1 and this standard deviation.
   double month_deviation = 0.0;
   Micros month = 0;  ///< How long a month is; 0: they are all alike.
+  /// How many of 1, 2, ... failures come together, as weights, and are repaired together. Empty:
+  /// each comes alone.
+  std::vector<double> batches;
+  Micros before = 0;  ///< So long before a run its units failed already.
   /// Quantiles of the time to repair at 0, 1 / (n - 1), ..., 1: between two of them it is
   /// uniform in its logarithm. Positive and rising.
   std::vector<double> repair_us;
 
   double total_per_day() const;
+  double mean_batch() const;  ///< Failures that come together, on average.
 };
 
 /// One failure, with all that chance decides about it. Each takes as many random numbers as every
@@ -44,6 +49,7 @@ struct Failure {
   /// Units of a whole fleet that are up when it comes, of which the job and its spares are some; it
   /// strikes any of them alike. 0: failures are of the job alone.
   int fleet_up = 0;
+  bool follows = false;  ///< It comes together with the one before.
 };
 
 /// What fails when in one replicate.
@@ -71,11 +77,15 @@ class FailureDraws final : public FailureSource {
 
  private:
   void begin_month();
+  void begin_batch();
 
   const FailureLaw& law_;
   double total_per_us_;
   Random random_;        ///< Of failures.
   Random month_random_;  ///< Of months: other policies see as many of them as they last.
+  Random batch_random_;
+  std::size_t left_of_batch_ = 0;
+  Micros batch_repair_ = 0;
   double rate_factor_ = 1.0;
   double month_factor_ = 1.0;
   Micros month_ends_ = 0;

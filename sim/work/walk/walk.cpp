@@ -26,6 +26,7 @@ class Walk {
 
   RunTally to_the_end() {
     next_ = failures_.next();
+    begin_with_repairs();
     begin_with_what_is_up();
     while (now_ < setup_.give_up) {
       slow_.settle(now_);
@@ -73,6 +74,13 @@ class Walk {
   }
   static int spares_of(const WalkSetup& setup) {
     return setup.fleet > 0 ? std::min(setup.spares, setup.fleet - setup.units) : setup.spares;
+  }
+
+  // What failed before the run and is in repair, whose place others have.
+  void begin_with_repairs() {
+    for (; next_.at < 0; next_ = failures_.next())
+      if (cause_of(next_).replaces) pool_.lose_spare(next_.at, next_.repair);
+    pool_.settle(0);
   }
 
   // The job takes what is up of the fleet, then its spares do.
@@ -177,15 +185,23 @@ class Walk {
     job_.set_away(away());
   }
 
+  // Whether its unit leaves.
+  bool lose_unit_of(const Failure& failure) {
+    if (!cause_of(failure).replaces) return false;
+    slow_.replace_unit(place_of(failure));
+    pool_.lose(now_, failure.repair), ++missing_;
+    return true;
+  }
+
   // False where another failure, which is then the next one, strikes before it steps.
   bool recovers_from(const Failure& failure) {
     const WalkCause& cause = cause_of(failure);
     ++tally_.interruptions[static_cast<std::size_t>(failure.cause)];
-    if (cause.replaces) {
-      slow_.replace_unit(place_of(failure));
-      pool_.lose(now_, failure.repair), ++missing_;
-    }
-    const bool regroups = cause.replaces && setup_.elastic;
+    bool replaces = lose_unit_of(failure);
+    // What fails together interrupts once.
+    for (; next_.follows && next_.at == failure.at; next_ = failures_.next())
+      if (strikes(next_)) replaces |= lose_unit_of(next_);
+    const bool regroups = replaces && setup_.elastic;
     if (cause.planned) {
       const Micros from = std::exchange(now_, job_.save(now_, next_.at));
       log(from, RunTime::saving);

@@ -118,7 +118,8 @@ void expect_same_for_every_goal(SearchRequest request) {
     request.failures.reset();
     if (goal == Goal::goodput) {
       // So many failures, and so slow a file system, that a plan's shards decide.
-      request.failures = FailuresMeant{read_reliability("default", {}), BytesPerSecond{1e8}};
+      request.failures =
+          FailuresMeant{read_reliability("default", {}), BytesPerSecond{1e8}, {}, false};
       for (FailureCause& cause : request.failures->profile.causes) cause.per_gpu_day *= 1e3;
     }
     // A step, and half of all plans too slow.

@@ -71,10 +71,11 @@ TEST(FaultTrace, AsAProfile) {
   EXPECT_EQ(profile.repair.back(), 50.0 * day);
   // In three months of 29 days 2, 1 and 0 faults: mean 1, variance 1, no more than by counting.
   EXPECT_DOUBLE_EQ(profile.month_deviation, 0.0);
+  EXPECT_EQ(profile.batches, std::vector<double>{3.0});  // Each alone.
 }
 
 // What the profile `stepfun` was counted from, in its first half: 313 faults, and in six months of
-// 29 days a rate that deviates by 0.73.
+// 29 days a rate that deviates by 0.70, in batches.
 TEST(FaultTrace, StepFunsFirstHalfIsItsProfile) {
   FaultTrace trace = read_fault_trace("stepfun", {}, {});
   EXPECT_EQ(trace.servers, 400);
@@ -87,6 +88,7 @@ TEST(FaultTrace, StepFunsFirstHalfIsItsProfile) {
   EXPECT_EQ(trace.faults.size(), 313u);
   EXPECT_NEAR(counted.per_day(3200), profile.per_day(3200), 1e-9);
   EXPECT_NEAR(counted.month_deviation, profile.month_deviation, 0.005);
+  EXPECT_EQ(counted.batches, profile.batches);
   ASSERT_EQ(counted.repair.size(), profile.repair.size());
   // Of 313 times, neighbours are up to a tenth apart.
   for (std::size_t i = 2; i < counted.repair.size(); ++i)

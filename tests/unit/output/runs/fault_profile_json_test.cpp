@@ -18,6 +18,7 @@ TEST(FaultProfileJson, ReadAgainIsTheSameProfile) {
     EXPECT_EQ(again.causes[i].events, profile.causes[i].events);
     EXPECT_NEAR(again.causes[i].per_gpu_day / profile.causes[i].per_gpu_day, 1.0, 1e-5);
   }
+  EXPECT_EQ(again.batches, profile.batches);
   EXPECT_NEAR(again.month_deviation, profile.month_deviation, 1e-4);
   ASSERT_EQ(again.repair.size(), profile.repair.size());
   for (std::size_t i = 0; i < profile.repair.size(); ++i)

@@ -78,6 +78,34 @@ TEST(FailureDraws, MonthsDiffer) {
   EXPECT_NEAR(count.variance, 100.0 + 2500.0, 300.0);
 }
 
+// Three batches of one for each of two: 5 failures in 4 batches, and counts whose variance over
+// their mean is E[b^2] / E[b] = 7 / 5. What comes together is repaired together.
+TEST(FailureDraws, ComeInBatches) {
+  FailureLaw law = plain_law({10.0});
+  law.batches = {3.0, 1.0};
+  law.repair_us = {1e9, 1e11};
+  std::uint64_t replicate = 0;
+  double followers = 0.0, all = 0.0;
+  const Moments count = moments(4000, [&] {
+    FailureDraws draws{law, 1, replicate++};
+    double n = 0.0;
+    Failure before;
+    for (Failure f = draws.next(); f.at < 4 * day; f = draws.next()) {
+      EXPECT_EQ(f.follows, f.at == before.at);
+      if (f.follows) {
+        EXPECT_EQ(f.repair, before.repair);
+      }
+      before = f;
+      n += 1.0, all += 1.0, followers += f.follows;
+    }
+    return n;
+  });
+  EXPECT_DOUBLE_EQ(law.mean_batch(), 1.25);
+  EXPECT_NEAR(count.mean, 40.0, 0.5);
+  EXPECT_NEAR(count.variance / count.mean, 1.4, 0.15);
+  EXPECT_NEAR(followers / all, 0.2, 0.005);
+}
+
 // 100 events: a rate known to 10 %. A factor of 2: 5 % below a half and 5 % above 2.
 TEST(FailureDraws, RatesAreAsUncertainAsTheyWereCounted) {
   FailureLaw law = plain_law({1.0});
