@@ -131,8 +131,12 @@ TrainingRun drawn_run(const Scenario& scenario, Seconds step, const RunQuestion&
   answer.spares = policy.spares ? spare_need(finished_runs(never_waits, question), policy.spares)
                                 : spare_need(answer.runs, {});
   answer.evictions = evictions_of(answer.prepared);
-  if (has_expected_shares(question) && !answer.prepared.setup.slowness.any())
-    answer.expected_ettr = expected_shares(answer.prepared).ettr;
+  if (has_expected_shares(question) && !answer.prepared.setup.slowness.any()) {
+    const double ettr = expected_shares(answer.prepared).ettr;
+    // A job that mostly waits gets on in months with few failures, of which the formula is silent.
+    constexpr double mostly = 0.5;
+    if (ettr > mostly) answer.expected_ettr = ettr;
+  }
   answer.bill = run_bill(answer.prepared, answer.figures, answer.spares.kept, economics);
   return answer;
 }

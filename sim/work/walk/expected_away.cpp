@@ -10,7 +10,7 @@ namespace orrery {
 namespace {
 
 constexpr int moments = 24;  // Of a run, at which shares are taken; their mean is the run's.
-constexpr int ages = 400;    // Of the last failure.
+constexpr int ages = 100;    // Of the last failure.
 constexpr double rare = 1e-12;
 constexpr double never = std::numeric_limits<double>::infinity();
 
@@ -274,7 +274,7 @@ PolicyShares policy_shares(const WalkSetup& setup, std::span<const double> per_d
   std::vector<double> per_us;
   for (const double rate : per_day) per_us.push_back(rate / micros_per_day);
   // How long it lasts depends on the shares, and they on how long it lasts, a little.
-  constexpr int rounds = 6;
+  const int rounds = std::isinf(work_us) ? 1 : 6;
   constexpr double least = 1e-6;
   PolicyShares shares;
   for (int i = 0; i < rounds; ++i) {
