@@ -46,8 +46,8 @@ echo "measure --resume -o $folder/out/record-2.json --budget 1m --besides" \
   "$folder/out/record-1.json" | diff - "$folder/last"
 rm "$folder/out/record-2.json"
 
-# Where there is no GPU, what was measured is fitted; a GPU of the catalog goes all the way. (The digest is
-# that of the text before it: FNV-1a, as calibration/host/record.cpp has it.)
+# Where there is no GPU, what was measured is fitted; a GPU of the catalog goes all the way. (The
+# digest is that of the text before it: FNV-1a, as calibration/host/record.cpp has it.)
 python3 - "$source/tests/golden" "$folder/out/record-1.json" << 'END'
 import json, sys
 golden, target = sys.argv[1:]

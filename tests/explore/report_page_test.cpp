@@ -139,10 +139,22 @@ TEST_F(ReportPage, HostileNamesAreInert) {
   model["name"] = name;
   const std::string file = (folder_.path() / "a\"<b>&.json").string();
   std::ofstream{file} << model;
-  open("estimate --model '" + file + "' --system dgx-h100 --gpus 8 --tp 2 --gbs 64");
-  EXPECT_NE(text("#command").find("a\"<b>&.json"), std::string::npos) << text("#command");
-  EXPECT_EQ(evaluate("document.querySelectorAll('img').length"), 0);
-  EXPECT_EQ(evaluate("document.querySelectorAll('script:not([type])').length"), 1);
+  const std::string shared = " --model '" + file + "' --system dgx-h100 ";
+  for (const std::string& command :
+       {"compare" + shared + "--gpus 8 --gbs 64 '--tp 2' '--tp 4'",
+        "search" + shared + "--gpus 8 --gbs 64 --fix tp=2,4 --fix mbs=1",
+        "sweep run" + shared + "--gpus 8 --sweep 'tp=2,4 gbs=64' --out " +
+            (folder_.path() / "sweep").string(),
+        "buy" + shared + "--tokens 1T --gpus 16 --fix tp=2 --fix mbs=1",
+        "run" + shared + "--gpus 8 --tp 2 --gbs 64 --tokens 1B --replicates 50",
+        "serve --search --engine vllm --isl 512 --osl 64 --concurrency 8 --gpus 2" + shared,
+        "estimate" + shared + "--gpus 8 --tp 2 --gbs 64"}) {
+    SCOPED_TRACE(command);
+    open(command);
+    EXPECT_NE(text("#command").find("a\"<b>&.json"), std::string::npos) << text("#command");
+    EXPECT_EQ(evaluate("document.querySelectorAll('img').length"), 0);
+    EXPECT_EQ(evaluate("document.querySelectorAll('script:not([type])').length"), 1);
+  }
   EXPECT_EQ(evaluate("report.result.model"), name);
   EXPECT_NE(text("h1").find("\\u202E"), std::string::npos) << text("h1");
   EXPECT_NE(text("h1").find("</script>"), std::string::npos) << text("h1");
@@ -259,10 +271,19 @@ TEST_F(ReportPage, OfOtherCommandsDrawWhatTheySay) {
 }
 
 TEST_F(ReportPage, OfASweepShowsWhatIsChosen) {
+  const std::string folder = (folder_.path() / "sweep").string();
   open(
       "sweep run --model llama3-8b --system dgx-h100 --gpus 16 --sweep 'tp=2,4 gbs=64,128 mbs=1,2'"
       " --out " +
-      (folder_.path() / "sweep").string());
+      folder);
+  // What it was made of is in it, also when the rows are merged later.
+  const std::string inputs = "JSON.parse(document.getElementById('inputs-data').textContent)";
+  const Json made_of = evaluate(inputs);
+  EXPECT_EQ(made_of["sweep"]["axes"]["tp"], Json::parse("[2, 4]"));
+  EXPECT_EQ(made_of["models"]["llama3-8b"]["layers"], 32);
+  EXPECT_TRUE(made_of["systems"].contains("dgx-h100"));
+  open("sweep merge " + folder);
+  EXPECT_EQ(evaluate(inputs), made_of);
   const std::string speed = text(".grid-map");
   evaluate(
       "(s => { s.selectedIndex = 1; s.dispatchEvent(new Event('change')) })"

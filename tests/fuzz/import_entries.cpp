@@ -1,5 +1,8 @@
 #include <optional>
+#include <sstream>
 
+#include "sim/analysis/profile/kernel_record.hpp"
+#include "sim/analysis/profile/step_profile.hpp"
 #include "sim/import/inventory/nccl_topology.hpp"
 #include "sim/import/inventory/smi_topology.hpp"
 #include "sim/import/measurements/nccl_tests.hpp"
@@ -54,6 +57,26 @@ bool fuzz_smi_topology(const std::string& text) {
   return is_accepted([&] { system_json(read_smi_topology(text, "fuzz.txt", answers), answers); });
 }
 
+// What is accepted is one step, nanosecond for nanosecond, and its record can be read again.
+bool fuzz_kineto(const std::string& text) {
+  static const KernelNames names;
+  return is_accepted([&] {
+    std::istringstream stream{text};
+    const KinetoTrace trace = parse_kineto(stream, "fuzz.json");
+    const StepProfile profile = profile_step(trace, names);
+    std::int64_t ns = profile.host_ns + profile.idle_ns;
+    for (const StepProfile::Part& part : profile.parts) {
+      if (part.own_ns > part.busy_ns) __builtin_trap();
+      ns += part.own_ns;
+    }
+    if (ns != profile.length_ns()) __builtin_trap();
+    std::optional<TracedKernels> traced;
+    if (!is_accepted([&] { traced = kernels_of_traces({trace}, names); })) return;
+    const std::string record = calibration::record_json(traced->record);
+    if (!is_accepted([&] { calibration::parse_record(record, "fuzz.json"); })) __builtin_trap();
+  });
+}
+
 }  // namespace
 
 std::vector<EntryPoint> import_entries() {
@@ -61,7 +84,8 @@ std::vector<EntryPoint> import_entries() {
   return {{"nccl_tests", fuzz_nccl_tests, bytes},
           {"shell", fuzz_shell, bytes},
           {"nccl_topology", fuzz_nccl_topology, bytes},
-          {"smi_topology", fuzz_smi_topology, bytes}};
+          {"smi_topology", fuzz_smi_topology, bytes},
+          {"kineto", fuzz_kineto, json}};
 }
 
 }  // namespace orrery

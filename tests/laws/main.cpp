@@ -1,6 +1,6 @@
-// Draws plans and holds each against some of the laws, by turns: laws_of_plans [COUNT] [SEED] [LAWS].
-// Prints what it did and, of each law that is broken, the first plan that breaks it, made as simple
-// as it gets. Ctrl-C and SIGTERM end a long run early, with the figures of what was done.
+// Draws plans and holds each against some of the laws, by turns: laws_of_plans [COUNT] [SEED]
+// [LAWS]. Prints what it did and, of each law that is broken, the first plan that breaks it, made
+// as simple as it gets. Ctrl-C and SIGTERM end a long run early, with the figures of what was done.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <iterator>
 #include <map>
 #include <set>
@@ -11,6 +10,8 @@
 #include "sim/analysis/calibrate/correct_table.hpp"
 #include "sim/analysis/calibrate/fit_formulas.hpp"
 #include "sim/analysis/calibrate/fit_overlap.hpp"
+#include "sim/analysis/calibrate/fit_sustained.hpp"
+#include "sim/base/text/number_text.hpp"
 #include "sim/cost/kernels/attention_time.hpp"
 #include "sim/cost/kernels/gemm_time.hpp"
 #include "sim/cost/kernels/kernel_error.hpp"
@@ -31,18 +32,6 @@ Measurements of_kind(const std::vector<Measurement>& all, const std::string& kin
   return some;
 }
 
-std::string percent_text(double ratio) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f %%", 100.0 * ratio);
-  return text;
-}
-
-std::string signed_percent_text(double ratio) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%+.1f %%", 100.0 * ratio);
-  return text;
-}
-
 MeasuredGpu reference_of(const Gpu& gpu) {
   return {gpu.name,     gpu.peak_16bit,       gpu.peak_fp8,
           gpu.peak_fp4, gpu.memory_bandwidth, gpu.multiprocessors};
@@ -52,10 +41,6 @@ MeasuredGpu reference_of(const Gpu& gpu) {
 Seconds row_time(const Measurement& one) {
   return microseconds(std::round(one.warm->median_us * 1e3) / 1e3);
 }
-
-// Read off a trace of PyTorch's profiler (sim/analysis/profile/kernel_record.hpp): at a step's
-// clock, where tables are at a benchmark's.
-bool in_a_step(const Measurement& one) { return one.implementation.starts_with("in a step"); }
 
 // A dgrad product is a row like a forward one, and priced as such; of two with the same sizes the
 // forward one stands.
@@ -152,62 +137,10 @@ class Fitting {
     }
   }
 
-  // What a step pays is the table's time without the table's own falling clock, over `sustained`
-  // (KernelModel): so it is what makes that the time that the product keeps. The record's own first
-  // milliseconds would be another benchmark's clock than the table's.
   void fit_sustained() {
-    std::map<std::string, std::vector<double>> by_dtype, in_steps;
-    std::size_t old = 0;
-    for (const Measurement* one : of_kind(all_, "sustained")) {
-      const std::string& dtype = one->what.choice("dtype");
-      if (!one->figures.contains("sustained_us") || !one->figures.contains("burst_us")) {
-        ++old;
-        continue;
-      }
-      const GemmTime* time = gemm_in_use(dtype);
-      if (!time) continue;
-      const std::int64_t m = one->what.size("m"), n = one->what.size("n"), k = one->what.size("k");
-      const double table_s = time->without_cast(m, n, k).time.si() / time->throttle(m, n, k);
-      by_dtype[dtype].push_back(table_s / (1e-6 * one->figures.at("sustained_us")));
-      findings_.push_back(
-          "without pause, " + one->what.id().substr(std::string{"sustained "}.size()) +
-          ": the last 5 s at " +
-          percent_text(one->figures.at("burst_us") / one->figures.at("sustained_us")) +
-          " of the first 20 ms' rate, at " + percent_text(by_dtype[dtype].back()) + " of the " +
-          "table's" + held_by(*one));
-    }
-    // As GPUs clock down for products, not for what the host or memory takes of short ones.
-    constexpr double long_us = 50.0;
-    for (const Measurement* one : of_kind(all_, "gemm")) {
-      if (!in_a_step(*one) || !one->warm || one->warm->median_us < long_us) continue;
-      const std::string& dtype = one->what.choice("dtype");
-      const GemmTime* time = gemm_in_use(dtype);
-      if (!time) continue;
-      const std::int64_t m = one->what.size("m"), n = one->what.size("n"), k = one->what.size("k");
-      const double table_s = time->without_cast(m, n, k).time.si() / time->throttle(m, n, k);
-      in_steps[dtype == "fp8" ? "fp8" : "bf16"].push_back(table_s / (1e-6 * one->warm->median_us));
-    }
-    if (old)
-      notes_.push_back(std::to_string(old) +
-                       " products without pause, by an orrery-gpu that compared whole seconds: "
-                       "power limits act within the first");
-    // A step's own clock is what is wanted; products without pause are only like it.
-    for (const char* dtype : {"bf16", "fp8"})
-      if (const auto some = in_steps.find(dtype); some != in_steps.end()) {
-        set(fitted_.sustained, middle(some->second, 0.5), 0.1, 2.0,
-            "the table over " + std::to_string(some->second.size()) + " " + dtype +
-                (some->second.size() == 1 ? " product" : " products") + " of a step's trace");
-        return;
-      }
-    // The table's narrow formats are scaled by the same factor: theirs are findings alone where
-    // there is a 16-bit one.
-    for (const char* dtype : {"bf16", "fp8"})
-      if (const auto some = by_dtype.find(dtype); some != by_dtype.end()) {
-        set(fitted_.sustained, middle(some->second, 0.5), 0.1, 2.0,
-            "the table over the last 5 s of " + std::to_string(some->second.size()) + " " + dtype +
-                (some->second.size() == 1 ? " product" : " products") + " without pause");
-        return;
-      }
+    const auto fit = orrery::fit_sustained(
+        all_, [this](const std::string& dtype) { return gemm_in_use(dtype); }, findings_, notes_);
+    if (fit) set(fitted_.sustained, fit->ratio, 0.1, 2.0, fit->how);
   }
 
   // The slope between copies that no cache holds: launches cancel out.
@@ -225,10 +158,10 @@ class Fitting {
     if (!rates.empty()) {
       const double share = middle(rates, 0.5) / gpu_.memory_bandwidth.si();
       if (share > 1.0)
-        fail_input({},
-                   "copies reach " + percent_text(share) + " of the memory bandwidth of '" +
-                       gpu_.name + "'",
-                   "no GPU can: correct the catalog's bandwidth, or give --gpu NAME");
+        fail_input(
+            {},
+            "copies reach " + percent(share) + " of the memory bandwidth of '" + gpu_.name + "'",
+            "no GPU can: correct the catalog's bandwidth, or give --gpu NAME");
       set(fitted_.copy_efficiency, share, 0.1, 1.0,
           "from the sizes of " + std::to_string(copies.size()) + " copies beyond the cache");
     } else if (!copies.empty()) {
@@ -364,7 +297,7 @@ class Fitting {
 
   void set(FittedFactor& factor, double value, double least, double most, const std::string& how) {
     if (!(value >= least && value <= most))
-      fail_input({}, how + ": the ratio is " + percent_text(value), "measure again");
+      fail_input({}, how + ": the ratio is " + percent(value), "measure again");
     factor = {value, true, how + "; " + source_};
   }
 
@@ -378,15 +311,10 @@ class Fitting {
     const std::string whose = "gemm " + name(dtype) + " by the tables of " + shipped_->gpu;
     findings_.push_back(whose + ": " + std::to_string(rows.size()) + " rows correct its " +
                         std::to_string(published.rows.size()) + ", by " +
-                        signed_percent_text(corrected.ratio - 1.0) + " on average");
+                        signed_percent(corrected.ratio - 1.0) + " on average");
     checks_.push_back({whose, std::move(corrected.before)});
     checks_.push_back({whose + ", corrected", std::move(corrected.after)});
     fitted_.tables.gemm.push_back(std::move(corrected.table));
-  }
-
-  static std::string held_by(const Measurement& one) {
-    if (one.series.empty() || !one.series.back().state.held_by) return "";
-    return "; held by: " + calibration::held_by_text(*one.series.back().state.held_by);
   }
 
   // The fitted table's, or else the published one's, which stays in use.
@@ -453,14 +381,14 @@ std::string unsound(const calibration::Measurement& one, double usual_slowdown) 
   constexpr double shortest_us = 0.01;  // As tables of kernels have it.
   const double slowdown = one.reference_slowdown / usual_slowdown;
   if (slowdown > slowest_reference)
-    return "the GPU was " + percent_text(slowdown - 1.0) + " slower around it";
+    return "the GPU was " + percent(slowdown - 1.0) + " slower around it";
   for (const auto& timing : {one.warm, one.cold}) {
     if (!timing) continue;
     if (timing->median_us < shortest_us) return "no work takes under 10 ns";
     if (std::abs(timing->drift) > most_drift)
-      return "its clock drifted by " + percent_text(std::abs(timing->drift));
+      return "its clock drifted by " + percent(std::abs(timing->drift));
     if (timing->noise > most_noise)
-      return "its median is known to " + percent_text(timing->noise) + " only";
+      return "its median is known to " + percent(timing->noise) + " only";
   }
   return "";
 }

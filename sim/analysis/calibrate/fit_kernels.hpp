@@ -31,13 +31,13 @@ struct FittedKernels {
 ///
 /// Products: a table for each number format of which `fewest_rows` forward and dgrad passes were
 /// timed, runs back to back as in a step. Where the project has a table with more rows, they
-/// correct it (correct_table.hpp), else they replace it. `wgrad_efficiency` is the median of what such a table
-/// says over what passes that add to fp32 took. `copy_efficiency`: bytes over time between large
-/// copies and larger ones. `sustained`: what such a table, or the project's, says of a product over
-/// what it took in the last seconds of many without pause. `grouped_efficiency`: the median of
-/// what the table says of experts' products over what they took. `share_lost_beside`: of r, what a
-/// product takes beside k of S busy multiprocessors over what it takes alone, 1 - 1/r is fitted to
-/// k/S through the origin by least squares. Attention from other kernels than
+/// correct it (correct_table.hpp), else they replace it. `wgrad_efficiency` is the median of what
+/// such a table says over what passes that add to fp32 took. `copy_efficiency`: bytes over time
+/// between large copies and larger ones. `sustained`: what such a table, or the project's, says of
+/// a product over what it took in the last seconds of many without pause. `grouped_efficiency`: the
+/// median of what the table says of experts' products over what they took. `share_lost_beside`: of
+/// r, what a product takes beside k of S busy multiprocessors over what it takes alone, 1 - 1/r is
+/// fitted to k/S through the origin by least squares. Attention from other kernels than
 /// orrery-gpu's own, which no framework runs, unless `own_attention`. What the measurements do not
 /// say is as in the tables that come with the project, or assumed as without tables. Nothing where
 /// no table and no factor comes of it.

@@ -10,6 +10,7 @@
 #include "sim/cli/options/memory_option.hpp"
 #include "sim/cli/options/run_options.hpp"
 #include "sim/cli/options/scenario_options.hpp"
+#include "sim/cli/traced/compare_traces.hpp"
 #include "sim/explore/reports/compare_report.hpp"
 #include "sim/output/report/result_json.hpp"
 
@@ -45,6 +46,7 @@ po::options_description all_options() {
       .add(host_memory_option())
       .add(run_policy_options())
       .add(run_draw_options())
+      .add(trace_options())
       .add(compare_options());
   return options;
 }
@@ -153,6 +155,21 @@ void refuse_run_options(const ParsedOptions& options) {
                    "say how much to train: --tokens 15T");
 }
 
+void refuse_beside_traces(const Request& request) {
+  for (const std::string& word : request.plans)
+    if (is_flags(word))
+      fail_input({"", "--trace"}, "stands beside one plan, not '" + word + "'",
+                 "write its options without quotes");
+  for (const char* option : {"tokens", "economics"})
+    if (request.common.has(option))
+      fail_input({"", "--trace"}, std::string{"has nothing that --"} + option + " is about",
+                 "leave one of them out");
+  for (const char* option : {"html", "force"})
+    if (request.common.has(option))
+      fail_input({"", std::string{"--"} + option}, "is not there for traces", "use --json");
+  refuse_run_options(request.common);
+}
+
 std::optional<Range> rent_of(const ComparedPlan& plan, const ParsedOptions& options) {
   const std::string file = options.has("economics") ? options.text("economics") : "";
   const Range rent = read_economics(plan.range.gpu, file).rent_usd_per_gpu_hour;
@@ -182,9 +199,19 @@ int run_compare(const Arguments& arguments) {
                  "A PLAN is a result (of orrery estimate --json), a search (of orrery search\n"
                  "--json: its first plan), a plan file, or options in quotes: \"--tp 8 --pp 4\".\n"
                  "Other options are for all plans.\n\n"
+                 "   or: orrery compare --trace FILE... --plan PLAN [options]\n\n"
+                 "A plan beside profiles of its ranks.\n\n"
               << all_options();
     return exit_ok;
   }
+  if (request.common.has("trace")) {
+    refuse_beside_traces(request);
+    return compare_traces(request.common, request.plans);
+  }
+  for (const char* option : {"step", "names"})
+    if (request.common.has(option))
+      fail_input({"", std::string{"--"} + option}, "is about a trace",
+                 "name one: --trace rank0.json.gz");
   if (request.plans.size() < 2 || request.plans.size() > most_plans)
     fail_input({},
                "from 2 to 26 plans can be compared, not " + std::to_string(request.plans.size()),

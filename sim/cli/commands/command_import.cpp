@@ -12,6 +12,7 @@
 #include "sim/cli/imported/launch_script.hpp"
 #include "sim/cli/options/option_table.hpp"
 #include "sim/cli/options/options.hpp"
+#include "sim/cli/traced/import_kineto.hpp"
 #include "sim/import/inventory/nccl_topology.hpp"
 #include "sim/import/inventory/smi_topology.hpp"
 #include "sim/import/measurements/collective_name.hpp"
@@ -168,8 +169,9 @@ SystemDraft draft_of_nccl(const std::string& text, const std::string& file, cons
 }  // namespace
 
 int run_import(const Arguments& arguments) {
-  std::vector<std::string> formats{"bench",      "cluster",   "faults",          "megatron",
-                                   "nccl-tests", "nccl-topo", "nvidia-smi-topo", "server"};
+  std::vector<std::string> formats{"bench",     "cluster",         "faults",
+                                   "kineto",    "megatron",        "nccl-tests",
+                                   "nccl-topo", "nvidia-smi-topo", "server"};
   for (const std::string& recipe : recipe_formats()) formats.push_back(recipe);
   CommandListener::tell(formats);
   const std::string format = arguments.empty() ? "" : arguments[0];
@@ -178,7 +180,7 @@ int run_import(const Arguments& arguments) {
         << "usage: orrery import megatron FILE | torchtitan FILE | nanotron FILE | nemo FILE |\n"
            "                     deepspeed FILE... | server FILE... | bench FILE... |\n"
            "                     nccl-tests FILE... | nccl-topo FILE | nvidia-smi-topo FILE |\n"
-           "                     cluster --gpu NAME ... | faults FILE\n\n"
+           "                     cluster --gpu NAME ... | faults FILE | kineto FILE...\n\n"
            "  orrery import FORMAT --help   the format's options\n";
     return exit_ok;
   }
@@ -188,6 +190,7 @@ int run_import(const Arguments& arguments) {
   const Arguments rest{arguments.begin() + 1, arguments.end()};
   if (format == "cluster") return import_cluster(rest);
   if (format == "faults") return import_faults(rest);
+  if (format == "kineto") return import_kineto(rest);
   if (format == "megatron") return import_megatron(rest);
   if (format == "bench") return import_bench(rest);
   if (format == "server") return import_server(rest);

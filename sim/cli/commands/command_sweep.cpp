@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "sim/analysis/sweep/fingerprint.hpp"
 #include "sim/analysis/sweep/merge.hpp"
 #include "sim/analysis/sweep/run_shard.hpp"
 #include "sim/base/core/nearest.hpp"
@@ -29,11 +30,22 @@ void print_summary(const Sweep& sweep, const BestRows& rows) {
   std::cout << sweep_document(sweep, rows, shown_rows).text();
 }
 
-void write_report(const SweepFolder& folder, const BestRows& rows, const ParsedOptions& parsed,
+void write_report(const SweepFolder& folder, const BestRows& rows,
+                  const std::optional<SweepInputs>& inputs, const ParsedOptions& parsed,
                   const std::string& command) {
   OutputFiles files{parsed.has("force")};
-  files.add(parsed.text("html"), sweep_report(folder, rows, {command}));
+  files.add(parsed.text("html"), sweep_report(folder, rows, inputs, {command}));
   files.commit();
+}
+
+// What rows come from, if it is all still as it was.
+std::optional<SweepInputs> inputs_of(const SweepFolder& folder) {
+  try {
+    if (fingerprint_of_inputs(folder.sweep) == folder.fingerprint) return read_inputs(folder.sweep);
+  } catch (const Error&) {
+    // Rows may be merged where their inputs have never been.
+  }
+  return std::nullopt;
 }
 
 void say_damage(const std::string& damage) {
@@ -102,7 +114,8 @@ int run(const Arguments& arguments) {
   }
   BestRows rows{folder.sweep, parsed.has("html") ? most_rows_in_a_report : shown_rows};
   read_rows(folder, rows);
-  if (parsed.has("html")) write_report(folder, rows, parsed, typed_command("sweep run", arguments));
+  if (parsed.has("html"))
+    write_report(folder, rows, job.inputs, parsed, typed_command("sweep run", arguments));
   print_summary(folder.sweep, rows);
   return rows.failed() > 0 ? exit_partial : exit_ok;
 }
@@ -167,7 +180,7 @@ int merge(const Arguments& arguments) {
     read_rows(folder, rows);
   }
   if (parsed.has("html"))
-    write_report(folder, rows, parsed, typed_command("sweep merge", arguments));
+    write_report(folder, rows, inputs_of(folder), parsed, typed_command("sweep merge", arguments));
   print_summary(folder.sweep, rows);
   if (rows.rows() == folder.points) return rows.failed() > 0 ? exit_partial : exit_ok;
   std::cerr << "orrery: " << grouped(folder.points - rows.rows())

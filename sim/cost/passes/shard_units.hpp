@@ -13,8 +13,8 @@ using PriceOfLayer = std::function<const LayerPrice&(int)>;
 /// Puts the buckets of a stage whose weights are sharded into `cost`: what is gathered together,
 /// whole together and reduced together, with the copies that this takes.
 ///
-/// By layer (PyTorch FSDP): embedding, each layer, prediction layers, head. The backward pass begins
-/// with the head and the layer before it, which are therefore kept from the forward pass; an
+/// By layer (PyTorch FSDP): embedding, each layer, prediction layers, head. The backward pass
+/// begins with the head and the layer before it, which are therefore kept from the forward pass; an
 /// embedding's gradient needs no weights (torchtitan, parallelize_llama.py). A layer's experts are
 /// gathered with it, each rank's from those that hold the same (torchtitan, apply_fsdp: experts on
 /// a mesh of their own).

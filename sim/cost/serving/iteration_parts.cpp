@@ -8,10 +8,12 @@
 namespace orrery {
 namespace {
 
-// A small kernel reads and writes some four 16-bit tensors of the hidden width, at 1/1.3 of the
-// memory's bandwidth (copies reach 0.75 to 0.85 of it: calibration/kernel_facts.json).
-constexpr double small_kernel_bytes = 8.0;
+// Small kernels read and write 16-bit tensors at 1/1.3 of the memory's bandwidth (copies reach 0.75
+// to 0.85 of it: calibration/kernel_facts.json).
 constexpr double small_kernel_traffic = 1.3;
+
+// Of an engine that fuses nothing: some four tensors of the hidden width each.
+constexpr double small_kernel_bytes = 8.0;
 
 constexpr double activation_bytes = 2.0;  // Bytes, of activations.
 
@@ -123,19 +125,50 @@ void IterationPrices::expert_layers(std::int64_t m, std::vector<IterationPart>& 
                    {}});
 }
 
+// What kernels between the products of all layers move for one token, of an engine that fuses them,
+// whether few or many of them do: two norms with their residual, the rotation with the way into the
+// cache, and the activation of MLPs (that of experts is in their tables).
+Bytes IterationPrices::bytes_between_products() const {
+  const double tp = plan_.tp;
+  const auto hidden = static_cast<double>(model_.hidden);
+  const double norms = 2.0 * (2.0 + 2.0) * hidden;  // Two tensors come and two go, twice.
+  const double heads = static_cast<double>(model_.heads) / tp;
+  double turned = 0.0, attended = heads * static_cast<double>(model_.head_dim);
+  if (model_.latent) {
+    const LatentAttention& latent = *model_.latent;
+    turned = heads * static_cast<double>(latent.rope_dim) +
+             static_cast<double>(latent.kv_rank + latent.rope_dim);
+    attended = heads * static_cast<double>(latent.v_dim) + static_cast<double>(latent.q_rank);
+  } else {
+    const double kv_heads = std::max(1.0, static_cast<double>(model_.kv_heads) / tp);
+    turned = (heads + 2.0 * kv_heads) * static_cast<double>(model_.head_dim);
+  }
+  const double dense = dense_layers_ * static_cast<double>(model_.ffn) / tp;
+  const double shared = expert_layers_ > 0
+                            ? expert_layers_ * static_cast<double>(model_.experts->shared_ffn) / tp
+                            : 0.0;
+  // What is turned comes and goes; of a gated MLP two tensors come and their product goes.
+  const double between =
+      model_.layers * (norms + 2.0 * turned) + (model_.gated ? 3.0 : 2.0) * (dense + shared);
+  // What products take comes in 16 bits and goes in fewer.
+  const double taken = model_.layers * (hidden + attended) + dense + shared +
+                       (dense_layers_ + (shared > 0.0 ? expert_layers_ : 0)) * hidden;
+  const bool apart = std::ranges::count(engine_.small.quantises_apart, plan_.weights) > 0;
+  const double quantised = apart ? activation_bytes + bytes_per_weight(plan_.weights) : 0.0;
+  return Bytes{activation_bytes * between + quantised * taken};
+}
+
 void IterationPrices::between_products(std::int64_t m, std::vector<IterationPart>& parts) const {
   const double count = engine_.small.count * model_.layers;
-  const Bytes moved{small_kernel_bytes * static_cast<double>(m * model_.hidden)};
-  const Seconds each =
-      engine_.small.each + small_kernel_traffic * (moved / system_.gpu.memory_bandwidth);
+  const Bytes a_token =
+      engine_.small.fused ? bytes_between_products()
+                          : Bytes{count * small_kernel_bytes * static_cast<double>(model_.hidden)};
+  const Bytes moved = static_cast<double>(m) * a_token;
+  const Seconds time =
+      count * engine_.small.each + small_kernel_traffic * (moved / system_.gpu.memory_bandwidth);
   if (count > 0.0)
-    parts.push_back({"small",
-                     static_cast<int>(std::lround(count)),
-                     count * each,
-                     Tag::interpolated,
-                     count * moved,
-                     {},
-                     {}});
+    parts.push_back(
+        {"small", static_cast<int>(std::lround(count)), time, Tag::interpolated, moved, {}, {}});
   if (plan_.tp == 1) return;
   // One after attention and one after the MLP or the experts, whose results copies of attention
   // bring home by the exchange.

@@ -84,13 +84,16 @@ bool Wires::meets_nobody(const Flow& flow, Ticks now) const {
   });
 }
 
-// All flows that are joined to this one by links with several flows, and their links.
+// All flows that are joined to this one by links with several flows, and their links. Of those that
+// SimGrid has, the first of a link stands for all: whoever is joined to it was handed over with it.
+// To look for them again with each flow that starts would take the square of their number.
 void Wires::join(std::size_t flow, Ticks now) {
   ++searches_;
   joined_.assign(1, flow);
   joining_.clear();
   moving_[flow].seen = searches_;
-  for (std::size_t next = 0; next < joined_.size(); ++next)
+  for (std::size_t next = 0; next < joined_.size(); ++next) {
+    if (moving_[joined_[next]].handed_over) continue;
     for (const LinkUse& use : moving_[joined_[next]].flow->way) {
       LinkState& link = at(use);
       if (link.seen == searches_) continue;
@@ -102,8 +105,10 @@ void Wires::join(std::size_t flow, Ticks now) {
         moving.seen = searches_;
         if (!moving.handed_over && moving.is_arriving(now)) continue;
         joined_.push_back(other);
+        if (moving.handed_over) break;
       }
     }
+  }
 }
 
 bool Wires::simgrid_has_some() const {

@@ -35,10 +35,14 @@ IterationHost read_host(const JsonValue& json) {
 }
 
 SmallKernels read_small(const JsonValue& json) {
-  json.allow_only({"count", "each", "router", "sampling", "sampling_per_request"});
+  json.allow_only(
+      {"count", "each", "fused", "quantises_apart", "router", "sampling", "sampling_per_request"});
   SmallKernels small;
   small.count = json.at("count").sourced().number(0, 1000);
   small.each = duration(json, "each");
+  small.fused = json.at("fused").sourced().boolean();
+  for (const JsonValue& format : json.at("quantises_apart").sourced().elements())
+    small.quantises_apart.push_back(choice<WeightFormat>(format, weight_format_names()));
   small.router = duration(json, "router");
   small.sampling = duration(json, "sampling");
   small.sampling_per_request = duration(json, "sampling_per_request");

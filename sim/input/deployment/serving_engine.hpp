@@ -28,8 +28,13 @@ struct IterationHost {
 struct SmallKernels {
   double count = 0.0;  ///< A layer.
   Seconds each;        ///< Without what it moves.
-  Seconds router;      ///< Of a layer with experts.
-  Seconds sampling;    ///< Of an iteration: beside the head's product.
+  /// What lies between two products is read and written once. Else each kernel reads and writes
+  /// tensors of its own.
+  bool fused = true;
+  /// Formats of weights for which kernels of their own quantise what products take.
+  std::vector<WeightFormat> quantises_apart;
+  Seconds router;    ///< Of a layer with experts.
+  Seconds sampling;  ///< Of an iteration: beside the head's product.
   Seconds sampling_per_request;
 };
 

@@ -140,6 +140,26 @@ TEST(IterationPrices, CopiesOfAttentionExchangeTokensInsteadOfAdding) {
   EXPECT_EQ(kernels(price, "experts"), 58);
 }
 
+// Llama 3.1 8B, of one token and layer, in 16 bits: two norms with residual 8 x 4,096, rotation and
+// cache 2 x (4,096 + 2 x 1,024), activation 3 x 14,336; attention and MLP by two ranks half of
+// theirs. Quantised are 3 x 4,096 + 14,336 values, from two bytes to one.
+TEST(IterationPrices, SmallKernelsMoveWhatLiesBetweenProducts) {
+  const auto moved = [](const char* engine, int tp, WeightFormat format) {
+    const Served one = served("llama3.1-8b", "dgx-h100", with_tp(tp, format), tp, engine);
+    for (const IterationPart& part : one.prices().price({0, 0, {{100, 0}}, 1}).parts)
+      if (part.op == "small") return part.bytes.si() / (100 * 32);
+    return 0.0;
+  };
+  EXPECT_EQ(moved("vllm", 1, WeightFormat::bf16), 2.0 * (32768 + 12288 + 43008));
+  EXPECT_EQ(moved("sglang", 2, WeightFormat::bf16), 2.0 * (32768 + 6144 + 21504));
+  EXPECT_EQ(moved("vllm", 1, WeightFormat::fp8), 2.0 * (32768 + 12288 + 43008) + 3.0 * 26624);
+  // Its products' table holds the quantisation.
+  EXPECT_EQ(moved("trtllm", 1, WeightFormat::fp8_block), 2.0 * (32768 + 12288 + 43008));
+  EXPECT_EQ(moved("vllm", 1, WeightFormat::int4), 2.0 * (32768 + 12288 + 43008));
+  // Eight kernels of four tensors each, whatever is in them.
+  EXPECT_EQ(moved("vllm-2024", 1, WeightFormat::bf16), 8 * 8.0 * 4096);
+}
+
 // Of one layer: dispatch or combine.
 Seconds exchange(const std::string& system, int copies, std::int64_t requests) {
   DeploymentRequest request = with_tp(1, WeightFormat::fp8_block);

@@ -103,6 +103,25 @@ TEST_F(Wires3, ManyFlowsGoOnOnSimGrid) {
   }
 }
 
+// Twenty flows on one link are SimGrid's, a few on the two others are not, until one comes that
+// crosses links of both. Those that come later meet flows which others handed over.
+TEST_F(Wires3, AFlowJoinsOthersToThoseOfSimGrid) {
+  constexpr int first = 1, second = 3, third = 9;  // Ways over one link, in base 3.
+  for (int few = 1; few <= 6; ++few)
+    for (int way : {first + second, first + third, first + second + third})
+      for (double when : {0.0, 0.15, 0.6}) {
+        TaskGraph graph;
+        for (int i = 0; i < 20; ++i) graph.add(sends(0.0, {flow(first, 0.1e9, 0.3e9)}));
+        for (int i = 0; i < few; ++i)
+          graph.add(sends(0.1 * i, {flow(i % 2 ? second + third : second, 0.4e9, 0.6e9)}));
+        graph.add(sends(when, {flow(way, 0.2e9, 1e12)}));
+        graph.add(sends(when + 0.05, {flow(third, 0.3e9, 0.7e9)}));
+        graph.add(sends(when + 0.1, {flow(second + third, 0.1e9, 1e12)}));
+        expect_as_on_simgrid(
+            graph, std::to_string(few) + " " + std::to_string(way) + " " + std::to_string(when));
+      }
+}
+
 // A chain in one task, and the same drawn: beside every flow that may come across it.
 TEST_F(Wires3, AChainIsWhatItStandsFor) {
   const auto phase_of = [&](double beside, double before, std::vector<Flow> flows) {

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <istream>
+#include <string>
+#include <vector>
+
+namespace orrery {
+
+/// What a GPU did in a stretch of time, in nanoseconds of the trace's clock.
+struct GpuActivity {
+  enum class Kind : std::uint8_t { kernel, copy, fill };
+  std::int64_t begin_ns = 0, end_ns = 0;
+  std::int64_t correlation = -1;  ///< That of the call which launched it; -1: not told.
+  std::int32_t stream = 0;
+  std::uint32_t name = 0;        ///< Of KinetoTrace::names.
+  std::uint32_t group = 0;       ///< Of names: the process group of a collective; 0: not told.
+  std::uint32_t collective = 0;  ///< Of names: PyTorch's name of it; 0: not told.
+  Kind kind = Kind::kernel;
+};
+
+/// A call of the host that hands work to the GPU.
+struct Launch {
+  std::int64_t correlation = -1, begin_ns = 0, end_ns = 0;
+  std::int64_t thread = 0;
+};
+
+/// An operation of PyTorch on the host, with the shapes that record_shapes=True keeps.
+struct HostOperation {
+  std::int64_t begin_ns = 0, end_ns = 0;
+  std::int64_t thread = 0;
+  std::uint32_t name = 0;
+  std::uint32_t shapes = 0;  ///< Of names, as JSON: "[[4096,4096],[4096,1024]]"; 0: not told.
+  std::uint32_t types = 0;   ///< Likewise: "["c10::BFloat16","c10::BFloat16"]".
+  std::uint32_t values = 0;  ///< Likewise, "Concrete Inputs".
+};
+
+/// ProfilerStep#12, on the host's clock.
+struct ProfiledStep {
+  std::int64_t number = 0, begin_ns = 0, end_ns = 0;
+};
+
+/// One process's trace of PyTorch's profiler (Kineto).
+struct KinetoTrace {
+  struct Device {
+    std::string name;  ///< "NVIDIA H100 80GB HBM3"
+    std::int64_t multiprocessors = 0, memory_bytes = 0, major = 0, minor = 0;
+  };
+  std::string file;
+  Device device;             ///< Of the GPU whose activities these are; "" where it is not told.
+  std::int64_t rank = -1;    ///< -1: not told.
+  std::int64_t ranks = 0;    ///< 0: not told.
+  std::string nccl;          ///< Its version; "".
+  std::string cuda_runtime;  ///< "12.4"; "".
+  std::int64_t events = 0;   ///< Of all categories.
+  std::vector<std::string> names{""};
+  std::vector<GpuActivity> activities;  ///< By begin, then end, stream, name.
+  std::vector<Launch> launches;         ///< By correlation.
+  std::vector<HostOperation> operations;
+  std::vector<ProfiledStep> steps;  ///< By number.
+};
+
+/// Reads a trace while it is read from disk, gzipped or not: what is kept is some 60 bytes for each
+/// kernel, launch and operation; other events are passed over. Times are exact to the nanosecond,
+/// as they are written.
+///
+/// Errors (bad_input) name the file and, in JSON, the byte: what InflatedText refuses; no JSON, or
+/// none of Kineto's; nesting over 64 levels; activities of several GPUs, which one process has in
+/// DataParallel alone; times that are no number, negative or beyond 2^62 ns, durations over a day;
+/// over 50 million events that are kept; no work of a GPU at all.
+KinetoTrace read_kineto(const std::string& path);
+/// The same from a text.
+KinetoTrace parse_kineto(std::istream& text, const std::string& file);
+
+}  // namespace orrery
