@@ -37,11 +37,12 @@ std::optional<std::string> broken(const PlanLaw* law, const PlanCase& plan) {
   }
 }
 
-bool is_broken(const PlanLaw& law, const PlanCase& plan, const Estimate& answer) {
+std::optional<std::string> broken(const PlanLaw& law, const PlanCase& plan,
+                                  const Estimate& answer) {
   try {
-    return law.broken(plan, answer).has_value();
-  } catch (const std::exception&) {
-    return true;
+    return law.broken(plan, answer);
+  } catch (const std::exception& error) {
+    return error.what();
   }
 }
 
@@ -59,12 +60,14 @@ PlanCase shrunk(const PlanLaw* law, PlanCase plan) {
   return plan;
 }
 
-void report(const PlanLaw* law, const PlanCase& plan) {
+// `at_first`: how it was broken.
+void report(const PlanLaw* law, const PlanCase& plan, const std::string& at_first) {
   const PlanCase least = shrunk(law, plan);
   // What plans share by then may answer otherwise than it did at first.
   const auto how = broken(law, least);
   std::printf("%s: %s\n  %s\n", law ? law->name : "no answer",
-              how ? how->c_str() : "holds when it is asked again", least.text().c_str());
+              how ? how->c_str() : (at_first + "; holds when it is asked again").c_str(),
+              least.text().c_str());
 }
 
 volatile std::sig_atomic_t asked_to_end = 0;
@@ -80,9 +83,9 @@ int main(int argc, char** argv) {
   std::mt19937_64 random{static_cast<std::uint64_t>(seed)};
   long plans = 0, unfit = 0, held = 0, failures = 0;
   std::map<std::string, long> by_law;
-  const auto fails = [&](const PlanLaw* law, const PlanCase& plan) {
+  const auto fails = [&](const PlanLaw* law, const PlanCase& plan, const std::string& how) {
     ++failures;
-    if (by_law[law ? law->name : "no answer"]++ == 0) report(law, plan);
+    if (by_law[law ? law->name : "no answer"]++ == 0) report(law, plan, how);
   };
   long drawn = 0;
   for (; drawn < count && !asked_to_end; ++drawn) {
@@ -92,8 +95,8 @@ int main(int argc, char** argv) {
     const std::uint64_t first = random();
     std::optional<Estimate> answer;
     constexpr std::uint64_t with_remedy = 16;
-    if (fault_of(plan, answer, first % with_remedy == 0)) {
-      fails(nullptr, plan);
+    if (const auto fault = fault_of(plan, answer, first % with_remedy == 0)) {
+      fails(nullptr, plan, *fault);
       continue;
     }
     if (!answer) {
@@ -104,7 +107,7 @@ int main(int argc, char** argv) {
     for (std::size_t i = 0; i < laws_a_plan; ++i) {
       const PlanLaw& law = plan_laws()[(first + 7 * i) % plan_laws().size()];
       ++held;
-      if (is_broken(law, plan, *answer)) fails(&law, plan);
+      if (const auto how = broken(law, plan, *answer)) fails(&law, plan, *how);
     }
   }
   std::printf(

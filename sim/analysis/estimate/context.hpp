@@ -25,7 +25,8 @@ Layout lay_out(const System& system, const Placement& placement, const Topology&
                bool unfolded);
 
 /// What all estimates on one system have in common: read and built once, then shared. An estimate
-/// with a context is to the last bit the estimate without.
+/// with a context is the estimate without: to the last bit, but for fabrics on which many flows
+/// share links, where links that were numbered in another order may end a step a tick apart.
 class EstimateContext {
  public:
   explicit EstimateContext(const System& system);
