@@ -142,5 +142,19 @@ TEST(SteadyState, SeesCyclesOfSeveralPeriods) {
   EXPECT_LT(difference(added[0], added[2]), 1e-9);
 }
 
+// Where leaves have half the uplinks, four ranks of a context group get their inputs one after
+// another. A pass that is one task begins with the last of them, as the first collective would.
+TEST(Contraction, WaitsForTheLastOfAGroup) {
+  PlanRequest request = plan_request(1, 4, 1, 16, 512, "megatron-core");
+  request.cp = 4;
+  const Scenario scenario =
+      scenario_of(small_gpt(2, 1024, 16, 1024), read_system("hgx-h100-leaf-spine-2to1", test_place),
+                  request, 64);
+  const Estimate contracted = estimate(scenario);
+  const Estimate drawn = estimate(scenario, {.expanded = true});
+  EXPECT_LT(contracted.result.tasks, drawn.result.tasks);
+  EXPECT_NEAR(contracted.result.step_time / drawn.result.step_time, 1.0, 1e-4);
+}
+
 }  // namespace
 }  // namespace orrery

@@ -30,6 +30,7 @@ struct PassTasks {
   bool gathers = false;          ///< Weights are gathered for it, bucket by bucket.
   bool reduces = false;          ///< Its gradients are reduced, bucket by bucket.
   bool opens_chunk = false;      ///< The first forward pass of its chunk.
+  bool contracted = false;       ///< One task, in which the group's collectives are not drawn.
 
   TaskId entry() const { return buckets.front().entry; }
   TaskId exit() const { return buckets.back().exit; }

@@ -73,7 +73,7 @@ class PassBuilder {
                         ++gradients_seen[at(slot.chunk)] == plan_.microbatches_of_chunk();
       const bool gathers = gathers_for(forward, first);
       const bool reduces = reduces_after(completes_gradients(slot), last);
-      PassTasks pass{slot, {}, gathers, reduces, first};
+      PassTasks pass{slot, {}, gathers, reduces, first, contract_now_};
       if (i > 0 && order[i - 1].with_next) {
         pass.buckets = draft_.passes[at(role_index)].back().buckets;
       } else if (slot.with_next) {

@@ -1,5 +1,7 @@
 #include <map>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "sim/cluster/placement/wiring.hpp"
 #include "sim/work/training/step_draft.hpp"
@@ -46,7 +48,7 @@ class TransferBuilder {
       Tasks& previous = previous_of_channel[forward ? 0 : 1][sender];
       for (TaskId earlier : previous) draft_.graph.depends(transfer, earlier);
       previous = {transfer};
-      draft_.graph.depends(pass.entry(), transfer);
+      let_wait(receiver, pass, transfer);
       if (!draft_.scenario.software.overlap_pp) block_sender(sender, sent, transfer);
     }
   }
@@ -107,13 +109,45 @@ class TransferBuilder {
     std::size_t next = own + 1;
     while (next < passes.size() && passes[next].entry() == passes[own].entry()) ++next;
     if (next < passes.size())
-      draft_.graph.depends(passes[next].entry(), transfer);
+      let_wait(sender, passes[next], transfer);
     else
       draft_.ready[at(sender)].push_back(transfer);
   }
 
+  // Where transfers share links, the ranks of a tensor or context group get theirs one after
+  // another, and all wait for the last at the first collective of the pass. Kernels before it being
+  // alike, that is as if all waited before the pass, which a contracted one does.
+  void let_wait(int role, const PassTasks& pass, TaskId transfer) {
+    draft_.graph.depends(pass.entry(), transfer);
+    const bool one_role_a_stage = draft_.role_count() == plan_.pp;
+    if (!pass.contracted || one_role_a_stage) return;
+    for (int other : partners_of(role, pass.slot))
+      draft_.graph.depends(draft_.pass_of(other, pass.slot).entry(), transfer);
+  }
+
+  // Other roles with collectives in a role's pass.
+  const std::vector<int>& partners_of(int role, const Slot& slot) {
+    const StageCost& stage = draft_.stage_cost(role, slot.chunk);
+    const PassCost& cost = slot.pass == Pass::forward ? stage.forward : stage.backward;
+    const auto [known, fresh] = partners_.try_emplace({role, &cost});
+    if (!fresh) return known->second;
+    std::set<GroupKind> kinds;
+    for_each_collective(cost.segments,
+                        [&](const GroupCollective& one) { kinds.insert(one.group); });
+    std::set<int> others;
+    for (GroupKind kind : kinds) {
+      const std::vector<int> members =
+          roles_in(draft_.cast, draft_.placement.group(kind, draft_.role(role).rank));
+      others.insert(members.begin(), members.end());
+    }
+    others.erase(role);
+    known->second.assign(others.begin(), others.end());
+    return known->second;
+  }
+
   StepDraft& draft_;
   const Plan& plan_;
+  std::map<std::pair<int, const PassCost*>, std::vector<int>> partners_;
 };
 
 }  // namespace
