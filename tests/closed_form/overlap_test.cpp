@@ -163,7 +163,14 @@ TEST(Overlap, RanksWithOtherRowsTakeTurns) {
       const PassCost f = uneven(t, forward);
       const PassCost b = uneven(t, backward);
       const double pair = 2.0 * t.before + together + 2.0 * t.after;
-      EXPECT_NEAR(overlapped(f, b, false).time().si(), pair, 1e-12);
+      const PassCost both = overlapped(f, b, false);
+      EXPECT_NEAR(both.time().si(), pair, 1e-12);
+      double kernels = 0.0;
+      for (const Segment& column : both.segments) {
+        kernels += column.compute.si();
+        for (const Segment& part : column.chain) kernels += part.compute.si();
+      }
+      EXPECT_NEAR(both.compute.si(), kernels, 1e-12);  // What is left is exposed.
       for (const bool contracted : {true, false})
         EXPECT_NEAR(simulated(experts_of_four(2), f, b, contracted),
                     f.time().si() + b.time().si() + pair, 1e-6);

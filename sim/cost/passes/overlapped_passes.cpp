@@ -149,9 +149,11 @@ void keep_share(Segment& part, double share) {
 //     e'(r) = max(e(r) + k(r), max e + X)
 //
 // so that a rank which is at max e each time has kernels for max(e + k) - max e, at most max k.
-void take_turns(Stretches& columns) {
+// Returns by how much less that is.
+Seconds take_turns(Stretches& columns) {
+  Seconds spared;
   const std::size_t ranks = ranks_with_own_rows(columns);
-  if (ranks == 0) return;
+  if (ranks == 0) return spared;
   std::vector<Seconds> end(ranks);
   for (Segment& column : columns) {
     const Seconds begin = *std::max_element(end.begin(), end.end());
@@ -160,6 +162,7 @@ void take_turns(Stretches& columns) {
     Seconds last = *std::max_element(end.begin(), end.end());
     if (times.slowest > Seconds{}) {
       const double share = std::min(1.0, (last - begin - times.alike) / times.slowest);
+      spared += (1.0 - share) * times.slowest;
       for_each_part(column, [&](Segment& part) {
         if (!part.members.empty()) keep_share(part, share);
       });
@@ -170,6 +173,22 @@ void take_turns(Stretches& columns) {
     last = *std::max_element(end.begin(), end.end()) + column.after->time();
     std::fill(end.begin(), end.end(), last);
   }
+  return spared;
+}
+
+// Counts so much less of a pass's kernels, of each kind its share.
+void spare(PassCost& pass, Seconds time) {
+  if (time <= Seconds{}) return;
+  const double kept = 1.0 - time / pass.compute;
+  for (TimeByWork* work : {&pass.work, &pass.recomputed}) {
+    TimeByWork less;
+    less.add(*work, kept);
+    *work = less;
+  }
+  pass.compute -= time;
+  Seconds tagged;
+  for (const Seconds of : pass.by_tag) tagged += of;
+  for (Seconds& of : pass.by_tag) of -= (of / tagged) * time;
 }
 
 }  // namespace
@@ -198,10 +217,11 @@ PassCost overlapped(const PassCost& forward, const PassCost& backward, bool dela
     append(next, f.stretch(i));
     lost += add_column(columns, next, b, i);
   }
-  take_turns(columns);
+  const Seconds spared = take_turns(columns);
   PassCost both = forward;
   both.append(backward);
   both.add_lost(lost, {});
+  spare(both, spared);
   both.segments = std::move(columns);
   return both;
 }
