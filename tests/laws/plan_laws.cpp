@@ -158,31 +158,23 @@ Broken larger_batch(const PlanCase& plan, const Estimate& answer) {
   return not_at_least(other->step_time, answer.result.step_time, "twice the batch");
 }
 
-// Gradients beside the passes go in buckets of a least size: what is larger may fill one more, and
-// less is left for the end.
-Seconds left_for_the_end(const Result& result) {
-  Seconds most;
-  for (const Breakdown& stage : result.stages) most = std::max(most, stage.dp_exposed);
-  return most;
-}
-
-Broken larger_is_not_faster(const Result& larger, const Estimate& answer, const std::string& what) {
-  const Seconds sooner =
-      std::max(Seconds{}, left_for_the_end(answer.result) - left_for_the_end(larger));
-  return not_at_least(larger.step_time + sooner, answer.result.step_time, what);
+// Gradients and weights beside the passes go in buckets of a least size: what is larger may fill one
+// more, so that they come sooner and meet other traffic elsewhere. Those are other steps.
+bool has_other_buckets(const Result& one, const Result& other) {
+  return one.scenario.plan.dp_overlap && one.tasks != other.tasks;
 }
 
 Broken more_layers(const PlanCase& plan, const Estimate& answer) {
   if (!plan.model.empty() || !is_even(plan)) return std::nullopt;
   const auto other = of_another_plan(plan, answer, [](PlanCase& c) { c.layers *= 2; });
   if (!other) return std::nullopt;
-  return larger_is_not_faster(*other, answer, "twice the layers");
+  return not_at_least(other->step_time, answer.result.step_time, "twice the layers");
 }
 
 Broken larger_vocabulary(const PlanCase& plan, const Estimate& answer) {
   const auto other = of_another_model(plan, [](Model& m) { m.vocab *= 2; });
-  if (!other) return std::nullopt;
-  return larger_is_not_faster(*other, answer, "twice the vocabulary");
+  if (!other || has_other_buckets(*other, answer.result)) return std::nullopt;
+  return not_at_least(other->step_time, answer.result.step_time, "twice the vocabulary");
 }
 
 Broken wider_mlp(const PlanCase& plan, const Estimate& answer) {
@@ -191,8 +183,8 @@ Broken wider_mlp(const PlanCase& plan, const Estimate& answer) {
     m.ffn *= 2;
     if (m.experts) m.experts->ffn *= 2;
   });
-  if (!other) return std::nullopt;
-  return larger_is_not_faster(*other, answer, "twice the width of the MLP");
+  if (!other || has_other_buckets(*other, answer.result)) return std::nullopt;
+  return not_at_least(other->step_time, answer.result.step_time, "twice the width of the MLP");
 }
 
 Broken more_experts_a_token(const PlanCase& plan, const Estimate& answer) {
