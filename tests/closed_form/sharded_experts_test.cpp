@@ -29,12 +29,13 @@ std::vector<SmallDegrees> all_degrees() {
 constexpr int micro_batches = 2;
 
 // 2,048 channels: a layer fills a bucket of Megatron's by itself.
-Scenario mixture_of(const SmallDegrees& degrees, int zero, bool overlap) {
+Scenario mixture_of(const SmallDegrees& degrees, int zero, bool overlap, int copies = 1) {
   PlanRequest request =
       plan_request(degrees.tp, degrees.pp, 1, micro_batches * degrees.dp, 64, "megatron-core");
   request.ep = degrees.ep;
   request.etp = degrees.etp;
   request.zero = zero;
+  request.dp_replicate = copies;
   request.dp_overlap = overlap;
   return scenario_of(small_mixture(4, 2048, 16, 128, 4, 2, 1), without_latency(), request,
                      degrees.tp * degrees.pp * degrees.dp);
@@ -95,12 +96,15 @@ Moved expected_of(const Scenario& scenario) {
     const double reductions =
         (plan.zero == 0 ? 2.0 : 1.0) * (plan.zero >= 2 && plan.pp == 1 ? micro_batches : 1.0);
     for (GroupKind kind : {GroupKind::data, GroupKind::expert_data}) {
-      const int members = kind == GroupKind::data ? plan.data_ranks() : plan.expert_data_ranks();
+      const int members = kind == GroupKind::data ? plan.shard_ranks() : plan.expert_shard_ranks();
       const double ranks = plan.gpus() / plan.pp;
       moved.weights += ranks * gathers * scenario.software.weight_bytes *
                        sent(static_cast<double>(all.of(kind) + again.of(kind)), members);
       moved.gradients += ranks * reductions * scenario.software.gradient_bytes *
                          sent(static_cast<double>(all.of(kind)), members);
+      // Each shard is summed over its copies: there and back.
+      moved.gradients += 2.0 * ranks * reductions * scenario.software.gradient_bytes *
+                         sent(static_cast<double>(all.of(kind)) / members, plan.dp_replicate);
     }
   }
   return moved;
@@ -125,6 +129,90 @@ TEST(ShardedExperts, EveryGradientAndWeightTravels) {
         if (degrees.dp == 1 && expected.gradients > 0.0) ++with_one_replica;
       }
   EXPECT_GT(with_one_replica, 50);
+}
+
+// Of what can be cut into `copies` and leaves shards.
+bool has_copies(const SmallDegrees& degrees, int copies) {
+  return degrees.dp % copies == 0 && degrees.dp > copies &&
+         degrees.tp * degrees.dp / (degrees.ep * degrees.etp) % copies == 0;
+}
+
+TEST(CopiesOfShards, EveryGradientAndWeightTravels) {
+  int plans = 0, with_whole_experts = 0;
+  for (const SmallDegrees& degrees : all_degrees())
+    for (int zero : {1, 2, 3})
+      for (bool overlap : {false, true}) {
+        if (!has_copies(degrees, 2)) continue;
+        const Scenario scenario = mixture_of(degrees, zero, overlap, 2);
+        const Moved moved = moved_by(scenario);
+        const Moved expected = expected_of(scenario);
+        EXPECT_NEAR(moved.weights, expected.weights, 1e-9 * expected.weights);
+        EXPECT_NEAR(moved.gradients, expected.gradients, 1e-9 * expected.gradients);
+        ++plans;
+        if (scenario.plan.expert_shard_ranks() == 1) ++with_whole_experts;
+      }
+  EXPECT_GT(plans, 20);
+  EXPECT_GT(with_whole_experts, 5);
+}
+
+// Eight replicas, two to a node, in two copies: each copy is reduced over its four ranks, then the
+// shards over both; without overlap all times add up.
+TEST(CopiesOfShards, WithoutOverlapTimesAddUp) {
+  constexpr std::int64_t dense = 40'000'000;
+  PlanRequest request = plan_request(1, 1, 1, 8, 64, "megatron-core");
+  request.zero = 1;
+  request.dp_overlap = false;
+  const auto step = [&](int copies) {
+    request.dp_replicate = copies;
+    const Scenario scenario =
+        scenario_of(small_gpt(2, 1024, 8, 128), read_system("two-gpus", test_place), request, 8);
+    auto cost = prices(scenario, Seconds{0.5}, Seconds{0.5}, {});
+    cost->stages.front().parameters = {dense, 0};
+    cost->stages.front().buckets.front().parameters = {dense, 0};
+    return simulate(scenario, cost);
+  };
+  const Scenario scenario =
+      scenario_of(small_gpt(2, 1024, 8, 128), read_system("two-gpus", test_place), request, 8);
+  const CollectiveTime collectives{scenario.system};
+  const auto time = [&](CollectiveKind kind, double bytes, const GroupShape& shape) {
+    return collectives(kind, Bytes{bytes * dense}, shape).time();
+  };
+  const double of_gradient = scenario.software.gradient_bytes;
+  const double of_weight = scenario.software.weight_bytes;
+  const GroupShape all{8, 4, 2}, four{4, 2, 2}, both{2, 2, 1};
+  const Seconds expected = time(CollectiveKind::reduce_scatter, of_gradient, four) +
+                           time(CollectiveKind::all_reduce, of_gradient / 4, both) +
+                           time(CollectiveKind::all_gather, of_weight, four) -
+                           time(CollectiveKind::reduce_scatter, of_gradient, all) -
+                           time(CollectiveKind::all_gather, of_weight, all);
+  EXPECT_NEAR((step(2) - step(1)).si(), expected.si(), 1e-6 * step(1).si());
+}
+
+TEST(CopiesOfShards, MemoryIsThatOfFewerShards) {
+  for (int zero : {1, 2, 3}) {
+    const auto stage = [&](int dp, int copies) {
+      return memory_of(mixture_of({1, 1, dp, 1, 1}, zero, true, copies)).stages.front();
+    };
+    EXPECT_EQ(stage(4, 2).optimizer, stage(2, 1).optimizer);
+    EXPECT_EQ(stage(4, 2).gradients, stage(2, 1).gradients);
+    EXPECT_EQ(stage(4, 2).weights, stage(2, 1).weights);
+    EXPECT_GT(stage(4, 2).optimizer, stage(4, 1).optimizer);
+  }
+}
+
+TEST(CopiesOfShards, WhatHasNoShardsIsRefused) {
+  const auto refusal = [](const SmallDegrees& degrees, int zero, int copies) {
+    try {
+      mixture_of(degrees, zero, true, copies);
+    } catch (const Error& error) {
+      return std::string{error.what()};
+    }
+    return std::string{};
+  };
+  EXPECT_NE(refusal({1, 1, 4, 1, 1}, 0, 2).find("zero=0 shards nothing"), std::string::npos);
+  EXPECT_NE(refusal({1, 1, 4, 1, 1}, 3, 3).find("does not divide dp x cp = 4"), std::string::npos);
+  EXPECT_NE(refusal({1, 1, 4, 1, 1}, 3, 4).find("leaves a rank for each"), std::string::npos);
+  EXPECT_NE(refusal({1, 1, 4, 4, 1}, 3, 2).find("1 ranks that hold the same"), std::string::npos);
 }
 
 TEST(ShardedExperts, FoldedAsUnfolded) {

@@ -22,6 +22,7 @@ void compare(const Scenario& scenario, Found& found) {
   const Plan& plan = scenario.plan;
   const std::string name = "tp=" + std::to_string(plan.tp) + " cp=" + std::to_string(plan.cp) +
                            " pp=" + std::to_string(plan.pp) + " zero=" + std::to_string(plan.zero) +
+                           " copies=" + std::to_string(plan.dp_replicate) +
                            (plan.reshard ? " reshard" : "") + (plan.dp_overlap ? " overlap" : "");
   SCOPED_TRACE(name);
   const Estimate folded = estimate(scenario);
@@ -63,6 +64,26 @@ Found compare_plans(const System& system, int gpus) {
   return found;
 }
 
+// The same with two and four copies of the shards, and ZeRO-1, of what leaves two shards or more.
+Found compare_copies(const System& system, int gpus) {
+  const Model model = small_gpt(6, 1536, 12, 4096);
+  Found found;
+  for (int tp : {1, 2})
+    for (int pp : {1, 2})
+      for (int copies : {2, 4})
+        for (int zero : {1, 2, 3})
+          for (bool overlap : {false, true}) {
+            const int dp = gpus / (tp * pp);
+            if (dp % copies != 0 || dp == copies) continue;
+            PlanRequest request = plan_request(tp, pp, 1, 3 * pp * dp, 240, "megatron-core");
+            request.zero = zero;
+            request.dp_replicate = copies;
+            request.dp_overlap = overlap;
+            compare(scenario_of(model, system, request, gpus), found);
+          }
+  return found;
+}
+
 void expect_exact(const Found& found, int plans) {
   ::testing::Test::RecordProperty("folded_against_unfolded", std::to_string(found.folding));
   EXPECT_EQ(found.plans, plans);
@@ -75,6 +96,18 @@ TEST(ShardedPlans, EightGpusInFourNodes) { expect_exact(compare_plans(nodes_of(2
 TEST(ShardedPlans, EightGpusTwoToANic) { expect_exact(compare_plans(nodes_of(4, 2), 8), 48); }
 
 TEST(ShardedPlans, EightGpusInNodesOfThree) { expect_exact(compare_plans(nodes_of(3, 3), 8), 48); }
+
+// Of dp 8 two and four copies, of dp 4 two: 2 + 2 x 1, by ZeRO and overlap.
+constexpr int all_copies = (2 + 2) * 3 * 2;
+TEST(CopiesOfShards, EightGpusInFourNodes) {
+  expect_exact(compare_copies(nodes_of(2, 2), 8), all_copies);
+}
+TEST(CopiesOfShards, EightGpusInNodesOfFour) {
+  expect_exact(compare_copies(nodes_of(4, 2), 8), all_copies);
+}
+TEST(CopiesOfShards, EightGpusInNodesOfThree) {
+  expect_exact(compare_copies(nodes_of(3, 3), 8), all_copies);
+}
 
 TEST(ShardedPlans, AStraggler) {
   System system = nodes_of(2, 2);

@@ -32,12 +32,14 @@ inline std::vector<KeySample> key_samples() {
       {"gbs", "64"},         {"seq", "128"},
       {"routing", "zipf:1"}, {"software", "megatron-2021"},
       {"layers", "1+3"},     {"offload_layers", "2"},
-      {"nccl_algo", "Ring"}, {"nccl_proto", "^LL128"}};
+      {"nccl_algo", "Ring"}, {"nccl_proto", "^LL128"},
+      {"dp_replicate", "2"}};
   // What makes a plan one in which the key, or this word of it, is possible.
   const std::map<std::string, std::string> ground{{"vpp", "--pp 2"},
                                                   {"dp", "--tp 4"},
                                                   {"sp", "--tp 2"},
                                                   {"cp_comm", "--cp 2"},
+                                                  {"dp_replicate", "--zero 1"},
                                                   {"reshard", "--zero 3"},
                                                   {"tp_overlap", "--tp 2 --sp true"},
                                                   {"schedule", "--pp 2"},

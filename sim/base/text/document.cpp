@@ -3,9 +3,8 @@
 #include "sim/base/text/markup.hpp"
 
 namespace orrery {
-namespace {
 
-std::vector<std::string> lines_of(const std::string& text) {
+std::vector<std::string> said_lines(const std::string& text) {
   std::vector<std::string> lines;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
@@ -16,11 +15,9 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-}  // namespace
-
 std::string escaped_lines(const std::string& text, const std::string& between) {
   std::string html;
-  for (const std::string& line : lines_of(text))
+  for (const std::string& line : said_lines(text))
     html += (html.empty() ? "" : between) + escaped(line);
   return html;
 }
@@ -61,7 +58,7 @@ std::string Document::html() const {
 
 std::string Document::name() const {
   for (const Part& part : parts_)
-    if (part.kind == Kind::title) return lines_of(part.said).front();
+    if (part.kind == Kind::title) return said_lines(part.said).front();
   return "";
 }
 
@@ -69,7 +66,7 @@ std::string Document::about() const {
   std::string text;
   for (const Part& part : parts_) {
     if (part.kind != Kind::title) continue;
-    const std::vector<std::string> lines = lines_of(part.said);
+    const std::vector<std::string> lines = said_lines(part.said);
     for (std::size_t i = 1; i < lines.size(); ++i) text += (i > 1 ? " " : "") + lines[i];
   }
   return text;

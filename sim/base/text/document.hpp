@@ -39,7 +39,10 @@ class Document {
   std::vector<Part> parts_;
 };
 
-/// `text` line by line, without the blanks before each, as HTML: a control character, of which the
+/// The lines of `text` without the blanks before each; empty ones are left out.
+std::vector<std::string> said_lines(const std::string& text);
+
+/// The same as HTML: a control character, of which the
 /// line's end is one, never passes as itself.
 std::string escaped_lines(const std::string& text, const std::string& between = "\n");
 

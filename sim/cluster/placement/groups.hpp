@@ -10,18 +10,21 @@ namespace orrery {
 enum class GroupKind {
   tensor,         ///< Share the heads and channels of a layer.
   context,        ///< Share each sequence.
-  data,           ///< Hold copies of the same parameters: all replicas with their context ranks.
+  data,           ///< Hold, or share by ZeRO, a copy of the same parameters: replicas with their
+                  ///< context ranks, all of them unless shards are kept in several copies.
   expert_tensor,  ///< Share the channels of an expert.
   expert,         ///< Hold different experts, and send each other tokens.
-  expert_data,    ///< Hold copies of the same experts.
+  expert_data,    ///< The same of experts.
+  shard_copies,   ///< Hold the same shard of parameters, dense ones and experts.
 };
-inline constexpr GroupKind all_group_kinds[] = {GroupKind::tensor, GroupKind::context,
-                                                GroupKind::data,   GroupKind::expert_tensor,
-                                                GroupKind::expert, GroupKind::expert_data};
-inline constexpr int group_kinds = 6;
+inline constexpr GroupKind all_group_kinds[] = {
+    GroupKind::tensor, GroupKind::context,     GroupKind::data,        GroupKind::expert_tensor,
+    GroupKind::expert, GroupKind::expert_data, GroupKind::shard_copies};
+inline constexpr int group_kinds = 7;
 /// Whether their collectives lie inside passes; the others bring gradients and weights.
 constexpr bool is_inside_passes(GroupKind kind) {
-  return kind != GroupKind::data && kind != GroupKind::expert_data;
+  return kind != GroupKind::data && kind != GroupKind::expert_data &&
+         kind != GroupKind::shard_copies;
 }
 
 /// The ranks that do one collective: how many, over how many NVLink domains, and how many the
@@ -45,6 +48,7 @@ struct GroupShapes {
   GroupShape expert_tensor{};
   GroupShape expert{};
   GroupShape expert_data{};
+  GroupShape shard_copies{};
 
   GroupShape& operator[](GroupKind kind) {
     switch (kind) {
@@ -59,9 +63,11 @@ struct GroupShapes {
       case GroupKind::expert:
         return expert;
       case GroupKind::expert_data:
+        return expert_data;
+      case GroupKind::shard_copies:
         break;
     }
-    return expert_data;
+    return shard_copies;
   }
   const GroupShape& operator[](GroupKind kind) const {
     return const_cast<GroupShapes&>(*this)[kind];

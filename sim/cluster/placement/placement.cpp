@@ -25,6 +25,7 @@ Placement::Placement(const Plan& plan, const System& system)
       ep_{plan.ep},
       etp_{plan.etp},
       draws_{plan.routing_draws},
+      shard_copies_{plan.dp_replicate},
       domain_size_{system.nvlink_domain},
       gpus_per_node_{system.gpus_per_node},
       nics_per_node_{system.nics_per_node},
@@ -52,13 +53,16 @@ Placement::Lattice Placement::lattice(GroupKind kind) const {
     case GroupKind::context:
       return {cp_ * tp_, tp_};
     case GroupKind::data:
-      return {in_stage(), tp_};
+      return {in_shard_copy(), tp_};
     case GroupKind::expert_tensor:
       return {etp_, 1};
     case GroupKind::expert:
       return {ep_ * etp_, etp_};
     case GroupKind::expert_data:
-      if (experts_) return {in_stage(), ep_ * etp_};
+      if (experts_) return {in_shard_copy(), ep_ * etp_};
+      break;
+    case GroupKind::shard_copies:
+      return {in_stage(), in_shard_copy()};
   }
   return {};
 }
@@ -92,7 +96,7 @@ bool Placement::regular() const {
   const int stage = in_stage();
   const bool nics_even =
       gpus_per_nic_ * nics_per_node_ == gpus_per_node_ || nics_per_node_ % gpus_per_node_ == 0;
-  for (int together : {stage, tp_, cp_ * tp_, etp_, ep_ * etp_})
+  for (int together : {stage, tp_, cp_ * tp_, etp_, ep_ * etp_, in_shard_copy()})
     if (!nested(together, domain_size_)) return false;
   return nics_even && nested(stage, gpus_per_nic_) &&
          (ranks() % domain_size_ == 0 || ranks() < domain_size_);

@@ -79,11 +79,13 @@ class Placement {
   Lattice lattice(GroupKind kind) const;
   GroupShape shape(const std::vector<Rank>& group) const;
   int in_stage() const { return tp_ * cp_ * dp_; }
+  int in_shard_copy() const { return in_stage() / shard_copies_; }
 
   int tp_, cp_, dp_, pp_;
   bool mirrored_;
   bool experts_;
   int ep_, etp_, draws_;
+  int shard_copies_;
   int domain_size_;
   int gpus_per_node_;
   int nics_per_node_;

@@ -22,6 +22,8 @@ enum class Traffic {
   expert_outside,
   expert_data_inside,
   expert_data_outside,
+  shard_copies_inside,
+  shard_copies_outside,
   forward,   ///< Activations to the next stage.
   backward,  ///< Their gradients to the stage before.
   tied,      ///< Between the two copies of a tied embedding.

@@ -102,13 +102,14 @@ CollectiveCost CollectiveModel::ring(CollectiveKind kind, Bytes tensor, GroupSha
   cost.latency = constants_.base + steps;
   if (group.per_domain < 2) return cost;
 
-  // Each member's port carries all of the ring's traffic but where the ring leaves the domain.
+  // Each member's port carries all of the ring's traffic but where the ring leaves the domain. The
+  // hop between sockets carries all of it wherever that is.
   const double inside =
       group.domains == 1 ? 1.0 : static_cast<double>(group.per_domain - 1) / group.per_domain;
   const bool crosses = group.per_domain > constants_.local_ranks;
   cost.scale_up_bytes = inside * wire;
-  cost.scale_up_rate = (crosses ? constants_.ring_crossing : 1.0) * constants_.ring_efficiency *
-                       link(group.per_domain);
+  cost.scale_up_rate = (crosses ? inside * constants_.ring_crossing : 1.0) *
+                       constants_.ring_efficiency * link(group.per_domain);
   CollectiveCost flags = cost;
   cost.latency +=
       (constants_.low_latency && group.per_domain > 2 ? 2.0 : 1.0) * constants_.ring_ramp.at(wire);

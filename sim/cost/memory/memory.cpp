@@ -143,8 +143,8 @@ double gradient_bytes(const Scenario& s, int stage, const RankParameters& parame
   const double whole =
       (s.software.main_gradient_bytes + copies) * static_cast<double>(parameters.sum());
   if (!s.plan.shards_gradients()) return whole;
-  const double shards = static_cast<double>(parameters.dense) / s.plan.data_ranks() +
-                        static_cast<double>(parameters.experts) / s.plan.expert_data_ranks();
+  const double shards = static_cast<double>(parameters.dense) / s.plan.shard_ranks() +
+                        static_cast<double>(parameters.experts) / s.plan.expert_shard_ranks();
   return std::min(whole, s.software.main_gradient_bytes * shards +
                              s.software.held_weight_bytes * two_shard_units(s, stage));
 }

@@ -21,6 +21,23 @@ PassCost HiddenTraffic::lost(const PassCost& pass, CollectiveKind kind, double b
   return lost;
 }
 
+PassCost HiddenTraffic::lost_to_gradients(const Scenario& scenario, const PassCost& pass,
+                                          const RankParameters& reduced) {
+  const Plan& plan = scenario.plan;
+  const CollectiveKind kind =
+      plan.zero >= 1 ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
+  PassCost sum;
+  double shards = 0.0;
+  for (GroupKind group : {GroupKind::data, GroupKind::expert_data}) {
+    const double bytes = scenario.software.gradient_bytes * static_cast<double>(reduced.of(group));
+    sum.append(lost(pass, kind, bytes, group));
+    shards += bytes / (group == GroupKind::data ? plan.shard_ranks() : plan.expert_shard_ranks());
+  }
+  if (plan.dp_replicate > 1)
+    sum.append(lost(pass, CollectiveKind::all_reduce, shards, GroupKind::shard_copies));
+  return sum;
+}
+
 namespace {
 
 // `runs` forward beside the gather of `next`, and backward beside its reduction.
@@ -32,10 +49,8 @@ void lose(const Scenario& scenario, HiddenTraffic& traffic, Bucket& runs, const 
     if (plan.zero >= 1)
       runs.lost_to_gather.append(traffic.lost(runs.forward, CollectiveKind::all_gather,
                                               scenario.software.weight_bytes * parameters, group));
-    runs.lost_to_reduction.append(traffic.lost(
-        last, plan.zero >= 1 ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
-        scenario.software.gradient_bytes * parameters, group));
   }
+  runs.lost_to_reduction.append(traffic.lost_to_gradients(scenario, last, next.parameters));
 }
 
 }  // namespace

@@ -18,6 +18,9 @@ class HiddenTraffic {
   /// What the kernels of `pass` lose to `bytes` that a group of ranks sends; nothing to nothing.
   PassCost lost(const PassCost& pass, CollectiveKind kind, double bytes,
                 GroupKind group = GroupKind::data);
+  /// What they lose to the reduction of the gradients of `reduced`.
+  PassCost lost_to_gradients(const Scenario& scenario, const PassCost& pass,
+                             const RankParameters& reduced);
 
  private:
   const Pricer& pricer_;

@@ -195,8 +195,7 @@ void slow_down(const Scenario& scenario, HiddenTraffic& traffic, bool forward, S
                forward ? next.parameters : next.regathered);
     }
     if (reduces && i > 0)
-      beside(CollectiveKind::reduce_scatter, scenario.software.gradient_bytes,
-             cost.bucket(false, i - 1).parameters);
+      lost.append(traffic.lost_to_gradients(scenario, pass, cost.bucket(false, i - 1).parameters));
     pass.append(lost);
   }
 }
@@ -205,7 +204,7 @@ void slow_down(const Scenario& scenario, HiddenTraffic& traffic, bool forward, S
 
 Seconds shard_host_time(const Scenario& scenario) {
   const Software& software = scenario.software;
-  return software.shard_calls * scenario.plan.data_ranks() * software.host_launch;
+  return software.shard_calls * scenario.plan.shard_ranks() * software.host_launch;
 }
 
 void cut_shard_units(const Scenario& scenario, const Pricer& pricer, const LayerPrice& prediction,

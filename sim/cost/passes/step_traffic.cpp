@@ -54,7 +54,7 @@ Seconds StepTraffic::sliced_gather_host(int stage) const {
   int tensors = 0;
   for (int chunk = 0; chunk < plan.chunks(); ++chunk)
     tensors += weight_tensors(scenario_, plan.virtual_stage(stage, chunk));
-  return scenario_.software.gather_calls * plan.data_ranks() * tensors *
+  return scenario_.software.gather_calls * plan.shard_ranks() * tensors *
          scenario_.software.host_launch;
 }
 
@@ -71,12 +71,21 @@ CollectiveCost StepTraffic::shard_gradients(std::int64_t parameters, GroupKind g
   return called_by_host(gradients(parameters, group));
 }
 
+CollectiveCost StepTraffic::gradients_of_copies(std::int64_t parameters, GroupKind group) const {
+  const Plan& plan = scenario_.plan;
+  const int shards =
+      group == GroupKind::expert_data ? plan.expert_shard_ranks() : plan.shard_ranks();
+  return collectives_(CollectiveKind::all_reduce,
+                      bytes_of(parameters, scenario_.software.gradient_bytes) / shards,
+                      shapes_.shard_copies);
+}
+
 Bytes StepTraffic::mirror_bytes(const RankParameters& chunk, double bytes_each) const {
   const Plan& plan = scenario_.plan;
   const bool sharded = plan.zero >= 1;
   const double share =
-      static_cast<double>(chunk.dense) / (sharded ? plan.data_ranks() : 1) +
-      static_cast<double>(chunk.experts) / (sharded ? plan.expert_data_ranks() : 1);
+      static_cast<double>(chunk.dense) / (sharded ? plan.shard_ranks() : 1) +
+      static_cast<double>(chunk.experts) / (sharded ? plan.expert_shard_ranks() : 1);
   return Bytes{bytes_each * share};
 }
 

@@ -30,6 +30,8 @@ class StepTraffic {
   CollectiveCost gradients(std::int64_t parameters, GroupKind group) const;
   /// The same beside passes: one bucket after another, where the software's are smaller.
   CollectiveCost bucketed_gradients(std::int64_t parameters, GroupKind group) const;
+  /// A shard of the gradients of `parameters`, which `group` shares, summed over its copies.
+  CollectiveCost gradients_of_copies(std::int64_t parameters, GroupKind group) const;
   /// The host's time to cut each weight of a stage into the shares of all data-parallel ranks and
   /// to copy them, where the software does so (Software::gather_calls).
   Seconds sliced_gather_host(int stage) const;

@@ -1,5 +1,6 @@
 #include "sim/explore/reports/search_report.hpp"
 
+#include "sim/base/text/document.hpp"
 #include "sim/base/text/markup.hpp"
 #include "sim/base/text/number_text.hpp"
 #include "sim/explore/reports/report_page.hpp"
@@ -8,17 +9,6 @@
 
 namespace orrery {
 namespace {
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    const std::size_t from = std::min(text.find_first_not_of(' ', begin), end);
-    if (end > from) lines.push_back(text.substr(from, end - from));
-    begin = end + 1;
-  }
-  return lines;
-}
 
 std::string joined(const std::vector<std::string>& lines) {
   std::string text;
@@ -30,7 +20,7 @@ std::string joined(const std::vector<std::string>& lines) {
 
 std::string search_report(const SearchResult& result, const SearchRequest& request,
                           const SearchNames& names, const ReportAbout& about) {
-  std::vector<std::string> asked = lines_of(search_heading(result, request));
+  std::vector<std::string> asked = said_lines(search_heading(result, request));
   const std::string title = asked.empty() ? "" : asked.front() + ": the best plans";
   if (!asked.empty()) asked.erase(asked.begin());
   std::string html;

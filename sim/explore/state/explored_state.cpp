@@ -134,6 +134,7 @@ StateChanges changes_with(const ExploredState& state, const std::string& key,
   if (key == "pp" && one) open("schedule"), open("vpp");
   if (key == "pp" || key == "vpp" || key == "schedule") open("layers");
   if (key == "zero" && word != "3") open("reshard");
+  if (key == "zero" && word == "0") open("dp_replicate");
   // What follows from the others: whoever turns one of them means it to follow.
   if (key == "tp" || key == "pp" || key == "cp" || key == "gpus") open("dp");
   return changes;

@@ -170,6 +170,9 @@ class RunReader {
 
   void sharding() {
     plan_["zero"] = a_.flag("use_distributed_optimizer") ? 1 : 0;
+    if (const std::int64_t instances = a_.number("num_distributed_optimizer_instances", 1);
+        instances > 1)
+      plan_["dp_replicate"] = instances;
     if (!a_.flag("use_megatron_fsdp") && !a_.flag("use_custom_fsdp") && !a_.flag("use_torch_fsdp2"))
       return;
     const std::string sharded = a_.choice(

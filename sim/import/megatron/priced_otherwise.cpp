@@ -146,8 +146,6 @@ constexpr Difference differences[] = {
     {"fine_grained_activation_offloading",
      "moves activations to the host, which are counted on the GPU"},
     {"modelopt_enabled", "may quantise or distil (ModelOpt), of which nothing is priced"},
-    {"num_distributed_optimizer_instances",
-     "shards the optimizer over a part of the replicas; priced is sharding over all"},
     {"optimizer_cpu_offload",
      "moves the optimizer's state to the host, which is counted on the GPU"},
     {"overlap_param_gather_with_optimizer_step",

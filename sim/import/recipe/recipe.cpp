@@ -91,6 +91,7 @@ ImportedRun written_plan(const Recipe& recipe, const Place& place) {
   plan["seq"] = recipe.seq;
   plan["recompute"] = recipe.recompute;
   plan["zero"] = recipe.zero;
+  if (recipe.dp_replicate > 1) plan["dp_replicate"] = recipe.dp_replicate;
   if (recipe.zero == 3) plan["reshard"] = recipe.reshard;
   plan["sp"] = recipe.sp && recipe.tp > 1;
   plan["dtype"] = recipe.dtype;

@@ -49,6 +49,7 @@ struct Recipe {
   StageLayers layers;  ///< Chosen where the program does not divide them evenly.
   std::string recompute = "none";
   std::int64_t zero = 0;
+  std::int64_t dp_replicate = 1;
   bool reshard = true;  ///< Of zero 3.
   bool sp = false;
   std::string dtype = "bf16", attention = "flash", cp_comm = "p2p";

@@ -266,9 +266,7 @@ class TorchtitanReader {
         "training.fsdp_reshard_after_forward",
         {{"default", "default"}, {"always", "yes"}, {"never", "no"}});
     r_.reshard = when == "default" ? r_.pp == 1 : when == "yes";
-    if (shares && copies > 1)
-      note(data_replicate,
-           "shards over a part of the replicas (HSDP); priced is sharding over all");
+    if (shares) r_.dp_replicate = copies;
   }
 
   void precision() {

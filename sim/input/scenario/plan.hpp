@@ -24,8 +24,11 @@ struct Plan : Degrees,
 
   bool operator==(const Plan&) const = default;
   /// Ranks that a parameter's optimizer state is spread over.
-  int optimizer_shards() const { return zero >= 1 ? data_ranks() * copies() : 1; }
-  int expert_optimizer_shards() const { return zero >= 1 ? expert_data_ranks() * copies() : 1; }
+  int optimizer_shards() const { return zero >= 1 ? shard_ranks() * copies() : 1; }
+  int expert_optimizer_shards() const { return zero >= 1 ? expert_shard_ranks() * copies() : 1; }
+  /// Of those that hold the same weights, or the same experts, as many as ZeRO shards over.
+  int shard_ranks() const { return data_ranks() / dp_replicate; }
+  int expert_shard_ranks() const { return expert_data_ranks() / dp_replicate; }
   /// Of a parameter in one pipeline. With two, stage s and its mirror pp - 1 - s hold the same.
   int copies() const { return schedule->copies(); }
 

@@ -19,7 +19,7 @@ struct Degrees {
 
   bool operator==(const Degrees&) const = default;
   int gpus() const { return tp * pp * dp * cp; }
-  /// Ranks that hold the same weights: their gradients are summed, and ZeRO shards over them.
+  /// Ranks that hold the same weights: their gradients are summed.
   int data_ranks() const { return dp * cp; }
   /// Ranks that hold the same experts.
   int expert_data_ranks() const { return tp * cp * dp / (ep * etp); }
@@ -50,6 +50,8 @@ struct ScheduleChoice {
 /// What ranks that could hold the same hold a share of.
 struct Sharding {
   int zero = 0;
+  /// Copies of all shards, each over as many replicas (PyTorch: HSDP; MiCS, arXiv 2205.00119).
+  int dp_replicate = 1;
   bool reshard = false;  ///< ZeRO-3: weights are whole only while a pass needs them.
   bool sp = false;
 

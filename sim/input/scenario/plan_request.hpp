@@ -60,6 +60,7 @@ struct PlanRequest : ExpertChoice, OptimizerState, NcclChoice {
   RecomputeChoice recompute;
   int offload_layers = 0;
   std::optional<int> zero;
+  int dp_replicate = 1;
   std::optional<bool> reshard;
   std::optional<bool> sp;
   std::optional<Dtype> dtype;

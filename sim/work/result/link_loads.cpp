@@ -22,6 +22,7 @@ LinkUser user_of(GroupKind group, bool combine) {
       return combine ? LinkUser::combine : LinkUser::dispatch;
     case GroupKind::data:
     case GroupKind::expert_data:
+    case GroupKind::shard_copies:
       break;
   }
   return LinkUser::data;

@@ -1,6 +1,7 @@
 #include <map>
 #include <tuple>
 
+#include "sim/work/training/shard_copies.hpp"
 #include "sim/work/training/step_draft.hpp"
 
 namespace orrery {
@@ -12,18 +13,21 @@ struct Copies {
   GroupKind kind;
   Rank member;
   const std::vector<int>& members;  ///< Roles.
+  bool alone = false;               ///< One rank, whose shards are kept elsewhere as well.
 
   int leader() const { return members.front(); }
 };
 
 class DataParallelBuilder {
  public:
-  explicit DataParallelBuilder(StepDraft& draft) : draft_{draft}, plan_{draft.plan} {}
+  explicit DataParallelBuilder(StepDraft& draft)
+      : draft_{draft}, plan_{draft.plan}, shard_copies_{draft} {}
 
   // The optimizer's all-gather of the step before, where it overlaps with this step's start.
   void add_weight_prefetch() {
     if (!draft_.overlaps_data() || plan_.zero < 1 || plan_.shards_weights()) return;
     for_each_copy([&](const Copies& copies) {
+      if (copies.alone) return;
       Tasks previous;
       for (int member : copies.members)
         for (TaskId both : draft_.weights_of_both[at(member)]) previous.push_back(both);
@@ -56,6 +60,7 @@ class DataParallelBuilder {
 
   void reduce_in_buckets(const Copies& copies) {
     Tasks previous;
+    int number = 0;
     for (const PassTasks& pass : draft_.passes[at(copies.leader())]) {
       const StageCost& stage = draft_.stage_cost(copies.leader(), pass.slot.chunk);
       if (!is_last(copies.leader(), pass.slot)) continue;
@@ -63,12 +68,15 @@ class DataParallelBuilder {
         const Bucket& bucket = stage.buckets[pass.buckets.size() - 1 - b];
         const std::int64_t parameters = bucket.parameters.of(copies.kind);
         if (parameters == 0) continue;
-        const CollectiveCost cost = draft_.traffic.bucketed_gradients(parameters, copies.kind);
-        const TaskId reduce = draft_.add_after(
-            data_task(Label::What::gradients, cost, pass.slot.chunk, copies), previous);
-        previous = {reduce};
         for (int member : copies.members)
-          draft_.graph.depends(reduce, draft_.pass_of(member, pass.slot).buckets[b].exit);
+          add_new(previous, draft_.pass_of(member, pass.slot).buckets[b].exit);
+        if (!copies.alone) {
+          const CollectiveCost cost = draft_.traffic.bucketed_gradients(parameters, copies.kind);
+          previous = {draft_.add_after(
+              data_task(Label::What::gradients, cost, pass.slot.chunk, copies), previous)};
+        }
+        previous = shard_copies_.sum(copies.kind, number++, parameters, pass.slot, copies.members,
+                                     previous);
       }
     }
     for (int member : copies.members)
@@ -90,12 +98,15 @@ class DataParallelBuilder {
   void reduce_at_the_end(const Copies& copies) {
     const std::int64_t parameters = parameters_of(copies);
     if (parameters == 0) return;
-    const CollectiveCost cost = draft_.traffic.gradients(parameters, copies.kind);
-    const TaskId reduce = draft_.add(data_task(Label::What::gradients, cost, 0, copies));
-    for (int member : copies.members) {
-      for (TaskId earlier : draft_.ready[at(member)]) draft_.graph.depends(reduce, earlier);
-      draft_.ready[at(member)] = {reduce};
+    Tasks previous;
+    for (int member : copies.members)
+      for (TaskId earlier : draft_.ready[at(member)]) add_new(previous, earlier);
+    if (!copies.alone) {
+      const CollectiveCost cost = draft_.traffic.gradients(parameters, copies.kind);
+      previous = {draft_.add_after(data_task(Label::What::gradients, cost, 0, copies), previous)};
     }
+    previous = shard_copies_.sum(copies.kind, 0, parameters, {}, copies.members, previous);
+    for (int member : copies.members) draft_.ready[at(member)] = previous;
   }
 
   // First and last stage hold a copy each of a tied embedding and add up their gradients.
@@ -179,7 +190,7 @@ class DataParallelBuilder {
   void gather_weights(Tasks& updated) {
     for_each_copy([&](const Copies& copies) {
       const std::int64_t parameters = parameters_of(copies);
-      if (parameters == 0) return;
+      if (parameters == 0 || copies.alone) return;
       CollectiveCost cost = draft_.traffic.weights(parameters, copies.kind);
       cost.latency += draft_.traffic.sliced_gather_host(draft_.role(copies.leader()).at.stage);
       const TaskId gather = draft_.add(data_task(Label::What::weights, cost, 0, copies));
@@ -194,9 +205,10 @@ class DataParallelBuilder {
   template <class Visit>
   void for_each_copy(const Visit& visit) {
     for (GroupKind kind : {GroupKind::data, GroupKind::expert_data}) {
-      if (draft_.traffic.shapes()[kind].ranks == 1) continue;
+      const bool alone = draft_.traffic.shapes()[kind].ranks == 1;
+      if (alone && plan_.dp_replicate == 1) continue;
       draft_.for_each_group(kind, [&](Rank member, const std::vector<int>& members) {
-        visit(Copies{kind, member, members});
+        visit(Copies{kind, member, members, alone});
       });
     }
   }
@@ -239,6 +251,7 @@ class DataParallelBuilder {
 
   StepDraft& draft_;
   const Plan& plan_;
+  ShardCopies shard_copies_;
   std::map<FlowsKey, Flows> flows_;
 };
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 
+#include "sim/work/training/shard_copies.hpp"
 #include "sim/work/training/step_draft.hpp"
 
 namespace orrery {
@@ -30,15 +31,16 @@ struct Unit {
 class ShardBuilder {
  public:
   explicit ShardBuilder(StepDraft& draft)
-      : draft_{draft}, plan_{draft.plan}, stream_(at(draft.role_count())) {}
+      : draft_{draft}, plan_{draft.plan}, shard_copies_{draft}, stream_(at(draft.role_count())) {}
 
   void build() {
     std::vector<std::vector<Group>> of_stage(at(plan_.pp));
     for (GroupKind kind : {GroupKind::data, GroupKind::expert_data}) {
-      if (draft_.traffic.shapes()[kind].ranks == 1) continue;
+      const bool alone = draft_.traffic.shapes()[kind].ranks == 1;
+      if (alone && plan_.dp_replicate == 1) continue;
       draft_.for_each_group(kind, [&](Rank member, const std::vector<int>& members) {
         const int stage = draft_.role(members.front()).at.stage;
-        of_stage[at(stage)].push_back({kind, member, members, {}});
+        of_stage[at(stage)].push_back({kind, member, members, alone, {}});
       });
     }
     for (std::vector<Group>& groups : of_stage) add_stage(groups);
@@ -54,6 +56,7 @@ class ShardBuilder {
     GroupKind kind;
     Rank member;
     std::vector<int> members;  // Roles.
+    bool alone = false;        // One rank, whose shards are kept elsewhere as well.
     // The same unit comes by in every pass.
     std::map<std::pair<Label::What, std::int64_t>, StepTask> priced;
   };
@@ -93,7 +96,7 @@ class ShardBuilder {
     const std::size_t ahead = plan_.dp_overlap && units[i].ahead ? 2 : 1;
     for (Group& group : groups) {
       const std::int64_t parameters = units[i].gathered.of(group.kind);
-      if (parameters == 0) continue;
+      if (parameters == 0 || group.alone) continue;
       const TaskId task = add(group, Label::What::weights, parameters, units[i]);
       if (i >= ahead)
         for (int member : group.members)
@@ -106,11 +109,22 @@ class ShardBuilder {
     for (Group& group : groups) {
       const std::int64_t parameters = units[i].reduced.of(group.kind);
       if (parameters == 0) continue;
-      const TaskId task = add(group, Label::What::gradients, parameters, units[i]);
-      for (int member : group.members) draft_.graph.depends(task, stretch(member, units[i]).exit);
+      Tasks done;
+      if (group.alone) {
+        for (int member : group.members)
+          for (TaskId earlier : stream_[at(member)]) add_new(done, earlier);
+        for (int member : group.members) add_new(done, stretch(member, units[i]).exit);
+      } else {
+        done = {add(group, Label::What::gradients, parameters, units[i])};
+        for (int member : group.members)
+          draft_.graph.depends(done.front(), stretch(member, units[i]).exit);
+      }
+      done = shard_copies_.sum(group.kind, static_cast<int>(i), parameters, units[i].pass->slot,
+                               group.members, done);
+      for (int member : group.members) stream_[at(member)] = done;
       if (plan_.dp_overlap || i + 1 == units.size()) continue;
       for (int member : group.members)
-        draft_.graph.depends(stretch(member, units[i + 1]).entry, task);
+        for (TaskId task : done) draft_.graph.depends(stretch(member, units[i + 1]).entry, task);
     }
   }
 
@@ -124,9 +138,7 @@ class ShardBuilder {
     task.microbatch = unit.pass->slot.microbatch;
     Tasks before;
     for (int member : group.members)
-      for (TaskId earlier : stream_[at(member)])
-        if (std::find(before.begin(), before.end(), earlier) == before.end())
-          before.push_back(earlier);
+      for (TaskId earlier : stream_[at(member)]) add_new(before, earlier);
     const TaskId id = draft_.add_after(std::move(task), before);
     for (int member : group.members) stream_[at(member)] = {id};
     return id;
@@ -152,6 +164,7 @@ class ShardBuilder {
 
   StepDraft& draft_;
   const Plan& plan_;
+  ShardCopies shard_copies_;
   std::vector<Tasks> stream_;  // By role: its last collective of shards.
 };
 

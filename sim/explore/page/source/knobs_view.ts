@@ -22,7 +22,7 @@ const titles: Record<string, string> = {
   cp: "Context parallel", ep: "Expert parallel", etp: "Experts’ tensor parallel",
   mbs: "Micro-batch", gbs: "Global batch", seq: "Sequence", schedule: "Schedule",
   layers: "Layers of stages", recompute: "Recompute", offload_layers: "Layers offloaded",
-  zero: "ZeRO stage", reshard: "Reshard", sp: "Sequence parallel", dtype: "Format",
+  zero: "ZeRO stage", dp_replicate: "Copies of shards", reshard: "Reshard", sp: "Sequence parallel", dtype: "Format",
   main_params: "Main parameters", exp_avg: "First moment", exp_avg_sq: "Second moment",
   fp8_params: "Weights in fp8", attention: "Attention", fp8_attention: "Attention in fp8",
   cp_comm: "Context exchange", routing: "Routing", moe_dispatcher: "Dispatcher",

@@ -120,15 +120,16 @@ TEST(TorchtitanRun, HowReplicasShare) {
   const auto of = [&](const std::string& keys) {
     const JsonValue plan = JsonValue::parse(run_of(small + "[parallelism]\n" + keys).json, "plan");
     return std::to_string(plan.at("zero").integer(0, 3)) +
+           (plan.has("dp_replicate")
+                ? " x " + std::to_string(plan.at("dp_replicate").integer(1, 64))
+                : "") +
            (plan.has("reshard") ? plan.at("reshard").boolean() ? " again" : " kept" : "");
   };
   EXPECT_EQ(of(""), "3 again");
   EXPECT_EQ(of("fsdp_reshard_after_forward = 'never'"), "3 kept");
   EXPECT_EQ(of("data_parallel_replicate_degree = 64"), "0");  // DDP.
   EXPECT_EQ(of("data_parallel_shard_degree = 1\ncontext_parallel_degree = 64"), "3 again");
-  EXPECT_THAT(run_of(small + "[parallelism]\ndata_parallel_replicate_degree = 8").notes,
-              ElementsAre("parallelism.data_parallel_replicate_degree shards over a part of the "
-                          "replicas (HSDP); priced is sharding over all"));
+  EXPECT_EQ(of("data_parallel_replicate_degree = 8"), "3 x 8 again");  // HSDP.
 }
 
 TEST(TorchtitanRun, Experts) {

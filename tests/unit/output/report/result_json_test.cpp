@@ -76,6 +76,7 @@ TEST(ResultJson, HasItsKeysInTheirOrder) {
                                       "recompute",
                                       "offload_layers",
                                       "zero",
+                                      "dp_replicate",
                                       "reshard",
                                       "sp",
                                       "dtype",
