@@ -31,7 +31,11 @@ struct Unit {
 class ShardBuilder {
  public:
   explicit ShardBuilder(StepDraft& draft)
-      : draft_{draft}, plan_{draft.plan}, shard_copies_{draft}, stream_(at(draft.role_count())) {}
+      : draft_{draft},
+        plan_{draft.plan},
+        shard_copies_{draft},
+        stream_(at(draft.role_count())),
+        sums_(at(draft.role_count())) {}
 
   void build() {
     std::vector<std::vector<Group>> of_stage(at(plan_.pp));
@@ -46,7 +50,8 @@ class ShardBuilder {
     for (std::vector<Group>& groups : of_stage) add_stage(groups);
     for (int role = 0; role < draft_.role_count(); ++role) {
       Tasks& ready = draft_.ready[at(role)];
-      ready.insert(ready.end(), stream_[at(role)].begin(), stream_[at(role)].end());
+      for (const std::vector<Tasks>* last : {&stream_, &sums_})
+        ready.insert(ready.end(), (*last)[at(role)].begin(), (*last)[at(role)].end());
     }
   }
 
@@ -110,18 +115,21 @@ class ShardBuilder {
       const std::int64_t parameters = units[i].reduced.of(group.kind);
       if (parameters == 0) continue;
       Tasks done;
-      if (group.alone) {
-        for (int member : group.members)
-          for (TaskId earlier : stream_[at(member)]) add_new(done, earlier);
-        for (int member : group.members) add_new(done, stretch(member, units[i]).exit);
-      } else {
-        done = {add(group, Label::What::gradients, parameters, units[i])};
-        for (int member : group.members)
-          draft_.graph.depends(done.front(), stretch(member, units[i]).exit);
+      if (!group.alone) done = {add(group, Label::What::gradients, parameters, units[i])};
+      for (int member : group.members) {
+        const TaskId exit = stretch(member, units[i]).exit;
+        if (group.alone)
+          add_new(done, exit);
+        else
+          draft_.graph.depends(done.front(), exit);
       }
-      done = shard_copies_.sum(group.kind, static_cast<int>(i), parameters, units[i].pass->slot,
-                               group.members, done);
-      for (int member : group.members) stream_[at(member)] = done;
+      if (plan_.dp_replicate > 1) {
+        for (int member : group.members)
+          for (TaskId earlier : sums_[at(member)]) add_new(done, earlier);
+        done = shard_copies_.sum(group.kind, static_cast<int>(i), parameters, units[i].pass->slot,
+                                 group.members, done);
+        for (int member : group.members) sums_[at(member)] = done;
+      }
       if (plan_.dp_overlap || i + 1 == units.size()) continue;
       for (int member : group.members)
         for (TaskId task : done) draft_.graph.depends(stretch(member, units[i + 1]).entry, task);
@@ -165,7 +173,9 @@ class ShardBuilder {
   StepDraft& draft_;
   const Plan& plan_;
   ShardCopies shard_copies_;
-  std::vector<Tasks> stream_;  // By role: its last collective of shards.
+  // By role, the last collective: of shards; and of their copies, which have a communicator of their
+  // own beside the next reduction (torch, fully_shard's all_reduce_stream).
+  std::vector<Tasks> stream_, sums_;
 };
 
 }  // namespace
