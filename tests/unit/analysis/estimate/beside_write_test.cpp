@@ -207,10 +207,10 @@ TEST(StepsBesideWrite, FoldsExactly) {
         write.every_replica = degrees.zero > 0;
         Detail unfolded;
         unfolded.unfolded = true;
-        expect_same(beside(scenario, write), beside(scenario, write, unfolded), 1e-3);
+        expect_same(beside(scenario, write), beside(scenario, write, unfolded), 1e-6);
         if (system.nics_per_node < 4) continue;
         write.store.reset();  // To memory of other nodes.
-        expect_same(beside(scenario, write), beside(scenario, write, unfolded), 1e-3);
+        expect_same(beside(scenario, write), beside(scenario, write, unfolded), 1e-6);
       }
 }
 
@@ -221,7 +221,7 @@ TEST(StepsBesideWrite, FoldsOnFabrics) {
       const CheckpointWrite write = bytes_of_each(0.05e9, scenario, 4e9);
       Detail unfolded;
       unfolded.unfolded = true;
-      expect_same(beside(scenario, write), beside(scenario, write, unfolded), 1e-3);
+      expect_same(beside(scenario, write), beside(scenario, write, unfolded), 1e-6);
     }
 }
 
