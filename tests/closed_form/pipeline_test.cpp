@@ -116,5 +116,32 @@ TEST(Pipeline, TheSlowestStageSetsThePace) {
   EXPECT_NEAR(simulate(scenario, cost).si(), 1.0 + 5 * 6.0 + 2.0, tolerance);
 }
 
+// Two jobs of "Understanding Stragglers in Large Model Training Using What-if Analysis", OSDI 2025
+// (ByteDance-Seed/StragglerAnalysis at 8efcd7f, AR and ST), from the passes that were measured.
+//
+// AR: one worker of stage 0 takes F = 546.1 and B = 869.2 ms where others take f = 218.1 and
+// b = 383.6. It works all the time but for the first gradient: 3 (f + b) after its first forward
+// pass, while it does three more. 32 (F + B) + 3 (f + b) - 3 F = 45.46 s. Measured are 46.65.
+// ST: the last stage takes 139.6 and 203.6 ms, the other three 67.3 and 143.7, 4 micro-batches:
+// 3 x 0.0673 + 4 x 0.3432 + 3 x 0.1437 = 2.006 s. Measured are 2.214: what a step does after
+// its passes is not among what was given.
+TEST(Pipeline, StragglersOfByteDance) {
+  const Scenario ar = pipeline(without_latency(), &one_f_one_b(), 4, 1, 32);
+  const auto slow = prices(ar, Seconds{0.2181}, Seconds{0.3836}, next_to_nothing);
+  slow->stages[0].forward = kernels(Seconds{0.5461});
+  slow->stages[0].backward = kernels(Seconds{0.8692});
+  const double with_a_straggler = simulate(ar, slow).si();
+  EXPECT_NEAR(with_a_straggler, 32 * 1.4153 + 3 * 0.6017 - 3 * 0.5461, 1e-4);
+  EXPECT_NEAR(with_a_straggler / 46.65, 1.0, 0.03);
+  const Scenario st = pipeline(without_latency(), &one_f_one_b(), 4, 1, 4);
+  const auto last = prices(st, Seconds{0.0673}, Seconds{0.1437}, next_to_nothing);
+  last->stages[3].forward = kernels(Seconds{0.1396});
+  last->stages[3].backward = kernels(Seconds{0.2036});
+  const double passes = simulate(st, last).si();
+  EXPECT_NEAR(passes, 3 * 0.0673 + 4 * 0.3432 + 3 * 0.1437, 1e-4);
+  EXPECT_LT(passes, 2.214);
+  EXPECT_NEAR(passes / 2.214, 1.0, 0.1);
+}
+
 }  // namespace
 }  // namespace orrery

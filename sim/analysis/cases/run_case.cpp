@@ -36,7 +36,7 @@ bool is_run_case(const JsonValue& entry) { return entry.is_object() && entry.has
 RunCase read_run_case(const JsonValue& entry) {
   entry.allow_only({"id", "source", "reliability", "gpus", "days", "constant_rate", "interval",
                     "recovery", "stall", "write", "system", "model", "plan", "tokens", "storage",
-                    "slower", "measured", "notes"});
+                    "slower", "batch", "measured", "notes"});
   RunCase one;
   one.place = entry.place();
   one.id = entry.at("id").text();
@@ -55,6 +55,7 @@ RunCase read_run_case(const JsonValue& entry) {
     one.system = entry.at("system").text();
     one.model = entry.at("model").text();
     one.tokens = entry.at("tokens").number(1.0, most);
+    one.batch = entry.find("batch");
   }
   const JsonValue measured = entry.at("measured");
   for (const std::string& quantity : measured.keys())

@@ -34,7 +34,8 @@ struct RunCase {
   std::string system, model;
   std::optional<JsonValue> plan;
   double tokens = 0.0;
-  double slower = 0.0;  ///< What one GPU takes longer than the others.
+  double slower = 0.0;             ///< What one GPU takes longer than the others.
+  std::optional<JsonValue> batch;  ///< Keys of the plan as it was while the batch grew.
   std::optional<BytesPerSecond> storage;
   std::map<std::string, PublishedValue> measured;
   Place place;

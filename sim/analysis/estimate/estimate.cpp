@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "sim/analysis/estimate/host_memory.hpp"
+#include "sim/analysis/estimate/routed.hpp"
 #include "sim/base/core/stopwatch.hpp"
 #include "sim/base/text/number_text.hpp"
-#include "sim/cost/passes/routed_loads.hpp"
 #include "sim/engine/simulation/execute.hpp"
 #include "sim/work/result/sound.hpp"
 #include "sim/work/result/step_window.hpp"
@@ -26,16 +26,12 @@ void refuse_what_does_not_fit(const Scenario& scenario, const MemoryReport& memo
   fail_infeasible({}, shortfall_text(memory) + why, remedy);
 }
 
-// A plan, and where its tokens go: as many different expert groups as are drawn.
-struct Routed {
-  Routed(const Scenario& given, EstimateContext& context)
-      : scenario{given}, loads{context.loads(given)} {
-    scenario.plan.routing_draws = loads->groups();
-  }
+}  // namespace
 
-  Scenario scenario;
-  std::shared_ptr<const RoutedLoads> loads;
-};
+Routed::Routed(const Scenario& given, EstimateContext& context)
+    : scenario{given}, loads{context.loads(given)} {
+  scenario.plan.routing_draws = loads->groups();
+}
 
 std::shared_ptr<const StepCost> price(const Routed& routed, EstimateContext& context,
                                       const Layout& layout) {
@@ -44,8 +40,6 @@ std::shared_ptr<const StepCost> price(const Routed& routed, EstimateContext& con
                                                      context.collectives(routed.scenario.plan),
                                                      layout.shapes, routed.loads.get()));
 }
-
-}  // namespace
 
 std::string shortfall_text(const MemoryReport& memory) {
   constexpr std::size_t named = 3;

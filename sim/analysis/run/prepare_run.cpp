@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/analysis/estimate/beside_write.hpp"
 #include "sim/analysis/run/failure_time.hpp"
 #include "sim/analysis/run/run_law.hpp"
 #include "sim/analysis/run/run_states.hpp"
@@ -56,17 +57,18 @@ double rate_of(const PreparedRun& run, std::size_t tier) {
   return per_day / 86400.0 / run.law.mean_batch();
 }
 
-void price_tier(const Scenario& scenario, Seconds step, BytesPerSecond store,
+void price_tier(const Scenario& scenario, EstimateContext& context, BytesPerSecond store,
                 const Reliability& profile, const CheckpointSize& size, RunTier& tier) {
   tier.times = checkpoint_times(scenario, size, profile, tier.tier, store);
   if (tier.times.write == Seconds{}) return;
   if (tier.times.write > longest_write)
     fail_input({"", "--storage"}, "a checkpoint would take " + span_text(tier.times.write),
                "write a rate like \"100 GB/s\"");
-  // A step that a write takes only a part of is slowed for that part.
-  const Seconds slow = step_beside_write(scenario, tier.times.nic_share);
-  const double steps = tier.times.write / slow;
-  tier.slowed = std::max(Seconds{}, (slow - step) * (steps / std::ceil(steps)));
+  const StepsBesideWrite beside =
+      steps_beside(scenario, context, checkpoint_write(scenario, size, tier.tier, store));
+  tier.times.write = beside.write;
+  // The last of them may be slowed for a part of it.
+  tier.slowed = beside.longer / static_cast<double>(beside.steps);
 }
 
 void choose_interval(const CheckpointRule& rule, double rate, Seconds step, RunTier& tier) {
@@ -120,8 +122,8 @@ std::vector<StepState> states_of(const Scenario& scenario, Seconds step, bool el
 }
 
 // Adds one stretch of the run, at a batch of its own.
-void add_phase(const Scenario& scenario, Seconds step, double steps, const RunQuestion& question,
-               PreparedRun& run) {
+void add_phase(const Scenario& scenario, EstimateContext& context, Seconds step, double steps,
+               const RunQuestion& question, PreparedRun& run) {
   const RunPolicy& policy = question.policy;
   const Reliability& profile = question.reliability;
   const BytesPerSecond store = policy.store.value_or(profile.store_per_gpu * scenario.plan.gpus());
@@ -132,7 +134,7 @@ void add_phase(const Scenario& scenario, Seconds step, double steps, const RunQu
   for (std::size_t i = 0; i < policy.checkpoints.size(); ++i) {
     RunTier tier;
     tier.tier = policy.checkpoints[i].tier;
-    price_tier(scenario, step, store, profile, run.size, tier);
+    price_tier(scenario, context, store, profile, run.size, tier);
     choose_interval(policy.checkpoints[i], rate_of(run, i), step, tier);
     walked.every.push_back(tier.steps);
     walked.slowed.push_back(whole_micros(tier.slowed));
@@ -154,10 +156,10 @@ void add_phases(Seconds step, const RunQuestion& question, PreparedRun& run) {
   EstimateContext context{run.scenario.system};
   for (const BatchPhase& phase : phases) {
     if (phase.gbs == plan.gbs) {
-      add_phase(run.scenario, step, phase.steps, question, run);
+      add_phase(run.scenario, context, step, phase.steps, question, run);
     } else {
       const Scenario smaller = at_batch(run.scenario, phase.gbs);
-      add_phase(smaller, step_time(smaller, context), phase.steps, question, run);
+      add_phase(smaller, context, step_time(smaller, context), phase.steps, question, run);
     }
   }
   // Replicas that can be away at one batch and not at another must be there.

@@ -7,16 +7,15 @@ namespace orrery {
 
 std::vector<double> batches_of_part(const std::vector<double>& batches, double part) {
   std::vector<double> smaller(batches.size());
-  for (std::size_t i = 0; i < batches.size(); ++i) {
-    const auto size = static_cast<double>(i + 1);
-    // Binomial: (size over k) part^k (1 - part)^(size - k), one k after the other.
-    double ways = 1.0;
-    for (std::size_t k = 1; k <= i + 1; ++k) {
-      const auto hits = static_cast<double>(k);
-      ways *= (size - hits + 1.0) / hits;
-      smaller[k - 1] +=
-          batches[i] * ways * std::pow(part, hits) * std::pow(1.0 - part, size - hits);
-    }
+  // Of a batch of that size, the chance that 0, 1, ... of it strike; one more failure strikes or
+  // does not. Products and sums alone: the same bits on every machine.
+  std::vector<double> struck{1.0};
+  for (const double count : batches) {
+    struck.push_back(0.0);
+    for (std::size_t k = struck.size() - 1; k > 0; --k)
+      struck[k] = struck[k] * (1.0 - part) + struck[k - 1] * part;
+    struck[0] *= 1.0 - part;
+    for (std::size_t k = 1; k < struck.size(); ++k) smaller[k - 1] += count * struck[k];
   }
   return smaller;
 }

@@ -54,13 +54,6 @@ std::vector<AwayState> away_states(const Scenario& scenario, Seconds whole, int 
   return states;
 }
 
-Seconds step_beside_write(const Scenario& scenario, double nic_share) {
-  Scenario beside = scenario;
-  beside.system.nic = scenario.system.nic * (1.0 - nic_share);
-  EstimateContext context{beside.system};
-  return step_time(beside, context);
-}
-
 Seconds step_with_slow_gpu(const Scenario& scenario, int stage, double slower) {
   Scenario slow = scenario;
   const int rank = Placement{scenario.plan, scenario.system}.rank({stage, 0, 0, 0}).value;

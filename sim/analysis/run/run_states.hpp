@@ -20,9 +20,6 @@ int replicas_of_unit(const Scenario& scenario);
 /// next larger one.
 std::vector<AwayState> away_states(const Scenario& scenario, Seconds whole, int units);
 
-/// The step while that share of each NIC's rate goes to a write.
-Seconds step_beside_write(const Scenario& scenario, double nic_share);
-
 /// With more units away at once even an elastic job waits.
 inline constexpr int most_units_away = 8;
 

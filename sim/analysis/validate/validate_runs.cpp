@@ -98,6 +98,17 @@ double mean_quantile(const std::vector<RunTally>& runs, double share) {
   return sum / static_cast<double>(runs.size());
 }
 
+// Samples a second while the batch grew, over those of the whole batch.
+double throughput_ratio(const RunCase& one, const PreparedRun& run) {
+  const Scenario& whole = run.scenario;
+  PlanRequest request = plan_again(whole.plan);
+  read_plan(request, *one.batch);
+  const Scenario small = make_scenario(whole, request, one.gpus, one.place);
+  EstimateContext context{small.system};
+  return static_cast<double>(small.plan.gbs) / static_cast<double>(whole.plan.gbs) *
+         (run.step / step_time(small, context));
+}
+
 // What is read off the runs that were drawn, of which a case may ask several.
 double drawn_quantity(const std::string& quantity, const std::vector<RunTally>& runs,
                       const JsonValue& at) {
@@ -126,6 +137,7 @@ double predicted(const RunCase& one, const std::string& quantity, CaseRun& drawn
                        step_with_slow_gpu(drawn.run.scenario, stage, one.slower) / drawn.run.step);
     return ratio;
   }
+  if (one.batch && quantity == "throughput_ratio") return throughput_ratio(one, drawn.run);
   if (runs.empty()) runs = finished_runs(drawn.run, drawn.question);
   return drawn_quantity(quantity, runs, measured);
 }

@@ -20,11 +20,12 @@ enum class LinkKind {
   spine_down,   ///< Core to spine.
   local_link,   ///< Between routers of one dragonfly group.
   global_link,  ///< Between dragonfly groups.
-  switch_link   ///< Of an explicit fabric.
+  switch_link,  ///< Of an explicit fabric.
+  port          ///< Of what stands outside the cluster, as a store.
 };
 
-/// "nvlink", "pcie", "nic", "socket", "leaf-spine", "spine-core", "local", "global", "switch": both
-/// directions have one name.
+/// "nvlink", "pcie", "nic", "socket", "leaf-spine", "spine-core", "local", "global", "switch",
+/// "port": both directions have one name.
 const std::string& cable_name(LinkKind kind);
 
 /// One direction of a wire. "Up" leads away from a GPU, "down" towards it.
@@ -32,7 +33,7 @@ struct Link {
   LinkKind kind = LinkKind::nvlink_up;
   BytesPerSecond capacity;  ///< Of NICs and between switches: line rate x network efficiency.
   Seconds latency;  ///< NVLink up or down, NIC: half of the way's, as a way crosses two of them.
-  int node = 0;     ///< -1: a link between switches.
+  int node = 0;     ///< -1: a link between switches, or a port.
   int owner = 0;    ///< The GPU of the node that the wire belongs to, or the NIC for NIC links.
 
   bool is_nic() const { return kind == LinkKind::nic_up || kind == LinkKind::nic_down; }

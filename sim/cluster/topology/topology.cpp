@@ -17,6 +17,7 @@ int nodes_of(const System& system, int gpus) {
 }
 
 constexpr LinkId no_link{-1};
+constexpr int of_ports = -2;
 
 std::string member_of(const std::string& link_name) {
   return link_name.substr(link_name.find('.'));
@@ -25,9 +26,9 @@ std::string member_of(const std::string& link_name) {
 }  // namespace
 
 struct Topology::State {
-  // Which of the plan's wires a link is, or which link of which domain.
+  // Which of the plan's wires a link is, which link of which domain, or which port.
   struct Origin {
-    int domain = -1;  // -1: the plan.
+    int domain = -1;  // -1: the plan; of_ports.
     int index = 0;
   };
 
@@ -44,6 +45,7 @@ struct Topology::State {
   // domain's row is empty until a route enters it.
   std::vector<LinkId> wire_ids;
   std::vector<std::vector<LinkId>> domain_ids;
+  int ports = 0;
 
   State(const System& building_plan, int gpu_count)
       : system{building_plan}, gpus{gpu_count}, domain{system}, plan{changed_plan()}, routes{plan} {
@@ -100,6 +102,7 @@ struct Topology::State {
 
   std::string name(LinkId id) const {
     const auto [in_domain, index] = origins[static_cast<std::size_t>(id.value)];
+    if (in_domain == of_ports) return "port" + std::to_string(index);
     if (in_domain < 0) return plan.wire_name(index);
     // The domain's own names count nodes from 0: "node2.gpu1.nvlink.up".
     return "node" + std::to_string(links[static_cast<std::size_t>(id.value)].node) +
@@ -254,6 +257,25 @@ Seconds Topology::further_switches(Rank from, Rank to) const {
     if (crossed.is_nic()) sum += crossed.latency - 0.5 * state_->system.network_latency;
   }
   return sum;
+}
+
+std::optional<LinkId> Topology::nic_of(Rank rank, bool outward) const {
+  const auto [domain, gpu] = state_->position(rank);
+  DomainGraph& graph = state_->graph(domain);
+  const std::vector<int>& nics = outward ? graph.exits(gpu) : graph.entrances(gpu);
+  if (nics.empty()) return std::nullopt;
+  const DomainGraph::Way& way =
+      outward ? graph.to_nic(gpu, nics.front()) : graph.from_nic(nics.front(), gpu);
+  for (const int index : way.links)
+    if (graph.links()[static_cast<std::size_t>(index)].link.is_nic())
+      return state_->domain_link(domain, index);
+  return std::nullopt;
+}
+
+LinkId Topology::add_port(BytesPerSecond capacity) {
+  LinkId id = no_link;
+  state_->enter(id, {LinkKind::port, capacity, {}, -1, 0}, {of_ports, state_->ports++});
+  return id;
 }
 
 int Topology::link_count() const { return static_cast<int>(state_->links.size()); }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,12 @@ class Topology {
   /// What the fabric adds to the network's latency between two ranks: the switches after the first,
   /// and longer cables of their NICs. Nothing where the way leads over no NIC.
   Seconds further_switches(Rank from, Rank to) const;
+
+  /// The NIC by which what a rank has in its node's memory leaves it or comes in: its GPU's
+  /// nearest. Nothing where the node has none.
+  std::optional<LinkId> nic_of(Rank rank, bool outward) const;
+  /// A link that no route crosses: the port of what stands outside, as a store.
+  LinkId add_port(BytesPerSecond capacity);
 
   /// Links that routes have used so far: ids 0 .. link_count() - 1.
   int link_count() const;

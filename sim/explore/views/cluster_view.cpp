@@ -48,6 +48,7 @@ const char* direction(LinkKind kind) {
     case LinkKind::local_link:
     case LinkKind::global_link:
     case LinkKind::switch_link:
+    case LinkKind::port:
       break;
   }
   return "";

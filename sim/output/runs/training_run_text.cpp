@@ -90,11 +90,16 @@ std::string interval_text(const RunTier& tier, Seconds step) {
   return "every " + span_text(every) + " (" + plural(tier.steps, "step") + ")";
 }
 
+// Of a step: what a write takes of it.
+constexpr double least_shown = 5e-4;
+
 void add_tiers(Table& table, const PreparedRun& run) {
   for (const RunTier& tier : run.tiers()) {
     table.add_row({"Checkpoint", checkpoint_tier_names()[static_cast<std::size_t>(tier.tier)],
                    interval_text(tier, run.step) + "; steps stand " + short_text(tier.times.stall) +
                        ", safe after " + short_text(tier.times.write)});
+    if (const double longer = tier.slowed / run.step; longer >= least_shown)
+      table.add_row({"", "", "steps beside the write take " + percent(longer) + " longer"});
     if (tier.best > Seconds{})
       table.add_row({"", "",
                      "best: every " + span_text(tier.best) + "; by Young's formula " +

@@ -48,8 +48,26 @@ TEST(CheckpointSize, OfAReplicaWithoutZero) {
   EXPECT_NEAR(size.a_gpu.si(), size.total.si() / 8.0, 0.01 * size.a_gpu.si());
 }
 
+// What ranks send adds up to the checkpoint, whoever saves: all, or one replica's.
+TEST(CheckpointSize, IsWhatItsRanksSend) {
+  for (const Scenario& scenario :
+       {llama(4, 2, 64), llama(2, 4, 64), llama(8, 1, 64, 0), llama(4, 4, 64, 0)}) {
+    const CheckpointSize size = checkpoint_size(scenario);
+    Topology topology = Topology::build(scenario.system, 64);
+    const Layout layout =
+        lay_out(scenario.system, Placement{scenario.plan, scenario.system}, topology, false);
+    double sent = 0.0;
+    for (const Writer& writer :
+         writers_of(checkpoint_write(scenario, size, CheckpointTier::store, BytesPerSecond{1e9}),
+                    layout.cast, topology))
+      sent += writer.ranks * writer.flow.bytes.si();
+    EXPECT_NEAR(sent, size.total.si(), 1e-9 * sent);
+    EXPECT_EQ(size.every_replica, scenario.plan.zero > 0);
+  }
+}
+
 // To a store of 1 GB/s it takes as long as its bytes; to a fast one as the slowest way out of a
-// node, half of its NICs.
+// node.
 TEST(CheckpointTimes, AreThoseOfTheSlowestWay) {
   const Scenario scenario = llama(1, 1, 64);
   const CheckpointSize size = checkpoint_size(scenario);
@@ -62,9 +80,7 @@ TEST(CheckpointTimes, AreThoseOfTheSlowestWay) {
   const System& system = scenario.system;
   const double node = 8.0 * system.nic.si() * system.network_efficiency;
   EXPECT_NEAR(times(1e15).write.si(),
-              std::max(size.a_unit.si() / (0.5 * node), size.a_gpu.si() / system.gpu.host.si()),
-              1e-12);
-  EXPECT_LE(times(1e15).nic_share, 0.5 + 1e-12);
+              std::max(size.a_unit.si() / node, size.a_gpu.si() / system.gpu.host.si()), 1e-12);
 }
 
 // A node of 8 with tp 4 holds parts of two replicas, with tp 8 of one.
@@ -83,20 +99,6 @@ TEST(RunStates, KeepTheBatchOfAReplica) {
   for (std::size_t away = 0; away < 4; ++away)
     EXPECT_EQ(states[away].samples, static_cast<std::int64_t>(8 * (8 - away)));
   EXPECT_NEAR(states[3].step / states[0].step, 1.0, 0.05);
-}
-
-// A write takes bandwidth from a step. Collectives may choose another algorithm at another rate, so
-// that a small share can seem to help by a thousandth.
-TEST(RunStates, StepsBesideAWriteAreNotFaster) {
-  const Scenario scenario = llama(1, 1, 64);
-  const Seconds step = estimate(scenario).result.step_time;
-  Seconds before = step;
-  for (const double share : {0.0, 0.1, 0.3, 0.5}) {
-    const Seconds beside = step_beside_write(scenario, share);
-    EXPECT_GE(beside, before * 0.998);
-    before = beside;
-  }
-  EXPECT_GT(before, step);
 }
 
 // One GPU that is slower by x makes the step longer by x at most, and in some stage by something.
@@ -228,6 +230,26 @@ TEST(PreparedRun, OfABatchThatGrowsAgreesWithItsFormula) {
   EXPECT_NEAR(
       figures_of(runs).days.mean * formula(run) / (run.without_interruption().si() / 86400.0), 1.0,
       2e-3);
+}
+
+// Gemini 1.0 (arXiv 2312.11805) had a goodput of 85 % with periodic checkpoints in a store and of
+// 97 % with copies in memory: a fifth of the loss. Neither machine nor interval is published; of
+// 16,384 GPUs with the default profile and a checkpoint each hour it is a third to an eighth.
+TEST(TrainingRun, CopiesInMemoryLoseAFractionOfAnHourlyStores) {
+  PlanRequest request = plan_request(8, 16, 1, 2048, 8192, "");
+  const Scenario scenario =
+      make_scenario(read_model("llama3.1-405b", test_place),
+                    read_system("grand-teton-h100-80gb", test_place), request, 16384, test_place);
+  const Seconds step = estimate(scenario).result.step_time;
+  const auto loss = [&](const std::string& checkpoints) {
+    RunQuestion asked = question();
+    asked.tokens = 8.1e12;
+    asked.policy.checkpoints = parse_checkpoints(checkpoints, {});
+    return 1.0 - figures_of(finished_runs(prepare_run(scenario, step, asked), asked)).ettr.mean;
+  };
+  const double ratio = loss("store:1h") / loss("store:1h,peer:best");
+  EXPECT_GT(ratio, 3.0);
+  EXPECT_LT(ratio, 8.0);
 }
 
 // The best interval of the formula is the best of those that are tried.
