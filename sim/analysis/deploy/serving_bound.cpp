@@ -11,8 +11,7 @@ namespace {
 constexpr double rounding = 0.999;
 
 bool keeps_prompts_apart(const ServingSetup& setup) {
-  return setup.engine.scheduler == SchedulerKind::sglang ||
-         setup.engine.scheduler == SchedulerKind::static_batch;
+  return !setup.deployment.mixed;
 }
 
 bool reserves_answers(const ServingSetup& setup) {
