@@ -41,7 +41,7 @@ struct Deployment {
   double kv_share = 0.0;      ///< As the engine's MemoryRule counts it.
   bool chunked = true;
   bool mixed = true;  ///< Decodes go on beside prompts; without it, prompts go first.
-  Bytes host_kv;  ///< Memory of the host for each GPU's keys and values; 0: none.
+  Bytes host_kv;      ///< Memory of the host for each GPU's keys and values; 0: none.
   std::optional<Speculation> speculation;
   std::shared_ptr<const Model> drafter;  ///< What drafts, where that is a model.
 
