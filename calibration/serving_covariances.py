@@ -7,9 +7,11 @@
 prints the constants of sim/analysis/serve/serving_by_runs.cpp: for each figure the part of the
 variance of ln(measured / predicted) that runs share by engine, by model and engine, by system and
 engine, and by all three; what each has for itself; and the quantile of standardised errors of a
-further run after some of its group were measured.
+further run after some of its group were measured; and those of sim/analysis/serve/serving_error.cpp
+that tell two deployments apart.
 """
 import collections
+import itertools
 import json
 import math
 import os
@@ -33,6 +35,8 @@ def engine_of(case):
     if said["engine"] == "vllm" and older and int(older.group(1)) < 14 and \
             not said.get("async_scheduling"):
         return "vllm-2025"
+    if said["engine"] == "trtllm" and (older or re.match(r"1\.0($|\.)", version)):
+        return "trtllm-2025"
     return said["engine"]
 
 
@@ -116,8 +120,44 @@ def after(parts, place, runs):
             sum(parts[:4]) + parts[4] - sum(w * v for w, v in zip(weights, c)))
 
 
+def pairs(path):
+    """What nine in ten pairs of TPOT of one model in one file differ by, beyond their predictions:
+    of runs that differ in their deployment, on one system by one engine or not. Of larger groups
+    4,000 pairs are drawn."""
+    most = 4000
+    groups = collections.defaultdict(list)
+    for report in json.load(open(path))["files"]:
+        cases = {case["id"]: case for case in json.load(open(report["file"]))}
+        for one in report["cases"]:
+            if one["quantity"] != "tpot_ms":
+                continue
+            case = cases[one["id"]]
+            model = case["model"]
+            experts = "experts" in model or "gpt-oss" in model["name"]
+            groups[(report["file"], model["name"], experts)].append(
+                (math.log(one["measured"] / one["predicted"]),
+                 (case["system"], case["deployment"]["engine"]),
+                 (case["system"], case["gpus"], json.dumps(case["deployment"], sort_keys=True))))
+    for alike in (True, False):
+        for with_experts in (False, True):
+            apart = []
+            for (_, _, experts), runs in groups.items():
+                if experts != with_experts:
+                    continue
+                found = [abs(a[0] - b[0]) for a, b in itertools.combinations(runs, 2)
+                         if (a[1] == b[1]) == alike and a[2] != b[2]]
+                drawn = random.Random(0)
+                apart += drawn.sample(found, most) if len(found) > most else found
+            apart.sort()
+            rank = min(len(apart), math.ceil(0.9 * (len(apart) + 1))) - 1
+            print("pairs %s, %s: %d, %.3f" % (
+                "of one system and engine" if alike else "of several",
+                "experts" if with_experts else "dense", len(apart), apart[rank]))
+
+
 def main():
     rows = read(sys.argv[1])
+    pairs(sys.argv[1])
     random.seed(1)
     for figure in ("ttft", "tpot", "throughput"):
         groups = collections.defaultdict(list)

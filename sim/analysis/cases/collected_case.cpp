@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "sim/analysis/cases/published_deployment.hpp"
 #include "sim/import/recipe/named_model.hpp"
 
 namespace orrery {
@@ -113,7 +114,7 @@ int minor_release(const std::string& version) {
 
 // The catalog's file for an engine of that time: Hugging Face's static batches of 2023, kernels and
 // schedulers of 2024, vLLM before its host's work went beside the GPU's (asynchronous scheduling,
-// by default since 0.14).
+// by default since 0.14), and TensorRT-LLM before it fused what lies between products.
 std::string engine_of(const JsonValue& deployment) {
   const std::string engine = deployment.at("engine").text();
   const auto said = deployment.find("engine_version");
@@ -125,6 +126,8 @@ std::string engine_of(const JsonValue& deployment) {
   if (engine == "vllm" && minor >= 0 && minor < asynchronous_since &&
       !deployment.has("async_scheduling"))
     return "vllm-2025";
+  if (engine == "trtllm" && (version == "1.0" || version.starts_with("1.0.") || minor >= 0))
+    return "trtllm-2025";
   return engine;
 }
 
@@ -179,7 +182,7 @@ ServingCase read_collected_case(const JsonValue& entry) {
   for (const std::string& key : kept)
     if (const auto value = said.find(key)) serving = serving.with(key, *value);
   if (!serving.keys().empty()) read_serving_options(serving, one);
-  return one;
+  return as_published(std::move(one), entry);
 }
 
 }  // namespace orrery

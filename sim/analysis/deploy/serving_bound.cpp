@@ -10,10 +10,7 @@ namespace {
 // change places: under a thousandth of what they sum up.
 constexpr double rounding = 0.999;
 
-bool keeps_prompts_apart(const ServingSetup& setup) {
-  return setup.engine.scheduler == SchedulerKind::sglang ||
-         setup.engine.scheduler == SchedulerKind::static_batch;
-}
+bool keeps_prompts_apart(const ServingSetup& setup) { return !setup.deployment.mixed; }
 
 bool reserves_answers(const ServingSetup& setup) {
   return setup.engine.scheduler == SchedulerKind::trtllm ||

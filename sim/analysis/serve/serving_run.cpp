@@ -25,6 +25,7 @@ ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
   shape.rules.budget = plan.budget;
   shape.rules.most_requests = std::max<std::int64_t>(1, plan.max_seqs / plan.pp);
   shape.rules.chunked = plan.chunked;
+  shape.rules.mixed = plan.mixed;
   // Batches that take turns in a pipeline are planned when they come back.
   shape.rules.plans_ahead = setup.engine.host.hidden && plan.pp == 1 &&
                             setup.engine.scheduler != SchedulerKind::static_batch;

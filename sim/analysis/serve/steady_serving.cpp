@@ -64,9 +64,7 @@ SteadyState steady_state(const PricedServing& priced, const SteadyLoad& load, co
   // Tokens of prompts that each step's tokens of answers call for.
   const double a_step = plan.speculation ? plan.speculation->a_step() : 1.0;
   const double prompt_tokens = a_step * running * input / output;
-  const bool beside = setup.engine.scheduler == SchedulerKind::vllm ||
-                      setup.engine.scheduler == SchedulerKind::trtllm;
-  if (beside) {
+  if (plan.mixed) {
     const double wished = input * std::clamp(running / output, 1.0, std::max(1.0, budget / input));
     const double chunk = std::max(1.0, std::min(wished, budget - running));
     const Seconds mixed = step(running, context, {{std::llround(chunk), 0}});

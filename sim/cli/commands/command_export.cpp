@@ -110,7 +110,7 @@ int print_script(const ServerScript& script) {
 
 int export_server(const Arguments& arguments) {
   const po::options_description options = server_options();
-  ParsedOptions parsed = parse_options(options, arguments, {"chunked"});
+  ParsedOptions parsed = parse_options(options, arguments, {"chunked", "mixed"});
   if (parsed.has("help")) {
     std::cout << "usage: orrery export server --plan FILE | --model M --system S --gpus N --engine "
                  "E [options]\n\n"

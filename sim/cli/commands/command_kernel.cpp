@@ -113,7 +113,7 @@ int run_step(const Arguments& arguments) {
 int run_iteration(const Arguments& arguments) {
   po::options_description options = deployment_options();
   options.add(picture_options());
-  ParsedOptions parsed = parse_options(options, arguments, {"chunked"});
+  ParsedOptions parsed = parse_options(options, arguments, {"chunked", "mixed"});
   if (parsed.has("help")) {
     std::cout << "usage: orrery kernel iteration --model M --system S --gpus N --engine E "
                  "--step NxC [options]\n\n"

@@ -27,7 +27,7 @@ po::options_description serve_options() {
 int run_serve(const Arguments& arguments) {
   po::options_description options = serve_options();
   options.add(traffic_options()).add(pool_options()).add(serve_search_options());
-  ParsedOptions parsed = parse_options(options, arguments, {"chunked"});
+  ParsedOptions parsed = parse_options(options, arguments, {"chunked", "mixed"});
   if (parsed.has("help")) {
     std::cout
         << "usage: orrery serve --model NAME|FILE --system NAME|FILE --gpus N --engine NAME "

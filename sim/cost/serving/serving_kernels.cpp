@@ -32,6 +32,8 @@ Tag tag_of(const FittedTable::Time& found, bool own) {
 ServingKernels::ServingKernels(const Gpu& gpu, const ServingEngine& engine)
     : gpu_{gpu}, table_gpu_{gpu}, engine_{engine}, measured_{gpu_of_serving_tables(gpu.name)} {
   if (!measured_.empty() && measured_ != gpu.name) table_gpu_ = read_gpu(measured_, {});
+  if (const auto other = engine.all_reduce_on.find(gpu.name); other != engine.all_reduce_on.end())
+    engine_.all_reduce = other->second;
 }
 
 ServingKernels::Shelf& ServingKernels::shelf(const std::string& op, const std::string& words,

@@ -6,13 +6,12 @@ namespace orrery {
 namespace {
 
 // What is on and not priced so. Of all engines: their names do not clash.
-constexpr std::array<PricedOtherwise, 21> otherwise{
+constexpr std::array<PricedOtherwise, 20> otherwise{
     {{"enforce_eager|disable_cuda_graph", "launches kernels one by one; priced are CUDA graphs"},
      {"enable_dbo|enable_two_batch_overlap",
       "overlaps two halves of a batch, which is not modelled"},
      {"enable_eplb|moe_config.load_balancer|eplb_config",
       "balances experts; their load is that of the tables' router (docs/SERVING.md)"},
-     {"enable_mixed_chunk", "puts decodes beside prompts; priced are prompts apart"},
      {"swap_space", "was for preemption by swapping; modelled is computing again"},
      {"stream_interval", "sends several tokens at a time; ITL is priced token by token"},
      {"disable_overlap_schedule|disable_overlap_scheduler",

@@ -53,6 +53,7 @@ void ServerReader::read_sglang() {
     take_shared("budget", parts_of_prompts);
     if (has("max_prefill_tokens")) note("max_prefill_tokens", "is read only without chunks");
   }
+  if (flag("enable_mixed_chunk", false)) part_.keys["mixed"] = true;
   take_shared("max_seqs", "max_running_requests");
   take_share("mem_fraction_static");
   take_count("block", "page_size");

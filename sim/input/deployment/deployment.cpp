@@ -128,6 +128,20 @@ void settle_formats(const Model& model, const System& system, const ServingEngin
       fail_infeasible(at / "experts", no->problem, no->remedy);
 }
 
+// Of these schedulers only sglang's can do both.
+void settle_mixing(const ServingEngine& engine, const DeploymentRequest& request, const Place& at,
+                   Deployment& plan) {
+  const bool usual =
+      engine.scheduler == SchedulerKind::vllm || engine.scheduler == SchedulerKind::trtllm;
+  plan.mixed = request.mixed.value_or(usual);
+  if (plan.mixed != usual && engine.scheduler != SchedulerKind::sglang)
+    fail_infeasible(at / "mixed",
+                    "the engine '" + engine.name + "' " +
+                        (usual ? "always computes prompts beside decodes"
+                               : "computes no prompts beside decodes"),
+                    "leave it out, or use sglang");
+}
+
 void settle_speculation(const Model& model, const ServingEngine& engine, const Speculation& asked,
                         const Place& at, Deployment& plan) {
   need_format(at / "speculate", engine,
@@ -162,6 +176,7 @@ Deployment make_deployment(const Model& model, const System& system, const Servi
   plan.block = request.block.value_or(usual.block);
   plan.kv_share = request.kv_share.value_or(engine.memory.share);
   plan.chunked = request.chunked.value_or(usual.chunked);
+  settle_mixing(engine, request, at, plan);
   plan.host_kv = request.host_kv.value_or(Bytes{});
   if (plan.host_kv > Bytes{} && !engine.host_kv)
     fail_infeasible(at / "host_kv",

@@ -21,7 +21,7 @@ struct DeploymentRequest {
   std::optional<KvFormat> kv;
   std::optional<std::int64_t> budget, max_seqs, block;
   std::optional<double> kv_share;
-  std::optional<bool> chunked;
+  std::optional<bool> chunked, mixed;
   std::optional<Bytes> host_kv;
   std::optional<Speculation> speculate;
 };
@@ -40,7 +40,8 @@ struct Deployment {
   std::int64_t block = 0;     ///< Tokens of a KV block.
   double kv_share = 0.0;      ///< As the engine's MemoryRule counts it.
   bool chunked = true;
-  Bytes host_kv;  ///< Memory of the host for each GPU's keys and values; 0: none.
+  bool mixed = true;  ///< Decodes go on beside prompts; without it, prompts go first.
+  Bytes host_kv;      ///< Memory of the host for each GPU's keys and values; 0: none.
   std::optional<Speculation> speculation;
   std::shared_ptr<const Model> drafter;  ///< What drafts, where that is a model.
 

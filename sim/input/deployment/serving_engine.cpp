@@ -126,10 +126,11 @@ const std::vector<std::string>& host_kv_loading_names() {
 
 ServingEngine parse_serving_engine(const JsonValue& json) {
   require_schema(json, "orrery.engine/1");
-  json.allow_only({"schema",     "name",          "title",        "source",   "scheduler",
-                   "host",       "small_kernels", "memory",       "defaults", "pools",
-                   "host_kv",    "speculation",   "gpu_slowdown", "client",   "kernels",
-                   "kernels_of", "all_reduce",    "weights",      "experts",  "kv"});
+  json.allow_only({"schema",     "name",          "title",         "source",   "scheduler",
+                   "host",       "small_kernels", "memory",        "defaults", "pools",
+                   "host_kv",    "speculation",   "gpu_slowdown",  "client",   "kernels",
+                   "kernels_of", "all_reduce",    "all_reduce_on", "weights",  "experts",
+                   "kv"});
   ServingEngine engine;
   engine.name = required_text(json, "name");
   engine.title = required_text(json, "title");
@@ -153,6 +154,9 @@ ServingEngine parse_serving_engine(const JsonValue& json) {
   if (const auto others = json.find("kernels_of"))
     for (const std::string& op : others->keys()) engine.kernels_of[op] = words(others->at(op), {});
   if (const auto table = json.find("all_reduce")) engine.all_reduce = table->sourced().text();
+  if (const auto others = json.find("all_reduce_on"))
+    for (const std::string& gpu : others->keys())
+      engine.all_reduce_on[gpu] = others->at(gpu).sourced().text();
   engine.weights = words(json.at("weights"), weight_format_names());
   engine.experts = words(json.at("experts"), weight_format_names());
   engine.kv = words(json.at("kv"), kv_format_names());

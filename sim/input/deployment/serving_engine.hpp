@@ -89,7 +89,8 @@ struct ServingEngine {
   /// The same of one op and format ("gemm-fp8"), where that differs.
   std::map<std::string, std::vector<std::string>> kernels_of;
   std::string all_reduce;  ///< Whose all-reduce tables; "nccl": NCCL's, as in training.
-  std::vector<std::string> weights, experts, kv;  ///< Formats that it has.
+  std::map<std::string, std::string> all_reduce_on;  ///< By GPU, where another's kernels run there.
+  std::vector<std::string> weights, experts, kv;     ///< Formats that it has.
 
   std::optional<JsonValue> document;  ///< What it was read from.
 };

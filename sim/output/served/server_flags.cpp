@@ -122,6 +122,7 @@ class FlagsWriter {
     } else if (plan_.budget != usual_.budget) {
       add("--chunked-prefill-size", plan_.budget * plan_.dp);
     }
+    if (plan_.mixed) add("--enable-mixed-chunk");
     if (plan_.max_seqs != usual_.max_seqs) add("--max-running-requests", plan_.max_seqs * plan_.dp);
     if (plan_.kv_share != usual_.kv_share) add("--mem-fraction-static", share_text(plan_.kv_share));
     if (plan_.block != usual_.block) add("--page-size", plan_.block);

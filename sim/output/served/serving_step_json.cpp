@@ -75,6 +75,7 @@ Json deployment_json(const Deployment& plan, const Model& model) {
       {"kv_share", plan.kv_share},
       {"block", plan.block},
       {"chunked", plan.chunked},
+      {"mixed", plan.mixed},
       {"host_kv", plan.host_kv > Bytes{} ? Json(gigabytes_text(plan.host_kv)) : Json(nullptr)},
       {"speculate", plan.speculation ? Json(speculation_text(*plan.speculation)) : Json(nullptr)}};
 }

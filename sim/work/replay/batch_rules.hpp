@@ -14,6 +14,7 @@ struct BatchRules {
   std::int64_t budget = 8192;         ///< Tokens of an iteration at most.
   std::int64_t most_requests = 1024;  ///< In a batch.
   bool chunked = true;                ///< A prompt may be computed in parts.
+  bool mixed = false;                 ///< sglang: decodes go on beside prompts.
   /// An iteration is planned while the one before it runs, so that who comes meanwhile is in the
   /// one after it: vLLM's asynchronous scheduling, the overlapped schedulers of SGLang and
   /// TensorRT-LLM.

@@ -325,7 +325,8 @@ void Replica::complete_decodes(std::int64_t steps) {
   counts_.totals.slot_steps += steps * batch_.decodes();
   batch_.advance(progress_.tokens_of(steps));
   progress_.take(steps);
-  if (shape_.rules.scheduler == SchedulerKind::sglang)
+  // It counts on less with each step of decodes alone.
+  if (shape_.rules.scheduler == SchedulerKind::sglang && batch_.chunks().empty())
     answer_share_ = answer_share_after(shape_.rules, answer_share_, steps);
 }
 

@@ -8,7 +8,21 @@
 namespace orrery {
 
 void schedule_sglang(ServingBatch& batch, double share, Seconds now) {
-  PromptTurn turn{batch, batch.rules().budget, now};
+  const bool mixed = batch.rules().mixed;
+  std::int64_t budget = batch.rules().budget;
+  if (mixed) {
+    const std::int64_t before = batch.running();
+    make_room_for_step(batch, now);
+    batch.run_decodes();
+    budget -= batch.rules().step_tokens * batch.decodes();
+    if (batch.running() < before) {  // Who was sent back stays out for this iteration.
+      PromptTurn{batch, budget, now}.go_on();
+      return;
+    }
+  }
+  // Blocks that the step of the decodes is about to take are nobody else's.
+  const std::int64_t kept = mixed ? batch.growth_of_step() : 0;
+  PromptTurn turn{batch, budget, now};
   turn.go_on();  // At most one prompt was cut.
   const std::int64_t block = batch.kv().block_tokens();
   double counted_on = -1.0;  // Blocks; below 0: not added up yet.
@@ -22,12 +36,12 @@ void schedule_sglang(ServingBatch& batch, double share, Seconds now) {
     // Alone it fits, whatever is counted on: whoever does not was refused before. Those that have
     // left for another pool may still keep their blocks.
     const bool alone = batch.running() == 0;
-    if (next.prompt_blocks > batch.kv().available()) break;
+    if (next.prompt_blocks + kept > batch.kv().available()) break;
     if (!alone && blocks + counted_on > static_cast<double>(batch.kv().available())) break;
     turn.begin(next, false);
     counted_on += static_cast<double>(answer) / static_cast<double>(block);
   }
-  if (!batch.chunks().empty()) return;
+  if (mixed || !batch.chunks().empty()) return;
   make_room_for_step(batch, now);
   batch.run_decodes();
 }

@@ -71,7 +71,8 @@ TEST(CollectedCase, TheEngineIsTheOneOfItsTime) {
             "vllm");
   EXPECT_EQ(engine(R"("engine": "vllm", "engine_version": "2024")"), "vllm-2024");
   EXPECT_EQ(engine(R"("engine": "trtllm", "engine_version": "2024")"), "trtllm-2024");
-  EXPECT_EQ(engine(R"("engine": "trtllm", "engine_version": "1.0.0rc3")"), "trtllm");
+  EXPECT_EQ(engine(R"("engine": "trtllm", "engine_version": "1.0.0rc3")"), "trtllm-2025");
+  EXPECT_EQ(engine(R"("engine": "trtllm", "engine_version": "1.1.0rc2")"), "trtllm");
   EXPECT_EQ(engine(R"("engine": "sglang", "engine_version": "0.5.6.post2")"), "sglang");
   EXPECT_EQ(engine(R"("engine": "vllm", "engine_version": "2023, static batches")"),
             "huggingface-2023");

@@ -100,6 +100,17 @@ TEST(ServingKernels, LargerGroupsOfOneDomainAreThoseOfASister) {
   EXPECT_FALSE(tray.all_reduce(16, 8192));
 }
 
+// SGLang sums with TensorRT-LLM's kernel on Blackwell, and with its own on Hopper.
+TEST(ServingKernels, AnEngineMaySumWithAnothersKernelOnSomeGpus) {
+  const auto time = [](const char* gpu, const char* engine) {
+    return ServingKernels{read_gpu(gpu, {}), read_serving_engine(engine, {})}
+        .all_reduce(8, 1 << 18)
+        ->time;
+  };
+  EXPECT_EQ(time("b200-sxm", "sglang"), time("b200-sxm", "trtllm"));
+  EXPECT_NE(time("h200-sxm", "sglang"), time("h200-sxm", "trtllm"));
+}
+
 // Experts of gpt-oss-120b. Where another engine's rows reach a shape and the engine's own end just
 // before it, by less than half an octave, the own ones are used.
 TEST(ServingKernels, AnEnginesOwnKernelsComeFirst) {

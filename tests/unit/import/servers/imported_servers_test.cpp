@@ -121,6 +121,9 @@ TEST(ImportedServers, CopiesWithoutExpertsAreReplicas) {
             "model=llama3.1-8b engine=vllm gpus=8 tp=2 pp=1 replicas=4 weights=fp16 kv=fp16");
   EXPECT_EQ(words_of("sglang serve --model-path Qwen/Qwen3-8B --dp 2\n"),
             "model=qwen3-8b engine=sglang gpus=2 tp=1 pp=1 replicas=2 weights=bf16 kv=bf16");
+  EXPECT_EQ(words_of("sglang serve --model-path Qwen/Qwen3-8B --enable-mixed-chunk\n"),
+            "model=qwen3-8b engine=sglang gpus=1 tp=1 pp=1 replicas=1 weights=bf16 kv=bf16 "
+            "mixed=true");
 }
 
 TEST(ImportedServers, NestedFlagsAndSwitchesBeforeTheModel) {

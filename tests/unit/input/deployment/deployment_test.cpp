@@ -115,7 +115,7 @@ TEST(NumberFormat, BytesHoldTheScales) {
 
 TEST(ServingEngine, EveryFileOfTheCatalogIsRead) {
   const auto names = list_catalog("workloads/engines");
-  EXPECT_EQ(names.size(), 7u);
+  EXPECT_EQ(names.size(), 8u);
   for (const std::string& name : names) {
     const ServingEngine engine = read_serving_engine(name, {});
     EXPECT_EQ(engine.name, name);

@@ -19,7 +19,7 @@ std::string words_of(const Deployment& plan, bool with_experts) {
   add(name(plan.weights), with_experts ? name(plan.experts) : "", name(plan.kv));
   for (const std::int64_t size : {plan.budget, plan.max_seqs, plan.block})
     add(std::to_string(size));
-  add(std::to_string(plan.kv_share), plan.chunked ? "chunked" : "whole");
+  add(std::to_string(plan.kv_share), plan.chunked ? "chunked" : "whole", plan.mixed ? "mixed" : "");
   add(std::to_string(std::llround(plan.host_kv.si())));
   if (plan.speculation) add(speculation_text(*plan.speculation));
   return text;
@@ -125,6 +125,7 @@ TEST(ServerScript, IsReadAgainAsTheSameDeployment) {
                {"block", "64"},
                {"chunked", "true"},
                {"chunked", "false"},
+               {"mixed", "true"},
                {"host_kv", "64GB"},
                {"speculate", "mtp:2@0.8/0.5"},
                {"speculate", "eagle3:3@0.5"},

@@ -82,6 +82,56 @@ TEST(ReplayRequests, ConservesRequestsAndTokensAndKeepsLittlesLaw) {
       }
 }
 
+// Steps of 10 ms. The second request's prompt of 100 tokens comes at 55 ms and is in the iteration
+// from 60 to 70 ms, of three parts with a budget of 40. Without --enable-mixed-chunk nobody decodes
+// meanwhile, so that one gap is 40 ms; with it all are 10 ms, and of the budget one token is the
+// decode's: 39, 39 and 22 are the parts.
+TEST(ReplayRequests, SglangsPromptsGoFirstUnlessTheyAreMixed) {
+  for (const bool unfolded : {false, true})
+    for (const bool mixed : {false, true}) {
+      RequestList list = equal_requests(2, 100, 50);
+      list.requests[0].prompt_tokens = 10;
+      list.requests[1].arrival = Seconds{0.055};
+      ReplayShape shape = one_replica(SchedulerKind::sglang);
+      shape.replica.rules.budget = 40;
+      shape.replica.rules.mixed = mixed;
+      shape.replica.unfolded = unfolded;
+      const ReplayCounts counts = replay_requests(list, shape, fixed_law(Seconds{0.01})).counts;
+      EXPECT_NEAR(counts.itl.most().si(), mixed ? 0.010 : 0.040, 1e-9);
+      EXPECT_NEAR(counts.ttft.sum().si(), 0.010 + 0.035, 1e-9);
+      EXPECT_NEAR(counts.e2e.sum().si(), mixed ? 0.500 + 0.525 : 0.530 + 0.525, 1e-9);
+    }
+}
+
+// The budget of a mixed iteration is that of its decodes as well: one that they fill has no prompt.
+TEST(ReplayRequests, MixedIterationsKeepRequestsAndTokens) {
+  for (const bool chunked : {false, true})
+    for (const std::int64_t kv : {9'000, 40'000}) {
+      RequestList list = drawn(Arrivals::poisson, 4.0, 3000);
+      std::int64_t tokens = 0;
+      for (Request& request : list.requests) {
+        request.prompt_tokens = std::min(request.prompt_tokens, 4000u);
+        request.output_tokens = std::min(request.output_tokens, 4000u);
+        tokens += request.output_tokens;
+      }
+      ReplayShape shape = one_replica(SchedulerKind::sglang);
+      shape.replica.kv.tokens = kv;
+      shape.replica.rules.mixed = true;
+      shape.replica.rules.chunked = chunked;
+      shape.replica.rules.plans_ahead = kv > 9'000;
+      shape.replica.rules.budget = 4500;
+      const ReplayCounts folded = replay_requests(list, shape, affine_law()).counts;
+      EXPECT_EQ(folded.totals.finished, 3000);
+      EXPECT_EQ(folded.totals.output_tokens, tokens);
+      EXPECT_LE(folded.totals.kv_peak, 1.0);
+      EXPECT_NEAR(folded.totals.present / folded.totals.stayed, 1.0, 1e-9);
+      shape.replica.unfolded = true;
+      const ReplayCounts stepped = replay_requests(list, shape, affine_law()).counts;
+      EXPECT_EQ(stepped.totals.iterations, folded.totals.iterations);
+      EXPECT_NEAR(stepped.e2e.sum() / folded.e2e.sum(), 1.0, 1e-9);
+    }
+}
+
 // The gaps between a request's tokens add up to what is between its first and its last one.
 TEST(ReplayRequests, GapsBetweenTokensAddUpToTheTimeAfterTheFirst) {
   for (const SchedulerKind scheduling : all_schedulers)
