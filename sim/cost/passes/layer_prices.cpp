@@ -103,6 +103,7 @@ LayerPrices::Ends LayerPrices::price_ends(const LayerEnds& ends, BackwardPart pa
 PassCost LayerPrices::experts_forward(const Members& members) const {
   const Seconds host = forward_host(scenario_).experts;
   std::vector<PassCost> each;
+  each.reserve(members.size());
   for (const std::vector<std::int64_t>& rows : members)
     each.push_back(pricer_.price(of_experts_forward(sizes_, rows), host));
   return slowest_of(each);
@@ -111,6 +112,7 @@ PassCost LayerPrices::experts_forward(const Members& members) const {
 PassCost LayerPrices::experts_backward(const Members& members, BackwardPart part) const {
   const Seconds host = backward_host(scenario_, part).experts;
   std::vector<PassCost> each;
+  each.reserve(members.size());
   for (const std::vector<std::int64_t>& rows : members)
     each.push_back(pricer_.price(part_of(of_experts_backward(sizes_, rows), part), host));
   return slowest_of(each);
