@@ -216,5 +216,19 @@ TEST(Experts, ExpertParallelAgainstTensorParallel) {
   EXPECT_NEAR(exposed(2, 4) / (4.0 * inside + times * 0.5 * copies / 1e9), 1.0, 1e-6);
 }
 
+// Where steps follow each other stage by stage: pipelines that meet between routers keep a stage
+// from beginning longer than from ending, so that its window is shorter than one without them would
+// be from its earliest begin to its earliest end. Its bound is not.
+TEST(Experts, AStageThatBeginsLateIsNotShorterThanItsBound) {
+  PlanRequest request = plan_request(1, 4, 1, 128, 1024, "zerobubble");
+  request.routing = "aux-loss";
+  request.schedule = &zb_2p();
+  const Scenario scenario = scenario_of(small_mixture(12, 2048, 32, 100'375, 4, 1),
+                                        read_system("hgx-h100-dragonfly", test_place), request, 16);
+  const Result result = estimate(scenario).result;
+  EXPECT_LE(result.lower_bound, result.step_time);
+  EXPECT_GT(result.lower_bound, 0.9999 * result.step_time);
+}
+
 }  // namespace
 }  // namespace orrery

@@ -3,7 +3,7 @@
 #   tests/fuzz/run_all.sh FUZZERS FOLDER [READS] [SIMULATIONS] [SECONDS] [JOBS]
 # FUZZERS: build/fuzz/tests/fuzz/fuzzers. FOLDER: for what is found, kept from run to run.
 # READS: executions of readers, shared out among them (default 10,000,000); SIMULATIONS: of those
-# that simulate what they accept (100,000). SECONDS: that an entry point may take at most (3600).
+# that simulate what they accept (100,000). SECONDS: that an entry point may take at a time (3600).
 # Exit code 1 after a crash, a leak or a time-out; its text lies in FOLDER/found.
 set -u
 [ $# -ge 2 ] || { sed -n 2,9p "$0"; exit 2; }
@@ -29,10 +29,25 @@ figures=$(grep "^$1: .* executions" "$folder/$1.log" || echo "$1: 0 executions, 
 [ $code -eq 0 ] && echo "$figures" || echo "$figures, FOUND $(grep -m1 SUMMARY "$folder/$1.log")"
 END
 export fuzzers folder seconds
-# The slow ones first.
-sort -s -r -k 2 "$folder/list" |
-  sed -e "s/ reads$/ $((reads / readers))/" -e "s/ simulates$/ $((simulations / simulators))/" |
-  xargs -P "$jobs" -L 1 sh "$folder/one.sh" | tee "$folder/figures"
+# HOW RUNS: every entry point that does HOW, RUNS times each.
+run_each() {
+  sed -n "s/ $1\$/ $2/p" "$folder/list" | xargs -r -P "$jobs" -L 1 sh "$folder/one.sh" |
+    tee -a "$folder/figures"
+}
+
+: >"$folder/figures"
+run_each simulates $((simulations / simulators))
+# What slow readers leave when their time is over goes to those that were done before.
+left=$reads
+while [ "$left" -gt $((reads / 1000)) ] && [ "$readers" -gt 0 ]; do
+  runs=$((left / readers + 1))
+  run_each reads $runs >"$folder/round"
+  cat "$folder/round"
+  left=$((left - $(awk '{ sum += $2 } END { print sum }' "$folder/round")))
+  awk -v runs=$runs '$2 >= runs { sub(":", "", $1); print $1, "reads" }' "$folder/round" \
+    >"$folder/list"
+  readers=$(wc -l <"$folder/list")
+done
 awk '{ executions += $2; accepted += $4; found += /FOUND/ }
   END {
     printf "all: %d executions, %d accepted (%.0f %%), %d found something\n", executions, accepted,

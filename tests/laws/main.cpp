@@ -1,6 +1,8 @@
 // Draws plans and holds each against some of the laws, by turns: laws_of_plans [COUNT] [SEED]
 // [LAWS]. Prints what it did and, of each law that is broken, the first plan that breaks it, made
 // as simple as it gets. Ctrl-C and SIGTERM end a long run early, with the figures of what was done.
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -74,6 +76,15 @@ volatile std::sig_atomic_t asked_to_end = 0;
 
 void end_soon(int) { asked_to_end = 1; }
 
+// An assertion that fails says what did not hold, and this of which plan.
+std::string under_test;
+
+void name_the_plan(int) {
+  const auto written = write(STDERR_FILENO, under_test.data(), under_test.size());
+  std::signal(SIGABRT, SIG_DFL);
+  if (written >= 0) std::abort();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -87,11 +98,13 @@ int main(int argc, char** argv) {
     ++failures;
     if (by_law[law ? law->name : "no answer"]++ == 0) report(law, plan, how);
   };
+  std::signal(SIGABRT, name_the_plan);
   long drawn = 0;
   for (; drawn < count && !asked_to_end; ++drawn) {
     // Each time: SimGrid's engine takes Ctrl-C for itself when it begins.
     for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, end_soon);
     const PlanCase plan = draw_case(random);
+    under_test = plan.text() + "\n";
     const std::uint64_t first = random();
     std::optional<Estimate> answer;
     constexpr std::uint64_t with_remedy = 16;

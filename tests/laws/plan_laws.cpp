@@ -158,6 +158,12 @@ Broken larger_batch(const PlanCase& plan, const Estimate& answer) {
   return not_at_least(other->step_time, answer.result.step_time, "twice the batch");
 }
 
+// Gradients and weights beside the passes go in buckets of a least size: what is larger may fill one
+// more, so that they come sooner and meet other traffic elsewhere. Those are other steps.
+bool has_other_buckets(const Result& one, const Result& other) {
+  return one.scenario.plan.dp_overlap && one.tasks != other.tasks;
+}
+
 Broken more_layers(const PlanCase& plan, const Estimate& answer) {
   if (!plan.model.empty() || !is_even(plan)) return std::nullopt;
   const auto other = of_another_plan(plan, answer, [](PlanCase& c) { c.layers *= 2; });
@@ -167,7 +173,7 @@ Broken more_layers(const PlanCase& plan, const Estimate& answer) {
 
 Broken larger_vocabulary(const PlanCase& plan, const Estimate& answer) {
   const auto other = of_another_model(plan, [](Model& m) { m.vocab *= 2; });
-  if (!other) return std::nullopt;
+  if (!other || has_other_buckets(*other, answer.result)) return std::nullopt;
   return not_at_least(other->step_time, answer.result.step_time, "twice the vocabulary");
 }
 
@@ -177,7 +183,7 @@ Broken wider_mlp(const PlanCase& plan, const Estimate& answer) {
     m.ffn *= 2;
     if (m.experts) m.experts->ffn *= 2;
   });
-  if (!other) return std::nullopt;
+  if (!other || has_other_buckets(*other, answer.result)) return std::nullopt;
   return not_at_least(other->step_time, answer.result.step_time, "twice the width of the MLP");
 }
 
@@ -211,9 +217,10 @@ Broken sharded_optimizer(const PlanCase& plan, const Estimate& answer) {
 }
 
 // Two replicas for each, and twice the batch: nothing gets faster. Of whole nodes, as two GPUs of
-// one may have fewer links in common than four.
+// one may have fewer links in common than four; in a mesh these are neighbours of any plan.
 Broken weak_scaling(const PlanCase& plan, const Estimate& answer) {
-  if (!is_even(plan) || plan.keys.contains("ep") || plan.gpus < 8 || plan.gpus >= 64)
+  if (!is_even(plan) || plan.keys.contains("ep") || plan.gpus < 8 || plan.gpus >= 64 ||
+      answer.result.scenario.system.wiring == NodeWiring::nvlink_mesh)
     return std::nullopt;
   const auto other = of_another_plan(plan, answer, [](PlanCase& c) { c.gpus *= 2, c.batch *= 2; });
   if (!other || other->scenario.plan.mbs != answer.result.scenario.plan.mbs ||
@@ -240,9 +247,7 @@ Broken asked_again(const PlanCase& plan, const Estimate& answer) {
   constexpr int others = 30;
   const Scenario scenario = plan.scenario_as_read();
   const Result other = estimate(scenario, context_of(scenario.system, "again", others)).result;
-  // Where many flows share links, sums over links that were numbered otherwise end a tick apart.
-  constexpr double ticks = 1e-11;
-  if (std::abs(other.step_time / answer.result.step_time - 1.0) < ticks &&
+  if (other.step_time == answer.result.step_time &&
       other.memory.peak() == answer.result.memory.peak())
     return std::nullopt;
   return "asked again: " + exact(other.step_time) + " and " + exact(answer.result.step_time);

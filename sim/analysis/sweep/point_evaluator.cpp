@@ -109,7 +109,7 @@ Answer PointEvaluator::answer(std::int64_t point) {
   Result result = estimate(scenario, context).result;
   if (sweep_.tokens)
     result.bill = bill_of(scenario, result.step_time, *sweep_.tokens, inputs_.economics.at(system));
-  return {ok_row(grid_, point, figures_of(result), scenario.why_software), Platform::was_used()};
+  return {ok_row(grid_, point, figures_of(result), scenario.why_software), Platform::is_late()};
 }
 
 Answer PointEvaluator::infeasible(std::int64_t point, const std::string& reason) const {

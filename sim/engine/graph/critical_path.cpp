@@ -31,8 +31,20 @@ CriticalPath critical_path(const TaskGraph& graph) {
   for (int id = last; id >= 0; id = through[static_cast<std::size_t>(id)])
     path.tasks.push_back(TaskId{id});
   std::reverse(path.tasks.begin(), path.tasks.end());
-  path.ends = std::move(finish);
   return path;
+}
+
+std::vector<Seconds> longest_chains(const TaskGraph& graph, const std::vector<TaskId>& first) {
+  const auto index = [](TaskId id) { return static_cast<std::size_t>(id.value); };
+  std::vector<Seconds> length(static_cast<std::size_t>(graph.size()), Seconds{-1.0});
+  for (TaskId id : first) length[index(id)] = {};
+  for (TaskId id : graph.in_order()) {
+    Seconds& own = length[index(id)];
+    graph.for_each_predecessor(id,
+                               [&](TaskId before) { own = std::max(own, length[index(before)]); });
+    if (own >= Seconds{}) own += least_time(graph.task(id));
+  }
+  return length;
 }
 
 }  // namespace orrery

@@ -9,11 +9,14 @@ namespace orrery {
 struct CriticalPath {
   Seconds length;
   std::vector<TaskId> tasks;  ///< First to last.
-  std::vector<Seconds> ends;  ///< Of every task, by its id, where each takes its least time.
 };
 
 /// The longest chain of tasks that wait for each other, each taking its least time: no sharing of
 /// links can make a step shorter.
 CriticalPath critical_path(const TaskGraph& graph);
+
+/// By task: the longest such chain that begins with one of `first` and ends with it; below zero where
+/// there is none. So long after the first of them has started it ends at the earliest.
+std::vector<Seconds> longest_chains(const TaskGraph& graph, const std::vector<TaskId>& first);
 
 }  // namespace orrery

@@ -14,6 +14,11 @@
 
 namespace sg4 = simgrid::s4u;
 
+// SimGrid's clock, EngineImpl::now_, which no header of it shows: it can be read and not be set. It
+// counts seconds in a double and goes on from run to run, so that after a week of simulated time a
+// step would end a nanosecond apart. Null where SimGrid calls it otherwise: then it goes on.
+extern double simgrid_clock __asm__("_ZN7simgrid6kernel10EngineImpl4now_E") __attribute__((weak));
+
 namespace orrery {
 namespace {
 
@@ -46,10 +51,18 @@ void configure(sg4::Engine& engine) {
   engine.set_config("network/TCP-gamma:0");     // No TCP window bounds a flow.
 }
 
+// Links of one capacity for one flow each.
+struct Caps {
+  std::vector<LinkImpl*> made, idle;
+
+  // In their first order, so that a run takes the same ones after others and by itself.
+  void lay_down_all() { idle.assign(made.rbegin(), made.rend()); }
+};
+
 struct Transfer {
   sg4::ActivityPtr activity;
   std::function<void()> done;
-  std::vector<LinkImpl*>* cap_shelf = nullptr;  // Where its cap goes when it is done.
+  Caps* caps = nullptr;  // Where its cap goes when it is done.
   LinkImpl* cap = nullptr;
 };
 
@@ -78,7 +91,7 @@ class SimgridNetwork final : public FluidNetwork {
       auto* transfer = const_cast<sg4::Activity&>(activity).get_data<Transfer>();
       finished_.push_back(transfer->activity);
       const std::function<void()> done = std::move(transfer->done);
-      if (transfer->cap) transfer->cap_shelf->push_back(transfer->cap);
+      if (transfer->cap) transfer->caps->idle.push_back(transfer->cap);
       delete transfer;
       done();
     });
@@ -86,9 +99,11 @@ class SimgridNetwork final : public FluidNetwork {
 
   double now() const override { return sg4::Engine::get_clock(); }
 
-  void forget_links() override {
+  void begin_anew() override {
     links_.clear();
     used_.clear();
+    for (auto& [rate, caps] : caps_) caps.lay_down_all();
+    if (&simgrid_clock) simgrid_clock = 0.0;
   }
 
   void timer(double seconds, std::function<void()> done) override {
@@ -108,10 +123,8 @@ class SimgridNetwork final : public FluidNetwork {
     }
     // SimGrid 3.32 does not look at Comm::set_rate() of a sendto: a link of its own caps the flow.
     if (slower_than_wire) {
-      transfer->cap_shelf = &idle_caps_[rate];
-      if (transfer->cap_shelf->empty()) transfer->cap_shelf->push_back(make_link(rate));
-      transfer->cap = transfer->cap_shelf->back();
-      transfer->cap_shelf->pop_back();
+      transfer->caps = &caps_[rate];
+      transfer->cap = take_cap(*transfer->caps, rate);
       PathZone::path.push_back(transfer->cap);
     }
     comm->set_data(transfer);
@@ -127,6 +140,16 @@ class SimgridNetwork final : public FluidNetwork {
     const std::string name = "link" + std::to_string(links_made_++);
     return static_cast<LinkImpl*>(
         links_zone_->create_link(name, units_a_byte * capacity)->seal()->get_impl());
+  }
+
+  LinkImpl* take_cap(Caps& caps, double rate) {
+    if (caps.idle.empty()) {
+      caps.made.push_back(make_link(rate));
+      return caps.made.back();
+    }
+    LinkImpl* const cap = caps.idle.back();
+    caps.idle.pop_back();
+    return cap;
   }
 
   LinkImpl* link(const Use& use) {
@@ -148,7 +171,7 @@ class SimgridNetwork final : public FluidNetwork {
   std::vector<LinkImpl*> links_;                   // By number.
   std::map<double, std::vector<LinkImpl*>> made_;  // By capacity, to be used again by later runs.
   std::map<double, std::size_t> used_;             // Of those, in this run.
-  std::map<double, std::vector<LinkImpl*>> idle_caps_;
+  std::map<double, Caps> caps_;                    // By rate.
   int links_made_ = 0;
   // A finished activity must outlive its own completion callback; it is let go in the next one.
   std::vector<sg4::ActivityPtr> finished_;

@@ -20,8 +20,9 @@ class FluidNetwork {
 
   virtual ~FluidNetwork() = default;
   virtual double now() const = 0;
-  /// Links are other ones from here on, whatever their numbers.
-  virtual void forget_links() = 0;
+  /// For a run that owes nothing to those before: links are other ones, whatever their numbers, and
+  /// the clock stands at zero, unless this SimGrid hides it. Nothing may be pending.
+  virtual void begin_anew() = 0;
   virtual void timer(double seconds, std::function<void()> done) = 0;
   /// Bytes and rate are above 0.
   virtual void flow(std::span<const Use> way, double rate, double bytes,

@@ -21,11 +21,15 @@ Platform& Platform::instance() {
   return platform;
 }
 
-bool Platform::was_used() { return is_loaded && instance().now() > 0.0; }
+bool Platform::is_late() {
+  if (!is_loaded) return false;
+  instance().network_.begin_anew();
+  return instance().now() > 0.0;
+}
 
 void Platform::use_links(const Topology& topology) {
   topology_ = &topology;
-  network_.forget_links();
+  network_.begin_anew();
   begun_ = arrived_ = 0;
 }
 

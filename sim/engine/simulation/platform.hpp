@@ -10,17 +10,15 @@
 
 namespace orrery {
 
-/// SimGrid, loaded when something first asks for it. One exists in a process; its clock goes on
-/// from run to run.
+/// SimGrid, loaded when something first asks for it. One exists in a process.
 class Platform {
  public:
   /// Loads it where nobody did. Throws std::runtime_error where its library is missing.
   static Platform& instance();
-  /// Whether its clock has moved, so that later runs do not begin at zero.
-  static bool was_used();
+  /// Whether its clock has moved and cannot be set back, so that later runs do not begin at zero.
+  static bool is_late();
 
-  /// Forgets the links of the run before and takes these, also those that `topology` numbers later.
-  /// It must outlive the run.
+  /// For a run over these links, also those that `topology` numbers later. It must outlive the run.
   void use_links(const Topology& topology);
 
   double now() const { return network_.now(); }

@@ -11,6 +11,7 @@ class SimgridMover final : public Mover {
  public:
   SimgridMover(MovedTasks& tasks, const Topology& topology) : tasks_{tasks} {
     platform_.use_links(topology);
+    origin_ = platform_.now();
   }
 
   void start(TaskId id, const Task& task) override {
@@ -63,8 +64,8 @@ class SimgridMover final : public Mover {
 
   MovedTasks& tasks_;
   Platform& platform_ = Platform::instance();
-  const double origin_ = platform_.now();  // SimGrid's clock goes on from run to run.
-  std::vector<Progress> progress_;         // By task.
+  double origin_ = 0.0;             // As it is, where SimGrid's clock can be set.
+  std::vector<Progress> progress_;  // By task.
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "sim/input/traffic/length_law.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 
@@ -67,9 +68,15 @@ LengthLaw parse_length_law(const std::string& text, const Place& at) {
 
 std::string length_law_text(const LengthLaw& law) {
   char text[64];
-  if (law.kind == LengthLaw::Kind::lognormal)
-    std::snprintf(text, sizeof text, "lognormal:%.0f,%.10g", law.low, law.sigma);
-  else if (law.kind == LengthLaw::Kind::uniform)
+  if (law.kind == LengthLaw::Kind::lognormal) {
+    // As many digits as it takes to read the same number again.
+    char sigma[400];
+    const auto end =
+        std::to_chars(sigma, sigma + sizeof sigma, law.sigma, std::chars_format::fixed);
+    std::snprintf(text, sizeof text, "lognormal:%.0f,", law.low);
+    return text + std::string{sigma, end.ptr};
+  }
+  if (law.kind == LengthLaw::Kind::uniform)
     std::snprintf(text, sizeof text, "%.0f..%.0f", law.low, law.high);
   else
     std::snprintf(text, sizeof text, "%.0f", law.low);

@@ -24,7 +24,9 @@ struct StepWindow {
 StepWindow step_window(const Scenario& scenario, const TrainingStep& step,
                        const Timeline& timeline);
 
-/// The same of a step whose tasks take their least times: without links that they share.
-StepWindow least_step_window(const Scenario& scenario, const TrainingStep& step);
+/// What the window cannot be shorter than: tasks take their least times, without links that they
+/// share. Of a lone stage it is the longest chain from one of its forward passes to its end, as
+/// those that share links may keep it from beginning longer than from ending.
+Seconds least_step_window(const Scenario& scenario, const TrainingStep& step);
 
 }  // namespace orrery

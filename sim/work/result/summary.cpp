@@ -26,7 +26,7 @@ std::array<double, 3> provenance(const Plan& plan, const TrainingStep& step, int
 // The engine rounds the length of each task to a tick of its clock, SimGrid's to a nanosecond: the
 // bound does not.
 Seconds lower_bound(const Scenario& scenario, const TrainingStep& step, Seconds step_time) {
-  const Seconds bound = least_step_window(scenario, step).length();
+  const Seconds bound = least_step_window(scenario, step);
   assert(bound <= (1.0 + 1e-6) * step_time);
   return std::min(bound, step_time);
 }

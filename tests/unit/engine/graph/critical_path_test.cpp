@@ -32,6 +32,28 @@ TEST(CriticalPath, ATransferTakesAtLeastItsSlowestFlow) {
   EXPECT_DOUBLE_EQ(least_time(task).si(), 3.5);
 }
 
+//     a 1 -> b 5 -> d 1
+//     e 9 -> c 2 -> d
+TEST(CriticalPath, ChainsFromSomeTasks) {
+  TaskGraph graph;
+  const TaskId a = graph.add(lasting(1.0)), b = graph.add(lasting(5.0));
+  const TaskId c = graph.add(lasting(2.0)), d = graph.add(lasting(1.0)),
+               e = graph.add(lasting(9.0));
+  graph.depends(b, a);
+  graph.depends(d, b);
+  graph.depends(c, e);
+  graph.depends(d, c);
+  const auto seconds = [&](const std::vector<TaskId>& first) {
+    std::vector<double> list;
+    for (Seconds length : longest_chains(graph, first)) list.push_back(length.si());
+    return list;
+  };
+  EXPECT_EQ(seconds({a}), (std::vector<double>{1.0, 6.0, -1.0, 7.0, -1.0}));
+  EXPECT_EQ(seconds({c, b}), (std::vector<double>{-1.0, 5.0, 2.0, 6.0, -1.0}));
+  EXPECT_EQ(seconds({e, b, d}), (std::vector<double>{-1.0, 5.0, 11.0, 12.0, 9.0}));
+  EXPECT_EQ(seconds({}), std::vector<double>(5, -1.0));
+}
+
 TEST(CriticalPath, OfNothingIsEmpty) {
   EXPECT_EQ(critical_path(TaskGraph{}).length.si(), 0.0);
   EXPECT_TRUE(critical_path(TaskGraph{}).tasks.empty());
