@@ -10,6 +10,9 @@ namespace {
 // Beyond this factor outside the measured sizes nothing measured supports an answer.
 constexpr std::int64_t stretch = 4;
 
+// Times of experts are kept up to so many rows, 8 MB a layer's product: most have far fewer.
+constexpr std::size_t known_rows = std::size_t{1} << 20;
+
 // Datasheets round; 2 % is more than any two of them disagree.
 bool close(double a, double b) { return std::abs(a - b) <= 0.02 * b; }
 
@@ -170,9 +173,18 @@ KernelTime GemmTime::grouped(const GroupedGemm& layer, std::span<const GemmProdu
   double time = 0.0;
   bool known = true;
   if (each) {
+    std::vector<double>& known_times =
+        known_grouped_[{clock, layer.pass, layer.out, layer.in, adds}];
     for (const GemmProduct& product : products) {
       const Shape shape{product.m, product.n, product.k};
-      time += predicted({&product, 1}, shape);
+      const auto rows = static_cast<std::size_t>(shape[varies]);
+      if (rows >= known_rows) {
+        time += predicted({&product, 1}, shape);
+      } else {
+        if (rows >= known_times.size()) known_times.resize(rows + 1, 0.0);
+        if (known_times[rows] == 0.0) known_times[rows] = predicted({&product, 1}, shape);
+        time += known_times[rows];
+      }
       // All tiles of a wave come to their results together, and nothing else runs meanwhile.
       if (adds)
         time += layer.accumulate * static_cast<double>(product.m * product.n) / machine_.bandwidth;

@@ -2,7 +2,9 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <tuple>
 #include <unordered_map>
 
 #include "sim/cost/kernels/grouped_gemm.hpp"
@@ -89,6 +91,11 @@ class GemmTime {
   std::unordered_map<Shape, std::size_t, ShapeHash> row_of_;
   mutable std::unordered_map<Shape, KernelTime, ShapeHash> known_, known_without_cast_;
   mutable std::unordered_map<Shape, double, ShapeHash> known_residual_;
+  /// Of one expert in us, by its rows (0: not known yet): layers that are routed ask again and again
+  /// for a few thousand of them, in no order, so that a map would be slower than the formula. By
+  /// clock, pass, widths, and whether results are added.
+  using GroupedKey = std::tuple<double, GemmPass, std::int64_t, std::int64_t, bool>;
+  mutable std::map<GroupedKey, std::vector<double>> known_grouped_;
 };
 
 }  // namespace orrery

@@ -29,13 +29,13 @@ struct ExpertSizes {
 struct Rows {
   Rows(const LayerSizes& s, std::span<const std::int64_t> rows)
       : element{s.element},
-        each(rows.begin(), rows.end()),
+        each{rows},
         sum{static_cast<double>(std::accumulate(rows.begin(), rows.end(), std::int64_t{0}))} {}
 
   double bytes_of(std::int64_t width) const { return element * sum * static_cast<double>(width); }
 
   double element;  // Bytes.
-  std::vector<std::int64_t> each;
+  std::span<const std::int64_t> each;
   double sum;
 };
 
@@ -55,12 +55,8 @@ Op rearrange(const LayerSizes& s, std::string_view name, double bytes) {
 // arrive once for all experts of a rank become a row for each of them.
 Ops sort_rows(const LayerSizes& s, const Rows& rows, std::string_view name) {
   if (s.plan.ep == 1) return {};
-  if (copies_on_arrival(s.plan.moe_dispatcher)) {
-    const Experts& experts = *s.model.experts;
-    const double arrived =
-        distinct_shares(experts, s.plan.ep) / static_cast<double>(experts.per_token);
-    return {rearrange(s, name, (arrived + 1.0) * rows.bytes_of(s.hidden) / s.plan.etp)};
-  }
+  if (copies_on_arrival(s.plan.moe_dispatcher))
+    return {rearrange(s, name, (s.arriving + 1.0) * rows.bytes_of(s.hidden) / s.plan.etp)};
   if (rows.each.size() == 1) return {};
   return {rearrange(s, name, 2.0 * rows.bytes_of(s.hidden) / s.plan.etp)};
 }
@@ -128,7 +124,7 @@ Ops rearrange_copies(const LayerSizes& s, const ExpertSizes& e, std::string_view
 
 Op grouped(const LayerSizes& s, const Rows& rows, std::string_view name, GemmPass pass,
            std::int64_t n, std::int64_t k) {
-  return grouped_gemm(name, pass, rows.each, n, k,
+  return grouped_gemm(name, pass, {rows.each.begin(), rows.each.end()}, n, k,
                       pass == GemmPass::wgrad ? s.software.accumulate_bytes : 0.0);
 }
 
@@ -199,6 +195,12 @@ Ops with_exchanges(const LayerSizes& s, const Ops& before, std::string_view disp
 }
 
 }  // namespace
+
+double LayerSizes::arriving_share(const Scenario& s) {
+  if (!s.model.experts || s.plan.ep == 1 || !copies_on_arrival(s.plan.moe_dispatcher)) return 1.0;
+  const Experts& experts = *s.model.experts;
+  return distinct_shares(experts, s.plan.ep) / static_cast<double>(experts.per_token);
+}
 
 std::vector<std::int64_t> even_rows(const LayerSizes& s) {
   const Experts& experts = *s.model.experts;

@@ -27,7 +27,8 @@ struct LayerSizes {
         quantises{is_narrow(s.plan.dtype)},
         element{unquantised_bytes(s.plan.dtype)},
         tensor{static_cast<double>(tokens * hidden)},
-        own_tensor{s.plan.sp ? tensor / s.plan.tp : tensor} {}
+        own_tensor{s.plan.sp ? tensor / s.plan.tp : tensor},
+        arriving{arriving_share(s)} {}
 
   /// Widths of the products that read a layer's input side by side: one, or one for each of
   /// queries, keys and values, or of both inputs of a gated MLP.
@@ -50,6 +51,12 @@ struct LayerSizes {
   double element;     ///< Bytes of an element of an activation or a weight.
   double tensor;      ///< T h elements.
   double own_tensor;  ///< T' h elements.
+  /// Of a token's copies that a rank's experts compute, those that arrive: one stands for all that
+  /// are copied on arrival.
+  double arriving;
+
+ private:
+  static double arriving_share(const Scenario& s);
 };
 
 void append(Ops& ops, const Ops& more);

@@ -71,7 +71,7 @@ Op collective(std::string_view name, CollectiveKind kind, double bytes, double h
   return op;
 }
 
-Ops part_of(const Ops& backward, BackwardPart part) {
+Ops part_of(Ops backward, BackwardPart part) {
   if (part == BackwardPart::whole) return backward;
   Ops ops;
   bool bare = false;  // What stands between this op and the next that is kept is not.
@@ -80,7 +80,7 @@ Ops part_of(const Ops& backward, BackwardPart part) {
     const bool of_weights = !is_collective && op->pass == GemmPass::wgrad;
     if (!is_collective) bare = of_weights;
     if (of_weights != (part == BackwardPart::weights)) continue;
-    ops.push_back(*op);
+    ops.push_back(std::move(*op));
     if (is_collective && bare) ops.back().hidden = 0.0;
   }
   std::reverse(ops.begin(), ops.end());

@@ -58,7 +58,7 @@ using Ops = std::vector<Op>;
 enum class BackwardPart { whole, inputs, weights };
 /// The ops of a backward pass that belong to a part: products of GemmPass::wgrad and what goes with
 /// them, or all others. A collective that was hidden behind a weight gradient is left bare.
-Ops part_of(const Ops& backward, BackwardPart part);
+Ops part_of(Ops backward, BackwardPart part);
 
 Op gemm(std::string_view name, GemmPass pass, std::int64_t m, std::int64_t n, std::int64_t k);
 /// The products of experts with `rows` tokens each. `n`, `k`: of the forward product C[r,n] =

@@ -39,19 +39,19 @@ PassCost slowest_of(const std::vector<PassCost>& each) {
 }  // namespace
 
 LayerPrices::LayerPrices(const Scenario& scenario, const Pricer& pricer, const GroupShapes& shapes)
-    : scenario_{scenario}, pricer_{pricer}, group_{shapes[GroupKind::expert]} {
-  const LayerSizes s{scenario};
+    : scenario_{scenario}, sizes_{scenario}, pricer_{pricer}, group_{shapes[GroupKind::expert]} {
   if (const auto& experts = scenario.model.experts; experts && scenario.plan.ep > 1) {
     exchange_.emplace(pricer.collectives());
-    even_exchange_ = exchange(uniform_exchange(
-        *experts, group_.ranks, std::max(1, group_.per_domain), static_cast<double>(s.own_tokens)));
+    even_exchange_ =
+        exchange(uniform_exchange(*experts, group_.ranks, std::max(1, group_.per_domain),
+                                  static_cast<double>(sizes_.own_tokens)));
   }
   for (const LayerKind kind : scenario.kinds()) {
     OfKind& of = kinds_.emplace_back();
     of.kind = kind;
     if (kind.has_experts) {
       price_all_ends(of);
-      of.even = price_experts(of, {even_rows(s)}, even_exchange_);
+      of.even = price_experts(of, {even_rows(sizes_)}, even_exchange_);
     } else {
       of.even = price_dense(kind);
     }
@@ -100,22 +100,27 @@ LayerPrices::Ends LayerPrices::price_ends(const LayerEnds& ends, BackwardPart pa
           price(ends.after, host.after)};
 }
 
-PassCost LayerPrices::experts(const Members& members, bool backward, BackwardPart part) const {
-  const LayerSizes s{scenario_};
-  const Seconds host =
-      (backward ? backward_host(scenario_, part) : forward_host(scenario_)).experts;
+PassCost LayerPrices::experts_forward(const Members& members) const {
+  const Seconds host = forward_host(scenario_).experts;
   std::vector<PassCost> each;
+  each.reserve(members.size());
   for (const std::vector<std::int64_t>& rows : members)
-    each.push_back(pricer_.price(
-        backward ? part_of(of_experts_backward(s, rows), part) : of_experts_forward(s, rows),
-        host));
+    each.push_back(pricer_.price(of_experts_forward(sizes_, rows), host));
+  return slowest_of(each);
+}
+
+PassCost LayerPrices::experts_backward(const Members& members, BackwardPart part) const {
+  const Seconds host = backward_host(scenario_, part).experts;
+  std::vector<PassCost> each;
+  each.reserve(members.size());
+  for (const std::vector<std::int64_t>& rows : members)
+    each.push_back(pricer_.price(part_of(of_experts_backward(sizes_, rows), part), host));
   return slowest_of(each);
 }
 
 // Backward, a combine's gradient goes the way of a dispatch, and a dispatch's that of a combine.
-PassCost LayerPrices::with_experts(const Ends& ends, const Members& members,
-                                   const ExchangeCost& exchange, bool backward,
-                                   BackwardPart part) const {
+PassCost LayerPrices::with_experts(const Ends& ends, const PassCost& experts,
+                                   const ExchangeCost& exchange) const {
   // NCCL's all-to-all only copies; the sum is a kernel of its own.
   const ExpertDispatcher dispatcher = scenario_.plan.moe_dispatcher;
   const bool sums =
@@ -123,7 +128,7 @@ PassCost LayerPrices::with_experts(const Ends& ends, const Members& members,
   PassCost cost = ends.before;
   cost.append_beside(ends.beside_dispatch,
                      pricer_.collective(exchange.dispatch, GroupKind::expert, false, false));
-  cost.append(experts(members, backward, part));
+  cost.append(experts);
   cost.append_beside(ends.beside_combine,
                      pricer_.collective(exchange.combine, GroupKind::expert, true, sums));
   cost.append(ends.after);
@@ -136,17 +141,17 @@ PassCost LayerPrices::with_experts(const Ends& ends, const Members& members,
 PassCost LayerPrices::weight_gradient(const OfKind& of, const Members& members) const {
   PassCost cost = of.weights.before;
   cost.append(of.weights.beside_dispatch);
-  cost.append(experts(members, true, BackwardPart::weights));
+  cost.append(experts_backward(members, BackwardPart::weights));
   cost.append(of.weights.beside_combine);
   cost.append(of.weights.after);
   return cost;
 }
 
-PassCost LayerPrices::recomputed(const OfKind& of, const Members& members,
+PassCost LayerPrices::recomputed(const OfKind& of, const Members& members, const PassCost& forward,
                                  const ExchangeCost& exchange) const {
   const RecomputeChoice& choice = scenario_.plan.recompute;
   if (choice.kind == Recompute::none || of.kind.kept) return {};
-  if (choice.kind == Recompute::full) return with_experts(of.forward, members, exchange, false);
+  if (choice.kind == Recompute::full) return with_experts(of.forward, forward, exchange);
   const auto rows_of = [](const std::vector<std::int64_t>& rows) {
     return std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
   };
@@ -155,33 +160,34 @@ PassCost LayerPrices::recomputed(const OfKind& of, const Members& members,
       [&](const auto& one, const auto& other) { return rows_of(one) < rows_of(other); });
   PassCost cost = pricer_.price(recompute_beside_exchanges(scenario_, of.kind, *fullest));
   if (choice.selects(RecomputeModule::moe)) {
-    const LayerSizes s{scenario_};
-    const SharedOps shared = shared_beside_forward(s);
-    Ops before = before_experts_forward(s);
-    Ops after = after_experts_forward(s);
+    const SharedOps shared = shared_beside_forward(sizes_);
+    Ops before = before_experts_forward(sizes_);
+    Ops after = after_experts_forward(sizes_);
     append(before, shared.before);
     append(after, shared.after);
     const Ends ends{pricer_.price(before, router_host(scenario_)),
                     pricer_.price(shared.beside_dispatch), pricer_.price(shared.beside_combine),
                     pricer_.price(after, forward_host(scenario_).after)};
-    cost.append(with_experts(ends, members, exchange, false));
+    cost.append(with_experts(ends, forward, exchange));
   }
   return cost;
 }
 
 LayerPrice LayerPrices::price_experts(const OfKind& of, const Members& members,
                                       const ExchangeCost& exchange) const {
+  const PassCost forward = experts_forward(members);
   LayerPrice price;
-  price.forward = with_experts(of.forward, members, exchange, false);
-  price.backward = recomputed(of, members, exchange);
+  price.forward = with_experts(of.forward, forward, exchange);
+  price.backward = recomputed(of, members, forward, exchange);
   price.backward.repeats();
   if (scenario_.plan.splits_backward()) {
     price.input_gradient = price.backward;
     price.input_gradient.append(
-        with_experts(of.inputs, members, exchange, true, BackwardPart::inputs));
+        with_experts(of.inputs, experts_backward(members, BackwardPart::inputs), exchange));
     price.weight_gradient = weight_gradient(of, members);
   }
-  price.backward.append(with_experts(of.backward, members, exchange, true));
+  price.backward.append(
+      with_experts(of.backward, experts_backward(members, BackwardPart::whole), exchange));
   return price;
 }
 

@@ -2,6 +2,7 @@
 
 #include "sim/cost/collectives/expert_exchange.hpp"
 #include "sim/cost/operations/layer_ops.hpp"
+#include "sim/cost/operations/layer_parts.hpp"
 #include "sim/cost/passes/expert_layer_host.hpp"
 #include "sim/cost/passes/pass_cost.hpp"
 #include "sim/cost/passes/routed_loads.hpp"
@@ -53,17 +54,21 @@ class LayerPrices {
   void price_all_ends(OfKind& of) const;
   ExchangeCost exchange(const ExchangeLoad& load) const;
   Ends price_ends(const LayerEnds& ends, BackwardPart part, const ExpertLayerHostParts& host) const;
-  PassCost experts(const Members& members, bool backward, BackwardPart part) const;
-  PassCost with_experts(const Ends& ends, const Members& members, const ExchangeCost& exchange,
-                        bool backward, BackwardPart part = BackwardPart::whole) const;
+  PassCost experts_forward(const Members& members) const;
+  PassCost experts_backward(const Members& members, BackwardPart part) const;
+  PassCost with_experts(const Ends& ends, const PassCost& experts,
+                        const ExchangeCost& exchange) const;
   PassCost weight_gradient(const OfKind& of, const Members& members) const;
-  PassCost recomputed(const OfKind& of, const Members& members, const ExchangeCost& exchange) const;
+  /// `forward`: the layer's experts_forward().
+  PassCost recomputed(const OfKind& of, const Members& members, const PassCost& forward,
+                      const ExchangeCost& exchange) const;
   LayerPrice price_experts(const OfKind& of, const Members& members,
                            const ExchangeCost& exchange) const;
   LayerPrice price_dense(LayerKind kind) const;
   LayerPrice price_prediction() const;
 
   const Scenario& scenario_;
+  const LayerSizes sizes_;
   const Pricer& pricer_;
   GroupShape group_;
   std::optional<ExpertExchange> exchange_;

@@ -183,9 +183,9 @@ GroupCollective Pricer::collective(const CollectiveCost& cost, GroupKind group, 
   return {cost, group, combine, std::min(most, of_compute), std::min(most, of_memory)};
 }
 
-PricedOp Pricer::price(const Op& op) const {
+KernelTime Pricer::time(const Op& op) const {
   const auto priced = [&](KernelTime kernel, double efficiency) {
-    return PricedOp{op, kernel.time / efficiency, kernel.tag};
+    return KernelTime{kernel.time / efficiency, kernel.tag};
   };
   switch (op.kind) {
     case Op::Kind::gemm:
@@ -207,19 +207,23 @@ PricedOp Pricer::price(const Op& op) const {
       // or by memory.
       const KernelTime traffic = kernels_.memory(op.bytes);
       const Seconds compute = op.flop() / (software_.batched_gemm_efficiency * peak_);
-      return {op, std::max(traffic.time, compute) + software_.kernel_overhead, Tag::default_value};
+      return {std::max(traffic.time, compute) + software_.kernel_overhead, Tag::default_value};
     }
     case Op::Kind::memory: {
       const KernelTime traffic = kernels_.memory(op.bytes);
-      return {op, traffic.time / op.efficiency + op.kernels * software_.kernel_overhead,
-              traffic.tag};
+      return {traffic.time / op.efficiency + op.kernels * software_.kernel_overhead, traffic.tag};
     }
     case Op::Kind::collective: {
       const CollectiveCost cost = collective(op).cost;
-      return {op, cost.time(), cost.tag};
+      return {cost.time(), cost.tag};
     }
   }
   return {};
+}
+
+PricedOp Pricer::price(const Op& op) const {
+  const KernelTime own = time(op);
+  return {op, own.time, own.tag};
 }
 
 PassCost Pricer::price(const Ops& ops, Seconds host) const {
@@ -252,7 +256,7 @@ PassCost Pricer::price(const Ops& ops, Seconds host) const {
       rest;  // Of a partly hidden collective: after the op it hides behind.
   for (const Op& op : ops) {
     if (op.kind != Op::Kind::collective) {
-      const PricedOp priced = price(op);
+      const KernelTime priced = time(op);
       launches += op.kernels;
       if (open.first_kernel.empty()) open.first_kernel = op.name;
       open.last_kernel = op.name;

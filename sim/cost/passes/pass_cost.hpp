@@ -117,6 +117,7 @@ class Pricer {
   Pricer(const KernelModel& kernels, const CollectiveTime& collectives, const GroupShapes& shapes,
          const Software& software, const Gpu& gpu);
 
+  KernelTime time(const Op& op) const;
   PricedOp price(const Op& op) const;
   /// `host`: how long the host is busy with it, where more is known than its launches.
   PassCost price(const Ops& ops, Seconds host = {}) const;

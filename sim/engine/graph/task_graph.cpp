@@ -39,8 +39,8 @@ struct TaskGraph::Graph {
   std::optional<Rows> predecessors;
 
   void change() {
-    successors.reset();
-    predecessors.reset();
+    if (successors) successors.reset();
+    if (predecessors) predecessors.reset();
   }
   const Rows& forward() {
     if (!successors) successors.emplace(rows_of(edges, tasks.size()));

@@ -63,6 +63,7 @@ class PassBuilder {
     std::vector<int> gradients_seen(at(plan_.chunks()), 0);
     const SlotRange busy = overlapped_slots(order);
     Tasks frontier;
+    draft_.passes[at(role_index)].reserve(order.size());
     for (std::size_t i = 0; i < order.size(); ++i) {
       const Slot& slot = order[i];
       contract_now_ =
@@ -129,12 +130,13 @@ class PassBuilder {
 
   // Bucket by bucket, or whole.
   std::vector<Stretch> add_pass(int role_index, const Slot& slot, bool gathers, bool reduces,
-                                Tasks before) {
+                                const Tasks& first) {
     const StageCost& stage = draft_.pass_cost(role_index, slot);
     const bool forward = slot.pass == Pass::forward;
     Part part{role_index, slot};
-    if (!gathers && !reduces) return {add_stretch(part, cost_of(stage, slot), before)};
+    if (!gathers && !reduces) return {add_stretch(part, cost_of(stage, slot), first)};
     std::vector<Stretch> buckets;
+    Tasks before = first;
     for (std::size_t i = 0; i < stage.count(forward); ++i) {
       const Bucket& bucket = stage.bucket(forward, i);
       buckets.push_back(add_stretch(part, cost_of(bucket, slot), before));
@@ -284,14 +286,27 @@ class PassBuilder {
   // Flows of a collective of one role; nothing if others take part, or if its flows get into each
   // other's way.
   std::optional<Flows> own_flows(int role_index, const GroupCollective& collective) {
+    const SameFlows& same = same_flows(role_index, collective);
+    if (!same.apart) return std::nullopt;
+    return same.flows;
+  }
+
+  // Of all collectives of a role and group that send as much.
+  struct SameFlows {
+    Flows flows;
+    bool apart = false;  // One role's alone, and they do not get into each other's way.
+  };
+  const SameFlows& same_flows(int role_index, const GroupCollective& collective) {
     const CollectiveCost& cost = collective.cost;
     const FlowsKey key{role_index,         collective.group,   cost.scale_up_bytes,
                        cost.network_bytes, cost.scale_up_rate, cost.network_rate};
-    const auto [known, fresh] = own_flows_.try_emplace(key);
-    if (!fresh || !group_of(role_index, collective.group).one_role) return known->second;
-    auto flows =
-        collective_flows(draft_.topology, draft_.cast, draft_.role(role_index).rank, collective);
-    if (Chain::keeps_apart(flows)) known->second = flows;
+    const auto [known, fresh] = same_flows_.try_emplace(key);
+    if (fresh) {
+      known->second.flows =
+          collective_flows(draft_.topology, draft_.cast, draft_.role(role_index).rank, collective);
+      known->second.apart = group_of(role_index, collective.group).one_role &&
+                            Chain::keeps_apart(known->second.flows);
+    }
     return known->second;
   }
 
@@ -355,9 +370,7 @@ class PassBuilder {
   // The passes of all micro-batches that cost the same send the same.
   const Flows& flows_of(int role_index, const GroupCollective& collective) {
     const auto [known, fresh] = flows_.try_emplace({&collective, role_index});
-    if (fresh)
-      known->second =
-          collective_flows(draft_.topology, draft_.cast, draft_.role(role_index).rank, collective);
+    if (fresh) known->second = same_flows(role_index, collective).flows;
     return known->second;
   }
 
@@ -369,7 +382,7 @@ class PassBuilder {
   std::map<CollectiveKey, TaskId> collectives_;
   std::map<std::pair<const PassCost*, double>, Seconds> lengths_;
   std::map<std::pair<const PassCost*, int>, std::shared_ptr<const Chain>> chains_;
-  std::map<FlowsKey, std::optional<Flows>> own_flows_;
+  std::map<FlowsKey, SameFlows> same_flows_;
   std::vector<std::array<Group, group_kinds>> groups_;
   std::map<std::pair<const GroupCollective*, int>, Flows> flows_;
 };

@@ -45,6 +45,28 @@ TEST(GroupedGemm, NoTokensTakeNoTime) {
   EXPECT_EQ(model.grouped_gemm({GemmPass::forward, 2048, 4096}, Tokens{0, 0, 0}).time.si(), 0.0);
 }
 
+// Times of experts are kept: whatever was asked before, an answer is that of an object of its own.
+// Of 1024 rows, 2048 and 4096 a forward product, a gradient and a weight gradient have each other's
+// shapes; the last two have more rows than are kept.
+TEST(GroupedGemm, WhatWasAskedBeforeChangesNothing) {
+  const Gpu gpu = read_gpu("h100-sxm", nowhere);
+  const auto tables = read_kernel_tables("h100-sxm");
+  const GemmTime kept{gpu, Dtype::bf16, &*tables};
+  const Tokens tokens{1024, 2048, 4096, 1024, (1 << 20) - 1, 1 << 20, (1 << 20) + 1};
+  for (int again = 0; again < 2; ++again)
+    for (const GemmPass pass : {GemmPass::forward, GemmPass::dgrad, GemmPass::wgrad})
+      for (const auto& [out, in] : {std::pair{2048, 1024}, {1024, 2048}, {4096, 2048}})
+        for (const double accumulate : {0.0, 4.0})
+          for (const double clock : {1.0, 0.9}) {
+            const GroupedGemm layer{pass, out, in, accumulate};
+            const auto products = products_of(layer, tokens);
+            const GemmTime fresh{gpu, Dtype::bf16, &*tables};
+            ASSERT_TRUE(fresh.one_by_one(layer));
+            EXPECT_EQ(kept.grouped(layer, products, clock).time,
+                      fresh.grouped(layer, products, clock).time);
+          }
+}
+
 // On a GPU without tables the roofline: all weights and rows are read, all results written.
 TEST(GroupedGemm, WithoutTablesEachExpertsWeightsAreRead) {
   const Gpu gpu = read_gpu("test-gpu", nowhere);
