@@ -158,8 +158,8 @@ Broken larger_batch(const PlanCase& plan, const Estimate& answer) {
   return not_at_least(other->step_time, answer.result.step_time, "twice the batch");
 }
 
-// Gradients and weights beside the passes go in buckets of a least size: what is larger may fill one
-// more, so that they come sooner and meet other traffic elsewhere. Those are other steps.
+// Gradients and weights beside the passes go in buckets of a least size: what is larger may fill
+// one more, so that they come sooner and meet other traffic elsewhere. Those are other steps.
 bool has_other_buckets(const Result& one, const Result& other) {
   return one.scenario.plan.dp_overlap && one.tasks != other.tasks;
 }

@@ -15,8 +15,8 @@ struct CriticalPath {
 /// links can make a step shorter.
 CriticalPath critical_path(const TaskGraph& graph);
 
-/// By task: the longest such chain that begins with one of `first` and ends with it; below zero where
-/// there is none. So long after the first of them has started it ends at the earliest.
+/// By task: the longest such chain that begins with one of `first` and ends with it; below zero
+/// where there is none. So long after the first of them has started it ends at the earliest.
 std::vector<Seconds> longest_chains(const TaskGraph& graph, const std::vector<TaskId>& first);
 
 }  // namespace orrery
