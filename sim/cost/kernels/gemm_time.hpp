@@ -91,9 +91,9 @@ class GemmTime {
   std::unordered_map<Shape, std::size_t, ShapeHash> row_of_;
   mutable std::unordered_map<Shape, KernelTime, ShapeHash> known_, known_without_cast_;
   mutable std::unordered_map<Shape, double, ShapeHash> known_residual_;
-  /// Of one expert in us, by its rows (0: not known yet): layers that are routed ask again and again
-  /// for a few thousand of them, in no order, so that a map would be slower than the formula. By
-  /// clock, pass, widths, and whether results are added.
+  /// Of one expert in us, by its rows (0: not known yet): routed layers ask for the same ones again
+  /// and again, in no order, where the nodes of a map would miss the cache. By clock, pass, widths,
+  /// and whether results are added.
   using GroupedKey = std::tuple<double, GemmPass, std::int64_t, std::int64_t, bool>;
   mutable std::map<GroupedKey, std::vector<double>> known_grouped_;
 };
