@@ -152,4 +152,31 @@ MaybeRefused refuse_formats(const Plan& plan) {
   return {};
 }
 
+MaybeRefused refuse_copies_of_shards(const Plan& plan) {
+  const int copies = plan.dp_replicate;
+  if (copies == 1) return {};
+  const std::string said = "dp_replicate=" + std::to_string(copies);
+  if (plan.zero == 0)
+    return contradiction("dp_replicate", said + " is of shards, and zero=0 shards nothing",
+                         "use zero=1 to 3, or leave dp_replicate out");
+  if (plan.copies() > 1)
+    return infeasible("dp_replicate",
+                      said + " of what schedule=" + plan.schedule->name() +
+                          " holds twice by itself has no prices",
+                      "leave dp_replicate out, or use another schedule");
+  if (plan.data_ranks() % copies != 0)
+    return infeasible("dp_replicate",
+                      said + " does not divide dp x cp = " + std::to_string(plan.data_ranks()),
+                      "use a divisor of it");
+  if (plan.data_ranks() == copies)
+    return infeasible("dp_replicate", said + " leaves a rank for each copy, and nothing to shard",
+                      "use zero=0, or a smaller dp_replicate");
+  if (plan.experts && plan.expert_data_ranks() % copies != 0)
+    return infeasible("dp_replicate",
+                      said + " does not divide the " + std::to_string(plan.expert_data_ranks()) +
+                          " ranks that hold the same experts (tp cp dp / (ep etp))",
+                      "use a divisor of it, or a smaller ep");
+  return {};
+}
+
 }  // namespace orrery

@@ -124,34 +124,6 @@ MaybeRefused derive_schedule(Plan& plan, const PlanRequest& request) {
                  no->problem, no->remedy};
 }
 
-// Shards in copies: each over whole ranks, of weights and of experts.
-MaybeRefused check_copies_of_shards(const Plan& plan) {
-  const int copies = plan.dp_replicate;
-  if (copies == 1) return {};
-  const std::string said = "dp_replicate=" + text(copies);
-  if (plan.zero == 0)
-    return contradiction("dp_replicate", said + " is of shards, and zero=0 shards nothing",
-                         "use zero=1 to 3, or leave dp_replicate out");
-  if (plan.copies() > 1)
-    return infeasible("dp_replicate",
-                      said + " of what schedule=" + plan.schedule->name() +
-                          " holds twice by itself has no prices",
-                      "leave dp_replicate out, or use another schedule");
-  if (plan.data_ranks() % copies != 0)
-    return infeasible("dp_replicate",
-                      said + " does not divide dp x cp = " + text(plan.data_ranks()),
-                      "use a divisor of it");
-  if (plan.data_ranks() == copies)
-    return infeasible("dp_replicate", said + " leaves a rank for each copy, and nothing to shard",
-                      "use zero=0, or a smaller dp_replicate");
-  if (plan.experts && plan.expert_data_ranks() % copies != 0)
-    return infeasible("dp_replicate",
-                      said + " does not divide the " + text(plan.expert_data_ranks()) +
-                          " ranks that hold the same experts (tp cp dp / (ep etp))",
-                      "use a divisor of it, or a smaller ep");
-  return {};
-}
-
 // Weight gradients in passes of their own need what is computed again for the inputs' gradients a
 // second time, and whole gradients until the last of them.
 MaybeRefused check_split_backward(const Plan& plan) {
@@ -421,7 +393,7 @@ OrRefused<SettledPlan> try_plan(const Model& model, const System& system, const 
   if (auto no = refuse_activations(model, plan)) return *no;
   if (auto no = check_context_parallel(model, plan)) return *no;
   if (auto no = check_experts(model, plan)) return *no;
-  if (auto no = check_copies_of_shards(plan)) return *no;
+  if (auto no = refuse_copies_of_shards(plan)) return *no;
   if (auto no = check_expert_overlap(model, plan)) return *no;
   if (request.tp_overlap.value_or(false) && !software.overlaps_tp())
     return infeasible("tp_overlap", "the software '" + software.name + "' has no tp_overlap=true",

@@ -173,8 +173,8 @@ class ShardBuilder {
   StepDraft& draft_;
   const Plan& plan_;
   ShardCopies shard_copies_;
-  // By role, the last collective: of shards; and of their copies, which have a communicator of their
-  // own beside the next reduction (torch, fully_shard's all_reduce_stream).
+  // By role, the last collective: of shards; and of their copies, which have a communicator of
+  // their own beside the next reduction (torch, fully_shard's all_reduce_stream).
   std::vector<Tasks> stream_, sums_;
 };
 
