@@ -116,6 +116,7 @@ TEST(Answers, AreThoseOfTheCopiedCommand) {
       // A turn of a knob, mostly to what is legal, on clusters that are quickly simulated.
       for (int tries = 0; tries < 50; ++tries) {
         const Json knob = one_of(got.knobs);
+        ASSERT_FALSE(knob["values"].empty()) << knob;
         const Json value = one_of(knob["values"]);
         const bool large =
             knob["key"] == "gpus" && std::stoi(value["word"].get<std::string>()) > 4096;
@@ -141,7 +142,8 @@ TEST(Knobs, OfferWhatIsLegalAndSayWhyNot) {
     const Json state = beginnings()[of];
     const Answered got = answer_to(explorer, state);
     int legal = 0, not_legal = 0;
-    for (const Json& knob : got.knobs)
+    for (const Json& knob : got.knobs) {
+      EXPECT_FALSE(knob["values"].empty()) << knob;
       for (const Json& value : knob["values"]) {
         if (knob["key"] == "routing" || knob["values"].size() > 20) continue;
         const Json next = changed(state, knob["key"], value);
@@ -161,6 +163,7 @@ TEST(Knobs, OfferWhatIsLegalAndSayWhyNot) {
           }
         }
       }
+    }
     EXPECT_GT(legal, 60);
     EXPECT_GT(not_legal, 10);
   }

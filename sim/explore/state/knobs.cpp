@@ -6,6 +6,7 @@
 
 #include "sim/analysis/search/dimension.hpp"
 #include "sim/analysis/search/stage_splits.hpp"
+#include "sim/base/text/value_list.hpp"
 #include "sim/cost/memory/memory.hpp"
 
 namespace orrery {
@@ -120,6 +121,10 @@ class Bench {
       return words_of(numbers);
     }
     if (key == "etp") return {"1", "2", "4", "8"};
+    if (key == "dp_replicate") {
+      const std::int64_t ranks = now_ ? now_->plan.data_ranks() : 1;
+      return divisors(ranks, std::max<std::int64_t>(1, ranks / 2));
+    }
     if (key == "offload_layers") {
       std::set<std::int64_t> numbers = round_multiples(1, inputs_.model.layers);
       numbers.insert({0, inputs_.model.layers, number("offload_layers", 0)});
