@@ -1,28 +1,19 @@
 #include "sim/analysis/cases/training_case.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <optional>
 
 #include "sim/analysis/cases/published_plan.hpp"
+#include "sim/base/text/catalog.hpp"
 #include "sim/base/text/choice.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
 
 namespace orrery {
 namespace {
 
-namespace fs = std::filesystem;
-
 // Facts about how a run was made that have no key in a plan: published_plan() reads the framework,
 // and the others do not change the step.
 const std::vector<std::string> facts{"framework", "compile"};
-
-// A name in the catalog, or a file beside the cases.
-std::string system_word(const TrainingCase& training_case) {
-  const fs::path word{training_case.system};
-  if (word.extension() != ".json" || word.is_absolute()) return training_case.system;
-  return (fs::path{training_case.plan.place().file}.parent_path() / word).string();
-}
 
 }  // namespace
 
@@ -84,7 +75,7 @@ Scenario scenario_of(const TrainingCase& as_written) {
   const Model model = parse_model(training_case.model);
   // A case's model is the run's own, with sequences as long as the run's.
   if (!request.seq) request.seq = model.max_sequence;
-  return make_scenario(model, read_system(system_word(training_case), at), request,
+  return make_scenario(model, read_system(beside_file(training_case.system, at), at), request,
                        training_case.gpus, at);
 }
 

@@ -73,6 +73,12 @@ std::string find_in_catalog(const std::string& shelf, const std::string& word, c
              remedy(shelf, word, known) + " (a path needs a '/' or ends in .json)");
 }
 
+std::string beside_file(const std::string& word, const Place& said) {
+  const fs::path path{word};
+  if (path.extension() != ".json" || path.is_absolute()) return word;
+  return (fs::path{said.file}.parent_path() / path).string();
+}
+
 std::vector<std::string> list_catalog(const std::string& shelf) {
   std::vector<std::string> names;
   std::error_code code;

@@ -17,6 +17,9 @@ std::string data_folder();
 /// data_folder()/`shelf`. Errors: a name that is not in the catalog, with those that may be meant.
 std::string find_in_catalog(const std::string& shelf, const std::string& word, const Place& at);
 
+/// The same word where a file says it: a relative path ending in ".json" lies beside that file.
+std::string beside_file(const std::string& word, const Place& said);
+
 /// Names in data_folder()/`shelf`, sorted, without ".json".
 std::vector<std::string> list_catalog(const std::string& shelf);
 
