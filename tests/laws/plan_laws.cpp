@@ -95,10 +95,20 @@ std::optional<Result> of_another_plan(const PlanCase& plan, const Estimate& befo
 // Uneven routing draws anew for every shape: two draws are not to be compared.
 bool is_even(const PlanCase& plan) { return !plan.keys.contains("routing"); }
 
+// NCCL knows the NICs and not the cables between switches: where these are what is narrow, it may
+// choose for wider NICs what is slower. Of one algorithm no step is.
 Broken wider_network(const PlanCase& plan, const Estimate& answer) {
-  const auto other = on_another_machine(plan, "NICs", [](System& s) { s.nic = 2.0 * s.nic; });
-  if (!other) return std::nullopt;
-  return not_at_least(answer.result.step_time, other->step_time, "NICs of twice the rate");
+  const auto held = [](const PlanCase& of, Seconds step) -> Broken {
+    const auto other = on_another_machine(of, "NICs", [](System& s) { s.nic = 2.0 * s.nic; });
+    if (!other) return std::nullopt;
+    return not_at_least(step, other->step_time, "NICs of twice the rate");
+  };
+  const Broken broken = held(plan, answer.result.step_time);
+  if (!broken || plan.keys.contains("nccl_algo")) return broken;
+  PlanCase of_rings = plan;
+  of_rings.keys["nccl_algo"] = "Ring";
+  const auto rings = answer_to(of_rings.scenario());
+  return rings ? held(of_rings, rings->step_time) : broken;
 }
 
 // What was measured on NVLink of a GPU's own rate counts for no other: both are calculated.
