@@ -66,8 +66,7 @@ double least_time_over_steps(const Scenario& scenario, const Reliability& profil
   setup.restart = whole_micros(profile.restart.at(gpus));
   setup.regroup = whole_micros(profile.regroup.at(gpus));
   setup.elastic = elastic;
-  setup.replicas_hold_all =
-      (scenario.plan.zero == 0 && replicas > 1) || scenario.plan.dp_replicate > 1;
+  setup.replicas_hold_all = replicas_hold_all(scenario.plan);
   setup.replicas = replicas;
   setup.replicas_of_unit = replicas_of_unit(scenario);
   setup.spares = spares.value_or(always_one);

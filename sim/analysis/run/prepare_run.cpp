@@ -244,8 +244,7 @@ PreparedRun prepare_run(const Scenario& scenario, Seconds step, const RunQuestio
   setup.restart = whole_micros(profile.restart.at(gpus));
   setup.regroup = whole_micros(profile.regroup.at(gpus));
   setup.elastic = policy.elastic;
-  setup.replicas_hold_all =
-      (scenario.plan.zero == 0 && scenario.plan.dp > 1) || scenario.plan.dp_replicate > 1;
+  setup.replicas_hold_all = replicas_hold_all(scenario.plan);
   setup.replicas = scenario.plan.dp;
   setup.replicas_of_unit = replicas_of_unit(scenario);
   setup.spares = policy.spares.value_or(always_one);

@@ -30,6 +30,10 @@ int replicas_of_unit(const Scenario& scenario) {
   return std::min(scenario.plan.dp, std::max(1, gpus_of_unit(scenario) / apart));
 }
 
+bool replicas_hold_all(const Plan& plan) {
+  return (plan.zero == 0 && plan.dp > 1) || plan.dp_replicate > 1;
+}
+
 std::vector<AwayState> away_states(const Scenario& scenario, Seconds whole, int units) {
   std::vector<AwayState> states{{whole, scenario.plan.gbs}};
   if (units == 0) return states;

@@ -14,6 +14,9 @@ struct AwayState {
 
 /// Replicas whose ranks a unit of GPUs holds, as Placement lays them: they stop with it.
 int replicas_of_unit(const Scenario& scenario);
+/// Whether a lost replica takes nothing with it that others have not: optimizer states are whole in
+/// each, or their shards are kept in several copies.
+bool replicas_hold_all(const Plan& plan);
 
 /// Of 0, 1, ... replicas away, as many as `units` units stop. It ends with the last that can run:
 /// whose plan divides and fits. Where units stop several replicas, the numbers between are as the

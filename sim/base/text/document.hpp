@@ -42,8 +42,7 @@ class Document {
 /// The lines of `text` without the blanks before each; empty ones are left out.
 std::vector<std::string> said_lines(const std::string& text);
 
-/// The same as HTML: a control character, of which the
-/// line's end is one, never passes as itself.
+/// The same as HTML: a control character, of which the line's end is one, never passes as itself.
 std::string escaped_lines(const std::string& text, const std::string& between = "\n");
 
 }  // namespace orrery

@@ -28,11 +28,8 @@ Tasks ShardCopies::sum(GroupKind kind, int number, std::int64_t parameters, cons
           collective_flows(draft_.topology, draft_.cast, rank, {cost, GroupKind::shard_copies});
       sum.task = draft_.add(std::move(task));
     }
-    for (TaskId task : reduced) {
-      if (std::find(sum.after.begin(), sum.after.end(), task) != sum.after.end()) continue;
-      sum.after.push_back(task);
-      draft_.graph.depends(sum.task, task);
-    }
+    for (TaskId task : reduced)
+      if (add_new(sum.after, task)) draft_.graph.depends(sum.task, task);
     add_new(sums, sum.task);
   }
   return sums;

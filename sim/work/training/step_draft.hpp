@@ -19,9 +19,11 @@ using Tasks = std::vector<TaskId>;
 /// Roles, stages, chunks and micro-batches as indices.
 inline std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
-/// Unless it is among them.
-inline void add_new(Tasks& tasks, TaskId task) {
-  if (std::find(tasks.begin(), tasks.end(), task) == tasks.end()) tasks.push_back(task);
+/// Unless it is among them; whether it was not.
+inline bool add_new(Tasks& tasks, TaskId task) {
+  if (std::find(tasks.begin(), tasks.end(), task) != tasks.end()) return false;
+  tasks.push_back(task);
+  return true;
 }
 
 /// First and last task of a pass, or of one bucket of it.
