@@ -7,10 +7,11 @@
 namespace orrery {
 namespace {
 
-// Four replicas in a node share the experts; `m` micro-batches each; `vpp` chunks of one layer.
-Scenario experts_of_four(int m, int pp = 1, int vpp = 1, bool delay_wgrad = false) {
-  PlanRequest request = plan_request(1, pp, 1, std::int64_t{m} * 4, 64, "megatron-core");
+// Four ranks in a node share the experts; `m` micro-batches each; `vpp` chunks of one layer.
+Scenario experts_of_four(int m, int pp = 1, int vpp = 1, bool delay_wgrad = false, int cp = 1) {
+  PlanRequest request = plan_request(1, pp, 1, std::int64_t{m} * 4 / cp, 64, "megatron-core");
   request.vpp = vpp;
+  request.cp = cp;
   request.ep = 4;
   request.zero = 0;
   request.dp_overlap = false;
@@ -111,7 +112,7 @@ TEST(Overlap, ShortExchangesVanish) {
   const LayerTimes& b = short_exchanges_b;
   EXPECT_DOUBLE_EQ(two_together(f, b),
                    f.before + f.experts + f.after + b.before + b.experts + b.after);
-  const PassCost both = overlapped(layer(f), layer(b), false);
+  const PassCost both = overlapped(layer(f), layer(b), false, {});
   EXPECT_NEAR(both.exposed(GroupKind::expert).si(), 0.0, 1e-12);
 }
 
@@ -163,7 +164,7 @@ TEST(Overlap, RanksWithOtherRowsTakeTurns) {
       const PassCost f = uneven(t, forward);
       const PassCost b = uneven(t, backward);
       const double pair = 2.0 * t.before + together + 2.0 * t.after;
-      const PassCost both = overlapped(f, b, false);
+      const PassCost both = overlapped(f, b, false, {});
       EXPECT_NEAR(both.time().si(), pair, 1e-12);
       double kernels = 0.0;
       for (const Segment& column : both.segments) {
@@ -177,12 +178,59 @@ TEST(Overlap, RanksWithOtherRowsTakeTurns) {
     }
 }
 
+// A collective of `seconds` that no link carries.
+GroupCollective meeting(GroupKind group, double seconds) {
+  CollectiveCost cost;
+  cost.latency = Seconds{seconds};
+  return {cost, group, false};
+}
+
+// The first layer of the backward pass takes all ranks alike, the second's experts b(r), the
+// forward pass's f(r). Kernels between the two are so long that who is late stays late,
+//     max over r of f(r) + b(r);
+// with a collective of context groups G between them, the members of each go on together:
+//     max over r of (max over G(r) of f) + b(r).
+TEST(Overlap, ContextGroupsWaitForTheirOwn) {
+  const LayerTimes t{2.0, 0.0625, 0.5, 0.0625, 2.0};
+  const std::vector<double> forward{1.0, 0.25, 0.25, 0.25};
+  for (const int cp : {1, 2, 4})
+    for (std::size_t slow = 0; slow < 4; ++slow) {
+      SCOPED_TRACE("cp " + std::to_string(cp) + ", rank " + std::to_string(slow));
+      std::vector<double> backward(4, 0.25);
+      backward[slow] = 1.0;
+      double experts = 0.0;
+      for (std::size_t r = 0; r < 4; ++r) {
+        const std::size_t first = r / static_cast<std::size_t>(cp) * static_cast<std::size_t>(cp);
+        double group = 0.0;
+        for (std::size_t i = first; i < first + static_cast<std::size_t>(cp); ++i)
+          group = std::max(group, forward[i]);
+        experts = std::max(experts, group + backward[r]);
+      }
+      const double met = cp > 1 ? 0.125 : 0.0;
+      for (const bool is_beside : {false, true}) {
+        PassCost b = layer(t);
+        if (cp > 1 && !is_beside) b.append(meeting(GroupKind::context, met));
+        if (cp > 1 && is_beside) b.append_beside({}, meeting(GroupKind::context, met));
+        b.append(uneven(t, backward));
+        const PassCost f = uneven(t, forward);
+        const Scenario scenario = experts_of_four(2, 1, 1, false, cp);
+        const PassCost both =
+            overlapped(f, b, false, ExpertMeetings{Placement{scenario.plan, scenario.system}});
+        const double pair = 3 * (t.before + t.after) + t.experts + met + experts + t.combine;
+        EXPECT_NEAR(both.time().si(), pair, 1e-12);
+        for (const bool contracted : {true, false})
+          EXPECT_NEAR(simulated(scenario, f, b, contracted), f.time().si() + b.time().si() + pair,
+                      1e-6);
+      }
+    }
+}
+
 // Nothing is lost where two passes become one: kernels, bytes and times by tag add up.
 TEST(Overlap, KeepsAllWork) {
   const PassCost f = layer(long_exchanges_f);
   const PassCost b = layer(long_exchanges_b);
   for (const bool delay : {false, true}) {
-    const PassCost both = overlapped(f, b, delay);
+    const PassCost both = overlapped(f, b, delay, {});
     EXPECT_EQ(both.compute, f.compute + b.compute);
     EXPECT_EQ(both.communication, f.communication + b.communication);
     double bytes = 0.0;
@@ -201,12 +249,12 @@ TEST(Overlap, KeepsAllWork) {
 TEST(Overlap, PassesOfOtherLengths) {
   const PassCost dense = kernels(Seconds{3.0});
   const LayerTimes& b = long_exchanges_b;
-  EXPECT_NEAR(overlapped(dense, layer(b), false).time().si(),
+  EXPECT_NEAR(overlapped(dense, layer(b), false, {}).time().si(),
               b.before + std::max(3.0, b.dispatch) + b.experts + b.combine + b.after, 1e-12);
   PassCost two = layer(b);
   two.append(layer(b));
   const LayerTimes& f = long_exchanges_f;
-  EXPECT_NEAR(overlapped(layer(f), two, false).time().si(),
+  EXPECT_NEAR(overlapped(layer(f), two, false, {}).time().si(),
               two_together(f, b) - f.after - std::max(b.after, f.combine) +
                   std::max(b.after + b.before, f.combine) + std::max(f.after, b.dispatch) +
                   b.experts + b.combine + b.after,

@@ -111,15 +111,14 @@ std::size_t ranks_with_own_rows(const Stretches& columns) {
   return ranks;
 }
 
-// What ranks have alike and what differs: kernels of a column.
+// Kernels of a column.
 struct ColumnTimes {
   Seconds alike;
-  Seconds slowest;               ///< Of those that differ, the slowest rank's of each.
-  std::vector<Seconds> of_rank;  ///< All, by its place in the group.
+  Seconds slowest;  ///< Of those that differ by rank, the slowest rank's of each.
 };
 
-ColumnTimes times_of(const Segment& column, std::size_t ranks) {
-  ColumnTimes times{{}, {}, std::vector<Seconds>(ranks)};
+ColumnTimes times_of(const Segment& column) {
+  ColumnTimes times;
   for_each_part(column, [&](const Segment& part) {
     if (part.members.empty()) {
       times.alike += &part == &column ? part.compute : part.time();
@@ -127,11 +126,47 @@ ColumnTimes times_of(const Segment& column, std::size_t ranks) {
     }
     times.slowest += part.compute;
     if (&part != &column && part.after) times.alike += part.after->time();
-    for (std::size_t r = 0; r < ranks; ++r) times.of_rank[r] += part.members[r];
   });
-  for (Seconds& rank : times.of_rank) rank += times.alike;
   return times;
 }
+
+// When each rank of an expert group, by its place, is through with what it has done so far.
+class RankEnds {
+ public:
+  RankEnds(std::size_t ranks, const ExpertMeetings& meetings) : ends_(ranks), meetings_{meetings} {}
+
+  Seconds last() const { return *std::max_element(ends_.begin(), ends_.end()); }
+
+  // Kernels of a column, with what those of a chain have beside and after them.
+  void pass_kernels(const Segment& column) {
+    if (column.chain.empty()) return pass(column);
+    for (const Segment& part : column.chain) {
+      const std::vector<Seconds> begun = part.beside ? begin(*part.beside) : std::vector<Seconds>{};
+      pass(part);
+      if (part.beside) pass_beside(begun, part.beside->time());
+      if (part.after) pass_after(*part.after);
+    }
+  }
+  std::vector<Seconds> begin(const GroupCollective& collective) const {
+    return meetings_.begin(collective.group, ends_);
+  }
+  void pass_beside(const std::vector<Seconds>& begun, Seconds time) {
+    for (std::size_t r = 0; r < ends_.size(); ++r) ends_[r] = std::max(ends_[r], begun[r] + time);
+  }
+  void pass_after(const GroupCollective& collective) {
+    ends_ = begin(collective);
+    for (Seconds& end : ends_) end += collective.time();
+  }
+
+ private:
+  void pass(const Segment& kernels) {
+    for (std::size_t r = 0; r < ends_.size(); ++r)
+      ends_[r] += kernels.members.empty() ? kernels.compute : kernels.members[r];
+  }
+
+  std::vector<Seconds> ends_;
+  const ExpertMeetings& meetings_;
+};
 
 void keep_share(Segment& part, double share) {
   part.compute = share * part.compute;
@@ -141,37 +176,36 @@ void keep_share(Segment& part, double share) {
 }
 
 // Leaves of the kernels of the rank that stands for its group what the group takes. The ranks of a
-// group wait for each other where an exchange begins, and nowhere else: one with many rows of the
+// group wait for each other where a collective begins, and nowhere else: one with many rows of the
 // one pass is late at the next column, where it may have few rows of the other, while a column's
-// exchange begins when the last of them comes to it. With e(r) when rank r is through with the
-// columns before, k(r) its kernels in this one and X its exchange,
+// collective begins when the last of its group comes to it. With e(r) when rank r is through with
+// the columns before, k(r) its kernels in this one, X its exchange and G(r) the ranks that take
+// part,
 //
-//     e'(r) = max(e(r) + k(r), max e + X)
+//     e'(r) = max(e(r) + k(r), max over G(r) of e + X)
 //
 // so that a rank which is at max e each time has kernels for max(e + k) - max e, at most max k.
 // Returns by how much less that is.
-Seconds take_turns(Stretches& columns) {
+Seconds take_turns(Stretches& columns, const ExpertMeetings& meetings) {
   Seconds spared;
   const std::size_t ranks = ranks_with_own_rows(columns);
   if (ranks == 0) return spared;
-  std::vector<Seconds> end(ranks);
+  RankEnds ends{ranks, meetings};
   for (Segment& column : columns) {
-    const Seconds begin = *std::max_element(end.begin(), end.end());
-    const ColumnTimes times = times_of(column, ranks);
-    for (std::size_t r = 0; r < ranks; ++r) end[r] += times.of_rank[r];
-    Seconds last = *std::max_element(end.begin(), end.end());
+    const Seconds first = ends.last();
+    const std::vector<Seconds> begun =
+        column.beside ? ends.begin(*column.beside) : std::vector<Seconds>{};
+    ends.pass_kernels(column);
+    const ColumnTimes times = times_of(column);
     if (times.slowest > Seconds{}) {
-      const double share = std::min(1.0, (last - begin - times.alike) / times.slowest);
+      const double share = std::min(1.0, (ends.last() - first - times.alike) / times.slowest);
       spared += (1.0 - share) * times.slowest;
       for_each_part(column, [&](Segment& part) {
         if (!part.members.empty()) keep_share(part, share);
       });
     }
-    if (column.beside)
-      for (Seconds& rank : end) rank = std::max(rank, begin + column.beside->time());
-    if (!column.after) continue;
-    last = *std::max_element(end.begin(), end.end()) + column.after->time();
-    std::fill(end.begin(), end.end(), last);
+    if (column.beside) ends.pass_beside(begun, column.beside->time());
+    if (column.after) ends.pass_after(*column.after);
   }
   return spared;
 }
@@ -193,7 +227,8 @@ void spare(PassCost& pass, Seconds time) {
 
 }  // namespace
 
-PassCost overlapped(const PassCost& forward, const PassCost& backward, bool delay_wgrad) {
+PassCost overlapped(const PassCost& forward, const PassCost& backward, bool delay_wgrad,
+                    const ExpertMeetings& meetings) {
   const Strand f = cut(forward, false);
   const Strand b = cut(backward, true);
   Stretches columns;
@@ -217,7 +252,7 @@ PassCost overlapped(const PassCost& forward, const PassCost& backward, bool dela
     append(next, f.stretch(i));
     lost += add_column(columns, next, b, i);
   }
-  const Seconds spared = take_turns(columns);
+  const Seconds spared = take_turns(columns, meetings);
   PassCost both = forward;
   both.append(backward);
   both.add_lost(lost, {});

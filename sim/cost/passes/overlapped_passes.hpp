@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "sim/cost/passes/expert_meetings.hpp"
 #include "sim/cost/passes/pass_cost.hpp"
 
 namespace orrery {
@@ -22,9 +23,12 @@ namespace orrery {
 /// `delay_wgrad`: weight gradients, which nothing waits for, are taken out of their column. They
 /// fill what an exchange leaves idle there, and the rest runs in the next one.
 ///
+/// `meetings`: who waits for whom, where the ranks of an expert group have different rows.
+///
 /// Source   Megatron Core, models/common/model_chunk_schedule_plan.py; DeepSeek-V3, arXiv
 ///          2412.19437, figure 4.
-PassCost overlapped(const PassCost& forward, const PassCost& backward, bool delay_wgrad);
+PassCost overlapped(const PassCost& forward, const PassCost& backward, bool delay_wgrad,
+                    const ExpertMeetings& meetings);
 
 /// Those of a step, by the two that run together. They keep their addresses.
 using OverlappedPasses = std::map<std::pair<const PassCost*, const PassCost*>, PassCost>;

@@ -166,7 +166,8 @@ class PassBuilder {
     const PassCost& down = draft_.pass_cost(role_index, forward).forward;
     const PassCost& up = draft_.pass_cost(role_index, backward).backward;
     const auto [known, fresh] = draft_.overlapped.try_emplace({&down, &up});
-    if (fresh) known->second = overlapped(down, up, plan_.delay_wgrad);
+    if (!meetings_) meetings_.emplace(draft_.placement);
+    if (fresh) known->second = overlapped(down, up, plan_.delay_wgrad, *meetings_);
     Part part{role_index, forward, &backward};
     return add_stretch(part, known->second, before);
   }
@@ -377,7 +378,8 @@ class PassBuilder {
   StepDraft& draft_;
   const Plan& plan_;
   const Contraction contraction_;
-  Orders orders_;             // By stage.
+  Orders orders_;  // By stage.
+  std::optional<ExpertMeetings> meetings_;
   bool contract_now_ = true;  // What holds for the slot at hand.
   std::map<CollectiveKey, TaskId> collectives_;
   std::map<std::pair<const PassCost*, double>, Seconds> lengths_;
