@@ -1,9 +1,12 @@
 #include <filesystem>
 
 #include "sim/analysis/grid/grid.hpp"
+#include "sim/analysis/search/search.hpp"
 #include "sim/analysis/sweep/sweep_folder.hpp"
+#include "sim/base/shards/row_seal.hpp"
 #include "tests/fuzz/entry_groups.hpp"
 #include "tests/fuzz/fuzz_checks.hpp"
+#include "tests/support/scenarios.hpp"
 
 namespace orrery {
 namespace {
@@ -65,6 +68,29 @@ bool fuzz_sweep_folder(const std::string& text) {
   });
 }
 
+// What a shard of a search says of itself, sealed: what is accepted is written again as the same,
+// and becomes an answer or is refused.
+bool fuzz_search_shard(const std::string& text) {
+  static const SearchRequest request = [] {
+    SearchRequest small;
+    small.model = small_gpt(4, 256, 8, 2048);
+    small.systems = {read_system("dgx-h100", nowhere)};
+    small.gpus = {2};
+    small.gbs = {4};
+    return small;
+  }();
+  return is_accepted([&] {
+    const std::string line = text.substr(0, text.find('\n'));
+    const ShareFile file = read_share(line.ends_with('}') ? sealed(line) + "\n" : line, nowhere);
+    const std::string again = share_text(file.share, file.search, file.options);
+    const ShareFile twice = read_share(again, nowhere);
+    if (share_text(twice.share, twice.search, twice.options) != again) __builtin_trap();
+    if (file.share.leaders.size() > 4) return;
+    const SearchResult found = put_together(request, {file.share});
+    if (found.plans.size() > file.share.leaders.size()) __builtin_trap();
+  });
+}
+
 }  // namespace
 
 std::vector<EntryPoint> sweep_entries() {
@@ -73,7 +99,8 @@ std::vector<EntryPoint> sweep_entries() {
           {"sweep_axes", fuzz_sweep_axes, bytes},
           {"condition", fuzz_condition, bytes},
           {"shard", fuzz_shard, bytes},
-          {"sweep_folder", fuzz_sweep_folder, json}};
+          {"sweep_folder", fuzz_sweep_folder, json},
+          {"search_shard", fuzz_search_shard, json}};
 }
 
 }  // namespace orrery

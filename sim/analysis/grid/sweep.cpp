@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "sim/analysis/grid/columns.hpp"
+#include "sim/base/shards/shard.hpp"
 #include "sim/base/text/choice.hpp"
 #include "sim/base/text/quantity_text.hpp"
 

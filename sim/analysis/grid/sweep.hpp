@@ -10,9 +10,6 @@
 
 namespace orrery {
 
-/// Files that the rows of a sweep may be spread over: more than any scheduler has tasks in a queue.
-constexpr int largest_shard_count = 1'000'000;
-
 /// Axes that move together, each with the same number of values.
 struct Dimension {
   std::vector<Axis> axes;

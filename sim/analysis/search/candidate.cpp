@@ -15,8 +15,8 @@ static_assert(std::is_trivially_copyable_v<Candidate>);
 
 }  // namespace
 
-Part explore(const PlanSpace& space, int part, double most_memory, const Objective& objective,
-             const Economics* economics, EstimateContext& context,
+Part explore(const PlanSpace& space, int part, Shard shard, double most_memory,
+             const Objective& objective, const Economics* economics, EstimateContext& context,
              std::optional<Seconds> most_time) {
   const Stopwatch stopwatch;
   Part found;
@@ -52,7 +52,7 @@ Part explore(const PlanSpace& space, int part, double most_memory, const Objecti
     found.fitting.push_back(candidate);
     return true;
   };
-  found.whole = space.visit(part, look_at, found.refusal);
+  found.whole = space.visit(part, look_at, found.refusal, shard);
   return found;
 }
 

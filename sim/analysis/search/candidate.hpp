@@ -15,8 +15,7 @@ namespace orrery {
 struct Candidate {
   PlanSpace::Choice choice{};
   std::int32_t space = 0;   ///< Of the search's spaces.
-  std::int32_t number = 0;  ///< In the order of enumeration, over all spaces; of equal numbers the
-                            ///< choices are in it.
+  std::int32_t number = 0;  ///< Of a search's own; below 0: of another shard.
   std::int32_t layout = 0;  ///< Equal for plans of one space that differ in settings alone.
   double bound_s = 0.0;     ///< No shorter step.
   double bound = 0.0;       ///< No lower score.
@@ -35,8 +34,8 @@ struct Part {
 
 /// Legal plans of a part, those that fill more than `most_memory` of the GPU left out, with the
 /// bounds of their scores. It goes on for `most_time`, and until the first that fits.
-Part explore(const PlanSpace& space, int part, double most_memory, const Objective& objective,
-             const Economics* economics, EstimateContext& context,
+Part explore(const PlanSpace& space, int part, Shard shard, double most_memory,
+             const Objective& objective, const Economics* economics, EstimateContext& context,
              std::optional<Seconds> most_time = {});
 
 /// For the way from a worker to its parent.

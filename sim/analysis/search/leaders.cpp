@@ -32,8 +32,8 @@ Standing best_of(const Candidate& candidate) { return {candidate.bound, candidat
 
 bool leads(const Leader& a, const Leader& b) {
   if (is_less(of(a), of(b)) || is_less(of(b), of(a))) return is_less(of(a), of(b));
-  return std::tie(a.candidate.memory, a.candidate.number, a.candidate.choice) <
-         std::tie(b.candidate.memory, b.candidate.number, b.candidate.choice);
+  return std::tie(a.candidate.memory, a.candidate.space, a.candidate.choice) <
+         std::tie(b.candidate.memory, b.candidate.space, b.candidate.choice);
 }
 
 // Neither slower nor larger, and better in one or first of equals.

@@ -14,7 +14,7 @@ struct Leader {
 
 /// The plans that lead so far: the best few, the best of each of the best few layouts, or all that
 /// no other beats in score and memory. Of equal scores the faster leads, of those the smaller, and
-/// of those the lower number; what differs in the twelfth digit alone is equal.
+/// of those the one that is enumerated first; what differs in the twelfth digit alone is equal.
 class Leaders {
  public:
   enum class Kind { top, layouts, front };
@@ -23,6 +23,7 @@ class Leaders {
   /// Whether a plan can enter, whatever its score is within its bound. Once false, always false.
   bool may_take(const Candidate& candidate) const;
   void offer(const Candidate& candidate, Seconds time, double score);
+  Kind kind() const { return kind_; }
   /// Best first.
   const std::vector<Leader>& ranked() const { return leaders_; }
 

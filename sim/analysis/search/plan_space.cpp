@@ -15,6 +15,8 @@ struct PlanSpace::Visit {
   Choice choice;
   std::vector<Plan> seen;  // Of one shape.
   bool groups = false;     // One plan of each group is enough.
+  Shard shard = {};
+  std::int64_t shapes = 0;  // So far, those of other shards too.
 };
 
 namespace {
@@ -103,8 +105,10 @@ int PlanSpace::parts() const {
   return static_cast<int>(dimensions_[0].values.size() * dimensions_[1].values.size());
 }
 
-bool PlanSpace::visit(int part, const Visitor& visitor, PlanRefusal& refusal) const {
+bool PlanSpace::visit(int part, const Visitor& visitor, PlanRefusal& refusal, Shard shard) const {
   Visit state{visitor, refusal, {}, {}};
+  state.shard = shard;
+  state.shapes = part;
   return visit_part(part, state);
 }
 
@@ -142,6 +146,7 @@ bool PlanSpace::visit_shapes(Visit& state, const PlanRequest& so_far, std::size_
   }
   const Plan& shape = std::get<SettledPlan>(settled).plan;
   if (dimension == shapes_) {
+    if (!state.shard.has(state.shapes++)) return true;
     state.seen.clear();
     return visit_switches(state, so_far, shape, dimension);
   }
@@ -235,6 +240,14 @@ const Software& PlanSpace::software_of(const PlanRequest& request) const {
 
 OrRefused<SettledPlan> PlanSpace::settle(const PlanRequest& request) const {
   return try_plan(model_, system_, software_of(request), request, gpus_);
+}
+
+bool PlanSpace::has(const Choice& choice) const {
+  for (std::size_t i = 0; i < choice.size(); ++i) {
+    const std::size_t values = i < dimensions_.size() ? dimensions_[i].values.size() : 0;
+    if (choice[i] != left_open && choice[i] >= values) return false;
+  }
+  return std::holds_alternative<SettledPlan>(settle(request(choice)));
 }
 
 Scenario PlanSpace::scenario(const Choice& choice) const {

@@ -9,6 +9,7 @@
 
 #include "sim/analysis/search/dimension.hpp"
 #include "sim/base/core/refused.hpp"
+#include "sim/base/shards/shard.hpp"
 #include "sim/input/scenario/try_plan.hpp"
 
 namespace orrery {
@@ -45,9 +46,10 @@ class PlanSpace {
   int parts() const;
   /// Whether to go on to the next plan.
   using Visitor = std::function<bool(const Choice&, const Scenario&)>;
-  /// Visits every legal plan of a part once, always in the same order, until the visitor has enough
-  /// (then false). `refusal` takes the reasons of those that are none.
-  bool visit(int part, const Visitor& visitor, PlanRefusal& refusal) const;
+  /// Visits every legal plan of a part once, always in the order of choices, until the visitor has
+  /// enough (then false). `refusal` takes the reasons of those that are none. Of a shard: the plans
+  /// of its shapes, which are dealt out one after another, those of the next part from the next on.
+  bool visit(int part, const Visitor& visitor, PlanRefusal& refusal, Shard shard = {}) const;
 
   /// Plans in groups: all that differ in `zero` and `dp_overlap` alone, whose passes cost the same.
   /// Visits the first legal plan of each group of a part, with a choice that leaves both open.
@@ -55,6 +57,8 @@ class PlanSpace {
   /// Visits the legal plans of a group, which between them are those that visit() finds.
   bool visit_group(const Choice& group, const Visitor& visitor, PlanRefusal& refusal) const;
 
+  /// Whether all its values are the space's, of a plan that divides.
+  bool has(const Choice& choice) const;
   Scenario scenario(const Choice& choice) const;
   /// The choice as flags, left_open ones left out: "--tp 8 --pp 8".
   std::string flags(const Choice& choice) const;

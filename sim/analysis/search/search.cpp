@@ -4,13 +4,12 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <limits>
-#include <map>
-#include <numeric>
-#include <stdexcept>
+#include <set>
 
 #include "sim/analysis/search/candidate.hpp"
+#include "sim/analysis/search/explored.hpp"
 #include "sim/analysis/search/leaders.hpp"
+#include "sim/analysis/search/search_ground.hpp"
 #include "sim/analysis/search/ties.hpp"
 #include "sim/base/core/stopwatch.hpp"
 #include "sim/base/text/number_text.hpp"
@@ -21,180 +20,14 @@
 namespace orrery {
 namespace {
 
-// What is built once and shared by all workers, which are forked from here.
-struct Ground {
-  std::vector<PlanSpace> spaces;
-  std::vector<int> system_of;                              // By space.
-  std::vector<std::unique_ptr<EstimateContext>> contexts;  // By system.
-  std::vector<std::optional<Economics>> economics;         // By system.
-
-  EstimateContext& context(int space) const {
-    return *contexts[static_cast<std::size_t>(system_of[static_cast<std::size_t>(space)])];
-  }
-  const Economics* prices(int space) const {
-    const auto& known =
-        economics[static_cast<std::size_t>(system_of[static_cast<std::size_t>(space)])];
-    return known ? &*known : nullptr;
-  }
-};
-
-bool needs_prices(const SearchRequest& request) {
-  return request.goal == Goal::cost_per_token || request.goal == Goal::energy_per_token ||
-         request.tokens || request.deadline;
-}
-
-// Where a bill has gaps, a score must not.
-void require_prices(Goal goal, const Economics& economics, const std::string& gpu) {
-  std::vector<std::string> missing;
-  std::string list;
-  for (const std::string& key : unknown_prices(economics)) {
-    const std::vector<std::string>& needed = prices_of(goal);
-    if (std::find(needed.begin(), needed.end(), key) == needed.end()) continue;
-    missing.push_back(key);
-    list += (list.empty() ? "" : ", ") + key;
-  }
-  if (!missing.empty())
-    fail_input({"--objective", ""},
-               goal_names()[static_cast<std::size_t>(goal)] +
-                   " needs what is not known of the GPU '" + gpu + "': " + list,
-               price_remedy(missing));
-}
-
-Ground prepare(const SearchRequest& request) {
-  Ground ground;
-  for (std::size_t s = 0; s < request.systems.size(); ++s) {
-    const System& system = request.systems[s];
-    ground.contexts.push_back(std::make_unique<EstimateContext>(system));
-    ground.economics.emplace_back();
-    if (needs_prices(request)) {
-      ground.economics.back() = read_economics(system.gpu.name, request.economics);
-      require_prices(request.goal, *ground.economics.back(), system.gpu.name);
-    }
-    for (int gpus : request.gpus)
-      for (std::int64_t gbs : request.gbs) {
-        ground.spaces.emplace_back(request.model, system, gpus, gbs, request.fixed);
-        ground.system_of.push_back(static_cast<int>(s));
-      }
-  }
-  return ground;
-}
-
-void fail_if_it_failed(const Outcome& outcome, const std::string& what) {
-  if (!outcome.failure.empty())
-    throw std::runtime_error{"a worker of the search at " + what + ": " + outcome.failure};
-}
-
-struct Explored {
-  std::vector<Candidate> candidates;
-  Part sum;  // Counts and reasons of all parts.
-  int parts = 0;
-  int parts_cut_short = 0;
-};
-
-// Space and part.
-using PartPlace = std::pair<std::size_t, int>;
-
-std::vector<PartPlace> parts_of(const Ground& ground) {
-  std::vector<PartPlace> parts;
-  for (std::size_t s = 0; s < ground.spaces.size(); ++s)
-    for (int p = 0; p < ground.spaces[s].parts(); ++p) parts.emplace_back(s, p);
-  return parts;
-}
-
-// Plans of all parts, in the order of enumeration.
-Explored sum_of_parts(const Ground& ground, const std::vector<PartPlace>& places,
-                      std::vector<Part>& parts) {
-  Explored all;
-  all.parts = static_cast<int>(parts.size());
-  std::map<std::pair<std::int32_t, PlanSpace::Choice>, std::int32_t> layouts;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    Part& part = parts[i];
-    const PlanSpace& space = ground.spaces[places[i].first];
-    all.parts_cut_short += part.whole ? 0 : 1;
-    all.sum.legal += part.legal;
-    all.sum.refusal.take(part.refusal);
-    if (!part.smallest.empty() &&
-        (all.sum.smallest.empty() || part.least_memory < all.sum.least_memory))
-      all.sum.smallest = part.smallest, all.sum.least_memory = part.least_memory;
-    for (Candidate& candidate : part.fitting) {
-      candidate.space = static_cast<std::int32_t>(places[i].first);
-      candidate.number = static_cast<std::int32_t>(all.candidates.size());
-      candidate.layout = layouts
-                             .try_emplace({candidate.space, space.layout(candidate.choice)},
-                                          static_cast<std::int32_t>(layouts.size()))
-                             .first->second;
-      all.candidates.push_back(candidate);
-    }
-    part.fitting = {};
-  }
-  return all;
-}
-
-// Every part; with a budget at first for a short time, and what that cut short again for longer,
-// as often as half of it allows: whatever time there is goes to all tp x pp alike.
-Explored explore_all(const SearchRequest& request, const Ground& ground, const Objective& objective,
-                     const Stopwatch& stopwatch, SearchProgress& progress,
-                     const std::function<void(const SearchProgress&)>& watch) {
-  const std::vector<PartPlace> places = parts_of(ground);
-  std::vector<Part> parts(places.size());
-  for (Part& part : parts) part.whole = false;
-  std::vector<std::size_t> todo(places.size());
-  std::iota(todo.begin(), todo.end(), std::size_t{0});
-  progress.parts = static_cast<int>(places.size());
-  constexpr double longer = 4.0;
-  const double half = request.budget ? 0.5 * request.budget->si() : 0.0;
-  for (double time = 0.02; !todo.empty(); time *= longer) {
-    std::size_t next = 0;
-    std::vector<std::size_t> cut;
-    run_tasks(
-        request.workers, {},
-        [&]() -> std::optional<std::int64_t> {
-          if (request.budget && progress.fits > 0 && stopwatch.passed().si() >= half)
-            return std::nullopt;
-          return next < todo.size() ? std::optional{static_cast<std::int64_t>(todo[next++])}
-                                    : std::nullopt;
-        },
-        [&](std::int64_t task) {
-          const auto [space, part] = places[static_cast<std::size_t>(task)];
-          std::optional<Seconds> most;
-          if (request.budget) most = Seconds{std::min(time, half - stopwatch.passed().si())};
-          return Answer{packed(explore(ground.spaces[space], part, request.max_memory, objective,
-                                       ground.prices(static_cast<int>(space)),
-                                       ground.context(static_cast<int>(space)), most)),
-                        false};
-        },
-        [&](const Outcome& outcome) {
-          fail_if_it_failed(outcome, "part " + std::to_string(outcome.task));
-          const auto place = static_cast<std::size_t>(outcome.task);
-          Part part = unpacked(outcome.bytes);
-          if (part.whole)
-            ++progress.parts_done;
-          else
-            cut.push_back(place);
-          // Cut short by the end of the time it may know less than before.
-          if (part.whole || part.legal > parts[place].legal) {
-            progress.legal += part.legal - parts[place].legal;
-            progress.fits += static_cast<std::int64_t>(part.fitting.size()) -
-                             static_cast<std::int64_t>(parts[place].fitting.size());
-            parts[place] = std::move(part);
-          }
-          if (watch) watch(progress);
-          return true;
-        });
-    todo = std::move(cut);
-    if (Interruption::asked() || (request.budget && stopwatch.passed().si() >= half)) break;
-  }
-  return sum_of_parts(ground, places, parts);
-}
-
-SimulatedPlan simulated(const Ground& ground, const Candidate& candidate, const Scenario& scenario,
-                        Seconds step) {
+SimulatedPlan simulated(const SearchGround& ground, const Candidate& candidate,
+                        const Scenario& scenario, Seconds step) {
   const Plan& plan = scenario.plan;
   const double tokens = static_cast<double>(plan.gbs) * static_cast<double>(plan.seq);
   return {candidate.number,
           plan.gpus(),
           plan.gbs,
-          ground.spaces[static_cast<std::size_t>(candidate.space)].flags(candidate.choice),
+          ground.space(candidate).flags(candidate.choice),
           step,
           tokens / step.si() / plan.gpus(),
           candidate.memory};
@@ -223,7 +56,7 @@ std::string joined(const Fixed& fixed) {
   return text;
 }
 
-[[noreturn]] void fail_empty(const SearchRequest& request, const Part& sum) {
+[[noreturn]] void fail_empty(const SearchRequest& request, const SearchShare& sum) {
   if (sum.legal > 0)
     fail_infeasible({},
                     "none of the " + std::to_string(sum.legal) +
@@ -261,121 +94,254 @@ std::string joined(const Fixed& fixed) {
                   "allow more time, or more GPUs");
 }
 
+Leaders no_leaders(const SearchRequest& request) {
+  return {request.pareto         ? Leaders::Kind::front
+          : request.all_settings ? Leaders::Kind::top
+                                 : Leaders::Kind::layouts,
+          request.top};
+}
+
+// Simulates candidates in the order of their bounds until no other can be among the leaders.
+class Simulations {
+ public:
+  // `talk`: with other shards, if there are some.
+  Simulations(const SearchRequest& request, const SearchGround& ground, const Objective& objective,
+              Explored explored, ShardTalk* talk)
+      : request_{request},
+        ground_{ground},
+        objective_{objective},
+        candidates_{std::move(explored.candidates)},
+        layouts_{std::move(explored.layouts)},
+        talk_{talk},
+        leaders_{no_leaders(request)} {
+    std::stable_sort(candidates_.begin(), candidates_.end(),
+                     [](const Candidate& a, const Candidate& b) {
+                       return std::pair{a.bound, a.bound_s} < std::pair{b.bound, b.bound_s};
+                     });
+  }
+
+  void run(const Stopwatch& stopwatch, SearchProgress& progress,
+           const std::function<void(const SearchProgress&)>& watch) {
+    const auto out_of_time = [&] {
+      return request_.budget && stopwatch.passed() > *request_.budget;
+    };
+    std::int64_t next = 0;
+    const auto count = static_cast<std::int64_t>(candidates_.size());
+    listen();
+    run_tasks(
+        request_.workers, {},
+        [&]() -> std::optional<std::int64_t> {
+          // What is passed over here is passed over below as well: leaders only get better.
+          while (next < count && !leaders_.may_take(candidate(next))) {
+            if (leaders_.kind() == Leaders::Kind::top) return std::nullopt;
+            ++next;
+          }
+          if (next >= count || (next > 0 && out_of_time())) return std::nullopt;
+          return next++;
+        },
+        [&](std::int64_t task) {
+          const Seconds time = time_of(candidate(task));
+          Answer answer;
+          answer.bytes.assign(reinterpret_cast<const char*>(&time), sizeof time);
+          return answer;
+        },
+        [&](const Outcome& outcome) {
+          const Candidate& one = candidate(outcome.task);
+          done_ = outcome.task + 1;
+          // Workers are ahead: this one was asked for before the leaders were known.
+          if (!leaders_.may_take(one)) return true;
+          fail_if_it_failed(outcome, "plan " + std::to_string(one.number));
+          Seconds time;
+          std::memcpy(&time, outcome.bytes.data(), sizeof time);
+          offer(one, time);
+          if (talk_ && talk_->is_due()) {
+            talk_->say(own_leaders());
+            listen();
+          }
+          progress.simulated = simulated_;
+          progress.bound = one.bound;
+          if (!leaders_.ranked().empty()) progress.best = leaders_.ranked().front().score;
+          if (watch) {
+            progress.plan = orrery::simulated(ground_, one, scenario_of(one), time);
+            progress.leading.clear();
+            for (const Leader& leader : leaders_.ranked())
+              progress.leading.push_back(leader.candidate.number);
+            watch(progress);
+          }
+          return true;
+        });
+    // Stopped while it enumerated: the most promising plan is the best so far.
+    if (Interruption::asked() && done_ == 0) {
+      offer(candidates_.front(), time_of(candidates_.front()));
+      done_ = 1;
+    }
+  }
+
+  void tell(SearchShare& share) const {
+    share.fits = static_cast<std::int64_t>(candidates_.size());
+    share.simulated = simulated_;
+    for (std::int64_t i = done_; i < share.fits; ++i) {
+      if (!leaders_.may_take(candidate(i))) continue;
+      ++share.left;
+      share.best_unexplored = std::min(share.best_unexplored, candidate(i).bound);
+    }
+    share.leaders = own_leaders();
+  }
+
+  // Those of this shard.
+  std::vector<Leader> own_leaders() const {
+    std::vector<Leader> own;
+    for (const Leader& leader : leaders_.ranked())
+      if (leader.candidate.number >= 0) own.push_back(leader);
+    return own;
+  }
+
+ private:
+  void listen() {
+    if (!talk_) return;
+    for (Leader leader : talk_->heard()) {
+      if (!ground_.has(leader.candidate)) continue;
+      leader.candidate.number = -1;
+      leader.candidate.layout = layouts_.of(leader.candidate);
+      const auto is_it = [&](const Leader& known) {
+        return known.candidate.space == leader.candidate.space &&
+               known.candidate.choice == leader.candidate.choice;
+      };
+      if (std::none_of(leaders_.ranked().begin(), leaders_.ranked().end(), is_it))
+        leaders_.offer(leader.candidate, leader.time, leader.score);
+    }
+  }
+  const Candidate& candidate(std::int64_t task) const {
+    return candidates_[static_cast<std::size_t>(task)];
+  }
+  Scenario scenario_of(const Candidate& one) const { return ground_.scenario(one); }
+  Seconds time_of(const Candidate& one) const {
+    return step_time(scenario_of(one), ground_.context(one.space));
+  }
+  void offer(const Candidate& one, Seconds time) {
+    leaders_.offer(one, time, objective_.score(scenario_of(one), time, ground_.prices(one.space)));
+    ++simulated_;
+  }
+
+  const SearchRequest& request_;
+  const SearchGround& ground_;
+  const Objective& objective_;
+  std::vector<Candidate> candidates_;
+  LayoutNumbers layouts_;
+  ShardTalk* talk_;
+  Leaders leaders_;
+  std::int64_t done_ = 0;  // Candidates simulated or passed over.
+  std::int64_t simulated_ = 0;
+};
+
+SearchShare share_of(const SearchRequest& request, const SearchGround& ground, Shard shard,
+                     ShardTalk* talk, const std::function<void(const SearchProgress&)>& watch) {
+  const Stopwatch stopwatch;
+  const Objective objective{request.goal, request.deadline, request.failures};
+  SearchProgress progress;
+  Explored explored = explore_all(request, ground, objective, shard, stopwatch, progress, watch);
+  SearchShare share;
+  share.shard = shard;
+  share.legal = explored.sum.legal;
+  share.parts_cut_short = std::move(explored.parts_cut_short);
+  share.least_memory = explored.sum.least_memory;
+  share.smallest = std::move(explored.sum.smallest);
+  share.refusal = std::move(explored.sum.refusal);
+  if (!explored.candidates.empty()) {
+    Simulations simulations{request, ground, objective, std::move(explored), talk};
+    simulations.run(stopwatch, progress, watch);
+    simulations.tell(share);
+  }
+  share.interrupted = Interruption::asked();
+  return share;
+}
+
+// Counts and reasons of all shares.
+SearchShare sum_of(const std::vector<SearchShare>& shares) {
+  SearchShare sum;
+  std::set<int> cut_short;
+  for (const SearchShare& share : shares) {
+    sum.legal += share.legal;
+    sum.fits += share.fits;
+    sum.simulated += share.simulated;
+    sum.left += share.left;
+    sum.best_unexplored = std::min(sum.best_unexplored, share.best_unexplored);
+    sum.interrupted |= share.interrupted;
+    cut_short.insert(share.parts_cut_short.begin(), share.parts_cut_short.end());
+    sum.refusal.take(share.refusal);
+    if (!share.smallest.empty() && (sum.smallest.empty() || share.least_memory < sum.least_memory))
+      sum.smallest = share.smallest, sum.least_memory = share.least_memory;
+  }
+  sum.parts_cut_short.assign(cut_short.begin(), cut_short.end());
+  return sum;
+}
+
+Found found(const SearchRequest& request, const SearchGround& ground, const Leader& leader) {
+  const Candidate& candidate = leader.candidate;
+  Found one{estimate(ground.scenario(candidate), ground.context(candidate.space)).result,
+            leader.score, false, ground.space(candidate).flags(candidate.choice)};
+  if (const Economics* prices = ground.prices(candidate.space)) {
+    const double tokens =
+        request.deadline ? request.deadline->tokens : request.tokens.value_or(1e12);
+    one.result.bill = bill_of(one.result.scenario, one.result.step_time, tokens, *prices);
+  }
+  return one;
+}
+
+SearchResult result_of(const SearchRequest& request, const SearchGround& ground,
+                       const std::vector<SearchShare>& shares) {
+  const SearchShare sum = sum_of(shares);
+  SearchResult result;
+  result.parts = parts_of(ground);
+  result.parts_cut_short = static_cast<int>(sum.parts_cut_short.size());
+  result.interrupted = sum.interrupted;
+  if (sum.fits == 0) {
+    if (!sum.interrupted) fail_empty(request, sum);
+    result.optimal = false;
+    return result;
+  }
+  result.legal = sum.legal;
+  result.fits = sum.fits;
+  result.simulated = sum.simulated;
+  result.best_unexplored = sum.best_unexplored;
+  result.optimal = sum.left == 0 && sum.parts_cut_short.empty();
+  result.bounded_out = sum.fits - sum.simulated - sum.left;
+
+  Leaders leaders = no_leaders(request);
+  LayoutNumbers layouts{ground};
+  for (const SearchShare& share : shares)
+    for (Leader leader : share.leaders) {
+      leader.candidate.layout = layouts.of(leader.candidate);
+      leaders.offer(leader.candidate, leader.time, leader.score);
+    }
+  for (const Leader& leader : leaders.ranked())
+    result.plans.push_back(found(request, ground, leader));
+  for (Found& one : result.plans) one.tie = is_tie(one, result.plans.front(), request);
+  if (result.plans.empty() && result.optimal) fail_too_late(request, result.fits);
+  return result;
+}
+
 }  // namespace
 
 SearchResult search(const SearchRequest& request,
                     const std::function<void(const SearchProgress&)>& watch) {
-  const Stopwatch stopwatch;
-  const Ground ground = prepare(request);
-  const Objective objective{request.goal, request.deadline, request.failures};
-  SearchProgress progress;
-  Explored explored = explore_all(request, ground, objective, stopwatch, progress, watch);
-  std::vector<Candidate>& candidates = explored.candidates;
-  SearchResult result;
-  result.parts = explored.parts;
-  result.parts_cut_short = explored.parts_cut_short;
-  if (candidates.empty() && Interruption::asked()) {
-    result.interrupted = true;
-    result.optimal = false;
-    return result;
-  }
-  if (candidates.empty()) fail_empty(request, explored.sum);
+  const SearchGround ground{request};
+  return result_of(request, ground, {share_of(request, ground, {}, nullptr, watch)});
+}
 
-  result.legal = explored.sum.legal;
-  result.fits = static_cast<std::int64_t>(candidates.size());
-  std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const Candidate& a, const Candidate& b) {
-                     return std::pair{a.bound, a.bound_s} < std::pair{b.bound, b.bound_s};
-                   });
+SearchShare search_share(const SearchRequest& request, Shard shard, ShardTalk& talk,
+                         const std::function<void(const SearchProgress&)>& watch) {
+  return share_of(request, SearchGround{request}, shard, &talk, watch);
+}
 
-  const Leaders::Kind kind = request.pareto         ? Leaders::Kind::front
-                             : request.all_settings ? Leaders::Kind::top
-                                                    : Leaders::Kind::layouts;
-  Leaders leaders{kind, request.top};
-  const auto scenario_of = [&](const Candidate& candidate) {
-    return ground.spaces[static_cast<std::size_t>(candidate.space)].scenario(candidate.choice);
-  };
-  const auto out_of_time = [&] { return request.budget && stopwatch.passed() > *request.budget; };
-  std::int64_t next = 0;
-  std::int64_t done = 0;  // Candidates simulated or passed over.
-  const auto count = static_cast<std::int64_t>(candidates.size());
-  run_tasks(
-      request.workers, {},
-      [&]() -> std::optional<std::int64_t> {
-        // What is passed over here is passed over below as well: leaders only get better.
-        while (next < count && !leaders.may_take(candidates[static_cast<std::size_t>(next)])) {
-          if (kind == Leaders::Kind::top) return std::nullopt;
-          ++next;
-        }
-        if (next >= count || (next > 0 && out_of_time())) return std::nullopt;
-        return next++;
-      },
-      [&](std::int64_t task) {
-        const Candidate& candidate = candidates[static_cast<std::size_t>(task)];
-        const Seconds time = step_time(scenario_of(candidate), ground.context(candidate.space));
-        Answer answer;
-        answer.bytes.assign(reinterpret_cast<const char*>(&time), sizeof time);
-        return answer;
-      },
-      [&](const Outcome& outcome) {
-        const Candidate& candidate = candidates[static_cast<std::size_t>(outcome.task)];
-        done = outcome.task + 1;
-        // Workers are ahead: this one was asked for before the leaders were known.
-        if (!leaders.may_take(candidate)) return true;
-        fail_if_it_failed(outcome, "plan " + std::to_string(candidate.number));
-        Seconds time;
-        std::memcpy(&time, outcome.bytes.data(), sizeof time);
-        const Scenario scenario = scenario_of(candidate);
-        leaders.offer(candidate, time,
-                      objective.score(scenario, time, ground.prices(candidate.space)));
-        progress.simulated = ++result.simulated;
-        progress.bound = candidate.bound;
-        if (!leaders.ranked().empty()) progress.best = leaders.ranked().front().score;
-        if (watch) {
-          progress.plan = simulated(ground, candidate, scenario, time);
-          progress.leading.clear();
-          for (const Leader& leader : leaders.ranked())
-            progress.leading.push_back(leader.candidate.number);
-          watch(progress);
-        }
-        return true;
-      });
-  // Stopped while it enumerated: the most promising plan is the best so far.
-  if (Interruption::asked() && done == 0) {
-    const Candidate& first = candidates.front();
-    const Scenario scenario = scenario_of(first);
-    const Seconds time = step_time(scenario, ground.context(first.space));
-    leaders.offer(first, time, objective.score(scenario, time, ground.prices(first.space)));
-    done = result.simulated = 1;
-  }
-  std::int64_t left = 0;
-  result.best_unexplored = std::numeric_limits<double>::infinity();
-  for (std::int64_t i = done; i < count; ++i) {
-    const Candidate& candidate = candidates[static_cast<std::size_t>(i)];
-    if (!leaders.may_take(candidate)) continue;
-    ++left;
-    result.best_unexplored = std::min(result.best_unexplored, candidate.bound);
-  }
-  result.interrupted = Interruption::asked();
-  result.optimal = left == 0 && result.parts_cut_short == 0;
-  result.bounded_out = result.fits - result.simulated - left;
-
-  for (const Leader& leader : leaders.ranked()) {
-    const Candidate& candidate = leader.candidate;
-    Found found{estimate(scenario_of(candidate), ground.context(candidate.space)).result,
-                leader.score, false,
-                ground.spaces[static_cast<std::size_t>(candidate.space)].flags(candidate.choice)};
-    if (const Economics* prices = ground.prices(candidate.space)) {
-      const Scenario& scenario = found.result.scenario;
-      const double tokens =
-          request.deadline ? request.deadline->tokens : request.tokens.value_or(1e12);
-      found.result.bill = bill_of(scenario, found.result.step_time, tokens, *prices);
-    }
-    result.plans.push_back(std::move(found));
-  }
-  for (Found& found : result.plans) found.tie = is_tie(found, result.plans.front(), request);
-  if (result.plans.empty() && result.optimal) fail_too_late(request, result.fits);
-  return result;
+SearchResult put_together(const SearchRequest& request, const std::vector<SearchShare>& shares) {
+  const SearchGround ground{request};
+  for (const SearchShare& share : shares)
+    for (const Leader& leader : share.leaders)
+      if (!ground.has(leader.candidate))
+        fail_input({"", "shard " + std::to_string(share.shard.index)},
+                   "lists a plan that the search has not got", "compute this shard again");
+  return result_of(request, ground, shares);
 }
 
 }  // namespace orrery

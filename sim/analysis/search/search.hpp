@@ -9,6 +9,7 @@
 #include "sim/analysis/estimate/estimate.hpp"
 #include "sim/analysis/search/objective.hpp"
 #include "sim/analysis/search/plan_space.hpp"
+#include "sim/analysis/search/search_share.hpp"
 #include "sim/cost/memory/memory.hpp"
 
 namespace orrery {
@@ -90,5 +91,12 @@ struct SearchProgress {
 /// Where an Interruption lives, Ctrl-C ends the search with what it has found so far.
 SearchResult search(const SearchRequest& request,
                     const std::function<void(const SearchProgress&)>& watch = {});
+
+/// The same of a shard's plans alone; that there are none is no error. Of plans that others are
+/// known to beat, by `talk`, none is simulated.
+SearchShare search_share(const SearchRequest& request, Shard shard, ShardTalk& talk,
+                         const std::function<void(const SearchProgress&)>& watch = {});
+/// What search() finds, from what all of its shards found: the same list, and counts added up.
+SearchResult put_together(const SearchRequest& request, const std::vector<SearchShare>& shares);
 
 }  // namespace orrery

@@ -3,8 +3,8 @@
 #include <filesystem>
 
 #include "sim/analysis/sweep/database.hpp"
-#include "sim/analysis/sweep/fingerprint.hpp"
 #include "sim/analysis/sweep/row_stream.hpp"
+#include "sim/base/shards/fingerprint.hpp"
 #include "sim/base/text/write_file.hpp"
 
 namespace orrery {

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "sim/analysis/sweep/fingerprint.hpp"
+#include "sim/base/shards/fingerprint.hpp"
 #include "sim/base/workers/interruption.hpp"
 
 namespace orrery {

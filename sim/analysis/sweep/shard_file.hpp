@@ -5,19 +5,11 @@
 #include <optional>
 #include <string>
 
-#include "sim/analysis/sweep/row_seal.hpp"
 #include "sim/base/core/error.hpp"
+#include "sim/base/shards/row_seal.hpp"
+#include "sim/base/shards/shard.hpp"
 
 namespace orrery {
-
-/// One share of a sweep's points: those whose place among all points, modulo `of`, is `index`.
-struct Shard {
-  int index = 0;
-  int of = 1;
-
-  /// Of `points` points, how many are its own.
-  std::int64_t share(std::int64_t points) const { return points / of + (index < points % of); }
-};
 
 /// Files of a shard in the sweep's folder. While it is written it has ".part" behind its name.
 std::string shard_path(const std::string& folder, Shard shard);

@@ -3,8 +3,10 @@
 #include <filesystem>
 
 #include "sim/analysis/grid/grid.hpp"
-#include "sim/analysis/sweep/fingerprint.hpp"
+#include "sim/analysis/sweep/point_evaluator.hpp"
 #include "sim/analysis/sweep/row.hpp"
+#include "sim/base/shards/fingerprint.hpp"
+#include "sim/base/shards/shard.hpp"
 #include "sim/base/text/write_file.hpp"
 
 namespace orrery {
@@ -22,15 +24,6 @@ std::string description(const SweepFolder& folder) {
                         ",\n  \"points\": " + std::to_string(folder.points) +
                         ",\n  \"made_with\": {\"orrery_version\": " + json_quoted(ORRERY_VERSION) +
                         ", \"fingerprint\": " + json_quoted(folder.fingerprint) + "},\n");
-}
-
-void make_folder(const std::string& path) {
-  std::error_code code;
-  fs::create_directories(path, code);
-  if (code || !fs::is_directory(path))
-    fail_input({"", "--out"},
-               "'" + path + "' cannot be made a folder" + (code ? ": " + code.message() : ""),
-               "name a folder that is there or can be made");
 }
 
 void refuse_another(const SweepFolder& there, const SweepFolder& wanted) {
@@ -52,6 +45,10 @@ ShardHeader SweepFolder::header(Shard shard) const {
                  std::to_string(shard.index) + R"(,"of":)" + std::to_string(shard.of) +
                  R"(,"rows":)" + std::to_string(rows) + "}"),
           rows};
+}
+
+std::string fingerprint_of_inputs(const Sweep& sweep) {
+  return fingerprint_of_inputs([&] { read_inputs(sweep); });
 }
 
 SweepFolder open_sweep_folder(const std::string& path) {
@@ -90,7 +87,7 @@ SweepFolder begin_sweep_folder(const std::string& path, const Sweep& sweep, int 
   }
   wanted.shards = shards > 0 ? shards : 1;
   wanted.points = Grid{wanted.sweep}.count_points();
-  make_folder(path);
+  make_folder(path, {"", "--out"});
   write_file(description_path(path), description(wanted));
   return wanted;
 }
@@ -124,16 +121,9 @@ std::vector<ShardState> shard_states(const SweepFolder& folder) {
 }
 
 std::string missing_shards(const std::vector<ShardState>& states) {
-  std::string list;
-  for (std::size_t i = 0; i < states.size(); ++i) {
-    if (states[i].complete) continue;
-    std::size_t last = i;
-    while (last + 1 < states.size() && !states[last + 1].complete) ++last;
-    list += (list.empty() ? "" : ",") + std::to_string(i);
-    if (last > i) list += "-" + std::to_string(last);
-    i = last;
-  }
-  return list;
+  std::vector<bool> complete;
+  for (const ShardState& state : states) complete.push_back(state.complete);
+  return places_missing(complete);
 }
 
 }  // namespace orrery

@@ -10,6 +10,12 @@
 
 namespace orrery {
 
+/// Stands for all that a sweep's rows depend on beside itself: the program, the catalog and the
+/// calibration, and every file that is read where the sweep names one by its path: models, systems,
+/// software, schedules, routings and their traces, prices.
+/// Errors (bad_input): a file that cannot be read.
+std::string fingerprint_of_inputs(const Sweep& sweep);
+
 /// A folder that holds one sweep: sweep.json says what it is, and a file a shard holds its rows.
 /// Any number of processes on any number of machines may work on different shards of it at once.
 struct SweepFolder {

@@ -2,7 +2,10 @@
 #include <charconv>
 #include <cmath>
 #include <iostream>
+#include <set>
 
+#include "sim/analysis/search/search_ground.hpp"
+#include "sim/base/shards/fingerprint.hpp"
 #include "sim/base/text/flag_value.hpp"
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/text/output_files.hpp"
@@ -10,11 +13,13 @@
 #include "sim/base/text/shell_word.hpp"
 #include "sim/base/text/value_list.hpp"
 #include "sim/base/workers/interruption.hpp"
+#include "sim/cli/options/cluster_options.hpp"
 #include "sim/cli/options/options.hpp"
 #include "sim/cli/options/run_options.hpp"
 #include "sim/cli/options/scenario_options.hpp"
 #include "sim/cli/options/search_options.hpp"
 #include "sim/cli/options/status_line.hpp"
+#include "sim/cluster/routing/routing_plan.hpp"
 #include "sim/explore/reports/search_report.hpp"
 #include "sim/input/measured/calibration.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
@@ -49,22 +54,27 @@ po::options_description search_options() {
       ("storage", text("RATE"),
        "what the file system sustains, for goodput (default: the profile's for each GPU)")  //
       ("spares", text("N"),
-       "nodes, or NVLink domains, that wait, for goodput (default: one is always at hand)")     //
-      ("elastic", "go on without the replicas whose nodes are in repair, for goodput")          //
-      ("top", text("K"), "how many plans to list (default 10)")                                 //
-      ("all-settings", "list plans of one layout (tp, cp, pp, ep) apart, not its best alone")   //
-      ("fix", texts("KEY=V[,V]"), "only plans with this; any key of a plan, as tp=1..8")        //
-      ("yes", "ranges of more than 64 values are meant")                                        //
-      ("max-memory", text("SHARE"), "of the GPU's memory that may be filled (default 0.95)")    //
-      ("pareto", "instead of the top: all plans that no other beats in speed and memory")       //
-      ("tokens", text("N"), "tokens to train on, as 15T: what that takes and costs")            //
-      ("deadline", text("TIME"), "leave out what takes longer for them, as 30d")                //
-      ("economics", text("FILE"), "your prices and powers")                                     //
-      ("budget", text("TIME"), "stop after this, as 60s; says what is left")                    //
-      ("jobs", text("N"), "worker processes (also -j N; default: all cores); no other effect")  //
-      ("json", "print orrery.search/1 instead of the table")                                    //
-      ("html", text("FILE"), "write a report for a browser: the list with its drawings")        //
-      ("force", "replace files that Orrery did not write")                                      //
+       "nodes, or NVLink domains, that wait, for goodput (default: one is always at hand)")    //
+      ("elastic", "go on without the replicas whose nodes are in repair, for goodput")         //
+      ("top", text("K"), "how many plans to list (default 10)")                                //
+      ("all-settings", "list plans of one layout (tp, cp, pp, ep) apart, not its best alone")  //
+      ("fix", texts("KEY=V[,V]"), "only plans with this; any key of a plan, as tp=1..8")       //
+      ("yes", "ranges of more than 64 values are meant")                                       //
+      ("max-memory", text("SHARE"), "of the GPU's memory that may be filled (default 0.95)")   //
+      ("pareto", "instead of the top: all plans that no other beats in speed and memory")      //
+      ("tokens", text("N"), "tokens to train on, as 15T: what that takes and costs")           //
+      ("deadline", text("TIME"), "leave out what takes longer for them, as 30d")               //
+      ("economics", text("FILE"), "your prices and powers")                                    //
+      ("budget", text("TIME"), "stop after this, as 60s; says what is left")                   //
+      ("jobs", text("N"), "worker processes (also -j N; default: Slurm's, or all cores)")      //
+      ("shard", text("I/N"),
+       "search one of N shares of the plans, for --out (default: Slurm's array task)")  //
+      ("out", text("DIR"), "folder of what the shards of this search find")             //
+      ("merge", text("DIR"),
+       "the answer, from what all shards in the folder found; takes --json, --html and --force")  //
+      ("json", "print orrery.search/1 instead of the table")                                      //
+      ("html", text("FILE"), "write a report for a browser: the list with its drawings")          //
+      ("force", "replace files that Orrery did not write")                                        //
       ("help", "this text");
   return options;
 }
@@ -217,6 +227,124 @@ std::string progress_text(const SearchProgress& progress) {
   return text;
 }
 
+// Options that do not change what a search finds.
+const std::set<std::string> of_this_run{"jobs", "json", "html", "force", "shard", "out", "merge"};
+
+// The options that say what is searched, as words of a command line.
+std::vector<std::string> meaning_of(const ParsedOptions& options) {
+  std::vector<std::string> words;
+  for (const auto& [name, value] : options.values) {
+    if (of_this_run.count(name)) continue;
+    if (const auto* one = boost::any_cast<std::string>(&value.value()))
+      words.push_back("--" + name + "=" + *one);
+    else if (const auto* many = boost::any_cast<std::vector<std::string>>(&value.value()))
+      for (const std::string& text : *many) words.push_back("--" + name + "=" + text);
+    else
+      words.push_back("--" + name);
+  }
+  return words;
+}
+
+// Stands for a search, the program and all that it reads.
+std::string fingerprint_of_search(const ParsedOptions& options, const SearchRequest& request) {
+  std::string text = fingerprint_of_inputs([&] {
+    SearchNames unused;
+    const SearchGround ground{read_request(options, unused)};
+    for (const Fixed& fixed : request.fixed)
+      for (const std::string& value : fixed.values) {
+        PlanRequest plan;
+        set_plan_flag(plan, fixed.key, value);
+        if (fixed.key == "routing") read_routing(value, {"--fix routing", ""});
+      }
+  });
+  for (const std::string& word : meaning_of(options)) text += "\n" + word;
+  return fingerprint_of(text);
+}
+
+// An array that is submitted again for those shards which are missing has fewer tasks, so that
+// Slurm's count is only asked where the folder says none.
+Shard shard_meant(const ParsedOptions& options) {
+  if (options.has("shard")) return parse_shard(options.text("shard"));
+  const auto task = count_in_environment("SLURM_ARRAY_TASK_ID");
+  if (!task)
+    fail_input({"", "--out"}, "is for what one shard of a search finds",
+               "add --shard I/N, as 0/8, or submit it as an array of Slurm");
+  const int of = shards_in(options.text("out"))
+                     .value_or(count_in_environment("SLURM_ARRAY_TASK_COUNT").value_or(0));
+  return parse_shard(std::to_string(*task) + "/" + std::to_string(of));
+}
+
+std::string share_line(const SearchShare& share, const std::string& path) {
+  return "shard " + std::to_string(share.shard.index) + " of " + std::to_string(share.shard.of) +
+         ": " + grouped(share.legal) + " plans divide, " + grouped(share.fits) + " fit, " +
+         grouped(share.simulated) + " were simulated, " +
+         grouped(static_cast<std::int64_t>(share.leaders.size())) + " are listed in " + path + "\n";
+}
+
+int search_shard(const ParsedOptions& options, const SearchRequest& request) {
+  for (const char* name : {"json", "html"})
+    if (options.has(name))
+      fail_input({"", std::string{"--"} + name},
+                 "is of a whole search, and this is one shard of it",
+                 "when all are there: orrery search --merge " + shell_word(options.text("out")) +
+                     " --" + name);
+  const Shard shard = shard_meant(options);
+  const std::string folder = options.text("out");
+  const std::string path = share_path(folder, shard);
+  const std::string fingerprint = fingerprint_of_search(options, request);
+  make_folder(folder, {"", "--out"});
+  if (const auto there = share_there(path); there && there->search == fingerprint) {
+    std::cout << share_line(there->share, path + ", which was there");
+    return exit_ok;
+  } else if (there && !options.has("force")) {
+    fail_input({path, ""}, "is of another search, or of another build of orrery, catalog or input",
+               "name another --out folder, or say --force to replace it");
+  }
+  const Interruption interruption;
+  const SearchShare share = [&] {
+    ShardTalk talk{folder, shard, fingerprint};
+    StatusLine line;
+    return search_share(request, shard, talk, [&](const SearchProgress& progress) {
+      if (line.is_due()) line.draw(progress_text(progress));
+    });
+  }();
+  if (share.interrupted) {
+    std::cerr << "orrery: stopped; nothing was written, and this shard begins anew\n";
+    return exit_interrupted;
+  }
+  OutputFiles files{options.has("force")};
+  files.add(path, share_text(share, fingerprint, meaning_of(options)));
+  files.commit();
+  std::cout << share_line(share, path);
+  return exit_ok;
+}
+
+// What is asked for: of shards that are put together, what they say.
+struct Asked {
+  ParsedOptions meaning;
+  std::vector<SearchShare> shares;
+};
+
+Asked read_merged(const po::options_description& options, const ParsedOptions& parsed) {
+  for (const std::string& word : meaning_of(parsed))
+    fail_input({"", word.substr(0, word.find('='))}, "is what the shards say already",
+               "with --merge, leave it out");
+  for (const char* name : {"shard", "out"})
+    if (parsed.has(name))
+      fail_input({"", std::string{"--"} + name}, "contradicts --merge", "keep one of them");
+  const std::string folder = parsed.text("merge");
+  const std::vector<ShareFile> files = read_shares(folder);
+  Asked asked{parse_options(options, files.front().options, {}), {}};
+  SearchNames unused;
+  if (fingerprint_of_search(asked.meaning, read_request(asked.meaning, unused)) !=
+      files.front().search)
+    fail_input({folder, ""},
+               "comes from another build of orrery, or other catalog, calibration or input files",
+               "put it together with those, or compute its shards again");
+  for (const ShareFile& file : files) asked.shares.push_back(file.share);
+  return asked;
+}
+
 }  // namespace
 
 int run_search(const Arguments& arguments) {
@@ -230,10 +358,16 @@ int run_search(const Arguments& arguments) {
   }
   if (!parsed.words.empty())
     fail_input({}, "'" + parsed.words[0] + "' belongs to no option", "see orrery search --help");
+  Asked asked{parsed, {}};
+  if (parsed.has("merge")) asked = read_merged(options, parsed);
   SearchNames names;
-  const SearchRequest request = read_request(parsed, names);
+  const SearchRequest request = read_request(asked.meaning, names);
+  if (parsed.has("out")) return search_shard(parsed, request);
+  if (parsed.has("shard"))
+    fail_input({"", "--shard"}, "where should what it finds go?", "add --out DIR");
   const Interruption interruption;
   const SearchResult result = [&] {
+    if (!asked.shares.empty()) return put_together(request, asked.shares);
     StatusLine line;
     return search(request, [&](const SearchProgress& progress) {
       if (line.is_due()) line.draw(progress_text(progress));

@@ -6,10 +6,10 @@
 #include <map>
 #include <set>
 
-#include "sim/analysis/sweep/fingerprint.hpp"
 #include "sim/analysis/sweep/merge.hpp"
 #include "sim/analysis/sweep/run_shard.hpp"
 #include "sim/base/core/nearest.hpp"
+#include "sim/base/shards/fingerprint.hpp"
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/text/output_files.hpp"
 #include "sim/base/text/shell_word.hpp"

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <thread>
 
 #include "sim/base/text/flag_value.hpp"
 #include "sim/base/text/value_list.hpp"
+#include "sim/cli/options/cluster_options.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
 
 namespace orrery {
@@ -41,8 +41,9 @@ std::vector<Fixed> fixed_by(const ParsedOptions& options, const std::vector<int>
 
 int workers_of(const ParsedOptions& options) {
   return options.has("jobs")
-             ? static_cast<int>(value_of_flag("jobs", options.text("jobs")).integer(1, 1024))
-             : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+             ? static_cast<int>(
+                   value_of_flag("jobs", options.text("jobs")).integer(1, most_workers))
+             : default_workers();
 }
 
 void point_plan_keys_to_fix(const boost::program_options::options_description& options,

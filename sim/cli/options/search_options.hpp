@@ -18,7 +18,7 @@ std::vector<std::string> texts_of(const ParsedOptions& options, const std::strin
 /// --fix, for clusters of these sizes. Errors: a key that is fixed twice.
 std::vector<Fixed> fixed_by(const ParsedOptions& options, const std::vector<int>& gpus,
                             std::int64_t most);
-/// --jobs; all cores where it is not given.
+/// --jobs; where it is not given, as default_workers().
 int workers_of(const ParsedOptions& options);
 /// What `orrery estimate` takes as an option is searched by `who`, or fixed: refused with what to
 /// write instead.

@@ -1,15 +1,12 @@
 #include "sim/cli/options/sweep_options.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <boost/program_options/value_semantic.hpp>
-#include <charconv>
-#include <cstdlib>
 #include <filesystem>
 
 #include "sim/base/text/flag_value.hpp"
 #include "sim/base/text/quantity_text.hpp"
+#include "sim/cli/options/cluster_options.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
 
 namespace po = boost::program_options;
@@ -19,46 +16,8 @@ namespace {
 
 Place option(const std::string& name) { return {"", "--" + name}; }
 
-std::optional<int> from_environment(const char* name) {
-  const char* text = std::getenv(name);
-  int value = 0;
-  if (!text) return std::nullopt;
-  const char* end = text + std::string_view{text}.size();
-  const auto [rest, error] = std::from_chars(text, end, value);
-  if (error != std::errc{} || rest != end || value < 0) return std::nullopt;
-  return value;
-}
-
 int count_of(const ParsedOptions& options, const std::string& name, int most) {
   return static_cast<int>(value_of_flag(name, options.text(name)).integer(1, most));
-}
-
-constexpr int most_workers = 4096;
-
-// What Slurm gave this task, else the cores that this process may run on.
-int default_workers() {
-  for (const char* name : {"SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE"})
-    if (const auto count = from_environment(name); count && *count > 0)
-      return std::min(*count, most_workers);
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  if (::sched_getaffinity(0, sizeof cores, &cores) != 0) return 1;
-  return std::max(1, CPU_COUNT(&cores));
-}
-
-// "17/1000"
-Shard parse_shard(const std::string& text) {
-  Shard shard{-1, 0};
-  const char* end = text.data() + text.size();
-  const auto [slash, error] = std::from_chars(text.data(), end, shard.index);
-  if (error == std::errc{} && slash != end && *slash == '/') {
-    const auto [rest, problem] = std::from_chars(slash + 1, end, shard.of);
-    if (problem == std::errc{} && rest == end && shard.index >= 0 && shard.of >= 1 &&
-        shard.of <= largest_shard_count)
-      return shard;
-  }
-  fail_input(option("shard"), "'" + text + "' is not a shard",
-             "write it like 17/1000, from 0/1000 on");
 }
 
 Sweep read_sweep(const ParsedOptions& options, std::optional<int>& shards) {
@@ -138,7 +97,7 @@ SweepJob read_sweep_job(const ParsedOptions& options) {
 
   std::optional<Shard> one;
   if (options.has("shard")) one = parse_shard(options.text("shard"));
-  const std::optional<int> task = from_environment("SLURM_ARRAY_TASK_ID");
+  const std::optional<int> task = count_in_environment("SLURM_ARRAY_TASK_ID");
   const bool from_slurm = !one && task;
 
   // The sweep fixes the number of shards. An array that is submitted again for those which are
@@ -155,11 +114,7 @@ SweepJob read_sweep_job(const ParsedOptions& options) {
   const std::string out = options.text("out");
   std::error_code code;
   if (shards == 0 && from_slurm && !std::filesystem::exists(out + "/sweep.json", code))
-    shards = from_environment("SLURM_ARRAY_TASK_COUNT").value_or(0);
-  if (one && one->index >= one->of)
-    fail_input(option("shard"),
-               "shard " + std::to_string(one->index) + " is none of " + std::to_string(one->of),
-               "shards are counted from 0 to " + std::to_string(one->of - 1));
+    shards = count_in_environment("SLURM_ARRAY_TASK_COUNT").value_or(0);
   job.workers = options.has("jobs") ? count_of(options, "jobs", most_workers) : default_workers();
   if (options.has("time-limit"))
     job.limits.time = parse_duration(options.text("time-limit"), option("time-limit"));

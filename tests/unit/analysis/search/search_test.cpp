@@ -292,9 +292,9 @@ TEST(Search, APartIsCutShortBehindItsFirstPlan) {
   EstimateContext context{space.system()};
   const Objective objective{Goal::step_time, {}};
   for (int p = 0; p < space.parts(); ++p) {
-    const Part whole = explore(space, p, 1.0, objective, nullptr, context);
+    const Part whole = explore(space, p, {}, 1.0, objective, nullptr, context);
     const Part cut =
-        unpacked(packed(explore(space, p, 1.0, objective, nullptr, context, Seconds{0.0})));
+        unpacked(packed(explore(space, p, {}, 1.0, objective, nullptr, context, Seconds{0.0})));
     EXPECT_TRUE(whole.whole);
     EXPECT_EQ(cut.whole, whole.fitting.size() < 2);
     ASSERT_EQ(cut.fitting.size(), std::min<std::size_t>(1, whole.fitting.size()));

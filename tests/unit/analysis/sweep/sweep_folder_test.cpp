@@ -9,9 +9,9 @@
 
 #include "sim/analysis/estimate/estimate.hpp"
 #include "sim/analysis/grid/columns.hpp"
-#include "sim/analysis/sweep/fingerprint.hpp"
 #include "sim/analysis/sweep/merge.hpp"
 #include "sim/analysis/sweep/run_shard.hpp"
+#include "sim/base/shards/fingerprint.hpp"
 #include "sim/output/report/result_json.hpp"
 #include "tests/support/error_text.hpp"
 #include "tests/support/temporary_folder.hpp"

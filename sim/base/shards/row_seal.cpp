@@ -1,8 +1,8 @@
-#include "sim/analysis/sweep/row_seal.hpp"
+#include "sim/base/shards/row_seal.hpp"
 
 #include <cassert>
 
-#include "sim/analysis/sweep/fingerprint.hpp"
+#include "sim/base/shards/fingerprint.hpp"
 
 namespace orrery {
 namespace {

@@ -1,4 +1,4 @@
-#include "sim/analysis/sweep/fingerprint.hpp"
+#include "sim/base/shards/fingerprint.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/analysis/sweep/point_evaluator.hpp"
 #include "sim/base/text/catalog.hpp"
 #include "sim/base/text/input_file.hpp"
 
@@ -90,10 +89,10 @@ const std::string& fingerprint_of_program() {
 
 }  // namespace
 
-std::string fingerprint_of_inputs(const Sweep& sweep) {
-  // What is read for it, and what that names in its turn: nothing can be forgotten here.
+std::string fingerprint_of_inputs(const std::function<void()>& read) {
+  // What is read, and what that names in its turn: nothing can be forgotten here.
   const FilesRead files;
-  read_inputs(sweep);
+  read();
   Hash hash;
   hash.add(fingerprint_of_program());
   const std::string catalog = (fs::path{data_folder()} / "").string();
