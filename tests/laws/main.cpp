@@ -1,6 +1,8 @@
 // Draws plans and holds each against some of the laws, by turns: laws_of_plans [COUNT] [SEED]
 // [LAWS]. Prints what it did and, of each law that is broken, the first plan that breaks it, made
 // as simple as it gets. Ctrl-C and SIGTERM end a long run early, with the figures of what was done.
+//
+// laws_of_plans PLAN: one plan, as it was printed, against all laws.
 #include <unistd.h>
 
 #include <csignal>
@@ -85,9 +87,33 @@ void name_the_plan(int) {
   if (written >= 0) std::abort();
 }
 
+int hold_one(const PlanCase& plan) {
+  const std::optional<Estimate> answer = answer_of(plan.scenario_as_read(), true);
+  if (!answer) {
+    std::printf("the plan does not fit, or is large\n");
+    return 1;
+  }
+  std::printf("%.9g s\n", answer->result.step_time.si());
+  int failures = 0;
+  for (const PlanLaw& law : plan_laws()) {
+    const auto how = broken(law, plan, *answer);
+    failures += how ? 1 : 0;
+    std::printf("%s: %s\n", law.name, how ? how->c_str() : "held");
+  }
+  return failures == 0 ? 0 : 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::string{argv[1]}.find(" --") != std::string::npos) {
+    try {
+      return hold_one(case_of(argv[1]));
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "laws_of_plans: %s\n", error.what());
+      return 2;
+    }
+  }
   const long count = argc > 1 ? std::atol(argv[1]) : 2000;
   const long seed = argc > 2 ? std::atol(argv[2]) : 1;
   const std::size_t laws_a_plan = argc > 3 ? static_cast<std::size_t>(std::atol(argv[3])) : 3;

@@ -1,6 +1,10 @@
 #include "tests/laws/plan_case.hpp"
 
 #include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <sstream>
+#include <stdexcept>
 
 #include "sim/analysis/search/dimension.hpp"
 #include "sim/input/scenario/choose_software.hpp"
@@ -97,6 +101,37 @@ std::string PlanCase::text() const {
          std::to_string(heads) + " heads, vocabulary " + std::to_string(vocab) + ", " +
          std::to_string(experts) + " experts of which " + std::to_string(per_token) +
          " are visited:" + flags;
+}
+
+PlanCase case_of(const std::string& text) {
+  PlanCase one;
+  const std::size_t at = text.find(" --");
+  const std::string beginning = text.substr(0, at);
+  const bool made =
+      std::sscanf(beginning.c_str(),
+                  "a model of %d layers, width %" SCNd64 ", %" SCNd64 " heads, vocabulary %" SCNd64
+                  ", %" SCNd64 " experts of which %" SCNd64 " are visited:",
+                  &one.layers, &one.width, &one.heads, &one.vocab, &one.experts,
+                  &one.per_token) == 6;
+  if (at == text.npos || (!made && beginning != "orrery estimate"))
+    throw std::invalid_argument{"'" + text + "' is no plan as laws_of_plans prints it"};
+  std::istringstream words{text.substr(at)};
+  for (std::string flag, value; words >> flag >> value;) {
+    const std::string key = flag.substr(2);
+    if (key == "model")
+      one.model = value;
+    else if (key == "system")
+      one.system = value;
+    else if (key == "gpus")
+      one.gpus = std::stoi(value);
+    else if (key == "gbs")
+      one.batch = std::stoll(value);
+    else if (key == "seq")
+      one.seq = std::stoll(value);
+    else
+      one.keys[key] = value;
+  }
+  return one;
 }
 
 PlanCase draw_case(std::mt19937_64& random) {

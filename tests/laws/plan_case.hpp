@@ -35,6 +35,9 @@ struct PlanCase {
   std::string text() const;
 };
 
+/// What text() said. Errors (std::invalid_argument): it is no such text.
+PlanCase case_of(const std::string& text);
+
 /// Mersenne's twister gives the same numbers everywhere, and so do these draws from it.
 PlanCase draw_case(std::mt19937_64& random);
 

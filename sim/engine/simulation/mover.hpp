@@ -49,8 +49,8 @@ std::unique_ptr<Mover> own_mover(MovedTasks& tasks, const Topology& topology,
                                  std::size_t most_shared_here);
 
 /// By SimGrid alone: each duration is a timer of it, each flow a Comm, and each phase of a chain
-/// its kernels' timers and its flows. SimGrid ends a Comm up to a nanosecond early
-/// (surf/precision).
+/// its kernels' timers and its flows. SimGrid ends a Comm up to 1e-11 s early
+/// (surf/precision, fluid_network.cpp).
 std::unique_ptr<Mover> simgrid_mover(MovedTasks& tasks, const Topology& topology);
 
 }  // namespace orrery

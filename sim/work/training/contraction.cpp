@@ -98,6 +98,26 @@ double transfer_share(const Scenario& scenario, const StepCost& cost, bool netwo
   return worst;
 }
 
+// Whether a pass has collectives, and kernels run beside each of them: who comes early to such a
+// pass need not wait for the others of its group there, and is through with it early.
+bool lets_the_early_go(const PassCost& pass) {
+  bool waits = false;
+  const auto look_at = [&](const std::vector<Segment>& segments, const auto& self) -> void {
+    for (const Segment& segment : segments) {
+      waits |= segment.after.has_value();
+      self(segment.chain, self);
+    }
+  };
+  look_at(pass.segments, look_at);
+  return pass.has_collectives() && !waits;
+}
+
+bool lets_the_early_go(const StepCost& cost) {
+  return std::any_of(cost.stages.begin(), cost.stages.end(), [](const StageCost& stage) {
+    return lets_the_early_go(stage.forward) || lets_the_early_go(stage.backward);
+  });
+}
+
 }  // namespace
 
 bool layer_links_are_private(const Scenario& scenario, const Placement& placement) {
@@ -118,6 +138,9 @@ Contraction choose_contraction(const Scenario& scenario, const StepCost& cost,
   if (placement.draws() > 1 && plan.ep * plan.etp % (plan.tp * plan.cp) != 0) return false;
   const TrafficLinks traffic = links_of_traffic(scenario.plan, placement);
   if (shares_with_other_groups(scenario.system, traffic.layers)) return false;
+  // Where transfers share the fabric, the ranks of a group get their inputs one after another.
+  if (!scenario.system.uniform() && traffic.transfers.network && lets_the_early_go(cost))
+    return false;
   const bool one_slot = scenario.system.wiring == NodeWiring::pcie;
   if (traffic.layers.meet_each_other(one_slot)) return false;
   double met = 0.0;

@@ -24,7 +24,8 @@ bool layer_links_are_private(const Scenario& scenario, const Placement& placemen
 
 /// What may be contracted without changing the step by more than `contraction_tolerance`: passes
 /// whose collectives share their links with nobody, or with transfers so short that their meetings
-/// cost less than that; and whose members have nobody else to wait for.
+/// cost less than that; and whose members have nobody else to wait for, and come at the same time
+/// or meet in a collective that no kernels hide.
 Contraction choose_contraction(const Scenario& scenario, const StepCost& cost,
                                const Placement& placement);
 inline constexpr double contraction_tolerance = 5e-4;
