@@ -5,8 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <functional>
+#include <initializer_list>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace orrery {
@@ -22,6 +27,27 @@ inline double peak_megabytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<double>(usage.ru_maxrss) / 1024.0;
+}
+
+/// Something that was counted, which is the same on every machine.
+struct Count {
+  const char* what;
+  double number;
+};
+
+/// A figure for tests/bench/record.py, where that asks for them: a line of JSON in its file.
+inline void note(const std::string& name, double cpu_s, std::initializer_list<Count> counts = {}) {
+  const char* path = std::getenv("ORRERY_BENCH_FIGURES");
+  std::FILE* file = path ? std::fopen(path, "a") : nullptr;
+  if (!file) return;
+  std::fprintf(file, R"({"name":"%s","cpu_s":%.6g,"counts":{)", name.c_str(), cpu_s);
+  const char* separator = "";
+  for (const Count& count : counts) {
+    std::fprintf(file, R"(%s"%s":%.17g)", separator, count.what, count.number);
+    separator = ",";
+  }
+  std::fprintf(file, "}}\n");
+  std::fclose(file);
 }
 
 struct Sample {

@@ -88,6 +88,9 @@ void print_closed_forms(const Case& one) {
       sum += bound.least_span(works[l], request.loads[l]).si();
   }
   const double bounds = cpu_seconds() - before;
+  note(std::string{one.model} + ", steady states", steady,
+       {{"points", static_cast<double>(states)}});
+  note(std::string{one.model} + ", bounds", bounds, {{"points", static_cast<double>(states)}});
   const auto rate = [&](double seconds) { return static_cast<double>(states) / seconds; };
   std::printf("%-16s %9zu %9ld %12.0f %12.0f %10.3g\n", one.model, space.layouts.size(), states,
               rate(steady), rate(bounds), sum);
@@ -98,9 +101,13 @@ void print_search(const Case& one, bool pareto) {
   request.pareto = pareto;
   const double begin = all_cpu_seconds();
   const DeploymentSearchResult result = search_deployments(request);
-  std::printf("%-16s %-6s %9ld %9ld %10.2f\n", one.model, pareto ? "pareto" : "top",
-              static_cast<long>(result.points), static_cast<long>(result.replayed),
-              all_cpu_seconds() - begin);
+  const double spent = all_cpu_seconds() - begin;
+  const char* listed = pareto ? "pareto" : "top";
+  note(std::string{one.model} + ", search, " + listed, spent,
+       {{"points", static_cast<double>(result.points)},
+        {"replayed", static_cast<double>(result.replayed)}});
+  std::printf("%-16s %-6s %9ld %9ld %10.2f\n", one.model, listed, static_cast<long>(result.points),
+              static_cast<long>(result.replayed), spent);
 }
 
 }  // namespace

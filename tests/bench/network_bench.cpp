@@ -95,6 +95,9 @@ System with_straggler(System system) {
 }
 
 void print(const char* what, const Sample& sample) {
+  note(
+      what, sample.cpu_s,
+      {{"roles", static_cast<double>(sample.roles)}, {"tasks", static_cast<double>(sample.tasks)}});
   std::printf("%-58s %10.1f %8.0f %8d %10d\n", what, 1e3 * sample.cpu_s, sample.peak_mb,
               sample.roles, sample.tasks);
 }
@@ -119,9 +122,10 @@ int main() {
         median_of(3, [] { return partition(8, 8, 16384); }));
   const System a100 = read_system("dgx-a100-80gb", {});
   print("GPT-3 175B on 1,024 GPUs", median_of(5, [&] { return step(a100, 1024, {}); }));
-  print("  with one straggler", median_of(5, [&] { return step(with_straggler(a100), 1024, {}); }));
+  print("GPT-3 175B, one straggler",
+        median_of(5, [&] { return step(with_straggler(a100), 1024, {}); }));
   const Sample unfolded = median_of(3, [&] { return step(a100, 1024, {.unfolded = true}); });
-  print("  unfolded", unfolded);
+  print("GPT-3 175B, unfolded", unfolded);
   std::printf("unfolded: %.0f thousand tasks a second\n", 1e-3 * unfolded.tasks / unfolded.cpu_s);
   return 0;
 }

@@ -75,6 +75,10 @@ Timed timed(const RequestList& list, const ReplayShape& shape) {
 
 void print(const char* what, std::int64_t requests, const Timed& timed) {
   const ReplayTotals& totals = timed.counts.totals;
+  note(what, timed.cpu_s,
+       {{"requests", static_cast<double>(requests)},
+        {"events", static_cast<double>(totals.events)},
+        {"output_tokens", static_cast<double>(totals.output_tokens)}});
   std::printf("%-44s %8.2f M requests/s  %5.2f events a request  %6.1f G tokens/s\n", what,
               static_cast<double>(requests) / timed.cpu_s / 1e6,
               static_cast<double>(totals.events) / static_cast<double>(requests),
@@ -125,6 +129,7 @@ int main(int count, char** words) {
   one.replicas = 4;
   const Timed burst = timed(trace.list, one);
   std::remove(path.c_str());
+  note("reading a trace", reading, {{"rows", static_cast<double>(rows)}});
   std::printf(
       "a trace of %lld rows: %.2f s of reading and %.2f s of replay on one core, %lld "
       "failed\n",

@@ -61,6 +61,12 @@ bool is_quick(const Case& one, double most_of_states, double most_of_walks) {
   double interruptions = 0.0;
   for (const RunTally& tally : runs)
     interruptions += tally.all_interruptions() / static_cast<double>(runs.size());
+  const std::string name = std::string{one.model} + " on " + std::to_string(one.gpus) +
+                           (one.elastic ? ", elastic"
+                            : *one.ramp ? ", with a ramp"
+                                        : "");
+  note(name + ", states", prepared - begin);
+  note(name + ", walks", walked - prepared, {{"walks", static_cast<double>(runs.size())}});
   std::printf(
       "%-15s %6d GPUs  %5.1f days  %5.0f interruptions  states %6.3f s  walks %6.3f s%s%s\n",
       one.model, one.gpus, one.days, interruptions, prepared - begin, walked - prepared,

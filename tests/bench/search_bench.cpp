@@ -18,8 +18,18 @@ namespace {
 
 using namespace orrery;
 
-const char* const model = "gpt3-175b";
-const char* const system_name = "dgx-a100-80gb";
+struct Space {
+  const char* model;
+  const char* system;
+  int gpus;
+  std::int64_t gbs;
+  std::vector<Fixed> fixed;
+};
+
+PlanSpace plans_of(const Space& space) {
+  return {read_model(space.model, {}), read_system(space.system, {}), space.gpus, space.gbs,
+          space.fixed};
+}
 
 struct Rate {
   long fits = 0;
@@ -34,10 +44,10 @@ struct Rates {
 };
 
 // Every `every`-th plan that fits, in one process.
-Rates simulate(int gpus, std::int64_t gbs, const std::vector<Fixed>& fixed, int every) {
-  const System system = read_system(system_name, {});
+Rates simulate(const Space& of, int every) {
+  const PlanSpace space = plans_of(of);
+  const System& system = space.system();
   EstimateContext context{system};
-  const PlanSpace space{read_model(model, {}), system, gpus, gbs, fixed};
   Rates rates;
   long fits = 0;
   PlanRefusal unused;
@@ -62,19 +72,22 @@ Rates simulate(int gpus, std::int64_t gbs, const std::vector<Fixed>& fixed, int 
   return rates;
 }
 
-void print_rate(const char* what, const Rate& rate) {
-  std::printf("%-34s %9ld %9ld %10.2f %10.1f %12.0f\n", what, rate.fits, rate.simulated,
+void print_rate(const std::string& what, const Rate& rate) {
+  note(what, rate.cpu_s,
+       {{"fit", static_cast<double>(rate.fits)},
+        {"simulated", static_cast<double>(rate.simulated)}});
+  std::printf("%-46s %9ld %9ld %10.2f %10.1f %12.0f\n", what.c_str(), rate.fits, rate.simulated,
               1e3 * rate.cpu_s / static_cast<double>(rate.simulated), 1e3 * rate.slowest_s,
               static_cast<double>(rate.simulated) / rate.cpu_s);
 }
 
-void print_rates(const char* what, const std::vector<Fixed>& fixed, int every) {
-  const Rates rates = simulate(1024, 1536, fixed, every);
+void print_rates(const std::string& what, const Space& space, int every) {
+  const Rates rates = simulate(space, every);
   const Rate &inside = rates.inside, &across = rates.across;
   print_rate(what, {inside.fits + across.fits, inside.simulated + across.simulated,
                     inside.cpu_s + across.cpu_s, std::max(inside.slowest_s, across.slowest_s)});
-  print_rate("  tp x cp in a node", inside);
-  print_rate("  across nodes", across);
+  print_rate(what + ", tp x cp in a node", inside);
+  if (across.simulated > 0) print_rate(what + ", across nodes", across);
 }
 
 double seconds(const timeval& time) {
@@ -88,26 +101,31 @@ double cpu_of_children() {
 }
 
 // False where the answer is not proven.
-bool print_search(std::int64_t gbs, const std::vector<Fixed>& fixed, const char* what) {
+bool print_search(const Space& space, const char* what) {
+  const PlanSpace plans = plans_of(space);
   SearchRequest request;
-  request.model = read_model(model, {});
-  request.systems = {read_system(system_name, {})};
-  request.gpus = {4096};
-  request.gbs = {gbs};
-  request.fixed = fixed;
+  request.model = plans.model();
+  request.systems = {plans.system()};
+  request.gpus = {space.gpus};
+  request.gbs = {space.gbs};
+  request.fixed = space.fixed;
   request.workers = 2;
-  const double configurations =
-      PlanSpace{request.model, request.systems[0], 4096, gbs, fixed}.configurations();
+  const double configurations = plans.configurations();
   timespec begin{};
   timespec end{};
   const double cpu = cpu_seconds() + cpu_of_children();
   clock_gettime(CLOCK_MONOTONIC, &begin);
   const SearchResult found = search(request);
   clock_gettime(CLOCK_MONOTONIC, &end);
+  const double spent = cpu_seconds() + cpu_of_children() - cpu;
+  note("search, " + std::string{what} + ", batch " + std::to_string(space.gbs), spent,
+       {{"legal", static_cast<double>(found.legal)},
+        {"fit", static_cast<double>(found.fits)},
+        {"simulated", static_cast<double>(found.simulated)}});
   std::printf("%-14s %6ld %12.0f %9ld %9ld %9ld %8.3f %7.1f %7.1f %s\n", what,
-              static_cast<long>(gbs), configurations, static_cast<long>(found.legal),
+              static_cast<long>(space.gbs), configurations, static_cast<long>(found.legal),
               static_cast<long>(found.fits), static_cast<long>(found.simulated),
-              found.plans.front().result.step_time.si(), cpu_seconds() + cpu_of_children() - cpu,
+              found.plans.front().result.step_time.si(), spent,
               static_cast<double>(end.tv_sec - begin.tv_sec) +
                   1e-9 * static_cast<double>(end.tv_nsec - begin.tv_nsec),
               found.optimal ? "proven" : "NOT PROVEN");
@@ -119,20 +137,32 @@ bool print_search(std::int64_t gbs, const std::vector<Fixed>& fixed, const char*
 int main(int count, char** words) {
   std::setvbuf(stdout, nullptr, _IONBF, 0);
   const int every = count > 1 ? std::max(1, std::atoi(words[1])) : 1;
+  const auto gpt3 = [](int gpus, std::int64_t gbs, const std::vector<Fixed>& fixed) {
+    return Space{"gpt3-175b", "dgx-a100-80gb", gpus, gbs, fixed};
+  };
   const std::vector<Fixed> of_2021{{"software", {"megatron-2021"}}};
-  std::printf("%s on 1,024 GPUs, batch 1,536: plans simulated one after another\n\n", model);
-  std::printf("%-34s %9s %9s %10s %10s %12s\n", "", "fit", "simulated", "mean (ms)", "most (ms)",
+  const Space deepseek{
+      "deepseek-v3",
+      "dgx-h100",
+      2048,
+      15360,
+      {{"seq", {"4096"}}, {"tp", {"1"}}, {"cp", {"1"}}, {"mbs", {"1"}}, {"recompute", {"full"}}}};
+  std::printf(
+      "plans simulated one after another: GPT-3 175B on 1,024 A100s, batch 1,536;\n"
+      "DeepSeek-V3 on 2,048 H100s, batch 15,360, tp 1, full recomputation\n\n");
+  std::printf("%-46s %9s %9s %10s %10s %12s\n", "", "fit", "simulated", "mean (ms)", "most (ms)",
               "plans/s");
-  print_rates("megatron-2021", of_2021, 1);
-  print_rates("default software", {}, every);
+  print_rates("megatron-2021", gpt3(1024, 1536, of_2021), 1);
+  print_rates("default software", gpt3(1024, 1536, {}), every);
+  print_rates("DeepSeek-V3", deepseek, std::max(1, every / 100));
 
-  std::printf("\n%s on 4,096 GPUs: search of every plan in two processes\n\n", model);
+  std::printf("\nGPT-3 175B on 4,096 A100s: search of every plan in two processes\n\n");
   std::printf("%-14s %6s %12s %9s %9s %9s %8s %7s %7s\n", "software", "batch", "combinations",
               "divide", "fit", "simulated", "best (s)", "CPU s", "wall s");
   bool proven = true;
   for (std::int64_t gbs : {1536, 3072}) {
-    proven = print_search(gbs, of_2021, "megatron-2021") && proven;
-    proven = print_search(gbs, {}, "default") && proven;
+    proven = print_search(gpt3(4096, gbs, of_2021), "megatron-2021") && proven;
+    proven = print_search(gpt3(4096, gbs, {}), "default") && proven;
   }
   return proven ? 0 : 1;
 }

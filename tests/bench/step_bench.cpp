@@ -57,6 +57,10 @@ Sample estimate_deepseek(const std::string& routing, Engine engine = Engine::own
           .tasks = answer.result.tasks};
 }
 
+void note_step(const std::string& name, const Sample& sample) {
+  note(name, sample.cpu_s, {{"tasks", static_cast<double>(sample.tasks)}});
+}
+
 // Measured on a 2-core machine in November 2026 from the public sources built with optimisation:
 // the same model, tp, pp and batch on 1,024 GPUs, where the tool can express them.
 struct Peer {
@@ -82,22 +86,26 @@ int main() {
   for (int gpus : {1024, 16384, 131072}) {
     const Sample sample =
         gpus == 1024 ? base : median_of(9, [gpus] { return estimate_gpt3(gpus, {}); });
+    note_step("GPT-3 175B on " + std::to_string(gpus), sample);
     std::printf("%10d %12.1f %10.2f %10.2f %10d %8.0f\n", gpus, 1e3 * sample.cpu_s,
                 sample.cpu_s / base.cpu_s, sample.simulated_s, sample.tasks, sample.peak_mb);
   }
   const Sample expanded = median_of(3, [] { return estimate_gpt3(1024, {.expanded = true}); });
+  note_step("GPT-3 175B on 1024, expanded", expanded);
   std::printf("%10s %12.1f %10.2f %10.2f %10d %8.0f\n", "expanded", 1e3 * expanded.cpu_s,
               expanded.cpu_s / base.cpu_s, expanded.simulated_s, expanded.tasks, expanded.peak_mb);
   std::printf("\nDeepSeek-V3, EP64 PP16, 2,048 H100\n\n");
   Sample deepseek;
   for (const char* routing : {"uniform", "zipf:1"}) {
     const Sample sample = median_of(5, [routing] { return estimate_deepseek(routing); });
+    note_step("DeepSeek-V3 on 2048, " + std::string{routing}, sample);
     if (deepseek.tasks == 0) deepseek = sample;  // Evenly routed.
     std::printf("%10s %12.1f %10.2f %10.2f %10d %8.0f\n", routing, 1e3 * sample.cpu_s,
                 sample.cpu_s / base.cpu_s, sample.simulated_s, sample.tasks, sample.peak_mb);
   }
   std::printf("\n--engine simgrid: every timer and every flow by SimGrid\n\n");
   const auto by_simgrid = [](const char* what, const Sample& own, const Sample& simgrid) {
+    note_step(std::string{what} + " by SimGrid", simgrid);
     std::printf("%10s %12.1f %10.2f %10.2f %10d %8.0f\n", what, 1e3 * simgrid.cpu_s,
                 simgrid.cpu_s / own.cpu_s, simgrid.simulated_s, simgrid.tasks, simgrid.peak_mb);
   };

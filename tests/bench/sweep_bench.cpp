@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/bench/child.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 namespace {
@@ -38,7 +39,10 @@ Run run(const std::vector<std::string>& words) {
   int status = 0;
   rusage usage{};
   wait4(process, &status, 0, &usage);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) std::printf("  FAILED: %d\n", status);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+    std::fprintf(stderr, "%s %s FAILED: %d\n", words[1].c_str(), words[2].c_str(), status);
+    std::exit(1);
+  }
   const auto seconds = [](const timeval& time) {
     return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
   };
@@ -48,6 +52,8 @@ Run run(const std::vector<std::string>& words) {
 }
 
 void row(const char* what, int points, const Run& run) {
+  orrery::note(what + (", " + std::to_string(points)), run.cpu_s,
+               {{"points", static_cast<double>(points)}});
   std::printf("%-46s %9d %8.2f %8.2f %10.0f %6.0f\n", what, points, run.wall_s, run.cpu_s,
               points / run.wall_s, run.peak_mb);
 }
@@ -76,17 +82,17 @@ int main(int count, char** words) {
 
   const auto cheap = [&](const char* out, const char* jobs, const char* last) {
     return run({orrery, "sweep", "run", "--out", path(out), "-j", jobs, "--shards", "10",
-                "--memory-only", "--model", "llama3-70b", "--system", "dgx-h100", "--gpus", "1024",
-                "--sweep",
-                "tp=1..8*2 pp=1,2,4,5,8 mbs=1,2,4,8,16 recompute=none,selective,full gbs=1.." +
-                    std::string{last}});
+                "--memory-only", "--yes", "--model", "llama3-70b", "--system", "dgx-h100", "--gpus",
+                "1024", "--sweep",
+                "tp=1..8*2 pp=1,2,4,5,8 mbs=1,2,4,8,16 recompute=none,selective,full gbs=16384.." +
+                    std::string{last} + "+16384"});
   };
-  row("memory alone, 10 shards", 30'000, cheap("small", "2", "100"));
-  row("memory alone, 10 shards", 300'000, cheap("middle", "2", "1000"));
-  row("memory alone, 10 shards", 1'000'200, cheap("large", "2", "3334"));
-  row("  merged into SQLite", 1'000'200,
+  row("memory alone, 10 shards", 30'000, cheap("small", "2", "1638400"));
+  row("memory alone, 10 shards", 300'000, cheap("middle", "2", "16384000"));
+  row("memory alone, 10 shards", 1'000'200, cheap("large", "2", "54624256"));
+  row("merged into SQLite", 1'000'200,
       run({orrery, "sweep", "merge", path("large"), "-o", path("large.sqlite")}));
-  row("  merged into CSV", 1'000'200,
+  row("merged into CSV", 1'000'200,
       run({orrery, "sweep", "merge", path("large"), "-o", path("large.csv")}));
   return 0;
 }
