@@ -364,7 +364,7 @@ int run_search(const Arguments& arguments) {
   const SearchRequest request = read_request(asked.meaning, names);
   if (parsed.has("out")) return search_shard(parsed, request);
   if (parsed.has("shard"))
-    fail_input({"", "--shard"}, "where should what it finds go?", "add --out DIR");
+    fail_input({"", "--shard"}, "does not say where its answer goes", "add --out DIR");
   const Interruption interruption;
   const SearchResult result = [&] {
     if (!asked.shares.empty()) return put_together(request, asked.shares);
