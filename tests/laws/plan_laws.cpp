@@ -298,8 +298,9 @@ Broken other_engine(const PlanCase& plan, const Estimate& answer) {
   if (answer.result.tasks > 5000) return std::nullopt;
   const auto other = answer_to(plan.scenario(), {.engine = Engine::simgrid});
   if (!other) return "refused by SimGrid";
-  // A hundredth of a nanosecond for each flow on the path, of which there are a few thousand.
-  if (std::abs((other->step_time - answer.result.step_time).si()) < 5e-8) return std::nullopt;
+  // A hundredth of a nanosecond for each flow on the path, of which there are a few thousand, and
+  // what becomes of it where a flow then meets another for longer.
+  if (std::abs((other->step_time - answer.result.step_time).si()) < 5e-7) return std::nullopt;
   return not_equal(other->step_time, answer.result.step_time, 1e-7, "SimGrid");
 }
 

@@ -317,7 +317,13 @@ SearchResult result_of(const SearchRequest& request, const SearchGround& ground,
   for (const Leader& leader : leaders.ranked())
     result.plans.push_back(found(request, ground, leader));
   for (Found& one : result.plans) one.tie = is_tie(one, result.plans.front(), request);
-  if (result.plans.empty() && result.optimal) fail_too_late(request, result.fits);
+  if (result.plans.empty() && result.optimal) {
+    // Only a deadline lets none be listed of plans that fit: shards that say so are none.
+    if (!request.deadline)
+      fail_input({}, "the shards list none of " + grouped(result.fits) + " plans that fit",
+                 "compute them again");
+    fail_too_late(request, result.fits);
+  }
   return result;
 }
 

@@ -219,6 +219,10 @@ TEST(SearchShare, PlansOfOtherSearchesAreRefused) {
            "shard 1: lists a plan that the search has not got; compute this shard again";
   };
   EXPECT_FALSE(refused([](Candidate&) {}));
+  SearchShare empty = sound;
+  empty.leaders.clear();
+  EXPECT_NE(error_text([&] { put_together(request, {empty}); }).find("list none of "),
+            std::string::npos);
   EXPECT_TRUE(refused([](Candidate& one) { one.space = 2; }));
   EXPECT_TRUE(refused([](Candidate& one) { one.choice[0] = 200; }));
   EXPECT_TRUE(refused([](Candidate& one) { one.choice[PlanSpace::most_dimensions - 1] = 0; }));
