@@ -9,6 +9,7 @@
 #include <string>
 
 #include "sim/analysis/estimate/estimate.hpp"
+#include "sim/base/core/large_pages.hpp"
 #include "sim/cluster/placement/choose_cast.hpp"
 #include "sim/work/standalone/lone_collective.hpp"
 #include "tests/bench/child.hpp"
@@ -105,6 +106,7 @@ void print(const char* what, const Sample& sample) {
 }  // namespace
 
 int main() {
+  use_large_pages();                         // As the program does.
   std::setvbuf(stdout, nullptr, _IONBF, 0);  // Children must not inherit half-printed lines.
   std::printf("%-58s %10s %8s %8s %10s\n", "", "CPU (ms)", "MB", "roles", "tasks");
   const double gib = 1073741824.0;

@@ -11,6 +11,7 @@
 
 #include "sim/analysis/estimate/estimate.hpp"
 #include "sim/analysis/search/search.hpp"
+#include "sim/base/core/large_pages.hpp"
 #include "sim/cost/memory/memory.hpp"
 #include "tests/bench/child.hpp"
 
@@ -135,6 +136,7 @@ bool print_search(const Space& space, const char* what) {
 }  // namespace
 
 int main(int count, char** words) {
+  use_large_pages();  // As the program does.
   std::setvbuf(stdout, nullptr, _IONBF, 0);
   const int every = count > 1 ? std::max(1, std::atoi(words[1])) : 1;
   const auto gpt3 = [](int gpus, std::int64_t gbs, const std::vector<Fixed>& fixed) {

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "sim/analysis/estimate/estimate.hpp"
+#include "sim/base/core/large_pages.hpp"
 #include "tests/bench/child.hpp"
 
 namespace {
@@ -78,6 +79,7 @@ constexpr Peer peers[] = {{"ASTRA-sim 2.0 analytical, a node a stage and micro-b
 }  // namespace
 
 int main() {
+  use_large_pages();                         // As the program does.
   std::setvbuf(stdout, nullptr, _IONBF, 0);  // Children must not inherit half-printed lines.
   const Sample base = median_of(9, [] { return estimate_gpt3(1024, {}); });
   std::printf("GPT-3 175B, TP8 PP8, 96 micro-batches a pipeline, DGX A100\n\n");

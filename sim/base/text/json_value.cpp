@@ -1,6 +1,7 @@
 #include "sim/base/text/json_value.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -24,6 +25,153 @@ std::string shown(const nlohmann::json& value) {
   if (text.size() > 60) text = text.substr(0, 57) + "...";
   return text;
 }
+
+// JSON as nearly all files have it, in a third of nlohmann's time: a table of kernels has 200 kB of
+// numbers, and reading it was most of a small estimate. Nothing where the text is not plain: the
+// slow way then reads it, and knows what to say.
+class PlainJson {
+ public:
+  explicit PlainJson(const std::string& text) : at_{text.data()}, end_{text.data() + text.size()} {}
+
+  std::optional<nlohmann::json> parse() {
+    nlohmann::json root;
+    if (!value(root, 0)) return std::nullopt;
+    skip_space();
+    if (at_ != end_) return std::nullopt;
+    return root;
+  }
+
+ private:
+  using Json = nlohmann::json;
+
+  void skip_space() {
+    while (at_ != end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\t' || *at_ == '\r')) ++at_;
+  }
+  bool take(char expected) {
+    skip_space();
+    if (at_ == end_ || *at_ != expected) return false;
+    ++at_;
+    return true;
+  }
+  bool word(std::string_view expected) {
+    if (!std::string_view{at_, end_}.starts_with(expected)) return false;
+    at_ += expected.size();
+    return true;
+  }
+
+  bool value(Json& into, int depth) {
+    skip_space();
+    if (at_ == end_ || depth >= deepest_nesting) return false;
+    switch (*at_) {
+      case '{':
+        return object(into, depth);
+      case '[':
+        return array(into, depth);
+      case '"': {
+        std::string read;
+        if (!text(read)) return false;
+        into = std::move(read);
+        return true;
+      }
+      case 't':
+        into = true;
+        return word("true");
+      case 'f':
+        into = false;
+        return word("false");
+      case 'n':
+        return word("null");
+      default:
+        return number(into);
+    }
+  }
+
+  bool object(Json& into, int depth) {
+    ++at_;
+    Json::object_t members;
+    if (!take('}')) {
+      do {
+        std::string key;
+        skip_space();
+        if (!text(key) || !take(':')) return false;
+        const auto [member, fresh] = members.try_emplace(std::move(key));
+        if (!fresh || !value(member->second, depth + 1)) return false;
+      } while (take(','));
+      if (!take('}')) return false;
+    }
+    into = std::move(members);
+    return true;
+  }
+
+  bool array(Json& into, int depth) {
+    ++at_;
+    const std::size_t first = elements_.size();
+    if (!take(']')) {
+      do {
+        Json element;
+        if (!value(element, depth + 1)) return false;
+        elements_.push_back(std::move(element));
+      } while (take(','));
+      if (!take(']')) return false;
+    }
+    const auto begin = elements_.begin() + static_cast<std::ptrdiff_t>(first);
+    into = Json::array_t(std::move_iterator{begin}, std::move_iterator{elements_.end()});
+    elements_.resize(first);
+    return true;
+  }
+
+  // Without escapes, and of ASCII.
+  bool text(std::string& into) {
+    if (at_ == end_ || *at_ != '"') return false;
+    const char* const begin = ++at_;
+    while (at_ != end_ && *at_ >= ' ' && *at_ < '\x7f' && *at_ != '"' && *at_ != '\\') ++at_;
+    if (at_ == end_ || *at_ != '"') return false;
+    into.assign(begin, at_++);
+    return true;
+  }
+
+  static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+  bool digits() {
+    const char* const begin = at_;
+    while (at_ != end_ && is_digit(*at_)) ++at_;
+    return at_ != begin;
+  }
+
+  bool number(Json& into) {
+    const char* const begin = at_;
+    const bool negative = *at_ == '-';
+    if (negative) ++at_;
+    const char* const first = at_;
+    if (!digits() || (*first == '0' && at_ - first > 1)) return false;
+    bool whole = true;
+    if (at_ != end_ && *at_ == '.') {
+      ++at_;
+      whole = false;
+      if (!digits()) return false;
+    }
+    if (at_ != end_ && (*at_ == 'e' || *at_ == 'E')) {
+      ++at_;
+      whole = false;
+      if (at_ != end_ && (*at_ == '+' || *at_ == '-')) ++at_;
+      if (!digits()) return false;
+    }
+    // The types that nlohmann gives to numbers. Out of range is its business.
+    if (!whole) return read<double>(begin, into);
+    return negative ? read<std::int64_t>(begin, into) : read<std::uint64_t>(begin, into);
+  }
+  template <class Number>
+  bool read(const char* begin, Json& into) const {
+    Number number{};
+    const auto [end, code] = std::from_chars(begin, at_, number);
+    if (code != std::errc{} || end != at_) return false;
+    into = number;
+    return true;
+  }
+
+  const char* at_;
+  const char* const end_;
+  Json::array_t elements_;  // Of the arrays that are open, so that each is made in one piece.
+};
 
 std::string number_text(double value) {
   std::ostringstream out;
@@ -62,6 +210,11 @@ JsonValue JsonValue::parse(const std::string& text, const std::string& file) {
   using nlohmann::json;
   const Place place{file, ""};
   if (text.empty()) fail_input(place, "is empty", "write a JSON object");
+  if (auto plain = PlainJson{text}.parse()) {
+    auto document = std::make_shared<const json>(std::move(*plain));
+    const json* root = document.get();
+    return JsonValue{std::move(document), root, place};
+  }
 
   std::vector<std::set<std::string>> open_objects;
   std::string duplicate;

@@ -10,6 +10,7 @@
 
 #include "sim/base/core/error.hpp"
 #include "sim/base/core/harmless.hpp"
+#include "sim/base/core/large_pages.hpp"
 #include "sim/base/core/nearest.hpp"
 #include "sim/base/text/input_file.hpp"
 #include "sim/cli/options/command.hpp"
@@ -78,6 +79,7 @@ int main(int argc, char** argv) {
   // A file that outgrows its limit is an error that names the file, like a full disk.
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGABRT, end_at_a_fault);
+  use_large_pages();
   const FilesRead files;  // None of them is to be written over.
   int code = exit_internal;
   try {
