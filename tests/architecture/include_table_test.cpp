@@ -121,7 +121,7 @@ TEST(IncludeTable, ThirdPartiesStayInTheirRooms) {
                      "served",  "servers",      "benchmarks", "runs",       "priced",    "replies",
                      "reports", "views",        "purchase",   "kineto",     "profiled"}},
       {"boost/property_tree/", {"inventory"}},
-      {"boost/graph/", {"topology", "graph"}},
+      {"boost/graph/", {"topology"}},
       {"boost/program_options", {"options"}},
       {"sqlite3.h", {"sweep"}},
       {"simgrid/", {"simgrid"}},

@@ -11,23 +11,23 @@ Seconds least_time(const Task& task) {
 }
 
 CriticalPath critical_path(const TaskGraph& graph) {
+  const auto index = [](TaskId id) { return static_cast<std::size_t>(id.value); };
   const auto count = static_cast<std::size_t>(graph.size());
-  std::vector<Seconds> finish(count);
+  std::vector<Seconds> ready(count);  // When all before it have finished.
   std::vector<int> through(count, -1);
+  Seconds longest;
   int last = -1;
   for (TaskId id : graph.in_order()) {
-    const auto index = static_cast<std::size_t>(id.value);
-    Seconds start;
-    graph.for_each_predecessor(id, [&](TaskId before) {
-      const Seconds ready = finish[static_cast<std::size_t>(before.value)];
-      if (ready > start) start = ready, through[index] = before.value;
+    const Seconds finish = ready[index(id)] + least_time(graph.task(id));
+    graph.for_each_successor(id, [&](TaskId after) {
+      if (finish > ready[index(after)])
+        ready[index(after)] = finish, through[index(after)] = id.value;
     });
-    finish[index] = start + least_time(graph.task(id));
-    if (last < 0 || finish[index] > finish[static_cast<std::size_t>(last)]) last = id.value;
+    if (last < 0 || finish > longest) longest = finish, last = id.value;
   }
   CriticalPath path;
   if (last < 0) return path;
-  path.length = finish[static_cast<std::size_t>(last)];
+  path.length = longest;
   for (int id = last; id >= 0; id = through[static_cast<std::size_t>(id)])
     path.tasks.push_back(TaskId{id});
   std::reverse(path.tasks.begin(), path.tasks.end());

@@ -18,6 +18,11 @@ constexpr int over = -1;                // Waits for nothing any more: it has fi
 std::size_t index(TaskId id) { return static_cast<std::size_t>(id.value); }
 TaskId task_id(std::size_t index) { return TaskId{static_cast<std::int32_t>(index)}; }
 
+std::vector<int> waits_in(const TaskGraph* graph) {
+  if (!graph) return {};
+  return {graph->waits().begin(), graph->waits().end()};
+}
+
 std::unique_ptr<Mover> mover_of(EngineChoice choice, MovedTasks& tasks, const Topology& topology) {
   if (choice.engine == Engine::simgrid) return simgrid_mover(tasks, topology);
   return own_mover(tasks, topology, choice.most_shared_here);
@@ -69,9 +74,7 @@ class Simulation::Run final : public MovedTasks {
         self_{self},
         graph_{graph},
         mover_{mover_of(choice, *this, topology)},
-        waits_for_(begun_with_.size()) {
-    for (std::size_t i = 0; i < waits_for_.size(); ++i)
-      waits_for_[i] = graph_->waits_for(task_id(i));
+        waits_for_{waits_in(graph)} {
     timeline_.spans.resize(waits_for_.size());
     timeline_.engine = choice.engine;
   }

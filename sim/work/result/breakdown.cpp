@@ -19,12 +19,18 @@ struct Interval {
 };
 
 // Disjoint intervals, ascending.
-std::vector<Interval> merged(std::vector<Interval> intervals) {
+std::vector<Interval> merged(const std::vector<Interval>& given) {
   // A rank's own tasks are in order already.
   const auto earlier = [](const Interval& a, const Interval& b) { return a.start < b.start; };
-  if (!std::is_sorted(intervals.begin(), intervals.end(), earlier))
-    std::sort(intervals.begin(), intervals.end(), earlier);
+  std::vector<Interval> sorted;
+  const bool in_order = std::is_sorted(given.begin(), given.end(), earlier);
+  if (!in_order) {
+    sorted = given;
+    std::sort(sorted.begin(), sorted.end(), earlier);
+  }
+  const std::vector<Interval>& intervals = in_order ? given : sorted;
   std::vector<Interval> result;
+  result.reserve(intervals.size());
   for (const Interval& next : intervals) {
     if (next.finish <= next.start) continue;
     if (!result.empty() && next.start <= result.back().finish)
@@ -74,13 +80,14 @@ class Collector {
             const std::vector<int>& roles)
       : scenario_{scenario}, step_{step}, timeline_{timeline}, own_(roles.size()) {
     chosen_.resize(step.cast.roles().size(), -1);
+    led_by_.resize(group_kinds * step.cast.roles().size());
     for (std::size_t i = 0; i < roles.size(); ++i) {
       const int role = roles[i];
       chosen_[static_cast<std::size_t>(role)] = static_cast<int>(i);
       const Coordinates at = step.cast.roles()[static_cast<std::size_t>(role)].at;
       for (GroupKind kind : all_group_kinds) {
         const int leader = roles_in(step.cast, step.cast.placement().group(kind, at)).front();
-        led_by_[{kind, leader}].push_back(i);
+        led_by_[leader_index(kind, leader)].push_back(i);
       }
     }
   }
@@ -91,6 +98,9 @@ class Collector {
   }
 
  private:
+  static std::size_t leader_index(GroupKind kind, int leader) {
+    return group_kinds * static_cast<std::size_t>(leader) + static_cast<std::size_t>(kind);
+  }
   OwnTasks* of(int role) {
     const int index = role < 0 ? -1 : chosen_[static_cast<std::size_t>(role)];
     return index < 0 ? nullptr : &own_[static_cast<std::size_t>(index)];
@@ -99,9 +109,8 @@ class Collector {
     if (own) own->waits[cause].push_back(when);
   }
   void all_wait(GroupKind group, int leader, Cause cause, const Interval& when) {
-    const auto members = led_by_.find({group, leader});
-    if (members == led_by_.end()) return;
-    for (const std::size_t index : members->second) own_[index].waits[cause].push_back(when);
+    for (const std::size_t index : led_by_[leader_index(group, leader)])
+      own_[index].waits[cause].push_back(when);
   }
 
   void look_at(TaskId id) {
@@ -171,8 +180,8 @@ class Collector {
   const Scenario& scenario_;
   const TrainingStep& step_;
   const Timeline& timeline_;
-  std::vector<int> chosen_;  // By role: its place in own_, or -1.
-  std::map<std::pair<GroupKind, int>, std::vector<std::size_t>> led_by_;
+  std::vector<int> chosen_;                       // By role: its place in own_, or -1.
+  std::vector<std::vector<std::size_t>> led_by_;  // By group kind and first role.
   std::map<std::pair<const PassCost*, double>, ExposedInPass> exposed_;
   std::vector<OwnTasks> own_;
 };
@@ -196,10 +205,13 @@ Breakdown break_down(const Scenario& scenario, const TrainingStep& step, const O
   std::vector<Interval> idle = without({{begin, begin + window.length()}}, kernels);
   Breakdown result = own.busy;
   Seconds waited[causes];
+  Seconds unexplained = length(idle);
   for (int cause = 0; cause < causes; ++cause) {
-    const std::vector<Interval> rest = without(idle, merged(own.waits[cause]));
-    waited[cause] = length(idle) - length(rest);
-    idle = rest;
+    if (own.waits[cause].empty()) continue;
+    idle = without(idle, merged(own.waits[cause]));
+    const Seconds rest = length(idle);
+    waited[cause] = unexplained - rest;
+    unexplained = rest;
   }
   result.dp_exposed = waited[data];
   result.pp_exposed = waited[transfer];
@@ -207,7 +219,6 @@ Breakdown break_down(const Scenario& scenario, const TrainingStep& step, const O
   result.ep_exposed += waited[expert];
   result.tp_exposed += waited[tensor];
   result.other = waited[norm];
-  const Seconds unexplained = length(idle);
   result.pp_bubble = std::min(unexplained, ideal_bubble(scenario, step, stage));
   result.imbalance = unexplained - result.pp_bubble;
   return result;

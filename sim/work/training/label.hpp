@@ -53,7 +53,7 @@ using Labels = std::vector<Label>;
 struct StepTask : Task, Label {};
 
 /// Adds the task to the graph and its label to the table.
-inline TaskId add_labelled(TaskGraph& graph, Labels& labels, StepTask task) {
+inline TaskId add_labelled(TaskGraph& graph, Labels& labels, StepTask&& task) {
   task.note = static_cast<std::int32_t>(labels.size());
   labels.push_back(task);
   return graph.add(std::move(task));

@@ -18,12 +18,6 @@ StepDraft::StepDraft(const Scenario& of, const StepCost& price, const StepTraffi
           who.roles().size(),
           std::vector<int>(static_cast<std::size_t>(3 * plan.chunks() * plan.microbatches), -1)) {}
 
-TaskId StepDraft::add_after(StepTask task, const Tasks& before) {
-  const TaskId id = add(std::move(task));
-  for (TaskId earlier : before) graph.depends(id, earlier);
-  return id;
-}
-
 int& StepDraft::index_of(int role_index, const Slot& slot) {
   const int index = (static_cast<int>(slot.pass) * plan.chunks() + slot.chunk) * plan.microbatches +
                     slot.microbatch;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "sim/cluster/placement/hops.hpp"
@@ -70,8 +71,21 @@ struct StepDraft {
            (traffic.shapes().data.ranks > 1 || traffic.shapes().expert_data.ranks > 1);
   }
 
-  TaskId add(StepTask task) { return add_labelled(graph, labels, std::move(task)); }
-  TaskId add_after(StepTask task, const Tasks& before);
+  void reserve(std::size_t tasks) {
+    graph.reserve(tasks);
+    labels.reserve(tasks);
+  }
+  TaskId add(StepTask&& task) { return add_labelled(graph, labels, std::move(task)); }
+  TaskId add_after(StepTask&& task, std::span<const TaskId> before) {
+    const TaskId id = add(std::move(task));
+    for (TaskId earlier : before) graph.depends(id, earlier);
+    return id;
+  }
+  TaskId add_after(StepTask&& task, TaskId before) {
+    const TaskId id = add(std::move(task));
+    graph.depends(id, before);
+    return id;
+  }
   /// Where in `passes` a role's slot is.
   int& index_of(int role_index, const Slot& slot);
   const PassTasks& pass_of(int role_index, const Slot& slot);

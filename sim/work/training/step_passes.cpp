@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <tuple>
 
 #include "sim/base/core/ticks.hpp"
@@ -20,6 +21,24 @@ using CollectiveKey = std::tuple<int, Pass, int, int, int>;
 // What the flows of a role's collective depend on.
 using FlowsKey = std::tuple<int, GroupKind, Bytes, Bytes, BytesPerSecond, BytesPerSecond>;
 
+// What a stretch of a pass ends with: a few tasks, without an allocation for each stretch.
+class Ends {
+ public:
+  Ends() = default;
+  Ends(TaskId task) { push_back(task); }
+
+  void push_back(TaskId task) {
+    // A collective beside kernels adds one, and chains within chains are not as deep as this.
+    assert(size_ < few_.size());
+    few_[size_++] = task;
+  }
+  std::span<const TaskId> tasks() const { return {few_.data(), size_}; }
+
+ private:
+  std::array<TaskId, 8> few_{};
+  std::size_t size_ = 0;
+};
+
 class PassBuilder {
  public:
   explicit PassBuilder(StepDraft& draft, Contraction contraction)
@@ -30,10 +49,27 @@ class PassBuilder {
 
   void build() {
     orders_ = plan_.schedule->orders(plan_.pipeline(), pass_lengths(), transfer_time());
+    draft_.reserve(expected_tasks());
     for (int role = 0; role < draft_.role_count(); ++role) add_passes(role);
   }
 
  private:
+  // Room for passes and their transfers: a list that grows would be copied again and again. What
+  // is reserved in vain takes addresses, no memory.
+  std::size_t expected_tasks() const {
+    constexpr std::size_t with_transfers = 2;
+    std::size_t sum = 0;
+    for (int role = 0; role < draft_.role_count(); ++role)
+      for (int chunk = 0; chunk < plan_.chunks(); ++chunk) {
+        const StageCost& stage = draft_.stage_cost(role, chunk);
+        const bool drawn = !contraction_.quiet && !contraction_.chains;
+        const std::size_t stretches =
+            drawn ? 2 * (stage.forward.segments.size() + stage.backward.segments.size()) : 2;
+        sum += at(plan_.microbatches_of_chunk()) * (stretches + with_transfers);
+      }
+    return sum;
+  }
+
   // Alone on the machine, routed evenly, as a profile of a few steps tells them.
   std::vector<PassLengths> pass_lengths() const {
     std::vector<PassLengths> lengths;
@@ -62,7 +98,7 @@ class PassBuilder {
     std::vector<int> forwards_seen(at(plan_.chunks()), 0);
     std::vector<int> gradients_seen(at(plan_.chunks()), 0);
     const SlotRange busy = overlapped_slots(order);
-    Tasks frontier;
+    Ends frontier;
     draft_.passes[at(role_index)].reserve(order.size());
     for (std::size_t i = 0; i < order.size(); ++i) {
       const Slot& slot = order[i];
@@ -86,11 +122,11 @@ class PassBuilder {
       // passes run together with others.
       assert(pass.buckets.size() == 1 || !slot.with_next);
       assert(!(gathers || reduces) || !(slot.with_next || (i > 0 && order[i - 1].with_next)));
-      frontier = {pass.exit()};
+      frontier = pass.exit();
       draft_.index_of(role_index, slot) = static_cast<int>(draft_.passes[at(role_index)].size());
       draft_.passes[at(role_index)].push_back(std::move(pass));
     }
-    draft_.ready[at(role_index)] = frontier;
+    draft_.ready[at(role_index)].assign(frontier.tasks().begin(), frontier.tasks().end());
   }
 
   // Whether weights are gathered for a pass, and its gradients reduced, bucket by bucket: of the
@@ -130,20 +166,20 @@ class PassBuilder {
 
   // Bucket by bucket, or whole.
   std::vector<Stretch> add_pass(int role_index, const Slot& slot, bool gathers, bool reduces,
-                                const Tasks& first) {
+                                const Ends& first) {
     const StageCost& stage = draft_.pass_cost(role_index, slot);
     const bool forward = slot.pass == Pass::forward;
     Part part{role_index, slot};
     if (!gathers && !reduces) return {add_stretch(part, cost_of(stage, slot), first)};
     std::vector<Stretch> buckets;
-    Tasks before = first;
+    Ends before = first;
     for (std::size_t i = 0; i < stage.count(forward); ++i) {
       const Bucket& bucket = stage.bucket(forward, i);
       buckets.push_back(add_stretch(part, cost_of(bucket, slot), before));
       const PassCost& lost = forward ? bucket.lost_to_gather : bucket.lost_to_reduction;
       if (!lost.segments.empty())
-        buckets.back().exit = add_stretch(part, lost, {buckets.back().exit}).exit;
-      before = {buckets.back().exit};
+        buckets.back().exit = add_stretch(part, lost, buckets.back().exit).exit;
+      before = buckets.back().exit;
     }
     return buckets;
   }
@@ -162,7 +198,7 @@ class PassBuilder {
     return cost.weight_gradient;
   }
 
-  Stretch add_two(int role_index, const Slot& forward, const Slot& backward, const Tasks& before) {
+  Stretch add_two(int role_index, const Slot& forward, const Slot& backward, const Ends& before) {
     const PassCost& down = draft_.pass_cost(role_index, forward).forward;
     const PassCost& up = draft_.pass_cost(role_index, backward).backward;
     const auto [known, fresh] = draft_.overlapped.try_emplace({&down, &up});
@@ -204,50 +240,54 @@ class PassBuilder {
     return task;
   }
 
-  Stretch add_stretch(Part& part, const PassCost& cost, const Tasks& before) {
+  Stretch add_stretch(Part& part, const PassCost& cost, const Ends& before) {
     if (contract_now_ || !cost.has_collectives()) {
       const TaskId task = draft_.add_after(
-          compute_task(part, false, length(cost, draft_.role(part.role).pace), &cost), before);
+          compute_task(part, false, length(cost, draft_.role(part.role).pace), &cost),
+          before.tasks());
       return {task, task};
     }
     if (contraction_.chains && !part.backward)
       if (const auto chain = chain_of(part.role, cost)) {
         StepTask task = compute_task(part, false, Seconds{}, nullptr);
         task.chain = chain;
-        const TaskId id = draft_.add_after(std::move(task), before);
+        const TaskId id = draft_.add_after(std::move(task), before.tasks());
         return {id, id};
       }
     // A join first, so that what the pass waits for is waited for by all that it begins with.
-    StepTask gate = compute_task(part, false, Seconds{}, nullptr);
-    gate.kind = Label::Kind::join;
-    const TaskId entry = draft_.add_after(gate, before);
-    const Tasks end = add_segments(part, cost.segments, {entry});
-    if (end.size() == 1) return {entry, end.front()};
-    return {entry, draft_.add_after(gate, end)};
+    const auto join = [&](const Ends& after) {
+      StepTask gate = compute_task(part, false, Seconds{}, nullptr);
+      gate.kind = Label::Kind::join;
+      return draft_.add_after(std::move(gate), after.tasks());
+    };
+    const TaskId entry = join(before);
+    const Ends end = add_segments(part, cost.segments, entry);
+    if (end.tasks().size() == 1) return {entry, end.tasks().front()};
+    return {entry, join(end)};
   }
 
-  Tasks add_segments(Part& part, const std::vector<Segment>& segments, Tasks frontier) {
+  Ends add_segments(Part& part, const std::vector<Segment>& segments, Ends frontier) {
     for (const Segment& segment : segments) frontier = add_segment(part, segment, frontier);
     return frontier;
   }
 
-  Tasks add_segment(Part& part, const Segment& segment, const Tasks& before) {
-    Tasks done;
+  Ends add_segment(Part& part, const Segment& segment, const Ends& before) {
+    Ends done;
     if (segment.beside) {
       // Beside the kernels of one pass run the exchanges of the other.
       const bool other = part.backward && segment.beside->group == GroupKind::expert;
-      done = {group_collective(part, segment.backward != other, *segment.beside, before)};
+      done = group_collective(part, segment.backward != other, *segment.beside, before);
     }
     if (!segment.chain.empty()) {
-      const Tasks end = add_segments(part, segment.chain, before);
-      done.insert(done.end(), end.begin(), end.end());
+      const Ends end = add_segments(part, segment.chain, before);
+      for (TaskId task : end.tasks()) done.push_back(task);
     } else if (segment.compute > Seconds{} || !segment.beside) {
       const Seconds duration = own_compute(part.role, segment) / draft_.role(part.role).speed;
       StepTask own = compute_task(part, segment.backward, duration, nullptr);
       own.segment = &segment;
-      done.push_back(draft_.add_after(std::move(own), before));
+      done.push_back(draft_.add_after(std::move(own), before.tasks()));
     }
-    if (segment.after) done = {group_collective(part, segment.backward, *segment.after, done)};
+    if (segment.after) done = group_collective(part, segment.backward, *segment.after, done);
     return done;
   }
 
@@ -328,14 +368,14 @@ class PassBuilder {
 
   // The first member to come creates the task; the others only add what they must finish first.
   TaskId group_collective(Part& part, bool backward, const GroupCollective& collective,
-                          const Tasks& before) {
+                          const Ends& before) {
     const Group& group = group_of(part.role, collective.group);
     const CollectiveKey key{group.leader, part.slot.pass, part.slot.chunk, part.slot.microbatch,
                             part.collectives++};
     if (!group.one_role) {
       const auto found = collectives_.find(key);
       if (found != collectives_.end()) {
-        for (TaskId earlier : before) draft_.graph.depends(found->second, earlier);
+        for (TaskId earlier : before.tasks()) draft_.graph.depends(found->second, earlier);
         return found->second;
       }
     }
@@ -348,7 +388,7 @@ class PassBuilder {
     task.combine = collective.combine;
     task.stream = Stream::tensor;
     task.flows = flows_of(part.role, collective);
-    const TaskId id = draft_.add_after(std::move(task), before);
+    const TaskId id = draft_.add_after(std::move(task), before.tasks());
     if (!group.one_role) collectives_.emplace(key, id);
     return id;
   }

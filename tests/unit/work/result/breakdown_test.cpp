@@ -51,7 +51,7 @@ class BreakDown : public ::testing::Test {
   Breakdown of(int role) {
     step_.graph = TaskGraph{};
     step_.labels.clear();
-    for (const StepTask& task : tasks_) add_labelled(step_.graph, step_.labels, task);
+    for (const StepTask& task : tasks_) add_labelled(step_.graph, step_.labels, StepTask{task});
     const Breakdown parts = break_down(scenario_, step_, timeline_, {role}).front();
     EXPECT_NEAR(parts.sum().si(), timeline_.makespan.seconds().si(), 1e-12);
     return parts;
