@@ -7,6 +7,13 @@ namespace orrery {
 std::vector<GemmProduct> products_of(const GroupedGemm& layer,
                                      std::span<const std::int64_t> tokens) {
   std::vector<GemmProduct> products;
+  products_of(layer, tokens, products);
+  return products;
+}
+
+void products_of(const GroupedGemm& layer, std::span<const std::int64_t> tokens,
+                 std::vector<GemmProduct>& products) {
+  products.clear();
   products.reserve(tokens.size());
   for (const std::int64_t rows : tokens) {
     assert(rows >= 0);
@@ -23,7 +30,6 @@ std::vector<GemmProduct> products_of(const GroupedGemm& layer,
         break;
     }
   }
-  return products;
 }
 
 std::vector<std::int64_t> even_tokens(std::int64_t tokens, std::int64_t experts) {

@@ -25,6 +25,9 @@ struct GroupedGemm {
 /// The products of `layer` where expert e has `tokens[e]`. Experts without tokens have none.
 std::vector<GemmProduct> products_of(const GroupedGemm& layer,
                                      std::span<const std::int64_t> tokens);
+/// The same, in place of what `products` held: one list serves many calls.
+void products_of(const GroupedGemm& layer, std::span<const std::int64_t> tokens,
+                 std::vector<GemmProduct>& products);
 
 /// `tokens` over `experts` as evenly as whole tokens allow: the first ones have one more.
 std::vector<std::int64_t> even_tokens(std::int64_t tokens, std::int64_t experts);

@@ -77,7 +77,8 @@ KernelTime KernelModel::grouped_gemm(const GroupedGemm& layer,
 
 KernelTime KernelModel::grouped_kernel(const GroupedGemm& layer,
                                        std::span<const std::int64_t> tokens) const {
-  const std::vector<GemmProduct> products = products_of(layer, tokens);
+  products_of(layer, tokens, products_);
+  const std::vector<GemmProduct>& products = products_;
   if (products.empty()) return {Seconds{}, Tag::interpolated};
   const auto launched = static_cast<double>(products.size());
   const auto& [m, n, k] = products.front();

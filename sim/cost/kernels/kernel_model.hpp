@@ -56,6 +56,7 @@ class KernelModel {
   GemmTime gemm_;
   std::optional<GemmTime> gemm_16_;  // Where gemm_ is of 8 bits.
   AttentionTime attention_;
+  mutable std::vector<GemmProduct> products_;  // Of the layer at hand.
   double sustained_ = 1.0;
   double wgrad_efficiency_ = 1.0;
   double grouped_efficiency_ = 1.0;

@@ -128,6 +128,10 @@ Op grouped(const LayerSizes& s, const Rows& rows, std::string_view name, GemmPas
                       pass == GemmPass::wgrad ? s.software.accumulate_bytes : 0.0);
 }
 
+// Operations of one rank's experts and what goes with them, in one direction, are about as many: a
+// step with uneven routing asks for hundreds of thousands of such lists.
+constexpr std::size_t most_of_experts = 16;
+
 Ops quantise_rows(const LayerSizes& s, const Rows& rows, std::int64_t width) {
   return quantise(s, rows.sum * static_cast<double>(width));
 }
@@ -227,7 +231,9 @@ Ops before_experts_forward(const LayerSizes& s) {
 Ops of_experts_forward(const LayerSizes& s, std::span<const std::int64_t> of_each) {
   const ExpertSizes e{s};
   const Rows rows{s, of_each};
-  Ops ops = sort_rows(s, rows, "sort_rows");
+  Ops ops;
+  ops.reserve(most_of_experts);
+  append(ops, sort_rows(s, rows, "sort_rows"));
   append(ops, among_tensor_ranks(s, rows, "etp_gather", CollectiveKind::all_gather));
   append(ops, pad_rows(s, rows, "pad_rows"));
   append(ops, quantise_rows(s, rows, s.hidden));
@@ -263,7 +269,9 @@ Ops before_experts_backward(const LayerSizes& s) {
 Ops of_experts_backward(const LayerSizes& s, std::span<const std::int64_t> of_each) {
   const ExpertSizes e{s};
   const Rows rows{s, of_each};
-  Ops ops = sort_rows(s, rows, "unsort_rows_bwd");
+  Ops ops;
+  ops.reserve(most_of_experts);
+  append(ops, sort_rows(s, rows, "unsort_rows_bwd"));
   append(ops, among_tensor_ranks(s, rows, "etp_gather_grad", CollectiveKind::all_gather));
   append(ops, pad_rows(s, rows, "unpad_rows_bwd"));
   append(ops, apply_bias(s, rows, true));

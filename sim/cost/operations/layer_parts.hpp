@@ -60,6 +60,7 @@ struct LayerSizes {
 };
 
 void append(Ops& ops, const Ops& more);
+void append(Ops& ops, Ops&& more);
 
 // Tensor-parallel collectives. `gather` stands before a column-parallel GEMM and `reduce` belongs
 // to a row-parallel one; both carry the full tensor of T `width` activations, by default T h.

@@ -1,3 +1,5 @@
+#include <iterator>
+
 #include "sim/cost/operations/layer_parts.hpp"
 
 namespace orrery {
@@ -5,6 +7,9 @@ namespace orrery {
 using Sizes = LayerSizes;
 
 void append(Ops& ops, const Ops& more) { ops.insert(ops.end(), more.begin(), more.end()); }
+void append(Ops& ops, Ops&& more) {
+  ops.insert(ops.end(), std::move_iterator{more.begin()}, std::move_iterator{more.end()});
+}
 
 // What is pipelined into its GEMM stands before that GEMM in the list.
 Ops gather(const Sizes& s, std::string_view name, double hidden, std::int64_t width) {

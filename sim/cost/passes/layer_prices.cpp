@@ -11,17 +11,20 @@
 namespace orrery {
 namespace {
 
-// Kernels of several ranks that wait for each other: the slowest one's.
-PassCost slowest_of(const std::vector<PassCost>& each) {
+// Kernels of several ranks that wait for each other: the slowest one's. `ops_of(rank)`.
+template <class OpsOf>
+PassCost slowest_of(const Pricer& pricer, std::size_t ranks, const OpsOf& ops_of, Seconds host) {
+  if (ranks == 1) return pricer.price(ops_of(0), host);
+  std::vector<Seconds> each;
+  each.reserve(ranks);
   Seconds sum;
-  std::size_t slowest = 0;
-  for (std::size_t i = 0; i < each.size(); ++i) {
-    sum += each[i].time();
-    if (each[i].time() > each[slowest].time()) slowest = i;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    each.push_back(pricer.length(ops_of(rank), host));
+    sum += each.back();
   }
-  PassCost cost = each[slowest];
-  if (each.size() == 1) return cost;
-  cost.lost.compute = cost.time() - sum / static_cast<double>(each.size());
+  const auto slowest = std::max_element(each.begin(), each.end()) - each.begin();
+  PassCost cost = pricer.price(ops_of(static_cast<std::size_t>(slowest)), host);
+  cost.lost.compute = cost.time() - sum / static_cast<double>(ranks);
   if (cost.has_collectives()) return cost;
   Segment all{cost.time(), {}, {}};
   all.first_kernel = cost.segments.front().first_kernel;
@@ -31,7 +34,7 @@ PassCost slowest_of(const std::vector<PassCost>& each) {
     all.streaming += segment.streaming;
     all.idle += segment.idle;
   }
-  for (const PassCost& one : each) all.members.push_back(one.time());
+  all.members = std::move(each);
   cost.segments = {all};
   return cost;
 }
@@ -101,21 +104,15 @@ LayerPrices::Ends LayerPrices::price_ends(const LayerEnds& ends, BackwardPart pa
 }
 
 PassCost LayerPrices::experts_forward(const Members& members) const {
-  const Seconds host = forward_host(scenario_).experts;
-  std::vector<PassCost> each;
-  each.reserve(members.size());
-  for (const std::vector<std::int64_t>& rows : members)
-    each.push_back(pricer_.price(of_experts_forward(sizes_, rows), host));
-  return slowest_of(each);
+  const auto ops_of = [&](std::size_t rank) { return of_experts_forward(sizes_, members[rank]); };
+  return slowest_of(pricer_, members.size(), ops_of, forward_host(scenario_).experts);
 }
 
 PassCost LayerPrices::experts_backward(const Members& members, BackwardPart part) const {
-  const Seconds host = backward_host(scenario_, part).experts;
-  std::vector<PassCost> each;
-  each.reserve(members.size());
-  for (const std::vector<std::int64_t>& rows : members)
-    each.push_back(pricer_.price(part_of(of_experts_backward(sizes_, rows), part), host));
-  return slowest_of(each);
+  const auto ops_of = [&](std::size_t rank) {
+    return part_of(of_experts_backward(sizes_, members[rank]), part);
+  };
+  return slowest_of(pricer_, members.size(), ops_of, backward_host(scenario_, part).experts);
 }
 
 // Backward, a combine's gradient goes the way of a dispatch, and a dispatch's that of a combine.

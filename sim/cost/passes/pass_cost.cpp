@@ -226,6 +226,18 @@ PricedOp Pricer::price(const Op& op) const {
   return {op, own.time, own.tag};
 }
 
+Seconds Pricer::length(const Ops& ops, Seconds host) const {
+  int launches = 0;
+  Seconds compute;
+  for (const Op& op : ops) {
+    if (op.kind == Op::Kind::collective) return price(ops, host).time();
+    compute += time(op).time;
+    launches += op.kernels;
+  }
+  host = std::max(host, launches * software_.host_launch);
+  return host > compute ? compute + (host - compute) : compute;
+}
+
 PassCost Pricer::price(const Ops& ops, Seconds host) const {
   PassCost cost;
   Segment open;

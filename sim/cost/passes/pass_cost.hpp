@@ -121,6 +121,8 @@ class Pricer {
   PricedOp price(const Op& op) const;
   /// `host`: how long the host is busy with it, where more is known than its launches.
   PassCost price(const Ops& ops, Seconds host = {}) const;
+  /// price(ops, host).time(), to the last bit: of many ranks only the slowest needs all of it.
+  Seconds length(const Ops& ops, Seconds host = {}) const;
   GroupCollective collective(const Op& op) const;
   /// `sums`: adds what arrives to what is there.
   GroupCollective collective(const CollectiveCost& cost, GroupKind group, bool combine,
