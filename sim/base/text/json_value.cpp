@@ -1,11 +1,9 @@
 #include "sim/base/text/json_value.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <utility>
 
 #include "sim/base/core/error_list.hpp"
@@ -18,7 +16,7 @@ namespace orrery {
 namespace {
 
 constexpr std::uintmax_t largest_file_bytes = 64u << 20;
-constexpr int deepest_nesting = 100;
+constexpr std::size_t deepest_nesting = 100;
 
 std::string shown(const nlohmann::json& value) {
   std::string text = value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
@@ -26,151 +24,82 @@ std::string shown(const nlohmann::json& value) {
   return text;
 }
 
-// JSON as nearly all files have it, in a third of nlohmann's time: a table of kernels has 200 kB of
-// numbers, and reading it was most of a small estimate. Nothing where the text is not plain: the
-// slow way then reads it, and knows what to say.
-class PlainJson {
+// What nlohmann's reader of events finds, as a document. Its own builder takes the last of two
+// equal keys and nests at any depth; its callbacks would tell, in three times the time.
+class DocumentBuilder final : public nlohmann::json_sax<nlohmann::json> {
  public:
-  explicit PlainJson(const std::string& text) : at_{text.data()}, end_{text.data() + text.size()} {}
+  DocumentBuilder(const std::string& text, const Place& place) : text_{text}, place_{place} {}
 
-  std::optional<nlohmann::json> parse() {
-    nlohmann::json root;
-    if (!value(root, 0)) return std::nullopt;
-    skip_space();
-    if (at_ != end_) return std::nullopt;
-    return root;
+  nlohmann::json take() { return std::move(root_); }
+
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(number_integer_t value) override { return add(value); }
+  bool number_unsigned(number_unsigned_t value) override { return add(value); }
+  bool number_float(number_float_t value, const string_t&) override { return add(value); }
+  bool string(string_t& value) override { return add(std::move(value)); }
+  bool binary(binary_t& value) override { return add(std::move(value)); }
+
+  bool start_object(std::size_t) override { return open(nlohmann::json::value_t::object); }
+  bool end_object() override { return close(); }
+  bool start_array(std::size_t) override { return open(nlohmann::json::value_t::array); }
+  bool end_array() override { return close(); }
+
+  bool key(string_t& name) override {
+    auto& members = open_.back()->get_ref<nlohmann::json::object_t&>();
+    const auto [member, fresh] = members.try_emplace(std::move(name));
+    if (!fresh)
+      fail_input(place_, "has the key '" + shown_text(member->first) + "' twice in one object",
+                 "keep one of them");
+    member_ = &member->second;
+    return true;
+  }
+
+  bool parse_error(std::size_t byte, const std::string&,
+                   const nlohmann::json::exception& error) override {
+    if (dynamic_cast<const nlohmann::json::out_of_range*>(&error) != nullptr)
+      fail_input(place_, "holds a number that is too large", "no value here exceeds 1e300");
+    const std::string_view before = std::string_view{text_}.substr(0, byte);
+    const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+    const std::size_t newline = before.rfind('\n');
+    const std::size_t column = newline == before.npos ? before.size() : before.size() - newline - 1;
+    if (byte > text_.size())  // The parser read the end where it wanted more.
+      fail_input(place_, "ends in the middle of a value (line " + std::to_string(line) + ")",
+                 "the file is cut off; fetch it again");
+    fail_input(
+        place_,
+        "is not valid JSON at line " + std::to_string(line) + ", column " + std::to_string(column),
+        "check commas, quotes and brackets there");
   }
 
  private:
-  using Json = nlohmann::json;
-
-  void skip_space() {
-    while (at_ != end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\t' || *at_ == '\r')) ++at_;
+  nlohmann::json& slot() {
+    if (open_.empty()) return root_;
+    return open_.back()->is_array() ? open_.back()->emplace_back() : *member_;
   }
-  bool take(char expected) {
-    skip_space();
-    if (at_ == end_ || *at_ != expected) return false;
-    ++at_;
+  bool add(nlohmann::json value) {
+    slot() = std::move(value);
     return true;
   }
-  bool word(std::string_view expected) {
-    if (!std::string_view{at_, end_}.starts_with(expected)) return false;
-    at_ += expected.size();
+  bool open(nlohmann::json::value_t type) {
+    if (open_.size() >= deepest_nesting)
+      fail_input(place_, "nests more than " + std::to_string(deepest_nesting) + " levels deep",
+                 "no model, system or plan does; check the file");
+    nlohmann::json& opened = slot();
+    opened = type;
+    open_.push_back(&opened);  // It stays where it is: its parent gets no other until it closes.
     return true;
   }
-
-  bool value(Json& into, int depth) {
-    skip_space();
-    if (at_ == end_ || depth >= deepest_nesting) return false;
-    switch (*at_) {
-      case '{':
-        return object(into, depth);
-      case '[':
-        return array(into, depth);
-      case '"': {
-        std::string read;
-        if (!text(read)) return false;
-        into = std::move(read);
-        return true;
-      }
-      case 't':
-        into = true;
-        return word("true");
-      case 'f':
-        into = false;
-        return word("false");
-      case 'n':
-        return word("null");
-      default:
-        return number(into);
-    }
-  }
-
-  bool object(Json& into, int depth) {
-    ++at_;
-    Json::object_t members;
-    if (!take('}')) {
-      do {
-        std::string key;
-        skip_space();
-        if (!text(key) || !take(':')) return false;
-        const auto [member, fresh] = members.try_emplace(std::move(key));
-        if (!fresh || !value(member->second, depth + 1)) return false;
-      } while (take(','));
-      if (!take('}')) return false;
-    }
-    into = std::move(members);
+  bool close() {
+    open_.pop_back();
     return true;
   }
 
-  bool array(Json& into, int depth) {
-    ++at_;
-    const std::size_t first = elements_.size();
-    if (!take(']')) {
-      do {
-        Json element;
-        if (!value(element, depth + 1)) return false;
-        elements_.push_back(std::move(element));
-      } while (take(','));
-      if (!take(']')) return false;
-    }
-    const auto begin = elements_.begin() + static_cast<std::ptrdiff_t>(first);
-    into = Json::array_t(std::move_iterator{begin}, std::move_iterator{elements_.end()});
-    elements_.resize(first);
-    return true;
-  }
-
-  // Without escapes, and of ASCII.
-  bool text(std::string& into) {
-    if (at_ == end_ || *at_ != '"') return false;
-    const char* const begin = ++at_;
-    while (at_ != end_ && *at_ >= ' ' && *at_ < '\x7f' && *at_ != '"' && *at_ != '\\') ++at_;
-    if (at_ == end_ || *at_ != '"') return false;
-    into.assign(begin, at_++);
-    return true;
-  }
-
-  static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-  bool digits() {
-    const char* const begin = at_;
-    while (at_ != end_ && is_digit(*at_)) ++at_;
-    return at_ != begin;
-  }
-
-  bool number(Json& into) {
-    const char* const begin = at_;
-    const bool negative = *at_ == '-';
-    if (negative) ++at_;
-    const char* const first = at_;
-    if (!digits() || (*first == '0' && at_ - first > 1)) return false;
-    bool whole = true;
-    if (at_ != end_ && *at_ == '.') {
-      ++at_;
-      whole = false;
-      if (!digits()) return false;
-    }
-    if (at_ != end_ && (*at_ == 'e' || *at_ == 'E')) {
-      ++at_;
-      whole = false;
-      if (at_ != end_ && (*at_ == '+' || *at_ == '-')) ++at_;
-      if (!digits()) return false;
-    }
-    // The types that nlohmann gives to numbers. Out of range is its business.
-    if (!whole) return read<double>(begin, into);
-    return negative ? read<std::int64_t>(begin, into) : read<std::uint64_t>(begin, into);
-  }
-  template <class Number>
-  bool read(const char* begin, Json& into) const {
-    Number number{};
-    const auto [end, code] = std::from_chars(begin, at_, number);
-    if (code != std::errc{} || end != at_) return false;
-    into = number;
-    return true;
-  }
-
-  const char* at_;
-  const char* const end_;
-  Json::array_t elements_;  // Of the arrays that are open, so that each is made in one piece.
+  const std::string& text_;
+  const Place& place_;
+  nlohmann::json root_;
+  std::vector<nlohmann::json*> open_;  // From the root inwards.
+  nlohmann::json* member_ = nullptr;   // Of the innermost object: where its next value goes.
 };
 
 std::string number_text(double value) {
@@ -207,54 +136,12 @@ JsonValue JsonValue::read_file(const std::string& path) {
 }
 
 JsonValue JsonValue::parse(const std::string& text, const std::string& file) {
-  using nlohmann::json;
   const Place place{file, ""};
   if (text.empty()) fail_input(place, "is empty", "write a JSON object");
-  if (auto plain = PlainJson{text}.parse()) {
-    auto document = std::make_shared<const json>(std::move(*plain));
-    const json* root = document.get();
-    return JsonValue{std::move(document), root, place};
-  }
-
-  std::vector<std::set<std::string>> open_objects;
-  std::string duplicate;
-  const json::parser_callback_t note_keys = [&](int depth, json::parse_event_t event,
-                                                json& parsed) {
-    const bool opens =
-        event == json::parse_event_t::object_start || event == json::parse_event_t::array_start;
-    if (opens && depth >= deepest_nesting)
-      fail_input(place, "nests more than " + std::to_string(deepest_nesting) + " levels deep",
-                 "no model, system or plan does; check the file");
-    if (event == json::parse_event_t::object_start) open_objects.emplace_back();
-    if (event == json::parse_event_t::object_end) open_objects.pop_back();
-    if (event == json::parse_event_t::key && duplicate.empty() &&
-        !open_objects.back().insert(parsed.get<std::string>()).second)
-      duplicate = parsed.get<std::string>();
-    return true;
-  };
-  auto document = std::make_shared<json>();
-  try {
-    *document = json::parse(text, note_keys);
-  } catch (const json::parse_error& error) {
-    const std::string_view before = std::string_view{text}.substr(0, error.byte);
-    const auto line = 1 + std::count(before.begin(), before.end(), '\n');
-    const std::size_t newline = before.rfind('\n');
-    const std::size_t column = newline == before.npos ? before.size() : before.size() - newline - 1;
-    if (error.byte > text.size())  // The parser read the end where it wanted more.
-      fail_input(place, "ends in the middle of a value (line " + std::to_string(line) + ")",
-                 "the file is cut off; fetch it again");
-    fail_input(
-        place,
-        "is not valid JSON at line " + std::to_string(line) + ", column " + std::to_string(column),
-        "check commas, quotes and brackets there");
-  } catch (const json::out_of_range&) {
-    fail_input(place, "holds a number that is too large", "no value here exceeds 1e300");
-  }
-  if (!duplicate.empty())
-    fail_input(place, "has the key '" + shown_text(duplicate) + "' twice in one object",
-               "keep one of them");
-  const json* root = document.get();
-  return JsonValue{std::move(document), root, place};
+  DocumentBuilder builder{text, place};
+  nlohmann::json::sax_parse(text, &builder);
+  const auto document = std::make_shared<const nlohmann::json>(builder.take());
+  return JsonValue{document, document.get(), place};
 }
 
 bool JsonValue::is_object() const { return value_->is_object(); }
