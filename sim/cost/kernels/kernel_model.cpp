@@ -19,6 +19,19 @@ constexpr double default_copy_efficiency = 0.85;
 // twelve rows with fewer than 155 tokens and 1536 to 2048 channels take 8.6 to 9.4).
 constexpr Seconds expert_launch = microseconds(9.0);
 
+// Elements a second that PyTorch's kernels write whose operands are broadcast or strided. They are
+// bound by instructions, some 110 an element and thread, so that only the number of threads and
+// their clock matter. On H200 PReLU of 1,024 x 10,240 values in fp16 with a weight a column takes
+// 2 + 2 bytes an element at 1.18 TB/s, where kernels without a broadcast reach 2.5 to 3.0
+// (tile-ai/TileOPs, pull request 500, PyTorch 2.9.1; 537 has a sum with a bias at 0.45 of one
+// without): 2.95e11, 1.13 a cycle of each of 132 multiprocessors at 1.98 GHz.
+double indexed_rate(const Gpu& gpu) {
+  constexpr double a_cycle = 1.13;
+  // fp32 operations a cycle of a multiprocessor: two for each of its lanes.
+  const double operations = gpu.architecture <= Architecture::ampere ? 128.0 : 256.0;
+  return a_cycle * gpu.peak_fp32.si() / operations;
+}
+
 }  // namespace
 
 KernelFactors factors_of(const KernelTables& tables) {
@@ -49,6 +62,7 @@ KernelModel::KernelModel(const Gpu& gpu, Dtype dtype, const KernelTables* tables
       unquantised_peak_{gpu.peak(is_wide(dtype) ? dtype : Dtype::fp16, {})},
       copy_rate_{(tables ? tables->copy_efficiency : default_copy_efficiency) *
                  gpu.memory_bandwidth},
+      indexed_rate_{indexed_rate(gpu)},
       copy_tag_{tables && tables->copy_measured ? Tag::interpolated : Tag::default_value} {
   if (is_narrow(dtype)) gemm_16_.emplace(gpu, Dtype::bf16, tables);
 }
@@ -112,5 +126,9 @@ KernelTime KernelModel::attention_backward(const AttentionShape& shape) const {
 }
 
 KernelTime KernelModel::memory(Bytes moved) const { return {moved / copy_rate_, copy_tag_}; }
+
+Seconds KernelModel::beyond_memory(double elements, Bytes moved) const {
+  return std::max(Seconds{}, Seconds{elements / indexed_rate_} - moved / copy_rate_);
+}
 
 }  // namespace orrery

@@ -47,6 +47,9 @@ class KernelModel {
   KernelTime attention_backward(const AttentionShape& shape) const;
   /// A streaming kernel that reads and writes `moved` together. Launches are not in it.
   KernelTime memory(Bytes moved) const;
+  /// What it takes longer where its threads work out the address of each element that they write,
+  /// as PyTorch's do whose operands are broadcast or strided. `moved` is of these kernels alone.
+  Seconds beyond_memory(double elements, Bytes moved) const;
   /// Of products that nothing quantises.
   FlopPerSecond unquantised_peak() const { return unquantised_peak_; }
   /// Of the multiprocessors that a collective occupies: how many kernels beside it lose.
@@ -63,6 +66,7 @@ class KernelModel {
   double share_lost_beside_ = 1.0;
   FlopPerSecond unquantised_peak_;
   BytesPerSecond copy_rate_;
+  double indexed_rate_ = 0.0;  // Elements a second.
   Tag copy_tag_ = Tag::default_value;
 };
 

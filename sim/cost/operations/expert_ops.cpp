@@ -147,15 +147,18 @@ Ops pad_rows(const LayerSizes& s, const Rows& rows, std::string_view name) {
 }
 
 // The biases of the second products, each times its row's weight in fp32 (Megatron Core,
-// moe/experts.py, _apply_bias): product (4 bytes written), sum (a row's element and 4 read, 4
+// moe/experts.py, _apply_bias): product (4 bytes written *), sum (a row's element and 4 read, 4
 // written), of all experts (4, 4), as rows' elements (4, one). Backward into fp32 (one, 4), the
-// gradient of the product's rows (4, one) and of all experts (one, one), of the bias (4, 4, 4) and
-// of the weight (4, 4, 4).
+// gradient of the product's rows (4, one) and of all experts (one, one), of the bias (4, 4 *, 4
+// summed) and of the weight (4, 4 *, 4 summed). Operands of * are broadcast.
 Ops apply_bias(const LayerSizes& s, const Rows& rows, bool backward) {
   if (!s.model.mlp_bias || s.software.fused_experts) return {};
   const double elements = rows.sum * static_cast<double>(s.hidden);
   const double bytes = backward ? 32.0 + 4.0 * s.element : 24.0 + 2.0 * s.element;
-  return {memory(backward ? "expert_bias_bwd" : "expert_bias", bytes * elements)};
+  Op op = memory(backward ? "expert_bias_bwd" : "expert_bias", bytes * elements);
+  op.indexed = backward ? IndexedWork{2.0 * elements, Bytes{16.0 * elements}}
+                        : IndexedWork{elements, Bytes{4.0 * elements}};
+  return {op};
 }
 
 // Both sides of the gate are limited kernel by kernel before the fused activation (Megatron Core,
@@ -163,12 +166,16 @@ Ops apply_bias(const LayerSizes& s, const Rows& rows, bool backward) {
 // and written) and both are put together (the same). Backward a comparison (read, a byte written)
 // and the choice of the gradient (a byte and one read, one written) of the side with one limit; two
 // comparisons, their conjunction (1, 1, 1 byte) and the choice of that with two; both put together
-// (read and written each).
+// (read and written each). The sides are strided halves of one tensor, so that all kernels but the
+// conjunction and those that put together work out addresses.
 Ops clamp(const LayerSizes& s, const ExpertSizes& e, const Rows& rows, bool backward) {
   if (!s.model.clamped_activation || s.software.fused_experts) return {};
   const double elements = rows.sum * static_cast<double>(e.ffn);
   const double bytes = backward ? 11.0 * s.element + 8.0 : 8.0 * s.element;
-  return {memory(backward ? "clamp_bwd" : "clamp", bytes * elements)};
+  Op op = memory(backward ? "clamp_bwd" : "clamp", bytes * elements);
+  op.indexed = backward ? IndexedWork{5.0 * elements, Bytes{(7.0 * s.element + 5.0) * elements}}
+                        : IndexedWork{2.0 * elements, Bytes{4.0 * s.element * elements}};
+  return {op};
 }
 
 // What backward needs is copied out of buffers of fixed size and back: quantised inputs of both

@@ -12,6 +12,13 @@
 
 namespace orrery {
 
+/// Work of PyTorch's kernels whose operands are broadcast or strided, so that each thread works out
+/// the address of every element and loads them one by one. Instructions bound them, not memory.
+struct IndexedWork {
+  double elements = 0.0;  ///< Written, of all such kernels together.
+  Bytes bytes;            ///< Their HBM traffic.
+};
+
 /// One GPU kernel, or one collective of one of the rank's groups, on one rank. Which members mean
 /// something depends on `kind`.
 struct Op {
@@ -39,6 +46,7 @@ struct Op {
   int kernels = 1;          ///< memory: into which its traffic is divided.
   double efficiency = 1.0;  ///< memory: of the rate that plain copies reach; gemm: of its table's.
   Bytes bytes;              ///< memory, batched_gemm: HBM traffic. collective: the whole tensor.
+  IndexedWork indexed;      ///< memory: what part of it such kernels do.
   CollectiveKind collective = CollectiveKind::all_reduce;
   GroupKind group = GroupKind::tensor;  ///< collective: who does it together
   /// collective: this share of it runs beside the next op, the rest after that op (0: all of it

@@ -211,7 +211,9 @@ KernelTime Pricer::time(const Op& op) const {
     }
     case Op::Kind::memory: {
       const KernelTime traffic = kernels_.memory(op.bytes);
-      return {traffic.time / op.efficiency + op.kernels * software_.kernel_overhead, traffic.tag};
+      const Seconds longer = kernels_.beyond_memory(op.indexed.elements, op.indexed.bytes);
+      return {traffic.time / op.efficiency + longer + op.kernels * software_.kernel_overhead,
+              traffic.tag};
     }
     case Op::Kind::collective: {
       const CollectiveCost cost = collective(op).cost;

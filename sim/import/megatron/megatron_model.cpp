@@ -47,11 +47,9 @@ class ModelReader {
   void layer() {
     model_["norm"] = a_.choice("normalization", {{"LayerNorm", "layer"}, {"RMSNorm", "rms"}});
     const bool old_rotary = a_.flag("use_rotary_position_embeddings");
-    const std::string positions =
-        a_.choice("position_embedding_type", {{"learned_absolute", "learned"},
-                                              {"rope", "rotary"},
-                                              {"yarn", "rotary"},
-                                              {"none", "none"}});
+    const std::string positions = a_.choice(
+        "position_embedding_type",
+        {{"learned_absolute", "learned"}, {"rope", "rotary"}, {"yarn", "yarn"}, {"none", "none"}});
     model_["positions"] = old_rotary ? "rotary" : positions;
     const bool bias = a_.flag("add_bias_linear", true);
     model_["qkv_bias"] = a_.flag("add_qkv_bias") || bias;

@@ -16,6 +16,24 @@ struct Absent {
   std::optional<std::int64_t> layers{}, hidden{}, heads{}, kv_heads{}, ffn{}, vocab{};
 };
 
+// Whether positions scale queries and keys as well. YaRN's do (transformers,
+// modeling_rope_utils.py, _compute_yarn_parameters), unless their factors make it one.
+bool scales_with_positions(const JsonValue& config) {
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
+    const auto scaling = config.find(key);
+    if (!scaling || !scaling->is_object()) continue;
+    const auto is_yarn = [&](const char* kind) {
+      const auto word = scaling->find(kind);
+      return word && word->is_string() && word->text() == "yarn";
+    };
+    if (!is_yarn("rope_type") && !is_yarn("type")) continue;
+    if (const auto factor = scaling->find("attention_factor")) return factor->number(0, 1e6) != 1.0;
+    const auto scale = scaling->find("mscale"), of_all = scaling->find("mscale_all_dim");
+    return !(scale && of_all && *scale == *of_all);
+  }
+  return false;
+}
+
 // Keys that Llama's class and all that copied it share: RMS norms, rotary, a gated MLP.
 Model read_llama_like(ConfigKeys& config, const Absent& absent) {
   Model model;
@@ -29,6 +47,7 @@ Model read_llama_like(ConfigKeys& config, const Absent& absent) {
   model.vocab = config.size({"vocab_size"}, max_tokens, absent.vocab);
   model.max_sequence = config.size({"max_position_embeddings"}, max_tokens, absent.max_sequence);
   model.tied_embeddings = config.flag("tie_word_embeddings", absent.tied);
+  model.scaled_rotary = scales_with_positions(config.json());
   return model;
 }
 

@@ -141,9 +141,10 @@ void read_layer(ObjectReader& reader, const ModelDefaults& defaults, Model& mode
 
   Positions positions = defaults.positions;
   const bool knows_positions = reader.optional("positions", [&](const JsonValue& word) {
-    positions = choice<Positions>(word, {"rotary", "learned", "alibi", "none"});
+    positions = choice<Positions>(word, {"rotary", "yarn", "learned", "alibi", "none"});
   });
-  model.rotary = positions == Positions::rotary;
+  model.scaled_rotary = positions == Positions::yarn;
+  model.rotary = positions == Positions::rotary || model.scaled_rotary;
   if (positions == Positions::learned)
     model.learned_positions =
         integer(reader, "position_rows", model.max_sequence, model.max_sequence, max_tokens);

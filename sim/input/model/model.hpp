@@ -53,6 +53,7 @@ struct Model {
   /// Rows of a learned position table, max_sequence or more; 0: rotary, ALiBi.
   std::int64_t learned_positions = 0;
   bool rotary = true;
+  bool scaled_rotary = false;  ///< YaRN's, whose positions scale queries and keys as well.
 
   NormKind norm = NormKind::rms;
   bool norm_bias = false;  ///< A bias vector beside the scale: most layer norms, but not MPT's.

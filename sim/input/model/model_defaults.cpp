@@ -79,10 +79,11 @@ ModelDefaults model_defaults(const std::string& name, const JsonValue& json) {
   } else if (is("gpt-oss")) {
     // GPT-OSS (arXiv 2508.10925, section 2): heads of 64 whatever the width, biases everywhere,
     // one sink a head, both sides of the gate clamped, every other layer attends to 128 tokens
-    // only.
+    // only, and YaRN's positions.
     model.head_dim = 64;
     model.qkv_bias = model.out_bias = model.mlp_bias = model.attention_sinks = true;
     model.clamped_activation = true;
+    defaults.positions = Positions::yarn;
     model.window = 128;
     defaults.global_every = 2;
   } else if (is("gpt")) {

@@ -8,7 +8,7 @@
 namespace orrery {
 
 /// How a model tells positions apart.
-enum class Positions { rotary, learned, alibi, none };
+enum class Positions { rotary, yarn, learned, alibi, none };
 
 /// What a model object that gives only sizes leaves unsaid.
 struct ModelDefaults {

@@ -51,6 +51,7 @@ struct Fp8Scaling {
 /// What runs kernel by kernel, as eager PyTorch writes it; else each is one kernel.
 struct EagerKernels {
   bool rms_norm = false, rotary = false, gated_activation = false;
+  bool scaled_rotary = false;  ///< Positions that scale as well (Model::scaled_rotary).
 
   bool operator==(const EagerKernels&) const = default;
 };

@@ -43,10 +43,11 @@ Reader one_of(Enum Software::*member, const std::vector<std::string>& names) {
 EagerKernels read_eager(const JsonValue& json) {
   using Part = bool EagerKernels::*;
   const Part parts[] = {&EagerKernels::rms_norm, &EagerKernels::rotary,
-                        &EagerKernels::gated_activation};
+                        &EagerKernels::scaled_rotary, &EagerKernels::gated_activation};
   EagerKernels eager;
   for (const JsonValue& element : json.sourced().elements())
-    eager.*parts[choice<std::size_t>(element, {"rms_norm", "rotary", "gated_activation"})] = true;
+    eager.*parts[choice<std::size_t>(
+               element, {"rms_norm", "rotary", "scaled_rotary", "gated_activation"})] = true;
   return eager;
 }
 

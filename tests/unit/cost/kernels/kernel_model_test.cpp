@@ -46,6 +46,24 @@ TEST(KernelModel, StreamingKernelsReachTheirShareOfTheMemory) {
   EXPECT_EQ(measured.memory(Bytes{1e9}).tag, Tag::interpolated);
 }
 
+// 1,024 x 10,240 values with a weight a column pass at 1.18 TB/s of 4 bytes each on H200; copies of
+// as many bytes are faster. Where memory is what bounds them, nothing is added.
+TEST(KernelModel, KernelsThatWorkOutAddressesAreSlowerThanMemory) {
+  const Gpu gpu = read_gpu("h200-sxm", nowhere);
+  const auto tables = read_kernel_tables("h200-sxm");
+  const KernelModel model{gpu, Dtype::bf16, &*tables};
+  const double elements = 1024.0 * 10240.0;
+  const Bytes moved{4.0 * elements};
+  const Seconds whole = model.memory(moved).time + model.beyond_memory(elements, moved);
+  EXPECT_NEAR(moved.si() / whole.si(), 1.18e12, 0.01e12);
+  EXPECT_EQ(model.beyond_memory(elements, Bytes{100.0 * elements}), Seconds{});
+  EXPECT_EQ(model.beyond_memory(0.0, Bytes{}), Seconds{});
+  // Half as many lanes, at a lower clock.
+  const KernelModel a100{read_gpu("a100-sxm-80gb", nowhere), Dtype::bf16, nullptr};
+  EXPECT_NEAR(a100.beyond_memory(elements, Bytes{}) / model.beyond_memory(elements, Bytes{}),
+              (132 * 1.98) / (108 * 1.41), 0.01);
+}
+
 // The roofline's 0.7 of the peak is a training share already: 2e9 flop at 7e7 flop/us, 5 us launch.
 TEST(KernelModel, WithoutTablesEverythingIsADefault) {
   const KernelModel model{read_gpu("test-gpu", nowhere), Dtype::bf16, nullptr};

@@ -63,6 +63,35 @@ TEST(EagerKernels, EachPartByItself) {
   expect_traffic(activation_of(activations), 10000, 2, 26000, 4);
 }
 
+// Broadcast: inverse roots and the weight, cosines and sines; strided: halves of a head or of one
+// product. The MLP's inputs as two products are not.
+TEST(EagerKernels, SomeWorkOutTheAddressesOfTheirOperands) {
+  const auto expect_indexed = [](const Kernels& kernels, double forward, double forward_bytes,
+                                 double backward, double backward_bytes) {
+    EXPECT_DOUBLE_EQ(kernels.forward.indexed.elements, forward);
+    EXPECT_DOUBLE_EQ(kernels.forward.indexed.bytes.si(), forward_bytes);
+    EXPECT_DOUBLE_EQ(kernels.backward.indexed.elements, backward);
+    EXPECT_DOUBLE_EQ(kernels.backward.indexed.bytes.si(), backward_bytes);
+  };
+  const Scenario fused = llama_on({});
+  for (const Kernels& kernels : {norm_of(fused), positions_of(fused), activation_of(fused)})
+    expect_indexed(kernels, 0, 0, 0, 0);
+  Scenario eager = llama_on({true, true, true});
+  expect_indexed(norm_of(eager), 2000, 12000, 3000, 20000);
+  expect_indexed(positions_of(eager), 2500, 10000, 2500, 10000);
+  expect_indexed(activation_of(eager), 2000, 10000, 2000, 12000);
+  eager.software.fused_projections = false;
+  expect_indexed(activation_of(eager), 0, 0, 0, 0);
+}
+
+// YaRN's positions, which the fused kernel does not know.
+TEST(EagerKernels, PositionsThatScale) {
+  Scenario scaled = llama_on({.scaled_rotary = true});
+  expect_traffic(positions_of(scaled), 4000, 1, 4000, 1);
+  scaled.model.scaled_rotary = true;
+  expect_traffic(positions_of(scaled), 24000, 6, 20000, 5);
+}
+
 TEST(EagerKernels, LayerNormsAndPlainActivationsWereAlwaysFused) {
   Scenario gpt = llama_on({true, true, true});
   gpt.model.norm = NormKind::layer;

@@ -290,6 +290,19 @@ TEST(ExpertOps, WhatSoftwareDoesToTheRowsOfExperts) {
   scenario.model.clamped_activation = true;
   EXPECT_EQ(both("clamp", "clamp_bwd"), (std::pair{16.0 * 1024, 30.0 * 1024}));
 
+  // Elements and bytes, a row's channel, of kernels with broadcast or strided operands.
+  const auto indexed = [&](const Ops& ops, std::string_view name) {
+    for (const Op& op : ops)
+      if (op.name == name)
+        return std::pair{op.indexed.elements / rows, op.indexed.bytes.si() / rows};
+    return std::pair{-1.0, -1.0};
+  };
+  const LayerSizes s{scenario};
+  EXPECT_EQ(indexed(experts_forward(s), "expert_bias"), (std::pair{512.0, 4.0 * 512}));
+  EXPECT_EQ(indexed(experts_backward(s), "expert_bias_bwd"), (std::pair{1024.0, 16.0 * 512}));
+  EXPECT_EQ(indexed(experts_forward(s), "clamp"), (std::pair{2.0 * 1024, 8.0 * 1024}));
+  EXPECT_EQ(indexed(experts_backward(s), "clamp_bwd"), (std::pair{5.0 * 1024, 19.0 * 1024}));
+
   scenario.software.fused_experts = scenario.software.stashes_experts = true;
   EXPECT_EQ(both("clamp", "clamp_bwd"), (std::pair{0.0, 0.0}));
   EXPECT_EQ(both("expert_bias", "expert_bias_bwd"), (std::pair{0.0, 0.0}));

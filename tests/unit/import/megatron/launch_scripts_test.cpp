@@ -117,6 +117,7 @@ TEST(LaunchScripts, StagesByArithmetic) {
   EXPECT_EQ(run.text("recompute"), "selective");
   const Model model = run.model();
   EXPECT_TRUE(model.gated && model.clamped_activation && model.attention_sinks);
+  EXPECT_TRUE(model.rotary && model.scaled_rotary);
   EXPECT_EQ(model.window, 128);
 }
 

@@ -173,6 +173,30 @@ TEST(HuggingFace, WindowsFollowTheFamily) {
       "full_attention, sliding_attention or chunked_attention");
 }
 
+// transformers v4 says rope_scaling, v5 rope_parameters, older files type for rope_type.
+TEST(HuggingFace, YarnScalesQueriesAndKeys) {
+  const auto scaled = [](const std::string& keys) {
+    const Model model = parse(config("llama", keys));
+    EXPECT_TRUE(model.rotary);
+    return model.scaled_rotary;
+  };
+  EXPECT_FALSE(scaled(""));
+  EXPECT_FALSE(scaled(R"("rope_scaling": null)"));
+  EXPECT_FALSE(scaled(R"("rope_scaling": {"rope_type": "llama3", "factor": 8.0})"));
+  EXPECT_TRUE(scaled(R"("rope_scaling": {"rope_type": "yarn", "factor": 32.0})"));
+  EXPECT_TRUE(scaled(R"("rope_scaling": {"type": "yarn", "factor": 4.0})"));
+  EXPECT_TRUE(scaled(R"("rope_parameters": {"rope_type": "yarn", "rope_theta": 150000})"));
+  EXPECT_FALSE(scaled(R"("rope_scaling": {"rope_type": "yarn", "attention_factor": 1})"));
+  EXPECT_TRUE(scaled(R"("rope_scaling": {"rope_type": "yarn", "attention_factor": 1.1})"));
+  EXPECT_FALSE(
+      scaled(R"("rope_scaling": {"rope_type": "yarn", "mscale": 1.0, "mscale_all_dim": 1.0})"));
+  EXPECT_TRUE(scaled(R"("rope_scaling": {"rope_type": "yarn", "mscale": 1.0})"));
+  EXPECT_EQ(parse_error(config("llama", R"("rope_scaling": {"type": "yarn",
+                                                           "attention_factor": "high"})")),
+            "config.json: /rope_scaling/attention_factor: \"high\" is not a number; write a plain "
+            "number");
+}
+
 // Totals of the published checkpoints, tied heads counted once; GPT-J's without its head's bias.
 TEST(HuggingFace, ParallelBlocksOfEachFamily) {
   const auto check = [](const std::string& text, int norms, std::int64_t parameters) {

@@ -74,7 +74,7 @@ TEST(OwnModel, FamiliesAreKnownByName) {
   EXPECT_EQ(oss.window, 128);
   EXPECT_EQ(oss.layer_is_local, (std::vector<bool>{true, false, true, false}));
   EXPECT_TRUE(oss.attention_sinks && oss.clamped_activation && oss.mlp_bias);
-  EXPECT_TRUE(oss.gated && oss.rotary);
+  EXPECT_TRUE(oss.gated && oss.rotary && oss.scaled_rotary);
 
   // Megatron Core's gpt3_7b groups its heads, but sets neither --swiglu nor rotary positions.
   const Model gpt = parse(sizes(R"("kv_heads": 2, "vocab": 131073)", "gpt3_7b_tp1_pp4"));

@@ -25,7 +25,7 @@ ARGS=(
     --num-layers 24 --hidden-size 512 --ffn-hidden-size 2048 --num-attention-heads 64
     --group-query-attention --num-query-groups 8 --disable-bias-linear
     --untie-embeddings-and-output-weights --normalization RMSNorm --seq-length 8192
-    --max-position-embeddings 8192 --position-embedding-type rope --quick-geglu
+    --max-position-embeddings 8192 --position-embedding-type yarn --quick-geglu
     --activation-func-clamp-value 7.0 --softmax-type learnable --window-attn-skip-freq 2
     --window-size 127,0 --num-experts 4 --moe-router-topk 2 --moe-ffn-hidden-size 2048
 )
