@@ -52,10 +52,11 @@ double default_attention_backward(Architecture architecture) {
 
 namespace {
 
-AttentionKernel kernel_of(Dtype format) {
-  return format == Dtype::fp8     ? AttentionKernel::cudnn_fp8
-         : format == Dtype::mxfp8 ? AttentionKernel::cudnn_mxfp8
-                                  : AttentionKernel::cudnn;
+AttentionKernel kernel_of(const TrainingAttentionRow& row) {
+  if (row.library == AttentionLibrary::flash_attention_2) return AttentionKernel::flash_attention_2;
+  return row.format == Dtype::fp8     ? AttentionKernel::cudnn_fp8
+         : row.format == Dtype::mxfp8 ? AttentionKernel::cudnn_mxfp8
+                                      : AttentionKernel::cudnn;
 }
 
 // Sequences count most; how many heads fill the GPU little, as long as they do.
@@ -195,7 +196,7 @@ void AttentionTime::add_training_rows(const Gpu& gpu, const TrainingAttention& m
     shape.key_share =
         static_cast<double>(row.key_dim) / static_cast<double>(row.key_dim + row.value_dim);
     shape.window = row.window < row.sequence ? row.window : 0;
-    const AttentionKernel kernel = kernel_of(row.format);
+    const AttentionKernel kernel = kernel_of(row);
     const auto same = [&](const TrainingRows& rows) {
       return rows.kernel == kernel && rows.head_dim == shape.head_dim &&
              rows.windowed == (shape.window > 0);
@@ -229,7 +230,8 @@ const AttentionTime::TrainingRows* AttentionTime::training_rows(const AttentionS
 KernelTime AttentionTime::with_training_rows(const AttentionShape& shape, KernelTime time,
                                              bool backward) const {
   const TrainingRows* rows = training_rows(shape);
-  const bool is_narrow = shape.kernel != AttentionKernel::cudnn;
+  const bool is_narrow =
+      shape.kernel == AttentionKernel::cudnn_fp8 || shape.kernel == AttentionKernel::cudnn_mxfp8;
   if (!rows) return {time.time, is_narrow ? Tag::default_value : time.tag};
   const Neighbours<2>& of = backward ? rows->backward : rows->forward;
   time.time = std::exp(of.at(training_coordinates(shape))) * time.time;
@@ -254,7 +256,27 @@ KernelTime AttentionTime::backward(const AttentionShape& shape) const {
   const KernelTime once = forward(of_tables);
   // What was measured is of keys as wide as values.
   const KernelTime time{backward_factor_ * ((2.0 + shape.key_share) / 2.5) * once.time, once.tag};
-  return shape.kernel == AttentionKernel::of_tables ? time : with_training_rows(shape, time, true);
+  if (shape.kernel == AttentionKernel::of_tables) return time;
+  const KernelTime measured = with_training_rows(shape, time, true);
+  return shape.kernel == AttentionKernel::flash_attention_2 ? deterministic(shape, measured)
+                                                            : measured;
+}
+
+// The usual pass has a block of threads for each block of keys, more than enough to fill all
+// multiprocessors evenly, and adds to one gradient of the queries in whatever order they come. The
+// deterministic one has g = ceil(S / bh) blocks a sequence and head, so that all fit at once where
+// bh divides the S multiprocessors; where it does not, the rest run alone in a second wave. Each
+// adds to gradients of its own, 4 bytes an element, set to zero before and summed after.
+KernelTime AttentionTime::deterministic(const AttentionShape& shape, KernelTime usual) const {
+  const double sequences = static_cast<double>(shape.batch * shape.heads);
+  const double blocks = std::ceil(machine_.multiprocessors / sequences);
+  const double waves = std::ceil(blocks * sequences / machine_.multiprocessors);
+  const double elements =
+      sequences * static_cast<double>(shape.seq_q) * static_cast<double>(shape.head_dim);
+  const double seconds = 8.0 * (blocks - 1.0) * elements /
+                         (Roofline{}.memory_efficiency * machine_.bandwidth) * 1e-6;
+  const double slower = waves * machine_.multiprocessors / (blocks * sequences);
+  return {usual.time * slower + Seconds{seconds}, Tag::default_value};
 }
 
 std::vector<Neighbours<4>::Neighbour> AttentionTime::nearest(const AttentionShape& shape,

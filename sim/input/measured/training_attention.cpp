@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TrainingAttentionRow read_row(const JsonValue& json) {
+TrainingAttentionRow read_row(const JsonValue& json, AttentionLibrary library) {
   const std::vector<JsonValue> cells = json.elements();
   if (cells.size() != 10) json.fail("a row has not ten cells", "write one for each column");
   const auto size = [&](std::size_t i) { return cells[i].integer(1, 1 << 30); };
@@ -25,6 +25,7 @@ TrainingAttentionRow read_row(const JsonValue& json) {
   row.window = cells[7].integer(0, 1 << 30);
   row.forward = microseconds(cells[8].number(1e-3, 1e12));
   row.backward = microseconds(cells[9].number(1e-3, 1e12));
+  row.library = library;
   return row;
 }
 
@@ -32,14 +33,22 @@ TrainingAttentionRow read_row(const JsonValue& json) {
 
 TrainingAttention parse_training_attention(const JsonValue& json) {
   require_schema(json, "orrery.training_attention/1");
-  json.allow_only({"schema", "gpu", "source", "peak_16bit", "columns", "rows"});
+  json.allow_only(
+      {"schema", "gpu", "source", "peak_16bit", "columns", "rows", "flash_attention_2"});
   TrainingAttention measured;
   measured.gpu = required_text(json, "gpu");
   measured.source = required_text(json, "source");
   measured.peak_16bit = json.at("peak_16bit").flop_rate();
   if (measured.peak_16bit == FlopPerSecond{})
     json.at("peak_16bit").fail("is zero", "write it like \"989 TFLOP/s\"");
-  for (const JsonValue& row : json.at("rows").elements()) measured.rows.push_back(read_row(row));
+  for (const JsonValue& row : json.at("rows").elements())
+    measured.rows.push_back(read_row(row, AttentionLibrary::cudnn));
+  if (const auto other = json.find("flash_attention_2")) {
+    other->allow_only({"source", "rows"});
+    required_text(*other, "source");
+    for (const JsonValue& row : other->at("rows").elements())
+      measured.rows.push_back(read_row(row, AttentionLibrary::flash_attention_2));
+  }
   return measured;
 }
 

@@ -10,6 +10,8 @@
 
 namespace orrery {
 
+enum class AttentionLibrary { cudnn, flash_attention_2 };
+
 /// One fused attention of a training step, causal, measured alone: keys are `key_dim` wide, values
 /// `value_dim`. `window`: keys before a query that it sees; 0: all.
 struct TrainingAttentionRow {
@@ -17,9 +19,10 @@ struct TrainingAttentionRow {
   std::int64_t batch = 0, sequence = 0, heads = 0, kv_heads = 0, key_dim = 0, value_dim = 0;
   std::int64_t window = 0;
   Seconds forward, backward;
+  AttentionLibrary library = AttentionLibrary::cudnn;
 };
 
-/// What cuDNN's kernels for training were measured to take. The tables of attention
+/// What cuDNN's and FlashAttention 2's kernels for training were measured to take. The tables of attention
 /// (AttentionTable) are of serving, forward alone, and of another library.
 struct TrainingAttention {
   std::string gpu;

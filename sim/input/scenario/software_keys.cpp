@@ -67,6 +67,7 @@ std::vector<SoftwareKey> all_keys() {
       {"zero", whole(&S::zero, 0, 3)},
       {"fused_attention", truth(&S::fused_attention)},
       {"cudnn_attention", truth(&S::cudnn_attention), optional},
+      {"deterministic", truth(&S::deterministic), optional},
       {"dropout", truth(&S::dropout)},
       {"fused_bias_gradients", truth(&S::fused_bias_gradients)},
       {"scatter_gather", truth(&S::scatter_gather)},

@@ -181,6 +181,56 @@ TEST(AttentionTime, TrainingRowsCorrectTheTable) {
   EXPECT_NEAR(attention.forward(square).time.si() * 1e6, training_us, 1e-9);
 }
 
+// 2 sequences of 16 heads on 100 multiprocessors: ceil(100 / 32) = 4 blocks each, 128 in all, two
+// waves where 1.28 would be even. Three gradients of the queries more than usual, 2*16*1000*128
+// elements of 8 bytes at 0.85 TB/s: 98.304e6 bytes, 115.65 us.
+TEST(AttentionTime, ADeterministicBackwardPassRunsInWholeWaves) {
+  KernelTables tables = round_tables();
+  tables.attention->rows = {row};
+  const AttentionTime attention{round_gpu(), &tables};
+  AttentionShape shape = square;
+  shape.kernel = AttentionKernel::flash_attention_2;
+  EXPECT_NEAR(attention.forward(shape).time.si() * 1e6, training_us, 1e-9);
+  EXPECT_NEAR(attention.backward(shape).time.si() * 1e6,
+              3 * training_us * 200.0 / 128.0 + 98.304 / 0.85, 1e-9);
+  EXPECT_EQ(attention.backward(shape).tag, Tag::default_value);
+  // One block a multiprocessor, or a whole number of waves of single blocks, loses nothing.
+  for (const std::int64_t batch : {25, 50}) {
+    shape.batch = batch;
+    AttentionShape usual = shape;
+    usual.kernel = AttentionKernel::of_tables;
+    EXPECT_NEAR(attention.backward(shape).time / attention.backward(usual).time, 1.0, 1e-12);
+  }
+  for (std::int64_t heads = 1; heads <= 300; ++heads) {
+    shape.batch = 1;
+    shape.heads = shape.kv_heads = heads;
+    AttentionShape usual = shape;
+    usual.kernel = AttentionKernel::of_tables;
+    const double slower = attention.backward(shape).time / attention.backward(usual).time;
+    EXPECT_GE(slower, 1.0 - 1e-12) << heads;
+  }
+}
+
+TEST(AttentionTime, FlashAttention2HasRowsOfItsOwn) {
+  KernelTables tables = round_tables();
+  tables.attention->rows = {row};
+  tables.training_attention = parse_training_attention(JsonValue::parse(
+      R"({"schema": "orrery.training_attention/1", "gpu": "test-gpu", "source": "a benchmark",
+          "peak_16bit": "100 TFLOP/s", "columns": [], "rows": [],
+          "flash_attention_2": {"source": "another",
+            "rows": [["bf16", 2, 1000, 16, 4, 128, 128, 0, 356.16, 1068.48]]}})",
+      "rows"));
+  const AttentionTime attention{round_gpu(), &tables};
+  AttentionShape shape = square;
+  shape.kernel = AttentionKernel::flash_attention_2;
+  const double slower = std::pow(2.0, 20.0 / 20.5);
+  EXPECT_NEAR(attention.forward(shape).time.si() * 1e6, slower * training_us, 1e-9);
+  EXPECT_NEAR(attention.backward(shape).time.si() * 1e6,
+              slower * 3 * training_us * 200.0 / 128.0 + 98.304 / 0.85, 1e-9);
+  shape.kernel = AttentionKernel::cudnn;
+  EXPECT_NEAR(attention.forward(shape).time.si() * 1e6, training_us, 1e-9);
+}
+
 // A benchmark of ten runs has a cool GPU's clock, and another GPU its own peak.
 TEST(AttentionTime, TrainingRowsOfAnotherClockAndPeak) {
   KernelTables tables = round_tables();

@@ -96,5 +96,25 @@ TEST(AttentionOps, SwappingHeadsForTokensSendsFourTensors) {
   }
 }
 
+// Transformer Engine, dot_product_attention/utils.py, get_attention_backend, and
+// common/fused_attn/fused_attn.cpp.
+TEST(AttentionOps, DeterministicKernelsAreFlashAttention2WhereCudnnHasNone) {
+  Scenario scenario = shared_by(1, ContextExchange::p2p);
+  const auto kernel = [&](Architecture architecture, bool dropout, bool deterministic) {
+    scenario.system.gpu.architecture = architecture;
+    scenario.software.dropout = dropout;
+    scenario.software.deterministic = deterministic;
+    return core_attention_backward(scenario).front().attention_kernel;
+  };
+  using enum Architecture;
+  for (const Architecture architecture : {ampere, hopper, blackwell})
+    for (const bool dropout : {false, true}) {
+      EXPECT_EQ(kernel(architecture, dropout, false), AttentionKernel::cudnn);
+      const bool flash = architecture == ampere || (architecture == blackwell && dropout);
+      EXPECT_EQ(kernel(architecture, dropout, true),
+                flash ? AttentionKernel::flash_attention_2 : AttentionKernel::cudnn);
+    }
+}
+
 }  // namespace
 }  // namespace orrery

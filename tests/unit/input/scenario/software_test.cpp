@@ -21,6 +21,7 @@ std::string software_text() {
     "sequence_parallel": {"value": true, "source": "s"},
     "zero": {"value": 1, "source": "s"},
     "fused_attention": {"value": false, "source": "s"},
+    "deterministic": {"value": true, "source": "s"},
     "dropout": {"value": true, "source": "s"},
     "fused_bias_gradients": {"value": false, "source": "s"},
     "scatter_gather": {"value": false, "source": "s"},
@@ -134,6 +135,7 @@ TEST(Software, FlagsDoNotMix) {
   const std::vector<std::pair<std::string, bool Software::*>> flags{
       {"sequence_parallel", &Software::sequence_parallel},
       {"fused_attention", &Software::fused_attention},
+      {"deterministic", &Software::deterministic},
       {"dropout", &Software::dropout},
       {"fused_bias_gradients", &Software::fused_bias_gradients},
       {"fused_projections", &Software::fused_projections},
