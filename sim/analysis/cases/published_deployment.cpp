@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "sim/analysis/cases/bench_limits.hpp"
 #include "sim/base/text/catalog.hpp"
 #include "sim/base/text/choice.hpp"
 
@@ -23,7 +24,7 @@ std::optional<JsonValue> rule_of(const ServingCase& one, const JsonValue& entry)
   const JsonValue deployment = entry.at("deployment");
   for (const JsonValue& rule : table.at("rules").elements()) {
     rule.allow_only({"title_contains", "engine", "version_starts", "model_contains", "weights",
-                     "decode_tp", "deployment", "budget", "corrected", "source"});
+                     "decode_tp", "deployment", "budget", "limits_of", "corrected", "source"});
     const auto holds = [&](const char* key, auto test) {
       const auto wanted = rule.find(key);
       return !wanted || test(wanted->text());
@@ -65,6 +66,15 @@ std::optional<std::int64_t> budget_of(const JsonValue& rule, const JsonValue& wo
   return std::min(most, (tokens + block - 1) / block * block);
 }
 
+// What the benchmark that made the row lets the engine do at once.
+std::optional<BenchLimits> limits_of(const JsonValue& rule, const ServingCase& one) {
+  const JsonValue& workload = *one.workload;
+  if (!rule.has("limits_of") || !workload.has("isl") || !workload.has("osl")) return std::nullopt;
+  choice<std::size_t>(rule.at("limits_of"), {"trtllm-bench"});
+  return trtllm_bench_limits(one, workload.at("isl").integer(1, most_tokens),
+                             workload.at("osl").integer(1, most_tokens));
+}
+
 }  // namespace
 
 ServingCase as_published(ServingCase one, const JsonValue& entry) {
@@ -82,6 +92,10 @@ ServingCase as_published(ServingCase one, const JsonValue& entry) {
   DeploymentRequest completed;
   if (const auto keys = rule->find("deployment")) read_deployment(completed, *keys);
   completed.budget = budget_of(*rule, *one.workload);
+  if (const auto limits = limits_of(*rule, one)) {
+    completed.budget = limits->budget;
+    completed.max_seqs = limits->max_seqs;
+  }
   const auto complete = [&](auto member) {
     if (!(one.deployment.*member)) one.deployment.*member = completed.*member;
   };

@@ -39,6 +39,8 @@ StepLaw step_law(const IterationPrices& prices, const ServingSetup& setup) {
   law.host_hidden = setup.engine.host.hidden;
   law.stages = setup.deployment.pp;
   law.longest_stage = prices.longest_stage();
+  law.last_stage = prices.last_stage();
+  law.planning = [&](double requests) { return prices.planning(whole(requests)); };
   law.hop = [&](double tokens) { return prices.hop(whole(tokens)); };
   return law;
 }

@@ -23,7 +23,7 @@ ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
   ReplicaShape shape;
   shape.rules.scheduler = setup.engine.scheduler;
   shape.rules.budget = plan.budget;
-  shape.rules.most_requests = std::max<std::int64_t>(1, plan.max_seqs / plan.pp);
+  shape.rules.most_requests = most_of_a_batch(setup.engine, plan);
   shape.rules.chunked = plan.chunked;
   shape.rules.mixed = plan.mixed;
   // Batches that take turns in a pipeline are planned when they come back.

@@ -20,14 +20,18 @@ class SteadyStep {
     const auto prompts = static_cast<std::int64_t>(iteration.chunks.size());
     const std::int64_t drafted = requests * (setup_.deployment.step_tokens() - 1);
     const std::int64_t tokens = std::max<std::int64_t>(1, iteration.tokens() + drafted);
-    Seconds gpu = prices_.dense(tokens) + prices_.decode_attention(requests, iteration.context) +
-                  prices_.head(std::max<std::int64_t>(1, requests + drafted + prompts)) +
-                  prices_.draft(requests) + prices_.draft_attention(requests, iteration.context);
-    for (const PrefillChunk& chunk : iteration.chunks) gpu += prices_.prefill_attention(chunk);
-    gpu = std::max(gpu, prices_.eager(tokens));
+    const Seconds head = prices_.head(std::max<std::int64_t>(1, requests + drafted + prompts)) +
+                         prices_.draft(requests);
+    Seconds layers = prices_.dense(tokens) +
+                     prices_.decode_attention(requests, iteration.context) +
+                     prices_.draft_attention(requests, iteration.context);
+    for (const PrefillChunk& chunk : iteration.chunks) layers += prices_.prefill_attention(chunk);
+    Seconds gpu = layers + head;
     if (const int stages = setup_.deployment.pp; stages > 1)
-      gpu = std::max(static_cast<double>(stages) * prices_.longest_stage() * gpu,
-                     gpu + static_cast<double>(stages) * prices_.hop(tokens));
+      gpu = static_cast<double>(stages) *
+            (std::max(prices_.longest_stage() * layers, prices_.last_stage() * layers + head) +
+             prices_.hop(tokens) + prices_.planning(stages * (requests + prompts)));
+    gpu = std::max(gpu, prices_.eager(tokens));
     const Seconds host = prices_.host(requests + prompts);
     return (setup_.engine.host.hidden ? std::max(gpu, host) : gpu + host) +
            prices_.gap(requests + prompts);
@@ -53,7 +57,7 @@ SteadyState steady_state(const PricedServing& priced, const SteadyLoad& load, co
   const double held = std::max(1.0, std::floor(static_cast<double>(kv.tokens) / context));
 
   SteadyState state;
-  const double admitted = std::min(slots, static_cast<double>(plan.max_seqs));
+  const double admitted = std::min(slots, static_cast<double>(plan.pp * most_of_a_batch(setup.engine, plan)));
   state.kv_bound = held < admitted;
   const double batches = plan.pp;  // Of a pipeline, each on another stage.
   const double running = std::max(1.0, std::min(admitted, held) / batches);

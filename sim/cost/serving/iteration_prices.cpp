@@ -158,6 +158,14 @@ double IterationPrices::longest_stage() const {
   return std::ceil(static_cast<double>(model_.layers) / plan_.pp) / model_.layers;
 }
 
+double IterationPrices::last_stage() const {
+  return std::floor(static_cast<double>(model_.layers) / plan_.pp) / model_.layers;
+}
+
+Seconds IterationPrices::planning(std::int64_t requests) const {
+  return static_cast<double>(requests) * engine_.pipeline.planning_per_request;
+}
+
 Seconds IterationPrices::hop(std::int64_t tokens) const {
   if (plan_.pp == 1) return {};
   // Neighbouring stages lie side by side: inside the domain unless a stage fills it.

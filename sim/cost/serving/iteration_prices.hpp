@@ -103,8 +103,13 @@ class IterationPrices {
 
   /// Between two stages of a pipeline; nothing where there is one.
   Seconds hop(std::int64_t tokens) const;
-  /// Share of the layers that the longest stage has.
+  /// Shares of the layers that the longest stage and the last one have: the first stages have one
+  /// more where layers do not divide (tensorrt_llm/mapping.py, pp_layers, and, but for the first
+  /// one, vllm/distributed/utils.py, get_pp_indices).
   double longest_stage() const;
+  double last_stage() const;
+  /// What a stage's host does for the requests of all batches between two of them.
+  Seconds planning(std::int64_t requests) const;
 
   const ServingKernels& kernels() const { return *kernels_; }
 

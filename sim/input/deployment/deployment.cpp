@@ -186,4 +186,9 @@ Deployment make_deployment(const Model& model, const System& system, const Servi
   return plan;
 }
 
+std::int64_t most_of_a_batch(const ServingEngine& engine, const Deployment& plan) {
+  if (engine.pipeline.limits_a_batch) return plan.max_seqs;
+  return std::max<std::int64_t>(1, plan.max_seqs / plan.pp);
+}
+
 }  // namespace orrery

@@ -52,6 +52,9 @@ struct Deployment {
   std::int64_t gpus() const { return replica_gpus() * replicas; }
 };
 
+/// Requests that a batch has at most, of those that take turns in a pipeline.
+std::int64_t most_of_a_batch(const ServingEngine& engine, const Deployment& plan);
+
 /// One key of a deployment, for flags, files and --help.
 struct DeploymentKey {
   std::string name;

@@ -76,6 +76,14 @@ EngineDefaults read_defaults(const JsonValue& json) {
   return defaults;
 }
 
+EnginePipeline read_pipeline(const JsonValue& json) {
+  json.allow_only({"limits_a_batch", "planning_per_request"});
+  EnginePipeline pipeline;
+  pipeline.limits_a_batch = json.at("limits_a_batch").sourced().boolean();
+  pipeline.planning_per_request = duration(json, "planning_per_request");
+  return pipeline;
+}
+
 EnginePools read_pools(const JsonValue& json) {
   json.allow_only({"sending", "decode_makes_first_token", "decode_keeps_prefixes", "handover"});
   EnginePools pools;
@@ -127,7 +135,7 @@ const std::vector<std::string>& host_kv_loading_names() {
 ServingEngine parse_serving_engine(const JsonValue& json) {
   require_schema(json, "orrery.engine/1");
   json.allow_only({"schema",     "name",          "title",         "source",   "scheduler",
-                   "host",       "small_kernels", "memory",        "defaults", "pools",
+                   "host",       "small_kernels", "memory",        "defaults", "pipeline", "pools",
                    "host_kv",    "speculation",   "gpu_slowdown",  "client",   "kernels",
                    "kernels_of", "all_reduce",    "all_reduce_on", "weights",  "experts",
                    "kv"});
@@ -140,6 +148,7 @@ ServingEngine parse_serving_engine(const JsonValue& json) {
   engine.small = read_small(json.at("small_kernels"));
   engine.memory = read_memory(json.at("memory"));
   engine.defaults = read_defaults(json.at("defaults"));
+  if (const auto pipeline = json.find("pipeline")) engine.pipeline = read_pipeline(*pipeline);
   if (const auto pools = json.find("pools")) engine.pools = read_pools(*pools);
   if (const auto host = json.find("host_kv"))
     engine.host_kv = read_host_kv(*host, engine.scheduler);

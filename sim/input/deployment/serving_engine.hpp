@@ -59,6 +59,12 @@ struct EngineDefaults {
   bool chunked = true;      ///< A prompt may be prefilled in parts, beside decodes.
 };
 
+/// How an engine works where stages of a pipeline take batches in turn.
+struct EnginePipeline {
+  bool limits_a_batch = false;   ///< max_seqs is of each batch; else of all together.
+  Seconds planning_per_request;  ///< Of each request of all batches, in a stage, between two.
+};
+
 /// How an engine works where one pool computes prompts and another makes the answers.
 struct EnginePools {
   KvSending sending = KvSending::whole;
@@ -79,6 +85,7 @@ struct ServingEngine {
   SmallKernels small;
   MemoryRule memory;
   EngineDefaults defaults;
+  EnginePipeline pipeline;
   std::optional<EnginePools> pools;     ///< None: it has no pools.
   std::optional<EngineHostKv> host_kv;  ///< None: it keeps nothing in the host's memory.
   std::vector<std::string> drafts;      ///< Ways to draft tokens (speculation.hpp); empty: none.

@@ -184,20 +184,27 @@ double StepTimes::besides(double requests) const {
   return law_.gap(requests).si() + (law_.host_hidden ? 0.0 : law_.host(requests).si());
 }
 
-double StepTimes::through_stages(double gpu, std::int64_t tokens) const {
-  if (law_.stages == 1) return gpu;
+// Of a stage, where as many requests are in each of the other batches.
+double StepTimes::waits_for_host(double requests) const {
+  return law_.planning ? law_.planning(law_.stages * requests).si() : 0.0;
+}
+
+double StepTimes::through_stages(double layers, double head, std::int64_t tokens,
+                                 double requests) const {
+  if (law_.stages == 1) return layers + head;
   const double hop = law_.hop ? law_.hop(static_cast<double>(tokens)).si() : 0.0;
-  return std::max(law_.stages * (law_.longest_stage * gpu + hop), gpu + (law_.stages - 1) * hop);
+  const double longest = std::max(law_.longest_stage * layers, law_.last_stage * layers + head);
+  return law_.stages * (longest + hop + waits_for_host(requests));
 }
 
 const StepTimes::Fixed& StepTimes::fixed(std::int64_t requests) {
   const auto place = static_cast<std::size_t>(requests);
   if (place >= fixed_.size()) fixed_.resize(place + 1);
   Fixed& fixed = fixed_[place];
-  if (fixed.gpu < 0.0) {
+  if (fixed.layers < 0.0) {
     const auto n = static_cast<double>(requests);
     const std::int64_t tokens = requests * law_.step_tokens;
-    fixed = {dense(tokens) + head(tokens) + draft(requests), least(tokens, n), besides(n)};
+    fixed = {dense(tokens), head(tokens) + draft(requests), least(tokens, n), besides(n)};
   }
   return fixed;
 }
@@ -212,8 +219,19 @@ DecodeSteps StepTimes::decode(std::int64_t requests, std::int64_t context, doubl
                    ? (line.end - context) / requests + 1
                    : static_cast<std::int64_t>(static_cast<double>(line.end - context) / grows) + 1;
   const std::int64_t tokens = requests * law_.step_tokens;
-  const double gpu = through_stages(of.gpu + line.at, tokens);
-  const double growth = through_stages(of.gpu + line.at + line.slope * grows, tokens) - gpu;
+  const double layers = of.layers + line.at, grow = line.slope * grows;
+  const auto n = static_cast<double>(requests);
+  const double gpu = through_stages(layers, of.head, tokens, n);
+  double growth = grow;
+  if (law_.stages > 1) {
+    // The last stage is the longest one until another one, which has more layers, catches up.
+    const double behind = of.head - (law_.longest_stage - law_.last_stage) * layers;
+    const bool last = behind > 0.0;
+    const double closer = (law_.longest_stage - law_.last_stage) * grow;
+    if (last && closer > 0.0 && behind / closer < static_cast<double>(steps))
+      steps = static_cast<std::int64_t>(behind / closer) + 1;
+    growth = law_.stages * (last ? law_.last_stage : law_.longest_stage) * grow;
+  }
   if (gpu >= of.least) return {Seconds{gpu + of.besides}, Seconds{growth}, steps};
   // Something else is slower, until the GPU has caught up with it.
   const double until_equal = growth > 0.0 ? (of.least - gpu) / growth : 1e18;
@@ -236,12 +254,13 @@ Seconds StepTimes::mixed(std::int64_t requests, std::int64_t context,
                          double beyond) {
   const std::int64_t decoded = requests * law_.step_tokens;
   std::int64_t tokens = decoded;
-  double gpu = gpu_of_chunks(chunks, tokens) + draft(requests);
-  if (requests > 0) gpu += attention(requests, context, beyond).at;
-  gpu += dense(tokens);
-  if (requests + finished > 0) gpu += head(decoded + finished);
+  double layers = gpu_of_chunks(chunks, tokens), last = draft(requests);
+  if (requests > 0) layers += attention(requests, context, beyond).at;
+  layers += dense(tokens);
+  if (requests + finished > 0) last += head(decoded + finished);
   const auto batch = static_cast<double>(requests) + static_cast<double>(chunks.size());
-  return Seconds{std::max(through_stages(gpu, tokens), least(tokens, batch)) + besides(batch)};
+  return Seconds{std::max(through_stages(layers, last, tokens, batch), least(tokens, batch)) +
+                 besides(batch)};
 }
 
 Seconds StepTimes::chunk_follows(const std::vector<ChunkShape>& chunks, std::int64_t busy) {
@@ -251,7 +270,7 @@ Seconds StepTimes::chunk_follows(const std::vector<ChunkShape>& chunks, std::int
   const auto batch = static_cast<double>(chunks.size());
   return Seconds{static_cast<double>(busy) *
                  (std::max(law_.longest_stage * gpu + hop, least(tokens, batch) / law_.stages) +
-                  besides(batch) / law_.stages)};
+                  waits_for_host(batch) + besides(batch) / law_.stages)};
 }
 
 }  // namespace orrery

@@ -34,11 +34,14 @@ struct StepLaw {
   std::function<Seconds(double requests)> draft;
   bool host_hidden = true;  ///< An iteration takes the longer of GPU and host, else their sum.
   /// Of a pipeline, all of whose stages the functions above stand for. While one batch is in a
-  /// stage others are in the other ones: a batch takes the time of all stages and hops, or of as
-  /// many of the longest one.
+  /// stage others are in the other ones: a batch takes as many times as there are stages what the
+  /// longest one takes. The last one has the head as well.
   int stages = 1;
-  double longest_stage = 1.0;                 ///< Its share of the time of all.
-  std::function<Seconds(double tokens)> hop;  ///< From one stage to the next; empty: no time.
+  double longest_stage = 1.0, last_stage = 1.0;  ///< Shares of the time of all layers.
+  std::function<Seconds(double tokens)> hop;     ///< From one stage to the next; empty: no time.
+  /// What the host of a stage does for the requests of all batches between two of them, while the
+  /// stage waits; empty: nothing.
+  std::function<Seconds(double requests)> planning;
 };
 
 /// Consecutive decode steps of a batch that stays as it is: the first takes `first`, each following
@@ -100,7 +103,8 @@ class StepTimes {
     std::int64_t end;  ///< The last context of which this holds.
   };
   struct Fixed {
-    double gpu = -1.0;  ///< Below 0: not known yet.
+    double layers = -1.0;  ///< Below 0: not known yet.
+    double head = 0.0;
     double least = 0.0;
     double besides = 0.0;
   };
@@ -114,7 +118,8 @@ class StepTimes {
   double prefill_entry(std::size_t row, std::size_t column);
   const Fixed& fixed(std::int64_t requests);
   double gpu_of_chunks(const std::vector<ChunkShape>& chunks, std::int64_t& tokens);
-  double through_stages(double gpu, std::int64_t tokens) const;
+  double through_stages(double layers, double head, std::int64_t tokens, double requests) const;
+  double waits_for_host(double requests) const;
   double least(std::int64_t tokens, double requests) const;
   double besides(double requests) const;
 
