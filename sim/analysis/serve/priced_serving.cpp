@@ -17,7 +17,7 @@ StepLaw step_law(const IterationPrices& prices, const ServingSetup& setup) {
     law.shared = [&](double tokens) {
       Seconds time;
       for (const IterationPart& part : prices.price({0, 0, {{whole(tokens), 0}}, 0}).parts)
-        if (part.op == "experts" || part.op == "exchange") time += part.time;
+        if (part.op == "experts") time += part.time;
       return time;
     };
   law.decode_attention = [&](double requests, double context) {

@@ -17,10 +17,10 @@ class GroupReduce {
 
   /// Of `elements` of 16 bits over `gpus` neighbouring GPUs. One GPU takes no time.
   KernelTime operator()(int gpus, std::int64_t elements) const;
+  /// A collective by NCCL over as many. `tensor`: as CollectiveTime counts it.
+  KernelTime by_nccl(CollectiveKind kind, int gpus, Bytes tensor) const;
 
  private:
-  KernelTime by_nccl(int gpus, std::int64_t elements) const;
-
   System system_;
   const ServingKernels* kernels_;
   mutable std::shared_ptr<const CollectiveTime> nccl_;  // Read when first needed.

@@ -98,6 +98,31 @@ Seconds IterationPrices::exchange_time(Bytes bytes) const {
   return exchange_start + network_start_ + std::max(inside, outside);
 }
 
+// Without NVLink there are no kernels that send each token to its experts: all ranks get all
+// tokens, and add up the results of each one's experts (vllm/config/parallel.py: all2all_backend is
+// allgather_reducescatter; tensorrt_llm/_torch/modules/fused_moe/fused_moe_cutlass.py: allgather and
+// reducescatter_or_allreduce where alltoall is off).
+IterationPart IterationPrices::gathered_exchange(std::int64_t m) const {
+  const auto layers = static_cast<double>(expert_layers_);
+  const double values = static_cast<double>(m * plan_.dp * model_.hidden);
+  const double sent =
+      engine_.dispatches_quantised
+          ? std::min(activation_bytes, bytes_per_weight(plan_.experts))
+          : activation_bytes;
+  const auto ranks = static_cast<int>(plan_.stage_gpus());
+  const Bytes out{sent * values}, back{activation_bytes * values};
+  const KernelTime gathered = reduce_.by_nccl(CollectiveKind::all_gather, ranks, out);
+  const KernelTime added = reduce_.by_nccl(CollectiveKind::reduce_scatter, ranks, back);
+  const double others = (ranks - 1.0) / ranks;
+  return {"exchange",
+          2 * expert_layers_,
+          layers * (gathered.time + added.time),
+          std::max(gathered.tag, added.tag),
+          (others * layers) * (out + back),
+          {},
+          {}};
+}
+
 void IterationPrices::expert_layers(std::int64_t m, std::vector<IterationPart>& parts) const {
   if (expert_layers_ == 0) return;
   const Experts& experts = *model_.experts;
@@ -113,6 +138,7 @@ void IterationPrices::expert_layers(std::int64_t m, std::vector<IterationPart>& 
     parts.push_back(
         {"router", expert_layers_, layers * engine_.small.router, Tag::interpolated, {}, {}, {}});
   if (plan_.ep == 1 || plan_.dp == 1) return;
+  if (system_.wiring == NodeWiring::pcie) return parts.push_back(gathered_exchange(m));
   const auto reached = static_cast<double>(std::min<std::int64_t>(experts.per_token, plan_.ep));
   const Bytes bytes{2.0 * static_cast<double>(m * model_.hidden) * reached};
   const Seconds each = exchange_time(bytes);

@@ -124,6 +124,7 @@ class IterationPrices {
   void mlp_products(std::int64_t tokens, std::vector<IterationPart>& parts) const;
   void expert_layers(std::int64_t tokens, std::vector<IterationPart>& parts) const;
   Seconds exchange_time(Bytes bytes) const;
+  IterationPart gathered_exchange(std::int64_t tokens) const;
   Bytes bytes_between_products() const;
   void between_products(std::int64_t tokens, std::vector<IterationPart>& parts) const;
 

@@ -137,7 +137,7 @@ ServingEngine parse_serving_engine(const JsonValue& json) {
   json.allow_only({"schema",     "name",          "title",         "source",   "scheduler",
                    "host",       "small_kernels", "memory",        "defaults", "pipeline", "pools",
                    "host_kv",    "speculation",   "gpu_slowdown",  "client",   "kernels",
-                   "kernels_of", "all_reduce",    "all_reduce_on", "weights",  "experts",
+                   "kernels_of", "dispatches_quantised", "all_reduce", "all_reduce_on", "weights", "experts",
                    "kv"});
   ServingEngine engine;
   engine.name = required_text(json, "name");
@@ -162,6 +162,8 @@ ServingEngine parse_serving_engine(const JsonValue& json) {
   engine.kernels = words(json.at("kernels"), {});
   if (const auto others = json.find("kernels_of"))
     for (const std::string& op : others->keys()) engine.kernels_of[op] = words(others->at(op), {});
+  if (const auto quantised = json.find("dispatches_quantised"))
+    engine.dispatches_quantised = quantised->sourced().boolean();
   if (const auto table = json.find("all_reduce")) engine.all_reduce = table->sourced().text();
   if (const auto others = json.find("all_reduce_on"))
     for (const std::string& gpu : others->keys())

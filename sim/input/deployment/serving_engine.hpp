@@ -95,6 +95,8 @@ struct ServingEngine {
   std::vector<std::string> kernels;     ///< Whose tables serve it, the nearest first.
   /// The same of one op and format ("gemm-fp8"), where that differs.
   std::map<std::string, std::vector<std::string>> kernels_of;
+  /// Tokens go to experts of other ranks in the format that these multiply; else in 16 bits.
+  bool dispatches_quantised = false;
   std::string all_reduce;  ///< Whose all-reduce tables; "nccl": NCCL's, as in training.
   std::map<std::string, std::string> all_reduce_on;  ///< By GPU, where another's kernels run there.
   std::vector<std::string> weights, experts, kv;     ///< Formats that it has.
