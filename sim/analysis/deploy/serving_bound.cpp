@@ -98,7 +98,7 @@ ServingBound::ServingBound(const PricedServing& priced, std::int64_t longest_pro
   gap_each_ = prices.gap(1) - gap_;
   host_ = prices.host(0);
   host_each_ = prices.host(1) - host_;
-  if (!priced.setup.engine.host.hidden) {
+  if (!hides_host(priced.setup.model, priced.setup.engine, plan)) {
     gap_ += host_;
     gap_each_ += host_each_;
     host_ = host_each_ = Seconds{};

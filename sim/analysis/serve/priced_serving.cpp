@@ -36,7 +36,7 @@ StepLaw step_law(const IterationPrices& prices, const ServingSetup& setup) {
   law.host = [&](double requests) { return prices.host(whole(requests)); };
   law.gap = [&](double requests) { return prices.gap(whole(requests)); };
   law.launch = [&](double tokens) { return prices.eager(whole(tokens)); };
-  law.host_hidden = setup.engine.host.hidden;
+  law.host_hidden = hides_host(setup.model, setup.engine, setup.deployment);
   law.stages = setup.deployment.pp;
   law.longest_stage = prices.longest_stage();
   law.last_stage = prices.last_stage();

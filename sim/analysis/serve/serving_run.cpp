@@ -27,7 +27,7 @@ ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
   shape.rules.chunked = plan.chunked;
   shape.rules.mixed = plan.mixed;
   // Batches that take turns in a pipeline are planned when they come back.
-  shape.rules.plans_ahead = setup.engine.host.hidden && plan.pp == 1 &&
+  shape.rules.plans_ahead = hides_host(setup.model, setup.engine, plan) && plan.pp == 1 &&
                             setup.engine.scheduler != SchedulerKind::static_batch;
   if (plan.speculation) {
     shape.rules.step_tokens = plan.step_tokens();

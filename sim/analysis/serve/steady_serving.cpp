@@ -33,7 +33,8 @@ class SteadyStep {
              prices_.hop(tokens) + prices_.planning(stages * (requests + prompts)));
     gpu = std::max(gpu, prices_.eager(tokens));
     const Seconds host = prices_.host(requests + prompts);
-    return (setup_.engine.host.hidden ? std::max(gpu, host) : gpu + host) +
+    return (hides_host(setup_.model, setup_.engine, setup_.deployment) ? std::max(gpu, host)
+                                                                      : gpu + host) +
            prices_.gap(requests + prompts);
   }
 

@@ -210,8 +210,9 @@ IterationPrice IterationPrices::price(const Iteration& iteration) const {
       iteration.decodes + static_cast<std::int64_t>(iteration.chunks.size());
   price.host = host(requests);
   price.gap = gap(requests);
-  price.step =
-      (engine_.host.hidden ? std::max(price.gpu, price.host) : price.gpu + price.host) + price.gap;
+  price.step = (hides_host(model_, engine_, plan_) ? std::max(price.gpu, price.host)
+                                                   : price.gpu + price.host) +
+               price.gap;
 
   std::map<Bound, Seconds> by_bound;
   for (const IterationPart& part : price.parts)

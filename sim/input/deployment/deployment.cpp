@@ -186,6 +186,10 @@ Deployment make_deployment(const Model& model, const System& system, const Servi
   return plan;
 }
 
+bool hides_host(const Model& model, const ServingEngine& engine, const Deployment& plan) {
+  return plan.dp > 1 && model.experts ? engine.host.hidden_with_copies : engine.host.hidden;
+}
+
 std::int64_t most_of_a_batch(const ServingEngine& engine, const Deployment& plan) {
   if (engine.pipeline.limits_a_batch) return plan.max_seqs;
   return std::max<std::int64_t>(1, plan.max_seqs / plan.pp);

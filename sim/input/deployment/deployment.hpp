@@ -55,6 +55,9 @@ struct Deployment {
 /// Requests that a batch has at most, of those that take turns in a pipeline.
 std::int64_t most_of_a_batch(const ServingEngine& engine, const Deployment& plan);
 
+/// Whether the host prepares an iteration while another one runs.
+bool hides_host(const Model& model, const ServingEngine& engine, const Deployment& plan);
+
 /// One key of a deployment, for flags, files and --help.
 struct DeploymentKey {
   std::string name;

@@ -20,10 +20,12 @@ std::int64_t amount(const JsonValue& json, const char* key, std::int64_t least =
 }
 
 IterationHost read_host(const JsonValue& json) {
-  json.allow_only({"hidden", "base", "per_layer", "per_request", "gap", "gap_per_request",
-                   "eager_layer", "largest_graph"});
+  json.allow_only({"hidden", "hidden_with_copies", "base", "per_layer", "per_request", "gap",
+                   "gap_per_request", "eager_layer", "largest_graph"});
   IterationHost host;
-  host.hidden = json.at("hidden").sourced().boolean();
+  host.hidden = host.hidden_with_copies = json.at("hidden").sourced().boolean();
+  if (const auto copies = json.find("hidden_with_copies"))
+    host.hidden_with_copies = copies->sourced().boolean();
   host.base = duration(json, "base");
   host.per_layer = duration(json, "per_layer");
   host.per_request = duration(json, "per_request");

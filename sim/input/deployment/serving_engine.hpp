@@ -17,6 +17,8 @@ namespace orrery {
 /// What the host does for an iteration, and what the GPU waits between two.
 struct IterationHost {
   bool hidden = true;  ///< The next iteration is prepared while one runs: max(), else a sum.
+  /// The same where copies of attention share experts. Else they agree on each iteration first.
+  bool hidden_with_copies = true;
   Seconds base, per_layer, per_request;
   Seconds gap, gap_per_request;
   Seconds eager_layer;             ///< Of one layer whose kernels are launched one by one.
