@@ -16,9 +16,9 @@ struct Variances {
 
 // Of the cases of tests/validation/inference, November 2026: 1,190, 1,190 and 898 runs of 42, 42
 // and 54 combinations of engine, model and system, by calibration/serving_covariances.py.
-constexpr Variances ttft{0.1098, 0.1890, 0.0000, 0.0172, 0.2142, 1.59};
-constexpr Variances tpot{0.0000, 0.0037, 0.0000, 0.0045, 0.0099, 1.84};
-constexpr Variances throughput{0.0000, 0.0098, 0.0054, 0.0108, 0.0322, 1.40};
+constexpr Variances ttft{0.0885, 0.2086, 0.0000, 0.0183, 0.2155, 1.59};
+constexpr Variances tpot{0.0000, 0.0024, 0.0001, 0.0046, 0.0099, 1.71};
+constexpr Variances throughput{0.0000, 0.0083, 0.0067, 0.0104, 0.0318, 1.31};
 
 const Variances& variances_of(ServingFigure figure) {
   if (figure == ServingFigure::ttft) return ttft;

@@ -22,8 +22,7 @@ class SteadyStep {
     const std::int64_t tokens = std::max<std::int64_t>(1, iteration.tokens() + drafted);
     const Seconds head = prices_.head(std::max<std::int64_t>(1, requests + drafted + prompts)) +
                          prices_.draft(requests);
-    Seconds layers = prices_.dense(tokens) +
-                     prices_.decode_attention(requests, iteration.context) +
+    Seconds layers = prices_.dense(tokens) + prices_.decode_attention(requests, iteration.context) +
                      prices_.draft_attention(requests, iteration.context);
     for (const PrefillChunk& chunk : iteration.chunks) layers += prices_.prefill_attention(chunk);
     Seconds gpu = layers + head;
@@ -34,7 +33,7 @@ class SteadyStep {
     gpu = std::max(gpu, prices_.eager(tokens));
     const Seconds host = prices_.host(requests + prompts);
     return (hides_host(setup_.model, setup_.engine, setup_.deployment) ? std::max(gpu, host)
-                                                                      : gpu + host) +
+                                                                       : gpu + host) +
            prices_.gap(requests + prompts);
   }
 
@@ -58,7 +57,8 @@ SteadyState steady_state(const PricedServing& priced, const SteadyLoad& load, co
   const double held = std::max(1.0, std::floor(static_cast<double>(kv.tokens) / context));
 
   SteadyState state;
-  const double admitted = std::min(slots, static_cast<double>(plan.pp * most_of_a_batch(setup.engine, plan)));
+  const double admitted =
+      std::min(slots, static_cast<double>(plan.pp * most_of_a_batch(setup.engine, plan)));
   state.kv_bound = held < admitted;
   const double batches = plan.pp;  // Of a pipeline, each on another stage.
   const double running = std::max(1.0, std::min(admitted, held) / batches);

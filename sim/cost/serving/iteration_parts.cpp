@@ -105,10 +105,9 @@ Seconds IterationPrices::exchange_time(Bytes bytes) const {
 IterationPart IterationPrices::gathered_exchange(std::int64_t m) const {
   const auto layers = static_cast<double>(expert_layers_);
   const double values = static_cast<double>(m * plan_.dp * model_.hidden);
-  const double sent =
-      engine_.dispatches_quantised
-          ? std::min(activation_bytes, bytes_per_weight(plan_.experts))
-          : activation_bytes;
+  const double sent = engine_.dispatches_quantised
+                          ? std::min(activation_bytes, bytes_per_weight(plan_.experts))
+                          : activation_bytes;
   const auto ranks = static_cast<int>(plan_.stage_gpus());
   const Bytes out{sent * values}, back{activation_bytes * values};
   const KernelTime gathered = reduce_.by_nccl(CollectiveKind::all_gather, ranks, out);

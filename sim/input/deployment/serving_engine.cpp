@@ -136,10 +136,28 @@ const std::vector<std::string>& host_kv_loading_names() {
 
 ServingEngine parse_serving_engine(const JsonValue& json) {
   require_schema(json, "orrery.engine/1");
-  json.allow_only({"schema",     "name",          "title",         "source",   "scheduler",
-                   "host",       "small_kernels", "memory",        "defaults", "pipeline", "pools",
-                   "host_kv",    "speculation",   "gpu_slowdown",  "client",   "kernels",
-                   "kernels_of", "dispatches_quantised", "all_reduce", "all_reduce_on", "weights", "experts",
+  json.allow_only({"schema",
+                   "name",
+                   "title",
+                   "source",
+                   "scheduler",
+                   "host",
+                   "small_kernels",
+                   "memory",
+                   "defaults",
+                   "pipeline",
+                   "pools",
+                   "host_kv",
+                   "speculation",
+                   "gpu_slowdown",
+                   "client",
+                   "kernels",
+                   "kernels_of",
+                   "dispatches_quantised",
+                   "all_reduce",
+                   "all_reduce_on",
+                   "weights",
+                   "experts",
                    "kv"});
   ServingEngine engine;
   engine.name = required_text(json, "name");

@@ -138,7 +138,8 @@ std::string serving_step_text(const ServingStep& step, const TokenCost& cost) {
   return setup.model.name + " on " + setup.system.name + ", " + plural(gpus, "GPU") + "\n" +
          deployment_text(setup) + "\n\n" + memory(step) +
          "\nIteration: " + heading_of(step.iteration) + "\n" + parts(step) + "\n" +
-         ends(step.price, hides_host(setup.model, setup.engine, setup.deployment)) + rate(step, cost) + "\n" + basis(step);
+         ends(step.price, hides_host(setup.model, setup.engine, setup.deployment)) +
+         rate(step, cost) + "\n" + basis(step);
 }
 
 }  // namespace orrery

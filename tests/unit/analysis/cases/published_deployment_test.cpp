@@ -57,6 +57,32 @@ TEST(PublishedDeployment, WhatNoRuleKnowsStaysAsItIs) {
   EXPECT_FALSE(one.deployment.budget);
 }
 
+// Of Llama 3.1 70B in nvfp4 over 8 stages a cache of 0.95 x (8 x 94.97 - 18.9) GiB, as trtllm-bench
+// counts it: 40.6 G numbers of half a byte, 163,840 bytes a token. That are 4.63 M tokens.
+TEST(PublishedDeployment, TrtllmBenchSetsItsOwnLimits) {
+  const auto limits = [](int input, int output) {
+    const ServingCase one = read_serving_case(JsonValue::parse(
+        R"({"id": "a", "source": {"title": "TensorRT-LLM performance overview", "locator": "l"},
+            "system": "rtx-pro-6000-pcie", "gpus": 8, "model": {"name": "llama3.1-70b"},
+            "deployment": {"engine": "trtllm", "engine_version": "1.0", "tp": 1, "pp": 8,
+              "weight_dtype": "nvfp4", "kv_dtype": "fp8", "kv_memory_fraction": 0.95},
+            "workload": {"arrival": "burst", "requests": 3000, "isl": )" +
+            std::to_string(input) + R"(, "osl": )" + std::to_string(output) +
+            R"(}, "measured": {"output_tokens_per_s": 1.0}})",
+        "cases.json"));
+    return std::pair{*one.deployment.max_seqs, *one.deployment.budget};
+  };
+  using Limits = std::pair<std::int64_t, std::int64_t>;
+  // 18,000 requests, of which it takes 4,096: 512 a batch, with as many tokens of prompts.
+  EXPECT_EQ(limits(128, 128), (Limits{512, 2048}));
+  // 2,315 requests are 289 a batch: 384. 289 x 2 tokens are fewer than its least budget.
+  EXPECT_EQ(limits(1000, 1000), (Limits{384, 2048}));
+  // 2,127 are 266 a batch, and 266 x 17 tokens: 4,522 in steps of 512.
+  EXPECT_EQ(limits(2048, 128), (Limits{384, 4608}));
+  // 842 are 105 a batch: 128. The longest prompt has a place beside them.
+  EXPECT_EQ(limits(5000, 500), (Limits{128, 5128}));
+}
+
 // The collection counts data-parallel ranks as tensor-parallel ones.
 TEST(PublishedDeployment, PoolsOfDataParallelRanks) {
   const ServingCase one =

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/cost/collectives/collective_time.hpp"
+
 namespace orrery {
 namespace {
 
@@ -160,11 +162,14 @@ TEST(IterationPrices, SmallKernelsMoveWhatLiesBetweenProducts) {
   EXPECT_EQ(moved("vllm-2024", 1, WeightFormat::bf16), 8 * 8.0 * 4096);
 }
 
-// Of one layer: dispatch or combine.
-Seconds exchange(const std::string& system, int copies, std::int64_t requests) {
-  DeploymentRequest request = with_tp(1, WeightFormat::fp8_block);
+// Of one layer: dispatch or combine, or the mean of both.
+Seconds exchange(const std::string& system, int copies, std::int64_t requests,
+                 const std::string& model = "deepseek-v3",
+                 WeightFormat format = WeightFormat::fp8_block,
+                 const std::string& engine = "vllm") {
+  DeploymentRequest request = with_tp(1, format);
   request.dp = copies;
-  const Served one = served("deepseek-v3", system, request, copies);
+  const Served one = served(model, system, request, copies, engine);
   for (const IterationPart& part : one.prices().price(decode(requests, 1000)).parts)
     if (part.op == "exchange") return 1.0 / part.count * part.time;
   return {};
@@ -177,6 +182,23 @@ TEST(IterationPrices, ExchangesInsideADomainUseItsNvlink) {
   EXPECT_NEAR(exchange("hgx-h800", 8, 128).si(), 8e-6 + 14.680064e6 / 200e9, 1e-12);
   for (const int copies : {8, 16, 32, 64})  // All of them in one NVL72.
     EXPECT_NEAR(exchange("gb200-nvl72", copies, 128).si(), 8e-6 + 14.680064e6 / 700e9, 1e-12);
+}
+
+// Without NVLink all ranks get all tokens, 2 x 75 x 2,048 values, and add up what experts made of
+// them. TensorRT-LLM sends them in the experts' format: nvfp4 takes 0.5625 bytes.
+TEST(IterationPrices, ExchangesWithoutNvlinkGatherAllTokens) {
+  const CollectiveTime nccl{read_system("rtx-pro-6000-pcie", {})};
+  const auto time = [&](CollectiveKind kind, double bytes) {
+    return nccl(kind, Bytes{bytes * 2 * 75 * 2048}, {2, 1, 2}).time();
+  };
+  const Seconds back = time(CollectiveKind::reduce_scatter, 2.0);
+  const auto taken = [](WeightFormat format, const char* engine) {
+    return exchange("rtx-pro-6000-pcie", 2, 75, "qwen3-30b-a3b", format, engine).si();
+  };
+  EXPECT_NEAR(taken(WeightFormat::bf16, "vllm"),
+              0.5 * (time(CollectiveKind::all_gather, 2.0) + back).si(), 1e-12);
+  EXPECT_NEAR(taken(WeightFormat::nvfp4, "trtllm"),
+              0.5 * (time(CollectiveKind::all_gather, 0.5625) + back).si(), 1e-12);
 }
 
 // The same over NICs of 48.5 GB/s for the ranks of other nodes. Combine of DeepEP's low-latency
@@ -197,6 +219,15 @@ TEST(IterationPrices, AHopIsThereOnlyBetweenStages) {
   EXPECT_NEAR(two.prices().hop(100).si(), 25e-6 + 100.0 * 4096 * 2 / two.system.scale_up.si(),
               1e-12);
   EXPECT_EQ(two.prices().longest_stage(), 0.5);
+}
+
+TEST(IterationPrices, TheFirstStagesHaveOneLayerMore) {
+  DeploymentRequest request = with_tp(1);
+  request.pp = 5;
+  const Served five = served("llama3.1-8b", "dgx-h100", request, 5);  // 32 layers: 7 7 6 6 6.
+  EXPECT_EQ(five.prices().longest_stage(), 7.0 / 32.0);
+  EXPECT_EQ(five.prices().last_stage(), 6.0 / 32.0);
+  EXPECT_EQ(five.prices().planning(100), Seconds{});
 }
 
 TEST(IterationPrices, AGpuWithoutTablesIsPricedByAssumptionsAndSaysSo) {

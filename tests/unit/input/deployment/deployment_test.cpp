@@ -36,6 +36,35 @@ TEST(Deployment, TensorParallelismTakesTheGpusThatNothingElseDoes) {
   EXPECT_EQ(deployment("llama3.1-70b", "dgx-h200", request, 8).replicas, 4);
 }
 
+// TensorRT-LLM's max_batch_size is of each batch, vLLM's max_num_seqs of all that take turns.
+TEST(Deployment, ABatchOfAPipelineHasItsLimitOrAShareOfIt) {
+  DeploymentRequest request;
+  request.pp = 4;
+  request.max_seqs = 100;
+  const auto most = [&](const std::string& engine) {
+    return most_of_a_batch(read_serving_engine(engine, {}),
+                           deployment("llama3.1-70b", "dgx-h200", request, 8, engine));
+  };
+  EXPECT_EQ(most("trtllm"), 100);
+  EXPECT_EQ(most("vllm"), 25);
+  request.max_seqs = 3;
+  EXPECT_EQ(most("vllm"), 1);
+}
+
+// vLLM's copies agree on each iteration before it, where they share experts.
+TEST(Deployment, CopiesThatShareExpertsMayShowTheirHost) {
+  const auto hides = [](const std::string& model, const std::string& engine, int copies) {
+    DeploymentRequest request;
+    request.dp = copies;
+    return hides_host(read_model(model, {}), read_serving_engine(engine, {}),
+                      deployment(model, "dgx-h200", request, 8, engine));
+  };
+  EXPECT_TRUE(hides("qwen3-30b-a3b", "vllm", 1));
+  EXPECT_FALSE(hides("qwen3-30b-a3b", "vllm", 2));
+  EXPECT_TRUE(hides("qwen3-30b-a3b", "trtllm", 2));
+  EXPECT_FALSE(hides("qwen3-30b-a3b", "vllm-2025", 1));
+}
+
 TEST(Deployment, ExpertsFillTheGpusOfAStage) {
   DeploymentRequest request;
   request.tp = 8;

@@ -354,7 +354,7 @@ TEST(ReplayRequests, APipelineWaitsWhereALonePromptFillsIt) {
     for (const std::uint32_t parts : {1u, 2u, 5u, 40u}) {
       StepLaw law = fixed_law(Seconds{all_stages});
       law.stages = stages;
-      law.longest_stage = 1.0 / stages;
+      law.longest_stage = law.last_stage = 1.0 / stages;
       ReplayShape shape = one_replica();
       shape.replica.rules.budget = 1024;
       shape.replica.stages = stages;
@@ -374,10 +374,27 @@ TEST(ReplayRequests, APipelineTakesItsLongestStageForEachBatch) {
   StepLaw law = fixed_law(Seconds{0.08});
   law.stages = 4;
   law.longest_stage = 0.4;
+  law.last_stage = 0.2;
   law.hop = [](double) { return Seconds{0.001}; };
   EXPECT_NEAR(StepTimes{law}.decode(3, 30).first.si(), 4 * (0.4 * 0.08 + 0.001), 1e-12);
-  law.longest_stage = 0.25;
+  law.longest_stage = law.last_stage = 0.25;
   EXPECT_NEAR(StepTimes{law}.decode(3, 30).first.si(), 0.08 + 4 * 0.001, 1e-12);
+}
+
+// The last stage has the head, and the host of each looks at the requests of all batches.
+TEST(ReplayRequests, APipelineWaitsForItsHeadAndItsHosts) {
+  StepLaw law = fixed_law(Seconds{0.08});
+  law.head = [](double) { return Seconds{0.005}; };
+  law.stages = 4;
+  law.longest_stage = law.last_stage = 0.25;
+  EXPECT_NEAR(StepTimes{law}.decode(3, 30).first.si(), 4 * (0.02 + 0.005), 1e-12);
+  EXPECT_NEAR(StepTimes{law}.mixed(3, 30, {{100, 0}}, 1).si(), 4 * (0.02 + 0.005), 1e-12);
+  law.last_stage = 0.15;  // Two other stages have more: 0.25 x 0.08 > 0.15 x 0.08 + 0.005.
+  EXPECT_NEAR(StepTimes{law}.decode(3, 30).first.si(), 4 * 0.02, 1e-12);
+  law.planning = [](double requests) { return Seconds{1e-4 * requests}; };
+  EXPECT_NEAR(StepTimes{law}.decode(3, 30).first.si(), 4 * (0.02 + 1e-4 * 12), 1e-12);
+  // A part of a prompt that another one follows has no head.
+  EXPECT_NEAR(StepTimes{law}.chunk_follows({{100, 0}}, 2).si(), 2 * (0.02 + 1e-4 * 4), 1e-12);
 }
 
 // Copies of attention go in step: whoever decodes waits for a prompt of another copy. The experts

@@ -44,12 +44,16 @@ TEST(StepTimes, StepsAddUpAndEndWhereTheSpanDoes) {
   }
 }
 
-// Step by step, whether the table's cell or the host's time ends what holds for several steps.
+// Step by step, whether the table's cell or the host's time ends what holds for several steps, or a
+// stage with more layers catches up with the last one, which has the head.
 TEST(StepTimes, SumsOverStepsAreTheirSteps) {
   StepLaw law = affine_law();
   law.host = [](double n) { return Seconds{0.012 + 1e-5 * n}; };
-  for (const bool hidden : {true, false}) {
+  for (const auto& [hidden, stages] : {std::pair{true, 1}, {false, 1}, {true, 4}}) {
     law.host_hidden = hidden;
+    law.stages = stages;
+    law.longest_stage = stages == 1 ? 1.0 : 0.2612;  // 200 requests: at 207,000 tokens.
+    law.last_stage = stages == 1 ? 1.0 : 0.25;
     StepTimes times{law};
     for (const std::int64_t n : {1, 5, 200}) {
       std::int64_t context = 10 * n;
