@@ -100,7 +100,7 @@ Seconds IterationPrices::exchange_time(Bytes bytes) const {
 
 // Without NVLink there are no kernels that send each token to its experts: all ranks get all
 // tokens, and add up the results of each one's experts (vllm/config/parallel.py: all2all_backend is
-// allgather_reducescatter; tensorrt_llm/_torch/modules/fused_moe/fused_moe_cutlass.py: allgather and
+// allgather_reducescatter; tensorrt_llm/_torch/modules/fused_moe/fused_moe_cutlass.py: allgather,
 // reducescatter_or_allreduce where alltoall is off).
 IterationPart IterationPrices::gathered_exchange(std::int64_t m) const {
   const auto layers = static_cast<double>(expert_layers_);

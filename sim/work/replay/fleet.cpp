@@ -11,12 +11,12 @@ Fleet::Fleet(const RequestList& list, const ReplicaShape& shape, std::uint32_t r
       times_{times},
       router_{std::move(router)},
       copies_{static_cast<std::uint32_t>(shape.copies)},
+      stages_{static_cast<std::uint32_t>(shape.stages)},
       versions_(replicas),
       starts_(replicas),
       busy_(replicas) {
-  const auto stages = static_cast<std::uint32_t>(shape.stages);
   for (std::uint32_t r = 0; r < replicas; ++r)
-    replicas_.emplace_back(list, shape, times, stages > 1 ? &busy_[r / stages] : nullptr);
+    replicas_.emplace_back(list, shape, times, stages_ > 1 ? &busy_[r / stages_] : nullptr);
 }
 
 // Of a group, those that are in an iteration.
@@ -46,7 +46,21 @@ void Fleet::will_start(std::uint32_t group) {
   to_start_.push_back(group);
 }
 
+// Where another number of batches takes turns in a pipeline, those of the others end with the step
+// that is running.
+void Fleet::cut_others(std::uint32_t group, std::int64_t were_busy, Seconds now) {
+  if (stages_ == 1 || busy(group) == were_busy) return;
+  const std::uint32_t first = group / stages_ * stages_;
+  for (std::uint32_t other = first; other < first + stages_; ++other) {
+    if (other == group || starts_[other] || replicas_[other].is_idle()) continue;
+    const Seconds before = replicas_[other].change_at();
+    replicas_[other].cut_at(now);
+    if (replicas_[other].change_at() != before) expect(other);
+  }
+}
+
 void Fleet::start_group(std::uint32_t group, Seconds now) {
+  const std::int64_t were_busy = busy(group);
   for (std::uint32_t copy = 0; copy < copies_; ++copy)
     if (Replica& replica = replicas_[group * copies_ + copy];
         replica.present() > 0 || !replica.is_idle())
@@ -54,6 +68,7 @@ void Fleet::start_group(std::uint32_t group, Seconds now) {
   if (copies_ > 1) go_in_step(group);
   expect(group);
   starts_[group] = false;
+  cut_others(group, were_busy, now);
 }
 
 // All wait for the slowest at the exchange, where the experts work on the tokens of all. What a
@@ -90,7 +105,9 @@ void Fleet::disturb(std::uint32_t number, Seconds now, const Coming& coming) {
   const bool was_idle = replica.is_idle();
   const bool group_idle = running(group).empty();
   const Seconds before = replica.change_at();
+  const std::int64_t were_busy = busy(group);
   coming(replica);
+  cut_others(group, were_busy, now);
   if (group_idle) return will_start(group);
   if (starts_[group] || (!was_idle && replica.change_at() == before)) return;
   // The others go on no longer than until it can enter.

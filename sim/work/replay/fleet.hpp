@@ -101,13 +101,15 @@ class Fleet {
   void will_start(std::uint32_t group);
   void start_group(std::uint32_t group, Seconds now);
   void go_in_step(std::uint32_t group);
+  void cut_others(std::uint32_t group, std::int64_t were_busy, Seconds now);
+  std::int64_t busy(std::uint32_t group) const { return busy_[group / stages_]; }
   template <class Coming>
   void disturb(std::uint32_t number, Seconds now, const Coming& coming);
 
   const RequestList& list_;
   StepTimes& times_;
   RequestRouter router_;
-  std::uint32_t copies_;
+  std::uint32_t copies_, stages_;
   std::deque<Replica> replicas_;
   std::priority_queue<Change, std::vector<Change>, std::greater<>> changes_;
   std::vector<std::uint64_t> versions_;  // Of each group's change: older ones are void.

@@ -186,7 +186,7 @@ void Replica::start(Seconds now) {
 }
 
 void Replica::start_decodes() {
-  steps_ = times_.decode(batch_.decodes(), batch_.context(), beyond());
+  steps_ = times_.decode(batch_.decodes(), batch_.context(), beyond(), busy_ ? *busy_ : 0);
   std::int64_t steps = std::min(steps_.steps, progress_.steps_for(batch_.tokens_until_finish()));
   steps =
       std::min(steps, progress_.steps_within(batch_.tokens_until_full(), shape_.rules.step_tokens));
@@ -245,8 +245,9 @@ void Replica::start_mixed() {
     change_at_ = now_ + steps_.first;
     return;
   }
-  const Seconds computed = times_.mixed(decodes ? batch_.decodes() : 0, batch_.context(),
-                                        chunk_shapes_, finished, decodes ? beyond() : 0.0);
+  const Seconds computed =
+      times_.mixed(decodes ? batch_.decodes() : 0, batch_.context(), chunk_shapes_, finished,
+                   decodes ? beyond() : 0.0, busy_ ? *busy_ : 0);
   steps_ = {batch_.tokens_to_load() > 0 ? with_load(computed) : computed, Seconds{}, 1};
   change_at_ = now_ + steps_.first;
 }

@@ -1,6 +1,7 @@
 #include "sim/work/replay/step_times.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cassert>
 #include <cmath>
@@ -184,17 +185,36 @@ double StepTimes::besides(double requests) const {
   return law_.gap(requests).si() + (law_.host_hidden ? 0.0 : law_.host(requests).si());
 }
 
-// Of a stage, where as many requests are in each of the other batches.
-double StepTimes::waits_for_host(double requests) const {
-  return law_.planning ? law_.planning(law_.stages * requests).si() : 0.0;
+// From one stage to the next, where as many requests are in each of the other batches.
+double StepTimes::handover(std::int64_t tokens, double requests, std::int64_t busy) const {
+  const double hop = law_.hop ? law_.hop(static_cast<double>(tokens)).si() : 0.0;
+  const double all = static_cast<double>(busy) * requests;
+  return hop + (law_.planning ? law_.planning(all).si() : 0.0);
 }
 
-double StepTimes::through_stages(double layers, double head, std::int64_t tokens,
-                                 double requests) const {
-  if (law_.stages == 1) return layers + head;
-  const double hop = law_.hop ? law_.hop(static_cast<double>(tokens)).si() : 0.0;
-  const double longest = std::max(law_.longest_stage * layers, law_.last_stage * layers + head);
-  return law_.stages * (longest + hop + waits_for_host(requests));
+StepTimes::Passage StepTimes::passage(double layers, double head, std::int64_t tokens,
+                                      double requests, std::int64_t busy) const {
+  constexpr double forever = std::numeric_limits<double>::infinity();
+  if (law_.stages == 1) return {layers + head, 1.0, forever};
+  if (busy == 0) busy = law_.stages;
+  const double between = handover(tokens, requests, busy), turns = static_cast<double>(busy);
+  // Through all stages, or the turns of the longest one, which is the last one or another.
+  struct Way {
+    double fixed, slope;
+  };
+  const std::array<Way, 3> ways{Way{head + law_.stages * between, 1.0},
+                                Way{turns * between, turns * law_.longest_stage},
+                                Way{turns * (between + head), turns * law_.last_stage}};
+  const auto time = [&](const Way& way) { return way.fixed + way.slope * layers; };
+  Way longest = ways.front();
+  for (const Way& way : ways)
+    if (time(way) > time(longest) || (time(way) == time(longest) && way.slope > longest.slope))
+      longest = way;
+  double most = forever;
+  for (const Way& way : ways)
+    if (way.slope > longest.slope)
+      most = std::min(most, (longest.fixed - way.fixed) / (way.slope - longest.slope));
+  return {time(longest), longest.slope, most};
 }
 
 const StepTimes::Fixed& StepTimes::fixed(std::int64_t requests) {
@@ -209,7 +229,8 @@ const StepTimes::Fixed& StepTimes::fixed(std::int64_t requests) {
   return fixed;
 }
 
-DecodeSteps StepTimes::decode(std::int64_t requests, std::int64_t context, double beyond) {
+DecodeSteps StepTimes::decode(std::int64_t requests, std::int64_t context, double beyond,
+                              std::int64_t busy) {
   assert(requests >= 1);
   const Fixed& of = fixed(requests);
   const Line line = attention(requests, context, beyond);
@@ -220,18 +241,11 @@ DecodeSteps StepTimes::decode(std::int64_t requests, std::int64_t context, doubl
                    : static_cast<std::int64_t>(static_cast<double>(line.end - context) / grows) + 1;
   const std::int64_t tokens = requests * law_.step_tokens;
   const double layers = of.layers + line.at, grow = line.slope * grows;
-  const auto n = static_cast<double>(requests);
-  const double gpu = through_stages(layers, of.head, tokens, n);
-  double growth = grow;
-  if (law_.stages > 1) {
-    // The last stage is the longest one until another one, which has more layers, catches up.
-    const double behind = of.head - (law_.longest_stage - law_.last_stage) * layers;
-    const bool last = behind > 0.0;
-    const double closer = (law_.longest_stage - law_.last_stage) * grow;
-    if (last && closer > 0.0 && behind / closer < static_cast<double>(steps))
-      steps = static_cast<std::int64_t>(behind / closer) + 1;
-    growth = law_.stages * (last ? law_.last_stage : law_.longest_stage) * grow;
-  }
+  const Passage through = passage(layers, of.head, tokens, static_cast<double>(requests), busy);
+  const double gpu = through.time, growth = through.slope * grow;
+  // Until another stage is the longest one.
+  if (grow > 0.0 && (through.most - layers) / grow < static_cast<double>(steps))
+    steps = static_cast<std::int64_t>((through.most - layers) / grow) + 1;
   if (gpu >= of.least) return {Seconds{gpu + of.besides}, Seconds{growth}, steps};
   // Something else is slower, until the GPU has caught up with it.
   const double until_equal = growth > 0.0 ? (of.least - gpu) / growth : 1e18;
@@ -251,7 +265,7 @@ double StepTimes::gpu_of_chunks(const std::vector<ChunkShape>& chunks, std::int6
 
 Seconds StepTimes::mixed(std::int64_t requests, std::int64_t context,
                          const std::vector<ChunkShape>& chunks, std::int64_t finished,
-                         double beyond) {
+                         double beyond, std::int64_t busy) {
   const std::int64_t decoded = requests * law_.step_tokens;
   std::int64_t tokens = decoded;
   double layers = gpu_of_chunks(chunks, tokens), last = draft(requests);
@@ -259,18 +273,18 @@ Seconds StepTimes::mixed(std::int64_t requests, std::int64_t context,
   layers += dense(tokens);
   if (requests + finished > 0) last += head(decoded + finished);
   const auto batch = static_cast<double>(requests) + static_cast<double>(chunks.size());
-  return Seconds{std::max(through_stages(layers, last, tokens, batch), least(tokens, batch)) +
-                 besides(batch)};
+  const double gpu = passage(layers, last, tokens, batch, busy).time;
+  return Seconds{std::max(gpu, least(tokens, batch)) + besides(batch)};
 }
 
 Seconds StepTimes::chunk_follows(const std::vector<ChunkShape>& chunks, std::int64_t busy) {
   std::int64_t tokens = 0;
   const double gpu = gpu_of_chunks(chunks, tokens) + dense(tokens);
-  const double hop = law_.hop ? law_.hop(static_cast<double>(tokens)).si() : 0.0;
   const auto batch = static_cast<double>(chunks.size());
   return Seconds{static_cast<double>(busy) *
-                 (std::max(law_.longest_stage * gpu + hop, least(tokens, batch) / law_.stages) +
-                  waits_for_host(batch) + besides(batch) / law_.stages)};
+                 (std::max(law_.longest_stage * gpu + handover(tokens, batch, busy),
+                           least(tokens, batch) / law_.stages) +
+                  besides(batch) / law_.stages)};
 }
 
 }  // namespace orrery

@@ -34,8 +34,8 @@ struct StepLaw {
   std::function<Seconds(double requests)> draft;
   bool host_hidden = true;  ///< An iteration takes the longer of GPU and host, else their sum.
   /// Of a pipeline, all of whose stages the functions above stand for. While one batch is in a
-  /// stage others are in the other ones: a batch takes as many times as there are stages what the
-  /// longest one takes. The last one has the head as well.
+  /// stage others are in the other ones: a batch takes the time of all stages, or as many times
+  /// that of the longest one as there are batches. The last one has the head as well.
   int stages = 1;
   double longest_stage = 1.0, last_stage = 1.0;  ///< Shares of the time of all layers.
   std::function<Seconds(double tokens)> hop;     ///< From one stage to the next; empty: no time.
@@ -81,10 +81,12 @@ class StepTimes {
 
   /// `requests` >= 1. `beyond`: tokens of context that steps have brought beyond whole ones
   /// (StepProgress::left() of each request), so that contexts grow by as many in each step.
-  DecodeSteps decode(std::int64_t requests, std::int64_t context, double beyond = 0.0);
+  /// `busy`: batches like this one that take turns in a pipeline; 0: as many as there are stages.
+  DecodeSteps decode(std::int64_t requests, std::int64_t context, double beyond = 0.0,
+                     std::int64_t busy = 0);
   /// An iteration of chunks, and of decodes where `requests` > 0; `finished` of the prompts end.
   Seconds mixed(std::int64_t requests, std::int64_t context, const std::vector<ChunkShape>& chunks,
-                std::int64_t finished, double beyond = 0.0);
+                std::int64_t finished, double beyond = 0.0, std::int64_t busy = 0);
   /// Of an iteration what all copies of attention do together.
   Seconds shared(std::int64_t tokens);
   /// The points between which StepLaw::dense, `shared` and `head` are linear, from 1 to the first
@@ -102,6 +104,13 @@ class StepTimes {
     double slope;      ///< Seconds a token of context.
     std::int64_t end;  ///< The last context of which this holds.
   };
+  /// Through all stages: what it takes, how much more for each second more of the layers, and up
+  /// to how many of these that holds.
+  struct Passage {
+    double time;
+    double slope;
+    double most;
+  };
   struct Fixed {
     double layers = -1.0;  ///< Below 0: not known yet.
     double head = 0.0;
@@ -118,8 +127,9 @@ class StepTimes {
   double prefill_entry(std::size_t row, std::size_t column);
   const Fixed& fixed(std::int64_t requests);
   double gpu_of_chunks(const std::vector<ChunkShape>& chunks, std::int64_t& tokens);
-  double through_stages(double layers, double head, std::int64_t tokens, double requests) const;
-  double waits_for_host(double requests) const;
+  Passage passage(double layers, double head, std::int64_t tokens, double requests,
+                  std::int64_t busy) const;
+  double handover(std::int64_t tokens, double requests, std::int64_t busy) const;
   double least(std::int64_t tokens, double requests) const;
   double besides(double requests) const;
 

@@ -389,12 +389,57 @@ TEST(ReplayRequests, APipelineWaitsForItsHeadAndItsHosts) {
   law.longest_stage = law.last_stage = 0.25;
   EXPECT_NEAR(StepTimes{law}.decode(3, 30).first.si(), 4 * (0.02 + 0.005), 1e-12);
   EXPECT_NEAR(StepTimes{law}.mixed(3, 30, {{100, 0}}, 1).si(), 4 * (0.02 + 0.005), 1e-12);
-  law.last_stage = 0.15;  // Two other stages have more: 0.25 x 0.08 > 0.15 x 0.08 + 0.005.
-  EXPECT_NEAR(StepTimes{law}.decode(3, 30).first.si(), 4 * 0.02, 1e-12);
+  law.longest_stage = 0.3;  // Others have more: 0.3 x 0.08 > 0.15 x 0.08 + 0.005.
+  law.last_stage = 0.15;
+  EXPECT_NEAR(StepTimes{law}.decode(3, 30).first.si(), 4 * 0.024, 1e-12);
   law.planning = [](double requests) { return Seconds{1e-4 * requests}; };
-  EXPECT_NEAR(StepTimes{law}.decode(3, 30).first.si(), 4 * (0.02 + 1e-4 * 12), 1e-12);
+  EXPECT_NEAR(StepTimes{law}.decode(3, 30).first.si(), 4 * (0.024 + 1e-4 * 12), 1e-12);
   // A part of a prompt that another one follows has no head.
-  EXPECT_NEAR(StepTimes{law}.chunk_follows({{100, 0}}, 2).si(), 2 * (0.02 + 1e-4 * 4), 1e-12);
+  EXPECT_NEAR(StepTimes{law}.chunk_follows({{100, 0}}, 2).si(), 2 * (0.024 + 1e-4 * 2), 1e-12);
+}
+
+// A batch that is alone goes through all stages; others make it wait for the longest one.
+TEST(ReplayRequests, BatchesOfAPipelineWaitOnlyForThoseThatAreThere) {
+  StepLaw law = fixed_law(Seconds{0.08});
+  law.head = [](double) { return Seconds{0.02}; };
+  law.stages = 4;
+  law.longest_stage = law.last_stage = 0.25;
+  // 0.08 + 0.02 of all stages, or so many times 0.02 + 0.02.
+  for (const auto& [busy, time] : {std::pair{1, 0.10}, {2, 0.10}, {3, 0.12}, {4, 0.16}, {0, 0.16}})
+    EXPECT_NEAR(StepTimes{law}.decode(1, 30, 0.0, busy).first.si(), time, 1e-12) << busy;
+  ReplayShape shape = one_replica();
+  shape.replica.stages = 4;
+  shape.replicas = 4;
+  // Three more answer 11 tokens each, and the step that begins as they end is still one of four.
+  RequestList list = equal_requests(4, 100, 11);
+  list.requests.front().output_tokens = 101;
+  const ReplayCounts counts = replay_requests(list, shape, law).counts;
+  EXPECT_NEAR(counts.totals.end.si(), 12 * 0.16 + 89 * 0.10, 1e-9);
+}
+
+// Who joins or leaves a pipeline changes the others' steps from the next one on.
+TEST(ReplayRequests, PipelinesFoldToTheirSteps) {
+  StepLaw law = affine_law();
+  law.stages = 4;
+  law.longest_stage = 0.26;
+  law.last_stage = 0.25;
+  law.hop = [](double) { return Seconds{1e-4}; };
+  law.planning = [](double requests) { return Seconds{1e-5 * requests}; };
+  ReplayShape shape = one_replica(SchedulerKind::trtllm);
+  shape.replica.stages = 4;
+  shape.replicas = 8;
+  RequestList list = equal_requests(60, 300, 40);
+  for (std::uint32_t i = 0; i < 60; ++i) {
+    list.requests[i].arrival = Seconds{0.07 * i + 0.003 * (i % 7)};
+    list.requests[i].output_tokens = 20 + 17 * (i % 9);
+  }
+  const ReplayCounts folded = replay_requests(list, shape, law).counts;
+  shape.replica.unfolded = true;
+  const ReplayCounts unfolded = replay_requests(list, shape, law).counts;
+  EXPECT_LT(folded.totals.events, unfolded.totals.events);
+  EXPECT_NEAR(folded.totals.end / unfolded.totals.end, 1.0, 1e-9);
+  EXPECT_NEAR(folded.tpot.mean() / unfolded.tpot.mean(), 1.0, 1e-9);
+  EXPECT_NEAR(folded.ttft.mean() / unfolded.ttft.mean(), 1.0, 1e-9);
 }
 
 // Copies of attention go in step: whoever decodes waits for a prompt of another copy. The experts
