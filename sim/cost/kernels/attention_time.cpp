@@ -273,8 +273,8 @@ KernelTime AttentionTime::deterministic(const AttentionShape& shape, KernelTime 
   const double waves = std::ceil(blocks * sequences / machine_.multiprocessors);
   const double elements =
       sequences * static_cast<double>(shape.seq_q) * static_cast<double>(shape.head_dim);
-  const double seconds = 8.0 * (blocks - 1.0) * elements /
-                         (Roofline{}.memory_efficiency * machine_.bandwidth) * 1e-6;
+  const double seconds =
+      8.0 * (blocks - 1.0) * elements / (Roofline{}.memory_efficiency * machine_.bandwidth) * 1e-6;
   const double slower = waves * machine_.multiprocessors / (blocks * sequences);
   return {usual.time * slower + Seconds{seconds}, Tag::default_value};
 }
