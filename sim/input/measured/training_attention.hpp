@@ -22,8 +22,8 @@ struct TrainingAttentionRow {
   AttentionLibrary library = AttentionLibrary::cudnn;
 };
 
-/// What cuDNN's and FlashAttention 2's kernels for training were measured to take. The tables of attention
-/// (AttentionTable) are of serving, forward alone, and of another library.
+/// What cuDNN's and FlashAttention 2's kernels for training were measured to take. The tables of
+/// attention (AttentionTable) are of serving, forward alone, and of another library.
 struct TrainingAttention {
   std::string gpu;
   std::string source;
