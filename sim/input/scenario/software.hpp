@@ -78,8 +78,8 @@ struct Software {
 
   bool fused_attention = true;   ///< false: the score matrix is written to memory.
   bool cudnn_attention = false;  ///< Fused attention is cuDNN's of 2026, where it was measured.
-  bool deterministic = false;  ///< Transformer Engine's attention gives the same bits each time.
-  bool dropout = false;        ///< On attention scores and on both residual branches.
+  bool deterministic = false;    ///< Transformer Engine's attention gives the same bits each time.
+  bool dropout = false;          ///< On attention scores and on both residual branches.
   /// false: bias gradients and changes of the q, k, v layout are passes of their own.
   bool fused_bias_gradients = true;
   bool scatter_gather = true;         ///< Pipeline transfers carry 1/tp of the tensor a rank.
