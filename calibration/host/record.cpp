@@ -7,7 +7,7 @@
 namespace orrery::calibration {
 namespace {
 
-constexpr const char* schema = "orrery.calibration-record/1";
+constexpr const char* record_schema = "orrery.calibration-record/1";
 constexpr const char* digest_key = ",\n\"digest\": \"";
 constexpr double longest_us = 1e10;  // Nearly three hours.
 
@@ -239,7 +239,7 @@ std::string record_json(const Record& record) {
                                    {"time_s", record.limits.time_s},
                                    {"least_samples", record.limits.least_samples},
                                    {"most_samples", record.limits.most_samples}};
-  std::string out = std::string{"{\"schema\": \""} + schema + "\",\n";
+  std::string out = std::string{"{\"schema\": \""} + record_schema + "\",\n";
   out += "\"machine\": " + Json{machine_json(record.machine)}.text() + ",\n";
   out += "\"limits\": " + limits.text() + ",\n";
   out += "\"command\": " + Json{record.command}.text() + ",\n";
@@ -259,8 +259,9 @@ std::string record_json(const Record& record) {
 Record parse_record(const std::string& text, const std::string& file) {
   const Json document = Json::parse(text, file);
   const JsonPlace root{document, {file, ""}};
-  if (root.at("schema").text() != schema)
-    root.at("schema").fail("is not a calibration record", std::string{"write \""} + schema + "\"");
+  if (root.at("schema").text() != record_schema)
+    root.at("schema").fail("is not a calibration record",
+                           std::string{"write \""} + record_schema + "\"");
   root.allow_only({"schema", "machine", "limits", "command", "program", "started", "reference",
                    "measurements", "digest"});
   Record record;

@@ -8,7 +8,7 @@
 namespace orrery::calibration {
 namespace {
 
-constexpr const char* schema = "orrery.calibration-shapes/1";
+constexpr const char* work_list_schema = "orrery.calibration-shapes/1";
 
 using Sizes = std::vector<std::int64_t>;
 
@@ -138,8 +138,8 @@ std::uint64_t shuffled(const std::string& id) {
 std::vector<Case> parse_work_list(const std::string& text, const std::string& file) {
   const Json document = Json::parse(text, file);
   const JsonPlace root{document, {file, ""}};
-  if (root.at("schema").text() != schema)
-    root.at("schema").fail("is not a work list", std::string{"write \""} + schema + "\"");
+  if (root.at("schema").text() != work_list_schema)
+    root.at("schema").fail("is not a work list", std::string{"write \""} + work_list_schema + "\"");
   root.allow_only({"schema", "source", "cases"});
   std::vector<Case> cases;
   std::set<std::string> ids;
@@ -157,7 +157,7 @@ std::vector<Case> parse_work_list(const std::string& text, const std::string& fi
 }
 
 std::string work_list_json(const std::vector<Case>& cases) {
-  std::string out = std::string{"{\"schema\": \""} + schema + "\", \"cases\": [";
+  std::string out = std::string{"{\"schema\": \""} + work_list_schema + "\", \"cases\": [";
   for (const Case& one : cases) {
     Json::Object json;
     write_case(json, one);

@@ -11,17 +11,17 @@
 namespace orrery {
 namespace {
 
-using Point = std::array<double, 3>;
+using ShapePoint = std::array<double, 3>;
 
 // As GemmTime has it: the number of tiles first, form and depth slowly.
-Point coordinates(const GemmRow& row) {
+ShapePoint coordinates(const GemmRow& row) {
   const double m = std::log2(static_cast<double>(row.m));
   const double n = std::log2(static_cast<double>(row.n));
   const double k = std::log2(static_cast<double>(row.k));
   return {1.5 * (m + n), 0.5 * (m - n), 0.5 * k};
 }
 
-double square(const Point& a, const Point& b) {
+double square(const ShapePoint& a, const ShapePoint& b) {
   double sum = 0.0;
   for (std::size_t i = 0; i < a.size(); ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
   return sum;
@@ -29,7 +29,7 @@ double square(const Point& a, const Point& b) {
 
 class Correction {
  public:
-  Correction(std::vector<Point> points, std::vector<double> logs)
+  Correction(std::vector<ShapePoint> points, std::vector<double> logs)
       : points_{std::move(points)}, logs_{std::move(logs)} {
     double best = std::numeric_limits<double>::infinity();
     for (const double width : {std::numeric_limits<double>::infinity(), 4.0, 2.0, 1.0}) {
@@ -44,7 +44,7 @@ class Correction {
     width_ = best_width_;
   }
 
-  double at(const Point& x) const { return at(x, points_.size()); }
+  double at(const ShapePoint& x) const { return at(x, points_.size()); }
   double without(std::size_t row) const { return at(points_[row], row); }
   double mean() const { return mean(points_.size()); }
 
@@ -55,7 +55,7 @@ class Correction {
       if (i != left_out) sum += logs_[i], count += 1.0;
     return count > 0.0 ? sum / count : 0.0;
   }
-  double at(const Point& x, std::size_t left_out) const {
+  double at(const ShapePoint& x, std::size_t left_out) const {
     const double all = mean(left_out);
     if (std::isinf(width_)) return all;
     double sum = 0.0, weights = 1.0;
@@ -68,7 +68,7 @@ class Correction {
     return all + sum / weights;
   }
 
-  std::vector<Point> points_;
+  std::vector<ShapePoint> points_;
   std::vector<double> logs_;
   double width_ = 0.0, best_width_ = std::numeric_limits<double>::infinity();
 };
@@ -89,7 +89,7 @@ CorrectedTable correct_gemm_table(const Gpu& gpu, const KernelTables& tables, Dt
   const auto predicted = [&](const GemmRow& row) {
     return time.without_cast(row.m, row.n, row.k).time.si();
   };
-  std::vector<Point> points;
+  std::vector<ShapePoint> points;
   std::vector<double> logs;
   for (const GemmRow& row : rows) {
     points.push_back(coordinates(row));

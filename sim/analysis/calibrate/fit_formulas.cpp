@@ -13,7 +13,7 @@
 namespace orrery {
 namespace {
 
-using Point = std::vector<double>;
+using Parameters = std::vector<double>;
 
 double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 double square(double x) { return x * x; }
@@ -32,12 +32,12 @@ double capped_error(double predicted_us, Seconds measured) {
 }
 
 // Constants of nothing: exponentials overflow before they mean anything.
-bool is_absurd(const Point& q) {
+bool is_absurd(const Parameters& q) {
   return std::any_of(q.begin(), q.end(), [](double x) { return !(std::abs(x) <= 20.0); });
 }
 constexpr double absurd_loss = 1e9;
 
-GemmBase gemm_base(const Point& q) {
+GemmBase gemm_base(const Parameters& q) {
   GemmBase base;
   base.overhead = microseconds(std::exp(q[0]));
   base.compute_efficiency = std::exp(q[1]);
@@ -48,7 +48,7 @@ GemmBase gemm_base(const Point& q) {
   return base;
 }
 
-AttentionBase attention_base(const Point& q, std::int64_t head_dim) {
+AttentionBase attention_base(const Parameters& q, std::int64_t head_dim) {
   AttentionBase base;
   base.head_dim = head_dim;
   base.overhead = microseconds(std::exp(q[0]));
@@ -85,7 +85,7 @@ bool is_share(double value) { return value >= 0.01 && value <= 2.0; }
 GemmBase fit_gemm(std::span<const GemmRow> rows, const MeasuredGpu& measured, Dtype dtype) {
   assert(!rows.empty());
   const GemmMachine machine = gemm_machine(measured, dtype);
-  const auto loss = [&](const Point& q) {
+  const auto loss = [&](const Parameters& q) {
     if (is_absurd(q)) return absurd_loss;
     const GemmBase base = gemm_base(q);
     if (!is_share(base.compute_efficiency) || !is_share(base.memory_efficiency)) return absurd_loss;
@@ -99,7 +99,7 @@ GemmBase fit_gemm(std::span<const GemmRow> rows, const MeasuredGpu& measured, Dt
                          square(q[2] - std::log(0.5)) + square((q[1] - std::log(0.8)) / 0.15);
     return sum / static_cast<double>(rows.size()) + 0.001 * prior;
   };
-  std::vector<Point> starts;
+  std::vector<Parameters> starts;
   for (const auto& [tile_us, hard] : {std::pair{0.5, -1.0}, std::pair{2.0, 0.0}, {0.1, 1.0}})
     starts.push_back({std::log(2.0), std::log(0.8), std::log(tile_us), std::log(0.7), hard, 0.08});
   return rounded(gemm_base(minimize(loss, starts)));
@@ -110,10 +110,10 @@ AttentionBase fit_attention(std::span<const AttentionRow> rows, const MeasuredGp
   const std::int64_t head_dim = rows.front().head_dim;
   const GemmMachine machine = gemm_machine(measured, Dtype::bf16);
   // A kernel alone: a launch gap, and each of Q, O, K and V moved once, as in attention_formula.
-  const Point centre{std::log(4.0), std::log(0.6), std::log(256.0), std::log(0.5), std::log(0.5),
-                     -1.0,          -0.5};
-  const Point width{0.5, 0.3, 1.0, 1.0, 1.0, 1.5, 1.0};
-  const auto loss = [&](const Point& q) {
+  const Parameters centre{
+      std::log(4.0), std::log(0.6), std::log(256.0), std::log(0.5), std::log(0.5), -1.0, -0.5};
+  const Parameters width{0.5, 0.3, 1.0, 1.0, 1.0, 1.5, 1.0};
+  const auto loss = [&](const Parameters& q) {
     if (is_absurd(q)) return absurd_loss;
     const AttentionBase base = attention_base(q, head_dim);
     if (!is_share(base.efficiency) || base.diagonal > 1e5 || base.lone > 100.0 ||
@@ -126,7 +126,7 @@ AttentionBase fit_attention(std::span<const AttentionRow> rows, const MeasuredGp
     for (std::size_t i = 0; i < q.size(); ++i) prior += square((q[i] - centre[i]) / width[i]);
     return sum / static_cast<double>(rows.size()) + 0.0003 * prior;
   };
-  std::vector<Point> starts;
+  std::vector<Parameters> starts;
   for (const auto& [diagonal, hard] : {std::pair{256.0, -1.0}, {100.0, 0.5}, {100.0, 2.0}}) {
     starts.push_back(centre);
     starts.back()[2] = std::log(diagonal);

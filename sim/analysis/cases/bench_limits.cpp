@@ -6,7 +6,7 @@
 namespace orrery {
 namespace {
 
-constexpr double most_requests = 4096.0, most_tokens = 32768.0;
+constexpr double most_bench_requests = 4096.0, most_bench_tokens = 32768.0;
 constexpr double usual_share = 0.9;  // --kv_cache_free_gpu_mem_fraction.
 
 double in_steps_of(double step, double value) { return step * std::ceil(value / step); }
@@ -60,8 +60,8 @@ std::optional<BenchLimits> trtllm_bench_limits(const ServingCase& one, std::int6
   const auto in = static_cast<double>(input), out = static_cast<double>(output);
   const double cached =
       std::max(1.0, plan.kv_share.value_or(usual_share) * left / (a_token * (in + out)));
-  const double requests = std::min(cached, most_requests) / pp;
-  const double tokens = std::min(requests * (1.0 + in / out), most_tokens);
+  const double requests = std::min(cached, most_bench_requests) / pp;
+  const double tokens = std::min(requests * (1.0 + in / out), most_bench_tokens);
 
   const double most = requests < 256    ? std::max(64.0, in_steps_of(32, requests))
                       : requests < 1024 ? in_steps_of(128, requests)

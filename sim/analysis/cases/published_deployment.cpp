@@ -10,7 +10,7 @@
 namespace orrery {
 namespace {
 
-constexpr std::int64_t most_tokens = 1 << 30;
+constexpr std::int64_t most_engine_tokens = 1 << 30;
 
 std::string named(const JsonValue& object, const char* key) {
   const auto found = object.find(key);
@@ -42,7 +42,8 @@ std::optional<JsonValue> rule_of(const ServingCase& one, const JsonValue& entry)
                 return named(entry.at("model"), "name").find(part) != std::string::npos;
               }) &&
         (!rule.has("decode_tp") ||
-         (one.pools && one.pools->decode.tp == rule.at("decode_tp").integer(1, most_tokens))) &&
+         (one.pools &&
+          one.pools->decode.tp == rule.at("decode_tp").integer(1, most_engine_tokens))) &&
         holds("weights", [&](const std::string& format) {
           return format == named(deployment, "weight_dtype");
         }))
@@ -57,12 +58,12 @@ std::optional<std::int64_t> budget_of(const JsonValue& rule, const JsonValue& wo
   if (!budget || !workload.has("concurrency") || !workload.has("isl")) return std::nullopt;
   budget->allow_only({"beyond", "block", "at_most"});
   const auto whole = [&](const JsonValue& object, const char* key) {
-    return object.at(key).integer(1, most_tokens);
+    return object.at(key).integer(1, most_engine_tokens);
   };
   const std::int64_t tokens =
       whole(workload, "isl") + whole(workload, "concurrency") + whole(*budget, "beyond");
   const std::int64_t block = budget->has("block") ? whole(*budget, "block") : 1;
-  const std::int64_t most = budget->has("at_most") ? whole(*budget, "at_most") : most_tokens;
+  const std::int64_t most = budget->has("at_most") ? whole(*budget, "at_most") : most_engine_tokens;
   return std::min(most, (tokens + block - 1) / block * block);
 }
 
@@ -71,8 +72,8 @@ std::optional<BenchLimits> limits_of(const JsonValue& rule, const ServingCase& o
   const JsonValue& workload = *one.workload;
   if (!rule.has("limits_of") || !workload.has("isl") || !workload.has("osl")) return std::nullopt;
   choice<std::size_t>(rule.at("limits_of"), {"trtllm-bench"});
-  return trtllm_bench_limits(one, workload.at("isl").integer(1, most_tokens),
-                             workload.at("osl").integer(1, most_tokens));
+  return trtllm_bench_limits(one, workload.at("isl").integer(1, most_engine_tokens),
+                             workload.at("osl").integer(1, most_engine_tokens));
 }
 
 }  // namespace

@@ -9,17 +9,17 @@ namespace orrery {
 namespace {
 
 constexpr int most_gpus = 1 << 20;
-constexpr double most = 1e18;
+constexpr double most_of_a_run = 1e18;
 
 PublishedValue read_value(const JsonValue& json) {
   if (!json.is_object()) {
-    const double value = json.number(0.0, most);
+    const double value = json.number(0.0, most_of_a_run);
     return {value, value};
   }
   json.allow_only({"above", "below"});
   PublishedValue value{0.0, std::numeric_limits<double>::infinity()};
-  if (const auto above = json.find("above")) value.low = above->number(0.0, most);
-  if (const auto below = json.find("below")) value.high = below->number(0.0, most);
+  if (const auto above = json.find("above")) value.low = above->number(0.0, most_of_a_run);
+  if (const auto below = json.find("below")) value.high = below->number(0.0, most_of_a_run);
   if (value.low >= value.high) json.fail("leaves nothing between its bounds", "exchange them");
   return value;
 }
@@ -55,7 +55,7 @@ RunCase read_run_case(const JsonValue& entry) {
   if (one.plan) {
     one.system = beside_file(entry.at("system").text(), one.place);
     one.model = entry.at("model").text();
-    one.tokens = entry.at("tokens").number(1.0, most);
+    one.tokens = entry.at("tokens").number(1.0, most_of_a_run);
     one.batch = entry.find("batch");
   }
   const JsonValue measured = entry.at("measured");

@@ -5,8 +5,8 @@
 namespace orrery {
 namespace {
 
-constexpr int most_gpus = 1 << 20;
-constexpr double most = 1e15;
+constexpr int most_serving_gpus = 1 << 20;
+constexpr double most_measured = 1e15;
 
 // Collections say "e2e_mean" and "ttft_p90" of peers, in the milliseconds of "e2e_ms".
 std::string quantity_of(const std::string& said) {
@@ -22,7 +22,7 @@ void read_peers(const JsonValue& json, ServingCase& one) {
     const JsonValue said = json.at(peer);
     for (const std::string& quantity : said.keys())
       if (const JsonValue value = said.at(quantity); value.is_number())
-        one.peers[peer][quantity_of(quantity)] = value.number(-most, most);
+        one.peers[peer][quantity_of(quantity)] = value.number(-most_measured, most_measured);
   }
 }
 
@@ -31,7 +31,7 @@ void read_peers(const JsonValue& json, ServingCase& one) {
 DeploymentRequest read_pool(DeploymentRequest pool, const JsonValue& json) {
   json.allow_only({"tp", "pp", "attention_dp", "moe_tp", "ep", "workers", "batch"});
   const auto number = [&](const char* key, std::optional<int>& of) {
-    if (json.has(key)) of = static_cast<int>(json.at(key).integer(1, most_gpus));
+    if (json.has(key)) of = static_cast<int>(json.at(key).integer(1, most_serving_gpus));
   };
   number("tp", pool.tp);
   number("pp", pool.pp);
@@ -80,11 +80,11 @@ void read_what_all_have(const JsonValue& entry, ServingCase& one) {
   one.place = entry.place();
   one.id = entry.at("id").text();
   one.system = entry.at("system").text();
-  one.gpus = static_cast<int>(entry.at("gpus").integer(1, most_gpus));
+  one.gpus = static_cast<int>(entry.at("gpus").integer(1, most_serving_gpus));
   one.workload = entry.find("workload");
   const JsonValue measured = entry.at("measured");
   for (const std::string& quantity : measured.keys())
-    one.measured[quantity] = measured.at(quantity).number(0.0, most);
+    one.measured[quantity] = measured.at(quantity).number(0.0, most_measured);
   if (const auto peers = entry.find("peers")) read_peers(*peers, one);
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t most_requests = 10'000'000;
 constexpr std::int64_t requests_a_client = 10;
-constexpr double most = 1e12;
+constexpr double most_in_a_row = 1e12;
 
 // Lengths of data sets are known by their mean, which may be no whole number.
 LengthLaw lengths(const JsonValue& workload, const char* high, const char* low) {
@@ -40,7 +40,7 @@ RequestList rows_of(const JsonValue& workload) {
     const std::vector<JsonValue> cells = row.elements();
     if (cells.size() < 3) row.fail("has fewer than three cells", "give arrival, input, output");
     Request request;
-    request.arrival = Seconds{cells[0].number(0.0, most)};
+    request.arrival = Seconds{cells[0].number(0.0, most_in_a_row)};
     request.prompt_tokens = static_cast<std::uint32_t>(cells[1].integer(1, most_request_tokens));
     request.output_tokens = static_cast<std::uint32_t>(cells[2].integer(1, most_request_tokens));
     list.requests.push_back(request);
@@ -150,7 +150,7 @@ std::map<std::string, RequestErrors> request_errors(const JsonValue& workload,
       if (names[at].text() != column) continue;
       RequestErrors& sum = errors[quantity];
       for (std::size_t i = 0; i < rows.size(); ++i) {
-        const double measured = rows[i].elements().at(at).number(0.0, most);
+        const double measured = rows[i].elements().at(at).number(0.0, most_in_a_row);
         if (!(measured > 0.0)) continue;
         const double ours = predicted(run.replay.times.at(i)).si() * 1e3;
         ++sum.count;

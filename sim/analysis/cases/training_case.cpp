@@ -13,7 +13,7 @@ namespace {
 
 // Facts about how a run was made that have no key in a plan: published_plan() reads the framework,
 // and the others do not change the step.
-const std::vector<std::string> facts{"framework", "compile"};
+const std::vector<std::string> not_of_the_plan{"framework", "compile"};
 
 }  // namespace
 
@@ -60,7 +60,8 @@ Scenario scenario_of(const TrainingCase& as_written) {
                                    : ExpertDispatcher::all_to_all;
       continue;
     }
-    if (std::find(facts.begin(), facts.end(), key) != facts.end()) continue;
+    if (std::find(not_of_the_plan.begin(), not_of_the_plan.end(), key) != not_of_the_plan.end())
+      continue;
     if (const auto value = training_case.plan.find(key)) set_plan_key(request, key, *value);
   }
   const auto software = training_case.plan.find("software");

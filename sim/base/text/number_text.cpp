@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <sstream>
 
 namespace orrery {
 namespace {
@@ -88,6 +89,16 @@ std::string gigabytes_text(Bytes bytes) {
   const auto [end, error] =
       std::to_chars(text, text + sizeof text, bytes.si() / 1e9, std::chars_format::fixed, 1);
   return std::string(text, end) + " GB";
+}
+
+std::string plural(std::int64_t count, const std::string& word) {
+  return grouped(count) + " " + word + (count == 1 ? "" : "s");
+}
+
+std::string rate_text(BytesPerSecond rate) {
+  std::ostringstream out;
+  out << rate.si() / 1e9 << " GB/s";
+  return out.str();
 }
 
 std::string bar(double fraction, int width, char mark) {

@@ -24,11 +24,13 @@ DisplayUnit time_unit(Seconds longest);
 /// The same for B, kB, MB, GB and TB (powers of 1000).
 DisplayUnit bytes_unit(Bytes most);
 
-std::string duration_text(Seconds duration);     ///< "23.456 s", "4.321 ms"
+std::string plural(std::int64_t count, const std::string& word);  ///< "1,024 requests", "1 request"
+std::string duration_text(Seconds duration);                      ///< "23.456 s", "4.321 ms"
 std::string microseconds_text(std::int64_t ns);  ///< 1234567 as "1234.567": exact, in traces
 std::string span_text(Seconds span);             ///< Of days rather than of steps: "14.4 minutes"
 std::string bytes_text(Bytes bytes);             ///< "3.22 GB"
 std::string gigabytes_text(Bytes bytes);         ///< "2882.9 GB": in messages, to be typed again
+std::string rate_text(BytesPerSecond rate);      ///< "450 GB/s", likewise
 
 /// A bar of at most `width` characters, as many of them as `fraction` says, rounded.
 std::string bar(double fraction, int width, char mark = '#');

@@ -9,7 +9,7 @@
 namespace orrery {
 namespace {
 
-constexpr std::string_view blanks = " \t\n\r\v\f";
+constexpr std::string_view whitespace = " \t\n\r\v\f";
 
 }  // namespace
 
@@ -50,16 +50,16 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 }
 
 std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(blanks);
+  const std::size_t first = text.find_first_not_of(whitespace);
   if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+  return text.substr(first, text.find_last_not_of(whitespace) - first + 1);
 }
 
 std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> words;
-  for (std::size_t at = line.find_first_not_of(blanks); at != line.npos;
-       at = line.find_first_not_of(blanks, at)) {
-    const std::size_t end = std::min(line.find_first_of(blanks, at), line.size());
+  for (std::size_t at = line.find_first_not_of(whitespace); at != line.npos;
+       at = line.find_first_not_of(whitespace, at)) {
+    const std::size_t end = std::min(line.find_first_of(whitespace, at), line.size());
     words.push_back(line.substr(at, end - at));
     at = end;
   }

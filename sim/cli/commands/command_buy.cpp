@@ -20,9 +20,7 @@ namespace po = boost::program_options;
 namespace orrery {
 namespace {
 
-constexpr int most_gpus = 1 << 20;
-const Place command_line{"", ""};
-
+constexpr int most_gpus_to_buy = 1 << 20;
 po::options_description buy_options() {
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
   const auto texts = [](const char* name) {
@@ -141,9 +139,9 @@ PurchaseRequest read_request(const ParsedOptions& parsed, PurchaseNames& names) 
   for (const std::int64_t n :
        parse_numbers(required(parsed, "gpus", "write how many: --gpus 1024, or 256..4096"), "gpus",
                      RangeRule{}.most)) {
-    if (n > most_gpus)
+    if (n > most_gpus_to_buy)
       fail_input(command_line / "gpus", grouped(n) + " GPUs are more than anybody has",
-                 "write at most " + grouped(most_gpus));
+                 "write at most " + grouped(most_gpus_to_buy));
     request.gpus.push_back(static_cast<int>(n));
   }
   std::sort(request.gpus.begin(), request.gpus.end());

@@ -74,12 +74,12 @@ Arguments split(const std::string& flags) {
 }
 
 // Plans in the order in which they were named; the rest are options for all of them.
-struct Request {
+struct ComparisonRequest {
   Arguments plans;
   ParsedOptions common;
 };
 
-Request read_request(const Arguments& arguments) {
+ComparisonRequest read_request(const Arguments& arguments) {
   Arguments flags;
   Arguments others;
   for (const std::string& word : arguments) {
@@ -87,7 +87,7 @@ Request read_request(const Arguments& arguments) {
     others.push_back(is_flags(word) ? "\n" + std::to_string(flags.size()) : word);
     if (is_flags(word)) flags.push_back(word);
   }
-  Request request{{}, parse_options(all_options(), others, scenario_booleans())};
+  ComparisonRequest request{{}, parse_options(all_options(), others, scenario_booleans())};
   for (const std::string& word : request.common.words)
     request.plans.push_back(word.starts_with('\n') ? flags[std::stoul(word.substr(1))] : word);
   return request;
@@ -155,7 +155,7 @@ void refuse_run_options(const ParsedOptions& options) {
                    "say how much to train: --tokens 15T");
 }
 
-void refuse_beside_traces(const Request& request) {
+void refuse_beside_traces(const ComparisonRequest& request) {
   for (const std::string& word : request.plans)
     if (is_flags(word))
       fail_input({"", "--trace"}, "stands beside one plan, not '" + word + "'",
@@ -193,7 +193,7 @@ ComparedRun run_of(const NamedPlan& named, const ParsedOptions& common) {
 }  // namespace
 
 int run_compare(const Arguments& arguments) {
-  const Request request = read_request(arguments);
+  const ComparisonRequest request = read_request(arguments);
   if (request.common.has("help")) {
     std::cout << "usage: orrery compare PLAN PLAN... [options]\n\n"
                  "A PLAN is a result (of orrery estimate --json), a search (of orrery search\n"

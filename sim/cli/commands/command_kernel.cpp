@@ -203,7 +203,7 @@ std::int64_t parse_size(const std::string& text, const SizeKey& key) {
   return static_cast<std::int64_t>(value);
 }
 
-struct Asked {
+struct AskedSizes {
   KernelQuestion question;
   std::string key;  ///< The size that has several values; "": none.
   std::vector<std::int64_t> values;
@@ -223,7 +223,7 @@ std::string size_text(const ParsedOptions& parsed, const KernelKind& kind, std::
   return std::to_string(*key.usual);
 }
 
-void read_sizes(const ParsedOptions& parsed, Asked& asked) {
+void read_sizes(const ParsedOptions& parsed, AskedSizes& asked) {
   const KernelKind& kind = *asked.question.kind;
   if (parsed.words.size() > kind.sizes.size() + 1)
     fail_input({}, "'" + parsed.words.back() + "' is one size too many",
@@ -265,9 +265,9 @@ Enum word_of(const ParsedOptions& parsed, const char* option, const std::vector<
   return static_cast<Enum>(found - words.begin());
 }
 
-Asked read_question(const ParsedOptions& parsed, const KernelKind& kind) {
+AskedSizes read_question(const ParsedOptions& parsed, const KernelKind& kind) {
   using Of = KernelKind::Of;
-  Asked asked;
+  AskedSizes asked;
   KernelQuestion& question = asked.question;
   question.kind = &kind;
   question.dtype = word_of(parsed, "dtype", dtype_names(), Dtype::bf16);
@@ -328,7 +328,7 @@ int run_one(const ParsedOptions& parsed, const KernelKind& kind) {
   const auto or_else = [&](const char* option, const char* usual) {
     return parsed.has(option) ? parsed.text(option) : std::string{usual};
   };
-  const Asked asked = read_question(parsed, kind);
+  const AskedSizes asked = read_question(parsed, kind);
   const KernelPricer pricer{machine_of(parsed, kind),
                             read_software(or_else("software", usual_software), {"--software", ""}),
                             read_serving_engine(or_else("engine", usual_engine), {"--engine", ""})};

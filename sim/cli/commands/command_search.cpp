@@ -320,12 +320,12 @@ int search_shard(const ParsedOptions& options, const SearchRequest& request) {
 }
 
 // What is asked for: of shards that are put together, what they say.
-struct Asked {
+struct AskedSearch {
   ParsedOptions meaning;
   std::vector<SearchShare> shares;
 };
 
-Asked read_merged(const po::options_description& options, const ParsedOptions& parsed) {
+AskedSearch read_merged(const po::options_description& options, const ParsedOptions& parsed) {
   for (const std::string& word : meaning_of(parsed))
     fail_input({"", word.substr(0, word.find('='))}, "is what the shards say already",
                "with --merge, leave it out");
@@ -334,7 +334,7 @@ Asked read_merged(const po::options_description& options, const ParsedOptions& p
       fail_input({"", std::string{"--"} + name}, "contradicts --merge", "keep one of them");
   const std::string folder = parsed.text("merge");
   const std::vector<ShareFile> files = read_shares(folder);
-  Asked asked{parse_options(options, files.front().options, {}), {}};
+  AskedSearch asked{parse_options(options, files.front().options, {}), {}};
   SearchNames unused;
   if (fingerprint_of_search(asked.meaning, read_request(asked.meaning, unused)) !=
       files.front().search)
@@ -358,7 +358,7 @@ int run_search(const Arguments& arguments) {
   }
   if (!parsed.words.empty())
     fail_input({}, "'" + parsed.words[0] + "' belongs to no option", "see orrery search --help");
-  Asked asked{parsed, {}};
+  AskedSearch asked{parsed, {}};
   if (parsed.has("merge")) asked = read_merged(options, parsed);
   SearchNames names;
   const SearchRequest request = read_request(asked.meaning, names);

@@ -11,7 +11,6 @@ namespace po = boost::program_options;
 namespace orrery {
 namespace {
 
-const Place command_line{"", ""};
 const Place prefill_place{"--prefill", ""}, decode_place{"--decode", ""};
 constexpr int most_gpus = 1 << 16;
 

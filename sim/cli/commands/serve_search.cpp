@@ -18,10 +18,8 @@ namespace po = boost::program_options;
 namespace orrery {
 namespace {
 
-constexpr std::int64_t most_gpus = 1 << 16;
+constexpr std::int64_t most_gpus_to_search = 1 << 16;
 constexpr const char* usual_clients = "1..1024";
-
-const Place command_line{"", ""};
 
 std::vector<std::string> words_of(const ParsedOptions& parsed, const char* name,
                                   const char* remedy) {
@@ -34,7 +32,8 @@ std::vector<int> gpus_of(const ParsedOptions& parsed) {
   for (const std::string& value :
        parse_value_list(required(parsed, "gpus", "write how many: --gpus 8, or 8..64"), at,
                         {OpenRange::doubles, {}})) {
-    const auto gpus = static_cast<int>(value_of_flag("gpus", value).integer(1, most_gpus));
+    const auto gpus =
+        static_cast<int>(value_of_flag("gpus", value).integer(1, most_gpus_to_search));
     if (std::find(all.begin(), all.end(), gpus) != all.end())
       fail_input(at, "has the value '" + value + "' twice", "keep one of them");
     all.push_back(gpus);

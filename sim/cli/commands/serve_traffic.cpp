@@ -26,8 +26,6 @@ constexpr double most_rate = 1e6;
 constexpr std::int64_t requests_a_client = 10;  // As InferenceX asks them.
 constexpr std::int64_t requests_of_a_rate = 10'000;
 
-const Place command_line{"", ""};
-
 JsonValue value(const ParsedOptions& parsed, const std::string& key) {
   return value_of_flag(key, parsed.text(key));
 }

@@ -15,8 +15,6 @@ namespace po = boost::program_options;
 namespace orrery {
 namespace {
 
-const Place command_line{};
-
 // "--sp --json" is "--sp true --json".
 Arguments with_spoken_booleans(const Arguments& arguments,
                                const std::vector<std::string>& booleans) {

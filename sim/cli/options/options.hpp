@@ -10,6 +10,9 @@
 
 namespace orrery {
 
+/// Where options stand: `command_line / "gpus"` is --gpus.
+inline const Place command_line{};
+
 /// Parsed words of a command line: long options only, none abbreviated, each at most once.
 struct ParsedOptions {
   boost::program_options::variables_map values;

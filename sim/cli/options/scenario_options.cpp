@@ -15,8 +15,6 @@ namespace po = boost::program_options;
 namespace orrery {
 namespace {
 
-const Place command_line{};
-
 bool is_of(const JsonValue& json, const std::string& schema) {
   const auto found = json.find("schema");
   return found && found->text() == schema;

@@ -5,12 +5,11 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "sim/base/core/index.hpp"
 #include "sim/cluster/placement/colour.hpp"
 
 namespace orrery {
 namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 // Which flow crosses which link, by flow and by link.
 struct Crossings {

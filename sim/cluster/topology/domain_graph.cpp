@@ -11,10 +11,10 @@
 namespace orrery {
 namespace {
 
-constexpr int no_link = -1;
+constexpr int unlinked = -1;
 
 struct Wire {
-  int link = no_link;  ///< Index into links(), or no_link where the edge is free.
+  int link = unlinked;  ///< Index into links(), or unlinked where the edge is free.
   double cost = 0.0;
 };
 
@@ -85,7 +85,7 @@ struct DomainGraph::Graph {
   }
 
   void free_edge(Vertex from, Vertex to, double cost = 0.0) {
-    boost::add_edge(from, to, Wire{no_link, cost}, wires);
+    boost::add_edge(from, to, Wire{unlinked, cost}, wires);
   }
 
   // Adds the link, with what the overrides say of it, and its edge unless it is down.
@@ -144,7 +144,7 @@ struct DomainGraph::Graph {
     way.exists = true;
     for (Vertex at = to; at != from; at = boost::source(best.entry[at], wires)) {
       const int link = wires[best.entry[at]].link;
-      if (link == no_link) continue;
+      if (link == unlinked) continue;
       way.links.push_back(link);
       const LinkKind kind = links[static_cast<std::size_t>(link)].link.kind;
       way.over_nvlink = way.over_nvlink || kind == LinkKind::nvlink_up;

@@ -4,6 +4,8 @@
 #include <cassert>
 #include <cmath>
 
+#include "sim/cost/kernels/table_reach.hpp"
+
 namespace orrery {
 namespace {
 
@@ -14,10 +16,6 @@ constexpr double default_efficiency = 0.5;
 // Each of Q, O, K and V moved once.
 constexpr double single_traffic = 0.5;
 
-constexpr std::int64_t stretch = 4;
-
-bool close(double a, double b) { return std::abs(a - b) <= 0.02 * b; }
-
 double log2_of(double value) { return std::log2(value); }
 
 double flop(const AttentionShape& shape) {
@@ -26,7 +24,7 @@ double flop(const AttentionShape& shape) {
          static_cast<double>(shape.head_dim);
 }
 
-Neighbours<4>::Point coordinates(const AttentionShape& shape) {
+Neighbours<4>::Point serving_coordinates(const AttentionShape& shape) {
   const double batch = static_cast<double>(shape.batch);
   const double heads = static_cast<double>(shape.heads);
   const double sequence =
@@ -86,8 +84,8 @@ void AttentionTime::add_table(const AttentionTable& table, const std::string& us
   const GemmMachine reference = gemm_machine(measured, Dtype::bf16);
   kernels_only_ = table.measures == AttentionTable::Measures::kernel;
   // As in GemmTime: the fit's own figures where the catalog's differ by rounding only.
-  own_table_ = used_for == measured.name && close(machine_.peak, reference.peak) &&
-               close(machine_.bandwidth, reference.bandwidth) &&
+  own_table_ = used_for == measured.name && is_same_figure(machine_.peak, reference.peak) &&
+               is_same_figure(machine_.bandwidth, reference.bandwidth) &&
                machine_.multiprocessors == reference.multiprocessors;
   if (own_table_) machine_ = reference;
 
@@ -103,7 +101,7 @@ void AttentionTime::add_table(const AttentionTable& table, const std::string& us
       const AttentionShape shape = causal_square(row);
       const double said = attention_formula_us(base, reference, shape, AttentionScope::row);
       if (const auto key = row_key(shape)) head_dim.row_of[*key] = head_dim.residual.size();
-      head_dim.residual.add(coordinates(shape), std::log(row.time.si() * 1e6 / said));
+      head_dim.residual.add(serving_coordinates(shape), std::log(row.time.si() * 1e6 / said));
     }
     if (head_dim.residual.size() > 0) measured_.push_back(std::move(head_dim));
   }
@@ -130,7 +128,7 @@ double AttentionTime::at_head_dim(const HeadDim& measured, const AttentionShape&
   // What the formula misses of whole sequences says nothing of a window's few keys.
   const double shift = shape.window > 0 ? 0.0
                        : *exact         ? measured.residual.value(row)
-                                        : measured.residual.at(coordinates(shape), row);
+                                        : measured.residual.at(serving_coordinates(shape), row);
   return attention_formula_us(measured.base, machine_, shape, scope) * std::exp(shift);
 }
 
@@ -179,8 +177,8 @@ KernelTime AttentionTime::predict(const AttentionShape& shape, AttentionScope sc
     whole.window = 0;
     time = std::min(time, predict(whole, scope, use_row).time.si() * 1e6);
   }
-  outside = outside || shape.window > 0 || shape.seq_q * stretch < shortest_ ||
-            shape.seq_kv > longest_ * stretch;
+  outside = outside || shape.window > 0 || shape.seq_q * table_reach < shortest_ ||
+            shape.seq_kv > longest_ * table_reach;
   const Tag tag = outside                                               ? Tag::default_value
                   : exact && own_table_ && scope == AttentionScope::row ? Tag::measured
                                                                         : Tag::interpolated;
@@ -235,8 +233,9 @@ KernelTime AttentionTime::with_training_rows(const AttentionShape& shape, Kernel
   if (!rows) return {time.time, is_narrow ? Tag::default_value : time.tag};
   const Neighbours<2>& of = backward ? rows->backward : rows->forward;
   time.time = std::exp(of.at(training_coordinates(shape))) * time.time;
-  const bool inside = rows->head_dim == shape.head_dim && shape.seq_q * stretch >= rows->shortest &&
-                      shape.seq_kv <= rows->longest * stretch;
+  const bool inside = rows->head_dim == shape.head_dim &&
+                      shape.seq_q * table_reach >= rows->shortest &&
+                      shape.seq_kv <= rows->longest * table_reach;
   time.tag = inside ? Tag::interpolated : Tag::default_value;
   return time;
 }
@@ -287,7 +286,7 @@ std::vector<Neighbours<4>::Neighbour> AttentionTime::nearest(const AttentionShap
                std::abs(b.base.head_dim - shape.head_dim);
       });
   if (of == measured_.end()) return {};
-  auto near = of->residual.nearest(coordinates(shape), most);
+  auto near = of->residual.nearest(serving_coordinates(shape), most);
   for (auto& one : near) one.index = of->places[one.index];
   return near;
 }

@@ -4,23 +4,19 @@
 #include <cassert>
 #include <cmath>
 
+#include "sim/cost/kernels/table_reach.hpp"
+
 namespace orrery {
 namespace {
 
-// Beyond this factor outside the measured sizes nothing measured supports an answer.
-constexpr std::int64_t stretch = 4;
-
 // Times of experts are kept up to so many rows, 8 MB a layer's product: most have far fewer.
 constexpr std::size_t known_rows = std::size_t{1} << 20;
-
-// Datasheets round; 2 % is more than any two of them disagree.
-bool close(double a, double b) { return std::abs(a - b) <= 0.02 * b; }
 
 double per_microsecond(double per_second) { return per_second * 1e-6; }
 
 // Distances between shapes. The number of tiles decides most, so neighbours must share m*n before
 // anything else; the form m/n and the depth k change the residual slowly.
-Neighbours<3>::Point coordinates(const std::array<std::int64_t, 3>& shape) {
+Neighbours<3>::Point tile_coordinates(const std::array<std::int64_t, 3>& shape) {
   const double m = std::log2(static_cast<double>(shape[0]));
   const double n = std::log2(static_cast<double>(shape[1]));
   const double k = std::log2(static_cast<double>(shape[2]));
@@ -63,8 +59,8 @@ GemmTime::GemmTime(const Gpu& gpu, Dtype dtype, const KernelTables* tables)
   // differ from them by rounding only, they are used instead, so that a row comes back as it was
   // measured; a GPU of that name with other figures ("what if") is one that the table stands in
   // for.
-  own_table_ = tables->used_for == measured.name && close(machine_.peak, reference.peak) &&
-               close(machine_.bandwidth, reference.bandwidth) &&
+  own_table_ = tables->used_for == measured.name && is_same_figure(machine_.peak, reference.peak) &&
+               is_same_figure(machine_.bandwidth, reference.bandwidth) &&
                machine_.multiprocessors == reference.multiprocessors;
   if (own_table_) machine_ = reference;
 
@@ -76,7 +72,7 @@ GemmTime::GemmTime(const Gpu& gpu, Dtype dtype, const KernelTables* tables)
       most_[i] = std::max(most_[i], shape[i]);
     }
     row_of_.emplace(shape, residual_.size());
-    residual_.add(coordinates(shape),
+    residual_.add(tile_coordinates(shape),
                   std::log(row.time.si() * 1e6 / base_us(reference, shape, true)));
   }
 }
@@ -100,13 +96,13 @@ Seconds GemmTime::streaming(Bytes bytes) const {
 
 bool GemmTime::inside(const Shape& shape) const {
   for (std::size_t i = 0; i < 3; ++i)
-    if (shape[i] * stretch < least_[i] || shape[i] > most_[i] * stretch) return false;
+    if (shape[i] * table_reach < least_[i] || shape[i] > most_[i] * table_reach) return false;
   return true;
 }
 
 double GemmTime::residual_at(const Shape& shape) const {
   const auto [place, fresh] = known_residual_.try_emplace(shape);
-  if (fresh) place->second = residual_.at(coordinates(shape));
+  if (fresh) place->second = residual_.at(tile_coordinates(shape));
   return place->second;
 }
 
@@ -121,7 +117,7 @@ KernelTime GemmTime::predict(const Shape& shape, bool cast, bool use_row) const 
             exact ? Tag::measured : Tag::interpolated};
   }
   const std::size_t left_out = row == row_of_.end() ? residual_.nobody : row->second;
-  const double time = base * std::exp(residual_.at(coordinates(shape), left_out));
+  const double time = base * std::exp(residual_.at(tile_coordinates(shape), left_out));
   return {microseconds(time), inside(shape) ? Tag::interpolated : Tag::default_value};
 }
 
@@ -210,12 +206,12 @@ KernelTime GemmTime::without_row(std::int64_t m, std::int64_t n, std::int64_t k)
 }
 
 double GemmTime::distance(std::int64_t m, std::int64_t n, std::int64_t k) const {
-  return residual_.distance(coordinates({m, n, k}));
+  return residual_.distance(tile_coordinates({m, n, k}));
 }
 
 std::vector<Neighbours<3>::Neighbour> GemmTime::nearest(std::int64_t m, std::int64_t n,
                                                         std::int64_t k, std::size_t most) const {
-  return residual_.nearest(coordinates({m, n, k}), most);
+  return residual_.nearest(tile_coordinates({m, n, k}), most);
 }
 
 Seconds GemmTime::base(std::int64_t m, std::int64_t n, std::int64_t k) const {

@@ -11,7 +11,7 @@
 namespace orrery {
 namespace {
 
-std::size_t at(LinkId link) { return static_cast<std::size_t>(link.value); }
+std::size_t index_of(LinkId link) { return static_cast<std::size_t>(link.value); }
 
 struct Painting {
   Colours flows;
@@ -35,8 +35,8 @@ Painting repainted(const Painting& old, const std::vector<Flow>& flows) {
   Painting next{old.flows, Colours(old.links.size(), 0)};
   for (std::size_t f = 0; f < flows.size(); ++f) {
     for (const LinkUse& use : flows[f].way)
-      next.flows[f] = mix(next.flows[f], old.links[at(use.link)]);
-    for (const LinkUse& use : flows[f].way) next.links[at(use.link)] += mix(1, next.flows[f]);
+      next.flows[f] = mix(next.flows[f], old.links[index_of(use.link)]);
+    for (const LinkUse& use : flows[f].way) next.links[index_of(use.link)] += mix(1, next.flows[f]);
   }
   for (std::size_t l = 0; l < old.links.size(); ++l)
     next.links[l] = mix(old.links[l], next.links[l]);
@@ -62,7 +62,7 @@ std::vector<Flow> fold_flows(const Topology& topology, const std::vector<Flow>& 
   for (Colour link : painting.links) ++links_of[link];
   for (std::size_t f = 0; f < flows.size(); ++f)
     for (const LinkUse& use : flows[f].way)
-      ++crossings[{painting.flows[f], painting.links[at(use.link)]}];
+      ++crossings[{painting.flows[f], painting.links[index_of(use.link)]}];
 
   std::vector<Flow> folded;
   std::unordered_map<Colour, bool> drawn;
@@ -70,7 +70,7 @@ std::vector<Flow> fold_flows(const Topology& topology, const std::vector<Flow>& 
     if (!drawn.try_emplace(painting.flows[f], true).second) continue;
     Flow flow{{}, flows[f].bytes, flows[f].rate};
     for (const LinkUse& use : flows[f].way) {
-      const Colour link = painting.links[at(use.link)];
+      const Colour link = painting.links[index_of(use.link)];
       const LinkId canonical = first_link.at(link);
       const bool known = std::any_of(flow.way.begin(), flow.way.end(),
                                      [&](const LinkUse& other) { return other.link == canonical; });
@@ -95,8 +95,9 @@ std::optional<std::vector<Flow>> link_flows(const Topology& topology,
   for (const Leg& leg : legs) {
     if (!slowest || leg.bytes / leg.rate > slowest->bytes / slowest->rate) slowest = &leg;
     for (LinkId link : way_of(topology, leg)) {
-      if (at(link) >= loads.size()) loads.resize(static_cast<std::size_t>(topology.link_count()));
-      Load& load = loads[at(link)];
+      if (index_of(link) >= loads.size())
+        loads.resize(static_cast<std::size_t>(topology.link_count()));
+      Load& load = loads[index_of(link)];
       if (load.all > 0.0 && load.leg != leg.bytes.si()) return std::nullopt;
       load.leg = leg.bytes.si();
       load.all += load.leg;
@@ -104,7 +105,7 @@ std::optional<std::vector<Flow>> link_flows(const Topology& topology,
   }
   std::map<std::pair<double, double>, LinkId> different;  // By capacity and load.
   for (int l = 0; l < static_cast<int>(loads.size()); ++l)
-    different.try_emplace({topology.link(LinkId{l}).capacity.si(), loads[at(LinkId{l})].all},
+    different.try_emplace({topology.link(LinkId{l}).capacity.si(), loads[index_of(LinkId{l})].all},
                           LinkId{l});
   std::vector<Flow> flows;
   if (slowest) flows.push_back({{}, slowest->bytes, slowest->rate});

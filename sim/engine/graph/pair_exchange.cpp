@@ -4,12 +4,11 @@
 #include <cassert>
 #include <cmath>
 
+#include "sim/base/core/index.hpp"
 #include "sim/cluster/placement/wiring.hpp"
 
 namespace orrery {
 namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 // Of a uniform exchange, members that lie in equally large domains are alike: no pair is looked at.
 std::vector<PortBytes> uniform_port_bytes(const Placement& placement,

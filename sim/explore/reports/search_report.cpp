@@ -10,7 +10,7 @@
 namespace orrery {
 namespace {
 
-std::string joined(const std::vector<std::string>& lines) {
+std::string one_paragraph(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) text += (text.empty() ? "" : " ") + line;
   return text;
@@ -42,7 +42,7 @@ std::string search_report(const SearchResult& result, const SearchRequest& reque
     html += "</pre>\n" + inputs_place();
   }
   return report_html({.title = title,
-                      .about = {joined(asked), "Orrery " ORRERY_VERSION},
+                      .about = {one_paragraph(asked), "Orrery " ORRERY_VERSION},
                       .command = about.command,
                       .body = html,
                       .result = search_json(result, request, names),

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "sim/base/core/index.hpp"
 #include "sim/cluster/topology/fabric_figures.hpp"
 #include "sim/cluster/topology/fabric_plan.hpp"
 #include "sim/explore/views/json_line.hpp"
@@ -16,8 +17,6 @@ namespace orrery {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 // Users as a result names them.
 constexpr std::array<const char*, 5> users{"tensor", "context", "expert", "pipeline", "data"};

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "sim/base/core/index.hpp"
 #include "sim/explore/views/json_line.hpp"
 
 namespace orrery {
@@ -12,8 +13,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using Row = std::vector<double>;
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 // Four places are more than a drawing shows, and half as many bytes as all.
 Json rounded(const Row& row) {

@@ -17,9 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Place option(const std::string& name) { return {"", "--" + name}; }
-
-std::string number_text(double value) {
+std::string six_digits(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.6g", value);
   return text;
@@ -39,7 +37,7 @@ const std::string& needed(const SystemAnswers& words, const std::string& name,
 int count(const std::string& text, const std::string& name, int most) {
   const auto value = plain_integer(text, most);
   if (!value || *value < 1)
-    fail_input(option(name), "'" + shown_text(text) + "' is not such a number",
+    fail_input(Place{} / name, "'" + shown_text(text) + "' is not such a number",
                "write a whole number from 1 to " + std::to_string(most));
   return static_cast<int>(*value);
 }
@@ -48,7 +46,8 @@ int count(const std::string& text, const std::string& name, int most) {
 void read_nics(const std::string& text, SystemDraft& draft) {
   const std::string remedy = "write how many and how fast: --nics 8x400G";
   const std::size_t times = text.find('x');
-  if (times == text.npos) fail_input(option("nics"), "'" + shown_text(text) + "' has no x", remedy);
+  if (times == text.npos)
+    fail_input(Place{} / "nics", "'" + shown_text(text) + "' has no x", remedy);
   const auto without_spaces = [](std::string word) {
     std::erase(word, ' ');
     return word;
@@ -57,7 +56,7 @@ void read_nics(const std::string& text, SystemDraft& draft) {
   draft.nics_per_node = count(without_spaces(text.substr(0, times)), "nics", most_nics);
   std::string rate = without_spaces(text.substr(times + 1));
   if (rate.ends_with('G')) rate += "b/s";  // As people say it: "200G" is 200 Gb/s.
-  draft.nic_gbit_per_s = parse_bandwidth(rate, option("nics")).si() * 8e-9;
+  draft.nic_gbit_per_s = parse_bandwidth(rate, Place{} / "nics").si() * 8e-9;
 }
 
 // "3" and "3:1"
@@ -68,7 +67,7 @@ double ratio_of(const SystemAnswers& words) {
   const auto value = plain_number(number);
   constexpr double most = 64.0;
   if (!value || *value < 1.0 || *value > most)
-    fail_input(option("oversubscription"), "'" + shown_text(*word) + "' is no such ratio",
+    fail_input(Place{} / "oversubscription", "'" + shown_text(*word) + "' is no such ratio",
                "write 3 or 3:1 where leaves have three times as much bandwidth down as up");
   return *value;
 }
@@ -77,7 +76,7 @@ double ratio_of(const SystemAnswers& words) {
 void find_wiring(const Gpu& gpu, SystemDraft& draft) {
   draft.nvlink_domain = draft.gpus_per_node;
   if (gpu.nvlink == BytesPerSecond{}) return;
-  const BytesPerSecond rate = nvlink_rate(gpu, option("gpu"));
+  const BytesPerSecond rate = nvlink_rate(gpu, Place{} / "gpu");
   draft.nvlinks = static_cast<int>(std::lround(gpu.nvlink / rate));
   for (const std::string& name : list_catalog("topologies/systems")) {
     const System system = read_system(name, {});
@@ -112,7 +111,7 @@ void find_network(const SystemAnswers& words, SystemDraft& draft) {
   if (const std::string* word = said(words, "network")) {
     draft.fabric = *word;
     if (*word != "infiniband" && *word != "ethernet")
-      fail_input(option("network"), "'" + shown_text(*word) + "' is not a network",
+      fail_input(Place{} / "network", "'" + shown_text(*word) + "' is not a network",
                  suggestion(*word, {"infiniband", "ethernet"}));
     return;
   }
@@ -137,7 +136,7 @@ void find_tree(const SystemAnswers& words, bool rails, SystemDraft& draft) {
   const double ratio = ratio_of(words);
   const int up = static_cast<int>(std::floor(ports / (1.0 + ratio)));
   if (up < 1)
-    fail_input(option("oversubscription"),
+    fail_input(Place{} / "oversubscription",
                "leaves a switch of " + std::to_string(ports) + " ports no port up",
                "give --switch-ports, or a smaller ratio");
   const int down = std::min(ports - up, static_cast<int>(std::floor(up * ratio)));
@@ -147,7 +146,7 @@ void find_tree(const SystemAnswers& words, bool rails, SystemDraft& draft) {
   const std::string* said_nodes = said(words, "nodes-per-leaf");
   const int nodes = said_nodes ? count(*said_nodes, "nodes-per-leaf", most_ports) : down / a_node;
   if (nodes < 1)
-    fail_input(option("nics"),
+    fail_input(Place{} / "nics",
                std::to_string(a_node) + " NICs of a node do not fit into the " +
                    std::to_string(down) + " ports that a leaf has down",
                "give --switch-ports, or --fabric rail-optimized");
@@ -193,12 +192,12 @@ void find_fabric(const SystemAnswers& words, SystemDraft& draft) {
   if (kind == "leaf-spine" || kind == "rail-optimized")
     return find_tree(words, kind == "rail-optimized", draft);
   if (kind != "single-switch")
-    fail_input(option("fabric"), "'" + shown_text(*word) + "' is not drawn from a few words",
+    fail_input(Place{} / "fabric", "'" + shown_text(*word) + "' is not drawn from a few words",
                suggestion(kind, {"single-switch", "leaf-spine", "rail-optimized"}) +
                    " (docs/SYSTEMS.md has the others)");
   for (const char* name : {"oversubscription", "switch-ports", "nodes-per-leaf", "spines"})
     if (said(words, name))
-      fail_input(option(name), "is of a tree of switches",
+      fail_input(Place{} / name, "is of a tree of switches",
                  "add --fabric leaf-spine or --fabric rail-optimized");
   if (!word)
     draft.notes.push_back(
@@ -208,9 +207,9 @@ void find_fabric(const SystemAnswers& words, SystemDraft& draft) {
 std::string title_of(const Gpu& gpu, const SystemDraft& draft, const SystemAnswers& words) {
   const bool is_tree = !draft.fabric_shape.empty();
   return std::to_string(draft.gpus_per_node) + " x " + gpu.title + ", " +
-         std::to_string(draft.nics_per_node) + " x " + number_text(draft.nic_gbit_per_s) +
-         " Gb/s " + (draft.fabric == "ethernet" ? "Ethernet" : "InfiniBand") +
-         (is_tree ? ", " + *said(words, "fabric") + " " + number_text(ratio_of(words)) + ":1" : "");
+         std::to_string(draft.nics_per_node) + " x " + six_digits(draft.nic_gbit_per_s) + " Gb/s " +
+         (draft.fabric == "ethernet" ? "Ethernet" : "InfiniBand") +
+         (is_tree ? ", " + *said(words, "fabric") + " " + six_digits(ratio_of(words)) + ":1" : "");
 }
 
 }  // namespace
@@ -244,7 +243,7 @@ ImportedSystem cluster_json(const SystemAnswers& words) {
   draft.is_said = true;
   draft.source = own_source;
   draft.file = "my-cluster.json";
-  const Gpu gpu = read_gpu(needed(words, "gpu", "name one: orrery list gpus"), option("gpu"));
+  const Gpu gpu = read_gpu(needed(words, "gpu", "name one: orrery list gpus"), Place{} / "gpu");
   draft.gpus_per_node = count(needed(words, "gpus-per-node", "write how many: --gpus-per-node 8"),
                               "gpus-per-node", most_in_node);
   read_nics(needed(words, "nics", "write how many and how fast: --nics 8x400G"), draft);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "sim/base/text/json_value.hpp"
+#include "sim/base/text/number_text.hpp"
 #include "sim/import/inventory/nccl_wires.hpp"
 
 namespace orrery {
@@ -20,10 +21,6 @@ std::string gpu_of_device(const std::string& device) {
       {"0x2941", "gb200"},          {"0x31c2", "gb300"}};
   const auto found = known.find(device);
   return found == known.end() ? "" : found->second;
-}
-
-std::string plural(int count, const std::string& word) {
-  return std::to_string(count) + " " + word + (count == 1 ? "" : "s");
 }
 
 void set_gpus(SystemDraft& draft, const NcclDump& dump) {

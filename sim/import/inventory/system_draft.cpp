@@ -14,9 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Place option(const std::string& name) { return {"", "--" + name}; }
-
-std::string number_text(double value) {
+std::string ten_digits(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.10g", value);
   return text;
@@ -126,7 +124,7 @@ void require(const SystemDraft& draft, bool told, const std::string& what,
 void add_scale_up(Document& document, const SystemDraft& draft, NodeWiring wiring, const Gpu& gpu) {
   const bool is_pcie = wiring == NodeWiring::pcie;
   const std::string key = "scale_up_bandwidth", name = "scale-up-bandwidth";
-  const auto gb_s = [](BytesPerSecond rate) { return number_text(rate.si() / 1e9) + " GB/s"; };
+  const auto gb_s = [](BytesPerSecond rate) { return ten_digits(rate.si() / 1e9) + " GB/s"; };
   if (document.answer(name)) {
     document.add_told(key, name, {}, "");
   } else if (is_pcie) {
@@ -159,10 +157,10 @@ void add_network(Document& document, const SystemDraft& draft) {
           "give --fabric infiniband or ethernet");
   const std::string fabric = fabric_answer ? *fabric_answer : draft.fabric;
   if (fabric != "infiniband" && fabric != "ethernet")
-    fail_input(option("fabric"), "'" + shown_text(fabric) + "' is not a fabric",
+    fail_input(Place{} / "fabric", "'" + shown_text(fabric) + "' is not a fabric",
                suggestion(fabric, {"infiniband", "ethernet"}));
   document.add_told("nics_per_node", "nics", draft.nics_per_node, draft.source);
-  document.add_told("nic_bandwidth", "nic-bandwidth", number_text(draft.nic_gbit_per_s) + " Gb/s",
+  document.add_told("nic_bandwidth", "nic-bandwidth", ten_digits(draft.nic_gbit_per_s) + " Gb/s",
                     draft.is_said ? draft.source : draft.source + ": port speed");
   // The catalog's own figures for the two fabrics, with its sources (topologies/README.md).
   const bool ethernet = fabric == "ethernet";
@@ -190,7 +188,7 @@ void add_pairs(Document& document, const SystemDraft& draft, NodeWiring wiring, 
   for (const DraftPair& pair : draft.nvlink_pairs)
     pairs.push_back({{"gpus", {pair.first, pair.second}},
                      {"bandwidth",
-                      {{"value", number_text(pair.links * rate.si() / 1e9) + " GB/s"},
+                      {{"value", ten_digits(pair.links * rate.si() / 1e9) + " GB/s"},
                        {"source", (draft.is_said ? gpu.name : draft.source) + ": " +
                                       std::to_string(pair.links) + " NVLinks"}}}});
   document.add("nvlink_pairs", pairs);
@@ -212,7 +210,7 @@ void add_tree(Document& document, const SystemDraft& draft) {
     Json entry{{"name", branch.name}};
     if (branch.parent >= 0) {
       entry["parent"] = name(branch.parent);
-      entry["bandwidth"] = {{"value", number_text(branch.bandwidth.si() / 1e9) + " GB/s"},
+      entry["bandwidth"] = {{"value", ten_digits(branch.bandwidth.si() / 1e9) + " GB/s"},
                             {"source", draft.source + ": link speed and width of the switch"}};
     } else {
       ++sockets;
@@ -227,7 +225,7 @@ void add_tree(Document& document, const SystemDraft& draft) {
     require(draft, answer || tree.socket_link > BytesPerSecond{},
             "how fast its CPU sockets are linked", "give --socket-bandwidth, such as \"16 GB/s\"");
     json["socket_bandwidth"] = {
-        {"value", answer ? *answer : number_text(tree.socket_link.si() / 1e9) + " GB/s"},
+        {"value", answer ? *answer : ten_digits(tree.socket_link.si() / 1e9) + " GB/s"},
         {"source", answer ? "given with --socket-bandwidth"
                           : "NCCL 2.28, src/graph/topo.h, by the CPU's model"}};
   }
@@ -240,7 +238,7 @@ NodeWiring wiring_of(const SystemDraft& draft, const Document& document) {
   if (*word == "nvswitch") return NodeWiring::nvswitch;
   if (*word == "nvlink_mesh") return NodeWiring::nvlink_mesh;
   if (*word == "pcie") return NodeWiring::pcie;
-  fail_input(option("wiring"), "'" + shown_text(*word) + "' is not a wiring",
+  fail_input(Place{} / "wiring", "'" + shown_text(*word) + "' is not a wiring",
              suggestion(*word, {"nvswitch", "nvlink_mesh", "pcie"}));
 }
 
@@ -281,9 +279,9 @@ Gpu gpu_of(const SystemDraft& draft, const SystemAnswers& answers) {
                "give --gpu NAME: " + catalog_gpus_of(architecture));
   }
   const std::string word = answer == answers.end() ? draft.gpu : answer->second;
-  const Gpu gpu = read_gpu(word, option("gpu"));
+  const Gpu gpu = read_gpu(word, Place{} / "gpu");
   if (architecture && gpu.architecture != *architecture)
-    fail_input(option("gpu"),
+    fail_input(Place{} / "gpu",
                "'" + gpu.name + "' is " + name(gpu.architecture) + ", but " + draft.file +
                    " has GPUs of compute capability " + capability_text(draft.compute_capability) +
                    ", " + name(*architecture),

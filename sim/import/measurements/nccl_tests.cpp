@@ -10,6 +10,7 @@
 #include "sim/base/core/nearest.hpp"
 #include "sim/base/core/statistics.hpp"
 #include "sim/base/text/json_value.hpp"
+#include "sim/base/text/number_text.hpp"
 #include "sim/base/text/text_file.hpp"
 #include "sim/import/measurements/collective_name.hpp"
 #include "sim/import/measurements/degradation.hpp"
@@ -57,10 +58,6 @@ struct Ranks {
   int ranks = 0;
   int nodes = 0;
 };
-
-std::string plural(int count, const std::string& word) {
-  return std::to_string(count) + " " + word + (count == 1 ? "" : "s");
-}
 
 void check_devices(const Run& run) {
   std::set<int> ranks, groups;

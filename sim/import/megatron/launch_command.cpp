@@ -9,7 +9,7 @@ namespace {
 
 using Words = std::vector<ShellWord>;
 
-bool is_flag(const std::string& word) { return word.size() > 2 && word.starts_with("--"); }
+bool is_long_option(const std::string& word) { return word.size() > 2 && word.starts_with("--"); }
 
 // What a run of Megatron-LM has, of which the first alone describes a model.
 bool describes_model(const Words& words) {
@@ -31,7 +31,7 @@ Words arguments_in_variables(const ShellScript& script, std::string& names) {
   for (const auto& [name, words] : script.variables) {
     Held held{name, "", argument_words(words)};
     if (std::none_of(held.words.begin(), held.words.end(),
-                     [](const ShellWord& word) { return is_flag(word.text); }))
+                     [](const ShellWord& word) { return is_long_option(word.text); }))
       continue;
     for (const ShellWord& word : held.words) held.text += word.text + " ";
     all.push_back(std::move(held));
@@ -60,7 +60,7 @@ LaunchCommand find_launch(const ShellScript& script, std::vector<std::string>& n
     LaunchCommand launch = launch_of(command);
     if (!describes_run(launch.arguments)) {
       // Flags that lie in lines of their own, without a program.
-      const bool is_bare = launch.program.empty() && is_flag(command[0].text);
+      const bool is_bare = launch.program.empty() && is_long_option(command[0].text);
       if (is_bare && chosen.program.empty()) {
         chosen.arguments.insert(chosen.arguments.end(), launch.arguments.begin(),
                                 launch.arguments.end());

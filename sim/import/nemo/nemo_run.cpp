@@ -123,7 +123,7 @@ const std::vector<std::string> inactive{
     "trainer.",
 };
 
-constexpr PricedOtherwise differences[] = {
+constexpr PricedOtherwise recipe_differences[] = {
     {"model.mcore_customization_config.parallel_attention",
      "runs attention and MLP side by side; priced is one after the other"},
     {"model.sync_batch_comm", "waits for transfers between stages; priced is no such wait"},
@@ -198,7 +198,7 @@ ImportedRun import_nemo_run(const std::string& text, const std::string& file,
   ImportedRun run = import_megatron_run(arguments, answers.name, model);
   // A configuration that its program printed has hundreds of settings that nobody gave.
   const bool is_printed = settings.has("_target_") || settings.has("model._target_");
-  tell_otherwise(settings, differences, run.notes);
+  tell_otherwise(settings, recipe_differences, run.notes);
   if (settings.word("model.fsdp_sharding_strategy", "full") == "hybrid")
     run.notes.push_back(
         "model.fsdp_sharding_strategy is over a part of the replicas; priced is sharding over all");

@@ -54,7 +54,7 @@ constexpr std::array<std::string_view, 4> of_the_model = {
     "hidden_size", "num_layers", "first_k_dense_replace", "num_moe_experts"};
 
 // What else they take that changes time.
-constexpr PricedOtherwise differences[] = {
+constexpr PricedOtherwise script_differences[] = {
     {"use_tokendrop", "drops tokens that overfill an expert; priced are all of them"},
     {"deterministic", "takes deterministic kernels; priced are the usual ones"},
     {"lock_gpu_freq", "fixes the GPU's clock; priced is the usual one"},
@@ -275,7 +275,7 @@ class RunOfCommand {
         "what the script leaves open is as in Megatron-Bridge's performance recipe of August 2026");
     if (question.recipe == "kimi_k2" && said_.word("optimizer_type", "muon") == "muon")
       notes.push_back("the recipe's optimizer is Muon; priced is Adam");
-    for (const auto& [name, sentence] : differences)
+    for (const auto& [name, sentence] : script_differences)
       if (const std::string word = said_.word(name, "false"); word != "false" && word != "False")
         notes.push_back("--" + std::string{name} + " " + sentence);
   }

@@ -9,7 +9,7 @@ namespace {
 using Number = std::optional<std::int64_t>;
 using ValueOf = std::function<std::optional<std::string>(const std::string&)>;
 
-constexpr int deepest = 50;  // Parentheses and names that stand for expressions.
+constexpr int deepest_expression = 50;  // Parentheses and names that stand for expressions.
 
 Number power(std::int64_t base, std::int64_t exponent) {
   if (exponent < 0 || exponent > 64) return std::nullopt;
@@ -39,9 +39,9 @@ Number joined(const std::string& sign, std::int64_t a, std::int64_t b) {
   return a != 0 || b != 0;
 }
 
-class Reader {
+class ArithmeticReader {
  public:
-  Reader(const std::string& text, const ValueOf& value_of, int depth)
+  ArithmeticReader(const std::string& text, const ValueOf& value_of, int depth)
       : text_{text}, value_of_{value_of}, depth_{depth} {}
 
   Number read() {
@@ -63,7 +63,7 @@ class Reader {
   }
 
   Number choice() {
-    if (depth_ > deepest) return std::nullopt;
+    if (depth_ > deepest_expression) return std::nullopt;
     const Number condition = level(0);
     if (!take("?")) return condition;
     ++depth_;
@@ -98,7 +98,7 @@ class Reader {
 
   Number operand() {
     skip_blanks();
-    if (at_ == text_.size() || depth_ > deepest) return std::nullopt;
+    if (at_ == text_.size() || depth_ > deepest_expression) return std::nullopt;
     const char c = text_[at_];
     if (c == '(' || c == '-' || c == '+' || c == '!') {
       ++at_;
@@ -131,9 +131,9 @@ class Reader {
 
   Number named(const std::string& name) const {
     const auto text = value_of_(name);
-    if (!text || depth_ > deepest) return std::nullopt;
+    if (!text || depth_ > deepest_expression) return std::nullopt;
     if (text->empty()) return 0;
-    return Reader{*text, value_of_, depth_ + 10}.read();
+    return ArithmeticReader{*text, value_of_, depth_ + 10}.read();
   }
 
   const std::string& text_;
@@ -145,7 +145,7 @@ class Reader {
 }  // namespace
 
 std::optional<std::int64_t> shell_arithmetic(const std::string& text, const ValueOf& value_of) {
-  return Reader{text, value_of, 0}.read();
+  return ArithmeticReader{text, value_of, 0}.read();
 }
 
 }  // namespace orrery

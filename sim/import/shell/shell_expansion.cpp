@@ -14,11 +14,11 @@ namespace orrery {
 namespace {
 
 using Words = std::vector<ShellWord>;
-using Kind = ShellPiece::Kind;
+using PieceKind = ShellPiece::Kind;
 
 // A line can double what the one before it made: text that variables may put in, in all.
 constexpr std::size_t most_filled_in = 4 << 20;
-constexpr int deepest = 30;  // Expansions inside of expansions.
+constexpr int deepest_expansion = 30;  // Expansions inside of expansions.
 
 bool is_all(const std::string& index) { return index == "@" || index == "*"; }
 
@@ -74,7 +74,7 @@ void ShellExpander::count(const std::string& text, std::size_t line) {
 std::string ShellExpander::text(const WrittenWord& word) {
   std::string all;
   for (const ShellPiece& part : word.pieces)
-    all += part.kind == Kind::text ? part.text : joined(piece(part, word.line));
+    all += part.kind == PieceKind::text ? part.text : joined(piece(part, word.line));
   return all;
 }
 
@@ -87,7 +87,7 @@ Words ShellExpander::words(const WrittenWord& word) {
     open = true;
   };
   for (const ShellPiece& part : word.pieces) {
-    if (part.kind == Kind::text) {
+    if (part.kind == PieceKind::text) {
       add(part.text, variables_.word("", word.line));
       continue;
     }
@@ -115,20 +115,20 @@ Words ShellExpander::words(const WrittenWord& word) {
 }
 
 Words ShellExpander::piece(const ShellPiece& piece, std::size_t line) {
-  if (depth_ >= deepest) return {variables_.word(unknown_mark("$" + piece.text), line)};
+  if (depth_ >= deepest_expansion) return {variables_.word(unknown_mark("$" + piece.text), line)};
   ++depth_;
   Words made;
   switch (piece.kind) {
-    case Kind::text:
+    case PieceKind::text:
       made = {variables_.word(piece.text, line)};
       break;
-    case Kind::variable:
+    case PieceKind::variable:
       made = variable(piece.text, line);
       break;
-    case Kind::arithmetic:
+    case PieceKind::arithmetic:
       made = {variables_.word(arithmetic(piece.text, line), line)};
       break;
-    case Kind::command: {
+    case PieceKind::command: {
       const auto printed = printed_(piece.text);
       made = {variables_.word(printed ? *printed : unknown_mark("$(" + piece.text + ")"), line)};
     }

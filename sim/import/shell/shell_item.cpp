@@ -7,7 +7,7 @@
 namespace orrery {
 namespace {
 
-using Kind = ShellPiece::Kind;
+using PieceKind = ShellPiece::Kind;
 
 // What stands left of the '=', and where the value begins.
 struct LeftSide {
@@ -21,8 +21,8 @@ bool find_left_side(const std::vector<ShellPiece>& pieces, LeftSide& left) {
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const ShellPiece& piece = pieces[i];
     const bool in_index = left.text.find('[') != std::string::npos;
-    if ((piece.kind != Kind::text || piece.quoted) && !in_index) return false;
-    if (piece.kind == Kind::text && !piece.quoted) {
+    if ((piece.kind != PieceKind::text || piece.quoted) && !in_index) return false;
+    if (piece.kind == PieceKind::text && !piece.quoted) {
       const std::size_t equals = piece.text.find('=');
       left.text += piece.text.substr(0, equals);
       if (equals == std::string::npos) continue;
@@ -30,7 +30,7 @@ bool find_left_side(const std::vector<ShellPiece>& pieces, LeftSide& left) {
       left.value = piece.text.substr(equals + 1);
       return true;
     }
-    left.text += piece.kind == Kind::variable ? "${" + piece.text + "}" : piece.text;
+    left.text += piece.kind == PieceKind::variable ? "${" + piece.text + "}" : piece.text;
   }
   return false;
 }
@@ -54,7 +54,7 @@ ShellItem shell_item(WrittenWord word) {
   item.appends = appends;
   WrittenWord value;
   value.line = item.word.line;
-  if (!left.value.empty()) value.pieces.push_back({Kind::text, left.value, false});
+  if (!left.value.empty()) value.pieces.push_back({PieceKind::text, left.value, false});
   value.pieces.insert(value.pieces.end(),
                       item.word.pieces.begin() + static_cast<std::ptrdiff_t>(left.piece) + 1,
                       item.word.pieces.end());

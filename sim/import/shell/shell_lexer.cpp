@@ -6,7 +6,7 @@
 namespace orrery {
 namespace {
 
-using Kind = ShellPiece::Kind;
+using PieceKind = ShellPiece::Kind;
 
 constexpr std::size_t longest_expansion = 4'000;  // "${...}" and "$(...)", as they are written.
 
@@ -75,11 +75,11 @@ std::string ShellLexer::take_enclosed(const std::string& open, const std::string
 }
 
 void ShellLexer::add(WrittenWord& word, const std::string& text, bool quoted) {
-  if (!word.pieces.empty() && word.pieces.back().kind == Kind::text &&
+  if (!word.pieces.empty() && word.pieces.back().kind == PieceKind::text &&
       word.pieces.back().quoted == quoted)
     word.pieces.back().text += text;
   else
-    word.pieces.push_back({Kind::text, text, quoted});
+    word.pieces.push_back({PieceKind::text, text, quoted});
 }
 
 WrittenWord ShellLexer::read_word(Mode mode) {
@@ -146,16 +146,16 @@ void ShellLexer::read_double_quoted(WrittenWord& word) {
 // At a '$'. What opens nothing stays as it is written.
 void ShellLexer::read_dollar(WrittenWord& word, bool quoted) {
   const std::size_t begin = at_;
-  const auto take = [&](Kind kind, const std::string& open, const std::string& close) {
+  const auto take = [&](PieceKind kind, const std::string& open, const std::string& close) {
     const std::string inside = take_enclosed(open, close);
     if (inside.empty())
       add(word, text_.substr(begin, at_ - begin), quoted);
     else
       word.pieces.push_back({kind, inside, quoted});
   };
-  if (starts("$((")) return take(Kind::arithmetic, "$((", "))");
-  if (starts("$(")) return take(Kind::command, "$(", ")");
-  if (starts("${")) return take(Kind::variable, "${", "}");
+  if (starts("$((")) return take(PieceKind::arithmetic, "$((", "))");
+  if (starts("$(")) return take(PieceKind::command, "$(", ")");
+  if (starts("${")) return take(PieceKind::variable, "${", "}");
   skip();
   if (!quoted && here() == '\'') return read_single_quoted(word);  // $'...'
   std::size_t length = 0;
@@ -165,7 +165,7 @@ void ShellLexer::read_dollar(WrittenWord& word, bool quoted) {
            (here() != '\0' && std::string_view{"@*#?$!"}.find(here()) != std::string_view::npos))
     length = 1;
   if (length == 0) return add(word, "$", quoted);
-  word.pieces.push_back({Kind::variable, text_.substr(at_, length), quoted});
+  word.pieces.push_back({PieceKind::variable, text_.substr(at_, length), quoted});
   at_ += length;
 }
 
@@ -175,7 +175,7 @@ void ShellLexer::read_backquoted(WrittenWord& word, bool quoted) {
     add(word, "`", quoted);
     return skip();
   }
-  word.pieces.push_back({Kind::command, text_.substr(at_ + 1, end - at_ - 1), quoted});
+  word.pieces.push_back({PieceKind::command, text_.substr(at_ + 1, end - at_ - 1), quoted});
   skip(end + 1 - at_);
 }
 

@@ -9,10 +9,11 @@
 namespace orrery {
 namespace {
 
-using Kind = ShellNode::Kind;
-using Words = std::initializer_list<std::string_view>;
+using NodeKind = ShellNode::Kind;
+using Keywords = std::initializer_list<std::string_view>;
 
-constexpr int deepest = 100;  // Compound commands in one another; deeper ones are mere words.
+constexpr int deepest_compound =
+    100;  // Compound commands in one another; deeper ones are mere words.
 
 bool is_digits(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
@@ -32,7 +33,7 @@ class Parser {
   }
 
  private:
-  ShellNode node(Kind kind) const {
+  ShellNode node(NodeKind kind) const {
     ShellNode made;
     made.kind = kind;
     made.line = made.last_line = lexer_.line();
@@ -44,8 +45,8 @@ class Parser {
   }
 
   // Commands up to one of the words that end them, which stays, or to a sign that does.
-  ShellNode list(Words ends) {
-    ShellNode made = node(Kind::list);
+  ShellNode list(Keywords ends) {
+    ShellNode made = node(NodeKind::list);
     for (;;) {
       skip_separators(made);
       if (lexer_.at_end() || lexer_.here() == ')' || lexer_.starts(";;") || at_word(ends)) break;
@@ -77,7 +78,7 @@ class Parser {
   }
 
   ShellNode directive() {
-    ShellNode made = node(Kind::command);
+    ShellNode made = node(NodeKind::command);
     while (lexer_.here() != '\n' && !lexer_.at_end()) {
       const bool is_first = made.items.empty();
       if (lexer_.here() == '#' && !is_first) {
@@ -95,7 +96,7 @@ class Parser {
     return made;
   }
 
-  bool at_word(Words words) const {
+  bool at_word(Keywords words) const {
     for (const std::string_view word : words) {
       if (!lexer_.starts(word)) continue;
       ShellLexer ahead = lexer_;
@@ -113,7 +114,7 @@ class Parser {
   }
 
   ShellNode chain() {
-    ShellNode made = node(Kind::chain);
+    ShellNode made = node(NodeKind::chain);
     made.parts.push_back(pipeline());
     for (;;) {
       lexer_.skip_blanks();
@@ -145,13 +146,13 @@ class Parser {
     ShellNode first = command();
     lexer_.skip_blanks();
     if (is_negated) {
-      ShellNode negation = node(Kind::negation);
+      ShellNode negation = node(NodeKind::negation);
       negation.line = first.line;
       negation.parts.push_back(std::move(first));
       first = closed(std::move(negation));
     }
     if (lexer_.here() != '|' || lexer_.next() == '|') return first;
-    ShellNode joined = node(Kind::list);
+    ShellNode joined = node(NodeKind::list);
     joined.parts.push_back(std::move(first));
     while (lexer_.here() == '|' && lexer_.next() != '|') {
       lexer_.skip(lexer_.next() == '&' ? 2 : 1);
@@ -164,7 +165,7 @@ class Parser {
 
   ShellNode command() {
     lexer_.skip_blanks();
-    if (depth_ >= deepest) return simple();
+    if (depth_ >= deepest_compound) return simple();
     ++depth_;
     ShellNode made = compound();
     --depth_;
@@ -189,7 +190,7 @@ class Parser {
   }
 
   ShellNode arithmetic() {
-    ShellNode made = node(Kind::arithmetic);
+    ShellNode made = node(NodeKind::arithmetic);
     made.name = lexer_.take_enclosed("((", "))");
     return made;
   }
@@ -203,7 +204,7 @@ class Parser {
   }
 
   ShellNode test() {
-    ShellNode made = node(Kind::test);
+    ShellNode made = node(NodeKind::test);
     while (!lexer_.at_end()) {
       skip_lines();
       if (take_word("]]")) break;
@@ -224,7 +225,7 @@ class Parser {
 
   // Condition and what follows, for "if" and for each "elif"; then what else.
   ShellNode branch() {
-    ShellNode made = node(Kind::branch);
+    ShellNode made = node(NodeKind::branch);
     do {
       made.parts.push_back(list({"then"}));
       take_word("then");
@@ -237,7 +238,7 @@ class Parser {
   }
 
   ShellNode choice() {
-    ShellNode made = node(Kind::choice);
+    ShellNode made = node(NodeKind::choice);
     lexer_.skip_blanks();
     made.words.push_back(lexer_.read_word());
     skip_lines();
@@ -265,7 +266,7 @@ class Parser {
   }
 
   ShellNode repetition(bool until) {
-    ShellNode made = node(Kind::repetition);
+    ShellNode made = node(NodeKind::repetition);
     made.is_condition_negated = until;
     made.parts.push_back(list({"do"}));
     body_of(made);
@@ -273,7 +274,7 @@ class Parser {
   }
 
   ShellNode each() {
-    ShellNode made = node(Kind::each);
+    ShellNode made = node(NodeKind::each);
     lexer_.skip_blanks();
     if (lexer_.starts("(("))  // Counts: what it does is not followed.
       lexer_.take_enclosed("((", "))");
@@ -303,7 +304,7 @@ class Parser {
   }
 
   ShellNode function(const WrittenWord& name) {
-    ShellNode made = node(Kind::function);
+    ShellNode made = node(NodeKind::function);
     for (const ShellPiece& piece : name.pieces) made.name += piece.text;
     skip_lines();
     if (lexer_.here() == '(') lexer_.skip();
@@ -314,7 +315,7 @@ class Parser {
   }
 
   ShellNode simple() {
-    ShellNode made = node(Kind::command);
+    ShellNode made = node(NodeKind::command);
     for (lexer_.skip_blanks(); !lexer_.at_end(); lexer_.skip_blanks()) {
       const char c = lexer_.here();
       if (c == '\n' || c == ';' || c == '|' || c == ')' || c == '#') break;
@@ -416,7 +417,7 @@ class Parser {
     }
     made.document = is_quoted ? WrittenWord{{{ShellPiece::Kind::text, text, true}}, line}
                               : shell_document(text, line);
-    if (depth_ >= deepest) return;
+    if (depth_ >= deepest_compound) return;
     Parser behind{rest, made.line};
     behind.depth_ = depth_ + 1;
     ShellNode follows = behind.simple();

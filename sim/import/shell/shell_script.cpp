@@ -17,10 +17,10 @@
 namespace orrery {
 namespace {
 
-using Kind = ShellNode::Kind;
+using NodeKind = ShellNode::Kind;
 using Words = std::vector<ShellWord>;
 
-constexpr int deepest = 40;            // Functions and files in one another.
+constexpr int deepest_call = 40;       // Functions and files in one another.
 constexpr int most_commands = 50'000;  // That loops may bring, in all.
 constexpr int most_rounds = 200;
 constexpr std::size_t most_texts = 200;  // That are parsed: files, documents and words.
@@ -72,35 +72,35 @@ class Interpreter {
   }
 
   Status run(const ShellNode& node) {
-    if (ended_ || depth_ >= deepest || ++executed_ > most_commands) return Status::unknown;
+    if (ended_ || depth_ >= deepest_call || ++executed_ > most_commands) return Status::unknown;
     switch (node.kind) {
-      case Kind::command:
+      case NodeKind::command:
         return command(node);
-      case Kind::test: {
+      case NodeKind::test: {
         std::vector<std::string> words;
         for (const WrittenWord& word : node.words) words.push_back(expander_.text(word));
         return tested(words);
       }
-      case Kind::arithmetic: {
+      case NodeKind::arithmetic: {
         const std::string value = expander_.arithmetic(node.name, node.line);
         if (!is_known(value) || !unset_names(value).empty()) return Status::unknown;
         return value == "0" ? Status::no : Status::yes;
       }
-      case Kind::list:
+      case NodeKind::list:
         return list(node);
-      case Kind::chain:
+      case NodeKind::chain:
         return chain(node);
-      case Kind::negation:
+      case NodeKind::negation:
         return negated(run(node.parts[0]));
-      case Kind::branch:
+      case NodeKind::branch:
         return branch(node);
-      case Kind::choice:
+      case NodeKind::choice:
         return choice(node);
-      case Kind::repetition:
+      case NodeKind::repetition:
         return repetition(node);
-      case Kind::each:
+      case NodeKind::each:
         return each(node);
-      case Kind::function:
+      case NodeKind::function:
         functions_[node.name] = &node.parts[0];
         return Status::yes;
     }
@@ -343,7 +343,7 @@ class Interpreter {
   }
 
   void start_text(const std::string& text, std::size_t line) {
-    if (depth_ + 1 < deepest && trees_.size() < most_texts)
+    if (depth_ + 1 < deepest_call && trees_.size() < most_texts)
       inside(keep(parse_shell(shown_marks(text), line)));
   }
 
@@ -383,12 +383,12 @@ class Interpreter {
     const ShellNode tree = parse_shell(text);
     if (tree.parts.size() != 1) return std::nullopt;
     const ShellNode* node = &tree.parts[0];
-    if (node->kind == Kind::chain) {  // cd FOLDER && pwd
+    if (node->kind == NodeKind::chain) {  // cd FOLDER && pwd
       const bool goes = is_command(node->parts[0], {"cd"}) && is_command(node->parts[1], {"pwd"});
       if (!goes || node->name != "&") return std::nullopt;
       node = &node->parts[0];
     }
-    if (node->kind != Kind::command) return std::nullopt;
+    if (node->kind != NodeKind::command) return std::nullopt;
     std::vector<std::string> words;
     for (const ShellItem& item : node->items)
       for (const ShellWord& word : expander_.words(item.word)) words.push_back(word.text);

@@ -11,7 +11,7 @@ namespace {
 
 using Truth = std::optional<bool>;  // Nothing: not known.
 
-constexpr int deepest = 50;
+constexpr int deepest_condition = 50;
 
 Truth negated(Truth truth) { return truth ? Truth{!*truth} : truth; }
 Truth both(Truth a, Truth b) {
@@ -20,10 +20,11 @@ Truth both(Truth a, Truth b) {
 }
 Truth either(Truth a, Truth b) { return negated(both(negated(a), negated(b))); }
 
-class Reader {
+class ConditionReader {
  public:
-  Reader(const std::vector<std::string>& words,
-         const std::function<bool(const std::string&)>& is_set, std::vector<std::string>& unset)
+  ConditionReader(const std::vector<std::string>& words,
+                  const std::function<bool(const std::string&)>& is_set,
+                  std::vector<std::string>& unset)
       : words_{words}, is_set_{is_set}, unset_{unset} {}
 
   Truth read() {
@@ -52,7 +53,7 @@ class Reader {
   }
 
   Truth one() {
-    if (left() == 0 || depth_ > deepest) return std::nullopt;
+    if (left() == 0 || depth_ > deepest_condition) return std::nullopt;
     if (left() > 1 && words_[at_] == "!") {
       ++at_;
       ++depth_;
@@ -133,7 +134,7 @@ class Reader {
 std::optional<bool> shell_test(const std::vector<std::string>& words,
                                const std::function<bool(const std::string&)>& is_set,
                                std::vector<std::string>& unset) {
-  return Reader{words, is_set, unset}.read();
+  return ConditionReader{words, is_set, unset}.read();
 }
 
 std::optional<bool> shell_choice(const std::string& subject,

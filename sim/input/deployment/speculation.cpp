@@ -10,7 +10,7 @@
 namespace orrery {
 namespace {
 
-constexpr int most_tokens = 16;
+constexpr int most_drafted = 16;
 constexpr const char* example = "write it like mtp:2@0.7 or eagle3:3@0.66/0.39/0.24";
 
 // Words of EAGLE-3's draft head: "draft_vocab_size" of its authors' checkpoints for Llama 3.1 and
@@ -66,7 +66,8 @@ Speculation parse_speculation(const std::string& text, const Place& at) {
         names_model ? example : "write it like draft:llama3.1-8b:4@0.6");
   if (names_model) speculation.model = words[1];
   const std::string place = at.file + at.pointer;
-  speculation.tokens = static_cast<int>(value_of_text(words.back(), place).integer(1, most_tokens));
+  speculation.tokens =
+      static_cast<int>(value_of_text(words.back(), place).integer(1, most_drafted));
   for (const std::string& rate : cut(sides.back(), '/'))
     speculation.accepted.push_back(value_of_text(rate, place).number(0.0, 1.0));
   const auto positions = static_cast<std::size_t>(speculation.tokens);

@@ -2,19 +2,13 @@
 
 #include <algorithm>
 #include <set>
-#include <sstream>
 
 #include "sim/base/core/nearest.hpp"
+#include "sim/base/text/number_text.hpp"
 #include "sim/input/machine/system.hpp"
 
 namespace orrery {
 namespace {
-
-std::string gigabytes(BytesPerSecond rate) {
-  std::ostringstream out;
-  out << rate.si() / 1e9 << " GB/s";
-  return out.str();
-}
 
 void read_pairs(const JsonValue& json, System& system) {
   if (system.wiring == NodeWiring::nvswitch)
@@ -45,8 +39,8 @@ void read_pairs(const JsonValue& json, System& system) {
       total += bandwidth;
       // Sums of decimal figures may miss by a rounding error.
       if (total > 1.000001 * system.gpu.nvlink)
-        gpus.fail("the NVLinks of GPU " + std::to_string(gpu) + " add up to " + gigabytes(total) +
-                      ", but the GPU '" + system.gpu.name + "' has " + gigabytes(system.gpu.nvlink),
+        gpus.fail("the NVLinks of GPU " + std::to_string(gpu) + " add up to " + rate_text(total) +
+                      ", but the GPU '" + system.gpu.name + "' has " + rate_text(system.gpu.nvlink),
                   "bandwidths are per direction: halve figures for both");
     }
   }

@@ -1,22 +1,16 @@
 #include "sim/input/machine/system.hpp"
 
 #include <filesystem>
-#include <sstream>
 
 #include "sim/base/text/catalog.hpp"
 #include "sim/base/text/choice.hpp"
+#include "sim/base/text/number_text.hpp"
 #include "sim/base/text/object_reader.hpp"
 #include "sim/base/text/own_figures.hpp"
 #include "sim/input/machine/figures.hpp"
 
 namespace orrery {
 namespace {
-
-std::string gigabytes(BytesPerSecond rate) {
-  std::ostringstream out;
-  out << rate.si() / 1e9 << " GB/s";
-  return out.str();
-}
 
 int count(const JsonValue& json, int maximum) {
   return static_cast<int>(json.sourced().integer(1, maximum));
@@ -60,7 +54,7 @@ void check_scale_up(const System& system, const JsonValue& json) {
   const BytesPerSecond most = is_pcie ? system.gpu.pcie : system.gpu.nvlink;
   const JsonValue at = json.at("scale_up_bandwidth").at("value");
   if (system.scale_up > most)
-    at.fail("'" + at.text() + "' is more than the " + gigabytes(most) + " that " +
+    at.fail("'" + at.text() + "' is more than the " + rate_text(most) + " that " +
                 (is_pcie ? "PCIe" : "all NVLinks") + " of the GPU '" + system.gpu.name +
                 "' carry in one direction",
             "bandwidths are per direction: halve a figure for both");

@@ -9,6 +9,7 @@
 #include "sim/base/core/nearest.hpp"
 #include "sim/base/text/catalog.hpp"
 #include "sim/base/text/choice.hpp"
+#include "sim/input/measured/row_bounds.hpp"
 
 namespace orrery {
 namespace {
@@ -16,11 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* shelf = "calibration/data/kernels";
-
-// Bounds of what a row may say: wide enough for any kernel, narrow enough to catch a wrong unit.
-constexpr double largest_size = 0x1p32;
-constexpr double shortest_us = 0.01;
-constexpr double longest_us = 1e9;
 
 // {"value", "measured", "source"}: a number that a table cannot say, and whether it was measured.
 struct Factor {
@@ -72,13 +68,13 @@ std::vector<Row<sizes>> read_rows(const JsonValue& table,
     const double* line = &numbers[r * width];
     for (std::size_t i = 0; i < sizes; ++i) {
       const double size = line[place[i]];
-      if (!(size >= 1.0 && size <= largest_size) || size != std::floor(size))
+      if (!(size >= 1.0 && size <= row_bounds::largest_size) || size != std::floor(size))
         fail_input(lines.place() / r / place[i], "a size must be a whole number from 1 to 2^32",
                    "write what was measured");
       rows[r].size[i] = static_cast<std::int64_t>(size);
     }
     const double us = line[place[sizes]];
-    if (!(us >= shortest_us && us <= longest_us))
+    if (!(us >= row_bounds::shortest_us && us <= row_bounds::longest_us))
       fail_input(lines.place() / r / place[sizes], "a kernel takes from 0.01 to 1e9 us",
                  "write a time in microseconds");
     rows[r].time = microseconds(us);

@@ -8,15 +8,12 @@
 #include "sim/base/core/nearest.hpp"
 #include "sim/base/text/catalog.hpp"
 #include "sim/base/text/choice.hpp"
+#include "sim/input/measured/row_bounds.hpp"
 
 namespace orrery {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr double largest_size = 0x1p32;
-constexpr double shortest_us = 0.01;
-constexpr double longest_us = 1e9;
 
 using Columns = std::vector<std::string>;
 
@@ -56,7 +53,7 @@ void check_columns(const JsonValue& json, const Columns& columns) {
 
 // `least`: 0 of a window, which says that there is none.
 std::int64_t size_of(double value, double least, const Place& place) {
-  if (!(value >= least && value <= largest_size) || value != std::floor(value))
+  if (!(value >= least && value <= row_bounds::largest_size) || value != std::floor(value))
     fail_input(place, "a size must be a whole number from 1 to 2^32", "write what was measured");
   return static_cast<std::int64_t>(value);
 }
@@ -104,7 +101,7 @@ ServingTable parse_serving_table(const JsonValue& json) {
       const double us = cells[keys + j];
       if (us == 0.0) continue;  // Not measured.
       const Place place = lines.place() / line / (keys + j);
-      if (!(us >= shortest_us && us <= longest_us))
+      if (!(us >= row_bounds::shortest_us && us <= row_bounds::longest_us))
         fail_input(place, "a kernel takes from 0.01 to 1e9 us, or 0 where none was measured",
                    "write a time in microseconds");
       for (std::size_t key = 0; key < keys; ++key)

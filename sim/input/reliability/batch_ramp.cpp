@@ -11,7 +11,7 @@
 namespace orrery {
 namespace {
 
-constexpr const char* remedy =
+constexpr const char* remedy_of_ramp =
     "write tokens and the batch from there on, as \"0:512 252B:1024\", or start, increment and "
     "sequences, as \"192 16 9765625\"";
 constexpr std::int64_t most_sequences = std::int64_t{1} << 40;
@@ -22,7 +22,7 @@ std::int64_t count_of(std::string_view word, const std::string& text, const Plac
   const auto count = plain_number(word);
   if (!count || *count < 1.0 || *count > static_cast<double>(most_sequences) ||
       *count != std::floor(*count))
-    fail_input(at, "'" + shown_text(text) + "' is no batch that grows", remedy);
+    fail_input(at, "'" + shown_text(text) + "' is no batch that grows", remedy_of_ramp);
   return static_cast<std::int64_t>(*count);
 }
 
@@ -40,7 +40,7 @@ std::vector<std::string> words_of(std::string text) {
 BatchRamp::Level level_of(const std::string& item, const Place& at) {
   const std::size_t colon = item.find(':');
   if (colon == item.npos)
-    fail_input(at, "'" + shown_text(item) + "' does not say from when on", remedy);
+    fail_input(at, "'" + shown_text(item) + "' does not say from when on", remedy_of_ramp);
   const std::string from = item.substr(0, colon);
   return {from == "0" ? 0.0 : parse_tokens(from, at),
           count_of(std::string_view{item}.substr(colon + 1), item, at)};
@@ -77,7 +77,7 @@ BatchRamp parse_batch_ramp(const std::string& text, const Place& at) {
   const std::vector<std::string> words = words_of(text);
   if (text.find(':') == text.npos) {
     if (words.size() != 3)
-      fail_input(at, "'" + shown_text(text) + "' is no batch that grows", remedy);
+      fail_input(at, "'" + shown_text(text) + "' is no batch that grows", remedy_of_ramp);
     ramp.start = count_of(words[0], text, at);
     ramp.increment = count_of(words[1], text, at);
     ramp.sequences = count_of(words[2], text, at);

@@ -10,13 +10,12 @@
 #include "sim/base/text/choice.hpp"
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/text/quantity_text.hpp"
+#include "sim/input/reliability/span_of.hpp"
 
 namespace orrery {
 namespace {
 
 constexpr Seconds day{86400.0};
-// Thirty years, as of a profile's times.
-constexpr Seconds longest{1e9};
 constexpr int most_servers = 1 << 20;
 
 // As a file has it: of one server, possibly while it is down already.
@@ -97,12 +96,6 @@ int servers_of(const JsonValue& json, std::optional<int> said) {
   return static_cast<int>(json.at("servers").integer(1, most_servers));
 }
 
-Seconds span_of(const JsonValue& json) {
-  const Seconds span = parse_span(json.text(), json.place());
-  if (span > longest) json.fail("is longer than 30 years", "check the number and its unit");
-  return span;
-}
-
 void read_own(const JsonValue& json, FaultTrace& trace) {
   require_schema(json, "orrery.faults/1");
   json.allow_only({"schema", "title", "source", "servers", "length", "faults"});
@@ -140,7 +133,7 @@ void read_infinite_hbd(const JsonValue& json, FaultTrace& trace) {
     const JsonValue type = entry.at("fault_type");
     const std::string level = type.at("Level").text(), of_class = type.at("Class").text();
     const std::string server = entry.at("node_id").text();
-    const Seconds at = day * entry.at("event_time").number(0.0, longest / day);
+    const Seconds at = day * entry.at("event_time").number(0.0, longest_span / day);
     if (at < now) entry.at("event_time").fail("is before the event above", "sort the events");
     now = at;
     const std::size_t cause = reader.cause(of_class, group_of(level, of_class));

@@ -8,21 +8,13 @@
 #include "sim/base/text/catalog.hpp"
 #include "sim/base/text/choice.hpp"
 #include "sim/base/text/quantity_text.hpp"
+#include "sim/input/reliability/span_of.hpp"
 
 namespace orrery {
 namespace {
 
 constexpr double most = 1e12;
 constexpr double most_slower = 10.0;
-
-// Thirty years: far above anything that happens in a run, far below overflow.
-constexpr Seconds longest{1e9};
-
-Seconds span_of(const JsonValue& json) {
-  const Seconds span = parse_span(json.text(), json.place());
-  if (span > longest) json.fail("is longer than 30 years", "check the number and its unit");
-  return span;
-}
 
 // A number at the front of `text`, which loses it and the blanks behind it.
 double leading_number(std::string_view& text, const JsonValue& json) {

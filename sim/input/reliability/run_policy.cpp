@@ -11,7 +11,7 @@
 namespace orrery {
 namespace {
 
-constexpr const char* remedy = "write it like store:10min,peer:1step";
+constexpr const char* remedy_of_interval = "write it like store:10min,peer:1step";
 constexpr double most_steps = 1e9;
 
 void read_interval(CheckpointRule& rule, const std::string& text, const Place& at) {
@@ -23,13 +23,13 @@ void read_interval(CheckpointRule& rule, const std::string& text, const Place& a
       const auto number = plain_number(word);
       if (!number || *number < 1.0 || *number > most_steps ||
           *number != static_cast<double>(static_cast<std::int64_t>(*number)))
-        fail_input(at, "'" + shown_text(text) + "' is no number of steps", remedy);
+        fail_input(at, "'" + shown_text(text) + "' is no number of steps", remedy_of_interval);
       rule.steps = static_cast<std::int64_t>(*number);
       return;
     }
   rule.every = parse_span(text, at);
   if (rule.every == Seconds{} || rule.every > Seconds{1e9})
-    fail_input(at, "'" + shown_text(text) + "' is no interval", remedy);
+    fail_input(at, "'" + shown_text(text) + "' is no interval", remedy_of_interval);
 }
 
 CheckpointRule parse_rule(const std::string& text, const Place& at) {

@@ -25,7 +25,7 @@ Notation<std::string> nccl_names(std::string (*read)(const JsonValue&)) {
           }};
 }
 
-std::vector<PlanKey> all_keys() {
+std::vector<PlanKey> all_plan_keys() {
   using enum PlanPart;
   // Far above any cluster, far below overflow: products of several of these fit in 64 bits.
   const auto degree = whole_number<int>(1, 1 << 20);
@@ -337,7 +337,7 @@ std::vector<PlanKey> all_keys() {
 }  // namespace
 
 const std::vector<PlanKey>& plan_keys() {
-  static const std::vector<PlanKey> keys = all_keys();
+  static const std::vector<PlanKey> keys = all_plan_keys();
   return keys;
 }
 

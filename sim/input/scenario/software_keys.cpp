@@ -57,7 +57,7 @@ bool shards_weights(const JsonValue& file, const Software& so_far) {
 }
 bool says_shard_unit(const JsonValue& file, const Software&) { return file.has("shard_unit"); }
 
-std::vector<SoftwareKey> all_keys() {
+std::vector<SoftwareKey> all_software_keys() {
   using S = Software;
   using Host = ExpertLayerHost;
   constexpr bool optional = false;  // As the value of `required`.
@@ -144,7 +144,7 @@ std::vector<SoftwareKey> all_keys() {
 }  // namespace
 
 const std::vector<SoftwareKey>& software_keys() {
-  static const std::vector<SoftwareKey> keys = all_keys();
+  static const std::vector<SoftwareKey> keys = all_software_keys();
   return keys;
 }
 

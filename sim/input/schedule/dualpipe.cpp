@@ -43,7 +43,7 @@ class Order {
   std::deque<Slot> waiting_;  // Weight gradients, first come first.
 };
 
-std::vector<Slot> order_of(int stage, const Pipeline& pipeline) {
+std::vector<Slot> dualpipe_order(int stage, const Pipeline& pipeline) {
   const auto [stages, chunks, microbatches, paired] = pipeline;
   assert(0 <= stage && stage < stages);
   assert(stages % 2 == 0 && microbatches % 2 == 0 && microbatches >= 2 * stages);
@@ -94,7 +94,7 @@ class DualPipe final : public Schedule {
 
   Orders orders(const Pipeline& pipeline, const std::vector<PassLengths>&, Seconds) const override {
     Orders orders;
-    for (int s = 0; s < pipeline.stages; ++s) orders.push_back(order_of(s, pipeline));
+    for (int s = 0; s < pipeline.stages; ++s) orders.push_back(dualpipe_order(s, pipeline));
     return orders;
   }
 

@@ -25,7 +25,7 @@ int warm_up(int stage, int stages, int chunks) {
   return (stages - 1 - stage) * 2 + (chunks - 1) * stages;
 }
 
-std::vector<Slot> order_of(int stage, const Pipeline& pipeline) {
+std::vector<Slot> interleaved_order(int stage, const Pipeline& pipeline) {
   const auto [stages, chunks, microbatches, paired] = pipeline;
   assert(0 <= stage && stage < stages);
   assert(chunks >= 1 && microbatches >= 1 && microbatches % stages == 0);
@@ -53,7 +53,7 @@ class Interleaved final : public Schedule {
 
   Orders orders(const Pipeline& pipeline, const std::vector<PassLengths>&, Seconds) const override {
     Orders orders;
-    for (int s = 0; s < pipeline.stages; ++s) orders.push_back(order_of(s, pipeline));
+    for (int s = 0; s < pipeline.stages; ++s) orders.push_back(interleaved_order(s, pipeline));
     return orders;
   }
 

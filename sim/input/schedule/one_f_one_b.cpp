@@ -9,7 +9,7 @@ namespace {
 // With `paired`, each forward pass after the warm-up runs together with the backward pass that
 // follows it. As that must not be its own, one more is let in: Megatron-LM's overlap of
 // expert-parallel communication (megatron/core/pipeline_parallel/combined_1f1b.py).
-std::vector<Slot> order_of(int stage, const Pipeline& pipeline) {
+std::vector<Slot> one_f_one_b_order(int stage, const Pipeline& pipeline) {
   const auto [stages, chunks, microbatches, paired] = pipeline;
   assert(0 <= stage && stage < stages);
   assert(microbatches >= 1);
@@ -37,7 +37,7 @@ class OneFOneB final : public Schedule {
 
   Orders orders(const Pipeline& pipeline, const std::vector<PassLengths>&, Seconds) const override {
     Orders orders;
-    for (int s = 0; s < pipeline.stages; ++s) orders.push_back(order_of(s, pipeline));
+    for (int s = 0; s < pipeline.stages; ++s) orders.push_back(one_f_one_b_order(s, pipeline));
     return orders;
   }
 

@@ -1,11 +1,10 @@
 #include <utility>
 
+#include "sim/base/core/index.hpp"
 #include "sim/input/schedule/spelt_order.hpp"
 
 namespace orrery {
 namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 // What has been seen of a micro-batch in a chunk.
 struct Seen {

@@ -2,6 +2,7 @@
 #include <map>
 
 #include "sim/base/core/error.hpp"
+#include "sim/base/core/index.hpp"
 #include "sim/base/core/nearest.hpp"
 #include "sim/base/text/text_file.hpp"
 #include "sim/input/schedule/schedule_file.hpp"
@@ -13,8 +14,6 @@ constexpr std::string_view format = "orrery.schedule/1";
 constexpr int most_stages = 4096;
 constexpr int most_chunks = 256;
 constexpr int most_passes = 1'000'000;  // In each direction, of all stages.
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 class Reader {
  public:

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "sim/base/core/index.hpp"
+
 namespace orrery {
 namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 class Player {
  public:

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "sim/base/core/index.hpp"
+
 namespace orrery {
 namespace {
 
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
-
-std::string text(int number) { return std::to_string(number); }
+std::string spelt(int number) { return std::to_string(number); }
 
 }  // namespace
 
@@ -41,19 +41,19 @@ std::string pass_name(const Slot& slot, int chunks) {
                        : slot.pass == Pass::weight_gradient ? "W"
                        : slot.inputs_only                   ? "I"
                                                             : "B";
-  return letter + text(slot.microbatch) + (chunks > 1 ? "." + text(slot.chunk) : "");
+  return letter + spelt(slot.microbatch) + (chunks > 1 ? "." + spelt(slot.chunk) : "");
 }
 
 std::optional<OrderFault> fault_of_places(const SpeltOrder& order) {
-  const auto rank = [](int stage) { return "rank " + text(stage); };
+  const auto rank = [](int stage) { return "rank " + spelt(stage); };
   if (order.copies == 2) {
     for (int stage = 0; stage < order.stages; ++stage) {
       const std::vector<int> mirrored{stage, order.stages - 1 - stage};
       if (order.holds[at(stage)] != mirrored || order.stages % 2 != 0)
-        return OrderFault{stage, rank(stage) + " does not hold " + text(stage) + " and its mirror",
+        return OrderFault{stage, rank(stage) + " does not hold " + spelt(stage) + " and its mirror",
                           "where the model is there twice, rank s of an even number p holds "
                           "s and p - 1 - s; else number the virtual stages from 0 to " +
-                              text(order.stages * order.chunks - 1)};
+                              spelt(order.stages * order.chunks - 1)};
     }
     return std::nullopt;
   }
@@ -62,15 +62,16 @@ std::optional<OrderFault> fault_of_places(const SpeltOrder& order) {
     for (int virtual_stage : order.holds[at(stage)]) {
       int& holder = held_by[at(virtual_stage)];
       if (holder >= 0)
-        return OrderFault{stage,
-                          "virtual stage " + text(virtual_stage) + " is on rank " + text(holder) +
-                              " and on rank " + text(stage),
-                          "give each of 0 to " + text(order.virtual_stages() - 1) + " to one rank"};
+        return OrderFault{
+            stage,
+            "virtual stage " + spelt(virtual_stage) + " is on rank " + spelt(holder) +
+                " and on rank " + spelt(stage),
+            "give each of 0 to " + spelt(order.virtual_stages() - 1) + " to one rank"};
       holder = stage;
     }
   const int last = order.virtual_stages() - 1;
   if (held_by.front() != 0)
-    return OrderFault{held_by.front(), "virtual stage 0 is on rank " + text(held_by.front()),
+    return OrderFault{held_by.front(), "virtual stage 0 is on rank " + spelt(held_by.front()),
                       "number the ranks from the one that micro-batches enter at"};
   for (int v = 0; v < last; ++v) {
     const int from = held_by[at(v)];
@@ -78,12 +79,12 @@ std::optional<OrderFault> fault_of_places(const SpeltOrder& order) {
     const int step = (to - from + order.stages) % order.stages;
     if (step > 1 && step < order.stages - 1)
       return OrderFault{to,
-                        "virtual stage " + text(v) + " is on rank " + text(from) + " and " +
-                            text(v + 1) + " on rank " + text(to),
+                        "virtual stage " + spelt(v) + " is on rank " + spelt(from) + " and " +
+                            spelt(v + 1) + " on rank " + spelt(to),
                         "put what follows on the same rank or on a neighbour"};
   }
   if (held_by.back() != 0 && held_by.back() != order.stages - 1)
-    return OrderFault{held_by.back(), "the last virtual stage is on rank " + text(held_by.back()),
+    return OrderFault{held_by.back(), "the last virtual stage is on rank " + spelt(held_by.back()),
                       "end on the last rank or on the first"};
   return std::nullopt;
 }

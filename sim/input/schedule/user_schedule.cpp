@@ -13,8 +13,6 @@
 namespace orrery {
 namespace {
 
-std::string text(int number) { return std::to_string(number); }
-
 // Two passes that run `paired`: the one takes as much as the other gives back, layer by layer.
 Held peak_of(const std::vector<Slot>& order, const SpeltOrder& of, bool paired) {
   Held peak;
@@ -88,9 +86,9 @@ class UserSchedule final : public Schedule {
   std::optional<ScheduleRefusal> refuses(const ScheduleUse& use) const override {
     const auto other = [&](const std::string& key, const std::string& what, int own, int asked) {
       return ScheduleRefusal{false, key,
-                             "schedule=" + name() + " is for " + text(own) + " " + what +
-                                 ", but there are " + text(asked),
-                             "use " + key + "=" + text(own) + ", or another schedule"};
+                             "schedule=" + name() + " is for " + std::to_string(own) + " " + what +
+                                 ", but there are " + std::to_string(asked),
+                             "use " + key + "=" + std::to_string(own) + ", or another schedule"};
     };
     const int vpp = usual_vpp(use.stages);
     if (use.stages != order_.stages) return other("pp", "stages", order_.stages, use.stages);

@@ -4,12 +4,11 @@
 #include <tuple>
 #include <utility>
 
+#include "sim/base/core/index.hpp"
 #include "sim/input/schedule/replay.hpp"
 
 namespace orrery {
 namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 std::string rank(int stage) { return "rank " + std::to_string(stage); }
 

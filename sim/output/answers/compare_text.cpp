@@ -12,7 +12,7 @@
 namespace orrery {
 namespace {
 
-constexpr int width = 78;
+constexpr int compared_width = 78;
 
 // With its sign, and "0.000" without one.
 std::string signed_text(double value, int decimals) {
@@ -113,7 +113,7 @@ std::string verdict(const PricedPlan& first, const PricedPlan& other, const std:
     words.push_back(sentence.substr(begin, end - begin));
     begin = end + 1;
   }
-  return wrapped("", words, " ", width);
+  return wrapped("", words, " ", compared_width);
 }
 
 }  // namespace

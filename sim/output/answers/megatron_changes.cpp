@@ -48,10 +48,10 @@ const Flag* find(const std::vector<Flag>& flags, const std::string& name) {
   return found == flags.end() ? nullptr : &*found;
 }
 
-class Comparison {
+class ArgumentComparison {
  public:
-  Comparison(const MegatronArguments& script, const MegatronFlags& before,
-             const MegatronFlags& after)
+  ArgumentComparison(const MegatronArguments& script, const MegatronFlags& before,
+                     const MegatronFlags& after)
       : script_{script}, before_{named(before)}, after_{named(after)} {}
 
   std::vector<ArgumentChange> changes() {
@@ -104,7 +104,7 @@ class Comparison {
 std::vector<ArgumentChange> changed_arguments(const MegatronArguments& script,
                                               const MegatronFlags& before,
                                               const MegatronFlags& after) {
-  return Comparison{script, before, after}.changes();
+  return ArgumentComparison{script, before, after}.changes();
 }
 
 std::string changed_script_text(const MegatronArguments& script,

@@ -24,7 +24,7 @@ std::string reason_of(const PlanStep& step, const Plan& before) {
   return text;
 }
 
-std::string text_of(const ArgumentChange& change) {
+std::string change_text(const ArgumentChange& change) {
   if (change.after.empty()) return "without " + change.before;
   if (change.before.empty()) return change.after;
   const std::size_t word = change.after.find(' ');
@@ -59,7 +59,7 @@ std::string megatron_changes_text(const MegatronArguments& script,
       table.add_row(std::exchange(cells, {"", "", ""}));
     };
     for (const ArgumentChange& change : changes)
-      if (std::find(so_far.begin(), so_far.end(), change) == so_far.end()) add(text_of(change));
+      if (std::find(so_far.begin(), so_far.end(), change) == so_far.end()) add(change_text(change));
     for (const ArgumentChange& change : so_far)  // A later key undoes it.
       if (std::none_of(changes.begin(), changes.end(),
                        [&](const ArgumentChange& other) { return other.name == change.name; }))

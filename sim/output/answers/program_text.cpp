@@ -17,7 +17,7 @@ std::string microseconds_text(Seconds time) {
   return text;
 }
 
-std::string bytes_text(Bytes bytes) {
+std::string exact_bytes_text(Bytes bytes) {
   return std::to_string(static_cast<std::int64_t>(bytes.si()));
 }
 
@@ -36,7 +36,7 @@ ProgramStep whole(const ProgramTime& result) {
 std::string program_text(const CollectiveProgram& program, const ProgramTime& result) {
   Table table{{{"step"}, {"messages"}, {"bytes"}, {"starts (us)"}, {"ends (us)"}}};
   const auto add = [&](const std::string& name, const ProgramStep& step) {
-    table.add_row({name, std::to_string(step.messages), bytes_text(step.bytes),
+    table.add_row({name, std::to_string(step.messages), exact_bytes_text(step.bytes),
                    microseconds_text(step.start), microseconds_text(step.finish)});
   };
   for (const auto& [number, step] : result.steps) add(std::to_string(number), step);

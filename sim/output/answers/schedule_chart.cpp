@@ -7,7 +7,7 @@
 namespace orrery {
 namespace {
 
-constexpr double left = 70.0, top = 60.0, row = 24.0, box = 20.0, right_margin = 20.0;
+constexpr double left = 70.0, top = 60.0, row_height = 24.0, box = 20.0, right_margin = 20.0;
 constexpr double narrowest_unit = 4.0, widest_unit = 26.0, usual_width = 1100.0;
 
 // Okabe and Ito's colours, as in the drawing of an estimate; of a second chunk lighter ones.
@@ -45,7 +45,7 @@ std::string schedule_chart(const DrawnSchedule& drawn) {
   const SpeltOrder& order = drawn.order;
   const double end = drawn.played.end.si();
   const double unit = std::clamp(usual_width / end, narrowest_unit, widest_unit);
-  const double bottom = top + row * order.stages;
+  const double bottom = top + row_height * order.stages;
   Svg svg{std::max(left + unit * end + right_margin, 640.0), bottom + 16.0};
   svg.text({left, 20.0}, drawn.name + ": " + lengths_text(drawn), {.size = 14, .bold = true});
   double x = left;
@@ -56,7 +56,7 @@ std::string schedule_chart(const DrawnSchedule& drawn) {
     x += 50.0 + 6.5 * static_cast<double>(std::string_view{paint->name}.size());
   }
   for (int stage = 0; stage < order.stages; ++stage) {
-    const double y = top + row * stage;
+    const double y = top + row_height * stage;
     svg.text({left - 8.0, y + 14.5}, "rank " + std::to_string(stage), {.anchor = Anchor::end});
     svg.rectangle({left, y}, unit * end, box, "#eee", "idle");
     const std::vector<Slot>& slots = order.orders[static_cast<std::size_t>(stage)];

@@ -12,7 +12,7 @@
 namespace orrery {
 namespace {
 
-constexpr int width = 78;
+constexpr int search_width = 78;
 
 const std::string& system_word(const Found& found, const SearchRequest& request,
                                const SearchNames& names) {
@@ -108,7 +108,7 @@ std::string searched(const SearchResult& result) {
       grouped(result.fits) + " of them fit",
       grouped(result.simulated) + (result.simulated == 1 ? " was simulated" : " were simulated"),
       grouped(result.bounded_out) + " ruled out by their bounds"};
-  std::string text = wrapped("", parts, ", ", width);
+  std::string text = wrapped("", parts, ", ", search_width);
   const std::int64_t left = result.fits - result.simulated - result.bounded_out;
   if (left > 0) {
     text += std::string{"Not proven: "} + (result.interrupted ? "the interruption" : "the budget") +

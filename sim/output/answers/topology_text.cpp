@@ -23,7 +23,7 @@ std::string range(const std::string& kind, int count) {
   return kind + "0" + (count > 1 ? " to " + kind + std::to_string(count - 1) : "");
 }
 
-std::string row(const std::string& name, const std::string& value) {
+std::string topology_row(const std::string& name, const std::string& value) {
   return "  " + name + std::string(name.size() < 22 ? 22 - name.size() : 0, ' ') + " " + value +
          "\n";
 }
@@ -99,10 +99,10 @@ std::string node_drawing(const System& system, const FabricPlan& plan) {
   if (!system.pcie_tree.empty()) {
     branch_lines(system, -1, "  ", out);
     if (system.pcie_tree.socket_link > BytesPerSecond{})
-      out += row("between sockets", rate(system.pcie_tree.socket_link) + " each way");
+      out += topology_row("between sockets", rate(system.pcie_tree.socket_link) + " each way");
   }
-  out += row("a GPU", rate(system.scale_up) + " each way");
-  return out + row("a NIC", rate(plan.nic()) + " each way, payload");
+  out += topology_row("a GPU", rate(system.scale_up) + " each way");
+  return out + topology_row("a NIC", rate(plan.nic()) + " each way, payload");
 }
 
 int switches_of_level(const FabricPlan& plan, int level) {
@@ -181,12 +181,13 @@ bool searchable(const FabricPlan& plan) {
 
 std::string bisection_rows(const System& system, const FabricPlan& plan) {
   const auto closed = closed_form_bisection(system, plan);
-  if (plan.nodes() == 1) return row("bisection", "-, one node");
-  if (!closed && !searchable(plan)) return row("bisection", "not sought: too many switches");
+  if (plan.nodes() == 1) return topology_row("bisection", "-, one node");
+  if (!closed && !searchable(plan))
+    return topology_row("bisection", "not sought: too many switches");
   const BytesPerSecond half = closed ? *closed : bisection(plan);
   const double nics = plan.nodes() / 2 * plan.nics_per_node() * plan.nic().si();
-  return row("bisection", rate(half) + " each way") +
-         row("  of its NICs", percent(half.si() / nics));
+  return topology_row("bisection", rate(half) + " each way") +
+         topology_row("  of its NICs", percent(half.si() / nics));
 }
 
 }  // namespace
@@ -197,18 +198,18 @@ std::string topology_text(const System& system, const Topology& topology) {
   out += "figures for " + grouped(topology.gpus()) + " GPUs\n" + bisection_rows(system, plan);
   if (searchable(plan)) {
     const int longest = diameter(plan);
-    out += row("longest way",
-               longest < 0 ? "some NICs have none" : std::to_string(longest) + " links");
+    out += topology_row("longest way",
+                        longest < 0 ? "some NICs have none" : std::to_string(longest) + " links");
   }
   for (const auto& [kind, count] : cable_counts(system, topology))
-    out += row("cables, " + kind, grouped(count));
+    out += topology_row("cables, " + kind, grouped(count));
   for (const LinkOverride& change : system.link_overrides)
-    out += row(change.link, change.down                           ? "down"
-                            : change.bandwidth > BytesPerSecond{} ? rate(change.bandwidth)
-                                                                  : "slower to answer");
+    out += topology_row(change.link, change.down                           ? "down"
+                                     : change.bandwidth > BytesPerSecond{} ? rate(change.bandwidth)
+                                                                           : "slower to answer");
   for (const GpuOverride& change : system.gpu_overrides)
-    out += row("node" + std::to_string(change.node) + ".gpu" + std::to_string(change.gpu),
-               "at " + percent(change.speed) + " of its speed");
+    out += topology_row("node" + std::to_string(change.node) + ".gpu" + std::to_string(change.gpu),
+                        "at " + percent(change.speed) + " of its speed");
   return out;
 }
 

@@ -160,7 +160,7 @@ std::string short_reason(const ValidationReport& report, const std::string& reas
   return reason.starts_with(prefix) ? reason.substr(prefix.size()) : reason;
 }
 
-std::string row(const std::vector<std::string>& cells) {
+std::string table_row(const std::vector<std::string>& cells) {
   std::string line = "|";
   for (const std::string& cell : cells) line += " " + cell + " |";
   return line + "\n";
@@ -180,52 +180,54 @@ std::string of_all(int part, int all) {
 }
 
 std::string coverage_markdown(const std::vector<ValidationReport>& reports) {
-  std::string text =
-      row({"family", "half a range", "in range", "in range, family left out", "pairs in range"});
+  std::string text = table_row(
+      {"family", "half a range", "in range", "in range, family left out", "pairs in range"});
   text += rule(1, 4);
   Coverage sum{"all"};
   for (const Coverage& one : coverage_of(reports)) {
-    text +=
-        row({family(one.family), percent(one.half_width), of_all(one.inside, one.steps),
-             of_all(one.left_out_inside, one.left_out_steps), of_all(one.pairs_inside, one.pairs)});
+    text += table_row({family(one.family), percent(one.half_width), of_all(one.inside, one.steps),
+                       of_all(one.left_out_inside, one.left_out_steps),
+                       of_all(one.pairs_inside, one.pairs)});
     sum.pairs += one.pairs, sum.pairs_inside += one.pairs_inside;
     sum.half_width += one.half_width * one.steps;
     sum.steps += one.steps, sum.inside += one.inside;
     sum.left_out_steps += one.left_out_steps, sum.left_out_inside += one.left_out_inside;
   }
   if (sum.steps == 0) return "";
-  return text + row({"all", percent(sum.half_width / sum.steps), of_all(sum.inside, sum.steps),
-                     of_all(sum.left_out_inside, sum.left_out_steps),
-                     of_all(sum.pairs_inside, sum.pairs)});
+  return text +
+         table_row({"all", percent(sum.half_width / sum.steps), of_all(sum.inside, sum.steps),
+                    of_all(sum.left_out_inside, sum.left_out_steps),
+                    of_all(sum.pairs_inside, sum.pairs)});
 }
 
 std::string others_markdown(const std::vector<ValidationReport>& reports) {
   std::string text =
-      row({"family", "mean abs.", "by its other runs", "half a range", "in range"}) + rule(1, 4);
+      table_row({"family", "mean abs.", "by its other runs", "half a range", "in range"}) +
+      rule(1, 4);
   ByOthers sum;
   double error = 0.0;
   for (const ByOthers& one : predicted_by_others(reports)) {
     const auto report = std::find_if(reports.begin(), reports.end(),
                                      [&](const auto& of) { return of.file == one.family; });
-    text += row({family(one.family), plain_percent(report->mean_abs_error),
-                 plain_percent(one.mean_abs_error), percent(one.half_width),
-                 of_all(one.inside, one.steps)});
+    text += table_row({family(one.family), plain_percent(report->mean_abs_error),
+                       plain_percent(one.mean_abs_error), percent(one.half_width),
+                       of_all(one.inside, one.steps)});
     sum.steps += one.steps, sum.inside += one.inside;
     sum.mean_abs_error += one.mean_abs_error * one.steps;
     sum.half_width += one.half_width * one.steps;
     error += report->mean_abs_error * one.steps;
   }
   if (sum.steps == 0) return "";
-  return text + row({"all", plain_percent(error / sum.steps),
-                     plain_percent(sum.mean_abs_error / sum.steps),
-                     percent(sum.half_width / sum.steps), of_all(sum.inside, sum.steps)});
+  return text + table_row({"all", plain_percent(error / sum.steps),
+                           plain_percent(sum.mean_abs_error / sum.steps),
+                           percent(sum.half_width / sum.steps), of_all(sum.inside, sum.steps)});
 }
 
 std::string refusals_markdown(const ValidationReport& report) {
   std::string text;
-  if (!report.refusals.empty()) text += "\n" + row({"refused", "reason"}) + rule(2, 0);
+  if (!report.refusals.empty()) text += "\n" + table_row({"refused", "reason"}) + rule(2, 0);
   for (const Refusal& refusal : report.refusals)
-    text += row({refusal.id, short_reason(report, refusal.reason)});
+    text += table_row({refusal.id, short_reason(report, refusal.reason)});
   return text;
 }
 
@@ -238,8 +240,8 @@ std::string quantities_markdown(const std::vector<ValidationReport>& reports) {
     for (const Comparison& comparison : report.comparisons)
       errors[comparison.quantity].push_back(comparison.error());
     if (text.empty())
-      text = row({"family", "quantity", "cases", "mean abs.", "median abs.", "signed mean",
-                  "peers' mean abs."}) +
+      text = table_row({"family", "quantity", "cases", "mean abs.", "median abs.", "signed mean",
+                        "peers' mean abs."}) +
              rule(2, 5);
     for (const auto& [quantity, all] : errors) {
       std::string peers;
@@ -248,9 +250,10 @@ std::string quantities_markdown(const std::vector<ValidationReport>& reports) {
           peers += (peers.empty() ? "" : ", ") + peer + " " + plain_percent(*error);
       const double mean =
           std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
-      text += row({family(report.file), quantity, grouped(std::ssize(all)),
-                   plain_percent(mean_abs_error_of(report, quantity)),
-                   plain_percent(median_abs_error_of(report, quantity)), error_text(mean), peers});
+      text += table_row({family(report.file), quantity, grouped(std::ssize(all)),
+                         plain_percent(mean_abs_error_of(report, quantity)),
+                         plain_percent(median_abs_error_of(report, quantity)), error_text(mean),
+                         peers});
     }
   }
   return text;
@@ -262,9 +265,10 @@ std::string memory_markdown(const std::vector<ValidationReport>& reports) {
     const MemoryErrors errors = memory_errors(report);
     if (errors.count == 0) continue;
     if (text.empty())
-      text = row({"family", "peaks of memory", "mean abs.", "lowest", "highest"}) + rule(1, 4);
-    text += row({family(report.file), std::to_string(errors.count), errors.mean_abs, errors.lowest,
-                 errors.highest});
+      text =
+          table_row({"family", "peaks of memory", "mean abs.", "lowest", "highest"}) + rule(1, 4);
+    text += table_row({family(report.file), std::to_string(errors.count), errors.mean_abs,
+                       errors.lowest, errors.highest});
   }
   return text;
 }
@@ -355,17 +359,17 @@ std::string rows_of_all_text(const std::vector<ValidationReport>& reports) {
 }
 
 std::string validation_markdown(const std::vector<ValidationReport>& reports) {
-  std::string text = row({"family", "predicted", "refused", "mean abs.", "signed mean", "median",
-                          "largest", "peer's mean abs."});
+  std::string text = table_row({"family", "predicted", "refused", "mean abs.", "signed mean",
+                                "median", "largest", "peer's mean abs."});
   text += rule(1, 7);
   for (const ValidationReport& report : reports) {
     std::string peers;
     for (const std::string& peer : peers_of(report))
       peers += (peers.empty() ? "" : ", ") + peer + " " + plain_percent(peer_error(report, peer));
-    text += row({family(report.file), std::to_string(timed(report)),
-                 std::to_string(report.refusals.size()), plain_percent(report.mean_abs_error),
-                 error_text(report.mean_error), plain_percent(report.median_abs_error),
-                 plain_percent(report.max_abs_error), peers});
+    text += table_row({family(report.file), std::to_string(timed(report)),
+                       std::to_string(report.refusals.size()), plain_percent(report.mean_abs_error),
+                       error_text(report.mean_error), plain_percent(report.median_abs_error),
+                       plain_percent(report.max_abs_error), peers});
   }
   for (const std::string& more : {quantities_markdown(reports), coverage_markdown(reports),
                                   others_markdown(reports), memory_markdown(reports)})
@@ -373,17 +377,17 @@ std::string validation_markdown(const std::vector<ValidationReport>& reports) {
   for (const ValidationReport& report : reports) {
     text += "\n### " + family(report.file) + "\n\n";
     if (!report.rows.empty()) {
-      text += row(row_headers()) + rule(1, row_headers().size() - 1);
-      for (const RowErrors& of : report.rows) text += row(cells_of(of));
+      text += table_row(row_headers()) + rule(1, row_headers().size() - 1);
+      for (const RowErrors& of : report.rows) text += table_row(cells_of(of));
       text += refusals_markdown(report);
       continue;
     }
     std::vector<std::string> headers{"case", "measured", "predicted", "error"};
     const std::set<std::string> peers = peers_of(report);
     headers.insert(headers.end(), peers.begin(), peers.end());
-    if (!report.comparisons.empty()) text += row(headers) + rule(1, headers.size() - 1);
+    if (!report.comparisons.empty()) text += table_row(headers) + rule(1, headers.size() - 1);
     for (const Comparison& comparison : report.comparisons)
-      text += row(cells_of(report, comparison, peers));
+      text += table_row(cells_of(report, comparison, peers));
     text += refusals_markdown(report);
   }
   return text;

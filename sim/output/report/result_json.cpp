@@ -29,7 +29,7 @@ double rounded(double value) {
 
 // Whole nanoseconds, as a trace has them.
 double seconds(Seconds time) { return static_cast<double>(std::llround(time.si() * 1e9)) / 1e9; }
-std::int64_t whole(Bytes bytes) { return std::llround(bytes.si()); }
+std::int64_t whole_bytes(Bytes bytes) { return std::llround(bytes.si()); }
 
 // The keys of PlanRequest, so that read_plan() takes the object as it is; the experts' after the
 // degrees.
@@ -109,8 +109,8 @@ Json routing_json(const RoutingReport& report) {
           {"rows_gini", rounded(report.gini)},
           {"dropped_share", rounded(report.dropped_share)},
           {"dropped_copies", report.dropped_a_step},
-          {"nvlink_bytes_per_gpu", whole(report.scale_up_bytes)},
-          {"network_bytes_per_gpu", whole(report.network_bytes)},
+          {"nvlink_bytes_per_gpu", whole_bytes(report.scale_up_bytes)},
+          {"network_bytes_per_gpu", whole_bytes(report.network_bytes)},
           {"lost_s",
            {{"dispatch", seconds(report.lost.dispatch)},
             {"compute", seconds(report.lost.compute)},
@@ -174,17 +174,17 @@ Json links_json(const std::vector<LinkReport>& links) {
     json.push_back({{"class", link.kind},
                     {"busiest", link.name},
                     {"busy_fraction", rounded(link.busy_fraction)},
-                    {"bytes", whole(link.bytes)},
+                    {"bytes", whole_bytes(link.bytes)},
                     {"by_user",
-                     {{"tensor", whole(link.of(LinkUser::tensor))},
-                      {"context", whole(link.of(LinkUser::context))},
-                      {"expert", whole(dispatch + combine + tensor)},
-                      {"pipeline", whole(link.of(LinkUser::pipeline))},
-                      {"data", whole(link.of(LinkUser::data))}}},
+                     {{"tensor", whole_bytes(link.of(LinkUser::tensor))},
+                      {"context", whole_bytes(link.of(LinkUser::context))},
+                      {"expert", whole_bytes(dispatch + combine + tensor)},
+                      {"pipeline", whole_bytes(link.of(LinkUser::pipeline))},
+                      {"data", whole_bytes(link.of(LinkUser::data))}}},
                     {"expert",
-                     {{"dispatch", whole(dispatch)},
-                      {"combine", whole(combine)},
-                      {"tensor", whole(tensor)}}}});
+                     {{"dispatch", whole_bytes(dispatch)},
+                      {"combine", whole_bytes(combine)},
+                      {"tensor", whole_bytes(tensor)}}}});
   }
   return json;
 }

@@ -76,7 +76,7 @@ std::string profiles(const std::vector<ComparedRun>& runs) {
   return text;
 }
 
-Json range_json(const ChanceRange& range) {
+Json bare_range_json(const ChanceRange& range) {
   return {{"mean", range.mean}, {"low", range.low}, {"high", range.high}};
 }
 
@@ -159,11 +159,11 @@ std::string compared_runs_json(const std::vector<ComparedRun>& runs) {
              {"reliability", run.question.reliability.name},
              {"replicates", run.question.replicates},
              {"seed", run.question.seed},
-             {"days", range_json(run.figures.days)},
+             {"days", bare_range_json(run.figures.days)},
              {"days_without_interruption", run.prepared.without_interruption().si() / 86400.0},
-             {"goodput", range_json(run.figures.goodput)},
-             {"ettr", range_json(run.figures.ettr)},
-             {"interruptions", range_json(run.figures.interruptions)},
+             {"goodput", bare_range_json(run.figures.goodput)},
+             {"ettr", bare_range_json(run.figures.ettr)},
+             {"interruptions", bare_range_json(run.figures.interruptions)},
              {"spares", run.spares.kept},
              {"rent_usd", nullptr}};
     if (run.bill.rent_usd.known())
@@ -171,7 +171,7 @@ std::string compared_runs_json(const std::vector<ComparedRun>& runs) {
     if (i > 0) {
       const RunDifference of = difference(runs.front(), runs[i]);
       one["days_longer"] = {{"from", plan_label(0)},
-                            {"by_failures", range_json(of.drawn)},
+                            {"by_failures", bare_range_json(of.drawn)},
                             {"low", of.low()},
                             {"high", of.high()},
                             {"tie", of.is_tie()}};

@@ -17,10 +17,6 @@ namespace {
 
 const std::string in_nine = " in 9 of 10";
 
-std::string plural(std::int64_t count, const std::string& word) {
-  return grouped(count) + " " + word + (count == 1 ? "" : "s");
-}
-
 // Decimals enough to tell one policy from another.
 std::string days_text(double days) { return fixed(days, days < 10.0 ? 2 : 1) + " days"; }
 

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/output/served/deployment_search_text.hpp"
+#include "sim/output/served/rounded.hpp"
 #include "sim/output/served/serving_setup_json.hpp"
 #include "sim/output/served/token_cost_text.hpp"
 
@@ -13,8 +14,6 @@ using Json = nlohmann::ordered_json;
 double milliseconds(double seconds) {
   return static_cast<double>(std::llround(seconds * 1e9)) / 1e6;
 }
-
-double rounded(double value) { return static_cast<double>(std::llround(value * 1e6)) / 1e6; }
 
 Json figures_json(const FoundDeployment& found) {
   const DeploymentFigures& figures = found.figures;

@@ -9,9 +9,9 @@
 namespace orrery {
 namespace {
 
-constexpr int width = 78;
+constexpr int deployments_width = 78;
 
-std::string milliseconds(double seconds) { return fixed(seconds * 1e3, 1); }
+std::string milliseconds_text(double seconds) { return fixed(seconds * 1e3, 1); }
 
 template <class Word>
 std::string either(const DeploymentSearchRequest& request, const Word& word) {
@@ -53,7 +53,7 @@ std::string heading(const DeploymentSearchRequest& request, const DeploymentSear
   const std::string gpus = gpus_of(request);
   return request.model.name + " on " + systems_of(request) + ", " + gpus +
          (gpus == "1" ? " GPU" : " GPUs") + ", " + engines_of(request) + "\n" +
-         wrapped("  ", items, ", ", width);
+         wrapped("  ", items, ", ", deployments_width);
 }
 
 // "$0.42", "0.61 J", "3.214 /s".
@@ -106,8 +106,8 @@ Table table_of(const DeploymentSearchResult& result, const DeploymentSearchReque
     const auto gpus = static_cast<double>(found.layout.gpus());
     for (const std::string& cell :
          {fixed(figures.output_tokens_per_s / gpus, 1), fixed(figures.interactivity, 1),
-          milliseconds(figures.ttft_p50_s), milliseconds(figures.ttft_p99_s),
-          milliseconds(figures.tpot_p50_s), milliseconds(figures.tpot_p99_s),
+          milliseconds_text(figures.ttft_p50_s), milliseconds_text(figures.ttft_p99_s),
+          milliseconds_text(figures.tpot_p50_s), milliseconds_text(figures.tpot_p99_s),
           percent(figures.kv_peak)})
       cells.push_back(cell);
     if (loads)
@@ -129,7 +129,7 @@ std::string counts(const DeploymentSearchResult& result, const DeploymentSearchR
   parts.push_back(grouped(result.replayed) + (result.replayed == 1 ? " was" : " were") +
                   " replayed");
   parts.push_back(grouped(result.bounded_out) + " ruled out by their bounds");
-  std::string text = wrapped("", parts, ", ", width);
+  std::string text = wrapped("", parts, ", ", deployments_width);
   if (result.missed > 0)
     text += "Of " + grouped(result.missed) + " replayed too few requests keep to the limits.\n";
   if (result.saturated > 0)

@@ -6,6 +6,7 @@
 #include "sim/base/text/number_text.hpp"
 #include "sim/base/text/table.hpp"
 #include "sim/output/served/latency_json.hpp"
+#include "sim/output/served/rounded.hpp"
 #include "sim/output/served/serving_setup_json.hpp"
 #include "sim/output/served/serving_step_text.hpp"
 
@@ -13,9 +14,6 @@ namespace orrery {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-double rounded(double value) { return static_cast<double>(std::llround(value * 1e6)) / 1e6; }
-std::int64_t whole(Bytes bytes) { return std::llround(bytes.si()); }
 
 double mean_share(const ReplayTotals& totals) {
   return totals.busy > Seconds{} ? totals.kv_used / totals.busy : 0.0;

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t widest = 88;
 
 // Words in lines that end with a backslash.
-std::string wrapped(const std::vector<std::string>& words, const std::string& indent) {
+std::string broken_over_lines(const std::vector<std::string>& words, const std::string& indent) {
   std::string text = indent;
   std::size_t used = indent.size();
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -42,7 +42,8 @@ std::string gpu_list(std::int64_t first, std::int64_t count) {
 std::string started(const std::vector<std::string>& command, const std::vector<std::int64_t>& first,
                     std::int64_t gpus, std::int64_t per_node, bool beside_others) {
   // A replica over several nodes, or one that has its node to itself, sees all GPUs.
-  if (gpus > per_node || (gpus == per_node && !beside_others)) return wrapped(command, "") + "\n";
+  if (gpus > per_node || (gpus == per_node && !beside_others))
+    return broken_over_lines(command, "") + "\n";
   std::vector<std::string> words = command;
   if (first.size() == 1) {
     words.front() = "CUDA_VISIBLE_DEVICES=" + gpu_list(first.front(), gpus) + " " + words.front();
@@ -50,14 +51,14 @@ std::string started(const std::vector<std::string>& command, const std::vector<s
       words.push_back("--port");
       words.push_back(std::to_string(8000 + first.front()));
     }
-    return wrapped(words, "") + (beside_others ? " &\n" : "\n");
+    return broken_over_lines(words, "") + (beside_others ? " &\n" : "\n");
   }
   std::string text = "for gpus in";
   for (const std::int64_t one : first) text += " " + gpu_list(one, gpus);
   words.front() = "CUDA_VISIBLE_DEVICES=$gpus " + words.front();
   words.push_back("--port");
   words.push_back("$((8000 + ${gpus%%,*}))");
-  return text + "; do\n" + wrapped(words, "  ") + " &\ndone\n";
+  return text + "; do\n" + broken_over_lines(words, "  ") + " &\ndone\n";
 }
 
 const char* name_of(ServerRole role) {

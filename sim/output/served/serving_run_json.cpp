@@ -4,6 +4,7 @@
 #include "sim/analysis/serve/serving_error.hpp"
 #include "sim/output/served/latency_json.hpp"
 #include "sim/output/served/pools_text.hpp"
+#include "sim/output/served/rounded.hpp"
 #include "sim/output/served/serving_run_text.hpp"
 #include "sim/output/served/serving_setup_json.hpp"
 #include "sim/output/served/token_cost_text.hpp"
@@ -17,8 +18,6 @@ using Json = nlohmann::ordered_json;
 double milliseconds(Seconds time) {
   return static_cast<double>(std::llround(time.si() * 1e9)) / 1e6;
 }
-double rounded(double value) { return static_cast<double>(std::llround(value * 1e6)) / 1e6; }
-
 Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 Json workload_json(const ServedWorkload& workload) {

@@ -12,10 +12,6 @@
 namespace orrery {
 namespace {
 
-std::string plural(std::int64_t count, const std::string& word) {
-  return grouped(count) + " " + word + (count == 1 ? "" : "s");
-}
-
 std::string workload_text(const ServedWorkload& workload) {
   std::string text = plural(workload.requests, "request");
   if (!workload.prompt.empty())

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/base/text/number_text.hpp"
+#include "sim/output/served/rounded.hpp"
 #include "sim/output/served/serving_setup_json.hpp"
 #include "sim/output/served/serving_step_text.hpp"
 #include "sim/output/served/token_cost_text.hpp"
@@ -13,7 +14,6 @@ using Json = nlohmann::ordered_json;
 
 // Whole nanoseconds, as all times of JSON are.
 double seconds(Seconds time) { return static_cast<double>(std::llround(time.si() * 1e9)) / 1e9; }
-std::int64_t whole(Bytes bytes) { return std::llround(bytes.si()); }
 
 Json iteration_json(const Iteration& iteration) {
   Json chunks = Json::array();

@@ -9,13 +9,9 @@
 namespace orrery {
 namespace {
 
-constexpr int width = 78;
+constexpr int step_width = 78;
 
-std::string milliseconds(Seconds time) { return fixed(time.si() * 1e3, 3); }
-
-std::string plural(std::int64_t count, const std::string& word) {
-  return grouped(count) + " " + word + (count == 1 ? "" : "s");
-}
+std::string time_text(Seconds time) { return fixed(time.si() * 1e3, 3); }
 
 std::string memory(const ServingStep& step) {
   const ServingMemory& memory = step.kv.memory;
@@ -60,7 +56,7 @@ std::string parts(const ServingStep& step) {
                {"basis", Align::left}}};
   const Seconds all = total(price.parts);
   for (const IterationPart& part : price.parts)
-    table.add_row({part.op, grouped(part.count), milliseconds(part.time), percent(part.time / all),
+    table.add_row({part.op, grouped(part.count), time_text(part.time), percent(part.time / all),
                    part.bytes > Bytes{} ? fixed((part.bytes / part.time).si() / 1e9, 0) : "",
                    part.flop > Flop{} ? fixed((part.flop / part.time).si() / 1e12, 1) : "",
                    name(part.tag)});
@@ -70,12 +66,12 @@ std::string parts(const ServingStep& step) {
 std::string ends(const IterationPrice& price, bool hidden) {
   Table table{{{"", Align::left}, {""}, {"", Align::left}}};
   if (price.eager > total(price.parts))
-    table.add_row({"launches", milliseconds(price.eager), "ms: kernels wait for the host"});
-  table.add_row({"GPU", milliseconds(price.gpu), "ms"});
-  table.add_row({"host", milliseconds(price.host),
+    table.add_row({"launches", time_text(price.eager), "ms: kernels wait for the host"});
+  table.add_row({"GPU", time_text(price.gpu), "ms"});
+  table.add_row({"host", time_text(price.host),
                  hidden ? "ms beside it, for the next iteration" : "ms after it"});
-  if (price.gap > Seconds{}) table.add_row({"gap", milliseconds(price.gap), "ms"});
-  table.add_row({"step", milliseconds(price.step), "ms, bound by " + name(price.bound)});
+  if (price.gap > Seconds{}) table.add_row({"gap", time_text(price.gap), "ms"});
+  table.add_row({"step", time_text(price.step), "ms, bound by " + name(price.bound)});
   return table.text();
 }
 
@@ -94,7 +90,7 @@ std::string basis(const ServingStep& step) {
   std::vector<std::string> shares;
   for (const Tag tag : {Tag::measured, Tag::interpolated, Tag::default_value})
     shares.push_back(percent(by_tag[tag] / all) + " " + name(tag));
-  std::string text = wrapped("Times from ", shares, ", ", width);
+  std::string text = wrapped("Times from ", shares, ", ", step_width);
   const std::string& gpu = step.setup.system.gpu.name;
   if (step.measured_gpu.empty())
     text += "No inference kernel of " + gpu +

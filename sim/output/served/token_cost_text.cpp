@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/base/text/number_text.hpp"
+#include "sim/output/served/rounded.hpp"
 
 namespace orrery {
 namespace {
@@ -14,8 +15,6 @@ std::string range_text(Range range, int decimals) {
   const std::string low = fixed(range.low, decimals), high = fixed(range.high, decimals);
   return low == high ? low : low + " .. " + high;
 }
-
-double rounded(double value) { return static_cast<double>(std::llround(value * 1e6)) / 1e6; }
 
 Json range_json(Range range) {
   if (!range.known()) return nullptr;

@@ -1,11 +1,10 @@
 #include "sim/output/trace/task_relations.hpp"
 
+#include "sim/base/core/index.hpp"
 #include "sim/engine/graph/group_flows.hpp"
 
 namespace orrery {
 namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 bool is_pass(Label::What what) {
   return what == Label::What::forward || what == Label::What::backward ||

@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 
+#include "sim/base/core/index.hpp"
 #include "sim/output/trace/task_relations.hpp"
 
 namespace orrery {
@@ -13,7 +14,6 @@ namespace {
 
 constexpr int microbatches_drawn_inside = 2;
 
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 std::int64_t nanoseconds(Seconds time) { return std::llround(time.si() * 1e9); }
 
 // What a collective or a transfer brings to the busiest of its ways.

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <map>
 
+#include "sim/base/core/index.hpp"
 #include "sim/engine/graph/group_flows.hpp"
 
 namespace orrery {
 namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 LinkUser user_of(GroupKind group, bool combine) {
   switch (group) {

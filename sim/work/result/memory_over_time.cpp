@@ -4,10 +4,10 @@
 #include <cassert>
 #include <optional>
 
+#include "sim/base/core/index.hpp"
+
 namespace orrery {
 namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 void extend(std::optional<Span>& span, const Span& by) {
   if (!span) {

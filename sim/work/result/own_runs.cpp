@@ -8,7 +8,7 @@
 namespace orrery {
 namespace {
 
-double square(double x) { return x * x; }
+double squared(double x) { return x * x; }
 
 // Steps of one plan in several releases of its software: 12 of NVIDIA's dgxc-benchmarking
 // (tests/validation/training/dgxc.json) deviate so much from their mean.
@@ -36,7 +36,7 @@ std::vector<Row> covariances(const std::vector<const StepRange*>& steps) {
       const StepRange &one = *steps[i], &other = *steps[k];
       all[i][k] = common_variance(one, other);
       if (alike[i] == alike[k]) all[i][k] += one.errors.own * other.errors.own;
-      if (i == k) all[i][k] += square(repeated);
+      if (i == k) all[i][k] += squared(repeated);
     }
   return all;
 }

@@ -4,10 +4,10 @@
 #include <map>
 #include <string>
 
+#include "sim/base/core/index.hpp"
+
 namespace orrery {
 namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 class ProgramBuilder {
  public:

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/base/core/index.hpp"
 #include "sim/cluster/placement/hops.hpp"
 #include "sim/cost/passes/overlapped_passes.hpp"
 #include "sim/cost/passes/step_traffic.hpp"
@@ -16,9 +17,6 @@
 namespace orrery {
 
 using Tasks = std::vector<TaskId>;
-
-/// Roles, stages, chunks and micro-batches as indices.
-inline std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 /// Unless it is among them; whether it was not.
 inline bool add_new(Tasks& tasks, TaskId task) {

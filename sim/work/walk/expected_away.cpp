@@ -12,7 +12,7 @@ namespace {
 constexpr int moments = 24;  // Of a run, at which shares are taken; their mean is the run's.
 constexpr int ages = 100;    // Of the last failure.
 constexpr double rare = 1e-12;
-constexpr double never = std::numeric_limits<double>::infinity();
+constexpr double endless = std::numeric_limits<double>::infinity();
 
 // The moments lie denser where the run begins: units in repair grow from none there.
 template <class At>
@@ -199,7 +199,7 @@ double stepping_share(const WalkSetup& setup, std::span<const double> per_us,
   };
   std::vector<Age> parts;
   for (int i = ages; i > 0; --i) {
-    const double to = i > 1 ? -std::log((i - 1.0) / ages) / all : never;
+    const double to = i > 1 ? -std::log((i - 1.0) / ages) / all : endless;
     const double middle = -std::log((i - 0.5) / ages) / all;
     parts.push_back({-std::log(static_cast<double>(i) / ages) / all, to,
                      repair_within(repair_us, middle), repair_longer(repair_us, middle)});

@@ -13,7 +13,7 @@ namespace {
 // Of streams that must not repeat each other.
 constexpr std::uint64_t of_failures = 1, of_months = 2, of_rates = 3, of_batches = 6;
 // Far beyond any run, and far below overflow.
-constexpr double never = 4e18;
+constexpr double no_failure = 4e18;
 
 // (0, 1]: whose logarithm is finite.
 double above_zero(Random& random) { return 1.0 - random.unit(); }
@@ -109,7 +109,7 @@ Failure FailureDraws::next() {
   } else {
     // Exponential in the integral of the rate, which is constant within a month.
     double left = -portable_log(above_zero(random_));
-    while (base > 0.0 && now_ < never) {
+    while (base > 0.0 && now_ < no_failure) {
       const double rate = base * month_factor_;
       const double ends = static_cast<double>(month_ends_);
       if (left <= rate * (ends - now_)) {
@@ -122,8 +122,8 @@ Failure FailureDraws::next() {
     }
     begin_batch();
   }
-  failure.at = base > 0.0 && now_ < never ? static_cast<Micros>(now_)
-                                          : std::numeric_limits<Micros>::max() / 2;
+  failure.at = base > 0.0 && now_ < no_failure ? static_cast<Micros>(now_)
+                                               : std::numeric_limits<Micros>::max() / 2;
   double part = random_.unit() * law_.total_per_day();
   while (failure.cause + 1 < static_cast<int>(law_.per_day.size()) &&
          part >= law_.per_day[static_cast<std::size_t>(failure.cause)])

@@ -10,7 +10,7 @@
 namespace orrery {
 namespace {
 
-constexpr Micros never = std::numeric_limits<Micros>::max() / 4;
+constexpr Micros no_change = std::numeric_limits<Micros>::max() / 4;
 
 }  // namespace
 
@@ -45,7 +45,7 @@ double Slowness::slower_for(int stage, double longer) const {
 SlowFleet::SlowFleet(const Slowness& slowness, Random random)
     : slowness_{slowness}, random_{random} {
   if (!slowness.any()) {
-    next_at_ = never;
+    next_at_ = no_change;
     return;
   }
   per_us_ = slowness.per_day / micros_per_day * draw_rate_factor(slowness.error, random_);
@@ -60,12 +60,12 @@ SlowFleet::SlowFleet(const Slowness& slowness, Random random)
 
 void SlowFleet::draw_next() {
   if (per_us_ == 0.0) {
-    next_at_ = never;
+    next_at_ = no_change;
     return;
   }
   const double wait = -portable_log(1.0 - random_.unit()) / per_us_;
-  next_at_ =
-      wait < static_cast<double>(never - next_at_) ? next_at_ + static_cast<Micros>(wait) : never;
+  next_at_ = wait < static_cast<double>(no_change - next_at_) ? next_at_ + static_cast<Micros>(wait)
+                                                              : no_change;
   const int stage =
       static_cast<int>(random_.below(static_cast<std::uint64_t>(slowness_.gpus_of_stage.size())));
   const double slower = slowness_.least + (slowness_.most - slowness_.least) * random_.unit();
