@@ -15,7 +15,7 @@ namespace {
 
 const std::string shelf = "workloads/publications";
 
-std::string text_or_none(const JsonValue& object, const char* key) {
+std::string text_at(const JsonValue& object, const char* key) {
   const auto found = object.find(key);
   return found ? found->text() : std::string{};
 }
@@ -32,7 +32,7 @@ bool has_stages(const TrainingCase& of) {
 std::optional<JsonValue> rule_of(const TrainingCase& of) {
   const JsonValue table = JsonValue::read_file(find_in_catalog(shelf, "software", {}));
   require_schema(table, "orrery.publications/1");
-  const std::string model = text_or_none(of.model, "name");
+  const std::string model = text_at(of.model, "name");
   for (const JsonValue& rule : table.at("rules").elements()) {
     rule.allow_only({"title_contains", "framework", "id_contains", "id_ends", "model_contains",
                      "experts", "pipeline", "system_starts", "dtype", "software", "model", "plan",
@@ -45,8 +45,7 @@ std::optional<JsonValue> rule_of(const TrainingCase& of) {
       return [&text](const std::string& part) { return contains(text, part); };
     };
     const auto is = [&](const char* key) {
-      return
-          [text = text_or_none(of.plan, key)](const std::string& wanted) { return text == wanted; };
+      return [text = text_at(of.plan, key)](const std::string& wanted) { return text == wanted; };
     };
     if (holds("title_contains", has_in(of.title)) && holds("id_contains", has_in(of.id)) &&
         holds("id_ends", [&](const std::string& end) { return of.id.ends_with(end); }) &&
@@ -94,10 +93,10 @@ class Releases {
 
 bool is_for(const JsonValue& recipe, const TrainingCase& of) {
   const auto formats = recipe.at("dtypes").elements();
-  return contains(text_or_none(of.model, "name"), recipe.at("model").text()) &&
+  return contains(text_at(of.model, "name"), recipe.at("model").text()) &&
          recipe.at("system").text() == of.system &&
          std::any_of(formats.begin(), formats.end(), [&](const JsonValue& format) {
-           return format.text() == text_or_none(of.plan, "dtype");
+           return format.text() == text_at(of.plan, "dtype");
          });
 }
 
@@ -198,7 +197,7 @@ TrainingCase as_published(TrainingCase one) {
 PublishedPlan published_plan(const TrainingCase& training_case) {
   const auto rule = rule_of(training_case);
   if (!rule) return {};
-  PublishedPlan published{text_or_none(*rule, "software"), {}};
+  PublishedPlan published{text_at(*rule, "software"), {}};
   if (const auto plan = rule->find("plan")) published.plans.push_back(*plan);
   if (const auto recipes = rule->find("recipes")) {
     const JsonValue file = JsonValue::read_file(find_in_catalog(shelf, recipes->text(), {}));

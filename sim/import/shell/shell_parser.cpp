@@ -12,8 +12,8 @@ namespace {
 using NodeKind = ShellNode::Kind;
 using Keywords = std::initializer_list<std::string_view>;
 
-constexpr int deepest_compound =
-    100;  // Compound commands in one another; deeper ones are mere words.
+// Compound commands in one another; deeper ones are mere words.
+constexpr int deepest_compound = 100;
 
 bool is_digits(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
