@@ -7,7 +7,7 @@
 
 #include "tests/architecture/source_tree.hpp"
 
-namespace orrery {
+namespace orrery::include_table_test {
 namespace {
 
 using Rooms = std::set<std::string>;
@@ -175,4 +175,4 @@ TEST(IncludeTable, SourcesIncludeTheirOwnHeaderFirst) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::include_table_test

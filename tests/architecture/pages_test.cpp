@@ -3,7 +3,7 @@
 
 #include "tests/architecture/source_tree.hpp"
 
-namespace orrery {
+namespace orrery::pages_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -72,4 +72,4 @@ TEST(Pages, NameFilesThatExist) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::pages_test

@@ -5,7 +5,7 @@
 
 #include "tests/architecture/source_tree.hpp"
 
-namespace orrery {
+namespace orrery::tidy_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -162,4 +162,4 @@ TEST(Tidy, NothingIsLeftBehind) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::tidy_test

@@ -10,7 +10,7 @@
 
 #include "tests/support/temporary_folder.hpp"
 
-namespace orrery {
+namespace orrery::calibrate_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -71,4 +71,4 @@ TEST(Calibrate, HandsOverOptionsAndTheModelsShapes) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::calibrate_test

@@ -10,6 +10,7 @@
 
 #include "tests/support/program.hpp"
 
+namespace orrery::collective_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -84,3 +85,4 @@ TEST(Collective, RunsAFile) {
 }
 
 }  // namespace
+}  // namespace orrery::collective_test

@@ -13,6 +13,7 @@
 #include "tests/support/program.hpp"
 #include "tests/support/temporary_folder.hpp"
 
+namespace orrery::command_line_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -239,3 +240,4 @@ TEST(CommandLine, NoMessageHasControlCharacters) {
 }
 
 }  // namespace
+}  // namespace orrery::command_line_test

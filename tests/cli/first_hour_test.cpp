@@ -8,7 +8,7 @@
 #include "tests/support/program.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace orrery {
+namespace orrery::first_hour_test {
 namespace {
 
 using nlohmann::json;
@@ -179,4 +179,4 @@ TEST(FirstHour, WhatNcclMayChooseIsAKeyOfThePlan) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::first_hour_test

@@ -8,6 +8,7 @@
 
 #include "tests/support/program.hpp"
 
+namespace orrery::import_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -53,3 +54,4 @@ TEST(Import, TheInputIsNotOverwritten) {
 }
 
 }  // namespace
+}  // namespace orrery::import_test

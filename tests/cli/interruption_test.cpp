@@ -17,7 +17,7 @@
 #include "tests/support/program.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace orrery {
+namespace orrery::interruption_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -113,4 +113,4 @@ TEST(Interruption, ASweepGoesOnWhereItWasStopped) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::interruption_test

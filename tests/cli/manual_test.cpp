@@ -10,7 +10,7 @@
 #include "tests/support/program.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace orrery {
+namespace orrery::manual_test {
 namespace {
 
 using ::testing::AnyOf;
@@ -153,4 +153,4 @@ TEST(Completion, SaysNothingOfWhatIsNot) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::manual_test

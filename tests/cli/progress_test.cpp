@@ -8,7 +8,7 @@
 
 #include "tests/support/program.hpp"
 
-namespace orrery {
+namespace orrery::progress_test {
 namespace {
 
 const std::string slow =
@@ -61,4 +61,4 @@ TEST(Progress, NobodyElseDoes) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::progress_test

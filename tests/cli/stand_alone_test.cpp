@@ -12,7 +12,7 @@
 #include "tests/support/program.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace orrery {
+namespace orrery::stand_alone_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -146,4 +146,4 @@ TEST_F(StandAlone, ACatalogThatChangedSinceIsSaidAndNotFollowed) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::stand_alone_test

@@ -17,7 +17,7 @@
 #include "tests/support/program.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace orrery {
+namespace orrery::sweep_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -266,4 +266,4 @@ TEST_F(SweepCommand, MergingDestroysNothing) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::sweep_test

@@ -9,7 +9,7 @@
 #include "tests/support/error_text.hpp"
 #include "tests/support/fabrics.hpp"
 
-namespace orrery {
+namespace orrery::algorithms_test {
 namespace {
 
 constexpr double tensor = 4.8e9;
@@ -206,4 +206,4 @@ TEST(Algorithms, LegsCarryTheWholeCollective) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::algorithms_test

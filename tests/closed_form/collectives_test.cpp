@@ -6,7 +6,7 @@
 #include "tests/closed_form/hand_made.hpp"
 #include "tests/support/fabrics.hpp"
 
-namespace orrery {
+namespace orrery::collectives_test {
 namespace {
 
 // What the plan's only tensor group, ranks 0 .. tp - 1, needs: by formula, and by simulation of
@@ -123,4 +123,4 @@ TEST(Collectives, SharedNics) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::collectives_test

@@ -10,7 +10,7 @@
 #include "tests/support/conserved.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace orrery {
+namespace orrery::experts_test {
 namespace {
 
 constexpr int layers = 2;
@@ -231,4 +231,4 @@ TEST(Experts, AStageThatBeginsLateIsNotShorterThanItsBound) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::experts_test

@@ -10,7 +10,7 @@
 #include "sim/input/measured/calibration.hpp"
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::fp32_test {
 namespace {
 
 Scenario in_format(Dtype dtype, const std::string& software, int zero = 0,
@@ -106,4 +106,4 @@ TEST(Fp32, TablesOfOtherFormatsAreNotAsked) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::fp32_test

@@ -7,7 +7,7 @@
 #include "sim/analysis/estimate/estimate.hpp"
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::link_loads_test {
 namespace {
 
 struct Case {
@@ -177,4 +177,4 @@ TEST(LinkLoadsOverTime, AreThereWhenTheyAreSent) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::link_loads_test

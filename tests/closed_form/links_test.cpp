@@ -2,7 +2,7 @@
 #include "sim/work/result/link_report.hpp"
 #include "tests/closed_form/hand_made.hpp"
 
-namespace orrery {
+namespace orrery::links_test {
 namespace {
 
 // A pass that ends in a collective of `bytes` over each member's NVLink port.
@@ -81,4 +81,4 @@ TEST(Links, ASharedNicCarriesAllOfItsTwins) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::links_test

@@ -6,7 +6,7 @@
 #include "sim/cost/passes/step_cost.hpp"
 #include "tests/closed_form/hand_made.hpp"
 
-namespace orrery {
+namespace orrery::megatron_test {
 namespace {
 
 constexpr double b = 3, s = 64, h = 512, layers = 2, vocab = 1024;
@@ -143,4 +143,4 @@ TEST(ModelFlop, CountsWhatAModelHas) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::megatron_test

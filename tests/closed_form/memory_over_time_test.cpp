@@ -8,7 +8,7 @@
 #include "sim/analysis/estimate/estimate.hpp"
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::memory_over_time_test {
 namespace {
 
 struct Case {
@@ -152,4 +152,4 @@ TEST(MemoryOverTime, PeaksWhenTheScheduleSays) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::memory_over_time_test

@@ -8,7 +8,7 @@
 #include "sim/cost/operations/rank_parameters.hpp"
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::memory_test {
 namespace {
 
 constexpr double b = 3, s = 64, h = 512, a = 8;
@@ -244,4 +244,4 @@ TEST(ParametersOnRank, AddUpToTheModel) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::memory_test

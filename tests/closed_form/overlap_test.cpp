@@ -4,7 +4,7 @@
 #include "sim/cost/passes/overlapped_passes.hpp"
 #include "tests/closed_form/hand_made.hpp"
 
-namespace orrery {
+namespace orrery::overlap_test {
 namespace {
 
 // Four ranks in a node share the experts; `m` micro-batches each; `vpp` chunks of one layer.
@@ -278,4 +278,4 @@ TEST(Overlap, InterleavedStagesStayInStep) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::overlap_test

@@ -4,7 +4,7 @@
 
 #include "tests/closed_form/hand_made.hpp"
 
-namespace orrery {
+namespace orrery::pipeline_test {
 namespace {
 
 constexpr Seconds tf{1.0};
@@ -144,4 +144,4 @@ TEST(Pipeline, StragglersOfByteDance) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::pipeline_test

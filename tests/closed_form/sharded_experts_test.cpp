@@ -6,7 +6,7 @@
 #include "sim/cost/operations/rank_parameters.hpp"
 #include "tests/closed_form/hand_made.hpp"
 
-namespace orrery {
+namespace orrery::sharded_experts_test {
 namespace {
 
 struct SmallDegrees {
@@ -275,4 +275,4 @@ TEST(ShardedExperts, MemoryIsOfShardsAndTwoLayers) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::sharded_experts_test

@@ -3,7 +3,7 @@
 
 #include "tests/closed_form/hand_made.hpp"
 
-namespace orrery {
+namespace orrery::sharding_test {
 namespace {
 
 constexpr int units = 5;
@@ -137,4 +137,4 @@ TEST(Sharding, BytesAreThoseOfThePublication) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::sharding_test

@@ -6,7 +6,7 @@
 #include "sim/cost/operations/rank_parameters.hpp"
 #include "tests/closed_form/hand_made.hpp"
 
-namespace orrery {
+namespace orrery::split_backward_test {
 namespace {
 
 constexpr Seconds tf{1.0};
@@ -120,4 +120,4 @@ TEST(SplitBackward, Memory) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::split_backward_test

@@ -7,7 +7,7 @@
 #include "sim/analysis/estimate/estimate.hpp"
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::step_range_test {
 namespace {
 
 struct Degrees {
@@ -65,4 +65,4 @@ INSTANTIATE_TEST_SUITE_P(Plans, Gradient,
                                          Degrees{"llama3-8b", 64, 8, 2, 1, 1, false, false}));
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::step_range_test

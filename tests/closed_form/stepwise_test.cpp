@@ -10,7 +10,7 @@
 #include "tests/support/fabrics.hpp"
 #include "tests/support/programs.hpp"
 
-namespace orrery {
+namespace orrery::stepwise_test {
 namespace {
 
 constexpr double tensor = 1e9;
@@ -157,4 +157,4 @@ TEST(Stepwise, ChunksThroughADoubleTree) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::stepwise_test

@@ -8,7 +8,7 @@
 #include "tests/closed_form/hand_made.hpp"
 #include "tests/support/schedules.hpp"
 
-namespace orrery {
+namespace orrery::user_schedule_test {
 namespace {
 
 constexpr Seconds tf{1.0};
@@ -92,4 +92,4 @@ TEST(UserSchedule, ZeroBubbleVHoldsAsMuchAsTheFullestOf1F1B) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::user_schedule_test

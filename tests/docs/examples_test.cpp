@@ -14,6 +14,7 @@
 
 #include "tests/support/temporary_folder.hpp"
 
+namespace orrery::examples_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -128,3 +129,4 @@ TEST(Documents, EveryExamplePrintsWhatTheDocumentSays) {
 }
 
 }  // namespace
+}  // namespace orrery::examples_test

@@ -12,7 +12,7 @@
 #include "tests/support/program.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace orrery {
+namespace orrery::keys_test {
 namespace {
 
 using nlohmann::json;
@@ -105,4 +105,4 @@ TEST(OutputPage, NamesEveryKey) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::keys_test

@@ -8,7 +8,7 @@
 #include "sim/work/training/verify.hpp"
 #include "tests/support/placements.hpp"
 
-namespace orrery {
+namespace orrery::context_test {
 namespace {
 
 struct Found {
@@ -99,4 +99,4 @@ TEST(ContextPlans, AStraggler) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::context_test

@@ -15,7 +15,7 @@
 #include "tests/support/conserved.hpp"
 #include "tests/support/fabrics.hpp"
 
-namespace orrery {
+namespace orrery::engines_test {
 namespace {
 
 // How far two runs of the same tasks are apart.
@@ -230,4 +230,4 @@ TEST(EnginesOnCollectives, Agree) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::engines_test

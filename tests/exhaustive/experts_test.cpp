@@ -11,7 +11,7 @@
 #include "tests/support/conserved.hpp"
 #include "tests/support/placements.hpp"
 
-namespace orrery {
+namespace orrery::experts_test {
 namespace {
 
 // How gradients and weights travel.
@@ -183,4 +183,4 @@ TEST(UnevenExperts, HotExpertSlowsItsRank) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::experts_test

@@ -14,7 +14,7 @@
 #include "tests/exhaustive/all_plans.hpp"
 #include "tests/support/placements.hpp"
 
-namespace orrery {
+namespace orrery::folding_test {
 namespace {
 
 // The largest of many differences, and where it was.
@@ -224,4 +224,4 @@ TEST(LongRings, TensorGroupsAcrossNodes) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::folding_test

@@ -8,7 +8,7 @@
 #include "sim/work/standalone/lone_collective.hpp"
 #include "tests/support/fabrics.hpp"
 
-namespace orrery {
+namespace orrery::lone_collectives_test {
 namespace {
 
 // What NCCL_ALGO may say, besides nothing.
@@ -130,4 +130,4 @@ TEST(LoneCollectives, FoldedTellsTheTimeOfEveryRank) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::lone_collectives_test

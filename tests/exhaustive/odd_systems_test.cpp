@@ -12,7 +12,7 @@
 #include "tests/exhaustive/all_plans.hpp"
 #include "tests/support/fabrics.hpp"
 
-namespace orrery {
+namespace orrery::odd_systems_test {
 namespace {
 
 // Four nodes of four GPUs: 10 GB/s inside, a NIC of 1 GB/s each, and every kind of fabric.
@@ -205,4 +205,4 @@ TEST(OddSystems, GroupsInsideAndBetweenPcieNodes) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::odd_systems_test

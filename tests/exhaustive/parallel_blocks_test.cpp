@@ -3,7 +3,7 @@
 
 #include "tests/exhaustive/all_plans.hpp"
 
-namespace orrery {
+namespace orrery::parallel_blocks_test {
 namespace {
 
 Model parallel_model(int norms) {
@@ -43,4 +43,4 @@ TEST(ParallelBlocks, SaveTime) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::parallel_blocks_test

@@ -8,7 +8,7 @@
 #include "sim/work/training/verify.hpp"
 #include "tests/support/placements.hpp"
 
-namespace orrery {
+namespace orrery::shards_test {
 namespace {
 
 struct Found {
@@ -116,4 +116,4 @@ TEST(ShardedPlans, AStraggler) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::shards_test

@@ -7,7 +7,7 @@
 #include "sim/engine/simulation/execute.hpp"
 #include "tests/exhaustive/all_plans.hpp"
 
-namespace orrery {
+namespace orrery::shortcuts_test {
 namespace {
 
 // Links so slow that traffic meets.
@@ -164,4 +164,4 @@ TEST(Contraction, WaitsForTheLastOfAGroup) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::shortcuts_test

@@ -8,7 +8,7 @@
 #include "sim/work/training/verify.hpp"
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::split_backward_test {
 namespace {
 
 const Schedule* const kinds[] = {&zb_h1(), &zb_h2(), &zb_1p(), &zb_2p(), &dualpipe()};
@@ -118,4 +118,4 @@ TEST(SplitBackward, DualPipeWithExperts) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::split_backward_test

@@ -7,7 +7,7 @@
 #include "sim/work/training/verify.hpp"
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::stage_layers_test {
 namespace {
 
 constexpr int all_layers = 8;
@@ -76,4 +76,4 @@ TEST(StageLayers, EveryCutOfEightLayersFourWays) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::stage_layers_test

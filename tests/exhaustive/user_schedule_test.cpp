@@ -8,7 +8,7 @@
 #include "tests/support/scenarios.hpp"
 #include "tests/support/schedules.hpp"
 
-namespace orrery {
+namespace orrery::user_schedule_test {
 namespace {
 
 Model dense() {
@@ -112,4 +112,4 @@ TEST(UserSchedule, ZeroBubbleVFourWays) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::user_schedule_test

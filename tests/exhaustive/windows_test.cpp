@@ -5,7 +5,7 @@
 
 #include "tests/exhaustive/all_plans.hpp"
 
-namespace orrery {
+namespace orrery::windows_test {
 namespace {
 
 // Sequences of for_each_plan have 240 tokens.
@@ -56,4 +56,4 @@ TEST(Windows, SaveTimeAndNoMemory) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::windows_test

@@ -6,7 +6,7 @@
 #include "tests/support/explorer.hpp"
 #include "tests/support/program.hpp"
 
-namespace orrery {
+namespace orrery::answers_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -363,4 +363,4 @@ TEST(Comparisons, AreThoseOfCompare) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::answers_test

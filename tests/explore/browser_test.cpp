@@ -5,7 +5,7 @@
 
 #include "tests/support/explorer_page.hpp"
 
-namespace orrery {
+namespace orrery::browser_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -316,4 +316,4 @@ TEST_F(Page, HostileNamesAreInert) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::browser_test

@@ -8,7 +8,7 @@
 #include "tests/support/program.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace orrery {
+namespace orrery::report_page_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -311,4 +311,4 @@ TEST_F(ReportPage, StaysSmall) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::report_page_test

@@ -3,7 +3,7 @@
 
 #include "tests/support/explorer_page.hpp"
 
-namespace orrery {
+namespace orrery::search_page_test {
 namespace {
 
 class SearchPage : public Page {
@@ -141,4 +141,4 @@ TEST_F(SearchPage, BatchesFollowTheKnobs) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::search_page_test

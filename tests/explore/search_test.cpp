@@ -9,7 +9,7 @@
 #include "tests/support/program.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace orrery {
+namespace orrery::search_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -246,4 +246,4 @@ TEST(Batches, AreThoseOfTheSweep) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::search_test

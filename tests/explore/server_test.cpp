@@ -8,7 +8,7 @@
 #include "sim/explore/http/http_server.hpp"
 #include "tests/support/explorer.hpp"
 
-namespace orrery {
+namespace orrery::server_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -271,4 +271,4 @@ TEST(Starting, EachTimeWithAnotherSecret) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::server_test

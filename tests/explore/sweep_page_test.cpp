@@ -5,7 +5,7 @@
 #include "tests/support/program.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace orrery {
+namespace orrery::sweep_page_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -187,4 +187,4 @@ TEST_F(SweepPage, StopsAndIsReadableOnNarrowScreens) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::sweep_page_test

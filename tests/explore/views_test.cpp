@@ -6,7 +6,7 @@
 #include "tests/support/explorer_page.hpp"
 #include "tests/support/program.hpp"
 
-namespace orrery {
+namespace orrery::views_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -399,4 +399,4 @@ TEST_F(Views, FitNarrowScreensAndDarkOnes) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::views_test

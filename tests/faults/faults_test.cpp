@@ -11,7 +11,7 @@
 #include "tests/support/program.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace orrery {
+namespace orrery::faults_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -134,4 +134,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& command) { return command.param.name; });
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::faults_test

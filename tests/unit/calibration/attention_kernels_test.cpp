@@ -10,7 +10,7 @@
 #include "calibration/host/reference.hpp"
 #include "calibration/kernels/random_value.hpp"
 
-namespace orrery::calibration {
+namespace orrery::calibration::attention_kernels_test {
 namespace {
 
 using Bits = std::vector<std::uint16_t>;
@@ -124,4 +124,4 @@ TEST_P(AttentionKernels, EqualTheReference) {
 }
 
 }  // namespace
-}  // namespace orrery::calibration
+}  // namespace orrery::calibration::attention_kernels_test

@@ -4,7 +4,7 @@
 
 #include "calibration/host/work_list.hpp"
 
-namespace orrery::calibration {
+namespace orrery::calibration::campaign_test {
 namespace {
 
 // A GPU on paper: a case takes m us at full clock and a second of measuring; the clock may fall.
@@ -242,4 +242,4 @@ TEST(ReferenceTrack, IsTheSlowerOfTheLastTwoChecks) {
 }
 
 }  // namespace
-}  // namespace orrery::calibration
+}  // namespace orrery::calibration::campaign_test

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace orrery::calibration {
+namespace orrery::calibration::clock_series_test {
 namespace {
 
 // A GPU whose power limit acts as `exp(-t / tau)`: 1,000 us a run when cool, 1,000 / 0.87 in the
@@ -74,4 +74,4 @@ TEST(GpuState, SaysWhatHoldsTheClock) {
 }
 
 }  // namespace
-}  // namespace orrery::calibration
+}  // namespace orrery::calibration::clock_series_test

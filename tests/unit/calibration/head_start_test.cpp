@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace orrery::calibration {
+namespace orrery::calibration::head_start_test {
 namespace {
 
 // A host that needs `launch_ns` for each launch, before a GPU whose queue holds `queue`: the
@@ -82,4 +82,4 @@ TEST(HeadStart, WorkThatWaitsForTheGpuIsHopeless) {
 }
 
 }  // namespace
-}  // namespace orrery::calibration
+}  // namespace orrery::calibration::head_start_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/error_text.hpp"
 
-namespace orrery::calibration {
+namespace orrery::calibration::json_test {
 namespace {
 
 std::string again(const std::string& text) { return Json::parse(text, "f.json").text(); }
@@ -58,4 +58,4 @@ TEST(JsonPlace, NamesTheKey) {
 }
 
 }  // namespace
-}  // namespace orrery::calibration
+}  // namespace orrery::calibration::json_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/error_text.hpp"
 
-namespace orrery::calibration {
+namespace orrery::calibration::options_test {
 namespace {
 
 TEST(Options, AreRead) {
@@ -53,4 +53,4 @@ TEST(Options, RefusalsSayWhatToWrite) {
 }
 
 }  // namespace
-}  // namespace orrery::calibration
+}  // namespace orrery::calibration::options_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/error_text.hpp"
 
-namespace orrery::calibration {
+namespace orrery::calibration::record_test {
 namespace {
 
 Record sample() {
@@ -144,4 +144,4 @@ TEST(Record, HoldsOneMachine) {
 }
 
 }  // namespace
-}  // namespace orrery::calibration
+}  // namespace orrery::calibration::record_test

@@ -9,7 +9,7 @@
 
 #include "calibration/kernels/random_value.hpp"
 
-namespace orrery::calibration {
+namespace orrery::calibration::reference_test {
 namespace {
 
 Doubles random(std::uint64_t seed, std::size_t count) {
@@ -128,4 +128,4 @@ TEST(RandomValue, IsNearToNormal) {
 }
 
 }  // namespace
-}  // namespace orrery::calibration
+}  // namespace orrery::calibration::reference_test

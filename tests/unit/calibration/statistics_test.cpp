@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace orrery::calibration {
+namespace orrery::calibration::statistics_test {
 namespace {
 
 std::vector<double> steps(int count) {
@@ -83,4 +83,4 @@ TEST(Summary, DriftIsTheLaterHalfAgainstTheEarlier) {
 }
 
 }  // namespace
-}  // namespace orrery::calibration
+}  // namespace orrery::calibration::statistics_test

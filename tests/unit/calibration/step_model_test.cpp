@@ -6,7 +6,7 @@
 
 #include "calibration/kernels/random_value.hpp"
 
-namespace orrery::calibration {
+namespace orrery::calibration::step_model_test {
 namespace {
 
 StepModel tiny() {
@@ -70,4 +70,4 @@ TEST(StepModel, BecomesACaseAndComesBack) {
 }
 
 }  // namespace
-}  // namespace orrery::calibration
+}  // namespace orrery::calibration::step_model_test

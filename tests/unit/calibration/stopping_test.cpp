@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-namespace orrery::calibration {
+namespace orrery::calibration::stopping_test {
 namespace {
 
 StoppingLimits limits(double noise) {
@@ -95,4 +95,4 @@ TEST(Stopping, OutliersBarelyMoveTheMedian) {
 }
 
 }  // namespace
-}  // namespace orrery::calibration
+}  // namespace orrery::calibration::stopping_test

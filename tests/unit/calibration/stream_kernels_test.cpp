@@ -12,7 +12,7 @@
 #include "calibration/host/reference.hpp"
 #include "calibration/kernels/random_value.hpp"
 
-namespace orrery::calibration {
+namespace orrery::calibration::stream_kernels_test {
 namespace {
 
 // Two bf16 roundings, each by at most 2^-9.
@@ -200,4 +200,4 @@ TEST(StreamKernels, Adam) {
 }
 
 }  // namespace
-}  // namespace orrery::calibration
+}  // namespace orrery::calibration::stream_kernels_test

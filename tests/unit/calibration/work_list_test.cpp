@@ -6,7 +6,7 @@
 
 #include "tests/support/error_text.hpp"
 
-namespace orrery::calibration {
+namespace orrery::calibration::work_list_test {
 namespace {
 
 TEST(WorkList, IsReadAsItWasWritten) {
@@ -96,4 +96,4 @@ TEST(WorkList, KindsCanBeChosen) {
 }
 
 }  // namespace
-}  // namespace orrery::calibration
+}  // namespace orrery::calibration::work_list_test

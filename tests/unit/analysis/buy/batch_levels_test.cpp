@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::batch_levels_test {
 namespace {
 
 using Batches = std::vector<std::int64_t>;
@@ -52,4 +52,4 @@ TEST(BatchLevels, AreTheUsersOwnFalling) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::batch_levels_test

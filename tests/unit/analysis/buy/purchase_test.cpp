@@ -10,7 +10,7 @@
 #include "tests/support/scenarios.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace orrery {
+namespace orrery::purchase_test {
 namespace {
 
 constexpr double day = 86400.0;
@@ -244,4 +244,4 @@ TEST(PurchaseChoice, AnUnknownPriceIsNotGuessed) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::purchase_test

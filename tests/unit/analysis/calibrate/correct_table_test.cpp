@@ -9,7 +9,7 @@
 #include "sim/cost/kernels/kernel_error.hpp"
 #include "sim/input/machine/system.hpp"
 
-namespace orrery {
+namespace orrery::correct_table_test {
 namespace {
 
 struct Published {
@@ -120,4 +120,4 @@ TEST(CorrectTable, LeavesQuantisingOut) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::correct_table_test

@@ -9,7 +9,7 @@
 #include "sim/cost/kernels/gemm_formula.hpp"
 #include "sim/cost/kernels/kernel_error.hpp"
 
-namespace orrery {
+namespace orrery::fit_formulas_test {
 namespace {
 
 TEST(NelderMead, FindsTheBottomOfAParabola) {
@@ -163,4 +163,4 @@ TEST(FitGemm, AgreesWithTheFitOfAPublishedTable) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::fit_formulas_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::fit_overlap_test {
 namespace {
 
 using calibration::make_case;
@@ -64,4 +64,4 @@ TEST(FitOverlap, CopiesAndCollectivesAreHeldAgainstLosingNothing) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::fit_overlap_test

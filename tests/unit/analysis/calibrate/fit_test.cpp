@@ -16,7 +16,7 @@
 #include "tests/support/golden.hpp"
 #include "tests/support/synthetic_record.hpp"
 
-namespace orrery {
+namespace orrery::fit_test {
 namespace {
 
 using calibration::make_case;
@@ -375,4 +375,4 @@ TEST(Fit, APublishedTableAsARecordIsItself) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::fit_test

@@ -4,7 +4,7 @@
 
 #include "calibration/host/work_list.hpp"
 
-namespace orrery {
+namespace orrery::missing_shapes_test {
 namespace {
 
 Scenario scenario(int tp, int pp, const char* system = "dgx-h100") {
@@ -71,4 +71,4 @@ TEST(MissingShapes, AreAWorkList) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::missing_shapes_test

@@ -12,7 +12,7 @@
 #include "sim/cost/kernels/gemm_time.hpp"
 #include "sim/cost/kernels/kernel_error.hpp"
 
-namespace orrery {
+namespace orrery::rehearsal_test {
 namespace {
 
 using calibration::Case;
@@ -188,4 +188,4 @@ TEST(Rehearsal, AShortCallHasTheClock) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::rehearsal_test

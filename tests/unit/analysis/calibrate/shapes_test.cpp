@@ -6,7 +6,7 @@
 
 #include "calibration/host/work_list.hpp"
 
-namespace orrery {
+namespace orrery::shapes_test {
 namespace {
 
 std::vector<calibration::Case> shapes(const std::string& model, int tp, Dtype dtype = Dtype::bf16) {
@@ -86,4 +86,4 @@ TEST(CalibrationShapes, AreAWorkList) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::shapes_test

@@ -3,7 +3,7 @@
 
 #include "sim/analysis/cases/published_plan.hpp"
 
-namespace orrery {
+namespace orrery::as_published_test {
 namespace {
 
 TrainingCase row(const std::string& title, const std::string& id, const std::string& model,
@@ -92,4 +92,4 @@ TEST(AsPublished, AShapeIsCompletedButNotChanged) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::as_published_test

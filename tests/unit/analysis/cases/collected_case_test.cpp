@@ -7,7 +7,7 @@
 
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::collected_case_test {
 namespace {
 
 std::string collected(const std::string& model, const std::string& deployment) {
@@ -133,4 +133,4 @@ TEST(CollectedCase, RefusesWhatNoKeySays) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::collected_case_test

@@ -10,7 +10,7 @@
 #include "tests/support/error_text.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace orrery {
+namespace orrery::collective_case_test {
 namespace {
 
 std::string entry(
@@ -103,4 +103,4 @@ TEST(ValidateCollectives, LeavingATableOutIsHarderButWithinTheTargets) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::collective_case_test

@@ -9,7 +9,7 @@
 #include "tests/support/error_text.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace orrery {
+namespace orrery::exchange_case_test {
 namespace {
 
 std::string entry(const std::string& keys, const std::string& rows) {
@@ -73,4 +73,4 @@ TEST(ExchangeCase, ATableIsTwoRowsOfAReport) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::exchange_case_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::kernel_case_test {
 namespace {
 
 std::string like(const std::string& written) {
@@ -81,4 +81,4 @@ TEST(KernelCase, RefusesColumnsAndSizesThatAreNone) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::kernel_case_test

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::published_deployment_test {
 namespace {
 
 // Prompts of 1,000 tokens from 30 clients.
@@ -98,4 +98,4 @@ TEST(PublishedDeployment, PoolsOfDataParallelRanks) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::published_deployment_test

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-namespace orrery {
+namespace orrery::published_plan_test {
 namespace {
 
 TrainingCase row(const std::string& release, const std::string& model, const std::string& system,
@@ -81,4 +81,4 @@ TEST(PublishedPlan, NobodySaysAnythingOfOtherSources) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::published_plan_test

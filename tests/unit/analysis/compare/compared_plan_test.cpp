@@ -6,7 +6,7 @@
 
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::compared_plan_test {
 namespace {
 
 // 3 s of products at 10 %, 1 s on the network at 20 %; 64 sequences of 1,000 tokens on 8 GPUs.
@@ -74,4 +74,4 @@ TEST(ComparedPlan, OnlyOneModel) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::compared_plan_test

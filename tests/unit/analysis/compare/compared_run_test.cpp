@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::compared_run_test {
 namespace {
 
 // A run that is as many days as its replicates say, of a plan whose step takes `step` seconds, all
@@ -65,4 +65,4 @@ TEST(ComparedRuns, OfOnePlanDifferByTheirDraws) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::compared_run_test

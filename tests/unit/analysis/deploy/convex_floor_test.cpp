@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::convex_floor_test {
 namespace {
 
 TEST(ConvexFloor, OfAMemoryBoundAndAComputeBoundPartIsTheLongerOfBoth) {
@@ -37,4 +37,4 @@ TEST(ConvexFloor, NoDivisionOfTheAmountFallsBelowIt) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::convex_floor_test

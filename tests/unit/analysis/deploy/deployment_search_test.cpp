@@ -8,7 +8,7 @@
 #include "sim/analysis/serve/goodput.hpp"
 #include "sim/analysis/serve/pooled_serving.hpp"
 
-namespace orrery {
+namespace orrery::deployment_search_test {
 namespace {
 
 RequestTraffic traffic_of(Arrivals arrivals, int clients, std::int64_t requests) {
@@ -260,4 +260,4 @@ TEST(DeploymentSearch, WorkersChangeNothing) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::deployment_search_test

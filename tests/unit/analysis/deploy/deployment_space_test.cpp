@@ -4,7 +4,7 @@
 
 #include <set>
 
-namespace orrery {
+namespace orrery::deployment_space_test {
 namespace {
 
 DeploymentSpace space_of(const char* model, const char* system, int gpus,
@@ -48,4 +48,4 @@ TEST(DeploymentSpace, ExpertsAreSharedInEveryWay) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::deployment_space_test

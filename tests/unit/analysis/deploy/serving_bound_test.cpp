@@ -5,7 +5,7 @@
 #include "sim/analysis/serve/pooled_serving.hpp"
 #include "sim/input/traffic/request_traffic.hpp"
 
-namespace orrery {
+namespace orrery::serving_bound_test {
 namespace {
 
 struct Asked {
@@ -154,4 +154,4 @@ TEST(ServingBound, NoReplayOfPoolsEndsBeforeIt) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::serving_bound_test

@@ -12,7 +12,7 @@
 #include "tests/support/placements.hpp"
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::beside_write_test {
 namespace {
 
 constexpr double nic = 1e9;
@@ -270,4 +270,4 @@ TEST(SharedRates, RiseTogether) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::beside_write_test

@@ -7,7 +7,7 @@
 #include "sim/analysis/estimate/estimate.hpp"
 #include "tests/exhaustive/all_plans.hpp"
 
-namespace orrery {
+namespace orrery::context_test {
 namespace {
 
 // What is printed of a time.
@@ -55,4 +55,4 @@ TEST(EstimateContext, RefusesAFormatThatTheGpuHasNot) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::context_test

@@ -11,7 +11,7 @@
 #include "tests/support/error_text.hpp"
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::estimate_test {
 namespace {
 
 // TP8 PP8, 96 micro-batches a pipeline, whatever the number of replicas.
@@ -187,4 +187,4 @@ TEST(DoesNotFit, TheRemedyFits) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::estimate_test

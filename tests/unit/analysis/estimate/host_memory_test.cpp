@@ -6,7 +6,7 @@
 #include "tests/support/error_text.hpp"
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::host_memory_test {
 namespace {
 
 // Said before the graph is built, and near to what it becomes.
@@ -39,4 +39,4 @@ TEST(HostMemory, IsRefusedWithWhatItWouldTake) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::host_memory_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::axis_test {
 namespace {
 
 const Place at{"", "--sweep"};
@@ -116,4 +116,4 @@ TEST(Axis, RefusesWhatCannotBeMeant) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::axis_test

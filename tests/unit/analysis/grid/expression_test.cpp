@@ -6,7 +6,7 @@
 
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::expression_test {
 namespace {
 
 const Place at{"", "--where"};
@@ -129,4 +129,4 @@ TEST(Expression, SaysWhatDoesNotGoTogether) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::expression_test

@@ -7,7 +7,7 @@
 #include "sim/analysis/sweep/shard_file.hpp"
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::grid_test {
 namespace {
 
 const Place at{"", "--where"};
@@ -117,4 +117,4 @@ TEST(Shard, SharesAreAllPoints) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::grid_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::sweep_test {
 namespace {
 
 Place option(const std::string& name) { return {"", "--" + name}; }
@@ -135,4 +135,4 @@ TEST(Sweep, RefusesWhatCannotBeMeant) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::sweep_test

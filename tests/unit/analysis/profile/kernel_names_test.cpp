@@ -7,7 +7,7 @@
 #include "tests/support/error_text.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace orrery {
+namespace orrery::kernel_names_test {
 namespace {
 
 std::string work_of(const std::string& kernel) { return name(KernelNames{}.of(kernel)); }
@@ -93,4 +93,4 @@ TEST(KernelNames, OwnNamesComeFirst) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::kernel_names_test

@@ -9,7 +9,7 @@
 #include "tests/support/error_text.hpp"
 #include "tests/support/synthetic_step.hpp"
 
-namespace orrery {
+namespace orrery::kernel_record_test {
 namespace {
 
 KinetoTrace parse(const std::string& text, const std::string& file = "trace.json") {
@@ -179,4 +179,4 @@ TEST(KernelRecord, TimesOfAWholeStepAreTheLaws) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::kernel_record_test

@@ -8,7 +8,7 @@
 #include "tests/support/scenarios.hpp"
 #include "tests/support/synthetic_step.hpp"
 
-namespace orrery {
+namespace orrery::profile_against_plan_test {
 namespace {
 
 Result predicted(int tp, int pp) {
@@ -81,4 +81,4 @@ TEST(ProfileAgainstPlan, GroupsThatDoNotHaveOneRow) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::profile_against_plan_test

@@ -7,7 +7,7 @@
 #include "tests/support/error_text.hpp"
 #include "tests/support/synthetic_step.hpp"
 
-namespace orrery {
+namespace orrery::step_profile_test {
 namespace {
 
 KinetoTrace parse(const TraceText& text) {
@@ -222,4 +222,4 @@ TEST(StepProfile, AWholeStepAddsUpInAnyOrder) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::step_profile_test

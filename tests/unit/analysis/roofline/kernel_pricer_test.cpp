@@ -6,7 +6,7 @@
 
 #include "sim/cost/kernels/kernel_model.hpp"
 
-namespace orrery {
+namespace orrery::kernel_pricer_test {
 namespace {
 
 KernelQuestion question(const std::string& kind, std::map<std::string, std::int64_t> sizes) {
@@ -191,4 +191,4 @@ TEST_F(KernelPricerTest, NoProductOfTheTablesBeatsItsRoof) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::kernel_pricer_test

@@ -7,7 +7,7 @@
 #include "sim/cost/passes/step_cost.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
 
-namespace orrery {
+namespace orrery::step_operations_test {
 namespace {
 
 Scenario scenario_of(const std::string& model, int gpus,
@@ -130,4 +130,4 @@ TEST(StepOperations, OfAnIterationAddUpToItsGpuTime) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::step_operations_test

@@ -7,7 +7,7 @@
 #include "sim/analysis/run/run_law.hpp"
 #include "sim/work/walk/run_replicates.hpp"
 
-namespace orrery {
+namespace orrery::fault_replay_test {
 namespace {
 
 constexpr Seconds day{86400.0};
@@ -116,4 +116,4 @@ TEST(FaultReplay, StepFunsFirstHalfPredictsTheSecond) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::fault_replay_test

@@ -11,7 +11,7 @@
 #include "tests/support/error_text.hpp"
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::prepare_run_test {
 namespace {
 
 Scenario llama(int tp, int pp, int gpus, int zero = 1) {
@@ -470,4 +470,4 @@ TEST(SpareNeed, OfStepfunsServersNeedsMonthsAndBatches) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::prepare_run_test

@@ -9,7 +9,7 @@
 #include "sim/analysis/search/search.hpp"
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::best_plan_test {
 namespace {
 
 System small_cluster() { return read_system("four-by-four", test_place); }
@@ -197,4 +197,4 @@ TEST(BestPlanFinder, LeavesUnevenPlansOutWhereAsked) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::best_plan_test

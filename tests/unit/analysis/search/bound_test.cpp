@@ -5,7 +5,7 @@
 #include "sim/analysis/estimate/estimate.hpp"
 #include "tests/exhaustive/all_plans.hpp"
 
-namespace orrery {
+namespace orrery::bound_test {
 namespace {
 
 Seconds bound_of(const Scenario& scenario, EstimateContext& context) {
@@ -86,4 +86,4 @@ TEST(StepLowerBound, IsCloseWhereKernelsAreLong) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::bound_test

@@ -7,7 +7,7 @@
 #include "sim/input/scenario/plan_keys.hpp"
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::dimension_test {
 namespace {
 
 // What the table of keys calls searched is searched, in values that it can read, and nothing else.
@@ -28,4 +28,4 @@ TEST(PlanDimensions, AreTheKeysThatAreSearched) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::dimension_test

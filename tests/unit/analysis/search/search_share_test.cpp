@@ -12,7 +12,7 @@
 #include "tests/support/scenarios.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace orrery {
+namespace orrery::search_share_test {
 namespace {
 
 SearchRequest small_request() {
@@ -229,4 +229,4 @@ TEST(SearchShare, PlansOfOtherSearchesAreRefused) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::search_share_test

@@ -14,7 +14,7 @@
 #include "tests/support/scenarios.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace orrery {
+namespace orrery::search_test {
 namespace {
 
 // The test systems' GPU has no price of its own.
@@ -365,4 +365,4 @@ TEST(Search, ARoutingThatSuitsNoPlanIsItsReason) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::search_test

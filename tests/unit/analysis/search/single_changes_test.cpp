@@ -11,7 +11,7 @@
 #include "sim/input/model/model.hpp"
 #include "sim/input/scenario/plan_keys.hpp"
 
-namespace orrery {
+namespace orrery::single_changes_test {
 namespace {
 
 PlanRequest request_of(const std::string& flags) {
@@ -127,4 +127,4 @@ TEST(SingleChanges, KeepTheSoftware) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::single_changes_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::ties_test {
 namespace {
 
 // A plan of `gemm` s at 10 % and `network` s at 20 %, on the same prices as all others here.
@@ -54,4 +54,4 @@ TEST(Ties, OfAFrontNothingButTheBest) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::ties_test

@@ -4,7 +4,7 @@
 
 #include "sim/input/traffic/request_traffic.hpp"
 
-namespace orrery {
+namespace orrery::pooled_serving_test {
 namespace {
 
 const Place place{"test", ""};
@@ -109,4 +109,4 @@ TEST(PooledServing, MoreReplicasOfThePoolThatLimitsGiveMoreTokens) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::pooled_serving_test

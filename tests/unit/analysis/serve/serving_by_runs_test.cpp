@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace orrery {
+namespace orrery::serving_by_runs_test {
 namespace {
 
 const ServingPlace here{"vllm", "llama3.1-70b", "dgx-h100"};
@@ -59,4 +59,4 @@ TEST(ServingByRuns, TheRangeIsAboutTheValue) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::serving_by_runs_test

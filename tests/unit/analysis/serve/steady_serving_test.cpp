@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::steady_serving_test {
 namespace {
 
 PricedServing priced_of(const std::string& engine, int tp, int gpus) {
@@ -61,4 +61,4 @@ TEST(SteadyServing, ReplicasShareTheRequests) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::steady_serving_test

@@ -9,7 +9,7 @@
 #include "tests/support/error_text.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace orrery {
+namespace orrery::database_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -105,4 +105,4 @@ TEST_F(Databases, RefusesWhatIsNotItsOwn) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::database_test

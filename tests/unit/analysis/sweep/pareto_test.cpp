@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace orrery {
+namespace orrery::pareto_test {
 namespace {
 
 // By definition: no other point is at least as good in both figures and better in one; of equal
@@ -49,4 +49,4 @@ TEST(Pareto, FiguresKnowTheirDirection) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::pareto_test

@@ -10,7 +10,7 @@
 #include "tests/support/error_text.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace orrery {
+namespace orrery::point_evaluator_test {
 namespace {
 
 // All-reduce among the four GPUs of a node in `us`, whatever its size.
@@ -115,4 +115,4 @@ TEST(PointEvaluator, TakesTheNearestSoftwareThatCanDoThePoint) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::point_evaluator_test

@@ -15,7 +15,7 @@
 #include "tests/support/error_text.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace orrery {
+namespace orrery::shard_file_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -231,4 +231,4 @@ TEST_F(ShardFile, IsWrittenByOneProcessAtATime) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::shard_file_test

@@ -16,7 +16,7 @@
 #include "tests/support/error_text.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace orrery {
+namespace orrery::sweep_folder_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -332,4 +332,4 @@ TEST_F(SweepFolders, FiguresAreThoseOfEstimate) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::sweep_folder_test

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace orrery {
+namespace orrery::coverage_test {
 namespace {
 
 // A step of 1 s, all of it one kind: its variance is sigma^2 + training^2.
@@ -88,4 +88,4 @@ TEST(Coverage, ClassesDoNotMix) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::coverage_test

@@ -9,7 +9,7 @@
 #include "tests/support/golden.hpp"
 #include "tests/support/synthetic_record.hpp"
 
-namespace orrery {
+namespace orrery::measured_steps_test {
 namespace {
 
 using calibration::make_case;
@@ -114,4 +114,4 @@ TEST(MeasuredSteps, TheExampleIsThisRecord) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::measured_steps_test

@@ -7,7 +7,7 @@
 
 #include "sim/analysis/validate/validate.hpp"
 
-namespace orrery {
+namespace orrery::peak_memory_test {
 namespace {
 
 std::filesystem::path path_of_cases() {
@@ -45,4 +45,4 @@ TEST(PeakMemory, OfNoStage) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::peak_memory_test

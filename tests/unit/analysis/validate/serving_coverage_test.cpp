@@ -6,7 +6,7 @@
 
 #include "sim/analysis/serve/serving_error.hpp"
 
-namespace orrery {
+namespace orrery::serving_coverage_test {
 namespace {
 
 // `count` cases whose residuals are step, 2 step, ...: too slow and too fast by turns.
@@ -57,4 +57,4 @@ TEST(ServingError, RangesHoldTheirPrediction) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::serving_coverage_test

@@ -10,7 +10,7 @@
 #include "sim/input/measured/kernel_tables.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace orrery {
+namespace orrery::validate_kernels_test {
 namespace {
 
 std::string table_of(const std::string& gpu) {
@@ -94,4 +94,4 @@ TEST(ValidateKernels, RowsAreSummedUp) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::validate_kernels_test

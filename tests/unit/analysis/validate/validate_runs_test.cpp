@@ -8,7 +8,7 @@
 
 #include "sim/analysis/validate/validate.hpp"
 
-namespace orrery {
+namespace orrery::validate_runs_test {
 namespace {
 
 /// Of a figure: by how much a prediction may differ, in its unit or as a share of it.
@@ -87,4 +87,4 @@ TEST(ValidateRuns, EachPublishedFigureIsWithinItsTolerance) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::validate_runs_test

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace orrery {
+namespace orrery::error_list_test {
 namespace {
 
 const Place file{"a.json", ""};
@@ -66,4 +66,4 @@ TEST(ErrorList, KeepsEachErrorOnItsLine) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::error_list_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::harmless_test {
 namespace {
 
 TEST(Harmless, ControlCharactersAreWrittenOut) {
@@ -23,4 +23,4 @@ TEST(Harmless, SoIsEveryError) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::harmless_test

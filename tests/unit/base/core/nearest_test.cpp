@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::nearest_test {
 namespace {
 
 TEST(Nearest, FindsAWordWithinAThirdOfItsLength) {
@@ -43,4 +43,4 @@ TEST(Suggestion, NamesTheNearestOrAll) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::nearest_test

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace orrery {
+namespace orrery::portable_math_test {
 namespace {
 
 TEST(PortableMath, IsLibmsWithinItsLastBits) {
@@ -23,4 +23,4 @@ TEST(PortableMath, IsExactWhereItCanBe) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::portable_math_test

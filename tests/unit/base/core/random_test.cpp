@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-namespace orrery {
+namespace orrery::random_test {
 namespace {
 
 TEST(Random, KeysTellStreamsApart) {
@@ -71,4 +71,4 @@ TEST(Random, SmallBinomialsAreExact) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::random_test

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace orrery {
+namespace orrery::statistics_test {
 namespace {
 
 TEST(Statistics, MedianOfOddAndEvenNumbers) {
@@ -22,4 +22,4 @@ TEST(Statistics, NineValuesHoldTheNextWithProbabilityNineTenths) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::statistics_test

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace orrery {
+namespace orrery::ticks_test {
 namespace {
 
 constexpr Seconds tick = Ticks{1}.seconds();
@@ -60,4 +60,4 @@ TEST(Ticks, EndAfterTwentyFourDays) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::ticks_test

@@ -4,7 +4,7 @@
 
 #include <type_traits>
 
-namespace orrery {
+namespace orrery::units_test {
 namespace {
 
 TEST(Units, SameKindAddsSubtractsScales) {
@@ -54,4 +54,4 @@ TEST(Units, KindsDoNotMix) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::units_test

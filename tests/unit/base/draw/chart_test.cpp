@@ -5,7 +5,7 @@
 #include "sim/base/draw/chart_scale.hpp"
 #include "tests/support/golden.hpp"
 
-namespace orrery {
+namespace orrery::chart_test {
 namespace {
 
 std::string labels(const ChartScale& scale) {
@@ -77,4 +77,4 @@ TEST(Chart, AParetoChartMarksItsFrontier) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::chart_test

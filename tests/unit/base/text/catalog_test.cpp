@@ -8,7 +8,7 @@
 #include "tests/support/error_text.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace orrery {
+namespace orrery::catalog_test {
 namespace {
 
 const Place at{"command line", "--model"};
@@ -91,4 +91,4 @@ TEST_F(Catalog, SaysWhenThereIsNone) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::catalog_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::document_test {
 namespace {
 
 Document example() {
@@ -44,4 +44,4 @@ TEST(Document, AppendsAnother) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::document_test

@@ -10,7 +10,7 @@
 
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::json_value_test {
 namespace {
 
 JsonValue parse(const std::string& text) { return JsonValue::parse(text, "a.json"); }
@@ -219,4 +219,4 @@ TEST_F(JsonFile, RefusesAHugeFileUnread) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::json_value_test

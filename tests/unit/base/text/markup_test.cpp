@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::markup_test {
 namespace {
 
 TEST(Markup, TextIsNoMarkup) {
@@ -16,4 +16,4 @@ TEST(Markup, TextTurnsNothingAround) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::markup_test

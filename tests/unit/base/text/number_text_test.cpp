@@ -4,7 +4,7 @@
 
 #include <limits>
 
-namespace orrery {
+namespace orrery::number_text_test {
 namespace {
 
 TEST(NumberText, SetsThousandsApart) {
@@ -73,4 +73,4 @@ TEST(NumberText, BarHasItsShareOfMarks) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::number_text_test

@@ -10,7 +10,7 @@
 #include "tests/support/error_text.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace orrery {
+namespace orrery::output_files_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -101,4 +101,4 @@ TEST_F(OutputFilesTest, EachHasAFileOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::output_files_test

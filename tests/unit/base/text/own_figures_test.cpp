@@ -5,7 +5,7 @@
 
 #include "sim/base/text/object_reader.hpp"
 
-namespace orrery {
+namespace orrery::own_figures_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -70,4 +70,4 @@ TEST(ObjectReader, SaysAMisspeltKeyOnce) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::own_figures_test

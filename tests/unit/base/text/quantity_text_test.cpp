@@ -4,7 +4,7 @@
 
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::quantity_text_test {
 namespace {
 
 const Place at{"dgx.json", "/nic"};
@@ -80,4 +80,4 @@ TEST(QuantityText, HostileTextIsShownShortAndHarmless) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::quantity_text_test

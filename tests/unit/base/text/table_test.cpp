@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::table_test {
 namespace {
 
 TEST(Table, AlignsColumnsAndLeavesNoTrailingBlanks) {
@@ -45,4 +45,4 @@ TEST(Wrapped, BreaksBetweenItemsAndIndentsUnderTheHead) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::table_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::text_file_test {
 namespace {
 
 TEST(ItemsOf, AShellsYamlsAndPythonsLists) {
@@ -14,4 +14,4 @@ TEST(ItemsOf, AShellsYamlsAndPythonsLists) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::text_file_test

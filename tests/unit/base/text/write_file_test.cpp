@@ -11,7 +11,7 @@
 #include "tests/support/error_text.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace orrery {
+namespace orrery::write_file_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -112,4 +112,4 @@ TEST(WriteFile, RemovesWhatKilledProcessesLeft) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::write_file_test

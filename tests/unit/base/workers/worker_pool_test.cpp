@@ -11,7 +11,7 @@
 
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::worker_pool_test {
 namespace {
 
 // Outcomes of tasks 0 .. count-1.
@@ -243,4 +243,4 @@ TEST(WorkerPool, OneSlowTaskDoesNotMakeTheOthersPileUp) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::worker_pool_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/placements.hpp"
 
-namespace orrery {
+namespace orrery::cast_test {
 namespace {
 
 int ranks_of(const Cast& cast) {
@@ -102,4 +102,4 @@ TEST(Cast, SharersAreTheTwinsOnOneNic) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::cast_test

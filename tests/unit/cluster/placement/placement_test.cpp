@@ -5,7 +5,7 @@
 
 #include "tests/support/placements.hpp"
 
-namespace orrery {
+namespace orrery::placement_test {
 namespace {
 
 std::vector<int> values(const std::vector<Rank>& ranks) {
@@ -108,4 +108,4 @@ TEST(Placement, ShapesAreThoseOfTheMostSpreadGroup) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::placement_test

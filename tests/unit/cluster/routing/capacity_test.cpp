@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 
-namespace orrery {
+namespace orrery::capacity_test {
 namespace {
 
 TEST(Capacity, IsMegatrons) {
@@ -36,4 +36,4 @@ TEST(Capacity, ExcessOfManyTokens) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::capacity_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::exchange_counter_test {
 namespace {
 
 Experts router(std::int64_t count, std::int64_t per_token, std::int64_t groups = 1,
@@ -84,4 +84,4 @@ TEST(Exchange, OneRankToOneRank) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::exchange_counter_test

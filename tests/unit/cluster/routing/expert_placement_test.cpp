@@ -6,7 +6,7 @@
 #include <numeric>
 #include <set>
 
-namespace orrery {
+namespace orrery::expert_placement_test {
 namespace {
 
 TEST(Placement, ContiguousIsTheFrameworks) {
@@ -66,4 +66,4 @@ TEST(Placement, NothingLoadedIsBalanced) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::expert_placement_test

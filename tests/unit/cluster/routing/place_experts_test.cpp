@@ -6,7 +6,7 @@
 
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::place_experts_test {
 namespace {
 
 // One layer, two micro-batches, one source rank, four experts.
@@ -56,4 +56,4 @@ TEST(PlaceExperts, WhatDoesNotDivideIsRefused) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::place_experts_test

@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-namespace orrery {
+namespace orrery::popularity_test {
 namespace {
 
 Experts router(std::int64_t count, std::int64_t per_token) {
@@ -63,4 +63,4 @@ TEST(Popularity, TheBusiestOfASpreadIsThatFarOverTheMean) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::popularity_test

@@ -8,7 +8,7 @@
 #include "sim/cluster/routing/capacity.hpp"
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::router_test {
 namespace {
 
 const Place at{"", "--moe-routing"};
@@ -239,4 +239,4 @@ TEST(Router, AWholeStepIsDrawnQuickly) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::router_test

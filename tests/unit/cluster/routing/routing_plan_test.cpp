@@ -5,7 +5,7 @@
 #include "sim/base/text/catalog.hpp"
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::routing_plan_test {
 namespace {
 
 const Place at{"", "--moe-routing"};
@@ -64,4 +64,4 @@ TEST(RoutingPlan, WhatCannotBeMeantIsRefused) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::routing_plan_test

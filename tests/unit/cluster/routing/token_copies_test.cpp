@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <set>
 
-namespace orrery {
+namespace orrery::token_copies_test {
 namespace {
 
 Experts router(std::int64_t count, std::int64_t per_token, std::int64_t groups = 1,
@@ -85,4 +85,4 @@ TEST(TokenCopies, EveryCopyStaysOrLeavesByOnePort) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::token_copies_test

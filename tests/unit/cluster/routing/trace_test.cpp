@@ -4,7 +4,7 @@
 
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::trace_test {
 namespace {
 
 const std::string two_ranks =
@@ -90,4 +90,4 @@ TEST(Trace, LastExpertsOfACsvMayBeIdle) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::trace_test

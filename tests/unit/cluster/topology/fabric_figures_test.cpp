@@ -4,7 +4,7 @@
 
 #include "tests/support/fabrics.hpp"
 
-namespace orrery {
+namespace orrery::fabric_figures_test {
 namespace {
 
 // Nodes of four 1 GB/s NICs: half of n nodes brings 2n GB/s.
@@ -125,4 +125,4 @@ TEST(Catalog, SuperPodsAreFullFatTrees) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::fabric_figures_test

@@ -12,7 +12,7 @@
 #include "tests/support/error_text.hpp"
 #include "tests/support/fabrics.hpp"
 
-namespace orrery {
+namespace orrery::fabric_test {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -338,4 +338,4 @@ TEST(FabricScale, SixteenThousandGpusInAThreeLevelFatTree) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::fabric_test

@@ -3,7 +3,7 @@
 #include "sim/cluster/topology/topology.hpp"
 #include "tests/support/fabrics.hpp"
 
-namespace orrery {
+namespace orrery::node_wires_test {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -117,4 +117,4 @@ TEST(PcieTree, NvlinkToAnotherNicComesBeforeTheCpu) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::node_wires_test

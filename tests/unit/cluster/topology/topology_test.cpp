@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-namespace orrery {
+namespace orrery::topology_test {
 namespace {
 
 const Place nowhere{"test", ""};
@@ -189,4 +189,4 @@ TEST(Topology, A131072GpuClusterIsAsCheapAsItsRoutes) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::topology_test

@@ -6,7 +6,7 @@
 #include <array>
 #include <vector>
 
-namespace orrery {
+namespace orrery::collective_formula_test {
 namespace {
 
 const Place test_place{"test", ""};
@@ -188,4 +188,4 @@ TEST(CollectiveModel, LatencyOfAwsP5) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::collective_formula_test

@@ -6,7 +6,7 @@
 
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::collective_time_test {
 namespace {
 
 const Place test_place{"test", ""};
@@ -227,4 +227,4 @@ TEST(CollectiveTime, RanksLieEvenlyOnNodes) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::collective_time_test

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace orrery {
+namespace orrery::expert_exchange_test {
 namespace {
 
 const Place test_place{"test", ""};
@@ -163,4 +163,4 @@ TEST(ExpertExchange, MoreTokensNeverTakeLess) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::expert_exchange_test

@@ -8,7 +8,7 @@
 #include "sim/cost/collectives/collective_time.hpp"
 #include "sim/input/measured/collective_curves.hpp"
 
-namespace orrery {
+namespace orrery::isotonic_test {
 namespace {
 
 using Values = std::vector<double>;
@@ -77,4 +77,4 @@ TEST(NeverFalling, ALargerMessageTakesNoLessTime) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::isotonic_test

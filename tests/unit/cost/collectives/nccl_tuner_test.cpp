@@ -4,7 +4,7 @@
 
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::nccl_tuner_test {
 namespace {
 
 const Place test_place{"test", ""};
@@ -73,4 +73,4 @@ TEST(NcclTuner, WhatDoesNotApplyIsNotChosen) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::nccl_tuner_test

@@ -4,7 +4,7 @@
 
 #include "sim/cost/collectives/collective_time.hpp"
 
-namespace orrery {
+namespace orrery::wire_bytes_test {
 namespace {
 
 constexpr Bytes tensor{4.8e9};
@@ -82,4 +82,4 @@ TEST(WireBytes, TheTimeStays) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::wire_bytes_test

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace orrery {
+namespace orrery::attention_time_test {
 namespace {
 
 const Place nowhere{"test", ""};
@@ -251,4 +251,4 @@ TEST(AttentionTime, TrainingRowsOfAnotherClockAndPeak) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::attention_time_test

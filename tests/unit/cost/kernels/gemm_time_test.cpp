@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cmath>
 
-namespace orrery {
+namespace orrery::gemm_time_test {
 namespace {
 
 const Place nowhere{"test", ""};
@@ -186,4 +186,4 @@ TEST(GemmTime, AQueryIsCheap) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::gemm_time_test

@@ -13,7 +13,7 @@
 
 #include "sim/cost/kernels/kernel_model.hpp"
 
-namespace orrery {
+namespace orrery::grouped_gemm_test {
 namespace {
 
 const Place nowhere{"test", ""};
@@ -176,4 +176,4 @@ TEST(GroupedGemm, MeasuredRows) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::grouped_gemm_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::kernel_bound_test {
 namespace {
 
 // 1 PFLOP/s over 2 TB/s: 500 operations a byte.
@@ -40,4 +40,4 @@ TEST(Bound, OfNothing) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::kernel_bound_test

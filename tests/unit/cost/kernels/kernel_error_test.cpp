@@ -15,7 +15,7 @@
 #include "sim/cost/kernels/attention_time.hpp"
 #include "sim/cost/kernels/gemm_time.hpp"
 
-namespace orrery {
+namespace orrery::kernel_error_test {
 namespace {
 
 void print(const std::string& gpu, const std::string& what, const LeftOutError& e) {
@@ -158,4 +158,4 @@ TEST(KernelErrorOfTables, IsThatOfTheNearestHeadDimensionAndOfBf16ForFp16) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::kernel_error_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::kernel_model_test {
 namespace {
 
 const Place nowhere{"test", ""};
@@ -74,4 +74,4 @@ TEST(KernelModel, WithoutTablesEverythingIsADefault) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::kernel_model_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::neighbours_test {
 namespace {
 
 TEST(Neighbours, WithoutPointsAnswersZero) { EXPECT_EQ(Neighbours<2>{}.at({1.0, 2.0}), 0.0); }
@@ -38,4 +38,4 @@ TEST(Neighbours, OnlyTheEightNearestCount) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::neighbours_test

@@ -16,7 +16,7 @@
 #include "sim/cost/kernels/table_errors.hpp"
 #include "sim/cost/kernels/tag.hpp"
 
-namespace orrery {
+namespace orrery::price_errors_test {
 namespace {
 
 const Place nowhere{"test", ""};
@@ -163,4 +163,4 @@ TEST(PriceErrors, GroupedGemmIsTheErrorAgainstSimuMax) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::price_errors_test

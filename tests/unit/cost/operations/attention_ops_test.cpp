@@ -4,7 +4,7 @@
 
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::attention_ops_test {
 namespace {
 
 // Two sequences of 512 tokens; 8 heads of 64 and 8 key/value heads over 2 tensor ranks.
@@ -117,4 +117,4 @@ TEST(AttentionOps, DeterministicKernelsAreFlashAttention2WhereCudnnHasNone) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::attention_ops_test

@@ -10,7 +10,7 @@
 #include "sim/cost/passes/step_cost.hpp"
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::attention_window_test {
 namespace {
 
 AttentionShape queries_of(std::int64_t queries, std::int64_t keys, std::int64_t window) {
@@ -257,4 +257,4 @@ TEST(AttentionWindow, ModelFlopCountsWhatALayerSees) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::attention_window_test

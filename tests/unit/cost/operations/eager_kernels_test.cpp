@@ -5,7 +5,7 @@
 #include "sim/cost/operations/layer_activations.hpp"
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::eager_kernels_test {
 namespace {
 
 Scenario llama_on(EagerKernels eager) {
@@ -116,4 +116,4 @@ TEST(EagerKernels, MemoryOfALayer) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::eager_kernels_test

@@ -13,7 +13,7 @@
 #include "sim/cost/operations/recompute_ops.hpp"
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::expert_ops_test {
 namespace {
 
 // T = 64 tokens, h = 512, 8 experts of 1,024 channels, two a token: 128 copies.
@@ -348,4 +348,4 @@ TEST(QuantisedOps, OperandsOfLinearLayersOnly) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::expert_ops_test

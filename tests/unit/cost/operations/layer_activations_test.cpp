@@ -7,7 +7,7 @@
 #include "tests/support/error_text.hpp"
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::layer_activations_test {
 namespace {
 
 // Eight layers on one of four GPUs; s b = 2 x 1,024 tokens, h = 512, f = 2,048 without a gate.
@@ -120,4 +120,4 @@ TEST(Offloading, WaitsForWhatTheLinkCannotHide) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::layer_activations_test

@@ -7,7 +7,7 @@
 #include "sim/cost/operations/recompute_ops.hpp"
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::layer_ops_test {
 namespace {
 
 // T = 2 x 64 = 128 tokens, h = 512, t = 2: this rank has 4 heads of 64, 1,024 MLP channels, and 640
@@ -165,4 +165,4 @@ TEST(LayerOps, WhatAModelHasIsCharged) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::layer_ops_test

@@ -8,7 +8,7 @@
 #include "sim/cost/operations/layer_ops.hpp"
 #include "sim/cost/operations/recompute_ops.hpp"
 
-namespace orrery {
+namespace orrery::op_work_test {
 namespace {
 
 double intensity(const Op& op, Dtype dtype) { return op.flop().si() / traffic(op, dtype).si(); }
@@ -146,4 +146,4 @@ TEST(OpWork, KnowsAllThatLayersAreMadeOf) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::op_work_test

@@ -7,7 +7,7 @@
 #include "sim/cost/operations/layer_ops.hpp"
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::projection_ops_test {
 namespace {
 
 // T = 2 x 64 = 128 tokens, h = 512. On each of t ranks: 8/t heads of 64, 2,048/t MLP channels,
@@ -144,4 +144,4 @@ TEST(ProjectionOps, WeightsAreQuantisedInEveryPassThatSaysSo) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::projection_ops_test

@@ -5,7 +5,7 @@
 #include "sim/cost/passes/layer_prices.hpp"
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::expert_layer_host_test {
 namespace {
 
 constexpr ExpertLayerHost host{Seconds{1.0}, Seconds{2.0}, Seconds{4.0}, Seconds{8.0}};
@@ -121,4 +121,4 @@ TEST(ExpertLayerHost, WaitsAreTheHosts) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::expert_layer_host_test

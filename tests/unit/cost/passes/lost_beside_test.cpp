@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::lost_beside_test {
 namespace {
 
 GroupCollective taking(Seconds time, double share) {
@@ -108,4 +108,4 @@ TEST(LostBeside, StretchesEverySegment) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::lost_beside_test

@@ -10,7 +10,7 @@
 #include "tests/support/error_text.hpp"
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::parallel_block_test {
 namespace {
 
 // T = 2 x 64 tokens of 512 channels; 8 heads of 64 and an MLP of 2048 over t ranks.
@@ -154,4 +154,4 @@ TEST(ParallelBlock, IsRefusedWithExperts) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::parallel_block_test

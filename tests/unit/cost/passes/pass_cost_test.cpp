@@ -4,7 +4,7 @@
 
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::pass_cost_test {
 namespace {
 
 // test-gpu copies at 0.85 x 1 TB/s (no tables): 850 MB take 1 ms. Two ranks on two-gpus reduce
@@ -130,4 +130,4 @@ TEST_F(Pricing, AppendingAddsUp) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::pass_cost_test

@@ -5,7 +5,7 @@
 #include "sim/cost/memory/memory.hpp"
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::shard_units_test {
 namespace {
 
 // h = 64, f = 256, V = 128 padded: the matrices of a layer have 3 h^2, h^2, 4 h^2 and 4 h^2.
@@ -115,4 +115,4 @@ TEST(ShardUnits, LessIsWholeAtATime) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::shard_units_test

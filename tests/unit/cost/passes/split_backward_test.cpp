@@ -6,7 +6,7 @@
 #include "sim/cost/passes/step_cost.hpp"
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::split_backward_test {
 namespace {
 
 GroupShapes shapes_of(int tp) {
@@ -106,4 +106,4 @@ TEST(SplitBackward, IsPricedWhereItIsNeeded) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::split_backward_test

@@ -5,7 +5,7 @@
 #include "sim/cost/passes/step_cost.hpp"
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::stage_prices_test {
 namespace {
 
 void expect_close(Seconds a, Seconds b) { EXPECT_NEAR(a.si(), b.si(), 1e-12 * b.si()); }
@@ -50,4 +50,4 @@ TEST(PricePasses, AddsUpToTheStep) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::stage_prices_test

@@ -9,7 +9,7 @@
 #include "sim/cost/passes/step_traffic.hpp"
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::step_cost_test {
 namespace {
 
 const GroupShapes four_ranks{{2, 1, 2}, {2, 1, 2}, {4, 1, 4}};
@@ -173,4 +173,4 @@ TEST(StepTraffic, BucketsOfDistributedDataParallel) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::step_cost_test

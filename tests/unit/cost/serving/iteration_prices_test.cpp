@@ -7,7 +7,7 @@
 
 #include "sim/cost/collectives/collective_time.hpp"
 
-namespace orrery {
+namespace orrery::iteration_prices_test {
 namespace {
 
 struct Served {
@@ -244,4 +244,4 @@ TEST(IterationPrices, AGpuWithoutTablesIsPricedByAssumptionsAndSaysSo) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::iteration_prices_test

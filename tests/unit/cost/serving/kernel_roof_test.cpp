@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-namespace orrery {
+namespace orrery::kernel_roof_test {
 namespace {
 
 TEST(KernelRoof, ProductsReadTheirWeightsInTheirFormat) {
@@ -63,4 +63,4 @@ TEST(KernelRoof, IsTheLongerOfTrafficAndProductsAndAStart) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::kernel_roof_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::kv_capacity_test {
 namespace {
 
 struct Served {
@@ -106,4 +106,4 @@ TEST(KvCapacity, RefusesWithTheMissAndTheNearestChange) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::kv_capacity_test

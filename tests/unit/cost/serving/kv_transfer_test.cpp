@@ -4,7 +4,7 @@
 
 #include <map>
 
-namespace orrery {
+namespace orrery::kv_transfer_test {
 namespace {
 
 const Place place{"test", ""};
@@ -73,4 +73,4 @@ TEST(KvTransfer, GivesEachRankItsPart) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::kv_transfer_test

@@ -9,7 +9,7 @@
 
 #include "sim/base/text/catalog.hpp"
 
-namespace orrery {
+namespace orrery::left_out_rows_test {
 namespace {
 
 struct Errors {
@@ -52,4 +52,4 @@ TEST(LeftOutRows, AreMissedByNoMoreThanTheGoals) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::left_out_rows_test

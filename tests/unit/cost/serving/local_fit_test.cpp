@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-namespace orrery {
+namespace orrery::local_fit_test {
 namespace {
 
 // A grid of 5 x 5 whole points with the values of `f`.
@@ -66,4 +66,4 @@ TEST(LocalFit, OnePointIsEnough) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::local_fit_test

@@ -6,7 +6,7 @@
 
 #include "sim/input/measured/serving_table.hpp"
 
-namespace orrery {
+namespace orrery::serving_kernels_test {
 namespace {
 
 TEST(ServingKernels, GiveRowsBackAsTheyWereMeasured) {
@@ -136,4 +136,4 @@ TEST(ServingKernels, AnEnginesOwnKernelsComeFirst) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::serving_kernels_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::critical_path_test {
 namespace {
 
 Task lasting(double seconds) {
@@ -84,4 +84,4 @@ TEST(TaskGraph, ACircleHasNoOrder) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::critical_path_test

@@ -7,7 +7,7 @@
 
 #include "sim/cost/collectives/wire_bytes.hpp"
 
-namespace orrery {
+namespace orrery::double_tree_test {
 namespace {
 
 int children(int node, int nodes, bool second) {
@@ -57,4 +57,4 @@ TEST(DoubleTree, IsTwoTreesThatLoadAllNodes) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::double_tree_test

@@ -8,7 +8,7 @@
 #include "tests/support/fabrics.hpp"
 #include "tests/support/placements.hpp"
 
-namespace orrery {
+namespace orrery::fold_flows_test {
 namespace {
 
 std::vector<Rank> first_ranks(int count) {
@@ -127,4 +127,4 @@ TEST(LinkFlows, NoneWhereLegsOfDifferentSizesMeet) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::fold_flows_test

@@ -8,7 +8,7 @@
 #include "sim/cluster/placement/wiring.hpp"
 #include "tests/support/placements.hpp"
 
-namespace orrery {
+namespace orrery::group_flows_test {
 namespace {
 
 std::vector<Rank> first_ranks(int count) {
@@ -115,4 +115,4 @@ TEST(Wiring, UnfoldedTheWayIsTheRoute) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::group_flows_test

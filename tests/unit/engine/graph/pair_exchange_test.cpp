@@ -7,7 +7,7 @@
 #include "tests/support/fabrics.hpp"
 #include "tests/support/placements.hpp"
 
-namespace orrery {
+namespace orrery::pair_exchange_test {
 namespace {
 
 constexpr BytesPerSecond inside{8e9};
@@ -137,4 +137,4 @@ TEST(ExchangeFlows, UnfoldedEveryPairGoesItsOwnWay) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::pair_exchange_test

@@ -7,7 +7,7 @@
 #include "sim/base/core/ticks.hpp"
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::execute_test {
 namespace {
 
 // two-gpus: nodes of two GPUs; every NVLink port and every NIC carries 1 GB/s in each direction.
@@ -259,4 +259,4 @@ TEST_F(Execute, ACircleIsADeadlockInWords) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::execute_test

@@ -7,7 +7,7 @@
 #include "sim/engine/simulation/execute.hpp"
 #include "tests/support/fabrics.hpp"
 
-namespace orrery {
+namespace orrery::link_transfers_test {
 namespace {
 
 Flow flow(const Topology& topology, int from, int to, double bytes, double rate = 1e12) {
@@ -109,4 +109,4 @@ TEST(LinkTransfers, LoseNothingInLongTraces) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::link_transfers_test

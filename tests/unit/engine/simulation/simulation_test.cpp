@@ -9,7 +9,7 @@
 #include "sim/base/core/error.hpp"
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::simulation_test {
 namespace {
 
 Task lasting(Seconds duration) {
@@ -243,4 +243,4 @@ TEST_P(GrowingGraph, ATaskThatCannotStartIsNamed) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::simulation_test

@@ -9,7 +9,7 @@
 #include "sim/engine/simulation/execute.hpp"
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::wires_test {
 namespace {
 
 constexpr std::size_t all_on_simgrid = 1;
@@ -170,4 +170,4 @@ TEST_F(Wires3, AChainIsWhatItStandsFor) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::wires_test

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace orrery {
+namespace orrery::deployments_report_test {
 namespace {
 
 TEST(DeploymentsReport, HoldsTheListTheCurveAndTheJson) {
@@ -37,4 +37,4 @@ TEST(DeploymentsReport, HoldsTheListTheCurveAndTheJson) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::deployments_report_test

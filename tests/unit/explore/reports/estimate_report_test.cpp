@@ -12,7 +12,7 @@
 #include "tests/support/golden.hpp"
 #include "tests/unit/output/answers/cases.hpp"
 
-namespace orrery {
+namespace orrery::estimate_report_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -151,4 +151,4 @@ TEST(EstimateReport, NamesAreNoMarkup) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::estimate_report_test

@@ -7,7 +7,7 @@
 
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::purchase_report_test {
 namespace {
 
 using testing::HasSubstr;
@@ -38,4 +38,4 @@ TEST(PurchaseReport, HoldsTheTablesAndThePurchase) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::purchase_report_test

@@ -5,7 +5,7 @@
 
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::run_report_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -75,4 +75,4 @@ TEST(RunReport, StandsAlone) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::run_report_test

@@ -4,7 +4,7 @@
 
 #include <set>
 
-namespace orrery {
+namespace orrery::access_test {
 namespace {
 
 TEST(RandomToken, IsLongAndAnotherEachTime) {
@@ -46,4 +46,4 @@ TEST(WhyForeign, LetsThisMachineIn) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::access_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::explored_state_test {
 namespace {
 
 const NamesAllowed& names() {
@@ -69,4 +69,4 @@ TEST(ChangesWith, LeaveOpenWhatCannotStay) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::explored_state_test

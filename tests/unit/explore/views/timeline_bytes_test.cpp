@@ -8,7 +8,7 @@
 #include "sim/input/scenario/scenario.hpp"
 #include "sim/output/trace/trace_slices.hpp"
 
-namespace orrery {
+namespace orrery::timeline_bytes_test {
 namespace {
 
 template <class T>
@@ -78,4 +78,4 @@ TEST(TimelineBytes, HoldEverySlice) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::timeline_bytes_test

@@ -8,7 +8,7 @@
 #include "sim/base/text/text_file.hpp"
 #include "tests/unit/import/measurements/sample.hpp"
 
-namespace orrery {
+namespace orrery::benchmark_result_test {
 namespace {
 
 using testing::ElementsAre;
@@ -124,4 +124,4 @@ TEST(BenchmarkResult, OtherTextsAreRefused) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::benchmark_result_test

@@ -7,7 +7,7 @@
 #include "tests/unit/import/measurements/sample.hpp"
 #include "tests/unit/import/recipe/plan_text.hpp"
 
-namespace orrery {
+namespace orrery::deepspeed_run_test {
 namespace {
 
 using testing::Contains;
@@ -193,4 +193,4 @@ TEST(DeepspeedRun, AVariableThatNobodySets) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::deepspeed_run_test

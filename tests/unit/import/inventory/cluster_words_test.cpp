@@ -7,7 +7,7 @@
 
 #include "sim/base/text/own_figures.hpp"
 
-namespace orrery {
+namespace orrery::cluster_words_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -152,4 +152,4 @@ TEST(ClusterWords, MistakesAreSaidWithWhatToWrite) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::cluster_words_test

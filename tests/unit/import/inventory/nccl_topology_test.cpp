@@ -4,7 +4,7 @@
 
 #include "tests/unit/import/measurements/sample.hpp"
 
-namespace orrery {
+namespace orrery::nccl_topology_test {
 namespace {
 
 using testing::Contains;
@@ -234,4 +234,4 @@ TEST(NcclTopology, NoTreeWhereItSaysNothing) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::nccl_topology_test

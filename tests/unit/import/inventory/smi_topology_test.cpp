@@ -4,7 +4,7 @@
 
 #include "tests/unit/import/measurements/sample.hpp"
 
-namespace orrery {
+namespace orrery::smi_topology_test {
 namespace {
 
 using testing::Contains;
@@ -111,4 +111,4 @@ TEST(SmiTopology, WhatTheMatrixDoesNotTellMustBeGiven) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::smi_topology_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::kineto_time_test {
 namespace {
 
 TEST(KinetoTime, KeepsEveryNanosecondOfATimeSince1970) {
@@ -36,4 +36,4 @@ TEST(KinetoTime, RefusesWhatIsNoTime) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::kineto_time_test

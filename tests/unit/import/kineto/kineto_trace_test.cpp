@@ -10,7 +10,7 @@
 #include "tests/support/synthetic_step.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace orrery {
+namespace orrery::kineto_trace_test {
 namespace {
 
 KinetoTrace parse(const std::string& text) {
@@ -181,4 +181,4 @@ TEST(KinetoTrace, RefusesDamagedFiles) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::kineto_trace_test

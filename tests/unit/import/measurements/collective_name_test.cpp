@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::collective_name_test {
 namespace {
 
 TEST(CollectiveName, ProgramsOfNcclTests) {
@@ -35,4 +35,4 @@ TEST(CollectiveName, BusFactors) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::collective_name_test

@@ -5,7 +5,7 @@
 #include "sim/base/text/json_value.hpp"
 #include "tests/unit/import/measurements/sample.hpp"
 
-namespace orrery {
+namespace orrery::nccl_tests_test {
 namespace {
 
 using testing::ElementsAre;
@@ -278,4 +278,4 @@ TEST(NcclTests, TheDocumentHasTheSchemaOfTheCatalog) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::nccl_tests_test

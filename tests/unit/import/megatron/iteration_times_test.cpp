@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::iteration_times_test {
 namespace {
 
 std::string line(const std::string& time) {
@@ -28,4 +28,4 @@ TEST(IterationTimes, WhatIsNone) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::iteration_times_test

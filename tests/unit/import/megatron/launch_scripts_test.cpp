@@ -10,7 +10,7 @@
 #include "tests/support/error_text.hpp"
 #include "tests/unit/import/measurements/sample.hpp"
 
-namespace orrery {
+namespace orrery::launch_scripts_test {
 namespace {
 
 using testing::Contains;
@@ -322,4 +322,4 @@ TEST(LaunchScripts, CudaGraphs) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::launch_scripts_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::layer_pattern_test {
 namespace {
 
 const Place place{"run.sh", ""};
@@ -38,4 +38,4 @@ TEST(ExpertLayers, WhatIsNone) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::layer_pattern_test

@@ -6,7 +6,7 @@
 #include "sim/input/model/model.hpp"
 #include "tests/unit/import/measurements/sample.hpp"
 
-namespace orrery {
+namespace orrery::megatron_run_test {
 namespace {
 
 using testing::Contains;
@@ -269,4 +269,4 @@ TEST(MegatronRun, Refusals) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::megatron_run_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::pipeline_split_test {
 namespace {
 
 // "vpp layers; note" of 16 layers on `stages` stages.
@@ -82,4 +82,4 @@ TEST(PipelineSplit, EndsThatCount) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::pipeline_split_test

@@ -7,7 +7,7 @@
 #include "tests/unit/import/measurements/sample.hpp"
 #include "tests/unit/import/recipe/plan_text.hpp"
 
-namespace orrery {
+namespace orrery::nanotron_run_test {
 namespace {
 
 using testing::ElementsAre;
@@ -151,4 +151,4 @@ TEST(NanotronRun, Refusals) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::nanotron_run_test

@@ -9,7 +9,7 @@
 #include "tests/unit/import/measurements/sample.hpp"
 #include "tests/unit/import/recipe/plan_text.hpp"
 
-namespace orrery {
+namespace orrery::nemo_run_test {
 namespace {
 
 using testing::ElementsAre;
@@ -281,4 +281,4 @@ TEST(NemoRun, EveryPerformanceRecipe) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::nemo_run_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::named_model_test {
 namespace {
 
 TEST(NamedModel, NamesOfTheHub) {
@@ -31,4 +31,4 @@ TEST(NamedModel, OtherModelsAreNone) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::named_model_test

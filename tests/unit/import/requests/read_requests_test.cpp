@@ -7,7 +7,7 @@
 #include "sim/import/requests/request_forms.hpp"
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::read_requests_test {
 namespace {
 
 RequestTrace parse(const std::string& text, const TraceReading& reading = {}) {
@@ -137,4 +137,4 @@ TEST(Timestamp, CountsSecondsSince1970) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::read_requests_test

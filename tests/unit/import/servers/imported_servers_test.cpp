@@ -8,7 +8,7 @@
 #include "sim/input/deployment/deployment_file.hpp"
 #include "tests/unit/import/measurements/sample.hpp"
 
-namespace orrery {
+namespace orrery::imported_servers_test {
 namespace {
 
 using testing::Contains;
@@ -187,4 +187,4 @@ TEST(CheckpointName, SaysTheFormat) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::imported_servers_test

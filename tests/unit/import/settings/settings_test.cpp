@@ -6,7 +6,7 @@
 #include "sim/import/yaml/yaml_tree.hpp"
 #include "tests/unit/import/measurements/sample.hpp"
 
-namespace orrery {
+namespace orrery::settings_test {
 namespace {
 
 using testing::ElementsAre;
@@ -69,4 +69,4 @@ TEST(Settings, Refusals) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::settings_test

@@ -5,7 +5,7 @@
 
 #include "sim/base/core/error.hpp"
 
-namespace orrery {
+namespace orrery::shell_script_test {
 namespace {
 
 using testing::ElementsAre;
@@ -234,4 +234,4 @@ TEST(ShellScript, AnyTextHasWords) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::shell_script_test

@@ -5,7 +5,7 @@
 #include "sim/base/core/error.hpp"
 #include "tests/unit/import/measurements/sample.hpp"
 
-namespace orrery {
+namespace orrery::toml_tree_test {
 namespace {
 
 // "a=1 b={c=[x,'true']}", with quotes where the document has them.
@@ -53,4 +53,4 @@ TEST(TomlTree, Refusals) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::toml_tree_test

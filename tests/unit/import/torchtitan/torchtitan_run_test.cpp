@@ -8,7 +8,7 @@
 #include "tests/unit/import/measurements/sample.hpp"
 #include "tests/unit/import/recipe/plan_text.hpp"
 
-namespace orrery {
+namespace orrery::torchtitan_run_test {
 namespace {
 
 using testing::ElementsAre;
@@ -199,4 +199,4 @@ TEST(TorchtitanRun, Refusals) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::torchtitan_run_test

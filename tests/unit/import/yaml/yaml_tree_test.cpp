@@ -4,7 +4,7 @@
 
 #include "sim/base/core/error.hpp"
 
-namespace orrery {
+namespace orrery::yaml_tree_test {
 namespace {
 
 SettingsTree read(const std::string& text) { return read_yaml(text, "recipe.yaml"); }
@@ -51,4 +51,4 @@ TEST(YamlTree, Refusals) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::yaml_tree_test

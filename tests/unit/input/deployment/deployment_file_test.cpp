@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::deployment_file_test {
 namespace {
 
 using testing::ElementsAre;
@@ -57,4 +57,4 @@ TEST(DeploymentFile, MistakesAreNamedByTheirPlace) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::deployment_file_test

@@ -5,7 +5,7 @@
 
 #include "sim/base/text/catalog.hpp"
 
-namespace orrery {
+namespace orrery::deployment_test {
 namespace {
 
 Deployment deployment(const std::string& model, const std::string& system,
@@ -162,4 +162,4 @@ TEST(ServingEngine, AFigureWithoutASourceIsRefused) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::deployment_test

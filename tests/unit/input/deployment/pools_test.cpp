@@ -5,7 +5,7 @@
 
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::pools_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -82,4 +82,4 @@ TEST(Pools, EveryPlacementOfAllSmallPoolsHasItsOwnGpus) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::pools_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::speculation_test {
 namespace {
 
 const Place place{"", "--speculate"};
@@ -44,4 +44,4 @@ TEST(Speculation, KnowsWhatDrafts) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::speculation_test

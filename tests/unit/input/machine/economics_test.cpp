@@ -5,7 +5,7 @@
 #include "sim/base/text/catalog.hpp"
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::economics_test {
 namespace {
 
 JsonValue document(const std::string& keys) {
@@ -57,4 +57,4 @@ TEST(Economics, WhatCannotBeMeantIsRefused) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::economics_test

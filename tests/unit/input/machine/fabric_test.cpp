@@ -5,7 +5,7 @@
 #include "sim/input/machine/system.hpp"
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::fabric_test {
 namespace {
 
 // A V100 system of two-GPU nodes, whose wiring and further keys a test writes.
@@ -282,4 +282,4 @@ TEST(Overrides, NameALinkOrAGpu) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::fabric_test

@@ -3,7 +3,7 @@
 #include "sim/base/text/catalog.hpp"
 #include "sim/input/machine/system.hpp"
 
-namespace orrery {
+namespace orrery::gpu_test {
 namespace {
 
 const Place flag{"command line", "--gpu"};
@@ -144,4 +144,4 @@ TEST(GpuErrors, AnUnknownNameGetsTheNearest) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::gpu_test

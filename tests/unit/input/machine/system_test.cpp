@@ -9,7 +9,7 @@
 #include "sim/base/text/catalog.hpp"
 #include "sim/base/text/own_figures.hpp"
 
-namespace orrery {
+namespace orrery::system_test {
 namespace {
 
 const Place flag{"command line", "--system"};
@@ -255,4 +255,4 @@ TEST(ParseSystem, TellsAllErrorsAtOnce) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::system_test

@@ -7,7 +7,7 @@
 #include "sim/base/text/catalog.hpp"
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::collective_curves_test {
 namespace {
 
 std::string file(const std::string& points, const std::string& collective = "all_reduce",
@@ -66,4 +66,4 @@ TEST(CollectiveCurves, EveryFileOfTheCatalogReadsAndStaysSmall) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::collective_curves_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::kernel_tables_test {
 namespace {
 
 const std::string gemm_columns = R"(["m", "n", "k", "time_us"])";
@@ -203,4 +203,4 @@ TEST(KernelTables, OtherGpusHaveNone) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::kernel_tables_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::nccl_selection_test {
 namespace {
 
 constexpr CollectiveKind reduce = CollectiveKind::all_reduce;
@@ -59,4 +59,4 @@ TEST(NcclSelection, SaysWhatItDoesNotKnow) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::nccl_selection_test

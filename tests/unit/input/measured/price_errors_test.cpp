@@ -4,7 +4,7 @@
 
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::price_errors_test {
 namespace {
 
 // Every kind at 30 %, products as `gemm` says.
@@ -78,4 +78,4 @@ TEST(PriceErrorsFile, TheShippedOneIsRead) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::price_errors_test

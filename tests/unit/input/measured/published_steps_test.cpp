@@ -4,7 +4,7 @@
 
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::published_steps_test {
 namespace {
 
 std::string entry(const std::string& software, const std::string& experts) {
@@ -41,4 +41,4 @@ TEST(PublishedSteps, OfTheProjectsOwnTable) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::published_steps_test

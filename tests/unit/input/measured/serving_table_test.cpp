@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::serving_table_test {
 namespace {
 
 std::string file(const std::string& rows, const std::string& columns = R"(["n", "k"])",
@@ -58,4 +58,4 @@ TEST(ServingTable, ReadsNothingOutsideItsShelf) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::serving_table_test

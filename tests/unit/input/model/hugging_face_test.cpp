@@ -7,7 +7,7 @@
 
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::hugging_face_test {
 namespace {
 
 Model parse(const std::string& text) { return parse_model(JsonValue::parse(text, "config.json")); }
@@ -371,4 +371,4 @@ TEST(HuggingFace, LayersThatNothingPrices) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::hugging_face_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::model_test {
 namespace {
 
 Model parse(const std::string& text) { return parse_model(JsonValue::parse(text, "m.json")); }
@@ -219,4 +219,4 @@ TEST(OwnModelErrors, SizesThatOverflowTogether) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::model_test

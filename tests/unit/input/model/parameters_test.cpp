@@ -6,7 +6,7 @@
 #include "sim/base/text/catalog.hpp"
 #include "sim/input/model/model.hpp"
 
-namespace orrery {
+namespace orrery::parameters_test {
 namespace {
 
 const std::string source = ORRERY_TEST_SOURCE;
@@ -206,4 +206,4 @@ TEST(Parameters, LatentAttentionWithoutQueryRank) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::parameters_test

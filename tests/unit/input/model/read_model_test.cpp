@@ -8,7 +8,7 @@
 #include "sim/input/model/model.hpp"
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::read_model_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -79,4 +79,4 @@ TEST(ReadModel, SizesAndANameGiveThePublishedTotals) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::read_model_test

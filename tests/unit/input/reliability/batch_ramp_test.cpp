@@ -6,7 +6,7 @@
 
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::batch_ramp_test {
 namespace {
 
 const Place at{"", "--ramp"};
@@ -91,4 +91,4 @@ TEST(BatchRamp, RefusesWhatLeadsNowhere) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::batch_ramp_test

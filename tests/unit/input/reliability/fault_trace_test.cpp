@@ -5,7 +5,7 @@
 
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::fault_trace_test {
 namespace {
 
 constexpr Seconds day{86400.0};
@@ -96,4 +96,4 @@ TEST(FaultTrace, StepFunsFirstHalfIsItsProfile) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::fault_trace_test

@@ -5,7 +5,7 @@
 #include "sim/base/text/catalog.hpp"
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::reliability_test {
 namespace {
 
 // With `change` in place of `what`, of a file that is sound otherwise.
@@ -108,4 +108,4 @@ TEST(Reliability, OfLlama3GivesItsTableBack) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::reliability_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::run_policy_test {
 namespace {
 
 const Place at{"--checkpoint", ""};
@@ -43,4 +43,4 @@ TEST(Checkpoints, SayWhatTheyAreNot) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::run_policy_test

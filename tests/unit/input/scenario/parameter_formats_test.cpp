@@ -7,7 +7,7 @@
 #include "tests/support/error_text.hpp"
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::parameter_formats_test {
 namespace {
 
 Scenario trained(const std::string& flags_dtype, const std::string& software) {
@@ -106,4 +106,4 @@ TEST(ParameterFormats, ScenariosMadeFromOneAreLikeFreshOnes) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::parameter_formats_test

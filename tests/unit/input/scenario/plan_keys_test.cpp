@@ -6,7 +6,7 @@
 
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::plan_keys_test {
 namespace {
 
 // One key, written as JSON and as a flag's text, and how to see that it arrived.
@@ -243,4 +243,4 @@ TEST(RecomputeChoice, EveryListIsReadAsItIsWritten) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::plan_keys_test

@@ -9,7 +9,7 @@
 #include "sim/input/scenario/plan_keys.hpp"
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::scenario_test {
 namespace {
 
 const Place plan_file{"plan.json", ""};
@@ -512,4 +512,4 @@ TEST(Scenario, RefusesWhatItCannotEstimate) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::scenario_test

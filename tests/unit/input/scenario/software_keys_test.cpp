@@ -4,7 +4,7 @@
 
 #include <optional>
 
-namespace orrery {
+namespace orrery::software_keys_test {
 namespace {
 
 // Something that the key may say and that a new Software does not.
@@ -49,4 +49,4 @@ TEST(SoftwareKeys, EachFillsAMemberOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::software_keys_test

@@ -9,7 +9,7 @@
 #include "tests/support/error_text.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace orrery {
+namespace orrery::software_test {
 namespace {
 
 const Place at{"command line", "--software"};
@@ -293,4 +293,4 @@ TEST(Software, IsRefusedWithPlaceProblemAndRemedy) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::software_test

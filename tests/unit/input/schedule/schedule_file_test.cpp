@@ -4,7 +4,7 @@
 
 #include "tests/support/schedules.hpp"
 
-namespace orrery {
+namespace orrery::schedule_file_test {
 namespace {
 
 const std::string head = "orrery.schedule/1\nstages 2\nmicrobatches 2\n";
@@ -166,4 +166,4 @@ TEST(ScheduleFile, AcceptsExactlyWhatRuns) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::schedule_file_test

@@ -11,7 +11,7 @@
 #include <span>
 #include <tuple>
 
-namespace orrery {
+namespace orrery::schedule_test {
 namespace {
 
 Orders orders_of(const Schedule* kind, int stages, int chunks, int microbatches,
@@ -272,4 +272,4 @@ TEST(PeakInFlight, CountsForwardsThatNoBackwardHasFreed) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::schedule_test

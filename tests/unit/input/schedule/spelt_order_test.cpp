@@ -8,7 +8,7 @@
 #include "sim/input/schedule/schedule_file.hpp"
 #include "tests/support/schedules.hpp"
 
-namespace orrery {
+namespace orrery::spelt_order_test {
 namespace {
 
 const PassLengths equal{Seconds{1.0}, Seconds{1.0}, Seconds{1.0}};
@@ -166,4 +166,4 @@ TEST(Replay, WaitsForTransfers) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::spelt_order_test

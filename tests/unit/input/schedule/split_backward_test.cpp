@@ -9,7 +9,7 @@
 
 #include "sim/input/schedule/schedule.hpp"
 
-namespace orrery {
+namespace orrery::split_backward_test {
 namespace {
 
 // A schedule of one chunk a stage and copy, and its pipeline.
@@ -335,4 +335,4 @@ TEST(DualPipe, IsIdleForLessThanHalfOfZeroBubbleH1) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::split_backward_test

@@ -7,7 +7,7 @@
 #include "sim/input/traffic/slo.hpp"
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::request_traffic_test {
 namespace {
 
 const Place flag{"--flag", ""};
@@ -132,4 +132,4 @@ TEST(Slo, HasLimitsAndAShare) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::request_traffic_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::collective_text_test {
 namespace {
 
 CollectiveLine line(CollectiveKind kind) {
@@ -41,4 +41,4 @@ TEST(CollectiveText, JsonIsAnObjectOrAList) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::collective_text_test

@@ -7,7 +7,7 @@
 #include "sim/output/trace/chrome_trace.hpp"
 #include "tests/unit/output/answers/cases.hpp"
 
-namespace orrery {
+namespace orrery::golden_test {
 namespace {
 
 struct Texts {
@@ -40,4 +40,4 @@ TEST(Golden, InterleavedReplicas) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::golden_test

@@ -9,7 +9,7 @@
 #include "sim/output/answers/megatron_changes_text.hpp"
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::megatron_changes_test {
 namespace {
 
 using testing::ElementsAre;
@@ -133,4 +133,4 @@ TEST(MegatronChanges, KeysThatGoTogether) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::megatron_changes_test

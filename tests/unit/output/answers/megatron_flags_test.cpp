@@ -8,7 +8,7 @@
 #include "sim/input/scenario/plan_keys.hpp"
 #include "tests/support/key_samples.hpp"
 
-namespace orrery {
+namespace orrery::megatron_flags_test {
 namespace {
 
 Scenario scenario(const std::string& model, const std::string& system, int gpus,
@@ -211,4 +211,4 @@ TEST(MegatronFlags, ReadBackAreTheSame) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::megatron_flags_test

@@ -4,7 +4,7 @@
 
 #include "sim/input/schedule/schedule_file.hpp"
 
-namespace orrery {
+namespace orrery::schedule_drawing_test {
 namespace {
 
 DrawnSchedule drawn(const Schedule& schedule, const Pipeline& pipeline, const PassLengths& lengths,
@@ -55,4 +55,4 @@ TEST(ScheduleChart, HasABoxForEveryPass) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::schedule_drawing_test

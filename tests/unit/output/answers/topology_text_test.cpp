@@ -5,7 +5,7 @@
 #include "sim/output/answers/topology_dot.hpp"
 #include "tests/support/fabrics.hpp"
 
-namespace orrery {
+namespace orrery::topology_text_test {
 namespace {
 
 // Four nodes, two a leaf, one spine at 4 GB/s: half of the nodes brings 8 GB/s, its leaf sends 4.
@@ -66,4 +66,4 @@ TEST(TopologyDot, DrawsPairsAndTrees) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::topology_text_test

@@ -12,7 +12,7 @@
 #include "tests/support/synthetic_record.hpp"
 #include "tests/support/temporary_folder.hpp"
 
-namespace orrery {
+namespace orrery::calibration_test {
 namespace {
 
 const Place nowhere{"test", ""};
@@ -201,4 +201,4 @@ TEST(CalibrationText, NamesRowsThatNobodyExplains) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::calibration_test

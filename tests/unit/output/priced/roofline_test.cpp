@@ -9,7 +9,7 @@
 #include "sim/output/priced/operations_text.hpp"
 #include "tests/support/golden.hpp"
 
-namespace orrery {
+namespace orrery::roofline_test {
 namespace {
 
 // 1000 TFLOP/s in bf16, 100 in fp32, 2 TB/s: ridges at 500 and 50 operations a byte.
@@ -113,4 +113,4 @@ TEST(Operations, CsvHasAsManyCellsInEveryLine) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::roofline_test

@@ -9,7 +9,7 @@
 #include "tests/support/scenarios.hpp"
 #include "tests/support/synthetic_step.hpp"
 
-namespace orrery {
+namespace orrery::profile_text_test {
 namespace {
 
 struct Compared {
@@ -66,4 +66,4 @@ TEST(ProfileText, NamesOfOthersCannotCommandATerminal) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::profile_text_test

@@ -8,7 +8,7 @@
 
 #include "tests/support/scenarios.hpp"
 
-namespace orrery {
+namespace orrery::purchase_text_test {
 namespace {
 
 using testing::HasSubstr;
@@ -71,4 +71,4 @@ TEST(PurchaseOutput, AFigureThatIsNotKnownHasAMark) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::purchase_text_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::bill_text_test {
 namespace {
 
 Bill ten_minutes() {
@@ -38,4 +38,4 @@ TEST(BillText, PowerIsSaidWhereItsPriceIsNot) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::bill_text_test

@@ -9,7 +9,7 @@
 #include "sim/analysis/estimate/estimate.hpp"
 #include "tests/support/key_samples.hpp"
 
-namespace orrery {
+namespace orrery::plan_heading_test {
 namespace {
 
 std::string heading(const Plan& plan) {
@@ -111,4 +111,4 @@ TEST(PlanHeading, PlansOfOneHeadingHaveOneAnswer) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::plan_heading_test

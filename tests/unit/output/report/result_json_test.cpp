@@ -9,7 +9,7 @@
 #include "tests/support/key_samples.hpp"
 #include "tests/unit/output/answers/cases.hpp"
 
-namespace orrery {
+namespace orrery::result_json_test {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -257,4 +257,4 @@ TEST(ResultJson, ShowsNamesThatAreNoUtf8) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::result_json_test

@@ -9,7 +9,7 @@
 #include "sim/base/text/table.hpp"
 #include "tests/unit/output/answers/cases.hpp"
 
-namespace orrery {
+namespace orrery::summary_text_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -187,4 +187,4 @@ TEST(SummaryText, ColoursNothingButTheSameText) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::summary_text_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::fault_profile_json_test {
 namespace {
 
 // Written and read again it says the same of causes, months and repairs, to the digits written.
@@ -27,4 +27,4 @@ TEST(FaultProfileJson, ReadAgainIsTheSameProfile) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::fault_profile_json_test

@@ -2,7 +2,7 @@
 
 #include "sim/output/runs/training_run_text.hpp"
 
-namespace orrery {
+namespace orrery::training_run_csv_test {
 namespace {
 
 // Two days, of which one and a half are steps that last, and two hours of them slow.
@@ -22,4 +22,4 @@ TEST(TrainingRunCsv, SaysWhereTheTimeOfEachRunWent) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::training_run_csv_test

@@ -8,7 +8,7 @@
 #include "sim/input/traffic/request_traffic.hpp"
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::replay_trace_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -70,4 +70,4 @@ TEST(ReplayTrace, OfMoreThanViewersBearIsRefused) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::replay_trace_test

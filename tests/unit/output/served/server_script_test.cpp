@@ -5,7 +5,7 @@
 #include "sim/import/servers/imported_servers.hpp"
 #include "sim/input/deployment/deployment_file.hpp"
 
-namespace orrery {
+namespace orrery::server_script_test {
 namespace {
 
 const Place here{"", ""};
@@ -183,4 +183,4 @@ TEST(ServerScript, StaticBatchesHaveNoServer) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::server_script_test

@@ -12,7 +12,7 @@
 #include "tests/support/error_text.hpp"
 #include "tests/unit/output/answers/cases.hpp"
 
-namespace orrery {
+namespace orrery::chrome_trace_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -417,4 +417,4 @@ TEST(ChromeTrace, ShowsTheExpertsOfEachRank) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::chrome_trace_test

@@ -5,7 +5,7 @@
 #include "sim/input/traffic/request_traffic.hpp"
 #include "tests/unit/work/replay/replay_laws.hpp"
 
-namespace orrery {
+namespace orrery::pooled_replay_test {
 namespace {
 
 constexpr SchedulerKind schedulers[] = {SchedulerKind::vllm, SchedulerKind::sglang,
@@ -320,4 +320,4 @@ TEST(PooledReplay, KeepsTimesOfEachRequest) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::pooled_replay_test

@@ -7,7 +7,7 @@
 #include "sim/work/replay/kv_blocks.hpp"
 #include "tests/unit/work/replay/replay_laws.hpp"
 
-namespace orrery {
+namespace orrery::host_kv_test {
 namespace {
 
 constexpr HostKvLoading all_loadings[] = {HostKvLoading::apart, HostKvLoading::layers,
@@ -245,4 +245,4 @@ TEST(HostKv, KeepsTheLawsOfAReplay) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::host_kv_test

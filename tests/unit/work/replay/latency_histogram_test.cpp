@@ -7,7 +7,7 @@
 
 #include "sim/base/core/random.hpp"
 
-namespace orrery {
+namespace orrery::latency_histogram_test {
 namespace {
 
 TEST(LatencyHistogram, HasPercentilesWithinTheWidthOfABucket) {
@@ -71,4 +71,4 @@ TEST(LatencyHistogram, ComesBackFromItsBytes) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::latency_histogram_test

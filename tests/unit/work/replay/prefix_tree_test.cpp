@@ -8,7 +8,7 @@
 
 #include "sim/base/core/random.hpp"
 
-namespace orrery {
+namespace orrery::prefix_tree_test {
 namespace {
 
 using Hashes = std::vector<std::uint64_t>;
@@ -124,4 +124,4 @@ TEST(PrefixTree, AgreesWithAListOfAllNodesOverRandomPrompts) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::prefix_tree_test

@@ -5,7 +5,7 @@
 #include "sim/input/traffic/request_traffic.hpp"
 #include "tests/unit/work/replay/replay_laws.hpp"
 
-namespace orrery {
+namespace orrery::replay_requests_test {
 namespace {
 
 constexpr SchedulerKind all_schedulers[] = {SchedulerKind::vllm, SchedulerKind::sglang,
@@ -530,4 +530,4 @@ TEST(ReplayRequests, AReplicaWithoutAClientGetsNothing) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::replay_requests_test

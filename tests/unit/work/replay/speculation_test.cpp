@@ -6,7 +6,7 @@
 #include "sim/work/replay/step_progress.hpp"
 #include "tests/unit/work/replay/replay_laws.hpp"
 
-namespace orrery {
+namespace orrery::speculation_test {
 namespace {
 
 constexpr SchedulerKind all_schedulers[] = {SchedulerKind::vllm, SchedulerKind::sglang,
@@ -124,4 +124,4 @@ TEST(Speculation, FreeDraftsThatAreAcceptedDivideTheTime) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::speculation_test

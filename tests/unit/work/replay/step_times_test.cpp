@@ -4,7 +4,7 @@
 
 #include "tests/unit/work/replay/replay_laws.hpp"
 
-namespace orrery {
+namespace orrery::step_times_test {
 namespace {
 
 // Linear functions are met exactly by tables that are linear between their places, and so is the
@@ -83,4 +83,4 @@ TEST(StepTimes, TheLongerOfHostAndGpuOrTheirSum) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::step_times_test

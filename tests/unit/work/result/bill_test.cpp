@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::bill_test {
 namespace {
 
 // Round prices: everything that is certain is a closed form.
@@ -103,4 +103,4 @@ TEST(Bill, APartOfAStepIsAStep) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::bill_test

@@ -3,7 +3,7 @@
 #include "sim/work/result/summary.hpp"
 #include "tests/support/placements.hpp"
 
-namespace orrery {
+namespace orrery::breakdown_test {
 namespace {
 
 // Two stages, one micro-batch, and a timeline drawn by hand, in seconds:
@@ -155,4 +155,4 @@ TEST_F(BreakDown, EachStageHasARankThatComputesTheLongest) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::breakdown_test

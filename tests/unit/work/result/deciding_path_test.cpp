@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::deciding_path_test {
 namespace {
 
 struct Drawn {
@@ -49,4 +49,4 @@ TEST(DecidingPath, OfEqualsTakesTheFirst) {
 TEST(DecidingPath, OfNothingIsEmpty) { EXPECT_TRUE(Drawn{}.path().empty()); }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::deciding_path_test

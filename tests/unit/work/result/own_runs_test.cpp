@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-namespace orrery {
+namespace orrery::own_runs_test {
 namespace {
 
 // 0.026^2: of repeated runs.
@@ -105,4 +105,4 @@ TEST(OwnRuns, EveryRunSharpens) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::own_runs_test

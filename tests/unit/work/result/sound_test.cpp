@@ -6,7 +6,7 @@
 #include <limits>
 #include <stdexcept>
 
-namespace orrery {
+namespace orrery::sound_test {
 namespace {
 
 // One second of kernels, on a GPU that is half full.
@@ -69,4 +69,4 @@ TEST(Sound, NamesTheFigureThatNoStepCanHave) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::sound_test

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-namespace orrery {
+namespace orrery::step_range_test {
 namespace {
 
 constexpr auto interpolated = static_cast<std::size_t>(Tag::interpolated);
@@ -152,4 +152,4 @@ TEST(StepRange, ScalesWithTheStep) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::step_range_test

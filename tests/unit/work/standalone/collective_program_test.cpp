@@ -4,7 +4,7 @@
 
 #include "tests/support/error_text.hpp"
 
-namespace orrery {
+namespace orrery::collective_program_test {
 namespace {
 
 CollectiveProgram read(const std::string& text) {
@@ -40,4 +40,4 @@ TEST(CollectiveProgram, SaysWhatCannotBeMeant) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::collective_program_test

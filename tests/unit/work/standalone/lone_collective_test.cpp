@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orrery {
+namespace orrery::lone_collective_test {
 namespace {
 
 const Place test_place{"test", ""};
@@ -56,4 +56,4 @@ TEST(LoneCollective, Bandwidths) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::lone_collective_test

@@ -5,7 +5,7 @@
 #include "tests/support/error_text.hpp"
 #include "tests/support/programs.hpp"
 
-namespace orrery {
+namespace orrery::program_run_test {
 namespace {
 
 const Place place{"p.json", ""};
@@ -89,4 +89,4 @@ TEST(ProgramRun, MoreRanksThanGpus) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::program_run_test

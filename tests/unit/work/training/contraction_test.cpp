@@ -4,7 +4,7 @@
 
 #include "tests/support/placements.hpp"
 
-namespace orrery {
+namespace orrery::contraction_test {
 namespace {
 
 Scenario scenario_on(const System& system, int tp, int pp, int dp, bool overlap) {
@@ -63,4 +63,4 @@ TEST(Contraction, AllowsForTransfersThatHardlyCount) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::contraction_test

@@ -6,7 +6,7 @@
 
 #include "tests/support/placements.hpp"
 
-namespace orrery {
+namespace orrery::verify_test {
 namespace {
 
 // A two-stage pipeline with one micro-batch, drawn by hand, to be spoilt in each test:
@@ -151,4 +151,4 @@ TEST_F(Verify, BackwardBeforeForward) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::verify_test

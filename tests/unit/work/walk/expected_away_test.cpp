@@ -8,7 +8,7 @@
 #include "sim/work/walk/expected_run.hpp"
 #include "sim/work/walk/run_replicates.hpp"
 
-namespace orrery {
+namespace orrery::expected_away_test {
 namespace {
 
 constexpr Micros second = 1'000'000;
@@ -148,4 +148,4 @@ TEST(PolicyShares, GrowWithSpares) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::expected_away_test

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace orrery {
+namespace orrery::expected_run_test {
 namespace {
 
 // W0(-0.2) and W0(-0.1) as tables of the function have them (Corless et al., 1996).
@@ -95,4 +95,4 @@ TEST(LinearEttr, IsTheFormulaOfRsc) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::expected_run_test

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace orrery {
+namespace orrery::failure_draws_test {
 namespace {
 
 constexpr Micros day = 86'400'000'000;
@@ -162,4 +162,4 @@ TEST(FailureDraws, AreTheSameEverywhere) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::failure_draws_test

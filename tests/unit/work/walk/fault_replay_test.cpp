@@ -7,7 +7,7 @@
 
 #include "sim/work/walk/run_replicates.hpp"
 
-namespace orrery {
+namespace orrery::fault_replay_test {
 namespace {
 
 constexpr Micros second = 1'000'000;
@@ -107,4 +107,4 @@ TEST(FaultReplay, StrikesWhoIsThere) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::fault_replay_test

@@ -7,7 +7,7 @@
 
 #include "sim/work/walk/run_replicates.hpp"
 
-namespace orrery {
+namespace orrery::slow_gpus_test {
 namespace {
 
 constexpr Micros second = 1'000'000;
@@ -218,4 +218,4 @@ TEST(Walk, LosesNoTimeWithSlowGpus) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::slow_gpus_test

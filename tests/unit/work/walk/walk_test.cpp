@@ -8,7 +8,7 @@
 #include "sim/work/walk/expected_run.hpp"
 #include "sim/work/walk/run_replicates.hpp"
 
-namespace orrery {
+namespace orrery::walk_test {
 namespace {
 
 constexpr Micros second = 1'000'000;
@@ -234,4 +234,4 @@ TEST(Walk, FallsBackToTheNearestCopyThatIsLeft) {
 }
 
 }  // namespace
-}  // namespace orrery
+}  // namespace orrery::walk_test
