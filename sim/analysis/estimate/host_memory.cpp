@@ -17,14 +17,6 @@ double passes(const Plan& plan) {
   return kinds * plan.microbatches_of_chunk() * plan.chunks();
 }
 
-double tasks_in(const std::vector<Segment>& segments) {
-  double sum = 0.0;
-  for (const Segment& segment : segments)
-    sum += (segment.beside ? 1.0 : 0.0) + (segment.after ? 1.0 : 0.0) +
-           (segment.chain.empty() ? 1.0 : tasks_in(segment.chain));
-  return sum;
-}
-
 }  // namespace
 
 double least_tasks(const Plan& plan, int ranks) { return passes(plan) * ranks; }
@@ -39,7 +31,8 @@ double expected_tasks(const Plan& plan, int ranks, const StepCost& cost,
   if (contraction.quiet && contraction.overlapped) return least + transfers;
   double in_both = 0.0;  // Of a virtual stage, on the average.
   for (const StageCost& stage : cost.stages)
-    in_both += tasks_in(stage.forward.segments) + tasks_in(stage.backward.segments);
+    in_both += static_cast<double>(tasks_in(stage.forward.segments) +
+                                   tasks_in(stage.backward.segments));
   in_both /= stages;
   if (!contraction.quiet) return least * in_both / 2.0 + transfers;
   // The first forward and the last backward pass of each chunk are drawn.

@@ -52,6 +52,14 @@ Seconds time_of(const std::vector<Segment>& segments, double speed) {
   return sum;
 }
 
+std::size_t tasks_in(const std::vector<Segment>& segments) {
+  std::size_t sum = 0;
+  for (const Segment& segment : segments)
+    sum += (segment.beside ? 1u : 0u) + (segment.after ? 1u : 0u) +
+           (segment.chain.empty() ? 1u : tasks_in(segment.chain));
+  return sum;
+}
+
 Seconds PassCost::time(double speed) const { return time_of(segments, speed); }
 
 namespace {

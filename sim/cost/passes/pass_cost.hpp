@@ -100,6 +100,8 @@ PassCost waiting(Seconds time, std::string_view name);
 
 /// Length of stretches one after another, as Segment::time().
 Seconds time_of(const std::vector<Segment>& segments, double speed = 1.0);
+/// How many kernels and collectives they are drawn as.
+std::size_t tasks_in(const std::vector<Segment>& segments);
 
 /// Calls visit(collective) for each in `segments`, as they begin.
 template <class Visit>

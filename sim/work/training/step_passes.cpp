@@ -57,15 +57,15 @@ class PassBuilder {
   // Room for passes and their transfers: a list that grows would be copied again and again. What
   // is reserved in vain takes addresses, no memory.
   std::size_t expected_tasks() const {
-    constexpr std::size_t with_transfers = 2;
+    constexpr std::size_t transfers = 2, joins = 4;  // Of both passes.
     std::size_t sum = 0;
     for (int role = 0; role < draft_.role_count(); ++role)
       for (int chunk = 0; chunk < plan_.chunks(); ++chunk) {
         const StageCost& stage = draft_.stage_cost(role, chunk);
         const bool drawn = !contraction_.quiet && !contraction_.chains;
-        const std::size_t stretches =
-            drawn ? 2 * (stage.forward.segments.size() + stage.backward.segments.size()) : 2;
-        sum += at(plan_.microbatches_of_chunk()) * (stretches + with_transfers);
+        const std::size_t tasks =
+            drawn ? tasks_in(stage.forward.segments) + tasks_in(stage.backward.segments) + joins : 2;
+        sum += at(plan_.microbatches_of_chunk()) * (tasks + transfers);
       }
     return sum;
   }
