@@ -137,8 +137,17 @@ class Simulation::Run final : public MovedTasks {
 
  private:
   void start(TaskId id) {
+    look_ahead(id);
     timeline_.spans[index(id)].start = now_;
     mover_->start(id, task(id));
+  }
+
+  // An owner's next tasks mostly lie behind this one, but owners take turns: waiting for memory
+  // would be a tenth of a large graph's time.
+  void look_ahead(TaskId id) const {
+    constexpr std::size_t tasks = 3;
+    if (index(id) + tasks < begun_with_.size())
+      __builtin_prefetch(&begun_with_[index(id) + tasks]);
   }
 
   void tell_progress() const {
