@@ -31,8 +31,8 @@ double expected_tasks(const Plan& plan, int ranks, const StepCost& cost,
   if (contraction.quiet && contraction.overlapped) return least + transfers;
   double in_both = 0.0;  // Of a virtual stage, on the average.
   for (const StageCost& stage : cost.stages)
-    in_both += static_cast<double>(tasks_in(stage.forward.segments) +
-                                   tasks_in(stage.backward.segments));
+    in_both +=
+        static_cast<double>(tasks_in(stage.forward.segments) + tasks_in(stage.backward.segments));
   in_both /= stages;
   if (!contraction.quiet) return least * in_both / 2.0 + transfers;
   // The first forward and the last backward pass of each chunk are drawn.

@@ -146,8 +146,7 @@ class Simulation::Run final : public MovedTasks {
   // would be a tenth of a large graph's time.
   void look_ahead(TaskId id) const {
     constexpr std::size_t tasks = 3;
-    if (index(id) + tasks < begun_with_.size())
-      __builtin_prefetch(&begun_with_[index(id) + tasks]);
+    if (index(id) + tasks < begun_with_.size()) __builtin_prefetch(&begun_with_[index(id) + tasks]);
   }
 
   void tell_progress() const {

@@ -64,7 +64,8 @@ class PassBuilder {
         const StageCost& stage = draft_.stage_cost(role, chunk);
         const bool drawn = !contraction_.quiet && !contraction_.chains;
         const std::size_t tasks =
-            drawn ? tasks_in(stage.forward.segments) + tasks_in(stage.backward.segments) + joins : 2;
+            drawn ? tasks_in(stage.forward.segments) + tasks_in(stage.backward.segments) + joins
+                  : 2;
         sum += at(plan_.microbatches_of_chunk()) * (tasks + transfers);
       }
     return sum;
