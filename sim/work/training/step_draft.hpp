@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <boost/container/small_vector.hpp>
 #include <span>
 #include <vector>
 
@@ -31,13 +32,16 @@ struct Stretch {
   TaskId exit;
 };
 
+/// As they run: most passes have one, for which a list would be an allocation a pass.
+using Stretches = boost::container::small_vector<Stretch, 1>;
+
 struct PassTasks {
   Slot slot;
-  std::vector<Stretch> buckets;  ///< As they run; one unless gradients or weights overlap.
-  bool gathers = false;          ///< Weights are gathered for it, bucket by bucket.
-  bool reduces = false;          ///< Its gradients are reduced, bucket by bucket.
-  bool opens_chunk = false;      ///< The first forward pass of its chunk.
-  bool contracted = false;       ///< One task, in which the group's collectives are not drawn.
+  Stretches buckets;         ///< One unless gradients or weights overlap.
+  bool gathers = false;      ///< Weights are gathered for it, bucket by bucket.
+  bool reduces = false;      ///< Its gradients are reduced, bucket by bucket.
+  bool opens_chunk = false;  ///< The first forward pass of its chunk.
+  bool contracted = false;   ///< One task, in which the group's collectives are not drawn.
 
   TaskId entry() const { return buckets.front().entry; }
   TaskId exit() const { return buckets.back().exit; }

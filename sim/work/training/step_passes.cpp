@@ -166,13 +166,13 @@ class PassBuilder {
   }
 
   // Bucket by bucket, or whole.
-  std::vector<Stretch> add_pass(int role_index, const Slot& slot, bool gathers, bool reduces,
-                                const Ends& first) {
+  Stretches add_pass(int role_index, const Slot& slot, bool gathers, bool reduces,
+                     const Ends& first) {
     const StageCost& stage = draft_.pass_cost(role_index, slot);
     const bool forward = slot.pass == Pass::forward;
     Part part{role_index, slot};
     if (!gathers && !reduces) return {add_stretch(part, cost_of(stage, slot), first)};
-    std::vector<Stretch> buckets;
+    Stretches buckets;
     Ends before = first;
     for (std::size_t i = 0; i < stage.count(forward); ++i) {
       const Bucket& bucket = stage.bucket(forward, i);
