@@ -72,9 +72,9 @@ constexpr Peer peers[] = {{"ASTRA-sim 2.0 analytical, a node a stage and micro-b
                           {"ASTRA-sim 2.0 analytical, a node a layer", 1120.0},
                           {"vTrain, task graph", 5.6},
                           {"SimuMax simulate, 16 micro-batches", 55.0},
-                          {"SimuMax perf (formula)", 0.06},
-                          {"Calculon (formula), its whole command", 0.5},
-                          {"Calculon (formula), one more configuration in process", 0.0019}};
+                          {"SimuMax perf (formula)", 0.038},
+                          {"Calculon (formula), its whole command", 0.32},
+                          {"Calculon (formula), one more configuration in process", 0.0015}};
 
 }  // namespace
 
