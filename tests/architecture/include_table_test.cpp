@@ -122,6 +122,7 @@ TEST(IncludeTable, ThirdPartiesStayInTheirRooms) {
                      "reports", "views",        "purchase",   "kineto",     "profiled"}},
       {"boost/property_tree/", {"inventory"}},
       {"boost/graph/", {"topology"}},
+      {"boost/container/", {"training"}},
       {"boost/program_options", {"options"}},
       {"sqlite3.h", {"sweep"}},
       {"simgrid/", {"simgrid"}},
