@@ -16,7 +16,7 @@ foreach(header ${headers})
 endforeach()
 add_library(headers_alone OBJECT ${sources})
 # Nothing of it is ever run, so nothing is optimised.
-target_compile_options(headers_alone PRIVATE -O0)
+target_compile_options(headers_alone PRIVATE -O0 ${orrery_little_collection})
 target_include_directories(headers_alone PRIVATE ${PROJECT_SOURCE_DIR})
 target_link_libraries(headers_alone PRIVATE orrery_flags nlohmann_json::nlohmann_json
                       Boost::headers PkgConfig::SIMGRID)
