@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/analysis/estimate/routed.hpp"
 #include "sim/cluster/placement/placement.hpp"
 
 namespace orrery {
@@ -14,6 +15,13 @@ double fastest_gpu(const System& system) {
   double speed = 1.0;
   for (const GpuOverride& change : system.gpu_overrides) speed = std::max(speed, change.speed);
   return speed;
+}
+
+Seconds slowest_optimizer(const Scenario& scenario, const KernelModel& kernels) {
+  Seconds slowest;
+  for (const Seconds& update : optimizer_times(scenario, kernels))
+    slowest = std::max(slowest, update);
+  return slowest;
 }
 
 }  // namespace
@@ -43,11 +51,50 @@ PassTimes pass_times(const Scenario& scenario, const KernelModel& kernels, const
     times.forward.push_back(time(stage.forward));
     times.backward.push_back(time(stage.backward));
   }
-  for (const Seconds& update : optimizer_times(scenario, kernels))
-    times.optimizer = std::max(times.optimizer, update / places.speed);
+  times.optimizer = slowest_optimizer(scenario, kernels) / places.speed;
   times.transfer_bytes = transfer_bytes(scenario);
   return times;
 }
+
+namespace {
+
+// Of passes that are priced as they are routed.
+PassTimes routed_pass_times(const Routed& routed, const StepCost& cost,
+                            const KernelModel& kernels) {
+  const Plan& plan = routed.scenario.plan;
+  const PassPlaces places{routed.scenario};
+  const auto time = [&](const PassCost& pass) {
+    return places.alike ? pass.time(places.speed) : pass.compute / places.speed;
+  };
+  const int draws = routed.loads->micro_batches();
+  PassTimes times;
+  times.forward.resize(cost.stages.size(), Seconds{1e300});
+  times.backward = times.forward;
+  times.work.resize(static_cast<std::size_t>(plan.pp));
+  for (int group = 0; group < routed.loads->groups(); ++group)
+    for (int stage = 0; stage < plan.pp; ++stage) {
+      Seconds all;
+      for (int chunk = 0; chunk < plan.chunks(); ++chunk) {
+        const int v = plan.virtual_stage(stage, chunk);
+        const auto at = static_cast<std::size_t>(v);
+        for (int m = 0; m < draws; ++m) {
+          const StageCost& one = cost.stage(v, group, m);
+          const Seconds forward = time(one.forward), backward = time(one.backward);
+          times.forward[at] = std::min(times.forward[at], forward);
+          times.backward[at] = std::min(times.backward[at], backward);
+          const int alike = (plan.microbatches_of_chunk() - m + draws - 1) / draws;
+          all += alike * (forward + backward);
+        }
+      }
+      Seconds& slowest = times.work[static_cast<std::size_t>(stage)];
+      slowest = std::max(slowest, all);
+    }
+  times.optimizer = slowest_optimizer(routed.scenario, kernels) / places.speed;
+  times.transfer_bytes = cost.transfer_bytes;
+  return times;
+}
+
+}  // namespace
 
 Seconds step_lower_bound(const Scenario& scenario, const PassTimes& passes,
                          const CollectiveTime& collectives) {
@@ -72,6 +119,7 @@ Seconds step_lower_bound(const Scenario& scenario, const PassTimes& passes,
         const std::size_t v = at(plan.virtual_stage(stage, chunk));
         work += plan.microbatches_of_chunk() * (passes.forward[v] + passes.backward[v]);
       }
+      if (!passes.work.empty()) work = passes.work[at(stage)];
       longest = std::max(longest, work);
     }
     return (1.0 - rounding) * (longest + close);
@@ -85,13 +133,24 @@ Seconds step_lower_bound(const Scenario& scenario, const PassTimes& passes,
       work += passes.forward[at(v)] + passes.backward[at(v)];
       sends += (v < last ? 1 : 0) + (v > 0 ? 1 : 0);
     }
-    Seconds path = ends + plan.microbatches * work;
+    Seconds path = ends + (passes.work.empty() ? plan.microbatches * work : passes.work[at(stage)]);
     if (!scenario.software.overlap_pp && plan.pp > 1)
       path += (plan.microbatches * sends - (stage > 0 ? 1 : 0)) * x;
     longest = std::max(longest, path);
     ends += passes.forward[at(stage)] + passes.backward[at(stage)] + 2.0 * x;
   }
   return (1.0 - rounding) * (longest + close);
+}
+
+std::optional<Seconds> routed_lower_bound(const Scenario& scenario, EstimateContext& context) {
+  Routed routed{scenario, context};
+  if (routed.loads->even() || scenario.plan.ep_overlap || scenario.plan.copies() > 1)
+    return std::nullopt;
+  Plan& plan = routed.scenario.plan;
+  plan.zero = 0;  // Shards nothing, as other bounds do.
+  const auto cost = price(routed, context, context.layout(Placement{plan, scenario.system}));
+  return step_lower_bound(scenario, routed_pass_times(routed, *cost, context.kernels(plan.dtype)),
+                          context.collectives(plan));
 }
 
 }  // namespace orrery

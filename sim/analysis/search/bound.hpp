@@ -1,7 +1,9 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
+#include "sim/analysis/estimate/context.hpp"
 #include "sim/cost/passes/stage_prices.hpp"
 #include "sim/cost/passes/step_cost.hpp"
 #include "sim/input/scenario/scenario.hpp"
@@ -14,6 +16,8 @@ struct PassTimes {
   std::vector<Seconds> backward;  ///< By virtual stage.
   Seconds optimizer;              ///< The slowest stage's, where nothing is sharded.
   Bytes transfer_bytes;           ///< As in StepCost.
+  /// Where micro-batches differ: by pipeline stage, of all of them; the two above are the least.
+  std::vector<Seconds> work = {};
 };
 /// Of `scenario`, or of one that differs in ZeRO, overlap of gradients, schedule and batch, but
 /// shards nothing. Where groups of one kind do not all lie alike, kernels count alone.
@@ -60,5 +64,12 @@ PassTimes pass_times(const Scenario& scenario, const KernelModel& kernels, const
 /// against every plan of small spaces.
 Seconds step_lower_bound(const Scenario& scenario, const PassTimes& passes,
                          const CollectiveTime& collectives);
+
+/// step_lower_bound() from the prices of the scenario's own routing, where it is uneven: its experts
+/// are priced as they are filled, for each micro-batch and expert group that is drawn. A hundred
+/// times as long to find as the bound of even routing, and a tenth of a simulation of such a step.
+/// Nothing where routing is even, where one pass hides what another waits for, and of plans with two
+/// copies of the model.
+std::optional<Seconds> routed_lower_bound(const Scenario& scenario, EstimateContext& context);
 
 }  // namespace orrery

@@ -1,5 +1,6 @@
 #include "sim/analysis/search/candidate.hpp"
 
+#include <algorithm>
 #include <type_traits>
 
 #include "sim/analysis/search/bound.hpp"
@@ -14,6 +15,15 @@ namespace {
 static_assert(std::is_trivially_copyable_v<Candidate>);
 
 }  // namespace
+
+Candidate sharpened(Candidate one, const Scenario& scenario, const Objective& objective,
+                    const Economics* economics, EstimateContext& context) {
+  if (const auto bound = routed_lower_bound(scenario, context)) {
+    one.bound_s = std::max(one.bound_s, bound->si());
+    one.bound = std::max(one.bound, objective.score(scenario, *bound, economics));
+  }
+  return one;
+}
 
 Part explore(const PlanSpace& space, int part, Shard shard, double most_memory,
              const Objective& objective, const Economics* economics, EstimateContext& context,

@@ -113,7 +113,8 @@ class Simulations {
         candidates_{std::move(explored.candidates)},
         layouts_{std::move(explored.layouts)},
         talk_{talk},
-        leaders_{no_leaders(request)} {
+        leaders_{no_leaders(request)},
+        workers_leaders_{no_leaders(request)} {
     std::stable_sort(candidates_.begin(), candidates_.end(),
                      [](const Candidate& a, const Candidate& b) {
                        return std::pair{a.bound, a.bound_s} < std::pair{b.bound, b.bound_s};
@@ -140,9 +141,9 @@ class Simulations {
           return next++;
         },
         [&](std::int64_t task) {
-          const Seconds time = time_of(candidate(task));
           Answer answer;
-          answer.bytes.assign(reinterpret_cast<const char*>(&time), sizeof time);
+          if (const auto time = simulate(candidate(task)))
+            answer.bytes.assign(reinterpret_cast<const char*>(&*time), sizeof *time);
           return answer;
         },
         [&](const Outcome& outcome) {
@@ -151,6 +152,7 @@ class Simulations {
           // Workers are ahead: this one was asked for before the leaders were known.
           if (!leaders_.may_take(one)) return true;
           fail_if_it_failed(outcome, "plan " + std::to_string(one.number));
+          if (outcome.bytes.empty()) return true;
           Seconds time;
           std::memcpy(&time, outcome.bytes.data(), sizeof time);
           offer(one, time);
@@ -172,7 +174,7 @@ class Simulations {
         });
     // Stopped while it enumerated: the most promising plan is the best so far.
     if (Interruption::asked() && done_ == 0) {
-      offer(candidates_.front(), time_of(candidates_.front()));
+      if (const auto time = simulate(candidates_.front())) offer(candidates_.front(), *time);
       done_ = 1;
     }
   }
@@ -215,8 +217,17 @@ class Simulations {
     return candidates_[static_cast<std::size_t>(task)];
   }
   Scenario scenario_of(const Candidate& one) const { return ground_.scenario(one); }
-  Seconds time_of(const Candidate& one) const {
-    return step_time(scenario_of(one), ground_.context(one.space));
+  // In a worker. Nothing where the prices of its own routing show that it cannot be among the
+  // leaders, as far as this worker knows them.
+  std::optional<Seconds> simulate(const Candidate& one) {
+    const Scenario scenario = scenario_of(one);
+    const Economics* prices = ground_.prices(one.space);
+    EstimateContext& context = ground_.context(one.space);
+    if (!workers_leaders_.may_take(sharpened(one, scenario, objective_, prices, context)))
+      return std::nullopt;
+    const Seconds time = step_time(scenario, context);
+    workers_leaders_.offer(one, time, objective_.score(scenario, time, prices));
+    return time;
   }
   void offer(const Candidate& one, Seconds time) {
     leaders_.offer(one, time, objective_.score(scenario_of(one), time, ground_.prices(one.space)));
@@ -230,7 +241,8 @@ class Simulations {
   LayoutNumbers layouts_;
   ShardTalk* talk_;
   Leaders leaders_;
-  std::int64_t done_ = 0;  // Candidates simulated or passed over.
+  Leaders workers_leaders_;  // Of the plans that this process has simulated itself.
+  std::int64_t done_ = 0;    // Candidates simulated or passed over.
   std::int64_t simulated_ = 0;
 };
 

@@ -75,6 +75,55 @@ TEST(StepLowerBound, HoldsOfSplitBackwardPasses) {
   EXPECT_GT(closest, 0.8);
 }
 
+// Experts that are filled unevenly, priced as they are.
+TEST(StepLowerBound, OfItsOwnRoutingHolds) {
+  const System system = read_system("four-by-four", test_place);
+  EstimateContext context{system};
+  double closest = 0.0;
+  int plans = 0;
+  for (const char* routing : {"zipf:0.5", "zipf:1", "hot:0.9"})
+    for (const auto& [tp, pp, ep] :
+         {std::tuple{1, 1, 4}, {1, 2, 2}, {1, 4, 2}, {2, 2, 2}, {2, 1, 4}})
+      for (int zero : {0, 1, 3})
+        for (const Recompute recompute : {Recompute::none, Recompute::full})
+          for (int per_stage : {3, 12}) {
+            const int dp = 8 / (tp * pp);
+            PlanRequest request =
+                plan_request(tp, pp, 1, per_stage * pp * dp, 240, "megatron-core");
+            request.ep = ep;
+            request.zero = zero;
+            request.recompute = recompute;
+            request.routing = routing;
+            const Scenario scenario =
+                scenario_of(small_mixture(8, 256, 4, 1024, 4, 1), system, request, 8);
+            const auto bound = routed_lower_bound(scenario, context);
+            ASSERT_TRUE(bound);
+            const Seconds time = step_time(scenario, context);
+            EXPECT_LE(*bound, time) << routing << " " << describe(scenario);
+            closest = std::max(closest, *bound / time);
+            ++plans;
+          }
+  EXPECT_EQ(plans, 180);
+  EXPECT_GT(closest, 0.8);
+}
+
+// Where experts take most of the time, it is closer than the bound of even routing.
+TEST(StepLowerBound, OfItsOwnRoutingIsCloser) {
+  const System system = read_system("dgx-h100", test_place);
+  EstimateContext context{system};
+  PlanRequest request = plan_request(2, 2, 4, 128, 4096, "megatron-core");
+  request.ep = 4;
+  request.routing = "zipf:0.3";
+  const Scenario scenario =
+      scenario_of(read_model("mixtral-8x7b", test_place), system, request, 64);
+  const auto bound = routed_lower_bound(scenario, context);
+  ASSERT_TRUE(bound);
+  EXPECT_GT(*bound / bound_of(scenario, context), 1.05);
+  request.routing = "uniform";
+  EXPECT_FALSE(routed_lower_bound(
+      scenario_of(read_model("mixtral-8x7b", test_place), system, request, 64), context));
+}
+
 // A pipeline of equal stages and long kernels: (m + p - 1) (F + B) is the step but for transfers.
 TEST(StepLowerBound, IsCloseWhereKernelsAreLong) {
   const System system = read_system("dgx-a100-80gb", test_place);
