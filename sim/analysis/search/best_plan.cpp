@@ -108,7 +108,8 @@ BestPlanSearch BestPlanFinder::find(double most_memory) {
     if (!leaders.may_take(candidate)) continue;
     const Scenario scenario =
         spaces_[static_cast<std::size_t>(candidate.space)]->scenario(candidate.choice);
-    if (!leaders.may_take(sharpened(candidate, scenario, objective_, economics_, context_)))
+    if (!leaders.may_take(
+            sharpened(candidate, scenario, objective_, economics_, context_, passes_)))
       continue;
     const Seconds time = step_time(scenario, context_);
     leaders.offer(candidate, time, objective_.score(scenario, time, economics_));

@@ -59,8 +59,7 @@ PassTimes pass_times(const Scenario& scenario, const KernelModel& kernels, const
 namespace {
 
 // Of passes that are priced as they are routed.
-PassTimes routed_pass_times(const Routed& routed, const StepCost& cost,
-                            const KernelModel& kernels) {
+PassTimes times_of(const Routed& routed, const StepCost& cost, const KernelModel& kernels) {
   const Plan& plan = routed.scenario.plan;
   const PassPlaces places{routed.scenario};
   const auto time = [&](const PassCost& pass) {
@@ -142,15 +141,14 @@ Seconds step_lower_bound(const Scenario& scenario, const PassTimes& passes,
   return (1.0 - rounding) * (longest + close);
 }
 
-std::optional<Seconds> routed_lower_bound(const Scenario& scenario, EstimateContext& context) {
+std::optional<PassTimes> routed_pass_times(const Scenario& scenario, EstimateContext& context) {
   Routed routed{scenario, context};
   if (routed.loads->even() || scenario.plan.ep_overlap || scenario.plan.copies() > 1)
     return std::nullopt;
   Plan& plan = routed.scenario.plan;
   plan.zero = 0;  // Shards nothing, as other bounds do.
   const auto cost = price(routed, context, context.layout(Placement{plan, scenario.system}));
-  return step_lower_bound(scenario, routed_pass_times(routed, *cost, context.kernels(plan.dtype)),
-                          context.collectives(plan));
+  return times_of(routed, *cost, context.kernels(plan.dtype));
 }
 
 }  // namespace orrery

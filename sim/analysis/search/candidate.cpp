@@ -4,7 +4,6 @@
 #include <type_traits>
 
 #include "sim/analysis/search/bound.hpp"
-#include "sim/analysis/search/known_pass_times.hpp"
 #include "sim/base/core/stopwatch.hpp"
 #include "sim/base/workers/answer_bytes.hpp"
 #include "sim/cost/memory/memory.hpp"
@@ -17,10 +16,11 @@ static_assert(std::is_trivially_copyable_v<Candidate>);
 }  // namespace
 
 Candidate sharpened(Candidate one, const Scenario& scenario, const Objective& objective,
-                    const Economics* economics, EstimateContext& context) {
-  if (const auto bound = routed_lower_bound(scenario, context)) {
-    one.bound_s = std::max(one.bound_s, bound->si());
-    one.bound = std::max(one.bound, objective.score(scenario, *bound, economics));
+                    const Economics* economics, EstimateContext& context, KnownPassTimes& passes) {
+  if (const auto& routed = passes.routed(scenario)) {
+    const Seconds bound = step_lower_bound(scenario, *routed, context.collectives(scenario.plan));
+    one.bound_s = std::max(one.bound_s, bound.si());
+    one.bound = std::max(one.bound, objective.score(scenario, bound, economics));
   }
   return one;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/analysis/estimate/context.hpp"
+#include "sim/analysis/search/known_pass_times.hpp"
 #include "sim/analysis/search/objective.hpp"
 #include "sim/analysis/search/plan_space.hpp"
 
@@ -25,7 +26,7 @@ struct Candidate {
 /// With the bound of its own routing's prices, where its routing is uneven: to be looked at before a
 /// step that takes long to simulate.
 Candidate sharpened(Candidate one, const Scenario& scenario, const Objective& objective,
-                    const Economics* economics, EstimateContext& context);
+                    const Economics* economics, EstimateContext& context, KnownPassTimes& passes);
 
 /// What became of one part of a space.
 struct Part {

@@ -77,4 +77,13 @@ const PassTimes& KnownPassTimes::of(const Scenario& scenario) {
   return known_.emplace(std::move(key), std::move(times)).first->second;
 }
 
+const std::optional<PassTimes>& KnownPassTimes::routed(const Scenario& scenario) {
+  Plan key = as_priced(scenario.plan);
+  key.gbs = scenario.plan.gbs;  // As many micro-batches are drawn.
+  key.microbatches = scenario.plan.microbatches;
+  if (const auto found = routed_.find(key); found != routed_.end()) return found->second;
+  if (routed_.size() >= most_known) routed_.clear();
+  return routed_.emplace(std::move(key), routed_pass_times(scenario, context_)).first->second;
+}
+
 }  // namespace orrery

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -21,6 +22,8 @@ class KnownPassTimes {
 
   /// Valid until the next call.
   const PassTimes& of(const Scenario& scenario);
+  /// routed_pass_times(), likewise.
+  const std::optional<PassTimes>& routed(const Scenario& scenario);
   /// Whether all groups of a kind lie alike in the system's NVLink domains (Placement::regular), or
   /// all ranks in one of them.
   bool lies_evenly(const Scenario& scenario) {
@@ -42,6 +45,7 @@ class KnownPassTimes {
 
   EstimateContext& context_;
   std::unordered_map<Plan, PassTimes, Hash> known_;
+  std::unordered_map<Plan, std::optional<PassTimes>, Hash> routed_;
   std::unordered_map<Plan, std::vector<Layers>, Hash> layers_;
   std::map<Placement, PassPlaces> places_;
 };

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <set>
 
 #include "sim/analysis/search/candidate.hpp"
@@ -223,7 +224,8 @@ class Simulations {
     const Scenario scenario = scenario_of(one);
     const Economics* prices = ground_.prices(one.space);
     EstimateContext& context = ground_.context(one.space);
-    if (!workers_leaders_.may_take(sharpened(one, scenario, objective_, prices, context)))
+    KnownPassTimes& passes = workers_passes_.try_emplace(one.space, context).first->second;
+    if (!workers_leaders_.may_take(sharpened(one, scenario, objective_, prices, context, passes)))
       return std::nullopt;
     const Seconds time = step_time(scenario, context);
     workers_leaders_.offer(one, time, objective_.score(scenario, time, prices));
@@ -242,7 +244,8 @@ class Simulations {
   ShardTalk* talk_;
   Leaders leaders_;
   Leaders workers_leaders_;  // Of the plans that this process has simulated itself.
-  std::int64_t done_ = 0;    // Candidates simulated or passed over.
+  std::map<std::int32_t, KnownPassTimes> workers_passes_;  // By space.
+  std::int64_t done_ = 0;                                  // Candidates simulated or passed over.
   std::int64_t simulated_ = 0;
 };
 

@@ -52,7 +52,7 @@ std::vector<Simulated> simulate_all(const SearchRequest& request) {
           space.visit(
               part,
               [&](const PlanSpace::Choice& choice, const Scenario& scenario) {
-                const MemoryReport memory = memory_of(scenario);
+                const MemoryReport memory = memory_of(scenario, *context.loads(scenario));
                 if (memory.peak() > request.max_memory * memory.capacity) return true;
                 all.push_back({space.flags(choice), scenario, step_time(scenario, context),
                                memory.peak() / memory.capacity});
@@ -177,6 +177,22 @@ TEST(Search, FindsWhatSimulatingAllFinds) {
   purchases.fixed = {{"tp_overlap", {"true"}}};
   expect_same_for_every_goal(purchases);
   EXPECT_EQ(spaces + 2, 20);
+}
+
+// Where experts are filled unevenly, a second bound is looked at before a plan is simulated.
+TEST(Search, FindsWhatSimulatingAllFindsOfUnevenExperts) {
+  SearchRequest request = small_request(nodes_of_two(), 8, 16);
+  request.model = small_mixture(8, 256, 8, 2048, 8, 2);
+  request.fixed = {
+      {"cp", {"1"}}, {"dp_overlap", {"true"}}, {"recompute", {"none", "full"}}, {"sp", {"true"}}};
+  request.fixed.push_back({"routing", {"zipf:1"}});
+  request.fixed.push_back({"zero", {"0", "1"}});
+  const std::vector<Simulated> all = simulate_all(request);
+  ASSERT_GT(all.size(), 20u);
+  for (bool all_settings : {false, true}) {
+    request.all_settings = all_settings;
+    expect_same_top(request, all);
+  }
 }
 
 // What the software has not is not met at all, rather than met and refused.
