@@ -65,11 +65,11 @@ PassTimes pass_times(const Scenario& scenario, const KernelModel& kernels, const
 Seconds step_lower_bound(const Scenario& scenario, const PassTimes& passes,
                          const CollectiveTime& collectives);
 
-/// What step_lower_bound() needs, from the prices of the scenario's own routing, where it is uneven:
-/// experts are priced as they are filled, for each micro-batch and expert group that is drawn. A
-/// hundred times as long to find as pass times of even routing, and a tenth of a simulation of such
-/// a step. The same for plans that differ in ZeRO. Nothing where routing is even, where one pass
-/// hides what another waits for, and of plans with two copies of the model.
+/// What step_lower_bound() needs, from the prices of the scenario's own routing, where that is
+/// uneven: experts are priced as they are filled, for each micro-batch and expert group that is
+/// drawn. It takes a hundred times as long as pass times of even routing, and a tenth of a
+/// simulation of such a step; plans that differ in ZeRO have it in common. Nothing where routing is
+/// even, where one pass hides what another waits for, and of plans with two copies of the model.
 std::optional<PassTimes> routed_pass_times(const Scenario& scenario, EstimateContext& context);
 
 }  // namespace orrery

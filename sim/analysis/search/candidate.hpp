@@ -23,8 +23,8 @@ struct Candidate {
   double memory = 0.0;      ///< Of the fullest stage, as a share of the GPU's.
 };
 
-/// With the bound of its own routing's prices, where its routing is uneven: to be looked at before a
-/// step that takes long to simulate.
+/// With the bound of its own routing's prices, where its routing is uneven: to be looked at before
+/// a step that takes long to simulate.
 Candidate sharpened(Candidate one, const Scenario& scenario, const Objective& objective,
                     const Economics* economics, EstimateContext& context, KnownPassTimes& passes);
 
