@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "sim/analysis/estimate/estimate.hpp"
-#include "sim/analysis/search/bound.hpp"
 #include "sim/analysis/search/leaders.hpp"
 #include "sim/cost/memory/memory.hpp"
 
@@ -54,8 +53,7 @@ Candidate BestPlanFinder::candidate_of(std::int32_t space, const PlanSpace::Choi
   Candidate candidate;
   candidate.choice = choice;
   candidate.space = candidate.number = space;
-  const Seconds bound =
-      step_lower_bound(scenario, passes_.of(scenario), context_.collectives(scenario.plan));
+  const Seconds bound = passes_.bound(scenario);
   candidate.bound_s = bound.si();
   candidate.bound = objective_.score(scenario, bound, economics_);
   return candidate;
@@ -108,8 +106,7 @@ BestPlanSearch BestPlanFinder::find(double most_memory) {
     if (!leaders.may_take(candidate)) continue;
     const Scenario scenario =
         spaces_[static_cast<std::size_t>(candidate.space)]->scenario(candidate.choice);
-    if (!leaders.may_take(
-            sharpened(candidate, scenario, objective_, economics_, context_, passes_)))
+    if (!leaders.may_take(sharpened(candidate, scenario, objective_, economics_, passes_)))
       continue;
     const Seconds time = step_time(scenario, context_);
     leaders.offer(candidate, time, objective_.score(scenario, time, economics_));

@@ -1,6 +1,7 @@
 #include "sim/analysis/search/bound.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 #include "sim/analysis/estimate/routed.hpp"
 #include "sim/cluster/placement/placement.hpp"
@@ -56,45 +57,6 @@ PassTimes pass_times(const Scenario& scenario, const KernelModel& kernels, const
   return times;
 }
 
-namespace {
-
-// Of passes that are priced as they are routed.
-PassTimes times_of(const Routed& routed, const StepCost& cost, const KernelModel& kernels) {
-  const Plan& plan = routed.scenario.plan;
-  const PassPlaces places{routed.scenario};
-  const auto time = [&](const PassCost& pass) {
-    return places.alike ? pass.time(places.speed) : pass.compute / places.speed;
-  };
-  const int draws = routed.loads->micro_batches();
-  PassTimes times;
-  times.forward.resize(cost.stages.size(), Seconds{1e300});
-  times.backward = times.forward;
-  times.work.resize(static_cast<std::size_t>(plan.pp));
-  for (int group = 0; group < routed.loads->groups(); ++group)
-    for (int stage = 0; stage < plan.pp; ++stage) {
-      Seconds all;
-      for (int chunk = 0; chunk < plan.chunks(); ++chunk) {
-        const int v = plan.virtual_stage(stage, chunk);
-        const auto at = static_cast<std::size_t>(v);
-        for (int m = 0; m < draws; ++m) {
-          const StageCost& one = cost.stage(v, group, m);
-          const Seconds forward = time(one.forward), backward = time(one.backward);
-          times.forward[at] = std::min(times.forward[at], forward);
-          times.backward[at] = std::min(times.backward[at], backward);
-          const int alike = (plan.microbatches_of_chunk() - m + draws - 1) / draws;
-          all += alike * (forward + backward);
-        }
-      }
-      Seconds& slowest = times.work[static_cast<std::size_t>(stage)];
-      slowest = std::max(slowest, all);
-    }
-  times.optimizer = slowest_optimizer(routed.scenario, kernels) / places.speed;
-  times.transfer_bytes = cost.transfer_bytes;
-  return times;
-}
-
-}  // namespace
-
 Seconds step_lower_bound(const Scenario& scenario, const PassTimes& passes,
                          const CollectiveTime& collectives) {
   const Plan& plan = scenario.plan;
@@ -110,29 +72,26 @@ Seconds step_lower_bound(const Scenario& scenario, const PassTimes& passes,
   const double copies = plan.zero >= 1 ? plan.copies() * plan.gpus() / (plan.tp * plan.pp) : 1.0;
   const Seconds close =
       scenario.software.optimizer_post_validation ? Seconds{} : passes.optimizer / copies;
+  const auto work_of = [&](int stage) {
+    if (!passes.work.empty()) return passes.work[at(stage)];
+    Seconds one;
+    for (int chunk = 0; chunk < plan.chunks(); ++chunk) {
+      const std::size_t v = at(plan.virtual_stage(stage, chunk));
+      one += passes.forward[v] + passes.backward[v];
+    }
+    return plan.microbatches_of_chunk() * one;
+  };
   Seconds longest;
   if (!plan.schedule->idles_at_both_ends()) {
-    for (int stage = 0; stage < plan.pp; ++stage) {
-      Seconds work;
-      for (int chunk = 0; chunk < plan.chunks(); ++chunk) {
-        const std::size_t v = at(plan.virtual_stage(stage, chunk));
-        work += plan.microbatches_of_chunk() * (passes.forward[v] + passes.backward[v]);
-      }
-      if (!passes.work.empty()) work = passes.work[at(stage)];
-      longest = std::max(longest, work);
-    }
+    for (int stage = 0; stage < plan.pp; ++stage) longest = std::max(longest, work_of(stage));
     return (1.0 - rounding) * (longest + close);
   }
   const int last = plan.virtual_stages() - 1;
   Seconds ends;  // Fill and drain together.
   for (int stage = 0; stage < plan.pp; ++stage) {
-    Seconds work;
     int sends = 0;
-    for (int v = stage; v <= last; v += plan.pp) {
-      work += passes.forward[at(v)] + passes.backward[at(v)];
-      sends += (v < last ? 1 : 0) + (v > 0 ? 1 : 0);
-    }
-    Seconds path = ends + (passes.work.empty() ? plan.microbatches * work : passes.work[at(stage)]);
+    for (int v = stage; v <= last; v += plan.pp) sends += (v < last ? 1 : 0) + (v > 0 ? 1 : 0);
+    Seconds path = ends + work_of(stage);
     if (!scenario.software.overlap_pp && plan.pp > 1)
       path += (plan.microbatches * sends - (stage > 0 ? 1 : 0)) * x;
     longest = std::max(longest, path);
@@ -141,14 +100,43 @@ Seconds step_lower_bound(const Scenario& scenario, const PassTimes& passes,
   return (1.0 - rounding) * (longest + close);
 }
 
-std::optional<PassTimes> routed_pass_times(const Scenario& scenario, EstimateContext& context) {
+PassTimes routed_pass_times(const Scenario& scenario, EstimateContext& context) {
   Routed routed{scenario, context};
-  if (routed.loads->even() || scenario.plan.ep_overlap || scenario.plan.copies() > 1)
-    return std::nullopt;
+  assert(!routed.loads->even());
   Plan& plan = routed.scenario.plan;
   plan.zero = 0;  // Shards nothing, as other bounds do.
+  const PassPlaces places{routed.scenario};
   const auto cost = price(routed, context, context.layout(Placement{plan, scenario.system}));
-  return times_of(routed, *cost, context.kernels(plan.dtype));
+  const auto time = [&](const PassCost& pass) {
+    return places.alike ? pass.time(places.speed) : pass.compute / places.speed;
+  };
+  const int draws = routed.loads->micro_batches();
+  PassTimes times;
+  times.forward.resize(cost->stages.size(), Seconds{1e300});
+  times.backward = times.forward;
+  times.work.resize(static_cast<std::size_t>(plan.pp));
+  for (int group = 0; group < routed.loads->groups(); ++group)
+    for (int stage = 0; stage < plan.pp; ++stage) {
+      Seconds work;
+      for (int chunk = 0; chunk < plan.chunks(); ++chunk) {
+        const int v = plan.virtual_stage(stage, chunk);
+        Seconds& least_forward = times.forward[static_cast<std::size_t>(v)];
+        Seconds& least_backward = times.backward[static_cast<std::size_t>(v)];
+        for (int m = 0; m < draws; ++m) {
+          const StageCost& one = cost->stage(v, group, m);
+          const Seconds forward = time(one.forward), backward = time(one.backward);
+          least_forward = std::min(least_forward, forward);
+          least_backward = std::min(least_backward, backward);
+          const int with_this_draw = (plan.microbatches - m + draws - 1) / draws;
+          work += with_this_draw * (forward + backward);
+        }
+      }
+      Seconds& most = times.work[static_cast<std::size_t>(stage)];
+      most = std::max(most, work);
+    }
+  times.optimizer = slowest_optimizer(routed.scenario, context.kernels(plan.dtype)) / places.speed;
+  times.transfer_bytes = cost->transfer_bytes;
+  return times;
 }
 
 }  // namespace orrery

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "sim/analysis/search/bound.hpp"
 #include "sim/base/core/stopwatch.hpp"
 #include "sim/base/workers/answer_bytes.hpp"
 #include "sim/cost/memory/memory.hpp"
@@ -16,11 +15,10 @@ static_assert(std::is_trivially_copyable_v<Candidate>);
 }  // namespace
 
 Candidate sharpened(Candidate one, const Scenario& scenario, const Objective& objective,
-                    const Economics* economics, EstimateContext& context, KnownPassTimes& passes) {
-  if (const auto& routed = passes.routed(scenario)) {
-    const Seconds bound = step_lower_bound(scenario, *routed, context.collectives(scenario.plan));
-    one.bound_s = std::max(one.bound_s, bound.si());
-    one.bound = std::max(one.bound, objective.score(scenario, bound, economics));
+                    const Economics* economics, KnownPassTimes& passes) {
+  if (const auto bound = passes.routed_bound(scenario)) {
+    one.bound_s = std::max(one.bound_s, bound->si());
+    one.bound = std::max(one.bound, objective.score(scenario, *bound, economics));
   }
   return one;
 }
@@ -54,8 +52,7 @@ Part explore(const PlanSpace& space, int part, Shard shard, double most_memory,
     }
     Candidate candidate;
     candidate.choice = choice;
-    const Seconds bound =
-        step_lower_bound(scenario, passes.of(scenario), context.collectives(scenario.plan));
+    const Seconds bound = passes.bound(scenario);
     candidate.bound_s = bound.si();
     candidate.bound = objective.score(scenario, bound, economics);
     candidate.memory = memory.peak() / memory.capacity;

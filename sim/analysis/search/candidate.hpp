@@ -26,7 +26,7 @@ struct Candidate {
 /// With the bound of its own routing's prices, where its routing is uneven: to be looked at before
 /// a step that takes long to simulate.
 Candidate sharpened(Candidate one, const Scenario& scenario, const Objective& objective,
-                    const Economics* economics, EstimateContext& context, KnownPassTimes& passes);
+                    const Economics* economics, KnownPassTimes& passes);
 
 /// What became of one part of a space.
 struct Part {

@@ -77,13 +77,22 @@ const PassTimes& KnownPassTimes::of(const Scenario& scenario) {
   return known_.emplace(std::move(key), std::move(times)).first->second;
 }
 
-const std::optional<PassTimes>& KnownPassTimes::routed(const Scenario& scenario) {
-  Plan key = as_priced(scenario.plan);
-  key.gbs = scenario.plan.gbs;  // As many micro-batches are drawn.
-  key.microbatches = scenario.plan.microbatches;
-  if (const auto found = routed_.find(key); found != routed_.end()) return found->second;
-  if (routed_.size() >= most_known) routed_.clear();
-  return routed_.emplace(std::move(key), routed_pass_times(scenario, context_)).first->second;
+Seconds KnownPassTimes::bound(const Scenario& scenario) {
+  return step_lower_bound(scenario, of(scenario), context_.collectives(scenario.plan));
+}
+
+std::optional<Seconds> KnownPassTimes::routed_bound(const Scenario& scenario) {
+  const Plan& plan = scenario.plan;
+  if (plan.ep_overlap || plan.copies() > 1 || context_.loads(scenario)->even()) return std::nullopt;
+  Plan key = as_priced(plan);
+  key.gbs = plan.gbs;  // As many micro-batches are drawn.
+  key.microbatches = plan.microbatches;
+  auto known = routed_.find(key);
+  if (known == routed_.end()) {
+    if (routed_.size() >= most_known) routed_.clear();
+    known = routed_.emplace(std::move(key), routed_pass_times(scenario, context_)).first;
+  }
+  return step_lower_bound(scenario, known->second, context_.collectives(plan));
 }
 
 }  // namespace orrery

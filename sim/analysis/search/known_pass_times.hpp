@@ -22,8 +22,11 @@ class KnownPassTimes {
 
   /// Valid until the next call.
   const PassTimes& of(const Scenario& scenario);
-  /// routed_pass_times(), likewise.
-  const std::optional<PassTimes>& routed(const Scenario& scenario);
+  /// step_lower_bound() as if routing were even.
+  Seconds bound(const Scenario& scenario);
+  /// The same from routed_pass_times(): nothing where routing is even, where one pass hides what
+  /// another waits for, and of plans with two copies of the model.
+  std::optional<Seconds> routed_bound(const Scenario& scenario);
   /// Whether all groups of a kind lie alike in the system's NVLink domains (Placement::regular), or
   /// all ranks in one of them.
   bool lies_evenly(const Scenario& scenario) {
@@ -45,7 +48,7 @@ class KnownPassTimes {
 
   EstimateContext& context_;
   std::unordered_map<Plan, PassTimes, Hash> known_;
-  std::unordered_map<Plan, std::optional<PassTimes>, Hash> routed_;
+  std::unordered_map<Plan, PassTimes, Hash> routed_;
   std::unordered_map<Plan, std::vector<Layers>, Hash> layers_;
   std::map<Placement, PassPlaces> places_;
 };

@@ -225,7 +225,7 @@ class Simulations {
     const Economics* prices = ground_.prices(one.space);
     EstimateContext& context = ground_.context(one.space);
     KnownPassTimes& passes = workers_passes_.try_emplace(one.space, context).first->second;
-    if (!workers_leaders_.may_take(sharpened(one, scenario, objective_, prices, context, passes)))
+    if (!workers_leaders_.may_take(sharpened(one, scenario, objective_, prices, passes)))
       return std::nullopt;
     const Seconds time = step_time(scenario, context);
     workers_leaders_.offer(one, time, objective_.score(scenario, time, prices));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/analysis/estimate/estimate.hpp"
+#include "sim/analysis/search/known_pass_times.hpp"
 #include "tests/exhaustive/all_plans.hpp"
 
 namespace orrery::bound_test {
@@ -17,10 +18,9 @@ Seconds bound_of(const Scenario& scenario, EstimateContext& context) {
       context.collectives(scenario.plan));
 }
 
-std::optional<Seconds> routed_bound_of(const Scenario& scenario, EstimateContext& context) {
-  const auto passes = routed_pass_times(scenario, context);
-  if (!passes) return std::nullopt;
-  return step_lower_bound(scenario, *passes, context.collectives(scenario.plan));
+// A plan of eight GPUs.
+PlanRequest on_eight(int tp, int pp, int microbatches_a_stage) {
+  return plan_request(tp, pp, 1, microbatches_a_stage * 8 / tp, 240, "megatron-core");
 }
 
 // Every plan of `gpus` GPUs: no simulation is shorter than its bound, and the bound is no idle one.
@@ -66,9 +66,7 @@ TEST(StepLowerBound, HoldsOfSplitBackwardPasses) {
         for (int zero : {0, 1})
           for (bool validated : {false, true})
             for (int per_stage : {2, 8}) {
-              const int dp = 8 / (tp * pp);
-              PlanRequest request =
-                  plan_request(tp, pp, 1, per_stage * pp * dp, 240, "megatron-core");
+              PlanRequest request = on_eight(tp, pp, per_stage);
               request.schedule = kind;
               request.zero = zero;
               Scenario scenario = scenario_of(model, system, request, 8);
@@ -93,16 +91,14 @@ TEST(StepLowerBound, OfItsOwnRoutingHolds) {
       for (int zero : {0, 1, 3})
         for (const Recompute recompute : {Recompute::none, Recompute::full})
           for (int per_stage : {3, 12}) {
-            const int dp = 8 / (tp * pp);
-            PlanRequest request =
-                plan_request(tp, pp, 1, per_stage * pp * dp, 240, "megatron-core");
+            PlanRequest request = on_eight(tp, pp, per_stage);
             request.ep = ep;
             request.zero = zero;
             request.recompute = recompute;
             request.routing = routing;
             const Scenario scenario =
                 scenario_of(small_mixture(8, 256, 4, 1024, 4, 1), system, request, 8);
-            const auto bound = routed_bound_of(scenario, context);
+            const auto bound = KnownPassTimes{context}.routed_bound(scenario);
             ASSERT_TRUE(bound);
             const Seconds time = step_time(scenario, context);
             EXPECT_LE(*bound, time) << routing << " " << describe(scenario);
@@ -122,12 +118,12 @@ TEST(StepLowerBound, OfItsOwnRoutingIsCloser) {
   request.routing = "zipf:0.3";
   const Scenario scenario =
       scenario_of(read_model("mixtral-8x7b", test_place), system, request, 64);
-  const auto bound = routed_bound_of(scenario, context);
+  const auto bound = KnownPassTimes{context}.routed_bound(scenario);
   ASSERT_TRUE(bound);
   EXPECT_GT(*bound / bound_of(scenario, context), 1.05);
   request.routing = "uniform";
-  EXPECT_FALSE(routed_bound_of(
-      scenario_of(read_model("mixtral-8x7b", test_place), system, request, 64), context));
+  EXPECT_FALSE(KnownPassTimes{context}.routed_bound(
+      scenario_of(read_model("mixtral-8x7b", test_place), system, request, 64)));
 }
 
 // A pipeline of equal stages and long kernels: (m + p - 1) (F + B) is the step but for transfers.
