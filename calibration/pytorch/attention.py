@@ -104,7 +104,7 @@ def main():
             if budget.up():
                 print(f"{len(shapes()) - index} shapes left: start it again", file=sys.stderr)
                 return
-            measure(torch, gpu, rows, shape, name, attention, min(0.5, budget.left()))
+            measure(torch, gpu, rows, shape, name, attention, min(0.15, budget.left()))
 
 
 if __name__ == "__main__":

@@ -117,15 +117,20 @@ class Gpu:
     def facts(self):
         return [self.name, self.torch_version, self.cuda, self.cudnn]
 
-    def times_us(self, run, budget_s, least=10, most=200):
+    def times_us(self, run, budget_s, least=5, most=200):
         """Single runs, handed over behind a wait so that the GPU never waits for the host."""
         torch = self.torch
-        for _ in range(3):
+        for _ in range(2):
             run()
         torch.cuda.synchronize()
+        began = time.monotonic()
+        run()
+        torch.cuda.synchronize()
+        one_s = time.monotonic() - began
+        size = max(least, min(10, int(budget_s / one_s)))
         times, began = [], time.monotonic()
         while len(times) < most:
-            batch = min(10, most - len(times))
+            batch = min(size, most - len(times))
             events = [torch.cuda.Event(enable_timing=True) for _ in range(batch + 1)]
             torch.cuda._sleep(20_000_000)  # Clock cycles, some 10 ms.
             events[0].record()

@@ -3,7 +3,9 @@
 
 A decoder layer as Megatron-LM builds it, dense and with 8 and 64 experts, forward and backward,
 each kernel launched by PyTorch ("eager") and the same work replayed as a CUDA graph ("graph"):
-  host_us       the host's time a layer, with the GPU kept waiting, so that nothing slows the host
+  host_us       the host's time a layer: the step time of the same launches on so few tokens and
+                channels that the GPU waits for the host (a held GPU's queue of some 1,024 launches
+                would fill, and then the host waits for it)
   step_us       a layer's time on the clock, steps without a synchronisation among them
   busy_us       the sum of its kernels' times; step - busy are gaps
   launches      kernels a layer
@@ -18,7 +20,7 @@ from bench import Budget, Gpu, Rows, quantile, require_torch
 
 KEYS = ["gpu", "torch", "cuda", "cudnn", "layer", "mode", "hidden", "tokens", "at_s"]
 FIGURES = ["host_us", "step_us", "busy_us", "launches", "products_us", "attention_us", "other_us"]
-LAYERS = 8  # In a row, so that one's end hides the next one's beginning, as in a stage.
+LAYERS = 4  # In a row, so that one's end hides the next one's beginning, as in a stage.
 # name, hidden, ffn, heads, kv_heads, experts, top_k, tokens
 FORMS = [("dense", 4096, 14336, 32, 8, 0, 0, 4096), ("dense", 1024, 4096, 16, 4, 0, 0, 1024),
          ("experts 8", 4096, 14336, 32, 8, 8, 2, 4096),
@@ -91,13 +93,14 @@ def make_layer(torch, hidden, ffn, heads, kv_heads, experts, top_k, tokens):
 
 def make_step(torch, form):
     name, hidden, ffn, heads, kv_heads, experts, top_k, tokens = form
-    layer, weights = make_layer(torch, hidden, ffn, heads, kv_heads, experts, top_k, tokens)
+    layers = [make_layer(torch, *form[1:]) for _ in range(LAYERS)]
+    weights = [weight for _, own in layers for weight in own]
     x = torch.randn(tokens, hidden, device="cuda", dtype=torch.bfloat16, requires_grad=True)
     grad = torch.randn_like(x)
 
     def step():
         y = x
-        for _ in range(LAYERS):
+        for layer, _ in layers:
             y = layer(y)
         torch.autograd.grad(y, [x, *weights], grad)
     return step
@@ -116,15 +119,30 @@ def graph_of(torch, step):
     return graph.replay
 
 
-def host_us(torch, step, samples=7):
-    times = []
-    for _ in range(samples):
+def small(form):
+    """The same launches with little work."""
+    name, hidden, ffn, heads, kv_heads, experts, top_k, tokens = form
+    return (name, 64 * heads, 256, heads, kv_heads, experts, top_k, 16 * max(experts, 8))
+
+
+def runner(torch, form, mode):
+    step = make_step(torch, form)
+    run = step if mode == "eager" else graph_of(torch, step)
+    for _ in range(3):
+        run()
+    return run
+
+
+def host_us(torch, step, seconds=0.5):
+    """Median over steps that are handed over without a wait, a synchronisation every three."""
+    times, began = [], time.monotonic()
+    while len(times) < 10 or time.monotonic() - began < seconds:
         torch.cuda.synchronize()
-        torch.cuda._sleep(2_000_000_000)  # About a second: the launch queue must not run empty.
-        began = time.perf_counter()
-        step()
-        times.append(1e6 * (time.perf_counter() - began) / LAYERS)
-        torch.cuda.synchronize()
+        at = [time.perf_counter()]
+        for _ in range(3):
+            step()
+            at.append(time.perf_counter())
+        times += [1e6 * (b - a) / LAYERS for a, b in zip(at, at[1:])]
     return quantile(times, 0.5)
 
 
@@ -185,25 +203,24 @@ def main():
     torch = require_torch()
     gpu, budget, rows = Gpu(torch), Budget(options.budget), Rows(options.out, KEYS, FIGURES)
     for form in FORMS:
-        step = None
         for mode in ("eager", "graph"):
             key = [*gpu.facts(), form[0], mode, form[1], form[7], 0.0]
             if rows.has(key) or budget.up():
                 continue
-            step = step or make_step(torch, form)
             try:
-                run = step if mode == "eager" else graph_of(torch, step)
-                for _ in range(3):
-                    run()
+                few = runner(torch, small(form), mode)
+                waiting_us = host_us(torch, few)
+                few = None
+                run = runner(torch, form, mode)
                 us, launches = kernels(torch, run)
-                rows.add(key, [round(host_us(torch, run), 3), round(step_us(torch, run, 2.0), 3),
+                rows.add(key, [round(waiting_us, 3), round(step_us(torch, run, 1.0), 3),
                                round(sum(us.values()), 3), launches,
                                *(round(us[kind], 3) for kind in ("products", "attention",
                                                                  "other"))])
             except RuntimeError as error:
                 print(f"{form[0]}, {mode}: {error}".splitlines()[0])
-        del step
-        torch.cuda.empty_cache()
+            few = run = None
+            torch.cuda.empty_cache()
     if budget.left() > 25.0:
         steady(torch, gpu, rows, make_step(torch, FORMS[0]), FORMS[0])
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""record.py attention.csv MACHINE.json -o OUT.json: attention of PyTorch as a record.
+"""record.py ROWS.csv MACHINE.json -o OUT.json: what attention.py or grouped.py wrote as a record.
 
 MACHINE.json is a record of orrery-gpu of the same machine: its GPU, driver and libraries are
 taken over. Of several backends the fastest counts for each shape, as PyTorch chooses cuDNN or
@@ -20,30 +20,37 @@ def digest(text):
     return f"{value:016x}"
 
 
+ATTENTION = ("batch", "sequence", "heads", "kv_heads", "head_dim")
+GROUPED = ("tokens", "experts", "n", "k")
+
+
 def cases(rows):
     """Measurements by shape, the fastest backend's; and how many rows have no case."""
     best, left = {}, 0
     for row in rows:
         if row["outcome"] != "measured":
             continue
-        if row["window"] != "0" or row["value_dim"] != row["head_dim"]:
+        sizes = GROUPED if "tokens" in row else ATTENTION
+        if sizes is ATTENTION and (row["window"] != "0" or row["value_dim"] != row["head_dim"]):
             left += 1
             continue
-        key = (row["pass"], *(int(row[name]) for name in ("batch", "sequence", "heads",
-                                                          "kv_heads", "head_dim")))
+        key = (row["pass"], *(int(row[name]) for name in sizes))
         if key not in best or float(row["median_us"]) < float(best[key]["median_us"]):
             best[key] = row
     return best, left
 
 
 def measurement(key, row):
-    which, batch, sequence, heads, kv_heads, head_dim = key
     median, p10, p90 = (float(row[name]) for name in ("median_us", "p10_us", "p90_us"))
     count = int(row["runs"])
     noise = (p90 - p10) / median / max(count, 1) ** 0.5  # About the median's own interval.
-    return {"kind": "attention", "pass": which, "dtype": "bf16", "batch": batch,
-            "sequence": sequence, "heads": heads, "kv_heads": kv_heads, "head_dim": head_dim,
-            "outcome": "measured",
+    if "tokens" in row:
+        case = {"kind": "grouped_gemm", "pass": key[0], "dtype": "bf16",
+                "tokens_by_expert": "even", **dict(zip(GROUPED, key[1:]))}
+    else:
+        case = {"kind": "attention", "pass": key[0], "dtype": "bf16",
+                **dict(zip(ATTENTION, key[1:]))}
+    return {**case, "outcome": "measured",
             "implementation": f"PyTorch {row['torch']}, {row['backend']} (cuDNN {row['cudnn']})",
             "warm": {"median_us": median, "p10_us": p10, "p90_us": p90,
                      "noise_ratio": round(noise, 6), "drift_ratio": 0, "samples": count},
@@ -62,7 +69,8 @@ def record(rows, machine_record):
     text = '{"schema": "orrery.calibration-record/1",\n'
     text += f'"machine": {dump(machine_record["machine"])},\n'
     text += f'"limits": {dump(machine_record["limits"])},\n'
-    text += '"command": "calibration/pytorch/attention.py",\n'
+    script = "grouped.py" if "tokens" in rows[0] else "attention.py"
+    text += f'"command": "calibration/pytorch/{script}",\n'
     text += '"program": "calibration/pytorch/record.py",\n'
     text += f'"started": {dump(machine_record["started"])},\n"reference": [],\n'
     text += '"measurements": [\n '

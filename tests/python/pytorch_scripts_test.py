@@ -18,6 +18,7 @@ warnings.simplefilter("ignore", ResourceWarning)  # Rows live as long as their p
 import attention  # noqa: E402
 import bench  # noqa: E402
 import clock  # noqa: E402
+import grouped  # noqa: E402
 import host  # noqa: E402
 import record  # noqa: E402
 
@@ -92,7 +93,7 @@ class Scripts(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             with open(os.path.join(folder, "torch.py"), "w") as file:
                 file.write("raise ImportError('none')\n")
-            for script in ("attention", "clock", "host"):
+            for script in ("attention", "clock", "grouped", "host"):
                 done = subprocess.run(
                     [sys.executable, "-B", os.path.join(FOLDER, script + ".py"), "out.csv"],
                     env={**os.environ, "PYTHONPATH": folder}, capture_output=True, text=True,
@@ -110,6 +111,13 @@ class Scripts(unittest.TestCase):
         self.assertTrue({8, 16, 32, 64} <= {s[2] for s in plain})
         for _, _, heads, kv_heads, *_ in shapes:
             self.assertEqual(heads % kv_heads, 0)
+
+    def test_grouped_products_have_what_was_asked_for_once(self):
+        shapes = grouped.shapes()
+        self.assertEqual(len(shapes), len(set(shapes)))
+        for tokens, experts, n, k in shapes:
+            self.assertEqual(tokens % experts, 0)
+            self.assertLessEqual(2 * experts * n * k, grouped.WEIGHT_BYTES)
 
     def test_readings_of_the_driver(self):
         smi = clock.Smi([sys.executable, "-c", "print('1980, 412.5, 0x0000000000000004')"])
@@ -153,6 +161,27 @@ class Record(unittest.TestCase):
     def test_another_gpu_is_refused(self):
         with self.assertRaisesRegex(SystemExit, "of NVIDIA B200, the machine of NVIDIA H200"):
             record.record([row(gpu="NVIDIA B200")], self.machine())
+
+    def test_what_was_measured_becomes_records(self):
+        shelf = os.path.join(SOURCE, "calibration/data/records/h200-sxm")
+        with tempfile.TemporaryDirectory() as folder:
+            for name, kind, count in (("attention", "attention", 90),
+                                      ("grouped", "grouped_gemm", 85)):
+                with open(os.path.join(shelf, name + ".csv"), newline="") as file:
+                    rows = list(csv.DictReader(file))
+                with open(os.path.join(shelf, "record.json")) as file:
+                    text, left = record.record(rows, json.load(file))
+                measured = json.loads(text)["measurements"]
+                self.assertEqual({m["kind"] for m in measured}, {kind})
+                self.assertEqual((len(measured), left), (count, 14 if kind == "attention" else 0))
+                path = os.path.join(folder, name + ".json")
+                with open(path, "w") as file:
+                    file.write(text)
+            done = subprocess.run(
+                [ORRERY, "calibrate", "fit", os.path.join(shelf, "record.json"),
+                 *(os.path.join(folder, name + ".json") for name in ("attention", "grouped")),
+                 "-o", os.path.join(folder, "own.json")], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
 
     # What orrery reads is what the rows said: 1 us a row of scores and an overhead.
     def test_orrery_fits_it(self):
