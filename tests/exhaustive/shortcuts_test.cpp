@@ -106,10 +106,10 @@ TEST(SteadyState, DoesNotHangOnTheLastBit) {
 }
 
 // Tensor and context groups over eight nodes, whose collectives meet the transfers of 16 stages on
-// NICs of 70 % of their speed: what a period more adds to the step takes turns of two lengths.
+// NICs of 75 % of their speed: what a period more adds to the step takes turns of two lengths.
 TEST(SteadyState, SeesCyclesOfSeveralPeriods) {
   System system = read_system("dgx-a100-80gb", test_place);
-  system.nic = 0.7 * system.nic;
+  system.nic = 0.75 * system.nic;
   EstimateContext context{system};
   PlanRequest request;
   request.tp = 16;

@@ -2,8 +2,9 @@
 # Puts today's validation tables into docs/ACCURACY.md (the summary, up to the first heading) and
 # docs/ACCURACY-ROWS.md (every case), and what they amount to into README.md. The famous runs have
 # a page of their own, docs/FAMOUS-RUNS.md, and so has inference, docs/SERVING-ACCURACY.md. First of
-# all how the steps of each software turned out, from which ranges are made, goes into
-# calibration/data/published_steps.json.
+# all what ranges are made from: how the steps of each software turned out goes into
+# calibration/data/published_steps.json, and what training adds to the errors of prices into
+# calibration/data/price_errors.json.
 #
 #   tests/validation/update_accuracy.sh [--check] path/to/orrery
 #
@@ -44,6 +45,22 @@ if [ "$check" = no ]; then
   cat "$work/published" > "$published"
 else
   diff -u "$published" "$work/published" || is_stale "$published"
+fi
+
+errors=calibration/data/price_errors.json
+# shellcheck disable=SC2086  # A list of files.
+"$orrery" validate --json $files |
+  sed -n '/^  "training_errors": \[/,/^  \]/s/.*"error": //p' > "$work/training"
+awk -v file="$work/training" '
+  /^  \{"experts"/ {
+    getline error < file
+    sub(/"error": [0-9.]+/, sprintf("\"error\": %.3f", error))
+  }
+  {print}' "$errors" > "$work/errors"
+if [ "$check" = no ]; then
+  cat "$work/errors" > "$errors"
+else
+  diff -u "$errors" "$work/errors" || is_stale "$errors"
 fi
 
 # shellcheck disable=SC2086  # A list of files.

@@ -95,13 +95,13 @@ GemmBase fit_gemm(std::span<const GemmRow> rows, const MeasuredGpu& measured, Dt
       sum += capped_error(gemm_formula_us(base, machine, dtype, {&product, 1}, false), row.time);
     }
     // Chosen on the tables that come with the project (docs/KERNELS.md, Fit).
-    const double prior = square((q[5] - 0.08) / 0.04) + square((q[4] + 0.5) / 1.5) +
+    const double prior = square((q[5] - 0.1) / 0.1) + square((q[4] + 0.5) / 1.5) +
                          square(q[2] - std::log(0.5)) + square((q[1] - std::log(0.8)) / 0.15);
     return sum / static_cast<double>(rows.size()) + 0.001 * prior;
   };
   std::vector<Parameters> starts;
   for (const auto& [tile_us, hard] : {std::pair{0.5, -1.0}, std::pair{2.0, 0.0}, {0.1, 1.0}})
-    starts.push_back({std::log(2.0), std::log(0.8), std::log(tile_us), std::log(0.7), hard, 0.08});
+    starts.push_back({std::log(2.0), std::log(0.8), std::log(tile_us), std::log(0.7), hard, 0.1});
   return rounded(gemm_base(minimize(loss, starts)));
 }
 

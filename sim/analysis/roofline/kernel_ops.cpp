@@ -97,7 +97,10 @@ Op attention_op(const KernelQuestion& q, const Software& software) {
   op.head_dim = shape.head_dim;
   op.window = shape.window;
   op.backward = q.is_backward();
-  if (software.cudnn_attention) op.attention_kernel = AttentionKernel::cudnn;
+  if (software.attention_library)
+    op.attention_kernel = *software.attention_library == AttentionLibrary::cudnn
+                              ? AttentionKernel::cudnn
+                              : AttentionKernel::flash_attention_2;
   return op;
 }
 

@@ -15,7 +15,8 @@ struct PassTimes {
   std::vector<Seconds> backward;  ///< By virtual stage.
   Seconds optimizer;              ///< The slowest stage's, where nothing is sharded.
   Bytes transfer_bytes;           ///< As in StepCost.
-  /// By pipeline stage, all its passes, where they differ: the first two are then the least of each.
+  /// By pipeline stage, all its passes, where they differ: the first two are then the least of
+  /// each.
   std::vector<Seconds> work = {};
 };
 /// Of `scenario`, or of one that differs in ZeRO, overlap of gradients, schedule and batch, but
@@ -65,10 +66,10 @@ Seconds step_lower_bound(const Scenario& scenario, const PassTimes& passes,
                          const CollectiveTime& collectives);
 
 /// The same from the prices of the scenario's own routing, which must be uneven: experts are priced
-/// as they are filled, for each micro-batch and expert group that is drawn. It takes a hundred times
-/// as long as pass times of even routing, and a tenth of a simulation of such a step; plans that
-/// differ in ZeRO have it in common. Of plans with one copy of the model, whose passes hide nothing
-/// of each other.
+/// as they are filled, for each micro-batch and expert group that is drawn. It takes a hundred
+/// times as long as pass times of even routing, and a tenth of a simulation of such a step; plans
+/// that differ in ZeRO have it in common. Of plans with one copy of the model, whose passes hide
+/// nothing of each other.
 PassTimes routed_pass_times(const Scenario& scenario, EstimateContext& context);
 
 }  // namespace orrery

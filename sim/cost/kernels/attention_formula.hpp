@@ -9,8 +9,16 @@
 namespace orrery {
 
 /// Whose fused attention: the tables' (a serving library's), cuDNN's for training, in 16 bits or
-/// with products in 8 bits, or FlashAttention 2 with its deterministic backward pass.
-enum class AttentionKernel { of_tables, cudnn, cudnn_fp8, cudnn_mxfp8, flash_attention_2 };
+/// with products in 8 bits, or FlashAttention 2, with its usual backward pass or the deterministic
+/// one.
+enum class AttentionKernel {
+  of_tables,
+  cudnn,
+  cudnn_fp8,
+  cudnn_mxfp8,
+  flash_attention_2,
+  deterministic_flash_attention_2
+};
 
 /// One fused attention kernel on one rank.
 struct AttentionShape {

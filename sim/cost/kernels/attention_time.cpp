@@ -13,6 +13,11 @@ namespace {
 // 2307.08691, section 1), and less under a causal mask.
 constexpr double default_efficiency = 0.5;
 
+// FlashAttention 2 uses none of Hopper's own instructions, and on an H200 of 700 W it keeps its
+// rate for seconds, where products have lost 16 % after a tenth of one (docs/H200-MEASURED.md). So
+// only a limit that holds products below what 700 W leave them holds it as well.
+constexpr double held_from = 0.84;
+
 // Each of Q, O, K and V moved once.
 constexpr double single_traffic = 0.5;
 
@@ -186,8 +191,9 @@ KernelTime AttentionTime::predict(const AttentionShape& shape, AttentionScope sc
 }
 
 void AttentionTime::add_training_rows(const Gpu& gpu, const TrainingAttention& measured) {
-  // Than the measured GPU, and than ten runs of a cool one.
-  const double slower = measured.peak_16bit / gpu.peak_16bit / sustained_;
+  const double slower = measured.peak_16bit / gpu.peak_16bit;  // Than the measured GPU.
+  const double flash_clock =
+      gpu.architecture == Architecture::hopper ? std::min(1.0, sustained_ / held_from) : sustained_;
   for (const TrainingAttentionRow& row : measured.rows) {
     AttentionShape shape{row.batch, row.sequence, row.sequence, row.heads, row.kv_heads};
     shape.head_dim = (row.key_dim + row.value_dim) / 2;
@@ -206,16 +212,21 @@ void AttentionTime::add_training_rows(const Gpu& gpu, const TrainingAttention& m
     of->shortest = std::min(of->shortest, row.sequence);
     of->longest = std::max(of->longest, row.sequence);
     const auto point = training_coordinates(shape);
-    of->forward.add(point, std::log(slower * row.forward / forward(shape).time));
-    of->backward.add(point, std::log(slower * row.backward / backward(shape).time));
+    // cuDNN's are ten runs of a cool GPU.
+    const double clock = row.library == AttentionLibrary::cudnn ? sustained_ : flash_clock;
+    of->forward.add(point, std::log(slower / clock * row.forward / forward(shape).time));
+    of->backward.add(point, std::log(slower / clock * row.backward / backward(shape).time));
   }
 }
 
 const AttentionTime::TrainingRows* AttentionTime::training_rows(const AttentionShape& shape) const {
+  const AttentionKernel kernel = shape.kernel == AttentionKernel::deterministic_flash_attention_2
+                                     ? AttentionKernel::flash_attention_2
+                                     : shape.kernel;
   const TrainingRows* nearest = nullptr;
   double least = 0.0;
   for (const TrainingRows& rows : training_) {
-    if (rows.kernel != shape.kernel || rows.windowed != (shape.window > 0)) continue;
+    if (rows.kernel != kernel || rows.windowed != (shape.window > 0)) continue;
     const double away =
         std::abs(log2_of(static_cast<double>(rows.head_dim) / static_cast<double>(shape.head_dim)));
     if (nearest && away >= least) continue;
@@ -257,8 +268,9 @@ KernelTime AttentionTime::backward(const AttentionShape& shape) const {
   const KernelTime time{backward_factor_ * ((2.0 + shape.key_share) / 2.5) * once.time, once.tag};
   if (shape.kernel == AttentionKernel::of_tables) return time;
   const KernelTime measured = with_training_rows(shape, time, true);
-  return shape.kernel == AttentionKernel::flash_attention_2 ? deterministic(shape, measured)
-                                                            : measured;
+  return shape.kernel == AttentionKernel::deterministic_flash_attention_2
+             ? deterministic(shape, measured)
+             : measured;
 }
 
 // The usual pass has a block of threads for each block of keys, more than enough to fill all

@@ -33,9 +33,9 @@ double default_attention_backward(Architecture architecture);
 /// cuDNN    What was measured of its training kernels says how much faster or slower these are than
 ///          the tables' at the nearest measured shapes of the same kernel, head dimension and mask,
 ///          forward and backward by themselves; of another head dimension the nearest one measured.
-/// Flash 2  Likewise, from rows of its own; its backward pass is the deterministic one, which fills
-///          the GPU in whole waves (flash-attention, csrc/flash_attn/src/
-///          flash_bwd_launch_template.h, run_flash_bwd_seqk_parallel).
+/// Flash 2  Likewise, from rows of its own. Its deterministic backward pass fills the GPU in whole
+///          waves (flash-attention, csrc/flash_attn/src/flash_bwd_launch_template.h,
+///          run_flash_bwd_seqk_parallel).
 /// Tag      default_value without a table, for a head dimension outside the measured ones, over 4
 ///          times outside the measured sequences, or with a window, as no kernel with one was
 ///          measured.

@@ -50,7 +50,9 @@ double gemm_flop(std::span<const GemmProduct> products) {
 
 double gemm_throttle(const GemmBase& base, const GemmMachine& machine,
                      std::span<const GemmProduct> products) {
-  return 1.0 + base.throttle / (1.0 + 1500.0 * machine.peak / gemm_flop(products));
+  constexpr double throttle_us = 6000.0;  // docs/KERNELS.md, GEMM.
+  const double share = throttle_us * machine.peak / gemm_flop(products);
+  return 1.0 + base.throttle / (1.0 + share * share * share);
 }
 
 double gemm_bytes(std::span<const GemmProduct> products, Dtype dtype, bool results) {

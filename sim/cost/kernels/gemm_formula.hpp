@@ -26,8 +26,8 @@ double gemm_flop(std::span<const GemmProduct> products);
 /// Bytes of HBM traffic: each operand read once, each result written once (or not: `results`).
 double gemm_bytes(std::span<const GemmProduct> products, Dtype dtype, bool results = true);
 
-/// How much longer the benchmark's kernel takes than at its first clock: long ones draw more power
-/// and clock down, from about 1500 us of ideal time on.
+/// How much longer the benchmark's kernel takes than at its first clock: a few runs of a long one
+/// last until the power limit acts, from about 6 ms of ideal time on.
 double gemm_throttle(const GemmBase& base, const GemmMachine& machine,
                      std::span<const GemmProduct> products);
 

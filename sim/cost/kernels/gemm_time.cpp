@@ -137,8 +137,15 @@ KernelTime GemmTime::without_cast(std::int64_t m, std::int64_t n, std::int64_t k
 }
 
 double GemmTime::throttle(std::int64_t m, std::int64_t n, std::int64_t k) const {
+  if (!base_) return 1.0;
   const GemmProduct product{m, n, k};
-  return base_ ? gemm_throttle(*base_, machine_, {&product, 1}) : 1.0;
+  constexpr double long_us = 300.0;  // docs/TRAINING-KERNELS.md.
+  const double share = long_us * machine_.peak / gemm_flop({&product, 1});
+  const auto row = row_of_.find({m, n, k});
+  const double residual =
+      row == row_of_.end() ? residual_at({m, n, k}) : residual_.value(row->second);
+  const double held = std::exp(std::max(0.0, residual) / (1.0 + share * share * share));
+  return std::min(gemm_throttle(*base_, machine_, {&product, 1}) * held, 1.0 + base_->throttle);
 }
 
 // Between powers of two of the size that tokens decide, so that few are looked for.

@@ -8,16 +8,18 @@ namespace {
 // Where all kernels have to be deterministic, Transformer Engine takes FlashAttention 2 before
 // Hopper, and on Blackwell where there is dropout: cuDNN has no such backward pass there
 // (dot_product_attention/utils.py, get_attention_backend; common/fused_attn/fused_attn.cpp).
-bool takes_flash_attention_2(const Software& software, Architecture architecture) {
+bool leaves_cudnn(const Software& software, Architecture architecture) {
   if (!software.deterministic) return false;
   return architecture < Architecture::hopper ||
          (software.dropout && architecture >= Architecture::blackwell);
 }
 
 AttentionKernel attention_kernel(const Scenario& s) {
-  if (takes_flash_attention_2(s.software, s.system.gpu.architecture))
+  if (leaves_cudnn(s.software, s.system.gpu.architecture))
+    return AttentionKernel::deterministic_flash_attention_2;
+  if (!s.software.attention_library) return AttentionKernel::of_tables;
+  if (*s.software.attention_library == AttentionLibrary::flash_attention_2)
     return AttentionKernel::flash_attention_2;
-  if (!s.software.cudnn_attention) return AttentionKernel::of_tables;
   if (!s.plan.fp8_attention) return AttentionKernel::cudnn;
   return s.plan.dtype == Dtype::mxfp8 ? AttentionKernel::cudnn_mxfp8 : AttentionKernel::cudnn_fp8;
 }

@@ -31,6 +31,11 @@ TrainingAttentionRow read_row(const JsonValue& json, AttentionLibrary library) {
 
 }  // namespace
 
+const std::vector<std::string>& attention_library_names() {
+  static const std::vector<std::string> names{"cudnn", "flash_attention_2"};
+  return names;
+}
+
 TrainingAttention parse_training_attention(const JsonValue& json) {
   require_schema(json, "orrery.training_attention/1");
   json.allow_only(

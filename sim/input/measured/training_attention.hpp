@@ -11,6 +11,7 @@
 namespace orrery {
 
 enum class AttentionLibrary { cudnn, flash_attention_2 };
+const std::vector<std::string>& attention_library_names();  ///< In the enumerators' order.
 
 /// One fused attention of a training step, causal, measured alone: keys are `key_dim` wide, values
 /// `value_dim`. `window`: keys before a query that it sees; 0: all.

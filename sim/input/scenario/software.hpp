@@ -7,6 +7,7 @@
 
 #include "sim/base/core/dtype.hpp"
 #include "sim/base/text/json_value.hpp"
+#include "sim/input/measured/training_attention.hpp"
 #include "sim/input/scenario/cuda_graphs.hpp"
 #include "sim/input/scenario/software_support.hpp"
 
@@ -76,10 +77,11 @@ struct Software {
   bool sequence_parallel = false;  ///< Where the plan does not say.
   int zero = 0;                    ///< Where the plan does not say.
 
-  bool fused_attention = true;   ///< false: the score matrix is written to memory.
-  bool cudnn_attention = false;  ///< Fused attention is cuDNN's of 2026, where it was measured.
-  bool deterministic = false;    ///< Transformer Engine's attention gives the same bits each time.
-  bool dropout = false;          ///< On attention scores and on both residual branches.
+  bool fused_attention = true;  ///< false: the score matrix is written to memory.
+  /// Whose kernels fused attention takes where they were measured; none: those of the tables.
+  std::optional<AttentionLibrary> attention_library;
+  bool deterministic = false;  ///< Transformer Engine's attention gives the same bits each time.
+  bool dropout = false;        ///< On attention scores and on both residual branches.
   /// false: bias gradients and changes of the q, k, v layout are passes of their own.
   bool fused_bias_gradients = true;
   bool scatter_gather = true;         ///< Pipeline transfers carry 1/tp of the tensor a rank.
@@ -132,6 +134,8 @@ struct Software {
   /// One kernel multiplies for all experts of a rank, and applies and quantises their activation;
   /// else one for each, and others between them.
   bool fused_experts = false;
+  /// One kernel multiplies for all experts of a rank, and does nothing else.
+  bool grouped_experts = false;
   /// Buffers of experts have a fixed size, so that what the backward pass needs is copied out of
   /// them and back.
   bool stashes_experts = false;

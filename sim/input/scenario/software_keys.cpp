@@ -66,7 +66,11 @@ std::vector<SoftwareKey> all_software_keys() {
       {"sequence_parallel", truth(&S::sequence_parallel)},
       {"zero", whole(&S::zero, 0, 3)},
       {"fused_attention", truth(&S::fused_attention)},
-      {"cudnn_attention", truth(&S::cudnn_attention), optional},
+      {"attention_library",
+       [](Software& s, const JsonValue& v) {
+         s.attention_library = choice<AttentionLibrary>(v.sourced(), attention_library_names());
+       },
+       optional},
       {"deterministic", truth(&S::deterministic), optional},
       {"dropout", truth(&S::dropout)},
       {"fused_bias_gradients", truth(&S::fused_bias_gradients)},
@@ -99,6 +103,7 @@ std::vector<SoftwareKey> all_software_keys() {
       {"norm_forward_efficiency", number(&S::norm_forward_efficiency, 0.01, 2), optional},
       {"norm_backward_efficiency", number(&S::norm_backward_efficiency, 0.01, 2), optional},
       {"fused_experts", truth(&S::fused_experts), optional},
+      {"grouped_experts", truth(&S::grouped_experts), optional},
       {"stashes_experts", truth(&S::stashes_experts), optional},
       {"fused_projections", truth(&S::fused_projections), optional},
       {"gathers_inputs_again", truth(&S::gathers_inputs_again), optional},

@@ -73,7 +73,7 @@ TEST_F(KernelPricerTest, TrainingIsPricedAsEstimatesAre) {
   const KernelAnswer backward = pricer_.answer(attention);
   EXPECT_FALSE(backward.alone);
   AttentionShape shape{1, 8192, 8192, 32, 32, 128};
-  if (pricer_.software().cudnn_attention) shape.kernel = AttentionKernel::cudnn;
+  if (pricer_.software().attention_library) shape.kernel = AttentionKernel::cudnn;
   EXPECT_EQ(backward.training->time,
             model.attention_backward(shape).time / pricer_.software().attention_efficiency);
 }

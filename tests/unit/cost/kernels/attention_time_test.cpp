@@ -189,7 +189,7 @@ TEST(AttentionTime, ADeterministicBackwardPassRunsInWholeWaves) {
   tables.attention->rows = {row};
   const AttentionTime attention{round_gpu(), &tables};
   AttentionShape shape = square;
-  shape.kernel = AttentionKernel::flash_attention_2;
+  shape.kernel = AttentionKernel::deterministic_flash_attention_2;
   EXPECT_NEAR(attention.forward(shape).time.si() * 1e6, training_us, 1e-9);
   EXPECT_NEAR(attention.backward(shape).time.si() * 1e6,
               3 * training_us * 200.0 / 128.0 + 98.304 / 0.85, 1e-9);
@@ -220,15 +220,52 @@ TEST(AttentionTime, FlashAttention2HasRowsOfItsOwn) {
           "flash_attention_2": {"source": "another",
             "rows": [["bf16", 2, 1000, 16, 4, 128, 128, 0, 356.16, 1068.48]]}})",
       "rows"));
-  const AttentionTime attention{round_gpu(), &tables};
+  tables.sustained = 0.9;
+  Gpu gpu = round_gpu();
+  gpu.architecture = Architecture::hopper;
+  const AttentionTime attention{gpu, &tables};
   AttentionShape shape = square;
   shape.kernel = AttentionKernel::flash_attention_2;
   const double slower = std::pow(2.0, 20.0 / 20.5);
+  EXPECT_NEAR(attention.forward(shape).time.si() * 1e6, slower * training_us, 1e-9);
+  EXPECT_NEAR(attention.backward(shape).time.si() * 1e6, slower * 3 * training_us, 1e-9);
+  shape.kernel = AttentionKernel::deterministic_flash_attention_2;
   EXPECT_NEAR(attention.forward(shape).time.si() * 1e6, slower * training_us, 1e-9);
   EXPECT_NEAR(attention.backward(shape).time.si() * 1e6,
               slower * 3 * training_us * 200.0 / 128.0 + 98.304 / 0.85, 1e-9);
   shape.kernel = AttentionKernel::cudnn;
   EXPECT_NEAR(attention.forward(shape).time.si() * 1e6, training_us, 1e-9);
+}
+
+// A power limit that holds products at 0.84 of their first clock leaves FlashAttention 2 alone on
+// Hopper; one that holds them at half of that holds it at half. Elsewhere it is as cuDNN's.
+TEST(AttentionTime, FlashAttention2FeelsNoPowerLimitOnHopper) {
+  KernelTables tables = round_tables();
+  tables.attention->rows = {row};
+  const std::string some = R"(["bf16", 2, 1000, 16, 4, 128, 128, 0, 356.16, 1068.48])";
+  tables.training_attention = parse_training_attention(JsonValue::parse(
+      R"({"schema": "orrery.training_attention/1", "gpu": "test-gpu", "source": "a benchmark",
+          "peak_16bit": "100 TFLOP/s", "columns": [], "rows": [)" +
+          some + R"(], "flash_attention_2": {"source": "another", "rows": [)" + some + "]}}",
+      "rows"));
+  const auto slower = [&](Architecture architecture, double sustained, AttentionKernel kernel) {
+    Gpu gpu = round_gpu();
+    gpu.architecture = architecture;
+    const auto time = [&](double clock) {
+      tables.sustained = clock;
+      AttentionShape shape = square;
+      shape.kernel = kernel;
+      return AttentionTime{gpu, &tables}.forward(shape).time;
+    };
+    // The one row counts by 20 in 20.5 of what it says.
+    return std::pow(time(sustained) / time(1.0), 20.5 / 20.0);
+  };
+  using enum Architecture;
+  for (const double held : {0.84, 0.9, 1.0})
+    EXPECT_NEAR(slower(hopper, held, AttentionKernel::flash_attention_2), 1.0, 1e-12);
+  EXPECT_NEAR(slower(hopper, 0.42, AttentionKernel::flash_attention_2), 2.0, 1e-9);
+  EXPECT_NEAR(slower(blackwell, 0.8, AttentionKernel::flash_attention_2), 1.25, 1e-9);
+  EXPECT_NEAR(slower(hopper, 0.8, AttentionKernel::cudnn), 1.25, 1e-9);
 }
 
 // A benchmark of ten runs has a cool GPU's clock, and another GPU its own peak.

@@ -106,13 +106,18 @@ TEST(AttentionOps, DeterministicKernelsAreFlashAttention2WhereCudnnHasNone) {
     scenario.software.deterministic = deterministic;
     return core_attention_backward(scenario).front().attention_kernel;
   };
+  scenario.software.attention_library = AttentionLibrary::flash_attention_2;
+  EXPECT_EQ(kernel(Architecture::hopper, false, false), AttentionKernel::flash_attention_2);
+  scenario.software.attention_library = {};
+  EXPECT_EQ(kernel(Architecture::hopper, false, false), AttentionKernel::of_tables);
+  scenario.software.attention_library = AttentionLibrary::cudnn;
   using enum Architecture;
   for (const Architecture architecture : {ampere, hopper, blackwell})
     for (const bool dropout : {false, true}) {
       EXPECT_EQ(kernel(architecture, dropout, false), AttentionKernel::cudnn);
       const bool flash = architecture == ampere || (architecture == blackwell && dropout);
       EXPECT_EQ(kernel(architecture, dropout, true),
-                flash ? AttentionKernel::flash_attention_2 : AttentionKernel::cudnn);
+                flash ? AttentionKernel::deterministic_flash_attention_2 : AttentionKernel::cudnn);
     }
 }
 

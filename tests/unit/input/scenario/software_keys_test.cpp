@@ -11,7 +11,7 @@ namespace {
 std::optional<JsonValue> another_value(const SoftwareKey& key) {
   for (const char* value :
        {"true", "false", "0.9", "1.5", "3", "7", "\"2 us\"", "\"fp16\"", "\"alternate_products\"",
-        "\"25 MiB\"", "\"tensor\"", "\"step\"", "[\"rotary\"]"}) {
+        "\"25 MiB\"", "\"tensor\"", "\"step\"", "[\"rotary\"]", "\"cudnn\""}) {
     const JsonValue json = JsonValue::parse(
         R"({"value": )" + std::string{value} + R"(, "source": "s"})", "software.json");
     Software software;
