@@ -74,6 +74,7 @@ class Gemm:
 
     def __init__(self, rows, reference, element, casts):
         self.rows, self.reference, self.casts = rows, reference, casts
+        self.unthrottled = self.keeps_its_rate()
         sms, peak = reference["multiprocessors"], reference["peak"]
         self.prepared = []
         for m, n, k, _ in rows:
@@ -85,11 +86,23 @@ class Gemm:
             self.prepared.append((tiles, memory, 2.0 * m * n * k / peak,
                                   3.0 * m * k / reference["bandwidth"]))
 
+    def keeps_its_rate(self):
+        """Whether large products of 11 ms and more run at the rate of those of 1 to 5 ms: no power
+        limit acts on them. Not told of rows with casts, which weigh less in long ones."""
+        if self.casts:
+            return False
+        rates = {True: [], False: []}
+        for m, n, k, us in self.rows:
+            if min(m, n / 2, k / 2) >= 2048 and (1e3 <= us < 5e3 or us >= 11e3):
+                rates[us >= 11e3].append(m * n * k / us)
+        return all(rates.values()) and (
+            statistics.median(rates[True]) >= 0.95 * statistics.median(rates[False]))
+
     def constants(self, q):
         names = ["overhead", "compute_efficiency", "tile_overhead", "memory_efficiency", "hard",
                  "throttle"]
         values = [math.exp(q[0]), math.exp(q[1]), math.exp(q[2]), math.exp(q[3]), sigmoid(q[4]),
-                  max(q[5], 0.0)]
+                  0.0 if self.unthrottled else max(q[5], 0.0)]
         found = dict(zip(names, values))
         if self.casts:
             # Not to be told apart from the cast's own overhead: set to what bf16 tables show.

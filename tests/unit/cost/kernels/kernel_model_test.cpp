@@ -20,7 +20,11 @@ TEST(KernelModel, TrainingRunsAtItsShareOfABenchmark) {
     // What the benchmark's own clock lost is not lost again.
     EXPECT_DOUBLE_EQ(bench.time / forward.time,
                      tables->sustained * benchmark.throttle(4096, 8192, 4096));
-    EXPECT_GT(benchmark.throttle(4096, 8192, 4096), 1.0);
+    if (gpu.architecture == Architecture::ampere) {
+      EXPECT_EQ(benchmark.throttle(4096, 8192, 4096), 1.0);  // Its long rows are not slower.
+    } else {
+      EXPECT_GT(benchmark.throttle(4096, 8192, 4096), 1.0);
+    }
     EXPECT_EQ(forward.tag, Tag::interpolated);  // The factor is no measurement of this shape.
     EXPECT_EQ(model.gemm(GemmPass::dgrad, 4096, 8192, 4096).time, forward.time);
     const KernelTime wgrad = model.gemm(GemmPass::wgrad, 4096, 8192, 4096);
