@@ -37,12 +37,15 @@ MeasuredGpu reference_of(const Gpu& gpu) {
           gpu.peak_fp4, gpu.memory_bandwidth, gpu.multiprocessors};
 }
 
-// As the file will say it: whole nanoseconds. A long product's is that of its first clock, as those
-// of the tables are, if the record has it.
-Seconds row_time(const Measurement& one) {
+// A long product's is that of its first clock, as those of the tables are, if the record has it.
+double benchmark_us(const Measurement& one) {
   const auto first = one.figures.find("first_clock_us");
-  const double us = first == one.figures.end() ? one.warm->median_us : first->second;
-  return microseconds(std::round(us * 1e3) / 1e3);
+  return first == one.figures.end() ? one.warm->median_us : first->second;
+}
+
+// As the file will say it: whole nanoseconds.
+Seconds row_time(const Measurement& one) {
+  return microseconds(std::round(benchmark_us(one) * 1e3) / 1e3);
 }
 
 // A dgrad product is a row like a forward one, and priced as such; of two with the same sizes the
@@ -125,7 +128,7 @@ class Fitting {
       if (!time || !one->warm) continue;
       const double predicted =
           (*time)(one->what.size("m"), one->what.size("n"), one->what.size("k")).time.si();
-      const double ratio = predicted / (1e-6 * one->warm->median_us);
+      const double ratio = predicted / (1e-6 * benchmark_us(*one));
       ratios.push_back(ratio);
       by_dtype[dtype].push_back(ratio);
     }

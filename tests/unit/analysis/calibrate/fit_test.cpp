@@ -97,6 +97,24 @@ TEST(Fit, ABiasOfAPassIsThatPassesOwn) {
             plain.kernels->tables.gemm[0].base.compute_efficiency);
 }
 
+// Back to back the power limit holds long products; a few runs after a pause it does not.
+TEST(Fit, TheFirstClockOfAProductCounts) {
+  const CalibrationFit plain = fit_of(synthetic_record());
+  Record held = synthetic_record();
+  for (Measurement& one : held.measurements)
+    if (one.what.kind == "gemm") {
+      one.figures["first_clock_us"] = one.warm->median_us;
+      slow_down(one, 1.16);
+    }
+  const CalibrationFit fit = fit_of(held);
+  const auto &rows = fit.kernels->tables.gemm[0].rows,
+             &expected = plain.kernels->tables.gemm[0].rows;
+  ASSERT_EQ(rows.size(), expected.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(rows[i].time, expected[i].time);
+  EXPECT_EQ(fit.kernels->wgrad_efficiency.value, plain.kernels->wgrad_efficiency.value);
+  EXPECT_EQ(fit.kernels->sustained.value, plain.kernels->sustained.value);
+}
+
 TEST(Fit, OneRowThreeTimesTooSlowIsFoundAndMovesLittle) {
   const CalibrationFit plain = fit_of(synthetic_record());
   bool done = false;
