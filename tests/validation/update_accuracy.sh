@@ -25,13 +25,17 @@ famous=tests/validation/training/famous.json
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 stale=no
-is_stale() {
-  echo "$1 is stale: run tests/validation/update_accuracy.sh build/release/orrery" >&2
-  stale=yes
+# put FILE NEW: NEW takes FILE's place, or is compared with it.
+put() {
+  if [ "$check" = no ]; then
+    cat "$2" > "$1"
+  elif ! diff -u "$1" "$2"; then
+    echo "$1 is stale: run tests/validation/update_accuracy.sh build/release/orrery" >&2
+    stale=yes
+  fi
 }
 
 # What was predicted does not depend on ranges: the table may be of another day.
-published=calibration/data/published_steps.json
 # shellcheck disable=SC2086  # A list of files.
 {
   echo '{'
@@ -41,11 +45,7 @@ published=calibration/data/published_steps.json
     sed -n '/^  "published_steps": \[/,/^  \]/p' | sed 's/^  \],$/  ]/'
   echo '}'
 } > "$work/published"
-if [ "$check" = no ]; then
-  cat "$work/published" > "$published"
-else
-  diff -u "$published" "$work/published" || is_stale "$published"
-fi
+put calibration/data/published_steps.json "$work/published"
 
 errors=calibration/data/price_errors.json
 # shellcheck disable=SC2086  # A list of files.
@@ -57,11 +57,7 @@ awk -v file="$work/training" '
     sub(/"error": [0-9.]+/, sprintf("\"error\": %.3f", error))
   }
   {print}' "$errors" > "$work/errors"
-if [ "$check" = no ]; then
-  cat "$work/errors" > "$errors"
-else
-  diff -u "$errors" "$work/errors" || is_stale "$errors"
-fi
+put "$errors" "$work/errors"
 
 # shellcheck disable=SC2086  # A list of files.
 "$orrery" validate --markdown $files > "$work/all"
@@ -105,11 +101,7 @@ page() {
     cat "$tables"
     sed -n '/<!-- generated: end -->/,$p' "$document"
   } > "$work/new"
-  if [ "$check" = no ]; then
-    cat "$work/new" > "$document"
-  elif ! diff -u "$document" "$work/new"; then
-    is_stale "$document"
-  fi
+  put "$document" "$work/new"
 }
 page README.md "$work/in_short"
 page docs/ACCURACY.md "$work/summary"
