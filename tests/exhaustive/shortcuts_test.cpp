@@ -90,9 +90,8 @@ TEST(SteadyState, DoesNotHangOnTheLastBit) {
   request.gbs = 1536;
   Contraction chains{false};
   chains.chains = true;
-  int told = 0;
   for (const auto& [tp, mbs] : {std::pair{16, 2}, {32, 4}})
-    for (int vpp : {2, 4, 6, 12}) {
+    for (int vpp : {2, 3, 4, 6, 12}) {
       request.tp = tp;
       request.mbs = mbs;
       request.vpp = vpp;
@@ -101,11 +100,11 @@ TEST(SteadyState, DoesNotHangOnTheLastBit) {
       SCOPED_TRACE(describe(scenario));
       ASSERT_EQ(scenario.plan.microbatches, 48);
       const auto from_excerpt = step_time_from_excerpt(scenario, context);
-      if (!from_excerpt) continue;
-      ++told;
+      // By the A100's prices of kernels this one comes back to no state that it had.
+      if (tp == 32 && vpp == 12 && !from_excerpt) continue;
+      ASSERT_TRUE(from_excerpt);
       EXPECT_EQ(from_excerpt->si(), executed(scenario, context, chains).si());
     }
-  EXPECT_GE(told, 6);  // By today's prices one of the eight does not come back to a state it had.
 }
 
 // Tensor and context groups over eight nodes, whose collectives meet the transfers of 16 stages on
