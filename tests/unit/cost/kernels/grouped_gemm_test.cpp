@@ -6,12 +6,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <cstdio>
 #include <map>
 #include <numeric>
 
 #include "sim/cost/kernels/kernel_model.hpp"
+#include "tests/support/row_errors.hpp"
 
 namespace orrery::grouped_gemm_test {
 namespace {
@@ -134,11 +133,6 @@ TEST(GroupedGemm, EvenTokensAreAllThere) {
     }
 }
 
-struct Errors {
-  int rows = 0;
-  double abs = 0.0, sum = 0.0;
-};
-
 // Limits: what was measured when the rows were converted, rounded up by about a tenth.
 const std::map<std::string, double> limits{
     {"b200-sxm forward", 0.085},    {"b200-sxm dgrad", 0.10},
@@ -150,7 +144,7 @@ TEST(GroupedGemm, MeasuredRows) {
       JsonValue::read_file(std::string{ORRERY_TEST_SOURCE} + "/tests/validation/grouped_gemm.json");
   const std::map<std::string, GemmPass> passes{
       {"forward", GemmPass::forward}, {"dgrad", GemmPass::dgrad}, {"wgrad", GemmPass::wgrad}};
-  std::map<std::string, Errors> errors;
+  std::map<std::string, RowErrors> errors;
   for (const JsonValue& table : json.elements()) {
     const std::string gpu = table.at("gpu").text();
     const KernelModel model = model_of(gpu);
@@ -163,16 +157,10 @@ TEST(GroupedGemm, MeasuredRows) {
       const Tokens tokens(static_cast<std::size_t>(number(2)), number(3));
       const Seconds said = model.grouped_gemm(layer, tokens).time;
       const double error = said / microseconds(row[6].number(0.0, 1e9)) - 1.0;
-      Errors& of = errors[gpu + " " + pass];
-      ++of.rows, of.abs += std::abs(error), of.sum += error;
+      errors[gpu + " " + pass].add(error);
     }
   }
-  for (const auto& [name, of] : errors) {
-    std::printf("| %-22s | %4d | %4.1f %% | %+5.1f %% |\n", name.c_str(), of.rows,
-                100 * of.abs / of.rows, 100 * of.sum / of.rows);
-    EXPECT_LT(of.abs / of.rows, limits.at(name)) << name;
-  }
-  EXPECT_EQ(errors.size(), limits.size());
+  expect_below(limits, errors);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <map>
@@ -14,21 +13,12 @@
 
 #include "sim/base/text/json_value.hpp"
 #include "sim/cost/kernels/kernel_model.hpp"
+#include "tests/support/row_errors.hpp"
 
 namespace orrery::h200_record_test {
 namespace {
 
 const std::string folder = std::string{ORRERY_TEST_SOURCE} + "/calibration/data/records/h200-sxm/";
-
-struct Errors {
-  int rows = 0;
-  double abs = 0.0, sum = 0.0, largest = 0.0;
-
-  void add(double error) {
-    ++rows, abs += std::abs(error), sum += error;
-    largest = std::max(largest, std::abs(error));
-  }
-};
 
 // The fastest of a product's timings is that of the first clock: the others are of many runs, which
 // the power limit slowed by up to a fifth. As the tables' own long rows are too, prices of a step
@@ -36,7 +26,7 @@ struct Errors {
 TEST(H200Record, LongProductsAtTheirFirstClock) {
   const KernelTables tables = *read_kernel_tables("h200-sxm");
   const GemmTime time{read_gpu("h200-sxm", {}), Dtype::bf16, &tables};
-  Errors plain, first;
+  RowErrors plain, first;
   for (const JsonValue& one :
        JsonValue::read_file(folder + "record.json").at("measurements").elements()) {
     if (one.at("kind").text() != "gemm" || one.at("dtype").text() != "bf16" ||
@@ -73,7 +63,7 @@ TEST(H200Record, GroupedProducts) {
   tables.sustained = 1.0;
   const KernelModel model{read_gpu("h200-sxm", {}), Dtype::bf16, &tables};
   std::ifstream rows{folder + "grouped.csv"};
-  std::map<std::string, Errors> errors;
+  std::map<std::string, RowErrors> errors;
   std::string line;
   for (std::getline(rows, line); std::getline(rows, line);) {
     std::vector<std::string> cell;
@@ -96,12 +86,7 @@ TEST(H200Record, GroupedProducts) {
   const std::map<std::string, double> most{{"grouped forward", 0.055}, {"grouped dgrad", 0.06},
                                            {"grouped wgrad", 0.06},    {"loop forward", 0.04},
                                            {"loop dgrad", 0.04},       {"loop wgrad", 0.07}};
-  for (const auto& [name, of] : errors) {
-    std::printf("| %-22s | %4d | %4.1f %% | %+5.1f %% |\n", name.c_str(), of.rows,
-                100 * of.abs / of.rows, 100 * of.sum / of.rows);
-    EXPECT_LT(of.abs / of.rows, most.at(name)) << name;
-  }
-  EXPECT_EQ(errors.size(), most.size());
+  expect_below(most, errors);
 }
 
 }  // namespace
