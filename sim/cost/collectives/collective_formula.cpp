@@ -40,7 +40,7 @@ int mesh_rings(int n) {
 
 CollectiveModel::CollectiveModel(const System& system)
     : system_{system},
-      constants_{read_collective_constants(system.gpu.name)},
+      constants_{read_collective_constants(system.gpu.name, system.wiring == NodeWiring::pcie)},
       nvlink_{constants_.nvlink_share * system.scale_up},
       nic_{system.network_efficiency * system.nics_per_node / system.gpus_per_node * system.nic} {}
 
@@ -106,9 +106,9 @@ CollectiveCost CollectiveModel::ring(CollectiveKind kind, Bytes tensor, GroupSha
   // hop between sockets carries all of it wherever that is.
   const double inside =
       group.domains == 1 ? 1.0 : static_cast<double>(group.per_domain - 1) / group.per_domain;
-  const bool crosses = group.per_domain > constants_.local_ranks;
+  const auto crossing = constants_.crossing(group.per_domain);
   cost.scale_up_bytes = inside * wire;
-  cost.scale_up_rate = (crosses ? inside * constants_.ring_crossing : 1.0) *
+  cost.scale_up_rate = (crossing.more_than > 0 ? inside * crossing.ring : 1.0) *
                        constants_.ring_efficiency * link(group.per_domain);
   CollectiveCost flags = cost;
   cost.latency +=
@@ -192,10 +192,9 @@ CollectiveCost CollectiveModel::all_to_all(Bytes tensor, GroupShape group) const
   cost.pattern = CollectivePattern::pairs;
   if (group.per_domain > 1) {
     const int peers = group.per_domain - 1;
-    const bool crosses = group.per_domain > constants_.local_ranks;
     // A pair has few channels, which bind where there are few pairs.
     const double share =
-        std::min((crosses ? constants_.p2p_crossing : 1.0) * constants_.p2p_efficiency,
+        std::min(constants_.crossing(group.per_domain).p2p * constants_.p2p_efficiency,
                  constants_.p2p_channel_cap * peers);
     cost.scale_up_bytes = static_cast<double>(peers) / n * tensor;
     cost.scale_up_rate = share * link(group.per_domain);

@@ -154,12 +154,28 @@ std::optional<CollectiveMeasurements::Correction> CollectiveMeasurements::betwee
                     Tag::interpolated};
 }
 
+// What the last size took more or less than the formula says, up to as much as it gives to latency
+// and ramp, is time that larger messages take more or less as well. Only what such time cannot
+// explain is the rate's: messages that are still ramping up say little of the rate that large ones
+// reach.
+CollectiveMeasurements::Correction CollectiveMeasurements::beyond(const Curve& curve, Bytes tensor,
+                                                                  const Formula& formula) {
+  const CollectiveCost last = formula(Bytes{std::exp(curve.log_bytes.back())}, curve.shape.group);
+  const CollectiveCost here = formula(tensor, curve.shape.group);
+  const Seconds off = Seconds{std::exp(curve.log_time.back())} - last.time();
+  const Seconds kept = std::clamp(off, Seconds{} - last.latency, last.latency);
+  const double slower = (off - kept) / (last.time() - last.latency);
+  const Seconds time = here.time() + kept + slower * (here.time() - here.latency);
+  return {time / here.time(), Tag::interpolated};
+}
+
 std::optional<CollectiveMeasurements::Correction> CollectiveMeasurements::correction(
     const CollectiveShape& shape, Bytes tensor, const Formula& formula) const {
   const double log_bytes = std::log(tensor.si());
   for (const Curve& curve : curves_) {
     if (curve.shape != shape) continue;
-    const double nearest = std::clamp(log_bytes, curve.log_bytes.front(), curve.log_bytes.back());
+    if (log_bytes > curve.log_bytes.back()) return beyond(curve, tensor, formula);
+    const double nearest = std::max(log_bytes, curve.log_bytes.front());
     const double time = interpolate(curve.log_bytes, curve.log_time, nearest);
     const Bytes at = nearest == log_bytes ? tensor : Bytes{std::exp(nearest)};
     return Correction{

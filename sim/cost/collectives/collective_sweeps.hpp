@@ -40,11 +40,12 @@ class CollectiveMeasurements {
   CollectiveMeasurements(const System& system, const std::string& gpu,
                          const std::optional<CollectiveShape>& left_out);
 
-  /// Where this very group was measured, its curve: between sizes log-log, beyond its ends the
-  /// formula scaled to the end. Between two measured numbers of ranks for which the formula takes
-  /// the same algorithm: both's residuals at the same bytes a rank, weighted by log ranks. Over a
-  /// number of domains between two that were measured: both's residuals at the same bytes a NIC,
-  /// weighted by log domains; over more domains, that of the most. Else nothing.
+  /// Where this very group was measured, its curve: between sizes log-log, below the first the
+  /// formula scaled to it, beyond the last the formula and what it missed there. Between two
+  /// measured numbers of ranks for which the formula takes the same algorithm: both's residuals at
+  /// the same bytes a rank, weighted by log ranks. Over a number of domains between two that were
+  /// measured: both's residuals at the same bytes a NIC, weighted by log domains; over more
+  /// domains, that of the most. Else nothing.
   std::optional<Correction> correction(const CollectiveShape& shape, Bytes tensor,
                                        const Formula& formula) const;
 
@@ -65,6 +66,7 @@ class CollectiveMeasurements {
 
   void add(const System& system, const std::vector<MeasuredCurve>& sweeps, bool one_domain,
            bool own, const std::optional<CollectiveShape>& left_out);
+  static Correction beyond(const Curve& curve, Bytes tensor, const Formula& formula);
   std::optional<Correction> between_domains(const CollectiveShape& shape, Bytes tensor,
                                             const Formula& formula) const;
   std::optional<double> residual(const Curve& curve, double log_bytes, const Formula& formula,

@@ -31,9 +31,7 @@ CollectiveConstants parse(const JsonValue& entry) {
                     "send_efficiency",
                     "low_latency",
                     "p2p_low_latency",
-                    "ring_crossing",
-                    "p2p_crossing",
-                    "local_ranks"});
+                    "crossings"});
   entry.at("source").text();
   const auto time = [&](const char* key) { return microseconds(entry.at(key).number(0.0, 1e6)); };
   const auto share = [&](const char* key) { return entry.at(key).number(0.01, 20.0); };
@@ -63,10 +61,14 @@ CollectiveConstants parse(const JsonValue& entry) {
   maybe("send_efficiency", constants.send_efficiency);
   maybe("low_latency", constants.low_latency);
   maybe("p2p_low_latency", constants.p2p_low_latency);
-  maybe("ring_crossing", constants.ring_crossing);
-  maybe("p2p_crossing", constants.p2p_crossing);
-  if (const auto local = entry.find("local_ranks"))
-    constants.local_ranks = static_cast<int>(local->integer(1, 1024));
+  if (const auto crossings = entry.find("crossings"))
+    for (const JsonValue& one : crossings->elements()) {
+      one.allow_only({"more_than", "ring", "p2p"});
+      const int least = constants.crossings.empty() ? 1 : constants.crossings.back().more_than + 1;
+      constants.crossings.push_back({static_cast<int>(one.at("more_than").integer(least, 1024)),
+                                     one.at("ring").number(0.01, 1.0),
+                                     one.at("p2p").number(0.01, 1.0)});
+    }
   if (entry.has("nvls_loop_efficiency"))
     constants.nvls_loop = {share("nvls_loop_efficiency"), time("nvls_loop_step_us"),
                            share("nvls_loop_fill")};
@@ -84,7 +86,14 @@ CollectiveConstants with_network(CollectiveConstants constants, const JsonValue&
 
 }  // namespace
 
-CollectiveConstants read_collective_constants(const std::string& gpu) {
+CollectiveConstants::Crossing CollectiveConstants::crossing(int ranks_in_domain) const {
+  Crossing last;
+  for (const Crossing& one : crossings)
+    if (ranks_in_domain > one.more_than) last = one;
+  return last;
+}
+
+CollectiveConstants read_collective_constants(const std::string& gpu, bool in_pcie_node) {
   const JsonValue json =
       JsonValue::read_file(find_in_catalog("calibration/data", "collectives", {}));
   json.allow_only({"schema", "nvlink_share_source", "stand_ins", "network", "gpus"});
@@ -96,6 +105,7 @@ CollectiveConstants read_collective_constants(const std::string& gpu) {
     const auto ideal = entry.find("ideal");
     return ideal && ideal->boolean() ? constants : with_network(constants, json.at("network"));
   };
+  const std::string unmeasured = in_pcie_node ? "default-pcie" : "default";
   std::optional<JsonValue> fallback;
   for (const JsonValue& entry : json.at("gpus").elements()) {
     const std::string name = entry.at("gpu").text();
@@ -104,9 +114,9 @@ CollectiveConstants read_collective_constants(const std::string& gpu) {
       constants.measured = true;
       return constants;
     }
-    if (name == "default") fallback = entry;
+    if (name == unmeasured) fallback = entry;
   }
-  if (!fallback) json.at("gpus").fail("has no entry 'default'", "add one");
+  if (!fallback) json.at("gpus").fail("has no entry '" + unmeasured + "'", "add one");
   return read(*fallback);
 }
 

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sim/base/text/json_value.hpp"
 
@@ -18,7 +19,7 @@ struct CollectiveConstants {
     Seconds at(Bytes wire) const { return height * (wire / (wire + half)); }
   };
 
-  std::string gpu;        ///< Whose constants these are: a stand-in's, or "default".
+  std::string gpu;        ///< Whose constants these are: a stand-in's, "default", "default-pcie".
   bool measured = false;  ///< false: the GPU has no sweep of its own, nor a stand-in.
   double nvlink_share = 1.0;
   Seconds base, hop;  ///< Ring: base + hop x steps.
@@ -41,11 +42,15 @@ struct CollectiveConstants {
   std::optional<double> send_efficiency;  ///< Of a transfer from one GPU to another, alone.
   double p2p_channel_cap = 20.0;          ///< What one pair of an all-to-all reaches at most.
 
-  /// PCIe: payload share of flagged small messages, and what is left of the rates where more than
-  /// `local_ranks` GPUs take part, so that some pairs cross between CPU sockets.
+  /// PCIe: payload share of flagged small messages, and what is left of the rates where so many
+  /// GPUs of a node take part that some pairs cross host bridges, and then CPU sockets.
+  struct Crossing {
+    int more_than = 0;  ///< GPUs of the node.
+    double ring = 1.0, p2p = 1.0;
+  };
   std::optional<double> low_latency, p2p_low_latency;
-  double ring_crossing = 1.0, p2p_crossing = 1.0;
-  int local_ranks = 1 << 20;
+  std::vector<Crossing> crossings;  ///< By rising `more_than`.
+  Crossing crossing(int ranks_in_domain) const;
 
   /// Between domains, as shares of the network's latency: a tree node's turn from receiving to
   /// sending, and each further remote peer of an all-to-all.
@@ -53,6 +58,7 @@ struct CollectiveConstants {
   double nvls_tree_share = 1.0;  ///< NVLS under a tree over NVLS alone.
 };
 
-CollectiveConstants read_collective_constants(const std::string& gpu);
+/// Those of `gpu`, of its stand-in, or of a GPU that nobody measured, which `in_pcie_node` decides.
+CollectiveConstants read_collective_constants(const std::string& gpu, bool in_pcie_node);
 
 }  // namespace orrery
