@@ -64,7 +64,9 @@ double attention_bytes(const Scenario& s, const RecomputeChoice& choice, double 
   const double kv_width =
       static_cast<double>(std::max<std::int64_t>(s.model.kv_heads, s.plan.tp) * s.model.head_dim);
   const double input = output_is_copied(s) ? product_input(s) * head_width : 0.0;
-  return tokens(s) * (attended(s) * (2.0 * head_width + 2.0 * kv_width) + input) / t;
+  const bool packed = s.software.keeps_packed_qkv && s.model.kv_heads == s.model.heads;
+  const double copies = packed ? element(s) * 2.0 * kv_width : 0.0;
+  return tokens(s) * (attended(s) * (2.0 * head_width + 2.0 * kv_width) + input + copies) / t;
 }
 
 // An activation's input (both halves where it is gated) and output, which the next product reads,

@@ -92,6 +92,9 @@ struct Software {
   /// With sequence parallelism a column-parallel layer keeps a rank's share of its input and
   /// gathers it again for its weight gradient; else it keeps what it gathered.
   bool gathers_inputs_again = true;
+  /// Queries are a view of a copy of all three, which lives as long as they do, while keys and
+  /// values are copied once more; only where there are as many of these as queries.
+  bool keeps_packed_qkv = false;
   SelectiveRecompute selective_recompute = SelectiveRecompute::core_attention;
   /// Where the plan does not say: a step has as many micro-batches as stages, else of one sequence.
   bool microbatches_are_stages = false;

@@ -107,6 +107,7 @@ std::vector<SoftwareKey> all_software_keys() {
       {"stashes_experts", truth(&S::stashes_experts), optional},
       {"fused_projections", truth(&S::fused_projections), optional},
       {"gathers_inputs_again", truth(&S::gathers_inputs_again), optional},
+      {"keeps_packed_qkv", truth(&S::keeps_packed_qkv), optional},
       {"quantise_bytes", number(&S::quantise_bytes, 0.0, 100.0)},
       {"keeps_quantised_inputs", truth(&S::keeps_quantised_inputs), optional},
       {"keeps_quantised_activations", truth(&S::keeps_quantised_activations), optional},

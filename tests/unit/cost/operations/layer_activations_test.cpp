@@ -48,6 +48,19 @@ TEST(LayerActivations, FormatsTermByTerm) {
   bytes(Dtype::nvfp4, 0.5625);
 }
 
+// Queries as a view keep the keys and values of their copy alive, 2 k d of 2 bytes a token, but not
+// where keys and values are fewer and so were never in one copy with them.
+TEST(LayerActivations, PackedQueriesKeepKeysAndValuesTwice) {
+  Scenario s = scenario_with(request_of("none"));
+  const double once = layer_activations(s, Recompute::none).si();
+  s.software.keeps_packed_qkv = true;
+  EXPECT_DOUBLE_EQ(layer_activations(s, Recompute::none).si() - once, 2 * 1024 * 2 * 512 * 2.0);
+  s.model.kv_heads = 4;
+  const double grouped = layer_activations(s, Recompute::none).si();
+  s.software.keeps_packed_qkv = false;
+  EXPECT_DOUBLE_EQ(layer_activations(s, Recompute::none).si(), grouped);
+}
+
 TEST(LayerActivations, SomeLayersAreComputedAgain) {
   const double none = activations(scenario_with(request_of("none")));
   const double full = activations(scenario_with(request_of("full")));
