@@ -132,7 +132,7 @@ bool fuzz_price_errors(const std::string& text) {
 bool fuzz_published_steps(const std::string& text) {
   return is_accepted([&] {
     for (const PublishedClass& one : parse_published_steps(parsed(text)))
-      if (!(one.steps.spread > 0.0 && one.steps.prices > 0.0)) __builtin_trap();
+      if (!(one.steps.low <= one.steps.high && one.steps.prices > 0.0)) __builtin_trap();
   });
 }
 

@@ -23,11 +23,12 @@ double training_error_of(const std::vector<Comparison>& steps);
 struct Coverage {
   std::string family;  ///< The file.
   int steps = 0;
-  int inside = 0;  ///< With the ranges as they are.
-  /// With training errors from all other families' steps of the same StepClass.
+  int inside = 0;           ///< With the ranges as they are.
+  double half_width = 0.0;  ///< Mean of (high - low) / 2 / step.
+  /// With the ranges of any software's steps of the class (of_any_software), of all other families.
   int left_out_steps = 0;  ///< Those that enough others are like.
   int left_out_inside = 0;
-  double half_width = 0.0;  ///< Mean of (high - low) / 2 / step.
+  double left_out_half_width = 0.0;
   /// Pairs of steps without experts on one system, software and number format, and how many of
   /// them differ by what the range of the difference of their logarithms says.
   int pairs = 0;
@@ -46,9 +47,6 @@ struct ByOthers {
 };
 /// Of families of two or more steps.
 std::vector<ByOthers> predicted_by_others(const std::vector<ValidationReport>& reports);
-
-/// How the steps of each software and class turned out that has nine or more of them.
-std::vector<PublishedClass> published_classes(const std::vector<ValidationReport>& reports);
 
 /// training_error_of all steps in `reports`, by their class.
 std::map<StepClass, double> training_errors(const std::vector<ValidationReport>& reports);

@@ -25,7 +25,7 @@ double error_of(const JsonValue& json, const std::string& key) {
 // that as what is assumed.
 std::array<double, PriceErrors::bases> errors_of(const JsonValue& entry, const std::string& gpu,
                                                  Dtype dtype) {
-  entry.allow_only({"kind", "source", "measured", "interpolated", "default", "own"});
+  entry.allow_only({"kind", "source", "measured", "interpolated", "outside", "default", "own"});
   required_text(entry, "source");
   const double assumed = error_of(entry, "default");
   double derived = entry.has("interpolated") ? error_of(entry, "interpolated") : assumed;
@@ -33,14 +33,23 @@ std::array<double, PriceErrors::bases> errors_of(const JsonValue& entry, const s
   const auto own = entry.find("own");
   if (!own) return {measured, derived, assumed};
   for (const JsonValue& table : own->elements()) {
-    table.allow_only({"gpu", "dtype", "error"});
-    const double error = error_of(table, "error");
+    table.allow_only({"gpu", "dtype", "error", "outside"});
     const auto of = table.find("dtype");
     const Dtype priced_as = dtype == Dtype::fp16 ? Dtype::bf16 : dtype;
-    if (table.at("gpu").text() == gpu && (!of || choice<Dtype>(*of, dtype_names()) == priced_as))
-      measured = derived = error;
+    const bool meant =
+        table.at("gpu").text() == gpu && (!of || choice<Dtype>(*of, dtype_names()) == priced_as);
+    if (meant && table.has("error")) measured = derived = error_of(table, "error");
   }
   return {measured, derived, assumed};
+}
+
+double outside_of(const JsonValue& entry, const std::string& gpu) {
+  double outside = entry.has("outside") ? error_of(entry, "outside") : 0.0;
+  if (const auto own = entry.find("own"))
+    for (const JsonValue& table : own->elements())
+      if (table.at("gpu").text() == gpu && table.has("outside"))
+        outside = error_of(table, "outside");
+  return outside;
 }
 
 }  // namespace
@@ -64,6 +73,7 @@ PriceErrors parse_price_errors(const JsonValue& json, const std::string& gpu, Dt
     if (known[kind]) named.fail("'" + named.text() + "' is there twice", "keep one of them");
     known[kind] = true;
     errors.of[kind] = errors_of(entry, gpu, dtype);
+    errors.outside[kind] = outside_of(entry, gpu);
   }
   for (std::size_t kind = 0; kind < price_kinds; ++kind)
     if (!known[kind])

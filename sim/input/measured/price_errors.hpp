@@ -34,10 +34,12 @@ struct PriceErrors {
   /// What a price rests on, in the order of Tag: a measurement of this shape, others, nothing.
   static constexpr std::size_t bases = 3;
   std::array<std::array<double, bases>, price_kinds> of{};
+  /// What is added where there is a table, but nothing near in it; 0: nothing is known of that.
+  std::array<double, price_kinds> outside{};
   /// What a training run adds to that, of each kind by itself.
   double training = 0.0;
   StepClass step_class;
-  std::optional<PublishedSteps> published;  ///< Of the software, where enough were.
+  std::optional<PublishedSteps> published;  ///< Like it, where enough were.
   /// What two runs of different kernels do not have in common, of each run by itself. A part of the
   /// above: it counts between plans alone.
   double own = 0.0;

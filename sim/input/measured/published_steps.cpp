@@ -6,19 +6,24 @@
 namespace orrery {
 namespace {
 
-const PublishedClass* find(const std::vector<PublishedClass>& all, const std::string& software,
+const PublishedSteps* find(const std::vector<PublishedClass>& all, const std::string& software,
                            StepClass step) {
   for (const PublishedClass& one : all)
-    if (one.software == software && one.step == step) return &one;
+    if (one.steps.software == software && one.step == step) return &one.steps;
   return nullptr;
 }
 
 }  // namespace
 
 PublishedSteps parse_summary(const JsonValue& json) {
-  return {static_cast<int>(json.at("runs").integer(1, 1'000'000)),
-          json.at("offset").number(-2.0, 2.0), json.at("spread").number(1e-6, 2.0),
-          json.at("prices").number(1e-6, 2.0)};
+  PublishedSteps steps;
+  if (const auto software = json.find("software")) steps.software = software->text();
+  steps.runs = static_cast<int>(json.at("runs").integer(1, 1'000'000));
+  steps.offset = json.at("offset").number(-2.0, 2.0);
+  steps.low = json.at("low").number(-4.0, steps.offset);
+  steps.high = json.at("high").number(steps.offset, 4.0);
+  steps.prices = json.at("prices").number(1e-6, 2.0);
+  return steps;
 }
 
 std::vector<PublishedClass> parse_published_steps(const JsonValue& json) {
@@ -27,11 +32,10 @@ std::vector<PublishedClass> parse_published_steps(const JsonValue& json) {
   json.at("source").text();
   std::vector<PublishedClass> all;
   for (const JsonValue& entry : json.at("published_steps").elements()) {
-    entry.allow_only({"software", "experts", "narrow", "runs", "offset", "spread", "prices"});
-    PublishedClass one{entry.at("software").text(),
-                       {entry.at("experts").boolean(), entry.at("narrow").boolean()},
+    entry.allow_only({"software", "experts", "narrow", "runs", "offset", "low", "high", "prices"});
+    PublishedClass one{{entry.at("experts").boolean(), entry.at("narrow").boolean()},
                        parse_summary(entry)};
-    if (find(all, one.software, one.step)) entry.fail("is there twice", "keep one of them");
+    if (find(all, one.steps.software, one.step)) entry.fail("is there twice", "keep one of them");
     all.push_back(std::move(one));
   }
   return all;
@@ -40,7 +44,8 @@ std::vector<PublishedClass> parse_published_steps(const JsonValue& json) {
 std::optional<PublishedSteps> read_published_steps(const std::string& software, StepClass step) {
   const auto all = parse_published_steps(
       JsonValue::read_file(find_in_catalog("calibration/data", "published_steps", {})));
-  if (const PublishedClass* one = find(all, software, step)) return one->steps;
+  if (const PublishedSteps* own = find(all, software, step)) return *own;
+  if (const PublishedSteps* any = find(all, "", of_any_software(step))) return *any;
   return std::nullopt;
 }
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/analysis/validate/coverage.hpp"
+#include "sim/analysis/validate/published_summary.hpp"
 #include "sim/analysis/validate/serving_coverage.hpp"
 
 namespace orrery {
@@ -69,12 +70,13 @@ std::string validation_json(const std::vector<ValidationReport>& reports) {
         {{"experts", step.experts}, {"narrow", step.narrow}, {"error", number_or_null(error)}});
   Json published = Json::array();
   for (const PublishedClass& one : published_classes(reports))
-    published.push_back({{"software", one.software},
+    published.push_back({{"software", one.steps.software},
                          {"experts", one.step.experts},
                          {"narrow", one.step.narrow},
                          {"runs", one.steps.runs},
                          {"offset", rounded(one.steps.offset)},
-                         {"spread", rounded(one.steps.spread)},
+                         {"low", rounded(one.steps.low)},
+                         {"high", rounded(one.steps.high)},
                          {"prices", rounded(one.steps.prices)}});
   Json serving = Json::array();
   for (const ServingCoverage& of : serving_coverage_of(reports))

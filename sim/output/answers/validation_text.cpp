@@ -180,22 +180,25 @@ std::string of_all(int part, int all) {
 }
 
 std::string coverage_markdown(const std::vector<ValidationReport>& reports) {
-  std::string text = table_row(
-      {"family", "half a range", "in range", "in range, family left out", "pairs in range"});
-  text += rule(1, 4);
+  std::string text = table_row({"family", "half a range", "in range",
+                                "family left out: half a range", "in range", "pairs in range"});
+  text += rule(1, 5);
   Coverage sum{"all"};
   for (const Coverage& one : coverage_of(reports)) {
     text += table_row({family(one.family), percent(one.half_width), of_all(one.inside, one.steps),
+                       percent(one.left_out_half_width),
                        of_all(one.left_out_inside, one.left_out_steps),
                        of_all(one.pairs_inside, one.pairs)});
     sum.pairs += one.pairs, sum.pairs_inside += one.pairs_inside;
     sum.half_width += one.half_width * one.steps;
     sum.steps += one.steps, sum.inside += one.inside;
     sum.left_out_steps += one.left_out_steps, sum.left_out_inside += one.left_out_inside;
+    sum.left_out_half_width += one.left_out_half_width * one.left_out_steps;
   }
   if (sum.steps == 0) return "";
   return text +
          table_row({"all", percent(sum.half_width / sum.steps), of_all(sum.inside, sum.steps),
+                    percent(sum.left_out_half_width / std::max(1, sum.left_out_steps)),
                     of_all(sum.left_out_inside, sum.left_out_steps),
                     of_all(sum.pairs_inside, sum.pairs)});
 }

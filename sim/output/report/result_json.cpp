@@ -130,10 +130,9 @@ Json provenance_json(const Result& result) {
 
 Json published_json(const std::optional<PublishedSteps>& published) {
   if (!published) return nullptr;
-  return {{"runs", published->runs},
-          {"offset", rounded(published->offset)},
-          {"spread", rounded(published->spread)},
-          {"prices", rounded(published->prices)}};
+  return {{"software", published->software},      {"runs", published->runs},
+          {"offset", rounded(published->offset)}, {"low", rounded(published->low)},
+          {"high", rounded(published->high)},     {"prices", rounded(published->prices)}};
 }
 
 // Parts of the deciding path that are there, with the deviation of their price's logarithm.

@@ -133,13 +133,18 @@ std::string routing(const Result& result, const Painter& paint) {
 std::string how_others_turned_out(const Result& result) {
   const auto& published = result.range.errors.published;
   if (!published) return "";
-  const bool longer = published->offset > 0.0;
-  return wrapped("Published     ",
-                 {std::to_string(published->runs) + " steps of this software and format",
-                  percent(std::abs(std::expm1(published->offset))) +
-                      (longer ? " longer" : " shorter") + " than predicted",
-                  "9 in 10 within " + percent(std::expm1(published->spread)) + " of that"},
-                 ", ", width);
+  std::vector<std::string> items;
+  const std::string runs = std::to_string(published->runs) + " steps ";
+  if (published->software.empty()) {
+    items.push_back(runs + "like this one of any software");
+  } else {
+    items.push_back(runs + "of this software and format");
+    items.push_back(percent(std::abs(std::expm1(published->offset))) +
+                    (published->offset > 0.0 ? " longer" : " shorter") + " than predicted");
+  }
+  items.push_back("9 in 10 by " + signed_percent(std::expm1(published->low)) + " to " +
+                  signed_percent(std::expm1(published->high)));
+  return wrapped("Published     ", items, ", ", width);
 }
 
 std::string what_it_rests_on(const Result& result) {

@@ -79,9 +79,11 @@ std::pair<double, double> limits(const StepRange& range) {
     return {-range_deviations * deviation, range_deviations * deviation};
   }
   const PublishedSteps& published = *range.errors.published;
-  const double less_sure = std::sqrt(range.price_variance()) / published.prices;
-  const double half = std::max(1.0, less_sure) * published.spread;
-  return {std::min(0.0, published.offset - half), std::max(0.0, published.offset + half)};
+  const double wider = published.times_wider(std::sqrt(range.price_variance()));
+  const auto limit = [&](double theirs) {
+    return published.offset + wider * (theirs - published.offset);
+  };
+  return {std::min(0.0, limit(published.low)), std::max(0.0, limit(published.high))};
 }
 
 }  // namespace

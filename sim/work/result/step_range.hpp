@@ -22,11 +22,12 @@ inline constexpr double range_deviations = 1.645;
 ///     sigma_step^2 = sum over kind, basis of (t sigma)^2 + sum over kinds of (t_kind phi)^2
 ///     range = step exp(-+ 1.645 sigma_step / step)
 ///
-/// Where enough steps of the same software and class were published, the range is theirs: with
-/// their offset o and spread q of ln(measured / predicted), and with the part P of sigma_step that
-/// prices account for,
+/// Where enough steps like it were published, of the same software or else of any, the range is
+/// theirs: with their offset o, the limits l and h between which nine in ten of their
+/// ln(measured / predicted) lie, and w = max(1, P / P') by the part P of sigma_step / step that
+/// prices account for and what is usual for them,
 ///
-///     range = step exp(o -+ q max(1, (P / step) / their P)), and never without `step`
+///     range = step exp(o + w (l - o)) .. step exp(o + w (h - o)), and never without `step`
 struct StepRange {
   Seconds step;
   TimeByPrice path;  ///< Adds up to `step`.

@@ -75,7 +75,7 @@ TEST(PriceErrors, GemmWithATableIsItsLeaveOneOutError) {
   const double p90 = table_of(*tables, Dtype::bf16).left_out->p90;
   EXPECT_DOUBLE_EQ(gemm(own, Tag::measured), p90 / 1.645);
   EXPECT_DOUBLE_EQ(gemm(own, Tag::interpolated), p90 / 1.645);
-  EXPECT_EQ(gemm(own, Tag::default_value), gemm(file, Tag::default_value));
+  EXPECT_DOUBLE_EQ(gemm(own, Tag::default_value), std::hypot(p90 / 1.645, 0.069));
   EXPECT_EQ(own.of[static_cast<std::size_t>(PriceKind::attention)],
             file.of[static_cast<std::size_t>(PriceKind::attention)]);
   tables->attention->measures = AttentionTable::Measures::kernel;
@@ -83,7 +83,11 @@ TEST(PriceErrors, GemmWithATableIsItsLeaveOneOutError) {
                 .of[static_cast<std::size_t>(PriceKind::attention)][1],
             0.06);
   tables->used_for = "another";  // For which they only stand in.
-  EXPECT_EQ(with_tables(file, &*tables, Dtype::bf16).of, file.of);
+  const PriceErrors lent = with_tables(file, &*tables, Dtype::bf16);
+  EXPECT_EQ(gemm(lent, Tag::interpolated), gemm(file, Tag::interpolated));
+  EXPECT_DOUBLE_EQ(gemm(lent, Tag::default_value),
+                   std::hypot(gemm(file, Tag::interpolated), 0.069));
+  EXPECT_EQ(with_tables(file, &*tables, Dtype::nvfp4).of, file.of);  // No table of that.
   EXPECT_EQ(with_tables(file, nullptr, Dtype::bf16).of, file.of);
 }
 

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <vector>
+
+#include "sim/analysis/validate/validate.hpp"
+
+namespace orrery {
+
+/// Step times that have a range, of all reports.
+std::vector<Comparison> steps_with_ranges(const std::vector<ValidationReport>& reports);
+
+/// How the steps of each software and class turned out that has nine or more of them, and those of
+/// any software (docs/RANGES.md).
+std::vector<PublishedClass> published_classes(const std::vector<ValidationReport>& reports);
+
+}  // namespace orrery
