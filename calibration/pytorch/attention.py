@@ -8,10 +8,9 @@ installed. Rows are written one by one: kill it when you like, and start it agai
 record.py turns OUT.csv into a record that `orrery calibrate fit` takes.
 """
 
-import argparse
 import sys
 
-from bench import Budget, Gpu, Rows, require_torch, summary
+from bench import Budget, Gpu, Rows, options, require_torch, summary
 
 KEYS = ["gpu", "torch", "cuda", "cudnn", "backend", "pass", "dtype", "batch", "sequence", "heads",
         "kv_heads", "head_dim", "value_dim", "window"]
@@ -87,18 +86,16 @@ def measure(torch, gpu, rows, shape, name, attention, seconds):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("out")
-    parser.add_argument("--budget", type=float, default=270.0, help="seconds (default 270)")
+    parser = options(__doc__, 270)
     parser.add_argument("--list", action="store_true", help="print the shapes and end")
-    options = parser.parse_args()
-    if options.list:
+    said = parser.parse_args()
+    if said.list:
         for shape in shapes():
             print(*shape, sep=",")
         return
     torch = require_torch()
-    gpu, budget = Gpu(torch), Budget(options.budget)
-    rows = Rows(options.out, KEYS, FIGURES)
+    gpu, budget = Gpu(torch), Budget(said.budget)
+    rows = Rows(said.out, KEYS, FIGURES)
     for index, shape in enumerate(shapes()):
         for name, attention in backends(torch, shape[-1]).items():
             if budget.up():

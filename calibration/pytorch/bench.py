@@ -3,6 +3,7 @@
 Nothing here needs PyTorch but `Gpu`; tests/python/pytorch_scripts_test.py tests the rest.
 """
 
+import argparse
 import csv
 import os
 import statistics
@@ -91,6 +92,15 @@ def condensed(windows, burst_s=0.02):
         while border <= end_s:
             border *= 10**0.1
     return points
+
+
+def options(doc, seconds):
+    """The parser of a script that `doc` describes and that takes `seconds` unless told."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    parser.add_argument("out")
+    parser.add_argument("--budget", type=float, default=seconds,
+                        help="seconds (default %(default)g)")
+    return parser
 
 
 def require_torch():

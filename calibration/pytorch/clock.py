@@ -6,12 +6,11 @@ torch.matmul in bf16, and torch._scaled_mm in fp8, in windows of about a millise
 point: what nvidia-smi told last of clock, power and what holds the clock.
 """
 
-import argparse
 import subprocess
 import threading
 import time
 
-from bench import Budget, Gpu, Rows, condensed, require_torch
+from bench import Budget, Gpu, Rows, condensed, options, require_torch
 
 KEYS = ["gpu", "torch", "cuda", "cudnn", "dtype", "m", "n", "k", "at_s"]
 FIGURES = ["median_us", "clock_mhz", "power_w", "held_by"]
@@ -99,13 +98,10 @@ def series(torch, run, seconds, smi):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("out")
-    parser.add_argument("--budget", type=float, default=120.0, help="seconds (default 120)")
-    options = parser.parse_args()
+    said = options(__doc__, 120).parse_args()
     torch = require_torch()
-    gpu, budget = Gpu(torch), Budget(options.budget)
-    rows, smi = Rows(options.out, KEYS, FIGURES), Smi()
+    gpu, budget = Gpu(torch), Budget(said.budget)
+    rows, smi = Rows(said.out, KEYS, FIGURES), Smi()
     try:
         for m, n, k, seconds in SHAPES:
             for dtype in ("bf16", "fp8"):

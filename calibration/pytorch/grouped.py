@@ -7,11 +7,10 @@ of several layers are used in turn, so that they come from memory as in a step.
 record.py turns OUT.csv into a record that `orrery calibrate fit` takes.
 """
 
-import argparse
 import itertools
 import sys
 
-from bench import Budget, Gpu, Rows, require_torch, summary
+from bench import Budget, Gpu, Rows, options, require_torch, summary
 
 KEYS = ["gpu", "torch", "cuda", "cudnn", "backend", "pass", "dtype", "tokens", "experts", "n", "k"]
 FIGURES = ["outcome", "median_us", "p10_us", "p90_us", "runs"]
@@ -49,12 +48,9 @@ def products(torch, backend, which, tokens, experts, n, k):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("out")
-    parser.add_argument("--budget", type=float, default=60.0, help="seconds (default 60)")
-    options = parser.parse_args()
+    said = options(__doc__, 60).parse_args()
     torch = require_torch()
-    gpu, budget, rows = Gpu(torch), Budget(options.budget), Rows(options.out, KEYS, FIGURES)
+    gpu, budget, rows = Gpu(torch), Budget(said.budget), Rows(said.out, KEYS, FIGURES)
     for index, shape in enumerate(shapes()):
         for which, backend in itertools.product(("forward", "dgrad", "wgrad"), ("grouped", "loop")):
             key = [*gpu.facts(), backend, which, "bf16", *shape]

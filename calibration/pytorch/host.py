@@ -13,10 +13,9 @@ each kernel launched by PyTorch ("eager") and the same work replayed as a CUDA g
 It ends with 20 s of the dense layer: its step time in windows, `steady` rows.
 """
 
-import argparse
 import time
 
-from bench import Budget, Gpu, Rows, quantile, require_torch
+from bench import Budget, Gpu, Rows, options, quantile, require_torch
 
 KEYS = ["gpu", "torch", "cuda", "cudnn", "layer", "mode", "hidden", "tokens", "at_s"]
 FIGURES = ["host_us", "step_us", "busy_us", "launches", "products_us", "attention_us", "other_us"]
@@ -196,12 +195,9 @@ def steady(torch, gpu, rows, step, form, seconds=20.0):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("out")
-    parser.add_argument("--budget", type=float, default=120.0, help="seconds (default 120)")
-    options = parser.parse_args()
+    said = options(__doc__, 120).parse_args()
     torch = require_torch()
-    gpu, budget, rows = Gpu(torch), Budget(options.budget), Rows(options.out, KEYS, FIGURES)
+    gpu, budget, rows = Gpu(torch), Budget(said.budget), Rows(said.out, KEYS, FIGURES)
     for form in FORMS:
         for mode in ("eager", "graph"):
             key = [*gpu.facts(), form[0], mode, form[1], form[7], 0.0]

@@ -98,9 +98,7 @@ Op attention_op(const KernelQuestion& q, const Software& software) {
   op.window = shape.window;
   op.backward = q.is_backward();
   if (software.attention_library)
-    op.attention_kernel = *software.attention_library == AttentionLibrary::cudnn
-                              ? AttentionKernel::cudnn
-                              : AttentionKernel::flash_attention_2;
+    op.attention_kernel = attention_kernel_of(*software.attention_library, Dtype::bf16);
   return op;
 }
 

@@ -34,6 +34,13 @@ double last_block_keys(const AttentionShape& shape) {
 
 }  // namespace
 
+AttentionKernel attention_kernel_of(AttentionLibrary library, Dtype format) {
+  if (library == AttentionLibrary::flash_attention_2) return AttentionKernel::flash_attention_2;
+  return format == Dtype::fp8     ? AttentionKernel::cudnn_fp8
+         : format == Dtype::mxfp8 ? AttentionKernel::cudnn_mxfp8
+                                  : AttentionKernel::cudnn;
+}
+
 AttentionShape causal_square(const AttentionRow& row) {
   return {row.batch, row.sequence, row.sequence, row.heads, row.kv_heads, row.head_dim, true};
 }

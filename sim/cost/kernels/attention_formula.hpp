@@ -20,6 +20,9 @@ enum class AttentionKernel {
   deterministic_flash_attention_2
 };
 
+/// `library`'s, with products in `format`.
+AttentionKernel attention_kernel_of(AttentionLibrary library, Dtype format);
+
 /// One fused attention kernel on one rank.
 struct AttentionShape {
   std::int64_t batch = 1;

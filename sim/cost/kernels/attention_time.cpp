@@ -55,13 +55,6 @@ double default_attention_backward(Architecture architecture) {
 
 namespace {
 
-AttentionKernel kernel_of(const TrainingAttentionRow& row) {
-  if (row.library == AttentionLibrary::flash_attention_2) return AttentionKernel::flash_attention_2;
-  return row.format == Dtype::fp8     ? AttentionKernel::cudnn_fp8
-         : row.format == Dtype::mxfp8 ? AttentionKernel::cudnn_mxfp8
-                                      : AttentionKernel::cudnn;
-}
-
 // Sequences count most; how many heads fill the GPU little, as long as they do.
 Neighbours<2>::Point training_coordinates(const AttentionShape& shape) {
   return {log2_of(static_cast<double>(shape.seq_q)),
@@ -200,7 +193,7 @@ void AttentionTime::add_training_rows(const Gpu& gpu, const TrainingAttention& m
     shape.key_share =
         static_cast<double>(row.key_dim) / static_cast<double>(row.key_dim + row.value_dim);
     shape.window = row.window < row.sequence ? row.window : 0;
-    const AttentionKernel kernel = kernel_of(row);
+    const AttentionKernel kernel = attention_kernel_of(row.library, row.format);
     const auto same = [&](const TrainingRows& rows) {
       return rows.kernel == kernel && rows.head_dim == shape.head_dim &&
              rows.windowed == (shape.window > 0);

@@ -18,10 +18,8 @@ AttentionKernel attention_kernel(const Scenario& s) {
   if (leaves_cudnn(s.software, s.system.gpu.architecture))
     return AttentionKernel::deterministic_flash_attention_2;
   if (!s.software.attention_library) return AttentionKernel::of_tables;
-  if (*s.software.attention_library == AttentionLibrary::flash_attention_2)
-    return AttentionKernel::flash_attention_2;
-  if (!s.plan.fp8_attention) return AttentionKernel::cudnn;
-  return s.plan.dtype == Dtype::mxfp8 ? AttentionKernel::cudnn_mxfp8 : AttentionKernel::cudnn_fp8;
+  const Dtype format = s.plan.fp8_attention ? s.plan.dtype : Dtype::bf16;
+  return attention_kernel_of(*s.software.attention_library, format);
 }
 
 // One rank's share of a layer's attention.
