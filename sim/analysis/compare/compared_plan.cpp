@@ -50,8 +50,12 @@ StepRange read_range(const JsonValue& result) {
       {"coverage", "low_s", "high_s", "training_error", "own_error", "published", "parts"});
   range.errors.training = said.at("training_error").number(0.0, 3.0);
   range.errors.own = said.at("own_error").number(0.0, 3.0);
-  if (const auto published = said.find("published"))
+  if (const auto published = said.find("published")) {
+    if (published->has("spread"))
+      published->fail("has a spread, as an older orrery wrote it",
+                      "estimate the plan again: orrery estimate --plan FILE --json");
     range.errors.published = parse_summary(*published);
+  }
   read_parts(said.at("parts"), range);
   if (std::abs((range.path.total() - range.step).si()) > rounding * (1.0 + range.step.si()))
     said.at("parts").fail("do not add up to step_time_s", "leave results as they were written");

@@ -107,6 +107,7 @@ CollectiveCost CollectiveModel::ring(CollectiveKind kind, Bytes tensor, GroupSha
   const double inside =
       group.domains == 1 ? 1.0 : static_cast<double>(group.per_domain - 1) / group.per_domain;
   const auto crossing = constants_.crossing(group.per_domain);
+  if (crossing.more_than > 0) cost.tag = Tag::default_value;  // Another host has other bridges.
   cost.scale_up_bytes = inside * wire;
   cost.scale_up_rate = (crossing.more_than > 0 ? inside * crossing.ring : 1.0) *
                        constants_.ring_efficiency * link(group.per_domain);
@@ -192,10 +193,11 @@ CollectiveCost CollectiveModel::all_to_all(Bytes tensor, GroupShape group) const
   cost.pattern = CollectivePattern::pairs;
   if (group.per_domain > 1) {
     const int peers = group.per_domain - 1;
+    const auto crossing = constants_.crossing(group.per_domain);
+    if (crossing.more_than > 0) cost.tag = Tag::default_value;
     // A pair has few channels, which bind where there are few pairs.
     const double share =
-        std::min(constants_.crossing(group.per_domain).p2p * constants_.p2p_efficiency,
-                 constants_.p2p_channel_cap * peers);
+        std::min(crossing.p2p * constants_.p2p_efficiency, constants_.p2p_channel_cap * peers);
     cost.scale_up_bytes = static_cast<double>(peers) / n * tensor;
     cost.scale_up_rate = share * link(group.per_domain);
     const double ramps = constants_.p2p_low_latency && peers > 1 ? 2.0 : 1.0;

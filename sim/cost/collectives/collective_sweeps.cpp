@@ -113,9 +113,11 @@ bool CollectiveMeasurements::Curve::is_measured(double x) const {
 std::optional<double> CollectiveMeasurements::residual(const Curve& curve, double log_bytes,
                                                        const Formula& formula,
                                                        std::string_view algorithm) const {
-  if (log_bytes < curve.log_bytes.front() || log_bytes > curve.log_bytes.back()) return {};
-  const CollectiveCost cost = formula(Bytes{std::exp(log_bytes)}, curve.shape.group);
+  if (log_bytes < curve.log_bytes.front()) return {};
+  const Bytes bytes{std::exp(log_bytes)};
+  const CollectiveCost cost = formula(bytes, curve.shape.group);
   if (cost.algorithm != algorithm) return {};
+  if (log_bytes > curve.log_bytes.back()) return std::log(beyond(curve, bytes, formula));
   return interpolate(curve.log_bytes, curve.log_time, log_bytes) - std::log(cost.time().si());
 }
 
@@ -154,19 +156,23 @@ std::optional<CollectiveMeasurements::Correction> CollectiveMeasurements::betwee
                     Tag::interpolated};
 }
 
-// What the last size took more or less than the formula says, up to as much as it gives to latency
-// and ramp, is time that larger messages take more or less as well. Only what such time cannot
-// explain is the rate's: messages that are still ramping up say little of the rate that large ones
-// reach.
-CollectiveMeasurements::Correction CollectiveMeasurements::beyond(const Curve& curve, Bytes tensor,
-                                                                  const Formula& formula) {
+// How many times longer than the formula says a message takes that is larger than all that were
+// measured. What the last size took more or less, up to as much as the formula gives to what is no
+// rate (latency, ramp, copy), is time that larger messages take more or less as well. Only what
+// such time cannot explain is the rate's: messages that are still ramping up say little of the rate
+// that large ones reach. No message is missed by a larger factor than the last, nor takes less.
+double CollectiveMeasurements::beyond(const Curve& curve, Bytes tensor, const Formula& formula) {
   const CollectiveCost last = formula(Bytes{std::exp(curve.log_bytes.back())}, curve.shape.group);
-  const CollectiveCost here = formula(tensor, curve.shape.group);
-  const Seconds off = Seconds{std::exp(curve.log_time.back())} - last.time();
+  const Seconds said = formula(tensor, curve.shape.group).time();
+  const Seconds measured{std::exp(curve.log_time.back())};
+  const Seconds off = measured - last.time();
   const Seconds kept = std::clamp(off, Seconds{} - last.latency, last.latency);
   const double slower = (off - kept) / (last.time() - last.latency);
-  const Seconds time = here.time() + kept + slower * (here.time() - here.latency);
-  return {time / here.time(), Tag::interpolated};
+  // By the last one's latency, so that a larger message takes longer wherever the formula says so.
+  const Seconds time = said + kept + slower * (said - last.latency);
+  const double missed = measured / last.time();
+  const double factor = std::clamp(time / said, std::min(1.0, missed), std::max(1.0, missed));
+  return std::max(factor, measured / said);
 }
 
 std::optional<CollectiveMeasurements::Correction> CollectiveMeasurements::correction(
@@ -174,7 +180,8 @@ std::optional<CollectiveMeasurements::Correction> CollectiveMeasurements::correc
   const double log_bytes = std::log(tensor.si());
   for (const Curve& curve : curves_) {
     if (curve.shape != shape) continue;
-    if (log_bytes > curve.log_bytes.back()) return beyond(curve, tensor, formula);
+    if (log_bytes > curve.log_bytes.back())
+      return Correction{beyond(curve, tensor, formula), Tag::interpolated};
     const double nearest = std::max(log_bytes, curve.log_bytes.front());
     const double time = interpolate(curve.log_bytes, curve.log_time, nearest);
     const Bytes at = nearest == log_bytes ? tensor : Bytes{std::exp(nearest)};

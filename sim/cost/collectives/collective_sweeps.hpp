@@ -66,7 +66,7 @@ class CollectiveMeasurements {
 
   void add(const System& system, const std::vector<MeasuredCurve>& sweeps, bool one_domain,
            bool own, const std::optional<CollectiveShape>& left_out);
-  static Correction beyond(const Curve& curve, Bytes tensor, const Formula& formula);
+  static double beyond(const Curve& curve, Bytes tensor, const Formula& formula);
   std::optional<Correction> between_domains(const CollectiveShape& shape, Bytes tensor,
                                             const Formula& formula) const;
   std::optional<double> residual(const Curve& curve, double log_bytes, const Formula& formula,

@@ -83,6 +83,7 @@ class AttentionTime {
 
   GemmMachine machine_;
   double widths_of_16_bits_ = 1.0;  // Of an element of queries, keys, values and the output.
+  bool ampere_ = false;
   bool own_table_ = false;
   bool kernels_only_ = false;  // The rows hold nothing but the kernel.
   double sustained_ = 1.0;

@@ -11,6 +11,8 @@ namespace orrery {
 namespace {
 
 constexpr double deviations = 1.645;  // Of a normal distribution: nine in ten lie within.
+// Of the tables from which it is known what is outside of them, the smallest has 1,294 rows.
+constexpr std::size_t large_table = 1000;
 
 void set(PriceErrors& errors, PriceKind kind, double p90) {
   for (Tag tag : {Tag::measured, Tag::interpolated})
@@ -40,9 +42,9 @@ void set_from_own_tables(PriceErrors& errors, const KernelTables& tables, Dtype 
 PriceErrors with_tables(PriceErrors errors, const KernelTables* tables, Dtype dtype) {
   if (!tables) return errors;
   if (tables->used_for == tables->gpu) set_from_own_tables(errors, *tables, dtype);
-  if (find_gemm_table(tables, dtype))
+  const GemmTable* table = find_gemm_table(tables, dtype);
+  if (table && table->rows.size() >= large_table)
     for (PriceKind kind : {PriceKind::gemm, PriceKind::grouped_gemm}) set_outside(errors, kind);
-  if (tables->attention) set_outside(errors, PriceKind::attention);
   return errors;
 }
 

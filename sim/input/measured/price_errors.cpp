@@ -33,23 +33,14 @@ std::array<double, PriceErrors::bases> errors_of(const JsonValue& entry, const s
   const auto own = entry.find("own");
   if (!own) return {measured, derived, assumed};
   for (const JsonValue& table : own->elements()) {
-    table.allow_only({"gpu", "dtype", "error", "outside"});
+    table.allow_only({"gpu", "dtype", "error"});
+    const double error = error_of(table, "error");
     const auto of = table.find("dtype");
     const Dtype priced_as = dtype == Dtype::fp16 ? Dtype::bf16 : dtype;
-    const bool meant =
-        table.at("gpu").text() == gpu && (!of || choice<Dtype>(*of, dtype_names()) == priced_as);
-    if (meant && table.has("error")) measured = derived = error_of(table, "error");
+    if (table.at("gpu").text() == gpu && (!of || choice<Dtype>(*of, dtype_names()) == priced_as))
+      measured = derived = error;
   }
   return {measured, derived, assumed};
-}
-
-double outside_of(const JsonValue& entry, const std::string& gpu) {
-  double outside = entry.has("outside") ? error_of(entry, "outside") : 0.0;
-  if (const auto own = entry.find("own"))
-    for (const JsonValue& table : own->elements())
-      if (table.at("gpu").text() == gpu && table.has("outside"))
-        outside = error_of(table, "outside");
-  return outside;
 }
 
 }  // namespace
@@ -73,7 +64,7 @@ PriceErrors parse_price_errors(const JsonValue& json, const std::string& gpu, Dt
     if (known[kind]) named.fail("'" + named.text() + "' is there twice", "keep one of them");
     known[kind] = true;
     errors.of[kind] = errors_of(entry, gpu, dtype);
-    errors.outside[kind] = outside_of(entry, gpu);
+    if (entry.has("outside")) errors.outside[kind] = error_of(entry, "outside");
   }
   for (std::size_t kind = 0; kind < price_kinds; ++kind)
     if (!known[kind])

@@ -33,6 +33,7 @@ std::vector<PublishedClass> parse_published_steps(const JsonValue& json) {
   std::vector<PublishedClass> all;
   for (const JsonValue& entry : json.at("published_steps").elements()) {
     entry.allow_only({"software", "experts", "narrow", "runs", "offset", "low", "high", "prices"});
+    entry.at("software").text();  // Which may be empty, but not forgotten.
     PublishedClass one{{entry.at("experts").boolean(), entry.at("narrow").boolean()},
                        parse_summary(entry)};
     if (find(all, one.steps.software, one.step)) entry.fail("is there twice", "keep one of them");

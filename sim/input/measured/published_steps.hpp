@@ -28,7 +28,9 @@ struct PublishedSteps {
 
   /// How many times as far as theirs the limits are from the offset of a step whose prices account
   /// for `deviation`.
-  double times_wider(double deviation) const { return std::max(1.0, deviation / prices); }
+  double times_wider(double deviation) const {
+    return prices > 0.0 ? std::max(1.0, deviation / prices) : 1.0;
+  }
   bool operator==(const PublishedSteps&) const = default;
 };
 

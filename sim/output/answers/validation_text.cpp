@@ -186,7 +186,7 @@ std::string coverage_markdown(const std::vector<ValidationReport>& reports) {
   Coverage sum{"all"};
   for (const Coverage& one : coverage_of(reports)) {
     text += table_row({family(one.family), percent(one.half_width), of_all(one.inside, one.steps),
-                       percent(one.left_out_half_width),
+                       one.left_out_steps > 0 ? percent(one.left_out_half_width) : "",
                        of_all(one.left_out_inside, one.left_out_steps),
                        of_all(one.pairs_inside, one.pairs)});
     sum.pairs += one.pairs, sum.pairs_inside += one.pairs_inside;
@@ -197,10 +197,11 @@ std::string coverage_markdown(const std::vector<ValidationReport>& reports) {
   }
   if (sum.steps == 0) return "";
   return text +
-         table_row({"all", percent(sum.half_width / sum.steps), of_all(sum.inside, sum.steps),
-                    percent(sum.left_out_half_width / std::max(1, sum.left_out_steps)),
-                    of_all(sum.left_out_inside, sum.left_out_steps),
-                    of_all(sum.pairs_inside, sum.pairs)});
+         table_row(
+             {"all", percent(sum.half_width / sum.steps), of_all(sum.inside, sum.steps),
+              sum.left_out_steps > 0 ? percent(sum.left_out_half_width / sum.left_out_steps) : "",
+              of_all(sum.left_out_inside, sum.left_out_steps),
+              of_all(sum.pairs_inside, sum.pairs)});
 }
 
 std::string others_markdown(const std::vector<ValidationReport>& reports) {

@@ -130,20 +130,21 @@ std::string routing(const Result& result, const Painter& paint) {
   return text + "\n";
 }
 
+std::string longer_or_shorter(double logarithm) {
+  return percent(std::abs(std::expm1(logarithm))) + (logarithm > 0.0 ? " longer" : " shorter");
+}
+
 std::string how_others_turned_out(const Result& result) {
   const auto& published = result.range.errors.published;
   if (!published) return "";
-  std::vector<std::string> items;
   const std::string runs = std::to_string(published->runs) + " steps ";
-  if (published->software.empty()) {
-    items.push_back(runs + "like this one of any software");
-  } else {
-    items.push_back(runs + "of this software and format");
-    items.push_back(percent(std::abs(std::expm1(published->offset))) +
-                    (published->offset > 0.0 ? " longer" : " shorter") + " than predicted");
-  }
-  items.push_back("9 in 10 by " + signed_percent(std::expm1(published->low)) + " to " +
-                  signed_percent(std::expm1(published->high)));
+  const std::string nine_in_ten = "9 in 10 from " + longer_or_shorter(published->low) + " to " +
+                                  longer_or_shorter(published->high);
+  const std::vector<std::string> items =
+      published->software.empty()
+          ? std::vector{runs + "like this one of any software", nine_in_ten + " than predicted"}
+          : std::vector{runs + "of this software and format",
+                        longer_or_shorter(published->offset) + " than predicted", nine_in_ten};
   return wrapped("Published     ", items, ", ", width);
 }
 

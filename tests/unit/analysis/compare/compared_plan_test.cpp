@@ -65,6 +65,23 @@ TEST(ComparedPlan, WhatSomebodyChangedIsRefused) {
   EXPECT_NE(error_text([] { read(R"({"schema": "orrery.search/1"})"); }), "");
 }
 
+TEST(ComparedPlan, PublishedStepsAreRead) {
+  const auto with = [](const std::string& published) {
+    std::string text = result();
+    const std::string before = R"("own_error": 0,)";
+    return text.insert(text.find(before) + before.size(), R"( "published": )" + published + ",");
+  };
+  const ComparedPlan plan =
+      read(with(R"({"software": "w", "runs": 9, "offset": 0, "low": -0.1, "high": 0.2,)"
+                R"( "prices": 0.5})"));
+  EXPECT_DOUBLE_EQ(plan.range.low().si(), 4.0 * std::exp(-0.1));
+  EXPECT_DOUBLE_EQ(plan.range.high().si(), 4.0 * std::exp(0.2));
+  EXPECT_EQ(
+      error_text([&] { read(with(R"({"runs": 9, "offset": 0, "spread": 0.1, "prices": 0.5})")); }),
+      "r.json: /step_time_range/published: has a spread, as an older orrery wrote it; "
+      "estimate the plan again: orrery estimate --plan FILE --json");
+}
+
 TEST(ComparedPlan, OnlyOneModel) {
   std::vector<ComparedPlan> plans{read(result()), read(result())};
   require_one_model(plans);

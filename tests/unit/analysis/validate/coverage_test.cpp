@@ -73,6 +73,14 @@ TEST(Coverage, NineStepsOfASoftwareAreAClass) {
   EXPECT_TRUE(published_classes({family("a", steps)}).empty());
 }
 
+TEST(Coverage, ExactPricesMakeNoRangeWider) {
+  PublishedSteps steps;
+  EXPECT_EQ(steps.times_wider(0.1), 1.0);
+  steps.prices = 0.05;
+  EXPECT_EQ(steps.times_wider(0.02), 1.0);
+  EXPECT_EQ(steps.times_wider(0.1), 2.0);
+}
+
 // Of any software, steps with experts are one class, whatever their format.
 TEST(Coverage, ExpertsOfAllFormatsAreOneClass) {
   std::vector<Comparison> steps;

@@ -136,20 +136,20 @@ TEST(CollectiveModel, PcieRingsCrossHostBridges) {
   EXPECT_EQ(four.tag, Tag::default_value);
 }
 
-// Without the sweeps the formula is within 6 % of what four and eight PCIe cards took from 16 MiB
-// on, on average, where L40S reach a twentieth of what a pair of them does.
+// The formula's constants are within 6.5 % of what four and eight PCIe cards took from 16 MiB on,
+// on average, where eight L40S reach a fourteenth of what a pair of them does.
 TEST(CollectiveModel, PcieNodesAsMeasured) {
-  for (const auto& [name, gpu] :
-       {std::pair{"l40s-pcie", "l40s"}, {"rtx-pro-6000-pcie", "rtx-pro-6000-blackwell"}}) {
+  for (const char* name : {"l40s-pcie", "rtx-pro-6000-pcie"}) {
     const CollectiveModel model{read_system(name, test_place)};
     double sum = 0.0;
     int points = 0;
-    for (const MeasuredCurve& curve : read_collective_curves(gpu)) {
-      if (curve.ranks == 2) continue;
+    for (const MeasuredCurve& curve : read_collective_curves(name)) {
       for (const auto& [bytes, time] : curve.points) {
         if (bytes.si() < 16 * 1024 * 1024.0) continue;
         const GroupShape group{curve.ranks, 1, curve.ranks};
-        sum += std::abs(model(curve.collective, bytes, group).time() / time - 1.0);
+        const CollectiveCost said = model(curve.collective, bytes, group);
+        EXPECT_EQ(said.tag, Tag::default_value);  // Of another server.
+        sum += std::abs(said.time() / time - 1.0);
         ++points;
       }
     }

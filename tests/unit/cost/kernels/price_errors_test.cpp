@@ -88,6 +88,9 @@ TEST(PriceErrors, GemmWithATableIsItsLeaveOneOutError) {
   EXPECT_DOUBLE_EQ(gemm(lent, Tag::default_value),
                    std::hypot(gemm(file, Tag::interpolated), 0.069));
   EXPECT_EQ(with_tables(file, &*tables, Dtype::nvfp4).of, file.of);  // No table of that.
+  for (GemmTable& table : tables->gemm) table.rows.resize(10);       // Of so few nothing is known.
+  EXPECT_EQ(gemm(with_tables(file, &*tables, Dtype::bf16), Tag::default_value),
+            gemm(file, Tag::default_value));
   EXPECT_EQ(with_tables(file, nullptr, Dtype::bf16).of, file.of);
 }
 

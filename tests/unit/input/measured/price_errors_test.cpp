@@ -31,6 +31,12 @@ PriceErrors read(const std::string& text, const std::string& gpu = "g", Dtype dt
 
 using Three = std::array<double, 3>;
 
+TEST(PriceErrorsFile, WhatIsOutsideOfATableMayBeSaid) {
+  EXPECT_EQ(read(document(R"("default": 0.4)")).outside[0], 0.0);
+  EXPECT_EQ(read(document(R"("outside": 0.07, "default": 0.4)")).outside[0], 0.07);
+  EXPECT_EQ(read(document(R"("outside": 0.07, "default": 0.4)")).of[0], (Three{0.4, 0.4, 0.4}));
+}
+
 TEST(PriceErrorsFile, WhatIsNotSaidIsAsUncertainAsTheNextBasis) {
   EXPECT_EQ(read(document(R"("default": 0.4)")).of[0], (Three{0.4, 0.4, 0.4}));
   EXPECT_EQ(read(document(R"("interpolated": 0.2, "default": 0.4)")).of[0], (Three{0.2, 0.2, 0.4}));
