@@ -45,6 +45,10 @@ put() {
     sed -n '/^  "published_steps": \[/,/^  \]/p' | sed 's/^  \],$/  ]/'
   echo '}'
 } > "$work/published"
+grep -q '"software"' "$work/published" || {
+  echo "$orrery validate --json: no published steps" >&2
+  exit 1
+}
 put calibration/data/published_steps.json "$work/published"
 
 errors=calibration/data/price_errors.json

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "sim/analysis/validate/published_summary.hpp"
 #include "sim/base/core/statistics.hpp"
@@ -76,7 +75,7 @@ std::vector<Coverage> coverage_of(const std::vector<ValidationReport>& reports) 
   std::vector<Coverage> list;
   for (const ValidationReport& report : reports) {
     Coverage coverage{report.file};
-    std::map<StepClass, std::optional<PublishedSteps>> from_others;
+    const std::vector<PublishedClass> of_others = published_classes(reports, &report);
     for (const Comparison& step : report.comparisons) {
       if (!step.range) continue;
       ++coverage.steps;
@@ -87,18 +86,11 @@ std::vector<Coverage> coverage_of(const std::vector<ValidationReport>& reports) 
           ++coverage.pairs;
           coverage.pairs_inside += differs_as_predicted(step, *other);
         }
-      const StepClass of = of_any_software(step.range->errors.step_class);
-      const auto [known, fresh] = from_others.try_emplace(of);
-      if (fresh) {
-        std::vector<ValidationReport> others;
-        for (const ValidationReport& other : reports)
-          if (&other != &report) others.push_back(other);
-        for (const PublishedClass& one : published_classes(others))
-          if (one.steps.software.empty() && one.step == of) known->second = one.steps;
-      }
-      if (!known->second) continue;
+      const PublishedSteps* like_it =
+          find_published(of_others, "", of_any_software(step.range->errors.step_class));
+      if (!like_it) continue;
       StepRange range = *step.range;
-      range.errors.published = known->second;
+      range.errors.published = *like_it;
       ++coverage.left_out_steps;
       coverage.left_out_inside += is_inside(step, range);
       coverage.left_out_half_width += half_width(range);
@@ -112,15 +104,11 @@ std::vector<Coverage> coverage_of(const std::vector<ValidationReport>& reports) 
 }
 
 std::map<StepClass, double> training_errors(const std::vector<ValidationReport>& reports) {
+  std::map<StepClass, std::vector<Comparison>> by_class;
+  for (const Comparison& step : steps_with_ranges(reports))
+    by_class[step.range->errors.step_class].push_back(step);
   std::map<StepClass, double> errors;
-  for (const Comparison& step : steps_with_ranges(reports)) {
-    const StepClass of = step.range->errors.step_class;
-    if (errors.contains(of)) continue;
-    std::vector<Comparison> like_it = steps_with_ranges(reports);
-    std::erase_if(like_it,
-                  [&](const Comparison& one) { return one.range->errors.step_class != of; });
-    errors[of] = training_error_of(like_it);
-  }
+  for (const auto& [of, steps] : by_class) errors[of] = training_error_of(steps);
   return errors;
 }
 

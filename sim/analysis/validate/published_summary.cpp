@@ -75,18 +75,20 @@ PublishedSteps summary_of_any(const std::vector<Comparison>& steps) {
 
 }  // namespace
 
-std::vector<Comparison> steps_with_ranges(const std::vector<ValidationReport>& reports) {
+std::vector<Comparison> steps_with_ranges(const std::vector<ValidationReport>& reports,
+                                          const ValidationReport* left_out) {
   std::vector<Comparison> steps;
   for (const ValidationReport& report : reports)
     for (const Comparison& one : report.comparisons)
-      if (one.range) steps.push_back(one);
+      if (one.range && &report != left_out) steps.push_back(one);
   return steps;
 }
 
-std::vector<PublishedClass> published_classes(const std::vector<ValidationReport>& reports) {
+std::vector<PublishedClass> published_classes(const std::vector<ValidationReport>& reports,
+                                              const ValidationReport* left_out) {
   std::map<std::pair<std::string, StepClass>, std::vector<Comparison>> by_class;
   std::map<StepClass, std::vector<Comparison>> of_any;
-  for (const Comparison& step : steps_with_ranges(reports)) {
+  for (const Comparison& step : steps_with_ranges(reports, left_out)) {
     const StepClass of = step.range->errors.step_class;
     by_class[{step.range->software, of}].push_back(step);
     of_any[of_any_software(of)].push_back(step);

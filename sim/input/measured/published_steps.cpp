@@ -4,20 +4,16 @@
 #include "sim/base/text/choice.hpp"
 
 namespace orrery {
-namespace {
-
-const PublishedSteps* find(const std::vector<PublishedClass>& all, const std::string& software,
-                           StepClass step) {
-  for (const PublishedClass& one : all)
+const PublishedSteps* find_published(const std::vector<PublishedClass>& classes,
+                                     const std::string& software, StepClass step) {
+  for (const PublishedClass& one : classes)
     if (one.steps.software == software && one.step == step) return &one.steps;
   return nullptr;
 }
 
-}  // namespace
-
 PublishedSteps parse_summary(const JsonValue& json) {
   PublishedSteps steps;
-  if (const auto software = json.find("software")) steps.software = software->text();
+  steps.software = json.at("software").text();
   steps.runs = static_cast<int>(json.at("runs").integer(1, 1'000'000));
   steps.offset = json.at("offset").number(-2.0, 2.0);
   steps.low = json.at("low").number(-4.0, steps.offset);
@@ -33,10 +29,10 @@ std::vector<PublishedClass> parse_published_steps(const JsonValue& json) {
   std::vector<PublishedClass> all;
   for (const JsonValue& entry : json.at("published_steps").elements()) {
     entry.allow_only({"software", "experts", "narrow", "runs", "offset", "low", "high", "prices"});
-    entry.at("software").text();  // Which may be empty, but not forgotten.
     PublishedClass one{{entry.at("experts").boolean(), entry.at("narrow").boolean()},
                        parse_summary(entry)};
-    if (find(all, one.steps.software, one.step)) entry.fail("is there twice", "keep one of them");
+    if (find_published(all, one.steps.software, one.step))
+      entry.fail("is there twice", "keep one of them");
     all.push_back(std::move(one));
   }
   return all;
@@ -45,8 +41,8 @@ std::vector<PublishedClass> parse_published_steps(const JsonValue& json) {
 std::optional<PublishedSteps> read_published_steps(const std::string& software, StepClass step) {
   const auto all = parse_published_steps(
       JsonValue::read_file(find_in_catalog("calibration/data", "published_steps", {})));
-  if (const PublishedSteps* own = find(all, software, step)) return *own;
-  if (const PublishedSteps* any = find(all, "", of_any_software(step))) return *any;
+  if (const PublishedSteps* own = find_published(all, software, step)) return *own;
+  if (const PublishedSteps* any = find_published(all, "", of_any_software(step))) return *any;
   return std::nullopt;
 }
 

@@ -44,6 +44,10 @@ inline StepClass of_any_software(StepClass step) {
   return {step.experts, step.narrow && !step.experts};
 }
 
+/// Those of `software` (empty: of any) and this very class; null where there are none.
+const PublishedSteps* find_published(const std::vector<PublishedClass>& classes,
+                                     const std::string& software, StepClass step);
+
 /// {"software", "runs", "offset", "low", "high", "prices"}, and whatever else its reader allows.
 PublishedSteps parse_summary(const JsonValue& json);
 /// Errors: a class that is there twice, limits that do not hold the offset.
