@@ -1,6 +1,6 @@
 """Fits the constants of the GEMM and attention time formulas to measured rows.
 
-The formulas are those of docs/KERNELS.md; sim/cost/kernels/gemm_time.cpp and attention_time.cpp
+The formulas are those of docs/KERNELS.md; sim/kernels/gemm_time.cpp and attention_time.cpp
 evaluate the same ones. Nothing but Python's own library is needed; a table takes about half a minute.
 
 Fitting minimises the mean of min(|ln(predicted / measured)|, 0.5) by Nelder and Mead's simplex. The

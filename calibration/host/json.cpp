@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "sim/base/core/nearest.hpp"
+#include "sim/core/nearest.hpp"
 
 namespace orrery::calibration {
 namespace {

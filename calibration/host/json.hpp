@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "sim/base/core/error.hpp"
+#include "sim/core/error.hpp"
 
 namespace orrery::calibration {
 

@@ -7,8 +7,8 @@
 #include <map>
 
 #include "calibration/host/case.hpp"
-#include "sim/base/core/error.hpp"
-#include "sim/base/core/nearest.hpp"
+#include "sim/core/error.hpp"
+#include "sim/core/nearest.hpp"
 
 namespace orrery::calibration {
 namespace {

@@ -1,8 +1,8 @@
 # Compiles headers of sim/ alone and twice over: each must bring all that it needs. Those with a
 # source of their own are left out, as that source includes them first (include_table_test.cpp).
 # There is nothing to run; a header that fails stops the build.
-file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
-     ${PROJECT_SOURCE_DIR}/sim/*/*/*.hpp)
+file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
+     ${PROJECT_SOURCE_DIR}/sim/*.hpp)
 set(sources "")
 foreach(header ${headers})
   string(REGEX REPLACE "\\.hpp$" ".cpp" own_source ${header})

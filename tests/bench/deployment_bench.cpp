@@ -5,9 +5,9 @@
 
 #include <cstdio>
 
-#include "sim/analysis/deploy/deployment_search.hpp"
-#include "sim/analysis/deploy/serving_bound.hpp"
-#include "sim/analysis/serve/steady_serving.hpp"
+#include "sim/search/deployment_search.hpp"
+#include "sim/search/serving_bound.hpp"
+#include "sim/serving/steady_serving.hpp"
 #include "tests/bench/child.hpp"
 
 namespace {

@@ -8,10 +8,10 @@
 #include <cstdio>
 #include <string>
 
-#include "sim/analysis/estimate/estimate.hpp"
-#include "sim/base/core/large_pages.hpp"
-#include "sim/cluster/placement/choose_cast.hpp"
-#include "sim/work/standalone/lone_collective.hpp"
+#include "sim/collectives/lone_collective.hpp"
+#include "sim/core/large_pages.hpp"
+#include "sim/plan/choose_cast.hpp"
+#include "sim/training/estimate.hpp"
 #include "tests/bench/child.hpp"
 
 namespace {

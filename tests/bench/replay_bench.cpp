@@ -8,10 +8,10 @@
 #include <fstream>
 #include <string>
 
-#include "sim/base/core/random.hpp"
-#include "sim/import/requests/read_requests.hpp"
-#include "sim/input/traffic/request_traffic.hpp"
-#include "sim/work/replay/replay_requests.hpp"
+#include "sim/core/random.hpp"
+#include "sim/formats/requests/read_requests.hpp"
+#include "sim/serving/replay_requests.hpp"
+#include "sim/serving/request_traffic.hpp"
 #include "tests/bench/child.hpp"
 
 namespace {

@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "sim/analysis/estimate/estimate.hpp"
-#include "sim/analysis/run/training_run.hpp"
+#include "sim/reliability/training_run.hpp"
+#include "sim/training/estimate.hpp"
 #include "tests/bench/child.hpp"
 
 namespace {

@@ -9,10 +9,10 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "sim/analysis/estimate/estimate.hpp"
-#include "sim/analysis/search/search.hpp"
-#include "sim/base/core/large_pages.hpp"
-#include "sim/cost/memory/memory.hpp"
+#include "sim/core/large_pages.hpp"
+#include "sim/layers/memory.hpp"
+#include "sim/search/search.hpp"
+#include "sim/training/estimate.hpp"
 #include "tests/bench/child.hpp"
 
 namespace {

@@ -9,8 +9,8 @@
 #include <cstdio>
 #include <string>
 
-#include "sim/analysis/estimate/estimate.hpp"
-#include "sim/base/core/large_pages.hpp"
+#include "sim/core/large_pages.hpp"
+#include "sim/training/estimate.hpp"
 #include "tests/bench/child.hpp"
 
 namespace {

@@ -96,7 +96,7 @@ TEST(CommandLine, ASearchSaysHowLongSequencesAre) {
                         "  global batch 64, sequences of 8,192 tokens as in pre-training, bf16,\n"
                         "  software megatron-core, fixed tp 8, fixed pp 4\n"));
   EXPECT_THAT(
-      orrery("search --model '" ORRERY_TEST_SOURCE "/tests/unit/input/model/hf/llama3.1-70b.json'" +
+      orrery("search --model '" ORRERY_TEST_SOURCE "/tests/unit/model/hf/llama3.1-70b.json'" +
              asked)
           .out,
       HasSubstr("sequences of 8,192 tokens (assumed)"));

@@ -28,7 +28,7 @@ std::string said(const std::string& words) {
       .out;
 }
 
-const std::string script = ORRERY_TEST_SOURCE "/tests/unit/import/measurements/data/llama3_8b.sh";
+const std::string script = ORRERY_TEST_SOURCE "/tests/unit/calibration/data/llama3_8b.sh";
 
 double sum_of(const json& parts) {
   double sum = 0.0;

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 using orrery::Outcome;
 
 Outcome orrery(const std::string& arguments) {
-  return orrery::run_orrery(arguments, ORRERY_TEST_SOURCE "/tests/unit/import/measurements/data");
+  return orrery::run_orrery(arguments, ORRERY_TEST_SOURCE "/tests/unit/calibration/data");
 }
 
 // 18 links x 25 GB/s, of both files.

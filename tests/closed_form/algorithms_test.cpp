@@ -2,10 +2,10 @@
 // 1 us, a NIC a GPU of 1 GB/s and 10 us, ideal constants. S = 4.8 GB throughout.
 #include <gtest/gtest.h>
 
-#include "sim/cost/collectives/wire_bytes.hpp"
-#include "sim/engine/graph/collective_legs.hpp"
-#include "sim/engine/simulation/execute.hpp"
-#include "sim/work/standalone/lone_collective.hpp"
+#include "sim/collectives/collective_legs.hpp"
+#include "sim/collectives/lone_collective.hpp"
+#include "sim/collectives/wire_bytes.hpp"
+#include "sim/engine/execute.hpp"
 #include "tests/support/error_text.hpp"
 #include "tests/support/fabrics.hpp"
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <fstream>
 
-#include "sim/analysis/estimate/estimate.hpp"
-#include "sim/cost/operations/expert_ops.hpp"
+#include "sim/layers/expert_ops.hpp"
+#include "sim/training/estimate.hpp"
 #include "tests/closed_form/hand_made.hpp"
 #include "tests/support/conserved.hpp"
 #include "tests/support/temporary_folder.hpp"

@@ -1,13 +1,13 @@
 // A step in fp32 and tf32 against one in 16 bits, with prices of a GPU of round figures.
 #include <gtest/gtest.h>
 
-#include "sim/cost/kernels/kernel_model.hpp"
-#include "sim/cost/memory/memory.hpp"
-#include "sim/cost/operations/layer_activations.hpp"
-#include "sim/cost/operations/layer_ops.hpp"
-#include "sim/cost/operations/rank_parameters.hpp"
-#include "sim/cost/passes/stage_prices.hpp"
-#include "sim/input/measured/calibration.hpp"
+#include "sim/kernels/kernel_model.hpp"
+#include "sim/layers/layer_activations.hpp"
+#include "sim/layers/layer_ops.hpp"
+#include "sim/layers/memory.hpp"
+#include "sim/layers/rank_parameters.hpp"
+#include "sim/layers/stage_prices.hpp"
+#include "sim/measurements/calibration.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery::fp32_test {

@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/engine/simulation/execute.hpp"
-#include "sim/work/result/step_window.hpp"
-#include "sim/work/training/training_step.hpp"
-#include "sim/work/training/verify.hpp"
+#include "sim/engine/execute.hpp"
+#include "sim/training/step_window.hpp"
+#include "sim/training/training_step.hpp"
+#include "sim/training/verify.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery {

@@ -1,10 +1,10 @@
 // What crosses links over time: nothing is lost and nothing is added, and it is there when it is
 // sent.
-#include "sim/work/result/link_loads.hpp"
+#include "sim/training/link_loads.hpp"
 
 #include <gtest/gtest.h>
 
-#include "sim/analysis/estimate/estimate.hpp"
+#include "sim/training/estimate.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery::link_loads_test {

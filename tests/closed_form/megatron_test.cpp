@@ -1,9 +1,9 @@
 // What Megatron's papers say about a GPT layer, from the lists of ops.
 #include <gtest/gtest.h>
 
-#include "sim/cost/operations/layer_ops.hpp"
-#include "sim/cost/operations/model_flop.hpp"
-#include "sim/cost/passes/step_cost.hpp"
+#include "sim/layers/layer_ops.hpp"
+#include "sim/layers/model_flop.hpp"
+#include "sim/layers/step_cost.hpp"
 #include "tests/closed_form/hand_made.hpp"
 
 namespace orrery::megatron_test {

@@ -1,11 +1,11 @@
 // Activations over a step: their peak is what memory_of() counts, and their area what passes hold.
-#include "sim/work/result/memory_over_time.hpp"
+#include "sim/training/memory_over_time.hpp"
 
 #include <gtest/gtest.h>
 
 #include <numeric>
 
-#include "sim/analysis/estimate/estimate.hpp"
+#include "sim/training/estimate.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery::memory_over_time_test {

@@ -1,11 +1,11 @@
 // Bytes of a GPT layer and of its states, against the papers' formulas.
-#include "sim/cost/memory/memory.hpp"
+#include "sim/layers/memory.hpp"
 
 #include <gtest/gtest.h>
 
-#include "sim/cost/operations/layer_activations.hpp"
-#include "sim/cost/operations/layer_ops.hpp"
-#include "sim/cost/operations/rank_parameters.hpp"
+#include "sim/layers/layer_activations.hpp"
+#include "sim/layers/layer_ops.hpp"
+#include "sim/layers/rank_parameters.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery::memory_test {

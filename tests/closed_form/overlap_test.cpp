@@ -1,7 +1,7 @@
 // Dispatch and combine beside kernels: lengths of whole steps from prices chosen by hand.
 #include <gtest/gtest.h>
 
-#include "sim/cost/passes/overlapped_passes.hpp"
+#include "sim/layers/overlapped_passes.hpp"
 #include "tests/closed_form/hand_made.hpp"
 
 namespace orrery::overlap_test {

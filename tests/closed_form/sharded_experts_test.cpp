@@ -2,8 +2,8 @@
 // those ranks that hold the same.
 #include <gtest/gtest.h>
 
-#include "sim/cost/memory/memory.hpp"
-#include "sim/cost/operations/rank_parameters.hpp"
+#include "sim/layers/memory.hpp"
+#include "sim/layers/rank_parameters.hpp"
 #include "tests/closed_form/hand_made.hpp"
 
 namespace orrery::sharded_experts_test {

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/analysis/estimate/estimate.hpp"
+#include "sim/training/estimate.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery::step_range_test {

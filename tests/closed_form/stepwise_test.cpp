@@ -3,10 +3,10 @@
 
 #include <cmath>
 
-#include "sim/cost/collectives/wire_bytes.hpp"
-#include "sim/engine/graph/collective_legs.hpp"
-#include "sim/engine/simulation/execute.hpp"
-#include "sim/work/standalone/program_graph.hpp"
+#include "sim/collectives/collective_legs.hpp"
+#include "sim/collectives/program_graph.hpp"
+#include "sim/collectives/wire_bytes.hpp"
+#include "sim/engine/execute.hpp"
 #include "tests/support/fabrics.hpp"
 #include "tests/support/programs.hpp"
 

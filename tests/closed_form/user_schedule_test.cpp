@@ -3,8 +3,8 @@
 
 #include <numeric>
 
-#include "sim/cost/memory/memory.hpp"
-#include "sim/cost/operations/rank_parameters.hpp"
+#include "sim/layers/memory.hpp"
+#include "sim/layers/rank_parameters.hpp"
 #include "tests/closed_form/hand_made.hpp"
 #include "tests/support/schedules.hpp"
 

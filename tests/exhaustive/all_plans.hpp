@@ -6,8 +6,8 @@
 #include <functional>
 #include <string>
 
-#include "sim/analysis/estimate/estimate.hpp"
-#include "sim/base/core/error.hpp"
+#include "sim/core/error.hpp"
+#include "sim/training/estimate.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery {

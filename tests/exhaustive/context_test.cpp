@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "sim/analysis/estimate/estimate.hpp"
-#include "sim/base/core/error.hpp"
-#include "sim/work/training/verify.hpp"
+#include "sim/core/error.hpp"
+#include "sim/training/estimate.hpp"
+#include "sim/training/verify.hpp"
 #include "tests/support/placements.hpp"
 
 namespace orrery::context_test {

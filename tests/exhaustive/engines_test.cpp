@@ -8,9 +8,9 @@
 // the run.
 #include <gtest/gtest.h>
 
-#include "sim/analysis/estimate/estimate.hpp"
-#include "sim/engine/simulation/execute.hpp"
-#include "sim/work/standalone/lone_collective.hpp"
+#include "sim/collectives/lone_collective.hpp"
+#include "sim/engine/execute.hpp"
+#include "sim/training/estimate.hpp"
 #include "tests/exhaustive/all_plans.hpp"
 #include "tests/support/conserved.hpp"
 #include "tests/support/fabrics.hpp"

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <span>
 
-#include "sim/analysis/estimate/estimate.hpp"
-#include "sim/cost/passes/routed_loads.hpp"
-#include "sim/work/training/contraction.hpp"
-#include "sim/work/training/verify.hpp"
+#include "sim/layers/routed_loads.hpp"
+#include "sim/training/contraction.hpp"
+#include "sim/training/estimate.hpp"
+#include "sim/training/verify.hpp"
 #include "tests/support/conserved.hpp"
 #include "tests/support/placements.hpp"
 

@@ -6,11 +6,11 @@
 #include <cmath>
 #include <sstream>
 
-#include "sim/analysis/estimate/estimate.hpp"
-#include "sim/engine/graph/critical_path.hpp"
-#include "sim/engine/simulation/execute.hpp"
-#include "sim/work/training/contraction.hpp"
-#include "sim/work/training/verify.hpp"
+#include "sim/engine/critical_path.hpp"
+#include "sim/engine/execute.hpp"
+#include "sim/training/contraction.hpp"
+#include "sim/training/estimate.hpp"
+#include "sim/training/verify.hpp"
 #include "tests/exhaustive/all_plans.hpp"
 #include "tests/support/placements.hpp"
 
@@ -137,7 +137,7 @@ void compare_all_plans(const System& system, int gpus, int layers, std::int64_t 
   EXPECT_LT(folding.size(), 1e-7) << folding.where();
   EXPECT_LT(expanded_folding.size(), 1e-7) << expanded_folding.where();
   EXPECT_LT(refinement.size(), 1e-7) << refinement.where();
-  // Contraction may ignore transfers that cost less than this (work/training/contraction.hpp).
+  // Contraction may ignore transfers that cost less than this (training/contraction.hpp).
   EXPECT_LT(contraction.size(), contraction_tolerance) << contraction.where();
 }
 

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "sim/base/core/error.hpp"
-#include "sim/work/standalone/lone_collective.hpp"
+#include "sim/collectives/lone_collective.hpp"
+#include "sim/core/error.hpp"
 #include "tests/support/fabrics.hpp"
 
 namespace orrery::lone_collectives_test {

@@ -6,9 +6,9 @@
 #include <map>
 #include <set>
 
-#include "sim/analysis/estimate/estimate.hpp"
-#include "sim/cluster/placement/refinement.hpp"
-#include "sim/work/training/verify.hpp"
+#include "sim/plan/refinement.hpp"
+#include "sim/training/estimate.hpp"
+#include "sim/training/verify.hpp"
 #include "tests/exhaustive/all_plans.hpp"
 #include "tests/support/fabrics.hpp"
 

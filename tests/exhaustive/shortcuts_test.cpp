@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/analysis/estimate/estimate.hpp"
-#include "sim/engine/simulation/execute.hpp"
+#include "sim/engine/execute.hpp"
+#include "sim/training/estimate.hpp"
 #include "tests/exhaustive/all_plans.hpp"
 
 namespace orrery::shortcuts_test {

@@ -2,10 +2,10 @@
 // contracted or not.
 #include <gtest/gtest.h>
 
-#include "sim/analysis/estimate/estimate.hpp"
-#include "sim/engine/graph/critical_path.hpp"
-#include "sim/work/training/contraction.hpp"
-#include "sim/work/training/verify.hpp"
+#include "sim/engine/critical_path.hpp"
+#include "sim/training/contraction.hpp"
+#include "sim/training/estimate.hpp"
+#include "sim/training/verify.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery::split_backward_test {

@@ -2,9 +2,9 @@
 // by collective and by SimGrid alone.
 #include <gtest/gtest.h>
 
-#include "sim/analysis/estimate/estimate.hpp"
-#include "sim/work/training/contraction.hpp"
-#include "sim/work/training/verify.hpp"
+#include "sim/training/contraction.hpp"
+#include "sim/training/estimate.hpp"
+#include "sim/training/verify.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery::stage_layers_test {

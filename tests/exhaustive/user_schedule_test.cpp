@@ -2,9 +2,9 @@
 // same, to the last bit. And V-shaped ones four ways: folded or not, contracted or not.
 #include <gtest/gtest.h>
 
-#include "sim/analysis/estimate/estimate.hpp"
-#include "sim/work/training/contraction.hpp"
-#include "sim/work/training/verify.hpp"
+#include "sim/training/contraction.hpp"
+#include "sim/training/estimate.hpp"
+#include "sim/training/verify.hpp"
 #include "tests/support/scenarios.hpp"
 #include "tests/support/schedules.hpp"
 

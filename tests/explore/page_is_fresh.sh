@@ -1,14 +1,14 @@
 #!/bin/sh
 # usage: page_is_fresh.sh SOURCE_FOLDER
 #
-# Shows that sim/explore/page/bundle is what the sources beside it give: by the hash that build.sh
+# Shows that sim/explorer/page/bundle is what the sources beside it give: by the hash that build.sh
 # wrote into it, and where its tools are there (build.sh fetches them; or ORRERY_PAGE_TOOLS says
 # where they are) by making it again.
 set -eu
-cd "$1/sim/explore/page"
+cd "$1/sim/explorer/page"
 hash=$(./hash.sh)
 head -n 1 bundle/explorer.js | grep -qF "from sources $hash */" || {
-  echo "sim/explore/page/source was changed without its bundle: run sim/explore/page/build.sh"
+  echo "sim/explorer/page/source was changed without its bundle: run sim/explorer/page/build.sh"
   exit 1
 }
 cmp source/explorer.html bundle/explorer.html

@@ -4,8 +4,8 @@
 #include <set>
 #include <thread>
 
-#include "sim/base/core/module.hpp"
-#include "sim/explore/http/http_server.hpp"
+#include "sim/core/module.hpp"
+#include "sim/explorer/http/http_server.hpp"
 #include "tests/support/explorer.hpp"
 
 namespace orrery::server_test {

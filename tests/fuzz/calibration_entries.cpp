@@ -1,7 +1,7 @@
 #include "calibration/host/record.hpp"
 #include "calibration/host/work_list.hpp"
-#include "sim/analysis/calibrate/fit.hpp"
-#include "sim/input/measured/calibration.hpp"
+#include "sim/calibration/fit.hpp"
+#include "sim/measurements/calibration.hpp"
 #include "tests/fuzz/entry_groups.hpp"
 #include "tests/fuzz/fuzz_checks.hpp"
 

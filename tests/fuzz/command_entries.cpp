@@ -7,8 +7,8 @@
 #include <map>
 #include <sstream>
 
-#include "sim/base/text/input_file.hpp"
-#include "sim/cli/options/command.hpp"
+#include "sim/cli/command.hpp"
+#include "sim/core/input_file.hpp"
 #include "tests/fuzz/corpus.hpp"
 #include "tests/fuzz/entry_groups.hpp"
 #include "tests/fuzz/fuzz_checks.hpp"

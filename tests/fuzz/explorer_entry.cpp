@@ -1,8 +1,8 @@
 // What a page of the explorer asks: no page is trusted, and none may name a file.
-#include "sim/explore/state/explored_search.hpp"
-#include "sim/explore/state/explored_state.hpp"
-#include "sim/explore/state/explored_sweep.hpp"
-#include "sim/input/scenario/scenario.hpp"
+#include "sim/explorer/explored_search.hpp"
+#include "sim/explorer/explored_state.hpp"
+#include "sim/explorer/explored_sweep.hpp"
+#include "sim/plan/scenario.hpp"
 #include "tests/fuzz/entry_groups.hpp"
 #include "tests/fuzz/fuzz_checks.hpp"
 

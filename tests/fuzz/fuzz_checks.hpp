@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <string>
 
-#include "sim/base/core/error.hpp"
-#include "sim/base/text/json_value.hpp"
+#include "sim/core/error.hpp"
+#include "sim/core/json_value.hpp"
 
 namespace orrery {
 

@@ -1,12 +1,12 @@
 #include <optional>
 #include <sstream>
 
-#include "sim/analysis/profile/kernel_record.hpp"
-#include "sim/analysis/profile/step_profile.hpp"
-#include "sim/import/inventory/nccl_topology.hpp"
-#include "sim/import/inventory/smi_topology.hpp"
-#include "sim/import/measurements/nccl_tests.hpp"
-#include "sim/import/shell/shell_script.hpp"
+#include "sim/calibration/nccl_tests.hpp"
+#include "sim/formats/inventory/nccl_topology.hpp"
+#include "sim/formats/inventory/smi_topology.hpp"
+#include "sim/formats/shell/shell_script.hpp"
+#include "sim/profile/kernel_record.hpp"
+#include "sim/profile/step_profile.hpp"
 #include "tests/fuzz/entry_groups.hpp"
 #include "tests/fuzz/fuzz_checks.hpp"
 

@@ -1,9 +1,9 @@
 #include <filesystem>
 
-#include "sim/analysis/grid/grid.hpp"
-#include "sim/analysis/search/search.hpp"
-#include "sim/analysis/sweep/sweep_folder.hpp"
-#include "sim/base/shards/row_seal.hpp"
+#include "sim/core/row_seal.hpp"
+#include "sim/search/search.hpp"
+#include "sim/sweep/grid.hpp"
+#include "sim/sweep/sweep_folder.hpp"
 #include "tests/fuzz/entry_groups.hpp"
 #include "tests/fuzz/fuzz_checks.hpp"
 #include "tests/support/scenarios.hpp"

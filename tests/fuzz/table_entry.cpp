@@ -4,11 +4,11 @@
 #include <cstdlib>
 #include <limits>
 
-#include "sim/analysis/estimate/estimate.hpp"
-#include "sim/base/text/catalog.hpp"
-#include "sim/cost/collectives/collective_time.hpp"
-#include "sim/input/machine/economics.hpp"
-#include "sim/input/scenario/scenario.hpp"
+#include "sim/cluster/economics.hpp"
+#include "sim/collectives/collective_time.hpp"
+#include "sim/core/catalog.hpp"
+#include "sim/plan/scenario.hpp"
+#include "sim/training/estimate.hpp"
 #include "tests/fuzz/entry_groups.hpp"
 #include "tests/fuzz/fuzz_checks.hpp"
 

@@ -4,8 +4,8 @@
 #include <set>
 #include <utility>
 
-#include "sim/base/text/catalog.hpp"
-#include "sim/input/scenario/plan_keys.hpp"
+#include "sim/core/catalog.hpp"
+#include "sim/plan/plan_keys.hpp"
 #include "tests/fuzz/corpus.hpp"
 
 namespace orrery {

@@ -6,9 +6,9 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "sim/analysis/search/dimension.hpp"
-#include "sim/input/scenario/choose_software.hpp"
-#include "sim/input/scenario/plan_keys.hpp"
+#include "sim/plan/choose_software.hpp"
+#include "sim/plan/plan_keys.hpp"
+#include "sim/search/dimension.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery {

@@ -6,7 +6,7 @@
 #include <random>
 #include <string>
 
-#include "sim/input/scenario/scenario.hpp"
+#include "sim/plan/scenario.hpp"
 
 namespace orrery {
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <memory>
 
-#include "sim/cost/memory/memory.hpp"
+#include "sim/layers/memory.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery {

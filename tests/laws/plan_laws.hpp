@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/analysis/estimate/estimate.hpp"
+#include "sim/training/estimate.hpp"
 #include "tests/laws/plan_case.hpp"
 
 namespace orrery {

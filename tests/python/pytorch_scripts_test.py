@@ -71,7 +71,7 @@ class Statistics(unittest.TestCase):
         self.assertEqual(bench.quantile([7.0], 0.9), 7.0)
 
     def test_the_series_is_that_of_the_host(self):
-        # As tests/unit/calibration/clock_series_test.cpp: 20 of the burst, then three decades.
+        # As tests/unit/calibration_host/clock_series_test.cpp: 20 of the burst, then three decades.
         windows = [(0.001 * (i + 1), 1000.0 + i, i) for i in range(20_000)]
         points = bench.condensed(windows)
         self.assertTrue(48 <= len(points) <= 52, len(points))

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "sim/analysis/estimate/estimate.hpp"
-#include "sim/cost/passes/routed_loads.hpp"
+#include "sim/layers/routed_loads.hpp"
+#include "sim/training/estimate.hpp"
 
 namespace orrery {
 

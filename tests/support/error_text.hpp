@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "sim/base/core/error.hpp"
+#include "sim/core/error.hpp"
 
 namespace orrery {
 

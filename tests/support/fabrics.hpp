@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/input/machine/system.hpp"
+#include "sim/cluster/system.hpp"
 
 namespace orrery {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/input/scenario/plan_keys.hpp"
+#include "sim/plan/plan_keys.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sim/cluster/placement/cast.hpp"
+#include "sim/plan/cast.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery {

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "sim/input/scenario/choose_software.hpp"
-#include "sim/input/scenario/scenario.hpp"
+#include "sim/plan/choose_software.hpp"
+#include "sim/plan/scenario.hpp"
 
 namespace orrery {
 

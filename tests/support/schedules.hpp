@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "sim/input/schedule/schedule_file.hpp"
+#include "sim/pipeline/schedule_file.hpp"
 
 namespace orrery {
 

@@ -4,8 +4,8 @@
 
 #include "calibration/host/expert_tokens.hpp"
 #include "calibration/host/record.hpp"
-#include "sim/cost/kernels/attention_formula.hpp"
-#include "sim/cost/kernels/gemm_formula.hpp"
+#include "sim/kernels/attention_formula.hpp"
+#include "sim/kernels/gemm_formula.hpp"
 
 namespace orrery {
 

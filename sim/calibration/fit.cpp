@@ -1,0 +1,192 @@
+#include "sim/calibration/fit.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "sim/calibration/driver_name.hpp"
+#include "sim/calibration/fit_curves.hpp"
+#include "sim/kernels/kernel_error.hpp"
+
+namespace orrery {
+namespace {
+
+using calibration::Machine;
+using calibration::Measurement;
+using calibration::Outcome;
+
+std::string without_maker(const std::string& gpu) {
+  return gpu.starts_with("NVIDIA ") ? gpu.substr(7) : gpu;
+}
+
+// What the driver calls the one kind of GPU that all sources are of; "": none says.
+std::string common_gpu(const std::vector<NamedRecord>& records, const std::vector<Curve>& curves) {
+  std::string gpu, first;
+  const auto add = [&](const std::string& file, const std::string& named) {
+    if (named.empty()) return;
+    if (gpu.empty()) {
+      gpu = named;
+      first = file;
+    } else if (named != gpu) {
+      fail_input({file, ""},
+                 "is of the GPU '" + shown_text(named) + "', but " + first + " of '" +
+                     shown_text(gpu) + "'",
+                 "fit each kind of GPU by itself");
+    }
+  };
+  for (const NamedRecord& one : records) add(one.file, without_maker(one.record.machine.gpu));
+  for (const Curve& curve : curves) add(curve.file, curve.gpu);
+  return gpu;
+}
+
+Gpu gpu_of(const std::vector<NamedRecord>& records, const std::vector<Curve>& curves,
+           const std::string& word) {
+  const std::string driver_name = common_gpu(records, curves);
+  const std::string named = word.empty() ? catalog_gpu(driver_name) : word;
+  if (named.empty())
+    fail_input({},
+               driver_name.empty() ? "no log says which GPU it is of"
+                                   : "the catalog has no GPU that the driver calls '" +
+                                         shown_text(driver_name) + "'",
+               "give --gpu NAME: orrery list gpus");
+  const Gpu gpu = read_gpu(named, {"", "--gpu"});
+  if (!word.empty() && !catalog_gpu(driver_name).empty() && catalog_gpu(driver_name) != gpu.name)
+    fail_input(
+        {"", "--gpu"},
+        "is '" + gpu.name + "', but the measurements are of '" + catalog_gpu(driver_name) + "'",
+        "leave it out");
+  for (const NamedRecord& one : records)
+    require_same_gpu(one.record.machine, gpu, one.file, "give --gpu NAME: orrery list gpus");
+  return gpu;
+}
+
+std::string machine_text(const Machine& machine) {
+  return machine.gpu + ", driver " + machine.driver + ", CUDA " + machine.cuda_runtime +
+         ", cuBLAS " + machine.cublas + (machine.nccl.empty() ? "" : ", NCCL " + machine.nccl);
+}
+
+// The first of several, and how many there are.
+std::string and_more(const std::vector<std::string>& some) {
+  return some.front() +
+         (some.size() > 1 ? " and " + std::to_string(some.size() - 1) + " more" : "");
+}
+
+// Each case once: of several, the one whose time is in the middle.
+class Pool {
+ public:
+  void add(const NamedRecord& from) {
+    const double usual = usual_slowdown(from.record.reference);
+    for (const Measurement& one : from.record.measurements) {
+      if (one.outcome != Outcome::measured) {
+        unmeasured_[calibration::outcome_names()[static_cast<std::size_t>(one.outcome)] + ": " +
+                    one.reason]
+            .push_back(one.what.id());
+        continue;
+      }
+      const std::string why = unsound(one, usual);
+      if (why.empty())
+        cases_[one.what.id()].push_back(one);
+      else
+        unsound_.push_back(one.what.id() + " (" + why + ")");
+    }
+  }
+
+  std::vector<Measurement> measurements() const {
+    std::vector<Measurement> all;
+    for (const auto& [id, some] : cases_) {
+      std::vector<Measurement> sorted = some;
+      std::stable_sort(
+          sorted.begin(), sorted.end(),
+          [](const Measurement& a, const Measurement& b) { return time_us(a) < time_us(b); });
+      all.push_back(sorted[(sorted.size() - 1) / 2]);
+    }
+    return all;
+  }
+
+  std::vector<std::string> notes() const {
+    std::vector<std::string> notes;
+    if (!unsound_.empty()) notes.push_back("unsound, left out: " + and_more(unsound_));
+    for (const auto& [why, ids] : unmeasured_) notes.push_back(why + ": " + and_more(ids));
+    return notes;
+  }
+
+ private:
+  // At its fastest a GPU is for moments: while it is cold, say. What it usually reaches counts.
+  static double usual_slowdown(const std::vector<calibration::ReferenceTrack::Check>& checks) {
+    if (checks.empty()) return 1.0;
+    std::vector<double> times_us;
+    for (const auto& check : checks) times_us.push_back(check.median_us);
+    return middle(times_us, 0.5) / *std::min_element(times_us.begin(), times_us.end());
+  }
+  static double time_us(const Measurement& one) {
+    return one.warm ? one.warm->median_us : one.cold->median_us;
+  }
+
+  std::map<std::string, std::vector<Measurement>> cases_;
+  std::map<std::string, std::vector<std::string>> unmeasured_;
+  std::vector<std::string> unsound_;
+};
+
+void note_versions(const std::vector<NamedRecord>& records, std::vector<std::string>& notes) {
+  for (const NamedRecord& one : records)
+    if (machine_text(one.record.machine) != machine_text(records.front().record.machine))
+      notes.push_back(one.file + " is of " + machine_text(one.record.machine) + ", " +
+                      records.front().file + " of " + machine_text(records.front().record.machine));
+}
+
+}  // namespace
+
+CalibrationFit fit_calibration(const std::vector<NamedRecord>& records, std::vector<Curve> curves,
+                               const FitOptions& options) {
+  CalibrationFit fit;
+  fit.gpu = gpu_of(records, curves, options.gpu);
+  Pool pool;
+  std::int64_t l2_bytes = 0;
+  std::vector<Curve> own;
+  for (const NamedRecord& one : records) {
+    const Machine& machine = one.record.machine;
+    fit.sources.push_back({std::filesystem::path{one.file}.filename().string(),
+                           machine_text(machine), one.record.started});
+    pool.add(one);
+    l2_bytes = std::max(l2_bytes, machine.l2_bytes);
+  }
+  const std::vector<Measurement> measurements = pool.measurements();
+  fit.notes = pool.notes();
+  note_versions(records, fit.notes);
+  if (!records.empty()) {
+    const Machine& machine = records.front().record.machine;
+    own = curves_of(measurements, options.gpus_per_node, machine.gpus, records.front().file,
+                    without_maker(machine.gpu), machine.nccl);
+    fit.kernels = fit_kernels(
+        measurements, fit.gpu, l2_bytes, options.own_attention,
+        "orrery-gpu record: " + machine_text(machine) + ", " + records.front().record.started,
+        fit.checks, fit.findings, fit.notes);
+  }
+  std::vector<std::string> logs;
+  for (const Curve& curve : curves)
+    if (std::find(logs.begin(), logs.end(), curve.file) == logs.end()) logs.push_back(curve.file);
+  for (const std::string& log : logs) fit.sources.push_back({log, "", ""});
+  fit.curves = std::move(own);
+  std::erase_if(curves, [&](const Curve& curve) {
+    const bool alone = curve.ranks < 2;
+    const bool priced = collective_named(curve.collective).has_value();
+    if (alone || !priced)
+      fit.notes.push_back(curve.file + ": " + curve.collective +
+                          (alone ? " of one rank" : ", which no plan does"));
+    return alone || !priced;
+  });
+  fit.curves.insert(fit.curves.end(), std::make_move_iterator(curves.begin()),
+                    std::make_move_iterator(curves.end()));
+  require_healthy(fit.curves);
+  for (const Curve& curve : fit.curves)
+    fit.checks.push_back({"NCCL " + curve.collective + " " + std::to_string(curve.ranks) + " ranks",
+                          curve_errors(curve)});
+  if (!fit.kernels && fit.curves.empty()) {
+    std::string why;
+    for (const std::string& note : fit.notes) why += "; " + note;
+    fail_input({}, "nothing can be fitted" + why, "measure more: orrery calibrate gpu");
+  }
+  return fit;
+}
+
+}  // namespace orrery

@@ -1,0 +1,251 @@
+// nccl-tests has changed its columns many times, but has always written their names above them:
+// the reader takes the header's words as the meaning of a row's words.
+#include <algorithm>
+
+#include "sim/calibration/nccl_tests_run.hpp"
+#include "sim/core/json_value.hpp"
+#include "sim/core/text_file.hpp"
+
+namespace orrery {
+namespace {
+
+using Words = std::vector<std::string_view>;
+
+bool is_digits(std::string_view text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// "[1,0]<stdout>:" of mpirun --tag-output and "12: " of srun --label.
+std::string_view without_launcher_prefix(std::string_view line) {
+  line = trimmed(line);
+  if (line.starts_with('[')) {
+    const std::size_t tag = std::min(line.find("<stdout>:"), line.find("<stderr>:"));
+    constexpr std::size_t longest_tag = 24;
+    if (tag != line.npos && tag < longest_tag) return trimmed(line.substr(tag + 9));
+  }
+  const std::size_t colon = line.find(':');
+  if (colon != line.npos && is_digits(line.substr(0, colon)) &&
+      (colon + 1 == line.size() || line[colon + 1] == ' '))
+    return trimmed(line.substr(colon + 1));
+  return line;
+}
+
+// Which word of a row is what. Columns of a half: time, algbw, busbw and an error of some kind.
+struct Columns {
+  struct Half {
+    std::size_t time = 0, algorithm = 0, bus = 0, wrong = 0;
+    bool in_place = false;
+  };
+  std::size_t count = 0;
+  std::size_t size = 0;
+  std::size_t type = 0;  ///< Same as `size`: no such column.
+  std::vector<Half> halves;
+  bool counts_wrong = false;  ///< Since 2.13: a count; before, the largest deviation.
+  bool starts_with_timestamp = false;
+  double time_unit_us = 1.0;
+};
+
+Columns columns_of(const Words& header, bool only_in_place, const Place& place) {
+  Columns columns;
+  std::size_t at = 0;
+  for (const std::string_view word : header) {
+    if (word == "timestamp") {
+      columns.starts_with_timestamp = at == 0;
+      ++at;  // Date and time of day.
+    }
+    if (word == "size" || word == "bytes") columns.size = at;
+    // Version 1 printed milliseconds (its src/common.cu: deltaSec * 1.0E3).
+    if (word == "bytes") columns.time_unit_us = 1e3;
+    if (word == "type") columns.type = at;
+    if (word == "cputime")
+      fail_input(place, "has the CPU's times (option -C)", "run it again without -C");
+    if (word == "time") columns.halves.push_back({at, 0, 0, 0, false});
+    if (!columns.halves.empty()) {
+      Columns::Half& half = columns.halves.back();
+      if (word == "algbw") half.algorithm = at;
+      if (word == "busbw") half.bus = at;
+      if (word == "#wrong" || word == "error" || word == "res") half.wrong = at;
+      columns.counts_wrong |= word == "#wrong";
+    }
+    ++at;
+  }
+  columns.count = at;
+  for (std::size_t i = 0; i < columns.halves.size(); ++i)
+    columns.halves[i].in_place = i > 0 || only_in_place;
+  return columns;
+}
+
+bool is_header(const Words& words) {
+  const auto has = [&](std::string_view word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+  };
+  return (has("size") || has("bytes")) && (has("time") || has("cputime")) && has("algbw") &&
+         has("busbw");
+}
+
+class Reader {
+ public:
+  explicit Reader(const std::string& text, const std::string& file)
+      : file_{file}, lines_{lines_of(text)}, last_{lines_.size()} {
+    while (last_ > 0 && trimmed(lines_[last_ - 1]).empty()) --last_;
+  }
+
+  std::vector<NcclTestsRun> runs() {
+    runs_.emplace_back().place = line_place(file_, 0);
+    for (at_ = 0; at_ < last_; ++at_) read_line(without_launcher_prefix(lines_[at_]));
+    const bool any_table = std::any_of(runs_.begin(), runs_.end(),
+                                       [](const NcclTestsRun& run) { return run.has_table; });
+    if (!any_table)
+      fail_input({file_, ""}, "has no table of nccl-tests (no header with size, time and busbw)",
+                 "give the whole output of one of its programs, such as all_reduce_perf");
+    for (const NcclTestsRun& run : runs_)
+      if (run.rows.empty())
+        fail_input(run.place, "the run that starts here has no row of results",
+                   "the log was cut off or the run failed; fetch the whole log");
+    return std::move(runs_);
+  }
+
+ private:
+  NcclTestsRun& run() { return runs_.back(); }
+  Place here() const { return line_place(file_, at_); }
+
+  // Every version opens its output with some of these lines; what follows a table is a new run.
+  void start_run() {
+    if (!run().has_table) return;
+    runs_.emplace_back().place = here();
+    columns_ = {};
+    only_in_place_ = false;
+  }
+
+  void read_line(std::string_view line) {
+    if (line.starts_with("NCCL version ") && run().nccl.empty()) {
+      const std::string_view version = words_of(line)[2];
+      run().nccl = version.substr(0, version.find('+'));
+    }
+    if (line.find("Out of bounds values") != line.npos) {
+      run().is_complete = true;
+      if (line.find("FAILED") != line.npos) refuse_wrong_results(here(), 1.0);
+    }
+    if (line.find("Avg bus bandwidth") != line.npos) run().is_complete = true;
+    if (line.starts_with('#'))
+      read_comment(words_of(line.substr(1)));
+    else if (run().has_table)
+      read_row(words_of(line));
+  }
+
+  void read_comment(const Words& words) {
+    const auto starts = [&](std::initializer_list<std::string_view> wanted) {
+      return words.size() >= wanted.size() &&
+             std::equal(wanted.begin(), wanted.end(), words.begin());
+    };
+    const auto has = [&](std::string_view word) {
+      return std::find(words.begin(), words.end(), word) != words.end();
+    };
+    if (starts({"nccl-tests", "version"})) {
+      start_run();
+      for (const std::string_view word : words)
+        if (word.starts_with("nccl-library="))
+          run().nccl = nccl_version_text(std::string{word.substr(13)});
+    } else if (starts({"Collective", "test", "starting:"}) && words.size() > 3) {
+      start_run();
+      run().program = words[3];
+    } else if (starts({"nThread"}) || starts({"Using", "devices"})) {
+      start_run();
+    } else if (starts({"Rank"})) {
+      read_device(words);
+    } else if (has("out-of-place") || has("in-place")) {
+      only_in_place_ = !has("out-of-place");
+    } else if (is_header(words)) {
+      columns_ = columns_of(words, only_in_place_, here());
+      run().has_table = true;
+      run().is_version_1 = columns_.time_unit_us > 1.0;
+    }
+  }
+
+  // "Rank  3 Group  0 Pid  4242 on  node17 device  3 [0000:18:00] NVIDIA H100 80GB HBM3"; version 1
+  // knew neither groups nor, at first, processes.
+  void read_device(const Words& words) {
+    constexpr int most = 10'000'000;
+    NcclTestsRun::Device device;
+    std::optional<int> rank, number;
+    for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+      if (words[i] == "Rank") rank = plain_integer(words[i + 1], most);
+      if (words[i] == "Group") device.group = plain_integer(words[i + 1], most).value_or(0);
+      if (words[i] == "on") device.host = words[i + 1];
+      if (words[i] == "device") number = plain_integer(words[i + 1], most);
+      if (words[i].starts_with('[') && words[i].ends_with(']')) {
+        for (std::size_t j = i + 1; j < words.size(); ++j)
+          device.gpu += (device.gpu.empty() ? "" : " ") + std::string{words[j]};
+        break;
+      }
+    }
+    if (!rank || !number || device.host.empty())
+      fail_input(here(), "cannot read this line of a rank",
+                 "it reads like '# Rank 0 Group 0 Pid 4242 on node1 device 0 [0000:18:00] NAME'");
+    device.rank = *rank;
+    device.device = *number;
+    run().devices.push_back(std::move(device));
+  }
+
+  void read_row(const Words& words) {
+    const bool is_row =
+        !words.empty() && (is_digits(words[0]) ||
+                           (columns_.starts_with_timestamp && is_digits(words[0].substr(0, 1))));
+    if (!is_row) return;  // Of NCCL's own log, or of the launcher.
+    if (words.size() != columns_.count) refuse_odd_row(words.size());
+
+    NcclTestsRun::Row row;
+    row.place = here();
+    row.bytes = number(words, columns_.size);
+    if (columns_.type != columns_.size) row.type = words[columns_.type];
+    for (const Columns::Half& half : columns_.halves)
+      if (columns_.counts_wrong && half.wrong)
+        if (const auto wrong = plain_number(words[half.wrong]))
+          refuse_wrong_results(here(), *wrong);
+    for (const Columns::Half& half : columns_.halves) {
+      if (!plain_number(words[half.time])) continue;  // "N/A"
+      row.in_place = half.in_place;
+      row.time_us = number(words, half.time) * columns_.time_unit_us;
+      row.algorithm_gb_s = half.algorithm ? number(words, half.algorithm) : 0.0;
+      row.bus_gb_s = half.bus ? number(words, half.bus) : 0.0;
+      check_row(row);
+      run().rows.push_back(row);
+      return;
+    }
+    fail_input(here(), "has no time", "remove the line, or run that size again");
+  }
+
+  [[noreturn]] void refuse_odd_row(std::size_t fields) {
+    const std::string have = std::to_string(fields);
+    const std::string want = std::to_string(columns_.count);
+    if (at_ + 1 == last_)
+      fail_input(here(),
+                 "the log ends in the middle of a row (" + have + " of " + want + " fields)",
+                 "it was cut off; fetch the whole log, or remove the line");
+    fail_input(here(), "has " + have + " fields where the header names " + want,
+               "the lines of several processes may be mixed; import the output of rank 0 alone");
+  }
+
+  double number(const Words& words, std::size_t column) const {
+    if (const auto value = plain_number(words[column])) return *value;
+    fail_input(here(), "'" + shown_text(std::string{words[column]}) + "' is not a number",
+               "the log is damaged there; fetch it again");
+  }
+
+  std::string file_;
+  std::vector<std::string_view> lines_;
+  std::size_t last_;  ///< Behind the last line that is not blank.
+  std::size_t at_ = 0;
+  std::vector<NcclTestsRun> runs_;
+  Columns columns_;
+  bool only_in_place_ = false;
+};
+
+}  // namespace
+
+std::vector<NcclTestsRun> parse_nccl_tests_text(const std::string& text, const std::string& file) {
+  return Reader{text, file}.runs();
+}
+
+}  // namespace orrery

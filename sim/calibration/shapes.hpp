@@ -1,0 +1,36 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "calibration/host/case.hpp"
+#include "sim/layers/op.hpp"
+#include "sim/plan/scenario.hpp"
+
+namespace orrery {
+
+/// What to measure so that this scenario is priced from measurements: every kernel and
+/// tensor-parallel collective of its layers, of the embedding and of the output head, forward and
+/// backward, on one rank, each shape once. Its weight is how often a micro-batch runs it.
+///
+/// A streaming kernel counts as a copy of as many bytes, which is how it is priced; experts'
+/// products with their tokens spread evenly. What has no measurement yet is left out: batched
+/// products (unfused attention), attention to other tokens' keys or in a window, experts' products
+/// in fp8.
+std::vector<calibration::Case> shapes_of(const Scenario& scenario);
+
+/// Adds what to measure for `op`, if it can be measured.
+void add_shape(std::vector<calibration::Case>& cases, const Op& op, const Plan& plan,
+               double weight);
+
+using OpVisitor = std::function<void(const Op&)>;
+/// Ops of one layer on one rank for one micro-batch, with what is recomputed.
+void visit_layer_ops(const Scenario& scenario, LayerKind kind, const OpVisitor& visit);
+/// Ops of the embedding (`first`) and of the output head (`last`).
+void visit_end_ops(const Scenario& scenario, bool first, bool last, const OpVisitor& visit);
+
+/// Adds `more` to `cases`; a case that is there already gets the sum of both weights.
+void merge_shapes(std::vector<calibration::Case>& cases,
+                  const std::vector<calibration::Case>& more);
+
+}  // namespace orrery

@@ -1,0 +1,201 @@
+#include <algorithm>
+#include <cstdio>
+#include <iomanip>
+#include <iostream>
+#include <sstream>
+
+#include "sim/cli/options.hpp"
+#include "sim/cluster/system.hpp"
+#include "sim/cluster/topology_dot.hpp"
+#include "sim/cluster/topology_text.hpp"
+#include "sim/core/flag_value.hpp"
+#include "sim/core/output_files.hpp"
+#include "sim/core/own_figures.hpp"
+#include "sim/model/model.hpp"
+#include "sim/reliability/reliability.hpp"
+#include "sim/reliability/reliability_text.hpp"
+
+namespace po = boost::program_options;
+
+namespace orrery {
+namespace {
+
+// As the clusters have whose failures were published.
+constexpr int usual_job = 16384;
+
+std::string with_commas(std::int64_t value) {
+  std::string text = std::to_string(value);
+  for (int at = static_cast<int>(text.size()) - 3; at > 0; at -= 3)
+    text.insert(static_cast<std::size_t>(at), ",");
+  return text;
+}
+
+void row(std::ostream& out, const std::string& name, const std::string& value) {
+  out << "  " << std::left << std::setw(22) << name << " " << value << "\n";
+}
+
+std::string number(double value, const std::string& unit) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.5g %s", value, unit.c_str());
+  return text;
+}
+
+void print_experts(std::ostream& out, const Model& model) {
+  const Experts& experts = *model.experts;
+  row(out, "experts",
+      std::to_string(experts.count) + " of " + std::to_string(experts.ffn) + ", " +
+          std::to_string(experts.per_token) + " a token");
+  if (experts.shared_ffn > 0) row(out, "shared expert", std::to_string(experts.shared_ffn));
+  if (experts.groups > 1)
+    row(out, "expert groups",
+        std::to_string(experts.groups) + ", " + std::to_string(experts.groups_per_token) +
+            " a token");
+  const auto& layers = model.layer_has_experts;
+  const auto with = std::count(layers.begin(), layers.end(), true);
+  if (with < model.layers) row(out, "layers without them", std::to_string(model.layers - with));
+}
+
+// Ranks and head sizes of queries, keys and values.
+void print_latent(std::ostream& out, const LatentAttention& latent) {
+  const std::string queries =
+      latent.q_rank > 0 ? std::to_string(latent.q_rank) : std::string{"none"};
+  row(out, "latent attention",
+      "ranks " + queries + " and " + std::to_string(latent.kv_rank) + ", heads of " +
+          std::to_string(latent.nope_dim) + " + " + std::to_string(latent.rope_dim) + " and " +
+          std::to_string(latent.v_dim));
+}
+
+void print(std::ostream& out, const Model& model) {
+  const ParameterCount count = count_parameters(model);
+  out << "model " << model.name << "\n";
+  row(out, "layers", std::to_string(model.layers));
+  row(out, "hidden", std::to_string(model.hidden));
+  row(out, "heads x head size",
+      std::to_string(model.heads) + " x " + std::to_string(model.head_dim) + ", " +
+          std::to_string(model.kv_heads) + " for keys and values");
+  if (model.latent) print_latent(out, *model.latent);
+  const auto local = std::count(model.layer_is_local.begin(), model.layer_is_local.end(), true);
+  if (local > 0)
+    row(out, "windows",
+        std::to_string(model.window) + " tokens in " + std::to_string(local) + " layers");
+  row(out, "MLP",
+      std::to_string(model.ffn) + (model.gated ? ", gated" : "") +
+          (model.parallel_residual ? ", beside attention" : ""));
+  if (model.experts) print_experts(out, model);
+  if (model.prediction_layers > 0)
+    row(out, "prediction layers", std::to_string(model.prediction_layers) + ", not in the totals");
+  row(out, "vocabulary",
+      std::to_string(model.vocab) + (model.tied_embeddings ? ", output head tied" : ""));
+  row(out, "longest sequence", std::to_string(model.max_sequence));
+  row(out, "sequence in training",
+      std::to_string(usual_sequence(model)) + (guesses_sequence(model) ? ", assumed" : ""));
+  row(out, "parameters", with_commas(count.total));
+  if (count.active != count.total) row(out, "active a token", with_commas(count.active));
+}
+
+// What rests on the user's word alone.
+void print_own_figures(std::ostream& out, const JsonValue& document) {
+  constexpr std::size_t width = 72;
+  std::string line;
+  std::string name = "yours, without source";
+  for (const std::string& where : own_figures(document)) {
+    if (!line.empty() && line.size() + where.size() > width) {
+      row(out, name, line + ",");
+      name = line = "";
+    }
+    line += (line.empty() ? "" : ", ") + where;
+  }
+  if (!line.empty()) row(out, name, line);
+}
+
+void print(std::ostream& out, const System& system) {
+  const Gpu& gpu = system.gpu;
+  out << "system " << system.name << ": " << system.title << "\n";
+  row(out, "GPU", gpu.title);
+  row(out, "16-bit peak", number(gpu.peak_16bit.si() / 1e12, "TFLOP/s"));
+  row(out, "memory",
+      number(gpu.memory.si() / 1e9, "GB") + " at " +
+          number(gpu.memory_bandwidth.si() / 1e9, "GB/s"));
+  row(out, "GPUs a node", std::to_string(system.gpus_per_node));
+  row(out, "GPUs a NVLink domain", std::to_string(system.nvlink_domain));
+  row(out, "scale-up a GPU",
+      number(system.scale_up.si() / 1e9, "GB/s each way, ") +
+          number(system.scale_up_latency.si() * 1e6, "us"));
+  row(out, "NICs a node",
+      std::to_string(system.nics_per_node) + " of " + number(system.nic.si() * 8e-9, "Gb/s, ") +
+          number(system.network_latency.si() * 1e6, "us, ") +
+          number(100.0 * system.network_efficiency, "% payload"));
+  print_own_figures(out, *system.document);
+}
+
+// As many GPUs as show the whole pattern: two pods, four leaves, two domains; or all there are.
+int shown_gpus(const System& system) {
+  if (system.max_gpus > 0) return system.max_gpus;
+  const FabricShape& shape = system.shape;
+  if (shape.layout == FabricLayout::single_switch) return 2 * system.nvlink_domain;
+  const std::int64_t leaves = shape.leaves_per_pod > 0 ? 2 * shape.leaves_per_pod : 4;
+  const std::int64_t gpus = leaves * shape.nodes_per_leaf * system.gpus_per_node;
+  return static_cast<int>(std::min<std::int64_t>(gpus, 1 << 24));
+}
+
+void check_system(std::ostream& out, const ParsedOptions& parsed) {
+  const System system = read_system(parsed.text("system"), {"--system", ""});
+  int gpus = shown_gpus(system);
+  if (parsed.has("gpus"))
+    gpus = static_cast<int>(value_of_flag("gpus", parsed.text("gpus")).integer(1, 1 << 24));
+  if (system.max_gpus > 0 && gpus > system.max_gpus)
+    fail_infeasible({"--gpus", ""},
+                    std::to_string(gpus) + " GPUs are more than the " +
+                        std::to_string(system.max_gpus) + " of '" + system.name + "'",
+                    "use --gpus " + std::to_string(system.max_gpus));
+  const Topology topology = Topology::build(system, gpus);
+  print(out, system);
+  out << topology_text(system, topology);
+  if (!parsed.has("dot")) return;
+  OutputFiles files{parsed.has("force")};
+  files.add(parsed.text("dot"), topology_dot(system, topology));
+  files.commit();
+}
+
+}  // namespace
+
+int run_check(const Arguments& arguments) {
+  po::options_description options{"Options", 100};
+  options.add_options()("model", po::value<std::string>()->value_name("NAME|FILE"), "a model")(
+      "system", po::value<std::string>()->value_name("NAME|FILE"),
+      "a system: drawn, with the figures of its fabric")(
+      "reliability", po::value<std::string>()->value_name("NAME|FILE"),
+      "what fails how often, and what follows")(
+      "gpus", po::value<std::string>()->value_name("N"),
+      "draw the fabric of so many GPUs; failures of a job of so many")(
+      "dot", po::value<std::string>()->value_name("FILE"), "write the drawing for Graphviz too")(
+      "force", "replace a file that Orrery did not write")("help", "this text");
+  const ParsedOptions parsed = parse_options(options, arguments, {});
+  if (parsed.has("help")) {
+    std::cout << "usage: orrery check [--model NAME|FILE] [--system NAME|FILE [--gpus N] [--dot "
+                 "FILE]]\n"
+                 "       orrery check --reliability NAME|FILE [--gpus N]\n\n"
+              << options;
+    return exit_ok;
+  }
+  if (!parsed.words.empty())
+    fail_input({}, "'" + parsed.words[0] + "' is not an option",
+               "use --model, --system or --reliability");
+  if (!parsed.has("model") && !parsed.has("system") && !parsed.has("reliability"))
+    fail_input({}, "nothing to check", "give --model, --system or --reliability");
+  for (const std::string option : {"gpus", "dot"})
+    if (parsed.has(option) && !parsed.has("system") &&
+        !(option == "gpus" && parsed.has("reliability")))
+      fail_input({}, "--" + option + " draws a system", "give --system too");
+  std::ostringstream text;  // All or nothing is printed.
+  if (parsed.has("model")) print(text, read_model(parsed.text("model"), {"--model", ""}));
+  if (parsed.has("system")) check_system(text, parsed);
+  if (parsed.has("reliability"))
+    text << reliability_details(
+        read_reliability(parsed.text("reliability"), {"--reliability", ""}),
+        parsed.has("gpus") ? parse_count(parsed.text("gpus"), "gpus", 1, 1 << 24) : usual_job);
+  std::cout << text.str();
+  return exit_ok;
+}
+
+}  // namespace orrery

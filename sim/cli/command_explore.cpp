@@ -1,0 +1,197 @@
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <iostream>
+#include <thread>
+
+#include "sim/cli/engine_option.hpp"
+#include "sim/cli/memory_option.hpp"
+#include "sim/cli/scenario_options.hpp"
+#include "sim/core/quantity_text.hpp"
+#include "sim/explorer/loopback_server.hpp"
+#include "sim/plan/plan_keys.hpp"
+
+extern char** environ;
+
+namespace po = boost::program_options;
+
+namespace orrery {
+namespace {
+
+po::options_description page_options() {
+  po::options_description options{"The page", 100};
+  options.add_options()  //
+      ("tokens", po::value<std::string>()->value_name("N"),
+       "tokens to train on, as 15T: adds how long that takes and what it costs")  //
+      ("economics", po::value<std::string>()->value_name("FILE"),
+       "your prices and powers, over those of topologies/economics")  //
+      ("port", po::value<std::string>()->value_name("N"),
+       "of 127.0.0.1, where the page is (default: one that is free)")   //
+      ("no-open", "print the address and do not open it in a browser")  //
+      ("help", "this text");
+  return options;
+}
+
+// What `orrery explore` alone shows: GPT-3 as in Narayanan et al. (SC'21).
+const std::map<std::string, std::string>& example() {
+  static const std::map<std::string, std::string> state{{"model", "gpt3-175b"},
+                                                        {"system", "dgx-a100-80gb"},
+                                                        {"gpus", "1024"},
+                                                        {"tp", "8"},
+                                                        {"pp", "8"},
+                                                        {"mbs", "1"},
+                                                        {"gbs", "1536"},
+                                                        {"recompute", "full"},
+                                                        {"tokens", "300B"}};
+  return state;
+}
+
+// What was typed, by key.
+std::map<std::string, std::string> words_of(const ParsedOptions& parsed) {
+  std::map<std::string, std::string> words;
+  if (parsed.has("plan")) {
+    const JsonValue file = read_plan_file(parsed.text("plan"), {"--plan", ""});
+    const Scenario scenario = read_scenario(parsed);
+    const PlanRequest request = plan_again(scenario.plan);
+    words["gpus"] = std::to_string(scenario.plan.gpus());
+    for (const PlanKey& key : plan_keys()) {
+      const bool open = key.access.may_be_open && !key.can_change(scenario.plan);
+      const bool follows = key.follows && key.follows(scenario.plan);
+      if (key.has_value(scenario.plan) && !open && !follows &&
+          key.text(scenario.plan) != key.unsaid)
+        words[key.name] = key.text(scenario.plan);
+    }
+    for (const char* key : {"model", "system", "calibration"})
+      if (const auto value = file.find(key); value && value->is_string())
+        words[key] = value->text();
+  }
+  for (const std::string& key : keys_beside_the_plan())
+    if (parsed.has(key)) words[key] = parsed.text(key);
+  for (const PlanKey& key : plan_keys())
+    if (parsed.has(key.name)) words[key.name] = parsed.text(key.name);
+  if (words.empty()) return example();
+  for (const auto& [key, fallback] : {std::pair{"gpus", "64"}, {"gbs", "256"}})
+    if (!words.contains(key)) words[key] = fallback;
+  for (const char* key : {"model", "system"})
+    if (!words.contains(key)) words[key] = example().at(key);
+  return words;
+}
+
+std::string percent_encoded(const std::string& text) {
+  constexpr char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.,:/+~";
+  constexpr char digits[] = "0123456789ABCDEF";
+  std::string encoded;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::string{plain}.find(c) != std::string::npos)
+      encoded += c;
+    else
+      encoded += std::string{'%', digits[byte / 16], digits[byte % 16]};
+  }
+  return encoded;
+}
+
+// The state as the page's links have it.
+std::string fragment_of(const std::map<std::string, std::string>& words) {
+  std::string fragment;
+  for (const auto& [key, word] : words)
+    fragment += (fragment.empty() ? "#" : "&") + key + "=" + percent_encoded(word);
+  return fragment;
+}
+
+void open_in_browser(const std::string& address) {
+  if (!std::getenv("DISPLAY") && !std::getenv("WAYLAND_DISPLAY")) return;
+  std::string program = "xdg-open", argument = address;
+  char* words[] = {program.data(), argument.data(), nullptr};
+  pid_t process = 0;
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  // What it has to say is nothing to the user.
+  posix_spawn_file_actions_t silent;
+  ::posix_spawn_file_actions_init(&silent);
+  ::posix_spawn_file_actions_addopen(&silent, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  ::posix_spawn_file_actions_addopen(&silent, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  // Where there is no such program, the address stands on the screen.
+  ::posix_spawnp(&process, program.c_str(), &silent, &attributes, words, environ);
+  ::posix_spawn_file_actions_destroy(&silent);
+  ::posix_spawnattr_destroy(&attributes);
+}
+
+// Ctrl-C and its like, kept back from all threads, so that one can wait for them.
+sigset_t signals_that_end() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&signals, signal);
+  return signals;
+}
+
+}  // namespace
+
+int run_explore(const Arguments& arguments) {
+  po::options_description options;
+  options.add(scenario_options())
+      .add(engine_option())
+      .add(host_memory_option())
+      .add(page_options());
+  const ParsedOptions parsed = parse_options(options, arguments, scenario_booleans());
+  if (parsed.has("help")) {
+    std::cout << "usage: orrery explore [--model M --system S --gpus N --gbs B] [options]\n\n"
+                 "Serves a page to this machine in which the options below are knobs, until "
+                 "Ctrl-C.\n\n"
+              << options;
+    return exit_ok;
+  }
+  if (!parsed.words.empty())
+    fail_input({}, "'" + parsed.words[0] + "' belongs to no option", "see orrery explore --help");
+  const int port = parsed.has("port") ? parse_count(parsed.text("port"), "port", 1, 65535) : 0;
+
+  const std::map<std::string, std::string> words = words_of(parsed);
+  NamesAllowed names = NamesAllowed::of_catalog();
+  for (const auto& [key, word] : words) names.given[key].insert(word);
+  const Detail detail{false, false, engine_of(parsed), host_memory_of(parsed),
+                      tolerated_share_of_memory};
+  // What is wrong with what was typed is said here, and not in the page.
+  WarmInputs first{names, detail};
+  ExploredState state;
+  for (const auto& [key, word] : words) state = state.with(key, word);
+  state.request();
+  const StateInputs inputs{state, first};
+  if (state.says("tokens")) parse_tokens(state.word("tokens"), {"--tokens", ""});
+  if (state.says("economics"))
+    read_economics(inputs.context.system().gpu.name, state.word("economics"));
+
+  Evaluator evaluator{[&] { return std::move(first); }, {}};
+  const sigset_t signals = signals_that_end();
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  LoopbackServer server{evaluator, port};
+  const std::string address = server.address() + fragment_of(words);
+  std::cout << "The explorer is at\n\n  " << address
+            << "\n\nfor this machine alone. Ctrl-C ends it.\n"
+            << std::flush;
+  std::thread serving{[&] { server.serve(); }};
+  if (!parsed.has("no-open")) open_in_browser(address);
+
+  bool reader_is_gone = false;
+  for (int signal = SIGCHLD; signal == SIGCHLD && !reader_is_gone;) {
+    if (::sigwait(&signals, &signal) != 0) break;
+    reader_is_gone = signal == SIGCHLD && evaluator.has_ended();
+  }
+  evaluator.stop();
+  server.stop();
+  serving.join();
+  if (reader_is_gone) {
+    std::cerr << "orrery: internal error: the process that reads the catalog ended\n";
+    return exit_internal;
+  }
+  return exit_ok;
+}
+
+}  // namespace orrery

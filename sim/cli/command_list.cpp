@@ -1,0 +1,89 @@
+#include <algorithm>
+#include <iostream>
+
+#include "sim/cli/command.hpp"
+#include "sim/cli/option_table.hpp"
+#include "sim/core/catalog.hpp"
+#include "sim/core/error.hpp"
+#include "sim/core/nearest.hpp"
+#include "sim/core/number_text.hpp"
+#include "sim/layers/op.hpp"
+#include "sim/model/model.hpp"
+#include "sim/pipeline/schedule.hpp"
+
+namespace orrery {
+namespace {
+
+const std::vector<std::string> shelves{"gpus",        "systems",   "models",      "software",
+                                       "engines",     "schedules", "collectives", "routing",
+                                       "reliability", "faults"};
+
+// A name, and what it is where the name alone does not say it.
+using Entry = std::pair<std::string, std::string>;
+
+// Files of a shelf with their titles.
+std::vector<Entry> titled(const std::string& shelf) {
+  std::vector<Entry> entries;
+  for (const std::string& name : list_catalog(shelf)) {
+    const JsonValue file = JsonValue::read_file(find_in_catalog(shelf, name, {}));
+    const auto title = file.find("title");
+    entries.emplace_back(name, title ? title->text() : "");
+  }
+  return entries;
+}
+
+std::vector<Entry> models() {
+  std::vector<Entry> entries;
+  for (const std::string& name : list_catalog("workloads/models")) {
+    const ParameterCount count = count_parameters(read_model(name, {}));
+    const auto billions = [](std::int64_t n) { return fixed(static_cast<double>(n) / 1e9, 1); };
+    entries.emplace_back(name, billions(count.total) + " B parameters" +
+                                   (count.active == count.total
+                                        ? ""
+                                        : ", " + billions(count.active) + " B active a token"));
+  }
+  return entries;
+}
+
+std::vector<Entry> entries_of(const std::string& shelf) {
+  if (shelf == "models") return models();
+  if (shelf == "gpus" || shelf == "systems") return titled("topologies/" + shelf);
+  std::vector<Entry> entries;
+  if (shelf == "schedules") {
+    for (const std::string& name : schedule_names()) entries.emplace_back(name, "");
+    return entries;
+  }
+  if (shelf == "collectives") {
+    for (const std::string& name : collective_names()) entries.emplace_back(name, "");
+    return entries;
+  }
+  return titled("workloads/" + shelf);
+}
+
+}  // namespace
+
+int run_list(const Arguments& arguments) {
+  CommandListener::tell(shelves);
+  const bool known = !arguments.empty() &&
+                     std::find(shelves.begin(), shelves.end(), arguments[0]) != shelves.end();
+  if (!arguments.empty() && arguments.back() == "--help") {
+    std::cout << "usage: orrery list "
+                 "gpus|systems|models|software|engines|schedules|collectives|routing|reliability|"
+                 "faults\n";
+    return exit_ok;
+  }
+  if (!known)
+    fail_input({}, arguments.empty() ? "list what?" : "'" + arguments[0] + "' cannot be listed",
+               suggestion(arguments.empty() ? "" : arguments[0], shelves));
+  if (arguments.size() > 1)
+    fail_input({}, "'" + arguments[1] + "' belongs to no option", "orrery list " + arguments[0]);
+  std::size_t width = 0;
+  const std::vector<Entry> entries = entries_of(arguments[0]);
+  for (const auto& [name, what] : entries) width = std::max(width, name.size());
+  for (const auto& [name, what] : entries)
+    std::cout << name << (what.empty() ? "" : std::string(width + 2 - name.size(), ' ') + what)
+              << "\n";
+  return exit_ok;
+}
+
+}  // namespace orrery

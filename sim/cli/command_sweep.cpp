@@ -1,0 +1,234 @@
+#include "sim/cli/command_sweep.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <set>
+
+#include "sim/cli/option_table.hpp"
+#include "sim/cli/sweep_options.hpp"
+#include "sim/cli/sweep_progress.hpp"
+#include "sim/core/fingerprint.hpp"
+#include "sim/core/interruption.hpp"
+#include "sim/core/nearest.hpp"
+#include "sim/core/number_text.hpp"
+#include "sim/core/output_files.hpp"
+#include "sim/core/shell_word.hpp"
+#include "sim/explorer/sweep_report.hpp"
+#include "sim/sweep/merge.hpp"
+#include "sim/sweep/run_shard.hpp"
+
+namespace po = boost::program_options;
+
+namespace orrery {
+namespace {
+
+constexpr std::size_t shown_rows = 10;
+
+void print_summary(const Sweep& sweep, const BestRows& rows) {
+  std::cout << sweep_document(sweep, rows, shown_rows).text();
+}
+
+void write_report(const SweepFolder& folder, const BestRows& rows,
+                  const std::optional<SweepInputs>& inputs, const ParsedOptions& parsed,
+                  const std::string& command) {
+  OutputFiles files{parsed.has("force")};
+  files.add(parsed.text("html"), sweep_report(folder, rows, inputs, {command}));
+  files.commit();
+}
+
+// What rows come from, if it is all still as it was.
+std::optional<SweepInputs> inputs_of(const SweepFolder& folder) {
+  try {
+    if (fingerprint_of_inputs(folder.sweep) == folder.fingerprint) return read_inputs(folder.sweep);
+  } catch (const Error&) {
+    // Rows may be merged where their inputs have never been.
+  }
+  return std::nullopt;
+}
+
+void say_damage(const std::string& damage) {
+  std::cerr << "orrery: " << damage << "; it is computed again from there on\n";
+}
+
+// Columns stay empty where a price is not known.
+void note_unknown_prices(const SweepInputs& inputs) {
+  std::set<std::string> said;
+  for (const auto& [name, economics] : inputs.economics) {
+    const std::string& gpu = inputs.systems.at(name).gpu.name;
+    const std::vector<std::string> keys = unknown_prices(economics);
+    if (!keys.empty() && said.insert(gpu).second)
+      std::cerr << "orrery: note: not all is known of what the GPU '" << gpu
+                << "' costs, and columns stay empty: " << price_remedy(keys) << "\n";
+  }
+}
+
+int run(const Arguments& arguments) {
+  const po::options_description options = sweep_run_options();
+  const ParsedOptions parsed = parse_options(options, arguments, {});
+  if (parsed.has("help")) {
+    std::cout << "usage: orrery sweep run [FILE] --out DIR [options]\n\n"
+                 "FILE describes a sweep as docs/SWEEPS.md says; options win over it.\n\n"
+              << options;
+    return exit_ok;
+  }
+  if (parsed.has("html")) require_replaceable(parsed.text("html"), parsed.has("force"));
+  const SweepJob job = read_sweep_job(parsed);
+  if (parsed.has("html") && static_cast<int>(job.shards.size()) < job.folder.shards)
+    fail_input({"", "--html"}, "is of a whole sweep, and this computes one of its shards",
+               "when all are there: orrery sweep merge " + shell_word(job.folder.path) +
+                   " --html " + shell_word(parsed.text("html")));
+  note_unknown_prices(job.inputs);
+  const SweepFolder& folder = job.folder;
+  const Grid grid{folder.sweep};
+  PointEvaluator evaluator{folder.sweep, grid, job.inputs};
+  const Interruption interruption;  // After SimGrid's engine, which wants Ctrl-C for itself.
+
+  std::int64_t there = 0, total = 0;
+  for (const ShardState& state : shard_states(folder))
+    if (job.shards.size() > 1 || state.shard.index == job.shards.front().index) {
+      there += state.rows;
+      total += state.points;
+    }
+  {
+    SweepProgress progress{folder.sweep, there, total, parsed.has("quiet")};
+    for (const Shard& shard : job.shards)
+      if (!Interruption::asked())
+        run_shard(folder, shard, grid, evaluator, job.workers, job.limits,
+                  {[&](const std::string& row) {
+                     progress.row(row);
+                     ++there;
+                   },
+                   say_damage});
+  }
+  if (Interruption::asked()) {
+    std::cerr << "orrery: stopped with " << grouped(there) << " of " << grouped(total)
+              << " points; to go on: orrery sweep run --out " << folder.path << "\n";
+    return exit_interrupted;
+  }
+  if (static_cast<int>(job.shards.size()) < folder.shards) {
+    std::cout << "shard " << job.shards.front().index << " of " << folder.shards
+              << " is complete: " << grouped(total) << " points\n";
+    return exit_ok;
+  }
+  BestRows rows{folder.sweep, parsed.has("html") ? most_rows_in_a_report : shown_rows};
+  read_rows(folder, rows);
+  if (parsed.has("html"))
+    write_report(folder, rows, job.inputs, parsed, typed_command("sweep run", arguments));
+  print_summary(folder.sweep, rows);
+  return rows.failed() > 0 ? exit_partial : exit_ok;
+}
+
+int status(const Arguments& arguments) {
+  po::options_description options{"Options", 100};
+  options.add_options()("missing",
+                        "print the shards that are not complete alone, as 1,3,17-20: "
+                        "what sbatch --array takes; nothing if all are")("help", "this text");
+  const ParsedOptions parsed = parse_options(options, arguments, {});
+  if (parsed.has("help")) {
+    std::cout << "usage: orrery sweep status DIR [--missing]\n\n" << options;
+    return exit_ok;
+  }
+  const SweepFolder folder = sweep_folder_of(parsed);
+  const std::vector<ShardState> states = shard_states(folder);
+  const std::string missing = missing_shards(states);
+  if (parsed.has("missing")) {
+    if (!missing.empty()) std::cout << missing << "\n";
+    return missing.empty() ? exit_ok : exit_partial;
+  }
+  std::int64_t rows = 0, complete = 0, stopped = 0;
+  for (const ShardState& state : states) {
+    stopped += state.stopped;
+    rows += state.rows;
+    complete += state.complete;
+  }
+  std::cout << "points  " << grouped(rows) << " of " << grouped(folder.points) << ", "
+            << percent(static_cast<double>(rows) / static_cast<double>(folder.points)) << "\n"
+            << "shards  " << grouped(complete) << " of " << grouped(folder.shards) << " complete\n";
+  if (stopped > 0) std::cout << "stopped " << grouped(stopped) << ": the next run tries again\n";
+  if (!missing.empty()) std::cout << "missing shards: " << missing << "\n";
+  for (const ShardState& state : states)
+    if (!state.damage.empty())
+      std::cerr << "orrery: " << state.damage << "; run computes it again\n";
+  return missing.empty() ? exit_ok : exit_partial;
+}
+
+int merge(const Arguments& arguments) {
+  po::options_description options{"Options", 100};
+  options.add_options()("output", po::value<std::string>()->value_name("FILE"),
+                        "where to: a name that ends in .sqlite, .csv or .jsonl (also -o FILE)")(
+      "html", po::value<std::string>()->value_name("FILE"),
+      "write a report for a browser: curves or maps of the rows")(
+      "force", "replace a file that Orrery did not write; never a database")("help", "this text");
+  const ParsedOptions parsed = parse_options(options, arguments, {});
+  if (parsed.has("help")) {
+    std::cout << "usage: orrery sweep merge DIR -o FILE [--html FILE]\n\n" << options;
+    return exit_ok;
+  }
+  const SweepFolder folder = sweep_folder_of(parsed);
+  if (!parsed.has("output") && !parsed.has("html"))
+    fail_input({}, "--output is missing", "name a file: -o results.sqlite");
+  BestRows rows{folder.sweep, parsed.has("html") ? most_rows_in_a_report : shown_rows};
+  if (parsed.has("html")) require_replaceable(parsed.text("html"), parsed.has("force"));
+  if (parsed.has("output")) {
+    refuse_sweeps_own_files(folder, parsed.text("output"));
+    if (!is_database(parsed.text("output")))
+      require_replaceable(parsed.text("output"), parsed.has("force"));
+    merge_rows(folder, parsed.text("output"), rows);
+  } else {
+    read_rows(folder, rows);
+  }
+  if (parsed.has("html"))
+    write_report(folder, rows, inputs_of(folder), parsed, typed_command("sweep merge", arguments));
+  print_summary(folder.sweep, rows);
+  if (rows.rows() == folder.points) return rows.failed() > 0 ? exit_partial : exit_ok;
+  std::cerr << "orrery: " << grouped(folder.points - rows.rows())
+            << " points have no row yet; orrery sweep status names the shards\n";
+  return exit_partial;
+}
+
+}  // namespace
+
+void refuse_sweeps_own_files(const SweepFolder& folder, const std::string& output) {
+  const std::filesystem::path path{output};
+  const std::string name = path.filename().string();
+  std::error_code code;
+  const std::filesystem::path beside = path.has_parent_path() ? path.parent_path() : ".";
+  if (std::filesystem::equivalent(beside, folder.path, code) &&
+      (name == "sweep.json" || name.starts_with("shard-")))
+    fail_input({"", "--output"}, "'" + output + "' is a file of the sweep itself",
+               "name another file");
+}
+
+SweepFolder sweep_folder_of(const ParsedOptions& parsed) {
+  if (parsed.words.size() != 1)
+    fail_input({}, parsed.words.empty() ? "no folder is named" : "more than one folder is named",
+               "name the folder that was given to orrery sweep run --out");
+  return open_sweep_folder(parsed.words.front());
+}
+
+int run_sweep(const Arguments& arguments) {
+  const std::vector<std::string> names{"run", "status", "merge", "plot"};
+  CommandListener::tell(names);
+  if (arguments.empty() || arguments.front() == "--help") {
+    (arguments.empty() ? std::cerr : std::cout)
+        << "usage: orrery sweep run [FILE] --out DIR [options]   compute a grid of plans\n"
+           "       orrery sweep status DIR [--missing]           how far it is\n"
+           "       orrery sweep merge DIR -o FILE                one database or table of it\n"
+           "       orrery sweep plot DIR -o FILE.svg             a line, heat or Pareto chart\n"
+           "\n"
+           "Try: orrery sweep run --model llama3-8b --system dgx-h100 --gpus 64 --tp 2 \\\n"
+           "       --sweep 'gbs=256..8192*2 mbs=1,2,4' --out sweep1\n";
+    return arguments.empty() ? exit_bad_input : exit_ok;
+  }
+  const Arguments rest{arguments.begin() + 1, arguments.end()};
+  if (arguments.front() == "run") return run(rest);
+  if (arguments.front() == "status") return status(rest);
+  if (arguments.front() == "merge") return merge(rest);
+  if (arguments.front() == "plot") return run_sweep_plot(rest);
+  fail_input({}, "'" + arguments.front() + "' is nothing that a sweep does",
+             suggestion(arguments.front(), names));
+}
+
+}  // namespace orrery

@@ -1,0 +1,97 @@
+#include "sim/cli/measured_runs.hpp"
+
+#include <sstream>
+
+#include "sim/cli/memory_option.hpp"
+#include "sim/cli/scenario_options.hpp"
+#include "sim/validation/serving_case.hpp"
+#include "sim/validation/training_case.hpp"
+#include "sim/validation/validate.hpp"
+
+namespace orrery {
+namespace {
+
+StepRange predicted(const Scenario& scenario, const ParsedOptions& parsed) {
+  Detail detail;
+  detail.most_memory = memory_limit_of(parsed);
+  return estimate(scenario, detail).result.range;
+}
+
+MeasuredRun imported_run(const std::string& file, const JsonValue& json,
+                         const ParsedOptions& parsed) {
+  const auto measured = json.find("measured");
+  if (!measured)
+    json.fail("holds no measured step",
+              "import the run with its log, which prints times of iterations, or write a list of "
+              "cases (docs/VALIDATION.md)");
+  Arguments arguments{"--plan", file};
+  if (parsed.has("system")) arguments.insert(arguments.end(), {"--system", parsed.text("system")});
+  const auto options = scenario_options();
+  const ParsedOptions of_run = parse_options(options, arguments, scenario_booleans());
+  return {Seconds{measured->at("step_s").number(1e-9, 1e9)},
+          predicted(read_scenario(of_run), parsed)};
+}
+
+}  // namespace
+
+ServingRunsByFigure read_serving_runs(const ParsedOptions& parsed, const ServingSetup& setup) {
+  constexpr std::size_t most = 200;
+  std::map<ServingFigure, std::vector<MeasuredServing>> measured;
+  if (!parsed.has("runs")) return {};
+  std::istringstream files{parsed.text("runs")};
+  for (std::string file; std::getline(files, file, ',');) {
+    const JsonValue json = JsonValue::read_file(file);
+    std::map<std::string, ServingPlace> places;
+    if (!json.is_array()) json.fail("is no list of cases", "make one by orrery import bench");
+    const std::vector<JsonValue> cases = json.elements();
+    if (cases.size() > most)
+      json.fail("holds " + std::to_string(cases.size()) + " runs", "give at most 200 of them");
+    for (const JsonValue& entry : cases) {
+      const ServingCase one = read_serving_case(entry);
+      places[one.id] = {read_serving_engine(one.engine, one.place / "engine").name, one.model.name,
+                        read_system(one.system, one.place / "system").name};
+    }
+    bool any = false;
+    const ValidationReport report = validate_file(file);
+    for (const Comparison& one : report.comparisons) {
+      const auto figure = serving_figure(one.quantity);
+      if (!figure || !(one.measured > 0.0) || !(one.predicted > 0.0)) continue;
+      any = true;
+      // Of a run that says both throughputs, that of answers.
+      const bool again = one.quantity == "total_tokens_per_s" && !measured[*figure].empty() &&
+                         measured[*figure].back().run == one.id;
+      if (!again)
+        measured[*figure].push_back({one.id, places.at(one.id), one.measured, one.predicted});
+    }
+    if (!any && !report.refusals.empty()) json.fail(report.refusals.front().reason, "");
+    if (!any) json.fail("holds no ttft_ms, tpot_ms or output_tokens_per_s", "give measured ones");
+  }
+  ServingRunsByFigure by_figure;
+  const ServingPlace place{setup.engine.name, setup.model.name, setup.system.name};
+  for (const auto& [figure, runs] : measured)
+    if (!runs.empty()) by_figure[figure] = serving_by_runs(figure, place, runs);
+  return by_figure;
+}
+
+std::vector<MeasuredRun> read_measured_runs(const ParsedOptions& parsed) {
+  constexpr std::size_t most = 200;
+  std::vector<MeasuredRun> runs;
+  std::istringstream files{parsed.text("runs")};
+  for (std::string file; std::getline(files, file, ',');) {
+    const JsonValue json = JsonValue::read_file(file);
+    if (!json.is_array()) {
+      runs.push_back(imported_run(file, json, parsed));
+      continue;
+    }
+    const std::size_t before = runs.size();
+    for (const TrainingCase& one : read_training_cases(json))
+      if (one.step_time) runs.push_back({*one.step_time, predicted(scenario_of(one), parsed)});
+    if (runs.size() == before)
+      json.fail("holds no measured step", "give a case its measured.step_time_s");
+    if (runs.size() > most)
+      json.fail("makes " + std::to_string(runs.size()) + " runs", "give at most 200 of them");
+  }
+  return runs;
+}
+
+}  // namespace orrery

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <optional>
+
+#include "sim/cli/options.hpp"
+#include "sim/plan/scenario.hpp"
+
+namespace orrery {
+
+/// --model, --system, --gpus, --plan and one option for every key of a plan.
+boost::program_options::options_description scenario_options();
+/// Those of them whose value may be left out.
+std::vector<std::string> scenario_booleans();
+
+/// What a plan file holds: of a search (orrery.search/1) its first plan with what the search was
+/// given, else the file as it is. `place`: of the word that names it.
+JsonValue read_plan_file(const std::string& word, const Place& place);
+
+/// The model that an option names, else the one that a plan file names or holds; and the system,
+/// with the calibration of either.
+Model model_of(const ParsedOptions& options, const std::optional<JsonValue>& plan_file);
+System system_of(const ParsedOptions& options, const std::optional<JsonValue>& plan_file);
+/// Where a plan file has the keys of its plan: a result apart from its figures, others at the top.
+JsonValue keys_of_plan(const JsonValue& file);
+
+/// What a result or search carries of `shelf` ("models", "systems", "software", "calibrations",
+/// "schedules") under that name.
+std::optional<JsonValue> carried(const JsonValue& file, const std::string& shelf,
+                                 const std::string& name);
+
+/// Reads what the options name. A flag wins over the plan file. `model`: used unless --model names
+/// one.
+Scenario read_scenario(const ParsedOptions& options, const std::optional<Model>& model = {});
+
+}  // namespace orrery

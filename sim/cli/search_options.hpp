@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/cli/options.hpp"
+#include "sim/search/dimension.hpp"
+
+namespace orrery {
+
+// Options of commands that search plans.
+
+/// A share above 0 and up to 1.
+double parse_share(const std::string& text, const std::string& option);
+/// The values of an option that may be given several times.
+std::vector<std::string> texts_of(const ParsedOptions& options, const std::string& name);
+/// --fix, for clusters of these sizes. Errors: a key that is fixed twice.
+std::vector<Fixed> fixed_by(const ParsedOptions& options, const std::vector<int>& gpus,
+                            std::int64_t most);
+/// --jobs; where it is not given, as default_workers().
+int workers_of(const ParsedOptions& options);
+/// What `orrery estimate` takes as an option is searched by `who`, or fixed: refused with what to
+/// write instead.
+void point_plan_keys_to_fix(const boost::program_options::options_description& options,
+                            const Arguments& arguments, const std::string& who);
+
+}  // namespace orrery

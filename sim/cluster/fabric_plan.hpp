@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/cluster/link.hpp"
+#include "sim/cluster/system.hpp"
+
+namespace orrery {
+
+/// One direction of a wire between two switches.
+struct FabricWire {
+  int from = 0;
+  int to = 0;
+  LinkKind kind = LinkKind::leaf_up;
+  BytesPerSecond capacity;  ///< Line rate x network efficiency.
+  Seconds latency;
+  bool down = false;
+};
+
+/// The switches between the NICs of so many nodes, and their wires.
+///
+///   leaf_spine          spine0 ... spine3      every leaf to every spine
+///                          \  X  /
+///                       leaf0 ... leaf7        nodes 0 .. n-1 on leaf 0, n .. 2n-1 on leaf 1, ...
+///
+///   rail_optimized      the same; a row of leaves serves n nodes: NIC i on leaf i of the row
+///
+///   fat_tree            core0 ... core15       spine j of a pod to the cores of its group
+///                          \  X  /
+///                       spine0 ... spine3 | spine4 ...     every leaf of a pod to its spines
+///                          \  X  /        |
+///                       leaf0 ... leaf3   | leaf4 ...
+///
+///   dragonfly           routers of a group all to all; as many cables between any two groups
+///
+/// A single switch is one switch without wires: NICs alone limit it.
+class FabricPlan {
+ public:
+  /// Errors (infeasible): ten million wires and more, which no one builds and no memory holds.
+  FabricPlan(const System& system, int nodes);
+
+  int switches() const { return static_cast<int>(names_.size()); }
+  const std::string& name(int at_switch) const { return names_[index(at_switch)]; }
+  /// 0 for leaves and routers, 1 for spines, 2 for cores: a way goes up before it goes down.
+  int level(int at_switch) const { return levels_[index(at_switch)]; }
+  const std::vector<FabricWire>& wires() const { return wires_; }
+  std::string wire_name(int wire) const;
+
+  int nodes() const { return nodes_; }
+  /// The switch that a NIC (as routes count them) is plugged into, and its line rate x efficiency.
+  int switch_of(int node, int nic) const;
+  int nics_per_node() const { return nics_; }
+  BytesPerSecond nic() const { return nic_; }
+
+  /// Changes the wires that the override means, both ways. A name of switches that only a larger
+  /// cluster has changes nothing. Errors (bad_input): a name that no cluster of this plan has.
+  void apply(const LinkOverride& change);
+
+ private:
+  static std::size_t index(int at) { return static_cast<std::size_t>(at); }
+  int add_switch(const std::string& kind, int number, int level);
+  void join(int lower, int upper, LinkKind up, LinkKind down, BytesPerSecond line_rate,
+            Seconds latency);
+  std::int64_t count_wires() const;
+  void build_leaf_spine();
+  void build_fat_tree();
+  void build_dragonfly();
+  void build_explicit();
+
+  FabricShape shape_;
+  int nodes_;
+  int nics_;
+  BytesPerSecond nic_;
+  double efficiency_;
+  std::vector<std::string> names_;
+  std::vector<int> levels_;
+  std::vector<FabricWire> wires_;
+};
+
+}  // namespace orrery

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "sim/cluster/fabric.hpp"
+#include "sim/cluster/node_wires.hpp"
+#include "sim/core/dtype.hpp"
+#include "sim/core/json_value.hpp"
+#include "sim/core/refused.hpp"
+
+namespace orrery {
+
+enum class Architecture { volta, ampere, ada, hopper, blackwell };
+const std::string& name(Architecture architecture);
+
+/// One kind of GPU, from topologies/gpus. Speeds are dense peaks; bandwidths are per direction.
+struct Gpu {
+  std::string name;   ///< Catalog name: "a100-sxm-80gb".
+  std::string title;  ///< What its maker calls it.
+  Architecture architecture = Architecture::ampere;
+  FlopPerSecond peak_16bit;  ///< fp16 and bf16.
+  FlopPerSecond peak_fp8;    ///< 0: has none.
+  FlopPerSecond peak_fp4;    ///< 0: has none.
+  FlopPerSecond peak_tf32;   ///< 0: has none.
+  FlopPerSecond peak_fp32;   ///< Vector units.
+  BytesPerSecond memory_bandwidth;
+  Bytes memory;
+  int multiprocessors = 0;
+  BytesPerSecond nvlink;  ///< All links of one GPU together; 0: has none.
+  BytesPerSecond pcie;
+  /// To the host's memory, each way. Where the GPU's file does not say, most of PCIe's: packets of
+  /// 256 bytes have headers of 24 to 28 (PCI Express Base Specification 5.0), and some 50 of 64
+  /// GB/s are seen.
+  BytesPerSecond host;
+  double watts = 0.0;
+  std::optional<JsonValue> document;  ///< What it was read from.
+
+  /// Refuses a format that the GPU has no units for, as `dtype`.
+  MaybeRefused lacks(Dtype dtype) const;
+  /// Peak of `dtype`. Errors: the GPU has no such units (infeasible, at `at`).
+  FlopPerSecond peak(Dtype dtype, const Place& at) const;
+};
+
+enum class NodeWiring {
+  nvswitch,
+  nvlink_mesh,
+  pcie
+};  ///< How the GPUs of a node reach each other.
+enum class FabricKind { infiniband, ethernet };
+
+struct Calibration;
+
+/// A cluster's building plan: one node, and the network between nodes. Bandwidths per direction.
+struct System {
+  std::string name;
+  std::string title;
+  Gpu gpu;
+  int gpus_per_node = 8;
+  /// GPUs that reach each other at `scale_up` speed: over NVLink (72 in an NVL72 rack), or over the
+  /// PCIe of one node. A whole number of nodes.
+  int nvlink_domain = 8;
+  NodeWiring wiring = NodeWiring::nvswitch;
+  BytesPerSecond scale_up;  ///< One GPU's bandwidth to the others of its domain.
+  Seconds scale_up_latency;
+  int nics_per_node = 8;
+  BytesPerSecond nic;               ///< One NIC's line rate.
+  Seconds network_latency;          ///< NIC to NIC through an idle fabric.
+  double network_efficiency = 1.0;  ///< Payload over line rate: coding, headers, congestion margin.
+  FabricKind fabric = FabricKind::infiniband;
+  double host_slowdown = 1.0;         ///< Of ExpertLayerHost, over an x86 host.
+  bool in_network_reduction = false;  ///< NVLink SHARP inside the domain.
+  bool fabric_reduction = false;      ///< SHARP in the switches of the fabric: NCCL's CollNet.
+  int max_gpus = 0;                   ///< Size of the machine that exists; 0: as many as wanted.
+
+  std::vector<NvlinkPair> nvlink_pairs;  ///< Empty: every GPU reaches every other at `scale_up`.
+  PcieTree pcie_tree;
+  FabricShape shape;
+  std::vector<LinkOverride> link_overrides;
+  std::vector<GpuOverride> gpu_overrides;
+
+  /// What was measured on it (calibrate() of sim/measurements/calibration.hpp); null: nothing.
+  std::shared_ptr<const Calibration> calibration;
+
+  std::optional<JsonValue> document;  ///< What it was read from, with its GPU whole.
+
+  /// Whether all nodes, GPUs and NICs see the same picture, so that one may stand for all. False as
+  /// soon as a wire other than the GPU's own can fill up or something runs at another speed.
+  bool uniform() const {
+    return shape.layout == FabricLayout::single_switch && nvlink_pairs.empty() &&
+           pcie_tree.empty() && link_overrides.empty() && gpu_overrides.empty();
+  }
+};
+
+/// `word`: a name in topologies/gpus or topologies/systems, or a path.
+Gpu read_gpu(const std::string& word, const Place& at);
+System read_system(const std::string& word, const Place& at);
+
+/// The same from a document that is already open (topologies/README.md has both schemas). A system
+/// names its GPU by catalog name or by a path relative to the system's own file, or holds it whole.
+/// Errors
+/// (bad_input): unknown or missing keys, numbers without a source or out of range, and values that
+/// contradict each other, such as NVLink wiring of GPUs without NVLink.
+Gpu parse_gpu(const JsonValue& json);
+System parse_system(const JsonValue& json);
+
+/// `system` as a job of `gpus` GPUs gets it where NVLink domains have several nodes: equally many
+/// nodes of each domain, as schedulers allot them (Slurm's --segment), so that 256 GPUs lie on four
+/// domains of 72 as 4 x 64 and not as 72, 72, 72 and 40. As it is where gpus divides into whole
+/// domains, fits in one, or no number of nodes over half a domain divides it.
+System filled_evenly(const System& system, int gpus);
+
+}  // namespace orrery

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "sim/cluster/system.hpp"
+#include "sim/cluster/topology.hpp"
+
+namespace orrery {
+
+/// A drawing of one node and of the fabric for the topology's number of GPUs, with the fabric's
+/// figures: bisection, longest way, cables by kind. What is alike is drawn once.
+std::string topology_text(const System& system, const Topology& topology);
+
+}  // namespace orrery

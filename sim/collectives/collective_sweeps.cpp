@@ -1,0 +1,220 @@
+#include "sim/collectives/collective_sweeps.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "sim/collectives/isotonic.hpp"
+#include "sim/measurements/calibration.hpp"
+
+namespace orrery {
+namespace {
+
+// The line through the points next to `x`, which lies between the first and the last.
+double interpolate(const std::vector<double>& xs, const std::vector<double>& ys, double x) {
+  const auto above =
+      static_cast<std::size_t>(std::lower_bound(xs.begin(), xs.end(), x) - xs.begin());
+  if (above == xs.size()) return ys.back();
+  if (above == 0 || xs[above] == x) return ys[above];
+  const double share = (x - xs[above - 1]) / (xs[above] - xs[above - 1]);
+  return ys[above - 1] + share * (ys[above] - ys[above - 1]);
+}
+
+struct Sweep {
+  CollectiveShape shape;
+  std::vector<double> log_bytes, log_time;
+
+  bool covers(double x) const { return log_bytes.front() <= x && x <= log_bytes.back(); }
+};
+
+}  // namespace
+
+GroupShape group_on(const System& system, int ranks, int nodes) {
+  const std::string many = std::to_string(ranks) + " ranks";
+  if (ranks % nodes != 0)
+    fail_infeasible({}, many + " do not spread evenly over " + std::to_string(nodes) + " nodes",
+                    "choose a multiple of the nodes");
+  if (ranks / nodes > system.gpus_per_node)
+    fail_infeasible({},
+                    many + " do not fit on " + std::to_string(nodes) + " nodes of " +
+                        std::to_string(system.gpus_per_node) + " GPUs",
+                    "use more nodes");
+  const int nodes_per_domain = system.nvlink_domain / system.gpus_per_node;
+  const int domains = (nodes + nodes_per_domain - 1) / nodes_per_domain;
+  const int last = nodes - (domains - 1) * nodes_per_domain;
+  return {ranks, domains, ranks / nodes * std::min(nodes_per_domain, last)};
+}
+
+CollectiveMeasurements::CollectiveMeasurements(const System& system, const std::string& gpu,
+                                               const std::optional<CollectiveShape>& left_out) {
+  if (system.calibration) add(system, system.calibration->curves, false, true, left_out);
+  const bool own = gpu == system.gpu.name;
+  // Whoever describes a system with slower ports than its GPUs have means no measured one.
+  const BytesPerSecond full =
+      system.wiring == NodeWiring::pcie ? system.gpu.pcie : system.gpu.nvlink;
+  if (system.scale_up == full) add(system, read_collective_curves(gpu), true, own, left_out);
+  add(system, read_collective_curves(system.name), false, own, left_out);
+}
+
+void CollectiveMeasurements::add(const System& system, const std::vector<MeasuredCurve>& measured,
+                                 bool one_domain, bool own,
+                                 const std::optional<CollectiveShape>& left_out) {
+  const std::size_t before = curves_.size();
+  std::vector<Sweep> sweeps;
+  for (const MeasuredCurve& curve : measured) {
+    if (curve.ranks % curve.nodes != 0 || curve.ranks / curve.nodes > system.gpus_per_node)
+      continue;
+    Sweep sweep{{curve.collective, group_on(system, curve.ranks, curve.nodes)}, {}, {}};
+    if (one_domain && sweep.shape.group.domains > 1) continue;
+    if (sweep.shape == left_out) continue;
+    const auto known = curves_.begin() + static_cast<std::ptrdiff_t>(before);
+    if (std::any_of(curves_.begin(), known,
+                    [&](const Curve& one) { return one.shape == sweep.shape; }))
+      continue;
+    for (const auto& [bytes, time] : curve.points) {
+      sweep.log_bytes.push_back(std::log(bytes.si()));
+      sweep.log_time.push_back(std::log(time.si()));
+    }
+    sweeps.push_back(std::move(sweep));
+  }
+  while (!sweeps.empty()) {
+    const CollectiveShape shape = sweeps.back().shape;
+    const auto others = std::stable_partition(
+        sweeps.begin(), sweeps.end(), [&](const Sweep& sweep) { return sweep.shape != shape; });
+    Curve curve{shape, {}, {}, {}, own};
+    for (auto sweep = others; sweep != sweeps.end(); ++sweep)
+      curve.log_bytes.insert(curve.log_bytes.end(), sweep->log_bytes.begin(),
+                             sweep->log_bytes.end());
+    std::sort(curve.log_bytes.begin(), curve.log_bytes.end());
+    curve.log_bytes.erase(std::unique(curve.log_bytes.begin(), curve.log_bytes.end()),
+                          curve.log_bytes.end());
+    for (double x : curve.log_bytes) {
+      double sum = 0.0;
+      int count = 0;
+      for (auto sweep = others; sweep != sweeps.end(); ++sweep)
+        if (sweep->covers(x)) sum += interpolate(sweep->log_bytes, sweep->log_time, x), ++count;
+      curve.log_time.push_back(sum / count);
+    }
+    const std::vector<double> raw = std::exchange(curve.log_time, never_falling(curve.log_time));
+    for (std::size_t i = 0; i < raw.size(); ++i)
+      curve.as_measured.push_back(curve.log_time[i] == raw[i]);
+    curves_.push_back(std::move(curve));
+    sweeps.erase(others, sweeps.end());
+  }
+}
+
+bool CollectiveMeasurements::Curve::is_measured(double x) const {
+  const auto at = std::lower_bound(log_bytes.begin(), log_bytes.end(), x);
+  return at != log_bytes.end() && *at == x &&
+         as_measured[static_cast<std::size_t>(at - log_bytes.begin())];
+}
+
+// How far above the formula the curve lies, if the formula takes `algorithm` there.
+std::optional<double> CollectiveMeasurements::residual(const Curve& curve, double log_bytes,
+                                                       const Formula& formula,
+                                                       std::string_view algorithm) const {
+  if (log_bytes < curve.log_bytes.front()) return {};
+  const Bytes bytes{std::exp(log_bytes)};
+  const CollectiveCost cost = formula(bytes, curve.shape.group);
+  if (cost.algorithm != algorithm) return {};
+  if (log_bytes > curve.log_bytes.back()) return std::log(beyond(curve, bytes, formula));
+  return interpolate(curve.log_bytes, curve.log_time, log_bytes) - std::log(cost.time().si());
+}
+
+// Where the same collective was measured over two or more numbers of domains, with as many or more
+// ranks in each: what it costs to cross domains depends on how many there are and on the bytes that
+// a NIC carries, which are those of S/p of a tensor S over p ranks in each domain.
+std::optional<CollectiveMeasurements::Correction> CollectiveMeasurements::between_domains(
+    const CollectiveShape& shape, Bytes tensor, const Formula& formula) const {
+  struct Side {
+    int domains = 0;
+    double residual = 0.0;
+  } below, above;
+  int least = 0, most = 0;
+  for (const Curve& curve : curves_) {
+    const GroupShape& group = curve.shape.group;
+    if (curve.shape.kind != shape.kind || group.domains < 2 ||
+        group.per_domain < shape.group.per_domain)
+      continue;
+    least = least == 0 ? group.domains : std::min(least, group.domains);
+    most = std::max(most, group.domains);
+    Side& side = group.domains <= shape.group.domains ? below : above;
+    const bool nearer = side.domains == 0 || (&side == &below ? group.domains > side.domains
+                                                              : group.domains < side.domains);
+    if (!nearer) continue;
+    const double same_share = 1.0 * group.per_domain / shape.group.per_domain;
+    const double log_bytes = std::clamp(std::log(same_share * tensor.si()), curve.log_bytes.front(),
+                                        curve.log_bytes.back());
+    side = {group.domains, interpolate(curve.log_bytes, curve.log_time, log_bytes) -
+                               std::log(formula(Bytes{std::exp(log_bytes)}, group).time().si())};
+  }
+  if (least == most || below.domains == 0) return {};
+  if (above.domains == 0) return Correction{std::exp(below.residual), Tag::interpolated};
+  const double share = std::log(1.0 * shape.group.domains / below.domains) /
+                       std::log(1.0 * above.domains / below.domains);
+  return Correction{std::exp(below.residual + share * (above.residual - below.residual)),
+                    Tag::interpolated};
+}
+
+// How many times longer than the formula says a message takes that is larger than all that were
+// measured. What the last size took more or less, up to as much as the formula gives to what is no
+// rate (latency, ramp, copy), is time that larger messages take more or less as well. Only what
+// such time cannot explain is the rate's: messages that are still ramping up say little of the rate
+// that large ones reach. No message is missed by a larger factor than the last, nor takes less.
+double CollectiveMeasurements::beyond(const Curve& curve, Bytes tensor, const Formula& formula) {
+  const CollectiveCost last = formula(Bytes{std::exp(curve.log_bytes.back())}, curve.shape.group);
+  const Seconds said = formula(tensor, curve.shape.group).time();
+  const Seconds measured{std::exp(curve.log_time.back())};
+  const Seconds off = measured - last.time();
+  const Seconds kept = std::clamp(off, Seconds{} - last.latency, last.latency);
+  const double slower = (off - kept) / (last.time() - last.latency);
+  // By the last one's latency, so that a larger message takes longer wherever the formula says so.
+  const Seconds time = said + kept + slower * (said - last.latency);
+  const double missed = measured / last.time();
+  const double factor = std::clamp(time / said, std::min(1.0, missed), std::max(1.0, missed));
+  return std::max(factor, measured / said);
+}
+
+std::optional<CollectiveMeasurements::Correction> CollectiveMeasurements::correction(
+    const CollectiveShape& shape, Bytes tensor, const Formula& formula) const {
+  const double log_bytes = std::log(tensor.si());
+  for (const Curve& curve : curves_) {
+    if (curve.shape != shape) continue;
+    if (log_bytes > curve.log_bytes.back())
+      return Correction{beyond(curve, tensor, formula), Tag::interpolated};
+    const double nearest = std::max(log_bytes, curve.log_bytes.front());
+    const double time = interpolate(curve.log_bytes, curve.log_time, nearest);
+    const Bytes at = nearest == log_bytes ? tensor : Bytes{std::exp(nearest)};
+    return Correction{
+        std::exp(time) / formula(at, shape.group).time().si(),
+        curve.own && curve.is_measured(log_bytes) ? Tag::measured : Tag::interpolated};
+  }
+
+  if (shape.group.domains > 1) return between_domains(shape, tensor, formula);
+
+  // The nearest numbers of ranks below and above.
+  struct Side {
+    int ranks = 0;
+    double residual = 0.0;
+  } below, above;
+  const double log_share = log_bytes - std::log(shape.group.ranks);
+  std::string_view algorithm;
+  for (const Curve& curve : curves_) {
+    const int ranks = curve.shape.group.ranks;
+    if (curve.shape.kind != shape.kind || curve.shape.group.domains > 1) continue;
+    Side& side = ranks < shape.group.ranks ? below : above;
+    const bool nearer =
+        side.ranks == 0 || (&side == &below ? ranks > side.ranks : ranks < side.ranks);
+    if (!nearer) continue;
+    if (algorithm.empty()) algorithm = formula(tensor, shape.group).algorithm;
+    if (const auto found = residual(curve, log_share + std::log(ranks), formula, algorithm))
+      side = {ranks, *found};
+  }
+  if (below.ranks == 0 || above.ranks == 0) return {};
+  const double share =
+      std::log(1.0 * shape.group.ranks / below.ranks) / std::log(1.0 * above.ranks / below.ranks);
+  return Correction{std::exp(below.residual + share * (above.residual - below.residual)),
+                    Tag::interpolated};
+}
+
+}  // namespace orrery

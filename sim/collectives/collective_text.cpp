@@ -1,0 +1,85 @@
+#include "sim/collectives/collective_text.hpp"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "sim/core/table.hpp"
+#include "sim/engine/engine_text.hpp"
+
+namespace orrery {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string printed(const char* format, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+// nccl-tests counts what one rank puts in, or gets out: an n-th where the tensor is spread.
+double elements(const LoneCollective& collective) {
+  const bool spread = facts(collective.kind).passes == 1;
+  return collective.bytes.si() / 4.0 / (spread ? collective.ranks : 1);
+}
+
+Json line_json(const std::string& system, const CollectiveLine& line) {
+  const auto& [collective, result] = line;
+  Json json{{"schema", "orrery.collective/1"},
+            {"collective", name(collective.kind)},
+            {"system", system},
+            {"ranks", collective.ranks},
+            {"nodes", collective.nodes},
+            {"bytes", static_cast<std::int64_t>(collective.bytes.si())},
+            {"time_s", result.time.si()},
+            {"algbw_bytes_per_s", result.algorithm_bandwidth(collective).si()},
+            {"busbw_bytes_per_s", result.bus_bandwidth(collective).si()},
+            {"algorithm", result.cost.algorithm},
+            {"protocol", result.cost.protocol},
+            {"channels", result.cost.channels},
+            {"sms", result.cost.channels},  // One thread block a channel, one on a multiprocessor.
+            {"scale_up_bytes_per_rank", result.cost.scale_up_bytes.si()},
+            {"network_bytes_per_rank", result.cost.network_bytes.si()},
+            {"flows", result.flows},
+            {"tag", name(result.cost.tag)}};
+  if (result.engine != Engine::own) json["engine"] = name(result.engine);
+  return json;
+}
+
+}  // namespace
+
+std::string collective_text(const std::vector<CollectiveLine>& lines) {
+  Table table{{{"size (B)"},
+               {"count"},
+               {"type"},
+               {"redop"},
+               {"root"},
+               {"time (us)"},
+               {"algbw (GB/s)"},
+               {"busbw (GB/s)"},
+               {"#wrong"},
+               {"algorithm", Align::left},
+               {"protocol", Align::left},
+               {"channels"},
+               {"tag", Align::left}}};
+  for (const auto& [collective, result] : lines)
+    table.add_row({printed("%.0f", collective.bytes.si()), printed("%.0f", elements(collective)),
+                   "float", facts(collective.kind).reduces ? "sum" : "none",
+                   facts(collective.kind).rooted ? "0" : "-1",
+                   printed("%.2f", result.time.si() * 1e6),
+                   printed("%.2f", result.algorithm_bandwidth(collective).si() / 1e9),
+                   printed("%.2f", result.bus_bandwidth(collective).si() / 1e9), "N/A",
+                   std::string{result.cost.algorithm}, std::string{result.cost.protocol},
+                   std::to_string(result.cost.channels), name(result.cost.tag)});
+  const bool by_simgrid = !lines.empty() && lines.front().result.engine == Engine::simgrid;
+  return table.text() + (by_simgrid ? std::string{all_by_simgrid} + "\n" : "");
+}
+
+std::string collective_json(const std::string& system, const std::vector<CollectiveLine>& lines) {
+  if (lines.size() == 1) return line_json(system, lines.front()).dump(2) + "\n";
+  Json list = Json::array();
+  for (const CollectiveLine& line : lines) list.push_back(line_json(system, line));
+  return list.dump(2) + "\n";
+}
+
+}  // namespace orrery

@@ -1,0 +1,146 @@
+#include "sim/collectives/collective_time.hpp"
+
+#include <algorithm>
+
+namespace orrery {
+
+CollectiveTime::CollectiveTime(const System& system, const CollectiveOptions& options)
+    : system_{system},
+      options_{options},
+      model_{system},
+      measurements_{system, model_.constants().gpu, options.left_out},
+      tuner_{system, model_.constants().nvlink_share * system.scale_up} {}
+
+const ExchangeKernels& CollectiveTime::exchange_kernels() const {
+  if (!exchange_kernels_)
+    exchange_kernels_ = read_exchange_kernels(system_.gpu.name, options_.left_out_exchange);
+  return *exchange_kernels_;
+}
+
+// `factor` times as long. Bytes stay those on the wire; rates slow down or speed up with the rest,
+// but no faster than the wire, and the latency makes up for what that leaves.
+CollectiveCost CollectiveTime::stretched(CollectiveCost cost, double factor) const {
+  const Seconds time = factor * cost.time();
+  cost.scale_up_rate = std::min(cost.scale_up_rate / factor, system_.scale_up);
+  cost.network_rate = std::min(cost.network_rate / factor, model_.nic());
+  cost.latency = Seconds{};
+  cost.latency = std::max(Seconds{}, time - cost.time());
+  return cost;
+}
+
+// NCCL has no algorithms for these; small messages go flagged (src/enqueue.cc,
+// NCCL_P2P_LL_THRESHOLD), over two channels a peer.
+void CollectiveTime::name_pairs(CollectiveCost& cost, CollectiveKind kind, Bytes tensor,
+                                GroupShape group) const {
+  constexpr Bytes flagged{16384.0};
+  const int peers = kind == CollectiveKind::all_to_all ? group.ranks - 1 : 1;
+  const Bytes a_peer = kind == CollectiveKind::all_to_all ? tensor / group.ranks : tensor;
+  cost.protocol = name(a_peer <= flagged ? NcclProtocol::ll : NcclProtocol::simple);
+  cost.channels = std::min(32, 2 * peers);
+}
+
+// The bytes of the algorithm that NCCL takes, in the time that was measured or calculated: rates
+// change with the bytes, as far as links can. Where they could not carry them in that time, the
+// formula's bytes stay.
+CollectiveCost CollectiveTime::carried_by(NcclAlgorithm algorithm, CollectiveCost cost,
+                                          const WireBytes& wire) const {
+  const Seconds time = cost.time();
+  const Seconds moving = time - cost.latency;
+  const auto rate = [&](Bytes before, BytesPerSecond rate_before, Bytes now, BytesPerSecond most) {
+    if (now.si() <= 0.0) return BytesPerSecond{};
+    return std::min(most, before.si() > 0.0 ? (now / before) * rate_before : now / moving);
+  };
+  CollectiveCost changed = cost;
+  changed.scale_up_rate =
+      rate(cost.scale_up_bytes, cost.scale_up_rate, wire.inside, system_.scale_up);
+  changed.scale_up_bytes = wire.inside;
+  changed.network_rate = rate(cost.network_bytes, cost.network_rate, wire.outside, model_.nic());
+  changed.network_bytes = wire.outside;
+  changed.latency = Seconds{};
+  if (moving <= Seconds{} || changed.time() > time) return cost;
+  changed.latency = time - changed.time();
+  const bool tree = algorithm == NcclAlgorithm::tree || algorithm == NcclAlgorithm::nvls_tree;
+  const bool switches =
+      algorithm == NcclAlgorithm::collnet_direct || algorithm == NcclAlgorithm::collnet_chain;
+  changed.pattern = tree       ? CollectivePattern::tree
+                    : switches ? CollectivePattern::switches
+                               : CollectivePattern::ring;
+  return changed;
+}
+
+// What NCCL chooses freely is what was measured, and what the formula was fitted to.
+CollectiveCost CollectiveTime::free_choice(CollectiveKind kind, Bytes tensor,
+                                           GroupShape group) const {
+  const CollectiveCost cost = model_(kind, tensor, group);
+  if (measurements_.empty()) return cost;
+  const auto formula = [&](Bytes bytes, GroupShape of) { return model_(kind, bytes, of); };
+  const auto correction = measurements_.correction({kind, group}, tensor, formula);
+  if (!correction) return cost;
+  CollectiveCost measured = stretched(cost, correction->factor);
+  measured.tag = correction->tag;
+  return measured;
+}
+
+// An algorithm that NCCL would not have chosen has the price of its own formula; a protocol, and an
+// algorithm without a formula, that of the free choice times the tuner's ratio.
+CollectiveCost CollectiveTime::forced_choice(const NcclTuner::Choice& chosen,
+                                             const NcclTuner::Choice& free, CollectiveKind kind,
+                                             Bytes tensor, GroupShape group) const {
+  if (chosen.algorithm == free.algorithm && chosen.protocol == free.protocol)
+    return free_choice(kind, tensor, group);
+  CollectiveCost cost;
+  const auto own = model_.by(chosen.algorithm, kind, tensor, group);
+  if (chosen.algorithm != free.algorithm && own) {
+    const auto best = tuner_.choose(kind, tensor, group, NcclSelection::only(chosen.algorithm));
+    cost = stretched(*own, chosen.time / best->time);
+  } else {
+    cost = stretched(free_choice(kind, tensor, group), chosen.time / free.time);
+  }
+  cost.tag = Tag::default_value;
+  return cost;
+}
+
+CollectiveCost CollectiveTime::operator()(CollectiveKind kind, Bytes tensor,
+                                          GroupShape group) const {
+  if (group.ranks == 1 || tensor.si() <= 0.0) return {};
+  GroupShape near = group;
+  near.further_switches = {};
+  CollectiveCost cost = behind_one_switch(kind, tensor, near);
+  if (group != near)
+    cost.latency +=
+        std::max(Seconds{}, model_(kind, tensor, group).time() - model_(kind, tensor, near).time());
+  return cost;
+}
+
+CollectiveCost CollectiveTime::behind_one_switch(CollectiveKind kind, Bytes tensor,
+                                                 GroupShape group) const {
+  if (kind == CollectiveKind::all_to_all || kind == CollectiveKind::send_recv) {
+    CollectiveCost cost = free_choice(kind, tensor, group);
+    name_pairs(cost, kind, tensor, group);
+    return cost;
+  }
+  const auto chosen = tuner_.choose(kind, tensor, group, options_.selection);
+  if (!chosen)
+    fail_infeasible({},
+                    "none of the NCCL algorithms and protocols that are allowed can do " +
+                        std::string{name(kind)} + " here",
+                    "allow Ring with Simple, which always can");
+  CollectiveCost cost =
+      options_.selection.restricts(kind)
+          ? forced_choice(*chosen, *tuner_.choose(kind, tensor, group), kind, tensor, group)
+          : free_choice(kind, tensor, group);
+  cost = carried_by(chosen->algorithm, cost, wire_bytes(chosen->algorithm, kind, tensor, group));
+  cost.algorithm = name(chosen->algorithm);
+  cost.protocol = name(chosen->protocol);
+  cost.channels = chosen->channels;
+  return cost;
+}
+
+CollectiveCost CollectiveTime::send(Bytes bytes, bool same_domain, Seconds further_switches) const {
+  if (bytes.si() <= 0.0) return {};
+  CollectiveCost cost = model_.send(bytes, same_domain);
+  if (!same_domain) cost.latency += further_switches;
+  return cost;
+}
+
+}  // namespace orrery

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <optional>
+
+#include "sim/collectives/collective_formula.hpp"
+#include "sim/collectives/collective_sweeps.hpp"
+#include "sim/collectives/nccl_tuner.hpp"
+#include "sim/measurements/exchange_constants.hpp"
+
+namespace orrery {
+
+/// What a user or a validation asks for beyond the default.
+struct CollectiveOptions {
+  NcclSelection selection;
+  std::optional<CollectiveShape> left_out;         ///< Predict without any sweep of this shape.
+  std::optional<ExchangeTable> left_out_exchange;  ///< Nor with any constant from this table.
+};
+
+/// NCCL's time for collectives on one system, uncontended: measured where it was, else by formula.
+class CollectiveTime {
+ public:
+  explicit CollectiveTime(const System& system, const CollectiveOptions& options = {});
+
+  /// `tensor`: the whole tensor's bytes, as nccl-tests count (all-gather: of all ranks together).
+  /// A group of one rank, or no bytes, takes no time. Sweeps hold the hops of the fabric that they
+  /// were measured on, so that only what this group's hops take beyond is added. Errors
+  /// (infeasible): none of the algorithms that options allow applies.
+  CollectiveCost operator()(CollectiveKind kind, Bytes tensor, GroupShape group) const;
+
+  /// One rank sends `bytes` to another, inside a domain or over the network. `further_switches`: as
+  /// in GroupShape.
+  CollectiveCost send(Bytes bytes, bool same_domain, Seconds further_switches = {}) const;
+
+  const System& system() const { return system_; }
+  /// What ExpertExchange knows of the kernels that are not NCCL's. Read when first asked for: plans
+  /// without experts need not wait for it.
+  const ExchangeKernels& exchange_kernels() const;
+
+ private:
+  CollectiveCost behind_one_switch(CollectiveKind kind, Bytes tensor, GroupShape group) const;
+  CollectiveCost stretched(CollectiveCost cost, double factor) const;
+  CollectiveCost free_choice(CollectiveKind kind, Bytes tensor, GroupShape group) const;
+  CollectiveCost forced_choice(const NcclTuner::Choice& chosen, const NcclTuner::Choice& free,
+                               CollectiveKind kind, Bytes tensor, GroupShape group) const;
+  CollectiveCost carried_by(NcclAlgorithm algorithm, CollectiveCost cost,
+                            const WireBytes& wire) const;
+  void name_pairs(CollectiveCost& cost, CollectiveKind kind, Bytes tensor, GroupShape group) const;
+
+  System system_;
+  CollectiveOptions options_;
+  CollectiveModel model_;
+  CollectiveMeasurements measurements_;
+  NcclTuner tuner_;
+  mutable std::optional<ExchangeKernels> exchange_kernels_;
+};
+
+}  // namespace orrery

@@ -1,0 +1,75 @@
+#include "sim/core/document.hpp"
+
+#include "sim/core/markup.hpp"
+
+namespace orrery {
+
+std::vector<std::string> said_lines(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::size_t from = std::min(text.find_first_not_of(' ', begin), end);
+    if (end > from) lines.push_back(text.substr(from, end - from));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+std::string escaped_lines(const std::string& text, const std::string& between) {
+  std::string html;
+  for (const std::string& line : said_lines(text))
+    html += (html.empty() ? "" : between) + escaped(line);
+  return html;
+}
+
+void Document::table(const Table& table) { parts_.push_back({Kind::table, "", table}); }
+
+void Document::add(Kind kind, const std::string& said) { parts_.push_back({kind, said}); }
+
+void Document::append(const Document& other) {
+  parts_.insert(parts_.end(), other.parts_.begin(), other.parts_.end());
+}
+
+std::string Document::text() const {
+  std::string text;
+  for (const auto& [kind, said, table] : parts_) {
+    if (kind == Kind::table) text += table.text();
+    if (kind == Kind::command) text += "  ";
+    text += said;
+    if (kind == Kind::heading || kind == Kind::command || kind == Kind::gap) text += "\n";
+  }
+  return text;
+}
+
+std::string Document::html() const {
+  std::string html;
+  for (const auto& [kind, said, table] : parts_) {
+    if (kind == Kind::table) html += table.html();
+    if (kind == Kind::heading) html += "<h2>" + escaped(said) + "</h2>\n";
+    if (kind == Kind::command) html += "<pre>" + escaped(said) + "</pre>\n";
+    if (kind == Kind::paragraph || kind == Kind::lines) {
+      const bool flows = kind == Kind::paragraph;
+      html += (flows ? "<p class=\"note\">" : "<p class=\"note lines\">") +
+              escaped_lines(said, flows ? " " : "\n") + "</p>\n";
+    }
+  }
+  return html;
+}
+
+std::string Document::name() const {
+  for (const Part& part : parts_)
+    if (part.kind == Kind::title) return said_lines(part.said).front();
+  return "";
+}
+
+std::string Document::about() const {
+  std::string text;
+  for (const Part& part : parts_) {
+    if (part.kind != Kind::title) continue;
+    const std::vector<std::string> lines = said_lines(part.said);
+    for (std::size_t i = 1; i < lines.size(); ++i) text += (i > 1 ? " " : "") + lines[i];
+  }
+  return text;
+}
+
+}  // namespace orrery

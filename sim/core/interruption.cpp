@@ -1,0 +1,30 @@
+#include "sim/core/interruption.hpp"
+
+#include <signal.h>
+
+namespace orrery {
+namespace {
+
+volatile sig_atomic_t pressed = 0;
+
+void note(int) { pressed = 1; }
+
+}  // namespace
+
+// Waiting calls are not taken up again: who waits looks whether to go on.
+Interruption::Interruption() {
+  pressed = 0;
+  struct sigaction action {};
+  action.sa_handler = note;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  ::sigaction(SIGINT, &action, nullptr);
+}
+
+Interruption::~Interruption() {
+  ::signal(SIGINT, SIG_DFL);
+  pressed = 0;
+}
+
+bool Interruption::asked() { return pressed != 0; }
+
+}  // namespace orrery

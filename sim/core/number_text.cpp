@@ -1,0 +1,115 @@
+#include "sim/core/number_text.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <sstream>
+
+namespace orrery {
+namespace {
+
+std::string with_thousands(std::string digits) {
+  const std::size_t sign = digits.starts_with('-') ? 1 : 0;
+  std::size_t at = std::min(digits.find('.'), digits.size());
+  while (at > sign + 3) digits.insert(at -= 3, ",");
+  return digits;
+}
+
+template <std::size_t count>
+DisplayUnit largest_under(const DisplayUnit (&ascending)[count], double value) {
+  DisplayUnit chosen = ascending[0];
+  for (const DisplayUnit& unit : ascending)
+    if (value >= unit.si) chosen = unit;
+  return chosen;
+}
+
+}  // namespace
+
+std::string grouped(std::int64_t value) { return with_thousands(std::to_string(value)); }
+
+std::string fixed(double value, int decimals) {
+  if (!std::isfinite(value)) return "-";
+  char text[400];  // The largest double has 309 digits.
+  const auto [end, error] =
+      std::to_chars(text, text + sizeof text, value, std::chars_format::fixed, decimals);
+  std::string digits(text, end);
+  const bool is_zero = digits.find_first_not_of("-0.") == digits.npos;
+  if (is_zero && digits.starts_with('-')) digits.erase(0, 1);
+  return with_thousands(std::move(digits));
+}
+
+std::string signed_fixed(double value, int decimals) {
+  const std::string text = fixed(std::abs(value), decimals);
+  return (text == fixed(0.0, decimals) ? "" : value < 0.0 ? "-" : "+") + text;
+}
+
+std::string percent(double fraction) { return fixed(100.0 * fraction, 1) + " %"; }
+
+std::string signed_percent(double fraction) {
+  const std::string text = percent(std::abs(fraction));
+  return (fraction < 0.0 && text != percent(0.0) ? "-" : "+") + text;
+}
+
+DisplayUnit time_unit(Seconds longest) {
+  static constexpr DisplayUnit units[] = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1.0}};
+  return largest_under(units, longest.si());
+}
+
+DisplayUnit bytes_unit(Bytes most) {
+  static constexpr DisplayUnit units[] = {
+      {"B", 1.0}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}};
+  return largest_under(units, most.si());
+}
+
+std::string duration_text(Seconds duration) {
+  const DisplayUnit unit = time_unit(duration);
+  return fixed(duration.si() / unit.si, 3) + " " + std::string{unit.name};
+}
+
+// In the unit that a person would choose, to three digits.
+std::string microseconds_text(std::int64_t ns) {
+  const std::string rest = std::to_string(ns % 1000);
+  return std::to_string(ns / 1000) + "." + std::string(3 - rest.size(), '0') + rest;
+}
+
+std::string span_text(Seconds span) {
+  constexpr double minute = 60.0, hour = 60.0 * minute, day = 24.0 * hour, year = 365.25 * day;
+  const auto in = [&](double unit, const char* name) {
+    const double value = span.si() / unit;
+    return fixed(value, value < 10 ? 2 : value < 100 ? 1 : 0) + " " + name;
+  };
+  if (span < Seconds{minute}) return in(1.0, "seconds");
+  if (span < Seconds{hour}) return in(minute, "minutes");
+  if (span < Seconds{2.0 * day}) return in(hour, "hours");
+  return span < Seconds{2.0 * year} ? in(day, "days") : in(year, "years");
+}
+
+std::string bytes_text(Bytes bytes) {
+  const DisplayUnit unit = bytes_unit(bytes);
+  return fixed(bytes.si() / unit.si, unit.si > 1.0 ? 2 : 0) + " " + std::string{unit.name};
+}
+
+std::string gigabytes_text(Bytes bytes) {
+  char text[400];
+  const auto [end, error] =
+      std::to_chars(text, text + sizeof text, bytes.si() / 1e9, std::chars_format::fixed, 1);
+  return std::string(text, end) + " GB";
+}
+
+std::string plural(std::int64_t count, const std::string& word) {
+  return grouped(count) + " " + word + (count == 1 ? "" : "s");
+}
+
+std::string rate_text(BytesPerSecond rate) {
+  std::ostringstream out;
+  out << rate.si() / 1e9 << " GB/s";
+  return out.str();
+}
+
+std::string bar(double fraction, int width, char mark) {
+  if (!(fraction > 0.0)) return "";
+  const long marks = std::lround(std::min(fraction, 1.0) * width);
+  return std::string(static_cast<std::size_t>(marks), mark);
+}
+
+}  // namespace orrery

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "sim/core/units.hpp"
+
+namespace orrery {
+
+/// Numbers as people read them: thousands apart, a decimal point whatever the locale says.
+std::string grouped(std::int64_t value);               ///< "131,072"
+std::string fixed(double value, int decimals);         ///< "80,412.3"
+std::string signed_fixed(double value, int decimals);  ///< "+80.4"; no sign before "0.0"
+std::string percent(double fraction);                  ///< 0.4432 as "44.3 %"
+std::string signed_percent(double fraction);           ///< "+44.3 %"; "+0.0 %" also from below
+
+/// A unit and its size in SI units, for figures that share a column.
+struct DisplayUnit {
+  std::string_view name;
+  double si = 1.0;
+};
+/// The largest of us, ms and s in which `longest` is at least 1.
+DisplayUnit time_unit(Seconds longest);
+/// The same for B, kB, MB, GB and TB (powers of 1000).
+DisplayUnit bytes_unit(Bytes most);
+
+std::string plural(std::int64_t count, const std::string& word);  ///< "1,024 requests", "1 request"
+std::string duration_text(Seconds duration);                      ///< "23.456 s", "4.321 ms"
+std::string microseconds_text(std::int64_t ns);  ///< 1234567 as "1234.567": exact, in traces
+std::string span_text(Seconds span);             ///< Of days rather than of steps: "14.4 minutes"
+std::string bytes_text(Bytes bytes);             ///< "3.22 GB"
+std::string gigabytes_text(Bytes bytes);         ///< "2882.9 GB": in messages, to be typed again
+std::string rate_text(BytesPerSecond rate);      ///< "450 GB/s", likewise
+
+/// A bar of at most `width` characters, as many of them as `fraction` says, rounded.
+std::string bar(double fraction, int width, char mark = '#');
+
+}  // namespace orrery

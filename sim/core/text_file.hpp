@@ -1,0 +1,34 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/core/error.hpp"
+
+namespace orrery {
+
+/// The text of a log. Errors (bad_input): no regular file, unreadable, or over 64 MiB, which no
+/// log or topology reaches (a whole NVL72 rack's dump is about 100 kB).
+std::string read_text_file(const std::string& path);
+
+/// Refuses what is no text: nothing but blanks, NUL bytes, UTF-16. `what`: "an nccl-tests log".
+void require_text(const std::string& text, const std::string& file, const std::string& what);
+
+/// Lines without their ends, be they Unix's or Windows'.
+std::vector<std::string_view> lines_of(std::string_view text);
+std::string_view trimmed(std::string_view text);
+std::vector<std::string_view> words_of(std::string_view line);
+/// Words of a list as a shell, YAML or Python writes it: "a b", "a, b", "['a', 'b']".
+std::vector<std::string> items_of(std::string list);
+
+/// All of `word` as a finite number that is not negative; nothing for "N/A", "nan" and the like.
+std::optional<double> plain_number(std::string_view word);
+/// All of `word` as digits, at most `maximum`.
+std::optional<int> plain_integer(std::string_view word, int maximum);
+
+/// Line `index` (from 0) of `file`, as errors show it: "log.txt: line 12".
+Place line_place(const std::string& file, std::size_t index);
+
+}  // namespace orrery

@@ -1,0 +1,130 @@
+#include "sim/core/value_list.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "sim/core/json_value.hpp"
+
+namespace orrery {
+namespace {
+
+constexpr std::int64_t largest_number = std::int64_t{1} << 53;
+
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc{} && rest == text.data() + text.size();
+  if (!whole || value < -largest_number || value > largest_number) return std::nullopt;
+  return value;
+}
+
+struct Range {
+  std::int64_t first = 0, last = 0, step = 1;
+  bool geometric = false;
+  bool open = false;  // Does not say how it goes on.
+};
+
+[[noreturn]] void refuse_range(const std::string& text, const std::string& why, const Place& at) {
+  fail_input(at, "'" + shown_text(text) + "' " + why, "write a range as 256..8192*2 or 8..64+8");
+}
+
+// Nothing where the text is no range: a path may have two dots as well.
+std::optional<Range> parse_range(const std::string& text, const Place& at) {
+  const std::size_t dots = text.find("..");
+  if (dots == text.npos || dots == 0) return std::nullopt;
+  Range range;
+  const auto first = whole_number(std::string_view{text}.substr(0, dots));
+  if (!first) return std::nullopt;
+  const std::size_t sign = std::min(text.find_first_of("*+", dots), text.size());
+  const auto last = whole_number(std::string_view{text}.substr(dots + 2, sign - dots - 2));
+  if (!last) refuse_range(text, "has no whole number behind its dots", at);
+  if (sign < text.size()) {
+    const auto step = whole_number(std::string_view{text}.substr(sign + 1));
+    range.geometric = text[sign] == '*';
+    if (!step || *step < (range.geometric ? 2 : 1))
+      refuse_range(text, "has no step that goes on", at);
+    range.step = *step;
+  }
+  range.open = sign == text.size();
+  range.first = *first;
+  range.last = *last;
+  if (range.last < range.first) refuse_range(text, "ends before it begins", at);
+  if (range.geometric && range.first < 1) refuse_range(text, "never leaves its beginning", at);
+  return range;
+}
+
+}  // namespace
+
+std::vector<std::string> split_list(const std::string& text, const Place& at) {
+  std::vector<std::string> items;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    items.push_back(text.substr(begin, end - begin));
+    if (items.back().empty())
+      fail_input(at, "has an empty value", "write values with one comma between");
+    begin = end + 1;
+  }
+  return items;
+}
+
+bool is_open_range(const std::string& item, const Place& at) {
+  const std::optional<Range> range = parse_range(item, at);
+  return range && range->open;
+}
+
+std::vector<std::string> values_of_item(const std::string& item, const Place& at,
+                                        const RangeRule& rule) {
+  std::optional<Range> range = parse_range(item, at);
+  if (!range) return {item};
+  if (range->open && rule.open == OpenRange::doubles) {
+    range->geometric = true;
+    range->step = 2;
+    if (range->first < 1) refuse_range(item, "never leaves its beginning", at);
+  }
+  const auto counts = [&](std::int64_t value) {
+    return !range->open || rule.open != OpenRange::divides || rule.wholes.empty() ||
+           std::any_of(rule.wholes.begin(), rule.wholes.end(),
+                       [&](std::int64_t whole) { return value > 0 && whole % value == 0; });
+  };
+  const std::int64_t span = range->last - range->first;
+  if (!range->geometric && span / range->step >= most_with_yes)
+    refuse_long_range(span / range->step + 1, rule.most, at);
+  std::vector<std::string> values;
+  for (std::int64_t value = range->first;;) {
+    if (counts(value)) values.push_back(std::to_string(value));
+    if (range->geometric ? value > range->last / range->step : value > range->last - range->step)
+      break;
+    value = range->geometric ? value * range->step : value + range->step;
+  }
+  if (std::ssize(values) > rule.most) refuse_long_range(std::ssize(values), rule.most, at);
+  if (values.empty()) refuse_range(item, "has no value that divides the GPUs", at);
+  return values;
+}
+
+void refuse_long_range(std::int64_t values, std::int64_t most, const Place& at) {
+  fail_input(at,
+             "a range has " + std::to_string(values) + " values, more than " + std::to_string(most),
+             most < most_with_yes && values <= most_with_yes
+                 ? "use a larger step, or add --yes if it is meant"
+                 : "use a larger step");
+}
+
+std::vector<std::string> parse_value_list(const std::string& text, const Place& at,
+                                          const RangeRule& rule) {
+  std::vector<std::string> all;
+  for (const std::string& item : split_list(text, at))
+    for (std::string& value : values_of_item(item, at, rule)) all.push_back(std::move(value));
+  return all;
+}
+
+std::vector<std::string> divisors(std::int64_t whole, std::int64_t most) {
+  std::vector<std::string> values;
+  for (std::int64_t d = 1; d <= std::min(whole, most); ++d)
+    if (whole % d == 0) values.push_back(std::to_string(d));
+  return values;
+}
+
+}  // namespace orrery

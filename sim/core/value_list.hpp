@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/core/error.hpp"
+
+namespace orrery {
+
+/// How a range goes on that does not say it: 2..8 is 2, 3, 4, ...; or 2, 4, 8; or those of 2, 3, 4,
+/// ... that divide something.
+enum class OpenRange { counts, doubles, divides };
+
+struct RangeRule {
+  OpenRange open = OpenRange::counts;
+  /// What the values of a range that `divides` divide, at least one of them; empty: not known yet.
+  std::vector<std::int64_t> wholes = {};
+  /// Values of one range. More are a slip of the pen, unless the user says yes.
+  std::int64_t most = 64;
+};
+inline constexpr std::int64_t most_with_yes = 100'000;
+
+/// "1,2,4" at its commas. Errors (bad_input): nothing between two of them.
+std::vector<std::string> split_list(const std::string& text, const Place& at);
+
+/// Whether an item is a range that does not say how it goes on.
+bool is_open_range(const std::string& item, const Place& at);
+
+/// What one item of a list stands for: itself, or the values of a range of whole numbers,
+/// "256..8192*2" or "8..64+8", which ends at the last value that it hits. Errors (bad_input): a
+/// range without a step that goes on, that ends before it begins, without a value, or with more
+/// than the rule allows.
+std::vector<std::string> values_of_item(const std::string& item, const Place& at,
+                                        const RangeRule& rule = {});
+
+/// Both: the values of a list of items.
+std::vector<std::string> parse_value_list(const std::string& text, const Place& at,
+                                          const RangeRule& rule = {});
+
+/// What divides `whole`, from 1 to `most`, as a list of values.
+std::vector<std::string> divisors(std::int64_t whole, std::int64_t most);
+
+/// Refuses so many values of one range.
+[[noreturn]] void refuse_long_range(std::int64_t values, std::int64_t most, const Place& at);
+
+}  // namespace orrery

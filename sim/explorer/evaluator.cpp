@@ -1,0 +1,265 @@
+#include "sim/explorer/evaluator.hpp"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <list>
+#include <memory>
+#include <new>
+#include <system_error>
+#include <vector>
+
+#include "sim/core/error.hpp"
+#include "sim/explorer/explored_search.hpp"
+#include "sim/explorer/question_frames.hpp"
+
+namespace orrery {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using What = ReplyParts::What;
+
+constexpr int politeness = 10;  // Of long work, as nice(1) counts it.
+
+// The life of a process that answers one question.
+[[noreturn]] void answer_and_end(const Question& question, WarmInputs& inputs, int reply_to) {
+  try {
+    reply(question.kind, question.body, question.repair, inputs,
+          [&](int status, std::string_view bytes) {
+            if (!send_part(reply_to, {What::part, status, std::string{bytes}})) ::_exit(0);
+          });
+    send_part(reply_to, {What::end, 0, ""});
+  } catch (const std::bad_alloc&) {
+    send_part(reply_to, {What::failed, 0, "memory was at an end"});
+  } catch (const std::exception& error) {
+    send_part(reply_to, {What::failed, 0, std::string{"internal error: "} + error.what()});
+  }
+  ::_exit(0);
+}
+
+// The process that has read everything. It has one thread, and so may fork.
+class Reader {
+ public:
+  Reader(int socket, WarmInputs& inputs, const Evaluator::Limits& limits)
+      : socket_{socket}, inputs_{inputs}, limits_{limits} {}
+
+  void run() {
+    while (true) {
+      std::vector<pollfd> polled{{socket_, POLLIN, 0}};
+      for (const Job& job : jobs_) polled.push_back({job.reply_to, 0, 0});  // Hang-ups alone.
+      const int look_again_ms = jobs_.empty() ? -1 : 20;
+      if (::poll(polled.data(), polled.size(), look_again_ms) < 0 && errno != EINTR) return;
+      std::size_t i = 1;
+      for (Job& job : jobs_)
+        if (polled[i++].revents & (POLLHUP | POLLERR)) job.wanted = false;
+      if (polled[0].revents != 0) {
+        const std::optional<ReceivedQuestion> asked = receive_question(socket_);
+        if (!asked) break;  // The server is gone.
+        take(*asked);
+      }
+      settle();
+      begin_what_waits();
+    }
+    for (Job& job : jobs_) drop(job);
+  }
+
+ private:
+  struct Job {
+    Question question;
+    int reply_to = -1;
+    pid_t process = -1;  // -1: waits for its turn, or has ended.
+    pid_t leads = -1;    // The group of it and of what it starts.
+    Clock::time_point begun{};
+    bool wanted = true;
+  };
+
+  void take(const ReceivedQuestion& asked) {
+    for (Job& job : jobs_)
+      if (job.question.page == asked.question.page &&
+          supersedes(asked.question.kind, job.question.kind))
+        job.wanted = false;
+    jobs_.push_back({asked.question, asked.reply_to});
+  }
+
+  void settle() {
+    for (auto job = jobs_.begin(); job != jobs_.end();) {
+      bool over = false;
+      if (!job->wanted) {
+        end(*job);  // First, lest this comes into the middle of what it sends.
+        send_part(job->reply_to, {What::dropped, 0, ""});
+        over = true;
+      } else if (job->process >= 0) {
+        int status = 0;
+        const pid_t ended = ::waitpid(job->process, &status, WNOHANG);
+        const std::chrono::duration<double> since = Clock::now() - job->begun;
+        if (ended == job->process) {
+          job->process = -1;
+          if (WIFSIGNALED(status))
+            send_part(job->reply_to, {What::failed, 0,
+                                      "the process that answered ended by signal " +
+                                          std::to_string(WTERMSIG(status)) + " (" +
+                                          ::strsignal(WTERMSIG(status)) + ")"});
+          over = true;
+        } else if (!is_long(*job) && since.count() > limits_.time.si()) {
+          end(*job);
+          send_part(job->reply_to, {What::failed, 0, "the answer took too long"});
+          over = true;
+        }
+      }
+      if (over) drop(*job);
+      job = over ? jobs_.erase(job) : std::next(job);
+    }
+  }
+
+  // Long work waits for long work alone.
+  void begin_what_waits() {
+    for (const bool long_work : {false, true}) {
+      auto running = std::count_if(jobs_.begin(), jobs_.end(), [&](const Job& job) {
+        return job.process >= 0 && is_long(job) == long_work;
+      });
+      for (Job& job : jobs_) {
+        if (job.process >= 0 || is_long(job) != long_work) continue;
+        if (running >= (long_work ? limits_.long_at_once : limits_.at_once)) break;
+        begin(job);
+        ++running;
+      }
+    }
+  }
+
+  static bool is_long(const Job& job) { return manner_of(job.question.kind).long_work; }
+
+  void begin(Job& job) {
+    job.begun = Clock::now();
+    read_ahead(job.question);
+    const pid_t reader = ::getpid();
+    job.process = ::fork();
+    if (job.process == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (::getppid() != reader) ::_exit(0);
+      ::setpgid(0, 0);
+      // Who turns a knob meanwhile does not wait for it.
+      if (is_long(job)) ::setpriority(PRIO_PROCESS, 0, politeness);
+      ::close(socket_);
+      for (const Job& other : jobs_)
+        if (&other != &job) ::close(other.reply_to);
+      answer_and_end(job.question, inputs_, job.reply_to);
+    }
+    // Here as well: whoever is first. It is the leader of all that it starts.
+    if (job.process > 0) ::setpgid(job.process, job.process);
+    job.leads = job.process;
+    if (job.process < 0) {
+      send_part(job.reply_to, {What::failed, 0, "no process can be started"});
+      job.wanted = false;
+    }
+  }
+
+  // What the next question will want as well.
+  void read_ahead(const Question& question) {
+    for (const QuestionKind other :
+         {QuestionKind::catalog, QuestionKind::compare, QuestionKind::links, QuestionKind::sweep})
+      if (question.kind == other) return;
+    try {
+      inputs_.warm_up(question.kind == QuestionKind::search
+                          ? ExploredSearch::read(question.body, inputs_.names()).state
+                          : ExploredState::read(question.body, inputs_.names()));
+    } catch (const std::exception&) {
+      // Whoever answers says what is wrong.
+    }
+  }
+
+  // With the workers of a search, which this process inherits and so can wait for.
+  static void end(Job& job) {
+    if (job.leads <= 0) return;
+    ::kill(-job.leads, SIGKILL);
+    while (::waitpid(-job.leads, nullptr, 0) > 0 || errno == EINTR) {
+    }
+    job.process = job.leads = -1;
+  }
+
+  static void drop(Job& job) {
+    end(job);
+    ::close(job.reply_to);
+  }
+
+  const int socket_;
+  WarmInputs& inputs_;
+  const Evaluator::Limits limits_;
+  std::list<Job> jobs_;
+};
+
+}  // namespace
+
+Evaluator::Evaluator(const std::function<WarmInputs()>& inputs, const Limits& limits) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+    throw std::system_error{errno, std::generic_category(), "no socket for the reader"};
+  const pid_t parent = ::getpid();
+  process_ = ::fork();
+  if (process_ < 0)
+    throw std::system_error{errno, std::generic_category(), "no process for the reader"};
+  if (process_ == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(0);
+    // Whoever asks the whole group to end asks the parent too, and this process ends with it.
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT}) ::signal(signal, SIG_IGN);
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // Workers of a search that was ended are left to it.
+    ::close(ends[0]);
+    try {
+      WarmInputs warm = inputs();
+      Reader{ends[1], warm, limits}.run();
+    } catch (const std::exception&) {
+      ::_exit(1);
+    }
+    ::_exit(0);
+  }
+  ::close(ends[1]);
+  socket_ = ends[0];
+}
+
+Evaluator::~Evaluator() {
+  stop();
+  // It may be at the reading of a file.
+  if (process_ < 0) return;
+  ::kill(process_, SIGKILL);
+  while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+bool Evaluator::has_ended() {
+  if (process_ >= 0 && ::waitpid(process_, nullptr, WNOHANG) == process_) process_ = -1;
+  return process_ < 0;
+}
+
+void Evaluator::stop() {
+  const std::lock_guard lock{mutex_};
+  if (socket_ >= 0) ::close(socket_);
+  socket_ = -1;
+}
+
+std::unique_ptr<ReplyParts> Evaluator::ask(const Question& question) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    throw std::system_error{errno, std::generic_category(), "no socket for a reply"};
+  auto reply = std::make_unique<ReplyParts>(ends[0]);
+  try {
+    const std::lock_guard lock{mutex_};
+    if (socket_ < 0) throw std::system_error{ECANCELED, std::generic_category(), "the end"};
+    send_question(socket_, question, ends[1]);
+  } catch (...) {
+    ::close(ends[1]);
+    throw;
+  }
+  ::close(ends[1]);
+  return reply;
+}
+
+}  // namespace orrery

@@ -1,0 +1,135 @@
+#include "sim/explorer/http/http_server.hpp"
+
+#include <httplib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "sim/explorer/http/connection_threads.hpp"
+#include "sim/explorer/http/deadline_stream.hpp"
+
+namespace orrery {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t connections_at_once = 256;
+constexpr int connections_that_wait = 512;
+constexpr milliseconds to_begin{10'000};  // Of a connection, and of the next request on it.
+constexpr milliseconds to_read{10'000};
+constexpr milliseconds a_write{10'000};
+constexpr int requests_of_a_connection = 1000;
+
+void send(HttpResponse from, httplib::Response& response) {
+  response.status = from.status;
+  if (!from.more) return response.set_content(from.body, from.media_type.c_str());
+  auto held = std::make_shared<std::string>(std::move(from.body));
+  response.set_chunked_content_provider(
+      from.media_type, [held, more = std::move(from.more)](std::size_t, httplib::DataSink& sink) {
+        if (!held->empty()) {
+          const std::string bytes = std::move(*held);
+          held->clear();
+          return sink.write(bytes.data(), bytes.size());
+        }
+        std::string part;
+        try {
+          if (!more(part)) return sink.write(part.data(), part.size());
+        } catch (const std::exception&) {
+          return false;
+        }
+        sink.done();
+        return true;
+      });
+}
+
+class LocalHttp final : public HttpServer, private httplib::Server {
+ public:
+  explicit LocalHttp(const HttpSettings& settings) : settings_{settings} {
+    new_task_queue = [] { return new ConnectionThreads{connections_at_once}; };
+    set_payload_max_length(settings.most_body);
+    set_tcp_nodelay(true);
+    // Without SO_REUSEPORT, which httplib sets: another program must not take a share of requests.
+    set_socket_options([](socket_t socket) {
+      const int yes = 1;
+      ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    });
+    set_default_headers({settings.headers_sent.begin(), settings.headers_sent.end()});
+    set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
+      HttpResponse refusal;
+      if (settings_.admits(plain(request), refusal)) return HandlerResponse::Unhandled;
+      send(std::move(refusal), response);
+      return HandlerResponse::Handled;
+    });
+    set_error_handler([this](const httplib::Request&, httplib::Response& response) {
+      if (response.body.empty()) send(settings_.error(response.status), response);
+    });
+    set_exception_handler([this](const httplib::Request&, httplib::Response& response,
+                                 std::exception_ptr) { send(settings_.error(500), response); });
+    const auto handle = [this](const httplib::Request& request, httplib::Response& response) {
+      send(settings_.answer(plain(request)), response);
+    };
+    Get(".*", handle);
+    Post(".*", handle);
+    port_ = settings.port == 0                         ? bind_to_any_port("127.0.0.1")
+            : bind_to_port("127.0.0.1", settings.port) ? settings.port
+                                                       : -1;
+    // httplib lets five connections wait; a page that is restored opens more at once.
+    if (port_ > 0) ::listen(svr_sock_, connections_that_wait);
+  }
+
+  int port() const override { return port_; }
+  void serve() override { listen_after_bind(); }
+  // httplib's own does nothing before the serving thread has come to listen, which then never ends.
+  void stop() override {
+    const socket_t socket = svr_sock_.exchange(INVALID_SOCKET);
+    if (socket == INVALID_SOCKET) return;
+    ::shutdown(socket, SHUT_RDWR);
+    ::close(socket);
+  }
+
+ private:
+  HttpRequest plain(const httplib::Request& request) const {
+    HttpRequest plain{request.method, request.path, request.body, {}, {}};
+    for (const std::string& name : settings_.headers_read)
+      plain.headers[name] = request.get_header_value(name.c_str());
+    for (const auto& [name, value] : request.params) plain.parameters.emplace(name, value);
+    return plain;
+  }
+
+  // Nothing travels far, and httplib packs tight whatever time it takes.
+  static void uncompressed(httplib::Request& request) { request.headers.erase("Accept-Encoding"); }
+
+  // A connection from its first byte to its last.
+  bool process_and_close_socket(socket_t socket) override {
+    DeadlineStream stream{socket};
+    for (int left = requests_of_a_connection; left > 0; --left) {
+      if (!next_request(stream)) break;
+      stream.allow(to_read, a_write);
+      bool closed = false;
+      if (!process_request(stream, left == 1, closed, uncompressed) || closed) break;
+    }
+    ::shutdown(socket, SHUT_RDWR);
+    ::close(socket);
+    return true;
+  }
+
+  // Looks up now and then, as the server may be stopped meanwhile.
+  bool next_request(const DeadlineStream& stream) const {
+    constexpr milliseconds a_look{100};
+    for (milliseconds waited{}; waited < to_begin; waited += a_look) {
+      if (svr_sock_ == INVALID_SOCKET) return false;
+      if (stream.wait_for_request(a_look)) return true;
+    }
+    return false;
+  }
+
+  const HttpSettings settings_;
+  int port_ = -1;
+};
+
+}  // namespace
+}  // namespace orrery
+
+extern "C" orrery::HttpServer* orrery_http_server(const orrery::HttpSettings& settings) {
+  auto server = std::make_unique<orrery::LocalHttp>(settings);
+  return server->port() > 0 ? server.release() : nullptr;
+}

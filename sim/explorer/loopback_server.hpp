@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "sim/explorer/evaluator.hpp"
+
+namespace orrery {
+
+/// Serves the page and its questions over HTTP to this machine alone, at an address that holds a
+/// secret.
+///
+///     GET  /TOKEN/               the page; /TOKEN/explorer.js and .css are its parts
+///     GET  /TOKEN/api/catalog    names of models and systems
+///     POST /TOKEN/api/KIND       reply() of the body; ?page=P names the page, ?repair=1 repairs
+///
+/// Refused are: another Host or Origin, another token (403, so that what is there is not told),
+/// bodies over ExploredState's limit (413), questions that are no JSON (415), and whoever takes
+/// longer than ten seconds to say a request (its connection ends).
+class LoopbackServer {
+ public:
+  /// `port` 0: any that is free. Errors (bad_input): the port cannot be had.
+  LoopbackServer(Evaluator& evaluator, int port);
+  ~LoopbackServer();
+  LoopbackServer(const LoopbackServer&) = delete;
+  LoopbackServer& operator=(const LoopbackServer&) = delete;
+
+  std::string address() const;  ///< "http://127.0.0.1:PORT/TOKEN/"
+  void serve();                 ///< Until stop().
+  void stop();                  ///< From another thread.
+
+ private:
+  class Http;
+  std::unique_ptr<Http> http_;
+};
+
+}  // namespace orrery

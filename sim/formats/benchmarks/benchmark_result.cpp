@@ -1,0 +1,319 @@
+#include "sim/formats/benchmarks/benchmark_result.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/core/text_file.hpp"
+#include "sim/formats/servers/checkpoint_name.hpp"
+#include "sim/model/named_model.hpp"
+
+namespace orrery {
+namespace {
+
+constexpr double most = 1e12;
+constexpr double most_tokens = 1 << 30;
+
+std::optional<double> number(const JsonValue& json, const std::string& key) {
+  const auto value = json.find(key);
+  if (!value || !value->is_number()) return std::nullopt;
+  return value->number(0.0, most);
+}
+
+// Uniform lengths of the same mean and deviation as those that were sent.
+void take_lengths(const JsonValue& lengths, double& high, std::optional<double>& low) {
+  std::vector<double> all;
+  for (const JsonValue& one : lengths.elements())
+    if (const double length = one.number(0.0, most_tokens); length > 0.0) all.push_back(length);
+  if (all.empty()) return;
+  const auto count = static_cast<double>(all.size());
+  double sum = 0.0, squares = 0.0;
+  for (const double one : all) sum += one;
+  const double mean = sum / count;
+  for (const double one : all) squares += (one - mean) * (one - mean);
+  const double half = std::sqrt(3.0 * squares / count);
+  high = mean;
+  if (half < 0.5) return;
+  high = mean + std::min(half, mean - 1.0);
+  low = std::max(1.0, mean - half);
+}
+
+void take(BenchmarkResult& result, const std::string& quantity, std::optional<double> value,
+          double factor = 1.0) {
+  if (value && *value > 0.0) result.measured[quantity] = *value * factor;
+}
+
+// vllm/benchmarks/serve.py; python/sglang/bench_serving.py, whose e2e is "e2e_latency".
+BenchmarkResult of_bench_serve(const JsonValue& json) {
+  BenchmarkResult result;
+  const bool sglang = json.has("mean_e2e_latency_ms") || json.has("random_range_ratio");
+  result.tool = sglang ? "SGLang bench_serving" : "vLLM bench serve";
+  result.requests = json.at("completed").integer(1, 1 << 30);
+  const auto answered = static_cast<double>(result.requests);
+  result.isl = json.at("total_input_tokens").number(1.0, most) / answered;
+  result.osl = json.at("total_output_tokens").number(1.0, most) / answered;
+  if (json.has("input_lens")) take_lengths(json.at("input_lens"), result.isl, result.isl_low);
+  if (json.has("output_lens")) take_lengths(json.at("output_lens"), result.osl, result.osl_low);
+  const auto clients = number(json, "max_concurrency");
+  const auto rate = number(json, "request_rate");
+  if (rate) {
+    const double shape = number(json, "burstiness").value_or(1.0);
+    result.rate = *rate;
+    result.arrival = shape == 1.0 ? "poisson" : "gamma";
+    result.cv = shape > 0.0 ? 1.0 / std::sqrt(shape) : 1.0;
+    if (clients)
+      result.notes.push_back("no more than " + std::to_string(static_cast<int>(*clients)) +
+                             " requests were there at once, which is not replayed");
+  } else if (clients) {
+    result.arrival = "closed";
+    result.concurrency = std::llround(std::max(1.0, *clients));
+  } else {
+    result.arrival = "burst";
+  }
+  for (const auto& [theirs, ours] : {std::pair<std::string, std::string>{"ttft_ms", "ttft"},
+                                     {"tpot_ms", "tpot"},
+                                     {"itl_ms", "itl"},
+                                     {"e2el_ms", "e2e"},
+                                     {"e2e_latency_ms", "e2e"}}) {
+    take(result, ours + "_ms", number(json, "mean_" + theirs));
+    take(result, ours + "_p50_ms", number(json, "median_" + theirs));
+    for (const char* percent : {"90", "95", "99"})
+      take(result, ours + "_p" + percent + "_ms",
+           number(json, std::string{"p"} + percent + "_" + theirs));
+  }
+  take(result, "output_tokens_per_s", number(json, "output_throughput"));
+  take(result, "total_tokens_per_s",
+       number(json,
+              json.has("total_token_throughput") ? "total_token_throughput" : "total_throughput"));
+  take(result, "requests_per_s", number(json, "request_throughput"));
+  take(result, "duration_s", number(json, "duration"));
+  return result;
+}
+
+double milliseconds_of(const JsonValue& metric) {
+  const std::string unit = metric.has("unit") ? metric.at("unit").text() : "ms";
+  if (unit == "ms") return 1.0;
+  if (unit == "s" || unit == "sec") return 1e3;
+  if (unit == "us") return 1e-3;
+  if (unit == "ns") return 1e-6;
+  metric.at("unit").fail("'" + shown_text(unit) + "' is no unit of time", "write ms");
+}
+
+// profile_export_aiperf.json, profile_export_genai_perf.json: their inter-token latency is that of
+// a request, (e2e - TTFT) / (tokens - 1), which is TPOT here.
+BenchmarkResult of_aiperf(const JsonValue& json) {
+  BenchmarkResult result;
+  result.tool = "AIPerf";
+  const auto average = [&](const char* key) -> std::optional<double> {
+    const auto metric = json.find(key);
+    return metric && metric->is_object() ? number(*metric, "avg") : std::nullopt;
+  };
+  const auto input = average("input_sequence_length"), output = average("output_sequence_length");
+  if (!input || !output)
+    json.fail("says no input_sequence_length and output_sequence_length",
+              "export all metrics of the run");
+  result.isl = *input;
+  result.osl = *output;
+  result.requests = std::llround(average("request_count").value_or(0.0));
+  for (const auto& [theirs, ours] :
+       {std::pair<const char*, std::string>{"time_to_first_token", "ttft"},
+        {"inter_token_latency", "tpot"},
+        {"request_latency", "e2e"}}) {
+    const auto metric = json.find(theirs);
+    if (!metric) continue;
+    const double unit = milliseconds_of(*metric);
+    take(result, ours + "_ms", number(*metric, "avg"), unit);
+    for (const std::string percent : {"50", "90", "95", "99"})
+      take(result, ours + "_p" + percent + "_ms", number(*metric, "p" + percent), unit);
+  }
+  take(result, "output_tokens_per_s", average("output_token_throughput"));
+  take(result, "requests_per_s", average("request_throughput"));
+  // "loadgen" of AIPerf, "perf_analyzer.stimulus" of GenAI-Perf.
+  std::optional<double> clients, rate;
+  if (const auto config = json.find("input_config"); config && config->is_object()) {
+    if (const auto load = config->find("loadgen"); load && load->is_object()) {
+      clients = number(*load, "concurrency");
+      rate = number(*load, "request_rate");
+      if (load->has("request_rate_mode") && rate &&
+          load->at("request_rate_mode").text() == "constant")
+        result.arrival = "constant";
+    }
+    if (const auto analyzer = config->find("perf_analyzer"); analyzer && analyzer->is_object())
+      if (const auto stimulus = analyzer->find("stimulus"); stimulus && stimulus->is_object()) {
+        clients = number(*stimulus, "concurrency");
+        rate = number(*stimulus, "request_rate");
+      }
+  }
+  if (rate && *rate > 0.0) {
+    result.rate = *rate;
+    if (result.arrival.empty()) result.arrival = "poisson";
+  } else if (clients && *clients >= 1.0) {
+    result.arrival = "closed";
+    result.concurrency = std::llround(*clients);
+  } else {
+    json.fail("says neither a concurrency nor a request rate in its input_config",
+              "give the export of a run with --concurrency or --request-rate");
+  }
+  return result;
+}
+
+// stage_N_lifecycle_metrics.json, in seconds.
+BenchmarkResult of_inference_perf(const JsonValue& json) {
+  BenchmarkResult result;
+  result.tool = "inference-perf";
+  const JsonValue load = json.at("load_summary"), good = json.at("successes");
+  result.requests = good.at("count").integer(1, 1 << 30);
+  result.isl = good.at("prompt_len").at("mean").number(1.0, most_tokens);
+  result.osl = good.at("output_len").at("mean").number(1.0, most_tokens);
+  const auto asked = number(load, "requested_rate"), clients = number(load, "concurrency");
+  if (asked && *asked > 0.0) {
+    // Its usual load generator sends at even distances.
+    result.arrival = "constant";
+    result.rate = *asked;
+  } else if (clients && *clients >= 1.0) {
+    result.arrival = "closed";
+    result.concurrency = std::llround(*clients);
+  } else {
+    load.fail("says no requested_rate", "give a stage's file: stage_0_lifecycle_metrics.json");
+  }
+  const JsonValue latency = good.at("latency");
+  for (const auto& [theirs, ours] :
+       {std::pair<const char*, std::string>{"time_to_first_token", "ttft"},
+        {"time_per_output_token", "tpot"},
+        {"inter_token_latency", "itl"},
+        {"request_latency", "e2e"}}) {
+    const auto metric = latency.find(theirs);
+    if (!metric || !metric->is_object()) continue;
+    take(result, ours + "_ms", number(*metric, "mean"), 1e3);
+    take(result, ours + "_p50_ms",
+         metric->has("median") ? number(*metric, "median") : number(*metric, "p50"), 1e3);
+    for (const std::string percent : {"90", "95", "99"})
+      take(result, ours + "_p" + percent + "_ms", number(*metric, "p" + percent), 1e3);
+  }
+  if (const auto through = good.find("throughput"); through && through->is_object()) {
+    take(result, "output_tokens_per_s", number(*through, "output_tokens_per_sec"));
+    take(result, "total_tokens_per_s", number(*through, "total_tokens_per_sec"));
+    take(result, "requests_per_s", number(*through, "requests_per_sec"));
+  }
+  if (const auto failed = json.find("failures"); failed && failed->is_object())
+    if (const auto count = number(*failed, "count"); count && *count > 0.0)
+      result.notes.push_back("requests that failed: " + std::to_string(std::llround(*count)));
+  return result;
+}
+
+std::optional<std::string> inferencex_system(std::string hardware) {
+  hardware = hardware.substr(0, hardware.find_first_of("-_ "));
+  for (const auto& [theirs, ours] : {std::pair<const char*, const char*>{"h100", "dgx-h100"},
+                                     {"h200", "dgx-h200"},
+                                     {"b200", "dgx-b200"},
+                                     {"b300", "dgx-b300"},
+                                     {"gb200", "gb200-nvl72"},
+                                     {"gb300", "gb300-nvl72"}})
+    if (hardware == theirs) return ours;
+  return std::nullopt;
+}
+
+// utils/process_result.py of InferenceX: a run of vLLM's benchmark in seconds, with what was
+// served. Lengths are drawn between 0.8 and 1.0 of isl and osl, ten requests for each client.
+BenchmarkResult of_inferencex(const JsonValue& json) {
+  BenchmarkResult result;
+  result.tool = "InferenceX";
+  result.arrival = "closed";
+  const auto whole = [&](const JsonValue& value) -> std::int64_t {
+    if (value.is_number()) return value.integer(1, 1 << 20);
+    const auto count = plain_integer(value.text(), 1 << 20);
+    if (!count || *count == 0) value.fail("is no count", "write a whole number");
+    return *count;
+  };
+  result.concurrency = whole(json.at("conc"));
+  result.requests = 10 * result.concurrency;
+  result.isl = json.at("isl").number(1.0, most_tokens);
+  result.osl = json.at("osl").number(1.0, most_tokens);
+  result.isl_low = std::round(0.8 * result.isl);
+  result.osl_low = std::round(0.8 * result.osl);
+  for (const std::string name : {"ttft", "tpot", "itl", "e2el"}) {
+    const std::string ours = name == "e2el" ? "e2e" : name;
+    take(result, ours + "_ms", number(json, "mean_" + name), 1e3);
+    take(result, ours + "_p50_ms", number(json, "median_" + name), 1e3);
+    for (const std::string percent : {"90", "95", "99"})
+      take(result, ours + "_p" + percent + "_ms", number(json, "p" + percent + "_" + name), 1e3);
+  }
+  take(result, "output_tokens_per_s_per_gpu", number(json, "output_tput_per_gpu"));
+  take(result, "total_tokens_per_s_per_gpu", number(json, "tput_per_gpu"));
+  result.system = inferencex_system(json.at("hw").text());
+  const std::string framework = json.at("framework").text();
+  if (framework.find("dynamo") == framework.npos) {
+    if (framework.starts_with("vllm")) result.engine = "vllm";
+    if (framework.starts_with("sglang")) result.engine = "sglang";
+    if (framework.starts_with("trt")) result.engine = "trtllm";
+  }
+  const CheckpointName name = read_checkpoint_name(json.at("model").text());
+  result.model = catalog_model(name.model);
+  const std::string precision = json.has("precision") ? json.at("precision").text() : "";
+  // The checkpoint's name, else the format in which the model is published, else the precision.
+  const PublishedFormats published =
+      result.model ? published_formats(*result.model) : PublishedFormats{};
+  if (name.weights) {
+    result.weights = orrery::name(*name.weights);
+  } else if (published.experts != WeightFormat::bf16 && precision != "bf16") {
+    result.weights = orrery::name(published.weights);
+    result.experts = orrery::name(published.experts);
+  } else if (precision == "fp8" || precision == "bf16") {
+    result.weights = precision;
+  } else if (precision == "fp4") {
+    result.weights = "nvfp4";
+  }
+  for (const char* degree : {"tp", "ep"})
+    if (json.has(degree)) result.degrees[degree] = whole(json.at(degree));
+  const auto attention = json.find("dp_attention");
+  if (attention && (attention->is_boolean() ? attention->boolean() : attention->text() == "true"))
+    result.degrees["dp"] = result.degrees["tp"];
+  if (json.has("spec_decoding") && json.at("spec_decoding").text() != "none" &&
+      json.at("spec_decoding").text() != "")
+    json.at("spec_decoding")
+        .fail("drafts tokens, of which no result says how many are accepted",
+              "give results without");
+  if (json.has("disagg") && (json.at("disagg").is_boolean() ? json.at("disagg").boolean()
+                                                            : json.at("disagg").text() == "true"))
+    json.at("disagg").fail("is a run of two pools", "give results without pools");
+  return result;
+}
+
+BenchmarkResult result_of(const JsonValue& json) {
+  if (!json.is_object()) json.fail("is no result", "give the JSON that a benchmark writes");
+  if (json.has("hw") && json.has("conc")) return of_inferencex(json);
+  if (json.has("load_summary")) return of_inference_perf(json);
+  if (json.has("completed") && json.has("total_output_tokens")) return of_bench_serve(json);
+  if (json.has("time_to_first_token") || json.has("request_latency")) return of_aiperf(json);
+  json.fail("is no result of vLLM's or SGLang's benchmark, AIPerf, inference-perf or InferenceX",
+            "give the JSON that one of them writes");
+}
+
+}  // namespace
+
+std::vector<BenchmarkResult> read_benchmark_results(const std::string& text,
+                                                    const std::string& file) {
+  require_text(text, file, "the result of a benchmark");
+  std::vector<BenchmarkResult> results;
+  // SGLang writes an object a line.
+  const std::vector<std::string_view> lines = lines_of(text);
+  const bool is_lines =
+      lines.size() > 1 && std::all_of(lines.begin(), lines.end(), [](std::string_view line) {
+        const std::string_view rest = trimmed(line);
+        return rest.empty() || (rest.starts_with('{') && rest.ends_with('}'));
+      });
+  if (is_lines) {
+    for (std::size_t i = 0; i < lines.size(); ++i)
+      if (!trimmed(lines[i]).empty())
+        results.push_back(result_of(JsonValue::parse(std::string{trimmed(lines[i])},
+                                                     file + ": line " + std::to_string(i + 1))));
+    return results;
+  }
+  const JsonValue json = JsonValue::parse(text, file);
+  if (json.is_array())
+    for (const JsonValue& one : json.elements()) results.push_back(result_of(one));
+  else
+    results.push_back(result_of(json));
+  return results;
+}
+
+}  // namespace orrery

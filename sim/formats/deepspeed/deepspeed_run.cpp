@@ -1,0 +1,428 @@
+#include "sim/formats/deepspeed/deepspeed_run.hpp"
+
+#include <algorithm>
+
+#include "sim/core/json_value.hpp"
+#include "sim/core/number_text.hpp"
+#include "sim/formats/deepspeed/trainer_files.hpp"
+#include "sim/formats/deepspeed/unpriced_training.hpp"
+#include "sim/formats/recipe/nccl_variables.hpp"
+
+namespace orrery {
+namespace {
+
+// Names that training programs give the length of a sequence: run_clm.py, DeepSpeed-Chat, trl,
+// FastChat, LLaMA-Factory.
+const std::string length =
+    "max_seq_length|max_seq_len|block_size|model_max_length|cutoff_len|max_length|seq_length|"
+    "max_source_length|max_len";
+const std::string model_name =
+    "model_name_or_path|model_id|base_model|model_name|model_path|pretrained_model_name_or_path";
+
+constexpr PricedOtherwise trainer_differences[] = {
+    {"auto_find_batch_size", "halves the batch until it fits; priced is the one that is written"},
+    {"torch_compile", "compiles the model; priced are PyTorch's own kernels"},
+    {"use_liger_kernel", "fuses kernels and never writes the logits; priced are PyTorch's own"},
+    {"fp8", "computes products in fp8; priced are 16 bits"},
+    {"full_determinism", "takes slower kernels, which are not priced"},
+    {"offload",
+     "keeps weights and the optimizer's state on the host, which are counted on the GPU"},
+    {"sparse", "leaves out a part of attention; priced is all of it"},
+};
+constexpr PricedOtherwise engine_differences[] = {
+    {"zero_optimization.cpu_offload",
+     "keeps the optimizer's state on the host, which is counted on the GPU"},
+    {"zero_optimization.offload_optimizer.device",
+     "keeps the optimizer's state on the host, which is counted on the GPU"},
+    {"zero_optimization.offload_param.device",
+     "keeps weights on the host, which are counted on the GPU"},
+    {"zero_optimization.zero_quantized_weights",
+     "gathers weights in 8 bits (ZeRO++); priced is a gather in 16"},
+    {"zero_optimization.zero_quantized_gradients",
+     "reduces gradients in 4 bits (ZeRO++); priced are 16"},
+    {"zero_optimization.zero_hpz_partition_size",
+     "keeps a copy of the weights in each node (ZeRO++); priced is one over all replicas"},
+    {"zero_optimization.mics_shard_size",
+     "shards over a part of the replicas (MiCS); priced is sharding over all"},
+    {"sparse_attention", "leaves out a part of attention; priced is all of it"},
+    {"compile.enabled", "compiles the model; priced are PyTorch's own kernels"},
+    {"activation_checkpointing.cpu_checkpointing",
+     "moves activations to the host, which are counted on the GPU"},
+    {"activation_checkpointing.partition_activations",
+     "shards kept activations over tensor-parallel ranks, which are counted whole"},
+    {"progressive_layer_drop", "leaves out layers; priced are all of them"},
+    {"data_efficiency", "shortens sequences or leaves out tokens; priced are all of them"},
+    {"autotuning.enabled", "looks for its settings itself; priced are those that are written"},
+    {"curriculum_learning.enabled", "lets sequences grow; priced are the longest"},
+};
+
+// They change neither time nor memory of a step.
+const std::vector<std::string> inactive_arguments{
+    "adam_",
+    "adafactor",
+    "bnb_",
+    "cache",
+    "chat_template",
+    "config_name",
+    "data",
+    "ddp_",
+    "deepspeed",
+    "disable_dropout",
+    "disable_tqdm",
+    "do_",
+    "early_stop",
+    "enable_tensorboard",
+    "end_lr",
+    "epoch",
+    "eval",
+    "fp16_opt_level",
+    "fp8_",
+    "fsdp_",
+    "dropout",
+    "group_by_length",
+    "half_precision_backend",
+    "hub_",
+    "ignore_",
+    "include_",
+    "instruct",
+    "label",
+    "lang",
+    "learning_rate",
+    "load_best_model",
+    "local_rank",
+    "log",
+    "lr",
+    "max_eval",
+    "max_grad_norm",
+    "max_new_tokens",
+    "max_samples",
+    "max_steps",
+    "max_train",
+    "metric",
+    "model_revision",
+    "neftune",
+    "no_",
+    "num_epoch",
+    "num_padding",
+    "num_train",
+    "num_warmup",
+    "num_workers",
+    "output",
+    "overwrite",
+    "packing",
+    "pad_",
+    "padding",
+    "per_device_eval",
+    "plot_loss",
+    "preprocess",
+    "print_loss",
+    "prompt",
+    "push_to_hub",
+    "remove_unused",
+    "report_to",
+    "resume",
+    "response",
+    "run_name",
+    "save",
+    "seed",
+    "shuffle",
+    "sft_only",
+    "source_",
+    "split",
+    "steps",
+    "streaming",
+    "target_",
+    "template",
+    "tensorboard",
+    "test",
+    "text_column",
+    "token",
+    "torch_dtype",
+    "train_file",
+    "train_data",
+    "train_on",
+    "trust_remote",
+    "use_auth",
+    "use_fast",
+    "validation",
+    "val_",
+    "version",
+    "wandb",
+    "warmup",
+    "weight_decay",
+    "lazy_",
+    "lora_",
+    "peft_",
+    "with_tracking",
+};
+const std::vector<std::string> inactive_of_engine{
+    "aio",
+    "amp.opt_level",
+    "autotuning",
+    "bf16.",
+    "checkpoint",
+    "comms_logger",
+    "csv_monitor",
+    "curriculum_learning.",
+    "dump_state",
+    "elasticity",
+    "flops_profiler",
+    "fp16.",
+    "gradient_clipping",
+    "gradient_predivide_factor",
+    "memory_breakdown",
+    "monitor",
+    "optimizer.params",
+    "prescale_gradients",
+    "scheduler",
+    "steps_per_print",
+    "tensorboard",
+    "wall_clock_breakdown",
+    "wandb",
+    "zero_allow_untested_optimizer",
+    "zero_force_ds_cpu_optimizer",
+    "zero_optimization.allgather_",
+    "zero_optimization.contiguous_gradients",
+    "zero_optimization.elastic_checkpoint",
+    "zero_optimization.ignore_unused_parameters",
+    "zero_optimization.load_from_fp32_weights",
+    "zero_optimization.memory_efficient_linear",
+    "zero_optimization.offload_",
+    "zero_optimization.reduce_",
+    "zero_optimization.round_robin_gradients",
+    "zero_optimization.stage3_",
+    "zero_optimization.sub_group_size",
+};
+
+class TrainerReader {
+ public:
+  TrainerReader(const TrainerFiles& files, const RecipeAnswers& answers, const Place& place)
+      : t_{files.trainer},
+        e_{files.engine},
+        a_{files.accelerate},
+        files_{files},
+        answers_{answers},
+        place_{place} {}
+
+  ImportedRun read() {
+    r_.notes = files_.notes;
+    refuse_unpriced_training(files_);
+    model();
+    batch();
+    sharding();
+    precision();
+    optimizer_state();
+    layers();
+    software();
+    rest();
+    return written_plan(r_, place_);
+  }
+
+ private:
+  void note(const Settings& from, const std::string& paths, const std::string& sentence) {
+    r_.notes.push_back(from.name(paths) + " " + sentence);
+  }
+
+  // What DeepSpeed's file leaves to the Trainer (transformers, integrations/deepspeed.py).
+  bool says(const std::string& path) const {
+    const SettingsTree* value = e_.find(path);
+    return value && value->text != "auto";
+  }
+
+  void model() {
+    r_.model = model_of_answer(answers_);
+    const std::string name = t_.word(model_name, "");
+    if (!r_.model) r_.model = model_by_name(name, answers_);
+    if (r_.model) return;
+    const std::string remedy = "give its shape: --model NAME or a config.json";
+    if (name.empty()) fail_input(place_, "names no model (model_name_or_path)", remedy);
+    t_.fail(model_name, "is " + shown_text(name) + ", a model that is not known", remedy);
+  }
+
+  void batch() {
+    const std::string size = "train_micro_batch_size_per_gpu";
+    const std::string steps = "gradient_accumulation_steps";
+    r_.mbs = says(size) ? e_.number(size, 1)
+                        : t_.number("per_device_train_batch_size|per_gpu_train_batch_size", 8);
+    const std::int64_t each = says(steps)
+                                  ? e_.number(steps, 1)
+                                  : t_.number(steps, a_.number("deepspeed_config." + steps, 1));
+    r_.per_replica = product_of({r_.mbs, each});
+    if (says("train_batch_size")) r_.gbs = e_.number("train_batch_size", 1);
+    r_.seq = t_.number(length, 0);
+    if (r_.seq == 0)
+      fail_input(place_, "does not say how long its sequences are",
+                 "give it: --set max_seq_length=N");
+    r_.notes.push_back("every sequence counts as " + grouped(r_.seq) + " tokens long (" +
+                       t_.name(length) + "); data that are not packed have fewer");
+    r_.gpus = answers_.gpus ? answers_.gpus : files_.gpus;
+    // accelerate counts the processes of all machines.
+    if (!r_.gpus && a_.has("num_processes")) r_.gpus = a_.number("num_processes", 1);
+  }
+
+  /// Whether DeepSpeed shards, and not PyTorch.
+  bool is_engine() const {
+    return !e_.file().empty() || t_.has("zero_stage") || a_.has("deepspeed_config");
+  }
+
+  void sharding() {
+    const std::string stage = "zero_optimization.stage";
+    const std::string own = "zero_stage", of_accelerate = "deepspeed_config.zero_stage";
+    r_.zero = says(stage)             ? e_.number(stage, 0)
+              : t_.has(own)           ? t_.number(own, 0)
+              : a_.has(of_accelerate) ? a_.number(of_accelerate, 0)
+                                      : 0;
+    if (r_.zero < 0 || r_.zero > 3)
+      fail_input(place_, "has ZeRO stage " + std::to_string(r_.zero), "write 0 to 3");
+    // deepspeed/runtime/zero/config.py: overlap_comm is true with stage 3 unless given.
+    r_.dp_overlap = !is_engine() || (says("zero_optimization.overlap_comm")
+                                         ? e_.flag("zero_optimization.overlap_comm", false)
+                                         : r_.zero == 3);
+    if (!is_engine()) fully_sharded();
+    r_.cp = e_.number("sequence_parallel_size", t_.number("sequence_parallel_size", 1));
+    if (r_.cp > 1) r_.cp_comm = "a2a";  // Ulysses (arXiv 2309.14509).
+    r_.tp = e_.number("tensor_parallel.autotp_size", 1);
+    for (const char* depth : {"pipeline.stages", "pipeline_parallel_size"})
+      if (e_.number(depth, 1) > 1)
+        e_.fail(depth, "makes a pipeline of DeepSpeed's own, which is not read",
+                "write the plan by hand (--pp of `orrery estimate`)");
+  }
+
+  // accelerate and Trainer: PyTorch's FSDP.
+  void fully_sharded() {
+    const std::vector<std::string> asked = t_.words("fsdp");
+    const auto asks = [&](const char* word) {
+      return std::find(asked.begin(), asked.end(), word) != asked.end();
+    };
+    if (asks("full_shard") || asks("hybrid_shard")) r_.zero = 3;
+    if (asks("shard_grad_op") || asks("hybrid_shard_zero2")) r_.zero = 2;
+    bool hybrid = asks("hybrid_shard") || asks("hybrid_shard_zero2");
+    if (a_.has("fsdp_config") && a_.word("distributed_type", "FSDP") == "FSDP") {
+      // FSDP2 has no strategy, and says whether weights are gathered again.
+      const std::string strategy =
+          a_.choice("fsdp_config.fsdp_sharding_strategy|fsdp_config.fsdp_reshard_after_forward",
+                    {{"FULL_SHARD", "3"},
+                     {"SHARD_GRAD_OP", "2"},
+                     {"NO_SHARD", "0"},
+                     {"HYBRID_SHARD", "3h"},
+                     {"HYBRID_SHARD_ZERO2", "2h"},
+                     {"true", "3"},
+                     {"false", "3k"},
+                     {"1", "3"},
+                     {"2", "2"},
+                     {"3", "0"},
+                     {"4", "3h"},
+                     {"5", "2h"}});
+      r_.zero = strategy[0] - '0';
+      hybrid = strategy.ends_with('h');
+      r_.reshard = !strategy.ends_with('k');
+      if (a_.flag("fsdp_config.fsdp_offload_params", false))
+        note(a_, "fsdp_config.fsdp_offload_params",
+             "keeps weights and the optimizer's state on the host, which are counted on the GPU");
+    }
+    if (asks("offload"))
+      note(t_, "fsdp",
+           "offloads weights and the optimizer's state to the host, which are counted on the GPU");
+    if (hybrid)
+      r_.notes.push_back(
+          "hybrid sharding is over a part of the replicas; priced is sharding over all");
+  }
+
+  void precision() {
+    const std::string mixed = a_.word("mixed_precision", "");
+    const std::string chat = t_.word("dtype", t_.has("zero_stage") ? "fp16" : "");
+    const bool bf16 = says("bf16.enabled") ? e_.flag("bf16.enabled", false)
+                                           : t_.flag("bf16", mixed == "bf16" || chat == "bf16" ||
+                                                                 chat == "bfloat16");
+    const bool fp16 = says("fp16.enabled")
+                          ? e_.flag("fp16.enabled", false)
+                          : t_.flag("fp16", mixed == "fp16" || chat == "fp16" || chat == "float16");
+    if (mixed == "fp8")
+      a_.fail("mixed_precision", "is fp8, which has no prices with Hugging Face's models",
+              "write bf16: --set bf16=true");
+    // transformers, training_args.py: tf32 sets allow_tf32, which PyTorch leaves off.
+    const bool tf32 = t_.flag("tf32", false);
+    r_.dtype = bf16 ? "bf16" : fp16 ? "fp16" : tf32 ? "tf32" : "fp32";
+    if (!bf16 && !fp16)
+      r_.notes.push_back("neither bf16 nor fp16 is given: it trains in fp32" +
+                         std::string{tf32 ? ", and multiplies in tf32" : ""});
+  }
+
+  void optimizer_state() {
+    // transformers, trainer_optimizer.py: 8-bit AdamW of bitsandbytes or torchao.
+    const std::string optimizer = t_.word("optim", "adamw_torch");
+    if (optimizer.find("adam") != optimizer.npos && optimizer.find("8bit") != optimizer.npos)
+      r_.exp_avg = r_.exp_avg_sq = "int8";
+    // deepspeed/runtime/precision_config.py: masters and moments of ZeRO in bf16.
+    if (!e_.flag("bf16.bf16_master_weights_and_grads", false)) return;
+    r_.main_params = "bf16";
+    if (e_.flag("bf16.bf16_optimizer_states", false)) r_.exp_avg = r_.exp_avg_sq = "bf16";
+  }
+
+  void layers() {
+    // LLaMA-Factory, hparams/model_args.py: on unless it is disabled.
+    const bool factory = t_.has("finetuning_type") || t_.has("cutoff_len");
+    const bool always = factory && !t_.flag("disable_gradient_checkpointing", false);
+    const bool recomputes =
+        t_.flag("gradient_checkpointing",
+                always || a_.flag("fsdp_config.fsdp_activation_checkpointing", false));
+    r_.recompute = recomputes ? "full" : "none";
+    t_.find("gradient_checkpointing_kwargs");
+    const std::string how = t_.word("attn_implementation|attn_impl", "sdpa");
+    const bool flash = t_.flag("use_flash_attn|use_flash_attention|use_flash_attention_2", true);
+    t_.find("flash_attn");
+    r_.attention = how == "eager" || !flash ? "unfused" : "flash";
+  }
+
+  // Both have replicas alone; tensor-parallel and Ulysses' ranks have no software of their own.
+  void software() {
+    if (r_.tp > 1 || r_.cp > 1) {
+      r_.software = "megatron-core";
+      if (r_.dtype == "fp32" || r_.dtype == "tf32") r_.attention = "unfused";
+      r_.notes.push_back(
+          "the nearest software is megatron-core, which fuses more kernels than Hugging Face's "
+          "models do");
+      return;
+    }
+    r_.software = is_engine() ? "deepspeed" : "hf-trainer";
+    r_.notes.push_back("the software " + r_.software +
+                       " is described for Hopper and later; on A100 give --software composer-2023 "
+                       "to `orrery estimate`");
+  }
+
+  void rest() {
+    NcclSettings nccl = nccl_settings(files_.nccl, place_);
+    r_.nccl = nccl.allowed;
+    for (std::string& sentence : nccl.notes) r_.notes.push_back(std::move(sentence));
+    tell_otherwise(t_, trainer_differences, r_.notes);
+    tell_otherwise(e_, engine_differences, r_.notes);
+    const std::string optimizer = t_.word("optim", "adamw_torch");
+    const bool is_adam = optimizer.find("adam") != optimizer.npos;
+    if (optimizer.find("4bit") != optimizer.npos || !is_adam)
+      note(t_, "optim", "is " + shown_text(optimizer) + "; priced is AdamW with fp32 state");
+    const std::string own = e_.word("optimizer.type", "AdamW");
+    if (own != "AdamW" && own != "Adam" && own != "auto")
+      note(e_, "optimizer.type", "is " + shown_text(own) + "; priced is AdamW");
+    e_.find("zero_optimization.stage3_gather_16bit_weights_on_model_save");
+    tell_unread(t_, inactive_arguments, r_.notes);
+    tell_unread(e_, inactive_of_engine, r_.notes);
+  }
+
+  const Settings& t_;
+  const Settings& e_;
+  const Settings& a_;
+  const TrainerFiles& files_;
+  const RecipeAnswers& answers_;
+  Place place_;
+  Recipe r_;
+};
+
+}  // namespace
+
+ImportedRun import_deepspeed_run(const std::vector<RecipeFile>& files,
+                                 const RecipeAnswers& answers) {
+  const TrainerFiles all = read_trainer_files(files, answers);
+  return TrainerReader{all, answers, {files.front().path, ""}}.read();
+}
+
+}  // namespace orrery

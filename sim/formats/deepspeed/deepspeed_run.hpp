@@ -1,0 +1,18 @@
+#pragma once
+
+#include <vector>
+
+#include "sim/formats/recipe/recipe.hpp"
+
+namespace orrery {
+
+/// The run that files of DeepSpeed, of Hugging Face's Trainer or of accelerate describe: a launch
+/// script, arguments (JSON, YAML), configurations (see read_trainer_files). What they leave out is
+/// what TrainingArguments and DeepSpeed's runtime/config.py make of it. `answers.set` are variables
+/// of the script, arguments ("bf16"), or settings of DeepSpeed ("zero_optimization.stage").
+/// Errors (bad_input): see read_trainer_files; a model that is not known; something that no plan
+/// can say.
+ImportedRun import_deepspeed_run(const std::vector<RecipeFile>& files,
+                                 const RecipeAnswers& answers);
+
+}  // namespace orrery

@@ -1,0 +1,279 @@
+#include "sim/formats/megatron/megatron_arguments.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include "sim/core/json_value.hpp"
+#include "sim/core/text_file.hpp"
+#include "sim/formats/megatron/launch_command.hpp"
+#include "sim/formats/megatron/model_config.hpp"
+#include "sim/formats/megatron/unpriced_models.hpp"
+
+namespace orrery {
+namespace {
+
+// Flags whose value has another name (dest) or sense in arguments.py: {flag, name, value or none}.
+struct Renamed {
+  std::string_view flag, name, value;
+};
+constexpr Renamed renamed[] = {
+    {"disable_bias_linear", "add_bias_linear", "False"},
+    {"no_overlap_p2p_communication", "overlap_p2p_comm", "False"},
+    {"fp8_format", "fp8", ""},
+    {"fp4_format", "fp4", ""},
+    {"recompute_activations", "recompute_granularity", "selective"},
+};
+
+// "--num-layers" as "num_layers".
+std::string underscored(const std::string& flag) {
+  std::string name = flag.substr(2);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+// As a shell takes it; a variable in it is left to the shell.
+std::string shell_quoted(const std::string& word) {
+  if (!word.empty() && word.find_first_of(" \t\n'\"\\()[]{}*?;|&<>`!#~") == std::string::npos)
+    return word;
+  const bool has_variable = word.find('$') != std::string::npos;
+  std::string quoted;
+  for (const char c : word)
+    if (has_variable && (c == '"' || c == '\\' || c == '`'))
+      quoted += std::string{'\\', c};
+    else
+      quoted += !has_variable && c == '\'' ? "'\\''" : std::string{c};
+  return has_variable ? "\"" + quoted + "\"" : "'" + quoted + "'";
+}
+
+bool is_flag(const std::string& word) {
+  return word.size() > 2 && word.starts_with("--") &&
+         std::isalnum(static_cast<unsigned char>(word[2]));
+}
+
+// The arguments without which there is no model to simulate.
+bool describes_model(const std::map<std::string, MegatronArguments::Value>& values) {
+  return values.contains("num_layers") || values.contains("hidden_size");
+}
+
+}  // namespace
+
+std::string MegatronArguments::Value::text() const {
+  std::string joined;
+  for (const std::string& word : words) joined += (joined.empty() ? "" : " ") + word;
+  return joined;
+}
+
+std::string MegatronArguments::Value::written() const {
+  std::string all = name;
+  if (is_implied) return all;
+  for (const std::string& word : words) all += " " + shell_quoted(word);
+  return all;
+}
+
+MegatronArguments MegatronArguments::read(const std::string& text, const std::string& file,
+                                          const std::map<std::string, std::string>& given,
+                                          const ShellFiles& files) {
+  require_text(text, file, "a launch script or a list of Megatron-LM's arguments");
+  MegatronArguments arguments;
+  arguments.place_ = {file, ""};
+  arguments.files_ = files;
+  arguments.read_list(lines_of(text));
+  if (describes_model(arguments.values_)) {
+    arguments.is_complete_ = true;
+    arguments.measured_ = measured_steps(text);
+  } else {
+    arguments.values_.clear();
+    if (is_model_config(text)) {
+      const ConfigScript config = script_of_config(text, file);
+      ShellScript script = read_shell_script(config.text, file, given);
+      for (auto& command : script.commands)
+        for (ShellWord& word : command)
+          word.line = config.lines[std::min(word.line, config.lines.size() - 1)];
+      arguments.read_script(script);
+    } else {
+      arguments.read_script(read_shell_script(text, file, given, files));
+    }
+  }
+  refuse_unpriced(arguments);
+  if (!describes_model(arguments.values_)) arguments.fail_without_model();
+  return arguments;
+}
+
+MegatronArguments MegatronArguments::of_recipe(const std::string& file,
+                                               std::map<std::string, Value> values,
+                                               std::map<std::string, std::string> spelling,
+                                               std::map<std::string, std::string> nccl) {
+  MegatronArguments arguments;
+  arguments.nccl_ = std::move(nccl);
+  arguments.place_ = {file, ""};
+  arguments.values_ = std::move(values);
+  arguments.spelling_ = std::move(spelling);
+  arguments.is_complete_ = true;
+  refuse_unpriced(arguments);
+  return arguments;
+}
+
+// What a script does not read may have had them.
+void MegatronArguments::fail_without_model() const {
+  const std::string problem =
+      "holds no arguments of Megatron-LM (no --num-layers or --hidden-size)";
+  const auto missing = std::find_if(notes_.begin(), notes_.end(), [](const std::string& note) {
+    return note.find(": not read: ") != std::string::npos;
+  });
+  if (missing != notes_.end())
+    fail_input(place_, problem + "; " + *missing,
+               "put the file where the script reads it, or give what names it: --set 1=WORD for "
+               "the script's first word");
+  fail_input(place_, problem,
+             "give the launch script, or the list of arguments that Megatron-LM prints");
+}
+
+// "  num_layers ...................................... 32", behind whatever a launcher prefixes.
+void MegatronArguments::read_list(const std::vector<std::string_view>& lines) {
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto words = words_of(lines[i]);
+    for (std::size_t w = 1; w + 1 < words.size(); ++w) {
+      if (words[w].size() < 3 || words[w].find_first_not_of('.') != std::string_view::npos)
+        continue;
+      Value value{{words.begin() + static_cast<std::ptrdiff_t>(w) + 1, words.end()},
+                  std::string{words[w - 1]},
+                  line_place(place_.file, i)};
+      values_.insert_or_assign(value.name, value);
+      break;
+    }
+  }
+}
+
+void MegatronArguments::read_script(const ShellScript& script) {
+  notes_ = script.notes;
+  const LaunchCommand launch = find_launch(script, notes_);
+  for (const auto& [name, words] : script.variables)
+    if (name.starts_with("NCCL_") && !words.empty()) nccl_[name] = words[0].text;
+  program_ = launch.program;
+  gpus_ = launch.gpus;
+  Value* last = nullptr;
+  for (const ShellWord& word : launch.arguments) {
+    if (!is_flag(word.text)) {
+      if (last && !last->is_implied) last->words.push_back(word.text);
+      continue;
+    }
+    const std::size_t equals = word.text.find('=');
+    const std::string flag = word.text.substr(0, equals);
+    const std::string name = name_of_flag(flag);
+    Value value{{}, flag, line_place(script.files[word.file], word.line)};
+    if (equals != std::string::npos) value.words.push_back(word.text.substr(equals + 1));
+    for (const Renamed& other : renamed)
+      if (!other.value.empty() && underscored(flag) == other.flag)
+        value = {{std::string{other.value}}, flag, value.place, true};
+    std::erase(order_, name);
+    order_.push_back(name);
+    last = &values_.insert_or_assign(name, value).first->second;
+  }
+}
+
+std::string MegatronArguments::name_of_flag(const std::string& flag) {
+  const std::string name = underscored(flag);
+  for (const Renamed& other : renamed)
+    if (name == other.flag) return std::string{other.name};
+  return name;
+}
+
+std::vector<std::string> MegatronArguments::written() const {
+  std::vector<std::string> all;
+  for (const std::string& name : order_) all.push_back(values_.at(name).written());
+  return all;
+}
+
+const MegatronArguments::Value* MegatronArguments::find(const std::string& name) const {
+  const auto found = values_.find(name);
+  if (found == values_.end()) return nullptr;
+  read_.insert(name);
+  const Value& value = found->second;
+  return value.words.size() == 1 && value.words[0] == "None" ? nullptr : &value;
+}
+
+std::vector<std::string> MegatronArguments::names_from(const std::string& begin) const {
+  std::vector<std::string> names;
+  for (auto at = values_.lower_bound(begin); at != values_.end() && at->first.starts_with(begin);
+       ++at)
+    names.push_back(at->first);
+  return names;
+}
+
+std::optional<std::string> MegatronArguments::other_file(const std::string& path) const {
+  return files_ ? files_(path) : std::nullopt;
+}
+
+bool MegatronArguments::flag(const std::string& name, bool absent) const {
+  const Value* value = find(name);
+  if (!value) return absent;
+  // A word behind a flag that takes none belongs to the command: `bash -c "... --bf16" | tee log`.
+  return value->words.empty() || value->words[0] != "False";
+}
+
+std::int64_t MegatronArguments::number(const std::string& name, std::int64_t absent) const {
+  const Value* value = find(name);
+  if (!value) return absent;
+  const std::string word = value->words.empty() ? "" : value->words[0];
+  if (word.starts_with('$')) {
+    const std::string variable = word.substr(1, word.find_first_of("({ ", 1) - 1);
+    fail(name, "is " + shown_text(word) + ", which the script does not say",
+         "give it: --set " + (variable.empty() ? "NAME" : shown_text(variable)) + "=N");
+  }
+  const auto number = plain_integer(word, 1 << 30);
+  if (!number)
+    fail(name, word.empty() ? "has no number" : "is '" + shown_text(word) + "', no whole number",
+         "write a whole number, or --set the variable that it comes from");
+  return *number;
+}
+
+std::int64_t MegatronArguments::required(const std::string& name) const {
+  if (has(name)) return number(name, 0);
+  fail_input(place_, "has no " + spelled(name), is_recipe() ? how_to_add(name) : "add it");
+}
+
+std::string MegatronArguments::spelled(const std::string& name) const {
+  if (const auto found = spelling_.find(name); found != spelling_.end()) return found->second;
+  std::string flag = "--" + name;
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
+}
+
+std::string MegatronArguments::how_to_add(const std::string& name) const {
+  if (!is_recipe()) return "add " + spelled(name) + " N to the file";
+  return "give it: --set " + spelled(name) + "=N";
+}
+
+std::string MegatronArguments::word(const std::string& name, const std::string& absent) const {
+  const Value* value = find(name);
+  return value && !value->words.empty() ? value->words[0] : absent;
+}
+
+std::string MegatronArguments::choice(
+    const std::string& name,
+    const std::vector<std::pair<std::string, std::string>>& meanings) const {
+  const std::string given = word(name, meanings.front().first);
+  std::string words;
+  for (const auto& [word, meaning] : meanings) {
+    if (word == given) return meaning;
+    if (!word.empty()) words += (words.empty() ? "" : ", ") + word;
+  }
+  fail(name, "is '" + shown_text(given) + "'", "known are " + words);
+}
+
+void MegatronArguments::fail(const std::string& name, const std::string& problem,
+                             const std::string& remedy) const {
+  const auto found = values_.find(name);
+  if (found == values_.end()) fail_input(place_, name + " " + problem, remedy);
+  fail_input(found->second.place, shown_text(found->second.name) + " " + problem, remedy);
+}
+
+std::vector<std::string> MegatronArguments::unread() const {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : values_)
+    if (!read_.contains(name)) names.push_back(shown_text(value.name));
+  return names;
+}
+
+}  // namespace orrery

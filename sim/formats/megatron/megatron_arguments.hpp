@@ -1,0 +1,110 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sim/core/error.hpp"
+#include "sim/formats/megatron/iteration_times.hpp"
+#include "sim/formats/shell/shell_script.hpp"
+
+namespace orrery {
+
+/// Arguments of Megatron-LM's pretrain_*.py, under the names that arguments.py gives their values:
+/// "num_layers", "add_bias_linear". Asking for one marks it as read.
+class MegatronArguments {
+ public:
+  /// What follows a flag, or stands behind the dots of a printed list. A flag without a word is on.
+  struct Value {
+    std::vector<std::string> words;
+    std::string name;  ///< As the file writes it: "--num-layers", "num_layers".
+    Place place;
+    bool is_implied = false;      ///< The flag has no word: its name says it.
+    std::string text() const;     ///< The words with blanks between them.
+    std::string written() const;  ///< With its flag before them, quoted where a shell needs it.
+  };
+
+  /// Reads the list of arguments that Megatron-LM prints when it starts (also inside a whole log),
+  /// a launch script, or bare flags. `given`: shell variables that the script gets from outside;
+  /// `files`: those that it reads. Errors (bad_input): no argument of Megatron-LM in it; see also
+  /// read_shell_script.
+  static MegatronArguments read(const std::string& text, const std::string& file,
+                                const std::map<std::string, std::string>& given,
+                                const ShellFiles& files = {});
+
+  /// Of a recipe that states its arguments in another way: values by the names of arguments.py,
+  /// each with its place and how the recipe calls it. `spelling`: how it would call others;
+  /// `nccl`: variables of NCCL.
+  /// Errors (bad_input): see refuse_unpriced.
+  static MegatronArguments of_recipe(const std::string& file, std::map<std::string, Value> values,
+                                     std::map<std::string, std::string> spelling,
+                                     std::map<std::string, std::string> nccl = {});
+
+  const Place& place() const { return place_; }
+  /// "pretrain_gpt.py"; "": the file does not say.
+  const std::string& program() const { return program_; }
+  /// That the launcher starts; nothing: the file does not say.
+  std::optional<int> gpus() const { return gpus_; }
+  /// Variables of NCCL that the script sets.
+  const std::map<std::string, std::string>& nccl() const { return nccl_; }
+  /// What a log says of its own iterations; nothing: it is none, or says nothing.
+  const std::optional<MeasuredSteps>& measured() const { return measured_; }
+  /// The text of a file that an argument names; nothing: it is not there.
+  std::optional<std::string> other_file(const std::string& path) const;
+  /// A printed list, or a recipe of another program, holds every argument, also those that nobody
+  /// gave.
+  bool is_complete() const { return is_complete_; }
+  bool is_recipe() const { return !spelling_.empty(); }  ///< Of another program.
+
+  const Value* find(const std::string& name) const;  ///< Null: absent, or None.
+  bool has(const std::string& name) const { return find(name) != nullptr; }
+  /// Of arguments whose names begin so, those that are there.
+  std::vector<std::string> names_from(const std::string& begin) const;
+  bool flag(const std::string& name, bool absent = false) const;
+  /// Errors (bad_input): no whole number, or a shell variable that nobody sets.
+  std::int64_t number(const std::string& name, std::int64_t absent) const;
+  std::int64_t required(const std::string& name) const;  ///< Absent: an error too.
+  std::string word(const std::string& name, const std::string& absent) const;
+  /// What the word means, by a list of all words and meanings; absent: the first of them.
+  std::string choice(const std::string& name,
+                     const std::vector<std::pair<std::string, std::string>>& meanings) const;
+  /// "--num-layers" of "num_layers", or what a recipe calls it.
+  std::string spelled(const std::string& name) const;
+  /// "add --num-layers N to the file"
+  std::string how_to_add(const std::string& name) const;
+  [[noreturn]] void fail(const std::string& name, const std::string& problem,
+                         const std::string& remedy) const;
+
+  /// The name in arguments.py of what a flag sets: "add_bias_linear" of "--disable-bias-linear".
+  static std::string name_of_flag(const std::string& flag);
+  /// Names in the order in which the script gives them, each where it is given last.
+  const std::vector<std::string>& order() const { return order_; }
+  /// All of them as a shell takes them, one flag with its words each, in their order.
+  std::vector<std::string> written() const;
+  /// Flags that nobody asked for, in the order of their names, as they are written.
+  std::vector<std::string> unread() const;
+  const std::vector<std::string>& notes() const { return notes_; }
+
+ private:
+  void read_list(const std::vector<std::string_view>& lines);
+  [[noreturn]] void fail_without_model() const;
+  void read_script(const ShellScript& script);
+
+  Place place_;
+  std::string program_;
+  std::optional<int> gpus_;
+  ShellFiles files_;
+  std::map<std::string, std::string> nccl_;
+  std::optional<MeasuredSteps> measured_;
+  std::map<std::string, Value> values_;
+  std::vector<std::string> order_;
+  mutable std::set<std::string> read_;
+  std::vector<std::string> notes_;
+  std::map<std::string, std::string> spelling_;  ///< Of a recipe.
+  bool is_complete_ = false;
+};
+
+}  // namespace orrery

@@ -1,0 +1,375 @@
+#include "sim/formats/megatron/megatron_run.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <nlohmann/json.hpp>
+
+#include "sim/core/json_value.hpp"
+#include "sim/core/text_file.hpp"
+#include "sim/formats/megatron/cuda_graph_arguments.hpp"
+#include "sim/formats/megatron/megatron_model.hpp"
+#include "sim/formats/megatron/pipeline_split.hpp"
+#include "sim/formats/megatron/priced_otherwise.hpp"
+#include "sim/formats/recipe/nccl_variables.hpp"
+#include "sim/plan/plan_keys.hpp"
+
+namespace orrery {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+bool is_wide_format(const Json& dtype) { return dtype == "fp32" || dtype == "tf32"; }
+
+class RunReader {
+ public:
+  RunReader(const MegatronArguments& arguments, const std::string& name,
+            const std::optional<Model>& model)
+      : a_{arguments}, notes_{arguments.notes()} {
+    plan_["model"] =
+        model ? Json::parse(model->document->compact()) : megatron_model(a_, name, notes_);
+    layers_ = model ? model->layers : 0;
+    has_experts_ = model ? model->experts.has_value() : plan_["model"].contains("experts");
+  }
+
+  ImportedRun read() {
+    degrees();
+    pipeline();
+    batch();
+    sharding();
+    precision();
+    optimizer_state();
+    recompute();
+    if (has_experts_) experts();
+    gpus();
+    overlaps();
+    if (const auto graphs = captured_in_graphs(a_, has_experts_, notes_))
+      plan_["cuda_graphs"] = *graphs;
+    gradients();
+    take_the_rest();
+    tell_unread();
+    if (const auto& steps = a_.measured())
+      plan_["measured"] = {{"step_s", steps->median.si()}, {"iterations", steps->counted}};
+    // For orrery export, which changes of them what another plan needs, and keeps all else.
+    if (!a_.is_complete()) plan_["arguments"] = a_.written();
+    return {plan_.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", std::move(notes_)};
+  }
+
+ private:
+  /// Megatron-LM's name of a key that it says in the same way, as its arguments are called.
+  static std::string argument(const PlanKey& key) {
+    std::string name = key.megatron;
+    std::replace(name.begin(), name.end(), '-', '_');
+    return name;
+  }
+  void take_number(const char* key, std::int64_t otherwise) {
+    plan_[key] = a_.number(argument(plan_key(key)), otherwise);
+  }
+  /// A switch, a number or a word, as the key's values are.
+  void take(const PlanKey& key) {
+    switch (key.access.form) {
+      case KeyForm::truth:
+        plan_[key.name] = a_.flag(argument(key));
+        break;
+      case KeyForm::number:
+        plan_[key.name] = a_.required(argument(key));
+        break;
+      case KeyForm::word:
+        plan_[key.name] = a_.word(argument(key), "");
+    }
+  }
+  /// What no code of this file has asked for. The degrees of experts mean nothing without them.
+  void take_the_rest() {
+    for (const PlanKey& key : plan_keys())
+      if (!key.megatron.empty() && key.part != PlanPart::degrees && key.part != PlanPart::experts &&
+          !plan_.contains(key.name) && a_.has(argument(key)))
+        take(key);
+  }
+
+  void degrees() {
+    for (const char* key : {"tp", "pp", "cp"}) take_number(key, 1);
+    tp_ = plan_["tp"];
+    pp_ = plan_["pp"];
+    if (tp_ == 0 || pp_ == 0)
+      a_.fail(argument(plan_key(tp_ == 0 ? "tp" : "pp")), "is 0", "write 1 for none");
+    const std::string exchange = a_.choice("cp_comm_type", {{"p2p", "p2p"},
+                                                            {"allgather", "all_gather"},
+                                                            {"all_gather", "all_gather"},
+                                                            {"a2a", "a2a"}});
+    if (plan_["cp"] > 1) plan_["cp_comm"] = exchange;
+    take(plan_key("sp"));
+    if (tp_ == 1) plan_["sp"] = false;
+  }
+
+  // A script that says its ranks for one node is an example for more: they are said then.
+  void gpus() {
+    std::int64_t said = a_.gpus().value_or(0);
+    if (a_.is_complete() && a_.has("world_size")) said = a_.required("world_size");
+    const std::int64_t given = plan_["cp"], cp = std::max<std::int64_t>(given, 1);
+    const std::int64_t needed =
+        ranks_needed(tp_, pp_, cp, plan_.value("ep", std::int64_t{1}), plan_.value("etp", tp_));
+    if (said > 0 && said % needed == 0) {
+      plan_["gpus"] = said;
+      // arguments.py: without a size of it, the global batch has one micro-batch a replica.
+      const std::int64_t mbs = plan_["mbs"];
+      if (!plan_.contains("gbs")) plan_["gbs"] = product_of({mbs, said / (tp_ * cp * pp_)});
+    } else if (said > 0) {
+      notes_.push_back("the run starts " + std::to_string(said) + " GPUs, but its ranks need " +
+                       std::to_string(needed) + " or a multiple of that: give --gpus");
+    } else {
+      notes_.push_back("the file does not say how many GPUs it uses: give --gpus");
+    }
+    if (!plan_.contains("gbs"))
+      fail_input(a_.place(),
+                 "has no " + a_.spelled("global_batch_size") +
+                     ", which is then the micro-batch times the replicas, whose number it does not "
+                     "say",
+                 a_.how_to_add("global_batch_size"));
+  }
+
+  void pipeline() {
+    const std::int64_t layers = layers_ > 0 ? layers_ : a_.required("num_layers");
+    const PipelineSplit split = pipeline_split(a_, layers, pp_, notes_);
+    if (pp_ > 1) plan_["schedule"] = split.vpp > 1 ? "interleaved" : "1f1b";
+    if (split.vpp > 1) plan_["vpp"] = split.vpp;
+    if (split.layers.chosen()) plan_["layers"] = stage_layers_text(split.layers);
+  }
+
+  void batch() {
+    for (const char* key : {"mbs", "seq"}) plan_[key] = a_.required(argument(plan_key(key)));
+    if (a_.has("global_batch_size"))
+      plan_["gbs"] = a_.required("global_batch_size");
+    else if (const auto last = last_batch_size())
+      plan_["gbs"] = *last;
+    for (const char* ramp : {"rampup_batch_size", "step_batch_size_schedule"})
+      if (const auto* value = a_.find(ramp)) take_ramp(value->text());
+  }
+
+  // As orrery run takes it. A script may write 9_765_625, a printed list ['192', '16', '9765625'].
+  void take_ramp(const std::string& text) {
+    std::string words;
+    for (const char letter : text) {
+      const bool said =
+          std::isalnum(static_cast<unsigned char>(letter)) || letter == ':' || letter == '.';
+      if (said)
+        words += letter;
+      else if (letter != '_' && !words.empty() && words.back() != ' ')
+        words += ' ';
+    }
+    if (words.ends_with(' ')) words.pop_back();
+    if (!words.empty() && std::isdigit(static_cast<unsigned char>(words.front())))
+      plan_["ramp"] = words;
+  }
+
+  // "0:384 200B:768 400B:1152": the size of the batch after so many tokens.
+  std::optional<int> last_batch_size() const {
+    const auto* schedule = a_.find("step_batch_size_schedule");
+    if (!schedule) return std::nullopt;
+    const std::string text = schedule->text();
+    return plain_integer(text.substr(text.rfind(':') + 1), 1 << 30);
+  }
+
+  void sharding() {
+    plan_["zero"] = a_.flag("use_distributed_optimizer") ? 1 : 0;
+    if (const std::int64_t instances = a_.number("num_distributed_optimizer_instances", 1);
+        instances > 1)
+      plan_["dp_replicate"] = instances;
+    if (!a_.flag("use_megatron_fsdp") && !a_.flag("use_custom_fsdp") && !a_.flag("use_torch_fsdp2"))
+      return;
+    const std::string sharded = a_.choice(
+        "data_parallel_sharding_strategy",
+        {{"no_shard", "0"}, {"optim", "1"}, {"optim_grads", "2"}, {"optim_grads_params", "3"}});
+    plan_["zero"] = a_.flag("use_torch_fsdp2") ? 3 : std::stoi(sharded);
+  }
+
+  void precision() {
+    const bool fp16 = a_.flag("fp16");
+    const bool wide = !fp16 && !a_.flag("bf16");
+    if (wide && a_.is_recipe() && !a_.has("bf16"))
+      fail_input(a_.place(), "does not say in which format it trains",
+                 "give --set " + a_.spelled("bf16") + "=bf16");
+    const std::string fp8 = a_.choice("fp8", {{"", ""}, {"e4m3", "fp8"}, {"hybrid", "fp8"}});
+    const std::string recipe = a_.choice(
+        "fp8_recipe",
+        {{"delayed", "fp8"}, {"tensorwise", "fp8"}, {"mxfp8", "mxfp8"}, {"blockwise", "fp8"}});
+    const std::string fp4 = a_.choice("fp4", {{"", ""}, {"e2m1", "nvfp4"}});
+    a_.choice("fp4_recipe", {{"nvfp4", "nvfp4"}});
+    plan_["dtype"] = !fp4.empty() ? fp4 : !fp8.empty() ? recipe : fp16 ? "fp16" : "bf16";
+    if (wide && (!fp8.empty() || !fp4.empty()))
+      fail_input(a_.place(),
+                 "multiplies in " + plan_.at("dtype").get<std::string>() +
+                     " weights of 32 bits, which has no prices",
+                 a_.is_recipe() ? "give --set " + a_.spelled("bf16") + "=bf16" : "add --bf16");
+    if (a_.flag("fp8_dot_product_attention")) plan_["fp8_attention"] = true;
+    const std::string backend = a_.word("attention_backend", "auto");
+    const bool local = a_.word("transformer_impl", "transformer_engine") == "local";
+    const bool flash = a_.flag("use_flash_attn");
+    const bool unfused =
+        backend == "unfused" || backend == "local" || (local && !flash) || is_of_2021();
+    plan_["attention"] = wide || (unfused && backend != "flash") ? "unfused" : "flash";
+    if (wide) in_fp32(local || is_of_2021());
+  }
+
+  // Transformer Engine multiplies operands of 32 bits in tf32 (common/gemm/cublaslt_gemm.cu,
+  // cublas_gemm), PyTorch in fp32 unless it is told otherwise (allow_tf32).
+  void in_fp32(bool by_pytorch) {
+    plan_["dtype"] = by_pytorch ? "fp32" : "tf32";
+    notes_.push_back(
+        std::string{a_.is_recipe() ? a_.spelled("bf16") + " is 32 bits"
+                                   : "neither --bf16 nor --fp16 is given"} +
+        ": it trains in fp32" +
+        (by_pytorch ? "; where PyTorch may use tf32 (allow_tf32) give --dtype tf32"
+                    : ", and Transformer Engine multiplies in tf32, as all products are priced"));
+  }
+
+  // Transformer Engine keeps the masters of bf16 weights as their lower 16 bits; where layers'
+  // weights are quantised by another recipe than delayed scaling, Megatron Core keeps them itself,
+  // whole (optimizer_config.py, use_precision_aware_optimizer_no_fp8_or_ds_fp8; optimizer/
+  // __init__.py, store_param_remainders).
+  void optimizer_state() {
+    const std::string dtype = plan_.at("dtype");
+    const bool of_8_bits = dtype == "fp8" || dtype == "mxfp8";
+    const bool gathers = a_.flag("fp8_param_gather");
+    const bool in_shards = plan_.value("zero", 0) > 1;
+    if (of_8_bits && gathers && !in_shards) plan_["fp8_params"] = true;
+    if (of_8_bits && gathers && in_shards)
+      notes_.push_back(
+          "--fp8-param-gather keeps shards of the weights in 8 bits; they are counted in 16");
+    if (!a_.flag("use_precision_aware_optimizer")) return;
+    const bool delayed = a_.word("fp8_recipe", "delayed") == "delayed" && !gathers;
+    const bool by_engine = dtype == "bf16" || (dtype == "fp8" && delayed);
+    const std::string masters =
+        a_.choice("main_params_dtype", {{"fp32", "fp32"}, {"fp16", "fp16"}});
+    const auto keep = [&](const char* key, const std::string& format) {
+      if (format != "fp32") plan_[key] = format;
+    };
+    keep("main_params", masters == "fp32" && by_engine ? "remainders" : masters);
+    for (const char* moment : {"exp_avg", "exp_avg_sq"})
+      keep(moment,
+           a_.choice(std::string{moment} + "_dtype",
+                     {{"fp32", "fp32"}, {"fp16", "fp16"}, {"bf16", "bf16"}, {"fp8", "fp8"}}));
+  }
+
+  // Its arguments were renamed or dropped in 2022.
+  bool is_of_2021() const {
+    return a_.has("DDP_impl") || a_.flag("checkpoint_activations") ||
+           a_.has("activations_checkpoint_method");
+  }
+
+  void recompute() {
+    const std::string kind = a_.choice(
+        "recompute_granularity", {{"", "none"}, {"selective", "selective"}, {"full", "full"}});
+    const auto* modules = a_.find("recompute_modules");
+    std::string parts;
+    if (kind == "selective" && modules)
+      for (const std::string& part : items_of(modules->text()))
+        parts += (parts.empty() ? ":" : "+") + part;
+    const bool of_2021 =
+        a_.flag("checkpoint_activations") || a_.has("activations_checkpoint_method");
+    plan_["recompute"] = of_2021 ? "full" : kind + parts;
+    if (a_.flag("cpu_offloading"))
+      plan_["offload_layers"] = a_.number("cpu_offloading_num_layers", 0);
+    if (kind != "full") return;
+    // "block": the first layers of each chunk; "uniform": all, in groups that keep one input.
+    const bool block = a_.word("recompute_method", "uniform") == "block";
+    const auto layers = a_.number("recompute_num_layers", 1);
+    if (block)
+      plan_["recompute"] = "full:" + std::to_string(layers);
+    else if (layers != 1)
+      notes_.push_back(
+          "--recompute-num-layers is not read: every layer keeps its input, not one in a group");
+  }
+
+  void experts() {
+    take_number("ep", 1);
+    take_number("etp", tp_);
+    const std::string type = a_.choice("moe_token_dispatcher_type", {{"allgather", "allgather"},
+                                                                     {"alltoall", "alltoall"},
+                                                                     {"alltoall_seq", "alltoall"},
+                                                                     {"flex", "flex"}});
+    plan_["moe_dispatcher"] = type == "flex"
+                                  ? a_.choice("moe_flex_dispatcher_backend",
+                                              {{"deepep", "deepep"}, {"hybridep", "hybridep"}})
+                                  : type;
+    for (const PlanKey& key : plan_keys())
+      if (key.part == PlanPart::experts && !key.megatron.empty()) take(key);
+    if (a_.has("moe_expert_capacity_factor"))
+      notes_.push_back(
+          "--moe-expert-capacity-factor is not read: a routing file says it "
+          "(docs/ROUTING.md)");
+  }
+
+  void overlaps() {
+    take(plan_key("dp_overlap"));
+    const bool tp_overlap = a_.flag("tp_comm_overlap");
+    if (tp_ > 1 && plan_["sp"] == true) plan_["tp_overlap"] = tp_overlap;
+    for (const char* known :
+         {"overlap_param_gather", "no_gradient_accumulation_fusion", "overlap_p2p_comm",
+          "attention_dropout", "hidden_dropout", "make_vocab_size_divisible_by",
+          "cross_entropy_loss_fusion", "cross_entropy_fusion_impl"})
+      a_.find(known);  // The software description knows, or nothing changes.
+  }
+
+  // arguments.py reduces bf16 runs' gradients in fp32 unless told otherwise, as performance recipes
+  // do and the software that a plan is for by default.
+  void gradients() {
+    const bool wide = a_.flag("accumulate_allreduce_grads_in_fp32");
+    // arguments.py: main gradients in 16 bits are gradients that are reduced in 16 bits.
+    const bool narrow = a_.flag("grad_reduce_in_bf16") || narrow_main_gradients();
+    if (is_of_2021()) {
+      plan_["software"] = "megatron-2021";
+      return;
+    }
+    const bool fp32 = is_wide_format(plan_.at("dtype"));
+    if (!fp32 && (a_.flag("fp16") ? !wide : narrow)) {
+      plan_["software"] = "megatron-core";
+      return;
+    }
+    const bool overlaps_tp = plan_.value("tp_overlap", false);
+    const bool overlaps_pp = plan_.contains("vpp") && a_.flag("overlap_p2p_comm", true);
+    if (overlaps_tp || overlaps_pp) {
+      plan_["software"] = "megatron-core-fp32-reduce-overlap";
+      return;
+    }
+    plan_["software"] = "megatron-core-fp32-reduce";
+    plan_.erase("tp_overlap");  // Of which it has what needs no flag: gradients' traffic.
+  }
+
+  bool narrow_main_gradients() const {
+    return a_.flag("use_precision_aware_optimizer") &&
+           a_.word("main_grads_dtype", "fp32") != "fp32";
+  }
+
+  void tell_unread() {
+    for (std::string& note : priced_otherwise(a_)) notes_.push_back(std::move(note));
+    NcclSettings nccl = nccl_settings(a_.nccl(), a_.place());
+    if (nccl.allowed.nccl_algo != "any") plan_["nccl_algo"] = nccl.allowed.nccl_algo;
+    if (nccl.allowed.nccl_proto != "any") plan_["nccl_proto"] = nccl.allowed.nccl_proto;
+    for (std::string& note : nccl.notes) notes_.push_back(std::move(note));
+    if (a_.is_complete()) return;  // A printed list has hundreds that nobody gave.
+    std::string names;
+    for (const std::string& flag : a_.unread()) {
+      std::string name = flag.substr(std::min<std::size_t>(flag.size(), 2));
+      std::replace(name.begin(), name.end(), '-', '_');
+      if (!changes_nothing(name)) names += " " + flag;
+    }
+    if (!names.empty()) notes_.push_back("not read:" + names);
+  }
+
+  const MegatronArguments& a_;
+  std::vector<std::string> notes_;
+  // An object from the start: operator[] of a null calls it one before it has the memory.
+  Json plan_ = Json::object();
+  std::int64_t tp_ = 1;
+  std::int64_t pp_ = 1;
+  std::int64_t layers_ = 0;  ///< Of a model that stands in; 0: the arguments say it.
+  bool has_experts_ = false;
+};
+
+}  // namespace
+
+ImportedRun import_megatron_run(const MegatronArguments& arguments, const std::string& name,
+                                const std::optional<Model>& model) {
+  return RunReader{arguments, name, model}.read();
+}
+
+}  // namespace orrery

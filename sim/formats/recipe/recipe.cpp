@@ -1,0 +1,180 @@
+#include "sim/formats/recipe/recipe.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "sim/core/number_text.hpp"
+#include "sim/model/named_model.hpp"
+#include "sim/plan/software.hpp"
+
+namespace orrery {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void check(const Recipe& recipe, const Place& place) {
+  // As many as a plan may have (sim/plan/plan_keys.cpp).
+  constexpr std::int64_t most_ranks = 1 << 20, most = 1 << 30;
+  struct Count {
+    const char* what;
+    std::int64_t count, most;
+  };
+  const Count counts[] = {{"tensor-parallel ranks", recipe.tp, most_ranks},
+                          {"pipeline stages", recipe.pp, most_ranks},
+                          {"chunks of a stage", recipe.vpp, most_ranks},
+                          {"context-parallel ranks", recipe.cp, most_ranks},
+                          {"expert-parallel ranks", recipe.ep, most_ranks},
+                          {"tensor-parallel ranks of experts", recipe.etp, most_ranks},
+                          {"sequences in a micro-batch", recipe.mbs, most},
+                          {"sequences in a step", recipe.gbs.value_or(recipe.per_replica), most},
+                          {"GPUs", recipe.gpus.value_or(1), most},
+                          {"tokens in a sequence", recipe.seq, most}};
+  for (const Count& one : counts)
+    if (one.count < 1 || one.count > one.most)
+      fail_input(place, "has " + grouped(one.count) + " " + one.what,
+                 "write a number from 1 to " + grouped(one.most));
+  if (product_of({recipe.tp, recipe.pp, recipe.cp}) > most_ranks ||
+      product_of({recipe.pp, recipe.ep, recipe.etp}) > most_ranks)
+    fail_input(place, "has more than 1,048,576 ranks", "lower its degrees of parallelism");
+}
+
+// What the plan says of the number of GPUs and of the global batch.
+void size_of_run(const Recipe& recipe, const Place& place, Json& plan,
+                 std::vector<std::string>& notes) {
+  const bool experts = recipe.model->experts.has_value();
+  const std::int64_t needed = ranks_needed(recipe.tp, recipe.pp, recipe.cp, experts ? recipe.ep : 1,
+                                           experts ? recipe.etp : recipe.tp);
+  std::optional<std::int64_t> gpus = recipe.gpus;
+  if (!gpus) {
+    notes.push_back("the file does not say how many GPUs it uses: give --gpus");
+  } else if (*gpus % needed != 0) {
+    notes.push_back("the run has " + grouped(*gpus) + " GPUs, but its ranks need " +
+                    grouped(needed) + " or a multiple of that: give --gpus");
+    gpus.reset();
+  }
+  if (gpus) plan["gpus"] = *gpus;
+  if (recipe.gbs) {
+    plan["gbs"] = *recipe.gbs;
+  } else if (gpus) {
+    const std::int64_t replicas = *gpus / (recipe.tp * recipe.pp * recipe.cp);
+    plan["gbs"] = product_of({recipe.per_replica, replicas});
+  } else {
+    fail_input(place,
+               "does not say how many sequences a step has: they are " +
+                   grouped(recipe.per_replica) + " for each replica, whose number it does not say",
+               needed == 1 ? "give --gpus N" : "give --gpus N, a multiple of " + grouped(needed));
+  }
+}
+
+}  // namespace
+
+ImportedRun written_plan(const Recipe& recipe, const Place& place) {
+  check(recipe, place);
+  std::vector<std::string> notes = recipe.notes;
+  Json plan = Json::object();  // operator[] of a null calls it an object before it has the memory.
+  plan["model"] = Json::parse(recipe.model->document->compact());
+  plan["tp"] = recipe.tp;
+  plan["pp"] = recipe.pp;
+  if (recipe.pp > 1) plan["schedule"] = recipe.schedule;
+  if (recipe.layers.chosen()) plan["layers"] = stage_layers_text(recipe.layers);
+  if (recipe.vpp > 1) plan["vpp"] = recipe.vpp;
+  plan["cp"] = recipe.cp;
+  if (recipe.cp > 1) plan["cp_comm"] = recipe.cp_comm;
+  if (recipe.model->experts) {
+    plan["ep"] = recipe.ep;
+    plan["etp"] = recipe.etp;
+    plan["moe_dispatcher"] = recipe.moe_dispatcher;
+  }
+  size_of_run(recipe, place, plan, notes);
+  plan["mbs"] = recipe.mbs;
+  plan["seq"] = recipe.seq;
+  plan["recompute"] = recipe.recompute;
+  plan["zero"] = recipe.zero;
+  if (recipe.dp_replicate > 1) plan["dp_replicate"] = recipe.dp_replicate;
+  if (recipe.zero == 3) plan["reshard"] = recipe.reshard;
+  plan["sp"] = recipe.sp && recipe.tp > 1;
+  plan["dtype"] = recipe.dtype;
+  if (recipe.main_params != "fp32") plan["main_params"] = recipe.main_params;
+  if (recipe.exp_avg != "fp32") plan["exp_avg"] = recipe.exp_avg;
+  if (recipe.exp_avg_sq != "fp32") plan["exp_avg_sq"] = recipe.exp_avg_sq;
+  plan["attention"] = recipe.attention;
+  if (recipe.tp > 1 && read_software(recipe.software, {"", ""}).overlaps_tp())
+    plan["tp_overlap"] = recipe.tp_overlap;
+  plan["dp_overlap"] = recipe.dp_overlap;
+  if (recipe.nccl.nccl_algo != "any") plan["nccl_algo"] = recipe.nccl.nccl_algo;
+  if (recipe.nccl.nccl_proto != "any") plan["nccl_proto"] = recipe.nccl.nccl_proto;
+  plan["software"] = recipe.software;
+  return {plan.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", std::move(notes)};
+}
+
+std::int64_t product_of(std::initializer_list<std::int64_t> counts) {
+  constexpr std::int64_t most = std::int64_t{1} << 40;
+  std::int64_t product = 1;
+  for (const std::int64_t count : counts) {
+    if (count < 1) return 0;
+    product = count > most / product ? most : product * count;
+  }
+  return product;
+}
+
+std::int64_t ranks_needed(std::int64_t tp, std::int64_t pp, std::int64_t cp, std::int64_t ep,
+                          std::int64_t etp) {
+  constexpr std::int64_t most = 1 << 20;
+  const std::int64_t own = product_of({tp, cp}), of_experts = product_of({ep, etp});
+  if (own < 1 || of_experts < 1) return product_of({std::max<std::int64_t>(own, 1), pp});
+  if (own > most || of_experts > most) return std::int64_t{1} << 40;
+  return product_of({pp, std::lcm(own, of_experts)});
+}
+
+std::optional<Model> model_of_answer(const RecipeAnswers& answers) {
+  if (!answers.model) return std::nullopt;
+  return read_model(*answers.model, {"--model", ""});
+}
+
+std::optional<Model> model_by_name(const std::string& name, const RecipeAnswers& answers) {
+  if (const auto known = catalog_model(name)) return read_model(*known, {"", ""});
+  const std::string path = name + (name.ends_with('/') ? "" : "/") + "config.json";
+  const auto text = answers.other_file && !name.empty() ? answers.other_file(path) : std::nullopt;
+  if (!text) return std::nullopt;
+  return parse_model(JsonValue::parse(*text, path));
+}
+
+Model model_of_sizes(const std::string& json, const std::string& name, const std::string& source) {
+  const Json sizes = Json::parse(json);
+  Json model = {{"name", name}};
+  if (!sizes.contains("model_type"))
+    model = {{"schema", "orrery.model/1"}, {"name", name}, {"source", source}};
+  model.update(sizes);
+  return parse_model(
+      JsonValue::parse(model.dump(-1, ' ', false, Json::error_handler_t::replace), name));
+}
+
+void take_answers(Settings& settings, const RecipeAnswers& answers) {
+  for (const auto& [path, value] : answers.set) settings.set(path, value);
+}
+
+bool is_on(const Settings& settings, const std::string& paths) {
+  const SettingsTree* value = settings.find(paths);
+  if (!value) return false;
+  if (value->kind != SettingsTree::Kind::scalar)
+    return !value->items.empty() || !value->entries.empty();
+  for (const char* off : {"", "0", "0.0", "false", "False", "FALSE", "no", "none", "None"})
+    if (value->text == off) return false;
+  return true;
+}
+
+void tell_otherwise(const Settings& settings, std::span<const PricedOtherwise> all,
+                    std::vector<std::string>& notes) {
+  for (const PricedOtherwise& one : all)
+    if (is_on(settings, one.paths)) notes.push_back(settings.name(one.paths) + " " + one.sentence);
+}
+
+void tell_unread(const Settings& settings, const std::vector<std::string>& inactive,
+                 std::vector<std::string>& notes) {
+  std::string names;
+  for (const std::string& path : settings.unread(inactive)) names += " " + path;
+  if (!names.empty()) notes.push_back("not read:" + names);
+}
+
+}  // namespace orrery

@@ -1,0 +1,110 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/core/error.hpp"
+#include "sim/formats/settings/settings.hpp"
+#include "sim/model/model.hpp"
+#include "sim/plan/plan_request.hpp"
+
+namespace orrery {
+
+/// A plan file with the model inside, for people, and what was concluded or left out.
+struct ImportedRun {
+  std::string json;  ///< Keys of a plan, "model" and, if told, "gpus".
+  std::vector<std::string> notes;
+};
+
+/// A file of a run, as the user named it.
+struct RecipeFile {
+  std::string text, path;
+};
+
+/// What a user says of a run beside its files.
+struct RecipeAnswers {
+  std::string name;                  ///< What to call a model that has no name of its own.
+  std::optional<std::string> model;  ///< In place of the file's: of the catalog, or a file.
+  std::optional<std::int64_t> gpus;
+  std::map<std::string, std::string> set;  ///< Settings by their paths, or a script's variables.
+  /// The text of another file that one of them names; nothing: it is not there.
+  std::function<std::optional<std::string>(const std::string& path)> other_file = {};
+};
+
+/// A run of any training program in a plan's words (sim/plan/plan_keys.cpp).
+struct Recipe {
+  std::optional<Model> model;  ///< Always there when it is written.
+  std::int64_t tp = 1, pp = 1, vpp = 1, cp = 1, ep = 1, etp = 1;
+  std::optional<std::int64_t> gpus;
+  std::int64_t mbs = 1, seq = 0;
+  std::optional<std::int64_t> gbs;
+  std::int64_t per_replica = 0;  ///< Sequences of a replica in a step, where there is no gbs.
+  std::string schedule = "1f1b";
+  StageLayers layers;  ///< Chosen where the program does not divide them evenly.
+  std::string recompute = "none";
+  std::int64_t zero = 0;
+  std::int64_t dp_replicate = 1;
+  bool reshard = true;  ///< Of zero 3.
+  bool sp = false;
+  std::string dtype = "bf16", attention = "flash", cp_comm = "p2p";
+  std::string moe_dispatcher = "alltoall";
+  std::string main_params = "fp32", exp_avg = "fp32", exp_avg_sq = "fp32";
+  bool tp_overlap = false, dp_overlap = true;
+  NcclChoice nccl;
+  std::string software;
+  std::vector<std::string> notes;
+};
+
+/// The plan that states all of it, so that no default of ours fills anything in. Where `gbs` is
+/// absent it is that of all replicas. `place`: of the run. Errors (bad_input): neither the global
+/// batch nor the number of GPUs is known; a degree or a size below 1.
+ImportedRun written_plan(const Recipe& recipe, const Place& place);
+
+/// The product of counts that a user wrote. One that no plan can have, 2^40 and more, is 2^40; a
+/// count below 1 makes it 0.
+std::int64_t product_of(std::initializer_list<std::int64_t> counts);
+
+/// Ranks of one replica, or of several where experts of `ep` x `etp` ranks share theirs; `ep` and
+/// `etp` are 1 and `tp` where there are none. More than any plan has are 2^40.
+std::int64_t ranks_needed(std::int64_t tp, std::int64_t pp, std::int64_t cp, std::int64_t ep,
+                          std::int64_t etp);
+
+/// The model that the user names in place of the file's; nothing: they name none.
+std::optional<Model> model_of_answer(const RecipeAnswers& answers);
+
+/// A model of sizes as JSON text: orrery.model/1 without name and source, or a Hugging Face config,
+/// which has no source.
+Model model_of_sizes(const std::string& json, const std::string& name, const std::string& source);
+
+/// The model of the catalog that a name of the hub stands for, or that of a folder which is there
+/// and holds a config.json. Nothing: neither.
+std::optional<Model> model_by_name(const std::string& name, const RecipeAnswers& answers);
+
+/// Replaces settings by what the user says, which wins.
+void take_answers(Settings& settings, const RecipeAnswers& answers);
+
+/// "not read: a b", with the paths that nobody asked for and that may change something; nothing:
+/// there are none.
+void tell_unread(const Settings& settings, const std::vector<std::string>& inactive,
+                 std::vector<std::string>& notes);
+
+/// Whether a setting is there and neither false, 0, "none" nor empty.
+bool is_on(const Settings& settings, const std::string& paths);
+
+/// A setting that, where it is on, does what the estimate does not.
+struct PricedOtherwise {
+  const char* paths;  ///< As Settings takes them.
+  const char* sentence;
+};
+
+/// "path sentence" for each of them that is on.
+void tell_otherwise(const Settings& settings, std::span<const PricedOtherwise> all,
+                    std::vector<std::string>& notes);
+
+}  // namespace orrery

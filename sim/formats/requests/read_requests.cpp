@@ -1,0 +1,84 @@
+#include "sim/formats/requests/read_requests.hpp"
+
+#include <algorithm>
+
+#include "sim/core/input_file.hpp"
+#include "sim/core/json_value.hpp"
+#include "sim/core/nearest.hpp"
+#include "sim/core/text_file.hpp"
+#include "sim/formats/requests/request_forms.hpp"
+
+namespace orrery {
+namespace {
+
+RequestFormat format_of(const std::string& text, const std::string& file) {
+  const std::string_view all = trimmed(text);
+  const std::string_view first = trimmed(all.substr(0, all.find('\n')));
+  const auto has = [&](std::string_view in, const char* key) {
+    return in.find(std::string{'"'} + key + '"') != in.npos;
+  };
+  if (all.starts_with('{')) {
+    if (has(first, "input_length")) return RequestFormat::mooncake;
+    if (has(first, "arrival_s")) return RequestFormat::lines;
+    if (has(all, "input_lens")) return RequestFormat::vllm;
+  } else if (const RequestFormat csv = csv_format(first); csv != RequestFormat::lines) {
+    return csv;
+  }
+  fail_input(
+      {file, ""}, "looks like none of the traces that are read",
+      "name its form with --trace-format: mooncake, azure, burstgpt, lengths, vllm or lines");
+}
+
+RequestFormat named_format(const std::string& name) {
+  const std::vector<std::string>& names = request_format_names();
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end())
+    fail_input({"", "--trace-format"}, "'" + shown_text(name) + "' is unknown",
+               suggestion(name, names));
+  return static_cast<RequestFormat>(found - names.begin());
+}
+
+RequestTrace parse(RequestFormat format, const std::string& text, const std::string& file) {
+  switch (format) {
+    case RequestFormat::lines:
+    case RequestFormat::mooncake:
+      return parse_json_line_requests(text, file, format);
+    case RequestFormat::vllm:
+      return parse_vllm_requests(text, file);
+    default:
+      return parse_csv_requests(text, file, format);
+  }
+}
+
+}  // namespace
+
+const std::vector<std::string>& request_format_names() {
+  static const std::vector<std::string> names{"lines",    "mooncake", "azure",
+                                              "burstgpt", "lengths",  "vllm"};
+  return names;
+}
+
+RequestTrace parse_request_trace(const std::string& text, const std::string& file,
+                                 const TraceReading& reading) {
+  require_text(text, file, "a trace of requests");
+  const RequestFormat format =
+      reading.format.empty() ? format_of(text, file) : named_format(reading.format);
+  RequestTrace trace = parse(format, text, file);
+  std::vector<Request>& requests = trace.list.requests;
+  if (requests.empty())
+    fail_input({file, ""}, "holds no request that was answered", "give a trace with requests");
+  const auto earlier = [](const Request& a, const Request& b) { return a.arrival < b.arrival; };
+  if (!std::is_sorted(requests.begin(), requests.end(), earlier))
+    std::stable_sort(requests.begin(), requests.end(), earlier);
+  if (reading.first > 0 && static_cast<std::int64_t>(requests.size()) > reading.first)
+    requests.resize(static_cast<std::size_t>(reading.first));
+  const Seconds start = requests.front().arrival;
+  for (Request& request : requests) request.arrival = (request.arrival - start) / reading.speed;
+  return trace;
+}
+
+RequestTrace read_request_trace(const std::string& path, const TraceReading& reading) {
+  return parse_request_trace(read_input_file(path), path, reading);
+}
+
+}  // namespace orrery

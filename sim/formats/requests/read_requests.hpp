@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/serving/request.hpp"
+
+namespace orrery {
+
+/// In which form requests are written down.
+enum class RequestFormat {
+  lines,     ///< Ours: a JSON object a line with arrival_s, input, output.
+  mooncake,  ///< Mooncake's JSON lines: timestamp (ms), input_length, output_length, hash_ids.
+  azure,     ///< Azure's CSV: TIMESTAMP, ContextTokens, GeneratedTokens.
+  burstgpt,  ///< BurstGPT's CSV: Timestamp, ..., Request tokens, Response tokens, ...
+  lengths,   ///< A CSV of input_length, output_length, without times.
+  vllm       ///< The result file of vLLM's benchmark: input_lens, output_lens.
+};
+
+const std::vector<std::string>& request_format_names();
+
+/// What a trace says of its requests, by their arrival, the first of which is at 0.
+struct RequestTrace {
+  RequestList list;
+  RequestFormat format = RequestFormat::lines;
+  bool has_times = true;
+};
+
+struct TraceReading {
+  std::string format = {};  ///< One of request_format_names(); "": the one that it looks like.
+  double speed = 1.0;       ///< So many times as fast as it was.
+  std::int64_t first = 0;   ///< Only so many; 0: all.
+};
+
+/// All rows of a trace, which is read without regard to its size. A row without an answer is a
+/// request that failed: it is left out and counted.
+/// Errors (bad_input), with the line: no known form, a row that lacks a field, a time that is no
+/// number or negative, a length that is no count from 1 on.
+RequestTrace read_request_trace(const std::string& path, const TraceReading& reading);
+/// The same of a text.
+RequestTrace parse_request_trace(const std::string& text, const std::string& file,
+                                 const TraceReading& reading);
+
+}  // namespace orrery

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/formats/recipe/recipe.hpp"
+
+namespace orrery {
+
+/// Whose server a command starts.
+enum class ServerKind { vllm, sglang, trtllm };
+const std::string& name(ServerKind kind);  ///< "vllm", also the engine's in workloads/engines.
+
+/// A command that starts a server of some engine, or one of its worker processes.
+struct ServerCommand {
+  ServerKind kind = ServerKind::vllm;
+  std::string program;  ///< "vllm serve", "dynamo.sglang".
+  Settings words;       ///< Flags of the command, '-' written as '_'; the model as "model".
+  Settings file;        ///< What its file of settings says; empty: it names none.
+};
+
+/// What a script starts.
+struct StartedServers {
+  std::vector<ServerCommand> servers;
+  std::string router;  ///< A policy of docs/REPLAY.md; "": nothing says it.
+  std::vector<std::string> notes;
+};
+
+/// `files`: a script with the commands, and files of settings that it names; or one such file
+/// alone. Errors (bad_input): no command starts a server, a file that it names is not there.
+StartedServers find_servers(const std::vector<RecipeFile>& files, const RecipeAnswers& answers);
+
+}  // namespace orrery

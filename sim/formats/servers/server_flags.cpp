@@ -1,0 +1,299 @@
+#include "sim/formats/servers/server_flags.hpp"
+
+#include <charconv>
+#include <cmath>
+
+#include "sim/core/number_text.hpp"
+#include "sim/formats/servers/checkpoint_name.hpp"
+#include "sim/model/named_model.hpp"
+
+namespace orrery {
+namespace {
+
+constexpr double gibibyte = 1024.0 * 1024.0 * 1024.0;
+
+// With as many digits as it takes to be read again.
+std::string size_text(double size) {
+  char text[64];
+  const auto [end, error] = std::to_chars(text, text + sizeof text, size);
+  return std::string(text, end);
+}
+
+std::string share_text(double share) {
+  std::string text = std::to_string(share);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return text;
+}
+
+// The name of Hugging Face's hub that the model's source tells, where it leads back to the model.
+std::string hub_name(const Model& model) {
+  const std::string mark = "Hugging Face ";
+  const std::size_t at = model.source.find(mark);
+  if (at != model.source.npos) {
+    const std::size_t begin = at + mark.size();
+    const std::string name = model.source.substr(begin, model.source.find(' ', begin) - begin);
+    if (name.find('/') != name.npos && catalog_model(name) == model.name) return name;
+  }
+  return model.name;
+}
+
+class FlagsWriter {
+ public:
+  explicit FlagsWriter(const ServerAsked& asked) : asked_{asked}, plan_{asked.plan} {
+    // What nobody asked for is what the engine has on this GPU.
+    DeploymentRequest bare;
+    bare.tp = plan_.tp;
+    bare.pp = plan_.pp;
+    bare.dp = plan_.dp;
+    bare.ep = plan_.ep;
+    bare.moe_tp = plan_.moe_tp;
+    bare.replicas = 1;
+    usual_ = make_deployment(asked.model, asked.system, asked.engine, bare,
+                             static_cast<int>(plan_.replica_gpus()), {"", ""});
+  }
+
+  ServerFlags vllm() {
+    formats();
+    add("vllm");
+    add("serve");
+    add(checkpoint_);
+    add("--tensor-parallel-size", plan_.tp);
+    if (plan_.pp > 1) add("--pipeline-parallel-size", plan_.pp);
+    if (plan_.dp > 1) add("--data-parallel-size", plan_.dp);
+    if (plan_.ep > 1) {
+      add("--enable-expert-parallel");
+      if (plan_.moe_tp > 1)
+        leave_out("no flag cuts experts over " + std::to_string(plan_.ep) + " of " +
+                  std::to_string(plan_.stage_gpus()) + " ranks; the command cuts them over all");
+    }
+    if (quantizes_) add("--quantization", "fp8");
+    if (half_) add("--dtype", "float16");
+    if (!cache_.empty()) add("--kv-cache-dtype", cache_);
+    if (plan_.budget != usual_.budget) add("--max-num-batched-tokens", plan_.budget);
+    if (plan_.max_seqs != usual_.max_seqs) add("--max-num-seqs", plan_.max_seqs);
+    if (plan_.kv_share != usual_.kv_share)
+      add("--gpu-memory-utilization", share_text(plan_.kv_share));
+    if (plan_.block != usual_.block) add("--block-size", plan_.block);
+    if (plan_.chunked != usual_.chunked)
+      add(plan_.chunked ? "--enable-chunked-prefill" : "--no-enable-chunked-prefill");
+    if (!asked_.prefix_cache) add("--no-enable-prefix-caching");
+    if (plan_.host_kv > Bytes{}) {
+      // In GiB, of all ranks of a copy of attention together.
+      const double gib = plan_.host_kv.si() / gibibyte * static_cast<double>(plan_.tp * plan_.pp);
+      add("--kv-offloading-size", size_text(gib));
+      add("--kv-offloading-backend", "native");
+    }
+    if (plan_.speculation) {
+      const Speculation& drafts = *plan_.speculation;
+      const char* methods[] = {"mtp", "eagle3", "draft_model", "ngram"};
+      std::string json =
+          std::string{"'{\"method\":\""} + methods[static_cast<std::size_t>(drafts.method)] + "\"";
+      const std::string drafter = drafter_name();
+      if (!drafter.empty()) json += ",\"model\":\"" + drafter + "\"";
+      add("--speculative-config",
+          json + ",\"num_speculative_tokens\":" + std::to_string(drafts.tokens) + "}'");
+    }
+    if (asked_.role != ServerRole::all)
+      add("--kv-transfer-config",
+          std::string{"'{\"kv_connector\":\"NixlConnector\",\"kv_role\":\""} +
+              (asked_.role == ServerRole::prefill ? "kv_producer" : "kv_consumer") + "\"}'");
+    return std::move(flags_);
+  }
+
+  ServerFlags sglang() {
+    formats();
+    for (const char* word : {"python3", "-m", "sglang.launch_server"}) add(word);
+    add("--model-path", checkpoint_);
+    add("--tp-size", plan_.stage_gpus());
+    if (plan_.pp > 1) add("--pp-size", plan_.pp);
+    if (plan_.dp > 1) {
+      add("--dp-size", plan_.dp);
+      add("--enable-dp-attention");
+    }
+    if (plan_.ep > 1) add("--ep-size", plan_.ep);
+    if (quantizes_) add("--quantization", "fp8");
+    if (half_) add("--dtype", "float16");
+    if (!cache_.empty()) add("--kv-cache-dtype", cache_);
+    // Both count for all copies of attention together.
+    if (!plan_.chunked) {
+      add("--chunked-prefill-size", -1);
+      if (plan_.budget != usual_.budget) add("--max-prefill-tokens", plan_.budget);
+    } else if (plan_.budget != usual_.budget) {
+      add("--chunked-prefill-size", plan_.budget * plan_.dp);
+    }
+    if (plan_.mixed) add("--enable-mixed-chunk");
+    if (plan_.max_seqs != usual_.max_seqs) add("--max-running-requests", plan_.max_seqs * plan_.dp);
+    if (plan_.kv_share != usual_.kv_share) add("--mem-fraction-static", share_text(plan_.kv_share));
+    if (plan_.block != usual_.block) add("--page-size", plan_.block);
+    if (!asked_.prefix_cache) add("--disable-radix-cache");
+    if (plan_.host_kv > Bytes{}) {
+      add("--enable-hierarchical-cache");
+      const std::int64_t gigabytes =
+          std::max<std::int64_t>(1, std::llround(plan_.host_kv.si() / 1e9));
+      if (static_cast<double>(gigabytes) * 1e9 != plan_.host_kv.si())
+        leave_out("no flag has " + gigabytes_text(plan_.host_kv) +
+                  " of host memory; the command takes whole GB");
+      add("--hicache-size", gigabytes);
+    }
+    if (plan_.speculation) {
+      const Speculation& drafts = *plan_.speculation;
+      const char* algorithms[] = {"NEXTN", "EAGLE3", "STANDALONE", "NGRAM"};
+      add("--speculative-algorithm", algorithms[static_cast<std::size_t>(drafts.method)]);
+      const std::string drafter = drafter_name();
+      if (!drafter.empty()) add("--speculative-draft-model-path", drafter);
+      if (drafts.method == DraftMethod::ngram) {
+        add("--speculative-num-draft-tokens", drafts.tokens);
+      } else {
+        add("--speculative-num-steps", drafts.tokens);
+        add("--speculative-eagle-topk", 1);
+        add("--speculative-num-draft-tokens", drafts.tokens + 1);
+      }
+    }
+    if (asked_.role != ServerRole::all)
+      add("--disaggregation-mode", asked_.role == ServerRole::prefill ? "prefill" : "decode");
+    return std::move(flags_);
+  }
+
+  // TensorRT-LLM takes all of it by file; its pools are Dynamo's.
+  ServerFlags trtllm() {
+    formats();
+    if (asked_.role == ServerRole::all) {
+      add("trtllm-serve");
+      add(checkpoint_);
+      add("--extra_llm_api_options", asked_.settings_file);
+    } else {
+      for (const char* word : {"python3", "-m", "dynamo.trtllm"}) add(word);
+      add("--model-path", checkpoint_);
+      add("--disaggregation-mode", asked_.role == ServerRole::prefill ? "prefill" : "decode");
+      add("--extra-engine-args", asked_.settings_file);
+    }
+    set("tensor_parallel_size", plan_.stage_gpus());
+    if (plan_.pp > 1) set("pipeline_parallel_size", plan_.pp);
+    if (plan_.dp > 1) {
+      set("enable_attention_dp", "true");
+      if (plan_.tp > 1)
+        leave_out("no setting copies attention " + std::to_string(plan_.dp) + " times over " +
+                  std::to_string(plan_.stage_gpus()) + " ranks; the command copies it on each");
+    }
+    if (plan_.ep > 1) set("moe_expert_parallel_size", plan_.ep);
+    if (plan_.ep > 1 && plan_.moe_tp > 1) set("moe_tensor_parallel_size", plan_.moe_tp);
+    if (half_) set("dtype", "float16");
+    if (plan_.budget != usual_.budget) set("max_num_tokens", plan_.budget);
+    if (plan_.max_seqs != usual_.max_seqs) set("max_batch_size", plan_.max_seqs);
+    if (plan_.chunked != usual_.chunked)
+      set("enable_chunked_prefill", plan_.chunked ? "true" : "false");
+    std::string cache;
+    const auto keep = [&](const char* key, const std::string& value) {
+      cache += std::string{"  "} + key + ": " + value + "\n";
+    };
+    if (!cache_.empty()) keep("dtype", cache_);
+    if (plan_.kv_share != usual_.kv_share)
+      keep("free_gpu_memory_fraction", share_text(plan_.kv_share));
+    if (plan_.block != usual_.block) keep("tokens_per_block", std::to_string(plan_.block));
+    if (!asked_.prefix_cache) keep("enable_block_reuse", "false");
+    if (plan_.host_kv > Bytes{})
+      keep("host_cache_size", std::to_string(std::llround(plan_.host_kv.si())));
+    if (!cache.empty()) flags_.settings += "kv_cache_config:\n" + cache;
+    if (plan_.speculation) {
+      const Speculation& drafts = *plan_.speculation;
+      const char* types[] = {"MTP", "Eagle3", "DraftTarget", "NGram"};
+      flags_.settings +=
+          std::string{"speculative_config:\n  decoding_type: "} +
+          types[static_cast<std::size_t>(drafts.method)] + "\n  " +
+          (drafts.method == DraftMethod::mtp ? "num_nextn_predict_layers" : "max_draft_len") +
+          ": " + std::to_string(drafts.tokens) + "\n";
+      const std::string drafter = drafter_name();
+      if (!drafter.empty()) flags_.settings += "  speculative_model_dir: " + drafter + "\n";
+    }
+    return std::move(flags_);
+  }
+
+ private:
+  void add(const std::string& word) { flags_.command.push_back(word); }
+  void add(const char* flag, const std::string& value) {
+    flags_.command.emplace_back(flag);
+    flags_.command.push_back(value);
+  }
+  void add(const char* flag, std::int64_t value) { add(flag, std::to_string(value)); }
+  void set(const char* key, const std::string& value) {
+    flags_.settings += std::string{key} + ": " + value + "\n";
+  }
+  void set(const char* key, std::int64_t value) { set(key, std::to_string(value)); }
+  void leave_out(const std::string& what) { flags_.left_out.push_back(what); }
+
+  // The checkpoint's name says the weights; what engines quantise themselves is a flag.
+  void formats() {
+    const bool with_experts = asked_.model.experts.has_value();
+    const WeightFormat weights = plan_.weights;
+    const WeightFormat experts = with_experts ? plan_.experts : weights;
+    half_ = weights == WeightFormat::fp16 || experts == WeightFormat::fp16;
+    const auto plain = [&](WeightFormat format) {
+      return format == WeightFormat::fp16 ? WeightFormat::bf16 : format;
+    };
+    const PublishedFormats published = published_formats(asked_.model.name);
+    checkpoint_ = hub_name(asked_.model);
+    const bool as_published = plain(weights) == published.weights &&
+                              (!with_experts || plain(experts) == published.experts);
+    // Engines cast 16-bit weights to fp8 when they load them, but for TensorRT-LLM.
+    quantizes_ = !as_published && weights == WeightFormat::fp8 && experts == WeightFormat::fp8 &&
+                 published.weights == WeightFormat::bf16 &&
+                 published.experts == WeightFormat::bf16 &&
+                 asked_.engine.scheduler != SchedulerKind::trtllm;
+    if (!as_published && !quantizes_) checkpoint_ += checkpoint_suffix(plain(weights));
+    // One dtype is that of all 16-bit weights.
+    const bool mixed_halves =
+        with_experts && half_ && (weights == WeightFormat::bf16 || experts == WeightFormat::bf16);
+    if ((!as_published && experts != weights) || mixed_halves)
+      leave_out("no flag has experts in " + name(experts) + " beside weights in " + name(weights));
+    if (checkpoint_ != hub_name(asked_.model))
+      leave_out(checkpoint_ + " stands for a checkpoint in " + name(weights) + "; name yours");
+    const KvFormat usual = half_ ? KvFormat::fp16 : KvFormat::bf16;
+    if (plan_.kv == usual) return;
+    cache_ = plan_.kv == KvFormat::bf16   ? "bfloat16"
+             : plan_.kv == KvFormat::fp16 ? "float16"
+             : plan_.kv == KvFormat::fp8  ? "fp8"
+                                          : "nvfp4";
+    if (asked_.engine.scheduler == SchedulerKind::sglang && plan_.kv == KvFormat::fp8)
+      cache_ = "fp8_e4m3";
+  }
+
+  std::string drafter_name() {
+    const Speculation& drafts = *plan_.speculation;
+    std::string rates = speculation_text(drafts);
+    rates.erase(0, rates.rfind('@') + 1);
+    leave_out("no flag says how many drafted tokens are accepted (" + rates + ")");
+    if (drafts.method == DraftMethod::draft) return hub_name(*plan_.drafter);
+    if (drafts.method != DraftMethod::eagle) return "";
+    leave_out("EAGLE3-HEAD stands for the checkpoint of the layer that drafts; name yours");
+    return "EAGLE3-HEAD";
+  }
+
+  const ServerAsked& asked_;
+  const Deployment& plan_;
+  Deployment usual_;
+  ServerFlags flags_;
+  std::string checkpoint_;
+  std::string cache_;       ///< "": as the computation.
+  bool half_ = false;       ///< 16 bits are float16.
+  bool quantizes_ = false;  ///< The engine makes fp8 of 16-bit weights.
+};
+
+}  // namespace
+
+ServerFlags server_flags(const ServerAsked& asked, const Place& at) {
+  switch (asked.engine.scheduler) {
+    case SchedulerKind::vllm:
+      return FlagsWriter{asked}.vllm();
+    case SchedulerKind::sglang:
+      return FlagsWriter{asked}.sglang();
+    case SchedulerKind::trtllm:
+      return FlagsWriter{asked}.trtllm();
+    case SchedulerKind::static_batch:
+      break;
+  }
+  fail_input(at / "engine", "'" + asked.engine.name + "' has no server that a command starts",
+             "use vllm, sglang or trtllm");
+}
+
+}  // namespace orrery

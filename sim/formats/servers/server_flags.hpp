@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/formats/servers/server_reader.hpp"
+#include "sim/serving/deployment.hpp"
+
+namespace orrery {
+
+/// What one server is to be told.
+struct ServerAsked {
+  const Model& model;
+  const System& system;
+  const ServingEngine& engine;
+  const Deployment& plan;  ///< Of one replica; how many there are does not matter.
+  ServerRole role = ServerRole::all;
+  bool prefix_cache = true;
+  std::string settings_file;  ///< What to call one, where the engine takes settings by file.
+};
+
+/// The command, and what its file of settings holds.
+struct ServerFlags {
+  std::vector<std::string> command;
+  std::string settings;
+  std::vector<std::string> left_out;  ///< What neither says, a sentence each.
+};
+
+/// Says what differs from the engine's defaults. Errors (bad_input): the engine has no server.
+ServerFlags server_flags(const ServerAsked& asked, const Place& at);
+
+}  // namespace orrery

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "sim/formats/servers/checkpoint_name.hpp"
+#include "sim/formats/servers/server_commands.hpp"
+
+namespace orrery {
+
+/// Which requests a server answers, or which part of them.
+enum class ServerRole { all, prefill, decode };
+
+/// What one server is, in the words of a deployment.
+struct ServedPart {
+  Model model;
+  std::string catalog_name;     ///< Of the model; "": it is of a file.
+  nlohmann::ordered_json keys;  ///< Of a deployment, without replicas but for those of the server.
+  bool prefix_cache = true;
+  ServerRole role = ServerRole::all;
+  bool is_further_node = false;  ///< Of a server that another command starts.
+  std::vector<std::string> notes;
+};
+
+/// What all engines' settings have in common. Words of the command and of a file are asked as one,
+/// in the order in which the engine prefers them.
+class ServerReader {
+ public:
+  ServerReader(const ServerCommand& command, const RecipeAnswers& answers);
+
+  /// Errors (bad_input): what is refused, by its place, with what to write instead.
+  ServedPart read();
+
+ private:
+  const Settings& having(const std::string& paths) const {
+    return preferred_.has(paths) ? preferred_ : other_;
+  }
+  bool has(const std::string& paths) const { return having(paths).has(paths); }
+  bool flag(const std::string& paths, bool absent) const {
+    return having(paths).flag(paths, absent);
+  }
+  std::string word(const std::string& paths, const std::string& absent) const {
+    return having(paths).word(paths, absent);
+  }
+  std::int64_t count(const std::string& paths, std::int64_t absent) const;
+  void take_count(const char* key, const std::string& paths);
+  void take_share(const std::string& paths);
+  /// Host memory of one GPU: what `paths` says, in units of `unit` bytes, over `ranks`.
+  void take_host_memory(const std::string& paths, double unit, std::int64_t ranks);
+  void note(const std::string& paths, const std::string& sentence);
+  [[noreturn]] void refuse(const std::string& paths, const std::string& sentence,
+                           const std::string& remedy) const;
+  /// Refuses what no price covers: a path that is there and on, or a count above 1.
+  void refuse_on(const std::string& paths, const std::string& sentence) const;
+
+  void read_model();
+  void read_formats(const std::string& quantization, const std::string& dtype,
+                    const std::string& cache);
+  void read_draft(const std::string& method, const std::string& model, std::int64_t tokens,
+                  const std::string& paths);
+  void read_vllm();
+  void read_vllm_draft();
+  void read_vllm_role();
+  void read_sglang();
+  void read_sglang_draft();
+  void read_trtllm();
+  void read_trtllm_draft();
+  void tell_rest();
+
+  const ServerCommand& command_;
+  const RecipeAnswers& answers_;
+  const Settings& preferred_;
+  const Settings& other_;
+  CheckpointName checkpoint_;
+  ServedPart part_;
+};
+
+}  // namespace orrery

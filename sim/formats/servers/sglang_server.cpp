@@ -1,0 +1,100 @@
+#include "sim/formats/servers/server_reader.hpp"
+
+namespace orrery {
+
+// Names as of python/sglang/srt/server_args.py.
+void ServerReader::read_sglang() {
+  if (having("node_rank").number("node_rank", 0) > 0) part_.is_further_node = true;
+  const std::int64_t ranks = count("tp_size|tp|tensor_parallel_size", 1);
+  const std::int64_t copies = count("dp_size|dp|data_parallel_size", 1);
+  const bool attention = flag("enable_dp_attention", false) && copies > 1;
+  const std::string all_to_all = word("moe_a2a_backend", "none");
+  const bool deep =
+      (all_to_all != "none" && all_to_all != "None") || flag("enable_deepep_moe", false);
+  // With attention copies the ranks are those of all copies together; DeepEP cuts experts over all.
+  if (attention && ranks % copies != 0)
+    refuse("dp_size|dp|data_parallel_size",
+           "does not divide the " + std::to_string(ranks) + " ranks of tp_size", "write a divisor");
+  if (attention && !part_.model.experts)
+    refuse("enable_dp_attention",
+           "copies attention of a model without experts, which share nothing",
+           "leave it out: --set enable_dp_attention=false");
+  part_.keys["tp"] = attention ? ranks / copies : ranks;
+  part_.keys["pp"] = count("pp_size|pp|pipeline_parallel_size", 1);
+  const std::int64_t parts = deep ? ranks : count("ep_size|ep|expert_parallel_size", 1);
+  if (part_.model.experts) {
+    if (ranks % parts != 0)
+      refuse("ep_size|ep|expert_parallel_size",
+             "does not divide the " + std::to_string(ranks) + " ranks of tp_size",
+             "write a divisor");
+    part_.keys["dp"] = attention ? copies : 1;
+    part_.keys["ep"] = parts;
+    part_.keys["moe_tp"] = ranks / parts;
+  }
+  if (!attention && copies > 1) part_.keys["replicas"] = copies;
+  refuse_on("cpu_offload_gb", "keeps weights on the host, which is not modelled");
+  refuse_on("enable_lora|lora_paths", "serves LoRA adapters, which are not modelled");
+  refuse_on("is_embedding", "makes no answers");
+  refuse_on("attn_cp_size|attention_context_parallel_size",
+            "cuts attention over ranks by tokens, which is not modelled");
+  read_formats("quantization", "dtype", "kv_cache_dtype");
+  // Both are of all copies together.
+  const std::int64_t share = attention ? copies : 1;
+  const auto take_shared = [&](const char* key, const std::string& paths) {
+    take_count(key, paths);
+    if (part_.keys.contains(key))
+      part_.keys[key] = std::max<std::int64_t>(1, part_.keys[key].get<std::int64_t>() / share);
+  };
+  const std::string parts_of_prompts = "chunked_prefill_size";
+  if (having(parts_of_prompts).number(parts_of_prompts, 1) == -1) {
+    part_.keys["chunked"] = false;
+    take_count("budget", "max_prefill_tokens");
+  } else {
+    take_shared("budget", parts_of_prompts);
+    if (has("max_prefill_tokens")) note("max_prefill_tokens", "is read only without chunks");
+  }
+  if (flag("enable_mixed_chunk", false)) part_.keys["mixed"] = true;
+  take_shared("max_seqs", "max_running_requests");
+  take_share("mem_fraction_static");
+  take_count("block", "page_size");
+  part_.prefix_cache = !flag("disable_radix_cache", false);
+  if (flag("enable_hierarchical_cache", false)) {
+    if (word("hicache_size", "0") != "0")
+      take_host_memory("hicache_size", 1e9, 1);
+    else
+      note("enable_hierarchical_cache",
+           "has host memory of hicache_ratio times the GPU's cache, which is not counted: give it "
+           "in GB, --set hicache_size=64");
+    const std::string policy = word("hicache_write_policy", "write_through");
+    if (policy != "write_through")
+      note("hicache_write_policy", "is " + policy + "; modelled is write_through");
+    if (has("hicache_storage_backend"))
+      note("hicache_storage_backend", "is a tier behind the host's memory, which is not counted");
+  }
+  const std::string mode = word("disaggregation_mode", "null");
+  if (mode == "prefill") part_.role = ServerRole::prefill;
+  if (mode == "decode") part_.role = ServerRole::decode;
+  read_sglang_draft();
+}
+
+void ServerReader::read_sglang_draft() {
+  const std::string algorithm = "speculative_algorithm|speculative_algo";
+  if (!has(algorithm)) return;
+  const std::string model = word("speculative_draft_model_path|speculative_draft_model", "");
+  const bool own = part_.model.prediction_layers > 0;
+  const std::string method = having(algorithm).choice(algorithm, {{"NEXTN", "mtp"},
+                                                                  {"EAGLE", own ? "mtp" : "eagle3"},
+                                                                  {"EAGLE3", "eagle3"},
+                                                                  {"STANDALONE", "draft"},
+                                                                  {"NGRAM", "ngram"}});
+  const std::string steps = "speculative_num_steps", wide = "speculative_eagle_topk";
+  if (having(wide).number(wide, 1) != 1)
+    refuse(wide, "drafts a tree of tokens, which is not modelled", "write 1: --set " + wide + "=1");
+  const std::string drafts = method == "ngram" ? "speculative_num_draft_tokens" : steps;
+  if (!has(drafts))
+    refuse(algorithm, "drafts as many tokens as the engine chooses", "add " + drafts);
+  having("speculative_num_draft_tokens").find("speculative_num_draft_tokens");
+  read_draft(method, model, having(drafts).number(drafts, 1), drafts);
+}
+
+}  // namespace orrery

@@ -1,0 +1,209 @@
+#include "sim/formats/settings/settings.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+#include "sim/core/json_value.hpp"
+#include "sim/core/nearest.hpp"
+#include "sim/core/text_file.hpp"
+
+namespace orrery {
+namespace {
+
+constexpr int largest = 1 << 30;
+
+std::vector<std::string> split(const std::string& text, char at) {
+  std::vector<std::string> parts{""};
+  for (const char c : text)
+    if (c == at)
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  return parts;
+}
+
+const SettingsTree* below(const SettingsTree& tree, const std::string& path) {
+  const SettingsTree* at = &tree;
+  for (const std::string& key : split(path, '.'))
+    if (at = at->find(key); !at) return nullptr;
+  return at;
+}
+
+std::string joined(const std::string& path, const std::string& key) {
+  return path.empty() ? key : path + "." + key;
+}
+
+// Paths of all scalars and lists, in the order of the document.
+void collect(const SettingsTree& tree, const std::string& path, std::vector<std::string>& paths) {
+  if (tree.kind != SettingsTree::Kind::map) {
+    if (!tree.is_null()) paths.push_back(path);
+    return;
+  }
+  for (const auto& [key, value] : tree.entries) collect(value, joined(path, key), paths);
+}
+
+using Meaning =
+    std::function<std::optional<std::string>(const std::string& path, const std::string& word)>;
+
+void replace_below(SettingsTree& tree, const std::string& path, const Meaning& meaning) {
+  if (tree.kind == SettingsTree::Kind::scalar)
+    if (auto word = meaning(path, tree.text)) tree.text = std::move(*word);
+  for (auto& [key, value] : tree.entries) replace_below(value, joined(path, key), meaning);
+}
+
+std::string small(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+}  // namespace
+
+Settings::Settings(SettingsTree tree, std::string file)
+    : tree_{std::move(tree)}, file_{std::move(file)} {}
+
+void Settings::set(const std::string& path, const std::string& value) {
+  SettingsTree* at = &tree_;
+  for (const std::string& key : split(path, '.')) {
+    if (at->kind != SettingsTree::Kind::map) {
+      *at = SettingsTree{};
+      at->kind = SettingsTree::Kind::map;
+    }
+    auto entry = std::find_if(at->entries.rbegin(), at->entries.rend(),
+                              [&](const auto& other) { return other.key == key; });
+    if (entry == at->entries.rend()) {
+      at->entries.push_back({key, SettingsTree{}});
+      entry = at->entries.rbegin();
+    }
+    at = &entry->value;
+  }
+  *at = SettingsTree{};
+  at->text = value;
+  given_.insert(path);
+}
+
+void Settings::replace_words(const Meaning& meaning) { replace_below(tree_, "", meaning); }
+
+const SettingsTree* Settings::find(const std::string& paths) const {
+  for (const std::string& path : split(paths, '|')) {
+    const SettingsTree* found = below(tree_, path);
+    if (!found) continue;
+    read_.insert(path);
+    if (!found->is_null()) return found;
+  }
+  return nullptr;
+}
+
+const SettingsTree* Settings::look(const std::string& path) const { return below(tree_, path); }
+
+std::string Settings::name(const std::string& paths) const {
+  const std::vector<std::string> all = split(paths, '|');
+  for (const std::string& path : all) {
+    const SettingsTree* found = below(tree_, path);
+    if (found && !found->is_null()) return path;
+  }
+  return all.front();
+}
+
+std::vector<std::string> Settings::names_below(const std::string& path) const {
+  std::vector<std::string> paths;
+  if (const SettingsTree* found = below(tree_, path)) collect(*found, path, paths);
+  return paths;
+}
+
+std::string Settings::scalar(const std::string& paths, const SettingsTree& value) const {
+  if (value.kind != SettingsTree::Kind::scalar)
+    fail(paths, value.kind == SettingsTree::Kind::list ? "is a list" : "has settings below it",
+         "write one value");
+  return value.text;
+}
+
+bool Settings::flag(const std::string& paths, bool absent) const {
+  const SettingsTree* value = find(paths);
+  if (!value) return absent;
+  const std::string word = small(scalar(paths, *value));
+  if (word == "true" || word == "yes" || word == "on" || word == "1") return true;
+  if (word == "false" || word == "no" || word == "off" || word == "0") return false;
+  fail(paths, "is '" + shown_text(value->text) + "'", "write true or false");
+}
+
+std::int64_t Settings::number(const std::string& paths, std::int64_t absent) const {
+  const SettingsTree* value = find(paths);
+  if (!value) return absent;
+  std::string word = scalar(paths, *value);
+  if (word.find("${") != word.npos || word == "???")
+    fail(paths, "is " + shown_text(word) + ", which the file does not say",
+         "give it: --set " + name(paths) + "=N");
+  if (word.starts_with('$'))
+    fail(paths, "is " + shown_text(word) + ", which the script does not say",
+         "give it: --set " + shown_text(word.substr(1, word.find_first_of("({ ", 1) - 1)) + "=N");
+  const std::string written = word;
+  std::erase(word, '_');  // 4_000 is a number of TOML, Python and YAML 1.1.
+  const bool is_negative = word.starts_with('-');
+  const auto number = plain_integer(word.substr(is_negative ? 1 : 0), largest);
+  if (!number) fail(paths, "is '" + shown_text(written) + "'", "write a whole number");
+  return is_negative ? -std::int64_t{*number} : std::int64_t{*number};
+}
+
+std::int64_t Settings::required(const std::string& paths) const {
+  if (has(paths)) return number(paths, 0);
+  fail_input(place(), "has no " + name(paths), "add it, or give --set " + name(paths) + "=N");
+}
+
+std::string Settings::word(const std::string& paths, const std::string& absent) const {
+  const SettingsTree* value = find(paths);
+  return value ? scalar(paths, *value) : absent;
+}
+
+std::vector<std::string> Settings::words(const std::string& paths) const {
+  const SettingsTree* value = find(paths);
+  std::vector<std::string> all;
+  if (!value) return all;
+  if (value->kind == SettingsTree::Kind::list) {
+    for (const SettingsTree& item : value->items) all.push_back(item.text);
+    return all;
+  }
+  return items_of(scalar(paths, *value));
+}
+
+std::string Settings::choice(
+    const std::string& paths,
+    const std::vector<std::pair<std::string, std::string>>& meanings) const {
+  const std::string given = word(paths, meanings.front().first);
+  std::vector<std::string> words;
+  for (const auto& [word, meaning] : meanings) {
+    if (small(word) == small(given)) return meaning;
+    if (!word.empty()) words.push_back(word);
+  }
+  fail(paths, "is '" + shown_text(given) + "'", suggestion(given, words));
+}
+
+Place Settings::place_of(const std::string& paths) const {
+  const std::string path = name(paths);
+  const auto given = given_.lower_bound(path);
+  if (given != given_.end() && (*given == path || given->starts_with(path + ".")))
+    return {"--set", ""};
+  const SettingsTree* value = below(tree_, path);
+  return value ? line_place(file_, value->line) : place();
+}
+
+void Settings::fail(const std::string& paths, const std::string& problem,
+                    const std::string& remedy) const {
+  fail_input(place_of(paths), shown_text(name(paths)) + " " + problem, remedy);
+}
+
+std::vector<std::string> Settings::unread(const std::vector<std::string>& inactive) const {
+  std::vector<std::string> paths, left;
+  collect(tree_, "", paths);
+  for (const std::string& path : paths) {
+    const bool is_read = std::any_of(read_.begin(), read_.end(), [&](const std::string& other) {
+      return path == other || path.starts_with(other + ".");
+    });
+    const bool is_inactive =
+        std::any_of(inactive.begin(), inactive.end(),
+                    [&](const std::string& begin) { return path.starts_with(begin); });
+    if (!is_read && !is_inactive) left.push_back(shown_text(path));
+  }
+  return left;
+}
+
+}  // namespace orrery

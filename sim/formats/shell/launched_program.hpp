@@ -1,0 +1,36 @@
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/formats/shell/shell_variables.hpp"
+#include "sim/formats/shell/slurm_options.hpp"
+
+namespace orrery {
+
+/// A command of a script that starts a program of Python on GPUs.
+struct LaunchCommand {
+  std::string program;               ///< "pretrain_gpt.py"; "": bare arguments.
+  std::vector<ShellWord> launcher;   ///< Words before the program.
+  std::vector<ShellWord> arguments;  ///< Words behind it.
+  /// GPUs that it starts, by the launcher's words, else Slurm's.
+  std::optional<int> gpus;
+};
+
+/// A command's program and what stands before and behind it; `gpus` is left out.
+LaunchCommand launch_of(const std::vector<ShellWord>& command);
+
+/// GPUs that torchrun, accelerate, deepspeed or mpirun start by their words, else those that Slurm
+/// was asked for. Nothing: they do not say.
+std::optional<int> launched_gpus(const std::vector<ShellWord>& launcher, const SlurmOptions& slurm);
+
+/// Whether one of the flags is there, alone or joined to its value by '='.
+bool has_flag(const std::vector<ShellWord>& words, std::initializer_list<const char*> flags);
+
+/// Words behind "--flag" as argparse sees them: quoted words that hold several flags or a flag with
+/// its value are split.
+std::vector<ShellWord> argument_words(const std::vector<ShellWord>& words);
+
+}  // namespace orrery

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include "sim/formats/shell/shell_syntax.hpp"
+
+namespace orrery {
+
+/// What a shell script says, as Bash's grammar has it, a list of commands. `line`: that of its
+/// first line. A comment that begins with #SBATCH is a command of that name. Accepts every text:
+/// what fits no rule is a word of a command, what nothing closes ends with the text.
+ShellNode parse_shell(const std::string& text, std::size_t line = 0);
+
+/// A word for ShellLexer's modes without the text around it.
+WrittenWord shell_operand(const std::string& text, std::size_t line);
+WrittenWord shell_document(const std::string& text, std::size_t line);
+
+}  // namespace orrery

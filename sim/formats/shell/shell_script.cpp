@@ -1,0 +1,444 @@
+#include "sim/formats/shell/shell_script.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <list>
+
+#include "sim/formats/shell/shell_arithmetic.hpp"
+#include "sim/formats/shell/shell_expansion.hpp"
+#include "sim/formats/shell/shell_lexer.hpp"
+#include "sim/formats/shell/shell_marks.hpp"
+#include "sim/formats/shell/shell_node.hpp"
+#include "sim/formats/shell/shell_parser.hpp"
+#include "sim/formats/shell/shell_printed.hpp"
+#include "sim/formats/shell/shell_test.hpp"
+#include "sim/formats/shell/slurm_options.hpp"
+
+namespace orrery {
+namespace {
+
+using NodeKind = ShellNode::Kind;
+using Words = std::vector<ShellWord>;
+
+constexpr int deepest_call = 40;       // Functions and files in one another.
+constexpr int most_commands = 50'000;  // That loops may bring, in all.
+constexpr int most_rounds = 200;
+constexpr std::size_t most_texts = 200;  // That are parsed: files, documents and words.
+
+/// How a command ends. A program is taken to succeed, but nothing is decided by that.
+enum class Status { yes, no, program, unknown };
+
+Status status_of(std::optional<bool> truth) {
+  return !truth ? Status::unknown : *truth ? Status::yes : Status::no;
+}
+
+bool is_one_of(const std::string& word, std::initializer_list<const char*> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+std::string name_of_path(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+class Interpreter {
+ public:
+  Interpreter(const std::string& file, const std::map<std::string, std::string>& given,
+              const ShellFiles& files)
+      : variables_{file, given},
+        expander_{variables_, [this](const std::string& text) { return printed(text); }},
+        files_{files} {}
+
+  ShellScript read(const std::string& text) {
+    run(keep(parse_shell(without_marks(text))));
+    ShellScript script;
+    script.commands = std::move(commands_);
+    for (Words& command : script.commands)
+      for (ShellWord& word : command) word.text = shown_marks(word.text);
+    for (const std::string& name : variables_.names())
+      if (const ShellValue* value = variables_.find(name)) {
+        script.variables.emplace_back(name, value->words);
+        for (ShellWord& word : script.variables.back().second) word.text = shown_marks(word.text);
+      }
+    script.files = variables_.files();
+    script.written = std::move(written_);
+    tell_unset();
+    script.notes = std::move(notes_);
+    return script;
+  }
+
+ private:
+  // Functions outlive the text that defined them.
+  const ShellNode& keep(ShellNode tree) {
+    trees_.push_back(std::move(tree));
+    return trees_.back();
+  }
+
+  Status run(const ShellNode& node) {
+    if (ended_ || depth_ >= deepest_call || ++executed_ > most_commands) return Status::unknown;
+    switch (node.kind) {
+      case NodeKind::command:
+        return command(node);
+      case NodeKind::test: {
+        std::vector<std::string> words;
+        for (const WrittenWord& word : node.words) words.push_back(expander_.text(word));
+        return tested(words);
+      }
+      case NodeKind::arithmetic: {
+        const std::string value = expander_.arithmetic(node.name, node.line);
+        if (!is_known(value) || !unset_names(value).empty()) return Status::unknown;
+        return value == "0" ? Status::no : Status::yes;
+      }
+      case NodeKind::list:
+        return list(node);
+      case NodeKind::chain:
+        return chain(node);
+      case NodeKind::negation:
+        return negated(run(node.parts[0]));
+      case NodeKind::branch:
+        return branch(node);
+      case NodeKind::choice:
+        return choice(node);
+      case NodeKind::repetition:
+        return repetition(node);
+      case NodeKind::each:
+        return each(node);
+      case NodeKind::function:
+        functions_[node.name] = &node.parts[0];
+        return Status::yes;
+    }
+    return Status::unknown;
+  }
+
+  Status inside(const ShellNode& node) {
+    ++depth_;
+    const Status status = run(node);
+    --depth_;
+    return status;
+  }
+
+  static Status negated(Status status) {
+    if (status == Status::yes) return Status::no;
+    return status == Status::no ? Status::yes : Status::unknown;
+  }
+
+  Status list(const ShellNode& node) {
+    Status status = Status::yes;
+    for (const ShellNode& part : node.parts) {
+      if (is_command(part, {"exit"}) && depth_ == 0) ended_ = true;
+      if (ended_) break;
+      status = run(part);
+    }
+    return status;
+  }
+
+  Status chain(const ShellNode& node) {
+    Status status = run(node.parts[0]);
+    for (std::size_t i = 1; i < node.parts.size(); ++i) {
+      const bool if_it_fails = node.name[i - 1] == '|';
+      if (status == Status::unknown && !ends_script(node.parts[i])) tell_left_out(node.parts[i]);
+      if (status == Status::unknown) continue;
+      if ((status == Status::no) == if_it_fails) status = inside(node.parts[i]);
+    }
+    return status;
+  }
+
+  Status tested(const std::vector<std::string>& words) {
+    return status_of(shell_test(
+        words, [this](const std::string& name) { return variables_.find(name) != nullptr; },
+        unset_));
+  }
+
+  Status branch(const ShellNode& node) {
+    const std::size_t pairs = node.parts.size() / 2;
+    const ShellNode* otherwise = node.parts.size() % 2 == 1 ? &node.parts.back() : nullptr;
+    for (std::size_t i = 0; i < pairs; ++i) {
+      const ShellNode& body = node.parts[2 * i + 1];
+      const Status status = run(node.parts[2 * i]);
+      const bool is_open = status == Status::unknown || status == Status::program;
+      const bool other_ends = i + 1 == pairs && otherwise && ends_script(*otherwise);
+      if (status == Status::yes || (is_open && other_ends)) return taken(body);
+      if (is_open && !ends_script(body)) tell_left_out(body);
+    }
+    return otherwise ? taken(*otherwise) : Status::yes;
+  }
+
+  Status taken(const ShellNode& body) {
+    if (ends_script(body))
+      tell(body.line, "by what is known the script ends here; it is read on all the same");
+    return inside(body);
+  }
+
+  Status choice(const ShellNode& node) {
+    const std::string subject = expander_.text(node.words[0]);
+    for (std::size_t i = 0; i < node.parts.size(); ++i) {
+      std::vector<std::string> patterns;
+      for (const WrittenWord& pattern : node.patterns[i])
+        patterns.push_back(expander_.text(pattern));
+      const auto fits = shell_choice(subject, patterns);
+      if (!fits) tell_left_out(node.parts[i]);
+      if (!fits || !*fits) continue;
+      for (std::string& name : unset_names(subject)) unset_.push_back(std::move(name));
+      return taken(node.parts[i]);
+    }
+    return Status::yes;
+  }
+
+  Status repetition(const ShellNode& node) {
+    for (int round = 0; round < most_rounds; ++round) {
+      Status status = run(node.parts[0]);
+      if (node.is_condition_negated) status = negated(status);
+      if (status == Status::no) return Status::yes;
+      if (status != Status::yes) break;
+      inside(node.parts[1]);
+      if (ended_) return Status::yes;
+    }
+    tell_left_out(node.parts[1]);
+    return Status::unknown;
+  }
+
+  Status each(const ShellNode& node) {
+    Words items;
+    for (const ShellItem& item : node.items)
+      for (ShellWord& word : expander_.words(item.word)) items.push_back(std::move(word));
+    if (node.name.empty()) items.resize(1);
+    if (items.size() > 1 && matters(node.parts[0]))
+      tell(node.line, "a loop of " + std::to_string(items.size()) + " rounds; the last one counts");
+    for (std::size_t i = 0; i < items.size() && i < most_rounds; ++i) {
+      if (!node.name.empty()) variables_.set(node.name, {{items[i]}, {}});
+      inside(node.parts[0]);
+    }
+    return Status::yes;
+  }
+
+  Status command(const ShellNode& node) {
+    std::size_t first = 0;
+    for (; first < node.items.size() && !node.items[first].name.empty(); ++first)
+      assign(node.items[first]);  // Also what stands before a command: it mostly stays.
+    if (first == node.items.size()) return Status::yes;
+    if (is_command(node, {"export", "local", "declare", "typeset", "readonly"})) {
+      for (const ShellItem& item : node.items)
+        if (!item.name.empty()) assign(item);
+      return Status::yes;
+    }
+    Words words;
+    for (std::size_t i = first; i < node.items.size(); ++i)
+      for (ShellWord& word : expander_.words(node.items[i].word)) words.push_back(std::move(word));
+    return words.empty() ? Status::yes : start(words, node);
+  }
+
+  void assign(const ShellItem& item) {
+    ShellValue value;
+    if (item.is_array) {
+      for (const WrittenWord& written : item.values)
+        for (ShellWord& word : expander_.words(written)) add_element(value, std::move(word));
+    } else {
+      std::string text;
+      for (const WrittenWord& written : item.values) text += expander_.text(written);
+      // What a program would say has the variable's name from here on.
+      const bool is_printed = item.values.size() == 1 && item.values[0].pieces.size() == 1 &&
+                              item.values[0].pieces[0].kind != ShellPiece::Kind::text;
+      if (is_printed && !is_known(text)) text = unknown_mark("$" + item.name);
+      value.words = {variables_.word(text, item.word.line)};
+    }
+    if (!item.index.empty())
+      variables_.set_entry(item.name, expander_.text(shell_operand(item.index, item.word.line)),
+                           value.words[0]);
+    else if (item.appends)
+      variables_.append(item.name, value, item.is_array);
+    else
+      variables_.set(item.name, std::move(value));
+  }
+
+  // [NAME]=value, or a word.
+  static void add_element(ShellValue& value, ShellWord word) {
+    const std::size_t close = word.text.find("]=");
+    if (!word.text.starts_with('[') || close == std::string::npos)
+      return value.words.push_back(std::move(word));
+    const std::string index = word.text.substr(1, close - 1);
+    word.text.erase(0, close + 2);
+    value.entries[index] = std::move(word);
+  }
+
+  Status start(const Words& words, const ShellNode& node) {
+    const std::string name = name_of_path(words[0].text);
+    if (name == "[" || name == "test") {
+      std::vector<std::string> texts;
+      for (std::size_t i = 1; i < words.size(); ++i) texts.push_back(words[i].text);
+      if (name == "[" && !texts.empty() && texts.back() == "]") texts.pop_back();
+      return tested(texts);
+    }
+    if (is_one_of(name, {"true", ":"})) return Status::yes;
+    if (name == "false") return Status::no;
+    if (is_one_of(name, {"echo", "printf", "exit", "return", "cd", "mkdir"}) &&
+        node.document.pieces.empty())
+      return Status::program;
+    if (built_in(name, words)) return Status::yes;
+    if (const auto found = functions_.find(name); found != functions_.end())
+      return with_words({words.begin() + 1, words.end()}, [&] { inside(*found->second); });
+    if (is_one_of(name, {"source", "."})) return read_file(words, true);
+    if (is_slurm_command(name)) ask_slurm(words);
+    if (!node.document.pieces.empty() && is_one_of(name, {"cat", "tee"})) keep_written(words, node);
+    if (!node.document.pieces.empty() &&
+        is_one_of(name, {"sbatch", "bash", "sh", "srun", "cat", "tee", "ssh"}))
+      start_text(expander_.text(node.document), node.document.line);
+    if (name == "eval") {
+      std::string all;
+      for (std::size_t i = 1; i < words.size(); ++i) all += words[i].text + " ";
+      start_text(all, words[0].line);
+      return Status::program;
+    }
+    if (const std::size_t text = text_of_shell(words); text > 0) {
+      commands_.emplace_back(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(text));
+      start_text(words[text].text, words[text].line);
+      return Status::program;
+    }
+    commands_.push_back(words);
+    if (is_one_of(name, {"sbatch", "bash", "sh"})) read_file(words, false);
+    return Status::program;
+  }
+
+  // cat > FILE <<EOF, tee FILE <<EOF
+  void keep_written(const Words& words, const ShellNode& node) {
+    std::string path = expander_.text(node.output);
+    for (std::size_t i = 1; path.empty() && i < words.size(); ++i)
+      if (!words[i].text.starts_with('-')) path = words[i].text;
+    if (!path.empty() && written_.size() < most_texts)
+      written_[shown_marks(path)] = shown_marks(expander_.text(node.document));
+  }
+
+  bool built_in(const std::string& name, const Words& words) {
+    if (name == "unset") {
+      for (const ShellWord& word : words) variables_.erase(word.text);
+    } else if (name == "shift") {
+      if (!variables_.called_with.empty())
+        variables_.called_with.erase(variables_.called_with.begin());
+    } else if (name == "set" && words.size() > 1 && words[1].text == "--") {
+      variables_.called_with.assign(words.begin() + 2, words.end());
+    } else if (name == "read") {
+      for (std::size_t i = 1; i < words.size(); ++i)
+        if (is_shell_name(words[i].text))
+          variables_.set(words[i].text,
+                         {{variables_.word(unknown_mark("$" + words[i].text), words[i].line)}, {}});
+    } else {
+      return name == "set";
+    }
+    return true;
+  }
+
+  // What Slurm would tell the script of what it was asked for.
+  void ask_slurm(const Words& words) {
+    slurm_.read(words);
+    for (const auto& [name, value] : slurm_.variables())
+      variables_.set(name, {{variables_.word(std::to_string(value), words[0].line)}, {}});
+  }
+
+  // The word behind `bash -c`, wherever in the command that stands; 0: none.
+  static std::size_t text_of_shell(const Words& words) {
+    bool behind_shell = false;
+    for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+      const std::string& word = words[i].text;
+      const bool is_option = word.starts_with('-');
+      if (behind_shell && is_option && !word.starts_with("--") && word.ends_with('c')) return i + 1;
+      if (!is_option) behind_shell = is_one_of(name_of_path(word), {"bash", "sh", "zsh"});
+    }
+    return 0;
+  }
+
+  void start_text(const std::string& text, std::size_t line) {
+    if (depth_ + 1 < deepest_call && trees_.size() < most_texts)
+      inside(keep(parse_shell(shown_marks(text), line)));
+  }
+
+  template <class Run>
+  Status with_words(Words words, const Run& run_it) {
+    std::swap(variables_.called_with, words);
+    run_it();
+    std::swap(variables_.called_with, words);
+    return Status::program;
+  }
+
+  Status read_file(const Words& words, bool is_wanted) {
+    for (std::size_t i = 1; i < words.size() && files_ && trees_.size() < most_texts; ++i) {
+      const std::string& path = words[i].text;
+      if (path.starts_with('-') || path.find_first_of("*$\n") != path.npos || !is_known(path))
+        continue;
+      std::string found = path;
+      auto text = files_(found);
+      if (!text && !path.starts_with('/')) {  // It is mostly started where it lies.
+        found = variables_.file().substr(0, variables_.file().rfind('/') + 1) + path;
+        found = std::filesystem::path{found}.lexically_normal().string();
+        text = files_(found);
+      }
+      if (!text) continue;
+      const ShellNode& tree = keep(parse_shell(without_marks(*text)));
+      const ShellVariables::InFile in_file{variables_, found};
+      const Words rest{words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end()};
+      if (is_wanted && rest.empty()) return inside(tree);
+      return with_words(rest, [&] { inside(tree); });
+    }
+    if (is_wanted && words.size() > 1)
+      tell(words[0].line, "not read: " + shown_marks(words[1].text));
+    return Status::program;
+  }
+
+  std::optional<std::string> printed(const std::string& text) {
+    const ShellNode tree = parse_shell(text);
+    if (tree.parts.size() != 1) return std::nullopt;
+    const ShellNode* node = &tree.parts[0];
+    if (node->kind == NodeKind::chain) {  // cd FOLDER && pwd
+      const bool goes = is_command(node->parts[0], {"cd"}) && is_command(node->parts[1], {"pwd"});
+      if (!goes || node->name != "&") return std::nullopt;
+      node = &node->parts[0];
+    }
+    if (node->kind != NodeKind::command) return std::nullopt;
+    std::vector<std::string> words;
+    for (const ShellItem& item : node->items)
+      for (const ShellWord& word : expander_.words(item.word)) words.push_back(word.text);
+    return printed_by(words);
+  }
+
+  void tell(std::size_t line, const std::string& what) {
+    const std::string note =
+        name_of_path(variables_.file()) + ": line " + std::to_string(line + 1) + ": " + what;
+    if (std::find(notes_.begin(), notes_.end(), note) == notes_.end()) notes_.push_back(note);
+  }
+
+  void tell_left_out(const ShellNode& node) {
+    if (!matters(node)) return;
+    const std::size_t last = std::max(node.last_line, node.line);
+    tell(node.line, (last > node.line ? "up to line " + std::to_string(last + 1) + ": " : "") +
+                        std::string{"left out, as only a program or a file could say whether it "
+                                    "is reached"});
+  }
+
+  void tell_unset() {
+    std::sort(unset_.begin(), unset_.end());
+    unset_.erase(std::unique(unset_.begin(), unset_.end()), unset_.end());
+    if (unset_.empty()) return;
+    std::string all;
+    for (const std::string& name : unset_) all += " $" + name;
+    notes_.push_back("not set, so empty in conditions (--set NAME=VALUE sets one):" + all);
+  }
+
+  ShellVariables variables_;
+  ShellExpander expander_;
+  const ShellFiles& files_;
+  std::list<ShellNode> trees_;
+  std::map<std::string, const ShellNode*> functions_;
+  std::vector<Words> commands_;
+  std::vector<std::string> unset_;
+  std::vector<std::string> notes_;
+  std::map<std::string, std::string> written_;
+  SlurmOptions slurm_;
+  int depth_ = 0;
+  int executed_ = 0;
+  bool ended_ = false;
+};
+
+}  // namespace
+
+ShellScript read_shell_script(const std::string& text, const std::string& file,
+                              const std::map<std::string, std::string>& given,
+                              const ShellFiles& files) {
+  return Interpreter{file, given, files}.read(text);
+}
+
+}  // namespace orrery

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/formats/shell/shell_variables.hpp"
+
+namespace orrery {
+
+/// What a shell script would do, without running anything: the words of the commands that it would
+/// start, with variables, arithmetic, branches, loops and functions followed as Bash does. Where
+/// only a program or a file could say how it goes on, a branch that ends the script is not taken,
+/// and one that sets something is not taken either, and told. A variable that nobody sets stays as
+/// "$NAME" in words, and is empty in conditions.
+struct ShellScript {
+  std::vector<std::vector<ShellWord>> commands;  ///< "#SBATCH" begins those that Slurm reads.
+  /// In the order in which they were first set, as they are in the end.
+  std::vector<std::pair<std::string, std::vector<ShellWord>>> variables;
+  std::vector<std::string> files;  ///< Where words are from: the script, and those that it reads.
+  std::vector<std::string> notes;  ///< What was not followed, and why.
+  /// Files that `cat` or `tee` write from a here-document, by the path in the script.
+  std::map<std::string, std::string> written;
+};
+
+/// The text of a file that a script reads with `source`, or starts with bash or sbatch; nothing: it
+/// cannot be read.
+using ShellFiles = std::function<std::optional<std::string>(const std::string& path)>;
+
+/// `given` wins over what the script assigns; "1", "2", ... are the words that it is called with.
+/// Errors (bad_input): variables that hold one another until they fill the memory; nothing else, as
+/// text of any kind has some words.
+ShellScript read_shell_script(const std::string& text, const std::string& file,
+                              const std::map<std::string, std::string>& given,
+                              const ShellFiles& files = {});
+
+}  // namespace orrery

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+
+#include "sim/kernels/gemm_formula.hpp"
+#include "sim/measurements/kernel_tables.hpp"
+
+namespace orrery {
+
+/// Whose fused attention: the tables' (a serving library's), cuDNN's for training, in 16 bits or
+/// with products in 8 bits, or FlashAttention 2, with its usual backward pass or the deterministic
+/// one.
+enum class AttentionKernel {
+  of_tables,
+  cudnn,
+  cudnn_fp8,
+  cudnn_mxfp8,
+  flash_attention_2,
+  deterministic_flash_attention_2
+};
+
+/// `library`'s, with products in `format`.
+AttentionKernel attention_kernel_of(AttentionLibrary library, Dtype format);
+
+/// One fused attention kernel on one rank.
+struct AttentionShape {
+  std::int64_t batch = 1;
+  std::int64_t seq_q = 0;
+  std::int64_t seq_kv = 0;
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t head_dim = 0;  ///< Where keys and values differ: their mean, which keeps the flop.
+  bool causal = true;         ///< The last query sees all keys; needs seq_q <= seq_kv.
+  double key_share = 0.5;     ///< Of the forward flop, the product of queries and keys.
+  std::int64_t window = 0;    ///< Causal: the last keys before a query that it sees; 0: all.
+  AttentionKernel kernel = AttentionKernel::of_tables;
+
+  auto operator<=>(const AttentionShape&) const = default;
+};
+
+AttentionShape causal_square(const AttentionRow& row);
+
+/// Keys that an average query works on, twice: AttentionTime's flop convention. Of its own key a
+/// query counts half.
+double attention_keys(const AttentionShape& shape);
+/// Edges of the mask that an average query's keys end at: one, and a second one for each query
+/// whose window leaves keys out.
+double attention_edges(const AttentionShape& shape);
+/// Bytes of HBM traffic when Q and O move `query_traffic` and K and V `key_traffic` times twice.
+double attention_bytes(const AttentionShape& shape, double query_traffic, double key_traffic);
+
+enum class AttentionScope {
+  row,              ///< All that a row of the table times, with the base's overhead and traffic.
+  training_kernel,  ///< The kernel alone: a launch gap, and Q, O, K and V moved once each.
+};
+
+/// Microseconds by the formula of docs/KERNELS.md.
+double attention_formula_us(const AttentionBase& base, const GemmMachine& machine,
+                            const AttentionShape& shape, AttentionScope scope);
+
+}  // namespace orrery

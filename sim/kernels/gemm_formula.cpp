@@ -1,0 +1,93 @@
+#include "sim/kernels/gemm_formula.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace orrery {
+namespace {
+
+// cuBLAS's and CUTLASS's usual output tiles; more kinds buy nothing (docs/KERNELS.md).
+constexpr std::array<std::array<double, 2>, 4> tile_sizes{
+    {{256, 128}, {128, 256}, {128, 128}, {64, 64}}};
+
+// All tiles in waves, each as long as a tile is on average.
+double compute_us(const GemmBase& base, const GemmMachine& machine,
+                  std::span<const GemmProduct> products, double a, double b) {
+  const double peak_per_sm = machine.peak / machine.multiprocessors;
+  const double overhead = base.tile_overhead.si() * 1e6;
+  double tiles = 0.0, work = 0.0;
+  for (const GemmProduct& product : products) {
+    const double here = std::ceil(static_cast<double>(product.m) / a) *
+                        std::ceil(static_cast<double>(product.n) / b);
+    const double tile =
+        2.0 * a * b * static_cast<double>(product.k) / (base.compute_efficiency * peak_per_sm);
+    tiles += here;
+    work += here * (tile + overhead);
+  }
+  const double waves = tiles / machine.multiprocessors;
+  const double counted = base.hard * std::ceil(waves) + (1.0 - base.hard) * std::max(waves, 1.0);
+  return counted * (work / tiles);
+}
+
+}  // namespace
+
+GemmMachine gemm_machine(const MeasuredGpu& measured, Dtype dtype) {
+  const FlopPerSecond peak = dtype == Dtype::nvfp4 ? measured.peak_fp4
+                             : is_narrow(dtype)    ? measured.peak_fp8
+                                                   : measured.peak_16bit;
+  return {peak.si() * 1e-6, measured.memory_bandwidth.si() * 1e-6,
+          static_cast<double>(measured.multiprocessors)};
+}
+
+double gemm_flop(std::span<const GemmProduct> products) {
+  double flop = 0.0;
+  for (const auto& [m, n, k] : products)
+    flop += 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  return flop;
+}
+
+double gemm_throttle(const GemmBase& base, const GemmMachine& machine,
+                     std::span<const GemmProduct> products) {
+  constexpr double throttle_us = 6000.0;  // docs/KERNELS.md, GEMM.
+  const double share = throttle_us * machine.peak / gemm_flop(products);
+  return 1.0 + base.throttle / (1.0 + share * share * share);
+}
+
+double gemm_bytes(std::span<const GemmProduct> products, Dtype dtype, bool results) {
+  // mxfp8 is priced from fp8's tables, whose constants hold its scales.
+  const double element = dtype == Dtype::mxfp8 ? 1.0 : element_bytes(dtype);
+  // Products of narrow formats are written as bf16.
+  const double result = !results ? 0.0 : unquantised_bytes(dtype);
+  double bytes = 0.0;
+  for (const auto& [m, n, k] : products)
+    bytes += element * static_cast<double>(k) * static_cast<double>(m + n) +
+             result * static_cast<double>(m) * static_cast<double>(n);
+  return bytes;
+}
+
+double gemm_formula_us(const GemmBase& base, const GemmMachine& machine, Dtype dtype,
+                       std::span<const GemmProduct> products, bool cast, double clock,
+                       bool results) {
+  double compute = std::numeric_limits<double>::infinity();
+  for (const auto& [a, b] : tile_sizes)
+    compute = std::min(compute, compute_us(base, machine, products, a, b));
+  compute /= clock;
+  const double memory =
+      gemm_bytes(products, dtype, results) / (base.memory_efficiency * machine.bandwidth);
+  // A norm instead of a maximum: near the ridge both limits are felt at once.
+  double core = std::sqrt(std::sqrt(std::pow(compute, 4) + std::pow(memory, 4)));
+  // A training step has the clock that `clock` says, however long its kernels are.
+  if (clock == 1.0) core *= gemm_throttle(base, machine, products);
+  double time = core + base.overhead.si() * 1e6;
+  if (base.casts() && cast) {  // Reads 2 bytes and writes 1 for every element of A.
+    double moved = 0.0;
+    for (const auto& [m, n, k] : products)
+      moved += 3.0 * static_cast<double>(m) * static_cast<double>(k);
+    time += base.cast_overhead.si() * 1e6 + moved / (base.cast_efficiency * machine.bandwidth);
+  }
+  return time;
+}
+
+}  // namespace orrery

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "sim/measurements/kernel_tables.hpp"
+
+namespace orrery {
+
+/// C[m,n] = A[m,k] B[k,n]
+struct GemmProduct {
+  std::int64_t m = 0, n = 0, k = 0;
+};
+
+/// What the formula sees of a GPU, per microsecond.
+struct GemmMachine {
+  double peak = 0.0;       ///< flop
+  double bandwidth = 0.0;  ///< bytes
+  double multiprocessors = 0.0;
+};
+
+/// The reference figures of a table, in which `dtype` has its peak.
+GemmMachine gemm_machine(const MeasuredGpu& measured, Dtype dtype);
+
+double gemm_flop(std::span<const GemmProduct> products);
+/// Bytes of HBM traffic: each operand read once, each result written once (or not: `results`).
+double gemm_bytes(std::span<const GemmProduct> products, Dtype dtype, bool results = true);
+
+/// How much longer the benchmark's kernel takes than at its first clock: a few runs of a long one
+/// last until the power limit acts, from about 6 ms of ideal time on.
+double gemm_throttle(const GemmBase& base, const GemmMachine& machine,
+                     std::span<const GemmProduct> products);
+
+/// Microseconds of one kernel that computes all `products`, by the formula of docs/KERNELS.md:
+/// the tiles of all of them run in waves over the multiprocessors. `cast`: fp8 quantises the A's.
+/// `clock`: of the multiprocessors, over that of the measurements; memory keeps its own. One other
+/// than 1 is a step's, which no long kernel lowers further.
+double gemm_formula_us(const GemmBase& base, const GemmMachine& machine, Dtype dtype,
+                       std::span<const GemmProduct> products, bool cast, double clock = 1.0,
+                       bool results = true);
+
+}  // namespace orrery

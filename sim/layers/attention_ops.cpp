@@ -1,0 +1,217 @@
+#include "sim/layers/attention_ops.hpp"
+
+#include <algorithm>
+
+namespace orrery {
+namespace {
+
+// Where all kernels have to be deterministic, Transformer Engine takes FlashAttention 2 before
+// Hopper, and on Blackwell where there is dropout: cuDNN has no such backward pass there
+// (dot_product_attention/utils.py, get_attention_backend; common/fused_attn/fused_attn.cpp).
+bool leaves_cudnn(const Software& software, Architecture architecture) {
+  if (!software.deterministic) return false;
+  return architecture < Architecture::hopper ||
+         (software.dropout && architecture >= Architecture::blackwell);
+}
+
+AttentionKernel attention_kernel(const Scenario& s) {
+  if (leaves_cudnn(s.software, s.system.gpu.architecture))
+    return AttentionKernel::deterministic_flash_attention_2;
+  if (!s.software.attention_library) return AttentionKernel::of_tables;
+  const Dtype format = s.plan.fp8_attention ? s.plan.dtype : Dtype::bf16;
+  return attention_kernel_of(*s.software.attention_library, format);
+}
+
+// One rank's share of a layer's attention.
+struct Heads {
+  Heads(const Scenario& s, LayerKind kind)
+      : plan{s.plan},
+        window{kind.window},
+        dropout{s.software.dropout},
+        queries{s.model.heads / s.plan.tp},
+        keys{std::max<std::int64_t>(1, s.model.kv_heads / s.plan.tp)},
+        dim{s.model.latent ? (s.model.head_dim + s.model.latent->v_dim) / 2 : s.model.head_dim},
+        key_share{s.model.latent ? static_cast<double>(s.model.head_dim) /
+                                       static_cast<double>(s.model.head_dim + s.model.latent->v_dim)
+                                 : 0.5},
+        kernel{attention_kernel(s)},
+        element{unquantised_bytes(s.plan.dtype)},
+        tokens{static_cast<double>(s.tokens_per_microbatch())} {}
+
+  double scores() const {
+    return static_cast<double>(plan.mbs * queries * plan.seq) * static_cast<double>(plan.seq);
+  }
+  // Bytes of so many heads' channels over the rank's own tokens.
+  double bytes_of(std::int64_t heads) const {
+    return element * tokens * static_cast<double>(heads * dim);
+  }
+  double key_value_bytes() const { return bytes_of(2 * keys); }
+
+  const Plan& plan;
+  std::int64_t window;
+  bool dropout;
+  std::int64_t queries, keys, dim;
+  double key_share;
+  AttentionKernel kernel;
+  double element;  // Bytes.
+  double tokens;
+};
+
+Op batched(std::string_view name, const Heads& h, std::int64_t m, std::int64_t n, std::int64_t k) {
+  Op op;
+  op.kind = Op::Kind::batched_gemm;
+  op.name = name;
+  op.batch = h.plan.mbs * h.queries;
+  op.m = m, op.n = n, op.k = k;
+  const double elements =
+      static_cast<double>(m * n) + static_cast<double>(m * k) + static_cast<double>(k * n);
+  op.bytes = Bytes{h.element * static_cast<double>(op.batch) * elements};
+  return op;
+}
+
+Op fused(const Heads& h, bool backward, std::int64_t queries, std::int64_t keys, bool causal) {
+  Op op;
+  op.kind = Op::Kind::attention;
+  op.name = backward ? "attention_bwd" : "attention";
+  op.batch = h.plan.mbs;
+  op.queries = queries;
+  op.keys = keys;
+  op.causal = causal;
+  op.window = h.window < keys ? h.window : 0;
+  op.heads = h.queries;
+  op.kv_heads = h.keys;
+  op.head_dim = h.dim;
+  op.key_share = h.key_share;
+  op.attention_kernel = h.kernel;
+  op.backward = backward;
+  return op;
+}
+
+Op exchange(std::string_view name, CollectiveKind kind, double bytes, double hidden = 0.0) {
+  return collective(name, kind, bytes, hidden, GroupKind::context);
+}
+
+// Scores to memory, scaled, masked and normalised by one kernel (read and written), dropped out by
+// another (read, written, a byte of mask), and read again.
+Ops unfused_forward(const Heads& h) {
+  const std::int64_t q = h.plan.seq;
+  Ops ops{batched("scores", h, q, q, h.dim), memory("softmax", 2.0 * h.element * h.scores())};
+  if (h.dropout) ops.push_back(memory("attention_dropout", (2.0 * h.element + 1.0) * h.scores()));
+  ops.push_back(batched("values", h, q, h.dim, q));
+  return ops;
+}
+
+Ops unfused_backward(const Heads& h) {
+  const std::int64_t q = h.plan.seq;
+  Ops ops{batched("values_dgrad", h, q, q, h.dim), batched("values_wgrad", h, q, h.dim, q)};
+  if (h.dropout)
+    ops.push_back(memory("attention_dropout_bwd", (2.0 * h.element + 1.0) * h.scores()));
+  ops.push_back(memory("softmax_bwd", 3.0 * h.element * h.scores()));
+  ops.push_back(batched("scores_dgrad", h, q, h.dim, q));
+  ops.push_back(batched("scores_wgrad", h, q, h.dim, q));
+  return ops;
+}
+
+// A rank's own part of the ring's first round is a causal square of its s/cp tokens. In each other
+// round, what has come lies before the rank's first part or between its two: all queries see half
+// of the keys, or half of the queries see all. Some rank has the second kind in every such round,
+// with fewer and longer blocks; the ring keeps the slower pace, so that it is priced for all.
+Op ring_kernel(const Heads& h, bool backward, int round) {
+  const std::int64_t own = h.plan.seq / h.plan.cp;
+  return round == 0 ? fused(h, backward, own, own, true) : fused(h, backward, own / 2, own, false);
+}
+
+// The last round receives nothing. Each round's output is rescaled and added to the sum (two
+// read, one written); of the rounds after the first, half of the rank's queries.
+Ops ring_forward(const Heads& h) {
+  Ops ops;
+  const int rounds = h.plan.cp;
+  for (int round = 0; round < rounds; ++round) {
+    if (round + 1 < rounds)
+      ops.push_back(exchange("cp_ring", CollectiveKind::send_recv, h.key_value_bytes(), 1.0));
+    ops.push_back(ring_kernel(h, false, round));
+  }
+  const double merged = 1.0 + 0.5 * (rounds - 1);
+  ops.push_back(memory("attention_merge", 3.0 * merged * h.bytes_of(h.queries)));
+  return ops;
+}
+
+// Keys and values go round again, and after them the gradients that they have collected, which
+// start a round later and are home after the last. Each round adds to the gradients of queries,
+// keys and values.
+Ops ring_backward(const Heads& h) {
+  Ops ops;
+  const int rounds = h.plan.cp;
+  for (int round = 0; round < rounds; ++round) {
+    const int tensors = (round + 1 < rounds ? 1 : 0) + (round > 0 ? 1 : 0);
+    ops.push_back(
+        exchange("cp_ring_grad", CollectiveKind::send_recv, tensors * h.key_value_bytes(), 1.0));
+    ops.push_back(ring_kernel(h, true, round));
+  }
+  const double merged = 0.5 * (rounds - 1);
+  ops.push_back(memory("attention_merge_bwd", 3.0 * merged * h.bytes_of(h.queries + 2 * h.keys)));
+  return ops;
+}
+
+// Parts i and 2 cp - 1 - i see together as many keys on every rank; the first rank's second part
+// has the longest blocks, so that it is the last to finish. With a window the keys of a part stop
+// growing, so that the last rank, with the two in the middle, has the most; a part gets no more
+// keys than its first query's window and its own (get_kv_seq_info_after_all_gather).
+Ops gathered_kernels(const Heads& h, bool backward) {
+  const std::int64_t part = h.plan.seq / (2 * h.plan.cp);
+  const auto kernel = [&](std::int64_t before) {
+    const std::int64_t seen = h.window > 0 ? std::min(before, h.window - 1) : before;
+    return fused(h, backward, part, seen + part, true);
+  };
+  if (h.window == 0) return {kernel(0), kernel(h.plan.seq - part)};
+  return {kernel((h.plan.cp - 1) * part), kernel(h.plan.cp * part)};
+}
+
+Ops gathered(const Heads& h, bool backward) {
+  const double whole = h.plan.cp * h.key_value_bytes();
+  Ops ops{exchange("cp_gather", CollectiveKind::all_gather, whole)};
+  for (const Op& kernel : gathered_kernels(h, backward)) ops.push_back(kernel);
+  if (backward) ops.push_back(exchange("cp_reduce_grad", CollectiveKind::reduce_scatter, whole));
+  return ops;
+}
+
+// Tokens for heads and back: the queries, keys and values of a rank's own tokens, a cp-th of the
+// heads to each other rank; after the kernel the values' heads for tokens. Backward the same way.
+Ops swapped(const Heads& h, bool backward) {
+  Heads fewer = h;
+  fewer.queries /= h.plan.cp;
+  fewer.keys = std::max<std::int64_t>(1, fewer.keys / h.plan.cp);
+  const auto swap = [&](std::string_view name, double bytes) {
+    return exchange(name, CollectiveKind::all_to_all, bytes);
+  };
+  const Op heads = swap("cp_swap_heads", h.bytes_of(h.queries));
+  const Op inputs = swap("cp_swap_inputs", h.bytes_of(h.queries) + h.key_value_bytes());
+  const Op kernel = fused(fewer, backward, h.plan.seq, h.plan.seq, true);
+  return backward ? Ops{heads, kernel, inputs} : Ops{inputs, kernel, heads};
+}
+
+Ops core_attention(const Scenario& scenario, LayerKind kind, bool backward) {
+  const Heads h{scenario, kind};
+  if (!h.plan.fused_attention) return backward ? unfused_backward(h) : unfused_forward(h);
+  if (h.plan.cp == 1) return {fused(h, backward, h.plan.seq, h.plan.seq, true)};
+  switch (h.plan.cp_comm) {
+    case ContextExchange::p2p:
+      break;
+    case ContextExchange::all_gather:
+      return gathered(h, backward);
+    case ContextExchange::a2a:
+      return swapped(h, backward);
+  }
+  return backward ? ring_backward(h) : ring_forward(h);
+}
+
+}  // namespace
+
+Ops core_attention_forward(const Scenario& scenario, LayerKind kind) {
+  return core_attention(scenario, kind, false);
+}
+Ops core_attention_backward(const Scenario& scenario, LayerKind kind) {
+  return core_attention(scenario, kind, true);
+}
+
+}  // namespace orrery

@@ -1,0 +1,360 @@
+#include "sim/layers/expert_ops.hpp"
+
+#include <numeric>
+
+#include "sim/layers/eager_kernels.hpp"
+#include "sim/moe/token_copies.hpp"
+
+namespace orrery {
+namespace {
+
+struct ExpertSizes {
+  explicit ExpertSizes(const LayerSizes& s)
+      : experts{*s.model.experts},
+        copies{s.own_tokens * experts.per_token},
+        ffn{experts.ffn / s.plan.etp},
+        ffn_in{(s.model.gated ? 2 : 1) * ffn},
+        shared_ffn{experts.shared_ffn / s.plan.tp},
+        own{s.element * s.of_own_tokens(s.hidden)},
+        of_copies{s.element * static_cast<double>(copies * s.hidden)} {}
+
+  const Experts& experts;
+  std::int64_t copies;  ///< Tokens that a rank sends, an expert each.
+  std::int64_t ffn, ffn_in, shared_ffn;
+  double own;        ///< Bytes of the rank's own tokens.
+  double of_copies;  ///< Bytes of their copies.
+};
+
+// The rows that one rank's experts get.
+struct Rows {
+  Rows(const LayerSizes& s, std::span<const std::int64_t> rows)
+      : element{s.element},
+        each{rows},
+        sum{static_cast<double>(std::accumulate(rows.begin(), rows.end(), std::int64_t{0}))} {}
+
+  double bytes_of(std::int64_t width) const { return element * sum * static_cast<double>(width); }
+
+  double element;  // Bytes.
+  std::span<const std::int64_t> each;
+  double sum;
+};
+
+// Rows of tensor ranks of one expert, brought together or, as sums, taken apart.
+Ops among_tensor_ranks(const LayerSizes& s, const Rows& rows, std::string_view name,
+                       CollectiveKind kind) {
+  if (s.plan.etp == 1) return {};
+  return {collective(name, kind, rows.bytes_of(s.hidden), 0.0, GroupKind::expert_tensor)};
+}
+
+// Rows are read or written where tokens' experts say, a row here and a row there.
+Op rearrange(const LayerSizes& s, std::string_view name, double bytes) {
+  return memory(name, bytes, s.software.permute_efficiency);
+}
+
+// What arrives is ordered by sender, and experts want it by expert: read and written. Tokens that
+// arrive once for all experts of a rank become a row for each of them.
+Ops sort_rows(const LayerSizes& s, const Rows& rows, std::string_view name) {
+  if (s.plan.ep == 1) return {};
+  if (copies_on_arrival(s.plan.moe_dispatcher))
+    return {rearrange(s, name, (s.arriving + 1.0) * rows.bytes_of(s.hidden) / s.plan.etp)};
+  if (rows.each.size() == 1) return {};
+  return {rearrange(s, name, 2.0 * rows.bytes_of(s.hidden) / s.plan.etp)};
+}
+
+// Its logits decide who goes where, and stay in 16 bits at least.
+Op router_product(std::string_view name, GemmPass pass, std::int64_t m, std::int64_t n,
+                  std::int64_t k) {
+  Op op = gemm(name, pass, m, n, k);
+  op.sixteen_bit = true;
+  return op;
+}
+
+// Scores in fp32: softmax of the logits (read, 4 written), the k best (4 read), the map of who goes
+// where (1 and 4 written) and its counts (1 read), a token and expert.
+Ops router_forward(const LayerSizes& s, const ExpertSizes& e) {
+  const double choices = static_cast<double>(s.own_tokens * e.experts.count);
+  return {router_product("router", GemmPass::forward, s.own_tokens, e.experts.count, s.hidden),
+          memory("router_softmax", (s.element + 4.0) * choices),
+          memory("router_top_k", 4.0 * choices), memory("router_map", 5.0 * choices),
+          memory("router_counts", 1.0 * choices)};
+}
+
+Ops router_backward(const LayerSizes& s, const ExpertSizes& e) {
+  const double choices = static_cast<double>(s.own_tokens * e.experts.count);
+  return {memory("router_map_bwd", 5.0 * choices),
+          memory("router_softmax_bwd", (8.0 + s.element) * choices),
+          router_product("router_dgrad", GemmPass::dgrad, s.own_tokens, s.hidden, e.experts.count),
+          router_product("router_wgrad", GemmPass::wgrad, e.experts.count, s.hidden, s.own_tokens),
+          accumulate(s, e.experts.count, s.hidden)};
+}
+
+Linear shared_fc1(std::int64_t width) {
+  return {"shared_fc1", "shared_fc1_dgrad", "shared_fc1_wgrad", width};
+}
+Linear shared_fc2(std::int64_t width) {
+  return {"shared_fc2", "shared_fc2_dgrad", "shared_fc2_wgrad", width};
+}
+
+Ops shared_forward(const LayerSizes& s, const ExpertSizes& e) {
+  if (e.shared_ffn == 0) return {};
+  const std::int64_t into = (s.model.gated ? 2 : 1) * e.shared_ffn;
+  Ops ops = column_parallel_forward(s, {shared_fc1(into)});
+  ops.push_back(activation_op(s, "shared_activation", s.of_tokens(e.shared_ffn), false));
+  append(ops, row_parallel_forward(s, {shared_fc2(e.shared_ffn)}));
+  ops.push_back(memory("shared_sum", 3.0 * e.own));
+  return ops;
+}
+
+Ops shared_backward(const LayerSizes& s, const ExpertSizes& e) {
+  if (e.shared_ffn == 0) return {};
+  const std::int64_t into = (s.model.gated ? 2 : 1) * e.shared_ffn;
+  Ops ops = row_parallel_backward(s, {shared_fc2(e.shared_ffn)});
+  ops.push_back(activation_op(s, "shared_activation_bwd", s.of_tokens(e.shared_ffn), true));
+  append(ops, column_parallel_backward(s, {shared_fc1(into)}));
+  ops.push_back(memory("shared_grad_sum", 3.0 * e.own));
+  return ops;
+}
+
+// Where tokens are copied for their experts before they leave, and the results summed up after they
+// came back.
+Ops rearrange_copies(const LayerSizes& s, const ExpertSizes& e, std::string_view name) {
+  if (s.plan.ep > 1 && copies_on_arrival(s.plan.moe_dispatcher)) return {};
+  return {rearrange(s, name, e.own + e.of_copies)};
+}
+
+Op grouped(const LayerSizes& s, const Rows& rows, std::string_view name, GemmPass pass,
+           std::int64_t n, std::int64_t k) {
+  return grouped_gemm(name, pass, {rows.each.begin(), rows.each.end()}, n, k,
+                      pass == GemmPass::wgrad ? s.software.accumulate_bytes : 0.0);
+}
+
+// Operations of one rank's experts and what goes with them, in one direction, are about as many: a
+// step with uneven routing asks for hundreds of thousands of such lists.
+constexpr std::size_t most_of_experts = 16;
+
+Ops quantise_rows(const LayerSizes& s, const Rows& rows, std::int64_t width) {
+  return quantise(s, rows.sum * static_cast<double>(width));
+}
+
+// Products in 8 bits want rows by the 16 or 32 of each expert: all are copied to where there is
+// room for empty ones, and back (Megatron Core, moe/experts.py, quantization_padding). Hybrid-EP
+// leaves that room when it sorts them, and kernels for all experts need none.
+Ops pad_rows(const LayerSizes& s, const Rows& rows, std::string_view name) {
+  if (!s.quantises || s.software.fused_experts ||
+      s.plan.moe_dispatcher == ExpertDispatcher::hybridep)
+    return {};
+  return {memory(name, 2.0 * rows.bytes_of(s.hidden))};
+}
+
+// The biases of the second products, each times its row's weight in fp32 (Megatron Core,
+// moe/experts.py, _apply_bias): product (4 bytes written *), sum (a row's element and 4 read, 4
+// written), of all experts (4, 4), as rows' elements (4, one). Backward into fp32 (one, 4), the
+// gradient of the product's rows (4, one) and of all experts (one, one), of the bias (4, 4 *, 4
+// summed) and of the weight (4, 4 *, 4 summed). Operands of * are broadcast.
+Ops apply_bias(const LayerSizes& s, const Rows& rows, bool backward) {
+  if (!s.model.mlp_bias || s.software.fused_experts) return {};
+  const double elements = rows.sum * static_cast<double>(s.hidden);
+  const double bytes = backward ? 32.0 + 4.0 * s.element : 24.0 + 2.0 * s.element;
+  Op op = memory(backward ? "expert_bias_bwd" : "expert_bias", bytes * elements);
+  op.indexed = backward ? IndexedWork{2.0 * elements, Bytes{16.0 * elements}}
+                        : IndexedWork{elements, Bytes{4.0 * elements}};
+  return {op};
+}
+
+// Both sides of the gate are limited kernel by kernel before the fused activation (Megatron Core,
+// fusions/fused_bias_geglu.py, weighted_bias_quick_geglu_impl): forward each side is clamped (read
+// and written) and both are put together (the same). Backward a comparison (read, a byte written)
+// and the choice of the gradient (a byte and one read, one written) of the side with one limit; two
+// comparisons, their conjunction (1, 1, 1 byte) and the choice of that with two; both put together
+// (read and written each). The sides are strided halves of one tensor, so that all kernels but the
+// conjunction and those that put together work out addresses.
+Ops clamp(const LayerSizes& s, const ExpertSizes& e, const Rows& rows, bool backward) {
+  if (!s.model.clamped_activation || s.software.fused_experts) return {};
+  const double elements = rows.sum * static_cast<double>(e.ffn);
+  const double bytes = backward ? 11.0 * s.element + 8.0 : 8.0 * s.element;
+  Op op = memory(backward ? "clamp_bwd" : "clamp", bytes * elements);
+  op.indexed = backward ? IndexedWork{5.0 * elements, Bytes{(7.0 * s.element + 5.0) * elements}}
+                        : IndexedWork{2.0 * elements, Bytes{4.0 * s.element * elements}};
+  return {op};
+}
+
+// What backward needs is copied out of buffers of fixed size and back: quantised inputs of both
+// products, in the direction of their weight gradients, and the activation's input (Megatron Core,
+// moe/paged_stash.py; Transformer Engine, ops/fused/forward_grouped_mlp.py).
+Ops stash_rows(const LayerSizes& s, const ExpertSizes& e, const Rows& rows, std::string_view name) {
+  if (!s.software.stashes_experts) return {};
+  const double operand = s.quantises ? 1.0 + 1.0 / 32.0 : s.element;
+  const double row =
+      operand * static_cast<double>(s.hidden + e.ffn) + s.element * static_cast<double>(e.ffn_in);
+  return {memory(name, 2.0 * rows.sum * row)};
+}
+
+// One after another, with the tokens' ways between them.
+Ops with_exchanges(const LayerSizes& s, const Ops& before, std::string_view dispatch,
+                   const Ops& experts, std::string_view combine, const Ops& after) {
+  Ops ops = before;
+  const double bytes = ExpertSizes{s}.of_copies;
+  const auto exchange = [&](std::string_view name) {
+    if (s.plan.ep > 1)
+      ops.push_back(collective(name, CollectiveKind::all_to_all, bytes, 0.0, GroupKind::expert));
+  };
+  exchange(dispatch);
+  append(ops, experts);
+  exchange(combine);
+  append(ops, after);
+  return ops;
+}
+
+}  // namespace
+
+double LayerSizes::arriving_share(const Scenario& s) {
+  if (!s.model.experts || s.plan.ep == 1 || !copies_on_arrival(s.plan.moe_dispatcher)) return 1.0;
+  const Experts& experts = *s.model.experts;
+  return distinct_shares(experts, s.plan.ep) / static_cast<double>(experts.per_token);
+}
+
+std::vector<std::int64_t> even_rows(const LayerSizes& s) {
+  const Experts& experts = *s.model.experts;
+  return even_tokens(s.own_tokens * experts.per_token * s.plan.etp, experts.count / s.plan.ep);
+}
+
+Ops routed_activation(const LayerSizes& s, std::span<const std::int64_t> of_each) {
+  const ExpertSizes e{s};
+  const Rows rows{s, of_each};
+  Ops ops = clamp(s, e, rows, false);
+  ops.push_back(memory("activation", rows.bytes_of(e.ffn_in + e.ffn)));
+  return ops;
+}
+
+Ops shared_experts_forward(const LayerSizes& s) { return shared_forward(s, ExpertSizes{s}); }
+
+Ops before_experts_forward(const LayerSizes& s) {
+  const ExpertSizes e{s};
+  Ops ops = router_forward(s, e);
+  append(ops, rearrange_copies(s, e, "permute"));
+  return ops;
+}
+
+Ops of_experts_forward(const LayerSizes& s, std::span<const std::int64_t> of_each) {
+  const ExpertSizes e{s};
+  const Rows rows{s, of_each};
+  Ops ops;
+  ops.reserve(most_of_experts);
+  append(ops, sort_rows(s, rows, "sort_rows"));
+  append(ops, among_tensor_ranks(s, rows, "etp_gather", CollectiveKind::all_gather));
+  append(ops, pad_rows(s, rows, "pad_rows"));
+  append(ops, quantise_rows(s, rows, s.hidden));
+  ops.push_back(grouped(s, rows, "experts_fc1", GemmPass::forward, e.ffn_in, s.hidden));
+  if (!s.software.fused_experts) {
+    append(ops, routed_activation(s, of_each));
+    append(ops, quantise_rows(s, rows, e.ffn));
+  }
+  ops.push_back(grouped(s, rows, "experts_fc2", GemmPass::forward, s.hidden, e.ffn));
+  append(ops, stash_rows(s, e, rows, "stash_rows"));
+  append(ops, apply_bias(s, rows, false));
+  append(ops, pad_rows(s, rows, "unpad_rows"));
+  append(ops, among_tensor_ranks(s, rows, "etp_reduce", CollectiveKind::reduce_scatter));
+  append(ops, sort_rows(s, rows, "unsort_rows"));
+  return ops;
+}
+
+Ops after_experts_forward(const LayerSizes& s) {
+  const ExpertSizes e{s};
+  Ops ops = rearrange_copies(s, e, "unpermute");
+  if (!s.plan.shared_expert_overlap) append(ops, shared_forward(s, e));
+  return ops;
+}
+
+Ops before_experts_backward(const LayerSizes& s) {
+  const ExpertSizes e{s};
+  Ops ops;
+  if (!s.plan.shared_expert_overlap) ops = shared_backward(s, e);
+  append(ops, rearrange_copies(s, e, "unpermute_bwd"));
+  return ops;
+}
+
+Ops of_experts_backward(const LayerSizes& s, std::span<const std::int64_t> of_each) {
+  const ExpertSizes e{s};
+  const Rows rows{s, of_each};
+  Ops ops;
+  ops.reserve(most_of_experts);
+  append(ops, sort_rows(s, rows, "unsort_rows_bwd"));
+  append(ops, among_tensor_ranks(s, rows, "etp_gather_grad", CollectiveKind::all_gather));
+  append(ops, pad_rows(s, rows, "unpad_rows_bwd"));
+  append(ops, apply_bias(s, rows, true));
+  append(ops, stash_rows(s, e, rows, "unstash_rows"));
+  append(ops, quantise_rows(s, rows, s.hidden));
+  ops.push_back(grouped(s, rows, "experts_fc2_dgrad", GemmPass::dgrad, s.hidden, e.ffn));
+  ops.push_back(grouped(s, rows, "experts_fc2_wgrad", GemmPass::wgrad, s.hidden, e.ffn));
+  if (!s.software.fused_experts) {
+    ops.push_back(memory("activation_bwd", rows.bytes_of(2 * e.ffn_in + e.ffn)));
+    append(ops, clamp(s, e, rows, true));
+    append(ops, quantise_rows(s, rows, e.ffn_in));
+  }
+  ops.push_back(grouped(s, rows, "experts_fc1_dgrad", GemmPass::dgrad, e.ffn_in, s.hidden));
+  ops.push_back(grouped(s, rows, "experts_fc1_wgrad", GemmPass::wgrad, e.ffn_in, s.hidden));
+  append(ops, pad_rows(s, rows, "pad_rows_bwd"));
+  append(ops, among_tensor_ranks(s, rows, "etp_reduce_grad", CollectiveKind::reduce_scatter));
+  append(ops, sort_rows(s, rows, "sort_rows_bwd"));
+  return ops;
+}
+
+Ops after_experts_backward(const LayerSizes& s) {
+  const ExpertSizes e{s};
+  Ops ops = rearrange_copies(s, e, "permute_bwd");
+  append(ops, router_backward(s, e));
+  return ops;
+}
+
+// Tensor ranks exchange on their own here, and nothing is pipelined into the products.
+SharedOps shared_beside_forward(const LayerSizes& s) {
+  const ExpertSizes e{s};
+  if (!s.plan.shared_expert_overlap) return {};
+  const std::int64_t into = (s.model.gated ? 2 : 1) * e.shared_ffn;
+  SharedOps ops;
+  ops.before = quantise(s, s.own_tensor);
+  append(ops.before, gather(s, "tp_gather", 0.0));
+  ops.beside_dispatch = {product(s, "shared_fc1", GemmPass::forward, s.tokens, into, s.hidden),
+                         activation_op(s, "shared_activation", s.of_tokens(e.shared_ffn), false)};
+  ops.beside_combine = quantise(s, s.of_tokens(e.shared_ffn));
+  ops.beside_combine.push_back(
+      product(s, "shared_fc2", GemmPass::forward, s.tokens, s.hidden, e.shared_ffn));
+  ops.after = reduce(s, "tp_reduce", 0.0);
+  ops.after.push_back(memory("shared_sum", 3.0 * e.own));
+  return ops;
+}
+
+SharedOps shared_beside_backward(const LayerSizes& s) {
+  const ExpertSizes e{s};
+  if (!s.plan.shared_expert_overlap) return {};
+  const std::int64_t into = (s.model.gated ? 2 : 1) * e.shared_ffn;
+  const auto products = [&](std::string_view dgrad, std::string_view wgrad, std::int64_t n,
+                            std::int64_t k) {
+    return Ops{product(s, dgrad, GemmPass::dgrad, s.tokens, k, n),
+               product(s, wgrad, GemmPass::wgrad, n, k, s.tokens), accumulate(s, n, k)};
+  };
+  SharedOps ops;
+  ops.before = quantise(s, s.own_tensor);
+  append(ops.before, gather(s, "tp_gather_grad", 0.0));
+  ops.beside_dispatch = products("shared_fc2_dgrad", "shared_fc2_wgrad", s.hidden, e.shared_ffn);
+  ops.beside_dispatch.push_back(
+      activation_op(s, "shared_activation_bwd", s.of_tokens(e.shared_ffn), true));
+  ops.beside_combine = quantise(s, s.of_tokens(into));
+  append(ops.beside_combine, products("shared_fc1_dgrad", "shared_fc1_wgrad", into, s.hidden));
+  ops.after = reduce(s, "tp_reduce_grad", 0.0);
+  ops.after.push_back(memory("shared_grad_sum", 3.0 * e.own));
+  return ops;
+}
+
+Ops experts_forward(const LayerSizes& s) {
+  return with_exchanges(s, before_experts_forward(s), "dispatch",
+                        of_experts_forward(s, even_rows(s)), "combine", after_experts_forward(s));
+}
+
+Ops experts_backward(const LayerSizes& s) {
+  return with_exchanges(s, before_experts_backward(s), "combine_bwd",
+                        of_experts_backward(s, even_rows(s)), "dispatch_bwd",
+                        after_experts_backward(s));
+}
+
+}  // namespace orrery

@@ -1,0 +1,323 @@
+#include "sim/layers/layer_ops.hpp"
+
+#include "sim/layers/attention_ops.hpp"
+#include "sim/layers/eager_kernels.hpp"
+#include "sim/layers/expert_ops.hpp"
+#include "sim/layers/latent_attention_ops.hpp"
+#include "sim/layers/layer_parts.hpp"
+
+namespace orrery {
+
+using Sizes = LayerSizes;
+
+Ops norm_forward(const Sizes& s) { return {norm_op(s, "norm", s.own_tensor, false)}; }
+Ops norm_backward(const Sizes& s) { return {norm_op(s, "norm_bwd", s.own_tensor, true)}; }
+
+namespace {
+
+// x + dropout(y + bias): reads x and y, writes the sum and a one-byte mask. Without dropout: reads
+// two tensors, writes one.
+Ops residual_forward(const Sizes& s) {
+  return {memory("residual", (3.0 * s.element + (s.software.dropout ? 1.0 : 0.0)) * s.own_tensor)};
+}
+// Dropout's gradient (read, a byte of mask, written), bias gradient (read), sum with the residual's
+// (two read, one written).
+Ops residual_backward(const Sizes& s) {
+  const double bytes = s.software.dropout ? 6.0 * s.element + 1.0 : 3.0 * s.element;
+  return {memory("residual_bwd", bytes * s.own_tensor)};
+}
+
+}  // namespace
+
+namespace {
+
+double queries_and_keys(const Sizes& s) {
+  return s.of_tokens((s.heads + s.kv_heads) * s.model.head_dim);
+}
+
+Ops activation_forward(const Sizes& s) {
+  return {activation_op(s, "activation", s.of_tokens(s.ffn), false)};
+}
+Ops activation_backward(const Sizes& s) {
+  Ops ops{activation_op(s, "activation_bwd", s.of_tokens(s.ffn), true)};
+  if (!s.software.fused_bias_gradients && s.model.mlp_bias)
+    ops.push_back(memory("bias_grad", s.element * s.of_tokens(s.ffn)));
+  return ops;
+}
+
+}  // namespace
+
+namespace {
+
+// Between queries, keys and values and the heads' outputs.
+Ops heads_forward(const Scenario& scenario, LayerKind kind) {
+  const Sizes s{scenario};
+  Ops ops;
+  if (s.model.qk_norm) ops.push_back(norm_op(s, "qk_norm", queries_and_keys(s), false));
+  if (s.model.rotary) ops.push_back(rotary_op(s, "rope", queries_and_keys(s), false));
+  if (!s.plan.fused_attention)
+    ops.push_back(memory("transpose", 2.0 * s.element * s.of_tokens(s.head_width)));
+  append(ops, core_attention_forward(scenario, kind));
+  return ops;
+}
+
+Ops heads_backward(const Scenario& scenario, LayerKind kind) {
+  const Sizes s{scenario};
+  Ops ops = core_attention_backward(scenario, kind);
+  if (!s.plan.fused_attention)
+    ops.push_back(memory("transpose_bwd", 6.0 * s.element * s.of_tokens(s.head_width)));
+  if (s.model.rotary) ops.push_back(rotary_op(s, "rope_bwd", queries_and_keys(s), true));
+  if (s.model.qk_norm) ops.push_back(norm_op(s, "qk_norm_bwd", queries_and_keys(s), true));
+  if (!s.software.fused_bias_gradients && s.model.qkv_bias)
+    ops.push_back(memory("bias_grad", s.element * s.of_tokens(s.qkv)));
+  return ops;
+}
+
+Linears qkv(const Sizes& s) {
+  Linears all;
+  for (const std::int64_t width : s.qkv_products())
+    all.push_back({"qkv", "qkv_dgrad", "qkv_wgrad", width});
+  return all;
+}
+Linear proj(const Sizes& s) { return {"proj", "proj_dgrad", "proj_wgrad", s.head_width}; }
+Linears fc1(const Sizes& s) {
+  Linears all;
+  for (const std::int64_t width : s.fc1_products())
+    all.push_back({"fc1", "fc1_dgrad", "fc1_wgrad", width});
+  return all;
+}
+Linear fc2(const Sizes& s) { return {"fc2", "fc2_dgrad", "fc2_wgrad", s.ffn}; }
+
+Ops attention_forward(const Scenario& scenario, LayerKind kind) {
+  const Sizes s{scenario};
+  if (s.model.latent) return latent_attention_forward(s, core_attention_forward(scenario, kind));
+  Ops ops = column_parallel_forward(s, qkv(s));
+  append(ops, heads_forward(scenario, kind));
+  append(ops, row_parallel_forward(s, {proj(s)}));
+  return ops;
+}
+
+Ops attention_backward(const Scenario& scenario, LayerKind kind) {
+  const Sizes s{scenario};
+  if (s.model.latent) return latent_attention_backward(s, core_attention_backward(scenario, kind));
+  Ops ops = row_parallel_backward(s, {proj(s)});
+  append(ops, heads_backward(scenario, kind));
+  append(ops, column_parallel_backward(s, qkv(s)));
+  return ops;
+}
+
+}  // namespace
+
+Ops mlp_forward(const Sizes& s) {
+  Ops ops = column_parallel_forward(s, fc1(s));
+  append(ops, activation_forward(s));
+  append(ops, row_parallel_forward(s, {fc2(s)}));
+  return ops;
+}
+
+namespace {
+
+Ops mlp_backward(const Sizes& s) {
+  Ops ops = row_parallel_backward(s, {fc2(s)});
+  append(ops, activation_backward(s));
+  append(ops, column_parallel_backward(s, fc1(s)));
+  return ops;
+}
+
+// In a parallel block: the products that read what fc1 reads.
+Linears beside_fc1(const Sizes& s) {
+  Linears all = fc1(s);
+  if (s.model.norms_per_layer == 1)
+    for (const Linear& one : qkv(s)) all.push_back(one);
+  return all;
+}
+
+// Both blocks read the layer's input and their results are added to it together: where both read
+// the same normalised tensor it is gathered once, and backward its gradients are reduced once; the
+// two row-parallel sums travel as one in any case. The wider products stand where a collective is
+// pipelined into one of them.
+Ops parallel_forward(const Scenario& scenario, LayerKind kind) {
+  const Sizes s{scenario};
+  Ops ops = norm_forward(s);
+  if (s.model.norms_per_layer > 1) {
+    append(ops, norm_forward(s));
+    append(ops, column_parallel_forward(s, qkv(s)));
+  }
+  append(ops, column_parallel_forward(s, beside_fc1(s)));
+  append(ops, heads_forward(scenario, kind));
+  append(ops, activation_forward(s));
+  append(ops, row_parallel_forward(s, {proj(s), fc2(s)}));
+  append(ops, residual_forward(s));
+  return ops;
+}
+
+Ops parallel_backward(const Scenario& scenario, LayerKind kind) {
+  const Sizes s{scenario};
+  Ops ops = residual_backward(s);
+  append(ops, row_parallel_backward(s, {fc2(s), proj(s)}));
+  append(ops, activation_backward(s));
+  append(ops, heads_backward(scenario, kind));
+  if (s.model.norms_per_layer > 1) {
+    append(ops, column_parallel_backward(s, qkv(s)));
+    append(ops, norm_backward(s));
+    ops.push_back(memory("input_grad_sum", 3.0 * s.element * s.own_tensor));
+  }
+  append(ops, column_parallel_backward(s, beside_fc1(s)));
+  append(ops, norm_backward(s));
+  return ops;
+}
+
+}  // namespace
+
+Ops layer_forward(const Scenario& scenario, LayerKind kind) {
+  const Sizes s{scenario};
+  if (s.model.parallel_residual) return parallel_forward(scenario, kind);
+  Ops ops = norm_forward(s);
+  append(ops, attention_forward(scenario, kind));
+  append(ops, residual_forward(s));
+  append(ops, norm_forward(s));
+  append(ops, kind.has_experts ? experts_forward(s) : mlp_forward(s));
+  append(ops, residual_forward(s));
+  return ops;
+}
+
+Ops layer_backward(const Scenario& scenario, LayerKind kind) {
+  const Sizes s{scenario};
+  if (s.model.parallel_residual) return parallel_backward(scenario, kind);
+  Ops ops = residual_backward(s);
+  append(ops, kind.has_experts ? experts_backward(s) : mlp_backward(s));
+  append(ops, norm_backward(s));
+  append(ops, residual_backward(s));
+  append(ops, attention_backward(scenario, kind));
+  append(ops, norm_backward(s));
+  return ops;
+}
+
+Ops alternate_products(const Sizes& s) {
+  const std::int64_t keys = s.kv_heads * s.model.head_dim;
+  Ops ops = norm_forward(s);
+  append(ops, column_parallel_forward(s, {{"keys", "", "", keys}}));
+  if (s.model.qk_norm) ops.push_back(norm_op(s, "qk_norm", queries_and_keys(s), false));
+  if (s.model.rotary) ops.push_back(rotary_op(s, "rope", queries_and_keys(s), false));
+  append(ops, row_parallel_forward(s, {proj(s)}));
+  append(ops, residual_forward(s));
+  append(ops, norm_forward(s));
+  if (s.model.gated)
+    append(ops, column_parallel_forward(s, {{"fc1_second", "", "", s.ffn}}));
+  else
+    append(ops, gather(s, "tp_gather", pipelined(s)));
+  append(ops, activation_forward(s));
+  return ops;
+}
+
+LayerEnds layer_ends_forward(const Scenario& scenario, LayerKind kind) {
+  const Sizes s{scenario};
+  SharedOps shared = shared_beside_forward(s);
+  LayerEnds ends{norm_forward(s), std::move(shared.beside_dispatch),
+                 std::move(shared.beside_combine), after_experts_forward(s)};
+  append(ends.before, attention_forward(scenario, kind));
+  append(ends.before, residual_forward(s));
+  append(ends.before, norm_forward(s));
+  append(ends.before, before_experts_forward(s));
+  append(ends.before, shared.before);
+  append(ends.after, shared.after);
+  append(ends.after, residual_forward(s));
+  return ends;
+}
+
+LayerEnds layer_ends_backward(const Scenario& scenario, LayerKind kind) {
+  const Sizes s{scenario};
+  SharedOps shared = shared_beside_backward(s);
+  LayerEnds ends{residual_backward(s), std::move(shared.beside_dispatch),
+                 std::move(shared.beside_combine), after_experts_backward(s)};
+  append(ends.before, before_experts_backward(s));
+  append(ends.before, shared.before);
+  append(ends.after, shared.after);
+  append(ends.after, norm_backward(s));
+  append(ends.after, residual_backward(s));
+  append(ends.after, attention_backward(scenario, kind));
+  append(ends.after, norm_backward(s));
+  return ends;
+}
+
+Ops embedding_forward(const Scenario& scenario) {
+  const Sizes s{scenario};
+  // Row look-up (one read, one written), position added (two read, one written) where there are
+  // positions.
+  const double rows = s.model.learned_positions > 0 ? 5.0 : 2.0;
+  Ops ops{memory("embedding", rows * s.element * s.tensor)};
+  append(ops, reduce(s, "tp_reduce", 0.0));
+  if (s.software.dropout) ops.push_back(memory("dropout", (2.0 * s.element + 1.0) * s.own_tensor));
+  return ops;
+}
+
+Ops embedding_backward(const Scenario& scenario) {
+  const Sizes s{scenario};
+  Ops ops = gather(s, "tp_gather_grad", 0.0);
+  // Each token's gradient (read) is added to an fp32 row of its table (4 read, 4 written).
+  const double tables = s.model.learned_positions > 0 ? 2.0 : 1.0;
+  ops.push_back(memory("embedding_bwd", tables * (s.element + 8.0) * s.tensor));
+  return ops;
+}
+
+Ops prediction_forward(const Scenario& scenario) {
+  const Sizes s{scenario};
+  Ops ops = embedding_forward(scenario);
+  append(ops, norm_forward(s));
+  append(ops, norm_forward(s));
+  ops.push_back(memory("join_inputs", 4.0 * s.element * s.own_tensor));
+  append(ops, gather(s, "tp_gather", 0.0, 2 * s.hidden));
+  ops.push_back(gemm("join", GemmPass::forward, s.tokens, s.hidden / s.plan.tp, 2 * s.hidden));
+  append(ops, gather(s, "tp_gather_output", 0.0));
+  return ops;
+}
+
+Ops prediction_backward(const Scenario& scenario) {
+  const Sizes s{scenario};
+  const std::int64_t own = s.hidden / s.plan.tp;
+  Ops ops = gather(s, "tp_gather_grad", 0.0);
+  ops.push_back(gemm("join_dgrad", GemmPass::dgrad, s.tokens, 2 * s.hidden, own));
+  append(ops, reduce(s, "tp_reduce_grad", 0.0, 2 * s.hidden));
+  ops.push_back(gemm("join_wgrad", GemmPass::wgrad, own, 2 * s.hidden, s.tokens));
+  ops.push_back(accumulate(s, own, 2 * s.hidden));
+  append(ops, norm_backward(s));
+  append(ops, norm_backward(s));
+  append(ops, embedding_backward(scenario));
+  return ops;
+}
+
+namespace {
+
+// Frameworks leave the output layer in 16 bits: Megatron Core's is no Transformer Engine layer, and
+// torchtitan's fp8 filters it out.
+Sizes of_head(const Scenario& scenario) {
+  Sizes s{scenario};
+  s.quantises = false;
+  return s;
+}
+
+}  // namespace
+
+Ops head_forward(const Scenario& scenario) {
+  const Sizes s = of_head(scenario);
+  Ops ops = norm_forward(s);
+  append(ops, gather(s, "tp_gather", 0.0));
+  ops.push_back(product(s, "head", GemmPass::forward, s.tokens, s.vocab, s.hidden));
+  ops.push_back(memory("cross_entropy", s.software.logit_forward_bytes * s.of_tokens(s.vocab)));
+  // Maximum, predicted logit and sum of exponentials: an fp32 number a token each.
+  if (s.plan.tp > 1)
+    for (std::string_view name : {"logit_max", "logit_predicted", "logit_sum"})
+      ops.push_back(
+          collective(name, CollectiveKind::all_reduce, 4.0 * static_cast<double>(s.tokens)));
+  return ops;
+}
+
+Ops head_backward(const Scenario& scenario) {
+  const Sizes s = of_head(scenario);
+  Ops ops{memory("cross_entropy_bwd", s.software.logit_backward_bytes * s.of_tokens(s.vocab))};
+  append(ops, column_parallel_backward(s, {{"head", "head_dgrad", "head_wgrad", s.vocab}}));
+  append(ops, norm_backward(s));
+  return ops;
+}
+
+}  // namespace orrery

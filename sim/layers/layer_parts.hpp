@@ -1,0 +1,102 @@
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "sim/layers/op.hpp"
+#include "sim/plan/scenario.hpp"
+
+namespace orrery {
+
+/// What the op lists of all kinds of layers are made of. The letters are layer_ops.hpp's.
+struct LayerSizes {
+  explicit LayerSizes(const Scenario& s)
+      : model{s.model},
+        software{s.software},
+        plan{s.plan},
+        tokens{s.tokens_per_microbatch()},
+        own_tokens{s.plan.sp ? tokens / s.plan.tp : tokens},
+        hidden{s.model.hidden},
+        heads{s.model.heads / s.plan.tp},
+        kv_heads{std::max<std::int64_t>(1, s.model.kv_heads / s.plan.tp)},
+        qkv{(heads + 2 * kv_heads) * s.model.head_dim},
+        head_width{heads * (s.model.latent ? s.model.latent->v_dim : s.model.head_dim)},
+        ffn{s.model.ffn / s.plan.tp},
+        ffn_in{(s.model.gated ? 2 : 1) * ffn},
+        vocab{s.padded_vocab / s.plan.tp},
+        quantises{is_narrow(s.plan.dtype)},
+        element{unquantised_bytes(s.plan.dtype)},
+        tensor{static_cast<double>(tokens * hidden)},
+        own_tensor{s.plan.sp ? tensor / s.plan.tp : tensor},
+        arriving{arriving_share(s)} {}
+
+  /// Widths of the products that read a layer's input side by side: one, or one for each of
+  /// queries, keys and values, or of both inputs of a gated MLP.
+  std::vector<std::int64_t> qkv_products() const {
+    if (software.fused_projections) return {qkv};
+    return {heads * model.head_dim, kv_heads * model.head_dim, kv_heads * model.head_dim};
+  }
+  std::vector<std::int64_t> fc1_products() const {
+    if (software.fused_projections || !model.gated) return {ffn_in};
+    return {ffn, ffn};
+  }
+
+  double of_tokens(std::int64_t width) const { return static_cast<double>(tokens * width); }
+  double of_own_tokens(std::int64_t width) const { return static_cast<double>(own_tokens * width); }
+  const Model& model;
+  const Software& software;
+  const Plan& plan;
+  std::int64_t tokens, own_tokens, hidden, heads, kv_heads, qkv, head_width, ffn, ffn_in, vocab;
+  bool quantises;     ///< Operands of linear layers become 8 bits wide; not those of the head.
+  double element;     ///< Bytes of an element of an activation or a weight.
+  double tensor;      ///< T h elements.
+  double own_tensor;  ///< T' h elements.
+  /// Of a token's copies that a rank's experts compute, those that arrive: one stands for all that
+  /// are copied on arrival.
+  double arriving;
+
+ private:
+  static double arriving_share(const Scenario& s);
+};
+
+void append(Ops& ops, const Ops& more);
+void append(Ops& ops, Ops&& more);
+
+// Tensor-parallel collectives. `gather` stands before a column-parallel GEMM and `reduce` belongs
+// to a row-parallel one; both carry the full tensor of T `width` activations, by default T h.
+Ops gather(const LayerSizes& s, std::string_view name, double hidden, std::int64_t width = 0);
+Ops reduce(const LayerSizes& s, std::string_view name, double hidden, std::int64_t width = 0);
+/// The share of a sequence-parallel collective that is pipelined into its GEMM.
+double pipelined(const LayerSizes& s);
+
+/// A product of a linear layer, and what quantises so many elements of its operand: nothing where
+/// it multiplies in 16 bits.
+Op product(const LayerSizes& s, std::string_view name, GemmPass pass, std::int64_t m,
+           std::int64_t n, std::int64_t k);
+Ops quantise(const LayerSizes& s, double elements);
+/// The gradient of an output, for the gradients of input and weight.
+Ops quantise_gradient(const LayerSizes& s, double elements);
+
+/// One of the layer's norms over the hidden channels.
+Ops norm_forward(const LayerSizes& s);
+Ops norm_backward(const LayerSizes& s);
+Ops mlp_forward(const LayerSizes& s);
+/// SelectiveRecompute::alternate_products up to the activation: what comes after it is saved.
+Ops alternate_products(const LayerSizes& s);
+
+/// A linear layer between hidden channels and `width` of this rank's, and its three products.
+struct Linear {
+  std::string_view name, dgrad, wgrad;
+  std::int64_t width;
+};
+using Linears = std::vector<Linear>;
+/// Column-parallel layers that read one input, which is gathered once; row-parallel ones whose
+/// outputs are added up, and reduced once.
+Ops column_parallel_forward(const LayerSizes& s, const Linears& of_one_input);
+Ops column_parallel_backward(const LayerSizes& s, const Linears& of_one_input);
+Ops row_parallel_forward(const LayerSizes& s, const Linears& summed);
+Ops row_parallel_backward(const LayerSizes& s, const Linears& summed);
+/// Adds a weight gradient of n x k into the main gradient.
+Op accumulate(const LayerSizes& s, std::int64_t n, std::int64_t k);
+
+}  // namespace orrery

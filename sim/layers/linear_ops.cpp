@@ -1,0 +1,202 @@
+#include <iterator>
+
+#include "sim/layers/layer_parts.hpp"
+
+namespace orrery {
+
+using Sizes = LayerSizes;
+
+void append(Ops& ops, const Ops& more) { ops.insert(ops.end(), more.begin(), more.end()); }
+void append(Ops& ops, Ops&& more) {
+  ops.insert(ops.end(), std::move_iterator{more.begin()}, std::move_iterator{more.end()});
+}
+
+// What is pipelined into its GEMM stands before that GEMM in the list.
+Ops gather(const Sizes& s, std::string_view name, double hidden, std::int64_t width) {
+  if (s.plan.tp == 1 || !s.plan.sp) return {};
+  const double elements = width > 0 ? s.of_tokens(width) : s.tensor;
+  return {collective(name, CollectiveKind::all_gather, s.element * elements, hidden)};
+}
+
+Ops reduce(const Sizes& s, std::string_view name, double hidden, std::int64_t width) {
+  if (s.plan.tp == 1) return {};
+  const double elements = width > 0 ? s.of_tokens(width) : s.tensor;
+  return {collective(name, s.plan.sp ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
+                     s.element * elements, hidden)};
+}
+
+double pipelined(const Sizes& s) { return s.plan.sp ? s.plan.tp_hidden : 0.0; }
+
+namespace {
+
+// Input gradients: pipelined like the forward pass, or sent whole beside the weight gradient.
+double gradient_overlap(const Sizes& s) {
+  return pipelined(s) > 0.0 ? pipelined(s) : s.plan.overlap_tp_gradients ? 1.0 : 0.0;
+}
+
+}  // namespace
+
+// An activation in both directions, as forward product and weight gradient need it, or, with a
+// scale for each row, in the first alone. Weights are not counted where their 8-bit forms are made
+// once a step, for all micro-batches. MXFP8 has a scale byte for 32 elements of each direction
+// (Transformer Engine, common/recipe, MXFP8BlockScaling). NVFP4 is read for its maximum, with and
+// without the Hadamard transform at once; then a kernel reads it and writes the first direction,
+// and another reads, transforms and writes the second one (Transformer Engine,
+// pytorch/csrc/quantizer.cpp, NVFP4Quantizer::quantize_impl).
+Ops quantise(const Sizes& s, double elements) {
+  if (!s.quantises) return {};
+  const double written = 2.0 * element_bytes(s.plan.dtype);
+  const double bytes = s.plan.dtype == Dtype::mxfp8   ? 2.0 + written
+                       : s.plan.dtype == Dtype::nvfp4 ? 3.0 * 2.0 + written
+                                                      : s.software.quantise_bytes;
+  return {memory("quantise", bytes * elements)};
+}
+
+namespace {
+
+bool scales_rows(const Sizes& s) {
+  return s.quantises && s.plan.dtype == Dtype::fp8 && s.software.fp8_scaling.by_rows;
+}
+
+// The direction that a weight gradient sums over.
+Ops quantise_columns(const Sizes& s, double elements) {
+  if (!scales_rows(s)) return {};
+  Op op = memory("quantise_columns", s.software.fp8_scaling.columns_bytes * elements);
+  op.pass = GemmPass::wgrad;
+  return {op};
+}
+
+Ops quantise_weight(const Sizes& s, double bytes, std::int64_t width) {
+  if (!s.quantises || s.plan.dtype != Dtype::fp8 || bytes == 0.0) return {};
+  return {memory("quantise_weight", bytes * static_cast<double>(width * s.hidden))};
+}
+Ops quantise_weight_forward(const Sizes& s, std::int64_t width) {
+  return quantise_weight(s, s.software.fp8_scaling.forward_weight_bytes, width);
+}
+Ops quantise_weight_backward(const Sizes& s, std::int64_t width) {
+  return quantise_weight(s, s.software.fp8_scaling.backward_weight_bytes, width);
+}
+
+}  // namespace
+
+Ops quantise_gradient(const Sizes& s, double elements) {
+  Ops ops = quantise(s, elements);
+  append(ops, quantise_columns(s, elements));
+  return ops;
+}
+
+Op product(const Sizes& s, std::string_view name, GemmPass pass, std::int64_t m, std::int64_t n,
+           std::int64_t k) {
+  Op op = gemm(name, pass, m, n, k);
+  op.sixteen_bit = !s.quantises;
+  if (s.quantises && s.plan.dtype == Dtype::fp8)
+    op.efficiency = s.software.fp8_scaling.gemm_efficiency;
+  if (s.quantises && s.plan.dtype == Dtype::mxfp8) op.efficiency = s.software.mxfp8_gemm_efficiency;
+  if (s.quantises && s.plan.dtype == Dtype::nvfp4) op.efficiency = s.software.nvfp4_gemm_efficiency;
+  return op;
+}
+
+namespace {
+
+// What tensor parallelism gathers for a linear layer: as narrow as its products read it, but in 16
+// bits where rows have scales of their own, and then whole before any product begins.
+Ops gather_quantised(const Sizes& s, std::string_view name, double hidden) {
+  if (scales_rows(s)) return gather(s, name, 0.0);
+  Ops sent = gather(s, name, hidden);
+  // Scales of MXFP8 are some 3 % more, which are not counted.
+  const double sent_bytes = s.plan.dtype == Dtype::nvfp4 ? element_bytes(s.plan.dtype) : 1.0;
+  if (s.quantises)
+    for (Op& op : sent) op.bytes = op.bytes * (sent_bytes / s.element);
+  return sent;
+}
+
+// The same with its quantisation: before it is sent (Transformer Engine, pytorch/distributed.py,
+// gather_along_first_dim), or with a scale for each row where it arrives.
+Ops gather_operand(const Sizes& s, std::string_view name, double hidden,
+                   Ops (*form)(const Sizes&, double)) {
+  const Ops sent = gather_quantised(s, name, hidden);
+  Ops ops = scales_rows(s) ? sent : form(s, s.own_tensor);
+  append(ops, scales_rows(s) ? form(s, s.tensor) : sent);
+  return ops;
+}
+
+}  // namespace
+
+Ops row_parallel_forward(const Sizes& s, const Linears& summed) {
+  const double hidden = pipelined(s);
+  Ops ops;
+  for (const Linear& one : summed) {
+    append(ops, quantise(s, s.of_tokens(one.width)));
+    append(ops, quantise_weight_forward(s, one.width));
+  }
+  for (const Linear& one : summed) {
+    const bool last = &one == &summed.back();
+    if (last && summed.size() > 1) ops.push_back(memory("branch_sum", 3.0 * s.element * s.tensor));
+    if (last && hidden > 0.0) append(ops, reduce(s, "tp_reduce", hidden));
+    ops.push_back(product(s, one.name, GemmPass::forward, s.tokens, s.hidden, one.width));
+  }
+  if (hidden == 0.0) append(ops, reduce(s, "tp_reduce", 0.0));
+  return ops;
+}
+
+Ops column_parallel_forward(const Sizes& s, const Linears& of_one_input) {
+  Ops ops;
+  for (const Linear& one : of_one_input) append(ops, quantise_weight_forward(s, one.width));
+  append(ops, gather_operand(s, "tp_gather", pipelined(s), quantise));
+  for (const Linear& one : of_one_input)
+    ops.push_back(product(s, one.name, GemmPass::forward, s.tokens, one.width, s.hidden));
+  return ops;
+}
+
+Op accumulate(const Sizes& s, std::int64_t n, std::int64_t k) {
+  Op op = memory("accumulate", s.software.accumulate_bytes * static_cast<double>(n * k));
+  op.pass = GemmPass::wgrad;
+  return op;
+}
+
+Ops row_parallel_backward(const Sizes& s, const Linears& summed) {
+  Ops ops;
+  for (const Linear& one : summed) append(ops, quantise_weight_backward(s, one.width));
+  append(ops, gather_operand(s, "tp_gather_grad", pipelined(s), quantise_gradient));
+  for (const Linear& one : summed) {
+    ops.push_back(product(s, one.dgrad, GemmPass::dgrad, s.tokens, one.width, s.hidden));
+    append(ops, quantise_columns(s, s.of_tokens(one.width)));
+    ops.push_back(product(s, one.wgrad, GemmPass::wgrad, s.hidden, one.width, s.tokens));
+    ops.push_back(accumulate(s, s.hidden, one.width));
+  }
+  return ops;
+}
+
+namespace {
+
+// The gradients that products side by side bring to their one input. A compiler joins the sum with
+// the norm's backward pass that reads it, which then reads more tensors, but not with a collective.
+Ops sum_of_gradients(const Sizes& s, std::size_t products) {
+  if (products == 1) return {};
+  const auto count = static_cast<double>(products);
+  return {memory("grad_sum", s.element * (s.plan.tp > 1 ? count + 1.0 : count - 1.0) * s.tensor)};
+}
+
+}  // namespace
+
+// With sequence parallelism the input was kept as this rank's share, and is gathered again.
+Ops column_parallel_backward(const Sizes& s, const Linears& of_one_input) {
+  const double hidden = gradient_overlap(s);
+  Ops ops;
+  for (const Linear& one : of_one_input) append(ops, quantise_gradient(s, s.of_tokens(one.width)));
+  for (const Linear& one : of_one_input) append(ops, quantise_weight_backward(s, one.width));
+  if (s.software.gathers_inputs_again || s.plan.recompute.selects(RecomputeModule::layernorm))
+    append(ops, gather_quantised(s, "tp_gather_input", hidden));
+  for (const Linear& one : of_one_input)
+    ops.push_back(product(s, one.dgrad, GemmPass::dgrad, s.tokens, s.hidden, one.width));
+  append(ops, sum_of_gradients(s, of_one_input.size()));
+  append(ops, quantise_columns(s, s.tensor));
+  append(ops, reduce(s, "tp_reduce_grad", hidden));
+  for (const Linear& one : of_one_input) {
+    ops.push_back(product(s, one.wgrad, GemmPass::wgrad, one.width, s.hidden, s.tokens));
+    ops.push_back(accumulate(s, one.width, s.hidden));
+  }
+  return ops;
+}
+
+}  // namespace orrery

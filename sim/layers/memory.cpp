@@ -1,0 +1,222 @@
+#include "sim/layers/memory.hpp"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "sim/layers/activation_parts.hpp"
+#include "sim/layers/layer_activations.hpp"
+#include "sim/layers/rank_parameters.hpp"
+#include "sim/layers/shard_units.hpp"
+
+namespace orrery {
+namespace {
+
+// CUDA context, cuBLAS workspaces and NCCL's buffers together take 0.5 to 3.5 GB in published
+// measurements (NVIDIA aiconfigurator counts 0.34 to 0.39 GB for NCCL alone); the middle is
+// assumed.
+constexpr Bytes reserve{1.5e9};
+
+double microbatch_tokens(const Scenario& s) {
+  return static_cast<double>(s.tokens_per_microbatch());
+}
+
+// What a layer holds beside what it keeps while it is computed again. The attention core alone is
+// in the reserve.
+Bytes held_while_recomputed(const Scenario& s, LayerKind kind, double fullest) {
+  const RecomputeChoice& choice = s.plan.recompute;
+  const Bytes whole = layer_activations(s, Recompute::none, kind, fullest);
+  if (kind.kept) return {};
+  if (choice.kind == Recompute::full || alternates_products(s, choice)) return whole;
+  return choice.modules.empty() ? Bytes{} : whole - layer_activations(s, choice, kind, fullest);
+}
+
+// What layers with and without experts hold; a window changes nothing.
+class LayerMemory {
+ public:
+  LayerMemory(const Scenario& s, double fullest_rows) {
+    for (const LayerKind& kind :
+         {LayerKind{}, LayerKind{true}, LayerKind{false, 0, true}, LayerKind{true, 0, true}}) {
+      if (kind.has_experts && !s.model.experts) continue;
+      if (kind.kept && s.plan.recompute.layers == 0) continue;
+      const RecomputeChoice choice = kind.kept ? Recompute::none : s.plan.recompute;
+      kept_[index(kind)] = layer_activations(s, choice, kind, fullest_rows);
+      recomputed_[index(kind)] = held_while_recomputed(s, kind, fullest_rows);
+    }
+  }
+  Bytes kept(LayerKind kind) const { return kept_[index(kind)]; }
+  Bytes while_recomputed(LayerKind kind) const { return recomputed_[index(kind)]; }
+
+ private:
+  static std::size_t index(LayerKind kind) {
+    return (kind.has_experts ? 1 : 0) + (kind.kept ? 2 : 0);
+  }
+  Bytes kept_[4];
+  Bytes recomputed_[4];
+};
+
+// Where the layers of each virtual stage begin. A search asks for memory more often than for
+// anything else, and of a hundred stages.
+std::vector<int> first_layers(const Scenario& s) {
+  std::vector<int> first(s.layers_of.size());
+  std::exclusive_scan(s.layers_of.begin(), s.layers_of.end(), first.begin(), 0);
+  return first;
+}
+
+ActivationParts parts_of(const Scenario& s, int stage, const std::vector<int>& first_layers,
+                         const Held& held, const LayerMemory& layer) {
+  ActivationParts parts;
+  bool sends = false;
+  for (int chunk = 0; chunk < s.plan.chunks(); ++chunk) {
+    const int virtual_stage = s.plan.virtual_stage(stage, chunk);
+    sends = sends || s.plan.sends_on(virtual_stage);
+    Bytes sum;
+    const auto add = [&](LayerKind kind) {
+      sum += layer.kept(kind);
+      // A pass that runs beside a backward pass takes a layer's memory before that gives one back
+      // (Megatron Core, model_chunk_schedule_plan.py).
+      if (held.one_more_layer) parts.beside = std::max(parts.beside, layer.kept(kind));
+      parts.recomputed = std::max(parts.recomputed, layer.while_recomputed(kind));
+    };
+    const int first = first_layers[static_cast<std::size_t>(virtual_stage)];
+    for (int l = 0; l < s.layers_of[static_cast<std::size_t>(virtual_stage)]; ++l)
+      if (first + l >= s.plan.offload_layers) add(s.kind_of(first + l));
+    if (virtual_stage == s.plan.virtual_stages() - 1)
+      for (int i = 0; i < s.model.prediction_layers; ++i) add(s.kind_of(s.model.layers - 1));
+    Bytes& of_copy =
+        parts.micro_batch[chunk < s.plan.vpp ? 0 : 1];  // Plan::copy_of, without a division.
+    of_copy = std::max(of_copy, sum);
+  }
+  // What a chunk sent on is the same as what the next one keeps of it, but on another rank.
+  if (!s.software.frees_outputs && sends)
+    for (Bytes& of_copy : parts.micro_batch)
+      of_copy += Bytes{unquantised_bytes(s.plan.dtype) * microbatch_tokens(s) *
+                       static_cast<double>(s.model.hidden) * (s.plan.sp ? 1.0 / s.plan.tp : 1.0)};
+  return parts;
+}
+
+Held held_by(const Scenario& s, int stage) {
+  return s.plan.schedule->held(s.plan.pipeline(), stage);
+}
+
+Bytes activations_in_flight(const Scenario& s, int stage, const std::vector<int>& first_layers,
+                            const LayerMemory& layer) {
+  const Held held = held_by(s, stage);
+  const ActivationParts parts = parts_of(s, stage, first_layers, held, layer);
+  return held.of(parts.micro_batch) + parts.recomputed + parts.beside;
+}
+
+Bytes other_bytes(const Scenario& s, int stage) {
+  const double share = s.plan.sp ? 1.0 / s.plan.tp : 1.0;
+  const double tensor = unquantised_bytes(s.plan.dtype) * microbatch_tokens(s) *
+                        static_cast<double>(s.model.hidden) * share;
+  Bytes sum = reserve;
+  if (s.plan.pp > 1) sum += Bytes{4.0 * tensor};  // Received and to be sent, in both directions.
+  // Final norm's and head's inputs; logits.
+  if (s.plan.holds(stage, s.plan.virtual_stages() - 1))
+    sum += Bytes{2.0 * tensor + s.software.logit_held_bytes * microbatch_tokens(s) *
+                                    static_cast<double>(s.padded_vocab / s.plan.tp)};
+  return sum;
+}
+
+// Parameters that products read. Shards of them are counted with the optimizer's state.
+double whole_weights(const Scenario& s, int stage, double parameters) {
+  return s.plan.reshard ? std::min(parameters, two_shard_units(s, stage)) : parameters;
+}
+
+// Of the weights, the embedding and the head: no linear layers, which stay in 16 bits where those
+// are kept in 8.
+double tables_beside(const Scenario& s, int stage) {
+  double tables = 0.0;
+  for (int chunk = 0; chunk < s.plan.chunks(); ++chunk) {
+    const int v = s.plan.virtual_stage(stage, chunk);
+    if (v == 0) tables += 1.0;
+    if (v == s.plan.virtual_stages() - 1 && !(s.plan.joins_ends() && s.model.tied_embeddings))
+      tables += 1.0;
+  }
+  return tables * static_cast<double>(s.padded_vocab / s.plan.tp * s.model.hidden);
+}
+
+// Shards, and the gradients of units that are being reduced.
+double gradient_bytes(const Scenario& s, int stage, const RankParameters& parameters) {
+  // torch's DistributedDataParallel keeps buckets beside the gradients (gradient_as_bucket_view).
+  const double copies =
+      s.plan.zero == 0 && s.plan.data_ranks() > 1 ? s.software.bucket_copy_bytes : 0.0;
+  const double whole =
+      (s.software.main_gradient_bytes + copies) * static_cast<double>(parameters.sum());
+  if (!s.plan.shards_gradients()) return whole;
+  const double shards = static_cast<double>(parameters.dense) / s.plan.shard_ranks() +
+                        static_cast<double>(parameters.experts) / s.plan.expert_shard_ranks();
+  return std::min(whole, s.software.main_gradient_bytes * shards +
+                             s.software.held_weight_bytes * two_shard_units(s, stage));
+}
+
+}  // namespace
+
+int MemoryReport::fullest_stage() const {
+  const auto fullest = std::max_element(
+      stages.begin(), stages.end(),
+      [](const StageMemory& a, const StageMemory& b) { return a.peak() < b.peak(); });
+  return static_cast<int>(fullest - stages.begin());
+}
+
+Bytes MemoryReport::peak() const {
+  return stages[static_cast<std::size_t>(fullest_stage())].peak();
+}
+
+namespace {
+
+// `fullest`: rows of the fullest rank's experts over those of even routing.
+MemoryReport memory_where(const Scenario& s, double fullest) {
+  MemoryReport report;
+  report.capacity = s.system.gpu.memory;
+  report.stages.reserve(static_cast<std::size_t>(s.plan.pp));
+  const LayerMemory layer{s, fullest};
+  const std::vector<int> first = first_layers(s);
+  const std::vector<RankParameters> on_rank = parameters_by_stage(s);
+  for (int stage = 0; stage < s.plan.pp; ++stage) {
+    RankParameters parameters;
+    double updated = 0.0;
+    for (int chunk = 0; chunk < s.plan.chunks(); ++chunk) {
+      const RankParameters& held =
+          on_rank[static_cast<std::size_t>(s.plan.virtual_stage(stage, chunk))];
+      parameters += held;
+      updated += static_cast<double>(held.dense) / s.plan.optimizer_shards();
+      updated += static_cast<double>(held.experts) / s.plan.expert_optimizer_shards();
+    }
+    StageMemory memory;
+    memory.weights = Bytes{s.software.held_weight_bytes *
+                           whole_weights(s, stage, static_cast<double>(parameters.sum()))};
+    if (s.plan.fp8_params)
+      memory.weights += Bytes{(2.0 - s.software.held_weight_bytes) * tables_beside(s, stage)};
+    memory.gradients = Bytes{gradient_bytes(s, stage, parameters)};
+    memory.optimizer = Bytes{s.software.state_bytes * updated};
+    memory.activations = activations_in_flight(s, stage, first, layer);
+    memory.other = other_bytes(s, stage);
+    report.stages.push_back(memory);
+  }
+  return report;
+}
+
+}  // namespace
+
+MemoryReport memory_of(const Scenario& scenario, const RoutedLoads& loads) {
+  return memory_where(scenario, loads.fullest(scenario));
+}
+
+std::vector<ActivationParts> activation_parts(const Scenario& s, const RoutedLoads& loads) {
+  const LayerMemory layer{s, loads.fullest(s)};
+  const std::vector<int> first = first_layers(s);
+  std::vector<ActivationParts> parts;
+  for (int stage = 0; stage < s.plan.pp; ++stage)
+    parts.push_back(parts_of(s, stage, first, held_by(s, stage), layer));
+  return parts;
+}
+
+MemoryReport memory_of(const Scenario& scenario) {
+  return memory_of(scenario, RoutedLoads{scenario});
+}
+
+MemoryReport least_memory_of(const Scenario& scenario) { return memory_where(scenario, 1.0); }
+
+}  // namespace orrery

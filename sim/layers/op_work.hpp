@@ -1,0 +1,48 @@
+#pragma once
+
+#include <optional>
+
+#include "sim/layers/layer_parts.hpp"
+
+namespace orrery {
+
+/// What an op must read and write at least, between the GPU and its memory: every operand once,
+/// every result once. 0 of a collective.
+///
+/// gemm      A, B and C; narrow operands, and a result in 16 bits. (m, n, k) in bf16: 2 (mk + kn +
+///           mn)
+/// grouped   the same of each expert that has rows; a weight gradient that is added to its main
+///           gradient reads and writes that in place of a result.
+/// attention queries, keys, values and the output; backward the gradients of all four beside them,
+///           twice as much. Scores stay on the chip. (Dao et al., arXiv 2205.14135; the sums of a
+///           row, 4 bytes for each of its 4 d or 8 d, are left out.)
+/// memory, batched_gemm   their own bytes: all that they are priced by.
+Bytes traffic(const Op& op, Dtype dtype);
+
+/// The format of the units that an op multiplies in; nothing where it multiplies nothing.
+std::optional<Dtype> multiplies_in(const Op& op, Dtype dtype);
+
+/// Operations of a streaming kernel: each sum, product, comparison and elementary function counts
+/// one, as vector units execute them, however many instructions an exponential is. Nothing of a
+/// name that is not known.
+///
+/// an element of   forward  backward
+///   RMS norm            4         9    squared, summed, x 1/rms, x weight
+///   layer norm          7        12    ... mean summed and subtracted, + bias
+///   positions           3         3    x cos, rotated x sin, their sum
+///   gated activation    5        11    exp, 1 +, x / , x the other half
+///   GELU                9        16    tanh(c (x + a x^3)): Hendrycks and Gimpel, arXiv 1606.08415
+///   softmax             6         5    scale, maximum, subtracted, exp, summed, divided
+///   cross-entropy       4         4    maximum, subtracted, exp, summed; exp, /, - 1 hot, x scale
+///   dropout             2         2    compared, scaled
+///   residual            1         1    summed; with dropout both
+///   sums, main gradient 1
+///   quantised           3              absolute, maximum, scaled
+std::optional<Flop> vector_flop(const Op& op, const LayerSizes& sizes);
+
+/// Of Adam with weight decay, a parameter: both moments (2 products and a sum; one product more),
+/// their two corrections, a root, + epsilon, the quotient, decay (a product and a sum), x rate and
+/// the difference (Kingma and Ba, arXiv 1412.6980, algorithm 1; Loshchilov and Hutter, 1711.05101).
+inline constexpr double adam_flop = 3 + 4 + 2 + 2 + 1 + 2 + 2;
+
+}  // namespace orrery

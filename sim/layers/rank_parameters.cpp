@@ -1,0 +1,149 @@
+#include "sim/layers/rank_parameters.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/layers/layer_parts.hpp"
+
+namespace orrery {
+namespace {
+
+std::int64_t attention_on_rank(const LayerSizes& s) {
+  if (const auto& latent = s.model.latent) {
+    const std::int64_t query_width = s.heads * (latent->nope_dim + latent->rope_dim);
+    const std::int64_t queries = latent->q_rank == 0 ? s.hidden * query_width
+                                                     : s.hidden * latent->q_rank + latent->q_rank +
+                                                           latent->q_rank * query_width;
+    return queries + s.hidden * (latent->kv_rank + latent->rope_dim) + latent->kv_rank +
+           latent->kv_rank * s.heads * (latent->nope_dim + latent->v_dim) + s.head_width * s.hidden;
+  }
+  std::int64_t sum = s.hidden * s.qkv + s.head_width * s.hidden;
+  if (s.model.qkv_bias) sum += s.qkv;
+  if (s.model.out_bias) sum += s.hidden;
+  if (s.model.qk_norm) sum += 2 * s.model.head_dim;
+  return sum;
+}
+
+// An MLP of which a rank holds `width` channels.
+std::int64_t mlp_on_rank(const LayerSizes& s, std::int64_t width) {
+  if (width == 0) return 0;
+  const std::int64_t into = s.model.gated ? 2 : 1;
+  return (into + 1) * s.hidden * width + (s.model.mlp_bias ? into * width + s.hidden : 0);
+}
+
+void add_layer(const LayerSizes& s, LayerKind kind, RankParameters& sum) {
+  sum.dense += attention_on_rank(s) + s.model.norms_per_layer * norm_parameters(s.model, s.hidden);
+  if (!kind.has_experts) {
+    sum.dense += mlp_on_rank(s, s.ffn);
+    return;
+  }
+  const Experts& experts = *s.model.experts;
+  sum.dense += mlp_on_rank(s, experts.shared_ffn / s.plan.tp) + s.hidden * experts.count;
+  if (s.model.mlp_bias) sum.dense += experts.count;
+  sum.experts += experts.count / s.plan.ep * mlp_on_rank(s, experts.ffn / s.plan.etp);
+}
+
+}  // namespace
+
+int weight_tensors(const Scenario& scenario, int virtual_stage) {
+  const Model& model = scenario.model;
+  const bool fused = scenario.software.fused_projections;
+  const int products = (fused ? 1 : 3) + 1 + (model.gated && !fused ? 2 : 1) + 1;
+  int sum = scenario.layers_of[static_cast<std::size_t>(virtual_stage)] *
+            (products + model.norms_per_layer);
+  if (virtual_stage == 0) sum += 1;
+  if (virtual_stage == scenario.plan.virtual_stages() - 1)
+    sum += 1 + (!scenario.plan.joins_ends() || !model.tied_embeddings ? 1 : 0);
+  return sum;
+}
+
+namespace {
+
+class PartsOfStages {
+ public:
+  explicit PartsOfStages(const Scenario& scenario) : scenario_{scenario}, sizes_{scenario} {
+    add_layer(sizes_, LayerKind::dense, layer_[0]);
+    if (scenario.model.experts) add_layer(sizes_, LayerKind::experts, layer_[1]);
+  }
+
+  StageParts parts(int virtual_stage, int first_layer) const {
+    StageParts parts = ends(virtual_stage);
+    const int layers = scenario_.layers_of[static_cast<std::size_t>(virtual_stage)];
+    for (int l = first_layer; l < first_layer + layers; ++l)
+      parts.layers.push_back(layer_[scenario_.kind_of(l).has_experts]);
+    return parts;
+  }
+
+  RankParameters sum(int virtual_stage, int first_layer) const {
+    const Model& model = scenario_.model;
+    const int layers = scenario_.layers_of[static_cast<std::size_t>(virtual_stage)];
+    const auto experts = static_cast<int>(
+        std::count_if(model.layer_has_experts.begin() + (model.experts ? first_layer : 0),
+                      model.layer_has_experts.begin() + (model.experts ? first_layer + layers : 0),
+                      [](bool has) { return has; }));
+    const StageParts parts = ends(virtual_stage);
+    RankParameters sum = parts.prediction;
+    sum.dense += parts.embedding + parts.head;
+    for (const auto& [layer, count] :
+         {std::pair{layer_[0], layers - experts}, std::pair{layer_[1], experts}}) {
+      sum.dense += count * layer.dense;
+      sum.experts += count * layer.experts;
+    }
+    return sum;
+  }
+
+ private:
+  // All but the layers.
+  StageParts ends(int virtual_stage) const {
+    const LayerSizes& s = sizes_;
+    const Model& model = scenario_.model;
+    const std::int64_t norm = norm_parameters(model, s.hidden);
+    const int last = scenario_.plan.virtual_stages() - 1;
+    const std::int64_t table = s.vocab * s.hidden;
+    StageParts parts;
+    if (virtual_stage == 0) parts.embedding = table + model.learned_positions * s.hidden;
+    if (virtual_stage != last) return parts;
+    // A tied head is the same tensor where both ends share a stage, and a copy where they do not.
+    const bool apart = !scenario_.plan.joins_ends();
+    parts.head = norm + (apart || !model.tied_embeddings ? table : 0);
+    // A prediction layer: norms of its two inputs and of its output, their joint projection, a
+    // layer of the last one's kind. It uses the model's head, and a copy of the embedding unless
+    // the rank holds that, as DualPipe's first and last do (DeepSeek-V3, arXiv 2412.19437, section
+    // 3.2.3).
+    for (int i = 0; i < model.prediction_layers; ++i) {
+      parts.prediction.dense += 3 * norm + 2 * s.hidden * s.hidden / scenario_.plan.tp;
+      parts.prediction += layer_[scenario_.kind_of(model.layers - 1).has_experts];
+    }
+    if (model.prediction_layers > 0 && !scenario_.plan.holds(0, last))
+      parts.prediction.dense += table;
+    return parts;
+  }
+
+  const Scenario& scenario_;
+  LayerSizes sizes_;
+  RankParameters layer_[2];  // Without experts and with them.
+};
+
+}  // namespace
+
+StageParts parts_on_rank(const Scenario& scenario, int virtual_stage) {
+  return PartsOfStages{scenario}.parts(virtual_stage, scenario.first_layer(virtual_stage));
+}
+
+RankParameters parameters_on_rank(const Scenario& scenario, int virtual_stage) {
+  return PartsOfStages{scenario}.sum(virtual_stage, scenario.first_layer(virtual_stage));
+}
+
+std::vector<RankParameters> parameters_by_stage(const Scenario& scenario) {
+  const PartsOfStages parts{scenario};
+  std::vector<RankParameters> all;
+  all.reserve(scenario.layers_of.size());
+  int first_layer = 0;
+  for (std::size_t stage = 0; stage < scenario.layers_of.size(); ++stage) {
+    all.push_back(parts.sum(static_cast<int>(stage), first_layer));
+    first_layer += scenario.layers_of[stage];
+  }
+  return all;
+}
+
+}  // namespace orrery

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/cluster/groups.hpp"
+#include "sim/plan/scenario.hpp"
+
+namespace orrery {
+
+/// Parameters on a rank, by the ranks that hold the same.
+struct RankParameters {
+  std::int64_t dense = 0;    ///< Copied over the data-parallel group: all but routed experts.
+  std::int64_t experts = 0;  ///< Copied over the expert-data-parallel group.
+
+  std::int64_t of(GroupKind copies) const {
+    return copies == GroupKind::expert_data ? experts : dense;
+  }
+  std::int64_t sum() const { return dense + experts; }
+  RankParameters& operator+=(const RankParameters& other) {
+    dense += other.dense;
+    experts += other.experts;
+    return *this;
+  }
+  bool operator==(const RankParameters&) const = default;
+};
+
+/// What one rank of virtual stage `stage` holds: its layers' share of tp (of routed experts, ep and
+/// etp), embedding and head where they live, and the last stage's prediction layers. Biases, norms,
+/// routers and the down-projections of latent attention are not split.
+RankParameters parameters_on_rank(const Scenario& scenario, int virtual_stage);
+/// The same of every virtual stage.
+std::vector<RankParameters> parameters_by_stage(const Scenario& scenario);
+
+/// How many tensors hold the weights of layers without experts, embedding and head there: of a
+/// layer its four products, or as many as the software makes of them, and its two norms.
+int weight_tensors(const Scenario& scenario, int virtual_stage);
+
+/// The same, part by part.
+struct StageParts {
+  std::int64_t embedding = 0;
+  std::vector<RankParameters> layers;  ///< In forward order.
+  RankParameters prediction;           ///< All prediction layers.
+  std::int64_t head = 0;               ///< With the final norm.
+};
+StageParts parts_on_rank(const Scenario& scenario, int virtual_stage);
+
+}  // namespace orrery

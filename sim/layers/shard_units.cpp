@@ -1,0 +1,244 @@
+#include "sim/layers/shard_units.hpp"
+
+#include <algorithm>
+
+#include "sim/layers/hidden_traffic.hpp"
+#include "sim/layers/layer_ops.hpp"
+#include "sim/layers/recompute_ops.hpp"
+
+namespace orrery {
+namespace {
+
+// Ops of a layer up to the next product by another weight matrix, and the matrix's parameters.
+struct Module {
+  Ops ops;
+  std::int64_t parameters = 0;
+};
+
+// Cut before each product of `pass`; what stands before the first belongs to it.
+std::vector<Module> modules(const Ops& ops, GemmPass pass) {
+  std::vector<Module> all(1);
+  for (const Op& op : ops) {
+    if (op.kind == Op::Kind::gemm && op.pass == pass) {
+      if (all.back().parameters > 0) all.emplace_back();
+      all.back().parameters = op.n * op.k;
+    }
+    all.back().ops.push_back(op);
+  }
+  return all;
+}
+
+class UnitCutter {
+ public:
+  UnitCutter(const Scenario& scenario, const Pricer& pricer, const LayerPrice& prediction,
+             const PriceOfLayer& price_of, int stage)
+      : scenario_{scenario},
+        software_{scenario.software},
+        pricer_{pricer},
+        prediction_{prediction},
+        price_of_{price_of},
+        parts_{parts_on_rank(scenario, stage)},
+        first_layer_{scenario.first_layer(stage)},
+        layers_{scenario.layers_of[static_cast<std::size_t>(stage)]} {}
+
+  std::vector<Bucket> by_layer() const {
+    std::vector<Bucket> units;
+    const auto add = [&](const PassCost& forward, const PassCost& backward,
+                         const RankParameters& parameters, const RankParameters& regathered,
+                         int layer = -1) {
+      Bucket unit{unsharded(parameters.sum()), unsharded(regathered.sum()), parameters, regathered};
+      unit.forward.append_layer(forward, layer);
+      unit.backward.append_layer(backward, layer);
+      unit.backward.append(reduced(parameters.sum()));
+      units.push_back(std::move(unit));
+    };
+    if (parts_.embedding > 0)
+      add(pricer_.price(embedding_forward(scenario_)), pricer_.price(embedding_backward(scenario_)),
+          {parts_.embedding, 0}, {});
+    const bool predicts = parts_.prediction.sum() > 0;
+    for (int l = 0; l < layers_; ++l) {
+      const bool kept = !scenario_.plan.reshard || (l == layers_ - 1 && !predicts);
+      const LayerPrice& layer = price_of_(first_layer_ + l);
+      const RankParameters& parameters = parts_.layers[static_cast<std::size_t>(l)];
+      add(layer.forward, layer.backward, parameters, kept ? RankParameters{} : parameters,
+          first_layer_ + l);
+    }
+    if (predicts) add(prediction_.forward, prediction_.backward, parts_.prediction, {});
+    if (parts_.head > 0)
+      add(pricer_.price(head_forward(scenario_)), pricer_.price(head_backward(scenario_)),
+          {parts_.head, 0}, {});
+    return units;
+  }
+
+  std::vector<Bucket> by_tensor_forward() const {
+    std::vector<Bucket> units;
+    const auto add = [&](const Ops& ops, std::int64_t parameters) {
+      Bucket unit{unsharded(parameters), {}, {parameters, 0}};
+      unit.forward.append(pricer_.price(ops));
+      units.push_back(std::move(unit));
+    };
+    if (parts_.embedding > 0) add(embedding_forward(scenario_), parts_.embedding);
+    for (int l = 0; l < layers_; ++l)
+      for (const Module& module : modules(layer_forward(scenario_, kind(l)), GemmPass::forward))
+        add(module.ops, module.parameters);
+    if (parts_.head > 0) add(head_forward(scenario_), parts_.head);
+    prefetch(units, &Bucket::forward, [](const Bucket& unit) { return unit.parameters.dense; });
+    return units;
+  }
+
+  std::vector<Bucket> by_tensor_backward() const {
+    std::vector<Bucket> units;
+    const auto add = [&](const Ops& ops, std::int64_t gathered, std::int64_t reduced_here) {
+      Bucket unit{{}, unsharded(gathered), {reduced_here, 0}, {gathered, 0}};
+      unit.backward.append(pricer_.price(ops));
+      unit.backward.append(reduced(reduced_here));
+      if (reduced_here > 0)
+        unit.backward.append(waiting(shard_host_time(scenario_), "wait for the host"));
+      units.push_back(std::move(unit));
+    };
+    if (parts_.head > 0) add(head_backward(scenario_), 0, parts_.head);
+    const bool again = scenario_.plan.reshard;
+    for (int l = layers_ - 1; l >= 0; --l) {
+      std::int64_t kept = 0;
+      if (scenario_.plan.recompute.kind == Recompute::full)
+        for (const Module& module :
+             modules(layer_recompute(scenario_, kind(l)), GemmPass::forward)) {
+          add(module.ops, again ? module.parameters : 0, 0);
+          units.back().backward.repeats();
+          kept = module.parameters;
+        }
+      Ops ops = layer_backward(scenario_, kind(l));
+      TimeByWork recomputed;  // No product by a weight matrix: in the first module.
+      if (scenario_.plan.recompute.kind == Recompute::selective) {
+        const Ops core = layer_recompute(scenario_, kind(l));
+        ops.insert(ops.begin(), core.begin(), core.end());
+        recomputed = pricer_.price(core).work;
+        recomputed.at(Work::host) = Seconds{};
+      }
+      for (const Module& module : modules(ops, GemmPass::dgrad)) {
+        add(module.ops, again && module.parameters != kept ? module.parameters : 0,
+            module.parameters);
+        units.back().backward.recomputed.add(recomputed);
+        recomputed = {};
+        kept = 0;
+      }
+    }
+    if (parts_.embedding > 0) add(embedding_backward(scenario_), 0, parts_.embedding);
+    prefetch(units, &Bucket::backward, [](const Bucket& unit) { return unit.regathered.dense; });
+    return units;
+  }
+
+ private:
+  LayerKind kind(int l) const { return scenario_.kind_of(first_layer_ + l); }
+  PassCost copied(double bytes, std::int64_t parameters) const {
+    if (bytes <= 0.0 || parameters == 0) return {};
+    return pricer_.price(Ops{memory("copy", bytes * static_cast<double>(parameters))});
+  }
+  PassCost unsharded(std::int64_t parameters) const {
+    return copied(software_.unshard_bytes, parameters);
+  }
+  PassCost reduced(std::int64_t parameters) const {
+    return copied(software_.reduce_copy_bytes, parameters);
+  }
+
+  // The host asks for the next unit's weights before it launches a unit.
+  template <class Gathered>
+  void prefetch(std::vector<Bucket>& units, PassCost Bucket::*pass,
+                const Gathered& gathered) const {
+    for (std::size_t i = 0; i < units.size(); ++i) {
+      if (gathered(units[i]) == 0) continue;
+      units[i].gathered_ahead =
+          scenario_.plan.dp_overlap && i > 0 &&
+          static_cast<double>(whole_while(units[i - 1])) < software_.live_parameters;
+      if (units[i].gathered_ahead)
+        (units[i - 1].*pass).append(waiting(shard_host_time(scenario_), "wait for the host"));
+    }
+  }
+  static std::int64_t whole_while(const Bucket& unit) {
+    return std::max(unit.parameters.dense, unit.regathered.dense);
+  }
+
+  const Scenario& scenario_;
+  const Software& software_;
+  const Pricer& pricer_;
+  const LayerPrice& prediction_;
+  const PriceOfLayer& price_of_;
+  StageParts parts_;
+  int first_layer_;
+  int layers_;
+};
+
+}  // namespace
+
+namespace {
+
+// What each unit's kernels lose beside the gather of the next unit and the reduction of the one
+// before, where these come with every micro-batch.
+void slow_down(const Scenario& scenario, HiddenTraffic& traffic, bool forward, StageCost& cost) {
+  const Plan& plan = scenario.plan;
+  const bool gathers = plan.reshard || (forward && plan.pp == 1);
+  const bool reduces = !forward && plan.shards_gradients();
+  const std::size_t count = cost.count(forward);
+  for (std::size_t i = 0; i < count; ++i) {
+    Bucket& unit = cost.bucket(forward, i);
+    PassCost& pass = forward ? unit.forward : unit.backward;
+    PassCost lost;
+    const auto beside = [&](CollectiveKind kind, double bytes_each, const RankParameters& moved) {
+      for (GroupKind group : {GroupKind::data, GroupKind::expert_data})
+        lost.append(
+            traffic.lost(pass, kind, bytes_each * static_cast<double>(moved.of(group)), group));
+    };
+    if (gathers && i + 1 < count) {
+      const Bucket& next = cost.bucket(forward, i + 1);
+      if (next.gathered_ahead)
+        beside(CollectiveKind::all_gather, scenario.software.weight_bytes,
+               forward ? next.parameters : next.regathered);
+    }
+    if (reduces && i > 0)
+      lost.append(traffic.lost_to_gradients(scenario, pass, cost.bucket(false, i - 1).parameters));
+    pass.append(lost);
+  }
+}
+
+}  // namespace
+
+Seconds shard_host_time(const Scenario& scenario) {
+  const Software& software = scenario.software;
+  return software.shard_calls * scenario.plan.shard_ranks() * software.host_launch;
+}
+
+void cut_shard_units(const Scenario& scenario, const Pricer& pricer, const LayerPrice& prediction,
+                     const PriceOfLayer& price_of, int stage, StageCost& cost) {
+  const UnitCutter cutter{scenario, pricer, prediction, price_of, stage};
+  if (scenario.software.shards_by_tensor) {
+    cost.buckets = cutter.by_tensor_forward();
+    cost.backward_buckets = cutter.by_tensor_backward();
+  } else {
+    cost.buckets = cutter.by_layer();
+  }
+  if (!scenario.plan.dp_overlap) return;
+  HiddenTraffic traffic{pricer};
+  slow_down(scenario, traffic, true, cost);
+  slow_down(scenario, traffic, false, cost);
+}
+
+double two_shard_units(const Scenario& scenario, int stage) {
+  double layer = 0.0;
+  double table = 0.0;
+  for (int chunk = 0; chunk < scenario.plan.chunks(); ++chunk) {
+    const StageParts parts = parts_on_rank(scenario, scenario.plan.virtual_stage(stage, chunk));
+    for (const RankParameters& of : parts.layers)
+      layer = std::max(layer, static_cast<double>(of.sum()));
+    layer = std::max(layer, static_cast<double>(parts.prediction.sum()));
+    table =
+        std::max({table, static_cast<double>(parts.embedding), static_cast<double>(parts.head)});
+  }
+  if (scenario.software.shards_by_tensor) {
+    layer = 0.0;
+    for (const Module& module : modules(layer_forward(scenario), GemmPass::forward))
+      layer = std::max(layer, static_cast<double>(module.parameters));
+  }
+  return layer + std::max(layer, table);
+}
+
+}  // namespace orrery

@@ -1,0 +1,168 @@
+#include "sim/layers/step_cost.hpp"
+
+#include <algorithm>
+
+#include "sim/layers/hidden_traffic.hpp"
+#include "sim/layers/layer_ops.hpp"
+#include "sim/layers/model_flop.hpp"
+#include "sim/layers/offloading.hpp"
+#include "sim/layers/shard_units.hpp"
+#include "sim/layers/stage_prices.hpp"
+
+namespace orrery {
+namespace {
+
+// Megatron's DistributedDataParallel closes a bucket at max(40e6, 1e6 dp) parameters
+// (megatron/core/distributed/distributed_data_parallel.py).
+std::int64_t bucket_parameters(int data_ranks) {
+  return std::max<std::int64_t>(40'000'000, std::int64_t{1'000'000} * data_ranks);
+}
+
+// Layers in forward order, embedding with the first and head with the last, cut where a bucket is
+// full.
+std::vector<Bucket> cut_buckets(const Scenario& scenario, const Pricer& pricer,
+                                const LayerPrice& prediction, const PriceOfLayer& price_of,
+                                int stage) {
+  const int layers = scenario.layers_of[static_cast<std::size_t>(stage)];
+  const bool first = stage == 0;
+  const bool last = stage == scenario.plan.virtual_stages() - 1;
+  const int first_layer = scenario.first_layer(stage);
+  const auto price = [&](std::int64_t l) -> const LayerPrice& {
+    return price_of(first_layer + static_cast<int>(l));
+  };
+  const RankParameters total = parameters_on_rank(scenario, stage);
+  const std::int64_t full = bucket_parameters(scenario.plan.data_ranks());
+  const std::int64_t full_of_experts = bucket_parameters(scenario.plan.expert_data_ranks());
+  const auto wanted = std::clamp<std::int64_t>(
+      std::max(total.dense / full, total.experts / full_of_experts), 1, std::max(1, layers));
+
+  std::vector<Bucket> buckets(static_cast<std::size_t>(wanted));
+  // Head first, embedding last.
+  const auto add_backward = [&](PassCost& sum, PassCost LayerPrice::*own, BackwardPart part,
+                                std::int64_t begin, std::int64_t end) {
+    if (last && end == layers) {
+      sum.append(pricer.price(part_of(head_backward(scenario), part)));
+      sum.append(prediction.*own);
+    }
+    for (std::int64_t l = end - 1; l >= begin; --l)
+      sum.append_layer(price(l).*own, first_layer + static_cast<int>(l));
+    if (first && begin == 0) sum.append(pricer.price(part_of(embedding_backward(scenario), part)));
+  };
+  for (std::int64_t b = 0; b < wanted; ++b) {
+    Bucket& bucket = buckets[static_cast<std::size_t>(b)];
+    const std::int64_t begin = layers * b / wanted;
+    const std::int64_t end = layers * (b + 1) / wanted;
+    if (first && b == 0) bucket.forward.append(pricer.price(embedding_forward(scenario)));
+    for (std::int64_t l = begin; l < end; ++l)
+      bucket.forward.append_layer(price(l).forward, first_layer + static_cast<int>(l));
+    if (last && b == wanted - 1) {
+      bucket.forward.append(prediction.forward);
+      bucket.forward.append(pricer.price(head_forward(scenario)));
+    }
+    add_backward(bucket.backward, &LayerPrice::backward, BackwardPart::whole, begin, end);
+    if (scenario.plan.splits_backward()) {
+      add_backward(bucket.input_gradient, &LayerPrice::input_gradient, BackwardPart::inputs, begin,
+                   end);
+      add_backward(bucket.weight_gradient, &LayerPrice::weight_gradient, BackwardPart::weights,
+                   begin, end);
+    }
+    const auto share = [&](std::int64_t all) { return all * (b + 1) / wanted - all * b / wanted; };
+    bucket.parameters = {share(total.dense), share(total.experts)};
+  }
+  return buckets;
+}
+
+StageCost price_stage(const Scenario& scenario, const Pricer& pricer, const LayerPrice& prediction,
+                      const PriceOfLayer& price_of, int stage) {
+  StageCost cost;
+  cost.parameters = parameters_on_rank(scenario, stage);
+  if (scenario.plan.shards_weights())
+    cut_shard_units(scenario, pricer, prediction, price_of, stage, cost);
+  else
+    cost.buckets = cut_buckets(scenario, pricer, prediction, price_of, stage);
+  wait_for_host_copies(scenario, cost);
+  const PassCost received = gather_received(scenario, pricer);
+  if (stage > 0 && scenario.plan.sends_on(stage - 1))
+    cost.buckets.front().forward = [&] {
+      PassCost with = received;
+      with.append(cost.buckets.front().forward);
+      return with;
+    }();
+  if (scenario.plan.sends_on(stage)) {
+    Bucket& opens =
+        cost.backward_buckets.empty() ? cost.buckets.back() : cost.backward_buckets.front();
+    const auto receive = [&](PassCost& pass) {
+      PassCost with = received;
+      with.append(pass);
+      pass = std::move(with);
+    };
+    receive(opens.backward);
+    if (scenario.plan.splits_backward()) receive(opens.input_gradient);
+  }
+  for (std::size_t i = 0; i < cost.count(true); ++i)
+    cost.forward.append(cost.bucket(true, i).forward);
+  for (std::size_t i = 0; i < cost.count(false); ++i)
+    cost.backward.append(cost.bucket(false, i).backward);
+  for (auto bucket = cost.buckets.rbegin(); bucket != cost.buckets.rend(); ++bucket) {
+    cost.input_gradient.append(bucket->input_gradient);
+    cost.weight_gradient.append(bucket->weight_gradient);
+  }
+  return cost;
+}
+
+}  // namespace
+
+StepCost price_step(const Scenario& scenario, const KernelModel& kernels,
+                    const CollectiveTime& collectives, const GroupShapes& shapes,
+                    const RoutedLoads* loads) {
+  const Plan& plan = scenario.plan;
+  const Pricer pricer{kernels, collectives, shapes, scenario.software, scenario.system.gpu};
+
+  const LayerPrices layers{scenario, pricer, shapes};
+  const auto price_stages = [&](const PriceOfLayer& price_of, std::vector<StageCost>& stages) {
+    const std::size_t before = stages.size();
+    for (int v = 0; v < plan.virtual_stages(); ++v)
+      stages.push_back(price_stage(scenario, pricer, layers.prediction(), price_of, v));
+    lose_to_step_traffic(scenario, pricer, std::span{stages}.subspan(before));
+  };
+
+  StepCost cost;
+  price_stages([&](int l) -> const LayerPrice& { return layers.of(scenario.kind_of(l)); },
+               cost.stages);
+  if (loads && !loads->even()) {
+    cost.routed_micro_batches = loads->micro_batches();
+    for (int group = 0; group < loads->groups(); ++group)
+      for (int m = 0; m < loads->micro_batches(); ++m) {
+        std::vector<LayerPrice> routed;
+        for (int l = 0; l < scenario.model.layers; ++l)
+          if (const LayerKind kind = scenario.kind_of(l); kind.has_experts)
+            routed.push_back(
+                layers.routed(loads->batch(group, m, static_cast<int>(routed.size())), kind));
+        const auto price_of = [&](int l) -> const LayerPrice& {
+          if (const LayerKind kind = scenario.kind_of(l); !kind.has_experts) return layers.of(kind);
+          return routed[static_cast<std::size_t>(l - scenario.dense_layers_before(l))];
+        };
+        price_stages(price_of, cost.routed);
+      }
+  }
+
+  cost.transfer_bytes = transfer_bytes(scenario);
+  cost.optimizer = optimizer_times(scenario, kernels);
+  cost.optimizer_tag = kernels.memory(Bytes{}).tag;
+  if (scenario.model.tied_embeddings && plan.pp > 1)
+    cost.tied_gradient_bytes =
+        Bytes{scenario.software.gradient_bytes *
+              static_cast<double>(scenario.padded_vocab / plan.tp * scenario.model.hidden)};
+  cost.model_flop_causal = model_flop(scenario.model, plan.gbs, plan.seq, true);
+  cost.model_flop_full = model_flop(scenario.model, plan.gbs, plan.seq, false);
+  return cost;
+}
+
+StepCost price_step(const Scenario& scenario, const KernelTables* tables,
+                    const CollectiveTime& collectives, const GroupShapes& shapes,
+                    const RoutedLoads* loads) {
+  return price_step(scenario, KernelModel{scenario.system.gpu, scenario.plan.dtype, tables},
+                    collectives, shapes, loads);
+}
+
+}  // namespace orrery

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/core/json_value.hpp"
+
+namespace orrery {
+
+/// Constants of NCCL's uncontended time inside one NVLink domain on one kind of GPU
+/// (calibration/data/collectives.json; docs/COLLECTIVES.md has the formula). Efficiencies are
+/// shares of the NVLink rate that NCCL counts with; ramps are extra time that grows with the bytes
+/// on the wire and saturates.
+struct CollectiveConstants {
+  struct Ramp {
+    Seconds height;
+    Bytes half;  ///< Bytes at which half of the height is reached.
+    Seconds at(Bytes wire) const { return height * (wire / (wire + half)); }
+  };
+
+  std::string gpu;        ///< Whose constants these are: a stand-in's, "default", "default-pcie".
+  bool measured = false;  ///< false: the GPU has no sweep of its own, nor a stand-in.
+  double nvlink_share = 1.0;
+  Seconds base, hop;  ///< Ring: base + hop x steps.
+  Seconds p2p_base, p2p_hop;
+  double ring_efficiency = 1.0;
+  double p2p_efficiency = 1.0;
+  std::optional<double> local_copy;  ///< Each rank copies its own share at this rate.
+  std::optional<double> nvls_efficiency;
+  Ramp ring_ramp, p2p_ramp;
+  Ramp nvls_ramp;  ///< At 8 ranks; both its members grow with the ranks.
+
+  /// NVLS as a loop over chunks: each takes `step` more than its bytes, and `fill` first chunks
+  /// pass before the pipeline is full.
+  struct Loop {
+    double efficiency = 1.0;
+    Seconds step;
+    double fill = 0.0;
+  };
+  std::optional<Loop> nvls_loop;
+  std::optional<double> send_efficiency;  ///< Of a transfer from one GPU to another, alone.
+  double p2p_channel_cap = 20.0;          ///< What one pair of an all-to-all reaches at most.
+
+  /// PCIe: payload share of flagged small messages, and what is left of the rates where so many
+  /// GPUs of a node take part that some pairs cross host bridges, and then CPU sockets.
+  struct Crossing {
+    int more_than = 0;  ///< GPUs of the node.
+    double ring = 1.0, p2p = 1.0;
+  };
+  std::optional<double> low_latency, p2p_low_latency;
+  std::vector<Crossing> crossings;  ///< By rising `more_than`.
+  Crossing crossing(int ranks_in_domain) const;
+
+  /// Between domains, as shares of the network's latency: a tree node's turn from receiving to
+  /// sending, and each further remote peer of an all-to-all.
+  double tree_turn = 0.0, peer_turn = 0.0;
+  double nvls_tree_share = 1.0;  ///< NVLS under a tree over NVLS alone.
+};
+
+/// Those of `gpu`, of its stand-in, or of a GPU that nobody measured, which `in_pcie_node` decides.
+CollectiveConstants read_collective_constants(const std::string& gpu, bool in_pcie_node);
+
+}  // namespace orrery

@@ -1,0 +1,62 @@
+#include "sim/measurements/collective_curves.hpp"
+
+#include <filesystem>
+
+#include "sim/core/catalog.hpp"
+#include "sim/core/choice.hpp"
+
+namespace orrery {
+namespace {
+
+constexpr int most_ranks = 1 << 24;
+
+MeasuredCurve parse_curve(const JsonValue& entry) {
+  // "warnings": what `orrery import` had to say about a log.
+  entry.allow_only(
+      {"id", "source", "system", "collective", "ranks", "nodes", "columns", "points", "warnings"});
+  MeasuredCurve curve;
+  curve.id = entry.at("id").text();
+  entry.at("source").at("title").text();
+  curve.collective = choice<CollectiveKind>(entry.at("collective"), collective_names());
+  curve.ranks = static_cast<int>(entry.at("ranks").integer(2, most_ranks));
+  curve.nodes = static_cast<int>(entry.at("nodes").integer(1, curve.ranks));
+  curve.points = parse_curve_points(entry.at("points"));
+  return curve;
+}
+
+}  // namespace
+
+std::vector<MeasuredCurve::Point> parse_curve_points(const JsonValue& json) {
+  std::vector<MeasuredCurve::Point> points;
+  const std::vector<double> numbers = json.number_table(2);
+  for (std::size_t i = 0; i < numbers.size(); i += 2) {
+    const MeasuredCurve::Point point{Bytes{numbers[i]}, microseconds(numbers[i + 1])};
+    const Bytes before = points.empty() ? Bytes{} : points.back().bytes;
+    if (point.bytes <= before)
+      json.fail("sizes must be positive and rise, but row " + std::to_string(i / 2) + " does not",
+                "sort the rows by their bytes and keep one of each size");
+    if (!(point.time > Seconds{}))
+      json.fail("the time in row " + std::to_string(i / 2) + " is not positive",
+                "write microseconds, or leave the row out");
+    points.push_back(point);
+  }
+  if (points.empty()) json.fail("holds no points", "leave the table out");
+  return points;
+}
+
+std::vector<MeasuredCurve> parse_collective_curves(const JsonValue& json) {
+  require_schema(json, "orrery.curves/1");
+  json.allow_only({"schema", "measured_on", "curves"});
+  std::vector<MeasuredCurve> curves;
+  for (const JsonValue& entry : json.at("curves").elements()) curves.push_back(parse_curve(entry));
+  return curves;
+}
+
+std::vector<MeasuredCurve> read_collective_curves(const std::string& name) {
+  const std::string path = data_folder() + "/calibration/data/collectives/" + name + ".json";
+  std::error_code unreadable;
+  if (!std::filesystem::exists(path, unreadable)) return {};
+  return parse_collective_curves(JsonValue::read_file(path));
+}
+
+}  // namespace orrery

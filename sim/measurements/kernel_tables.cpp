@@ -1,0 +1,306 @@
+#include "sim/measurements/kernel_tables.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <numeric>
+
+#include "sim/core/catalog.hpp"
+#include "sim/core/choice.hpp"
+#include "sim/core/nearest.hpp"
+#include "sim/measurements/row_bounds.hpp"
+
+namespace orrery {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* shelf = "calibration/data/kernels";
+
+// {"value", "measured", "source"}: a number that a table cannot say, and whether it was measured.
+struct Factor {
+  double value = 0.0;
+  bool measured = false;
+  std::string source;
+};
+
+Factor read_factor(const JsonValue& json, double minimum, double maximum) {
+  if (!json.is_object())
+    json.fail("names no source",
+              "write {\"value\": ..., \"measured\": true or false, \"source\": \"...\"}");
+  json.allow_only({"value", "measured", "source"});
+  return {json.at("value").number(minimum, maximum), json.at("measured").boolean(),
+          required_text(json, "source")};
+}
+
+template <std::size_t sizes>
+struct Row {
+  std::array<std::int64_t, sizes> size{};
+  Seconds time;
+};
+
+// Rows under named columns, the last of `names` being the time. Columns may stand in any order.
+template <std::size_t sizes>
+std::vector<Row<sizes>> read_rows(const JsonValue& table,
+                                  const std::array<std::string, sizes + 1>& names) {
+  const std::vector<std::string> known{names.begin(), names.end()};
+  const JsonValue columns = table.at("columns");
+  std::array<std::size_t, sizes + 1> place{};
+  place.fill(names.size());
+  std::size_t position = 0;
+  for (const JsonValue& column : columns.elements()) {
+    const auto found = std::find(names.begin(), names.end(), column.text());
+    if (found == names.end())
+      column.fail("the column '" + column.text() + "' is unknown",
+                  suggestion(column.text(), known));
+    place[static_cast<std::size_t>(found - names.begin())] = position++;
+  }
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (place[i] >= position) columns.fail("the column '" + names[i] + "' is missing", "add it");
+  if (position != names.size()) columns.fail("names a column twice", "keep one of them");
+
+  const JsonValue lines = table.at("rows");
+  const std::size_t width = names.size();
+  const std::vector<double> numbers = lines.number_table(width);
+  std::vector<Row<sizes>> rows(numbers.size() / width);
+  for (std::size_t r = 0; r < rows.size(); ++r) {
+    const double* line = &numbers[r * width];
+    for (std::size_t i = 0; i < sizes; ++i) {
+      const double size = line[place[i]];
+      if (!(size >= 1.0 && size <= row_bounds::largest_size) || size != std::floor(size))
+        fail_input(lines.place() / r / place[i], "a size must be a whole number from 1 to 2^32",
+                   "write what was measured");
+      rows[r].size[i] = static_cast<std::int64_t>(size);
+    }
+    const double us = line[place[sizes]];
+    if (!(us >= row_bounds::shortest_us && us <= row_bounds::longest_us))
+      fail_input(lines.place() / r / place[sizes], "a kernel takes from 0.01 to 1e9 us",
+                 "write a time in microseconds");
+    rows[r].time = microseconds(us);
+  }
+
+  std::vector<std::size_t> order(rows.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return rows[a].size < rows[b].size; });
+  for (std::size_t i = 1; i < order.size(); ++i)
+    if (rows[order[i - 1]].size == rows[order[i]].size)
+      fail_input(lines.place() / order[i],
+                 "repeats the sizes of row " + std::to_string(order[i - 1]),
+                 "keep one of them, or their median");
+  return rows;
+}
+
+MeasuredGpu read_reference(const JsonValue& json, const std::string& gpu) {
+  json.allow_only(
+      {"source", "peak_16bit", "peak_fp8", "peak_fp4", "memory_bandwidth", "multiprocessors"});
+  required_text(json, "source");
+  MeasuredGpu measured{gpu,
+                       json.at("peak_16bit").flop_rate(),
+                       FlopPerSecond{},
+                       FlopPerSecond{},
+                       json.at("memory_bandwidth").bandwidth(),
+                       0};
+  if (const auto peak = json.find("peak_fp8")) measured.peak_fp8 = peak->flop_rate();
+  if (const auto peak = json.find("peak_fp4")) measured.peak_fp4 = peak->flop_rate();
+  measured.multiprocessors = static_cast<int>(json.at("multiprocessors").integer(1, 10000));
+  return measured;
+}
+
+// `rows`: as many as the table holds, so that an error of other rows is noticed; `some`: it may be
+// of some of them.
+std::optional<LeftOutError> read_left_out(const JsonValue& table, std::size_t rows,
+                                          bool some = false) {
+  const auto json = table.find("left_out");
+  if (!json) return std::nullopt;
+  json->allow_only({"count", "median_error", "p90_error", "bias"});
+  const JsonValue count = json->at("count");
+  LeftOutError error{count.integer(1, 1 << 30), json->at("median_error").number(0, 1e6),
+                     json->at("p90_error").number(0, 1e6), json->at("bias").number(-1, 1e6)};
+  if (error.rows != static_cast<std::int64_t>(rows) &&
+      !(some && error.rows < static_cast<std::int64_t>(rows)))
+    count.fail("is " + std::to_string(error.rows) + ", but there are " + std::to_string(rows),
+               "fit the table again");
+  if (error.median > error.p90)
+    json->fail("the median is above the 90th percentile", "fit the table again");
+  return error;
+}
+
+GemmBase read_gemm_base(const JsonValue& json, Dtype dtype) {
+  std::vector<std::string> keys{"source",        "overhead",          "compute_efficiency",
+                                "tile_overhead", "memory_efficiency", "hard",
+                                "throttle"};
+  const bool casts = is_narrow(dtype) && (json.has("cast_overhead") || json.has("cast_efficiency"));
+  if (casts) keys.insert(keys.end(), {"cast_overhead", "cast_efficiency"});
+  json.allow_only(keys);
+  required_text(json, "source");
+  GemmBase base;
+  base.overhead = json.at("overhead").duration();
+  base.tile_overhead = json.at("tile_overhead").duration();
+  base.compute_efficiency = json.at("compute_efficiency").number(0.01, 2);
+  base.memory_efficiency = json.at("memory_efficiency").number(0.01, 2);
+  base.hard = json.at("hard").number(0, 1);
+  base.throttle = json.at("throttle").number(0, 1);
+  if (casts) {
+    base.cast_overhead = json.at("cast_overhead").duration();
+    base.cast_efficiency = json.at("cast_efficiency").number(0.01, 2);
+  }
+  return base;
+}
+
+GemmTable read_gemm_table(const JsonValue& json, const MeasuredGpu& measured) {
+  json.allow_only({"dtype", "source", "corrected", "base", "left_out", "columns", "rows"});
+  GemmTable table;
+  const JsonValue dtype = json.at("dtype");
+  table.dtype = choice<Dtype>(dtype, dtype_names());
+  if (is_wide(table.dtype))
+    dtype.fail("products in " + name(table.dtype) + " are priced by the peak alone",
+               "leave the table out");
+  if (table.dtype == Dtype::fp8 && measured.peak_fp8.si() == 0.0)
+    dtype.fail("an fp8 table needs the fp8 peak of its GPU", "add /reference/peak_fp8");
+  if (table.dtype == Dtype::nvfp4 && measured.peak_fp4.si() == 0.0)
+    dtype.fail("an nvfp4 table needs the fp4 peak of its GPU", "add /reference/peak_fp4");
+  table.source = required_text(json, "source");
+  table.measured_on = measured;
+  table.base = read_gemm_base(json.at("base"), table.dtype);
+  for (const auto& row : read_rows<3>(json, {"m", "n", "k", "time_us"}))
+    table.rows.push_back({row.size[0], row.size[1], row.size[2], row.time});
+  // Most of its rows are another machine's, scaled: not what this GPU was measured to take.
+  const auto corrected = json.find("corrected");
+  if (corrected && corrected->boolean()) table.measured_on.name += ", corrected";
+  table.left_out = read_left_out(json, table.rows.size(), table.measured_on.name != measured.name);
+  return table;
+}
+
+AttentionBase read_attention_base(const JsonValue& json) {
+  json.allow_only({"head_dim", "source", "overhead", "efficiency", "diagonal", "query_traffic",
+                   "key_traffic", "hard", "lone", "left_out"});
+  required_text(json, "source");
+  AttentionBase base;
+  base.head_dim = json.at("head_dim").integer(1, 4096);
+  base.overhead = json.at("overhead").duration();
+  base.efficiency = json.at("efficiency").number(0.01, 2);
+  base.diagonal = json.at("diagonal").number(0, 1e5);
+  base.query_traffic = json.at("query_traffic").number(0, 100);
+  base.key_traffic = json.at("key_traffic").number(0, 100);
+  base.hard = json.at("hard").number(0, 1);
+  base.lone = json.at("lone").number(0, 100);
+  return base;
+}
+
+AttentionTable read_attention_table(const JsonValue& json, const MeasuredGpu& measured) {
+  json.allow_only({"source", "measures", "bases", "columns", "rows"});
+  AttentionTable table;
+  table.source = required_text(json, "source");
+  table.measured_on = measured;
+  if (const auto measures = json.find("measures"))
+    table.measures = choice<AttentionTable::Measures>(*measures, {"serving step", "kernel"});
+  for (const auto& [size, time] :
+       read_rows<5>(json, {"batch", "sequence", "heads", "kv_heads", "head_dim", "time_us"}))
+    table.rows.push_back({size[0], size[1], size[2], size[3], size[4], time});
+  for (const JsonValue& json_base : json.at("bases").elements()) {
+    AttentionBase base = read_attention_base(json_base);
+    const auto own = std::count_if(table.rows.begin(), table.rows.end(),
+                                   [&](const auto& row) { return row.head_dim == base.head_dim; });
+    base.left_out = read_left_out(json_base, static_cast<std::size_t>(own));
+    table.bases.push_back(base);
+  }
+  std::sort(table.bases.begin(), table.bases.end(),
+            [](const auto& a, const auto& b) { return a.head_dim < b.head_dim; });
+  if (table.bases.empty()) json.at("bases").fail("is empty", "add one object a head dimension");
+  return table;
+}
+
+std::string path_of(const std::string& name) {
+  return (fs::path{data_folder()} / shelf / (name + ".json")).string();
+}
+
+// A GPU's name may come from a user's file: one with a '/' must not reach outside the shelf.
+bool has_table(const std::string& gpu) {
+  std::error_code code;
+  return !gpu.empty() && gpu.find('/') == gpu.npos && gpu != "stand_ins" &&
+         fs::is_regular_file(path_of(gpu), code);
+}
+
+std::optional<JsonValue> stand_in(const std::string& list, const std::string& gpu) {
+  std::error_code code;
+  if (!fs::is_regular_file(path_of("stand_ins"), code)) return std::nullopt;
+  const JsonValue json = JsonValue::read_file(path_of("stand_ins"));
+  json.allow_only({"schema", "tables", "attention", "training_attention"});
+  require_schema(json, "orrery.kernel_stand_ins/1");
+  for (const JsonValue& entry : json.at(list).elements()) {
+    entry.allow_only({"gpu", "use", "reason", "sustained", "wgrad_efficiency"});
+    if (entry.at("gpu").text() != gpu) continue;
+    if (!has_table(entry.at("use").text()))
+      entry.at("use").fail("'" + entry.at("use").text() + "' has no table",
+                           "name a file beside this one");
+    return entry;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+KernelTables parse_kernel_tables(const JsonValue& json) {
+  require_schema(json, "orrery.kernels/1");
+  json.allow_only({"schema", "gpu", "reference", "sustained", "wgrad_efficiency", "copy_efficiency",
+                   "attention_backward", "grouped_efficiency", "share_lost_beside", "gemm",
+                   "attention_forward"});
+  KernelTables tables;
+  tables.gpu = tables.used_for = json.at("gpu").text();
+  const auto factor = [&](const std::string& key, double least, double most) {
+    const Factor read = read_factor(json.at(key), least, most);
+    tables.factor_sources[key] = {read.measured, read.source};
+    return read.value;
+  };
+  tables.sustained = factor("sustained", 0.1, 2);
+  tables.wgrad_efficiency = factor("wgrad_efficiency", 0.1, 2);
+  tables.copy_efficiency = factor("copy_efficiency", 0.1, 1);
+  tables.copy_measured = tables.factor_sources["copy_efficiency"].measured;
+  tables.attention_backward = factor("attention_backward", 1, 10);
+  if (json.has("grouped_efficiency"))
+    tables.grouped_efficiency = factor("grouped_efficiency", 0.1, 2);
+  if (json.has("share_lost_beside"))
+    tables.share_lost_beside = factor("share_lost_beside", 0.01, 5);
+  const MeasuredGpu measured = read_reference(json.at("reference"), tables.gpu);
+  for (const JsonValue& table : json.at("gemm").elements())
+    tables.gemm.push_back(read_gemm_table(table, measured));
+  if (const auto table = json.find("attention_forward"))
+    tables.attention = read_attention_table(*table, measured);
+  return tables;
+}
+
+std::string gpu_of_kernel_tables(const std::string& gpu) {
+  if (has_table(gpu)) return gpu;
+  const auto entry = stand_in("tables", gpu);
+  return entry ? entry->at("use").text() : "";
+}
+
+std::optional<KernelTables> read_kernel_tables(const std::string& gpu) {
+  std::string measured = gpu;
+  std::optional<JsonValue> entry;
+  if (!has_table(gpu)) {
+    entry = stand_in("tables", gpu);
+    if (!entry) return std::nullopt;
+    measured = entry->at("use").text();
+  }
+  KernelTables tables = parse_kernel_tables(JsonValue::read_file(path_of(measured)));
+  tables.used_for = gpu;
+  if (entry && entry->has("sustained"))
+    tables.sustained = read_factor(entry->at("sustained"), 0.1, 2).value;
+  if (entry && entry->has("wgrad_efficiency"))
+    tables.wgrad_efficiency = read_factor(entry->at("wgrad_efficiency"), 0.1, 2).value;
+  if (entry) tables.copy_measured = false;
+  if (!tables.attention)
+    if (const auto other = stand_in("attention", measured))
+      tables.attention =
+          parse_kernel_tables(JsonValue::read_file(path_of(other->at("use").text()))).attention;
+  tables.training_attention = read_training_attention(gpu);
+  if (!tables.training_attention)
+    if (const auto other = stand_in("training_attention", gpu))
+      tables.training_attention = read_training_attention(other->at("use").text());
+  return tables;
+}
+
+}  // namespace orrery

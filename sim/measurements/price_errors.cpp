@@ -1,0 +1,95 @@
+#include "sim/measurements/price_errors.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "sim/core/catalog.hpp"
+#include "sim/core/choice.hpp"
+
+namespace orrery {
+namespace {
+
+const std::vector<std::string>& kind_names() {
+  static const std::vector<std::string> names{
+      "gemm",           "grouped_gemm", "attention",       "batched_gemm",  "memory",  "host",
+      "nvlink_latency", "nvlink_bytes", "network_latency", "network_bytes", "exchange"};
+  return names;
+}
+
+// Off by a factor of e^3 is no longer priced.
+double error_of(const JsonValue& json, const std::string& key) {
+  return json.at(key).number(0.0, 3.0);
+}
+
+// Where nothing is said of measurements, they are as uncertain as what is derived from them, and
+// that as what is assumed.
+std::array<double, PriceErrors::bases> errors_of(const JsonValue& entry, const std::string& gpu,
+                                                 Dtype dtype) {
+  entry.allow_only({"kind", "source", "measured", "interpolated", "outside", "default", "own"});
+  required_text(entry, "source");
+  const double assumed = error_of(entry, "default");
+  double derived = entry.has("interpolated") ? error_of(entry, "interpolated") : assumed;
+  double measured = entry.has("measured") ? error_of(entry, "measured") : derived;
+  const auto own = entry.find("own");
+  if (!own) return {measured, derived, assumed};
+  for (const JsonValue& table : own->elements()) {
+    table.allow_only({"gpu", "dtype", "error"});
+    const double error = error_of(table, "error");
+    const auto of = table.find("dtype");
+    const Dtype priced_as = dtype == Dtype::fp16 ? Dtype::bf16 : dtype;
+    if (table.at("gpu").text() == gpu && (!of || choice<Dtype>(*of, dtype_names()) == priced_as))
+      measured = derived = error;
+  }
+  return {measured, derived, assumed};
+}
+
+}  // namespace
+
+const std::string& name(PriceKind kind) { return kind_names()[static_cast<std::size_t>(kind)]; }
+
+PriceErrors parse_price_errors(const JsonValue& json, const std::string& gpu, Dtype dtype,
+                               StepClass step) {
+  require_schema(json, "orrery.price_errors/1");
+  json.allow_only({"schema", "prices", "training", "own"});
+  PriceErrors errors;
+  errors.step_class = step;
+  const JsonValue own = json.at("own");
+  own.allow_only({"source", "error"});
+  required_text(own, "source");
+  errors.own = error_of(own, "error");
+  std::vector<bool> known(price_kinds, false);
+  for (const JsonValue& entry : json.at("prices").elements()) {
+    const JsonValue named = entry.at("kind");
+    const auto kind = static_cast<std::size_t>(choice<PriceKind>(named, kind_names()));
+    if (known[kind]) named.fail("'" + named.text() + "' is there twice", "keep one of them");
+    known[kind] = true;
+    errors.of[kind] = errors_of(entry, gpu, dtype);
+    if (entry.has("outside")) errors.outside[kind] = error_of(entry, "outside");
+  }
+  for (std::size_t kind = 0; kind < price_kinds; ++kind)
+    if (!known[kind])
+      json.at("prices").fail("says nothing of '" + kind_names()[kind] + "'", "add an object");
+  bool found = false;
+  for (const JsonValue& entry : json.at("training").elements()) {
+    entry.allow_only({"experts", "narrow", "source", "error"});
+    required_text(entry, "source");
+    const double error = error_of(entry, "error");
+    if (entry.at("experts").boolean() != step.experts ||
+        entry.at("narrow").boolean() != step.narrow)
+      continue;
+    if (found) entry.fail("is there twice", "keep one of them");
+    found = true;
+    errors.training = error;
+  }
+  if (!found)
+    json.at("training").fail("lacks a combination of experts and narrow", "add all four of them");
+  return errors;
+}
+
+PriceErrors read_price_errors(const std::string& gpu, Dtype dtype, StepClass step) {
+  return parse_price_errors(
+      JsonValue::read_file(find_in_catalog("calibration/data", "price_errors", {})), gpu, dtype,
+      step);
+}
+
+}  // namespace orrery

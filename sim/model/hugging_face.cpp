@@ -1,0 +1,230 @@
+#include "sim/model/hugging_face.hpp"
+
+#include <algorithm>
+
+#include "sim/core/nearest.hpp"
+#include "sim/model/config_keys.hpp"
+#include "sim/model/hugging_face_families.hpp"
+
+namespace orrery {
+namespace {
+
+struct Family {
+  std::string type;          // "model_type"
+  std::string architecture;  // How the entry of "architectures" begins.
+  Model (*read)(ConfigKeys&);
+  std::vector<std::string> harmless;  // Besides harmless_config_keys().
+};
+
+const std::vector<Family>& families() {
+  static const std::vector<std::string> moe{"norm_topk_prob", "output_router_logits",
+                                            "router_aux_loss_coef", "router_jitter_noise"};
+  static const std::vector<std::string> deepseek{"aux_loss_alpha",       "ep_size",
+                                                 "norm_topk_prob",       "routed_scaling_factor",
+                                                 "scoring_func",         "seq_aux",
+                                                 "qk_head_dim",          "head_dim",
+                                                 "output_router_logits", "router_aux_loss_coef"};
+  static const std::vector<std::string> llama4{
+      "attn_scale",  "attn_temperature_tuning", "floor_scale",          "for_llm_compressor",
+      "moe_layers",  "output_router_logits",    "router_aux_loss_coef", "router_jitter_noise",
+      "use_qk_norm", "cache_implementation"};
+  static const std::vector<std::string> gemma{"attn_logit_softcapping", "final_logit_softcapping",
+                                              "query_pre_attn_scalar", "sliding_window_size",
+                                              "hidden_act"};
+  static const std::vector<std::string> gpt2{"activation_function",
+                                             "attn_pdrop",
+                                             "embd_pdrop",
+                                             "layer_norm_epsilon",
+                                             "n_special",
+                                             "predict_special_tokens",
+                                             "output_past",
+                                             "n_ctx",
+                                             "resid_pdrop",
+                                             "reorder_and_upcast_attn",
+                                             "scale_attn_weights",
+                                             "scale_attn_by_inverse_layer_idx",
+                                             "summary_activation",
+                                             "summary_first_dropout",
+                                             "summary_proj_to_labels",
+                                             "summary_type",
+                                             "summary_use_proj"};
+  // Of models whose language part stands beside that of images, and not in a text_config.
+  static const std::vector<std::string> beside_images{"image_token_id",  "video_token_id",
+                                                      "vision_config",   "vision_start_token_id",
+                                                      "vision_token_id", "vision_end_token_id"};
+  static const std::vector<std::string> gptj = [] {
+    std::vector<std::string> keys = gpt2;
+    for (const char* key : {"rotary", "rotary_dim", "gradient_checkpointing"}) keys.push_back(key);
+    return keys;
+  }();
+  static const std::vector<Family> all{
+      {"llama", "Llama", read_llama, {}},
+      {"mistral", "Mistral", read_mistral, {}},
+      {"qwen2", "Qwen2For", read_qwen2, {}},
+      {"qwen2_5_vl", "Qwen2_5_VLFor", read_qwen2, beside_images},
+      {"qwen2_5_vl_text", "Qwen2_5_VLText", read_qwen2, {}},
+      {"qwen3", "Qwen3For", read_qwen3, {}},
+      {"qwen3_vl", "Qwen3VLFor", read_qwen3, {}},
+      {"qwen3_vl_text", "Qwen3VLText", read_qwen3, {}},
+      {"qwen3_vl_moe", "Qwen3VLMoeFor", read_qwen3_moe, moe},
+      {"qwen3_vl_moe_text", "Qwen3VLMoeText", read_qwen3_moe, moe},
+      {"smollm3", "SmolLM3", read_smollm3, {"no_rope_layers", "no_rope_layer_interval"}},
+      {"opt",
+       "OPT",
+       read_opt,
+       {"activation_dropout", "activation_function", "dropout", "init_std", "layerdrop",
+        "_remove_final_layer_norm"}},
+      {"phi3", "Phi3", read_phi3, {"embd_pdrop", "resid_pdrop"}},
+      {"mixtral", "Mixtral", read_mixtral, moe},
+      {"qwen3_moe", "Qwen3Moe", read_qwen3_moe, moe},
+      {"glm4_moe",
+       "Glm4Moe",
+       read_glm4_moe,
+       {"norm_topk_prob", "routed_scaling_factor", "partial_rotary_factor", "output_router_logits",
+        "router_aux_loss_coef"}},
+      {"llama4_text", "Llama4ForCausal", read_llama4, llama4},
+      {"llama4", "Llama4ForConditional", read_llama4, llama4},
+      {"gpt_oss",
+       "GptOss",
+       read_gpt_oss,
+       {"initial_context_length", "output_router_logits", "router_aux_loss_coef", "swiglu_limit"}},
+      {"deepseek_v2", "DeepseekV2", read_deepseek, deepseek},
+      {"deepseek_v3", "DeepseekV3", read_deepseek, deepseek},
+      {"kimi_k2", "KimiK2", read_deepseek, deepseek},
+      {"gpt2", "GPT2", read_gpt2, gpt2},
+      {"gptj", "GPTJ", read_gptj, gptj},
+      {"falcon",
+       "Falcon",
+       read_falcon,
+       {"activation", "apply_residual_connection_post_layernorm", "layer_norm_epsilon"}},
+      {"cohere", "CohereFor", read_cohere, {"logit_scale"}},
+      {"cohere2",
+       "Cohere2",
+       read_cohere2,
+       {"logit_scale", "layer_switch", "order_of_interleaved_layers", "position_embedding_type",
+        "rotary_pct", "use_embedding_sharing", "use_gated_activation", "use_parallel_block",
+        "use_parallel_embedding", "rope_scaling"}},
+      {"gpt_neox",
+       "GPTNeoX",
+       read_gpt_neox,
+       {"attention_probs_dropout_prob", "hidden_dropout_prob", "rotary_emb_base", "rotary_pct"}},
+      {"gemma", "GemmaFor", read_gemma, gemma},
+      {"gemma2", "Gemma2For", read_gemma2, gemma},
+      {"gemma3", "Gemma3ForConditional", read_gemma3, gemma},
+      {"gemma3_text", "Gemma3ForCausal", read_gemma3, gemma}};
+  return all;
+}
+
+// Layers of other kinds, by how their models' types begin.
+struct UnpricedType {
+  std::string_view begin, layers;
+};
+constexpr UnpricedType unpriced_types[] = {
+    {"bamba", "Mamba layers"},
+    {"bert", "an encoder"},
+    {"codegen_mamba", "Mamba layers"},
+    {"deepseek_v32", "sparse attention with an indexer"},
+    {"falcon_h1", "Mamba layers"},
+    {"falcon_mamba", "Mamba layers"},
+    {"granitemoehybrid", "Mamba layers"},
+    {"jamba", "Mamba layers"},
+    {"kimi_linear", "linear attention"},
+    {"lfm2", "convolutions"},
+    {"mamba", "Mamba layers"},
+    {"minimax", "linear attention"},
+    {"nemotron_h", "Mamba layers"},
+    {"qwen3_5", "linear attention (gated delta nets)"},
+    {"qwen3_next", "linear attention (gated delta nets)"},
+    {"recurrent_gemma", "recurrent layers"},
+    {"roberta", "an encoder"},
+    {"rwkv", "recurrent layers"},
+    {"t5", "an encoder beside the decoder"},
+    {"whisper", "an encoder beside the decoder"},
+    {"zamba", "Mamba layers"},
+};
+
+// model_type, else what the class name in "architectures" stands for.
+const Family& family_of(const JsonValue& json) {
+  if (const auto type = json.find("model_type")) {
+    const std::string word = type->text();
+    for (const Family& family : families())
+      if (family.type == word) return family;
+    for (const UnpricedType& other : unpriced_types)
+      if (word.starts_with(other.begin))
+        type->fail("the model_type '" + shown_text(word) + "' has " + std::string{other.layers} +
+                       ", which nothing prices",
+                   "take a model of attention and MLPs or experts");
+    std::string known;
+    for (const std::string& name : hugging_face_types())
+      known += (known.empty() ? "" : ", ") + name;
+    const std::string near = nearest(word, hugging_face_types());
+    type->fail("the model_type '" + shown_text(word) + "' is unknown",
+               (near.empty() ? "" : "did you mean '" + near + "'? ") + "known are " + known);
+  }
+  if (const auto classes = json.find("architectures"); classes && !classes->elements().empty()) {
+    const JsonValue first = classes->elements().front();
+    const std::string name = first.text();
+    for (const Family& family : families())
+      if (name.starts_with(family.architecture)) return family;
+    first.fail("the architecture '" + shown_text(name) + "' is unknown", "state the model_type");
+  }
+  json.fail("the key 'model_type' is missing", "add it, such as \"llama\"");
+}
+
+// Gemma 3, Qwen3-VL and their like wrap the language model; the rest of the file describes images.
+const std::vector<std::string>& wrapper_keys() {
+  static const std::vector<std::string> keys{
+      "boi_token_id",         "boi_token_index",       "eoi_token_id",
+      "eoi_token_index",      "image_token_id",        "image_token_index",
+      "mm_tokens_per_image",  "text_config",           "vision_config",
+      "vision_feature_layer", "projector_hidden_act",  "multi_modal_projector_bias",
+      "video_token_id",       "vision_start_token_id", "vision_end_token_id"};
+  return keys;
+}
+
+Model read_with(const Family& family, ConfigKeys& config) {
+  for (const char* key :
+       {"is_encoder_decoder", "add_cross_attention", "cross_attention_hidden_size"})
+    config.refuse_if_set(key, "only decoder-only models are read");
+  config.refuse_if_set("pruned_heads", "pruned heads are not read");
+  Model model = family.read(config);
+  config.refuse_unknown(family.harmless);
+  return model;
+}
+
+}  // namespace
+
+bool is_hugging_face(const JsonValue& json) {
+  if (json.has("schema")) return false;
+  for (const char* key :
+       {"model_type", "architectures", "text_config", "num_hidden_layers", "hidden_size", "n_embd"})
+    if (json.has(key)) return true;
+  return false;
+}
+
+Model parse_hugging_face(const JsonValue& json) {
+  const Family& family = family_of(json);
+  const auto text = json.find("text_config");
+  if (text && !json.has("hidden_size")) {
+    ConfigKeys wrapper{json};
+    const auto tied = wrapper.find({"tie_word_embeddings"});
+    wrapper.refuse_unknown(wrapper_keys());
+    ConfigKeys config{*text};
+    Model model = read_with(family, config);
+    if (tied && !text->has("tie_word_embeddings")) model.tied_embeddings = tied->boolean();
+    return model;
+  }
+  ConfigKeys config{json};
+  return read_with(family, config);
+}
+
+const std::vector<std::string>& hugging_face_types() {
+  static const std::vector<std::string> types = [] {
+    std::vector<std::string> names;
+    for (const Family& family : families()) names.push_back(family.type);
+    return names;
+  }();
+  return types;
+}
+
+}  // namespace orrery

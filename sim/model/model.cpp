@@ -1,0 +1,287 @@
+#include "sim/model/model.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "sim/core/catalog.hpp"
+#include "sim/core/choice.hpp"
+#include "sim/core/object_reader.hpp"
+#include "sim/model/hugging_face.hpp"
+#include "sim/model/model_defaults.hpp"
+#include "sim/model/model_limits.hpp"
+
+namespace fs = std::filesystem;
+
+namespace orrery {
+namespace {
+
+const std::vector<std::string>& own_keys() {
+  static const std::vector<std::string> keys{
+      "schema", "name", "source",
+      // Sizes.
+      "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocab", "seq", "pretraining_seq",
+      // The layer.
+      "swiglu", "norm", "norm_bias", "norms_per_layer", "qk_norm", "positions", "position_rows",
+      "bias", "qkv_bias", "out_bias", "mlp_bias", "attention_sinks", "clamped_activation",
+      "parallel_residual", "tied_embeddings", "mla", "window", "global_every", "prediction_layers",
+      // Experts.
+      "experts", "top_k", "moe_ffn", "shared_expert_ffn", "dense_layers", "moe_every",
+      "expert_groups", "groups_per_token", "correction_bias"};
+  return keys;
+}
+
+bool flag(ObjectReader& reader, const std::string& key, bool absent) {
+  bool value = absent;
+  reader.optional(key, [&](const JsonValue& written) { value = written.boolean(); });
+  return value;
+}
+
+constexpr std::int64_t assumed_sequence = 8192;
+
+std::int64_t integer(ObjectReader& reader, const std::string& key, std::int64_t absent,
+                     std::int64_t minimum, std::int64_t maximum) {
+  std::int64_t value = absent;
+  reader.optional(key,
+                  [&](const JsonValue& written) { value = written.integer(minimum, maximum); });
+  return value;
+}
+
+// Of a key that must be there; after an error one from which no other follows.
+std::int64_t size(ObjectReader& reader, const std::string& key, std::int64_t maximum,
+                  std::int64_t otherwise = 1) {
+  std::int64_t value = otherwise;
+  reader.required(key, [&](const JsonValue& written) { value = written.integer(1, maximum); });
+  return value;
+}
+
+std::string name_from_path(const std::string& file) {
+  if (file.empty()) return "";
+  const fs::path path = fs::absolute(file).lexically_normal();
+  return path.filename() == "config.json" && path.has_relative_path()
+             ? path.parent_path().filename().string()
+             : path.stem().string();
+}
+
+LatentAttention latent_of(const JsonValue& json) {
+  if (!json.is_object()) return deepseek_latent_attention();
+  ObjectReader reader{
+      json, {"q_lora_rank", "kv_lora_rank", "qk_head_dim", "qk_pos_emb_head_dim", "v_head_dim"}};
+  LatentAttention latent;
+  latent.q_rank = integer(reader, "q_lora_rank", 0, 0, max_width);
+  latent.kv_rank = size(reader, "kv_lora_rank", max_width);
+  latent.nope_dim = size(reader, "qk_head_dim", max_width);
+  latent.rope_dim = size(reader, "qk_pos_emb_head_dim", max_width);
+  latent.v_dim = size(reader, "v_head_dim", max_width);
+  reader.raise();
+  return latent;
+}
+
+void read_sizes(ObjectReader& reader, const ModelDefaults& defaults, Model& model) {
+  const JsonValue& json = reader.json();
+  model.layers = static_cast<int>(size(reader, "layers", max_layers, max_layers));
+  model.hidden = size(reader, "hidden", max_width);
+  model.heads = size(reader, "heads", max_heads);
+  model.kv_heads = integer(reader, "kv_heads", model.heads, 1, max_heads);
+  reader.attempt([&] {
+    if (is_latent(json)) model.latent = latent_of(json.at("mla"));
+  });
+  model.head_dim = integer(reader, "head_dim", model.head_dim, 1, max_width);
+  if (model.latent) {  // Every query head has keys of its own, computed from the latent.
+    model.kv_heads = model.heads;
+    model.head_dim = model.latent->nope_dim + model.latent->rope_dim;
+  }
+  reader.check([&] {
+    if (model.head_dim == 0 && model.hidden % model.heads != 0)
+      json.fail(std::to_string(model.heads) + " heads do not divide a hidden size of " +
+                    std::to_string(model.hidden),
+                "state head_dim");
+  });
+  if (model.head_dim == 0) model.head_dim = model.hidden / model.heads;
+  // 4 h is the width of the original transformer and of every GPT (arXiv 1706.03762, section 3.3).
+  const std::int64_t dense_ffn = defaults.dense_ffn ? defaults.dense_ffn : 4 * model.hidden;
+  model.ffn = integer(reader, "ffn", dense_ffn, 1, max_width);
+  // GPT-2's 50,257 tokens padded to a multiple of 1,024: Narayanan et al., SC'21, section 5.
+  model.vocab = integer(reader, "vocab", 51'200, 1, max_tokens);
+  model.max_sequence = size(reader, "seq", max_tokens, 0);
+  reader.optional("pretraining_seq", [&](const JsonValue& trained) {
+    const bool sourced = trained.is_object();
+    if (sourced) trained.allow_only({"value", "source"});
+    model.pretraining_sequence =
+        (sourced ? trained.at("value") : trained)
+            .integer(1, model.max_sequence > 0 ? model.max_sequence : max_tokens);
+  });
+}
+
+void read_layer(ObjectReader& reader, const ModelDefaults& defaults, Model& model) {
+  model.gated = flag(reader, "swiglu", model.gated);
+  reader.optional("norm", [&](const JsonValue& norm) {
+    model.norm = choice<NormKind>(norm, {"rms", "layer"});
+    model.norm_bias = model.norm == NormKind::layer;
+  });
+  model.norm_bias = flag(reader, "norm_bias", model.norm_bias);
+  model.norms_per_layer = static_cast<int>(integer(reader, "norms_per_layer", 2, 1, 8));
+  model.qk_norm = flag(reader, "qk_norm", model.qk_norm);
+  reader.optional("bias", [&](const JsonValue& bias) {
+    model.qkv_bias = model.out_bias = model.mlp_bias = bias.boolean();
+  });
+  model.qkv_bias = flag(reader, "qkv_bias", model.qkv_bias);
+  model.out_bias = flag(reader, "out_bias", model.out_bias);
+  model.mlp_bias = flag(reader, "mlp_bias", model.mlp_bias);
+  model.attention_sinks = flag(reader, "attention_sinks", model.attention_sinks);
+  model.clamped_activation = flag(reader, "clamped_activation", model.clamped_activation);
+  model.parallel_residual = flag(reader, "parallel_residual", false);
+  reader.attempt([&] {
+    if (model.parallel_residual && model.norms_per_layer > 2)
+      reader.json()
+          .at("norms_per_layer")
+          .fail("is more than parallel blocks have: one that both read, or one each",
+                "write 1 or 2");
+  });
+  model.tied_embeddings = flag(reader, "tied_embeddings", model.tied_embeddings);
+
+  Positions positions = defaults.positions;
+  const bool knows_positions = reader.optional("positions", [&](const JsonValue& word) {
+    positions = choice<Positions>(word, {"rotary", "yarn", "learned", "alibi", "none"});
+  });
+  model.scaled_rotary = positions == Positions::yarn;
+  model.rotary = positions == Positions::rotary || model.scaled_rotary;
+  if (positions == Positions::learned)
+    model.learned_positions =
+        integer(reader, "position_rows", model.max_sequence, model.max_sequence, max_tokens);
+  else if (knows_positions)
+    reader.optional("position_rows", [](const JsonValue& rows) {
+      rows.fail("means nothing in a model without a table of positions",
+                "remove it, or write \"positions\": \"learned\"");
+    });
+
+  model.prediction_layers = static_cast<int>(
+      integer(reader, "prediction_layers", model.prediction_layers, 0, max_layers));
+
+  model.window = integer(reader, "window", model.window, 0, max_tokens);
+  const int global_every =
+      static_cast<int>(integer(reader, "global_every", defaults.global_every, 0, max_layers));
+  if (model.window == 0) return;
+  for (int layer = 0; layer < model.layers; ++layer)
+    model.layer_is_local.push_back(global_every == 0 || (layer + 1) % global_every != 0);
+}
+
+void read_experts(ObjectReader& reader, const ModelDefaults& defaults, Model& model) {
+  if (!reader.json().has("experts")) {
+    // One says it for all.
+    reader.check([&] {
+      for (const char* key : {"top_k", "moe_ffn", "shared_expert_ffn", "dense_layers", "moe_every"})
+        if (const auto orphan = reader.json().find(key))
+          orphan->fail("means nothing in a model without experts", "add the key 'experts'");
+    });
+    return;
+  }
+  Experts experts;
+  experts.count = size(reader, "experts", max_experts);
+  experts.per_token = size(reader, "top_k", max_experts);
+  experts.ffn = integer(reader, "moe_ffn", model.ffn, 1, max_width);
+  experts.shared_ffn = integer(reader, "shared_expert_ffn",
+                               defaults.one_shared_expert ? experts.ffn : 0, 0, max_width);
+  experts.groups = integer(reader, "expert_groups", defaults.expert_groups, 1, max_experts);
+  experts.groups_per_token =
+      integer(reader, "groups_per_token", defaults.groups_per_token, 1, max_experts);
+  experts.correction_bias = flag(reader, "correction_bias", defaults.correction_bias);
+  const std::int64_t dense = integer(reader, "dense_layers", 0, 0, model.layers);
+  const std::int64_t every = integer(reader, "moe_every", 1, 1, model.layers);
+  for (int layer = 0; layer < model.layers; ++layer)
+    model.layer_has_experts.push_back(layer >= dense && (layer + 1) % every == 0);
+  model.experts = experts;
+}
+
+Model parse_own(const JsonValue& json) {
+  if (json.has("schema")) require_schema(json, "orrery.model/1");
+  ObjectReader reader{json, own_keys()};
+  const auto named = json.find("name");
+  const std::string name = named ? named->text() : name_from_path(json.place().file);
+  const ModelDefaults defaults = model_defaults(name, json);
+  Model model = defaults.model;
+  model.name = name;
+  reader.optional("source", [&](const JsonValue& source) { model.source = source.text(); });
+  read_sizes(reader, defaults, model);
+  read_layer(reader, defaults, model);
+  read_experts(reader, defaults, model);
+  reader.raise();
+  return model;
+}
+
+// What both formats must keep, so that nothing behind this file divides by zero or overflows.
+void check(const Model& model, const JsonValue& json) {
+  const auto text = [](std::int64_t n) { return std::to_string(n); };
+  ErrorList errors;
+  errors.attempt([&] {
+    if (model.heads % model.kv_heads != 0)
+      json.fail(text(model.heads) + " heads cannot share " + text(model.kv_heads) +
+                    " key/value heads evenly",
+                "the first must be a multiple of the second");
+  });
+  errors.attempt([&] {
+    if (model.experts && model.experts->per_token > model.experts->count)
+      json.fail("a token cannot visit " + text(model.experts->per_token) + " of " +
+                    text(model.experts->count) + " experts",
+                "lower the experts per token");
+  });
+  errors.attempt([&] {
+    if (!model.experts) return;
+    const Experts& experts = *model.experts;
+    if (experts.count % experts.groups != 0 || experts.groups_per_token > experts.groups)
+      json.fail(text(experts.count) + " experts do not form " + text(experts.groups) +
+                    " groups of which a token reaches " + text(experts.groups_per_token),
+                "the groups must be equal, and no fewer than a token reaches");
+  });
+  errors.raise();
+  // In floating point, since the exact count would overflow where this refuses.
+  const auto real = [](std::int64_t n) { return static_cast<double>(n); };
+  const double hidden = real(model.hidden);
+  double layer =
+      4 * hidden * real(model.heads) * real(model.head_dim) + 3 * hidden * real(model.ffn);
+  if (const auto& experts = model.experts)
+    layer += 3 * hidden * (real(experts->count) * real(experts->ffn) + real(experts->shared_ffn));
+  if (const auto& latent = model.latent) {
+    const double ranks = real(latent->q_rank + latent->kv_rank);
+    const double dims = real(latent->nope_dim + latent->rope_dim + latent->v_dim);
+    layer += (real(model.heads) * (ranks + hidden) + hidden) * dims + hidden * ranks;
+  }
+  const double total = layer * model.layers + 3 * hidden * real(model.vocab + model.max_sequence);
+  if (total > max_parameters)
+    json.fail("has more than 1e16 parameters", "check the sizes; the largest known have 1e13");
+}
+
+}  // namespace
+
+Model parse_model(const JsonValue& json) {
+  Model model = is_hugging_face(json) ? parse_hugging_face(json) : parse_own(json);
+  if (const auto name = json.find("name")) model.name = name->text();
+  if (model.name.empty()) model.name = name_from_path(json.place().file);
+  check(model, json);
+  model.document = json.with("name", JsonValue::parse(json_quoted(model.name), ""));
+  return model;
+}
+
+std::int64_t usual_sequence(const Model& model) {
+  if (model.pretraining_sequence > 0) return model.pretraining_sequence;
+  return std::min(assumed_sequence, model.max_sequence);
+}
+
+bool guesses_sequence(const Model& model) {
+  return model.pretraining_sequence == 0 && model.max_sequence > assumed_sequence;
+}
+
+Model read_model(const std::string& word, const Place& at) {
+  fs::path path = find_in_catalog("workloads/models", word, at);
+  std::error_code code;
+  if (fs::is_directory(path, code)) {
+    if (!fs::exists(path / "config.json", code))
+      fail_input({path.string(), ""}, "is a folder without a config.json",
+                 "name a model file or a folder that holds a Hugging Face config.json");
+    path /= "config.json";
+  }
+  const JsonValue file = JsonValue::read_file(path.string());
+  const auto inside = file.find("model");  // Of a plan file.
+  return parse_model(inside && inside->is_object() ? *inside : file);
+}
+
+}  // namespace orrery

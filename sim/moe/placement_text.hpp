@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "sim/moe/place_experts.hpp"
+
+namespace orrery {
+
+/// The gain of a placement, layer by layer: the busiest rank over the mean, before and after.
+std::string placement_text(const RoutingTrace& trace, const PlacementRequest& request,
+                           const PlacementGain& gain);
+
+/// The same with every layer's slots, as orrery.placement/1 (docs/ROUTING.md).
+std::string placement_json(const RoutingTrace& trace, const PlacementRequest& request,
+                           const PlacementGain& gain);
+
+}  // namespace orrery

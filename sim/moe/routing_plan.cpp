@@ -1,0 +1,148 @@
+#include "sim/moe/routing_plan.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+
+#include "sim/core/catalog.hpp"
+#include "sim/core/choice.hpp"
+#include "sim/core/nearest.hpp"
+
+namespace orrery {
+namespace {
+
+struct Shape {
+  std::string name;
+  PopularityKind kind;
+  double least, most;  ///< Of the parameter; equal: it is this one.
+  const char* meaning;
+};
+
+// How far a trained router's busiest expert is over the mean (MaxVio): balanced by an auxiliary
+// loss 0.52, by a bias on the scores 0.04 (Wang et al., Auxiliary-Loss-Free Load Balancing Strategy
+// for Mixture-of-Experts, arXiv 2408.15664, table 2, 3B model).
+const std::vector<Shape>& shapes() {
+  static const std::vector<Shape> all{
+      {"uniform", PopularityKind::uniform, 0.0, 0.0, ""},
+      {"zipf", PopularityKind::zipf, 0.0, 10.0, "exponent"},
+      {"hot", PopularityKind::hot, 0.0, 1.0, "share of the tokens"},
+      {"power-law", PopularityKind::power_law, 0.0, 10.0, "exponent"},
+      {"aux-loss", PopularityKind::spread, 0.52, 0.52, ""},
+      {"bias", PopularityKind::spread, 0.04, 0.04, ""}};
+  return all;
+}
+
+const Shape* find_shape(const std::string& name) {
+  for (const Shape& shape : shapes())
+    if (shape.name == name) return &shape;
+  return nullptr;
+}
+
+void set_popularity(RoutingPlan& plan, const Shape& shape, double parameter) {
+  plan.popularity = {shape.kind, shape.least == shape.most ? shape.least : parameter};
+}
+
+// "zipf:1.2"
+bool set_by_word(RoutingPlan& plan, const std::string& word, const Place& at) {
+  const std::size_t colon = word.find(':');
+  const Shape* shape = find_shape(word.substr(0, colon));
+  if (!shape) return false;
+  const bool wants = shape->least < shape->most;
+  double parameter = 0.0;
+  if (wants) {
+    const char* end = word.data() + word.size();
+    const char* begin = colon == word.npos ? end : word.data() + colon + 1;
+    const auto [stop, error] = std::from_chars(begin, end, parameter);
+    if (error != std::errc{} || stop != end ||
+        !(parameter >= shape->least && parameter <= shape->most))
+      fail_input(at, "'" + shown_text(word) + "' has no " + shape->meaning,
+                 "write it like " + shape->name + (shape->most > 1.0 ? ":1.2" : ":0.9"));
+  } else if (colon != word.npos) {
+    fail_input(at, "'" + shown_text(word) + "': " + shape->name + " takes no number",
+               "write " + shape->name);
+  }
+  plan.name = word;
+  set_popularity(plan, *shape, parameter);
+  plan.even = shape->kind == PopularityKind::uniform;
+  return true;
+}
+
+bool is_trace(const std::string& path) {
+  return path.ends_with(".jsonl") || path.ends_with(".csv");
+}
+
+}  // namespace
+
+RoutingPlan parse_routing(const JsonValue& json, const TraceExpectation& expected) {
+  require_schema(json, "orrery.routing/1");
+  json.allow_only({"schema", "name", "title", "source", "popularity", "exponent", "share", "drawn",
+                   "trace", "seed", "replicas", "capacity_factor", "pad_to_capacity",
+                   "redundant_experts", "placement"});
+  RoutingPlan plan;
+  plan.name = required_text(json, "name");
+  if (json.has("trace") == json.has("popularity"))
+    json.fail("needs either 'popularity' or 'trace'", "keep one of them");
+  if (const auto trace = json.find("trace")) {
+    const std::filesystem::path path{trace->text()};
+    // A file from elsewhere must not show lines of any other that its reader may read.
+    if (!is_trace(path.string()) || path.has_root_path() ||
+        std::find(path.begin(), path.end(), "..") != path.end())
+      trace->fail("'" + shown_text(path.string()) + "' is no trace beside this file",
+                  "put a .jsonl or .csv file beside it or in a folder below");
+    const auto beside = std::filesystem::path{json.place().file}.parent_path() / path;
+    plan.trace = std::make_shared<const RoutingTrace>(read_trace(beside.string(), expected));
+    plan.even = false;
+  } else {
+    const JsonValue word = json.at("popularity");
+    const Shape* shape = find_shape(word.text());
+    std::vector<std::string> names;
+    for (const Shape& known : shapes()) names.push_back(known.name);
+    if (!shape)
+      word.fail("'" + shown_text(word.text()) + "' is unknown", suggestion(word.text(), names));
+    const char* key = shape->kind == PopularityKind::hot ? "share" : "exponent";
+    const bool wants = shape->least < shape->most;
+    for (const char* other : {"share", "exponent"})
+      if (json.has(other) && !(wants && other == std::string{key}))
+        json.at(other).fail("means nothing for '" + shape->name + "'", "leave it out");
+    set_popularity(plan, *shape, wants ? json.at(key).number(shape->least, shape->most) : 0.0);
+    // An untrained or perfectly balanced router still draws each token's experts.
+    const auto drawn = json.find("drawn");
+    plan.even = shape->kind == PopularityKind::uniform && !(drawn && drawn->boolean());
+    if (drawn && !drawn->boolean() && !plan.even)
+      drawn->fail("only a uniform router can be even", "leave it out");
+  }
+  if (const auto seed = json.find("seed"))
+    plan.seed = static_cast<std::uint64_t>(seed->integer(0, std::int64_t{1} << 53));
+  if (const auto replicas = json.find("replicas"))
+    plan.identical_replicas = choice<int>(*replicas, {"independent", "identical"}) == 1;
+  if (const auto factor = json.find("capacity_factor"))
+    plan.capacity_factor = factor->number(1e-3, 1e3);
+  if (const auto pad = json.find("pad_to_capacity")) {
+    plan.pad_to_capacity = pad->boolean();
+    if (plan.pad_to_capacity && !plan.capacity_factor)
+      pad->fail("there is no capacity to pad to", "give a capacity_factor");
+  }
+  if (const auto redundant = json.find("redundant_experts"))
+    plan.redundant_experts = static_cast<int>(redundant->integer(0, 1 << 16));
+  if (const auto placement = json.find("placement"))
+    plan.balanced_placement = choice<int>(*placement, {"contiguous", "balanced"}) == 1;
+  if (plan.redundant_experts > 0 && !plan.balanced_placement)
+    json.at("redundant_experts").fail("are placed by load only", "add \"placement\": \"balanced\"");
+  return plan;
+}
+
+RoutingPlan read_routing(const std::string& word, const Place& at,
+                         const TraceExpectation& expected) {
+  RoutingPlan plan;
+  if (set_by_word(plan, word, at)) return plan;
+  if (is_trace(word)) {
+    plan.name = word;
+    plan.trace = std::make_shared<const RoutingTrace>(read_trace(word, expected));
+    plan.even = false;
+    return plan;
+  }
+  return parse_routing(JsonValue::read_file(find_in_catalog("workloads/routing", word, at)),
+                       expected);
+}
+
+}  // namespace orrery

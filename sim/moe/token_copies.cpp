@@ -1,0 +1,91 @@
+#include "sim/moe/token_copies.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+namespace orrery {
+namespace {
+
+// C(all - left_out, k) / C(all, k): no one of k different experts is among `left_out` of `all`.
+double chance_of_none(std::int64_t all, std::int64_t left_out, std::int64_t k) {
+  double chance = 1.0;
+  for (std::int64_t i = 0; i < k; ++i)
+    chance *= static_cast<double>(std::max<std::int64_t>(0, all - left_out - i)) /
+              static_cast<double>(all - i);
+  return chance;
+}
+
+// How many of experts [first, last) are in each group that has any of them.
+std::vector<std::size_t> by_group(const Experts& experts, std::int64_t first, std::int64_t last) {
+  const std::int64_t size = experts.count / experts.groups;
+  std::vector<std::size_t> counts;
+  for (std::int64_t at = first, end = 0; at < last; at = end) {
+    end = std::min(last, (at / size + 1) * size);
+    counts.push_back(static_cast<std::size_t>(end - at));
+  }
+  return counts;
+}
+
+// A token misses all experts of a share, which has so many in each of some groups. It picks groups
+// first: of all ways to pick them, those that leave `open` of these experts to choose from are
+// counted group by group.
+double chance_to_miss(const Experts& experts, const std::vector<std::size_t>& of_groups) {
+  const std::int64_t size = experts.count / experts.groups;
+  const auto most = static_cast<std::size_t>(experts.groups_per_token);
+  const std::size_t share = std::accumulate(of_groups.begin(), of_groups.end(), std::size_t{0});
+  std::vector<std::vector<double>> ways(most + 1, std::vector<double>(share + 1, 0.0));
+  ways[0][0] = 1.0;
+  for (std::size_t group = 0; group < static_cast<std::size_t>(experts.groups); ++group) {
+    const std::size_t here = group < of_groups.size() ? of_groups[group] : 0;
+    for (std::size_t picked = most; picked-- > 0;)
+      for (std::size_t open = 0; open + here <= share; ++open)
+        ways[picked + 1][open + here] += ways[picked][open];
+  }
+  double all = 0.0, missed = 0.0;
+  for (std::size_t open = 0; open <= share; ++open) {
+    all += ways[most][open];
+    missed += ways[most][open] * chance_of_none(experts.groups_per_token * size,
+                                                static_cast<std::int64_t>(open), experts.per_token);
+  }
+  return missed / all;
+}
+
+}  // namespace
+
+// Most shares lie in their groups as the one before does, and are missed as often.
+double distinct_shares(const Experts& experts, int parts) {
+  assert(parts >= 1 && experts.count % parts == 0 && experts.count % experts.groups == 0);
+  assert(experts.per_token <= experts.count / experts.groups * experts.groups_per_token);
+  const std::int64_t share = experts.count / parts;
+  std::vector<std::size_t> of_groups;
+  double reached = 0.0, missed = 0.0;
+  for (int part = 0; part < parts; ++part) {
+    std::vector<std::size_t> own = by_group(experts, part * share, (part + 1) * share);
+    if (own != of_groups) missed = chance_to_miss(experts, own);
+    of_groups = std::move(own);
+    reached += 1.0 - missed;
+  }
+  return reached;
+}
+
+ExchangeLoad uniform_exchange(const Experts& experts, int ranks, int per_domain, double tokens) {
+  assert(per_domain >= 1 && ranks % per_domain == 0);
+  const int domains = ranks / per_domain;
+  const double copies = tokens * static_cast<double>(experts.per_token);
+  const auto others = [](int n) { return static_cast<double>(n - 1) / n; };
+  ExchangeLoad load;
+  load.tokens = tokens;
+  load.direct.scale_up = copies * (per_domain - 1) / ranks;
+  load.direct.network = copies * (ranks - per_domain) / ranks;
+  load.rails.scale_up = copies * others(per_domain);
+  load.rails.network = copies * others(domains);
+  load.received = tokens * distinct_shares(experts, ranks);
+  load.once.scale_up = load.received * others(per_domain);
+  load.once.network = tokens * distinct_shares(experts, domains) * others(domains);
+  return load;
+}
+
+}  // namespace orrery

@@ -1,0 +1,182 @@
+#include "sim/plan/parameter_formats.hpp"
+
+#include <algorithm>
+
+namespace orrery {
+namespace {
+
+// Norm, clipping (read and written) and Adam's own reading of a gradient; Adam reads and writes
+// masters and moments. Of fp32: 4 x 4 + 2 x 4 + 2 x 8 = 40, which files count in 16 bits as well,
+// beside casts and copies.
+double update_bytes(double gradient, double masters, double moments) {
+  return 4.0 * gradient + 2.0 * masters + 2.0 * moments;
+}
+
+double moments_of(const Plan& plan) {
+  return moment_bytes(plan.exp_avg) + moment_bytes(plan.exp_avg_sq);
+}
+
+// Files count a main gradient of fp32 that is read and written, and in what is above that a
+// product's own gradient, which is then `wider` times what it was.
+void hold_gradients_in(double bytes, double wider, Software& software) {
+  constexpr double added_to_fp32 = 4.0 + 4.0;
+  const double held = software.main_gradient_bytes;
+  const double own = std::max(0.0, software.accumulate_bytes - added_to_fp32);
+  if (software.accumulate_bytes > 0.0) software.accumulate_bytes = 2.0 * bytes + wider * own;
+  software.gradient_pass_bytes *= bytes / held;
+  software.main_gradient_bytes = bytes;
+}
+
+// Weights are their own masters, and gradients are never cast.
+void hold_in_fp32(const Plan& plan, Software& software) {
+  const Fp32Training& of = *software.fp32;
+  hold_gradients_in(4.0, 2.0, software);
+  software.held_weight_bytes = software.weight_bytes = software.gradient_bytes = 4.0;
+  // Shards of weights are held beside those that a pass has gathered.
+  software.state_bytes = moments_of(plan) + (plan.shards_weights() ? 4.0 : 0.0);
+  software.optimizer_bytes = update_bytes(4.0, 4.0, moments_of(plan));
+  software.unshard_bytes = of.unshard_bytes;
+  software.reduce_copy_bytes = of.reduce_copy_bytes;
+  software.logit_forward_bytes = of.logit_forward_bytes;
+  software.logit_backward_bytes = of.logit_backward_bytes;
+  software.logit_held_bytes = of.logit_held_bytes;
+}
+
+struct Masters {
+  double held = 0.0;     // Beside the weight.
+  double updated = 0.0;  // What Adam reads and writes.
+  double copied = 0.0;   // To the weight.
+};
+
+Masters masters_of(MainParams format) {
+  switch (format) {
+    case MainParams::fp32:
+      break;
+    case MainParams::remainders:  // With the weight's 16 bits, in place (TE, fused_adam.py).
+      return {2.0, 4.0, 0.0};
+    case MainParams::bf16:
+    case MainParams::fp16:
+      return {2.0, 2.0, 2.0};
+    case MainParams::none:
+      return {0.0, 2.0, 0.0};
+  }
+  return {4.0, 4.0, 2.0};
+}
+
+void hold_state(const Plan& plan, Software& software) {
+  const double moments = moments_of(plan);
+  const Masters masters = masters_of(plan.main_params);
+  software.state_bytes = masters.held + moments;
+  if (plan.main_params == MainParams::fp32) {  // All but the moments is as the file says.
+    software.optimizer_bytes += 2.0 * (moments - 8.0);
+    return;
+  }
+  // What is updated in place, or copied by the same kernel, needs no cast of its own.
+  if (plan.shards_weights()) software.state_bytes += 2.0;  // Shards: of the weights themselves.
+  if (plan.main_params == MainParams::none) hold_gradients_in(2.0, 1.0, software);
+  software.optimizer_bytes =
+      update_bytes(software.main_gradient_bytes, masters.updated, moments) + masters.copied;
+}
+
+// Forward products and input gradients read a weight in different directions. Blackwell multiplies
+// 8 bits in both (Transformer Engine, utils.py, is_non_tn_fp8_gemm_supported), but blocks of mxfp8
+// lie along one, so that both are kept, and they are made of what is gathered in 16 bits
+// (Megatron Core, param_and_grad_buffer.py, reuse_grad_buf_for_mxfp8_param_ag).
+void hold_weights_in_8_bits(const Plan& plan, const Gpu& gpu, Software& software) {
+  const bool both_ways = plan.dtype == Dtype::mxfp8 || gpu.architecture < Architecture::blackwell;
+  software.held_weight_bytes = element_bytes(plan.dtype) * (both_ways ? 2.0 : 1.0);
+  if (plan.dtype == Dtype::fp8) software.weight_bytes = 1.0;
+}
+
+}  // namespace
+
+bool has_formats_of_files(const Plan& plan) {
+  return !is_wide(plan.dtype) && static_cast<const OptimizerState&>(plan) == OptimizerState{};
+}
+
+void set_formats(const Plan& plan, const Gpu& gpu, Software& software) {
+  if (has_formats_of_files(plan)) return;
+  if (is_wide(plan.dtype))
+    hold_in_fp32(plan, software);
+  else
+    hold_state(plan, software);
+  if (plan.fp8_params) hold_weights_in_8_bits(plan, gpu, software);
+}
+
+// Fused attention in 32 bits is not every software's, and DeepEP's kernels copy 16 bits and 8
+// (deep_ep/buffer.py, dispatch).
+MaybeRefused settle_fp32(Plan& plan, const PlanRequest& request, const Software& software) {
+  if (!is_wide(plan.dtype)) return {};
+  if (!software.fp32) return check_support(software, plan);
+  if (copies_on_arrival(plan.moe_dispatcher) && plan.ep > 1)
+    return infeasible("moe_dispatcher",
+                      "moe_dispatcher=" + name(plan.moe_dispatcher) +
+                          " sends 16 bits or 8, and dtype=" + name(plan.dtype),
+                      "use moe_dispatcher=alltoall, or dtype=bf16");
+  if (software.fp32->fused_attention || !plan.fused_attention) return {};
+  if (request.fused_attention)
+    return infeasible(
+        "attention",
+        "the software '" + software.name + "' has no fused attention in " + name(plan.dtype),
+        "use attention=unfused, or dtype=bf16");
+  plan.fused_attention = false;
+  return {};
+}
+
+MaybeRefused refuse_formats(const Plan& plan) {
+  const std::string masters =
+      "main_params=" + main_params_names()[static_cast<std::size_t>(plan.main_params)];
+  const std::string remedy = "use main_params=fp32";
+  if (is_wide(plan.dtype) && plan.main_params != MainParams::fp32)
+    return infeasible("main_params",
+                      masters + " says it of weights of 16 bits, and dtype=" + name(plan.dtype),
+                      "leave it out, or use dtype=bf16");
+  if (plan.main_params == MainParams::remainders && plan.dtype == Dtype::fp16)
+    return infeasible("main_params",
+                      masters + " completes bf16 weights: fp16 is no upper half of fp32", remedy);
+  if (!plan.fp8_params) return {};
+  if (plan.dtype != Dtype::fp8 && plan.dtype != Dtype::mxfp8)
+    return infeasible(
+        "fp8_params",
+        "weights are kept in 8 bits where products are, and dtype=" + name(plan.dtype),
+        "use dtype=fp8 or mxfp8, or leave it out");
+  if (plan.main_params == MainParams::remainders || plan.main_params == MainParams::none)
+    return infeasible("main_params",
+                      masters + " needs the 16 bits of a weight, which fp8_params does not keep",
+                      remedy);
+  if (plan.shards_gradients() || plan.shards_weights())
+    return infeasible(
+        "fp8_params",
+        "shards of weights in 8 bits are not modelled, and zero=" + std::to_string(plan.zero),
+        "use zero=1, or leave it out");
+  return {};
+}
+
+MaybeRefused refuse_copies_of_shards(const Plan& plan) {
+  const int copies = plan.dp_replicate;
+  if (copies == 1) return {};
+  const std::string said = "dp_replicate=" + std::to_string(copies);
+  if (plan.zero == 0)
+    return contradiction("dp_replicate", said + " is of shards, and zero=0 shards nothing",
+                         "use zero=1 to 3, or leave dp_replicate out");
+  if (plan.copies() > 1)
+    return infeasible("dp_replicate",
+                      said + " of what schedule=" + plan.schedule->name() +
+                          " holds twice by itself has no prices",
+                      "leave dp_replicate out, or use another schedule");
+  if (plan.data_ranks() % copies != 0)
+    return infeasible("dp_replicate",
+                      said + " does not divide dp x cp = " + std::to_string(plan.data_ranks()),
+                      "use a divisor of it");
+  if (plan.data_ranks() == copies)
+    return infeasible("dp_replicate", said + " leaves a rank for each copy, and nothing to shard",
+                      "use zero=0, or a smaller dp_replicate");
+  if (plan.experts && plan.expert_data_ranks() % copies != 0)
+    return infeasible("dp_replicate",
+                      said + " does not divide the " + std::to_string(plan.expert_data_ranks()) +
+                          " ranks that hold the same experts (tp cp dp / (ep etp))",
+                      "use a divisor of it, or a smaller ep");
+  return {};
+}
+
+}  // namespace orrery

@@ -1,0 +1,133 @@
+#include "sim/plan/placement.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace orrery {
+namespace {
+
+bool nested(int a, int b) { return a % b == 0 || b % a == 0; }
+
+GroupShape more_spread(GroupShape a, GroupShape b) {
+  if (a.domains != b.domains) return a.domains > b.domains ? a : b;
+  return a.per_domain < b.per_domain ? a : b;
+}
+
+}  // namespace
+
+Placement::Placement(const Plan& plan, const System& system)
+    : tp_{plan.tp},
+      cp_{plan.cp},
+      dp_{plan.dp},
+      pp_{plan.pp},
+      mirrored_{plan.copies() > 1},
+      experts_{plan.experts},
+      ep_{plan.ep},
+      etp_{plan.etp},
+      draws_{plan.routing_draws},
+      shard_copies_{plan.dp_replicate},
+      domain_size_{system.nvlink_domain},
+      gpus_per_node_{system.gpus_per_node},
+      nics_per_node_{system.nics_per_node},
+      gpus_per_nic_{std::max(1, system.gpus_per_node / system.nics_per_node)} {}
+
+Rank Placement::rank(Coordinates at) const {
+  assert(at.stage < pp_ && at.data < dp_ && at.context < cp_ && at.tensor < tp_);
+  return Rank{((at.stage * dp_ + at.data) * cp_ + at.context) * tp_ + at.tensor};
+}
+
+Coordinates Placement::coordinates(Rank rank) const {
+  const int block = rank.value / tp_;
+  return {block / (cp_ * dp_), block / cp_ % dp_, rank.value % tp_, block % cp_};
+}
+
+int Placement::nic(Rank rank) const {
+  const int local = rank.value % gpus_per_node_;
+  return rank.value / gpus_per_node_ * nics_per_node_ + local * nics_per_node_ / gpus_per_node_;
+}
+
+Placement::Lattice Placement::lattice(GroupKind kind) const {
+  switch (kind) {
+    case GroupKind::tensor:
+      return {tp_, 1};
+    case GroupKind::context:
+      return {cp_ * tp_, tp_};
+    case GroupKind::data:
+      return {in_shard_copy(), tp_};
+    case GroupKind::expert_tensor:
+      return {etp_, 1};
+    case GroupKind::expert:
+      return {ep_ * etp_, etp_};
+    case GroupKind::expert_data:
+      if (experts_) return {in_shard_copy(), ep_ * etp_};
+      break;
+    case GroupKind::shard_copies:
+      return {in_stage(), in_shard_copy()};
+  }
+  return {};
+}
+
+std::vector<GroupKind> Placement::kinds() const {
+  std::vector<GroupKind> list;
+  for (GroupKind kind : all_group_kinds)
+    if (const Lattice groups = lattice(kind); groups.block > groups.stride) list.push_back(kind);
+  return list;
+}
+
+std::vector<Rank> Placement::group(GroupKind kind, Rank member) const {
+  const auto [block, stride] = lattice(kind);
+  const int position = member.value % in_stage();
+  const int first = member.value - position + position / block * block + position % stride;
+  std::vector<Rank> ranks;
+  for (int i = 0; i < block / stride; ++i) ranks.push_back(Rank{first + i * stride});
+  return ranks;
+}
+
+std::vector<std::vector<Rank>> Placement::groups(GroupKind kind, int stage) const {
+  const auto [block, stride] = lattice(kind);
+  const int first = stage * in_stage();
+  std::vector<std::vector<Rank>> list;
+  for (int begin = first; begin < first + in_stage(); begin += block)
+    for (int i = 0; i < stride; ++i) list.push_back(group(kind, Rank{begin + i}));
+  return list;
+}
+
+bool Placement::regular() const {
+  const int stage = in_stage();
+  const bool nics_even =
+      gpus_per_nic_ * nics_per_node_ == gpus_per_node_ || nics_per_node_ % gpus_per_node_ == 0;
+  for (int together : {stage, tp_, cp_ * tp_, etp_, ep_ * etp_, in_shard_copy()})
+    if (!nested(together, domain_size_)) return false;
+  return nics_even && nested(stage, gpus_per_nic_) &&
+         (ranks() % domain_size_ == 0 || ranks() < domain_size_);
+}
+
+GroupShape Placement::shape(const std::vector<Rank>& group) const {
+  GroupShape shape{static_cast<int>(group.size()), 0, static_cast<int>(group.size())};
+  for (std::size_t i = 0; i < group.size();) {  // Ranks ascend, so that domains are runs.
+    std::size_t end = i;
+    while (end < group.size() && same_domain(group[i], group[end])) ++end;
+    shape.per_domain = std::min(shape.per_domain, static_cast<int>(end - i));
+    ++shape.domains;
+    i = end;
+  }
+  return shape;
+}
+
+GroupShapes Placement::shapes() const {
+  std::vector<Rank> replica;
+  for (int stage = 0; stage < pp_; ++stage)
+    for (int tensor = 0; tensor < tp_; ++tensor) replica.push_back(rank({stage, 0, tensor}));
+  GroupShapes shapes;
+  shapes.model = shape(replica);
+  for (GroupKind kind : all_group_kinds) {
+    shapes[kind] = shape(group(kind, Rank{0}));
+    if (regular()) continue;
+    for (int stage = 0; stage < pp_; ++stage)
+      for (const std::vector<Rank>& one : groups(kind, stage))
+        shapes[kind] = more_spread(shapes[kind], shape(one));
+  }
+  return shapes;
+}
+
+}  // namespace orrery

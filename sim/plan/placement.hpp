@@ -1,0 +1,95 @@
+#pragma once
+
+#include <compare>
+#include <vector>
+
+#include "sim/cluster/groups.hpp"
+#include "sim/cluster/system.hpp"
+#include "sim/core/ids.hpp"
+#include "sim/plan/plan.hpp"
+
+namespace orrery {
+
+/// Where in the plan a rank stands.
+struct Coordinates {
+  int stage = 0;
+  int data = 0;
+  int tensor = 0;
+  int context = 0;
+  bool operator==(const Coordinates&) const = default;
+};
+
+/// Ranks lie in Megatron's order, tensor fastest, then context, data and pipeline
+/// (megatron/core/parallel_state.py, order "tp-cp-ep-dp-pp"), and fill NVLink domains in turn:
+///
+///     rank = ((stage dp + data) cp + context) tp + tensor
+///
+/// Experts have their own order over the ranks of a stage (order "tp-ep-dp-pp" with the experts'
+/// tensor ranks): position in the stage = (expert data x ep + expert) etp + expert tensor.
+class Placement {
+ public:
+  Placement(const Plan& plan, const System& system);
+  /// Of one system, equal placements lay ranks alike.
+  auto operator<=>(const Placement&) const = default;
+
+  int ranks() const { return in_stage() * pp_; }
+  int tp() const { return tp_; }
+  int cp() const { return cp_; }
+  int dp() const { return dp_; }
+  int pp() const { return pp_; }
+  /// Whether a stage and its mirror pp - 1 - s hold the same weights (Plan::copies()).
+  bool mirrored() const { return mirrored_; }
+  Rank rank(Coordinates at) const;
+  Coordinates coordinates(Rank rank) const;
+  int domain(Rank rank) const { return rank.value / domain_size_; }
+  int nic(Rank rank) const;  ///< Numbered over the cluster; GPUs may share one.
+  int gpus_per_nic() const { return gpus_per_nic_; }
+  bool same_domain(Rank a, Rank b) const { return domain(a) == domain(b); }
+
+  /// Which of the plan's routing draws the rank's expert group has.
+  int draw(Rank rank) const { return rank.value % in_stage() / (ep_ * etp_) % draws_; }
+  int draws() const { return draws_; }
+  /// A rank's place in its expert group.
+  int expert_place(Rank rank) const { return rank.value % in_stage() / etp_ % ep_; }
+  bool has_experts() const { return experts_; }
+
+  /// Kinds whose groups have several members.
+  std::vector<GroupKind> kinds() const;
+  /// The group of a kind that a rank belongs to, ascending.
+  std::vector<Rank> group(GroupKind kind, Rank member) const;
+  std::vector<Rank> group(GroupKind kind, Coordinates at) const { return group(kind, rank(at)); }
+  /// All groups of a kind in a stage.
+  std::vector<std::vector<Rank>> groups(GroupKind kind, int stage) const;
+
+  /// Whether stages fill whole domains or domains whole stages, and tensor groups, the ranks of a
+  /// replica's stage and expert groups likewise: every rank of a stage then sees the same picture,
+  /// and one may stand for all.
+  bool regular() const;
+
+  /// Of the groups that are spread the most; of all of them where the placement is regular.
+  GroupShapes shapes() const;
+
+ private:
+  /// Groups of a kind: a stage's ranks are cut into blocks, and every `stride`-th rank of a block
+  /// is in one group.
+  struct Lattice {
+    int block = 1;
+    int stride = 1;
+  };
+  Lattice lattice(GroupKind kind) const;
+  GroupShape shape(const std::vector<Rank>& group) const;
+  int in_stage() const { return tp_ * cp_ * dp_; }
+  int in_shard_copy() const { return in_stage() / shard_copies_; }
+
+  int tp_, cp_, dp_, pp_;
+  bool mirrored_;
+  bool experts_;
+  int ep_, etp_, draws_;
+  int shard_copies_;
+  int domain_size_;
+  int gpus_per_node_;
+  int nics_per_node_;
+  int gpus_per_nic_;
+};
+
+}  // namespace orrery

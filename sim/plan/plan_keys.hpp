@@ -1,0 +1,83 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/core/value_list.hpp"
+#include "sim/plan/plan_key_access.hpp"
+
+namespace orrery {
+
+/// Which part of a plan a key belongs to (plan_parts.hpp).
+enum class PlanPart {
+  degrees,
+  batch,
+  schedule,
+  sharding,
+  precision,
+  attention,
+  experts,
+  overlap,
+  software
+};
+
+/// One key of a plan: all that is said of it outside the code that gives it meaning. From here
+/// come flags, --help, plan files, results, headings, sweeps, searches and Megatron-LM's arguments.
+struct PlanKey {
+  using Test = bool (*)(const Plan&);
+
+  std::string name;  ///< In files and results and, with two dashes, as a flag.
+  PlanPart part;
+  std::string help;
+  KeyAccess access;
+
+  /// Whether another value could change anything in a plan of these degrees. Where not, a request
+  /// may leave it open and a search does not vary it. Null: always.
+  Test matters = nullptr;
+  /// Whether a plan has this value without being asked to. Null: never.
+  Test follows = nullptr;
+  /// Whether plans have a value of it; results say null where not. Null: always.
+  Test exists = nullptr;
+
+  /// How a heading says it; "{}" stands for the value. Empty: "name value".
+  std::string heading = {};
+  std::string unsaid = {};    ///< The value that a heading leaves out.
+  Test told = nullptr;        ///< Where a heading names it. Null: where it matters.
+  bool searched = false;      ///< A search tries its values though nobody asks it to.
+  std::string megatron = {};  ///< The argument of Megatron-LM that says the same, without dashes.
+  std::vector<std::string> elsewhere = {};  ///< What else other tools call it, likewise.
+  OpenRange range = OpenRange::counts;      ///< How "2..8" goes on.
+
+  std::string text(const Plan& plan) const;  ///< What the plan says of it, as a flag would.
+  bool can_change(const Plan& plan) const { return !matters || matters(plan); }
+  bool has_value(const Plan& plan) const { return !exists || exists(plan); }
+  /// Whether a heading must name it, lest it be that of another plan.
+  bool needs_saying(const Plan& plan) const;
+};
+
+/// All of them, in the order of --help.
+const std::vector<PlanKey>& plan_keys();
+const PlanKey& plan_key(const std::string& name);  ///< Which is one.
+const PlanKey* find_plan_key(const std::string& name);
+
+/// How a range of a key goes on, that of a plan or "gpus".
+OpenRange open_range_of(const std::string& key);
+
+/// "8", "true", "zb-h1": as a flag would say it.
+std::string text_of(const PlanValue& value);
+
+/// Sets one key from a JSON value. Errors: unknown key (with the nearest), wrong type, range.
+void set_plan_key(PlanRequest& plan, const std::string& key, const JsonValue& value);
+/// Sets one key from a flag's text.
+void set_plan_flag(PlanRequest& plan, const std::string& key, const std::string& text);
+/// Reads an object of plan keys on top of `plan`.
+void read_plan(PlanRequest& plan, const JsonValue& json);
+
+/// What the request says and else the software does, of all keys for which that is enough.
+void settle(Plan& plan, const PlanRequest& request, const Software& software);
+
+/// A plan as a request, for changing a key of it. `dp` is left open, so that it follows from the
+/// other degrees, and so is what makes no difference to the plan as it is.
+PlanRequest plan_again(const Plan& plan);
+
+}  // namespace orrery

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/cluster/system.hpp"
+#include "sim/model/model.hpp"
+#include "sim/plan/plan.hpp"
+#include "sim/plan/software.hpp"
+
+namespace orrery {
+
+/// What tells the kernels of one layer from those of another.
+struct LayerKind {
+  bool has_experts = false;  ///< A router and experts, or one MLP.
+  /// Tokens that a query attends to, its own and those before it; 0: all that are before it.
+  std::int64_t window = 0;
+  /// Its activations are kept, while the plan computes those of other layers again
+  /// (RecomputeChoice::layers).
+  bool kept = false;
+
+  bool operator==(const LayerKind&) const = default;
+  static const LayerKind dense, experts;  ///< Those that attend to all.
+};
+inline constexpr LayerKind LayerKind::dense{};
+inline constexpr LayerKind LayerKind::experts{true};
+
+/// Everything that an estimate needs, checked: the last place where an input can be at fault, but
+/// for memory, which cost/memory/memory decides.
+struct Scenario {
+  Model model;
+  System system;
+  Software software;
+  Plan plan;
+  /// Layers of each virtual stage in order; Plan::stage_of says where it lies.
+  std::vector<int> layers_of;
+  int first_layer(int virtual_stage) const;
+  /// A window is named only where it leaves keys out: one as long as the sequence does not, and
+  /// unfused attention computes all scores and masks them.
+  LayerKind kind_of(int layer) const;
+  /// Kinds that the model's layers have, in the order in which they first appear.
+  std::vector<LayerKind> kinds() const;
+  int dense_layers_before(int layer) const;
+  /// Vocabulary padded as Megatron does: to a multiple of 128 tp.
+  std::int64_t padded_vocab = 0;
+  /// Nobody said how long sequences are, and the model does not say either: usual_sequence().
+  bool guessed_sequence = false;
+  /// Where nobody asked for a software: why it is another one than the default. "": it is not.
+  std::string why_software = {};
+  /// `software` before the plan's graphs and formats changed it; null: they did not.
+  std::shared_ptr<const Software> software_without_plan = nullptr;
+
+  /// Of a micro-batch on one rank: its sequences are shared by the context-parallel ranks.
+  std::int64_t tokens_per_microbatch() const { return plan.mbs * plan.seq / plan.cp; }
+};
+
+/// Layers of each of `stages` virtual stages. Equal where they divide. Where they do not, the last
+/// holds one fewer, or first and last one fewer each, or the first one and the last two fewer, as
+/// they also hold the embedding and the output head; none may be left for these two, but for all
+/// between. Empty where nothing works.
+std::vector<int> split_layers(int layers, int stages);
+
+/// Fills in what `request` leaves open and checks that it divides. `gpus` 0: dp must be given.
+/// Where it names no software and the default has not what it asks for, the nearest one that has is
+/// taken (choose_software.hpp). Errors: bad_input for contradictions, infeasible for what does not
+/// divide, with the nearest values that would.
+Scenario make_scenario(const Model& model, const System& system, const PlanRequest& request,
+                       int gpus, const Place& at);
+
+/// The same on `software`, whatever the request names.
+Scenario make_scenario(const Model& model, const System& system, const Software& software,
+                       const PlanRequest& request, int gpus, const Place& at);
+
+/// The same for another plan of `like`'s model, on its system and its software.
+Scenario make_scenario(const Scenario& like, const PlanRequest& request, int gpus, const Place& at);
+
+/// A scenario's software as its file has it, for another scenario on it.
+const Software& software_as_read(const Scenario& scenario);
+
+}  // namespace orrery

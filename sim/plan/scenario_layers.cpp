@@ -1,0 +1,110 @@
+#include <algorithm>
+#include <numeric>
+
+#include "sim/plan/scenario.hpp"
+#include "sim/plan/try_plan.hpp"
+
+namespace orrery {
+
+namespace {
+
+// Layers of the same virtual stage before it.
+int place_in_stage(const std::vector<int>& layers_of, int layer) {
+  for (const int layers : layers_of) {
+    if (layer < layers) return layer;
+    layer -= layers;
+  }
+  return layer;
+}
+
+}  // namespace
+
+int Scenario::first_layer(int virtual_stage) const {
+  return std::accumulate(layers_of.begin(), layers_of.begin() + virtual_stage, 0);
+}
+
+LayerKind Scenario::kind_of(int layer) const {
+  const auto says = [&](const std::vector<bool>& flags) {
+    return !flags.empty() && flags[static_cast<std::size_t>(layer)];
+  };
+  const bool windowed =
+      plan.fused_attention && model.window < plan.seq && says(model.layer_is_local);
+  const int again = plan.recompute.layers;
+  const bool kept = again > 0 && place_in_stage(layers_of, layer) >= again;
+  return {says(model.layer_has_experts), windowed ? model.window : 0, kept};
+}
+
+std::vector<LayerKind> Scenario::kinds() const {
+  std::vector<LayerKind> found;
+  for (int layer = 0; layer < model.layers; ++layer) {
+    const LayerKind kind = kind_of(layer);
+    if (std::find(found.begin(), found.end(), kind) == found.end()) found.push_back(kind);
+  }
+  return found;
+}
+
+int Scenario::dense_layers_before(int layer) const {
+  int count = 0;
+  for (int l = 0; l < layer; ++l) count += !kind_of(l).has_experts;
+  return count;
+}
+
+std::vector<int> split_layers(int layers, int stages) {
+  const auto equal = [&](int padded) {
+    return std::vector<int>(static_cast<std::size_t>(stages), padded / stages);
+  };
+  if (layers >= stages && layers % stages == 0) return equal(layers);
+  for (int missing : {2, 1, 3}) {
+    if (stages < 2 || (layers + missing) % stages != 0) continue;
+    std::vector<int> split = equal(layers + missing);
+    split.back() -= (missing + 1) / 2;
+    split.front() -= missing / 2;
+    // Stages that only embed or only have the head are what plans of as many chunks as layers mean.
+    if (split.back() < 0 || split.front() < 0 || (stages > 2 && split[1] < 1)) continue;
+    return split;
+  }
+  return {};
+}
+
+namespace {
+
+// Megatron Core, transformer/transformer_config.py: cpu_offloading_num_layers below num_layers,
+// one pipeline stage, no recomputation.
+MaybeRefused refuse_offloading(const Model& model, const Plan& plan) {
+  if (plan.offload_layers == 0) return {};
+  const std::string remedy = "leave offload_layers out";
+  if (plan.offload_layers >= model.layers)
+    return infeasible("offload_layers",
+                      "of " + std::to_string(model.layers) + " layers " +
+                          std::to_string(plan.offload_layers) +
+                          " cannot be offloaded: the last one's activations are needed at once",
+                      "use offload_layers=" + std::to_string(model.layers - 1) + " or less");
+  if (plan.pp > 1)
+    return infeasible(
+        "offload_layers",
+        "activations are offloaded with one pipeline stage only, and pp=" + std::to_string(plan.pp),
+        remedy + ", or use pp=1");
+  if (plan.recompute != Recompute::none)
+    return infeasible("offload_layers",
+                      "what is computed again is not offloaded as well, and recompute=" +
+                          recompute_text(plan.recompute),
+                      remedy + ", or use recompute=none");
+  return {};
+}
+
+}  // namespace
+
+MaybeRefused refuse_activations(const Model& model, const Plan& plan) {
+  if (auto no = refuse_offloading(model, plan)) return no;
+  const bool in_8_bits = plan.dtype == Dtype::fp8 || plan.dtype == Dtype::mxfp8;
+  if (plan.fp8_attention && (!in_8_bits || !plan.fused_attention))
+    return infeasible(
+        "fp8_attention",
+        "attention in 8 bits is a fused kernel of a step in fp8 or mxfp8, and " +
+            (plan.fused_attention ? "dtype=" + name(plan.dtype) : std::string{"attention=unfused"}),
+        plan.fused_attention ? "use dtype=fp8 or mxfp8, or leave it out"
+                             : "use attention=flash, or leave it out");
+  return {};
+}
+
+}  // namespace orrery

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "sim/profile/kernel_text.hpp"
+#include "sim/profile/step_operations.hpp"
+
+namespace orrery {
+
+/// orrery.kernel/1 (docs/JSON.md): one object, or of several sizes a list.
+std::string kernel_json(const KernelSweep& sweep, const KernelPricer& pricer);
+
+/// What a list of operations belongs to.
+struct OperationsOf {
+  std::string model, system;
+  std::int64_t gpus = 1;
+  std::string what;  ///< "training step" or "serving iteration"
+};
+/// orrery.roofline/1.
+std::string operations_json(const OperationList& list, const OperationsOf& of);
+
+}  // namespace orrery

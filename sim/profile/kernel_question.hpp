@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/core/dtype.hpp"
+#include "sim/kernels/grouped_gemm.hpp"
+#include "sim/plan/expert_dispatcher.hpp"
+#include "sim/serving/number_format.hpp"
+
+namespace orrery {
+
+/// One size of an operation as users name it.
+struct SizeKey {
+  std::string name;                   ///< "kv-heads"
+  std::optional<std::int64_t> usual;  ///< Where nobody says; nothing: somebody must.
+  std::string help;
+};
+
+/// What `orrery kernel` can be asked of.
+struct KernelKind {
+  enum class Of {
+    gemm,
+    experts,
+    attention,
+    decode,
+    norm,
+    activation,
+    rope,
+    cast,
+    cross_entropy,
+    adam,
+    copy,
+    dispatch,
+    combine
+  };
+  Of of;
+  std::string name;   ///< "gemm"
+  std::string title;  ///< One line: "C[m,n] = A[m,k] B[k,n]"
+  std::vector<SizeKey> sizes;
+  std::vector<std::string> passes;  ///< The first where nobody says; empty: there is one alone.
+};
+const std::vector<KernelKind>& kernel_kinds();
+const KernelKind* find_kernel_kind(const std::string& name);  ///< Null: there is none.
+
+/// One operation with its sizes.
+struct KernelQuestion {
+  const KernelKind* kind = nullptr;           ///< Never null.
+  std::map<std::string, std::int64_t> sizes;  ///< All of the kind's keys.
+  Dtype dtype = Dtype::bf16;
+  std::string pass;              ///< One of the kind's; "" where it has none.
+  KvFormat kv = KvFormat::bf16;  ///< Of decode.
+  ExpertDispatcher dispatcher = ExpertDispatcher::all_to_all;  ///< Of dispatch and combine.
+
+  std::int64_t at(const std::string& key) const { return sizes.at(key); }
+  GemmPass gemm_pass() const;
+  bool is_backward() const { return pass == "backward"; }
+};
+
+/// The largest size that is understood.
+inline constexpr std::int64_t most_size = std::int64_t{1} << 40;
+
+}  // namespace orrery

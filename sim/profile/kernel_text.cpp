@@ -1,0 +1,197 @@
+#include "sim/profile/kernel_text.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "sim/core/number_text.hpp"
+#include "sim/core/table.hpp"
+
+namespace orrery {
+namespace {
+
+// Time that is within this of the smallest size's counts as no more.
+constexpr double hardly_more = 0.1;
+
+// "343.6 GFLOP"
+std::string flop_text(Flop flop) {
+  static constexpr std::pair<double, const char*> units[] = {
+      {1e15, "PFLOP"}, {1e12, "TFLOP"}, {1e9, "GFLOP"}, {1e6, "MFLOP"}, {1e3, "kFLOP"}};
+  for (const auto& [size, unit] : units)
+    if (flop.si() >= size) return fixed(flop.si() / size, 3) + " " + unit;
+  return fixed(flop.si(), 0) + " FLOP";
+}
+
+std::string ratio_text(double value) {
+  return fixed(value, value < 10.0 ? 3 : value < 1000.0 ? 1 : 0);
+}
+
+std::string range_text(const OperationPrice& price) {
+  const DisplayUnit unit = time_unit(price.time);
+  return fixed(price.low.si() / unit.si, 3) + " .. " + fixed(price.high.si() / unit.si, 3) + " " +
+         std::string{unit.name};
+}
+
+std::string rate(const OperationPrice& price) {
+  if (price.on_network || price.roofs.flop <= Flop{} ||
+      price.roofs.memory_time() > price.roofs.compute_time())
+    return fixed((price.roofs.bytes / price.time).si() / 1e9, 1) + " GB/s";
+  return fixed(price.reached().si() / 1e12, 1) + " TFLOP/s";
+}
+
+void add_time(Table& table, const std::string& what, const OperationPrice& price) {
+  table.add_row({what, duration_text(price.time), range_text(price), rate(price),
+                 percent(price.share_of_roof()), name(price.tag)});
+}
+
+std::string alone_words(const KernelAnswer& answer) {
+  switch (answer.question.kind->of) {
+    case KernelKind::Of::gemm:
+      return is_narrow(answer.question.dtype) ? "alone, A quantised in it" : "alone";
+    case KernelKind::Of::attention:
+      return "alone, as serving runs it";
+    default:
+      return "alone";
+  }
+}
+
+std::string traffic_text(const KernelAnswer& answer) {
+  std::string text;
+  for (const TrafficPart& part : answer.parts)
+    text += (text.empty() ? "" : ", ") + part.name + " " + bytes_text(part.bytes);
+  return text;
+}
+
+std::string work_table(const KernelAnswer& answer) {
+  const OperationPrice& price = answer.main();
+  const KernelRoofs& roofs = price.roofs;
+  Table table{{{"", Align::left}, {"", Align::left}, {"", Align::left}}};
+  if (price.on_network) {
+    table.add_row({"bytes of a port", bytes_text(roofs.bytes), traffic_text(answer)});
+    table.add_row({"least time", duration_text(roofs.memory_time()),
+                   "at " + fixed(roofs.bandwidth.si() / 1e9, 1) + " GB/s"});
+    table.add_row({"bound by", "network", ""});
+    return table.text();
+  }
+  table.add_row({"operations", flop_text(roofs.flop), ""});
+  table.add_row({"memory traffic", bytes_text(roofs.bytes), traffic_text(answer)});
+  table.add_row({"ops:byte", ratio_text(roofs.ops_per_byte()),
+                 "the GPU's is " + ratio_text(roofs.ridge()) + " in " + price.format + ": " +
+                     fixed(roofs.peak.si() / 1e12, 0) + " TFLOP/s over " +
+                     fixed(roofs.bandwidth.si() / 1e9, 0) + " GB/s"});
+  table.add_row({"least time", duration_text(roofs.least_time()),
+                 "compute " + duration_text(roofs.compute_time()) + ", memory " +
+                     duration_text(roofs.memory_time())});
+  const bool latency = price.bound() == Bound::latency;
+  table.add_row(
+      {"bound by", name(price.bound()), latency ? "a launch takes longer than either" : ""});
+  return table.text();
+}
+
+std::string nearest_text(const KernelAnswer& answer) {
+  if (answer.nearest.empty()) return "";
+  Table table{{{"nearest measured: " + answer.table, Align::left}, {"time"}, {"distance"}}};
+  for (const NearRow& row : answer.nearest)
+    table.add_row({row.sizes, duration_text(row.time), row.same ? "same" : fixed(row.distance, 2)});
+  return "\n" + table.text();
+}
+
+}  // namespace
+
+std::string kernel_title(const KernelAnswer& answer, const std::string& gpu) {
+  const KernelQuestion& question = answer.question;
+  const OperationPrice& price = answer.main();
+  std::string text = question.kind->name + " " + price.sizes;
+  if (question.kind->of == KernelKind::Of::decode)
+    text += ", kv " + name(question.kv);
+  else if (price.on_network)
+    text += ", " + name(question.dispatcher);
+  else
+    text += ", " + name(question.dtype);
+  if (!question.pass.empty()) text += ", " + question.pass;
+  return text + ", on " + gpu;
+}
+
+std::string kernel_text(const KernelAnswer& answer, const KernelPricer& pricer) {
+  const System& system = pricer.system();
+  std::string text =
+      kernel_title(answer, answer.main().on_network ? system.name : system.gpu.name) + "\n  " +
+      answer.question.kind->title + "\n\n" + work_table(answer) + "\n";
+  Table times{
+      {{"time", Align::left}, {""}, {"9 in 10"}, {""}, {"of roof"}, {"basis", Align::left}}};
+  if (answer.alone) add_time(times, alone_words(answer), *answer.alone);
+  if (answer.training) add_time(times, "in a step of " + pricer.software().name, *answer.training);
+  if (answer.served) add_time(times, "served by " + pricer.engine().name, *answer.served);
+  return text + times.text() + nearest_text(answer);
+}
+
+std::string knee_text(const KernelSweep& sweep) {
+  const OperationPrice& first = sweep.answers.front().main();
+  if (!sweep.has_knee) return "";
+  const std::string ridge = ratio_text(first.roofs.ridge());
+  std::string text;
+  if (!sweep.knee)
+    text =
+        "Memory-bound at every " + sweep.key + ": ops:byte stays below the GPU's " + ridge + ".\n";
+  else if (*sweep.knee == 1)
+    text = "Compute-bound at every " + sweep.key + ": ops:byte is above the GPU's " + ridge + ".\n";
+  else
+    text = "The knee: from " + sweep.key + " = " + grouped(*sweep.knee) +
+           " on ops:byte is above the GPU's " + ridge + ", and compute bounds it; below, memory.\n";
+  const auto shortest = [](const KernelAnswer& answer) {
+    return answer.served ? answer.served->time : answer.main().time;
+  };
+  std::int64_t free = 0;
+  for (const KernelAnswer& answer : sweep.answers) {
+    if (shortest(answer) > (1.0 + hardly_more) * shortest(sweep.answers.front())) break;
+    free = answer.question.at(sweep.key);
+  }
+  const std::int64_t from = sweep.answers.front().question.at(sweep.key);
+  if (free > from)
+    text += "Up to " + sweep.key + " = " + grouped(free) + " it takes hardly longer than at " +
+            grouped(from) + " (10 % at most).\n";
+  return text;
+}
+
+std::string sweep_text(const KernelSweep& sweep, const KernelPricer& pricer) {
+  const KernelAnswer& first = sweep.answers.front();
+  std::vector<Column> columns{{sweep.key}};
+  const bool is_network = first.main().on_network;
+  if (!is_network) columns.push_back({"operations"});
+  columns.push_back({is_network ? "bytes of a port" : "traffic"});
+  if (!is_network) columns.push_back({"ops:byte"});
+  columns.push_back({"bound by", Align::left});
+  if (first.alone) columns.push_back({"alone"});
+  for (const Column& column :
+       {Column{"9 in 10"}, Column{"reaches"}, Column{"of roof"}, Column{"basis", Align::left}})
+    columns.push_back(column);
+  if (first.training) columns.push_back({"in a step"});
+  if (first.served) columns.push_back({"served"});
+  Table table{columns};
+  for (const KernelAnswer& answer : sweep.answers) {
+    const OperationPrice& price = answer.main();
+    std::vector<std::string> cells{grouped(answer.question.at(sweep.key))};
+    if (!is_network) cells.push_back(flop_text(price.roofs.flop));
+    cells.push_back(bytes_text(price.roofs.bytes));
+    if (!is_network) cells.push_back(ratio_text(price.roofs.ops_per_byte()));
+    cells.push_back(name(price.bound()));
+    if (answer.alone) cells.push_back(duration_text(price.time));
+    for (const std::string& cell :
+         {range_text(price), rate(price), percent(price.share_of_roof()), name(price.tag)})
+      cells.push_back(cell);
+    for (const auto& other : {answer.training, answer.served})
+      if (other) cells.push_back(duration_text(other->time));
+    table.add_row(cells);
+  }
+  const System& system = pricer.system();
+  std::string title = first.question.kind->name + " on " +
+                      (first.main().on_network ? system.name : system.gpu.name);
+  for (const SizeKey& key : first.question.kind->sizes)
+    if (key.name != sweep.key && first.question.at(key.name) > 0)
+      title += ", " + key.name + " " + std::to_string(first.question.at(key.name));
+  if (!first.main().on_network && first.question.kind->of != KernelKind::Of::decode)
+    title += ", " + name(first.question.dtype);
+  if (!first.question.pass.empty()) title += ", " + first.question.pass;
+  return title + "\n\n" + table.text() + "\n" + knee_text(sweep);
+}
+
+}  // namespace orrery

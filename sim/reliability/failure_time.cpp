@@ -1,0 +1,85 @@
+#include "sim/reliability/failure_time.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "sim/reliability/checkpoint_size.hpp"
+#include "sim/reliability/expected_away.hpp"
+#include "sim/reliability/run_law.hpp"
+#include "sim/reliability/run_states.hpp"
+
+namespace orrery {
+namespace {
+
+Seconds seconds(Micros time) { return Seconds{static_cast<double>(time) / 1e6}; }
+
+}  // namespace
+
+FailureTime::FailureTime(const std::vector<WalkCause>& causes, const std::vector<double>& per_day,
+                         double factor) {
+  for (std::size_t i = 0; i < causes.size(); ++i)
+    (causes[i].planned ? planned_ : unplanned_) += factor * per_day[i] / 86400.0;
+  double found = 0.0;
+  for (std::size_t i = 0; i < causes.size(); ++i)
+    if (!causes[i].planned)
+      found += factor * per_day[i] / 86400.0 *
+               untouched(unplanned_, seconds(causes[i].detect_low), seconds(causes[i].detect_high));
+  if (unplanned_ > 0.0) found_ = found / unplanned_;
+}
+
+double FailureTime::over_steps(const CheckpointCycle& cycle, Seconds start, Seconds stop) const {
+  const Interruptions interruptions{unplanned_, found_ * untouched(unplanned_, start)};
+  // Planned stops lose no steps: they take their share of the time.
+  return time_over_work(interruptions, cycle) * (1.0 + planned_ * stop.si());
+}
+
+double least_time_over_steps(const Scenario& scenario, const Reliability& profile,
+                             std::optional<BytesPerSecond> store) {
+  return least_time_over_steps(scenario, profile, store, {}, false);
+}
+
+double least_time_over_steps(const Scenario& scenario, const Reliability& profile,
+                             std::optional<BytesPerSecond> store, std::optional<int> spares,
+                             bool elastic) {
+  const int gpus = scenario.plan.gpus();
+  const CheckpointTimes times =
+      checkpoint_times(scenario, checkpoint_size(scenario), profile, CheckpointTier::store,
+                       store.value_or(profile.store_per_gpu * gpus));
+  const FailureLaw law = law_of(profile, gpus);
+  const std::vector<WalkCause> causes = causes_of(profile, {CheckpointRule{}});
+  const FailureTime failures{causes, law.per_day, 1.0 / law.mean_batch()};
+  const double rate = failures.unplanned();
+  // Without failures none is the best; a day is near to it.
+  const Seconds work =
+      rate > 0.0 ? std::max(best_work(rate, times.stall), times.write) : Seconds{86400.0};
+  const int replicas = scenario.plan.dp;
+  elastic = elastic && replicas > 1;
+  if (!elastic && !spares) {
+    const Seconds start = profile.restart.at(gpus) + times.load;
+    const Seconds stop = times.stall + times.write + start;
+    return failures.over_steps({work, times.stall, times.write}, start, stop);
+  }
+  // Steps so short that none is cut.
+  constexpr int steps = 10'000;
+  WalkSetup setup;
+  setup.causes = causes;
+  setup.restart = whole_micros(profile.restart.at(gpus));
+  setup.regroup = whole_micros(profile.regroup.at(gpus));
+  setup.elastic = elastic;
+  setup.replicas_hold_all = replicas_hold_all(scenario.plan);
+  setup.replicas = replicas;
+  setup.replicas_of_unit = replicas_of_unit(scenario);
+  setup.spares = spares.value_or(always_one);
+  setup.tiers = {{whole_micros(times.stall), whole_micros(times.write), whole_micros(times.load)}};
+  WalkPhase phase{replicas, {}, {steps}, {0}};
+  const Micros step = std::max<Micros>(1, whole_micros(work) / steps);
+  const int most = elastic ? most_units_away * setup.replicas_of_unit : 0;
+  for (int away = 0; away <= std::min(most, replicas - 1); ++away)
+    phase.by_away.push_back({step, replicas - away});
+  setup.phases = {phase};
+  return 1.0 /
+         policy_shares(setup, law.per_day, law.repair_us, std::numeric_limits<double>::infinity())
+             .goodput;
+}
+
+}  // namespace orrery

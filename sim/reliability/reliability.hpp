@@ -1,0 +1,93 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/core/json_value.hpp"
+#include "sim/core/units.hpp"
+
+namespace orrery {
+
+/// Where copies of a checkpoint lie, those that lose the least first.
+enum class CheckpointTier {
+  local,  ///< Memory or disk of the node itself: left where only a process died.
+  peer,   ///< Memory of another node: left where one node is lost.
+  store   ///< A file system: never lost.
+};
+const std::vector<std::string>& checkpoint_tier_names();  ///< "local", "peer", "store"
+
+/// A time of which only the ends are known: anywhere between them, each as likely.
+struct TimeRange {
+  Seconds low, high;
+};
+
+/// What follows from a failure of one group: "gpu", "host", "network", "software", "planned".
+struct FailureGroup {
+  std::string name;
+  TimeRange detection;    ///< Until it is clear what failed.
+  bool replaces = false;  ///< The node leaves, and a spare takes its place.
+  bool planned = false;   ///< Announced: the job saves before it stops.
+  CheckpointTier survives = CheckpointTier::store;  ///< The first tier whose copies are left.
+};
+
+struct FailureCause {
+  std::string name;
+  std::size_t group = 0;     ///< Index into Reliability::groups.
+  double per_gpu_day = 0.0;  ///< Grows with the job.
+  double per_job_day = 0.0;  ///< Does not.
+  double events = 0.0;       ///< Counted; 0: a rate was published.
+  double per_day(int gpus) const { return per_gpu_day * gpus + per_job_day; }
+};
+
+/// GPUs that become slower than others and do not fail.
+struct SlowGpus {
+  double per_gpu_day = 0.0;        ///< 0: none does.
+  double events = 0.0;             ///< Counted; 0: a rate was published.
+  double least = 0.0, most = 0.0;  ///< By which kernels take longer: 0.05 is 5 %.
+  TimeRange detection;             ///< Until it is clear which one it is.
+};
+
+/// base + each x GPUs.
+struct TimeByGpus {
+  Seconds base, each;
+  Seconds at(int gpus) const { return base + each * gpus; }
+};
+
+/// How often a fleet fails and what then happens: workloads/reliability/<name>.json
+/// ("orrery.reliability/1", docs/GOODPUT.md). Every figure names its source there.
+struct Reliability {
+  std::string name;
+  std::string title;
+  std::vector<FailureGroup> groups;
+  std::vector<FailureCause> causes;
+  SlowGpus slow;
+  /// Standard deviation of the kernel times of healthy GPUs over their median; 0: not said.
+  double speed_deviation = 0.0;
+  /// Where nothing was counted: nine in ten rates lie within this factor.
+  double spread = 1.0;
+  double month_deviation = 0.0;  ///< Of a month's rate, over its mean.
+  Seconds month;
+  /// Counted batches of 1, 2, ... failures that came together and were repaired together. Empty:
+  /// each came alone.
+  std::vector<double> batches;
+  int batch_gpus = 0;           ///< Of the fleet in which they were counted.
+  std::vector<Seconds> repair;  ///< Quantiles at 0, 1 / (n - 1), ..., 1.
+  TimeByGpus restart;           ///< From nothing to the first step, without what was lost.
+  TimeByGpus regroup;           ///< Of communicators alone.
+  Seconds stall;  ///< Of the steps while a checkpoint is taken, beside its copy off the GPUs.
+  BytesPerSecond store_per_gpu;  ///< What a store sustains, over the GPUs that it serves.
+
+  double per_day(int gpus) const;     ///< Failures of a job.
+  double events() const;              ///< Counted, of all causes; 0 unless all were counted.
+  std::optional<JsonValue> document;  ///< What it was read from, without what it left open.
+};
+
+/// `word`: a name in workloads/reliability or a path. What it leaves open is as in
+/// workloads/reliability/default.json, but for its causes.
+Reliability read_reliability(const std::string& word, const Place& at);
+/// Errors (bad_input): unknown or missing keys, figures without a source or a unit, negative rates,
+/// groups that nobody described, quantiles that fall.
+Reliability parse_reliability(const JsonValue& json, const Reliability& base);
+
+}  // namespace orrery

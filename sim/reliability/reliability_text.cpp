@@ -1,0 +1,89 @@
+#include "sim/reliability/reliability_text.hpp"
+
+#include <cmath>
+
+#include "sim/core/number_text.hpp"
+#include "sim/core/table.hpp"
+#include "sim/reliability/slow_gpus.hpp"
+
+namespace orrery {
+namespace {
+
+constexpr double day_s = 86400.0;
+
+std::string detection_text(const TimeRange& range) {
+  if (range.high == Seconds{}) return "announced";
+  const std::string high = span_text(range.high);
+  return range.low == range.high ? high : "up to " + high;
+}
+
+}  // namespace
+
+std::string reliability_text(const Reliability& profile) {
+  std::string text = profile.name + ": " + profile.title;
+  if (profile.events() > 0.0)
+    text += ", " + grouped(std::llround(profile.events())) + " events";
+  else if (profile.spread > 1.0)
+    text += ", known to a factor of " + fixed(profile.spread, 2);
+  return text;
+}
+
+std::string reliability_details(const Reliability& profile, int gpus) {
+  std::string text = "reliability " + reliability_text(profile) + "\n";
+  Table table{{{"cause", Align::left},
+               {"group", Align::left},
+               {"a job of " + grouped(gpus) + " GPUs"},
+               {"found after"},
+               {"its node", Align::left},
+               {"copies left", Align::left}}};
+  const auto each = [&](double per_day) {
+    return per_day > 0.0 ? "each " + span_text(Seconds{day_s / per_day}) : std::string{"never"};
+  };
+  for (const FailureCause& cause : profile.causes) {
+    const FailureGroup& group = profile.groups[cause.group];
+    table.add_row({cause.name, group.name, each(cause.per_day(gpus)),
+                   detection_text(group.detection), group.replaces ? "is replaced" : "stays",
+                   checkpoint_tier_names()[static_cast<std::size_t>(group.survives)]});
+  }
+  table.add_row({"all", "", each(profile.per_day(gpus))});
+  text += table.text();
+  Seconds mean;
+  for (std::size_t i = 0; i + 1 < profile.repair.size(); ++i) {
+    // Of a time that is uniform in its logarithm.
+    const double low = profile.repair[i].si(), high = profile.repair[i + 1].si();
+    const double part = high > low ? (high - low) / std::log(high / low) : low;
+    mean += Seconds{part / static_cast<double>(profile.repair.size() - 1)};
+  }
+  Table rest{{{"", Align::left}, {"", Align::left}}};
+  rest.add_row({"repair", span_text(profile.repair[profile.repair.size() / 2]) +
+                              " in half of all cases, " + span_text(mean) + " on average"});
+  if (profile.slow.per_gpu_day > 0.0) {
+    const TimeRange& found = profile.slow.detection;
+    rest.add_row({"slow GPUs", each(profile.slow.per_gpu_day * gpus) + " one more, by " +
+                                   percent(profile.slow.least) + " to " +
+                                   percent(profile.slow.most) + "; found after " +
+                                   detection_text(found)});
+  }
+  if (profile.speed_deviation > 0.0)
+    rest.add_row({"speeds", "healthy GPUs differ by " + percent(profile.speed_deviation) +
+                                ", the slowest of all by " +
+                                percent(profile.speed_deviation * largest_of_normal(gpus, 0.5))});
+  if (profile.batches.size() > 1) {
+    double batches = 0.0, failures = 0.0;
+    for (std::size_t i = 0; i < profile.batches.size(); ++i)
+      batches += profile.batches[i], failures += static_cast<double>(i + 1) * profile.batches[i];
+    rest.add_row({"batches", fixed(failures / batches, 2) + " fail together on average, up to " +
+                                 grouped(static_cast<std::int64_t>(profile.batches.size())) +
+                                 ", and are repaired together"});
+  }
+  rest.add_row({"months", "rates differ by " + percent(profile.month_deviation) + " from one " +
+                              span_text(profile.month) + " to the next"});
+  rest.add_row({"restart", span_text(profile.restart.at(gpus)) + " of all processes, " +
+                               span_text(profile.regroup.at(gpus)) + " of communicators alone"});
+  rest.add_row(
+      {"checkpoint", "steps stand for " + span_text(profile.stall) + " and the copy off the GPUs"});
+  rest.add_row({"storage", bytes_text(profile.store_per_gpu * Seconds{1.0}) + "/s for each GPU"});
+  return text + rest.text();
+}
+
+}  // namespace orrery

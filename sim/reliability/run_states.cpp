@@ -1,0 +1,98 @@
+#include "sim/reliability/run_states.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "sim/core/answer_bytes.hpp"
+#include "sim/core/error.hpp"
+#include "sim/core/worker_pool.hpp"
+#include "sim/layers/memory.hpp"
+#include "sim/plan/placement.hpp"
+#include "sim/plan/plan_keys.hpp"
+#include "sim/reliability/checkpoint_size.hpp"
+
+namespace orrery {
+namespace {
+
+Scenario without_replicas(const Scenario& scenario, int away) {
+  const Plan& plan = scenario.plan;
+  const int left = plan.dp - away;
+  PlanRequest request = plan_again(plan);
+  request.gbs = plan.gbs / plan.dp * left;
+  return make_scenario(scenario, request, plan.gpus() / plan.dp * left, {});
+}
+
+}  // namespace
+
+int replicas_of_unit(const Scenario& scenario) {
+  // rank = ((stage dp + data) cp + context) tp + tensor: replicas lie tp x cp ranks apart.
+  const int apart = scenario.plan.tp * scenario.plan.cp;
+  return std::min(scenario.plan.dp, std::max(1, gpus_of_unit(scenario) / apart));
+}
+
+bool replicas_hold_all(const Plan& plan) {
+  return (plan.zero == 0 && plan.dp > 1) || plan.dp_replicate > 1;
+}
+
+std::vector<AwayState> away_states(const Scenario& scenario, Seconds whole, int units) {
+  std::vector<AwayState> states{{whole, scenario.plan.gbs}};
+  if (units == 0) return states;
+  const int stopped = replicas_of_unit(scenario);
+  EstimateContext context{scenario.system};
+  for (int away = stopped; away <= units * stopped && away < scenario.plan.dp; away += stopped) {
+    try {
+      const Scenario left = without_replicas(scenario, away);
+      const MemoryReport memory = memory_of(left, *context.loads(left));
+      // An estimate says how much is missing.
+      if (memory.peak() > memory.capacity) estimate(left, context);
+      const AwayState state{step_time(left, context), left.plan.gbs};
+      states.insert(states.end(), static_cast<std::size_t>(stopped), state);
+    } catch (const Error& error) {
+      if (away > stopped) break;
+      fail_infeasible({"", "--elastic"},
+                      "without " + std::to_string(away) +
+                          " of its replicas the job cannot run: " + error.what(),
+                      "leave --elastic out, or choose a plan that can");
+    }
+  }
+  return states;
+}
+
+Seconds step_with_slow_gpu(const Scenario& scenario, int stage, double slower) {
+  Scenario slow = scenario;
+  const int rank = Placement{scenario.plan, scenario.system}.rank({stage, 0, 0, 0}).value;
+  const int nodes_gpus = scenario.system.gpus_per_node;
+  slow.system.gpu_overrides.push_back({rank / nodes_gpus, rank % nodes_gpus, 1.0 / (1.0 + slower)});
+  EstimateContext context{slow.system};
+  return step_time(slow, context);
+}
+
+std::vector<std::vector<double>> slow_step_ratios(const Scenario& scenario,
+                                                  const std::vector<double>& slower, int workers) {
+  EstimateContext context{scenario.system};
+  const Seconds whole = step_time(scenario, context);
+  std::vector<std::vector<double>> ratios(static_cast<std::size_t>(scenario.plan.pp),
+                                          std::vector<double>(slower.size(), 1.0));
+  const auto each = static_cast<std::int64_t>(slower.size());
+  const std::int64_t tasks = scenario.plan.pp * each;
+  std::int64_t next = 0;
+  run_tasks(
+      workers, {}, [&] { return next < tasks ? std::optional{next++} : std::nullopt; },
+      [&](std::int64_t task) {
+        AnswerWriter answer;
+        answer.put(step_with_slow_gpu(scenario, static_cast<int>(task / each),
+                                      slower[static_cast<std::size_t>(task % each)])
+                       .si());
+        return Answer{answer.take(), false};
+      },
+      [&](const Outcome& outcome) {
+        if (!outcome.failure.empty()) throw std::runtime_error{"a worker: " + outcome.failure};
+        const double step = AnswerReader{outcome.bytes}.get<double>();
+        ratios[static_cast<std::size_t>(outcome.task / each)]
+              [static_cast<std::size_t>(outcome.task % each)] = std::max(1.0, step / whole.si());
+        return true;
+      });
+  return ratios;
+}
+
+}  // namespace orrery

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <vector>
+
+#include "sim/layers/stage_prices.hpp"
+#include "sim/layers/step_cost.hpp"
+#include "sim/plan/scenario.hpp"
+#include "sim/training/context.hpp"
+
+namespace orrery {
+
+/// What a lower bound needs to know of a step's prices.
+struct PassTimes {
+  std::vector<Seconds> forward;   ///< By virtual stage, alone on the machine.
+  std::vector<Seconds> backward;  ///< By virtual stage.
+  Seconds optimizer;              ///< The slowest stage's, where nothing is sharded.
+  Bytes transfer_bytes;           ///< As in StepCost.
+  /// By pipeline stage, all its passes, where they differ: the first two are then the least of
+  /// each.
+  std::vector<Seconds> work = {};
+};
+/// Of `scenario`, or of one that differs in ZeRO, overlap of gradients, schedule and batch, but
+/// shards nothing. Where groups of one kind do not all lie alike, kernels count alone.
+PassTimes pass_times(const Scenario& scenario, const KernelModel& kernels,
+                     const CollectiveTime& collectives);
+
+/// Where a plan's groups lie, as far as pass times need it. GPUs that are faster than others of
+/// their kind are `speed` times as fast.
+struct PassPlaces {
+  GroupShapes shapes;
+  bool alike = true;  ///< All groups of a kind.
+  double speed = 1.0;
+
+  explicit PassPlaces(const Scenario& scenario);
+};
+/// The same of layers that are priced already, for these places.
+PassTimes pass_times(const Scenario& scenario, const KernelModel& kernels, const PassPlaces& places,
+                     const LayerLengths& layers);
+
+/// A time that no simulation of the step can undercut: the longest of some paths through its task
+/// graph, each task taking its least time.
+///
+/// Let F(v), B(v) be the passes of virtual stage v alone, x the faster of a transfer inside an
+/// NVLink domain and one over the network (where stages fill whole domains: the one over the
+/// network), m the micro-batches, p the stages, and stage s hold the virtual stages s, s + p, ...
+///
+///     fill    sum over i < s of F(i) + x       The first pass of stage s is micro-batch 0 through
+///                                              chunk 0, which comes through stages 0 .. s - 1.
+///     work    m (sum of F(v) + B(v), v on s)   A stage runs one pass at a time.
+///     waits   x for each tensor that s sends,  Where transfers block, the sender's next pass waits
+///             but for the last one             for each of them (Software::overlap_pp).
+///     drain   sum over i < s of B(i) + x       The last pass of stage s is a backward pass through
+///                                              chunk 0, whose gradients go through all before it.
+///     close   optimizer                        Of the stage with the slowest: all begin when the
+///                                              norm of all gradients is known. None where they do
+///                                              not wait for it (optimizer_post_validation).
+///
+/// In GPipe, 1F1B and interleaved 1F1B alike fill + work + waits + drain + close is the length of a
+/// chain of tasks of which each waits for the one before it, so that the step takes at least as
+/// long; sharing links and what the bound leaves out (gradients, weights, other stages' hold-ups)
+/// only adds to it. The bound is the largest over s. Schedules that split the backward pass end
+/// with weight gradients, and with post validation a stage's step begins after its fill: of them it
+/// is work and close, both parts of a pass being no shorter than the whole. The tests hold it
+/// against every plan of small spaces.
+Seconds step_lower_bound(const Scenario& scenario, const PassTimes& passes,
+                         const CollectiveTime& collectives);
+
+/// The same from the prices of the scenario's own routing, which must be uneven: experts are priced
+/// as they are filled, for each micro-batch and expert group that is drawn. It takes a hundred
+/// times as long as pass times of even routing, and a tenth of a simulation of such a step; plans
+/// that differ in ZeRO have it in common. Of plans with one copy of the model, whose passes hide
+/// nothing of each other.
+PassTimes routed_pass_times(const Scenario& scenario, EstimateContext& context);
+
+}  // namespace orrery

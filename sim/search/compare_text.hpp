@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/core/document.hpp"
+#include "sim/search/compared_plan.hpp"
+
+namespace orrery {
+
+/// A plan and what its GPUs cost by the hour, where that is known.
+struct PricedPlan {
+  ComparedPlan plan;
+  std::optional<Range> rent_usd_per_gpu_hour;
+};
+
+/// "A", "B", ...: what the columns are called.
+std::string plan_label(std::size_t index);
+
+/// The plans side by side, all others beside their difference from the first, and for each of them
+/// a sentence: which is faster, or that it cannot be told.
+Document compare_document(const std::vector<PricedPlan>& plans);
+
+/// The same as "orrery.compare/1" (docs/COMPARE.md). `runs`: JSON that says what whole runs take;
+/// "": nobody asked.
+std::string compare_json(const std::vector<PricedPlan>& plans, const std::string& runs = "");
+
+}  // namespace orrery

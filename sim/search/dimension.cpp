@@ -1,0 +1,125 @@
+#include "sim/search/dimension.hpp"
+
+#include <algorithm>
+
+#include "sim/core/flag_value.hpp"
+#include "sim/core/nearest.hpp"
+#include "sim/core/value_list.hpp"
+#include "sim/plan/plan_keys.hpp"
+
+namespace orrery {
+namespace {
+
+using Kind = PlanDimension::Kind;
+using Values = std::vector<std::string>;
+
+Values up_to(std::int64_t most) {
+  Values values;
+  for (std::int64_t n = 1; n <= most; ++n) values.push_back(std::to_string(n));
+  return values;
+}
+
+// Chunks have a schedule of their own.
+bool with_one_chunk(const Plan& plan) { return plan.pp > 1 && plan.vpp == 1; }
+
+PlanDimension shape(const std::string& key, const Values& values, Kind kind) {
+  return {key, values, kind, plan_key(key).matters};
+}
+
+PlanDimension setting(const PlanKey& key) {
+  return {key.name, key.access.words, Kind::setting, key.matters};
+}
+
+}  // namespace
+
+std::vector<PlanDimension> plan_dimensions(const Model& model, int gpus, std::int64_t gbs) {
+  const std::int64_t experts = model.experts ? model.experts->count : 1;
+  std::vector<PlanDimension> dimensions{
+      shape("tp", divisors(gpus, model.heads), Kind::degree),
+      shape("pp", divisors(gpus, model.layers), Kind::degree),
+      shape("cp", {"1", "2", "4", "8", "16"}, Kind::degree),
+      shape("ep", divisors(experts, gpus), Kind::degree),
+      shape("vpp", up_to(std::min(model.layers, 250)), Kind::shape),
+      shape("mbs", divisors(gbs, gbs), Kind::shape),
+  };
+  for (const char* key : {"recompute", "sp", "tp_overlap", "zero", "dp_overlap"})
+    dimensions.push_back(setting(plan_key(key)));
+  dimensions.push_back({"schedule", schedules_of_one_chunk(), Kind::setting, with_one_chunk});
+  const auto is_there = [&](const PlanKey& key) {
+    return std::any_of(dimensions.begin(), dimensions.end(),
+                       [&](const PlanDimension& known) { return known.key == key.name; });
+  };
+  for (const PlanKey& key : plan_keys())
+    if (key.searched && !is_there(key)) dimensions.push_back(setting(key));
+  // A ring of keys and values has no windows (make_scenario).
+  const auto& local = model.layer_is_local;
+  if (std::find(local.begin(), local.end(), true) != local.end())
+    dimensions.push_back(shape("cp_comm", {"all_gather"}, Kind::shape));
+  return dimensions;
+}
+
+void keep_supported(std::vector<PlanDimension>& dimensions, const std::vector<Software>& software) {
+  for (PlanDimension& dimension : dimensions) {
+    Values left;
+    for (const std::string& value : dimension.values)
+      if (std::any_of(software.begin(), software.end(),
+                      [&](const Software& one) { return supports(one, dimension.key, value); }))
+        left.push_back(value);
+    if (!left.empty()) dimension.values = left;  // Else make_scenario says what is missing.
+  }
+}
+
+Fixed parse_fixed(const std::string& text, const std::vector<int>& gpus, std::int64_t most) {
+  const Place place{"", "--fix"};
+  const std::size_t sign = text.find('=');
+  if (sign == text.npos || sign == 0 || sign + 1 == text.size())
+    fail_input(place, "'" + text + "' fixes nothing", "write it like tp=8 or mbs=1,2");
+  Fixed fixed{text.substr(0, sign), {}};
+  fixed.values = parse_value_list(text.substr(sign + 1), place,
+                                  {open_range_of(fixed.key), {gpus.begin(), gpus.end()}, most});
+  Values keys;
+  for (const PlanKey& key : plan_keys())
+    if (key.name != "gbs") keys.push_back(key.name);
+  if (std::find(keys.begin(), keys.end(), fixed.key) == keys.end())
+    fail_input(place, "'" + fixed.key + "' is not a key that can be fixed",
+               suggestion(fixed.key, keys));
+  PlanRequest probe;  // Is each value one?
+  for (const std::string& value : fixed.values) set_plan_flag(probe, fixed.key, value);
+  return fixed;
+}
+
+std::vector<std::int64_t> parse_numbers(const std::string& text, const std::string& option,
+                                        std::int64_t most) {
+  const Place at{"", "--" + option};
+  std::vector<std::int64_t> list;
+  for (const std::string& value : parse_value_list(text, at, {open_range_of(option), {}, most})) {
+    const std::int64_t number = value_of_flag(option, value).integer(1, std::int64_t{1} << 30);
+    if (std::find(list.begin(), list.end(), number) != list.end())
+      fail_input(at, "has the value '" + value + "' twice", "keep one of them");
+    list.push_back(number);
+  }
+  return list;
+}
+
+void fix(std::vector<PlanDimension>& dimensions, const std::vector<Fixed>& fixed) {
+  for (const Fixed& one : fixed) {
+    const auto found =
+        std::find_if(dimensions.begin(), dimensions.end(),
+                     [&](const PlanDimension& dimension) { return dimension.key == one.key; });
+    if (found == dimensions.end()) {
+      // One value belongs to every plan; shapes are tried with it.
+      dimensions.push_back(
+          {one.key, one.values, one.values.size() == 1 ? Kind::degree : Kind::variant, nullptr});
+    } else {
+      found->values = one.values;
+      found->matters = nullptr;
+      if (found->is_shape())  // Rising, as PlanDimension says.
+        std::sort(found->values.begin(), found->values.end(),
+                  [](const std::string& a, const std::string& b) {
+                    return std::make_pair(a.size(), a) < std::make_pair(b.size(), b);
+                  });
+    }
+  }
+}
+
+}  // namespace orrery

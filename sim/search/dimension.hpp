@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/core/value_list.hpp"
+#include "sim/plan/scenario.hpp"
+
+namespace orrery {
+
+/// One key of a plan that a search varies.
+struct PlanDimension {
+  std::string key;                  ///< As in plan_keys().
+  std::vector<std::string> values;  ///< As a flag would say them.
+  enum class Kind {
+    degree,   ///< Decides where ranks lie: part of a plan's shape and of its layout.
+    shape,    ///< Decides what the ranks are, and no more.
+    setting,  ///< Another way to do the same work: tried on every shape.
+    variant,  ///< Likewise, but the user asks to compare its values: part of the layout.
+  };
+  Kind kind = Kind::setting;
+  /// Whether the key can change anything in a plan of this shape; where not, it is left open.
+  /// Null: always.
+  bool (*matters)(const Plan&) = nullptr;
+
+  bool varies(const Plan& shape) const { return !matters || matters(shape); }
+  /// A shape's values rise, and where the first does not divide the others do not either.
+  bool is_shape() const { return kind == Kind::degree || kind == Kind::shape; }
+  /// Plans that differ in nothing of this kind have the same layout.
+  bool of_layout() const { return kind == Kind::degree || kind == Kind::variant; }
+};
+
+/// Everything that a plan leaves open, for `model` on `gpus` GPUs: all keys that plan_keys() says
+/// are searched, in the order of enumeration. What does not divide is left to make_scenario.
+std::vector<PlanDimension> plan_dimensions(const Model& model, int gpus, std::int64_t gbs);
+
+/// Leaves out the values that none of `software` has.
+void keep_supported(std::vector<PlanDimension>& dimensions, const std::vector<Software>& software);
+
+/// A key that the user fixes, to one value or to a few.
+struct Fixed {
+  std::string key;
+  std::vector<std::string> values;
+};
+/// "tp=8", "mbs=1,2", "pp=1..8". `gpus`: what degrees of a range divide; `most` values of it.
+/// Errors: no '=', an unknown key (with the nearest), a value that is none, a range as
+/// values_of_item().
+Fixed parse_fixed(const std::string& text, const std::vector<int>& gpus = {},
+                  std::int64_t most = RangeRule{}.most);
+/// --gpus and --gbs of a search: "1024", "256,512", "256..4096": doubling, as clusters grow; `most`
+/// values of a range. Errors: what is no such list, a value twice.
+std::vector<std::int64_t> parse_numbers(const std::string& text, const std::string& option,
+                                        std::int64_t most = RangeRule{}.most);
+
+/// Fixed keys have their values and no others; what is not searched by itself becomes a dimension.
+void fix(std::vector<PlanDimension>& dimensions, const std::vector<Fixed>& fixed);
+
+}  // namespace orrery

@@ -1,0 +1,241 @@
+#include "sim/search/purchase.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <stdexcept>
+
+#include "sim/core/interruption.hpp"
+#include "sim/core/json_value.hpp"
+#include "sim/core/number_text.hpp"
+#include "sim/core/worker_pool.hpp"
+#include "sim/search/row_search.hpp"
+#include "sim/training/estimate.hpp"
+
+namespace orrery {
+namespace {
+
+constexpr double day_s = 86400.0;
+constexpr double days_in_year = 365.25;
+
+// Of two independent factors, as logarithms: nine in ten of their product lie within the root of
+// the sum of squares.
+double combined(double one, double other) {
+  return std::exp(std::hypot(std::log(one), std::log(other)));
+}
+
+BindingShares shares_of(const Result& result) {
+  BindingShares shares{};
+  const TimeByPrice& path = result.range.path;
+  const auto add = [&](Binding binding, PriceKind kind) {
+    for (const Tag tag : {Tag::measured, Tag::interpolated, Tag::default_value})
+      shares[static_cast<std::size_t>(binding)] += path.at(kind, tag) / path.total();
+  };
+  for (const PriceKind kind : {PriceKind::network_latency, PriceKind::network_bytes})
+    add(Binding::network, kind);
+  for (const PriceKind kind : {PriceKind::nvlink_latency, PriceKind::nvlink_bytes})
+    add(Binding::scale_up, kind);
+  add(Binding::exchange, PriceKind::exchange);
+  shares[static_cast<std::size_t>(Binding::compute)] = path.kernels().total() / path.total();
+  return shares;
+}
+
+// Bills are of training without interruption: what waits for repairs is paid as well.
+double stretch(const PurchaseRow& row) { return row.time_days() / row.days_middle; }
+
+// What a training so long takes of the life of what costs so much.
+Range written_off(Range usd, Range years, double days) {
+  if (!usd.known() || !years.known()) return {};
+  const double share = days / days_in_year;
+  return {usd.low * share / years.high, usd.high * share / years.low};
+}
+
+Range break_even(Range usd, Range rent_a_day, Range energy_a_day) {
+  if (!usd.known() || !rent_a_day.known() || !energy_a_day.known()) return {};
+  const double most = rent_a_day.high - energy_a_day.low;
+  const double least = rent_a_day.low - energy_a_day.high;
+  if (least <= 0.0) return {};  // At these prices it may never be.
+  return {usd.low / most, usd.high / least};
+}
+
+void add_money(PurchaseRow& row, const System& system, const Economics& economics) {
+  const Bill& bill = *row.result->bill;
+  row.unknown_prices = bill.unknown_prices;
+  const int unit = std::max(system.gpus_per_node, system.nvlink_domain);
+  const int in_unit = std::min(row.gpus, row.result->scenario.system.nvlink_domain);
+  // Of an NVLink domain that a job fills in part (filled_evenly), all of it is bought.
+  const int used = system.nvlink_domain > system.gpus_per_node ? in_unit : unit;
+  row.bought = (row.gpus + used - 1) / used * unit;
+  const FabricParts fabric = fabric_parts(system, row.bought, economics);
+  row.to_buy_usd = economics.server_usd_per_gpu * row.bought +
+                   economics.switch_usd * static_cast<double>(fabric.switches) +
+                   economics.cable_usd * static_cast<double>(fabric.cables);
+  row.own_usd =
+      written_off(row.to_buy_usd, economics.hardware_years, row.time_days()) + energy_cost(row);
+  const double days = bill.time.si() / day_s;
+  row.break_even_days =
+      break_even(row.to_buy_usd, bill.rent_usd * (1.0 / days), bill.energy_usd * (1.0 / days));
+}
+
+PurchaseRow row_of(const PurchaseRequest& request, std::size_t s, int gpus, const RowAnswer& answer,
+                   EstimateContext& context, const Economics& economics) {
+  PurchaseRow row;
+  row.system = s;
+  row.gpus = gpus;
+  row.refused = answer.refused;
+  row.groups = answer.groups;
+  row.uneven = answer.uneven;
+  row.simulated = answer.simulated;
+  if (!row.refused.empty()) return row;
+  const System& system = request.systems[s];
+  for (std::size_t i = 0; i < answer.levels.size(); ++i) {
+    const RowAnswer::Level& level = answer.levels[i];
+    const PlanSpace space{request.model, system, gpus, level.gbs, request.fixed};
+    const Scenario scenario = space.scenario(level.choice);
+    const double tokens = static_cast<double>(level.gbs) * static_cast<double>(scenario.plan.seq);
+    BatchChoice choice{level.limit,
+                       level.gbs,
+                       Seconds{level.step_s},
+                       std::ceil(request.tokens / tokens) * Seconds{level.step_s},
+                       space.flags(level.choice),
+                       level.beyond};
+    if (i == answer.best) {
+      row.flags = choice.flags;
+      row.result = estimate(scenario, context).result;
+      row.result->bill = bill_of(scenario, row.result->step_time, request.tokens, economics);
+    }
+    row.batches.push_back(std::move(choice));
+  }
+  const RowAnswer::Level& best = answer.levels[answer.best];
+  const Result& result = *row.result;
+  row.shares = shares_of(result);
+  const auto gain = [&](double score) { return std::max(0.0, 1.0 - score / best.score); };
+  row.shares[static_cast<std::size_t>(Binding::memory)] = gain(answer.score_if_all_fitted);
+  if (answer.best > 0)
+    row.shares[static_cast<std::size_t>(Binding::batch)] =
+        gain(answer.levels[answer.best - 1].score);
+  row.days_middle = result.bill->time.si() / day_s;
+  const double shorter = result.range.step / result.range.low();
+  const double longer = result.range.high() / result.range.step;
+  row.days = {row.days_middle / shorter, row.days_middle * longer};
+  if (answer.failing) {
+    const ChanceRange& failing = *answer.failing;
+    row.days_failing_middle = failing.mean;
+    row.days_failing = {failing.mean / combined(shorter, failing.mean / failing.low),
+                        failing.mean * combined(longer, failing.high / failing.mean)};
+  }
+  add_money(row, system, economics);
+  return row;
+}
+
+// Of which GPU a file of prices speaks; nothing: of all.
+std::optional<std::string> gpu_of(const std::string& file) {
+  const JsonValue json = JsonValue::read_file(file);
+  const auto named = json.is_object() ? json.find("gpu") : std::nullopt;
+  return named ? std::optional{named->text()} : std::nullopt;
+}
+
+void refuse_idle_files(const PurchaseRequest& request) {
+  for (const std::string& file : request.economics)
+    if (const auto named = gpu_of(file);
+        named && std::none_of(request.systems.begin(), request.systems.end(),
+                              [&](const System& system) { return system.gpu.name == *named; }))
+      fail_input({file, "/gpu"}, "none of the systems has the GPU '" + *named + "'",
+                 "name one that a system has, or leave the key out");
+}
+
+void fail_if_empty(const Purchase& purchase, const PurchaseRequest& request) {
+  std::string reasons;
+  for (const PurchaseRow& row : purchase.rows) {
+    if (row.has_plan()) return;
+    reasons += (reasons.empty() ? "" : "; ") + request.systems[row.system].name + ", " +
+               grouped(row.gpus) + " GPUs: " + row.refused;
+  }
+  fail_infeasible({}, "no row has a plan: " + reasons, "use more GPUs, or fewer --fix");
+}
+
+}  // namespace
+
+const std::string& name(Binding binding) {
+  static const std::array<std::string, bindings> names{"compute", "memory",   "batch",
+                                                       "network", "scale_up", "exchange"};
+  return names[static_cast<std::size_t>(binding)];
+}
+
+Binding what_binds(const BindingShares& shares) {
+  constexpr double enough = 0.05;
+  std::size_t most = static_cast<std::size_t>(Binding::memory);
+  for (std::size_t i = most; i < bindings; ++i)
+    if (shares[i] > shares[most]) most = i;
+  return shares[most] >= enough ? static_cast<Binding>(most) : Binding::compute;
+}
+
+Range cost_of(const PurchaseRow& row, PayBy pay) {
+  return pay == PayBy::own ? row.own_usd : row.result->bill->rent_usd * stretch(row);
+}
+
+Range energy_cost(const PurchaseRow& row) { return row.result->bill->energy_usd * stretch(row); }
+Range energy_kwh(const PurchaseRow& row) { return row.result->bill->energy_kwh * stretch(row); }
+
+std::vector<std::string> files_for(const std::string& gpu, const std::vector<std::string>& files) {
+  std::vector<std::string> own;
+  for (const std::string& file : files)
+    if (const auto named = gpu_of(file); !named || *named == gpu) own.push_back(file);
+  return own;
+}
+
+Purchase buy(const PurchaseRequest& request,
+             const std::function<void(const PurchaseProgress&)>& watch) {
+  std::vector<std::unique_ptr<SystemGround>> grounds;  // Which workers are forked with.
+  std::vector<Economics> economics;
+  for (const System& system : request.systems) {
+    grounds.push_back(std::make_unique<SystemGround>(system));
+    Economics& prices = economics.emplace_back(read_economics(system.gpu.name, ""));
+    for (const std::string& file : files_for(system.gpu.name, request.economics))
+      prices = parse_economics(JsonValue::read_file(file), prices);
+  }
+  refuse_idle_files(request);
+  const std::size_t sizes = request.gpus.size();
+  PurchaseProgress progress{request.systems.size() * sizes, 0};
+  Purchase purchase;
+  for (std::size_t i = 0; i < progress.rows; ++i) {
+    PurchaseRow& row = purchase.rows.emplace_back();
+    row.system = i / sizes;
+    row.gpus = request.gpus[i % sizes];
+    row.unfinished = true;
+  }
+  std::size_t next = 0;
+  run_tasks(
+      request.workers, {},
+      [&]() -> std::optional<std::int64_t> {
+        return next < progress.rows ? std::optional{static_cast<std::int64_t>(next++)}
+                                    : std::nullopt;
+      },
+      [&](std::int64_t task) {
+        const PurchaseRow& row = purchase.rows[static_cast<std::size_t>(task)];
+        RowAnswer answer;
+        try {
+          answer = search_row(request, request.systems[row.system], row.gpus, *grounds[row.system]);
+        } catch (const Error& error) {
+          answer = {};
+          answer.refused = error.what();
+        }
+        return Answer{packed(answer), false};
+      },
+      [&](const Outcome& outcome) {
+        PurchaseRow& row = purchase.rows[static_cast<std::size_t>(outcome.task)];
+        if (!outcome.failure.empty())
+          throw std::runtime_error{"a worker at " + request.systems[row.system].name + ", " +
+                                   std::to_string(row.gpus) + " GPUs: " + outcome.failure};
+        row = row_of(request, row.system, row.gpus, unpacked_row(outcome.bytes),
+                     grounds[row.system]->context, economics[row.system]);
+        ++progress.done;
+        if (watch) watch(progress);
+        return true;
+      });
+  purchase.interrupted = Interruption::asked();
+  if (!purchase.interrupted) fail_if_empty(purchase, request);
+  return purchase;
+}
+
+}  // namespace orrery

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/core/document.hpp"
+#include "sim/search/purchase_choice.hpp"
+
+namespace orrery {
+
+/// What the user called things, for commands that can be typed again.
+struct PurchaseNames {
+  std::string model, tokens;
+  std::vector<std::string> systems;  ///< In the request's order.
+  std::string reliability;           ///< "": none.
+};
+
+/// "orrery estimate ...": a row's plan with everything that is to know of it.
+std::string command_of(const PurchaseRow& row, const PurchaseRequest& request,
+                       const PurchaseNames& names);
+
+/// A table for a person who has to choose: the question, a line a row, the best plan of each, what
+/// batches do, the front, the answer and what it leaves out.
+Document purchase_document(const Purchase& purchase, const PurchaseRequest& request,
+                           const PurchaseNames& names);
+
+/// "orrery.purchase/1" (docs/JSON.md).
+std::string purchase_json(const Purchase& purchase, const PurchaseRequest& request,
+                          const PurchaseNames& names);
+/// A line a row.
+std::string purchase_csv(const Purchase& purchase, const PurchaseRequest& request);
+
+}  // namespace orrery

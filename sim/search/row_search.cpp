@@ -1,0 +1,133 @@
+#include "sim/search/row_search.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <list>
+
+#include "sim/core/answer_bytes.hpp"
+#include "sim/core/number_text.hpp"
+#include "sim/reliability/expected_days.hpp"
+#include "sim/search/best_plan.hpp"
+
+namespace orrery {
+namespace {
+
+// A level's spaces, and the finder that goes through them.
+struct LevelSearch {
+  std::list<PlanSpace> spaces;  // Which the finder points to.
+  std::optional<BestPlanFinder> finder;
+  std::size_t answer = 0;  // Of the row's levels.
+};
+
+std::vector<BatchLevel> levels_of(const PurchaseRequest& request, int gpus) {
+  return request.batches.empty() ? usual_batch_levels(request.most_batch, gpus)
+                                 : batch_levels_of(request.batches);
+}
+
+std::string why_none(const PurchaseRequest& request, const System& system,
+                     const BestPlanSearch& search) {
+  if (search.smallest.empty()) return "no plan divides: " + search.refusal.reason;
+  return "none fits: the smallest (" + search.smallest + ") needs " +
+         gigabytes_text(Bytes{search.least_memory}) + " a GPU, and may fill " +
+         gigabytes_text(request.max_memory * system.gpu.memory);
+}
+
+ChanceRange failing_days(const PurchaseRequest& request, const Scenario& scenario, Seconds step) {
+  RunQuestion question;
+  question.tokens = request.tokens;
+  question.reliability = *request.reliability;
+  return expected_days(prepare_run(scenario, step, question));
+}
+
+}  // namespace
+
+RowAnswer search_row(const PurchaseRequest& request, const System& system, int gpus,
+                     SystemGround& ground) {
+  RowAnswer answer;
+  const Objective objective{Goal::training_time, {}};
+  std::list<LevelSearch> searches;
+  LevelSearch* best = nullptr;
+  for (const BatchLevel& level : levels_of(request, gpus)) {
+    LevelSearch& search = searches.emplace_back();
+    std::vector<const PlanSpace*> spaces;
+    for (const std::int64_t batch : level.batches)
+      spaces.push_back(
+          &search.spaces.emplace_back(request.model, system, gpus, batch, request.fixed));
+    search.finder.emplace(spaces, objective, nullptr, ground.context, ground.passes, true);
+    BestPlanSearch found = search.finder->find(request.max_memory);
+    if (!found.best && found.uneven > 0) {
+      search.finder.emplace(spaces, objective, nullptr, ground.context, ground.passes);
+      found = search.finder->find(request.max_memory);
+    }
+    answer.groups += found.groups;
+    answer.uneven += found.uneven;
+    answer.simulated += found.simulated;
+    if (!found.best) {
+      searches.pop_back();
+      if (!level.beyond && answer.refused.empty())
+        answer.refused = why_none(request, system, found);
+      continue;
+    }
+    const Candidate& plan = found.best->candidate;
+    const PlanSpace& space = *spaces[static_cast<std::size_t>(plan.space)];
+    search.answer = answer.levels.size();
+    answer.levels.push_back({plan.choice, level.limit, space.gbs(), found.best->time.si(),
+                             found.best->score, level.beyond});
+    if (!level.beyond && (!best || found.best->score <= answer.levels[best->answer].score)) {
+      best = &search;
+      while (searches.size() > 1) searches.pop_front();  // They are large.
+    } else {
+      searches.pop_back();
+    }
+  }
+  if (!best) {
+    if (answer.refused.empty())
+      answer.refused = "no batch divides among the replicas of " + grouped(gpus) + " GPUs";
+    return answer;
+  }
+  answer.refused.clear();
+  answer.best = best->answer;
+  const RowAnswer::Level& chosen = answer.levels[answer.best];
+  BestPlanFinder& finder = *best->finder;
+  const BestPlanSearch all_fit = finder.find(std::numeric_limits<double>::infinity());
+  answer.simulated += all_fit.simulated;
+  answer.score_if_all_fitted = all_fit.best->score;  // Those that fit are among them.
+  if (request.reliability) {
+    const auto space = std::find_if(best->spaces.begin(), best->spaces.end(),
+                                    [&](const PlanSpace& of) { return of.gbs() == chosen.gbs; });
+    answer.failing = failing_days(request, space->scenario(chosen.choice), Seconds{chosen.step_s});
+  }
+  return answer;
+}
+
+std::string packed(const RowAnswer& answer) {
+  AnswerWriter writer;
+  writer.put_text(answer.refused);
+  writer.put(answer.levels.size());
+  for (const RowAnswer::Level& level : answer.levels) writer.put(level);
+  writer.put(answer.best);
+  writer.put(answer.score_if_all_fitted);
+  writer.put(answer.failing.has_value());
+  if (answer.failing) writer.put(*answer.failing);
+  writer.put(answer.groups);
+  writer.put(answer.uneven);
+  writer.put(answer.simulated);
+  return writer.take();
+}
+
+RowAnswer unpacked_row(const std::string& bytes) {
+  AnswerReader reader{bytes};
+  RowAnswer answer;
+  answer.refused = reader.get_text();
+  answer.levels.resize(reader.get<std::size_t>());
+  for (RowAnswer::Level& level : answer.levels) level = reader.get<RowAnswer::Level>();
+  answer.best = reader.get<std::size_t>();
+  answer.score_if_all_fitted = reader.get<double>();
+  if (reader.get<bool>()) answer.failing = reader.get<ChanceRange>();
+  answer.groups = reader.get<std::int64_t>();
+  answer.uneven = reader.get<std::int64_t>();
+  answer.simulated = reader.get<std::int64_t>();
+  return answer;
+}
+
+}  // namespace orrery

@@ -1,0 +1,247 @@
+#include "sim/search/search_text.hpp"
+
+#include <algorithm>
+
+#include "sim/core/number_text.hpp"
+#include "sim/core/shell_word.hpp"
+#include "sim/core/table.hpp"
+#include "sim/training/bill_text.hpp"
+#include "sim/training/brief_plan.hpp"
+#include "sim/training/run_heading.hpp"
+
+namespace orrery {
+namespace {
+
+constexpr int search_width = 78;
+
+const std::string& system_word(const Found& found, const SearchRequest& request,
+                               const SearchNames& names) {
+  const std::string& name = found.result.scenario.system.name;
+  for (std::size_t i = 0; i < request.systems.size(); ++i)
+    if (request.systems[i].name == name) return names.systems[i];
+  return name;
+}
+
+// What else the user asks to compare: of a key with several values, the plan's own.
+std::string compared(const Found& found, const SearchRequest& request) {
+  std::string text;
+  for (const Fixed& fixed : request.fixed) {
+    const bool known = is_brief_key(fixed.key);
+    const std::string flag = "--" + fixed.key + " ";
+    const std::size_t at = (found.flags + " ").find(flag);
+    if (known || fixed.values.size() < 2 || at == std::string::npos) continue;
+    const std::size_t value = at + flag.size();
+    text += fixed.key + "=" + found.flags.substr(value, found.flags.find(' ', value) - value) + " ";
+  }
+  return text;
+}
+
+// What most of the step that is not compute goes to.
+std::string what_holds_it_up(const Result& result) {
+  const Breakdown& b = result.busiest();
+  const std::pair<const char*, Seconds> causes[] = {{"bubble", b.pp_bubble + b.imbalance},
+                                                    {"tp", b.tp_exposed},
+                                                    {"cp", b.cp_exposed},
+                                                    {"ep", b.ep_exposed},
+                                                    {"pp", b.pp_exposed},
+                                                    {"dp", b.dp_exposed},
+                                                    {"optimizer", b.optimizer}};
+  const auto* most = std::max_element(std::begin(causes), std::end(causes),
+                                      [](auto& x, auto& y) { return x.second < y.second; });
+  return std::string{most->first} + " " + percent(most->second / result.step_time);
+}
+
+std::string value_text(const Found& found, Goal goal) {
+  switch (goal) {
+    case Goal::cost_per_token:
+      return "$" + fixed(found.score * 1e12, 0);
+    case Goal::energy_per_token:
+      return fixed(found.score * 1e12 / 1e3, 0) + " MWh";
+    default:
+      return "";
+  }
+}
+
+// With failures, for each second of steps: 1 / ETTR.
+double over_steps(const Found& found) {
+  const Plan& plan = found.result.scenario.plan;
+  return found.score * static_cast<double>(plan.gbs) * static_cast<double>(plan.seq) /
+         found.result.step_time.si();
+}
+
+// What a plan does with failures: ETTR, and days of the training or tokens that last in one.
+std::vector<std::string> lasting_cells(const Found& found, const SearchRequest& request) {
+  std::vector<std::string> cells{percent(1.0 / over_steps(found))};
+  cells.push_back(request.tokens ? span_text(Seconds{found.score * *request.tokens})
+                                 : tokens_text(86400.0 / found.score));
+  if (request.tokens)
+    cells.push_back(dollars_text(found.result.bill->rent_usd * over_steps(found)));
+  return cells;
+}
+
+std::vector<Column> lasting_columns(const SearchRequest& request) {
+  if (request.tokens) return {{"ETTR"}, {"with failures"}, {"rent"}};
+  return {{"ETTR"}, {"lasts a day"}};
+}
+
+template <class Number>
+std::string list_of(const std::vector<Number>& numbers) {
+  std::string text;
+  for (const Number number : numbers) text += (text.empty() ? "" : " or ") + grouped(number);
+  return text;
+}
+
+// What was left out of the list by choice.
+std::string shown(const SearchRequest& request) {
+  std::string text;
+  if (!request.pareto && !request.all_settings)
+    text += "The best plan of each tp x cp x pp x ep; --all-settings lists others as well.\n";
+  if (request.max_memory < 1.0)
+    text += "None fills more than " + percent(request.max_memory) + " of the memory.\n";
+  return text;
+}
+
+std::string searched(const SearchResult& result) {
+  std::vector<std::string> parts{
+      grouped(result.legal) +
+          (result.parts_cut_short > 0 ? " plans that were enumerated divide" : " plans divide"),
+      grouped(result.fits) + " of them fit",
+      grouped(result.simulated) + (result.simulated == 1 ? " was simulated" : " were simulated"),
+      grouped(result.bounded_out) + " ruled out by their bounds"};
+  std::string text = wrapped("", parts, ", ", search_width);
+  const std::int64_t left = result.fits - result.simulated - result.bounded_out;
+  if (left > 0) {
+    text += std::string{"Not proven: "} + (result.interrupted ? "the interruption" : "the budget") +
+            " left out " + grouped(left) + " plans";
+    if (!result.plans.empty()) {
+      const double share = result.best_unexplored / result.plans.front().score;
+      text += share < 1.0 ? ", which may score down to " + percent(share) + " of the first"
+                          : ", none of which is better than the first";
+    }
+    text += ".\n";
+  }
+  if (result.parts_cut_short > 0)
+    text += "Not all plans are known: they were enumerated in part only, of " +
+            grouped(result.parts_cut_short) + " of " + grouped(result.parts) +
+            "\ncombinations of tp and pp; fewer dimensions (--fix) or " +
+            (result.interrupted ? "more time help.\n" : "a larger --budget help.\n");
+  return text;
+}
+
+}  // namespace
+
+std::string command_of(const Found& found, const SearchRequest& request, const SearchNames& names) {
+  const Plan& plan = found.result.scenario.plan;
+  const std::string measured =
+      names.calibration.empty() ? "" : " --calibration " + shell_word(names.calibration);
+  return "orrery estimate --model " + names.model + " --system " +
+         system_word(found, request, names) + measured + " --gpus " + std::to_string(plan.gpus()) +
+         " --gbs " + std::to_string(plan.gbs) + " " + found.flags;
+}
+
+std::string search_heading(const SearchResult& result, const SearchRequest& request) {
+  std::string systems;
+  for (const System& system : request.systems)
+    systems += (systems.empty() ? "" : " or ") + system.name;
+  std::vector<std::string> items{"global batch " + list_of(request.gbs)};
+  const auto is_fixed = [&](const std::string& key) {
+    return std::any_of(request.fixed.begin(), request.fixed.end(),
+                       [&](const Fixed& fixed) { return fixed.key == key; });
+  };
+  if (!is_fixed("seq")) items.push_back(usual_sequence_text(request.model));
+  if (!result.plans.empty()) {
+    const Scenario& first = result.plans.front().result.scenario;
+    if (!is_fixed("dtype")) items.push_back(name(first.plan.dtype));
+    if (!is_fixed("software") && !is_fixed("dtype"))
+      items.push_back("software " + first.software.name);
+  }
+  for (const Fixed& fixed : request.fixed) {
+    std::string values;
+    for (const std::string& value : fixed.values) values += (values.empty() ? "" : " or ") + value;
+    items.push_back("fixed " + fixed.key + " " + values);
+  }
+  return run_heading(request.model.name + " on " + systems + ", " + list_of(request.gpus) + " GPUs",
+                     items);
+}
+
+Table search_table(const SearchResult& result, const SearchRequest& request) {
+  const bool several = request.systems.size() > 1;
+  const std::string value = request.goal == Goal::cost_per_token     ? "per 1e12 tokens"
+                            : request.goal == Goal::energy_per_token ? "per 1e12 tokens"
+                                                                     : "";
+  std::vector<Column> columns{{""},
+                              {"step (s)"},
+                              {"tok/s/GPU"},
+                              {"MFU"},
+                              {"memory"},
+                              {"largest loss", Align::left},
+                              {"plan", Align::left},
+                              {"", Align::left}};
+  if (!value.empty()) columns.insert(columns.begin() + 3, Column{value});
+  const bool fails = request.goal == Goal::goodput;
+  const bool trains = !fails && (request.tokens || request.deadline);
+  if (fails) {
+    const std::vector<Column> more = lasting_columns(request);
+    columns.insert(columns.begin() + 2, more.begin(), more.end());
+  }
+  if (trains) columns.insert(columns.begin() + 2, {Column{"training"}, Column{"rent"}});
+  Table table{columns};
+  int rank = 0;
+  for (const Found& found : result.plans) {
+    const Result& of = found.result;
+    const Plan& plan = of.scenario.plan;
+    std::string where = compared(found, request) + brief_degrees(plan);
+    if (request.gbs.size() > 1) where = "gbs" + std::to_string(plan.gbs) + " " + where;
+    if (request.gpus.size() > 1) where = grouped(plan.gpus()) + " GPUs " + where;
+    if (several) where = of.scenario.system.name + " " + where;
+    ++rank;
+    std::vector<std::string> cells{std::to_string(rank) + (found.tie && rank > 1 ? "=" : " "),
+                                   fixed(of.step_time.si(), 3),
+                                   fixed(of.tokens_per_s_per_gpu, 1),
+                                   percent(of.mfu),
+                                   percent(of.memory.peak() / of.memory.capacity),
+                                   what_holds_it_up(of),
+                                   where,
+                                   brief_switches(plan)};
+    if (!value.empty()) cells.insert(cells.begin() + 3, value_text(found, request.goal));
+    if (fails) {
+      const std::vector<std::string> more = lasting_cells(found, request);
+      cells.insert(cells.begin() + 2, more.begin(), more.end());
+    }
+    if (trains)
+      cells.insert(cells.begin() + 2, {span_text(of.bill->time), dollars_text(of.bill->rent_usd)});
+    table.add_row(cells);
+  }
+  return table;
+}
+
+std::string search_notes(const SearchResult& result, const SearchRequest& request) {
+  std::string text = searched(result) + shown(request);
+  const auto ties = std::count_if(result.plans.begin(), result.plans.end(),
+                                  [](const Found& found) { return found.tie; });
+  if (ties > 1)
+    text += "= marks plans that do not differ significantly from the first (9 in 10).\n";
+  if (!result.plans.empty() && !result.plans.front().result.scenario.why_software.empty())
+    text += "Note: " + result.plans.front().result.scenario.why_software + ".\n";
+  if (request.failures)
+    text += "With failures of " + request.failures->profile.name +
+            " by the formula: checkpoints at their best interval, a spare always at\nhand; " +
+            "orrery run walks through them.\n";
+  return text;
+}
+
+std::string search_text(const SearchResult& result, const SearchRequest& request,
+                        const SearchNames& names) {
+  std::string text = search_heading(result, request) + "\n";
+  if (!result.plans.empty()) text += search_table(result, request).text() + "\n";
+  text += search_notes(result, request);
+  if (!result.plans.empty()) {
+    text += "\nTo estimate the first in full:\n  " +
+            command_of(result.plans.front(), request, names) + "\n";
+    if (result.plans.front().result.bill)
+      text += "\n" + bill_text(*result.plans.front().result.bill);
+  }
+  return text;
+}
+
+}  // namespace orrery

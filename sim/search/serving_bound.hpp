@@ -1,0 +1,85 @@
+#pragma once
+
+#include <optional>
+
+#include "sim/search/convex_floor.hpp"
+#include "sim/serving/priced_serving.hpp"
+#include "sim/serving/serving_run.hpp"
+
+namespace orrery {
+
+/// What requests ask for, added up.
+struct AskedWork {
+  explicit AskedWork(const RequestList& list);
+
+  /// Of them what each of two pools does: the prompts with the first token of each answer, and all
+  /// other tokens.
+  AskedWork prompts_alone() const;
+  AskedWork answers_alone() const;
+
+  double in_all = 0.0;    ///< Requests.
+  double requests = 0.0;  ///< Whose prompts are computed.
+  double outputs = 0.0;   ///< Tokens of answers.
+  double prompts = 0.0;   ///< Tokens of prompts; where these may be in the cache, one each.
+  double contexts = 0.0;  ///< Tokens that all decodes find in the cache, one after the other.
+  double reserved = 0.0;  ///< The same where a request holds all its blocks from its first
+                          ///< token to its last.
+  std::int64_t least_prompt = 0, longest_prompt = 0;
+  bool shares_prefixes = false;
+  bool one_token = false;  ///< Some answers have no second token.
+};
+
+/// What no replay of a deployment can beat, whatever the order in which its scheduler works.
+///
+/// An iteration with n decodes, q tokens of prompts, r <= rows requests that get a token, and C
+/// tokens in the cache takes at least
+///
+///     T >= dense(n + q) + head(r) + attention + gap(r),   T >= host(r) + gap(r),
+///     attention >= start + C x (1.1 bytes a token / bandwidth)        (the floor of cold caches)
+///
+/// and all iterations of a replica follow each other. Over the whole run the r add up to the tokens
+/// of all answers, n + q to those of answers after the first and of prompts, and C to the sum of
+/// all contexts, whoever runs when. So there are I >= answers / rows iterations, I >= contexts / KV
+/// tokens, and with any line a + b x under dense() they add up to a I + b (answers + prompts): a
+/// ConvexFloor takes the best. Engines that keep prompts apart have I iterations of decodes alone
+/// and those of prompts beside them.
+///
+/// With speculative decoding a step brings each request d tokens at most, the whole number above
+/// their mean. So there are at least 1 / d as many of a request's steps, each of which works on all
+/// its drafted tokens; what drafts is not counted.
+///
+/// Means over replicas stand for the busiest. Copies of attention that go in step count as one with
+/// their mean. Of a pipeline, and behind a router that looks at replicas, one may have more than
+/// its share of the clients: see least_span().
+class ServingBound {
+ public:
+  /// `longest_prompt`: of all loads that will be asked for.
+  ServingBound(const PricedServing& priced, std::int64_t longest_prompt);
+
+  /// From the first request sent to the last token.
+  Seconds least_span(const AskedWork& work, const ServingLoad& load) const;
+  /// The same of a pool of so many replicas for its part of the work. Requests come to it as they
+  /// come: one of its replicas may have all of them for a while.
+  Seconds least_span_of_pool(const AskedWork& work, const ServingLoad& load, int replicas) const;
+  /// Between two tokens of a request.
+  Seconds least_gap() const;
+
+ private:
+  struct Share;  // What one unit, a replica or copies in step, has to do.
+  Seconds on_gpu(const Share& share) const;
+  Seconds on_host(const Share& share) const;
+  Seconds dense(double calls, double amount) const;
+  Seconds least_span(const AskedWork& work, const ServingLoad& load, double of_units,
+                     bool together) const;
+
+  const PricedServing& priced_;
+  bool in_step_;  // Copies of attention.
+  double copies_, units_;
+  double most_tokens_ = 1.0;  ///< That a step brings a request,
+  double step_tokens_ = 1.0;  ///< and those of it that it works on.
+  std::optional<ConvexFloor> dense_, shared_, head_;
+  AttentionFloor attention_;
+  Seconds gap_, gap_each_, host_, host_each_;
+};
+
+}  // namespace orrery

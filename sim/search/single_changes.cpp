@@ -1,0 +1,92 @@
+#include "sim/search/single_changes.hpp"
+
+#include <algorithm>
+
+#include "sim/core/progress.hpp"
+#include "sim/layers/memory.hpp"
+#include "sim/plan/plan_keys.hpp"
+#include "sim/search/dimension.hpp"
+#include "sim/search/stage_splits.hpp"
+
+namespace orrery {
+namespace {
+
+// Of a degree and the micro-batch the neighbours are its half and its double, of all else, chunks
+// among them, every other value.
+bool is_beside(const PlanDimension& dimension, const std::string& value, const Plan& plan) {
+  if (dimension.kind != PlanDimension::Kind::degree && dimension.key != "mbs") return true;
+  const auto now = std::get<std::int64_t>(plan_key(dimension.key).access.value(plan));
+  const std::int64_t number = std::stoll(value);
+  return number == 2 * now || 2 * number == now;
+}
+
+// Chunks need their schedule, and stages without chunks another one; weights in shards alone are
+// gathered again.
+void settle(PlanRequest& request, const std::string& key, const std::string& value) {
+  if (key == "vpp") request.schedule.reset();
+  if (key == "vpp" && value == "1") request.vpp.reset();
+  if (key == "schedule") request.vpp.reset();
+  if (key == "pp" && value == "1") request.schedule.reset(), request.vpp.reset();
+  if (key == "pp" || key == "vpp" || key == "schedule") request.layers = {};
+  if (key == "zero" && value != "3") request.reshard.reset();
+}
+
+// The change in words that replace those of the plan: with the schedule and the chunks that come
+// of it.
+std::string flags_of(const PlanDimension& dimension, const std::string& value, const Plan& before,
+                     const Plan& after) {
+  std::string flags = "--" + dimension.key + " " + value;
+  if (dimension.key != "vpp" && after.vpp != before.vpp)
+    flags += " --vpp " + std::to_string(after.vpp);
+  const PlanKey& schedule = plan_key("schedule");
+  if (dimension.key != schedule.name && after.schedule != before.schedule)
+    flags += " --schedule " + schedule.text(after);
+  return flags;
+}
+
+}  // namespace
+
+std::vector<SingleChange> single_changes(const Result& plan, EstimateContext& context,
+                                         Detail detail) {
+  const Scenario& scenario = plan.scenario;
+  std::vector<PlanDimension> dimensions =
+      plan_dimensions(scenario.model, scenario.plan.gpus(), scenario.plan.gbs);
+  keep_supported(dimensions, {scenario.software});
+  PlanDimension splits{"layers", {}};
+  for (const StageLayers& split : splits_beside(scenario))
+    splits.values.push_back(stage_layers_text(split));
+  dimensions.push_back(splits);
+  std::vector<SingleChange> changes;
+  for (const PlanDimension& dimension : dimensions) {
+    const auto tried = static_cast<std::size_t>(&dimension - dimensions.data());
+    ProgressListener::tell({Progress::Of::keys, tried, dimensions.size()});
+    if (!dimension.varies(scenario.plan)) continue;
+    std::optional<SingleChange> best;
+    for (const std::string& value : dimension.values) {
+      if (!is_beside(dimension, value, scenario.plan)) continue;
+      try {
+        PlanRequest request = plan_again(scenario.plan);
+        set_plan_flag(request, dimension.key, value);
+        settle(request, dimension.key, value);
+        const Scenario changed = make_scenario(scenario, request, scenario.plan.gpus(), {});
+        if (changed.plan == scenario.plan) continue;
+        const MemoryReport memory = memory_of(changed, *context.loads(changed));
+        if (memory.peak() > safe_share_of_memory * memory.capacity) continue;
+        const Result result = estimate(changed, context, detail).result;
+        if (result.step_time >= (best ? best->step : plan.step_time)) continue;
+        best =
+            SingleChange{flags_of(dimension, value, scenario.plan, changed.plan), result.step_time,
+                         difference(plan.range, result.range), plan.critical.parts};
+        best->gain.add(result.critical.parts, -1.0);
+      } catch (const Error&) {
+        // Does not divide, or is not to be had together: no change.
+      }
+    }
+    if (best) changes.push_back(*best);
+  }
+  std::stable_sort(changes.begin(), changes.end(),
+                   [](const SingleChange& a, const SingleChange& b) { return a.step < b.step; });
+  return changes;
+}
+
+}  // namespace orrery

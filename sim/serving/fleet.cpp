@@ -1,0 +1,142 @@
+#include "sim/serving/fleet.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace orrery {
+
+Fleet::Fleet(const RequestList& list, const ReplicaShape& shape, std::uint32_t replicas,
+             StepTimes& times, RequestRouter router)
+    : list_{list},
+      times_{times},
+      router_{std::move(router)},
+      copies_{static_cast<std::uint32_t>(shape.copies)},
+      stages_{static_cast<std::uint32_t>(shape.stages)},
+      versions_(replicas),
+      starts_(replicas),
+      busy_(replicas) {
+  for (std::uint32_t r = 0; r < replicas; ++r)
+    replicas_.emplace_back(list, shape, times, stages_ > 1 ? &busy_[r / stages_] : nullptr);
+}
+
+// Of a group, those that are in an iteration.
+const std::vector<Replica*>& Fleet::running(std::uint32_t group) {
+  running_.clear();
+  for (std::uint32_t copy = 0; copy < copies_; ++copy)
+    if (Replica& replica = replicas_[group * copies_ + copy]; !replica.is_idle())
+      running_.push_back(&replica);
+  return running_;
+}
+
+Seconds Fleet::next_change() {
+  while (!changes_.empty() && changes_.top().version != versions_[changes_.top().group])
+    changes_.pop();
+  return changes_.empty() ? Replica::never : changes_.top().time;
+}
+
+void Fleet::expect(std::uint32_t group) {
+  ++versions_[group];
+  if (!running(group).empty())
+    changes_.push({running_.front()->change_at(), group, versions_[group]});
+}
+
+void Fleet::will_start(std::uint32_t group) {
+  if (starts_[group]) return;
+  starts_[group] = true;
+  to_start_.push_back(group);
+}
+
+// Where another number of batches takes turns in a pipeline, those of the others end with the step
+// that is running.
+void Fleet::cut_others(std::uint32_t group, std::int64_t were_busy, Seconds now) {
+  if (stages_ == 1 || busy(group) == were_busy) return;
+  const std::uint32_t first = group / stages_ * stages_;
+  for (std::uint32_t other = first; other < first + stages_; ++other) {
+    if (other == group || starts_[other] || replicas_[other].is_idle()) continue;
+    const Seconds before = replicas_[other].change_at();
+    replicas_[other].cut_at(now);
+    if (replicas_[other].change_at() != before) expect(other);
+  }
+}
+
+void Fleet::start_group(std::uint32_t group, Seconds now) {
+  const std::int64_t were_busy = busy(group);
+  for (std::uint32_t copy = 0; copy < copies_; ++copy)
+    if (Replica& replica = replicas_[group * copies_ + copy];
+        replica.present() > 0 || !replica.is_idle())
+      replica.start(now);
+  if (copies_ > 1) go_in_step(group);
+  expect(group);
+  starts_[group] = false;
+  cut_others(group, were_busy, now);
+}
+
+// All wait for the slowest at the exchange, where the experts work on the tokens of all. What a
+// copy said of its own step counts their time for itself alone.
+void Fleet::go_in_step(std::uint32_t group) {
+  if (running(group).empty()) return;
+  std::int64_t tokens = 0;
+  for (const Replica* replica : running_) tokens += replica->tokens();
+  const Seconds together = times_.shared((tokens + copies_ - 1) / copies_);
+  const auto alone = [&](const Replica* replica) {
+    return replica->steps().first - times_.shared(replica->tokens());
+  };
+  const Replica* slowest = running_.front();
+  for (const Replica* replica : running_)
+    if (alone(replica) > alone(slowest)) slowest = replica;
+  DecodeSteps common{alone(slowest) + together, slowest->steps().growth, slowest->steps().steps};
+  for (const Replica* replica : running_) {
+    common.steps = std::min(common.steps, replica->steps().steps);
+    // Until another one would be the slowest.
+    const Seconds gain = replica->steps().growth - slowest->steps().growth;
+    const Seconds lead = alone(slowest) - alone(replica);
+    if (gain > Seconds{} && lead < static_cast<double>(common.steps) * gain)
+      common.steps = std::min(
+          common.steps, std::max<std::int64_t>(1, static_cast<std::int64_t>(lead / gain) + 1));
+  }
+  for (Replica* replica : running_) replica->adopt(common);
+}
+
+// Something comes to a replica, by `coming`: the group of it may have to be started, or cut.
+template <class Coming>
+void Fleet::disturb(std::uint32_t number, Seconds now, const Coming& coming) {
+  const std::uint32_t group = number / copies_;
+  Replica& replica = replicas_[number];
+  const bool was_idle = replica.is_idle();
+  const bool group_idle = running(group).empty();
+  const Seconds before = replica.change_at();
+  const std::int64_t were_busy = busy(group);
+  coming(replica);
+  cut_others(group, were_busy, now);
+  if (group_idle) return will_start(group);
+  if (starts_[group] || (!was_idle && replica.change_at() == before)) return;
+  // The others go on no longer than until it can enter.
+  for (Replica* other : running(group)) other->cut_at(now);
+  expect(group);
+}
+
+std::uint32_t Fleet::deliver(std::uint32_t index, Seconds now) {
+  const std::uint32_t number = router_.choose(list_.requests[index], index, replicas_);
+  disturb(number, now, [&](Replica& replica) { replica.arrive(index, now); });
+  return number;
+}
+
+std::uint32_t Fleet::deliver_remote(std::uint32_t index, Seconds now) {
+  const std::uint32_t number = router_.choose(list_.requests[index], index, replicas_);
+  disturb(number, now, [&](Replica& replica) { replica.arrive_remote(index, now); });
+  return number;
+}
+
+void Fleet::receive(std::uint32_t number, const CalledRequest& called,
+                    const PrefilledRequest& prefilled, Seconds now) {
+  disturb(number, now, [&](Replica& replica) { replica.receive(called, prefilled, now); });
+}
+
+void Fleet::release(std::uint32_t number, const PrefilledRequest& request) {
+  const std::uint32_t group = number / copies_;
+  replicas_[number].release(request);
+  // Who runs looks at its blocks when that is over.
+  if (running(group).empty() && replicas_[number].present() > 0) will_start(group);
+}
+
+}  // namespace orrery

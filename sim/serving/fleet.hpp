@@ -1,0 +1,123 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <queue>
+#include <vector>
+
+#include "sim/serving/replica.hpp"
+#include "sim/serving/request_router.hpp"
+
+namespace orrery {
+
+/// Replicas on one clock, for a router that looks at them when a request arrives: a heap of their
+/// next changes. Those of a pipeline take turns in it; copies of attention go in step.
+class Fleet {
+ public:
+  /// `list`, `shape` and `times` are kept by reference. As many replicas as a pipeline has stages,
+  /// or as attention has copies, are numbered one behind the other.
+  Fleet(const RequestList& list, const ReplicaShape& shape, std::uint32_t replicas,
+        StepTimes& times, RequestRouter router);
+
+  /// Until all that `source` sends is answered. `ended` hears of each replica of which requests
+  /// ended.
+  template <class Source, class Ended>
+  void run(Source& source, const Ended& ended) {
+    while (true) {
+      const Seconds change = next_change();
+      const Seconds now = std::min(change, source.next());
+      if (now == Replica::never) return;
+      // All that changes at this moment, before anybody who arrives at it is sent on.
+      complete_all(now, [&](const Replica& replica, std::uint32_t) {
+        source.ended(replica.ended().size(), now);
+        ended(replica);
+      });
+      while (source.next() <= now) deliver(source.take(), now);
+      start_all(now);
+    }
+  }
+
+  const std::deque<Replica>& replicas() const { return replicas_; }
+
+  // The same step by step, for whoever drives several fleets on one clock. Of one moment first all
+  // that completes, then all that comes, then start_all().
+
+  /// When the next of them completes what it does; Replica::never.
+  Seconds next_change();
+  /// `completed(replica, number)` hears of each that completes something at `now`.
+  template <class Completed>
+  void complete_all(Seconds now, const Completed& completed) {
+    while (next_change() == now) {
+      const std::uint32_t group = changes_.top().group;
+      changes_.pop();
+      for (std::uint32_t copy = 0; copy < copies_; ++copy) {
+        const std::uint32_t number = group * copies_ + copy;
+        if (replicas_[number].is_idle()) continue;
+        replicas_[number].complete();
+        completed(replicas_[number], number);
+      }
+      will_start(group);
+    }
+  }
+  /// Sends request `index` on to the replica that the router chooses, and says which.
+  std::uint32_t deliver(std::uint32_t index, Seconds now);
+  std::uint32_t deliver_remote(std::uint32_t index, Seconds now);
+  /// Replica::receive() and release() of one of them, which may have something to do then.
+  void receive(std::uint32_t replica, const CalledRequest& called,
+               const PrefilledRequest& prefilled, Seconds now);
+  void release(std::uint32_t replica, const PrefilledRequest& request);
+  /// Starts all that have something new to do; `started(replica, number)` hears of each.
+  template <class Started>
+  void start_all(Seconds now, const Started& started) {
+    started_.swap(to_start_);
+    to_start_.clear();
+    for (const std::uint32_t group : started_) {
+      start_group(group, now);
+      for (std::uint32_t copy = 0; copy < copies_; ++copy) {
+        const std::uint32_t number = group * copies_ + copy;
+        started(replicas_[number], number);
+      }
+    }
+    started_.clear();
+  }
+  void start_all(Seconds now) {
+    start_all(now, [](Replica&, std::uint32_t) {});
+  }
+
+ private:
+  // A group is one replica, or the copies of attention that go in step.
+  struct Change {
+    Seconds time;
+    std::uint32_t group = 0;
+    std::uint64_t version = 0;
+    bool operator>(const Change& other) const {
+      return time != other.time ? time > other.time : group > other.group;
+    }
+  };
+
+  const std::vector<Replica*>& running(std::uint32_t group);
+  void expect(std::uint32_t group);
+  void will_start(std::uint32_t group);
+  void start_group(std::uint32_t group, Seconds now);
+  void go_in_step(std::uint32_t group);
+  void cut_others(std::uint32_t group, std::int64_t were_busy, Seconds now);
+  std::int64_t busy(std::uint32_t group) const { return busy_[group / stages_]; }
+  template <class Coming>
+  void disturb(std::uint32_t number, Seconds now, const Coming& coming);
+
+  const RequestList& list_;
+  StepTimes& times_;
+  RequestRouter router_;
+  std::uint32_t copies_, stages_;
+  std::deque<Replica> replicas_;
+  std::priority_queue<Change, std::vector<Change>, std::greater<>> changes_;
+  std::vector<std::uint64_t> versions_;  // Of each group's change: older ones are void.
+  std::vector<std::uint32_t> to_start_;  // Those whose last iteration ended at this moment,
+  std::vector<std::uint32_t> started_;
+  std::vector<bool> starts_;        // and whether a group is among them.
+  std::vector<std::int64_t> busy_;  // Of each pipeline, the replicas that have work.
+  std::vector<Replica*> running_;
+};
+
+}  // namespace orrery

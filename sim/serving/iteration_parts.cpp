@@ -1,0 +1,331 @@
+// Of which kernels an iteration consists: the private half of IterationPrices.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "sim/serving/iteration_prices.hpp"
+
+namespace orrery {
+namespace {
+
+// Small kernels read and write 16-bit tensors at 1/1.3 of the memory's bandwidth (copies reach 0.75
+// to 0.85 of it: calibration/kernel_facts.json).
+constexpr double small_kernel_traffic = 1.3;
+
+// Of an engine that fuses nothing: some four tensors of the hidden width each.
+constexpr double small_kernel_bytes = 8.0;
+
+constexpr double activation_bytes = 2.0;  // Bytes, of activations.
+
+// Dispatch and combine of copies of attention, each: a start, and a rate over NVLink inferred on
+// published wide expert parallelism (DeepEP's table of H800, NVIDIA's sweeps of GB200 NVL72). No
+// link carries more than it can.
+constexpr Seconds exchange_start = microseconds(8);
+BytesPerSecond exchange_rate(const System& system) {
+  const double nvlink = system.gpu.architecture >= Architecture::blackwell ? 700e9 : 400e9;
+  return std::min(BytesPerSecond{nvlink}, system.scale_up);
+}
+
+// Kernels with a window were measured at 128 tokens alone. A longer one is priced as attention to
+// as many tokens.
+constexpr std::int64_t longest_measured_window = 256;
+
+}  // namespace
+
+IterationPart IterationPrices::product(const std::string& op, int count, WeightFormat format,
+                                       std::int64_t n, std::int64_t k, std::int64_t m) const {
+  const KernelTime one = kernels_->gemm(format, n, k, m);
+  const std::array<std::int64_t, 3> sizes{n, k, m};
+  const KernelWork work = kernel_work("gemm", {format, KvFormat::bf16}, sizes);
+  return {op,
+          count,
+          static_cast<double>(count) * one.time,
+          one.tag,
+          static_cast<double>(count) * work.bytes,
+          static_cast<double>(count) * work.flop,
+          peak_of(system_.gpu, format, {})};
+}
+
+void IterationPrices::attention_products(std::int64_t m, std::vector<IterationPart>& parts) const {
+  const std::int64_t heads = model_.heads / plan_.tp;
+  const int layers = model_.layers;
+  const WeightFormat format = plan_.weights;
+  if (!model_.latent) {
+    const std::int64_t kv_heads = std::max<std::int64_t>(1, model_.kv_heads / plan_.tp);
+    const std::int64_t width = (heads + 2 * kv_heads) * model_.head_dim;
+    parts.push_back(product("gemm.qkv", layers, format, width, model_.hidden, m));
+    parts.push_back(product("gemm.out", layers, format, model_.hidden, heads * model_.head_dim, m));
+    return;
+  }
+  const LatentAttention& latent = *model_.latent;
+  const std::int64_t query = latent.nope_dim + latent.rope_dim;
+  const std::int64_t down = latent.q_rank + latent.kv_rank + latent.rope_dim;
+  const std::int64_t in = latent.q_rank > 0 ? latent.q_rank : model_.hidden;
+  parts.push_back(product("gemm.latent_down", layers, format, down, model_.hidden, m));
+  parts.push_back(product("gemm.queries", layers, format, heads * query, in, m));
+  // Decoding multiplies queries and results instead of keys and values; a prompt's tokens have as
+  // many operations the other way round.
+  const KernelTime absorbed = kernels_->latent_products(heads, m);
+  const std::array<std::int64_t, 2> sizes{heads, m};
+  const KernelWork work = kernel_work("latent_pre", {}, sizes);
+  parts.push_back({"gemm.latent_up", 2 * layers, static_cast<double>(layers) * absorbed.time,
+                   absorbed.tag, static_cast<double>(2 * layers) * work.bytes,
+                   static_cast<double>(2 * layers) * work.flop, system_.gpu.peak_16bit});
+  parts.push_back(product("gemm.out", layers, format, model_.hidden, heads * latent.v_dim, m));
+}
+
+void IterationPrices::mlp_products(std::int64_t m, std::vector<IterationPart>& parts) const {
+  const auto mlp = [&](const std::string& op, int layers, std::int64_t ffn, int ranks) {
+    const std::int64_t width = std::max<std::int64_t>(1, ffn / ranks);
+    parts.push_back(product(op + "_up", layers, plan_.weights, (model_.gated ? 2 : 1) * width,
+                            model_.hidden, m));
+    parts.push_back(product(op + "_down", layers, plan_.weights, model_.hidden, width, m));
+  };
+  if (dense_layers_ > 0) mlp("gemm.mlp", dense_layers_, model_.ffn, plan_.tp);
+  if (expert_layers_ > 0 && model_.experts->shared_ffn > 0)
+    mlp("gemm.shared", expert_layers_, model_.experts->shared_ffn, plan_.tp);
+}
+
+// Ranks of a stage lie side by side. Those in other domains than one of them get their share of
+// `bytes` over its NIC, beside what NVLink carries.
+Seconds IterationPrices::exchange_time(Bytes bytes) const {
+  const auto ranks = static_cast<double>(plan_.stage_gpus());
+  const double domain = std::min(ranks, static_cast<double>(system_.nvlink_domain));
+  const Seconds inside = (domain / ranks) * bytes / exchange_rate(system_);
+  if (ranks == domain) return exchange_start + inside;
+  const Seconds outside =
+      (1.0 - domain / ranks) * bytes / (system_.network_efficiency * system_.nic);
+  return exchange_start + network_start_ + std::max(inside, outside);
+}
+
+// Without NVLink there are no kernels that send each token to its experts: all ranks get all
+// tokens, and add up the results of each one's experts (vllm/config/parallel.py: all2all_backend is
+// allgather_reducescatter; tensorrt_llm/_torch/modules/fused_moe/fused_moe_cutlass.py: allgather,
+// reducescatter_or_allreduce where alltoall is off).
+IterationPart IterationPrices::gathered_exchange(std::int64_t m) const {
+  const auto layers = static_cast<double>(expert_layers_);
+  const double values = static_cast<double>(m * plan_.dp * model_.hidden);
+  const double sent = engine_.dispatches_quantised
+                          ? std::min(activation_bytes, bytes_per_weight(plan_.experts))
+                          : activation_bytes;
+  const auto ranks = static_cast<int>(plan_.stage_gpus());
+  const Bytes out{sent * values}, back{activation_bytes * values};
+  const KernelTime gathered = reduce_.by_nccl(CollectiveKind::all_gather, ranks, out);
+  const KernelTime added = reduce_.by_nccl(CollectiveKind::reduce_scatter, ranks, back);
+  const double others = (ranks - 1.0) / ranks;
+  return {"exchange",
+          2 * expert_layers_,
+          layers * (gathered.time + added.time),
+          std::max(gathered.tag, added.tag),
+          (others * layers) * (out + back),
+          {},
+          {}};
+}
+
+void IterationPrices::expert_layers(std::int64_t m, std::vector<IterationPart>& parts) const {
+  if (expert_layers_ == 0) return;
+  const Experts& experts = *model_.experts;
+  const auto layers = static_cast<double>(expert_layers_);
+  const std::array<std::int64_t, 7> sizes{model_.hidden, experts.ffn,  experts.per_token,
+                                          experts.count, plan_.moe_tp, plan_.ep,
+                                          m * plan_.dp};
+  const KernelTime one = kernels_->experts(plan_.experts, sizes);
+  const KernelWork work = kernel_work("experts", {plan_.experts, KvFormat::bf16}, sizes);
+  parts.push_back({"experts", expert_layers_, layers * one.time, one.tag, layers * work.bytes,
+                   layers * work.flop, peak_of(system_.gpu, plan_.experts, {})});
+  if (engine_.small.router > Seconds{})
+    parts.push_back(
+        {"router", expert_layers_, layers * engine_.small.router, Tag::interpolated, {}, {}, {}});
+  if (plan_.ep == 1 || plan_.dp == 1) return;
+  if (system_.wiring == NodeWiring::pcie) return parts.push_back(gathered_exchange(m));
+  const auto reached = static_cast<double>(std::min<std::int64_t>(experts.per_token, plan_.ep));
+  const Bytes bytes{2.0 * static_cast<double>(m * model_.hidden) * reached};
+  const Seconds each = exchange_time(bytes);
+  parts.push_back({"exchange",
+                   2 * expert_layers_,
+                   2.0 * layers * each,
+                   Tag::default_value,
+                   2.0 * layers * bytes,
+                   {},
+                   {}});
+}
+
+// What kernels between the products of all layers move for one token, of an engine that fuses them,
+// whether few or many of them do: two norms with their residual, the rotation with the way into the
+// cache, and the activation of MLPs (that of experts is in their tables).
+Bytes IterationPrices::bytes_between_products() const {
+  const double tp = plan_.tp;
+  const auto hidden = static_cast<double>(model_.hidden);
+  const double norms = 2.0 * (2.0 + 2.0) * hidden;  // Two tensors come and two go, twice.
+  const double heads = static_cast<double>(model_.heads) / tp;
+  double turned = 0.0, attended = heads * static_cast<double>(model_.head_dim);
+  if (model_.latent) {
+    const LatentAttention& latent = *model_.latent;
+    turned = heads * static_cast<double>(latent.rope_dim) +
+             static_cast<double>(latent.kv_rank + latent.rope_dim);
+    attended = heads * static_cast<double>(latent.v_dim) + static_cast<double>(latent.q_rank);
+  } else {
+    const double kv_heads = std::max(1.0, static_cast<double>(model_.kv_heads) / tp);
+    turned = (heads + 2.0 * kv_heads) * static_cast<double>(model_.head_dim);
+  }
+  const double dense = dense_layers_ * static_cast<double>(model_.ffn) / tp;
+  const double shared = expert_layers_ > 0
+                            ? expert_layers_ * static_cast<double>(model_.experts->shared_ffn) / tp
+                            : 0.0;
+  // What is turned comes and goes; of a gated MLP two tensors come and their product goes.
+  const double between =
+      model_.layers * (norms + 2.0 * turned) + (model_.gated ? 3.0 : 2.0) * (dense + shared);
+  // What products take comes in 16 bits and goes in fewer.
+  const double taken = model_.layers * (hidden + attended) + dense + shared +
+                       (dense_layers_ + (shared > 0.0 ? expert_layers_ : 0)) * hidden;
+  const bool apart = std::ranges::count(engine_.small.quantises_apart, plan_.weights) > 0;
+  const double quantised = apart ? activation_bytes + bytes_per_weight(plan_.weights) : 0.0;
+  return Bytes{activation_bytes * between + quantised * taken};
+}
+
+void IterationPrices::between_products(std::int64_t m, std::vector<IterationPart>& parts) const {
+  const double count = engine_.small.count * model_.layers;
+  const Bytes a_token =
+      engine_.small.fused ? bytes_between_products()
+                          : Bytes{count * small_kernel_bytes * static_cast<double>(model_.hidden)};
+  const Bytes moved = static_cast<double>(m) * a_token;
+  const Seconds time =
+      count * engine_.small.each + small_kernel_traffic * (moved / system_.gpu.memory_bandwidth);
+  if (count > 0.0)
+    parts.push_back(
+        {"small", static_cast<int>(std::lround(count)), time, Tag::interpolated, moved, {}, {}});
+  if (plan_.tp == 1) return;
+  // One after attention and one after the MLP or the experts, whose results copies of attention
+  // bring home by the exchange.
+  const int after_mlp = plan_.dp > 1 ? dense_layers_ : model_.layers;
+  const int sums = model_.parallel_residual ? model_.layers : model_.layers + after_mlp;
+  const std::int64_t elements = m * model_.hidden;
+  const KernelTime one = reduce_(plan_.tp, elements);
+  const std::array<std::int64_t, 2> sizes{plan_.tp, elements};
+  parts.push_back({"all_reduce",
+                   sums,
+                   static_cast<double>(sums) * one.time,
+                   one.tag,
+                   static_cast<double>(sums) * kernel_work("all_reduce", {}, sizes).bytes,
+                   {},
+                   {}});
+}
+
+std::vector<IterationPart> IterationPrices::dense_parts(std::int64_t tokens) const {
+  std::vector<IterationPart> parts;
+  attention_products(tokens, parts);
+  mlp_products(tokens, parts);
+  expert_layers(tokens, parts);
+  between_products(tokens, parts);
+  return parts;
+}
+
+std::vector<IterationPart> IterationPrices::decode_parts(std::int64_t requests,
+                                                         std::int64_t context) const {
+  const std::int64_t heads = model_.heads / plan_.tp;
+  const std::int64_t mean = std::max<std::int64_t>(1, (context + requests / 2) / requests);
+  if (model_.latent) {
+    const KernelTime one = kernels_->latent_decode(plan_.kv, requests, heads, mean);
+    const std::array<std::int64_t, 3> sizes{requests, heads, mean};
+    const KernelWork work = kernel_work("latent_decode", {WeightFormat::bf16, plan_.kv}, sizes);
+    const auto layers = static_cast<double>(model_.layers);
+    return {{"decode_attention", model_.layers, layers * one.time, one.tag, layers * work.bytes,
+             layers * work.flop, system_.gpu.peak_16bit}};
+  }
+  const std::int64_t kv_heads = std::max<std::int64_t>(1, model_.kv_heads / plan_.tp);
+  std::vector<IterationPart> parts;
+  for (const auto& [window, count] : layers_by_window_) {
+    const bool by_kernel = window > 0 && window <= longest_measured_window;
+    const std::int64_t seen = window > 0 ? std::min(window, mean) : mean;
+    const std::array<std::int64_t, 6> sizes{requests,
+                                            heads,
+                                            kv_heads,
+                                            model_.head_dim,
+                                            by_kernel ? window : 0,
+                                            by_kernel ? mean : seen};
+    const KernelTime one = kernels_->decode_attention(plan_.kv, sizes);
+    const KernelWork work = kernel_work("decode_attention", {WeightFormat::bf16, plan_.kv}, sizes);
+    const auto layers = static_cast<double>(count);
+    parts.push_back({window > 0 ? "decode_attention.window" : "decode_attention", count,
+                     layers * one.time, one.tag, layers * work.bytes, layers * work.flop,
+                     system_.gpu.peak_16bit});
+  }
+  return parts;
+}
+
+AttentionFloor IterationPrices::least_decode_attention() const {
+  // Of one request: what a token more in the cache adds to the bytes that are read.
+  const auto bytes = [&](std::int64_t context) {
+    if (model_.latent)
+      return kernel_work("latent_decode", {WeightFormat::bf16, plan_.kv},
+                         std::array<std::int64_t, 3>{1, model_.heads / plan_.tp, context})
+          .bytes;
+    return kernel_work(
+               "decode_attention", {WeightFormat::bf16, plan_.kv},
+               std::array<std::int64_t, 6>{1, model_.heads / plan_.tp,
+                                           std::max<std::int64_t>(1, model_.kv_heads / plan_.tp),
+                                           model_.head_dim, 0, context})
+        .bytes;
+  };
+  const Seconds start = kernels_->cold_attention(Bytes{});
+  const Seconds a_token = kernels_->cold_attention(bytes(2) - bytes(1)) - start;
+  AttentionFloor floor;
+  for (const auto& [window, count] : layers_by_window_) {
+    const double layers = engine_.gpu_slowdown * count;
+    floor.an_iteration += layers * start;
+    if (window == 0 || model_.latent) floor.a_token += layers * a_token;
+  }
+  return floor;
+}
+
+std::vector<IterationPart> IterationPrices::prefill_parts(const PrefillChunk& chunk) const {
+  const std::int64_t heads = model_.heads / plan_.tp;
+  const std::int64_t kv_heads = std::max<std::int64_t>(1, model_.kv_heads / plan_.tp);
+  const auto q = static_cast<double>(chunk.tokens), p = static_cast<double>(chunk.cached);
+  std::vector<IterationPart> parts;
+  for (const auto& [window, count] : layers_by_window_) {
+    // Of a window a query sees so many keys at most.
+    const auto cached = window > 0
+                            ? std::clamp<std::int64_t>(window - chunk.tokens, 0, chunk.cached)
+                            : chunk.cached;
+    KernelTime one = model_.latent
+                         ? kernels_->latent_prefill(plan_.kv, heads, chunk.tokens, cached)
+                         : kernels_->prefill_attention(plan_.kv, heads, kv_heads, model_.head_dim,
+                                                       chunk.tokens, cached);
+    const double keys = q * (q / 2.0 + p);
+    double seen = keys;
+    if (window > 0 && chunk.tokens > window) {
+      // The first window of queries sees a triangle, the others a band.
+      const auto w = static_cast<double>(window);
+      seen = w * q - w * w / 2.0;
+      one = {(seen / (q * q / 2.0)) * one.time, Tag::default_value};
+    }
+    const double width = model_.latent ? static_cast<double>(model_.head_dim + model_.latent->v_dim)
+                                       : 2.0 * static_cast<double>(model_.head_dim);
+    const auto layers = static_cast<double>(count);
+    // Queries and results of the new tokens, keys and values of theirs and of those in the cache.
+    // Latent attention expands the latter to as many heads.
+    const auto behind = static_cast<double>(cached);
+    const double keys_moved = model_.latent
+                                  ? activation_bytes * static_cast<double>(heads)
+                                  : bytes_per_value(plan_.kv) * static_cast<double>(kv_heads);
+    const Bytes moved{
+        width * (activation_bytes * static_cast<double>(heads) * q + keys_moved * (q + behind))};
+    parts.push_back({window > 0 ? "prefill_attention.window" : "prefill_attention", count,
+                     layers * one.time, one.tag, layers * moved,
+                     Flop{layers * 2.0 * static_cast<double>(heads) * width * seen},
+                     system_.gpu.peak_16bit});
+  }
+  return parts;
+}
+
+std::vector<IterationPart> IterationPrices::head_parts(std::int64_t rows) const {
+  const std::int64_t words = (model_.vocab + plan_.tp - 1) / plan_.tp;
+  IterationPart sampling{"sampling", 1, {}, Tag::interpolated, {}, {}, {}};
+  sampling.time =
+      engine_.small.sampling + static_cast<double>(rows) * engine_.small.sampling_per_request;
+  // No engine quantises the head.
+  return {product("gemm.head", 1, WeightFormat::bf16, words, model_.hidden, rows), sampling};
+}
+
+}  // namespace orrery

@@ -1,0 +1,228 @@
+#include "sim/serving/iteration_prices.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "sim/measurements/exchange_constants.hpp"
+
+namespace orrery {
+namespace {
+
+// Exact prices to here, and so many to an octave beyond: as dense as the rows of the tables.
+constexpr std::int64_t exact_tokens = 64;
+constexpr double dense_points = 16.0;
+constexpr double context_points = 8.0;
+
+// Of a pipeline's transfer beside its bytes: two launches and a semaphore between processes;
+// inferred on published pipelines of TensorRT-LLM over PCIe.
+constexpr Seconds hop_start = microseconds(25);
+
+// `value` between the prices of the two nearest of `points` an octave.
+template <class Price>
+Seconds between_points(double value, double points, Price price) {
+  const double place = std::log2(value) * points;
+  const double below = std::floor(place + 1e-9);
+  const double share = std::max(0.0, place - below);
+  const Seconds low = price(std::exp2(below / points));
+  if (share < 1e-9) return low;
+  const Seconds high = price(std::exp2((below + 1.0) / points));
+  return (1.0 - share) * low + share * high;
+}
+
+std::int64_t whole(double value) { return std::max<std::int64_t>(1, std::llround(value)); }
+
+}  // namespace
+
+Bound bound_of(const IterationPart& part, BytesPerSecond bandwidth) {
+  if (part.op == "all_reduce" || part.op == "exchange" || part.op == "hop") return Bound::network;
+  const double each = 1.0 / std::max(1, part.count);
+  return bound_of(KernelRoofs{each * part.flop, each * part.bytes, part.peak, bandwidth},
+                  each * part.time);
+}
+
+std::int64_t Iteration::tokens() const {
+  std::int64_t sum = decodes;
+  for (const PrefillChunk& chunk : chunks) sum += chunk.tokens;
+  return sum;
+}
+
+Seconds total(const std::vector<IterationPart>& parts) {
+  Seconds sum;
+  for (const IterationPart& part : parts) sum += part.time;
+  return sum;
+}
+
+IterationPrices::IterationPrices(const Model& model, const System& system,
+                                 const Deployment& deployment, const ServingEngine& engine,
+                                 std::shared_ptr<const ServingKernels> kernels)
+    : model_{model},
+      system_{system},
+      plan_{deployment},
+      engine_{engine},
+      kernels_{kernels ? std::move(kernels)
+                       : std::make_shared<const ServingKernels>(system.gpu, engine)},
+      reduce_{system, *kernels_} {
+  for (int layer = 0; layer < model.layers; ++layer) {
+    const auto at = static_cast<std::size_t>(layer);
+    const bool experts =
+        model.experts && (model.layer_has_experts.empty() || model.layer_has_experts[at]);
+    ++(experts ? expert_layers_ : dense_layers_);
+    const bool local = !model.layer_is_local.empty() && model.layer_is_local[at];
+    ++layers_by_window_[local ? model.window : 0];
+  }
+  if (plan_.dp > 1 && plan_.stage_gpus() > system.nvlink_domain) {
+    // That of DeepEP's low-latency dispatch (docs/EXPERT-EXCHANGE.md).
+    const ExchangeConstants network =
+        read_exchange_kernels(system.gpu.name).deepep_low_latency.dispatch.remote;
+    const double domains =
+        std::ceil(static_cast<double>(plan_.stage_gpus()) / system.nvlink_domain);
+    network_start_ = network.network_base + std::log2(domains) * network.network_hop;
+  }
+  if (!plan_.drafter) return;
+  Deployment drafts = plan_;
+  drafts.speculation.reset();
+  drafts.drafter.reset();
+  drafts.pp = 1;
+  if (!plan_.drafter->experts) drafts.dp = drafts.ep = drafts.moe_tp = 1;
+  // Heads trained beside a model are kept in 16 bits.
+  if (plan_.speculation->method == DraftMethod::eagle) drafts.weights = WeightFormat::bf16;
+  drafter_ =
+      std::make_unique<const IterationPrices>(*plan_.drafter, system, drafts, engine, kernels_);
+}
+
+Seconds IterationPrices::draft(std::int64_t requests) const {
+  if (!plan_.speculation || requests == 0) return {};
+  const auto tokens = static_cast<double>(plan_.speculation->tokens);
+  if (!drafter_) return {};
+  return tokens * (drafter_->dense(requests) + drafter_->head(requests) + engine_.draft_host);
+}
+
+Seconds IterationPrices::draft_attention(std::int64_t requests, std::int64_t context) const {
+  if (!drafter_ || requests == 0) return {};
+  return static_cast<double>(plan_.speculation->tokens) *
+         drafter_->decode_attention(requests, context);
+}
+
+Seconds IterationPrices::dense(std::int64_t tokens) const {
+  assert(tokens > 0);
+  const auto exactly = [&](std::int64_t m) {
+    const auto [place, fresh] = known_dense_.try_emplace(m);
+    if (fresh) place->second = engine_.gpu_slowdown * total(dense_parts(m));
+    return place->second;
+  };
+  if (tokens <= exact_tokens) return exactly(tokens);
+  return between_points(static_cast<double>(tokens), dense_points,
+                        [&](double m) { return exactly(whole(m)); });
+}
+
+Seconds IterationPrices::decode_attention(std::int64_t requests, std::int64_t context) const {
+  if (requests == 0) return {};
+  const double mean = std::max(1.0, static_cast<double>(context) / static_cast<double>(requests));
+  return between_points(mean, context_points, [&](double tokens) {
+    const std::pair key{requests, whole(tokens)};
+    const auto [place, fresh] = known_decode_.try_emplace(key);
+    if (fresh)
+      place->second = engine_.gpu_slowdown * total(decode_parts(requests, requests * key.second));
+    return place->second;
+  });
+}
+
+Seconds IterationPrices::prefill_attention(const PrefillChunk& chunk) const {
+  return engine_.gpu_slowdown * total(prefill_parts(chunk));
+}
+
+Seconds IterationPrices::head(std::int64_t rows) const {
+  if (rows == 0) return {};
+  const auto [place, fresh] = known_head_.try_emplace(rows);
+  if (fresh) place->second = engine_.gpu_slowdown * total(head_parts(rows));
+  return place->second;
+}
+
+Seconds IterationPrices::host(std::int64_t requests) const {
+  const IterationHost& host = engine_.host;
+  return host.base + static_cast<double>(model_.layers) * host.per_layer +
+         static_cast<double>(requests) * host.per_request;
+}
+
+Seconds IterationPrices::gap(std::int64_t requests) const {
+  return engine_.host.gap + static_cast<double>(requests) * engine_.host.gap_per_request;
+}
+
+Seconds IterationPrices::eager(std::int64_t tokens) const {
+  if (tokens <= engine_.host.largest_graph) return {};
+  return static_cast<double>(model_.layers) * engine_.host.eager_layer;
+}
+
+double IterationPrices::longest_stage() const {
+  return std::ceil(static_cast<double>(model_.layers) / plan_.pp) / model_.layers;
+}
+
+double IterationPrices::last_stage() const {
+  return std::floor(static_cast<double>(model_.layers) / plan_.pp) / model_.layers;
+}
+
+Seconds IterationPrices::planning(std::int64_t requests) const {
+  return static_cast<double>(requests) * engine_.pipeline.planning_per_request;
+}
+
+Seconds IterationPrices::hop(std::int64_t tokens) const {
+  if (plan_.pp == 1) return {};
+  // Neighbouring stages lie side by side: inside the domain unless a stage fills it.
+  const bool inside = plan_.replica_gpus() <= system_.nvlink_domain;
+  const BytesPerSecond link = inside ? system_.scale_up : system_.network_efficiency * system_.nic;
+  const Bytes bytes{2.0 * static_cast<double>(tokens * model_.hidden)};
+  return hop_start + bytes / link;
+}
+
+IterationPrice IterationPrices::price(const Iteration& iteration) const {
+  IterationPrice price;
+  const auto add = [&](std::vector<IterationPart> parts) {
+    for (IterationPart& part : parts) {
+      part.time = engine_.gpu_slowdown * part.time;
+      price.parts.push_back(std::move(part));
+    }
+  };
+  const std::int64_t drafted = iteration.decodes * (plan_.step_tokens() - 1);
+  const std::int64_t tokens = iteration.tokens() + drafted;
+  assert(tokens > 0);
+  add(dense_parts(tokens));
+  if (iteration.decodes > 0) add(decode_parts(iteration.decodes, iteration.context));
+  for (const PrefillChunk& chunk : iteration.chunks) add(prefill_parts(chunk));
+  if (iteration.heads > 0) add(head_parts(iteration.heads + drafted));
+  if (drafter_ && iteration.decodes > 0)
+    price.parts.push_back(
+        {"draft",
+         plan_.speculation->tokens,
+         draft(iteration.decodes) + draft_attention(iteration.decodes, iteration.context),
+         Tag::interpolated,
+         {},
+         {},
+         {}});
+  if (plan_.pp > 1) {
+    const auto hops = plan_.pp - 1;
+    price.parts.push_back(
+        {"hop", hops, static_cast<double>(hops) * hop(tokens), Tag::default_value, {}, {}, {}});
+  }
+  price.eager = eager(tokens);
+  price.gpu = std::max(total(price.parts), price.eager);
+  const std::int64_t requests =
+      iteration.decodes + static_cast<std::int64_t>(iteration.chunks.size());
+  price.host = host(requests);
+  price.gap = gap(requests);
+  price.step = (hides_host(model_, engine_, plan_) ? std::max(price.gpu, price.host)
+                                                   : price.gpu + price.host) +
+               price.gap;
+
+  std::map<Bound, Seconds> by_bound;
+  for (const IterationPart& part : price.parts)
+    by_bound[bound_of(part, system_.gpu.memory_bandwidth)] += part.time;
+  const bool waits = price.eager > total(price.parts) || price.host > price.gpu;
+  const auto longest =
+      std::max_element(by_bound.begin(), by_bound.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  price.bound = waits ? Bound::host : longest->first;
+  return price;
+}
+
+}  // namespace orrery

@@ -1,0 +1,148 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/kernels/kernel_bound.hpp"
+#include "sim/serving/deployment.hpp"
+#include "sim/serving/group_reduce.hpp"
+#include "sim/serving/serving_kernels.hpp"
+
+namespace orrery {
+
+/// Part of a prompt that an iteration prefills: `tokens` new ones behind `cached` ones.
+struct PrefillChunk {
+  std::int64_t tokens = 0;
+  std::int64_t cached = 0;
+};
+
+/// What one attention rank works on in an iteration.
+struct Iteration {
+  std::int64_t decodes = 0;  ///< Requests that get one token each.
+  std::int64_t context = 0;  ///< Their tokens in the cache, all together.
+  std::vector<PrefillChunk> chunks{};
+  std::int64_t heads = 0;  ///< Rows of the output head: decodes, and prompts that end here.
+
+  std::int64_t tokens() const;
+};
+
+/// Kernels of one kind in an iteration, over all layers of the model.
+struct IterationPart {
+  std::string op;  ///< "gemm.qkv", "decode_attention", "all_reduce", ...
+  int count = 0;   ///< Kernels.
+  Seconds time;
+  Tag tag = Tag::default_value;
+  Bytes bytes;  ///< Memory traffic; of an all-reduce on a link.
+  Flop flop;
+  FlopPerSecond peak;  ///< Of the units that multiply; 0: none do.
+};
+
+/// What limits a part on a GPU whose memory has this bandwidth.
+Bound bound_of(const IterationPart& part, BytesPerSecond bandwidth);
+
+struct IterationPrice {
+  std::vector<IterationPart> parts;
+  Seconds eager;  ///< Launches, where kernels are launched one by one and are shorter than that.
+  Seconds gpu;    ///< All parts, or `eager` if that is longer.
+  Seconds host, gap;
+  Seconds step;  ///< From the start of this iteration to that of the next.
+  Bound bound = Bound::memory;
+};
+
+/// What attention over the cache takes at least, over all layers: in an iteration in which requests
+/// decode, and for each token that they have there.
+struct AttentionFloor {
+  Seconds an_iteration;
+  Seconds a_token;
+};
+
+/// What iterations of a deployment cost, uncontended (docs/SERVING.md).
+///
+///     gpu  = dense(tokens) + decode_attention + prefill_attention + head(rows)
+///     step = max(gpu, host) + gap, or gpu + host + gap where the engine does not hide its host
+///
+/// With speculative decoding a step works on all drafted tokens of its requests: price() counts
+/// them, and whoever asks for parts says so in `tokens` and `rows`.
+///
+/// All layers of a replica are counted, whatever the number of stages: an iteration passes through
+/// all of them. With attention parallelism by copies the tokens are those of the fullest rank.
+class IterationPrices {
+ public:
+  /// `kernels`: those of the system's GPU and the engine, where others use them, too; null: own.
+  IterationPrices(const Model& model, const System& system, const Deployment& deployment,
+                  const ServingEngine& engine,
+                  std::shared_ptr<const ServingKernels> kernels = nullptr);
+  IterationPrices(const IterationPrices&) = delete;  // Its parts know each other.
+  IterationPrices& operator=(const IterationPrices&) = delete;
+
+  /// All but attention over the cache and the head. Exact to 64 tokens; beyond, between 16 points
+  /// an octave.
+  Seconds dense(std::int64_t tokens) const;
+  /// `context`: of all `requests` together. Between 8 points an octave.
+  Seconds decode_attention(std::int64_t requests, std::int64_t context) const;
+  /// Below decode_attention(), whatever the batch: the memory's bandwidth. Layers with windows
+  /// count no token.
+  AttentionFloor least_decode_attention() const;
+  Seconds prefill_attention(const PrefillChunk& chunk) const;
+  Seconds head(std::int64_t rows) const;
+  Seconds host(std::int64_t requests) const;
+  Seconds gap(std::int64_t requests) const;
+  /// The least that the GPU takes for so many tokens, as launches go on from the host.
+  Seconds eager(std::int64_t tokens) const;
+
+  /// The whole of one iteration with its parts, each at its own sizes.
+  IterationPrice price(const Iteration& iteration) const;
+
+  /// What drafts the tokens that a decode step of `requests` requests verifies; nothing where none
+  /// are. Its attention over the cache apart.
+  Seconds draft(std::int64_t requests) const;
+  Seconds draft_attention(std::int64_t requests, std::int64_t context) const;
+
+  /// Between two stages of a pipeline; nothing where there is one.
+  Seconds hop(std::int64_t tokens) const;
+  /// Shares of the layers that the longest stage and the last one have: the first stages have one
+  /// more where layers do not divide (tensorrt_llm/mapping.py, pp_layers, and, but for the first
+  /// one, vllm/distributed/utils.py, get_pp_indices).
+  double longest_stage() const;
+  double last_stage() const;
+  /// What a stage's host does for the requests of all batches between two of them.
+  Seconds planning(std::int64_t requests) const;
+
+  const ServingKernels& kernels() const { return *kernels_; }
+
+ private:
+  std::vector<IterationPart> dense_parts(std::int64_t tokens) const;
+  std::vector<IterationPart> decode_parts(std::int64_t requests, std::int64_t context) const;
+  std::vector<IterationPart> prefill_parts(const PrefillChunk& chunk) const;
+  std::vector<IterationPart> head_parts(std::int64_t rows) const;
+  IterationPart product(const std::string& op, int count, WeightFormat format, std::int64_t n,
+                        std::int64_t k, std::int64_t m) const;
+  void attention_products(std::int64_t tokens, std::vector<IterationPart>& parts) const;
+  void mlp_products(std::int64_t tokens, std::vector<IterationPart>& parts) const;
+  void expert_layers(std::int64_t tokens, std::vector<IterationPart>& parts) const;
+  Seconds exchange_time(Bytes bytes) const;
+  IterationPart gathered_exchange(std::int64_t tokens) const;
+  Bytes bytes_between_products() const;
+  void between_products(std::int64_t tokens, std::vector<IterationPart>& parts) const;
+
+  Model model_;
+  System system_;
+  Deployment plan_;
+  ServingEngine engine_;
+  std::shared_ptr<const ServingKernels> kernels_;
+  GroupReduce reduce_;
+  std::unique_ptr<const IterationPrices> drafter_;  // Of one drafted token; null: no kernels draft.
+  int dense_layers_ = 0, expert_layers_ = 0;
+  Seconds network_start_;  // Of an exchange that leaves an NVLink domain.
+  std::map<std::int64_t, int> layers_by_window_;
+  mutable std::map<std::int64_t, Seconds> known_dense_, known_head_;
+  mutable std::map<std::pair<std::int64_t, std::int64_t>, Seconds> known_decode_;
+};
+
+/// The sum of the parts' times.
+Seconds total(const std::vector<IterationPart>& parts);
+
+}  // namespace orrery

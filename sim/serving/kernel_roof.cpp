@@ -1,0 +1,103 @@
+#include "sim/serving/kernel_roof.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <map>
+
+namespace orrery {
+namespace {
+
+constexpr double elements_16_bit = 2.0;
+
+// DeepSeek-V3, arXiv 2412.19437, section 4.2: what tables of latent attention were measured with.
+constexpr double latent_rank = 512.0, latent_rope = 64.0, latent_nope = 128.0, latent_value = 128.0;
+
+// Starts of kernels that were measured in CUDA graphs: the time of the smallest rows, rounded. They
+// only divide what the roofline says from what interpolation does.
+const std::map<std::string, Seconds>& starts() {
+  static const std::map<std::string, Seconds> all{{"gemm", microseconds(2)},
+                                                  {"decode_attention", microseconds(3)},
+                                                  {"prefill_attention", microseconds(6)},
+                                                  {"latent_decode", microseconds(4)},
+                                                  {"latent_prefill", microseconds(6)},
+                                                  {"latent_pre", microseconds(3)},
+                                                  {"latent_post", microseconds(3)},
+                                                  {"experts", microseconds(8)},
+                                                  {"all_reduce", microseconds(4)}};
+  return all;
+}
+
+KernelWork gemm_work(double n, double k, double m, WeightFormat format) {
+  const double in = std::min(bytes_per_weight(format), elements_16_bit);
+  // Formats of weights alone multiply 16-bit activations.
+  const bool activations_16_bit =
+      format == WeightFormat::mxfp4 || format == WeightFormat::int8 || format == WeightFormat::int4;
+  const double x = activations_16_bit ? elements_16_bit : in;
+  return {Flop{2.0 * m * n * k}, Bytes{in * n * k + x * m * k + elements_16_bit * m * n}};
+}
+
+}  // namespace
+
+double distinct_experts(std::int64_t experts, std::int64_t ep, std::int64_t per_token,
+                        double tokens, double evenness) {
+  const auto all = static_cast<double>(experts);
+  const double held = all / static_cast<double>(ep);
+  const double draws = evenness * tokens * static_cast<double>(per_token);
+  const double visited = held * (1.0 - std::pow(1.0 - 1.0 / all, draws));
+  // A token's own experts differ, and all of them are read.
+  const double least = std::min(held, static_cast<double>(per_token) / static_cast<double>(ep));
+  return std::clamp(visited, std::min(least, held), held);
+}
+
+KernelWork kernel_work(const std::string& op, const KernelFormats& formats,
+                       std::span<const std::int64_t> sizes) {
+  const auto size = [&](std::size_t i) { return static_cast<double>(sizes[i]); };
+  const double kv = bytes_per_value(formats.kv);
+  if (op == "gemm") return gemm_work(size(0), size(1), size(2), formats.weights);
+  if (op == "decode_attention") {
+    const double seen = sizes[4] > 0 ? std::min(size(4), size(5)) : size(5);
+    const double flop = 4.0 * size(0) * size(1) * size(3) * seen;
+    return {Flop{flop}, Bytes{2.0 * size(0) * size(2) * size(3) * seen * kv +
+                              2.0 * elements_16_bit * size(0) * size(1) * size(3)}};
+  }
+  if (op == "prefill_attention")
+    return {Flop{2.0 * size(0) * size(1) * size(3) * size(4) * size(4)},
+            Bytes{elements_16_bit * 2.0 * size(0) * size(4) * size(3) * (size(1) + size(2))}};
+  if (op == "latent_decode") {
+    const double wide = latent_rank + latent_rope;
+    return {Flop{2.0 * size(0) * size(2) * size(1) * (wide + latent_rank)},
+            Bytes{size(0) * size(2) * wide * kv +
+                  elements_16_bit * size(0) * size(1) * (wide + latent_rank)}};
+  }
+  if (op == "latent_prefill") {
+    const double query = latent_nope + latent_rope;
+    return {Flop{size(0) * size(1) * size(2) * size(2) * (query + latent_value)},
+            Bytes{elements_16_bit * 2.0 * size(0) * size(1) * size(2) * (query + latent_value)}};
+  }
+  if (op == "latent_pre" || op == "latent_post")
+    return {Flop{2.0 * size(1) * size(0) * latent_rank * latent_nope},
+            Bytes{elements_16_bit * size(0) *
+                  (latent_rank * latent_nope + size(1) * (latent_rank + latent_nope))}};
+  if (op == "experts") {
+    const double hidden = size(0), inter = size(1), per_token = size(2), tp = size(4), ep = size(5),
+                 tokens = size(6);
+    const double rows = tokens * per_token / ep;  // Products of a rank.
+    const double read = distinct_experts(sizes[3], sizes[5], sizes[2], tokens, power_law_evenness);
+    const double weights = 3.0 * hidden * inter / tp;
+    return {Flop{2.0 * rows * weights}, Bytes{read * weights * bytes_per_weight(formats.weights) +
+                                              rows * hidden * 2.0 * elements_16_bit}};
+  }
+  assert(op == "all_reduce");
+  const double gpus = size(0);
+  return {Flop{}, Bytes{2.0 * (gpus - 1.0) / gpus * elements_16_bit * size(1)}};
+}
+
+Seconds kernel_roof(const std::string& op, const KernelWork& work, FlopPerSecond peak,
+                    BytesPerSecond bandwidth) {
+  const Seconds memory = work.bytes / bandwidth;
+  const Seconds compute = peak == FlopPerSecond{} ? Seconds{} : work.flop / peak;
+  return std::max(memory, compute) + starts().at(op);
+}
+
+}  // namespace orrery

@@ -1,0 +1,208 @@
+#include "sim/serving/kv_capacity.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "sim/core/number_text.hpp"
+
+namespace orrery {
+namespace {
+
+constexpr double bytes_16_bit = 2.0;
+
+std::int64_t stage_layers(const Model& model, const Deployment& plan) {
+  return (model.layers + plan.pp - 1) / plan.pp;
+}
+
+bool has_experts(const Model& model, int layer) {
+  return model.experts && (model.layer_has_experts.empty() ||
+                           model.layer_has_experts[static_cast<std::size_t>(layer)]);
+}
+
+// Weights of one layer on one rank.
+Bytes layer_weights(const Model& model, const Deployment& plan, int layer) {
+  const double linear = bytes_per_weight(plan.weights);
+  // Key heads are copied where there are more ranks than heads.
+  const auto attention = static_cast<double>(attention_parameters(model));
+  double own = attention / plan.tp;
+  if (!model.latent && plan.tp > model.kv_heads)
+    own += 2.0 * static_cast<double>(model.head_dim * model.hidden) *
+           (1.0 - static_cast<double>(model.kv_heads) / plan.tp);
+  if (model.latent) {
+    const LatentAttention& latent = *model.latent;
+    const auto whole =
+        static_cast<double>(model.hidden * (latent.q_rank + latent.kv_rank + latent.rope_dim));
+    own += whole * (1.0 - 1.0 / plan.tp);  // The down-projections are on every rank.
+  }
+  double bytes = linear * own;
+  const double gates = model.gated ? 3.0 : 2.0;
+  if (!has_experts(model, layer))
+    return Bytes{bytes + linear * gates * static_cast<double>(model.hidden * model.ffn) / plan.tp};
+  const Experts& experts = *model.experts;
+  const auto hidden = static_cast<double>(model.hidden);
+  bytes += bytes_16_bit * hidden * static_cast<double>(experts.count);  // The router.
+  bytes += linear * gates * hidden * static_cast<double>(experts.shared_ffn) / plan.tp;
+  bytes += bytes_per_weight(plan.experts) * gates * hidden *
+           static_cast<double>(experts.count * experts.ffn) / (plan.ep * plan.moe_tp);
+  return Bytes{bytes};
+}
+
+// Layers that a kind of page is allotted for: groups as large as the rarer kind, filled up.
+std::int64_t allotted_layers(const Model& model) {
+  if (model.layer_is_local.empty() || model.window == 0) return model.layers;
+  const auto local = std::count(model.layer_is_local.begin(), model.layer_is_local.end(), true);
+  const std::int64_t all = model.layers - local;
+  const std::int64_t group = std::min<std::int64_t>(local, all);
+  if (group == 0) return model.layers;
+  const auto filled = [&](std::int64_t layers) { return (layers + group - 1) / group * group; };
+  return filled(local) + filled(all);
+}
+
+Bytes activations(const Model& model, const Deployment& plan, const ServingEngine& engine) {
+  if (engine.memory.logit_bytes == 0.0) return {};
+  const double logits = engine.memory.logit_bytes * static_cast<double>(plan.max_seqs) *
+                        static_cast<double>(model.vocab);
+  // A layer's tensors: residual, norm, queries and result, and the MLP's two or three.
+  const std::int64_t width = std::max(model.ffn, model.experts ? model.experts->ffn : 0);
+  const double layer =
+      bytes_16_bit * static_cast<double>(plan.budget) *
+      (4.0 * static_cast<double>(model.hidden) + 3.0 * static_cast<double>(width) / plan.tp);
+  return Bytes{std::max(logits, layer)};
+}
+
+}  // namespace
+
+std::int64_t KvCapacity::requests(std::int64_t tokens_each) const {
+  const std::int64_t blocks = (tokens_each + block - 1) / block;
+  return blocks == 0 ? 0 : tokens / block / blocks;
+}
+
+Bytes rank_weights(const Model& model, const Deployment& plan) {
+  const ParameterCount count = count_parameters(model);
+  const auto embedding = static_cast<double>(count.embedding) / plan.tp;
+  const auto head = static_cast<double>(count.head) / plan.tp;
+  const auto per_stage = stage_layers(model, plan);
+  Bytes most;
+  for (int stage = 0; stage < plan.pp; ++stage) {
+    Bytes sum;
+    const auto first = static_cast<int>(stage * per_stage);
+    const auto last = static_cast<int>(std::min<std::int64_t>(model.layers, first + per_stage));
+    for (int layer = first; layer < last; ++layer) sum += layer_weights(model, plan, layer);
+    if (stage == 0) sum += Bytes{bytes_16_bit * embedding};
+    if (stage == plan.pp - 1) {
+      // A tied head is on the last stage again where that is not the first.
+      const bool again = model.tied_embeddings && plan.pp > 1;
+      sum += Bytes{bytes_16_bit * (again ? embedding : head)};
+    }
+    most = std::max(most, sum);
+  }
+  return most;
+}
+
+namespace {
+
+// The same of what drafts; a layer of the model shares its embedding and head.
+Bytes draft_weights(const Deployment& plan) {
+  if (!plan.drafter) return {};
+  Deployment drafts = plan;
+  drafts.pp = 1;
+  if (plan.speculation->method == DraftMethod::draft) return rank_weights(*plan.drafter, drafts);
+  if (plan.speculation->method == DraftMethod::eagle) drafts.weights = WeightFormat::bf16;
+  return layer_weights(*plan.drafter, drafts, 0);
+}
+
+}  // namespace
+
+double kv_bytes_per_token(const Model& model, const Deployment& plan) {
+  const double layers = static_cast<double>(allotted_layers(model)) *
+                        static_cast<double>(stage_layers(model, plan)) / model.layers;
+  const double value = bytes_per_value(plan.kv);
+  if (model.latent)
+    return layers * static_cast<double>(model.latent->kv_rank + model.latent->rope_dim) * value;
+  const auto heads = static_cast<double>(std::max<std::int64_t>(1, model.kv_heads / plan.tp));
+  return layers * 2.0 * heads * static_cast<double>(model.head_dim) * value;
+}
+
+KvCapacity kv_capacity(const Model& model, const System& system, const Deployment& plan,
+                       const ServingEngine& engine) {
+  const MemoryRule& rule = engine.memory;
+  KvCapacity kv;
+  kv.block = plan.block;
+  kv.bytes_per_token = kv_bytes_per_token(model, plan);
+  if (plan.drafter) {
+    Deployment drafts = plan;
+    drafts.pp = 1;
+    kv.bytes_per_token += kv_bytes_per_token(*plan.drafter, drafts);
+  }
+  ServingMemory& memory = kv.memory;
+  memory.total = system.gpu.memory;
+  memory.weights = rank_weights(model, plan) + draft_weights(plan);
+  memory.activations = activations(model, plan, engine);
+  memory.reserve = plan.stage_gpus() > 1 ? rule.reserve_parallel : rule.reserve;
+  const Bytes held = memory.weights + memory.activations + memory.reserve;
+  memory.kv = rule.share_of_rest ? plan.kv_share * (memory.total - held)
+                                 : plan.kv_share * memory.total - held;
+  if (memory.kv > Bytes{}) {
+    const double per_block = kv.bytes_per_token * static_cast<double>(plan.block);
+    kv.tokens = static_cast<std::int64_t>(memory.kv.si() / per_block) * plan.block;
+  }
+  return kv;
+}
+
+namespace {
+
+// The first of the usual remedies under which a request fits, as its flag; "" where none does.
+std::string remedy(const Model& model, const System& system, const Deployment& plan,
+                   const ServingEngine& engine, std::int64_t tokens) {
+  const auto fits = [&](const Deployment& changed) {
+    return kv_capacity(model, system, changed, engine).requests(tokens) > 0;
+  };
+  const auto known = [](const std::vector<std::string>& words, const std::string& word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+  };
+  Deployment changed = plan;
+  changed.kv_share = 0.95;
+  if (plan.kv_share < 0.95 && fits(changed)) return "--kv_share 0.95 would do";
+  changed = plan;
+  changed.kv = KvFormat::fp8;
+  if (bytes_per_value(plan.kv) > 1.0 && known(engine.kv, "fp8") && fits(changed))
+    return "--kv fp8 would do";
+  changed = plan;
+  changed.weights = changed.experts = WeightFormat::fp8;
+  if (bytes_per_weight(plan.weights) > 1.0 && known(engine.weights, "fp8") &&
+      !lacks_units(system.gpu, WeightFormat::fp8) && fits(changed))
+    return "--weights fp8 would do";
+  for (changed = plan; changed.tp <= 64 && model.heads % (2 * changed.tp) == 0;) {
+    changed.tp *= 2;
+    if (model.experts) changed.moe_tp *= 2;
+    if (model.experts && model.experts->ffn % changed.moe_tp != 0) break;
+    if (fits(changed)) return "--tp " + std::to_string(changed.tp) + " would do";
+  }
+  return "";
+}
+
+}  // namespace
+
+void need_kv(const Model& model, const System& system, const Deployment& plan,
+             const ServingEngine& engine, std::int64_t tokens, const Place& at) {
+  const KvCapacity kv = kv_capacity(model, system, plan, engine);
+  if (kv.requests(tokens) > 0) return;
+  const std::string change = remedy(model, system, plan, engine, tokens);
+  const std::string better =
+      change.empty() ? "use more GPUs a replica (tp, pp), or GPUs with more memory" : change;
+  if (kv.memory.kv <= Bytes{})
+    fail_infeasible(
+        at,
+        "does not fit: a GPU needs " + gigabytes_text(kv.memory.weights) + " for weights and " +
+            gigabytes_text(kv.memory.activations + kv.memory.reserve) + " beside them, so that " +
+            gigabytes_text(Bytes{} - kv.memory.kv) + " are missing before any KV cache",
+        better);
+  fail_infeasible(at,
+                  "the KV cache of " + grouped(kv.tokens) +
+                      " tokens does not hold one request of " + grouped(tokens) + ": " +
+                      grouped(tokens - kv.tokens) + " tokens are missing",
+                  better);
+}
+
+}  // namespace orrery

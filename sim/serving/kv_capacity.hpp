@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+
+#include "sim/serving/deployment.hpp"
+
+namespace orrery {
+
+/// What a rank's memory holds.
+struct ServingMemory {
+  Bytes total;        ///< As CUDA reports it.
+  Bytes weights;      ///< Of the fullest rank.
+  Bytes activations;  ///< Of the largest iteration, where the engine counts them by themselves.
+  Bytes reserve;      ///< Contexts, graphs, communicators.
+  Bytes kv;           ///< What is left for keys and values; below 0: it misses as much.
+};
+
+/// The KV cache of one attention rank, which all its requests share.
+struct KvCapacity {
+  double bytes_per_token = 0.0;  ///< Of one GPU: of its layers and its share of the key heads.
+  std::int64_t tokens = 0;       ///< Whole blocks; 0: none fits.
+  std::int64_t block = 1;
+  ServingMemory memory;
+
+  /// Requests of so many tokens that it holds at once.
+  std::int64_t requests(std::int64_t tokens_each) const;
+};
+
+/// Bytes of the weights of the fullest rank: linear layers in the deployment's formats; embedding,
+/// head, norms and biases in 16 bits.
+Bytes rank_weights(const Model& model, const Deployment& deployment);
+
+/// Bytes that a token takes in one GPU's cache:
+///
+///     layers / pp x 2 max(1, kv_heads / tp) head_dim B        latent attention: (512 + 64) B, not
+///                                                              divided by tp
+///
+/// Layers with a window are counted as vLLM allots them: kinds of layers share pages in groups of
+/// equal size, so that the last group of a kind is filled up (vllm/v1/core/kv_cache_utils.py).
+double kv_bytes_per_token(const Model& model, const Deployment& deployment);
+
+/// By the engine's MemoryRule, of the GPU with the least left. Errors: none; what does not fit has
+/// no tokens, and need_kv() says so.
+KvCapacity kv_capacity(const Model& model, const System& system, const Deployment& deployment,
+                       const ServingEngine& engine);
+
+/// Refuses a deployment that does not hold one request of `tokens` (infeasible), with the miss in
+/// tokens and the nearest change that would do.
+void need_kv(const Model& model, const System& system, const Deployment& deployment,
+             const ServingEngine& engine, std::int64_t tokens, const Place& at);
+
+}  // namespace orrery

@@ -1,0 +1,73 @@
+#include "sim/serving/kv_transfer.hpp"
+
+#include <algorithm>
+
+namespace orrery {
+namespace {
+
+double bytes_of_layer(const Model& model, KvFormat format) {
+  const double values = model.latent
+                            ? static_cast<double>(model.latent->kv_rank + model.latent->rope_dim)
+                            : 2.0 * static_cast<double>(model.kv_heads * model.head_dim);
+  return values * bytes_per_value(format);
+}
+
+// Whole numbers from `first` to before `last`.
+struct Run {
+  std::int64_t first = 0, last = 0;
+  std::int64_t common(const Run& other) const {
+    return std::max<std::int64_t>(0, std::min(last, other.last) - std::max(first, other.first));
+  }
+};
+
+Run layers_of(const Model& model, int stages, int stage) {
+  const std::int64_t each = (model.layers + stages - 1) / stages;
+  const std::int64_t layers = model.layers;
+  return {std::min(layers, stage * each), std::min(layers, (stage + 1) * each)};
+}
+
+// Key heads of a rank; of a latent cache, which is not cut, the one that stands for it.
+std::int64_t heads_of(const Model& model) { return model.latent ? 1 : model.kv_heads; }
+Run heads_of_rank(const Model& model, int ranks, int rank) {
+  const std::int64_t heads = heads_of(model);
+  if (ranks <= heads) return {rank * heads / ranks, (rank + 1) * heads / ranks};
+  const std::int64_t head = rank * heads / ranks;
+  return {head, head + 1};
+}
+
+}  // namespace
+
+Bytes kv_bytes(const Model& model, KvFormat format, std::int64_t tokens) {
+  const double layer = bytes_of_layer(model, format);
+  if (model.layer_is_local.empty() || model.window == 0)
+    return Bytes{layer * static_cast<double>(model.layers) * static_cast<double>(tokens)};
+  const auto local = std::count(model.layer_is_local.begin(), model.layer_is_local.end(), true);
+  const std::int64_t kept = std::min<std::int64_t>(tokens, model.window);
+  return Bytes{layer * static_cast<double>(local * kept + (model.layers - local) * tokens)};
+}
+
+std::vector<KvLane> kv_lanes(const Model& model, const Deployment& prefill,
+                             const Deployment& decode) {
+  std::vector<KvLane> lanes;
+  const std::int64_t heads = heads_of(model);
+  // How many ranks of the prefill pool hold the same heads.
+  const int holders = static_cast<int>(std::max<std::int64_t>(1, prefill.tp / heads));
+  for (int to_stage = 0; to_stage < decode.pp; ++to_stage)
+    for (int to_rank = 0; to_rank < decode.tp; ++to_rank)
+      for (int from_stage = 0; from_stage < prefill.pp; ++from_stage) {
+        const std::int64_t layers =
+            layers_of(model, decode.pp, to_stage).common(layers_of(model, prefill.pp, from_stage));
+        const Run wanted = heads_of_rank(model, decode.tp, to_rank);
+        for (int from_rank = to_rank % holders; from_rank < prefill.tp; from_rank += holders) {
+          const std::int64_t common = wanted.common(heads_of_rank(model, prefill.tp, from_rank));
+          if (layers * common == 0) continue;
+          const double share =
+              static_cast<double>(layers * common) / static_cast<double>(model.layers * heads);
+          lanes.push_back(
+              {from_stage * prefill.tp + from_rank, to_stage * decode.tp + to_rank, share});
+        }
+      }
+  return lanes;
+}
+
+}  // namespace orrery

@@ -1,0 +1,187 @@
+#include "sim/serving/pooled_serving.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/collectives/collective_time.hpp"
+#include "sim/serving/kv_transfer.hpp"
+
+namespace orrery {
+namespace {
+
+// Of a long message, as those of prompts are: the rates that NCCL's sends reach on this system,
+// which its file or measurements say (docs/COLLECTIVES.md).
+SendRates send_rates(const System& system) {
+  constexpr Bytes long_message{1e9};
+  const CollectiveTime time{system};
+  const CollectiveCost inside = time.send(long_message, true);
+  const CollectiveCost outside = time.send(long_message, false);
+  return {inside.scale_up_rate, outside.network_rate, inside.latency, outside.latency};
+}
+
+// GPUs of a pool's copies of attention, numbered over all replicas.
+class CopyGpus {
+ public:
+  CopyGpus(const Deployment& plan, const std::vector<int>& replicas)
+      : plan_{plan}, replicas_{replicas} {}
+
+  // `place`: stage x tp + rank.
+  Rank operator()(std::uint32_t copy, int place) const {
+    const auto copies = static_cast<std::uint32_t>(plan_.dp);
+    const int stage = place / plan_.tp, rank = place % plan_.tp;
+    const int in_stage = static_cast<int>(copy % copies) * plan_.tp + rank;
+    return Rank{replicas_[copy / copies] + stage * static_cast<int>(plan_.stage_gpus()) + in_stage};
+  }
+
+ private:
+  const Deployment& plan_;
+  const std::vector<int>& replicas_;
+};
+
+KvWays ways_of(const PricedPools& pools) {
+  const PoolsPlan& plan = pools.plan;
+  const ServingSetup& setup = pools.prefill->setup;
+  const auto sends = [lanes = kv_lanes(setup.model, plan.prefill, plan.decode),
+                      from_gpus = CopyGpus{plan.prefill, plan.prefill_gpus},
+                      to_gpus = CopyGpus{plan.decode, plan.decode_gpus}](std::uint32_t from,
+                                                                         std::uint32_t to) {
+    KvWays::Sends sent;
+    for (const KvLane& lane : lanes)
+      sent.push_back({from_gpus(from, lane.from), to_gpus(to, lane.to), lane.share});
+    return sent;
+  };
+  return KvWays{Topology::build(setup.system, plan.last_gpu() + 1), send_rates(setup.system),
+                sends};
+}
+
+PoolShape pool_shape(const PricedServing& priced, const Deployment& plan, const ServingLoad& load,
+                     ReplicaRole role) {
+  PoolShape pool;
+  pool.replica = replica_shape(priced.setup, load, priced.kv);
+  pool.replica.role = role;
+  // What the decode pool needs comes from the other one.
+  if (role == ReplicaRole::decode) pool.replica.kv.host_tokens = 0;
+  pool.replicas = static_cast<std::uint32_t>(plan.replicas * plan.dp * plan.pp);
+  return pool;
+}
+
+// What an iteration of the pool usually has in it.
+Iteration usual_iteration(const ReplayTotals& all, const ReplayTotals& own, const Deployment& plan,
+                          bool prefills) {
+  const auto finished = static_cast<double>(std::max<std::int64_t>(1, all.finished));
+  const double prompt = static_cast<double>(all.prompt_tokens) / finished;
+  const double output = static_cast<double>(all.output_tokens) / finished;
+  Iteration iteration;
+  if (prefills) {
+    const std::int64_t tokens = std::min<std::int64_t>(plan.budget, std::llround(prompt));
+    iteration.chunks.push_back({std::max<std::int64_t>(1, tokens), 0});
+    iteration.heads = 1;
+  } else {
+    const double steps = static_cast<double>(std::max<std::int64_t>(1, own.decode_steps));
+    const double decodes = std::max(1.0, static_cast<double>(own.slot_steps) / steps);
+    iteration.decodes = iteration.heads = std::llround(decodes);
+    iteration.context =
+        std::llround(static_cast<double>(iteration.decodes) * (prompt + 0.5 * output));
+  }
+  return iteration;
+}
+
+PoolOutcome outcome(const PricedServing& priced, const Deployment& plan, const PoolShape& shape,
+                    const ReplayCounts& counts, const ServingRun& run, bool prefills) {
+  PoolOutcome of{priced.setup, priced.kv, counts};
+  of.setup.deployment = plan;
+  const Seconds span = run.span();
+  if (span > Seconds{}) of.busy = counts.totals.busy / (static_cast<double>(shape.replicas) * span);
+  of.bound =
+      priced.prices.price(usual_iteration(run.replay.counts.totals, counts.totals, plan, prefills))
+          .bound;
+  return of;
+}
+
+}  // namespace
+
+PricedPools price_pools(const std::string& model, const std::string& system,
+                        const std::string& engine, const PoolsRequest& request, const Place& at,
+                        const Place& prefill, const Place& decode) {
+  return price_pools(read_model(model, at / "model"), system, engine, request, at, prefill, decode);
+}
+
+PricedPools price_pools(const Model& model, const std::string& system, const std::string& engine,
+                        const PoolsRequest& request, const Place& at, const Place& prefill,
+                        const Place& decode) {
+  ServingSetup setup{
+      model, read_system(system, at / "system"), read_serving_engine(engine, at / "engine"), {}};
+  PoolsPlan plan = make_pools(setup.model, setup.system, setup.engine, request, prefill, decode);
+  const auto kernels = std::make_shared<const ServingKernels>(setup.system.gpu, setup.engine);
+  setup.deployment = plan.prefill;
+  auto priced_prefill = std::make_shared<const PricedServing>(setup, kernels);
+  setup.deployment = plan.decode;
+  return {std::move(plan), std::move(priced_prefill),
+          std::make_shared<const PricedServing>(std::move(setup), kernels)};
+}
+
+void need_room(const PricedPools& pools, const Request& longest, const Place& prefill,
+               const Place& decode) {
+  Request prompt = longest;
+  prompt.output_tokens = 1;
+  need_room(pools.prefill->setup, prompt, prefill);
+  need_room(pools.decode->setup, longest, decode);
+}
+
+ServingRun serve_pools(const PricedPools& pools, const ServingLoad& load) {
+  const EnginePools& engine = *pools.prefill->setup.engine.pools;
+  const Model& model = pools.prefill->setup.model;
+  PooledShape shape;
+  shape.prefill = pool_shape(*pools.prefill, pools.plan.prefill, load, ReplicaRole::prefill);
+  shape.decode = pool_shape(*pools.decode, pools.plan.decode, load, ReplicaRole::decode);
+  shape.decode.replica.makes_first_token = engine.decode_makes_first_token;
+  shape.decode.replica.kv.keeps_prefixes = load.prefix_cache && engine.decode_keeps_prefixes;
+  shape.sending = pools.plan.sending;
+  shape.kv_bytes = [&](std::int64_t tokens) {
+    return kv_bytes(model, pools.plan.prefill.kv, tokens);
+  };
+  shape.layers = model.layers;
+  if (load.over_network) shape.handover = engine.handover;
+  shape.routing = load.routing;
+  shape.clients = load.clients;
+  shape.seed = load.seed;
+  shape.keeps_times = load.keeps_times;
+  KvWays ways = ways_of(pools);
+  PooledReplay replay =
+      replay_pools(load.list, shape, ways, pools.prefill->times, pools.decode->times);
+
+  ServingRun run{pools.decode->setup, pools.decode->kv, {}, false, false, {}};
+  run.setup.deployment = pools.plan.decode;
+  run.replay.counts = replay.prefill;
+  run.replay.counts.add(replay.decode);
+  run.replay.counts.totals.arrived = static_cast<std::int64_t>(load.list.requests.size());
+  run.replay.times = std::move(replay.times);
+  run.replay.iterations = std::move(replay.prefill_iterations);
+  run.replay.replayed = shape.prefill.replicas + shape.decode.replicas;
+  run.open = comes_by_itself(load);
+  run.saturated = run.open && (replay.prefill.saturated() || replay.decode.saturated());
+  run.pools = PooledOutcome{
+      pools.plan,
+      outcome(*pools.prefill, pools.plan.prefill, shape.prefill, replay.prefill, run, true),
+      outcome(*pools.decode, pools.plan.decode, shape.decode, replay.decode, run, false),
+      std::move(replay.transfers),
+      std::move(replay.pool_times),
+      std::move(replay.decode_iterations)};
+  return run;
+}
+
+LoneTransfer lone_transfer(const PricedPools& pools, std::int64_t tokens) {
+  KvWays ways = ways_of(pools);
+  const KvWay& way = ways.between(0, 0);
+  LoneTransfer lone;
+  lone.tokens = tokens;
+  lone.kv = kv_bytes(pools.prefill->setup.model, pools.plan.prefill.kv, tokens);
+  lone.sent = way.sent * lone.kv;
+  lone.flows = static_cast<int>(way.flows.size());
+  lone.inside = ways.topology().same_domain(Rank{pools.plan.prefill_gpus.front()},
+                                            Rank{pools.plan.decode_gpus.front()});
+  lone.time = way.latency + lone.kv.si() * way.alone;
+  return lone;
+}
+
+}  // namespace orrery

@@ -1,0 +1,188 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/core/units.hpp"
+#include "sim/serving/replay_counts.hpp"
+#include "sim/serving/request.hpp"
+#include "sim/serving/serving_batch.hpp"
+#include "sim/serving/slo.hpp"
+#include "sim/serving/step_progress.hpp"
+#include "sim/serving/step_times.hpp"
+
+namespace orrery {
+
+/// What a replica does of a request: all, or, where prompts and answers are computed apart, one of
+/// the two.
+enum class ReplicaRole { all, prefill, decode };
+
+/// What a replica is and does, but for how long its iterations take.
+struct ReplicaShape {
+  ReplicaRole role = ReplicaRole::all;
+  /// Of ReplicaRole::decode: the last token of the prompt is computed again here, and the answer's
+  /// first token comes out of that. Else it comes with the keys and values.
+  bool makes_first_token = false;
+  BatchRules rules;
+  KvShape kv;
+  /// Between a client and the engine, there and back: tokenizer, HTTP, detokenizer.
+  Seconds client;
+  Slo slo;
+  /// Steps every iteration by itself, instead of summing up those in which the batch does not
+  /// change.
+  bool unfolded = false;
+  int stages = 1;  ///< Of a pipeline, in which as many replicas of this kind take turns.
+  int copies = 1;  ///< Of attention, which go in step: each a replica of this kind.
+  bool keeps_iterations = false;  ///< As they were: for traces.
+  /// Requests before this one are warm-up: they are served, and counted nowhere.
+  std::uint32_t first_counted = 0;
+};
+
+/// What a replica computed from one change of its batch to the next: equal iterations that follow
+/// each other, or one with parts of prompts.
+struct ReplayedIteration {
+  std::uint32_t replica = 0;
+  Seconds start, end;
+  std::int64_t steps = 1;
+  std::int64_t decodes = 0;        ///< Requests that get a token in each.
+  std::int64_t prompt_tokens = 0;  ///< Of all parts of prompts.
+};
+
+/// A request whose prompt a replica of ReplicaRole::prefill has computed. Its blocks stay until
+/// they are released.
+struct PrefilledRequest {
+  std::uint32_t request = 0;
+  std::uint32_t hits = 0;  ///< Tokens of the prompt that were found in the cache.
+  Seconds sent, started, done;
+  KeptBlocks kept;
+};
+
+/// A request that a replica of ReplicaRole::decode has given a place and blocks.
+struct CalledRequest {
+  std::uint32_t request = 0;
+  std::uint32_t place = 0;
+  std::uint32_t known = 0;  ///< Tokens of its prompt that are in this cache.
+};
+
+/// One instance of the model that serves requests. Its clock jumps from one change of its batch to
+/// the next: whoever drives it tells it what arrives until then.
+///
+///     while (...) {
+///       replica.arrive(...)   of all that arrive until change_at(), in their order
+///       replica.complete()    the iteration, or as many equal ones as there were, is over
+///       replica.arrive(...)   of what arrives at this very moment
+///       replica.start(...)
+///     }
+///
+/// An idle replica has no change to come (change_at() is `never`): it is started by what arrives.
+class Replica {
+ public:
+  static constexpr Seconds never{1e300};
+
+  /// All are kept by reference. `busy`: of those that share a pipeline with this one, itself
+  /// counted, how many have something to do; null where there is no pipeline.
+  Replica(const RequestList& list, const ReplicaShape& shape, StepTimes& times,
+          std::int64_t* busy = nullptr);
+
+  /// Request `index` reaches the engine at `time`, which is at most change_at(), and was sent
+  /// shape.client before.
+  void arrive(std::uint32_t index, Seconds time);
+  /// The same of one that is prefilled elsewhere, by a replica of ReplicaRole::decode.
+  void arrive_remote(std::uint32_t index, Seconds time);
+  /// Those that got a place since this was asked last.
+  std::vector<CalledRequest> take_called();
+  /// Its keys and values are here at `time`: it decodes from the next iteration on.
+  void receive(const CalledRequest& called, const PrefilledRequest& prefilled, Seconds time);
+  /// Of ReplicaRole::prefill: those whose prompt the last complete() ended, but for answers of one
+  /// token, which have ended.
+  std::span<const PrefilledRequest> prefilled() const { return prefilled_; }
+  void release(const PrefilledRequest& request) { batch_.give_back(request.kept); }
+
+  Seconds change_at() const { return change_at_; }
+  void complete();
+  void start(Seconds now);
+
+  /// What start() has begun: one iteration, or as many as `steps` say, of so many tokens.
+  const DecodeSteps& steps() const { return steps_; }
+  std::int64_t tokens() const;
+  /// Takes other times and a smaller number: those of replicas that go in step with this one.
+  void adopt(const DecodeSteps& steps);
+  /// Ends after the step that is running at `time`, or, where iterations are planned ahead, the one
+  /// behind it.
+  void cut_at(Seconds time);
+
+  bool is_idle() const { return change_at_ == never; }
+  Seconds now() const { return now_; }
+  /// Requests that ended with the last complete(), in the order of their places.
+  std::span<const RequestTimes> ended() const { return ended_; }
+  std::int64_t present() const { return present_; }
+  /// Of all that are there, prompts and answers from their beginning: for routers.
+  std::int64_t tokens_to_come() const { return tokens_to_come_; }
+  /// Tokens of a request's prompt that are in the cache.
+  std::int64_t known_tokens(std::uint32_t index) const { return batch_.known_tokens(index); }
+  const ServingBatch& batch() const { return batch_; }
+  const ReplayCounts& counts() const { return counts_; }
+  /// Where the shape keeps them.
+  const std::vector<ReplayedIteration>& iterations() const { return iterations_; }
+
+ private:
+  void schedule();
+  void start_decodes();
+  void start_mixed();
+  void wait_for_load();
+  Seconds with_load(Seconds iteration) const;
+  void complete_decodes(std::int64_t steps);
+  void complete_chunks();
+  void give_token(std::uint32_t place);
+  void end(std::uint32_t place);
+  void hand_over(std::uint32_t place);
+  void enter(const Sequence& sequence, Seconds time);
+  void first_steps(Seconds time);
+  double beyond() const { return progress_.left() * static_cast<double>(batch_.decodes()); }
+  std::int64_t fresh() const { return static_cast<std::int64_t>(fresh_.size()); }
+  void count_present(Seconds until);
+  void note_memory(Seconds span, double share_before);
+  std::uint32_t quarter_of(std::uint32_t index) const;
+
+  const RequestList& list_;
+  const ReplicaShape& shape_;
+  StepTimes& times_;
+  std::int64_t* busy_;
+  ServingBatch batch_;
+  ReplayCounts counts_;
+  std::vector<RequestTimes> ended_;
+  std::vector<PrefilledRequest> prefilled_;
+  std::vector<ChunkShape> chunk_shapes_;
+  std::vector<ReplayedIteration> iterations_;
+
+  Seconds now_;
+  Seconds change_at_ = never;
+  StepProgress progress_;
+  DecodeSteps steps_;           // Of a change by decodes alone; `steps` is how many they are.
+  bool interruptible_ = false;  // Whoever arrives may enter sooner than at change_at_.
+  Seconds seen_until_ = never;  // Who came later is not in the iteration that begins.
+  Seconds counted_until_;
+
+  // Decodes that stood still while prompts were computed: how many did for how long less than the
+  // first ones.
+  struct Stalled {
+    std::int64_t requests = 0;
+    Seconds since;
+  };
+  std::vector<Stalled> stalled_;
+  Seconds stall_;
+  // Those that came from another pool and have not made a step here: the gap before it is their
+  // own.
+  std::vector<FinishQueue::Entry> fresh_;
+  std::vector<FinishQueue::Entry> received_;         // They join with the next start().
+  std::unordered_map<std::uint32_t, Seconds> sent_;  // When, by request, of those from there.
+  double answer_share_ = 0.0;                        // Of sglang.
+  std::int64_t present_ = 0, tokens_to_come_ = 0;
+  bool at_work_ = false;    // Counted in busy_.
+  bool loads_ = false;      // Nothing is computed until change_at_: all wait for the host's memory.
+  bool sent_back_ = false;  // Somebody was, to make room for the step that begins.
+};
+
+}  // namespace orrery

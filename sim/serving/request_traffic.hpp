@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "sim/serving/length_law.hpp"
+#include "sim/serving/request.hpp"
+
+namespace orrery {
+
+/// When requests are sent.
+enum class Arrivals {
+  closed,    ///< A number of clients; each sends its next request when the last is answered.
+  poisson,   ///< At a rate, independent of each other.
+  constant,  ///< At a rate, at equal distances.
+  gamma,     ///< At a rate; distances are drawn from a gamma law of a coefficient of variation.
+  burst      ///< All at once.
+};
+
+/// Prompts that begin alike: each belongs to one of `groups`, whose first `group_tokens` are the
+/// same, and to one of `users` of the group, whose next `user_tokens` are.
+struct SharedPrefix {
+  std::uint32_t groups = 0;  ///< 0: prompts have nothing in common.
+  std::uint32_t group_tokens = 0;
+  std::uint32_t users = 1;
+  std::uint32_t user_tokens = 0;
+};
+
+/// A stream of requests as its law says it.
+struct RequestTraffic {
+  Arrivals arrivals = Arrivals::closed;
+  int concurrency = 1;   ///< Clients of a closed loop.
+  double rate = 0.0;     ///< Requests a second, of all but closed and burst.
+  double variation = 1;  ///< Standard deviation over mean of the distances of gamma.
+  LengthLaw prompt, output;
+  std::int64_t requests = 1;
+  SharedPrefix prefix;
+  std::uint64_t seed = 1;
+};
+
+/// Hashes of a shared prefix stand for so many tokens, a block of vLLM.
+inline constexpr std::uint32_t drawn_hash_tokens = 16;
+
+/// All requests of the law. Each law has its own stream of random numbers, so that a change of the
+/// rate leaves the lengths as they were.
+RequestList draw_requests(const RequestTraffic& traffic);
+
+/// "poisson", "constant", "gamma:2.5", "burst" into `arrivals` and `variation`. Errors (bad_input):
+/// another word, a variation outside [0.01, 100].
+void parse_arrivals(const std::string& text, const Place& at, RequestTraffic& traffic);
+/// "groups=10,tokens=150[,users=5,user-tokens=600]".
+SharedPrefix parse_shared_prefix(const std::string& text, const Place& at);
+const char* arrivals_name(Arrivals arrivals);
+
+}  // namespace orrery

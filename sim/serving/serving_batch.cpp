@@ -1,0 +1,296 @@
+#include "sim/serving/serving_batch.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+#include <span>
+
+namespace orrery {
+
+ServingBatch::ServingBatch(const RequestList& list, const BatchRules& rules, const KvShape& kv)
+    : list_{list},
+      rules_{rules},
+      kv_{kv, list.hash_tokens},
+      phases_(static_cast<std::size_t>(kv.block_tokens)) {}
+
+// The nodes of what was asked: what was answered has no hashes.
+PrefixWay ServingBatch::way_of(std::uint32_t index, std::uint32_t most) const {
+  const Request& request = list_.requests[index];
+  return kv_.way_of(std::span{list_.hashes}.subspan(request.first_hash, request.hashes),
+                    std::min(request.prompt_tokens, most));
+}
+
+std::int64_t ServingBatch::known_tokens(std::uint32_t index) const {
+  if (!kv_.keeps_prefixes()) return 0;
+  const std::uint32_t prompt = list_.requests[index].prompt_tokens;
+  const KvBlocks::Match match = kv_.match(way_of(index, prompt));
+  return kv_.cached_tokens(match.nodes + match.host_nodes, prompt);
+}
+
+ServingBatch::Candidate ServingBatch::candidate() const {
+  const Sequence& first = waiting_.front();
+  Candidate of;
+  of.prompt = first.prompt;
+  of.outputs_left = first.outputs - first.made;
+  of.tokens = of.prompt;
+  of.remote = first.remote;
+  std::int64_t shared = 0, cost = 0;
+  if (kv_.keeps_prefixes()) {
+    of.way = way_of(first.request, first.prompt);
+    of.match = kv_.match(of.way);
+    const std::int64_t known = kv_.cached_tokens(of.match.nodes + of.match.host_nodes, of.prompt);
+    of.tokens -= known;
+    of.host_tokens = known - kv_.cached_tokens(of.match.nodes, of.prompt);
+    shared = kv_.blocks_of_nodes(of.way.nodes);
+    cost = kv_.cost_of(of.way, of.match);
+  }
+  of.prompt_blocks = kv_.blocks_of(of.prompt) - shared + cost;
+  // The answer's last token is never read again, so that it has no place.
+  of.all_blocks = kv_.blocks_of(of.prompt + of.outputs_left - 1) - shared + cost;
+  return of;
+}
+
+bool ServingBatch::admit(const Candidate& of, bool reserving, Seconds now) {
+  assert((reserving ? of.all_blocks : of.prompt_blocks) <= kv_.available());
+  if (free_places_.empty()) {
+    free_places_.push_back(static_cast<std::uint32_t>(sequences_.size()));
+    sequences_.emplace_back();
+  }
+  const std::uint32_t place = free_places_.back();
+  free_places_.pop_back();
+  const std::uint32_t stamp = sequences_[place].stamp + 1;
+  Sequence& sequence = sequences_[place];
+  sequence = waiting_.front();
+  waiting_.pop_front();
+  sequence.stamp = stamp;
+  sequence.decodes = false;
+  sequence.computed = static_cast<std::uint32_t>(of.prompt - of.tokens);
+  if (sequence.made == 0 && !sequence.remote) {
+    sequence.hits = sequence.computed;
+    sequence.host_hits = static_cast<std::uint32_t>(of.host_tokens);
+  }
+  sequence.nodes = static_cast<std::uint32_t>(of.way.nodes);
+  sequence.deepest = kv_.keeps_prefixes() ? kv_.hold(of.way, of.match) : PrefixTree::none;
+  const std::int64_t shared = kv_.blocks_of_nodes(of.way.nodes);
+  const std::int64_t own =
+      kv_.blocks_of(reserving ? of.prompt + of.outputs_left - 1 : of.prompt) - shared;
+  kv_.take(own);
+  sequence.reserved = reserving ? own : 0;
+  ++running_;
+  if (sequence.remote) {
+    called_.push_back(place);
+    receiving_.push_back(place);
+    return false;
+  }
+  loaded_tokens_ += of.host_tokens;
+  if (of.host_tokens > 0 && rules_.loading == HostKvLoading::apart) {
+    loads_end_ =
+        std::max(loads_end_, now) + static_cast<double>(of.host_tokens) * rules_.load_token;
+    loads_.push_back({loads_end_, place});
+    receiving_.push_back(place);
+    return false;
+  }
+  to_load_ += of.host_tokens;
+  prefilling_.push_back(place);
+  order_.push_back({0, place, stamp});
+  return true;
+}
+
+void ServingBatch::end_loads(Seconds time) {
+  for (; !loads_.empty() && loads_.front().end <= time; loads_.pop_front()) {
+    const std::uint32_t place = loads_.front().place;
+    std::erase(receiving_, place);
+    prefilling_.push_back(place);
+    order_.push_back({0, place, sequences_[place].stamp});
+  }
+}
+
+void ServingBatch::receive(std::uint32_t place) {
+  Sequence& sequence = sequences_[place];
+  assert(sequence.remote && !sequence.decodes);
+  sequence.remote = false;
+  sequence.computed = sequence.prompt;
+  std::erase(receiving_, place);
+  // Only now may it be sent back: until here its blocks are being written.
+  order_.push_back({0, place, sequence.stamp});
+  join_decodes(place);
+}
+
+void ServingBatch::compute(std::uint32_t place, std::int64_t tokens) {
+  assert(tokens > 0);
+  chunks_.push_back({place, static_cast<std::uint32_t>(tokens)});
+}
+
+double ServingBatch::answers_left() const {
+  double left = 0.0;
+  for (const std::uint32_t place : receiving_) {
+    const Sequence& sequence = sequences_[place];
+    left += static_cast<double>(
+        std::min<std::int64_t>(sequence.outputs - sequence.made, rules_.most_answer));
+  }
+  for (const FinishQueue::Entry& entry : order_) {
+    const Sequence& sequence = sequences_[entry.place];
+    if (sequence.stamp != entry.stamp) continue;
+    const std::int64_t made = sequence.made + (sequence.decodes ? step_ - sequence.joined : 0);
+    left += static_cast<double>(std::min(sequence.outputs - made, rules_.most_answer));
+  }
+  return left;
+}
+
+// A token that finds the blocks full takes a new one: the step that computes it is known when the
+// sequence joins, but for whole blocks.
+std::size_t ServingBatch::phase_of(std::int64_t context) const {
+  const std::int64_t block = kv_.block_tokens();
+  return static_cast<std::size_t>(((step_ - context) % block + block) % block);
+}
+
+std::int64_t ServingBatch::growth_of_step() const {
+  const std::int64_t block = kv_.block_tokens();
+  if (rules_.step_tokens == 1) return phases_[static_cast<std::size_t>(step_ % block)];
+  std::int64_t blocks = 0;
+  for (std::int64_t token = 0; token < rules_.step_tokens; ++token)
+    blocks += phases_[static_cast<std::size_t>((step_ + token) % block)];
+  return blocks;
+}
+
+std::int64_t ServingBatch::tokens_until_full() const {
+  const std::int64_t takers = decodes_ - reserved_decodes_;
+  if (takers == 0) return std::numeric_limits<std::int64_t>::max();
+  const std::int64_t block = kv_.block_tokens();
+  std::int64_t left = kv_.available();
+  std::int64_t steps = left / takers * block;  // Each takes one in a block's steps.
+  left %= takers;
+  for (std::int64_t at = step_ % block;; at = (at + 1) % block, ++steps) {
+    left -= phases_[static_cast<std::size_t>(at)];
+    if (left < 0) return steps;
+  }
+}
+
+std::int64_t ServingBatch::tokens_until_finish() {
+  while (!finishes_.empty() && sequences_[finishes_.first().place].stamp != finishes_.first().stamp)
+    finishes_.pop();
+  return finishes_.empty() ? std::numeric_limits<std::int64_t>::max()
+                           : finishes_.first().step - step_;
+}
+
+void ServingBatch::advance(std::int64_t tokens) {
+  const std::int64_t block = kv_.block_tokens();
+  std::int64_t growth = tokens / block * (decodes_ - reserved_decodes_);
+  for (std::int64_t i = 0; i < tokens % block; ++i)
+    growth += phases_[static_cast<std::size_t>((step_ + i) % block)];
+  kv_.take(growth);
+  step_ += tokens;
+  context_ += tokens * decodes_;
+}
+
+bool ServingBatch::computed(const Chunk& chunk) {
+  Sequence& sequence = sequences_[chunk.place];
+  sequence.computed += chunk.tokens;
+  assert(sequence.computed <= sequence.prompt);
+  if (sequence.computed < sequence.prompt) return false;
+  std::erase(prefilling_, chunk.place);
+  return true;
+}
+
+void ServingBatch::join_decodes(std::uint32_t place) {
+  Sequence& sequence = sequences_[place];
+  sequence.decodes = true;
+  sequence.joined = step_;
+  finishes_.push({step_ + (sequence.outputs - sequence.made), place, sequence.stamp});
+  ++decodes_;
+  context_ += sequence.prompt;
+  if (sequence.reserved > 0)
+    ++reserved_decodes_;
+  else
+    ++phases_[phase_of(sequence.prompt)];
+}
+
+std::uint32_t ServingBatch::next_finished() {
+  if (tokens_until_finish() > 0) return nobody;
+  const std::uint32_t place = finishes_.first().place;
+  finishes_.pop();
+  return place;
+}
+
+std::int64_t ServingBatch::own_blocks(const Sequence& sequence) const {
+  if (sequence.reserved > 0) return sequence.reserved;
+  const std::int64_t tokens =
+      sequence.decodes ? context_of(sequence) : static_cast<std::int64_t>(sequence.prompt);
+  return kv_.blocks_of(tokens) - kv_.blocks_of_nodes(sequence.nodes);
+}
+
+void ServingBatch::leave_decodes(std::uint32_t place) {
+  const Sequence& sequence = sequences_[place];
+  const std::int64_t context = context_of(sequence);
+  --decodes_;
+  context_ -= context;
+  if (sequence.reserved > 0)
+    --reserved_decodes_;
+  else
+    --phases_[phase_of(context)];
+}
+
+void ServingBatch::give_back(const KeptBlocks& kept) {
+  kv_.give(kept.blocks);
+  if (kept.deepest != PrefixTree::none) kv_.release(kept.deepest);
+}
+
+KeptBlocks ServingBatch::leave_keeping(std::uint32_t place) {
+  const KeptBlocks kept{own_blocks(sequences_[place]), sequences_[place].deepest};
+  free_place(place);
+  return kept;
+}
+
+void ServingBatch::free_blocks(std::uint32_t place) {
+  give_back({own_blocks(sequences_[place]), sequences_[place].deepest});
+  free_place(place);
+}
+
+void ServingBatch::free_place(std::uint32_t place) {
+  Sequence& sequence = sequences_[place];
+  if (sequence.decodes) leave_decodes(place);
+  ++sequence.stamp;
+  free_places_.push_back(place);
+  --running_;
+  while (!order_.empty() && sequences_[order_.back().place].stamp != order_.back().stamp)
+    order_.pop_back();
+  if (order_.size() > 64 && static_cast<std::int64_t>(order_.size()) > 2 * running_)
+    std::erase_if(order_, [&](const FinishQueue::Entry& entry) {
+      return sequences_[entry.place].stamp != entry.stamp;
+    });
+}
+
+void ServingBatch::leave(std::uint32_t place) {
+  if (rules_.scheduler != SchedulerKind::static_batch) return free_blocks(place);
+  // Its slot is computed on until the longest answer of the batch is complete.
+  padding_.push_back(place);
+  padding_decodes_ += sequences_[place].decodes ? 1 : 0;
+  if (static_cast<std::int64_t>(padding_.size()) < running_) return;
+  for (const std::uint32_t done : padding_) free_blocks(done);
+  padding_.clear();
+  padding_decodes_ = 0;
+}
+
+void ServingBatch::preempt_youngest(Seconds now) {
+  assert(running_ > 1);
+  const std::uint32_t place = order_.back().place;
+  Sequence again = sequences_[place];
+  const bool decoded = again.decodes;
+  const std::int64_t joined = again.joined;
+  if (decoded) again.made += static_cast<std::uint32_t>(step_ - again.joined);
+  if (!decoded) std::erase(prefilling_, place);
+  free_blocks(place);
+  // Its prompt is now what it was asked and what it has answered, which is computed again.
+  again.prompt = list_.requests[again.request].prompt_tokens + again.made;
+  again.computed = 0;
+  again.decodes = false;
+  again.reserved = 0;
+  again.nodes = 0;
+  again.deepest = PrefixTree::none;
+  ++again.preemptions;
+  // Who came and went without a step has made none here.
+  if (decoded && step_ > joined) again.last_token = now;
+  waiting_.push_front(again);
+}
+
+}  // namespace orrery

@@ -1,0 +1,220 @@
+#include "sim/serving/serving_kernels.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "sim/measurements/serving_table.hpp"
+#include "sim/serving/training_rows.hpp"
+
+namespace orrery {
+namespace {
+
+// Bytes over bandwidth is the least. 1.1 is what the best rows that cannot be cached take beyond it
+// (decode attention of vLLM over 1 GB of keys and values reaches 0.88 to 0.93 of the data sheet's
+// bandwidth), 1.5 and 2 us are what the smallest kernels take.
+constexpr double cold_traffic = 1.1;
+constexpr Seconds least_product = microseconds(1.5);
+// A product of fewer rows can be computed as one of so many, padded: vLLM's fp8 rows of GB200 take
+// up to 1.7 times as long at 1 to 8 as at 16, the published steps of no engine do (InferenceX).
+constexpr std::int64_t padded_rows = 16;
+constexpr Seconds least_attention = microseconds(2.0);
+constexpr double far_outside = 2.0;     // Octaves.
+constexpr double another_engine = 0.5;  // The same.
+
+Tag tag_of(const FittedTable::Time& found, bool own) {
+  if (found.outside > far_outside) return Tag::default_value;
+  return found.exact && own ? Tag::measured : Tag::interpolated;
+}
+
+}  // namespace
+
+ServingKernels::ServingKernels(const Gpu& gpu, const ServingEngine& engine)
+    : gpu_{gpu}, table_gpu_{gpu}, engine_{engine}, measured_{gpu_of_serving_tables(gpu.name)} {
+  if (!measured_.empty() && measured_ != gpu.name) table_gpu_ = read_gpu(measured_, {});
+  if (const auto other = engine.all_reduce_on.find(gpu.name); other != engine.all_reduce_on.end())
+    engine_.all_reduce = other->second;
+}
+
+ServingKernels::Shelf& ServingKernels::shelf(const std::string& op, const std::string& words,
+                                             const KernelFormats& formats) const {
+  // Two formats may be measured as one, and yet move other bytes.
+  const auto [place, fresh] =
+      shelves_.try_emplace(op + words + "/" + name(formats.weights) + "/" + name(formats.kv));
+  Shelf& shelf = place->second;
+  if (!fresh || measured_.empty()) return shelf;
+  std::vector<FittedTable>& found = shelf.tables;
+  const RoofRates measured_on = roof_rates(table_gpu_, op, formats);
+  const bool sums = op == "all_reduce";
+  const auto special = engine_.kernels_of.find(op + words);
+  for (const std::string& engine :
+       special == engine_.kernels_of.end() ? engine_.kernels : special->second) {
+    if (sums && engine != engine_.all_reduce) continue;
+    const std::string name = op + words + "-" + engine;
+    // An engine's own kernels of a like GPU are nearer than another engine's of this one.
+    const bool own = engine == engine_.kernels.front();
+    const std::string gpu = own ? gpu_of_serving_table(measured_, name) : measured_;
+    if (const auto table = read_serving_table(gpu, name))
+      found.emplace_back(
+          *table, formats,
+          gpu == measured_ ? measured_on : roof_rates(read_gpu(gpu, {}), op, formats));
+  }
+  if (const auto table = training_rows(measured_, op, formats.weights))
+    found.emplace_back(*table, formats, measured_on);
+  return shelf;
+}
+
+KernelTime ServingKernels::price(const std::string& op, const std::string& words,
+                                 const KernelFormats& formats,
+                                 std::span<const std::int64_t> sizes) const {
+  Shelf& all = shelf(op, words, formats);
+  Sizes key{};
+  std::copy(sizes.begin(), sizes.end(), key.begin());
+  const auto [known, fresh] = all.known.try_emplace(key);
+  if (fresh) known->second = fresh_price(all, op, formats, sizes);
+  return known->second;
+}
+
+// The first of those that reach nearest to the shape. Another engine's kernels are others: they
+// stand in where they reach it by half an octave nearer.
+const FittedTable* ServingKernels::nearest(const Shelf& shelf,
+                                           std::span<const std::int64_t> sizes) {
+  const FittedTable* nearest = nullptr;
+  double least = 0.0;
+  for (const FittedTable& table : shelf.tables) {
+    const double outside = table.outside(sizes);
+    if (!nearest || outside + another_engine < least) nearest = &table, least = outside;
+  }
+  return nearest;
+}
+
+KernelTime ServingKernels::fresh_price(const Shelf& shelf, const std::string& op,
+                                       const KernelFormats& formats,
+                                       std::span<const std::int64_t> sizes) const {
+  const RoofRates own = roof_rates(gpu_, op, formats);
+  const FittedTable* nearest = ServingKernels::nearest(shelf, sizes);
+  if (!nearest) {
+    const Roofline assumed;
+    const KernelWork work = kernel_work(op, formats, sizes);
+    const Seconds memory = work.bytes / (assumed.memory_efficiency * own.bandwidth);
+    const Seconds compute = work.flop / (assumed.compute_efficiency * own.peak);
+    return {std::max(memory, compute) + assumed.launch, Tag::default_value};
+  }
+  const std::string& title = nearest->title();
+  if (std::find(used_.begin(), used_.end(), title) == used_.end()) used_.push_back(title);
+  const FittedTable::Time found = nearest->at(sizes, own);
+  const bool is_own = nearest->gpu() == gpu_.name && nearest->engine() == engine_.kernels.front();
+  return {found.time, tag_of(found, is_own)};
+}
+
+KernelTime ServingKernels::cold(const KernelTime& hot, Bytes bytes, Seconds least) const {
+  const Seconds floor = cold_traffic * (bytes / gpu_.memory_bandwidth) + least;
+  return hot.time < floor ? KernelTime{floor, std::max(hot.tag, Tag::interpolated)} : hot;
+}
+
+KernelTime ServingKernels::gemm(WeightFormat format, std::int64_t n, std::int64_t k,
+                                std::int64_t m) const {
+  const std::array<std::int64_t, 3> sizes{n, k, m};
+  const KernelFormats formats{format, KvFormat::bf16};
+  const std::string words = "-" + table_word(format);
+  KernelTime time = price("gemm", words, formats, sizes);
+  if (m < padded_rows) {
+    const KernelTime padded =
+        price("gemm", words, formats, std::array<std::int64_t, 3>{n, k, padded_rows});
+    if (padded.time < time.time) time = {padded.time, std::max(padded.tag, Tag::interpolated)};
+  }
+  return cold(time, kernel_work("gemm", formats, sizes).bytes, least_product);
+}
+
+Seconds ServingKernels::cold_attention(Bytes read) const {
+  return cold_traffic * (read / gpu_.memory_bandwidth) + least_attention;
+}
+
+KernelTime ServingKernels::decode_attention(KvFormat kv,
+                                            std::span<const std::int64_t> sizes) const {
+  const KernelFormats formats{WeightFormat::bf16, kv};
+  return cold(price("decode_attention", "-kv-" + table_word(kv), formats, sizes),
+              kernel_work("decode_attention", formats, sizes).bytes, least_attention);
+}
+
+std::optional<ServingTable> ServingKernels::decode_table(
+    KvFormat kv, std::span<const std::int64_t> sizes) const {
+  const std::string op = "decode_attention", words = "-kv-" + table_word(kv);
+  const FittedTable* of = nearest(shelf(op, words, {WeightFormat::bf16, kv}), sizes);
+  return of ? read_serving_table(measured_, op + words + "-" + of->engine()) : std::nullopt;
+}
+
+KernelTime ServingKernels::prefill_attention(KvFormat kv, std::int64_t heads, std::int64_t kv_heads,
+                                             std::int64_t head_dim, std::int64_t tokens,
+                                             std::int64_t cached) const {
+  const std::array<std::int64_t, 5> whole{1, heads, kv_heads, head_dim, tokens + cached};
+  const KernelTime prompt =
+      price("prefill_attention", "-kv-" + table_word(kv), {WeightFormat::bf16, kv}, whole);
+  if (cached == 0) return prompt;
+  const auto q = static_cast<double>(tokens), p = static_cast<double>(cached);
+  // Of the triangle of queries and keys, the rows of the new tokens.
+  const double share = q * (q + 2.0 * p) / ((q + p) * (q + p));
+  const Bytes read =
+      Bytes{2.0 * bytes_per_value(kv) * static_cast<double>(kv_heads * head_dim) * (q + p)};
+  return cold({share * prompt.time, std::max(prompt.tag, Tag::interpolated)}, read,
+              least_attention);
+}
+
+KernelTime ServingKernels::latent_decode(KvFormat kv, std::int64_t requests, std::int64_t heads,
+                                         std::int64_t context) const {
+  const std::array<std::int64_t, 3> sizes{requests, heads, context};
+  const KernelFormats formats{WeightFormat::bf16, kv};
+  return cold(price("latent_decode", "-kv-" + table_word(kv), formats, sizes),
+              kernel_work("latent_decode", formats, sizes).bytes, least_attention);
+}
+
+KernelTime ServingKernels::latent_prefill(KvFormat kv, std::int64_t heads, std::int64_t tokens,
+                                          std::int64_t cached) const {
+  const std::array<std::int64_t, 3> whole{1, heads, tokens + cached};
+  const KernelTime prompt =
+      price("latent_prefill", "-kv-" + table_word(kv), {WeightFormat::bf16, kv}, whole);
+  const auto q = static_cast<double>(tokens), p = static_cast<double>(cached);
+  const double share = q * (q + 2.0 * p) / ((q + p) * (q + p));
+  if (cached == 0) return prompt;
+  return {std::max(share * prompt.time, least_attention), std::max(prompt.tag, Tag::interpolated)};
+}
+
+KernelTime ServingKernels::latent_products(std::int64_t heads, std::int64_t tokens) const {
+  const std::array<std::int64_t, 2> sizes{heads, tokens};
+  const KernelTime before = price("latent_pre", "", {}, sizes);
+  const KernelTime after = price("latent_post", "", {}, sizes);
+  return {before.time + after.time, std::max(before.tag, after.tag)};
+}
+
+KernelTime ServingKernels::experts(WeightFormat format, std::span<const std::int64_t> sizes) const {
+  const KernelFormats formats{format, KvFormat::bf16};
+  return cold(price("experts", "-" + table_word(format), formats, sizes),
+              kernel_work("experts", formats, sizes).bytes, least_product);
+}
+
+std::optional<KernelTime> ServingKernels::all_reduce(int gpus, std::int64_t elements) const {
+  const std::array<std::int64_t, 2> sizes{gpus, elements};
+  const std::vector<FittedTable>& tables = shelf("all_reduce", "", {}).tables;
+  // More GPUs than were measured together are another topology, not a longer row, unless others of
+  // a sister GPU reach each other as these do.
+  const std::array<std::int64_t, 2> group{gpus, 1 << 20};
+  if (tables.empty()) return std::nullopt;
+  if (tables.front().outside(group) == 0.0) return price("all_reduce", "", {}, sizes);
+  const Shelf& larger = shelf_of_larger_groups();
+  if (larger.tables.empty() || larger.tables.front().outside(group) > 0.0) return std::nullopt;
+  return fresh_price(larger, "all_reduce", {}, sizes);
+}
+
+const ServingKernels::Shelf& ServingKernels::shelf_of_larger_groups() const {
+  const auto [place, fresh] = shelves_.try_emplace("all_reduce of larger groups");
+  if (!fresh) return place->second;
+  const std::string name = "all_reduce-" + engine_.all_reduce;
+  const std::string sister = gpu_of_larger_groups(measured_, name);
+  if (sister.empty()) return place->second;
+  if (const auto table = read_serving_table(sister, name))
+    place->second.tables.emplace_back(*table, KernelFormats{},
+                                      roof_rates(read_gpu(sister, {}), "all_reduce", {}));
+  return place->second;
+}
+
+}  // namespace orrery

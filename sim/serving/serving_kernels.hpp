@@ -1,0 +1,88 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/cluster/system.hpp"
+#include "sim/kernels/kernel_time.hpp"
+#include "sim/serving/fitted_table.hpp"
+#include "sim/serving/serving_engine.hpp"
+
+namespace orrery {
+
+/// How long the kernels of an engine take on one kind of GPU.
+///
+/// Tables  of the engine's own release line first; where they do not reach a shape, the nearest of
+///         another engine and, for large products and long prompts, those of training steps. Read
+///         when first asked for.
+/// Floor   1.1 times the bytes over the memory's bandwidth, and 1.5 us (attention 2 us): some rows
+///         were taken from a warm L2 and beat the memory, which no layer of a model can
+///         (docs/SERVING.md).
+/// Tag     measured: this row, of this GPU and engine. default: no table, or over two octaves
+///         outside all rows.
+class ServingKernels {
+ public:
+  ServingKernels(const Gpu& gpu, const ServingEngine& engine);
+
+  /// y[m,n] = x[m,k] w[k,n].
+  KernelTime gemm(WeightFormat format, std::int64_t n, std::int64_t k, std::int64_t m) const;
+  /// `sizes` as serving_table_columns("decode_attention") names them.
+  KernelTime decode_attention(KvFormat kv, std::span<const std::int64_t> sizes) const;
+  /// The table that a decode of these sizes is priced from; nothing where there is none.
+  std::optional<ServingTable> decode_table(KvFormat kv, std::span<const std::int64_t> sizes) const;
+  /// What attention takes at least that reads so much from the cache.
+  Seconds cold_attention(Bytes read) const;
+  /// `tokens` new ones behind `cached` ones: the whole prompt's efficiency at what is left of its
+  /// work, 4 a d (q p + q^2 / 2) operations.
+  KernelTime prefill_attention(KvFormat kv, std::int64_t heads, std::int64_t kv_heads,
+                               std::int64_t head_dim, std::int64_t tokens,
+                               std::int64_t cached) const;
+  KernelTime latent_decode(KvFormat kv, std::int64_t requests, std::int64_t heads,
+                           std::int64_t context) const;
+  KernelTime latent_prefill(KvFormat kv, std::int64_t heads, std::int64_t tokens,
+                            std::int64_t cached) const;
+  /// Both absorbed up-projections of a decode step.
+  KernelTime latent_products(std::int64_t heads, std::int64_t tokens) const;
+  /// `sizes` as serving_table_columns("experts") names them.
+  KernelTime experts(WeightFormat format, std::span<const std::int64_t> sizes) const;
+
+  /// Of a custom all-reduce; nothing where none was measured over so many GPUs.
+  std::optional<KernelTime> all_reduce(int gpus, std::int64_t elements) const;
+
+  /// Whose tables stand for the GPU's: itself, another one, or "".
+  const std::string& measured_gpu() const { return measured_; }
+  const Gpu& gpu() const { return gpu_; }
+  /// Tables that answers came from, in the order in which they were first used.
+  std::vector<std::string> used() const { return used_; }
+
+ private:
+  // Tables of one op and format, the nearest engine's first, and what they were asked before.
+  using Sizes = std::array<std::int64_t, 7>;  // Filled up with zeros.
+  struct Shelf {
+    std::vector<FittedTable> tables;
+    std::map<Sizes, KernelTime> known;
+  };
+  Shelf& shelf(const std::string& op, const std::string& words, const KernelFormats& formats) const;
+  KernelTime price(const std::string& op, const std::string& words, const KernelFormats& formats,
+                   std::span<const std::int64_t> sizes) const;
+  const Shelf& shelf_of_larger_groups() const;
+  static const FittedTable* nearest(const Shelf& shelf, std::span<const std::int64_t> sizes);
+  KernelTime fresh_price(const Shelf& shelf, const std::string& op, const KernelFormats& formats,
+                         std::span<const std::int64_t> sizes) const;
+  KernelTime cold(const KernelTime& hot, Bytes bytes, Seconds least) const;
+
+  Gpu gpu_;
+  Gpu table_gpu_;  // That of the tables: gpu_ where they are its own.
+  ServingEngine engine_;
+  std::string measured_;
+  mutable std::map<std::string, Shelf> shelves_;
+  mutable std::vector<std::string> used_;
+};
+
+}  // namespace orrery

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "sim/serving/pooled_replay.hpp"
+#include "sim/serving/pools.hpp"
+#include "sim/serving/priced_serving.hpp"
+#include "sim/serving/replay_requests.hpp"
+#include "sim/serving/slo.hpp"
+
+namespace orrery {
+
+/// What clients do with a deployment, and how it is replayed.
+struct ServingLoad {
+  RequestList list;
+  std::uint32_t clients = 0;  ///< Of a closed loop; 0: requests come at their own times.
+  bool over_network = true;   ///< They are no part of the engine: its `client` time is added.
+  bool prefix_cache = false;
+  Routing routing = Routing::round_robin;
+  std::optional<Slo> slo;
+  std::uint64_t seed = 1;
+  int workers = 1;
+  bool unfolded = false;
+  bool keeps_times = false;  ///< Of each request, and all iterations.
+  std::uint32_t first_counted = 0;
+};
+
+/// One of two pools in a run.
+struct PoolOutcome {
+  ServingSetup setup;
+  KvCapacity kv;
+  ReplayCounts counts;
+  double busy = 0.0;            ///< Share of the run in which its replicas compute.
+  Bound bound = Bound::memory;  ///< Of its usual iteration.
+};
+
+struct PooledOutcome {
+  PoolsPlan plan;
+  PoolOutcome prefill, decode;
+  TransferCounts transfers;
+  std::vector<PoolTimes> times;                      ///< By request, where they are kept.
+  std::vector<ReplayedIteration> decode_iterations;  ///< Those of the other pool are the replay's.
+};
+
+/// What came of it. Figures of all GPUs of all replicas together.
+struct ServingRun {
+  ServingSetup setup;  ///< With pools that of the one that decodes, as is `kv`.
+  KvCapacity kv;
+  RequestReplay replay;
+  bool open = false;       ///< Requests came at their own times.
+  bool saturated = false;  ///< Of an open loop: the queue grew through the run.
+  std::optional<PooledOutcome> pools;
+
+  std::int64_t gpus() const { return pools ? pools->plan.gpus() : setup.deployment.gpus(); }
+  Seconds span() const;  ///< From the first request sent to the last token.
+  double requests_per_s() const;
+  double output_tokens_per_s() const;
+  double total_tokens_per_s() const;
+  /// Tokens a second that half of the clients exceed: 1 / median TPOT; 0 where no answer has two.
+  double interactivity() const;
+  /// Keys and values of all GPUs that went to the host's memory and came back, and the share of the
+  /// run for which the link of a GPU was in use by those that came back. Nothing with pools, whose
+  /// outcomes say so by themselves.
+  Bytes host_stored() const;
+  Bytes host_loaded() const;
+  double host_link_share() const;
+  double slo_share() const;  ///< Of the requests that meet it, whether it is given or not.
+};
+
+Request longest_of(const RequestList& list);
+/// A batch of one copy of attention: those of a pipeline share its memory and its requests.
+ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
+                           const KvCapacity& kv);
+/// Whether requests come at their own times.
+bool comes_by_itself(const ServingLoad& load);
+/// Errors (infeasible): memory that does not hold a request of so many tokens, which the batches
+/// of a pipeline share.
+void need_room(const ServingSetup& setup, const Request& longest, const Place& at);
+
+/// Errors (bad_input): host memory for keys and values where no prompt is known again.
+void need_prefixes(const Deployment& plan, const ServingLoad& load, const Place& at);
+
+/// Replays the requests. Each copy of attention, and each of the batches that take turns in a
+/// pipeline, is a replica of its own with its share of the requests.
+/// Errors (infeasible): the KV cache does not hold the longest request.
+ServingRun serve_requests(const PricedServing& priced, const ServingLoad& load, const Place& at);
+
+/// Whether copies of attention wait for each other: they share experts.
+bool copies_go_in_step(const ServingSetup& setup);
+
+}  // namespace orrery

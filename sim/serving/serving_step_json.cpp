@@ -1,0 +1,103 @@
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "sim/core/number_text.hpp"
+#include "sim/serving/rounded.hpp"
+#include "sim/serving/serving_setup_json.hpp"
+#include "sim/serving/serving_step_text.hpp"
+#include "sim/serving/token_cost_text.hpp"
+
+namespace orrery {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Whole nanoseconds, as all times of JSON are.
+double seconds(Seconds time) { return static_cast<double>(std::llround(time.si() * 1e9)) / 1e9; }
+
+Json iteration_json(const Iteration& iteration) {
+  Json chunks = Json::array();
+  for (const PrefillChunk& chunk : iteration.chunks)
+    chunks.push_back({{"tokens", chunk.tokens}, {"cached", chunk.cached}});
+  return {{"decodes", iteration.decodes},
+          {"context_tokens", iteration.context},
+          {"prompts", std::move(chunks)},
+          {"head_rows", iteration.heads}};
+}
+
+Json step_json(const ServingStep& step) {
+  const IterationPrice& price = step.price;
+  Json parts = Json::array();
+  for (const IterationPart& part : price.parts)
+    parts.push_back({{"op", part.op},
+                     {"kernels", part.count},
+                     {"s", seconds(part.time)},
+                     {"bytes", whole(part.bytes)},
+                     {"flop", part.flop.si()},
+                     {"basis", name(part.tag)}});
+  return {{"iteration", iteration_json(step.iteration)},
+          {"step_s", seconds(price.step)},
+          {"gpu_s", seconds(price.gpu)},
+          {"host_s", seconds(price.host)},
+          {"gap_s", seconds(price.gap)},
+          {"bound", name(price.bound)},
+          {"parts", std::move(parts)},
+          {"measured_gpu", step.measured_gpu},
+          {"tables", step.tables}};
+}
+
+}  // namespace
+
+Json memory_json(const KvCapacity& kv) {
+  return {{"total_bytes", whole(kv.memory.total)},
+          {"weights_bytes", whole(kv.memory.weights)},
+          {"activations_bytes", whole(kv.memory.activations)},
+          {"reserve_bytes", whole(kv.memory.reserve)},
+          {"kv_bytes", whole(kv.memory.kv)},
+          {"kv_bytes_per_token", kv.bytes_per_token},
+          {"kv_cache_tokens", kv.tokens},
+          {"block_tokens", kv.block}};
+}
+
+Json deployment_json(const Deployment& plan, const Model& model) {
+  return {
+      {"tp", plan.tp},
+      {"pp", plan.pp},
+      {"dp", plan.dp},
+      {"ep", plan.ep},
+      {"moe_tp", plan.moe_tp},
+      {"replicas", plan.replicas},
+      {"weights", name(plan.weights)},
+      {"experts", model.experts ? Json(name(plan.experts)) : Json(nullptr)},
+      {"kv", name(plan.kv)},
+      {"budget", plan.budget},
+      {"max_seqs", plan.max_seqs},
+      {"kv_share", plan.kv_share},
+      {"block", plan.block},
+      {"chunked", plan.chunked},
+      {"mixed", plan.mixed},
+      {"host_kv", plan.host_kv > Bytes{} ? Json(gigabytes_text(plan.host_kv)) : Json(nullptr)},
+      {"speculate", plan.speculation ? Json(speculation_text(*plan.speculation)) : Json(nullptr)}};
+}
+
+Json serving_head_json(const ServingSetup& setup, const KvCapacity& kv) {
+  return {{"schema", "orrery.serving/1"},
+          {"model", setup.model.name},
+          {"system", setup.system.name},
+          {"gpus", setup.deployment.gpus()},
+          {"engine", {{"name", setup.engine.name}, {"title", setup.engine.title}}},
+          {"deployment", deployment_json(setup.deployment, setup.model)},
+          {"memory", memory_json(kv)}};
+}
+
+std::string serving_step_json(const ServingStep& step, const TokenCost& cost) {
+  Json json = serving_head_json(step.setup, step.kv);
+  json["step"] = step_json(step);
+  if (step.tokens_per_s > 0.0) {
+    json["step"]["output_tokens_per_s"] = step.tokens_per_s;
+    json["cost"] = token_cost_json(cost);
+  }
+  return json.dump(2) + "\n";
+}
+
+}  // namespace orrery

@@ -1,0 +1,141 @@
+#include "sim/serving/serving_step_text.hpp"
+
+#include <map>
+
+#include "sim/core/number_text.hpp"
+#include "sim/core/table.hpp"
+#include "sim/serving/token_cost_text.hpp"
+
+namespace orrery {
+namespace {
+
+constexpr int step_width = 78;
+
+std::string time_text(Seconds time) { return fixed(time.si() * 1e3, 3); }
+
+std::string memory(const ServingStep& step) {
+  const ServingMemory& memory = step.kv.memory;
+  Table table{{{"Memory of a GPU", Align::left}, {"GB"}, {"", Align::left}}, 0};
+  const auto row = [&](const std::string& what, Bytes bytes, const std::string& note) {
+    table.add_row({"  " + what, fixed(bytes.si() / 1e9, 2), note});
+  };
+  row("weights", memory.weights, "");
+  if (memory.activations > Bytes{}) row("activations", memory.activations, "");
+  row("engine", memory.reserve, "contexts, graphs, buffers");
+  row("KV cache", memory.kv,
+      plural(step.kv.tokens, "token") + " of " +
+          grouped(static_cast<std::int64_t>(step.kv.bytes_per_token + 0.5)) + " bytes, blocks of " +
+          grouped(step.kv.block));
+  row("all", memory.total, "");
+  if (step.setup.deployment.host_kv > Bytes{})
+    row("on the host", step.setup.deployment.host_kv,
+        plural(
+            static_cast<std::int64_t>(step.setup.deployment.host_kv.si() / step.kv.bytes_per_token),
+            "token"));
+  return table.text();
+}
+
+std::string heading_of(const Iteration& iteration) {
+  std::string text;
+  if (iteration.decodes > 0)
+    text = plural(iteration.decodes, "decode") + " over " + plural(iteration.context, "token");
+  for (const PrefillChunk& chunk : iteration.chunks)
+    text += (text.empty() ? "" : ", ") + std::string{"prompt of "} + plural(chunk.tokens, "token") +
+            (chunk.cached > 0 ? " behind " + grouped(chunk.cached) : "");
+  return text;
+}
+
+std::string parts(const ServingStep& step) {
+  const IterationPrice& price = step.price;
+  Table table{{{"", Align::left},
+               {"kernels"},
+               {"ms"},
+               {"of GPU"},
+               {"GB/s"},
+               {"TFLOP/s"},
+               {"basis", Align::left}}};
+  const Seconds all = total(price.parts);
+  for (const IterationPart& part : price.parts)
+    table.add_row({part.op, grouped(part.count), time_text(part.time), percent(part.time / all),
+                   part.bytes > Bytes{} ? fixed((part.bytes / part.time).si() / 1e9, 0) : "",
+                   part.flop > Flop{} ? fixed((part.flop / part.time).si() / 1e12, 1) : "",
+                   name(part.tag)});
+  return table.text();
+}
+
+std::string ends(const IterationPrice& price, bool hidden) {
+  Table table{{{"", Align::left}, {""}, {"", Align::left}}};
+  if (price.eager > total(price.parts))
+    table.add_row({"launches", time_text(price.eager), "ms: kernels wait for the host"});
+  table.add_row({"GPU", time_text(price.gpu), "ms"});
+  table.add_row({"host", time_text(price.host),
+                 hidden ? "ms beside it, for the next iteration" : "ms after it"});
+  if (price.gap > Seconds{}) table.add_row({"gap", time_text(price.gap), "ms"});
+  table.add_row({"step", time_text(price.step), "ms, bound by " + name(price.bound)});
+  return table.text();
+}
+
+std::string rate(const ServingStep& step, const TokenCost& cost) {
+  if (!(step.tokens_per_s > 0.0)) return "";
+  const auto gpus = static_cast<double>(step.setup.deployment.gpus());
+  return "\nOn and on " + fixed(step.tokens_per_s, 1) + " output tokens/s" +
+         (gpus > 1.0 ? ", " + fixed(step.tokens_per_s / gpus, 1) + " a GPU" : "") + "\n" +
+         token_cost_text(cost);
+}
+
+std::string basis(const ServingStep& step) {
+  std::map<Tag, Seconds> by_tag;
+  for (const IterationPart& part : step.price.parts) by_tag[part.tag] += part.time;
+  const Seconds all = total(step.price.parts);
+  std::vector<std::string> shares;
+  for (const Tag tag : {Tag::measured, Tag::interpolated, Tag::default_value})
+    shares.push_back(percent(by_tag[tag] / all) + " " + name(tag));
+  std::string text = wrapped("Times from ", shares, ", ", step_width);
+  const std::string& gpu = step.setup.system.gpu.name;
+  if (step.measured_gpu.empty())
+    text += "No inference kernel of " + gpu +
+            " was measured: kernels are priced by assumed shares of its peaks.\n";
+  else if (step.measured_gpu != gpu)
+    text += "Kernels of " + step.measured_gpu + " stand for those of " + gpu +
+            ", scaled by their peaks.\n";
+  return text;
+}
+
+}  // namespace
+
+std::string speculation_words(const Deployment& plan) {
+  if (!plan.speculation) return "";
+  return ", speculate " + speculation_text(*plan.speculation) + " (" +
+         fixed(plan.speculation->a_step(), 2) + " tokens a step)";
+}
+
+std::string deployment_text(const ServingSetup& setup) {
+  const Deployment& plan = setup.deployment;
+  std::string text = setup.engine.name + ", tp " + std::to_string(plan.tp);
+  const auto degree = [&](const char* what, int value) {
+    if (value > 1) text += std::string{", "} + what + " " + std::to_string(value);
+  };
+  degree("pp", plan.pp);
+  degree("dp", plan.dp);
+  degree("ep", plan.ep);
+  if (setup.model.experts && plan.moe_tp != plan.tp) degree("moe_tp", plan.moe_tp);
+  degree("replicas", plan.replicas);
+  text += ", weights " + name(plan.weights);
+  if (setup.model.experts && plan.experts != plan.weights)
+    text += ", experts " + name(plan.experts);
+  text += ", kv " + name(plan.kv);
+  if (plan.host_kv > Bytes{}) text += ", host_kv " + bytes_text(plan.host_kv);
+  return text + speculation_words(plan);
+}
+
+std::string serving_step_text(const ServingStep& step, const TokenCost& cost) {
+  const ServingSetup& setup = step.setup;
+  const std::int64_t gpus = setup.deployment.gpus();
+  return setup.model.name + " on " + setup.system.name + ", " + plural(gpus, "GPU") + "\n" +
+         deployment_text(setup) + "\n\n" + memory(step) +
+         "\nIteration: " + heading_of(step.iteration) + "\n" + parts(step) + "\n" +
+         ends(step.price, hides_host(setup.model, setup.engine, setup.deployment)) +
+         rate(step, cost) + "\n" + basis(step);
+}
+
+}  // namespace orrery

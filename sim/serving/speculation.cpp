@@ -1,0 +1,131 @@
+#include "sim/serving/speculation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "sim/core/flag_value.hpp"
+#include "sim/core/nearest.hpp"
+
+namespace orrery {
+namespace {
+
+constexpr int most_drafted = 16;
+constexpr const char* example = "write it like mtp:2@0.7 or eagle3:3@0.66/0.39/0.24";
+
+// Words of EAGLE-3's draft head: "draft_vocab_size" of its authors' checkpoints for Llama 3.1 and
+// 3.3 (huggingface.co/yuhuili, config.json).
+constexpr std::int64_t eagle_words = 32'000;
+
+std::vector<std::string> cut(const std::string& text, char mark) {
+  std::vector<std::string> parts(1);
+  for (const char letter : text)
+    if (letter == mark)
+      parts.emplace_back();
+    else
+      parts.back() += letter;
+  return parts;
+}
+
+Model one_layer(const Model& model) {
+  Model layer = model;
+  layer.layers = 1;
+  layer.layer_is_local.clear();
+  layer.layer_has_experts.clear();
+  return layer;
+}
+
+}  // namespace
+
+const std::vector<std::string>& draft_method_names() {
+  static const std::vector<std::string> names{"mtp", "eagle3", "draft", "ngram"};
+  return names;
+}
+
+double Speculation::a_step() const {
+  return std::accumulate(accepted.begin(), accepted.end(), 1.0);
+}
+
+int Speculation::most_a_step() const { return static_cast<int>(std::ceil(a_step())); }
+
+Speculation parse_speculation(const std::string& text, const Place& at) {
+  const std::vector<std::string> sides = cut(text, '@');
+  std::vector<std::string> words = cut(sides.front(), ':');
+  const bool names_model = words.size() == 3;
+  if (sides.size() != 2 || words.size() < 2 || words.size() > 3)
+    fail_input(at, "'" + text + "' says no drafts", example);
+  Speculation speculation;
+  const std::vector<std::string>& names = draft_method_names();
+  const auto found = std::find(names.begin(), names.end(), words.front());
+  if (found == names.end())
+    fail_input(at, "'" + words.front() + "' is no way to draft", suggestion(words.front(), names));
+  speculation.method = static_cast<DraftMethod>(found - names.begin());
+  if (names_model != (speculation.method == DraftMethod::draft))
+    fail_input(
+        at, names_model ? "only draft names a model" : "'" + text + "' names no model that drafts",
+        names_model ? example : "write it like draft:llama3.1-8b:4@0.6");
+  if (names_model) speculation.model = words[1];
+  const std::string place = at.file + at.pointer;
+  speculation.tokens =
+      static_cast<int>(value_of_text(words.back(), place).integer(1, most_drafted));
+  for (const std::string& rate : cut(sides.back(), '/'))
+    speculation.accepted.push_back(value_of_text(rate, place).number(0.0, 1.0));
+  const auto positions = static_cast<std::size_t>(speculation.tokens);
+  if (speculation.accepted.size() == 1)
+    speculation.accepted.resize(positions, speculation.accepted.front());
+  if (speculation.accepted.size() != positions)
+    fail_input(at,
+               "'" + text + "' has " + std::to_string(speculation.accepted.size()) + " rates for " +
+                   std::to_string(positions) + " tokens",
+               "write one for each, or their mean");
+  if (!std::is_sorted(speculation.accepted.rbegin(), speculation.accepted.rend()))
+    fail_input(at, "'" + text + "' accepts a token more often than the one before it",
+               "write in how many of all steps each position is accepted");
+  return speculation;
+}
+
+std::string speculation_text(const Speculation& of) {
+  std::string text = draft_method_names()[static_cast<std::size_t>(of.method)] + ":";
+  if (!of.model.empty()) text += of.model + ":";
+  text += std::to_string(of.tokens) + "@";
+  const bool even = std::all_of(of.accepted.begin(), of.accepted.end(),
+                                [&](double rate) { return rate == of.accepted.front(); });
+  const std::size_t shown = even ? 1 : of.accepted.size();
+  for (std::size_t i = 0; i < shown; ++i) {
+    std::string rate = std::to_string(of.accepted[i]);
+    rate.erase(rate.find_last_not_of('0') + 1);
+    if (rate.back() == '.') rate.pop_back();
+    text += (i > 0 ? "/" : "") + rate;
+  }
+  return text;
+}
+
+std::shared_ptr<const Model> drafting_model(const Model& model, const Speculation& speculation,
+                                            const Place& at) {
+  switch (speculation.method) {
+    case DraftMethod::mtp: {
+      if (model.prediction_layers == 0)
+        fail_infeasible(at, model.name + " has no layer for further tokens",
+                        "use eagle3, draft or ngram");
+      Model layer = one_layer(model);
+      if (model.experts) layer.layer_has_experts = {true};
+      return std::make_shared<const Model>(std::move(layer));
+    }
+    case DraftMethod::eagle: {
+      // Its MLP is dense: of a model with experts as wide as those that a token visits.
+      Model layer = one_layer(model);
+      if (layer.experts) layer.ffn = layer.experts->per_token * layer.experts->ffn;
+      layer.experts.reset();
+      layer.window = 0;
+      layer.vocab = std::min(layer.vocab, eagle_words);
+      return std::make_shared<const Model>(std::move(layer));
+    }
+    case DraftMethod::draft:
+      return std::make_shared<const Model>(read_model(speculation.model, at));
+    case DraftMethod::ngram:
+      break;
+  }
+  return nullptr;
+}
+
+}  // namespace orrery

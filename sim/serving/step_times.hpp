@@ -1,0 +1,143 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "sim/core/units.hpp"
+
+namespace orrery {
+
+/// What the parts of an iteration take, as functions of what is in it. Called rarely: StepTimes
+/// keeps what they said.
+struct StepLaw {
+  /// All kernels whose time depends only on how many tokens there are.
+  std::function<Seconds(double tokens)> dense;
+  /// Of it what copies of attention do together, experts and their exchange, where each of them has
+  /// so many tokens. Empty: nothing.
+  std::function<Seconds(double tokens)> shared;
+  /// Of `requests` that make a token each and have `context` tokens in the cache between them.
+  std::function<Seconds(double requests, double context)> decode_attention;
+  /// Of a part of a prompt of so many tokens, behind `cached` others.
+  std::function<Seconds(double tokens, double cached)> prefill_attention;
+  std::function<Seconds(double rows)> head;      ///< The output head and sampling.
+  std::function<Seconds(double requests)> host;  ///< The engine's work on the CPU.
+  std::function<Seconds(double requests)>
+      gap;  ///< Between two iterations, whatever hides the rest.
+  /// The GPU takes at least this long for so many tokens: kernels that are launched one by one.
+  /// Empty: there is no such bound.
+  std::function<Seconds(double tokens)> launch;
+  /// Of speculative decoding: tokens of each request that a decode step works on, what it brings on
+  /// average, and the time of what drafts. Empty: none.
+  int step_tokens = 1;
+  double progress = 1.0;
+  std::function<Seconds(double requests)> draft;
+  bool host_hidden = true;  ///< An iteration takes the longer of GPU and host, else their sum.
+  /// Of a pipeline, all of whose stages the functions above stand for. While one batch is in a
+  /// stage others are in the other ones: a batch takes the time of all stages, or as many times
+  /// that of the longest one as there are batches. The last one has the head as well.
+  int stages = 1;
+  double longest_stage = 1.0, last_stage = 1.0;  ///< Shares of the time of all layers.
+  std::function<Seconds(double tokens)> hop;     ///< From one stage to the next; empty: no time.
+  /// What the host of a stage does for the requests of all batches between two of them, while the
+  /// stage waits; empty: nothing.
+  std::function<Seconds(double requests)> planning;
+};
+
+/// Consecutive decode steps of a batch that stays as it is: the first takes `first`, each following
+/// one `growth` longer, for as long as `steps` say at most.
+struct DecodeSteps {
+  Seconds first;
+  Seconds growth;
+  std::int64_t steps = 1;
+
+  Seconds time(std::int64_t of) const {
+    const auto k = static_cast<double>(of);
+    return k * first + 0.5 * k * (k - 1.0) * growth;
+  }
+  /// The fewest steps, at least one, after which `span` has passed.
+  std::int64_t until(Seconds span) const;
+};
+
+/// A part of a prompt that an iteration computes.
+struct ChunkShape {
+  std::uint32_t tokens = 0;
+  std::uint32_t cached = 0;
+};
+
+/// A value of a table that is linear between its points.
+struct TimePoint {
+  std::int64_t at = 0;
+  Seconds time;
+};
+
+/// How long an iteration takes, from tables that are filled as they are used: of tokens and
+/// requests exact up to 64 and then 16 an octave, of contexts 8 and of prompts 16 an octave, linear
+/// between them. The tables are the definition: a replay that steps every iteration and one that
+/// sums them up see the same times.
+class StepTimes {
+ public:
+  explicit StepTimes(StepLaw law);
+
+  /// `requests` >= 1. `beyond`: tokens of context that steps have brought beyond whole ones
+  /// (StepProgress::left() of each request), so that contexts grow by as many in each step.
+  /// `busy`: batches like this one that take turns in a pipeline; 0: as many as there are stages.
+  DecodeSteps decode(std::int64_t requests, std::int64_t context, double beyond = 0.0,
+                     std::int64_t busy = 0);
+  /// An iteration of chunks, and of decodes where `requests` > 0; `finished` of the prompts end.
+  Seconds mixed(std::int64_t requests, std::int64_t context, const std::vector<ChunkShape>& chunks,
+                std::int64_t finished, double beyond = 0.0, std::int64_t busy = 0);
+  /// Of an iteration what all copies of attention do together.
+  Seconds shared(std::int64_t tokens);
+  /// The points between which StepLaw::dense, `shared` and `head` are linear, from 1 to the first
+  /// that is not below `most`.
+  std::vector<TimePoint> dense_points(std::int64_t most);
+  std::vector<TimePoint> shared_points(std::int64_t most);
+  std::vector<TimePoint> head_points(std::int64_t most);
+  /// Until the next part of a prompt can follow one whose answer nobody waits for: its time in the
+  /// longest stage, `busy` times where so many batches take turns.
+  Seconds chunk_follows(const std::vector<ChunkShape>& chunks, std::int64_t busy);
+
+ private:
+  struct Line {
+    double at;         ///< Seconds, at a context.
+    double slope;      ///< Seconds a token of context.
+    std::int64_t end;  ///< The last context of which this holds.
+  };
+  /// Through all stages: what it takes, how much more for each second more of the layers, and up
+  /// to how many of these that holds.
+  struct Passage {
+    double time;
+    double slope;
+    double most;
+  };
+  struct Fixed {
+    double layers = -1.0;  ///< Below 0: not known yet.
+    double head = 0.0;
+    double least = 0.0;
+    double besides = 0.0;
+  };
+
+  double dense(std::int64_t tokens);
+  double head(std::int64_t rows);
+  double draft(std::int64_t requests) const;
+  Line attention(std::int64_t requests, std::int64_t context, double beyond);
+  double attention_entry(std::size_t row, std::size_t column);
+  double prefill(const ChunkShape& chunk);
+  double prefill_entry(std::size_t row, std::size_t column);
+  const Fixed& fixed(std::int64_t requests);
+  double gpu_of_chunks(const std::vector<ChunkShape>& chunks, std::int64_t& tokens);
+  Passage passage(double layers, double head, std::int64_t tokens, double requests,
+                  std::int64_t busy) const;
+  double handover(std::int64_t tokens, double requests, std::int64_t busy) const;
+  double least(std::int64_t tokens, double requests) const;
+  double besides(double requests) const;
+
+  StepLaw law_;
+  std::vector<double> dense_, head_, shared_;   // By place; NaN: not known yet.
+  std::vector<std::vector<double>> attention_;  // [requests][context]
+  std::vector<std::vector<double>> prefill_;    // [tokens][cached], seconds a token
+  std::vector<Fixed> fixed_;                    // By requests.
+};
+
+}  // namespace orrery

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/sweep/row.hpp"
+
+namespace orrery {
+
+/// What plans are ranked by where nobody says: tokens_per_s_per_gpu, or of a sweep of memory alone
+/// memory_peak_bytes.
+std::string usual_figure(const Sweep& sweep);
+
+/// Rows counted by what came of them, and the best of those that are ok.
+class BestRows {
+ public:
+  /// `keep`: how many of the best. The best have the most tokens/s/GPU, or of a sweep of memory
+  /// alone the least memory; of equal ones the first point is the better.
+  BestRows(const Sweep& sweep, std::size_t keep);
+
+  void add(const Row& row);
+
+  std::int64_t ok() const { return ok_; }
+  std::int64_t infeasible() const { return infeasible_; }
+  std::int64_t failed() const { return failed_; }
+  std::int64_t rows() const { return ok_ + infeasible_ + failed_; }
+  const std::vector<Row>& best() const { return best_; }  ///< Best first.
+
+  /// By what: "tokens_per_s_per_gpu" or "memory_peak_bytes".
+  const std::string& figure() const { return figure_; }
+  const std::vector<RowColumn>& columns() const { return columns_; }
+  const Cell& cell(const Row& row, const std::string& column) const;
+  bool has(const Row& row, const std::string& column) const;  ///< A cell, which may be empty.
+
+ private:
+  bool is_better(const Row& a, const Row& b) const;
+
+  std::vector<RowColumn> columns_;
+  std::size_t keep_;
+  std::string figure_;
+  std::size_t figure_at_ = 0, status_at_ = 0;
+  std::vector<Row> best_;
+  std::int64_t ok_ = 0, infeasible_ = 0, failed_ = 0;
+};
+
+}  // namespace orrery

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include "sim/sweep/sweep_folder.hpp"
+
+namespace orrery {
+
+/// What of a sweep is drawn. Keys and figures are columns of the rows.
+struct PlotRequest {
+  enum class Kind { line, heat, pareto } kind = Kind::line;
+  std::string x;       ///< A key; of a Pareto chart a figure. "": the first key that varies.
+  std::string y;       ///< A figure; of a heat map a key. "": the usual one of its kind.
+  std::string by;      ///< Line: a key whose values have a line each. "": the next that varies.
+  std::string figure;  ///< Heat map: what is coloured. "": tokens_per_s_per_gpu.
+};
+
+/// The sweep's rows as an SVG document. Where several ok rows fall on one place, the best of them
+/// is drawn: the smallest time or memory, the largest of all other figures. Errors (bad_input): no
+/// such column; nothing that varies; no row that is ok.
+std::string plot_svg(const SweepFolder& folder, const PlotRequest& request);
+
+}  // namespace orrery

@@ -1,0 +1,164 @@
+#include "sim/sweep/point_evaluator.hpp"
+
+#include <algorithm>
+
+#include "sim/engine/platform.hpp"
+#include "sim/measurements/calibration.hpp"
+#include "sim/moe/routing_plan.hpp"
+#include "sim/plan/choose_software.hpp"
+#include "sim/plan/plan_keys.hpp"
+#include "sim/sweep/columns.hpp"
+#include "sim/training/bill.hpp"
+#include "sim/training/estimate.hpp"
+
+namespace orrery {
+namespace {
+
+RowFigures figures_of(const MemoryReport& memory) {
+  RowFigures row;
+  for (const MemoryFigure& figure : memory_figures())
+    row.emplace_back(figure.name, figure_text(figure.name, figure.of(memory)));
+  return row;
+}
+
+RowFigures figures_of(const Result& result) {
+  RowFigures row;
+  for (const Figure& figure : figures())
+    row.emplace_back(figure.name, figure_text(figure.name, figure.of(result)));
+  if (result.bill)
+    for (const BillFigure& figure : bill_figures(*result.bill))
+      if (figure.value) row.emplace_back(figure.name, figure_text(figure.name, *figure.value));
+  const RowFigures memory = figures_of(result.memory);
+  row.insert(row.end(), memory.begin(), memory.end());
+  return row;
+}
+
+// What the context makes when it is first asked, so that no worker has to.
+void warm_up(EstimateContext& context) {
+  for (std::size_t i = 0; i < dtype_names().size(); ++i) {
+    try {
+      context.kernels(static_cast<Dtype>(i));
+    } catch (const Error&) {
+      // This GPU has not got it: a reason for its points, not for the sweep.
+    }
+  }
+}
+
+}  // namespace
+
+SweepInputs read_inputs(const Sweep& sweep) {
+  SweepInputs inputs;
+  std::map<std::string, System> systems;
+  std::vector<std::string> calibrations;
+  for (const Dimension& dimension : sweep.dimensions)
+    for (const Axis& axis : dimension.axes)
+      for (const AxisValue& value : axis.values) {
+        const Place at{"--" + axis.key, ""};
+        if (axis.key == "model") inputs.models.emplace(value.text, read_model(value.text, at));
+        if (axis.key == "system") systems.emplace(value.text, read_system(value.text, at));
+        if (axis.key == "calibration") calibrations.push_back(value.text);
+        // Read again where they are needed; that they can be read is to be known before.
+        if (axis.key == "software") read_software(value.text, at);
+        if (axis.key == "routing") read_routing(value.text, at);
+        PlanRequest unused;
+        if (axis.key == "schedule") set_plan_key(unused, axis.key, value.json);
+      }
+  for (const auto& [name, system] : systems) {
+    if (calibrations.empty()) inputs.systems.emplace(SweepInputs::SystemName{name, ""}, system);
+    for (const std::string& file : calibrations) {
+      System measured = system;
+      calibrate(measured, file, {"--calibration", ""});
+      inputs.systems.emplace(SweepInputs::SystemName{name, file}, std::move(measured));
+    }
+  }
+  if (sweep.tokens)
+    for (const auto& [name, system] : inputs.systems)
+      inputs.economics.emplace(name, read_economics(system.gpu.name, sweep.economics));
+  return inputs;
+}
+
+PointEvaluator::PointEvaluator(const Sweep& sweep, const Grid& grid, const SweepInputs& inputs)
+    : sweep_{sweep}, grid_{grid}, inputs_{inputs} {
+  if (sweep.memory_only) return;
+  for (const auto& [name, system] : inputs.systems)
+    warm_up(contexts_.try_emplace(name, system).first->second);
+  Platform::instance();
+}
+
+Answer PointEvaluator::operator()(std::int64_t point) {
+  try {
+    return answer(point);
+  } catch (const Error& error) {
+    // Also keys that contradict each other: each was checked by itself when the sweep was read. And
+    // a routing that does not suit the plan, and a dtype that the GPU has not got.
+    return infeasible(point, error.what());
+  }
+}
+
+Answer PointEvaluator::answer(std::int64_t point) {
+  const Scenario scenario = scenario_of(point);
+  if (sweep_.memory_only) {
+    const MemoryReport memory = memory_of(scenario, *loads_.of(scenario));
+    if (!memory.fits()) return infeasible(point, shortfall_text(memory));
+    return {ok_row(grid_, point, figures_of(memory), scenario.why_software), false};
+  }
+  const SweepInputs::SystemName system = system_of(point);
+  EstimateContext& context = contexts_.at(system);
+  const MemoryReport memory = memory_of(scenario, *context.loads(scenario));
+  if (!memory.fits()) return infeasible(point, shortfall_text(memory));
+  Result result = estimate(scenario, context).result;
+  if (sweep_.tokens)
+    result.bill = bill_of(scenario, result.step_time, *sweep_.tokens, inputs_.economics.at(system));
+  return {ok_row(grid_, point, figures_of(result), scenario.why_software), Platform::is_late()};
+}
+
+Answer PointEvaluator::infeasible(std::int64_t point, const std::string& reason) const {
+  return {row_without_answer(grid_, point, PointStatus::infeasible, reason), false};
+}
+
+// A file for each point would take longer than many a point.
+const Software& PointEvaluator::software(const std::string& name) {
+  const auto found = softwares_.find(name);
+  if (found != softwares_.end()) return found->second;
+  return softwares_.emplace(name, read_software(name, {"", "--software"})).first->second;
+}
+
+SweepInputs::SystemName PointEvaluator::system_of(std::int64_t point) const {
+  SweepInputs::SystemName name;
+  const std::vector<const AxisValue*> values = grid_.values(point);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (grid_.axes()[i]->key == "system") name.first = values[i]->text;
+    if (grid_.axes()[i]->key == "calibration") name.second = values[i]->text;
+  }
+  return name;
+}
+
+Scenario PointEvaluator::scenario_of(std::int64_t point) {
+  const std::vector<const AxisValue*> values = grid_.values(point);
+  PlanRequest request;
+  const Model* model = nullptr;
+  const System& system = inputs_.systems.at(system_of(point));
+  int gpus = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::string& key = grid_.axes()[i]->key;
+    if (key == "model") {
+      model = &inputs_.models.at(values[i]->text);
+    } else if (key == "system" || key == "calibration") {
+      continue;
+    } else if (key == "gpus") {
+      gpus = static_cast<int>(values[i]->number);
+    } else {
+      set_plan_key(request, key, values[i]->json);
+    }
+  }
+  const std::string name =
+      request.software.empty() ? default_software(request, system) : request.software;
+  const auto near = [&]() -> const std::vector<Software>& {
+    const auto found = near_.find(name);
+    if (found != near_.end()) return found->second;
+    return near_.emplace(name, software_near(software(name))).first->second;
+  };
+  return make_scenario(*model, system, software(name), near, request, gpus, {});
+}
+
+}  // namespace orrery

@@ -1,0 +1,221 @@
+#include "sim/sweep/sweep.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "sim/core/choice.hpp"
+#include "sim/core/quantity_text.hpp"
+#include "sim/core/shard.hpp"
+#include "sim/sweep/columns.hpp"
+
+namespace orrery {
+namespace {
+
+constexpr const char* schema = "orrery.sweep/1";
+
+std::size_t order_of(const Axis& axis) {
+  const std::vector<std::string>& keys = axis_keys();
+  return static_cast<std::size_t>(std::find(keys.begin(), keys.end(), axis.key) - keys.begin());
+}
+
+bool stands_before(const Axis& a, const Axis& b) { return order_of(a) < order_of(b); }
+
+// "gbs=256..8192*2 mbs=1,2,4"
+std::vector<Axis> parse_axes(const std::string& text, const Place& at, std::int64_t most) {
+  std::vector<Axis> axes;
+  std::istringstream words{text};
+  for (std::string word; words >> word;) {
+    const std::size_t sign = word.find('=');
+    if (sign == word.npos || sign == 0)
+      fail_input(at, "'" + shown_text(word) + "' is not an axis", "write it like gbs=256..8192*2");
+    const std::string key = word.substr(0, sign);
+    axes.push_back(
+        parse_axis(key, word.substr(sign + 1), {"", at.pointer + " " + shown_text(key)}, most));
+  }
+  if (axes.empty()) fail_input(at, "names no axis", "write it like 'gbs=256..8192*2 mbs=1,2,4'");
+  return axes;
+}
+
+Dimension zipped(std::vector<Axis> axes, const Place& at) {
+  for (const Axis& axis : axes)
+    for (const AxisValue& value : axis.values)
+      if (value.if_it_divides)
+        fail_input(at,
+                   "a range of '" + axis.key +
+                       "' has the values that divide each point's GPUs, "
+                       "which cannot move together with others",
+                   "say how it goes on: " + axis.key + "=1..8*2");
+  for (const Axis& axis : axes)
+    if (axis.values.size() != axes.front().values.size())
+      fail_input(at,
+                 "'" + axes.front().key + "' has " + std::to_string(axes.front().values.size()) +
+                     " values and '" + axis.key + "' " + std::to_string(axis.values.size()),
+                 "axes that move together need as many values each");
+  std::sort(axes.begin(), axes.end(), stands_before);
+  return {std::move(axes)};
+}
+
+// Of a range of degrees, what divides none of the sweep's GPUs is left out.
+void keep_what_divides(std::vector<Dimension>& dimensions, std::int64_t most) {
+  std::vector<std::int64_t> gpus;
+  for (const Dimension& dimension : dimensions)
+    for (const Axis& axis : dimension.axes)
+      for (const AxisValue& value : axis.values)
+        if (axis.key == "gpus") gpus.push_back(std::llround(value.number));
+  const auto divides_none = [&](const AxisValue& value) {
+    const std::int64_t degree = std::llround(value.number);
+    return value.if_it_divides && !gpus.empty() &&
+           std::none_of(gpus.begin(), gpus.end(), [&](std::int64_t n) { return n % degree == 0; });
+  };
+  for (Dimension& dimension : dimensions)
+    for (Axis& axis : dimension.axes) {
+      const Place at{"", "--" + axis.key};
+      std::erase_if(axis.values, divides_none);
+      const auto left = std::count_if(axis.values.begin(), axis.values.end(),
+                                      [](const AxisValue& value) { return value.if_it_divides; });
+      if (axis.values.empty())
+        fail_input(at, "none of its values divides the GPUs", "choose a range with a divisor");
+      if (left > most) refuse_long_range(left, most, at);
+    }
+}
+
+std::string json_of(const AxisValue& value) {
+  return value.kind == Operand::Kind::text ? json_quoted(value.text) : value.text;
+}
+
+std::string json_of(const Axis& axis) {
+  std::string text = json_quoted(axis.key) + ": ";
+  // A text is a list, in which a comma ends a value; an item of an array keeps it.
+  if (axis.values.size() == 1 && axis.values.front().text.find(',') == std::string::npos)
+    return text + json_of(axis.values.front());
+  for (const AxisValue& value : axis.values)
+    text += (&value == &axis.values.front() ? "[" : ", ") + json_of(value);
+  return text + "]";
+}
+
+}  // namespace
+
+void SweepBuilder::read(const JsonValue& json) {
+  require_schema(json, schema);
+  json.allow_only({"schema", "axes", "zip", "where", "memory_only", "tokens", "economics", "shards",
+                   "made_with", "points"});
+  const JsonValue axes = json.at("axes");
+  axes.allow_only(axis_keys());
+  for (const std::string& key : axes.keys())
+    if (const auto value = axes.find(key)) add({{read_axis(key, *value, most_)}}, value->place());
+  if (const auto zips = json.find("zip"))
+    for (const JsonValue& group : zips->elements()) {
+      std::vector<Axis> together;
+      group.allow_only(axis_keys());
+      for (const std::string& key : group.keys())
+        together.push_back(read_axis(key, group.at(key), most_));
+      if (together.empty()) group.fail("names no axis", "write {\"gpus\": [...], \"gbs\": [...]}");
+      add(zipped(std::move(together), group.place()), group.place());
+    }
+  if (const auto conditions = json.find("where"))
+    for (const JsonValue& condition : conditions->elements())
+      add_conditions(condition.text(), condition.place());
+  if (const auto memory_only = json.find("memory_only"))
+    sweep_.memory_only = memory_only->boolean();
+  if (const auto tokens = json.find("tokens"))
+    sweep_.tokens = tokens->is_string() ? parse_tokens(tokens->text(), tokens->place())
+                                        : tokens->number(1, 1e18);
+  if (const auto economics = json.find("economics")) sweep_.economics = economics->text();
+  if (const auto shards = json.find("shards"))
+    shards_ = static_cast<int>(shards->integer(1, largest_shard_count));
+  for (const Dimension& dimension : sweep_.dimensions)
+    for (const Axis& axis : dimension.axes) from_file_.insert(axis.key);
+}
+
+void SweepBuilder::add_axes(const std::string& text, const Place& at) {
+  for (Axis& axis : parse_axes(text, at, most_)) add({{std::move(axis)}}, at);
+}
+
+void SweepBuilder::add_zip(const std::string& text, const Place& at) {
+  add(zipped(parse_axes(text, at, most_), at), at);
+}
+
+void SweepBuilder::add_axis(const std::string& key, const std::string& values, const Place& at) {
+  add({{parse_axis(key, values, at, most_)}}, at);
+}
+
+void SweepBuilder::add_conditions(const std::string& text, const Place& at) {
+  for (Expression& part : Expression::parse(text, at)) sweep_.conditions.push_back(std::move(part));
+}
+
+void SweepBuilder::add(Dimension dimension, const Place& at) {
+  for (const Axis& axis : dimension.axes) {
+    const auto has_it = [&](const Dimension& other) {
+      return std::any_of(other.axes.begin(), other.axes.end(),
+                         [&](const Axis& there) { return there.key == axis.key; });
+    };
+    const auto old = std::find_if(sweep_.dimensions.begin(), sweep_.dimensions.end(), has_it);
+    if (old == sweep_.dimensions.end()) continue;
+    if (from_file_.erase(axis.key) == 0)
+      fail_input(at, "the key '" + axis.key + "' is given twice", "keep one of them");
+    if (old->axes.size() > 1)
+      fail_input(at, "'" + axis.key + "' moves together with other keys in the file",
+                 "change it there");
+    sweep_.dimensions.erase(old);
+  }
+  const auto place =
+      std::find_if(sweep_.dimensions.begin(), sweep_.dimensions.end(), [&](const Dimension& other) {
+        return stands_before(dimension.axes.front(), other.axes.front());
+      });
+  sweep_.dimensions.insert(place, std::move(dimension));
+}
+
+Sweep SweepBuilder::sweep() const {
+  const auto has = [&](const std::string& key) {
+    for (const Dimension& dimension : sweep_.dimensions)
+      for (const Axis& axis : dimension.axes)
+        if (axis.key == key) return true;
+    return false;
+  };
+  // What no point could do without.
+  if (!has("model")) fail_input({}, "the sweep names no model", "add --model: orrery list models");
+  if (!has("system"))
+    fail_input({}, "the sweep names no system", "add --system: orrery list systems");
+  if (!has("gbs")) fail_input({}, "the sweep names no gbs", "add --gbs, sequences in a step");
+  if (!has("gpus") && !has("dp"))
+    fail_input({}, "the sweep names neither gpus nor dp", "add --gpus (dp follows from it)");
+  if (!sweep_.economics.empty() && !sweep_.tokens)
+    fail_input({"", "--economics"}, "prices of what?", "say how long to train: --tokens 15T");
+  if (sweep_.memory_only && sweep_.tokens)
+    fail_input({"", "--tokens"}, "what a training costs needs its step time",
+               "leave --memory-only or --tokens out");
+  Sweep sweep = sweep_;
+  keep_what_divides(sweep.dimensions, most_);
+  return sweep;
+}
+
+std::string sweep_json(const Sweep& sweep, const std::string& more) {
+  std::string text = "{\n  \"schema\": \"" + std::string{schema} + "\",\n" + more;
+  text += "  \"memory_only\": " + std::string{sweep.memory_only ? "true" : "false"} + ",\n";
+  if (sweep.tokens) text += "  \"tokens\": " + figure_text("tokens", *sweep.tokens) + ",\n";
+  if (!sweep.economics.empty()) text += "  \"economics\": " + json_quoted(sweep.economics) + ",\n";
+  text += "  \"axes\": {";
+  const char* comma = "";
+  for (const Dimension& dimension : sweep.dimensions)
+    if (dimension.axes.size() == 1) {
+      text += std::string{comma} + "\n    " + json_of(dimension.axes.front());
+      comma = ",";
+    }
+  text += "\n  },\n  \"zip\": [";
+  comma = "";
+  for (const Dimension& dimension : sweep.dimensions)
+    if (dimension.axes.size() > 1) {
+      text += std::string{comma} + "\n    {";
+      for (const Axis& axis : dimension.axes)
+        text += (&axis == &dimension.axes.front() ? "" : ", ") + json_of(axis);
+      text += "}";
+      comma = ",";
+    }
+  text += std::string{*comma ? "\n  " : ""} + "],\n  \"where\": [";
+  for (const Expression& condition : sweep.conditions)
+    text += (&condition == &sweep.conditions.front() ? "" : ", ") + json_quoted(condition.text());
+  return text + "]\n}\n";
+}
+
+}  // namespace orrery

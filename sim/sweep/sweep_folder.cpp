@@ -1,0 +1,129 @@
+#include "sim/sweep/sweep_folder.hpp"
+
+#include <filesystem>
+
+#include "sim/core/fingerprint.hpp"
+#include "sim/core/shard.hpp"
+#include "sim/core/write_file.hpp"
+#include "sim/sweep/grid.hpp"
+#include "sim/sweep/point_evaluator.hpp"
+#include "sim/sweep/row.hpp"
+
+namespace orrery {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string description_path(const std::string& folder) {
+  return (fs::path{folder} / "sweep.json").string();
+}
+
+std::string description(const SweepFolder& folder) {
+  return sweep_json(folder.sweep,
+                    "  \"shards\": " + std::to_string(folder.shards) +
+                        ",\n  \"points\": " + std::to_string(folder.points) +
+                        ",\n  \"made_with\": {\"orrery_version\": " + json_quoted(ORRERY_VERSION) +
+                        ", \"fingerprint\": " + json_quoted(folder.fingerprint) + "},\n");
+}
+
+void refuse_another(const SweepFolder& there, const SweepFolder& wanted) {
+  const Place at{description_path(there.path), ""};
+  const std::string remedy = "name another --out folder, or remove this one";
+  if (sweep_json(there.sweep) != sweep_json(wanted.sweep))
+    fail_input(at, "holds another sweep", remedy);
+  if (there.fingerprint != wanted.fingerprint)
+    fail_input(at, "was begun with another build of orrery, or other catalog or calibration files",
+               "finish it with those, or " + remedy);
+}
+
+}  // namespace
+
+ShardHeader SweepFolder::header(Shard shard) const {
+  const std::int64_t rows = shard.share(points);
+  return {sealed(R"({"schema":"orrery.sweep-rows/2","sweep":")" +
+                 fingerprint_of(sweep_json(sweep) + fingerprint) + R"(","shard":)" +
+                 std::to_string(shard.index) + R"(,"of":)" + std::to_string(shard.of) +
+                 R"(,"rows":)" + std::to_string(rows) + "}"),
+          rows};
+}
+
+std::string fingerprint_of_inputs(const Sweep& sweep) {
+  return fingerprint_of_inputs([&] { read_inputs(sweep); });
+}
+
+SweepFolder open_sweep_folder(const std::string& path) {
+  const std::string file = description_path(path);
+  std::error_code code;
+  if (!fs::exists(file, code))
+    fail_input({path, ""}, "is not a folder of a sweep: it has no sweep.json",
+               "name the folder that was given to orrery sweep run --out");
+  const JsonValue json = JsonValue::read_file(file);
+  SweepBuilder builder;
+  builder.read(json);
+  SweepFolder folder;
+  folder.path = path;
+  folder.sweep = builder.sweep();
+  folder.shards = static_cast<int>(json.at("shards").integer(1, largest_shard_count));
+  folder.points = json.at("points").integer(1, std::int64_t{1} << 40);
+  folder.fingerprint = json.at("made_with").at("fingerprint").text();
+  return folder;
+}
+
+SweepFolder begin_sweep_folder(const std::string& path, const Sweep& sweep, int shards) {
+  SweepFolder wanted;
+  wanted.path = path;
+  wanted.sweep = sweep;
+  wanted.fingerprint = fingerprint_of_inputs(sweep);
+  std::error_code code;
+  if (fs::exists(description_path(path), code)) {
+    SweepFolder there = open_sweep_folder(path);
+    refuse_another(there, wanted);
+    if (shards > 0 && shards != there.shards)
+      fail_input(
+          {description_path(path), ""},
+          "was begun in " + std::to_string(there.shards) + " shards, not " + std::to_string(shards),
+          "leave the number out, or name another --out folder");
+    return there;
+  }
+  wanted.shards = shards > 0 ? shards : 1;
+  wanted.points = Grid{wanted.sweep}.count_points();
+  make_folder(path, {"", "--out"});
+  write_file(description_path(path), description(wanted));
+  return wanted;
+}
+
+ShardState shard_state(const SweepFolder& folder, Shard shard) {
+  ShardState state;
+  state.shard = shard;
+  state.points = shard.share(folder.points);
+  const ShardHeader header = folder.header(shard);
+  for (const std::string& path :
+       {shard_path(folder.path, shard), partial_shard_path(folder.path, shard)}) {
+    std::int64_t stopped = 0;
+    const ShardContents found = read_shard(path, header, [&](std::int64_t, const std::string& row) {
+      stopped += is_stopped(row) ? 1 : 0;
+    });
+    if (!found.damage.empty() && state.damage.empty())
+      state.damage = fs::path{path}.filename().string() + ": " + found.damage;
+    if (found.rows <= state.rows && path.ends_with(".part")) continue;
+    state.rows = found.rows;
+    state.stopped = stopped;
+    state.complete = found.complete && stopped == 0 && !path.ends_with(".part");
+    if (found.complete) break;
+  }
+  return state;
+}
+
+std::vector<ShardState> shard_states(const SweepFolder& folder) {
+  std::vector<ShardState> states;
+  for (int i = 0; i < folder.shards; ++i) states.push_back(shard_state(folder, {i, folder.shards}));
+  return states;
+}
+
+std::string missing_shards(const std::vector<ShardState>& states) {
+  std::vector<bool> complete;
+  for (const ShardState& state : states) complete.push_back(state.complete);
+  return places_missing(complete);
+}
+
+}  // namespace orrery

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/sweep/shard_file.hpp"
+#include "sim/sweep/sweep.hpp"
+
+namespace orrery {
+
+/// Stands for all that a sweep's rows depend on beside itself: the program, the catalog and the
+/// calibration, and every file that is read where the sweep names one by its path: models, systems,
+/// software, schedules, routings and their traces, prices.
+/// Errors (bad_input): a file that cannot be read.
+std::string fingerprint_of_inputs(const Sweep& sweep);
+
+/// A folder that holds one sweep: sweep.json says what it is, and a file a shard holds its rows.
+/// Any number of processes on any number of machines may work on different shards of it at once.
+struct SweepFolder {
+  std::string path;
+  Sweep sweep;
+  int shards = 1;
+  std::int64_t points = 0;
+  std::string fingerprint;  ///< Of program, catalog and calibration that its rows come from.
+
+  /// First line of a shard's file: rows of another sweep, or of another program, have another one.
+  ShardHeader header(Shard shard) const;
+};
+
+/// Reads the folder of a sweep that was begun. Errors (bad_input): there is none.
+SweepFolder open_sweep_folder(const std::string& path);
+
+/// Begins `sweep` in the folder `path`, which is made where it is missing, or goes on with it.
+/// `shards` 0: as many as the folder says, else one. Errors (bad_input): the folder holds another
+/// sweep, or one of another program or catalog, or in another number of shards; no point fulfils
+/// the conditions.
+SweepFolder begin_sweep_folder(const std::string& path, const Sweep& sweep, int shards);
+
+/// How far a shard is.
+struct ShardState {
+  Shard shard;
+  std::int64_t points = 0;   ///< Of its own.
+  std::int64_t rows = 0;     ///< That are there and sound.
+  std::int64_t stopped = 0;  ///< Of these: PointStatus::stopped.
+  bool complete = false;     ///< Nothing is left to be done.
+  std::string damage;        ///< "shard-00000-of-00001.jsonl: row 17 is damaged", or "".
+};
+/// Looks at every row. Errors (bad_input): rows of another sweep.
+std::vector<ShardState> shard_states(const SweepFolder& folder);
+
+/// "1,3,17-20", as `sbatch --array` takes it: shards that are not complete. "" if all are.
+std::string missing_shards(const std::vector<ShardState>& states);
+
+}  // namespace orrery

@@ -1,0 +1,164 @@
+#include "sim/training/beside_write.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <limits>
+
+#include "sim/engine/execute.hpp"
+#include "sim/training/routed.hpp"
+#include "sim/training/step_window.hpp"
+
+namespace orrery {
+namespace {
+
+// So many flows that are joined stay here: SimGrid knows a nanosecond, and takes longer.
+constexpr std::size_t most_shared_here = 4096;
+// Of a writer's bytes: what is left by rounding alone.
+constexpr double nothing_left = 1e-9;
+
+bool leaves_its_domain(const GroupShapes& shapes) {
+  return shapes.tensor.domains > 1 || shapes.context.domains > 1 ||
+         shapes.expert_tensor.domains > 1 || shapes.expert.domains > 1;
+}
+
+class WrittenSteps {
+ public:
+  WrittenSteps(const Scenario& scenario, EstimateContext& context, const CheckpointWrite& write,
+               const Detail& detail)
+      : routed_{scenario, context},
+        context_{context},
+        detail_{detail},
+        topology_{Topology::build(filled_evenly(scenario.system, scenario.plan.gpus()),
+                                  scenario.plan.gpus())},
+        layout_{lay_out(scenario.system, Placement{routed_.scenario.plan, scenario.system},
+                        topology_, detail.unfolded)},
+        cost_{price(routed_, context, layout_)},
+        // Collectives of passes that cross NICs share them with the write.
+        contraction_{detail.expanded || leaves_its_domain(layout_.shapes)
+                         ? Contraction{false}
+                         : choose_contraction(routed_.scenario, *cost_, layout_.cast.placement())},
+        writers_{writers_of(write, layout_.cast, topology_)} {
+    contraction_.chains = !detail.expanded;
+  }
+
+  StepsBesideWrite run() const {
+    std::vector<double> left(writers_.size());
+    for (std::size_t i = 0; i < writers_.size(); ++i) left[i] = writers_[i].flow.bytes.si();
+    StepsBesideWrite all;
+    all.step = step_with(std::vector<double>(writers_.size(), 0.0)).end;
+    double longer = 0.0;
+    while (std::any_of(left.begin(), left.end(), [](double bytes) { return bytes > 0.0; })) {
+      const Step step = step_with(left);
+      if (all.steps == 0) all.throughout = step.end;
+      const Seconds last = *std::max_element(step.written.begin(), step.written.end());
+      if (last <= step.end) {
+        all.write += last;
+        ++all.steps;
+        longer += (step.end - all.step).si();
+        break;
+      }
+      const std::vector<double> after = moved_after(step, left);
+      // As many steps as no writer ends in are alike; of one in which some end, there is one.
+      double alike = std::numeric_limits<double>::infinity();
+      for (std::size_t i = 0; i < left.size(); ++i) {
+        if (left[i] == 0.0) continue;
+        const double moved = left[i] - after[i];
+        alike = std::min(alike, after[i] == 0.0 ? 1.0 : std::floor(left[i] / moved));
+      }
+      assert(alike >= 1.0 && std::isfinite(alike));
+      for (std::size_t i = 0; i < left.size(); ++i) {
+        left[i] -= alike * (left[i] - after[i]);
+        if (left[i] < nothing_left * writers_[i].flow.bytes.si()) left[i] = 0.0;
+      }
+      all.write += alike * step.end;
+      all.steps += static_cast<std::int64_t>(alike);
+      longer += alike * (step.end - all.step).si();
+    }
+    all.longer = Seconds{std::max(0.0, longer)};
+    return all;
+  }
+
+ private:
+  struct Step {
+    Seconds end;
+    std::vector<Seconds> written;  // By writer: when its bytes have arrived, 0 without any.
+  };
+
+  Step step_with(const std::vector<double>& bytes) const {
+    const Scenario& scenario = routed_.scenario;
+    const StepTraffic traffic{scenario, context_.collectives(scenario.plan), layout_.shapes};
+    TrainingStep step =
+        build_training_step(scenario, cost_, traffic, layout_.cast, topology_, contraction_);
+    const int own = step.graph.size();
+    std::vector<TaskId> writes(writers_.size());
+    for (std::size_t i = 0; i < writers_.size(); ++i) {
+      if (bytes[i] == 0.0) continue;
+      StepTask task;
+      task.kind = Label::Kind::transfer;
+      task.what = Label::What::transfer;  // Of no stage's window.
+      task.stream = Stream::data;
+      task.owner = writers_[i].role;
+      Flow flow = writers_[i].flow;
+      flow.bytes = Bytes{bytes[i]};
+      task.flows = std::vector<Flow>{std::move(flow)};
+      writes[i] = add_labelled(step.graph, step.labels, std::move(task));
+    }
+    const Timeline timeline = execute(step.graph, topology_, {detail_.engine, most_shared_here});
+    Step answer{end_of(step, timeline, own), std::vector<Seconds>(writers_.size())};
+    for (std::size_t i = 0; i < writers_.size(); ++i)
+      if (bytes[i] > 0.0) answer.written[i] = timeline.of(writes[i]).finish.seconds();
+    return answer;
+  }
+
+  // Of the step's own tasks, which come first.
+  Seconds end_of(const TrainingStep& step, const Timeline& timeline, int own) const {
+    const Scenario& scenario = routed_.scenario;
+    if (scenario.software.optimizer_post_validation)
+      return step_window(scenario, step, timeline).length();
+    Ticks end;
+    for (int i = 0; i < own; ++i) end = std::max(end, timeline.of(TaskId{i}).finish);
+    return end.seconds();
+  }
+
+  // By writer: bytes that it moves after the step, with those others that then still write.
+  std::vector<double> moved_after(const Step& step, const std::vector<double>& left) const {
+    std::vector<double> moved(writers_.size(), 0.0);
+    std::vector<std::size_t> active;
+    for (std::size_t i = 0; i < writers_.size(); ++i)
+      if (left[i] > 0.0 && step.written[i] > step.end) active.push_back(i);
+    for (Seconds now = step.end; !active.empty();) {
+      std::vector<const Flow*> flows;
+      Seconds next{std::numeric_limits<double>::infinity()};
+      for (const std::size_t i : active) {
+        flows.push_back(&writers_[i].flow);
+        next = std::min(next, step.written[i]);
+      }
+      const std::vector<double> rates = shared_rates(flows, topology_);
+      for (std::size_t k = 0; k < active.size(); ++k)
+        moved[active[k]] += rates[k] * (next - now).si();
+      std::erase_if(active, [&](std::size_t i) { return step.written[i] <= next; });
+      now = next;
+    }
+    for (std::size_t i = 0; i < moved.size(); ++i) moved[i] = std::min(moved[i], left[i]);
+    return moved;
+  }
+
+  const Routed routed_;
+  EstimateContext& context_;
+  Detail detail_;
+  Topology topology_;
+  Layout layout_;
+  std::shared_ptr<const StepCost> cost_;
+  Contraction contraction_;
+  std::vector<Writer> writers_;
+};
+
+}  // namespace
+
+StepsBesideWrite steps_beside(const Scenario& scenario, EstimateContext& context,
+                              const CheckpointWrite& write, Detail detail) {
+  return WrittenSteps{scenario, context, write, detail}.run();
+}
+
+}  // namespace orrery

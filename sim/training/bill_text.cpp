@@ -1,0 +1,88 @@
+#include "sim/training/bill_text.hpp"
+
+#include <cmath>
+
+#include "sim/core/number_text.hpp"
+
+namespace orrery {
+namespace {
+
+struct Scale {
+  double size;
+  const char* unit;
+};
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+// Three digits are more than a price range deserves.
+std::string digits(double value) { return fixed(value, value < 10 ? 2 : value < 100 ? 1 : 0); }
+
+// "" where it is not known.
+std::string scaled(Range range, const char* before, std::initializer_list<Scale> scales) {
+  if (!range.known()) return "";
+  const Scale* scale = scales.begin();
+  for (const Scale& larger : scales)
+    if (range.high >= larger.size) scale = &larger;
+  const std::string low = digits(range.low / scale->size);
+  const std::string high = digits(range.high / scale->size);
+  return before + (low == high ? low : low + " to " + high) + scale->unit;
+}
+
+// What is said of a figure that is known, or nothing.
+std::string where_known(const std::string& before, const std::string& figure,
+                        const std::string& behind) {
+  return figure.empty() ? "" : before + figure + behind;
+}
+
+}  // namespace
+
+std::string tokens_text(double tokens) {
+  return scaled({tokens, tokens}, "",
+                {{1, ""}, {1e6, " million"}, {1e9, " billion"}, {1e12, " trillion"}});
+}
+
+std::string dollars_text(Range range) {
+  return scaled(range, "$", {{1, ""}, {1e3, " thousand"}, {1e6, " million"}, {1e9, " billion"}});
+}
+
+std::string energy_text(Range kwh) {
+  return scaled(kwh, "", {{1, " kWh"}, {1e3, " MWh"}, {1e6, " GWh"}});
+}
+
+std::string bill_head(const Bill& bill) {
+  return "Training on " + tokens_text(bill.tokens) + " tokens without interruption";
+}
+
+std::string bill_note(const Bill& bill) {
+  if (bill.unknown_prices.empty()) return "";
+  return "Not known are " + joined(bill.unknown_prices) +
+         ": --economics FILE with these keys fills the gaps.";
+}
+
+Table bill_table(const Bill& bill) {
+  Table table{{{"", Align::left}, {"", Align::left}, {"", Align::left}}};
+  table.add_row({"time", span_text(bill.time), grouped(std::llround(bill.steps)) + " steps"});
+  table.add_row(
+      {"rent", dollars_text(bill.rent_usd),
+       where_known("", dollars_text(bill.usd_per_trillion_tokens), " a trillion tokens")});
+  table.add_row({"to buy", dollars_text(bill.hardware_usd),
+                 "servers, " + grouped(bill.fabric.switches) +
+                     (bill.fabric.switches == 1 ? " switch, " : " switches, ") +
+                     grouped(bill.fabric.cables) + " cables"});
+  const std::string power = scaled(bill.watts, "", {{1, " W"}, {1e3, " kW"}, {1e6, " MW"}});
+  table.add_row(
+      {"energy", energy_text(bill.energy_kwh),
+       where_known("", dollars_text(bill.energy_usd), ", ") + where_known("drawing ", power, "")});
+  return table;
+}
+
+std::string bill_text(const Bill& bill) {
+  const std::string note = bill_note(bill);
+  return bill_head(bill) + "\n" + bill_table(bill).text() + (note.empty() ? "" : note + "\n");
+}
+
+}  // namespace orrery

@@ -1,0 +1,65 @@
+#include "sim/training/context.hpp"
+
+#include "sim/kernels/table_errors.hpp"
+#include "sim/measurements/calibration.hpp"
+#include "sim/plan/choose_cast.hpp"
+#include "sim/plan/hops.hpp"
+
+namespace orrery {
+
+Layout lay_out(const System& system, const Placement& placement, const Topology& topology,
+               bool unfolded) {
+  return {shapes_on(system, placement, topology),
+          choose_cast(system, placement, topology, unfolded)};
+}
+
+EstimateContext::EstimateContext(const System& system)
+    : system_{system}, tables_{kernel_tables_of(system)} {
+  collectives({});  // Which nearly all ask for, before workers part.
+}
+
+const CollectiveTime& EstimateContext::collectives(const NcclChoice& allowed) {
+  const auto found = collectives_.find({allowed.nccl_algo, allowed.nccl_proto});
+  if (found != collectives_.end()) return found->second;
+  CollectiveOptions options;
+  options.selection = parse_nccl_selection(allowed.nccl_algo, allowed.nccl_proto);
+  return collectives_
+      .emplace(std::pair{allowed.nccl_algo, allowed.nccl_proto}, CollectiveTime{system_, options})
+      .first->second;
+}
+
+const KernelModel& EstimateContext::kernels(Dtype dtype) {
+  const auto found = kernels_.find(dtype);
+  if (found != kernels_.end()) return found->second;
+  return kernels_.try_emplace(dtype, system_.gpu, dtype, tables_ ? &*tables_ : nullptr)
+      .first->second;
+}
+
+const PriceErrors& EstimateContext::price_errors(const Scenario& scenario) {
+  const Dtype dtype = scenario.plan.dtype;
+  const StepClass step{scenario.model.experts.has_value(), is_narrow(dtype)};
+  const std::string& software = scenario.software.name;
+  const auto found = price_errors_.find({software, dtype, step});
+  if (found != price_errors_.end()) return found->second;
+  PriceErrors errors = with_tables(read_price_errors(system_.gpu.name, dtype, step),
+                                   tables_ ? &*tables_ : nullptr, dtype);
+  errors.published = read_published_steps(software, step);
+  return price_errors_.emplace(std::tuple{software, dtype, step}, std::move(errors)).first->second;
+}
+
+Topology& EstimateContext::topology(int gpus) {
+  const auto found = topologies_.find(gpus);
+  if (found != topologies_.end()) return found->second;
+  const System system = filled_evenly(system_, gpus);
+  return topologies_.emplace(gpus, Topology::build(system, gpus)).first->second;
+}
+
+const Layout& EstimateContext::layout(const Placement& placement) {
+  const auto found = layouts_.find(placement);
+  if (found != layouts_.end()) return found->second;
+  return layouts_
+      .emplace(placement, lay_out(system_, placement, topology(placement.ranks()), false))
+      .first->second;
+}
+
+}  // namespace orrery

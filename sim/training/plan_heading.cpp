@@ -1,0 +1,91 @@
+#include "sim/training/plan_heading.hpp"
+
+#include <set>
+
+#include "sim/core/number_text.hpp"
+#include "sim/plan/plan_keys.hpp"
+
+namespace orrery {
+namespace {
+
+std::string value_text(const PlanKey& key, const Plan& plan) {
+  const PlanValue value = key.access.value(plan);
+  const auto* number = std::get_if<std::int64_t>(&value);
+  return number ? grouped(*number) : text_of(value);
+}
+
+std::string phrase(const PlanKey& key, const Plan& plan) {
+  if (key.heading.empty()) return key.name + " " + value_text(key, plan);
+  const std::size_t place = key.heading.find("{}");
+  if (place == key.heading.npos) return key.heading;
+  return key.heading.substr(0, place) + value_text(key, plan) + key.heading.substr(place + 2);
+}
+
+// What is to be read together comes first, in an order that a person would choose; whatever is left
+// then says itself.
+class Heading {
+ public:
+  explicit Heading(const Plan& plan) : plan_{plan} {}
+
+  void say(const std::string& name) {
+    told_.insert(name);
+    const PlanKey& key = plan_key(name);
+    if (key.needs_saying(plan_)) items_.push_back(phrase(key, plan_));
+  }
+  void say_together(const std::set<std::string>& names, const std::string& item) {
+    told_.insert(names.begin(), names.end());
+    if (!item.empty()) items_.push_back(item);
+  }
+  void say_the_rest(const std::string& last) {
+    for (const PlanKey& key : plan_keys())
+      if (key.name != last && !told_.contains(key.name)) say(key.name);
+    say(last);
+  }
+  std::vector<std::string> take() { return std::move(items_); }
+
+ private:
+  const Plan& plan_;
+  std::set<std::string> told_;
+  std::vector<std::string> items_;
+};
+
+std::string degrees(const Plan& plan) {
+  return "tp " + grouped(plan.tp) + " x pp " + grouped(plan.pp) + " x dp " + grouped(plan.dp) +
+         (plan.cp > 1 ? " x cp " + grouped(plan.cp) : "");
+}
+
+std::string experts(const Plan& plan) {
+  if (!plan.experts) return "";
+  return "experts over ep " + grouped(plan.ep) +
+         (plan.etp > 1 ? " x etp " + grouped(plan.etp) : "") + " x dp " +
+         grouped(plan.expert_data_ranks());
+}
+
+std::string passes(const Plan& plan) {
+  return plan_key("schedule").text(plan) +
+         (plan.vpp > 1 ? " with " + grouped(plan.vpp) + " chunks a stage" : "");
+}
+
+std::string microbatches(const Batch& batch) {
+  return grouped(batch.microbatches) + " micro-batches of " + grouped(batch.mbs) + " x " +
+         grouped(batch.seq) + " tokens";
+}
+
+}  // namespace
+
+std::vector<std::string> plan_items(const Plan& plan) {
+  Heading heading{plan};
+  heading.say_together({"tp", "pp", "dp", "cp"}, degrees(plan));
+  heading.say("cp_comm");
+  heading.say_together({"ep", "etp"}, experts(plan));
+  for (const char* key :
+       {"moe_dispatcher", "shared_expert_overlap", "ep_overlap", "delay_wgrad", "routing"})
+    heading.say(key);
+  heading.say_together({"schedule", "vpp"}, passes(plan));
+  heading.say_together({"mbs", "seq"}, microbatches(plan));
+  for (const char* key : {"gbs", "dtype", "attention", "recompute"}) heading.say(key);
+  heading.say_the_rest("software");
+  return heading.take();
+}
+
+}  // namespace orrery

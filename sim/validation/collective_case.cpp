@@ -1,0 +1,116 @@
+#include "sim/validation/collective_case.hpp"
+
+#include <cmath>
+#include <regex>
+
+#include "sim/core/catalog.hpp"
+#include "sim/core/choice.hpp"
+#include "sim/core/nearest.hpp"
+
+namespace orrery {
+namespace {
+
+std::string word_of(const JsonValue& json, const char* key) {
+  const auto found = json.find(key);
+  return found ? found->text() : "";
+}
+
+bool contains(const JsonValue& rule, const char* key, const std::string& text) {
+  const auto part = rule.find(key);
+  return !part || text.find(part->text()) != text.npos;
+}
+
+// "8x50 GB/s per node", "1600 Gb/s per node", "50 GB/s per GPU", "CX7 400 Gb/s": of one GPU.
+std::optional<BytesPerSecond> rate_in(const std::string& text, int gpus_per_node) {
+  static const std::regex pattern{R"((?:(\d+)x)?(\d+(?:\.\d+)?) ?(GB/s|Gb/s)( per node)?)"};
+  std::smatch found;
+  if (!std::regex_search(text, found, pattern)) return {};
+  double rate = std::stod(found[2]) * (found[3] == "GB/s" ? 1e9 : 1e9 / 8);
+  if (found[1].matched) rate *= std::stod(found[1]);
+  if (found[4].matched) rate /= gpus_per_node;
+  return BytesPerSecond{rate};
+}
+
+// The network that a log describes, over the system's own.
+void set_network(System& system, const std::string& inter, const JsonValue& networks) {
+  for (const JsonValue& rule : networks.elements()) {
+    rule.allow_only({"inter_contains", "efficiency", "gigabits", "source"});
+    if (!contains(rule, "inter_contains", inter)) continue;
+    const double own = system.nic.si() * system.nics_per_node / system.gpus_per_node;
+    double rate = own;
+    if (const auto stated = rate_in(inter, system.gpus_per_node))
+      rate = stated->si();
+    else if (rule.has("gigabits"))
+      rate = rule.at("gigabits").number(1.0, 1e5) * 1e9 / 8;
+    const double efficiency = rule.at("efficiency").number(0.01, 1.0);
+    // Another network than the system's: sweeps of that one say nothing about it.
+    constexpr double same = 0.02;
+    if (std::abs(rate / own - 1.0) > same ||
+        std::abs(efficiency / system.network_efficiency - 1.0) > same)
+      system.name = "another network";
+    system.nic = (rate / own) * system.nic;
+    system.network_efficiency = efficiency;
+    return;
+  }
+}
+
+System system_of(const JsonValue& json, bool leaves_node) {
+  const JsonValue known =
+      JsonValue::read_file(find_in_catalog("calibration/data", "collective_systems", json.place()));
+  const std::string gpu = word_of(json, "gpu");
+  for (const JsonValue& rule : known.at("systems").elements()) {
+    rule.allow_only({"gpu_contains", "intra_contains", "inter_contains", "refused", "system",
+                     "inter", "source"});
+    std::string inter = word_of(json, "inter");
+    if (!contains(rule, "gpu_contains", gpu) || !contains(rule, "inter_contains", inter) ||
+        !contains(rule, "intra_contains", word_of(json, "intra")))
+      continue;
+    if (const auto reason = rule.find("refused")) json.fail(reason->text(), "leave the case out");
+    System system = read_system(rule.at("system").text(), json.place());
+    if (rule.has("inter")) inter = rule.at("inter").text();
+    const bool leaves_domain = leaves_node && system.nvlink_domain == system.gpus_per_node;
+    if (leaves_domain && inter.empty())
+      json.fail("the network between the nodes is not stated",
+                "name it: \"inter\": \"InfiniBand, 50 GB/s per GPU\"");
+    if (leaves_domain) set_network(system, inter, known.at("networks"));
+    return system;
+  }
+  json.fail("the GPU '" + shown_text(gpu) + "' is not known",
+            "add it to calibration/data/collective_systems.json");
+}
+
+CollectiveKind kind_of(const JsonValue& json) {
+  if (const auto kind = collective_named(json.text())) return *kind;
+  json.fail("'" + shown_text(json.text()) + "' is not a collective",
+            suggestion(json.text(), collective_names()));
+}
+
+}  // namespace
+
+bool is_collective_case(const JsonValue& entry) {
+  return entry.is_object() && entry.has("collective");
+}
+
+CollectiveCase read_collective_case(const JsonValue& entry) {
+  constexpr int most_ranks = 1 << 20;
+  CollectiveCase one;
+  one.id = entry.at("id").text();
+  if (!entry.has("points"))
+    entry.fail("holds no points of bytes and time", "a case needs them to be compared");
+  const auto columns = entry.at("columns").elements();
+  if (columns.size() != 2 || columns[0].text() != "bytes" || columns[1].text() != "time_us")
+    entry.at("columns").fail("are not bytes and time_us", "write [\"bytes\", \"time_us\"]");
+  one.shape.kind = kind_of(entry.at("collective"));
+  const int ranks = static_cast<int>(entry.at("ranks").integer(2, most_ranks));
+  if (const auto nodes = entry.find("nodes"))
+    one.nodes = static_cast<int>(nodes->integer(1, ranks));
+  const bool leaves_node = !entry.has("nodes") || one.nodes > 1;
+  one.system = system_of(entry.at("system"), leaves_node);
+  if (!entry.has("nodes"))
+    one.nodes = (ranks + one.system.gpus_per_node - 1) / one.system.gpus_per_node;
+  one.shape.group = group_on(one.system, ranks, one.nodes);
+  one.points = parse_curve_points(entry.at("points"));
+  return one;
+}
+
+}  // namespace orrery

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/validation/validate.hpp"
+
+namespace orrery {
+
+/// The training error with which nine in ten measured steps lie in their ranges: of each
+/// step the error phi that would just reach it,
+///
+///     phi^2 = ((ln(measured / predicted) / 1.645)^2 - price_variance) / training_weight,  or 0,
+///
+/// and of those the quantile at rank ceil(0.9 (n + 1)): so a further step of the same kind would be
+/// covered with that probability, whatever the errors' distribution (split conformal prediction:
+/// Lei, G'Sell, Rinaldo, Tibshirani, Wasserman, JASA 2018, section 2.2). Fewer than nine steps
+/// support no such quantile: NaN.
+double training_error_of(const std::vector<Comparison>& steps);
+
+/// How many published steps of a family lie in their ranges.
+struct Coverage {
+  std::string family;  ///< The file.
+  int steps = 0;
+  int inside = 0;           ///< With the ranges as they are.
+  double half_width = 0.0;  ///< Mean of (high - low) / 2 / step.
+  /// With the ranges of any software's steps of the class (of_any_software), of all other families.
+  int left_out_steps = 0;  ///< Those that enough others are like.
+  int left_out_inside = 0;
+  double left_out_half_width = 0.0;
+  /// Pairs of steps without experts on one system, software and number format, and how many of
+  /// them differ by what the range of the difference of their logarithms says.
+  int pairs = 0;
+  int pairs_inside = 0;
+};
+std::vector<Coverage> coverage_of(const std::vector<ValidationReport>& reports);
+
+/// How near predictions come to each step of a family where its other steps are known
+/// (own_runs.hpp), as somebody has them who measured some runs of a machine.
+struct ByOthers {
+  std::string family;  ///< The file.
+  int steps = 0;
+  int inside = 0;
+  double mean_abs_error = 0.0;
+  double half_width = 0.0;  ///< Mean of (high - low) / 2 / predicted.
+};
+/// Of families of two or more steps.
+std::vector<ByOthers> predicted_by_others(const std::vector<ValidationReport>& reports);
+
+/// training_error_of all steps in `reports`, by their class.
+std::map<StepClass, double> training_errors(const std::vector<ValidationReport>& reports);
+
+}  // namespace orrery

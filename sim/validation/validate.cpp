@@ -1,0 +1,173 @@
+#include "sim/validation/validate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "sim/core/progress.hpp"
+#include "sim/core/statistics.hpp"
+#include "sim/kernels/kernel_error.hpp"
+#include "sim/training/estimate.hpp"
+#include "sim/validation/collective_case.hpp"
+#include "sim/validation/exchange_case.hpp"
+#include "sim/validation/kernel_case.hpp"
+#include "sim/validation/published_plan.hpp"
+#include "sim/validation/run_case.hpp"
+#include "sim/validation/serving_case.hpp"
+#include "sim/validation/training_case.hpp"
+#include "sim/validation/validate_collectives.hpp"
+#include "sim/validation/validate_exchange.hpp"
+#include "sim/validation/validate_kernels.hpp"
+#include "sim/validation/validate_runs.hpp"
+#include "sim/validation/validate_serving.hpp"
+
+namespace orrery {
+namespace {
+
+// Of the stage whose GPU reported it.
+Bytes reported_peak(const TrainingCase& training_case, const MemoryReport& memory) {
+  if (!training_case.peak_memory_stage) return memory.peak();
+  const auto stage = static_cast<std::size_t>(*training_case.peak_memory_stage);
+  if (stage >= memory.stages.size())
+    fail_input(training_case.plan.place(),
+               "'peak_memory_stage' is " + std::to_string(stage) + ", but the plan has " +
+                   std::to_string(memory.stages.size()) + " stages",
+               "count them from 0");
+  return memory.stages[stage].peak();
+}
+
+void predict(const TrainingCase& training_case, ValidationReport& report) {
+  try {
+    const Scenario scenario = scenario_of(training_case);
+    if (training_case.peak_memory) {
+      Comparison memory{training_case.id,
+                        "peak_memory_bytes",
+                        training_case.peak_memory->si(),
+                        reported_peak(as_published(training_case), memory_of(scenario)).si(),
+                        {}};
+      report.comparisons.push_back(memory);
+    }
+    if (!training_case.step_time) return;
+    // It ran: nobody chooses it.
+    Detail detail;
+    detail.most_memory = tolerated_share_of_memory;
+    const Result result = estimate(scenario, detail).result;
+    Comparison time{
+        training_case.id, "step_time_s", training_case.step_time->si(), result.step_time.si(), {}};
+    time.range = result.range;
+    for (const auto& [peer, predicted] : training_case.peers)
+      time.peer_errors[peer] = predicted / *training_case.step_time - 1.0;
+    report.comparisons.push_back(std::move(time));
+  } catch (const Error& error) {
+    report.refusals.push_back({training_case.id, error.what()});
+  }
+}
+
+void sum_up(ValidationReport& report) {
+  std::vector<double> errors;
+  double signed_sum = 0.0;
+  for (const Comparison& comparison : report.comparisons)
+    if (comparison.quantity == report.main_quantity) {
+      errors.push_back(comparison.error());
+      signed_sum += comparison.signed_error();
+    }
+  const double nothing = std::numeric_limits<double>::quiet_NaN();
+  report.mean_abs_error = report.mean_error = nothing;
+  report.median_abs_error = report.p90_abs_error = report.max_abs_error = nothing;
+  if (errors.empty()) return;
+  const auto count = static_cast<double>(errors.size());
+  report.mean_error = signed_sum / count;
+  report.mean_abs_error = 0.0;
+  for (double& error : errors) {
+    error = std::abs(error);
+    report.mean_abs_error += error / count;
+  }
+  report.median_abs_error = median(errors);
+  report.p90_abs_error = middle(errors, 0.9);
+  report.max_abs_error = *std::max_element(errors.begin(), errors.end());
+}
+
+// The first of these that anything was measured of.
+std::string main_serving_quantity(const ValidationReport& report) {
+  for (const char* quantity : {"tpot_ms", "decode_step_ms", "e2e_ms", "output_tokens_per_s"})
+    if (!std::isnan(mean_abs_error_of(report, quantity))) return quantity;
+  return "kv_cache_tokens";
+}
+
+}  // namespace
+
+double mean_abs_error_of(const ValidationReport& report, const std::string& quantity) {
+  double sum = 0.0;
+  int count = 0;
+  for (const Comparison& comparison : report.comparisons)
+    if (comparison.quantity == quantity) sum += std::abs(comparison.error()), ++count;
+  return count > 0 ? sum / count : std::numeric_limits<double>::quiet_NaN();
+}
+
+double median_abs_error_of(const ValidationReport& report, const std::string& quantity) {
+  std::vector<double> errors;
+  for (const Comparison& comparison : report.comparisons)
+    if (comparison.quantity == quantity) errors.push_back(std::abs(comparison.error()));
+  return errors.empty() ? std::numeric_limits<double>::quiet_NaN() : median(std::move(errors));
+}
+
+ValidationReport validate_file(const std::string& path, const ValidationOptions& options) {
+  const JsonValue json = JsonValue::read_file(path);
+  const auto elements = json.is_array() ? json.elements() : std::vector<JsonValue>{};
+  ValidationReport report;
+  report.file = path;
+  if (!elements.empty() && is_collective_case(elements.front())) {
+    report.kind = "collectives";
+    compare_collectives(json, options, report);
+    report.main_quantity = "bus_bandwidth_bytes_per_s";
+    if (std::isnan(mean_abs_error_of(report, report.main_quantity)))
+      report.main_quantity = "time_s";
+    sum_up(report);
+    return report;
+  }
+  if (!elements.empty() && is_exchange_case(elements.front())) {
+    report.kind = "expert exchange";
+    compare_exchanges(json, options, report);
+    report.main_quantity = "time_s";
+    sum_up(report);
+    return report;
+  }
+  if (is_serving_table(json) || is_kernel_cases(json)) {
+    report.kind = "kernels";
+    report.main_quantity = "time_s";
+    if (is_serving_table(json))
+      compare_serving_rows(json, report);
+    else
+      compare_kernels(json, report);
+    sum_up(report);
+    return report;
+  }
+  if (!elements.empty() && is_run_case(elements.front())) {
+    report.kind = "runs";
+    report.main_quantity = "ettr";
+    compare_runs(json, report);
+    sum_up(report);
+    return report;
+  }
+  if (!elements.empty() && is_serving_case(elements.front())) {
+    report.kind = "serving";
+    compare_serving(json, report);
+    report.main_quantity = main_serving_quantity(report);
+    sum_up(report);
+    return report;
+  }
+  if (elements.empty() || !elements.front().is_object() || !elements.front().has("measured"))
+    json.fail("holds no training cases",
+              "give a list of cases with system, model, plan and measured");
+  report.kind = "training";
+  report.main_quantity = "step_time_s";
+  const std::vector<TrainingCase> cases = read_training_cases(json);
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    ProgressListener::tell({Progress::Of::cases, i, cases.size()});
+    predict(cases[i], report);
+  }
+  sum_up(report);
+  return report;
+}
+
+}  // namespace orrery

@@ -1,0 +1,45 @@
+#include "sim/validation/validate_collectives.hpp"
+
+#include "sim/collectives/collective_time.hpp"
+#include "sim/validation/collective_case.hpp"
+#include "sim/validation/point_errors.hpp"
+
+namespace orrery {
+namespace {
+
+constexpr double mib = 1024.0 * 1024.0;
+
+void compare(const CollectiveCase& one, bool leave_one_out, ValidationReport& report) {
+  CollectiveOptions options;
+  if (leave_one_out) options.left_out = one.shape;
+  const CollectiveTime price{one.system, options};
+  PointErrors small, large;
+  for (const auto& [bytes, time] : one.points) {
+    const Seconds said = price(one.shape.kind, bytes, one.shape.group).time();
+    const double bus = wire_share(one.shape.kind, one.shape.group.ranks) * bytes.si();
+    if (bytes.si() < mib) small.add(time.si(), said.si());
+    if (bytes.si() >= 64.0 * mib) large.add(bus / time.si(), bus / said.si());
+  }
+  if (small.points > 0) report.comparisons.push_back(small.comparison(one.id, "time_s"));
+  if (large.points > 0)
+    report.comparisons.push_back(large.comparison(one.id, "bus_bandwidth_bytes_per_s"));
+}
+
+}  // namespace
+
+void compare_collectives(const JsonValue& json, const ValidationOptions& options,
+                         ValidationReport& report) {
+  for (const JsonValue& entry : json.elements()) {
+    const std::string id = entry.at("id").text();
+    try {
+      const std::size_t before = report.comparisons.size();
+      compare(read_collective_case(entry), options.leave_one_out, report);
+      if (report.comparisons.size() == before)
+        report.refusals.push_back({id, "all points lie from 1 to 64 MiB, which are not compared"});
+    } catch (const Error& error) {
+      report.refusals.push_back({id, error.what()});
+    }
+  }
+}
+
+}  // namespace orrery

@@ -1,0 +1,400 @@
+#include "sim/validation/validation_text.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <iterator>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+
+#include "sim/core/number_text.hpp"
+#include "sim/core/table.hpp"
+#include "sim/validation/coverage.hpp"
+#include "sim/validation/serving_coverage.hpp"
+
+namespace orrery {
+namespace {
+
+// With the sign that the error has, also where it rounds to nothing.
+std::string error_text(double fraction) {
+  if (!std::isfinite(fraction)) return "-";
+  char text[32];
+  std::snprintf(text, sizeof text, "%+.1f %%", 100.0 * fraction);
+  return text;
+}
+
+std::string plain_percent(double fraction) {
+  return std::isfinite(fraction) ? percent(fraction) : "-";
+}
+
+constexpr const char* peak_memory = "peak_memory_bytes";
+
+bool is_memory(const Comparison& comparison) { return comparison.quantity == peak_memory; }
+
+std::string run_amount(const std::string& quantity, double value) {
+  if (quantity.ends_with("_bytes")) return bytes_text(Bytes{value});
+  if (quantity.ends_with("_s")) return fixed(value, 1) + " s";
+  if (quantity.ends_with("_h")) return fixed(value, 2) + " h";
+  return fixed(value, quantity == "ettr" || quantity.ends_with("_ratio") ? 3 : 1);
+}
+
+// "0.938", "above 0.900"
+std::string measured_text(const Comparison& comparison, const std::string& quantity) {
+  if (!comparison.bounds) return run_amount(quantity, comparison.measured);
+  const auto [low, high] = *comparison.bounds;
+  std::string text;
+  if (low > 0.0) text = "above " + run_amount(quantity, low);
+  if (std::isfinite(high))
+    text += (text.empty() ? "" : ", ") + ("below " + run_amount(quantity, high));
+  return text;
+}
+
+std::string amount(const Comparison& comparison, double value) {
+  if (comparison.quantity == "time_s") return fixed(value * 1e6, 1) + " us";
+  if (comparison.quantity == "bus_bandwidth_bytes_per_s") return fixed(value / 1e9, 1) + " GB/s";
+  if (comparison.quantity.ends_with("_ms")) return fixed(value, value < 100.0 ? 2 : 1) + " ms";
+  if (comparison.quantity.ends_with("_tokens"))
+    return grouped(static_cast<std::int64_t>(value)) + " tokens";
+  if (comparison.quantity.find("tokens_per_s") != std::string::npos)
+    return fixed(value, 1) + " tokens/s";
+  return is_memory(comparison) ? bytes_text(Bytes{value})
+                               : fixed(value, value < 10.0 ? 3 : 2) + " s";
+}
+
+std::set<std::string> peers_of(const ValidationReport& report) {
+  std::set<std::string> peers;
+  for (const Comparison& comparison : report.comparisons)
+    for (const auto& [peer, error] : comparison.peer_errors) peers.insert(peer);
+  return peers;
+}
+
+// Several times of one case are told apart by their names.
+std::string quantity_suffix(const Comparison& comparison) {
+  return comparison.quantity.ends_with("_ms") ? " " + comparison.quantity : "";
+}
+
+// Memory stands beside time, so that it is told apart by its unit alone.
+std::vector<std::string> cells_of(const ValidationReport& report, const Comparison& comparison,
+                                  const std::set<std::string>& peers) {
+  if (report.kind == "runs")
+    return {comparison.id + " " + comparison.quantity,
+            measured_text(comparison, comparison.quantity),
+            run_amount(comparison.quantity, comparison.predicted), error_text(comparison.error())};
+  std::vector<std::string> cells{
+      comparison.id + quantity_suffix(comparison), amount(comparison, comparison.measured),
+      amount(comparison, comparison.predicted),
+      comparison.over_points ? plain_percent(comparison.error()) : error_text(comparison.error())};
+  for (const std::string& peer : peers) {
+    const auto error = comparison.peer_errors.find(peer);
+    cells.push_back(error == comparison.peer_errors.end() ? "" : error_text(error->second));
+  }
+  return cells;
+}
+
+std::string subject(const ValidationReport& report) {
+  if (report.main_quantity == "bus_bandwidth_bytes_per_s") return "bus bandwidth from 64 MiB on";
+  if (report.kind == "expert exchange" || report.kind == "kernels") return "time";
+  if (report.kind == "serving" || report.kind == "runs") return report.main_quantity;
+  return report.kind == "collectives" ? "time below 1 MiB" : "step time";
+}
+
+std::int64_t timed(const ValidationReport& report) {
+  return std::count_if(report.comparisons.begin(), report.comparisons.end(),
+                       [](const Comparison& comparison) { return !is_memory(comparison); });
+}
+
+// Of the errors of the peaks of memory: how many, their mean, the lowest and the highest.
+struct MemoryErrors {
+  std::int64_t count = 0;
+  std::string mean_abs, lowest, highest;
+};
+
+MemoryErrors memory_errors(const ValidationReport& report) {
+  std::vector<double> errors;
+  for (const Comparison& comparison : report.comparisons)
+    if (is_memory(comparison)) errors.push_back(comparison.error());
+  if (errors.empty()) return {};
+  const auto [lowest, highest] = std::minmax_element(errors.begin(), errors.end());
+  return {std::ssize(errors), plain_percent(mean_abs_error_of(report, peak_memory)),
+          error_text(*lowest), error_text(*highest)};
+}
+
+// Of serving, what was measured beside its main quantity.
+std::set<std::string> other_quantities(const ValidationReport& report) {
+  std::set<std::string> others;
+  if (report.kind != "serving" && report.kind != "runs") return others;
+  for (const Comparison& comparison : report.comparisons)
+    if (comparison.quantity != report.main_quantity) others.insert(comparison.quantity);
+  return others;
+}
+
+// Mean absolute error of one peer over the cases that it predicted.
+double peer_error(const ValidationReport& report, const std::string& peer) {
+  double sum = 0.0;
+  int count = 0;
+  for (const Comparison& comparison : report.comparisons)
+    if (const auto error = comparison.peer_errors.find(peer); error != comparison.peer_errors.end())
+      sum += std::abs(error->second), ++count;
+  return sum / count;
+}
+
+// The same of one quantity; nothing where it predicted none.
+std::optional<double> peer_error(const ValidationReport& report, const std::string& peer,
+                                 const std::string& quantity) {
+  double sum = 0.0;
+  int count = 0;
+  for (const Comparison& comparison : report.comparisons) {
+    const auto error = comparison.peer_errors.find(peer);
+    if (comparison.quantity != quantity || error == comparison.peer_errors.end()) continue;
+    sum += std::abs(error->second), ++count;
+  }
+  return count > 0 ? std::optional{sum / count} : std::nullopt;
+}
+
+// Reasons without the file's name in front, which the heading has said.
+std::string short_reason(const ValidationReport& report, const std::string& reason) {
+  const std::string prefix = report.file + ": ";
+  return reason.starts_with(prefix) ? reason.substr(prefix.size()) : reason;
+}
+
+std::string table_row(const std::vector<std::string>& cells) {
+  std::string line = "|";
+  for (const std::string& cell : cells) line += " " + cell + " |";
+  return line + "\n";
+}
+
+std::string rule(std::size_t left, std::size_t right) {
+  std::string line = "|";
+  for (std::size_t i = 0; i < left; ++i) line += "---|";
+  for (std::size_t i = 0; i < right; ++i) line += "---:|";
+  return line + "\n";
+}
+
+std::string family(const std::string& file) { return std::filesystem::path{file}.stem().string(); }
+
+std::string of_all(int part, int all) {
+  return std::to_string(part) + " of " + std::to_string(all);
+}
+
+std::string coverage_markdown(const std::vector<ValidationReport>& reports) {
+  std::string text = table_row({"family", "half a range", "in range",
+                                "family left out: half a range", "in range", "pairs in range"});
+  text += rule(1, 5);
+  Coverage sum{"all"};
+  for (const Coverage& one : coverage_of(reports)) {
+    text += table_row({family(one.family), percent(one.half_width), of_all(one.inside, one.steps),
+                       one.left_out_steps > 0 ? percent(one.left_out_half_width) : "",
+                       of_all(one.left_out_inside, one.left_out_steps),
+                       of_all(one.pairs_inside, one.pairs)});
+    sum.pairs += one.pairs, sum.pairs_inside += one.pairs_inside;
+    sum.half_width += one.half_width * one.steps;
+    sum.steps += one.steps, sum.inside += one.inside;
+    sum.left_out_steps += one.left_out_steps, sum.left_out_inside += one.left_out_inside;
+    sum.left_out_half_width += one.left_out_half_width * one.left_out_steps;
+  }
+  if (sum.steps == 0) return "";
+  return text +
+         table_row(
+             {"all", percent(sum.half_width / sum.steps), of_all(sum.inside, sum.steps),
+              sum.left_out_steps > 0 ? percent(sum.left_out_half_width / sum.left_out_steps) : "",
+              of_all(sum.left_out_inside, sum.left_out_steps),
+              of_all(sum.pairs_inside, sum.pairs)});
+}
+
+std::string others_markdown(const std::vector<ValidationReport>& reports) {
+  std::string text =
+      table_row({"family", "mean abs.", "by its other runs", "half a range", "in range"}) +
+      rule(1, 4);
+  ByOthers sum;
+  double error = 0.0;
+  for (const ByOthers& one : predicted_by_others(reports)) {
+    const auto report = std::find_if(reports.begin(), reports.end(),
+                                     [&](const auto& of) { return of.file == one.family; });
+    text += table_row({family(one.family), plain_percent(report->mean_abs_error),
+                       plain_percent(one.mean_abs_error), percent(one.half_width),
+                       of_all(one.inside, one.steps)});
+    sum.steps += one.steps, sum.inside += one.inside;
+    sum.mean_abs_error += one.mean_abs_error * one.steps;
+    sum.half_width += one.half_width * one.steps;
+    error += report->mean_abs_error * one.steps;
+  }
+  if (sum.steps == 0) return "";
+  return text + table_row({"all", plain_percent(error / sum.steps),
+                           plain_percent(sum.mean_abs_error / sum.steps),
+                           percent(sum.half_width / sum.steps), of_all(sum.inside, sum.steps)});
+}
+
+std::string refusals_markdown(const ValidationReport& report) {
+  std::string text;
+  if (!report.refusals.empty()) text += "\n" + table_row({"refused", "reason"}) + rule(2, 0);
+  for (const Refusal& refusal : report.refusals)
+    text += table_row({refusal.id, short_reason(report, refusal.reason)});
+  return text;
+}
+
+// Of serving: what was measured, quantity by quantity.
+std::string quantities_markdown(const std::vector<ValidationReport>& reports) {
+  std::string text;
+  for (const ValidationReport& report : reports) {
+    if (report.kind != "serving") continue;
+    std::map<std::string, std::vector<double>> errors;
+    for (const Comparison& comparison : report.comparisons)
+      errors[comparison.quantity].push_back(comparison.error());
+    if (text.empty())
+      text = table_row({"family", "quantity", "cases", "mean abs.", "median abs.", "signed mean",
+                        "peers' mean abs."}) +
+             rule(2, 5);
+    for (const auto& [quantity, all] : errors) {
+      std::string peers;
+      for (const std::string& peer : peers_of(report))
+        if (const auto error = peer_error(report, peer, quantity))
+          peers += (peers.empty() ? "" : ", ") + peer + " " + plain_percent(*error);
+      const double mean =
+          std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
+      text += table_row({family(report.file), quantity, grouped(std::ssize(all)),
+                         plain_percent(mean_abs_error_of(report, quantity)),
+                         plain_percent(median_abs_error_of(report, quantity)), error_text(mean),
+                         peers});
+    }
+  }
+  return text;
+}
+
+std::string memory_markdown(const std::vector<ValidationReport>& reports) {
+  std::string text;
+  for (const ValidationReport& report : reports) {
+    const MemoryErrors errors = memory_errors(report);
+    if (errors.count == 0) continue;
+    if (text.empty())
+      text =
+          table_row({"family", "peaks of memory", "mean abs.", "lowest", "highest"}) + rule(1, 4);
+    text += table_row({family(report.file), std::to_string(errors.count), errors.mean_abs,
+                       errors.lowest, errors.highest});
+  }
+  return text;
+}
+
+std::vector<std::string> cells_of(const RowErrors& of) {
+  return {of.part.empty() ? of.of : "  " + of.part,
+          grouped(of.rows()),
+          plain_percent(of.mean_abs()),
+          plain_percent(of.median_abs()),
+          plain_percent(of.p90_abs()),
+          error_text(of.bias())};
+}
+
+const std::vector<std::string>& row_headers() {
+  static const std::vector<std::string> headers{"kernels",     "rows",       "mean abs.",
+                                                "median abs.", "90th perc.", "signed median"};
+  return headers;
+}
+
+Table table_of(const std::vector<RowErrors>& rows) {
+  std::vector<Column> columns;
+  for (const std::string& header : row_headers())
+    columns.push_back({header, columns.empty() ? Align::left : Align::right});
+  Table table{columns};
+  for (const RowErrors& of : rows) table.add_row(cells_of(of));
+  return table;
+}
+
+// What many rows have in common, in place of a line each.
+Table table_of(const ValidationReport& report, const std::set<std::string>& peers) {
+  if (!report.rows.empty()) return table_of(report.rows);
+  std::vector<Column> columns{{"case", Align::left}, {"measured"}, {"predicted"}, {"error"}};
+  for (const std::string& peer : peers) columns.push_back({peer});
+  Table table{columns};
+  for (const Comparison& comparison : report.comparisons)
+    table.add_row(cells_of(report, comparison, peers));
+  return table;
+}
+
+}  // namespace
+
+std::string validation_text(const ValidationReport& report) {
+  const std::set<std::string> peers = peers_of(report);
+  std::string text = report.file + "\n\n" + table_of(report, peers).text();
+  for (const Refusal& refusal : report.refusals)
+    text += "  " + refusal.id + "\n    refused: " + short_reason(report, refusal.reason) + "\n";
+  text += "\n  " + (report.rows.empty() ? std::to_string(timed(report)) : grouped(timed(report))) +
+          " predicted, " + std::to_string(report.refusals.size()) + " refused; " + subject(report) +
+          ": mean absolute error " + plain_percent(report.mean_abs_error) + ", signed mean " +
+          error_text(report.mean_error) + ", median " + plain_percent(report.median_abs_error) +
+          (report.rows.empty() ? "" : ", 90th percentile " + plain_percent(report.p90_abs_error)) +
+          ", largest " + plain_percent(report.max_abs_error) + "\n";
+  if (report.main_quantity == "bus_bandwidth_bytes_per_s")
+    text += "  time below 1 MiB: mean absolute error " +
+            plain_percent(mean_abs_error_of(report, "time_s")) + "\n";
+  for (const std::string& quantity : other_quantities(report))
+    text += "  " + quantity + ": mean absolute error " +
+            plain_percent(mean_abs_error_of(report, quantity)) + ", median " +
+            plain_percent(median_abs_error_of(report, quantity)) + "\n";
+  for (const Coverage& coverage : coverage_of({report}))
+    text += "  in range: " + of_all(coverage.inside, coverage.steps) +
+            " step times, nine in ten should be; half a range is " + percent(coverage.half_width) +
+            " on average\n";
+  for (const ByOthers& others : predicted_by_others({report}))
+    text += "  by the file's other runs: mean absolute error " +
+            plain_percent(others.mean_abs_error) + ", " + of_all(others.inside, others.steps) +
+            " in range, half of which is " + percent(others.half_width) + "\n";
+  std::string served;
+  for (const ServingCoverage& of : serving_coverage_of({report}))
+    served += (served.empty() ? "" : ", ") + of.figure + (of.experts ? " with experts " : " ") +
+              of_all(of.inside, of.cases);
+  if (!served.empty()) text += "  in range: " + served + "; nine in ten should be\n";
+  if (const MemoryErrors errors = memory_errors(report); errors.count > 0)
+    text += "  peak memory: " + std::to_string(errors.count) + " compared, mean absolute error " +
+            errors.mean_abs + ", from " + errors.lowest + " to " + errors.highest + "\n";
+  for (const std::string& peer : peers)
+    text += "  " + peer + " on the same cases: mean absolute error " +
+            plain_percent(peer_error(report, peer)) + "\n";
+  return text;
+}
+
+std::string rows_of_all_text(const std::vector<ValidationReport>& reports) {
+  const auto with_rows = std::count_if(reports.begin(), reports.end(),
+                                       [](const auto& report) { return !report.rows.empty(); });
+  if (with_rows < 2) return "";
+  return "\nall " + std::to_string(with_rows) + " files of kernels\n\n" +
+         table_of(rows_of_all(reports)).text();
+}
+
+std::string validation_markdown(const std::vector<ValidationReport>& reports) {
+  std::string text = table_row({"family", "predicted", "refused", "mean abs.", "signed mean",
+                                "median", "largest", "peer's mean abs."});
+  text += rule(1, 7);
+  for (const ValidationReport& report : reports) {
+    std::string peers;
+    for (const std::string& peer : peers_of(report))
+      peers += (peers.empty() ? "" : ", ") + peer + " " + plain_percent(peer_error(report, peer));
+    text += table_row({family(report.file), std::to_string(timed(report)),
+                       std::to_string(report.refusals.size()), plain_percent(report.mean_abs_error),
+                       error_text(report.mean_error), plain_percent(report.median_abs_error),
+                       plain_percent(report.max_abs_error), peers});
+  }
+  for (const std::string& more : {quantities_markdown(reports), coverage_markdown(reports),
+                                  others_markdown(reports), memory_markdown(reports)})
+    if (!more.empty()) text += "\n" + more;
+  for (const ValidationReport& report : reports) {
+    text += "\n### " + family(report.file) + "\n\n";
+    if (!report.rows.empty()) {
+      text += table_row(row_headers()) + rule(1, row_headers().size() - 1);
+      for (const RowErrors& of : report.rows) text += table_row(cells_of(of));
+      text += refusals_markdown(report);
+      continue;
+    }
+    std::vector<std::string> headers{"case", "measured", "predicted", "error"};
+    const std::set<std::string> peers = peers_of(report);
+    headers.insert(headers.end(), peers.begin(), peers.end());
+    if (!report.comparisons.empty()) text += table_row(headers) + rule(1, headers.size() - 1);
+    for (const Comparison& comparison : report.comparisons)
+      text += table_row(cells_of(report, comparison, peers));
+    text += refusals_markdown(report);
+  }
+  return text;
+}
+
+}  // namespace orrery

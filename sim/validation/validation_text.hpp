@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/validation/validate.hpp"
+
+namespace orrery {
+
+/// A row a case (measured, predicted, signed error, peers' errors), or of kernels a row a kind of
+/// them; the refused cases with their reasons, and the file's figures.
+std::string validation_text(const ValidationReport& report);
+
+/// Of several files of kernels, what all their rows of one kind are missed by; "" of fewer than
+/// two.
+std::string rows_of_all_text(const std::vector<ValidationReport>& reports);
+
+/// Markdown: a row a file with the figures, then a table of every case. What docs/ACCURACY.md
+/// shows.
+std::string validation_markdown(const std::vector<ValidationReport>& reports);
+
+}  // namespace orrery

@@ -1,0 +1,48 @@
+#include "sim/core/table.hpp"
+
+#include <gtest/gtest.h>
+
+namespace orrery::table_test {
+namespace {
+
+TEST(Table, AlignsColumnsAndLeavesNoTrailingBlanks) {
+  Table table{{{"name", Align::left}, {"s"}, {"note", Align::left}}};
+  table.add_row({"a", "1.5", "first"});
+  table.add_row({"longer", "10.25", ""});
+  table.add_row({"b", "3"});
+  EXPECT_EQ(table.text(),
+            "  name        s  note\n"
+            "  a         1.5  first\n"
+            "  longer  10.25\n"
+            "  b           3\n");
+}
+
+TEST(Table, LeavesOutAHeaderThatSaysNothing) {
+  Table table{{{"", Align::left}, {""}}, 0};
+  table.add_row({"a", "1"});
+  EXPECT_EQ(table.text(), "a  1\n");
+  EXPECT_EQ(Table({{"a"}, {"b"}}, 1).text(), " a  b\n");
+  EXPECT_EQ(Table({{""}}).text(), "");
+}
+
+TEST(Table, CountsCharactersAsTheyAreShown) {
+  EXPECT_EQ(shown_width("abc"), 3);
+  EXPECT_EQ(shown_width("\x1b[1;31mabc\x1b[0m"), 3);
+  EXPECT_EQ(shown_width("d\xc3\xa9j\xc3\xa0"), 4);  // "déjà" in UTF-8.
+  Table table{{{"", Align::left}, {""}}, 0};
+  table.add_row({"\x1b[32mab\x1b[0m", "1"});
+  table.add_row({"\xc3\xa9t\xc3\xa9", "2"});
+  EXPECT_EQ(table.text(), "\x1b[32mab\x1b[0m   1\n\xc3\xa9t\xc3\xa9  2\n");
+}
+
+TEST(Wrapped, BreaksBetweenItemsAndIndentsUnderTheHead) {
+  EXPECT_EQ(wrapped("> ", {"one", "two", "three"}, ", ", 80), "> one, two, three\n");
+  // "> one, two," has 11 characters.
+  EXPECT_EQ(wrapped("> ", {"one", "two", "three"}, ", ", 11), "> one, two,\n  three\n");
+  EXPECT_EQ(wrapped("> ", {"one", "two", "three"}, ", ", 10), "> one,\n  two,\n  three\n");
+  EXPECT_EQ(wrapped("", {"uncuttable"}, " ", 4), "uncuttable\n");
+  EXPECT_EQ(wrapped("head", {}, " ", 10), "head\n");
+}
+
+}  // namespace
+}  // namespace orrery::table_test

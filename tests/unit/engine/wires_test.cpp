@@ -1,0 +1,173 @@
+#include "sim/engine/wires.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/engine/chain.hpp"
+#include "sim/engine/execute.hpp"
+#include "tests/support/scenarios.hpp"
+
+namespace orrery::wires_test {
+namespace {
+
+constexpr std::size_t all_on_simgrid = 1;
+
+Task sends(double after, Flows flows) {
+  Task task;
+  task.duration = Seconds{after};
+  task.flows = std::move(flows);
+  return task;
+}
+
+Task join() { return {}; }
+
+Task computes(Seconds duration) {
+  Task task;
+  task.duration = duration;
+  return task;
+}
+
+Task walks(std::shared_ptr<const Chain> chain) {
+  Task task;
+  task.chain = std::move(chain);
+  return task;
+}
+
+// Three links of two-gpus, all of 1 GB/s: the ways out of rank 0 to its neighbour and to the
+// network, and the way into rank 2.
+class Wires3 : public ::testing::Test {
+ protected:
+  Wires3() {
+    for (auto [from, to] : {std::pair{0, 1}, std::pair{0, 2}})
+      for (LinkId id : topology_.route(Rank{from}, Rank{to})) {
+        const bool known = std::find(links_.begin(), links_.end(), id) != links_.end();
+        if (!known && links_.size() < 3) links_.push_back(id);
+      }
+  }
+
+  // `ways`: of each link how often, 0 to 2, in base 3.
+  Flow flow(int ways, double bytes, double rate) const {
+    Flow flow;
+    for (LinkId link : links_) {
+      if (ways % 3 > 0) flow.way.push_back({link, ways % 3});
+      ways /= 3;
+    }
+    flow.bytes = Bytes{bytes};
+    flow.rate = BytesPerSecond{rate};
+    return flow;
+  }
+
+  void expect_as_on_simgrid(const TaskGraph& graph, const std::string& what) const {
+    const Timeline here = execute(graph, topology_);
+    const Timeline there = execute(graph, topology_, {Engine::own, all_on_simgrid});
+    for (std::size_t i = 0; i < here.spans.size(); ++i) {
+      EXPECT_NEAR(here.spans[i].start.seconds().si(), there.spans[i].start.seconds().si(), 1e-7)
+          << what << " " << i;
+      EXPECT_NEAR(here.spans[i].finish.seconds().si(), there.spans[i].finish.seconds().si(), 1e-7)
+          << what << " " << i;
+    }
+  }
+
+  Topology topology_ = Topology::build(read_system("two-gpus", test_place), 8);
+  std::vector<LinkId> links_;
+};
+
+// Every way over three links, each crossed not at all, once or twice, of each of three flows; the
+// second comes while the first is under way, and the third has a cap and follows the second.
+TEST_F(Wires3, SharesAsSimGridDoes) {
+  ASSERT_EQ(links_.size(), 3u);
+  for (int a = 1; a < 27; ++a)
+    for (int b = 1; b < 27; ++b)
+      for (int c = 1; c < 27; c += 2) {
+        TaskGraph graph;
+        graph.add(sends(0.0, {flow(a, 1e9, 0.9e9)}));
+        const TaskId second = graph.add(sends(0.25, {flow(b, 0.3e9, 1e12)}));
+        graph.add(sends(0.35, {flow(c, 0.5e9, 0.4e9), flow(a, 0.1e9, 1e12)}));
+        graph.depends(graph.add(sends(0.0, {flow(c, 0.2e9, 0.7e9)})), second);
+        expect_as_on_simgrid(graph,
+                             std::to_string(a) + " " + std::to_string(b) + " " + std::to_string(c));
+      }
+}
+
+// 1, 2, ... 24 flows on one link: few are shared out here, many on SimGrid, and what was here when
+// the many came goes there with what is left.
+TEST_F(Wires3, ManyFlowsGoOnOnSimGrid) {
+  for (int flows = 1; flows <= 24; ++flows) {
+    TaskGraph graph;
+    for (int i = 0; i < flows; ++i) graph.add(sends(0.05 * i, {flow(1, 1e9, 0.3e9)}));
+    expect_as_on_simgrid(graph, std::to_string(flows) + " flows");
+    EXPECT_NEAR(execute(graph, topology_).makespan.seconds().si(),
+                flows <= 3 ? 0.05 * (flows - 1) + 1.0 / 0.3 : flows, flows <= 3 ? 1e-9 : 0.4);
+  }
+}
+
+// Twenty flows on one link are SimGrid's, a few on the two others are not, until one comes that
+// crosses links of both. Those that come later meet flows which others handed over.
+TEST_F(Wires3, AFlowJoinsOthersToThoseOfSimGrid) {
+  constexpr int first = 1, second = 3, third = 9;  // Ways over one link, in base 3.
+  for (int few = 1; few <= 6; ++few)
+    for (int way : {first + second, first + third, first + second + third})
+      for (double when : {0.0, 0.15, 0.6}) {
+        TaskGraph graph;
+        for (int i = 0; i < 20; ++i) graph.add(sends(0.0, {flow(first, 0.1e9, 0.3e9)}));
+        for (int i = 0; i < few; ++i)
+          graph.add(sends(0.1 * i, {flow(i % 2 ? second + third : second, 0.4e9, 0.6e9)}));
+        graph.add(sends(when, {flow(way, 0.2e9, 1e12)}));
+        graph.add(sends(when + 0.05, {flow(third, 0.3e9, 0.7e9)}));
+        graph.add(sends(when + 0.1, {flow(second + third, 0.1e9, 1e12)}));
+        expect_as_on_simgrid(
+            graph, std::to_string(few) + " " + std::to_string(way) + " " + std::to_string(when));
+      }
+}
+
+// A chain in one task, and the same drawn: beside every flow that may come across it.
+TEST_F(Wires3, AChainIsWhatItStandsFor) {
+  const auto phase_of = [&](double beside, double before, std::vector<Flow> flows) {
+    return Chain::Phase{Ticks::nearest(Seconds{beside}), Ticks::nearest(Seconds{before}),
+                        std::move(flows)};
+  };
+  const std::vector<Chain::Phase> phases{
+      phase_of(0.0, 0.125, {flow(3, 0.25e9, 0.5e9)}),
+      phase_of(0.5, 0.125, {flow(9, 0.125e9, 1e12)}), phase_of(0.0, 0.25, {}),
+      phase_of(0.0, 0.0, {flow(3, 0.25e9, 1e12), flow(9, 1e8, 1e9)})};
+  const auto chain = std::make_shared<const Chain>(phases, topology_);
+  // 0.125 + 0.5, 0.5, 0.25, 0.25
+  EXPECT_NEAR(chain->length().seconds().si(), 1.625, 1e-12);
+  EXPECT_EQ(chain->phase_at(Ticks::nearest(Seconds{0.7})), 1u);
+
+  for (int way = 0; way < 27; ++way)
+    for (int when = 0; when <= 40; ++when)
+      for (double bytes : {1e6, 0.2e9, 0.9e9}) {
+        double ends[2];
+        for (bool drawn : {false, true}) {
+          TaskGraph graph;
+          const TaskId gate = graph.add(join());
+          TaskId last = gate;
+          if (drawn) {
+            for (const Chain::Phase& phase : phases) {
+              const TaskId sent = graph.add(sends(phase.before.seconds().si(), phase.flows));
+              const TaskId computed = graph.add(computes(phase.beside.seconds()));
+              const TaskId both = graph.add(join());
+              for (TaskId half : {sent, computed}) {
+                graph.depends(half, last);
+                graph.depends(both, half);
+              }
+              last = both;
+            }
+          } else {
+            last = graph.add(walks(chain));
+            graph.depends(last, gate);
+          }
+          if (way > 0)
+            for (double later : {0.0, 0.3})
+              graph.add(sends(0.05 * when + later, {flow(way, bytes, 0.8e9)}));
+          ends[drawn] = execute(graph, topology_).of(last).finish.seconds().si();
+        }
+        EXPECT_NEAR(ends[0], ends[1], 1e-11) << way << " at " << when << " " << bytes;
+      }
+}
+
+}  // namespace
+}  // namespace orrery::wires_test

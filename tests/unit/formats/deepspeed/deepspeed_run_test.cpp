@@ -1,0 +1,196 @@
+#include "sim/formats/deepspeed/deepspeed_run.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/core/text_file.hpp"
+#include "tests/unit/calibration/sample.hpp"
+#include "tests/unit/formats/recipe/plan_text.hpp"
+
+namespace orrery::deepspeed_run_test {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string file(const std::string& name) {
+  return read_text_file(std::string{ORRERY_TEST_SOURCE} + "/tests/unit/formats/deepspeed/runs/" +
+                        name);
+}
+const std::string script = file("finetune_8b.sh");
+const std::string zero3 = file("zero3.json");
+
+ImportedRun run_of(const std::vector<RecipeFile>& files,
+                   std::map<std::string, std::string> set = {}) {
+  return import_deepspeed_run(files, {"run", std::nullopt, std::nullopt, std::move(set), {}});
+}
+std::string refusal(const std::vector<RecipeFile>& files,
+                    std::map<std::string, std::string> set = {}) {
+  return refusal_of([&] { run_of(files, std::move(set)); });
+}
+
+// Arguments of the smallest run, in YAML.
+const std::string arguments =
+    "model_name_or_path: Qwen/Qwen3-8B\nper_device_train_batch_size: 2\nmax_seq_length: 2048\n"
+    "bf16: true\n";
+
+TEST(DeepspeedRun, AScriptAndItsConfiguration) {
+  const ImportedRun run = run_of({{script, "run.sh"}, {zero3, "zero3.json"}});
+  EXPECT_EQ(plan_text(run),
+            "attention=\"flash\" cp=1 dp_overlap=true dtype=\"bf16\" gbs=128 gpus=16 mbs=4 pp=1 "
+            "recompute=\"full\" reshard=true seq=4096 software=\"deepspeed\" sp=false tp=1 zero=3");
+  EXPECT_THAT(
+      run.notes,
+      ElementsAre("every sequence counts as 4,096 tokens long (block_size); data that are not "
+                  "packed have fewer",
+                  "the software deepspeed is described for Hopper and later; on A100 give "
+                  "--software composer-2023 to `orrery estimate`"));
+  EXPECT_EQ(model_of_run(run).name, "llama3.1-8b");
+}
+
+// --set reaches variables of the script, its arguments and DeepSpeed's settings.
+TEST(DeepspeedRun, WhatIsGivenWins) {
+  const ImportedRun run =
+      run_of({{script, "run.sh"}, {zero3, "zero3.json"}}, {{"NODES", "4"},
+                                                           {"SEQ", "8192"},
+                                                           {"gradient_checkpointing", "false"},
+                                                           {"zero_optimization.stage", "2"}});
+  EXPECT_EQ(plan_text(run),
+            "attention=\"flash\" cp=1 dp_overlap=true dtype=\"bf16\" gbs=256 gpus=32 mbs=4 pp=1 "
+            "recompute=\"none\" seq=8192 software=\"deepspeed\" sp=false tp=1 zero=2");
+}
+
+// A configuration that a script names is read where it lies.
+TEST(DeepspeedRun, AConfigurationBesideTheScript) {
+  const RecipeAnswers answers{"run", std::nullopt, std::nullopt, {}, [](const std::string& path) {
+                                return path == "jobs/zero3.json" ? std::optional{zero3}
+                                                                 : std::nullopt;
+                              }};
+  EXPECT_EQ(plan_text(import_deepspeed_run({{script, "jobs/run.sh"}}, answers)),
+            plan_text(run_of({{script, "run.sh"}, {zero3, "zero3.json"}})));
+  EXPECT_EQ(refusal({{script, "run.sh"}}),
+            "run.sh: deepspeed names zero3.json, which is not there; name it too: orrery import "
+            "deepspeed run.sh zero3.json");
+}
+
+// TrainingArguments: 8 sequences a GPU, one pass, no sharding; 2 x 4 processes by accelerate.
+TEST(DeepspeedRun, DefaultsAreTheTrainers) {
+  const ImportedRun run =
+      run_of({{"model_name_or_path: gpt2\nblock_size: 1024\nfp16: true\n", "args.yaml"},
+              {"distributed_type: MULTI_GPU\nnum_machines: 2\nnum_processes: 8\n", "acc.yaml"}});
+  EXPECT_EQ(plan_text(run),
+            "attention=\"flash\" cp=1 dp_overlap=true dtype=\"fp16\" gbs=64 gpus=8 mbs=8 pp=1 "
+            "recompute=\"none\" seq=1024 software=\"hf-trainer\" sp=false tp=1 zero=0");
+}
+
+TEST(DeepspeedRun, HowReplicasShare) {
+  const auto of = [](const std::string& accelerate, const std::string& more = "") {
+    const ImportedRun run =
+        run_of({{arguments + more, "args.yaml"}, {"num_processes: 8\n" + accelerate, "acc.yaml"}});
+    const JsonValue plan = JsonValue::parse(run.json, "plan");
+    return std::to_string(plan.at("zero").integer(0, 3)) +
+           (plan.at("dp_overlap").boolean() ? " beside" : " after") +
+           (plan.has("reshard") && !plan.at("reshard").boolean() ? " kept" : "");
+  };
+  // DeepSpeed overlaps stage 3 unless told otherwise, and no other.
+  EXPECT_EQ(of("deepspeed_config: {zero_stage: 3}"), "3 beside");
+  EXPECT_EQ(of("deepspeed_config: {zero_stage: 2}"), "2 after");
+  const std::string fsdp = "distributed_type: FSDP\nfsdp_config: {";
+  EXPECT_EQ(of(fsdp + "fsdp_sharding_strategy: SHARD_GRAD_OP}"), "2 beside");
+  EXPECT_EQ(of(fsdp + "fsdp_version: 2, fsdp_reshard_after_forward: false}"), "3 beside kept");
+  EXPECT_EQ(of(fsdp + "fsdp_reshard_after_forward: HYBRID_SHARD}"), "3 beside");
+  EXPECT_EQ(of("", "fsdp: full_shard auto_wrap\n"), "3 beside");
+  EXPECT_EQ(of(""), "0 beside");
+}
+
+TEST(DeepspeedRun, UlyssesSharesSequences) {
+  const ImportedRun run =
+      run_of({{arguments, "args.yaml"},
+              {"{\"zero_optimization\": {\"stage\": 1}, \"train_batch_size\": 32,\n"
+               "\t\"sequence_parallel_size\": 4}",
+               "ds.json"},
+              {"num_processes: 16\n", "acc.yaml"}});
+  EXPECT_EQ(plan_text(run),
+            "attention=\"flash\" cp=4 cp_comm=\"a2a\" dp_overlap=false dtype=\"bf16\" gbs=32 "
+            "gpus=16 mbs=2 pp=1 recompute=\"none\" seq=2048 software=\"megatron-core\" sp=false "
+            "tp=1 zero=1");
+}
+
+TEST(DeepspeedRun, FormatsOfProductsAndState) {
+  const auto plan_of = [](const std::string& text, const std::string& engine) {
+    return plan_text(
+        run_of({{text, "args.yaml"}, {engine, "ds.json"}, {"num_processes: 8\n", "acc.yaml"}}));
+  };
+  const std::string engine = "{\"zero_optimization\": {\"stage\": 2}}";
+  const std::string in_fp32 = replaced(arguments, "bf16: true", "seed: 1");
+  EXPECT_THAT(plan_of(in_fp32, engine), testing::HasSubstr("dtype=\"fp32\""));
+  EXPECT_THAT(plan_of(in_fp32 + "tf32: true\n", engine), testing::HasSubstr("dtype=\"tf32\""));
+  EXPECT_THAT(plan_of(arguments + "tf32: true\n", engine), testing::HasSubstr("dtype=\"bf16\""));
+  EXPECT_THAT(plan_of(arguments + "optim: paged_adamw_8bit\n", engine),
+              testing::HasSubstr("exp_avg=\"int8\" exp_avg_sq=\"int8\""));
+  EXPECT_THAT(plan_of(arguments,
+                      "{\"zero_optimization\": {\"stage\": 2}, \"bf16\": {\"enabled\": "
+                      "true, \"bf16_master_weights_and_grads\": true, "
+                      "\"bf16_optimizer_states\": true}}"),
+              testing::HasSubstr("exp_avg=\"bf16\" exp_avg_sq=\"bf16\""));
+}
+
+TEST(DeepspeedRun, NotesWhatIsPricedOtherwise) {
+  const ImportedRun run =
+      run_of({{arguments + "optim: paged_adamw_8bit\nnew_key: 3\n", "args.yaml"},
+              {"{\"zero_optimization\": {\"stage\": 2, \"offload_optimizer\": {\"device\": "
+               "\"cpu\"}, \"odd\": 1}}",
+               "ds.json"},
+              {"num_processes: 8\n", "acc.yaml"}});
+  EXPECT_THAT(run.notes,
+              testing::IsSupersetOf(
+                  {"zero_optimization.offload_optimizer.device keeps the optimizer's state on the "
+                   "host, which is counted on the GPU",
+                   "not read: new_key", "not read: zero_optimization.odd"}));
+}
+
+TEST(DeepspeedRun, Refusals) {
+  const auto of_arguments = [](const std::string& more) {
+    return refusal({{arguments + more, "args.yaml"}});
+  };
+  EXPECT_EQ(of_arguments(""),
+            "args.yaml: does not say how many sequences a step has: they are 2 for each replica, "
+            "whose number it does not say; give --gpus N");
+  EXPECT_EQ(of_arguments("use_peft: true\n"),
+            "args.yaml: line 5: use_peft means the training of adapters alone, which nothing "
+            "prices; import a run that trains all weights of a language model");
+  EXPECT_EQ(of_arguments("finetuning_type: lora\n"),
+            "args.yaml: line 5: finetuning_type is 'lora': nothing prices the training of a part "
+            "of the weights; import a run that trains all weights of a language model");
+  EXPECT_EQ(refusal({{replaced(script, "run_clm.py", "run_mlm.py"), "run.sh"}, {zero3, "z.json"}}),
+            "run.sh: starts run_mlm.py: nothing prices an encoder; import a run that trains all "
+            "weights of a language model");
+  EXPECT_EQ(refusal({{replaced(arguments, "Qwen/Qwen3-8B", "org/mine"), "args.yaml"}}),
+            "args.yaml: line 1: model_name_or_path is org/mine, a model that is not known; give "
+            "its shape: --model NAME or a config.json");
+  EXPECT_EQ(refusal({{replaced(arguments, "max_seq_length", "max_steps"), "args.yaml"}}),
+            "args.yaml: does not say how long its sequences are; give it: --set max_seq_length=N");
+  EXPECT_EQ(refusal({{"echo hello\n", "run.sh"}}),
+            "run.sh: starts no training with --per_device_train_batch_size or --deepspeed; give "
+            "the script that launches it, or its settings in JSON or YAML");
+  EXPECT_EQ(refusal({{zero3, "a.json"}, {zero3, "b.json"}}),
+            "b.json: says what a.json says too; name one of them");
+  EXPECT_EQ(refusal({{zero3, "zero3.json"}}),
+            "zero3.json: names no model (model_name_or_path); give its shape: --model NAME or a "
+            "config.json");
+  EXPECT_EQ(refusal({{"{\"zero_optimization\": {\"stage\": }", "z.json"}}),
+            "z.json: line 2: is no YAML: did not find expected ',' or '}'; write YAML, as the tool "
+            "did");
+}
+
+// A count that the shell does not know.
+TEST(DeepspeedRun, AVariableThatNobodySets) {
+  EXPECT_EQ(
+      refusal({{replaced(script, "batch_size 4", "batch_size $MBS"), "run.sh"}, {zero3, "z.json"}}),
+      "run.sh: line 11: per_device_train_batch_size is $MBS, which the script does not say; "
+      "give it: --set MBS=N");
+}
+
+}  // namespace
+}  // namespace orrery::deepspeed_run_test

@@ -1,0 +1,214 @@
+#include "sim/formats/megatron/megatron_flags.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "sim/formats/megatron/megatron_run.hpp"
+#include "sim/plan/plan_keys.hpp"
+#include "tests/support/key_samples.hpp"
+
+namespace orrery::megatron_flags_test {
+namespace {
+
+Scenario scenario(const std::string& model, const std::string& system, int gpus,
+                  const PlanRequest& request) {
+  return scenario_of(read_model(model, test_place), read_system(system, test_place), request, gpus);
+}
+
+bool has(const std::vector<std::string>& texts, const std::string& text) {
+  return std::find(texts.begin(), texts.end(), text) != texts.end();
+}
+
+PlanRequest llama_request() {
+  PlanRequest request = plan_request(2, 2, 1, 128, 8192, "megatron-core");
+  request.vpp = 4;
+  request.recompute = Recompute::full;
+  return request;
+}
+
+TEST(MegatronFlags, OfADensePlan) {
+  const MegatronFlags flags =
+      megatron_flags(scenario("llama3-8b", "dgx-h100", 16, llama_request()));
+  EXPECT_EQ(flags.left_out, std::vector<std::string>{});
+  const std::vector<std::string> expected{
+      "--tensor-model-parallel-size 2",
+      "--pipeline-model-parallel-size 2",
+      "--sequence-parallel",
+      "--use-distributed-optimizer",
+      "--num-layers-per-virtual-pipeline-stage 4",  // 32 layers on 2 stages of 4 chunks.
+      "--micro-batch-size 1",
+      "--global-batch-size 128",
+      "--seq-length 8192",
+      "--recompute-granularity full",
+      "--recompute-method uniform",
+      "--recompute-num-layers 1",
+      "--num-layers 32",
+      "--hidden-size 4096",
+      "--ffn-hidden-size 14336",
+      "--num-attention-heads 32",
+      "--vocab-size 128256",
+      "--max-position-embeddings 8192",
+      "--swiglu",
+      "--normalization RMSNorm",
+      "--position-embedding-type rope",
+      "--untie-embeddings-and-output-weights",
+      "--disable-bias-linear",
+      "--attention-dropout 0.0",
+      "--hidden-dropout 0.0",
+      "--group-query-attention",
+      "--num-query-groups 8",
+      "--attention-backend flash",
+      "--bf16",
+      "--grad-reduce-in-bf16",
+      "--overlap-grad-reduce",
+      "--overlap-param-gather",
+      "--tp-comm-overlap"};
+  EXPECT_EQ(flags.flags, expected);
+}
+
+// 61 layers on 16 stages before a prediction layer: 15 times four, and the last takes what is left.
+TEST(MegatronFlags, OfExpertsAndUnevenStages) {
+  PlanRequest request = plan_request(1, 16, 1, 1024, 4096, "megatron-core");
+  request.ep = 8;
+  request.routing = "zipf:1.2";
+  request.moe_dispatcher = ExpertDispatcher::deepep;
+  request.dtype = Dtype::fp8;
+  const MegatronFlags flags = megatron_flags(scenario("deepseek-v3", "dgx-h100", 128, request));
+  for (const char* flag :
+       {"--pipeline-model-parallel-layout "
+        "'Etttt|tttt|tttt|tttt|tttt|tttt|tttt|tttt|tttt|tttt|tttt|tttt|tttt|tttt|tttt|tmL'",
+        "--multi-latent-attention",
+        "--q-lora-rank 1536",
+        "--kv-lora-rank 512",
+        "--qk-head-dim 128",
+        "--qk-pos-emb-head-dim 64",
+        "--v-head-dim 128",
+        "--mtp-num-layers 1",
+        "--expert-model-parallel-size 8",
+        "--expert-tensor-parallel-size 1",
+        "--num-experts 256",
+        "--moe-router-topk 8",
+        "--moe-ffn-hidden-size 2048",
+        "--moe-shared-expert-intermediate-size 2048",
+        "--moe-layer-freq '[0]*3+[1]*58'",
+        "--moe-router-num-groups 8",
+        "--moe-router-group-topk 4",
+        "--moe-router-enable-expert-bias",
+        "--moe-token-dispatcher-type flex",
+        "--moe-flex-dispatcher-backend deepep",
+        "--fp8-format hybrid"})
+    EXPECT_TRUE(has(flags.flags, flag)) << flag;
+  EXPECT_EQ(flags.left_out, (std::vector<std::string>{
+                                "routing=zipf:1.2: the data decide which experts tokens choose",
+                                "fp8: which scaling (--fp8-recipe) the plan does not say"}));
+}
+
+TEST(MegatronFlags, OfCudaGraphs) {
+  PlanRequest request = plan_request(1, 1, 1, 64, 4096, "megatron-bridge");
+  const auto scope = [&](CudaGraphs graphs) {
+    request.cuda_graphs = graphs;
+    const MegatronFlags flags = megatron_flags(scenario("qwen3-30b-a3b", "dgx-h100", 64, request));
+    std::string said;
+    for (const std::string& flag : flags.flags)
+      if (flag.starts_with("--cuda-graph")) said += flag.substr(13) + ";";
+    return said;
+  };
+  EXPECT_EQ(scope(CudaGraphs::none), "");
+  EXPECT_EQ(scope(CudaGraphs::router), "impl transformer_engine;scope moe_router moe_preprocess;");
+  EXPECT_EQ(scope(CudaGraphs::attention), "impl transformer_engine;scope attn;");
+  EXPECT_EQ(scope(CudaGraphs::attention_router),
+            "impl transformer_engine;scope attn moe_router moe_preprocess;");
+  EXPECT_EQ(scope(CudaGraphs::step), "impl local;scope full_iteration;");
+}
+
+// What Megatron-LM has not is said, and nothing takes its place.
+TEST(MegatronFlags, SaysWhatHasNoFlag) {
+  PlanRequest request = plan_request(1, 2, 1, 8, 2048, "torchtitan");
+  request.schedule = &gpipe();
+  request.zero = 3;
+  const MegatronFlags flags = megatron_flags(scenario("mpt-7b", "dgx-a100-80gb", 4, request));
+  EXPECT_EQ(flags.left_out, (std::vector<std::string>{
+                                "reshard=false: Megatron-FSDP frees weights after each pass",
+                                "schedule=gpipe: Megatron-LM has 1F1B and interleaved 1F1B",
+                                "norms without bias: Megatron-LM's LayerNorm has one",
+                                "software=torchtitan: the flags are of current Megatron-Core"}));
+  EXPECT_TRUE(has(flags.flags, "--data-parallel-sharding-strategy optim_grads_params"));
+  EXPECT_TRUE(has(flags.flags, "--position-embedding-type none"));
+}
+
+// A key that is said otherwise makes other flags or is told to be left out. How many replicas there
+// are follows from the number of GPUs.
+TEST(MegatronFlags, TellEveryKey) {
+  for (const KeySample& sample : key_samples()) {
+    const Scenario before = sample.scenario(sample.without);
+    const Scenario after = sample.scenario(sample.with);
+    if (before.plan == after.plan || sample.key == "dp") continue;
+    const MegatronFlags flags = megatron_flags(before);
+    const MegatronFlags others = megatron_flags(after);
+    EXPECT_TRUE(flags.flags != others.flags || flags.left_out != others.left_out)
+        << "--" << sample.key << " " << sample.word;
+  }
+}
+
+// A flag stands once, whatever the plan; a shell takes the text as it is.
+TEST(MegatronFlags, EveryFlagStandsOnce) {
+  for (const char* model : {"gpt3-175b", "llama3-70b", "mixtral-8x7b", "deepseek-v3"}) {
+    PlanRequest request = plan_request(1, 1, 1, 64, 2048, "megatron-core");
+    request.recompute = Recompute::selective;
+    const MegatronFlags flags = megatron_flags(scenario(model, "dgx-h100", 8, request));
+    std::vector<std::string> names;
+    for (const std::string& flag : flags.flags) names.push_back(flag.substr(0, flag.find(' ')));
+    std::sort(names.begin(), names.end());
+    EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end()) << model;
+  }
+  EXPECT_EQ(megatron_text({{"--a 1", "--b"}, {}}), "--a 1 \\\n--b\n");
+}
+
+// Flags read back make a plan and a model whose flags are the same, of every catalog model whose
+// layers Megatron-LM has, and of plans of all kinds.
+TEST(MegatronFlags, ReadBackAreTheSame) {
+  int plans = 0;
+  for (const char* model :
+       {"gpt3-175b", "llama3-8b", "llama3.1-405b", "qwen2.5-72b", "qwen3-8b", "nemotron-4-15b",
+        "mixtral-8x7b", "qwen3-30b-a3b", "gpt-oss-120b", "deepseek-v3"})
+    for (const int tp : {1, 2, 8})
+      for (const int pp : {1, 4})
+        for (const char* recompute : {"none", "full", "selective:core_attn"})
+          for (const char* dtype : {"fp16", "bf16", "fp8", "mxfp8"})
+            for (const int zero : {0, 1, 2, 3}) {
+              if (zero >= 2 && pp > 1) continue;
+              PlanRequest request = plan_request(tp, pp, 2, 2048, 2048, "megatron-core");
+              set_plan_flag(request, "recompute", recompute);
+              set_plan_flag(request, "dtype", dtype);
+              request.zero = zero;
+              request.sp = tp > 1;
+              const Model shape = read_model(model, test_place);
+              if (shape.experts) {
+                if (zero >= 2) continue;
+                request.ep = 8;
+                request.moe_dispatcher = tp == 2   ? ExpertDispatcher::all_gather
+                                         : tp == 8 ? ExpertDispatcher::deepep
+                                                   : ExpertDispatcher::all_to_all;
+              }
+              const System system = read_system("dgx-b200", test_place);
+              const Scenario first = scenario_of(shape, system, request, 256);
+              const std::string text = megatron_text(megatron_flags(first));
+              const ImportedRun run =
+                  import_megatron_run(MegatronArguments::read(text, "flags", {}), shape.name);
+              const JsonValue plan = JsonValue::parse(run.json, "run.json");
+              PlanRequest again;
+              again.software = "megatron-core";
+              for (const std::string& key : plan.keys())
+                if (find_plan_key(key)) set_plan_key(again, key, plan.at(key));
+              const Scenario second =
+                  scenario_of(parse_model(plan.at("model")), system, again, 256);
+              ASSERT_EQ(megatron_text(megatron_flags(second)), text);
+              ASSERT_EQ(count_parameters(second.model).total, count_parameters(shape).total);
+              ++plans;
+            }
+  EXPECT_GT(plans, 1000);
+}
+
+}  // namespace
+}  // namespace orrery::megatron_flags_test

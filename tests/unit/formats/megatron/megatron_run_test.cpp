@@ -1,0 +1,272 @@
+#include "sim/formats/megatron/megatron_run.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/model/model.hpp"
+#include "tests/unit/calibration/sample.hpp"
+
+namespace orrery::megatron_run_test {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+
+// Flags of the smallest run; more may follow.
+const std::string tiny =
+    "pretrain_gpt.py --num-layers 4 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 "
+    "--max-position-embeddings 4096 --vocab-size 50257 --micro-batch-size 2 --global-batch-size "
+    "64 ";
+
+ImportedRun run_of(const std::string& text, const std::map<std::string, std::string>& given = {}) {
+  return import_megatron_run(MegatronArguments::read(text, "run.sh", given), "tiny");
+}
+JsonValue plan_of(const std::string& text) { return JsonValue::parse(run_of(text).json, "plan"); }
+Model model_of(const std::string& text) { return parse_model(plan_of(text).at("model")); }
+std::string refusal(const std::string& text) {
+  return refusal_of([&] { run_of(text); });
+}
+
+// What arguments.py makes of flags that are not there.
+TEST(MegatronRun, DefaultsAreMegatrons) {
+  const JsonValue plan = plan_of(tiny + "--fp16");
+  EXPECT_EQ(plan.at("tp").integer(1, 99), 1);
+  EXPECT_EQ(plan.at("zero").integer(0, 3), 0);
+  EXPECT_FALSE(plan.at("sp").boolean());
+  EXPECT_EQ(plan.at("dtype").text(), "fp16");
+  EXPECT_EQ(plan.at("recompute").text(), "none");
+  EXPECT_FALSE(plan.at("dp_overlap").boolean());
+  const Model model = model_of(tiny + "--fp16");
+  EXPECT_EQ(model.ffn, 4096);
+  EXPECT_FALSE(model.gated);
+  EXPECT_EQ(model.norm, NormKind::layer);
+  EXPECT_EQ(model.learned_positions, 4096);
+  EXPECT_TRUE(model.qkv_bias && model.out_bias && model.mlp_bias && model.tied_embeddings);
+  EXPECT_EQ(model.kv_heads, 16);
+  EXPECT_EQ(model.head_dim, 64);
+  EXPECT_EQ(model.vocab, 50304);  // 393 x 128.
+}
+
+// As orrery run takes it, however a script or a printed list writes it.
+TEST(MegatronRun, KeepsABatchThatGrows) {
+  EXPECT_EQ(plan_of(tiny + "--bf16 --rampup-batch-size 16 16 9_765_625").at("ramp").text(),
+            "16 16 9765625");
+  EXPECT_EQ(
+      plan_of(tiny + "--bf16 --rampup-batch-size \"['16', '16', '300000']\"").at("ramp").text(),
+      "16 16 300000");
+  EXPECT_FALSE(plan_of(tiny + "--bf16").has("ramp"));
+}
+
+TEST(MegatronRun, VocabularyIsPaddedForEveryRank) {
+  EXPECT_EQ(model_of(tiny + "--bf16 --tensor-model-parallel-size 8").vocab, 51200);
+  EXPECT_EQ(model_of(tiny + "--bf16 --make-vocab-size-divisible-by 1").vocab, 50257);
+}
+
+// 2/3 of 4 h in tiles of 64: 2730 -> 2688.
+TEST(MegatronRun, WidthOfAGatedMlp) { EXPECT_EQ(model_of(tiny + "--bf16 --swiglu").ffn, 2688); }
+
+// 127 tokens before a query and its own; every second layer sees all, or none does.
+TEST(MegatronRun, Windows) {
+  const Model some = model_of(tiny + "--bf16 --window-size 127,0 --window-attn-skip-freq 2");
+  EXPECT_EQ(some.window, 128);
+  EXPECT_EQ(some.layer_is_local, (std::vector<bool>{true, false, true, false}));
+  EXPECT_EQ(model_of(tiny + "--bf16 --window-size '(127, 0)'").layer_is_local,
+            std::vector<bool>(4, true));
+  for (const char* size : {"127,1", "-1,0", "x", "127,0,0"})
+    EXPECT_THAT(refusal(tiny + "--bf16 --window-size " + size),
+                HasSubstr("write tokens before a query and 0 after it: \"127,0\""))
+        << size;
+}
+
+TEST(MegatronRun, ALaunchScript) {
+  const std::string text = sample("llama3_8b.sh");
+  EXPECT_EQ(refusal(text),
+            "run.sh: line 26: --global-batch-size is $GBS, which the script does not say; give "
+            "it: --set GBS=N");
+  const ImportedRun run = run_of(text, {{"GBS", "256"}});
+  EXPECT_THAT(run.notes, testing::IsEmpty());
+  const JsonValue plan = JsonValue::parse(run.json, "plan");
+  EXPECT_EQ(plan.at("gpus").integer(1, 999), 64);
+  EXPECT_EQ(plan.at("tp").integer(1, 99), 4);
+  EXPECT_EQ(plan.at("gbs").integer(1, 999), 256);
+  EXPECT_TRUE(plan.at("sp").boolean());
+  EXPECT_TRUE(plan.at("dp_overlap").boolean());
+  EXPECT_EQ(count_parameters(parse_model(plan.at("model"))).total,
+            8'030'261'248 + 2 * (128'512 - 128'256) * 4096);  // Llama 3's, and the padding.
+}
+
+// A variable in quotes over several lines, as scripts before arrays had them.
+TEST(MegatronRun, LinesInQuotesAreWords) {
+  const JsonValue plan = plan_of(
+      "ARGS=\"\n  --num-layers 4 --hidden-size 1024\n"
+      "  --num-attention-heads 16\n  --seq-length 2048 --bf16\n"
+      "  --max-position-embeddings 2048 --vocab-size 50257\n"
+      "  --micro-batch-size 2\n  --global-batch-size 64\n\"\n"
+      "torchrun --nproc_per_node 8 --nnodes 2 pretrain_gpt.py $ARGS\n");
+  EXPECT_EQ(plan.at("gpus").integer(1, 99), 16);
+  EXPECT_EQ(plan.at("gbs").integer(1, 99), 64);
+  EXPECT_EQ(plan.at("model").at("heads").integer(1, 99), 16);
+}
+
+// arguments.py: bf16 gradients are accumulated and reduced in fp32 unless --grad-reduce-in-bf16.
+TEST(MegatronRun, GradientsAreReducedInFp32UnlessTold) {
+  const auto software = [](const std::string& flags) {
+    const JsonValue plan = plan_of(tiny + flags);
+    return plan.has("software") ? plan.at("software").text() : "";
+  };
+  EXPECT_EQ(software("--bf16"), "megatron-core-fp32-reduce");
+  EXPECT_EQ(software("--bf16 --grad-reduce-in-bf16"), "megatron-core");
+  EXPECT_EQ(software("--fp16"), "megatron-core");
+  EXPECT_EQ(software("--fp16 --accumulate-allreduce-grads-in-fp32"), "megatron-core-fp32-reduce");
+  // Where the run overlaps traffic, a software that does both.
+  const std::string chunks =
+      "--bf16 --pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 ";
+  EXPECT_EQ(software(chunks), "megatron-core-fp32-reduce-overlap");
+  EXPECT_EQ(software(chunks + "--no-overlap-p2p-communication"), "megatron-core-fp32-reduce");
+  EXPECT_EQ(software("--bf16 --tensor-model-parallel-size 2 --sequence-parallel --tp-comm-overlap"),
+            "megatron-core-fp32-reduce-overlap");
+}
+
+// "------ arguments ------" of a log, with what a launcher puts in front of each line.
+TEST(MegatronRun, APrintedList) {
+  const std::string list =
+      "0: using world size: 16\n"
+      "0: ------------------------ arguments ------------------------\n"
+      "0:   bf16 ............................................ True\n"
+      "0:   fp16 ............................................ False\n"
+      "0:   fp8 ............................................. None\n"
+      "0:   add_bias_linear ................................. False\n"
+      "0:   global_batch_size ............................... 64\n"
+      "0:   hidden_size ..................................... 1024\n"
+      "0:   max_position_embeddings ......................... 2048\n"
+      "0:   micro_batch_size ................................ 2\n"
+      "0:   num_attention_heads ............................. 16\n"
+      "0:   num_layers ...................................... 4\n"
+      "0:   padded_vocab_size ............................... 50432\n"
+      "0:   pipeline_model_parallel_size .................... 2\n"
+      "0:   recompute_granularity ........................... selective\n"
+      "0:   recompute_modules ............................... ['core_attn', 'mlp']\n"
+      "0:   seq_length ...................................... 2048\n"
+      "0:   virtual_pipeline_model_parallel_size ............ 2\n"
+      "0:   world_size ...................................... 16\n"
+      "0: -------------------- end of arguments ---------------------\n";
+  const JsonValue plan = plan_of(list);
+  EXPECT_EQ(plan.at("gpus").integer(1, 99), 16);
+  EXPECT_EQ(plan.at("pp").integer(1, 99), 2);
+  EXPECT_EQ(plan.at("vpp").integer(1, 99), 2);
+  EXPECT_EQ(plan.at("dtype").text(), "bf16");
+  EXPECT_EQ(plan.at("recompute").text(), "selective:core_attn+mlp");
+  EXPECT_FALSE(model_of(list).qkv_bias);
+  EXPECT_EQ(model_of(list).vocab, 50432);
+  EXPECT_FALSE(plan.has("measured") || plan.has("arguments"));
+  const JsonValue log =
+      plan_of(list + "0: iteration 1/ 9 | elapsed time per iteration (ms): 9000.0 | lm loss: 1\n" +
+              "0: iteration 2/ 9 | elapsed time per iteration (ms): 1250.0 | lm loss: 1\n");
+  EXPECT_EQ(log.at("measured").at("step_s").number(0, 9), 1.25);
+  EXPECT_EQ(log.at("measured").at("iterations").integer(0, 9), 1);
+}
+
+// DeepSeek-V3's, but for the layers.
+TEST(MegatronRun, ExpertsAndLatentAttention) {
+  const std::string text =
+      tiny +
+      "--bf16 --swiglu --tensor-model-parallel-size 2 --num-experts 64 --moe-router-topk 6 "
+      "--moe-ffn-hidden-size 512 --moe-shared-expert-intermediate-size 1024 "
+      "--moe-layer-freq '([0]*1+[1]*3)' --moe-router-num-groups 8 --moe-router-group-topk 4 "
+      "--moe-router-enable-expert-bias --expert-model-parallel-size 8 "
+      "--moe-token-dispatcher-type flex --multi-latent-attention --q-lora-rank 256 "
+      "--kv-lora-rank 512";
+  const Model model = model_of(text);
+  ASSERT_TRUE(model.experts && model.latent);
+  EXPECT_EQ(model.experts->count, 64);
+  EXPECT_EQ(model.experts->shared_ffn, 1024);
+  EXPECT_EQ(model.layer_has_experts, (std::vector<bool>{false, true, true, true}));
+  EXPECT_TRUE(model.experts->correction_bias);
+  EXPECT_EQ(model.latent->kv_rank, 512);
+  EXPECT_EQ(model.latent->v_dim, 128);
+  const JsonValue plan = plan_of(text);
+  EXPECT_EQ(plan.at("etp").integer(1, 99), 2);  // arguments.py: tp, unless given.
+  EXPECT_EQ(plan.at("moe_dispatcher").text(), "deepep");
+}
+
+TEST(MegatronRun, ChunksOfThePipeline) {
+  const std::string pp2 = tiny + "--bf16 --pipeline-model-parallel-size 2 ";
+  EXPECT_EQ(plan_of(pp2).at("schedule").text(), "1f1b");
+  EXPECT_EQ(plan_of(pp2 + "--num-layers-per-virtual-pipeline-stage 1").at("vpp").integer(1, 9), 2);
+  EXPECT_EQ(plan_of(pp2 + "--pipeline-model-parallel-layout 'Et|t|t|tL'").at("vpp").integer(1, 9),
+            2);
+  EXPECT_EQ(refusal(pp2 + "--num-layers-per-virtual-pipeline-stage 3"),
+            "run.sh: line 1: --num-layers-per-virtual-pipeline-stage 3 does not divide the 4 "
+            "layers on 2 stages; write a divisor");
+  EXPECT_THAT(refusal(pp2 + "--pipeline-model-parallel-layout 'Et|t|ttL'"), HasSubstr("3 chunks"));
+}
+
+// Without --bf16 and --fp16 weights are of 32 bits: Transformer Engine multiplies them in tf32,
+// PyTorch in fp32. Gradients are, too, whatever is said of bf16's.
+TEST(MegatronRun, Fp32) {
+  for (const auto& [flags, dtype] : {std::pair{"", "tf32"},
+                                     {"--transformer-impl local", "fp32"},
+                                     {"--grad-reduce-in-bf16", "tf32"}}) {
+    const JsonValue plan = plan_of(tiny + flags);
+    EXPECT_EQ(plan.at("dtype").text(), dtype);
+    EXPECT_EQ(plan.at("attention").text(), "unfused");
+    EXPECT_EQ(plan.at("software").text(), "megatron-core-fp32-reduce");
+  }
+  EXPECT_THAT(run_of(tiny).notes,
+              Contains("neither --bf16 nor --fp16 is given: it trains in fp32, and Transformer "
+                       "Engine multiplies in tf32, as all products are priced"));
+}
+
+// optimizer_config.py: the precision-aware optimizer keeps the lower halves of bf16 weights'
+// masters, and where another recipe than delayed scaling quantises the weights, whole ones.
+TEST(MegatronRun, StateOfTheOptimizer) {
+  const auto state = [](const std::string& flags) {
+    const JsonValue plan = plan_of(tiny + flags);
+    const auto word = [&](const char* key) {
+      const auto said = plan.find(key);
+      return said ? said->text() : std::string{"-"};
+    };
+    return word("main_params") + " " + word("exp_avg") + " " + word("exp_avg_sq") + " " +
+           (plan.has("fp8_params") ? "fp8 " : "") + word("software");
+  };
+  const std::string aware = "--use-distributed-optimizer --use-precision-aware-optimizer ";
+  const std::string wide = " megatron-core-fp32-reduce", narrow = " megatron-core";
+  EXPECT_EQ(state("--bf16 --use-distributed-optimizer"), "- - -" + wide);
+  EXPECT_EQ(state("--bf16 " + aware), "remainders - -" + wide);
+  EXPECT_EQ(
+      state("--bf16 --main-grads-dtype bf16 --exp-avg-dtype bf16 --exp-avg-sq-dtype fp8 " + aware),
+      "remainders bf16 fp8" + narrow);
+  EXPECT_EQ(state("--bf16 --main-params-dtype fp16 --exp-avg-dtype fp16 " + aware),
+            "fp16 fp16 -" + wide);
+  const std::string fp8 = "--bf16 --fp8-format hybrid ";
+  EXPECT_EQ(state(fp8 + aware), "remainders - -" + wide);
+  EXPECT_EQ(state(fp8 + "--fp8-param-gather " + aware), "- - - fp8" + wide);
+  EXPECT_EQ(state(fp8 + "--fp8-recipe tensorwise --exp-avg-dtype bf16 " + aware),
+            "- bf16 -" + wide);
+}
+
+TEST(MegatronRun, NotesWhatItDoesNotRead) {
+  EXPECT_THAT(run_of(tiny + "--bf16 --some-new-flag 3 --lr 1e-4").notes,
+              testing::ElementsAre(HasSubstr("give --gpus"), "not read: --some-new-flag"));
+}
+
+TEST(MegatronRun, Refusals) {
+  EXPECT_EQ(refusal("ls -l"),
+            "run.sh: holds no arguments of Megatron-LM (no --num-layers or --hidden-size); give "
+            "the launch script, or the list of arguments that Megatron-LM prints");
+  EXPECT_EQ(refusal("--num-layers 4"), "run.sh: has no --hidden-size; add it");
+  EXPECT_EQ(refusal(tiny + "--fp8-format hybrid"),
+            "run.sh: multiplies in fp8 weights of 32 bits, which has no prices; add --bf16");
+  EXPECT_EQ(refusal(tiny + "--bf16 --hidden-size big"),
+            "run.sh: line 1: --hidden-size is 'big', no whole number; write a whole number, or "
+            "--set the variable that it comes from");
+  EXPECT_THAT(refusal(tiny + "--bf16 --normalization BatchNorm"),
+              HasSubstr("--normalization is 'BatchNorm'; known are LayerNorm, RMSNorm"));
+  EXPECT_THAT(refusal(tiny + "--bf16 --tensor-model-parallel-size 0"), HasSubstr("is 0"));
+  EXPECT_THAT(refusal(tiny + "--bf16 --num-experts 8 --moe-layer-freq [1]*2+[0]*2"),
+              HasSubstr("only leading layers may be dense"));
+  EXPECT_THAT(refusal(tiny + "--bf16 --hybrid-override-pattern M*M"), HasSubstr("nothing prices"));
+}
+
+}  // namespace
+}  // namespace orrery::megatron_run_test

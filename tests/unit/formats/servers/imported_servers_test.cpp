@@ -1,0 +1,190 @@
+#include "sim/formats/servers/imported_servers.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/core/text_file.hpp"
+#include "sim/formats/servers/checkpoint_name.hpp"
+#include "sim/serving/deployment_file.hpp"
+#include "tests/unit/calibration/sample.hpp"
+
+namespace orrery::imported_servers_test {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+using Set = std::map<std::string, std::string>;
+
+std::string file(const std::string& name) {
+  return read_text_file(std::string{ORRERY_TEST_SOURCE} + "/tests/unit/formats/servers/data/" +
+                        name);
+}
+
+ImportedRun run_of(const std::string& text, Set set = {}) {
+  return import_servers({{text, "run.sh"}},
+                        {"run", std::nullopt, std::nullopt, std::move(set), {}});
+}
+
+// "model=... tp=2 ...", as orrery serve takes them.
+std::string words_of(const ImportedRun& run) {
+  std::string all;
+  for (const auto& [name, value] : deployment_options_of(JsonValue::parse(run.json, "run.json")))
+    all += (all.empty() ? "" : " ") + name + "=" + value;
+  return all;
+}
+std::string words_of(const std::string& text, Set set = {}) {
+  return words_of(run_of(text, std::move(set)));
+}
+std::string refusal(const std::string& text, Set set = {}) {
+  return refusal_of([&] { run_of(text, std::move(set)); });
+}
+
+TEST(ImportedServers, ALoopOfServersIsReplicas) {
+  const ImportedRun run = run_of(file("vllm_four.sh"));
+  EXPECT_EQ(words_of(run),
+            "model=llama3.1-70b engine=vllm gpus=8 tp=2 pp=1 replicas=4 weights=fp8 kv=fp8 "
+            "max_seqs=256 kv_share=0.92 prefix-cache=off");
+  EXPECT_THAT(run.notes, IsEmpty());
+}
+
+TEST(ImportedServers, VariablesOfTheScriptAreSetOutside) {
+  EXPECT_THAT(words_of(file("vllm_four.sh"), {{"MODEL", "Qwen/Qwen2.5-72B-Instruct-AWQ"}}),
+              HasSubstr("model=qwen2.5-72b"));
+  EXPECT_THAT(words_of(file("vllm_four.sh"), {{"max_num_seqs", "64"}}), HasSubstr("max_seqs=64"));
+}
+
+TEST(ImportedServers, ExpertsOverCopiesOfAttentionAndDrafts) {
+  const ImportedRun run = run_of(file("vllm_experts.sh"), {{"accepted", "0.8/0.5"}});
+  EXPECT_EQ(words_of(run),
+            "model=deepseek-v3 engine=vllm gpus=8 tp=1 pp=1 dp=8 ep=8 moe_tp=1 replicas=1 "
+            "weights=fp8_block experts=fp8_block kv=bf16 speculate=mtp:2@0.8/0.5");
+  EXPECT_THAT(run.notes, ElementsAre("enable_eplb balances experts; their load is that of the "
+                                     "tables' router (docs/SERVING.md)"));
+}
+
+TEST(ImportedServers, DraftsWithoutARateAreRefused) {
+  EXPECT_EQ(refusal(file("vllm_experts.sh")),
+            "run.sh: line 4: speculative_config.num_speculative_tokens drafts tokens, and how many "
+            "are accepted depends on what is asked; give it as the engine logs it: --accepted 0.7, "
+            "or --accepted 0.8/0.6/0.4 by position");
+}
+
+// SGLang counts ranks, tokens of a part and requests for all copies of attention together; the
+// second command of the decode pool is a further node of the first.
+TEST(ImportedServers, PoolsOfSglang) {
+  EXPECT_EQ(words_of(file("sglang_pools.sh")),
+            "model=deepseek-v3 engine=sglang "
+            "prefill=tp=1,pp=1,dp=8,ep=8,moe_tp=1,replicas=1,weights=fp8_block,experts=fp8_block,"
+            "kv=bf16,budget=8192,max_seqs=128,kv_share=0.85 "
+            "decode=tp=1,pp=1,dp=16,ep=16,moe_tp=1,replicas=1,weights=fp8_block,experts=fp8_block,"
+            "kv=bf16,max_seqs=128 prefix-cache=off router=round-robin");
+}
+
+TEST(ImportedServers, DynamosWorkersAndItsRouter) {
+  EXPECT_EQ(words_of(file("dynamo_vllm.sh")),
+            "model=qwen3-32b engine=vllm prefill=tp=2,pp=1,replicas=2,weights=fp8_block,kv=bf16 "
+            "decode=tp=4,pp=1,replicas=1,weights=fp8_block,kv=bf16 router=prefix");
+}
+
+// The file of settings lies in the script, as a here-document, and wins over the flags.
+TEST(ImportedServers, SettingsOfTensorRtLlmFromAHereDocument) {
+  const ImportedRun run = run_of(file("trtllm.sh"), {{"TP", "2"}});
+  EXPECT_EQ(words_of(run),
+            "model=gpt-oss-120b engine=trtllm gpus=2 tp=2 pp=1 dp=1 ep=1 moe_tp=2 replicas=1 "
+            "weights=bf16 experts=mxfp4 kv=fp8 budget=20000 max_seqs=128 kv_share=0.85 "
+            "prefix-cache=off");
+  EXPECT_THAT(run.notes, ElementsAre("stream_interval sends several tokens at a time; ITL is "
+                                     "priced token by token"));
+}
+
+TEST(ImportedServers, AFileOfSettingsThatTheUserNames) {
+  const RecipeAnswers answers{"run", std::nullopt, std::nullopt, {}, {}};
+  const RecipeFile script{"trtllm-serve Qwen/Qwen3-235B-A22B --extra_llm_api_options /opt/x.yaml",
+                          "run.sh"};
+  EXPECT_EQ(words_of(import_servers({script,
+                                     {"tensor_parallel_size: 8\nenable_attention_dp: true\n"
+                                      "moe_expert_parallel_size: 4\n",
+                                      "mine/x.yaml"}},
+                                    answers)),
+            "model=qwen3-235b-a22b engine=trtllm gpus=8 tp=1 pp=1 dp=8 ep=4 moe_tp=2 replicas=1 "
+            "weights=bf16 experts=bf16 kv=bf16");
+  EXPECT_EQ(refusal_of([&] { import_servers({script}, answers); }),
+            "run.sh: names /opt/x.yaml, which is not there; name it too: orrery import server "
+            "run.sh x.yaml");
+}
+
+TEST(ImportedServers, CopiesWithoutExpertsAreReplicas) {
+  EXPECT_EQ(words_of("vllm serve meta-llama/Llama-3.1-8B-Instruct -dp 4 -tp=2 --dtype half\n"),
+            "model=llama3.1-8b engine=vllm gpus=8 tp=2 pp=1 replicas=4 weights=fp16 kv=fp16");
+  EXPECT_EQ(words_of("sglang serve --model-path Qwen/Qwen3-8B --dp 2\n"),
+            "model=qwen3-8b engine=sglang gpus=2 tp=1 pp=1 replicas=2 weights=bf16 kv=bf16");
+  EXPECT_EQ(words_of("sglang serve --model-path Qwen/Qwen3-8B --enable-mixed-chunk\n"),
+            "model=qwen3-8b engine=sglang gpus=1 tp=1 pp=1 replicas=1 weights=bf16 kv=bf16 "
+            "mixed=true");
+}
+
+TEST(ImportedServers, NestedFlagsAndSwitchesBeforeTheModel) {
+  EXPECT_EQ(words_of("python -m vllm.entrypoints.openai.api_server --enable-prefix-caching "
+                     "--model=Qwen/Qwen3-8B --speculative-config.method ngram "
+                     "--speculative-config.num_speculative_tokens 3\n",
+                     {{"accepted", "0.4"}}),
+            "model=qwen3-8b engine=vllm gpus=1 tp=1 pp=1 replicas=1 weights=bf16 kv=bf16 "
+            "speculate=ngram:3@0.4");
+  EXPECT_THAT(words_of("vllm serve --trust-remote-code Qwen/Qwen3-8B\n"),
+              HasSubstr("model=qwen3-8b"));
+}
+
+TEST(ImportedServers, WhatIsNotKnownIsToldOrRefused) {
+  EXPECT_THAT(run_of("vllm serve Qwen/Qwen3-8B --some-new-flag 3\n").notes,
+              ElementsAre("not read: some_new_flag"));
+  EXPECT_EQ(refusal("vllm serve Qwen/Qwen3-8B --enable-lora\n"),
+            "run.sh: line 1: enable_lora serves LoRA adapters, which are not modelled; leave it "
+            "out: --set enable_lora=0");
+  EXPECT_EQ(refusal("echo hello\n"),
+            "run.sh: starts no server; give a script with vllm serve, sglang.launch_server, "
+            "trtllm-serve or Dynamo's workers");
+  EXPECT_EQ(refusal("vllm serve acme/Own-9B\n"),
+            "run.sh: line 1: model is acme/Own-9B, a model that is not known; give its shape: "
+            "--model NAME or a config.json");
+  EXPECT_EQ(refusal("vllm serve Qwen/Qwen3-8B -q gguf\n"),
+            "run.sh: line 1: q is 'gguf', a format that is not known here; write the nearest: fp8, "
+            "modelopt_fp4, mxfp4, awq, as --set quantization=fp8");
+  EXPECT_EQ(refusal("vllm serve Qwen/Qwen3-8B -tp $TP\n"),
+            "run.sh: line 1: tp is $TP, which the script does not say; give it: --set TP=N");
+  EXPECT_EQ(
+      refusal("vllm serve Qwen/Qwen3-8B\nvllm serve Qwen/Qwen3-8B -tp 2\n"),
+      "run.sh: starts servers that differ: "
+      R"({"tp":1,"pp":1,"weights":"bf16","kv":"bf16"} and )"
+      R"({"tp":2,"pp":1,"weights":"bf16","kv":"bf16"}; give a script that starts one of them)");
+  EXPECT_EQ(refusal("python -m sglang.launch_server --model Qwen/Qwen3-8B "
+                    "--disaggregation-mode prefill\n"),
+            "run.sh: starts no server that goes on with the prompts; give a script that starts "
+            "both pools, or neither");
+}
+
+TEST(CheckpointName, SaysTheFormat) {
+  struct Case {
+    const char* name;
+    const char* model;
+    std::optional<WeightFormat> weights;
+  };
+  using enum WeightFormat;
+  for (const Case& one :
+       {Case{"Qwen/Qwen3-32B-FP8", "Qwen/Qwen3-32B", fp8_block},
+        {"nvidia/Llama-3.1-70B-Instruct-FP8", "nvidia/Llama-3.1-70B-Instruct", fp8},
+        {"nvidia/DeepSeek-R1-0528-FP4", "nvidia/DeepSeek-R1-0528", nvfp4},
+        {"RedHatAI/Qwen3-8B-FP8-dynamic", "RedHatAI/Qwen3-8B", fp8},
+        {"Qwen/Qwen2.5-72B-Instruct-GPTQ-Int4", "Qwen/Qwen2.5-72B-Instruct", int4},
+        {"Qwen/Qwen2.5-72B-Instruct-AWQ", "Qwen/Qwen2.5-72B-Instruct", int4},
+        {"a/b-FP8x", "a/b-FP8x", std::nullopt}}) {
+    const CheckpointName read = read_checkpoint_name(one.name);
+    EXPECT_EQ(read.model, one.model);
+    EXPECT_EQ(read.weights, one.weights) << one.name;
+  }
+}
+
+}  // namespace
+}  // namespace orrery::imported_servers_test

@@ -1,0 +1,136 @@
+#include "sim/layers/layer_activations.hpp"
+
+#include <gtest/gtest.h>
+
+#include "sim/layers/memory.hpp"
+#include "sim/layers/offloading.hpp"
+#include "tests/support/error_text.hpp"
+#include "tests/support/scenarios.hpp"
+
+namespace orrery::layer_activations_test {
+namespace {
+
+// Eight layers on one of four GPUs; s b = 2 x 1,024 tokens, h = 512, f = 2,048 without a gate.
+PlanRequest request_of(const char* recompute, int offload = 0) {
+  PlanRequest request = plan_request(1, 1, 2, 8, 1024, "megatron-core");
+  request.recompute = read_recompute(JsonValue::parse("\"" + std::string{recompute} + "\"", "t"));
+  request.offload_layers = offload;
+  return request;
+}
+Scenario scenario_with(const PlanRequest& request) {
+  return scenario_of(small_gpt(8, 512, 8, 1024), read_system("four-by-four", test_place), request,
+                     4);
+}
+double activations(const Scenario& scenario) {
+  return memory_of(scenario).stages.at(0).activations.si();
+}
+
+// Of fp8 the inputs of products are kept in one byte: 13 h of 10 h + 2 (h + 2 k d) + 4 f bytes are
+// not among them (both norms' inputs, queries, keys, values and the output of attention, 2 h each,
+// less what is not kept here), so that each format is counted term by term.
+TEST(LayerActivations, FormatsTermByTerm) {
+  PlanRequest request = request_of("none");
+  const double t = 2 * 1024, h = 512, f = 2048, heads = 8;
+  const auto bytes = [&](Dtype dtype, double element) {
+    request.dtype = dtype;
+    Scenario s = scenario_with(plan_request(1, 1, 2, 8, 1024, "megatron-core"));
+    s.plan.dtype = dtype;
+    s.software.keeps_quantised_inputs = element < 2.0;
+    // Two norms' inputs, their outputs, q k v, the output (and its 8-bit form), both sides of the
+    // activation, a log-sum-exp a head.
+    const double own = 2 * 2 * h + 2 * element * h + 2 * 4 * h + (element < 2.0 ? element * h : 0) +
+                       (2 + element) * f + 4 * heads;
+    EXPECT_DOUBLE_EQ(layer_activations(s, Recompute::none).si(), t * own) << name(dtype);
+  };
+  bytes(Dtype::bf16, 2.0);
+  bytes(Dtype::fp8, 1.0);
+  bytes(Dtype::mxfp8, 1.0 + 1.0 / 32);
+  bytes(Dtype::nvfp4, 0.5625);
+}
+
+// Queries as a view keep the keys and values of their copy alive, 2 k d of 2 bytes a token, but not
+// where keys and values are fewer and so were never in one copy with them.
+TEST(LayerActivations, PackedQueriesKeepKeysAndValuesTwice) {
+  Scenario s = scenario_with(request_of("none"));
+  const double once = layer_activations(s, Recompute::none).si();
+  s.software.keeps_packed_qkv = true;
+  EXPECT_DOUBLE_EQ(layer_activations(s, Recompute::none).si() - once, 2 * 1024 * 2 * 512 * 2.0);
+  s.model.kv_heads = 4;
+  const double grouped = layer_activations(s, Recompute::none).si();
+  s.software.keeps_packed_qkv = false;
+  EXPECT_DOUBLE_EQ(layer_activations(s, Recompute::none).si(), grouped);
+}
+
+TEST(LayerActivations, SomeLayersAreComputedAgain) {
+  const double none = activations(scenario_with(request_of("none")));
+  const double full = activations(scenario_with(request_of("full")));
+  const Scenario one_layer = scenario_with(request_of("none"));
+  const double whole = layer_activations(one_layer, Recompute::none).si();
+  const double input = layer_activations(one_layer, Recompute::full).si();
+  EXPECT_DOUBLE_EQ(none, 8 * whole);
+  for (int n = 1; n <= 8; ++n) {
+    const Scenario some = scenario_with(request_of(("full:" + std::to_string(n)).c_str()));
+    // While a layer is computed again, it is held whole beside the rest.
+    EXPECT_DOUBLE_EQ(activations(some), n * input + (8 - n) * whole + whole) << n;
+    for (int layer = 0; layer < 8; ++layer) EXPECT_EQ(some.kind_of(layer).kept, layer >= n);
+  }
+  EXPECT_DOUBLE_EQ(activations(scenario_with(request_of("full:8"))), full);
+  // More than there are: all.
+  EXPECT_DOUBLE_EQ(activations(scenario_with(request_of("full:99"))), full);
+}
+
+// Of each virtual stage the first layers.
+TEST(LayerActivations, SomeLayersOfEachVirtualStage) {
+  PlanRequest request = request_of("full:1");
+  request.pp = 2;
+  request.vpp = 2;
+  const Scenario some = scenario_with(request);
+  for (int layer = 0; layer < 8; ++layer) EXPECT_EQ(some.kind_of(layer).kept, layer % 2 == 1);
+}
+
+TEST(LayerActivations, OffloadedLayersLeaveTheGpu) {
+  const double whole = layer_activations(scenario_with(request_of("none")), Recompute::none).si();
+  for (int n = 0; n < 8; ++n) {
+    const Scenario s = scenario_with(request_of("none", n));
+    EXPECT_DOUBLE_EQ(activations(s), (8 - n) * whole) << n;
+    EXPECT_DOUBLE_EQ(activations_on_host(s).si(), n * whole) << n;
+    EXPECT_DOUBLE_EQ(host_copies(s).si(), n * whole / s.system.gpu.host.si()) << n;
+  }
+}
+
+TEST(LayerActivations, WhatCannotBeOffloaded) {
+  const auto refusal = [](PlanRequest request) {
+    return error_text([&] { scenario_with(request); });
+  };
+  EXPECT_NE(refusal(request_of("none", 8)).find("use offload_layers=7 or less"), std::string::npos);
+  EXPECT_NE(refusal(request_of("full", 2)).find("recompute=full"), std::string::npos);
+  PlanRequest staged = request_of("none", 2);
+  staged.pp = 2;
+  EXPECT_NE(refusal(staged).find("one pipeline stage only"), std::string::npos);
+}
+
+// A slower link to the host never makes a step shorter, and a fast one costs nothing.
+TEST(Offloading, WaitsForWhatTheLinkCannotHide) {
+  Scenario s = scenario_with(request_of("none", 4));
+  const auto cost_with = [&](double bytes_per_second) {
+    s.system.gpu.host = BytesPerSecond{bytes_per_second};
+    StageCost cost;
+    cost.buckets.resize(2);
+    for (Bucket& bucket : cost.buckets)
+      bucket.forward = bucket.backward = waiting(Seconds{1e-3}, "kernel");
+    wait_for_host_copies(s, cost);
+    return cost;
+  };
+  const double bytes = activations_on_host(s).si();
+  const StageCost fast = cost_with(bytes / 1e-3);  // A millisecond beside two.
+  EXPECT_DOUBLE_EQ(fast.buckets[1].forward.time().si(), 1e-3);
+  EXPECT_DOUBLE_EQ(fast.buckets[1].backward.time().si(), 1e-3);
+  const StageCost slow = cost_with(bytes / 5e-3);  // Five beside two: three are waited for.
+  EXPECT_DOUBLE_EQ(slow.buckets[0].forward.time().si(), 1e-3);
+  EXPECT_DOUBLE_EQ(slow.buckets[1].forward.time().si(), 4e-3);
+  EXPECT_DOUBLE_EQ(slow.buckets[1].backward.time().si(), 4e-3);
+  EXPECT_DOUBLE_EQ(slow.buckets[1].forward.decisive.total().si(), 4e-3);
+}
+
+}  // namespace
+}  // namespace orrery::layer_activations_test

@@ -1,0 +1,247 @@
+#include "sim/search/purchase.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "sim/core/write_file.hpp"
+#include "sim/search/purchase_choice.hpp"
+#include "sim/search/search.hpp"
+#include "tests/support/scenarios.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace orrery::purchase_test {
+namespace {
+
+constexpr double day = 86400.0;
+
+PurchaseRequest small_request() {
+  PurchaseRequest request;
+  request.model = read_model("llama3-8b", test_place);
+  request.tokens = 1e12;
+  request.systems = {read_system("dgx-h100", test_place), read_system("gb200-nvl72", test_place)};
+  request.gpus = {16, 64};
+  request.most_batch = 128;
+  request.fixed = {{"cp", {"1"}}};
+  return request;
+}
+
+// Each row and each batch of it is what one search of them says.
+TEST(Purchase, RowsAreSingleSearches) {
+  const PurchaseRequest request = small_request();
+  const Purchase purchase = buy(request);
+  ASSERT_EQ(purchase.rows.size(), 4u);
+  for (const PurchaseRow& row : purchase.rows) {
+    ASSERT_TRUE(row.has_plan());
+    EXPECT_EQ(row.uneven, 0);
+    SearchRequest single;
+    single.model = request.model;
+    single.systems = {request.systems[row.system]};
+    single.gpus = {row.gpus};
+    single.gbs = {128, 64, 32};
+    single.fixed = request.fixed;
+    single.goal = Goal::training_time;
+    single.tokens = request.tokens;
+    single.top = 1;
+    const Found best = search(single).plans.front();
+    EXPECT_EQ(row.flags, best.flags);
+    EXPECT_EQ(row.result->scenario.plan, best.result.scenario.plan);
+    EXPECT_EQ(row.result->step_time, best.result.step_time);
+    EXPECT_DOUBLE_EQ(row.days_middle, best.result.bill->time.si() / day);
+    ASSERT_EQ(row.batches.size(), 4u);
+    for (const BatchChoice& batch : row.batches) {
+      single.gbs = {batch.gbs};
+      const Found of_batch = search(single).plans.front();
+      EXPECT_EQ(batch.flags, of_batch.flags);
+      EXPECT_NEAR(batch.step / of_batch.result.step_time, 1.0, 1e-9);
+      EXPECT_EQ(batch.beyond, batch.gbs == 256);
+    }
+  }
+}
+
+TEST(Purchase, WorkersChangeNothing) {
+  PurchaseRequest request = small_request();
+  const Purchase one = buy(request);
+  request.workers = 3;
+  const Purchase three = buy(request);
+  for (std::size_t i = 0; i < one.rows.size(); ++i) {
+    EXPECT_EQ(one.rows[i].flags, three.rows[i].flags);
+    EXPECT_EQ(one.rows[i].days_middle, three.rows[i].days_middle);
+    EXPECT_EQ(one.rows[i].shares, three.rows[i].shares);
+    EXPECT_EQ(one.rows[i].simulated, three.rows[i].simulated);
+  }
+}
+
+// With prices that a hand can add up. 64 GPUs of GB200 lie in one domain of 72, which is bought.
+TEST(Purchase, AddsMoneyUp) {
+  const TemporaryFolder folder;
+  const std::string prices = (folder.path() / "prices.json").string();
+  write_file(prices, R"({"schema": "orrery.economics/1", "rent_usd_per_gpu_hour": 2,
+    "server_usd_per_gpu": 30000, "server_watts_per_gpu": 1000, "pue": 1, "usd_per_kwh": 0.1,
+    "switch_usd": 0, "switch_watts": 0, "cable_usd": 0, "hardware_years": 4})");
+  PurchaseRequest request = small_request();
+  request.economics = {prices};
+  request.gpus = {64};
+  for (const PurchaseRow& row : buy(request).rows) {
+    const double days = row.days_middle;
+    EXPECT_DOUBLE_EQ(cost_of(row, PayBy::rent).low, 64 * 24 * days * 2);
+    EXPECT_EQ(row.bought, row.system == 0 ? 64 : 72);
+    EXPECT_DOUBLE_EQ(row.to_buy_usd.high, row.bought * 30000.0);
+    EXPECT_DOUBLE_EQ(energy_kwh(row).low, 64 * 24 * days);
+    // Of 4 x 365.25 days so many, and a tenth of a dollar for each kWh.
+    EXPECT_NEAR(cost_of(row, PayBy::own).low,
+                row.bought * 30000.0 * days / 1461 + 64 * 24 * days * 0.1, 1e-6);
+    // A day costs 64 x 24 x $2 to rent, of which 64 x 24 x $0.10 would be paid anyway.
+    EXPECT_NEAR(row.break_even_days.low, row.bought * 30000.0 / (64 * 24 * 1.9), 1e-6);
+  }
+}
+
+TEST(Purchase, QuotesOfAGpuCountForIt) {
+  const TemporaryFolder folder;
+  const auto quote = [&](const std::string& gpu, double usd) {
+    const std::string file = (folder.path() / (gpu + ".json")).string();
+    write_file(file, R"({"schema": "orrery.economics/1", "gpu": ")" + gpu +
+                         R"(", "rent_usd_per_gpu_hour": )" + std::to_string(usd) + "}");
+    return file;
+  };
+  PurchaseRequest request = small_request();
+  request.gpus = {16};
+  request.economics = {quote("h100-sxm", 2.0), quote("gb200", 5.0)};
+  const Purchase purchase = buy(request);
+  for (const PurchaseRow& row : purchase.rows) {
+    const Range usd = cost_of(row, PayBy::rent);
+    const double hours = 16 * 24 * row.days_middle;
+    EXPECT_NEAR(usd.low / hours, row.system == 0 ? 2.0 : 5.0, 1e-9);
+    EXPECT_EQ(usd.low, usd.high);
+  }
+  request.economics.push_back(quote("b200-sxm", 3.0));
+  EXPECT_THROW(buy(request), Error);
+}
+
+TEST(Purchase, FailuresTakeTimeAndMoney) {
+  PurchaseRequest request = small_request();
+  request.gpus = {64};
+  const Purchase calm = buy(request);
+  request.reliability = read_reliability("meta-llama3", test_place);
+  const Purchase rough = buy(request);
+  for (std::size_t i = 0; i < calm.rows.size(); ++i) {
+    const PurchaseRow &a = calm.rows[i], &b = rough.rows[i];
+    EXPECT_EQ(a.days_middle, b.days_middle);
+    EXPECT_GT(b.time_days(), a.time_days());
+    EXPECT_LT(b.time_days(), 1.2 * a.time_days());
+    EXPECT_LT(b.time_range().low, b.time_days());
+    // Two independent errors: wider than each, narrower than both together.
+    EXPECT_GT(b.time_range().high / b.time_days(), a.time_range().high / a.time_days());
+    const double longer = b.time_days() / a.time_days();
+    EXPECT_NEAR(cost_of(b, PayBy::rent).high / cost_of(a, PayBy::rent).high, longer, 1e-9);
+    EXPECT_NEAR(energy_kwh(b).low / energy_kwh(a).low, longer, 1e-9);
+  }
+}
+
+TEST(Purchase, SaysWhyThereIsNoPlan) {
+  PurchaseRequest request = small_request();
+  request.systems = {read_system("dgx-a100-superpod", test_place)};
+  request.gpus = {8, 64, 2048};
+  request.model = read_model("llama3-70b", test_place);
+  const Purchase purchase = buy(request);
+  EXPECT_FALSE(purchase.rows[0].has_plan());
+  EXPECT_NE(purchase.rows[0].refused.find("none fits"), std::string::npos);
+  EXPECT_TRUE(purchase.rows[1].has_plan());
+  EXPECT_FALSE(purchase.rows[2].has_plan());
+  EXPECT_NE(purchase.rows[2].refused.find("1120"), std::string::npos);
+  request.gpus = {8, 2048};
+  EXPECT_THROW(buy(request), Error);
+}
+
+TEST(WhatBinds, IsTheLargestShareFromATwentiethOn) {
+  //                   compute memory batch network scale-up exchange
+  EXPECT_EQ(what_binds({0.97, 0.01, 0.02, 0.03, 0.00, 0.0}), Binding::compute);
+  EXPECT_EQ(what_binds({0.90, 0.05, 0.02, 0.03, 0.00, 0.0}), Binding::memory);
+  EXPECT_EQ(what_binds({0.90, 0.05, 0.06, 0.03, 0.00, 0.0}), Binding::batch);
+  EXPECT_EQ(what_binds({0.60, 0.05, 0.06, 0.10, 0.30, 0.0}), Binding::scale_up);
+  EXPECT_EQ(what_binds({0.60, 0.05, 0.06, 0.10, 0.05, 0.2}), Binding::exchange);
+}
+
+// More memory, and a batch that every replica has work for.
+TEST(WhatBinds, FollowsFromWhatIsShort) {
+  PurchaseRequest request = small_request();
+  request.systems = {read_system("dgx-h100", test_place)};
+  request.gpus = {64};
+  request.most_batch = 64;
+  const PurchaseRow tight = buy(request).rows.front();
+  EXPECT_GT(tight.shares[static_cast<std::size_t>(Binding::batch)], 0.0);
+  request.max_memory = 0.5;
+  const PurchaseRow small = buy(request).rows.front();
+  EXPECT_GT(small.shares[static_cast<std::size_t>(Binding::memory)],
+            tight.shares[static_cast<std::size_t>(Binding::memory)]);
+}
+
+// Rows of one system at one price: more GPUs are faster and, as overheads grow, dearer.
+TEST(PurchaseChoice, TheFrontIsWhatNothingBeats) {
+  PurchaseRequest request = small_request();
+  const Purchase purchase = buy(request);
+  const PurchaseChoice choice = choose(purchase, request);
+  ASSERT_FALSE(choice.front.empty());
+  for (std::size_t i = 0; i < purchase.rows.size(); ++i) {
+    const auto beaten_by = [&](const PurchaseRow& other) {
+      const PurchaseRow& row = purchase.rows[i];
+      return other.time_days() <= row.time_days() &&
+             cost_of(other, request.pay).midpoint() <= cost_of(row, request.pay).midpoint() &&
+             other.gpus != row.gpus;
+    };
+    const bool beaten = std::any_of(purchase.rows.begin(), purchase.rows.end(), beaten_by);
+    if (beaten) {
+      EXPECT_NE(choice.rows[i].standing, Standing::front) << i;
+    }
+  }
+  for (std::size_t i = 1; i < choice.front.size(); ++i) {
+    const PurchaseRow &a = purchase.rows[choice.front[i - 1]], &b = purchase.rows[choice.front[i]];
+    EXPECT_LT(a.time_days(), b.time_days());
+    EXPECT_GT(cost_of(a, request.pay).midpoint(), cost_of(b, request.pay).midpoint());
+  }
+}
+
+// Limits at the ends of a row's own range.
+TEST(PurchaseChoice, LimitsAreKeptToSurelyLikelyPerhapsOrNot) {
+  PurchaseRequest request = small_request();
+  request.gpus = {64};
+  request.systems.pop_back();
+  const Purchase purchase = buy(request);
+  const PurchaseRow& row = purchase.rows.front();
+  const auto verdict = [&](double days) {
+    request.deadline = Seconds{days * day};
+    return *choose(purchase, request).rows.front().deadline;
+  };
+  EXPECT_EQ(verdict(row.days.high * 1.001), Meets::surely);
+  EXPECT_EQ(verdict(row.days.high * 0.999), Meets::likely);
+  EXPECT_EQ(verdict(row.days_middle * 1.001), Meets::likely);
+  EXPECT_EQ(verdict(row.days_middle * 0.999), Meets::perhaps);
+  EXPECT_EQ(verdict(row.days.low * 1.001), Meets::perhaps);
+  EXPECT_EQ(verdict(row.days.low * 0.999), Meets::no);
+  request.deadline = Seconds{row.days_middle * 1.001 * day};
+  EXPECT_EQ(choose(purchase, request).within, std::vector<std::size_t>{0});
+  request.budget_usd = cost_of(row, PayBy::rent).midpoint() * 0.99;
+  const PurchaseChoice dear = choose(purchase, request);
+  EXPECT_TRUE(dear.within.empty());
+  EXPECT_EQ(dear.perhaps, std::vector<std::size_t>{0});
+  EXPECT_EQ(dear.nearest, std::optional<std::size_t>{0});
+}
+
+// A price that is not known is no price: the row has days, and keeps to no budget.
+TEST(PurchaseChoice, AnUnknownPriceIsNotGuessed) {
+  PurchaseRequest request = small_request();
+  request.systems = {read_system("l40s-pcie", test_place)};
+  request.gpus = {16};
+  request.budget_usd = 1e12;
+  const Purchase purchase = buy(request);
+  ASSERT_TRUE(purchase.rows.front().has_plan());
+  EXPECT_FALSE(cost_of(purchase.rows.front(), PayBy::rent).known());
+  EXPECT_FALSE(purchase.rows.front().own_usd.known());
+  const PurchaseChoice choice = choose(purchase, request);
+  EXPECT_EQ(choice.rows.front().standing, Standing::unknown);
+  EXPECT_FALSE(choice.rows.front().budget);
+  EXPECT_TRUE(choice.within.empty());
+}
+
+}  // namespace
+}  // namespace orrery::purchase_test

@@ -1,0 +1,384 @@
+#include "sim/search/search.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "sim/core/write_file.hpp"
+#include "sim/layers/memory.hpp"
+#include "sim/search/candidate.hpp"
+#include "tests/support/error_text.hpp"
+#include "tests/support/scenarios.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+namespace orrery::search_test {
+namespace {
+
+// The test systems' GPU has no price of its own.
+const std::string prices = ORRERY_TEST_SOURCE "/topologies/economics/a100-sxm-80gb.json";
+
+struct Simulated {
+  std::string flags;
+  Scenario scenario;
+  Seconds time;
+  double memory = 0.0;
+};
+
+SearchRequest small_request(const System& system, int gpus, std::int64_t gbs) {
+  SearchRequest request;
+  request.model = small_gpt(8, 256, 8, 2048);
+  request.systems = {system};
+  request.gpus = {gpus};
+  request.gbs = {gbs};
+  request.top = 5;
+  request.economics = prices;
+  request.fixed = {{"dp_overlap", {"true"}}, {"recompute", {"none", "full"}}};
+  return request;
+}
+
+// Every plan that fits, simulated on its own, without bounds, order or workers.
+std::vector<Simulated> simulate_all(const SearchRequest& request) {
+  std::vector<Simulated> all;
+  for (const System& system : request.systems) {
+    EstimateContext context{system};
+    for (int gpus : request.gpus)
+      for (std::int64_t gbs : request.gbs) {
+        const PlanSpace space{request.model, system, gpus, gbs, request.fixed};
+        PlanRefusal unused;
+        for (int part = 0; part < space.parts(); ++part)
+          space.visit(
+              part,
+              [&](const PlanSpace::Choice& choice, const Scenario& scenario) {
+                const MemoryReport memory = memory_of(scenario, *context.loads(scenario));
+                if (memory.peak() > request.max_memory * memory.capacity) return true;
+                all.push_back({space.flags(choice), scenario, step_time(scenario, context),
+                               memory.peak() / memory.capacity});
+                return true;
+              },
+              unused);
+      }
+  }
+  return all;
+}
+
+std::string layout(const Simulated& one) {
+  const Plan& plan = one.scenario.plan;
+  std::string text = one.scenario.system.name;
+  for (std::int64_t degree : {std::int64_t{plan.gpus()}, plan.gbs, std::int64_t{plan.tp},
+                              std::int64_t{plan.cp}, std::int64_t{plan.pp}, std::int64_t{plan.ep}})
+    text += " " + std::to_string(degree);
+  return text;
+}
+
+void expect_same_top(const SearchRequest& request, const std::vector<Simulated>& all) {
+  const Objective objective{request.goal, request.deadline, request.failures};
+  const Economics economics = read_economics(request.systems.front().gpu.name, prices);
+  std::vector<double> scores;
+  for (const Simulated& one : all)
+    scores.push_back(objective.score(one.scenario, one.time, &economics));
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (!std::isinf(scores[i])) order.push_back(i);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const auto below = [](double x, double y) { return std::llround(x / y * 1e10 - 1e10); };
+    const long long score = below(scores[a], scores[b]);
+    if (score != 0) return score < 0;
+    const long long time = below(all[a].time.si(), all[b].time.si());
+    return time != 0 ? time < 0 : all[a].memory < all[b].memory;
+  });
+  if (!request.all_settings) {
+    std::set<std::string> listed;
+    std::erase_if(order, [&](std::size_t i) { return !listed.insert(layout(all[i])).second; });
+  }
+  order.resize(std::min(order.size(), static_cast<std::size_t>(request.top)));
+
+  const SearchResult found = search(request);
+  ASSERT_EQ(found.plans.size(), order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    EXPECT_EQ(found.plans[i].flags, all[order[i]].flags) << i;
+    EXPECT_NEAR(found.plans[i].score, scores[order[i]], 1e-9 * scores[order[i]]);
+  }
+  EXPECT_TRUE(found.optimal);
+  EXPECT_EQ(found.fits, static_cast<std::int64_t>(all.size()));
+  EXPECT_EQ(found.fits, found.simulated + found.bounded_out);
+}
+
+void expect_same_for_every_goal(SearchRequest request) {
+  const std::vector<Simulated> all = simulate_all(request);
+  ASSERT_GT(all.size(), 20u);
+  std::vector<double> times;
+  for (const Simulated& one : all) times.push_back(one.time.si());
+  std::nth_element(times.begin(), times.begin() + 5, times.end());
+  for (Goal goal : {Goal::step_time, Goal::tokens_per_s_per_gpu, Goal::cost_per_token,
+                    Goal::energy_per_token, Goal::gpus, Goal::goodput}) {
+    request.goal = goal;
+    request.failures.reset();
+    if (goal == Goal::goodput) {
+      // So many failures, and so slow a file system, that a plan's shards decide.
+      request.failures =
+          FailuresMeant{read_reliability("default", {}), BytesPerSecond{1e8}, {}, false};
+      for (FailureCause& cause : request.failures->profile.causes) cause.per_gpu_day *= 1e3;
+    }
+    // A step, and half of all plans too slow.
+    request.deadline.reset();
+    if (goal == Goal::gpus)
+      request.deadline = Deadline{Seconds{1000 * times[times.size() / 2]},
+                                  1000.0 * static_cast<double>(request.gbs.front()) * 2048.0};
+    SCOPED_TRACE(goal_names()[static_cast<std::size_t>(goal)]);
+    for (bool all_settings : {false, true}) {
+      request.all_settings = all_settings;
+      expect_same_top(request, all);
+    }
+  }
+}
+
+System nodes_of_two() {
+  System system = read_system("four-by-four", test_place);
+  system.gpus_per_node = system.nvlink_domain = system.nics_per_node = 2;
+  return system;
+}
+
+// 20 spaces: nodes of 4 and of 2, 2 to 8 GPUs, batches, fixed keys, little memory, several at once.
+TEST(Search, FindsWhatSimulatingAllFinds) {
+  int spaces = 0;
+  for (const System& system : {read_system("four-by-four", test_place), nodes_of_two()})
+    for (int gpus : {2, 4, 8})
+      for (std::int64_t gbs : {8, 16}) {
+        SearchRequest request = small_request(system, gpus, gbs);
+        SCOPED_TRACE(std::to_string(gpus) + " GPUs, batch " + std::to_string(gbs));
+        expect_same_for_every_goal(request);
+        ++spaces;
+      }
+  const std::vector<std::vector<std::string>> fixes{
+      {"tp=2", "tp_overlap=true"},
+      {"pp=4", "tp_overlap=true"},
+      {"zero=1", "tp_overlap=true"},
+      {"recompute=selective", "tp_overlap=true"},
+      {"software=megatron-2021", "tp_overlap=false"},
+      {"schedule=gpipe", "software=torchtitan", "tp_overlap=true"}};
+  for (const std::vector<std::string>& fix : fixes) {
+    SearchRequest request = small_request(nodes_of_two(), 8, 16);
+    request.fixed = {{"sp", {"false"}}};
+    for (const std::string& one : fix) request.fixed.push_back(parse_fixed(one));
+    SCOPED_TRACE(fix.front());
+    expect_same_for_every_goal(request);
+    ++spaces;
+  }
+  SearchRequest sizes = small_request(nodes_of_two(), 2, 16);
+  sizes.gpus = {2, 4, 8};
+  sizes.fixed = {{"sp", {"false"}}, {"tp_overlap", {"true"}}};
+  expect_same_for_every_goal(sizes);
+  SearchRequest purchases = small_request(nodes_of_two(), 4, 16);
+  purchases.systems.push_back(read_system("four-by-four", test_place));
+  purchases.systems.back().name = "another";
+  purchases.fixed = {{"tp_overlap", {"true"}}};
+  expect_same_for_every_goal(purchases);
+  EXPECT_EQ(spaces + 2, 20);
+}
+
+// Where experts are filled unevenly, a second bound is looked at before a plan is simulated.
+TEST(Search, FindsWhatSimulatingAllFindsOfUnevenExperts) {
+  SearchRequest request = small_request(nodes_of_two(), 8, 16);
+  request.model = small_mixture(8, 256, 8, 2048, 8, 2);
+  request.fixed = {
+      {"cp", {"1"}}, {"dp_overlap", {"true"}}, {"recompute", {"none", "full"}}, {"sp", {"true"}}};
+  request.fixed.push_back({"routing", {"zipf:1"}});
+  request.fixed.push_back({"zero", {"0", "1"}});
+  const std::vector<Simulated> all = simulate_all(request);
+  ASSERT_GT(all.size(), 20u);
+  for (bool all_settings : {false, true}) {
+    request.all_settings = all_settings;
+    expect_same_top(request, all);
+  }
+}
+
+// What the software has not is not met at all, rather than met and refused.
+TEST(Search, OffersWhatTheSoftwareHas) {
+  SearchRequest request = small_request(nodes_of_two(), 8, 16);
+  request.fixed = {parse_fixed("software=megatron-2021")};
+  request.top = 10;
+  request.all_settings = true;
+  for (const Found& found : search(request).plans) {
+    const Plan& plan = found.result.scenario.plan;
+    EXPECT_EQ(plan.zero, 0) << found.flags;
+    EXPECT_FALSE(plan.sp || plan.dp_overlap || plan.overlap_tp_gradients) << found.flags;
+    EXPECT_NE(plan.schedule, &gpipe()) << found.flags;
+    EXPECT_NE(plan.recompute, Recompute::selective) << found.flags;
+  }
+  request.fixed = {parse_fixed("zero=1..3"), parse_fixed("software=megatron-2021")};
+  EXPECT_EQ(error_text([&] { search(request); }),
+            "no plan divides: --zero: the software 'megatron-2021' has no zero=1; use zero=0, or "
+            "another software; there are plans without --fix zero=1,2,3 or software=megatron-2021");
+}
+
+TEST(Search, LittleMemoryLeavesPlansOut) {
+  SearchRequest request = small_request(nodes_of_two(), 8, 16);
+  const std::vector<Simulated> all = simulate_all(request);
+  double least = 1.0;
+  double most = 0.0;
+  for (const Simulated& one : all)
+    least = std::min(least, one.memory), most = std::max(most, one.memory);
+  request.max_memory = 0.5 * (least + most);
+  const std::vector<Simulated> small = simulate_all(request);
+  EXPECT_LT(small.size(), all.size());
+  expect_same_top(request, small);
+}
+
+// A front: nobody is beaten by anybody, and whoever is not on it is beaten by somebody.
+TEST(Search, TheFrontIsTheFrontOfAllPlans) {
+  SearchRequest request = small_request(nodes_of_two(), 8, 16);
+  request.pareto = true;
+  const std::vector<Simulated> all = simulate_all(request);
+  const SearchResult found = search(request);
+  const auto on_front = [&](const std::string& flags) {
+    return std::any_of(found.plans.begin(), found.plans.end(),
+                       [&](const Found& plan) { return plan.flags == flags; });
+  };
+  ASSERT_GT(found.plans.size(), 1u);
+  for (const Simulated& one : all) {
+    const bool beaten = std::any_of(all.begin(), all.end(), [&](const Simulated& other) {
+      return other.memory <= one.memory && other.time < (1.0 - 1e-9) * one.time;
+    });
+    if (on_front(one.flags)) {
+      EXPECT_FALSE(beaten) << one.flags;
+    } else {
+      const bool no_better = std::any_of(all.begin(), all.end(), [&](const Simulated& other) {
+        return &other != &one && on_front(other.flags) && other.memory <= one.memory &&
+               other.time <= (1.0 + 1e-9) * one.time;
+      });
+      EXPECT_TRUE(no_better) << one.flags;
+    }
+  }
+  for (std::size_t i = 1; i < found.plans.size(); ++i)
+    EXPECT_GE(found.plans[i].score, found.plans[i - 1].score);
+}
+
+TEST(Search, WorkersDoNotChangeTheAnswer) {
+  SearchRequest request = small_request(nodes_of_two(), 8, 16);
+  const SearchResult one = search(request);
+  for (int workers : {2, 5}) {
+    request.workers = workers;
+    const SearchResult several = search(request);
+    EXPECT_EQ(several.simulated, one.simulated);
+    EXPECT_EQ(several.legal, one.legal);
+    ASSERT_EQ(several.plans.size(), one.plans.size());
+    for (std::size_t i = 0; i < one.plans.size(); ++i) {
+      EXPECT_EQ(several.plans[i].flags, one.plans[i].flags);
+      EXPECT_EQ(several.plans[i].result.step_time, one.plans[i].result.step_time);
+    }
+  }
+}
+
+// Enumerating goes on until a plan fits, and the most promising one is simulated.
+TEST(Search, ABudgetSaysWhatItLeft) {
+  SearchRequest request = small_request(nodes_of_two(), 8, 16);
+  request.budget = Seconds{1e-9};
+  const SearchResult found = search(request);
+  EXPECT_FALSE(found.optimal);
+  EXPECT_EQ(found.simulated, 1);
+  EXPECT_EQ(found.plans.size(), 1u);
+  EXPECT_GT(found.parts_cut_short, 0);
+  EXPECT_LT(found.parts_cut_short, found.parts + 1);
+  EXPECT_GE(found.fits, 1);
+  EXPECT_LE(found.fits, found.parts);
+}
+
+TEST(Search, ALargeBudgetChangesNothing) {
+  SearchRequest request = small_request(nodes_of_two(), 8, 16);
+  const SearchResult without = search(request);
+  request.budget = Seconds{3600.0};
+  const SearchResult with = search(request);
+  EXPECT_TRUE(with.optimal);
+  EXPECT_EQ(with.parts_cut_short, 0);
+  EXPECT_EQ(with.legal, without.legal);
+  EXPECT_EQ(with.fits, without.fits);
+  ASSERT_EQ(with.plans.size(), without.plans.size());
+  for (std::size_t i = 0; i < with.plans.size(); ++i) {
+    EXPECT_EQ(with.plans[i].flags, without.plans[i].flags);
+    EXPECT_EQ(with.plans[i].score, without.plans[i].score);
+  }
+}
+
+// A part that is cut short has its first plans, in order.
+TEST(Search, APartIsCutShortBehindItsFirstPlan) {
+  const PlanSpace space{small_gpt(8, 256, 8, 2048), nodes_of_two(), 8, 16, {}};
+  EstimateContext context{space.system()};
+  const Objective objective{Goal::step_time, {}};
+  for (int p = 0; p < space.parts(); ++p) {
+    const Part whole = explore(space, p, {}, 1.0, objective, nullptr, context);
+    const Part cut =
+        unpacked(packed(explore(space, p, {}, 1.0, objective, nullptr, context, Seconds{0.0})));
+    EXPECT_TRUE(whole.whole);
+    EXPECT_EQ(cut.whole, whole.fitting.size() < 2);
+    ASSERT_EQ(cut.fitting.size(), std::min<std::size_t>(1, whole.fitting.size()));
+    if (!cut.fitting.empty()) {
+      EXPECT_EQ(cut.fitting[0].choice, whole.fitting[0].choice);
+    }
+  }
+}
+
+// A plan is met once: no two choices of a space are the same plan.
+TEST(PlanSpace, NoPlanTwice) {
+  const PlanSpace space{small_gpt(8, 256, 8, 2048), nodes_of_two(), 8, 16, {}};
+  std::vector<Plan> seen;
+  PlanRefusal unused;
+  for (int part = 0; part < space.parts(); ++part)
+    space.visit(
+        part,
+        [&](const PlanSpace::Choice& choice, const Scenario& scenario) {
+          EXPECT_EQ(std::count(seen.begin(), seen.end(), scenario.plan), 0);
+          seen.push_back(scenario.plan);
+          EXPECT_EQ(space.scenario(choice).plan, scenario.plan);
+          return true;
+        },
+        unused);
+  EXPECT_GT(seen.size(), 300u);
+}
+
+TEST(Search, AnEmptySpaceNamesTheCulprit) {
+  SearchRequest request = small_request(nodes_of_two(), 8, 16);
+  request.fixed = {parse_fixed("tp=3"), parse_fixed("zero=1")};
+  const std::string text = error_text([&] { search(request); });
+  EXPECT_NE(text.find("tp=3"), text.npos) << text;
+  EXPECT_NE(text.find("there are plans without --fix tp=3"), text.npos) << text;
+}
+
+// What search takes, estimate takes: its memory is that of the rank with the most rows.
+TEST(Search, MemoryIsThatOfTheFullestRank) {
+  SearchRequest request = small_request(read_system("four-by-four", test_place), 16, 64);
+  request.model = small_mixture(8, 2048, 16, 2048, 16, 2);
+  request.fixed = {{"routing", {"hot:0.9"}}, {"recompute", {"none"}}, {"ep", {"8"}}, {"tp", {"1"}}};
+  request.all_settings = true;
+  request.max_memory = 1.0;
+  request.top = 10;
+  const SearchResult found = search(request);
+  ASSERT_FALSE(found.plans.empty());
+  double most = 0.0;
+  for (const Found& plan : found.plans) {
+    const Scenario& scenario = plan.result.scenario;
+    EXPECT_EQ(plan.result.memory.peak(), memory_of(scenario).peak()) << plan.flags;
+    EXPECT_TRUE(plan.result.memory.fits());
+    most = std::max(most, memory_of(scenario).peak() / least_memory_of(scenario).peak());
+  }
+  EXPECT_GT(most, 1.1);  // And that is more than of even routing.
+}
+
+// Trained on something else: no plan, and no fault of the program.
+TEST(Search, ARoutingThatSuitsNoPlanIsItsReason) {
+  SearchRequest request = small_request(read_system("four-by-four", test_place), 16, 64);
+  request.model = small_mixture(8, 256, 8, 2048, 16, 2);
+  const TemporaryFolder folder;
+  const std::string trace = (folder.path() / "other.csv").string();
+  write_file(trace, "layer,micro_batch,rank,expert,tokens\n0,0,0,0,7\n");
+  request.fixed = {{"routing", {trace}}, {"ep", {"4"}}};
+  EXPECT_NE(
+      error_text([&] { search(request); }).find("1 ranks, but the expert-parallel group has 4"),
+      std::string::npos)
+      << error_text([&] { search(request); });
+}
+
+}  // namespace
+}  // namespace orrery::search_test

@@ -1,0 +1,165 @@
+#include "sim/serving/deployment.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "sim/core/catalog.hpp"
+
+namespace orrery::deployment_test {
+namespace {
+
+Deployment deployment(const std::string& model, const std::string& system,
+                      const DeploymentRequest& request, int gpus,
+                      const std::string& engine = "vllm") {
+  return make_deployment(read_model(model, {}), read_system(system, {}),
+                         read_serving_engine(engine, {}), request, gpus, {"", ""});
+}
+
+std::string refusal(const std::string& model, const std::string& system,
+                    const DeploymentRequest& request, int gpus,
+                    const std::string& engine = "vllm") {
+  try {
+    deployment(model, system, request, gpus, engine);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(Deployment, TensorParallelismTakesTheGpusThatNothingElseDoes) {
+  EXPECT_EQ(deployment("llama3.1-70b", "dgx-h200", {}, 8).tp, 8);
+  DeploymentRequest request;
+  request.replicas = 4;
+  EXPECT_EQ(deployment("llama3.1-70b", "dgx-h200", request, 8).tp, 2);
+  request = {};
+  request.tp = 2;
+  EXPECT_EQ(deployment("llama3.1-70b", "dgx-h200", request, 8).replicas, 4);
+}
+
+// TensorRT-LLM's max_batch_size is of each batch, vLLM's max_num_seqs of all that take turns.
+TEST(Deployment, ABatchOfAPipelineHasItsLimitOrAShareOfIt) {
+  DeploymentRequest request;
+  request.pp = 4;
+  request.max_seqs = 100;
+  const auto most = [&](const std::string& engine) {
+    return most_of_a_batch(read_serving_engine(engine, {}),
+                           deployment("llama3.1-70b", "dgx-h200", request, 8, engine));
+  };
+  EXPECT_EQ(most("trtllm"), 100);
+  EXPECT_EQ(most("vllm"), 25);
+  request.max_seqs = 3;
+  EXPECT_EQ(most("vllm"), 1);
+}
+
+// vLLM's copies agree on each iteration before it, where they share experts.
+TEST(Deployment, CopiesThatShareExpertsMayShowTheirHost) {
+  const auto hides = [](const std::string& model, const std::string& engine, int copies) {
+    DeploymentRequest request;
+    request.dp = copies;
+    return hides_host(read_model(model, {}), read_serving_engine(engine, {}),
+                      deployment(model, "dgx-h200", request, 8, engine));
+  };
+  EXPECT_TRUE(hides("qwen3-30b-a3b", "vllm", 1));
+  EXPECT_FALSE(hides("qwen3-30b-a3b", "vllm", 2));
+  EXPECT_TRUE(hides("qwen3-30b-a3b", "trtllm", 2));
+  EXPECT_FALSE(hides("qwen3-30b-a3b", "vllm-2025", 1));
+}
+
+TEST(Deployment, ExpertsFillTheGpusOfAStage) {
+  DeploymentRequest request;
+  request.tp = 8;
+  const Deployment sharded = deployment("deepseek-v3", "dgx-h200", request, 8);
+  EXPECT_EQ(sharded.ep, 1);
+  EXPECT_EQ(sharded.moe_tp, 8);
+  request.ep = 4;
+  EXPECT_EQ(deployment("deepseek-v3", "dgx-h200", request, 8).moe_tp, 2);
+  request = {};
+  request.tp = 1;
+  request.dp = 8;
+  const Deployment copies = deployment("deepseek-v3", "dgx-h200", request, 8);
+  EXPECT_EQ(copies.ep, 8);
+  EXPECT_EQ(copies.moe_tp, 1);
+}
+
+TEST(Deployment, SmallGpusHaveSmallerIterations) {
+  EXPECT_EQ(deployment("llama3.1-8b", "dgx-h100", {}, 1).budget, 8192);
+  EXPECT_EQ(deployment("llama3.1-8b", "dgx-a100-80gb", {}, 1).budget, 2048);
+  EXPECT_EQ(deployment("llama3.1-8b", "l40s-pcie", {}, 1).max_seqs, 256);
+}
+
+TEST(Deployment, RefusesWhatDoesNotDivide) {
+  DeploymentRequest request;
+  request.tp = 3;
+  EXPECT_EQ(refusal("llama3.1-8b", "dgx-h100", request, 3),
+            "--tp: 32 heads cannot be cut into 3; use 2");
+  request.tp = 2;
+  EXPECT_EQ(refusal("llama3.1-8b", "dgx-h100", request, 3),
+            "--gpus: 3 GPUs are no whole number of replicas of 2; use a multiple of 2");
+  request = {};
+  request.pp = 64;
+  EXPECT_EQ(refusal("llama3.1-8b", "dgx-h100", request, 64),
+            "--pp: the model has 32 layers for 64 stages; use 32");
+}
+
+TEST(Deployment, RefusesExpertsOfAModelWithoutAny) {
+  DeploymentRequest request;
+  request.ep = 2;
+  EXPECT_EQ(refusal("llama3.1-8b", "dgx-h100", request, 2),
+            "--ep: the model has no experts; leave it out");
+  request = {};
+  request.experts = WeightFormat::fp8;
+  EXPECT_EQ(refusal("llama3.1-8b", "dgx-h100", request, 1),
+            "--experts: the model has no experts; leave it out");
+}
+
+TEST(Deployment, RefusesAFormatThatEngineOrGpuLacks) {
+  DeploymentRequest request;
+  request.kv = KvFormat::nvfp4;
+  EXPECT_EQ(refusal("llama3.1-8b", "dgx-b200", request, 1),
+            "--kv: the engine 'vllm' has no nvfp4; it has bf16, fp16, fp8");
+  request = {};
+  request.weights = WeightFormat::nvfp4;
+  EXPECT_EQ(refusal("llama3.1-8b", "dgx-h100", request, 1),
+            "--weights: the GPU 'h100-sxm' has no units for nvfp4; use fp8, bf16 or int4");
+}
+
+TEST(Deployment, KeysAreReadFromFlagsAndFiles) {
+  DeploymentRequest request;
+  set_deployment_flag(request, "tp", "4");
+  read_deployment(request, JsonValue::parse(R"({"weights": "nvfp4", "kv_share": 0.85})", "f"));
+  EXPECT_EQ(request.tp, 4);
+  EXPECT_EQ(request.weights, WeightFormat::nvfp4);
+  EXPECT_EQ(request.kv_share, 0.85);
+  EXPECT_THROW(read_deployment(request, JsonValue::parse(R"({"tpp": 2})", "f")), Error);
+  EXPECT_THROW(set_deployment_flag(request, "tp", "0"), Error);
+}
+
+TEST(NumberFormat, BytesHoldTheScales) {
+  EXPECT_EQ(bytes_per_weight(WeightFormat::bf16), 2.0);
+  EXPECT_EQ(bytes_per_weight(WeightFormat::nvfp4), 0.5625);
+  EXPECT_EQ(bytes_per_weight(WeightFormat::mxfp4), 0.53125);
+  EXPECT_EQ(bytes_per_value(KvFormat::nvfp4), 0.5625);
+  EXPECT_EQ(table_word(WeightFormat::fp16), "bf16");
+}
+
+TEST(ServingEngine, EveryFileOfTheCatalogIsRead) {
+  const auto names = list_catalog("workloads/engines");
+  EXPECT_EQ(names.size(), 8u);
+  for (const std::string& name : names) {
+    const ServingEngine engine = read_serving_engine(name, {});
+    EXPECT_EQ(engine.name, name);
+    EXPECT_FALSE(engine.kernels.empty());
+  }
+}
+
+TEST(ServingEngine, AFigureWithoutASourceIsRefused) {
+  const JsonValue file = JsonValue::read_file(find_in_catalog("workloads/engines", "vllm", {}));
+  std::string text = file.compact();
+  const std::string client = R"("client":{"source":)";
+  ASSERT_NE(text.find(client), text.npos);
+  text.replace(text.find(client), client.size(), R"("client":{"sauce":)");
+  EXPECT_THROW(parse_serving_engine(JsonValue::parse(text, "engine.json")), Error);
+}
+
+}  // namespace
+}  // namespace orrery::deployment_test

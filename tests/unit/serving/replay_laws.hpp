@@ -1,0 +1,41 @@
+#pragma once
+
+#include "sim/serving/replay_requests.hpp"
+
+namespace orrery {
+
+/// Every iteration takes `time`, whatever is in it.
+inline StepLaw fixed_law(Seconds time) {
+  const auto nothing = [](double) { return Seconds{}; };
+  StepLaw law;
+  law.dense = [time](double) { return time; };
+  law.decode_attention = [](double, double) { return Seconds{}; };
+  law.prefill_attention = [](double, double) { return Seconds{}; };
+  law.head = law.host = law.gap = nothing;
+  return law;
+}
+
+/// About a model of 70 billion parameters: linear in tokens and contexts.
+inline StepLaw affine_law() {
+  StepLaw law = fixed_law({});
+  law.dense = [](double tokens) { return Seconds{0.008 + 1e-5 * tokens}; };
+  law.decode_attention = [](double n, double c) { return Seconds{1e-4 + 1e-6 * n + 2e-9 * c}; };
+  law.prefill_attention = [](double q, double p) { return Seconds{1e-9 * (q * p + 0.5 * q * q)}; };
+  law.head = [](double rows) { return Seconds{1e-4 + 1e-7 * rows}; };
+  return law;
+}
+
+inline ReplayShape one_replica(SchedulerKind scheduling = SchedulerKind::vllm) {
+  ReplayShape shape;
+  shape.replica.rules.scheduler = scheduling;
+  shape.replica.kv = {400'000, scheduling == SchedulerKind::sglang ? 1 : 16, false};
+  return shape;
+}
+
+inline RequestList equal_requests(std::int64_t number, std::uint32_t prompt, std::uint32_t output) {
+  RequestList list;
+  list.requests.assign(static_cast<std::size_t>(number), {Seconds{}, prompt, output});
+  return list;
+}
+
+}  // namespace orrery

@@ -1,0 +1,41 @@
+#include "sim/training/bill_text.hpp"
+
+#include <gtest/gtest.h>
+
+namespace orrery::bill_text_test {
+namespace {
+
+Bill ten_minutes() {
+  Bill bill;
+  bill.tokens = 1e9;
+  bill.steps = 20.0;
+  bill.time = Seconds{600.0};
+  bill.fabric = {1, 64};
+  return bill;
+}
+
+TEST(BillText, SaysWhichKeysWouldFillItsGaps) {
+  Bill bill = ten_minutes();
+  bill.unknown_prices = {"rent_usd_per_gpu_hour", "pue"};
+  EXPECT_EQ(bill_text(bill),
+            "Training on 1.00 billion tokens without interruption\n"
+            "  time    10.0 minutes  20 steps\n"
+            "  rent\n"
+            "  to buy                servers, 1 switch, 64 cables\n"
+            "  energy\n"
+            "Not known are rent_usd_per_gpu_hour, pue: --economics FILE with these keys fills the "
+            "gaps.\n");
+}
+
+TEST(BillText, PowerIsSaidWhereItsPriceIsNot) {
+  Bill bill = ten_minutes();
+  bill.watts = {1e3, 2e3};
+  bill.energy_kwh = {10.0, 20.0};
+  EXPECT_NE(bill_text(bill).find("energy  10.0 to 20.0 kWh  drawing 1.00 to 2.00 kW\n"),
+            std::string::npos)
+      << bill_text(bill);
+  EXPECT_EQ(bill_note(bill), "");
+}
+
+}  // namespace
+}  // namespace orrery::bill_text_test

@@ -1,0 +1,43 @@
+#include "tests/support/golden.hpp"
+
+#include <gtest/gtest.h>
+
+#include "sim/training/chrome_trace.hpp"
+#include "sim/training/result_json.hpp"
+#include "sim/training/summary_text.hpp"
+#include "tests/unit/training/cases.hpp"
+
+namespace orrery::golden_test {
+namespace {
+
+struct Texts {
+  std::string summary;
+  std::string json;
+  std::string trace;
+};
+
+Texts all_texts(const Scenario& scenario) {
+  const Estimate answer = estimate(scenario);
+  return {summary_text(answer.result, {.wall_time = false}),
+          result_json(answer.result, {.about_this_run = false, .inputs = false}),
+          chrome_trace(answer.step, answer.timeline, scenario, {.expand = true})};
+}
+
+void expect_golden_twice(const std::string& name, const Scenario& scenario) {
+  const Texts first = all_texts(scenario);
+  const Texts second = all_texts(scenario);
+  EXPECT_EQ(first.summary, second.summary);
+  EXPECT_EQ(first.json, second.json);
+  EXPECT_EQ(first.trace, second.trace);
+  expect_golden(name + "/summary.txt", first.summary);
+  expect_golden(name + "/result.json", first.json);
+  expect_golden(name + "/trace.json", first.trace);
+}
+
+TEST(Golden, TwoStages) { expect_golden_twice("two_stages", two_stages()); }
+TEST(Golden, InterleavedReplicas) {
+  expect_golden_twice("interleaved_replicas", interleaved_replicas());
+}
+
+}  // namespace
+}  // namespace orrery::golden_test
