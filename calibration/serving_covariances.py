@@ -4,7 +4,7 @@
     orrery validate --json tests/validation/inference/*.json > all.json
     calibration/serving_covariances.py all.json
 
-prints the constants of sim/serving/serving_by_runs.cpp: for each figure the part of the
+prints the constants of sim/serving/serving_error.cpp: for each figure the part of the
 variance of ln(measured / predicted) that runs share by engine, by model and engine, by system and
 engine, and by all three; what each has for itself; and the quantile of standardised errors of a
 further run after some of its group were measured; and those of sim/serving/serving_error.cpp
@@ -24,7 +24,7 @@ FIGURES = {"ttft_ms": "ttft", "tpot_ms": "tpot", "output_tokens_per_s": "through
 
 
 def engine_of(case):
-    """As the program takes it (sim/validation/collected_case.cpp)."""
+    """As the program takes it (sim/validation/serving_case.cpp)."""
     said = case["deployment"]
     version = said.get("engine_version", "")
     if version.startswith("2023"):

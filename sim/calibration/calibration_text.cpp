@@ -2,12 +2,93 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
 
+#include "calibration/host/work_list.hpp"
+#include "sim/core/chart.hpp"
+#include "sim/core/dtype.hpp"
 #include "sim/core/number_text.hpp"
 #include "sim/core/table.hpp"
+#include "sim/kernels/attention_time.hpp"
+#include "sim/kernels/gemm_time.hpp"
 #include "sim/kernels/kernel_error.hpp"
 
 namespace orrery {
+namespace {
+
+// What the tables know of their GPU; all that kernels are priced with.
+Gpu gpu_of(const KernelTables& tables, const MeasuredGpu& measured) {
+  Gpu gpu;
+  gpu.name = tables.gpu;
+  gpu.peak_16bit = measured.peak_16bit;
+  gpu.peak_fp8 = measured.peak_fp8;
+  gpu.peak_fp4 = measured.peak_fp4;
+  gpu.memory_bandwidth = measured.memory_bandwidth;
+  gpu.multiprocessors = measured.multiprocessors;
+  return gpu;
+}
+
+std::string by(const std::vector<std::int64_t>& sizes) {
+  std::string text;
+  for (const std::int64_t size : sizes) text += (text.empty() ? "" : " x ") + std::to_string(size);
+  return text;
+}
+
+AssessedTable assess_gemm(const KernelTables& tables, const GemmTable& table) {
+  const GemmTime time{gpu_of(tables, table.measured_on), table.dtype, &tables};
+  AssessedTable assessed{"gemm " + name(table.dtype), {}, {}, 0};
+  for (const auto& [m, n, k, measured] : table.rows) {
+    const GemmProduct product{m, n, k};
+    assessed.rows.push_back({by({m, n, k}), measured, time.base(m, n, k),
+                             time.without_row(m, n, k).time, gemm_flop({&product, 1})});
+  }
+  // An octave of m n counts 1.5: beyond 1, neighbours say less than half of what is missing.
+  constexpr double near = 1.0;
+  for (const calibration::Case& one : calibration::default_work_list(1)) {
+    if (one.kind != "gemm" || one.choice("dtype") != name(table.dtype) ||
+        one.choice("pass") != "forward")
+      continue;
+    ++assessed.common;
+    if (time.distance(one.size("m"), one.size("n"), one.size("k")) > near)
+      assessed.thin.push_back(by({one.size("m"), one.size("n"), one.size("k")}));
+  }
+  return assessed;
+}
+
+AssessedTable assess_attention(const KernelTables& tables, const AttentionBase& base) {
+  const AttentionTable& table = *tables.attention;
+  const Gpu gpu = gpu_of(tables, table.measured_on);
+  const AttentionTime time{gpu, &tables};
+  AssessedTable assessed{"attention " + std::to_string(base.head_dim), {}, {}, 0};
+  for (const AttentionRow& row : table.rows) {
+    if (row.head_dim != base.head_dim) continue;
+    const double formula_us =
+        attention_formula_us(base, gemm_machine(table.measured_on, Dtype::bf16), causal_square(row),
+                             AttentionScope::row);
+    const auto factor = [](std::int64_t value) { return static_cast<double>(value); };
+    assessed.rows.push_back({by({row.batch, row.sequence, row.heads, row.kv_heads}), row.time,
+                             microseconds(formula_us), time.table_time_without_row(row).time,
+                             2.0 * factor(row.batch) * factor(row.heads) * factor(row.sequence) *
+                                 factor(row.sequence) * factor(row.head_dim)});
+  }
+  return assessed;
+}
+
+}  // namespace
+
+std::vector<AssessedTable> assess(const Calibration& calibration) {
+  std::vector<AssessedTable> all;
+  if (!calibration.kernels) return all;
+  const KernelTables& tables = *calibration.kernels;
+  for (const GemmTable& table : tables.gemm)
+    if (!table.rows.empty()) all.push_back(assess_gemm(tables, table));
+  if (tables.attention)
+    for (const AttentionBase& base : tables.attention->bases)
+      all.push_back(assess_attention(tables, base));
+  return all;
+}
+
 namespace {
 
 constexpr int width = 98;
@@ -152,6 +233,251 @@ std::string fit_text(const CalibrationFit& fit) {
   if (!fit.notes.empty()) text += "\nNot used:\n";
   for (const std::string& note : fit.notes) text += wrapped("  ", {note}, "", width);
   return text;
+}
+
+namespace {
+
+using F = ChartFrame;
+
+// 1, 2 and 5 times powers of ten around all rates, so that every row lies between two ticks.
+std::vector<double> ticks_around(double least, double most) {
+  std::vector<double> ticks;
+  for (double power = std::pow(10.0, std::floor(std::log10(least))); power <= most; power *= 10.0)
+    for (const double factor : {1.0, 2.0, 5.0}) ticks.push_back(factor * power);
+  ticks.push_back(10.0 * std::pow(10.0, std::floor(std::log10(most))));
+  while (ticks.size() > 2 && ticks[1] <= least) ticks.erase(ticks.begin());
+  while (ticks.size() > 2 && ticks[ticks.size() - 2] >= most) ticks.pop_back();
+  return ticks;
+}
+
+}  // namespace
+
+std::string calibration_chart(const Calibration& calibration,
+                              const std::vector<AssessedTable>& tables) {
+  struct Dot {
+    double predicted, achieved;  // TFLOP/s
+  };
+  double least = INFINITY, most = 0.0;
+  std::vector<std::vector<Dot>> dots;
+  for (const AssessedTable& table : tables) {
+    dots.emplace_back();
+    for (const AssessedRow& row : table.rows) {
+      const Dot dot{row.flop / row.others.si() * 1e-12, row.flop / row.measured.si() * 1e-12};
+      for (const double rate : {dot.predicted, dot.achieved}) {
+        least = std::min(least, rate);
+        most = std::max(most, rate);
+      }
+      dots.back().push_back(dot);
+    }
+  }
+  if (dots.empty())
+    fail_input({calibration.file, ""}, "holds no kernels, so that there is nothing to draw",
+               "leave --svg out");
+  const std::vector<double> ticks = ticks_around(least, most);
+  const ChartScale across = ChartScale::logarithmic(ticks, F::left, F::right);
+  const ChartScale up = ChartScale::logarithmic(ticks, F::bottom, F::top);
+  Svg svg{F::width, F::height};
+  draw_frame(svg,
+             {"Achieved against predicted, " + calibration.gpu,
+              "each row predicted from the others of its table; on the line they agree",
+              "predicted TFLOP/s", "achieved TFLOP/s"},
+             across, up, true);
+  svg.line({across.pixel(ticks.front()), up.pixel(ticks.front())},
+           {across.pixel(ticks.back()), up.pixel(ticks.back())}, "#888");
+  for (std::size_t i = 0; i < dots.size(); ++i) {
+    const AssessedTable& table = tables[i];
+    for (std::size_t row = 0; row < dots[i].size(); ++row)
+      svg.circle({across.pixel(dots[i][row].predicted), up.pixel(dots[i][row].achieved)}, 2.5,
+                 series_colour(i), table.rows[row].shape);
+    const double y = F::top + 20.0 * static_cast<double>(i);
+    svg.circle({F::right + 20, y - 4}, 4.0, series_colour(i));
+    svg.text({F::right + 32, y}, table.what + ", " + grouped(std::ssize(table.rows)) + " rows");
+  }
+  return svg.document();
+}
+
+std::string measured_steps_text(const std::vector<MeasuredStep>& steps) {
+  Table table{{{"step", Align::left}, {"measured"}, {"predicted"}, {"error"}, {"range"}}};
+  for (const MeasuredStep& step : steps) {
+    const auto add = [&](const std::string& what, Seconds StepParts::*part,
+                         const std::string& range) {
+      const Seconds measured = step.measured.*part, predicted = step.predicted.*part;
+      table.add_row({what, duration_text(measured), duration_text(predicted),
+                     signed_percent(predicted / measured - 1.0), range});
+    };
+    const bool inside =
+        step.measured.step >= step.range.low() && step.measured.step <= step.range.high();
+    add(step.name, &StepParts::step,
+        duration_text(step.range.low()) + " to " + duration_text(step.range.high()) +
+            (inside ? "" : ", missed"));
+    add("  forward", &StepParts::forward, "");
+    add("  backward", &StepParts::backward, "");
+    add("  optimizer", &StepParts::optimizer, "");
+  }
+  std::string text = table.text();
+  for (const MeasuredStep& step : steps)
+    if (step.host)
+      text += (&step == &steps.front() ? "\n" : "") + step.name + ": the host hands over " +
+              std::to_string(step.launches) + " launches in " + duration_text(*step.host) + "\n";
+  return text;
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* fitted_by = "fitted to the rows below by orrery calibrate fit";
+constexpr const char* of_the_published = "of the table that the rows correct";
+
+std::string four_digits(double value, const char* unit) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.4g %s", value, unit);
+  return text;
+}
+
+// The whole number of a figure is in its text: peaks and bandwidths are read back as they were.
+std::string all_digits(double value, const char* unit) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.17g %s", value, unit);
+  return text;
+}
+
+double four_decimals(double value) { return std::round(value * 1e4) / 1e4 + 0.0; }
+
+double nanoseconds_rounded(Seconds time) { return std::round(time.si() * 1e9) / 1e3; }
+
+Json factor_json(const FittedFactor& factor) {
+  return {{"value", four_decimals(factor.value)},
+          {"measured", factor.measured},
+          {"source", factor.source}};
+}
+
+void add_error(Json& json, const std::optional<LeftOutError>& error) {
+  if (!error) return;
+  json["left_out"] = {{"count", error->rows},
+                      {"median_error", four_decimals(error->median)},
+                      {"p90_error", four_decimals(error->p90)},
+                      {"bias", four_decimals(error->bias)}};
+}
+
+// Rows are lists of numbers that a diff should show line by line: they are put in afterwards.
+class Rows {
+ public:
+  void add(const std::string& line) { text_ += (text_.empty() ? "\n  [" : ",\n  [") + line + "]"; }
+  std::string text() const { return "[" + text_ + "]"; }
+
+ private:
+  std::string text_;
+};
+
+std::string number(double value) { return Json(value).dump(); }
+std::string number(std::int64_t value) { return std::to_string(value); }
+
+// {a, b} with `more` as further members.
+std::string with(const Json& json, const std::string& more) {
+  std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  text.pop_back();
+  return text + (json.empty() ? "" : ", ") + more + "}";
+}
+
+std::string gemm_json(const GemmTable& table, const std::string& gpu) {
+  const GemmBase& base = table.base;
+  const bool corrected = table.measured_on.name != gpu;
+  Json json{{"dtype", name(table.dtype)}, {"source", table.source}};
+  if (corrected) json["corrected"] = true;
+  json.update({{"base",
+                {{"source", corrected ? of_the_published : fitted_by},
+                 {"overhead", four_digits(base.overhead.si() * 1e6, "us")},
+                 {"compute_efficiency", base.compute_efficiency},
+                 {"tile_overhead", four_digits(base.tile_overhead.si() * 1e6, "us")},
+                 {"memory_efficiency", base.memory_efficiency},
+                 {"hard", base.hard},
+                 {"throttle", base.throttle}}}});
+  add_error(json, table.left_out);
+  Rows rows;
+  for (const GemmRow& row : table.rows)
+    rows.add(number(row.m) + "," + number(row.n) + "," + number(row.k) + "," +
+             number(nanoseconds_rounded(row.time)));
+  return with(json, R"("columns": ["m", "n", "k", "time_us"], "rows": )" + rows.text());
+}
+
+std::string attention_json(const AttentionTable& table) {
+  Json json{
+      {"source", table.source},
+      {"measures", table.measures == AttentionTable::Measures::kernel ? "kernel" : "serving step"}};
+  for (const AttentionBase& base : table.bases) {
+    Json one{{"head_dim", base.head_dim},
+             {"source", fitted_by},
+             {"overhead", four_digits(base.overhead.si() * 1e6, "us")},
+             {"efficiency", base.efficiency},
+             {"diagonal", base.diagonal},
+             {"query_traffic", base.query_traffic},
+             {"key_traffic", base.key_traffic},
+             {"hard", base.hard},
+             {"lone", base.lone}};
+    add_error(one, base.left_out);
+    json["bases"].push_back(one);
+  }
+  Rows rows;
+  for (const AttentionRow& row : table.rows)
+    rows.add(number(row.batch) + "," + number(row.sequence) + "," + number(row.heads) + "," +
+             number(row.kv_heads) + "," + number(row.head_dim) + "," +
+             number(nanoseconds_rounded(row.time)));
+  return with(json,
+              R"("columns": ["batch", "sequence", "heads", "kv_heads", "head_dim", "time_us"], )"
+              R"("rows": )" +
+                  rows.text());
+}
+
+std::string kernels_json(const FittedKernels& kernels, const Gpu& gpu) {
+  Json reference{{"source", "the catalog's figures of " + gpu.name +
+                                "; they only set units: the constants absorb their errors"},
+                 {"peak_16bit", all_digits(gpu.peak_16bit.si() * 1e-12, "TFLOP/s")}};
+  if (gpu.peak_fp8.si() > 0.0)
+    reference["peak_fp8"] = all_digits(gpu.peak_fp8.si() * 1e-12, "TFLOP/s");
+  if (gpu.peak_fp4.si() > 0.0)
+    reference["peak_fp4"] = all_digits(gpu.peak_fp4.si() * 1e-12, "TFLOP/s");
+  reference["memory_bandwidth"] = all_digits(gpu.memory_bandwidth.si() * 1e-9, "GB/s");
+  reference["multiprocessors"] = gpu.multiprocessors;
+  Json json{{"schema", "orrery.kernels/1"},
+            {"gpu", gpu.name},
+            {"reference", reference},
+            {"sustained", factor_json(kernels.sustained)},
+            {"wgrad_efficiency", factor_json(kernels.wgrad_efficiency)},
+            {"copy_efficiency", factor_json(kernels.copy_efficiency)},
+            {"attention_backward", factor_json(kernels.attention_backward)}};
+  if (kernels.grouped_efficiency.measured)
+    json["grouped_efficiency"] = factor_json(kernels.grouped_efficiency);
+  if (kernels.share_lost_beside.measured)
+    json["share_lost_beside"] = factor_json(kernels.share_lost_beside);
+  std::string tables;
+  for (const GemmTable& table : kernels.tables.gemm)
+    tables += (tables.empty() ? "\n " : ",\n ") + gemm_json(table, gpu.name);
+  std::string more = "\n \"gemm\": [" + tables + "]";
+  if (kernels.tables.attention)
+    more += ",\n \"attention_forward\": " + attention_json(*kernels.tables.attention);
+  return with(json, more);
+}
+
+}  // namespace
+
+std::string calibration_json(const CalibrationFit& fit) {
+  Json sources = Json::array();
+  for (const Calibration::Source& source : fit.sources) {
+    Json json{{"file", source.file}};
+    if (!source.machine.empty()) json["machine"] = source.machine;
+    if (!source.started.empty()) json["started"] = source.started;
+    sources.push_back(json);
+  }
+  const Json head{{"schema", "orrery.calibration/1"}, {"gpu", fit.gpu.name}, {"sources", sources}};
+  std::string more;
+  if (fit.kernels) more = "\n\"kernels\": " + kernels_json(*fit.kernels, fit.gpu);
+  if (!fit.curves.empty()) {
+    std::string curves = curves_json(fit.curves);
+    while (curves.ends_with('\n')) curves.pop_back();
+    more += (more.empty() ? "\n" : ",\n") + std::string{"\"collectives\": "} + curves;
+  }
+  return with(head, more) + "\n";
 }
 
 }  // namespace orrery

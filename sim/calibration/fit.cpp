@@ -1,14 +1,141 @@
 #include "sim/calibration/fit.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 
-#include "sim/calibration/driver_name.hpp"
-#include "sim/calibration/fit_curves.hpp"
+#include "sim/calibration/curve.hpp"
 #include "sim/kernels/kernel_error.hpp"
 
 namespace orrery {
+namespace {
+
+// "9.0" is Hopper (CUDA C++ Programming Guide, Compute Capabilities). "": none that is known.
+std::string generation(const std::string& compute_capability) {
+  if (compute_capability == "8.9") return name(Architecture::ada);
+  const std::string major = compute_capability.substr(0, compute_capability.find('.'));
+  if (major == "7") return name(Architecture::volta);
+  if (major == "8") return name(Architecture::ampere);
+  if (major == "9") return name(Architecture::hopper);
+  if (major == "10" || major == "12") return name(Architecture::blackwell);
+  return "";
+}
+
+}  // namespace
+
+std::string catalog_gpu(const std::string& driver_name) {
+  // As the driver's list of GPUs has them (NVIDIA/open-gpu-kernel-modules, README.md, Compatible
+  // GPUs), without "NVIDIA ".
+  static const std::map<std::string, std::string> known{
+      {"A100 80GB PCIe", "a100-pcie-80gb"},
+      {"A100-SXM4-40GB", "a100-sxm-40gb"},
+      {"A100-SXM4-80GB", "a100-sxm-80gb"},
+      {"B200", "b200-sxm"},
+      {"B300 SXM6 AC", "b300-sxm"},
+      {"GB200", "gb200"},
+      {"GB300", "gb300"},
+      {"H100 80GB HBM3", "h100-sxm"},
+      {"H200", "h200-sxm"},
+      {"H800", "h800-sxm"},
+      {"L40S", "l40s"},
+      {"RTX PRO 6000 Blackwell Server Edition", "rtx-pro-6000-blackwell"},
+      {"Tesla V100-SXM2-32GB", "v100-sxm-32gb"},
+  };
+  const std::string maker = "NVIDIA ";
+  const auto found =
+      known.find(driver_name.starts_with(maker) ? driver_name.substr(maker.size()) : driver_name);
+  return found == known.end() ? "" : found->second;
+}
+
+void require_same_gpu(const calibration::Machine& machine, const Gpu& gpu, const std::string& file,
+                      const std::string& remedy) {
+  const std::string told = generation(machine.compute_capability);
+  if (!told.empty() && told != name(gpu.architecture))
+    fail_input({file, "/machine/compute_capability"},
+               "is " + machine.compute_capability + ", which is " + told + ", but '" + gpu.name +
+                   "' is " + name(gpu.architecture),
+               remedy);
+  if (machine.multiprocessors != gpu.multiprocessors)
+    fail_input({file, "/machine/multiprocessors"},
+               "are " + std::to_string(machine.multiprocessors) + ", but '" + gpu.name + "' has " +
+                   std::to_string(gpu.multiprocessors),
+               remedy);
+}
+
+namespace {
+
+std::string group_of(const Curve& curve) {
+  return curve.collective + " of " + std::to_string(curve.ranks) + " ranks on " +
+         std::to_string(curve.nodes) + (curve.nodes == 1 ? " node" : " nodes");
+}
+
+}  // namespace
+
+std::vector<Curve> curves_of(const std::vector<calibration::Measurement>& measurements,
+                             int gpus_per_node, int gpus, const std::string& file,
+                             const std::string& gpu, const std::string& nccl) {
+  std::map<std::pair<std::string, int>, std::map<double, double>> points;
+  for (const calibration::Measurement& one : measurements)
+    if (one.what.kind == "collective" && one.warm)
+      points[{one.what.choice("collective"), static_cast<int>(one.what.size("ranks"))}]
+            [static_cast<double>(one.what.size("bytes"))] = one.warm->median_us;
+  std::vector<Curve> curves;
+  for (const auto& [group, some] : points) {
+    const auto& [collective, ranks] = group;
+    const std::string remedy = "say how many GPUs a node has: --gpus-per-node N";
+    if (gpus_per_node == 0 && ranks > gpus)
+      fail_input({file, "/machine/gpus"},
+                 "is " + std::to_string(gpus) + ", but there are collectives of " +
+                     std::to_string(ranks) + " ranks",
+                 remedy);
+    if (gpus_per_node > 0 && ranks > gpus_per_node && ranks % gpus_per_node != 0)
+      fail_input({file, ""},
+                 std::to_string(ranks) + " ranks do not fill nodes of " +
+                     std::to_string(gpus_per_node) + " GPUs",
+                 remedy);
+    Curve curve;
+    curve.title = "orrery-gpu record";
+    curve.file = std::filesystem::path{file}.filename().string();
+    curve.gpu = gpu;
+    curve.nccl = nccl;
+    curve.collective = collective;
+    curve.ranks = ranks;
+    curve.nodes = gpus_per_node == 0 ? 1 : std::max(1, ranks / gpus_per_node);
+    curve.points.assign(some.begin(), some.end());
+    curve.id = std::filesystem::path{file}.stem().string() + "-" + collective + "-" +
+               std::to_string(ranks) + "x" + std::to_string(curve.nodes);
+    curves.push_back(std::move(curve));
+  }
+  return curves;
+}
+
+void require_healthy(const std::vector<Curve>& curves) {
+  std::map<std::string, std::string> files;
+  for (const Curve& curve : curves) {
+    const std::string falling = degradation(curve);
+    if (!falling.empty())
+      fail_input({curve.file, ""}, group_of(curve) + ": " + falling,
+                 "find what slowed it and measure again, or leave it out");
+    const auto [first, fresh] = files.try_emplace(group_of(curve), curve.file);
+    if (!fresh)
+      fail_input({curve.file, ""}, group_of(curve) + " is in " + first->second + " as well",
+                 "keep one of them");
+  }
+}
+
+std::vector<double> curve_errors(const Curve& curve) {
+  std::vector<double> errors;
+  for (std::size_t i = 1; i + 1 < curve.points.size(); ++i) {
+    const auto& [low, low_us] = curve.points[i - 1];
+    const auto& [at, us] = curve.points[i];
+    const auto& [high, high_us] = curve.points[i + 1];
+    const double share = std::log(at / low) / std::log(high / low);
+    errors.push_back(low_us * std::pow(high_us / low_us, share) / us - 1.0);
+  }
+  return errors;
+}
+
 namespace {
 
 using calibration::Machine;

@@ -6,9 +6,34 @@
 #include "calibration/host/record.hpp"
 #include "sim/calibration/curve.hpp"
 #include "sim/calibration/fit_kernels.hpp"
+#include "sim/cluster/system.hpp"
 #include "sim/measurements/calibration.hpp"
 
 namespace orrery {
+
+/// The catalog's name for a GPU as the driver calls it ("NVIDIA H200"), with or without its maker;
+/// "" where the catalog has none.
+std::string catalog_gpu(const std::string& driver_name);
+
+/// Refuses a GPU that cannot be the one that a record was measured on: another number of
+/// multiprocessors or another generation. Errors (bad_input) name `file`.
+void require_same_gpu(const calibration::Machine& machine, const Gpu& gpu, const std::string& file,
+                      const std::string& remedy);
+
+/// The collectives among `measurements`, a curve for each collective and number of ranks, on nodes
+/// of `gpus_per_node`: more ranks are on as many nodes as they fill; 0: nobody said, and all are on
+/// one node of `gpus`. Errors (bad_input): ranks that do not fill whole nodes, or the one.
+std::vector<Curve> curves_of(const std::vector<calibration::Measurement>& measurements,
+                             int gpus_per_node, int gpus, const std::string& file,
+                             const std::string& gpu, const std::string& nccl);
+
+/// Refuses a curve whose bus bandwidth falls with size (degradation()), and two curves of one
+/// group, whose mean would be neither's.
+void require_healthy(const std::vector<Curve>& curves);
+
+/// predicted / measured - 1 of each size between the first and the last, from its two neighbours,
+/// log-log as CollectiveMeasurements does.
+std::vector<double> curve_errors(const Curve& curve);
 
 /// A record of orrery-gpu and where it was read.
 struct NamedRecord {

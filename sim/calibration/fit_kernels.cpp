@@ -9,8 +9,7 @@
 #include "calibration/host/expert_tokens.hpp"
 #include "sim/calibration/correct_table.hpp"
 #include "sim/calibration/fit_formulas.hpp"
-#include "sim/calibration/fit_overlap.hpp"
-#include "sim/calibration/fit_sustained.hpp"
+#include "sim/calibration/fit_machine.hpp"
 #include "sim/core/number_text.hpp"
 #include "sim/kernels/attention_time.hpp"
 #include "sim/kernels/gemm_time.hpp"
@@ -57,7 +56,7 @@ std::vector<GemmRow> gemm_rows(const std::vector<Measurement>& all, const std::s
     for (const Measurement* one : of_kind(all, "gemm", "pass", pass)) {
       const std::vector<std::int64_t> shape{one->what.size("m"), one->what.size("n"),
                                             one->what.size("k")};
-      if (one->what.choice("dtype") != dtype || !one->warm || in_a_step(*one) ||
+      if (one->what.choice("dtype") != dtype || !one->warm || is_in_a_step(*one) ||
           !shapes.insert(shape).second)
         continue;
       rows.push_back({shape[0], shape[1], shape[2], row_time(*one)});

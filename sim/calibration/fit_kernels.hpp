@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "calibration/host/record.hpp"
-#include "sim/calibration/fit_check.hpp"
+#include "sim/calibration/fit_machine.hpp"
 #include "sim/cluster/system.hpp"
 #include "sim/measurements/kernel_tables.hpp"
 

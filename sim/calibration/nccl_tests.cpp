@@ -7,9 +7,7 @@
 #include <map>
 #include <set>
 
-#include "sim/calibration/collective_name.hpp"
-#include "sim/calibration/degradation.hpp"
-#include "sim/calibration/nccl_tests_run.hpp"
+#include "sim/calibration/curve.hpp"
 #include "sim/core/json_value.hpp"
 #include "sim/core/nearest.hpp"
 #include "sim/core/number_text.hpp"

@@ -4,8 +4,53 @@
 #include <vector>
 
 #include "sim/calibration/curve.hpp"
+#include "sim/core/error.hpp"
 
 namespace orrery {
+
+/// One run of an nccl-tests program, as its output tells it and before anything is concluded.
+struct NcclTestsRun {
+  struct Device {
+    int rank = 0;
+    int group = 0;
+    std::string host;
+    int device = 0;
+    std::string gpu;
+  };
+  struct Row {
+    Place place;
+    double bytes = 0.0;
+    double time_us = 0.0;
+    double algorithm_gb_s = 0.0;  ///< 0: not told.
+    double bus_gb_s = 0.0;
+    std::string type;
+    bool in_place = false;
+  };
+
+  Place place;          ///< Where the run starts.
+  std::string program;  ///< "all_reduce_perf"; "": not told.
+  std::string nccl;     ///< "2.28.3"; "": not told.
+  bool is_version_1 = false;
+  bool is_complete = false;  ///< Its summary has been met.
+  bool has_table = false;    ///< The header has been met.
+  std::vector<Device> devices;
+  std::vector<Row> rows;
+};
+
+/// The runs in a text log; at least one, each with a row.
+std::vector<NcclTestsRun> parse_nccl_tests_text(const std::string& text, const std::string& file);
+/// The run in a file written by -J.
+NcclTestsRun parse_nccl_tests_json(const std::string& text, const std::string& file);
+
+/// 22803 as "2.28.3". Up to 2.8 the code had one digit less: 2708 is 2.7.8 (nccl.h.in,
+/// NCCL_VERSION). "" for what is no version.
+std::string nccl_version_text(const std::string& code);
+
+/// Refuses wrong results: what computes something else measures something else.
+void refuse_wrong_results(const Place& place, double wrong);
+
+/// Refuses a row whose three figures cannot all be true: bytes / time is the algorithm bandwidth.
+void check_row(const NcclTestsRun::Row& row);
 
 /// What a user adds to a log that does not say it. Empty and 0: not said.
 struct NcclTestsAnswers {

@@ -5,6 +5,7 @@
 
 #include "calibration/host/case.hpp"
 #include "sim/layers/op.hpp"
+#include "sim/layers/pass_cost.hpp"
 #include "sim/plan/scenario.hpp"
 
 namespace orrery {
@@ -32,5 +33,12 @@ void visit_end_ops(const Scenario& scenario, bool first, bool last, const OpVisi
 /// Adds `more` to `cases`; a case that is there already gets the sum of both weights.
 void merge_shapes(std::vector<calibration::Case>& cases,
                   const std::vector<calibration::Case>& more);
+
+/// What of shapes_of(scenario) was not measured on this GPU, heaviest first: what to measure next
+/// so that the estimate rests on measurements. A shape's weight is the time that one rank of
+/// `stage` spends on it in a step, in seconds, hidden or not. A product whose row is in the tables
+/// counts as measured although training slows it down by a factor.
+std::vector<calibration::Case> missing_shapes(const Scenario& scenario, const KernelModel& kernels,
+                                              const Pricer& pricer, int stage);
 
 }  // namespace orrery

@@ -4,16 +4,15 @@
 
 #include "sim/cli/scenario_options.hpp"
 #include "sim/cli/search_options.hpp"
-#include "sim/cli/status_line.hpp"
-#include "sim/core/interruption.hpp"
+#include "sim/cli/terminal.hpp"
 #include "sim/core/number_text.hpp"
-#include "sim/core/output_files.hpp"
-#include "sim/core/quantity_text.hpp"
-#include "sim/core/shell_word.hpp"
+#include "sim/core/progress.hpp"
+#include "sim/core/quoting.hpp"
 #include "sim/core/text_file.hpp"
 #include "sim/core/value_list.hpp"
-#include "sim/explorer/purchase_report.hpp"
-#include "sim/search/batch_levels.hpp"
+#include "sim/core/write_file.hpp"
+#include "sim/explorer/reports.hpp"
+#include "sim/search/row_search.hpp"
 
 namespace po = boost::program_options;
 

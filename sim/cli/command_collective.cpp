@@ -3,13 +3,11 @@
 #include <cmath>
 #include <iostream>
 
-#include "sim/cli/engine_option.hpp"
-#include "sim/cli/long_work.hpp"
-#include "sim/cli/memory_option.hpp"
+#include "sim/cli/scenario_options.hpp"
+#include "sim/cli/terminal.hpp"
 #include "sim/collectives/collective_text.hpp"
-#include "sim/collectives/program_text.hpp"
 #include "sim/core/nearest.hpp"
-#include "sim/core/quantity_text.hpp"
+#include "sim/core/number_text.hpp"
 #include "sim/measurements/calibration.hpp"
 
 namespace po = boost::program_options;

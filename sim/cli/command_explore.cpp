@@ -8,10 +8,8 @@
 #include <iostream>
 #include <thread>
 
-#include "sim/cli/engine_option.hpp"
-#include "sim/cli/memory_option.hpp"
 #include "sim/cli/scenario_options.hpp"
-#include "sim/core/quantity_text.hpp"
+#include "sim/core/number_text.hpp"
 #include "sim/explorer/loopback_server.hpp"
 #include "sim/plan/plan_keys.hpp"
 

@@ -1,19 +1,17 @@
 #include <algorithm>
 #include <iostream>
 
-#include "sim/cli/deployment_option.hpp"
-#include "sim/cli/launch_script.hpp"
-#include "sim/cli/option_table.hpp"
+#include "sim/cli/import_output.hpp"
+#include "sim/cli/options.hpp"
 #include "sim/cli/scenario_options.hpp"
 #include "sim/cli/serve_pools.hpp"
 #include "sim/cli/serve_setup.hpp"
 #include "sim/core/nearest.hpp"
 #include "sim/formats/megatron/megatron_changes.hpp"
-#include "sim/formats/megatron/megatron_changes_text.hpp"
 #include "sim/formats/megatron/megatron_run.hpp"
-#include "sim/formats/servers/server_script.hpp"
+#include "sim/formats/servers/server_flags.hpp"
 #include "sim/plan/plan_keys.hpp"
-#include "sim/search/plan_steps.hpp"
+#include "sim/search/plan_space.hpp"
 
 namespace po = boost::program_options;
 

@@ -2,7 +2,7 @@
 #include <iostream>
 
 #include "sim/cli/command.hpp"
-#include "sim/cli/option_table.hpp"
+#include "sim/cli/options.hpp"
 #include "sim/core/catalog.hpp"
 #include "sim/core/error.hpp"
 #include "sim/core/nearest.hpp"

@@ -1,16 +1,15 @@
 #include <iostream>
 
-#include "sim/cli/long_work.hpp"
-#include "sim/cli/memory_option.hpp"
 #include "sim/cli/run_options.hpp"
 #include "sim/cli/scenario_options.hpp"
+#include "sim/cli/terminal.hpp"
 #include "sim/core/json_value.hpp"
-#include "sim/core/output_files.hpp"
-#include "sim/core/quantity_text.hpp"
-#include "sim/core/shell_word.hpp"
+#include "sim/core/number_text.hpp"
+#include "sim/core/quoting.hpp"
 #include "sim/core/text_file.hpp"
+#include "sim/core/write_file.hpp"
 #include "sim/explorer/run_report.hpp"
-#include "sim/reliability/run_worth.hpp"
+#include "sim/reliability/training_run.hpp"
 #include "sim/reliability/training_run_text.hpp"
 #include "sim/training/estimate.hpp"
 

@@ -2,7 +2,7 @@
 #include <iostream>
 
 #include "sim/cli/options.hpp"
-#include "sim/core/output_files.hpp"
+#include "sim/core/write_file.hpp"
 #include "sim/pipeline/schedule_drawing.hpp"
 #include "sim/pipeline/schedule_file.hpp"
 

@@ -4,26 +4,22 @@
 #include <iostream>
 #include <set>
 
-#include "sim/cli/cluster_options.hpp"
 #include "sim/cli/options.hpp"
 #include "sim/cli/run_options.hpp"
 #include "sim/cli/scenario_options.hpp"
 #include "sim/cli/search_options.hpp"
-#include "sim/cli/status_line.hpp"
-#include "sim/core/fingerprint.hpp"
-#include "sim/core/flag_value.hpp"
-#include "sim/core/interruption.hpp"
+#include "sim/cli/terminal.hpp"
 #include "sim/core/number_text.hpp"
-#include "sim/core/output_files.hpp"
-#include "sim/core/quantity_text.hpp"
-#include "sim/core/shell_word.hpp"
+#include "sim/core/progress.hpp"
+#include "sim/core/quoting.hpp"
+#include "sim/core/shard.hpp"
 #include "sim/core/value_list.hpp"
-#include "sim/explorer/search_report.hpp"
+#include "sim/core/write_file.hpp"
+#include "sim/explorer/reports.hpp"
 #include "sim/measurements/calibration.hpp"
 #include "sim/moe/routing_plan.hpp"
 #include "sim/plan/plan_keys.hpp"
-#include "sim/search/search_ground.hpp"
-#include "sim/search/search_json.hpp"
+#include "sim/search/search.hpp"
 #include "sim/search/search_text.hpp"
 
 namespace po = boost::program_options;

@@ -1,17 +1,205 @@
+#include <algorithm>
 #include <iostream>
+#include <thread>
 
-#include "sim/cli/deployment_option.hpp"
 #include "sim/cli/options.hpp"
 #include "sim/cli/serve_pools.hpp"
-#include "sim/cli/serve_search.hpp"
 #include "sim/cli/serve_setup.hpp"
 #include "sim/cli/serve_traffic.hpp"
-#include "sim/core/shell_word.hpp"
+#include "sim/cli/terminal.hpp"
+#include "sim/core/number_text.hpp"
+#include "sim/core/progress.hpp"
+#include "sim/core/quoting.hpp"
+#include "sim/core/value_list.hpp"
+#include "sim/core/write_file.hpp"
+#include "sim/explorer/reports.hpp"
 #include "sim/serving/serving_step_text.hpp"
 
 namespace po = boost::program_options;
 
 namespace orrery {
+namespace {
+
+constexpr std::int64_t most_gpus_to_search = 1 << 16;
+constexpr const char* usual_clients = "1..1024";
+
+std::vector<std::string> words_of(const ParsedOptions& parsed, const char* name,
+                                  const char* remedy) {
+  return split_list(required(parsed, name, remedy), command_line / name);
+}
+
+std::vector<int> gpus_of(const ParsedOptions& parsed) {
+  const Place at = command_line / "gpus";
+  std::vector<int> all;
+  for (const std::string& value :
+       parse_value_list(required(parsed, "gpus", "write how many: --gpus 8, or 8..64"), at,
+                        {OpenRange::doubles, {}})) {
+    const auto gpus =
+        static_cast<int>(value_of_flag("gpus", value).integer(1, most_gpus_to_search));
+    if (std::find(all.begin(), all.end(), gpus) != all.end())
+      fail_input(at, "has the value '" + value + "' twice", "keep one of them");
+    all.push_back(gpus);
+  }
+  return all;
+}
+
+std::vector<ServingGround> grounds_of(const ParsedOptions& parsed, const std::vector<int>& gpus) {
+  std::vector<ServingGround> grounds;
+  const auto engines = words_of(parsed, "engine", "name one or more: orrery list engines");
+  for (const std::string& system :
+       words_of(parsed, "system", "name one or more: orrery list systems")) {
+    const System machine = read_system(system, command_line / "system");
+    for (const std::string& engine : engines) {
+      const ServingEngine server = read_serving_engine(engine, command_line / "engine");
+      for (const int count : gpus) grounds.push_back({machine, server, count, system, engine});
+    }
+  }
+  return grounds;
+}
+
+std::vector<FixedKey> fixed_by(const ParsedOptions& parsed, const std::vector<int>& gpus) {
+  std::vector<FixedKey> fixed;
+  if (!parsed.has("fix")) return fixed;
+  for (const std::string& one : parsed.values["fix"].as<std::vector<std::string>>()) {
+    FixedKey key = parse_fixed_key(one, gpus);
+    if (std::any_of(fixed.begin(), fixed.end(),
+                    [&](const FixedKey& other) { return other.key == key.key; }))
+      fail_input(command_line / "fix", "'" + key.key + "' is fixed twice",
+                 "write its values in one: --fix kv=bf16,fp8");
+    fixed.push_back(std::move(key));
+  }
+  return fixed;
+}
+
+// What `orrery serve` takes as an option is searched here, or fixed.
+void refuse_what_is_searched(const ParsedOptions& parsed) {
+  for (const DeploymentKey& key : deployment_keys())
+    if (parsed.has(key.name))
+      fail_input(command_line / key.name, "is what a search chooses",
+                 "to fix it, write --fix " + key.name + "=" + parsed.text(key.name));
+  for (const char* pool : {"prefill", "decode", "kv-transfer", "pools-apart"})
+    if (parsed.has(pool))
+      fail_input(command_line / pool, "is for one deployment",
+                 "write --pools all, and --fix for what both pools must have");
+  for (const char* other : {"step", "goodput", "requests-out", "perfetto", "unfolded"})
+    if (parsed.has(other))
+      fail_input(command_line / other, "is for one deployment",
+                 std::string{other} == "goodput" ? "write --objective goodput"
+                                                 : "leave it out, or --search");
+}
+
+void read_loads(const ParsedOptions& parsed, DeploymentSearchRequest& request,
+                DeploymentSearchWords& words) {
+  const bool finds_rate = request.goal == ServingGoal::goodput;
+  if (finds_rate && !parsed.has("slo"))
+    fail_input(command_line / "objective", "goodput needs limits to keep to",
+               "add --slo ttft=2000,tpot=40@p90");
+  std::vector<AskedLoad> asked = read_loads(parsed, {usual_clients, finds_rate});
+  if (parsed.has("slo")) words.limits = parsed.text("slo");
+  words.requests = asked.front().workload.file.empty()
+                       ? "prompts of " + asked.front().workload.prompt + " tokens, answers of " +
+                             asked.front().workload.output
+                       : "requests of " + asked.front().workload.file;
+  request.traffic = asked.front().traffic;
+  for (AskedLoad& one : asked) {
+    const std::int64_t clients = one.workload.concurrency;
+    words.loads.push_back(clients > 0  ? grouped(clients) + (clients == 1 ? " client" : " clients")
+                          : finds_rate ? one.workload.arrivals
+                                       : one.workload.arrivals +
+                                             (one.workload.rate > 0.0
+                                                  ? ", " + fixed(one.workload.rate, 2) + " a second"
+                                                  : std::string{}));
+    words.load_flags.push_back(one.flags);
+    request.loads.push_back(std::move(one.load));
+  }
+}
+
+DeploymentSearchRequest read_request(const ParsedOptions& parsed, DeploymentSearchWords& words) {
+  refuse_what_is_searched(parsed);
+  DeploymentSearchRequest request;
+  words.model = required(parsed, "model", "name one: orrery list models");
+  request.model = read_model(words.model, command_line / "model");
+  const std::vector<int> gpus = gpus_of(parsed);
+  request.grounds = grounds_of(parsed, gpus);
+  request.fixed = fixed_by(parsed, gpus);
+  if (parsed.has("objective")) request.goal = parse_serving_goal(parsed.text("objective"));
+  request.pareto = parsed.has("pareto");
+  request.all_settings = parsed.has("all-settings");
+  if (request.pareto)
+    for (const char* other : {"top", "all-settings"})
+      if (parsed.has(other))
+        fail_input(command_line / other, "a Pareto front has all that no other beats",
+                   std::string{"leave --"} + other + " or --pareto out");
+  if (parsed.has("pools")) request.pools = parse_pool_choice(parsed.text("pools"));
+  if (request.pools != PoolChoice::none)
+    for (const FixedKey& one : request.fixed)
+      if (one.key == "replicas")
+        fail_input(command_line / "fix", "replicas follow from the GPUs of both pools",
+                   "leave replicas or --pools out");
+  if (request.pools == PoolChoice::only &&
+      std::none_of(request.grounds.begin(), request.grounds.end(),
+                   [](const ServingGround& ground) { return ground.engine.pools.has_value(); }))
+    fail_infeasible(command_line / "pools", "none of the engines has pools",
+                    "use vllm, sglang or trtllm");
+  if (parsed.has("top"))
+    request.top = static_cast<int>(value_of_flag("top", parsed.text("top")).integer(1, 10'000));
+  if (parsed.has("economics")) request.economics = parsed.text("economics");
+  read_loads(parsed, request, words);
+  request.workers = request.loads.front().workers;
+  return request;
+}
+
+std::string progress_text(const DeploymentSearchProgress& progress) {
+  if (progress.bounded < progress.layouts)
+    return grouped(progress.bounded) + " of " + grouped(progress.layouts) + " deployments priced";
+  return grouped(progress.done) + " of " + grouped(progress.points) + " points, " +
+         grouped(progress.replayed) + " replayed";
+}
+
+}  // namespace
+
+po::options_description serve_search_options() {
+  po::options_description options{"Search", 100};
+  const auto text = [](const char* shown) { return po::value<std::string>()->value_name(shown); };
+  options.add_options()  //
+      ("search",
+       "the best deployments for what clients do: docs/DEPLOYMENTS.md; lists for "
+       "--system, --engine, --gpus and --concurrency")  //
+      ("objective", text("GOAL"),
+       "throughput (default: tokens of answers a second and GPU), cost, energy or goodput")  //
+      ("fix", po::value<std::vector<std::string>>()->value_name("KEY=V[,V]")->composing(),
+       "only deployments with this: tp=1..8, kv=bf16,fp8")                               //
+      ("top", text("K"), "how many to list (default 10)")                                //
+      ("all-settings", "list one layout under several loads apart, not its best alone")  //
+      ("pareto",
+       "instead of the top: all that no other beats in the objective and a user's "
+       "speed")                         //
+      ("csv", "print the list as CSV")  //
+      ("html", text("FILE"), "write a page for a browser, with the list and its Pareto curve");
+  return options;
+}
+
+int serve_search(const ParsedOptions& parsed, const std::string& command) {
+  DeploymentSearchWords words;
+  const DeploymentSearchRequest request = read_request(parsed, words);
+  const Interruption interruption;
+  const DeploymentSearchResult result = [&] {
+    StatusLine line;
+    return search_deployments(request, [&](const DeploymentSearchProgress& progress) {
+      if (line.is_due()) line.draw(progress_text(progress));
+    });
+  }();
+  if (parsed.has("html")) {
+    OutputFiles files{parsed.has("force")};
+    files.add(parsed.text("html"), deployments_report(result, request, words, {command}));
+    files.commit();
+  }
+  std::cout << (parsed.has("json")  ? deployment_search_json(result, request, words)
+                : parsed.has("csv") ? deployment_search_csv(result, request, words)
+                                    : deployment_search_document(result, request, words).text());
+  return result.interrupted ? exit_interrupted : exit_ok;
+}
+
 namespace {
 
 po::options_description serve_options() {

@@ -4,11 +4,10 @@
 #include <iostream>
 #include <map>
 
-#include "sim/cli/long_work.hpp"
 #include "sim/cli/options.hpp"
+#include "sim/cli/terminal.hpp"
 #include "sim/core/nearest.hpp"
 #include "sim/validation/validate.hpp"
-#include "sim/validation/validation_json.hpp"
 #include "sim/validation/validation_text.hpp"
 
 namespace po = boost::program_options;

@@ -10,10 +10,9 @@
 
 #include "sim/cli/command.hpp"
 #include "sim/core/error.hpp"
-#include "sim/core/harmless.hpp"
-#include "sim/core/input_file.hpp"
-#include "sim/core/large_pages.hpp"
 #include "sim/core/nearest.hpp"
+#include "sim/core/process.hpp"
+#include "sim/core/text_file.hpp"
 
 namespace {
 

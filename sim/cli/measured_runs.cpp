@@ -2,7 +2,6 @@
 
 #include <sstream>
 
-#include "sim/cli/memory_option.hpp"
 #include "sim/cli/scenario_options.hpp"
 #include "sim/validation/serving_case.hpp"
 #include "sim/validation/training_case.hpp"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "sim/cli/options.hpp"
-#include "sim/serving/serving_by_runs.hpp"
+#include "sim/serving/serving_error.hpp"
 #include "sim/serving/serving_run.hpp"
 #include "sim/training/estimate.hpp"
 

@@ -5,14 +5,28 @@
 #include <charconv>
 #include <map>
 #include <sstream>
+#include <utility>
 
-#include "sim/cli/option_table.hpp"
 #include "sim/core/nearest.hpp"
 #include "sim/plan/plan_keys.hpp"
 
 namespace po = boost::program_options;
 
 namespace orrery {
+
+CommandListener::CommandListener(Ears ears)
+    : outer_{std::exchange(innermost_, this)}, ears_{std::move(ears)} {}
+
+CommandListener::~CommandListener() { innermost_ = outer_; }
+
+void CommandListener::tell(const OptionTable& table) {
+  if (innermost_) innermost_->ears_.table(table);
+}
+
+void CommandListener::tell(const std::vector<std::string>& words) {
+  if (innermost_) innermost_->ears_.words(words);
+}
+
 namespace {
 
 // "--sp --json" is "--sp true --json".

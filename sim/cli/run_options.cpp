@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "sim/cli/scenario_options.hpp"
-#include "sim/core/quantity_text.hpp"
+#include "sim/core/number_text.hpp"
 #include "sim/core/text_file.hpp"
 
 namespace po = boost::program_options;

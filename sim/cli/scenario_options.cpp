@@ -1,11 +1,17 @@
 #include "sim/cli/scenario_options.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <boost/program_options/value_semantic.hpp>
 #include <iostream>
+#include <limits>
 
 #include "sim/core/catalog.hpp"
-#include "sim/core/flag_value.hpp"
+#include "sim/core/nearest.hpp"
+#include "sim/core/number_text.hpp"
+#include "sim/core/value_list.hpp"
+#include "sim/layers/memory.hpp"
 #include "sim/measurements/calibration.hpp"
 #include "sim/pipeline/schedule_file.hpp"
 #include "sim/plan/plan_keys.hpp"
@@ -13,6 +19,56 @@
 namespace po = boost::program_options;
 
 namespace orrery {
+
+boost::program_options::options_description memory_option() {
+  boost::program_options::options_description options{"What may not fit", 100};
+  options.add_options()("ignore-memory",
+                        "time a plan also where it cannot fit in the GPUs' memory; marked so");
+  return options;
+}
+
+double memory_limit_of(const ParsedOptions& parsed) {
+  return parsed.has("ignore-memory") ? std::numeric_limits<double>::infinity()
+                                     : tolerated_share_of_memory;
+}
+
+boost::program_options::options_description host_memory_option() {
+  boost::program_options::options_description options{"What this machine has to hold", 100};
+  options.add_options()(
+      "host-memory", boost::program_options::value<std::string>()->value_name("BYTES"),
+      "what the simulation may take of this machine's memory (default: half, at most "
+      "6 GB, some 20 million tasks)");
+  return options;
+}
+
+Bytes host_memory_of(const ParsedOptions& parsed) {
+  if (parsed.has("host-memory"))
+    return parse_bytes(parsed.text("host-memory"), {"--host-memory", ""});
+  // What fits in 6 GB takes a minute at the most: a plan that asks for more by mistake is told.
+  constexpr Bytes most{6e9};
+  return std::min(most, Bytes{0.5 * static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
+                              static_cast<double>(::sysconf(_SC_PAGESIZE))});
+}
+
+po::options_description engine_option() {
+  po::options_description options{"Who simulates", 100};
+  options.add_options()(
+      "engine", po::value<std::string>()->value_name("own|simgrid"),
+      "own: Orrery's calendar, and SimGrid where many flows meet (default); simgrid: every timer "
+      "and every flow by SimGrid, slower, to check the other");
+  return options;
+}
+
+Engine engine_of(const ParsedOptions& parsed) {
+  if (!parsed.has("engine")) return Engine::own;
+  const std::string word = parsed.text("engine");
+  const auto found = std::find(engine_names().begin(), engine_names().end(), word);
+  if (found == engine_names().end())
+    fail_input({"", "--engine"}, "'" + word + "' is not an engine",
+               suggestion(word, engine_names()));
+  return static_cast<Engine>(found - engine_names().begin());
+}
+
 namespace {
 
 bool is_of(const JsonValue& json, const std::string& schema) {

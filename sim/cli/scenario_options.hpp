@@ -3,9 +3,26 @@
 #include <optional>
 
 #include "sim/cli/options.hpp"
+#include "sim/core/units.hpp"
+#include "sim/engine/timeline.hpp"
 #include "sim/plan/scenario.hpp"
 
 namespace orrery {
+
+/// --ignore-memory, to be added to the options of a command that times the plan that it is given.
+boost::program_options::options_description memory_option();
+/// Detail::most_memory for such a command.
+double memory_limit_of(const ParsedOptions& parsed);
+
+/// --host-memory of a command that may simulate much.
+boost::program_options::options_description host_memory_option();
+/// What a simulation may take of this machine's memory; half of it where nothing is said.
+Bytes host_memory_of(const ParsedOptions& parsed);
+
+/// --engine, to be added to the options of a command that simulates.
+boost::program_options::options_description engine_option();
+/// What it says; Engine::own where it is left out. Errors: another word.
+Engine engine_of(const ParsedOptions& parsed);
 
 /// --model, --system, --gpus, --plan and one option for every key of a plan.
 boost::program_options::options_description scenario_options();

@@ -3,7 +3,6 @@
 #include <iostream>
 
 #include "sim/cli/serve_traffic.hpp"
-#include "sim/serving/pooled_step_text.hpp"
 #include "sim/serving/pools_text.hpp"
 
 namespace po = boost::program_options;

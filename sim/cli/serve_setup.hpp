@@ -5,6 +5,11 @@
 
 namespace orrery {
 
+/// What --plan names stands in for the options that nobody gave: a file of orrery.deployment/1. Of
+/// a search it brings model, engine, system, GPUs and, as --fix, the number formats. Errors: as
+/// read_deployment_file().
+void take_deployment_file(ParsedOptions& parsed);
+
 /// --model, --system, --gpus, --engine, a key of a deployment each, and --step.
 boost::program_options::options_description deployment_options();
 

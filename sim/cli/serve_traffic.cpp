@@ -6,10 +6,9 @@
 #include <thread>
 
 #include "sim/cli/measured_runs.hpp"
-#include "sim/core/flag_value.hpp"
 #include "sim/core/nearest.hpp"
-#include "sim/core/output_files.hpp"
 #include "sim/core/value_list.hpp"
+#include "sim/core/write_file.hpp"
 #include "sim/formats/requests/read_requests.hpp"
 #include "sim/serving/replay_trace.hpp"
 #include "sim/serving/request_traffic.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "sim/cli/options.hpp"
-#include "sim/core/stopwatch.hpp"
+#include "sim/core/progress.hpp"
 #include "sim/serving/request_traffic.hpp"
 #include "sim/serving/serving_run.hpp"
 #include "sim/serving/serving_run_text.hpp"

@@ -1,7 +1,13 @@
 #pragma once
 
+#include <chrono>
+#include <cstdint>
+#include <string>
+
 #include "sim/cli/options.hpp"
+#include "sim/cli/terminal.hpp"
 #include "sim/core/worker_pool.hpp"
+#include "sim/sweep/best_rows.hpp"
 #include "sim/sweep/point_evaluator.hpp"
 #include "sim/sweep/sweep_folder.hpp"
 
@@ -19,5 +25,28 @@ struct SweepJob {
 boost::program_options::options_description sweep_run_options();
 /// Errors: what cannot be meant; --out holds another sweep; a shard that does not exist.
 SweepJob read_sweep_job(const ParsedOptions& options);
+
+/// Says how far a sweep is: share, rate, time left, best so far.
+class SweepProgress {
+ public:
+  /// `there`: of `total` points, how many have their row already.
+  SweepProgress(const Sweep& sweep, std::int64_t there, std::int64_t total, bool quiet);
+
+  void row(const std::string& line);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void draw();
+
+  const Sweep& sweep_;
+  BestRows best_;
+  std::int64_t there_ = 0, done_ = 0, total_ = 0;
+  StatusLine line_;
+  Clock::time_point begin_;
+};
+
+/// "gbs 512, mbs 2": the keys that a sweep varies, of one row.
+std::string varied_keys(const Sweep& sweep, const BestRows& rows, const Row& row);
 
 }  // namespace orrery

@@ -1,12 +1,16 @@
 #include "sim/cli/terminal.hpp"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
 #include "sim/core/error.hpp"
+#include "sim/core/number_text.hpp"
 
 namespace orrery {
 namespace {
@@ -50,6 +54,91 @@ std::vector<int> parse_ranks(const std::string& text) {
     begin = end + 1;
   }
   return ranks;
+}
+
+namespace {
+
+std::size_t terminal_columns() {
+  winsize size{};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
+  return size.ws_col;
+}
+
+bool wants_lines() {
+  const char* progress = std::getenv("ORRERY_PROGRESS");
+  return progress && std::string_view{progress} == "lines";
+}
+
+}  // namespace
+
+StatusLine::StatusLine(bool quiet)
+    : lines_{wants_lines()}, shown_{!quiet && (lines_ || ::isatty(STDERR_FILENO) == 1)} {}
+
+StatusLine::~StatusLine() {
+  if (shown_ && !lines_) std::fputs("\r\033[K", stderr);
+}
+
+bool StatusLine::is_due() const {
+  constexpr std::chrono::milliseconds often{200};
+  return shown_ && std::chrono::steady_clock::now() - drawn_ >= often;
+}
+
+void StatusLine::draw(std::string text) {
+  if (!shown_) return;
+  drawn_ = std::chrono::steady_clock::now();
+  if (lines_) {
+    std::fprintf(stderr, "orrery: progress: %s\n", text.c_str());
+    std::fflush(stderr);
+    return;
+  }
+  text.resize(std::min(text.size(), terminal_columns() - 1));
+  std::fprintf(stderr, "\r%s\033[K", text.c_str());
+  std::fflush(stderr);
+}
+
+namespace {
+
+const char* name(Progress::Of kind) {
+  switch (kind) {
+    case Progress::Of::plans:
+      return "plans";
+    case Progress::Of::cases:
+      return "cases";
+    case Progress::Of::sizes:
+      return "sizes";
+    case Progress::Of::keys:
+      return "keys";
+    case Progress::Of::tasks:
+      return "tasks";
+    case Progress::Of::flows:
+      return "flows";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string progress_text(const std::vector<Progress>& parts) {
+  std::string text;
+  for (const Progress& part : parts)
+    text += (text.empty() ? "" : ", ") + grouped(static_cast<std::int64_t>(part.done)) + " of " +
+            grouped(static_cast<std::int64_t>(part.all)) + " " + name(part.of);
+  return text;
+}
+
+LongWork::LongWork() {
+  if (line_.is_shown()) listener_.emplace([this](const Progress& progress) { draw(progress); });
+}
+
+void LongWork::draw(const Progress& progress) {
+  // What is inside begins anew with each of what is outside.
+  std::erase_if(parts_, [&](const Progress& part) { return part.of >= progress.of; });
+  parts_.push_back(progress);
+  // Many flows that share links end together, after they were computed for long without a word.
+  constexpr std::size_t many_flows = 5'000;
+  const bool silent = progress.of == Progress::Of::flows && progress.all >= many_flows;
+  constexpr Seconds soon{1.0};
+  if ((silent || since_.passed() >= soon) && line_.is_due()) line_.draw(progress_text(parts_));
 }
 
 }  // namespace orrery

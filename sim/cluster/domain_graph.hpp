@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/cluster/link.hpp"
 #include "sim/cluster/system.hpp"
+#include "sim/cluster/topology.hpp"
 
 namespace orrery {
 

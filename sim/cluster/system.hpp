@@ -4,14 +4,19 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sim/cluster/fabric.hpp"
-#include "sim/cluster/node_wires.hpp"
+#include "sim/cluster/node_links.hpp"
 #include "sim/core/dtype.hpp"
+#include "sim/core/error.hpp"
 #include "sim/core/json_value.hpp"
-#include "sim/core/refused.hpp"
 
 namespace orrery {
+
+/// Keys of a system, a GPU and a fabric whose value is a figure with a source; a plain one is the
+/// user's own.
+const std::vector<std::string>& figures_of_a_machine();
 
 enum class Architecture { volta, ampere, ada, hopper, blackwell };
 const std::string& name(Architecture architecture);

@@ -1,5 +1,6 @@
 #include "sim/cluster/topology.hpp"
 
+#include <array>
 #include <cassert>
 #include <cstdint>
 #include <deque>
@@ -10,6 +11,14 @@
 #include "sim/core/nearest.hpp"
 
 namespace orrery {
+
+const std::string& cable_name(LinkKind kind) {
+  static const std::array<std::string, 15> names{
+      "nvlink",     "nvlink",     "pcie",       "pcie",  "nic",    "nic",    "socket", "leaf-spine",
+      "leaf-spine", "spine-core", "spine-core", "local", "global", "switch", "port"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
 namespace {
 
 int nodes_of(const System& system, int gpus) {

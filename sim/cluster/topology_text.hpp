@@ -11,4 +11,8 @@ namespace orrery {
 /// figures: bisection, longest way, cables by kind. What is alike is drawn once.
 std::string topology_text(const System& system, const Topology& topology);
 
+/// The cluster as a Graphviz graph, for `dot -Tsvg`: node 0 with its GPUs and NICs, the other nodes
+/// as boxes, every switch and every cable with its bandwidth. Dashed: down.
+std::string topology_dot(const System& system, const Topology& topology);
+
 }  // namespace orrery

@@ -2,10 +2,9 @@
 
 #include <optional>
 
-#include "sim/cluster/groups.hpp"
+#include "sim/cluster/rank_groups.hpp"
 #include "sim/cluster/system.hpp"
 #include "sim/collectives/collective_cost.hpp"
-#include "sim/collectives/wire_bytes.hpp"
 #include "sim/measurements/collective_constants.hpp"
 
 namespace orrery {

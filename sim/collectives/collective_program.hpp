@@ -1,9 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
+#include "sim/cluster/topology.hpp"
+#include "sim/collectives/collective_time.hpp"
 #include "sim/core/json_value.hpp"
+#include "sim/engine/task_graph.hpp"
+#include "sim/engine/timeline.hpp"
 
 namespace orrery {
 
@@ -28,5 +33,45 @@ struct CollectiveProgram {
 /// receiver's step is the sender's. Errors (bad_input): no list, or an empty one; missing, unknown
 /// or misspelt keys; numbers out of range; a rank that sends to itself.
 CollectiveProgram parse_collective_program(const JsonValue& json);
+
+/// What moving a message costs by itself.
+struct MessagePrices {
+  Seconds launch;              ///< Once, before the first step: one kernel runs the program.
+  Seconds hop_inside;          ///< Each message inside a domain; outside: Topology::latency.
+  BytesPerSecond rate_inside;  ///< Alone on its links.
+  BytesPerSecond rate_outside;
+};
+
+struct ProgramGraph {
+  TaskGraph graph;
+  std::vector<TaskId> messages;  ///< In the program's order.
+};
+
+/// Rank r is GPU r of `topology`. A message without bytes takes no time. A join for each rank and
+/// step says that the rank has done it. Errors (infeasible, at `place`): messages that wait for
+/// each other in a circle, with ranks, steps and bytes; no way between two ranks.
+ProgramGraph program_graph(const CollectiveProgram& program, const Topology& topology,
+                           const MessagePrices& prices, const Place& place);
+
+/// What the messages that are sent in one step did.
+struct ProgramStep {
+  int messages = 0;
+  Bytes bytes;
+  Seconds start;   ///< Of the first of them.
+  Seconds finish;  ///< Of the last.
+};
+
+struct ProgramTime {
+  Seconds time;
+  std::map<int, ProgramStep> steps;  ///< By the sender's step.
+  Engine engine = Engine::own;
+};
+
+/// Runs a user-defined collective on `system`, rank r on GPU r: one kernel is launched, and each
+/// message takes one hop and then its bytes over the real route, at the rate of a send, less where
+/// messages meet. Errors (infeasible): a deadlock, no way between two ranks, at `place`; more ranks
+/// than GPUs.
+ProgramTime run_program(const CollectiveProgram& program, const System& system, const Place& place,
+                        Engine engine = Engine::own);
 
 }  // namespace orrery

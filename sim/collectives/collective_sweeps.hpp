@@ -5,13 +5,20 @@
 #include <string>
 #include <vector>
 
-#include "sim/cluster/groups.hpp"
+#include "sim/cluster/rank_groups.hpp"
 #include "sim/cluster/system.hpp"
 #include "sim/collectives/collective_cost.hpp"
 #include "sim/measurements/collective_curves.hpp"
-#include "sim/measurements/collective_kind.hpp"
 
 namespace orrery {
+
+/// The sequence that never falls and differs least from `values`, as a sum of absolute
+/// differences: where values fall, they and as few neighbours as it takes become their median, of
+/// an even number the lower one. A single outlier thus moves nothing else, as a mean or a running
+/// maximum would let it. Source: pool adjacent violators, of Barlow, Bartholomew, Bremner and
+/// Brunk, "Statistical Inference under Order Restrictions", 1972; medians: Robertson and Wright,
+/// "Multiple isotonic median regression", Annals of Statistics 1, 1973.
+std::vector<double> never_falling(const std::vector<double>& values);
 
 /// One collective of one group: what a sweep was measured for.
 struct CollectiveShape {

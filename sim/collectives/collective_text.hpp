@@ -3,7 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/collectives/lone_collective.hpp"
+#include "sim/collectives/collective_program.hpp"
+#include "sim/collectives/isolated_collective.hpp"
 
 namespace orrery {
 
@@ -18,5 +19,12 @@ std::string collective_text(const std::vector<CollectiveLine>& lines);
 
 /// "orrery.collective/1": an object, or a list of objects where there are several lines.
 std::string collective_json(const std::string& system, const std::vector<CollectiveLine>& lines);
+
+/// A line a step of a user-defined collective, and one for all of it.
+std::string program_text(const CollectiveProgram& program, const ProgramTime& result);
+
+/// "orrery.collective_program/1".
+std::string program_json(const std::string& file, const std::string& system,
+                         const CollectiveProgram& program, const ProgramTime& result);
 
 }  // namespace orrery

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "sim/cluster/groups.hpp"
+#include "sim/cluster/rank_groups.hpp"
 #include "sim/cluster/system.hpp"
 #include "sim/collectives/collective_cost.hpp"
 #include "sim/measurements/nccl_selection.hpp"

@@ -4,7 +4,46 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/svg.hpp"
+
 namespace orrery {
+
+/// A place on an axis and what is written there.
+struct Tick {
+  double at = 0.0;
+  std::string label;
+};
+
+/// Maps values to pixels along one axis of a chart.
+class ChartScale {
+ public:
+  /// From `first` to `last` in equal steps of value, with round ticks inside; a little is added at
+  /// both ends. Labels are those of the figure called `name`, in one unit for all.
+  static ChartScale linear(const std::string& name, double first, double last, double begin,
+                           double end);
+  /// Whole places 0, 1, ... for `labels`, each in the middle of its share.
+  static ChartScale places(std::vector<std::string> labels, double begin, double end);
+  /// In equal steps of the logarithm, with a tick at each of `values`.
+  static ChartScale logarithmic(const std::vector<double>& values, double begin, double end);
+
+  /// The same between two values, with ticks at those of `values` that lie between.
+  static ChartScale logarithmic(double first, double last, const std::vector<double>& values,
+                                double begin, double end);
+
+  double pixel(double value) const;
+  const std::vector<Tick>& ticks() const { return ticks_; }
+
+ private:
+  double scaled(double value) const;
+
+  bool logarithmic_ = false;
+  double first_ = 0.0, last_ = 1.0;  ///< Of the scaled values.
+  double begin_ = 0.0, end_ = 1.0;   ///< Pixels.
+  std::vector<Tick> ticks_;
+};
+
+/// "65.5 GB", "8,192", "0.548", "12.9 s" for a figure by the unit in its name: _bytes, _s.
+std::string figure_label(const std::string& name, double value);
 
 /// What stands around a chart.
 struct ChartText {
@@ -46,5 +85,35 @@ struct ChartPoint {
 /// x.
 std::string pareto_chart(const ChartText& text, const std::vector<ChartPoint>& points,
                          const std::vector<ChartPoint>& frontier);
+
+/// Where a chart is drawn:
+///
+///     title                                |
+///     subtitle                             |
+///     y |                         | legend |
+///       +------------------------          |
+///                  x                       |
+struct ChartFrame {
+  static constexpr double width = 860.0, height = 520.0;
+  static constexpr double left = 92.0, right = 660.0, top = 64.0, bottom = 452.0;
+};
+
+/// Colours of series that people who see few colours can tell apart (Okabe and Ito, "Color
+/// Universal Design", 2008), without the yellow that white swallows.
+const std::string& series_colour(std::size_t series);
+
+/// Titles, axes, ticks and grid lines. Ticks that would touch each other lose their label.
+void draw_frame(Svg& svg, const ChartText& text, const ChartScale& x, const ChartScale& y,
+                bool grid_lines);
+
+/// A scale for `axis` between two pixels: by its numbers, or place after place.
+struct AxisScale {
+  ChartScale scale;
+  bool by_number = false;
+  double pixel(const ChartAxis& axis, std::size_t place) const {
+    return scale.pixel(by_number ? axis.numbers[place] : static_cast<double>(place));
+  }
+};
+AxisScale scale_of(const ChartAxis& axis, double begin, double end);
 
 }  // namespace orrery

@@ -1,6 +1,6 @@
 #include "sim/core/document.hpp"
 
-#include "sim/core/markup.hpp"
+#include "sim/core/quoting.hpp"
 
 namespace orrery {
 

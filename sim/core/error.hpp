@@ -1,11 +1,17 @@
 #pragma once
 
+#include <optional>
 #include <stdexcept>
 #include <string>
-
-#include "sim/core/harmless.hpp"
+#include <utility>
+#include <variant>
+#include <vector>
 
 namespace orrery {
+
+/// A message as a terminal may have it, whatever was typed or stood in a file: on one line, with
+/// control characters written out, such as \x1b.
+std::string harmless(const std::string& message);
 
 /// Where an input went wrong: a file and a JSON pointer in it, or, without a file, an option of the
 /// command line.
@@ -54,5 +60,71 @@ class Error : public std::runtime_error {
                                          const std::string& remedy) {
   throw Error{Error::Kind::infeasible, place, problem, remedy};
 }
+
+/// Why something that a user asks for cannot be, as a value: for who asks for a thousand things
+/// and goes on. Who answers a user throws error().
+struct Refused {
+  Error::Kind kind = Error::Kind::infeasible;
+  std::string key;  ///< What is at fault, within the place that the asker knows; "": all of it.
+  std::string problem, remedy;
+
+  Error error(const Place& at) const {
+    return {kind, key.empty() ? at : at / key, problem, remedy};
+  }
+};
+
+inline Refused infeasible(const std::string& key, const std::string& problem,
+                          const std::string& remedy) {
+  return {Error::Kind::infeasible, key, problem, remedy};
+}
+inline Refused contradiction(const std::string& key, const std::string& problem,
+                             const std::string& remedy) {
+  return {Error::Kind::bad_input, key, problem, remedy};
+}
+
+/// Nothing where there is nothing against it.
+using MaybeRefused = std::optional<Refused>;
+
+/// What was asked for, or why it cannot be.
+template <class Value>
+using OrRefused = std::variant<Value, Refused>;
+
+/// Several errors of one input, so that a user mends them in one go: a line each. Its kind and its
+/// first line are those of the first.
+class SeveralErrors : public Error {
+ public:
+  /// `errors`: two or more; of very many the rest is counted.
+  explicit SeveralErrors(std::vector<Error> errors);
+  const std::vector<Error>& errors() const { return errors_; }
+  const char* what() const noexcept override { return text_.c_str(); }
+
+ private:
+  std::vector<Error> errors_;
+  std::string text_;
+};
+
+/// Collects what independent readings of an input throw.
+class ErrorList {
+ public:
+  /// Runs `read` and keeps the Error that it throws. Whether it threw none.
+  template <class Read>
+  bool attempt(Read&& read) {
+    try {
+      std::forward<Read>(read)();
+      return true;
+    } catch (const Error& error) {
+      add(error);
+      return false;
+    }
+  }
+  bool empty() const { return errors_.empty(); }
+  /// Throws what there is: nothing, the one error itself, or SeveralErrors.
+  void raise() const;
+
+ private:
+  void add(const Error& error);
+
+  std::vector<Error> errors_;
+};
 
 }  // namespace orrery

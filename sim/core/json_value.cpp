@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "sim/core/error_list.hpp"
-#include "sim/core/input_file.hpp"
+#include "sim/core/error.hpp"
 #include "sim/core/nearest.hpp"
-#include "sim/core/own_figures.hpp"
-#include "sim/core/quantity_text.hpp"
+#include "sim/core/number_text.hpp"
+#include "sim/core/object_reader.hpp"
+#include "sim/core/text_file.hpp"
 
 namespace orrery {
 namespace {

@@ -49,4 +49,9 @@ std::string suggestion(std::string_view word, const std::vector<std::string>& kn
   return "write one of: " + all;
 }
 
+std::string lower_case(std::string text) {
+  for (char& c : text) c = lower(c);
+  return text;
+}
+
 }  // namespace orrery

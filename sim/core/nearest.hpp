@@ -13,4 +13,7 @@ std::string nearest(std::string_view word, const std::vector<std::string>& known
 /// "did you mean 'x'?" where a word is near, else "write one of: a, b, c". Empty `known` gives "".
 std::string suggestion(std::string_view word, const std::vector<std::string>& known);
 
+/// ASCII letters of `text` in lower case, whatever the locale is.
+std::string lower_case(std::string text);
+
 }  // namespace orrery

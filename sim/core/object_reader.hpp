@@ -1,13 +1,54 @@
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "sim/core/error_list.hpp"
+#include "sim/core/error.hpp"
 #include "sim/core/json_value.hpp"
+#include "sim/core/nearest.hpp"
 
 namespace orrery {
+
+/// The enumerator whose name the text of `json` is; `names` are in the enumerators' order.
+/// Errors (bad_input): a word that is none of them, with the nearest one.
+template <class Enum>
+Enum choice(const JsonValue& json, const std::vector<std::string>& names) {
+  const std::string word = json.text();
+  const auto found = std::find(names.begin(), names.end(), word);
+  if (found == names.end())
+    json.fail("'" + shown_text(word) + "' is unknown", suggestion(word, names));
+  return static_cast<Enum>(found - names.begin());
+}
+
+/// Refuses a document of another kind or version, before its keys are read.
+inline void require_schema(const JsonValue& json, const std::string& schema) {
+  if (!json.has("schema"))
+    json.fail("the key 'schema' is missing", "add \"schema\": \"" + schema + "\"");
+  const JsonValue found = json.at("schema");
+  if (found.text() != schema)
+    found.fail("'" + shown_text(found.text()) + "' is not what is read here",
+               "write \"" + schema + "\"");
+}
+
+/// The text of `key`, which must not be empty.
+inline std::string required_text(const JsonValue& json, const std::string& key) {
+  const JsonValue found = json.at(key);
+  if (found.text().empty()) found.fail("is empty", "write the " + key);
+  return found.text();
+}
+
+/// The source of a figure that a user writes without one.
+inline constexpr const char* own_source = "yours";
+
+/// `json` with every plain number or quantity of a key of `keys`, at any depth, written out:
+/// "nics_per_node": 8 becomes {"value": 8, "source": "yours"}. Errors in what was plain name the
+/// key, not its /value.
+JsonValue with_own_sources(const JsonValue& json, const std::vector<std::string>& keys);
+
+/// Where figures stand whose source is the user: "nics_per_node", "fabric_shape/spines".
+std::vector<std::string> own_figures(const JsonValue& json);
 
 /// Reads the keys of an object one by one and goes on after an error, so that a user hears of all
 /// of them at once. What was not read keeps the value that it had.

@@ -1,5 +1,7 @@
 #include "sim/core/progress.hpp"
 
+#include <signal.h>
+
 #include <utility>
 
 namespace orrery {
@@ -8,5 +10,29 @@ ProgressListener::ProgressListener(std::function<void(const Progress&)> hear)
     : outer_{std::exchange(innermost_, this)}, hear_{std::move(hear)} {}
 
 ProgressListener::~ProgressListener() { innermost_ = outer_; }
+
+namespace {
+
+volatile sig_atomic_t pressed = 0;
+
+void note(int) { pressed = 1; }
+
+}  // namespace
+
+// Waiting calls are not taken up again: who waits looks whether to go on.
+Interruption::Interruption() {
+  pressed = 0;
+  struct sigaction action {};
+  action.sa_handler = note;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  ::sigaction(SIGINT, &action, nullptr);
+}
+
+Interruption::~Interruption() {
+  ::signal(SIGINT, SIG_DFL);
+  pressed = 0;
+}
+
+bool Interruption::asked() { return pressed != 0; }
 
 }  // namespace orrery

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
+
+#include "sim/core/units.hpp"
 
 namespace orrery {
 
@@ -31,6 +34,30 @@ class ProgressListener {
   static inline ProgressListener* innermost_ = nullptr;
   ProgressListener* outer_;
   std::function<void(const Progress&)> hear_;
+};
+
+/// While one lives, Ctrl-C (SIGINT) does not end the program but run_tasks(), so that a command can
+/// say what it has found. The second one ends the program at once.
+class Interruption {
+ public:
+  Interruption();
+  ~Interruption();
+  Interruption(const Interruption&) = delete;
+  Interruption& operator=(const Interruption&) = delete;
+
+  static bool asked();  ///< Whether Ctrl-C was pressed.
+};
+
+/// The wall clock's time since it was made.
+class Stopwatch {
+ public:
+  Seconds passed() const {
+    return Seconds{std::chrono::duration<double>(Clock::now() - begin_).count()};
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point begin_ = Clock::now();
 };
 
 }  // namespace orrery

@@ -5,6 +5,15 @@
 
 namespace orrery {
 
+/// What random draws need of libm, from the four operations and square roots of IEEE arithmetic, so
+/// that the same seed draws the same on every machine; libm's results differ by their last bits
+/// from one processor to the next. Within 1e-15 of the value (`portable_math_test.cpp`).
+
+/// The natural logarithm of a positive, finite number.
+double portable_log(double x);
+/// e^x; 0 below -700, and at the most e^700.
+double portable_exp(double x);
+
 /// Random numbers that are the same on every machine: integers and the four operations of IEEE
 /// arithmetic only, no <random> and no libm. xoshiro256** (Blackman and Vigna, ACM TOMS 47, 2021),
 /// seeded through splitmix64 by every number of `key`.

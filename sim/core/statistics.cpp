@@ -1,6 +1,7 @@
 #include "sim/core/statistics.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <limits>
 
@@ -18,6 +19,52 @@ double conformal_quantile(std::vector<double> values, double coverage) {
   if (rank > values.size()) return std::numeric_limits<double>::quiet_NaN();
   std::sort(values.begin(), values.end());
   return values[rank - 1];
+}
+
+namespace {
+
+using Row = std::vector<double>;
+
+// A = L L', the lower triangle; A is symmetric and positive definite.
+std::vector<Row> cholesky(std::vector<Row> a) {
+  for (std::size_t i = 0; i < a.size(); ++i)
+    for (std::size_t k = 0; k <= i; ++k) {
+      double sum = a[i][k];
+      for (std::size_t j = 0; j < k; ++j) sum -= a[i][j] * a[k][j];
+      assert(i != k || sum > 0.0);
+      a[i][k] = i == k ? std::sqrt(sum) : sum / a[k][k];
+    }
+  return a;
+}
+
+// L^-1 b.
+Row solved(const std::vector<Row>& l, Row b) {
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) b[i] -= l[i][j] * b[j];
+    b[i] /= l[i][i];
+  }
+  return b;
+}
+
+double product(const Row& a, const Row& b) {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+}  // namespace
+
+ConditionalNormal conditional_normal(std::vector<std::vector<double>> covariances,
+                                     const std::vector<double>& seen) {
+  assert(covariances.size() == seen.size() + 1);
+  Row with_it = std::move(covariances.back());
+  covariances.pop_back();
+  const double before = with_it.back();
+  with_it.pop_back();
+  for (Row& row : covariances) row.pop_back();
+  const std::vector<Row> l = cholesky(std::move(covariances));
+  const Row c = solved(l, std::move(with_it));
+  return {product(c, solved(l, seen)), before - product(c, c)};
 }
 
 }  // namespace orrery

@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "sim/core/markup.hpp"
+#include "sim/core/quoting.hpp"
 
 namespace orrery {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "sim/core/markup.hpp"
+#include "sim/core/quoting.hpp"
 
 namespace orrery {
 namespace {

@@ -1,13 +1,63 @@
 #pragma once
 
+#include <sys/types.h>
+
+#include <cassert>
+#include <chrono>
 #include <cstdint>
+#include <cstring>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "sim/core/units.hpp"
 
 namespace orrery {
+
+/// Values one behind the other, for the way from a worker to its parent, which is the same program.
+class AnswerWriter {
+ public:
+  template <class Value>
+  void put(const Value& value) {
+    static_assert(std::is_trivially_copyable_v<Value>);
+    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  void put_text(const std::string& text) {
+    put(text.size());
+    bytes_ += text;
+  }
+  std::string take() { return std::move(bytes_); }
+
+ private:
+  std::string bytes_;
+};
+
+/// Takes them in the order in which they were put.
+class AnswerReader {
+ public:
+  explicit AnswerReader(const std::string& bytes) : bytes_{bytes} {}
+  template <class Value>
+  Value get() {
+    Value value;
+    assert(at_ + sizeof value <= bytes_.size());
+    std::memcpy(&value, bytes_.data() + at_, sizeof value);
+    at_ += sizeof value;
+    return value;
+  }
+  std::string get_text() {
+    const auto size = get<std::size_t>();
+    at_ += size;
+    return bytes_.substr(at_ - size, size);
+  }
+
+ private:
+  const std::string& bytes_;
+  std::size_t at_ = 0;
+};
 
 /// What a worker says about one task.
 struct Answer {
@@ -49,5 +99,61 @@ void run_tasks(int workers, const WorkerLimits& limits,
                const std::function<std::optional<std::int64_t>()>& next,
                const std::function<Answer(std::int64_t)>& work,
                const std::function<bool(const Outcome&)>& deliver);
+
+/// One forked process and the socket to it, as its parent sees them. Tasks are answered in the
+/// order in which they were sent.
+class WorkerProcess {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::size_t most_depth = 64;
+
+  struct Reply {
+    std::uint64_t ticket = 0;
+    Answer answer;
+    std::string failure;   ///< An exception that the task ended with.
+    bool stopped = false;  ///< Of a failure: memory was at an end.
+  };
+
+  /// How a process ended, in words: "ended by signal 11 (Segmentation fault)".
+  struct End {
+    std::string text;
+    bool killed = false;  ///< By somebody else, such as the kernel when memory is at an end.
+  };
+
+  /// Forks. `close_first`: sockets of the parent that are nothing to this worker.
+  WorkerProcess(const std::function<Answer(std::int64_t)>& work, const WorkerLimits& limits,
+                const std::vector<int>& close_first);
+  ~WorkerProcess();  ///< Kills it if it still runs.
+  WorkerProcess(const WorkerProcess&) = delete;
+  WorkerProcess& operator=(const WorkerProcess&) = delete;
+
+  int socket() const { return socket_; }
+  void send(std::uint64_t ticket, std::int64_t task);
+  /// Tickets sent and not yet answered, the one that it is at first.
+  const std::deque<std::uint64_t>& waiting() const { return waiting_; }
+  /// How many tasks it should have, so that short ones do not wait for this process to wake up.
+  std::size_t useful_depth() const;
+
+  /// What has arrived, without waiting. `ended()` tells afterwards whether it will say more.
+  std::vector<Reply> receive();
+  bool ended() const { return ended_; }
+  /// Whether its last answer said so: it ended of its own accord, and no task is to blame.
+  bool spent() const { return spent_; }
+  /// Since when it has been at its first waiting task.
+  Clock::time_point busy_since() const { return busy_since_; }
+
+  /// Kills it if it still runs.
+  End end();
+
+ private:
+  int socket_ = -1;
+  pid_t process_ = -1;
+  std::deque<std::uint64_t> waiting_;
+  std::string received_;
+  bool ended_ = false;
+  bool spent_ = false;
+  Clock::time_point busy_since_;
+  double task_s_ = 1.0;  ///< Smoothed time of a task.
+};
 
 }  // namespace orrery

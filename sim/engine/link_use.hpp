@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "sim/core/ids.hpp"
+#include "sim/core/units.hpp"
 
 namespace orrery {
 

@@ -1,6 +1,6 @@
 #include "sim/engine/platform.hpp"
 
-#include "sim/core/module.hpp"
+#include "sim/core/process.hpp"
 #include "sim/core/progress.hpp"
 
 namespace orrery {

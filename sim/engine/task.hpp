@@ -5,7 +5,6 @@
 #include <memory>
 #include <vector>
 
-#include "sim/core/ids.hpp"
 #include "sim/core/units.hpp"
 #include "sim/engine/link_use.hpp"
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/core/ids.hpp"
 #include "sim/core/ticks.hpp"
+#include "sim/core/units.hpp"
 
 namespace orrery {
 

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "sim/cluster/topology.hpp"
-#include "sim/core/ids.hpp"
 #include "sim/core/ticks.hpp"
+#include "sim/core/units.hpp"
 #include "sim/engine/calendar.hpp"
 #include "sim/engine/task.hpp"
 

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "sim/core/number_text.hpp"
-#include "sim/training/memory_json.hpp"
+#include "sim/training/result_json.hpp"
 
 namespace orrery {
 namespace {

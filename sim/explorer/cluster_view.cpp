@@ -7,10 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "sim/cluster/fabric_figures.hpp"
 #include "sim/cluster/fabric_plan.hpp"
-#include "sim/core/index.hpp"
-#include "sim/explorer/json_line.hpp"
+#include "sim/core/units.hpp"
+#include "sim/explorer/views.hpp"
 #include "sim/training/link_loads.hpp"
 
 namespace orrery {

@@ -2,16 +2,15 @@
 
 #include <algorithm>
 
-#include "sim/core/markup.hpp"
 #include "sim/core/number_text.hpp"
+#include "sim/core/quoting.hpp"
 #include "sim/explorer/cluster_view.hpp"
-#include "sim/explorer/experts_view.hpp"
-#include "sim/explorer/memory_view.hpp"
 #include "sim/explorer/report_page.hpp"
 #include "sim/explorer/timeline_bytes.hpp"
+#include "sim/explorer/views.hpp"
 #include "sim/measurements/calibration.hpp"
 #include "sim/profile/kernel_json.hpp"
-#include "sim/profile/operations_text.hpp"
+#include "sim/profile/kernel_text.hpp"
 #include "sim/profile/step_operations.hpp"
 #include "sim/training/bill_text.hpp"
 #include "sim/training/plan_heading.hpp"

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "sim/core/catalog.hpp"
-#include "sim/core/flag_value.hpp"
-#include "sim/core/quantity_text.hpp"
-#include "sim/core/shell_word.hpp"
+#include "sim/core/number_text.hpp"
+#include "sim/core/quoting.hpp"
+#include "sim/core/value_list.hpp"
 #include "sim/plan/plan_keys.hpp"
 
 namespace orrery {

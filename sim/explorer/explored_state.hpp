@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sim/core/json_value.hpp"
-#include "sim/plan/plan_request.hpp"
+#include "sim/plan/plan.hpp"
 
 namespace orrery {
 

@@ -7,7 +7,6 @@
 #include "sim/core/value_list.hpp"
 #include "sim/layers/memory.hpp"
 #include "sim/search/dimension.hpp"
-#include "sim/search/stage_splits.hpp"
 
 namespace orrery {
 namespace {

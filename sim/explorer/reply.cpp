@@ -5,15 +5,11 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/explorer/answer_json.hpp"
-#include "sim/explorer/asked_estimate.hpp"
-#include "sim/explorer/batches_reply.hpp"
 #include "sim/explorer/cluster_view.hpp"
 #include "sim/explorer/estimate_report.hpp"
-#include "sim/explorer/experts_view.hpp"
-#include "sim/explorer/memory_view.hpp"
-#include "sim/explorer/search_reply.hpp"
-#include "sim/explorer/sweep_reply.hpp"
+#include "sim/explorer/replies.hpp"
 #include "sim/explorer/timeline_bytes.hpp"
+#include "sim/explorer/views.hpp"
 #include "sim/formats/megatron/megatron_flags.hpp"
 #include "sim/layers/memory.hpp"
 #include "sim/profile/kernel_json.hpp"

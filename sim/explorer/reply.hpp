@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "sim/explorer/asked_estimate.hpp"
+#include "sim/explorer/replies.hpp"
 
 namespace orrery {
 

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "sim/core/markup.hpp"
+#include "sim/core/quoting.hpp"
 #include "sim/explorer/page/page_files.hpp"
 
 namespace orrery {

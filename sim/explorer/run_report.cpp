@@ -5,13 +5,13 @@
 #include <cmath>
 #include <sstream>
 
-#include "sim/core/markup.hpp"
 #include "sim/core/number_text.hpp"
+#include "sim/core/quoting.hpp"
 #include "sim/reliability/reliability_text.hpp"
 #include "sim/reliability/training_run_text.hpp"
 #include "sim/training/bill_text.hpp"
-#include "sim/training/inputs_json.hpp"
 #include "sim/training/plan_heading.hpp"
+#include "sim/training/result_json.hpp"
 
 namespace orrery {
 namespace {

@@ -5,8 +5,8 @@
 #include "sim/engine/platform.hpp"
 #include "sim/layers/memory.hpp"
 #include "sim/measurements/calibration.hpp"
-#include "sim/plan/choose_software.hpp"
 #include "sim/plan/plan_keys.hpp"
+#include "sim/plan/software_keys.hpp"
 
 namespace orrery {
 

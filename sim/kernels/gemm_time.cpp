@@ -4,7 +4,7 @@
 #include <cassert>
 #include <cmath>
 
-#include "sim/kernels/table_reach.hpp"
+#include "sim/kernels/neighbours.hpp"
 
 namespace orrery {
 namespace {

@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "sim/cluster/system.hpp"
-#include "sim/kernels/grouped_gemm.hpp"
+#include "sim/kernels/gemm_formula.hpp"
 #include "sim/kernels/kernel_time.hpp"
 #include "sim/kernels/neighbours.hpp"
 #include "sim/measurements/kernel_tables.hpp"

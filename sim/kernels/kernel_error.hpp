@@ -6,6 +6,7 @@
 
 #include "sim/cluster/system.hpp"
 #include "sim/measurements/kernel_tables.hpp"
+#include "sim/measurements/price_errors.hpp"
 
 namespace orrery {
 
@@ -34,5 +35,12 @@ std::optional<LeftOutError> summarize_errors(const std::vector<double>& errors);
 /// where there is no table (`tables` may be null), or one that does not say.
 std::optional<LeftOutError> gemm_error(const KernelTables* tables, Dtype dtype);
 std::optional<LeftOutError> attention_error(const KernelTables* tables, std::int64_t head_dim);
+
+/// `errors` with what `tables` say of themselves (may be null): products of the GPU that they were
+/// measured on are off by the 90th percentile of their leave-one-out errors over 1.645, measured
+/// ones too, whose own scatter is part of that error; and so is attention, where its table timed
+/// nothing but the kernel (of its worst head dimension). A product with no row near it is off by
+/// that and by what was found of such, not by as much as one without any table.
+PriceErrors with_tables(PriceErrors errors, const KernelTables* tables, Dtype dtype);
 
 }  // namespace orrery

@@ -4,10 +4,17 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
 namespace orrery {
+
+/// Beyond this factor outside the measured sizes nothing measured supports an answer.
+constexpr std::int64_t table_reach = 4;
+
+/// Datasheets round; 2 % is more than any two of them disagree.
+inline bool is_same_figure(double a, double b) { return std::abs(a - b) <= 0.02 * b; }
 
 /// What a formula misses, interpolated: values at scattered points, weighted by inverse squared
 /// distance over the 8 nearest (Shepard, ACM National Conference 1968).

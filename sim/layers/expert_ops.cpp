@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include "sim/layers/eager_kernels.hpp"
+#include "sim/layers/op_work.hpp"
 #include "sim/moe/token_copies.hpp"
 
 namespace orrery {

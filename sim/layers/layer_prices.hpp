@@ -1,13 +1,29 @@
 #pragma once
 
-#include "sim/layers/expert_layer_host.hpp"
 #include "sim/layers/layer_ops.hpp"
 #include "sim/layers/layer_parts.hpp"
+#include "sim/layers/op.hpp"
 #include "sim/layers/pass_cost.hpp"
 #include "sim/layers/routed_loads.hpp"
 #include "sim/moe/expert_exchange.hpp"
+#include "sim/plan/scenario.hpp"
 
 namespace orrery {
+
+/// How long the host is busy with the parts of a layer with experts, in one pass: what stands
+/// before its experts, they with the dispatch, and what follows with the combine. Kernels that are
+/// faster than that wait; exchanges come on top.
+///
+/// Attention and router lie before the experts in a forward pass and after them in a backward pass,
+/// which takes as long in all. Of a backward pass in two, each part has half: it has one of the two
+/// products of each linear layer.
+struct ExpertLayerHostParts {
+  Seconds before, experts, after;
+};
+ExpertLayerHostParts forward_host(const Scenario& scenario);
+ExpertLayerHostParts backward_host(const Scenario& scenario, BackwardPart part);
+/// Of a forward pass, the router alone, as where the experts are computed again.
+Seconds router_host(const Scenario& scenario);
 
 /// What one layer costs a rank for one micro-batch.
 struct LayerPrice {

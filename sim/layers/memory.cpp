@@ -4,7 +4,6 @@
 #include <array>
 #include <numeric>
 
-#include "sim/layers/activation_parts.hpp"
 #include "sim/layers/layer_activations.hpp"
 #include "sim/layers/rank_parameters.hpp"
 #include "sim/layers/shard_units.hpp"

@@ -4,11 +4,12 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/cluster/groups.hpp"
+#include "sim/cluster/rank_groups.hpp"
 #include "sim/core/units.hpp"
 #include "sim/kernels/attention_time.hpp"
 #include "sim/kernels/gemm_time.hpp"
-#include "sim/measurements/collective_kind.hpp"
+#include "sim/measurements/collective_curves.hpp"
+#include "sim/measurements/price_errors.hpp"
 
 namespace orrery {
 
@@ -76,5 +77,8 @@ Op grouped_gemm(std::string_view name, GemmPass pass, std::vector<std::int64_t> 
 Op memory(std::string_view name, double bytes, double efficiency = 1.0);
 Op collective(std::string_view name, CollectiveKind kind, double bytes, double hidden = 0.0,
               GroupKind group = GroupKind::tensor);
+
+/// Which error the price of a kernel has. Those of a collective are TimeByPrice's.
+PriceKind price_kind(const Op& kernel);
 
 }  // namespace orrery

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "sim/layers/lost_beside.hpp"
-#include "sim/layers/price_kind.hpp"
+#include "sim/layers/contention.hpp"
+#include "sim/layers/op.hpp"
 
 namespace orrery {
 namespace {

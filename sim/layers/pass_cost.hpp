@@ -5,15 +5,98 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/collectives/collective_cost.hpp"
 #include "sim/collectives/collective_time.hpp"
-#include "sim/collectives/group_collective.hpp"
+#include "sim/core/units.hpp"
 #include "sim/kernels/kernel_model.hpp"
 #include "sim/layers/op.hpp"
-#include "sim/layers/time_by_price.hpp"
-#include "sim/layers/time_by_work.hpp"
+#include "sim/measurements/price_errors.hpp"
 #include "sim/plan/software.hpp"
 
 namespace orrery {
+
+/// A time, cut up by what it was priced as and by what the price rests on.
+class TimeByPrice {
+ public:
+  Seconds& at(PriceKind kind, Tag tag) {
+    return parts_[static_cast<std::size_t>(kind)][static_cast<std::size_t>(tag)];
+  }
+  Seconds at(PriceKind kind, Tag tag) const {
+    return parts_[static_cast<std::size_t>(kind)][static_cast<std::size_t>(tag)];
+  }
+  /// A collective alone on its links: latency, then the bytes of the slower of its two ports.
+  void add(const GroupCollective& collective) {
+    const CollectiveCost& cost = collective.cost;
+    const Seconds time = cost.time();
+    if (collective.group == GroupKind::expert) {
+      at(PriceKind::exchange, cost.tag) += time;
+      return;
+    }
+    const bool network = cost.network_bytes > Bytes{};
+    at(network ? PriceKind::network_latency : PriceKind::nvlink_latency, cost.tag) += cost.latency;
+    at(cost.network_decides() ? PriceKind::network_bytes : PriceKind::nvlink_bytes, cost.tag) +=
+        time - cost.latency;
+  }
+  /// `share` of `more`.
+  void add(const TimeByPrice& more, double share = 1.0) {
+    for (std::size_t kind = 0; kind < price_kinds; ++kind)
+      for (std::size_t tag = 0; tag < PriceErrors::bases; ++tag)
+        parts_[kind][tag] += share * more.parts_[kind][tag];
+  }
+  Seconds total() const {
+    Seconds sum;
+    for (const auto& kind : parts_)
+      for (Seconds part : kind) sum += part;
+    return sum;
+  }
+  /// Without collectives.
+  TimeByPrice kernels() const {
+    TimeByPrice only;
+    for (std::size_t kind = 0; kind <= static_cast<std::size_t>(PriceKind::host); ++kind)
+      only.parts_[kind] = parts_[kind];
+    return only;
+  }
+
+  TimeByPrice collectives() const {
+    TimeByPrice only = *this;
+    only.add(kernels(), -1.0);
+    return only;
+  }
+
+ private:
+  std::array<std::array<Seconds, PriceErrors::bases>, price_kinds> parts_{};
+};
+
+/// What a GPU does during a pass, collectives left out.
+enum class Work {
+  products,         ///< Matrix products of weights.
+  expert_products,  ///< The same of experts, many in one kernel.
+  attention,        ///< Fused, or its batched products.
+  streaming,        ///< Kernels that memory bounds.
+  host,             ///< Nothing: it waits for its host to launch kernels.
+  slowed,           ///< What kernels lose to collectives beside them.
+};
+inline constexpr std::size_t kinds_of_work = 6;
+
+/// A time, cut up by what the GPU does in it.
+class TimeByWork {
+ public:
+  Seconds& at(Work work) { return parts_[static_cast<std::size_t>(work)]; }
+  Seconds at(Work work) const { return parts_[static_cast<std::size_t>(work)]; }
+  /// `share` of `more`.
+  void add(const TimeByWork& more, double share = 1.0) {
+    for (std::size_t work = 0; work < kinds_of_work; ++work)
+      parts_[work] += share * more.parts_[work];
+  }
+  Seconds total() const {
+    Seconds sum;
+    for (const Seconds part : parts_) sum += part;
+    return sum;
+  }
+
+ private:
+  std::array<Seconds, kinds_of_work> parts_{};
+};
 
 /// A stretch of a pass: kernels one after another, with at most one collective beside them and one
 /// after. What a collective runs beside may also be a chain of such stretches.

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/cluster/groups.hpp"
+#include "sim/cluster/rank_groups.hpp"
 #include "sim/plan/scenario.hpp"
 
 namespace orrery {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/cluster/groups.hpp"
+#include "sim/cluster/rank_groups.hpp"
 #include "sim/moe/router.hpp"
 #include "sim/plan/scenario.hpp"
 

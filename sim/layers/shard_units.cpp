@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include "sim/layers/hidden_traffic.hpp"
+#include "sim/layers/contention.hpp"
 #include "sim/layers/layer_ops.hpp"
-#include "sim/layers/recompute_ops.hpp"
 
 namespace orrery {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "sim/layers/layer_activations.hpp"
 #include "sim/layers/layer_ops.hpp"
 #include "sim/layers/layer_prices.hpp"
-#include "sim/layers/offloading.hpp"
 #include "sim/layers/rank_parameters.hpp"
 
 namespace orrery {

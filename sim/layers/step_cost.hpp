@@ -1,9 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
+#include "sim/core/units.hpp"
 #include "sim/layers/pass_cost.hpp"
 #include "sim/layers/rank_parameters.hpp"
+#include "sim/model/model.hpp"
 #include "sim/plan/scenario.hpp"
 
 namespace orrery {
@@ -80,5 +83,8 @@ StepCost price_step(const Scenario& scenario, const KernelModel& kernels,
 StepCost price_step(const Scenario& scenario, const KernelTables* tables,
                     const CollectiveTime& collectives, const GroupShapes& shapes,
                     const RoutedLoads* loads = nullptr);
+
+/// Multiply-adds of a training step times 2: forward, and twice that backward.
+Flop model_flop(const Model& model, std::int64_t sequences, std::int64_t sequence, bool causal);
 
 }  // namespace orrery

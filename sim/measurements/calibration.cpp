@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "sim/core/choice.hpp"
+#include "sim/core/object_reader.hpp"
 
 namespace orrery {
 namespace {

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "sim/core/catalog.hpp"
-#include "sim/core/choice.hpp"
+#include "sim/core/object_reader.hpp"
 
 namespace orrery {
 namespace {

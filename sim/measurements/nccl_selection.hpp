@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "sim/core/json_value.hpp"
-#include "sim/measurements/collective_kind.hpp"
+#include "sim/measurements/collective_curves.hpp"
 
 namespace orrery {
 

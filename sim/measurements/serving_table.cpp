@@ -6,9 +6,9 @@
 #include <map>
 
 #include "sim/core/catalog.hpp"
-#include "sim/core/choice.hpp"
 #include "sim/core/nearest.hpp"
-#include "sim/measurements/row_bounds.hpp"
+#include "sim/core/object_reader.hpp"
+#include "sim/measurements/kernel_tables.hpp"
 
 namespace orrery {
 namespace {

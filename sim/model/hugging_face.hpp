@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -7,6 +8,38 @@
 #include "sim/model/model.hpp"
 
 namespace orrery {
+
+/// A config.json while it is read: remembers which keys were asked for, so that at the end any
+/// other can be refused. A key that nobody asked for may change the model's shape.
+class ConfigKeys {
+ public:
+  explicit ConfigKeys(JsonValue json) : json_{std::move(json)} {}
+
+  const JsonValue& json() const { return json_; }
+
+  /// Under any of its spellings; two that disagree are an error. Null counts as absent.
+  std::optional<JsonValue> find(const std::vector<std::string>& spellings);
+  /// A size of at least 1. Errors: absent without a default.
+  std::int64_t size(const std::vector<std::string>& spellings, std::int64_t maximum,
+                    std::optional<std::int64_t> absent = std::nullopt);
+  /// A number that may be 0.
+  std::int64_t count(const std::vector<std::string>& spellings, std::int64_t maximum,
+                     std::int64_t absent);
+  bool flag(const std::string& key, bool absent);
+  /// A key that may only be absent, null, false, zero or empty: what else it asks for is not built.
+  void refuse_if_set(const std::string& key, const std::string& why);
+
+  /// Refuses every key that was not asked for and is not in `harmless`. Keys that start with '_'
+  /// are the notes of the program that wrote the file.
+  void refuse_unknown(const std::vector<std::string>& harmless) const;
+
+ private:
+  JsonValue json_;
+  std::vector<std::string> asked_;
+};
+
+/// Keys that every published config.json may carry and that change no shape.
+const std::vector<std::string>& harmless_config_keys();
 
 /// Whether `json` looks like a Hugging Face config.json rather than our own format.
 bool is_hugging_face(const JsonValue& json);

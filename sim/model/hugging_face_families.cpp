@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "sim/model/model_limits.hpp"
+#include "sim/model/model.hpp"
 
 namespace orrery {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sim/model/config_keys.hpp"
+#include "sim/model/hugging_face.hpp"
 #include "sim/model/model.hpp"
 
 namespace orrery {

@@ -3,7 +3,7 @@
 #include <cctype>
 #include <string_view>
 
-#include "sim/model/model_limits.hpp"
+#include "sim/model/model.hpp"
 
 namespace orrery {
 namespace {

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "sim/cluster/groups.hpp"
+#include "sim/cluster/rank_groups.hpp"
 #include "sim/collectives/collective_time.hpp"
 #include "sim/core/dtype.hpp"
 #include "sim/moe/token_copies.hpp"
-#include "sim/plan/expert_dispatcher.hpp"
+#include "sim/plan/plan_values.hpp"
 
 namespace orrery {
 

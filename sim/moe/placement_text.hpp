@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "sim/moe/place_experts.hpp"
+#include "sim/moe/expert_placement.hpp"
 
 namespace orrery {
 

@@ -4,6 +4,17 @@
 
 namespace orrery {
 
+int peak_in_flight(const std::vector<Slot>& order) {
+  int held = 0;
+  int peak = 0;
+  for (const Slot& slot : order) {
+    if (slot.pass == Pass::forward) ++held;
+    if (completes_gradients(slot)) --held;
+    peak = std::max(peak, held);
+  }
+  return peak;
+}
+
 Pairing Schedule::pairing(int, int) const { return Pairing::none; }
 
 int Schedule::virtual_stage(int stages, int stage, int chunk) const {

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "sim/core/number_text.hpp"
+#include "sim/core/svg.hpp"
 #include "sim/core/table.hpp"
 
 namespace orrery {
@@ -82,6 +84,72 @@ std::string schedule_drawing(const DrawnSchedule& drawn) {
                    grouped(held) + (order.chunks > 1 ? " chunks" : "")});
   }
   return text + "\n" + table.text();
+}
+
+namespace {
+
+constexpr double left = 70.0, top = 60.0, row_height = 24.0, box = 20.0, right_margin = 20.0;
+constexpr double narrowest_unit = 4.0, widest_unit = 26.0, usual_width = 1100.0;
+
+// Okabe and Ito's colours, as in the drawing of an estimate; of a second chunk lighter ones.
+struct Paint {
+  const char* colours[2];
+  const char* ink[2];
+  const char* name;
+};
+constexpr Paint forward{{"#0072b2", "#9ccbe6"}, {"#fff", "#000"}, "forward"};
+constexpr Paint backward{{"#e69f00", "#f7d794"}, {"#000", "#000"}, "backward"};
+constexpr Paint weights{{"#009e73", "#99d8c7"}, {"#fff", "#000"}, "weight gradients"};
+
+const Paint& paint_of(const Slot& slot) {
+  if (slot.pass == Pass::forward) return forward;
+  return slot.pass == Pass::backward ? backward : weights;
+}
+
+// A part of a pass's time; two passes that run together have a half of its height each.
+void draw_slot(Svg& svg, const Slot& slot, int chunks, double begin, double end, double y,
+               double height) {
+  const Paint& paint = paint_of(slot);
+  const int shade = slot.chunk == 0 ? 0 : 1;
+  const std::string name = pass_name(slot, chunks);
+  svg.rectangle({begin, y}, end - begin - 0.5, height, paint.colours[shade], name);
+  const std::string number = name.substr(1, name.find('.') - 1);
+  const double size = height < box ? 8.0 : 10.0;
+  if (end - begin > 0.65 * size * static_cast<double>(number.size()))
+    svg.text({0.5 * (begin + end), y + 0.5 * height + 0.36 * size}, number,
+             {.size = size, .anchor = Anchor::middle, .colour = paint.ink[shade]});
+}
+
+}  // namespace
+
+std::string schedule_chart(const DrawnSchedule& drawn) {
+  const SpeltOrder& order = drawn.order;
+  const double end = drawn.played.end.si();
+  const double unit = std::clamp(usual_width / end, narrowest_unit, widest_unit);
+  const double bottom = top + row_height * order.stages;
+  Svg svg{std::max(left + unit * end + right_margin, 640.0), bottom + 16.0};
+  svg.text({left, 20.0}, drawn.name + ": " + lengths_text(drawn), {.size = 14, .bold = true});
+  double x = left;
+  for (const Paint* paint : {&forward, &backward, &weights}) {
+    svg.rectangle({x, 32.0}, 12.0, 12.0, paint->colours[0]);
+    if (order.chunks > 1) svg.rectangle({x + 13.0, 32.0}, 12.0, 12.0, paint->colours[1]);
+    svg.text({x + 30.0, 42.0}, paint->name);
+    x += 50.0 + 6.5 * static_cast<double>(std::string_view{paint->name}.size());
+  }
+  for (int stage = 0; stage < order.stages; ++stage) {
+    const double y = top + row_height * stage;
+    svg.text({left - 8.0, y + 14.5}, "rank " + std::to_string(stage), {.anchor = Anchor::end});
+    svg.rectangle({left, y}, unit * end, box, "#eee", "idle");
+    const std::vector<Slot>& slots = order.orders[static_cast<std::size_t>(stage)];
+    for (const PlacedPass& pass : drawn.played.ranks[static_cast<std::size_t>(stage)]) {
+      const double height = box / pass.count;
+      for (int i = 0; i < pass.count; ++i)
+        draw_slot(svg, slots[pass.slot + static_cast<std::size_t>(i)], order.chunks,
+                  left + unit * pass.start.si(), left + unit * pass.end.si(), y + height * i,
+                  height);
+    }
+  }
+  return svg.document();
 }
 
 }  // namespace orrery

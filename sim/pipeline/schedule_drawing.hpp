@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "sim/pipeline/replay.hpp"
+#include "sim/pipeline/schedule_replay.hpp"
 
 namespace orrery {
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "sim/core/error.hpp"
-#include "sim/pipeline/spelt_order.hpp"
+#include "sim/pipeline/explicit_order.hpp"
 
 namespace orrery {
 

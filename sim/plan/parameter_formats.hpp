@@ -1,7 +1,7 @@
 #pragma once
 
 #include "sim/cluster/system.hpp"
-#include "sim/core/refused.hpp"
+#include "sim/core/error.hpp"
 #include "sim/plan/plan.hpp"
 #include "sim/plan/software.hpp"
 

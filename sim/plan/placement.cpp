@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "sim/plan/traffic.hpp"
+
 namespace orrery {
 namespace {
 
@@ -127,6 +129,67 @@ GroupShapes Placement::shapes() const {
       for (const std::vector<Rank>& one : groups(kind, stage))
         shapes[kind] = more_spread(shapes[kind], shape(one));
   }
+  return shapes;
+}
+
+std::vector<Ring> rings_of(const Placement& placement, const std::vector<Rank>& group) {
+  std::vector<std::vector<Rank>> domains;
+  for (Rank rank : group) {
+    if (domains.empty() || !placement.same_domain(domains.back().front(), rank))
+      domains.emplace_back();
+    domains.back().push_back(rank);
+  }
+  std::vector<Ring> rings;
+  std::size_t outside = domains.front().size();
+  for (const std::vector<Rank>& domain : domains) {
+    if (domain.size() > 1) rings.push_back({domain, true});
+    outside = std::min(outside, domain.size());
+  }
+  if (domains.size() == 1) return rings;
+  for (std::size_t i = 0; i < outside; ++i) {
+    Ring ring{{}, false};
+    for (const std::vector<Rank>& domain : domains) ring.ranks.push_back(domain[i]);
+    rings.push_back(std::move(ring));
+  }
+  return rings;
+}
+
+Seconds further_switches(const Placement& placement, const Topology& topology,
+                         const std::vector<Rank>& group) {
+  if (group.size() < 2) return {};
+  Seconds slowest;
+  for (const Ring& ring : rings_of(placement, group)) {
+    if (ring.same_domain) continue;
+    const std::size_t count = ring.ranks.size();
+    Seconds sum;
+    Seconds shortest;
+    for (std::size_t i = 0; i < count; ++i) {
+      const Seconds hop = topology.further_switches(ring.ranks[i], ring.ranks[(i + 1) % count]);
+      shortest = i == 0 ? hop : std::min(shortest, hop);
+      sum += hop;
+    }
+    slowest = std::max(slowest, (sum - shortest) / static_cast<double>(count - 1));
+  }
+  return slowest;
+}
+
+GroupShape pair_shape(const Placement& placement, const Topology& topology, Rank a, Rank b) {
+  const bool inside = placement.same_domain(a, b);
+  return {2, inside ? 1 : 2, inside ? 2 : 1, topology.further_switches(a, b)};
+}
+
+GroupShapes shapes_on(const System& system, const Placement& placement, const Topology& topology) {
+  GroupShapes shapes = placement.shapes();
+  if (system.uniform()) return shapes;  // One switch.
+  for (const Group& group : groups_of(placement)) {
+    Seconds& slowest = shapes[group.kind].further_switches;
+    slowest = std::max(slowest, further_switches(placement, topology, group.ranks));
+  }
+  std::vector<Rank> replica;
+  for (int stage = 0; stage < placement.pp(); ++stage)
+    for (const Rank rank : placement.group(GroupKind::tensor, Coordinates{.stage = stage}))
+      replica.push_back(rank);
+  shapes.model.further_switches = further_switches(placement, topology, replica);
   return shapes;
 }
 

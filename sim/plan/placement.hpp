@@ -3,9 +3,10 @@
 #include <compare>
 #include <vector>
 
-#include "sim/cluster/groups.hpp"
+#include "sim/cluster/rank_groups.hpp"
 #include "sim/cluster/system.hpp"
-#include "sim/core/ids.hpp"
+#include "sim/cluster/topology.hpp"
+#include "sim/core/units.hpp"
 #include "sim/plan/plan.hpp"
 
 namespace orrery {
@@ -91,5 +92,30 @@ class Placement {
   int nics_per_node_;
   int gpus_per_nic_;
 };
+
+/// Ranks of a group of which each sends to the next, and the last to the first.
+struct Ring {
+  std::vector<Rank> ranks;
+  bool same_domain = true;  ///< Else each lies in another domain.
+};
+
+/// The rings of a group's collective: in each domain that has several members one over them, and
+/// between domains as many as the domain with the fewest members has, the i-th over the i-th
+/// members. Each member thus sends once inside its domain and once out of it, at most. NCCL's own
+/// rings go through all members, one for each NIC; on the links they come to the same
+/// (docs/COLLECTIVES.md). `group` ascends.
+std::vector<Ring> rings_of(const Placement& placement, const std::vector<Rank>& group);
+
+/// What the fabric adds to a hop of `group`'s rings between domains (Topology::further_switches),
+/// in the mean over the hops that a round-trip's N - 1 rounds cross: all of a ring's N but the
+/// shortest. Of several rings the slowest. 0 for a group inside one domain.
+Seconds further_switches(const Placement& placement, const Topology& topology,
+                         const std::vector<Rank>& group);
+
+/// Two ranks as a group, with what the fabric adds to the hop between them.
+GroupShape pair_shape(const Placement& placement, const Topology& topology, Rank a, Rank b);
+
+/// Placement::shapes() with what the fabric adds to the hops of the slowest group of each kind.
+GroupShapes shapes_on(const System& system, const Placement& placement, const Topology& topology);
 
 }  // namespace orrery

@@ -5,8 +5,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "sim/core/index.hpp"
-#include "sim/plan/colour.hpp"
+#include "sim/core/units.hpp"
 
 namespace orrery {
 namespace {

@@ -5,7 +5,6 @@
 
 #include "sim/plan/parameter_formats.hpp"
 #include "sim/plan/plan_keys.hpp"
-#include "sim/plan/try_plan.hpp"
 
 namespace orrery {
 namespace {

@@ -2,7 +2,6 @@
 #include <numeric>
 
 #include "sim/plan/scenario.hpp"
-#include "sim/plan/try_plan.hpp"
 
 namespace orrery {
 

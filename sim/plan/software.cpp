@@ -1,7 +1,10 @@
 #include "sim/plan/software.hpp"
 
+#include <algorithm>
+
 #include "sim/core/catalog.hpp"
-#include "sim/core/choice.hpp"
+#include "sim/core/object_reader.hpp"
+#include "sim/plan/plan_keys.hpp"
 #include "sim/plan/software_keys.hpp"
 
 namespace orrery {
@@ -36,6 +39,104 @@ Software captured(CudaGraphs graphs, Software software) {
     software.host_launch = Seconds{};
   }
   return software;
+}
+
+namespace {
+
+// "selective:core_attn+mlp" -> "selective"
+std::string without_parts(const std::string& word) { return word.substr(0, word.find(':')); }
+
+// Whether the key's words are known and this is none of them: a user's own, which is not for a
+// software to have or to lack.
+bool is_users_own(const PlanKey& key, const std::string& word) {
+  const std::vector<std::string>& words = key.access.words;
+  return !words.empty() &&
+         std::find(words.begin(), words.end(), without_parts(word)) == words.end();
+}
+
+// Whether a member of OptimizerState has it.
+bool is_state(const PlanKey& key) { return key.part == PlanPart::precision && key.name != "dtype"; }
+
+// "none or full", "0, 1 or 2".
+std::string alternatives(const std::vector<std::string>& words) {
+  std::string all;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    all += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
+  return all;
+}
+
+}  // namespace
+
+bool Support::has(const std::string& word) const {
+  return std::find(words.begin(), words.end(), without_parts(word)) != words.end();
+}
+
+std::vector<Support> read_support(const JsonValue& json) {
+  std::vector<std::string> names;
+  for (const PlanKey& key : plan_keys()) names.push_back(key.name);
+  json.allow_only(names);
+  std::vector<Support> all;
+  for (const PlanKey& key : plan_keys()) {
+    const auto stated = json.find(key.name);
+    if (!stated) continue;
+    const JsonValue list = stated->sourced();
+    Support support{&key, {}, is_state(key)};
+    const std::vector<std::string>& words = key.access.words;
+    for (const JsonValue& element : list.elements())
+      support.words.push_back(key.access.form == KeyForm::word && !words.empty()
+                                  ? words[choice<std::size_t>(element, words)]
+                                  : text_of(key.access.read(element)));
+    if (support.words.empty())
+      list.fail("is empty", "list the values that the software has, or leave the key out");
+    all.push_back(std::move(support));
+  }
+  return all;
+}
+
+namespace {
+
+// Of the formats that its file lists, or of all, those that the software trains in.
+std::vector<std::string> formats_of(const Software& software) {
+  std::vector<std::string> formats;
+  for (const std::string& word : plan_key("dtype").access.words)
+    if (supports(software, "dtype", word)) formats.push_back(word);
+  return formats;
+}
+
+}  // namespace
+
+MaybeRefused check_support(const Software& software, const Plan& plan) {
+  if (is_wide(plan.dtype) && !software.fp32)
+    return infeasible("dtype",
+                      "the software '" + software.name + "' has no dtype=" + name(plan.dtype),
+                      "use dtype=" + alternatives(formats_of(software)) + ", or another software");
+  if (plan.vpp > 1 && plan.pp < software.interleaved_from && !plan.schedule->own_pipeline())
+    return infeasible("vpp",
+                      "the software '" + software.name + "' has several chunks a stage from pp=" +
+                          std::to_string(software.interleaved_from) +
+                          " on, not with pp=" + std::to_string(plan.pp),
+                      "use vpp=1, or another software");
+  // Every file is of masters and moments in fp32, so that few plans have to be asked for others.
+  const bool usual_state = static_cast<const OptimizerState&>(plan) == OptimizerState{};
+  for (const Support& support : software.support) {
+    if (usual_state && support.of_state) continue;
+    const std::string word = support.key->text(plan);
+    if (support.has(word) || is_users_own(*support.key, word)) continue;
+    const std::string& key = support.key->name;
+    return infeasible(
+        key, "the software '" + software.name + "' has no " + key + "=" + without_parts(word),
+        "use " + key + "=" + alternatives(support.words) + ", or another software");
+  }
+  return {};
+}
+
+bool supports(const Software& software, const std::string& key, const std::string& value) {
+  if (key == "tp_overlap" && value == "true") return software.overlaps_tp();
+  if (key == "dtype" && !software.fp32 && (value == "fp32" || value == "tf32")) return false;
+  const auto found = std::find_if(software.support.begin(), software.support.end(),
+                                  [&](const Support& support) { return support.key->name == key; });
+  return found == software.support.end() ||
+         std::find(found->words.begin(), found->words.end(), value) != found->words.end();
 }
 
 }  // namespace orrery

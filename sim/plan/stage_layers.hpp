@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sim/core/json_value.hpp"
+#include "sim/model/model.hpp"
 
 namespace orrery {
 
@@ -21,5 +22,11 @@ std::string stage_layers_text(const StageLayers& layers);
 /// Reads the same; "," does as well as "+", and "*" as "x". Errors: anything else, more than 20,000
 /// stages.
 StageLayers read_stage_layers(const JsonValue& value);
+
+/// How many layers nanotron gives each of `stages` (huggingface/nanotron, models/base.py,
+/// build_model, and models/llama.py, get_block_compute_costs): a stage takes blocks until their
+/// weights exceed its share of all, the one that exceeds it included. Embedding and norms count
+/// nothing; the head does. For a dense model of no fewer layers than stages.
+std::vector<int> nanotron_stages(const Model& model, int stages);
 
 }  // namespace orrery

@@ -1,6 +1,6 @@
 #include "sim/plan/traffic.hpp"
 
-#include "sim/plan/rings.hpp"
+#include "sim/plan/placement.hpp"
 
 namespace orrery {
 namespace {

@@ -25,16 +25,11 @@ const std::vector<std::string>& uses() {
   return uses;
 }
 
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
 bool contains(const std::string& text, const char* part) { return text.find(part) != text.npos; }
 
 // As PyTorch's c10d writes "Collective name": "_allgather_base", "allreduce_coalesced", "send".
 GpuWork of_collective(const std::string& said) {
-  const std::string collective = lower(said);
+  const std::string collective = lower_case(said);
   if (contains(collective, "all_to_all") || contains(collective, "alltoall"))
     return GpuWork::all_to_all;
   if (contains(collective, "reduce_scatter") || contains(collective, "reducescatter"))
@@ -72,7 +67,7 @@ void add_patterns(const JsonValue& lines, const std::vector<std::string>& meanin
     if (found == meanings.end())
       words.front().fail("'" + meaning + "' is not " + what, suggestion(meaning, meanings));
     for (std::size_t i = 1; i < words.size(); ++i) {
-      const std::string pattern = lower(words[i].text());
+      const std::string pattern = lower_case(words[i].text());
       if (pattern.empty()) words[i].fail("is empty", "write a part of a name");
       patterns.emplace_back(pattern, static_cast<Meaning>(found - meanings.begin()));
     }
@@ -82,7 +77,7 @@ void add_patterns(const JsonValue& lines, const std::vector<std::string>& meanin
 template <class Meaning>
 Meaning first_in(const std::string& name, Meaning otherwise,
                  const std::vector<std::pair<std::string, Meaning>>& patterns) {
-  const std::string lowered = lower(name);
+  const std::string lowered = lower_case(name);
   for (const auto& [pattern, meaning] : patterns)
     if (lowered.find(pattern) != lowered.npos) return meaning;
   return otherwise;

@@ -1,11 +1,17 @@
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "sim/kernels/attention_time.hpp"
+#include "sim/kernels/gemm_time.hpp"
+#include "sim/layers/layer_parts.hpp"
 #include "sim/layers/pass_cost.hpp"
+#include "sim/measurements/serving_table.hpp"
 #include "sim/plan/scenario.hpp"
 #include "sim/profile/kernel_question.hpp"
 #include "sim/profile/operation_price.hpp"
@@ -76,5 +82,35 @@ class KernelPricer {
 ///     2 m n k / (2 (m k + k n + m n)) >= R    from    m = R n k / (n k - R (n + k))    on
 std::optional<std::int64_t> knee(const KernelPricer& pricer, const KernelQuestion& question,
                                  const std::string& key);
+
+/// The `most` nearest measured rows by rising distance, as the prediction sees distances; of the
+/// same distance in the table's order.
+std::vector<NearRow> near_rows(const GemmTime& gemm, const GemmTable& table,
+                               const std::array<std::int64_t, 3>& mnk, std::size_t most);
+std::vector<NearRow> near_rows(const AttentionTime& attention, const AttentionTable& table,
+                               const AttentionShape& shape, std::size_t most);
+/// Of serving tables: octaves of all sizes together.
+std::vector<NearRow> near_rows(const ServingTable& table, std::span<const std::int64_t> sizes,
+                               std::size_t most);
+
+// What a question means in the terms of cost/operations.
+
+/// dispatch or combine: no kernel of the GPU by itself.
+bool is_exchange(const KernelQuestion& question);
+
+/// A layer on a GPU of its own, as the functions of cost/operations want it: RMS norm, SwiGLU.
+Scenario bare_scenario(const System& system, const Software& software, Dtype dtype);
+
+/// The op that a training step of `sizes.software` has. Not of decode, dispatch or combine.
+Op op_of(const KernelQuestion& question, const LayerSizes& sizes);
+Flop flop_of(const KernelQuestion& question, const Op& op, const LayerSizes& sizes);
+/// Which tensors its traffic is of; empty where that says nothing more.
+std::vector<TrafficPart> parts_of(const Op& op, Dtype dtype);
+
+/// As serving_table_columns("decode_attention") names them.
+std::array<std::int64_t, 6> decode_sizes(const KernelQuestion& question);
+
+std::string sizes_text(const KernelQuestion& question);  ///< "8192 x 4096 x 4096"
+std::string family_of(const KernelQuestion& question);   ///< OperationPrice::kind
 
 }  // namespace orrery

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "sim/core/dtype.hpp"
-#include "sim/kernels/grouped_gemm.hpp"
-#include "sim/plan/expert_dispatcher.hpp"
+#include "sim/kernels/gemm_formula.hpp"
+#include "sim/plan/plan_values.hpp"
 #include "sim/serving/number_format.hpp"
 
 namespace orrery {

@@ -1,10 +1,13 @@
 #include "sim/profile/kernel_text.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdio>
 
 #include "sim/core/number_text.hpp"
 #include "sim/core/table.hpp"
+#include "sim/profile/roofline.hpp"
 
 namespace orrery {
 namespace {
@@ -192,6 +195,153 @@ std::string sweep_text(const KernelSweep& sweep, const KernelPricer& pricer) {
     title += ", " + name(first.question.dtype);
   if (!first.question.pass.empty()) title += ", " + first.question.pass;
   return title + "\n\n" + table.text() + "\n" + knee_text(sweep);
+}
+
+namespace {
+
+std::string exactly(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.9g", value);
+  return text;
+}
+
+std::string quoted(const std::string& text) {
+  if (text.find_first_of(",\"\n") == text.npos) return text;
+  std::string inside;
+  for (const char c : text) inside += c == '"' ? std::string{"\"\""} : std::string(1, c);
+  return "\"" + inside + "\"";
+}
+
+std::string figures(const OperationPrice& one) {
+  const KernelRoofs& roofs = one.roofs;
+  std::string text;
+  for (const double value : {roofs.flop.si(), roofs.bytes.si(), roofs.ops_per_byte(), roofs.ridge(),
+                             roofs.compute_time().si(), roofs.memory_time().si()})
+    text += exactly(value) + ",";
+  return text + name(one.bound()) + "," + exactly(one.time.si()) + "," + exactly(one.low.si()) +
+         "," + exactly(one.high.si()) + "," + name(one.tag) + "," + exactly(one.reached().si()) +
+         "," + exactly(one.share_of_roof());
+}
+
+constexpr const char* figure_names =
+    "flop,bytes,ops_per_byte,ridge_ops_per_byte,compute_roof_s,memory_roof_s,bound,time_s,low_s,"
+    "high_s,basis,flop_per_s,share_of_roof";
+
+}  // namespace
+
+std::string operation_csv_header() {
+  return std::string{"operation,kind,when,sizes,format,count,"} + figure_names;
+}
+
+std::string operation_csv_line(const OperationPrice& one) {
+  return quoted(one.name) + "," + one.kind + "," + one.when + "," + quoted(one.sizes) + "," +
+         one.format + "," + exactly(one.count) + "," + figures(one);
+}
+
+std::string kernel_csv(const std::vector<KernelAnswer>& answers, const std::string& key) {
+  std::string text =
+      (key.empty() ? "" : key + ",") + std::string{figure_names} +
+      ",training_time_s,training_low_s,training_high_s,training_basis,served_time_s,served_basis\n";
+  for (const KernelAnswer& answer : answers) {
+    if (!key.empty()) text += std::to_string(answer.question.at(key)) + ",";
+    text += figures(answer.main());
+    if (answer.training)
+      text += "," + exactly(answer.training->time.si()) + "," + exactly(answer.training->low.si()) +
+              "," + exactly(answer.training->high.si()) + "," + name(answer.training->tag);
+    else
+      text += ",,,,";
+    text += answer.served ? "," + exactly(answer.served->time.si()) + "," + name(answer.served->tag)
+                          : std::string{",,"};
+    text += "\n";
+  }
+  return text;
+}
+
+namespace {
+
+Seconds sum_of(const OperationList& list) {
+  Seconds sum;
+  for (const OperationPrice& one : list.operations) sum += one.all_time();
+  return sum;
+}
+
+std::string intensity_text(const OperationPrice& one) {
+  if (one.on_network || one.roofs.flop <= Flop{} || one.roofs.bytes <= Bytes{}) return "";
+  const double value = one.roofs.ops_per_byte();
+  return fixed(value, value < 10.0 ? 2 : value < 1000.0 ? 1 : 0);
+}
+
+std::string rate_text(const OperationPrice& one) {
+  if (one.roofs.flop > Flop{}) {
+    const double rate = one.reached().si() / 1e12;
+    return fixed(rate, rate < 10.0 ? 2 : 1) + " TFLOP/s";
+  }
+  if (one.roofs.bytes > Bytes{}) return fixed((one.roofs.bytes / one.time).si() / 1e9, 0) + " GB/s";
+  return "";
+}
+
+}  // namespace
+
+Table operations_table(const OperationList& list) {
+  const bool any_sizes = std::any_of(list.operations.begin(), list.operations.end(),
+                                     [](const auto& one) { return !one.sizes.empty(); });
+  Table table{{{"", Align::left},
+               {"operation", Align::left},
+               {"", Align::left},
+               {any_sizes ? "sizes" : "", Align::left},
+               {"times"},
+               {"ops:byte"},
+               {"bound by", Align::left},
+               {"each"},
+               {"reaches"},
+               {"of roof"},
+               {"share"},
+               {"basis", Align::left}}};
+  const Seconds all = sum_of(list);
+  constexpr double most = 0.99;
+  Seconds shown;
+  std::size_t drawn = 0, lines = 0;
+  for (const OperationPrice& one : list.operations) {
+    const std::string mark = is_drawn(one) ? roofline_mark(drawn) : "";
+    drawn += is_drawn(one);
+    if (shown >= most * all) continue;
+    shown += one.all_time();
+    ++lines;
+    table.add_row({mark, one.name, one.when, one.sizes, grouped(std::llround(one.count)),
+                   intensity_text(one), name(one.bound()), duration_text(one.time), rate_text(one),
+                   one.roofs.least_time() > Seconds{} ? percent(one.share_of_roof()) : "",
+                   percent(one.all_time() / all), name(one.tag)});
+  }
+  if (lines < list.operations.size())
+    table.add_row(
+        {"", grouped(std::ssize(list.operations) - static_cast<std::int64_t>(lines)) + " others",
+         "", "", "", "", "", "", "", "", percent(1.0 - shown / all)});
+  return table;
+}
+
+std::string bounds_text(const OperationList& list) {
+  std::array<Seconds, 5> by_bound{};
+  for (const OperationPrice& one : list.operations)
+    by_bound[static_cast<std::size_t>(one.bound())] += one.all_time();
+  const Seconds all = sum_of(list);
+  constexpr double least = 5e-4;  // Less is 0.0 %.
+  std::string text;
+  for (const Bound bound :
+       {Bound::compute, Bound::memory, Bound::latency, Bound::host, Bound::network})
+    if (const Seconds time = by_bound[static_cast<std::size_t>(bound)]; time >= least * all)
+      text += (text.empty() ? "" : ", ") + name(bound) + " " + percent(time / all);
+  return text;
+}
+
+std::string operations_text(const OperationList& list) {
+  return operations_table(list).text() + "\nBound by     " + bounds_text(list) + "\nTogether     " +
+         duration_text(sum_of(list)) + ", also what runs beside each other\n";
+}
+
+std::string operations_csv(const OperationList& list) {
+  std::string text = operation_csv_header() + "\n";
+  for (const OperationPrice& one : list.operations) text += operation_csv_line(one) + "\n";
+  return text;
 }
 
 }  // namespace orrery

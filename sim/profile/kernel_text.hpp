@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/table.hpp"
 #include "sim/profile/kernel_pricer.hpp"
+#include "sim/profile/step_operations.hpp"
 
 namespace orrery {
 
@@ -24,5 +26,23 @@ struct KernelSweep {
 std::string sweep_text(const KernelSweep& sweep, const KernelPricer& pricer);
 /// "ops:byte reaches the GPU's 295.2 at m = 345", and up to which value time hardly grows.
 std::string knee_text(const KernelSweep& sweep);
+
+/// Columns with their units in their names, and a line of one operation (RFC 4180).
+std::string operation_csv_header();
+std::string operation_csv_line(const OperationPrice& operation);
+
+/// One operation at several sizes: `key` first, then the figures by itself and in training.
+std::string kernel_csv(const std::vector<KernelAnswer>& answers, const std::string& key);
+
+/// Those that take 99 % of the time together, a line each, with their marks on the roofline; the
+/// rest in one line. `marks`: also that of each.
+Table operations_table(const OperationList& list);
+/// The same as text, and by what bounds them.
+std::string operations_text(const OperationList& list);
+/// "compute 71.2 %, memory 20.1 %, ..." of the operations' time.
+std::string bounds_text(const OperationList& list);
+
+/// All of them, a line each.
+std::string operations_csv(const OperationList& list);
 
 }  // namespace orrery

@@ -1,6 +1,10 @@
 #include "sim/profile/kineto_trace.hpp"
 
+#include <zlib.h>
+
 #include <algorithm>
+#include <charconv>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <tuple>
@@ -8,10 +12,110 @@
 
 #include "sim/core/error.hpp"
 #include "sim/core/json_value.hpp"
-#include "sim/profile/inflated_text.hpp"
-#include "sim/profile/kineto_time.hpp"
 
 namespace orrery {
+
+struct InflatedText::Gzip {
+  gzFile file = nullptr;
+};
+
+InflatedText::InflatedText(const std::string& path)
+    : path_{path}, file_{std::make_unique<Gzip>()}, buffer_(1 << 18) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error))
+    fail_input({path, ""},
+               std::filesystem::exists(path, error) ? "is not a file" : "does not exist",
+               "name a trace that PyTorch's profiler wrote");
+  // Reads what is not compressed as it is.
+  file_->file = gzopen(path.c_str(), "rb");
+  if (!file_->file) fail_input({path, ""}, "cannot be opened", "check its permissions");
+  gzbuffer(file_->file, 1 << 18);
+}
+
+InflatedText::~InflatedText() {
+  if (file_->file) gzclose(file_->file);
+}
+
+InflatedText::int_type InflatedText::underflow() {
+  const int count = gzread(file_->file, buffer_.data(), static_cast<unsigned>(buffer_.size()));
+  int code = Z_OK;
+  const char* const why = gzerror(file_->file, &code);
+  if (count < 0 || (code != Z_OK && code != Z_STREAM_END)) {
+    const bool cut_off = code == Z_BUF_ERROR;
+    fail_input({path_, ""},
+               cut_off ? "is cut off within its gzip stream"
+                       : "is a damaged gzip file (" + std::string{why ? why : "unreadable"} + ")",
+               "copy it again, or write the trace again");
+  }
+  if (count == 0) return traits_type::eof();
+  bytes_ += count;
+  if (bytes_ > most_bytes)
+    fail_input({path_, ""}, "holds over 16 GiB of text", "profile fewer steps");
+  const auto end = buffer_.begin() + count;
+  const auto quote = std::find(std::make_reverse_iterator(end), buffer_.rend(), '"');
+  since_quote_ =
+      quote == buffer_.rend() ? since_quote_ + count : quote - std::make_reverse_iterator(end);
+  if (since_quote_ > longest_quote)
+    fail_input({path_, ""}, "has 64 MiB of text without a quotation mark",
+               "name a trace that PyTorch's profiler wrote");
+  setg(buffer_.data(), buffer_.data(), buffer_.data() + count);
+  return traits_type::to_int_type(buffer_.front());
+}
+
+namespace {
+
+constexpr std::int64_t most_ns = std::int64_t{1} << 62;
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+}  // namespace
+
+std::optional<std::int64_t> nanoseconds_of(std::string_view text) {
+  const std::size_t e = text.find_first_of("eE");
+  int exponent = 0;
+  if (e != text.npos) {
+    std::string_view digits = text.substr(e + 1);
+    if (digits.starts_with('+')) digits.remove_prefix(digits.starts_with("+-") ? 0 : 1);
+    const auto [end, error] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), exponent);
+    if (error != std::errc{} || end != digits.data() + digits.size() || digits.empty())
+      return std::nullopt;
+    if (exponent < -400 || exponent > 400) return std::nullopt;
+    text = text.substr(0, e);
+  }
+  // Digits, and where the point stands among them once microseconds are nanoseconds.
+  std::int64_t whole = 0;
+  int place = exponent + 3;
+  bool point = false, any = false, round_up = false, rounded = false;
+  for (const char c : text) {
+    if (c == '.' && !point) {
+      point = true;
+      continue;
+    }
+    if (!is_digit(c)) return std::nullopt;
+    any = true;
+    if (point && place == 0) {  // Below a nanosecond: the first such digit decides.
+      if (!rounded) round_up = c >= '5';
+      rounded = true;
+      continue;
+    }
+    if (point) --place;
+    if (whole > most_ns / 10) return std::nullopt;
+    whole = 10 * whole + (c - '0');
+  }
+  if (!any) return std::nullopt;
+  for (; place > 0; --place) {
+    if (whole > most_ns / 10) return std::nullopt;
+    whole *= 10;
+  }
+  for (; place < 0; ++place) {  // A negative exponent.
+    round_up = whole % 10 >= 5;
+    whole /= 10;
+  }
+  whole += round_up ? 1 : 0;
+  return whole > most_ns ? std::nullopt : std::optional{whole};
+}
+
 namespace {
 
 constexpr std::size_t deepest = 64;

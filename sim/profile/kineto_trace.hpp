@@ -2,10 +2,49 @@
 
 #include <cstdint>
 #include <istream>
+#include <memory>
+#include <optional>
+#include <streambuf>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace orrery {
+
+/// The text of a file that may be compressed with gzip, whatever it is called, a piece at a time:
+/// traces are hundreds of megabytes, and a good part of them is skipped.
+///
+/// Errors (bad_input) are thrown while it is read: no regular file, a damaged or cut off gzip
+/// stream, more than `most_bytes` of text, and more than `longest_quote` of it without a quotation
+/// mark: a string or number of which no reader could hold the whole.
+class InflatedText : public std::streambuf {
+ public:
+  static constexpr std::int64_t most_bytes = std::int64_t{16} << 30;
+  static constexpr std::int64_t longest_quote = std::int64_t{64} << 20;
+
+  explicit InflatedText(const std::string& path);
+  ~InflatedText() override;
+  InflatedText(const InflatedText&) = delete;
+  InflatedText& operator=(const InflatedText&) = delete;
+
+  std::int64_t bytes() const { return bytes_; }  ///< Read so far.
+
+ protected:
+  int_type underflow() override;
+
+ private:
+  struct Gzip;
+  std::string path_;
+  std::unique_ptr<Gzip> file_;
+  std::vector<char> buffer_;
+  std::int64_t bytes_ = 0, since_quote_ = 0;
+};
+
+/// Microseconds as a trace writes them, "5203.257", "1712345678901234.5", "1e3", in nanoseconds:
+/// exact, where a double keeps a quarter of a microsecond of a time since 1970. Digits below a
+/// nanosecond are rounded, halves away from zero. Nothing for what is no number, negative, or over
+/// 2^62 ns.
+std::optional<std::int64_t> nanoseconds_of(std::string_view microseconds);
 
 /// What a GPU did in a stretch of time, in nanoseconds of the trace's clock.
 struct GpuActivity {

@@ -5,8 +5,7 @@
 
 #include "sim/cluster/system.hpp"
 #include "sim/collectives/collective_cost.hpp"
-#include "sim/kernels/kernel_bound.hpp"
-#include "sim/kernels/tag.hpp"
+#include "sim/kernels/kernel_time.hpp"
 #include "sim/training/step_range.hpp"
 
 namespace orrery {

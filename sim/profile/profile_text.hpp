@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/profile/profile_against_plan.hpp"
+#include "sim/profile/step_profile.hpp"
 #include "sim/training/result.hpp"
 
 namespace orrery {

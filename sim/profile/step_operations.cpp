@@ -6,10 +6,9 @@
 #include "sim/layers/expert_ops.hpp"
 #include "sim/layers/layer_ops.hpp"
 #include "sim/layers/layer_prices.hpp"
+#include "sim/layers/op.hpp"
 #include "sim/layers/op_work.hpp"
-#include "sim/layers/price_kind.hpp"
 #include "sim/layers/rank_parameters.hpp"
-#include "sim/layers/recompute_ops.hpp"
 #include "sim/layers/stage_prices.hpp"
 
 namespace orrery {

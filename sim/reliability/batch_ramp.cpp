@@ -5,7 +5,6 @@
 
 #include "sim/core/json_value.hpp"
 #include "sim/core/number_text.hpp"
-#include "sim/core/quantity_text.hpp"
 #include "sim/core/text_file.hpp"
 
 namespace orrery {

@@ -1,6 +1,8 @@
 #include "sim/reliability/expected_run.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace orrery {
 
@@ -60,6 +62,284 @@ Seconds daly_work(double rate, Seconds stall) {
   if (d >= 2.0 * mttf) return Seconds{mttf};
   const double x = std::sqrt(d / (2.0 * mttf));
   return Seconds{std::sqrt(2.0 * d * mttf) * (1.0 + x / 3.0 + x * x / 9.0) - d};
+}
+
+namespace {
+
+constexpr int moments = 24;  // Of a run, at which shares are taken; their mean is the run's.
+constexpr int ages = 100;    // Of the last failure.
+constexpr double rare = 1e-12;
+constexpr double endless = std::numeric_limits<double>::infinity();
+
+// The moments lie denser where the run begins: units in repair grow from none there.
+template <class At>
+auto mean_over(double length_us, At at) {
+  if (std::isinf(length_us)) return at(length_us);  // No moment is like the beginning.
+  // Midpoints of t = length v^2, dt = 2 v dv.
+  decltype(at(0.0)) sum{};
+  for (int i = 0; i < moments; ++i) {
+    const double v = (i + 0.5) / moments;
+    sum += (2.0 * v / moments) * at(length_us * v * v);
+  }
+  return sum;
+}
+
+// int_x^inf L exp(-L y) P(D <= y) dy where D is uniform in [a, b]: with f(x) = P(D <= x), in parts,
+// f(x) exp(-L x) + (exp(-L max(x, a)) - exp(-L b)) / (L (b - a)) up to b, exp(-L x) beyond.
+double found_beyond(const WalkCause& cause, double rate, double x) {
+  const auto low = static_cast<double>(cause.detect_low);
+  const auto high = static_cast<double>(cause.detect_high);
+  if (x >= high) return std::exp(-rate * x);
+  const double width = rate * (high - low);
+  const double from = std::max(x, low);
+  const double part = rate * (high - from);
+  // Of the same width, where it is none: exp(-L a).
+  const double mean = width > 0.0 ? -std::expm1(-part) / width : 1.0;
+  return std::exp(-rate * from) * (mean + (width > 0.0 ? (from - low) / (high - low) : 0.0));
+}
+
+Seconds seconds(double us) { return Seconds{us / 1e6}; }
+
+// One stretch of steps after the other, all alike.
+struct Stretch {
+  double lose = 0.0;       // Failures a second that take work back.
+  double recovered = 1.0;  // Interruptions::recovered, of all failures.
+  double stops = 0.0;      // What announced stops and returns add, over steps.
+};
+
+double over_steps(const WalkSetup& setup, const StepState& state, const Stretch& stretch) {
+  const WalkPhase& phase = setup.phases.front();
+  const WalkTier& tier = setup.tiers.front();
+  const auto step = static_cast<double>(state.step);
+  const double slow_steps = std::ceil(static_cast<double>(tier.write) / step);
+  const double slowed = static_cast<double>(phase.slowed.front()) * slow_steps;
+  const CheckpointCycle cycle{seconds(step * static_cast<double>(phase.every.front())),
+                              seconds(static_cast<double>(tier.stall) + slowed),
+                              seconds(static_cast<double>(tier.write))};
+  return time_over_work({stretch.lose, 1.0}, cycle) / stretch.recovered * (1.0 + stretch.stops);
+}
+
+PolicyShares with_all_units(const WalkSetup& setup, std::span<const double> per_us,
+                            std::span<const double> repair_us, double length_us) {
+  const WalkTier& tier = setup.tiers.front();
+  const Micros start = setup.restart + tier.load;
+  const auto stop = static_cast<double>(tier.stall + tier.write + start);
+  Stretch stretch;
+  for (std::size_t c = 0; c < per_us.size(); ++c) {
+    if (setup.causes[c].planned)
+      stretch.stops += per_us[c] * stop;
+    else
+      stretch.lose += per_us[c] * 1e6;
+  }
+  stretch.recovered = stepping_share(setup, per_us, repair_us, start, length_us);
+  const double ettr = 1.0 / over_steps(setup, setup.phases.front().by_away.front(), stretch);
+  return {ettr, ettr};
+}
+
+// With `missing` units beyond the spares.
+PolicyShares at_level(const WalkSetup& setup, std::span<const double> per_us, int missing,
+                      const AwayLevel& level) {
+  const std::vector<StepState>& states = setup.phases.front().by_away;
+  const auto away = static_cast<std::size_t>(missing * setup.replicas_of_unit);
+  if (away >= states.size()) return {0.0, 0.0};
+  const StepState& state = states[away];
+  const WalkTier& tier = setup.tiers.front();
+  const bool another = away + static_cast<std::size_t>(setup.replicas_of_unit) < states.size();
+  double rate = 0.0;
+  for (std::size_t c = 0; c < per_us.size(); ++c)
+    if (!setup.causes[c].planned) rate += per_us[c] * level.present * 1e6;
+  const double half_step = 0.5 * static_cast<double>(state.step);
+  Stretch stretch;
+  double recovered = 0.0;
+  for (std::size_t c = 0; c < per_us.size(); ++c) {
+    const WalkCause& cause = setup.causes[c];
+    const double of_cause = per_us[c] * level.present;
+    const bool keeps = cause.replaces && setup.replicas_hold_all && another;
+    const double start = static_cast<double>(cause.replaces ? setup.regroup : setup.restart) +
+                         static_cast<double>(keeps && !cause.planned ? 0 : tier.load);
+    if (cause.planned) {
+      stretch.stops += of_cause * (static_cast<double>(tier.stall + tier.write) + start);
+      continue;
+    }
+    recovered += of_cause * 1e6 / rate * untouched(rate, seconds(start)) *
+                 untouched(rate, seconds(static_cast<double>(cause.detect_low)),
+                           seconds(static_cast<double>(cause.detect_high)));
+    if (keeps)
+      stretch.stops += of_cause * half_step;
+    else
+      stretch.lose += of_cause * 1e6;
+  }
+  if (rate > 0.0) stretch.recovered = recovered;
+  stretch.stops += level.returns * (static_cast<double>(setup.regroup) + half_step);
+  const double ettr = 1.0 / over_steps(setup, state, stretch);
+  const StepState& whole = states.front();
+  const double speed = static_cast<double>(state.samples) / static_cast<double>(whole.samples) *
+                       static_cast<double>(whole.step) / static_cast<double>(state.step);
+  return {ettr, ettr * speed};
+}
+
+PolicyShares without_some(const WalkSetup& setup, std::span<const double> per_us,
+                          std::span<const double> repair_us, double length_us) {
+  double replacing = 0.0;
+  for (std::size_t c = 0; c < per_us.size(); ++c)
+    if (setup.causes[c].replaces) replacing += per_us[c];
+  const std::vector<AwayLevel> levels = away_levels(setup, replacing, repair_us, length_us);
+  PolicyShares sum{0.0, 0.0};
+  for (std::size_t missing = 0; missing < levels.size(); ++missing) {
+    if (levels[missing].share == 0.0) continue;
+    const PolicyShares at = at_level(setup, per_us, static_cast<int>(missing), levels[missing]);
+    sum.ettr += levels[missing].share * at.ettr;
+    sum.goodput += levels[missing].share * at.goodput;
+  }
+  return sum;
+}
+
+}  // namespace
+
+double repair_longer(std::span<const double> quantiles, double age) {
+  if (age < quantiles.front()) return 1.0;
+  if (age >= quantiles.back()) return 0.0;
+  const auto above = std::upper_bound(quantiles.begin(), quantiles.end(), age);
+  const double low = *(above - 1), high = *above;
+  const double below = static_cast<double>(above - quantiles.begin() - 1);
+  const double part = std::log(age / low) / std::log(high / low);
+  return 1.0 - (below + part) / static_cast<double>(quantiles.size() - 1);
+}
+
+double repair_within(std::span<const double> quantiles, double limit) {
+  if (quantiles.size() == 1) return std::min(limit, quantiles.front());
+  // E[min(R, limit)]: in each part R is uniform in its logarithm, so that over [a, b] the mean is
+  // (b - a) / ln(b / a), and up to x < b it is (x - a + x ln(b / x)) / ln(b / a).
+  double sum = 0.0;
+  for (std::size_t i = 0; i + 1 < quantiles.size(); ++i) {
+    const double low = quantiles[i], high = quantiles[i + 1];
+    if (limit <= low)
+      sum += limit;
+    else if (high <= low)
+      sum += low;
+    else if (limit >= high)
+      sum += (high - low) / std::log(high / low);
+    else
+      sum += (limit - low + limit * std::log(high / limit)) / std::log(high / low);
+  }
+  return sum / static_cast<double>(quantiles.size() - 1);
+}
+
+double poisson_at_most(int most, double mean) {
+  if (most < 0) return 0.0;
+  if (mean <= 0.0) return 1.0;
+  // From the largest term on, whose logarithm is within reach for any mean, downwards and upwards.
+  const int middle = mean < most ? static_cast<int>(mean) : most;
+  const double largest = std::exp(middle * std::log(mean) - mean - std::lgamma(middle + 1.0));
+  double sum = largest;
+  double term = largest;
+  for (int k = middle; k > 0 && term > rare * sum; --k) sum += term *= k / mean;
+  term = largest;
+  for (int k = middle + 1; k <= most && (k < mean || term > rare * sum); ++k)
+    sum += term *= mean / k;
+  return std::min(1.0, sum);
+}
+
+double stepping_share(const WalkSetup& setup, std::span<const double> per_us,
+                      std::span<const double> repair_us, Micros start, double length_us) {
+  double all = 0.0, replacing = 0.0;
+  for (std::size_t c = 0; c < per_us.size(); ++c) {
+    if (!setup.causes[c].planned) all += per_us[c];
+    if (setup.causes[c].replaces) replacing += per_us[c];
+  }
+  if (all == 0.0) return 1.0;
+  const auto s = static_cast<double>(start);
+  // The age of the last failure in parts that are as likely, but for the last one, which has no
+  // end. Within one P_c hardly changes; the rest is integrated.
+  struct Age {
+    double from, to, within, longer;
+  };
+  std::vector<Age> parts;
+  for (int i = ages; i > 0; --i) {
+    const double to = i > 1 ? -std::log((i - 1.0) / ages) / all : endless;
+    const double middle = -std::log((i - 0.5) / ages) / all;
+    parts.push_back({-std::log(static_cast<double>(i) / ages) / all, to,
+                     repair_within(repair_us, middle), repair_longer(repair_us, middle)});
+  }
+  return mean_over(length_us, [&](double t) {
+    double share = std::exp(-all * t);
+    const double longest = t - s;
+    const double until = repair_within(repair_us, std::max(0.0, longest));
+    for (const Age& age : parts) {
+      if (age.from >= longest) break;
+      const double before = replacing * std::max(0.0, until - age.within);
+      const double stays = poisson_at_most(setup.spares, before);
+      const double leaves =
+          (1.0 - age.longer) * stays + age.longer * poisson_at_most(setup.spares - 1, before);
+      double at_age = 0.0;
+      for (std::size_t c = 0; c < per_us.size(); ++c) {
+        const WalkCause& cause = setup.causes[c];
+        if (cause.planned) continue;
+        const double found = found_beyond(cause, all, age.from) -
+                             found_beyond(cause, all, std::min(age.to, longest));
+        at_age += per_us[c] / all * found * (cause.replaces ? leaves : stays);
+      }
+      share += std::exp(-all * s) * at_age;
+    }
+    return share;
+  });
+}
+
+std::vector<AwayLevel> away_levels(const WalkSetup& setup, double per_us,
+                                   std::span<const double> repair_us, double length_us) {
+  const int spares = setup.spares;
+  const int units = std::max(1, setup.replicas / setup.replicas_of_unit);
+  const auto present = [&](int missing) {
+    const int away = std::min(setup.replicas, missing * setup.replicas_of_unit);
+    return static_cast<double>(setup.replicas - away) / setup.replicas;
+  };
+  const double load = per_us * repair_within(repair_us, length_us);
+  // More than so many are never in repair: twelve deviations above the mean.
+  const int most = std::min(spares, static_cast<int>(load + 12.0 * std::sqrt(load) + 20.0)) + units;
+  std::vector<AwayLevel> levels(static_cast<std::size_t>(units) + 1);
+  for (int missing = 0; missing <= units; ++missing)
+    levels[static_cast<std::size_t>(missing)].present = present(missing);
+  for (int i = 0; i < moments; ++i) {
+    const double v = (i + 0.5) / moments, weight = 2.0 * v / moments;
+    const double mean = repair_within(repair_us, length_us * v * v);
+    std::vector<double> shares{1.0};
+    double sum = 1.0;
+    for (int k = 0; k < most; ++k) {
+      const double rate = per_us * present(std::max(0, k - spares));
+      shares.push_back(shares.back() * rate * mean / (k + 1));
+      sum += shares.back();
+      if (sum < 1e200) continue;
+      for (double& share : shares) share *= 1e-200;
+      sum *= 1e-200;
+    }
+    for (int k = 0; k <= most; ++k) {
+      const double share = weight * shares[static_cast<std::size_t>(k)] / sum;
+      AwayLevel& level = levels[static_cast<std::size_t>(std::clamp(k - spares, 0, units))];
+      // In balance units leave a number as often as they come to it from below.
+      const double returns = k > spares ? k / mean : 0.0;
+      level.returns += share * returns;
+      level.share += share;
+    }
+  }
+  for (AwayLevel& level : levels)
+    if (level.share > 0.0) level.returns /= level.share;
+  return levels;
+}
+
+PolicyShares policy_shares(const WalkSetup& setup, std::span<const double> per_day,
+                           std::span<const double> repair_us, double work_us) {
+  std::vector<double> per_us;
+  for (const double rate : per_day) per_us.push_back(rate / micros_per_day);
+  // How long it lasts depends on the shares, and they on how long it lasts, a little.
+  const int rounds = std::isinf(work_us) ? 1 : 6;
+  constexpr double least = 1e-6;
+  PolicyShares shares;
+  for (int i = 0; i < rounds; ++i) {
+    const double length = work_us / std::max(least, shares.goodput);
+    shares = setup.elastic ? without_some(setup, per_us, repair_us, length)
+                           : with_all_units(setup, per_us, repair_us, length);
+  }
+  return shares;
 }
 
 }  // namespace orrery

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "sim/reliability/checkpoint_size.hpp"
-#include "sim/reliability/expected_away.hpp"
-#include "sim/reliability/run_law.hpp"
+#include "sim/reliability/expected_run.hpp"
+#include "sim/reliability/fault_replay.hpp"
 #include "sim/reliability/run_states.hpp"
 
 namespace orrery {

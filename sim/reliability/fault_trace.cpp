@@ -7,10 +7,9 @@
 #include <queue>
 
 #include "sim/core/catalog.hpp"
-#include "sim/core/choice.hpp"
 #include "sim/core/number_text.hpp"
-#include "sim/core/quantity_text.hpp"
-#include "sim/reliability/span_of.hpp"
+#include "sim/core/object_reader.hpp"
+#include "sim/reliability/reliability.hpp"
 
 namespace orrery {
 namespace {

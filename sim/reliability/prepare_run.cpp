@@ -5,10 +5,10 @@
 #include "sim/plan/plan_keys.hpp"
 #include "sim/reliability/expected_run.hpp"
 #include "sim/reliability/failure_time.hpp"
-#include "sim/reliability/run_law.hpp"
+#include "sim/reliability/fault_replay.hpp"
 #include "sim/reliability/run_states.hpp"
 #include "sim/reliability/training_run.hpp"
-#include "sim/training/beside_write.hpp"
+#include "sim/training/checkpoint_write.hpp"
 
 namespace orrery {
 namespace {

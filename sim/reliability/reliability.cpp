@@ -5,10 +5,9 @@
 #include <cmath>
 
 #include "sim/core/catalog.hpp"
-#include "sim/core/choice.hpp"
 #include "sim/core/nearest.hpp"
-#include "sim/core/quantity_text.hpp"
-#include "sim/reliability/span_of.hpp"
+#include "sim/core/number_text.hpp"
+#include "sim/core/object_reader.hpp"
 
 namespace orrery {
 namespace {

@@ -5,9 +5,20 @@
 #include <vector>
 
 #include "sim/core/json_value.hpp"
+#include "sim/core/number_text.hpp"
 #include "sim/core/units.hpp"
 
 namespace orrery {
+
+/// Thirty years: far above anything that happens in a run, far below overflow.
+constexpr Seconds longest_span{1e9};
+
+/// "4h" of a file; an error where it is longer than that.
+inline Seconds span_of(const JsonValue& json) {
+  const Seconds span = parse_span(json.text(), json.place());
+  if (span > longest_span) json.fail("is longer than 30 years", "check the number and its unit");
+  return span;
+}
 
 /// Where copies of a checkpoint lie, those that lose the least first.
 enum class CheckpointTier {

@@ -4,7 +4,7 @@
 
 #include "sim/core/json_value.hpp"
 #include "sim/core/nearest.hpp"
-#include "sim/core/quantity_text.hpp"
+#include "sim/core/number_text.hpp"
 #include "sim/core/text_file.hpp"
 #include "sim/core/value_list.hpp"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "sim/core/portable_math.hpp"
+#include "sim/core/random.hpp"
 
 namespace orrery {
 namespace {

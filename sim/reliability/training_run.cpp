@@ -1,15 +1,17 @@
 #include "sim/reliability/training_run.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "sim/core/number_text.hpp"
-#include "sim/reliability/expected_days.hpp"
-#include "sim/reliability/run_bill.hpp"
 #include "sim/reliability/run_states.hpp"
-#include "sim/reliability/run_worth.hpp"
+#include "sim/training/bill.hpp"
+#include "sim/training/step_range.hpp"
 
 namespace orrery {
 namespace {
@@ -147,6 +149,213 @@ TrainingRun training_run(const Scenario& scenario, Seconds step, const RunQuesti
   if (question.slower > 0.0) answer.slow = slow_gpus(answer.prepared, question.slower);
   answer.worth = run_worth(answer, economics);
   return answer;
+}
+
+PolicyShares expected_shares(const PreparedRun& run, double factor) {
+  const WalkSetup& setup = run.setup;
+  if (!setup.elastic && setup.spares == always_one) {
+    const double ettr = expected_ettr(run, run.tiers().size() - 1, factor);
+    return {ettr, ettr};
+  }
+  std::vector<double> per_day;
+  for (const double rate : run.law.per_day) per_day.push_back(factor * rate);
+  double work = 0.0, all = 0.0, steps = 0.0;
+  WalkSetup phase = setup;
+  phase.tiers = {setup.tiers.back()};
+  for (std::size_t i = 0; i < run.phases.size(); ++i) {
+    WalkPhase only = setup.phases[i];
+    only.every = {only.every.back()};
+    only.slowed = {only.slowed.back()};
+    phase.phases = {only};
+    const double whole = (run.phases[i].step * run.phases[i].steps).si() * 1e6;
+    const PolicyShares shares = policy_shares(phase, per_day, run.law.repair_us, whole);
+    work += whole;
+    all += whole / shares.goodput;
+    steps += whole / shares.goodput * shares.ettr;
+  }
+  return {steps / all, work / all};
+}
+
+bool has_expected_shares(const RunQuestion& question) {
+  const RunPolicy& policy = question.policy;
+  if (policy.checkpoints.size() != 1) return false;
+  if (!policy.spares && !policy.elastic) return true;
+  return !question.faults && question.reliability.batches.size() <= 1;
+}
+
+ChanceRange expected_days(const PreparedRun& run) {
+  const FailureLaw& law = run.law;
+  const double days = run.without_interruption().si() / 86400.0;
+  double variance = law.error.events > 0.0
+                        ? 1.0 / law.error.events
+                        : std::pow(std::log(law.error.factor) / range_deviations, 2.0);
+  if (law.month > 0) {
+    const double months = days * micros_per_day / static_cast<double>(law.month);
+    variance += std::log1p(law.month_deviation * law.month_deviation / std::max(1.0, months));
+  }
+  const double factor = std::exp(range_deviations * std::sqrt(variance));
+  const auto at = [&](double times) { return days / expected_shares(run, times).goodput; };
+  return {at(1.0), at(1.0 / factor), at(factor)};
+}
+
+namespace {
+
+// GPUs as they work, as they wait, and as they do one or the other.
+struct Draw {
+  Range working, waiting, either;
+};
+
+Draw draw_of(const Economics& economics) {
+  const Range working = economics.server_watts_per_gpu;
+  if (!working.known()) return {};
+  const Range told = economics.waiting_watts_per_gpu;
+  const Range waiting = told.known() ? told : Range{0.0, working.high};
+  return {
+      working, waiting, {std::min(waiting.low, working.low), std::max(waiting.high, working.high)}};
+}
+
+}  // namespace
+
+RunBill run_bill(const PreparedRun& run, const RunFigures& figures, int kept,
+                 const Economics& economics) {
+  const int gpus = run.scenario.plan.gpus();
+  const double hours = 24.0 * figures.days.mean;
+  const double spare_hours = hours * kept * run.gpus_of_unit;
+  const auto share = [&](RunTime time) { return figures.shares[static_cast<std::size_t>(time)]; };
+  const double hangs = share(RunTime::detecting);
+  const double waits =
+      share(RunTime::saving) + share(RunTime::waiting) + share(RunTime::restarting);
+  const double redone = share(RunTime::redone);
+
+  RunBill bill;
+  bill.gpu_hours = hours * gpus + spare_hours;
+  bill.rent_usd = economics.rent_usd_per_gpu_hour * bill.gpu_hours;
+  const double jobs = hours * gpus / bill.gpu_hours;
+  bill.spares = 1.0 - jobs;
+  bill.redone = jobs * redone;
+  bill.standing = jobs * (hangs + waits);
+  bill.steps = jobs * (1.0 - redone - hangs - waits);
+
+  const Draw draw = draw_of(economics);
+  const auto kwh = [&](Range watts, double times) { return watts * economics.pue * (times / 1e3); };
+  const auto switches =
+      static_cast<double>(fabric_parts(run.scenario.system, gpus, economics).switches);
+  bill.standing_kwh =
+      kwh(draw.either, hours * gpus * hangs) + kwh(draw.waiting, hours * gpus * waits);
+  bill.spares_kwh = kwh(draw.waiting, spare_hours);
+  bill.energy_kwh = kwh(draw.working, hours * gpus * (1.0 - hangs - waits)) + bill.standing_kwh +
+                    bill.spares_kwh + kwh(economics.switch_watts, hours * switches);
+  bill.energy_usd = bill.energy_kwh * economics.usd_per_kwh;
+  return bill;
+}
+
+namespace {
+
+constexpr Micros quick_detection = 10'000'000;
+
+class Worth {
+ public:
+  Worth(const TrainingRun& answer, const Economics& economics)
+      : answer_{answer}, economics_{economics} {}
+
+  // What changes nothing but the walk.
+  void try_setup(const std::string& what, const std::function<void(PreparedRun&)>& change) {
+    PreparedRun run = answer_.prepared;
+    change(run);
+    add(what, run);
+  }
+
+  // What changes what is asked. Where the plan cannot do it, it is no improvement.
+  void try_policy(const std::string& what, const std::function<void(RunPolicy&)>& change) {
+    RunQuestion question = answer_.question;
+    change(question.policy);
+    const Slowness& slow = answer_.prepared.setup.slowness;
+    if (slow.any()) question.slow_states = SlowStates{slow.knots, slow.ratios};
+    std::optional<PreparedRun> run;
+    try {
+      run = prepare_run(answer_.prepared.scenario, answer_.prepared.step, question);
+    } catch (const Error&) {
+      return;
+    }
+    add(what, *run);
+  }
+
+  std::vector<Improvement> sorted() {
+    std::stable_sort(list_.begin(), list_.end(), [](const Improvement& a, const Improvement& b) {
+      return a.days.mean > b.days.mean;
+    });
+    return std::move(list_);
+  }
+
+ private:
+  void add(const std::string& what, const PreparedRun& run) {
+    const RunFigures better = figures_of(finished_runs(run, answer_.question));
+    const RunFigures& before = answer_.figures;
+    std::vector<double> saved;
+    for (std::size_t i = 0; i < before.days_of.size(); ++i)
+      saved.push_back(before.days_of[i] - better.days_of[i]);
+    Improvement improvement{
+        what, chance_range(std::move(saved)), better.ettr.mean - before.ettr.mean, {}};
+    const PreparedRun& now = answer_.prepared;
+    const int gpus = now.scenario.plan.gpus() + answer_.spares.kept * now.gpus_of_unit;
+    if (improvement.days.mean > 0.0)
+      improvement.usd = economics_.rent_usd_per_gpu_hour * (24.0 * improvement.days.mean * gpus);
+    list_.push_back(improvement);
+  }
+
+  const TrainingRun& answer_;
+  const Economics& economics_;
+  std::vector<Improvement> list_;
+};
+
+bool has_tier(const PreparedRun& run, CheckpointTier wanted) {
+  for (const RunTier& tier : run.tiers())
+    if (tier.tier == wanted) return true;
+  return false;
+}
+
+}  // namespace
+
+std::vector<Improvement> run_worth(const TrainingRun& answer, const Economics& economics) {
+  const PreparedRun& run = answer.prepared;
+  const RunPolicy& policy = answer.question.policy;
+  Worth worth{answer, economics};
+  worth.try_setup("failures found in 10 s", [](PreparedRun& better) {
+    for (WalkCause& cause : better.setup.causes) {
+      cause.detect_low = std::min(cause.detect_low, quick_detection);
+      cause.detect_high = std::min(cause.detect_high, quick_detection);
+    }
+  });
+  worth.try_setup("restarts in half the time",
+                  [](PreparedRun& better) { better.setup.restart /= 2; });
+  if (!run.record)
+    worth.try_setup("half as many failures", [](PreparedRun& better) {
+      for (double& rate : better.law.per_day) rate /= 2.0;
+    });
+  if (!has_tier(run, CheckpointTier::peer))
+    worth.try_policy("copies in other nodes' memory", [](RunPolicy& better) {
+      CheckpointRule peer;
+      peer.tier = CheckpointTier::peer;
+      const auto store = std::prev(better.checkpoints.end());
+      if (store->best()) store->every = Seconds{3600.0};
+      better.checkpoints.insert(store, peer);
+    });
+  if (!policy.elastic)
+    worth.try_policy("elastic: on without the replica",
+                     [](RunPolicy& better) { better.elastic = true; });
+  if (run.setup.slowness.per_day > 0.0 && !policy.evict)
+    worth.try_policy("slow GPUs replaced where it pays",
+                     [](RunPolicy& better) { better.evict = EvictionRule{}; });
+  const CheckpointRule& store = policy.checkpoints.back();
+  if (!store.best() && run.tiers().back().best > Seconds{})
+    worth.try_policy("checkpoints every " + span_text(run.tiers().back().best),
+                     [](RunPolicy& better) { better.checkpoints.back() = {}; });
+  if (run.setup.spares < answer.spares.units)
+    worth.try_setup(grouped(answer.spares.units) +
+                        (answer.spares.units == 1 ? " spare instead of " : " spares instead of ") +
+                        grouped(run.setup.spares),
+                    [&](PreparedRun& better) { better.setup.spares = answer.spares.units; });
+  return worth.sorted();
 }
 
 }  // namespace orrery

@@ -5,9 +5,10 @@
 #include <vector>
 
 #include "sim/cluster/economics.hpp"
-#include "sim/reliability/checkpoint_size.hpp"
+#include "sim/reliability/expected_run.hpp"
 #include "sim/reliability/fault_trace.hpp"
-#include "sim/reliability/run_replicates.hpp"
+#include "sim/reliability/run_simulation.hpp"
+#include "sim/reliability/run_states.hpp"
 #include "sim/training/result.hpp"
 
 namespace orrery {
@@ -161,5 +162,31 @@ TrainingRun training_run(const Scenario& scenario, Seconds step, const RunQuesti
 /// The same without what improvements are worth and slow GPUs cost.
 TrainingRun drawn_run(const Scenario& scenario, Seconds step, const RunQuestion& question,
                       const Economics& economics);
+
+/// What becomes of a run's time by the closed form, with any number of spares, elastic or not,
+/// `factor` times as many failures: policy_shares() of the last tier, or expected_ettr() where a
+/// spare is always at hand. Rates do not change, and no GPU becomes slow.
+PolicyShares expected_shares(const PreparedRun& run, double factor = 1.0);
+
+/// Whether it speaks of a policy: one tier, failures that are drawn, each alone unless a spare is
+/// always at hand.
+bool has_expected_shares(const RunQuestion& question);
+
+/// How long a run takes by the closed form, without a single draw: for the profile's rate, and for
+/// the lowest and highest of nine in ten. What is not known of the rate and how months differ are
+/// taken as logarithms that are independent: over m months, deviation^2 / m.
+ChanceRange expected_days(const PreparedRun& run);
+
+/// What a run of so many days on average costs, with `kept` spare units.
+///
+/// GPUs of a job that stands, and spares, draw what `economics` says of GPUs that wait; where it
+/// says nothing, between nothing and as much as at work. Until a failure is found processes wait
+/// for each other in kernels that run, and draw between the two.
+RunBill run_bill(const PreparedRun& run, const RunFigures& figures, int kept,
+                 const Economics& economics);
+
+/// What each improvement alone would bring that is not there yet, under the same failures; the most
+/// first.
+std::vector<Improvement> run_worth(const TrainingRun& answer, const Economics& economics);
 
 }  // namespace orrery

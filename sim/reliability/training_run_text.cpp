@@ -6,11 +6,10 @@
 
 #include "sim/core/number_text.hpp"
 #include "sim/core/table.hpp"
-#include "sim/reliability/expected_days.hpp"
 #include "sim/reliability/reliability_text.hpp"
+#include "sim/reliability/training_run.hpp"
 #include "sim/training/bill_text.hpp"
 #include "sim/training/plan_heading.hpp"
-#include "sim/training/run_heading.hpp"
 
 namespace orrery {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/search/bound.hpp"
 #include "sim/search/candidate.hpp"
-#include "sim/search/known_pass_times.hpp"
 
 namespace orrery {
 

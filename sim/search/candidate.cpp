@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "sim/core/answer_bytes.hpp"
-#include "sim/core/stopwatch.hpp"
+#include "sim/core/progress.hpp"
+#include "sim/core/worker_pool.hpp"
 #include "sim/layers/memory.hpp"
 
 namespace orrery {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/search/known_pass_times.hpp"
+#include "sim/search/bound.hpp"
 #include "sim/search/objective.hpp"
 #include "sim/search/plan_space.hpp"
 #include "sim/training/context.hpp"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sim/core/document.hpp"
-#include "sim/search/compared_plan.hpp"
+#include "sim/search/comparison.hpp"
 
 namespace orrery {
 
@@ -25,5 +25,12 @@ Document compare_document(const std::vector<PricedPlan>& plans);
 /// The same as "orrery.compare/1" (docs/COMPARE.md). `runs`: JSON that says what whole runs take;
 /// "": nobody asked.
 std::string compare_json(const std::vector<PricedPlan>& plans, const std::string& runs = "");
+
+/// Whole runs of compared plans side by side, and for each but the first a sentence: which is done
+/// first, or that it cannot be told.
+Document compared_runs_document(const std::vector<ComparedRun>& runs);
+
+/// The same as an array of objects for "orrery.compare/1" (docs/COMPARE.md).
+std::string compared_runs_json(const std::vector<ComparedRun>& runs);
 
 }  // namespace orrery

@@ -8,14 +8,14 @@
 #include <tuple>
 #include <type_traits>
 
-#include "sim/core/interruption.hpp"
 #include "sim/core/number_text.hpp"
+#include "sim/core/progress.hpp"
 #include "sim/core/worker_pool.hpp"
-#include "sim/search/deployment_leaders.hpp"
 #include "sim/search/serving_bound.hpp"
-#include "sim/serving/goodput.hpp"
+#include "sim/search/serving_goal.hpp"
 #include "sim/serving/pooled_serving.hpp"
 #include "sim/serving/serving_error.hpp"
+#include "sim/serving/serving_run.hpp"
 
 namespace orrery {
 namespace {

@@ -2,9 +2,8 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/search/deployment_search_text.hpp"
-#include "sim/serving/rounded.hpp"
-#include "sim/serving/serving_setup_json.hpp"
-#include "sim/serving/token_cost_text.hpp"
+#include "sim/serving/serving_json.hpp"
+#include "sim/serving/token_cost.hpp"
 
 namespace orrery {
 namespace {

@@ -56,4 +56,9 @@ std::vector<std::int64_t> parse_numbers(const std::string& text, const std::stri
 /// Fixed keys have their values and no others; what is not searched by itself becomes a dimension.
 void fix(std::vector<PlanDimension>& dimensions, const std::vector<Fixed>& fixed);
 
+/// Ways to cut a plan's layers that give the first and the last virtual stage, which also hold the
+/// embedding and the head, up to two more or four fewer than all others, which have equally many.
+/// Empty where there is one stage.
+std::vector<StageLayers> splits_beside(const Scenario& scenario);
+
 }  // namespace orrery

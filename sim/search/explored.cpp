@@ -4,7 +4,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "sim/core/interruption.hpp"
+#include "sim/core/progress.hpp"
 
 namespace orrery {
 

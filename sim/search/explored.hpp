@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "sim/core/stopwatch.hpp"
+#include "sim/core/progress.hpp"
 #include "sim/core/worker_pool.hpp"
 #include "sim/search/candidate.hpp"
-#include "sim/search/search_ground.hpp"
+#include "sim/search/search.hpp"
 
 namespace orrery {
 

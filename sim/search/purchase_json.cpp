@@ -1,7 +1,6 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/search/purchase_text.hpp"
-#include "sim/training/inputs_json.hpp"
 #include "sim/training/result_json.hpp"
 
 namespace orrery {

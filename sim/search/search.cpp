@@ -7,18 +7,58 @@
 #include <map>
 #include <set>
 
-#include "sim/core/interruption.hpp"
 #include "sim/core/number_text.hpp"
-#include "sim/core/stopwatch.hpp"
+#include "sim/core/progress.hpp"
 #include "sim/core/worker_pool.hpp"
 #include "sim/search/candidate.hpp"
 #include "sim/search/explored.hpp"
 #include "sim/search/leaders.hpp"
-#include "sim/search/search_ground.hpp"
-#include "sim/search/ties.hpp"
 #include "sim/training/bill.hpp"
 
 namespace orrery {
+namespace {
+
+bool needs_prices(const SearchRequest& request) {
+  return request.goal == Goal::cost_per_token || request.goal == Goal::energy_per_token ||
+         request.tokens || request.deadline;
+}
+
+// Where a bill has gaps, a score must not.
+void require_prices(Goal goal, const Economics& economics, const std::string& gpu) {
+  std::vector<std::string> missing;
+  std::string list;
+  for (const std::string& key : unknown_prices(economics)) {
+    const std::vector<std::string>& needed = prices_of(goal);
+    if (std::find(needed.begin(), needed.end(), key) == needed.end()) continue;
+    missing.push_back(key);
+    list += (list.empty() ? "" : ", ") + key;
+  }
+  if (!missing.empty())
+    fail_input({"--objective", ""},
+               goal_names()[static_cast<std::size_t>(goal)] +
+                   " needs what is not known of the GPU '" + gpu + "': " + list,
+               price_remedy(missing));
+}
+
+}  // namespace
+
+SearchGround::SearchGround(const SearchRequest& request) {
+  for (std::size_t s = 0; s < request.systems.size(); ++s) {
+    const System& system = request.systems[s];
+    contexts.push_back(std::make_unique<EstimateContext>(system));
+    economics.emplace_back();
+    if (needs_prices(request)) {
+      economics.back() = read_economics(system.gpu.name, request.economics);
+      require_prices(request.goal, *economics.back(), system.gpu.name);
+    }
+    for (int gpus : request.gpus)
+      for (std::int64_t gbs : request.gbs) {
+        spaces.emplace_back(request.model, system, gpus, gbs, request.fixed);
+        system_of.push_back(static_cast<int>(s));
+      }
+  }
+}
+
 namespace {
 
 SimulatedPlan simulated(const SearchGround& ground, const Candidate& candidate,
@@ -363,6 +403,22 @@ SearchResult put_together(const SearchRequest& request, const std::vector<Search
         fail_input({"", "shard " + std::to_string(share.shard.index)},
                    "lists a plan that the search has not got", "compute this shard again");
   return result_of(request, ground, shares);
+}
+
+namespace {
+
+// All objectives but the number of GPUs are a plan's step time times what a second of it counts.
+StepRange range_of_score(const Found& found, Goal goal) {
+  const StepRange& range = found.result.range;
+  return goal == Goal::gpus ? range : range.scaled(found.score / range.step.si());
+}
+
+}  // namespace
+
+bool is_tie(const Found& one, const Found& best, const SearchRequest& request) {
+  if (&one == &best) return true;
+  if (request.pareto || (request.goal == Goal::gpus && one.score != best.score)) return false;
+  return difference(range_of_score(best, request.goal), range_of_score(one, request.goal)).is_tie();
 }
 
 }  // namespace orrery

@@ -10,6 +10,7 @@
 #include "sim/search/objective.hpp"
 #include "sim/search/plan_space.hpp"
 #include "sim/search/search_share.hpp"
+#include "sim/training/bill.hpp"
 #include "sim/training/estimate.hpp"
 
 namespace orrery {
@@ -98,5 +99,41 @@ SearchShare search_share(const SearchRequest& request, Shard shard, ShardTalk& t
                          const std::function<void(const SearchProgress&)>& watch = {});
 /// What search() finds, from what all of its shards found: the same list, and counts added up.
 SearchResult put_together(const SearchRequest& request, const std::vector<SearchShare>& shares);
+
+/// What a search stands on: built once, and shared by all workers, which are forked from there.
+struct SearchGround {
+  std::vector<PlanSpace> spaces;
+  std::vector<int> system_of;                              ///< By space.
+  std::vector<std::unique_ptr<EstimateContext>> contexts;  ///< By system.
+  std::vector<std::optional<Economics>> economics;         ///< By system.
+
+  /// Errors (bad_input): prices that the goal needs and that are not known.
+  explicit SearchGround(const SearchRequest& request);
+
+  bool has(const Candidate& candidate) const {
+    return candidate.space < static_cast<std::int32_t>(spaces.size()) &&
+           space(candidate).has(candidate.choice);
+  }
+  const PlanSpace& space(const Candidate& candidate) const {
+    return spaces[static_cast<std::size_t>(candidate.space)];
+  }
+  Scenario scenario(const Candidate& candidate) const {
+    return space(candidate).scenario(candidate.choice);
+  }
+  EstimateContext& context(int space) const {
+    return *contexts[static_cast<std::size_t>(system_of[static_cast<std::size_t>(space)])];
+  }
+  const Economics* prices(int space) const {
+    const auto& known =
+        economics[static_cast<std::size_t>(system_of[static_cast<std::size_t>(space)])];
+    return known ? &*known : nullptr;
+  }
+};
+
+/// Whether `one` may in truth be as good as `best`: zero lies in the range of the difference of
+/// their scores (StepDifference), where errors that both plans have in common cancel. With the
+/// fewest GPUs as goal only plans of as many can tie. On a Pareto front nothing but the best ties:
+/// plans with less memory are slower for it.
+bool is_tie(const Found& one, const Found& best, const SearchRequest& request);
 
 }  // namespace orrery

@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "sim/core/input_file.hpp"
 #include "sim/core/json_value.hpp"
-#include "sim/core/row_seal.hpp"
+#include "sim/core/shard.hpp"
+#include "sim/core/text_file.hpp"
 #include "sim/core/write_file.hpp"
 
 namespace orrery {

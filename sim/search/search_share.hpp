@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "sim/core/error.hpp"
+#include "sim/core/progress.hpp"
 #include "sim/core/shard.hpp"
-#include "sim/core/stopwatch.hpp"
 #include "sim/search/leaders.hpp"
 
 namespace orrery {

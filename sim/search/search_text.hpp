@@ -29,4 +29,8 @@ std::string search_notes(const SearchResult& result, const SearchRequest& reques
 std::string search_text(const SearchResult& result, const SearchRequest& request,
                         const SearchNames& names);
 
+/// orrery.search/1 (docs/SEARCH.md).
+std::string search_json(const SearchResult& result, const SearchRequest& request,
+                        const SearchNames& names);
+
 }  // namespace orrery

@@ -23,4 +23,7 @@ struct SingleChange {
 std::vector<SingleChange> single_changes(const Result& plan, EstimateContext& context,
                                          Detail detail = {});
 
+/// A line a change: its flag, the step with it, and how much less that is. Ties are marked.
+std::string changes_text(const std::vector<SingleChange>& changes);
+
 }  // namespace orrery

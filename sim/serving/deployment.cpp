@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "sim/core/nearest.hpp"
+#include "sim/core/object_reader.hpp"
+#include "sim/core/value_list.hpp"
 
 namespace orrery {
 namespace {
@@ -193,6 +195,174 @@ bool hides_host(const Model& model, const ServingEngine& engine, const Deploymen
 std::int64_t most_of_a_batch(const ServingEngine& engine, const Deployment& plan) {
   if (engine.pipeline.limits_a_batch) return plan.max_seqs;
   return std::max<std::int64_t>(1, plan.max_seqs / plan.pp);
+}
+
+namespace {
+
+std::string text_of(const JsonValue& value) {
+  return value.is_string() ? value.text() : value.compact();
+}
+
+// "tp=4,replicas=2"
+std::string pool_text(const JsonValue& pool) {
+  DeploymentRequest checked;
+  read_deployment(checked, pool);
+  std::string text;
+  for (const DeploymentKey& key : deployment_keys())
+    if (pool.has(key.name))
+      text += (text.empty() ? "" : ",") + key.name + "=" + text_of(pool.at(key.name));
+  if (text.empty()) pool.fail("has no keys", "write tp, replicas or others");
+  return text;
+}
+
+// In the order in which a deployment is told.
+std::vector<std::string> known_words() {
+  std::vector<std::string> words{"schema", "model", "engine", "system", "gpus"};
+  for (const DeploymentKey& key : deployment_keys()) words.push_back(key.name);
+  for (const char* word : {"prefill", "decode", "prefix_cache", "router"}) words.emplace_back(word);
+  return words;
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> deployment_options_of(const JsonValue& file) {
+  if (!file.is_object() || !file.has("schema") || file.at("schema").text() != "orrery.deployment/1")
+    file.fail("is no deployment",
+              "give a file of schema orrery.deployment/1, as orrery import "
+              "server writes it");
+  file.allow_only(known_words());
+  if (file.has("prefill") != file.has("decode"))
+    file.fail(file.has("prefill") ? "has prefill, but no decode" : "has decode, but no prefill",
+              "say both pools");
+  std::vector<std::pair<std::string, std::string>> options;
+  for (const std::string& key : known_words()) {
+    if (key == "schema" || !file.has(key)) continue;
+    const JsonValue value = file.at(key);
+    if (key == "model" && value.is_object())
+      options.emplace_back(key, file.place().file);
+    else if (key == "gpus")
+      options.emplace_back(key, std::to_string(value.integer(1, 1 << 16)));
+    else if (key == "prefill" || key == "decode")
+      options.emplace_back(key, pool_text(value));
+    else if (key == "prefix_cache")
+      options.emplace_back("prefix-cache", value.boolean() ? "on" : "off");
+    else
+      options.emplace_back(key, text_of(value));
+  }
+  DeploymentRequest checked;
+  for (const DeploymentKey& key : deployment_keys())
+    if (file.has(key.name)) key.ask(checked, file.at(key.name));
+  return options;
+}
+
+std::vector<std::pair<std::string, std::string>> read_deployment_file(const std::string& path) {
+  return deployment_options_of(JsonValue::read_file(path));
+}
+
+namespace {
+
+// Far above any deployment, far below overflow: products of all of these fit in 64 bits.
+constexpr std::int64_t most_ranks = 1 << 10;
+constexpr std::int64_t most_tokens = 1 << 30;
+constexpr Bytes most_host_memory{1e15};
+
+using Asked = DeploymentRequest;
+
+template <auto member, std::int64_t most>
+void ask_number(Asked& request, const JsonValue& json) {
+  using Value = typename std::remove_reference_t<decltype(request.*member)>::value_type;
+  request.*member = static_cast<Value>(json.integer(1, most));
+}
+
+template <auto member>
+void ask_weights(Asked& request, const JsonValue& json) {
+  request.*member = choice<WeightFormat>(json, weight_format_names());
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : "|") + word;
+  return text;
+}
+
+Bytes host_memory(const JsonValue& json) {
+  if (!json.is_string()) json.fail("has no unit", "write it like 64GB, or none");
+  if (json.text() == "none") return {};
+  const Bytes size = json.bytes();
+  if (size > most_host_memory) json.fail("is more than 1 PB", "write the memory of one host");
+  return size;
+}
+
+std::vector<DeploymentKey> all_keys() {
+  const std::string weights = joined(weight_format_names());
+  return {
+      {"tp", "N", "tensor-parallel ranks of attention (default: all GPUs of a replica)",
+       ask_number<&Asked::tp, most_ranks>},
+      {"pp", "N", "pipeline stages (default 1)", ask_number<&Asked::pp, most_ranks>},
+      {"dp", "N", "copies of attention that share the experts (default 1)",
+       ask_number<&Asked::dp, most_ranks>},
+      {"ep", "N", "ranks that share the experts (default 1, with dp tp x dp)",
+       ask_number<&Asked::ep, most_ranks * most_ranks>},
+      {"moe_tp", "N", "ranks that share each expert (default tp x dp / ep)",
+       ask_number<&Asked::moe_tp, most_ranks * most_ranks>},
+      {"replicas", "N", "copies of all of it (default: as many as the GPUs hold)",
+       ask_number<&Asked::replicas, 1 << 20>},
+      {"weights", weights, "format of the weights (default bf16)", ask_weights<&Asked::weights>},
+      {"experts", weights, "format of the experts' weights (default as weights)",
+       ask_weights<&Asked::experts>},
+      {"kv", joined(kv_format_names()), "format of the KV cache (default bf16)",
+       [](Asked& request, const JsonValue& json) {
+         request.kv = choice<KvFormat>(json, kv_format_names());
+       }},
+      {"budget", "N", "tokens of an iteration (default: the engine's)",
+       ask_number<&Asked::budget, most_tokens>},
+      {"max_seqs", "N", "requests of an iteration (default: the engine's)",
+       ask_number<&Asked::max_seqs, most_tokens>},
+      {"kv_share", "X", "share of the memory, as the engine counts it (default: the engine's)",
+       [](Asked& request, const JsonValue& json) { request.kv_share = json.number(0.01, 1.0); }},
+      {"block", "N", "tokens of a KV block (default: the engine's)",
+       ask_number<&Asked::block, most_tokens>},
+      {"chunked", "true|false", "prompts are prefilled in parts (default: as the engine does)",
+       [](Asked& request, const JsonValue& json) { request.chunked = json.boolean(); }},
+      {"mixed", "true|false",
+       "decodes go on beside prompts, sglang's --enable-mixed-chunk (default: as the engine does)",
+       [](Asked& request, const JsonValue& json) { request.mixed = json.boolean(); }},
+      {"host_kv", "SIZE",
+       "host memory of each GPU that keeps keys and values of prompts: 64GB (default none)",
+       [](Asked& request, const JsonValue& json) { request.host_kv = host_memory(json); }},
+      {"speculate", "METHOD:N@RATE",
+       "N drafted tokens a step, of which this share is accepted: mtp:2@0.7 (docs/SPECULATION.md)",
+       [](Asked& request, const JsonValue& json) {
+         request.speculate.reset();
+         if (json.text() != "none")
+           request.speculate = parse_speculation(json.text(), json.place());
+       }}};
+}
+
+const DeploymentKey& key_named(const std::string& name, const Place& at) {
+  std::vector<std::string> known;
+  for (const DeploymentKey& key : deployment_keys()) {
+    if (key.name == name) return key;
+    known.push_back(key.name);
+  }
+  fail_input(at, "'" + shown_text(name) + "' is no key of a deployment", suggestion(name, known));
+}
+
+}  // namespace
+
+const std::vector<DeploymentKey>& deployment_keys() {
+  static const std::vector<DeploymentKey> keys = all_keys();
+  return keys;
+}
+
+void set_deployment_flag(DeploymentRequest& request, const std::string& key,
+                         const std::string& text) {
+  key_named(key, {"", "--" + key}).ask(request, value_of_flag(key, text));
+}
+
+void read_deployment(DeploymentRequest& request, const JsonValue& json) {
+  for (const std::string& key : json.keys())
+    key_named(key, json.place() / key).ask(request, json.at(key));
 }
 
 }  // namespace orrery

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <numeric>
 
-#include "sim/core/flag_value.hpp"
 #include "sim/core/nearest.hpp"
 #include "sim/core/value_list.hpp"
 

@@ -2,10 +2,97 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <cstring>
 #include <type_traits>
 
 namespace orrery {
+
+void LatencyHistogram::add_range(Seconds first, Seconds growth, std::uint64_t each,
+                                 std::uint64_t count) {
+  if (each == 0 || count == 0) return;
+  const auto times = static_cast<double>(each);
+  const double a = first.si(), d = growth.si();
+  const double last = a + (times - 1.0) * d;
+  const std::size_t last_of_range = bucket_of(last);
+  std::uint64_t below = 0;  // Times in the buckets passed so far.
+  for (std::size_t bucket = bucket_of(a); bucket < last_of_range; ++bucket) {
+    // The first time j that reaches the upper edge: a + j d >= edge.
+    const double steps = std::ceil((lower_edge(bucket + 1) - a) / d);
+    const auto passed = static_cast<std::uint64_t>(std::clamp(steps, 0.0, times));
+    if (passed > below) {
+      buckets_[bucket] += (passed - below) * count;
+      below = passed;
+    }
+  }
+  buckets_[last_of_range] += (each - below) * count;
+  note(first, Seconds{last}, each * count,
+       static_cast<double>(count) * (times * a + 0.5 * d * times * (times - 1.0)));
+}
+
+void LatencyHistogram::add(const LatencyHistogram& other) {
+  if (other.count_ == 0) return;
+  for (std::size_t i = 0; i < buckets_.size(); ++i) buckets_[i] += other.buckets_[i];
+  note(Seconds{other.least_}, Seconds{other.most_}, other.count_, other.sum_);
+}
+
+// The k-th of all in order, from 0: as if those of a bucket lay evenly in it.
+double LatencyHistogram::at_rank(std::uint64_t rank) const {
+  if (rank == 0) return least_;
+  if (rank + 1 >= count_) return most_;
+  std::uint64_t before = 0;
+  std::size_t bucket = 0;
+  while (rank >= before + buckets_[bucket]) before += buckets_[bucket++];
+  const double low = lower_edge(bucket);
+  const double high = bucket < last_bucket ? lower_edge(bucket + 1) : most_;
+  const double place =
+      (static_cast<double>(rank - before) + 0.5) / static_cast<double>(buckets_[bucket]);
+  return std::clamp(low + (high - low) * place, least_, most_);
+}
+
+Seconds LatencyHistogram::percentile(double share) const {
+  if (count_ == 0) return Seconds{};
+  const double place = share * static_cast<double>(count_ - 1);
+  const auto rank = static_cast<std::uint64_t>(place);
+  const double low = at_rank(rank);
+  return Seconds{low + (place - static_cast<double>(rank)) * (at_rank(rank + 1) - low)};
+}
+
+std::string LatencyHistogram::bytes() const {
+  std::string bytes;
+  const auto put = [&](const void* data, std::size_t size) {
+    bytes.append(static_cast<const char*>(data), size);
+  };
+  put(&count_, sizeof count_);
+  for (const double* figure : {&sum_, &least_, &most_}) put(figure, sizeof *figure);
+  for (std::uint32_t bucket = 0; bucket < buckets_.size(); ++bucket)
+    if (buckets_[bucket] > 0) {
+      put(&bucket, sizeof bucket);
+      put(&buckets_[bucket], sizeof buckets_[bucket]);
+    }
+  return bytes;
+}
+
+LatencyHistogram LatencyHistogram::of_bytes(const std::string& bytes) {
+  LatencyHistogram histogram;
+  std::size_t at = 0;
+  const auto get = [&](void* data, std::size_t size) {
+    assert(at + size <= bytes.size());
+    std::memcpy(data, bytes.data() + at, size);
+    at += size;
+  };
+  get(&histogram.count_, sizeof histogram.count_);
+  for (double* figure : {&histogram.sum_, &histogram.least_, &histogram.most_})
+    get(figure, sizeof *figure);
+  while (at < bytes.size()) {
+    std::uint32_t bucket = 0;
+    get(&bucket, sizeof bucket);
+    assert(bucket < histogram.buckets_.size());
+    get(&histogram.buckets_[bucket], sizeof(std::uint64_t));
+  }
+  return histogram;
+}
+
 namespace {
 
 // The histograms in the order in which they are written.

@@ -10,7 +10,6 @@
 #include <string>
 
 #include "sim/core/worker_pool.hpp"
-#include "sim/serving/arrival_source.hpp"
 #include "sim/serving/fleet.hpp"
 
 namespace orrery {

@@ -2,7 +2,6 @@
 #include <cmath>
 #include <limits>
 
-#include "sim/serving/prompt_turn.hpp"
 #include "sim/serving/schedulers.hpp"
 
 namespace orrery {

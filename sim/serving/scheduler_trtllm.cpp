@@ -1,4 +1,3 @@
-#include "sim/serving/prompt_turn.hpp"
 #include "sim/serving/schedulers.hpp"
 
 namespace orrery {

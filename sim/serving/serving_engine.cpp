@@ -1,8 +1,8 @@
 #include "sim/serving/serving_engine.hpp"
 
 #include "sim/core/catalog.hpp"
-#include "sim/core/choice.hpp"
 #include "sim/core/nearest.hpp"
+#include "sim/core/object_reader.hpp"
 #include "sim/serving/speculation.hpp"
 
 namespace orrery {

@@ -7,12 +7,37 @@
 #include <vector>
 
 #include "sim/core/json_value.hpp"
-#include "sim/serving/host_kv.hpp"
-#include "sim/serving/kv_sending.hpp"
 #include "sim/serving/number_format.hpp"
-#include "sim/serving/scheduler_kind.hpp"
 
 namespace orrery {
+
+/// When what a prompt needs comes back from the host's memory.
+enum class HostKvLoading {
+  apart,   ///< While others are computed; the prompt begins when all of it is there.
+  layers,  ///< Each layer's beside the computation of the one before.
+  before   ///< Before the iteration in which the prompt begins, which waits for it.
+};
+const std::vector<std::string>& host_kv_loading_names();
+
+/// How an engine keeps keys and values of prompts in the host's memory (docs/HOST-KV.md).
+struct EngineHostKv {
+  HostKvLoading loading = HostKvLoading::before;
+  /// A block is copied to the host when it is computed, so that the host holds what the GPU does as
+  /// well. Else it goes there when the GPU has no more room for it, and comes back as a whole.
+  bool copies_at_once = false;
+};
+
+/// When keys and values of a prompt go to the pool that decodes.
+enum class KvSending {
+  whole,   ///< All of them when the prompt is computed.
+  chunks,  ///< Those of each part of a prompt when it is, beside the next part.
+  layers   ///< Those of each layer when it is computed.
+};
+const std::vector<std::string>& kv_sending_names();
+
+/// Whose scheduler decides what the next iteration computes (docs/REPLAY.md).
+enum class SchedulerKind { vllm, sglang, trtllm, static_batch };
+const std::vector<std::string>& scheduler_names();  ///< "vllm", "sglang", "trtllm", "static"
 
 /// What the host does for an iteration, and what the GPU waits between two.
 struct IterationHost {

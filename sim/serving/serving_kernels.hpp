@@ -11,10 +11,18 @@
 
 #include "sim/cluster/system.hpp"
 #include "sim/kernels/kernel_time.hpp"
+#include "sim/measurements/serving_table.hpp"
 #include "sim/serving/fitted_table.hpp"
+#include "sim/serving/number_format.hpp"
 #include "sim/serving/serving_engine.hpp"
 
 namespace orrery {
+
+/// Rows of the tables of training steps (calibration/data/kernels), as a table of serving: products
+/// of 256 rows and more in `format`, or causal attention of whole prompts ("prefill_attention").
+/// Nothing where `gpu` has none. They were measured with TensorRT-LLM (docs/KERNELS.md).
+std::optional<ServingTable> training_rows(const std::string& gpu, const std::string& op,
+                                          WeightFormat format);
 
 /// How long the kernels of an engine take on one kind of GPU.
 ///

@@ -1,13 +1,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "sim/serving/pooled_replay.hpp"
 #include "sim/serving/pools.hpp"
-#include "sim/serving/priced_serving.hpp"
 #include "sim/serving/replay_requests.hpp"
-#include "sim/serving/slo.hpp"
+#include "sim/serving/request.hpp"
+#include "sim/serving/request_traffic.hpp"
+#include "sim/serving/serving_step.hpp"
 
 namespace orrery {
 
@@ -88,5 +90,17 @@ ServingRun serve_requests(const PricedServing& priced, const ServingLoad& load, 
 
 /// Whether copies of attention wait for each other: they share experts.
 bool copies_go_in_step(const ServingSetup& setup);
+
+/// The largest rate at which enough requests meet the limits.
+struct Goodput {
+  double rate = 0.0;  ///< Requests a second, to a hundredth; 0: not even a lone request does.
+  int replays = 0;
+  std::optional<ServingRun> at_rate;  ///< What clients see then.
+};
+
+/// Doubles and halves the rate of `traffic`, whose other laws stay, and replays each by `serve`. A
+/// rate that saturates meets nothing. `load` has limits.
+Goodput largest_rate(const std::function<ServingRun(const ServingLoad&)>& serve, ServingLoad load,
+                     RequestTraffic traffic);
 
 }  // namespace orrery

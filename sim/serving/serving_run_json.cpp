@@ -1,13 +1,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "sim/serving/latency_json.hpp"
 #include "sim/serving/pools_text.hpp"
-#include "sim/serving/rounded.hpp"
 #include "sim/serving/serving_error.hpp"
+#include "sim/serving/serving_json.hpp"
 #include "sim/serving/serving_run_text.hpp"
-#include "sim/serving/serving_setup_json.hpp"
-#include "sim/serving/token_cost_text.hpp"
+#include "sim/serving/token_cost.hpp"
 
 namespace orrery {
 namespace {

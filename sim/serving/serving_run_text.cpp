@@ -7,7 +7,7 @@
 #include "sim/serving/pools_text.hpp"
 #include "sim/serving/serving_error.hpp"
 #include "sim/serving/serving_step_text.hpp"
-#include "sim/serving/token_cost_text.hpp"
+#include "sim/serving/token_cost.hpp"
 
 namespace orrery {
 namespace {

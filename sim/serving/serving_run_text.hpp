@@ -3,8 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "sim/serving/goodput.hpp"
-#include "sim/serving/serving_by_runs.hpp"
+#include "sim/serving/serving_error.hpp"
 #include "sim/serving/serving_run.hpp"
 #include "sim/serving/token_cost.hpp"
 

@@ -2,10 +2,9 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/core/number_text.hpp"
-#include "sim/serving/rounded.hpp"
-#include "sim/serving/serving_setup_json.hpp"
+#include "sim/serving/serving_json.hpp"
 #include "sim/serving/serving_step_text.hpp"
-#include "sim/serving/token_cost_text.hpp"
+#include "sim/serving/token_cost.hpp"
 
 namespace orrery {
 namespace {

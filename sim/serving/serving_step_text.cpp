@@ -4,7 +4,7 @@
 
 #include "sim/core/number_text.hpp"
 #include "sim/core/table.hpp"
-#include "sim/serving/token_cost_text.hpp"
+#include "sim/serving/token_cost.hpp"
 
 namespace orrery {
 namespace {

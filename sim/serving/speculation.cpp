@@ -4,8 +4,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "sim/core/flag_value.hpp"
 #include "sim/core/nearest.hpp"
+#include "sim/core/value_list.hpp"
 
 namespace orrery {
 namespace {

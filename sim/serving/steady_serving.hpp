@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sim/serving/priced_serving.hpp"
+#include "sim/serving/serving_step.hpp"
 
 namespace orrery {
 

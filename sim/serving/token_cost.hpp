@@ -1,5 +1,8 @@
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
 #include "sim/cluster/economics.hpp"
 
 namespace orrery {
@@ -15,5 +18,11 @@ inline TokenCost token_cost(double tokens_per_s, double gpus, const Economics& e
   return {economics.rent_usd_per_gpu_hour * (gpu_seconds / 3600.0 * 1e6),
           economics.server_watts_per_gpu * economics.pue * gpu_seconds};
 }
+
+/// "$0.53 .. 1.47 a million output tokens, 0.58 .. 1.45 J an output token" and the end of the line;
+/// nothing of what is not known.
+std::string token_cost_text(const TokenCost& cost);
+/// "usd_per_million_output_tokens" and "joules_per_output_token", each "low" and "high" or null.
+nlohmann::ordered_json token_cost_json(const TokenCost& cost);
 
 }  // namespace orrery

@@ -8,8 +8,7 @@
 #include "sim/core/chart.hpp"
 #include "sim/core/nearest.hpp"
 #include "sim/sweep/best_rows.hpp"
-#include "sim/sweep/pareto.hpp"
-#include "sim/sweep/row_stream.hpp"
+#include "sim/sweep/sweep_folder.hpp"
 
 namespace orrery {
 namespace {

@@ -5,9 +5,9 @@
 #include "sim/engine/platform.hpp"
 #include "sim/measurements/calibration.hpp"
 #include "sim/moe/routing_plan.hpp"
-#include "sim/plan/choose_software.hpp"
 #include "sim/plan/plan_keys.hpp"
-#include "sim/sweep/columns.hpp"
+#include "sim/plan/software_keys.hpp"
+#include "sim/sweep/sweep.hpp"
 #include "sim/training/bill.hpp"
 #include "sim/training/estimate.hpp"
 

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "sim/sweep/columns.hpp"
+#include "sim/sweep/sweep.hpp"
 
 namespace orrery {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "sim/core/fingerprint.hpp"
-#include "sim/core/interruption.hpp"
+#include "sim/core/progress.hpp"
+#include "sim/core/shard.hpp"
 
 namespace orrery {
 namespace {

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "sim/core/error.hpp"
-#include "sim/core/row_seal.hpp"
 #include "sim/core/shard.hpp"
 
 namespace orrery {

@@ -6,9 +6,72 @@
 #include <string>
 #include <vector>
 
-#include "sim/sweep/axis.hpp"
+#include "sim/core/json_value.hpp"
+#include "sim/core/value_list.hpp"
+#include "sim/sweep/expression.hpp"
+#include "sim/training/result.hpp"
 
 namespace orrery {
+
+/// One column of a sweep's results, called and rounded as in `orrery estimate --json`, where
+/// docs/OUTPUT.md defines it; parts of an object are joined: "memory.peak_bytes" is
+/// memory_peak_bytes.
+struct Figure {
+  std::string name;
+  double (*of)(const Result&);
+};
+const std::vector<Figure>& figures();
+
+/// Those that need no simulation.
+struct MemoryFigure {
+  std::string name;
+  double (*of)(const MemoryReport&);
+};
+const std::vector<MemoryFigure>& memory_figures();
+
+/// What training on a number of tokens takes and costs, as the object `bill` of the JSON has it,
+/// and in days. Prices and powers have a low and a high end, where they are known.
+struct BillFigure {
+  std::string name;
+  std::optional<double> value;
+};
+std::vector<BillFigure> bill_figures(const Bill& bill);
+
+/// Times are whole nanoseconds; other numbers have 9 significant digits, whole ones below 2^53
+/// all of theirs.
+std::string figure_text(const std::string& name, double value);
+
+/// One value of a key, as a plan reads it, as a person writes it and as a condition sees it.
+struct AxisValue {
+  JsonValue json;
+  std::string text;  ///< As a flag has it: 256, true, interleaved.
+  Operand::Kind kind = Operand::Kind::number;
+  double number = 0.0;         ///< Of a truth: 1 or 0.
+  bool if_it_divides = false;  ///< Of a range of degrees: stays if it divides the GPUs of a point.
+
+  Operand operand() const { return {kind, number, &text}; }
+};
+
+/// A key and the values that it takes, in the order in which they were written.
+struct Axis {
+  std::string key;
+  std::vector<AxisValue> values;
+};
+
+/// What a sweep can vary: model, system, gpus and every key of a plan, in this order, which is
+/// also the order of columns.
+const std::vector<std::string>& axis_keys();
+
+/// "256..8192*2", "8..64+8", "256..1024", "1,2,4", "none,full": values and ranges of whole numbers
+/// with commas between them. A range ends at the last value that it hits; without a step it goes on
+/// as open_range_of() says.
+/// Errors (bad_input): an unknown key, a value that the key cannot take, a range without end or of
+/// more than `most` values, a value that is there twice; `at` is what the message names.
+Axis parse_axis(const std::string& key, const std::string& text, const Place& at,
+                std::int64_t most = RangeRule{}.most);
+
+/// The same from a JSON scalar, a text as above, or a list of scalars and ranges.
+Axis read_axis(const std::string& key, const JsonValue& json, std::int64_t most = RangeRule{}.most);
 
 /// Axes that move together, each with the same number of values.
 struct Dimension {

@@ -6,7 +6,7 @@
 
 #include "sim/core/number_text.hpp"
 #include "sim/plan/scenario.hpp"
-#include "sim/training/run_heading.hpp"
+#include "sim/training/plan_heading.hpp"
 
 namespace orrery {
 namespace {

@@ -2,10 +2,9 @@
 #include <map>
 #include <utility>
 
-#include "sim/collectives/group_flows.hpp"
+#include "sim/collectives/collective_flows.hpp"
+#include "sim/training/result.hpp"
 #include "sim/training/step_parts.hpp"
-#include "sim/training/step_window.hpp"
-#include "sim/training/summary.hpp"
 
 namespace orrery {
 namespace {

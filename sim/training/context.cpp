@@ -1,9 +1,9 @@
 #include "sim/training/context.hpp"
 
-#include "sim/kernels/table_errors.hpp"
+#include "sim/kernels/kernel_error.hpp"
 #include "sim/measurements/calibration.hpp"
-#include "sim/plan/choose_cast.hpp"
-#include "sim/plan/hops.hpp"
+#include "sim/plan/placement.hpp"
+#include "sim/plan/rank_classes.hpp"
 
 namespace orrery {
 

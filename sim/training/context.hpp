@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <tuple>
 
@@ -9,9 +10,10 @@
 #include "sim/collectives/collective_time.hpp"
 #include "sim/kernels/kernel_model.hpp"
 #include "sim/layers/routed_loads.hpp"
+#include "sim/layers/step_cost.hpp"
 #include "sim/measurements/kernel_tables.hpp"
 #include "sim/measurements/price_errors.hpp"
-#include "sim/plan/cast.hpp"
+#include "sim/plan/rank_classes.hpp"
 #include "sim/plan/scenario.hpp"
 
 namespace orrery {
@@ -58,5 +60,16 @@ class EstimateContext {
   std::map<int, Topology> topologies_;
   std::map<Placement, Layout> layouts_;
 };
+
+/// A plan, and where its tokens go: as many different expert groups as are drawn.
+struct Routed {
+  Routed(const Scenario& given, EstimateContext& context);
+
+  Scenario scenario;
+  std::shared_ptr<const RoutedLoads> loads;
+};
+
+std::shared_ptr<const StepCost> price(const Routed& routed, EstimateContext& context,
+                                      const Layout& layout);
 
 }  // namespace orrery

@@ -1,16 +1,20 @@
 #include "sim/training/estimate.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
 
 #include "sim/core/number_text.hpp"
-#include "sim/core/stopwatch.hpp"
+#include "sim/core/progress.hpp"
 #include "sim/engine/execute.hpp"
-#include "sim/training/host_memory.hpp"
-#include "sim/training/routed.hpp"
-#include "sim/training/sound.hpp"
+#include "sim/layers/memory.hpp"
+#include "sim/plan/plan_keys.hpp"
+#include "sim/training/context.hpp"
+#include "sim/training/result.hpp"
 #include "sim/training/steady_state.hpp"
-#include "sim/training/step_window.hpp"
-#include "sim/training/summary.hpp"
+#include "sim/training/step_parts.hpp"
 
 namespace orrery {
 namespace {
@@ -171,6 +175,114 @@ Seconds step_time(const Scenario& scenario, EstimateContext& context) {
   const Seconds time = told ? *told : steps.whole();
   require_sound(time);
   return time;
+}
+
+namespace {
+
+struct Change {
+  std::string words;
+  std::function<void(PlanRequest&)> apply;
+  int times_gpus = 1;
+};
+
+// From the cheapest to the dearest in time.
+std::vector<Change> changes(const Plan& plan) {
+  std::vector<Change> list;
+  if (plan.zero == 0 && plan.data_ranks() > 1)
+    list.push_back({"use --zero 1", [](PlanRequest& r) { r.zero = 1; }});
+  if (plan.zero < 3 && plan.data_ranks() > 1 && plan.pp == 1)
+    list.push_back({"use --zero 3", [](PlanRequest& r) { r.zero = 3; }});
+  if (!plan.sp && plan.tp > 1)
+    list.push_back({"use --sp true", [](PlanRequest& r) { r.sp = true; }});
+  if (plan.recompute.kind == Recompute::none)
+    list.push_back(
+        {"use --recompute selective", [](PlanRequest& r) { r.recompute = Recompute::selective; }});
+  for (std::int64_t mbs = plan.mbs / 2; mbs >= 1; mbs /= 2)
+    list.push_back({"use --mbs " + std::to_string(mbs), [mbs](PlanRequest& r) { r.mbs = mbs; }});
+  if (plan.recompute.kind != Recompute::full)
+    list.push_back({"use --recompute full", [](PlanRequest& r) { r.recompute = Recompute::full; }});
+  for (int factor : {2, 4, 8, 16, 32}) {
+    list.push_back({"use --pp " + std::to_string(plan.pp * factor),
+                    [factor](PlanRequest& r) { r.pp *= factor; }});
+    list.push_back({"use --tp " + std::to_string(plan.tp * factor),
+                    [factor](PlanRequest& r) { r.tp *= factor; }});
+    list.push_back({"use --pp " + std::to_string(plan.pp * factor) + " --recompute full",
+                    [factor](PlanRequest& r) { r.pp *= factor, r.recompute = Recompute::full; }});
+    list.push_back({"use --tp " + std::to_string(plan.tp * factor) + " --recompute full",
+                    [factor](PlanRequest& r) { r.tp *= factor, r.recompute = Recompute::full; }});
+  }
+  for (int factor : {2, 4, 8, 16, 32, 64})
+    for (bool full : {false, true})
+      list.push_back({"use --gpus " + std::to_string(plan.gpus() * factor) + " --pp " +
+                          std::to_string(plan.pp * factor) + (full ? " --recompute full" : ""),
+                      [factor, full](PlanRequest& r) {
+                        r.pp *= factor;
+                        if (full) r.recompute = Recompute::full;
+                      },
+                      factor});
+  return list;
+}
+
+}  // namespace
+
+std::string nearest_fit(const Scenario& scenario) {
+  for (const Change& change : changes(scenario.plan)) {
+    PlanRequest request = plan_again(scenario.plan);
+    change.apply(request);
+    try {
+      const Scenario changed =
+          make_scenario(scenario, request, scenario.plan.gpus() * change.times_gpus, {});
+      if (least_memory_of(changed).fits() && memory_of(changed).fits()) return change.words;
+    } catch (const Error&) {
+      // Does not divide: no remedy.
+    }
+  }
+  return "";
+}
+
+namespace {
+
+// Peaks of whole processes over their tasks, with timeline, labels and flows: 240 to 310 bytes a
+// task in steps of 0.8 to 16 million tasks, one rank and 2,048, contracted and drawn.
+constexpr Bytes of_a_task{300.0};
+
+double passes(const Plan& plan) {
+  const double kinds = plan.splits_backward() ? 3.0 : 2.0;
+  return kinds * plan.microbatches_of_chunk() * plan.chunks();
+}
+
+}  // namespace
+
+double least_tasks(const Plan& plan, int ranks) { return passes(plan) * ranks; }
+
+double expected_tasks(const Plan& plan, int ranks, const StepCost& cost,
+                      const Contraction& contraction) {
+  const double least = least_tasks(plan, ranks);
+  const double stages = static_cast<double>(cost.stages.size());
+  // All stages but the last send forward, all but the first backward.
+  const double transfers =
+      2.0 * plan.microbatches_of_chunk() * plan.chunks() * ranks * (stages - 1.0) / stages;
+  if (contraction.quiet && contraction.overlapped) return least + transfers;
+  double in_both = 0.0;  // Of a virtual stage, on the average.
+  for (const StageCost& stage : cost.stages)
+    in_both +=
+        static_cast<double>(tasks_in(stage.forward.segments) + tasks_in(stage.backward.segments));
+  in_both /= stages;
+  if (!contraction.quiet) return least * in_both / 2.0 + transfers;
+  // The first forward and the last backward pass of each chunk are drawn.
+  return least + transfers + in_both * plan.chunks() * ranks;
+}
+
+void require_host_memory(double tasks, Bytes most) {
+  const Bytes needed = tasks * of_a_task;
+  if (most <= Bytes{} || needed <= most) return;
+  fail_infeasible({},
+                  "a simulation of about " + std::to_string(std::llround(tasks / 1e6)) +
+                      " million" + " tasks needs some " + gigabytes_text(needed) +
+                      " of this machine's memory, and may take " + gigabytes_text(most),
+                  "simulate fewer ranks (without --unfolded and --expanded) or micro-batches, or "
+                  "say --host-memory '" +
+                      gigabytes_text(1.2 * needed) + "'");
 }
 
 }  // namespace orrery

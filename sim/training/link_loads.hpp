@@ -1,12 +1,37 @@
 #pragma once
 
 #include <array>
+#include <string>
 #include <vector>
 
+#include "sim/cluster/topology.hpp"
 #include "sim/engine/timeline.hpp"
-#include "sim/training/link_report.hpp"
+#include "sim/training/training_step.hpp"
 
 namespace orrery {
+
+/// Whose bytes cross a link. Gradients of what was combined are dispatched, and those of what was
+/// dispatched combined. A tied embedding's gradient counts as data.
+enum class LinkUser { tensor, context, dispatch, combine, expert_tensor, pipeline, data };
+inline constexpr int link_users = 7;
+const std::string& name(LinkUser user);
+
+/// One class of links ("nvlink", "nic", "leaf-spine"): the busiest of them, in one direction.
+struct LinkReport {
+  std::string name;  ///< "node0.gpu3.nvlink.up"
+  std::string kind;  ///< As cable_name().
+  Bytes bytes;       ///< In a step: the sum over all flows that cross the link.
+  std::array<Bytes, link_users> by_user{};  ///< By LinkUser; adds up to `bytes`.
+  double busy_fraction = 0.0;               ///< bytes / (capacity x step time)
+
+  Bytes of(LinkUser user) const { return by_user[static_cast<std::size_t>(user)]; }
+};
+
+/// A report for each class of links that anything crosses, the busiest class first. The same
+/// whether ranks are folded or not and passes contracted or not: a link of the quotient carries
+/// what each link of its class does.
+std::vector<LinkReport> link_reports(const TrainingStep& step, Seconds step_time,
+                                     const Topology& topology);
 
 /// Bytes that cross a link, by LinkUser.
 using LinkLoad = std::array<Bytes, link_users>;

@@ -4,7 +4,7 @@
 #include <cassert>
 #include <optional>
 
-#include "sim/core/index.hpp"
+#include "sim/core/units.hpp"
 
 namespace orrery {
 namespace {

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "sim/engine/timeline.hpp"
-#include "sim/layers/activation_parts.hpp"
+#include "sim/layers/memory.hpp"
 #include "sim/training/training_step.hpp"
 
 namespace orrery {

@@ -5,15 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "sim/cluster/topology.hpp"
 #include "sim/engine/timeline.hpp"
 #include "sim/layers/memory.hpp"
 #include "sim/plan/scenario.hpp"
 #include "sim/training/bill.hpp"
-#include "sim/training/link_report.hpp"
-#include "sim/training/own_runs.hpp"
+#include "sim/training/link_loads.hpp"
 #include "sim/training/routing_report.hpp"
 #include "sim/training/step_parts.hpp"
 #include "sim/training/step_range.hpp"
+#include "sim/training/training_step.hpp"
 
 namespace orrery {
 
@@ -72,5 +73,30 @@ struct Result {
 
   const Breakdown& busiest() const { return stages[static_cast<std::size_t>(busiest_stage)]; }
 };
+
+/// Turns a timeline into the figures that people read, prices being off by `errors`.
+/// `simulation_wall` is left to the caller.
+Result summarize(const Scenario& scenario, const MemoryReport& memory, const TrainingStep& step,
+                 const Timeline& timeline, const Topology& topology, const PriceErrors& errors,
+                 const RoutedLoads& loads);
+
+/// Where the time of each of `roles` goes. Every moment of the step is counted once: kernels first,
+/// then what the rank waits for, in the order data, transfer, context, expert, tensor; idle
+/// otherwise.
+std::vector<Breakdown> break_down(const Scenario& scenario, const TrainingStep& step,
+                                  const Timeline& timeline, const std::vector<int>& roles);
+
+/// Of each stage the role whose compute stream is busy the longest.
+std::vector<int> longest_computing_roles(const TrainingStep& step, const Timeline& timeline,
+                                         int stages);
+
+/// The last look at an answer before anybody sees it. Throws std::logic_error, a fault of the
+/// program, at the first figure that no step can have: one that is not finite, a step that takes no
+/// time or less than its lower bound, a critical path or a stage that does not add up to the step,
+/// a range that does not hold it, an MFU over 1, memory that is none.
+void require_sound(const Result& result);
+
+/// The same of a step time alone.
+void require_sound(Seconds step_time);
 
 }  // namespace orrery

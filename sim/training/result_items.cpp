@@ -4,7 +4,7 @@
 #include <array>
 
 #include "sim/core/number_text.hpp"
-#include "sim/kernels/tag.hpp"
+#include "sim/kernels/kernel_time.hpp"
 
 namespace orrery {
 

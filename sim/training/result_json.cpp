@@ -4,13 +4,56 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "sim/kernels/tag.hpp"
+#include "sim/kernels/kernel_time.hpp"
 #include "sim/measurements/calibration.hpp"
 #include "sim/plan/plan_keys.hpp"
-#include "sim/training/inputs_json.hpp"
-#include "sim/training/memory_json.hpp"
 
 namespace orrery {
+
+nlohmann::ordered_json inputs_json(const Scenario& scenario) {
+  using Json = nlohmann::ordered_json;
+  Json inputs = Json::object();
+  const auto add = [&](const char* shelf, const std::string& name,
+                       const std::optional<JsonValue>& document) {
+    if (document) inputs[shelf][name] = Json::parse(document->compact());
+  };
+  add("models", scenario.model.name, scenario.model.document);
+  add("systems", scenario.system.name, scenario.system.document);
+  add("software", scenario.software.name, scenario.software.document);
+  if (const auto& calibration = scenario.system.calibration)
+    add("calibrations", calibration->file, calibration->document);
+  const Schedule& schedule = *scenario.plan.schedule;
+  if (const std::string text = schedule.file_text(); !text.empty())
+    inputs["schedules"][schedule.name()] = text;
+  return inputs;
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::int64_t whole(Bytes bytes) { return std::llround(bytes.si()); }
+
+}  // namespace
+
+Json memory_json(const MemoryReport& memory) {
+  Json stages = Json::array();
+  for (std::size_t i = 0; i < memory.stages.size(); ++i) {
+    const StageMemory& stage = memory.stages[i];
+    stages.push_back({{"stage", i},
+                      {"weights_bytes", whole(stage.weights)},
+                      {"gradients_bytes", whole(stage.gradients)},
+                      {"optimizer_bytes", whole(stage.optimizer)},
+                      {"activations_bytes", whole(stage.activations)},
+                      {"other_bytes", whole(stage.other)},
+                      {"peak_bytes", whole(stage.peak())}});
+  }
+  return {{"stages", std::move(stages)},
+          {"peak_bytes", whole(memory.peak())},
+          {"capacity_bytes", whole(memory.capacity)},
+          {"fits", memory.fits()}};
+}
+
 namespace {
 
 using Json = nlohmann::ordered_json;

@@ -1,10 +1,21 @@
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 
+#include "sim/layers/memory.hpp"
+#include "sim/plan/scenario.hpp"
 #include "sim/training/result.hpp"
 
 namespace orrery {
+
+/// What a scenario was made of: {"models": {NAME: ...}, "systems", "software", "calibrations",
+/// "schedules"}, each in the format of the file that it was read from. What was not read is left
+/// out.
+nlohmann::ordered_json inputs_json(const Scenario& scenario);
+
+/// What a result says under "memory": bytes by stage and part, the peak and the capacity.
+nlohmann::ordered_json memory_json(const MemoryReport& memory);
 
 struct ResultJsonOptions {
   /// With what concerns this run and not the answer: the program's version and the time it took.

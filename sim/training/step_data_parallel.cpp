@@ -1,8 +1,8 @@
 #include <map>
 #include <tuple>
 
-#include "sim/training/shard_copies.hpp"
 #include "sim/training/step_draft.hpp"
+#include "sim/training/step_shards.hpp"
 
 namespace orrery {
 namespace {

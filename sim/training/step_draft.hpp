@@ -2,18 +2,20 @@
 
 #include <algorithm>
 #include <boost/container/small_vector.hpp>
+#include <cstdint>
 #include <span>
 #include <vector>
 
-#include "sim/collectives/group_flows.hpp"
-#include "sim/core/index.hpp"
+#include "sim/collectives/collective_flows.hpp"
+#include "sim/core/units.hpp"
+#include "sim/engine/task_graph.hpp"
 #include "sim/layers/overlapped_passes.hpp"
+#include "sim/layers/pass_cost.hpp"
 #include "sim/layers/step_traffic.hpp"
-#include "sim/pipeline/slot.hpp"
-#include "sim/plan/hops.hpp"
+#include "sim/pipeline/schedule.hpp"
+#include "sim/plan/placement.hpp"
 #include "sim/plan/scenario.hpp"
 #include "sim/training/contraction.hpp"
-#include "sim/training/label.hpp"
 
 namespace orrery {
 

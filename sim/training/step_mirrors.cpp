@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "sim/collectives/group_flows.hpp"
+#include "sim/collectives/collective_flows.hpp"
 #include "sim/training/step_draft.hpp"
 
 namespace orrery {

@@ -4,11 +4,68 @@
 #include <string>
 #include <vector>
 
-#include "sim/layers/time_by_work.hpp"
-#include "sim/training/deciding_path.hpp"
+#include "sim/cluster/topology.hpp"
+#include "sim/engine/timeline.hpp"
+#include "sim/layers/pass_cost.hpp"
+#include "sim/plan/scenario.hpp"
+#include "sim/training/step_range.hpp"
 #include "sim/training/training_step.hpp"
 
 namespace orrery {
+
+/// What of a timeline counts as the step.
+///
+/// Where stages wait for each other at the step's end: all of it. Where none does
+/// (Software::optimizer_post_validation), each begins its next step as soon as its own is done, and
+/// steps follow each other in the time that the longest stage takes from its first forward pass to
+/// its last update (Qi et al., arXiv 2401.10241, section 5.3, measure their schedules so): from
+/// that stage's begin to its end.
+struct StepWindow {
+  Seconds start;
+  Seconds finish;
+  bool of_one_stage = false;
+
+  Seconds length() const { return finish - start; }
+};
+
+StepWindow step_window(const Scenario& scenario, const TrainingStep& step,
+                       const Timeline& timeline);
+
+/// What the window cannot be shorter than: tasks take their least times, without links that they
+/// share. Of a lone stage it is the longest chain from one of its forward passes to its end, as
+/// those that share links may keep it from beginning longer than from ending.
+Seconds least_step_window(const Scenario& scenario, const TrainingStep& step);
+
+/// The chain of tasks that decided when the step ended, first to last: from the last to finish
+/// back, each the one for which its successor waited the longest. A task starts when the last one
+/// before it ends, so that their spans follow each other without gaps and add up to the makespan.
+/// Of several that ended together the one that was added first. `end`: nothing counts that finished
+/// later; the makespan, or the end of a step's window.
+std::vector<TaskId> deciding_path(const TaskGraph& graph, const Timeline& timeline, Seconds end);
+
+/// A task of a step's deciding path, and how long the step waits for it: from the end of the task
+/// before it to its own. Lengths add up to the window's, but for tasks that end before it begins.
+struct PathTask {
+  TaskId id;
+  Seconds length;
+};
+std::vector<PathTask> path_through(const TaskGraph& graph, const Timeline& timeline,
+                                   const StepWindow& window);
+
+/// The step time by what was priced along that chain. It is the gradient of the step time: where
+/// all prices of a kind rise by a small share, the step gets longer by that share of their part.
+/// Adds up to the step time.
+///
+/// A pass that is one task counts as PassCost::decisive; where it is drawn as a chain, its kernels
+/// count in the mean proportions of the pass. A flow that shares its links counts with all the time
+/// that it took.
+TimeByPrice time_by_price(const Plan& plan, const TrainingStep& step,
+                          const std::vector<PathTask>& path, const Topology& topology);
+
+/// The range of a step of that length, its prices being off by `errors`.
+StepRange range_of(const Scenario& scenario, const TrainingStep& step, Seconds length,
+                   const std::vector<PathTask>& path, const Topology& topology,
+                   const PriceErrors& errors);
 
 /// What a moment of a step is spent on. The first ones are those of Work; communication is what no
 /// kernel hides.

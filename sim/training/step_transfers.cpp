@@ -3,7 +3,7 @@
 #include <set>
 #include <utility>
 
-#include "sim/plan/wiring.hpp"
+#include "sim/plan/rank_classes.hpp"
 #include "sim/training/step_draft.hpp"
 
 namespace orrery {

@@ -6,7 +6,7 @@
 #include "sim/core/number_text.hpp"
 #include "sim/core/table.hpp"
 #include "sim/engine/engine_text.hpp"
-#include "sim/kernels/tag.hpp"
+#include "sim/kernels/kernel_time.hpp"
 #include "sim/measurements/calibration.hpp"
 #include "sim/training/bill_text.hpp"
 #include "sim/training/plan_heading.hpp"

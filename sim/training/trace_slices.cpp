@@ -6,10 +6,86 @@
 #include <map>
 #include <tuple>
 
-#include "sim/core/index.hpp"
-#include "sim/training/task_relations.hpp"
+#include "sim/collectives/collective_flows.hpp"
+#include "sim/core/units.hpp"
 
 namespace orrery {
+namespace {
+
+void drop_loose_arrows(std::vector<Slice>& slices) {
+  std::map<int, int> ends;
+  for (const Slice& slice : slices) {
+    if (slice.sends >= 0) ++ends[slice.sends];
+    for (const int arrow : slice.receives) ++ends[arrow];
+  }
+  const auto loose = [&](int arrow) { return ends[arrow] != 2; };
+  for (Slice& slice : slices) {
+    if (slice.sends >= 0 && loose(slice.sends)) slice.sends = -1;
+    std::erase_if(slice.receives, loose);
+  }
+}
+
+}  // namespace
+
+std::string name(Track track) {
+  static constexpr const char* names[tracks] = {
+      "compute",         "tensor parallel",       "context parallel",
+      "expert parallel", "pipeline send forward", "pipeline send backward",
+      "data parallel",   "expert data parallel",  "experts of rank "};
+  return names[static_cast<std::size_t>(track)];
+}
+
+void arrange(std::vector<Slice>& slices, const std::vector<int>& roles) {
+  drop_loose_arrows(slices);
+  std::map<int, int> order;
+  for (std::size_t i = 0; i < roles.size(); ++i) order[roles[i]] = static_cast<int>(i);
+  const auto place = [&](const Slice& slice) {
+    return std::tuple{order.at(slice.role), slice.track, slice.of_rank, slice.start_ns,
+                      -slice.finish_ns};
+  };
+  std::stable_sort(slices.begin(), slices.end(),
+                   [&](const Slice& a, const Slice& b) { return place(a) < place(b); });
+}
+
+namespace {
+
+bool is_pass(Label::What what) {
+  return what == Label::What::forward || what == Label::What::backward ||
+         what == Label::What::weight_gradient;
+}
+
+}  // namespace
+
+TaskRelations::TaskRelations(const TrainingStep& step)
+    : step_{step}, fed_by_(at(step.graph.size())) {
+  members_.fill(std::vector<std::vector<int>>(step.cast.roles().size()));
+  const Placement& placement = step.cast.placement();
+  for (std::size_t i = 0; i < step.cast.roles().size(); ++i) {
+    const Coordinates where = step.cast.roles()[i].at;
+    const int role = static_cast<int>(i);
+    for (GroupKind kind : all_group_kinds) {
+      const int leader = roles_in(step.cast, placement.group(kind, where)).front();
+      members_[static_cast<std::size_t>(kind)][at(leader)].push_back(role);
+    }
+  }
+  for (int i = 0; i < step.graph.size(); ++i) {
+    const Label& label = step.label(TaskId{i});
+    if (label.what == Label::What::transfer)
+      step.graph.for_each_successor(TaskId{i}, [&](TaskId after) {
+        if (step.graph.task(after).owner != label.to_role || !is_pass(step.label(after).what))
+          return;
+        fed_by_[at(after.value)].push_back(i);
+      });
+  }
+}
+
+std::vector<int> TaskRelations::data_members(int task) const {
+  const int owner = step_.graph.task(TaskId{task}).owner;
+  const Label& reduction = step_.label(TaskId{task});
+  if (reduction.to_role >= 0) return {owner, reduction.to_role};
+  return members(reduction.group, owner);
+}
+
 namespace {
 
 constexpr int microbatches_drawn_inside = 2;

@@ -4,8 +4,39 @@
 #include <vector>
 
 #include "sim/collectives/collective_sweeps.hpp"
+#include "sim/moe/expert_exchange.hpp"
 
 namespace orrery {
+
+/// A table of dispatch and combine times of one MoE layer's shape that somebody measured, with a
+/// router that spreads tokens evenly over the experts.
+struct ExchangeCase {
+  struct Row {
+    int multiprocessors = 0;  ///< 0: the kernel's own choice.
+    double tokens = 0.0;      ///< On each rank.
+    Seconds dispatch, combine;
+  };
+
+  std::string id;
+  System system;
+  ExpertDispatcher dispatcher = ExpertDispatcher::deepep;
+  int nodes = 1;
+  GroupShape group;
+  Experts experts;
+  std::int64_t hidden = 0;
+  Dtype dispatched = Dtype::fp8;
+  std::vector<Row> rows;
+
+  ExchangeTable table() const { return {nodes, hidden, experts.per_token, experts.count}; }
+};
+
+/// Whether an entry of a list of cases is such a table: it names a dispatcher.
+bool is_exchange_case(const JsonValue& entry);
+
+/// Reads a table as docs/VALIDATION.md describes it. Dispatched tokens are fp8, as in DeepEP's own
+/// benchmarks, unless it says otherwise. Errors: experts that the ranks do not divide, times that
+/// are none.
+ExchangeCase read_exchange_case(const JsonValue& entry);
 
 /// A sweep of one collective that somebody measured and published, and the system that it ran on.
 struct CollectiveCase {

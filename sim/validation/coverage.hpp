@@ -8,6 +8,15 @@
 
 namespace orrery {
 
+/// Step times that have a range, of all reports but `left_out`, which is one of them or null.
+std::vector<Comparison> steps_with_ranges(const std::vector<ValidationReport>& reports,
+                                          const ValidationReport* left_out = nullptr);
+
+/// How the steps of each software and class turned out that has nine or more of them, and those of
+/// any software (docs/RANGES.md).
+std::vector<PublishedClass> published_classes(const std::vector<ValidationReport>& reports,
+                                              const ValidationReport* left_out = nullptr);
+
 /// The training error with which nine in ten measured steps lie in their ranges: of each
 /// step the error phi that would just reach it,
 ///
@@ -50,5 +59,19 @@ std::vector<ByOthers> predicted_by_others(const std::vector<ValidationReport>& r
 
 /// training_error_of all steps in `reports`, by their class.
 std::map<StepClass, double> training_errors(const std::vector<ValidationReport>& reports);
+
+/// How many published measurements of serving lie in their ranges (serving_error.hpp), of one
+/// figure and class of models.
+struct ServingCoverage {
+  std::string figure;    ///< "ttft", "tpot", "throughput"
+  bool experts = false;  ///< Of TPOT, whose models have them; of the others always false.
+  int cases = 0, inside = 0;
+  /// The error that just covers nine in ten of them (split conformal: training_error_of()); NaN of
+  /// fewer than nine.
+  double error = 0.0;
+  /// Cases that lie in a range whose error all other files give, where these have nine.
+  int left_out_cases = 0, left_out_inside = 0;
+};
+std::vector<ServingCoverage> serving_coverage_of(const std::vector<ValidationReport>& reports);
 
 }  // namespace orrery

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "sim/core/catalog.hpp"
-#include "sim/core/choice.hpp"
+#include "sim/core/object_reader.hpp"
 
 namespace orrery {
 namespace {

@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "sim/kernels/grouped_gemm.hpp"
+#include "sim/kernels/gemm_formula.hpp"
 #include "sim/measurements/kernel_tables.hpp"
 
 namespace orrery {

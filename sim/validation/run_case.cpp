@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "sim/core/catalog.hpp"
-#include "sim/core/quantity_text.hpp"
+#include "sim/core/number_text.hpp"
 
 namespace orrery {
 namespace {

@@ -1,6 +1,9 @@
 #include "sim/validation/serving_case.hpp"
 
-#include "sim/validation/collected_case.hpp"
+#include <charconv>
+
+#include "sim/model/model_name.hpp"
+#include "sim/validation/published_deployment.hpp"
 
 namespace orrery {
 namespace {
@@ -122,6 +125,185 @@ PricedPools pools_of(const ServingCase& one) {
                "is not the " + std::to_string(pools.plan.gpus()) + " of its pools",
                "count those of all workers");
   return pools;
+}
+
+namespace {
+
+using Words = std::pair<const char*, const char*>;  // Theirs, ours.
+
+constexpr Words deployment_words[] = {{"tp", "tp"},
+                                      {"pp", "pp"},
+                                      {"ep", "ep"},
+                                      {"attention_dp", "dp"},
+                                      {"moe_tp", "moe_tp"},
+                                      {"replicas", "replicas"},
+                                      {"max_batched_tokens", "budget"},
+                                      {"max_seqs", "max_seqs"},
+                                      {"dtype", "weights"},  // Of all; the next ones win over it.
+                                      {"quantization", "weights"},
+                                      {"weight_dtype", "weights"},
+                                      {"moe_dtype", "experts"},
+                                      {"kv_dtype", "kv"},
+                                      {"gpu_memory_fraction", "kv_share"},
+                                      {"kv_memory_fraction", "kv_share"},
+                                      {"chunked_prefill", "chunked"},
+                                      {"block_size", "block"}};
+
+constexpr Words format_words[] = {{"float16", "fp16"},
+                                  {"bfloat16", "bf16"},
+                                  {"int4_wo", "int4"},
+                                  {"int8_wo", "int8"},
+                                  {"w4a16_mxfp4", "mxfp4"}};
+
+// What a ServingCase keeps as it is said, and what changes no prediction: how requests were sent,
+// flags that other keys repeat, data parallelism of one.
+const std::vector<std::string> kept{"speculative", "disaggregated", "prefix_caching",
+                                    "async_scheduling", "stream_interval"};
+const std::vector<std::string> without_effect{
+    "engine", "engine_version", "flags", "cuda_graphs", "kv_offload", "max_model_len", "dp"};
+
+constexpr Words size_words[] = {
+    {"layers", "layers"},       {"hidden", "hidden"},   {"heads", "heads"},
+    {"kv_heads", "kv_heads"},   {"ffn", "ffn"},         {"head_dim", "head_dim"},
+    {"vocab", "vocab"},         {"gated", "swiglu"},    {"experts", "experts"},
+    {"top_k", "top_k"},         {"moe_ffn", "moe_ffn"}, {"dense_layers", "dense_layers"},
+    {"moe_every", "moe_every"}, {"window", "window"},   {"window_every", "global_every"}};
+
+constexpr Words latent_words[] = {{"q_lora", "q_lora_rank"},
+                                  {"kv_lora", "kv_lora_rank"},
+                                  {"nope", "qk_head_dim"},
+                                  {"rope", "qk_pos_emb_head_dim"},
+                                  {"v", "v_head_dim"}};
+
+// Longer than every prompt: such cases say what was served, not what could be.
+constexpr const char* any_sequence = "16777216";
+
+JsonValue value_of(const std::string& json) { return JsonValue::parse(json, ""); }
+
+template <std::size_t count>
+void copy(const JsonValue& from, const Words (&words)[count], JsonValue& to) {
+  for (const auto& [theirs, ours] : words)
+    if (const auto value = from.find(theirs)) to = to.with(ours, *value);
+}
+
+void refuse_layers(const JsonValue& model) {
+  for (const char* key : {"linear_attention", "sparse_attention"})
+    if (const auto found = model.find(key))
+      found->fail("such layers are not modelled", "serve a model whose layers are alike");
+}
+
+Model model_of_shape(const JsonValue& said) {
+  refuse_layers(said);
+  said.allow_only({"name", "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocab",
+                   "experts", "top_k", "moe_ffn", "shared_experts", "dense_layers", "gated",
+                   "moe_every", "window", "window_every", "mla", "hf"});
+  JsonValue shape = value_of("{}")
+                        .with("name", said.at("name"))
+                        .with("seq", value_of(any_sequence))
+                        .with("positions", value_of("\"rotary\""))
+                        .with("swiglu", value_of("true"));
+  copy(said, size_words, shape);
+  if (const auto latent = said.find("mla")) {
+    JsonValue ranks = value_of("{}");
+    copy(*latent, latent_words, ranks);
+    shape = shape.with("mla", ranks);
+  }
+  constexpr std::int64_t widest = 1 << 24;
+  if (const auto shared = said.find("shared_experts")) {
+    const std::int64_t width = shared->integer(0, 1 << 10) * said.at("moe_ffn").integer(1, widest);
+    shape = shape.with("shared_expert_ffn", value_of(std::to_string(width)));
+  }
+  return parse_model(shape);
+}
+
+Model model_of(const JsonValue& said) {
+  const std::string name = said.at("name").text();
+  if (const auto known = catalog_model(name)) return read_model(*known, said.place());
+  if (!said.has("layers"))
+    said.at("name").fail("'" + shown_text(name) + "' is no model of the catalog",
+                         "give its shape, or name one of orrery list models");
+  return model_of_shape(said);
+}
+
+// "0.15.1": 15.
+int minor_release(const std::string& version) {
+  if (!version.starts_with("0.")) return -1;
+  int minor = -1;
+  std::from_chars(version.data() + 2, version.data() + version.size(), minor);
+  return minor;
+}
+
+// The catalog's file for an engine of that time: Hugging Face's static batches of 2023, kernels and
+// schedulers of 2024, vLLM before its host's work went beside the GPU's (asynchronous scheduling,
+// by default since 0.14), and TensorRT-LLM before it fused what lies between products.
+std::string engine_of(const JsonValue& deployment) {
+  const std::string engine = deployment.at("engine").text();
+  const auto said = deployment.find("engine_version");
+  const std::string version = said ? said->text() : "";
+  if (version.starts_with("2023")) return "huggingface-2023";
+  if (version.starts_with("2024")) return engine + "-2024";
+  constexpr int asynchronous_since = 14;
+  const int minor = minor_release(version);
+  if (engine == "vllm" && minor >= 0 && minor < asynchronous_since &&
+      !deployment.has("async_scheduling"))
+    return "vllm-2025";
+  if (engine == "trtllm" && (version == "1.0" || version.starts_with("1.0.") || minor >= 0))
+    return "trtllm-2025";
+  return engine;
+}
+
+// In our word where theirs is another.
+void set_key(DeploymentRequest& request, const std::string& ours, const JsonValue& value) {
+  if (value.is_string())
+    for (const auto& [theirs, word] : format_words)
+      if (value.text() == theirs) return set_deployment_flag(request, ours, word);
+  for (const DeploymentKey& key : deployment_keys())
+    if (key.name == ours) key.ask(request, value);
+}
+
+DeploymentRequest deployment_of(const JsonValue& said) {
+  std::vector<std::string> known = without_effect;
+  known.insert(known.end(), kept.begin(), kept.end());
+  for (const auto& [theirs, ours] : deployment_words) known.push_back(theirs);
+  said.allow_only(known);
+  DeploymentRequest request;
+  for (const auto& [theirs, ours] : deployment_words) {
+    const auto value = said.find(theirs);
+    if (value && !(value->is_string() && value->text() == "auto")) set_key(request, ours, *value);
+  }
+  return request;
+}
+
+// Checkpoints whose name says a format that no key repeats.
+void set_published_formats(const std::string& name, DeploymentRequest& request) {
+  if (name.ends_with("w8a8")) request.weights = WeightFormat::int8;
+  const bool gpt_oss = name.find("gpt-oss") != std::string::npos;
+  if (gpt_oss && !request.experts) request.experts = WeightFormat::mxfp4;
+}
+
+}  // namespace
+
+bool is_collected_case(const JsonValue& entry) {
+  if (!entry.is_object()) return false;
+  const auto deployment = entry.find("deployment");
+  return deployment && deployment->is_object() && deployment->has("engine");
+}
+
+ServingCase read_collected_case(const JsonValue& entry) {
+  entry.allow_only({"id", "source", "system", "gpus", "model", "deployment", "workload", "measured",
+                    "peers", "notes"});
+  const JsonValue said = entry.at("deployment");
+  ServingCase one;
+  read_what_all_have(entry, one);
+  one.model = model_of(entry.at("model"));
+  one.engine = engine_of(said);
+  one.deployment = deployment_of(said);
+  set_published_formats(entry.at("model").at("name").text(), one.deployment);
+  JsonValue serving = value_of("{}");
+  for (const std::string& key : kept)
+    if (const auto value = said.find(key)) serving = serving.with(key, *value);
+  if (!serving.keys().empty()) read_serving_options(serving, one);
+  return as_published(std::move(one), entry);
 }
 
 }  // namespace orrery

@@ -9,17 +9,11 @@
 #include "sim/kernels/kernel_error.hpp"
 #include "sim/training/estimate.hpp"
 #include "sim/validation/collective_case.hpp"
-#include "sim/validation/exchange_case.hpp"
 #include "sim/validation/kernel_case.hpp"
-#include "sim/validation/published_plan.hpp"
 #include "sim/validation/run_case.hpp"
 #include "sim/validation/serving_case.hpp"
 #include "sim/validation/training_case.hpp"
-#include "sim/validation/validate_collectives.hpp"
-#include "sim/validation/validate_exchange.hpp"
-#include "sim/validation/validate_kernels.hpp"
-#include "sim/validation/validate_runs.hpp"
-#include "sim/validation/validate_serving.hpp"
+#include "sim/validation/validate_kinds.hpp"
 
 namespace orrery {
 namespace {
@@ -168,6 +162,44 @@ ValidationReport validate_file(const std::string& path, const ValidationOptions&
   }
   sum_up(report);
   return report;
+}
+
+// What the errors of many rows are together: ValidationReport's rows.
+namespace {
+
+std::vector<double> sizes_of(const std::vector<double>& errors) {
+  std::vector<double> sizes;
+  for (const double error : errors) sizes.push_back(std::abs(error));
+  return sizes;
+}
+
+}  // namespace
+
+double RowErrors::mean_abs() const {
+  double sum = 0.0;
+  for (const double error : signed_) sum += std::abs(error);
+  return sum / rows();
+}
+
+double RowErrors::median_abs() const { return median(sizes_of(signed_)); }
+
+double RowErrors::p90_abs() const { return middle(sizes_of(signed_), 0.9); }
+
+double RowErrors::bias() const { return median(signed_); }
+
+std::vector<RowErrors> rows_of_all(const std::vector<ValidationReport>& reports) {
+  std::vector<RowErrors> all;
+  for (const ValidationReport& report : reports)
+    for (const RowErrors& rows : report.rows) {
+      const auto known = std::find_if(all.begin(), all.end(), [&](const RowErrors& one) {
+        return one.of == rows.kind && one.part == rows.part;
+      });
+      if (known == all.end())
+        all.push_back({rows.kind, rows.part, rows.kind, rows.signed_});
+      else
+        known->signed_.insert(known->signed_.end(), rows.signed_.begin(), rows.signed_.end());
+    }
+  return all;
 }
 
 }  // namespace orrery

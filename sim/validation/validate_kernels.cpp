@@ -1,5 +1,3 @@
-#include "sim/validation/validate_kernels.hpp"
-
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -7,8 +5,9 @@
 #include "sim/core/progress.hpp"
 #include "sim/core/statistics.hpp"
 #include "sim/kernels/kernel_model.hpp"
-#include "sim/serving/left_out_rows.hpp"
+#include "sim/serving/fitted_table.hpp"
 #include "sim/validation/kernel_case.hpp"
+#include "sim/validation/validate_kinds.hpp"
 
 namespace orrery {
 namespace {

@@ -1,17 +1,16 @@
-#include "sim/validation/validate_runs.hpp"
-
 #include <algorithm>
 #include <cmath>
 
 #include "sim/core/progress.hpp"
 #include "sim/plan/plan_keys.hpp"
 #include "sim/reliability/expected_run.hpp"
+#include "sim/reliability/fault_replay.hpp"
 #include "sim/reliability/reliability.hpp"
-#include "sim/reliability/run_law.hpp"
 #include "sim/reliability/run_states.hpp"
 #include "sim/reliability/training_run.hpp"
 #include "sim/training/estimate.hpp"
 #include "sim/validation/run_case.hpp"
+#include "sim/validation/validate_kinds.hpp"
 
 namespace orrery {
 namespace {

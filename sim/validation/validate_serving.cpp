@@ -1,11 +1,10 @@
-#include "sim/validation/validate_serving.hpp"
-
 #include <algorithm>
 
 #include "sim/core/progress.hpp"
 #include "sim/serving/serving_error.hpp"
 #include "sim/validation/serving_case.hpp"
 #include "sim/validation/serving_workload.hpp"
+#include "sim/validation/validate_kinds.hpp"
 
 namespace orrery {
 namespace {

@@ -8,9 +8,9 @@
 #include <cstdio>
 #include <string>
 
-#include "sim/collectives/lone_collective.hpp"
-#include "sim/core/large_pages.hpp"
-#include "sim/plan/choose_cast.hpp"
+#include "sim/collectives/isolated_collective.hpp"
+#include "sim/core/process.hpp"
+#include "sim/plan/rank_classes.hpp"
 #include "sim/training/estimate.hpp"
 #include "tests/bench/child.hpp"
 

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "sim/core/large_pages.hpp"
+#include "sim/core/process.hpp"
 #include "sim/layers/memory.hpp"
 #include "sim/search/search.hpp"
 #include "sim/training/estimate.hpp"

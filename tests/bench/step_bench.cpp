@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <string>
 
-#include "sim/core/large_pages.hpp"
+#include "sim/core/process.hpp"
 #include "sim/training/estimate.hpp"
 #include "tests/bench/child.hpp"
 

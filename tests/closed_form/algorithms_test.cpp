@@ -2,9 +2,9 @@
 // 1 us, a NIC a GPU of 1 GB/s and 10 us, ideal constants. S = 4.8 GB throughout.
 #include <gtest/gtest.h>
 
-#include "sim/collectives/collective_legs.hpp"
-#include "sim/collectives/lone_collective.hpp"
-#include "sim/collectives/wire_bytes.hpp"
+#include "sim/collectives/collective_cost.hpp"
+#include "sim/collectives/collective_flows.hpp"
+#include "sim/collectives/isolated_collective.hpp"
 #include "sim/engine/execute.hpp"
 #include "tests/support/error_text.hpp"
 #include "tests/support/fabrics.hpp"

@@ -1,8 +1,8 @@
 // Collectives on links of round numbers and ideal constants (test-gpu): formula and SimGrid alike.
 #include <gtest/gtest.h>
 
-#include "sim/collectives/group_flows.hpp"
-#include "sim/collectives/lone_collective.hpp"
+#include "sim/collectives/collective_flows.hpp"
+#include "sim/collectives/isolated_collective.hpp"
 #include "tests/closed_form/hand_made.hpp"
 #include "tests/support/fabrics.hpp"
 

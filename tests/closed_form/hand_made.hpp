@@ -3,9 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "sim/engine/execute.hpp"
-#include "sim/training/step_window.hpp"
+#include "sim/training/step_parts.hpp"
 #include "sim/training/training_step.hpp"
-#include "sim/training/verify.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery {

@@ -1,5 +1,5 @@
 // What links carry in a step of round numbers, and whose bytes they are.
-#include "sim/training/link_report.hpp"
+#include "sim/training/link_loads.hpp"
 #include "tests/closed_form/hand_made.hpp"
 
 namespace orrery::links_test {

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include "sim/layers/layer_ops.hpp"
-#include "sim/layers/model_flop.hpp"
 #include "sim/layers/step_cost.hpp"
 #include "tests/closed_form/hand_made.hpp"
 

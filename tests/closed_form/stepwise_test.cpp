@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "sim/collectives/collective_legs.hpp"
-#include "sim/collectives/program_graph.hpp"
-#include "sim/collectives/wire_bytes.hpp"
+#include "sim/collectives/collective_cost.hpp"
+#include "sim/collectives/collective_flows.hpp"
+#include "sim/collectives/collective_program.hpp"
 #include "sim/engine/execute.hpp"
 #include "tests/support/fabrics.hpp"
 #include "tests/support/programs.hpp"

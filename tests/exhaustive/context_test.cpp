@@ -5,7 +5,7 @@
 
 #include "sim/core/error.hpp"
 #include "sim/training/estimate.hpp"
-#include "sim/training/verify.hpp"
+#include "sim/training/training_step.hpp"
 #include "tests/support/placements.hpp"
 
 namespace orrery::context_test {

@@ -8,7 +8,7 @@
 // the run.
 #include <gtest/gtest.h>
 
-#include "sim/collectives/lone_collective.hpp"
+#include "sim/collectives/isolated_collective.hpp"
 #include "sim/engine/execute.hpp"
 #include "sim/training/estimate.hpp"
 #include "tests/exhaustive/all_plans.hpp"

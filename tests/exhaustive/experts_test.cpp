@@ -7,7 +7,7 @@
 #include "sim/layers/routed_loads.hpp"
 #include "sim/training/contraction.hpp"
 #include "sim/training/estimate.hpp"
-#include "sim/training/verify.hpp"
+#include "sim/training/training_step.hpp"
 #include "tests/support/conserved.hpp"
 #include "tests/support/placements.hpp"
 

@@ -10,7 +10,7 @@
 #include "sim/engine/execute.hpp"
 #include "sim/training/contraction.hpp"
 #include "sim/training/estimate.hpp"
-#include "sim/training/verify.hpp"
+#include "sim/training/training_step.hpp"
 #include "tests/exhaustive/all_plans.hpp"
 #include "tests/support/placements.hpp"
 

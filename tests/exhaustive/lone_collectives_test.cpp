@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "sim/collectives/lone_collective.hpp"
+#include "sim/collectives/isolated_collective.hpp"
 #include "sim/core/error.hpp"
 #include "tests/support/fabrics.hpp"
 

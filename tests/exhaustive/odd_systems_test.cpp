@@ -8,7 +8,7 @@
 
 #include "sim/plan/refinement.hpp"
 #include "sim/training/estimate.hpp"
-#include "sim/training/verify.hpp"
+#include "sim/training/training_step.hpp"
 #include "tests/exhaustive/all_plans.hpp"
 #include "tests/support/fabrics.hpp"
 

@@ -5,7 +5,7 @@
 #include "sim/engine/critical_path.hpp"
 #include "sim/training/contraction.hpp"
 #include "sim/training/estimate.hpp"
-#include "sim/training/verify.hpp"
+#include "sim/training/training_step.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery::split_backward_test {

@@ -4,7 +4,7 @@
 
 #include "sim/training/contraction.hpp"
 #include "sim/training/estimate.hpp"
-#include "sim/training/verify.hpp"
+#include "sim/training/training_step.hpp"
 #include "tests/support/scenarios.hpp"
 #include "tests/support/schedules.hpp"
 

@@ -4,7 +4,7 @@
 #include <set>
 #include <thread>
 
-#include "sim/core/module.hpp"
+#include "sim/core/process.hpp"
 #include "sim/explorer/http/http_server.hpp"
 #include "tests/support/explorer.hpp"
 

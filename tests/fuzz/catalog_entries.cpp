@@ -1,6 +1,6 @@
 #include "sim/cluster/economics.hpp"
 #include "sim/cluster/system.hpp"
-#include "sim/core/quantity_text.hpp"
+#include "sim/core/number_text.hpp"
 #include "sim/measurements/kernel_tables.hpp"
 #include "sim/measurements/price_errors.hpp"
 #include "sim/measurements/serving_table.hpp"

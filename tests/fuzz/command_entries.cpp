@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "sim/cli/command.hpp"
-#include "sim/core/input_file.hpp"
+#include "sim/core/text_file.hpp"
 #include "tests/fuzz/corpus.hpp"
 #include "tests/fuzz/entry_groups.hpp"
 #include "tests/fuzz/fuzz_checks.hpp"

@@ -2,7 +2,7 @@
 // the rows, and is then a database that SQLite finds nothing wrong with.
 #include <optional>
 
-#include "sim/sweep/database.hpp"
+#include "sim/sweep/merge.hpp"
 #include "tests/fuzz/entry_groups.hpp"
 #include "tests/fuzz/fuzz_checks.hpp"
 

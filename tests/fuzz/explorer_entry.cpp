@@ -1,7 +1,6 @@
 // What a page of the explorer asks: no page is trusted, and none may name a file.
 #include "sim/explorer/explored_search.hpp"
 #include "sim/explorer/explored_state.hpp"
-#include "sim/explorer/explored_sweep.hpp"
 #include "sim/plan/scenario.hpp"
 #include "tests/fuzz/entry_groups.hpp"
 #include "tests/fuzz/fuzz_checks.hpp"

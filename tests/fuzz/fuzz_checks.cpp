@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "sim/core/error_list.hpp"
+#include "sim/core/error.hpp"
 
 namespace orrery {
 namespace {

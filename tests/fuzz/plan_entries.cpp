@@ -3,11 +3,11 @@
 
 #include "sim/collectives/collective_program.hpp"
 #include "sim/moe/router.hpp"
-#include "sim/pipeline/replay.hpp"
 #include "sim/pipeline/schedule_file.hpp"
+#include "sim/pipeline/schedule_replay.hpp"
 #include "sim/plan/plan_keys.hpp"
 #include "sim/plan/scenario.hpp"
-#include "sim/search/compared_plan.hpp"
+#include "sim/search/comparison.hpp"
 #include "sim/training/estimate.hpp"
 #include "sim/validation/validate.hpp"
 #include "tests/fuzz/entry_groups.hpp"

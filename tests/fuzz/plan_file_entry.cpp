@@ -1,7 +1,7 @@
 // A file after --plan, or as a word of compare: keys of a plan, a result, a search, each with the
 // inputs that it may carry.
 #include "sim/cli/scenario_options.hpp"
-#include "sim/search/compared_plan.hpp"
+#include "sim/search/comparison.hpp"
 #include "tests/fuzz/entry_groups.hpp"
 #include "tests/fuzz/fuzz_checks.hpp"
 

@@ -1,7 +1,7 @@
 #include "sim/formats/requests/read_requests.hpp"
 #include "sim/serving/replay_requests.hpp"
+#include "sim/serving/request.hpp"
 #include "sim/serving/request_traffic.hpp"
-#include "sim/serving/slo.hpp"
 #include "tests/fuzz/entry_groups.hpp"
 #include "tests/fuzz/fuzz_checks.hpp"
 

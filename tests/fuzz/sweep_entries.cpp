@@ -1,6 +1,6 @@
 #include <filesystem>
 
-#include "sim/core/row_seal.hpp"
+#include "sim/core/shard.hpp"
 #include "sim/search/search.hpp"
 #include "sim/sweep/grid.hpp"
 #include "sim/sweep/sweep_folder.hpp"

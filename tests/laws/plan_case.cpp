@@ -6,8 +6,8 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "sim/plan/choose_software.hpp"
 #include "sim/plan/plan_keys.hpp"
+#include "sim/plan/software_keys.hpp"
 #include "sim/search/dimension.hpp"
 #include "tests/support/scenarios.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sim/plan/cast.hpp"
+#include "sim/plan/rank_classes.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery {

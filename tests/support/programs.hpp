@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "sim/collectives/collective_flows.hpp"
 #include "sim/collectives/collective_program.hpp"
-#include "sim/collectives/double_tree.hpp"
 
 namespace orrery {
 

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "sim/plan/choose_software.hpp"
 #include "sim/plan/scenario.hpp"
+#include "sim/plan/software_keys.hpp"
 
 namespace orrery {
 

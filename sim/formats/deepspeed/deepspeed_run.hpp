@@ -2,9 +2,14 @@
 
 #include <vector>
 
+#include "sim/formats/deepspeed/trainer_files.hpp"
 #include "sim/formats/recipe/recipe.hpp"
 
 namespace orrery {
+
+/// Refuses what has no prices, by what it is: adapters (LoRA), encoders, preferences and rewards,
+/// weights of four bits. Errors (bad_input): the program or the setting that says so.
+void refuse_unpriced_training(const TrainerFiles& files);
 
 /// The run that files of DeepSpeed, of Hugging Face's Trainer or of accelerate describe: a launch
 /// script, arguments (JSON, YAML), configurations (see read_trainer_files). What they leave out is

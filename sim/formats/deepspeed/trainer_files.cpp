@@ -5,7 +5,7 @@
 
 #include "sim/core/json_value.hpp"
 #include "sim/core/text_file.hpp"
-#include "sim/formats/settings/yaml_tree.hpp"
+#include "sim/formats/settings/settings_files.hpp"
 #include "sim/formats/shell/launched_program.hpp"
 #include "sim/formats/shell/shell_script.hpp"
 

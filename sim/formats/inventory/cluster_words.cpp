@@ -8,8 +8,8 @@
 
 #include "sim/core/catalog.hpp"
 #include "sim/core/nearest.hpp"
-#include "sim/core/own_figures.hpp"
-#include "sim/core/quantity_text.hpp"
+#include "sim/core/number_text.hpp"
+#include "sim/core/object_reader.hpp"
 #include "sim/core/text_file.hpp"
 
 namespace orrery {

@@ -1,10 +1,59 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "sim/formats/inventory/system_draft.hpp"
 
 namespace orrery {
+
+// A CPU socket (without parent) or a PCIe switch.
+struct NcclBranch {
+  int parent = -1;
+  double gb_s = 0.0;  ///< To the parent; 0: not told.
+};
+
+struct NcclGpu {
+  std::string bus;
+  int node = 0;
+  int dev = 0;
+  int branch = 0;
+  int sm = 0;
+  std::string device;  ///< PCI device id; "": not told.
+  double pcie_gb_s = 0.0;
+  int switch_links = 0;
+  std::vector<std::pair<std::string, int>> peers;  ///< Bus id of another GPU, links to it.
+};
+
+struct NcclNic {
+  std::string name;
+  int node = 0;
+  int branch = 0;
+  double mbit_per_s = 0.0;
+  std::string pci_class;
+};
+
+/// What a topology dump of NCCL holds, GPUs in the order in which CUDA counts them.
+struct NcclDump {
+  std::vector<NcclGpu> gpus;
+  std::vector<NcclNic> nics;
+  std::vector<NcclBranch> branches;  ///< A parent before its children.
+  std::string cpu_model;             ///< "x86_64 GenuineIntel 6 143 ", "?" for what is not told.
+  int nodes = 0;
+};
+
+/// Reads the XML that NCCL writes to NCCL_TOPO_DUMP_FILE. Errors (bad_input): no XML or cut off,
+/// another version, elements without what counts, devices that stand twice.
+NcclDump read_nccl_dump(const std::string& text, const std::string& file);
+
+/// The NVLinks of each pair of GPUs. Errors (bad_input): one end tells another number than the
+/// other.
+void set_pairs(SystemDraft& draft, const NcclDump& dump);
+
+/// Which PCIe switch and socket each GPU and each of `nics` hangs on, where that says more than the
+/// wiring: between GPUs without an NVSwitch, or where a GPU has no NIC to itself on its switch.
+void set_tree(SystemDraft& draft, const NcclDump& dump, const std::vector<NcclNic>& nics);
 
 /// The building plan in the XML that NCCL writes to NCCL_TOPO_DUMP_FILE: GPUs of a node and of
 /// its NVLink domain, their NVLinks and slots, the NICs with their speed and kind.

@@ -8,10 +8,21 @@
 #include <vector>
 
 #include "sim/core/error.hpp"
-#include "sim/formats/megatron/iteration_times.hpp"
+#include "sim/core/units.hpp"
 #include "sim/formats/shell/shell_script.hpp"
 
 namespace orrery {
+
+/// How long the iterations of a training log took.
+struct MeasuredSteps {
+  Seconds median;
+  int counted = 0;  ///< Lines, without those that were left out.
+};
+
+/// From lines such as "iteration 20/ 500 | ... | elapsed time per iteration (ms): 12110.4 | ...",
+/// behind whatever a launcher prefixes. The first line is left out where there are others: it warms
+/// up. Nothing: there is no such line.
+std::optional<MeasuredSteps> measured_steps(const std::string& log);
 
 /// Arguments of Megatron-LM's pretrain_*.py, under the names that arguments.py gives their values:
 /// "num_layers", "add_bias_linear". Asking for one marks it as read.

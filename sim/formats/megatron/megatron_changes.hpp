@@ -5,6 +5,7 @@
 
 #include "sim/formats/megatron/megatron_arguments.hpp"
 #include "sim/formats/megatron/megatron_flags.hpp"
+#include "sim/search/plan_space.hpp"
 
 namespace orrery {
 
@@ -27,5 +28,10 @@ std::vector<ArgumentChange> changed_arguments(const MegatronArguments& script,
 /// All of the script's arguments with the changes, one flag a line; what is new stands behind.
 std::string changed_script_text(const MegatronArguments& script,
                                 const std::vector<ArgumentChange>& changes);
+
+/// What a script must change for the last of the plans, step by step: the keys of the plan that are
+/// the reason, how long a step takes then and how much shorter that is, and the arguments.
+std::string megatron_changes_text(const MegatronArguments& script,
+                                  const std::vector<PlanStep>& steps);
 
 }  // namespace orrery

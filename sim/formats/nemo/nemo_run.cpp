@@ -6,12 +6,424 @@
 #include "sim/core/json_value.hpp"
 #include "sim/core/text_file.hpp"
 #include "sim/formats/megatron/megatron_run.hpp"
-#include "sim/formats/nemo/hydra_references.hpp"
-#include "sim/formats/nemo/nemo_arguments.hpp"
 #include "sim/formats/nemo/performance_script.hpp"
-#include "sim/formats/settings/yaml_tree.hpp"
+#include "sim/formats/settings/settings_files.hpp"
 
 namespace orrery {
+namespace {
+
+// An argument of arguments.py and the settings that say the same, in the same words.
+struct SameMeaning {
+  const char* argument;
+  const char* paths;
+};
+
+// Degrees stand with the model, but for NeMo 2, where they are the strategy's.
+constexpr SameMeaning of_ranks[] = {
+    {"tensor_model_parallel_size", "tensor_model_parallel_size"},
+    {"pipeline_model_parallel_size", "pipeline_model_parallel_size"},
+    {"virtual_pipeline_model_parallel_size", "virtual_pipeline_model_parallel_size"},
+    {"pipeline_model_parallel_layout", "pipeline_model_parallel_layout"},
+    {"decoder_first_pipeline_num_layers", "num_layers_in_first_pipeline_stage"},
+    {"decoder_last_pipeline_num_layers", "num_layers_in_last_pipeline_stage"},
+    {"account_for_embedding_in_pipeline_split", "account_for_embedding_in_pipeline_split"},
+    {"account_for_loss_in_pipeline_split", "account_for_loss_in_pipeline_split"},
+    {"context_parallel_size", "context_parallel_size"},
+    {"cp_comm_type", "cp_comm_type"},
+    {"expert_model_parallel_size", "expert_model_parallel_size"},
+    {"expert_tensor_parallel_size", "expert_tensor_parallel_size"},
+    {"sequence_parallel", "sequence_parallel"},
+};
+
+// Of the model, in the same words.
+constexpr SameMeaning of_model[] = {
+    {"num_layers", "num_layers"},
+    {"hidden_size", "hidden_size"},
+    {"ffn_hidden_size", "ffn_hidden_size"},
+    {"num_attention_heads", "num_attention_heads"},
+    {"num_query_groups", "num_query_groups"},
+    {"kv_channels", "kv_channels"},
+    {"make_vocab_size_divisible_by", "make_vocab_size_divisible_by"},
+    {"qk_layernorm", "qk_layernorm"},
+    {"softmax_type", "softmax_type"},
+    {"window_attn_skip_freq", "window_attn_skip_freq"},
+    {"activation_func_clamp_value", "activation_func_clamp_value"},
+    {"mtp_num_layers", "mtp_num_layers"},
+    {"multi_latent_attention", "multi_latent_attention"},
+    {"q_lora_rank", "q_lora_rank"},
+    {"kv_lora_rank", "kv_lora_rank"},
+    {"qk_head_dim", "qk_head_dim"},
+    {"qk_pos_emb_head_dim", "qk_pos_emb_head_dim"},
+    {"v_head_dim", "v_head_dim"},
+    {"num_experts", "num_moe_experts"},
+    {"moe_router_topk", "moe_router_topk"},
+    {"moe_ffn_hidden_size", "moe_ffn_hidden_size"},
+    {"moe_shared_expert_intermediate_size", "moe_shared_expert_intermediate_size"},
+    {"moe_router_num_groups", "moe_router_num_groups"},
+    {"moe_router_group_topk", "moe_router_group_topk"},
+    {"moe_router_enable_expert_bias", "moe_router_enable_expert_bias"},
+    {"moe_layer_freq", "moe_layer_freq"},
+    {"moe_token_dispatcher_type", "moe_token_dispatcher_type"},
+    {"moe_flex_dispatcher_backend", "moe_flex_dispatcher_backend"},
+    {"moe_shared_expert_overlap", "moe_shared_expert_overlap"},
+    {"moe_expert_capacity_factor", "moe_expert_capacity_factor"},
+    {"overlap_moe_expert_parallel_comm", "overlap_moe_expert_parallel_comm"},
+    {"delay_wgrad_compute", "delay_wgrad_compute"},
+    {"cuda_graph_impl", "cuda_graph_impl"},
+    {"cuda_graph_scope", "cuda_graph_scope"},
+    {"enable_cuda_graph", "enable_cuda_graph"},
+    {"external_cuda_graph", "external_cuda_graph"},
+    {"cpu_offloading", "cpu_offloading"},
+    {"cpu_offloading_num_layers", "cpu_offloading_num_layers"},
+    {"fine_grained_activation_offloading", "fine_grained_activation_offloading"},
+    {"activation_func_fp8_input_store", "activation_func_fp8_input_store"},
+    {"is_hybrid_model", "is_hybrid_model"},
+    {"hybrid_override_pattern", "hybrid_override_pattern"},
+    {"hybrid_layer_pattern", "hybrid_layer_pattern"},
+    {"experimental_attention_variant", "experimental_attention_variant"},
+    {"recompute_modules", "recompute_modules"},
+    {"recompute_granularity", "recompute_granularity"},
+    {"recompute_method", "recompute_method"},
+    {"recompute_num_layers", "recompute_num_layers"},
+};
+
+// Whole paths.
+constexpr SameMeaning of_run[] = {
+    {"micro_batch_size", "train.micro_batch_size|model.micro_batch_size|data.micro_batch_size"},
+    {"global_batch_size", "train.global_batch_size|model.global_batch_size|data.global_batch_size"},
+    {"rampup_batch_size", "train.rampup_batch_size|model.rampup_batch_size|data.rampup_batch_size"},
+    {"seq_length",
+     "dataset.sequence_length|dataset.seq_length|data.seq_length|model.encoder_seq_length|"
+     "model.data.seq_length|model.seq_length|model.config.seq_length"},
+    {"max_position_embeddings",
+     "model.max_position_embeddings|model.seq_length|model.config.seq_length"},
+    {"vocab_size",
+     "model.vocab_size|model.config.vocab_size|tokenizer.vocab_size|model.override_vocab_size"},
+    {"recompute_granularity", "model.activations_checkpoint_granularity"},
+    {"recompute_method", "model.activations_checkpoint_method"},
+    {"recompute_num_layers", "model.activations_checkpoint_num_layers"},
+    {"use_megatron_fsdp",
+     "ddp.use_megatron_fsdp|dist.use_megatron_fsdp|ddp.use_custom_fsdp|"
+     "trainer.strategy.ddp.use_custom_fsdp|model.fsdp"},
+    {"data_parallel_sharding_strategy",
+     "ddp.data_parallel_sharding_strategy|trainer.strategy.ddp.data_parallel_sharding_strategy"},
+    {"overlap_grad_reduce",
+     "comm_overlap.overlap_grad_reduce|ddp.overlap_grad_reduce|"
+     "trainer.strategy.ddp.overlap_grad_reduce|model.optim.overlap_grad_sync"},
+    {"overlap_param_gather", "comm_overlap.overlap_param_gather|ddp.overlap_param_gather"},
+    {"tp_comm_overlap",
+     "comm_overlap.tp_comm_overlap|model.tp_comm_overlap|model.ub_tp_comm_overlap"},
+    {"overlap_p2p_comm",
+     "comm_overlap.overlap_p2p_comm|model.overlap_p2p_comm|trainer.strategy.overlap_p2p_comm"},
+    {"num_distributed_optimizer_instances", "ddp.num_distributed_optimizer_instances"},
+    {"optimizer_cpu_offload", "optimizer.optimizer_cpu_offload"},
+    {"use_precision_aware_optimizer", "optimizer.use_precision_aware_optimizer"},
+    {"fp8_param_gather",
+     "mixed_precision.fp8_param_gather|ddp.fp8_param_gather|model.fp8_params|"
+     "trainer.plugins.fp8_params"},
+    {"fp4", "mixed_precision.fp4|model.fp4"},
+};
+
+// Where other layers stand that nothing prices: {path, what}.
+constexpr SameMeaning unpriced[] = {
+    {"model.mm_cfg", "an image encoder"},
+    {"model.encoder.num_layers", "an encoder beside the decoder"},
+    {"model.encoder", "an encoder beside the decoder"},
+    {"model.bert_binary_head", "an encoder (BERT)"},
+    {"model.retro", "retrieval (RETRO)"},
+    {"model.vision", "an image encoder"},
+    {"model.mamba_ngroups_dim", "Mamba layers"},
+    {"model.hybrid_override_pattern", "Mamba and other hybrid layers"},
+    {"model.griffin", "recurrent layers"},
+    {"model.language_transformer_config", "an image encoder"},
+    {"model.vision_transformer_config", "an image encoder"},
+    {"peft", "the training of adapters alone"},
+    {"model.peft.peft_scheme", "the training of adapters alone"},
+};
+
+using Values = std::map<std::string, MegatronArguments::Value>;
+
+class Translator {
+ public:
+  Translator(const Settings& settings, std::optional<std::int64_t> gpus)
+      : s_{settings}, gpus_{gpus} {}
+
+  Values read() {
+    refuse();
+    for (const auto& [argument, name] : of_ranks)
+      take(argument, path("model.", name) + "|" + path("trainer.strategy.", name));
+    for (const auto& [argument, name] : of_model)
+      take(argument, path("model.", name) + "|" + path("model.config.", name));
+    for (const auto& [argument, paths] : of_run) take(argument, paths);
+    layers();
+    precision();
+    optimizer();
+    shards();
+    size();
+    return std::move(values_);
+  }
+
+ private:
+  static std::string path(const std::string& of, const std::string& name) { return of + name; }
+
+  void refuse() {
+    for (const auto& [paths, what] : unpriced)
+      if (is_on(s_, paths))
+        s_.fail(paths, std::string{"means "} + what + ", which nothing prices",
+                "import a run that trains all weights of a GPT-like model");
+  }
+
+  // How the recipe calls it, and where.
+  MegatronArguments::Value value(const std::string& paths, std::vector<std::string> words) const {
+    s_.find(paths);  // Which is read thereby.
+    return {std::move(words), s_.name(paths), s_.place_of(paths)};
+  }
+  void put(const std::string& argument, const std::string& paths, const std::string& word) {
+    values_.insert_or_assign(argument, value(paths, {word}));
+  }
+  void put(const std::string& argument, const std::string& paths, bool is_on) {
+    put(argument, paths, std::string{is_on ? "True" : "False"});
+  }
+
+  void take(const std::string& argument, const std::string& paths) {
+    const SettingsTree* tree = s_.find(paths);
+    if (!tree || tree->kind == SettingsTree::Kind::map) return;
+    if (tree->kind == SettingsTree::Kind::list) {
+      std::string list;  // As Python prints it, which is one word or several alike.
+      for (const SettingsTree& item : tree->items) list += (list.empty() ? "" : ", ") + item.text;
+      values_.insert_or_assign(argument, value(paths, {"[" + list + "]"}));
+      return;
+    }
+    std::string word = tree->text == "true" ? "True" : tree->text == "false" ? "False" : tree->text;
+    if (word.find("${") != word.npos || word == "???")
+      s_.fail(paths, "is " + shown_text(word) + ", which the file does not say",
+              "give it: --set " + s_.name(paths) + "=VALUE");
+    values_.insert_or_assign(argument, value(paths, {word}));
+  }
+
+  void layers() {
+    const std::string groups = "model.num_query_groups|model.config.num_query_groups";
+    if (s_.has(groups)) put("group_query_attention", groups, true);
+    const std::string activation = s_.word("model.activation", "gelu");
+    const bool gated = activation.ends_with("glu");
+    put("swiglu", "model.gated_linear_unit|model.config.gated_linear_unit|model.activation",
+        s_.flag("model.gated_linear_unit|model.config.gated_linear_unit", gated));
+    const std::string bias = "model.add_bias_linear|model.config.add_bias_linear|model.bias";
+    put("add_bias_linear", bias, s_.flag(bias, true));
+    const std::string qkv = "model.add_qkv_bias|model.config.add_qkv_bias|model.qkv_bias";
+    if (s_.has(qkv)) put("add_qkv_bias", qkv, s_.flag(qkv, false));
+    const std::string tied =
+        "model.share_embeddings_and_output_weights|model.config.share_embeddings_and_output_"
+        "weights";
+    put("untie_embeddings_and_output_weights", tied, !s_.flag(tied, true));
+    const std::string norm = "model.normalization|model.config.normalization";
+    put("normalization", norm,
+        s_.choice(norm, {{"layernorm", "LayerNorm"},
+                         {"layernorm1p", "LayerNorm"},
+                         {"low_precision_layernorm", "LayerNorm"},
+                         {"rmsnorm", "RMSNorm"}}));
+    const std::string positions =
+        "model.position_embedding_type|model.config.position_embedding_type";
+    put("position_embedding_type", positions, s_.word(positions, "learned_absolute"));
+    const std::string window = "model.window_size|model.config.window_size";
+    if (const std::vector<std::string> sides = s_.words(window); !sides.empty()) {
+      std::string text;
+      for (const std::string& side : sides) text += (text.empty() ? "(" : ", ") + side;
+      put("window_size", window, text + ")");
+    }
+    if (s_.flag("model.moe_enable_deepep|model.config.moe_enable_deepep", false)) {
+      put("moe_token_dispatcher_type", "model.moe_enable_deepep", std::string{"flex"});
+      put("moe_flex_dispatcher_backend", "model.moe_enable_deepep", std::string{"deepep"});
+    }
+    tokenizer();
+    const std::string engine = "model.transformer_engine";
+    if (!s_.flag(engine, true) && !s_.flag("model.use_flash_attention", false))
+      put("transformer_impl", engine, std::string{"local"});
+    s_.find("model.use_flash_attention");
+  }
+
+  void tokenizer() {
+    if (!s_.flag("model.should_pad_vocab", true) && s_.has("model.vocab_size"))
+      put("padded_vocab_size", "model.vocab_size", s_.word("model.vocab_size", ""));
+    const std::string own = "tokenizer.tokenizer_type";
+    if (s_.has(own)) put("tokenizer_type", own, s_.word(own, ""));
+    const std::string type = "tokenizer.tokenizer_model|model.tokenizer.type|model.tokenizer.model";
+    const std::string name = s_.word(type, "");
+    if (name.ends_with("BPETokenizer") || name.starts_with("BertWordPiece"))
+      put("tokenizer_type", type, name);
+    else if (!name.empty() && name.find("${") == name.npos)
+      put("tokenizer_model", type, name);
+  }
+
+  // "bf16", "bf16-mixed", "16-mixed", "32", "bf16_with_fp8_current_scaling_mixed".
+  void precision() {
+    const SettingsTree* mixed = s_.find("mixed_precision");
+    const bool is_name = mixed && mixed->kind == SettingsTree::Kind::scalar;
+    const std::string paths =
+        is_name ? "mixed_precision" : "trainer.plugins.precision|trainer.precision";
+    const std::string word = s_.word(paths, "");
+    const bool fp16 = s_.flag(is_name ? "model.fp16" : "mixed_precision.fp16|model.fp16",
+                              word.starts_with("16") || word.starts_with("fp16"));
+    const bool bf16 = s_.flag(is_name ? "model.bf16" : "mixed_precision.bf16|model.bf16",
+                              word.starts_with("bf16"));
+    const bool says_none = word.empty() && !fp16 && !bf16;
+    if (!says_none) put(fp16 ? "fp16" : "bf16", paths, fp16 || bf16);
+    const std::string fp8 =
+        is_name ? "model.fp8" : "mixed_precision.fp8|trainer.plugins.fp8|model.fp8";
+    const bool names_fp8 = word.find("fp8") != word.npos;
+    if (word.find("nvfp4") != word.npos) put("fp4", paths, std::string{"e2m1"});
+    if (is_on(s_, fp8) || names_fp8)
+      put("fp8", is_on(s_, fp8) ? fp8 : paths, std::string{"hybrid"});
+    const std::string recipe =
+        is_name ? "model.fp8_recipe" : "mixed_precision.fp8_recipe|trainer.plugins.fp8_recipe";
+    if (word.find("mxfp8") != word.npos)
+      put("fp8_recipe", paths, std::string{"mxfp8"});
+    else if (s_.has(recipe))
+      put("fp8_recipe", recipe, s_.word(recipe, ""));
+  }
+
+  void optimizer() {
+    const std::string sharded =
+        "ddp.use_distributed_optimizer|optimizer.use_distributed_optimizer|"
+        "trainer.strategy.ddp.use_distributed_optimizer|optim.config.use_distributed_optimizer";
+    const std::string name = s_.word("model.optim.name", "");
+    put("use_distributed_optimizer", s_.has(sharded) ? sharded : "model.optim.name",
+        s_.flag(sharded, name.starts_with("distributed_") || name.starts_with("mcore_distr")));
+    // NeMo, megatron_base_model.py, setup_optimization: store_param_remainders beside bf16 weights.
+    if (name == "distributed_fused_adam")
+      put("use_precision_aware_optimizer", "model.optim.name", true);
+    // NeMo, megatron_gpt_model.py: fp32 unless grad_sync_dtype says otherwise; Megatron-Bridge and
+    // NeMo 2, mixed_precision: grad_reduce_in_fp32.
+    const std::string wide =
+        s_.find("mixed_precision") && s_.find("mixed_precision")->kind == SettingsTree::Kind::scalar
+            ? "ddp.grad_reduce_in_fp32"
+            : "mixed_precision.grad_reduce_in_fp32|ddp.grad_reduce_in_fp32|"
+              "trainer.plugins.grad_reduce_in_fp32|trainer.strategy.ddp.grad_reduce_in_fp32";
+    const std::string type = s_.word("model.optim.grad_sync_dtype", "fp32");
+    const bool is_wide = s_.flag(wide, type == "fp32" || type == "32");
+    put(is_wide ? "accumulate_allreduce_grads_in_fp32" : "grad_reduce_in_bf16", wide, true);
+    for (const char* of :
+         {"main_params_dtype", "exp_avg_dtype", "exp_avg_sq_dtype", "main_grads_dtype"}) {
+      const std::string at = std::string{"optimizer."} + of;
+      const std::string given = s_.word(at + "._target_", "");
+      if (!given.empty()) put(of, at, short_type(given));
+    }
+  }
+
+  // NeMo 1: PyTorch's FSDP.
+  void shards() {
+    if (!s_.flag("model.fsdp", false)) return;
+    const std::string path = "model.fsdp_sharding_strategy";
+    put("data_parallel_sharding_strategy", path,
+        s_.choice(path, {{"full", "optim_grads_params"},
+                         {"hybrid", "optim_grads_params"},
+                         {"grad", "optim_grads"}}));
+  }
+
+  // "torch.float32" as "fp32".
+  static std::string short_type(const std::string& type) {
+    if (type.ends_with("bfloat16")) return "bf16";
+    if (type.ends_with("float16")) return "fp16";
+    return type.find("float8") != type.npos || type.ends_with("uint8") ? "fp8" : "fp32";
+  }
+
+  void size() {
+    const std::string nodes = "trainer.num_nodes", devices = "trainer.devices";
+    std::optional<std::int64_t> gpus = gpus_;
+    if (!gpus && s_.has(nodes) && s_.has(devices))
+      gpus = product_of({s_.number(nodes, 1), s_.number(devices, 1)});
+    if (gpus && *gpus > 0 && *gpus < (1 << 24)) put("world_size", nodes, std::to_string(*gpus));
+  }
+
+  const Settings& s_;
+  std::optional<std::int64_t> gpus_;
+  Values values_;
+};
+
+}  // namespace
+
+MegatronArguments nemo_arguments(const Settings& settings, std::optional<std::int64_t> gpus,
+                                 const std::map<std::string, std::string>& nccl) {
+  Values values = Translator{settings, gpus}.read();
+  std::map<std::string, std::string> spelling;
+  for (const auto& [argument, name] : of_model) spelling[argument] = std::string{"model."} + name;
+  for (const auto& [argument, paths] : of_run)
+    spelling[argument] = std::string_view{paths}.substr(0, std::string_view{paths}.find('|'));
+  spelling["vocab_size"] = "model.vocab_size";
+  spelling["bf16"] = settings.has("trainer") ? "trainer.precision" : "mixed_precision";
+  return MegatronArguments::of_recipe(settings.file(), std::move(values), std::move(spelling),
+                                      nccl);
+}
+
+namespace {
+
+constexpr int most_steps = 8;  // Of references to references.
+
+// "model.data" of "model.data.seq_length"; "" at the top.
+std::string parent(const std::string& path) {
+  const std::size_t dot = path.rfind('.');
+  return dot == path.npos ? "" : path.substr(0, dot);
+}
+
+class ReferenceReader {
+ public:
+  explicit ReferenceReader(const Settings& settings) : s_{settings} {}
+
+  std::optional<std::string> meaning(const std::string& path, const std::string& word,
+                                     int step) const {
+    if (!word.starts_with("${") || !word.ends_with("}") || step > most_steps) return std::nullopt;
+    const std::string inside = word.substr(2, word.size() - 3);
+    if (inside.starts_with("multiply:")) return multiplied(path, inside.substr(9), step);
+    if (inside.find_first_of(":{}") != inside.npos) return std::nullopt;
+    const std::string target = absolute(path, inside);
+    if (auto found = word_at(target, step)) return found;
+    const std::size_t dot = target.find('.');
+    return dot == target.npos ? std::nullopt : word_at(target.substr(dot + 1), step);
+  }
+
+ private:
+  static std::string absolute(const std::string& path, const std::string& reference) {
+    if (!reference.starts_with('.')) return reference;
+    std::string base = parent(path);
+    std::size_t at = 1;
+    for (; at < reference.size() && reference[at] == '.'; ++at) base = parent(base);
+    return base.empty() ? reference.substr(at) : base + "." + reference.substr(at);
+  }
+
+  std::optional<std::string> word_at(const std::string& path, int step) const {
+    const SettingsTree* value = s_.look(path);
+    if (!value || value->kind != SettingsTree::Kind::scalar) return std::nullopt;
+    if (value->text.find("${") == value->text.npos) return value->text;
+    return meaning(path, value->text, step + 1);
+  }
+
+  std::optional<std::string> multiplied(const std::string& path, const std::string& both,
+                                        int step) const {
+    const std::size_t comma = both.find(',');
+    if (comma == both.npos) return std::nullopt;
+    const auto factor = [&](const std::string& text) -> std::optional<int> {
+      std::string word{trimmed(text)};
+      if (word.starts_with("${")) word = meaning(path, word, step + 1).value_or("");
+      return plain_integer(word, 1 << 30);
+    };
+    const auto a = factor(both.substr(0, comma)), b = factor(both.substr(comma + 1));
+    if (!a || !b) return std::nullopt;
+    return std::to_string(product_of({*a, *b}));
+  }
+
+  const Settings& s_;
+};
+
+}  // namespace
+
+void resolve_references(Settings& settings) {
+  const Settings before = settings;
+  const ReferenceReader reader{before};
+  settings.replace_words([&](const std::string& path, const std::string& word) {
+    return reader.meaning(path, word, 0);
+  });
+}
+
 namespace {
 
 // Classes of NeMo 2 (nemo/collections/llm/gpt/model) that a recipe names instead of their sizes.

@@ -2,9 +2,24 @@
 
 #include <string>
 
+#include "sim/formats/megatron/megatron_arguments.hpp"
 #include "sim/formats/recipe/recipe.hpp"
 
 namespace orrery {
+
+/// What settings of NeMo or Megatron-Bridge mean as arguments of Megatron-LM, whose engine both
+/// start: layouts of NeMo 1 (trainer, model, optim), of NeMo 2 (trainer.strategy, model.config,
+/// data) and of Megatron-Bridge's ConfigContainer (model, train, ddp, mixed_precision,
+/// comm_overlap). `gpus`: of the run, where nothing says it; `nccl`: variables of its environment.
+/// Errors (bad_input): a value that has no meaning, by its line; what nothing prices.
+MegatronArguments nemo_arguments(const Settings& settings, std::optional<std::int64_t> gpus,
+                                 const std::map<std::string, std::string>& nccl = {});
+
+/// Puts the values of other settings where a recipe of Hydra refers to them: "${model.seq_length}",
+/// "${.hidden_size}" of the same map, "${..x}" of the one above, "${multiply:4, ${.hidden_size}}".
+/// A path that begins with a name that a launcher puts before it ("training.model.x") is also
+/// looked up without it. What refers to nothing, or to itself, stays as it is.
+void resolve_references(Settings& settings);
 
 /// The run that a recipe of NeMo 1 or 2 or of Megatron-Bridge describes: its YAML, or a log of
 /// Megatron-Bridge, which prints its configuration ("Task Configuration"). `answers.set` are its

@@ -12,9 +12,30 @@
 #include "sim/core/error.hpp"
 #include "sim/formats/settings/settings.hpp"
 #include "sim/model/model.hpp"
-#include "sim/plan/plan_request.hpp"
+#include "sim/plan/plan.hpp"
 
 namespace orrery {
+
+/// Keys of a model (orrery.model/1) as a recipe says them.
+class ModelSizes {
+ public:
+  void number(const std::string& key, std::int64_t value) { add(key, std::to_string(value)); }
+  void flag(const std::string& key, bool value) { add(key, value ? "true" : "false"); }
+  void word(const std::string& key, const std::string& value) { add(key, json_quoted(value)); }
+
+  /// Errors (bad_input): sizes that no model has, as of `file`.
+  Model model(const std::string& name, const std::string& source, const std::string& file) const;
+
+ private:
+  void add(const std::string& key, const std::string& json) {
+    entries_ += ", " + json_quoted(key) + ": " + json;
+  }
+  std::string entries_;
+};
+
+/// `tokens` padded to a multiple of `multiple`, which counts as 1 where it is less. Both as a user
+/// wrote them: at most 2^30.
+std::int64_t padded_rows(std::int64_t tokens, std::int64_t multiple);
 
 /// A plan file with the model inside, for people, and what was concluded or left out.
 struct ImportedRun {
@@ -106,5 +127,18 @@ struct PricedOtherwise {
 /// "path sentence" for each of them that is on.
 void tell_otherwise(const Settings& settings, std::span<const PricedOtherwise> all,
                     std::vector<std::string>& notes);
+
+/// What NCCL's variables in a run's environment mean here.
+struct NcclSettings {
+  NcclChoice allowed;  ///< NCCL_ALGO, NCCL_PROTO, NCCL_NVLS_ENABLE=0.
+  /// A sentence for each other that may change a run's time: that nothing in the model depends on
+  /// it, or what says the same. Those of logs, timeouts and interfaces are passed over.
+  std::vector<std::string> notes;
+};
+
+/// `environment`: values by name, as `place` sets them. Errors (bad_input): an algorithm or a
+/// protocol that is none of NCCL's.
+NcclSettings nccl_settings(const std::map<std::string, std::string>& environment,
+                           const Place& place);
 
 }  // namespace orrery

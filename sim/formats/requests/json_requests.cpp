@@ -3,7 +3,7 @@
 
 #include "sim/core/json_value.hpp"
 #include "sim/core/text_file.hpp"
-#include "sim/formats/requests/request_forms.hpp"
+#include "sim/formats/requests/read_requests.hpp"
 
 namespace orrery {
 namespace {

@@ -2,12 +2,80 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <string_view>
 
+#include "sim/core/nearest.hpp"
 #include "sim/core/number_text.hpp"
-#include "sim/model/named_model.hpp"
+#include "sim/model/model_name.hpp"
+#include "sim/serving/deployment.hpp"
 #include "sim/serving/speculation.hpp"
 
 namespace orrery {
+namespace {
+
+struct Word {
+  std::string_view text;
+  WeightFormat format;
+};
+
+// As publishers name their checkpoints, the longer words first: RedHatAI (FP8-block, FP8-dynamic,
+// w4a16), nvidia (FP4, NVFP4, FP8), Qwen (AWQ, GPTQ-Int4), and others.
+constexpr std::array<Word, 18> words{{{"gptq-int4", WeightFormat::int4},
+                                      {"gptq-int8", WeightFormat::int8},
+                                      {"fp8-block", WeightFormat::fp8_block},
+                                      {"fp8-dynamic", WeightFormat::fp8},
+                                      {"fp8-kv", WeightFormat::fp8},
+                                      {"quantized.w4a16", WeightFormat::int4},
+                                      {"quantized.w8a16", WeightFormat::int8},
+                                      {"nvfp4", WeightFormat::nvfp4},
+                                      {"mxfp4", WeightFormat::mxfp4},
+                                      {"w4a16", WeightFormat::int4},
+                                      {"w8a16", WeightFormat::int8},
+                                      {"awq", WeightFormat::int4},
+                                      {"gptq", WeightFormat::int4},
+                                      {"int4", WeightFormat::int4},
+                                      {"int8", WeightFormat::int8},
+                                      {"bf16", WeightFormat::bf16},
+                                      {"fp8", WeightFormat::fp8},
+                                      {"fp4", WeightFormat::nvfp4}}};
+
+}  // namespace
+
+CheckpointName read_checkpoint_name(const std::string& name) {
+  CheckpointName read{name, std::nullopt};
+  while (read.model.ends_with('/')) read.model.pop_back();
+  const std::size_t slash = read.model.rfind('/');
+  const std::size_t begin = slash == read.model.npos ? 0 : slash + 1;
+  for (const Word& word : words) {
+    const std::string low = lower_case(read.model);
+    const std::size_t at = low.find("-" + std::string{word.text}, begin);
+    const std::size_t end = at == low.npos ? at : at + 1 + word.text.size();
+    if (end == low.npos || (end < low.size() && low[end] != '-')) continue;
+    read.model.erase(at, end - at);
+    read.weights = word.format;
+    // Qwen's own are scaled by blocks of 128 x 128 (their model cards: fine-grained fp8).
+    if (word.text == "fp8" && low.starts_with("qwen/")) read.weights = WeightFormat::fp8_block;
+    break;
+  }
+  return read;
+}
+
+// quantization_config of each one's config.json: block-wise fp8 of DeepSeek-V3, Kimi-K2 and
+// MiniMax-M2, mxfp4 of the experts alone in gpt-oss.
+PublishedFormats published_formats(const std::string& model) {
+  if (model == "deepseek-v3" || model == "kimi-k2" || model.starts_with("minimax-m2"))
+    return {WeightFormat::fp8_block, WeightFormat::fp8_block};
+  if (model.starts_with("gpt-oss-")) return {WeightFormat::bf16, WeightFormat::mxfp4};
+  return {};
+}
+
+const std::string& checkpoint_suffix(WeightFormat format) {
+  static const std::array<std::string, 8> suffixes{"-BF16",  "",       "-FP8-dynamic", "-FP8-block",
+                                                   "-NVFP4", "-MXFP4", "-GPTQ-Int8",   "-AWQ"};
+  return suffixes[static_cast<std::size_t>(format)];
+}
+
 namespace {
 
 // As a deployment's keys allow (sim/serving/deployment_keys.cpp).
@@ -204,6 +272,277 @@ void ServerReader::read_draft(const std::string& method, const std::string& mode
   text += std::to_string(tokens) + "@" + accepted->second;
   // Its own errors say what is wrong with the rates.
   part_.keys["speculate"] = speculation_text(parse_speculation(text, {"--accepted", ""}));
+}
+
+namespace {
+
+// What is on and not priced so. Of all engines: their names do not clash.
+constexpr std::array<PricedOtherwise, 20> otherwise{
+    {{"enforce_eager|disable_cuda_graph", "launches kernels one by one; priced are CUDA graphs"},
+     {"enable_dbo|enable_two_batch_overlap",
+      "overlaps two halves of a batch, which is not modelled"},
+     {"enable_eplb|moe_config.load_balancer|eplb_config",
+      "balances experts; their load is that of the tables' router (docs/SERVING.md)"},
+     {"swap_space", "was for preemption by swapping; modelled is computing again"},
+     {"stream_interval", "sends several tokens at a time; ITL is priced token by token"},
+     {"disable_overlap_schedule|disable_overlap_scheduler",
+      "prepares iterations one after the other; priced is the overlapped host"},
+     {"limit_mm_per_prompt|enable_multimodal", "concerns images, which are not modelled"},
+     {"kv_cache_config.max_tokens|max_total_tokens|num_gpu_blocks_override",
+      "limits the KV cache, which is priced as the memory allows"},
+     {"kv_cache_config.max_attention_window", "limits attention; windows are those of the model"},
+     {"enable_torch_compile", "compiles kernels; priced are those of the tables"},
+     {"scheduling_policy", "orders requests; modelled is first come, first served"},
+     {"schedule_policy", "orders requests; modelled is first come, first served"},
+     {"attention_dp_config.enable_balance",
+      "waits to balance prompts over copies, which is not modelled"},
+     {"dp_shared_prefix", "is not modelled"},
+     {"num_scheduler_steps", "makes several steps at once, which is not modelled"},
+     {"num_continuous_decode_steps", "makes several steps at once, which is not modelled"},
+     {"prefill_max_requests", "limits prompts of an iteration, which only the budget does here"},
+     {"max_num_partial_prefills",
+      "limits prompts of an iteration, which only the budget does here"},
+     {"long_prefill_token_threshold", "cuts long prompts, which only the budget does here"},
+     {"guided_decoding_backend|structured_outputs_config",
+      "constrains answers, whose cost is not modelled"}}};
+
+// What changes no price: names, places, logs, texts, and what the tables have settled.
+const std::vector<std::string> inactive{"additional_config",
+                                        "allow_",
+                                        "all2all_backend",
+                                        "api_",
+                                        "attention_backend",
+                                        "async_scheduling",
+                                        "attn_backend",
+                                        "backend",
+                                        "batch_wait",
+                                        "cache_transceiver_config",
+                                        "chat_template",
+                                        "collect_",
+                                        "compilation_config",
+                                        "config",
+                                        "constrained_json",
+                                        "context_length",
+                                        "cuda_graph",
+                                        "crash_dump",
+                                        "data_parallel_address",
+                                        "data_parallel_backend",
+                                        "data_parallel_hybrid_lb",
+                                        "data_parallel_rpc",
+                                        "data_parallel_size_local",
+                                        "data_parallel_start_rank",
+                                        "decode_attention_backend",
+                                        "decode_log_interval",
+                                        "deepep_mode",
+                                        "default_",
+                                        "disable_custom_all_reduce",
+                                        "disable_log",
+                                        "disable_shared_experts_fusion",
+                                        "disaggregation_",
+                                        "dist_",
+                                        "distributed_executor",
+                                        "download_dir",
+                                        "dyn_",
+                                        "enable_auto_tool",
+                                        "enable_cache_report",
+                                        "enable_flashinfer",
+                                        "enable_iter",
+                                        "enable_log",
+                                        "enable_metrics",
+                                        "enable_prompt_tokens_details",
+                                        "enable_request_id",
+                                        "enable_server_load",
+                                        "endpoint",
+                                        "extra_engine_args",
+                                        "extra_llm_api_options",
+                                        "fail_fast",
+                                        "fp8_gemm",
+                                        "generation_config",
+                                        "gpus_per_node",
+                                        "hf_",
+                                        "host",
+                                        "http",
+                                        "ipc",
+                                        "is_",
+                                        "iter_",
+                                        "kv_events_config",
+                                        "kv_transfer_config",
+                                        "load_balance",
+                                        "load_format",
+                                        "log_",
+                                        "mamba_",
+                                        "master_",
+                                        "max_beam_width",
+                                        "max_input_len",
+                                        "max_logprobs",
+                                        "max_model_len",
+                                        "max_seq_len",
+                                        "metadata_server",
+                                        "metrics",
+                                        "mm_",
+                                        "model_impl",
+                                        "moe_a2a_backend",
+                                        "moe_config.backend",
+                                        "moe_config.max_num_tokens",
+                                        "moe_dense_tp_size",
+                                        "moe_runner_backend",
+                                        "multi_modal",
+                                        "nccl_",
+                                        "nnodes",
+                                        "num_nodes",
+                                        "no_log",
+                                        "nsys",
+                                        "num_postprocess",
+                                        "numa",
+                                        "otlp",
+                                        "override_",
+                                        "perf_metrics",
+                                        "pod_ip",
+                                        "port",
+                                        "postprocess",
+                                        "prefill_attention_backend",
+                                        "preferred_sampling",
+                                        "print_iter_log",
+                                        "quiet",
+                                        "random_seed",
+                                        "reasoning_parser",
+                                        "request_plane",
+                                        "response_role",
+                                        "return_",
+                                        "revision",
+                                        "root_path",
+                                        "sampling_",
+                                        "schedule_conservativeness",
+                                        "seed",
+                                        "served_model_name",
+                                        "shutdown",
+                                        "skip_server_warmup",
+                                        "skip_tokenizer_init",
+                                        "speculative_config.",
+                                        "speculative_draft",
+                                        "ssl_",
+                                        "stream_output",
+                                        "tokenizer",
+                                        "tool_",
+                                        "trust_remote_code",
+                                        "uvicorn",
+                                        "use_tqdm",
+                                        "warmups",
+                                        "watchdog_timeout",
+                                        "web"};
+
+}  // namespace
+
+void ServerReader::tell_rest() {
+  if (!flag("async_scheduling", true))
+    note("async_scheduling", "is off; priced is the overlapped host");
+  for (const Settings* settings : {&command_.words, &command_.file}) {
+    tell_otherwise(*settings, otherwise, part_.notes);
+    tell_unread(*settings, inactive, part_.notes);
+  }
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// In the order of docs/SERVING.md.
+Json ordered(const Json& keys) {
+  Json all = Json::object();
+  for (const DeploymentKey& key : deployment_keys())
+    if (keys.contains(key.name)) all[key.name] = keys[key.name];
+  return all;
+}
+
+// Servers of one kind are replicas of each other.
+struct Pool {
+  std::optional<Json> keys;
+  std::int64_t servers = 0;
+};
+
+void add(Pool& pool, const ServedPart& part, const ServerCommand& command) {
+  ++pool.servers;
+  if (pool.keys && *pool.keys != part.keys)
+    fail_input(command.words.place(),
+               "starts servers that differ: " + pool.keys->dump() + " and " + part.keys.dump(),
+               "give a script that starts one of them");
+  pool.keys = part.keys;
+}
+
+Json finished(const Pool& pool) {
+  Json keys = *pool.keys;
+  keys["replicas"] = keys.value("replicas", std::int64_t{1}) * pool.servers;
+  return ordered(keys);
+}
+
+std::int64_t gpus_of(const Json& keys) {
+  std::int64_t gpus = 1;
+  for (const char* degree : {"tp", "pp", "dp", "replicas"})
+    gpus *= keys.value(degree, std::int64_t{1});
+  return gpus;
+}
+
+std::string answer(const RecipeAnswers& answers, const char* key) {
+  const auto found = answers.set.find(key);
+  return found == answers.set.end() ? "" : found->second;
+}
+
+}  // namespace
+
+ImportedRun import_servers(const std::vector<RecipeFile>& files, const RecipeAnswers& answers) {
+  const StartedServers started = find_servers(files, answers);
+  ImportedRun run;
+  run.notes = started.notes;
+  std::optional<ServedPart> first;
+  Pool pools[3];
+  for (const ServerCommand& command : started.servers) {
+    ServedPart part = ServerReader{command, answers}.read();
+    for (const std::string& note : part.notes)
+      if (std::find(run.notes.begin(), run.notes.end(), note) == run.notes.end())
+        run.notes.push_back(note);
+    if (part.is_further_node) continue;
+    if (first &&
+        (first->model.name != part.model.name || first->prefix_cache != part.prefix_cache ||
+         started.servers.front().kind != command.kind))
+      fail_input(command.words.place(), "starts servers of different models or engines",
+                 "give a script that starts one of them");
+    add(pools[static_cast<std::size_t>(part.role)], part, command);
+    if (!first) first = std::move(part);
+  }
+  const Place place = started.servers.front().words.place();
+  if (!first)
+    fail_input(place, "starts further nodes of a server, but not its first",
+               "give the command of the first node");
+  const Pool& all = pools[0];
+  const Pool& prefill = pools[1];
+  const Pool& decode = pools[2];
+  if (all.keys ? prefill.keys || decode.keys : !prefill.keys || !decode.keys)
+    fail_input(place,
+               all.keys ? "starts servers of pools beside servers without"
+                        : std::string{"starts no server that "} +
+                              (prefill.keys ? "goes on with the prompts" : "computes prompts"),
+               "give a script that starts both pools, or neither");
+  Json file = Json::object();
+  file["schema"] = "orrery.deployment/1";
+  if (first->catalog_name.empty())
+    file["model"] = Json::parse(first->model.document->compact());
+  else
+    file["model"] = first->catalog_name;
+  const std::string engine = answer(answers, "engine");
+  file["engine"] = engine.empty() ? name(started.servers.front().kind) : engine;
+  if (!answer(answers, "system").empty()) file["system"] = answer(answers, "system");
+  if (all.keys) {
+    const Json keys = finished(all);
+    file["gpus"] = gpus_of(keys);
+    file.update(keys);
+  } else {
+    file["prefill"] = finished(prefill);
+    file["decode"] = finished(decode);
+  }
+  if (!first->prefix_cache) file["prefix_cache"] = false;
+  if (!started.router.empty()) file["router"] = started.router;
+  run.json = file.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return run;
 }
 
 }  // namespace orrery

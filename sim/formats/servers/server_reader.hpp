@@ -1,13 +1,34 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "sim/formats/servers/checkpoint_name.hpp"
+#include "sim/formats/recipe/recipe.hpp"
 #include "sim/formats/servers/server_commands.hpp"
+#include "sim/serving/number_format.hpp"
 
 namespace orrery {
+
+/// What the name of a published checkpoint says of its number formats.
+struct CheckpointName {
+  std::string model;  ///< Without the words for formats: "Qwen/Qwen3-32B" of "Qwen/Qwen3-32B-FP8".
+  std::optional<WeightFormat> weights;  ///< Of all linear layers.
+};
+CheckpointName read_checkpoint_name(const std::string& name);
+
+/// The formats in which a model of the catalog is published where its name says none, as
+/// DeepSeek-V3 in fp8_block.
+struct PublishedFormats {
+  WeightFormat weights = WeightFormat::bf16;
+  WeightFormat experts = WeightFormat::bf16;
+};
+PublishedFormats published_formats(const std::string& catalog_name);
+
+/// The word that read_checkpoint_name() reads as this format of all weights, whoever publishes it:
+/// "-FP8-block".
+const std::string& checkpoint_suffix(WeightFormat format);
 
 /// Which requests a server answers, or which part of them.
 enum class ServerRole { all, prefill, decode };
@@ -75,5 +96,12 @@ class ServerReader {
   CheckpointName checkpoint_;
   ServedPart part_;
 };
+
+/// The deployment that commands of vLLM, SGLang, TensorRT-LLM or Dynamo start, as a file of
+/// orrery.deployment/1 (sim/serving/deployment.hpp). Equal servers are replicas;
+/// servers that compute prompts and servers that go on with them are pools. `answers.set` has
+/// settings and shell variables, and "accepted" (of drafted tokens), "engine", "system".
+/// Errors (bad_input): no server, servers that differ, settings without a price.
+ImportedRun import_servers(const std::vector<RecipeFile>& files, const RecipeAnswers& answers);
 
 }  // namespace orrery

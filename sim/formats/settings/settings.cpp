@@ -8,6 +8,13 @@
 #include "sim/core/text_file.hpp"
 
 namespace orrery {
+
+const SettingsTree* SettingsTree::find(const std::string& key) const {
+  for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry)
+    if (entry->key == key) return &entry->value;
+  return nullptr;
+}
+
 namespace {
 
 constexpr int largest = 1 << 30;
@@ -49,11 +56,6 @@ void replace_below(SettingsTree& tree, const std::string& path, const Meaning& m
   if (tree.kind == SettingsTree::Kind::scalar)
     if (auto word = meaning(path, tree.text)) tree.text = std::move(*word);
   for (auto& [key, value] : tree.entries) replace_below(value, joined(path, key), meaning);
-}
-
-std::string small(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
 }
 
 }  // namespace
@@ -120,7 +122,7 @@ std::string Settings::scalar(const std::string& paths, const SettingsTree& value
 bool Settings::flag(const std::string& paths, bool absent) const {
   const SettingsTree* value = find(paths);
   if (!value) return absent;
-  const std::string word = small(scalar(paths, *value));
+  const std::string word = lower_case(scalar(paths, *value));
   if (word == "true" || word == "yes" || word == "on" || word == "1") return true;
   if (word == "false" || word == "no" || word == "off" || word == "0") return false;
   fail(paths, "is '" + shown_text(value->text) + "'", "write true or false");
@@ -171,7 +173,7 @@ std::string Settings::choice(
   const std::string given = word(paths, meanings.front().first);
   std::vector<std::string> words;
   for (const auto& [word, meaning] : meanings) {
-    if (small(word) == small(given)) return meaning;
+    if (lower_case(word) == lower_case(given)) return meaning;
     if (!word.empty()) words.push_back(word);
   }
   fail(paths, "is '" + shown_text(given) + "'", suggestion(given, words));

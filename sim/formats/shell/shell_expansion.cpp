@@ -4,11 +4,10 @@
 #include <cctype>
 
 #include "sim/core/text_file.hpp"
-#include "sim/formats/shell/shell_arithmetic.hpp"
+#include "sim/formats/shell/shell_expression.hpp"
 #include "sim/formats/shell/shell_lexer.hpp"
-#include "sim/formats/shell/shell_marks.hpp"
 #include "sim/formats/shell/shell_parser.hpp"
-#include "sim/formats/shell/shell_pattern.hpp"
+#include "sim/formats/shell/shell_values.hpp"
 
 namespace orrery {
 namespace {

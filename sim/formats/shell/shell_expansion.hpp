@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/formats/shell/shell_syntax.hpp"
-#include "sim/formats/shell/shell_variables.hpp"
+#include "sim/formats/shell/shell_values.hpp"
 
 namespace orrery {
 

@@ -6,6 +6,10 @@
 
 namespace orrery {
 
+/// A word, and what it assigns if it is NAME=value, NAME+=value or NAME[index]=value. An array has
+/// no value yet: it begins behind the word.
+ShellItem shell_item(WrittenWord word);
+
 /// What a shell script says, as Bash's grammar has it, a list of commands. `line`: that of its
 /// first line. A comment that begins with #SBATCH is a command of that name. Accepts every text:
 /// what fits no rule is a word of a command, what nothing closes ends with the text.

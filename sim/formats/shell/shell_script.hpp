@@ -6,9 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "sim/formats/shell/shell_variables.hpp"
+#include "sim/formats/shell/shell_values.hpp"
 
 namespace orrery {
+
+/// What a program prints that only looks at its words: dirname, basename, echo, expr and others.
+/// Paths are taken as they are written. Nothing: another program.
+std::optional<std::string> printed_by(const std::vector<std::string>& words);
 
 /// What a shell script would do, without running anything: the words of the commands that it would
 /// start, with variables, arithmetic, branches, loops and functions followed as Bash does. Where

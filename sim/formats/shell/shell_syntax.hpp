@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -65,5 +66,14 @@ struct ShellNode {
   WrittenWord output;                 ///< The file behind > or >>; no pieces: none is named.
   bool is_condition_negated = false;  ///< until
 };
+
+/// It is a simple command of one of these names.
+bool is_command(const ShellNode& node, std::initializer_list<const char*> names);
+
+/// It ends with `exit` or `return`, if it is reached.
+bool ends_script(const ShellNode& node);
+
+/// It sets a variable, reads a file or has options: what only prints or looks does not matter.
+bool matters(const ShellNode& node);
 
 }  // namespace orrery

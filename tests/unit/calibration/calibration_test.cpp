@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "sim/calibration/calibration_json.hpp"
 #include "sim/calibration/calibration_text.hpp"
 #include "sim/core/write_file.hpp"
 #include "sim/training/context.hpp"

@@ -1,6 +1,6 @@
-#include "sim/calibration/collective_name.hpp"
-
 #include <gtest/gtest.h>
+
+#include "sim/calibration/curve.hpp"
 
 namespace orrery::collective_name_test {
 namespace {

@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "sim/calibration/nelder_mead.hpp"
 #include "sim/kernels/attention_formula.hpp"
 #include "sim/kernels/gemm_formula.hpp"
 #include "sim/kernels/kernel_error.hpp"

@@ -1,6 +1,6 @@
-#include "sim/calibration/fit_overlap.hpp"
-
 #include <gtest/gtest.h>
+
+#include "sim/calibration/fit_machine.hpp"
 
 namespace orrery::fit_overlap_test {
 namespace {

@@ -5,9 +5,7 @@
 #include <algorithm>
 
 #include "calibration/host/expert_tokens.hpp"
-#include "sim/calibration/assessment.hpp"
-#include "sim/calibration/driver_name.hpp"
-#include "sim/calibration/fit_curves.hpp"
+#include "sim/calibration/calibration_text.hpp"
 #include "sim/calibration/nccl_tests.hpp"
 #include "sim/core/text_file.hpp"
 #include "sim/kernels/kernel_error.hpp"

@@ -1,8 +1,7 @@
-#include "sim/calibration/missing_shapes.hpp"
-
 #include <gtest/gtest.h>
 
 #include "calibration/host/work_list.hpp"
+#include "sim/calibration/shapes.hpp"
 
 namespace orrery::missing_shapes_test {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "sim/calibration/fit_formulas.hpp"
 #include "sim/kernels/gemm_time.hpp"
-#include "sim/kernels/tag.hpp"
+#include "sim/kernels/kernel_time.hpp"
 #include "sim/measurements/price_errors.hpp"
 
 namespace orrery::outside_tables_test {

@@ -1,7 +1,6 @@
-#include "sim/cluster/fabric_figures.hpp"
-
 #include <gtest/gtest.h>
 
+#include "sim/cluster/fabric_plan.hpp"
 #include "tests/support/fabrics.hpp"
 
 namespace orrery::fabric_figures_test {

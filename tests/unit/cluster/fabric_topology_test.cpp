@@ -6,8 +6,8 @@
 #include <map>
 #include <set>
 
-#include "sim/cluster/ecmp.hpp"
 #include "sim/cluster/fabric_plan.hpp"
+#include "sim/cluster/fabric_routes.hpp"
 #include "sim/cluster/topology.hpp"
 #include "tests/support/error_text.hpp"
 #include "tests/support/fabrics.hpp"

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "sim/core/catalog.hpp"
-#include "sim/core/own_figures.hpp"
+#include "sim/core/object_reader.hpp"
 
 namespace orrery::system_test {
 namespace {

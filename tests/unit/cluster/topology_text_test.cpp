@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/cluster/topology_dot.hpp"
 #include "tests/support/fabrics.hpp"
 
 namespace orrery::topology_text_test {

@@ -1,11 +1,10 @@
-#include "sim/collectives/double_tree.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <vector>
 
-#include "sim/collectives/wire_bytes.hpp"
+#include "sim/collectives/collective_cost.hpp"
+#include "sim/collectives/collective_flows.hpp"
 
 namespace orrery::double_tree_test {
 namespace {

@@ -1,10 +1,9 @@
-#include "sim/collectives/fold_flows.hpp"
-
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "sim/collectives/collective_legs.hpp"
+#include "sim/collectives/collective_flows.hpp"
+#include "sim/collectives/isolated_collective.hpp"
 #include "tests/support/fabrics.hpp"
 #include "tests/support/placements.hpp"
 

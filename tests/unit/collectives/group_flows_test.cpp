@@ -1,11 +1,10 @@
-#include "sim/collectives/group_flows.hpp"
-
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "sim/plan/rings.hpp"
-#include "sim/plan/wiring.hpp"
+#include "sim/collectives/collective_flows.hpp"
+#include "sim/plan/placement.hpp"
+#include "sim/plan/rank_classes.hpp"
 #include "tests/support/placements.hpp"
 
 namespace orrery::group_flows_test {

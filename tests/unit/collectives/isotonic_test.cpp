@@ -1,10 +1,9 @@
-#include "sim/collectives/isotonic.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "sim/collectives/collective_sweeps.hpp"
 #include "sim/collectives/collective_time.hpp"
 #include "sim/measurements/collective_curves.hpp"
 

@@ -1,6 +1,6 @@
-#include "sim/collectives/lone_collective.hpp"
-
 #include <gtest/gtest.h>
+
+#include "sim/collectives/isolated_collective.hpp"
 
 namespace orrery::lone_collective_test {
 namespace {

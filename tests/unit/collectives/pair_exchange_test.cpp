@@ -1,9 +1,8 @@
-#include "sim/collectives/pair_exchange.hpp"
-
 #include <gtest/gtest.h>
 
 #include <map>
 
+#include "sim/collectives/collective_flows.hpp"
 #include "tests/support/fabrics.hpp"
 #include "tests/support/placements.hpp"
 

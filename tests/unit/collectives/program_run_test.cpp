@@ -1,7 +1,6 @@
-#include "sim/collectives/program_run.hpp"
-
 #include <gtest/gtest.h>
 
+#include "sim/collectives/collective_program.hpp"
 #include "tests/support/error_text.hpp"
 #include "tests/support/programs.hpp"
 

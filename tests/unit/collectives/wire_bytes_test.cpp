@@ -1,7 +1,6 @@
-#include "sim/collectives/wire_bytes.hpp"
-
 #include <gtest/gtest.h>
 
+#include "sim/collectives/collective_cost.hpp"
 #include "sim/collectives/collective_time.hpp"
 
 namespace orrery::wire_bytes_test {

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/core/chart_scale.hpp"
 #include "tests/support/golden.hpp"
 
 namespace orrery::chart_test {

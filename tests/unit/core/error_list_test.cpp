@@ -1,8 +1,8 @@
-#include "sim/core/error_list.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
+
+#include "sim/core/error.hpp"
 
 namespace orrery::error_list_test {
 namespace {

@@ -1,7 +1,6 @@
-#include "sim/core/harmless.hpp"
-
 #include <gtest/gtest.h>
 
+#include "sim/core/error.hpp"
 #include "tests/support/error_text.hpp"
 
 namespace orrery::harmless_test {

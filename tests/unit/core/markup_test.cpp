@@ -1,6 +1,6 @@
-#include "sim/core/markup.hpp"
-
 #include <gtest/gtest.h>
+
+#include "sim/core/quoting.hpp"
 
 namespace orrery::markup_test {
 namespace {

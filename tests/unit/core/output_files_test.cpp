@@ -1,12 +1,11 @@
-#include "sim/core/output_files.hpp"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
-#include "sim/core/input_file.hpp"
+#include "sim/core/text_file.hpp"
+#include "sim/core/write_file.hpp"
 #include "tests/support/error_text.hpp"
 #include "tests/support/temporary_folder.hpp"
 

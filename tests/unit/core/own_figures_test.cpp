@@ -1,5 +1,3 @@
-#include "sim/core/own_figures.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

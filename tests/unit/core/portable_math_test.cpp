@@ -1,8 +1,8 @@
-#include "sim/core/portable_math.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
+
+#include "sim/core/random.hpp"
 
 namespace orrery::portable_math_test {
 namespace {

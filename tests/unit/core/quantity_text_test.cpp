@@ -1,7 +1,6 @@
-#include "sim/core/quantity_text.hpp"
-
 #include <gtest/gtest.h>
 
+#include "sim/core/number_text.hpp"
 #include "tests/support/error_text.hpp"
 
 namespace orrery::quantity_text_test {

@@ -1,8 +1,8 @@
-#include "sim/explorer/access.hpp"
-
 #include <gtest/gtest.h>
 
 #include <set>
+
+#include "sim/explorer/loopback_server.hpp"
 
 namespace orrery::access_test {
 namespace {

@@ -1,8 +1,8 @@
-#include "sim/explorer/deployments_report.hpp"
-
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+
+#include "sim/explorer/reports.hpp"
 
 namespace orrery::deployments_report_test {
 namespace {

@@ -1,10 +1,9 @@
-#include "sim/explorer/purchase_report.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
+#include "sim/explorer/reports.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery::purchase_report_test {

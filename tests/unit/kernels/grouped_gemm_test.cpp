@@ -2,13 +2,12 @@
 // measured on B200 and A100. `ctest --verbose -R GroupedGemm` prints the table that
 // docs/KERNEL-ERRORS.md shows.
 
-#include "sim/kernels/grouped_gemm.hpp"
-
 #include <gtest/gtest.h>
 
 #include <map>
 #include <numeric>
 
+#include "sim/kernels/gemm_formula.hpp"
 #include "sim/kernels/kernel_model.hpp"
 #include "tests/support/row_errors.hpp"
 

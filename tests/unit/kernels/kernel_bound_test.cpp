@@ -1,6 +1,6 @@
-#include "sim/kernels/kernel_bound.hpp"
-
 #include <gtest/gtest.h>
+
+#include "sim/kernels/kernel_time.hpp"
 
 namespace orrery::kernel_bound_test {
 namespace {

@@ -5,8 +5,6 @@
 #include "sim/kernels/attention_time.hpp"
 #include "sim/layers/attention_ops.hpp"
 #include "sim/layers/layer_ops.hpp"
-#include "sim/layers/model_flop.hpp"
-#include "sim/layers/recompute_ops.hpp"
 #include "sim/layers/step_cost.hpp"
 #include "tests/support/scenarios.hpp"
 

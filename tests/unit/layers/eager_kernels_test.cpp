@@ -1,8 +1,7 @@
-#include "sim/layers/eager_kernels.hpp"
-
 #include <gtest/gtest.h>
 
 #include "sim/layers/layer_activations.hpp"
+#include "sim/layers/op_work.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery::eager_kernels_test {

@@ -1,5 +1,3 @@
-#include "sim/layers/expert_layer_host.hpp"
-
 #include <gtest/gtest.h>
 
 #include "sim/layers/layer_prices.hpp"

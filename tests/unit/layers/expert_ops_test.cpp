@@ -10,7 +10,6 @@
 #include "sim/layers/layer_ops.hpp"
 #include "sim/layers/memory.hpp"
 #include "sim/layers/rank_parameters.hpp"
-#include "sim/layers/recompute_ops.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery::expert_ops_test {

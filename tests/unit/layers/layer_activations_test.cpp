@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "sim/layers/memory.hpp"
-#include "sim/layers/offloading.hpp"
 #include "tests/support/error_text.hpp"
 #include "tests/support/scenarios.hpp"
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "sim/layers/recompute_ops.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery::layer_ops_test {

@@ -1,6 +1,6 @@
-#include "sim/layers/lost_beside.hpp"
-
 #include <gtest/gtest.h>
+
+#include "sim/layers/contention.hpp"
 
 namespace orrery::lost_beside_test {
 namespace {

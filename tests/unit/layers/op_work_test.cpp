@@ -4,9 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/core/catalog.hpp"
-#include "sim/layers/eager_kernels.hpp"
 #include "sim/layers/layer_ops.hpp"
-#include "sim/layers/recompute_ops.hpp"
 
 namespace orrery::op_work_test {
 namespace {

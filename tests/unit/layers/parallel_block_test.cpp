@@ -6,7 +6,6 @@
 #include "sim/layers/layer_activations.hpp"
 #include "sim/layers/layer_ops.hpp"
 #include "sim/layers/memory.hpp"
-#include "sim/layers/recompute_ops.hpp"
 #include "tests/support/error_text.hpp"
 #include "tests/support/scenarios.hpp"
 

@@ -1,7 +1,6 @@
-#include "sim/measurements/published_steps.hpp"
-
 #include <gtest/gtest.h>
 
+#include "sim/measurements/price_errors.hpp"
 #include "tests/support/error_text.hpp"
 
 namespace orrery::published_steps_test {

@@ -1,6 +1,6 @@
-#include "sim/model/named_model.hpp"
-
 #include <gtest/gtest.h>
+
+#include "sim/model/model_name.hpp"
 
 namespace orrery::named_model_test {
 namespace {

@@ -1,9 +1,9 @@
-#include "sim/moe/capacity.hpp"
-
 #include <gtest/gtest.h>
 
 #include <bit>
 #include <cmath>
+
+#include "sim/moe/router.hpp"
 
 namespace orrery::capacity_test {
 namespace {

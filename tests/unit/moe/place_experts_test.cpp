@@ -1,9 +1,8 @@
-#include "sim/moe/place_experts.hpp"
-
 #include <gtest/gtest.h>
 
 #include <numeric>
 
+#include "sim/moe/expert_placement.hpp"
 #include "tests/support/error_text.hpp"
 
 namespace orrery::place_experts_test {

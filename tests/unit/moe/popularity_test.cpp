@@ -1,8 +1,8 @@
-#include "sim/moe/popularity.hpp"
-
 #include <gtest/gtest.h>
 
 #include <numeric>
+
+#include "sim/moe/routing_plan.hpp"
 
 namespace orrery::popularity_test {
 namespace {

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cmath>
 
-#include "sim/moe/capacity.hpp"
 #include "tests/support/error_text.hpp"
 
 namespace orrery::router_test {

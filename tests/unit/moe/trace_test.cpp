@@ -1,7 +1,6 @@
-#include "sim/moe/trace.hpp"
-
 #include <gtest/gtest.h>
 
+#include "sim/moe/routing_trace.hpp"
 #include "tests/support/error_text.hpp"
 
 namespace orrery::trace_test {

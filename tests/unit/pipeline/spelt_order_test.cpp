@@ -4,8 +4,8 @@
 
 #include <functional>
 
-#include "sim/pipeline/replay.hpp"
 #include "sim/pipeline/schedule_file.hpp"
+#include "sim/pipeline/schedule_replay.hpp"
 #include "tests/support/schedules.hpp"
 
 namespace orrery::spelt_order_test {

@@ -1,7 +1,6 @@
-#include "sim/plan/cast.hpp"
-
 #include <gtest/gtest.h>
 
+#include "sim/plan/rank_classes.hpp"
 #include "tests/support/placements.hpp"
 
 namespace orrery::cast_test {

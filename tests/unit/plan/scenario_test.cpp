@@ -5,8 +5,8 @@
 #include <numeric>
 #include <set>
 
-#include "sim/plan/choose_software.hpp"
 #include "sim/plan/plan_keys.hpp"
+#include "sim/plan/software_keys.hpp"
 #include "tests/support/error_text.hpp"
 
 namespace orrery::scenario_test {

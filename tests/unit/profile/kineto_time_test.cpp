@@ -1,6 +1,6 @@
-#include "sim/profile/kineto_time.hpp"
-
 #include <gtest/gtest.h>
+
+#include "sim/profile/kineto_trace.hpp"
 
 namespace orrery::kineto_time_test {
 namespace {

@@ -1,9 +1,8 @@
-#include "sim/profile/profile_against_plan.hpp"
-
 #include <gtest/gtest.h>
 
 #include <sstream>
 
+#include "sim/profile/step_profile.hpp"
 #include "sim/training/estimate.hpp"
 #include "tests/support/scenarios.hpp"
 #include "tests/support/synthetic_step.hpp"

@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "sim/profile/kernel_csv.hpp"
-#include "sim/profile/operations_text.hpp"
+#include "sim/profile/kernel_text.hpp"
 #include "tests/support/golden.hpp"
 
 namespace orrery::roofline_test {

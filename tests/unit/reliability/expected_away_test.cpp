@@ -1,12 +1,10 @@
-#include "sim/reliability/expected_away.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
 #include "sim/reliability/expected_run.hpp"
-#include "sim/reliability/run_replicates.hpp"
+#include "sim/reliability/run_simulation.hpp"
 
 namespace orrery::expected_away_test {
 namespace {

@@ -1,6 +1,6 @@
-#include "sim/reliability/fault_profile_json.hpp"
-
 #include <gtest/gtest.h>
+
+#include "sim/reliability/reliability_text.hpp"
 
 namespace orrery::fault_profile_json_test {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "sim/reliability/run_replicates.hpp"
+#include "sim/reliability/run_simulation.hpp"
 
 namespace orrery::fault_replay_test {
 namespace {

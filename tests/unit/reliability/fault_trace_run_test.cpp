@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "sim/reliability/run_law.hpp"
-#include "sim/reliability/run_replicates.hpp"
+#include "sim/reliability/fault_replay.hpp"
+#include "sim/reliability/run_simulation.hpp"
 
 namespace orrery::fault_trace_run_test {
 namespace {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/reliability/expected_days.hpp"
 #include "sim/reliability/failure_time.hpp"
-#include "sim/reliability/run_law.hpp"
+#include "sim/reliability/fault_replay.hpp"
 #include "sim/reliability/run_states.hpp"
+#include "sim/reliability/training_run.hpp"
 #include "sim/training/estimate.hpp"
 #include "tests/support/error_text.hpp"
 #include "tests/support/scenarios.hpp"

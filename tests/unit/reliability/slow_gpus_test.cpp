@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "sim/reliability/run_replicates.hpp"
+#include "sim/reliability/run_simulation.hpp"
 
 namespace orrery::slow_gpus_test {
 namespace {

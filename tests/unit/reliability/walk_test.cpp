@@ -1,12 +1,10 @@
-#include "sim/reliability/walk.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <numeric>
 
 #include "sim/reliability/expected_run.hpp"
-#include "sim/reliability/run_replicates.hpp"
+#include "sim/reliability/run_simulation.hpp"
 
 namespace orrery::walk_test {
 namespace {

@@ -1,6 +1,6 @@
-#include "sim/search/batch_levels.hpp"
-
 #include <gtest/gtest.h>
+
+#include "sim/search/row_search.hpp"
 
 namespace orrery::batch_levels_test {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/search/known_pass_times.hpp"
 #include "sim/training/estimate.hpp"
 #include "tests/exhaustive/all_plans.hpp"
 

@@ -1,9 +1,8 @@
-#include "sim/search/compared_plan.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "sim/search/comparison.hpp"
 #include "tests/support/error_text.hpp"
 
 namespace orrery::compared_plan_test {

@@ -1,6 +1,6 @@
-#include "sim/search/compared_run.hpp"
-
 #include <gtest/gtest.h>
+
+#include "sim/search/comparison.hpp"
 
 namespace orrery::compared_run_test {
 namespace {

@@ -1,6 +1,6 @@
-#include "sim/search/convex_floor.hpp"
-
 #include <gtest/gtest.h>
+
+#include "sim/search/serving_bound.hpp"
 
 namespace orrery::convex_floor_test {
 namespace {

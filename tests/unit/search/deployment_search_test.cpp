@@ -5,8 +5,8 @@
 #include <cmath>
 #include <tuple>
 
-#include "sim/serving/goodput.hpp"
 #include "sim/serving/pooled_serving.hpp"
+#include "sim/serving/serving_run.hpp"
 
 namespace orrery::deployment_search_test {
 namespace {

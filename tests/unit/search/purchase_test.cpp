@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "sim/core/write_file.hpp"
-#include "sim/search/purchase_choice.hpp"
 #include "sim/search/search.hpp"
 #include "tests/support/scenarios.hpp"
 #include "tests/support/temporary_folder.hpp"

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "sim/core/input_file.hpp"
-#include "sim/core/row_seal.hpp"
+#include "sim/core/shard.hpp"
+#include "sim/core/text_file.hpp"
 #include "sim/core/write_file.hpp"
 #include "sim/search/search.hpp"
 #include "tests/support/error_text.hpp"

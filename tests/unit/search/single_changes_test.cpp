@@ -9,7 +9,7 @@
 #include "sim/core/catalog.hpp"
 #include "sim/model/model.hpp"
 #include "sim/plan/plan_keys.hpp"
-#include "sim/search/stage_splits.hpp"
+#include "sim/search/dimension.hpp"
 
 namespace orrery::single_changes_test {
 namespace {

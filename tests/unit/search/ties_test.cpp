@@ -1,6 +1,6 @@
-#include "sim/search/ties.hpp"
-
 #include <gtest/gtest.h>
+
+#include "sim/search/search.hpp"
 
 namespace orrery::ties_test {
 namespace {

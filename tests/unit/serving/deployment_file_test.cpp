@@ -1,7 +1,7 @@
-#include "sim/serving/deployment_file.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "sim/serving/deployment.hpp"
 
 namespace orrery::deployment_file_test {
 namespace {

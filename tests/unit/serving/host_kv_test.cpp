@@ -3,7 +3,7 @@
 #include <set>
 
 #include "sim/core/random.hpp"
-#include "sim/serving/kv_blocks.hpp"
+#include "sim/serving/kv_cache.hpp"
 #include "sim/serving/request_traffic.hpp"
 #include "tests/unit/serving/replay_laws.hpp"
 

@@ -1,11 +1,10 @@
-#include "sim/serving/latency_histogram.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "sim/core/random.hpp"
+#include "sim/serving/replay_counts.hpp"
 
 namespace orrery::latency_histogram_test {
 namespace {

@@ -1,5 +1,3 @@
-#include "sim/serving/left_out_rows.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <map>
 
 #include "sim/core/catalog.hpp"
+#include "sim/serving/fitted_table.hpp"
 
 namespace orrery::left_out_rows_test {
 namespace {

@@ -1,9 +1,9 @@
-#include "sim/serving/local_fit.hpp"
-
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cmath>
+
+#include "sim/serving/fitted_table.hpp"
 
 namespace orrery::local_fit_test {
 namespace {

@@ -1,5 +1,3 @@
-#include "sim/serving/prefix_tree.hpp"
-
 #include <gtest/gtest.h>
 
 #include <list>
@@ -7,6 +5,7 @@
 #include <set>
 
 #include "sim/core/random.hpp"
+#include "sim/serving/kv_cache.hpp"
 
 namespace orrery::prefix_tree_test {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "sim/serving/slo.hpp"
+#include "sim/serving/request.hpp"
 #include "tests/support/error_text.hpp"
 
 namespace orrery::request_traffic_test {

@@ -1,8 +1,8 @@
-#include "sim/serving/serving_by_runs.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
+
+#include "sim/serving/serving_error.hpp"
 
 namespace orrery::serving_by_runs_test {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "sim/serving/replica.hpp"
 #include "sim/serving/request_traffic.hpp"
-#include "sim/serving/step_progress.hpp"
 #include "tests/unit/serving/replay_laws.hpp"
 
 namespace orrery::speculative_replay_test {

@@ -1,7 +1,6 @@
-#include "sim/sweep/axis.hpp"
-
 #include <gtest/gtest.h>
 
+#include "sim/sweep/sweep.hpp"
 #include "tests/support/error_text.hpp"
 
 namespace orrery::axis_test {

@@ -1,11 +1,10 @@
-#include "sim/sweep/database.hpp"
-
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
 #include <filesystem>
 #include <fstream>
 
+#include "sim/sweep/merge.hpp"
 #include "tests/support/error_text.hpp"
 #include "tests/support/temporary_folder.hpp"
 

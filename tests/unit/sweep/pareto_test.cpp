@@ -1,8 +1,8 @@
-#include "sim/sweep/pareto.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
+
+#include "sim/sweep/best_rows.hpp"
 
 namespace orrery::pareto_test {
 namespace {

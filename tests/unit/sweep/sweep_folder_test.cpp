@@ -7,10 +7,10 @@
 #include <fstream>
 #include <sstream>
 
-#include "sim/core/fingerprint.hpp"
-#include "sim/sweep/columns.hpp"
+#include "sim/core/shard.hpp"
 #include "sim/sweep/merge.hpp"
 #include "sim/sweep/run_shard.hpp"
+#include "sim/sweep/sweep.hpp"
 #include "sim/training/estimate.hpp"
 #include "sim/training/result_json.hpp"
 #include "tests/support/error_text.hpp"

@@ -1,13 +1,12 @@
 // Steps beside a checkpoint's write: what it takes of them, in closed forms where they exist, and
 // laws where they do not.
 
-#include "sim/training/beside_write.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "sim/engine/execute.hpp"
+#include "sim/training/checkpoint_write.hpp"
 #include "tests/support/fabrics.hpp"
 #include "tests/support/placements.hpp"
 #include "tests/support/scenarios.hpp"

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "sim/training/summary.hpp"
+#include "sim/training/result.hpp"
 #include "tests/support/placements.hpp"
 
 namespace orrery::breakdown_test {

@@ -1,6 +1,6 @@
-#include "sim/training/deciding_path.hpp"
-
 #include <gtest/gtest.h>
+
+#include "sim/training/step_parts.hpp"
 
 namespace orrery::deciding_path_test {
 namespace {

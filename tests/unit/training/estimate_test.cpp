@@ -5,9 +5,9 @@
 #include <set>
 #include <sstream>
 
-#include "sim/layers/model_flop.hpp"
+#include "sim/layers/step_cost.hpp"
 #include "sim/plan/plan_keys.hpp"
-#include "sim/training/verify.hpp"
+#include "sim/training/training_step.hpp"
 #include "tests/support/error_text.hpp"
 #include "tests/support/scenarios.hpp"
 

@@ -1,5 +1,3 @@
-#include "sim/training/host_memory.hpp"
-
 #include <gtest/gtest.h>
 
 #include "sim/training/estimate.hpp"

@@ -10,9 +10,9 @@
 #include <functional>
 
 #include "sim/kernels/attention_time.hpp"
+#include "sim/kernels/kernel_error.hpp"
 #include "sim/kernels/kernel_model.hpp"
-#include "sim/kernels/table_errors.hpp"
-#include "sim/kernels/tag.hpp"
+#include "sim/kernels/kernel_time.hpp"
 #include "sim/measurements/price_errors.hpp"
 
 namespace orrery::kernel_price_errors_test {

@@ -1,10 +1,10 @@
 // What measured runs say of another step, by hand.
 
-#include "sim/training/own_runs.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
+
+#include "sim/training/step_range.hpp"
 
 namespace orrery::own_runs_test {
 namespace {

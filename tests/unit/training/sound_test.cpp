@@ -1,10 +1,10 @@
-#include "sim/training/sound.hpp"
-
 #include <gtest/gtest.h>
 
 #include <functional>
 #include <limits>
 #include <stdexcept>
+
+#include "sim/training/result.hpp"
 
 namespace orrery::sound_test {
 namespace {

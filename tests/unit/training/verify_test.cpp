@@ -1,9 +1,8 @@
-#include "sim/training/verify.hpp"
-
 #include <gtest/gtest.h>
 
 #include <limits>
 
+#include "sim/training/training_step.hpp"
 #include "tests/support/placements.hpp"
 
 namespace orrery::verify_test {

@@ -1,7 +1,7 @@
 // What is known of publications completes and corrects their rows (workloads/publications).
 #include <gtest/gtest.h>
 
-#include "sim/validation/published_plan.hpp"
+#include "sim/validation/training_case.hpp"
 
 namespace orrery::as_published_test {
 namespace {

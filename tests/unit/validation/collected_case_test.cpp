@@ -1,10 +1,9 @@
 // Measurements of inference as collections of them have it: the same case in this project's words.
-#include "sim/validation/collected_case.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "sim/validation/serving_case.hpp"
 #include "tests/support/error_text.hpp"
 
 namespace orrery::collected_case_test {

@@ -4,8 +4,6 @@
 
 #include <cmath>
 
-#include "sim/validation/published_summary.hpp"
-
 namespace orrery::coverage_test {
 namespace {
 

@@ -1,10 +1,9 @@
-#include "sim/validation/exchange_case.hpp"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
 
+#include "sim/validation/collective_case.hpp"
 #include "sim/validation/validate.hpp"
 #include "tests/support/error_text.hpp"
 #include "tests/support/temporary_folder.hpp"

@@ -1,8 +1,8 @@
-#include "sim/validation/published_plan.hpp"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
+
+#include "sim/validation/training_case.hpp"
 
 namespace orrery::published_plan_test {
 namespace {

@@ -1,10 +1,9 @@
-#include "sim/validation/serving_coverage.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "sim/serving/serving_error.hpp"
+#include "sim/validation/coverage.hpp"
 
 namespace orrery::serving_coverage_test {
 namespace {

@@ -1,4 +1,4 @@
-// Where tokens go, as a map of layers and experts or ranks (sim/explorer/experts_view.hpp).
+// Where tokens go, as a map of layers and experts or ranks (sim/explorer/views.hpp).
 
 import { byId, fill, h } from "./dom";
 import { grouped, significant } from "./format";

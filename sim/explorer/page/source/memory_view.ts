@@ -1,5 +1,5 @@
 // Memory of the simulated ranks over the step, on the timeline's axis
-// (sim/explorer/memory_view.hpp).
+// (sim/explorer/views.hpp).
 
 import { byId, fill, h } from "./dom";
 import { gigabytes, seconds } from "./format";

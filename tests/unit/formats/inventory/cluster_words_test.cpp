@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "sim/core/own_figures.hpp"
+#include "sim/core/object_reader.hpp"
 
 namespace orrery::cluster_words_test {
 namespace {

@@ -1,6 +1,6 @@
-#include "sim/formats/megatron/iteration_times.hpp"
-
 #include <gtest/gtest.h>
+
+#include "sim/formats/megatron/megatron_arguments.hpp"
 
 namespace orrery::iteration_times_test {
 namespace {

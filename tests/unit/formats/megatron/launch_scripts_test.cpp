@@ -4,7 +4,6 @@
 
 #include <filesystem>
 
-#include "sim/formats/megatron/cuda_graph_arguments.hpp"
 #include "sim/formats/megatron/megatron_run.hpp"
 #include "sim/model/model.hpp"
 #include "tests/support/error_text.hpp"

@@ -1,6 +1,6 @@
-#include "sim/formats/megatron/layer_pattern.hpp"
-
 #include <gtest/gtest.h>
+
+#include "sim/formats/megatron/layer_split.hpp"
 
 namespace orrery::layer_pattern_test {
 namespace {

@@ -3,10 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sim/formats/megatron/megatron_changes_text.hpp"
 #include "sim/formats/megatron/megatron_run.hpp"
 #include "sim/plan/plan_keys.hpp"
-#include "sim/search/plan_steps.hpp"
+#include "sim/search/plan_space.hpp"
 #include "tests/support/scenarios.hpp"
 
 namespace orrery::megatron_changes_test {

@@ -1,6 +1,6 @@
-#include "sim/formats/megatron/pipeline_split.hpp"
-
 #include <gtest/gtest.h>
+
+#include "sim/formats/megatron/layer_split.hpp"
 
 namespace orrery::pipeline_split_test {
 namespace {

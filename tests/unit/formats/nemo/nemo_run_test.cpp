@@ -4,8 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/core/text_file.hpp"
-#include "sim/formats/nemo/hydra_references.hpp"
-#include "sim/formats/settings/yaml_tree.hpp"
+#include "sim/formats/settings/settings_files.hpp"
 #include "tests/unit/calibration/sample.hpp"
 #include "tests/unit/formats/recipe/plan_text.hpp"
 

@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "sim/formats/requests/request_forms.hpp"
 #include "tests/support/error_text.hpp"
 
 namespace orrery::read_requests_test {

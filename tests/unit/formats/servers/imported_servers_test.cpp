@@ -1,11 +1,9 @@
-#include "sim/formats/servers/imported_servers.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "sim/core/text_file.hpp"
-#include "sim/formats/servers/checkpoint_name.hpp"
-#include "sim/serving/deployment_file.hpp"
+#include "sim/formats/servers/server_reader.hpp"
+#include "sim/serving/deployment.hpp"
 #include "tests/unit/calibration/sample.hpp"
 
 namespace orrery::imported_servers_test {

@@ -1,9 +1,8 @@
-#include "sim/formats/servers/server_script.hpp"
-
 #include <gtest/gtest.h>
 
-#include "sim/formats/servers/imported_servers.hpp"
-#include "sim/serving/deployment_file.hpp"
+#include "sim/formats/servers/server_flags.hpp"
+#include "sim/formats/servers/server_reader.hpp"
+#include "sim/serving/deployment.hpp"
 
 namespace orrery::server_script_test {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sim/formats/settings/yaml_tree.hpp"
+#include "sim/formats/settings/settings_files.hpp"
 #include "tests/unit/calibration/sample.hpp"
 
 namespace orrery::settings_test {

@@ -1,8 +1,7 @@
-#include "sim/formats/settings/toml_tree.hpp"
-
 #include <gtest/gtest.h>
 
 #include "sim/core/error.hpp"
+#include "sim/formats/settings/settings_files.hpp"
 #include "tests/unit/calibration/sample.hpp"
 
 namespace orrery::toml_tree_test {

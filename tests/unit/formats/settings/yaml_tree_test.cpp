@@ -1,8 +1,7 @@
-#include "sim/formats/settings/yaml_tree.hpp"
-
 #include <gtest/gtest.h>
 
 #include "sim/core/error.hpp"
+#include "sim/formats/settings/settings_files.hpp"
 
 namespace orrery::yaml_tree_test {
 namespace {

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "sim/core/text_file.hpp"
-#include "sim/formats/torchtitan/torchtitan_models.hpp"
 #include "tests/unit/calibration/sample.hpp"
 #include "tests/unit/formats/recipe/plan_text.hpp"
 

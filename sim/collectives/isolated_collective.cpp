@@ -1,0 +1,296 @@
+#include "sim/collectives/isolated_collective.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <unordered_map>
+
+#include "sim/collectives/collective_flows.hpp"
+#include "sim/core/number_text.hpp"
+#include "sim/engine/execute.hpp"
+#include "sim/engine/task_graph.hpp"
+#include "sim/plan/placement.hpp"
+#include "sim/plan/rank_classes.hpp"
+#include "sim/plan/refinement.hpp"
+
+namespace orrery {
+namespace {
+
+std::size_t index_of(LinkId link) { return static_cast<std::size_t>(link.value); }
+
+struct Painting {
+  Colours flows;
+  Colours links;
+
+  std::size_t classes() const { return distinct(flows) + distinct(links); }
+};
+
+Painting first_colours(const Topology& topology, const std::vector<Flow>& flows) {
+  Painting painting;
+  for (const Flow& flow : flows)
+    painting.flows.push_back(
+        mix(std::bit_cast<Colour>(flow.bytes.si()), std::bit_cast<Colour>(flow.rate.si())));
+  for (int l = 0; l < topology.link_count(); ++l)
+    painting.links.push_back(std::bit_cast<Colour>(topology.link(LinkId{l}).capacity.si()));
+  return painting;
+}
+
+// A flow sees its links in their order, a link the multiset of its flows.
+Painting repainted(const Painting& old, const std::vector<Flow>& flows) {
+  Painting next{old.flows, Colours(old.links.size(), 0)};
+  for (std::size_t f = 0; f < flows.size(); ++f) {
+    for (const LinkUse& use : flows[f].way)
+      next.flows[f] = mix(next.flows[f], old.links[index_of(use.link)]);
+    for (const LinkUse& use : flows[f].way) next.links[index_of(use.link)] += mix(1, next.flows[f]);
+  }
+  for (std::size_t l = 0; l < old.links.size(); ++l)
+    next.links[l] = mix(old.links[l], next.links[l]);
+  return next;
+}
+
+}  // namespace
+
+std::vector<Flow> fold_flows(const Topology& topology, const std::vector<Flow>& flows) {
+  Painting painting = first_colours(topology, flows);
+  for (std::size_t before = 0, classes = painting.classes(); classes > before;) {
+    painting = repainted(painting, flows);
+    before = classes;
+    classes = painting.classes();
+  }
+  std::unordered_map<Colour, LinkId> first_link;
+  for (int l = 0; l < topology.link_count(); ++l)
+    first_link.try_emplace(painting.links[static_cast<std::size_t>(l)], LinkId{l});
+
+  // How often a class of flows crosses a class of links, and how many links that class has.
+  std::map<std::pair<Colour, Colour>, int> crossings;
+  std::unordered_map<Colour, int> links_of;
+  for (Colour link : painting.links) ++links_of[link];
+  for (std::size_t f = 0; f < flows.size(); ++f)
+    for (const LinkUse& use : flows[f].way)
+      ++crossings[{painting.flows[f], painting.links[index_of(use.link)]}];
+
+  std::vector<Flow> folded;
+  std::unordered_map<Colour, bool> drawn;
+  for (std::size_t f = 0; f < flows.size(); ++f) {
+    if (!drawn.try_emplace(painting.flows[f], true).second) continue;
+    Flow flow{{}, flows[f].bytes, flows[f].rate};
+    for (const LinkUse& use : flows[f].way) {
+      const Colour link = painting.links[index_of(use.link)];
+      const LinkId canonical = first_link.at(link);
+      const bool known = std::any_of(flow.way.begin(), flow.way.end(),
+                                     [&](const LinkUse& other) { return other.link == canonical; });
+      // Equally many cross each link of the class.
+      if (!known)
+        flow.way.push_back(
+            {canonical, crossings.at({painting.flows[f], link}) / links_of.at(link)});
+    }
+    folded.push_back(std::move(flow));
+  }
+  return folded;
+}
+
+std::optional<std::vector<Flow>> link_flows(const Topology& topology,
+                                            const std::vector<Leg>& legs) {
+  struct Load {
+    double leg = 0.0;  // Bytes of each leg that crosses the link.
+    double all = 0.0;  // Bytes of all of them.
+  };
+  std::vector<Load> loads;
+  const Leg* slowest = nullptr;
+  for (const Leg& leg : legs) {
+    if (!slowest || leg.bytes / leg.rate > slowest->bytes / slowest->rate) slowest = &leg;
+    for (LinkId link : way_of(topology, leg)) {
+      if (index_of(link) >= loads.size())
+        loads.resize(static_cast<std::size_t>(topology.link_count()));
+      Load& load = loads[index_of(link)];
+      if (load.all > 0.0 && load.leg != leg.bytes.si()) return std::nullopt;
+      load.leg = leg.bytes.si();
+      load.all += load.leg;
+    }
+  }
+  std::map<std::pair<double, double>, LinkId> different;  // By capacity and load.
+  for (int l = 0; l < static_cast<int>(loads.size()); ++l)
+    different.try_emplace({topology.link(LinkId{l}).capacity.si(), loads[index_of(LinkId{l})].all},
+                          LinkId{l});
+  std::vector<Flow> flows;
+  if (slowest) flows.push_back({{}, slowest->bytes, slowest->rate});
+  for (const auto& [kind, link] : different)
+    if (kind.second > 0.0)
+      flows.push_back({{{link, 1}}, Bytes{kind.second}, BytesPerSecond{kind.first}});
+  return flows;
+}
+
+namespace {
+
+BytesPerSecond per_second(Bytes bytes, Seconds time) {
+  return time > Seconds{} ? bytes / time : BytesPerSecond{};
+}
+
+// Nodes of which so many GPUs are used, as smaller nodes in which each GPU keeps its share of the
+// NICs.
+System with_nodes_of(System system, int gpus) {
+  if (gpus == system.gpus_per_node) return system;
+  const int nodes_per_domain = system.nvlink_domain / system.gpus_per_node;
+  system.nic = static_cast<double>(system.nics_per_node) / system.gpus_per_node * system.nic;
+  system.gpus_per_node = system.nics_per_node = gpus;
+  system.nvlink_domain = gpus * nodes_per_domain;
+  return system;
+}
+
+// Of exchanges of all with all, whose messages grow with the square of the ranks; all others have a
+// few a rank. Peaks of whole processes: 2.6 kB a flow that SimGrid carries, from 4,032 to 25,440 of
+// them; up to 64 bytes a message that is folded with others, of 10^6.
+void require_host_memory(const LoneCollective& collective, bool every_message, bool every_flow,
+                         Bytes most) {
+  if (collective.kind != CollectiveKind::all_to_all || !every_message || most <= Bytes{}) return;
+  constexpr Bytes of_a_flow{2600.0};
+  constexpr Bytes of_a_message{64.0};
+  const double messages = 1.0 * collective.ranks * (collective.ranks - 1);
+  const Bytes needed = messages * (every_flow ? of_a_flow : of_a_message);
+  if (needed <= most) return;
+  fail_infeasible({},
+                  "a simulation of " + grouped(static_cast<std::int64_t>(messages)) +
+                      " messages needs some " + gigabytes_text(needed) +
+                      " of this machine's memory, and may take " + gigabytes_text(most),
+                  std::string{every_flow ? "leave --unfolded out" : "take fewer GPUs"} +
+                      ", or say --host-memory '" + gigabytes_text(1.2 * needed) + "'");
+}
+
+// The ranks, the links between them, and how much of both is simulated. Where all nodes are alike,
+// those that are used in part become smaller ones and all ranks of them take part.
+struct Machine {
+  Machine(const System& whole, const LoneCollective& collective, bool all)
+      : system{whole.uniform() ? with_nodes_of(whole, collective.ranks / collective.nodes) : whole},
+        placement{plan_of(collective.nodes * system.gpus_per_node), system},
+        unfolded{all} {
+    for (int r = 0; r < collective.ranks; ++r) {
+      const int in_node = collective.ranks / collective.nodes;
+      everyone.push_back(Rank{r / in_node * system.gpus_per_node + r % in_node});
+    }
+  }
+
+  static Plan plan_of(int ranks) {
+    Plan plan;
+    plan.tp = ranks;
+    return plan;
+  }
+
+  // Whether one rank's flows tell of all. In a shift and in a tree ranks differ; a tree's differ in
+  // what they send to the network, which counts where that passes a PCIe slot with other flows.
+  bool all_alike(const CollectiveCost& cost) const {
+    const bool slots = system.wiring == NodeWiring::pcie;
+    return system.uniform() && cost.pattern != CollectivePattern::shift &&
+           !(slots && cost.pattern == CollectivePattern::tree);
+  }
+
+  // The flows of one collective of all ranks.
+  std::vector<Flow> flows(const CollectiveCost& cost) {
+    if (!unfolded && all_alike(cost)) {
+      const Cast cast = choose_cast(system, placement, topology, false);
+      if (cost.pattern == CollectivePattern::pairs)
+        return exchange_flows(topology, cast, everyone, exchange_of(placement, everyone, cost),
+                              cost.scale_up_rate, cost.network_rate);
+      return collective_flows(topology, cast, everyone, cost);
+    }
+    return flows(legs_of(placement, everyone, cost));
+  }
+
+  std::vector<Flow> flows(const std::vector<Leg>& legs) {
+    if (unfolded) return flows_of(topology, legs);
+    if (const auto a_link = link_flows(topology, legs)) return *a_link;
+    return fold_flows(topology, flows_of(topology, legs));
+  }
+
+  System system;
+  Placement placement;
+  Topology topology = Topology::build(system, placement.ranks());
+  std::vector<Rank> everyone;
+  bool unfolded;
+};
+
+// Collectives one after another.
+LoneCollectiveTime run(const std::vector<CollectiveCost>& costs,
+                       const std::vector<std::vector<Flow>>& flows, const Machine& machine,
+                       Engine engine) {
+  LoneCollectiveTime result;
+  TaskGraph graph;
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    Task task;
+    task.stream = Stream::tensor;
+    task.duration = costs[i].latency;
+    task.flows = flows[i];
+    result.flows += static_cast<int>(task.flows.size());
+    const TaskId id = graph.add(std::move(task));
+    if (i > 0) graph.depends(id, TaskId{id.value - 1});
+  }
+  result.engine = engine;
+  result.time = execute(graph, machine.topology, {engine}).makespan.seconds();
+  return result;
+}
+
+void append(std::vector<Leg>& legs, const std::vector<Leg>& more) {
+  legs.insert(legs.end(), more.begin(), more.end());
+}
+
+LoneCollectiveTime run_hierarchical(const LoneCollective& collective, GroupShape group,
+                                    const CollectiveTime& price, Machine& machine, Engine engine) {
+  if (group.per_domain * group.domains != group.ranks)
+    fail_infeasible({}, "a hierarchical all-reduce needs equally many ranks in every NVLink domain",
+                    "use a multiple of the domain's GPUs");
+  std::vector<std::vector<Rank>> domains;
+  std::vector<std::vector<Rank>> rails(static_cast<std::size_t>(group.per_domain));
+  for (Rank rank : machine.everyone) {
+    if (domains.empty() || !machine.placement.same_domain(domains.back().front(), rank))
+      domains.emplace_back();
+    rails[domains.back().size()].push_back(rank);
+    domains.back().push_back(rank);
+  }
+  const GroupShape inside{group.per_domain, 1, group.per_domain};
+  const GroupShape across{group.domains, group.domains, 1, group.further_switches};
+  const std::vector<CollectiveCost> costs{
+      price(CollectiveKind::reduce_scatter, collective.bytes, inside),
+      price(CollectiveKind::all_reduce, collective.bytes / group.per_domain, across),
+      price(CollectiveKind::all_gather, collective.bytes, inside)};
+  std::vector<std::vector<Flow>> flows;
+  for (std::size_t part = 0; part < costs.size(); ++part) {
+    std::vector<Leg> legs;
+    for (const auto& members : part == 1 ? rails : domains)
+      if (members.size() > 1) append(legs, legs_of(machine.placement, members, costs[part]));
+    flows.push_back(machine.flows(legs));
+  }
+  LoneCollectiveTime result = run(costs, flows, machine, engine);
+  result.cost = costs[group.domains > 1 ? 1 : 0];
+  result.cost.algorithm = "hierarchical";
+  return result;
+}
+
+}  // namespace
+
+BytesPerSecond LoneCollectiveTime::algorithm_bandwidth(const LoneCollective& of) const {
+  return per_second(of.bytes, time);
+}
+
+BytesPerSecond LoneCollectiveTime::bus_bandwidth(const LoneCollective& of) const {
+  return of.ranks < 2 ? BytesPerSecond{} : wire_share(of.kind, of.ranks) * algorithm_bandwidth(of);
+}
+
+LoneCollectiveTime run_alone(const LoneCollective& collective, const System& system,
+                             const CollectiveOptions& options, bool unfolded, Engine engine,
+                             Bytes host_memory) {
+  GroupShape group = group_on(system, collective.ranks, collective.nodes);
+  if (collective.ranks == 1 || collective.bytes.si() <= 0.0) return {{}, {}, 0, engine};
+
+  require_host_memory(collective, unfolded || !system.uniform(), unfolded, host_memory);
+  Machine machine{system, collective, unfolded};
+  if (!system.uniform())
+    group.further_switches =
+        further_switches(machine.placement, machine.topology, machine.everyone);
+  const CollectiveTime price{system, options};
+  const CollectiveCost cost = price(collective.kind, collective.bytes, group);
+  if (collective.hierarchical) return run_hierarchical(collective, group, price, machine, engine);
+  LoneCollectiveTime result = run({cost}, {machine.flows(cost)}, machine, engine);
+  result.cost = cost;
+  return result;
+}
+
+}  // namespace orrery

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace orrery {
+
+/// `text` as it stands between tags or in quotes, in HTML and XML alike. What XML 1.0 (2.2) does
+/// not have at all becomes a question mark, and a mark that turns the direction of writing its
+/// number, "\u202E".
+std::string escaped(const std::string& text);
+
+/// As a POSIX shell reads it back: what is more than a plain word stands in single quotes.
+std::string shell_word(const std::string& text);
+
+/// "orrery estimate --model ...": how a command was typed.
+std::string typed_command(const std::string& name, const std::vector<std::string>& arguments);
+
+}  // namespace orrery

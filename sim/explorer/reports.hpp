@@ -1,0 +1,56 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/explorer/report_page.hpp"
+#include "sim/search/compare_text.hpp"
+#include "sim/search/deployment_search_text.hpp"
+#include "sim/search/purchase_text.hpp"
+#include "sim/search/search_text.hpp"
+#include "sim/sweep/point_evaluator.hpp"
+#include "sim/sweep/sweep_folder.hpp"
+#include "sim/sweep/sweep_text.hpp"
+
+namespace orrery {
+
+/// Plans side by side as one HTML file (report_page.hpp): what their steps wait for as bars, all by
+/// step and memory with ranges and ties, and what `orrery compare` prints. It also holds the
+/// comparison (compare_json). `runs`: of the same plans; empty: nobody asked. `inputs`: of each
+/// plan what its result says that it was made of, as JSON; "": nothing.
+std::string compare_report(const std::vector<PricedPlan>& plans,
+                           const std::vector<ComparedRun>& runs,
+                           const std::vector<std::string>& inputs, const ReportAbout& about);
+
+/// Deployments that were searched as one HTML file (report_page.hpp): a user's speed against tokens
+/// a second and GPU, and what `orrery serve --search` prints. It also holds the search
+/// (deployment_search_json).
+std::string deployments_report(const DeploymentSearchResult& result,
+                               const DeploymentSearchRequest& request,
+                               const DeploymentSearchWords& words, const ReportAbout& about);
+
+/// A purchase as one HTML file (report_page.hpp): cost against days, days against GPUs, and what
+/// `orrery buy` prints. It also holds the purchase (purchase_json); the result of each row is left
+/// out of it where the file would be too large.
+std::string purchase_report(const Purchase& purchase, const PurchaseRequest& request,
+                            const PurchaseNames& names, const ReportAbout& about);
+
+/// A search as one HTML file (report_page.hpp): the list as a table, its proof, plans by step and
+/// memory and, with bills, by days and rent, and a command for each plan. It also holds the search
+/// object (search_json).
+std::string search_report(const SearchResult& result, const SearchRequest& request,
+                          const SearchNames& names, const ReportAbout& about);
+
+/// Rows of which a report keeps the best: some 150 bytes each.
+inline constexpr std::size_t most_rows_in_a_report = 12'000;
+
+/// A sweep as one HTML file (report_page.hpp): a curve or a map over its keys, plans by step and
+/// memory and, with bills, by days and rent, and what `orrery sweep run` prints. It also holds the
+/// rows that `rows` keeps (sweep_rows_json), what the sweep was told, and `inputs`: those that its
+/// rows come from, or none where they are not there any more. They are left out where the file
+/// would be too large with them.
+std::string sweep_report(const SweepFolder& folder, const BestRows& rows,
+                         const std::optional<SweepInputs>& inputs, const ReportAbout& about);
+
+}  // namespace orrery

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/core/error.hpp"
+#include "sim/formats/megatron/megatron_arguments.hpp"
+#include "sim/plan/stage_layers.hpp"
+
+namespace orrery {
+
+/// Transformer layers of each chunk of Megatron-Core's --pipeline-model-parallel-layout, as
+/// "Et*3|(tt|)*29,m|L": E embedding, t layer, m prediction layer, L loss, | between chunks, commas
+/// mean nothing, x*N repeats a letter or a bracket. Errors (bad_input): another letter, brackets
+/// that do not close, more than 20,000 letters written out.
+std::vector<int> layers_of_layout(const std::string& layout, const Place& place);
+
+/// Which of `layers` layers have experts by --moe-layer-freq, a '0' or '1' each: "N" gives every
+/// N-th layer experts, the first included; "[0]*3+[1]*58" lists them, in Python's way. Nothing:
+/// it says neither, or not of as many layers.
+std::optional<std::string> expert_layers(const std::string& pattern, std::size_t layers);
+
+/// How a run cuts its layers into virtual stages.
+struct PipelineSplit {
+  std::int64_t vpp = 1;
+  StageLayers layers;  ///< Chosen where the arguments say which stage has how many.
+};
+
+/// Of `layers` layers on `stages` stages: --pipeline-model-parallel-layout; or the layers of the
+/// first and the last stage (--decoder-first-pipeline-num-layers, -last-), over which the chunks of
+/// a stage are even; or embedding and loss that count as a layer
+/// (--account-for-embedding-in-pipeline-split, -loss-); else even. `notes` gains what is priced
+/// otherwise. Errors (bad_input): what does not divide.
+PipelineSplit pipeline_split(const MegatronArguments& arguments, std::int64_t layers,
+                             std::int64_t stages, std::vector<std::string>& notes);
+
+}  // namespace orrery

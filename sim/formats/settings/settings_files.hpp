@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "sim/formats/settings/settings.hpp"
+
+namespace orrery {
+
+/// The first document of a text. Anchors, aliases and merged maps (<<) are followed; tags are not.
+/// Errors (bad_input): no YAML, by its line; nested too deep, or aliases that grow without end.
+SettingsTree read_yaml(const std::string& text, const std::string& file);
+
+/// A TOML document as a tree of settings: strings are quoted, numbers, truths and dates are words.
+/// Keys of a table are in the order of their lines. Errors (bad_input): no TOML, by its line.
+SettingsTree read_toml(const std::string& text, const std::string& file);
+
+}  // namespace orrery

@@ -1,0 +1,68 @@
+#include "sim/model/model_name.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <vector>
+
+#include "sim/core/catalog.hpp"
+
+namespace orrery {
+namespace {
+
+// Words behind a family's name that say another training of the same shape.
+constexpr std::string_view same_shape[] = {
+    "base", "bf16", "chat", "fp8",  "hf",   "it",   "instruct",       "pretrain", "pt",  "thinking",
+    "v0.1", "v1.5", "0324", "0528", "2407", "2503", "quantized.w8a8", "2507",     "2508"};
+
+// Models of the shape of another, but for the longest sequence (arXiv 2302.13971, table 2, and
+// 2307.09288, table 1). DeepSeek-R1 and V3.1 are trained from DeepSeek-V3 (arXiv 2501.12948,
+// section 2); Llama 3.3 has the shape of Llama 3.1, QwQ and Kimi-Dev those of Qwen2.5, Mistral
+// Small 3.1's text part that of Mistral Small 3 (their config.json).
+constexpr std::pair<std::string_view, std::string_view> same_sizes[] = {
+    {"llama7b", "llama2-7b"},        {"llama13b", "llama2-13b"},
+    {"vicuna7b", "llama2-7b"},       {"vicuna13b", "llama2-13b"},
+    {"deepseekr1", "deepseek-v3"},   {"deepseekv3.1", "deepseek-v3"},
+    {"llama3.370b", "llama3.1-70b"}, {"qwq32b", "qwen2.5-32b"},
+    {"kimidev72b", "qwen2.5-72b"},   {"mistralsmall3.124b", "mistral-small-24b"}};
+
+// Words of a name in small letters: "meta", "llama", "3.1", "8b".
+std::vector<std::string> words_of_name(const std::string& name) {
+  std::vector<std::string> words{""};
+  for (const char c : name) {
+    if (c == '-' || c == '_' || c == ' ')
+      words.emplace_back();
+    else
+      words.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  std::erase(words, "");
+  return words;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string all;
+  for (const std::string& word : words) all += word;
+  return all;
+}
+
+}  // namespace
+
+std::optional<std::string> catalog_model(const std::string& name) {
+  std::string path = name;
+  while (path.ends_with('/')) path.pop_back();
+  std::vector<std::string> words = words_of_name(path.substr(path.rfind('/') + 1));
+  if (words.size() > 1 && words[0] == "meta") words.erase(words.begin());
+  if (words.empty()) return std::nullopt;
+  words.erase(std::remove_if(words.begin() + 1, words.end(),
+                             [](const std::string& word) {
+                               return std::find(std::begin(same_shape), std::end(same_shape),
+                                                word) != std::end(same_shape);
+                             }),
+              words.end());
+  for (const auto& [alias, model] : same_sizes)
+    if (joined(words) == alias) return std::string{model};
+  for (const std::string& model : list_catalog("workloads/models"))
+    if (joined(words_of_name(model)) == joined(words)) return model;
+  return std::nullopt;
+}
+
+}  // namespace orrery

@@ -1,0 +1,345 @@
+#include "sim/reliability/run_simulation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "sim/reliability/stepping_job.hpp"
+
+namespace orrery {
+
+void UnitPool::settle(Micros now) {
+  while (!returns_.empty() && returns_.top() <= now) {
+    returns_.pop();
+    ++ready_;
+  }
+}
+
+void UnitPool::lose(Micros at, Micros repair) {
+  settle(at);
+  returns_.push(at + repair);
+  lost_.push_back(at);
+  back_.push_back(at + repair);
+}
+
+void UnitPool::lose_spare(Micros at, Micros repair) {
+  lose(at, repair);
+  --ready_;
+}
+
+std::vector<Micros> UnitPool::with_away(Micros end) const {
+  std::vector<Micros> back = back_;
+  std::sort(back.begin(), back.end());
+  std::vector<Micros> with;
+  std::size_t lost = 0, returned = 0;
+  for (Micros now = 0; now < end;) {
+    while (lost < lost_.size() && lost_[lost] <= now) ++lost;
+    while (returned < back.size() && back[returned] <= now) ++returned;
+    Micros next = end;
+    if (lost < lost_.size()) next = std::min(next, lost_[lost]);
+    if (returned < back.size()) next = std::min(next, back[returned]);
+    const std::size_t away = lost - returned;
+    if (with.size() <= away) with.resize(away + 1);
+    with[away] += next - now;
+    now = next;
+  }
+  return with;
+}
+
+namespace {
+
+constexpr std::uint64_t of_slow_gpus = 0;
+
+class Walk {
+ public:
+  Walk(const WalkSetup& setup, FailureSource& failures)
+      : setup_{setup},
+        failures_{failures},
+        job_{setup, tally_},
+        pool_{spares_of(setup)},
+        slow_{setup.slowness, failures.other_random(of_slow_gpus)} {
+    tally_.interruptions.resize(setup.causes.size());
+    tally_.rate_factor = failures.rate_factor();
+  }
+
+  RunTally to_the_end() {
+    next_ = failures_.next();
+    begin_with_repairs();
+    begin_with_what_is_up();
+    while (now_ < setup_.give_up) {
+      slow_.settle(now_);
+      job_.set_slow(slow_.step_ratio());
+      const Micros back = away() > 0 && pool_.any_in_repair() ? std::max(now_, pool_.next_return())
+                                                              : std::numeric_limits<Micros>::max();
+      if (next_.at < back && !strikes(next_)) {
+        next_ = failures_.next();
+        continue;
+      }
+      run_until(std::min(next_.at, back));
+      if (job_.finished()) break;
+      if (now_ < std::min(next_.at, back))
+        replace_slow_gpus();
+      else if (next_.at < back)
+        interrupt();
+      else
+        rejoin();
+    }
+    tally_.finished = job_.finished();
+    tally_.with_away = pool_.with_away(now_);
+    tally_.log = log_.stretches();
+    return std::move(tally_);
+  }
+
+ private:
+  void run_until(Micros limit) {
+    const Micros from = now_, lost = tally_[RunTime::redone];
+    now_ = job_.run(now_, limit, slow_.next_change());
+    log(from, RunTime::productive);
+    take_back(lost);
+  }
+  void log(Micros from, RunTime as) {
+    if (setup_.keeps_log) log_.add(from, now_, as);
+  }
+  // What was lost since then.
+  void take_back(Micros redone) {
+    if (setup_.keeps_log) log_.take_back(tally_[RunTime::redone] - redone);
+  }
+  // Replicas that cannot run for want of units.
+  int away() const { return std::min(missing_ * setup_.replicas_of_unit, setup_.replicas); }
+  bool can_run_without_them() const {
+    return setup_.elastic &&
+           static_cast<std::size_t>(away()) < setup_.phases.front().by_away.size();
+  }
+  static int spares_of(const WalkSetup& setup) {
+    return setup.fleet > 0 ? std::min(setup.spares, setup.fleet - setup.units) : setup.spares;
+  }
+
+  // What failed before the run and is in repair, whose place others have.
+  void begin_with_repairs() {
+    for (; next_.at < 0; next_ = failures_.next())
+      if (cause_of(next_).replaces) pool_.lose_spare(next_.at, next_.repair);
+    pool_.settle(0);
+  }
+
+  // The job takes what is up of the fleet, then its spares do.
+  void begin_with_what_is_up() {
+    if (setup_.fleet == 0) return;
+    const std::vector<Micros> down = failures_.down_at_start();
+    const int up = setup_.fleet - static_cast<int>(down.size());
+    const int wanted = setup_.units + spares_of(setup_);
+    for (int i = 0; i < wanted - up; ++i) {
+      if (pool_.ready() > 0)
+        pool_.lose_spare(0, down[static_cast<std::size_t>(i)]);
+      else
+        pool_.lose(0, down[static_cast<std::size_t>(i)]), ++missing_;
+    }
+    while (missing_ > 0 && !can_run_without_them()) {
+      if (!stand(pool_.next_return(), RunTime::waiting)) return interrupt();
+      fill_places();
+    }
+    job_.set_away(away());
+  }
+
+  // Whether it strikes the job. Of an elastic job, fewer nodes fail less often; one of a fleet may
+  // strike a spare.
+  bool strikes(const Failure& failure) {
+    if (failure.fleet_up == 0)
+      return !setup_.elastic || failure.presence * setup_.replicas < setup_.replicas - away();
+    const double place = failure.presence * failure.fleet_up;
+    const int there = setup_.units - missing_;
+    if (place < there) return true;
+    pool_.settle(failure.at);
+    if (place < there + pool_.ready()) pool_.lose_spare(failure.at, failure.repair);
+    return false;
+  }
+  const WalkCause& cause_of(const Failure& failure) const {
+    return setup_.causes[static_cast<std::size_t>(failure.cause)];
+  }
+
+  // Stands until `until`; false if the next failure comes first.
+  bool stand(Micros until, RunTime as) {
+    while (next_.at < until && !strikes(next_)) next_ = failures_.next();
+    const Micros end = std::max(now_, std::min(until, next_.at));
+    tally_[as] += end - now_;
+    const Micros from = std::exchange(now_, end);
+    log(from, as);
+    pool_.settle(now_);
+    return until <= next_.at;
+  }
+
+  void fill_places() {
+    while (missing_ > 0 && pool_.ready() > 0) pool_.take(), --missing_;
+  }
+
+  void rejoin() {
+    pool_.settle(now_);
+    fill_places();
+    job_.keep();
+    job_.set_away(away());
+    if (!stand(now_ + setup_.regroup, RunTime::restarting)) interrupt();
+  }
+
+  // Stops for the slow GPUs that are known and worth it, as for what is announced.
+  void replace_slow_gpus() {
+    slow_.settle(now_);
+    const WalkTier& last = setup_.tiers.back();
+    const Micros start = (setup_.elastic ? setup_.regroup : setup_.restart) + last.load;
+    const std::vector<Micros> repairs =
+        slow_.evict(now_, last.stall + last.write + start, job_.left());
+    if (repairs.empty()) return;
+    ++tally_.evictions;
+    const Micros from = std::exchange(now_, job_.save(now_, next_.at));
+    log(from, RunTime::saving);
+    for (const Micros repair : repairs) pool_.lose(now_, repair), ++missing_;
+    load_ = last.load;
+    if (now_ == next_.at || !starts_again(start)) return interrupt();
+    job_.set_away(away());
+  }
+
+  // Takes spares, or waits for what comes back, and starts; false where a failure comes first.
+  bool starts_again(Micros start) {
+    fill_places();
+    while (missing_ > 0 && !can_run_without_them()) {
+      if (!stand(pool_.next_return(), RunTime::waiting)) return false;
+      fill_places();
+    }
+    if (!stand(now_ + start, RunTime::restarting)) return false;
+    load_ = 0;
+    return true;
+  }
+
+  // Where in the job a failure strikes, which strikes any unit that is there alike: [0, 1).
+  double place_of(const Failure& failure) const {
+    if (failure.fleet_up > 0)
+      return failure.presence * failure.fleet_up / std::max(1, setup_.units - missing_);
+    return setup_.elastic ? failure.presence * setup_.replicas / (setup_.replicas - away())
+                          : failure.presence;
+  }
+
+  // From the next failure until the job steps again.
+  void interrupt() {
+    while (!recovers_from(std::exchange(next_, failures_.next())) && now_ < setup_.give_up) {
+    }
+    job_.set_away(away());
+  }
+
+  // Whether its unit leaves.
+  bool lose_unit_of(const Failure& failure) {
+    if (!cause_of(failure).replaces) return false;
+    slow_.replace_unit(place_of(failure));
+    pool_.lose(now_, failure.repair), ++missing_;
+    return true;
+  }
+
+  // False where another failure, which is then the next one, strikes before it steps.
+  bool recovers_from(const Failure& failure) {
+    const WalkCause& cause = cause_of(failure);
+    ++tally_.interruptions[static_cast<std::size_t>(failure.cause)];
+    bool replaces = lose_unit_of(failure);
+    // What fails together interrupts once.
+    for (; next_.follows && next_.at == failure.at; next_ = failures_.next())
+      if (strikes(next_)) replaces |= lose_unit_of(next_);
+    const bool regroups = replaces && setup_.elastic;
+    if (cause.planned) {
+      const Micros from = std::exchange(now_, job_.save(now_, next_.at));
+      log(from, RunTime::saving);
+      load_ = setup_.tiers.back().load;
+      if (now_ == next_.at) return false;
+    } else if (regroups && setup_.replicas_hold_all && can_run_without_them()) {
+      job_.keep();
+    } else {
+      const Micros lost = tally_[RunTime::redone];
+      load_ = job_.fall_back(now_, cause.first_tier);
+      take_back(lost);
+    }
+    const Micros detection =
+        cause.detect_low +
+        static_cast<Micros>(failure.detection *
+                            static_cast<double>(cause.detect_high - cause.detect_low));
+    if (!stand(now_ + detection, RunTime::detecting)) return false;
+    return starts_again((regroups ? setup_.regroup : setup_.restart) + load_);
+  }
+
+  const WalkSetup& setup_;
+  FailureSource& failures_;
+  RunTally tally_;
+  SteppingJob job_;
+  UnitPool pool_;
+  SlowFleet slow_;
+  RunLog log_;
+  Failure next_;
+  Micros now_ = 0;
+  Micros load_ = 0;  ///< Of the checkpoint that the job fell back to, until it was read.
+  int missing_ = 0;  ///< Units whose places in the job are empty.
+};
+
+}  // namespace
+
+RunTally walk(const WalkSetup& setup, FailureSource&& failures) {
+  return Walk{setup, failures}.to_the_end();
+}
+
+namespace {
+
+template <class Source, class Of>
+std::vector<RunTally> replicates_of(const WalkSetup& setup, const Of& of, std::uint64_t seed,
+                                    int replicates) {
+  std::vector<RunTally> runs;
+  runs.reserve(static_cast<std::size_t>(replicates));
+  for (int i = 0; i < replicates; ++i)
+    runs.push_back(walk(setup, Source{of, seed, static_cast<std::uint64_t>(i)}));
+  return runs;
+}
+
+}  // namespace
+
+ChanceRange chance_range(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  ChanceRange range;
+  for (const double value : values) range.mean += value / static_cast<double>(values.size());
+  // Between two values in proportion.
+  const auto quantile = [&](double share) {
+    const double at = share * static_cast<double>(values.size() - 1);
+    const auto below = static_cast<std::size_t>(at);
+    const std::size_t above = std::min(below + 1, values.size() - 1);
+    return values[below] + (at - std::floor(at)) * (values[above] - values[below]);
+  };
+  range.low = quantile(0.05);
+  range.high = quantile(0.95);
+  return range;
+}
+
+std::vector<RunTally> run_replicates(const WalkSetup& setup, const FailureLaw& law,
+                                     std::uint64_t seed, int replicates) {
+  return replicates_of<FailureDraws>(setup, law, seed, replicates);
+}
+
+std::vector<RunTally> run_replicates(const WalkSetup& setup, const FaultRecord& record,
+                                     std::uint64_t seed, int replicates) {
+  return replicates_of<FaultReplay>(setup, record, seed, replicates);
+}
+
+std::vector<double> shares_away(std::span<const RunTally> runs) {
+  std::vector<double> time;
+  double all = 0.0;
+  for (const RunTally& run : runs) {
+    if (time.size() < run.with_away.size()) time.resize(run.with_away.size());
+    for (std::size_t i = 0; i < run.with_away.size(); ++i) {
+      time[i] += static_cast<double>(run.with_away[i]);
+      all += static_cast<double>(run.with_away[i]);
+    }
+  }
+  for (double& share : time) share /= all;
+  return time;
+}
+
+int units_away(std::span<const RunTally> runs, double share) {
+  const std::vector<double> shares = shares_away(runs);
+  double sum = 0.0;
+  for (std::size_t i = 0; i < shares.size(); ++i)
+    if ((sum += shares[i]) >= share) return static_cast<int>(i);
+  return static_cast<int>(shares.size());
+}
+
+}  // namespace orrery

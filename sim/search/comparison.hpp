@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/cluster/economics.hpp"
+#include "sim/engine/timeline.hpp"
+#include "sim/reliability/training_run.hpp"
+#include "sim/training/step_range.hpp"
+
+namespace orrery {
+
+/// One of several plans, as its result object describes it.
+struct ComparedPlan {
+  std::string source;  ///< What the user called it: a file, flags.
+  std::string model;
+  int gpus = 0;
+  std::vector<std::pair<std::string, std::string>> plan;  ///< Keys and what they say.
+  StepRange range;
+  std::int64_t sequence = 0;  ///< Tokens.
+  double tokens = 0.0;        ///< Of a step.
+  double tokens_per_s_per_gpu = 0.0;
+  double mfu = 0.0;
+  Bytes peak, capacity;
+  Engine engine = Engine::own;
+  std::vector<std::pair<std::string, Seconds>> critical_path;  ///< Adds up to the step.
+
+  Range usd_per_trillion_tokens(Range rent_usd_per_gpu_hour) const;
+};
+
+/// Reads an object of schema "orrery.result/1" (docs/OUTPUT.md). Errors: what is missing, what is
+/// no such figure, and parts that do not add up to the step time: somebody changed the object.
+ComparedPlan read_compared_plan(const JsonValue& result, const std::string& source);
+
+/// Errors: plans of different models.
+void require_one_model(const std::vector<ComparedPlan>& plans);
+
+/// How much longer `other` takes than `one` for the tokens that `one` trains on in a step, and how
+/// that is made up: for each part of the critical path.
+struct PlanDifference {
+  StepDifference step;
+  std::vector<std::pair<std::string, Seconds>> critical_path;
+};
+PlanDifference difference(const ComparedPlan& one, const ComparedPlan& other);
+
+/// The whole run of one of several plans.
+struct ComparedRun {
+  const ComparedPlan* plan = nullptr;
+  TrainingRun run;  ///< Of as many tokens, replicates and the same seed as every other.
+};
+
+/// How many days `other` takes longer than `one`, replicate by replicate under the same failures,
+/// and as far as their step times are known. Draws and prices are independent, and days grow with
+/// the step, so that on either side of the mean
+///
+///     half^2 = (half of what failures draw)^2 + (1.645 sigma of StepDifference, over the run)^2
+struct RunDifference {
+  ChanceRange drawn;   ///< By failures alone.
+  double steps = 0.0;  ///< sigma of the step times' difference, in days of the runs.
+
+  double low() const {
+    return drawn.mean - std::hypot(drawn.mean - drawn.low, range_deviations * steps);
+  }
+  double high() const {
+    return drawn.mean + std::hypot(drawn.high - drawn.mean, range_deviations * steps);
+  }
+  /// Zero is within the range: which of both is done first cannot be told.
+  bool is_tie() const { return low() <= 0.0 && high() >= 0.0; }
+};
+RunDifference difference(const ComparedRun& one, const ComparedRun& other);
+
+}  // namespace orrery

@@ -1,0 +1,202 @@
+#include "sim/serving/kv_cache.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <numeric>
+
+namespace orrery {
+
+PrefixTree::PrefixTree(std::int64_t most_nodes) {
+  // At most half of the buckets are full, so that a search is short.
+  const std::size_t buckets =
+      std::bit_ceil(static_cast<std::size_t>(most_nodes < 4 ? 4 : most_nodes) * 2);
+  buckets_.assign(buckets, none);
+  shift_ = 64 - std::countr_zero(buckets);
+}
+
+PrefixTree::Index PrefixTree::find(std::uint64_t hash) const {
+  for (std::size_t at = bucket_of(hash);; at = (at + 1) & (buckets_.size() - 1)) {
+    const Index node = buckets_[at];
+    if (node == none || pool_[node].hash == hash) return node;
+  }
+}
+
+void PrefixTree::enter(std::uint64_t hash, Index node) {
+  std::size_t at = bucket_of(hash);
+  while (buckets_[at] != none) at = (at + 1) & (buckets_.size() - 1);
+  buckets_[at] = node;
+}
+
+// Those behind a gap that could stand in it move up (Knuth, TAOCP 6.4, algorithm R).
+void PrefixTree::erase(std::uint64_t hash) {
+  const std::size_t mask = buckets_.size() - 1;
+  std::size_t gap = bucket_of(hash);
+  while (pool_[buckets_[gap]].hash != hash) gap = (gap + 1) & mask;
+  for (std::size_t at = (gap + 1) & mask; buckets_[at] != none; at = (at + 1) & mask) {
+    const std::size_t home = bucket_of(pool_[buckets_[at]].hash);
+    if (((at - home) & mask) >= ((at - gap) & mask)) {
+      buckets_[gap] = buckets_[at];
+      gap = at;
+    }
+  }
+  buckets_[gap] = none;
+}
+
+void PrefixTree::append_unused(Index node) {
+  pool_[node].before = newest_;
+  pool_[node].after = none;
+  (newest_ == none ? oldest_ : pool_[newest_].after) = node;
+  newest_ = node;
+  ++unused_;
+}
+
+void PrefixTree::remove_unused(Index node) {
+  const Node& of = pool_[node];
+  (of.before == none ? oldest_ : pool_[of.before].after) = of.after;
+  (of.after == none ? newest_ : pool_[of.after].before) = of.before;
+  --unused_;
+}
+
+// Whoever is there has all above it there: how far a way goes is found by halving.
+PrefixTree::Match PrefixTree::match(const PrefixWay& way) const {
+  Match match;
+  std::size_t absent = way.nodes + 1;  // Counted from 1, as `match.nodes` is.
+  // Most ways are there to their end, or not at all.
+  for (std::size_t at = way.nodes; match.nodes + 1 < absent;
+       at = match.nodes + (absent - match.nodes) / 2) {
+    const Index node = find(way[at - 1]);
+    if (node == none) {
+      absent = at;
+    } else {
+      match.nodes = at;
+      match.deepest = node;
+    }
+  }
+  for (Index node = match.deepest; node != none && pool_[node].uses == 0; node = pool_[node].above)
+    ++match.unused;
+  return match;
+}
+
+void PrefixTree::use(Index node) {
+  while (node != none) {
+    if (pool_[node].uses++ > 0) return;
+    remove_unused(node);
+    node = pool_[node].above;
+  }
+}
+
+PrefixTree::Index PrefixTree::extend(Index above, const PrefixWay& way, std::size_t from) {
+  for (std::size_t i = from; i < way.nodes; ++i) {
+    if (free_.empty()) {
+      free_.push_back(static_cast<Index>(pool_.size()));
+      pool_.emplace_back();
+    }
+    const Index node = free_.back();
+    free_.pop_back();
+    pool_[node] = {.hash = way[i], .above = above, .uses = 1};
+    enter(way[i], node);
+    above = node;
+    ++nodes_;
+    assert(static_cast<std::size_t>(nodes_) * 2 <= buckets_.size());
+  }
+  return above;
+}
+
+// The last node becomes unused before those above it, and is evicted before them.
+void PrefixTree::release(Index node) {
+  while (node != none) {
+    assert(pool_[node].uses > 0);
+    if (--pool_[node].uses > 0) return;
+    append_unused(node);
+    node = pool_[node].above;
+  }
+}
+
+std::uint64_t PrefixTree::evict() {
+  assert(unused_ > 0);
+  const Index node = oldest_;
+  const std::uint64_t hash = pool_[node].hash;
+  remove_unused(node);
+  erase(hash);
+  free_.push_back(node);
+  --nodes_;
+  return hash;
+}
+
+namespace {
+
+std::int64_t node_tokens_of(const KvShape& shape, std::uint32_t hash_tokens) {
+  return shape.keeps_prefixes && hash_tokens > 0
+             ? std::lcm(static_cast<std::int64_t>(hash_tokens), shape.block_tokens)
+             : 0;
+}
+
+}  // namespace
+
+KvBlocks::KvBlocks(const KvShape& shape, std::uint32_t hash_tokens)
+    : capacity_{shape.tokens / shape.block_tokens},
+      block_tokens_{shape.block_tokens},
+      free_{capacity_},
+      tree_{node_tokens_of(shape, hash_tokens) > 0
+                ? shape.tokens / node_tokens_of(shape, hash_tokens)
+                : 0},
+      host_{node_tokens_of(shape, hash_tokens) > 0
+                ? shape.host_tokens / node_tokens_of(shape, hash_tokens)
+                : 0},
+      copies_at_once_{shape.copies_at_once} {
+  if (const std::int64_t tokens = node_tokens_of(shape, hash_tokens)) {
+    node_blocks_ = tokens / block_tokens_;
+    node_hashes_ = tokens / hash_tokens;
+  }
+}
+
+PrefixWay KvBlocks::way_of(std::span<const std::uint64_t> hashes,
+                           std::int64_t prompt_tokens) const {
+  const std::int64_t nodes = std::min(static_cast<std::int64_t>(hashes.size()) / node_hashes_,
+                                      prompt_tokens / (node_blocks_ * block_tokens_));
+  return {hashes, static_cast<std::size_t>(node_hashes_), static_cast<std::size_t>(nodes)};
+}
+
+// Blocks, not nodes: a node may be many blocks, of which only the last is computed again.
+std::int64_t KvBlocks::cached_tokens(std::size_t matched, std::int64_t prompt_tokens) const {
+  return std::min(blocks_of_nodes(matched) * block_tokens_,
+                  (prompt_tokens - 1) / block_tokens_ * block_tokens_);
+}
+
+// On the host as on the GPU, whoever is there has all above it in one of both.
+KvBlocks::Match KvBlocks::match(const PrefixWay& way) const {
+  Match match{tree_.match(way)};
+  if (!host_.exists()) return match;
+  for (std::size_t node = match.nodes; node < way.nodes && host_.has(way[node]); ++node)
+    ++match.host_nodes;
+  return match;
+}
+
+PrefixTree::Index KvBlocks::hold(const PrefixWay& way, const Match& match) {
+  // Those that come back leave the host before others go there.
+  if (!copies_at_once_)
+    for (std::size_t node = match.nodes; node < match.nodes + match.host_nodes; ++node)
+      host_.take(way[node]);
+  if (copies_at_once_ && host_.exists())
+    for (std::size_t node = way.nodes; node > 0; --node) host_.put(way[node - 1]);
+  // What is there is used first, so that it is not evicted for the rest.
+  if (match.deepest != PrefixTree::none) tree_.use(match.deepest);
+  if (match.nodes == way.nodes) return match.deepest;
+  const std::int64_t blocks = blocks_of_nodes(way.nodes - match.nodes);
+  make_free(blocks);
+  free_ -= blocks;
+  return tree_.extend(match.deepest, way, match.nodes);
+}
+
+void KvBlocks::make_free(std::int64_t blocks) {
+  if (blocks <= free_) return;
+  const std::int64_t nodes = (blocks - free_ + node_blocks_ - 1) / node_blocks_;
+  for (std::int64_t node = 0; node < nodes; ++node) {
+    const std::uint64_t hash = tree_.evict();
+    if (host_.exists() && !copies_at_once_) host_.put(hash);
+  }
+  free_ += nodes * node_blocks_;
+}
+
+}  // namespace orrery

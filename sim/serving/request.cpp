@@ -1,0 +1,39 @@
+#include "sim/serving/request.hpp"
+
+#include "sim/core/json_value.hpp"
+#include "sim/core/text_file.hpp"
+#include "sim/core/value_list.hpp"
+
+namespace orrery {
+
+Slo parse_slo(const std::string& text, const Place& at) {
+  const std::string remedy = "write like ttft=2000,tpot=40@p90, in milliseconds";
+  Slo slo;
+  const std::size_t mark = text.find("@p");
+  if (mark != text.npos) {
+    const auto percent = plain_number(text.substr(mark + 2));
+    if (!percent || *percent <= 0.0 || *percent > 100.0)
+      fail_input(at, "'" + shown_text(text.substr(mark)) + "' is not a share of the requests",
+                 remedy);
+    slo.share = *percent / 100.0;
+  }
+  for (const std::string& item : split_list(text.substr(0, mark), at)) {
+    const std::size_t equals = item.find('=');
+    const std::string key = item.substr(0, equals);
+    const auto time = equals == item.npos ? std::nullopt : plain_number(item.substr(equals + 1));
+    if (!time || *time <= 0.0)
+      fail_input(at, "'" + shown_text(item) + "' is not a limit in milliseconds", remedy);
+    const Seconds limit{*time * 1e-3};
+    if (key == "ttft")
+      slo.ttft = limit;
+    else if (key == "tpot")
+      slo.tpot = limit;
+    else if (key == "e2e")
+      slo.e2e = limit;
+    else
+      fail_input(at, "'" + shown_text(key) + "' is not limited here", remedy);
+  }
+  return slo;
+}
+
+}  // namespace orrery
