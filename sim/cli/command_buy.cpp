@@ -181,7 +181,8 @@ PurchaseRequest read_request(const ParsedOptions& parsed, PurchaseNames& names) 
 }  // namespace
 
 int run_buy(const Arguments& arguments) {
-  const po::options_description options = buy_options();
+  po::options_description options = buy_options();
+  options.add(simulator_option());
   point_plan_keys_to_fix(options, arguments, "a purchase");
   const ParsedOptions parsed = parse_options(options, arguments, {});
   if (parsed.has("help")) {
@@ -193,6 +194,7 @@ int run_buy(const Arguments& arguments) {
   }
   if (!parsed.words.empty())
     fail_input({}, "'" + parsed.words[0] + "' belongs to no option", "see orrery buy --help");
+  const SimulatorChoice simulator{simulator_of(parsed)};
   if (parsed.has("json") && parsed.has("csv"))
     fail_input(command_line / "csv", "and --json would be printed into each other",
                "leave one of them out");

@@ -78,7 +78,7 @@ int run_file(const std::string& file, const System& system, const ParsedOptions&
   const CollectiveProgram program = parse_collective_program(JsonValue::read_file(file));
   const ProgramTime result = [&] {
     LongWork line;
-    return run_program(program, system, {file, ""}, engine_of(parsed));
+    return run_program(program, system, {file, ""});
   }();
   std::cout << (parsed.has("json") ? program_json(file, system.name, program, result)
                                    : program_text(program, result));
@@ -114,11 +114,11 @@ int run_collective(const Arguments& arguments) {
       ("unfolded", "simulate every rank's flows instead of one for all their twins")  //
       ("json", "print orrery.collective/1")                                           //
       ("help", "this text");
-  options.add(engine_option()).add(host_memory_option());
+  options.add(simulator_option_and_alias()).add(host_memory_option());
   const ParsedOptions parsed = parse_options(options, arguments, {});
   if (parsed.has("help")) {
     std::cout << "usage: orrery collective KIND --system NAME|FILE --gpus N [options]\n"
-                 "       orrery collective FILE.json --system NAME|FILE [--engine own|simgrid] "
+                 "       orrery collective FILE.json --system NAME|FILE [--simulator own|simgrid] "
                  "[--json]\n\n"
                  "One collective alone, in the columns of nccl-tests. KIND: see orrery list "
                  "collectives.\nFILE.json: a collective of your own, message by message "
@@ -126,6 +126,7 @@ int run_collective(const Arguments& arguments) {
               << options;
     return exit_ok;
   }
+  const SimulatorChoice simulator{simulator_or_alias_of(parsed)};
   if (parsed.words.size() != 1)
     fail_input({}, parsed.words.empty() ? "which collective?" : "one collective at a time",
                "write like 'orrery collective all_reduce --system dgx-h100 --gpus 8'");
@@ -148,7 +149,6 @@ int run_collective(const Arguments& arguments) {
   if (collective.hierarchical && collective.kind != CollectiveKind::all_reduce)
     fail_input({}, "only an all_reduce can be --hierarchical", "leave it out");
   const CollectiveOptions how = nccl_options(parsed);
-  const Engine engine = engine_of(parsed);
 
   const Bytes host_memory = host_memory_of(parsed);
   const std::vector<Bytes> sizes = sizes_of(parsed);
@@ -158,8 +158,8 @@ int run_collective(const Arguments& arguments) {
     for (const Bytes size : sizes) {
       ProgressListener::tell({Progress::Of::sizes, lines.size(), sizes.size()});
       collective.bytes = size;
-      lines.push_back({collective, run_alone(collective, system, how, parsed.has("unfolded"),
-                                             engine, host_memory)});
+      lines.push_back(
+          {collective, run_alone(collective, system, how, parsed.has("unfolded"), host_memory)});
     }
   }
   std::cout << (parsed.has("json") ? collective_json(system.name, lines) : collective_text(lines));

@@ -75,8 +75,7 @@ int compare_traces(const ParsedOptions& parsed, const std::vector<std::string>& 
   const KernelNames names{parsed.has("names") ? parsed.text("names") : ""};
   const std::optional<std::int64_t> step = step_of(parsed);
   const Scenario scenario = read_scenario(parsed);
-  const Detail detail{.engine = engine_of(parsed),
-                      .host_memory = host_memory_of(parsed),
+  const Detail detail{.host_memory = host_memory_of(parsed),
                       .most_memory = memory_limit_of(parsed)};
   std::vector<ProfiledRank> ranks;
   const Result result = [&] {
@@ -119,7 +118,7 @@ po::options_description compare_options() {
 po::options_description all_options() {
   po::options_description options;
   options.add(scenario_options())
-      .add(engine_option())
+      .add(simulator_option_and_alias())
       .add(memory_option())
       .add(host_memory_option())
       .add(run_policy_options())
@@ -209,8 +208,7 @@ JsonValue estimated(const ParsedOptions& options, const std::string& source, con
 }
 
 NamedPlan named_plan(const std::string& word, const ParsedOptions& common) {
-  const Detail detail{.engine = engine_of(common),
-                      .host_memory = host_memory_of(common),
+  const Detail detail{.host_memory = host_memory_of(common),
                       .most_memory = memory_limit_of(common)};
   if (!is_flags(word)) {
     const JsonValue file = read_plan_file(word, {word, ""});
@@ -282,6 +280,7 @@ int run_compare(const Arguments& arguments) {
               << all_options();
     return exit_ok;
   }
+  const SimulatorChoice simulator{simulator_or_alias_of(request.common)};
   if (request.common.has("trace")) {
     refuse_beside_traces(request);
     return compare_traces(request.common, request.plans);

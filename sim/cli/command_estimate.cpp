@@ -101,7 +101,7 @@ std::string missing_text(const Result& result, EstimateContext& context) {
 int run_estimate(const Arguments& arguments) {
   po::options_description options;
   options.add(scenario_options())
-      .add(engine_option())
+      .add(simulator_option_and_alias())
       .add(memory_option())
       .add(host_memory_option())
       .add(output_options());
@@ -114,6 +114,7 @@ int run_estimate(const Arguments& arguments) {
   if (!parsed.words.empty())
     fail_input({}, "'" + parsed.words[0] + "' belongs to no option", "see orrery estimate --help");
 
+  const SimulatorChoice simulator{simulator_or_alias_of(parsed)};
   const Scenario scenario = read_scenario(parsed);
   // What is wrong with prices is said before the work is done.
   std::optional<Economics> economics;
@@ -132,8 +133,8 @@ int run_estimate(const Arguments& arguments) {
   const std::vector<MeasuredRun> own_runs =
       parsed.has("runs") ? read_measured_runs(parsed) : std::vector<MeasuredRun>{};
   EstimateContext context{scenario.system};
-  const Detail detail{parsed.has("unfolded"), parsed.has("expanded"), engine_of(parsed),
-                      host_memory_of(parsed), memory_limit_of(parsed)};
+  const Detail detail{parsed.has("unfolded"), parsed.has("expanded"), host_memory_of(parsed),
+                      memory_limit_of(parsed)};
   Estimate answer = [&] {
     LongWork line;
     return estimate(scenario, context, detail);

@@ -136,7 +136,7 @@ sigset_t signals_that_end() {
 int run_explore(const Arguments& arguments) {
   po::options_description options;
   options.add(scenario_options())
-      .add(engine_option())
+      .add(simulator_option_and_alias())
       .add(host_memory_option())
       .add(page_options());
   const ParsedOptions parsed = parse_options(options, arguments, scenario_booleans());
@@ -151,11 +151,11 @@ int run_explore(const Arguments& arguments) {
     fail_input({}, "'" + parsed.words[0] + "' belongs to no option", "see orrery explore --help");
   const int port = parsed.has("port") ? parse_count(parsed.text("port"), "port", 1, 65535) : 0;
 
+  const SimulatorChoice simulator{simulator_or_alias_of(parsed)};
   const std::map<std::string, std::string> words = words_of(parsed);
   NamesAllowed names = NamesAllowed::of_catalog();
   for (const auto& [key, word] : words) names.given[key].insert(word);
-  const Detail detail{false, false, engine_of(parsed), host_memory_of(parsed),
-                      tolerated_share_of_memory};
+  const Detail detail{false, false, host_memory_of(parsed), tolerated_share_of_memory};
   // What is wrong with what was typed is said here, and not in the page.
   WarmInputs first{names, detail};
   ExploredState state;

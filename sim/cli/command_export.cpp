@@ -10,6 +10,7 @@
 #include "sim/formats/megatron/megatron_changes.hpp"
 #include "sim/formats/megatron/megatron_run.hpp"
 #include "sim/formats/servers/server_flags.hpp"
+#include "sim/formats/simgrid/simgrid_platform.hpp"
 #include "sim/plan/plan_keys.hpp"
 #include "sim/search/plan_space.hpp"
 
@@ -144,10 +145,38 @@ int export_server(const Arguments& arguments) {
       server_script(setup.model, setup.system, setup.engine, {pool}, keeps_prefixes, at));
 }
 
+int export_simgrid(const Arguments& arguments) {
+  po::options_description options{"Options", 100};
+  options.add_options()                                                           //
+      ("system", po::value<std::string>()->value_name("NAME|FILE"), "a cluster")  //
+      ("gpus", po::value<std::string>()->value_name("N"),
+       "its first N GPUs (default: those of two NVLink domains)");
+  add_output_options(options);
+  const ParsedOptions parsed = parse_options(options, arguments, {});
+  if (parsed.has("help")) {
+    std::cout
+        << "usage: orrery export simgrid --system NAME|FILE [--gpus N] [-o FILE]\n\n"
+           "Prints a cluster as a SimGrid platform: a host a GPU, links, and the route between "
+           "each two\nGPUs. SimGrid's own programs, Batsim and WRENCH read it.\n\n"
+        << options;
+    return exit_ok;
+  }
+  if (!parsed.words.empty())
+    fail_input({}, "'" + parsed.words[0] + "' belongs to no option", "see orrery export --help");
+  const System system = read_system(required(parsed, "system", "name one: orrery list systems"),
+                                    command_line / "system");
+  const int most =
+      system.max_gpus > 0 ? std::min(system.max_gpus, most_platform_gpus) : most_platform_gpus;
+  const int gpus = parsed.has("gpus") ? parse_count(parsed.text("gpus"), "gpus", 1, most)
+                                      : std::min(2 * system.nvlink_domain, most);
+  write_result(parsed, simgrid_platform(system, gpus), {});
+  return exit_ok;
+}
+
 }  // namespace
 
 int run_export(const Arguments& arguments) {
-  static const std::vector<std::string> formats{"megatron", "server"};
+  static const std::vector<std::string> formats{"megatron", "server", "simgrid"};
   CommandListener::tell(formats);
   po::options_description options;
   options.add(scenario_options()).add(script_options());
@@ -155,6 +184,7 @@ int run_export(const Arguments& arguments) {
   const std::string format = arguments.empty() ? "" : arguments[0];
   if (format == "--help") return run_export({formats.front(), "--help"});
   if (format == "server") return export_server({arguments.begin() + 1, arguments.end()});
+  if (format == "simgrid") return export_simgrid({arguments.begin() + 1, arguments.end()});
   if (format != formats.front())
     fail_input({}, format.empty() ? "export to what?" : "'" + format + "' is not a format",
                suggestion(format, formats));

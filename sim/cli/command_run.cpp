@@ -40,6 +40,7 @@ po::options_description answer_options() {
 int run_run(const Arguments& arguments) {
   po::options_description options;
   options.add(scenario_options())
+      .add(simulator_option())
       .add(memory_option())
       .add(run_policy_options())
       .add(run_draw_options())
@@ -53,6 +54,7 @@ int run_run(const Arguments& arguments) {
   }
   if (!parsed.words.empty())
     fail_input({}, "'" + parsed.words[0] + "' belongs to no option", "see orrery run --help");
+  const SimulatorChoice simulator{simulator_of(parsed)};
   const std::string tokens = required(parsed, "tokens", "say how much to train: --tokens 15T");
   RunQuestion question = run_question(parsed);
   question.tokens = parse_tokens(tokens, {"--tokens", ""});

@@ -344,7 +344,8 @@ AskedSearch read_merged(const po::options_description& options, const ParsedOpti
 }  // namespace
 
 int run_search(const Arguments& arguments) {
-  const po::options_description options = search_options();
+  po::options_description options = search_options();
+  options.add(simulator_option());
   point_plan_keys_to_fix(options, arguments, "a search");
   const ParsedOptions parsed = parse_options(options, arguments, {});
   if (parsed.has("help")) {
@@ -354,6 +355,7 @@ int run_search(const Arguments& arguments) {
   }
   if (!parsed.words.empty())
     fail_input({}, "'" + parsed.words[0] + "' belongs to no option", "see orrery search --help");
+  const SimulatorChoice simulator{simulator_of(parsed)};
   AskedSearch asked{parsed, {}};
   if (parsed.has("merge")) asked = read_merged(options, parsed);
   SearchNames names;

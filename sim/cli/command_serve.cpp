@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "sim/cli/options.hpp"
+#include "sim/cli/scenario_options.hpp"
 #include "sim/cli/serve_pools.hpp"
 #include "sim/cli/serve_setup.hpp"
 #include "sim/cli/serve_traffic.hpp"
@@ -214,7 +215,10 @@ po::options_description serve_options() {
 
 int run_serve(const Arguments& arguments) {
   po::options_description options = serve_options();
-  options.add(traffic_options()).add(pool_options()).add(serve_search_options());
+  options.add(traffic_options())
+      .add(pool_options())
+      .add(serve_search_options())
+      .add(simulator_option());
   ParsedOptions parsed = parse_options(options, arguments, {"chunked", "mixed"});
   if (parsed.has("help")) {
     std::cout
@@ -234,6 +238,7 @@ int run_serve(const Arguments& arguments) {
   }
   if (!parsed.words.empty())
     fail_input({}, "'" + parsed.words.front() + "' is no option", "write --model, --system, ...");
+  const SimulatorChoice simulator{simulator_of(parsed)};
   take_deployment_file(parsed);
   if (parsed.has("search")) return serve_search(parsed, typed_command("serve", arguments));
   for (const char* other : {"objective", "fix", "top", "all-settings", "pareto", "csv", "html"})

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "sim/cli/options.hpp"
+#include "sim/cli/scenario_options.hpp"
 #include "sim/cli/sweep_options.hpp"
 #include "sim/core/nearest.hpp"
 #include "sim/core/number_text.hpp"
@@ -85,7 +86,8 @@ void note_unknown_prices(const SweepInputs& inputs) {
 }
 
 int run(const Arguments& arguments) {
-  const po::options_description options = sweep_run_options();
+  po::options_description options = sweep_run_options();
+  options.add(simulator_option());
   const ParsedOptions parsed = parse_options(options, arguments, {});
   if (parsed.has("help")) {
     std::cout << "usage: orrery sweep run [FILE] --out DIR [options]\n\n"
@@ -93,6 +95,7 @@ int run(const Arguments& arguments) {
               << options;
     return exit_ok;
   }
+  const SimulatorChoice simulator{simulator_of(parsed)};
   if (parsed.has("html")) require_replaceable(parsed.text("html"), parsed.has("force"));
   const SweepJob job = read_sweep_job(parsed);
   if (parsed.has("html") && static_cast<int>(job.shards.size()) < job.folder.shards)

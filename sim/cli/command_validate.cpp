@@ -5,6 +5,7 @@
 #include <map>
 
 #include "sim/cli/options.hpp"
+#include "sim/cli/scenario_options.hpp"
 #include "sim/cli/terminal.hpp"
 #include "sim/core/nearest.hpp"
 #include "sim/validation/validate.hpp"
@@ -74,6 +75,7 @@ int run_validate(const Arguments& arguments) {
       ("fail-if", po::value<std::string>()->value_name("COND"),
        "exit 4 if a file's figure is over a limit: 'mean_abs_error>0.05'")  //
       ("help", "this text");
+  options.add(simulator_option());
   const ParsedOptions parsed = parse_options(options, arguments, {});
   if (parsed.has("help")) {
     std::cout
@@ -82,6 +84,7 @@ int run_validate(const Arguments& arguments) {
         << options;
     return exit_ok;
   }
+  const SimulatorChoice simulator{simulator_of(parsed)};
   if (parsed.words.empty())
     fail_input({}, "no file to validate", "name one: tests/validation/training/korthikanti.json");
   if (parsed.has("json") && parsed.has("markdown"))

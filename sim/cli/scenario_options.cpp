@@ -50,23 +50,42 @@ Bytes host_memory_of(const ParsedOptions& parsed) {
                               static_cast<double>(::sysconf(_SC_PAGESIZE))});
 }
 
-po::options_description engine_option() {
-  po::options_description options{"Who simulates", 100};
+po::options_description simulator_option() {
+  po::options_description options{"Simulation engine", 100};
   options.add_options()(
-      "engine", po::value<std::string>()->value_name("own|simgrid"),
-      "own: Orrery's calendar, and SimGrid where many flows meet (default); simgrid: every timer "
-      "and every flow by SimGrid, slower, to check the other");
+      "simulator", po::value<std::string>()->value_name("own|simgrid"),
+      "network model that simulates how flows share links: Orrery's own (default), or SimGrid's, "
+      "which is slower and gives the same answer");
   return options;
 }
 
-Engine engine_of(const ParsedOptions& parsed) {
-  if (!parsed.has("engine")) return Engine::own;
-  const std::string word = parsed.text("engine");
-  const auto found = std::find(engine_names().begin(), engine_names().end(), word);
-  if (found == engine_names().end())
-    fail_input({"", "--engine"}, "'" + word + "' is not an engine",
-               suggestion(word, engine_names()));
-  return static_cast<Engine>(found - engine_names().begin());
+po::options_description simulator_option_and_alias() {
+  po::options_description options = simulator_option();
+  options.add_options()("engine", po::value<std::string>()->value_name("own|simgrid"),
+                        "the same as --simulator");
+  return options;
+}
+
+namespace {
+
+Simulator simulator_named_by(const ParsedOptions& parsed, const std::string& option) {
+  if (!parsed.has(option)) return Simulator::own;
+  const std::string word = parsed.text(option);
+  const auto& names = simulator_names();
+  const auto found = std::find(names.begin(), names.end(), word);
+  if (found == names.end())
+    fail_input({"", "--" + option}, "'" + word + "' is not a simulator", suggestion(word, names));
+  return static_cast<Simulator>(found - names.begin());
+}
+
+}  // namespace
+
+Simulator simulator_of(const ParsedOptions& parsed) {
+  return simulator_named_by(parsed, "simulator");
+}
+
+Simulator simulator_or_alias_of(const ParsedOptions& parsed) {
+  return simulator_named_by(parsed, parsed.has("simulator") ? "simulator" : "engine");
 }
 
 namespace {

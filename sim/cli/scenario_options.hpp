@@ -4,7 +4,7 @@
 
 #include "sim/cli/options.hpp"
 #include "sim/core/units.hpp"
-#include "sim/engine/timeline.hpp"
+#include "sim/engine/simulation.hpp"
 #include "sim/plan/scenario.hpp"
 
 namespace orrery {
@@ -19,10 +19,14 @@ boost::program_options::options_description host_memory_option();
 /// What a simulation may take of this machine's memory; half of it where nothing is said.
 Bytes host_memory_of(const ParsedOptions& parsed);
 
-/// --engine, to be added to the options of a command that simulates.
-boost::program_options::options_description engine_option();
-/// What it says; Engine::own where it is left out. Errors: another word.
-Engine engine_of(const ParsedOptions& parsed);
+/// --simulator, for a command that simulates.
+boost::program_options::options_description simulator_option();
+/// The same with its older name, --engine, which names a serving engine in other commands.
+boost::program_options::options_description simulator_option_and_alias();
+/// The chosen simulator; Simulator::own where none is given. Errors: another word.
+Simulator simulator_of(const ParsedOptions& parsed);
+/// The same of a command with the alias, too.
+Simulator simulator_or_alias_of(const ParsedOptions& parsed);
 
 /// --model, --system, --gpus, --plan and one option for every key of a plan.
 boost::program_options::options_description scenario_options();

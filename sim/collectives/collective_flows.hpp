@@ -5,7 +5,7 @@
 #include "sim/cluster/topology.hpp"
 #include "sim/collectives/collective_cost.hpp"
 #include "sim/collectives/collective_time.hpp"
-#include "sim/engine/task.hpp"
+#include "sim/engine/task_graph.hpp"
 #include "sim/plan/rank_classes.hpp"
 
 namespace orrery {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "sim/core/units.hpp"
-#include "sim/engine/execute.hpp"
+#include "sim/engine/simulation.hpp"
 
 namespace orrery {
 
@@ -178,8 +178,8 @@ ProgramGraph program_graph(const CollectiveProgram& program, const Topology& top
   return built;
 }
 
-ProgramTime run_program(const CollectiveProgram& program, const System& system, const Place& place,
-                        Engine engine) {
+ProgramTime run_program(const CollectiveProgram& program, const System& system,
+                        const Place& place) {
   if (system.max_gpus > 0 && program.ranks > system.max_gpus)
     fail_infeasible(place,
                     "names rank " + std::to_string(program.ranks - 1) + ", but the system '" +
@@ -191,9 +191,9 @@ ProgramTime run_program(const CollectiveProgram& program, const System& system, 
                              model.nic()};
   const Topology topology = Topology::build(system, program.ranks);
   const ProgramGraph built = program_graph(program, topology, prices, place);
-  const Timeline timeline = execute(built.graph, topology, {engine});
+  const Timeline timeline = execute(built.graph, topology);
 
-  ProgramTime result{timeline.makespan.seconds(), {}, engine};
+  ProgramTime result{timeline.makespan.seconds(), {}, timeline.simulator};
   for (std::size_t i = 0; i < program.messages.size(); ++i) {
     const Message& message = program.messages[i];
     const Span& span = timeline.of(built.messages[i]);

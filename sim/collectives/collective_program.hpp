@@ -7,8 +7,8 @@
 #include "sim/cluster/topology.hpp"
 #include "sim/collectives/collective_time.hpp"
 #include "sim/core/json_value.hpp"
+#include "sim/engine/simulation.hpp"
 #include "sim/engine/task_graph.hpp"
-#include "sim/engine/timeline.hpp"
 
 namespace orrery {
 
@@ -64,14 +64,13 @@ struct ProgramStep {
 struct ProgramTime {
   Seconds time;
   std::map<int, ProgramStep> steps;  ///< By the sender's step.
-  Engine engine = Engine::own;
+  Simulator simulator = Simulator::own;
 };
 
 /// Runs a user-defined collective on `system`, rank r on GPU r: one kernel is launched, and each
 /// message takes one hop and then its bytes over the real route, at the rate of a send, less where
 /// messages meet. Errors (infeasible): a deadlock, no way between two ranks, at `place`; more ranks
 /// than GPUs.
-ProgramTime run_program(const CollectiveProgram& program, const System& system, const Place& place,
-                        Engine engine = Engine::own);
+ProgramTime run_program(const CollectiveProgram& program, const System& system, const Place& place);
 
 }  // namespace orrery

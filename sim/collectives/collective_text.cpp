@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/core/table.hpp"
-#include "sim/engine/engine_text.hpp"
+#include "sim/engine/network_model.hpp"
 
 namespace orrery {
 namespace {
@@ -42,7 +42,7 @@ Json line_json(const std::string& system, const CollectiveLine& line) {
             {"network_bytes_per_rank", result.cost.network_bytes.si()},
             {"flows", result.flows},
             {"tag", name(result.cost.tag)}};
-  if (result.engine != Engine::own) json["engine"] = name(result.engine);
+  json["simulator"] = name(result.simulator);
   return json;
 }
 
@@ -71,8 +71,8 @@ std::string collective_text(const std::vector<CollectiveLine>& lines) {
                    printed("%.2f", result.bus_bandwidth(collective).si() / 1e9), "N/A",
                    std::string{result.cost.algorithm}, std::string{result.cost.protocol},
                    std::to_string(result.cost.channels), name(result.cost.tag)});
-  const bool by_simgrid = !lines.empty() && lines.front().result.engine == Engine::simgrid;
-  return table.text() + (by_simgrid ? std::string{all_by_simgrid} + "\n" : "");
+  const bool by_simgrid = !lines.empty() && lines.front().result.simulator == Simulator::simgrid;
+  return table.text() + (by_simgrid ? std::string{simgrid_note} + "\n" : "");
 }
 
 std::string collective_json(const std::string& system, const std::vector<CollectiveLine>& lines) {
@@ -117,7 +117,7 @@ std::string program_text(const CollectiveProgram& program, const ProgramTime& re
   for (const auto& [number, step] : result.steps) add(std::to_string(number), step);
   add("all", whole(result));
   return table.text() + std::to_string(program.ranks) + " ranks" +
-         (result.engine == Engine::simgrid ? std::string{", "} + all_by_simgrid : "") + "\n";
+         (result.simulator == Simulator::simgrid ? std::string{", "} + simgrid_note : "") + "\n";
 }
 
 std::string program_json(const std::string& file, const std::string& system,
@@ -137,7 +137,7 @@ std::string program_json(const std::string& file, const std::string& system,
                 {"bytes", static_cast<std::int64_t>(whole(result).bytes.si())},
                 {"time_s", result.time.si()},
                 {"steps", std::move(steps)}};
-  if (result.engine != Engine::own) document["engine"] = name(result.engine);
+  document["simulator"] = name(result.simulator);
   return document.dump(2) + "\n";
 }
 

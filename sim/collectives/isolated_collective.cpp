@@ -7,7 +7,7 @@
 
 #include "sim/collectives/collective_flows.hpp"
 #include "sim/core/number_text.hpp"
-#include "sim/engine/execute.hpp"
+#include "sim/engine/simulation.hpp"
 #include "sim/engine/task_graph.hpp"
 #include "sim/plan/placement.hpp"
 #include "sim/plan/rank_classes.hpp"
@@ -210,8 +210,7 @@ struct Machine {
 
 // Collectives one after another.
 LoneCollectiveTime run(const std::vector<CollectiveCost>& costs,
-                       const std::vector<std::vector<Flow>>& flows, const Machine& machine,
-                       Engine engine) {
+                       const std::vector<std::vector<Flow>>& flows, const Machine& machine) {
   LoneCollectiveTime result;
   TaskGraph graph;
   for (std::size_t i = 0; i < costs.size(); ++i) {
@@ -223,8 +222,8 @@ LoneCollectiveTime run(const std::vector<CollectiveCost>& costs,
     const TaskId id = graph.add(std::move(task));
     if (i > 0) graph.depends(id, TaskId{id.value - 1});
   }
-  result.engine = engine;
-  result.time = execute(graph, machine.topology, {engine}).makespan.seconds();
+  result.simulator = chosen_simulator();
+  result.time = execute(graph, machine.topology).makespan.seconds();
   return result;
 }
 
@@ -233,7 +232,7 @@ void append(std::vector<Leg>& legs, const std::vector<Leg>& more) {
 }
 
 LoneCollectiveTime run_hierarchical(const LoneCollective& collective, GroupShape group,
-                                    const CollectiveTime& price, Machine& machine, Engine engine) {
+                                    const CollectiveTime& price, Machine& machine) {
   if (group.per_domain * group.domains != group.ranks)
     fail_infeasible({}, "a hierarchical all-reduce needs equally many ranks in every NVLink domain",
                     "use a multiple of the domain's GPUs");
@@ -258,7 +257,7 @@ LoneCollectiveTime run_hierarchical(const LoneCollective& collective, GroupShape
       if (members.size() > 1) append(legs, legs_of(machine.placement, members, costs[part]));
     flows.push_back(machine.flows(legs));
   }
-  LoneCollectiveTime result = run(costs, flows, machine, engine);
+  LoneCollectiveTime result = run(costs, flows, machine);
   result.cost = costs[group.domains > 1 ? 1 : 0];
   result.cost.algorithm = "hierarchical";
   return result;
@@ -275,10 +274,9 @@ BytesPerSecond LoneCollectiveTime::bus_bandwidth(const LoneCollective& of) const
 }
 
 LoneCollectiveTime run_alone(const LoneCollective& collective, const System& system,
-                             const CollectiveOptions& options, bool unfolded, Engine engine,
-                             Bytes host_memory) {
+                             const CollectiveOptions& options, bool unfolded, Bytes host_memory) {
   GroupShape group = group_on(system, collective.ranks, collective.nodes);
-  if (collective.ranks == 1 || collective.bytes.si() <= 0.0) return {{}, {}, 0, engine};
+  if (collective.ranks == 1 || collective.bytes.si() <= 0.0) return {{}, {}, 0, chosen_simulator()};
 
   require_host_memory(collective, unfolded || !system.uniform(), unfolded, host_memory);
   Machine machine{system, collective, unfolded};
@@ -287,8 +285,8 @@ LoneCollectiveTime run_alone(const LoneCollective& collective, const System& sys
         further_switches(machine.placement, machine.topology, machine.everyone);
   const CollectiveTime price{system, options};
   const CollectiveCost cost = price(collective.kind, collective.bytes, group);
-  if (collective.hierarchical) return run_hierarchical(collective, group, price, machine, engine);
-  LoneCollectiveTime result = run({cost}, {machine.flows(cost)}, machine, engine);
+  if (collective.hierarchical) return run_hierarchical(collective, group, price, machine);
+  LoneCollectiveTime result = run({cost}, {machine.flows(cost)}, machine);
   result.cost = cost;
   return result;
 }

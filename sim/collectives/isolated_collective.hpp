@@ -4,7 +4,7 @@
 
 #include "sim/collectives/collective_flows.hpp"
 #include "sim/collectives/collective_time.hpp"
-#include "sim/engine/timeline.hpp"
+#include "sim/engine/simulation.hpp"
 
 namespace orrery {
 
@@ -39,7 +39,7 @@ struct LoneCollectiveTime {
   CollectiveCost cost;  ///< Of a hierarchical one that of its part between domains.
   Seconds time;         ///< Simulated: placement, flows, links, SimGrid.
   int flows = 0;        ///< That were simulated.
-  Engine engine = Engine::own;
+  Simulator simulator = Simulator::own;
 
   BytesPerSecond algorithm_bandwidth(const LoneCollective& of) const;
   BytesPerSecond bus_bandwidth(const LoneCollective& of) const;
@@ -53,6 +53,6 @@ struct LoneCollectiveTime {
 /// between two ranks; more memory than that.
 LoneCollectiveTime run_alone(const LoneCollective& collective, const System& system,
                              const CollectiveOptions& options = {}, bool unfolded = false,
-                             Engine engine = Engine::own, Bytes host_memory = {});
+                             Bytes host_memory = {});
 
 }  // namespace orrery

@@ -6,7 +6,7 @@
 
 #include "sim/cluster/topology.hpp"
 #include "sim/core/ticks.hpp"
-#include "sim/engine/task.hpp"
+#include "sim/engine/task_graph.hpp"
 
 namespace orrery {
 

@@ -1,34 +1,29 @@
 #include "sim/engine/simulation.hpp"
 
+#include <algorithm>
 #include <cassert>
+#include <limits>
 #include <stdexcept>
 #include <string>
 
 #include "sim/core/error.hpp"
 #include "sim/core/progress.hpp"
-#include "sim/engine/mover.hpp"
+#include "sim/engine/chain.hpp"
+#include "sim/engine/event_queue.hpp"
+#include "sim/engine/max_min_network.hpp"
 
 namespace orrery {
 namespace {
 
 constexpr int none = -1;
-constexpr std::size_t often = 1 << 12;  // Tasks, each of a microsecond or less.
-constexpr int over = -1;                // Waits for nothing any more: it has finished.
+constexpr int over = -1;  // A task that has finished waits for nothing any more.
+constexpr std::size_t tasks_between_reports = 1 << 12;
 
 std::size_t index(TaskId id) { return static_cast<std::size_t>(id.value); }
 TaskId task_id(std::size_t index) { return TaskId{static_cast<std::int32_t>(index)}; }
 
-std::vector<int> waits_in(const TaskGraph* graph) {
-  if (!graph) return {};
-  return {graph->waits().begin(), graph->waits().end()};
-}
-
-std::unique_ptr<Mover> mover_of(EngineChoice choice, MovedTasks& tasks, const Topology& topology) {
-  if (choice.engine == Engine::simgrid) return simgrid_mover(tasks, topology);
-  return own_mover(tasks, topology, choice.most_shared_here);
-}
-
-// Who waits for a task that was added later than the graph: a list a task, in the order of add().
+// Who waits for a task, of tasks that were added later than the graph: a list for each, in the
+// order of add().
 class LaterWaits {
  public:
   void add(TaskId before, TaskId after) {
@@ -65,23 +60,54 @@ class LaterWaits {
   std::vector<Wait> waits_;
 };
 
+// The tasks of a simulation: those that it began with, and those that were added since.
+class Tasks {
+ public:
+  explicit Tasks(std::span<const Task> begun_with) : begun_with_{begun_with} {}
+
+  const Task& operator[](TaskId id) const {
+    const std::size_t place = index(id);
+    return place < begun_with_.size() ? begun_with_[place] : added_[place - begun_with_.size()];
+  }
+  void add(Task task) { added_.push_back(std::move(task)); }
+  bool is_added(TaskId id) const { return index(id) >= begun_with_.size(); }
+  bool any_added() const { return !added_.empty(); }
+
+  // An owner's next tasks mostly lie behind this one, but owners take turns: waiting for memory
+  // would be a tenth of a large graph's time.
+  void look_ahead(TaskId id) const {
+    constexpr std::size_t tasks = 3;
+    if (index(id) + tasks < begun_with_.size()) __builtin_prefetch(&begun_with_[index(id) + tasks]);
+  }
+
+ private:
+  std::span<const Task> begun_with_;
+  std::vector<Task> added_;
+};
+
 }  // namespace
 
-class Simulation::Run final : public MovedTasks {
+// Tasks in time. Kernels and latencies end at a time that is known when they begin, and wait in the
+// event queue; flows are the network model's.
+class Simulation::Run {
  public:
-  Run(Simulation& self, const TaskGraph* graph, const Topology& topology, EngineChoice choice)
-      : MovedTasks{graph ? graph->tasks() : std::span<const Task>{}},
-        self_{self},
+  Run(Simulation& self, const TaskGraph* graph, const Topology& topology, Simulator simulator)
+      : self_{self},
         graph_{graph},
-        mover_{mover_of(choice, *this, topology)},
-        waits_for_{waits_in(graph)} {
+        topology_{topology},
+        tasks_{graph ? graph->tasks() : std::span<const Task>{}},
+        network_{make_network_model(simulator, topology, order_)},
+        skips_{network_->is_exact()} {
+    if (graph) waits_for_.assign(graph->waits().begin(), graph->waits().end());
+    for (std::size_t i = 0; i < waits_for_.size(); ++i) announce(tasks_[task_id(i)]);
     timeline_.spans.resize(waits_for_.size());
-    timeline_.engine = choice.engine;
+    timeline_.simulator = simulator;
   }
 
   TaskId add(Task task, std::span<const TaskId> after) {
     const TaskId id = task_id(waits_for_.size());
-    added_.push_back(std::move(task));
+    announce(task);
+    tasks_.add(std::move(task));
     timeline_.spans.emplace_back();
     waits_for_.push_back(0);
     for (TaskId before : after) {
@@ -90,11 +116,11 @@ class Simulation::Run final : public MovedTasks {
       later_.add(before, id);
       ++waits_for_.back();
     }
-    mover_->learn_links();
     if (running_ && waits_for_.back() == 0) start(id);
     return id;
   }
 
+  const Task& task(TaskId id) const { return tasks_[id]; }
   const Span& span(TaskId id) const { return timeline_.spans[index(id)]; }
   Ticks now() const { return now_; }
 
@@ -104,9 +130,9 @@ class Simulation::Run final : public MovedTasks {
     for (std::size_t i = 0; i < waits_for_.size(); ++i)
       if (waits_for_[i] == 0) first.push_back(task_id(i));
     running_ = true;
-    tell_progress();
+    report_progress();
     for (TaskId id : first) start(id);
-    mover_->run();
+    handle_events();
     if (finished_ != waits_for_.size()) report_deadlock();
     if (now_ >= Ticks::end())
       fail_infeasible({}, "it takes more than 24 days, where the simulated clock ends",
@@ -115,41 +141,232 @@ class Simulation::Run final : public MovedTasks {
     return std::move(timeline_);
   }
 
+ private:
+  enum class What : std::uint32_t {
+    waited,        // A task's latency or its kernels are over.
+    phase_sends,   // A fused task's phase comes to its flows.
+    part_is_over,  // A part of a fused task's phase is over.
+    skipped        // A fused task is at its end, unless a flow has come onto its links.
+  };
+  struct Event {
+    What what = What::waited;
+    std::uint32_t of = 0;  // A task, or a fused one's place in fused_.
+  };
+
+  // A task on its way through its chain.
+  struct Fused {
+    TaskId task;
+    std::size_t phase = 0;
+    Ticks origin = {};            // Skipped: when it would have started, had nothing delayed it,
+    Ticks ends = Ticks::never();  // and when it ends if nothing does.
+    int left = 0;                 // Simulated: parts and flows of the phase that are not over.
+  };
+  static constexpr std::size_t nobody = std::numeric_limits<std::size_t>::max();
+  // Fused tasks on a link. One that has all its links to itself is skipped until its end or until a
+  // flow comes.
+  struct FusedOnLink {
+    int count = 0;
+    std::size_t skipped = nobody;
+  };
+
+  void announce(const Task& task) {
+    if (skips_) return;  // Only SimGrid wants to know.
+    for (const Flow& flow : task.flows) network_->announce(flow);
+    if (task.chain)
+      for (const Chain::Phase& phase : task.chain->phases())
+        for (const Flow& flow : phase.flows) network_->announce(flow);
+  }
+
+  void expect(Ticks time, What what, std::size_t of) {
+    queue_.push(time, order_.next(), Event{what, static_cast<std::uint32_t>(of)});
+  }
+
+  void handle_events() {
+    while (true) {
+      if (flows_ > 0) {
+        const Ticks time = queue_.empty() ? Ticks::never() : queue_.next().time;
+        const std::uint64_t order = queue_.empty() ? EventOrder::last : queue_.next().order;
+        if (const auto arrival = network_->advance(time, order)) {
+          now_ = std::max(now_, arrival->time);
+          --flows_;
+          arrive(TaskId{static_cast<std::int32_t>(arrival->sender)});
+          continue;
+        }
+      }
+      if (queue_.empty()) return;
+      const auto [time, order, event] = queue_.pop();
+      if (event.what == What::skipped && fused_[event.of].ends != time) continue;
+      now_ = std::max(now_, time);
+      switch (event.what) {
+        case What::waited:
+          start_flows(TaskId{static_cast<std::int32_t>(event.of)});
+          break;
+        case What::phase_sends:
+          send(event.of);
+          break;
+        case What::part_is_over:
+          part_is_over(event.of);
+          break;
+        case What::skipped:
+          end_fused(event.of);
+          break;
+      }
+    }
+  }
+
+  void start(TaskId id) {
+    tasks_.look_ahead(id);
+    timeline_.spans[index(id)].start = now_;
+    const Task& task = tasks_[id];
+    if (task.chain)
+      start_fused(id);
+    else if (task.duration > Seconds{})
+      expect(now_ + Ticks::nearest(task.duration), What::waited, index(id));
+    else
+      start_flows(id);
+  }
+
   // Joins finish at once, so that a chain of them would recurse: a queue instead.
-  void finish(TaskId id, Ticks now) override {
-    now_ = now;
+  void finish(TaskId id) {
     done_.push_back(id);
     if (done_.size() > 1) return;
     for (std::size_t next = 0; next < done_.size(); ++next) {
       const TaskId task = done_[next];
       timeline_.spans[index(task)].finish = now_;
       waits_for_[index(task)] = over;
-      if (++finished_ % often == 0) tell_progress();
+      if (++finished_ % tasks_between_reports == 0) report_progress();
       const auto release = [this](TaskId successor) {
         if (--waits_for_[index(successor)] == 0) start(successor);
       };
-      if (index(task) < begun_with_.size()) graph_->for_each_successor(task, release);
-      if (!added_.empty()) later_.for_each(task, release);
+      if (!tasks_.is_added(task)) graph_->for_each_successor(task, release);
+      if (tasks_.any_added()) later_.for_each(task, release);
       if (driver_) driver_->finished(self_, task);
     }
     done_.clear();
   }
 
- private:
-  void start(TaskId id) {
-    look_ahead(id);
-    timeline_.spans[index(id)].start = now_;
-    mover_->start(id, task(id));
+  std::uint32_t& state(TaskId id) {
+    if (index(id) >= state_.size()) state_.resize(2 * index(id) + 1);
+    return state_[index(id)];
   }
 
-  // An owner's next tasks mostly lie behind this one, but owners take turns: waiting for memory
-  // would be a tenth of a large graph's time.
-  void look_ahead(TaskId id) const {
-    constexpr std::size_t tasks = 3;
-    if (index(id) + tasks < begun_with_.size()) __builtin_prefetch(&begun_with_[index(id) + tasks]);
+  void start_flows(TaskId id) {
+    const Task& task = tasks_[id];
+    if (task.flows.empty()) return finish(id);
+    state(id) = static_cast<std::uint32_t>(task.flows.size());
+    for (const Flow& flow : task.flows) start_flow(id, flow);
   }
 
-  void tell_progress() const {
+  void start_flow(TaskId id, const Flow& flow) {
+    if (!on_link_.empty())
+      for (const LinkUse& use : flow.way)
+        if (const std::size_t skipped = on_link(use.link).skipped; skipped != nobody) wake(skipped);
+    move(id, flow, flow.bytes.si());
+  }
+
+  void move(TaskId id, const Flow& flow, double bytes) {
+    ++flows_;
+    network_->start(static_cast<std::uint32_t>(id.value), flow, bytes, now_);
+  }
+
+  void arrive(TaskId id) {
+    if (tasks_[id].chain) return part_is_over(state(id));
+    if (--state(id) == 0) finish(id);
+  }
+
+  const Chain& chain(const Fused& fused) const { return *tasks_[fused.task].chain; }
+  FusedOnLink& on_link(LinkId link) {
+    const auto place = static_cast<std::size_t>(link.value);
+    if (place >= on_link_.size()) on_link_.resize(static_cast<std::size_t>(topology_.link_count()));
+    return on_link_[place];
+  }
+
+  void start_fused(TaskId id) {
+    const std::size_t self = fused_.size();
+    state(id) = static_cast<std::uint32_t>(self);
+    fused_.push_back({.task = id});
+    if (skips_)
+      for (LinkId link : chain(fused_[self]).links()) {
+        if (const std::size_t other = on_link(link).skipped; other != nobody) wake(other);
+        ++on_link(link).count;
+      }
+    go_on(self);
+  }
+
+  void go_on(std::size_t of) {
+    Fused& fused = fused_[of];
+    const std::vector<LinkId>& links = chain(fused).links();
+    const bool has_links_alone =
+        skips_ && std::all_of(links.begin(), links.end(), [&](LinkId link) {
+          return on_link(link).count == 1 && network_->is_idle(link);
+        });
+    if (!has_links_alone) return step(of, now_);
+    for (LinkId link : links) on_link(link).skipped = of;
+    fused.origin = now_ - chain(fused).begin(fused.phase);
+    fused.ends = fused.origin + chain(fused).length();
+    expect(fused.ends, What::skipped, of);
+  }
+
+  void wake(std::size_t of) {
+    Fused& fused = fused_[of];
+    for (LinkId link : chain(fused).links()) on_link(link).skipped = nobody;
+    fused.ends = Ticks::never();
+    fused.phase = chain(fused).phase_at(now_ - fused.origin);
+    step(of, fused.origin + chain(fused).begin(fused.phase));
+  }
+
+  // Simulates what is left of the phase, which began at `begun`.
+  void step(std::size_t of, Ticks begun) {
+    Fused& fused = fused_[of];
+    const Chain::Phase& phase = chain(fused).phases()[fused.phase];
+    fused.left = 1;  // Until all of it is under way.
+    const auto wait = [&](Ticks time, What what) {
+      ++fused.left;
+      expect(begun + time, what, of);
+    };
+    if (begun + phase.beside > now_) wait(phase.beside, What::part_is_over);
+    if (begun + phase.before > now_) {
+      wait(phase.before, phase.flows.empty() ? What::part_is_over : What::phase_sends);
+    } else {
+      for (const Flow& flow : phase.flows) {
+        const Seconds since = (now_ - (begun + phase.before)).seconds();
+        const double sent = since > Seconds{} ? rate_alone(topology_, flow).si() * since.si() : 0.0;
+        if (flow.bytes.si() - sent <= MaxMinNetwork::negligible_bytes) continue;
+        ++fused.left;
+        move(fused.task, flow, flow.bytes.si() - sent);
+      }
+    }
+    if (fused.left == 1) return expect(now_, What::part_is_over, of);
+    --fused.left;
+  }
+
+  void send(std::size_t of) {
+    Fused& fused = fused_[of];
+    const Chain::Phase& phase = chain(fused).phases()[fused.phase];
+    fused.left += static_cast<int>(phase.flows.size()) - 1;
+    for (const Flow& flow : phase.flows) start_flow(fused.task, flow);
+  }
+
+  void part_is_over(std::size_t of) {
+    Fused& fused = fused_[of];
+    if (--fused.left > 0) return;
+    if (++fused.phase == chain(fused).phases().size()) return end_fused(of);
+    go_on(of);
+  }
+
+  void end_fused(std::size_t of) {
+    Fused& fused = fused_[of];
+    // Its end may have been expected twice for the same time, if it was woken and skipped again.
+    fused.ends = Ticks::never();
+    if (skips_)
+      for (LinkId link : chain(fused).links()) {
+        --on_link(link).count;
+        if (on_link(link).skipped == of) on_link(link).skipped = nobody;
+      }
+    finish(fused.task);
+  }
+
+  void report_progress() const {
     ProgressListener::tell({Progress::Of::tasks, finished_, waits_for_.size()});
   }
 
@@ -160,7 +377,7 @@ class Simulation::Run final : public MovedTasks {
     int shown = 0;
     for (std::size_t i = 0; i < size && shown < 5; ++i)
       if (waits_for_[i] > 0) {
-        const Task& waiting = task(task_id(i));
+        const Task& waiting = tasks_[task_id(i)];
         message += " task " + std::to_string(i) + " (owner " + std::to_string(waiting.owner) +
                    ", note " + std::to_string(waiting.note) + ", for " +
                    std::to_string(waits_for_[i]) + " more)";
@@ -171,22 +388,32 @@ class Simulation::Run final : public MovedTasks {
 
   Simulation& self_;
   const TaskGraph* graph_;
-  std::unique_ptr<Mover> mover_;
+  const Topology& topology_;
+  Tasks tasks_;
   Driver* driver_ = nullptr;
   bool running_ = false;
+
+  EventOrder order_;
+  EventQueue<Ticks, Event> queue_;
+  std::unique_ptr<NetworkModel> network_;
+  bool skips_;
+  std::size_t flows_ = 0;  // Flows on their way.
+  Ticks now_;
 
   LaterWaits later_;
   std::vector<int> waits_for_;  // By task; `over` when it has finished.
   std::vector<TaskId> done_;
   std::size_t finished_ = 0;
-  Ticks now_;
+  std::vector<std::uint32_t> state_;  // By task: its flows on their way, or its place in fused_.
+  std::vector<Fused> fused_;
+  std::vector<FusedOnLink> on_link_;  // By link, where fused tasks are.
   Timeline timeline_;
 };
 
-Simulation::Simulation(const Topology& topology, EngineChoice choice)
-    : run_{std::make_unique<Run>(*this, nullptr, topology, choice)} {}
-Simulation::Simulation(const TaskGraph& graph, const Topology& topology, EngineChoice choice)
-    : run_{std::make_unique<Run>(*this, &graph, topology, choice)} {}
+Simulation::Simulation(const Topology& topology, Simulator simulator)
+    : run_{std::make_unique<Run>(*this, nullptr, topology, simulator)} {}
+Simulation::Simulation(const TaskGraph& graph, const Topology& topology, Simulator simulator)
+    : run_{std::make_unique<Run>(*this, &graph, topology, simulator)} {}
 Simulation::~Simulation() = default;
 
 TaskId Simulation::add(Task task, std::span<const TaskId> after) {

@@ -2,12 +2,75 @@
 
 #include <cassert>
 #include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
 #include <span>
 #include <vector>
 
-#include "sim/engine/task.hpp"
+#include "sim/core/units.hpp"
 
 namespace orrery {
+
+/// A link of a flow's way, and how many flows of the same kind cross it at once. Max-min sharing
+/// then sees as many as there are in the whole cluster.
+struct LinkUse {
+  LinkId link;
+  int times = 1;
+  bool operator==(const LinkUse&) const = default;
+};
+
+using Way = std::vector<LinkUse>;
+
+/// Work on one stream of one GPU runs in order; streams run beside each other.
+enum class Stream : std::uint8_t { compute, tensor, pipeline, data };
+
+/// Bytes that move over all links of a way at once, at `rate` if nobody else does.
+struct Flow {
+  std::vector<LinkUse> way;
+  Bytes bytes;
+  BytesPerSecond rate;
+};
+
+/// Flows that start together. Copies are the same flows: the tasks of all micro-batches share them.
+class Flows {
+ public:
+  Flows() = default;
+  Flows(std::vector<Flow> flows) {
+    if (!flows.empty()) flows_ = std::make_shared<const std::vector<Flow>>(std::move(flows));
+  }
+  Flows(std::initializer_list<Flow> flows) : Flows{std::vector<Flow>(flows)} {}
+
+  bool empty() const { return !flows_; }
+  std::size_t size() const { return flows_ ? flows_->size() : 0; }
+  const Flow* begin() const { return flows_ ? flows_->data() : nullptr; }
+  const Flow* end() const { return begin() + size(); }
+  const Flow& operator[](std::size_t i) const { return (*flows_)[i]; }
+  const Flow& front() const { return flows_->front(); }
+  /// Of the same origin, and therefore equal.
+  bool same(const Flows& other) const { return flows_ == other.flows_; }
+
+ private:
+  std::shared_ptr<const std::vector<Flow>> flows_;
+};
+
+class Chain;
+
+/// A vertex of the task graph: lasts `duration`, then moves its flows, at once. It starts when all
+/// tasks before it have finished. It holds what the engine asks for, in less than a cache line,
+/// because the engine comes by in no order.
+struct Task {
+  Seconds duration;
+  Flows flows;
+  std::shared_ptr<const Chain> chain = {};  ///< In place of `duration` and `flows`.
+  std::int32_t owner = 0;                   ///< Who does it.
+  std::int32_t note = -1;                   ///< Its owner's business: where more about it stands.
+  Stream stream = Stream::compute;
+};
+static_assert(sizeof(Task) <= 64);
+
+/// The shortest time that `task` can take: alone on its links.
+Seconds least_time(const Task& task);
 
 /// The tasks of one step and which must wait for which. Task ids count up in the order of add().
 class TaskGraph {
@@ -84,5 +147,18 @@ class TaskGraph {
   std::vector<int> waits_;
   mutable Rows successors_, predecessors_;  // Made when first asked for.
 };
+
+struct CriticalPath {
+  Seconds length;
+  std::vector<TaskId> tasks;  ///< First to last.
+};
+
+/// The longest chain of tasks that wait for each other, each taking its least time: no sharing of
+/// links can make a step shorter.
+CriticalPath critical_path(const TaskGraph& graph);
+
+/// By task: the longest such chain that begins with one of `first` and ends with it; below zero
+/// where there is none. So long after the first of them has started it ends at the earliest.
+std::vector<Seconds> longest_chains(const TaskGraph& graph, const std::vector<TaskId>& first);
 
 }  // namespace orrery

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "sim/engine/platform.hpp"
 #include "sim/layers/memory.hpp"
 #include "sim/measurements/calibration.hpp"
 #include "sim/plan/plan_keys.hpp"
@@ -12,7 +11,6 @@ namespace orrery {
 
 WarmInputs::WarmInputs(NamesAllowed names, Detail detail)
     : names_{std::move(names)}, detail_{detail} {
-  Platform::instance();  // Which takes longer to start than most estimates take.
   // Every answer says which of them a plan may run on: files read for each would take longer.
   for (const std::string& name : names_.software) near(name);
 }

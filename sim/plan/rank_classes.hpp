@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "sim/cluster/topology.hpp"
-#include "sim/engine/link_use.hpp"
+#include "sim/engine/task_graph.hpp"
 #include "sim/plan/placement.hpp"
 #include "sim/plan/refinement.hpp"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sim/cluster/topology.hpp"
-#include "sim/engine/link_use.hpp"
+#include "sim/engine/task_graph.hpp"
 #include "sim/plan/traffic.hpp"
 
 namespace orrery {

@@ -10,7 +10,7 @@
 namespace orrery {
 
 void UnitPool::settle(Micros now) {
-  while (!returns_.empty() && returns_.top() <= now) {
+  while (!returns_.empty() && returns_.next().time <= now) {
     returns_.pop();
     ++ready_;
   }
@@ -18,7 +18,7 @@ void UnitPool::settle(Micros now) {
 
 void UnitPool::lose(Micros at, Micros repair) {
   settle(at);
-  returns_.push(at + repair);
+  returns_.push(at + repair, 0, {});
   lost_.push_back(at);
   back_.push_back(at + repair);
 }

@@ -2,10 +2,11 @@
 
 #include <cstdint>
 #include <functional>
-#include <queue>
 #include <span>
+#include <variant>
 #include <vector>
 
+#include "sim/engine/event_queue.hpp"
 #include "sim/reliability/failure_draws.hpp"
 #include "sim/reliability/fault_replay.hpp"
 #include "sim/reliability/walk_setup.hpp"
@@ -24,14 +25,14 @@ class UnitPool {
   int ready() const { return ready_; }
   void take() { --ready_; }
   bool any_in_repair() const { return !returns_.empty(); }
-  Micros next_return() const { return returns_.top(); }
+  Micros next_return() const { return returns_.next().time; }
 
   /// For how long 0, 1, ... units were in repair, until `end`, which may be before the last call.
   std::vector<Micros> with_away(Micros end) const;
 
  private:
   int ready_;
-  std::priority_queue<Micros, std::vector<Micros>, std::greater<>> returns_;
+  EventQueue<Micros, std::monostate> returns_;
   std::vector<Micros> lost_, back_;  // Of all units that were ever lost.
 };
 

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "sim/engine/network_model.hpp"
 #include "sim/reliability/training_run_text.hpp"
 
 namespace orrery {
@@ -88,6 +89,7 @@ std::string training_run_json(const TrainingRun& run) {
                         std::isfinite(one.from) ? Json(rounded(one.from)) : Json(nullptr)}});
   return Json{
              {"schema", "orrery.run/1"},
+             {"simulator", name(chosen_simulator())},
              {"model", prepared.scenario.model.name},
              {"system", prepared.scenario.system.name},
              {"gpus", plan.gpus()},

@@ -39,7 +39,7 @@ Json plan_json(const PricedPlan& priced, const std::string& label) {
             {"capacity_bytes", plan.capacity.si()},
             {"critical_path_s", lines_json(plan.critical_path)},
             {"usd_per_trillion_tokens", std::move(rent)}};
-  if (plan.engine != Engine::own) json["engine"] = name(plan.engine);
+  json["simulator"] = name(plan.simulator);
   return json;
 }
 

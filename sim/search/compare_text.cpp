@@ -7,7 +7,7 @@
 
 #include "sim/core/number_text.hpp"
 #include "sim/core/table.hpp"
-#include "sim/engine/engine_text.hpp"
+#include "sim/engine/network_model.hpp"
 #include "sim/reliability/reliability_text.hpp"
 #include "sim/training/bill_text.hpp"
 #include "sim/training/plan_heading.hpp"
@@ -156,7 +156,8 @@ Document compare_document(const std::vector<PricedPlan>& plans) {
   for (std::size_t i = 0; i < plans.size(); ++i)
     called +=
         plan_label(i) + "  " + plans[i].plan.source +
-        (plans[i].plan.engine == Engine::simgrid ? std::string{" ("} + all_by_simgrid + ")" : "") +
+        (plans[i].plan.simulator == Simulator::simgrid ? std::string{" ("} + simgrid_note + ")"
+                                                       : "") +
         "\n";
   document.lines(called);
 

@@ -126,8 +126,9 @@ ComparedPlan read_compared_plan(const JsonValue& result, const std::string& sour
   const JsonValue memory = result.at("memory");
   plan.peak = Bytes{memory.at("peak_bytes").number(0.0, 1e18)};
   plan.capacity = Bytes{memory.at("capacity_bytes").number(1.0, 1e18)};
-  if (const auto engine = result.find("engine"))
-    plan.engine = choice<Engine>(*engine, engine_names());
+  for (const char* key : {"simulator", "engine"})  // `engine`: results of earlier versions.
+    if (const auto simulator = result.find(key))
+      plan.simulator = choice<Simulator>(*simulator, simulator_names());
   plan.critical_path = read_critical_path(result, plan.range.step);
   return plan;
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sim/cluster/economics.hpp"
-#include "sim/engine/timeline.hpp"
+#include "sim/engine/simulation.hpp"
 #include "sim/reliability/training_run.hpp"
 #include "sim/training/step_range.hpp"
 
@@ -25,7 +25,7 @@ struct ComparedPlan {
   double tokens_per_s_per_gpu = 0.0;
   double mfu = 0.0;
   Bytes peak, capacity;
-  Engine engine = Engine::own;
+  Simulator simulator = Simulator::own;
   std::vector<std::pair<std::string, Seconds>> critical_path;  ///< Adds up to the step.
 
   Range usd_per_trillion_tokens(Range rent_usd_per_gpu_hour) const;

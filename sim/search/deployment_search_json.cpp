@@ -1,6 +1,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "sim/engine/network_model.hpp"
 #include "sim/search/deployment_search_text.hpp"
 #include "sim/serving/serving_json.hpp"
 #include "sim/serving/token_cost.hpp"
@@ -75,6 +76,7 @@ std::string deployment_search_json(const DeploymentSearchResult& result,
   for (const auto& [key, of] : result.space.refused)
     refused[key] = {{"count", of.count}, {"example", of.example}};
   const Json json{{"schema", "orrery.serving_search/1"},
+                  {"simulator", name(chosen_simulator())},
                   {"model", request.model.name},
                   {"objective", serving_goal_names()[static_cast<std::size_t>(request.goal)]},
                   {"pareto", request.pareto},

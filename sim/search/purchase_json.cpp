@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "sim/engine/network_model.hpp"
 #include "sim/search/purchase_text.hpp"
 #include "sim/training/result_json.hpp"
 
@@ -115,6 +116,7 @@ std::string purchase_json(const Purchase& purchase, const PurchaseRequest& reque
   json["nearest"] = choice.nearest ? Json(*choice.nearest) : Json(nullptr);
   json["deadlines"] = std::move(strip);
   json["interrupted"] = purchase.interrupted;
+  json["simulator"] = name(chosen_simulator());
   json["inputs"] = std::move(inputs);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -6,6 +6,7 @@
 #include "sim/core/number_text.hpp"
 #include "sim/core/quoting.hpp"
 #include "sim/core/table.hpp"
+#include "sim/engine/network_model.hpp"
 #include "sim/training/bill_text.hpp"
 #include "sim/training/plan_heading.hpp"
 #include "sim/training/result_json.hpp"
@@ -278,6 +279,7 @@ std::string search_json(const SearchResult& result, const SearchRequest& request
   json["interrupted"] = result.interrupted;
   if (!result.optimal && result.parts_cut_short == 0)
     json["unexplored_score_at_least"] = result.best_unexplored;
+  json["simulator"] = name(chosen_simulator());
   json["inputs"] = std::move(inputs);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

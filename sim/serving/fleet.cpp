@@ -80,15 +80,16 @@ const std::vector<Replica*>& Fleet::running(std::uint32_t group) {
 }
 
 Seconds Fleet::next_change() {
-  while (!changes_.empty() && changes_.top().version != versions_[changes_.top().group])
+  while (!changes_.empty() &&
+         changes_.next().event.version != versions_[changes_.next().event.group])
     changes_.pop();
-  return changes_.empty() ? Replica::never : changes_.top().time;
+  return changes_.empty() ? Replica::never : changes_.next().time;
 }
 
 void Fleet::expect(std::uint32_t group) {
   ++versions_[group];
   if (!running(group).empty())
-    changes_.push({running_.front()->change_at(), group, versions_[group]});
+    changes_.push(running_.front()->change_at(), group, {group, versions_[group]});
 }
 
 void Fleet::will_start(std::uint32_t group) {

@@ -2,12 +2,11 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
-#include <queue>
 #include <string>
 #include <vector>
 
 #include "sim/core/random.hpp"
+#include "sim/engine/event_queue.hpp"
 #include "sim/serving/replica.hpp"
 
 namespace orrery {
@@ -83,7 +82,7 @@ class Fleet {
   template <class Completed>
   void complete_all(Seconds now, const Completed& completed) {
     while (next_change() == now) {
-      const std::uint32_t group = changes_.top().group;
+      const std::uint32_t group = changes_.next().event.group;
       changes_.pop();
       for (std::uint32_t copy = 0; copy < copies_; ++copy) {
         const std::uint32_t number = group * copies_ + copy;
@@ -122,12 +121,8 @@ class Fleet {
  private:
   // A group is one replica, or the copies of attention that go in step.
   struct Change {
-    Seconds time;
     std::uint32_t group = 0;
     std::uint64_t version = 0;
-    bool operator>(const Change& other) const {
-      return time != other.time ? time > other.time : group > other.group;
-    }
   };
 
   const std::vector<Replica*>& running(std::uint32_t group);
@@ -145,7 +140,7 @@ class Fleet {
   RequestRouter router_;
   std::uint32_t copies_, stages_;
   std::deque<Replica> replicas_;
-  std::priority_queue<Change, std::vector<Change>, std::greater<>> changes_;
+  EventQueue<Seconds, Change> changes_;  // Simultaneous changes come by their group.
   std::vector<std::uint64_t> versions_;  // Of each group's change: older ones are void.
   std::vector<std::uint32_t> to_start_;  // Those whose last iteration ended at this moment,
   std::vector<std::uint32_t> started_;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/engine/link_transfers.hpp"
+#include "sim/engine/transfers.hpp"
 
 namespace orrery {
 namespace {
@@ -89,10 +89,9 @@ KvWay KvWays::way(const Sends& sends) const {
   way.flows = flows;
   // So many bytes that a tick of the clock is nothing of their time.
   constexpr double many = 1e12;
-  LinkTransfers links{topology_};
+  Transfers links{topology_, Simulator::own};
   links.start(way.flows, many, Seconds{});
-  Seconds last;
-  while (links.next() < LinkTransfers::never) links.advance(last = links.next());
+  const Seconds last = links.advance(Transfers::never);
   way.alone = last / many;
   return way;
 }

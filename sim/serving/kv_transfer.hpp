@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "sim/cluster/topology.hpp"
-#include "sim/engine/task.hpp"
+#include "sim/engine/task_graph.hpp"
 #include "sim/serving/deployment.hpp"
 
 namespace orrery {

@@ -86,13 +86,12 @@ const KvWay& PooledFleet::way_of(const Passage& passage) {
 }
 
 Seconds PooledFleet::next_change() {
-  Seconds next = std::min(prefill_.next_change(), decode_.next_change());
-  next = std::min(next, links_.next());
-  return later_.empty() ? next : std::min(next, later_.top().time);
+  const Seconds next = std::min(prefill_.next_change(), decode_.next_change());
+  return later_.empty() ? next : std::min(next, later_.next().time);
 }
 
 void PooledFleet::later(Seconds time, std::uint32_t request, Then then, double computed) {
-  later_.push({time, laters_++, request, then, computed});
+  later_.push(time, order_.next(), {request, then, computed});
 }
 
 // The engines' servers tell each other of a request before the decode pool hears of it.
@@ -138,9 +137,8 @@ void PooledFleet::pass_on(Seconds now) {
     is_computed(index, 1.0, now);
   }
   prefilled_.clear();
-  while (!later_.empty() && later_.top().time <= now) {
-    const Later due = later_.top();
-    later_.pop();
+  while (!later_.empty() && later_.next().time <= now) {
+    const Later due = later_.pop().event;
     switch (due.then) {
       case Then::asks_for_place:
         passages_.at(due.request).to = decode_.deliver_remote(due.request, now);
@@ -153,7 +151,7 @@ void PooledFleet::pass_on(Seconds now) {
         break;
     }
   }
-  for (const std::uint32_t transfer : links_.advance(now)) part_arrived(moving_[transfer], now);
+  for (const std::uint32_t request : arrived_) part_arrived(request, now);
 }
 
 void PooledFleet::start_all(Seconds now) {

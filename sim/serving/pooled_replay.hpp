@@ -2,11 +2,11 @@
 
 #include <cstdint>
 #include <functional>
-#include <queue>
 #include <unordered_map>
 #include <vector>
 
-#include "sim/engine/link_transfers.hpp"
+#include "sim/engine/event_queue.hpp"
+#include "sim/engine/transfers.hpp"
 #include "sim/serving/fleet.hpp"
 #include "sim/serving/kv_transfer.hpp"
 #include "sim/serving/replay_requests.hpp"
@@ -89,8 +89,10 @@ class PooledFleet {
   template <class Source, class Ended>
   void run(Source& source, const Ended& ended) {
     while (true) {
-      const Seconds now = std::min(next_change(), source.next());
+      const Seconds now = links_.advance(std::min(next_change(), source.next()));
       if (now == Replica::never) return;
+      arrived_.clear();
+      for (const std::uint32_t transfer : links_.complete()) arrived_.push_back(moving_[transfer]);
       const auto hear = [&](const Replica& replica) {
         source.ended(replica.ended().size(), now);
         ended(replica);
@@ -130,14 +132,9 @@ class PooledFleet {
   };
   enum class Then { asks_for_place, is_computed, sets_out };
   struct Later {
-    Seconds time;
-    std::uint64_t order = 0;
     std::uint32_t request = 0;
     Then then = Then::sets_out;
-    double computed = 0.0;  // Of Then::is_computed: the share of the prompt.
-    bool operator>(const Later& other) const {
-      return time != other.time ? time > other.time : order > other.order;
-    }
+    double computed = 0.0;  // For Then::is_computed: the share of the prompt.
   };
 
   bool places_first() const { return shape_.sending != KvSending::whole; }
@@ -161,16 +158,17 @@ class PooledFleet {
   const PooledShape& shape_;
   KvWays& ways_;
   Fleet prefill_, decode_;
-  LinkTransfers links_;
+  Transfers links_;
   TransferCounts transfers_;
   std::vector<PoolTimes> times_;
   std::unordered_map<std::uint32_t, Passage> passages_;  // By request.
   std::vector<std::vector<Part>> parts_;                 // By replica of the prefill pool.
   std::vector<Part> computed_;                           // At this moment.
   std::vector<PrefilledRequest> prefilled_;              // At this moment.
-  std::priority_queue<Later, std::vector<Later>, std::greater<>> later_;
-  std::uint64_t laters_ = 0;
-  std::vector<std::uint32_t> moving_;  // Requests by the number of their transfer.
+  EventQueue<Seconds, Later> later_;
+  EventOrder order_;
+  std::vector<std::uint32_t> moving_;   // Requests by the number of their transfer.
+  std::vector<std::uint32_t> arrived_;  // Requests, parts of which are complete at this moment.
 };
 
 }  // namespace orrery

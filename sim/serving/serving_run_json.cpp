@@ -1,6 +1,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "sim/engine/network_model.hpp"
 #include "sim/serving/pools_text.hpp"
 #include "sim/serving/serving_error.hpp"
 #include "sim/serving/serving_json.hpp"
@@ -133,7 +134,10 @@ std::string serving_run_json(const ServedAnswer& answer, double wall_s) {
   json["saturated"] = run.saturated;
   json["slo"] = slo_json(answer);
   json["kv"] = run.pools ? Json(nullptr) : kv_json(run);
-  if (run.pools) json["transfers"] = transfers_json(*run.pools);
+  if (run.pools) {
+    json["transfers"] = transfers_json(*run.pools);
+    json["simulator"] = name(chosen_simulator());
+  }
   json["cost"] = token_cost_json(answer.cost);
   json["requests_finished"] = counts.totals.finished;
   json["duration_s"] = rounded(run.span().si());

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/engine/platform.hpp"
+#include "sim/engine/network_model.hpp"
 #include "sim/measurements/calibration.hpp"
 #include "sim/moe/routing_plan.hpp"
 #include "sim/plan/plan_keys.hpp"
@@ -82,7 +82,6 @@ PointEvaluator::PointEvaluator(const Sweep& sweep, const Grid& grid, const Sweep
   if (sweep.memory_only) return;
   for (const auto& [name, system] : inputs.systems)
     warm_up(contexts_.try_emplace(name, system).first->second);
-  Platform::instance();
 }
 
 Answer PointEvaluator::operator()(std::int64_t point) {
@@ -109,7 +108,8 @@ Answer PointEvaluator::answer(std::int64_t point) {
   Result result = estimate(scenario, context).result;
   if (sweep_.tokens)
     result.bill = bill_of(scenario, result.step_time, *sweep_.tokens, inputs_.economics.at(system));
-  return {ok_row(grid_, point, figures_of(result), scenario.why_software), Platform::is_late()};
+  return {ok_row(grid_, point, figures_of(result), scenario.why_software),
+          chosen_simulator() == Simulator::simgrid};
 }
 
 Answer PointEvaluator::infeasible(std::int64_t point, const std::string& reason) const {

@@ -25,7 +25,7 @@ SweepInputs read_inputs(const Sweep& sweep);
 /// From the number of a point to its row. All arguments must outlive it.
 class PointEvaluator {
  public:
-  /// Reads measurements and starts the simulation engine, before workers are forked.
+  /// Reads measurements, before workers are forked.
   PointEvaluator(const Sweep& sweep, const Grid& grid, const SweepInputs& inputs);
 
   /// The row, for a worker. A process in which SimGrid has run is spent: its clock goes on from one

@@ -6,7 +6,8 @@
 #include <limits>
 #include <map>
 
-#include "sim/engine/execute.hpp"
+#include "sim/engine/max_min_network.hpp"
+#include "sim/engine/simulation.hpp"
 #include "sim/training/context.hpp"
 #include "sim/training/step_parts.hpp"
 
@@ -65,54 +66,8 @@ std::vector<Writer> writers_of(const CheckpointWrite& write, const Cast& cast, T
   return writers;
 }
 
-std::vector<double> shared_rates(const std::vector<const Flow*>& flows, const Topology& topology) {
-  struct Filling {
-    double unused = 0.0;
-    int rising = 0;
-  };
-  std::map<int, Filling> links;
-  for (const Flow* flow : flows)
-    for (const LinkUse& use : flow->way) {
-      Filling& link = links[use.link.value];
-      link.unused = topology.link(use.link).capacity.si();
-      link.rising += use.times;
-    }
-  constexpr double as_full = 1.0 + 1e-12;
-  std::vector<double> rates(flows.size(), -1.0);
-  for (std::size_t risen = 0; risen < flows.size();) {
-    double level = std::numeric_limits<double>::infinity();
-    for (const auto& [id, link] : links)
-      if (link.rising > 0) level = std::min(level, link.unused / link.rising);
-    for (std::size_t i = 0; i < flows.size(); ++i)
-      if (rates[i] < 0.0) level = std::min(level, flows[i]->rate.si());
-    std::vector<std::size_t> full;
-    for (std::size_t i = 0; i < flows.size(); ++i) {
-      if (rates[i] >= 0.0) continue;
-      const auto at_a_full_link = [&](const LinkUse& use) {
-        const Filling& link = links[use.link.value];
-        return link.unused <= level * as_full * link.rising;
-      };
-      if (flows[i]->rate.si() <= level * as_full ||
-          std::any_of(flows[i]->way.begin(), flows[i]->way.end(), at_a_full_link))
-        full.push_back(i);
-    }
-    for (const std::size_t i : full) {
-      rates[i] = level;
-      for (const LinkUse& use : flows[i]->way) {
-        Filling& link = links[use.link.value];
-        link.unused -= level * use.times;
-        link.rising -= use.times;
-      }
-    }
-    risen += full.size();
-  }
-  return rates;
-}
-
 namespace {
 
-// So many flows that are joined stay here: SimGrid knows a nanosecond, and takes longer.
-constexpr std::size_t most_shared_here = 4096;
 // Of a writer's bytes: what is left by rounding alone.
 constexpr double nothing_left = 1e-9;
 
@@ -203,7 +158,7 @@ class WrittenSteps {
       task.flows = std::vector<Flow>{std::move(flow)};
       writes[i] = add_labelled(step.graph, step.labels, std::move(task));
     }
-    const Timeline timeline = execute(step.graph, topology_, {detail_.engine, most_shared_here});
+    const Timeline timeline = execute(step.graph, topology_);
     Step answer{end_of(step, timeline, own), std::vector<Seconds>(writers_.size())};
     for (std::size_t i = 0; i < writers_.size(); ++i)
       if (bytes[i] > 0.0) answer.written[i] = timeline.of(writes[i]).finish.seconds();
@@ -233,7 +188,7 @@ class WrittenSteps {
         flows.push_back(&writers_[i].flow);
         next = std::min(next, step.written[i]);
       }
-      const std::vector<double> rates = shared_rates(flows, topology_);
+      const std::vector<double> rates = max_min_rates(flows, topology_);
       for (std::size_t k = 0; k < active.size(); ++k)
         moved[active[k]] += rates[k] * (next - now).si();
       std::erase_if(active, [&](std::size_t i) { return step.written[i] <= next; });

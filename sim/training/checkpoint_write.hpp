@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sim/cluster/topology.hpp"
-#include "sim/engine/task.hpp"
+#include "sim/engine/task_graph.hpp"
 #include "sim/plan/rank_classes.hpp"
 #include "sim/training/estimate.hpp"
 
@@ -41,10 +41,6 @@ struct Writer {
 /// seem to do so too at their own NICs: they wait for it in any case, when gradients are summed up.
 std::vector<Writer> writers_of(const CheckpointWrite& write, const Cast& cast, Topology& topology);
 
-/// Rates by max-min fairness of flows that nobody else meets, in bytes a second: all rise together
-/// until a link is full or a flow has its own rate.
-std::vector<double> shared_rates(const std::vector<const Flow*>& flows, const Topology& topology);
-
 /// Steps one after another from the moment at which a write begins.
 struct StepsBesideWrite {
   Seconds step;            ///< Of one without a write.
@@ -60,10 +56,10 @@ struct StepsBesideWrite {
 /// them: rates depend on who is on the links alone. So a write of many steps is simulated once for
 /// all steps that no writer's end cuts, and once for each that one does. What a writer has left
 /// when the step ends is what it moves afterwards, alone with the other writers: their rates are
-/// known then (shared_rates()), and the engine says when each of them ends. Bytes are conserved:
+/// known then (max_min_rates()), and the engine says when each of them ends. Bytes are conserved:
 /// what is moved in all steps is what there was.
 ///
-/// `detail`: every rank, every collective, which engine. The plan must fit.
+/// `detail`: every rank, every collective. The plan must fit.
 StepsBesideWrite steps_beside(const Scenario& scenario, EstimateContext& context,
                               const CheckpointWrite& write, Detail detail = {});
 

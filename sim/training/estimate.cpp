@@ -8,7 +8,7 @@
 
 #include "sim/core/number_text.hpp"
 #include "sim/core/progress.hpp"
-#include "sim/engine/execute.hpp"
+#include "sim/engine/simulation.hpp"
 #include "sim/layers/memory.hpp"
 #include "sim/plan/plan_keys.hpp"
 #include "sim/training/context.hpp"
@@ -98,7 +98,7 @@ Estimate estimate(const Scenario& given, EstimateContext& context, Detail detail
   TrainingStep step =
       build_training_step(scenario, cost, traffic, layout.cast, topology, contraction);
 
-  Timeline timeline = execute(step.graph, topology, {detail.engine});
+  Timeline timeline = execute(step.graph, topology);
   Result result = summarize(scenario, memory, step, timeline, topology,
                             context.price_errors(scenario), *routed.loads);
   require_sound(result);

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "sim/cluster/topology.hpp"
-#include "sim/engine/timeline.hpp"
+#include "sim/engine/simulation.hpp"
 #include "sim/layers/step_cost.hpp"
 #include "sim/plan/scenario.hpp"
 #include "sim/training/context.hpp"
@@ -13,11 +13,10 @@
 
 namespace orrery {
 
-/// How much is simulated, and by whom; the answer is the same within 0.1 % (docs/FOLDING.md).
+/// How much is simulated; the answer is the same within 0.1 % (docs/FOLDING.md).
 struct Detail {
-  bool unfolded = false;  ///< Every rank, where else one stands for its twins.
-  bool expanded = false;  ///< Every tensor-parallel collective, also where its links are private.
-  Engine engine = Engine::own;
+  bool unfolded = false;   ///< Every rank, where else one stands for its twins.
+  bool expanded = false;   ///< Every tensor-parallel collective, also where its links are private.
   Bytes host_memory = {};  ///< What the simulation may take of this machine's memory; 0: any.
   /// The share of a GPU's memory beyond which a plan is refused.
   double most_memory = 1.0;

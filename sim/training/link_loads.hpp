@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sim/cluster/topology.hpp"
-#include "sim/engine/timeline.hpp"
+#include "sim/engine/simulation.hpp"
 #include "sim/training/training_step.hpp"
 
 namespace orrery {

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "sim/engine/timeline.hpp"
+#include "sim/engine/simulation.hpp"
 #include "sim/layers/memory.hpp"
 #include "sim/training/training_step.hpp"
 

@@ -109,7 +109,7 @@ Result summarize(const Scenario& scenario, const MemoryReport& memory, const Tra
   result.links = link_reports(step, result.step_time, topology);
   result.tasks = step.graph.size();
   result.contracted = step.contracted;
-  result.engine = timeline.engine;
+  result.simulator = timeline.simulator;
   result.warnings = warnings(scenario, memory);
   return result;
 }

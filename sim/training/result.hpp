@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/cluster/topology.hpp"
-#include "sim/engine/timeline.hpp"
+#include "sim/engine/simulation.hpp"
 #include "sim/layers/memory.hpp"
 #include "sim/plan/scenario.hpp"
 #include "sim/training/bill.hpp"
@@ -65,7 +65,7 @@ struct Result {
   int roles = 0;                         ///< Ranks that were simulated, each for all of its twins.
   int tasks = 0;
   bool contracted = true;
-  Engine engine = Engine::own;
+  Simulator simulator = Simulator::own;
   Seconds simulation_wall;
   std::vector<std::string> warnings;
   std::optional<Bill> bill;           ///< Where somebody asked what a whole training takes.

@@ -286,7 +286,7 @@ std::string result_json(const Result& result, const ResultJsonOptions& options) 
   json["links"] = links_json(result.links);
   json["tasks"] = result.tasks;
   json["ranks_simulated"] = result.roles;
-  if (result.engine != Engine::own) json["engine"] = name(result.engine);
+  json["simulator"] = name(result.simulator);
   if (options.about_this_run) json["simulation_wall_s"] = seconds(result.simulation_wall);
   if (result.bill) json["bill"] = bill_json(*result.bill);
   json["warnings"] = result.warnings;

@@ -3,7 +3,7 @@
 #include <functional>
 #include <optional>
 
-#include "sim/engine/timeline.hpp"
+#include "sim/engine/simulation.hpp"
 #include "sim/training/training_step.hpp"
 
 namespace orrery {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/engine/critical_path.hpp"
+#include "sim/engine/task_graph.hpp"
 
 namespace orrery {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sim/cluster/topology.hpp"
-#include "sim/engine/timeline.hpp"
+#include "sim/engine/simulation.hpp"
 #include "sim/layers/pass_cost.hpp"
 #include "sim/plan/scenario.hpp"
 #include "sim/training/step_range.hpp"

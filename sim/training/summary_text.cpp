@@ -5,7 +5,7 @@
 
 #include "sim/core/number_text.hpp"
 #include "sim/core/table.hpp"
-#include "sim/engine/engine_text.hpp"
+#include "sim/engine/network_model.hpp"
 #include "sim/kernels/kernel_time.hpp"
 #include "sim/measurements/calibration.hpp"
 #include "sim/training/bill_text.hpp"
@@ -180,7 +180,7 @@ std::string how_simulated(const Result& result, const TextStyle& style) {
           (result.roles == 1 ? " rank" : " ranks"),
       folded ? "standing for " + grouped(gpus) : "every rank of the plan"};
   if (!result.contracted) items.push_back("each tensor-parallel collective");
-  if (result.engine == Engine::simgrid) items.push_back(all_by_simgrid);
+  if (result.simulator == Simulator::simgrid) items.push_back(simgrid_note);
   std::string text = wrapped("Simulated     ", items, ", ", width);
   if (style.wall_time) text += "Took          " + duration_text(result.simulation_wall) + "\n";
   return text;

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/engine/timeline.hpp"
+#include "sim/engine/simulation.hpp"
 #include "sim/plan/scenario.hpp"
 #include "sim/training/training_step.hpp"
 

@@ -13,6 +13,7 @@
 
 #include "sim/core/number_text.hpp"
 #include "sim/core/table.hpp"
+#include "sim/engine/network_model.hpp"
 #include "sim/validation/coverage.hpp"
 
 namespace orrery {
@@ -477,6 +478,7 @@ std::string validation_json(const std::vector<ValidationReport>& reports) {
                        {"left_out_cases", of.left_out_cases},
                        {"left_out_in_range", of.left_out_inside}});
   return Json{{"schema", "orrery.validation/1"},
+              {"simulator", name(chosen_simulator())},
               {"files", std::move(files)},
               {"training_errors", std::move(training)},
               {"published_steps", std::move(published)},

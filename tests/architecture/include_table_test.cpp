@@ -113,7 +113,6 @@ TEST(IncludeTable, ThirdPartiesAreConfined) {
       {"boost/program_options", {"cli"}},
       {"sqlite3.h", {"sweep"}},
       {"simgrid/", {"engine/simgrid"}},
-      {"xbt/", {"engine/simgrid"}},  // SimGrid's base library.
       {"yaml.h", {"formats/settings"}},
       {"toml++/", {"formats/settings"}},
       {"httplib.h", {"explorer/http"}},

@@ -3,7 +3,7 @@
 //
 //     build/release/tests/step_bench        the table of docs/SPEED.md
 //
-// Each case runs in a child of its own, because SimGrid has one engine a process and the first
+// Each case runs in a child of its own, because SimGrid's clock goes on in a process and the first
 // estimate pays for reading the catalog: that is part of what a user waits for.
 
 #include <cstdio>
@@ -40,7 +40,7 @@ Sample estimate_gpt3(int gpus, Detail detail) {
 
 // DeepSeek-V3, EP64 PP16, 120 micro-batches a pipeline: dispatch and combine meet transfers on the
 // NICs, so that each is drawn.
-Sample estimate_deepseek(const std::string& routing, Engine engine = Engine::own) {
+Sample estimate_deepseek(const std::string& routing) {
   const double before = cpu_seconds();
   PlanRequest request;
   request.pp = 16;
@@ -51,7 +51,7 @@ Sample estimate_deepseek(const std::string& routing, Engine engine = Engine::own
   request.routing = routing;
   const Scenario scenario =
       make_scenario(read_model("deepseek-v3", {}), read_system("dgx-h100", {}), request, 2048, {});
-  const Estimate answer = estimate(scenario, {.engine = engine});
+  const Estimate answer = estimate(scenario);
   return {.cpu_s = cpu_seconds() - before,
           .simulated_s = answer.result.step_time.si(),
           .peak_mb = peak_megabytes(),
@@ -105,19 +105,17 @@ int main() {
     std::printf("%10s %12.1f %10.2f %10.2f %10d %8.0f\n", routing, 1e3 * sample.cpu_s,
                 sample.cpu_s / base.cpu_s, sample.simulated_s, sample.tasks, sample.peak_mb);
   }
-  std::printf("\n--engine simgrid: every timer and every flow by SimGrid\n\n");
+  std::printf("\n--simulator simgrid: flows simulated by SimGrid\n\n");
   const auto by_simgrid = [](const char* what, const Sample& own, const Sample& simgrid) {
     note_step(std::string{what} + " by SimGrid", simgrid);
     std::printf("%10s %12.1f %10.2f %10.2f %10d %8.0f\n", what, 1e3 * simgrid.cpu_s,
                 simgrid.cpu_s / own.cpu_s, simgrid.simulated_s, simgrid.tasks, simgrid.peak_mb);
   };
-  by_simgrid("1024", base,
-             median_of(5, [] { return estimate_gpt3(1024, {.engine = Engine::simgrid}); }));
-  by_simgrid("expanded", expanded, median_of(3, [] {
-               return estimate_gpt3(1024, {.expanded = true, .engine = Engine::simgrid});
-             }));
-  by_simgrid("DeepSeek", deepseek,
-             median_of(3, [] { return estimate_deepseek("uniform", Engine::simgrid); }));
+  const SimulatorChoice simgrid{Simulator::simgrid};  // Children inherit it.
+  by_simgrid("1024", base, median_of(5, [] { return estimate_gpt3(1024, {}); }));
+  by_simgrid("expanded", expanded,
+             median_of(3, [] { return estimate_gpt3(1024, {.expanded = true}); }));
+  by_simgrid("DeepSeek", deepseek, median_of(3, [] { return estimate_deepseek("uniform"); }));
   std::printf("\n%-58s %10s %12s\n", "the same step elsewhere", "CPU (s)", "x ours");
   for (const Peer& peer : peers)
     std::printf("%-58s %10.3f %12.1f\n", peer.name, peer.cpu_s, peer.cpu_s / base.cpu_s);

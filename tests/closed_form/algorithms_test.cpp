@@ -5,7 +5,7 @@
 #include "sim/collectives/collective_cost.hpp"
 #include "sim/collectives/collective_flows.hpp"
 #include "sim/collectives/isolated_collective.hpp"
-#include "sim/engine/execute.hpp"
+#include "sim/engine/simulation.hpp"
 #include "tests/support/error_text.hpp"
 #include "tests/support/fabrics.hpp"
 

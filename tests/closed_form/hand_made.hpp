@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/engine/execute.hpp"
+#include "sim/engine/simulation.hpp"
 #include "sim/training/step_parts.hpp"
 #include "sim/training/training_step.hpp"
 #include "tests/support/scenarios.hpp"

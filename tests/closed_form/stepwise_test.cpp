@@ -6,7 +6,7 @@
 #include "sim/collectives/collective_cost.hpp"
 #include "sim/collectives/collective_flows.hpp"
 #include "sim/collectives/collective_program.hpp"
-#include "sim/engine/execute.hpp"
+#include "sim/engine/simulation.hpp"
 #include "tests/support/fabrics.hpp"
 #include "tests/support/programs.hpp"
 

@@ -1,15 +1,16 @@
-// Both engines on the same plans: the own calendar and wires, and SimGrid alone.
+// Three simulations of the same plans: Orrery's own network model, SimGrid's network model beneath
+// the same event queue, and for small graphs SimGrid's Exec and Comm activities alone.
 //
 // SimGrid takes a Comm for arrived when its clock stops less than surf/precision before its end,
 // here 1e-11 s: early, if anything else happens so shortly before. What waits for it begins as much
-// earlier. Timers are exact but for the last bit of a double. So the engines may be apart by
-// 0.01 ns for each flow on the path to a task, of which there are up to hundreds; few add up
-// (0.17 ns at most when this was written). All tasks of all plans are held to 0.5 ns, or 1e-11 of
-// the run.
+// earlier. Its clock, a double, goes on from run to run. So simulations may differ by 0.01 ns for
+// each flow on the path to a task, of which there are up to hundreds; few add up. All tasks of all
+// plans are held to 0.5 ns, or 1e-11 of the run.
 #include <gtest/gtest.h>
 
 #include "sim/collectives/isolated_collective.hpp"
-#include "sim/engine/execute.hpp"
+#include "sim/engine/simgrid_network.hpp"
+#include "sim/engine/simulation.hpp"
 #include "sim/training/estimate.hpp"
 #include "tests/exhaustive/all_plans.hpp"
 #include "tests/support/conserved.hpp"
@@ -17,6 +18,9 @@
 
 namespace orrery::engines_test {
 namespace {
+
+// SimGrid builds its activities before it runs, each in a microsecond or ten.
+constexpr int most_oracle_tasks = 2000;
 
 // How far two runs of the same tasks are apart.
 struct Compared {
@@ -33,8 +37,8 @@ struct Compared {
   // When each task begins and ends.
   void note(const Timeline& own, const Timeline& simgrid, const std::string& name) {
     ++plans;
-    EXPECT_EQ(own.engine, Engine::own);
-    EXPECT_EQ(simgrid.engine, Engine::simgrid);
+    EXPECT_EQ(own.simulator, Simulator::own);
+    EXPECT_EQ(simgrid.simulator, Simulator::simgrid);
     ASSERT_EQ(own.spans.size(), simgrid.spans.size());
     const Seconds run = own.makespan.seconds();
     note(run, simgrid.makespan.seconds(), run, name);
@@ -53,14 +57,17 @@ struct Compared {
 void compare(const Scenario& scenario, EstimateContext& context, Detail detail,
              const std::string& name, Compared& compared) {
   SCOPED_TRACE(name);
-  detail.engine = Engine::own;
   const Estimate own = estimate(scenario, context, detail);
-  detail.engine = Engine::simgrid;
-  const Estimate other = estimate(scenario, context, detail);
-  EXPECT_EQ(other.result.engine, Engine::simgrid);
+  const Estimate other = [&] {
+    const SimulatorChoice simgrid{Simulator::simgrid};
+    return estimate(scenario, context, detail);
+  }();
+  EXPECT_EQ(other.result.simulator, Simulator::simgrid);
   expect_time_conserved(own.result);
   expect_time_conserved(other.result);
   compared.note(own.timeline, other.timeline, name);
+  if (own.step.graph.size() <= most_oracle_tasks)
+    compared.note(own.timeline, simgrid_timeline(own.step.graph, own.topology), name + " oracle");
 }
 
 struct Fabric {
@@ -98,7 +105,7 @@ TEST_P(Engines, AgreeOnEveryDensePlan) {
     compare(scenario, context, {.expanded = true}, describe(scenario) + " expanded", compared);
   });
   compared.record();
-  EXPECT_EQ(compared.plans, 2 * 176);
+  EXPECT_GE(compared.plans, 2 * 176);
 }
 
 // Every schedule, also of every rank, whose flows are many.
@@ -122,7 +129,7 @@ TEST_P(Engines, AgreeOnEverySchedule) {
                   compared);
         }
   compared.record();
-  EXPECT_EQ(compared.plans, static_cast<int>(built_in_schedules().size()) * 2 * 2 * 2 * 2);
+  EXPECT_GE(compared.plans, static_cast<int>(built_in_schedules().size()) * 2 * 2 * 2 * 2);
 }
 
 // Experts, evenly routed and not.
@@ -150,7 +157,7 @@ TEST_P(Engines, AgreeOnExperts) {
             compare(scenario, context, {.expanded = true}, name + " expanded", compared);
           }
   compared.record();
-  EXPECT_EQ(compared.plans, 3 * 2 * 2 * 2 * 2 * 3);
+  EXPECT_GE(compared.plans, 3 * 2 * 2 * 2 * 2 * 3);
 }
 
 // Weights and gradients in shards.
@@ -170,11 +177,11 @@ TEST_P(Engines, AgreeOnShards) {
           compare(scenario, context, {}, describe(scenario), compared);
         }
   compared.record();
-  EXPECT_EQ(compared.plans, 2 * 2 * 2 * 2);
+  EXPECT_GE(compared.plans, 2 * 2 * 2 * 2);
 }
 
-// Passes as chains, which the own engine walks where somebody comes into their way and skips where
-// nobody does, and SimGrid phase by phase.
+// Passes as fused tasks, which are skipped over while their links are idle, and with SimGrid
+// simulated phase by phase.
 TEST(EnginesOnChains, AgreeOnEveryPlan) {
   Compared compared;
   int chained = 0;
@@ -195,7 +202,7 @@ TEST(EnginesOnChains, AgreeOnEveryPlan) {
           layout.cast, topology, chains);
       for (const Task& task : step.graph.tasks()) chained += task.chain ? 1 : 0;
       const Timeline own = execute(step.graph, topology);
-      const Timeline other = execute(step.graph, topology, {Engine::simgrid});
+      const Timeline other = execute(step.graph, topology, Simulator::simgrid);
       compared.note(own, other, describe(scenario));
     });
   }
@@ -204,7 +211,7 @@ TEST(EnginesOnChains, AgreeOnEveryPlan) {
   EXPECT_GT(chained, 1000);
 }
 
-// One collective alone: up to thousands of flows at once, which the own engine hands to SimGrid.
+// One collective alone: up to thousands of flows at once.
 TEST(EnginesOnCollectives, Agree) {
   Compared compared;
   for (const char* name : {"dgx-h100", "dgx-1-v100-cube-mesh", "rtx-pro-6000-pcie",
@@ -218,7 +225,8 @@ TEST(EnginesOnCollectives, Agree) {
             if (system.max_gpus > 0 && ranks > system.max_gpus) continue;
             const LoneCollective collective{kind, ranks, nodes, Bytes{bytes}};
             const auto own = run_alone(collective, system, {}, unfolded);
-            const auto other = run_alone(collective, system, {}, unfolded, Engine::simgrid);
+            const SimulatorChoice simgrid{Simulator::simgrid};
+            const auto other = run_alone(collective, system, {}, unfolded);
             ++compared.plans;
             compared.note(own.time, other.time, own.time,
                           std::string{name} + " nodes " + std::to_string(nodes) + " bytes " +

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <sstream>
 
-#include "sim/engine/critical_path.hpp"
-#include "sim/engine/execute.hpp"
+#include "sim/engine/simulation.hpp"
+#include "sim/engine/task_graph.hpp"
 #include "sim/training/contraction.hpp"
 #include "sim/training/estimate.hpp"
 #include "sim/training/training_step.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/engine/execute.hpp"
+#include "sim/engine/simulation.hpp"
 #include "sim/training/estimate.hpp"
 #include "tests/exhaustive/all_plans.hpp"
 

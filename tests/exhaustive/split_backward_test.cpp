@@ -2,7 +2,7 @@
 // contracted or not.
 #include <gtest/gtest.h>
 
-#include "sim/engine/critical_path.hpp"
+#include "sim/engine/task_graph.hpp"
 #include "sim/training/contraction.hpp"
 #include "sim/training/estimate.hpp"
 #include "sim/training/training_step.hpp"

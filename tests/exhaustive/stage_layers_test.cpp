@@ -63,10 +63,13 @@ TEST(StageLayers, EveryCutOfEightLayersFourWays) {
       if (cut == even.layers_of) {
         EXPECT_EQ(folded.result.step_time, as_even.result.step_time);
       }
-      for (const Detail detail :
-           {Detail{.unfolded = true}, Detail{.expanded = true}, Detail{.engine = Engine::simgrid}})
+      for (const Detail detail : {Detail{.unfolded = true}, Detail{.expanded = true}})
         EXPECT_NEAR(estimate(scenario, detail).result.step_time.si() / step, 1.0,
                     detail.expanded ? contraction_tolerance : 1e-7);
+      {
+        const SimulatorChoice simgrid{Simulator::simgrid};
+        EXPECT_NEAR(estimate(scenario).result.step_time.si() / step, 1.0, 1e-7);
+      }
       EstimateContext context{scenario.system};
       EXPECT_NEAR(step_time(scenario, context).si() / step, 1.0, contraction_tolerance);
       ++plans;

@@ -296,7 +296,8 @@ Broken every_rank(const PlanCase& plan, const Estimate& answer) {
 
 Broken other_engine(const PlanCase& plan, const Estimate& answer) {
   if (answer.result.tasks > 5000) return std::nullopt;
-  const auto other = answer_to(plan.scenario(), {.engine = Engine::simgrid});
+  const SimulatorChoice simgrid{Simulator::simgrid};
+  const auto other = answer_to(plan.scenario(), {});
   if (!other) return "refused by SimGrid";
   // A hundredth of a nanosecond for each flow on the path, of which there are a few thousand, and
   // what becomes of it where a flow then meets another for longer.

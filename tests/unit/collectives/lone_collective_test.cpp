@@ -26,9 +26,9 @@ TEST(LoneCollective, SimulationAndPriceAgree) {
     for (const auto& [kind, name, nccl_name, passes, reduces, rooted] : collective_facts)
       for (double bytes : {8.0, 1e6, 1e9}) {
         const LoneCollective collective{kind, one.ranks, one.nodes, Bytes{bytes}};
-        const auto [cost, time, flows, engine] =
+        const auto [cost, time, flows, simulator] =
             run_alone(collective, read_system(one.system, test_place));
-        EXPECT_EQ(engine, Engine::own);
+        EXPECT_EQ(simulator, Simulator::own);
         EXPECT_NEAR(time.si(), cost.time().si(), 1e-3 * cost.time().si())
             << one.system << " " << one.ranks << " " << name << " " << bytes;
         EXPECT_LE(flows, 4);

@@ -1,6 +1,6 @@
-#include "sim/engine/critical_path.hpp"
-
 #include <gtest/gtest.h>
+
+#include "sim/engine/task_graph.hpp"
 
 namespace orrery::critical_path_test {
 namespace {

@@ -47,7 +47,7 @@ class Queue : public Driver {
 };
 
 // Two nodes of two GPUs; every port carries 1 GB/s in each direction.
-class GrowingGraph : public ::testing::TestWithParam<Engine> {
+class GrowingGraph : public ::testing::TestWithParam<Simulator> {
  protected:
   Flow flow(int from, int to, double bytes) {
     Flow flow;
@@ -56,14 +56,14 @@ class GrowingGraph : public ::testing::TestWithParam<Engine> {
     flow.rate = BytesPerSecond{1e12};
     return flow;
   }
-  bool exact() const { return GetParam() == Engine::own; }
+  bool exact() const { return GetParam() == Simulator::own; }
 
   Topology topology_ = Topology::build(read_system("two-gpus", test_place), 64);
 };
 
-INSTANTIATE_TEST_SUITE_P(Engines, GrowingGraph, ::testing::Values(Engine::own, Engine::simgrid),
-                         [](const auto& of) {
-                           return of.param == Engine::own ? "Own" : "Simgrid";
+INSTANTIATE_TEST_SUITE_P(Engines, GrowingGraph,
+                         ::testing::Values(Simulator::own, Simulator::simgrid), [](const auto& of) {
+                           return of.param == Simulator::own ? "Own" : "Simgrid";
                          });
 
 // Lindley's recursion: the wait of a request is that of the one before and its service, less the

@@ -5,7 +5,8 @@
 
 #include <cmath>
 
-#include "sim/engine/execute.hpp"
+#include "sim/engine/max_min_network.hpp"
+#include "sim/engine/simulation.hpp"
 #include "sim/training/checkpoint_write.hpp"
 #include "tests/support/fabrics.hpp"
 #include "tests/support/placements.hpp"
@@ -180,7 +181,7 @@ TEST(StepsBesideWrite, IsOneGraphOfManySteps) {
       }
       TaskId end{-1};
       for (std::int64_t step = 0; step < all.steps; ++step) end = add_step(one, end, graph);
-      const Timeline timeline = execute(graph, one.topology, {Engine::own, 4096});
+      const Timeline timeline = execute(graph, one.topology);
       Seconds written;
       for (const TaskId id : writes) written = std::max(written, timeline.of(id).finish.seconds());
       EXPECT_NEAR(all.write / written, 1.0, 1e-6) << degrees.pp << " " << store;
@@ -229,9 +230,9 @@ TEST(StepsBesideWrite, BothEnginesAgree) {
     for (const double store : {0.5e9, unlimited}) {
       const Scenario scenario = small(degrees, nodes_of(4, 4));
       const CheckpointWrite write = bytes_of_each(0.05e9, scenario, store);
-      Detail simgrid;
-      simgrid.engine = Engine::simgrid;
-      expect_same(beside(scenario, write), beside(scenario, write, simgrid), 1e-4);
+      const StepsBesideWrite own = beside(scenario, write);
+      const SimulatorChoice simgrid{Simulator::simgrid};
+      expect_same(own, beside(scenario, write), 1e-4);
     }
 }
 
@@ -261,7 +262,7 @@ TEST(SharedRates, RiseTogether) {
   const Flow slow{{{port, 1}}, Bytes{1.0}, BytesPerSecond{2.0}};
   const Flow once{{{port, 1}}, Bytes{1.0}, BytesPerSecond{100.0}};
   const Flow twice{{{port, 2}}, Bytes{1.0}, BytesPerSecond{100.0}};
-  const std::vector<double> rates = shared_rates({&slow, &once, &twice}, topology);
+  const std::vector<double> rates = max_min_rates({&slow, &once, &twice}, topology);
   EXPECT_DOUBLE_EQ(rates[0], 2.0);
   EXPECT_DOUBLE_EQ(rates[1], 8.0 / 3.0);
   EXPECT_DOUBLE_EQ(rates[2], 8.0 / 3.0);

@@ -50,6 +50,7 @@ TEST(ResultJson, HasItsKeysInTheirOrder) {
                               "links",
                               "tasks",
                               "ranks_simulated",
+                              "simulator",
                               "simulation_wall_s",
                               "warnings",
                               "inputs"}));

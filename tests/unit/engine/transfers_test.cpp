@@ -1,13 +1,13 @@
-#include "sim/engine/link_transfers.hpp"
+#include "sim/engine/transfers.hpp"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "sim/engine/execute.hpp"
+#include "sim/engine/simulation.hpp"
 #include "tests/support/fabrics.hpp"
 
-namespace orrery::link_transfers_test {
+namespace orrery::transfers_test {
 namespace {
 
 Flow flow(const Topology& topology, int from, int to, double bytes, double rate = 1e12) {
@@ -23,19 +23,19 @@ struct Asked {
   Flows flows;
 };
 
-// When each of them is complete, by a clock that stops at every start and at every next().
+// When each of them is complete, by a clock that stops at every start and every completion.
 std::vector<Seconds> ends_of(const Topology& topology, const std::vector<Asked>& asked,
-                             double scale = 1.0, Seconds origin = {}) {
-  LinkTransfers links{topology};
+                             double scale = 1.0, Seconds origin = {},
+                             Simulator simulator = Simulator::own) {
+  Transfers links{topology, simulator};
   std::vector<Seconds> ends(asked.size());
   std::vector<std::size_t> number;
   std::size_t next = 0;
   while (true) {
-    const Seconds start =
-        next < asked.size() ? origin + asked[next].at : Seconds{LinkTransfers::never};
-    const Seconds now = std::min(start, links.next());
-    if (now == LinkTransfers::never) return ends;
-    for (const std::uint32_t done : links.advance(now)) ends[number[done]] = now - origin;
+    const Seconds start = next < asked.size() ? origin + asked[next].at : Seconds{Transfers::never};
+    const Seconds now = links.advance(start);
+    if (now == Transfers::never) return ends;
+    for (const std::uint32_t done : links.complete()) ends[number[done]] = now - origin;
     while (next < asked.size() && origin + asked[next].at <= now) {
       const std::uint32_t transfer = links.start(asked[next].flows, scale, now);
       if (transfer >= number.size()) number.resize(transfer + 1);
@@ -65,7 +65,7 @@ std::vector<Asked> drawn(const Topology& topology, int transfers, int flows_each
 
 // The engine's own sharing and SimGrid's, of the same transfers as tasks that wait for their time
 // and then send.
-TEST(LinkTransfers, EndWhenTheEnginesSay) {
+TEST(Transfers, EndWhenTheEnginesSay) {
   for (const System& system : {read_system("four-by-four", {"test", ""}), leaf_spine(1, 2, 1e9)})
     for (const int flows_each : {1, 3})
       for (const unsigned seed : {1u, 2u, 3u}) {
@@ -79,8 +79,11 @@ TEST(LinkTransfers, EndWhenTheEnginesSay) {
           graph.add(task);
         }
         const std::vector<Seconds> ours = ends_of(topology, asked);
-        for (const Engine engine : {Engine::own, Engine::simgrid}) {
-          const Timeline timeline = execute(graph, topology, {engine});
+        for (const Simulator simulator : {Simulator::own, Simulator::simgrid}) {
+          const Timeline timeline = execute(graph, topology, simulator);
+          const std::vector<Seconds> theirs = ends_of(topology, asked, 1.0, {}, simulator);
+          for (std::size_t i = 0; i < asked.size(); ++i)
+            EXPECT_NEAR(ours[i].si(), theirs[i].si(), 1e-9) << i;
           for (std::size_t i = 0; i < asked.size(); ++i)
             EXPECT_NEAR(ours[i].si(), timeline.spans[i].finish.seconds().si(), 1e-7 * ours[i].si())
                 << i;
@@ -89,7 +92,7 @@ TEST(LinkTransfers, EndWhenTheEnginesSay) {
 }
 
 // Alone a transfer takes its bytes over what the slowest of its links gives each of its flows.
-TEST(LinkTransfers, AloneTakesBytesOverRate) {
+TEST(Transfers, AloneTakesBytesOverRate) {
   const Topology topology = Topology::build(read_system("four-by-four", {"test", ""}), 16);
   // Two flows over one NIC of 1 GB/s, the shorter of which ends first.
   const Flows two{flow(topology, 0, 4, 1e8), flow(topology, 0, 8, 3e8)};
@@ -100,7 +103,7 @@ TEST(LinkTransfers, AloneTakesBytesOverRate) {
 }
 
 // A year later everything takes as long, but for what a double holds of the time of day.
-TEST(LinkTransfers, LoseNothingInLongTraces) {
+TEST(Transfers, LoseNothingInLongTraces) {
   const Topology topology = Topology::build(read_system("four-by-four", {"test", ""}), 16);
   const std::vector<Asked> asked = drawn(topology, 40, 2, 7);
   const std::vector<Seconds> now = ends_of(topology, asked);
@@ -109,4 +112,4 @@ TEST(LinkTransfers, LoseNothingInLongTraces) {
 }
 
 }  // namespace
-}  // namespace orrery::link_transfers_test
+}  // namespace orrery::transfers_test

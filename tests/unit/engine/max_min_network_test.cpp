@@ -1,4 +1,4 @@
-#include "sim/engine/wires.hpp"
+#include "sim/engine/max_min_network.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,13 +6,11 @@
 #include <cmath>
 
 #include "sim/engine/chain.hpp"
-#include "sim/engine/execute.hpp"
+#include "sim/engine/simulation.hpp"
 #include "tests/support/scenarios.hpp"
 
-namespace orrery::wires_test {
+namespace orrery::max_min_network_test {
 namespace {
-
-constexpr std::size_t all_on_simgrid = 1;
 
 Task sends(double after, Flows flows) {
   Task task;
@@ -37,9 +35,9 @@ Task walks(std::shared_ptr<const Chain> chain) {
 
 // Three links of two-gpus, all of 1 GB/s: the ways out of rank 0 to its neighbour and to the
 // network, and the way into rank 2.
-class Wires3 : public ::testing::Test {
+class ThreeLinks : public ::testing::Test {
  protected:
-  Wires3() {
+  ThreeLinks() {
     for (auto [from, to] : {std::pair{0, 1}, std::pair{0, 2}})
       for (LinkId id : topology_.route(Rank{from}, Rank{to})) {
         const bool known = std::find(links_.begin(), links_.end(), id) != links_.end();
@@ -61,7 +59,7 @@ class Wires3 : public ::testing::Test {
 
   void expect_as_on_simgrid(const TaskGraph& graph, const std::string& what) const {
     const Timeline here = execute(graph, topology_);
-    const Timeline there = execute(graph, topology_, {Engine::own, all_on_simgrid});
+    const Timeline there = execute(graph, topology_, Simulator::simgrid);
     for (std::size_t i = 0; i < here.spans.size(); ++i) {
       EXPECT_NEAR(here.spans[i].start.seconds().si(), there.spans[i].start.seconds().si(), 1e-7)
           << what << " " << i;
@@ -76,7 +74,7 @@ class Wires3 : public ::testing::Test {
 
 // Every way over three links, each crossed not at all, once or twice, of each of three flows; the
 // second comes while the first is under way, and the third has a cap and follows the second.
-TEST_F(Wires3, SharesAsSimGridDoes) {
+TEST_F(ThreeLinks, SharesAsSimGridDoes) {
   ASSERT_EQ(links_.size(), 3u);
   for (int a = 1; a < 27; ++a)
     for (int b = 1; b < 27; ++b)
@@ -91,9 +89,8 @@ TEST_F(Wires3, SharesAsSimGridDoes) {
       }
 }
 
-// 1, 2, ... 24 flows on one link: few are shared out here, many on SimGrid, and what was here when
-// the many came goes there with what is left.
-TEST_F(Wires3, ManyFlowsGoOnOnSimGrid) {
+// 1, 2, ... 24 flows on one link.
+TEST_F(ThreeLinks, ManyFlowsShareOneLink) {
   for (int flows = 1; flows <= 24; ++flows) {
     TaskGraph graph;
     for (int i = 0; i < flows; ++i) graph.add(sends(0.05 * i, {flow(1, 1e9, 0.3e9)}));
@@ -103,9 +100,8 @@ TEST_F(Wires3, ManyFlowsGoOnOnSimGrid) {
   }
 }
 
-// Twenty flows on one link are SimGrid's, a few on the two others are not, until one comes that
-// crosses links of both. Those that come later meet flows which others handed over.
-TEST_F(Wires3, AFlowJoinsOthersToThoseOfSimGrid) {
+// Twenty flows on one link and a few on the two others, until one comes that connects them.
+TEST_F(ThreeLinks, AFlowConnectsOthers) {
   constexpr int first = 1, second = 3, third = 9;  // Ways over one link, in base 3.
   for (int few = 1; few <= 6; ++few)
     for (int way : {first + second, first + third, first + second + third})
@@ -123,7 +119,7 @@ TEST_F(Wires3, AFlowJoinsOthersToThoseOfSimGrid) {
 }
 
 // A chain in one task, and the same drawn: beside every flow that may come across it.
-TEST_F(Wires3, AChainIsWhatItStandsFor) {
+TEST_F(ThreeLinks, AChainIsWhatItStandsFor) {
   const auto phase_of = [&](double beside, double before, std::vector<Flow> flows) {
     return Chain::Phase{Ticks::nearest(Seconds{beside}), Ticks::nearest(Seconds{before}),
                         std::move(flows)};
@@ -170,4 +166,4 @@ TEST_F(Wires3, AChainIsWhatItStandsFor) {
 }
 
 }  // namespace
-}  // namespace orrery::wires_test
+}  // namespace orrery::max_min_network_test
