@@ -179,7 +179,7 @@ po::options_description scenario_options() {
 std::vector<std::string> scenario_booleans() {
   std::vector<std::string> names;
   for (const PlanKey& key : plan_keys())
-    if (key.access.form == KeyForm::truth) names.push_back(key.name);
+    if (key.access.form == Form::truth) names.push_back(key.name);
   return names;
 }
 

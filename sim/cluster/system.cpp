@@ -6,40 +6,15 @@
 #include <string_view>
 
 #include "sim/core/catalog.hpp"
+#include "sim/core/field.hpp"
 #include "sim/core/number_text.hpp"
-#include "sim/core/object_reader.hpp"
 
 namespace orrery {
 
-const std::vector<std::string>& figures_of_a_machine() {
-  static const std::vector<std::string> keys{
-      // A GPU.
-      "peak_16bit", "peak_fp8", "peak_fp4", "peak_tf32", "peak_fp32", "memory_bandwidth", "memory",
-      "multiprocessors", "nvlink_bandwidth", "pcie_bandwidth", "host_bandwidth", "power",
-      // A node.
-      "gpus_per_node", "nvlink_domain", "scale_up_bandwidth", "scale_up_latency", "host_slowdown",
-      "socket_bandwidth",
-      // The network.
-      "nics_per_node", "nic_bandwidth", "network_latency", "network_efficiency", "max_gpus",
-      // The switches between NICs.
-      "nodes_per_leaf", "nodes_per_pod", "leaves_per_pod", "spines_per_pod", "spines", "cores",
-      "oversubscription", "uplink_bandwidth", "core_oversubscription", "core_uplink_bandwidth",
-      "switch_latency", "nodes_per_router", "routers_per_group", "groups",
-      "global_links_per_router", "local_bandwidth", "global_bandwidth",
-      // A wire, and what overrides say.
-      "bandwidth", "latency", "speed"};
-  return keys;
-}
-
 namespace {
 
-int count(const JsonValue& json, int maximum) {
-  return static_cast<int>(json.sourced().integer(1, maximum));
-}
-
 // A network may be slow but not absent: anything above is a slip of the unit.
-Seconds latency(const JsonValue& json) {
-  const JsonValue value = json.sourced();
+Seconds latency(const JsonValue& value) {
   const Seconds seconds = value.duration();
   if (seconds > Seconds{0.1})
     value.fail("'" + value.text() + "' is not a latency of a link", "write it like \"5 us\"");
@@ -113,70 +88,33 @@ constexpr int most_in_node = 1024;
 constexpr int most_in_domain = 4096;
 constexpr int most_gpus = 10'000'000;
 
-const std::vector<std::string>& keys_of_a_system() {
-  static const std::vector<std::string> keys{"schema",
-                                             "name",
-                                             "title",
-                                             "gpu",
-                                             "gpus_per_node",
-                                             "nvlink_domain",
-                                             "wiring",
-                                             "scale_up_bandwidth",
-                                             "scale_up_latency",
-                                             "nics_per_node",
-                                             "nic_bandwidth",
-                                             "network_latency",
-                                             "network_efficiency",
-                                             "fabric",
-                                             "in_network_reduction",
-                                             "fabric_reduction",
-                                             "max_gpus",
-                                             "host_slowdown",
-                                             "host_bandwidth",
-                                             "nvlink_pairs",
-                                             "pcie_tree",
-                                             "fabric_shape",
-                                             "overrides"};
-  return keys;
-}
-
-void read_node(ObjectReader& reader, System& system) {
-  static const std::vector<std::string> wirings{"nvswitch", "nvlink_mesh", "pcie"};
-  reader.required("gpus_per_node",
-                  [&](const JsonValue& gpus) { system.gpus_per_node = count(gpus, most_in_node); });
-  system.nvlink_domain = system.gpus_per_node;
-  reader.optional("nvlink_domain", [&](const JsonValue& domain) {
-    system.nvlink_domain = count(domain, most_in_domain);
-  });
-  reader.required("wiring", [&](const JsonValue& wiring) {
-    system.wiring = choice<NodeWiring>(wiring, wirings);
-  });
-  reader.required("scale_up_bandwidth", [&](const JsonValue& bandwidth) {
-    system.scale_up = bandwidth.sourced().bandwidth();
-  });
-  reader.required("scale_up_latency",
-                  [&](const JsonValue& seconds) { system.scale_up_latency = latency(seconds); });
-  reader.optional("in_network_reduction", [&](const JsonValue& reduces) {
-    system.in_network_reduction = reduces.boolean();
-  });
-}
-
-void read_network(ObjectReader& reader, System& system) {
-  static const std::vector<std::string> fabrics{"infiniband", "ethernet"};
-  reader.required("nics_per_node",
-                  [&](const JsonValue& nics) { system.nics_per_node = count(nics, most_in_node); });
-  reader.required("nic_bandwidth",
-                  [&](const JsonValue& nic) { system.nic = nic.sourced().bandwidth(); });
-  reader.required("network_latency",
-                  [&](const JsonValue& seconds) { system.network_latency = latency(seconds); });
-  reader.required("network_efficiency", [&](const JsonValue& share) {
-    system.network_efficiency = share.sourced().number(0.01, 1.0);
-  });
-  reader.required("fabric", [&](const JsonValue& fabric) {
-    system.fabric = choice<FabricKind>(fabric, fabrics);
-  });
-  reader.optional("fabric_reduction",
-                  [&](const JsonValue& reduces) { system.fabric_reduction = reduces.boolean(); });
+std::vector<Field<System>> system_keys() {
+  using S = System;
+  const auto latencies = Notation<Seconds>{Form::word, "AMOUNT", {}, latency};
+  const auto bandwidth = quantity(&JsonValue::bandwidth);
+  return {
+      field("name", &S::name, some_text("name")),
+      field("title", &S::title, some_text("title")),
+      {"gpu",
+       [](S& system, const JsonValue& gpu) {
+         system.gpu = gpu.is_object() ? parse_gpu(gpu) : read_gpu(gpu_word(gpu), gpu.place());
+       }},
+      figure("gpus_per_node", &S::gpus_per_node, whole(1, most_in_node)),
+      optional(figure("nvlink_domain", &S::nvlink_domain, whole(1, most_in_domain))),
+      field("wiring", &S::wiring, one_of<NodeWiring>({"nvswitch", "nvlink_mesh", "pcie"})),
+      figure("scale_up_bandwidth", &S::scale_up, bandwidth),
+      figure("scale_up_latency", &S::scale_up_latency, latencies),
+      figure("nics_per_node", &S::nics_per_node, whole(1, most_in_node)),
+      figure("nic_bandwidth", &S::nic, bandwidth),
+      figure("network_latency", &S::network_latency, latencies),
+      figure("network_efficiency", &S::network_efficiency, real(0.01, 1.0)),
+      field("fabric", &S::fabric, one_of<FabricKind>({"infiniband", "ethernet"})),
+      optional(field("in_network_reduction", &S::in_network_reduction, truth())),
+      optional(field("fabric_reduction", &S::fabric_reduction, truth())),
+      optional(figure("max_gpus", &S::max_gpus, whole(1, most_gpus))),
+      optional(figure("host_slowdown", &S::host_slowdown, real(0.1, 10.0))),
+      optional(within(&S::gpu, figure("host_bandwidth", &Gpu::host, bandwidth))),
+  };
 }
 
 }  // namespace
@@ -184,22 +122,14 @@ void read_network(ObjectReader& reader, System& system) {
 System parse_system(const JsonValue& written) {
   require_schema(written, "orrery.system/1");
   const JsonValue json = with_own_sources(written, figures_of_a_machine());
-  ObjectReader reader{json, keys_of_a_system()};
+  static const std::vector<Field<System>> fields = system_keys();
+  std::vector<std::string> known{"schema"};
+  for (const Field<System>& field : fields) known.push_back(field.name);
+  known.insert(known.end(), {"nvlink_pairs", "pcie_tree", "fabric_shape", "overrides"});
+  ObjectReader reader{json, known};
   System system;
-  reader.required("name", [&](const JsonValue&) { system.name = required_text(json, "name"); });
-  reader.required("title", [&](const JsonValue&) { system.title = required_text(json, "title"); });
-  reader.required("gpu", [&](const JsonValue& gpu) {
-    system.gpu = gpu.is_object() ? parse_gpu(gpu) : read_gpu(gpu_word(gpu), gpu.place());
-  });
-  read_node(reader, system);
-  read_network(reader, system);
-  reader.optional("host_slowdown", [&](const JsonValue& host) {
-    system.host_slowdown = host.sourced().number(0.1, 10.0);
-  });
-  reader.optional("host_bandwidth",
-                  [&](const JsonValue& host) { system.gpu.host = host.sourced().bandwidth(); });
-  reader.optional("max_gpus",
-                  [&](const JsonValue& most) { system.max_gpus = count(most, most_gpus); });
+  read_fields(reader, fields, system);
+  if (!json.has("nvlink_domain")) system.nvlink_domain = system.gpus_per_node;
 
   const bool has_values = reader.is_sound();
   // What values say together is judged where those are known.
@@ -292,46 +222,68 @@ FlopPerSecond Gpu::peak(Dtype dtype, const Place& at) const {
   return dtype == Dtype::fp32 ? peak_fp32 : dtype == Dtype::tf32 ? peak_tf32 : peak_16bit;
 }
 
+namespace {
+
+std::vector<Field<Gpu>> gpu_keys() {
+  using G = Gpu;
+  const auto rate = quantity(&JsonValue::flop_rate);
+  const auto bandwidth = quantity(&JsonValue::bandwidth);
+  const Notation<Bytes> memory{Form::word, "AMOUNT", {}, [](const JsonValue& v) {
+                                 if (v.bytes() == Bytes{})
+                                   v.fail("a GPU without memory", "write it like \"80 GiB\"");
+                                 return v.bytes();
+                               }};
+  return {
+      field("name", &G::name, some_text("name")),
+      field("title", &G::title, some_text("title")),
+      field("architecture", &G::architecture, one_of<Architecture>(architecture_names())),
+      figure("peak_16bit", &G::peak_16bit, rate),
+      optional(figure("peak_fp8", &G::peak_fp8, rate)),
+      optional(figure("peak_fp4", &G::peak_fp4, rate)),
+      optional(figure("peak_tf32", &G::peak_tf32, rate)),
+      figure("peak_fp32", &G::peak_fp32, rate),
+      figure("memory_bandwidth", &G::memory_bandwidth, bandwidth),
+      figure("memory", &G::memory, memory),
+      // Ten times what any GPU has; a larger number counts cores, not multiprocessors.
+      figure("multiprocessors", &G::multiprocessors, whole(1, 2000)),
+      optional(figure("nvlink_bandwidth", &G::nvlink, bandwidth)),
+      figure("pcie_bandwidth", &G::pcie, bandwidth),
+      optional(figure("host_bandwidth", &G::host, bandwidth)),
+      figure("power", &G::watts, Notation<double>{Form::word, "AMOUNT", {}, watts}),
+  };
+}
+
+}  // namespace
+
+const std::vector<std::string>& figures_of_a_machine() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all{
+        // The switches between NICs.
+        "nodes_per_leaf", "nodes_per_pod", "leaves_per_pod", "spines_per_pod", "spines", "cores",
+        "oversubscription", "uplink_bandwidth", "core_oversubscription", "core_uplink_bandwidth",
+        "switch_latency", "nodes_per_router", "routers_per_group", "groups",
+        "global_links_per_router", "local_bandwidth", "global_bandwidth",
+        // Sockets, a wire, and what overrides say.
+        "socket_bandwidth", "bandwidth", "latency", "speed"};
+    for (const auto& key : gpu_keys())
+      if (key.sourced) all.push_back(key.name);
+    for (const auto& key : system_keys())
+      if (key.sourced) all.push_back(key.name);
+    return all;
+  }();
+  return names;
+}
+
 Gpu parse_gpu(const JsonValue& written) {
   require_schema(written, "orrery.gpu/1");
   const JsonValue json = with_own_sources(written, figures_of_a_machine());
-  ObjectReader reader{
-      json,
-      {"schema", "name", "title", "architecture", "peak_16bit", "peak_fp8", "peak_fp4", "peak_tf32",
-       "peak_fp32", "memory_bandwidth", "memory", "multiprocessors", "nvlink_bandwidth",
-       "pcie_bandwidth", "host_bandwidth", "power"}};
+  static const std::vector<Field<Gpu>> fields = gpu_keys();
+  std::vector<std::string> known{"schema"};
+  for (const Field<Gpu>& field : fields) known.push_back(field.name);
+  ObjectReader reader{json, known};
   Gpu gpu;
-  const auto rate = [](FlopPerSecond& into) {
-    return [&into](const JsonValue& value) { into = value.sourced().flop_rate(); };
-  };
-  const auto bandwidth = [](BytesPerSecond& into) {
-    return [&into](const JsonValue& value) { into = value.sourced().bandwidth(); };
-  };
-  reader.required("name", [&](const JsonValue&) { gpu.name = required_text(json, "name"); });
-  reader.required("title", [&](const JsonValue&) { gpu.title = required_text(json, "title"); });
-  reader.required("architecture", [&](const JsonValue& word) {
-    gpu.architecture = choice<Architecture>(word, architecture_names());
-  });
-  reader.required("peak_16bit", rate(gpu.peak_16bit));
-  reader.optional("peak_fp8", rate(gpu.peak_fp8));
-  reader.optional("peak_fp4", rate(gpu.peak_fp4));
-  reader.optional("peak_tf32", rate(gpu.peak_tf32));
-  reader.required("peak_fp32", rate(gpu.peak_fp32));
-  reader.required("memory_bandwidth", bandwidth(gpu.memory_bandwidth));
-  reader.required("memory", [&](const JsonValue& value) {
-    const JsonValue memory = value.sourced();
-    gpu.memory = memory.bytes();
-    if (gpu.memory == Bytes{}) memory.fail("a GPU without memory", "write it like \"80 GiB\"");
-  });
-  // Ten times what any GPU has; a larger number counts cores, not multiprocessors.
-  reader.required("multiprocessors", [&](const JsonValue& value) {
-    gpu.multiprocessors = static_cast<int>(value.sourced().integer(1, 2000));
-  });
-  reader.optional("nvlink_bandwidth", bandwidth(gpu.nvlink));
-  reader.required("pcie_bandwidth", bandwidth(gpu.pcie));
-  gpu.host = usual_share_of_pcie * gpu.pcie;
-  reader.optional("host_bandwidth", bandwidth(gpu.host));
-  reader.required("power", [&](const JsonValue& value) { gpu.watts = watts(value.sourced()); });
+  read_fields(reader, fields, gpu);
+  if (!json.has("host_bandwidth")) gpu.host = usual_share_of_pcie * gpu.pcie;
   reader.raise();
   gpu.document = json;
   return gpu;

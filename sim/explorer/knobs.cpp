@@ -165,7 +165,7 @@ class Bench {
     } else {
       knob.now = state_.word(key.name);
     }
-    knob.numbers = key.access.form == KeyForm::number;
+    knob.numbers = key.access.form == Form::number;
     const auto given = inputs_.inputs.names().given.find(key.name);
     const auto offer = [&](const std::string& word) {
       if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);

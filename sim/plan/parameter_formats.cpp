@@ -91,7 +91,7 @@ void hold_weights_in_8_bits(const Plan& plan, const Gpu& gpu, Software& software
 }  // namespace
 
 bool has_formats_of_files(const Plan& plan) {
-  return !is_wide(plan.dtype) && static_cast<const OptimizerState&>(plan) == OptimizerState{};
+  return !is_wide(plan.dtype) && plan.has_fp32_state() && !plan.fp8_params;
 }
 
 void set_formats(const Plan& plan, const Gpu& gpu, Software& software) {

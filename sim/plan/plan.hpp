@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "sim/core/dtype.hpp"
@@ -20,159 +21,97 @@ enum class ContextExchange { p2p, all_gather, a2a };
 const std::vector<std::string>& context_exchange_names();  ///< "p2p", "all_gather", "a2a"
 const std::string& name(ContextExchange exchange);
 
-/// How tokens reach their experts: as the user says it and as a plan has it.
-struct ExpertChoice {
+/// Keys of a plan that a request has as the plan does. plan_keys.hpp says how each is written.
+struct PlanChoices {
+  int tp = 1, pp = 1, cp = 1, ep = 1, etp = 1;
+  StageLayers layers;
+  RecomputeChoice recompute;
+  /// The model's first layers, whose activations are copied to the host overlapped with the forward
+  /// pass, and back overlapped with the backward pass.
+  int offload_layers = 0;
+  /// Copies of all shards, each over as many replicas (PyTorch: HSDP; MiCS, arXiv 2205.00119).
+  int dp_replicate = 1;
+
+  MainParams main_params = MainParams::fp32;
+  MomentFormat exp_avg = MomentFormat::fp32, exp_avg_sq = MomentFormat::fp32;
+  /// In fp8 and mxfp8: linear layers' weights are kept and gathered in 8 bits, not in 16.
+  bool fp8_params = false;
+  bool fp8_attention = false;  ///< Attention's products in 8 bits, as those of the plan's format.
+  ContextExchange cp_comm = ContextExchange::p2p;
+
   std::string routing = "uniform";  ///< A name in workloads/routing, a file or a shape.
   ExpertDispatcher moe_dispatcher = ExpertDispatcher::all_to_all;
-  bool shared_expert_overlap = false;  ///< Shared experts run beside dispatch and combine.
+  bool shared_expert_overlap = false;  ///< Shared experts are overlapped with dispatch and combine.
   /// A forward and a backward pass of two micro-batches run together, and the dispatch and combine
-  /// of each beside the kernels of the other (layers/overlapped_passes.hpp).
+  /// of each are overlapped with the kernels of the other (layers/overlapped_passes.hpp).
   bool ep_overlap = false;
-  bool delay_wgrad = false;  ///< Weight gradients fill what that leaves idle.
+  bool delay_wgrad = false;  ///< Weight gradients fill the time that ep_overlap leaves idle.
 
-  bool operator==(const ExpertChoice&) const = default;
+  /// What NCCL may choose, as NCCL_ALGO and NCCL_PROTO say it, with '+' for their commas
+  /// (nccl_selection.hpp).
+  std::string nccl_algo = "any", nccl_proto = "any";
+  std::string software;  ///< Name in workloads/software. A request: empty: default_software().
+
+  bool operator==(const PlanChoices&) const = default;
+  /// The optimizer keeps masters and moments in fp32.
+  bool has_fp32_state() const {
+    return main_params == MainParams::fp32 && exp_avg == MomentFormat::fp32 &&
+           exp_avg_sq == MomentFormat::fp32;
+  }
 };
 
-/// What NCCL may choose, as NCCL_ALGO and NCCL_PROTO say it, with '+' for their commas
-/// (nccl_selection.hpp).
-struct NcclChoice {
-  std::string nccl_algo = "any";
-  std::string nccl_proto = "any";
+/// Keys of a plan that a request may leave open: As<T> is T in a plan, std::optional<T> in a
+/// request.
+template <template <class> class As>
+struct OpenPlanChoices {
+  As<int> vpp{};  ///< Chunks of the model that a rank holds.
+  As<int> dp{};   ///< Of a request: must agree with gpus / (tp pp cp).
+  As<std::int64_t> mbs{}, gbs{}, seq{};
+  As<const Schedule*> schedule{};  ///< Never null in a plan; equal where it is the same.
+  As<int> zero{};
+  As<bool> reshard{};  ///< ZeRO-3: weights are whole only while a pass needs them.
+  As<bool> sp{};
+  As<Dtype> dtype{};
+  As<bool> fused_attention{};
+  As<bool> dp_overlap{};
+  As<CudaGraphs> cuda_graphs{};
 
-  bool operator==(const NcclChoice&) const = default;
+  bool operator==(const OpenPlanChoices&) const = default;
 };
 
 /// How a model is spread over GPUs, in Megatron's short words. What the user left out is empty here
-/// and filled in by make_scenario(), which knows the model and the cluster. plan_keys.hpp says how
-/// each is written.
-struct PlanRequest : ExpertChoice, OptimizerState, NcclChoice {
-  int tp = 1, pp = 1, cp = 1, ep = 1, etp = 1;
-  std::optional<int> vpp;
-  std::optional<int> dp;  ///< Given: must agree with gpus / (tp pp cp).
-  std::optional<std::int64_t> mbs;
-  std::optional<std::int64_t> gbs;
-  std::optional<std::int64_t> seq;
-  std::optional<const Schedule*> schedule;
-  StageLayers layers;
-  RecomputeChoice recompute;
-  int offload_layers = 0;
-  std::optional<int> zero;
-  int dp_replicate = 1;
-  std::optional<bool> reshard;
-  std::optional<bool> sp;
-  std::optional<Dtype> dtype;
-  std::optional<bool> fused_attention;
-  bool fp8_attention = false;
-  ContextExchange cp_comm = ContextExchange::p2p;
+/// and filled in by make_scenario(), which knows the model and the cluster.
+struct PlanRequest : PlanChoices, OpenPlanChoices<std::optional> {
   std::optional<bool> tp_overlap;
-  std::optional<bool> dp_overlap;
-  std::optional<CudaGraphs> cuda_graphs;
-  std::string software;  ///< Name in workloads/software; empty: chosen by default_software().
 
   bool operator==(const PlanRequest&) const = default;
 };
 
-// The parts that a Plan is made of, for what needs one of them and not the rest.
+/// A plan in which nothing is left open: what a PlanRequest becomes once model, software and
+/// cluster are known. Made by make_scenario() alone, which has checked that everything divides.
+struct Plan : PlanChoices, OpenPlanChoices<std::type_identity_t> {
+  int microbatches = 1;   ///< Per pipeline: gbs / (mbs dp).
+  bool experts = false;   ///< The model has routed experts; EP x ETP ranks hold all of them.
+  int routing_draws = 1;  ///< Expert groups that are sampled, and stand for all others in turn.
+  bool overlap_tp_gradients = false;
+  double tp_hidden = 0.0;
 
-/// How many ranks share what: the factors of the number of GPUs, and how a pipeline stage's ranks
-/// are counted again for its experts.
-struct Degrees {
-  int tp = 1, pp = 1;
-  int vpp = 1;  ///< Chunks of the model that a rank holds.
-  int dp = 1, cp = 1;
-  int ep = 1, etp = 1;
+  /// A rank that trains with one sequence a step.
+  Plan() {
+    vpp = dp = 1;
+    mbs = gbs = 1;
+    schedule = &usual_schedule(1);
+    dtype = Dtype::bf16;
+    fused_attention = true;
+  }
+  bool operator==(const Plan&) const = default;
 
-  bool operator==(const Degrees&) const = default;
   int gpus() const { return tp * pp * dp * cp; }
   /// Ranks that hold the same weights: their gradients are summed.
   int data_ranks() const { return dp * cp; }
   /// Ranks that hold the same experts.
   int expert_data_ranks() const { return tp * cp * dp / (ep * etp); }
-};
-
-/// What a step trains on.
-struct Batch {
-  std::int64_t mbs = 1;
-  std::int64_t gbs = 1;
-  std::int64_t seq = 0;
-  int microbatches = 1;  ///< Per pipeline: gbs / (mbs dp).
-
-  bool operator==(const Batch&) const = default;
-};
-
-/// In which order passes run, and what they compute twice or keep on the host.
-struct ScheduleChoice {
-  const Schedule* schedule = &usual_schedule(1);  ///< Never null; equal where it is the same.
-  StageLayers layers;                             ///< As the user chose them, or not.
-  RecomputeChoice recompute;
-  /// The model's first layers, whose activations are copied to the host beside the forward pass,
-  /// and back beside the backward pass.
-  int offload_layers = 0;
-
-  bool operator==(const ScheduleChoice&) const = default;
-};
-
-/// What ranks that could hold the same hold a share of.
-struct Sharding {
-  int zero = 0;
-  /// Copies of all shards, each over as many replicas (PyTorch: HSDP; MiCS, arXiv 2205.00119).
-  int dp_replicate = 1;
-  bool reshard = false;  ///< ZeRO-3: weights are whole only while a pass needs them.
-  bool sp = false;
-
-  bool operator==(const Sharding&) const = default;
-};
-
-/// How the attention of a sequence is computed, and by ranks that share the sequence.
-struct AttentionChoice {
-  bool fused_attention = true;
-  bool fp8_attention = false;  ///< Its products in 8 bits, as those of the plan's format.
-  ContextExchange cp_comm = ContextExchange::p2p;
-
-  bool operator==(const AttentionChoice&) const = default;
-};
-
-struct Precision {
-  Dtype dtype = Dtype::bf16;
-
-  bool operator==(const Precision&) const = default;
-};
-
-/// What is known of the experts beyond the user's choice.
-struct RoutedExperts : ExpertChoice {
-  bool experts = false;   ///< The model has routed experts; each EP x ETP ranks hold all of them.
-  int routing_draws = 1;  ///< Expert groups that are drawn, and stand for all others in turn.
-
-  bool operator==(const RoutedExperts&) const = default;
-};
-
-/// Traffic that runs beside compute.
-struct Overlap {
-  bool overlap_tp_gradients = false;
-  double tp_hidden = 0.0;
-  bool dp_overlap = false;
-
-  bool operator==(const Overlap&) const = default;
   bool tp_overlap() const { return overlap_tp_gradients || tp_hidden > 0.0; }
-};
-
-/// A plan in which nothing is left open: what a PlanRequest becomes once model, software and
-/// cluster are known. Made by make_scenario() alone, which has checked that everything divides.
-/// Below stands what follows from several of its parts.
-struct Plan : Degrees,
-              Batch,
-              ScheduleChoice,
-              Sharding,
-              AttentionChoice,
-              Precision,
-              OptimizerState,
-              RoutedExperts,
-              Overlap,
-              NcclChoice {
-  CudaGraphs cuda_graphs = CudaGraphs::none;
-  std::string software;  ///< The name of what runs it.
-
-  bool operator==(const Plan&) const = default;
   /// Ranks that a parameter's optimizer state is spread over.
   int optimizer_shards() const { return zero >= 1 ? shard_ranks() * copies() : 1; }
   int expert_optimizer_shards() const { return zero >= 1 ? expert_shard_ranks() * copies() : 1; }

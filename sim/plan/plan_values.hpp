@@ -67,16 +67,6 @@ inline double moment_bytes(MomentFormat format) {
   return 4.0;
 }
 
-/// What is kept of a parameter beside its gradient: as the user says it and as a plan has it.
-struct OptimizerState {
-  MainParams main_params = MainParams::fp32;
-  MomentFormat exp_avg = MomentFormat::fp32, exp_avg_sq = MomentFormat::fp32;
-  /// In fp8 and mxfp8: linear layers' weights are kept and gathered in 8 bits, not in 16.
-  bool fp8_params = false;
-
-  bool operator==(const OptimizerState&) const = default;
-};
-
 enum class Recompute { none, selective, full };
 const std::vector<std::string>& recompute_names();  ///< "none", "selective", "full"
 const std::string& name(Recompute recompute);

@@ -287,6 +287,16 @@ MaybeRefused check_stage_layers(const Model& model, const Plan& plan) {
   return {};
 }
 
+// What the request says and else the software does, of all keys for which that is enough.
+void settle(Plan& plan, const PlanRequest& request, const Software& software) {
+  static_cast<PlanChoices&>(plan) = request;
+  plan.zero = request.zero.value_or(software.zero);
+  plan.dtype = request.dtype.value_or(software.dtype);
+  plan.fused_attention = request.fused_attention.value_or(software.fused_attention);
+  plan.dp_overlap = request.dp_overlap.value_or(software.overlap_dp);
+  plan.cuda_graphs = request.cuda_graphs.value_or(software.cuda_graphs);
+}
+
 // Degrees and features that are read and counted but not simulated yet.
 MaybeRefused refuse_what_is_not_modelled(const Model& model, const Software& software,
                                          const PlanRequest& request) {

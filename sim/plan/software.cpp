@@ -15,17 +15,16 @@ Software read_software(const std::string& word, const Place& at) {
 
 Software parse_software(const JsonValue& json) {
   require_schema(json, "orrery.software/1");
-  std::vector<std::string> known{"schema", "name", "title", "source"};
-  for (const SoftwareKey& key : software_keys()) known.push_back(key.name);
-  json.allow_only(known);
+  static const std::vector<SoftwareKey> fields = [] {
+    std::vector<SoftwareKey> all{
+        field("name", &Software::name, some_text("name")),
+        field("title", &Software::title, some_text("title")),
+        {"source", [](Software&, const JsonValue& v) { some_text("source").read(v); }}};
+    all.insert(all.end(), software_keys().begin(), software_keys().end());
+    return all;
+  }();
   Software software;
-  software.name = required_text(json, "name");
-  software.title = required_text(json, "title");
-  required_text(json, "source");
-  for (const SoftwareKey& key : software_keys()) {
-    if (key.applies && !key.applies(json, software)) continue;
-    if (key.required || json.has(key.name)) key.read(software, json.at(key.name));
-  }
+  read_fields(json, fields, software, {"schema"});
   software.document = json;
   return software;
 }
@@ -54,7 +53,7 @@ bool is_users_own(const PlanKey& key, const std::string& word) {
          std::find(words.begin(), words.end(), without_parts(word)) == words.end();
 }
 
-// Whether a member of OptimizerState has it.
+// Whether it is of what is kept of a parameter.
 bool is_state(const PlanKey& key) { return key.part == PlanPart::precision && key.name != "dtype"; }
 
 // "none or full", "0, 1 or 2".
@@ -83,7 +82,7 @@ std::vector<Support> read_support(const JsonValue& json) {
     Support support{&key, {}, is_state(key)};
     const std::vector<std::string>& words = key.access.words;
     for (const JsonValue& element : list.elements())
-      support.words.push_back(key.access.form == KeyForm::word && !words.empty()
+      support.words.push_back(key.access.form == Form::word && !words.empty()
                                   ? words[choice<std::size_t>(element, words)]
                                   : text_of(key.access.read(element)));
     if (support.words.empty())
@@ -117,7 +116,7 @@ MaybeRefused check_support(const Software& software, const Plan& plan) {
                           " on, not with pp=" + std::to_string(plan.pp),
                       "use vpp=1, or another software");
   // Every file is of masters and moments in fp32, so that few plans have to be asked for others.
-  const bool usual_state = static_cast<const OptimizerState&>(plan) == OptimizerState{};
+  const bool usual_state = plan.has_fp32_state() && !plan.fp8_params;
   for (const Support& support : software.support) {
     if (usual_state && support.of_state) continue;
     const std::string word = support.key->text(plan);

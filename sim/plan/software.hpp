@@ -21,7 +21,7 @@ struct Software;
 struct Support {
   const PlanKey* key = nullptr;
   std::vector<std::string> words;  ///< As a flag would say them.
-  bool of_state = false;           ///< What is kept of a parameter (OptimizerState).
+  bool of_state = false;           ///< What is kept of a parameter: main_params and the like.
 
   bool operator==(const Support&) const = default;
   /// Whether `word` is one of them, what refines it (":core_attn+mlp") left out.

@@ -1,8 +1,6 @@
 #include "sim/plan/software_keys.hpp"
 
 #include <algorithm>
-#include <tuple>
-#include <type_traits>
 
 #include "sim/core/catalog.hpp"
 #include "sim/core/object_reader.hpp"
@@ -10,38 +8,6 @@
 
 namespace orrery {
 namespace {
-
-using Reader = std::function<void(Software&, const JsonValue&)>;
-
-Reader truth(bool Software::*member) {
-  return [=](Software& s, const JsonValue& v) { s.*member = v.sourced().boolean(); };
-}
-
-template <class Of>
-auto number(double Of::*member, double low, double high) {
-  return [=](Of& of, const JsonValue& v) { of.*member = v.sourced().number(low, high); };
-}
-
-Reader whole(int Software::*member, int low, int high) {
-  return [=](Software& s, const JsonValue& v) {
-    s.*member = static_cast<int>(v.sourced().integer(low, high));
-  };
-}
-
-Reader duration(Seconds Software::*member) {
-  return [=](Software& s, const JsonValue& v) { s.*member = v.sourced().duration(); };
-}
-Reader duration(Seconds ExpertLayerHost::*member) {
-  return [=](Software& s, const JsonValue& v) {
-    s.expert_layer_host.*member = v.sourced().duration();
-  };
-}
-
-// `names` are in the order of the enumerators; of a bool that of false is first.
-template <class Enum>
-Reader one_of(Enum Software::*member, const std::vector<std::string>& names) {
-  return [=](Software& s, const JsonValue& v) { s.*member = choice<Enum>(v.sourced(), names); };
-}
 
 EagerKernels read_eager(const JsonValue& json) {
   using Part = bool EagerKernels::*;
@@ -63,90 +29,93 @@ bool says_shard_unit(const JsonValue& file, const Software&) { return file.has("
 std::vector<SoftwareKey> all_software_keys() {
   using S = Software;
   using Host = ExpertLayerHost;
-  constexpr bool optional = false;  // As the value of `required`.
+  const auto yes = truth();
+  const auto duration = quantity(&JsonValue::duration);
+  const auto on_host = [&](const char* name, Seconds Host::*part) {
+    return optional(within(&S::expert_layer_host, figure(name, part, duration)));
+  };
+  const auto figures = [](const char* name, auto read) {  // Each with a source of its own.
+    return optional(SoftwareKey{name, read});
+  };
   return {
-      {"dtype", one_of(&S::dtype, dtype_names())},
-      {"sequence_parallel", truth(&S::sequence_parallel)},
-      {"zero", whole(&S::zero, 0, 3)},
-      {"fused_attention", truth(&S::fused_attention)},
-      {"attention_library",
-       [](Software& s, const JsonValue& v) {
-         s.attention_library = choice<AttentionLibrary>(v.sourced(), attention_library_names());
-       },
-       optional},
-      {"deterministic", truth(&S::deterministic), optional},
-      {"dropout", truth(&S::dropout)},
-      {"fused_bias_gradients", truth(&S::fused_bias_gradients)},
-      {"scatter_gather", truth(&S::scatter_gather)},
-      {"early_recompute_stop", truth(&S::early_recompute_stop)},
-      {"selective_recompute",
-       one_of(&S::selective_recompute, {"core_attention", "alternate_products"})},
-      {"microbatches_are_stages", truth(&S::microbatches_are_stages)},
-      {"overlap_tp_gradients", truth(&S::overlap_tp_gradients)},
-      {"tp_hidden", number(&S::tp_hidden, 0.0, 1.0)},
-      {"tp_overlap", truth(&S::tp_overlap)},
-      {"overlap_pp", truth(&S::overlap_pp)},
-      {"overlap_dp", truth(&S::overlap_dp)},
-      {"overlap_dp_sharded", truth(&S::overlap_dp_sharded), optional},
-      {"reduces_to_all", truth(&S::reduces_to_all), optional},
-      {"gather_calls", number(&S::gather_calls, 0.0, 1000.0), optional},
-      {"bucket_size", [](Software& s, const JsonValue& v) { s.bucket_size = v.sourced().bytes(); },
-       optional},
-      {"bucket_copy_bytes", number(&S::bucket_copy_bytes, 0.0, 8.0), optional},
-      {"accumulate_bytes", number(&S::accumulate_bytes, 0.0, 100.0)},
-      {"logit_forward_bytes", number(&S::logit_forward_bytes, 0.0, 200.0)},
-      {"logit_backward_bytes", number(&S::logit_backward_bytes, 0.0, 200.0)},
-      {"logit_held_bytes", number(&S::logit_held_bytes, 2.0, 40.0)},
-      {"optimizer_bytes", number(&S::optimizer_bytes, 0.0, 200.0)},
-      {"loss_scaling_bytes", number(&S::loss_scaling_bytes, 0.0, 200.0), optional},
-      {"gradient_pass_bytes", number(&S::gradient_pass_bytes, 0.0, 100.0)},
-      {"permute_efficiency", number(&S::permute_efficiency, 0.01, 1.0)},
-      {"eager_kernels", [](Software& s, const JsonValue& v) { s.eager_kernels = read_eager(v); },
-       optional},
-      {"norm_forward_efficiency", number(&S::norm_forward_efficiency, 0.01, 2), optional},
-      {"norm_backward_efficiency", number(&S::norm_backward_efficiency, 0.01, 2), optional},
-      {"fused_experts", truth(&S::fused_experts), optional},
-      {"grouped_experts", truth(&S::grouped_experts), optional},
-      {"stashes_experts", truth(&S::stashes_experts), optional},
-      {"fused_projections", truth(&S::fused_projections), optional},
-      {"gathers_inputs_again", truth(&S::gathers_inputs_again), optional},
-      {"keeps_packed_qkv", truth(&S::keeps_packed_qkv), optional},
-      {"quantise_bytes", number(&S::quantise_bytes, 0.0, 100.0)},
-      {"keeps_quantised_inputs", truth(&S::keeps_quantised_inputs), optional},
-      {"keeps_quantised_activations", truth(&S::keeps_quantised_activations), optional},
-      {"fp8_scaling", [](Software& s, const JsonValue& v) { s.fp8_scaling = read_fp8_scaling(v); },
-       optional},
-      {"weight_bytes", number(&S::weight_bytes, 0.5, 8.0), true, shards_weights},
-      {"unshard_bytes", number(&S::unshard_bytes, 0.0, 100.0), true, shards_weights},
-      {"reduce_copy_bytes", number(&S::reduce_copy_bytes, 0.0, 100.0), true, shards_weights},
-      {"shard_unit", one_of(&S::shards_by_tensor, {"layer", "tensor"}), true, says_shard_unit},
-      {"shard_calls", number(&S::shard_calls, 0.0, 1000.0), true, says_shard_unit},
-      {"live_parameters", number(&S::live_parameters, 0.0, 1e15), true, says_shard_unit},
-      {"fp32",
-       [](Software& s, const JsonValue& v) {
-         s.fp32 = read_fp32_training(v, s.unshard_bytes > 0.0 || s.reduce_copy_bytes > 0.0);
-       },
-       optional},
-      {"gradient_bytes", number(&S::gradient_bytes, 1.0, 8.0)},
-      {"main_gradient_bytes", number(&S::main_gradient_bytes, 1.0, 8.0)},
-      {"gemm_efficiency", number(&S::gemm_efficiency, 0.01, 2.0)},
-      {"mxfp8_gemm_efficiency", number(&S::mxfp8_gemm_efficiency, 0.01, 4), optional},
-      {"nvfp4_gemm_efficiency", number(&S::nvfp4_gemm_efficiency, 0.01, 4), optional},
-      {"attention_efficiency", number(&S::attention_efficiency, 0.01, 2.0)},
-      {"batched_gemm_efficiency", number(&S::batched_gemm_efficiency, 0.01, 1.0)},
-      {"kernel_overhead", duration(&S::kernel_overhead)},
-      {"host_launch", duration(&S::host_launch)},
-      {"host_attention", duration(&Host::attention), optional},
-      {"host_router", duration(&Host::router), optional},
-      {"host_exchange", duration(&Host::exchange), optional},
-      {"host_expert", duration(&Host::expert), optional},
-      {"overlapped_host", number(&S::overlapped_host, 1, 10), optional},
-      {"cuda_graphs", one_of(&S::cuda_graphs, cuda_graph_names()), optional},
-      {"frees_outputs", truth(&S::frees_outputs), optional},
-      {"optimizer_post_validation", truth(&S::optimizer_post_validation), optional},
-      {"optimizers_gather_all", truth(&S::optimizers_gather_all), optional},
-      {"interleaved_from", whole(&S::interleaved_from, 2, 1 << 20), optional},
-      {"support", [](Software& s, const JsonValue& v) { s.support = read_support(v); }, optional},
+      figure("dtype", &S::dtype, one_of<Dtype>(dtype_names())),
+      figure("sequence_parallel", &S::sequence_parallel, yes),
+      figure("zero", &S::zero, whole(0, 3)),
+      figure("fused_attention", &S::fused_attention, yes),
+      optional(figure("attention_library", &S::attention_library,
+                      one_of<AttentionLibrary>(attention_library_names()))),
+      optional(figure("deterministic", &S::deterministic, yes)),
+      figure("dropout", &S::dropout, yes),
+      figure("fused_bias_gradients", &S::fused_bias_gradients, yes),
+      figure("scatter_gather", &S::scatter_gather, yes),
+      figure("early_recompute_stop", &S::early_recompute_stop, yes),
+      figure("selective_recompute", &S::selective_recompute,
+             one_of<SelectiveRecompute>({"core_attention", "alternate_products"})),
+      figure("microbatches_are_stages", &S::microbatches_are_stages, yes),
+      figure("overlap_tp_gradients", &S::overlap_tp_gradients, yes),
+      figure("tp_hidden", &S::tp_hidden, real(0.0, 1.0)),
+      figure("tp_overlap", &S::tp_overlap, yes),
+      figure("overlap_pp", &S::overlap_pp, yes),
+      figure("overlap_dp", &S::overlap_dp, yes),
+      optional(figure("overlap_dp_sharded", &S::overlap_dp_sharded, yes)),
+      optional(figure("reduces_to_all", &S::reduces_to_all, yes)),
+      optional(figure("gather_calls", &S::gather_calls, real(0.0, 1000.0))),
+      optional(figure("bucket_size", &S::bucket_size, quantity(&JsonValue::bytes))),
+      optional(figure("bucket_copy_bytes", &S::bucket_copy_bytes, real(0.0, 8.0))),
+      figure("accumulate_bytes", &S::accumulate_bytes, real(0.0, 100.0)),
+      figure("logit_forward_bytes", &S::logit_forward_bytes, real(0.0, 200.0)),
+      figure("logit_backward_bytes", &S::logit_backward_bytes, real(0.0, 200.0)),
+      figure("logit_held_bytes", &S::logit_held_bytes, real(2.0, 40.0)),
+      figure("optimizer_bytes", &S::optimizer_bytes, real(0.0, 200.0)),
+      optional(figure("loss_scaling_bytes", &S::loss_scaling_bytes, real(0.0, 200.0))),
+      figure("gradient_pass_bytes", &S::gradient_pass_bytes, real(0.0, 100.0)),
+      figure("permute_efficiency", &S::permute_efficiency, real(0.01, 1.0)),
+      figures("eager_kernels",
+              [](Software& s, const JsonValue& v) { s.eager_kernels = read_eager(v); }),
+      optional(figure("norm_forward_efficiency", &S::norm_forward_efficiency, real(0.01, 2))),
+      optional(figure("norm_backward_efficiency", &S::norm_backward_efficiency, real(0.01, 2))),
+      optional(figure("fused_experts", &S::fused_experts, yes)),
+      optional(figure("grouped_experts", &S::grouped_experts, yes)),
+      optional(figure("stashes_experts", &S::stashes_experts, yes)),
+      optional(figure("fused_projections", &S::fused_projections, yes)),
+      optional(figure("gathers_inputs_again", &S::gathers_inputs_again, yes)),
+      optional(figure("keeps_packed_qkv", &S::keeps_packed_qkv, yes)),
+      figure("quantise_bytes", &S::quantise_bytes, real(0.0, 100.0)),
+      optional(figure("keeps_quantised_inputs", &S::keeps_quantised_inputs, yes)),
+      optional(figure("keeps_quantised_activations", &S::keeps_quantised_activations, yes)),
+      figures("fp8_scaling",
+              [](Software& s, const JsonValue& v) { s.fp8_scaling = read_fp8_scaling(v); }),
+      where(shards_weights, figure("weight_bytes", &S::weight_bytes, real(0.5, 8.0))),
+      where(shards_weights, figure("unshard_bytes", &S::unshard_bytes, real(0.0, 100.0))),
+      where(shards_weights, figure("reduce_copy_bytes", &S::reduce_copy_bytes, real(0.0, 100.0))),
+      where(says_shard_unit,
+            figure("shard_unit", &S::shards_by_tensor, one_of<bool>({"layer", "tensor"}))),
+      where(says_shard_unit, figure("shard_calls", &S::shard_calls, real(0.0, 1000.0))),
+      where(says_shard_unit, figure("live_parameters", &S::live_parameters, real(0.0, 1e15))),
+      figures("fp32",
+              [](Software& s, const JsonValue& v) {
+                s.fp32 = read_fp32_training(v, s.unshard_bytes > 0.0 || s.reduce_copy_bytes > 0.0);
+              }),
+      figure("gradient_bytes", &S::gradient_bytes, real(1.0, 8.0)),
+      figure("main_gradient_bytes", &S::main_gradient_bytes, real(1.0, 8.0)),
+      figure("gemm_efficiency", &S::gemm_efficiency, real(0.01, 2.0)),
+      optional(figure("mxfp8_gemm_efficiency", &S::mxfp8_gemm_efficiency, real(0.01, 4))),
+      optional(figure("nvfp4_gemm_efficiency", &S::nvfp4_gemm_efficiency, real(0.01, 4))),
+      figure("attention_efficiency", &S::attention_efficiency, real(0.01, 2.0)),
+      figure("batched_gemm_efficiency", &S::batched_gemm_efficiency, real(0.01, 1.0)),
+      figure("kernel_overhead", &S::kernel_overhead, duration),
+      figure("host_launch", &S::host_launch, duration),
+      on_host("host_attention", &Host::attention),
+      on_host("host_router", &Host::router),
+      on_host("host_exchange", &Host::exchange),
+      on_host("host_expert", &Host::expert),
+      optional(figure("overlapped_host", &S::overlapped_host, real(1, 10))),
+      optional(figure("cuda_graphs", &S::cuda_graphs, one_of<CudaGraphs>(cuda_graph_names()))),
+      optional(figure("frees_outputs", &S::frees_outputs, yes)),
+      optional(figure("optimizer_post_validation", &S::optimizer_post_validation, yes)),
+      optional(figure("optimizers_gather_all", &S::optimizers_gather_all, yes)),
+      optional(figure("interleaved_from", &S::interleaved_from, whole(2, 1 << 20))),
+      figures("support", [](Software& s, const JsonValue& v) { s.support = read_support(v); }),
   };
 }
 
@@ -159,42 +128,28 @@ const std::vector<SoftwareKey>& software_keys() {
 
 Fp8Scaling read_fp8_scaling(const JsonValue& json) {
   using F = Fp8Scaling;
-  using Reader8 = std::function<void(F&, const JsonValue&)>;
-  static const std::vector<std::pair<std::string, Reader8>> numbers{
-      {"columns_bytes", number(&F::columns_bytes, 0.0, 100.0)},
-      {"gemm_efficiency", number(&F::gemm_efficiency, 0.01, 2.0)},
-      {"forward_weight_bytes", number(&F::forward_weight_bytes, 0.0, 100.0)},
-      {"backward_weight_bytes", number(&F::backward_weight_bytes, 0.0, 100.0)},
-  };
-  std::vector<std::string> names{"granularity"};
-  for (const auto& [name, read] : numbers) names.push_back(name);
-  json.allow_only(names);
-  Fp8Scaling scaling;
-  scaling.by_rows = choice<int>(json.at("granularity").sourced(), {"tensor", "row"}) == 1;
-  for (const auto& [name, read] : numbers)
-    if (scaling.by_rows || name != "columns_bytes") read(scaling, json.at(name));
-  return scaling;
+  static const std::vector<Field<F>> fields{
+      figure("granularity", &F::by_rows, one_of<bool>({"tensor", "row"})),
+      where([](const JsonValue&, const F& so_far) { return so_far.by_rows; },
+            figure("columns_bytes", &F::columns_bytes, real(0.0, 100.0))),
+      figure("gemm_efficiency", &F::gemm_efficiency, real(0.01, 2.0)),
+      figure("forward_weight_bytes", &F::forward_weight_bytes, real(0.0, 100.0)),
+      figure("backward_weight_bytes", &F::backward_weight_bytes, real(0.0, 100.0))};
+  return object(fields).read(json);
 }
 
 Fp32Training read_fp32_training(const JsonValue& json, bool shards) {
   using F = Fp32Training;
-  using Figure = std::tuple<std::string, double F::*, bool>;
-  static const std::vector<Figure> figures{
-      {"logit_forward_bytes", &F::logit_forward_bytes, true},
-      {"logit_backward_bytes", &F::logit_backward_bytes, true},
-      {"logit_held_bytes", &F::logit_held_bytes, true},
-      {"unshard_bytes", &F::unshard_bytes, false},
-      {"reduce_copy_bytes", &F::reduce_copy_bytes, false},
-  };
-  std::vector<std::string> names{"fused_attention"};
-  for (const auto& [name, member, always] : figures)
-    if (always || shards) names.push_back(name);
-  json.allow_only(names);
-  Fp32Training training;
-  training.fused_attention = json.at("fused_attention").sourced().boolean();
-  for (const auto& [name, member, always] : figures)
-    if (always || shards) training.*member = json.at(name).sourced().number(0.0, 200.0);
-  return training;
+  const auto bytes = real(0.0, 200.0);
+  std::vector<Field<F>> fields{figure("fused_attention", &F::fused_attention, truth()),
+                               figure("logit_forward_bytes", &F::logit_forward_bytes, bytes),
+                               figure("logit_backward_bytes", &F::logit_backward_bytes, bytes),
+                               figure("logit_held_bytes", &F::logit_held_bytes, bytes)};
+  if (shards) {
+    fields.push_back(figure("unshard_bytes", &F::unshard_bytes, bytes));
+    fields.push_back(figure("reduce_copy_bytes", &F::reduce_copy_bytes, bytes));
+  }
+  return object(fields).read(json);
 }
 
 namespace {

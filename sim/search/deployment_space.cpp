@@ -200,8 +200,7 @@ FixedKey parse_fixed_key(const std::string& text, const std::vector<int>& gpus) 
   if (sign == text.npos || sign == 0 || sign + 1 == text.size())
     fail_input(place, "'" + text + "' fixes nothing", "write it like tp=8 or kv=bf16,fp8");
   FixedKey fixed{text.substr(0, sign), {}};
-  Values known;
-  for (const DeploymentKey& key : deployment_keys()) known.push_back(key.name);
+  const Values known = names_of(deployment_keys());
   if (std::find(known.begin(), known.end(), fixed.key) == known.end())
     fail_input(place, "'" + fixed.key + "' is not a key that can be fixed",
                suggestion(fixed.key, known));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/cluster/system.hpp"
+#include "sim/core/field.hpp"
 #include "sim/core/json_value.hpp"
 #include "sim/model/model.hpp"
 #include "sim/serving/number_format.hpp"
@@ -60,12 +61,7 @@ std::int64_t most_of_a_batch(const ServingEngine& engine, const Deployment& plan
 bool hides_host(const Model& model, const ServingEngine& engine, const Deployment& plan);
 
 /// One key of a deployment, for flags, files and --help.
-struct DeploymentKey {
-  std::string name;
-  std::string values;  ///< "N", "bf16|fp8|...".
-  std::string help;
-  void (*ask)(DeploymentRequest&, const JsonValue&);
-};
+using DeploymentKey = Field<DeploymentRequest>;
 const std::vector<DeploymentKey>& deployment_keys();
 
 /// Sets one key from a flag's text. Errors (bad_input): unknown key, wrong value.

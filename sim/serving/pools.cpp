@@ -101,7 +101,7 @@ void parse_pool(const std::string& text, DeploymentRequest& pool, const Place& a
     for (const DeploymentKey& one : deployment_keys()) {
       known.push_back(one.name);
       if (one.name != key) continue;
-      one.ask(pool, value_of_text(item.substr(sign + 1), at.pointer + " " + key));
+      one.read(pool, value_of_text(item.substr(sign + 1), at.pointer + " " + key));
       found = true;
     }
     if (!found) fail_input(at, "'" + key + "' is no key of a pool", suggestion(key, known));

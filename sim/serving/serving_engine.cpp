@@ -1,8 +1,7 @@
 #include "sim/serving/serving_engine.hpp"
 
 #include "sim/core/catalog.hpp"
-#include "sim/core/nearest.hpp"
-#include "sim/core/object_reader.hpp"
+#include "sim/core/field.hpp"
 #include "sim/serving/speculation.hpp"
 
 namespace orrery {
@@ -11,110 +10,136 @@ namespace {
 // Far above any engine, far below overflow.
 constexpr std::int64_t most = 1 << 30;
 
-Seconds duration(const JsonValue& json, const char* key) {
-  return json.at(key).sourced().duration();
+const auto duration = quantity(&JsonValue::duration);
+
+std::vector<Field<IterationHost>> host_keys() {
+  using H = IterationHost;
+  return {figure("hidden", &H::hidden, truth()),
+          optional(figure("hidden_with_copies", &H::hidden_with_copies, truth())),
+          figure("base", &H::base, duration),
+          figure("per_layer", &H::per_layer, duration),
+          figure("per_request", &H::per_request, duration),
+          figure("gap", &H::gap, duration),
+          figure("gap_per_request", &H::gap_per_request, duration),
+          figure("eager_layer", &H::eager_layer, duration),
+          figure("largest_graph", &H::largest_graph, whole(0, most))};
 }
 
-std::int64_t amount(const JsonValue& json, const char* key, std::int64_t least = 1) {
-  return json.at(key).sourced().integer(least, most);
+std::vector<Field<SmallKernels>> small_keys() {
+  using S = SmallKernels;
+  return {figure("count", &S::count, real(0, 1000)),
+          figure("each", &S::each, duration),
+          figure("fused", &S::fused, truth()),
+          figure("quantises_apart", &S::quantises_apart,
+                 list_of(one_of<WeightFormat>(weight_format_names()))),
+          figure("router", &S::router, duration),
+          figure("sampling", &S::sampling, duration),
+          figure("sampling_per_request", &S::sampling_per_request, duration)};
 }
 
-IterationHost read_host(const JsonValue& json) {
-  json.allow_only({"hidden", "hidden_with_copies", "base", "per_layer", "per_request", "gap",
-                   "gap_per_request", "eager_layer", "largest_graph"});
-  IterationHost host;
-  host.hidden = host.hidden_with_copies = json.at("hidden").sourced().boolean();
-  if (const auto copies = json.find("hidden_with_copies"))
-    host.hidden_with_copies = copies->sourced().boolean();
-  host.base = duration(json, "base");
-  host.per_layer = duration(json, "per_layer");
-  host.per_request = duration(json, "per_request");
-  host.gap = duration(json, "gap");
-  host.gap_per_request = duration(json, "gap_per_request");
-  host.eager_layer = duration(json, "eager_layer");
-  host.largest_graph = amount(json, "largest_graph", 0);
-  return host;
+std::vector<Field<MemoryRule>> memory_keys() {
+  using M = MemoryRule;
+  return {figure("share_of_rest", &M::share_of_rest, truth()),
+          figure("share", &M::share, real(0.01, 1.0)),
+          figure("reserve", &M::reserve, quantity(&JsonValue::bytes)),
+          figure("reserve_parallel", &M::reserve_parallel, quantity(&JsonValue::bytes)),
+          optional(figure("logit_bytes", &M::logit_bytes, real(0, 1000)))};
 }
 
-SmallKernels read_small(const JsonValue& json) {
-  json.allow_only(
-      {"count", "each", "fused", "quantises_apart", "router", "sampling", "sampling_per_request"});
-  SmallKernels small;
-  small.count = json.at("count").sourced().number(0, 1000);
-  small.each = duration(json, "each");
-  small.fused = json.at("fused").sourced().boolean();
-  for (const JsonValue& format : json.at("quantises_apart").sourced().elements())
-    small.quantises_apart.push_back(choice<WeightFormat>(format, weight_format_names()));
-  small.router = duration(json, "router");
-  small.sampling = duration(json, "sampling");
-  small.sampling_per_request = duration(json, "sampling_per_request");
-  return small;
+std::vector<Field<EngineDefaults>> default_keys() {
+  using D = EngineDefaults;
+  const auto amount = whole(1, most);
+  return {figure("budget", &D::budget, amount),
+          figure("max_seqs", &D::max_seqs, amount),
+          optional(figure("small_gpu_budget", &D::small_gpu_budget, amount)),
+          optional(figure("small_gpu_max_seqs", &D::small_gpu_max_seqs, amount)),
+          figure("block", &D::block, amount),
+          figure("chunked", &D::chunked, truth())};
 }
 
-MemoryRule read_memory(const JsonValue& json) {
-  json.allow_only({"share_of_rest", "share", "reserve", "reserve_parallel", "logit_bytes"});
-  MemoryRule memory;
-  memory.share_of_rest = json.at("share_of_rest").sourced().boolean();
-  memory.share = json.at("share").sourced().number(0.01, 1.0);
-  memory.reserve = json.at("reserve").sourced().bytes();
-  memory.reserve_parallel = json.at("reserve_parallel").sourced().bytes();
-  if (const auto bytes = json.find("logit_bytes"))
-    memory.logit_bytes = bytes->sourced().number(0, 1000);
-  return memory;
+std::vector<Field<EnginePipeline>> pipeline_keys() {
+  using P = EnginePipeline;
+  return {figure("limits_a_batch", &P::limits_a_batch, truth()),
+          figure("planning_per_request", &P::planning_per_request, duration)};
 }
 
-EngineDefaults read_defaults(const JsonValue& json) {
-  json.allow_only(
-      {"budget", "max_seqs", "small_gpu_budget", "small_gpu_max_seqs", "block", "chunked"});
-  EngineDefaults defaults;
-  defaults.budget = amount(json, "budget");
-  defaults.max_seqs = amount(json, "max_seqs");
-  defaults.small_gpu_budget =
-      json.has("small_gpu_budget") ? amount(json, "small_gpu_budget") : defaults.budget;
-  defaults.small_gpu_max_seqs =
-      json.has("small_gpu_max_seqs") ? amount(json, "small_gpu_max_seqs") : defaults.max_seqs;
-  defaults.block = amount(json, "block");
-  defaults.chunked = json.at("chunked").sourced().boolean();
-  return defaults;
+std::vector<Field<EnginePools>> pool_keys() {
+  using P = EnginePools;
+  return {figure("sending", &P::sending, one_of<KvSending>(kv_sending_names())),
+          figure("decode_makes_first_token", &P::decode_makes_first_token, truth()),
+          figure("decode_keeps_prefixes", &P::decode_keeps_prefixes, truth()),
+          figure("handover", &P::handover, duration)};
 }
 
-EnginePipeline read_pipeline(const JsonValue& json) {
-  json.allow_only({"limits_a_batch", "planning_per_request"});
-  EnginePipeline pipeline;
-  pipeline.limits_a_batch = json.at("limits_a_batch").sourced().boolean();
-  pipeline.planning_per_request = duration(json, "planning_per_request");
-  return pipeline;
+std::vector<Field<EngineHostKv>> host_kv_keys() {
+  using K = EngineHostKv;
+  return {figure("loading", &K::loading, one_of<HostKvLoading>(host_kv_loading_names())),
+          figure("copies_at_once", &K::copies_at_once, truth())};
 }
 
-EnginePools read_pools(const JsonValue& json) {
-  json.allow_only({"sending", "decode_makes_first_token", "decode_keeps_prefixes", "handover"});
-  EnginePools pools;
-  pools.sending = choice<KvSending>(json.at("sending").sourced(), kv_sending_names());
-  pools.decode_makes_first_token = json.at("decode_makes_first_token").sourced().boolean();
-  pools.decode_keeps_prefixes = json.at("decode_keeps_prefixes").sourced().boolean();
-  pools.handover = duration(json, "handover");
-  return pools;
+std::vector<Field<ServingEngine>> drafting_keys() {
+  using E = ServingEngine;
+  return {figure("methods", &E::drafts, some_of(draft_method_names())),
+          figure("each", &E::draft_host, duration)};
 }
 
-EngineHostKv read_host_kv(const JsonValue& json, SchedulerKind scheduler) {
-  if (scheduler == SchedulerKind::static_batch)
-    json.fail("is of an engine with static batches, which has no prefixes to keep", "leave it out");
-  json.allow_only({"loading", "copies_at_once"});
-  EngineHostKv host;
-  host.loading = choice<HostKvLoading>(json.at("loading").sourced(), host_kv_loading_names());
-  host.copies_at_once = json.at("copies_at_once").sourced().boolean();
-  return host;
+// Entries of an object by their names.
+template <class T>
+Notation<std::map<std::string, T>> by_name(const Notation<T>& entry) {
+  return {Form::word, "", {}, [read = entry.read](const JsonValue& json) {
+            std::map<std::string, T> all;
+            for (const std::string& key : json.keys()) all[key] = read(json.at(key).sourced());
+            return all;
+          }};
 }
 
-std::vector<std::string> words(const JsonValue& json, const std::vector<std::string>& known) {
-  std::vector<std::string> said;
-  const JsonValue value = json.sourced();
-  for (const JsonValue& word : value.elements()) {
-    if (!known.empty()) choice<std::size_t>(word, known);
-    said.push_back(word.text());
-  }
-  if (said.empty()) value.fail("is empty", "name one");
-  return said;
+std::vector<Field<ServingEngine>> engine_keys() {
+  using E = ServingEngine;
+  const auto formats = some_of(weight_format_names()), names = some_of({});
+  return {
+      field("name", &E::name, some_text("name")),
+      field("title", &E::title, some_text("title")),
+      {"source", [](E&, const JsonValue& v) { some_text("source").read(v); }},
+      figure("scheduler", &E::scheduler, one_of<SchedulerKind>(scheduler_names())),
+      {"host",
+       [](E& engine, const JsonValue& v) {
+         read_fields(v, host_keys(), engine.host);
+         if (!v.has("hidden_with_copies")) engine.host.hidden_with_copies = engine.host.hidden;
+       }},
+      field("small_kernels", &E::small, object(small_keys())),
+      field("memory", &E::memory, object(memory_keys())),
+      {"defaults",
+       [](E& engine, const JsonValue& v) {
+         EngineDefaults& usual = engine.defaults;
+         read_fields(v, default_keys(), usual);
+         if (!v.has("small_gpu_budget")) usual.small_gpu_budget = usual.budget;
+         if (!v.has("small_gpu_max_seqs")) usual.small_gpu_max_seqs = usual.max_seqs;
+       }},
+      optional(field("pipeline", &E::pipeline, object(pipeline_keys()))),
+      optional(field("pools", &E::pools, object(pool_keys()))),
+      optional(Field<E>{"host_kv",
+                        [](E& engine, const JsonValue& v) {
+                          if (engine.scheduler == SchedulerKind::static_batch)
+                            v.fail(
+                                "is of an engine with static batches, which has no prefixes to "
+                                "keep",
+                                "leave it out");
+                          engine.host_kv = object(host_kv_keys()).read(v);
+                        }}),
+      optional(
+          Field<E>{"speculation",
+                   [](E& engine, const JsonValue& v) { read_fields(v, drafting_keys(), engine); }}),
+      figure("gpu_slowdown", &E::gpu_slowdown, real(0.1, 10)),
+      figure("client", &E::client, duration),
+      figure("kernels", &E::kernels, names),
+      optional(field("kernels_of", &E::kernels_of, by_name(names))),
+      optional(figure("dispatches_quantised", &E::dispatches_quantised, truth())),
+      optional(figure("all_reduce", &E::all_reduce, any_text())),
+      optional(field("all_reduce_on", &E::all_reduce_on, by_name(any_text()))),
+      figure("weights", &E::weights, formats),
+      figure("experts", &E::experts, formats),
+      figure("kv", &E::kv, some_of(kv_format_names())),
+  };
 }
 
 }  // namespace
@@ -136,61 +161,8 @@ const std::vector<std::string>& host_kv_loading_names() {
 
 ServingEngine parse_serving_engine(const JsonValue& json) {
   require_schema(json, "orrery.engine/1");
-  json.allow_only({"schema",
-                   "name",
-                   "title",
-                   "source",
-                   "scheduler",
-                   "host",
-                   "small_kernels",
-                   "memory",
-                   "defaults",
-                   "pipeline",
-                   "pools",
-                   "host_kv",
-                   "speculation",
-                   "gpu_slowdown",
-                   "client",
-                   "kernels",
-                   "kernels_of",
-                   "dispatches_quantised",
-                   "all_reduce",
-                   "all_reduce_on",
-                   "weights",
-                   "experts",
-                   "kv"});
   ServingEngine engine;
-  engine.name = required_text(json, "name");
-  engine.title = required_text(json, "title");
-  required_text(json, "source");
-  engine.scheduler = choice<SchedulerKind>(json.at("scheduler").sourced(), scheduler_names());
-  engine.host = read_host(json.at("host"));
-  engine.small = read_small(json.at("small_kernels"));
-  engine.memory = read_memory(json.at("memory"));
-  engine.defaults = read_defaults(json.at("defaults"));
-  if (const auto pipeline = json.find("pipeline")) engine.pipeline = read_pipeline(*pipeline);
-  if (const auto pools = json.find("pools")) engine.pools = read_pools(*pools);
-  if (const auto host = json.find("host_kv"))
-    engine.host_kv = read_host_kv(*host, engine.scheduler);
-  if (const auto drafting = json.find("speculation")) {
-    drafting->allow_only({"methods", "each"});
-    engine.drafts = words(drafting->at("methods"), draft_method_names());
-    engine.draft_host = duration(*drafting, "each");
-  }
-  engine.gpu_slowdown = json.at("gpu_slowdown").sourced().number(0.1, 10);
-  engine.client = duration(json, "client");
-  engine.kernels = words(json.at("kernels"), {});
-  if (const auto others = json.find("kernels_of"))
-    for (const std::string& op : others->keys()) engine.kernels_of[op] = words(others->at(op), {});
-  if (const auto quantised = json.find("dispatches_quantised"))
-    engine.dispatches_quantised = quantised->sourced().boolean();
-  if (const auto table = json.find("all_reduce")) engine.all_reduce = table->sourced().text();
-  if (const auto others = json.find("all_reduce_on"))
-    for (const std::string& gpu : others->keys())
-      engine.all_reduce_on[gpu] = others->at(gpu).sourced().text();
-  engine.weights = words(json.at("weights"), weight_format_names());
-  engine.experts = words(json.at("experts"), weight_format_names());
-  engine.kv = words(json.at("kv"), kv_format_names());
+  read_fields(json, engine_keys(), engine, {"schema"});
   engine.document = json;
   return engine;
 }

@@ -18,13 +18,13 @@ EstimateContext::EstimateContext(const System& system)
   collectives({});  // Which nearly all ask for, before workers part.
 }
 
-const CollectiveTime& EstimateContext::collectives(const NcclChoice& allowed) {
-  const auto found = collectives_.find({allowed.nccl_algo, allowed.nccl_proto});
+const CollectiveTime& EstimateContext::collectives(const PlanChoices& plan) {
+  const auto found = collectives_.find({plan.nccl_algo, plan.nccl_proto});
   if (found != collectives_.end()) return found->second;
   CollectiveOptions options;
-  options.selection = parse_nccl_selection(allowed.nccl_algo, allowed.nccl_proto);
+  options.selection = parse_nccl_selection(plan.nccl_algo, plan.nccl_proto);
   return collectives_
-      .emplace(std::pair{allowed.nccl_algo, allowed.nccl_proto}, CollectiveTime{system_, options})
+      .emplace(std::pair{plan.nccl_algo, plan.nccl_proto}, CollectiveTime{system_, options})
       .first->second;
 }
 

@@ -39,7 +39,7 @@ class EstimateContext {
   /// Errors: the GPU has no units for `dtype` (infeasible).
   const KernelModel& kernels(Dtype dtype);
   /// With what the plan lets NCCL choose.
-  const CollectiveTime& collectives(const NcclChoice& allowed);
+  const CollectiveTime& collectives(const PlanChoices& plan);
   /// How far these prices are off in a step like this one.
   const PriceErrors& price_errors(const Scenario& scenario);
   /// Where the scenario's tokens go. Errors: as RoutedLoads.

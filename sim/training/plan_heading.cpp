@@ -12,7 +12,7 @@ namespace orrery {
 namespace {
 
 std::string value_text(const PlanKey& key, const Plan& plan) {
-  const PlanValue value = key.access.value(plan);
+  const FieldValue value = key.access.value(plan);
   const auto* number = std::get_if<std::int64_t>(&value);
   return number ? grouped(*number) : text_of(value);
 }
@@ -69,9 +69,9 @@ std::string passes(const Plan& plan) {
          (plan.vpp > 1 ? " with " + grouped(plan.vpp) + " chunks a stage" : "");
 }
 
-std::string microbatches(const Batch& batch) {
-  return grouped(batch.microbatches) + " micro-batches of " + grouped(batch.mbs) + " x " +
-         grouped(batch.seq) + " tokens";
+std::string microbatches(const Plan& plan) {
+  return grouped(plan.microbatches) + " micro-batches of " + grouped(plan.mbs) + " x " +
+         grouped(plan.seq) + " tokens";
 }
 
 }  // namespace
@@ -105,7 +105,7 @@ bool contains(const Names& names, const std::string& name) {
 
 // "tp8", "dp-overlap", "zb-h1": numbers with their key, switches without a value, words alone.
 std::string brief(const PlanKey& key, const Plan& plan) {
-  const PlanValue value = key.access.value(plan);
+  const FieldValue value = key.access.value(plan);
   std::string name = key.name;
   std::replace(name.begin(), name.end(), '_', '-');
   if (std::holds_alternative<std::string>(value)) return text_of(value);

@@ -7,7 +7,7 @@
 
 namespace orrery {
 
-/// Shards that are kept in several copies (Sharding::dp_replicate): once the ranks of a copy have
+/// Shards that are kept in several copies (PlanChoices::dp_replicate): once the ranks of a copy have
 /// reduced gradients to their shards, those that hold the same shard sum it up.
 ///
 ///     copy 0   ranks 0 1 2 3   reduce-scatter, then all-reduce of 0 and 4, 1 and 5, ...

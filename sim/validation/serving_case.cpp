@@ -258,7 +258,7 @@ void set_key(DeploymentRequest& request, const std::string& ours, const JsonValu
     for (const auto& [theirs, word] : format_words)
       if (value.text() == theirs) return set_deployment_flag(request, ours, word);
   for (const DeploymentKey& key : deployment_keys())
-    if (key.name == ours) key.ask(request, value);
+    if (key.name == ours) key.read(request, value);
 }
 
 DeploymentRequest deployment_of(const JsonValue& said) {

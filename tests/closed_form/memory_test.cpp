@@ -95,11 +95,20 @@ TEST(Memory, StatesOfAParameter) {
     }
 }
 
-Scenario in_formats_of(Dtype dtype, const OptimizerState& state, const std::string& software,
+struct ParameterState {
+  MainParams main_params = MainParams::fp32;
+  MomentFormat exp_avg = MomentFormat::fp32, exp_avg_sq = MomentFormat::fp32;
+  bool fp8_params = false;
+};
+
+Scenario in_formats_of(Dtype dtype, const ParameterState& state, const std::string& software,
                        const std::string& system = "dgx-h100", int zero = 0) {
   PlanRequest request = plan_request(1, 1, 1, 8, 64, software);
   request.dtype = dtype;
-  static_cast<OptimizerState&>(request) = state;
+  request.main_params = state.main_params;
+  request.exp_avg = state.exp_avg;
+  request.exp_avg_sq = state.exp_avg_sq;
+  request.fp8_params = state.fp8_params;
   request.zero = zero;
   return scenario_of(small_gpt(8, 512, 8, 1024), read_system(system, test_place), request, 8);
 }
@@ -148,7 +157,7 @@ TEST(Memory, FormatsOfTheOptimizersState) {
 
 // Gradients of fp32 stay where masters do, and are of 16 bits where weights are updated in place.
 TEST(Memory, GradientsOfWeightsWithoutMasters) {
-  const OptimizerState in_place{MainParams::none, MomentFormat::bf16, MomentFormat::bf16, false};
+  const ParameterState in_place{MainParams::none, MomentFormat::bf16, MomentFormat::bf16, false};
   const std::string wide = "megatron-core-fp32-reduce";
   EXPECT_DOUBLE_EQ(bytes_a_parameter(in_formats_of(Dtype::bf16, {}, wide)), 2.0 + 4.0 + 12.0);
   EXPECT_DOUBLE_EQ(bytes_a_parameter(in_formats_of(Dtype::bf16, in_place, wide)), 2.0 + 2.0 + 4.0);

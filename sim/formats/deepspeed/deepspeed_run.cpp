@@ -475,7 +475,8 @@ class TrainerReader {
 
   void rest() {
     NcclSettings nccl = nccl_settings(files_.nccl, place_);
-    r_.nccl = nccl.allowed;
+    r_.nccl_algo = nccl.nccl_algo;
+    r_.nccl_proto = nccl.nccl_proto;
     for (std::string& sentence : nccl.notes) r_.notes.push_back(std::move(sentence));
     tell_otherwise(t_, trainer_differences, r_.notes);
     tell_otherwise(e_, engine_differences, r_.notes);

@@ -45,7 +45,7 @@ class FlagWriter {
 
   /// A key that Megatron-LM says in the same way: a number or word, or a switch where it is on.
   void say(const PlanKey& key) {
-    const PlanValue value = key.access.value(plan_);
+    const FieldValue value = key.access.value(plan_);
     if (!std::holds_alternative<bool>(value))
       flag(key.megatron, text_of(value));
     else if (std::get<bool>(value))
@@ -328,8 +328,7 @@ class FlagWriter {
       flag("fp8-param-gather");
       if (plan_.dtype == Dtype::mxfp8) flag("reuse-grad-buf-for-mxfp8-param-ag");
     }
-    if (static_cast<const OptimizerState&>(plan_) == OptimizerState{.fp8_params = plan_.fp8_params})
-      return;
+    if (plan_.has_fp32_state()) return;
     const bool has_moments =
         plan_.exp_avg != MomentFormat::int8 && plan_.exp_avg_sq != MomentFormat::int8;
     if (plan_.main_params == MainParams::none || plan_.main_params == MainParams::bf16 ||

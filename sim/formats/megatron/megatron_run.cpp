@@ -274,13 +274,13 @@ class RunReader {
   /// A switch, a number or a word, as the key's values are.
   void take(const PlanKey& key) {
     switch (key.access.form) {
-      case KeyForm::truth:
+      case Form::truth:
         plan_[key.name] = a_.flag(argument(key));
         break;
-      case KeyForm::number:
+      case Form::number:
         plan_[key.name] = a_.required(argument(key));
         break;
-      case KeyForm::word:
+      case Form::word:
         plan_[key.name] = a_.word(argument(key), "");
     }
   }
@@ -549,8 +549,8 @@ class RunReader {
   void tell_unread() {
     for (std::string& note : priced_otherwise(a_)) notes_.push_back(std::move(note));
     NcclSettings nccl = nccl_settings(a_.nccl(), a_.place());
-    if (nccl.allowed.nccl_algo != "any") plan_["nccl_algo"] = nccl.allowed.nccl_algo;
-    if (nccl.allowed.nccl_proto != "any") plan_["nccl_proto"] = nccl.allowed.nccl_proto;
+    if (nccl.nccl_algo != "any") plan_["nccl_algo"] = nccl.nccl_algo;
+    if (nccl.nccl_proto != "any") plan_["nccl_proto"] = nccl.nccl_proto;
     for (std::string& note : nccl.notes) notes_.push_back(std::move(note));
     if (a_.is_complete()) return;  // A printed list has hundreds that nobody gave.
     std::string names;

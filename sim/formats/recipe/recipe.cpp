@@ -120,8 +120,8 @@ ImportedRun written_plan(const Recipe& recipe, const Place& place) {
   if (recipe.tp > 1 && read_software(recipe.software, {"", ""}).overlaps_tp())
     plan["tp_overlap"] = recipe.tp_overlap;
   plan["dp_overlap"] = recipe.dp_overlap;
-  if (recipe.nccl.nccl_algo != "any") plan["nccl_algo"] = recipe.nccl.nccl_algo;
-  if (recipe.nccl.nccl_proto != "any") plan["nccl_proto"] = recipe.nccl.nccl_proto;
+  if (recipe.nccl_algo != "any") plan["nccl_algo"] = recipe.nccl_algo;
+  if (recipe.nccl_proto != "any") plan["nccl_proto"] = recipe.nccl_proto;
   plan["software"] = recipe.software;
   return {plan.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", std::move(notes)};
 }
@@ -250,12 +250,12 @@ NcclSettings nccl_settings(const std::map<std::string, std::string>& environment
         std::find_if(std::begin(variables), std::end(variables),
                      [&name = name](const Variable& variable) { return variable.name == name; });
     if (name == "NCCL_ALGO") {
-      settings.allowed.nccl_algo = read_as("nccl_algo", name, value, place);
+      settings.nccl_algo = read_as("nccl_algo", name, value, place);
     } else if (name == "NCCL_PROTO") {
-      settings.allowed.nccl_proto = read_as("nccl_proto", name, value, place);
+      settings.nccl_proto = read_as("nccl_proto", name, value, place);
     } else if (name == "NCCL_NVLS_ENABLE" && value == "0") {
-      if (settings.allowed.nccl_algo == "any")
-        settings.allowed.nccl_algo = "^NVLS+NVLSTree";
+      if (settings.nccl_algo == "any")
+        settings.nccl_algo = "^NVLS+NVLSTree";
       else
         tell("is read where there is no NCCL_ALGO: leave NVLS and NVLSTree out of it");
     } else if (known != std::end(variables)) {

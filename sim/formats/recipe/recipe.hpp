@@ -77,7 +77,7 @@ struct Recipe {
   std::string moe_dispatcher = "alltoall";
   std::string main_params = "fp32", exp_avg = "fp32", exp_avg_sq = "fp32";
   bool tp_overlap = false, dp_overlap = true;
-  NcclChoice nccl;
+  std::string nccl_algo = "any", nccl_proto = "any";
   std::string software;
   std::vector<std::string> notes;
 };
@@ -130,7 +130,8 @@ void tell_otherwise(const Settings& settings, std::span<const PricedOtherwise> a
 
 /// What NCCL's variables in a run's environment mean here.
 struct NcclSettings {
-  NcclChoice allowed;  ///< NCCL_ALGO, NCCL_PROTO, NCCL_NVLS_ENABLE=0.
+  /// As a plan has them: of NCCL_ALGO, NCCL_PROTO and NCCL_NVLS_ENABLE=0.
+  std::string nccl_algo = "any", nccl_proto = "any";
   /// A sentence for each other that may change a run's time: that nothing in the model depends on
   /// it, or what says the same. Those of logs, timeouts and interfaces are passed over.
   std::vector<std::string> notes;
