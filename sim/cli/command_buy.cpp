@@ -14,48 +14,12 @@
 #include "sim/explorer/reports.hpp"
 #include "sim/search/row_search.hpp"
 
-namespace po = boost::program_options;
-
 namespace orrery {
 namespace {
 
 constexpr int most_gpus_to_buy = 1 << 20;
-po::options_description buy_options() {
-  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
-  const auto texts = [](const char* name) {
-    return po::value<std::vector<std::string>>()->value_name(name)->composing();
-  };
-  po::options_description options{"Options", 100};
-  options.add_options()                                                                 //
-      ("model", text("NAME|FILE"), "a model of the catalog, or a config.json")          //
-      ("tokens", text("N"), "tokens to train on, as 15T")                               //
-      ("system", texts("LIST"), "what could be bought or rented: orrery list systems")  //
-      ("gpus", text("N"), "GPUs in all: 1024, 256,512 or 256..4096 (doubling)")         //
-      ("deadline", text("TIME"), "how long it may take, as 60d")                        //
-      ("budget", text("USD"), "what it may cost, as 10M")                               //
-      ("pay", text("HOW"), "which money counts: rent (default) or own")                 //
-      ("max-batch-tokens", text("N"),
-       "tokens of the largest batch that training can use, as 4M (default 16M)")  //
-      ("gbs", text("N"), "instead: sequences in a step; several as for gpus")     //
-      ("reliability", text("NAME|FILE"),
-       "days with failures, by the closed form of orrery run: orrery list reliability")       //
-      ("dtype", text("FORMAT"), "as --fix dtype=fp8: the same on all systems")                //
-      ("fix", texts("KEY=V[,V]"), "only plans with this; any key of a plan, as tp=1..8")      //
-      ("max-memory", text("SHARE"), "of the GPU's memory that may be filled (default 0.95)")  //
-      ("economics", text("FILE[,FILE]"),
-       "your prices and powers, over those of topologies/economics; a file with the key gpu counts "
-       "for that one alone")                                                                    //
-      ("jobs", text("N"), "worker processes (also -j N; default: all cores); no other effect")  //
-      ("json", "print orrery.purchase/1 instead of the table")                                  //
-      ("csv", "print the rows as CSV")                                                          //
-      ("html", text("FILE"), "write a page for a browser as well")                              //
-      ("force", "replace a file that Orrery did not write")                                     //
-      ("help", "this text");
-  return options;
-}
-
 // "10M", "$2.5M", "800k": a number and a power of 1000.
-double parse_dollars(const std::string& text) {
+double parse_dollars(const std::string& text, const Place& at) {
   std::string_view word = text;
   if (word.starts_with('$')) word.remove_prefix(1);
   constexpr std::pair<char, double> units[] = {{'k', 1e3}, {'K', 1e3}, {'M', 1e6}, {'B', 1e9}};
@@ -65,13 +29,13 @@ double parse_dollars(const std::string& text) {
   if (unit > 1.0) word.remove_suffix(1);
   const auto value = plain_number(word);
   if (!value || !(*value > 0.0) || !std::isfinite(*value * unit))
-    fail_input(command_line / "budget", "'" + shown_text(text) + "' is no sum of dollars",
+    fail_input(at, "'" + shown_text(text) + "' is no sum of dollars",
                "write it like 10M, 2.5M or 800k");
   return *value * unit;
 }
 
 // As the field says it: 16M is 16 x 2^20, as 2,048 sequences of 8,192 are.
-std::int64_t parse_batch_tokens(const std::string& text) {
+std::int64_t parse_batch_tokens(const std::string& text, const Place& at) {
   std::string_view word = text;
   double unit = 1.0;
   if (word.ends_with('K') || word.ends_with('k')) unit = 0x1p10;
@@ -80,63 +44,122 @@ std::int64_t parse_batch_tokens(const std::string& text) {
   const auto value = plain_number(word);
   const double tokens = value ? *value * unit : 0.0;
   if (!(tokens >= 1.0 && tokens <= 0x1p40))
-    fail_input(command_line / "max-batch-tokens",
-               "'" + shown_text(text) + "' is no number of tokens",
+    fail_input(at, "'" + shown_text(text) + "' is no number of tokens",
                "write it like 4M or 16M (M: 2^20) or 15728640");
   return static_cast<std::int64_t>(tokens);
 }
 
-void read_systems(const ParsedOptions& parsed, PurchaseRequest& request, PurchaseNames& names) {
-  for (const std::string& list : texts_of(parsed, "system"))
+Seconds parse_time(const std::string& text, const Place& at) {
+  const Seconds time = parse_span(text, at);
+  if (time <= Seconds{}) fail_input(at, "leaves no time", "write it like 60d");
+  return time;
+}
+
+PayBy parse_pay(const std::string& text, const Place& at) {
+  if (text != "rent" && text != "own")
+    fail_input(at, "'" + shown_text(text) + "' is no way to pay", "write rent or own");
+  return text == "own" ? PayBy::own : PayBy::rent;
+}
+
+// What the options of `orrery buy` say, and the request that they make.
+struct BuyOptions {
+  PurchaseRequest request;
+  PurchaseNames names;
+  std::vector<std::string> systems, fixed;
+  std::optional<std::string> gbs, dtype, html;
+  std::optional<std::int64_t> batch_tokens;
+  bool json = false, csv = false, force = false;
+};
+
+void add_buy(Options& options, BuyOptions& into) {
+  PurchaseRequest& request = into.request;
+  options.add("model", "NAME|FILE", "a model of the catalog, or a config.json", into.names.model);
+  options.add("tokens", "N", "tokens to train on, as 15T",
+              [&into](const std::string& text, const Place& at) {
+                into.names.tokens = text;
+                into.request.tokens = parse_tokens(text, at);
+              });
+  options.add("system", "LIST", "what could be bought or rented: orrery list systems",
+              into.systems);
+  options.add("gpus", "N", "GPUs in all: 1024, 256,512 or 256..4096 (doubling)");
+  options.add("deadline", "TIME", "how long it may take, as 60d", request.deadline, parse_time);
+  options.add("budget", "USD", "what it may cost, as 10M", request.budget_usd, parse_dollars);
+  options.add("pay", "HOW", "which money counts: rent (default) or own", request.pay, parse_pay);
+  options.add("max-batch-tokens", "N",
+              "tokens of the largest batch that training can use, as 4M (default 16M)",
+              into.batch_tokens, parse_batch_tokens);
+  options.add("gbs", "N", "instead: sequences in a step; several as for gpus", into.gbs);
+  options.add("reliability", "NAME|FILE",
+              "days with failures, by the closed form of orrery run: orrery list reliability",
+              [&into](const std::string& text, const Place& at) {
+                into.names.reliability = text;
+                into.request.reliability = read_reliability(text, at);
+              });
+  options.add("dtype", "FORMAT", "as --fix dtype=fp8: the same on all systems", into.dtype);
+  options.add("fix", "KEY=V[,V]", "only plans with this; any key of a plan, as tp=1..8",
+              into.fixed);
+  options.add("max-memory", "SHARE", "of the GPU's memory that may be filled (default 0.95)",
+              request.max_memory, parse_share);
+  options.add("economics", "FILE[,FILE]",
+              "your prices and powers, over those of topologies/economics; a file with the key gpu "
+              "counts for that one alone",
+              request.economics, split_list);
+  add_jobs(options, "worker processes (also -j N; default: all cores); no other effect",
+           request.workers);
+  options.add("json", "print orrery.purchase/1 instead of the table", into.json);
+  options.add("csv", "print the rows as CSV", into.csv);
+  options.add("html", "FILE", "write a page for a browser as well", into.html);
+  options.add("force", "replace a file that Orrery did not write", into.force);
+  options.help();
+}
+
+void read_systems(BuyOptions& asked) {
+  for (const std::string& list : asked.systems)
     for (const std::string& name : split_list(list, command_line / "system")) {
-      if (std::find(names.systems.begin(), names.systems.end(), name) != names.systems.end())
+      std::vector<std::string>& names = asked.names.systems;
+      if (std::find(names.begin(), names.end(), name) != names.end())
         fail_input(command_line / "system", "'" + name + "' is named twice", "keep one of them");
-      names.systems.push_back(name);
-      request.systems.push_back(read_system(name, {"--system", ""}));
+      names.push_back(name);
+      asked.request.systems.push_back(read_system(name, command_line / "system"));
     }
-  if (names.systems.empty())
+  if (asked.names.systems.empty())
     fail_input({}, "--system is missing", "name one or more: orrery list systems");
 }
 
-void read_batches(const ParsedOptions& parsed, PurchaseRequest& request) {
-  if (parsed.has("gbs")) {
-    if (parsed.has("max-batch-tokens"))
+void read_batches(const BuyOptions& asked, PurchaseRequest& request) {
+  const Place batch = command_line / "max-batch-tokens", fix = command_line / "fix";
+  if (asked.gbs) {
+    if (asked.batch_tokens)
       fail_input(command_line / "gbs", "says the batches that --max-batch-tokens would choose",
                  "leave one of them out");
-    request.batches = parse_numbers(parsed.text("gbs"), "gbs", RangeRule{}.most);
+    request.batches = parse_numbers(*asked.gbs, "gbs", RangeRule{}.most);
     return;
   }
   std::int64_t seq = usual_sequence(request.model);
   for (const Fixed& fixed : request.fixed) {
     if (fixed.key != "seq") continue;
     if (fixed.values.size() > 1)
-      fail_input(command_line / "fix", "a purchase has sequences of one length",
+      fail_input(fix, "a purchase has sequences of one length",
                  "ask once for each: --fix seq=" + fixed.values.front());
     seq = std::stoll(fixed.values.front());
   }
-  if (seq <= 0)
-    fail_input(command_line / "fix", "the model does not say how long a sequence is",
-               "add --fix seq=N");
-  const std::int64_t tokens = parsed.has("max-batch-tokens")
-                                  ? parse_batch_tokens(parsed.text("max-batch-tokens"))
-                                  : usual_most_batch_tokens;
-  request.usual_batch = !parsed.has("max-batch-tokens");
+  if (seq <= 0) fail_input(fix, "the model does not say how long a sequence is", "add --fix seq=N");
+  const std::int64_t tokens = asked.batch_tokens.value_or(usual_most_batch_tokens);
+  request.usual_batch = !asked.batch_tokens;
   request.most_batch = tokens / seq;
   if (request.most_batch < 1)
-    fail_input(command_line / "max-batch-tokens",
-               grouped(tokens) + " tokens are less than a sequence of " + grouped(seq),
+    fail_input(batch, grouped(tokens) + " tokens are less than a sequence of " + grouped(seq),
                "allow more, or shorter sequences (--fix seq=N)");
 }
 
-PurchaseRequest read_request(const ParsedOptions& parsed, PurchaseNames& names) {
-  PurchaseRequest request;
-  names.model = required(parsed, "model", "name one: orrery list models");
-  request.model = read_model(names.model, {"--model", ""});
-  names.tokens = required(parsed, "tokens", "say how much to train: --tokens 15T");
-  request.tokens = parse_tokens(names.tokens, {"--tokens", ""});
-  read_systems(parsed, request, names);
+void complete(BuyOptions& asked, const Options& options) {
+  PurchaseRequest& request = asked.request;
+  options.required("model", "name one: orrery list models");
+  request.model = read_model(asked.names.model, command_line / "model");
+  options.required("tokens", "say how much to train: --tokens 15T");
+  read_systems(asked);
   for (const std::int64_t n :
-       parse_numbers(required(parsed, "gpus", "write how many: --gpus 1024, or 256..4096"), "gpus",
+       parse_numbers(options.required("gpus", "write how many: --gpus 1024, or 256..4096"), "gpus",
                      RangeRule{}.most)) {
     if (n > most_gpus_to_buy)
       fail_input(command_line / "gpus", grouped(n) + " GPUs are more than anybody has",
@@ -144,62 +167,37 @@ PurchaseRequest read_request(const ParsedOptions& parsed, PurchaseNames& names) 
     request.gpus.push_back(static_cast<int>(n));
   }
   std::sort(request.gpus.begin(), request.gpus.end());
-  request.fixed = fixed_by(parsed, request.gpus, RangeRule{}.most);
-  if (parsed.has("dtype")) {
+  request.fixed = fixed_by(asked.fixed, request.gpus, RangeRule{}.most);
+  if (asked.dtype) {
     if (std::any_of(request.fixed.begin(), request.fixed.end(),
                     [](const Fixed& fixed) { return fixed.key == "dtype"; }))
       fail_input(command_line / "dtype", "is fixed by --fix dtype as well",
                  "leave one of them out");
-    request.fixed.push_back(parse_fixed("dtype=" + parsed.text("dtype"), request.gpus));
+    request.fixed.push_back(parse_fixed("dtype=" + *asked.dtype, request.gpus));
   }
-  read_batches(parsed, request);
-  if (parsed.has("max-memory"))
-    request.max_memory = parse_share(parsed.text("max-memory"), "max-memory");
-  if (parsed.has("economics"))
-    request.economics = split_list(parsed.text("economics"), command_line / "economics");
-  if (parsed.has("pay")) {
-    const std::string& how = parsed.text("pay");
-    if (how != "rent" && how != "own")
-      fail_input(command_line / "pay", "'" + shown_text(how) + "' is no way to pay",
-                 "write rent or own");
-    request.pay = how == "own" ? PayBy::own : PayBy::rent;
-  }
-  if (parsed.has("deadline")) {
-    request.deadline = parse_span(parsed.text("deadline"), command_line / "deadline");
-    if (*request.deadline <= Seconds{})
-      fail_input(command_line / "deadline", "leaves no time", "write it like 60d");
-  }
-  if (parsed.has("budget")) request.budget_usd = parse_dollars(parsed.text("budget"));
-  if (parsed.has("reliability")) {
-    names.reliability = parsed.text("reliability");
-    request.reliability = read_reliability(names.reliability, {"--reliability", ""});
-  }
-  request.workers = workers_of(parsed);
-  return request;
+  read_batches(asked, request);
 }
 
 }  // namespace
 
 int run_buy(const Arguments& arguments) {
-  po::options_description options = buy_options();
-  options.add(simulator_option());
+  BuyOptions asked;
+  Simulator simulator = Simulator::own;
+  Options options;
+  add_buy(options, asked);
+  add_simulator(options, simulator);
   point_plan_keys_to_fix(options, arguments, "a purchase");
-  const ParsedOptions parsed = parse_options(options, arguments, {});
-  if (parsed.has("help")) {
-    std::cout << "usage: orrery buy --model M --tokens T --system S,S --gpus N [options]\n\n"
-                 "Which machine trains a model in how many days for how much money "
-                 "(docs/BUYING.md).\n\n"
-              << options;
+  if (!options.read(arguments,
+                    "usage: orrery buy --model M --tokens T --system S,S --gpus N [options]\n\n"
+                    "Which machine trains a model in how many days for how much money "
+                    "(docs/BUYING.md)."))
     return exit_ok;
-  }
-  if (!parsed.words.empty())
-    fail_input({}, "'" + parsed.words[0] + "' belongs to no option", "see orrery buy --help");
-  const SimulatorChoice simulator{simulator_of(parsed)};
-  if (parsed.has("json") && parsed.has("csv"))
-    fail_input(command_line / "csv", "and --json would be printed into each other",
-               "leave one of them out");
-  PurchaseNames names;
-  const PurchaseRequest request = read_request(parsed, names);
+  options.refuse_words("see orrery buy --help");
+  const SimulatorChoice chosen{simulator};
+  if (asked.json)
+    options.refuse({"csv"}, "and --json would be printed into each other", "leave one of them out");
+  complete(asked, options);
+  const PurchaseRequest& request = asked.request;
   const Interruption interruption;
   const Purchase purchase = [&] {
     StatusLine line;
@@ -209,15 +207,15 @@ int run_buy(const Arguments& arguments) {
                   " rows searched");
     });
   }();
-  if (parsed.has("html")) {
-    OutputFiles files{parsed.has("force")};
-    files.add(parsed.text("html"),
-              purchase_report(purchase, request, names, {typed_command("buy", arguments)}));
+  if (asked.html) {
+    OutputFiles files{asked.force};
+    files.add(*asked.html,
+              purchase_report(purchase, request, asked.names, {typed_command("buy", arguments)}));
     files.commit();
   }
-  std::cout << (parsed.has("json")  ? purchase_json(purchase, request, names)
-                : parsed.has("csv") ? purchase_csv(purchase, request)
-                                    : purchase_document(purchase, request, names).text());
+  std::cout << (asked.json  ? purchase_json(purchase, request, asked.names)
+                : asked.csv ? purchase_csv(purchase, request)
+                            : purchase_document(purchase, request, asked.names).text());
   return purchase.interrupted ? exit_interrupted : exit_ok;
 }
 

@@ -23,17 +23,12 @@
 #include "sim/measurements/calibration.hpp"
 #include "sim/plan/plan_keys.hpp"
 
-namespace po = boost::program_options;
 namespace fs = std::filesystem;
 
 namespace orrery {
 namespace {
 
 using Texts = std::vector<std::string>;
-
-po::typed_value<std::string>* text(const char* name) {
-  return po::value<std::string>()->value_name(name);
-}
 
 std::vector<NamedRecord> read_records(const Texts& files) {
   std::vector<NamedRecord> records;
@@ -48,11 +43,7 @@ std::vector<NamedRecord> read_records(const Texts& files) {
   return records;
 }
 
-std::vector<Curve> read_logs(const Texts& files, const ParsedOptions& parsed) {
-  NcclTestsAnswers answers;
-  if (parsed.has("collective")) answers.collective = parsed.text("collective");
-  if (parsed.has("ranks")) answers.ranks = parse_count(parsed.text("ranks"), "ranks", 1, 1 << 24);
-  if (parsed.has("nodes")) answers.nodes = parse_count(parsed.text("nodes"), "nodes", 1, 1 << 24);
+std::vector<Curve> read_logs(const Texts& files, const NcclTestsAnswers& answers) {
   std::vector<Curve> curves;
   for (const std::string& file : files)
     for (Curve& curve : read_nccl_tests(read_text_file(file), file, answers))
@@ -82,46 +73,45 @@ Calibration named_calibration(const std::string& word) {
 }  // namespace
 
 int calibrate_fit(const Arguments& arguments) {
-  po::options_description options{"Options", 100};
-  options.add_options()  //
-      ("nccl", po::value<Texts>()->multitoken()->composing()->value_name("LOG.."),
-       "logs of nccl-tests, text or JSON")                                                 //
-      ("output", text("FILE"), "the calibration (also -o FILE)")                           //
-      ("force", "replace a file that Orrery did not write")                                //
-      ("gpu", text("NAME|FILE"), "the GPU, where the catalog does not know its name")      //
-      ("own-attention", "take attention from orrery-gpu's own kernels, as its step runs")  //
-      ("gpus-per-node", text("N"), "where a record spans nodes")                           //
-      ("collective", text("NAME"), "what ran, where no log says it")                       //
-      ("ranks", text("N"), "where no log names them")                                      //
-      ("nodes", text("N"), "where no log lets hosts be counted")                           //
-      ("help", "this text");
-  const ParsedOptions parsed = parse_options(options, arguments, {});
-  if (parsed.has("help")) {
-    std::cout
-        << "usage: orrery calibrate fit [RECORD...] [--nccl LOG...] -o FILE [options]\n\n"
-           "Fits kernel times and collectives to records of orrery-gpu and logs of\n"
-           "nccl-tests, all of one kind of GPU; orrery estimate --calibration FILE uses it.\n\n"
-        << options;
-    return exit_ok;
-  }
-  const Texts logs = parsed.has("nccl") ? parsed.values["nccl"].as<Texts>() : Texts{};
-  if (parsed.words.empty() && logs.empty())
-    fail_input({}, "nothing to fit", "name a record, or logs: --nccl LOG");
-  const std::string output = required(parsed, "output", "say where it goes: -o mycluster.json");
-  for (const Texts& inputs : {parsed.words, logs})
-    if (std::find(inputs.begin(), inputs.end(), output) != inputs.end())
-      fail_input({"", "--output"}, "'" + output + "' is also what is read", "name another file");
+  Texts logs;
+  std::optional<std::string> to;
   FitOptions how;
-  if (parsed.has("gpu")) how.gpu = parsed.text("gpu");
-  how.own_attention = parsed.has("own-attention");
-  if (parsed.has("gpus-per-node"))
-    how.gpus_per_node = parse_count(parsed.text("gpus-per-node"), "gpus-per-node", 1, 1 << 16);
-  const CalibrationFit fit =
-      fit_calibration(read_records(parsed.words), read_logs(logs, parsed), how);
+  NcclTestsAnswers answers;
+  bool force = false;
+  Options options;
+  options.add({"nccl", "LOG..", "logs of nccl-tests, text or JSON", "",
+               [&](const std::string& log, const Place&) { logs.push_back(log); }, true, true});
+  options.add("output", "FILE", "the calibration (also -o FILE)", to);
+  options.add("force", "replace a file that Orrery did not write", force);
+  options.add("gpu", "NAME|FILE", "the GPU, where the catalog does not know its name", how.gpu);
+  options.add("own-attention", "take attention from orrery-gpu's own kernels, as its step runs",
+              how.own_attention);
+  options.add("gpus-per-node", "N", "where a record spans nodes", how.gpus_per_node,
+              Counted{1, 1 << 16});
+  options.add("collective", "NAME", "what ran, where no log says it", answers.collective);
+  options.add("ranks", "N", "where no log names them", answers.ranks, Counted{1, 1 << 24});
+  options.add("nodes", "N", "where no log lets hosts be counted", answers.nodes,
+              Counted{1, 1 << 24});
+  options.help();
+  if (!options.read(arguments,
+                    "usage: orrery calibrate fit [RECORD...] [--nccl LOG...] -o FILE [options]\n\n"
+                    "Fits kernel times and collectives to records of orrery-gpu and logs of\n"
+                    "nccl-tests, all of one kind of GPU; orrery estimate --calibration FILE uses "
+                    "it."))
+    return exit_ok;
+  const Texts& records = options.words();
+  if (records.empty() && logs.empty())
+    fail_input({}, "nothing to fit", "name a record, or logs: --nccl LOG");
+  const std::string output = options.required("output", "say where it goes: -o mycluster.json");
+  for (const Texts& inputs : {records, logs})
+    if (std::find(inputs.begin(), inputs.end(), output) != inputs.end())
+      fail_input(command_line / "output", "'" + output + "' is also what is read",
+                 "name another file");
+  const CalibrationFit fit = fit_calibration(read_records(records), read_logs(logs, answers), how);
   const std::string document = calibration_json(fit);
   // What was fitted is what will be read.
   const Calibration calibration = parse_calibration(JsonValue::parse(document, output), output);
-  OutputFiles files{parsed.has("force")};
+  OutputFiles files{force};
   files.add(output, document);
   files.commit();
   std::cout << calibration_text(calibration, assess(calibration)) << fit_text(fit);
@@ -129,25 +119,24 @@ int calibrate_fit(const Arguments& arguments) {
 }
 
 int calibrate_show(const Arguments& arguments) {
-  po::options_description options{"Options", 100};
-  options.add_options()("svg", text("FILE"), "draw achieved against predicted rates")(
-      "force", "replace a file that Orrery did not write")("help", "this text");
-  const ParsedOptions parsed = parse_options(options, arguments, {});
-  if (parsed.has("help")) {
-    std::cout << "usage: orrery calibrate show FILE|GPU [--svg FILE]\n\n" << options;
+  std::optional<std::string> svg;
+  bool force = false;
+  Options options;
+  options.add("svg", "FILE", "draw achieved against predicted rates", svg);
+  options.add("force", "replace a file that Orrery did not write", force);
+  options.help();
+  if (!options.read(arguments, "usage: orrery calibrate show FILE|GPU [--svg FILE]"))
     return exit_ok;
-  }
-  if (parsed.words.size() != 1)
-    fail_input({}, parsed.words.empty() ? "show what?" : "one calibration at a time",
-               "name a file that orrery calibrate fit wrote, or a GPU of the catalog");
-  const Calibration calibration = named_calibration(parsed.words.front());
+  const std::string& file =
+      options.only_word("show what?", "one calibration at a time",
+                        "name a file that orrery calibrate fit wrote, or a GPU of the catalog");
+  const Calibration calibration = named_calibration(file);
   const std::vector<AssessedTable> tables = assess(calibration);
-  if (parsed.has("svg")) {
-    if (parsed.text("svg") == parsed.words.front())
-      fail_input({"", "--svg"}, "'" + parsed.text("svg") + "' is also what is read",
-                 "name another file");
-    OutputFiles files{parsed.has("force")};
-    files.add(parsed.text("svg"), calibration_chart(calibration, tables));
+  if (svg) {
+    if (*svg == file)
+      fail_input(command_line / "svg", "'" + *svg + "' is also what is read", "name another file");
+    OutputFiles files{force};
+    files.add(*svg, calibration_chart(calibration, tables));
     files.commit();
   }
   std::cout << calibration_text(calibration, tables);
@@ -166,45 +155,33 @@ System system_of(const std::string& gpu) {
 }  // namespace
 
 int calibrate_step(const Arguments& arguments) {
-  po::options_description options{"Options", 100};
-  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
-  options.add_options()  //
-      ("calibration", text("FILE"),
-       "predict with this: orrery calibrate fit "                                      //
-       "--own-attention; else with the tables of the GPU")                             //
-      ("system", text("NAME|FILE"), "whose GPU it is, where the catalog cannot tell")  //
-      ("help", "this text");
-  const ParsedOptions parsed = parse_options(options, arguments, {});
-  if (parsed.has("help")) {
-    std::cout << "usage: orrery calibrate step RECORD [--calibration FILE] [options]\n\n"
-                 "Predicts the training steps that orrery-gpu measured.\n\n"
-              << options;
+  std::optional<std::string> calibration, named;
+  Options options;
+  options.add("calibration", "FILE",
+              "predict with this: orrery calibrate fit --own-attention; else with the tables of "
+              "the GPU",
+              calibration);
+  options.add("system", "NAME|FILE", "whose GPU it is, where the catalog cannot tell", named);
+  options.help();
+  if (!options.read(arguments,
+                    "usage: orrery calibrate step RECORD [--calibration FILE] [options]\n\n"
+                    "Predicts the training steps that orrery-gpu measured."))
     return exit_ok;
-  }
-  if (parsed.words.size() != 1)
-    fail_input({}, parsed.words.empty() ? "which steps?" : "one record at a time",
-               "name a record of orrery-gpu");
-  const std::string& file = parsed.words.front();
+  const std::string& file =
+      options.only_word("which steps?", "one record at a time", "name a record of orrery-gpu");
   const calibration::Record record = calibration::parse_record(read_text_file(file), file);
   std::string gpu = catalog_gpu(record.machine.gpu);
-  if (parsed.has("calibration")) {
-    const std::string path = parsed.text("calibration");
-    gpu = parse_calibration(JsonValue::read_file(path), path).gpu;
-  }
-  if (gpu.empty() && !parsed.has("system"))
+  if (calibration) gpu = read_calibration(*calibration).gpu;
+  if (gpu.empty() && !named)
     fail_input({file, "/machine/gpu"}, "'" + record.machine.gpu + "' is not a GPU of the catalog",
                "give --calibration FILE or --system NAME|FILE");
-  System system =
-      parsed.has("system") ? read_system(parsed.text("system"), {"", "--system"}) : system_of(gpu);
+  System system = named ? read_system(*named, command_line / "system") : system_of(gpu);
   require_same_gpu(record.machine, system.gpu, file,
                    "give --system NAME|FILE: orrery list systems");
-  if (parsed.has("calibration"))
-    calibrate(system, parsed.text("calibration"), {"", "--calibration"});
+  if (calibration) calibrate(system, *calibration, command_line / "calibration");
   const std::vector<MeasuredStep> steps = predict_steps(record, file, system);
   std::cout << "Steps of      " << file << ", " << record.machine.gpu << "\nPredicted by  "
-            << (parsed.has("calibration") ? parsed.text("calibration")
-                                          : "the tables of " + system.gpu.name)
-            << "\n\n"
+            << calibration.value_or("the tables of " + system.gpu.name) << "\n\n"
             << measured_steps_text(steps);
   return exit_ok;
 }
@@ -214,7 +191,7 @@ namespace {
 // Only plan defaults depend on it; shapes do not.
 constexpr const char* any_system = "dgx-h100";
 
-std::vector<int> parse_tp(const std::string& text) {
+std::vector<int> parse_tp(const std::string& text, const Place&) {
   std::vector<int> degrees;
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t comma = std::min(text.find(',', at), text.size());
@@ -225,18 +202,24 @@ std::vector<int> parse_tp(const std::string& text) {
   return degrees;
 }
 
-std::vector<calibration::Case> wanted_shapes(const ParsedOptions& parsed) {
-  const Model model = read_model(parsed.text("model"), {"--model", ""});
-  const System system = read_system(any_system, {"--system", ""});
+// Shapes to measure, and how, as options say it.
+struct GpuOptions {
+  std::optional<std::string> model, shapes;
+  std::vector<int> degrees{1};
+  PlanRequest request;
+  bool lists = false;
+};
+
+std::vector<calibration::Case> wanted_shapes(const GpuOptions& asked) {
+  const Model model = read_model(*asked.model, command_line / "model");
+  const System system = read_system(any_system, command_line / "system");
   std::vector<calibration::Case> cases;
-  for (const int tp : parse_tp(parsed.has("tp") ? parsed.text("tp") : "1")) {
-    PlanRequest request;
+  for (const int tp : asked.degrees) {
+    PlanRequest request = asked.request;
     request.tp = tp;
     request.dp = 1;
-    set_plan_flag(request, "mbs", parsed.has("mbs") ? parsed.text("mbs") : "1");
+    request.mbs = request.mbs.value_or(1);
     request.gbs = request.mbs;
-    if (parsed.has("seq")) set_plan_flag(request, "seq", parsed.text("seq"));
-    if (parsed.has("dtype")) set_plan_flag(request, "dtype", parsed.text("dtype"));
     merge_shapes(cases, shapes_of(make_scenario(model, system, request, 0, {})));
   }
   return cases;
@@ -295,14 +278,14 @@ class TemporaryFile {
   std::string path_;
 };
 
-int measure(const ParsedOptions& parsed, const std::string& shapes) {
+int measure(const Options& options, const std::string& shapes) {
   std::vector<std::string> words{measuring_program(), "measure"};
   for (const char* option : {"output", "kinds", "budget", "time", "noise", "device"})
-    if (parsed.has(option)) {
+    if (options.has(option)) {
       words.push_back(std::string{"--"} + option);
-      words.push_back(parsed.text(option));
+      words.push_back(options.text(option));
     }
-  if (parsed.has("resume")) words.emplace_back("--resume");
+  if (options.has("resume")) words.emplace_back("--resume");
   if (!shapes.empty()) {
     words.emplace_back("--shapes");
     words.push_back(shapes);
@@ -315,54 +298,57 @@ int measure(const ParsedOptions& parsed, const std::string& shapes) {
   return exit_no_hardware;
 }
 
+void add_measuring(Options& options, GpuOptions& into) {
+  const auto of_plan = [&into](const char* key) -> Take {
+    return [&into, key](const std::string& text, const Place&) {
+      set_plan_flag(into.request, key, text);
+    };
+  };
+  options.add("model", "NAME|FILE", "measure the shapes of this model's layers", into.model);
+  options.add("tp", "N,N,..", "split over so many ranks, each in turn (default 1)", into.degrees,
+              parse_tp);
+  options.add("seq", "N", "tokens of a sequence (default: as in pre-training)", of_plan("seq"));
+  options.add("mbs", "N", "sequences of a micro-batch (default 1)", of_plan("mbs"));
+  options.add("dtype", "bf16|fp16|fp8", "of the products (default bf16)", of_plan("dtype"));
+  options.add("shapes", "FILE", "measure this work list instead", into.shapes);
+  options.add("list", "print the work list and measure nothing", into.lists);
+  options.add("output", "FILE", "the record (default calibration-record.json; also -o FILE)");
+  options.add("resume", "continue that record");
+  options.add("budget", "5m", "stop after this time and keep what there is");
+  options.add("kinds", "A,B", "only these kinds of measurement");
+  options.add("time", "1s", "at most this long a case");
+  options.add("noise", "0.005", "repeat until medians are known this well");
+  options.add("device", "N", "the GPU (default 0)");
+  options.help();
+}
+
 int calibrate_gpu(const Arguments& arguments) {
-  po::options_description options{"Options", 100};
-  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
-  options.add_options()                                                                       //
-      ("model", text("NAME|FILE"), "measure the shapes of this model's layers")               //
-      ("tp", text("N,N,.."), "split over so many ranks, each in turn (default 1)")            //
-      ("seq", text("N"), "tokens of a sequence (default: as in pre-training)")                //
-      ("mbs", text("N"), "sequences of a micro-batch (default 1)")                            //
-      ("dtype", text("bf16|fp16|fp8"), "of the products (default bf16)")                      //
-      ("shapes", text("FILE"), "measure this work list instead")                              //
-      ("list", "print the work list and measure nothing")                                     //
-      ("output", text("FILE"), "the record (default calibration-record.json; also -o FILE)")  //
-      ("resume", "continue that record")                                                      //
-      ("budget", text("5m"), "stop after this time and keep what there is")                   //
-      ("kinds", text("A,B"), "only these kinds of measurement")                               //
-      ("time", text("1s"), "at most this long a case")                                        //
-      ("noise", text("0.005"), "repeat until medians are known this well")                    //
-      ("device", text("N"), "the GPU (default 0)")                                            //
-      ("help", "this text");
-  const ParsedOptions parsed = parse_options(options, arguments, {});
-  if (parsed.has("help")) {
-    std::cout << "usage: orrery calibrate gpu [--model NAME --tp 1,2,4,8] [options]\n\n"
-                 "Measures kernels, transfers and collectives on the GPUs of this machine with\n"
-                 "orrery-gpu. Exits 77 where there is none.\n\n"
-              << options;
+  GpuOptions asked;
+  Options options;
+  add_measuring(options, asked);
+  if (!options.read(arguments,
+                    "usage: orrery calibrate gpu [--model NAME --tp 1,2,4,8] [options]\n\n"
+                    "Measures kernels, transfers and collectives on the GPUs of this machine with\n"
+                    "orrery-gpu. Exits 77 where there is none."))
     return exit_ok;
-  }
-  if (!parsed.words.empty())
-    fail_input({}, "'" + parsed.words[0] + "' is one word too many", "see --help");
-  for (const char* option : {"tp", "seq", "mbs", "dtype"})
-    if (parsed.has(option) && !parsed.has("model"))
-      fail_input({"", std::string{"--"} + option}, "says nothing without a model",
-                 "add --model NAME");
-  if (parsed.has("model") && parsed.has("shapes"))
+  options.refuse_words("see --help", "is one word too many");
+  if (!asked.model)
+    options.refuse({"tp", "seq", "mbs", "dtype"}, "says nothing without a model",
+                   "add --model NAME");
+  if (asked.model && asked.shapes)
     fail_input({}, "--model and --shapes exclude each other", "keep one of them");
-  if (parsed.has("shapes") && parsed.has("list"))
+  if (asked.shapes && asked.lists)
     fail_input({}, "--shapes and --list exclude each other", "keep one of them");
-  if (!parsed.has("model") && !parsed.has("list"))
-    return measure(parsed, parsed.has("shapes") ? parsed.text("shapes") : "");
+  if (!asked.model && !asked.lists) return measure(options, asked.shapes.value_or(""));
   std::vector<calibration::Case> cases =
-      parsed.has("model") ? wanted_shapes(parsed) : calibration::default_work_list(1);
-  if (parsed.has("list")) {
-    if (parsed.has("kinds"))
-      cases = of_kinds(cases, calibration::parse_kinds(parsed.text("kinds"), "--kinds"));
+      asked.model ? wanted_shapes(asked) : calibration::default_work_list(1);
+  if (asked.lists) {
+    if (options.has("kinds"))
+      cases = of_kinds(cases, calibration::parse_kinds(options.text("kinds"), "--kinds"));
     return std::cout << calibration::work_list_json(cases), exit_ok;
   }
   const TemporaryFile file{calibration::work_list_json(cases)};
-  return measure(parsed, file.path());
+  return measure(options, file.path());
 }
 
 }  // namespace

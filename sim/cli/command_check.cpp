@@ -14,8 +14,6 @@
 #include "sim/reliability/reliability.hpp"
 #include "sim/reliability/reliability_text.hpp"
 
-namespace po = boost::program_options;
-
 namespace orrery {
 namespace {
 
@@ -137,62 +135,64 @@ int shown_gpus(const System& system) {
   return static_cast<int>(std::min<std::int64_t>(gpus, 1 << 24));
 }
 
-void check_system(std::ostream& out, const ParsedOptions& parsed) {
-  const System system = read_system(parsed.text("system"), {"--system", ""});
+struct CheckOptions {
+  std::optional<std::string> model, system, reliability, gpus, dot;
+  bool force = false;
+};
+
+void check_system(std::ostream& out, const CheckOptions& asked) {
+  const System system = read_system(*asked.system, command_line / "system");
   int gpus = shown_gpus(system);
-  if (parsed.has("gpus"))
-    gpus = static_cast<int>(value_of_flag("gpus", parsed.text("gpus")).integer(1, 1 << 24));
+  if (asked.gpus) gpus = static_cast<int>(value_of_flag("gpus", *asked.gpus).integer(1, 1 << 24));
   if (system.max_gpus > 0 && gpus > system.max_gpus)
-    fail_infeasible({"--gpus", ""},
+    fail_infeasible(command_line / "gpus",
                     std::to_string(gpus) + " GPUs are more than the " +
                         std::to_string(system.max_gpus) + " of '" + system.name + "'",
                     "use --gpus " + std::to_string(system.max_gpus));
   const Topology topology = Topology::build(system, gpus);
   print(out, system);
   out << topology_text(system, topology);
-  if (!parsed.has("dot")) return;
-  OutputFiles files{parsed.has("force")};
-  files.add(parsed.text("dot"), topology_dot(system, topology));
+  if (!asked.dot) return;
+  OutputFiles files{asked.force};
+  files.add(*asked.dot, topology_dot(system, topology));
   files.commit();
 }
 
 }  // namespace
 
 int run_check(const Arguments& arguments) {
-  po::options_description options{"Options", 100};
-  options.add_options()("model", po::value<std::string>()->value_name("NAME|FILE"), "a model")(
-      "system", po::value<std::string>()->value_name("NAME|FILE"),
-      "a system: drawn, with the figures of its fabric")(
-      "reliability", po::value<std::string>()->value_name("NAME|FILE"),
-      "what fails how often, and what follows")(
-      "gpus", po::value<std::string>()->value_name("N"),
-      "draw the fabric of so many GPUs; failures of a job of so many")(
-      "dot", po::value<std::string>()->value_name("FILE"), "write the drawing for Graphviz too")(
-      "force", "replace a file that Orrery did not write")("help", "this text");
-  const ParsedOptions parsed = parse_options(options, arguments, {});
-  if (parsed.has("help")) {
-    std::cout << "usage: orrery check [--model NAME|FILE] [--system NAME|FILE [--gpus N] [--dot "
-                 "FILE]]\n"
-                 "       orrery check --reliability NAME|FILE [--gpus N]\n\n"
-              << options;
+  CheckOptions asked;
+  Options options;
+  options.add("model", "NAME|FILE", "a model", asked.model);
+  options.add("system", "NAME|FILE", "a system: drawn, with the figures of its fabric",
+              asked.system);
+  options.add("reliability", "NAME|FILE", "what fails how often, and what follows",
+              asked.reliability);
+  options.add("gpus", "N", "draw the fabric of so many GPUs; failures of a job of so many",
+              asked.gpus);
+  options.add("dot", "FILE", "write the drawing for Graphviz too", asked.dot);
+  options.add("force", "replace a file that Orrery did not write", asked.force);
+  options.help();
+  if (!options.read(arguments,
+                    "usage: orrery check [--model NAME|FILE] [--system NAME|FILE [--gpus N] [--dot "
+                    "FILE]]\n"
+                    "       orrery check --reliability NAME|FILE [--gpus N]"))
     return exit_ok;
-  }
-  if (!parsed.words.empty())
-    fail_input({}, "'" + parsed.words[0] + "' is not an option",
-               "use --model, --system or --reliability");
-  if (!parsed.has("model") && !parsed.has("system") && !parsed.has("reliability"))
+  options.refuse_words("use --model, --system or --reliability", "is not an option");
+  if (!asked.model && !asked.system && !asked.reliability)
     fail_input({}, "nothing to check", "give --model, --system or --reliability");
-  for (const std::string option : {"gpus", "dot"})
-    if (parsed.has(option) && !parsed.has("system") &&
-        !(option == "gpus" && parsed.has("reliability")))
-      fail_input({}, "--" + option + " draws a system", "give --system too");
+  if (!asked.system && ((asked.gpus && !asked.reliability) || asked.dot))
+    fail_input(
+        {},
+        "--" + std::string{asked.gpus && !asked.reliability ? "gpus" : "dot"} + " draws a system",
+        "give --system too");
   std::ostringstream text;  // All or nothing is printed.
-  if (parsed.has("model")) print(text, read_model(parsed.text("model"), {"--model", ""}));
-  if (parsed.has("system")) check_system(text, parsed);
-  if (parsed.has("reliability"))
+  if (asked.model) print(text, read_model(*asked.model, command_line / "model"));
+  if (asked.system) check_system(text, asked);
+  if (asked.reliability)
     text << reliability_details(
-        read_reliability(parsed.text("reliability"), {"--reliability", ""}),
-        parsed.has("gpus") ? parse_count(parsed.text("gpus"), "gpus", 1, 1 << 24) : usual_job);
+        read_reliability(*asked.reliability, command_line / "reliability"),
+        asked.gpus ? parse_count(*asked.gpus, command_line / "gpus", 1, 1 << 24) : usual_job);
   std::cout << text.str();
   return exit_ok;
 }

@@ -10,8 +10,6 @@
 #include "sim/core/number_text.hpp"
 #include "sim/measurements/calibration.hpp"
 
-namespace po = boost::program_options;
-
 namespace orrery {
 namespace {
 
@@ -23,8 +21,7 @@ CollectiveKind parse_kind(const std::string& word) {
 }
 
 // "1 GiB", and as nccl-tests has it: "8", "64K", "128M", "8G" in powers of 1024.
-Bytes parse_size(const std::string& text, const std::string& option) {
-  const Place place{"", "--" + option};
+Bytes parse_size(const std::string& text, const Place& place) {
   double value = 0.0;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const std::string unit{rest, text.data() + text.size()};
@@ -42,25 +39,53 @@ Bytes parse_size(const std::string& text, const std::string& option) {
   return Bytes{value};
 }
 
-std::vector<Bytes> sizes_of(const ParsedOptions& parsed) {
-  const bool sweeps = parsed.has("min-bytes") || parsed.has("max-bytes") || parsed.has("factor");
-  if (parsed.has("bytes")) {
-    if (sweeps)
-      fail_input({"", "--bytes"}, "one size and a sweep exclude each other",
+// What the options of `orrery collective` say.
+struct CollectiveRequest {
+  std::optional<std::string> system, calibration, gpus, nodes;
+  std::optional<Bytes> size;
+  Bytes least{8.0}, most{8.0 * 1024 * 1024 * 1024};  ///< Of a sweep.
+  int factor = 2;
+  std::string algorithms, protocols;
+  bool hierarchical = false, unfolded = false, json = false;
+  Simulator simulator = Simulator::own;
+  Bytes host_memory;
+};
+
+void add_collective(Options& options, CollectiveRequest& into) {
+  options.add("system", "NAME|FILE", "a cluster", into.system);
+  options.add("calibration", "FILE", "measurements of it: orrery calibrate fit", into.calibration);
+  options.add("gpus", "N", "how many take part", into.gpus);
+  options.add("nodes", "N", "over how many nodes (as few as hold them)", into.nodes);
+  options.add("bytes", "SIZE", "one size: 1GiB", into.size, parse_size);
+  options.add("min-bytes", "SIZE", "first size of a sweep (8)", into.least, parse_size);
+  options.add("max-bytes", "SIZE", "last size of a sweep (8GiB)", into.most, parse_size);
+  options.add("factor", "N", "from one size to the next (2)", into.factor, Counted{2, 1 << 20});
+  options.add("nccl-algo", "LIST", "as NCCL_ALGO: Ring,Tree or ^NVLS", into.algorithms);
+  options.add("nccl-proto", "LIST", "as NCCL_PROTO: LL,LL128,Simple or ^LL128", into.protocols);
+  options.add("hierarchical",
+              "an all_reduce as reduce-scatter in each NVLink domain, all-reduce between",
+              into.hierarchical);
+  options.add("unfolded", "simulate every rank's flows instead of one for all their twins",
+              into.unfolded);
+  options.add("json", "print orrery.collective/1", into.json);
+  options.help();
+  add_simulator_and_alias(options, into.simulator);
+  add_host_memory_option(options, into.host_memory);
+}
+
+std::vector<Bytes> sizes_of(const CollectiveRequest& asked, const Options& options) {
+  if (asked.size) {
+    if (options.has("min-bytes") || options.has("max-bytes") || options.has("factor"))
+      fail_input(command_line / "bytes", "one size and a sweep exclude each other",
                  "give --bytes, or --min-bytes, --max-bytes and --factor");
-    return {parse_size(parsed.text("bytes"), "bytes")};
+    return {*asked.size};
   }
-  const auto or_else = [&](const char* option, const char* value) {
-    return parsed.has(option) ? parsed.text(option) : std::string{value};
-  };
-  const Bytes least = parse_size(or_else("min-bytes", "8"), "min-bytes");
-  const Bytes most = parse_size(or_else("max-bytes", "8GiB"), "max-bytes");
-  const int factor = parse_count(or_else("factor", "2"), "factor", 2, 1 << 20);
-  if (least.si() < 1.0 || most < least)
-    fail_input({"", "--min-bytes"}, "a sweep rises from at least 1 byte to --max-bytes",
+  if (asked.least.si() < 1.0 || asked.most < asked.least)
+    fail_input(command_line / "min-bytes", "a sweep rises from at least 1 byte to --max-bytes",
                "write like --min-bytes 8 --max-bytes 8GiB");
   std::vector<Bytes> sizes;
-  for (Bytes size = least; size <= most; size = factor * size) sizes.push_back(size);
+  for (Bytes size = asked.least; size <= asked.most; size = asked.factor * size)
+    sizes.push_back(size);
   return sizes;
 }
 
@@ -68,11 +93,12 @@ bool is_file(const std::string& word) {
   return word.ends_with(".json") || word.find('/') != word.npos;
 }
 
-int run_file(const std::string& file, const System& system, const ParsedOptions& parsed) {
+int run_file(const std::string& file, const System& system, const CollectiveRequest& asked,
+             const Options& options) {
   for (const char* option :
        {"calibration", "gpus", "nodes", "bytes", "min-bytes", "max-bytes", "factor", "nccl-algo",
         "nccl-proto", "hierarchical", "unfolded", "host-memory"})
-    if (parsed.has(option))
+    if (options.has(option))
       fail_input({}, std::string{"--"} + option + " is for NCCL's collectives",
                  "leave it out: " + file + " specifies everything except the system");
   const CollectiveProgram program = parse_collective_program(JsonValue::read_file(file));
@@ -80,89 +106,57 @@ int run_file(const std::string& file, const System& system, const ParsedOptions&
     LongWork line;
     return run_program(program, system, {file, ""});
   }();
-  std::cout << (parsed.has("json") ? program_json(file, system.name, program, result)
-                                   : program_text(program, result));
+  std::cout << (asked.json ? program_json(file, system.name, program, result)
+                           : program_text(program, result));
   return exit_ok;
-}
-
-CollectiveOptions nccl_options(const ParsedOptions& parsed) {
-  CollectiveOptions options;
-  options.selection =
-      parse_nccl_selection(parsed.has("nccl-algo") ? parsed.text("nccl-algo") : "",
-                           parsed.has("nccl-proto") ? parsed.text("nccl-proto") : "");
-  return options;
 }
 
 }  // namespace
 
 int run_collective(const Arguments& arguments) {
-  const auto text = [](const char* shown) { return po::value<std::string>()->value_name(shown); };
-  po::options_description options{"Options", 100};
-  options.add_options()                                                          //
-      ("system", text("NAME|FILE"), "a cluster")                                 //
-      ("calibration", text("FILE"), "measurements of it: orrery calibrate fit")  //
-      ("gpus", text("N"), "how many take part")                                  //
-      ("nodes", text("N"), "over how many nodes (as few as hold them)")          //
-      ("bytes", text("SIZE"), "one size: 1GiB")                                  //
-      ("min-bytes", text("SIZE"), "first size of a sweep (8)")                   //
-      ("max-bytes", text("SIZE"), "last size of a sweep (8GiB)")                 //
-      ("factor", text("N"), "from one size to the next (2)")                     //
-      ("nccl-algo", text("LIST"), "as NCCL_ALGO: Ring,Tree or ^NVLS")            //
-      ("nccl-proto", text("LIST"), "as NCCL_PROTO: LL,LL128,Simple or ^LL128")   //
-      ("hierarchical",
-       "an all_reduce as reduce-scatter in each NVLink domain, all-reduce between")   //
-      ("unfolded", "simulate every rank's flows instead of one for all their twins")  //
-      ("json", "print orrery.collective/1")                                           //
-      ("help", "this text");
-  options.add(simulator_option_and_alias()).add(host_memory_option());
-  const ParsedOptions parsed = parse_options(options, arguments, {});
-  if (parsed.has("help")) {
-    std::cout << "usage: orrery collective KIND --system NAME|FILE --gpus N [options]\n"
-                 "       orrery collective FILE.json --system NAME|FILE [--simulator own|simgrid] "
-                 "[--json]\n\n"
-                 "One collective alone, in the columns of nccl-tests. KIND: see orrery list "
-                 "collectives.\nFILE.json: a collective of your own, message by message "
-                 "(docs/COLLECTIVES.md).\n\n"
-              << options;
+  CollectiveRequest asked;
+  Options options;
+  add_collective(options, asked);
+  if (!options.read(arguments,
+                    "usage: orrery collective KIND --system NAME|FILE --gpus N [options]\n"
+                    "       orrery collective FILE.json --system NAME|FILE [--simulator own|simgrid] "
+                    "[--json]\n\n"
+                    "One collective alone, in the columns of nccl-tests. KIND: see orrery list "
+                    "collectives.\nFILE.json: a collective of your own, message by message "
+                    "(docs/COLLECTIVES.md)."))
     return exit_ok;
-  }
-  const SimulatorChoice simulator{simulator_or_alias_of(parsed)};
-  if (parsed.words.size() != 1)
-    fail_input({}, parsed.words.empty() ? "which collective?" : "one collective at a time",
-               "write like 'orrery collective all_reduce --system dgx-h100 --gpus 8'");
-  const std::string& word = parsed.words.front();
+  const SimulatorChoice chosen{asked.simulator};
+  const std::string& word =
+      options.only_word("which collective?", "one collective at a time",
+                        "write like 'orrery collective all_reduce --system dgx-h100 --gpus 8'");
   LoneCollective collective;
   if (!is_file(word)) collective.kind = parse_kind(word);
-  System system =
-      read_system(required(parsed, "system", "name one: orrery list systems"), {"", "--system"});
-  if (is_file(word)) return run_file(word, system, parsed);
-  if (parsed.has("calibration"))
-    calibrate(system, parsed.text("calibration"), {"--calibration", ""});
+  System system = read_system(options.required("system", "name one: orrery list systems"),
+                              command_line / "system");
+  if (is_file(word)) return run_file(word, system, asked, options);
+  if (asked.calibration) calibrate(system, *asked.calibration, command_line / "calibration");
   const int limit = system.max_gpus > 0 ? system.max_gpus : 1 << 20;
-  collective.ranks =
-      parse_count(required(parsed, "gpus", "write how many: --gpus 8"), "gpus", 1, limit);
-  const int fewest = (collective.ranks + system.gpus_per_node - 1) / system.gpus_per_node;
-  collective.nodes = parsed.has("nodes")
-                         ? parse_count(parsed.text("nodes"), "nodes", 1, collective.ranks)
-                         : fewest;
-  collective.hierarchical = parsed.has("hierarchical");
+  collective.ranks = parse_count(options.required("gpus", "write how many: --gpus 8"),
+                                 command_line / "gpus", 1, limit);
+  collective.nodes = (collective.ranks + system.gpus_per_node - 1) / system.gpus_per_node;
+  if (asked.nodes)
+    collective.nodes = parse_count(*asked.nodes, command_line / "nodes", 1, collective.ranks);
+  collective.hierarchical = asked.hierarchical;
   if (collective.hierarchical && collective.kind != CollectiveKind::all_reduce)
     fail_input({}, "only an all_reduce can be --hierarchical", "leave it out");
-  const CollectiveOptions how = nccl_options(parsed);
-
-  const Bytes host_memory = host_memory_of(parsed);
-  const std::vector<Bytes> sizes = sizes_of(parsed);
+  CollectiveOptions how;
+  how.selection = parse_nccl_selection(asked.algorithms, asked.protocols);
+  const std::vector<Bytes> sizes = sizes_of(asked, options);
   std::vector<CollectiveLine> lines;
   {
     LongWork line;
     for (const Bytes size : sizes) {
       ProgressListener::tell({Progress::Of::sizes, lines.size(), sizes.size()});
       collective.bytes = size;
-      lines.push_back(
-          {collective, run_alone(collective, system, how, parsed.has("unfolded"), host_memory)});
+      lines.push_back({collective, run_alone(collective, system, how, asked.unfolded, asked.host_memory)});
     }
   }
-  std::cout << (parsed.has("json") ? collective_json(system.name, lines) : collective_text(lines));
+  std::cout << (asked.json ? collective_json(system.name, lines) : collective_text(lines));
   return exit_ok;
 }
 

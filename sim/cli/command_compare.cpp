@@ -17,8 +17,6 @@
 #include "sim/training/estimate.hpp"
 #include "sim/training/result_json.hpp"
 
-namespace po = boost::program_options;
-
 namespace orrery {
 namespace {
 
@@ -48,92 +46,75 @@ void compare_gpus(const KinetoTrace& trace, const Gpu& gpu, std::vector<std::str
                     gpu.name + ".");
 }
 
-std::optional<std::int64_t> step_of(const ParsedOptions& parsed) {
-  constexpr int most = 1 << 30;
-  if (!parsed.has("step")) return std::nullopt;
-  return parse_count(parsed.text("step"), "step", 0, most);
+// What the options of all plans say: of one beside traces, of several side by side, or of what a
+// plan in quotes may say.
+struct CompareOptions {
+  ScenarioOptions inputs;
+  Detail detail;
+  Simulator simulator = Simulator::own;
+  RunOptions run;
+  std::optional<std::string> trace, html;
+  std::optional<std::int64_t> step;  ///< Of the trace.
+  std::string names, economics;
+  std::optional<double> tokens;
+  bool json = false, force = false;
+};
+
+void add_comparison(Options& options, CompareOptions& into) {
+  add_scenario(options, into.inputs);
+  add_simulator_and_alias(options, into.simulator);
+  add_memory_option(options, into.detail);
+  add_host_memory_option(options, into.detail.host_memory);
+  add_run_policy(options, into.run);
+  add_run_samples(options, into.run);
+  options.group("A plan beside profiles of its run");
+  options.add("trace", "FILE",
+              "a trace of PyTorch's profiler, .json or .json.gz; more of them may follow: the plan "
+              "is the one that the options name, and every nanosecond of a step stands beside it",
+              into.trace);
+  options.add("step", "N", "of the trace, ProfilerStep#N (default: the one of median length)",
+              into.step, Counted{0, 1 << 30});
+  options.add("names", "FILE",
+              "what your kernels and process groups do, before workloads/kernel_names.json",
+              into.names);
+  options.group("What comes out");
+  options.add("tokens", "N",
+              "also what a whole run on them takes with failures, as 15T; the options above may "
+              "then stand in a plan's quotes as well",
+              into.tokens, parse_tokens);
+  options.add("economics", "FILE", "your prices, over those of topologies/economics",
+              into.economics);
+  options.add("json", "print orrery.compare/1 instead of the table", into.json);
+  options.add("html", "FILE", "write a report for a browser: what the steps wait for, side by side",
+              into.html);
+  options.add("force", "replace files that Orrery did not write", into.force);
+  options.help();
 }
 
-}  // namespace
-
-po::options_description trace_options() {
-  po::options_description options{"A plan beside profiles of its run", 100};
-  options.add_options()  //
-      ("trace", po::value<std::string>()->value_name("FILE"),
-       "a trace of PyTorch's profiler, .json or .json.gz; more of them may follow: the plan is the "
-       "one that the options name, and every nanosecond of a step stands beside it")  //
-      ("step", po::value<std::string>()->value_name("N"),
-       "of the trace, ProfilerStep#N (default: the one of median length)")  //
-      ("names", po::value<std::string>()->value_name("FILE"),
-       "what your kernels and process groups do, before workloads/kernel_names.json");
-  return options;
-}
-
-int compare_traces(const ParsedOptions& parsed, const std::vector<std::string>& more) {
-  std::vector<std::string> files{parsed.text("trace")};
+int compare_traces(const CompareOptions& asked, const std::vector<std::string>& more) {
+  std::vector<std::string> files{*asked.trace};
   files.insert(files.end(), more.begin(), more.end());
-  const KernelNames names{parsed.has("names") ? parsed.text("names") : ""};
-  const std::optional<std::int64_t> step = step_of(parsed);
-  const Scenario scenario = read_scenario(parsed);
-  const Detail detail{.host_memory = host_memory_of(parsed),
-                      .most_memory = memory_limit_of(parsed)};
+  const KernelNames names{asked.names};
+  const Scenario scenario = read_scenario(asked.inputs);
   std::vector<ProfiledRank> ranks;
   const Result result = [&] {
     LongWork line;
-    return estimate(scenario, detail).result;
+    return estimate(scenario, asked.detail).result;
   }();
   for (const std::string& file : files) {
     const KinetoTrace trace = read_kineto(file);
     std::vector<std::string> notes;
     const int stage = stage_of(trace, result, notes);
     compare_gpus(trace, scenario.system.gpu, notes);
-    ranks.push_back(profile_against_plan(trace, profile_step(trace, names, step), result, stage));
+    ranks.push_back(
+        profile_against_plan(trace, profile_step(trace, names, asked.step), result, stage));
     ranks.back().notes = std::move(notes);
   }
-  std::cout << (parsed.has("json") ? profile_json(result, ranks) : profile_text(result, ranks));
+  std::cout << (asked.json ? profile_json(result, ranks) : profile_text(result, ranks));
   return exit_ok;
 }
 
-namespace {
-
 constexpr std::size_t most_plans = 26;  // A letter each.
-
-po::options_description compare_options() {
-  po::options_description options{"What comes out", 100};
-  options.add_options()  //
-      ("tokens", po::value<std::string>()->value_name("N"),
-       "also what a whole run on them takes with failures, as 15T; the options above may then "
-       "stand "
-       "in a plan's quotes as well")  //
-      ("economics", po::value<std::string>()->value_name("FILE"),
-       "your prices, over those of topologies/economics")      //
-      ("json", "print orrery.compare/1 instead of the table")  //
-      ("html", po::value<std::string>()->value_name("FILE"),
-       "write a report for a browser: what the steps wait for, side by side")  //
-      ("force", "replace files that Orrery did not write")                     //
-      ("help", "this text");
-  return options;
-}
-
-po::options_description all_options() {
-  po::options_description options;
-  options.add(scenario_options())
-      .add(simulator_option_and_alias())
-      .add(memory_option())
-      .add(host_memory_option())
-      .add(run_policy_options())
-      .add(run_draw_options())
-      .add(trace_options())
-      .add(compare_options());
-  return options;
-}
-
-// What a plan in quotes may say.
-po::options_description plan_options() {
-  po::options_description options;
-  options.add(scenario_options()).add(run_policy_options());
-  return options;
-}
 
 // "--tp 8 --pp 4" in one word is a plan.
 bool is_flags(const std::string& word) {
@@ -150,178 +131,161 @@ Arguments split(const std::string& flags) {
   return words;
 }
 
-// Plans in the order in which they were named; the rest are options for all of them.
-struct ComparisonRequest {
-  Arguments plans;
-  ParsedOptions common;
+// A plan and its options, those for all plans where its own leave one open; of a result those of
+// its run alone.
+struct NamedPlan {
+  ComparedPlan plan;
+  ScenarioOptions inputs;
+  RunOptions run;
+  std::string about_run;  // An option that is about a run; "": there is none.
+  std::string carried;    // The inputs as the result has them; "": it has none.
 };
 
-ComparisonRequest read_request(const Arguments& arguments) {
-  Arguments flags;
-  Arguments others;
+std::vector<std::string> names_of_run_options(bool with_samples) {
+  RunOptions unused;
+  Options options{""};
+  add_run_policy(options, unused);
+  if (with_samples) add_run_samples(options, unused);
+  return names_of(options.entries());
+}
+
+// Of which run, where there is no --tokens?
+std::string option_about_a_run(const Options& options) {
+  for (const std::string& name : names_of_run_options(true))
+    if (options.has(name)) return name;
+  return "";
+}
+void refuse_run_option(const std::string& name) {
+  if (!name.empty())
+    fail_input(command_line / name, "is about a run of weeks",
+               "say how much to train: --tokens 15T");
+}
+
+// Reads a plan's `own` options and those for all plans that it leaves open; of a result only those
+// of its run.
+void read_own(const Arguments& own, const Options& common, bool is_result, NamedPlan& into) {
+  Options options{""};
+  add_scenario(options, into.inputs);
+  add_run_policy(options, into.run);
+  options.parse(own);
+  options.refuse_words("see orrery compare --help");
+  for (const std::string& name :
+       is_result ? names_of_run_options(false) : names_of(options.entries()))
+    options.give(name, common);
+  options.fill();
+  into.about_run = option_about_a_run(options);
+}
+
+void name_plan(const std::string& word, const Options& common, const Detail& detail,
+               NamedPlan& into) {
+  const Arguments own = is_flags(word) ? split(word) : Arguments{"--plan", word};
+  JsonValue result = JsonValue::parse("{}", word);
+  if (!is_flags(word)) result = read_plan_file(word, {word, ""});
+  const bool is_result = result.is_object() && result.has("schema");
+  read_own(own, common, is_result, into);
+  if (!is_result) {
+    if (!into.inputs.plan && !into.inputs.model)
+      fail_input(
+          {word, ""}, "names no model",
+          "add --model for all plans, or begin it with a plan file: \"--plan FILE " + word + "\"");
+    result =
+        JsonValue::parse(result_json(estimate(read_scenario(into.inputs), detail).result), word);
+  }
+  into.plan = read_compared_plan(result, word);
+  const auto inputs = result.find("inputs");
+  into.carried = inputs && inputs->is_object() ? inputs->compact() : "";
+}
+
+void refuse_beside_traces(const Options& options, const Arguments& plans) {
+  const Place trace = command_line / "trace";
+  for (const std::string& word : plans)
+    if (is_flags(word))
+      fail_input(trace, "stands beside one plan, not '" + word + "'",
+                 "write its options without quotes");
+  for (const char* option : {"tokens", "economics"})
+    if (options.has(option))
+      fail_input(trace, std::string{"has nothing that --"} + option + " is about",
+                 "leave one of them out");
+  options.refuse({"html", "force"}, "is not there for traces", "use --json");
+  refuse_run_option(option_about_a_run(options));
+}
+
+ComparedRun run_of(const NamedPlan& named, const CompareOptions& common) {
+  const ComparedPlan& plan = named.plan;
+  RunQuestion question = run_question(named.run, named.inputs.plan);
+  question.replicates = common.run.replicates;
+  question.seed = common.run.seed;
+  question.tokens = *common.tokens;
+  const Scenario scenario = read_scenario(named.inputs);
+  take_profile_of_faults(question, scenario);
+  return {&plan, drawn_run(scenario, plan.range.step, question,
+                           read_economics(plan.range.gpu, common.economics))};
+}
+
+constexpr const char* compare_usage =
+    "usage: orrery compare PLAN PLAN... [options]\n\n"
+    "A PLAN is a result (of orrery estimate --json), a search (of orrery search\n"
+    "--json: its first plan), a plan file, or options in quotes: \"--tp 8 --pp 4\".\n"
+    "Other options are for all plans.\n\n"
+    "   or: orrery compare --trace FILE... --plan PLAN [options]\n\n"
+    "A plan beside profiles of its ranks.";
+
+}  // namespace
+
+int run_compare(const Arguments& arguments) {
+  Arguments flags, others;
   for (const std::string& word : arguments) {
     // A word that no plan can be called marks the place.
     others.push_back(is_flags(word) ? "\n" + std::to_string(flags.size()) : word);
     if (is_flags(word)) flags.push_back(word);
   }
-  ComparisonRequest request{{}, parse_options(all_options(), others, scenario_booleans())};
-  for (const std::string& word : request.common.words)
-    request.plans.push_back(word.starts_with('\n') ? flags[std::stoul(word.substr(1))] : word);
-  return request;
-}
-
-// `own` and, of `open`, where it leaves an option open, those for all plans.
-ParsedOptions over_common(Arguments own, const ParsedOptions& common,
-                          const po::options_description& open) {
-  const po::options_description options = plan_options();
-  const ParsedOptions said = parse_options(options, own, scenario_booleans());
-  if (!said.words.empty())
-    fail_input({}, "'" + said.words[0] + "' belongs to no option", "see orrery compare --help");
-  for (const auto& option : open.options()) {
-    const std::string& name = option->long_name();
-    if (said.has(name) || !common.has(name)) continue;
-    own.push_back("--" + name);
-    if (option->semantic()->max_tokens() > 0) own.push_back(common.text(name));
+  CompareOptions common;
+  Options options{""};
+  add_comparison(options, common);
+  if (!options.read(others, compare_usage)) return exit_ok;
+  const SimulatorChoice chosen{common.simulator};
+  Arguments words;  // Plans in the order in which they were named.
+  for (const std::string& word : options.words())
+    words.push_back(word.starts_with('\n') ? flags[std::stoul(word.substr(1))] : word);
+  if (common.trace) {
+    refuse_beside_traces(options, words);
+    return compare_traces(common, words);
   }
-  return parse_options(options, own, scenario_booleans());
-}
-
-// A plan and its options; of a result those of its run alone.
-struct NamedPlan {
-  ComparedPlan plan;
-  ParsedOptions options;
-  std::string inputs;  // As the result has them; "": it has none.
-};
-
-std::string inputs_of(const JsonValue& result) {
-  const auto inputs = result.find("inputs");
-  return inputs && inputs->is_object() ? inputs->compact() : "";
-}
-
-JsonValue estimated(const ParsedOptions& options, const std::string& source, const Detail& detail) {
-  if (!options.has("plan") && !options.has("model"))
-    fail_input(
-        {source, ""}, "names no model",
-        "add --model for all plans, or begin it with a plan file: \"--plan FILE " + source + "\"");
-  const std::string result = result_json(estimate(read_scenario(options), detail).result);
-  return JsonValue::parse(result, source);
-}
-
-NamedPlan named_plan(const std::string& word, const ParsedOptions& common) {
-  const Detail detail{.host_memory = host_memory_of(common),
-                      .most_memory = memory_limit_of(common)};
-  if (!is_flags(word)) {
-    const JsonValue file = read_plan_file(word, {word, ""});
-    if (file.is_object() && file.has("schema"))
-      return {read_compared_plan(file, word),
-              over_common({"--plan", word}, common, run_policy_options()), inputs_of(file)};
-  }
-  ParsedOptions options =
-      over_common(is_flags(word) ? split(word) : Arguments{"--plan", word}, common, plan_options());
-  const JsonValue result = estimated(options, word, detail);
-  return {read_compared_plan(result, word), std::move(options), inputs_of(result)};
-}
-
-// Of which run, where there is no --tokens?
-void refuse_run_options(const ParsedOptions& options) {
-  for (const po::options_description& all : {run_policy_options(), run_draw_options()})
-    for (const auto& option : all.options())
-      if (options.has(option->long_name()))
-        fail_input({"", "--" + option->long_name()}, "is about a run of weeks",
-                   "say how much to train: --tokens 15T");
-}
-
-void refuse_beside_traces(const ComparisonRequest& request) {
-  for (const std::string& word : request.plans)
-    if (is_flags(word))
-      fail_input({"", "--trace"}, "stands beside one plan, not '" + word + "'",
-                 "write its options without quotes");
-  for (const char* option : {"tokens", "economics"})
-    if (request.common.has(option))
-      fail_input({"", "--trace"}, std::string{"has nothing that --"} + option + " is about",
-                 "leave one of them out");
-  for (const char* option : {"html", "force"})
-    if (request.common.has(option))
-      fail_input({"", std::string{"--"} + option}, "is not there for traces", "use --json");
-  refuse_run_options(request.common);
-}
-
-std::optional<Range> rent_of(const ComparedPlan& plan, const ParsedOptions& options) {
-  const std::string file = options.has("economics") ? options.text("economics") : "";
-  const Range rent = read_economics(plan.range.gpu, file).rent_usd_per_gpu_hour;
-  return rent.known() ? std::optional{rent} : std::nullopt;
-}
-
-ComparedRun run_of(const NamedPlan& named, const ParsedOptions& common) {
-  const ComparedPlan& plan = named.plan;
-  RunQuestion question = run_question(named.options);
-  const RunQuestion draws = run_question(common);
-  question.replicates = draws.replicates;
-  question.seed = draws.seed;
-  question.tokens = parse_tokens(common.text("tokens"), {"--tokens", ""});
-  const Scenario scenario = read_scenario(named.options);
-  take_profile_of_faults(question, scenario);
-  const Economics economics =
-      read_economics(plan.range.gpu, common.has("economics") ? common.text("economics") : "");
-  return {&plan, drawn_run(scenario, plan.range.step, question, economics)};
-}
-
-}  // namespace
-
-int run_compare(const Arguments& arguments) {
-  const ComparisonRequest request = read_request(arguments);
-  if (request.common.has("help")) {
-    std::cout << "usage: orrery compare PLAN PLAN... [options]\n\n"
-                 "A PLAN is a result (of orrery estimate --json), a search (of orrery search\n"
-                 "--json: its first plan), a plan file, or options in quotes: \"--tp 8 --pp 4\".\n"
-                 "Other options are for all plans.\n\n"
-                 "   or: orrery compare --trace FILE... --plan PLAN [options]\n\n"
-                 "A plan beside profiles of its ranks.\n\n"
-              << all_options();
-    return exit_ok;
-  }
-  const SimulatorChoice simulator{simulator_or_alias_of(request.common)};
-  if (request.common.has("trace")) {
-    refuse_beside_traces(request);
-    return compare_traces(request.common, request.plans);
-  }
-  for (const char* option : {"step", "names"})
-    if (request.common.has(option))
-      fail_input({"", std::string{"--"} + option}, "is about a trace",
-                 "name one: --trace rank0.json.gz");
-  if (request.plans.size() < 2 || request.plans.size() > most_plans)
-    fail_input({},
-               "from 2 to 26 plans can be compared, not " + std::to_string(request.plans.size()),
+  options.refuse({"step", "names"}, "is about a trace", "name one: --trace rank0.json.gz");
+  if (words.size() < 2 || words.size() > most_plans)
+    fail_input({}, "from 2 to 26 plans can be compared, not " + std::to_string(words.size()),
                "orrery compare a.json \"--tp 8 --pp 4\"");
-  if (request.common.has("plan"))
-    fail_input({"", "--plan"}, "is one plan of several", "write the file without --plan");
-  std::vector<NamedPlan> named;
+  options.refuse({"plan"}, "is one plan of several", "write the file without --plan");
+  std::vector<NamedPlan> named(words.size());
   std::vector<ComparedPlan> plans;
   std::vector<ComparedRun> runs;
   {
     LongWork line;
-    for (const std::string& word : request.plans) {
-      ProgressListener::tell({Progress::Of::plans, named.size(), request.plans.size()});
-      named.push_back(named_plan(word, request.common));
-      plans.push_back(named.back().plan);
-      if (!request.common.has("tokens")) refuse_run_options(named.back().options);
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      ProgressListener::tell({Progress::Of::plans, i, words.size()});
+      name_plan(words[i], options, common.detail, named[i]);
+      plans.push_back(named[i].plan);
+      if (!common.tokens) refuse_run_option(named[i].about_run);
     }
-    if (!request.common.has("tokens")) refuse_run_options(request.common);
+    if (!common.tokens) refuse_run_option(option_about_a_run(options));
     require_one_model(plans);
-    if (request.common.has("tokens"))
-      for (const NamedPlan& one : named) runs.push_back(run_of(one, request.common));
+    if (common.tokens)
+      for (const NamedPlan& one : named) runs.push_back(run_of(one, common));
   }
   std::vector<PricedPlan> priced;
   std::vector<std::string> inputs;
-  for (const NamedPlan& one : named) inputs.push_back(one.inputs);
-  for (const ComparedPlan& plan : plans) priced.push_back({plan, rent_of(plan, request.common)});
-  if (request.common.has("html")) {
-    OutputFiles files{request.common.has("force")};
-    files.add(request.common.text("html"),
+  for (const NamedPlan& one : named) inputs.push_back(one.carried);
+  for (const ComparedPlan& plan : plans) {
+    const Range rent = read_economics(plan.range.gpu, common.economics).rent_usd_per_gpu_hour;
+    priced.push_back({plan, rent.known() ? std::optional{rent} : std::nullopt});
+  }
+  if (common.html) {
+    OutputFiles files{common.force};
+    files.add(*common.html,
               compare_report(priced, runs, inputs, {typed_command("compare", arguments)}));
     files.commit();
   }
-  if (request.common.has("json"))
+  if (common.json)
     std::cout << compare_json(priced, runs.empty() ? "" : compared_runs_json(runs));
   else
     std::cout << compare_document(priced).text()

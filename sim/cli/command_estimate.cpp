@@ -20,49 +20,61 @@
 #include "sim/training/result_json.hpp"
 #include "sim/training/summary_text.hpp"
 
-namespace po = boost::program_options;
-
 namespace orrery {
 namespace {
 
-po::options_description output_options() {
-  po::options_description options{"What comes out", 100};
-  options.add_options()  //
-      ("tokens", po::value<std::string>()->value_name("N"),
-       "tokens to train on, as 15T: adds how long that takes, what it costs and draws")  //
-      ("reliability", po::value<std::string>()->value_name("NAME|FILE"),
-       "adds to --tokens how long it takes with failures: orrery list reliability")  //
-      ("economics", po::value<std::string>()->value_name("FILE"),
-       "your prices and powers, over those of topologies/economics")  //
-      ("runs", po::value<std::string>()->value_name("LIST"),
-       "files of runs of yours that were measured: cases as orrery validate reads them, or runs "
-       "imported with their logs; adds what this step takes as they did")         //
-      ("json", "print the result object (orrery.result/1) instead of the table")  //
-      ("changes",
-       "try one change of the plan at a time, and list what shortens the step")  //
-      ("links", "print a table of all classes of links and who uses them")       //
-      ("html", po::value<std::string>()->value_name("FILE"),
-       "write a report for a browser: one file with drawings, to keep or to send")  //
-      ("trace", po::value<std::string>()->value_name("FILE"),
-       "write the timeline as Chrome trace JSON; open it at ui.perfetto.dev")  //
-      ("trace-ranks", po::value<std::string>()->value_name("LIST"),
-       "ranks to draw, as 0,8,16-23 (default: all that are simulated)")  //
-      ("missing", po::value<std::string>()->value_name("FILE"),
-       "write the shapes that nobody measured, heaviest first, for orrery calibrate gpu "
-       "--shapes")                                                          //
-      ("unfolded", "simulate every rank instead of one for all its twins")  //
-      ("expanded", "simulate every tensor-parallel collective as flows")    //
-      ("force", "replace files that Orrery did not write")                  //
-      ("no-timing",
-       "leave out how long the estimate took, so that the same question prints the same bytes")  //
-      ("help", "this text");
-  return options;
+// What comes out of an estimate, as options say it.
+struct EstimateOptions {
+  std::optional<double> tokens;
+  std::optional<std::string> reliability, economics, runs, html, trace, missing;
+  TraceOptions drawn;
+  bool json = false, changes = false, links = false, force = false, no_timing = false;
+};
+
+void add_output(Options& options, EstimateOptions& into, Detail& detail) {
+  options.group("What comes out");
+  options.add("tokens", "N",
+              "tokens to train on, as 15T: adds how long that takes, what it costs and draws",
+              into.tokens, parse_tokens);
+  options.add("reliability", "NAME|FILE",
+              "adds to --tokens how long it takes with failures: orrery list reliability",
+              into.reliability);
+  options.add("economics", "FILE", "your prices and powers, over those of topologies/economics",
+              into.economics);
+  options.add("runs", "LIST",
+              "files of runs of yours that were measured: cases as orrery validate reads them, or "
+              "runs imported with their logs; adds what this step takes as they did",
+              into.runs);
+  options.add("json", "print the result object (orrery.result/1) instead of the table", into.json);
+  options.add("changes", "try one change of the plan at a time, and list what shortens the step",
+              into.changes);
+  options.add("links", "print a table of all classes of links and who uses them", into.links);
+  options.add("html", "FILE",
+              "write a report for a browser: one file with drawings, to keep or to send",
+              into.html);
+  options.add("trace", "FILE",
+              "write the timeline as Chrome trace JSON; open it at ui.perfetto.dev", into.trace);
+  options.add(
+      "trace-ranks", "LIST", "ranks to draw, as 0,8,16-23 (default: all that are simulated)",
+      [&into](const std::string& text, const Place&) { into.drawn.ranks = parse_ranks(text); });
+  options.add("missing", "FILE",
+              "write the shapes that nobody measured, heaviest first, for orrery calibrate gpu "
+              "--shapes",
+              into.missing);
+  options.add("unfolded", "simulate every rank instead of one for all its twins", detail.unfolded);
+  options.add("expanded", "simulate every tensor-parallel collective as flows", detail.expanded);
+  options.add("force", "replace files that Orrery did not write", into.force);
+  options.add("no-timing",
+              "leave out how long the estimate took, so that the same question prints the same "
+              "bytes",
+              into.no_timing);
+  options.help();
 }
 
 // Beside the prediction of a run that was imported from its log: how long its iterations took.
-std::string measured_text(const ParsedOptions& parsed, Seconds predicted) {
-  if (!parsed.has("plan")) return "";
-  const auto measured = read_plan_file(parsed.text("plan"), {"--plan", ""}).find("measured");
+std::string measured_text(const std::optional<std::string>& plan, Seconds predicted) {
+  if (!plan) return "";
+  const auto measured = read_plan_file(*plan, command_line / "plan").find("measured");
   if (!measured) return "";
   const double step = measured->at("step_s").number(1e-9, 1e9);
   const auto iterations = measured->at("iterations").integer(1, 1 << 30);
@@ -71,17 +83,17 @@ std::string measured_text(const ParsedOptions& parsed, Seconds predicted) {
          signed_percent(predicted.si() / step - 1.0) + ")\n";
 }
 
-std::optional<RunQuestion> run_question(const ParsedOptions& parsed, double tokens) {
-  if (!parsed.has("reliability")) return std::nullopt;
-  if (!parsed.has("tokens"))
-    fail_input({"--reliability", ""}, "failures of which run?",
-               "say how long to train: --tokens 15T");
-  if (parsed.has("json"))
-    fail_input({"--reliability", ""}, "adds a line to the table, which --json has no place for",
+std::optional<RunQuestion> run_question(const EstimateOptions& asked) {
+  if (!asked.reliability) return std::nullopt;
+  const Place at = command_line / "reliability";
+  if (!asked.tokens)
+    fail_input(at, "failures of which run?", "say how long to train: --tokens 15T");
+  if (asked.json)
+    fail_input(at, "adds a line to the table, which --json has no place for",
                "use orrery run --json");
   RunQuestion question;
-  question.tokens = tokens;
-  question.reliability = read_reliability(parsed.text("reliability"), {"--reliability", ""});
+  question.tokens = *asked.tokens;
+  question.reliability = read_reliability(*asked.reliability, at);
   question.reliability.slow = {};  // Of which the formula does not speak.
   return question;
 }
@@ -99,42 +111,36 @@ std::string missing_text(const Result& result, EstimateContext& context) {
 }  // namespace
 
 int run_estimate(const Arguments& arguments) {
-  po::options_description options;
-  options.add(scenario_options())
-      .add(simulator_option_and_alias())
-      .add(memory_option())
-      .add(host_memory_option())
-      .add(output_options());
-  const ParsedOptions parsed = parse_options(options, arguments, scenario_booleans());
-  if (parsed.has("help")) {
-    std::cout << "usage: orrery estimate --model M --system S --gpus N --gbs B [options]\n\n"
-              << options;
+  ScenarioOptions inputs;
+  Detail detail;
+  Simulator simulator = Simulator::own;
+  EstimateOptions asked;
+  Options options{""};
+  add_scenario(options, inputs);
+  add_simulator_and_alias(options, simulator);
+  add_memory_option(options, detail);
+  add_host_memory_option(options, detail.host_memory);
+  add_output(options, asked, detail);
+  if (!options.read(arguments,
+                    "usage: orrery estimate --model M --system S --gpus N --gbs B [options]"))
     return exit_ok;
-  }
-  if (!parsed.words.empty())
-    fail_input({}, "'" + parsed.words[0] + "' belongs to no option", "see orrery estimate --help");
+  options.refuse_words("see orrery estimate --help");
+  const SimulatorChoice chosen{simulator};
 
-  const SimulatorChoice simulator{simulator_or_alias_of(parsed)};
-  const Scenario scenario = read_scenario(parsed);
+  const Scenario scenario = read_scenario(inputs);
   // What is wrong with prices is said before the work is done.
   std::optional<Economics> economics;
-  double tokens = 0.0;
-  if (parsed.has("tokens")) {
-    tokens = parse_tokens(parsed.text("tokens"), {"--tokens", ""});
-    economics = read_economics(scenario.system.gpu.name,
-                               parsed.has("economics") ? parsed.text("economics") : "");
-  } else if (parsed.has("economics")) {
-    fail_input({"--economics", ""}, "prices of what?", "say how long to train: --tokens 15T");
-  }
-  const std::optional<RunQuestion> run = run_question(parsed, tokens);
-  if (parsed.has("changes") && parsed.has("json"))
-    fail_input({"--changes", ""}, "prints a table, which --json has no place for",
-               "leave one of them out");
-  const std::vector<MeasuredRun> own_runs =
-      parsed.has("runs") ? read_measured_runs(parsed) : std::vector<MeasuredRun>{};
+  if (asked.tokens)
+    economics = read_economics(scenario.system.gpu.name, asked.economics.value_or(""));
+  else
+    options.refuse({"economics"}, "prices of what?", "say how long to train: --tokens 15T");
+  const std::optional<RunQuestion> run = run_question(asked);
+  if (asked.json)
+    options.refuse({"changes"}, "prints a table, which --json has no place for",
+                   "leave one of them out");
+  std::vector<MeasuredRun> own_runs;
+  if (asked.runs) own_runs = read_measured_runs(*asked.runs, inputs.system, detail.most_memory);
   EstimateContext context{scenario.system};
-  const Detail detail{parsed.has("unfolded"), parsed.has("expanded"), host_memory_of(parsed),
-                      memory_limit_of(parsed)};
   Estimate answer = [&] {
     LongWork line;
     return estimate(scenario, context, detail);
@@ -144,29 +150,26 @@ int run_estimate(const Arguments& arguments) {
                               *economics)
           : "";
   if (economics)
-    answer.result.bill = bill_of(scenario, answer.result.step_time, tokens, *economics);
+    answer.result.bill = bill_of(scenario, answer.result.step_time, *asked.tokens, *economics);
   if (!own_runs.empty()) answer.result.by_runs = by_runs(answer.result.range, own_runs);
-  OutputFiles files{parsed.has("force")};
-  if (parsed.has("trace")) {
-    TraceOptions trace;
-    trace.warnings = answer.result.warnings;
-    if (parsed.has("trace-ranks")) trace.ranks = parse_ranks(parsed.text("trace-ranks"));
-    files.add(parsed.text("trace"), chrome_trace(answer.step, answer.timeline, scenario, trace));
+  OutputFiles files{asked.force};
+  if (asked.trace) {
+    asked.drawn.warnings = answer.result.warnings;
+    files.add(*asked.trace, chrome_trace(answer.step, answer.timeline, scenario, asked.drawn));
   }
-  if (parsed.has("html"))
-    files.add(parsed.text("html"),
+  if (asked.html)
+    files.add(*asked.html,
               estimate_report(answer, context, {typed_command("estimate", arguments)}));
-  if (parsed.has("missing"))
-    files.add(parsed.text("missing"), missing_text(answer.result, context));
+  if (asked.missing) files.add(*asked.missing, missing_text(answer.result, context));
   files.commit();
-  const bool timing = !parsed.has("no-timing");
-  std::cout << (parsed.has("json") ? result_json(answer.result, {.about_this_run = timing})
-                                   : summary_text(answer.result, {.colour = wants_colour(),
-                                                                  .wall_time = timing,
-                                                                  .links = parsed.has("links")}));
+  const bool timing = !asked.no_timing;
+  std::cout << (asked.json ? result_json(answer.result, {.about_this_run = timing})
+                           : summary_text(answer.result, {.colour = wants_colour(),
+                                                          .wall_time = timing,
+                                                          .links = asked.links}));
   std::cout << interrupted;
-  if (!parsed.has("json")) std::cout << measured_text(parsed, answer.result.step_time);
-  if (parsed.has("changes")) {
+  if (!asked.json) std::cout << measured_text(inputs.plan, answer.result.step_time);
+  if (asked.changes) {
     const std::vector<SingleChange> changes = [&] {
       LongWork line;
       return single_changes(answer.result, context, detail);

@@ -15,24 +15,8 @@
 
 extern char** environ;
 
-namespace po = boost::program_options;
-
 namespace orrery {
 namespace {
-
-po::options_description page_options() {
-  po::options_description options{"The page", 100};
-  options.add_options()  //
-      ("tokens", po::value<std::string>()->value_name("N"),
-       "tokens to train on, as 15T: adds how long that takes and what it costs")  //
-      ("economics", po::value<std::string>()->value_name("FILE"),
-       "your prices and powers, over those of topologies/economics")  //
-      ("port", po::value<std::string>()->value_name("N"),
-       "of 127.0.0.1, where the page is (default: one that is free)")   //
-      ("no-open", "print the address and do not open it in a browser")  //
-      ("help", "this text");
-  return options;
-}
 
 // What `orrery explore` alone shows: GPT-3 as in Narayanan et al. (SC'21).
 const std::map<std::string, std::string>& example() {
@@ -49,11 +33,11 @@ const std::map<std::string, std::string>& example() {
 }
 
 // What was typed, by key.
-std::map<std::string, std::string> words_of(const ParsedOptions& parsed) {
+std::map<std::string, std::string> words_of(const Options& options, const ScenarioOptions& inputs) {
   std::map<std::string, std::string> words;
-  if (parsed.has("plan")) {
-    const JsonValue file = read_plan_file(parsed.text("plan"), {"--plan", ""});
-    const Scenario scenario = read_scenario(parsed);
+  if (inputs.plan) {
+    const JsonValue file = read_plan_file(*inputs.plan, command_line / "plan");
+    const Scenario scenario = read_scenario(inputs);
     const PlanRequest request = plan_again(scenario.plan);
     words["gpus"] = std::to_string(scenario.plan.gpus());
     for (const PlanKey& key : plan_keys()) {
@@ -68,9 +52,8 @@ std::map<std::string, std::string> words_of(const ParsedOptions& parsed) {
         words[key] = value->text();
   }
   for (const std::string& key : keys_beside_the_plan())
-    if (parsed.has(key)) words[key] = parsed.text(key);
-  for (const PlanKey& key : plan_keys())
-    if (parsed.has(key.name)) words[key.name] = parsed.text(key.name);
+    if (options.has(key)) words[key] = options.text(key);
+  for (const auto& [key, text] : inputs.keys) words[key] = text;
   if (words.empty()) return example();
   for (const auto& [key, fallback] : {std::pair{"gpus", "64"}, {"gbs", "256"}})
     if (!words.contains(key)) words[key] = fallback;
@@ -134,28 +117,35 @@ sigset_t signals_that_end() {
 }  // namespace
 
 int run_explore(const Arguments& arguments) {
-  po::options_description options;
-  options.add(scenario_options())
-      .add(simulator_option_and_alias())
-      .add(host_memory_option())
-      .add(page_options());
-  const ParsedOptions parsed = parse_options(options, arguments, scenario_booleans());
-  if (parsed.has("help")) {
-    std::cout << "usage: orrery explore [--model M --system S --gpus N --gbs B] [options]\n\n"
-                 "Serves a page to this machine in which the options below are knobs, until "
-                 "Ctrl-C.\n\n"
-              << options;
+  ScenarioOptions asked;
+  Detail detail;
+  Simulator simulator = Simulator::own;
+  detail.most_memory = tolerated_share_of_memory;
+  int port = 0;
+  bool stays_closed = false;
+  Options options{""};
+  add_scenario(options, asked);
+  add_simulator_and_alias(options, simulator);
+  add_host_memory_option(options, detail.host_memory);
+  options.group("The page");
+  options.add("tokens", "N",
+              "tokens to train on, as 15T: adds how long that takes and what it costs");
+  options.add("economics", "FILE", "your prices and powers, over those of topologies/economics");
+  options.add("port", "N", "of 127.0.0.1, where the page is (default: one that is free)", port,
+              Counted{1, 65535});
+  options.add("no-open", "print the address and do not open it in a browser", stays_closed);
+  options.help();
+  if (!options.read(arguments,
+                    "usage: orrery explore [--model M --system S --gpus N --gbs B] [options]\n\n"
+                    "Serves a page to this machine in which the options below are knobs, until "
+                    "Ctrl-C."))
     return exit_ok;
-  }
-  if (!parsed.words.empty())
-    fail_input({}, "'" + parsed.words[0] + "' belongs to no option", "see orrery explore --help");
-  const int port = parsed.has("port") ? parse_count(parsed.text("port"), "port", 1, 65535) : 0;
+  options.refuse_words("see orrery explore --help");
+  const SimulatorChoice chosen{simulator};
 
-  const SimulatorChoice simulator{simulator_or_alias_of(parsed)};
-  const std::map<std::string, std::string> words = words_of(parsed);
+  const std::map<std::string, std::string> words = words_of(options, asked);
   NamesAllowed names = NamesAllowed::of_catalog();
   for (const auto& [key, word] : words) names.given[key].insert(word);
-  const Detail detail{false, false, host_memory_of(parsed), tolerated_share_of_memory};
   // What is wrong with what was typed is said here, and not in the page.
   WarmInputs first{names, detail};
   ExploredState state;
@@ -175,7 +165,7 @@ int run_explore(const Arguments& arguments) {
             << "\n\nfor this machine alone. Ctrl-C ends it.\n"
             << std::flush;
   std::thread serving{[&] { server.serve(); }};
-  if (!parsed.has("no-open")) open_in_browser(address);
+  if (!stays_closed) open_in_browser(address);
 
   bool reader_is_gone = false;
   for (int signal = SIGCHLD; signal == SIGCHLD && !reader_is_gone;) {

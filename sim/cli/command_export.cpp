@@ -14,33 +14,28 @@
 #include "sim/plan/plan_keys.hpp"
 #include "sim/search/plan_space.hpp"
 
-namespace po = boost::program_options;
-
 namespace orrery {
 namespace {
 
-po::options_description script_options() {
-  po::options_description options{"What is exported", 100};
-  options.add_options()  //
-      ("script", po::value<std::string>()->value_name("FILE"),
-       "a launch script: print its arguments with those changed that the plan needs")  //
-      ("diff", po::value<std::string>()->value_name("FILE"),
-       "a launch script: print only what must change, why, and what it brings");
-  add_script_options(options);
-  return options;
-}
+// What the options of `orrery export megatron` say.
+struct ExportOptions {
+  ScenarioOptions inputs;
+  std::optional<std::string> script, diff;
+  std::map<std::string, std::string> variables;  ///< Of the script.
+};
 
 // The arguments of the script that the options or the plan file name; nothing: none do.
-std::optional<MegatronArguments> script_of(const ParsedOptions& parsed) {
-  for (const char* option : {"diff", "script"})
-    if (parsed.has(option)) return read_launch_script(parsed.text(option), parsed);
-  if (!parsed.has("plan")) return std::nullopt;
-  const JsonValue file = read_plan_file(parsed.text("plan"), {"--plan", ""});
+std::optional<MegatronArguments> script_of(const ExportOptions& asked) {
+  if (asked.diff) return read_launch_script(*asked.diff, asked.variables);
+  if (asked.script) return read_launch_script(*asked.script, asked.variables);
+  if (!asked.inputs.plan) return std::nullopt;
+  const std::string& plan = *asked.inputs.plan;
+  const JsonValue file = read_plan_file(plan, command_line / "plan");
   const auto arguments = file.find("arguments");
   if (!arguments) return std::nullopt;
   std::string text;
   for (const JsonValue& argument : arguments->elements()) text += argument.text() + " \\\n";
-  return MegatronArguments::read(text, parsed.text("plan"), {});
+  return MegatronArguments::read(text, plan, {});
 }
 
 // What the script runs.
@@ -73,12 +68,12 @@ Scenario on_software_of(const Scenario& before, const Scenario& after) {
                        after.plan.gpus(), {});
 }
 
-int export_changes(const ParsedOptions& parsed, const ScriptedRun& run) {
-  const Scenario asked = read_scenario(parsed, run.model);
+int export_changes(const ExportOptions& options, const ScriptedRun& run) {
+  const Scenario asked = read_scenario(options.inputs, run.model);
   const Scenario before = scenario_of(run, asked);
-  const Scenario after = parsed.has("software") ? asked : on_software_of(before, asked);
+  const Scenario after = options.inputs.has_key("software") ? asked : on_software_of(before, asked);
   const MegatronFlags had = megatron_flags(before), flags = megatron_flags(after);
-  if (parsed.has("diff")) {
+  if (options.diff) {
     EstimateContext context{after.system};
     std::cout << megatron_changes_text(run.script, plan_steps(before, after, context));
   } else {
@@ -90,17 +85,6 @@ int export_changes(const ParsedOptions& parsed, const ScriptedRun& run) {
   return exit_ok;
 }
 
-po::options_description server_options() {
-  po::options_description options = deployment_options();
-  options.add(pool_options());
-  options.add_options()  //
-      ("prefix-cache", po::value<std::string>()->value_name("on|off"),
-       "what prompts begin with stays in the cache (on)")  //
-      ("router", po::value<std::string>()->value_name("NAME"), "is left out: no server is told");
-  options.add_options()("help", "this text");
-  return options;
-}
-
 int print_script(const ServerScript& script) {
   std::cout << script.text;
   for (const std::string& what : script.left_out) std::cerr << "orrery: note: " << what << "\n";
@@ -108,28 +92,30 @@ int print_script(const ServerScript& script) {
 }
 
 int export_server(const Arguments& arguments) {
-  const po::options_description options = server_options();
-  ParsedOptions parsed = parse_options(options, arguments, {"chunked", "mixed"});
-  if (parsed.has("help")) {
-    std::cout << "usage: orrery export server --plan FILE | --model M --system S --gpus N --engine "
-                 "E [options]\n\n"
-                 "Prints commands that start a deployment: vllm serve, sglang.launch_server, "
-                 "trtllm-serve, or\nDynamo's workers. What no flag says goes to stderr.\n\n"
-              << options;
+  DeploymentOptions asked;
+  PoolOptions pools;
+  bool keeps_prefixes = true;
+  Options options;
+  add_deployment(options, asked);
+  add_pools(options, pools);
+  options.group("Options");
+  options.add("prefix-cache", "on|off", "what prompts begin with stays in the cache (on)",
+              keeps_prefixes, parse_on_off);
+  options.add("router", "NAME", "is left out: no server is told");
+  options.help();
+  if (!read_with_deployment_file(
+          options, arguments,
+          "usage: orrery export server --plan FILE | --model M --system S --gpus N --engine E "
+          "[options]\n\n"
+          "Prints commands that start a deployment: vllm serve, sglang.launch_server, "
+          "trtllm-serve, or\nDynamo's workers. What no flag says goes to stderr.",
+          "see orrery export --help"))
     return exit_ok;
-  }
-  if (!parsed.words.empty())
-    fail_input({}, "'" + parsed.words[0] + "' belongs to no option", "see orrery export --help");
-  take_deployment_file(parsed);
-  const Place at{"", ""};
-  const bool keeps_prefixes = !parsed.has("prefix-cache") || parsed.text("prefix-cache") != "off";
-  if (const auto request = read_pools(parsed, read_deployment_flags(parsed))) {
-    const Model model =
-        read_model(required(parsed, "model", "name one: orrery list models"), at / "model");
-    const System system =
-        read_system(required(parsed, "system", "name one: orrery list systems"), at / "system");
-    const ServingEngine engine = read_serving_engine(
-        required(parsed, "engine", "name one: orrery list engines"), at / "engine");
+  const Place& at = command_line;
+  if (const auto request = read_pools(options, pools, asked.keys)) {
+    const Model model = read_model(named(asked.model, "model"), at / "model");
+    const System system = read_system(named(asked.system, "system"), at / "system");
+    const ServingEngine engine = read_serving_engine(named(asked.engine, "engine"), at / "engine");
     const PoolsPlan plan =
         make_pools(model, system, engine, *request, {"--prefill", ""}, {"--decode", ""});
     return print_script(server_script(model, system, engine,
@@ -137,7 +123,7 @@ int export_server(const Arguments& arguments) {
                                        {ServerRole::decode, plan.decode, plan.decode_gpus}},
                                       keeps_prefixes, at));
   }
-  const ServingSetup setup = read_serving_setup(parsed);
+  const ServingSetup setup = read_serving_setup(asked);
   ScriptedPool pool{ServerRole::all, setup.deployment, {}};
   for (int replica = 0; replica < setup.deployment.replicas; ++replica)
     pool.first_gpus.push_back(static_cast<int>(replica * setup.deployment.replica_gpus()));
@@ -146,30 +132,25 @@ int export_server(const Arguments& arguments) {
 }
 
 int export_simgrid(const Arguments& arguments) {
-  po::options_description options{"Options", 100};
-  options.add_options()                                                           //
-      ("system", po::value<std::string>()->value_name("NAME|FILE"), "a cluster")  //
-      ("gpus", po::value<std::string>()->value_name("N"),
-       "its first N GPUs (default: those of two NVLink domains)");
-  add_output_options(options);
-  const ParsedOptions parsed = parse_options(options, arguments, {});
-  if (parsed.has("help")) {
-    std::cout
-        << "usage: orrery export simgrid --system NAME|FILE [--gpus N] [-o FILE]\n\n"
-           "Prints a cluster as a SimGrid platform: a host a GPU, links, and the route between "
-           "each two\nGPUs. SimGrid's own programs, Batsim and WRENCH read it.\n\n"
-        << options;
+  std::optional<std::string> gpus;
+  ImportOutput output;
+  Options options;
+  options.add("system", "NAME|FILE", "a cluster");
+  options.add("gpus", "N", "its first N GPUs (default: those of two NVLink domains)", gpus);
+  add_output(options, output);
+  if (!options.read(arguments,
+                    "usage: orrery export simgrid --system NAME|FILE [--gpus N] [-o FILE]\n\n"
+                    "Prints a cluster as a SimGrid platform: a host a GPU, links, and the route "
+                    "between each two\nGPUs. SimGrid's own programs, Batsim and WRENCH read it."))
     return exit_ok;
-  }
-  if (!parsed.words.empty())
-    fail_input({}, "'" + parsed.words[0] + "' belongs to no option", "see orrery export --help");
-  const System system = read_system(required(parsed, "system", "name one: orrery list systems"),
+  options.refuse_words("see orrery export --help");
+  const System system = read_system(options.required("system", "name one: orrery list systems"),
                                     command_line / "system");
   const int most =
       system.max_gpus > 0 ? std::min(system.max_gpus, most_platform_gpus) : most_platform_gpus;
-  const int gpus = parsed.has("gpus") ? parse_count(parsed.text("gpus"), "gpus", 1, most)
-                                      : std::min(2 * system.nvlink_domain, most);
-  write_result(parsed, simgrid_platform(system, gpus), {});
+  const int count = gpus ? parse_count(*gpus, command_line / "gpus", 1, most)
+                         : std::min(2 * system.nvlink_domain, most);
+  write_result(options, output, simgrid_platform(system, count), {});
   return exit_ok;
 }
 
@@ -178,9 +159,6 @@ int export_simgrid(const Arguments& arguments) {
 int run_export(const Arguments& arguments) {
   static const std::vector<std::string> formats{"megatron", "server", "simgrid"};
   CommandListener::tell(formats);
-  po::options_description options;
-  options.add(scenario_options()).add(script_options());
-  options.add_options()("help", "this text");
   const std::string format = arguments.empty() ? "" : arguments[0];
   if (format == "--help") return run_export({formats.front(), "--help"});
   if (format == "server") return export_server({arguments.begin() + 1, arguments.end()});
@@ -188,22 +166,31 @@ int run_export(const Arguments& arguments) {
   if (format != formats.front())
     fail_input({}, format.empty() ? "export to what?" : "'" + format + "' is not a format",
                suggestion(format, formats));
-  const ParsedOptions parsed =
-      parse_options(options, {arguments.begin() + 1, arguments.end()}, scenario_booleans());
-  if (parsed.has("help")) {
-    std::cout << "usage: orrery export megatron --model M --system S --gpus N --gbs B [options]\n\n"
-                 "Prints a plan and its model as arguments of Megatron-LM's pretrain_gpt.py; what "
-                 "they cannot\nsay goes to stderr. A plan that orrery import wrote, or --script, "
-                 "keeps all arguments of\nthe script that the plan does not change.\n\n"
-              << options;
+  ExportOptions asked;
+  Options options{""};
+  add_scenario(options, asked.inputs);
+  options.group("What is exported");
+  options.add("script", "FILE",
+              "a launch script: print its arguments with those changed that the plan needs",
+              asked.script);
+  options.add("diff", "FILE",
+              "a launch script: print only what must change, why, and what it brings", asked.diff);
+  add_variables(options, asked.variables);
+  options.group("");
+  options.help();
+  if (!options.read({arguments.begin() + 1, arguments.end()},
+                    "usage: orrery export megatron --model M --system S --gpus N --gbs B "
+                    "[options]\n\n"
+                    "Prints a plan and its model as arguments of Megatron-LM's pretrain_gpt.py; "
+                    "what they cannot\nsay goes to stderr. A plan that orrery import wrote, or "
+                    "--script, keeps all arguments of\nthe script that the plan does not change."))
     return exit_ok;
-  }
-  if (!parsed.words.empty())
-    fail_input({}, "'" + parsed.words[0] + "' belongs to no option", "see orrery export --help");
-  if (parsed.has("diff") && parsed.has("script"))
-    fail_input({"", "--diff"}, "prints what changes, and --script prints all", "leave one out");
-  if (auto script = script_of(parsed)) return export_changes(parsed, run_of(std::move(*script)));
-  const MegatronFlags flags = megatron_flags(read_scenario(parsed));
+  options.refuse_words("see orrery export --help");
+  if (asked.diff && asked.script)
+    fail_input(command_line / "diff", "prints what changes, and --script prints all",
+               "leave one out");
+  if (auto script = script_of(asked)) return export_changes(asked, run_of(std::move(*script)));
+  const MegatronFlags flags = megatron_flags(read_scenario(asked.inputs));
   std::cout << megatron_text(flags);
   for (const std::string& what : flags.left_out)
     std::cerr << "orrery: note: no flag for " << what << "\n";

@@ -26,100 +26,113 @@
 #include "sim/reliability/fault_trace.hpp"
 #include "sim/reliability/reliability_text.hpp"
 
-namespace po = boost::program_options;
-
 namespace orrery {
+namespace {
+
+const std::vector<std::string>& some_words(const Options& options, const std::string& remedy) {
+  if (options.words().empty()) fail_input({}, "nothing to import", remedy);
+  return options.words();
+}
+
+std::vector<RecipeFile> read_files(const std::vector<std::string>& paths) {
+  std::vector<RecipeFile> files;
+  for (const std::string& path : paths) files.push_back({read_text_file(path), path});
+  return files;
+}
+
+// A whole number from 1 to `most`.
+auto count_to(int most) {
+  return [most](const std::string& text, const Place& at) {
+    const auto count = plain_integer(text, most);
+    if (!count || *count == 0)
+      fail_input(at, "is not a count from 1 to " + grouped(most), "write a whole number");
+    return *count;
+  };
+}
+
+}  // namespace
 
 int import_bench(const Arguments& arguments) {
-  po::options_description options{"Options", 100};
-  const auto text = [](const char* value) { return po::value<std::string>()->value_name(value); };
-  options.add_options()("plan", text("FILE"),
-                        "the deployment that was measured, as orrery import server writes it")(
-      "system", text("NAME|FILE"), "the cluster on which it ran");
-  add_output_options(options);
-  const ParsedOptions parsed = parse_options(options, arguments, {});
-  if (parsed.has("help")) {
-    std::cout << "usage: orrery import bench FILE... --plan DEPLOYMENT --system NAME [options]\n\n"
-                 "Reads results of vLLM's and SGLang's benchmarks, AIPerf, GenAI-Perf, "
-                 "inference-perf and\nInferenceX; writes cases for orrery validate and orrery "
-                 "serve --runs.\n\n"
-              << options;
+  std::optional<std::string> plan;
+  std::string system;
+  ImportOutput output;
+  Options options;
+  options.add("plan", "FILE", "the deployment that was measured, as orrery import server writes it",
+              plan);
+  options.add("system", "NAME|FILE", "the cluster on which it ran", system);
+  add_output(options, output);
+  if (!options.read(
+          arguments,
+          "usage: orrery import bench FILE... --plan DEPLOYMENT --system NAME [options]\n\n"
+          "Reads results of vLLM's and SGLang's benchmarks, AIPerf, GenAI-Perf, inference-perf "
+          "and\nInferenceX; writes cases for orrery validate and orrery serve --runs."))
     return exit_ok;
-  }
-  if (parsed.words.empty()) fail_input({}, "nothing to import", "name a result");
+  const std::vector<std::string>& files = some_words(options, "name a result");
   std::optional<JsonValue> deployment;
-  if (parsed.has("plan")) deployment = JsonValue::read_file(parsed.text("plan"));
+  if (plan) deployment = JsonValue::read_file(*plan);
   std::string cases;
   std::vector<std::string> notes;
-  for (const std::string& file : parsed.words) {
+  for (const std::string& file : files) {
     const std::vector<BenchmarkResult> results = read_benchmark_results(read_text_file(file), file);
     for (const BenchmarkResult& result : results)
       for (const std::string& note : result.notes) notes.push_back(file + ": " + note);
-    cases += (cases.empty() ? "" : ",\n") +
-             benchmark_cases(results, file, deployment,
-                             parsed.has("system") ? parsed.text("system") : "");
+    cases += (cases.empty() ? "" : ",\n") + benchmark_cases(results, file, deployment, system);
   }
-  write_result(parsed, "[\n" + cases + "\n]\n", notes);
+  write_result(options, output, "[\n" + cases + "\n]\n", notes);
   return exit_ok;
 }
 
 int import_cluster(const Arguments& arguments) {
-  po::options_description options{"Options", 100};
-  for (const ClusterOption& option : cluster_options())
-    options.add_options()(option.name.c_str(), po::value<std::string>()->value_name(option.value),
-                          option.help.c_str());
-  add_output_options(options);
-  const ParsedOptions parsed = parse_options(options, arguments, {});
-  if (parsed.has("help")) {
-    std::cout << "usage: orrery import cluster --gpu NAME --gpus-per-node N --nics NxRATE "
-                 "[options]\n\n"
-                 "Writes a system from a few words. What you leave open is assumed, and said.\n\n"
-              << options;
-    return exit_ok;
-  }
-  if (!parsed.words.empty())
-    fail_input({}, "'" + parsed.words[0] + "' belongs to no option",
-               "write --gpu NAME --gpus-per-node N --nics NxRATE");
   SystemAnswers words;
+  ImportOutput output;
+  Options options;
   for (const ClusterOption& option : cluster_options())
-    if (parsed.has(option.name)) words[option.name] = parsed.text(option.name);
-  if (!words.contains("name") && parsed.has("output"))
-    words["name"] = std::filesystem::path{parsed.text("output")}.stem().string();
+    options.add(option.name, option.value, option.help, words);
+  add_output(options, output);
+  if (!options.read(arguments,
+                    "usage: orrery import cluster --gpu NAME --gpus-per-node N --nics NxRATE "
+                    "[options]\n\n"
+                    "Writes a system from a few words. What you leave open is assumed, and said."))
+    return exit_ok;
+  options.refuse_words("write --gpu NAME --gpus-per-node N --nics NxRATE");
+  if (!words.contains("name") && output.file)
+    words["name"] = std::filesystem::path{*output.file}.stem().string();
   const ImportedSystem imported = cluster_json(words);
-  write_result(parsed, imported.json, imported.notes);
+  write_result(options, output, imported.json, imported.notes);
   return exit_ok;
 }
 
 int import_kineto(const Arguments& arguments) {
-  po::options_description options{"Options", 100};
-  const auto file = [] { return po::value<std::string>()->value_name("FILE"); };
-  options.add_options()                                                                          //
-      ("kernels", file(), "write the record there instead of to stdout, and say what is in it")  //
-      ("names", file(), "what your kernels do, before workloads/kernel_names.json")              //
-      ("force", "replace a file that Orrery did not write")("help", "this text");
-  const ParsedOptions parsed = parse_options(options, arguments, {});
-  if (parsed.has("help")) {
-    std::cout << "usage: orrery import kineto FILE... [--kernels RECORD] [options]\n\n"
-                 "Reads traces of PyTorch's profiler, written with record_shapes=True; writes how "
-                 "long each\nshape of product and attention took, for orrery calibrate fit.\n\n"
-              << options;
+  std::string output, names_file;
+  bool force = false;
+  Options options;
+  options.add("kernels", "FILE",
+              "write the record there instead of to stdout, and say what is in it", output);
+  options.add("names", "FILE", "what your kernels do, before workloads/kernel_names.json",
+              names_file);
+  options.add("force", "replace a file that Orrery did not write", force);
+  options.help();
+  if (!options.read(
+          arguments,
+          "usage: orrery import kineto FILE... [--kernels RECORD] [options]\n\n"
+          "Reads traces of PyTorch's profiler, written with record_shapes=True; writes how long "
+          "each\nshape of product and attention took, for orrery calibrate fit."))
     return exit_ok;
-  }
-  if (parsed.words.empty()) fail_input({}, "nothing to import", "name one or more traces");
-  const std::string output = parsed.has("kernels") ? parsed.text("kernels") : "";
-  if (std::find(parsed.words.begin(), parsed.words.end(), output) != parsed.words.end())
-    fail_input({"", "--kernels"}, "'" + output + "' is also what is read", "name another file");
-  const KernelNames names{parsed.has("names") ? parsed.text("names") : ""};
+  const std::vector<std::string>& files = some_words(options, "name one or more traces");
+  if (std::find(files.begin(), files.end(), output) != files.end())
+    fail_input(command_line / "kernels", "'" + output + "' is also what is read",
+               "name another file");
+  const KernelNames names{names_file};
   std::vector<KinetoTrace> traces;
-  for (const std::string& word : parsed.words) traces.push_back(read_kineto(word));
+  for (const std::string& file : files) traces.push_back(read_kineto(file));
   const TracedKernels traced = kernels_of_traces(traces, names);
   const std::string text = calibration::record_json(traced.record);
   if (output.empty()) {
     std::cout << text;
   } else {
-    OutputFiles files{parsed.has("force")};
-    files.add(output, text);
-    files.commit();
+    OutputFiles written{force};
+    written.add(output, text);
+    written.commit();
     std::int64_t runs = 0;
     for (const calibration::Measurement& one : traced.record.measurements)
       runs += one.warm->samples;
@@ -160,14 +173,6 @@ const std::vector<Format>& formats() {
   return all;
 }
 
-std::int64_t gpus_of(const ParsedOptions& parsed) {
-  constexpr int most = 1 << 24;
-  const auto count = plain_integer(parsed.text("gpus"), most);
-  if (!count || *count == 0)
-    fail_input({"", "--gpus"}, "is not a count from 1 to 16,777,216", "write a whole number");
-  return *count;
-}
-
 }  // namespace
 
 const std::vector<std::string>& recipe_formats() {
@@ -183,110 +188,83 @@ int import_recipe(const std::string& name, const Arguments& arguments) {
   const Format* format = nullptr;
   for (const Format& one : formats())
     if (one.name == name) format = &one;
-  po::options_description options{"Options", 100};
-  const auto text = [](const char* value) { return po::value<std::string>()->value_name(value); };
-  options.add_options()("model", text("NAME|FILE"), "in place of the model that the file names")(
-      "gpus", text("N"), "GPUs of the run, where the file does not say it")(
-      "name", text("NAME"), "what to call a model that has no name (default: the file's)");
-  add_setting_options(options);
-  add_output_options(options);
-  const ParsedOptions parsed = parse_options(options, arguments, {});
-  if (parsed.has("help")) {
-    std::cout << "usage: orrery import " << name << (format->is_one_file ? " FILE" : " FILE...")
-              << " [options]\n\nReads " << format->what
-              << "; writes a plan with its model, for --plan\nand --model.\n\n"
-              << options;
-    return exit_ok;
-  }
-  if (parsed.words.empty()) fail_input({}, "nothing to import", "name a file");
-  if (format->is_one_file && parsed.words.size() != 1)
-    fail_input({}, "one run is one file", "name one file");
-  std::vector<RecipeFile> files;
-  for (const std::string& path : parsed.words) files.push_back({read_text_file(path), path});
   RecipeAnswers answers;
-  answers.name = parsed.has("name") ? parsed.text("name")
-                                    : std::filesystem::path{files.front().path}.stem().string();
-  if (parsed.has("model")) answers.model = parsed.text("model");
-  if (parsed.has("gpus")) answers.gpus = gpus_of(parsed);
-  answers.set = given_values(parsed);
+  ImportOutput output;
+  Options options;
+  options.add("model", "NAME|FILE", "in place of the model that the file names", answers.model);
+  options.add("gpus", "N", "GPUs of the run, where the file does not say it", answers.gpus,
+              count_to(1 << 24));
+  options.add("name", "NAME", "what to call a model that has no name (default: the file's)",
+              answers.name);
+  add_settings(options, answers.set);
+  add_output(options, output);
+  if (!options.read(arguments, "usage: orrery import " + name +
+                                   (format->is_one_file ? " FILE" : " FILE...") +
+                                   " [options]\n\nReads " + format->what +
+                                   "; writes a plan with its model, for --plan\nand --model."))
+    return exit_ok;
+  const std::vector<std::string>& paths = some_words(options, "name a file");
+  if (format->is_one_file && paths.size() != 1)
+    fail_input({}, "one run is one file", "name one file");
+  if (!options.has("name")) answers.name = std::filesystem::path{paths.front()}.stem().string();
   answers.other_file = text_if_there;
-  const ImportedRun run = format->read(files, answers);
-  write_result(parsed, run.json, run.notes);
+  const ImportedRun run = format->read(read_files(paths), answers);
+  write_result(options, output, run.json, run.notes);
   return exit_ok;
 }
 
 int import_server(const Arguments& arguments) {
-  po::options_description options{"Options", 100};
-  const auto text = [](const char* value) { return po::value<std::string>()->value_name(value); };
-  options.add_options()("model", text("NAME|FILE"), "in place of the model that is named")(
-      "engine", text("NAME"), "another release of the engine: orrery list engines")(
-      "system", text("NAME|FILE"), "the cluster on which it runs, written to the file")(
-      "accepted", text("RATE"),
-      "in how many steps drafted tokens are accepted, which no command says "
-      "(docs/SPECULATION.md)");
-  add_setting_options(options);
-  add_output_options(options);
-  const ParsedOptions parsed = parse_options(options, arguments, {});
-  if (parsed.has("help")) {
-    std::cout << "usage: orrery import server FILE... [options]\n\n"
-                 "Reads a script with vllm serve, sglang.launch_server, trtllm-serve or Dynamo's "
-                 "workers, and the\nfiles of settings that these name; writes a deployment, for "
-                 "orrery serve --plan.\n\n"
-              << options;
-    return exit_ok;
-  }
-  if (parsed.words.empty()) fail_input({}, "nothing to import", "name a script");
-  std::vector<RecipeFile> files;
-  for (const std::string& path : parsed.words) files.push_back({read_text_file(path), path});
   RecipeAnswers answers;
-  if (parsed.has("model")) answers.model = parsed.text("model");
-  answers.set = given_values(parsed);
-  for (const char* name : {"engine", "system", "accepted"})
-    if (parsed.has(name)) answers.set[name] = parsed.text(name);
+  ImportOutput output;
+  Options options;
+  options.add("model", "NAME|FILE", "in place of the model that is named", answers.model);
+  std::map<std::string, std::string> said;
+  options.add("engine", "NAME", "another release of the engine: orrery list engines", said);
+  options.add("system", "NAME|FILE", "the cluster on which it runs, written to the file", said);
+  options.add("accepted", "RATE",
+              "in how many steps drafted tokens are accepted, which no command says "
+              "(docs/SPECULATION.md)",
+              said);
+  add_settings(options, answers.set);
+  add_output(options, output);
+  if (!options.read(
+          arguments,
+          "usage: orrery import server FILE... [options]\n\n"
+          "Reads a script with vllm serve, sglang.launch_server, trtllm-serve or Dynamo's workers, "
+          "and the\nfiles of settings that these name; writes a deployment, for orrery serve "
+          "--plan."))
+    return exit_ok;
+  const std::vector<RecipeFile> files = read_files(some_words(options, "name a script"));
+  for (const auto& [name, text] : said) answers.set[name] = text;
   answers.other_file = text_if_there;
   const ImportedRun run = import_servers(files, answers);
-  write_result(parsed, run.json, run.notes);
+  write_result(options, output, run.json, run.notes);
   return exit_ok;
 }
 
 namespace {
 
-int count_of(const ParsedOptions& parsed, const std::string& name) {
-  if (!parsed.has(name)) return 0;
-  constexpr int most = 10'000'000;
-  const auto count = plain_integer(parsed.text(name), most);
-  if (!count || *count == 0)
-    fail_input({"", "--" + name}, "is not a count from 1 to 10,000,000", "write a whole number");
-  return *count;
-}
-
 int import_nccl_tests(const Arguments& arguments) {
-  po::options_description options{"Options", 100};
-  const auto text = [] { return po::value<std::string>()->value_name("NAME"); };
-  const auto count = [] { return po::value<std::string>()->value_name("N"); };
-  options.add_options()("collective", text(), "what ran, where neither log nor file name says it")(
-      "system", text(), "what the machine is called")("ranks", count(), "where no line names them")(
-      "nodes", count(), "where hosts cannot be counted");
-  add_output_options(options);
-  const ParsedOptions parsed = parse_options(options, arguments, {});
-  if (parsed.has("help")) {
-    std::cout
-        << "usage: orrery import nccl-tests FILE... [options]\n\n"
-           "Reads the text output of nccl-tests or its -J file; writes curves (bytes, time).\n\n"
-        << options;
-    return exit_ok;
-  }
-  if (parsed.words.empty()) fail_input({}, "nothing to import", "name one or more files");
+  constexpr int most = 10'000'000;
   NcclTestsAnswers answers;
-  if (parsed.has("collective")) answers.collective = parsed.text("collective");
-  if (parsed.has("system")) answers.system = parsed.text("system");
-  answers.ranks = count_of(parsed, "ranks");
-  answers.nodes = count_of(parsed, "nodes");
+  ImportOutput output;
+  Options options;
+  options.add("collective", "NAME", "what ran, where neither log nor file name says it",
+              answers.collective);
+  options.add("system", "NAME", "what the machine is called", answers.system);
+  options.add("ranks", "N", "where no line names them", answers.ranks, count_to(most));
+  options.add("nodes", "N", "where hosts cannot be counted", answers.nodes, count_to(most));
+  add_output(options, output);
+  if (!options.read(arguments,
+                    "usage: orrery import nccl-tests FILE... [options]\n\n"
+                    "Reads the text output of nccl-tests or its -J file; writes curves (bytes, "
+                    "time)."))
+    return exit_ok;
   std::vector<Curve> curves;
-  for (const std::string& file : parsed.words)
+  for (const std::string& file : some_words(options, "name one or more files"))
     for (Curve& curve : read_nccl_tests(read_text_file(file), file, answers))
       curves.push_back(std::move(curve));
-  write_result(parsed, curves_json(curves), {});
+  write_result(options, output, curves_json(curves), {});
   for (const Curve& curve : curves) {
     std::cerr << curve.file << ": " << curve.collective << ", " << curve.ranks << " ranks on "
               << curve.nodes << (curve.nodes == 1 ? " node, " : " nodes, ") << curve.points.size()
@@ -298,27 +276,24 @@ int import_nccl_tests(const Arguments& arguments) {
 }
 
 int import_megatron(const Arguments& arguments) {
-  po::options_description options{"Options", 100};
-  options.add_options()("name", po::value<std::string>()->value_name("NAME"),
-                        "what to call the model (default: the file's name)");
-  add_script_options(options);
-  add_output_options(options);
-  const ParsedOptions parsed = parse_options(options, arguments, {});
-  if (parsed.has("help")) {
-    std::cout << "usage: orrery import megatron FILE [options]\n\n"
-                 "Reads a launch script of Megatron-LM, or the list of arguments that it prints; "
-                 "writes a plan\nwith its model, for --plan and --model.\n\n"
-              << options;
+  std::string name;
+  std::map<std::string, std::string> variables;
+  ImportOutput output;
+  Options options;
+  options.add("name", "NAME", "what to call the model (default: the file's name)", name);
+  add_variables(options, variables);
+  add_output(options, output);
+  if (!options.read(
+          arguments,
+          "usage: orrery import megatron FILE [options]\n\n"
+          "Reads a launch script of Megatron-LM, or the list of arguments that it prints; writes a "
+          "plan\nwith its model, for --plan and --model."))
     return exit_ok;
-  }
-  if (parsed.words.size() != 1)
-    fail_input({}, parsed.words.empty() ? "nothing to import" : "one run is one file",
-               "name one file");
-  const std::string& file = parsed.words[0];
-  const std::string name =
-      parsed.has("name") ? parsed.text("name") : std::filesystem::path{file}.stem().string();
-  const ImportedRun run = import_megatron_run(read_launch_script(file, parsed), name);
-  write_result(parsed, run.json, run.notes);
+  const std::string& file =
+      options.only_word("nothing to import", "one run is one file", "name one file");
+  if (!options.has("name")) name = std::filesystem::path{file}.stem().string();
+  const ImportedRun run = import_megatron_run(read_launch_script(file, variables), name);
+  write_result(options, output, run.json, run.notes);
   return exit_ok;
 }
 
@@ -327,63 +302,49 @@ using ReadDraft = SystemDraft (*)(const std::string& text, const std::string& fi
 
 int import_system(const Arguments& arguments, const std::string& format, const std::string& what,
                   ReadDraft read) {
-  po::options_description options{"Options", 100};
-  for (const auto& [name, meaning] : system_answer_options())
-    options.add_options()(name.c_str(), po::value<std::string>()->value_name("VALUE"),
-                          meaning.c_str());
-  add_output_options(options);
-  const ParsedOptions parsed = parse_options(options, arguments, {});
-  if (parsed.has("help")) {
-    std::cout << "usage: orrery import " << format << " FILE [options]\n\nReads " << what
-              << "; writes a system.\n\n"
-              << options;
-    return exit_ok;
-  }
-  if (parsed.words.size() != 1)
-    fail_input({}, parsed.words.empty() ? "nothing to import" : "one system is one file",
-               "name one file");
   SystemAnswers answers;
-  for (const auto& [name, unused] : system_answer_options())
-    if (parsed.has(name)) answers[name] = parsed.text(name);
-  const std::string& file = parsed.words[0];
+  ImportOutput output;
+  Options options;
+  for (const auto& [name, meaning] : system_answer_options())
+    options.add(name, "VALUE", meaning, answers);
+  add_output(options, output);
+  if (!options.read(arguments, "usage: orrery import " + format + " FILE [options]\n\nReads " +
+                                   what + "; writes a system."))
+    return exit_ok;
+  const std::string& file =
+      options.only_word("nothing to import", "one system is one file", "name one file");
   const ImportedSystem imported = system_json(read(read_text_file(file), file, answers), answers);
-  write_result(parsed, imported.json, imported.notes);
+  write_result(options, output, imported.json, imported.notes);
   return exit_ok;
 }
 
 int import_faults(const Arguments& arguments) {
-  po::options_description options{"Options", 100};
-  const auto text = [](const char* shown) { return po::value<std::string>()->value_name(shown); };
-  options.add_options()("servers", text("N"), "of the fleet, where the file does not say")(
-      "gpus-per-server", text("N"), "that a fault takes away (default: 8)")(
-      "reliability", text("NAME|FILE"), "whose groups of failures they are (default: default)");
-  add_output_options(options);
-  const ParsedOptions parsed = parse_options(options, arguments, {});
-  if (parsed.has("help")) {
-    std::cout << "usage: orrery import faults FILE [options]\n\n"
-                 "Reads when servers of a fleet were down; writes a profile of failures, for "
-                 "--reliability.\n\n"
-              << options;
-    return exit_ok;
-  }
-  if (parsed.words.size() != 1)
-    fail_input({}, parsed.words.empty() ? "nothing to import" : "one record is one file",
-               "name one file");
-  constexpr int most_servers = 1 << 20, most_gpus = 1024;
   std::optional<int> servers;
-  if (parsed.has("servers"))
-    servers = parse_count(parsed.text("servers"), "servers", 1, most_servers);
-  const int gpus = parsed.has("gpus-per-server") ? parse_count(parsed.text("gpus-per-server"),
-                                                               "gpus-per-server", 1, most_gpus)
-                                                 : 8;
-  const Reliability base = read_reliability(
-      parsed.has("reliability") ? parsed.text("reliability") : "default", {"--reliability", ""});
-  const FaultTrace trace = read_fault_trace(parsed.words[0], servers, {parsed.words[0], ""});
+  int gpus = 8;
+  std::string reliability = "default";
+  ImportOutput output;
+  Options options;
+  options.add("servers", "N", "of the fleet, where the file does not say", servers,
+              Counted{1, 1 << 20});
+  options.add("gpus-per-server", "N", "that a fault takes away (default: 8)", gpus,
+              Counted{1, 1024});
+  options.add("reliability", "NAME|FILE", "whose groups of failures they are (default: default)",
+              reliability);
+  add_output(options, output);
+  if (!options.read(arguments,
+                    "usage: orrery import faults FILE [options]\n\n"
+                    "Reads when servers of a fleet were down; writes a profile of failures, for "
+                    "--reliability."))
+    return exit_ok;
+  const std::string& file =
+      options.only_word("nothing to import", "one record is one file", "name one file");
+  const Reliability base = read_reliability(reliability, command_line / "reliability");
+  const FaultTrace trace = read_fault_trace(file, servers, {file, ""});
   std::vector<std::string> notes{
       "faults are of servers, whether or not a job ran: what stops a job alone is not among them"};
   if (trace.length < 2.0 * base.month)
     notes.push_back("the record is shorter than two months, so that rates do not change by month");
-  write_result(parsed, fault_profile_json(trace, base, gpus), notes);
+  write_result(options, output, fault_profile_json(trace, base, gpus), notes);
   return exit_ok;
 }
 

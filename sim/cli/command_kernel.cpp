@@ -17,121 +17,118 @@
 #include "sim/profile/step_operations.hpp"
 #include "sim/training/plan_heading.hpp"
 
-namespace po = boost::program_options;
-
 namespace orrery {
 namespace {
 
-constexpr const char* usual_software = "megatron-core";
-constexpr const char* usual_engine = "vllm";
 constexpr std::int64_t most_values = 1024;
 constexpr std::int64_t most_experts = 1 << 16;
 
-po::options_description picture_options() {
-  po::options_description options{"What comes out", 100};
-  options.add_options()                                     //
-      ("roofline", "draw them below the roofs of the GPU")  //
-      ("svg", po::value<std::string>()->value_name("FILE"),
-       "write that drawing for a browser")                                        //
-      ("csv", "print comma-separated values")                                     //
-      ("json", "print orrery.kernel/1, or of many operations orrery.roofline/1")  //
-      ("force", "replace a file that Orrery did not write")                       //
-      ("help", "this text");
-  return options;
+// In which form operations come out, as options say it.
+struct PictureOptions {
+  bool roofline = false, csv = false, json = false, force = false;
+  std::optional<std::string> svg;
+};
+
+void add_picture(Options& options, PictureOptions& into) {
+  options.group("What comes out");
+  options.add("roofline", "draw them below the roofs of the GPU", into.roofline);
+  options.add("svg", "FILE", "write that drawing for a browser", into.svg);
+  options.add("csv", "print comma-separated values", into.csv);
+  options.add("json", "print orrery.kernel/1, or of many operations orrery.roofline/1", into.json);
+  options.add("force", "replace a file that Orrery did not write", into.force);
+  options.help();
 }
 
-void write_svg(const ParsedOptions& parsed, const RooflineChart& roofline) {
-  if (!parsed.has("svg")) return;
-  OutputFiles files{parsed.has("force")};
-  files.add(parsed.text("svg"), roofline_svg(roofline));
+void write_svg(const PictureOptions& picture, const RooflineChart& roofline) {
+  if (!picture.svg) return;
+  OutputFiles files{picture.force};
+  files.add(*picture.svg, roofline_svg(roofline));
   files.commit();
 }
 
-void one_form_only(const ParsedOptions& parsed) {
-  if (parsed.has("csv") && parsed.has("json"))
+void one_form_only(const PictureOptions& picture) {
+  if (picture.csv && picture.json)
     fail_input({}, "--csv and --json exclude each other", "keep one of them");
-  if (parsed.has("roofline") && (parsed.has("csv") || parsed.has("json")))
-    fail_input({"", "--roofline"}, "draws in text, which --csv and --json have no place for",
+  if (picture.roofline && (picture.csv || picture.json))
+    fail_input(command_line / "roofline", "draws in text, which --csv and --json have no place for",
                "leave one of them out; --svg goes with both");
 }
 
 // All operations of a step or an iteration.
-int print_operations(const ParsedOptions& parsed, const OperationList& list, const OperationsOf& of,
-                     const std::string& subtitle) {
+int print_operations(const PictureOptions& picture, const OperationList& list,
+                     const OperationsOf& of, const std::string& subtitle) {
   const std::string title = of.model + " on " + of.system + ", " + std::to_string(of.gpus) +
                             (of.gpus == 1 ? " GPU" : " GPUs") + ": " + of.what;
   const RooflineChart roofline{title, subtitle, list.roofs, list.operations};
-  write_svg(parsed, roofline);
-  if (parsed.has("json"))
+  write_svg(picture, roofline);
+  if (picture.json)
     std::cout << operations_json(list, of);
-  else if (parsed.has("csv"))
+  else if (picture.csv)
     std::cout << operations_csv(list);
   else
-    std::cout << (parsed.has("roofline") ? roofline_text(roofline) : title + "\n" + subtitle + "\n")
+    std::cout << (picture.roofline ? roofline_text(roofline) : title + "\n" + subtitle + "\n")
               << "\n"
               << operations_text(list);
   return exit_ok;
 }
 
 int run_step(const Arguments& arguments) {
-  po::options_description options = scenario_options();
-  po::options_description own{"Which operations", 100};
-  own.add_options()("stage", po::value<std::string>()->value_name("N"),
-                    "of a rank of that pipeline stage (that whose kernels take longest)");
-  options.add(own).add(picture_options());
-  const ParsedOptions parsed = parse_options(options, arguments, scenario_booleans());
-  if (parsed.has("help")) {
-    std::cout << "usage: orrery kernel step --model M --system S --gpus N --gbs B [options]\n\n"
-                 "All operations of a training step, by what bounds them (docs/ROOFLINE.md).\n\n"
-              << options;
+  ScenarioOptions inputs;
+  PictureOptions picture;
+  std::optional<std::string> of_stage;
+  Options options{"What is simulated"};
+  add_scenario(options, inputs);
+  options.group("Which operations");
+  options.add("stage", "N", "of a rank of that pipeline stage (that whose kernels take longest)",
+              of_stage);
+  add_picture(options, picture);
+  if (!options.read(arguments,
+                    "usage: orrery kernel step --model M --system S --gpus N --gbs B [options]\n\n"
+                    "All operations of a training step, by what bounds them (docs/ROOFLINE.md)."))
     return exit_ok;
-  }
-  if (!parsed.words.empty())
-    fail_input({}, "'" + parsed.words[0] + "' belongs to no option", "see orrery help kernel");
-  one_form_only(parsed);
-  const Scenario scenario = read_scenario(parsed);
+  options.refuse_words("see orrery help kernel");
+  one_form_only(picture);
+  const Scenario scenario = read_scenario(inputs);
   std::optional<int> stage;
-  if (parsed.has("stage"))
-    stage = parse_count(parsed.text("stage"), "stage", 0, scenario.plan.pp - 1);
+  if (of_stage) stage = parse_count(*of_stage, command_line / "stage", 0, scenario.plan.pp - 1);
   EstimateContext context{scenario.system};
   const OperationList list = [&] {
     LongWork line;
     return step_operations(scenario, context, stage);
   }();
-  const std::string of_stage = scenario.plan.pp == 1
-                                   ? "one rank"
-                                   : "one rank of stage " + std::to_string(list.stage) + " of " +
-                                         std::to_string(scenario.plan.pp);
+  const std::string rank = scenario.plan.pp == 1
+                               ? "one rank"
+                               : "one rank of stage " + std::to_string(list.stage) + " of " +
+                                     std::to_string(scenario.plan.pp);
   return print_operations(
-      parsed, list,
+      picture, list,
       {scenario.model.name, scenario.system.name, scenario.plan.gpus(), "training step"},
-      of_stage + ", " + name(scenario.plan.dtype) + ", " + scenario.software.name);
+      rank + ", " + name(scenario.plan.dtype) + ", " + scenario.software.name);
 }
 
 int run_iteration(const Arguments& arguments) {
-  po::options_description options = deployment_options();
-  options.add(picture_options());
-  ParsedOptions parsed = parse_options(options, arguments, {"chunked", "mixed"});
-  if (parsed.has("help")) {
-    std::cout << "usage: orrery kernel iteration --model M --system S --gpus N --engine E "
-                 "--step NxC [options]\n\n"
-                 "All operations of a serving iteration, by what bounds them "
-                 "(docs/ROOFLINE.md).\n\n"
-              << options;
+  DeploymentOptions asked;
+  PictureOptions picture;
+  Options options;
+  add_deployment(options, asked);
+  add_picture(options, picture);
+  if (!read_with_deployment_file(
+          options, arguments,
+          "usage: orrery kernel iteration --model M --system S --gpus N --engine E --step NxC "
+          "[options]\n\n"
+          "All operations of a serving iteration, by what bounds them (docs/ROOFLINE.md).",
+          "see orrery help kernel"))
     return exit_ok;
-  }
-  if (!parsed.words.empty())
-    fail_input({}, "'" + parsed.words[0] + "' belongs to no option", "see orrery help kernel");
-  one_form_only(parsed);
-  take_deployment_file(parsed);
-  const Iteration iteration = parse_iteration(
-      required(parsed, "step", "write an iteration, decodes x tokens each: --step 64x4096"));
-  const ServingSetup setup = read_serving_setup(parsed);
-  const ServingStep step = serving_step(setup, iteration, {"", ""});
-  return print_operations(parsed, iteration_operations(step),
-                          {setup.model.name, setup.system.name, setup.deployment.gpus(),
-                           "serving iteration " + parsed.text("step")},
-                          "one rank, " + setup.engine.name);
+  one_form_only(picture);
+  const std::string text =
+      options.required("step", "write an iteration, decodes x tokens each: --step 64x4096");
+  const Iteration iteration = parse_iteration(text);
+  const ServingSetup setup = read_serving_setup(asked);
+  const ServingStep step = serving_step(setup, iteration, command_line);
+  return print_operations(
+      picture, iteration_operations(step),
+      {setup.model.name, setup.system.name, setup.deployment.gpus(), "serving iteration " + text},
+      "one rank, " + setup.engine.name);
 }
 
 std::vector<std::string> size_names() {
@@ -142,23 +139,34 @@ std::vector<std::string> size_names() {
   return names;
 }
 
-po::options_description kernel_options() {
-  const auto text = [](const char* shown) { return po::value<std::string>()->value_name(shown); };
-  po::options_description options{"Where, and in which form", 100};
-  options.add_options()                                                                    //
-      ("gpu", text("NAME|FILE"), "a GPU: orrery list gpus")                                //
-      ("system", text("NAME|FILE"), "a cluster, in place of its GPU")                      //
-      ("calibration", text("FILE"), "measurements of it: orrery calibrate fit")            //
-      ("dtype", text("FORMAT"), "of the operands (bf16)")                                  //
-      ("pass", text("PASS"), "forward, dgrad or wgrad of a product; forward or backward")  //
-      ("software", text("NAME|FILE"), "whose training step (megatron-core)")               //
-      ("engine", text("NAME|FILE"), "whose decode attention (vllm)")                       //
-      ("kv", text("FORMAT"), "of the cache that decode reads (bf16)")                      //
-      ("dispatcher", text("NAME"), "of dispatch and combine (alltoall)");
-  po::options_description sizes{"Sizes, one of which may be a list: 1,2,4 or 1..8192", 100};
-  for (const std::string& size : size_names()) sizes.add_options()(size.c_str(), text("N"), "");
-  sizes.add_options()("yes", "a range may have more than 1,024 values");
-  return options.add(sizes).add(picture_options());
+// What the options of one operation say.
+struct KernelOptions {
+  KernelQuestion question;
+  std::optional<std::string> gpu, system, calibration, pass;
+  std::string software = "megatron-core", engine = "vllm";
+  std::map<std::string, std::string> sizes;
+  bool long_ranges = false;
+  PictureOptions picture;
+};
+
+void add_kernel(Options& options, KernelOptions& into) {
+  options.add("gpu", "NAME|FILE", "a GPU: orrery list gpus", into.gpu);
+  options.add("system", "NAME|FILE", "a cluster, in place of its GPU", into.system);
+  options.add("calibration", "FILE", "measurements of it: orrery calibrate fit", into.calibration);
+  options.add("dtype", "FORMAT", "of the operands (bf16)", into.question.dtype,
+              OneOf{dtype_names()});
+  options.add("pass", "PASS", "forward, dgrad or wgrad of a product; forward or backward",
+              into.pass);
+  options.add("software", "NAME|FILE", "whose training step (megatron-core)", into.software);
+  options.add("engine", "NAME|FILE", "whose decode attention (vllm)", into.engine);
+  options.add("kv", "FORMAT", "of the cache that decode reads (bf16)", into.question.kv,
+              OneOf{kv_format_names()});
+  options.add("dispatcher", "NAME", "of dispatch and combine (alltoall)", into.question.dispatcher,
+              OneOf{expert_dispatcher_names()});
+  options.group("Sizes, one of which may be a list: 1,2,4 or 1..8192");
+  for (const std::string& size : size_names()) options.add(size, "N", "", into.sizes);
+  options.add("yes", "a range may have more than 1,024 values", into.long_ranges);
+  add_picture(options, into.picture);
 }
 
 std::string kinds_text() {
@@ -173,7 +181,7 @@ std::string kinds_text() {
   return text +
          "  step           all operations of a training step: orrery kernel step --help\n"
          "  iteration      all of a serving iteration: orrery kernel iteration --help\n"
-         "  * may be left out\n";
+         "  * may be left out";
 }
 
 std::vector<std::string> kind_names() {
@@ -208,37 +216,40 @@ struct AskedSizes {
 };
 
 // Sizes stand behind the kind in its order, or are options.
-std::string size_text(const ParsedOptions& parsed, const KernelKind& kind, std::size_t place) {
+std::string size_text(const KernelOptions& options, const std::vector<std::string>& words,
+                      const KernelKind& kind, std::size_t place) {
   const SizeKey& key = kind.sizes[place];
-  const bool by_place = place + 1 < parsed.words.size();
-  if (parsed.has(key.name) && by_place)
-    fail_input({"", "--" + key.name}, "is given twice", "keep one of them");
-  if (by_place) return parsed.words[place + 1];
-  if (parsed.has(key.name)) return parsed.text(key.name);
+  const bool by_place = place + 1 < words.size();
+  const auto said = options.sizes.find(key.name);
+  if (said != options.sizes.end() && by_place)
+    fail_input(command_line / key.name, "is given twice", "keep one of them");
+  if (by_place) return words[place + 1];
+  if (said != options.sizes.end()) return said->second;
   if (!key.usual)
     fail_input({}, "--" + key.name + " is missing",
                "write --" + key.name + " N (" + key.help + ")");
   return std::to_string(*key.usual);
 }
 
-void read_sizes(const ParsedOptions& parsed, AskedSizes& asked) {
+void read_sizes(const KernelOptions& options, const std::vector<std::string>& words,
+                AskedSizes& asked) {
   const KernelKind& kind = *asked.question.kind;
-  if (parsed.words.size() > kind.sizes.size() + 1)
-    fail_input({}, "'" + parsed.words.back() + "' is one size too many",
+  if (words.size() > kind.sizes.size() + 1)
+    fail_input({}, "'" + words.back() + "' is one size too many",
                kind.name + " has " + std::to_string(kind.sizes.size()));
   for (const std::string& size : size_names()) {
     const bool own = std::any_of(kind.sizes.begin(), kind.sizes.end(),
                                  [&](const SizeKey& key) { return key.name == size; });
-    if (!own && parsed.has(size))
-      fail_input({"", "--" + size}, "is no size of " + kind.name, "see orrery help kernel");
+    if (!own && options.sizes.contains(size))
+      fail_input(command_line / size, "is no size of " + kind.name, "see orrery help kernel");
   }
-  const std::int64_t most = parsed.has("yes") ? most_with_yes : most_values;
+  const std::int64_t most = options.long_ranges ? most_with_yes : most_values;
   for (std::size_t i = 0; i < kind.sizes.size(); ++i) {
     const SizeKey& key = kind.sizes[i];
-    const Place place{"", "--" + key.name};
+    const Place place = command_line / key.name;
     std::vector<std::int64_t> values;
-    for (const std::string& item :
-         parse_value_list(size_text(parsed, kind, i), place, {OpenRange::doubles, {}, most}))
+    for (const std::string& item : parse_value_list(size_text(options, words, kind, i), place,
+                                                    {OpenRange::doubles, {}, most}))
       values.push_back(parse_size(item, key));
     asked.question.sizes[key.name] = values.front();
     if (values.size() == 1) continue;
@@ -251,68 +262,52 @@ void read_sizes(const ParsedOptions& parsed, AskedSizes& asked) {
   }
 }
 
-template <class Enum>
-Enum word_of(const ParsedOptions& parsed, const char* option, const std::vector<std::string>& words,
-             Enum usual) {
-  if (!parsed.has(option)) return usual;
-  const std::string word = parsed.text(option);
-  const auto found = std::find(words.begin(), words.end(), word);
-  if (found == words.end())
-    fail_input({"", std::string{"--"} + option}, "'" + word + "' is unknown",
-               suggestion(word, words));
-  return static_cast<Enum>(found - words.begin());
-}
-
-AskedSizes read_question(const ParsedOptions& parsed, const KernelKind& kind) {
+AskedSizes read_question(const KernelOptions& options, const std::vector<std::string>& words,
+                         const KernelKind& kind) {
   using Of = KernelKind::Of;
   AskedSizes asked;
   KernelQuestion& question = asked.question;
+  question = options.question;
   question.kind = &kind;
-  question.dtype = word_of(parsed, "dtype", dtype_names(), Dtype::bf16);
-  question.kv = word_of(parsed, "kv", kv_format_names(), KvFormat::bf16);
-  question.dispatcher =
-      word_of(parsed, "dispatcher", expert_dispatcher_names(), ExpertDispatcher::all_to_all);
+  const Place pass = command_line / "pass";
   if (!kind.passes.empty()) {
-    question.pass = parsed.has("pass") ? parsed.text("pass") : kind.passes.front();
+    question.pass = options.pass.value_or(kind.passes.front());
     if (std::find(kind.passes.begin(), kind.passes.end(), question.pass) == kind.passes.end())
-      fail_input({"", "--pass"}, "'" + question.pass + "' is no pass of " + kind.name,
+      fail_input(pass, "'" + question.pass + "' is no pass of " + kind.name,
                  suggestion(question.pass, kind.passes));
-  } else if (parsed.has("pass")) {
-    fail_input({"", "--pass"}, kind.name + " is one pass alone", "leave it out");
+  } else if (options.pass) {
+    fail_input(pass, kind.name + " is one pass alone", "leave it out");
   }
   if (kind.of == Of::cast && !is_narrow(question.dtype))
-    fail_input({"", "--dtype"}, name(question.dtype) + " is not quantised",
+    fail_input(command_line / "dtype", name(question.dtype) + " is not quantised",
                "name what it becomes: --dtype fp8");
-  read_sizes(parsed, asked);
+  read_sizes(options, words, asked);
   if (kind.of == Of::attention || kind.of == Of::decode) {
     const std::int64_t keys = question.at("kv-heads");
     if (keys > 0 && question.at("heads") % keys != 0)
-      fail_input({"", "--kv-heads"}, "does not divide the heads", "write a divisor of --heads");
+      fail_input(command_line / "kv-heads", "does not divide the heads",
+                 "write a divisor of --heads");
   }
   return asked;
 }
 
 // A GPU by itself: what is asked of it needs no other.
-System machine_of(const ParsedOptions& parsed, const KernelKind& kind) {
+System machine_of(const KernelOptions& options, const KernelKind& kind) {
   const bool exchanges = kind.of == KernelKind::Of::dispatch || kind.of == KernelKind::Of::combine;
-  if (parsed.has("gpu") && parsed.has("system"))
-    fail_input({"", "--gpu"}, "the system has its own", "name one of both");
-  if (exchanges || parsed.has("system")) {
-    System system =
-        read_system(required(parsed, "system", "name one: orrery list systems"), {"", "--system"});
-    if (parsed.has("calibration"))
-      calibrate(system, parsed.text("calibration"), {"--calibration", ""});
-    return system;
+  if (options.gpu && options.system)
+    fail_input(command_line / "gpu", "the system has its own", "name one of both");
+  System machine;
+  if (exchanges || options.system) {
+    machine = read_system(named(options.system, "system"), command_line / "system");
+  } else {
+    machine.gpu = read_gpu(named(options.gpu, "gpu"), command_line / "gpu");
+    machine.name = machine.gpu.name;
+    machine.gpus_per_node = machine.nvlink_domain = machine.nics_per_node = 1;
+    machine.scale_up = machine.gpu.pcie;
+    machine.nic = machine.gpu.pcie;
   }
-  System alone;
-  alone.gpu = read_gpu(required(parsed, "gpu", "name one: orrery list gpus"), {"", "--gpu"});
-  alone.name = alone.gpu.name;
-  alone.gpus_per_node = alone.nvlink_domain = alone.nics_per_node = 1;
-  alone.scale_up = alone.gpu.pcie;
-  alone.nic = alone.gpu.pcie;
-  if (parsed.has("calibration"))
-    calibrate(alone, parsed.text("calibration"), {"--calibration", ""});
-  return alone;
+  if (options.calibration) calibrate(machine, *options.calibration, command_line / "calibration");
+  return machine;
 }
 
 bool has_knee(const std::string& key) {
@@ -321,15 +316,14 @@ bool has_knee(const std::string& key) {
   return std::find(fewer.begin(), fewer.end(), key) == fewer.end();
 }
 
-int run_one(const ParsedOptions& parsed, const KernelKind& kind) {
-  one_form_only(parsed);
-  const auto or_else = [&](const char* option, const char* usual) {
-    return parsed.has(option) ? parsed.text(option) : std::string{usual};
-  };
-  const AskedSizes asked = read_question(parsed, kind);
-  const KernelPricer pricer{machine_of(parsed, kind),
-                            read_software(or_else("software", usual_software), {"--software", ""}),
-                            read_serving_engine(or_else("engine", usual_engine), {"--engine", ""})};
+int run_one(const KernelOptions& options, const std::vector<std::string>& words,
+            const KernelKind& kind) {
+  const PictureOptions& picture = options.picture;
+  one_form_only(picture);
+  const AskedSizes asked = read_question(options, words, kind);
+  const KernelPricer pricer{machine_of(options, kind),
+                            read_software(options.software, command_line / "software"),
+                            read_serving_engine(options.engine, command_line / "engine")};
   KernelSweep sweep;
   sweep.key = asked.key;
   {
@@ -359,17 +353,17 @@ int run_one(const ParsedOptions& parsed, const KernelKind& kind) {
   }
   if (!asked.key.empty())
     roofline.title = kind.name + " on " + pricer.system().gpu.name + " over " + asked.key;
-  const bool draws = parsed.has("roofline") || parsed.has("svg");
+  const bool draws = picture.roofline || picture.svg;
   if (draws && !std::any_of(roofline.operations.begin(), roofline.operations.end(), is_drawn))
     fail_input({}, kind.name + " has no place on a roofline: it computes nothing",
                "leave --roofline and --svg out");
-  write_svg(parsed, roofline);
-  if (parsed.has("json"))
+  write_svg(picture, roofline);
+  if (picture.json)
     std::cout << kernel_json(sweep, pricer);
-  else if (parsed.has("csv"))
+  else if (picture.csv)
     std::cout << kernel_csv(sweep.answers, asked.key);
   else
-    std::cout << (parsed.has("roofline") ? roofline_text(roofline) + "\n" : "")
+    std::cout << (picture.roofline ? roofline_text(roofline) + "\n" : "")
               << (asked.key.empty() ? kernel_text(sweep.answers.front(), pricer)
                                     : sweep_text(sweep, pricer));
   return exit_ok;
@@ -382,28 +376,28 @@ int run_kernel(const Arguments& arguments) {
   const std::string word = arguments.empty() ? "" : arguments.front();
   if (word == "step") return run_step({arguments.begin() + 1, arguments.end()});
   if (word == "iteration") return run_iteration({arguments.begin() + 1, arguments.end()});
-  po::options_description options = kernel_options();
-  const ParsedOptions parsed = parse_options(options, arguments, {});
-  if (parsed.has("help")) {
-    std::cout << "usage: orrery kernel OPERATION SIZES --gpu NAME|FILE [options]\n"
-                 "       orrery kernel step --model M --system S --gpus N --gbs B [options]\n"
-                 "       orrery kernel iteration --model M --system S --gpus N --engine E "
-                 "--step NxC [options]\n\n"
-                 "One operation by itself: operations, bytes, what bounds it, how long it takes, "
-                 "and what was\nmeasured near it; or all of a training step or of a serving "
-                 "iteration (docs/ROOFLINE.md).\n\nOPERATION is one of\n"
-              << kinds_text() << "\n"
-              << options;
+  KernelOptions asked;
+  Options options{"Where, and in which form"};
+  add_kernel(options, asked);
+  if (!options.read(
+          arguments,
+          "usage: orrery kernel OPERATION SIZES --gpu NAME|FILE [options]\n"
+          "       orrery kernel step --model M --system S --gpus N --gbs B [options]\n"
+          "       orrery kernel iteration --model M --system S --gpus N --engine E --step NxC "
+          "[options]\n\n"
+          "One operation by itself: operations, bytes, what bounds it, how long it takes, and what "
+          "was\nmeasured near it; or all of a training step or of a serving iteration "
+          "(docs/ROOFLINE.md).\n\nOPERATION is one of\n" +
+              kinds_text()))
     return exit_ok;
-  }
-  if (parsed.words.empty())
+  if (options.words().empty())
     fail_input({}, "which operation?",
                "write like 'orrery kernel gemm 8192 4096 4096 --gpu h100-sxm'");
-  const KernelKind* kind = find_kernel_kind(parsed.words.front());
+  const std::string& operation = options.words().front();
+  const KernelKind* kind = find_kernel_kind(operation);
   if (!kind)
-    fail_input({}, "'" + parsed.words.front() + "' is no operation",
-               suggestion(parsed.words.front(), kind_names()));
-  return run_one(parsed, *kind);
+    fail_input({}, "'" + operation + "' is no operation", suggestion(operation, kind_names()));
+  return run_one(asked, options.words(), *kind);
 }
 
 }  // namespace orrery

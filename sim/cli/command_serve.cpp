@@ -16,24 +16,29 @@
 #include "sim/explorer/reports.hpp"
 #include "sim/serving/serving_step_text.hpp"
 
-namespace po = boost::program_options;
-
 namespace orrery {
 namespace {
 
 constexpr std::int64_t most_gpus_to_search = 1 << 16;
 constexpr const char* usual_clients = "1..1024";
 
-std::vector<std::string> words_of(const ParsedOptions& parsed, const char* name,
-                                  const char* remedy) {
-  return split_list(required(parsed, name, remedy), command_line / name);
-}
+// What the options of `orrery serve` say.
+struct ServeOptions {
+  DeploymentOptions deployment;
+  TrafficOptions traffic;
+  PoolOptions pools;
+  bool searches = false;
+  DeploymentSearchRequest search;  ///< As far as its own options say it.
+  std::vector<std::string> fixed;
+  bool csv = false;
+  std::optional<std::string> html;
+};
 
-std::vector<int> gpus_of(const ParsedOptions& parsed) {
+std::vector<int> gpus_of(const Options& options) {
   const Place at = command_line / "gpus";
   std::vector<int> all;
   for (const std::string& value :
-       parse_value_list(required(parsed, "gpus", "write how many: --gpus 8, or 8..64"), at,
+       parse_value_list(options.required("gpus", "write how many: --gpus 8, or 8..64"), at,
                         {OpenRange::doubles, {}})) {
     const auto gpus =
         static_cast<int>(value_of_flag("gpus", value).integer(1, most_gpus_to_search));
@@ -44,11 +49,15 @@ std::vector<int> gpus_of(const ParsedOptions& parsed) {
   return all;
 }
 
-std::vector<ServingGround> grounds_of(const ParsedOptions& parsed, const std::vector<int>& gpus) {
+std::vector<ServingGround> grounds_of(const Options& options, const std::vector<int>& gpus) {
+  const auto listed = [&](const char* name) {
+    return split_list(
+        options.required(name, std::string{"name one or more: orrery list "} + name + "s"),
+        command_line / name);
+  };
   std::vector<ServingGround> grounds;
-  const auto engines = words_of(parsed, "engine", "name one or more: orrery list engines");
-  for (const std::string& system :
-       words_of(parsed, "system", "name one or more: orrery list systems")) {
+  const auto engines = listed("engine");
+  for (const std::string& system : listed("system")) {
     const System machine = read_system(system, command_line / "system");
     for (const std::string& engine : engines) {
       const ServingEngine server = read_serving_engine(engine, command_line / "engine");
@@ -58,10 +67,10 @@ std::vector<ServingGround> grounds_of(const ParsedOptions& parsed, const std::ve
   return grounds;
 }
 
-std::vector<FixedKey> fixed_by(const ParsedOptions& parsed, const std::vector<int>& gpus) {
+std::vector<FixedKey> fixed_by(const std::vector<std::string>& texts,
+                               const std::vector<int>& gpus) {
   std::vector<FixedKey> fixed;
-  if (!parsed.has("fix")) return fixed;
-  for (const std::string& one : parsed.values["fix"].as<std::vector<std::string>>()) {
+  for (const std::string& one : texts) {
     FixedKey key = parse_fixed_key(one, gpus);
     if (std::any_of(fixed.begin(), fixed.end(),
                     [&](const FixedKey& other) { return other.key == key.key; }))
@@ -73,30 +82,27 @@ std::vector<FixedKey> fixed_by(const ParsedOptions& parsed, const std::vector<in
 }
 
 // What `orrery serve` takes as an option is searched here, or fixed.
-void refuse_what_is_searched(const ParsedOptions& parsed) {
+void refuse_what_is_searched(const Options& options) {
   for (const DeploymentKey& key : deployment_keys())
-    if (parsed.has(key.name))
+    if (options.has(key.name))
       fail_input(command_line / key.name, "is what a search chooses",
-                 "to fix it, write --fix " + key.name + "=" + parsed.text(key.name));
-  for (const char* pool : {"prefill", "decode", "kv-transfer", "pools-apart"})
-    if (parsed.has(pool))
-      fail_input(command_line / pool, "is for one deployment",
+                 "to fix it, write --fix " + key.name + "=" + options.text(key.name));
+  options.refuse({"prefill", "decode", "kv-transfer", "pools-apart"}, "is for one deployment",
                  "write --pools all, and --fix for what both pools must have");
-  for (const char* other : {"step", "goodput", "requests-out", "perfetto", "unfolded"})
-    if (parsed.has(other))
-      fail_input(command_line / other, "is for one deployment",
-                 std::string{other} == "goodput" ? "write --objective goodput"
-                                                 : "leave it out, or --search");
+  options.refuse({"step"}, "is for one deployment", "leave it out, or --search");
+  options.refuse({"goodput"}, "is for one deployment", "write --objective goodput");
+  options.refuse({"requests-out", "perfetto", "unfolded"}, "is for one deployment",
+                 "leave it out, or --search");
 }
 
-void read_loads(const ParsedOptions& parsed, DeploymentSearchRequest& request,
-                DeploymentSearchWords& words) {
+void read_loads(const Options& options, const TrafficOptions& traffic,
+                DeploymentSearchRequest& request, DeploymentSearchWords& words) {
   const bool finds_rate = request.goal == ServingGoal::goodput;
-  if (finds_rate && !parsed.has("slo"))
+  if (finds_rate && !traffic.rules.slo)
     fail_input(command_line / "objective", "goodput needs limits to keep to",
                "add --slo ttft=2000,tpot=40@p90");
-  std::vector<AskedLoad> asked = read_loads(parsed, {usual_clients, finds_rate});
-  if (parsed.has("slo")) words.limits = parsed.text("slo");
+  std::vector<AskedLoad> asked = read_loads(options, traffic, {usual_clients, finds_rate});
+  words.limits = traffic.slo;
   words.requests = asked.front().workload.file.empty()
                        ? "prompts of " + asked.front().workload.prompt + " tokens, answers of " +
                              asked.front().workload.output
@@ -115,23 +121,20 @@ void read_loads(const ParsedOptions& parsed, DeploymentSearchRequest& request,
   }
 }
 
-DeploymentSearchRequest read_request(const ParsedOptions& parsed, DeploymentSearchWords& words) {
-  refuse_what_is_searched(parsed);
-  DeploymentSearchRequest request;
-  words.model = required(parsed, "model", "name one: orrery list models");
+DeploymentSearchRequest read_request(const Options& options, const ServeOptions& asked,
+                                     DeploymentSearchWords& words) {
+  refuse_what_is_searched(options);
+  DeploymentSearchRequest request = asked.search;
+  words.model = named(asked.deployment.model, "model");
   request.model = read_model(words.model, command_line / "model");
-  const std::vector<int> gpus = gpus_of(parsed);
-  request.grounds = grounds_of(parsed, gpus);
-  request.fixed = fixed_by(parsed, gpus);
-  if (parsed.has("objective")) request.goal = parse_serving_goal(parsed.text("objective"));
-  request.pareto = parsed.has("pareto");
-  request.all_settings = parsed.has("all-settings");
+  const std::vector<int> gpus = gpus_of(options);
+  request.grounds = grounds_of(options, gpus);
+  request.fixed = fixed_by(asked.fixed, gpus);
   if (request.pareto)
     for (const char* other : {"top", "all-settings"})
-      if (parsed.has(other))
-        fail_input(command_line / other, "a Pareto front has all that no other beats",
-                   std::string{"leave --"} + other + " or --pareto out");
-  if (parsed.has("pools")) request.pools = parse_pool_choice(parsed.text("pools"));
+      options.refuse({other}, "a Pareto front has all that no other beats",
+                     std::string{"leave --"} + other + " or --pareto out");
+  if (asked.pools.pools) request.pools = parse_pool_choice(*asked.pools.pools);
   if (request.pools != PoolChoice::none)
     for (const FixedKey& one : request.fixed)
       if (one.key == "replicas")
@@ -142,10 +145,8 @@ DeploymentSearchRequest read_request(const ParsedOptions& parsed, DeploymentSear
                    [](const ServingGround& ground) { return ground.engine.pools.has_value(); }))
     fail_infeasible(command_line / "pools", "none of the engines has pools",
                     "use vllm, sglang or trtllm");
-  if (parsed.has("top"))
-    request.top = static_cast<int>(value_of_flag("top", parsed.text("top")).integer(1, 10'000));
-  if (parsed.has("economics")) request.economics = parsed.text("economics");
-  read_loads(parsed, request, words);
+  request.economics = asked.traffic.economics;
+  read_loads(options, asked.traffic, request, words);
   request.workers = request.loads.front().workers;
   return request;
 }
@@ -157,32 +158,32 @@ std::string progress_text(const DeploymentSearchProgress& progress) {
          grouped(progress.replayed) + " replayed";
 }
 
-}  // namespace
-
-po::options_description serve_search_options() {
-  po::options_description options{"Search", 100};
-  const auto text = [](const char* shown) { return po::value<std::string>()->value_name(shown); };
-  options.add_options()  //
-      ("search",
-       "the best deployments for what clients do: docs/DEPLOYMENTS.md; lists for "
-       "--system, --engine, --gpus and --concurrency")  //
-      ("objective", text("GOAL"),
-       "throughput (default: tokens of answers a second and GPU), cost, energy or goodput")  //
-      ("fix", po::value<std::vector<std::string>>()->value_name("KEY=V[,V]")->composing(),
-       "only deployments with this: tp=1..8, kv=bf16,fp8")                               //
-      ("top", text("K"), "how many to list (default 10)")                                //
-      ("all-settings", "list one layout under several loads apart, not its best alone")  //
-      ("pareto",
-       "instead of the top: all that no other beats in the objective and a user's "
-       "speed")                         //
-      ("csv", "print the list as CSV")  //
-      ("html", text("FILE"), "write a page for a browser, with the list and its Pareto curve");
-  return options;
+void add_serving_search(Options& options, ServeOptions& into) {
+  DeploymentSearchRequest& search = into.search;
+  options.group("Search");
+  options.add("search",
+              "the best deployments for what clients do: docs/DEPLOYMENTS.md; lists for --system, "
+              "--engine, --gpus and --concurrency",
+              into.searches);
+  options.add(
+      "objective", "GOAL",
+      "throughput (default: tokens of answers a second and GPU), cost, energy or goodput",
+      [&search](const std::string& text, const Place&) { search.goal = parse_serving_goal(text); });
+  options.add("fix", "KEY=V[,V]", "only deployments with this: tp=1..8, kv=bf16,fp8", into.fixed);
+  options.add("top", "K", "how many to list (default 10)", search.top, whole(1, 10'000));
+  options.add("all-settings", "list one layout under several loads apart, not its best alone",
+              search.all_settings);
+  options.add("pareto",
+              "instead of the top: all that no other beats in the objective and a user's speed",
+              search.pareto);
+  options.add("csv", "print the list as CSV", into.csv);
+  options.add("html", "FILE", "write a page for a browser, with the list and its Pareto curve",
+              into.html);
 }
 
-int serve_search(const ParsedOptions& parsed, const std::string& command) {
+int serve_search(const Options& options, const ServeOptions& asked, const std::string& command) {
   DeploymentSearchWords words;
-  const DeploymentSearchRequest request = read_request(parsed, words);
+  const DeploymentSearchRequest request = read_request(options, asked, words);
   const Interruption interruption;
   const DeploymentSearchResult result = [&] {
     StatusLine line;
@@ -190,87 +191,76 @@ int serve_search(const ParsedOptions& parsed, const std::string& command) {
       if (line.is_due()) line.draw(progress_text(progress));
     });
   }();
-  if (parsed.has("html")) {
-    OutputFiles files{parsed.has("force")};
-    files.add(parsed.text("html"), deployments_report(result, request, words, {command}));
+  if (asked.html) {
+    OutputFiles files{asked.traffic.force};
+    files.add(*asked.html, deployments_report(result, request, words, {command}));
     files.commit();
   }
-  std::cout << (parsed.has("json")  ? deployment_search_json(result, request, words)
-                : parsed.has("csv") ? deployment_search_csv(result, request, words)
-                                    : deployment_search_document(result, request, words).text());
+  std::cout << (asked.traffic.json ? deployment_search_json(result, request, words)
+                : asked.csv        ? deployment_search_csv(result, request, words)
+                                   : deployment_search_document(result, request, words).text());
   return result.interrupted ? exit_interrupted : exit_ok;
 }
 
-namespace {
-
-po::options_description serve_options() {
-  po::options_description options = deployment_options();
-  options.add_options()                   //
-      ("json", "print orrery.serving/1")  //
-      ("help", "this text");
-  return options;
-}
+constexpr const char* serve_usage =
+    "usage: orrery serve --model NAME|FILE --system NAME|FILE --gpus N --engine NAME "
+    "--step NxC [options]\n"
+    "       orrery serve ... --isl LAW --osl LAW --concurrency N|--rate R|--arrival burst\n"
+    "       orrery serve ... --trace FILE\n"
+    "       orrery serve --plan FILE ...\n"
+    "       orrery serve ... --prefill LIST --decode LIST ...\n"
+    "       orrery serve --search ... --isl LAW --osl LAW [--concurrency LIST]\n\n"
+    "What an iteration of a serving engine costs, and how many tokens its KV cache holds\n"
+    "(docs/SERVING.md); or what clients see who send requests (docs/REPLAY.md); or\n"
+    "which deployment is the best for them (docs/DEPLOYMENTS.md).";
 
 }  // namespace
 
 int run_serve(const Arguments& arguments) {
-  po::options_description options = serve_options();
-  options.add(traffic_options())
-      .add(pool_options())
-      .add(serve_search_options())
-      .add(simulator_option());
-  ParsedOptions parsed = parse_options(options, arguments, {"chunked", "mixed"});
-  if (parsed.has("help")) {
-    std::cout
-        << "usage: orrery serve --model NAME|FILE --system NAME|FILE --gpus N --engine NAME "
-           "--step NxC [options]\n"
-           "       orrery serve ... --isl LAW --osl LAW --concurrency N|--rate R|--arrival "
-           "burst\n"
-           "       orrery serve ... --trace FILE\n"
-           "       orrery serve --plan FILE ...\n"
-           "       orrery serve ... --prefill LIST --decode LIST ...\n"
-           "       orrery serve --search ... --isl LAW --osl LAW [--concurrency LIST]\n\n"
-           "What an iteration of a serving engine costs, and how many tokens its KV cache "
-           "holds\n(docs/SERVING.md); or what clients see who send requests "
-           "(docs/REPLAY.md); or\nwhich deployment is the best for them (docs/DEPLOYMENTS.md).\n\n"
-        << options;
+  ServeOptions asked;
+  Simulator simulator = Simulator::own;
+  Options options;
+  add_deployment(options, asked.deployment);
+  options.add("json", "print orrery.serving/1", asked.traffic.json);
+  options.help();
+  add_traffic(options, asked.traffic);
+  add_pools(options, asked.pools);
+  add_serving_search(options, asked);
+  add_simulator(options, simulator);
+  if (!read_with_deployment_file(options, arguments, serve_usage, "write --model, --system, ...",
+                                 "is no option"))
     return exit_ok;
-  }
-  if (!parsed.words.empty())
-    fail_input({}, "'" + parsed.words.front() + "' is no option", "write --model, --system, ...");
-  const SimulatorChoice simulator{simulator_of(parsed)};
-  take_deployment_file(parsed);
-  if (parsed.has("search")) return serve_search(parsed, typed_command("serve", arguments));
-  for (const char* other : {"objective", "fix", "top", "all-settings", "pareto", "csv", "html"})
-    if (parsed.has(other))
-      fail_input({"", std::string{"--"} + other}, "belongs to a search", "add --search");
-  const Place at{"", ""};
-  for (const char* key : {"model", "system", "engine"})
-    required(parsed, key, std::string{"name one: orrery list "} + key + "s");
-  const std::optional<PoolsRequest> pools = read_pools(parsed, read_deployment_flags(parsed));
-  if (has_traffic(parsed) && parsed.has("step"))
-    fail_input(at / "step", "is one iteration, and requests take many", "keep one of them");
+  const SimulatorChoice chosen{simulator};
+  if (asked.searches) return serve_search(options, asked, typed_command("serve", arguments));
+  options.refuse({"objective", "fix", "top", "all-settings", "pareto", "csv", "html"},
+                 "belongs to a search", "add --search");
+  named(asked.deployment.model, "model");
+  named(asked.deployment.system, "system");
+  named(asked.deployment.engine, "engine");
+  const std::optional<PoolsRequest> pools = read_pools(options, asked.pools, asked.deployment.keys);
+  if (has_traffic(options))
+    options.refuse({"step"}, "is one iteration, and requests take many", "keep one of them");
   std::optional<Iteration> iteration;
-  if (!has_traffic(parsed))
+  if (!has_traffic(options))
     iteration = parse_iteration(
-        required(parsed, "step",
-                 "write an iteration, --step 64x4096, or requests, --isl 1024 --osl "
-                 "1024 --concurrency 64"));
-  if (pools) return serve_pools(parsed, *pools, iteration);
+        options.required("step",
+                         "write an iteration, --step 64x4096, or requests, --isl 1024 --osl "
+                         "1024 --concurrency 64"));
+  if (pools) return serve_pools(options, asked.deployment, asked.traffic, *pools, iteration);
   if (!iteration) {
     const Stopwatch watch;
-    const PricedServing priced{read_serving_setup(parsed)};
-    const auto serve = [&](const ServingLoad& load) { return serve_requests(priced, load, at); };
-    return serve_traffic(parsed,
+    const PricedServing priced{read_serving_setup(asked.deployment)};
+    const auto serve = [&](const ServingLoad& load) {
+      return serve_requests(priced, load, command_line);
+    };
+    return serve_traffic(options, asked.traffic,
                          {priced.setup.system, priced.setup.deployment.gpus(), serve, watch});
   }
-  const ServingSetup setup = read_serving_setup(parsed);
-  const ServingStep step = serving_step(setup, *iteration, at);
-  const TokenCost cost =
-      token_cost(step.tokens_per_s, static_cast<double>(setup.deployment.gpus()),
-                 read_economics(setup.system.gpu.name,
-                                parsed.has("economics") ? parsed.text("economics") : ""));
-  std::cout << (parsed.has("json") ? serving_step_json(step, cost) : serving_step_text(step, cost));
+  const ServingSetup setup = read_serving_setup(asked.deployment);
+  const ServingStep step = serving_step(setup, *iteration, command_line);
+  const TokenCost cost = token_cost(step.tokens_per_s, static_cast<double>(setup.deployment.gpus()),
+                                    read_economics(setup.system.gpu.name, asked.traffic.economics));
+  std::cout << (asked.traffic.json ? serving_step_json(step, cost) : serving_step_text(step, cost));
   return exit_ok;
 }
 

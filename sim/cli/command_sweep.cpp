@@ -19,8 +19,6 @@
 #include "sim/sweep/run_shard.hpp"
 #include "sim/sweep/sweep_folder.hpp"
 
-namespace po = boost::program_options;
-
 namespace orrery {
 namespace {
 
@@ -35,16 +33,15 @@ void refuse_sweeps_own_files(const SweepFolder& folder, const std::string& outpu
   const std::filesystem::path beside = path.has_parent_path() ? path.parent_path() : ".";
   if (std::filesystem::equivalent(beside, folder.path, code) &&
       (name == "sweep.json" || name.starts_with("shard-")))
-    fail_input({"", "--output"}, "'" + output + "' is a file of the sweep itself",
+    fail_input(command_line / "output", "'" + output + "' is a file of the sweep itself",
                "name another file");
 }
 
 // The one folder that is named. Errors: none or several; no folder of a sweep.
-SweepFolder sweep_folder_of(const ParsedOptions& parsed) {
-  if (parsed.words.size() != 1)
-    fail_input({}, parsed.words.empty() ? "no folder is named" : "more than one folder is named",
-               "name the folder that was given to orrery sweep run --out");
-  return open_sweep_folder(parsed.words.front());
+SweepFolder sweep_folder_of(const Options& options) {
+  return open_sweep_folder(
+      options.only_word("no folder is named", "more than one folder is named",
+                        "name the folder that was given to orrery sweep run --out"));
 }
 
 void print_summary(const Sweep& sweep, const BestRows& rows) {
@@ -52,10 +49,10 @@ void print_summary(const Sweep& sweep, const BestRows& rows) {
 }
 
 void write_report(const SweepFolder& folder, const BestRows& rows,
-                  const std::optional<SweepInputs>& inputs, const ParsedOptions& parsed,
+                  const std::optional<SweepInputs>& inputs, const std::string& html, bool force,
                   const std::string& command) {
-  OutputFiles files{parsed.has("force")};
-  files.add(parsed.text("html"), sweep_report(folder, rows, inputs, {command}));
+  OutputFiles files{force};
+  files.add(html, sweep_report(folder, rows, inputs, {command}));
   files.commit();
 }
 
@@ -86,22 +83,22 @@ void note_unknown_prices(const SweepInputs& inputs) {
 }
 
 int run(const Arguments& arguments) {
-  po::options_description options = sweep_run_options();
-  options.add(simulator_option());
-  const ParsedOptions parsed = parse_options(options, arguments, {});
-  if (parsed.has("help")) {
-    std::cout << "usage: orrery sweep run [FILE] --out DIR [options]\n\n"
-                 "FILE describes a sweep as docs/SWEEPS.md says; options win over it.\n\n"
-              << options;
+  SweepOptions asked;
+  Simulator simulator = Simulator::own;
+  Options options{"What is swept; a list or range may stand for each value"};
+  add_sweep_run(options, asked);
+  add_simulator(options, simulator);
+  if (!options.read(arguments,
+                    "usage: orrery sweep run [FILE] --out DIR [options]\n\n"
+                    "FILE describes a sweep as docs/SWEEPS.md says; options win over it."))
     return exit_ok;
-  }
-  const SimulatorChoice simulator{simulator_of(parsed)};
-  if (parsed.has("html")) require_replaceable(parsed.text("html"), parsed.has("force"));
-  const SweepJob job = read_sweep_job(parsed);
-  if (parsed.has("html") && static_cast<int>(job.shards.size()) < job.folder.shards)
-    fail_input({"", "--html"}, "is of a whole sweep, and this computes one of its shards",
+  const SimulatorChoice chosen{simulator};
+  if (asked.html) require_replaceable(*asked.html, asked.force);
+  const SweepJob job = read_sweep_job(asked, options.words());
+  if (asked.html && static_cast<int>(job.shards.size()) < job.folder.shards)
+    fail_input(command_line / "html", "is of a whole sweep, and this computes one of its shards",
                "when all are there: orrery sweep merge " + shell_word(job.folder.path) +
-                   " --html " + shell_word(parsed.text("html")));
+                   " --html " + shell_word(*asked.html));
   note_unknown_prices(job.inputs);
   const SweepFolder& folder = job.folder;
   const Grid grid{folder.sweep};
@@ -115,7 +112,7 @@ int run(const Arguments& arguments) {
       total += state.points;
     }
   {
-    SweepProgress progress{folder.sweep, there, total, parsed.has("quiet")};
+    SweepProgress progress{folder.sweep, there, total, asked.quiet};
     for (const Shard& shard : job.shards)
       if (!Interruption::asked())
         run_shard(folder, shard, grid, evaluator, job.workers, job.limits,
@@ -135,28 +132,28 @@ int run(const Arguments& arguments) {
               << " is complete: " << grouped(total) << " points\n";
     return exit_ok;
   }
-  BestRows rows{folder.sweep, parsed.has("html") ? most_rows_in_a_report : shown_rows};
+  BestRows rows{folder.sweep, asked.html ? most_rows_in_a_report : shown_rows};
   read_rows(folder, rows);
-  if (parsed.has("html"))
-    write_report(folder, rows, job.inputs, parsed, typed_command("sweep run", arguments));
+  if (asked.html)
+    write_report(folder, rows, job.inputs, *asked.html, asked.force,
+                 typed_command("sweep run", arguments));
   print_summary(folder.sweep, rows);
   return rows.failed() > 0 ? exit_partial : exit_ok;
 }
 
 int status(const Arguments& arguments) {
-  po::options_description options{"Options", 100};
-  options.add_options()("missing",
-                        "print the shards that are not complete alone, as 1,3,17-20: "
-                        "what sbatch --array takes; nothing if all are")("help", "this text");
-  const ParsedOptions parsed = parse_options(options, arguments, {});
-  if (parsed.has("help")) {
-    std::cout << "usage: orrery sweep status DIR [--missing]\n\n" << options;
-    return exit_ok;
-  }
-  const SweepFolder folder = sweep_folder_of(parsed);
+  Options options;
+  bool only_missing = false;
+  options.add("missing",
+              "print the shards that are not complete alone, as 1,3,17-20: what sbatch --array "
+              "takes; nothing if all are",
+              only_missing);
+  options.help();
+  if (!options.read(arguments, "usage: orrery sweep status DIR [--missing]")) return exit_ok;
+  const SweepFolder folder = sweep_folder_of(options);
   const std::vector<ShardState> states = shard_states(folder);
   const std::string missing = missing_shards(states);
-  if (parsed.has("missing")) {
+  if (only_missing) {
     if (!missing.empty()) std::cout << missing << "\n";
     return missing.empty() ? exit_ok : exit_partial;
   }
@@ -178,32 +175,30 @@ int status(const Arguments& arguments) {
 }
 
 int merge(const Arguments& arguments) {
-  po::options_description options{"Options", 100};
-  options.add_options()("output", po::value<std::string>()->value_name("FILE"),
-                        "where to: a name that ends in .sqlite, .csv or .jsonl (also -o FILE)")(
-      "html", po::value<std::string>()->value_name("FILE"),
-      "write a report for a browser: curves or maps of the rows")(
-      "force", "replace a file that Orrery did not write; never a database")("help", "this text");
-  const ParsedOptions parsed = parse_options(options, arguments, {});
-  if (parsed.has("help")) {
-    std::cout << "usage: orrery sweep merge DIR -o FILE [--html FILE]\n\n" << options;
+  std::optional<std::string> output, html;
+  bool force = false;
+  Options options;
+  options.add("output", "FILE",
+              "where to: a name that ends in .sqlite, .csv or .jsonl (also -o FILE)", output);
+  options.add("html", "FILE", "write a report for a browser: curves or maps of the rows", html);
+  options.add("force", "replace a file that Orrery did not write; never a database", force);
+  options.help();
+  if (!options.read(arguments, "usage: orrery sweep merge DIR -o FILE [--html FILE]"))
     return exit_ok;
-  }
-  const SweepFolder folder = sweep_folder_of(parsed);
-  if (!parsed.has("output") && !parsed.has("html"))
-    fail_input({}, "--output is missing", "name a file: -o results.sqlite");
-  BestRows rows{folder.sweep, parsed.has("html") ? most_rows_in_a_report : shown_rows};
-  if (parsed.has("html")) require_replaceable(parsed.text("html"), parsed.has("force"));
-  if (parsed.has("output")) {
-    refuse_sweeps_own_files(folder, parsed.text("output"));
-    if (!is_database(parsed.text("output")))
-      require_replaceable(parsed.text("output"), parsed.has("force"));
-    merge_rows(folder, parsed.text("output"), rows);
+  const SweepFolder folder = sweep_folder_of(options);
+  if (!output && !html) fail_input({}, "--output is missing", "name a file: -o results.sqlite");
+  BestRows rows{folder.sweep, html ? most_rows_in_a_report : shown_rows};
+  if (html) require_replaceable(*html, force);
+  if (output) {
+    refuse_sweeps_own_files(folder, *output);
+    if (!is_database(*output)) require_replaceable(*output, force);
+    merge_rows(folder, *output, rows);
   } else {
     read_rows(folder, rows);
   }
-  if (parsed.has("html"))
-    write_report(folder, rows, inputs_of(folder), parsed, typed_command("sweep merge", arguments));
+  if (html)
+    write_report(folder, rows, inputs_of(folder), *html, force,
+                 typed_command("sweep merge", arguments));
   print_summary(folder.sweep, rows);
   if (rows.rows() == folder.points) return rows.failed() > 0 ? exit_partial : exit_ok;
   std::cerr << "orrery: " << grouped(folder.points - rows.rows())
@@ -212,53 +207,36 @@ int merge(const Arguments& arguments) {
 }
 
 int run_sweep_plot(const Arguments& arguments) {
-  const auto text = [](const std::string& name) {
-    return po::value<std::string>()->value_name(name);
-  };
-  po::options_description options{"Options", 100};
-  options.add_options()                                                                  //
-      ("output", text("FILE"), "the SVG document (also -o FILE)")                        //
-      ("kind", text("line|heat|pareto"), "what is drawn (default line)")                 //
-      ("x", text("NAME"), "key along the x axis; of a Pareto chart a figure")            //
-      ("y", text("NAME"), "figure along the y axis; of a heat map a key")                //
-      ("by", text("KEY"), "line: a line for each of its values")                         //
-      ("figure", text("NAME"), "heat: what is coloured (default tokens_per_s_per_gpu)")  //
-      ("force", "replace a file that Orrery did not write")                              //
-      ("help", "this text");
-  const ParsedOptions parsed = parse_options(options, arguments, {});
-  if (parsed.has("help")) {
-    std::cout << "usage: orrery sweep plot DIR -o FILE.svg [options]\n\n"
-                 "Keys are those that the sweep varies, figures the columns of its rows.\n\n"
-              << options;
-    return exit_ok;
-  }
-  const SweepFolder folder = sweep_folder_of(parsed);
-  if (!parsed.has("output")) fail_input({}, "--output is missing", "name a file: -o plot.svg");
-  if (!parsed.text("output").ends_with(".svg"))
-    fail_input({"", "--output"},
-               "'" + parsed.text("output") + "' is not an SVG document by its name",
-               "end it in .svg; rsvg-convert or a browser makes a PNG of it");
   PlotRequest request;
-  const std::vector<std::string> kinds{"line", "heat", "pareto"};
-  const std::string kind = parsed.has("kind") ? parsed.text("kind") : kinds.front();
-  const auto found = std::find(kinds.begin(), kinds.end(), kind);
-  if (found == kinds.end())
-    fail_input({"", "--kind"}, "'" + kind + "' is not a kind of plot", suggestion(kind, kinds));
-  request.kind = static_cast<PlotRequest::Kind>(found - kinds.begin());
-  const auto given = [&](const char* name) {
-    return parsed.has(name) ? parsed.text(name) : std::string{};
-  };
-  request.x = given("x");
-  request.y = given("y");
-  request.by = given("by");
-  request.figure = given("figure");
+  std::optional<std::string> output;
+  bool force = false;
+  Options options;
+  options.add("output", "FILE", "the SVG document (also -o FILE)", output);
+  options.add("kind", "line|heat|pareto", "what is drawn (default line)", request.kind,
+              OneOf{{"line", "heat", "pareto"}, "is not a kind of plot"});
+  options.add("x", "NAME", "key along the x axis; of a Pareto chart a figure", request.x);
+  options.add("y", "NAME", "figure along the y axis; of a heat map a key", request.y);
+  options.add("by", "KEY", "line: a line for each of its values", request.by);
+  options.add("figure", "NAME", "heat: what is coloured (default tokens_per_s_per_gpu)",
+              request.figure);
+  options.add("force", "replace a file that Orrery did not write", force);
+  options.help();
+  if (!options.read(arguments,
+                    "usage: orrery sweep plot DIR -o FILE.svg [options]\n\n"
+                    "Keys are those that the sweep varies, figures the columns of its rows."))
+    return exit_ok;
+  const SweepFolder folder = sweep_folder_of(options);
+  if (!output) fail_input({}, "--output is missing", "name a file: -o plot.svg");
+  if (!output->ends_with(".svg"))
+    fail_input(command_line / "output", "'" + *output + "' is not an SVG document by its name",
+               "end it in .svg; rsvg-convert or a browser makes a PNG of it");
   if (!request.by.empty() && request.kind != PlotRequest::Kind::line)
-    fail_input({"", "--by"}, "belongs to --kind line", "leave it out");
+    fail_input(command_line / "by", "belongs to --kind line", "leave it out");
   if (!request.figure.empty() && request.kind != PlotRequest::Kind::heat)
-    fail_input({"", "--figure"}, "belongs to --kind heat", "name the figure by --y");
-  refuse_sweeps_own_files(folder, parsed.text("output"));
-  OutputFiles files{parsed.has("force")};
-  files.add(parsed.text("output"), plot_svg(folder, request));
+    fail_input(command_line / "figure", "belongs to --kind heat", "name the figure by --y");
+  refuse_sweeps_own_files(folder, *output);
+  OutputFiles files{force};
+  files.add(*output, plot_svg(folder, request));
   files.commit();
   return exit_ok;
 }

@@ -11,8 +11,6 @@
 #include "sim/validation/validate.hpp"
 #include "sim/validation/validation_text.hpp"
 
-namespace po = boost::program_options;
-
 namespace orrery {
 namespace {
 
@@ -31,8 +29,7 @@ double figure_of(const ValidationReport& report, const std::string& name) {
   return figures.at(name);
 }
 
-Threshold parse_threshold(const std::string& text) {
-  const Place place{"", "--fail-if"};
+Threshold parse_threshold(const std::string& text, const Place& place) {
   const std::vector<std::string> figures{"mean_abs_error", "mean_error", "median_abs_error",
                                          "p90_abs_error", "max_abs_error"};
   const std::size_t sign = text.find('>');
@@ -66,42 +63,40 @@ bool exceeds(const std::vector<ValidationReport>& reports, const Threshold& thre
 }  // namespace
 
 int run_validate(const Arguments& arguments) {
-  po::options_description options{"Options", 100};
-  options.add_options()                                     //
-      ("json", "print the reports as orrery.validation/1")  //
-      ("leave-one-out",
-       "predict each collective, dispatch and combine without the tables of its shape")  //
-      ("markdown", "print them as Markdown")                                             //
-      ("fail-if", po::value<std::string>()->value_name("COND"),
-       "exit 4 if a file's figure is over a limit: 'mean_abs_error>0.05'")  //
-      ("help", "this text");
-  options.add(simulator_option());
-  const ParsedOptions parsed = parse_options(options, arguments, {});
-  if (parsed.has("help")) {
-    std::cout
-        << "usage: orrery validate FILE... [options]\n\n"
-           "FILE holds published runs or measured kernels as docs/VALIDATION.md describes them.\n\n"
-        << options;
-    return exit_ok;
-  }
-  const SimulatorChoice simulator{simulator_of(parsed)};
-  if (parsed.words.empty())
-    fail_input({}, "no file to validate", "name one: tests/validation/training/korthikanti.json");
-  if (parsed.has("json") && parsed.has("markdown"))
-    fail_input({}, "--json and --markdown exclude each other", "keep one of them");
-  std::optional<Threshold> threshold;
-  if (parsed.has("fail-if")) threshold = parse_threshold(parsed.text("fail-if"));
-
   ValidationOptions how;
-  how.leave_one_out = parsed.has("leave-one-out");
+  std::optional<Threshold> threshold;
+  bool json = false, markdown = false;
+  Simulator simulator = Simulator::own;
+  Options options;
+  options.add("json", "print the reports as orrery.validation/1", json);
+  options.add("leave-one-out",
+              "predict each collective, dispatch and combine without the tables of its shape",
+              how.leave_one_out);
+  options.add("markdown", "print them as Markdown", markdown);
+  options.add("fail-if", "COND", "exit 4 if a file's figure is over a limit: 'mean_abs_error>0.05'",
+              threshold, parse_threshold);
+  options.help();
+  add_simulator(options, simulator);
+  if (!options.read(arguments,
+                    "usage: orrery validate FILE... [options]\n\n"
+                    "FILE holds published runs or measured kernels as docs/VALIDATION.md describes "
+                    "them."))
+    return exit_ok;
+  const SimulatorChoice chosen{simulator};
+  const std::vector<std::string>& files = options.words();
+  if (files.empty())
+    fail_input({}, "no file to validate", "name one: tests/validation/training/korthikanti.json");
+  if (json && markdown)
+    fail_input({}, "--json and --markdown exclude each other", "keep one of them");
+
   std::vector<ValidationReport> reports;
   {
     LongWork line;
-    for (const std::string& file : parsed.words) reports.push_back(validate_file(file, how));
+    for (const std::string& file : files) reports.push_back(validate_file(file, how));
   }
-  if (parsed.has("json")) {
+  if (json) {
     std::cout << validation_json(reports);
-  } else if (parsed.has("markdown")) {
+  } else if (markdown) {
     std::cout << validation_markdown(reports);
   } else {
     for (const ValidationReport& report : reports)

@@ -160,7 +160,7 @@ Candidates within(const CommandPage& page, const Words& words) {
   const std::string& typed = words.back();
   const Words before{words.begin(), words.end() - 1};
   const OptionEntry* open = before.empty() ? nullptr : find_option(page, before.back());
-  if (open && !open->value.empty() && !(open->value_may_lack && typed.starts_with('-')))
+  if (open && !open->value.empty() && !(open->value_may_lack() && typed.starts_with('-')))
     return of_option(*open, typed, "");
   const std::size_t equals = typed.find('=');
   if (typed.starts_with("--") && equals != typed.npos) {

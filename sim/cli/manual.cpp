@@ -9,8 +9,6 @@
 #include "sim/core/nearest.hpp"
 #include "sim/core/write_file.hpp"
 
-namespace po = boost::program_options;
-
 namespace orrery {
 namespace {
 
@@ -152,7 +150,7 @@ std::string options(const OptionTable& table) {
       text += ".B " + quoted("--" + option.name);
     else
       text += ".BI " + quoted("--" + option.name + " ") + " " +
-              quoted(option.value_may_lack ? "[" + option.value + "]" : option.value);
+              quoted(option.value_may_lack() ? "[" + option.value + "]" : option.value);
     text += "\n" + roff_escaped(option.help) + "\n";
   }
   return text;
@@ -224,40 +222,36 @@ std::string man_page_of_program() {
 }
 
 int run_manual(const Arguments& arguments) {
-  po::options_description options{"Options", 100};
-  options.add_options()  //
-      ("out", po::value<std::string>()->value_name("DIR"),
-       "write all pages into this folder: orrery.1, orrery-search.1, ...")  //
-      ("force", "replace files that Orrery did not write")                  //
-      ("help", "this text");
-  const ParsedOptions parsed = parse_options(options, arguments, {});
-  if (parsed.has("help")) {
-    std::cout << "usage: orrery manual [COMMAND]\n"
-                 "       orrery manual --out DIR\n\n"
-                 "Prints a manual page for man(1): orrery manual search | man -l -\n\n"
-              << options;
+  std::optional<std::string> out;
+  bool force = false;
+  Options accepted;
+  accepted.add("out", "DIR", "write all pages into this folder: orrery.1, orrery-search.1, ...",
+               out);
+  accepted.add("force", "replace files that Orrery did not write", force);
+  accepted.help();
+  if (!accepted.read(arguments,
+                     "usage: orrery manual [COMMAND]\n"
+                     "       orrery manual --out DIR\n\n"
+                     "Prints a manual page for man(1): orrery manual search | man -l -"))
     return exit_ok;
-  }
-  if (parsed.words.size() > 1 || (parsed.has("out") && !parsed.words.empty()))
-    fail_input({}, "'" + parsed.words.back() + "' is one word too many",
+  const std::vector<std::string>& names = accepted.words();
+  if (names.size() > 1 || (out && !names.empty()))
+    fail_input({}, "'" + names.back() + "' is one word too many",
                "name one command, or a folder for all: --out DIR");
-  if (parsed.has("out")) {
-    const std::filesystem::path folder{parsed.text("out")};
-    OutputFiles files{parsed.has("force")};
+  if (out) {
+    const std::filesystem::path folder{*out};
+    OutputFiles files{force};
     files.add((folder / "orrery.1").string(), man_page_of_program());
     for (const Command& command : commands())
       files.add((folder / ("orrery-" + command.name + ".1")).string(), man_page(command));
     files.commit();
     return exit_ok;
   }
-  if (parsed.words.empty()) return std::cout << man_page_of_program(), exit_ok;
-  const Command* command = find_command(parsed.words.front());
-  if (!command) {
-    std::vector<std::string> names;
-    for (const Command& one : commands()) names.push_back(one.name);
-    fail_input({}, "'" + parsed.words.front() + "' is not a command",
-               suggestion(parsed.words.front(), names));
-  }
+  if (names.empty()) return std::cout << man_page_of_program(), exit_ok;
+  const Command* command = find_command(names.front());
+  if (!command)
+    fail_input({}, "'" + names.front() + "' is not a command",
+               suggestion(names.front(), names_of(commands())));
   std::cout << man_page(*command);
   return exit_ok;
 }

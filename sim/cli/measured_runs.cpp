@@ -10,34 +10,33 @@
 namespace orrery {
 namespace {
 
-StepRange predicted(const Scenario& scenario, const ParsedOptions& parsed) {
+StepRange predicted(const Scenario& scenario, double most_memory) {
   Detail detail;
-  detail.most_memory = memory_limit_of(parsed);
+  detail.most_memory = most_memory;
   return estimate(scenario, detail).result.range;
 }
 
 MeasuredRun imported_run(const std::string& file, const JsonValue& json,
-                         const ParsedOptions& parsed) {
+                         const std::optional<std::string>& system, double most_memory) {
   const auto measured = json.find("measured");
   if (!measured)
     json.fail("holds no measured step",
               "import the run with its log, which prints times of iterations, or write a list of "
               "cases (docs/VALIDATION.md)");
-  Arguments arguments{"--plan", file};
-  if (parsed.has("system")) arguments.insert(arguments.end(), {"--system", parsed.text("system")});
-  const auto options = scenario_options();
-  const ParsedOptions of_run = parse_options(options, arguments, scenario_booleans());
+  ScenarioOptions run;
+  run.plan = file;
+  run.system = system;
   return {Seconds{measured->at("step_s").number(1e-9, 1e9)},
-          predicted(read_scenario(of_run), parsed)};
+          predicted(read_scenario(run), most_memory)};
 }
 
 }  // namespace
 
-ServingRunsByFigure read_serving_runs(const ParsedOptions& parsed, const ServingSetup& setup) {
+ServingRunsByFigure read_serving_runs(const std::string& listed, const ServingSetup& setup) {
   constexpr std::size_t most = 200;
   std::map<ServingFigure, std::vector<MeasuredServing>> measured;
-  if (!parsed.has("runs")) return {};
-  std::istringstream files{parsed.text("runs")};
+  if (listed.empty()) return {};
+  std::istringstream files{listed};
   for (std::string file; std::getline(files, file, ',');) {
     const JsonValue json = JsonValue::read_file(file);
     std::map<std::string, ServingPlace> places;
@@ -72,19 +71,21 @@ ServingRunsByFigure read_serving_runs(const ParsedOptions& parsed, const Serving
   return by_figure;
 }
 
-std::vector<MeasuredRun> read_measured_runs(const ParsedOptions& parsed) {
+std::vector<MeasuredRun> read_measured_runs(const std::string& listed,
+                                            const std::optional<std::string>& system,
+                                            double most_memory) {
   constexpr std::size_t most = 200;
   std::vector<MeasuredRun> runs;
-  std::istringstream files{parsed.text("runs")};
+  std::istringstream files{listed};
   for (std::string file; std::getline(files, file, ',');) {
     const JsonValue json = JsonValue::read_file(file);
     if (!json.is_array()) {
-      runs.push_back(imported_run(file, json, parsed));
+      runs.push_back(imported_run(file, json, system, most_memory));
       continue;
     }
     const std::size_t before = runs.size();
     for (const TrainingCase& one : read_training_cases(json))
-      if (one.step_time) runs.push_back({*one.step_time, predicted(scenario_of(one), parsed)});
+      if (one.step_time) runs.push_back({*one.step_time, predicted(scenario_of(one), most_memory)});
     if (runs.size() == before)
       json.fail("holds no measured step", "give a case its measured.step_time_s");
     if (runs.size() > most)

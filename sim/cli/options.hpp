@@ -1,24 +1,35 @@
 #pragma once
 
-#include <boost/program_options/options_description.hpp>
-#include <boost/program_options/variables_map.hpp>
+#include <algorithm>
 #include <functional>
+#include <initializer_list>
+#include <map>
+#include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "sim/cli/command.hpp"
 #include "sim/core/error.hpp"
+#include "sim/core/field.hpp"
+#include "sim/core/value_list.hpp"
 
 namespace orrery {
+
+/// What becomes of an option's text, which stands at `at`. Errors (bad_input): no legal value.
+using Take = std::function<void(const std::string& text, const Place& at)>;
 
 /// An option as the parser of command lines knows it.
 struct OptionEntry {
   std::string name;   ///< Without its dashes.
   std::string value;  ///< What stands for the value in the help: "N", "NAME|FILE". "": takes none.
   std::string help;
-  std::string group;            ///< The heading that it stands under.
-  bool value_may_lack = false;  ///< Then it means true.
+  std::string group = {};  ///< The heading that it stands under.
+  Take take = nullptr;
   bool may_repeat = false;
+  bool takes_words = false;  ///< All words that follow.
+
+  bool value_may_lack() const { return value == "true|false"; }  ///< Then it means true.
 };
 
 /// All options of a command, in the order of its help.
@@ -41,7 +52,6 @@ class CommandListener {
   CommandListener(const CommandListener&) = delete;
   CommandListener& operator=(const CommandListener&) = delete;
 
-  static bool is_there() { return innermost_ != nullptr; }
   static void tell(const OptionTable& table);
   /// `words`: those that may follow the command's name, as "run" and "merge" follow "sweep".
   static void tell(const std::vector<std::string>& words);
@@ -55,26 +65,134 @@ class CommandListener {
 /// Where options stand: `command_line / "gpus"` is --gpus.
 inline const Place command_line{};
 
-/// Parsed words of a command line: long options only, none abbreviated, each at most once.
-struct ParsedOptions {
-  boost::program_options::variables_map values;
-  std::vector<std::string> words;  ///< What is no option.
+/// A whole number in [minimum, maximum].
+int parse_count(const std::string& text, const Place& at, int minimum, int maximum);
 
-  bool has(const std::string& name) const { return values.count(name) > 0; }
-  std::string text(const std::string& name) const { return values[name].as<std::string>(); }
+// How an option's text becomes its value, beside a function of the text and its place, and a
+// Notation, which reads it as a file would hold it.
+
+struct AsTyped {};
+struct Counted {
+  int minimum = 0, maximum = 0;
+};
+/// The names of enumerators. Errors: another word, "'x' " + `problem`.
+struct OneOf {
+  std::vector<std::string> names;
+  std::string problem = "is unknown";
 };
 
-/// Parses against `known`. `booleans`: options of it whose value may be left out, meaning true.
-/// The short options that other tools have taught everybody: -o is --output, -j 4 and -j4 --jobs 4.
-/// Errors: an unknown option (with the nearest), a missing value, an option given twice.
-ParsedOptions parse_options(const boost::program_options::options_description& known,
-                            const Arguments& arguments, const std::vector<std::string>& booleans);
+template <class T>
+T read_as(const Counted& how, const std::string& text, const Place& at) {
+  return static_cast<T>(parse_count(text, at, how.minimum, how.maximum));
+}
+template <class T>
+T read_as(const OneOf& how, const std::string& text, const Place& at) {
+  const auto found = std::find(how.names.begin(), how.names.end(), text);
+  if (found == how.names.end())
+    fail_input(at, "'" + text + "' " + how.problem, suggestion(text, how.names));
+  return static_cast<T>(found - how.names.begin());
+}
+template <class T, class Value>
+T read_as(const Notation<Value>& how, const std::string& text, const Place& at) {
+  return static_cast<T>(how.read(value_of_text(text, at.pointer)));
+}
+template <class T, class Parse>
+requires std::is_invocable_v<Parse, const std::string&, const Place&> T
+read_as(const Parse& parse, const std::string& text, const Place& at) {
+  return parse(text, at);
+}
 
-/// The value of an option that must be there; `remedy` is what to write where it is not.
-std::string required(const ParsedOptions& parsed, const std::string& name,
-                     const std::string& remedy);
+/// The options of a command, each with the variable that it fills, and what was typed of them: long
+/// options only, none abbreviated, each at most once.
+class Options {
+ public:
+  /// `heading`: of the first options; "": they have none.
+  explicit Options(const std::string& heading = "Options") : group_{heading}, first_{heading} {}
 
-/// A whole number in [minimum, maximum], the value of `option`.
-int parse_count(const std::string& text, const std::string& option, int minimum, int maximum);
+  /// What is added from here on stands under this heading; the first one is printed first.
+  void group(const std::string& heading) { group_ = heading; }
+  /// An option without a value.
+  void add(const std::string& name, const std::string& help) { add({name, "", help}); }
+  void add(const std::string& name, const std::string& help, bool& into) {
+    add(name, "", help, [&into](const std::string&, const Place&) { into = true; });
+  }
+  void help() { add("help", "this text"); }
+  /// An option with a value, which may be left out where it is "true|false".
+  void add(const std::string& name, const std::string& value, const std::string& help,
+           const Take& take = nullptr) {
+    add({name, value, help, "", take});
+  }
+  /// The same, which fills a T or an optional one. As typed, a list of texts has one of each time
+  /// that the option is given, and a map has the text by the option's name.
+  template <class T, class How = AsTyped>
+  requires(!std::is_convertible_v<T&, Take>) void add(const std::string& name,
+                                                      const std::string& value,
+                                                      const std::string& help, T& into,
+                                                      How how = {}) {
+    constexpr bool repeats = std::is_same_v<T, std::vector<std::string>>;
+    const auto take = [&into, how, name](const std::string& text, const Place& at) {
+      if constexpr (!std::is_same_v<How, AsTyped>)
+        into = read_as<T>(how, text, at);
+      else if constexpr (repeats)
+        into.push_back(text);
+      else if constexpr (std::is_same_v<T, std::map<std::string, std::string>>)
+        into[name] = text;
+      else
+        into = text;
+    };
+    add({name, value, help, "", take, repeats && std::is_same_v<How, AsTyped>});
+  }
+  void add(OptionEntry entry) {
+    entry.group = group_;
+    entries_.push_back(std::move(entry));
+  }
+
+  /// Parses `arguments`; -o is --output, -j 4 and -j4 are --jobs 4. Where they ask for help it is
+  /// printed, after `usage`, and the answer is false. Errors: an unknown option (with the nearest),
+  /// a missing value, an option given twice.
+  bool parse(const Arguments& arguments, const std::string& usage = "");
+  /// Fills the variables of the options that were typed, in the order of the help.
+  void fill() const;
+  /// Both.
+  bool read(const Arguments& arguments, const std::string& usage = "");
+
+  bool has(const std::string& name) const { return typed_.contains(name); }
+  std::string text(const std::string& name) const { return typed_.at(name).front(); }
+  /// As if it were typed, unless it is.
+  void give(const std::string& name, const std::string& text);
+  /// As it was typed in `other`, unless it is here; nothing where it is in neither.
+  void give(const std::string& name, const Options& other);
+  /// The same of an option that may be repeated: `begin` + `text`, unless one begins so.
+  void give_also(const std::string& name, const std::string& begin, const std::string& text);
+  /// What was typed, by name; an option without a value has none.
+  const std::map<std::string, std::vector<std::string>>& typed() const { return typed_; }
+  const std::vector<OptionEntry>& entries() const { return entries_; }
+  const OptionEntry* find(const std::string& name) const;
+
+  const std::vector<std::string>& words() const { return words_; }  ///< What is no option.
+  /// Errors: there are words that belong to no option.
+  void refuse_words(const std::string& remedy,
+                    const std::string& problem = "belongs to no option") const;
+  /// The one word that is no option. Errors: none, or several.
+  const std::string& only_word(const std::string& none, const std::string& several,
+                               const std::string& remedy) const;
+  /// Refuses each of these options.
+  void refuse(std::initializer_list<const char*> names, const std::string& problem,
+              const std::string& remedy) const;
+  /// The value of an option that must be there; `remedy` is what to write where it is not.
+  std::string required(const std::string& name, const std::string& remedy) const;
+
+ private:
+  /// As the help prints it.
+  std::string table_text() const;
+  Arguments long_names(const Arguments& arguments) const;
+  /// Errors: an option that is none, or a word that a dash makes look like one.
+  void refuse_unknown(const std::string& word) const;
+
+  std::vector<OptionEntry> entries_;
+  std::string group_, first_;
+  std::map<std::string, std::vector<std::string>> typed_;
+  std::vector<std::string> words_;
+};
 
 }  // namespace orrery

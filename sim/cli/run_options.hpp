@@ -7,19 +7,30 @@ namespace orrery {
 
 inline constexpr int most_spares = 1 << 16;
 
-/// What fails, and what the user does about it: --reliability, --faults, --checkpoint, --spares ...
-boost::program_options::options_description run_policy_options();
-/// How many runs are drawn, and which.
-boost::program_options::options_description run_draw_options();
+/// What fails, what the user does about it, and how many runs are sampled.
+struct RunOptions {
+  std::string reliability = "default";
+  std::optional<std::string> faults;  ///< Replayed.
+  std::optional<int> servers;         ///< Of the fleet that had them.
+  RunPolicy policy;
+  std::optional<BatchRamp> ramp;  ///< Empty: none. Nothing: that of the plan file.
+  int replicates = RunQuestion{}.replicates;
+  std::uint64_t seed = RunQuestion{}.seed;
+};
 
-/// What is asked of the run of a plan, but for its tokens, which 0 stands for. The ramp is that of
-/// the option or else of the plan file.
-RunQuestion run_question(const ParsedOptions& parsed);
+/// --reliability, --faults, --checkpoint, --spares ...
+void add_run_policy(Options& options, RunOptions& into);
+/// --replicates and --seed.
+void add_run_samples(Options& options, RunOptions& into);
+
+/// What is asked of the run of a plan, but for its tokens, which 0 stands for. `plan_file`: --plan,
+/// whose ramp is taken where no option says one.
+RunQuestion run_question(const RunOptions& run, const std::optional<std::string>& plan_file);
 /// Where faults are replayed, their profile for the units of `scenario`'s system takes the place of
 /// the question's.
 void take_profile_of_faults(RunQuestion& question, const Scenario& scenario);
 
 /// "5%", and "5 %" as it is printed: 0.05.
-double parse_percent(const std::string& text, const std::string& option);
+double parse_percent(const std::string& text, const Place& at);
 
 }  // namespace orrery

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <boost/program_options/value_semantic.hpp>
 #include <iostream>
 #include <limits>
 
@@ -16,76 +15,45 @@
 #include "sim/pipeline/schedule_file.hpp"
 #include "sim/plan/plan_keys.hpp"
 
-namespace po = boost::program_options;
-
 namespace orrery {
 
-boost::program_options::options_description memory_option() {
-  boost::program_options::options_description options{"What may not fit", 100};
-  options.add_options()("ignore-memory",
-                        "time a plan also where it cannot fit in the GPUs' memory; marked so");
-  return options;
+void add_memory_option(Options& options, Detail& into) {
+  into.most_memory = tolerated_share_of_memory;
+  options.group("What may not fit");
+  options.add("ignore-memory", "",
+              "time a plan also where it cannot fit in the GPUs' memory; marked so",
+              [&into](const std::string&, const Place&) {
+                into.most_memory = std::numeric_limits<double>::infinity();
+              });
 }
 
-double memory_limit_of(const ParsedOptions& parsed) {
-  return parsed.has("ignore-memory") ? std::numeric_limits<double>::infinity()
-                                     : tolerated_share_of_memory;
-}
-
-boost::program_options::options_description host_memory_option() {
-  boost::program_options::options_description options{"What this machine has to hold", 100};
-  options.add_options()(
-      "host-memory", boost::program_options::value<std::string>()->value_name("BYTES"),
-      "what the simulation may take of this machine's memory (default: half, at most "
-      "6 GB, some 20 million tasks)");
-  return options;
-}
-
-Bytes host_memory_of(const ParsedOptions& parsed) {
-  if (parsed.has("host-memory"))
-    return parse_bytes(parsed.text("host-memory"), {"--host-memory", ""});
+void add_host_memory_option(Options& options, Bytes& into) {
   // What fits in 6 GB takes a minute at the most: a plan that asks for more by mistake is told.
   constexpr Bytes most{6e9};
-  return std::min(most, Bytes{0.5 * static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
+  into = std::min(most, Bytes{0.5 * static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
                               static_cast<double>(::sysconf(_SC_PAGESIZE))});
+  options.group("What this machine has to hold");
+  options.add("host-memory", "BYTES",
+              "what the simulation may take of this machine's memory (default: half, at most 6 GB, "
+              "some 20 million tasks)",
+              into, parse_bytes);
 }
 
-po::options_description simulator_option() {
-  po::options_description options{"Simulation engine", 100};
-  options.add_options()(
-      "simulator", po::value<std::string>()->value_name("own|simgrid"),
-      "network model that simulates how flows share links: Orrery's own (default), or SimGrid's, "
-      "which is slower and gives the same answer");
-  return options;
+void add_simulator(Options& options, Simulator& into) {
+  options.group("Simulation engine");
+  options.add("simulator", "own|simgrid",
+              "network model that simulates how flows share links: Orrery's own (default), or "
+              "SimGrid's, which is slower and gives the same answer",
+              into, OneOf{simulator_names(), "is not a simulator"});
 }
 
-po::options_description simulator_option_and_alias() {
-  po::options_description options = simulator_option();
-  options.add_options()("engine", po::value<std::string>()->value_name("own|simgrid"),
-                        "the same as --simulator");
-  return options;
-}
-
-namespace {
-
-Simulator simulator_named_by(const ParsedOptions& parsed, const std::string& option) {
-  if (!parsed.has(option)) return Simulator::own;
-  const std::string word = parsed.text(option);
-  const auto& names = simulator_names();
-  const auto found = std::find(names.begin(), names.end(), word);
-  if (found == names.end())
-    fail_input({"", "--" + option}, "'" + word + "' is not a simulator", suggestion(word, names));
-  return static_cast<Simulator>(found - names.begin());
-}
-
-}  // namespace
-
-Simulator simulator_of(const ParsedOptions& parsed) {
-  return simulator_named_by(parsed, "simulator");
-}
-
-Simulator simulator_or_alias_of(const ParsedOptions& parsed) {
-  return simulator_named_by(parsed, parsed.has("simulator") ? "simulator" : "engine");
+void add_simulator_and_alias(Options& options, Simulator& into) {
+  add_simulator(options, into);
+  options.add("engine", "own|simgrid", "the same as --simulator",
+              [&](const std::string& text, const Place& at) {
+                if (!options.has("simulator"))
+                  into = choice<Simulator>(text, at, "is not a simulator", simulator_names());
+              });
 }
 
 namespace {
@@ -126,21 +94,18 @@ Thing as_carried(Thing thing, const std::string& option, const std::string& shel
 
 // The word of an option or else of the file, which may hold the thing itself.
 template <class Thing>
-Thing input(const ParsedOptions& options, const PlanFile& file, const std::string& option,
+Thing input(const std::optional<std::string>& said, const PlanFile& file, const std::string& option,
             const std::string& shelf, Thing (*read)(const std::string&, const Place&),
             Thing (*parse)(const JsonValue&)) {
-  const Place place{"--" + option, ""};
-  if (options.has(option) || from_plan_file(file, option).empty())
-    return read(required(options, option, "name one: orrery list " + option + "s"), place);
+  const Place place = command_line / option;
   const std::string word = from_plan_file(file, option);
+  if (!said && word.empty())
+    fail_input(command_line, "--" + option + " is missing",
+               "name one: orrery list " + option + "s");
+  if (said) return read(*said, place);
   if (const auto whole = carried(*file, option + "s", word))
     return as_carried(parse(*whole), option, shelf, read);
   return read(word, place);
-}
-
-// What a file says of dp is then of another plan.
-bool changes_replicas(const ParsedOptions& options) {
-  return options.has("gpus") || options.has("tp") || options.has("pp") || options.has("cp");
 }
 
 void read_plan_of_file(PlanRequest& request, const JsonValue& file) {
@@ -158,29 +123,21 @@ void read_plan_of_file(PlanRequest& request, const JsonValue& file) {
 
 }  // namespace
 
-po::options_description scenario_options() {
-  po::options_description options{"What is simulated", 100};
-  const auto text = [](const std::string& name) {
-    return po::value<std::string>()->value_name(name);
-  };
-  options.add_options()                                                                      //
-      ("model", text("NAME|FILE"), "a model of the catalog, or a Hugging Face config.json")  //
-      ("system", text("NAME|FILE"),
-       "a system of the catalog, or a file like those in topologies")                     //
-      ("gpus", text("N"), "GPUs in all; data parallelism follows from it")                //
-      ("calibration", text("FILE"), "measurements of that system: orrery calibrate fit")  //
-      ("plan", text("FILE"),
-       "a JSON file with the keys below, or a result of --json; options override it");
+void add_scenario(Options& options, ScenarioOptions& into) {
+  options.group("What is simulated");
+  options.add("model", "NAME|FILE", "a model of the catalog, or a Hugging Face config.json",
+              into.model);
+  options.add("system", "NAME|FILE", "a system of the catalog, or a file like those in topologies",
+              into.system);
+  options.add("gpus", "N", "GPUs in all; data parallelism follows from it", into.gpus,
+              whole(1, 1 << 24));
+  options.add("calibration", "FILE", "measurements of that system: orrery calibrate fit",
+              into.calibration);
+  options.add("plan", "FILE",
+              "a JSON file with the keys below, or a result of --json; options override it",
+              into.plan);
   for (const PlanKey& key : plan_keys())
-    options.add_options()(key.name.c_str(), text(key.access.values), key.help.c_str());
-  return options;
-}
-
-std::vector<std::string> scenario_booleans() {
-  std::vector<std::string> names;
-  for (const PlanKey& key : plan_keys())
-    if (key.access.form == Form::truth) names.push_back(key.name);
-  return names;
+    options.add(key.name, key.access.values, key.help, into.keys);
 }
 
 JsonValue read_plan_file(const std::string& word, const Place& place) {
@@ -204,19 +161,19 @@ std::optional<JsonValue> carried(const JsonValue& file, const std::string& shelf
   return held ? held->find(name) : std::nullopt;
 }
 
-Model model_of(const ParsedOptions& options, const PlanFile& file) {
-  const auto value = file && !options.has("model") ? file->find("model") : std::nullopt;
+Model model_of(const ScenarioOptions& options, const PlanFile& file) {
+  const auto value = file && !options.model ? file->find("model") : std::nullopt;
   if (value && value->is_object()) return parse_model(*value);
-  return input(options, file, "model", "workloads/models", read_model, parse_model);
+  return input(options.model, file, "model", "workloads/models", read_model, parse_model);
 }
 
-System system_of(const ParsedOptions& options, const PlanFile& file) {
-  System system = input(options, file, "system", "topologies/systems", read_system, parse_system);
-  const Place place{"--calibration", ""};
-  const bool asked = options.has("calibration");
-  const std::string path =
-      asked ? options.text("calibration") : from_plan_file(file, "calibration");
-  const auto whole = asked || path.empty() ? std::nullopt : carried(*file, "calibrations", path);
+System system_of(const ScenarioOptions& options, const PlanFile& file) {
+  System system =
+      input(options.system, file, "system", "topologies/systems", read_system, parse_system);
+  const Place place = command_line / "calibration";
+  const std::string path = options.calibration.value_or(from_plan_file(file, "calibration"));
+  const auto whole =
+      options.calibration || path.empty() ? std::nullopt : carried(*file, "calibrations", path);
   if (whole)
     calibrate(system, *whole, path, place);
   else if (!path.empty())
@@ -224,24 +181,25 @@ System system_of(const ParsedOptions& options, const PlanFile& file) {
   return system;
 }
 
-Scenario read_scenario(const ParsedOptions& options, const std::optional<Model>& other) {
+Scenario read_scenario(const ScenarioOptions& options, const std::optional<Model>& other) {
   PlanRequest request;
   PlanFile file;
   int gpus = 0;
-  if (options.has("plan")) {
-    file = read_plan_file(options.text("plan"), command_line / "plan");
+  if (options.plan) {
+    file = read_plan_file(*options.plan, command_line / "plan");
     if (const auto count = file->find("gpus")) gpus = static_cast<int>(count->integer(1, 1 << 24));
     read_plan_of_file(request, *file);
   }
-  for (const PlanKey& key : plan_keys())
-    if (options.has(key.name)) set_plan_flag(request, key.name, options.text(key.name));
-  if (options.has("gpus"))
-    gpus = static_cast<int>(value_of_flag("gpus", options.text("gpus")).integer(1, 1 << 24));
-  if (gpus > 0 && !options.has("dp") && changes_replicas(options)) request.dp.reset();
+  for (const auto& [key, text] : options.keys) set_plan_flag(request, key, text);
+  gpus = options.gpus.value_or(gpus);
+  // What a file says of dp is of another plan where the user changes the number of replicas.
+  const auto says = [&](const char* key) { return options.has_key(key); };
+  if (gpus > 0 && !says("dp") && (options.gpus || says("tp") || says("pp") || says("cp")))
+    request.dp.reset();
 
-  const Model model = other && !options.has("model") ? *other : model_of(options, file);
+  const Model model = other && !options.model ? *other : model_of(options, file);
   const System system = system_of(options, file);
-  if (file && !options.has("software"))
+  if (file && !says("software"))
     if (const auto whole = carried(*file, "software", request.software)) {
       const Software software =
           as_carried(parse_software(*whole), "software", "workloads/software", read_software);

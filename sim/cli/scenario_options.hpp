@@ -3,35 +3,30 @@
 #include <optional>
 
 #include "sim/cli/options.hpp"
-#include "sim/core/units.hpp"
-#include "sim/engine/simulation.hpp"
+#include "sim/engine/network_model.hpp"
 #include "sim/plan/scenario.hpp"
+#include "sim/training/estimate.hpp"
 
 namespace orrery {
 
-/// --ignore-memory, to be added to the options of a command that times the plan that it is given.
-boost::program_options::options_description memory_option();
-/// Detail::most_memory for such a command.
-double memory_limit_of(const ParsedOptions& parsed);
-
-/// --host-memory of a command that may simulate much.
-boost::program_options::options_description host_memory_option();
-/// What a simulation may take of this machine's memory; half of it where nothing is said.
-Bytes host_memory_of(const ParsedOptions& parsed);
-
+/// --ignore-memory, for a command that times the plan that it is given.
+void add_memory_option(Options& options, Detail& into);
+/// --host-memory of a command that may simulate much; half of this machine's where it is left out.
+void add_host_memory_option(Options& options, Bytes& into);
 /// --simulator, for a command that simulates.
-boost::program_options::options_description simulator_option();
+void add_simulator(Options& options, Simulator& into);
 /// The same with its older name, --engine, which names a serving engine in other commands.
-boost::program_options::options_description simulator_option_and_alias();
-/// The chosen simulator; Simulator::own where none is given. Errors: another word.
-Simulator simulator_of(const ParsedOptions& parsed);
-/// The same of a command with the alias, too.
-Simulator simulator_or_alias_of(const ParsedOptions& parsed);
+void add_simulator_and_alias(Options& options, Simulator& into);
 
-/// --model, --system, --gpus, --plan and one option for every key of a plan.
-boost::program_options::options_description scenario_options();
-/// Those of them whose value may be left out.
-std::vector<std::string> scenario_booleans();
+/// What --model, --system, --calibration, --gpus, --plan and the keys of a plan say, as typed.
+struct ScenarioOptions {
+  std::optional<std::string> model, system, calibration, plan;
+  std::optional<int> gpus;
+  std::map<std::string, std::string> keys;  ///< Of a plan.
+
+  bool has_key(const std::string& key) const { return keys.contains(key); }
+};
+void add_scenario(Options& options, ScenarioOptions& into);
 
 /// What a plan file holds: of a search (orrery.search/1) its first plan with what the search was
 /// given, else the file as it is. `place`: of the word that names it.
@@ -39,8 +34,8 @@ JsonValue read_plan_file(const std::string& word, const Place& place);
 
 /// The model that an option names, else the one that a plan file names or holds; and the system,
 /// with the calibration of either.
-Model model_of(const ParsedOptions& options, const std::optional<JsonValue>& plan_file);
-System system_of(const ParsedOptions& options, const std::optional<JsonValue>& plan_file);
+Model model_of(const ScenarioOptions& options, const std::optional<JsonValue>& plan_file);
+System system_of(const ScenarioOptions& options, const std::optional<JsonValue>& plan_file);
 /// Where a plan file has the keys of its plan: a result apart from its figures, others at the top.
 JsonValue keys_of_plan(const JsonValue& file);
 
@@ -51,6 +46,6 @@ std::optional<JsonValue> carried(const JsonValue& file, const std::string& shelf
 
 /// Reads what the options name. A flag wins over the plan file. `model`: used unless --model names
 /// one.
-Scenario read_scenario(const ParsedOptions& options, const std::optional<Model>& model = {});
+Scenario read_scenario(const ScenarioOptions& options, const std::optional<Model>& model = {});
 
 }  // namespace orrery

@@ -11,8 +11,8 @@
 
 namespace orrery {
 
-/// "17/1000", the value of --shard. Errors: it is not written so, or 17 is none of them.
-Shard parse_shard(const std::string& text);
+/// "17/1000". Errors: it is not written so, or 17 is none of them.
+Shard parse_shard(const std::string& text, const Place& at);
 
 constexpr int most_workers = 4096;
 /// As many as Slurm gave this task cores, else as this process may run on.
@@ -24,17 +24,15 @@ std::optional<int> count_in_environment(const char* name);
 // Options of commands that search plans.
 
 /// A share above 0 and up to 1.
-double parse_share(const std::string& text, const std::string& option);
-/// The values of an option that may be given several times.
-std::vector<std::string> texts_of(const ParsedOptions& options, const std::string& name);
+double parse_share(const std::string& text, const Place& at);
 /// --fix, for clusters of these sizes. Errors: a key that is fixed twice.
-std::vector<Fixed> fixed_by(const ParsedOptions& options, const std::vector<int>& gpus,
+std::vector<Fixed> fixed_by(const std::vector<std::string>& texts, const std::vector<int>& gpus,
                             std::int64_t most);
-/// --jobs; where it is not given, as default_workers().
-int workers_of(const ParsedOptions& options);
+/// --jobs; default_workers() where it is not given.
+void add_jobs(Options& options, const std::string& help, int& into);
 /// What `orrery estimate` takes as an option is searched by `who`, or fixed: refused with what to
 /// write instead.
-void point_plan_keys_to_fix(const boost::program_options::options_description& options,
-                            const Arguments& arguments, const std::string& who);
+void point_plan_keys_to_fix(const Options& options, const Arguments& arguments,
+                            const std::string& who);
 
 }  // namespace orrery

@@ -2,20 +2,27 @@
 
 #include <optional>
 
-#include "sim/cli/options.hpp"
-#include "sim/serving/pooled_serving.hpp"
+#include "sim/cli/serve_setup.hpp"
+#include "sim/cli/serve_traffic.hpp"
 #include "sim/serving/pools.hpp"
 
 namespace orrery {
 
-/// Options of `orrery serve` that say of pools for prompts and answers.
-boost::program_options::options_description pool_options();
+/// What options say of pools for prompts and answers.
+struct PoolOptions {
+  std::optional<std::string> prefill, decode, pools;
+  std::optional<KvSending> sending;
+  bool apart = false;
+};
+void add_pools(Options& options, PoolOptions& into);
 
-/// What they say, each pool on top of `both`; none where they say nothing.
-std::optional<PoolsRequest> read_pools(const ParsedOptions& parsed, const DeploymentRequest& both);
+/// The pools, each on top of `both`; none where the options say nothing of them.
+std::optional<PoolsRequest> read_pools(const Options& options, const PoolOptions& pools,
+                                       const DeploymentRequest& both);
 
 /// One iteration of each pool and a prompt's way between them, or what clients see of both.
-int serve_pools(const ParsedOptions& parsed, const PoolsRequest& request,
+int serve_pools(const Options& options, const DeploymentOptions& asked,
+                const TrafficOptions& traffic, const PoolsRequest& request,
                 const std::optional<Iteration>& iteration);
 
 }  // namespace orrery

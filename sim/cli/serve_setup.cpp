@@ -5,95 +5,80 @@
 
 #include "sim/serving/deployment.hpp"
 
-namespace po = boost::program_options;
-
 namespace orrery {
-namespace {
-
-template <class Value>
-void put(ParsedOptions& parsed, const std::string& name, const Value& value) {
-  parsed.values.insert_or_assign(name, po::variable_value(value, false));
-}
-
-bool is_format(const std::string& key) {
-  return key == "weights" || key == "experts" || key == "kv";
-}
-
-// A user's words for pools, or for a cut without them, replace those of the file as a whole.
-bool says_pools(const ParsedOptions& parsed) {
-  return parsed.has("prefill") || parsed.has("decode") || parsed.has("pools");
-}
-
-void fix(ParsedOptions& parsed, const std::string& key, const std::string& value) {
-  std::vector<std::string> all;
-  if (parsed.has("fix")) all = parsed.values["fix"].as<std::vector<std::string>>();
-  for (const std::string& one : all)
-    if (one.starts_with(key + "=")) return;
-  all.push_back(key + "=" + value);
-  put(parsed, "fix", all);
-}
-
-}  // namespace
-
-void take_deployment_file(ParsedOptions& parsed) {
-  if (!parsed.has("plan")) return;
-  const bool searches = parsed.has("search"), pooled = says_pools(parsed);
-  // Other degrees leave open how many replicas there are.
-  const bool recut = parsed.has("gpus") || parsed.has("tp") || parsed.has("pp") || parsed.has("dp");
-  for (const auto& [name, value] : read_deployment_file(parsed.text("plan"))) {
-    if (parsed.has(name)) continue;
-    const bool of_pools = name == "prefill" || name == "decode";
-    if (searches && is_format(name)) fix(parsed, name, value);
-    const bool is_ground = name == "model" || name == "engine" || name == "system" ||
-                           name == "gpus" || name == "prefix-cache" || name == "router";
-    if (searches && !is_ground) continue;
-    if ((of_pools && pooled) || (name == "replicas" && recut)) continue;
-    put(parsed, name, value);
-  }
-}
-
 namespace {
 
 constexpr int most_served_gpus = 1 << 16;
 constexpr std::int64_t most_tokens = 1 << 30;
 
+bool is_format(const std::string& key) {
+  return key == "weights" || key == "experts" || key == "kv";
+}
+
+void take_deployment_file(Options& options) {
+  if (!options.has("plan")) return;
+  const auto has = [&](const char* name) { return options.has(name); };
+  // A user's words for pools, or for a cut without them, replace those of the file as a whole.
+  const bool pooled = has("prefill") || has("decode") || has("pools");
+  // Other degrees leave open how many replicas there are.
+  const bool recut = has("gpus") || has("tp") || has("pp") || has("dp");
+  const bool searches = has("search");
+  for (const auto& [name, value] : read_deployment_file(options.text("plan"))) {
+    if (has(name.c_str())) continue;
+    const bool of_pools = name == "prefill" || name == "decode";
+    if (searches && is_format(name)) options.give_also("fix", name + "=", value);
+    const bool is_ground = name == "model" || name == "engine" || name == "system" ||
+                           name == "gpus" || name == "prefix-cache" || name == "router";
+    if (searches && !is_ground) continue;
+    if ((of_pools && pooled) || (name == "replicas" && recut)) continue;
+    options.give(name, value);
+  }
+}
+
 }  // namespace
 
-po::options_description deployment_options() {
-  po::options_description options{"Options", 100};
-  const auto text = [](const char* shown) { return po::value<std::string>()->value_name(shown); };
-  options.add_options()                                                       //
-      ("model", text("NAME|FILE"), "a model: orrery list models")             //
-      ("system", text("NAME|FILE"), "a cluster: orrery list systems")         //
-      ("gpus", text("N"), "how many GPUs serve it")                           //
-      ("engine", text("NAME|FILE"), "a serving engine: orrery list engines")  //
-      ("plan", text("FILE"), "a deployment, as orrery import server writes it; options win");
-  for (const DeploymentKey& key : deployment_keys())
-    options.add_options()(
-        key.name.c_str(),
-        po::value<std::string>()->value_name(key.values.size() < 16 ? key.values : "FORMAT"),
-        key.help.c_str());
-  options.add_options()  //
-      ("step", text("NxC[+P[@K]]"),
-       "one iteration: N decodes over C tokens each, a prompt of P tokens behind K cached ones");
-  return options;
+bool read_with_deployment_file(Options& options, const Arguments& arguments,
+                               const std::string& usage, const std::string& remedy,
+                               const std::string& problem) {
+  if (!options.parse(arguments, usage)) return false;
+  options.refuse_words(remedy, problem);
+  take_deployment_file(options);
+  options.fill();
+  return true;
 }
 
-DeploymentRequest read_deployment_flags(const ParsedOptions& parsed) {
-  DeploymentRequest request;
+void add_deployment(Options& options, DeploymentOptions& into) {
+  options.add("model", "NAME|FILE", "a model: orrery list models", into.model);
+  options.add("system", "NAME|FILE", "a cluster: orrery list systems", into.system);
+  options.add("gpus", "N", "how many GPUs serve it", into.gpus);
+  options.add("engine", "NAME|FILE", "a serving engine: orrery list engines", into.engine);
+  options.add("plan", "FILE", "a deployment, as orrery import server writes it; options win",
+              into.plan);
   for (const DeploymentKey& key : deployment_keys())
-    if (parsed.has(key.name)) set_deployment_flag(request, key.name, parsed.text(key.name));
-  return request;
+    options.add(key.name, key.values.size() < 16 ? key.values : "FORMAT", key.help,
+                [&into, &key](const std::string& text, const Place&) {
+                  key.read(into.keys, value_of_flag(key.name, text));
+                });
+  options.add("step", "NxC[+P[@K]]",
+              "one iteration: N decodes over C tokens each, a prompt of P tokens behind K cached "
+              "ones",
+              into.step);
 }
 
-ServingSetup read_serving_setup(const ParsedOptions& parsed) {
-  const DeploymentRequest request = read_deployment_flags(parsed);
-  const std::string model = required(parsed, "model", "name one: orrery list models");
-  const std::string system = required(parsed, "system", "name one: orrery list systems");
-  const std::string engine = required(parsed, "engine", "name one: orrery list engines");
-  const int gpus = parse_count(required(parsed, "gpus", "write how many: --gpus 8"), "gpus", 1,
-                               most_served_gpus);
-  return make_serving_setup(model, system, engine, request, gpus, {"", ""});
+const std::string& named(const std::optional<std::string>& value, const std::string& option) {
+  if (!value)
+    fail_input(command_line, "--" + option + " is missing",
+               "name one: orrery list " + option + "s");
+  return *value;
+}
+
+ServingSetup read_serving_setup(const DeploymentOptions& asked) {
+  const std::string& model = named(asked.model, "model");
+  const std::string& system = named(asked.system, "system");
+  const std::string& engine = named(asked.engine, "engine");
+  if (!asked.gpus) fail_input(command_line, "--gpus is missing", "write how many: --gpus 8");
+  const int gpus = parse_count(*asked.gpus, command_line / "gpus", 1, most_served_gpus);
+  return make_serving_setup(model, system, engine, asked.keys, gpus, command_line);
 }
 
 namespace {
@@ -103,7 +88,7 @@ std::int64_t leading_number(std::string_view& text, const std::string& whole) {
   std::int64_t value = -1;
   const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || value < 0 || value > most_tokens)
-    fail_input({"", "--step"}, "'" + whole + "' is no iteration",
+    fail_input(command_line / "step", "'" + whole + "' is no iteration",
                "write decodes x tokens each, and prompts: 64x4096, 64x4096+2048, +8192@1024");
   text.remove_prefix(static_cast<std::size_t>(rest - text.data()));
   return value;
@@ -121,7 +106,7 @@ bool skip(std::string_view& text, char mark) {
 // of 100.
 Iteration parse_iteration(const std::string& whole) {
   const auto fail = [&](const std::string& why) {
-    fail_input({"", "--step"}, "'" + whole + "' " + why,
+    fail_input(command_line / "step", "'" + whole + "' " + why,
                "write decodes x tokens each, and prompts: 64x4096, 64x4096+2048, +8192@1024");
   };
   Iteration iteration;

@@ -5,19 +5,26 @@
 
 namespace orrery {
 
-/// What --plan names stands in for the options that nobody gave: a file of orrery.deployment/1. Of
-/// a search it brings model, engine, system, GPUs and, as --fix, the number formats. Errors: as
-/// read_deployment_file().
-void take_deployment_file(ParsedOptions& parsed);
+/// What is served, by what and where, as options say it.
+struct DeploymentOptions {
+  std::optional<std::string> model, system, engine, gpus, plan, step;
+  DeploymentRequest keys;
+};
+/// --model, --system, --gpus, --engine, --plan, a key of a deployment each, and --step.
+void add_deployment(Options& options, DeploymentOptions& into);
 
-/// --model, --system, --gpus, --engine, a key of a deployment each, and --step.
-boost::program_options::options_description deployment_options();
+/// Options::read() with what --plan names in place of the options that nobody gave: a file of
+/// orrery.deployment/1. Of a search it brings model, engine, system, GPUs and, as --fix, the number
+/// formats. Errors: as read_deployment_file(); `remedy`: of words that are no option.
+bool read_with_deployment_file(Options& options, const Arguments& arguments,
+                               const std::string& usage, const std::string& remedy,
+                               const std::string& problem = "belongs to no option");
 
-/// The keys of a deployment alone.
-DeploymentRequest read_deployment_flags(const ParsedOptions& parsed);
+/// The value of --model, --system or --engine. Errors: it is missing.
+const std::string& named(const std::optional<std::string>& value, const std::string& option);
 
 /// What they name. Errors: as of make_serving_setup().
-ServingSetup read_serving_setup(const ParsedOptions& parsed);
+ServingSetup read_serving_setup(const DeploymentOptions& asked);
 
 /// What --step says: "64x4096+2048@512". Errors (bad_input): it says no iteration.
 Iteration parse_iteration(const std::string& text);

@@ -9,12 +9,8 @@
 #include "sim/core/nearest.hpp"
 #include "sim/core/value_list.hpp"
 #include "sim/core/write_file.hpp"
-#include "sim/formats/requests/read_requests.hpp"
 #include "sim/serving/replay_trace.hpp"
-#include "sim/serving/request_traffic.hpp"
 #include "sim/serving/serving_run_text.hpp"
-
-namespace po = boost::program_options;
 
 namespace orrery {
 namespace {
@@ -25,22 +21,19 @@ constexpr double most_rate = 1e6;
 constexpr std::int64_t requests_a_client = 10;  // As InferenceX asks them.
 constexpr std::int64_t requests_of_a_rate = 10'000;
 
-JsonValue value(const ParsedOptions& parsed, const std::string& key) {
-  return value_of_flag(key, parsed.text(key));
-}
-
-void exclude(const ParsedOptions& parsed, const char* one, const char* other) {
-  if (parsed.has(one) && parsed.has(other))
-    fail_input(command_line / one, std::string{"excludes --"} + other, "keep one of them");
+void exclude(const Options& options, const char* one, std::initializer_list<const char*> others) {
+  if (!options.has(one)) return;
+  for (const char* other : others)
+    if (options.has(other))
+      fail_input(command_line / one, std::string{"excludes --"} + other, "keep one of them");
 }
 
 // The clients of each closed loop that is asked for; none: requests come at times of their own.
-std::vector<int> clients_of(const ParsedOptions& parsed, const ManyLoads& many) {
-  std::string text;
-  if (parsed.has("concurrency"))
-    text = parsed.text("concurrency");
-  else if (!many.finds_rate && !parsed.has("rate") && !parsed.has("arrival") &&
-           !parsed.has("goodput"))
+std::vector<int> clients_of(const Options& options, const TrafficOptions& asked,
+                            const ManyLoads& many) {
+  std::string text = asked.clients.value_or("");
+  if (!asked.clients && !many.finds_rate && !asked.rate && !options.has("arrival") &&
+      !asked.finds_goodput)
     text = many.usual_clients;
   std::vector<int> all;
   if (text.empty()) return all;
@@ -51,43 +44,31 @@ std::vector<int> clients_of(const ParsedOptions& parsed, const ManyLoads& many) 
 }
 
 // How requests arrive: a closed loop, a rate, all at once, or as a trace says.
-void read_arrivals(const ParsedOptions& parsed, int clients, bool finds_rate,
-                   RequestTraffic& traffic) {
-  for (const char* other : {"rate", "arrival", "goodput"}) exclude(parsed, "concurrency", other);
-  exclude(parsed, "rate", "goodput");
+void read_arrivals(const Options& options, const TrafficOptions& asked, int clients,
+                   bool finds_rate, RequestTraffic& traffic) {
+  exclude(options, "concurrency", {"rate", "arrival", "goodput"});
+  exclude(options, "rate", {"goodput"});
   if (finds_rate)
-    for (const char* said : {"concurrency", "rate"})
-      if (parsed.has(said))
-        fail_input(command_line / said, "is what the search for the largest rate changes",
+    options.refuse({"concurrency", "rate"}, "is what the search for the largest rate changes",
                    "leave it out");
   if (clients > 0) {
     traffic.arrivals = Arrivals::closed;
     traffic.concurrency = clients;
     return;
   }
-  traffic.arrivals = Arrivals::poisson;
-  if (parsed.has("arrival"))
-    parse_arrivals(parsed.text("arrival"), command_line / "arrival", traffic);
+  if (!options.has("arrival")) traffic.arrivals = Arrivals::poisson;
   if (traffic.arrivals == Arrivals::burst) {
-    if (parsed.has("rate") || parsed.has("goodput") || finds_rate)
+    if (asked.rate || asked.finds_goodput || finds_rate)
       fail_input(command_line / "arrival", "a burst has no rate",
                  "leave --rate and --goodput out, or choose poisson, constant or gamma:CV");
     return;
   }
-  if (parsed.has("rate"))
-    traffic.rate = value(parsed, "rate").number(1e-6, most_rate);
-  else if (!parsed.has("goodput") && !finds_rate)
+  if (asked.rate)
+    traffic.rate = *asked.rate;
+  else if (!asked.finds_goodput && !finds_rate)
     fail_input(command_line / "rate", "requests come, but nobody says how often",
                "write --rate 12 a second, --concurrency 64 clients, --arrival burst or --trace "
                "FILE");
-}
-
-void read_lengths(const ParsedOptions& parsed, RequestTraffic& traffic) {
-  if (!parsed.has("isl") || !parsed.has("osl"))
-    fail_input(command_line / (parsed.has("isl") ? "osl" : "isl"), "is missing",
-               "write --isl 1024 --osl 1024, tokens of prompts and answers, or --lengths FILE");
-  traffic.prompt = parse_length_law(parsed.text("isl"), command_line / "isl");
-  traffic.output = parse_length_law(parsed.text("osl"), command_line / "osl");
 }
 
 // Prompts and answers of a file in an order of the seed, over the drawn ones, again and again.
@@ -103,58 +84,54 @@ void take_lengths(const RequestList& file, std::uint64_t seed, RequestList& list
   }
 }
 
-TraceReading reading_of(const ParsedOptions& parsed) {
-  TraceReading reading;
-  if (parsed.has("trace-format")) reading.format = parsed.text("trace-format");
-  if (parsed.has("speed")) reading.speed = value(parsed, "speed").number(1e-6, 1e6);
-  if (parsed.has("first")) reading.first = value(parsed, "first").integer(1, most_requests);
-  return reading;
-}
-
-void ask_of_trace(const ParsedOptions& parsed, AskedLoad& asked) {
-  for (const char* other : {"concurrency", "rate", "arrival", "isl", "osl", "lengths", "requests",
-                            "shared-prefix", "goodput"})
-    exclude(parsed, "trace", other);
-  RequestTrace trace = read_request_trace(parsed.text("trace"), reading_of(parsed));
+void ask_of_trace(const Options& options, const TrafficOptions& traffic, AskedLoad& asked) {
+  exclude(options, "trace",
+          {"concurrency", "rate", "arrival", "isl", "osl", "lengths", "requests", "shared-prefix",
+           "goodput"});
+  RequestTrace trace = read_request_trace(*traffic.trace, traffic.reading);
   if (!trace.has_times)
-    fail_input({parsed.text("trace"), ""}, "says how long requests are, but not when they came",
+    fail_input({*traffic.trace, ""}, "says how long requests are, but not when they came",
                "give it as --lengths, with --rate or --concurrency");
   asked.load.list = std::move(trace.list);
   asked.workload.arrivals = "trace";
-  asked.workload.file = parsed.text("trace");
+  asked.workload.file = *traffic.trace;
 }
 
-void ask_of_laws(const ParsedOptions& parsed, int clients, bool finds_rate, AskedLoad& asked) {
-  for (const char* of_trace : {"trace-format", "speed", "first"})
-    if (parsed.has(of_trace) && !(parsed.has("lengths") && of_trace != std::string{"speed"}))
-      fail_input(command_line / of_trace, "is for traces", "add --trace FILE, or leave it out");
+void ask_of_laws(const Options& options, const TrafficOptions& asked_traffic, int clients,
+                 bool finds_rate, AskedLoad& asked) {
+  const auto of_traces = [&](std::initializer_list<const char*> names) {
+    options.refuse(names, "is for traces", "add --trace FILE, or leave it out");
+  };
+  if (asked_traffic.lengths)
+    of_traces({"speed"});
+  else
+    of_traces({"trace-format", "speed", "first"});
   RequestTraffic& traffic = asked.traffic;
-  read_arrivals(parsed, clients, finds_rate, traffic);
-  if (parsed.has("shared-prefix"))
-    traffic.prefix =
-        parse_shared_prefix(parsed.text("shared-prefix"), command_line / "shared-prefix");
+  read_arrivals(options, asked_traffic, clients, finds_rate, traffic);
   std::optional<RequestTrace> file;
-  if (parsed.has("lengths")) {
-    exclude(parsed, "lengths", "isl");
-    exclude(parsed, "lengths", "osl");
-    exclude(parsed, "lengths", "goodput");
+  if (asked_traffic.lengths) {
+    exclude(options, "lengths", {"isl", "osl", "goodput"});
     if (finds_rate)
       fail_input(command_line / "lengths", "is no law of which the largest rate can be found",
                  "write --isl and --osl");
-    file = read_request_trace(parsed.text("lengths"), reading_of(parsed));
-    asked.workload.file = parsed.text("lengths");
+    file = read_request_trace(*asked_traffic.lengths, asked_traffic.reading);
+    asked.workload.file = *asked_traffic.lengths;
     asked.workload.failed = file->list.failed;
     traffic.requests = static_cast<std::int64_t>(file->list.requests.size());
   } else {
-    read_lengths(parsed, traffic);
+    if (!asked_traffic.prompt || !asked_traffic.output)
+      fail_input(command_line / (asked_traffic.prompt ? "osl" : "isl"), "is missing",
+                 "write --isl 1024 --osl 1024, tokens of prompts and answers, or --lengths FILE");
+    traffic.prompt = *asked_traffic.prompt;
+    traffic.output = *asked_traffic.output;
     asked.workload.prompt = length_law_text(traffic.prompt);
     asked.workload.output = length_law_text(traffic.output);
     traffic.requests = traffic.arrivals == Arrivals::closed
                            ? requests_a_client * traffic.concurrency
                            : requests_of_a_rate;
   }
-  if (parsed.has("requests"))
-    traffic.requests = value(parsed, "requests").integer(1, most_requests);
+  if (asked_traffic.requests)
+    traffic.requests = *asked_traffic.requests;
   else if (traffic.arrivals == Arrivals::burst && !file)
     fail_input(command_line / "requests", "is missing", "write how many come at once");
   asked.load.list = draw_requests(traffic);
@@ -168,18 +145,17 @@ void ask_of_laws(const ParsedOptions& parsed, int clients, bool finds_rate, Aske
 }
 
 // One load as the options say it, in a closed loop of so many clients, if any.
-AskedLoad asked_by(const ParsedOptions& parsed, const ServingLoad& rules, int clients,
+AskedLoad asked_by(const Options& options, const TrafficOptions& traffic, int clients,
                    bool finds_rate) {
   AskedLoad asked;
-  asked.load = rules;
-  if (parsed.has("seed"))
-    asked.traffic.seed =
-        static_cast<std::uint64_t>(value(parsed, "seed").integer(0, std::int64_t{1} << 53));
+  asked.load = traffic.rules;
+  asked.load.keeps_times = traffic.requests_out || traffic.perfetto;
+  asked.traffic = traffic.arrivals;
   asked.workload.seed = asked.load.seed = asked.traffic.seed;
-  if (parsed.has("trace"))
-    ask_of_trace(parsed, asked);
+  if (traffic.trace)
+    ask_of_trace(options, traffic, asked);
   else
-    ask_of_laws(parsed, clients, finds_rate, asked);
+    ask_of_laws(options, traffic, clients, finds_rate, asked);
   asked.workload.failed = std::max(asked.workload.failed, asked.load.list.failed);
   asked.workload.requests = static_cast<std::int64_t>(asked.load.list.requests.size());
   if (asked.load.first_counted >= asked.load.list.requests.size())
@@ -188,118 +164,114 @@ AskedLoad asked_by(const ParsedOptions& parsed, const ServingLoad& rules, int cl
   for (const char* option : {"isl", "osl", "lengths", "trace", "trace-format", "speed", "first",
                              "rate", "arrival", "requests", "shared-prefix", "prefix-cache",
                              "router", "slo", "skip-first", "seed", "economics"})
-    if (parsed.has(option))
+    if (options.has(option))
       asked.flags +=
-          (asked.flags.empty() ? "--" : " --") + std::string{option} + " " + parsed.text(option);
+          (asked.flags.empty() ? "--" : " --") + std::string{option} + " " + options.text(option);
   if (clients > 0) asked.flags += " --concurrency " + std::to_string(clients);
   return asked;
 }
 
-// How they are replayed: all but the requests.
-ServingLoad rules_of(const ParsedOptions& parsed) {
-  ServingLoad load;
-  load.prefix_cache = true;
-  if (parsed.has("prefix-cache")) {
-    const std::string word = parsed.text("prefix-cache");
-    if (word != "on" && word != "off")
-      fail_input(command_line / "prefix-cache", "'" + word + "' is neither on nor off",
-                 "write on or off");
-    load.prefix_cache = word == "on";
-  }
-  if (parsed.has("router")) {
-    const std::vector<std::string>& names = routing_names();
-    const auto found = std::find(names.begin(), names.end(), parsed.text("router"));
-    if (found == names.end())
-      fail_input(command_line / "router", "'" + parsed.text("router") + "' is unknown",
-                 suggestion(parsed.text("router"), names));
-    load.routing = static_cast<Routing>(found - names.begin());
-  }
-  if (parsed.has("slo")) load.slo = parse_slo(parsed.text("slo"), command_line / "slo");
-  if (parsed.has("goodput") && !load.slo)
-    fail_input(command_line / "goodput", "needs limits to keep to",
-               "add --slo ttft=2000,tpot=40@p90");
-  load.workers = parsed.has("jobs")
-                     ? static_cast<int>(value(parsed, "jobs").integer(1, 1024))
-                     : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  load.unfolded = parsed.has("unfolded");
-  load.keeps_times = parsed.has("requests-out") || parsed.has("perfetto");
-  if (parsed.has("skip-first"))
-    load.first_counted =
-        static_cast<std::uint32_t>(value(parsed, "skip-first").integer(0, most_requests));
-  return load;
-}
-
 }  // namespace
 
-po::options_description traffic_options() {
-  po::options_description options{"Requests", 100};
-  const auto text = [](const char* shown) { return po::value<std::string>()->value_name(shown); };
-  options.add_options()  //
-      ("isl", text("LAW"),
-       "tokens of a prompt: 1024, 819..1024 or lognormal:1024,0.8 (median, sigma)")             //
-      ("osl", text("LAW"), "tokens of an answer")                                               //
-      ("concurrency", text("N"), "so many clients, each with one request at a time")            //
-      ("rate", text("R"), "requests a second")                                                  //
-      ("arrival", text("LAW"), "poisson (default), constant, gamma:CV, or burst: all at once")  //
-      ("requests", text("N"), "how many (10 a client, 10,000 at a rate)")                       //
-      ("lengths", text("FILE"), "lengths of prompts and answers, in an order of the seed")      //
-      ("trace", text("FILE"), "requests as they came: docs/REPLAY.md")                          //
-      ("trace-format", text("NAME"),
-       "lines, mooncake, azure, burstgpt, lengths or vllm (default: what it looks like)")  //
-      ("speed", text("X"), "a trace so many times as fast")                                //
-      ("first", text("N"), "only so many requests of a file")                              //
-      ("shared-prefix", text("LIST"),
-       "prompts begin alike: groups=10,tokens=150[,users=5,user-tokens=600]")              //
-      ("prefix-cache", text("on|off"), "what prompts begin with stays in the cache (on)")  //
-      ("router", text("NAME"),
-       "round-robin, random, session, least-tokens, power-of-two or prefix")                   //
-      ("slo", text("LIST"), "limits in ms, and who must keep to them: ttft=2000,tpot=40@p90")  //
-      ("goodput", "the largest rate at which enough requests keep to --slo")                   //
-      ("skip-first", text("N"), "so many requests are warm-up, and not counted")               //
-      ("seed", text("N"), "of all that is drawn (1)")                                          //
-      ("jobs", text("N"), "worker processes (also -j N; default: all cores)")                  //
-      ("unfolded", "step every iteration and every replica by itself")                         //
-      ("requests-out", text("FILE"), "write a line of JSON for each request")                  //
-      ("perfetto", text("FILE"), "write what was computed when, for ui.perfetto.dev")          //
-      ("runs", text("LIST"),
-       "files of runs of yours that were measured, as orrery import bench writes them: the answer "
-       "says what they make of it, too")                                                         //
-      ("economics", text("FILE"), "your prices and powers, over those of topologies/economics")  //
-      ("force", "overwrite a file that Orrery did not write");
-  return options;
+bool parse_on_off(const std::string& text, const Place& at) {
+  if (text != "on" && text != "off")
+    fail_input(at, "'" + text + "' is neither on nor off", "write on or off");
+  return text == "on";
 }
 
-bool has_traffic(const ParsedOptions& parsed) {
+void add_traffic(Options& options, TrafficOptions& into) {
+  ServingLoad& rules = into.rules;
+  rules.prefix_cache = true;
+  rules.workers = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  options.group("Requests");
+  options.add("isl", "LAW",
+              "tokens of a prompt: 1024, 819..1024 or lognormal:1024,0.8 (median, sigma)",
+              into.prompt, parse_length_law);
+  options.add("osl", "LAW", "tokens of an answer", into.output, parse_length_law);
+  options.add("concurrency", "N", "so many clients, each with one request at a time", into.clients);
+  options.add("rate", "R", "requests a second", into.rate, real(1e-6, most_rate));
+  options.add("arrival", "LAW", "poisson (default), constant, gamma:CV, or burst: all at once",
+              [&into](const std::string& text, const Place& at) {
+                parse_arrivals(text, at, into.arrivals);
+              });
+  options.add("requests", "N", "how many (10 a client, 10,000 at a rate)", into.requests,
+              whole(1, most_requests));
+  options.add("lengths", "FILE", "lengths of prompts and answers, in an order of the seed",
+              into.lengths);
+  options.add("trace", "FILE", "requests as they came: docs/REPLAY.md", into.trace);
+  options.add("trace-format", "NAME",
+              "lines, mooncake, azure, burstgpt, lengths or vllm (default: what it looks like)",
+              into.reading.format);
+  options.add("speed", "X", "a trace so many times as fast", into.reading.speed, real(1e-6, 1e6));
+  options.add("first", "N", "only so many requests of a file", into.reading.first,
+              whole(1, most_requests));
+  options.add("shared-prefix", "LIST",
+              "prompts begin alike: groups=10,tokens=150[,users=5,user-tokens=600]",
+              into.arrivals.prefix, parse_shared_prefix);
+  options.add("prefix-cache", "on|off", "what prompts begin with stays in the cache (on)",
+              rules.prefix_cache, parse_on_off);
+  options.add("router", "NAME",
+              "round-robin, random, session, least-tokens, power-of-two or prefix", rules.routing,
+              OneOf{routing_names()});
+  options.add("slo", "LIST", "limits in ms, and who must keep to them: ttft=2000,tpot=40@p90",
+              [&into](const std::string& text, const Place& at) {
+                into.slo = text;
+                into.rules.slo = parse_slo(text, at);
+              });
+  options.add("goodput", "the largest rate at which enough requests keep to --slo",
+              into.finds_goodput);
+  options.add("skip-first", "N", "so many requests are warm-up, and not counted",
+              rules.first_counted, whole(0, most_requests));
+  options.add("seed", "N", "of all that is drawn (1)", into.arrivals.seed,
+              whole(0, std::int64_t{1} << 53));
+  options.add("jobs", "N", "worker processes (also -j N; default: all cores)", rules.workers,
+              whole(1, 1024));
+  options.add("unfolded", "step every iteration and every replica by itself", rules.unfolded);
+  options.add("requests-out", "FILE", "write a line of JSON for each request", into.requests_out);
+  options.add("perfetto", "FILE", "write what was computed when, for ui.perfetto.dev",
+              into.perfetto);
+  options.add("runs", "LIST",
+              "files of runs of yours that were measured, as orrery import bench writes them: the "
+              "answer says what they make of it, too",
+              into.runs);
+  options.add("economics", "FILE", "your prices and powers, over those of topologies/economics",
+              into.economics);
+  options.add("force", "overwrite a file that Orrery did not write", into.force);
+}
+
+bool has_traffic(const Options& options) {
   for (const char* option :
        {"isl", "osl", "concurrency", "rate", "arrival", "requests", "lengths", "trace", "goodput"})
-    if (parsed.has(option)) return true;
+    if (options.has(option)) return true;
   return false;
 }
 
-std::vector<AskedLoad> read_loads(const ParsedOptions& parsed, const ManyLoads& many) {
-  const ServingLoad rules = rules_of(parsed);
-  const std::vector<int> clients = clients_of(parsed, many);
+std::vector<AskedLoad> read_loads(const Options& options, const TrafficOptions& traffic,
+                                  const ManyLoads& many) {
+  if (traffic.finds_goodput && !traffic.rules.slo)
+    fail_input(command_line / "goodput", "needs limits to keep to",
+               "add --slo ttft=2000,tpot=40@p90");
+  const std::vector<int> clients = clients_of(options, traffic, many);
   std::vector<AskedLoad> loads;
-  for (const int one : clients) loads.push_back(asked_by(parsed, rules, one, many.finds_rate));
-  if (clients.empty() || parsed.has("trace")) loads = {asked_by(parsed, rules, 0, many.finds_rate)};
+  for (const int one : clients) loads.push_back(asked_by(options, traffic, one, many.finds_rate));
+  if (clients.empty() || traffic.trace) loads = {asked_by(options, traffic, 0, many.finds_rate)};
   return loads;
 }
 
-int serve_traffic(const ParsedOptions& parsed, const Served& served) {
-  std::vector<AskedLoad> loads = read_loads(parsed, {});
+int serve_traffic(const Options& options, const TrafficOptions& traffic, const Served& served) {
+  std::vector<AskedLoad> loads = read_loads(options, traffic, {});
   if (loads.size() > 1)
     fail_input(command_line / "concurrency", "has several values",
                "write one of them, or compare deployments with --search");
   AskedLoad& asked = loads.front();
   std::optional<Goodput> goodput;
-  if (parsed.has("goodput")) {
+  if (traffic.finds_goodput) {
     goodput = largest_rate(served.run, asked.load, asked.traffic);
     asked.traffic.rate = goodput->rate > 0.0 ? goodput->rate : 1.0;
     asked.workload.rate = asked.traffic.rate;
     asked.load.list = draw_requests(asked.traffic);
   }
-  const Economics economics = read_economics(
-      served.system.gpu.name, parsed.has("economics") ? parsed.text("economics") : "");
+  const Economics economics = read_economics(served.system.gpu.name, traffic.economics);
   const ServingRun run = served.run(asked.load);
   const auto gpus = static_cast<double>(served.gpus);
   const ServedAnswer answer{asked.workload,
@@ -307,14 +279,14 @@ int serve_traffic(const ParsedOptions& parsed, const Served& served) {
                             asked.load.slo,
                             goodput,
                             token_cost(run.output_tokens_per_s(), gpus, economics),
-                            read_serving_runs(parsed, run.setup)};
-  OutputFiles files{parsed.has("force")};
-  if (parsed.has("requests-out")) files.add(parsed.text("requests-out"), request_lines(answer.run));
-  if (parsed.has("perfetto"))
-    files.add(parsed.text("perfetto"), replay_trace(answer.run, command_line / "perfetto"));
+                            read_serving_runs(traffic.runs, run.setup)};
+  OutputFiles files{traffic.force};
+  if (traffic.requests_out) files.add(*traffic.requests_out, request_lines(answer.run));
+  if (traffic.perfetto)
+    files.add(*traffic.perfetto, replay_trace(answer.run, command_line / "perfetto"));
   files.commit();
-  std::cout << (parsed.has("json") ? serving_run_json(answer, served.since.passed().si())
-                                   : serving_run_text(answer));
+  std::cout << (traffic.json ? serving_run_json(answer, served.since.passed().si())
+                             : serving_run_text(answer));
   return exit_ok;
 }
 

@@ -2,17 +2,36 @@
 
 #include "sim/cli/options.hpp"
 #include "sim/core/progress.hpp"
+#include "sim/formats/requests/read_requests.hpp"
 #include "sim/serving/request_traffic.hpp"
 #include "sim/serving/serving_run.hpp"
 #include "sim/serving/serving_run_text.hpp"
 
 namespace orrery {
 
-/// Options of `orrery serve` that say what clients ask, and how it is replayed.
-boost::program_options::options_description traffic_options();
+/// What clients ask, how it is replayed and what comes out, as options say it.
+struct TrafficOptions {
+  std::optional<LengthLaw> prompt, output;
+  std::optional<std::string> clients;  ///< A list.
+  std::optional<double> rate;
+  RequestTraffic arrivals;  ///< --arrival, the prefix and the seed.
+  std::optional<std::int64_t> requests;
+  std::optional<std::string> lengths, trace;  ///< Files.
+  TraceReading reading;
+  ServingLoad rules;  ///< All but the requests.
+  std::string slo;    ///< In the user's words.
+  bool finds_goodput = false;
+  std::optional<std::string> requests_out, perfetto;
+  std::string runs, economics;
+  bool force = false, json = false;
+};
+void add_traffic(Options& options, TrafficOptions& into);
 
-/// Whether they say anything of clients.
-bool has_traffic(const ParsedOptions& parsed);
+/// "on" or "off".
+bool parse_on_off(const std::string& text, const Place& at);
+
+/// Whether options say anything of clients.
+bool has_traffic(const Options& options);
 
 /// A load as options say it.
 struct AskedLoad {
@@ -30,7 +49,8 @@ struct ManyLoads {
 };
 
 /// One for each value of --concurrency, which may be a list: "4,16" or "1..64" (doubling).
-std::vector<AskedLoad> read_loads(const ParsedOptions& parsed, const ManyLoads& many);
+std::vector<AskedLoad> read_loads(const Options& options, const TrafficOptions& traffic,
+                                  const ManyLoads& many);
 
 /// What serves the requests.
 struct Served {
@@ -41,6 +61,6 @@ struct Served {
 };
 
 /// Replays what the options say and prints what came of it.
-int serve_traffic(const ParsedOptions& parsed, const Served& served);
+int serve_traffic(const Options& options, const TrafficOptions& traffic, const Served& served);
 
 }  // namespace orrery

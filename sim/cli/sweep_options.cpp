@@ -1,7 +1,6 @@
 #include "sim/cli/sweep_options.hpp"
 
 #include <algorithm>
-#include <boost/program_options/value_semantic.hpp>
 #include <filesystem>
 
 #include "sim/cli/search_options.hpp"
@@ -9,117 +8,102 @@
 #include "sim/core/value_list.hpp"
 #include "sim/plan/plan_keys.hpp"
 
-namespace po = boost::program_options;
-
 namespace orrery {
 namespace {
 
-Place option(const std::string& name) { return {"", "--" + name}; }
-
-int count_of(const ParsedOptions& options, const std::string& name, int most) {
-  return static_cast<int>(value_of_flag(name, options.text(name)).integer(1, most));
-}
-
-Sweep read_sweep(const ParsedOptions& options, std::optional<int>& shards) {
+Sweep read_sweep(const SweepOptions& asked, const std::vector<std::string>& files,
+                 std::optional<int>& shards) {
   SweepBuilder builder;
-  if (options.has("yes")) builder.allow_long_ranges();
-  bool described = false;
+  if (asked.long_ranges) builder.allow_long_ranges();
+  const bool described = asked.sweep || asked.zip || asked.where || asked.memory_only ||
+                         asked.tokens || asked.economics || !asked.axes.empty();
   // Without a description of its own a folder goes on with what it holds.
-  const auto in_folder = [&](const std::string& folder) {
-    return (std::filesystem::path{folder} / "sweep.json").string();
-  };
-  std::vector<std::string> keys{"sweep", "zip", "where", "memory-only", "tokens", "economics"};
-  keys.insert(keys.end(), axis_keys().begin(), axis_keys().end());
-  for (const std::string& key : keys) described = described || options.has(key);
+  const std::string in_folder = (std::filesystem::path{*asked.out} / "sweep.json").string();
   std::error_code code;
-  if (!options.words.empty())
-    builder.read(JsonValue::read_file(options.words.front()));
-  else if (!described && std::filesystem::exists(in_folder(options.text("out")), code))
-    builder.read(JsonValue::read_file(in_folder(options.text("out"))));
+  if (!files.empty())
+    builder.read(JsonValue::read_file(files.front()));
+  else if (!described && std::filesystem::exists(in_folder, code))
+    builder.read(JsonValue::read_file(in_folder));
   shards = builder.shards();
 
   for (const std::string& key : axis_keys())
-    if (options.has(key)) builder.add_axis(key, options.text(key), option(key));
-  if (options.has("sweep")) builder.add_axes(options.text("sweep"), option("sweep"));
-  if (options.has("zip")) builder.add_zip(options.text("zip"), option("zip"));
-  if (options.has("where")) builder.add_conditions(options.text("where"), option("where"));
-  if (options.has("memory-only")) builder.set_memory_only();
-  if (options.has("tokens"))
-    builder.set_tokens(parse_tokens(options.text("tokens"), {"--tokens", ""}));
-  if (options.has("economics")) builder.set_economics(options.text("economics"));
+    if (const auto axis = asked.axes.find(key); axis != asked.axes.end())
+      builder.add_axis(key, axis->second, command_line / key);
+  if (asked.sweep) builder.add_axes(*asked.sweep, command_line / "sweep");
+  if (asked.zip) builder.add_zip(*asked.zip, command_line / "zip");
+  if (asked.where) builder.add_conditions(*asked.where, command_line / "where");
+  if (asked.memory_only) builder.set_memory_only();
+  if (asked.tokens) builder.set_tokens(*asked.tokens);
+  if (asked.economics) builder.set_economics(*asked.economics);
   return builder.sweep();
 }
 
 }  // namespace
 
-po::options_description sweep_run_options() {
-  const auto text = [](const std::string& name) {
-    return po::value<std::string>()->value_name(name);
-  };
-  po::options_description what{"What is swept; a list or range may stand for each value", 100};
-  what.add_options()  //
-      ("sweep", text("AXES"), "'gbs=256..8192*2 mbs=1,2,4': axes, each combined with all others")(
-          "zip", text("AXES"), "'gpus=64,128 gbs=256,512': axes that move together")(
-          "where", text("COND"), "'tp*pp <= 64 and mbs <= 4': which combinations count")(
-          "memory-only", "what a GPU holds, without simulating the step")(
-          "tokens", text("N"), "tokens to train on, as 15T: adds what that takes and costs")(
-          "economics", text("FILE"), "your prices and powers, over the catalog's")(
-          "model", text("LIST"), "models of the catalog, or files")(
-          "system", text("LIST"), "systems of the catalog, or files")(
-          "calibration", text("LIST"), "measurements: orrery calibrate fit")("gpus", text("LIST"),
-                                                                             "GPUs in all");
-  for (const PlanKey& key : plan_keys())
-    what.add_options()(key.name.c_str(), text("LIST"), key.help.c_str());
-  po::options_description how{"How it is run", 100};
-  how.add_options()                                                                            //
-      ("out", text("DIR"), "folder of the rows; run again, it goes on where it stopped")       //
-      ("jobs", text("N"), "worker processes (also -j N; default: Slurm's, or all cores)")      //
-      ("shards", text("N"), "files that the rows are spread over (default 1)")                 //
-      ("shard", text("I/N"), "compute one of N shards (default: Slurm's array task, or all)")  //
-      ("time-limit", text("TIME"), "what a point may take: '60 s'")                            //
-      ("memory-limit", text("BYTES"), "what a worker may hold: '4 GB'")                        //
-      ("yes", "ranges of more than 64 values are meant")                                       //
-      ("html", text("FILE"), "write a report for a browser: curves or maps of the rows")       //
-      ("force", "replace files that Orrery did not write")                                     //
-      ("quiet", "no progress on a terminal")                                                   //
-      ("help", "this text");
-  return what.add(how);
+void add_sweep_run(Options& options, SweepOptions& into) {
+  options.add("sweep", "AXES", "'gbs=256..8192*2 mbs=1,2,4': axes, each combined with all others",
+              into.sweep);
+  options.add("zip", "AXES", "'gpus=64,128 gbs=256,512': axes that move together", into.zip);
+  options.add("where", "COND", "'tp*pp <= 64 and mbs <= 4': which combinations count", into.where);
+  options.add("memory-only", "what a GPU holds, without simulating the step", into.memory_only);
+  options.add("tokens", "N", "tokens to train on, as 15T: adds what that takes and costs",
+              into.tokens, parse_tokens);
+  options.add("economics", "FILE", "your prices and powers, over the catalog's", into.economics);
+  options.add("model", "LIST", "models of the catalog, or files", into.axes);
+  options.add("system", "LIST", "systems of the catalog, or files", into.axes);
+  options.add("calibration", "LIST", "measurements: orrery calibrate fit", into.axes);
+  options.add("gpus", "LIST", "GPUs in all", into.axes);
+  for (const PlanKey& key : plan_keys()) options.add(key.name, "LIST", key.help, into.axes);
+
+  options.group("How it is run");
+  options.add("out", "DIR", "folder of the rows; run again, it goes on where it stopped", into.out);
+  add_jobs(options, "worker processes (also -j N; default: Slurm's, or all cores)", into.workers);
+  options.add("shards", "N", "files that the rows are spread over (default 1)", into.shards,
+              whole(1, largest_shard_count));
+  options.add("shard", "I/N", "compute one of N shards (default: Slurm's array task, or all)",
+              into.shard, parse_shard);
+  options.add("time-limit", "TIME", "what a point may take: '60 s'", into.limits.time,
+              parse_duration);
+  options.add("memory-limit", "BYTES", "what a worker may hold: '4 GB'", into.limits.memory,
+              parse_bytes);
+  options.add("yes", "ranges of more than 64 values are meant", into.long_ranges);
+  options.add("html", "FILE", "write a report for a browser: curves or maps of the rows",
+              into.html);
+  options.add("force", "replace files that Orrery did not write", into.force);
+  options.add("quiet", "no progress on a terminal", into.quiet);
+  options.help();
 }
 
-SweepJob read_sweep_job(const ParsedOptions& options) {
-  if (options.words.size() > 1)
-    fail_input({}, "'" + options.words[1] + "' belongs to no option",
-               "a sweep is described by one file");
-  if (!options.has("out"))
-    fail_input({}, "--out is missing", "name a folder for the rows: --out sweep1");
+SweepJob read_sweep_job(const SweepOptions& asked, const std::vector<std::string>& files) {
+  if (files.size() > 1)
+    fail_input({}, "'" + files[1] + "' belongs to no option", "a sweep is described by one file");
+  if (!asked.out) fail_input({}, "--out is missing", "name a folder for the rows: --out sweep1");
   std::optional<int> in_file;
-  const Sweep sweep = read_sweep(options, in_file);
+  const Sweep sweep = read_sweep(asked, files, in_file);
 
-  std::optional<Shard> one;
-  if (options.has("shard")) one = parse_shard(options.text("shard"));
+  std::optional<Shard> one = asked.shard;
   const std::optional<int> task = count_in_environment("SLURM_ARRAY_TASK_ID");
   const bool from_slurm = !one && task;
 
   // The sweep fixes the number of shards. An array that is submitted again for those which are
   // missing has fewer tasks, so that Slurm's count is only asked where nothing else says it.
-  int shards = options.has("shards") ? count_of(options, "shards", largest_shard_count) : 0;
+  int shards = asked.shards;
   if (one) {
     if (shards > 0 && shards != one->of)
-      fail_input(option("shards"), "contradicts --shard " + options.text("shard"),
-                 "keep one of them");
+      fail_input(
+          command_line / "shards",
+          "contradicts --shard " + std::to_string(one->index) + "/" + std::to_string(one->of),
+          "keep one of them");
     shards = one->of;
   }
   if (shards == 0) shards = in_file.value_or(0);
   SweepJob job;
-  const std::string out = options.text("out");
+  const std::string& out = *asked.out;
   std::error_code code;
   if (shards == 0 && from_slurm && !std::filesystem::exists(out + "/sweep.json", code))
     shards = count_in_environment("SLURM_ARRAY_TASK_COUNT").value_or(0);
-  job.workers = options.has("jobs") ? count_of(options, "jobs", most_workers) : default_workers();
-  if (options.has("time-limit"))
-    job.limits.time = parse_duration(options.text("time-limit"), option("time-limit"));
-  if (options.has("memory-limit"))
-    job.limits.memory = parse_bytes(options.text("memory-limit"), option("memory-limit"));
+  job.workers = asked.workers;
+  job.limits = asked.limits;
   job.inputs = read_inputs(sweep);
   job.folder = begin_sweep_folder(out, sweep, shards);
   if (from_slurm) {

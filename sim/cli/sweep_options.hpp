@@ -22,9 +22,21 @@ struct SweepJob {
   WorkerLimits limits;
 };
 
-boost::program_options::options_description sweep_run_options();
-/// Errors: what cannot be meant; --out holds another sweep; a shard that does not exist.
-SweepJob read_sweep_job(const ParsedOptions& options);
+/// What the options of `orrery sweep run` say.
+struct SweepOptions {
+  std::optional<std::string> sweep, zip, where, economics, out, html;
+  std::optional<double> tokens;
+  std::map<std::string, std::string> axes;  ///< Keys that may have several values.
+  bool memory_only = false, long_ranges = false, force = false, quiet = false;
+  std::optional<Shard> shard;
+  int shards = 0;  ///< 0: not said.
+  int workers = 1;
+  WorkerLimits limits;
+};
+void add_sweep_run(Options& options, SweepOptions& into);
+/// `files`: words that are no option. Errors: what cannot be meant; --out holds another sweep; a
+/// shard that does not exist.
+SweepJob read_sweep_job(const SweepOptions& asked, const std::vector<std::string>& files);
 
 /// Says how far a sweep is: share, rate, time left, best so far.
 class SweepProgress {
