@@ -235,12 +235,9 @@ Curve curve_of(const std::vector<const Run*>& runs, const std::string& collectiv
 }
 
 void check_answers(const NcclTestsAnswers& answers) {
-  const std::vector<std::string>& known = measured_collectives();
-  if (!answers.collective.empty() &&
-      std::find(known.begin(), known.end(), answers.collective) == known.end())
-    fail_input({"", "--collective"},
-               "'" + shown_text(answers.collective) + "' is not a collective of nccl-tests",
-               suggestion(answers.collective, known));
+  if (!answers.collective.empty())
+    choice<std::size_t>(answers.collective, {"", "--collective"},
+                        "is not a collective of nccl-tests", measured_collectives());
   if (answers.ranks && answers.nodes && answers.ranks % answers.nodes != 0)
     fail_input({"", "--ranks"},
                std::to_string(answers.ranks) + " ranks do not fill " +

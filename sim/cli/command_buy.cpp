@@ -20,33 +20,23 @@ namespace {
 constexpr int most_gpus_to_buy = 1 << 20;
 // "10M", "$2.5M", "800k": a number and a power of 1000.
 double parse_dollars(const std::string& text, const Place& at) {
-  std::string_view word = text;
-  if (word.starts_with('$')) word.remove_prefix(1);
-  constexpr std::pair<char, double> units[] = {{'k', 1e3}, {'K', 1e3}, {'M', 1e6}, {'B', 1e9}};
-  double unit = 1.0;
-  for (const auto& [letter, size] : units)
-    if (word.ends_with(letter)) unit = size;
-  if (unit > 1.0) word.remove_suffix(1);
-  const auto value = plain_number(word);
-  if (!value || !(*value > 0.0) || !std::isfinite(*value * unit))
+  const auto dollars =
+      number_with_unit(text.starts_with('$') ? text.substr(1) : text,
+                       {{"", 1.0}, {"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"B", 1e9}});
+  if (!dollars || *dollars <= 0.0)
     fail_input(at, "'" + shown_text(text) + "' is no sum of dollars",
                "write it like 10M, 2.5M or 800k");
-  return *value * unit;
+  return *dollars;
 }
 
 // As the field says it: 16M is 16 x 2^20, as 2,048 sequences of 8,192 are.
 std::int64_t parse_batch_tokens(const std::string& text, const Place& at) {
-  std::string_view word = text;
-  double unit = 1.0;
-  if (word.ends_with('K') || word.ends_with('k')) unit = 0x1p10;
-  if (word.ends_with('M')) unit = 0x1p20;
-  if (unit > 1.0) word.remove_suffix(1);
-  const auto value = plain_number(word);
-  const double tokens = value ? *value * unit : 0.0;
-  if (!(tokens >= 1.0 && tokens <= 0x1p40))
+  const auto tokens =
+      number_with_unit(text, {{"", 1.0}, {"k", 0x1p10}, {"K", 0x1p10}, {"M", 0x1p20}});
+  if (!tokens || *tokens < 1.0 || *tokens > 0x1p40)
     fail_input(at, "'" + shown_text(text) + "' is no number of tokens",
                "write it like 4M or 16M (M: 2^20) or 15728640");
-  return static_cast<std::int64_t>(tokens);
+  return static_cast<std::int64_t>(*tokens);
 }
 
 Seconds parse_time(const std::string& text, const Place& at) {
@@ -207,12 +197,10 @@ int run_buy(const Arguments& arguments) {
                   " rows searched");
     });
   }();
-  if (asked.html) {
-    OutputFiles files{asked.force};
-    files.add(*asked.html,
-              purchase_report(purchase, request, asked.names, {typed_command("buy", arguments)}));
-    files.commit();
-  }
+  if (asked.html)
+    write_output(*asked.html,
+                 purchase_report(purchase, request, asked.names, {typed_command("buy", arguments)}),
+                 asked.force);
   std::cout << (asked.json  ? purchase_json(purchase, request, asked.names)
                 : asked.csv ? purchase_csv(purchase, request)
                             : purchase_document(purchase, request, asked.names).text());

@@ -111,9 +111,7 @@ int calibrate_fit(const Arguments& arguments) {
   const std::string document = calibration_json(fit);
   // What was fitted is what will be read.
   const Calibration calibration = parse_calibration(JsonValue::parse(document, output), output);
-  OutputFiles files{force};
-  files.add(output, document);
-  files.commit();
+  write_output(output, document, force);
   std::cout << calibration_text(calibration, assess(calibration)) << fit_text(fit);
   return exit_ok;
 }
@@ -135,9 +133,7 @@ int calibrate_show(const Arguments& arguments) {
   if (svg) {
     if (*svg == file)
       fail_input(command_line / "svg", "'" + *svg + "' is also what is read", "name another file");
-    OutputFiles files{force};
-    files.add(*svg, calibration_chart(calibration, tables));
-    files.commit();
+    write_output(*svg, calibration_chart(calibration, tables), force);
   }
   std::cout << calibration_text(calibration, tables);
   return exit_ok;

@@ -153,9 +153,7 @@ void check_system(std::ostream& out, const CheckOptions& asked) {
   print(out, system);
   out << topology_text(system, topology);
   if (!asked.dot) return;
-  OutputFiles files{asked.force};
-  files.add(*asked.dot, topology_dot(system, topology));
-  files.commit();
+  write_output(*asked.dot, topology_dot(system, topology), asked.force);
 }
 
 }  // namespace

@@ -22,17 +22,9 @@ CollectiveKind parse_kind(const std::string& word) {
 
 // "1 GiB", and as nccl-tests has it: "8", "64K", "128M", "8G" in powers of 1024.
 Bytes parse_size(const std::string& text, const Place& place) {
-  double value = 0.0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const std::string unit{rest, text.data() + text.size()};
-  const std::string powers = "KMG";
-  if (error == std::errc{} && unit.empty()) {
-    // Plain bytes.
-  } else if (error == std::errc{} && unit.size() == 1 && powers.find(unit[0]) != powers.npos) {
-    value *= std::pow(1024.0, 1.0 + static_cast<double>(powers.find(unit[0])));
-  } else {
-    value = parse_bytes(text, place).si();
-  }
+  const auto power =
+      number_with_unit(text, {{"", 1.0}, {"K", 0x1p10}, {"M", 0x1p20}, {"G", 0x1p30}});
+  const double value = power ? *power : parse_bytes(text, place).si();
   if (!(value >= 0.0 && value <= most_bytes) || value != std::floor(value))
     fail_input(place, "'" + text + "' is not a number of bytes",
                "write a whole number up to 1e15, or one with a unit: 64 MiB");

@@ -279,12 +279,10 @@ int run_compare(const Arguments& arguments) {
     const Range rent = read_economics(plan.range.gpu, common.economics).rent_usd_per_gpu_hour;
     priced.push_back({plan, rent.known() ? std::optional{rent} : std::nullopt});
   }
-  if (common.html) {
-    OutputFiles files{common.force};
-    files.add(*common.html,
-              compare_report(priced, runs, inputs, {typed_command("compare", arguments)}));
-    files.commit();
-  }
+  if (common.html)
+    write_output(*common.html,
+                 compare_report(priced, runs, inputs, {typed_command("compare", arguments)}),
+                 common.force);
   if (common.json)
     std::cout << compare_json(priced, runs.empty() ? "" : compared_runs_json(runs));
   else

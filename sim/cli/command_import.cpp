@@ -130,9 +130,7 @@ int import_kineto(const Arguments& arguments) {
   if (output.empty()) {
     std::cout << text;
   } else {
-    OutputFiles written{force};
-    written.add(output, text);
-    written.commit();
+    write_output(output, text, force);
     std::int64_t runs = 0;
     for (const calibration::Measurement& one : traced.record.measurements)
       runs += one.warm->samples;

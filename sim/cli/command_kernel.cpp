@@ -41,9 +41,7 @@ void add_picture(Options& options, PictureOptions& into) {
 
 void write_svg(const PictureOptions& picture, const RooflineChart& roofline) {
   if (!picture.svg) return;
-  OutputFiles files{picture.force};
-  files.add(*picture.svg, roofline_svg(roofline));
-  files.commit();
+  write_output(*picture.svg, roofline_svg(roofline), picture.force);
 }
 
 void one_form_only(const PictureOptions& picture) {
@@ -162,7 +160,7 @@ void add_kernel(Options& options, KernelOptions& into) {
   options.add("kv", "FORMAT", "of the cache that decode reads (bf16)", into.question.kv,
               OneOf{kv_format_names()});
   options.add("dispatcher", "NAME", "of dispatch and combine (alltoall)", into.question.dispatcher,
-              OneOf{expert_dispatcher_names()});
+              OneOf{enum_words<ExpertDispatcher>});
   options.group("Sizes, one of which may be a list: 1,2,4 or 1..8192");
   for (const std::string& size : size_names()) options.add(size, "N", "", into.sizes);
   options.add("yes", "a range may have more than 1,024 values", into.long_ranges);
@@ -272,9 +270,7 @@ AskedSizes read_question(const KernelOptions& options, const std::vector<std::st
   const Place pass = command_line / "pass";
   if (!kind.passes.empty()) {
     question.pass = options.pass.value_or(kind.passes.front());
-    if (std::find(kind.passes.begin(), kind.passes.end(), question.pass) == kind.passes.end())
-      fail_input(pass, "'" + question.pass + "' is no pass of " + kind.name,
-                 suggestion(question.pass, kind.passes));
+    choice<std::size_t>(question.pass, pass, "is no pass of " + kind.name, kind.passes);
   } else if (options.pass) {
     fail_input(pass, kind.name + " is one pass alone", "leave it out");
   }

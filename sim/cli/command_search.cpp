@@ -39,7 +39,14 @@ struct SearchOptions {
   bool elastic = false, long_ranges = false, json = false, force = false;
 };
 
-Seconds duration(const std::string& text, const Place& at);
+// "60s", "30d".
+Seconds duration(const std::string& text, const Place& at) {
+  const auto seconds =
+      number_with_unit(text, {{"s", 1.0}, {"m", 60.0}, {"h", 3600.0}, {"d", 86400.0}});
+  if (!seconds || *seconds <= 0.0)
+    fail_input(at, "'" + text + "' is not a duration", "write a number and s, m, h or d: 60s, 30d");
+  return Seconds{*seconds};
+}
 
 void add_search(Options& options, SearchOptions& into) {
   SearchRequest& request = into.request;
@@ -102,20 +109,6 @@ void add_search(Options& options, SearchOptions& into) {
   options.add("force", "replace files that Orrery did not write", into.force);
   options.help();
   add_simulator(options, into.simulator);
-}
-
-// "60s", "30d".
-Seconds duration(const std::string& text, const Place& at) {
-  constexpr std::pair<char, double> units[] = {
-      {'s', 1.0}, {'m', 60.0}, {'h', 3600.0}, {'d', 86400.0}};
-  double value = 0.0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  for (const auto& [letter, seconds] : units)
-    if (error == std::errc{} && rest + 1 == end && *rest == letter && std::isfinite(value) &&
-        value > 0.0)
-      return Seconds{value * seconds};
-  fail_input(at, "'" + text + "' is not a duration", "write a number and s, m, h or d: 60s, 30d");
 }
 
 void read_failures(SearchRequest& request, const SearchOptions& asked, const Options& options) {
@@ -309,9 +302,7 @@ int search_shard(const SearchOptions& asked, const Options& options, const Searc
     std::cerr << "orrery: stopped; nothing was written, and this shard begins anew\n";
     return exit_interrupted;
   }
-  OutputFiles files{asked.force};
-  files.add(path, share_text(share, fingerprint, meaning_of(options)));
-  files.commit();
+  write_output(path, share_text(share, fingerprint, meaning_of(options)), asked.force);
   std::cout << share_line(share, path);
   return exit_ok;
 }
@@ -365,12 +356,10 @@ int run_search(const Arguments& arguments) {
       if (line.is_due()) line.draw(progress_text(progress));
     });
   }();
-  if (asked.html) {
-    OutputFiles files{asked.force};
-    files.add(*asked.html,
-              search_report(result, request, names, {typed_command("search", arguments)}));
-    files.commit();
-  }
+  if (asked.html)
+    write_output(*asked.html,
+                 search_report(result, request, names, {typed_command("search", arguments)}),
+                 asked.force);
   std::cout << (asked.json ? search_json(result, request, names)
                            : search_text(result, request, names));
   return result.interrupted ? exit_interrupted : exit_ok;

@@ -191,11 +191,9 @@ int serve_search(const Options& options, const ServeOptions& asked, const std::s
       if (line.is_due()) line.draw(progress_text(progress));
     });
   }();
-  if (asked.html) {
-    OutputFiles files{asked.traffic.force};
-    files.add(*asked.html, deployments_report(result, request, words, {command}));
-    files.commit();
-  }
+  if (asked.html)
+    write_output(*asked.html, deployments_report(result, request, words, {command}),
+                 asked.traffic.force);
   std::cout << (asked.traffic.json ? deployment_search_json(result, request, words)
                 : asked.csv        ? deployment_search_csv(result, request, words)
                                    : deployment_search_document(result, request, words).text());

@@ -51,9 +51,7 @@ void print_summary(const Sweep& sweep, const BestRows& rows) {
 void write_report(const SweepFolder& folder, const BestRows& rows,
                   const std::optional<SweepInputs>& inputs, const std::string& html, bool force,
                   const std::string& command) {
-  OutputFiles files{force};
-  files.add(html, sweep_report(folder, rows, inputs, {command}));
-  files.commit();
+  write_output(html, sweep_report(folder, rows, inputs, {command}), force);
 }
 
 // What rows come from, if it is all still as it was.
@@ -235,9 +233,7 @@ int run_sweep_plot(const Arguments& arguments) {
   if (!request.figure.empty() && request.kind != PlotRequest::Kind::heat)
     fail_input(command_line / "figure", "belongs to --kind heat", "name the figure by --y");
   refuse_sweeps_own_files(folder, *output);
-  OutputFiles files{force};
-  files.add(*output, plot_svg(folder, request));
-  files.commit();
+  write_output(*output, plot_svg(folder, request), force);
   return exit_ok;
 }
 

@@ -23,9 +23,7 @@ void write_result(const Options& options, const ImportOutput& output, const std:
     if (std::find(read.begin(), read.end(), *output.file) != read.end())
       fail_input(command_line / "output", "'" + *output.file + "' is also what is read",
                  "name another file");
-    OutputFiles files{output.force};
-    files.add(*output.file, text);
-    files.commit();
+    write_output(*output.file, text, output.force);
   } else {
     std::cout << text;
   }

@@ -87,10 +87,7 @@ T read_as(const Counted& how, const std::string& text, const Place& at) {
 }
 template <class T>
 T read_as(const OneOf& how, const std::string& text, const Place& at) {
-  const auto found = std::find(how.names.begin(), how.names.end(), text);
-  if (found == how.names.end())
-    fail_input(at, "'" + text + "' " + how.problem, suggestion(text, how.names));
-  return static_cast<T>(found - how.names.begin());
+  return choice<T>(text, at, how.problem, how.names);
 }
 template <class T, class Value>
 T read_as(const Notation<Value>& how, const std::string& text, const Place& at) {

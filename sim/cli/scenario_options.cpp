@@ -44,7 +44,7 @@ void add_simulator(Options& options, Simulator& into) {
   options.add("simulator", "own|simgrid",
               "network model that simulates how flows share links: Orrery's own (default), or "
               "SimGrid's, which is slower and gives the same answer",
-              into, OneOf{simulator_names(), "is not a simulator"});
+              into, OneOf{enum_words<Simulator>, "is not a simulator"});
 }
 
 void add_simulator_and_alias(Options& options, Simulator& into) {
@@ -52,7 +52,7 @@ void add_simulator_and_alias(Options& options, Simulator& into) {
   options.add("engine", "own|simgrid", "the same as --simulator",
               [&](const std::string& text, const Place& at) {
                 if (!options.has("simulator"))
-                  into = choice<Simulator>(text, at, "is not a simulator", simulator_names());
+                  into = choice<Simulator>(text, at, "is not a simulator", enum_words<Simulator>);
               });
 }
 

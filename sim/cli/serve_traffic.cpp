@@ -136,7 +136,7 @@ void ask_of_laws(const Options& options, const TrafficOptions& asked_traffic, in
     fail_input(command_line / "requests", "is missing", "write how many come at once");
   asked.load.list = draw_requests(traffic);
   if (file) take_lengths(file->list, traffic.seed, asked.load.list);
-  asked.workload.arrivals = arrivals_name(traffic.arrivals);
+  asked.workload.arrivals = name(traffic.arrivals);
   asked.workload.rate = traffic.rate;
   if (traffic.arrivals == Arrivals::closed) {
     asked.workload.concurrency = traffic.concurrency;
@@ -212,7 +212,7 @@ void add_traffic(Options& options, TrafficOptions& into) {
               rules.prefix_cache, parse_on_off);
   options.add("router", "NAME",
               "round-robin, random, session, least-tokens, power-of-two or prefix", rules.routing,
-              OneOf{routing_names()});
+              OneOf{enum_words<Routing>});
   options.add("slo", "LIST", "limits in ms, and who must keep to them: ttft=2000,tpot=40@p90",
               [&into](const std::string& text, const Place& at) {
                 into.slo = text;

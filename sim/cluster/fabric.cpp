@@ -142,12 +142,6 @@ void limit_size(const JsonValue& json, System& system) {
 
 }  // namespace
 
-const std::vector<std::string>& fabric_layout_names() {
-  static const std::vector<std::string> names{"single_switch", "leaf_spine", "rail_optimized",
-                                              "fat_tree",      "dragonfly",  "explicit"};
-  return names;
-}
-
 int nics_in_routes(const System& system) {
   return std::min(system.nics_per_node, system.gpus_per_node);
 }
@@ -164,7 +158,7 @@ void read_fabric(const JsonValue& system_json, System& system) {
   if (!found) return;
   const JsonValue& json = *found;
   FabricShape& shape = system.shape;
-  shape.layout = choice<FabricLayout>(json.at("kind"), fabric_layout_names());
+  shape.layout = choice<FabricLayout>(json.at("kind"));
   if (shape.layout == FabricLayout::single_switch) {
     json.allow_only({"kind"});
     return;

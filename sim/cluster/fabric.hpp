@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/cluster/system.hpp"
+#include "sim/core/enum_words.hpp"
 #include "sim/core/json_value.hpp"
 #include "sim/core/units.hpp"
 
@@ -21,7 +22,9 @@ enum class FabricLayout {
   dragonfly,       ///< Groups of routers, all joined to all in a group and between groups.
   explicit_links   ///< Every wire written out.
 };
-const std::vector<std::string>& fabric_layout_names();
+template <>
+inline const std::vector<std::string> enum_words<FabricLayout>{
+    "single_switch", "leaf_spine", "rail_optimized", "fat_tree", "dragonfly", "explicit"};
 
 /// One wire of an explicit fabric, both directions. Ends are switches.
 struct FabricLink {

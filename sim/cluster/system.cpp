@@ -169,11 +169,6 @@ System filled_evenly(const System& system, int gpus) {
 
 namespace {
 
-const std::vector<std::string>& architecture_names() {
-  static const std::vector<std::string> names{"volta", "ampere", "ada", "hopper", "blackwell"};
-  return names;
-}
-
 // Power is no quantity of the simulation (nothing is computed from it yet), so it has no type.
 double watts(const JsonValue& json) {
   // A whole NVL72 rack takes about 120 kW: no single GPU comes near it.
@@ -190,10 +185,6 @@ double watts(const JsonValue& json) {
 constexpr double usual_share_of_pcie = 0.8;
 
 }  // namespace
-
-const std::string& name(Architecture architecture) {
-  return architecture_names()[static_cast<std::size_t>(architecture)];
-}
 
 MaybeRefused Gpu::lacks(Dtype dtype) const {
   const auto missing = [&](const std::string& remedy) {
@@ -236,7 +227,7 @@ std::vector<Field<Gpu>> gpu_keys() {
   return {
       field("name", &G::name, some_text("name")),
       field("title", &G::title, some_text("title")),
-      field("architecture", &G::architecture, one_of<Architecture>(architecture_names())),
+      field("architecture", &G::architecture, one_of<Architecture>()),
       figure("peak_16bit", &G::peak_16bit, rate),
       optional(figure("peak_fp8", &G::peak_fp8, rate)),
       optional(figure("peak_fp4", &G::peak_fp4, rate)),

@@ -9,6 +9,7 @@
 #include "sim/cluster/fabric.hpp"
 #include "sim/cluster/node_links.hpp"
 #include "sim/core/dtype.hpp"
+#include "sim/core/enum_words.hpp"
 #include "sim/core/error.hpp"
 #include "sim/core/json_value.hpp"
 
@@ -19,7 +20,9 @@ namespace orrery {
 const std::vector<std::string>& figures_of_a_machine();
 
 enum class Architecture { volta, ampere, ada, hopper, blackwell };
-const std::string& name(Architecture architecture);
+template <>
+inline const std::vector<std::string> enum_words<Architecture>{"volta", "ampere", "ada", "hopper",
+                                                               "blackwell"};
 
 /// One kind of GPU, from topologies/gpus. Speeds are dense peaks; bandwidths are per direction.
 struct Gpu {

@@ -146,8 +146,7 @@ std::string tree_drawing(const System& system, const FabricPlan& plan) {
 
 std::string fabric_drawing(const System& system, const FabricPlan& plan) {
   const FabricShape& shape = system.shape;
-  std::string out =
-      "fabric: " + fabric_layout_names()[static_cast<std::size_t>(shape.layout)] + "\n";
+  std::string out = "fabric: " + name(shape.layout) + "\n";
   switch (shape.layout) {
     case FabricLayout::single_switch:
       return out + "  one switch that never blocks\n    |  all NICs\n  " +

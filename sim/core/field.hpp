@@ -71,7 +71,7 @@ inline Notation<bool> truth() {
 
 /// `names` are in the order of the enumerators; of a bool that of false is first.
 template <class Enum>
-Notation<Enum> one_of(const std::vector<std::string>& names) {
+Notation<Enum> one_of(const std::vector<std::string>& names = enum_words<Enum>) {
   return {Form::word, alternatives_of(names), names,
           [=](const JsonValue& v) { return choice<Enum>(v, names); },
           [=](const Enum& e) { return FieldValue{names[static_cast<std::size_t>(e)]}; }};
@@ -117,6 +117,13 @@ inline Notation<std::vector<std::string>> some_of(const std::vector<std::string>
             return all;
           }};
 }
+/// What a function makes of values that are written otherwise: made_of(real(0, 1), microseconds).
+template <class Written, class Make>
+auto made_of(const Notation<Written>& notation, Make make) {
+  using T = std::invoke_result_t<Make, Written>;
+  return Notation<T>{notation.form, notation.values, notation.words,
+                     [read = notation.read, make](const JsonValue& v) { return make(read(v)); }};
+}
 /// Amounts with their unit: quantity(&JsonValue::bytes).
 template <class T>
 Notation<T> quantity(T (JsonValue::*read)() const) {
@@ -158,6 +165,12 @@ Field<Struct> figure(std::string name, Member Struct::*member, const Notation<T>
   Field<Struct> made = field(std::move(name), member, notation);
   made.sourced = true;
   return made;
+}
+
+/// A text that says where what stands beside it is from, and fills nothing.
+template <class Struct>
+Field<Struct> source_of() {
+  return {"source", [](Struct&, const JsonValue& value) { some_text("source").read(value); }};
 }
 
 /// The same field, which a file may leave out.

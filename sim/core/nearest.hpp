@@ -1,8 +1,13 @@
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "sim/core/enum_words.hpp"
+#include "sim/core/error.hpp"
+#include "sim/core/json_value.hpp"
 
 namespace orrery {
 
@@ -12,6 +17,16 @@ std::string nearest(std::string_view word, const std::vector<std::string>& known
 
 /// "did you mean 'x'?" where a word is near, else "write one of: a, b, c". Empty `known` gives "".
 std::string suggestion(std::string_view word, const std::vector<std::string>& known);
+
+/// The enumerator that a word names. Errors (bad_input): another word, "'x' " + `problem`.
+template <class Enum>
+Enum choice(const std::string& word, const Place& at, const std::string& problem = "is unknown",
+            const std::vector<std::string>& names = enum_words<Enum>) {
+  const auto found = std::find(names.begin(), names.end(), word);
+  if (found == names.end())
+    fail_input(at, "'" + shown_text(word) + "' " + problem, suggestion(word, names));
+  return static_cast<Enum>(found - names.begin());
+}
 
 /// ASCII letters of `text` in lower case, whatever the locale is.
 std::string lower_case(std::string text);

@@ -192,4 +192,14 @@ double parse_tokens(std::string_view text, const Place& at) {
   return parse(text, units, {"a number of tokens", "15T", "K, M, B or T, or none", false}, at);
 }
 
+std::optional<double> number_with_unit(
+    std::string_view text, std::initializer_list<std::pair<std::string_view, double>> units) {
+  double value = 0.0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  text.remove_prefix(static_cast<std::size_t>(rest - text.data()));
+  for (const auto& [name, size] : units)
+    if (error == std::errc{} && text == name && std::isfinite(value * size)) return value * size;
+  return std::nullopt;
+}
+
 }  // namespace orrery

@@ -1,8 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "sim/core/error.hpp"
 #include "sim/core/units.hpp"
@@ -46,5 +49,10 @@ Seconds parse_duration(std::string_view text, const Place& at);         ///< s m
 Seconds parse_span(std::string_view text, const Place& at);             ///< s m h d; 0 allowed
 FlopPerSecond parse_flop_rate(std::string_view text, const Place& at);  ///< TFLOP/s PFLOP/s
 double parse_tokens(std::string_view text, const Place& at);            ///< None, K M B T
+
+/// A number times the size of the unit behind it, of which each has its name and size;
+/// nothing: another text.
+std::optional<double> number_with_unit(
+    std::string_view text, std::initializer_list<std::pair<std::string_view, double>> units);
 
 }  // namespace orrery

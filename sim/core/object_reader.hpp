@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/core/enum_words.hpp"
 #include "sim/core/error.hpp"
 #include "sim/core/json_value.hpp"
 #include "sim/core/nearest.hpp"
@@ -14,7 +15,7 @@ namespace orrery {
 /// The enumerator whose name the text of `json` is; `names` are in the enumerators' order.
 /// Errors (bad_input): a word that is none of them, with the nearest one.
 template <class Enum>
-Enum choice(const JsonValue& json, const std::vector<std::string>& names) {
+Enum choice(const JsonValue& json, const std::vector<std::string>& names = enum_words<Enum>) {
   const std::string word = json.text();
   const auto found = std::find(names.begin(), names.end(), word);
   if (found == names.end())

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "sim/core/json_value.hpp"
+#include "sim/core/text_file.hpp"
 
 namespace orrery {
 namespace {
@@ -54,6 +55,27 @@ std::string flag_text(const JsonValue& value) {
   if (value.is_string()) return value.text();
   if (value.is_boolean()) return value.boolean() ? "true" : "false";
   return std::to_string(value.integer(0, std::int64_t{1} << 40));
+}
+
+std::vector<std::string> words_in(const std::string& text) {
+  const std::vector<std::string_view> words = words_of(text);
+  return {words.begin(), words.end()};
+}
+
+WordPairs pairs_in(const std::string& text) {
+  WordPairs pairs;
+  for (const std::string& word : words_in(text)) {
+    const std::size_t sign = word.find('=');
+    pairs.emplace_back(word.substr(0, sign), sign == word.npos ? word : word.substr(sign + 1));
+  }
+  return pairs;
+}
+
+WordPairs words_by_meaning(const WordPairs& texts_by_meaning) {
+  WordPairs pairs;
+  for (const auto& [meaning, text] : texts_by_meaning)
+    for (const std::string& word : words_in(text)) pairs.emplace_back(word, meaning);
+  return pairs;
 }
 
 namespace {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/core/error.hpp"
@@ -30,6 +31,15 @@ struct RangeRule {
   std::int64_t most = 64;
 };
 inline constexpr std::int64_t most_with_yes = 100'000;
+
+/// What stands between blanks and ends of lines.
+std::vector<std::string> words_in(const std::string& text);
+
+using WordPairs = std::vector<std::pair<std::string, std::string>>;
+/// "theirs=ours" of each word of a text; a word alone means itself.
+WordPairs pairs_in(const std::string& text);
+/// Each word of several texts with what that text means: {"an encoder", "bert roberta"}.
+WordPairs words_by_meaning(const WordPairs& texts_by_meaning);
 
 /// "1,2,4" at its commas. Errors (bad_input): nothing between two of them.
 std::vector<std::string> split_list(const std::string& text, const Place& at);

@@ -64,4 +64,11 @@ class OutputFiles {
   std::deque<FileWriter> files_;
 };
 
+/// One such file.
+inline void write_output(const std::string& path, const std::string& text, bool force) {
+  OutputFiles files{force};
+  files.add(path, text);
+  files.commit();
+}
+
 }  // namespace orrery

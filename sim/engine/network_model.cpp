@@ -10,15 +10,6 @@ Simulator chosen = Simulator::own;
 
 }  // namespace
 
-const std::vector<std::string>& simulator_names() {
-  static const std::vector<std::string> names{"own", "simgrid"};
-  return names;
-}
-
-const std::string& name(Simulator simulator) {
-  return simulator_names()[static_cast<std::size_t>(simulator)];
-}
-
 Simulator chosen_simulator() { return chosen; }
 
 SimulatorChoice::SimulatorChoice(Simulator simulator) : before_{chosen} { chosen = simulator; }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/cluster/topology.hpp"
+#include "sim/core/enum_words.hpp"
 #include "sim/core/ticks.hpp"
 #include "sim/engine/event_queue.hpp"
 #include "sim/engine/task_graph.hpp"
@@ -18,8 +19,8 @@ enum class Simulator {
   own,     ///< Max-min fairness, solved here in exact ticks: the default, as it is faster.
   simgrid  ///< SimGrid's own network model: the reference.
 };
-const std::vector<std::string>& simulator_names();  ///< By their enumerators.
-const std::string& name(Simulator simulator);
+template <>
+inline const std::vector<std::string> enum_words<Simulator>{"own", "simgrid"};
 
 /// What tables note where flows were SimGrid's.
 inline constexpr const char* simgrid_note = "flows simulated by SimGrid";

@@ -10,30 +10,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const char* name(PlanPart part) {
-  switch (part) {
-    case PlanPart::degrees:
-      return "degrees";
-    case PlanPart::batch:
-      return "batch";
-    case PlanPart::schedule:
-      return "schedule";
-    case PlanPart::sharding:
-      return "sharding";
-    case PlanPart::precision:
-      return "precision";
-    case PlanPart::attention:
-      return "attention";
-    case PlanPart::experts:
-      return "experts";
-    case PlanPart::overlap:
-      return "overlap";
-    case PlanPart::software:
-      break;
-  }
-  return "software";
-}
-
 }  // namespace
 
 Json state_json(const ExploredState& state) {

@@ -205,16 +205,6 @@ std::pair<StateChanges, std::size_t> change_at(const Words& words, std::size_t i
   return {{}, 0};
 }
 
-Words words_in(const std::string& text) {
-  Words words;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find(' ', begin), text.size());
-    words.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return words;
-}
-
 // Changes that are made together: what one leaves open another may say.
 class JoinedChanges {
  public:

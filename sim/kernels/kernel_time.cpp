@@ -5,11 +5,6 @@
 
 namespace orrery {
 
-const std::string& name(Bound bound) {
-  static const std::vector<std::string> names{"memory", "compute", "latency", "host", "network"};
-  return names[static_cast<std::size_t>(bound)];
-}
-
 double KernelRoofs::ops_per_byte() const { return bytes > Bytes{} ? flop.si() / bytes.si() : 0.0; }
 
 double KernelRoofs::ridge() const { return peak.si() / bandwidth.si(); }

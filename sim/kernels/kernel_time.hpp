@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/enum_words.hpp"
 #include "sim/core/units.hpp"
 
 namespace orrery {
@@ -13,11 +14,8 @@ enum class Tag {
   interpolated,   ///< From measurements of other shapes, or of a GPU that stands in for this one.
   default_value,  ///< From a formula with assumed efficiencies, or far outside what was measured.
 };
-
-inline const std::string& name(Tag tag) {
-  static const std::vector<std::string> names{"measured", "interpolated", "default"};
-  return names[static_cast<std::size_t>(tag)];
-}
+template <>
+inline const std::vector<std::string> enum_words<Tag>{"measured", "interpolated", "default"};
 
 /// How long one GPU kernel takes, and how we know.
 struct KernelTime {
@@ -39,7 +37,9 @@ struct Roofline {
 
 /// What a kernel, or a chain of them, waits for most.
 enum class Bound { memory, compute, latency, host, network };
-const std::string& name(Bound bound);
+template <>
+inline const std::vector<std::string> enum_words<Bound>{"memory", "compute", "latency", "host",
+                                                        "network"};
 
 /// What a kernel must do, and the most that its GPU does of it a second.
 struct KernelRoofs {

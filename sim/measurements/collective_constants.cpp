@@ -1,87 +1,76 @@
 #include "sim/measurements/collective_constants.hpp"
 
 #include "sim/core/catalog.hpp"
+#include "sim/core/field.hpp"
 
 namespace orrery {
 namespace {
 
-CollectiveConstants parse(const JsonValue& entry) {
-  entry.allow_only({"gpu",
-                    "source",
-                    "nvlink_share",
-                    "base_us",
-                    "hop_us",
-                    "p2p_base_us",
-                    "p2p_hop_us",
-                    "ring_efficiency",
-                    "local_copy",
-                    "nvls_efficiency",
-                    "p2p_efficiency",
-                    "p2p_channel_cap",
-                    "ring_ramp_us",
-                    "ring_ramp_mb",
-                    "nvls_ramp_us",
-                    "nvls_ramp_mb",
-                    "p2p_ramp_us",
-                    "p2p_ramp_mb",
-                    "ideal",
-                    "nvls_loop_efficiency",
-                    "nvls_loop_step_us",
-                    "nvls_loop_fill",
-                    "send_efficiency",
-                    "low_latency",
-                    "p2p_low_latency",
-                    "crossings"});
-  entry.at("source").text();
-  const auto time = [&](const char* key) { return microseconds(entry.at(key).number(0.0, 1e6)); };
-  const auto share = [&](const char* key) { return entry.at(key).number(0.01, 20.0); };
-  const auto ramp = [&](const std::string& name) {
-    return CollectiveConstants::Ramp{microseconds(entry.at(name + "_ramp_us").number(0.0, 1e6)),
-                                     Bytes{entry.at(name + "_ramp_mb").number(1e-6, 1e6) * 1e6}};
-  };
-  CollectiveConstants constants;
-  constants.nvlink_share = share("nvlink_share");
-  constants.base = time("base_us");
-  constants.hop = time("hop_us");
-  constants.p2p_base = time("p2p_base_us");
-  constants.p2p_hop = time("p2p_hop_us");
-  constants.ring_efficiency = share("ring_efficiency");
-  constants.p2p_efficiency = share("p2p_efficiency");
-  if (entry.has("local_copy")) constants.local_copy = share("local_copy");
-  if (entry.has("nvls_efficiency")) {
-    constants.nvls_efficiency = share("nvls_efficiency");
-    constants.nvls_ramp = ramp("nvls");
+using C = CollectiveConstants;
+
+void read_crossings(C& constants, const JsonValue& json) {
+  for (const JsonValue& one : json.elements()) {
+    one.allow_only({"more_than", "ring", "p2p"});
+    const int least = constants.crossings.empty() ? 1 : constants.crossings.back().more_than + 1;
+    constants.crossings.push_back({static_cast<int>(one.at("more_than").integer(least, 1024)),
+                                   one.at("ring").number(0.01, 1.0),
+                                   one.at("p2p").number(0.01, 1.0)});
   }
-  constants.ring_ramp = ramp("ring");
-  constants.p2p_ramp = ramp("p2p");
-  const auto maybe = [&](const char* key, auto& value) {
-    if (entry.has(key)) value = share(key);
+}
+
+std::vector<Field<C>> keys_of_a_gpu() {
+  using Ramp = C::Ramp;
+  const auto time = made_of(real(0.0, 1e6), microseconds);
+  const auto megabytes = made_of(real(1e-6, 1e6), [](double mb) { return Bytes{mb * 1e6}; });
+  const auto share = real(0.01, 20.0);
+  const auto has = [](const char* key) {
+    return [key](const JsonValue& file, const C&) { return file.has(key); };
   };
-  maybe("p2p_channel_cap", constants.p2p_channel_cap);
-  maybe("send_efficiency", constants.send_efficiency);
-  maybe("low_latency", constants.low_latency);
-  maybe("p2p_low_latency", constants.p2p_low_latency);
-  if (const auto crossings = entry.find("crossings"))
-    for (const JsonValue& one : crossings->elements()) {
-      one.allow_only({"more_than", "ring", "p2p"});
-      const int least = constants.crossings.empty() ? 1 : constants.crossings.back().more_than + 1;
-      constants.crossings.push_back({static_cast<int>(one.at("more_than").integer(least, 1024)),
-                                     one.at("ring").number(0.01, 1.0),
-                                     one.at("p2p").number(0.01, 1.0)});
-    }
-  if (entry.has("nvls_loop_efficiency"))
-    constants.nvls_loop = {share("nvls_loop_efficiency"), time("nvls_loop_step_us"),
-                           share("nvls_loop_fill")};
-  return constants;
+  const auto loop = [&has](const char* name, auto fill) {
+    return where(has("nvls_loop_efficiency"), Field<C>{name, fill});
+  };
+  return {
+      field("gpu", &C::gpu, any_text()),
+      {"source", [](C&, const JsonValue& v) { v.text(); }},
+      field("nvlink_share", &C::nvlink_share, share),
+      field("base_us", &C::base, time),
+      field("hop_us", &C::hop, time),
+      field("p2p_base_us", &C::p2p_base, time),
+      field("p2p_hop_us", &C::p2p_hop, time),
+      field("ring_efficiency", &C::ring_efficiency, share),
+      field("p2p_efficiency", &C::p2p_efficiency, share),
+      optional(field("local_copy", &C::local_copy, share)),
+      optional(field("nvls_efficiency", &C::nvls_efficiency, share)),
+      where(has("nvls_efficiency"),
+            within(&C::nvls_ramp, field("nvls_ramp_us", &Ramp::height, time))),
+      where(has("nvls_efficiency"),
+            within(&C::nvls_ramp, field("nvls_ramp_mb", &Ramp::half, megabytes))),
+      within(&C::ring_ramp, field("ring_ramp_us", &Ramp::height, time)),
+      within(&C::ring_ramp, field("ring_ramp_mb", &Ramp::half, megabytes)),
+      within(&C::p2p_ramp, field("p2p_ramp_us", &Ramp::height, time)),
+      within(&C::p2p_ramp, field("p2p_ramp_mb", &Ramp::half, megabytes)),
+      optional(field("p2p_channel_cap", &C::p2p_channel_cap, share)),
+      optional(field("send_efficiency", &C::send_efficiency, share)),
+      optional(field("low_latency", &C::low_latency, share)),
+      optional(field("p2p_low_latency", &C::p2p_low_latency, share)),
+      optional(Field<C>{"crossings", read_crossings}),
+      loop("nvls_loop_efficiency",
+           [share](C& c, const JsonValue& v) {
+             c.nvls_loop = {share.read(v), {}, 0.0};
+           }),
+      loop("nvls_loop_step_us",
+           [time](C& c, const JsonValue& v) { c.nvls_loop->step = time.read(v); }),
+      loop("nvls_loop_fill",
+           [share](C& c, const JsonValue& v) { c.nvls_loop->fill = share.read(v); }),
+      optional(Field<C>{"ideal", [](C&, const JsonValue& v) { v.boolean(); }}),
+  };
 }
 
 // Constants of the network's algorithms, which no sweep of a single node says anything about.
-CollectiveConstants with_network(CollectiveConstants constants, const JsonValue& network) {
-  network.allow_only({"tree_turn", "peer_turn", "nvls_tree_share"});
-  constants.tree_turn = network.at("tree_turn").sourced().number(0.0, 10.0);
-  constants.peer_turn = network.at("peer_turn").sourced().number(0.0, 10.0);
-  constants.nvls_tree_share = network.at("nvls_tree_share").sourced().number(0.01, 1.0);
-  return constants;
+std::vector<Field<C>> keys_of_the_network() {
+  return {figure("tree_turn", &C::tree_turn, real(0.0, 10.0)),
+          figure("peer_turn", &C::peer_turn, real(0.0, 10.0)),
+          figure("nvls_tree_share", &C::nvls_tree_share, real(0.01, 1.0))};
 }
 
 }  // namespace
@@ -100,10 +89,12 @@ CollectiveConstants read_collective_constants(const std::string& gpu, bool in_pc
   std::string wanted = gpu;
   if (const auto stand_in = json.at("stand_ins").find(gpu)) wanted = stand_in->sourced().text();
   const auto read = [&](const JsonValue& entry) {
-    CollectiveConstants constants = parse(entry);
-    constants.gpu = entry.at("gpu").text();
+    CollectiveConstants constants;
+    read_fields(entry, keys_of_a_gpu(), constants);
     const auto ideal = entry.find("ideal");
-    return ideal && ideal->boolean() ? constants : with_network(constants, json.at("network"));
+    if (!ideal || !ideal->boolean())
+      read_fields(json.at("network"), keys_of_the_network(), constants);
+    return constants;
   };
   const std::string unmeasured = in_pcie_node ? "default-pcie" : "default";
   std::optional<JsonValue> fallback;

@@ -4,35 +4,27 @@
 #include <set>
 
 #include "sim/core/catalog.hpp"
-#include "sim/core/object_reader.hpp"
+#include "sim/core/field.hpp"
 
 namespace orrery {
 namespace {
 
-const std::set<std::string> known_constants{
-    "base_us",         "expert_us",      "token_us_per_kb",
-    "network_base_us", "network_hop_us", "scale_up_efficiency",
-    "copy_gb_per_s",   "copy_us",        "token_gb_per_s"};
-
 // Sets what `json` has and leaves the rest.
 void parse(const JsonValue& json, ExchangeConstants& constants) {
-  json.allow_only({known_constants.begin(), known_constants.end()});
-  const auto time = [&](const char* key, Seconds& value) {
-    if (const auto found = json.find(key)) value = microseconds(found->number(0.0, 1e6));
-  };
-  const auto rate = [&](const char* key, std::optional<BytesPerSecond>& value) {
-    if (const auto found = json.find(key)) value = BytesPerSecond{1e9 * found->number(1e-3, 1e12)};
-  };
-  time("base_us", constants.base);
-  time("expert_us", constants.expert);
-  time("token_us_per_kb", constants.token);
-  time("network_base_us", constants.network_base);
-  time("network_hop_us", constants.network_hop);
-  time("copy_us", constants.copy);
-  rate("copy_gb_per_s", constants.copy_rate);
-  rate("token_gb_per_s", constants.token_rate);
-  if (const auto found = json.find("scale_up_efficiency"))
-    constants.scale_up_efficiency = found->number(1e-3, 2.0);
+  using C = ExchangeConstants;
+  const auto time = made_of(real(0.0, 1e6), microseconds);
+  const auto rate = made_of(real(1e-3, 1e12), [](double gb) { return BytesPerSecond{1e9 * gb}; });
+  static const std::vector<Field<C>> fields{
+      optional(field("base_us", &C::base, time)),
+      optional(field("expert_us", &C::expert, time)),
+      optional(field("token_us_per_kb", &C::token, time)),
+      optional(field("network_base_us", &C::network_base, time)),
+      optional(field("network_hop_us", &C::network_hop, time)),
+      optional(field("scale_up_efficiency", &C::scale_up_efficiency, real(1e-3, 2.0))),
+      optional(field("copy_gb_per_s", &C::copy_rate, rate)),
+      optional(field("copy_us", &C::copy, time)),
+      optional(field("token_gb_per_s", &C::token_rate, rate))};
+  read_fields(json, fields, constants);
 }
 
 std::optional<ExchangeTable> without(const JsonValue& fit) {

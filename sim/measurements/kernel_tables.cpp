@@ -7,8 +7,8 @@
 #include <numeric>
 
 #include "sim/core/catalog.hpp"
+#include "sim/core/field.hpp"
 #include "sim/core/nearest.hpp"
-#include "sim/core/object_reader.hpp"
 
 namespace orrery {
 namespace {
@@ -35,11 +35,6 @@ TrainingAttentionRow read_row(const JsonValue& json, AttentionLibrary library) {
 }
 
 }  // namespace
-
-const std::vector<std::string>& attention_library_names() {
-  static const std::vector<std::string> names{"cudnn", "flash_attention_2"};
-  return names;
-}
 
 TrainingAttention parse_training_attention(const JsonValue& json) {
   require_schema(json, "orrery.training_attention/1");
@@ -153,18 +148,18 @@ std::vector<Row<sizes>> read_rows(const JsonValue& table,
 }
 
 MeasuredGpu read_reference(const JsonValue& json, const std::string& gpu) {
-  json.allow_only(
-      {"source", "peak_16bit", "peak_fp8", "peak_fp4", "memory_bandwidth", "multiprocessors"});
-  required_text(json, "source");
-  MeasuredGpu measured{gpu,
-                       json.at("peak_16bit").flop_rate(),
-                       FlopPerSecond{},
-                       FlopPerSecond{},
-                       json.at("memory_bandwidth").bandwidth(),
-                       0};
-  if (const auto peak = json.find("peak_fp8")) measured.peak_fp8 = peak->flop_rate();
-  if (const auto peak = json.find("peak_fp4")) measured.peak_fp4 = peak->flop_rate();
-  measured.multiprocessors = static_cast<int>(json.at("multiprocessors").integer(1, 10000));
+  using M = MeasuredGpu;
+  const auto rate = quantity(&JsonValue::flop_rate);
+  static const std::vector<Field<M>> fields{
+      source_of<M>(),
+      field("peak_16bit", &M::peak_16bit, rate),
+      optional(field("peak_fp8", &M::peak_fp8, rate)),
+      optional(field("peak_fp4", &M::peak_fp4, rate)),
+      field("memory_bandwidth", &M::memory_bandwidth, quantity(&JsonValue::bandwidth)),
+      field("multiprocessors", &M::multiprocessors, whole(1, 10000))};
+  MeasuredGpu measured;
+  measured.name = gpu;
+  read_fields(json, fields, measured);
   return measured;
 }
 
@@ -174,39 +169,37 @@ std::optional<LeftOutError> read_left_out(const JsonValue& table, std::size_t ro
                                           bool some = false) {
   const auto json = table.find("left_out");
   if (!json) return std::nullopt;
-  json->allow_only({"count", "median_error", "p90_error", "bias"});
-  const JsonValue count = json->at("count");
-  LeftOutError error{count.integer(1, 1 << 30), json->at("median_error").number(0, 1e6),
-                     json->at("p90_error").number(0, 1e6), json->at("bias").number(-1, 1e6)};
+  using E = LeftOutError;
+  static const std::vector<Field<E>> fields{
+      field("count", &E::rows, whole(1, 1 << 30)), field("median_error", &E::median, real(0, 1e6)),
+      field("p90_error", &E::p90, real(0, 1e6)), field("bias", &E::bias, real(-1, 1e6))};
+  const LeftOutError error = object(fields).read(*json);
   if (error.rows != static_cast<std::int64_t>(rows) &&
       !(some && error.rows < static_cast<std::int64_t>(rows)))
-    count.fail("is " + std::to_string(error.rows) + ", but there are " + std::to_string(rows),
-               "fit the table again");
+    json->at("count").fail(
+        "is " + std::to_string(error.rows) + ", but there are " + std::to_string(rows),
+        "fit the table again");
   if (error.median > error.p90)
     json->fail("the median is above the 90th percentile", "fit the table again");
   return error;
 }
 
 GemmBase read_gemm_base(const JsonValue& json, Dtype dtype) {
-  std::vector<std::string> keys{"source",        "overhead",          "compute_efficiency",
-                                "tile_overhead", "memory_efficiency", "hard",
-                                "throttle"};
-  const bool casts = is_narrow(dtype) && (json.has("cast_overhead") || json.has("cast_efficiency"));
-  if (casts) keys.insert(keys.end(), {"cast_overhead", "cast_efficiency"});
-  json.allow_only(keys);
-  required_text(json, "source");
-  GemmBase base;
-  base.overhead = json.at("overhead").duration();
-  base.tile_overhead = json.at("tile_overhead").duration();
-  base.compute_efficiency = json.at("compute_efficiency").number(0.01, 2);
-  base.memory_efficiency = json.at("memory_efficiency").number(0.01, 2);
-  base.hard = json.at("hard").number(0, 1);
-  base.throttle = json.at("throttle").number(0, 1);
-  if (casts) {
-    base.cast_overhead = json.at("cast_overhead").duration();
-    base.cast_efficiency = json.at("cast_efficiency").number(0.01, 2);
+  using B = GemmBase;
+  const auto time = quantity(&JsonValue::duration);
+  const auto efficiency = real(0.01, 2), share = real(0, 1);
+  std::vector<Field<B>> fields{source_of<B>(),
+                               field("overhead", &B::overhead, time),
+                               field("compute_efficiency", &B::compute_efficiency, efficiency),
+                               field("tile_overhead", &B::tile_overhead, time),
+                               field("memory_efficiency", &B::memory_efficiency, efficiency),
+                               field("hard", &B::hard, share),
+                               field("throttle", &B::throttle, share)};
+  if (is_narrow(dtype) && (json.has("cast_overhead") || json.has("cast_efficiency"))) {
+    fields.push_back(field("cast_overhead", &B::cast_overhead, time));
+    fields.push_back(field("cast_efficiency", &B::cast_efficiency, efficiency));
   }
-  return base;
+  return object(fields).read(json);
 }
 
 GemmTable read_gemm_table(const JsonValue& json, const MeasuredGpu& measured) {
@@ -234,18 +227,19 @@ GemmTable read_gemm_table(const JsonValue& json, const MeasuredGpu& measured) {
 }
 
 AttentionBase read_attention_base(const JsonValue& json) {
-  json.allow_only({"head_dim", "source", "overhead", "efficiency", "diagonal", "query_traffic",
-                   "key_traffic", "hard", "lone", "left_out"});
-  required_text(json, "source");
+  using B = AttentionBase;
+  static const std::vector<Field<B>> fields{
+      field("head_dim", &B::head_dim, whole(1, 4096)),
+      source_of<B>(),
+      field("overhead", &B::overhead, quantity(&JsonValue::duration)),
+      field("efficiency", &B::efficiency, real(0.01, 2)),
+      field("diagonal", &B::diagonal, real(0, 1e5)),
+      field("query_traffic", &B::query_traffic, real(0, 100)),
+      field("key_traffic", &B::key_traffic, real(0, 100)),
+      field("hard", &B::hard, real(0, 1)),
+      field("lone", &B::lone, real(0, 100))};
   AttentionBase base;
-  base.head_dim = json.at("head_dim").integer(1, 4096);
-  base.overhead = json.at("overhead").duration();
-  base.efficiency = json.at("efficiency").number(0.01, 2);
-  base.diagonal = json.at("diagonal").number(0, 1e5);
-  base.query_traffic = json.at("query_traffic").number(0, 100);
-  base.key_traffic = json.at("key_traffic").number(0, 100);
-  base.hard = json.at("hard").number(0, 1);
-  base.lone = json.at("lone").number(0, 100);
+  read_fields(json, fields, base, {"left_out"});
   return base;
 }
 

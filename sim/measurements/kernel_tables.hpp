@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/core/dtype.hpp"
+#include "sim/core/enum_words.hpp"
 #include "sim/core/json_value.hpp"
 
 namespace orrery {
@@ -20,7 +21,8 @@ constexpr double longest_us = 1e9;
 }  // namespace row_bounds
 
 enum class AttentionLibrary { cudnn, flash_attention_2 };
-const std::vector<std::string>& attention_library_names();  ///< In the enumerators' order.
+template <>
+inline const std::vector<std::string> enum_words<AttentionLibrary>{"cudnn", "flash_attention_2"};
 
 /// One fused attention of a training step, causal, measured alone: keys are `key_dim` wide, values
 /// `value_dim`. `window`: keys before a query that it sees; 0: all.

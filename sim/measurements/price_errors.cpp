@@ -52,13 +52,6 @@ std::optional<PublishedSteps> read_published_steps(const std::string& software, 
 
 namespace {
 
-const std::vector<std::string>& kind_names() {
-  static const std::vector<std::string> names{
-      "gemm",           "grouped_gemm", "attention",       "batched_gemm",  "memory",  "host",
-      "nvlink_latency", "nvlink_bytes", "network_latency", "network_bytes", "exchange"};
-  return names;
-}
-
 // Off by a factor of e^3 is no longer priced.
 double error_of(const JsonValue& json, const std::string& key) {
   return json.at(key).number(0.0, 3.0);
@@ -88,8 +81,6 @@ std::array<double, PriceErrors::bases> errors_of(const JsonValue& entry, const s
 
 }  // namespace
 
-const std::string& name(PriceKind kind) { return kind_names()[static_cast<std::size_t>(kind)]; }
-
 PriceErrors parse_price_errors(const JsonValue& json, const std::string& gpu, Dtype dtype,
                                StepClass step) {
   require_schema(json, "orrery.price_errors/1");
@@ -103,7 +94,7 @@ PriceErrors parse_price_errors(const JsonValue& json, const std::string& gpu, Dt
   std::vector<bool> known(price_kinds, false);
   for (const JsonValue& entry : json.at("prices").elements()) {
     const JsonValue named = entry.at("kind");
-    const auto kind = static_cast<std::size_t>(choice<PriceKind>(named, kind_names()));
+    const auto kind = static_cast<std::size_t>(choice<PriceKind>(named));
     if (known[kind]) named.fail("'" + named.text() + "' is there twice", "keep one of them");
     known[kind] = true;
     errors.of[kind] = errors_of(entry, gpu, dtype);
@@ -111,7 +102,8 @@ PriceErrors parse_price_errors(const JsonValue& json, const std::string& gpu, Dt
   }
   for (std::size_t kind = 0; kind < price_kinds; ++kind)
     if (!known[kind])
-      json.at("prices").fail("says nothing of '" + kind_names()[kind] + "'", "add an object");
+      json.at("prices").fail("says nothing of '" + enum_words<PriceKind>[kind] + "'",
+                             "add an object");
   bool found = false;
   for (const JsonValue& entry : json.at("training").elements()) {
     entry.allow_only({"experts", "narrow", "source", "error"});

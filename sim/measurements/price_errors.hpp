@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/core/dtype.hpp"
+#include "sim/core/enum_words.hpp"
 #include "sim/core/json_value.hpp"
 
 namespace orrery {
@@ -74,8 +75,11 @@ enum class PriceKind {
   network_bytes,
   exchange,  ///< Dispatch and combine of experts' tokens.
 };
+template <>
+inline const std::vector<std::string> enum_words<PriceKind>{
+    "gemm",           "grouped_gemm", "attention",       "batched_gemm",  "memory",  "host",
+    "nvlink_latency", "nvlink_bytes", "network_latency", "network_bytes", "exchange"};
 inline constexpr std::size_t price_kinds = 11;
-const std::string& name(PriceKind kind);
 
 /// How far prices are off: standard deviations of ln(true time / price). calibration/data/
 /// price_errors.json has each with its source, docs/RANGES.md the model.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/core/nearest.hpp"
+#include "sim/core/value_list.hpp"
 #include "sim/model/hugging_face_families.hpp"
 
 namespace orrery {
@@ -199,32 +200,17 @@ const std::vector<Family>& families() {
 }
 
 // Layers of other kinds, by how their models' types begin.
-struct UnpricedType {
-  std::string_view begin, layers;
-};
-constexpr UnpricedType unpriced_types[] = {
-    {"bamba", "Mamba layers"},
-    {"bert", "an encoder"},
-    {"codegen_mamba", "Mamba layers"},
-    {"deepseek_v32", "sparse attention with an indexer"},
-    {"falcon_h1", "Mamba layers"},
-    {"falcon_mamba", "Mamba layers"},
-    {"granitemoehybrid", "Mamba layers"},
-    {"jamba", "Mamba layers"},
-    {"kimi_linear", "linear attention"},
-    {"lfm2", "convolutions"},
-    {"mamba", "Mamba layers"},
-    {"minimax", "linear attention"},
-    {"nemotron_h", "Mamba layers"},
-    {"qwen3_5", "linear attention (gated delta nets)"},
-    {"qwen3_next", "linear attention (gated delta nets)"},
-    {"recurrent_gemma", "recurrent layers"},
-    {"roberta", "an encoder"},
-    {"rwkv", "recurrent layers"},
-    {"t5", "an encoder beside the decoder"},
-    {"whisper", "an encoder beside the decoder"},
-    {"zamba", "Mamba layers"},
-};
+const WordPairs unpriced_types = words_by_meaning({
+    {"Mamba layers",
+     "bamba codegen_mamba falcon_h1 falcon_mamba granitemoehybrid jamba mamba nemotron_h zamba"},
+    {"an encoder", "bert roberta"},
+    {"sparse attention with an indexer", "deepseek_v32"},
+    {"linear attention", "kimi_linear minimax"},
+    {"convolutions", "lfm2"},
+    {"linear attention (gated delta nets)", "qwen3_5 qwen3_next"},
+    {"recurrent layers", "recurrent_gemma rwkv"},
+    {"an encoder beside the decoder", "t5 whisper"},
+});
 
 // model_type, else what the class name in "architectures" stands for.
 const Family& family_of(const JsonValue& json) {
@@ -232,11 +218,11 @@ const Family& family_of(const JsonValue& json) {
     const std::string word = type->text();
     for (const Family& family : families())
       if (family.type == word) return family;
-    for (const UnpricedType& other : unpriced_types)
-      if (word.starts_with(other.begin))
-        type->fail("the model_type '" + shown_text(word) + "' has " + std::string{other.layers} +
-                       ", which nothing prices",
-                   "take a model of attention and MLPs or experts");
+    for (const auto& [begin, layers] : unpriced_types)
+      if (word.starts_with(begin))
+        type->fail(
+            "the model_type '" + shown_text(word) + "' has " + layers + ", which nothing prices",
+            "take a model of attention and MLPs or experts");
     std::string known;
     for (const std::string& name : hugging_face_types())
       known += (known.empty() ? "" : ", ") + name;

@@ -124,8 +124,7 @@ MaybeRefused settle_fp32(Plan& plan, const PlanRequest& request, const Software&
 }
 
 MaybeRefused refuse_formats(const Plan& plan) {
-  const std::string masters =
-      "main_params=" + main_params_names()[static_cast<std::size_t>(plan.main_params)];
+  const std::string masters = "main_params=" + name(plan.main_params);
   const std::string remedy = "use main_params=fp32";
   if (is_wide(plan.dtype) && plan.main_params != MainParams::fp32)
     return infeasible("main_params",

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/core/dtype.hpp"
+#include "sim/core/enum_words.hpp"
 #include "sim/pipeline/schedule.hpp"
 #include "sim/plan/plan_values.hpp"
 #include "sim/plan/stage_layers.hpp"
@@ -17,9 +18,8 @@ namespace orrery {
 /// (--cp-comm-type): around a ring beside the attention of what has come; gathered before it; or
 /// heads swapped for tokens (Ulysses, arXiv 2309.14509).
 enum class ContextExchange { p2p, all_gather, a2a };
-
-const std::vector<std::string>& context_exchange_names();  ///< "p2p", "all_gather", "a2a"
-const std::string& name(ContextExchange exchange);
+template <>
+inline const std::vector<std::string> enum_words<ContextExchange>{"p2p", "all_gather", "a2a"};
 
 /// Keys of a plan that a request has as the plan does. plan_keys.hpp says how each is written.
 struct PlanChoices {

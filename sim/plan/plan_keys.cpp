@@ -68,7 +68,7 @@ Notation<const Schedule*> some_schedule() {
 Notation<RecomputeChoice> recomputation() {
   Notation<RecomputeChoice> notation = written<RecomputeChoice>(
       "none|selective[:PARTS]|full[:LAYERS]", read_recompute, recompute_text);
-  notation.words = recompute_names();
+  notation.words = enum_words<Recompute>;
   return notation;
 }
 
@@ -78,7 +78,7 @@ std::vector<PlanKey> all_plan_keys() {
   const auto degree = whole<int>(1, 1 << 20);
   const auto amount = whole<std::int64_t>(1, 1 << 30);
   const auto word = any_text();
-  const auto moment = one_of<MomentFormat>(moment_format_names());
+  const auto moment = one_of<MomentFormat>();
   return {
       key("tp", degrees, "tensor-parallel ranks", {degree, &Choices::tp}, searched, divides,
           megatron("tensor-model-parallel-size"),
@@ -149,8 +149,7 @@ std::vector<PlanKey> all_plan_keys() {
       key("main_params", precision,
           "what the optimizer updates: fp32 masters, the lower 16 bits of them beside bf16 "
           "weights, 16-bit masters, or the weights",
-          {one_of<MainParams>(main_params_names()), &Choices::main_params},
-          heading("main params {}"), unsaid("fp32")),
+          {one_of<MainParams>(), &Choices::main_params}, heading("main params {}"), unsaid("fp32")),
       key("exp_avg", precision, "format of Adam's first moment", {moment, &Choices::exp_avg},
           heading("exp_avg {}"), unsaid("fp32"), elsewhere("exp-avg-dtype")),
       key("exp_avg_sq", precision, "format of Adam's second moment", {moment, &Choices::exp_avg_sq},
@@ -165,13 +164,13 @@ std::vector<PlanKey> all_plan_keys() {
           {truth(), &Choices::fp8_attention}, heading("attention in fp8"), unsaid("false"),
           megatron("fp8-dot-product-attention")),
       key("cp_comm", attention, "how context-parallel ranks meet others' keys and values",
-          {one_of<ContextExchange>(context_exchange_names()), &Choices::cp_comm},
-          heading("{} attention"), told(with_context_ranks)),
+          {one_of<ContextExchange>(), &Choices::cp_comm}, heading("{} attention"),
+          told(with_context_ranks)),
       key("routing", experts, "how tokens choose experts: uniform, zipf:1, hot:0.9, ... or a file",
           {word, &Choices::routing}, heading("routing {}"), unsaid("uniform")),
       key("moe_dispatcher", experts, "how tokens reach their experts (default alltoall)",
-          {one_of<ExpertDispatcher>(expert_dispatcher_names()), &Choices::moe_dispatcher},
-          heading("{} dispatch"), told(with_expert_ranks)),
+          {one_of<ExpertDispatcher>(), &Choices::moe_dispatcher}, heading("{} dispatch"),
+          told(with_expert_ranks)),
       key("shared_expert_overlap", experts, "shared experts beside dispatch and combine",
           {truth(), &Choices::shared_expert_overlap}, heading("shared experts beside it"),
           unsaid("false"), megatron("moe-shared-expert-overlap")),
@@ -190,7 +189,7 @@ std::vector<PlanKey> all_plan_keys() {
           {truth(), &Request::dp_overlap, &Plan::dp_overlap}, matters(with_copies),
           heading("dp overlap"), unsaid("false"), searched, megatron("overlap-grad-reduce")),
       key("cuda_graphs", software, "what the host launches as CUDA graphs",
-          {one_of<CudaGraphs>(cuda_graph_names()), &Request::cuda_graphs, &Plan::cuda_graphs},
+          {one_of<CudaGraphs>(), &Request::cuda_graphs, &Plan::cuda_graphs},
           heading("{} in CUDA graphs"), unsaid("none")),
       key("nccl_algo", software,
           "NCCL's algorithms, as NCCL_ALGO: Ring+Tree, ^NVLS, Ring;AllReduce:Tree",

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "sim/core/enum_words.hpp"
 #include "sim/core/field.hpp"
 #include "sim/core/value_list.hpp"
 #include "sim/plan/plan.hpp"
@@ -57,6 +58,10 @@ enum class PlanPart {
   overlap,
   software
 };
+template <>
+inline const std::vector<std::string> enum_words<PlanPart>{"degrees",  "batch",     "schedule",
+                                                           "sharding", "precision", "attention",
+                                                           "experts",  "overlap",   "software"};
 
 /// One key of a plan: all that is said of it outside the code that gives it meaning. From here
 /// come flags, --help, plan files, results, headings, sweeps, searches and Megatron-LM's arguments.

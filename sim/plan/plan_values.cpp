@@ -8,22 +8,6 @@
 
 namespace orrery {
 
-const std::vector<std::string>& cuda_graph_names() {
-  static const std::vector<std::string> names{"none", "router", "attention", "attention+router",
-                                              "step"};
-  return names;
-}
-
-const std::vector<std::string>& expert_dispatcher_names() {
-  static const std::vector<std::string> names{"alltoall", "allgather",          "hierarchical",
-                                              "deepep",   "deepep_low_latency", "hybridep"};
-  return names;
-}
-
-const std::string& name(ExpertDispatcher dispatcher) {
-  return expert_dispatcher_names()[static_cast<std::size_t>(dispatcher)];
-}
-
 bool copies_on_arrival(ExpertDispatcher dispatcher) {
   return dispatcher == ExpertDispatcher::deepep || dispatcher == ExpertDispatcher::hybridep;
 }
@@ -38,7 +22,7 @@ RecomputeModule module_of(const std::string& word, const JsonValue& value) {
   if (word == "attn_only") return RecomputeModule::core_attn;
   if (word == "norm") return RecomputeModule::layernorm;
   if (word == "act") return RecomputeModule::moe_act;
-  const auto& names = recompute_module_names();
+  const auto& names = enum_words<RecomputeModule>;
   const auto found = std::find(names.begin(), names.end(), word);
   if (found == names.end())
     value.fail("'" + shown_text(word) + "' is not a part of a layer that can be computed again",
@@ -47,31 +31,6 @@ RecomputeModule module_of(const std::string& word, const JsonValue& value) {
 }
 
 }  // namespace
-
-const std::vector<std::string>& recompute_names() {
-  static const std::vector<std::string> names{"none", "selective", "full"};
-  return names;
-}
-const std::string& name(Recompute kind) {
-  return recompute_names()[static_cast<std::size_t>(kind)];
-}
-
-const std::vector<std::string>& recompute_module_names() {
-  static const std::vector<std::string> names{"core_attn", "layernorm",      "mla_up_proj", "mlp",
-                                              "moe_act",   "shared_experts", "moe"};
-  return names;
-}
-const std::string& name(RecomputeModule module) {
-  return recompute_module_names()[static_cast<std::size_t>(module)];
-}
-
-const std::vector<RecomputeModule>& all_recompute_modules() {
-  static const std::vector<RecomputeModule> modules{
-      RecomputeModule::core_attn, RecomputeModule::layernorm, RecomputeModule::mla_up_proj,
-      RecomputeModule::mlp,       RecomputeModule::moe_act,   RecomputeModule::shared_experts,
-      RecomputeModule::moe};
-  return modules;
-}
 
 bool RecomputeChoice::selects(RecomputeModule module) const {
   if (kind != Recompute::selective) return false;
@@ -101,7 +60,7 @@ RecomputeChoice read_recompute(const JsonValue& value) {
     some.layers = *layers;
     return some;
   }
-  if (!word.starts_with(selective_prefix)) return choice<Recompute>(value, recompute_names());
+  if (!word.starts_with(selective_prefix)) return choice<Recompute>(value);
   std::set<RecomputeModule> modules;
   for (std::size_t begin = selective_prefix.size(); begin <= word.size();) {
     const std::size_t end = std::min(word.find_first_of(",+", begin), word.size());

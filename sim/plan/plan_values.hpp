@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/enum_words.hpp"
 #include "sim/core/json_value.hpp"
 
 namespace orrery {
@@ -11,9 +12,9 @@ namespace orrery {
 /// What is launched as CUDA graphs: nothing; of a layer with experts the router, its attention, or
 /// both (Megatron-LM's --cuda-graph-scope moe_router and attn); the step (full_iteration).
 enum class CudaGraphs { none, router, attention, attention_router, step };
-
-/// "none", "router", "attention", "attention+router", "step".
-const std::vector<std::string>& cuda_graph_names();
+template <>
+inline const std::vector<std::string> enum_words<CudaGraphs>{"none", "router", "attention",
+                                                             "attention+router", "step"};
 
 /// How the tokens of one layer reach the ranks that hold their experts, and come back.
 enum class ExpertDispatcher {
@@ -24,8 +25,9 @@ enum class ExpertDispatcher {
   deepep_low_latency,  ///< DeepEP's low-latency kernels: pairwise, by the GPUs themselves.
   hybridep             ///< NVIDIA's Hybrid-EP: as deepep, with bulk copies by few multiprocessors.
 };
-const std::vector<std::string>& expert_dispatcher_names();
-const std::string& name(ExpertDispatcher dispatcher);
+template <>
+inline const std::vector<std::string> enum_words<ExpertDispatcher>{
+    "alltoall", "allgather", "hierarchical", "deepep", "deepep_low_latency", "hybridep"};
 
 /// A token is sent as it is, and copied for its experts where it arrives; the others send a copy
 /// for each of its experts (Megatron Core, token_dispatcher.py, MoEFlexTokenDispatcher).
@@ -39,19 +41,16 @@ enum class MainParams {
   fp16,        ///< Likewise.
   none         ///< The weights themselves.
 };
-inline const std::vector<std::string>& main_params_names() {
-  static const std::vector<std::string> names{"fp32", "remainders", "bf16", "fp16", "none"};
-  return names;
-}
-
+template <>
+inline const std::vector<std::string> enum_words<MainParams>{"fp32", "remainders", "bf16", "fp16",
+                                                             "none"};
 /// Format of a moment of Adam. fp8 has one scale a tensor (Transformer Engine, optimizers/
 /// fused_adam.py); int8 a float for each 256 elements (bitsandbytes, optim/optimizer.py, blockwise;
 /// torchao, optim/adam.py).
 enum class MomentFormat { fp32, bf16, fp16, fp8, int8 };
-inline const std::vector<std::string>& moment_format_names() {
-  static const std::vector<std::string> names{"fp32", "bf16", "fp16", "fp8", "int8"};
-  return names;
-}
+template <>
+inline const std::vector<std::string> enum_words<MomentFormat>{"fp32", "bf16", "fp16", "fp8",
+                                                               "int8"};
 inline double moment_bytes(MomentFormat format) {
   switch (format) {
     case MomentFormat::fp32:
@@ -68,8 +67,8 @@ inline double moment_bytes(MomentFormat format) {
 }
 
 enum class Recompute { none, selective, full };
-const std::vector<std::string>& recompute_names();  ///< "none", "selective", "full"
-const std::string& name(Recompute recompute);
+template <>
+inline const std::vector<std::string> enum_words<Recompute>{"none", "selective", "full"};
 
 /// Parts of a layer that are computed again alone, by Megatron Core's names
 /// (--recompute-modules; transformer/transformer_config.py).
@@ -82,9 +81,9 @@ enum class RecomputeModule {
   shared_experts,  ///< The shared experts' MLP.
   moe,             ///< Everything between a layer of experts' second norm and residual sum.
 };
-const std::vector<std::string>& recompute_module_names();
-const std::string& name(RecomputeModule module);
-const std::vector<RecomputeModule>& all_recompute_modules();
+template <>
+inline const std::vector<std::string> enum_words<RecomputeModule>{
+    "core_attn", "layernorm", "mla_up_proj", "mlp", "moe_act", "shared_experts", "moe"};
 
 /// What a plan computes again in the backward pass. Selective without a list is what the software
 /// means by it (SelectiveRecompute), mostly the attention core (Korthikanti et al., arXiv

@@ -16,10 +16,9 @@ Software read_software(const std::string& word, const Place& at) {
 Software parse_software(const JsonValue& json) {
   require_schema(json, "orrery.software/1");
   static const std::vector<SoftwareKey> fields = [] {
-    std::vector<SoftwareKey> all{
-        field("name", &Software::name, some_text("name")),
-        field("title", &Software::title, some_text("title")),
-        {"source", [](Software&, const JsonValue& v) { some_text("source").read(v); }}};
+    std::vector<SoftwareKey> all{field("name", &Software::name, some_text("name")),
+                                 field("title", &Software::title, some_text("title")),
+                                 source_of<Software>()};
     all.insert(all.end(), software_keys().begin(), software_keys().end());
     return all;
   }();

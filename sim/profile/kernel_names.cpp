@@ -11,20 +11,6 @@ namespace {
 
 constexpr const char* schema = "orrery.kernel_names/1";
 
-const std::vector<std::string>& names() {
-  static const std::vector<std::string> names{"matrix_products", "attention",  "memory_bound",
-                                              "optimizer",       "unknown",    "copies",
-                                              "all_reduce",      "all_gather", "reduce_scatter",
-                                              "all_to_all",      "send_recv",  "other_collective"};
-  return names;
-}
-
-const std::vector<std::string>& uses() {
-  static const std::vector<std::string> uses{"tensor",   "context", "expert",
-                                             "pipeline", "data",    "other"};
-  return uses;
-}
-
 bool contains(const std::string& text, const char* part) { return text.find(part) != text.npos; }
 
 // As PyTorch's c10d writes "Collective name": "_allgather_base", "allreduce_coalesced", "send".
@@ -43,9 +29,6 @@ GpuWork of_collective(const std::string& said) {
 }
 
 }  // namespace
-
-const std::string& name(GpuWork work) { return names()[static_cast<std::size_t>(work)]; }
-const std::string& name(GroupUse use) { return uses()[static_cast<std::size_t>(use)]; }
 
 KernelNames::KernelNames(const std::string& own) {
   if (!own.empty()) read(JsonValue::read_file(own));
@@ -90,9 +73,9 @@ void KernelNames::read(const JsonValue& json) {
   if (json.at("schema").text() != schema)
     json.at("schema").fail("is no list of kernels' names", std::string{"write \""} + schema + "\"");
   if (const auto kernels = json.find("kernels"))
-    add_patterns(*kernels, names(), "work of a GPU", patterns_);
+    add_patterns(*kernels, enum_words<GpuWork>, "work of a GPU", patterns_);
   if (const auto groups = json.find("groups"))
-    add_patterns(*groups, uses(), "what joins a process group", groups_);
+    add_patterns(*groups, enum_words<GroupUse>, "what joins a process group", groups_);
 }
 
 GpuWork KernelNames::of(const std::string& kernel) const {

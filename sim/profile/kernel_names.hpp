@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/core/enum_words.hpp"
 #include "sim/core/json_value.hpp"
 #include "sim/profile/kineto_trace.hpp"
 
@@ -25,14 +26,20 @@ enum class GpuWork {
   send_recv,
   other_collective,
 };
+template <>
+inline const std::vector<std::string> enum_words<GpuWork>{
+    "matrix_products", "attention",  "memory_bound", "optimizer",
+    "unknown",         "copies",     "all_reduce",   "all_gather",
+    "reduce_scatter",  "all_to_all", "send_recv",    "other_collective"};
 constexpr std::size_t kinds_of_gpu_work = 12;
-const std::string& name(GpuWork work);  ///< "matrix_products", "all_reduce"
 constexpr bool computes(GpuWork work) { return work < GpuWork::copies; }
 constexpr bool communicates(GpuWork work) { return work >= GpuWork::all_reduce; }
 
 /// Which ranks of a plan a process group joins. `other`: it does not say, or several of these.
 enum class GroupUse { tensor, context, expert, pipeline, data, other };
-const std::string& name(GroupUse use);
+template <>
+inline const std::vector<std::string> enum_words<GroupUse>{"tensor",   "context", "expert",
+                                                           "pipeline", "data",    "other"};
 
 /// What kernels are called, by the work that they do, and process groups, by what joins them:
 /// workloads/kernel_names.json. The first pattern that a name contains decides, whatever its

@@ -23,10 +23,6 @@ std::int64_t rounded_up(Seconds time, Seconds step) {
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(time / step)));
 }
 
-const std::string& name(CheckpointTier tier) {
-  return checkpoint_tier_names()[static_cast<std::size_t>(tier)];
-}
-
 void refuse_contradictions(const Scenario& scenario, const RunPolicy& policy) {
   if (policy.elastic && scenario.plan.dp == 1)
     fail_input({"", "--elastic"}, "the job has one replica, without which nothing is left",

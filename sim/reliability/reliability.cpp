@@ -77,7 +77,7 @@ FailureGroup read_group(const std::string& name, const JsonValue& json) {
   group.detection = read_detection(json.at("detection"));
   group.replaces = json.at("replaces").boolean();
   if (const auto planned = json.find("planned")) group.planned = planned->boolean();
-  group.survives = choice<CheckpointTier>(json.at("survives"), checkpoint_tier_names());
+  group.survives = choice<CheckpointTier>(json.at("survives"));
   return group;
 }
 
@@ -188,11 +188,6 @@ TimeByGpus read_by_gpus(const JsonValue& json) {
 }
 
 }  // namespace
-
-const std::vector<std::string>& checkpoint_tier_names() {
-  static const std::vector<std::string> names{"local", "peer", "store"};
-  return names;
-}
 
 double Reliability::per_day(int gpus) const {
   double sum = 0.0;

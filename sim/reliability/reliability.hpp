@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/enum_words.hpp"
 #include "sim/core/json_value.hpp"
 #include "sim/core/number_text.hpp"
 #include "sim/core/units.hpp"
@@ -26,7 +27,8 @@ enum class CheckpointTier {
   peer,   ///< Memory of another node: left where one node is lost.
   store   ///< A file system: never lost.
 };
-const std::vector<std::string>& checkpoint_tier_names();  ///< "local", "peer", "store"
+template <>
+inline const std::vector<std::string> enum_words<CheckpointTier>{"local", "peer", "store"};
 
 /// A time of which only the ends are known: anywhere between them, each as likely.
 struct TimeRange {

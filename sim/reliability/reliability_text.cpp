@@ -44,7 +44,7 @@ std::string reliability_details(const Reliability& profile, int gpus) {
     const FailureGroup& group = profile.groups[cause.group];
     table.add_row({cause.name, group.name, each(cause.per_day(gpus)),
                    detection_text(group.detection), group.replaces ? "is replaced" : "stays",
-                   checkpoint_tier_names()[static_cast<std::size_t>(group.survives)]});
+                   name(group.survives)});
   }
   table.add_row({"all", "", each(profile.per_day(gpus))});
   text += table.text();

@@ -39,13 +39,7 @@ CheckpointRule parse_rule(const std::string& text, const Place& at) {
     read_interval(rule, text, at);
     return rule;
   }
-  const std::string tier = text.substr(0, colon);
-  const std::vector<std::string>& names = checkpoint_tier_names();
-  const auto found = std::find(names.begin(), names.end(), tier);
-  if (found == names.end())
-    fail_input(at, "'" + shown_text(tier) + "' is no place for a checkpoint",
-               suggestion(tier, names));
-  rule.tier = static_cast<CheckpointTier>(found - names.begin());
+  rule.tier = choice<CheckpointTier>(text.substr(0, colon), at, "is no place for a checkpoint");
   read_interval(rule, text.substr(colon + 1), at);
   return rule;
 }
@@ -59,10 +53,7 @@ std::vector<CheckpointRule> parse_checkpoints(const std::string& text, const Pla
                    [](const auto& a, const auto& b) { return a.tier < b.tier; });
   for (std::size_t i = 1; i < rules.size(); ++i)
     if (rules[i].tier == rules[i - 1].tier)
-      fail_input(
-          at,
-          "names '" + checkpoint_tier_names()[static_cast<std::size_t>(rules[i].tier)] + "' twice",
-          "keep one of them");
+      fail_input(at, "names '" + name(rules[i].tier) + "' twice", "keep one of them");
   if (rules.back().tier != CheckpointTier::store)
     fail_input(at, "keeps nothing that outlives every failure", "add store:1h");
   return rules;

@@ -27,7 +27,7 @@ Json or_null(Seconds time) { return time > Seconds{} ? Json(rounded(time.si())) 
 Json tiers_json(const PreparedRun& run) {
   Json tiers = Json::array();
   for (const RunTier& tier : run.tiers())
-    tiers.push_back({{"tier", checkpoint_tier_names()[static_cast<std::size_t>(tier.tier)]},
+    tiers.push_back({{"tier", name(tier.tier)},
                      {"every_steps", tier.steps},
                      {"every_s", rounded(run.step.si() * static_cast<double>(tier.steps))},
                      {"best_s", or_null(tier.best)},

@@ -90,7 +90,7 @@ constexpr double least_shown = 5e-4;
 
 void add_tiers(Table& table, const PreparedRun& run) {
   for (const RunTier& tier : run.tiers()) {
-    table.add_row({"Checkpoint", checkpoint_tier_names()[static_cast<std::size_t>(tier.tier)],
+    table.add_row({"Checkpoint", name(tier.tier),
                    interval_text(tier, run.step) + "; steps stand " + short_text(tier.times.stall) +
                        ", safe after " + short_text(tier.times.write)});
     if (const double longer = tier.slowed / run.step; longer >= least_shown)

@@ -32,13 +32,6 @@ void RunLog::take_back(Micros steps) {
   }
 }
 
-const char* name(RunTime time) {
-  constexpr const char* names[run_times] = {"productive", "slowed_by_writes", "replicas_away",
-                                            "redone",     "saving",           "detecting",
-                                            "waiting",    "restarting",       "slow_gpus"};
-  return names[static_cast<std::size_t>(time)];
-}
-
 Micros RunTally::total() const {
   Micros sum = 0;
   for (const Micros part : of) sum += part;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "sim/core/enum_words.hpp"
 #include "sim/reliability/failure_draws.hpp"
 #include "sim/reliability/slow_gpus.hpp"
 
@@ -43,8 +44,11 @@ enum class RunTime {
   restarting,        ///< Start of processes, communicators, reading of the checkpoint.
   slow_gpus          ///< What steps that last lost to GPUs that are slower than others.
 };
+template <>
+inline const std::vector<std::string> enum_words<RunTime>{
+    "productive", "slowed_by_writes", "replicas_away", "redone",   "saving",
+    "detecting",  "waiting",          "restarting",    "slow_gpus"};
 inline constexpr std::size_t run_times = 9;
-const char* name(RunTime time);  ///< "slowed_by_writes"
 
 /// How the job steps with so many replicas away: how long a step takes, and what it trains on.
 struct StepState {

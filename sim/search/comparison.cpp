@@ -128,7 +128,7 @@ ComparedPlan read_compared_plan(const JsonValue& result, const std::string& sour
   plan.capacity = Bytes{memory.at("capacity_bytes").number(1.0, 1e18)};
   for (const char* key : {"simulator", "engine"})  // `engine`: results of earlier versions.
     if (const auto simulator = result.find(key))
-      plan.simulator = choice<Simulator>(*simulator, simulator_names());
+      plan.simulator = choice<Simulator>(*simulator);
   plan.critical_path = read_critical_path(result, plan.range.step);
   return plan;
 }

@@ -146,8 +146,7 @@ void settle_mixing(const ServingEngine& engine, const DeploymentRequest& request
 
 void settle_speculation(const Model& model, const ServingEngine& engine, const Speculation& asked,
                         const Place& at, Deployment& plan) {
-  need_format(at / "speculate", engine,
-              draft_method_names()[static_cast<std::size_t>(asked.method)], engine.drafts);
+  need_format(at / "speculate", engine, name(asked.method), engine.drafts);
   plan.speculation = asked;
   plan.drafter = drafting_model(model, asked, at / "speculate");
   if (plan.drafter)

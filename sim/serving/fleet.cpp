@@ -11,12 +11,6 @@ constexpr std::uint64_t router_stream = 5;
 
 }  // namespace
 
-const std::vector<std::string>& routing_names() {
-  static const std::vector<std::string> names{"round-robin",  "random",       "session",
-                                              "least-tokens", "power-of-two", "prefix"};
-  return names;
-}
-
 bool looks_at_replicas(Routing routing) {
   return routing == Routing::least_tokens || routing == Routing::power_of_two ||
          routing == Routing::prefix;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/enum_words.hpp"
 #include "sim/core/random.hpp"
 #include "sim/engine/event_queue.hpp"
 #include "sim/serving/replica.hpp"
@@ -20,8 +21,9 @@ enum class Routing {
   power_of_two,  ///< Of two drawn replicas that one.
   prefix  ///< Whose requests and the part of the prompt that it does not know are the fewest.
 };
-
-const std::vector<std::string>& routing_names();  ///< "round-robin", ..., by their enumerators.
+template <>
+inline const std::vector<std::string> enum_words<Routing>{"round-robin",  "random",       "session",
+                                                          "least-tokens", "power-of-two", "prefix"};
 
 /// Whether it looks at the replicas. Others split a stream before anything is simulated.
 bool looks_at_replicas(Routing routing);

@@ -96,24 +96,14 @@ void parse_pool(const std::string& text, DeploymentRequest& pool, const Place& a
     if (std::find(seen.begin(), seen.end(), key) != seen.end())
       fail_input(at, "says '" + key + "' twice", "keep one of them");
     seen.push_back(key);
-    std::vector<std::string> known;
-    bool found = false;
-    for (const DeploymentKey& one : deployment_keys()) {
-      known.push_back(one.name);
-      if (one.name != key) continue;
-      one.read(pool, value_of_text(item.substr(sign + 1), at.pointer + " " + key));
-      found = true;
-    }
-    if (!found) fail_input(at, "'" + key + "' is no key of a pool", suggestion(key, known));
+    const auto& keys = deployment_keys();
+    keys[choice<std::size_t>(key, at, "is no key of a pool", names_of(keys))].read(
+        pool, value_of_text(item.substr(sign + 1), at.pointer + " " + key));
   }
 }
 
 KvSending parse_kv_sending(const std::string& text, const Place& at) {
-  const std::vector<std::string>& names = kv_sending_names();
-  const auto found = std::find(names.begin(), names.end(), text);
-  if (found == names.end())
-    fail_input(at, "'" + text + "' is no way to send keys and values", suggestion(text, names));
-  return static_cast<KvSending>(found - names.begin());
+  return choice<KvSending>(text, at, "is no way to send keys and values");
 }
 
 PoolsPlan make_pools(const Model& model, const System& system, const ServingEngine& engine,

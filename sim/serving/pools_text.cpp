@@ -142,7 +142,7 @@ Json pools_json(const ServingRun& run) {
 
 Json transfers_json(const PooledOutcome& pools) {
   const TransferCounts& transfers = pools.transfers;
-  Json json{{"sending", kv_sending_names()[static_cast<std::size_t>(pools.plan.sending)]},
+  Json json{{"sending", name(pools.plan.sending)},
             {"requests", transfers.requests},
             {"tokens", transfers.tokens},
             {"kv_bytes", whole(transfers.kv)},
@@ -167,7 +167,7 @@ std::string lone_transfer_text(const LoneTransfer& transfer, KvSending sending) 
 }
 
 Json lone_transfer_json(const LoneTransfer& transfer, KvSending sending) {
-  return {{"sending", kv_sending_names()[static_cast<std::size_t>(sending)]},
+  return {{"sending", name(sending)},
           {"tokens", transfer.tokens},
           {"kv_bytes", whole(transfer.kv)},
           {"sent_bytes", whole(transfer.sent)},

@@ -164,11 +164,6 @@ RequestList draw_requests(const RequestTraffic& traffic) {
   return list;
 }
 
-const char* arrivals_name(Arrivals arrivals) {
-  constexpr std::array<const char*, 5> names{"closed", "poisson", "constant", "gamma", "burst"};
-  return names[static_cast<std::size_t>(arrivals)];
-}
-
 void parse_arrivals(const std::string& text, const Place& at, RequestTraffic& traffic) {
   const std::string gamma = "gamma:";
   if (text.starts_with(gamma)) {
@@ -181,7 +176,7 @@ void parse_arrivals(const std::string& text, const Place& at, RequestTraffic& tr
     return;
   }
   for (const Arrivals word : {Arrivals::poisson, Arrivals::constant, Arrivals::burst})
-    if (text == arrivals_name(word)) {
+    if (text == name(word)) {
       traffic.arrivals = word;
       return;
     }

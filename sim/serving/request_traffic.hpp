@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "sim/core/enum_words.hpp"
 #include "sim/core/error.hpp"
 #include "sim/core/random.hpp"
 #include "sim/serving/request.hpp"
@@ -43,6 +44,9 @@ enum class Arrivals {
   gamma,     ///< At a rate; distances are drawn from a gamma law of a coefficient of variation.
   burst      ///< All at once.
 };
+template <>
+inline const std::vector<std::string> enum_words<Arrivals>{"closed", "poisson", "constant", "gamma",
+                                                           "burst"};
 
 /// Prompts that begin alike: each belongs to one of `groups`, whose first `group_tokens` are the
 /// same, and to one of `users` of the group, whose next `user_tokens` are.
@@ -77,6 +81,5 @@ RequestList draw_requests(const RequestTraffic& traffic);
 void parse_arrivals(const std::string& text, const Place& at, RequestTraffic& traffic);
 /// "groups=10,tokens=150[,users=5,user-tokens=600]".
 SharedPrefix parse_shared_prefix(const std::string& text, const Place& at);
-const char* arrivals_name(Arrivals arrivals);
 
 }  // namespace orrery

@@ -65,7 +65,7 @@ std::vector<Field<EnginePipeline>> pipeline_keys() {
 
 std::vector<Field<EnginePools>> pool_keys() {
   using P = EnginePools;
-  return {figure("sending", &P::sending, one_of<KvSending>(kv_sending_names())),
+  return {figure("sending", &P::sending, one_of<KvSending>()),
           figure("decode_makes_first_token", &P::decode_makes_first_token, truth()),
           figure("decode_keeps_prefixes", &P::decode_keeps_prefixes, truth()),
           figure("handover", &P::handover, duration)};
@@ -73,13 +73,13 @@ std::vector<Field<EnginePools>> pool_keys() {
 
 std::vector<Field<EngineHostKv>> host_kv_keys() {
   using K = EngineHostKv;
-  return {figure("loading", &K::loading, one_of<HostKvLoading>(host_kv_loading_names())),
+  return {figure("loading", &K::loading, one_of<HostKvLoading>()),
           figure("copies_at_once", &K::copies_at_once, truth())};
 }
 
 std::vector<Field<ServingEngine>> drafting_keys() {
   using E = ServingEngine;
-  return {figure("methods", &E::drafts, some_of(draft_method_names())),
+  return {figure("methods", &E::drafts, some_of(enum_words<DraftMethod>)),
           figure("each", &E::draft_host, duration)};
 }
 
@@ -99,7 +99,7 @@ std::vector<Field<ServingEngine>> engine_keys() {
   return {
       field("name", &E::name, some_text("name")),
       field("title", &E::title, some_text("title")),
-      {"source", [](E&, const JsonValue& v) { some_text("source").read(v); }},
+      source_of<E>(),
       figure("scheduler", &E::scheduler, one_of<SchedulerKind>(scheduler_names())),
       {"host",
        [](E& engine, const JsonValue& v) {
@@ -146,16 +146,6 @@ std::vector<Field<ServingEngine>> engine_keys() {
 
 const std::vector<std::string>& scheduler_names() {
   static const std::vector<std::string> names{"vllm", "sglang", "trtllm", "static"};
-  return names;
-}
-
-const std::vector<std::string>& kv_sending_names() {
-  static const std::vector<std::string> names{"whole", "chunks", "layers"};
-  return names;
-}
-
-const std::vector<std::string>& host_kv_loading_names() {
-  static const std::vector<std::string> names{"apart", "layers", "before"};
   return names;
 }
 

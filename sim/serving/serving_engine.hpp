@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/enum_words.hpp"
 #include "sim/core/json_value.hpp"
 #include "sim/serving/number_format.hpp"
 
@@ -17,7 +18,8 @@ enum class HostKvLoading {
   layers,  ///< Each layer's beside the computation of the one before.
   before   ///< Before the iteration in which the prompt begins, which waits for it.
 };
-const std::vector<std::string>& host_kv_loading_names();
+template <>
+inline const std::vector<std::string> enum_words<HostKvLoading>{"apart", "layers", "before"};
 
 /// How an engine keeps keys and values of prompts in the host's memory (docs/HOST-KV.md).
 struct EngineHostKv {
@@ -33,7 +35,8 @@ enum class KvSending {
   chunks,  ///< Those of each part of a prompt when it is, beside the next part.
   layers   ///< Those of each layer when it is computed.
 };
-const std::vector<std::string>& kv_sending_names();
+template <>
+inline const std::vector<std::string> enum_words<KvSending>{"whole", "chunks", "layers"};
 
 /// Whose scheduler decides what the next iteration computes (docs/REPLAY.md).
 enum class SchedulerKind { vllm, sglang, trtllm, static_batch };

@@ -37,11 +37,6 @@ Model one_layer(const Model& model) {
 
 }  // namespace
 
-const std::vector<std::string>& draft_method_names() {
-  static const std::vector<std::string> names{"mtp", "eagle3", "draft", "ngram"};
-  return names;
-}
-
 double Speculation::a_step() const {
   return std::accumulate(accepted.begin(), accepted.end(), 1.0);
 }
@@ -55,11 +50,7 @@ Speculation parse_speculation(const std::string& text, const Place& at) {
   if (sides.size() != 2 || words.size() < 2 || words.size() > 3)
     fail_input(at, "'" + text + "' says no drafts", example);
   Speculation speculation;
-  const std::vector<std::string>& names = draft_method_names();
-  const auto found = std::find(names.begin(), names.end(), words.front());
-  if (found == names.end())
-    fail_input(at, "'" + words.front() + "' is no way to draft", suggestion(words.front(), names));
-  speculation.method = static_cast<DraftMethod>(found - names.begin());
+  speculation.method = choice<DraftMethod>(words.front(), at, "is no way to draft");
   if (names_model != (speculation.method == DraftMethod::draft))
     fail_input(
         at, names_model ? "only draft names a model" : "'" + text + "' names no model that drafts",
@@ -85,7 +76,7 @@ Speculation parse_speculation(const std::string& text, const Place& at) {
 }
 
 std::string speculation_text(const Speculation& of) {
-  std::string text = draft_method_names()[static_cast<std::size_t>(of.method)] + ":";
+  std::string text = name(of.method) + ":";
   if (!of.model.empty()) text += of.model + ":";
   text += std::to_string(of.tokens) + "@";
   const bool even = std::all_of(of.accepted.begin(), of.accepted.end(),

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/enum_words.hpp"
 #include "sim/model/model.hpp"
 
 namespace orrery {
@@ -15,7 +16,8 @@ enum class DraftMethod {
   draft,  ///< A smaller model.
   ngram   ///< The prompt and the answer so far: nothing on the GPU.
 };
-const std::vector<std::string>& draft_method_names();  ///< "mtp", "eagle3", "draft", "ngram"
+template <>
+inline const std::vector<std::string> enum_words<DraftMethod>{"mtp", "eagle3", "draft", "ngram"};
 
 /// Speculative decoding: so many tokens of each request are drafted one after the other, and
 /// verified in one step with the token that is sure.

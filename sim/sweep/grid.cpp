@@ -45,10 +45,7 @@ Grid::Grid(const Sweep& sweep) : sweep_{sweep} {
 std::size_t Grid::slot_of(const std::string& key, const Place& at) {
   for (std::size_t i = 0; i < axes_.size(); ++i)
     if (axes_[i]->key == key) return i;
-  const std::vector<std::string>& known = axis_keys();
-  if (std::find(known.begin(), known.end(), key) == known.end())
-    fail_input(at, "'" + key + "' in the condition is not a key of a sweep",
-               suggestion(key, known));
+  choice<std::size_t>(key, at, "in the condition is not a key of a sweep", axis_keys());
 
   const std::size_t slot = axes_.size() + defaults_.size();
   const bool has_gpus =

@@ -51,9 +51,7 @@ struct Plottable {
   }
 
   void require_figure(const std::string& name, const std::string& option) const {
-    if (std::find(figures.begin(), figures.end(), name) == figures.end())
-      fail_input({"", option}, "'" + shown_text(name) + "' is not a figure of the sweep",
-                 suggestion(name, figures));
+    choice<std::size_t>(name, {"", option}, "is not a figure of the sweep", figures);
   }
 };
 

@@ -32,11 +32,6 @@ Cell cell_of(const nlohmann::json& value, const Place& at) {
 
 }  // namespace
 
-const std::string& name(PointStatus status) {
-  static const std::string names[] = {"ok", "infeasible", "failed", "stopped"};
-  return names[static_cast<std::size_t>(status)];
-}
-
 std::string ok_row(const Grid& grid, std::int64_t point, const RowFigures& figures,
                    const std::string& reason) {
   std::string text = beginning(grid, point, PointStatus::ok);

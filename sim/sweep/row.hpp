@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/core/enum_words.hpp"
 #include "sim/sweep/grid.hpp"
 
 namespace orrery {
@@ -24,7 +25,9 @@ enum class PointStatus {
   stopped,  ///< No answer: the worker was killed, or ran out of time or memory. A later run tries
             ///< again.
 };
-const std::string& name(PointStatus status);
+template <>
+inline const std::vector<std::string> enum_words<PointStatus>{"ok", "infeasible", "failed",
+                                                              "stopped"};
 
 /// Names and values as they stand in the row, of what is known about an ok point.
 using RowFigures = std::vector<std::pair<std::string, std::string>>;

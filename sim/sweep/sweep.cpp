@@ -115,10 +115,7 @@ AxisValue value_of(const JsonValue& json) {
 class AxisReader {
  public:
   AxisReader(const std::string& key, const Place& at, std::int64_t most) : at_{at}, most_{most} {
-    const std::vector<std::string>& known = axis_keys();
-    if (std::find(known.begin(), known.end(), key) == known.end())
-      fail_input(at, "'" + shown_text(key) + "' is not a key that can be swept",
-                 suggestion(key, known));
+    choice<std::size_t>(key, at, "is not a key that can be swept", axis_keys());
     axis_.key = key;
   }
 

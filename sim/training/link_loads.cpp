@@ -8,12 +8,6 @@
 
 namespace orrery {
 
-const std::string& name(LinkUser user) {
-  static const std::array<std::string, link_users> names{
-      "tensor", "context", "dispatch", "combine", "expert tensor", "pipeline", "data"};
-  return names[static_cast<std::size_t>(user)];
-}
-
 std::vector<LinkReport> link_reports(const TrainingStep& step, Seconds step_time,
                                      const Topology& topology) {
   const std::vector<LinkLoad> loads = link_loads(step, topology);

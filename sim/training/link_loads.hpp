@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/cluster/topology.hpp"
+#include "sim/core/enum_words.hpp"
 #include "sim/engine/simulation.hpp"
 #include "sim/training/training_step.hpp"
 
@@ -13,8 +14,10 @@ namespace orrery {
 /// Whose bytes cross a link. Gradients of what was combined are dispatched, and those of what was
 /// dispatched combined. A tied embedding's gradient counts as data.
 enum class LinkUser { tensor, context, dispatch, combine, expert_tensor, pipeline, data };
+template <>
+inline const std::vector<std::string> enum_words<LinkUser>{
+    "tensor", "context", "dispatch", "combine", "expert tensor", "pipeline", "data"};
 inline constexpr int link_users = 7;
-const std::string& name(LinkUser user);
 
 /// One class of links ("nvlink", "nic", "leaf-spine"): the busiest of them, in one direction.
 struct LinkReport {

@@ -58,20 +58,6 @@ Seconds least_step_window(const Scenario& scenario, const TrainingStep& step) {
   return longest;
 }
 
-const std::string& name(StepPart part) {
-  static const std::array<std::string, step_part_count> names{
-      "matrix_products", "expert_products", "attention",        "memory_bound",    "host",
-      "slowed_down",     "tensor_parallel", "context_parallel", "expert_parallel", "pipeline",
-      "data_parallel",   "optimizer",       "gradient_norm"};
-  return names[static_cast<std::size_t>(part)];
-}
-
-const std::string& name(StepPhase phase) {
-  static const std::array<std::string, step_phases> names{"forward", "backward", "recomputed",
-                                                          "once"};
-  return names[static_cast<std::size_t>(phase)];
-}
-
 std::string name(StepPart part, StepPhase phase) {
   return phase == StepPhase::once ? name(part) : name(part) + "_" + name(phase);
 }

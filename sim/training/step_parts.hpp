@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/cluster/topology.hpp"
+#include "sim/core/enum_words.hpp"
 #include "sim/engine/simulation.hpp"
 #include "sim/layers/pass_cost.hpp"
 #include "sim/plan/scenario.hpp"
@@ -84,14 +85,19 @@ enum class StepPart {
   optimizer,
   norm,
 };
+template <>
+inline const std::vector<std::string> enum_words<StepPart>{
+    "matrix_products", "expert_products", "attention",        "memory_bound",    "host",
+    "slowed_down",     "tensor_parallel", "context_parallel", "expert_parallel", "pipeline",
+    "data_parallel",   "optimizer",       "gradient_norm"};
 inline constexpr std::size_t step_part_count = 13;
-/// "expert_products"
-const std::string& name(StepPart part);
 
 /// For whom: a micro-batch's passes, what a backward pass does once more, or the whole step.
 enum class StepPhase { forward, backward, recomputed, once };
+template <>
+inline const std::vector<std::string> enum_words<StepPhase>{"forward", "backward", "recomputed",
+                                                            "once"};
 inline constexpr std::size_t step_phases = 4;
-const std::string& name(StepPhase phase);
 /// "expert_products_forward", "optimizer"
 std::string name(StepPart part, StepPhase phase);
 

@@ -27,14 +27,6 @@ void drop_loose_arrows(std::vector<Slice>& slices) {
 
 }  // namespace
 
-std::string name(Track track) {
-  static constexpr const char* names[tracks] = {
-      "compute",         "tensor parallel",       "context parallel",
-      "expert parallel", "pipeline send forward", "pipeline send backward",
-      "data parallel",   "expert data parallel",  "experts of rank "};
-  return names[static_cast<std::size_t>(track)];
-}
-
 void arrange(std::vector<Slice>& slices, const std::vector<int>& roles) {
   drop_loose_arrows(slices);
   std::map<int, int> order;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/core/enum_words.hpp"
 #include "sim/engine/simulation.hpp"
 #include "sim/plan/scenario.hpp"
 #include "sim/training/training_step.hpp"
@@ -27,10 +28,12 @@ enum class Track {
   expert_data,
   experts,  ///< One for each rank of an expert group that a role stands for, where they differ.
 };
+template <>
+inline const std::vector<std::string> enum_words<Track>{
+    "compute",         "tensor parallel",       "context parallel",
+    "expert parallel", "pipeline send forward", "pipeline send backward",
+    "data parallel",   "expert data parallel",  "experts of rank "};
 inline constexpr int tracks = 9;
-
-/// "compute", "tensor parallel", ...; of Track::experts a rank's number follows.
-std::string name(Track track);
 
 /// A stretch of time on a rank's track, in whole nanoseconds from the beginning of the step.
 struct Slice {

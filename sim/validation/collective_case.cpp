@@ -46,7 +46,7 @@ ExchangeCase read_exchange_case(const JsonValue& entry) {
   ExchangeCase found;
   found.id = entry.at("id").text();
   found.system = read_system(entry.at("system").text(), entry.at("system").place());
-  found.dispatcher = choice<ExpertDispatcher>(entry.at("dispatcher"), expert_dispatcher_names());
+  found.dispatcher = choice<ExpertDispatcher>(entry.at("dispatcher"));
   found.nodes = static_cast<int>(number("nodes"));
   found.group = group_on(found.system, static_cast<int>(number("ranks")), found.nodes);
   found.hidden = number("hidden");

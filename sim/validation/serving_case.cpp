@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "sim/core/value_list.hpp"
 #include "sim/model/model_name.hpp"
 #include "sim/validation/published_deployment.hpp"
 
@@ -129,31 +130,15 @@ PricedPools pools_of(const ServingCase& one) {
 
 namespace {
 
-using Words = std::pair<const char*, const char*>;  // Theirs, ours.
+// Theirs and ours. The format "dtype" is of all weights; the next ones win over it.
+const WordPairs deployment_words = pairs_in(R"(
+    tp pp ep attention_dp=dp moe_tp replicas max_batched_tokens=budget max_seqs dtype=weights
+    quantization=weights weight_dtype=weights moe_dtype=experts kv_dtype=kv
+    gpu_memory_fraction=kv_share kv_memory_fraction=kv_share chunked_prefill=chunked
+    block_size=block)");
 
-constexpr Words deployment_words[] = {{"tp", "tp"},
-                                      {"pp", "pp"},
-                                      {"ep", "ep"},
-                                      {"attention_dp", "dp"},
-                                      {"moe_tp", "moe_tp"},
-                                      {"replicas", "replicas"},
-                                      {"max_batched_tokens", "budget"},
-                                      {"max_seqs", "max_seqs"},
-                                      {"dtype", "weights"},  // Of all; the next ones win over it.
-                                      {"quantization", "weights"},
-                                      {"weight_dtype", "weights"},
-                                      {"moe_dtype", "experts"},
-                                      {"kv_dtype", "kv"},
-                                      {"gpu_memory_fraction", "kv_share"},
-                                      {"kv_memory_fraction", "kv_share"},
-                                      {"chunked_prefill", "chunked"},
-                                      {"block_size", "block"}};
-
-constexpr Words format_words[] = {{"float16", "fp16"},
-                                  {"bfloat16", "bf16"},
-                                  {"int4_wo", "int4"},
-                                  {"int8_wo", "int8"},
-                                  {"w4a16_mxfp4", "mxfp4"}};
+const WordPairs format_words = pairs_in(R"(
+    float16=fp16 bfloat16=bf16 int4_wo=int4 int8_wo=int8 w4a16_mxfp4=mxfp4)");
 
 // What a ServingCase keeps as it is said, and what changes no prediction: how requests were sent,
 // flags that other keys repeat, data parallelism of one.
@@ -162,26 +147,19 @@ const std::vector<std::string> kept{"speculative", "disaggregated", "prefix_cach
 const std::vector<std::string> without_effect{
     "engine", "engine_version", "flags", "cuda_graphs", "kv_offload", "max_model_len", "dp"};
 
-constexpr Words size_words[] = {
-    {"layers", "layers"},       {"hidden", "hidden"},   {"heads", "heads"},
-    {"kv_heads", "kv_heads"},   {"ffn", "ffn"},         {"head_dim", "head_dim"},
-    {"vocab", "vocab"},         {"gated", "swiglu"},    {"experts", "experts"},
-    {"top_k", "top_k"},         {"moe_ffn", "moe_ffn"}, {"dense_layers", "dense_layers"},
-    {"moe_every", "moe_every"}, {"window", "window"},   {"window_every", "global_every"}};
+const WordPairs size_words = pairs_in(R"(
+    layers hidden heads kv_heads ffn head_dim vocab gated=swiglu experts top_k moe_ffn
+    dense_layers moe_every window window_every=global_every)");
 
-constexpr Words latent_words[] = {{"q_lora", "q_lora_rank"},
-                                  {"kv_lora", "kv_lora_rank"},
-                                  {"nope", "qk_head_dim"},
-                                  {"rope", "qk_pos_emb_head_dim"},
-                                  {"v", "v_head_dim"}};
+const WordPairs latent_words = pairs_in(R"(
+    q_lora=q_lora_rank kv_lora=kv_lora_rank nope=qk_head_dim rope=qk_pos_emb_head_dim v=v_head_dim)");
 
 // Longer than every prompt: such cases say what was served, not what could be.
 constexpr const char* any_sequence = "16777216";
 
 JsonValue value_of(const std::string& json) { return JsonValue::parse(json, ""); }
 
-template <std::size_t count>
-void copy(const JsonValue& from, const Words (&words)[count], JsonValue& to) {
+void copy(const JsonValue& from, const WordPairs& words, JsonValue& to) {
   for (const auto& [theirs, ours] : words)
     if (const auto value = from.find(theirs)) to = to.with(ours, *value);
 }

@@ -4,71 +4,45 @@
 
 #include "sim/core/json_value.hpp"
 #include "sim/core/number_text.hpp"
+#include "sim/core/value_list.hpp"
 #include "sim/formats/deepspeed/trainer_files.hpp"
 #include "sim/formats/recipe/recipe.hpp"
 
 namespace orrery {
 namespace {
 
-struct UnpricedSign {
-  const char* word;  ///< That a program's name has in it, or a setting's path.
-  const char* what;
-};
-
 // transformers/examples/pytorch, trl/examples/scripts and DeepSpeedExamples.
-constexpr UnpricedSign programs[] = {
-    {"mlm", "an encoder"},
-    {"glue", "an encoder"},
-    {"squad", "an encoder"},
-    {"run_qa", "an encoder"},
-    {"run_ner", "an encoder"},
-    {"classif", "an encoder"},
-    {"bert", "an encoder"},
-    {"t5", "an encoder beside the decoder"},
-    {"seq2seq", "an encoder beside the decoder"},
-    {"translation", "an encoder beside the decoder"},
-    {"summarization", "an encoder beside the decoder"},
-    {"whisper", "an encoder beside the decoder"},
-    {"image", "images"},
-    {"vision", "images"},
-    {"_vlm", "images"},
-    {"_vit", "images"},
-    {"cifar", "images"},
-    {"dpo", "pairs of texts that are compared"},
-    {"kto", "texts that are compared"},
-    {"ppo", "texts that are generated between steps"},
-    {"grpo", "texts that are generated between steps"},
-    {"rlhf", "texts that are generated between steps"},
-    {"reward", "a head for rewards"},
-};
+const WordPairs programs = words_by_meaning({
+    {"an encoder", "mlm glue squad run_qa run_ner classif bert"},
+    {"an encoder beside the decoder", "t5 seq2seq translation summarization whisper"},
+    {"images", "image vision _vlm _vit cifar"},
+    {"pairs of texts that are compared", "dpo"},
+    {"texts that are compared", "kto"},
+    {"texts that are generated between steps", "ppo grpo rlhf"},
+    {"a head for rewards", "reward"},
+});
 
-constexpr UnpricedSign settings[] = {
-    {"use_peft", "the training of adapters alone"},
-    {"use_lora", "the training of adapters alone"},
-    {"lora_enable", "the training of adapters alone"},
-    {"use_peft_lora", "the training of adapters alone"},
-    {"only_optimize_lora", "the training of adapters alone"},
-    {"lora_dim", "the training of adapters alone"},
-    {"lora_r", "the training of adapters alone"},
-    {"lora_rank", "the training of adapters alone"},
-    {"load_in_4bit", "weights of four bits"},
-    {"load_in_8bit", "weights of eight bits that do not train"},
-    {"quantization_bit", "weights of a few bits that do not train"},
-    {"vision_tower", "an image encoder"},
-    {"actor_model_name_or_path", "texts that are generated between steps"},
-    {"beta", "pairs of texts that are compared"},
-    {"image_max_pixels", "an image encoder"},
-    {"compression_training", "compression"},
-};
+// Paths of settings.
+const WordPairs settings = words_by_meaning({
+    {"the training of adapters alone",
+     "use_peft use_lora lora_enable use_peft_lora only_optimize_lora lora_dim lora_r lora_rank"},
+    {"weights of four bits", "load_in_4bit"},
+    {"weights of eight bits that do not train", "load_in_8bit"},
+    {"weights of a few bits that do not train", "quantization_bit"},
+    {"an image encoder", "vision_tower image_max_pixels"},
+    {"texts that are generated between steps", "actor_model_name_or_path"},
+    {"pairs of texts that are compared", "beta"},
+    {"compression", "compression_training"},
+});
 
 }  // namespace
 
 void refuse_unpriced_training(const TrainerFiles& files) {
   const std::string remedy = "import a run that trains all weights of a language model";
-  for (const UnpricedSign& sign : programs)
-    if (files.program.find(sign.word) != std::string::npos)
+  for (const auto& [word, what] : programs)
+    if (files.program.find(word) != std::string::npos)
       fail_input(files.trainer.place(),
-                 "starts " + shown_text(files.program) + ": nothing prices " + sign.what, remedy);
+                 "starts " + shown_text(files.program) + ": nothing prices " + what, remedy);
   const std::string kind = files.trainer.word("finetuning_type", "full");
   if (kind != "full")
     files.trainer.fail("finetuning_type",
@@ -81,14 +55,13 @@ void refuse_unpriced_training(const TrainerFiles& files) {
     files.trainer.fail("stage", "is '" + shown_text(stage) + "', which nothing prices", remedy);
   // trl writes its adapters' sizes whether it trains them or not.
   const bool without = !files.trainer.flag("use_peft|use_lora|lora_enable", true);
-  for (const UnpricedSign& sign : settings) {
-    if (without && std::string_view{sign.word}.starts_with("lora_")) {
-      files.trainer.find(sign.word);
+  for (const auto& [path, what] : settings) {
+    if (without && path.starts_with("lora_")) {
+      files.trainer.find(path);
       continue;
     }
     for (const Settings* from : {&files.trainer, &files.engine})
-      if (is_on(*from, sign.word))
-        from->fail(sign.word, std::string{"means "} + sign.what + ", which nothing prices", remedy);
+      if (is_on(*from, path)) from->fail(path, "means " + what + ", which nothing prices", remedy);
   }
 }
 
@@ -140,142 +113,28 @@ constexpr PricedOtherwise engine_differences[] = {
 };
 
 // They change neither time nor memory of a step.
-const std::vector<std::string> inactive_arguments{
-    "adam_",
-    "adafactor",
-    "bnb_",
-    "cache",
-    "chat_template",
-    "config_name",
-    "data",
-    "ddp_",
-    "deepspeed",
-    "disable_dropout",
-    "disable_tqdm",
-    "do_",
-    "early_stop",
-    "enable_tensorboard",
-    "end_lr",
-    "epoch",
-    "eval",
-    "fp16_opt_level",
-    "fp8_",
-    "fsdp_",
-    "dropout",
-    "group_by_length",
-    "half_precision_backend",
-    "hub_",
-    "ignore_",
-    "include_",
-    "instruct",
-    "label",
-    "lang",
-    "learning_rate",
-    "load_best_model",
-    "local_rank",
-    "log",
-    "lr",
-    "max_eval",
-    "max_grad_norm",
-    "max_new_tokens",
-    "max_samples",
-    "max_steps",
-    "max_train",
-    "metric",
-    "model_revision",
-    "neftune",
-    "no_",
-    "num_epoch",
-    "num_padding",
-    "num_train",
-    "num_warmup",
-    "num_workers",
-    "output",
-    "overwrite",
-    "packing",
-    "pad_",
-    "padding",
-    "per_device_eval",
-    "plot_loss",
-    "preprocess",
-    "print_loss",
-    "prompt",
-    "push_to_hub",
-    "remove_unused",
-    "report_to",
-    "resume",
-    "response",
-    "run_name",
-    "save",
-    "seed",
-    "shuffle",
-    "sft_only",
-    "source_",
-    "split",
-    "steps",
-    "streaming",
-    "target_",
-    "template",
-    "tensorboard",
-    "test",
-    "text_column",
-    "token",
-    "torch_dtype",
-    "train_file",
-    "train_data",
-    "train_on",
-    "trust_remote",
-    "use_auth",
-    "use_fast",
-    "validation",
-    "val_",
-    "version",
-    "wandb",
-    "warmup",
-    "weight_decay",
-    "lazy_",
-    "lora_",
-    "peft_",
-    "with_tracking",
-};
-const std::vector<std::string> inactive_of_engine{
-    "aio",
-    "amp.opt_level",
-    "autotuning",
-    "bf16.",
-    "checkpoint",
-    "comms_logger",
-    "csv_monitor",
-    "curriculum_learning.",
-    "dump_state",
-    "elasticity",
-    "flops_profiler",
-    "fp16.",
-    "gradient_clipping",
-    "gradient_predivide_factor",
-    "memory_breakdown",
-    "monitor",
-    "optimizer.params",
-    "prescale_gradients",
-    "scheduler",
-    "steps_per_print",
-    "tensorboard",
-    "wall_clock_breakdown",
-    "wandb",
-    "zero_allow_untested_optimizer",
-    "zero_force_ds_cpu_optimizer",
-    "zero_optimization.allgather_",
-    "zero_optimization.contiguous_gradients",
-    "zero_optimization.elastic_checkpoint",
-    "zero_optimization.ignore_unused_parameters",
-    "zero_optimization.load_from_fp32_weights",
-    "zero_optimization.memory_efficient_linear",
-    "zero_optimization.offload_",
-    "zero_optimization.reduce_",
-    "zero_optimization.round_robin_gradients",
-    "zero_optimization.stage3_",
-    "zero_optimization.sub_group_size",
-};
+const std::vector<std::string> inactive_arguments = words_in(R"(
+    adam_ adafactor bnb_ cache chat_template config_name data ddp_ deepspeed disable_dropout
+    disable_tqdm do_ early_stop enable_tensorboard end_lr epoch eval fp16_opt_level fp8_ fsdp_
+    dropout group_by_length half_precision_backend hub_ ignore_ include_ instruct label lang
+    learning_rate load_best_model local_rank log lr max_eval max_grad_norm max_new_tokens
+    max_samples max_steps max_train metric model_revision neftune no_ num_epoch num_padding
+    num_train num_warmup num_workers output overwrite packing pad_ padding per_device_eval
+    plot_loss preprocess print_loss prompt push_to_hub remove_unused report_to resume response
+    run_name save seed shuffle sft_only source_ split steps streaming target_ template tensorboard
+    test text_column token torch_dtype train_file train_data train_on trust_remote use_auth
+    use_fast validation val_ version wandb warmup weight_decay lazy_ lora_ peft_ with_tracking)");
+const std::vector<std::string> inactive_of_engine = words_in(R"(
+    aio amp.opt_level autotuning bf16. checkpoint comms_logger csv_monitor curriculum_learning.
+    dump_state elasticity flops_profiler fp16. gradient_clipping gradient_predivide_factor
+    memory_breakdown monitor optimizer.params prescale_gradients scheduler steps_per_print
+    tensorboard wall_clock_breakdown wandb zero_allow_untested_optimizer
+    zero_force_ds_cpu_optimizer zero_optimization.allgather_
+    zero_optimization.contiguous_gradients zero_optimization.elastic_checkpoint
+    zero_optimization.ignore_unused_parameters zero_optimization.load_from_fp32_weights
+    zero_optimization.memory_efficient_linear zero_optimization.offload_ zero_optimization.reduce_
+    zero_optimization.round_robin_gradients zero_optimization.stage3_
+    zero_optimization.sub_group_size)");
 
 class TrainerReader {
  public:

@@ -132,8 +132,9 @@ class FlagWriter {
     } else if (plan_.recompute.kind == Recompute::selective) {
       flag("recompute-granularity", "selective");
       std::string modules;
-      for (const RecomputeModule module : all_recompute_modules())
-        if (plan_.recompute.selects(module)) modules += (modules.empty() ? "" : " ") + name(module);
+      for (std::size_t i = 0; i < enum_words<RecomputeModule>.size(); ++i)
+        if (const auto module = static_cast<RecomputeModule>(i); plan_.recompute.selects(module))
+          modules += (modules.empty() ? "" : " ") + name(module);
       flag("recompute-modules", modules);
     }
   }

@@ -7,6 +7,7 @@
 
 #include "sim/core/json_value.hpp"
 #include "sim/core/text_file.hpp"
+#include "sim/core/value_list.hpp"
 #include "sim/formats/megatron/layer_split.hpp"
 #include "sim/formats/megatron/megatron_model.hpp"
 #include "sim/formats/recipe/recipe.hpp"
@@ -16,133 +17,24 @@ namespace orrery {
 namespace {
 
 // Begins of arguments that change nothing that is simulated.
-constexpr std::string_view inactive[] = {"adam_",
-                                         "apply_layernorm",
-                                         "async_",
-                                         "attention_softmax_in_fp32",
-                                         "auto_detect",
-                                         "bert",
-                                         "calculate_per_token",
-                                         "check_",
-                                         "ckpt_",
-                                         "clip_grad",
-                                         "cuda_device",
-                                         "data_args",
-                                         "data_cache",
-                                         "data_parallel_random",
-                                         "data_path",
-                                         "dataloader",
-                                         "decoupled",
-                                         "deterministic",
-                                         "disable_bf16",
-                                         "disable_gloo",
-                                         "disable_straggler",
-                                         "dist_",
-                                         "distributed_",
-                                         "empty_unused",
-                                         "enable_experimental",
-                                         "enable_ft",
-                                         "enable_gpt_oss",
-                                         "encoder_seq",
-                                         "end_weight",
-                                         "eod_mask",
-                                         "eval_",
-                                         "exit_",
-                                         "export_",
-                                         "finetune",
-                                         "fp8_amax",
-                                         "glu_linear_offset",
-                                         "grpo_",
-                                         "high_priority",
-                                         "hysteresis",
-                                         "inference",
-                                         "init_",
-                                         "initial_loss",
-                                         "kv_channels",
-                                         "langrl",
-                                         "load",
-                                         "log_",
-                                         "logging",
-                                         "loss_scale",
-                                         "lr",
-                                         "manual_gc",
-                                         "master",
-                                         "max_restarts",
-                                         "merge_file",
-                                         "min_loss_scale",
-                                         "min_lr",
-                                         "mmap",
-                                         "mock_data",
-                                         "modelopt",
-                                         "moe_aux_loss",
-                                         "moe_grouped_gemm",
-                                         "moe_per_layer",
-                                         "moe_permute_fusion",
-                                         "moe_router_bias",
-                                         "moe_router_dtype",
-                                         "moe_router_force",
-                                         "moe_router_fusion",
-                                         "moe_router_load_balancing",
-                                         "moe_router_pre_softmax",
-                                         "moe_router_score",
-                                         "moe_router_topk_scaling",
-                                         "moe_z_loss",
-                                         "mscale",
-                                         "mtp_loss",
-                                         "no_check",
-                                         "no_create",
-                                         "no_initialization",
-                                         "no_load",
-                                         "no_mmap",
-                                         "no_position_embedding",
-                                         "no_save",
-                                         "no_use_tokenizer",
-                                         "node_rank",
-                                         "non_persistent",
-                                         "norm_epsilon",
-                                         "num_dataset",
-                                         "num_workers",
-                                         "override_",
-                                         "per_split",
-                                         "perform_initialization",
-                                         "phase_transition",
-                                         "pretrained_checkpoint",
-                                         "profile",
-                                         "rdzv",
-                                         "record_memory",
-                                         "rerun",
-                                         "reset_",
-                                         "rl_",
-                                         "rope_scaling",
-                                         "rope_type",
-                                         "rotary_",
-                                         "save",
-                                         "seed",
-                                         "sft",
-                                         "special_tokens",
-                                         "split",
-                                         "start_weight",
-                                         "straggler",
-                                         "suggested",
-                                         "te_rng",
-                                         "tee",
-                                         "tensorboard",
-                                         "test_data",
-                                         "test_mode",
-                                         "tiktoken",
-                                         "timing",
-                                         "tokenizer",
-                                         "train_",
-                                         "use_checkpoint",
-                                         "use_dist_ckpt",
-                                         "use_mcore",
-                                         "use_persistent",
-                                         "use_pytorch_profiler",
-                                         "use_rope",
-                                         "valid_",
-                                         "vocab_file",
-                                         "wandb",
-                                         "weight_decay"};
+const std::vector<std::string> inactive = words_in(R"(
+    adam_ apply_layernorm async_ attention_softmax_in_fp32 auto_detect bert calculate_per_token
+    check_ ckpt_ clip_grad cuda_device data_args data_cache data_parallel_random data_path
+    dataloader decoupled deterministic disable_bf16 disable_gloo disable_straggler dist_
+    distributed_ empty_unused enable_experimental enable_ft enable_gpt_oss encoder_seq end_weight
+    eod_mask eval_ exit_ export_ finetune fp8_amax glu_linear_offset grpo_ high_priority
+    hysteresis inference init_ initial_loss kv_channels langrl load log_ logging loss_scale lr
+    manual_gc master max_restarts merge_file min_loss_scale min_lr mmap mock_data modelopt
+    moe_aux_loss moe_grouped_gemm moe_per_layer moe_permute_fusion moe_router_bias
+    moe_router_dtype moe_router_force moe_router_fusion moe_router_load_balancing
+    moe_router_pre_softmax moe_router_score moe_router_topk_scaling moe_z_loss mscale mtp_loss
+    no_check no_create no_initialization no_load no_mmap no_position_embedding no_save
+    no_use_tokenizer node_rank non_persistent norm_epsilon num_dataset num_workers override_
+    per_split perform_initialization phase_transition pretrained_checkpoint profile rdzv
+    record_memory rerun reset_ rl_ rope_scaling rope_type rotary_ save seed sft special_tokens
+    split start_weight straggler suggested te_rng tee tensorboard test_data test_mode tiktoken
+    timing tokenizer train_ use_checkpoint use_dist_ckpt use_mcore use_persistent
+    use_pytorch_profiler use_rope valid_ vocab_file wandb weight_decay)");
 
 struct Difference {
   const char* argument;

@@ -5,6 +5,7 @@
 #include "sim/core/json_value.hpp"
 #include "sim/core/number_text.hpp"
 #include "sim/core/text_file.hpp"
+#include "sim/core/value_list.hpp"
 #include "sim/formats/recipe/recipe.hpp"
 #include "sim/formats/settings/settings_files.hpp"
 #include "sim/plan/stage_layers.hpp"
@@ -154,51 +155,19 @@ constexpr PricedOtherwise nanotron_differences[] = {
 };
 
 // They change neither time nor memory of a step.
-const std::vector<std::string> inactive_keys{
-    "checkpoints.",
-    "data.",
-    "data_stages",
-    "doremi",
-    "experiment_logger.",
-    "general.",
-    "lighteval.",
-    "logging.",
-    "metrics_logging.",
-    "model.init_method",
-    "model.model_config._",
-    "model.model_config.bos_token_id",
-    "model.model_config.eos_token_id",
-    "model.model_config.flex_attention_mask",
-    "model.model_config.hidden_act",
-    "model.model_config.initializer_range",
-    "model.model_config.is_",
-    "model.model_config.log_attn_probs",
-    "model.model_config.no_rope_layer",
-    "model.model_config.pad_token_id",
-    "model.model_config.pretraining_tp",
-    "model.model_config.ring_attn_heads_k_stride",
-    "model.model_config.moe_config.router_aux_loss_coef",
-    "model.model_config.rms_norm_eps",
-    "model.model_config.rope_",
-    "model.model_config.interleaved_rotary",
-    "model.model_config.use_cache",
-    "model.model_config.z_loss",
-    "optimizer.adam_",
-    "optimizer.clip_grad",
-    "optimizer.learning_rate_scheduler",
-    "optimizer.optimizer_factory.",
-    "optimizer.torch_adam_is_fused",
-    "optimizer.update_clipping",
-    "optimizer.weight_decay",
-    "profiler.",
-    "s3_upload",
-    "tokenizer.",
-    "tokens.limit_",
-    "tokens.train_steps",
-    "tokens.val_check_interval",
-    "validation.",
-    "wandb",
-};
+const std::vector<std::string> inactive_keys = words_in(R"(
+    checkpoints. data. data_stages doremi experiment_logger. general. lighteval. logging.
+    metrics_logging. model.init_method model.model_config._ model.model_config.bos_token_id
+    model.model_config.eos_token_id model.model_config.flex_attention_mask
+    model.model_config.hidden_act model.model_config.initializer_range model.model_config.is_
+    model.model_config.log_attn_probs model.model_config.no_rope_layer
+    model.model_config.pad_token_id model.model_config.pretraining_tp
+    model.model_config.ring_attn_heads_k_stride model.model_config.moe_config.router_aux_loss_coef
+    model.model_config.rms_norm_eps model.model_config.rope_ model.model_config.interleaved_rotary
+    model.model_config.use_cache model.model_config.z_loss optimizer.adam_ optimizer.clip_grad
+    optimizer.learning_rate_scheduler optimizer.optimizer_factory. optimizer.torch_adam_is_fused
+    optimizer.update_clipping optimizer.weight_decay profiler. s3_upload tokenizer. tokens.limit_
+    tokens.train_steps tokens.val_check_interval validation. wandb)");
 
 class NanotronReader {
  public:

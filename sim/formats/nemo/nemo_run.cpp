@@ -5,6 +5,7 @@
 
 #include "sim/core/json_value.hpp"
 #include "sim/core/text_file.hpp"
+#include "sim/core/value_list.hpp"
 #include "sim/formats/megatron/megatron_run.hpp"
 #include "sim/formats/nemo/performance_script.hpp"
 #include "sim/formats/settings/settings_files.hpp"
@@ -19,73 +20,29 @@ struct SameMeaning {
 };
 
 // Degrees stand with the model, but for NeMo 2, where they are the strategy's.
-constexpr SameMeaning of_ranks[] = {
-    {"tensor_model_parallel_size", "tensor_model_parallel_size"},
-    {"pipeline_model_parallel_size", "pipeline_model_parallel_size"},
-    {"virtual_pipeline_model_parallel_size", "virtual_pipeline_model_parallel_size"},
-    {"pipeline_model_parallel_layout", "pipeline_model_parallel_layout"},
-    {"decoder_first_pipeline_num_layers", "num_layers_in_first_pipeline_stage"},
-    {"decoder_last_pipeline_num_layers", "num_layers_in_last_pipeline_stage"},
-    {"account_for_embedding_in_pipeline_split", "account_for_embedding_in_pipeline_split"},
-    {"account_for_loss_in_pipeline_split", "account_for_loss_in_pipeline_split"},
-    {"context_parallel_size", "context_parallel_size"},
-    {"cp_comm_type", "cp_comm_type"},
-    {"expert_model_parallel_size", "expert_model_parallel_size"},
-    {"expert_tensor_parallel_size", "expert_tensor_parallel_size"},
-    {"sequence_parallel", "sequence_parallel"},
-};
+const WordPairs of_ranks = pairs_in(R"(
+    tensor_model_parallel_size pipeline_model_parallel_size virtual_pipeline_model_parallel_size
+    pipeline_model_parallel_layout
+    decoder_first_pipeline_num_layers=num_layers_in_first_pipeline_stage
+    decoder_last_pipeline_num_layers=num_layers_in_last_pipeline_stage
+    account_for_embedding_in_pipeline_split account_for_loss_in_pipeline_split
+    context_parallel_size cp_comm_type expert_model_parallel_size expert_tensor_parallel_size
+    sequence_parallel)");
 
 // Of the model, in the same words.
-constexpr SameMeaning of_model[] = {
-    {"num_layers", "num_layers"},
-    {"hidden_size", "hidden_size"},
-    {"ffn_hidden_size", "ffn_hidden_size"},
-    {"num_attention_heads", "num_attention_heads"},
-    {"num_query_groups", "num_query_groups"},
-    {"kv_channels", "kv_channels"},
-    {"make_vocab_size_divisible_by", "make_vocab_size_divisible_by"},
-    {"qk_layernorm", "qk_layernorm"},
-    {"softmax_type", "softmax_type"},
-    {"window_attn_skip_freq", "window_attn_skip_freq"},
-    {"activation_func_clamp_value", "activation_func_clamp_value"},
-    {"mtp_num_layers", "mtp_num_layers"},
-    {"multi_latent_attention", "multi_latent_attention"},
-    {"q_lora_rank", "q_lora_rank"},
-    {"kv_lora_rank", "kv_lora_rank"},
-    {"qk_head_dim", "qk_head_dim"},
-    {"qk_pos_emb_head_dim", "qk_pos_emb_head_dim"},
-    {"v_head_dim", "v_head_dim"},
-    {"num_experts", "num_moe_experts"},
-    {"moe_router_topk", "moe_router_topk"},
-    {"moe_ffn_hidden_size", "moe_ffn_hidden_size"},
-    {"moe_shared_expert_intermediate_size", "moe_shared_expert_intermediate_size"},
-    {"moe_router_num_groups", "moe_router_num_groups"},
-    {"moe_router_group_topk", "moe_router_group_topk"},
-    {"moe_router_enable_expert_bias", "moe_router_enable_expert_bias"},
-    {"moe_layer_freq", "moe_layer_freq"},
-    {"moe_token_dispatcher_type", "moe_token_dispatcher_type"},
-    {"moe_flex_dispatcher_backend", "moe_flex_dispatcher_backend"},
-    {"moe_shared_expert_overlap", "moe_shared_expert_overlap"},
-    {"moe_expert_capacity_factor", "moe_expert_capacity_factor"},
-    {"overlap_moe_expert_parallel_comm", "overlap_moe_expert_parallel_comm"},
-    {"delay_wgrad_compute", "delay_wgrad_compute"},
-    {"cuda_graph_impl", "cuda_graph_impl"},
-    {"cuda_graph_scope", "cuda_graph_scope"},
-    {"enable_cuda_graph", "enable_cuda_graph"},
-    {"external_cuda_graph", "external_cuda_graph"},
-    {"cpu_offloading", "cpu_offloading"},
-    {"cpu_offloading_num_layers", "cpu_offloading_num_layers"},
-    {"fine_grained_activation_offloading", "fine_grained_activation_offloading"},
-    {"activation_func_fp8_input_store", "activation_func_fp8_input_store"},
-    {"is_hybrid_model", "is_hybrid_model"},
-    {"hybrid_override_pattern", "hybrid_override_pattern"},
-    {"hybrid_layer_pattern", "hybrid_layer_pattern"},
-    {"experimental_attention_variant", "experimental_attention_variant"},
-    {"recompute_modules", "recompute_modules"},
-    {"recompute_granularity", "recompute_granularity"},
-    {"recompute_method", "recompute_method"},
-    {"recompute_num_layers", "recompute_num_layers"},
-};
+const WordPairs of_model = pairs_in(R"(
+    num_layers hidden_size ffn_hidden_size num_attention_heads num_query_groups kv_channels
+    make_vocab_size_divisible_by qk_layernorm softmax_type window_attn_skip_freq
+    activation_func_clamp_value mtp_num_layers multi_latent_attention q_lora_rank kv_lora_rank
+    qk_head_dim qk_pos_emb_head_dim v_head_dim num_experts=num_moe_experts moe_router_topk
+    moe_ffn_hidden_size moe_shared_expert_intermediate_size moe_router_num_groups
+    moe_router_group_topk moe_router_enable_expert_bias moe_layer_freq moe_token_dispatcher_type
+    moe_flex_dispatcher_backend moe_shared_expert_overlap moe_expert_capacity_factor
+    overlap_moe_expert_parallel_comm delay_wgrad_compute cuda_graph_impl cuda_graph_scope
+    enable_cuda_graph external_cuda_graph cpu_offloading cpu_offloading_num_layers
+    fine_grained_activation_offloading activation_func_fp8_input_store is_hybrid_model
+    hybrid_override_pattern hybrid_layer_pattern experimental_attention_variant recompute_modules
+    recompute_granularity recompute_method recompute_num_layers)");
 
 // Whole paths.
 constexpr SameMeaning of_run[] = {
@@ -124,22 +81,18 @@ constexpr SameMeaning of_run[] = {
     {"fp4", "mixed_precision.fp4|model.fp4"},
 };
 
-// Where other layers stand that nothing prices: {path, what}.
-constexpr SameMeaning unpriced[] = {
-    {"model.mm_cfg", "an image encoder"},
-    {"model.encoder.num_layers", "an encoder beside the decoder"},
-    {"model.encoder", "an encoder beside the decoder"},
-    {"model.bert_binary_head", "an encoder (BERT)"},
-    {"model.retro", "retrieval (RETRO)"},
-    {"model.vision", "an image encoder"},
-    {"model.mamba_ngroups_dim", "Mamba layers"},
-    {"model.hybrid_override_pattern", "Mamba and other hybrid layers"},
-    {"model.griffin", "recurrent layers"},
-    {"model.language_transformer_config", "an image encoder"},
-    {"model.vision_transformer_config", "an image encoder"},
-    {"peft", "the training of adapters alone"},
-    {"model.peft.peft_scheme", "the training of adapters alone"},
-};
+// Where other layers stand that nothing prices.
+const WordPairs unpriced = words_by_meaning({
+    {"an image encoder",
+     "model.mm_cfg model.vision model.language_transformer_config model.vision_transformer_config"},
+    {"an encoder beside the decoder", "model.encoder.num_layers model.encoder"},
+    {"an encoder (BERT)", "model.bert_binary_head"},
+    {"retrieval (RETRO)", "model.retro"},
+    {"Mamba layers", "model.mamba_ngroups_dim"},
+    {"Mamba and other hybrid layers", "model.hybrid_override_pattern"},
+    {"recurrent layers", "model.griffin"},
+    {"the training of adapters alone", "peft model.peft.peft_scheme"},
+});
 
 using Values = std::map<std::string, MegatronArguments::Value>;
 
@@ -169,7 +122,7 @@ class Translator {
   void refuse() {
     for (const auto& [paths, what] : unpriced)
       if (is_on(s_, paths))
-        s_.fail(paths, std::string{"means "} + what + ", which nothing prices",
+        s_.fail(paths, "means " + what + ", which nothing prices",
                 "import a run that trains all weights of a GPT-like model");
   }
 
@@ -346,7 +299,7 @@ MegatronArguments nemo_arguments(const Settings& settings, std::optional<std::in
                                  const std::map<std::string, std::string>& nccl) {
   Values values = Translator{settings, gpus}.read();
   std::map<std::string, std::string> spelling;
-  for (const auto& [argument, name] : of_model) spelling[argument] = std::string{"model."} + name;
+  for (const auto& [argument, name] : of_model) spelling[argument] = "model." + name;
   for (const auto& [argument, paths] : of_run)
     spelling[argument] = std::string_view{paths}.substr(0, std::string_view{paths}.find('|'));
   spelling["vocab_size"] = "model.vocab_size";
@@ -427,113 +380,37 @@ void resolve_references(Settings& settings) {
 namespace {
 
 // Classes of NeMo 2 (nemo/collections/llm/gpt/model) that a recipe names instead of their sizes.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 23> classes{{
-    {"GPTConfig175B", "gpt3-175b"},
-    {"Llama2Config7B", "llama2-7b"},
-    {"Llama2Config13B", "llama2-13b"},
-    {"Llama2Config70B", "llama2-70b"},
-    {"Llama3Config8B", "llama3-8b"},
-    {"Llama3Config70B", "llama3-70b"},
-    {"Llama31Config8B", "llama3.1-8b"},
-    {"Llama31Config70B", "llama3.1-70b"},
-    {"Llama31Config405B", "llama3.1-405b"},
-    {"Llama32Config1B", "llama3.2-1b"},
-    {"MixtralConfig8x7B", "mixtral-8x7b"},
-    {"Nemotron4Config15B", "nemotron-4-15b"},
-    {"Nemotron4Config340B", "nemotron-4-340b"},
-    {"GemmaConfig7B", "gemma-7b"},
-    {"Gemma2Config9B", "gemma-2-9b"},
-    {"GPTOSSConfig120B", "gpt-oss-120b"},
-    {"Qwen25Config7B", "qwen2.5-7b"},
-    {"Qwen25Config14B", "qwen2.5-14b"},
-    {"Qwen25Config32B", "qwen2.5-32b"},
-    {"Qwen3Config8B", "qwen3-8b"},
-    {"Qwen3Config14B", "qwen3-14b"},
-    {"Qwen3Config32B", "qwen3-32b"},
-    {"DeepSeekV3Config", "deepseek-v3"},
-}};
+const WordPairs classes = pairs_in(R"(
+    GPTConfig175B=gpt3-175b Llama2Config7B=llama2-7b Llama2Config13B=llama2-13b
+    Llama2Config70B=llama2-70b Llama3Config8B=llama3-8b Llama3Config70B=llama3-70b
+    Llama31Config8B=llama3.1-8b Llama31Config70B=llama3.1-70b Llama31Config405B=llama3.1-405b
+    Llama32Config1B=llama3.2-1b MixtralConfig8x7B=mixtral-8x7b Nemotron4Config15B=nemotron-4-15b
+    Nemotron4Config340B=nemotron-4-340b GemmaConfig7B=gemma-7b Gemma2Config9B=gemma-2-9b
+    GPTOSSConfig120B=gpt-oss-120b Qwen25Config7B=qwen2.5-7b Qwen25Config14B=qwen2.5-14b
+    Qwen25Config32B=qwen2.5-32b Qwen3Config8B=qwen3-8b Qwen3Config14B=qwen3-14b
+    Qwen3Config32B=qwen3-32b DeepSeekV3Config=deepseek-v3)");
 
 // They change neither time nor memory of a step, or say what Megatron-Core does anyway.
-const std::vector<std::string> inactive{
-    "data.",
-    "defaults",
-    "exp_manager",
-    "hydra",
-    "env_vars.",
-    "name",
-    "log.",
-    "model.apex_transformer_log_level",
-    "model.apply_query_key_layer_scaling",
-    "model.apply_rope_fusion",
-    "model.attention_dropout",
-    "model.attention_type",
-    "model.batch_p2p_comm",
-    "model.bias_activation_fusion",
-    "model.bias_dropout_add_fusion",
-    "model.cross_entropy_loss_fusion",
-    "model.cpu_offloading_",
-    "model.data.",
-    "model.defer_embedding_wgrad_compute",
-    "model.deterministic_mode",
-    "model.dist_ckpt",
-    "model.enable_megatron_timers",
-    "model.do_layer_norm_weight_decay",
-    "model.ffn_dropout",
-    "model.fp16_lm_cross_entropy",
-    "model.fp32_residual_connection",
-    "model.fp8_",
-    "model.fsdp_",
-    "model.gc_interval",
-    "model.get_attention_mask_from_fusion",
-    "model.grad_",
-    "model.gradient_",
-    "model.headscale",
-    "model.hidden_dropout",
-    "model.hysteresis",
-    "model.init_method_std",
-    "model.layernorm_",
-    "model.masked_softmax_fusion",
-    "model.mcore_",
-    "model.megatron_",
-    "model.moe_aux_loss_coeff",
-    "model.moe_grouped_gemm",
-    "model.moe_pad_expert_input_to_capacity",
-    "model.name",
-    "model.native_amp_",
-    "model.normalize_attention_scores",
-    "model.nsys_profile",
-    "model.onnx_safe",
-    "model.openai_gelu",
-    "model.optim.",
-    "model.persist_layer_norm",
-    "model.post_process",
-    "model.pre_process",
-    "model.precision",
-    "model.reduce_amax",
-    "model.resume_from_checkpoint",
-    "model.rotary_",
-    "model.scale_positional_embedding",
-    "model.seed",
-    "model.seq_len_interpolation_factor",
-    "model.sharp",
-    "model.sync_batch_comm",
-    "model.tokenizer.",
-    "model.tp_comm_",
-    "model.ub_tp_comm_overlap_cfg",
-    "model.use_cpu_initialization",
-    "model.use_emha",
-    "model.use_scaled_init_method",
-    "model.use_te_rng_tracker",
-    "model.use_tp_pp_dp_mapping",
-    "model.validation_param_sync_overlap",
-    "model.wgrad_deferral_limit",
-    "optim.",
-    "resume",
-    "run.",
-    "s3_checkpointing.",
-    "tokenizer.",
-    "trainer.",
-};
+const std::vector<std::string> inactive = words_in(R"(
+    data. defaults exp_manager hydra env_vars. name log. model.apex_transformer_log_level
+    model.apply_query_key_layer_scaling model.apply_rope_fusion model.attention_dropout
+    model.attention_type model.batch_p2p_comm model.bias_activation_fusion
+    model.bias_dropout_add_fusion model.cross_entropy_loss_fusion model.cpu_offloading_
+    model.data. model.defer_embedding_wgrad_compute model.deterministic_mode model.dist_ckpt
+    model.enable_megatron_timers model.do_layer_norm_weight_decay model.ffn_dropout
+    model.fp16_lm_cross_entropy model.fp32_residual_connection model.fp8_ model.fsdp_
+    model.gc_interval model.get_attention_mask_from_fusion model.grad_ model.gradient_
+    model.headscale model.hidden_dropout model.hysteresis model.init_method_std model.layernorm_
+    model.masked_softmax_fusion model.mcore_ model.megatron_ model.moe_aux_loss_coeff
+    model.moe_grouped_gemm model.moe_pad_expert_input_to_capacity model.name model.native_amp_
+    model.normalize_attention_scores model.nsys_profile model.onnx_safe model.openai_gelu
+    model.optim. model.persist_layer_norm model.post_process model.pre_process model.precision
+    model.reduce_amax model.resume_from_checkpoint model.rotary_ model.scale_positional_embedding
+    model.seed model.seq_len_interpolation_factor model.sharp model.sync_batch_comm
+    model.tokenizer. model.tp_comm_ model.ub_tp_comm_overlap_cfg model.use_cpu_initialization
+    model.use_emha model.use_scaled_init_method model.use_te_rng_tracker
+    model.use_tp_pp_dp_mapping model.validation_param_sync_overlap model.wgrad_deferral_limit
+    optim. resume run. s3_checkpointing. tokenizer. trainer.)");
 
 constexpr PricedOtherwise recipe_differences[] = {
     {"model.mcore_customization_config.parallel_attention",
@@ -567,7 +444,7 @@ std::optional<Model> model_of_class(const Settings& settings) {
   const std::string target = settings.word(path, "");
   const std::string name = target.substr(target.rfind('.') + 1);
   for (const auto& [known, model] : classes)
-    if (name == known) return read_model(std::string{model}, {"", ""});
+    if (name == known) return read_model(model, {"", ""});
   return std::nullopt;
 }
 

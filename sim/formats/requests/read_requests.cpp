@@ -33,12 +33,7 @@ RequestFormat format_of(const std::string& text, const std::string& file) {
 }
 
 RequestFormat named_format(const std::string& name) {
-  const std::vector<std::string>& names = request_format_names();
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end())
-    fail_input({"", "--trace-format"}, "'" + shown_text(name) + "' is unknown",
-               suggestion(name, names));
-  return static_cast<RequestFormat>(found - names.begin());
+  return choice<RequestFormat>(name, {"", "--trace-format"});
 }
 
 RequestTrace parse(RequestFormat format, const std::string& text, const std::string& file) {
@@ -54,12 +49,6 @@ RequestTrace parse(RequestFormat format, const std::string& text, const std::str
 }
 
 }  // namespace
-
-const std::vector<std::string>& request_format_names() {
-  static const std::vector<std::string> names{"lines",    "mooncake", "azure",
-                                              "burstgpt", "lengths",  "vllm"};
-  return names;
-}
 
 RequestTrace parse_request_trace(const std::string& text, const std::string& file,
                                  const TraceReading& reading) {

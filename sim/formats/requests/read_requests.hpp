@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/enum_words.hpp"
 #include "sim/serving/request.hpp"
 
 namespace orrery {
@@ -16,8 +17,9 @@ enum class RequestFormat {
   lengths,   ///< A CSV of input_length, output_length, without times.
   vllm       ///< The result file of vLLM's benchmark: input_lens, output_lens.
 };
-
-const std::vector<std::string>& request_format_names();
+template <>
+inline const std::vector<std::string> enum_words<RequestFormat>{"lines",    "mooncake", "azure",
+                                                                "burstgpt", "lengths",  "vllm"};
 
 /// What a trace says of its requests, by their arrival, the first of which is at 0.
 struct RequestTrace {
@@ -27,7 +29,7 @@ struct RequestTrace {
 };
 
 struct TraceReading {
-  std::string format = {};  ///< One of request_format_names(); "": the one that it looks like.
+  std::string format = {};  ///< One of its words; "": the one that it looks like.
   double speed = 1.0;       ///< So many times as fast as it was.
   std::int64_t first = 0;   ///< Only so many; 0: all.
 };

@@ -329,11 +329,6 @@ class ServerFinder {
 
 }  // namespace
 
-const std::string& name(ServerKind kind) {
-  static const std::array<std::string, 3> names{"vllm", "sglang", "trtllm"};
-  return names[static_cast<std::size_t>(kind)];
-}
-
 StartedServers find_servers(const std::vector<RecipeFile>& files, const RecipeAnswers& answers) {
   return ServerFinder{files, answers}.find();
 }

@@ -3,13 +3,15 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/enum_words.hpp"
 #include "sim/formats/recipe/recipe.hpp"
 
 namespace orrery {
 
 /// Whose server a command starts.
 enum class ServerKind { vllm, sglang, trtllm };
-const std::string& name(ServerKind kind);  ///< "vllm", also the engine's in workloads/engines.
+template <>
+inline const std::vector<std::string> enum_words<ServerKind>{"vllm", "sglang", "trtllm"};
 
 /// A command that starts a server of some engine, or one of its worker processes.
 struct ServerCommand {

@@ -7,6 +7,7 @@
 
 #include "sim/core/nearest.hpp"
 #include "sim/core/number_text.hpp"
+#include "sim/core/value_list.hpp"
 #include "sim/model/model_name.hpp"
 #include "sim/serving/deployment.hpp"
 #include "sim/serving/speculation.hpp"
@@ -307,129 +308,26 @@ constexpr std::array<PricedOtherwise, 20> otherwise{
       "constrains answers, whose cost is not modelled"}}};
 
 // What changes no price: names, places, logs, texts, and what the tables have settled.
-const std::vector<std::string> inactive{"additional_config",
-                                        "allow_",
-                                        "all2all_backend",
-                                        "api_",
-                                        "attention_backend",
-                                        "async_scheduling",
-                                        "attn_backend",
-                                        "backend",
-                                        "batch_wait",
-                                        "cache_transceiver_config",
-                                        "chat_template",
-                                        "collect_",
-                                        "compilation_config",
-                                        "config",
-                                        "constrained_json",
-                                        "context_length",
-                                        "cuda_graph",
-                                        "crash_dump",
-                                        "data_parallel_address",
-                                        "data_parallel_backend",
-                                        "data_parallel_hybrid_lb",
-                                        "data_parallel_rpc",
-                                        "data_parallel_size_local",
-                                        "data_parallel_start_rank",
-                                        "decode_attention_backend",
-                                        "decode_log_interval",
-                                        "deepep_mode",
-                                        "default_",
-                                        "disable_custom_all_reduce",
-                                        "disable_log",
-                                        "disable_shared_experts_fusion",
-                                        "disaggregation_",
-                                        "dist_",
-                                        "distributed_executor",
-                                        "download_dir",
-                                        "dyn_",
-                                        "enable_auto_tool",
-                                        "enable_cache_report",
-                                        "enable_flashinfer",
-                                        "enable_iter",
-                                        "enable_log",
-                                        "enable_metrics",
-                                        "enable_prompt_tokens_details",
-                                        "enable_request_id",
-                                        "enable_server_load",
-                                        "endpoint",
-                                        "extra_engine_args",
-                                        "extra_llm_api_options",
-                                        "fail_fast",
-                                        "fp8_gemm",
-                                        "generation_config",
-                                        "gpus_per_node",
-                                        "hf_",
-                                        "host",
-                                        "http",
-                                        "ipc",
-                                        "is_",
-                                        "iter_",
-                                        "kv_events_config",
-                                        "kv_transfer_config",
-                                        "load_balance",
-                                        "load_format",
-                                        "log_",
-                                        "mamba_",
-                                        "master_",
-                                        "max_beam_width",
-                                        "max_input_len",
-                                        "max_logprobs",
-                                        "max_model_len",
-                                        "max_seq_len",
-                                        "metadata_server",
-                                        "metrics",
-                                        "mm_",
-                                        "model_impl",
-                                        "moe_a2a_backend",
-                                        "moe_config.backend",
-                                        "moe_config.max_num_tokens",
-                                        "moe_dense_tp_size",
-                                        "moe_runner_backend",
-                                        "multi_modal",
-                                        "nccl_",
-                                        "nnodes",
-                                        "num_nodes",
-                                        "no_log",
-                                        "nsys",
-                                        "num_postprocess",
-                                        "numa",
-                                        "otlp",
-                                        "override_",
-                                        "perf_metrics",
-                                        "pod_ip",
-                                        "port",
-                                        "postprocess",
-                                        "prefill_attention_backend",
-                                        "preferred_sampling",
-                                        "print_iter_log",
-                                        "quiet",
-                                        "random_seed",
-                                        "reasoning_parser",
-                                        "request_plane",
-                                        "response_role",
-                                        "return_",
-                                        "revision",
-                                        "root_path",
-                                        "sampling_",
-                                        "schedule_conservativeness",
-                                        "seed",
-                                        "served_model_name",
-                                        "shutdown",
-                                        "skip_server_warmup",
-                                        "skip_tokenizer_init",
-                                        "speculative_config.",
-                                        "speculative_draft",
-                                        "ssl_",
-                                        "stream_output",
-                                        "tokenizer",
-                                        "tool_",
-                                        "trust_remote_code",
-                                        "uvicorn",
-                                        "use_tqdm",
-                                        "warmups",
-                                        "watchdog_timeout",
-                                        "web"};
+const std::vector<std::string> inactive = words_in(R"(
+    additional_config allow_ all2all_backend api_ attention_backend async_scheduling attn_backend
+    backend batch_wait cache_transceiver_config chat_template collect_ compilation_config config
+    constrained_json context_length cuda_graph crash_dump data_parallel_address
+    data_parallel_backend data_parallel_hybrid_lb data_parallel_rpc data_parallel_size_local
+    data_parallel_start_rank decode_attention_backend decode_log_interval deepep_mode default_
+    disable_custom_all_reduce disable_log disable_shared_experts_fusion disaggregation_ dist_
+    distributed_executor download_dir dyn_ enable_auto_tool enable_cache_report enable_flashinfer
+    enable_iter enable_log enable_metrics enable_prompt_tokens_details enable_request_id
+    enable_server_load endpoint extra_engine_args extra_llm_api_options fail_fast fp8_gemm
+    generation_config gpus_per_node hf_ host http ipc is_ iter_ kv_events_config
+    kv_transfer_config load_balance load_format log_ mamba_ master_ max_beam_width max_input_len
+    max_logprobs max_model_len max_seq_len metadata_server metrics mm_ model_impl moe_a2a_backend
+    moe_config.backend moe_config.max_num_tokens moe_dense_tp_size moe_runner_backend multi_modal
+    nccl_ nnodes num_nodes no_log nsys num_postprocess numa otlp override_ perf_metrics pod_ip
+    port postprocess prefill_attention_backend preferred_sampling print_iter_log quiet random_seed
+    reasoning_parser request_plane response_role return_ revision root_path sampling_
+    schedule_conservativeness seed served_model_name shutdown skip_server_warmup
+    skip_tokenizer_init speculative_config. speculative_draft ssl_ stream_output tokenizer tool_
+    trust_remote_code uvicorn use_tqdm warmups watchdog_timeout web)");
 
 }  // namespace
 

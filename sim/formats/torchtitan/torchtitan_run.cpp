@@ -5,6 +5,7 @@
 #include "sim/core/json_value.hpp"
 #include "sim/core/number_text.hpp"
 #include "sim/core/text_file.hpp"
+#include "sim/core/value_list.hpp"
 #include "sim/formats/recipe/recipe.hpp"
 #include "sim/formats/settings/settings_files.hpp"
 
@@ -173,45 +174,15 @@ constexpr UnpricedFamily unpriced_families[] = {
     {"qwen3_next", "linear attention"}, {"nemotron", "Mamba layers"}};
 
 // They change neither time nor memory of a step: data, checkpoints, logs, learning rates.
-const std::vector<std::string> inactive{
-    "activation_checkpoint.debug",
-    "activation_checkpoint.determinism_check",
-    "activation_checkpoint.per_op_sac_force",
-    "activation_checkpoint.preserve_rng_state",
-    "activation_checkpoint.visualize",
-    "checkpoint.",
-    "comm.",
-    "compile.backend",
-    "debug.",
-    "experimental.custom_",
-    "fault_tolerance.",
-    "float8.",
-    "job.",
-    "lr_scheduler.",
-    "memory_estimation.",
-    "metrics.",
-    "model.hf_assets_path",
-    "model.norm_type",
-    "model.print_after_conversion",
-    "model.tokenizer",
-    "optimizer.beta",
-    "optimizer.eps",
-    "optimizer.lr",
-    "optimizer.weight_decay",
-    "profiling.",
-    "quantize.",
-    "training.data_parallel_type",
-    "training.dataloader",
-    "training.dataset",
-    "training.deterministic",
-    "training.gc_",
-    "training.max_norm",
-    "training.mixed_precision_reduce",
-    "training.seed",
-    "training.steps",
-    "training.warmup_steps",
-    "validation.",
-};
+const std::vector<std::string> inactive = words_in(R"(
+    activation_checkpoint.debug activation_checkpoint.determinism_check
+    activation_checkpoint.per_op_sac_force activation_checkpoint.preserve_rng_state
+    activation_checkpoint.visualize checkpoint. comm. compile.backend debug. experimental.custom_
+    fault_tolerance. float8. job. lr_scheduler. memory_estimation. metrics. model.hf_assets_path
+    model.norm_type model.print_after_conversion model.tokenizer optimizer.beta optimizer.eps
+    optimizer.lr optimizer.weight_decay profiling. quantize. training.data_parallel_type
+    training.dataloader training.dataset training.deterministic training.gc_ training.max_norm
+    training.mixed_precision_reduce training.seed training.steps training.warmup_steps validation.)");
 
 // "Interleaved1F1B" and "interleaved_1f1b" are the same.
 std::string plain_word(const std::string& text) {

@@ -53,7 +53,7 @@ TEST(ExpertExchange, GatheringSendsEveryTokenToEveryRank) {
 }
 
 TEST(ExpertExchange, ARankAloneAndNoTokensTakeNoTime) {
-  for (std::size_t i = 0; i < expert_dispatcher_names().size(); ++i) {
+  for (std::size_t i = 0; i < enum_words<ExpertDispatcher>.size(); ++i) {
     const auto dispatcher = static_cast<ExpertDispatcher>(i);
     EXPECT_EQ(on_ideal_links(dispatcher, {1, 1, 1}, 1000).dispatch.time().si(), 0.0);
     EXPECT_EQ(on_ideal_links(dispatcher, {8, 2, 4}, 0).combine.time().si(), 0.0);

@@ -224,7 +224,7 @@ TEST(PlanKeys, HostileWordsAreEscapedAndCut) {
 
 // All 127 lists: what is written is read as the same, and what lies in "moe" is not told twice.
 TEST(RecomputeChoice, EveryListIsReadAsItIsWritten) {
-  const auto& names = recompute_module_names();
+  const auto& names = enum_words<RecomputeModule>;
   for (unsigned subset = 1; subset < 1u << names.size(); ++subset) {
     std::string word = "selective";
     for (std::size_t i = 0; i < names.size(); ++i)
