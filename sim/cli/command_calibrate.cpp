@@ -189,12 +189,8 @@ constexpr const char* any_system = "dgx-h100";
 
 std::vector<int> parse_tp(const std::string& text, const Place&) {
   std::vector<int> degrees;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t comma = std::min(text.find(',', at), text.size());
-    degrees.push_back(
-        static_cast<int>(value_of_flag("tp", text.substr(at, comma - at)).integer(1, 1024)));
-    at = comma + 1;
-  }
+  for (const std::string& degree : split(text, ","))
+    degrees.push_back(static_cast<int>(value_of_flag("tp", degree).integer(1, 1024)));
   return degrees;
 }
 

@@ -10,6 +10,7 @@
 #include "sim/core/json_value.hpp"
 #include "sim/core/number_text.hpp"
 #include "sim/core/quoting.hpp"
+#include "sim/core/value_list.hpp"
 #include "sim/core/write_file.hpp"
 #include "sim/explorer/reports.hpp"
 #include "sim/plan/placement.hpp"
@@ -121,16 +122,6 @@ bool is_flags(const std::string& word) {
   return word.starts_with("--") && word.find(' ') != word.npos;
 }
 
-Arguments split(const std::string& flags) {
-  Arguments words;
-  for (std::size_t begin = 0; begin < flags.size();) {
-    const std::size_t end = std::min(flags.find(' ', begin), flags.size());
-    if (end > begin) words.push_back(flags.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return words;
-}
-
 // A plan and its options, those for all plans where its own leave one open; of a result those of
 // its run alone.
 struct NamedPlan {
@@ -178,7 +169,7 @@ void read_own(const Arguments& own, const Options& common, bool is_result, Named
 
 void name_plan(const std::string& word, const Options& common, const Detail& detail,
                NamedPlan& into) {
-  const Arguments own = is_flags(word) ? split(word) : Arguments{"--plan", word};
+  const Arguments own = is_flags(word) ? words_in(word) : Arguments{"--plan", word};
   JsonValue result = JsonValue::parse("{}", word);
   if (!is_flags(word)) result = read_plan_file(word, {word, ""});
   const bool is_result = result.is_object() && result.has("schema");

@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include "sim/cli/options.hpp"
+#include "sim/core/value_list.hpp"
 #include "sim/core/write_file.hpp"
 #include "sim/pipeline/schedule_drawing.hpp"
 #include "sim/pipeline/schedule_file.hpp"
@@ -26,11 +27,8 @@ struct ScheduleRequest {
 
 PassLengths parse_lengths(const std::string& text, const Place& at) {
   std::vector<Seconds> lengths;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    lengths.emplace_back(parse_count(text.substr(begin, end - begin), at, 1, longest_pass));
-    begin = end + 1;
-  }
+  for (const std::string& length : split(text, ","))
+    lengths.emplace_back(parse_count(length, at, 1, longest_pass));
   if (lengths.size() != 3)
     fail_input(at, "'" + text + "' are not three numbers", "write those of F, I and W, as 10,11,9");
   return {lengths[0], lengths[1], lengths[2]};

@@ -11,6 +11,7 @@
 #include "sim/core/catalog.hpp"
 #include "sim/core/error.hpp"
 #include "sim/core/nearest.hpp"
+#include "sim/core/value_list.hpp"
 #include "sim/measurements/collective_curves.hpp"
 #include "sim/pipeline/schedule.hpp"
 
@@ -32,16 +33,6 @@ Words names_for(const std::string& name) {
   return shelf == shelves.end() ? Words{} : list_catalog(shelf->second);
 }
 
-Words split(const std::string& text, char mark) {
-  Words parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(mark, begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 bool is_placeholder(const std::string& part) {
   return part.empty() ||
          std::any_of(part.begin(), part.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
@@ -55,7 +46,7 @@ bool is_one_of(const std::string& word, std::initializer_list<const char*> words
 // NAME for one of the catalog.
 Candidates of_value(const std::string& name, const std::string& value) {
   Candidates found;
-  for (std::string part : split(value, '|')) {
+  for (std::string part : split(value, "|")) {
     part = part.substr(0, part.find_first_of(".[:"));
     if (is_one_of(part, {"FILE", "LOG", "RECORD", "TRACE", "PLAN"}))
       found.files = true;
@@ -102,10 +93,10 @@ Candidates of_place(const CommandPage& page) {
   for (const std::string& line : page.synopsis) {
     const std::string begins = "orrery " + page.name + " ";
     if (!line.starts_with(begins)) continue;
-    for (const std::string& word : split(line.substr(begins.size()), ' ')) {
+    for (const std::string& word : split(line.substr(begins.size()), " ")) {
       if (word.starts_with('-') || word.starts_with("[-") || word == "[options]") break;
       const std::string place = word.substr(word.starts_with('[') ? 1 : 0);
-      for (const std::string& part : split(place, '|')) {
+      for (const std::string& part : split(place, "|")) {
         const auto named = what.find(part.substr(0, part.find_first_of("]")));
         const Candidates of = of_value(named == what.end() ? page.name : named->second,
                                        part.substr(0, part.find(']')));

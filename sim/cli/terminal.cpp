@@ -11,6 +11,7 @@
 
 #include "sim/core/error.hpp"
 #include "sim/core/number_text.hpp"
+#include "sim/core/value_list.hpp"
 
 namespace orrery {
 namespace {
@@ -40,18 +41,15 @@ bool wants_colour() {
 
 std::vector<int> parse_ranks(const std::string& text) {
   std::vector<int> ranks;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string_view part = std::string_view{text}.substr(begin, end - begin);
+  for (const std::string& part : split(text, ",")) {
     const std::size_t dash = part.find('-');
     const int first = parse_rank(part.substr(0, dash), text);
     const int last = dash == part.npos ? first : parse_rank(part.substr(dash + 1), text);
     constexpr int most = 1 << 20;
     if (last < first || last - first > most)
-      fail_input({"", "--trace-ranks"}, "'" + std::string{part} + "' is not a range",
+      fail_input({"", "--trace-ranks"}, "'" + part + "' is not a range",
                  "write the smaller rank first");
     for (int rank = first; rank <= last; ++rank) ranks.push_back(rank);
-    begin = end + 1;
   }
   return ranks;
 }

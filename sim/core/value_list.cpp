@@ -127,15 +127,20 @@ std::optional<Range> parse_range(const std::string& text, const Place& at) {
 
 }  // namespace
 
-std::vector<std::string> split_list(const std::string& text, const Place& at) {
-  std::vector<std::string> items;
+std::vector<std::string> split(const std::string& text, const char* marks) {
+  std::vector<std::string> parts;
   for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    items.push_back(text.substr(begin, end - begin));
-    if (items.back().empty())
-      fail_input(at, "has an empty value", "write values with one comma between");
+    const std::size_t end = std::min(text.find_first_of(marks, begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
     begin = end + 1;
   }
+  return parts;
+}
+
+std::vector<std::string> split_list(const std::string& text, const Place& at) {
+  std::vector<std::string> items = split(text, ",");
+  if (std::find(items.begin(), items.end(), "") != items.end())
+    fail_input(at, "has an empty value", "write values with one comma between");
   return items;
 }
 

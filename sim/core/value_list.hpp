@@ -41,6 +41,9 @@ WordPairs pairs_in(const std::string& text);
 /// Each word of several texts with what that text means: {"an encoder", "bert roberta"}.
 WordPairs words_by_meaning(const WordPairs& texts_by_meaning);
 
+/// What stands before, between and behind the marks of a text, also where that is nothing.
+std::vector<std::string> split(const std::string& text, const char* marks);
+
 /// "1,2,4" at its commas. Errors (bad_input): nothing between two of them.
 std::vector<std::string> split_list(const std::string& text, const Place& at);
 

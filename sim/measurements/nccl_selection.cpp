@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sim/core/error.hpp"
+#include "sim/core/value_list.hpp"
 
 namespace orrery {
 namespace {
@@ -24,16 +25,6 @@ std::string lower(std::string text) {
   for (char& c : text)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   return text;
-}
-
-Words split(const std::string& text, const char* separators) {
-  Words parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find_first_of(separators, begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
 }
 
 std::size_t find_word(const std::string& word, const Words& known, const Place& at) {

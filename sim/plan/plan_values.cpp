@@ -5,6 +5,7 @@
 #include "sim/core/nearest.hpp"
 #include "sim/core/object_reader.hpp"
 #include "sim/core/text_file.hpp"
+#include "sim/core/value_list.hpp"
 
 namespace orrery {
 
@@ -62,11 +63,8 @@ RecomputeChoice read_recompute(const JsonValue& value) {
   }
   if (!word.starts_with(selective_prefix)) return choice<Recompute>(value);
   std::set<RecomputeModule> modules;
-  for (std::size_t begin = selective_prefix.size(); begin <= word.size();) {
-    const std::size_t end = std::min(word.find_first_of(",+", begin), word.size());
-    modules.insert(module_of(word.substr(begin, end - begin), value));
-    begin = end + 1;
-  }
+  for (const std::string& module : split(word.substr(selective_prefix.size()), ",+"))
+    modules.insert(module_of(module, value));
   // What is computed again with the whole is not computed again alone.
   if (modules.contains(RecomputeModule::moe)) {
     modules.erase(RecomputeModule::moe_act);

@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "sim/core/text_file.hpp"
+#include "sim/core/value_list.hpp"
 
 namespace orrery {
 namespace {
@@ -35,9 +36,7 @@ StageLayers read_stage_layers(const JsonValue& value) {
       value.is_number() ? std::to_string(value.integer(0, most)) : value.text();
   if (text == "even") return {};
   StageLayers layers;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find_first_of(",+", begin), text.size());
-    const std::string item = text.substr(begin, end - begin);
+  for (const std::string& item : split(text, ",+")) {
     const std::size_t times = std::min(item.find_first_of("x*"), item.size());
     const auto each = plain_integer(item.substr(0, times), most);
     const auto count =
@@ -45,7 +44,6 @@ StageLayers read_stage_layers(const JsonValue& value) {
     if (!each || !count || *count < 1) fail(value, item);
     if (layers.of.size() + static_cast<std::size_t>(*count) > most) fail(value, text);
     layers.of.insert(layers.of.end(), static_cast<std::size_t>(*count), *each);
-    begin = end + 1;
   }
   return layers;
 }

@@ -25,17 +25,6 @@ std::int64_t count_of(std::string_view word, const std::string& text, const Plac
   return static_cast<std::int64_t>(*count);
 }
 
-std::vector<std::string> words_of(std::string text) {
-  std::replace(text.begin(), text.end(), ',', ' ');
-  std::vector<std::string> words;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find(' ', begin), text.size());
-    if (end > begin) words.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return words;
-}
-
 BatchRamp::Level level_of(const std::string& item, const Place& at) {
   const std::size_t colon = item.find(':');
   if (colon == item.npos)
@@ -73,7 +62,7 @@ std::vector<BatchRamp::Level> levels_of(const BatchRamp& ramp, std::int64_t gbs,
 
 BatchRamp parse_batch_ramp(const std::string& text, const Place& at) {
   BatchRamp ramp;
-  const std::vector<std::string> words = words_of(text);
+  const std::vector<std::string> words = items_of(text);
   if (text.find(':') == text.npos) {
     if (words.size() != 3)
       fail_input(at, "'" + shown_text(text) + "' is no batch that grows", remedy_of_ramp);

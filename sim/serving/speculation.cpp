@@ -17,16 +17,6 @@ constexpr const char* example = "write it like mtp:2@0.7 or eagle3:3@0.66/0.39/0
 // 3.3 (huggingface.co/yuhuili, config.json).
 constexpr std::int64_t eagle_words = 32'000;
 
-std::vector<std::string> cut(const std::string& text, char mark) {
-  std::vector<std::string> parts(1);
-  for (const char letter : text)
-    if (letter == mark)
-      parts.emplace_back();
-    else
-      parts.back() += letter;
-  return parts;
-}
-
 Model one_layer(const Model& model) {
   Model layer = model;
   layer.layers = 1;
@@ -44,8 +34,8 @@ double Speculation::a_step() const {
 int Speculation::most_a_step() const { return static_cast<int>(std::ceil(a_step())); }
 
 Speculation parse_speculation(const std::string& text, const Place& at) {
-  const std::vector<std::string> sides = cut(text, '@');
-  std::vector<std::string> words = cut(sides.front(), ':');
+  const std::vector<std::string> sides = split(text, "@");
+  std::vector<std::string> words = split(sides.front(), ":");
   const bool names_model = words.size() == 3;
   if (sides.size() != 2 || words.size() < 2 || words.size() > 3)
     fail_input(at, "'" + text + "' says no drafts", example);
@@ -59,7 +49,7 @@ Speculation parse_speculation(const std::string& text, const Place& at) {
   const std::string place = at.file + at.pointer;
   speculation.tokens =
       static_cast<int>(value_of_text(words.back(), place).integer(1, most_drafted));
-  for (const std::string& rate : cut(sides.back(), '/'))
+  for (const std::string& rate : split(sides.back(), "/"))
     speculation.accepted.push_back(value_of_text(rate, place).number(0.0, 1.0));
   const auto positions = static_cast<std::size_t>(speculation.tokens);
   if (speculation.accepted.size() == 1)

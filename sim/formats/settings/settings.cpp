@@ -6,6 +6,7 @@
 #include "sim/core/json_value.hpp"
 #include "sim/core/nearest.hpp"
 #include "sim/core/text_file.hpp"
+#include "sim/core/value_list.hpp"
 
 namespace orrery {
 
@@ -19,19 +20,9 @@ namespace {
 
 constexpr int largest = 1 << 30;
 
-std::vector<std::string> split(const std::string& text, char at) {
-  std::vector<std::string> parts{""};
-  for (const char c : text)
-    if (c == at)
-      parts.emplace_back();
-    else
-      parts.back() += c;
-  return parts;
-}
-
 const SettingsTree* below(const SettingsTree& tree, const std::string& path) {
   const SettingsTree* at = &tree;
-  for (const std::string& key : split(path, '.'))
+  for (const std::string& key : split(path, "."))
     if (at = at->find(key); !at) return nullptr;
   return at;
 }
@@ -65,7 +56,7 @@ Settings::Settings(SettingsTree tree, std::string file)
 
 void Settings::set(const std::string& path, const std::string& value) {
   SettingsTree* at = &tree_;
-  for (const std::string& key : split(path, '.')) {
+  for (const std::string& key : split(path, ".")) {
     if (at->kind != SettingsTree::Kind::map) {
       *at = SettingsTree{};
       at->kind = SettingsTree::Kind::map;
@@ -86,7 +77,7 @@ void Settings::set(const std::string& path, const std::string& value) {
 void Settings::replace_words(const Meaning& meaning) { replace_below(tree_, "", meaning); }
 
 const SettingsTree* Settings::find(const std::string& paths) const {
-  for (const std::string& path : split(paths, '|')) {
+  for (const std::string& path : split(paths, "|")) {
     const SettingsTree* found = below(tree_, path);
     if (!found) continue;
     read_.insert(path);
@@ -98,7 +89,7 @@ const SettingsTree* Settings::find(const std::string& paths) const {
 const SettingsTree* Settings::look(const std::string& path) const { return below(tree_, path); }
 
 std::string Settings::name(const std::string& paths) const {
-  const std::vector<std::string> all = split(paths, '|');
+  const std::vector<std::string> all = split(paths, "|");
   for (const std::string& path : all) {
     const SettingsTree* found = below(tree_, path);
     if (found && !found->is_null()) return path;
