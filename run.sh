@@ -8,7 +8,7 @@
 set -eu
 
 packages="g++ cmake ninja-build pkg-config libsimgrid-dev libboost-graph-dev \
-nlohmann-json3-dev libsqlite3-dev libyaml-dev \
+libboost-program-options-dev nlohmann-json3-dev libsqlite3-dev libyaml-dev \
 libtomlplusplus-dev libcpp-httplib-dev zlib1g-dev libgtest-dev libgmock-dev"
 test_packages="clang-format-14 python3 dpkg-dev"
 

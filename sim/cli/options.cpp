@@ -1,11 +1,15 @@
 #include "sim/cli/options.hpp"
 
+#include <boost/program_options.hpp>
 #include <charconv>
 #include <iostream>
+#include <sstream>
 #include <utility>
 
 #include "sim/core/nearest.hpp"
 #include "sim/plan/plan_keys.hpp"
+
+namespace po = boost::program_options;
 
 namespace orrery {
 
@@ -58,88 +62,44 @@ std::string other_name(const std::string& word) {
   return found == names.end() ? std::string{} : found->second;
 }
 
-// A paragraph that goes on in lines of `width` behind `indent` blanks. A line may end within a word
-// that is longer than half of it.
-std::string in_column(const std::string& text, std::size_t indent, std::size_t width) {
-  if (text.size() < width) return text;
-  std::string lines;
-  for (std::size_t begin = 0; begin < text.size();) {
-    if (begin > 0 && text[begin] == ' ' && begin + 1 < text.size() && text[begin + 1] != ' ')
-      ++begin;
-    std::size_t end = std::min(begin + width, text.size());
-    if (end < text.size() && text[end - 1] != ' ' && text[end] != ' ') {
-      const std::size_t blank = text.rfind(' ', end - 1);
-      if (blank != text.npos && blank >= begin && end - 1 - blank < width / 2) end = blank + 1;
-    }
-    lines += text.substr(begin, end - begin);
-    if (end < text.size()) lines += "\n" + std::string(indent, ' ');
-    begin = end;
+po::value_semantic* semantic(const OptionEntry& one) {
+  if (one.value.empty()) return new po::untyped_value{true};
+  if (one.may_repeat) {
+    auto* many = po::value<std::vector<std::string>>()->value_name(one.value)->composing();
+    return one.takes_words ? many->multitoken() : many;
   }
-  return lines;
+  auto* text = po::value<std::string>()->value_name(one.value);
+  return one.value_may_lack() ? text->implicit_value("true", "") : text;
 }
 
-std::string left_column(const OptionEntry& option) {
-  return "  --" + option.name + " " + option.value;
+void add_to(po::options_description& all, const OptionEntry& one) {
+  all.add_options()(one.name.c_str(), semantic(one), one.help.c_str());
+}
+
+po::options_description description(const std::vector<OptionEntry>& entries,
+                                    const std::string& first) {
+  constexpr unsigned width = 100, without_first = 80;
+  po::options_description all{first, first.empty() ? without_first : width};
+  for (const OptionEntry& one : entries)
+    if (one.group == first) add_to(all, one);
+  for (auto one = entries.begin(); one != entries.end();) {
+    po::options_description group{one->group, width};
+    const auto begin = one;
+    for (; one != entries.end() && one->group == begin->group; ++one) add_to(group, *one);
+    if (begin->group != first) all.add(group);
+  }
+  return all;
 }
 
 }  // namespace
 
-std::string Options::table_text() const {
-  // The first column is narrower where all options stand in groups, and those of the first group do
-  // not need the blank behind it.
-  constexpr std::size_t width = 100, least = 23, most = 59;
-  std::size_t column = least;
-  for (const OptionEntry& one : entries_) {
-    const std::size_t left = std::clamp(left_column(one).size(), least, most);
-    column = std::max(column, left + (one.group == first_ ? 0 : 1));
-  }
-  column = std::min(column, first_.empty() ? 39 : most) + 1;
-  std::string text = first_.empty() ? "" : first_ + ":\n";
-  std::string group = first_;
-  const auto line = [&](const OptionEntry& one) {
-    const std::string left = left_column(one);
-    text += left;
-    if (!one.help.empty()) {
-      text += left.size() >= column ? "\n" + std::string(column, ' ')
-                                    : std::string(column - left.size(), ' ');
-      text += in_column(one.help, column, width - 1 - column);
-    }
-    text += "\n";
-  };
-  for (const OptionEntry& one : entries_)
-    if (one.group == first_) line(one);
-  for (const OptionEntry& one : entries_) {
-    if (one.group == first_) continue;
-    if (one.group != group) text += "\n" + (group = one.group) + ":\n";
-    line(one);
-  }
-  return text;
-}
-
-// -o is --output, and -j 4 as well as -j4 are --jobs 4, where there are such options; and "--sp
-// --json" is "--sp true --json".
-Arguments Options::long_names(const Arguments& arguments) const {
-  Arguments longer;
-  for (const std::string& word : arguments) {
-    if (!longer.empty() && word.starts_with("--") && longer.back().starts_with("--")) {
-      const OptionEntry* open = find(longer.back().substr(2));
-      if (open && open->value_may_lack()) longer.emplace_back("true");
-    }
-    const bool count =
-        word.starts_with("-j") && word.find_first_not_of("0123456789", 2) == word.npos;
-    if (word == "-o" && find("output")) {
-      longer.emplace_back("--output");
-    } else if (count && find("jobs")) {
-      longer.emplace_back("--jobs");
-      if (word.size() > 2) longer.push_back(word.substr(2));
-    } else {
-      longer.push_back(word);
-    }
-  }
-  if (!longer.empty() && longer.back().starts_with("--"))
-    if (const OptionEntry* open = find(longer.back().substr(2)); open && open->value_may_lack())
-      longer.emplace_back("true");
-  return longer;
+// -o is --output, and -j 4 as well as -j4 are --jobs 4, where there are such options.
+std::pair<std::string, std::string> Options::long_name(const std::string& word) const {
+  if (word == "-o" && find("output")) return {"output", ""};
+  const bool is_count =
+      word.starts_with("-j") && word.find_first_not_of("0123456789", 2) == word.npos;
+  if (is_count && find("jobs")) return {"jobs", word.substr(2)};
+  return {};
 }
 
 // An option, or what a dash makes look like one: with what was probably meant.
@@ -158,42 +118,52 @@ void Options::refuse_unknown(const std::string& word) const {
 }
 
 bool Options::parse(const Arguments& arguments, const std::string& usage) {
-  OptionTable table{entries_, table_text()};
-  CommandListener::tell(table);
+  const po::options_description known = description(entries_, first_);
+  std::ostringstream help;
+  help << known;
+  CommandListener::tell({entries_, help.str()});
   for (const std::string& word : arguments)
     if (word == "--" || word.starts_with("--="))
       fail_input(command_line, "'" + word + "' is no option", "leave it out");
-  const Arguments longer = long_names(arguments);
-  for (std::size_t i = 0; i < longer.size(); ++i) {
-    const std::string& word = longer[i];
-    if (!word.starts_with("--")) {
-      if (word.size() > 1 && word.front() == '-') refuse_unknown(word);
-      words_.push_back(word);
-      continue;
+  po::variables_map values;
+  try {
+    using namespace po::command_line_style;
+    const po::parsed_options parsed =
+        po::command_line_parser(arguments)
+            .options(known)
+            .style(allow_long | long_allow_adjacent | long_allow_next)
+            .extra_parser([&](const std::string& word) { return long_name(word); })
+            .allow_unregistered()
+            .run();
+    for (const po::option& one : parsed.options) {
+      const bool is_word = one.position_key >= 0;
+      if (one.unregistered ||
+          (is_word && one.value.front().size() > 1 && one.value.front().starts_with('-')))
+        refuse_unknown(one.original_tokens.front());
+      if (is_word) words_.push_back(one.value.front());
     }
-    const std::size_t equals = word.find('=');
-    const OptionEntry* option = find(word.substr(2, equals - 2));
-    if (!option) refuse_unknown(word);
-    const auto fail = [&](const std::string& problem, const std::string& remedy) {
-      fail_input(command_line, "the option '--" + option->name + "' " + problem, remedy);
-    };
-    if (has(option->name) && !option->may_repeat) fail("is given twice", "keep one of them");
-    std::vector<std::string>& texts = typed_[option->name];
-    if (option->value.empty()) {
-      if (equals != word.npos) fail("takes no value", "leave '" + word.substr(equals) + "' out");
-      continue;
-    }
-    const std::size_t before = texts.size();
-    if (equals != word.npos && equals + 1 < word.size())
-      texts.push_back(word.substr(equals + 1));
-    else if (equals == word.npos && i + 1 < longer.size())
-      texts.push_back(longer[++i]);
-    if (texts.size() == before) fail("needs a value", "write it after the option");
-    while (option->takes_words && i + 1 < longer.size() && !longer[i + 1].starts_with('-'))
-      texts.push_back(longer[++i]);
+    po::store(parsed, values);
+  } catch (const po::multiple_occurrences& error) {
+    fail_input(command_line, "the option '" + error.get_option_name() + "' is given twice",
+               "keep one of them");
+  } catch (const po::invalid_command_line_syntax& error) {
+    const bool has_value = error.kind() == po::invalid_command_line_syntax::extra_parameter;
+    fail_input(command_line,
+               "the option '" + error.get_option_name() +
+                   (has_value ? "' takes no value" : "' needs a value"),
+               has_value ? "leave the value out" : "write it after the option");
+  }
+  for (const OptionEntry& one : entries_) {
+    if (!values.count(one.name)) continue;
+    const po::variable_value& value = values[one.name];
+    std::vector<std::string>& texts = typed_[one.name];
+    if (one.may_repeat)
+      texts = value.as<std::vector<std::string>>();
+    else if (!one.value.empty())
+      texts = {value.as<std::string>()};
   }
   if (!has("help") || usage.empty()) return true;
-  std::cout << usage << "\n\n" << table.text;
+  std::cout << usage << "\n\n" << known;
   return false;
 }
 
@@ -227,6 +197,18 @@ void Options::give_also(const std::string& name, const std::string& begin,
   if (std::none_of(all.begin(), all.end(),
                    [&](const std::string& one) { return one.starts_with(begin); }))
     all.push_back(begin + text);
+}
+
+int run_subcommand(const Arguments& arguments, const std::vector<Subcommand>& all,
+                   const std::string& usage, const std::string& nothing,
+                   const std::string& unknown) {
+  const std::vector<std::string> names = names_of(all);
+  CommandListener::tell(names);
+  const std::string word = arguments.empty() ? "" : arguments.front();
+  if (word == "--help") return std::cout << usage, exit_ok;
+  for (const Subcommand& one : all)
+    if (one.name == word) return one.run({arguments.begin() + 1, arguments.end()});
+  fail_input({}, word.empty() ? nothing : "'" + word + "' " + unknown, suggestion(word, names));
 }
 
 const OptionEntry* Options::find(const std::string& name) const {

@@ -16,7 +16,7 @@
 
 namespace orrery {
 
-/// What becomes of an option's text, which stands at `at`. Errors (bad_input): no legal value.
+/// Reads an option's text, which stands at `at`. Errors (bad_input): no legal value.
 using Take = std::function<void(const std::string& text, const Place& at)>;
 
 /// An option as the parser of command lines knows it.
@@ -35,7 +35,7 @@ struct OptionEntry {
 /// All options of a command, in the order of its help.
 struct OptionTable {
   std::vector<OptionEntry> options;
-  std::string text;  ///< As the help prints it.
+  std::string text;  ///< The lines of the help.
 };
 
 /// Hears, while it lives, what the commands say of themselves that run: the tables against which
@@ -62,14 +62,25 @@ class CommandListener {
   Ears ears_;
 };
 
+/// A command of a command, as "run" of `orrery sweep`.
+struct Subcommand {
+  std::string name;
+  std::function<int(const Arguments&)> run;
+};
+/// Runs the one that the first argument names, with the others; --help prints `usage`. Errors
+/// (bad_input): there is none, which is the problem `nothing`, or no such, "'x' " + `unknown`.
+int run_subcommand(const Arguments& arguments, const std::vector<Subcommand>& all,
+                   const std::string& usage, const std::string& nothing,
+                   const std::string& unknown);
+
 /// Where options stand: `command_line / "gpus"` is --gpus.
 inline const Place command_line{};
 
 /// A whole number in [minimum, maximum].
 int parse_count(const std::string& text, const Place& at, int minimum, int maximum);
 
-// How an option's text becomes its value, beside a function of the text and its place, and a
-// Notation, which reads it as a file would hold it.
+// Ways to read an option's text. Others are a function of the text and its place, and a Notation,
+// which reads the text as a value of a file.
 
 struct AsTyped {};
 struct Counted {
@@ -106,7 +117,7 @@ class Options {
   /// `heading`: of the first options; "": they have none.
   explicit Options(const std::string& heading = "Options") : group_{heading}, first_{heading} {}
 
-  /// What is added from here on stands under this heading; the first one is printed first.
+  /// Begins a group: options that are added stand under this heading. The first is printed first.
   void group(const std::string& heading) { group_ = heading; }
   /// An option without a value.
   void add(const std::string& name, const std::string& help) { add({name, "", help}); }
@@ -155,13 +166,13 @@ class Options {
 
   bool has(const std::string& name) const { return typed_.contains(name); }
   std::string text(const std::string& name) const { return typed_.at(name).front(); }
-  /// As if it were typed, unless it is.
+  /// Gives an option a value, unless it was typed.
   void give(const std::string& name, const std::string& text);
-  /// As it was typed in `other`, unless it is here; nothing where it is in neither.
+  /// Gives an option the values that it has in `other`, if any, unless it was typed here.
   void give(const std::string& name, const Options& other);
   /// The same of an option that may be repeated: `begin` + `text`, unless one begins so.
   void give_also(const std::string& name, const std::string& begin, const std::string& text);
-  /// What was typed, by name; an option without a value has none.
+  /// The typed values by name; an option without a value has none.
   const std::map<std::string, std::vector<std::string>>& typed() const { return typed_; }
   const std::vector<OptionEntry>& entries() const { return entries_; }
   const OptionEntry* find(const std::string& name) const;
@@ -180,9 +191,8 @@ class Options {
   std::string required(const std::string& name, const std::string& remedy) const;
 
  private:
-  /// As the help prints it.
-  std::string table_text() const;
-  Arguments long_names(const Arguments& arguments) const;
+  /// The long name of a short option and the value written with it; none has two empty texts.
+  std::pair<std::string, std::string> long_name(const std::string& word) const;
   /// Errors: an option that is none, or a word that a dash makes look like one.
   void refuse_unknown(const std::string& word) const;
 

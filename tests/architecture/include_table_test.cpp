@@ -110,6 +110,7 @@ TEST(IncludeTable, ThirdPartiesAreConfined) {
       {"boost/graph/", {"cluster"}},
       {"boost/container/", {"training"}},
       {"boost/property_tree/", {"formats/inventory"}},
+      {"boost/program_options", {"cli"}},
       {"sqlite3.h", {"sweep"}},
       {"simgrid/", {"engine/simgrid"}},
       {"yaml.h", {"formats/settings"}},
