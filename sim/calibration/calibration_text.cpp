@@ -10,6 +10,7 @@
 #include "sim/core/dtype.hpp"
 #include "sim/core/number_text.hpp"
 #include "sim/core/table.hpp"
+#include "sim/core/value_list.hpp"
 #include "sim/kernels/attention_time.hpp"
 #include "sim/kernels/gemm_time.hpp"
 #include "sim/kernels/kernel_error.hpp"
@@ -29,11 +30,7 @@ Gpu gpu_of(const KernelTables& tables, const MeasuredGpu& measured) {
   return gpu;
 }
 
-std::string by(const std::vector<std::int64_t>& sizes) {
-  std::string text;
-  for (const std::int64_t size : sizes) text += (text.empty() ? "" : " x ") + std::to_string(size);
-  return text;
-}
+std::string by(const std::vector<std::int64_t>& sizes) { return joined(sizes, " x "); }
 
 AssessedTable assess_gemm(const KernelTables& tables, const GemmTable& table) {
   const GemmTime time{gpu_of(tables, table.measured_on), table.dtype, &tables};

@@ -12,10 +12,6 @@ namespace {
 using calibration::Case;
 using calibration::make_case;
 
-std::string pass_name(GemmPass pass) {
-  return pass == GemmPass::forward ? "forward" : pass == GemmPass::dgrad ? "dgrad" : "wgrad";
-}
-
 // Rows of a copy of bf16 in this width that reads and writes `bytes` together.
 constexpr std::int64_t copy_width = 8192;
 std::int64_t copy_rows(Bytes bytes) {
@@ -27,7 +23,7 @@ void add_grouped(std::vector<Case>& cases, const Op& op, const Plan& plan, doubl
   const auto experts = static_cast<std::int64_t>(op.rows.size());
   const std::int64_t tokens = std::accumulate(op.rows.begin(), op.rows.end(), std::int64_t{0});
   if (is_narrow(plan.dtype) || is_wide(plan.dtype) || experts == 0 || tokens < experts) return;
-  merge_shapes(cases, {make_case("grouped_gemm", {pass_name(op.pass), name(plan.dtype), "even"},
+  merge_shapes(cases, {make_case("grouped_gemm", {name(op.pass), name(plan.dtype), "even"},
                                  {tokens, experts, op.n, op.k}, weight)});
 }
 
@@ -37,8 +33,8 @@ void add_shape(std::vector<Case>& cases, const Op& op, const Plan& plan, double 
   switch (op.kind) {
     case Op::Kind::gemm:
       if (plan.dtype == Dtype::fp32) break;  // Of which no record holds products.
-      merge_shapes(cases, {make_case("gemm", {pass_name(op.pass), name(plan.dtype)},
-                                     {op.m, op.n, op.k}, weight)});
+      merge_shapes(cases, {make_case("gemm", {name(op.pass), name(plan.dtype)}, {op.m, op.n, op.k},
+                                     weight)});
       break;
     case Op::Kind::grouped_gemm:
       add_grouped(cases, op, plan, weight);
@@ -128,14 +124,8 @@ std::vector<calibration::Case> missing_shapes(const Scenario& scenario, const Ke
     };
   };
   for (const LayerKind kind : scenario.kinds()) {
-    double layers = 0.0;
-    for (int chunk = 0; chunk < plan.chunks(); ++chunk) {
-      const int part = plan.virtual_stage(stage, chunk);
-      const int first = scenario.first_layer(part);
-      for (int l = 0; l < scenario.layers_of[static_cast<std::size_t>(part)]; ++l)
-        layers += scenario.kind_of(first + l) == kind;
-    }
-    if (layers > 0.0) visit_layer_ops(scenario, kind, add(layers));
+    const int layers = scenario.layers_of_kind(kind, stage);
+    if (layers > 0) visit_layer_ops(scenario, kind, add(layers));
   }
   visit_end_ops(scenario, plan.holds(stage, 0), plan.holds(stage, plan.virtual_stages() - 1),
                 add(1.0));

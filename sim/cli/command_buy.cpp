@@ -51,7 +51,7 @@ PayBy parse_pay(const std::string& text, const Place& at) {
   return text == "own" ? PayBy::own : PayBy::rent;
 }
 
-// What the options of `orrery buy` say, and the request that they make.
+// The options of `orrery buy`, and the request that they make.
 struct BuyOptions {
   PurchaseRequest request;
   PurchaseNames names;
@@ -172,10 +172,9 @@ void complete(BuyOptions& asked, const Options& options) {
 
 int run_buy(const Arguments& arguments) {
   BuyOptions asked;
-  Simulator simulator = Simulator::own;
   Options options;
   add_buy(options, asked);
-  add_simulator(options, simulator);
+  add_simulator(options);
   point_plan_keys_to_fix(options, arguments, "a purchase");
   if (!options.read(arguments,
                     "usage: orrery buy --model M --tokens T --system S,S --gpus N [options]\n\n"
@@ -183,7 +182,6 @@ int run_buy(const Arguments& arguments) {
                     "(docs/BUYING.md)."))
     return exit_ok;
   options.refuse_words("see orrery buy --help");
-  const SimulatorChoice chosen{simulator};
   if (asked.json)
     options.refuse({"csv"}, "and --json would be printed into each other", "leave one of them out");
   complete(asked, options);

@@ -346,27 +346,19 @@ int calibrate_gpu(const Arguments& arguments) {
 }  // namespace
 
 int run_calibrate(const Arguments& arguments) {
-  static const std::vector<std::string> words{"fit", "gpu", "show", "step"};
-  CommandListener::tell(words);
-  const std::string word = arguments.empty() ? "" : arguments[0];
-  if (word == "--help") {
-    std::cout << "usage: orrery calibrate gpu | fit RECORD... -o FILE | show FILE|GPU | "
-                 "step RECORD\n\n"
-                 "  gpu    measure the GPUs of this machine\n"
-                 "  fit    turn such records and logs of nccl-tests into a calibration\n"
-                 "  show   what a calibration holds, and how well it predicts itself\n"
-                 "  step   the training steps of a record, predicted\n\n"
-                 "  orrery calibrate WORD --help   its options\n";
-    return exit_ok;
-  }
-  const Arguments rest =
-      arguments.empty() ? arguments : Arguments{arguments.begin() + 1, arguments.end()};
-  if (word == "gpu") return calibrate_gpu(rest);
-  if (word == "fit") return calibrate_fit(rest);
-  if (word == "show") return calibrate_show(rest);
-  if (word == "step") return calibrate_step(rest);
-  fail_input({}, word.empty() ? "calibrate what?" : "'" + word + "' is nothing to calibrate",
-             suggestion(word, words));
+  return run_subcommand(arguments,
+                        {{"fit", calibrate_fit},
+                         {"gpu", calibrate_gpu},
+                         {"show", calibrate_show},
+                         {"step", calibrate_step}},
+                        "usage: orrery calibrate gpu | fit RECORD... -o FILE | show FILE|GPU | "
+                        "step RECORD\n\n"
+                        "  gpu    measure the GPUs of this machine\n"
+                        "  fit    turn such records and logs of nccl-tests into a calibration\n"
+                        "  show   what a calibration holds, and how well it predicts itself\n"
+                        "  step   the training steps of a record, predicted\n\n"
+                        "  orrery calibrate WORD --help   its options\n",
+                        "calibrate what?", "is nothing to calibrate");
 }
 
 }  // namespace orrery

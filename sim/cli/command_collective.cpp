@@ -31,7 +31,7 @@ Bytes parse_size(const std::string& text, const Place& place) {
   return Bytes{value};
 }
 
-// What the options of `orrery collective` say.
+// The options of `orrery collective`.
 struct CollectiveRequest {
   std::optional<std::string> system, calibration, gpus, nodes;
   std::optional<Bytes> size;
@@ -39,7 +39,6 @@ struct CollectiveRequest {
   int factor = 2;
   std::string algorithms, protocols;
   bool hierarchical = false, unfolded = false, json = false;
-  Simulator simulator = Simulator::own;
   Bytes host_memory;
 };
 
@@ -61,7 +60,7 @@ void add_collective(Options& options, CollectiveRequest& into) {
               into.unfolded);
   options.add("json", "print orrery.collective/1", into.json);
   options.help();
-  add_simulator_and_alias(options, into.simulator);
+  add_simulator_and_alias(options);
   add_host_memory_option(options, into.host_memory);
 }
 
@@ -94,10 +93,7 @@ int run_file(const std::string& file, const System& system, const CollectiveRequ
       fail_input({}, std::string{"--"} + option + " is for NCCL's collectives",
                  "leave it out: " + file + " specifies everything except the system");
   const CollectiveProgram program = parse_collective_program(JsonValue::read_file(file));
-  const ProgramTime result = [&] {
-    LongWork line;
-    return run_program(program, system, {file, ""});
-  }();
+  const ProgramTime result = long_work([&] { return run_program(program, system, {file, ""}); });
   std::cout << (asked.json ? program_json(file, system.name, program, result)
                            : program_text(program, result));
   return exit_ok;
@@ -109,15 +105,15 @@ int run_collective(const Arguments& arguments) {
   CollectiveRequest asked;
   Options options;
   add_collective(options, asked);
-  if (!options.read(arguments,
-                    "usage: orrery collective KIND --system NAME|FILE --gpus N [options]\n"
-                    "       orrery collective FILE.json --system NAME|FILE [--simulator own|simgrid] "
-                    "[--json]\n\n"
-                    "One collective alone, in the columns of nccl-tests. KIND: see orrery list "
-                    "collectives.\nFILE.json: a collective of your own, message by message "
-                    "(docs/COLLECTIVES.md)."))
+  if (!options.read(
+          arguments,
+          "usage: orrery collective KIND --system NAME|FILE --gpus N [options]\n"
+          "       orrery collective FILE.json --system NAME|FILE [--simulator own|simgrid] "
+          "[--json]\n\n"
+          "One collective alone, in the columns of nccl-tests. KIND: see orrery list "
+          "collectives.\nFILE.json: a collective of your own, message by message "
+          "(docs/COLLECTIVES.md)."))
     return exit_ok;
-  const SimulatorChoice chosen{asked.simulator};
   const std::string& word =
       options.only_word("which collective?", "one collective at a time",
                         "write like 'orrery collective all_reduce --system dgx-h100 --gpus 8'");
@@ -145,7 +141,8 @@ int run_collective(const Arguments& arguments) {
     for (const Bytes size : sizes) {
       ProgressListener::tell({Progress::Of::sizes, lines.size(), sizes.size()});
       collective.bytes = size;
-      lines.push_back({collective, run_alone(collective, system, how, asked.unfolded, asked.host_memory)});
+      lines.push_back(
+          {collective, run_alone(collective, system, how, asked.unfolded, asked.host_memory)});
     }
   }
   std::cout << (asked.json ? collective_json(system.name, lines) : collective_text(lines));

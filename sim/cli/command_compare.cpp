@@ -47,12 +47,11 @@ void compare_gpus(const KinetoTrace& trace, const Gpu& gpu, std::vector<std::str
                     gpu.name + ".");
 }
 
-// What the options of all plans say: of one beside traces, of several side by side, or of what a
-// plan in quotes may say.
+// The options for all plans: for one that is compared with traces, for several, or those that a
+// plan in quotes may have.
 struct CompareOptions {
   ScenarioOptions inputs;
   Detail detail;
-  Simulator simulator = Simulator::own;
   RunOptions run;
   std::optional<std::string> trace, html;
   std::optional<std::int64_t> step;  ///< Of the trace.
@@ -63,7 +62,7 @@ struct CompareOptions {
 
 void add_comparison(Options& options, CompareOptions& into) {
   add_scenario(options, into.inputs);
-  add_simulator_and_alias(options, into.simulator);
+  add_simulator_and_alias(options);
   add_memory_option(options, into.detail);
   add_host_memory_option(options, into.detail.host_memory);
   add_run_policy(options, into.run);
@@ -98,10 +97,7 @@ int compare_traces(const CompareOptions& asked, const std::vector<std::string>& 
   const KernelNames names{asked.names};
   const Scenario scenario = read_scenario(asked.inputs);
   std::vector<ProfiledRank> ranks;
-  const Result result = [&] {
-    LongWork line;
-    return estimate(scenario, asked.detail).result;
-  }();
+  const Result result = long_work([&] { return estimate(scenario, asked.detail).result; });
   for (const std::string& file : files) {
     const KinetoTrace trace = read_kineto(file);
     std::vector<std::string> notes;
@@ -140,7 +136,7 @@ std::vector<std::string> names_of_run_options(bool with_samples) {
   return names_of(options.entries());
 }
 
-// Of which run, where there is no --tokens?
+// The first option about a run, which needs --tokens; "": none is given.
 std::string option_about_a_run(const Options& options) {
   for (const std::string& name : names_of_run_options(true))
     if (options.has(name)) return name;
@@ -234,7 +230,6 @@ int run_compare(const Arguments& arguments) {
   Options options{""};
   add_comparison(options, common);
   if (!options.read(others, compare_usage)) return exit_ok;
-  const SimulatorChoice chosen{common.simulator};
   Arguments words;  // Plans in the order in which they were named.
   for (const std::string& word : options.words())
     words.push_back(word.starts_with('\n') ? flags[std::stoul(word.substr(1))] : word);

@@ -23,7 +23,7 @@
 namespace orrery {
 namespace {
 
-// What comes out of an estimate, as options say it.
+// The options that choose what is printed and written.
 struct EstimateOptions {
   std::optional<double> tokens;
   std::optional<std::string> reliability, economics, runs, html, trace, missing;
@@ -113,11 +113,10 @@ std::string missing_text(const Result& result, EstimateContext& context) {
 int run_estimate(const Arguments& arguments) {
   ScenarioOptions inputs;
   Detail detail;
-  Simulator simulator = Simulator::own;
   EstimateOptions asked;
   Options options{""};
   add_scenario(options, inputs);
-  add_simulator_and_alias(options, simulator);
+  add_simulator_and_alias(options);
   add_memory_option(options, detail);
   add_host_memory_option(options, detail.host_memory);
   add_output(options, asked, detail);
@@ -125,7 +124,6 @@ int run_estimate(const Arguments& arguments) {
                     "usage: orrery estimate --model M --system S --gpus N --gbs B [options]"))
     return exit_ok;
   options.refuse_words("see orrery estimate --help");
-  const SimulatorChoice chosen{simulator};
 
   const Scenario scenario = read_scenario(inputs);
   // What is wrong with prices is said before the work is done.
@@ -141,10 +139,7 @@ int run_estimate(const Arguments& arguments) {
   std::vector<MeasuredRun> own_runs;
   if (asked.runs) own_runs = read_measured_runs(*asked.runs, inputs.system, detail.most_memory);
   EstimateContext context{scenario.system};
-  Estimate answer = [&] {
-    LongWork line;
-    return estimate(scenario, context, detail);
-  }();
+  Estimate answer = long_work([&] { return estimate(scenario, context, detail); });
   const std::string interrupted =
       run ? expected_run_text(prepare_run(scenario, answer.result.step_time, *run), *run,
                               *economics)
@@ -170,10 +165,8 @@ int run_estimate(const Arguments& arguments) {
   std::cout << interrupted;
   if (!asked.json) std::cout << measured_text(inputs.plan, answer.result.step_time);
   if (asked.changes) {
-    const std::vector<SingleChange> changes = [&] {
-      LongWork line;
-      return single_changes(answer.result, context, detail);
-    }();
+    const std::vector<SingleChange> changes =
+        long_work([&] { return single_changes(answer.result, context, detail); });
     std::cout << "\n" << changes_text(changes);
   }
   return exit_ok;

@@ -43,8 +43,7 @@ std::map<std::string, std::string> words_of(const Options& options, const Scenar
     for (const PlanKey& key : plan_keys()) {
       const bool open = key.access.may_be_open && !key.can_change(scenario.plan);
       const bool follows = key.follows && key.follows(scenario.plan);
-      if (key.has_value(scenario.plan) && !open && !follows &&
-          key.text(scenario.plan) != key.unsaid)
+      if (key.has_value(scenario.plan) && !open && !follows && key.text(scenario.plan) != key.usual)
         words[key.name] = key.text(scenario.plan);
     }
     for (const char* key : {"model", "system", "calibration"})
@@ -119,13 +118,12 @@ sigset_t signals_that_end() {
 int run_explore(const Arguments& arguments) {
   ScenarioOptions asked;
   Detail detail;
-  Simulator simulator = Simulator::own;
   detail.most_memory = tolerated_share_of_memory;
   int port = 0;
   bool stays_closed = false;
   Options options{""};
   add_scenario(options, asked);
-  add_simulator_and_alias(options, simulator);
+  add_simulator_and_alias(options);
   add_host_memory_option(options, detail.host_memory);
   options.group("The page");
   options.add("tokens", "N",
@@ -141,7 +139,6 @@ int run_explore(const Arguments& arguments) {
                     "Ctrl-C."))
     return exit_ok;
   options.refuse_words("see orrery explore --help");
-  const SimulatorChoice chosen{simulator};
 
   const std::map<std::string, std::string> words = words_of(options, asked);
   NamesAllowed names = NamesAllowed::of_catalog();

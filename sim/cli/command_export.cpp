@@ -17,7 +17,7 @@
 namespace orrery {
 namespace {
 
-// What the options of `orrery export megatron` say.
+// The options of `orrery export megatron`.
 struct ExportOptions {
   ScenarioOptions inputs;
   std::optional<std::string> script, diff;
@@ -154,18 +154,7 @@ int export_simgrid(const Arguments& arguments) {
   return exit_ok;
 }
 
-}  // namespace
-
-int run_export(const Arguments& arguments) {
-  static const std::vector<std::string> formats{"megatron", "server", "simgrid"};
-  CommandListener::tell(formats);
-  const std::string format = arguments.empty() ? "" : arguments[0];
-  if (format == "--help") return run_export({formats.front(), "--help"});
-  if (format == "server") return export_server({arguments.begin() + 1, arguments.end()});
-  if (format == "simgrid") return export_simgrid({arguments.begin() + 1, arguments.end()});
-  if (format != formats.front())
-    fail_input({}, format.empty() ? "export to what?" : "'" + format + "' is not a format",
-               suggestion(format, formats));
+int export_megatron(const Arguments& arguments) {
   ExportOptions asked;
   Options options{""};
   add_scenario(options, asked.inputs);
@@ -178,7 +167,7 @@ int run_export(const Arguments& arguments) {
   add_variables(options, asked.variables);
   options.group("");
   options.help();
-  if (!options.read({arguments.begin() + 1, arguments.end()},
+  if (!options.read(arguments,
                     "usage: orrery export megatron --model M --system S --gpus N --gbs B "
                     "[options]\n\n"
                     "Prints a plan and its model as arguments of Megatron-LM's pretrain_gpt.py; "
@@ -195,6 +184,18 @@ int run_export(const Arguments& arguments) {
   for (const std::string& what : flags.left_out)
     std::cerr << "orrery: note: no flag for " << what << "\n";
   return exit_ok;
+}
+
+}  // namespace
+
+int run_export(const Arguments& arguments) {
+  const std::vector<Subcommand> all{
+      {"megatron", export_megatron}, {"server", export_server}, {"simgrid", export_simgrid}};
+  if (arguments == Arguments{"--help"}) {
+    CommandListener::tell(names_of(all));
+    return export_megatron(arguments);
+  }
+  return run_subcommand(arguments, all, "", "export to what?", "is not a format");
 }
 
 }  // namespace orrery

@@ -171,21 +171,7 @@ const std::vector<Format>& formats() {
   return all;
 }
 
-}  // namespace
-
-const std::vector<std::string>& recipe_formats() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> all;
-    for (const Format& format : formats()) all.push_back(format.name);
-    return all;
-  }();
-  return names;
-}
-
-int import_recipe(const std::string& name, const Arguments& arguments) {
-  const Format* format = nullptr;
-  for (const Format& one : formats())
-    if (one.name == name) format = &one;
+int import_recipe(const Format& format, const Arguments& arguments) {
   RecipeAnswers answers;
   ImportOutput output;
   Options options;
@@ -196,20 +182,22 @@ int import_recipe(const std::string& name, const Arguments& arguments) {
               answers.name);
   add_settings(options, answers.set);
   add_output(options, output);
-  if (!options.read(arguments, "usage: orrery import " + name +
-                                   (format->is_one_file ? " FILE" : " FILE...") +
-                                   " [options]\n\nReads " + format->what +
+  if (!options.read(arguments, "usage: orrery import " + format.name +
+                                   (format.is_one_file ? " FILE" : " FILE...") +
+                                   " [options]\n\nReads " + format.what +
                                    "; writes a plan with its model, for --plan\nand --model."))
     return exit_ok;
   const std::vector<std::string>& paths = some_words(options, "name a file");
-  if (format->is_one_file && paths.size() != 1)
+  if (format.is_one_file && paths.size() != 1)
     fail_input({}, "one run is one file", "name one file");
   if (!options.has("name")) answers.name = std::filesystem::path{paths.front()}.stem().string();
   answers.other_file = text_if_there;
-  const ImportedRun run = format->read(read_files(paths), answers);
+  const ImportedRun run = format.read(read_files(paths), answers);
   write_result(options, output, run.json, run.notes);
   return exit_ok;
 }
+
+}  // namespace
 
 int import_server(const Arguments& arguments) {
   RecipeAnswers answers;
@@ -353,37 +341,31 @@ SystemDraft draft_of_nccl(const std::string& text, const std::string& file, cons
 }  // namespace
 
 int run_import(const Arguments& arguments) {
-  std::vector<std::string> formats{"bench",     "cluster",         "faults",
-                                   "kineto",    "megatron",        "nccl-tests",
-                                   "nccl-topo", "nvidia-smi-topo", "server"};
-  for (const std::string& recipe : recipe_formats()) formats.push_back(recipe);
-  CommandListener::tell(formats);
-  const std::string format = arguments.empty() ? "" : arguments[0];
-  if (format == "--help") {
-    std::cout
-        << "usage: orrery import megatron FILE | torchtitan FILE | nanotron FILE | nemo FILE |\n"
-           "                     deepspeed FILE... | server FILE... | bench FILE... |\n"
-           "                     nccl-tests FILE... | nccl-topo FILE | nvidia-smi-topo FILE |\n"
-           "                     cluster --gpu NAME ... | faults FILE | kineto FILE...\n\n"
-           "  orrery import FORMAT --help   the format's options\n";
-    return exit_ok;
-  }
-  if (std::find(formats.begin(), formats.end(), format) == formats.end())
-    fail_input({}, format.empty() ? "import what?" : "'" + format + "' cannot be imported",
-               suggestion(format, formats));
-  const Arguments rest{arguments.begin() + 1, arguments.end()};
-  if (format == "cluster") return import_cluster(rest);
-  if (format == "faults") return import_faults(rest);
-  if (format == "kineto") return import_kineto(rest);
-  if (format == "megatron") return import_megatron(rest);
-  if (format == "bench") return import_bench(rest);
-  if (format == "server") return import_server(rest);
-  if (format == "nccl-tests") return import_nccl_tests(rest);
-  if (format == "nccl-topo")
-    return import_system(rest, format, "the file that NCCL_TOPO_DUMP_FILE names", draft_of_nccl);
-  if (format == "nvidia-smi-topo")
-    return import_system(rest, format, "the output of nvidia-smi topo -m", read_smi_topology);
-  return import_recipe(format, rest);
+  const auto system = [](const std::string& format, const std::string& what, ReadDraft read) {
+    return Subcommand{
+        format, [=](const Arguments& rest) { return import_system(rest, format, what, read); }};
+  };
+  std::vector<Subcommand> all{
+      {"bench", import_bench},
+      {"cluster", import_cluster},
+      {"faults", import_faults},
+      {"kineto", import_kineto},
+      {"megatron", import_megatron},
+      {"nccl-tests", import_nccl_tests},
+      system("nccl-topo", "the file that NCCL_TOPO_DUMP_FILE names", draft_of_nccl),
+      system("nvidia-smi-topo", "the output of nvidia-smi topo -m", read_smi_topology),
+      {"server", import_server}};
+  for (const Format& format : formats())
+    all.push_back(
+        {format.name, [&format](const Arguments& rest) { return import_recipe(format, rest); }});
+  return run_subcommand(
+      arguments, all,
+      "usage: orrery import megatron FILE | torchtitan FILE | nanotron FILE | nemo FILE |\n"
+      "                     deepspeed FILE... | server FILE... | bench FILE... |\n"
+      "                     nccl-tests FILE... | nccl-topo FILE | nvidia-smi-topo FILE |\n"
+      "                     cluster --gpu NAME ... | faults FILE | kineto FILE...\n\n"
+      "  orrery import FORMAT --help   the format's options\n",
+      "import what?", "cannot be imported");
 }
 
 }  // namespace orrery

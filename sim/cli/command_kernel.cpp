@@ -23,7 +23,7 @@ namespace {
 constexpr std::int64_t most_values = 1024;
 constexpr std::int64_t most_experts = 1 << 16;
 
-// In which form operations come out, as options say it.
+// The options that choose the form in which operations are printed.
 struct PictureOptions {
   bool roofline = false, csv = false, json = false, force = false;
   std::optional<std::string> svg;
@@ -90,10 +90,7 @@ int run_step(const Arguments& arguments) {
   std::optional<int> stage;
   if (of_stage) stage = parse_count(*of_stage, command_line / "stage", 0, scenario.plan.pp - 1);
   EstimateContext context{scenario.system};
-  const OperationList list = [&] {
-    LongWork line;
-    return step_operations(scenario, context, stage);
-  }();
+  const OperationList list = long_work([&] { return step_operations(scenario, context, stage); });
   const std::string rank = scenario.plan.pp == 1
                                ? "one rank"
                                : "one rank of stage " + std::to_string(list.stage) + " of " +
@@ -137,7 +134,7 @@ std::vector<std::string> size_names() {
   return names;
 }
 
-// What the options of one operation say.
+// The options of one operation.
 struct KernelOptions {
   KernelQuestion question;
   std::optional<std::string> gpu, system, calibration, pass;

@@ -18,7 +18,6 @@ namespace orrery {
 int run_run(const Arguments& arguments) {
   ScenarioOptions inputs;
   Detail detail;
-  Simulator simulator = Simulator::own;
   RunOptions policy;
   double tokens = 0.0, slower = 0.0;
   std::string prices;
@@ -26,7 +25,7 @@ int run_run(const Arguments& arguments) {
   bool json = false, force = false;
   Options options{""};
   add_scenario(options, inputs);
-  add_simulator(options, simulator);
+  add_simulator(options);
   add_memory_option(options, detail);
   add_run_policy(options, policy);
   add_run_samples(options, policy);
@@ -49,7 +48,6 @@ int run_run(const Arguments& arguments) {
                     "(docs/GOODPUT.md)."))
     return exit_ok;
   options.refuse_words("see orrery run --help");
-  const SimulatorChoice chosen{simulator};
   options.required("tokens", "say how much to train: --tokens 15T");
   RunQuestion question = run_question(policy, inputs.plan);
   question.tokens = tokens;
@@ -57,11 +55,10 @@ int run_run(const Arguments& arguments) {
   const Scenario scenario = read_scenario(inputs);
   take_profile_of_faults(question, scenario);
   const Economics economics = read_economics(scenario.system.gpu.name, prices);
-  const TrainingRun run = [&] {
-    LongWork line;
+  const TrainingRun run = long_work([&] {
     const Seconds step = estimate(scenario, detail).result.step_time;
     return training_run(scenario, step, question, economics);
-  }();
+  });
   OutputFiles files{force};
   if (csv) files.add(*csv, training_run_csv(run.runs));
   if (html)

@@ -16,7 +16,7 @@ constexpr int longest_pass = 1000;
 // A drawing is for the eye: what is wider than this no screen shows.
 constexpr int longest_drawing = 20'000;
 
-// What the options of `orrery schedule` say; 0: left to the schedule.
+// The options of `orrery schedule`; 0: left to the schedule.
 struct ScheduleRequest {
   int stages = 0, vpp = 0, microbatches = 0;
   bool ep_overlap = false, draws = false, force = false;

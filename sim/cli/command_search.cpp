@@ -25,11 +25,10 @@
 namespace orrery {
 namespace {
 
-// What the options of `orrery search` say, and the request that they make.
+// The options of `orrery search`, and the request that they make.
 struct SearchOptions {
   SearchRequest request;
   ScenarioOptions inputs;  ///< Model, calibration, and the run to start from.
-  Simulator simulator = Simulator::own;
   std::vector<std::string> systems, fixed;
   std::optional<std::string> gpus, gbs, reliability, out, merge, html;
   std::optional<BytesPerSecond> storage;
@@ -108,7 +107,7 @@ void add_search(Options& options, SearchOptions& into) {
               into.html);
   options.add("force", "replace files that Orrery did not write", into.force);
   options.help();
-  add_simulator(options, into.simulator);
+  add_simulator(options);
 }
 
 void read_failures(SearchRequest& request, const SearchOptions& asked, const Options& options) {
@@ -307,7 +306,7 @@ int search_shard(const SearchOptions& asked, const Options& options, const Searc
   return exit_ok;
 }
 
-// What shards that are put together were asked for, and what they found.
+// The options and the shares of shards that are put together.
 std::vector<SearchShare> read_merged(const SearchOptions& asked, const Options& options,
                                      SearchOptions& meant, Options& meaning) {
   for (const std::string& word : meaning_of(options))
@@ -340,7 +339,6 @@ int run_search(const Arguments& arguments) {
                     "usage: orrery search --model M --system S --gpus N --gbs B [options]"))
     return exit_ok;
   options.refuse_words("see orrery search --help");
-  const SimulatorChoice chosen{asked.simulator};
   std::vector<SearchShare> shares;
   if (asked.merge) shares = read_merged(asked, options, meant, meaning);
   SearchNames names;

@@ -22,7 +22,7 @@ namespace {
 constexpr std::int64_t most_gpus_to_search = 1 << 16;
 constexpr const char* usual_clients = "1..1024";
 
-// What the options of `orrery serve` say.
+// The options of `orrery serve`.
 struct ServeOptions {
   DeploymentOptions deployment;
   TrafficOptions traffic;
@@ -216,7 +216,6 @@ constexpr const char* serve_usage =
 
 int run_serve(const Arguments& arguments) {
   ServeOptions asked;
-  Simulator simulator = Simulator::own;
   Options options;
   add_deployment(options, asked.deployment);
   options.add("json", "print orrery.serving/1", asked.traffic.json);
@@ -224,11 +223,10 @@ int run_serve(const Arguments& arguments) {
   add_traffic(options, asked.traffic);
   add_pools(options, asked.pools);
   add_serving_search(options, asked);
-  add_simulator(options, simulator);
+  add_simulator(options);
   if (!read_with_deployment_file(options, arguments, serve_usage, "write --model, --system, ...",
                                  "is no option"))
     return exit_ok;
-  const SimulatorChoice chosen{simulator};
   if (asked.searches) return serve_search(options, asked, typed_command("serve", arguments));
   options.refuse({"objective", "fix", "top", "all-settings", "pareto", "csv", "html"},
                  "belongs to a search", "add --search");

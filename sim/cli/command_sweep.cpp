@@ -82,15 +82,13 @@ void note_unknown_prices(const SweepInputs& inputs) {
 
 int run(const Arguments& arguments) {
   SweepOptions asked;
-  Simulator simulator = Simulator::own;
   Options options{"What is swept; a list or range may stand for each value"};
   add_sweep_run(options, asked);
-  add_simulator(options, simulator);
+  add_simulator(options);
   if (!options.read(arguments,
                     "usage: orrery sweep run [FILE] --out DIR [options]\n\n"
                     "FILE describes a sweep as docs/SWEEPS.md says; options win over it."))
     return exit_ok;
-  const SimulatorChoice chosen{simulator};
   if (asked.html) require_replaceable(*asked.html, asked.force);
   const SweepJob job = read_sweep_job(asked, options.words());
   if (asked.html && static_cast<int>(job.shards.size()) < job.folder.shards)
@@ -240,26 +238,18 @@ int run_sweep_plot(const Arguments& arguments) {
 }  // namespace
 
 int run_sweep(const Arguments& arguments) {
-  const std::vector<std::string> names{"run", "status", "merge", "plot"};
-  CommandListener::tell(names);
-  if (arguments.empty() || arguments.front() == "--help") {
-    (arguments.empty() ? std::cerr : std::cout)
-        << "usage: orrery sweep run [FILE] --out DIR [options]   compute a grid of plans\n"
-           "       orrery sweep status DIR [--missing]           how far it is\n"
-           "       orrery sweep merge DIR -o FILE                one database or table of it\n"
-           "       orrery sweep plot DIR -o FILE.svg             a line, heat or Pareto chart\n"
-           "\n"
-           "Try: orrery sweep run --model llama3-8b --system dgx-h100 --gpus 64 --tp 2 \\\n"
-           "       --sweep 'gbs=256..8192*2 mbs=1,2,4' --out sweep1\n";
-    return arguments.empty() ? exit_bad_input : exit_ok;
-  }
-  const Arguments rest{arguments.begin() + 1, arguments.end()};
-  if (arguments.front() == "run") return run(rest);
-  if (arguments.front() == "status") return status(rest);
-  if (arguments.front() == "merge") return merge(rest);
-  if (arguments.front() == "plot") return run_sweep_plot(rest);
-  fail_input({}, "'" + arguments.front() + "' is nothing that a sweep does",
-             suggestion(arguments.front(), names));
+  const std::string usage =
+      "usage: orrery sweep run [FILE] --out DIR [options]   compute a grid of plans\n"
+      "       orrery sweep status DIR [--missing]           how far it is\n"
+      "       orrery sweep merge DIR -o FILE                one database or table of it\n"
+      "       orrery sweep plot DIR -o FILE.svg             a line, heat or Pareto chart\n"
+      "\n"
+      "Try: orrery sweep run --model llama3-8b --system dgx-h100 --gpus 64 --tp 2 \\\n"
+      "       --sweep 'gbs=256..8192*2 mbs=1,2,4' --out sweep1\n";
+  if (arguments.empty()) return std::cerr << usage, exit_bad_input;
+  return run_subcommand(
+      arguments, {{"run", run}, {"status", status}, {"merge", merge}, {"plot", run_sweep_plot}},
+      usage, "", "is nothing that a sweep does");
 }
 
 }  // namespace orrery

@@ -66,7 +66,6 @@ int run_validate(const Arguments& arguments) {
   ValidationOptions how;
   std::optional<Threshold> threshold;
   bool json = false, markdown = false;
-  Simulator simulator = Simulator::own;
   Options options;
   options.add("json", "print the reports as orrery.validation/1", json);
   options.add("leave-one-out",
@@ -76,13 +75,12 @@ int run_validate(const Arguments& arguments) {
   options.add("fail-if", "COND", "exit 4 if a file's figure is over a limit: 'mean_abs_error>0.05'",
               threshold, parse_threshold);
   options.help();
-  add_simulator(options, simulator);
+  add_simulator(options);
   if (!options.read(arguments,
                     "usage: orrery validate FILE... [options]\n\n"
                     "FILE holds published runs or measured kernels as docs/VALIDATION.md describes "
                     "them."))
     return exit_ok;
-  const SimulatorChoice chosen{simulator};
   const std::vector<std::string>& files = options.words();
   if (files.empty())
     fail_input({}, "no file to validate", "name one: tests/validation/training/korthikanti.json");

@@ -8,7 +8,7 @@
 
 namespace orrery {
 
-/// Where what was imported goes.
+/// The place of what was imported.
 struct ImportOutput {
   std::optional<std::string> file;
   bool force = false;

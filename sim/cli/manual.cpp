@@ -7,6 +7,7 @@
 
 #include "sim/cli/options.hpp"
 #include "sim/core/nearest.hpp"
+#include "sim/core/value_list.hpp"
 #include "sim/core/write_file.hpp"
 
 namespace orrery {
@@ -122,12 +123,6 @@ std::string head(const std::string& name, const std::string& summary) {
 
 std::string as_printed(const std::string& text) { return ".nf\n" + roff_escaped(text) + "\n.fi\n"; }
 
-std::string lines(const std::vector<std::string>& all) {
-  std::string text;
-  for (const std::string& line : all) text += (text.empty() ? "" : "\n") + line;
-  return text;
-}
-
 // A paragraph whose lines were set by hand stays as it is.
 std::string paragraphs(const std::vector<std::string>& all) {
   std::string text;
@@ -197,13 +192,13 @@ std::string see_also(const std::string& except) {
 std::string man_page(const Command& command) {
   const CommandPage page = describe(command);
   std::string text = head("orrery-" + page.name, page.summary);
-  text += ".SH SYNOPSIS\n" + as_printed(lines(page.synopsis));
+  text += ".SH SYNOPSIS\n" + as_printed(joined(page.synopsis, "\n"));
   if (!page.text.empty()) text += ".SH DESCRIPTION\n" + paragraphs(page.text);
   const std::vector<CommandPage> smaller = smaller_pages(command, page);
   if (!page.table.options.empty()) text += ".SH OPTIONS\n" + options(page.table);
   for (const CommandPage& one : smaller)
-    text += ".SH " + quoted("ORRERY " + upper(one.name)) + "\n" + as_printed(lines(one.synopsis)) +
-            paragraphs(one.text) + options(one.table);
+    text += ".SH " + quoted("ORRERY " + upper(one.name)) + "\n" +
+            as_printed(joined(one.synopsis, "\n")) + paragraphs(one.text) + options(one.table);
   return text + see_also(page.name);
 }
 

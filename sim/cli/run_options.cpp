@@ -23,7 +23,7 @@ BatchRamp ramp_of(const std::string& text, const Place& at) {
   return text == "none" ? BatchRamp{} : parse_batch_ramp(text, at);
 }
 
-// As an import writes it.
+// The ramp that an import wrote.
 BatchRamp ramp_of_file(const std::string& plan_file) {
   const auto ramp = read_plan_file(plan_file, command_line / "plan").find("ramp");
   return ramp ? parse_batch_ramp(ramp->text(), ramp->place()) : BatchRamp{};

@@ -7,7 +7,7 @@ namespace orrery {
 
 inline constexpr int most_spares = 1 << 16;
 
-/// What fails, what the user does about it, and how many runs are sampled.
+/// The options on failures, on the policy against them, and on how many runs are sampled.
 struct RunOptions {
   std::string reliability = "default";
   std::optional<std::string> faults;  ///< Replayed.

@@ -10,6 +10,7 @@
 #include "sim/core/nearest.hpp"
 #include "sim/core/number_text.hpp"
 #include "sim/core/value_list.hpp"
+#include "sim/engine/network_model.hpp"
 #include "sim/layers/memory.hpp"
 #include "sim/measurements/calibration.hpp"
 #include "sim/pipeline/schedule_file.hpp"
@@ -39,20 +40,29 @@ void add_host_memory_option(Options& options, Bytes& into) {
               into, parse_bytes);
 }
 
-void add_simulator(Options& options, Simulator& into) {
+namespace {
+
+// The simulator is chosen for the process, which runs one command.
+void choose_simulator(const std::string& word, const Place& at) {
+  static std::optional<SimulatorChoice> chosen;
+  chosen.emplace(choice<Simulator>(word, at, "is not a simulator"));
+}
+
+}  // namespace
+
+void add_simulator(Options& options) {
   options.group("Simulation engine");
   options.add("simulator", "own|simgrid",
               "network model that simulates how flows share links: Orrery's own (default), or "
               "SimGrid's, which is slower and gives the same answer",
-              into, OneOf{enum_words<Simulator>, "is not a simulator"});
+              choose_simulator);
 }
 
-void add_simulator_and_alias(Options& options, Simulator& into) {
-  add_simulator(options, into);
+void add_simulator_and_alias(Options& options) {
+  add_simulator(options);
   options.add("engine", "own|simgrid", "the same as --simulator",
-              [&](const std::string& text, const Place& at) {
-                if (!options.has("simulator"))
-                  into = choice<Simulator>(text, at, "is not a simulator", enum_words<Simulator>);
+              [&](const std::string& word, const Place& at) {
+                if (!options.has("simulator")) choose_simulator(word, at);
               });
 }
 

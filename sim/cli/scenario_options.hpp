@@ -3,7 +3,6 @@
 #include <optional>
 
 #include "sim/cli/options.hpp"
-#include "sim/engine/network_model.hpp"
 #include "sim/plan/scenario.hpp"
 #include "sim/training/estimate.hpp"
 
@@ -13,12 +12,12 @@ namespace orrery {
 void add_memory_option(Options& options, Detail& into);
 /// --host-memory of a command that may simulate much; half of this machine's where it is left out.
 void add_host_memory_option(Options& options, Bytes& into);
-/// --simulator, for a command that simulates.
-void add_simulator(Options& options, Simulator& into);
+/// --simulator, which chooses the simulator of this process (SimulatorChoice).
+void add_simulator(Options& options);
 /// The same with its older name, --engine, which names a serving engine in other commands.
-void add_simulator_and_alias(Options& options, Simulator& into);
+void add_simulator_and_alias(Options& options);
 
-/// What --model, --system, --calibration, --gpus, --plan and the keys of a plan say, as typed.
+/// --model, --system, --calibration, --gpus, --plan and the keys of a plan, as typed.
 struct ScenarioOptions {
   std::optional<std::string> model, system, calibration, plan;
   std::optional<int> gpus;

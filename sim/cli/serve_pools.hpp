@@ -8,7 +8,7 @@
 
 namespace orrery {
 
-/// What options say of pools for prompts and answers.
+/// The options on pools for prompts and answers.
 struct PoolOptions {
   std::optional<std::string> prefill, decode, pools;
   std::optional<KvSending> sending;

@@ -5,7 +5,7 @@
 
 namespace orrery {
 
-/// What is served, by what and where, as options say it.
+/// The options on what is served, by which engine and where.
 struct DeploymentOptions {
   std::optional<std::string> model, system, engine, gpus, plan, step;
   DeploymentRequest keys;

@@ -9,7 +9,7 @@
 
 namespace orrery {
 
-/// What clients ask, how it is replayed and what comes out, as options say it.
+/// The options on requests, their replay and what is printed.
 struct TrafficOptions {
   std::optional<LengthLaw> prompt, output;
   std::optional<std::string> clients;  ///< A list.
@@ -30,7 +30,7 @@ void add_traffic(Options& options, TrafficOptions& into);
 /// "on" or "off".
 bool parse_on_off(const std::string& text, const Place& at);
 
-/// Whether options say anything of clients.
+/// True if an option about requests is given.
 bool has_traffic(const Options& options);
 
 /// A load as options say it.

@@ -22,7 +22,7 @@ struct SweepJob {
   WorkerLimits limits;
 };
 
-/// What the options of `orrery sweep run` say.
+/// The options of `orrery sweep run`.
 struct SweepOptions {
   std::optional<std::string> sweep, zip, where, economics, out, html;
   std::optional<double> tokens;

@@ -53,6 +53,13 @@ class LongWork {
   std::optional<ProgressListener> listener_;  ///< Only where there is a line.
 };
 
+/// The result of `work`, with such a line while it runs.
+template <class Work>
+auto long_work(Work&& work) {
+  const LongWork line;
+  return work();
+}
+
 /// "3 of 69 cases, 12,000 of 369,857 tasks".
 std::string progress_text(const std::vector<Progress>& parts);
 

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "sim/cluster/system.hpp"
+#include "sim/core/field.hpp"
 #include "sim/core/nearest.hpp"
-#include "sim/core/object_reader.hpp"
 
 namespace orrery {
 namespace {
@@ -17,10 +17,8 @@ namespace {
 // Far above what is built (64 to 1024 ports a switch, a few thousand switches), to catch slips.
 constexpr int most_of_a_kind = 65'536;
 
-void read_count(ObjectReader& reader, const std::string& key, int& into) {
-  reader.required(key, [&](const JsonValue& value) {
-    into = static_cast<int>(value.sourced().integer(1, most_of_a_kind));
-  });
+Field<FabricShape> count_of(const std::string& key, int FabricShape::*member) {
+  return figure(key, member, whole(1, most_of_a_kind));
 }
 
 Seconds hop_latency(const JsonValue& json) {
@@ -56,34 +54,34 @@ BytesPerSecond leaf_input(const FabricShape& shape, const System& system) {
   return static_cast<double>(shape.nodes_per_leaf * per_node) * system.nic;
 }
 
-const std::vector<std::string> common_keys{"kind", "ecmp_seed", "switch_latency"};
-
-ObjectReader reader_of(const JsonValue& json, std::vector<std::string> keys) {
-  keys.insert(keys.end(), common_keys.begin(), common_keys.end());
-  return {json, keys};
+// Reads these fields; all shapes have three more, and `others` are read by themselves.
+ObjectReader reader_of(const JsonValue& json, const std::vector<Field<FabricShape>>& fields,
+                       FabricShape& shape, std::vector<std::string> others = {}) {
+  others.insert(others.end(), {"kind", "ecmp_seed", "switch_latency"});
+  return read_fields_of(json, fields, shape, others);
 }
 
 void read_leaf_spine(const JsonValue& json, const System& system, FabricShape& shape) {
   shape.rails = shape.layout == FabricLayout::rail_optimized;
   const std::string nodes = shape.rails ? "nodes_per_pod" : "nodes_per_leaf";
-  ObjectReader reader = reader_of(json, {nodes, "spines", "oversubscription", "uplink_bandwidth"});
-  read_count(reader, nodes, shape.nodes_per_leaf);
-  read_count(reader, "spines", shape.spines);
+  using S = FabricShape;
+  ObjectReader reader =
+      reader_of(json, {count_of(nodes, &S::nodes_per_leaf), count_of("spines", &S::spines)}, shape,
+                {"oversubscription", "uplink_bandwidth"});
   reader.check([&] { shape.uplink = uplink(json, "", leaf_input(shape, system), shape.spines); });
   reader.raise();
 }
 
 void read_fat_tree(const JsonValue& json, const System& system, FabricShape& shape) {
-  ObjectReader reader =
-      reader_of(json, {"nodes_per_leaf", "rails", "leaves_per_pod", "spines_per_pod", "cores",
-                       "oversubscription", "uplink_bandwidth", "core_oversubscription",
-                       "core_uplink_bandwidth"});
-  reader.optional("rails", [&](const JsonValue& rails) { shape.rails = rails.boolean(); });
-  read_count(reader, "nodes_per_leaf", shape.nodes_per_leaf);
-  read_count(reader, "leaves_per_pod", shape.leaves_per_pod);
-  read_count(reader, "spines_per_pod", shape.spines);
-  read_count(reader, "cores", shape.cores);
-  reader.raise();
+  using S = FabricShape;
+  reader_of(
+      json,
+      {optional(field("rails", &S::rails, truth())), count_of("nodes_per_leaf", &S::nodes_per_leaf),
+       count_of("leaves_per_pod", &S::leaves_per_pod), count_of("spines_per_pod", &S::spines),
+       count_of("cores", &S::cores)},
+      shape,
+      {"oversubscription", "uplink_bandwidth", "core_oversubscription", "core_uplink_bandwidth"})
+      .raise();
   shape.uplink = uplink(json, "", leaf_input(shape, system), shape.spines);
   const int cores_of_a_spine = shape.cores / core_groups(shape);
   const BytesPerSecond into_spine = static_cast<double>(shape.leaves_per_pod) * shape.uplink;
@@ -91,21 +89,17 @@ void read_fat_tree(const JsonValue& json, const System& system, FabricShape& sha
 }
 
 void read_dragonfly(const JsonValue& json, FabricShape& shape) {
-  ObjectReader reader =
-      reader_of(json, {"nodes_per_router", "routers_per_group", "groups", "global_links_per_router",
-                       "local_bandwidth", "global_bandwidth"});
-  read_count(reader, "nodes_per_router", shape.nodes_per_leaf);
-  read_count(reader, "routers_per_group", shape.routers_per_group);
-  read_count(reader, "groups", shape.groups);
-  reader.required("local_bandwidth",
-                  [&](const JsonValue& value) { shape.local_link = value.sourced().bandwidth(); });
-  if (shape.groups != 1) {
-    read_count(reader, "global_links_per_router", shape.global_links);
-    reader.required("global_bandwidth", [&](const JsonValue& value) {
-      shape.global_link = value.sourced().bandwidth();
-    });
-  }
-  reader.raise();
+  using S = FabricShape;
+  const auto bandwidth = quantity(&JsonValue::bandwidth);
+  const auto joins_groups = [](const JsonValue&, const S& so_far) { return so_far.groups != 1; };
+  reader_of(json,
+            {count_of("nodes_per_router", &S::nodes_per_leaf),
+             count_of("routers_per_group", &S::routers_per_group), count_of("groups", &S::groups),
+             figure("local_bandwidth", &S::local_link, bandwidth),
+             where(joins_groups, count_of("global_links_per_router", &S::global_links)),
+             where(joins_groups, figure("global_bandwidth", &S::global_link, bandwidth))},
+            shape)
+      .raise();
   if (shape.groups == 1) return;
   const std::int64_t ports = std::int64_t{shape.routers_per_group} * shape.global_links;
   if (ports > most_of_a_kind)

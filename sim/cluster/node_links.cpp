@@ -4,7 +4,7 @@
 #include <set>
 
 #include "sim/cluster/system.hpp"
-#include "sim/core/nearest.hpp"
+#include "sim/core/field.hpp"
 #include "sim/core/number_text.hpp"
 
 namespace orrery {
@@ -47,13 +47,7 @@ void read_pairs(const JsonValue& json, System& system) {
 }
 
 int branch_of(const JsonValue& json, const std::vector<PcieBranch>& branches) {
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < branches.size(); ++i) {
-    if (branches[i].name == json.text()) return static_cast<int>(i);
-    names.push_back(branches[i].name);
-  }
-  json.fail("'" + shown_text(json.text()) + "' is not a branch of this tree",
-            suggestion(json.text(), names));
+  return choice<int>(json, names_of(branches), "is not a branch of this tree");
 }
 
 // The branches in two turns: a parent may stand behind its children.

@@ -90,7 +90,7 @@ constexpr int most_gpus = 10'000'000;
 
 std::vector<Field<System>> system_keys() {
   using S = System;
-  const auto latencies = Notation<Seconds>{Form::word, "AMOUNT", {}, latency};
+  const auto latencies = quantity(latency);
   const auto bandwidth = quantity(&JsonValue::bandwidth);
   return {
       field("name", &S::name, some_text("name")),
@@ -101,14 +101,14 @@ std::vector<Field<System>> system_keys() {
        }},
       figure("gpus_per_node", &S::gpus_per_node, whole(1, most_in_node)),
       optional(figure("nvlink_domain", &S::nvlink_domain, whole(1, most_in_domain))),
-      field("wiring", &S::wiring, one_of<NodeWiring>({"nvswitch", "nvlink_mesh", "pcie"})),
+      field("wiring", &S::wiring, one_of<NodeWiring>()),
       figure("scale_up_bandwidth", &S::scale_up, bandwidth),
       figure("scale_up_latency", &S::scale_up_latency, latencies),
       figure("nics_per_node", &S::nics_per_node, whole(1, most_in_node)),
       figure("nic_bandwidth", &S::nic, bandwidth),
       figure("network_latency", &S::network_latency, latencies),
       figure("network_efficiency", &S::network_efficiency, real(0.01, 1.0)),
-      field("fabric", &S::fabric, one_of<FabricKind>({"infiniband", "ethernet"})),
+      field("fabric", &S::fabric, one_of<FabricKind>()),
       optional(field("in_network_reduction", &S::in_network_reduction, truth())),
       optional(field("fabric_reduction", &S::fabric_reduction, truth())),
       optional(figure("max_gpus", &S::max_gpus, whole(1, most_gpus))),
@@ -123,12 +123,9 @@ System parse_system(const JsonValue& written) {
   require_schema(written, "orrery.system/1");
   const JsonValue json = with_own_sources(written, figures_of_a_machine());
   static const std::vector<Field<System>> fields = system_keys();
-  std::vector<std::string> known{"schema"};
-  for (const Field<System>& field : fields) known.push_back(field.name);
-  known.insert(known.end(), {"nvlink_pairs", "pcie_tree", "fabric_shape", "overrides"});
-  ObjectReader reader{json, known};
   System system;
-  read_fields(reader, fields, system);
+  ObjectReader reader = read_fields_of(
+      json, fields, system, {"schema", "nvlink_pairs", "pcie_tree", "fabric_shape", "overrides"});
   if (!json.has("nvlink_domain")) system.nvlink_domain = system.gpus_per_node;
 
   const bool has_values = reader.is_sound();
@@ -219,11 +216,10 @@ std::vector<Field<Gpu>> gpu_keys() {
   using G = Gpu;
   const auto rate = quantity(&JsonValue::flop_rate);
   const auto bandwidth = quantity(&JsonValue::bandwidth);
-  const Notation<Bytes> memory{Form::word, "AMOUNT", {}, [](const JsonValue& v) {
-                                 if (v.bytes() == Bytes{})
-                                   v.fail("a GPU without memory", "write it like \"80 GiB\"");
-                                 return v.bytes();
-                               }};
+  const auto memory = quantity([](const JsonValue& v) {
+    if (v.bytes() == Bytes{}) v.fail("a GPU without memory", "write it like \"80 GiB\"");
+    return v.bytes();
+  });
   return {
       field("name", &G::name, some_text("name")),
       field("title", &G::title, some_text("title")),
@@ -240,7 +236,7 @@ std::vector<Field<Gpu>> gpu_keys() {
       optional(figure("nvlink_bandwidth", &G::nvlink, bandwidth)),
       figure("pcie_bandwidth", &G::pcie, bandwidth),
       optional(figure("host_bandwidth", &G::host, bandwidth)),
-      figure("power", &G::watts, Notation<double>{Form::word, "AMOUNT", {}, watts}),
+      figure("power", &G::watts, quantity(watts)),
   };
 }
 
@@ -269,11 +265,8 @@ Gpu parse_gpu(const JsonValue& written) {
   require_schema(written, "orrery.gpu/1");
   const JsonValue json = with_own_sources(written, figures_of_a_machine());
   static const std::vector<Field<Gpu>> fields = gpu_keys();
-  std::vector<std::string> known{"schema"};
-  for (const Field<Gpu>& field : fields) known.push_back(field.name);
-  ObjectReader reader{json, known};
   Gpu gpu;
-  read_fields(reader, fields, gpu);
+  ObjectReader reader = read_fields_of(json, fields, gpu, {"schema"});
   if (!json.has("host_bandwidth")) gpu.host = usual_share_of_pcie * gpu.pcie;
   reader.raise();
   gpu.document = json;

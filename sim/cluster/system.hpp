@@ -57,7 +57,11 @@ enum class NodeWiring {
   nvlink_mesh,
   pcie
 };  ///< How the GPUs of a node reach each other.
+template <>
+inline const std::vector<std::string> enum_words<NodeWiring>{"nvswitch", "nvlink_mesh", "pcie"};
 enum class FabricKind { infiniband, ethernet };
+template <>
+inline const std::vector<std::string> enum_words<FabricKind>{"infiniband", "ethernet"};
 
 struct Calibration;
 

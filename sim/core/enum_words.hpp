@@ -6,7 +6,7 @@
 
 namespace orrery {
 
-/// The words of an enumeration, in the order of its enumerators: specialised beside each.
+/// The words of an enumeration, in the order of its enumerators: specialised next to each.
 template <class Enum>
 extern const std::vector<std::string> enum_words;
 

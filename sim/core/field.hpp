@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/core/object_reader.hpp"
+#include "sim/core/value_list.hpp"
 
 namespace orrery {
 
@@ -25,7 +26,7 @@ inline std::string text_of(const FieldValue& value) {
 
 enum class Form { number, truth, word };  ///< The alternatives of FieldValue.
 
-/// How the values of a type are written, in files and as flags.
+/// The written form of a type's values, in files and as flags.
 template <class T>
 struct Notation {
   Form form = Form::word;
@@ -34,13 +35,6 @@ struct Notation {
   std::function<T(const JsonValue&)> read;              ///< Errors (bad_input): no legal value.
   std::function<FieldValue(const T&)> write = nullptr;  ///< Null: no answer repeats it.
 };
-
-/// "bf16|fp8": words as --help lists them.
-inline std::string alternatives_of(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : "|") + word;
-  return text;
-}
 
 /// Whole numbers from `low` to `high`; at most ten of them are listed as words.
 template <class Whole = std::int64_t>
@@ -53,7 +47,7 @@ Notation<Whole> whole(std::int64_t low, std::int64_t high) {
       [](const Whole& n) { return FieldValue{std::int64_t{n}}; }};
   if (high - low >= 10) return notation;
   for (std::int64_t n = low; n <= high; ++n) notation.words.push_back(std::to_string(n));
-  notation.values = alternatives_of(notation.words);
+  notation.values = joined(notation.words, "|");
   return notation;
 }
 
@@ -72,12 +66,12 @@ inline Notation<bool> truth() {
 /// `names` are in the order of the enumerators; of a bool that of false is first.
 template <class Enum>
 Notation<Enum> one_of(const std::vector<std::string>& names = enum_words<Enum>) {
-  return {Form::word, alternatives_of(names), names,
+  return {Form::word, joined(names, "|"), names,
           [=](const JsonValue& v) { return choice<Enum>(v, names); },
           [=](const Enum& e) { return FieldValue{names[static_cast<std::size_t>(e)]}; }};
 }
 
-/// What a function reads and another one writes, in words of no short list.
+/// Values that one function reads and another writes, without a short list of words.
 template <class T, class Read, class Write>
 Notation<T> written(std::string values, Read read, Write write) {
   return {Form::word, std::move(values), {}, read, [write](const T& value) {
@@ -117,17 +111,19 @@ inline Notation<std::vector<std::string>> some_of(const std::vector<std::string>
             return all;
           }};
 }
-/// What a function makes of values that are written otherwise: made_of(real(0, 1), microseconds).
+/// Values that a function makes of others: made_of(real(0, 1), microseconds).
 template <class Written, class Make>
 auto made_of(const Notation<Written>& notation, Make make) {
   using T = std::invoke_result_t<Make, Written>;
   return Notation<T>{notation.form, notation.values, notation.words,
                      [read = notation.read, make](const JsonValue& v) { return make(read(v)); }};
 }
-/// Amounts with their unit: quantity(&JsonValue::bytes).
-template <class T>
-Notation<T> quantity(T (JsonValue::*read)() const) {
-  return {Form::word, "AMOUNT", {}, [=](const JsonValue& v) { return (v.*read)(); }};
+/// An amount with its unit, or anything else that `read` makes of a value of a file:
+/// quantity(&JsonValue::bytes).
+template <class Read>
+auto quantity(Read read) {
+  using T = std::invoke_result_t<Read, const JsonValue&>;
+  return Notation<T>{Form::word, "AMOUNT", {}, read};
 }
 
 /// One field of a struct: its name, what may be written, and the member that it fills. Files are
@@ -217,13 +213,18 @@ void read_fields(const JsonValue& json, const std::vector<Field<Struct>>& fields
   }
 }
 
-/// The same by a reader that goes on after an error. It must have been made with these names.
+/// The same by a reader that goes on after an error, and may then read the others.
 template <class Struct>
-void read_fields(ObjectReader& reader, const std::vector<Field<Struct>>& fields, Struct& into) {
+ObjectReader read_fields_of(const JsonValue& json, const std::vector<Field<Struct>>& fields,
+                            Struct& into, std::vector<std::string> others = {}) {
+  for (const Field<Struct>& field : fields) others.push_back(field.name);
+  ObjectReader reader{json, others};
   for (const Field<Struct>& field : fields) {
+    if (field.applies && !field.applies(json, into)) continue;
     const auto read = [&](const JsonValue& value) { field.read(into, value); };
     field.required ? reader.required(field.name, read) : reader.optional(field.name, read);
   }
+  return reader;
 }
 
 /// An object with these fields as the value of another field.

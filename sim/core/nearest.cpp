@@ -4,6 +4,8 @@
 #include <cctype>
 #include <numeric>
 
+#include "sim/core/value_list.hpp"
+
 namespace orrery {
 namespace {
 
@@ -44,9 +46,7 @@ std::string suggestion(std::string_view word, const std::vector<std::string>& kn
   if (known.empty()) return "";
   if (const std::string near = nearest(word, known); !near.empty())
     return "did you mean '" + near + "'?";
-  std::string all;
-  for (const std::string& candidate : known) all += (all.empty() ? "" : ", ") + candidate;
-  return "write one of: " + all;
+  return "write one of: " + joined(known);
 }
 
 std::string lower_case(std::string text) {

@@ -18,7 +18,8 @@ std::string nearest(std::string_view word, const std::vector<std::string>& known
 /// "did you mean 'x'?" where a word is near, else "write one of: a, b, c". Empty `known` gives "".
 std::string suggestion(std::string_view word, const std::vector<std::string>& known);
 
-/// The enumerator that a word names. Errors (bad_input): another word, "'x' " + `problem`.
+/// The enumerator that a word names; `names` are in the enumerators' order. Errors (bad_input):
+/// another word, "'x' " + `problem`.
 template <class Enum>
 Enum choice(const std::string& word, const Place& at, const std::string& problem = "is unknown",
             const std::vector<std::string>& names = enum_words<Enum>) {

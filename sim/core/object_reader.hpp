@@ -12,15 +12,12 @@
 
 namespace orrery {
 
-/// The enumerator whose name the text of `json` is; `names` are in the enumerators' order.
-/// Errors (bad_input): a word that is none of them, with the nearest one.
+/// The enumerator that a text of a file names; `names` are in the enumerators' order. Errors
+/// (bad_input): another word, "'x' " + `problem`, with the nearest one.
 template <class Enum>
-Enum choice(const JsonValue& json, const std::vector<std::string>& names = enum_words<Enum>) {
-  const std::string word = json.text();
-  const auto found = std::find(names.begin(), names.end(), word);
-  if (found == names.end())
-    json.fail("'" + shown_text(word) + "' is unknown", suggestion(word, names));
-  return static_cast<Enum>(found - names.begin());
+Enum choice(const JsonValue& json, const std::vector<std::string>& names = enum_words<Enum>,
+            const std::string& problem = "is unknown") {
+  return choice<Enum>(json.text(), json.place(), problem, names);
 }
 
 /// Refuses a document of another kind or version, before its keys are read.

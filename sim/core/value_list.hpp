@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -32,7 +33,7 @@ struct RangeRule {
 };
 inline constexpr std::int64_t most_with_yes = 100'000;
 
-/// What stands between blanks and ends of lines.
+/// The words between blanks and ends of lines.
 std::vector<std::string> words_in(const std::string& text);
 
 using WordPairs = std::vector<std::pair<std::string, std::string>>;
@@ -41,8 +42,22 @@ WordPairs pairs_in(const std::string& text);
 /// Each word of several texts with what that text means: {"an encoder", "bert roberta"}.
 WordPairs words_by_meaning(const WordPairs& texts_by_meaning);
 
-/// What stands before, between and behind the marks of a text, also where that is nothing.
+/// The parts of a text before, between and behind the marks, also empty ones.
 std::vector<std::string> split(const std::string& text, const char* marks);
+/// Words or whole numbers in one text, with `between` between them.
+template <class Items>
+std::string joined(const Items& items, const std::string& between = ", ") {
+  std::string text;
+  bool is_first = true;
+  for (const auto& item : items) {
+    if (!std::exchange(is_first, false)) text += between;
+    if constexpr (std::is_integral_v<std::remove_cvref_t<decltype(item)>>)
+      text += std::to_string(item);
+    else
+      text += item;
+  }
+  return text;
+}
 
 /// "1,2,4" at its commas. Errors (bad_input): nothing between two of them.
 std::vector<std::string> split_list(const std::string& text, const Place& at);

@@ -26,20 +26,6 @@
 #include "sim/core/progress.hpp"
 
 namespace orrery {
-namespace {
-
-struct Order {
-  std::uint64_t ticket = 0;
-  std::int64_t task = 0;
-};
-
-enum class Verdict : std::uint8_t { answered, answered_and_spent, no_memory, exception };
-
-struct Header {
-  std::uint64_t ticket = 0;
-  std::uint64_t size = 0;
-  Verdict verdict = Verdict::answered;
-};
 
 bool read_all(int from, void* into, std::size_t size) {
   for (std::size_t done = 0; done < size;) {
@@ -59,6 +45,21 @@ bool send_all(int to, const void* data, std::size_t size) {
   }
   return true;
 }
+
+namespace {
+
+struct Order {
+  std::uint64_t ticket = 0;
+  std::int64_t task = 0;
+};
+
+enum class Verdict : std::uint8_t { answered, answered_and_spent, no_memory, exception };
+
+struct Header {
+  std::uint64_t ticket = 0;
+  std::uint64_t size = 0;
+  Verdict verdict = Verdict::answered;
+};
 
 void limit_memory(Bytes most) {
   if (most.si() <= 0.0) return;

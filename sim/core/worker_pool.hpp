@@ -18,6 +18,10 @@
 
 namespace orrery {
 
+/// All bytes of a message, from a pipe or socket and to a socket. False: the other side is gone.
+bool read_all(int from, void* into, std::size_t size);
+bool send_all(int to, const void* data, std::size_t size);
+
 /// Values one behind the other, for the way from a worker to its parent, which is the same program.
 class AnswerWriter {
  public:

@@ -4,6 +4,7 @@
 
 #include "sim/core/number_text.hpp"
 #include "sim/core/quoting.hpp"
+#include "sim/core/value_list.hpp"
 #include "sim/explorer/cluster_view.hpp"
 #include "sim/explorer/report_page.hpp"
 #include "sim/explorer/timeline_bytes.hpp"
@@ -19,12 +20,6 @@
 
 namespace orrery {
 namespace {
-
-std::string with_commas(const std::vector<std::string>& items) {
-  std::string text;
-  for (const std::string& item : items) text += (text.empty() ? "" : ", ") + item;
-  return text;
-}
 
 std::string paragraph(const char* kind, const std::string& text) {
   return std::string{"<p class=\""} + kind + "\">" + escaped(text) + "</p>\n";
@@ -86,7 +81,7 @@ std::string routing_section(const Result& result) {
   const std::vector<LabelledItems> lines = routing_items(result);
   if (lines.empty()) return "";
   Table table{{{"", Align::left}, {"", Align::left}}};
-  for (const auto& [label, items] : lines) table.add_row({label, with_commas(items)});
+  for (const auto& [label, items] : lines) table.add_row({label, joined(items)});
   return heading("Routing " + result.scenario.plan.routing) + table.html();
 }
 
@@ -135,11 +130,10 @@ std::string basis_section(const Result& result) {
   const System& system = result.scenario.system;
   std::string html =
       heading("What it rests on") +
-      paragraph(
-          "note",
-          "Times of kernels and collectives: " + with_commas(basis_items(result)) + "." +
-              (system.calibration ? " Measured by " + shown_text(system.calibration->file) + "."
-                                  : ""));
+      paragraph("note", "Times of kernels and collectives: " + joined(basis_items(result)) + "." +
+                            (system.calibration
+                                 ? " Measured by " + shown_text(system.calibration->file) + "."
+                                 : ""));
   for (const std::string& line : measurements(result)) html += paragraph("note", line);
   for (const std::string& warning : result.warnings) html += paragraph("warning", warning);
   return html + inputs_place();
@@ -196,7 +190,7 @@ std::string estimate_report(const Estimate& answer, EstimateContext& context,
             escaped(bill_note(*result.bill)) + "</p>";
   html += basis_section(result);
   ReportPage page{.title = title(result),
-                  .about = {with_commas(plan_items(scenario.plan)), "Orrery " ORRERY_VERSION},
+                  .about = {joined(plan_items(scenario.plan)), "Orrery " ORRERY_VERSION},
                   .command = about.command,
                   .body = std::move(html),
                   .result = result_json(result, {.about_this_run = false}),

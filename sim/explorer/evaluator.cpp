@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "sim/core/error.hpp"
+#include "sim/core/worker_pool.hpp"
 #include "sim/explorer/explored_search.hpp"
 
 namespace orrery {
@@ -36,24 +37,6 @@ struct PartHeader {
   int status;
   std::uint64_t size;
 };
-
-bool read_whole(int from, void* into, std::size_t size) {
-  for (std::size_t done = 0; done < size;) {
-    const ssize_t count = ::read(from, static_cast<char*>(into) + done, size - done);
-    if (count == 0 || (count < 0 && errno != EINTR)) return false;
-    if (count > 0) done += static_cast<std::size_t>(count);
-  }
-  return true;
-}
-
-bool send_whole(int to, const char* data, std::size_t size) {
-  for (std::size_t done = 0; done < size;) {
-    const ssize_t count = ::send(to, data + done, size - done, MSG_NOSIGNAL);
-    if (count < 0 && errno != EINTR) return false;
-    if (count > 0) done += static_cast<std::size_t>(count);
-  }
-  return true;
-}
 
 // One descriptor beside a message (cmsg(3)).
 union ControlBuffer {
@@ -113,8 +96,8 @@ std::optional<ReceivedQuestion> receive_question(int socket) {
 
 bool send_part(int socket, const ReplyParts::Part& part) {
   const PartHeader header{part.what, part.status, part.bytes.size()};
-  return send_whole(socket, reinterpret_cast<const char*>(&header), sizeof header) &&
-         send_whole(socket, part.bytes.data(), part.bytes.size());
+  return send_all(socket, reinterpret_cast<const char*>(&header), sizeof header) &&
+         send_all(socket, part.bytes.data(), part.bytes.size());
 }
 
 ReplyParts::~ReplyParts() { ::close(socket_); }
@@ -128,9 +111,9 @@ ReplyParts::Part ReplyParts::next() {
   PartHeader header{};
   Part part;
   part.bytes = "the process that answered is gone";
-  if (!read_whole(socket_, &header, sizeof header)) return part;
+  if (!read_all(socket_, &header, sizeof header)) return part;
   std::string bytes(header.size, '\0');
-  if (!read_whole(socket_, bytes.data(), bytes.size())) return part;
+  if (!read_all(socket_, bytes.data(), bytes.size())) return part;
   return {header.what, header.status, std::move(bytes)};
 }
 

@@ -6,6 +6,7 @@
 
 #include "sim/core/number_text.hpp"
 #include "sim/core/quoting.hpp"
+#include "sim/core/value_list.hpp"
 #include "sim/explorer/answer_json.hpp"
 #include "sim/explorer/knobs.hpp"
 #include "sim/plan/plan_keys.hpp"
@@ -64,9 +65,7 @@ std::string command_of(const ExploredState& state, const std::vector<std::string
   for (const char* key : {"model", "system", "calibration", "gpus"}) add(key);
   for (const PlanKey& key : plan_keys())
     if (key.name != "gbs") add(key.name);
-  std::string list;
-  for (const std::string& batch : batches) list += (list.empty() ? "" : ",") + batch;
-  return text + " --sweep gbs=" + list + " --out batches";
+  return text + " --sweep gbs=" + joined(batches, ",") + " --out batches";
 }
 
 }  // namespace

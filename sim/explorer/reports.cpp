@@ -5,6 +5,7 @@
 #include "sim/core/document.hpp"
 #include "sim/core/number_text.hpp"
 #include "sim/core/quoting.hpp"
+#include "sim/core/value_list.hpp"
 #include "sim/explorer/report_page.hpp"
 #include "sim/measurements/calibration.hpp"
 #include "sim/plan/software.hpp"
@@ -88,16 +89,6 @@ std::string purchase_report(const Purchase& purchase, const PurchaseRequest& req
   return report_html(page);
 }
 
-namespace {
-
-std::string one_paragraph(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const std::string& line : lines) text += (text.empty() ? "" : " ") + line;
-  return text;
-}
-
-}  // namespace
-
 std::string search_report(const SearchResult& result, const SearchRequest& request,
                           const SearchNames& names, const ReportAbout& about) {
   std::vector<std::string> asked = said_lines(search_heading(result, request));
@@ -122,7 +113,7 @@ std::string search_report(const SearchResult& result, const SearchRequest& reque
     html += "</pre>\n" + inputs_place();
   }
   return report_html({.title = title,
-                      .about = {one_paragraph(asked), "Orrery " ORRERY_VERSION},
+                      .about = {joined(asked, " "), "Orrery " ORRERY_VERSION},
                       .command = about.command,
                       .body = html,
                       .result = search_json(result, request, names),

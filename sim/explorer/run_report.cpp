@@ -7,6 +7,7 @@
 
 #include "sim/core/number_text.hpp"
 #include "sim/core/quoting.hpp"
+#include "sim/core/value_list.hpp"
 #include "sim/reliability/reliability_text.hpp"
 #include "sim/reliability/training_run_text.hpp"
 #include "sim/training/bill_text.hpp"
@@ -246,15 +247,13 @@ std::string lines(const std::string& text) {
 
 std::string run_report(const TrainingRun& run, const RunTally& one, const ReportAbout& about) {
   const Scenario& scenario = run.prepared.scenario;
-  std::string plan;
-  for (const std::string& item : plan_items(scenario.plan))
-    plan += (plan.empty() ? "" : ", ") + item;
   return report_html(
       {.title = scenario.model.name + " on " + scenario.system.name + ", " +
                 grouped(scenario.plan.gpus()) + " GPUs: " + tokens_text(run.question.tokens) +
                 " tokens",
-       .about = {plan, (run.question.faults ? "Faults, replayed, of " : "Failures of ") +
-                           reliability_text(run.question.reliability) + ". Orrery " ORRERY_VERSION},
+       .about = {joined(plan_items(scenario.plan)),
+                 (run.question.faults ? "Faults, replayed, of " : "Failures of ") +
+                     reliability_text(run.question.reliability) + ". Orrery " ORRERY_VERSION},
        .command = about.command,
        .body = key_figures(run) + strip_section(run, one) + histogram(run) + lost_section(run) +
                worth_section(run) + lines(training_run_text(run)) + inputs_place(),

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/core/enum_words.hpp"
 #include "sim/measurements/kernel_tables.hpp"
 
 namespace orrery {
@@ -42,6 +43,8 @@ double gemm_formula_us(const GemmBase& base, const GemmMachine& machine, Dtype d
 
 /// A linear layer's three matrix products; each has its own (m, n, k), see cost's op lists.
 enum class GemmPass { forward, dgrad, wgrad };
+template <>
+inline const std::vector<std::string> enum_words<GemmPass>{"forward", "dgrad", "wgrad"};
 
 /// One linear layer of several experts, y = x W^T with W[out,in], one product for each expert in
 /// one kernel. Which rows of x an expert gets is routing's.

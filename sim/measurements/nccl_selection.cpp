@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sim/core/error.hpp"
+#include "sim/core/nearest.hpp"
 #include "sim/core/value_list.hpp"
 
 namespace orrery {
@@ -21,21 +22,14 @@ const Words collective_words = [] {
   return words;
 }();
 
-std::string lower(std::string text) {
-  for (char& c : text)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return text;
-}
-
 std::size_t find_word(const std::string& word, const Words& known, const Place& at) {
   const auto found = std::find_if(known.begin(), known.end(), [&](const std::string& one) {
-    return !one.empty() && lower(one) == lower(word);
+    return !one.empty() && lower_case(one) == lower_case(word);
   });
   if (found != known.end()) return static_cast<std::size_t>(found - known.begin());
-  std::string names;
-  for (const std::string& one : known)
-    if (!one.empty()) names += (names.empty() ? "" : ", ") + one;
-  fail_input(at, "'" + word + "' is none of NCCL's", "write some of: " + names);
+  std::vector<std::string> names{known.begin(), known.end()};
+  std::erase(names, "");
+  fail_input(at, "'" + word + "' is none of NCCL's", "write some of: " + joined(names));
 }
 
 template <std::size_t count>

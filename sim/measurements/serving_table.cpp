@@ -83,7 +83,7 @@ ServingTable parse_serving_table(const JsonValue& json) {
   if (columns.empty()) {
     Columns known;
     for (const auto& [op, unused] : columns_by_op()) known.push_back(op);
-    json.at("op").fail("'" + shown_text(table.op) + "' is unknown", suggestion(table.op, known));
+    choice<std::size_t>(json.at("op"), known);
   }
   check_columns(json, columns);
   table.width = columns.size();

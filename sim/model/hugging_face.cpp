@@ -223,12 +223,10 @@ const Family& family_of(const JsonValue& json) {
         type->fail(
             "the model_type '" + shown_text(word) + "' has " + layers + ", which nothing prices",
             "take a model of attention and MLPs or experts");
-    std::string known;
-    for (const std::string& name : hugging_face_types())
-      known += (known.empty() ? "" : ", ") + name;
     const std::string near = nearest(word, hugging_face_types());
     type->fail("the model_type '" + shown_text(word) + "' is unknown",
-               (near.empty() ? "" : "did you mean '" + near + "'? ") + "known are " + known);
+               (near.empty() ? "" : "did you mean '" + near + "'? ") + "known are " +
+                   joined(hugging_face_types()));
   }
   if (const auto classes = json.find("architectures"); classes && !classes->elements().empty()) {
     const JsonValue first = classes->elements().front();

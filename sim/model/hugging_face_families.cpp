@@ -194,6 +194,21 @@ Model read_qwen3_moe(ConfigKeys& config) {
   return model;
 }
 
+// Experts as DeepSeek's classes call them, with as many shared ones where the file does not say it,
+// and layers that predict further tokens.
+Experts& read_grouped_experts(ConfigKeys& config, std::int64_t usual_shared, Model& model) {
+  model.prediction_layers =
+      static_cast<int>(config.count({"num_nextn_predict_layers"}, max_layers, 0));
+  Experts& experts = model.experts.emplace();
+  experts.count = count_experts(config);
+  experts.per_token = config.size({"num_experts_per_tok"}, max_experts);
+  experts.ffn = config.size({"moe_intermediate_size"}, max_width);
+  experts.shared_ffn = experts.ffn * config.count({"n_shared_experts"}, max_experts, usual_shared);
+  experts.groups = config.size({"n_group"}, max_experts, 1);
+  experts.groups_per_token = config.size({"topk_group"}, max_experts, 1);
+  return experts;
+}
+
 Model read_deepseek(ConfigKeys& config) {
   Model model = read_llama_like(config, {4096, false});
   config.refuse_if_set("attention_bias", "biases of latent attention are not modelled");
@@ -204,21 +219,11 @@ Model read_deepseek(ConfigKeys& config) {
                                  .v_dim = config.size({"v_head_dim"}, max_width)};
   model.kv_heads = model.heads;
   model.head_dim = model.latent->nope_dim + model.latent->rope_dim;
-  model.prediction_layers =
-      static_cast<int>(config.count({"num_nextn_predict_layers"}, max_layers, 0));
-
-  Experts experts;
-  experts.count = count_experts(config);
-  experts.per_token = config.size({"num_experts_per_tok"}, max_experts);
-  experts.ffn = config.size({"moe_intermediate_size"}, max_width);
-  experts.shared_ffn = experts.ffn * config.count({"n_shared_experts"}, max_experts, 0);
-  experts.groups = config.size({"n_group"}, max_experts, 1);
-  experts.groups_per_token = config.size({"topk_group"}, max_experts, 1);
+  Experts& experts = read_grouped_experts(config, 0, model);
   // "noaux_tc" balances by a bias per expert; a file without the key is a DeepSeek-V3 by
   // transformers' own class, which knows no other way.
   const auto method = config.find({"topk_method"});
   experts.correction_bias = !method || method->text() == "noaux_tc";
-  model.experts = experts;
   const std::int64_t dense = config.count({"first_k_dense_replace"}, max_layers, 0);
   const std::int64_t every = config.size({"moe_layer_freq"}, max_layers, 1);
   for (int layer = 0; layer < model.layers; ++layer)
@@ -232,17 +237,7 @@ Model read_glm4_moe(ConfigKeys& config) {
   divide_heads(config, model);
   model.qkv_bias = config.flag("attention_bias", false);
   model.qk_norm = config.flag("use_qk_norm", false);
-  model.prediction_layers =
-      static_cast<int>(config.count({"num_nextn_predict_layers"}, max_layers, 0));
-  Experts experts;
-  experts.count = count_experts(config);
-  experts.per_token = config.size({"num_experts_per_tok"}, max_experts);
-  experts.ffn = config.size({"moe_intermediate_size"}, max_width);
-  experts.shared_ffn = experts.ffn * config.count({"n_shared_experts"}, max_experts, 1);
-  experts.groups = config.size({"n_group"}, max_experts, 1);
-  experts.groups_per_token = config.size({"topk_group"}, max_experts, 1);
-  experts.correction_bias = true;  // Fixed in the class.
-  model.experts = experts;
+  read_grouped_experts(config, 1, model).correction_bias = true;  // Fixed in the class.
   const std::int64_t dense = config.count({"first_k_dense_replace"}, max_layers, 1);
   for (int layer = 0; layer < model.layers; ++layer)
     model.layer_has_experts.push_back(layer >= dense);

@@ -25,7 +25,7 @@ bool pairs_passes_anyway(const Plan& plan) {
 }
 bool with_sharded_weights(const Plan& plan) { return plan.shards_weights(); }
 
-// What a key may have beyond its name, help and members: as PlanKey describes each.
+// Traits of a key beyond its name, help and members: PlanKey describes each.
 template <class Member, class Value>
 auto with(Member PlanKey::*member, Value value) {
   return [=](PlanKey& key) { key.*member = value; };
@@ -33,8 +33,8 @@ auto with(Member PlanKey::*member, Value value) {
 auto matters(PlanKey::Test test) { return with(&PlanKey::matters, test); }
 auto follows(PlanKey::Test test) { return with(&PlanKey::follows, test); }
 auto heading(const char* text) { return with(&PlanKey::heading, text); }
-auto unsaid(const char* value) { return with(&PlanKey::unsaid, value); }
-auto told(PlanKey::Test test) { return with(&PlanKey::told, test); }
+auto usual(const char* value) { return with(&PlanKey::usual, value); }
+auto headed(PlanKey::Test test) { return with(&PlanKey::headed, test); }
 auto megatron(const char* argument) { return with(&PlanKey::megatron, argument); }
 template <class... Names>
 auto elsewhere(Names... names) {
@@ -58,7 +58,7 @@ Notation<std::string> nccl_names(std::string (*read)(const JsonValue&)) {
 
 Notation<const Schedule*> some_schedule() {
   Notation<const Schedule*> notation = written<const Schedule*>(
-      alternatives_of(schedule_names()) + "|FILE",
+      joined(schedule_names(), "|") + "|FILE",
       [](const JsonValue& v) { return &schedule_of_word(v.text(), v.place()); },
       [](const Schedule* schedule) { return schedule->name(); });
   notation.words = schedule_names();
@@ -83,22 +83,22 @@ std::vector<PlanKey> all_plan_keys() {
       key("tp", degrees, "tensor-parallel ranks", {degree, &Choices::tp}, searched, divides,
           megatron("tensor-model-parallel-size"),
           elsewhere("tensor-parallel", "tensor-parallel-size")),
-      key("pp", degrees, "pipeline stages", {degree, &Choices::pp}, unsaid("1"), searched, divides,
+      key("pp", degrees, "pipeline stages", {degree, &Choices::pp}, usual("1"), searched, divides,
           megatron("pipeline-model-parallel-size"),
           elsewhere("pipeline-parallel", "pipeline-parallel-size")),
       key("vpp", degrees,
           "virtual stages (chunks) a rank, for the interleaved schedule (then default 2)",
-          {degree, &Request::vpp, &Plan::vpp}, matters(with_stages), unsaid("1"), searched),
+          {degree, &Request::vpp, &Plan::vpp}, matters(with_stages), usual("1"), searched),
       key("dp", degrees, "data-parallel replicas; derived from --gpus when left out",
-          {degree, &Request::dp, &Plan::dp}, follows([](const Plan&) { return true; }), unsaid("1"),
+          {degree, &Request::dp, &Plan::dp}, follows([](const Plan&) { return true; }), usual("1"),
           divides, elsewhere("data-parallel", "data-parallel-size")),
       key("cp", degrees, "context-parallel ranks, which share each sequence",
-          {degree, &Choices::cp}, unsaid("1"), searched, divides, megatron("context-parallel-size"),
+          {degree, &Choices::cp}, usual("1"), searched, divides, megatron("context-parallel-size"),
           elsewhere("context-parallel")),
-      key("ep", degrees, "expert-parallel ranks", {degree, &Choices::ep}, unsaid("1"), searched,
+      key("ep", degrees, "expert-parallel ranks", {degree, &Choices::ep}, usual("1"), searched,
           divides, megatron("expert-model-parallel-size"), elsewhere("expert-parallel")),
       key("etp", degrees, "tensor-parallel ranks of the experts", {degree, &Choices::etp},
-          unsaid("1"), divides, megatron("expert-tensor-parallel-size")),
+          usual("1"), divides, megatron("expert-tensor-parallel-size")),
       key("mbs", batch, "sequences in a micro-batch (default: the software's, mostly 1)",
           {amount, &Request::mbs, &Plan::mbs}, searched, doubles, megatron("micro-batch-size"),
           elsewhere("micro-batch")),
@@ -114,90 +114,90 @@ std::vector<PlanKey> all_plan_keys() {
       key("layers", schedule, "layers of each virtual stage, as 11+12x14+11",
           {written<StageLayers>("even|N+N+...", read_stage_layers, stage_layers_text),
            &Choices::layers},
-          matters(with_stages), heading("layers {}"), unsaid("even")),
+          matters(with_stages), heading("layers {}"), usual("even")),
       key("recompute", schedule,
           "activations computed again in the backward pass; PARTS as core_attn+mlp, LAYERS of each "
           "virtual stage",
-          {recomputation(), &Choices::recompute}, heading("{} recompute"), unsaid("none"), searched,
+          {recomputation(), &Choices::recompute}, heading("{} recompute"), usual("none"), searched,
           elsewhere("recompute-granularity")),
       key("offload_layers", schedule,
           "layers whose activations wait for the backward pass in the host's memory",
           {whole<int>(0, 1 << 20), &Choices::offload_layers}, heading("{} layers offloaded"),
-          unsaid("0"), elsewhere("cpu-offloading-num-layers")),
+          usual("0"), elsewhere("cpu-offloading-num-layers")),
       key("zero", sharding,
           "sharded over replicas: 1 optimizer state, 2 gradients, 3 weights (FSDP)",
           {whole<int>(0, 3), &Request::zero, &Plan::zero}, matters(with_copies), heading("ZeRO-{}"),
-          unsaid("0"), told([](const Plan& plan) { return plan.optimizer_shards() > 1; }), searched,
-          elsewhere("zero-stage")),
+          usual("0"), headed([](const Plan& plan) { return plan.optimizer_shards() > 1; }),
+          searched, elsewhere("zero-stage")),
       key("dp_replicate", sharding,
           "copies of all shards; each is spread over as many replicas (HSDP)",
           {degree, &Choices::dp_replicate}, matters(with_copies),
-          heading("{} copies of its shards"), unsaid("1"), divides,
+          heading("{} copies of its shards"), usual("1"), divides,
           megatron("num-distributed-optimizer-instances"),
           elsewhere("data-parallel-replicate-degree")),
       key("reshard", sharding, "zero 3: weights are gathered again for the backward pass",
           {truth(), &Request::reshard, &Plan::reshard},
           follows([](const Plan& plan) { return plan.reshard == plan.usual_reshard(); }),
           with(&PlanKey::exists, with_sharded_weights),
-          told([](const Plan& plan) { return plan.reshard != plan.usual_reshard(); })),
+          headed([](const Plan& plan) { return plan.reshard != plan.usual_reshard(); })),
       key("sp", sharding, "sequence parallelism (default: the software's)",
           {truth(), &Request::sp, &Plan::sp}, matters(with_tensor_ranks),
-          heading("sequence parallel"), unsaid("false"), searched, megatron("sequence-parallel")),
+          heading("sequence parallel"), usual("false"), searched, megatron("sequence-parallel")),
       key("dtype", precision, "format of the matrix multiplications",
           {one_of<Dtype>(dtype_names()), &Request::dtype, &Plan::dtype}, heading("{}"),
           elsewhere("precision")),
       key("main_params", precision,
           "what the optimizer updates: fp32 masters, the lower 16 bits of them beside bf16 "
           "weights, 16-bit masters, or the weights",
-          {one_of<MainParams>(), &Choices::main_params}, heading("main params {}"), unsaid("fp32")),
+          {one_of<MainParams>(), &Choices::main_params}, heading("main params {}"), usual("fp32")),
       key("exp_avg", precision, "format of Adam's first moment", {moment, &Choices::exp_avg},
-          heading("exp_avg {}"), unsaid("fp32"), elsewhere("exp-avg-dtype")),
+          heading("exp_avg {}"), usual("fp32"), elsewhere("exp-avg-dtype")),
       key("exp_avg_sq", precision, "format of Adam's second moment", {moment, &Choices::exp_avg_sq},
-          heading("exp_avg_sq {}"), unsaid("fp32"), elsewhere("exp-avg-sq-dtype")),
+          heading("exp_avg_sq {}"), usual("fp32"), elsewhere("exp-avg-sq-dtype")),
       key("fp8_params", precision, "weights are kept and gathered in 8 bits, in fp8 and mxfp8",
-          {truth(), &Choices::fp8_params}, heading("params in fp8"), unsaid("false"),
+          {truth(), &Choices::fp8_params}, heading("params in fp8"), usual("false"),
           elsewhere("fp8-param-gather")),
       key("attention", attention, "fused kernel, or the score matrix in memory",
           {one_of<bool>({"unfused", "flash"}), &Request::fused_attention, &Plan::fused_attention},
           heading("{} attention")),
       key("fp8_attention", attention, "products of queries, keys and values in 8 bits as well",
-          {truth(), &Choices::fp8_attention}, heading("attention in fp8"), unsaid("false"),
+          {truth(), &Choices::fp8_attention}, heading("attention in fp8"), usual("false"),
           megatron("fp8-dot-product-attention")),
       key("cp_comm", attention, "how context-parallel ranks meet others' keys and values",
           {one_of<ContextExchange>(), &Choices::cp_comm}, heading("{} attention"),
-          told(with_context_ranks)),
+          headed(with_context_ranks)),
       key("routing", experts, "how tokens choose experts: uniform, zipf:1, hot:0.9, ... or a file",
-          {word, &Choices::routing}, heading("routing {}"), unsaid("uniform")),
+          {word, &Choices::routing}, heading("routing {}"), usual("uniform")),
       key("moe_dispatcher", experts, "how tokens reach their experts (default alltoall)",
           {one_of<ExpertDispatcher>(), &Choices::moe_dispatcher}, heading("{} dispatch"),
-          told(with_expert_ranks)),
+          headed(with_expert_ranks)),
       key("shared_expert_overlap", experts, "shared experts beside dispatch and combine",
           {truth(), &Choices::shared_expert_overlap}, heading("shared experts beside it"),
-          unsaid("false"), megatron("moe-shared-expert-overlap")),
+          usual("false"), megatron("moe-shared-expert-overlap")),
       key("ep_overlap", experts,
           "a micro-batch's dispatch and combine beside the kernels of another",
           {truth(), &Choices::ep_overlap}, follows(pairs_passes_anyway),
-          heading("beside another micro-batch's kernels"), unsaid("false"),
+          heading("beside another micro-batch's kernels"), usual("false"),
           megatron("overlap-moe-expert-parallel-comm")),
       key("delay_wgrad", experts, "with ep_overlap: weight gradients wait for idle time",
-          {truth(), &Choices::delay_wgrad}, heading("delayed weight gradients"), unsaid("false"),
+          {truth(), &Choices::delay_wgrad}, heading("delayed weight gradients"), usual("false"),
           megatron("delay-wgrad-compute")),
       key("tp_overlap", overlap, "tensor-parallel traffic beside GEMMs",
           {truth(), &Request::tp_overlap, &Plan::tp_overlap}, matters(with_tensor_ranks),
-          heading("tp overlap"), unsaid("false"), searched, elsewhere("tp-comm-overlap")),
+          heading("tp overlap"), usual("false"), searched, elsewhere("tp-comm-overlap")),
       key("dp_overlap", overlap, "gradient reduction beside the backward pass",
           {truth(), &Request::dp_overlap, &Plan::dp_overlap}, matters(with_copies),
-          heading("dp overlap"), unsaid("false"), searched, megatron("overlap-grad-reduce")),
+          heading("dp overlap"), usual("false"), searched, megatron("overlap-grad-reduce")),
       key("cuda_graphs", software, "what the host launches as CUDA graphs",
           {one_of<CudaGraphs>(), &Request::cuda_graphs, &Plan::cuda_graphs},
-          heading("{} in CUDA graphs"), unsaid("none")),
+          heading("{} in CUDA graphs"), usual("none")),
       key("nccl_algo", software,
           "NCCL's algorithms, as NCCL_ALGO: Ring+Tree, ^NVLS, Ring;AllReduce:Tree",
           {nccl_names(read_nccl_algorithms), &Choices::nccl_algo}, heading("NCCL_ALGO {}"),
-          unsaid("any"), elsewhere("nccl-algo")),
+          usual("any"), elsewhere("nccl-algo")),
       key("nccl_proto", software, "NCCL's protocols, as NCCL_PROTO: LL+LL128, ^LL128",
           {nccl_names(read_nccl_protocols), &Choices::nccl_proto}, heading("NCCL_PROTO {}"),
-          unsaid("any"), elsewhere("nccl-proto")),
+          usual("any"), elsewhere("nccl-proto")),
       key("software", software, "training framework and era; `orrery list software`",
           {word, &Choices::software}, heading("software {}")),
   };
@@ -213,7 +213,7 @@ const std::vector<PlanKey>& plan_keys() {
 std::string PlanKey::text(const Plan& plan) const { return text_of(access.value(plan)); }
 
 bool PlanKey::needs_saying(const Plan& plan) const {
-  return has_value(plan) && (told ? told(plan) : can_change(plan)) && text(plan) != unsaid;
+  return has_value(plan) && (headed ? headed(plan) : can_change(plan)) && text(plan) != usual;
 }
 
 const PlanKey* find_plan_key(const std::string& name) {

@@ -12,15 +12,14 @@
 
 namespace orrery {
 
-/// What generic code can do with a key, made of its notation and the members that hold it.
+/// The operations on a key of generic code, made of its notation and the members that hold it.
 struct KeyAccess {
   Form form = Form::word;
   std::string values;
   std::vector<std::string> words;
-  std::function<FieldValue(const JsonValue&)>
-      read;  ///< What a file says. Errors as Notation::read.
+  std::function<FieldValue(const JsonValue&)> read;          ///< Errors as Notation::read.
   std::function<void(PlanRequest&, const JsonValue&)> ask;   ///< The same, into a request.
-  std::function<FieldValue(const Plan&)> value;              ///< What a plan has.
+  std::function<FieldValue(const Plan&)> value;              ///< The plan's.
   std::function<void(PlanRequest&, const Plan&)> ask_again;  ///< The same, into a request.
   bool may_be_open = false;                                  ///< A request need not say it.
 
@@ -46,7 +45,7 @@ struct KeyAccess {
       : KeyAccess{notation, member, member} {}
 };
 
-/// Which group of a plan's keys a key belongs to.
+/// The groups of a plan's keys.
 enum class PlanPart {
   degrees,
   batch,
@@ -83,8 +82,8 @@ struct PlanKey {
 
   /// How a heading says it; "{}" stands for the value. Empty: "name value".
   std::string heading = {};
-  std::string unsaid = {};    ///< The value that a heading leaves out.
-  Test told = nullptr;        ///< Where a heading names it. Null: where it matters.
+  std::string usual = {};     ///< The value that a heading leaves out.
+  Test headed = nullptr;      ///< A heading names it where this holds. Null: where it matters.
   bool searched = false;      ///< A search tries its values though nobody asks it to.
   std::string megatron = {};  ///< The argument of Megatron-LM that says the same, without dashes.
   std::vector<std::string> elsewhere = {};  ///< What else other tools call it, likewise.

@@ -40,6 +40,8 @@ struct Scenario {
   /// A window is named only where it leaves keys out: one as long as the sequence does not, and
   /// unfused attention computes all scores and masks them.
   LayerKind kind_of(int layer) const;
+  /// Layers of this kind on all virtual stages of a rank of this stage.
+  int layers_of_kind(LayerKind kind, int stage) const;
   /// Kinds that the model's layers have, in the order in which they first appear.
   std::vector<LayerKind> kinds() const;
   int dense_layers_before(int layer) const;

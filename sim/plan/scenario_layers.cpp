@@ -33,6 +33,16 @@ LayerKind Scenario::kind_of(int layer) const {
   return {says(model.layer_has_experts), windowed ? model.window : 0, kept};
 }
 
+int Scenario::layers_of_kind(LayerKind kind, int stage) const {
+  int count = 0;
+  for (int chunk = 0; chunk < plan.chunks(); ++chunk) {
+    const int part = plan.virtual_stage(stage, chunk), first = first_layer(part);
+    for (int l = 0; l < layers_of[static_cast<std::size_t>(part)]; ++l)
+      count += kind_of(first + l) == kind;
+  }
+  return count;
+}
+
 std::vector<LayerKind> Scenario::kinds() const {
   std::vector<LayerKind> found;
   for (int layer = 0; layer < model.layers; ++layer) {

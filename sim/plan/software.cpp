@@ -70,9 +70,7 @@ bool Support::has(const std::string& word) const {
 }
 
 std::vector<Support> read_support(const JsonValue& json) {
-  std::vector<std::string> names;
-  for (const PlanKey& key : plan_keys()) names.push_back(key.name);
-  json.allow_only(names);
+  json.allow_only(names_of(plan_keys()));
   std::vector<Support> all;
   for (const PlanKey& key : plan_keys()) {
     const auto stated = json.find(key.name);

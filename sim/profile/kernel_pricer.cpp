@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "sim/core/value_list.hpp"
 #include "sim/kernels/kernel_error.hpp"
 #include "sim/layers/op.hpp"
 #include "sim/layers/op_work.hpp"
@@ -359,11 +360,7 @@ namespace {
 
 std::int64_t or_else(std::int64_t value, std::int64_t usual) { return value > 0 ? value : usual; }
 
-std::string by(std::initializer_list<std::int64_t> sizes) {
-  std::string text;
-  for (const std::int64_t size : sizes) text += (text.empty() ? "" : " x ") + std::to_string(size);
-  return text;
-}
+std::string by(std::initializer_list<std::int64_t> sizes) { return joined(sizes, " x "); }
 
 }  // namespace
 

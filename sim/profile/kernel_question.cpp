@@ -6,7 +6,7 @@ namespace orrery {
 
 const std::vector<KernelKind>& kernel_kinds() {
   using Of = KernelKind::Of;
-  static const std::vector<std::string> products{"forward", "dgrad", "wgrad"};
+  const std::vector<std::string>& products = enum_words<GemmPass>;
   static const std::vector<std::string> both{"forward", "backward"};
   static const std::vector<SizeKey> tensor{{"tokens", {}, "rows"}, {"hidden", {}, "channels"}};
   static const std::vector<SizeKey> exchanged{{"tokens", {}, "of each GPU"},

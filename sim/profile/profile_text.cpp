@@ -7,6 +7,7 @@
 #include "sim/core/json_value.hpp"
 #include "sim/core/number_text.hpp"
 #include "sim/core/table.hpp"
+#include "sim/core/value_list.hpp"
 #include "sim/training/plan_heading.hpp"
 
 namespace orrery {
@@ -42,13 +43,7 @@ std::string brief(const std::string& name) {
 }
 
 std::string in_lines(const std::string& sentence) {
-  std::vector<std::string> words;
-  for (std::size_t begin = 0; begin < sentence.size();) {
-    const std::size_t end = std::min(sentence.find(' ', begin), sentence.size());
-    words.push_back(sentence.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return wrapped("", words, " ", 78);
+  return wrapped("", split(sentence, " "), " ", 78);
 }
 
 std::string steps_text(const StepProfile& profile) {

@@ -236,14 +236,8 @@ std::vector<OperationPrice> of_stage(const Scenario& scenario, EstimateContext& 
   Collector all{scenario, context, shapes};
   const double batches = plan.microbatches;
   for (const LayerKind kind : scenario.kinds()) {
-    double layers = 0.0;
-    for (int chunk = 0; chunk < plan.chunks(); ++chunk) {
-      const int part = plan.virtual_stage(stage, chunk);
-      const int first = scenario.first_layer(part);
-      for (int l = 0; l < scenario.layers_of[static_cast<std::size_t>(part)]; ++l)
-        layers += scenario.kind_of(first + l) == kind;
-    }
-    if (layers > 0.0) all.add_layer(kind, batches * layers);
+    const int layers = scenario.layers_of_kind(kind, stage);
+    if (layers > 0) all.add_layer(kind, batches * layers);
   }
   if (plan.holds(stage, 0)) {
     all.add(embedding_forward(scenario), "forward", batches);

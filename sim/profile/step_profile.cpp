@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "sim/core/error.hpp"
+#include "sim/core/value_list.hpp"
 
 namespace orrery {
 namespace {
@@ -62,11 +63,10 @@ Window chosen(const std::vector<Window>& windows, std::optional<std::int64_t> nu
   if (number) {
     for (const Window& window : windows)
       if (window.number == *number) return window;
-    std::string there;
-    for (const Window& window : windows)
-      there += (there.empty() ? "" : ", ") + std::to_string(window.number);
+    std::vector<std::int64_t> there;
+    for (const Window& window : windows) there.push_back(window.number);
     fail_input({file, ""}, "has no whole step " + std::to_string(*number),
-               there.empty() ? "leave out --step: it is taken whole" : "it has: " + there);
+               there.empty() ? "leave out --step: it is taken whole" : "it has: " + joined(there));
   }
   std::vector<Window> sorted = windows;
   std::sort(sorted.begin(), sorted.end(), [](const Window& a, const Window& b) {

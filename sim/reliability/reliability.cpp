@@ -94,9 +94,7 @@ void read_groups(Reliability& profile, const JsonValue& json) {
 }
 
 std::size_t group_of(const Reliability& profile, const JsonValue& json) {
-  std::vector<std::string> names;
-  for (const FailureGroup& group : profile.groups) names.push_back(group.name);
-  return choice<std::size_t>(json, names);
+  return choice<std::size_t>(json, names_of(profile.groups));
 }
 
 // The "events" or the "rate" of an entry of the profile `json`.

@@ -9,17 +9,11 @@
 namespace orrery {
 namespace {
 
-std::string listed(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
-
 void need_format(const Place& at, const ServingEngine& engine, const std::string& word,
                  const std::vector<std::string>& known) {
   if (std::find(known.begin(), known.end(), word) == known.end())
     fail_infeasible(at, "the engine '" + engine.name + "' has no " + word,
-                    known.empty() ? "leave it out" : "it has " + listed(known));
+                    known.empty() ? "leave it out" : "it has " + joined(known));
 }
 
 // vLLM gives GPUs below 70 GiB and A100 smaller batches (vllm/engine/arg_utils.py).
@@ -206,19 +200,18 @@ std::string text_of(const JsonValue& value) {
 std::string pool_text(const JsonValue& pool) {
   DeploymentRequest checked;
   read_deployment(checked, pool);
-  std::string text;
+  std::vector<std::string> words;
   for (const DeploymentKey& key : deployment_keys())
-    if (pool.has(key.name))
-      text += (text.empty() ? "" : ",") + key.name + "=" + text_of(pool.at(key.name));
-  if (text.empty()) pool.fail("has no keys", "write tp, replicas or others");
-  return text;
+    if (pool.has(key.name)) words.push_back(key.name + "=" + text_of(pool.at(key.name)));
+  if (words.empty()) pool.fail("has no keys", "write tp, replicas or others");
+  return joined(words, ",");
 }
 
 // In the order in which a deployment is told.
 std::vector<std::string> known_words() {
-  std::vector<std::string> words{"schema", "model", "engine", "system", "gpus"};
-  for (const DeploymentKey& key : deployment_keys()) words.push_back(key.name);
-  for (const char* word : {"prefill", "decode", "prefix_cache", "router"}) words.emplace_back(word);
+  std::vector<std::string> words = names_of(deployment_keys());
+  words.insert(words.begin(), {"schema", "model", "engine", "system", "gpus"});
+  words.insert(words.end(), {"prefill", "decode", "prefix_cache", "router"});
   return words;
 }
 

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "sim/core/field.hpp"
 #include "sim/core/shard.hpp"
+#include "sim/core/value_list.hpp"
 #include "sim/core/write_file.hpp"
 #include "sim/sweep/sweep_folder.hpp"
 
@@ -203,11 +205,7 @@ void merge_rows(const SweepFolder& folder, const std::string& into, BestRows& se
                "end it in .sqlite, .csv or .jsonl");
   FileWriter file{into};
   const bool csv = kind == ".csv";
-  if (csv) {
-    std::string header;
-    for (const RowColumn& column : all) header += (header.empty() ? "" : ",") + column.name;
-    file.append(header + "\n");
-  }
+  if (csv) file.append(joined(names_of(all), ",") + "\n");
   for_each_row(folder, all, [&](const std::string& line, const Row& row) {
     seen.add(row);
     file.append(csv ? csv_line(row) : line + "\n");

@@ -7,6 +7,7 @@
 
 #include "sim/core/chart.hpp"
 #include "sim/core/nearest.hpp"
+#include "sim/core/value_list.hpp"
 #include "sim/sweep/best_rows.hpp"
 #include "sim/sweep/sweep_folder.hpp"
 
@@ -93,11 +94,11 @@ void keep_best(std::optional<double>& best, double value, const std::string& fig
 
 // "the best over mbs, pp", of the keys that the chart does not show.
 std::string best_over(const Plottable& plottable, const std::vector<std::string>& shown) {
-  std::string list;
-  for (const std::string& key : plottable.keys)
-    if (std::find(shown.begin(), shown.end(), key) == shown.end())
-      list += (list.empty() ? "" : ", ") + key;
-  return list.empty() ? "" : "; the best over " + list;
+  std::vector<std::string> others = plottable.keys;
+  std::erase_if(others, [&](const std::string& key) {
+    return std::find(shown.begin(), shown.end(), key) != shown.end();
+  });
+  return others.empty() ? "" : "; the best over " + joined(others);
 }
 
 std::string line_plot(const SweepFolder& folder, const Plottable& plottable, PlotRequest request) {

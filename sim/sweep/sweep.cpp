@@ -174,8 +174,8 @@ class AxisReader {
 
 const std::vector<std::string>& axis_keys() {
   static const std::vector<std::string> keys = [] {
-    std::vector<std::string> list{"model", "system", "gpus", "calibration"};
-    for (const PlanKey& key : plan_keys()) list.push_back(key.name);
+    std::vector<std::string> list = names_of(plan_keys());
+    list.insert(list.begin(), {"model", "system", "gpus", "calibration"});
     return list;
   }();
   return keys;

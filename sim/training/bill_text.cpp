@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "sim/core/number_text.hpp"
+#include "sim/core/value_list.hpp"
 
 namespace orrery {
 namespace {
@@ -11,12 +12,6 @@ struct Scale {
   double size;
   const char* unit;
 };
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
 
 // Three digits are more than a price range deserves.
 std::string digits(double value) { return fixed(value, value < 10 ? 2 : value < 100 ? 1 : 0); }

@@ -6,6 +6,7 @@
 
 #include "sim/core/number_text.hpp"
 #include "sim/core/table.hpp"
+#include "sim/core/value_list.hpp"
 #include "sim/plan/plan_keys.hpp"
 
 namespace orrery {
@@ -138,9 +139,7 @@ std::string brief_switches(const Plan& plan) {
   for (const PlanKey& key : plan_keys())
     if (key.searched && !contains(degree_keys, key.name) && !contains(switch_keys, key.name))
       add(key);
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
-  return text;
+  return joined(words, " ");
 }
 
 std::string usual_sequence_text(const Model& model) {

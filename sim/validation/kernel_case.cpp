@@ -8,6 +8,7 @@
 
 #include "sim/core/catalog.hpp"
 #include "sim/core/object_reader.hpp"
+#include "sim/core/value_list.hpp"
 
 namespace orrery {
 namespace {
@@ -16,11 +17,7 @@ constexpr std::int64_t largest_size = std::int64_t{1} << 32;
 constexpr std::int64_t most_experts = 1 << 16;  // Of one GPU: each is a product of its own.
 constexpr double longest_us = 1e9, shortest_us = 0.01;
 
-std::string by(std::initializer_list<std::int64_t> sizes) {
-  std::string text;
-  for (const std::int64_t size : sizes) text += (text.empty() ? "" : " x ") + std::to_string(size);
-  return text;
-}
+std::string by(std::initializer_list<std::int64_t> sizes) { return joined(sizes, " x "); }
 
 KernelCase gemm_case(const std::string& gpu, Dtype dtype, std::int64_t m, std::int64_t n,
                      std::int64_t k, Seconds time) {
@@ -52,10 +49,9 @@ KernelCase attention_case(const std::string& gpu, const AttentionRow& row, bool 
 KernelCase grouped_case(const std::string& gpu, GemmPass pass, std::int64_t experts,
                         std::int64_t tokens, std::int64_t out, std::int64_t in, double accumulate,
                         Seconds time) {
-  static const char* const passes[] = {"forward", "dgrad", "wgrad"};
   KernelCase one;
   one.kind = "experts";
-  one.group = gpu + " experts " + passes[static_cast<std::size_t>(pass)];
+  one.group = gpu + " experts " + name(pass);
   one.id = one.group + " " + std::to_string(experts) + " of " + by({tokens, out, in});
   one.gpu = gpu;
   one.clock = KernelCase::Clock::training;
@@ -180,8 +176,7 @@ void read_operator(const JsonValue& json, KernelCases& all) {
     one.clock = KernelCase::Clock::training;
     one.kind = "gemm of training";
     one.pass = pass->second;
-    static const char* const passes[] = {" forward", " dgrad", " wgrad"};
-    one.group += passes[static_cast<std::size_t>(one.pass)];
+    one.group += " " + name(one.pass);
     if (const auto out = shape.find("out_dtype"); out && one.pass == GemmPass::wgrad)
       one.group += " into " + out->text();
     one.id = one.group + " " + by({m, n, k});
@@ -245,7 +240,7 @@ void read_expert_products(const JsonValue& json, KernelCases& all) {
   for (const JsonValue& row : json.at("rows").elements()) {
     const auto cells = row.elements();
     if (cells.size() != 7) row.fail("has not seven cells", "write those of the columns");
-    const auto pass = choice<GemmPass>(cells[0], {"forward", "dgrad", "wgrad"});
+    const auto pass = choice<GemmPass>(cells[0]);
     const auto size = [&](std::size_t i) { return cells[i].integer(1, largest_size); };
     KernelCase one = grouped_case(gpu, pass, cells[2].integer(1, most_experts), size(3), size(4),
                                   size(5), accumulate_bytes(cells[1].text()),

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/core/text_file.hpp"
+#include "sim/core/value_list.hpp"
 #include "sim/formats/servers/server_reader.hpp"
 #include "sim/model/model_name.hpp"
 #include "sim/serving/deployment.hpp"
@@ -44,6 +45,16 @@ void take(BenchmarkResult& result, const std::string& quantity, std::optional<do
   if (value && *value > 0.0) result.measured[quantity] = *value * factor;
 }
 
+// Mean, median and percentiles of a latency; `key` says how the file calls them.
+template <class Key>
+void take_latency(BenchmarkResult& result, const std::string& ours, const JsonValue& json,
+                  double factor, Key key) {
+  take(result, ours + "_ms", number(json, key("mean")), factor);
+  take(result, ours + "_p50_ms", number(json, key("median")), factor);
+  for (const std::string percent : {"p90", "p95", "p99"})
+    take(result, ours + "_" + percent + "_ms", number(json, key(percent)), factor);
+}
+
 // vllm/benchmarks/serve.py; python/sglang/bench_serving.py, whose e2e is "e2e_latency".
 BenchmarkResult of_bench_serve(const JsonValue& json) {
   BenchmarkResult result;
@@ -75,13 +86,8 @@ BenchmarkResult of_bench_serve(const JsonValue& json) {
                                      {"tpot_ms", "tpot"},
                                      {"itl_ms", "itl"},
                                      {"e2el_ms", "e2e"},
-                                     {"e2e_latency_ms", "e2e"}}) {
-    take(result, ours + "_ms", number(json, "mean_" + theirs));
-    take(result, ours + "_p50_ms", number(json, "median_" + theirs));
-    for (const char* percent : {"90", "95", "99"})
-      take(result, ours + "_p" + percent + "_ms",
-           number(json, std::string{"p"} + percent + "_" + theirs));
-  }
+                                     {"e2e_latency_ms", "e2e"}})
+    take_latency(result, ours, json, 1.0, [&](const std::string& of) { return of + "_" + theirs; });
   take(result, "output_tokens_per_s", number(json, "output_throughput"));
   take(result, "total_tokens_per_s",
        number(json,
@@ -120,12 +126,10 @@ BenchmarkResult of_aiperf(const JsonValue& json) {
        {std::pair<const char*, std::string>{"time_to_first_token", "ttft"},
         {"inter_token_latency", "tpot"},
         {"request_latency", "e2e"}}) {
-    const auto metric = json.find(theirs);
-    if (!metric) continue;
-    const double unit = milliseconds_of(*metric);
-    take(result, ours + "_ms", number(*metric, "avg"), unit);
-    for (const std::string percent : {"50", "90", "95", "99"})
-      take(result, ours + "_p" + percent + "_ms", number(*metric, "p" + percent), unit);
+    if (const auto metric = json.find(theirs))
+      take_latency(result, ours, *metric, milliseconds_of(*metric), [](const std::string& of) {
+        return of == "mean" ? "avg" : of == "median" ? "p50" : of;
+      });
   }
   take(result, "output_tokens_per_s", average("output_token_throughput"));
   take(result, "requests_per_s", average("request_throughput"));
@@ -185,11 +189,9 @@ BenchmarkResult of_inference_perf(const JsonValue& json) {
         {"request_latency", "e2e"}}) {
     const auto metric = latency.find(theirs);
     if (!metric || !metric->is_object()) continue;
-    take(result, ours + "_ms", number(*metric, "mean"), 1e3);
-    take(result, ours + "_p50_ms",
-         metric->has("median") ? number(*metric, "median") : number(*metric, "p50"), 1e3);
-    for (const std::string percent : {"90", "95", "99"})
-      take(result, ours + "_p" + percent + "_ms", number(*metric, "p" + percent), 1e3);
+    take_latency(result, ours, *metric, 1e3, [&](const std::string& of) {
+      return of == "median" && !metric->has(of) ? "p50" : of;
+    });
   }
   if (const auto through = good.find("throughput"); through && through->is_object()) {
     take(result, "output_tokens_per_s", number(*through, "output_tokens_per_sec"));
@@ -232,13 +234,9 @@ BenchmarkResult of_inferencex(const JsonValue& json) {
   result.osl = json.at("osl").number(1.0, most_tokens);
   result.isl_low = std::round(0.8 * result.isl);
   result.osl_low = std::round(0.8 * result.osl);
-  for (const std::string name : {"ttft", "tpot", "itl", "e2el"}) {
-    const std::string ours = name == "e2el" ? "e2e" : name;
-    take(result, ours + "_ms", number(json, "mean_" + name), 1e3);
-    take(result, ours + "_p50_ms", number(json, "median_" + name), 1e3);
-    for (const std::string percent : {"90", "95", "99"})
-      take(result, ours + "_p" + percent + "_ms", number(json, "p" + percent + "_" + name), 1e3);
-  }
+  for (const std::string name : {"ttft", "tpot", "itl", "e2el"})
+    take_latency(result, name == "e2el" ? "e2e" : name, json, 1e3,
+                 [&](const std::string& of) { return of + "_" + name; });
   take(result, "output_tokens_per_s_per_gpu", number(json, "output_tput_per_gpu"));
   take(result, "total_tokens_per_s_per_gpu", number(json, "tput_per_gpu"));
   result.system = inferencex_system(json.at("hw").text());
@@ -407,9 +405,7 @@ std::string benchmark_cases(const std::vector<BenchmarkResult>& results, const s
     one.update(served(result, file, deployment, system));
     one["workload"] = workload_of(result);
     one["measured"] = measured_of(result);
-    std::string notes;
-    for (const std::string& note : result.notes) notes += (notes.empty() ? "" : "; ") + note;
-    if (!notes.empty()) one["notes"] = notes;
+    if (!result.notes.empty()) one["notes"] = joined(result.notes, "; ");
     text += (i > 0 ? ",\n " : " ") + one.dump(-1, ' ', false, Json::error_handler_t::replace);
   }
   return text;

@@ -109,10 +109,7 @@ void find_wiring(const Gpu& gpu, SystemDraft& draft) {
 
 void find_network(const SystemAnswers& words, SystemDraft& draft) {
   if (const std::string* word = said(words, "network")) {
-    draft.fabric = *word;
-    if (*word != "infiniband" && *word != "ethernet")
-      fail_input(Place{} / "network", "'" + shown_text(*word) + "' is not a network",
-                 suggestion(*word, {"infiniband", "ethernet"}));
+    draft.fabric = name(choice<FabricKind>(*word, Place{} / "network", "is not a network"));
     return;
   }
   // InfiniBand's EDR, HDR, NDR and XDR.

@@ -8,6 +8,7 @@
 #include "sim/core/catalog.hpp"
 #include "sim/core/json_value.hpp"
 #include "sim/core/nearest.hpp"
+#include "sim/core/value_list.hpp"
 
 namespace orrery {
 namespace {
@@ -44,12 +45,11 @@ std::string capability_text(int compute_capability) {
 }
 
 std::string catalog_gpus_of(const std::optional<Architecture>& architecture) {
-  std::string names;
-  for (const std::string& name : list_catalog("topologies/gpus")) {
-    if (architecture && read_gpu(name, {}).architecture != *architecture) continue;
-    names += (names.empty() ? "" : ", ") + name;
-  }
-  return names.empty() ? "a path" : names;
+  std::vector<std::string> names = list_catalog("topologies/gpus");
+  std::erase_if(names, [&](const std::string& name) {
+    return architecture && read_gpu(name, {}).architecture != *architecture;
+  });
+  return names.empty() ? "a path" : joined(names);
 }
 
 // A path is read from where the system's file will lie, which is not known here.
@@ -156,9 +156,7 @@ void add_network(Document& document, const SystemDraft& draft) {
   require(draft, !draft.fabric.empty() || fabric_answer, "what fabric joins the nodes",
           "give --fabric infiniband or ethernet");
   const std::string fabric = fabric_answer ? *fabric_answer : draft.fabric;
-  if (fabric != "infiniband" && fabric != "ethernet")
-    fail_input(Place{} / "fabric", "'" + shown_text(fabric) + "' is not a fabric",
-               suggestion(fabric, {"infiniband", "ethernet"}));
+  choice<FabricKind>(fabric, Place{} / "fabric", "is not a fabric");
   document.add_told("nics_per_node", "nics", draft.nics_per_node, draft.source);
   document.add_told("nic_bandwidth", "nic-bandwidth", ten_digits(draft.nic_gbit_per_s) + " Gb/s",
                     draft.is_said ? draft.source : draft.source + ": port speed");
@@ -234,17 +232,7 @@ void add_tree(Document& document, const SystemDraft& draft) {
 
 NodeWiring wiring_of(const SystemDraft& draft, const Document& document) {
   const std::string* word = document.answer("wiring");
-  if (!word) return draft.wiring;
-  if (*word == "nvswitch") return NodeWiring::nvswitch;
-  if (*word == "nvlink_mesh") return NodeWiring::nvlink_mesh;
-  if (*word == "pcie") return NodeWiring::pcie;
-  fail_input(Place{} / "wiring", "'" + shown_text(*word) + "' is not a wiring",
-             suggestion(*word, {"nvswitch", "nvlink_mesh", "pcie"}));
-}
-
-std::string wiring_text(NodeWiring wiring) {
-  if (wiring == NodeWiring::nvswitch) return "nvswitch";
-  return wiring == NodeWiring::nvlink_mesh ? "nvlink_mesh" : "pcie";
+  return word ? choice<NodeWiring>(*word, Place{} / "wiring", "is not a wiring") : draft.wiring;
 }
 
 }  // namespace
@@ -322,7 +310,7 @@ ImportedSystem system_json(const SystemDraft& draft, const SystemAnswers& answer
   document.add_sourced("gpus_per_node", draft.gpus_per_node, draft.source);
   if (document.answer("nvlink-domain") || draft.nvlink_domain > draft.gpus_per_node)
     document.add_told("nvlink_domain", "nvlink-domain", draft.nvlink_domain, draft.source);
-  document.add("wiring", wiring_text(wiring));
+  document.add("wiring", name(wiring));
   add_scale_up(document, draft, wiring, gpu);
   add_network(document, draft);
   // NVLink SHARP came with Hopper's NVSwitch (NCCL, src/graph/tuning.cc: no NVLS before 9.0).

@@ -8,6 +8,7 @@
 #include "sim/core/json_value.hpp"
 #include "sim/core/statistics.hpp"
 #include "sim/core/text_file.hpp"
+#include "sim/core/value_list.hpp"
 #include "sim/formats/megatron/launch_command.hpp"
 #include "sim/formats/megatron/megatron_model.hpp"
 
@@ -80,11 +81,7 @@ bool describes_model(const std::map<std::string, MegatronArguments::Value>& valu
 
 }  // namespace
 
-std::string MegatronArguments::Value::text() const {
-  std::string joined;
-  for (const std::string& word : words) joined += (joined.empty() ? "" : " ") + word;
-  return joined;
-}
+std::string MegatronArguments::Value::text() const { return joined(words, " "); }
 
 std::string MegatronArguments::Value::written() const {
   std::string all = name;

@@ -5,6 +5,7 @@
 
 #include "sim/core/number_text.hpp"
 #include "sim/core/table.hpp"
+#include "sim/core/value_list.hpp"
 #include "sim/plan/plan_keys.hpp"
 
 namespace orrery {
@@ -125,9 +126,7 @@ std::string changed_script_text(const MegatronArguments& script,
   }
   for (const ArgumentChange& change : changes)
     if (change.before.empty() && !change.after.empty()) lines.push_back(change.after);
-  std::string text;
-  for (const std::string& line : lines) text += (text.empty() ? "" : " \\\n") + line;
-  return text + "\n";
+  return joined(lines, " \\\n") + "\n";
 }
 
 namespace {

@@ -4,6 +4,7 @@
 #include <set>
 #include <type_traits>
 
+#include "sim/core/value_list.hpp"
 #include "sim/plan/plan_keys.hpp"
 
 namespace orrery {
@@ -278,7 +279,7 @@ class FlagWriter {
     for (const auto& [key, variable] :
          {std::pair{"nccl_algo", "NCCL_ALGO"}, std::pair{"nccl_proto", "NCCL_PROTO"}}) {
       std::string names = plan_key(key).text(plan_);
-      if (names == plan_key(key).unsaid) continue;
+      if (names == plan_key(key).usual) continue;
       std::replace(names.begin(), names.end(), '+', ',');
       leave_out(std::string{key} + ": not a flag; export " + variable + "='" + names + "'");
     }
@@ -364,9 +365,7 @@ class FlagWriter {
 MegatronFlags megatron_flags(const Scenario& scenario) { return FlagWriter{scenario}.write(); }
 
 std::string megatron_text(const MegatronFlags& flags) {
-  std::string text;
-  for (const std::string& flag : flags.flags) text += (text.empty() ? "" : " \\\n") + flag;
-  return text + "\n";
+  return joined(flags.flags, " \\\n") + "\n";
 }
 
 }  // namespace orrery

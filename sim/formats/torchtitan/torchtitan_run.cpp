@@ -234,9 +234,7 @@ class TorchtitanReader {
                 "is '" + shown_text(family) + "': nothing prices " + std::string{other.what},
                 "import a job of a language model");
     const std::string remedy = "give its shape: --model NAME or a config.json";
-    std::string known;
-    for (const std::string& one : torchtitan_flavors(family))
-      known += (known.empty() ? "" : ", ") + one;
+    const std::string known = joined(torchtitan_flavors(family));
     if (known.empty())
       s_.fail("model.name", "is '" + shown_text(family) + "', a model that is not known", remedy);
     s_.fail(
