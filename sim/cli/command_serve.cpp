@@ -97,19 +97,19 @@ void read_loads(const ParsedOptions& parsed, DeploymentSearchRequest& request,
                "add --slo ttft=2000,tpot=40@p90");
   std::vector<AskedLoad> asked = read_loads(parsed, {usual_clients, finds_rate});
   if (parsed.has("slo")) words.limits = parsed.text("slo");
-  words.requests = asked.front().workload.file.empty()
-                       ? "prompts of " + asked.front().workload.prompt + " tokens, answers of " +
-                             asked.front().workload.output
-                       : "requests of " + asked.front().workload.file;
-  request.traffic = asked.front().traffic;
+  const ServingLoad& first = asked.front().load;
+  words.requests = first.file.empty()
+                       ? "prompts of " + length_law_text(first.traffic.prompt) +
+                             " tokens, answers of " + length_law_text(first.traffic.output)
+                       : "requests of " + first.file;
   for (AskedLoad& one : asked) {
-    const std::int64_t clients = one.workload.concurrency;
-    words.loads.push_back(clients > 0  ? grouped(clients) + (clients == 1 ? " client" : " clients")
-                          : finds_rate ? one.workload.arrivals
-                                       : one.workload.arrivals +
-                                             (one.workload.rate > 0.0
-                                                  ? ", " + fixed(one.workload.rate, 2) + " a second"
-                                                  : std::string{}));
+    const RequestTraffic& traffic = one.load.traffic;
+    const std::int64_t clients = one.load.list.clients;
+    const std::string arrivals = arrivals_name(traffic.arrivals);
+    words.loads.push_back(clients > 0 ? plural(clients, "client")
+                          : finds_rate || !(traffic.rate > 0.0)
+                              ? arrivals
+                              : arrivals + ", " + fixed(traffic.rate, 2) + " a second");
     words.load_flags.push_back(one.flags);
     request.loads.push_back(std::move(one.load));
   }
@@ -141,12 +141,12 @@ DeploymentSearchRequest read_request(const ParsedOptions& parsed, DeploymentSear
       std::none_of(request.grounds.begin(), request.grounds.end(),
                    [](const ServingGround& ground) { return ground.engine.pools.has_value(); }))
     fail_infeasible(command_line / "pools", "none of the engines has pools",
-                    "use vllm, sglang or trtllm");
+                    "use " + schedulers_with(&SchedulerKind::continuous));
   if (parsed.has("top"))
     request.top = static_cast<int>(value_of_flag("top", parsed.text("top")).integer(1, 10'000));
   if (parsed.has("economics")) request.economics = parsed.text("economics");
   read_loads(parsed, request, words);
-  request.workers = request.loads.front().workers;
+  request.workers = request.loads.front().replay.workers;
   return request;
 }
 

@@ -91,9 +91,10 @@ void read_lengths(const ParsedOptions& parsed, RequestTraffic& traffic) {
 }
 
 // Prompts and answers of a file in an order of the seed, over the drawn ones, again and again.
-void take_lengths(const RequestList& file, std::uint64_t seed, RequestList& list) {
+void take_lengths(const RequestList& file, RequestList& list) {
   std::vector<Request> lengths = file.requests;
-  Random random{seed, 6};
+  list.failed = file.failed;
+  Random random{list.seed, 6};
   for (std::size_t i = lengths.size(); i > 1; --i)
     std::swap(lengths[i - 1], lengths[static_cast<std::size_t>(random.below(i))]);
   for (std::size_t i = 0; i < list.requests.size(); ++i) {
@@ -111,7 +112,7 @@ TraceReading reading_of(const ParsedOptions& parsed) {
   return reading;
 }
 
-void ask_of_trace(const ParsedOptions& parsed, AskedLoad& asked) {
+void ask_of_trace(const ParsedOptions& parsed, ServingLoad& load) {
   for (const char* other : {"concurrency", "rate", "arrival", "isl", "osl", "lengths", "requests",
                             "shared-prefix", "goodput"})
     exclude(parsed, "trace", other);
@@ -119,16 +120,17 @@ void ask_of_trace(const ParsedOptions& parsed, AskedLoad& asked) {
   if (!trace.has_times)
     fail_input({parsed.text("trace"), ""}, "says how long requests are, but not when they came",
                "give it as --lengths, with --rate or --concurrency");
-  asked.load.list = std::move(trace.list);
-  asked.workload.arrivals = "trace";
-  asked.workload.file = parsed.text("trace");
+  load.list = std::move(trace.list);
+  load.list.seed = load.traffic.seed;
+  load.traffic.arrivals = Arrivals::trace;
+  load.file = parsed.text("trace");
 }
 
-void ask_of_laws(const ParsedOptions& parsed, int clients, bool finds_rate, AskedLoad& asked) {
+void ask_of_laws(const ParsedOptions& parsed, int clients, bool finds_rate, ServingLoad& load) {
   for (const char* of_trace : {"trace-format", "speed", "first"})
     if (parsed.has(of_trace) && !(parsed.has("lengths") && of_trace != std::string{"speed"}))
       fail_input(command_line / of_trace, "is for traces", "add --trace FILE, or leave it out");
-  RequestTraffic& traffic = asked.traffic;
+  RequestTraffic& traffic = load.traffic;
   read_arrivals(parsed, clients, finds_rate, traffic);
   if (parsed.has("shared-prefix"))
     traffic.prefix =
@@ -142,13 +144,10 @@ void ask_of_laws(const ParsedOptions& parsed, int clients, bool finds_rate, Aske
       fail_input(command_line / "lengths", "is no law of which the largest rate can be found",
                  "write --isl and --osl");
     file = read_request_trace(parsed.text("lengths"), reading_of(parsed));
-    asked.workload.file = parsed.text("lengths");
-    asked.workload.failed = file->list.failed;
+    load.file = parsed.text("lengths");
     traffic.requests = static_cast<std::int64_t>(file->list.requests.size());
   } else {
     read_lengths(parsed, traffic);
-    asked.workload.prompt = length_law_text(traffic.prompt);
-    asked.workload.output = length_law_text(traffic.output);
     traffic.requests = traffic.arrivals == Arrivals::closed
                            ? requests_a_client * traffic.concurrency
                            : requests_of_a_rate;
@@ -157,14 +156,8 @@ void ask_of_laws(const ParsedOptions& parsed, int clients, bool finds_rate, Aske
     traffic.requests = value(parsed, "requests").integer(1, most_requests);
   else if (traffic.arrivals == Arrivals::burst && !file)
     fail_input(command_line / "requests", "is missing", "write how many come at once");
-  asked.load.list = draw_requests(traffic);
-  if (file) take_lengths(file->list, traffic.seed, asked.load.list);
-  asked.workload.arrivals = arrivals_name(traffic.arrivals);
-  asked.workload.rate = traffic.rate;
-  if (traffic.arrivals == Arrivals::closed) {
-    asked.workload.concurrency = traffic.concurrency;
-    asked.load.clients = static_cast<std::uint32_t>(traffic.concurrency);
-  }
+  load.list = draw_requests(traffic);
+  if (file) take_lengths(file->list, load.list);
 }
 
 // One load as the options say it, in a closed loop of so many clients, if any.
@@ -173,16 +166,13 @@ AskedLoad asked_by(const ParsedOptions& parsed, const ServingLoad& rules, int cl
   AskedLoad asked;
   asked.load = rules;
   if (parsed.has("seed"))
-    asked.traffic.seed =
+    asked.load.traffic.seed =
         static_cast<std::uint64_t>(value(parsed, "seed").integer(0, std::int64_t{1} << 53));
-  asked.workload.seed = asked.load.seed = asked.traffic.seed;
   if (parsed.has("trace"))
-    ask_of_trace(parsed, asked);
+    ask_of_trace(parsed, asked.load);
   else
-    ask_of_laws(parsed, clients, finds_rate, asked);
-  asked.workload.failed = std::max(asked.workload.failed, asked.load.list.failed);
-  asked.workload.requests = static_cast<std::int64_t>(asked.load.list.requests.size());
-  if (asked.load.first_counted >= asked.load.list.requests.size())
+    ask_of_laws(parsed, clients, finds_rate, asked.load);
+  if (asked.load.replay.first_counted >= asked.load.list.requests.size())
     fail_input(command_line / "skip-first", "leaves no request to count",
                "there are " + std::to_string(asked.load.list.requests.size()));
   for (const char* option : {"isl", "osl", "lengths", "trace", "trace-format", "speed", "first",
@@ -212,19 +202,20 @@ ServingLoad rules_of(const ParsedOptions& parsed) {
     if (found == names.end())
       fail_input(command_line / "router", "'" + parsed.text("router") + "' is unknown",
                  suggestion(parsed.text("router"), names));
-    load.routing = static_cast<Routing>(found - names.begin());
+    load.replay.routing = static_cast<Routing>(found - names.begin());
   }
-  if (parsed.has("slo")) load.slo = parse_slo(parsed.text("slo"), command_line / "slo");
-  if (parsed.has("goodput") && !load.slo)
+  ReplaySettings& replay = load.replay;
+  if (parsed.has("slo")) replay.slo = parse_slo(parsed.text("slo"), command_line / "slo");
+  if (parsed.has("goodput") && !replay.slo)
     fail_input(command_line / "goodput", "needs limits to keep to",
                "add --slo ttft=2000,tpot=40@p90");
-  load.workers = parsed.has("jobs")
-                     ? static_cast<int>(value(parsed, "jobs").integer(1, 1024))
-                     : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  load.unfolded = parsed.has("unfolded");
-  load.keeps_times = parsed.has("requests-out") || parsed.has("perfetto");
+  replay.workers = parsed.has("jobs")
+                       ? static_cast<int>(value(parsed, "jobs").integer(1, 1024))
+                       : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  replay.unfolded = parsed.has("unfolded");
+  replay.keeps_times = parsed.has("requests-out") || parsed.has("perfetto");
   if (parsed.has("skip-first"))
-    load.first_counted =
+    replay.first_counted =
         static_cast<std::uint32_t>(value(parsed, "skip-first").integer(0, most_requests));
   return load;
 }
@@ -290,24 +281,20 @@ int serve_traffic(const ParsedOptions& parsed, const Served& served) {
   if (loads.size() > 1)
     fail_input(command_line / "concurrency", "has several values",
                "write one of them, or compare deployments with --search");
-  AskedLoad& asked = loads.front();
+  ServingLoad& load = loads.front().load;
   std::optional<Goodput> goodput;
   if (parsed.has("goodput")) {
-    goodput = largest_rate(served.run, asked.load, asked.traffic);
-    asked.traffic.rate = goodput->rate > 0.0 ? goodput->rate : 1.0;
-    asked.workload.rate = asked.traffic.rate;
-    asked.load.list = draw_requests(asked.traffic);
+    goodput = largest_rate(served.run, load);
+    load.traffic.rate = goodput->rate > 0.0 ? goodput->rate : 1.0;
+    load.list = draw_requests(load.traffic);
   }
   const Economics economics = read_economics(
       served.system.gpu.name, parsed.has("economics") ? parsed.text("economics") : "");
-  const ServingRun run = served.run(asked.load);
-  const auto gpus = static_cast<double>(served.gpus);
-  const ServedAnswer answer{asked.workload,
-                            run,
-                            asked.load.slo,
-                            goodput,
-                            token_cost(run.output_tokens_per_s(), gpus, economics),
-                            read_serving_runs(parsed, run.setup)};
+  ServingRun run = served.run(load);
+  const TokenCost cost =
+      token_cost(run.output_tokens_per_s(), static_cast<double>(served.gpus), economics);
+  ServingRunsByFigure by_runs = read_serving_runs(parsed, run.setup);
+  const ServedAnswer answer{std::move(load), std::move(run), goodput, cost, std::move(by_runs)};
   OutputFiles files{parsed.has("force")};
   if (parsed.has("requests-out")) files.add(parsed.text("requests-out"), request_lines(answer.run));
   if (parsed.has("perfetto"))

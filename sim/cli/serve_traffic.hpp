@@ -16,8 +16,6 @@ bool has_traffic(const ParsedOptions& parsed);
 
 /// A load as options say it.
 struct AskedLoad {
-  RequestTraffic traffic;
-  ServedWorkload workload;
   ServingLoad load;
   std::string flags;  ///< The options that say it.
 };

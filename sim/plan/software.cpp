@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/core/catalog.hpp"
+#include "sim/core/nearest.hpp"
 #include "sim/core/object_reader.hpp"
 #include "sim/plan/plan_keys.hpp"
 #include "sim/plan/software_keys.hpp"
@@ -56,14 +57,6 @@ bool is_users_own(const PlanKey& key, const std::string& word) {
 
 // Whether a member of OptimizerState has it.
 bool is_state(const PlanKey& key) { return key.part == PlanPart::precision && key.name != "dtype"; }
-
-// "none or full", "0, 1 or 2".
-std::string alternatives(const std::vector<std::string>& words) {
-  std::string all;
-  for (std::size_t i = 0; i < words.size(); ++i)
-    all += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
-  return all;
-}
 
 }  // namespace
 

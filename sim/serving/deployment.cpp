@@ -130,18 +130,16 @@ void settle_formats(const Model& model, const System& system, const ServingEngin
       fail_infeasible(at / "experts", no->problem, no->remedy);
 }
 
-// Of these schedulers only sglang's can do both.
 void settle_mixing(const ServingEngine& engine, const DeploymentRequest& request, const Place& at,
                    Deployment& plan) {
-  const bool usual =
-      engine.scheduler == SchedulerKind::vllm || engine.scheduler == SchedulerKind::trtllm;
-  plan.mixed = request.mixed.value_or(usual);
-  if (plan.mixed != usual && engine.scheduler != SchedulerKind::sglang)
+  const SchedulerKind& scheduler = *engine.scheduler;
+  plan.mixed = request.mixed.value_or(scheduler.mixes);
+  if (plan.mixed != scheduler.mixes && !scheduler.may_change_mixing)
     fail_infeasible(at / "mixed",
                     "the engine '" + engine.name + "' " +
-                        (usual ? "always computes prompts beside decodes"
-                               : "computes no prompts beside decodes"),
-                    "leave it out, or use sglang");
+                        (scheduler.mixes ? "always computes prompts beside decodes"
+                                         : "computes no prompts beside decodes"),
+                    "leave it out, or use " + schedulers_with(&SchedulerKind::may_change_mixing));
 }
 
 void settle_speculation(const Model& model, const ServingEngine& engine, const Speculation& asked,
@@ -183,7 +181,7 @@ Deployment make_deployment(const Model& model, const System& system, const Servi
   if (plan.host_kv > Bytes{} && !engine.host_kv)
     fail_infeasible(at / "host_kv",
                     "the engine '" + engine.name + "' keeps no keys and values on the host",
-                    "leave it out, or use vllm, sglang or trtllm");
+                    "leave it out, or use " + schedulers_with(&SchedulerKind::continuous));
   if (request.speculate) settle_speculation(model, engine, *request.speculate, at, plan);
   return plan;
 }

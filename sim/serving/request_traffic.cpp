@@ -150,6 +150,9 @@ RequestList draw_requests(const RequestTraffic& traffic) {
   const bool has_rate = traffic.arrivals != Arrivals::closed && traffic.arrivals != Arrivals::burst;
   RequestList list;
   list.hash_tokens = traffic.prefix.groups > 0 ? drawn_hash_tokens : 0;
+  list.seed = traffic.seed;
+  if (traffic.arrivals == Arrivals::closed)
+    list.clients = static_cast<std::uint32_t>(traffic.concurrency);
   list.requests.reserve(static_cast<std::size_t>(traffic.requests));
   double distances = 0.0;
   for (std::int64_t i = 0; i < traffic.requests; ++i) {
@@ -165,7 +168,8 @@ RequestList draw_requests(const RequestTraffic& traffic) {
 }
 
 const char* arrivals_name(Arrivals arrivals) {
-  constexpr std::array<const char*, 5> names{"closed", "poisson", "constant", "gamma", "burst"};
+  constexpr std::array<const char*, 6> names{"closed", "poisson", "constant",
+                                             "gamma",  "burst",   "trace"};
   return names[static_cast<std::size_t>(arrivals)];
 }
 

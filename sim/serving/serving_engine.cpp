@@ -96,8 +96,8 @@ EnginePools read_pools(const JsonValue& json) {
   return pools;
 }
 
-EngineHostKv read_host_kv(const JsonValue& json, SchedulerKind scheduler) {
-  if (scheduler == SchedulerKind::static_batch)
+EngineHostKv read_host_kv(const JsonValue& json, const SchedulerKind& scheduler) {
+  if (!scheduler.continuous)
     json.fail("is of an engine with static batches, which has no prefixes to keep", "leave it out");
   json.allow_only({"loading", "copies_at_once"});
   EngineHostKv host;
@@ -118,11 +118,6 @@ std::vector<std::string> words(const JsonValue& json, const std::vector<std::str
 }
 
 }  // namespace
-
-const std::vector<std::string>& scheduler_names() {
-  static const std::vector<std::string> names{"vllm", "sglang", "trtllm", "static"};
-  return names;
-}
 
 const std::vector<std::string>& kv_sending_names() {
   static const std::vector<std::string> names{"whole", "chunks", "layers"};
@@ -163,7 +158,8 @@ ServingEngine parse_serving_engine(const JsonValue& json) {
   engine.name = required_text(json, "name");
   engine.title = required_text(json, "title");
   required_text(json, "source");
-  engine.scheduler = choice<SchedulerKind>(json.at("scheduler").sourced(), scheduler_names());
+  engine.scheduler =
+      schedulers()[choice<std::size_t>(json.at("scheduler").sourced(), scheduler_names())];
   engine.host = read_host(json.at("host"));
   engine.small = read_small(json.at("small_kernels"));
   engine.memory = read_memory(json.at("memory"));
@@ -171,7 +167,7 @@ ServingEngine parse_serving_engine(const JsonValue& json) {
   if (const auto pipeline = json.find("pipeline")) engine.pipeline = read_pipeline(*pipeline);
   if (const auto pools = json.find("pools")) engine.pools = read_pools(*pools);
   if (const auto host = json.find("host_kv"))
-    engine.host_kv = read_host_kv(*host, engine.scheduler);
+    engine.host_kv = read_host_kv(*host, *engine.scheduler);
   if (const auto drafting = json.find("speculation")) {
     drafting->allow_only({"methods", "each"});
     engine.drafts = words(drafting->at("methods"), draft_method_names());

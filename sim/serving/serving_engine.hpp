@@ -8,6 +8,7 @@
 
 #include "sim/core/json_value.hpp"
 #include "sim/serving/number_format.hpp"
+#include "sim/serving/scheduler.hpp"
 
 namespace orrery {
 
@@ -34,10 +35,6 @@ enum class KvSending {
   layers   ///< Those of each layer when it is computed.
 };
 const std::vector<std::string>& kv_sending_names();
-
-/// Whose scheduler decides what the next iteration computes (docs/REPLAY.md).
-enum class SchedulerKind { vllm, sglang, trtllm, static_batch };
-const std::vector<std::string>& scheduler_names();  ///< "vllm", "sglang", "trtllm", "static"
 
 /// What the host does for an iteration, and what the GPU waits between two.
 struct IterationHost {
@@ -107,7 +104,7 @@ struct EnginePools {
 struct ServingEngine {
   std::string name;
   std::string title;
-  SchedulerKind scheduler = SchedulerKind::vllm;
+  const SchedulerKind* scheduler = schedulers().front();
   IterationHost host;
   SmallKernels small;
   MemoryRule memory;

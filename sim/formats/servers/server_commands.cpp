@@ -329,9 +329,9 @@ class ServerFinder {
 
 }  // namespace
 
-const std::string& name(ServerKind kind) {
-  static const std::array<std::string, 3> names{"vllm", "sglang", "trtllm"};
-  return names[static_cast<std::size_t>(kind)];
+const std::vector<std::string>& server_names() {
+  static const std::vector<std::string> names{"vllm", "sglang", "trtllm"};
+  return names;
 }
 
 StartedServers find_servers(const std::vector<RecipeFile>& files, const RecipeAnswers& answers) {

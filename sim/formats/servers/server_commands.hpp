@@ -9,7 +9,11 @@ namespace orrery {
 
 /// Whose server a command starts.
 enum class ServerKind { vllm, sglang, trtllm };
-const std::string& name(ServerKind kind);  ///< "vllm", also the engine's in workloads/engines.
+/// "vllm", ... by their enumerators: also the schedulers of the engines that they are.
+const std::vector<std::string>& server_names();
+inline const std::string& name(ServerKind kind) {
+  return server_names()[static_cast<std::size_t>(kind)];
+}
 
 /// A command that starts a server of some engine, or one of its worker processes.
 struct ServerCommand {

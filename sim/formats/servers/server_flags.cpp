@@ -4,7 +4,9 @@
 #include <charconv>
 #include <cmath>
 
+#include "sim/core/nearest.hpp"
 #include "sim/core/number_text.hpp"
+#include "sim/formats/servers/server_commands.hpp"
 #include "sim/formats/servers/server_reader.hpp"
 #include "sim/model/model_name.hpp"
 
@@ -41,7 +43,8 @@ std::string hub_name(const Model& model) {
 
 class FlagsWriter {
  public:
-  explicit FlagsWriter(const ServerAsked& asked) : asked_{asked}, plan_{asked.plan} {
+  FlagsWriter(const ServerAsked& asked, ServerKind kind)
+      : asked_{asked}, kind_{kind}, plan_{asked.plan} {
     // What nobody asked for is what the engine has on this GPU.
     DeploymentRequest bare;
     bare.tp = plan_.tp;
@@ -54,8 +57,24 @@ class FlagsWriter {
                              static_cast<int>(plan_.replica_gpus()), {"", ""});
   }
 
-  ServerFlags vllm() {
+  ServerFlags write() {
     formats();
+    switch (kind_) {
+      case ServerKind::vllm:
+        vllm();
+        break;
+      case ServerKind::sglang:
+        sglang();
+        break;
+      case ServerKind::trtllm:
+        trtllm();
+        break;
+    }
+    return std::move(flags_);
+  }
+
+ private:
+  void vllm() {
     add("vllm");
     add("serve");
     add(checkpoint_);
@@ -99,11 +118,9 @@ class FlagsWriter {
       add("--kv-transfer-config",
           std::string{"'{\"kv_connector\":\"NixlConnector\",\"kv_role\":\""} +
               (asked_.role == ServerRole::prefill ? "kv_producer" : "kv_consumer") + "\"}'");
-    return std::move(flags_);
   }
 
-  ServerFlags sglang() {
-    formats();
+  void sglang() {
     for (const char* word : {"python3", "-m", "sglang.launch_server"}) add(word);
     add("--model-path", checkpoint_);
     add("--tp-size", plan_.stage_gpus());
@@ -153,12 +170,10 @@ class FlagsWriter {
     }
     if (asked_.role != ServerRole::all)
       add("--disaggregation-mode", asked_.role == ServerRole::prefill ? "prefill" : "decode");
-    return std::move(flags_);
   }
 
   // TensorRT-LLM takes all of it by file; its pools are Dynamo's.
-  ServerFlags trtllm() {
-    formats();
+  void trtllm() {
     if (asked_.role == ServerRole::all) {
       add("trtllm-serve");
       add(checkpoint_);
@@ -207,10 +222,8 @@ class FlagsWriter {
       const std::string drafter = drafter_name();
       if (!drafter.empty()) flags_.settings += "  speculative_model_dir: " + drafter + "\n";
     }
-    return std::move(flags_);
   }
 
- private:
   void add(const std::string& word) { flags_.command.push_back(word); }
   void add(const char* flag, const std::string& value) {
     flags_.command.emplace_back(flag);
@@ -240,7 +253,7 @@ class FlagsWriter {
     quantizes_ = !as_published && weights == WeightFormat::fp8 && experts == WeightFormat::fp8 &&
                  published.weights == WeightFormat::bf16 &&
                  published.experts == WeightFormat::bf16 &&
-                 asked_.engine.scheduler != SchedulerKind::trtllm;
+                 kind_ != ServerKind::trtllm;
     if (!as_published && !quantizes_) checkpoint_ += checkpoint_suffix(plain(weights));
     // One dtype is that of all 16-bit weights.
     const bool mixed_halves =
@@ -255,8 +268,7 @@ class FlagsWriter {
              : plan_.kv == KvFormat::fp16 ? "float16"
              : plan_.kv == KvFormat::fp8  ? "fp8"
                                           : "nvfp4";
-    if (asked_.engine.scheduler == SchedulerKind::sglang && plan_.kv == KvFormat::fp8)
-      cache_ = "fp8_e4m3";
+    if (kind_ == ServerKind::sglang && plan_.kv == KvFormat::fp8) cache_ = "fp8_e4m3";
   }
 
   std::string drafter_name() {
@@ -271,6 +283,7 @@ class FlagsWriter {
   }
 
   const ServerAsked& asked_;
+  ServerKind kind_;
   const Deployment& plan_;
   Deployment usual_;
   ServerFlags flags_;
@@ -283,18 +296,12 @@ class FlagsWriter {
 }  // namespace
 
 ServerFlags server_flags(const ServerAsked& asked, const Place& at) {
-  switch (asked.engine.scheduler) {
-    case SchedulerKind::vllm:
-      return FlagsWriter{asked}.vllm();
-    case SchedulerKind::sglang:
-      return FlagsWriter{asked}.sglang();
-    case SchedulerKind::trtllm:
-      return FlagsWriter{asked}.trtllm();
-    case SchedulerKind::static_batch:
-      break;
-  }
-  fail_input(at / "engine", "'" + asked.engine.name + "' has no server that a command starts",
-             "use vllm, sglang or trtllm");
+  const std::vector<std::string>& names = server_names();
+  const auto found = std::find(names.begin(), names.end(), asked.engine.scheduler->name);
+  if (found == names.end())
+    fail_input(at / "engine", "'" + asked.engine.name + "' has no server that a command starts",
+               "use " + alternatives(names));
+  return FlagsWriter{asked, static_cast<ServerKind>(found - names.begin())}.write();
 }
 
 namespace {

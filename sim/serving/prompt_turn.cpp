@@ -1,4 +1,4 @@
-#include "sim/serving/schedulers.hpp"
+#include "sim/serving/prompt_turn.hpp"
 
 #include <algorithm>
 
@@ -29,6 +29,10 @@ void PromptTurn::begin(const ServingBatch::Candidate& next, bool reserving) {
   const std::int64_t tokens = batch_.rules().chunked ? std::min(budget_, next.tokens) : next.tokens;
   batch_.compute(batch_.prefilling().back(), tokens);
   budget_ -= tokens;
+}
+
+void make_room_for_step(ServingBatch& batch, Seconds now) {
+  while (batch.growth_of_step() > batch.kv().available()) batch.preempt_youngest(now);
 }
 
 }  // namespace orrery
