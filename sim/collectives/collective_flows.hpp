@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "sim/cluster/topology.hpp"
-#include "sim/collectives/collective_cost.hpp"
 #include "sim/collectives/collective_time.hpp"
 #include "sim/engine/task_graph.hpp"
+#include "sim/nccl/collective_cost.hpp"
 #include "sim/plan/rank_classes.hpp"
 
 namespace orrery {

@@ -5,7 +5,7 @@
 
 #include "sim/core/nearest.hpp"
 #include "sim/core/value_list.hpp"
-#include "sim/measurements/nccl_selection.hpp"
+#include "sim/nccl/nccl_selection.hpp"
 #include "sim/pipeline/schedule_file.hpp"
 #include "sim/plan/plan_values.hpp"
 

@@ -3,10 +3,10 @@
 
 #include <cmath>
 
-#include "sim/collectives/collective_cost.hpp"
 #include "sim/collectives/collective_flows.hpp"
 #include "sim/collectives/collective_program.hpp"
 #include "sim/engine/simulation.hpp"
+#include "sim/nccl/collective_cost.hpp"
 #include "tests/support/fabrics.hpp"
 #include "tests/support/programs.hpp"
 

@@ -4,6 +4,7 @@
 #include <set>
 #include <type_traits>
 
+#include "sim/nccl/nccl_selection.hpp"
 #include "sim/plan/plan_keys.hpp"
 
 namespace orrery {
@@ -281,6 +282,11 @@ class FlagWriter {
       std::replace(names.begin(), names.end(), '+', ',');
       leave_out(std::string{key} + ": not a flag; export " + variable + "='" + names + "'");
     }
+    const NcclSelection allowed = parse_nccl_selection(plan_.nccl_algo, "");
+    for (const NcclAlgorithm* one : nccl_algorithms())
+      if (!one->is_default() && allowed.allows_anywhere(*one))
+        leave_out("nccl_algo: " + one->word() +
+                  " is no word of NCCL_ALGO; the program itself must ask for it");
   }
 
   // "[0]*3+[1]*58": 1 where a layer has experts.

@@ -1,4 +1,4 @@
-#include "sim/collectives/collective_formula.hpp"
+#include "sim/nccl/collective_formula.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,8 +4,8 @@
 
 #include "sim/cluster/rank_groups.hpp"
 #include "sim/cluster/system.hpp"
-#include "sim/collectives/collective_cost.hpp"
 #include "sim/measurements/collective_constants.hpp"
+#include "sim/nccl/nccl_algorithm.hpp"
 
 namespace orrery {
 
@@ -17,49 +17,52 @@ int ring_rounds(CollectiveKind kind, int n);
 /// have none: the fifth GPU hangs on one other by two links, which pass the rings on and back.
 int mesh_rings(int n);
 
+/// Levels of a binary tree over so many domains.
+int tree_depth(int domains);
+
 /// Uncontended times by formula, with the constants of the system's GPU (docs/COLLECTIVES.md).
 class CollectiveModel {
  public:
   explicit CollectiveModel(const System& system);
 
-  /// The faster of the algorithms that apply; `algorithm` says which. `group` has two ranks or
+  /// The fastest of the algorithms that apply; `algorithm` says which. `group` has two ranks or
   /// more, `tensor` some bytes.
   CollectiveCost operator()(CollectiveKind kind, Bytes tensor, GroupShape group) const;
-
-  /// By this algorithm, in its fastest protocol; nothing where it does not apply or no formula
-  /// knows it (PAT, CollNet's chain, NVLS other than all-reduces).
-  std::optional<CollectiveCost> by(NcclAlgorithm algorithm, CollectiveKind kind, Bytes tensor,
-                                   GroupShape group) const;
 
   /// One rank sends `bytes` to another, inside a domain or over the network.
   CollectiveCost send(Bytes bytes, bool same_domain) const;
 
+  // The parts of which algorithms' prices are made.
+
+  const System& system() const { return system_; }
   const CollectiveConstants& constants() const { return constants_; }
-  /// One round of a ring inside a domain.
-  Seconds hop() const;
+  /// NVLink (or PCIe) rate of a GPU that the constants' efficiencies refer to.
+  BytesPerSecond nvlink() const { return nvlink_; }
   /// One GPU's share of the NICs, payload.
   BytesPerSecond nic() const { return nic_; }
+  /// One round of a ring inside a domain, and one hop between domains.
+  Seconds hop() const;
+  Seconds network_hop(GroupShape group) const;
+  /// All rounds of a ring; a chain inside each domain and a tree over the domains, up and down, and
+  /// the tree alone.
+  Seconds ring_steps(const CollectiveCall& call) const;
+  Seconds tree_steps(GroupShape group) const;
+  Seconds tree_latency(GroupShape group) const;
+  /// Without bytes, tagged by what the constants rest on.
+  CollectiveCost priced() const;
+  /// The cost of a ring's rounds, `steps` being their latency.
+  CollectiveCost ring(const CollectiveCall& call, Seconds steps) const;
+  /// NVSwitches reduce for the members of a domain, and the constants say how fast.
+  bool reduces_in_nvswitch(GroupShape group) const;
 
  private:
-  Seconds ring_steps(CollectiveKind kind, GroupShape group) const;
-  Seconds tree_steps(GroupShape group) const;
-  CollectiveCost ring(CollectiveKind kind, Bytes tensor, GroupShape group, Seconds steps) const;
-  bool reduces_in_nvswitch(GroupShape group) const;
-  CollectiveCost nvls(Bytes tensor, int ranks) const;
-  CollectiveCost nvls_tree(Bytes tensor, GroupShape group) const;
-  CollectiveCost collnet(Bytes tensor, GroupShape group) const;
   CollectiveCost all_to_all(Bytes tensor, GroupShape group) const;
   CollectiveCost send_recv(Bytes tensor, GroupShape group) const;
-  CollectiveCost priced() const;  ///< Without bytes, tagged by what the constants rest on.
-
   BytesPerSecond link(int ranks_in_domain) const;
-  Seconds network_hop(GroupShape group) const;
-  Seconds tree_latency(GroupShape group) const;
 
   System system_;
   CollectiveConstants constants_;
-  BytesPerSecond nvlink_;  ///< NVLink (or PCIe) rate that the efficiencies refer to.
-  BytesPerSecond nic_;
+  BytesPerSecond nvlink_, nic_;
 };
 
 }  // namespace orrery

@@ -1,8 +1,9 @@
-#include "sim/measurements/nccl_selection.hpp"
+#include "sim/nccl/nccl_selection.hpp"
 
 #include <gtest/gtest.h>
 
 #include "tests/support/error_text.hpp"
+#include "tests/support/nccl_words.hpp"
 
 namespace orrery::nccl_selection_test {
 namespace {
@@ -13,15 +14,15 @@ constexpr CollectiveKind gather = CollectiveKind::all_gather;
 TEST(NcclSelection, IsSpelledAsNcclSpellsIt) {
   const NcclSelection two = parse_nccl_selection("ring,NVLSTree", "simple");
   EXPECT_TRUE(two.restricts(reduce));
-  EXPECT_TRUE(two.allows(reduce, NcclAlgorithm::ring));
-  EXPECT_TRUE(two.allows(reduce, NcclAlgorithm::nvls_tree));
-  EXPECT_FALSE(two.allows(reduce, NcclAlgorithm::tree));
-  EXPECT_FALSE(two.allows(gather, NcclAlgorithm::tree));
+  EXPECT_TRUE(two.allows(reduce, algorithm("Ring")));
+  EXPECT_TRUE(two.allows(reduce, algorithm("NVLSTree")));
+  EXPECT_FALSE(two.allows(reduce, algorithm("Tree")));
+  EXPECT_FALSE(two.allows(gather, algorithm("Tree")));
   EXPECT_FALSE(two.allows(reduce, NcclProtocol::ll));
   const NcclSelection not_two = parse_nccl_selection("^Tree,NVLS", "");
-  EXPECT_FALSE(not_two.allows(reduce, NcclAlgorithm::tree));
-  EXPECT_FALSE(not_two.allows(reduce, NcclAlgorithm::nvls));
-  EXPECT_TRUE(not_two.allows(reduce, NcclAlgorithm::ring));
+  EXPECT_FALSE(not_two.allows(reduce, algorithm("Tree")));
+  EXPECT_FALSE(not_two.allows(reduce, algorithm("NVLS")));
+  EXPECT_TRUE(not_two.allows(reduce, algorithm("Ring")));
   EXPECT_TRUE(not_two.allows(reduce, NcclProtocol::ll128));
   EXPECT_FALSE(parse_nccl_selection("", "").restricts(reduce));
 }
@@ -30,12 +31,12 @@ TEST(NcclSelection, IsSpelledAsNcclSpellsIt) {
 TEST(NcclSelection, ListsOfOneCollective) {
   const NcclSelection selection =
       parse_nccl_selection("ring;allreduce:tree,nvlstree;Broadcast:^PAT", "AllGather:LL");
-  EXPECT_TRUE(selection.allows(gather, NcclAlgorithm::ring));
-  EXPECT_FALSE(selection.allows(gather, NcclAlgorithm::nvls));
-  EXPECT_FALSE(selection.allows(reduce, NcclAlgorithm::ring));
-  EXPECT_TRUE(selection.allows(reduce, NcclAlgorithm::nvls_tree));
-  EXPECT_TRUE(selection.allows(CollectiveKind::broadcast, NcclAlgorithm::tree));
-  EXPECT_FALSE(selection.allows(CollectiveKind::broadcast, NcclAlgorithm::pat));
+  EXPECT_TRUE(selection.allows(gather, algorithm("Ring")));
+  EXPECT_FALSE(selection.allows(gather, algorithm("NVLS")));
+  EXPECT_FALSE(selection.allows(reduce, algorithm("Ring")));
+  EXPECT_TRUE(selection.allows(reduce, algorithm("NVLSTree")));
+  EXPECT_TRUE(selection.allows(CollectiveKind::broadcast, algorithm("Tree")));
+  EXPECT_FALSE(selection.allows(CollectiveKind::broadcast, algorithm("PAT")));
   EXPECT_FALSE(selection.allows(gather, NcclProtocol::simple));
   EXPECT_TRUE(selection.allows(reduce, NcclProtocol::simple));
   EXPECT_FALSE(parse_nccl_selection("", "AllGather:LL").restricts(reduce));

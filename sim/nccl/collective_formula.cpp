@@ -1,4 +1,4 @@
-#include "sim/collectives/collective_formula.hpp"
+#include "sim/nccl/collective_formula.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,27 +8,13 @@
 namespace orrery {
 namespace {
 
-int tree_depth(int domains) { return static_cast<int>(std::ceil(std::log2(domains))); }
-
 CollectiveCost faster(const CollectiveCost& a, const CollectiveCost& b) {
   return b.time() < a.time() ? b : a;
 }
 
-// NVLS moves a tensor in loops of channels x ranks x chunk; the chunk shrinks for small tensors
-// (NVIDIA/nccl src/enqueue.cc, 16 channels on Hopper: src/transport/nvls.cc).
-constexpr int nvls_channels = 16;
-constexpr double kib = 1024.0;
-
-double nvls_chunk(double bytes, int ranks) {
-  const double lanes = nvls_channels * ranks;
-  double chunk = 128 * kib;
-  if (bytes < 64 * lanes * chunk) chunk = 64 * kib;
-  if (bytes < 8 * lanes * chunk) chunk = 32 * kib;
-  if (bytes < 2 * lanes * chunk) chunk = 16 * kib;
-  return chunk;
-}
-
 }  // namespace
+
+int tree_depth(int domains) { return static_cast<int>(std::ceil(std::log2(domains))); }
 
 int ring_rounds(CollectiveKind kind, int n) { return std::max(1, facts(kind).passes) * (n - 1); }
 
@@ -72,8 +58,9 @@ Seconds CollectiveModel::tree_latency(GroupShape group) const {
 }
 
 // One NVLink hop from member to member of a domain, one network hop from each domain to the next.
-Seconds CollectiveModel::ring_steps(CollectiveKind kind, GroupShape group) const {
-  const int rounds = ring_rounds(kind, group.ranks);
+Seconds CollectiveModel::ring_steps(const CollectiveCall& call) const {
+  const GroupShape& group = call.group;
+  const int rounds = ring_rounds(call.kind, group.ranks);
   const int outside = rounds / (group.ranks - 1) * (group.domains - 1);
   return (rounds - outside) * hop() + outside * network_hop(group);
 }
@@ -87,8 +74,8 @@ Seconds CollectiveModel::tree_steps(GroupShape group) const {
 // What a ring's rounds carry, `steps` being their latency. NCCL lays as many rings as the members
 // of a domain have NICs, each leaving by another NIC, so that every member's NIC carries its share
 // of the traffic that leaves the domain.
-CollectiveCost CollectiveModel::ring(CollectiveKind kind, Bytes tensor, GroupShape group,
-                                     Seconds steps) const {
+CollectiveCost CollectiveModel::ring(const CollectiveCall& call, Seconds steps) const {
+  const auto& [kind, tensor, group] = call;
   const int n = group.ranks;
   const Bytes wire = wire_share(kind, n) * tensor;
 
@@ -122,66 +109,6 @@ CollectiveCost CollectiveModel::ring(CollectiveKind kind, Bytes tensor, GroupSha
   // Small messages over PCIe travel with a flag beside each word: no ramp, but less payload.
   flags.scale_up_rate = *constants_.low_latency * flags.scale_up_rate;
   return faster(cost, flags);
-}
-
-// Reduction in the switch: each port carries the tensor once, and 1/n of it for the multicast.
-CollectiveCost CollectiveModel::nvls(Bytes tensor, int ranks) const {
-  CollectiveCost cost = priced();
-  cost.algorithm = "NVLS";
-  cost.scale_up_bytes = (1.0 + 1.0 / ranks) * tensor;
-  // The formula's latency counts a ring's steps; in one node of at most 8 it was fitted so.
-  const Seconds latency = constants_.base + 2.0 * (std::min(ranks, 8) - 1) * hop();
-  // The loop was fitted from 2 MiB to 16 GiB, in nodes of 8.
-  constexpr Bytes smallest_loop{2.0 * kib * kib};
-  if (constants_.nvls_loop && ranks <= 8 && tensor >= smallest_loop) {
-    const auto& loop = *constants_.nvls_loop;
-    const Bytes loop_bytes{nvls_channels * ranks * nvls_chunk(tensor.si(), ranks)};
-    const Seconds port = cost.scale_up_bytes / (loop.efficiency * nvlink_);
-    const Seconds first = std::min(1.0, loop_bytes / tensor) * port + loop.step;
-    cost.scale_up_rate = cost.scale_up_bytes / (port + tensor / loop_bytes * loop.step);
-    cost.latency = latency + loop.fill * first;
-    return cost;
-  }
-  cost.scale_up_rate = *constants_.nvls_efficiency * nvlink_;
-  const double scale = ranks / 8.0;
-  const CollectiveConstants::Ramp ramp{scale * constants_.nvls_ramp.height,
-                                       scale * constants_.nvls_ramp.half};
-  cost.latency = latency + ramp.at(wire_share(CollectiveKind::all_reduce, ranks) * tensor);
-  return cost;
-}
-
-// NVLS inside each domain leaves every member a share, which trees over the domains reduce: two
-// domains swap it; in a double binary tree an inner node sends it to a parent, or to two children.
-CollectiveCost CollectiveModel::nvls_tree(Bytes tensor, GroupShape group) const {
-  CollectiveCost cost = nvls(tensor, group.per_domain);
-  cost.algorithm = "NVLS-tree";
-  cost.tag = Tag::default_value;
-  cost.scale_up_rate = constants_.nvls_tree_share * cost.scale_up_rate;
-  cost.network_bytes =
-      wire_bytes(NcclAlgorithm::nvls_tree, CollectiveKind::all_reduce, tensor, group).outside;
-  cost.network_rate = nic_;
-  cost.latency += tree_latency(group);
-  if (constants_.nvls_loop) {
-    // A chunk of 64 KiB a lane climbs the whole tree and comes down before the last one is out.
-    const Bytes climbing = std::min(tensor, Bytes{nvls_channels * group.per_domain * 64 * kib});
-    cost.latency += 2.0 * tree_depth(group.domains) * (climbing / tensor) *
-                    (cost.scale_up_bytes / (constants_.nvls_loop->efficiency * nvlink_));
-  }
-  return cost;
-}
-
-// Each member reduces its share inside the domain, sends it to the fabric's switches, which reduce
-// it on its way up, and gets the sum back: one crossing of the network, and half a ring's bytes.
-CollectiveCost CollectiveModel::collnet(Bytes tensor, GroupShape group) const {
-  const int hops = group.per_domain > 1 ? 2 : 0;
-  CollectiveCost cost = ring(CollectiveKind::all_reduce, tensor, group,
-                             static_cast<double>(hops) * hop() + network_hop(group));
-  cost.algorithm = "CollNet";
-  const WireBytes wire =
-      wire_bytes(NcclAlgorithm::collnet_direct, CollectiveKind::all_reduce, tensor, group);
-  cost.scale_up_bytes = wire.inside;
-  cost.network_bytes = wire.outside;
-  return cost;
 }
 
 // n - 1 sends and receives at once: over NVLink inside a domain, over the NIC out of it.
@@ -240,52 +167,19 @@ CollectiveCost CollectiveModel::operator()(CollectiveKind kind, Bytes tensor,
   assert(group.per_domain >= 1 && group.per_domain * group.domains <= group.ranks);
   if (kind == CollectiveKind::all_to_all) return all_to_all(tensor, group);
   if (kind == CollectiveKind::send_recv) return send_recv(tensor, group);
-  if (kind != CollectiveKind::all_reduce) return ring(kind, tensor, group, ring_steps(kind, group));
-  // Long rings lose to a double binary tree over the domains, which NCCL's tuner then takes.
-  const Seconds around = ring_steps(kind, group);
-  const Seconds up_and_down = group.domains > 1 ? tree_steps(group) : around;
-  CollectiveCost best = ring(kind, tensor, group, std::min(around, up_and_down));
-  if (up_and_down < around) best.algorithm = "tree";
-  if (reduces_in_nvswitch(group) && group.per_domain > 2)
-    best = faster(best, group.domains == 1 ? nvls(tensor, group.ranks) : nvls_tree(tensor, group));
-  if (system_.fabric_reduction && group.domains > 1) best = faster(best, collnet(tensor, group));
-  return best;
+  const CollectiveCall call{kind, tensor, group};
+  // Equal times are a tie that the later of NCCL's list wins: the ring behind the tree.
+  std::optional<CollectiveCost> best;
+  for (auto one = nccl_algorithms().rbegin(); one != nccl_algorithms().rend(); ++one) {
+    const auto cost = (*one)->is_default() ? (*one)->free_price(*this, call) : std::nullopt;
+    if (cost && (!best || cost->time() < best->time())) best = cost;
+  }
+  return *best;  // A ring always can.
 }
 
 bool CollectiveModel::reduces_in_nvswitch(GroupShape group) const {
   return system_.in_network_reduction && group.per_domain > 1 &&
          constants_.nvls_efficiency.has_value();
-}
-
-std::optional<CollectiveCost> CollectiveModel::by(NcclAlgorithm algorithm, CollectiveKind kind,
-                                                  Bytes tensor, GroupShape group) const {
-  const bool all_reduce = kind == CollectiveKind::all_reduce;
-  switch (algorithm) {
-    case NcclAlgorithm::ring:
-      return ring(kind, tensor, group, ring_steps(kind, group));
-    case NcclAlgorithm::tree: {
-      if (!all_reduce || group.domains == 1) return {};
-      CollectiveCost cost = ring(kind, tensor, group, tree_steps(group));
-      cost.algorithm = "tree";
-      const WireBytes wire = wire_bytes(algorithm, kind, tensor, group);
-      cost.scale_up_bytes = wire.inside;
-      cost.network_bytes = wire.outside;
-      return cost;
-    }
-    case NcclAlgorithm::nvls:
-      if (!all_reduce || group.domains > 1 || !reduces_in_nvswitch(group)) return {};
-      return nvls(tensor, group.ranks);
-    case NcclAlgorithm::nvls_tree:
-      if (!all_reduce || group.domains == 1 || !reduces_in_nvswitch(group)) return {};
-      return nvls_tree(tensor, group);
-    case NcclAlgorithm::collnet_direct:
-      if (!all_reduce || group.domains == 1 || !system_.fabric_reduction) return {};
-      return collnet(tensor, group);
-    case NcclAlgorithm::collnet_chain:
-    case NcclAlgorithm::pat:
-      return {};
-  }
-  return {};
 }
 
 CollectiveCost CollectiveModel::send(Bytes bytes, bool same_domain) const {

@@ -2,34 +2,30 @@
 
 #include <array>
 #include <string>
-#include <string_view>
+#include <vector>
 
 #include "sim/core/json_value.hpp"
-#include "sim/measurements/collective_curves.hpp"
+#include "sim/nccl/nccl_algorithm.hpp"
 
 namespace orrery {
-
-enum class NcclAlgorithm { tree, ring, collnet_direct, collnet_chain, nvls, nvls_tree, pat };
-enum class NcclProtocol { ll, ll128, simple };
-constexpr int nccl_algorithms = 7;
-constexpr int nccl_protocols = 3;
-
-std::string_view name(NcclAlgorithm algorithm);  ///< "tree", "ring", "CollNet", "NVLS", ...
-std::string_view name(NcclProtocol protocol);    ///< "LL", "LL128", "Simple"
 
 /// Which algorithms and protocols NCCL may take for each collective.
 class NcclSelection {
  public:
-  NcclSelection();                                     ///< All.
-  static NcclSelection only(NcclAlgorithm algorithm);  ///< In every protocol.
+  NcclSelection();  ///< All that NCCL considers by default.
+  static const NcclSelection& unrestricted();
+  static NcclSelection only(const NcclAlgorithm& algorithm);  ///< Every protocol is allowed.
 
-  bool allows(CollectiveKind kind, NcclAlgorithm one) const {
-    return algorithms_[index(kind)][static_cast<std::size_t>(one)];
+  /// Those allowed, ordered like nccl_algorithms().
+  const std::vector<const NcclAlgorithm*>& algorithms(CollectiveKind kind) const {
+    return algorithms_[index(kind)];
   }
+  bool allows(CollectiveKind kind, const NcclAlgorithm& one) const;
+  bool allows_anywhere(const NcclAlgorithm& one) const;
   bool allows(CollectiveKind kind, NcclProtocol one) const {
     return protocols_[index(kind)][static_cast<std::size_t>(one)];
   }
-  /// Whether anything is not allowed for `kind`.
+  /// Something differs from the default for `kind`.
   bool restricts(CollectiveKind kind) const;
 
  private:
@@ -37,10 +33,8 @@ class NcclSelection {
                                             const Place&);
   static std::size_t index(CollectiveKind kind) { return static_cast<std::size_t>(kind); }
 
-  template <std::size_t count>
-  using ByCollective = std::array<std::array<bool, count>, collective_kinds>;
-  ByCollective<nccl_algorithms> algorithms_;
-  ByCollective<nccl_protocols> protocols_;
+  std::array<std::vector<const NcclAlgorithm*>, collective_kinds> algorithms_;
+  std::array<std::vector<bool>, collective_kinds> protocols_;
 };
 
 /// From the values of NCCL_ALGO and NCCL_PROTO: names separated by commas (or '+', where commas
@@ -56,5 +50,8 @@ NcclSelection parse_nccl_selection(const std::string& algorithms, const std::str
 /// The same lists as keys of a plan: checked, with '+' for commas. Errors: as above.
 std::string read_nccl_algorithms(const JsonValue& value);
 std::string read_nccl_protocols(const JsonValue& value);
+
+/// The algorithms that NCCL_NVLS_ENABLE=0 leaves, as a key of a plan: "^NVLS+NVLSTree".
+std::string algorithms_without_nvls();
 
 }  // namespace orrery

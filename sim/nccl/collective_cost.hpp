@@ -5,7 +5,7 @@
 #include "sim/cluster/rank_groups.hpp"
 #include "sim/core/units.hpp"
 #include "sim/kernels/kernel_time.hpp"
-#include "sim/measurements/nccl_selection.hpp"
+#include "sim/measurements/collective_curves.hpp"
 
 namespace orrery {
 
@@ -55,7 +55,7 @@ struct GroupCollective {
 };
 
 /// What a collective puts on the wires of the busiest member: out of its NVLink port and out of its
-/// NIC; as much comes in, but for NVLS gathers and scatters, of which it is the busier direction.
+/// NIC. Where less or more comes in, it is the busier direction.
 struct WireBytes {
   Bytes inside;
   Bytes outside;
@@ -73,19 +73,20 @@ double wire_share(CollectiveKind kind, int n);
 /// as slow as on four (docs/NCCL.md), and 4 is taken.
 int tree_sends(int domains);
 
-/// S bytes on n ranks, p of them in each of N domains, by `algorithm`, which applies to `kind`:
-///
-///              all-reduce: NVLink            NIC            gathers, scatters: NVLink   NIC
-///   ring       w (one domain), (p-1)/p w     w / p          the same, with half the w
-///   tree       2 (p-1)/p S                   S/p or 2 S/p
-///   NVLS       (1 + 1/n) S                   -              S
-///   NVLS-tree  (1 + 1/p) S                   S/p or 2 S/p
-///   CollNet    2 (p-1)/p S                   S/p
-///   PAT                                                     -                           w
-///
-/// w = wire_share x S. A ring's and PAT's are its rounds; a tree is a chain inside a domain, up and
-/// down; NVLS pulls the tensor out of each port to reduce it in the switch and multicasts shares;
-/// CollNet sends each rank's share to the fabric's switches, which reduce, and gets it back.
-WireBytes wire_bytes(NcclAlgorithm algorithm, CollectiveKind kind, Bytes tensor, GroupShape group);
+/// One collective: S bytes of all ranks together, as nccl-tests count, on n ranks, p of them in
+/// each of N domains.
+struct CollectiveCall {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  Bytes tensor;
+  GroupShape group;
+};
+
+/// The rounds of rings, w = wire_share x S: w in one domain, else (p-1)/p w over NVLink and w/p
+/// over the NIC.
+WireBytes ring_bytes(const CollectiveCall& call);
+/// A chain inside a domain, up and down: 2 (p-1)/p S over NVLink.
+Bytes chain_bytes(const CollectiveCall& call);
+/// A double binary tree over the domains, of a share for each member: S/p or 2 S/p over the NIC.
+Bytes tree_bytes(const CollectiveCall& call);
 
 }  // namespace orrery
