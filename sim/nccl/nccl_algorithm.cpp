@@ -11,11 +11,12 @@ const NcclAlgorithm& nccl_collnet_chain();
 const NcclAlgorithm& nccl_nvls();
 const NcclAlgorithm& nccl_nvls_tree();
 const NcclAlgorithm& nccl_pat();
+const NcclAlgorithm& nccl_symmetric();
 
 const std::vector<const NcclAlgorithm*>& nccl_algorithms() {
   static const std::vector<const NcclAlgorithm*> all{
       &nccl_tree(),      &nccl_ring(), &nccl_collnet_direct(), &nccl_collnet_chain(), &nccl_nvls(),
-      &nccl_nvls_tree(), &nccl_pat(),
+      &nccl_nvls_tree(), &nccl_pat(), &nccl_symmetric(),
   };
   return all;
 }

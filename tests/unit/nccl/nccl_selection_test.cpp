@@ -48,7 +48,7 @@ TEST(NcclSelection, SaysWhatItDoesNotKnow) {
   };
   EXPECT_EQ(error("Rong", ""),
             "--nccl-algo: 'Rong' is none of NCCL's; write some of: Tree, Ring, CollnetDirect, "
-            "CollnetChain, NVLS, NVLSTree, PAT");
+            "CollnetChain, NVLS, NVLSTree, PAT, Symmetric");
   EXPECT_EQ(error("", "LL,"),
             "--nccl-proto: '' is none of NCCL's; write some of: LL, LL128, Simple");
   EXPECT_EQ(error("alltoall:Ring", ""),
