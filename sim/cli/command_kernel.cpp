@@ -263,13 +263,18 @@ Enum word_of(const ParsedOptions& parsed, const char* option, const std::vector<
   return static_cast<Enum>(found - words.begin());
 }
 
+Dtype format_of(const ParsedOptions& parsed, const char* option, FormatUse use) {
+  if (!parsed.has(option)) return Dtype::bf16;
+  return formats_for(use)[word_of<std::size_t>(parsed, option, format_names(use), 0)];
+}
+
 AskedSizes read_question(const ParsedOptions& parsed, const KernelKind& kind) {
   using Of = KernelKind::Of;
   AskedSizes asked;
   KernelQuestion& question = asked.question;
   question.kind = &kind;
-  question.dtype = word_of(parsed, "dtype", dtype_names(), Dtype::bf16);
-  question.kv = word_of(parsed, "kv", kv_format_names(), KvFormat::bf16);
+  question.dtype = format_of(parsed, "dtype", FormatUse::products);
+  question.kv = format_of(parsed, "kv", FormatUse::kv_cache);
   question.dispatcher =
       word_of(parsed, "dispatcher", expert_dispatcher_names(), ExpertDispatcher::all_to_all);
   if (!kind.passes.empty()) {

@@ -1,5 +1,6 @@
 #include "sim/cluster/system.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <charconv>
 #include <filesystem>
@@ -10,24 +11,35 @@
 #include "sim/core/object_reader.hpp"
 
 namespace orrery {
+namespace {
+
+std::vector<std::string> with_peaks(std::vector<std::string> keys,
+                                    const std::vector<std::string>& others) {
+  for (const PeakKey& peak : peak_keys) keys.emplace_back(peak.key);
+  keys.insert(keys.end(), others.begin(), others.end());
+  return keys;
+}
+
+}  // namespace
 
 const std::vector<std::string>& figures_of_a_machine() {
-  static const std::vector<std::string> keys{
-      // A GPU.
-      "peak_16bit", "peak_fp8", "peak_fp4", "peak_tf32", "peak_fp32", "memory_bandwidth", "memory",
-      "multiprocessors", "nvlink_bandwidth", "pcie_bandwidth", "host_bandwidth", "power",
-      // A node.
-      "gpus_per_node", "nvlink_domain", "scale_up_bandwidth", "scale_up_latency", "host_slowdown",
-      "socket_bandwidth",
-      // The network.
-      "nics_per_node", "nic_bandwidth", "network_latency", "network_efficiency", "max_gpus",
-      // The switches between NICs.
-      "nodes_per_leaf", "nodes_per_pod", "leaves_per_pod", "spines_per_pod", "spines", "cores",
-      "oversubscription", "uplink_bandwidth", "core_oversubscription", "core_uplink_bandwidth",
-      "switch_latency", "nodes_per_router", "routers_per_group", "groups",
-      "global_links_per_router", "local_bandwidth", "global_bandwidth",
-      // A wire, and what overrides say.
-      "bandwidth", "latency", "speed"};
+  static const std::vector<std::string> keys = with_peaks(
+      {},
+      {// A GPU.
+       "memory_bandwidth", "memory", "multiprocessors", "nvlink_bandwidth", "pcie_bandwidth",
+       "host_bandwidth", "power",
+       // A node.
+       "gpus_per_node", "nvlink_domain", "scale_up_bandwidth", "scale_up_latency", "host_slowdown",
+       "socket_bandwidth",
+       // The network.
+       "nics_per_node", "nic_bandwidth", "network_latency", "network_efficiency", "max_gpus",
+       // The switches between NICs.
+       "nodes_per_leaf", "nodes_per_pod", "leaves_per_pod", "spines_per_pod", "spines", "cores",
+       "oversubscription", "uplink_bandwidth", "core_oversubscription", "core_uplink_bandwidth",
+       "switch_latency", "nodes_per_router", "routers_per_group", "groups",
+       "global_links_per_router", "local_bandwidth", "global_bandwidth",
+       // A wire, and what overrides say.
+       "bandwidth", "latency", "speed"});
   return keys;
 }
 
@@ -266,44 +278,35 @@ const std::string& name(Architecture architecture) {
 }
 
 MaybeRefused Gpu::lacks(Dtype dtype) const {
-  const auto missing = [&](const std::string& remedy) {
-    return infeasible("dtype", "the GPU '" + name + "' has no " + orrery::name(dtype) + " units",
-                      remedy);
-  };
-  const bool is_volta = architecture == Architecture::volta;
-  // Tensor cores multiply bf16 from Ampere on (NVIDIA A100 whitepaper, 2020).
-  if (dtype == Dtype::bf16 && is_volta) return missing("use fp16");
-  const bool has_fp8 = peak_fp8 != FlopPerSecond{};
-  if (dtype == Dtype::fp8 && !has_fp8) return missing(is_volta ? "use fp16" : "use bf16 or fp16");
-  // Tensor cores scale blocks of 32 from Blackwell on (NVIDIA Blackwell architecture brief).
-  if (dtype == Dtype::mxfp8 && architecture < Architecture::blackwell)
-    return missing(has_fp8 ? "use fp8" : "use bf16 or fp16");
-  if (dtype == Dtype::nvfp4 && peak_fp4 == FlopPerSecond{})
-    return missing(has_fp8 ? "use fp8" : "use bf16 or fp16");
-  if (dtype == Dtype::tf32 && peak_tf32 == FlopPerSecond{})
-    return missing("use fp32, or add peak_tf32 to its file");
-  return {};
+  const NumberFormat& format = facts(dtype);
+  if (architecture >= format.since && this->*format.peak > FlopPerSecond{}) return {};
+  std::string remedy;
+  if (is_wide(dtype)) {
+    const auto own = std::find_if(peak_keys.begin(), peak_keys.end(),
+                                  [&](const PeakKey& peak) { return peak.peak == format.peak; });
+    remedy = "use fp32, or add " + std::string{own->key} + " to its file";
+  } else if (is_narrow(dtype) && dtype != Dtype::fp8 && !lacks(Dtype::fp8)) {
+    remedy = "use fp8";
+  } else {
+    remedy = architecture < facts(Dtype::bf16).since ? "use fp16" : "use bf16 or fp16";
+  }
+  return infeasible("dtype", "the GPU '" + name + "' has no " + orrery::name(dtype) + " units",
+                    remedy);
 }
 
 FlopPerSecond Gpu::peak(Dtype dtype, const Place& at) const {
   if (const auto no = lacks(dtype)) fail_infeasible(at, no->problem, no->remedy);
-  if (dtype == Dtype::nvfp4) return peak_fp4;
-  if (is_narrow(dtype)) return peak_fp8;
-  return dtype == Dtype::fp32 ? peak_fp32 : dtype == Dtype::tf32 ? peak_tf32 : peak_16bit;
+  return this->*facts(dtype).peak;
 }
 
 Gpu parse_gpu(const JsonValue& written) {
   require_schema(written, "orrery.gpu/1");
   const JsonValue json = with_own_sources(written, figures_of_a_machine());
   ObjectReader reader{
-      json,
-      {"schema", "name", "title", "architecture", "peak_16bit", "peak_fp8", "peak_fp4", "peak_tf32",
-       "peak_fp32", "memory_bandwidth", "memory", "multiprocessors", "nvlink_bandwidth",
-       "pcie_bandwidth", "host_bandwidth", "power"}};
+      json, with_peaks({"schema", "name", "title", "architecture"},
+                       {"memory_bandwidth", "memory", "multiprocessors", "nvlink_bandwidth",
+                        "pcie_bandwidth", "host_bandwidth", "power"})};
   Gpu gpu;
-  const auto rate = [](FlopPerSecond& into) {
-    return [&into](const JsonValue& value) { into = value.sourced().flop_rate(); };
-  };
   const auto bandwidth = [](BytesPerSecond& into) {
     return [&into](const JsonValue& value) { into = value.sourced().bandwidth(); };
   };
@@ -312,11 +315,11 @@ Gpu parse_gpu(const JsonValue& written) {
   reader.required("architecture", [&](const JsonValue& word) {
     gpu.architecture = choice<Architecture>(word, architecture_names());
   });
-  reader.required("peak_16bit", rate(gpu.peak_16bit));
-  reader.optional("peak_fp8", rate(gpu.peak_fp8));
-  reader.optional("peak_fp4", rate(gpu.peak_fp4));
-  reader.optional("peak_tf32", rate(gpu.peak_tf32));
-  reader.required("peak_fp32", rate(gpu.peak_fp32));
+  for (const PeakKey& peak : peak_keys) {
+    const auto read = [&](const JsonValue& value) { gpu.*peak.peak = value.sourced().flop_rate(); };
+    const std::string key{peak.key};
+    peak.in_all ? reader.required(key, read) : reader.optional(key, read);
+  }
   reader.required("memory_bandwidth", bandwidth(gpu.memory_bandwidth));
   reader.required("memory", [&](const JsonValue& value) {
     const JsonValue memory = value.sourced();

@@ -49,10 +49,10 @@ std::string suggestion(std::string_view word, const std::vector<std::string>& kn
   return "write one of: " + all;
 }
 
-std::string alternatives(const std::vector<std::string>& words) {
+std::string alternatives(const std::vector<std::string>& words, const std::string& last) {
   std::string all;
   for (std::size_t i = 0; i < words.size(); ++i)
-    all += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
+    all += (i == 0 ? "" : i + 1 == words.size() ? " " + last + " " : ", ") + words[i];
   return all;
 }
 

@@ -34,11 +34,9 @@ double last_block_keys(const AttentionShape& shape) {
 
 }  // namespace
 
-AttentionKernel attention_kernel_of(AttentionLibrary library, Dtype format) {
-  if (library == AttentionLibrary::flash_attention_2) return AttentionKernel::flash_attention_2;
-  return format == Dtype::fp8     ? AttentionKernel::cudnn_fp8
-         : format == Dtype::mxfp8 ? AttentionKernel::cudnn_mxfp8
-                                  : AttentionKernel::cudnn;
+AttentionKernel attention_kernel_of(AttentionLibrary library) {
+  return library == AttentionLibrary::cudnn ? AttentionKernel::cudnn
+                                            : AttentionKernel::flash_attention_2;
 }
 
 AttentionShape causal_square(const AttentionRow& row) {

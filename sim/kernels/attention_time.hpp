@@ -66,6 +66,7 @@ class AttentionTime {
   };
   struct TrainingRows {  // Of one kernel and head dimension, with a window or without.
     AttentionKernel kernel = AttentionKernel::cudnn;
+    Dtype format = Dtype::bf16;
     std::int64_t head_dim = 0;
     bool windowed = false;
     Neighbours<2> forward, backward;  // Logarithms of measured over predicted.

@@ -20,7 +20,7 @@ TrainingAttentionRow read_row(const JsonValue& json, AttentionLibrary library) {
   if (cells.size() != 10) json.fail("a row has not ten cells", "write one for each column");
   const auto size = [&](std::size_t i) { return cells[i].integer(1, 1 << 30); };
   TrainingAttentionRow row;
-  row.format = choice<Dtype>(cells[0], dtype_names());
+  row.format = read_format(cells[0], FormatUse::products);
   row.batch = size(1);
   row.sequence = size(2);
   row.heads = size(3);
@@ -153,17 +153,17 @@ std::vector<Row<sizes>> read_rows(const JsonValue& table,
 }
 
 MeasuredGpu read_reference(const JsonValue& json, const std::string& gpu) {
-  json.allow_only(
-      {"source", "peak_16bit", "peak_fp8", "peak_fp4", "memory_bandwidth", "multiprocessors"});
+  std::vector<std::string> keys{"source", "memory_bandwidth", "multiprocessors"};
+  for (const PeakKey& peak : peak_keys)
+    if (!is_wide(peak.format)) keys.emplace_back(peak.key);  // Tables hold no wide products.
+  json.allow_only(keys);
   required_text(json, "source");
-  MeasuredGpu measured{gpu,
-                       json.at("peak_16bit").flop_rate(),
-                       FlopPerSecond{},
-                       FlopPerSecond{},
-                       json.at("memory_bandwidth").bandwidth(),
-                       0};
-  if (const auto peak = json.find("peak_fp8")) measured.peak_fp8 = peak->flop_rate();
-  if (const auto peak = json.find("peak_fp4")) measured.peak_fp4 = peak->flop_rate();
+  MeasuredGpu measured;
+  measured.name = gpu;
+  for (const PeakKey& peak : peak_keys)
+    if (const std::string key{peak.key}; !is_wide(peak.format) && (peak.in_all || json.has(key)))
+      measured.*peak.peak = json.at(key).flop_rate();
+  measured.memory_bandwidth = json.at("memory_bandwidth").bandwidth();
   measured.multiprocessors = static_cast<int>(json.at("multiprocessors").integer(1, 10000));
   return measured;
 }
@@ -213,14 +213,15 @@ GemmTable read_gemm_table(const JsonValue& json, const MeasuredGpu& measured) {
   json.allow_only({"dtype", "source", "corrected", "base", "left_out", "columns", "rows"});
   GemmTable table;
   const JsonValue dtype = json.at("dtype");
-  table.dtype = choice<Dtype>(dtype, dtype_names());
+  table.dtype = read_format(dtype, FormatUse::products);
   if (is_wide(table.dtype))
     dtype.fail("products in " + name(table.dtype) + " are priced by the peak alone",
                "leave the table out");
-  if (table.dtype == Dtype::fp8 && measured.peak_fp8.si() == 0.0)
-    dtype.fail("an fp8 table needs the fp8 peak of its GPU", "add /reference/peak_fp8");
-  if (table.dtype == Dtype::nvfp4 && measured.peak_fp4.si() == 0.0)
-    dtype.fail("an nvfp4 table needs the fp4 peak of its GPU", "add /reference/peak_fp4");
+  for (const PeakKey& peak : peak_keys)
+    if (peak.peak == facts(table.dtype).peak && measured.*peak.peak == FlopPerSecond{})
+      dtype.fail("an " + name(table.dtype) + " table needs the " +
+                     std::string{peak.key.substr(peak.key.find('_') + 1)} + " peak of its GPU",
+                 "add /reference/" + std::string{peak.key});
   table.source = required_text(json, "source");
   table.measured_on = measured;
   table.base = read_gemm_base(json.at("base"), table.dtype);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/core/dtype.hpp"
+#include "sim/cluster/dtype.hpp"
 #include "sim/core/json_value.hpp"
 
 namespace orrery {
@@ -54,11 +54,8 @@ struct GemmRow {
 
 /// The figures that a table's base constants were fitted with. They are units of a sort: the
 /// constants absorb their errors, so a table is only of use together with them.
-struct MeasuredGpu {
+struct MeasuredGpu : Peaks {
   std::string name;
-  FlopPerSecond peak_16bit;
-  FlopPerSecond peak_fp8;  ///< 0: has none.
-  FlopPerSecond peak_fp4;  ///< Likewise.
   BytesPerSecond memory_bandwidth;
   int multiprocessors = 0;
 };

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/core/dtype.hpp"
+#include "sim/cluster/dtype.hpp"
 #include "sim/core/json_value.hpp"
 
 namespace orrery {

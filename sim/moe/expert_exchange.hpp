@@ -1,8 +1,8 @@
 #pragma once
 
+#include "sim/cluster/dtype.hpp"
 #include "sim/cluster/rank_groups.hpp"
 #include "sim/collectives/collective_time.hpp"
-#include "sim/core/dtype.hpp"
 #include "sim/moe/token_copies.hpp"
 #include "sim/plan/plan_values.hpp"
 

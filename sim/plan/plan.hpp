@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/core/dtype.hpp"
+#include "sim/cluster/dtype.hpp"
 #include "sim/pipeline/schedule.hpp"
 #include "sim/plan/plan_values.hpp"
 #include "sim/plan/stage_layers.hpp"

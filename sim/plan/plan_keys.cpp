@@ -30,6 +30,12 @@ Notation<std::string> nccl_names(std::string (*read)(const JsonValue&)) {
           }};
 }
 
+Notation<Dtype> format_of(FormatUse use) {
+  return {KeyForm::word, one_of<std::size_t>(format_names(use)).values, format_names(use),
+          [=](const JsonValue& v) { return read_format(v, use); },
+          [](Dtype dtype) { return PlanValue{name(dtype)}; }};
+}
+
 std::vector<PlanKey> all_plan_keys() {
   using enum PlanPart;
   // Far above any cluster, far below overflow: products of several of these fit in 64 bits.
@@ -38,7 +44,8 @@ std::vector<PlanKey> all_plan_keys() {
   const auto truth = true_or_false();
   const auto word = any_text();
 
-  const auto training_format = one_of<Dtype>(dtype_names());
+  const auto training_format = format_of(FormatUse::products);
+  const auto moment_format = format_of(FormatUse::moments);
 
   const Notation<const Schedule*> some_schedule{
       KeyForm::word, one_of<std::size_t>(schedule_names()).values + "|FILE", schedule_names(),
@@ -217,22 +224,21 @@ std::vector<PlanKey> all_plan_keys() {
       {.name = "exp_avg",
        .part = precision,
        .help = "format of Adam's first moment",
-       .access =
-           taken(one_of<MomentFormat>(moment_format_names()), &Request::exp_avg, &Plan::exp_avg),
+       .access = taken(moment_format, &Request::exp_avg, &Plan::exp_avg),
        .heading = "exp_avg {}",
        .unsaid = "fp32",
        .elsewhere = {"exp-avg-dtype"}},
       {.name = "exp_avg_sq",
        .part = precision,
        .help = "format of Adam's second moment",
-       .access = taken(one_of<MomentFormat>(moment_format_names()), &Request::exp_avg_sq,
-                       &Plan::exp_avg_sq),
+       .access = taken(moment_format, &Request::exp_avg_sq, &Plan::exp_avg_sq),
        .heading = "exp_avg_sq {}",
        .unsaid = "fp32",
        .elsewhere = {"exp-avg-sq-dtype"}},
       {.name = "fp8_params",
        .part = precision,
-       .help = "weights are kept and gathered in 8 bits, in fp8 and mxfp8",
+       .help = "weights are kept and gathered in 8 bits, in " +
+               alternatives(names_of_products(8), "and"),
        .access = taken(truth, &Request::fp8_params, &Plan::fp8_params),
        .heading = "params in fp8",
        .unsaid = "false",

@@ -86,6 +86,12 @@ std::vector<Support> read_support(const JsonValue& json) {
   return all;
 }
 
+double Software::narrow_gemm_efficiency(Dtype dtype) const {
+  if (!has_scale_blocks(dtype)) return fp8_scaling.gemm_efficiency;
+  const auto found = block_gemm_efficiency.find(dtype);
+  return found == block_gemm_efficiency.end() ? 1.0 : found->second;
+}
+
 namespace {
 
 // Of the formats that its file lists, or of all, those that the software trains in.
@@ -125,7 +131,10 @@ MaybeRefused check_support(const Software& software, const Plan& plan) {
 
 bool supports(const Software& software, const std::string& key, const std::string& value) {
   if (key == "tp_overlap" && value == "true") return software.overlaps_tp();
-  if (key == "dtype" && !software.fp32 && (value == "fp32" || value == "tf32")) return false;
+  if (key == "dtype" && !software.fp32) {
+    const auto format = format_named(value, FormatUse::products);
+    if (format && is_wide(*format)) return false;
+  }
   const auto found = std::find_if(software.support.begin(), software.support.end(),
                                   [&](const Support& support) { return support.key->name == key; });
   return found == software.support.end() ||

@@ -64,8 +64,11 @@ std::vector<SoftwareKey> all_software_keys() {
   using S = Software;
   using Host = ExpertLayerHost;
   constexpr bool optional = false;  // As the value of `required`.
-  return {
-      {"dtype", one_of(&S::dtype, dtype_names())},
+  std::vector<SoftwareKey> keys{
+      {"dtype",
+       [](Software& s, const JsonValue& v) {
+         s.dtype = read_format(v.sourced(), FormatUse::products);
+       }},
       {"sequence_parallel", truth(&S::sequence_parallel)},
       {"zero", whole(&S::zero, 0, 3)},
       {"fused_attention", truth(&S::fused_attention)},
@@ -130,8 +133,6 @@ std::vector<SoftwareKey> all_software_keys() {
       {"gradient_bytes", number(&S::gradient_bytes, 1.0, 8.0)},
       {"main_gradient_bytes", number(&S::main_gradient_bytes, 1.0, 8.0)},
       {"gemm_efficiency", number(&S::gemm_efficiency, 0.01, 2.0)},
-      {"mxfp8_gemm_efficiency", number(&S::mxfp8_gemm_efficiency, 0.01, 4), optional},
-      {"nvfp4_gemm_efficiency", number(&S::nvfp4_gemm_efficiency, 0.01, 4), optional},
       {"attention_efficiency", number(&S::attention_efficiency, 0.01, 2.0)},
       {"batched_gemm_efficiency", number(&S::batched_gemm_efficiency, 0.01, 1.0)},
       {"kernel_overhead", duration(&S::kernel_overhead)},
@@ -148,6 +149,14 @@ std::vector<SoftwareKey> all_software_keys() {
       {"interleaved_from", whole(&S::interleaved_from, 2, 1 << 20), optional},
       {"support", [](Software& s, const JsonValue& v) { s.support = read_support(v); }, optional},
   };
+  for (const Dtype dtype : formats_for(FormatUse::products))
+    if (has_scale_blocks(dtype))
+      keys.push_back({name(dtype) + "_gemm_efficiency",
+                      [dtype](Software& s, const JsonValue& v) {
+                        s.block_gemm_efficiency[dtype] = v.sourced().number(0.01, 4);
+                      },
+                      optional});
+  return keys;
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ StepRange read_range(const JsonValue& result) {
   range.gpu = result.at("gpu").text();
   range.system = result.at("system").text();
   range.software = result.at("software").text();
-  range.dtype = choice<Dtype>(result.at("plan").at("dtype"), dtype_names());
+  range.dtype = read_format(result.at("plan").at("dtype"), FormatUse::products);
   return range;
 }
 

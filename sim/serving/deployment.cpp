@@ -5,6 +5,7 @@
 #include "sim/core/nearest.hpp"
 #include "sim/core/object_reader.hpp"
 #include "sim/core/value_list.hpp"
+#include "sim/serving/kernel_roof.hpp"
 
 namespace orrery {
 namespace {
@@ -116,9 +117,9 @@ void settle_degrees(const Model& model, const DeploymentRequest& request, int gp
 
 void settle_formats(const Model& model, const System& system, const ServingEngine& engine,
                     const DeploymentRequest& request, const Place& at, Deployment& plan) {
-  plan.weights = request.weights.value_or(WeightFormat::bf16);
+  plan.weights = request.weights.value_or(Dtype::bf16);
   plan.experts = request.experts.value_or(plan.weights);
-  plan.kv = request.kv.value_or(KvFormat::bf16);
+  plan.kv = request.kv.value_or(Dtype::bf16);
   if (request.experts && !model.experts)
     fail_input(at / "experts", "the model has no experts", "leave it out");
   need_format(at / "weights", engine, name(plan.weights), engine.weights);
@@ -274,7 +275,7 @@ void ask_number(Asked& request, const JsonValue& json) {
 
 template <auto member>
 void ask_weights(Asked& request, const JsonValue& json) {
-  request.*member = choice<WeightFormat>(json, weight_format_names());
+  request.*member = read_format(json, FormatUse::weights);
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -292,7 +293,7 @@ Bytes host_memory(const JsonValue& json) {
 }
 
 std::vector<DeploymentKey> all_keys() {
-  const std::string weights = joined(weight_format_names());
+  const std::string weights = joined(format_names(FormatUse::weights));
   return {
       {"tp", "N", "tensor-parallel ranks of attention (default: all GPUs of a replica)",
        ask_number<&Asked::tp, most_ranks>},
@@ -308,9 +309,9 @@ std::vector<DeploymentKey> all_keys() {
       {"weights", weights, "format of the weights (default bf16)", ask_weights<&Asked::weights>},
       {"experts", weights, "format of the experts' weights (default as weights)",
        ask_weights<&Asked::experts>},
-      {"kv", joined(kv_format_names()), "format of the KV cache (default bf16)",
+      {"kv", joined(format_names(FormatUse::kv_cache)), "format of the KV cache (default bf16)",
        [](Asked& request, const JsonValue& json) {
-         request.kv = choice<KvFormat>(json, kv_format_names());
+         request.kv = read_format(json, FormatUse::kv_cache);
        }},
       {"budget", "N", "tokens of an iteration (default: the engine's)",
        ask_number<&Asked::budget, most_tokens>},

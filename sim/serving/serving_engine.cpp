@@ -44,7 +44,7 @@ SmallKernels read_small(const JsonValue& json) {
   small.each = duration(json, "each");
   small.fused = json.at("fused").sourced().boolean();
   for (const JsonValue& format : json.at("quantises_apart").sourced().elements())
-    small.quantises_apart.push_back(choice<WeightFormat>(format, weight_format_names()));
+    small.quantises_apart.push_back(read_format(format, FormatUse::weights));
   small.router = duration(json, "router");
   small.sampling = duration(json, "sampling");
   small.sampling_per_request = duration(json, "sampling_per_request");
@@ -184,9 +184,9 @@ ServingEngine parse_serving_engine(const JsonValue& json) {
   if (const auto others = json.find("all_reduce_on"))
     for (const std::string& gpu : others->keys())
       engine.all_reduce_on[gpu] = others->at(gpu).sourced().text();
-  engine.weights = words(json.at("weights"), weight_format_names());
-  engine.experts = words(json.at("experts"), weight_format_names());
-  engine.kv = words(json.at("kv"), kv_format_names());
+  engine.weights = words(json.at("weights"), format_names(FormatUse::weights));
+  engine.experts = words(json.at("experts"), format_names(FormatUse::weights));
+  engine.kv = words(json.at("kv"), format_names(FormatUse::kv_cache));
   engine.document = json;
   return engine;
 }

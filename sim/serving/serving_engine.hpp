@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/cluster/dtype.hpp"
 #include "sim/core/json_value.hpp"
-#include "sim/serving/number_format.hpp"
 #include "sim/serving/scheduler.hpp"
 
 namespace orrery {
@@ -56,7 +56,7 @@ struct SmallKernels {
   /// tensors of its own.
   bool fused = true;
   /// Formats of weights for which kernels of their own quantise what products take.
-  std::vector<WeightFormat> quantises_apart;
+  std::vector<Dtype> quantises_apart;
   Seconds router;    ///< Of a layer with experts.
   Seconds sampling;  ///< Of an iteration: beside the head's product.
   Seconds sampling_per_request;

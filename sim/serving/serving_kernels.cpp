@@ -10,11 +10,10 @@
 namespace orrery {
 
 std::optional<ServingTable> training_rows(const std::string& gpu, const std::string& op,
-                                          WeightFormat format) {
+                                          Dtype format) {
   const bool products = op == "gemm";
   if (!products && op != "prefill_attention") return std::nullopt;
-  const std::string word = table_word(format);
-  if (word != "bf16" && word != "fp8") return std::nullopt;
+  const Dtype measured = measured_as(format);
   const auto tables = read_kernel_tables(gpu);
   if (!tables) return std::nullopt;
   ServingTable table;
@@ -29,7 +28,7 @@ std::optional<ServingTable> training_rows(const std::string& gpu, const std::str
   };
   if (products) {
     for (const GemmTable& gemm : tables->gemm)
-      if (name(gemm.dtype) == word)
+      if (gemm.dtype == measured)
         for (const GemmRow& row : gemm.rows) add({row.n, row.k, row.m}, row.time);
   } else if (tables->attention) {
     for (const AttentionRow& row : tables->attention->rows)
@@ -143,11 +142,11 @@ KernelTime ServingKernels::cold(const KernelTime& hot, Bytes bytes, Seconds leas
   return hot.time < floor ? KernelTime{floor, std::max(hot.tag, Tag::interpolated)} : hot;
 }
 
-KernelTime ServingKernels::gemm(WeightFormat format, std::int64_t n, std::int64_t k,
+KernelTime ServingKernels::gemm(Dtype format, std::int64_t n, std::int64_t k,
                                 std::int64_t m) const {
   const std::array<std::int64_t, 3> sizes{n, k, m};
-  const KernelFormats formats{format, KvFormat::bf16};
-  const std::string words = "-" + table_word(format);
+  const KernelFormats formats{format, Dtype::bf16};
+  const std::string words = "-" + name(measured_as(format));
   KernelTime time = price("gemm", words, formats, sizes);
   if (m < padded_rows) {
     const KernelTime padded =
@@ -161,49 +160,48 @@ Seconds ServingKernels::cold_attention(Bytes read) const {
   return cold_traffic * (read / gpu_.memory_bandwidth) + least_attention;
 }
 
-KernelTime ServingKernels::decode_attention(KvFormat kv,
-                                            std::span<const std::int64_t> sizes) const {
-  const KernelFormats formats{WeightFormat::bf16, kv};
-  return cold(price("decode_attention", "-kv-" + table_word(kv), formats, sizes),
+KernelTime ServingKernels::decode_attention(Dtype kv, std::span<const std::int64_t> sizes) const {
+  const KernelFormats formats{Dtype::bf16, kv};
+  return cold(price("decode_attention", "-kv-" + name(cache_measured_as(kv)), formats, sizes),
               kernel_work("decode_attention", formats, sizes).bytes, least_attention);
 }
 
 std::optional<ServingTable> ServingKernels::decode_table(
-    KvFormat kv, std::span<const std::int64_t> sizes) const {
-  const std::string op = "decode_attention", words = "-kv-" + table_word(kv);
-  const FittedTable* of = nearest(shelf(op, words, {WeightFormat::bf16, kv}), sizes);
+    Dtype kv, std::span<const std::int64_t> sizes) const {
+  const std::string op = "decode_attention", words = "-kv-" + name(cache_measured_as(kv));
+  const FittedTable* of = nearest(shelf(op, words, {Dtype::bf16, kv}), sizes);
   return of ? read_serving_table(measured_, op + words + "-" + of->engine()) : std::nullopt;
 }
 
-KernelTime ServingKernels::prefill_attention(KvFormat kv, std::int64_t heads, std::int64_t kv_heads,
+KernelTime ServingKernels::prefill_attention(Dtype kv, std::int64_t heads, std::int64_t kv_heads,
                                              std::int64_t head_dim, std::int64_t tokens,
                                              std::int64_t cached) const {
   const std::array<std::int64_t, 5> whole{1, heads, kv_heads, head_dim, tokens + cached};
   const KernelTime prompt =
-      price("prefill_attention", "-kv-" + table_word(kv), {WeightFormat::bf16, kv}, whole);
+      price("prefill_attention", "-kv-" + name(cache_measured_as(kv)), {Dtype::bf16, kv}, whole);
   if (cached == 0) return prompt;
   const auto q = static_cast<double>(tokens), p = static_cast<double>(cached);
   // Of the triangle of queries and keys, the rows of the new tokens.
   const double share = q * (q + 2.0 * p) / ((q + p) * (q + p));
   const Bytes read =
-      Bytes{2.0 * bytes_per_value(kv) * static_cast<double>(kv_heads * head_dim) * (q + p)};
+      Bytes{2.0 * element_bytes(kv) * static_cast<double>(kv_heads * head_dim) * (q + p)};
   return cold({share * prompt.time, std::max(prompt.tag, Tag::interpolated)}, read,
               least_attention);
 }
 
-KernelTime ServingKernels::latent_decode(KvFormat kv, std::int64_t requests, std::int64_t heads,
+KernelTime ServingKernels::latent_decode(Dtype kv, std::int64_t requests, std::int64_t heads,
                                          std::int64_t context) const {
   const std::array<std::int64_t, 3> sizes{requests, heads, context};
-  const KernelFormats formats{WeightFormat::bf16, kv};
-  return cold(price("latent_decode", "-kv-" + table_word(kv), formats, sizes),
+  const KernelFormats formats{Dtype::bf16, kv};
+  return cold(price("latent_decode", "-kv-" + name(cache_measured_as(kv)), formats, sizes),
               kernel_work("latent_decode", formats, sizes).bytes, least_attention);
 }
 
-KernelTime ServingKernels::latent_prefill(KvFormat kv, std::int64_t heads, std::int64_t tokens,
+KernelTime ServingKernels::latent_prefill(Dtype kv, std::int64_t heads, std::int64_t tokens,
                                           std::int64_t cached) const {
   const std::array<std::int64_t, 3> whole{1, heads, tokens + cached};
   const KernelTime prompt =
-      price("latent_prefill", "-kv-" + table_word(kv), {WeightFormat::bf16, kv}, whole);
+      price("latent_prefill", "-kv-" + name(cache_measured_as(kv)), {Dtype::bf16, kv}, whole);
   const auto q = static_cast<double>(tokens), p = static_cast<double>(cached);
   const double share = q * (q + 2.0 * p) / ((q + p) * (q + p));
   if (cached == 0) return prompt;
@@ -217,9 +215,9 @@ KernelTime ServingKernels::latent_products(std::int64_t heads, std::int64_t toke
   return {before.time + after.time, std::max(before.tag, after.tag)};
 }
 
-KernelTime ServingKernels::experts(WeightFormat format, std::span<const std::int64_t> sizes) const {
-  const KernelFormats formats{format, KvFormat::bf16};
-  return cold(price("experts", "-" + table_word(format), formats, sizes),
+KernelTime ServingKernels::experts(Dtype format, std::span<const std::int64_t> sizes) const {
+  const KernelFormats formats{format, Dtype::bf16};
+  return cold(price("experts", "-" + name(measured_as(format)), formats, sizes),
               kernel_work("experts", formats, sizes).bytes, least_product);
 }
 

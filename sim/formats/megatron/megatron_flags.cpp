@@ -337,7 +337,7 @@ class FlagWriter {
     if (static_cast<const OptimizerState&>(plan_) == OptimizerState{.fp8_params = plan_.fp8_params})
       return;
     const bool has_moments =
-        plan_.exp_avg != MomentFormat::int8 && plan_.exp_avg_sq != MomentFormat::int8;
+        plan_.exp_avg != Dtype::int8_block && plan_.exp_avg_sq != Dtype::int8_block;
     if (plan_.main_params == MainParams::none || plan_.main_params == MainParams::bf16 ||
         !has_moments || is_wide(plan_.dtype))
       return leave_out("main_params=" + plan_key("main_params").text(plan_) +

@@ -87,7 +87,7 @@ class FlagsWriter {
         leave_out("no flag cuts experts over " + std::to_string(plan_.ep) + " of " +
                   std::to_string(plan_.stage_gpus()) + " ranks; the command cuts them over all");
     }
-    if (quantizes_) add("--quantization", "fp8");
+    if (!quantization_.empty()) add("--quantization", quantization_);
     if (half_) add("--dtype", "float16");
     if (!cache_.empty()) add("--kv-cache-dtype", cache_);
     if (plan_.budget != usual_.budget) add("--max-num-batched-tokens", plan_.budget);
@@ -130,7 +130,7 @@ class FlagsWriter {
       add("--enable-dp-attention");
     }
     if (plan_.ep > 1) add("--ep-size", plan_.ep);
-    if (quantizes_) add("--quantization", "fp8");
+    if (!quantization_.empty()) add("--quantization", quantization_);
     if (half_) add("--dtype", "float16");
     if (!cache_.empty()) add("--kv-cache-dtype", cache_);
     // Both count for all copies of attention together.
@@ -239,36 +239,35 @@ class FlagsWriter {
   // The checkpoint's name says the weights; what engines quantise themselves is a flag.
   void formats() {
     const bool with_experts = asked_.model.experts.has_value();
-    const WeightFormat weights = plan_.weights;
-    const WeightFormat experts = with_experts ? plan_.experts : weights;
-    half_ = weights == WeightFormat::fp16 || experts == WeightFormat::fp16;
-    const auto plain = [&](WeightFormat format) {
-      return format == WeightFormat::fp16 ? WeightFormat::bf16 : format;
-    };
+    const Dtype weights = plan_.weights;
+    const Dtype experts = with_experts ? plan_.experts : weights;
+    half_ = weights == Dtype::fp16 || experts == Dtype::fp16;
+    const auto plain = [&](Dtype format) { return format == Dtype::fp16 ? Dtype::bf16 : format; };
     const PublishedFormats published = published_formats(asked_.model.name);
     checkpoint_ = hub_name(asked_.model);
     const bool as_published = plain(weights) == published.weights &&
                               (!with_experts || plain(experts) == published.experts);
-    // Engines cast 16-bit weights to fp8 when they load them, but for TensorRT-LLM.
-    quantizes_ = !as_published && weights == WeightFormat::fp8 && experts == WeightFormat::fp8 &&
-                 published.weights == WeightFormat::bf16 &&
-                 published.experts == WeightFormat::bf16 &&
-                 kind_ != ServerKind::trtllm;
-    if (!as_published && !quantizes_) checkpoint_ += checkpoint_suffix(plain(weights));
+    const ServedFormat& served =
+        *std::ranges::find(served_formats(), plain(weights), &ServedFormat::format);
+    // Engines quantise 16-bit weights when they load them, but for TensorRT-LLM.
+    if (!as_published && served.when_loaded && weights == experts &&
+        published.weights == Dtype::bf16 && published.experts == Dtype::bf16 &&
+        kind_ != ServerKind::trtllm)
+      quantization_ = served.quantizations.front();
+    if (!as_published && quantization_.empty()) checkpoint_ += served.suffix;
     // One dtype is that of all 16-bit weights.
     const bool mixed_halves =
-        with_experts && half_ && (weights == WeightFormat::bf16 || experts == WeightFormat::bf16);
+        with_experts && half_ && (weights == Dtype::bf16 || experts == Dtype::bf16);
     if ((!as_published && experts != weights) || mixed_halves)
       leave_out("no flag has experts in " + name(experts) + " beside weights in " + name(weights));
     if (checkpoint_ != hub_name(asked_.model))
       leave_out(checkpoint_ + " stands for a checkpoint in " + name(weights) + "; name yours");
-    const KvFormat usual = half_ ? KvFormat::fp16 : KvFormat::bf16;
+    const Dtype usual = half_ ? Dtype::fp16 : Dtype::bf16;
     if (plan_.kv == usual) return;
-    cache_ = plan_.kv == KvFormat::bf16   ? "bfloat16"
-             : plan_.kv == KvFormat::fp16 ? "float16"
-             : plan_.kv == KvFormat::fp8  ? "fp8"
-                                          : "nvfp4";
-    if (kind_ == ServerKind::sglang && plan_.kv == KvFormat::fp8) cache_ = "fp8_e4m3";
+    cache_ = plan_.kv == Dtype::bf16   ? "bfloat16"
+             : plan_.kv == Dtype::fp16 ? "float16"
+                                       : name(plan_.kv);
+    if (kind_ == ServerKind::sglang && plan_.kv == Dtype::fp8) cache_ = "fp8_e4m3";
   }
 
   std::string drafter_name() {
@@ -288,9 +287,9 @@ class FlagsWriter {
   Deployment usual_;
   ServerFlags flags_;
   std::string checkpoint_;
-  std::string cache_;       ///< "": as the computation.
-  bool half_ = false;       ///< 16 bits are float16.
-  bool quantizes_ = false;  ///< The engine makes fp8 of 16-bit weights.
+  std::string cache_;         ///< "": as the computation.
+  bool half_ = false;         ///< 16 bits are float16.
+  std::string quantization_;  ///< The format that the engine makes of 16 bits; "": none.
 };
 
 }  // namespace

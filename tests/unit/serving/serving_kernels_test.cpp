@@ -18,7 +18,7 @@ TEST(ServingKernels, GiveRowsBackAsTheyWereMeasured) {
   for (std::size_t i = 0; i < table->rows(); i += 101) {
     const auto sizes = table->row(i);
     if (sizes[2] < 16) continue;  // The next test's.
-    const KernelTime time = kernels.gemm(WeightFormat::fp8, sizes[0], sizes[1], sizes[2]);
+    const KernelTime time = kernels.gemm(Dtype::fp8, sizes[0], sizes[1], sizes[2]);
     if (time.tag == Tag::measured) {
       EXPECT_NEAR(time.time / table->times[i], 1.0, 1e-9);
     } else {  // Under the floor for cold weights.
@@ -40,8 +40,8 @@ TEST(ServingKernels, FewRowsTakeNoLongerThanSixteen) {
   for (std::size_t i = 0; i < table->rows(); i += 7) {
     const auto sizes = table->row(i);
     if (sizes[2] >= 16) continue;
-    const Seconds few = kernels.gemm(WeightFormat::fp8, sizes[0], sizes[1], sizes[2]).time;
-    const Seconds sixteen = kernels.gemm(WeightFormat::fp8, sizes[0], sizes[1], 16).time;
+    const Seconds few = kernels.gemm(Dtype::fp8, sizes[0], sizes[1], sizes[2]).time;
+    const Seconds sixteen = kernels.gemm(Dtype::fp8, sizes[0], sizes[1], 16).time;
     EXPECT_LE(few, sixteen);
     padded += few < 0.8 * table->times[i];
   }
@@ -56,7 +56,7 @@ TEST(ServingKernels, NothingIsFasterThanItsBytesOverTheBandwidth) {
     for (std::int64_t n = 512; n <= 65536; n *= 2)
       for (const std::int64_t m : {1, 16, 128}) {
         const Bytes weights{2.0 * static_cast<double>(n) * 4096};
-        EXPECT_GT(kernels.gemm(WeightFormat::bf16, n, 4096, m).time,
+        EXPECT_GT(kernels.gemm(Dtype::bf16, n, 4096, m).time,
                   1.1 * (weights / gpu.memory_bandwidth))
             << name << " " << n << " " << m;
       }
@@ -67,14 +67,14 @@ TEST(ServingKernels, AStandInIsScaledAndNeverCalledMeasured) {
   const Gpu h800 = read_gpu("h800-sxm", {});
   const ServingKernels kernels{h800, read_serving_engine("vllm", {})};
   EXPECT_EQ(kernels.measured_gpu(), "h100-sxm");
-  EXPECT_EQ(kernels.gemm(WeightFormat::fp8, 4096, 4096, 64).tag, Tag::interpolated);
+  EXPECT_EQ(kernels.gemm(Dtype::fp8, 4096, 4096, 64).tag, Tag::interpolated);
 }
 
 TEST(ServingKernels, ThePartOfAPromptIsItsShareOfTheTriangle) {
   const Gpu gpu = read_gpu("h200-sxm", {});
   const ServingKernels kernels{gpu, read_serving_engine("vllm", {})};
   const auto time = [&](std::int64_t tokens, std::int64_t cached) {
-    return kernels.prefill_attention(KvFormat::bf16, 32, 8, 128, tokens, cached).time;
+    return kernels.prefill_attention(Dtype::bf16, 32, 8, 128, tokens, cached).time;
   };
   // Halves of a prompt: a quarter and three quarters of its work.
   EXPECT_NEAR(time(4096, 4096) / time(8192, 0), 0.75, 1e-9);
@@ -115,7 +115,7 @@ TEST(ServingKernels, AnEngineMaySumWithAnothersKernelOnSomeGpus) {
 // before it, by less than half an octave, the own ones are used.
 TEST(ServingKernels, AnEnginesOwnKernelsComeFirst) {
   const Gpu gpu = read_gpu("h200-sxm", {});
-  const KernelFormats formats{WeightFormat::mxfp4, KvFormat::bf16};
+  const KernelFormats formats{Dtype::mxfp4, Dtype::bf16};
   const auto table = [&](const char* name) {
     return FittedTable{*read_serving_table("h200-sxm", name), formats,
                        roof_rates(gpu, "experts", formats)};
@@ -129,7 +129,7 @@ TEST(ServingKernels, AnEnginesOwnKernelsComeFirst) {
       if (beyond <= 0.0 || beyond > 0.5 || other.outside(sizes) >= beyond) continue;
       ++shapes;
       const ServingKernels kernels{gpu, read_serving_engine("trtllm", {})};
-      kernels.experts(WeightFormat::mxfp4, sizes);
+      kernels.experts(Dtype::mxfp4, sizes);
       EXPECT_EQ(kernels.used(), std::vector<std::string>{own.title()}) << tp << " " << m;
     }
   EXPECT_GT(shapes, 0);

@@ -167,9 +167,9 @@ TEST(CheckpointName, SaysTheFormat) {
   struct Case {
     const char* name;
     const char* model;
-    std::optional<WeightFormat> weights;
+    std::optional<Dtype> weights;
   };
-  using enum WeightFormat;
+  using enum Dtype;
   for (const Case& one :
        {Case{"Qwen/Qwen3-32B-FP8", "Qwen/Qwen3-32B", fp8_block},
         {"nvidia/Llama-3.1-70B-Instruct-FP8", "nvidia/Llama-3.1-70B-Instruct", fp8},
