@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "sim/core/object_reader.hpp"
+#include "sim/core/json_value.hpp"
+#include "sim/core/nearest.hpp"
 
 namespace orrery {
 namespace {
@@ -10,13 +11,16 @@ namespace {
 using enum Dtype;
 
 constexpr std::array of_products{fp16, bf16, fp8, mxfp8, nvfp4, tf32, fp32};
-constexpr std::array of_weights{bf16, fp16, fp8, fp8_block, nvfp4, mxfp4, int8, int4};
+constexpr std::array of_weights{bf16, fp16, fp8, fp8_block, nvfp4, mxfp4, int8, int4, nf4, nf4_dq};
 constexpr std::array of_kv_cache{bf16, fp16, fp8, nvfp4};
 constexpr std::array of_moments{fp32, bf16, fp16, fp8, int8_block};
 
 // One for each FormatUse, in its order.
 constexpr std::array<std::span<const Dtype>, 4> uses{of_products, of_weights, of_kv_cache,
                                                      of_moments};
+
+constexpr const char* holders[] = {"training's products", "weights", "a KV cache",
+                                   "Adam's moments"};
 
 std::vector<std::string> names_of(std::span<const Dtype> formats) {
   std::vector<std::string> names;
@@ -57,7 +61,13 @@ std::vector<std::string> names_of_products(double bits) {
 }
 
 Dtype read_format(const JsonValue& json, FormatUse use) {
-  return formats_for(use)[choice<std::size_t>(json, format_names(use))];
+  const std::string word = json.text();
+  if (const auto found = format_named(word, use)) return *found;
+  for (std::size_t other = 0; other < uses.size(); ++other)
+    if (format_named(word, static_cast<FormatUse>(other)))
+      json.fail("'" + word + "' is no format of " + holders[static_cast<std::size_t>(use)],
+                suggestion("", format_names(use)));
+  json.fail("'" + shown_text(word) + "' is unknown", suggestion(word, format_names(use)));
 }
 
 }  // namespace orrery

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -38,7 +39,9 @@ enum class Dtype {
   mxfp4,
   int8,
   int8_block,
-  int4
+  int4,
+  nf4,
+  nf4_dq
 };
 
 /// One scale of `bits` for each `elements`; a zero point counts with it. 0 bits: one for a tensor
@@ -53,11 +56,15 @@ struct NumberFormat {
   std::string_view name;  ///< Its word in options and files.
   double bits;            ///< Bits of an element in memory, without its scales.
   ScaleBlocks scales = {};
+  ScaleBlocks scales_of_scales = {};                ///< Quantised scales have some of their own.
   FlopPerSecond Peaks::*peak = &Peaks::peak_16bit;  ///< Peak of the units that multiply it.
   Architecture since = Architecture::volta;         ///< The first one that multiplies it.
   /// Weights alone are stored in it: they become 16 bits in the kernel that multiplies them, whose
   /// other operand has 16 bits. Else both operands are quantised.
   bool weight_only = false;
+  /// weight_only: most rows that are multiplied by weights as they are stored. For more, and for
+  /// experts always, another kernel writes them out in 16 bits first.
+  double fused_rows = std::numeric_limits<double>::infinity();
   /// The format whose measured kernels price its own; none: they were measured, or nothing was.
   std::optional<Dtype> measured_as = {};
   /// The same of attention over a KV cache, where that is another.
@@ -105,6 +112,23 @@ inline constexpr NumberFormat number_formats[] = {
     {.name = "int8", .bits = 8, .scales = {32, 256}},
     // A 16-bit scale and a 4-bit zero point for 128 weights (GPTQ, AWQ).
     {.name = "int4", .bits = 4, .scales = {16 + 4, 128}, .weight_only = true},
+    // NormalFloat4 (QLoRA, arXiv 2305.14314, section 3): an fp32 scale for 64 weights; doubly
+    // quantised scales have 8 bits, and an fp32 scale for 256 of them. bitsandbytes 0.50 multiplies
+    // by what is stored for up to 8 to 256 rows, by GPU and shape, 32 or 64 on an H100 that a
+    // product fills (backends/cuda/ops.py, _gemm_4bit_use_custom_cuda).
+    {.name = "nf4",
+     .bits = 4,
+     .scales = {32, 64},
+     .weight_only = true,
+     .fused_rows = 32,
+     .measured_as = Dtype::int4},
+    {.name = "nf4_dq",
+     .bits = 4,
+     .scales = {8, 64},
+     .scales_of_scales = {32, 64 * 256},
+     .weight_only = true,
+     .fused_rows = 32,
+     .measured_as = Dtype::int4},
 };
 
 constexpr const NumberFormat& facts(Dtype dtype) {
@@ -115,7 +139,8 @@ const std::string& name(Dtype dtype);
 /// Bytes of an element with its share of the scales.
 constexpr double element_bytes(Dtype dtype) {
   const NumberFormat& format = facts(dtype);
-  return (format.bits + format.scales.bits / format.scales.elements) / 8.0;
+  const auto share = [](const ScaleBlocks& scales) { return scales.bits / scales.elements; };
+  return (format.bits + share(format.scales) + share(format.scales_of_scales)) / 8.0;
 }
 
 /// Formats below 16 bits, whose operands are quantised.

@@ -28,7 +28,15 @@ const std::map<std::string, Seconds>& starts() {
   return all;
 }
 
+// Each weight is read as it is stored, and written.
+double written_out_bytes(Dtype format) { return element_bytes(format) + elements_16_bit; }
+
 KernelWork gemm_work(double n, double k, double m, Dtype format) {
+  if (m > facts(format).fused_rows) {
+    KernelWork work = gemm_work(n, k, m, Dtype::bf16);
+    work.bytes += Bytes{written_out_bytes(format) * n * k};
+    return work;
+  }
   const double in = std::min(element_bytes(format), elements_16_bit);
   const double x = facts(format).weight_only ? elements_16_bit : in;
   return {Flop{2.0 * m * n * k}, Bytes{in * n * k + x * m * k + elements_16_bit * m * n}};
@@ -82,8 +90,12 @@ KernelWork kernel_work(const std::string& op, const KernelFormats& formats,
     const double rows = tokens * per_token / ep;  // Products of a rank.
     const double read = distinct_experts(sizes[3], sizes[5], sizes[2], tokens, power_law_evenness);
     const double weights = 3.0 * hidden * inter / tp;
-    return {Flop{2.0 * rows * weights}, Bytes{read * weights * element_bytes(formats.weights) +
-                                              rows * hidden * 2.0 * elements_16_bit}};
+    const bool fused = std::isinf(facts(formats.weights).fused_rows);
+    const double written =
+        fused ? 0.0 : size(3) / ep * weights * written_out_bytes(formats.weights);
+    return {Flop{2.0 * rows * weights},
+            Bytes{read * weights * (fused ? element_bytes(formats.weights) : elements_16_bit) +
+                  rows * hidden * 2.0 * elements_16_bit + written}};
   }
   assert(op == "all_reduce");
   const double gpus = size(0);

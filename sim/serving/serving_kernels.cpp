@@ -51,6 +51,12 @@ constexpr std::int64_t padded_rows = 16;
 constexpr Seconds least_attention = microseconds(2.0);
 constexpr double far_outside = 2.0;     // Octaves.
 constexpr double another_engine = 0.5;  // The same.
+// Time of a kernel that writes 4-bit weights out in 16 bits, over that of its bytes at the data
+// sheet's bandwidth. bitsandbytes 0.45 took 235 ms for 8 tokens of Llama 3.1 70B on an H100
+// (benchmarking/README.md), 46 of which its products need in bf16: 3.6 times what its bytes need.
+// Its kernel has no branches any more from 0.48 on (pull request 1746); one like it (1747) was 1.36
+// to 2.07 times as fast.
+constexpr double written_out = 2.0;
 
 Tag tag_of(const FittedTable::Time& found, bool own) {
   if (found.outside > far_outside) return Tag::default_value;
@@ -74,7 +80,8 @@ ServingKernels::Shelf& ServingKernels::shelf(const std::string& op, const std::s
   Shelf& shelf = place->second;
   if (!fresh || measured_.empty()) return shelf;
   std::vector<FittedTable>& found = shelf.tables;
-  const RoofRates measured_on = roof_rates(table_gpu_, op, formats);
+  const KernelFormats measured{measured_as(formats.weights), formats.kv};
+  const RoofRates measured_on = roof_rates(table_gpu_, op, measured);
   const bool sums = op == "all_reduce";
   const auto special = engine_.kernels_of.find(op + words);
   for (const std::string& engine :
@@ -86,11 +93,11 @@ ServingKernels::Shelf& ServingKernels::shelf(const std::string& op, const std::s
     const std::string gpu = own ? gpu_of_serving_table(measured_, name) : measured_;
     if (const auto table = read_serving_table(gpu, name))
       found.emplace_back(
-          *table, formats,
-          gpu == measured_ ? measured_on : roof_rates(read_gpu(gpu, {}), op, formats));
+          *table, measured,
+          gpu == measured_ ? measured_on : roof_rates(read_gpu(gpu, {}), op, measured));
   }
   if (const auto table = training_rows(measured_, op, formats.weights))
-    found.emplace_back(*table, formats, measured_on);
+    found.emplace_back(*table, measured, measured_on);
   return shelf;
 }
 
@@ -142,9 +149,21 @@ KernelTime ServingKernels::cold(const KernelTime& hot, Bytes bytes, Seconds leas
   return hot.time < floor ? KernelTime{floor, std::max(hot.tag, Tag::interpolated)} : hot;
 }
 
+namespace {
+
+KernelTime behind_writing(const KernelTime& product, Bytes written, BytesPerSecond bandwidth) {
+  return {product.time + written_out * (written / bandwidth) + least_product, Tag::default_value};
+}
+
+}  // namespace
+
 KernelTime ServingKernels::gemm(Dtype format, std::int64_t n, std::int64_t k,
                                 std::int64_t m) const {
   const std::array<std::int64_t, 3> sizes{n, k, m};
+  const Bytes moved = kernel_work("gemm", {format, Dtype::bf16}, sizes).bytes;
+  if (static_cast<double>(m) > facts(format).fused_rows)
+    return behind_writing(gemm(Dtype::bf16, n, k, m), moved - kernel_work("gemm", {}, sizes).bytes,
+                          gpu_.memory_bandwidth);
   const KernelFormats formats{format, Dtype::bf16};
   const std::string words = "-" + name(measured_as(format));
   KernelTime time = price("gemm", words, formats, sizes);
@@ -153,7 +172,10 @@ KernelTime ServingKernels::gemm(Dtype format, std::int64_t n, std::int64_t k,
         price("gemm", words, formats, std::array<std::int64_t, 3>{n, k, padded_rows});
     if (padded.time < time.time) time = {padded.time, std::max(padded.tag, Tag::interpolated)};
   }
-  return cold(time, kernel_work("gemm", formats, sizes).bytes, least_product);
+  time = cold(time, moved, least_product);
+  // Other kernels than those of this format's weights.
+  if (facts(format).weight_only && measured_as(format) != format) time.tag = Tag::default_value;
+  return time;
 }
 
 Seconds ServingKernels::cold_attention(Bytes read) const {
@@ -217,8 +239,12 @@ KernelTime ServingKernels::latent_products(std::int64_t heads, std::int64_t toke
 
 KernelTime ServingKernels::experts(Dtype format, std::span<const std::int64_t> sizes) const {
   const KernelFormats formats{format, Dtype::bf16};
-  return cold(price("experts", "-" + name(measured_as(format)), formats, sizes),
-              kernel_work("experts", formats, sizes).bytes, least_product);
+  const Bytes moved = kernel_work("experts", formats, sizes).bytes;
+  if (std::isfinite(facts(format).fused_rows))
+    return behind_writing(experts(Dtype::bf16, sizes),
+                          moved - kernel_work("experts", {}, sizes).bytes, gpu_.memory_bandwidth);
+  return cold(price("experts", "-" + name(measured_as(format)), formats, sizes), moved,
+              least_product);
 }
 
 std::optional<KernelTime> ServingKernels::all_reduce(int gpus, std::int64_t elements) const {

@@ -21,7 +21,7 @@ struct Word {
 
 // As publishers name their checkpoints, the longer words first: RedHatAI (FP8-block, FP8-dynamic,
 // w4a16), nvidia (FP4, NVFP4, FP8), Qwen (AWQ, GPTQ-Int4), and others.
-constexpr std::array<Word, 18> words{{{"gptq-int4", Dtype::int4},
+constexpr std::array<Word, 19> words{{{"gptq-int4", Dtype::int4},
                                       {"gptq-int8", Dtype::int8},
                                       {"fp8-block", Dtype::fp8_block},
                                       {"fp8-dynamic", Dtype::fp8},
@@ -34,6 +34,7 @@ constexpr std::array<Word, 18> words{{{"gptq-int4", Dtype::int4},
                                       {"w8a16", Dtype::int8},
                                       {"awq", Dtype::int4},
                                       {"gptq", Dtype::int4},
+                                      {"bnb-4bit", Dtype::nf4_dq},
                                       {"int4", Dtype::int4},
                                       {"int8", Dtype::int8},
                                       {"bf16", Dtype::bf16},
@@ -87,7 +88,9 @@ const std::vector<ServedFormat>& served_formats() {
        "-AWQ",
        {"awq", "awq_marlin", "gptq", "gptq_marlin", "marlin", "moe_wna16"},
        false,
-       int8}};
+       int8},
+      {nf4, "-bnb-4bit", {"bitsandbytes"}, true},
+      {nf4_dq, "-bnb-4bit", {"bitsandbytes"}, true}};
   return all;
 }
 
@@ -244,6 +247,12 @@ void ServerReader::read_formats(const std::string& quantization, const std::stri
   } else if (weights != said->finer) {
     weights = experts = said->format;
   }
+  // vLLM's loader makes fp32 scales of quantised ones (bitsandbytes_loader.py, dequantize_dq), which
+  // SGLang's keeps.
+  const bool expands = command_.kind == ServerKind::vllm;
+  for (Dtype* const format : {&weights, &experts})
+    if (*format == Dtype::nf4 || *format == Dtype::nf4_dq)
+      *format = expands ? Dtype::nf4 : Dtype::nf4_dq;
   if (base == "fp16") {
     if (weights == Dtype::bf16) weights = Dtype::fp16;
     if (experts == Dtype::bf16) experts = Dtype::fp16;

@@ -27,7 +27,9 @@ TEST(Dtype, RowsStandInTheOrderOfTheEnumerators) {
                                                             {mxfp4, "mxfp4"},
                                                             {int8, "int8"},
                                                             {int8_block, "int8"},
-                                                            {int4, "int4"}})
+                                                            {int4, "int4"},
+                                                            {nf4, "nf4"},
+                                                            {nf4_dq, "nf4_dq"}})
     EXPECT_EQ(name(dtype), word);
 }
 
@@ -59,6 +61,10 @@ TEST(Dtype, BytesHoldTheScales) {
   EXPECT_EQ(element_bytes(Dtype::int8), 1.0);
   EXPECT_EQ(element_bytes(Dtype::int8_block), 1.0 + 4.0 / 256.0);
   EXPECT_EQ(element_bytes(Dtype::int4), 0.5 + 2.5 / 128.0);
+  // QLoRA (arXiv 2305.14314, section 3): double quantisation saves 0.373 bits a parameter.
+  EXPECT_EQ(8.0 * element_bytes(Dtype::nf4), 4.0 + 32.0 / 64.0);
+  EXPECT_EQ(8.0 * element_bytes(Dtype::nf4_dq), 4.0 + 8.0 / 64.0 + 32.0 / (64.0 * 256.0));
+  EXPECT_NEAR(8.0 * (element_bytes(Dtype::nf4) - element_bytes(Dtype::nf4_dq)), 0.373, 5e-4);
 }
 
 TEST(Dtype, WeightsAloneAreMultipliedIn16Bits) {
@@ -97,10 +103,13 @@ TEST(Dtype, AnUnknownWordIsRefusedWithThoseOfItsUse) {
     return "no error";
   };
   EXPECT_EQ(refusal(R"("mxfp4")", FormatUse::kv_cache),
-            "f.json: 'mxfp4' is unknown; write one of: bf16, fp16, fp8, nvfp4");
+            "f.json: 'mxfp4' is no format of a KV cache; write one of: bf16, fp16, fp8, nvfp4");
+  EXPECT_EQ(refusal(R"("nf4")", FormatUse::kv_cache),
+            "f.json: 'nf4' is no format of a KV cache; write one of: bf16, fp16, fp8, nvfp4");
+  EXPECT_EQ(refusal(R"("nf")", FormatUse::weights), "f.json: 'nf' is unknown; did you mean 'nf4'?");
   EXPECT_EQ(refusal(R"("posit")", FormatUse::weights),
             "f.json: 'posit' is unknown; write one of: bf16, fp16, fp8, fp8_block, nvfp4, mxfp4, "
-            "int8, int4");
+            "int8, int4, nf4, nf4_dq");
   EXPECT_THAT(names_of_products(8), ElementsAre("fp8", "mxfp8"));
 }
 

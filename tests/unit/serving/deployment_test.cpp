@@ -123,6 +123,14 @@ TEST(Deployment, RefusesAFormatThatEngineOrGpuLacks) {
             "--weights: the GPU 'h100-sxm' has no units for nvfp4; use fp8, bf16 or int4");
 }
 
+TEST(Deployment, Nf4HasDoublyQuantisedScalesWhereTheEngineKeepsThem) {
+  DeploymentRequest request;
+  request.weights = Dtype::nf4_dq;
+  EXPECT_EQ(refusal("llama3.1-8b", "dgx-h100", request, 1),
+            "--weights: the engine 'vllm' has no nf4_dq; it has bf16, fp16, fp8, fp8_block, nvfp4, "
+            "mxfp4, int8, int4, nf4");
+}
+
 TEST(Deployment, KeysAreReadFromFlagsAndFiles) {
   DeploymentRequest request;
   set_deployment_flag(request, "tp", "4");

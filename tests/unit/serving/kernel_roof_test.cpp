@@ -20,6 +20,22 @@ TEST(KernelRoof, ProductsReadTheirWeightsInTheirFormat) {
   EXPECT_EQ(int4.bytes.si(), (0.5 + 2.5 / 128) * 1024 * 512 + 2.0 * 8 * 512 + 2.0 * 8 * 1024);
 }
 
+TEST(KernelRoof, Nf4IsWrittenOutIn16BitsForManyRows) {
+  const auto bytes = [](Dtype format, std::int64_t m) {
+    return kernel_work("gemm", {format, {}}, std::array<std::int64_t, 3>{1024, 512, m}).bytes.si();
+  };
+  constexpr double weights = 1024 * 512;
+  EXPECT_EQ(bytes(Dtype::nf4, 32), 0.5625 * weights + 2.0 * 32 * (512 + 1024));
+  EXPECT_EQ(bytes(Dtype::nf4_dq, 32), 4.126953125 / 8 * weights + 2.0 * 32 * (512 + 1024));
+  // Read as stored, written, and read again.
+  EXPECT_EQ(bytes(Dtype::nf4, 33), (0.5625 + 2.0 + 2.0) * weights + 2.0 * 33 * (512 + 1024));
+  // Experts always, those that no token visits as well: 4 of 8, with matrices of 256 x 128.
+  const std::array<std::int64_t, 7> sizes{256, 256, 2, 8, 2, 2, 1};
+  EXPECT_EQ(kernel_work("experts", {Dtype::nf4, {}}, sizes).bytes.si() -
+                kernel_work("experts", {Dtype::bf16, {}}, sizes).bytes.si(),
+            (0.5625 + 2.0) * 4 * 3 * 256 * 128);
+}
+
 TEST(KernelRoof, DecodeAttentionReadsTheCacheOfEachRequest) {
   // 4 requests, 32 heads, 8 key heads of 128, 1,000 tokens: keys and values of 2 bytes, and one
   // query and one result a head.

@@ -52,6 +52,23 @@ TEST(KvCapacity, WindowedLayersAreAllottedInGroups) {
   EXPECT_EQ(bytes_of("gpt-oss-20b", 1), 24 * 2 * 8 * 64 * 2);
 }
 
+// Llama 3.1 8B: 32 layers of 4096 x (4096 + 2 x 1024) and 4096 x 4096 for attention, and three
+// matrices of 4096 x 14,336; embedding and head of 128,256 words stay in 16 bits.
+TEST(KvCapacity, Nf4HoldsLinearLayersAlone) {
+  const auto weights = [](const char* engine, Dtype format) {
+    DeploymentRequest request;
+    request.weights = format;
+    const Served one = served("llama3.1-8b", "dgx-h100", engine, request, 1);
+    return rank_weights(one.model, one.plan).si();
+  };
+  constexpr double linear =
+      32.0 * (4096.0 * (4096 + 2 * 1024) + 4096.0 * 4096 + 3.0 * 4096 * 14336);
+  constexpr double others = 2.0 * 2.0 * 128256 * 4096;
+  EXPECT_EQ(linear, 6'979'321'856.0);
+  EXPECT_DOUBLE_EQ(weights("vllm", Dtype::nf4), 4.5 / 8 * linear + others);
+  EXPECT_DOUBLE_EQ(weights("sglang", Dtype::nf4_dq), 4.126953125 / 8 * linear + others);
+}
+
 TEST(KvCapacity, WholeBlocksOfWhatIsLeft) {
   DeploymentRequest request;
   request.block = 48;

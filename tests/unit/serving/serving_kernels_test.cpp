@@ -63,6 +63,34 @@ TEST(ServingKernels, NothingIsFasterThanItsBytesOverTheBandwidth) {
   }
 }
 
+TEST(ServingKernels, Nf4IsPricedAsInt4OrBehindItsWritingOut) {
+  for (const char* name : {"h100-sxm", "a100-sxm-80gb"}) {
+    const Gpu gpu = read_gpu(name, {});
+    const ServingKernels kernels{gpu, read_serving_engine("vllm", {})};
+    const double weights = 8192.0 * 8192.0;
+    const auto traffic = [&](double bytes) { return Bytes{bytes} / gpu.memory_bandwidth; };
+    for (const std::int64_t m : {1, 32}) {
+      const KernelTime time = kernels.gemm(Dtype::nf4, 8192, 8192, m);
+      const KernelTime int4 = kernels.gemm(Dtype::int4, 8192, 8192, m);
+      EXPECT_EQ(time.tag, Tag::default_value);
+      EXPECT_GE(time.time, int4.time);
+      EXPECT_LT(time.time, 1.1 * int4.time);  // 4.5 bits for 4.16.
+      EXPECT_GT(time.time, 1.1 * traffic(0.5625 * weights));
+      EXPECT_LE(kernels.gemm(Dtype::nf4_dq, 8192, 8192, m).time, time.time);
+    }
+    for (const std::int64_t m : {33, 4096}) {
+      const KernelTime time = kernels.gemm(Dtype::nf4, 8192, 8192, m);
+      EXPECT_EQ(time.tag, Tag::default_value);
+      EXPECT_NEAR((time.time - kernels.gemm(Dtype::bf16, 8192, 8192, m).time).si(),
+                  2.0 * traffic(2.5625 * weights).si() + 1.5e-6, 1e-12);
+    }
+    const std::array<std::int64_t, 7> sizes{2048, 768, 8, 128, 1, 1, 4};
+    EXPECT_NEAR(
+        (kernels.experts(Dtype::nf4, sizes).time - kernels.experts(Dtype::bf16, sizes).time).si(),
+        2.0 * traffic(2.5625 * 128 * 3 * 2048 * 768).si() + 1.5e-6, 1e-12);
+  }
+}
+
 TEST(ServingKernels, AStandInIsScaledAndNeverCalledMeasured) {
   const Gpu h800 = read_gpu("h800-sxm", {});
   const ServingKernels kernels{h800, read_serving_engine("vllm", {})};

@@ -163,6 +163,16 @@ TEST(ImportedServers, WhatIsNotKnownIsToldOrRefused) {
             "both pools, or neither");
 }
 
+// vLLM expands doubly quantised scales when it loads them, SGLang keeps them.
+TEST(ImportedServers, BitsandbytesIsNf4) {
+  EXPECT_THAT(words_of("vllm serve Qwen/Qwen3-8B --quantization bitsandbytes\n"),
+              HasSubstr("weights=nf4 "));
+  EXPECT_THAT(words_of("vllm serve unsloth/Qwen3-8B-bnb-4bit\n"), HasSubstr("weights=nf4 "));
+  EXPECT_THAT(words_of("python -m sglang.launch_server --model Qwen/Qwen3-8B "
+                       "--quantization bitsandbytes\n"),
+              HasSubstr("weights=nf4_dq "));
+}
+
 TEST(CheckpointName, SaysTheFormat) {
   struct Case {
     const char* name;
@@ -177,6 +187,7 @@ TEST(CheckpointName, SaysTheFormat) {
         {"RedHatAI/Qwen3-8B-FP8-dynamic", "RedHatAI/Qwen3-8B", fp8},
         {"Qwen/Qwen2.5-72B-Instruct-GPTQ-Int4", "Qwen/Qwen2.5-72B-Instruct", int4},
         {"Qwen/Qwen2.5-72B-Instruct-AWQ", "Qwen/Qwen2.5-72B-Instruct", int4},
+        {"unsloth/Qwen3-8B-bnb-4bit", "unsloth/Qwen3-8B", nf4_dq},
         {"a/b-FP8x", "a/b-FP8x", std::nullopt}}) {
     const CheckpointName read = read_checkpoint_name(one.name);
     EXPECT_EQ(read.model, one.model);
