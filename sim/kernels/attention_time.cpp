@@ -14,7 +14,7 @@ namespace {
 constexpr double default_efficiency = 0.5;
 
 // FlashAttention 2 uses none of Hopper's own instructions, and on an H200 of 700 W it keeps its
-// rate for seconds, where products have lost 16 % after a tenth of one (docs/H200-MEASURED.md). So
+// rate for seconds, where products have lost 16 % after a tenth of one (docs/notes/h200-measured.md). So
 // only a limit that holds products below what 700 W leave them holds it as well.
 constexpr double held_from = 0.84;
 
@@ -157,7 +157,7 @@ KernelTime AttentionTime::predict(const AttentionShape& shape, AttentionScope sc
     time = at_head_dim(nearest, shape, scope, use_row, &exact);
     exact = false;
     // On A100 FlashAttention, FlashAttention 2 and Triton's reach 0.89 to 1.23 times the operations
-    // a second with heads of 64 that they do with 128 (docs/KERNEL-ERRORS.md), less than tables of
+    // a second with heads of 64 that they do with 128 (docs/notes/kernel-errors.md), less than tables of
     // serving kernels are off.
     outside = !ampere_ || dim < 64 || dim > 128;
   } else if (above->base.head_dim == dim) {

@@ -24,7 +24,7 @@ struct ExchangeCost {
   CollectiveCost dispatch, combine;
 };
 
-/// Uncontended time of one dispatch and one combine (docs/EXPERT-EXCHANGE.md). The busiest port
+/// Uncontended time of one dispatch and one combine (docs/explanation/expert-exchange.md). The busiest port
 /// decides: all ranks wait for it. Backward, a combine's gradient is dispatched in 16 bits and a
 /// dispatch's gradient combined.
 class ExpertExchange {

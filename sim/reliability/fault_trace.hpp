@@ -32,7 +32,7 @@ struct FaultTrace {
   std::vector<ServerFault> faults;
 };
 
-/// `word`: a name in workloads/faults or a path. Reads "orrery.faults/1" (docs/FAILURES.md), and
+/// `word`: a name in workloads/faults or a path. Reads "orrery.faults/1" (docs/reference/failure-models.md), and
 /// the list of events that StepFun published with InfiniteHBD (Shou et al., SIGCOMM 2025).
 /// `servers`: of the fleet, where the file does not say how many had no fault. Faults of a server
 /// that overlap are one, of the first one's cause. Errors (bad_input): ends before their starts,

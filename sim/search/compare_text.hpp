@@ -22,7 +22,7 @@ std::string plan_label(std::size_t index);
 /// a sentence: which is faster, or that it cannot be told.
 Document compare_document(const std::vector<PricedPlan>& plans);
 
-/// The same as "orrery.compare/1" (docs/COMPARE.md). `runs`: JSON that says what whole runs take;
+/// The same as "orrery.compare/1" (docs/guides/compare.md). `runs`: JSON that says what whole runs take;
 /// "": nobody asked.
 std::string compare_json(const std::vector<PricedPlan>& plans, const std::string& runs = "");
 
@@ -30,7 +30,7 @@ std::string compare_json(const std::vector<PricedPlan>& plans, const std::string
 /// first, or that it cannot be told.
 Document compared_runs_document(const std::vector<ComparedRun>& runs);
 
-/// The same as an array of objects for "orrery.compare/1" (docs/COMPARE.md).
+/// The same as an array of objects for "orrery.compare/1" (docs/guides/compare.md).
 std::string compared_runs_json(const std::vector<ComparedRun>& runs);
 
 }  // namespace orrery

@@ -58,7 +58,7 @@ struct KernelCases {
 /// single kernels ("op" and "shape", or "shape_mnk") or of experts' products.
 bool is_kernel_cases(const JsonValue& json);
 
-/// Reads them as docs/VALIDATION.md describes. Errors (bad_input): columns or sizes that are none,
+/// Reads them as docs/notes/validation.md describes. Errors (bad_input): columns or sizes that are none,
 /// with their place. An entry of a list that says too little is refused with its reason.
 KernelCases read_kernel_cases(const JsonValue& json);
 

@@ -1,4 +1,4 @@
-"""Every example of docs/PYTHON.md is run, in the page's order and as one program: a block of
+"""Every example of docs/guides/python.md is run, in the page's order and as one program: a block of
 language `python`, and below it in a `text` block what it prints. `source` is the source tree.
 UPDATE_GOLDEN=1 rewrites the page.
 

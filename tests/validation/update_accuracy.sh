@@ -1,7 +1,7 @@
 #!/bin/sh
-# Puts today's validation tables into docs/ACCURACY.md (the summary, up to the first heading) and
-# docs/ACCURACY-ROWS.md (every case), and what they amount to into README.md. The famous runs have
-# a page of their own, docs/FAMOUS-RUNS.md, and so has inference, docs/SERVING-ACCURACY.md. First of
+# Puts today's validation tables into docs/explanation/accuracy.md (the summary, up to the first heading) and
+# docs/reference/accuracy-rows.md (every case), and what they amount to into README.md. The famous runs have
+# a page of their own, docs/explanation/famous-runs.md, and so has inference, docs/explanation/serving-accuracy.md. First of
 # all what ranges are made from: how the steps of each software turned out goes into
 # calibration/data/published_steps.json, and what training adds to the errors of prices into
 # calibration/data/price_errors.json.
@@ -40,7 +40,7 @@ put() {
 {
   echo '{'
   echo '  "schema": "orrery.published_steps/1",'
-  echo '  "source": "orrery validate --json tests/validation/training/*.json (docs/RANGES.md)",'
+  echo '  "source": "orrery validate --json tests/validation/training/*.json (docs/explanation/ranges.md)",'
   "$orrery" validate --json $files "$famous" |
     sed -n '/^  "published_steps": \[/,/^  \]/p' | sed 's/^  \],$/  ]/'
   echo '}'
@@ -108,8 +108,8 @@ page() {
   put "$document" "$work/new"
 }
 page README.md "$work/in_short"
-page docs/ACCURACY.md "$work/summary"
-page docs/ACCURACY-ROWS.md "$work/rows"
-page docs/FAMOUS-RUNS.md "$work/famous"
-page docs/SERVING-ACCURACY.md "$work/serving"
+page docs/explanation/accuracy.md "$work/summary"
+page docs/reference/accuracy-rows.md "$work/rows"
+page docs/explanation/famous-runs.md "$work/famous"
+page docs/explanation/serving-accuracy.md "$work/serving"
 [ "$stale" = no ]

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Puts into docs/SEARCH.md where published plans stand among all plans of their space.
+# Puts into docs/guides/search.md where published plans stand among all plans of their space.
 #
 #   tests/validation/update_known_answers.sh [--check] path/to/orrery
 #
@@ -10,7 +10,7 @@ check=no
 [ $# -eq 1 ] || { echo "usage: $0 [--check] path/to/orrery" >&2; exit 2; }
 orrery=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 cd "$(dirname "$0")/../.."
-document=docs/SEARCH.md
+document=docs/guides/search.md
 new=$(mktemp)
 trap 'rm -f "$new"' EXIT
 
