@@ -15,7 +15,8 @@ import statistics
 TILES = ((256, 128), (128, 256), (128, 128), (64, 64))
 
 # Ideal time of a kernel from which on a benchmark of a few runs feels the power limit: rows of all
-# tables keep their rate up to some 5 ms, and have lost all that they lose at 11 (docs/explanation/kernels.md).
+# tables keep their rate up to some 5 ms, and have lost all that they lose at 11
+# (docs/explanation/kernels.md).
 THROTTLE_US = 6000.0
 
 

@@ -21,7 +21,7 @@ int run_place_experts(const Arguments& arguments) {
   if (parsed.has("help")) {
     std::cout << "usage: orrery place-experts TRACE --ep N [options]\n\n"
                  "A placement of experts for a routing trace, and its gain "
-                 "(docs/explanation/routing.md).\n\n"
+                 "(docs/explanation/moe.md).\n\n"
               << options;
     return exit_ok;
   }

@@ -70,7 +70,7 @@ double wire_share(CollectiveKind kind, int n);
 /// many domains, reducing upwards and broadcasting downwards: 2 between two domains, which are root
 /// and leaf in turn; else 4, of an inner domain in the one tree (to a parent and two children) that
 /// is a leaf of the other. Between three there are 3; the published all-reduces on three nodes are
-/// as slow as on four (docs/explanation/nccl.md), and 4 is taken.
+/// as slow as on four (docs/explanation/collectives.md), and 4 is taken.
 int tree_sends(int domains);
 
 /// S bytes on n ranks, p of them in each of N domains, by `algorithm`, which applies to `kind`:

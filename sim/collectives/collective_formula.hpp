@@ -17,7 +17,8 @@ int ring_rounds(CollectiveKind kind, int n);
 /// have none: the fifth GPU hangs on one other by two links, which pass the rings on and back.
 int mesh_rings(int n);
 
-/// Uncontended times by formula, with the constants of the system's GPU (docs/explanation/collectives.md).
+/// Uncontended times by formula, with the constants of the system's GPU
+/// (docs/explanation/collectives.md).
 class CollectiveModel {
  public:
   explicit CollectiveModel(const System& system);

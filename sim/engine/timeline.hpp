@@ -8,7 +8,7 @@
 
 namespace orrery {
 
-/// Who moves tasks through time (docs/ARCHITECTURE.md says which does what, and at which cost).
+/// Who moves tasks through time (docs/notes/engines.md says which does what, and at which cost).
 enum class Engine {
   own,     ///< A calendar of ticks and max-min sharing here; SimGrid where many flows meet.
   simgrid  ///< SimGrid alone: a timer for each duration and a Comm for each flow.

@@ -63,8 +63,8 @@ struct MeasuredGpu {
   int multiprocessors = 0;
 };
 
-/// Constants of the wave-quantisation base (docs/explanation/kernels.md has the formula). `overhead` t0 and
-/// `tile_overhead` c are times; the others are ratios.
+/// Constants of the wave-quantisation base (docs/explanation/kernels.md has the formula).
+/// `overhead` t0 and `tile_overhead` c are times; the others are ratios.
 struct GemmBase {
   Seconds overhead;
   Seconds tile_overhead;

@@ -332,7 +332,7 @@ std::vector<DeploymentKey> all_keys() {
        [](Asked& request, const JsonValue& json) { request.host_kv = host_memory(json); }},
       {"speculate", "METHOD:N@RATE",
        "N drafted tokens a step, of which this share is accepted: mtp:2@0.7 "
-       "(docs/guides/speculation.md)",
+       "(docs/guides/serve.md)",
        [](Asked& request, const JsonValue& json) {
          request.speculate.reset();
          if (json.text() != "none")

@@ -19,7 +19,8 @@ enum class HostKvLoading {
 };
 const std::vector<std::string>& host_kv_loading_names();
 
-/// How an engine keeps keys and values of prompts in the host's memory (docs/guides/host-kv.md).
+/// How an engine keeps keys and values of prompts in the host's memory
+/// (docs/explanation/serving.md).
 struct EngineHostKv {
   HostKvLoading loading = HostKvLoading::before;
   /// A block is copied to the host when it is computed, so that the host holds what the GPU does as
@@ -35,7 +36,7 @@ enum class KvSending {
 };
 const std::vector<std::string>& kv_sending_names();
 
-/// Whose scheduler decides what the next iteration computes (docs/guides/serve.md).
+/// Whose scheduler decides what the next iteration computes (docs/explanation/serving.md).
 enum class SchedulerKind { vllm, sglang, trtllm, static_batch };
 const std::vector<std::string>& scheduler_names();  ///< "vllm", "sglang", "trtllm", "static"
 

@@ -20,7 +20,8 @@ namespace orrery {
 
 /// Rows of the tables of training steps (calibration/data/kernels), as a table of serving: products
 /// of 256 rows and more in `format`, or causal attention of whole prompts ("prefill_attention").
-/// Nothing where `gpu` has none. They were measured with TensorRT-LLM (docs/explanation/kernels.md).
+/// Nothing where `gpu` has none. They were measured with TensorRT-LLM
+/// (docs/explanation/kernels.md).
 std::optional<ServingTable> training_rows(const std::string& gpu, const std::string& op,
                                           WeightFormat format);
 

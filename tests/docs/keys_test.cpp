@@ -1,5 +1,5 @@
-// JSON.md names every key of every object that the program prints, but for lines of a breakdown,
-// which OUTPUT.md explains.
+// docs/reference/json.md names every key of every object that the program prints, but for lines of
+// a breakdown, which docs/reference/output.md explains.
 
 #include <gtest/gtest.h>
 

@@ -228,7 +228,7 @@ def screens(browser, address):
     browser.run(to("search-section"))
     yield "explorer-5-search", None
 
-    # Those of EXPLORER.md: a grid, and the page on a narrow screen in the dark.
+    # Those of docs/guides/explorer.md: a grid, and the page on a narrow screen in the dark.
     browser.open(address.replace("#", "#tokens=300B&") if "#" in address else address, 1200, 800)
     browser.wait_for(settled)
     browser.wait_for("document.getElementById('sweep-key-0').options.length > 5")

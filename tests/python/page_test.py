@@ -18,7 +18,7 @@ BLOCK = re.compile(r"```python\n(.*?)```\n(?:\n```text\n(.*?)```\n)?", re.S)
 
 def main(page):
     text = page.read_text(encoding="utf-8")
-    names = {"__name__": "page", "source": str(page.parents[1])}
+    names = {"__name__": "page", "source": str(page.parents[2])}
     stale = []
     count = 0
 

@@ -1,9 +1,8 @@
 #!/bin/sh
-# Puts today's validation tables into docs/explanation/accuracy.md (the summary, up to the first heading) and
-# docs/reference/accuracy-rows.md (every case), and what they amount to into README.md. The famous runs have
-# a page of their own, docs/explanation/famous-runs.md, and so has inference, docs/explanation/serving-accuracy.md. First of
-# all what ranges are made from: how the steps of each software turned out goes into
-# calibration/data/published_steps.json, and what training adds to the errors of prices into
+# Writes today's validation tables into the pages of docs/reference/generated (training, the famous
+# runs, serving), their summaries into docs/explanation/accuracy.md, and what they amount to into
+# README.md. First of all come the inputs of ranges: how the steps of each software turned out goes
+# into calibration/data/published_steps.json, and what training adds to the errors of prices into
 # calibration/data/price_errors.json.
 #
 #   tests/validation/update_accuracy.sh [--check] path/to/orrery
@@ -75,6 +74,32 @@ sed -n '/^### /,$p' "$work/all" | sed 's/^###/##/' > "$work/rows"
 "$orrery" validate --markdown "$famous" | sed '/^### /d; /^| all /d' > "$work/famous"
 "$orrery" validate --markdown tests/validation/inference/*.json | sed '/^### /,$d' > "$work/serving"
 
+# A line for each family: its steps, their errors, and how many lie in their range.
+awk -F ' *[|] *' '
+  BEGIN {
+    print "| family | steps | mean abs. error | signed mean | in range |"
+    print "|---|---:|---:|---:|---:|"
+  }
+  $2 == "family" {table = $3}
+  table == "predicted" && $5 ~ /%/ {
+    names[++families] = $2
+    errors[families] = "| " $3 " | " $5 " | " $6
+  }
+  table == "half a range" {in_range[$2] = $4}
+  END {
+    for (at = 1; at <= families; ++at)
+      print "| " names[at] " " errors[at] " | " in_range[names[at]] " |"
+  }' "$work/summary" > "$work/families"
+awk -F ' *[|] *' '
+  BEGIN {
+    print "| family | cases | refused | mean abs. error | signed mean | median |"
+    print "|---|---:|---:|---:|---:|---:|"
+  }
+  $2 == "family" {table = $3}
+  table == "predicted" && $5 ~ /%/ {
+    print "| " $2 " | " $3 " | " $4 " | " $5 " | " $6 " | " $7 " |"
+  }' "$work/serving" > "$work/served"
+
 # "| family | predicted | ... |" gives each family's steps and mean error, the row "all" of the
 # table of ranges how many lie in them.
 awk -F ' *[|] *' '
@@ -97,19 +122,23 @@ awk -F ' *[|] *' '
     printf "%.1f %% in the median one.\n", means[int((families + 1) / 2)]
   }' "$work/summary" > "$work/in_short"
 
-# The page with its generated part replaced, or compared.
+# The page with the part between its marks, `<!-- generated: MARK begin -->` and `... end -->`,
+# replaced or compared.
 page() {
-  document=$1 tables=$2
+  document=$1 mark=$2 tables=$3
   {
-    sed '/<!-- generated: begin -->/q' "$document"
+    sed "/<!-- generated: $mark begin -->/q" "$document"
     cat "$tables"
-    sed -n '/<!-- generated: end -->/,$p' "$document"
+    sed -n "/<!-- generated: $mark end -->/,\$p" "$document"
   } > "$work/new"
   put "$document" "$work/new"
 }
-page README.md "$work/in_short"
-page docs/explanation/accuracy.md "$work/summary"
-page docs/reference/accuracy-rows.md "$work/rows"
-page docs/explanation/famous-runs.md "$work/famous"
-page docs/explanation/serving-accuracy.md "$work/serving"
+generated=docs/reference/generated
+cat "$work/rows" >> "$work/summary"
+page README.md accuracy "$work/in_short"
+page docs/explanation/accuracy.md training "$work/families"
+page docs/explanation/accuracy.md serving "$work/served"
+page $generated/accuracy-training.md training "$work/summary"
+page $generated/accuracy-famous.md famous "$work/famous"
+page $generated/accuracy-serving.md serving "$work/serving"
 [ "$stale" = no ]

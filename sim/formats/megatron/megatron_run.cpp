@@ -502,7 +502,7 @@ class RunReader {
     if (a_.has("moe_expert_capacity_factor"))
       notes_.push_back(
           "--moe-expert-capacity-factor is not read: a routing file says it "
-          "(docs/explanation/routing.md)");
+          "(docs/explanation/moe.md)");
   }
 
   void overlaps() {
