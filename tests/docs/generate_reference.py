@@ -105,8 +105,13 @@ def sections_of(page):
     return sections
 
 
-def cell(text):
-    return text.replace("|", "\\|")
+def linked(text, up="../../../"):
+    """Pages that the text names become links; `up` leads from its page to docs/."""
+    return re.sub(r"\bdocs/((?:[a-z-]+/)+[a-z-]+)\.md", rf"[\1]({up}\1.md)", text)
+
+
+def cell(text, up="../../../"):
+    return linked(text, up).replace("|", "\\|")
 
 
 def markdown_of(blocks):
@@ -128,7 +133,7 @@ def markdown_of(blocks):
         if block[0] == "code" and lines:
             text += "```\n" + "\n".join(lines) + "\n```\n\n"
         elif lines:
-            text += " ".join(lines) + "\n\n"
+            text += linked(" ".join(lines)) + "\n\n"
     flush()
     return text
 
@@ -204,7 +209,8 @@ def parameters(program, manuals, pages):
                 value = defaults[key]
                 shown = json.dumps(value) if isinstance(value, bool) else str(value)
                 default = "" if value is None else f"`{shown}`"
-                rows.append([f"`{key}`", f"`{values}`".replace("|", "\\|"), default, cell(what)])
+                shown_values = f"`{values}`".replace("|", "\\|")
+                rows.append([f"`{key}`", shown_values, default, cell(what, "../../")])
         return rows
 
     pages["parameters.md"] = f"""# Parameters
