@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -56,6 +57,40 @@ def table(head, rows, right=()):
     lines = ["| " + " | ".join(row) + " |" for row in [head, *rows]]
     lines.insert(1, "|" + "|".join(rule) + "|")
     return "\n".join(lines) + "\n"
+
+
+def wrapped(text):
+    """A page with paragraphs of at most 100 columns; tables and what a program prints stay."""
+    lines, paragraph, fenced = [], [], False
+
+    def flush():
+        if any(len(line) > 100 for line in paragraph):
+            indent = "  " if paragraph[0].startswith("- ") else ""
+            joined = " ".join(line.strip() for line in paragraph)
+            lines.extend(
+                textwrap.wrap(
+                    joined,
+                    100,
+                    subsequent_indent=indent,
+                    break_long_words=False,
+                    break_on_hyphens=False,
+                )
+            )
+        else:
+            lines.extend(paragraph)
+        paragraph.clear()
+
+    for line in text.split("\n"):
+        fenced ^= line.startswith("```")
+        if fenced or not line or line[0] in "|#`" and not line.startswith("`orrery"):
+            flush()
+            lines.append(line)
+            continue
+        if line.startswith("- "):
+            flush()
+        paragraph.append(line)
+    flush()
+    return "\n".join(lines)
 
 
 def thousands(number):
@@ -139,11 +174,10 @@ def markdown_of(blocks):
 
 
 def head_of(name, what):
-    return (
-        f"# orrery {name}\n\nWhich options does `orrery {name}` have ({what})?\n"
-        "This page is a reference for everybody who works at the command line. It is generated\n"
-        "from the table against which the program parses its arguments.\n\n"
-    )
+    question = f"Which options does `orrery {name}` have ({what})?"
+    text = """This page is a reference for everybody who works at the command line. It is generated
+        from the table against which the program parses its arguments."""
+    return f"# orrery {name}\n\n" + " ".join([question, *text.split()]) + "\n\n"
 
 
 def commands(program, pages):
@@ -520,8 +554,7 @@ refused, as are layers with linear attention, state spaces and encoders.
 ## Serving
 
 Formats of weights that are answered, for an iteration of 16 decodes over 2,048 tokens and a prompt
-of 1,024 tokens on two GPUs. The models are
-{kinds}.
+of 1,024 tokens on two GPUs. Models are {kinds}.
 Experts have the format of the weights. Formats without a mark rest on tables of this engine and
 GPU, *borrowed* ones in part on tables of another engine or GPU, and *default* ones for more than 5
 % of the time on assumptions. A format that is not listed is refused by the engine, the GPU or the
@@ -544,8 +577,8 @@ def main(arguments):
     systems(pages)
     support(program, pages)
     stale = []
-    for name, text in pages.items():
-        path = FOLDER / name
+    for name, page in pages.items():
+        path, text = FOLDER / name, wrapped(page)
         if path.exists() and path.read_text() == text:
             continue
         stale.append(name)

@@ -39,7 +39,8 @@ put() {
 {
   echo '{'
   echo '  "schema": "orrery.published_steps/1",'
-  echo '  "source": "orrery validate --json tests/validation/training/*.json (docs/explanation/ranges.md)",'
+  printf '  "source": "orrery validate --json tests/validation/training/*.json %s",\n' \
+    '(docs/explanation/ranges.md)'
   "$orrery" validate --json $files "$famous" |
     sed -n '/^  "published_steps": \[/,/^  \]/p' | sed 's/^  \],$/  ]/'
   echo '}'
