@@ -188,7 +188,7 @@ int run_buy(const Arguments& arguments) {
   if (parsed.has("help")) {
     std::cout << "usage: orrery buy --model M --tokens T --system S,S --gpus N [options]\n\n"
                  "Which machine trains a model in how many days for how much money "
-                 "(docs/BUYING.md).\n\n"
+                 "(docs/guides/buy.md).\n\n"
               << options;
     return exit_ok;
   }

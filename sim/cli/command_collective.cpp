@@ -122,7 +122,7 @@ int run_collective(const Arguments& arguments) {
                  "[--json]\n\n"
                  "One collective alone, in the columns of nccl-tests. KIND: see orrery list "
                  "collectives.\nFILE.json: a collective of your own, message by message "
-                 "(docs/COLLECTIVES.md).\n\n"
+                 "(docs/guides/operations.md).\n\n"
               << options;
     return exit_ok;
   }

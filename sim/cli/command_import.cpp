@@ -223,7 +223,7 @@ int import_server(const Arguments& arguments) {
       "system", text("NAME|FILE"), "the cluster on which it runs, written to the file")(
       "accepted", text("RATE"),
       "in how many steps drafted tokens are accepted, which no command says "
-      "(docs/SPECULATION.md)");
+      "(docs/guides/serve.md)");
   add_setting_options(options);
   add_output_options(options);
   const ParsedOptions parsed = parse_options(options, arguments, {});

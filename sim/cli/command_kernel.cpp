@@ -81,9 +81,10 @@ int run_step(const Arguments& arguments) {
   options.add(own).add(picture_options());
   const ParsedOptions parsed = parse_options(options, arguments, scenario_booleans());
   if (parsed.has("help")) {
-    std::cout << "usage: orrery kernel step --model M --system S --gpus N --gbs B [options]\n\n"
-                 "All operations of a training step, by what bounds them (docs/ROOFLINE.md).\n\n"
-              << options;
+    std::cout
+        << "usage: orrery kernel step --model M --system S --gpus N --gbs B [options]\n\n"
+           "All operations of a training step, by what bounds them (docs/guides/operations.md).\n\n"
+        << options;
     return exit_ok;
   }
   if (!parsed.words.empty())
@@ -116,7 +117,7 @@ int run_iteration(const Arguments& arguments) {
     std::cout << "usage: orrery kernel iteration --model M --system S --gpus N --engine E "
                  "--step NxC [options]\n\n"
                  "All operations of a serving iteration, by what bounds them "
-                 "(docs/ROOFLINE.md).\n\n"
+                 "(docs/guides/operations.md).\n\n"
               << options;
     return exit_ok;
   }
@@ -396,7 +397,7 @@ int run_kernel(const Arguments& arguments) {
                  "--step NxC [options]\n\n"
                  "One operation by itself: operations, bytes, what bounds it, how long it takes, "
                  "and what was\nmeasured near it; or all of a training step or of a serving "
-                 "iteration (docs/ROOFLINE.md).\n\nOPERATION is one of\n"
+                 "iteration (docs/guides/operations.md).\n\nOPERATION is one of\n"
               << kinds_text() << "\n"
               << options;
     return exit_ok;

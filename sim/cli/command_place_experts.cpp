@@ -20,7 +20,8 @@ int run_place_experts(const Arguments& arguments) {
   const ParsedOptions parsed = parse_options(options, arguments, {});
   if (parsed.has("help")) {
     std::cout << "usage: orrery place-experts TRACE --ep N [options]\n\n"
-                 "A placement of experts for a routing trace, and its gain (docs/ROUTING.md).\n\n"
+                 "A placement of experts for a routing trace, and its gain "
+                 "(docs/explanation/moe.md).\n\n"
               << options;
     return exit_ok;
   }

@@ -48,7 +48,8 @@ int run_run(const Arguments& arguments) {
   const ParsedOptions parsed = parse_options(options, arguments, scenario_booleans());
   if (parsed.has("help")) {
     std::cout << "usage: orrery run --model M --system S --gpus N --gbs B --tokens T [options]\n\n"
-                 "A whole training run with failures, checkpoints and spares (docs/GOODPUT.md).\n\n"
+                 "A whole training run with failures, checkpoints and spares "
+                 "(docs/guides/whole-runs.md).\n\n"
               << options;
     return exit_ok;
   }

@@ -96,11 +96,12 @@ int run_schedule(const Arguments& arguments) {
   const po::options_description options = schedule_options();
   const ParsedOptions parsed = parse_options(options, arguments, {});
   if (parsed.has("help")) {
-    std::cout << "usage: orrery schedule NAME|FILE --pp N --microbatches N [options]\n\n"
-                 "Prints a pipeline schedule as a file to read and to edit, which every command "
-                 "reads again as\n--schedule FILE, or draws it (docs/OWN-PIPELINES.md). A file is "
-                 "checked and knows its own sizes.\n\n"
-              << options;
+    std::cout
+        << "usage: orrery schedule NAME|FILE --pp N --microbatches N [options]\n\n"
+           "Prints a pipeline schedule as a file to read and to edit, which every command "
+           "reads again as\n--schedule FILE, or draws it (docs/guides/own-pipelines.md). A file is "
+           "checked and knows its own sizes.\n\n"
+        << options;
     return exit_ok;
   }
   if (parsed.words.size() != 1)

@@ -164,7 +164,7 @@ po::options_description serve_search_options() {
   const auto text = [](const char* shown) { return po::value<std::string>()->value_name(shown); };
   options.add_options()  //
       ("search",
-       "the best deployments for what clients do: docs/DEPLOYMENTS.md; lists for "
+       "the best deployments for what clients do: docs/guides/deployments.md; lists for "
        "--system, --engine, --gpus and --concurrency")  //
       ("objective", text("GOAL"),
        "throughput (default: tokens of answers a second and GPU), cost, energy or goodput")  //
@@ -221,19 +221,19 @@ int run_serve(const Arguments& arguments) {
       .add(simulator_option());
   ParsedOptions parsed = parse_options(options, arguments, {"chunked", "mixed"});
   if (parsed.has("help")) {
-    std::cout
-        << "usage: orrery serve --model NAME|FILE --system NAME|FILE --gpus N --engine NAME "
-           "--step NxC [options]\n"
-           "       orrery serve ... --isl LAW --osl LAW --concurrency N|--rate R|--arrival "
-           "burst\n"
-           "       orrery serve ... --trace FILE\n"
-           "       orrery serve --plan FILE ...\n"
-           "       orrery serve ... --prefill LIST --decode LIST ...\n"
-           "       orrery serve --search ... --isl LAW --osl LAW [--concurrency LIST]\n\n"
-           "What an iteration of a serving engine costs, and how many tokens its KV cache "
-           "holds\n(docs/SERVING.md); or what clients see who send requests "
-           "(docs/REPLAY.md); or\nwhich deployment is the best for them (docs/DEPLOYMENTS.md).\n\n"
-        << options;
+    std::cout << "usage: orrery serve --model NAME|FILE --system NAME|FILE --gpus N --engine NAME "
+                 "--step NxC [options]\n"
+                 "       orrery serve ... --isl LAW --osl LAW --concurrency N|--rate R|--arrival "
+                 "burst\n"
+                 "       orrery serve ... --trace FILE\n"
+                 "       orrery serve --plan FILE ...\n"
+                 "       orrery serve ... --prefill LIST --decode LIST ...\n"
+                 "       orrery serve --search ... --isl LAW --osl LAW [--concurrency LIST]\n\n"
+                 "What an iteration of a serving engine costs, and how many tokens its KV cache "
+                 "holds\n(docs/explanation/serving.md); or what clients see who send requests "
+                 "(docs/guides/serve.md); or\nwhich deployment is the best for them "
+                 "(docs/guides/deployments.md).\n\n"
+              << options;
     return exit_ok;
   }
   if (!parsed.words.empty())

@@ -91,7 +91,7 @@ int run(const Arguments& arguments) {
   const ParsedOptions parsed = parse_options(options, arguments, {});
   if (parsed.has("help")) {
     std::cout << "usage: orrery sweep run [FILE] --out DIR [options]\n\n"
-                 "FILE describes a sweep as docs/SWEEPS.md says; options win over it.\n\n"
+                 "FILE describes a sweep as docs/guides/sweep.md says; options win over it.\n\n"
               << options;
     return exit_ok;
   }

@@ -78,10 +78,10 @@ int run_validate(const Arguments& arguments) {
   options.add(simulator_option());
   const ParsedOptions parsed = parse_options(options, arguments, {});
   if (parsed.has("help")) {
-    std::cout
-        << "usage: orrery validate FILE... [options]\n\n"
-           "FILE holds published runs or measured kernels as docs/VALIDATION.md describes them.\n\n"
-        << options;
+    std::cout << "usage: orrery validate FILE... [options]\n\n"
+                 "FILE holds published runs or measured kernels as docs/notes/validation.md "
+                 "describes them.\n\n"
+              << options;
     return exit_ok;
   }
   const SimulatorChoice simulator{simulator_of(parsed)};

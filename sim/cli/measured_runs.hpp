@@ -11,14 +11,14 @@
 namespace orrery {
 
 /// The runs of --runs, measured and predicted: each of the files, named in a list with commas,
-/// holds cases as docs/VALIDATION.md describes them, or one run that was imported with the times of
-/// its log. Such a run took place on the system of --system, if that is given. Errors (bad_input):
-/// no measured step in a file; more runs than are told apart.
+/// holds cases as docs/guides/import-measurements.md describes them, or one run that was imported
+/// with the times of its log. Such a run took place on the system of --system, if that is given.
+/// Errors (bad_input): no measured step in a file; more runs than are told apart.
 std::vector<MeasuredRun> read_measured_runs(const ParsedOptions& parsed);
 
-/// What --runs says of serving `setup`: cases of a served model (docs/VALIDATION.md), as orrery
-/// import bench writes them, each predicted. Empty: there is no --runs. Errors (bad_input): a file
-/// without a figure of serving; more than 200 runs.
+/// What --runs says of serving `setup`: cases of a served model
+/// (docs/guides/import-measurements.md), as orrery import bench writes them, each predicted. Empty:
+/// there is no --runs. Errors (bad_input): a file without a figure of serving; more than 200 runs.
 ServingRunsByFigure read_serving_runs(const ParsedOptions& parsed, const ServingSetup& setup);
 
 }  // namespace orrery

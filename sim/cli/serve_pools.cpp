@@ -41,8 +41,8 @@ po::options_description pool_options() {
   const auto text = [](const char* shown) { return po::value<std::string>()->value_name(shown); };
   options.add_options()  //
       ("prefill", text("LIST"),
-       "a pool of its own for prompts, with these keys: tp=4,replicas=2 (docs/POOLS.md)")  //
-      ("decode", text("LIST"), "the pool that goes on with them")                          //
+       "a pool of its own for prompts, with these keys: tp=4,replicas=2 (docs/guides/serve.md)")  //
+      ("decode", text("LIST"), "the pool that goes on with them")                                 //
       ("pools", text("xPyD"),
        "replicas of both: 2P1D; of a search all or only: deployments with pools, too")  //
       ("kv-transfer", text("whole|chunks|layers"),

@@ -234,7 +234,7 @@ po::options_description traffic_options() {
       ("arrival", text("LAW"), "poisson (default), constant, gamma:CV, or burst: all at once")  //
       ("requests", text("N"), "how many (10 a client, 10,000 at a rate)")                       //
       ("lengths", text("FILE"), "lengths of prompts and answers, in an order of the seed")      //
-      ("trace", text("FILE"), "requests as they came: docs/REPLAY.md")                          //
+      ("trace", text("FILE"), "requests as they came: docs/guides/serve.md")                    //
       ("trace-format", text("NAME"),
        "lines, mooncake, azure, burstgpt, lengths or vllm (default: what it looks like)")  //
       ("speed", text("X"), "a trace so many times as fast")                                //

@@ -7,7 +7,7 @@ namespace orrery {
 namespace {
 
 // Query rows that one thread block works through: twice FlashAttention's 128, since the fits to the
-// tables prefer 256 (docs/KERNELS.md).
+// tables prefer 256 (docs/explanation/kernels.md).
 constexpr double query_block = 256;
 
 // A training kernel, without the serving step around it: a launch gap, and each of Q, O, K and V

@@ -47,7 +47,7 @@ enum class AttentionScope {
   training_kernel,  ///< The kernel alone: a launch gap, and Q, O, K and V moved once each.
 };
 
-/// Microseconds by the formula of docs/KERNELS.md.
+/// Microseconds by the formula of docs/explanation/kernels.md.
 double attention_formula_us(const AttentionBase& base, const GemmMachine& machine,
                             const AttentionShape& shape, AttentionScope scope);
 

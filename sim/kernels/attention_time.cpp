@@ -14,8 +14,9 @@ namespace {
 constexpr double default_efficiency = 0.5;
 
 // FlashAttention 2 uses none of Hopper's own instructions, and on an H200 of 700 W it keeps its
-// rate for seconds, where products have lost 16 % after a tenth of one (docs/H200-MEASURED.md). So
-// only a limit that holds products below what 700 W leave them holds it as well.
+// rate for seconds, where products have lost 16 % after a tenth of one
+// (docs/notes/h200-measured.md). So only a limit that holds products below what 700 W leave them
+// holds it as well.
 constexpr double held_from = 0.84;
 
 // Each of Q, O, K and V moved once.
@@ -157,8 +158,8 @@ KernelTime AttentionTime::predict(const AttentionShape& shape, AttentionScope sc
     time = at_head_dim(nearest, shape, scope, use_row, &exact);
     exact = false;
     // On A100 FlashAttention, FlashAttention 2 and Triton's reach 0.89 to 1.23 times the operations
-    // a second with heads of 64 that they do with 128 (docs/KERNEL-ERRORS.md), less than tables of
-    // serving kernels are off.
+    // a second with heads of 64 that they do with 128 (docs/notes/kernel-errors.md), less than
+    // tables of serving kernels are off.
     outside = !ampere_ || dim < 64 || dim > 128;
   } else if (above->base.head_dim == dim) {
     time = at_head_dim(*above, shape, scope, use_row, &exact);

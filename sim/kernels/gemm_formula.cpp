@@ -9,7 +9,7 @@
 namespace orrery {
 namespace {
 
-// cuBLAS's and CUTLASS's usual output tiles; more kinds buy nothing (docs/KERNELS.md).
+// cuBLAS's and CUTLASS's usual output tiles; more kinds buy nothing (docs/explanation/kernels.md).
 constexpr std::array<std::array<double, 2>, 4> tile_sizes{
     {{256, 128}, {128, 256}, {128, 128}, {64, 64}}};
 
@@ -49,7 +49,7 @@ double gemm_flop(std::span<const GemmProduct> products) {
 
 double gemm_throttle(const GemmBase& base, const GemmMachine& machine,
                      std::span<const GemmProduct> products) {
-  constexpr double throttle_us = 6000.0;  // docs/KERNELS.md, GEMM.
+  constexpr double throttle_us = 6000.0;  // docs/explanation/kernels.md, GEMM.
   const double share = throttle_us * machine.peak / gemm_flop(products);
   return 1.0 + base.throttle / (1.0 + share * share * share);
 }

@@ -138,7 +138,7 @@ KernelTime GemmTime::without_cast(std::int64_t m, std::int64_t n, std::int64_t k
 double GemmTime::throttle(std::int64_t m, std::int64_t n, std::int64_t k) const {
   if (!base_) return 1.0;
   const GemmProduct product{m, n, k};
-  constexpr double long_us = 300.0;  // docs/TRAINING-KERNELS.md.
+  constexpr double long_us = 300.0;  // docs/explanation/kernels.md.
   const double share = long_us * machine_.peak / gemm_flop({&product, 1});
   const auto row = row_of_.find({m, n, k});
   const double residual =

@@ -60,8 +60,8 @@ struct MeasuredGpu : Peaks {
   int multiprocessors = 0;
 };
 
-/// Constants of the wave-quantisation base (docs/KERNELS.md has the formula). `overhead` t0 and
-/// `tile_overhead` c are times; the others are ratios.
+/// Constants of the wave-quantisation base (docs/explanation/kernels.md has the formula).
+/// `overhead` t0 and `tile_overhead` c are times; the others are ratios.
 struct GemmBase {
   Seconds overhead;
   Seconds tile_overhead;
@@ -100,7 +100,7 @@ struct AttentionRow {
   Seconds time;
 };
 
-/// Constants of the attention base for one head dimension (docs/KERNELS.md).
+/// Constants of the attention base for one head dimension (docs/explanation/kernels.md).
 struct AttentionBase {
   std::int64_t head_dim = 0;
   Seconds overhead;

@@ -78,7 +78,7 @@ inline constexpr std::size_t price_kinds = 11;
 const std::string& name(PriceKind kind);
 
 /// How far prices are off: standard deviations of ln(true time / price). calibration/data/
-/// price_errors.json has each with its source, docs/RANGES.md the model.
+/// price_errors.json has each with its source, docs/explanation/ranges.md the model.
 struct PriceErrors {
   /// What a price rests on, in the order of Tag: a measurement of this shape, others, nothing.
   static constexpr std::size_t bases = 3;

@@ -70,7 +70,7 @@ double wire_share(CollectiveKind kind, int n);
 /// many domains, reducing upwards and broadcasting downwards: 2 between two domains, which are root
 /// and leaf in turn; else 4, of an inner domain in the one tree (to a parent and two children) that
 /// is a leaf of the other. Between three there are 3; the published all-reduces on three nodes are
-/// as slow as on four (docs/NCCL.md), and 4 is taken.
+/// as slow as on four (docs/explanation/collectives.md), and 4 is taken.
 int tree_sends(int domains);
 
 /// One collective: S bytes of all ranks together, as nccl-tests count, on n ranks, p of them in

@@ -20,7 +20,8 @@ int mesh_rings(int n);
 /// Levels of a binary tree over so many domains.
 int tree_depth(int domains);
 
-/// Uncontended times by formula, with the constants of the system's GPU (docs/COLLECTIVES.md).
+/// Uncontended times by formula, with the constants of the system's GPU
+/// (docs/explanation/collectives.md).
 class CollectiveModel {
  public:
   explicit CollectiveModel(const System& system);

@@ -8,7 +8,7 @@
 namespace orrery {
 
 /// NCCL's own choice, by its own figures (NVIDIA/nccl src/graph/tuning.cc, v2.28; Apache-2.0). It
-/// ranks algorithms well, but its times are some 25 % off (docs/COLLECTIVE-ERRORS.md). Orrery takes
+/// ranks algorithms well, but its times are some 25 % off (docs/notes/collective-errors.md). Orrery takes
 /// the names from it, and of the times only ratios.
 class NcclTuner {
  public:

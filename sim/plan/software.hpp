@@ -196,7 +196,8 @@ struct Software {
   double state_bytes = 12.0;       ///< Per parameter updated: masters and Adam's two moments.
 
   EagerKernels eager_kernels;
-  /// Of the rate of plain copies: kernels of norms, where their bytes are counted (docs/COST.md).
+  /// Of the rate of plain copies: kernels of norms, where their bytes are counted
+  /// (docs/explanation/layers.md).
   double norm_forward_efficiency = 1.0, norm_backward_efficiency = 1.0;
   double gemm_efficiency = 1.0;          ///< Of its GEMM library relative to the calibrated one.
   double attention_efficiency = 1.0;     ///< Of its attention kernel, likewise.

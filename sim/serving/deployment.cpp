@@ -330,7 +330,8 @@ std::vector<DeploymentKey> all_keys() {
        "host memory of each GPU that keeps keys and values of prompts: 64GB (default none)",
        [](Asked& request, const JsonValue& json) { request.host_kv = host_memory(json); }},
       {"speculate", "METHOD:N@RATE",
-       "N drafted tokens a step, of which this share is accepted: mtp:2@0.7 (docs/SPECULATION.md)",
+       "N drafted tokens a step, of which this share is accepted: mtp:2@0.7 "
+       "(docs/guides/serve.md)",
        [](Asked& request, const JsonValue& json) {
          request.speculate.reset();
          if (json.text() != "none")

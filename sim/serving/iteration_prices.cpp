@@ -103,7 +103,7 @@ IterationPrices::IterationPrices(const Model& model, const System& system,
     ++layers_by_window_[local ? model.window : 0];
   }
   if (plan_.dp > 1 && plan_.stage_gpus() > system.nvlink_domain) {
-    // That of DeepEP's low-latency dispatch (docs/EXPERT-EXCHANGE.md).
+    // That of DeepEP's low-latency dispatch (docs/explanation/collectives.md).
     const ExchangeConstants network =
         read_exchange_kernels(system.gpu.name).deepep_low_latency.dispatch.remote;
     const double domains =

@@ -77,7 +77,7 @@ struct AttentionFloor {
   Seconds a_token;
 };
 
-/// What iterations of a deployment cost, uncontended (docs/SERVING.md).
+/// What iterations of a deployment cost, uncontended (docs/explanation/serving.md).
 ///
 ///     gpu  = dense(tokens) + decode_attention + prefill_attention + head(rows)
 ///     step = max(gpu, host) + gap, or gpu + host + gap where the engine does not hide its host

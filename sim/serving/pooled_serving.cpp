@@ -10,7 +10,7 @@ namespace orrery {
 namespace {
 
 // Of a long message, as those of prompts are: the rates that NCCL's sends reach on this system,
-// which its file or measurements say (docs/COLLECTIVES.md).
+// which its file or measurements say (docs/explanation/collectives.md).
 SendRates send_rates(const System& system) {
   constexpr Bytes long_message{1e9};
   const CollectiveTime time{system};

@@ -42,7 +42,7 @@ std::unique_ptr<Scheduler> make_scheduler() {
   return std::make_unique<Class>();
 }
 
-/// Everything that there is to know of a serving scheduler (docs/REPLAY.md). Each has its own file,
+/// Everything that there is to know of a serving scheduler (docs/explanation/serving.md). Each has its own file,
 /// and nothing else asks for its name: a new one is such a value in a file, a line in schedulers(),
 /// and an engine in workloads/engines that names it.
 struct SchedulerKind {

@@ -20,7 +20,8 @@ enum class HostKvLoading {
 };
 const std::vector<std::string>& host_kv_loading_names();
 
-/// How an engine keeps keys and values of prompts in the host's memory (docs/HOST-KV.md).
+/// How an engine keeps keys and values of prompts in the host's memory
+/// (docs/explanation/serving.md).
 struct EngineHostKv {
   HostKvLoading loading = HostKvLoading::before;
   /// A block is copied to the host when it is computed, so that the host holds what the GPU does as

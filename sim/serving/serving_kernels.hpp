@@ -20,7 +20,8 @@ namespace orrery {
 
 /// Rows of the tables of training steps (calibration/data/kernels), as a table of serving: products
 /// of 256 rows and more in `format`, or causal attention of whole prompts ("prefill_attention").
-/// Nothing where `gpu` has none. They were measured with TensorRT-LLM (docs/KERNELS.md).
+/// Nothing where `gpu` has none. They were measured with TensorRT-LLM
+/// (docs/explanation/kernels.md).
 std::optional<ServingTable> training_rows(const std::string& gpu, const std::string& op,
                                           Dtype format);
 
@@ -31,7 +32,7 @@ std::optional<ServingTable> training_rows(const std::string& gpu, const std::str
 ///         when first asked for.
 /// Floor   1.1 times the bytes over the memory's bandwidth, and 1.5 us (attention 2 us): some rows
 ///         were taken from a warm L2 and beat the memory, which no layer of a model can
-///         (docs/SERVING.md).
+///         (docs/explanation/serving.md).
 /// Tag     measured: this row, of this GPU and engine. default: no table, or over two octaves
 ///         outside all rows.
 class ServingKernels {

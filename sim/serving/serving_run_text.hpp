@@ -19,7 +19,7 @@ struct ServedAnswer {
 };
 
 std::string serving_run_text(const ServedAnswer& answer);
-/// orrery.serving/1 with `workload`, `latency_ms`, `throughput`, ... (docs/REPLAY.md).
+/// orrery.serving/1 with `workload`, `latency_ms`, `throughput`, ... (docs/reference/json.md).
 /// `wall_s`: what the replay took; below 0: not to be said.
 std::string serving_run_json(const ServedAnswer& answer, double wall_s);
 /// A JSON object a line and request, by their numbers. Times are kept.

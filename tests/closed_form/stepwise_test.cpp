@@ -1,4 +1,5 @@
-// One flow a hop against the rounds that it stands for, simulated one by one (docs/FOLDING.md).
+// One flow a hop against the rounds that it stands for, simulated one by one
+// (docs/explanation/simulation.md).
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -505,7 +505,7 @@ class RunReader {
     if (a_.has("moe_expert_capacity_factor"))
       notes_.push_back(
           "--moe-expert-capacity-factor is not read: a routing file says it "
-          "(docs/ROUTING.md)");
+          "(docs/explanation/moe.md)");
   }
 
   void overlaps() {

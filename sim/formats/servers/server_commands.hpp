@@ -26,7 +26,7 @@ struct ServerCommand {
 /// What a script starts.
 struct StartedServers {
   std::vector<ServerCommand> servers;
-  std::string router;  ///< A policy of docs/REPLAY.md; "": nothing says it.
+  std::string router;  ///< A policy of docs/guides/serve.md; "": nothing says it.
   std::vector<std::string> notes;
 };
 

@@ -305,7 +305,7 @@ constexpr std::array<PricedOtherwise, 20> otherwise{
      {"enable_dbo|enable_two_batch_overlap",
       "overlaps two halves of a batch, which is not modelled"},
      {"enable_eplb|moe_config.load_balancer|eplb_config",
-      "balances experts; their load is that of the tables' router (docs/SERVING.md)"},
+      "balances experts; their load is that of the tables' router (docs/explanation/serving.md)"},
      {"swap_space", "was for preemption by swapping; modelled is computing again"},
      {"stream_interval", "sends several tokens at a time; ITL is priced token by token"},
      {"disable_overlap_schedule|disable_overlap_scheduler",
@@ -469,7 +469,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// In the order of docs/SERVING.md.
+// In the order of docs/explanation/serving.md.
 Json ordered(const Json& keys) {
   Json all = Json::object();
   for (const DeploymentKey& key : deployment_keys())

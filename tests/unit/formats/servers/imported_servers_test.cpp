@@ -60,7 +60,7 @@ TEST(ImportedServers, ExpertsOverCopiesOfAttentionAndDrafts) {
             "model=deepseek-v3 engine=vllm gpus=8 tp=1 pp=1 dp=8 ep=8 moe_tp=1 replicas=1 "
             "weights=fp8_block experts=fp8_block kv=bf16 speculate=mtp:2@0.8/0.5");
   EXPECT_THAT(run.notes, ElementsAre("enable_eplb balances experts; their load is that of the "
-                                     "tables' router (docs/SERVING.md)"));
+                                     "tables' router (docs/explanation/serving.md)"));
 }
 
 TEST(ImportedServers, DraftsWithoutARateAreRefused) {
