@@ -18,7 +18,7 @@ number format, exported as a JSON object:
 
 What the tables cannot say (peaks, and how training differs from a benchmark) is read from
 kernel_facts.json beside this script. The formulas' constants are fitted to the rows; the script
-prints the errors of predicting each row from the others. docs/KERNELS.md explains both.
+prints the errors of predicting each row from the others. docs/explanation/kernels.md explains both.
 """
 
 import argparse

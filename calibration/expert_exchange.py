@@ -10,7 +10,7 @@ files, each exported as an object: source {title, repo, path, commit}, columns, 
 README figures in the list (config, measured) become validation cases and are fitted nowhere; tables
 of other kernels are left out.
 
-The formula is that of docs/EXPERT-EXCHANGE.md; sim/moe/expert_exchange.cpp evaluates
+The formula is that of docs/explanation/collectives.md; sim/moe/expert_exchange.cpp evaluates
 the same one. Written are its constants for each kernel, GPU and step, from all tables (expert_exchange.json) and
 without the tables of each shape in turn (GPU, kernel, nodes, hidden, top_k, experts:
 expert_exchange_left_out.json), and the tables themselves as validation cases. Only Python's own

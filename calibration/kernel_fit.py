@@ -1,6 +1,6 @@
 """Fits the constants of the GEMM and attention time formulas to measured rows.
 
-The formulas are those of docs/KERNELS.md; sim/kernels/gemm_time.cpp and attention_time.cpp
+The formulas are those of docs/explanation/kernels.md; sim/kernels/gemm_time.cpp and attention_time.cpp
 evaluate the same ones. Nothing but Python's own library is needed; a table takes about half a minute.
 
 Fitting minimises the mean of min(|ln(predicted / measured)|, 0.5) by Nelder and Mead's simplex. The
@@ -15,7 +15,8 @@ import statistics
 TILES = ((256, 128), (128, 256), (128, 128), (64, 64))
 
 # Ideal time of a kernel from which on a benchmark of a few runs feels the power limit: rows of all
-# tables keep their rate up to some 5 ms, and have lost all that they lose at 11 (docs/KERNELS.md).
+# tables keep their rate up to some 5 ms, and have lost all that they lose at 11
+# (docs/explanation/kernels.md).
 THROTTLE_US = 6000.0
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How much errors of serving predictions have in common (docs/SERVING-RANGES.md).
+"""How much errors of serving predictions have in common (docs/explanation/ranges.md).
 
     orrery validate --json tests/validation/inference/*.json > all.json
     calibration/serving_covariances.py all.json

@@ -86,7 +86,7 @@ double best_us(Matmul& matmul, LayersInTurn& layers, MatmulOperands& operands, L
 }
 
 // At the clock that benchmarks of a few runs have. Back to back the power limit acts after some
-// 30 ms, and the times then are of whatever state it has come to (docs/H200-MEASURED.md).
+// 30 ms, and the times then are of whatever state it has come to (docs/notes/h200-measured.md).
 double first_clock_us(LayersInTurn& layers, double about_us, Lab& lab) {
   constexpr std::chrono::milliseconds pause{200};
   constexpr double most_us = 15'000.0;

@@ -12,7 +12,7 @@ namespace {
 constexpr int branches = 4;  // As Transformer Engine's grouped linear layer has streams.
 
 // What one expert multiplies: of the layer's (tokens, n, k), its own tokens take the tokens' place.
-// (m, n, k) are those of the whole layer's pass as docs/CALIBRATION.md has them.
+// (m, n, k) are those of the whole layer's pass as docs/guides/calibrate.md has them.
 MatmulShape shape_of(const Case& what, std::int64_t tokens) {
   const MatmulShape::Pass pass = pass_named(what.choice("pass"));
   const std::int64_t n = what.size("n"), k = what.size("k");

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "calibration/host/work_list.hpp"
+#include "sim/cluster/dtype.hpp"
 #include "sim/core/chart.hpp"
-#include "sim/core/dtype.hpp"
 #include "sim/core/number_text.hpp"
 #include "sim/core/table.hpp"
 #include "sim/core/value_list.hpp"
@@ -22,9 +22,7 @@ namespace {
 Gpu gpu_of(const KernelTables& tables, const MeasuredGpu& measured) {
   Gpu gpu;
   gpu.name = tables.gpu;
-  gpu.peak_16bit = measured.peak_16bit;
-  gpu.peak_fp8 = measured.peak_fp8;
-  gpu.peak_fp4 = measured.peak_fp4;
+  static_cast<Peaks&>(gpu) = measured;
   gpu.memory_bandwidth = measured.memory_bandwidth;
   gpu.multiprocessors = measured.multiprocessors;
   return gpu;
@@ -428,12 +426,10 @@ std::string attention_json(const AttentionTable& table) {
 
 std::string kernels_json(const FittedKernels& kernels, const Gpu& gpu) {
   Json reference{{"source", "the catalog's figures of " + gpu.name +
-                                "; they only set units: the constants absorb their errors"},
-                 {"peak_16bit", all_digits(gpu.peak_16bit.si() * 1e-12, "TFLOP/s")}};
-  if (gpu.peak_fp8.si() > 0.0)
-    reference["peak_fp8"] = all_digits(gpu.peak_fp8.si() * 1e-12, "TFLOP/s");
-  if (gpu.peak_fp4.si() > 0.0)
-    reference["peak_fp4"] = all_digits(gpu.peak_fp4.si() * 1e-12, "TFLOP/s");
+                                "; they only set units: the constants absorb their errors"}};
+  for (const PeakKey& peak : peak_keys)
+    if (!is_wide(peak.format) && gpu.*peak.peak > FlopPerSecond{})
+      reference[std::string{peak.key}] = all_digits((gpu.*peak.peak).si() * 1e-12, "TFLOP/s");
   reference["memory_bandwidth"] = all_digits(gpu.memory_bandwidth.si() * 1e-9, "GB/s");
   reference["multiprocessors"] = gpu.multiprocessors;
   Json json{{"schema", "orrery.kernels/1"},

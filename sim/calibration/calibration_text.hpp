@@ -45,8 +45,8 @@ std::string calibration_chart(const Calibration& calibration,
 /// Each step and its passes, measured and predicted.
 std::string measured_steps_text(const std::vector<MeasuredStep>& steps);
 
-/// The document of schema orrery.calibration/1 (docs/FITTING.md), a measured row a line. It
-/// reads back as what it was made from: constants have four digits, errors four decimals.
+/// The document of schema orrery.calibration/1 (docs/guides/calibrate.md), a measured row a line.
+/// It reads back as what it was made from: constants have four digits, errors four decimals.
 std::string calibration_json(const CalibrationFit& fit);
 
 }  // namespace orrery

@@ -23,7 +23,7 @@ struct CorrectedTable {
 /// itself it predicts the rest of the GPU worse than the published table does. But the published
 /// one was measured on another machine, with another library and clock. So the record says by how
 /// much, smoothly: with r_i = ln(measured / predicted) at shapes x_i and d the distance of
-/// docs/KERNELS.md,
+/// docs/explanation/kernels.md,
 ///
 ///     c(x) = g + sum(w_i (r_i - g)) / (sum(w_i) + 1)     w_i = exp(-d(x, x_i)^2 / 2 h^2)
 ///

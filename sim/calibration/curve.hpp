@@ -22,7 +22,8 @@ std::string collective_of_file_name(const std::string& file);
 /// where nccl-tests defines none.
 std::optional<double> bus_factor(const std::string& collective, int ranks);
 
-/// Times of one collective over one group of ranks, by size: what docs/IMPORT.md calls a curve.
+/// Times of one collective over one group of ranks, by size: what
+/// docs/guides/import-measurements.md calls a curve.
 struct Curve {
   std::string id;
   std::string title;       ///< Of the source: "nccl-tests log".

@@ -156,7 +156,7 @@ GemmBase fit_gemm(std::span<const GemmRow> rows, const MeasuredGpu& measured, Dt
       const GemmProduct product{row.m, row.n, row.k};
       sum += capped_error(gemm_formula_us(base, machine, dtype, {&product, 1}, false), row.time);
     }
-    // Chosen on the tables that come with the project (docs/KERNELS.md, Fit).
+    // Chosen on the tables that come with the project (docs/explanation/kernels.md, Fit).
     const double prior = square((q[5] - 0.1) / 0.1) + square((q[4] + 0.5) / 1.5) +
                          square(q[2] - std::log(0.5)) + square((q[1] - std::log(0.8)) / 0.15);
     return sum / static_cast<double>(rows.size()) + 0.001 * prior;

@@ -23,10 +23,10 @@ Minimum nelder_mead(const std::function<double(const std::vector<double>&)>& los
 std::vector<double> minimize(const std::function<double(const std::vector<double>&)>& loss,
                              const std::vector<std::vector<double>>& starts);
 
-/// The constants with which the formulas of docs/KERNELS.md come closest to measured rows: the
-/// least mean of min(|ln(predicted / measured)|, 0.5) plus a weak prior. The size and its cap make
-/// single odd rows harmless; the prior holds what the rows cannot tell. calibration/kernel_fit.py
-/// does the same for the tables that come with the project.
+/// The constants with which the formulas of docs/explanation/kernels.md come closest to measured
+/// rows: the least mean of min(|ln(predicted / measured)|, 0.5) plus a weak prior. The size and its
+/// cap make single odd rows harmless; the prior holds what the rows cannot tell.
+/// calibration/kernel_fit.py does the same for the tables that come with the project.
 ///
 /// Values are rounded to four digits, so that a file's text is the fit. `rows` are not empty, all
 /// positive; `measured` has the peak of `dtype`.

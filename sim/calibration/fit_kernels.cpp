@@ -32,8 +32,7 @@ Measurements of_kind(const std::vector<Measurement>& all, const std::string& kin
 }
 
 MeasuredGpu reference_of(const Gpu& gpu) {
-  return {gpu.name,     gpu.peak_16bit,       gpu.peak_fp8,
-          gpu.peak_fp4, gpu.memory_bandwidth, gpu.multiprocessors};
+  return {gpu, gpu.name, gpu.memory_bandwidth, gpu.multiprocessors};
 }
 
 // A long product's is that of its first clock, as those of the tables are, if the record has it.
@@ -88,11 +87,13 @@ class Fitting {
   }
 
   void fit_gemms() {
-    for (const Dtype dtype : {Dtype::bf16, Dtype::fp16, Dtype::fp8}) {
+    for (const Dtype dtype : formats_for(FormatUse::weights)) {
       const std::vector<GemmRow> rows = gemm_rows(all_, name(dtype));
       if (rows.empty()) continue;
-      if (dtype == Dtype::fp8 && gpu_.peak_fp8 == FlopPerSecond{})
-        fail_input({}, "products in fp8 were measured, but '" + gpu_.name + "' has no fp8 units",
+      if (gpu_.*facts(dtype).peak == FlopPerSecond{})
+        fail_input({},
+                   "products in " + name(dtype) + " were measured, but '" + gpu_.name +
+                       "' has no " + name(dtype) + " units",
                    "give --gpu NAME: orrery list gpus");
       if (rows.size() < fewest_rows) {
         note_few("products in " + name(dtype), rows.size());
@@ -113,9 +114,11 @@ class Fitting {
       GemmTable& kept = fitted_.tables.gemm.back();
       kept.left_out = summarize_errors(gemm_errors(gpu_, fitted_.tables, dtype));
     }
-    if (const std::size_t tf32 = of_kind(all_, "gemm", "dtype", "tf32").size())
-      notes_.push_back(std::to_string(tf32) +
-                       " products in tf32: plans in it are priced by the peak");
+    for (const Dtype dtype : formats_for(FormatUse::products))
+      if (is_wide(dtype))
+        if (const std::size_t count = of_kind(all_, "gemm", "dtype", name(dtype)).size())
+          notes_.push_back(std::to_string(count) + " products in " + name(dtype) +
+                           ": plans in it are priced by the peak");
   }
 
   void fit_wgrad() {
@@ -225,7 +228,7 @@ class Fitting {
       const auto& what = one->what;
       const std::string &pass = what.choice("pass"), &dtype = what.choice("dtype");
       if (!gemm(dtype) || !one->warm) continue;
-      const KernelModel kernels{gpu_, dtype == "fp16" ? Dtype::fp16 : Dtype::bf16, &tables};
+      const KernelModel kernels{gpu_, *format_named(dtype, FormatUse::products), &tables};
       GroupedGemm layer;
       layer.pass = pass == "forward" ? GemmPass::forward
                    : pass == "dgrad" ? GemmPass::dgrad
@@ -325,7 +328,7 @@ class Fitting {
   // The fitted table's, or else the published one's, which stays in use.
   const GemmTime* gemm_in_use(const std::string& dtype) {
     if (const GemmTime* fitted = gemm(dtype)) return fitted;
-    const Dtype format = dtype == "fp8" ? Dtype::fp8 : Dtype::bf16;
+    const Dtype format = measured_as(*format_named(dtype, FormatUse::products));
     if (!shipped_ || !find_gemm_table(&*shipped_, format)) return nullptr;
     return &published_.try_emplace(format, gpu_, format, &*shipped_).first->second;
   }

@@ -129,7 +129,7 @@ std::optional<SustainedFit> fit_sustained(
     const GemmTime* const time = table(dtype);
     if (!time) continue;
     if (!sustained) {
-      in_steps[dtype == "fp8" ? "fp8" : "bf16"].push_back(
+      in_steps[name(measured_as(*format_named(dtype, FormatUse::products)))].push_back(
           over_table(one, *time, one.warm->median_us));
       continue;
     }
@@ -147,12 +147,12 @@ std::optional<SustainedFit> fit_sustained(
   // A step's own clock is what is wanted; products without pause are only like it. The table's
   // narrow formats are scaled by the same factor: theirs are findings alone where there is a
   // 16-bit one.
-  for (const char* dtype : {"bf16", "fp8"})
+  for (const std::string& dtype : format_names(FormatUse::weights))
     if (const auto some = in_steps.find(dtype); some != in_steps.end())
       return SustainedFit{
           middle(some->second, 0.5),
           "the table over " + count_text(some->second.size(), dtype) + " of a step's trace"};
-  for (const char* dtype : {"bf16", "fp8"})
+  for (const std::string& dtype : format_names(FormatUse::weights))
     if (const auto some = without_pause.find(dtype); some != without_pause.end())
       return SustainedFit{middle(some->second, 0.5), "the table over the last 5 s of " +
                                                          count_text(some->second.size(), dtype) +

@@ -16,7 +16,7 @@ struct FitCheck {
   std::vector<double> errors;  ///< predicted / measured - 1
 };
 
-/// What hiding costs, as a record has it (docs/OVERLAP.md).
+/// What hiding costs, as a record has it (docs/explanation/overlap.md).
 ///
 /// Estimates take kernels beside a collective that occupies k of S multiprocessors to run at
 /// 1 - u k/S of their speed; u is `share`, 1 where nobody measured it. A product that takes r times

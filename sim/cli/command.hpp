@@ -45,8 +45,8 @@ const std::vector<Command>& commands();
 /// The one of this name; nullptr: there is none.
 const Command* find_command(const std::string& name);
 
-/// Exit codes beside 0 (docs/OUTPUT.md): internal error, bad input, infeasible plan, threshold, a
-/// sweep of which a part is missing, hardware that is not there.
+/// Exit codes beside 0 (docs/reference/output.md): internal error, bad input, infeasible plan,
+/// threshold, a sweep of which a part is missing, hardware that is not there.
 enum ExitCode {
   exit_ok = 0,
   exit_internal = 1,

@@ -179,7 +179,7 @@ int run_buy(const Arguments& arguments) {
   if (!options.read(arguments,
                     "usage: orrery buy --model M --tokens T --system S,S --gpus N [options]\n\n"
                     "Which machine trains a model in how many days for how much money "
-                    "(docs/BUYING.md)."))
+                    "(docs/guides/buy.md)."))
     return exit_ok;
   options.refuse_words("see orrery buy --help");
   if (asked.json)

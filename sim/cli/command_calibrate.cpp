@@ -286,7 +286,7 @@ int measure(const Options& options, const std::string& shapes) {
   if (code != not_started) return code;
   std::cerr
       << "orrery: no usable NVIDIA GPU: the program that measures, orrery-gpu, is not here, as "
-         "there was no CUDA toolkit to build it with (docs/CALIBRATION.md)\n";
+         "there was no CUDA toolkit to build it with (docs/guides/calibrate.md)\n";
   return exit_no_hardware;
 }
 

@@ -112,7 +112,7 @@ int run_collective(const Arguments& arguments) {
           "[--json]\n\n"
           "One collective alone, in the columns of nccl-tests. KIND: see orrery list "
           "collectives.\nFILE.json: a collective of your own, message by message "
-          "(docs/COLLECTIVES.md)."))
+          "(docs/guides/operations.md)."))
     return exit_ok;
   const std::string& word =
       options.only_word("which collective?", "one collective at a time",

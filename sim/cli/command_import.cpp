@@ -209,7 +209,7 @@ int import_server(const Arguments& arguments) {
   options.add("system", "NAME|FILE", "the cluster on which it runs, written to the file", said);
   options.add("accepted", "RATE",
               "in how many steps drafted tokens are accepted, which no command says "
-              "(docs/SPECULATION.md)",
+              "(docs/guides/serve.md)",
               said);
   add_settings(options, answers.set);
   add_output(options, output);

@@ -80,9 +80,10 @@ int run_step(const Arguments& arguments) {
   options.add("stage", "N", "of a rank of that pipeline stage (that whose kernels take longest)",
               of_stage);
   add_picture(options, picture);
-  if (!options.read(arguments,
-                    "usage: orrery kernel step --model M --system S --gpus N --gbs B [options]\n\n"
-                    "All operations of a training step, by what bounds them (docs/ROOFLINE.md)."))
+  if (!options.read(
+          arguments,
+          "usage: orrery kernel step --model M --system S --gpus N --gbs B [options]\n\n"
+          "All operations of a training step, by what bounds them (docs/guides/operations.md)."))
     return exit_ok;
   options.refuse_words("see orrery help kernel");
   one_form_only(picture);
@@ -111,7 +112,7 @@ int run_iteration(const Arguments& arguments) {
           options, arguments,
           "usage: orrery kernel iteration --model M --system S --gpus N --engine E --step NxC "
           "[options]\n\n"
-          "All operations of a serving iteration, by what bounds them (docs/ROOFLINE.md).",
+          "All operations of a serving iteration, by what bounds them (docs/guides/operations.md).",
           "see orrery help kernel"))
     return exit_ok;
   one_form_only(picture);
@@ -149,13 +150,13 @@ void add_kernel(Options& options, KernelOptions& into) {
   options.add("system", "NAME|FILE", "a cluster, in place of its GPU", into.system);
   options.add("calibration", "FILE", "measurements of it: orrery calibrate fit", into.calibration);
   options.add("dtype", "FORMAT", "of the operands (bf16)", into.question.dtype,
-              OneOf{dtype_names()});
+              format_of(FormatUse::products));
   options.add("pass", "PASS", "forward, dgrad or wgrad of a product; forward or backward",
               into.pass);
   options.add("software", "NAME|FILE", "whose training step (megatron-core)", into.software);
   options.add("engine", "NAME|FILE", "whose decode attention (vllm)", into.engine);
   options.add("kv", "FORMAT", "of the cache that decode reads (bf16)", into.question.kv,
-              OneOf{kv_format_names()});
+              format_of(FormatUse::kv_cache));
   options.add("dispatcher", "NAME", "of dispatch and combine (alltoall)", into.question.dispatcher,
               OneOf{enum_words<ExpertDispatcher>});
   options.group("Sizes, one of which may be a list: 1,2,4 or 1..8192");
@@ -380,7 +381,7 @@ int run_kernel(const Arguments& arguments) {
           "[options]\n\n"
           "One operation by itself: operations, bytes, what bounds it, how long it takes, and what "
           "was\nmeasured near it; or all of a training step or of a serving iteration "
-          "(docs/ROOFLINE.md).\n\nOPERATION is one of\n" +
+          "(docs/guides/operations.md).\n\nOPERATION is one of\n" +
               kinds_text()))
     return exit_ok;
   if (options.words().empty())

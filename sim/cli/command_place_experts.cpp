@@ -19,9 +19,10 @@ int run_place_experts(const Arguments& arguments) {
               Counted{1, most});
   options.add("json", "print the placement as orrery.placement/1", json);
   options.help();
-  if (!options.read(arguments,
-                    "usage: orrery place-experts TRACE --ep N [options]\n\n"
-                    "A placement of experts for a routing trace, and its gain (docs/ROUTING.md)."))
+  if (!options.read(
+          arguments,
+          "usage: orrery place-experts TRACE --ep N [options]\n\n"
+          "A placement of experts for a routing trace, and its gain (docs/explanation/moe.md)."))
     return exit_ok;
   const std::string& file =
       options.only_word("which trace?", "one trace at a time",

@@ -45,7 +45,7 @@ int run_run(const Arguments& arguments) {
                     "usage: orrery run --model M --system S --gpus N --gbs B --tokens T "
                     "[options]\n\n"
                     "A whole training run with failures, checkpoints and spares "
-                    "(docs/GOODPUT.md)."))
+                    "(docs/guides/whole-runs.md)."))
     return exit_ok;
   options.refuse_words("see orrery run --help");
   options.required("tokens", "say how much to train: --tokens 15T");

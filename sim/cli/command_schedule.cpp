@@ -97,11 +97,12 @@ int run_schedule(const Arguments& arguments) {
   ScheduleRequest asked;
   Options options;
   add_schedule(options, asked);
-  if (!options.read(arguments,
-                    "usage: orrery schedule NAME|FILE --pp N --microbatches N [options]\n\n"
-                    "Prints a pipeline schedule as a file to read and to edit, which every command "
-                    "reads again as\n--schedule FILE, or draws it (docs/OWN-PIPELINES.md). A file "
-                    "is checked and knows its own sizes."))
+  if (!options.read(
+          arguments,
+          "usage: orrery schedule NAME|FILE --pp N --microbatches N [options]\n\n"
+          "Prints a pipeline schedule as a file to read and to edit, which every command "
+          "reads again as\n--schedule FILE, or draws it (docs/guides/own-pipelines.md). A file "
+          "is checked and knows its own sizes."))
     return exit_ok;
   const Schedule& schedule =
       schedule_of_word(options.only_word("which schedule?", "one schedule at a time",

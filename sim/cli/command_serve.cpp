@@ -98,24 +98,24 @@ void refuse_what_is_searched(const Options& options) {
 void read_loads(const Options& options, const TrafficOptions& traffic,
                 DeploymentSearchRequest& request, DeploymentSearchWords& words) {
   const bool finds_rate = request.goal == ServingGoal::goodput;
-  if (finds_rate && !traffic.rules.slo)
+  if (finds_rate && !traffic.rules.replay.slo)
     fail_input(command_line / "objective", "goodput needs limits to keep to",
                "add --slo ttft=2000,tpot=40@p90");
   std::vector<AskedLoad> asked = read_loads(options, traffic, {usual_clients, finds_rate});
   words.limits = traffic.slo;
-  words.requests = asked.front().workload.file.empty()
-                       ? "prompts of " + asked.front().workload.prompt + " tokens, answers of " +
-                             asked.front().workload.output
-                       : "requests of " + asked.front().workload.file;
-  request.traffic = asked.front().traffic;
+  const ServingLoad& first = asked.front().load;
+  words.requests = first.file.empty()
+                       ? "prompts of " + length_law_text(first.traffic.prompt) +
+                             " tokens, answers of " + length_law_text(first.traffic.output)
+                       : "requests of " + first.file;
   for (AskedLoad& one : asked) {
-    const std::int64_t clients = one.workload.concurrency;
-    words.loads.push_back(clients > 0  ? grouped(clients) + (clients == 1 ? " client" : " clients")
-                          : finds_rate ? one.workload.arrivals
-                                       : one.workload.arrivals +
-                                             (one.workload.rate > 0.0
-                                                  ? ", " + fixed(one.workload.rate, 2) + " a second"
-                                                  : std::string{}));
+    const RequestTraffic& traffic = one.load.traffic;
+    const std::int64_t clients = one.load.list.clients;
+    const std::string arrivals = name(traffic.arrivals);
+    words.loads.push_back(clients > 0 ? plural(clients, "client")
+                          : finds_rate || !(traffic.rate > 0.0)
+                              ? arrivals
+                              : arrivals + ", " + fixed(traffic.rate, 2) + " a second");
     words.load_flags.push_back(one.flags);
     request.loads.push_back(std::move(one.load));
   }
@@ -144,10 +144,10 @@ DeploymentSearchRequest read_request(const Options& options, const ServeOptions&
       std::none_of(request.grounds.begin(), request.grounds.end(),
                    [](const ServingGround& ground) { return ground.engine.pools.has_value(); }))
     fail_infeasible(command_line / "pools", "none of the engines has pools",
-                    "use vllm, sglang or trtllm");
+                    "use " + schedulers_with(&SchedulerKind::continuous));
   request.economics = asked.traffic.economics;
   read_loads(options, asked.traffic, request, words);
-  request.workers = request.loads.front().workers;
+  request.workers = request.loads.front().replay.workers;
   return request;
 }
 
@@ -161,10 +161,11 @@ std::string progress_text(const DeploymentSearchProgress& progress) {
 void add_serving_search(Options& options, ServeOptions& into) {
   DeploymentSearchRequest& search = into.search;
   options.group("Search");
-  options.add("search",
-              "the best deployments for what clients do: docs/DEPLOYMENTS.md; lists for --system, "
-              "--engine, --gpus and --concurrency",
-              into.searches);
+  options.add(
+      "search",
+      "the best deployments for what clients do: docs/guides/deployments.md; lists for --system, "
+      "--engine, --gpus and --concurrency",
+      into.searches);
   options.add(
       "objective", "GOAL",
       "throughput (default: tokens of answers a second and GPU), cost, energy or goodput",
@@ -209,8 +210,9 @@ constexpr const char* serve_usage =
     "       orrery serve ... --prefill LIST --decode LIST ...\n"
     "       orrery serve --search ... --isl LAW --osl LAW [--concurrency LIST]\n\n"
     "What an iteration of a serving engine costs, and how many tokens its KV cache holds\n"
-    "(docs/SERVING.md); or what clients see who send requests (docs/REPLAY.md); or\n"
-    "which deployment is the best for them (docs/DEPLOYMENTS.md).";
+    "(docs/explanation/serving.md); or what clients see who send requests (docs/guides/serve.md); "
+    "or\n"
+    "which deployment is the best for them (docs/guides/deployments.md).";
 
 }  // namespace
 

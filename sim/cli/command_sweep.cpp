@@ -87,7 +87,7 @@ int run(const Arguments& arguments) {
   add_simulator(options);
   if (!options.read(arguments,
                     "usage: orrery sweep run [FILE] --out DIR [options]\n\n"
-                    "FILE describes a sweep as docs/SWEEPS.md says; options win over it."))
+                    "FILE describes a sweep as docs/guides/sweep.md says; options win over it."))
     return exit_ok;
   if (asked.html) require_replaceable(*asked.html, asked.force);
   const SweepJob job = read_sweep_job(asked, options.words());

@@ -76,10 +76,11 @@ int run_validate(const Arguments& arguments) {
               threshold, parse_threshold);
   options.help();
   add_simulator(options);
-  if (!options.read(arguments,
-                    "usage: orrery validate FILE... [options]\n\n"
-                    "FILE holds published runs or measured kernels as docs/VALIDATION.md describes "
-                    "them."))
+  if (!options.read(
+          arguments,
+          "usage: orrery validate FILE... [options]\n\n"
+          "FILE holds published runs or measured kernels as docs/notes/validation.md describes "
+          "them."))
     return exit_ok;
   const std::vector<std::string>& files = options.words();
   if (files.empty())

@@ -22,7 +22,7 @@ MeasuredRun imported_run(const std::string& file, const JsonValue& json,
   if (!measured)
     json.fail("holds no measured step",
               "import the run with its log, which prints times of iterations, or write a list of "
-              "cases (docs/VALIDATION.md)");
+              "cases (docs/guides/import-measurements.md)");
   ScenarioOptions run;
   run.plan = file;
   run.system = system;

@@ -11,16 +11,17 @@
 namespace orrery {
 
 /// The runs of --runs, measured and predicted: each of `files`, a list with commas, holds cases as
-/// docs/VALIDATION.md describes them, or one run that was imported with the times of its log. Such
-/// a run took place on `system`, if that is given. A plan that fills more than `most_memory` of a
-/// GPU's is refused. Errors (bad_input): no measured step in a file; more runs than are told apart.
+/// docs/guides/import-measurements.md describes them, or one run that was imported with the times
+/// of its log. Such a run took place on `system`, if that is given. A plan that fills more than
+/// `most_memory` of a GPU's is refused. Errors (bad_input): no measured step in a file; more runs
+/// than are told apart.
 std::vector<MeasuredRun> read_measured_runs(const std::string& files,
                                             const std::optional<std::string>& system,
                                             double most_memory);
 
-/// The same of serving `setup`: cases of a served model (docs/VALIDATION.md), as orrery import bench
-/// writes them, each predicted. Empty: there are no files. Errors (bad_input): a file without a
-/// figure of serving; more than 200 runs.
+/// The same of serving `setup`: cases of a served model (docs/guides/import-measurements.md), as
+/// orrery import bench writes them, each predicted. Empty: there are no files. Errors (bad_input):
+/// a file without a figure of serving; more than 200 runs.
 ServingRunsByFigure read_serving_runs(const std::string& files, const ServingSetup& setup);
 
 }  // namespace orrery

@@ -36,9 +36,10 @@ int print_step(const TrafficOptions& traffic, const PricedPools& pools,
 
 void add_pools(Options& options, PoolOptions& into) {
   options.group("Pools");
-  options.add("prefill", "LIST",
-              "a pool of its own for prompts, with these keys: tp=4,replicas=2 (docs/POOLS.md)",
-              into.prefill);
+  options.add(
+      "prefill", "LIST",
+      "a pool of its own for prompts, with these keys: tp=4,replicas=2 (docs/guides/serve.md)",
+      into.prefill);
   options.add("decode", "LIST", "the pool that goes on with them", into.decode);
   options.add("pools", "xPyD",
               "replicas of both: 2P1D; of a search all or only: deployments with pools, too",

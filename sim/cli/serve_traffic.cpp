@@ -72,9 +72,10 @@ void read_arrivals(const Options& options, const TrafficOptions& asked, int clie
 }
 
 // Prompts and answers of a file in an order of the seed, over the drawn ones, again and again.
-void take_lengths(const RequestList& file, std::uint64_t seed, RequestList& list) {
+void take_lengths(const RequestList& file, RequestList& list) {
   std::vector<Request> lengths = file.requests;
-  Random random{seed, 6};
+  list.failed = file.failed;
+  Random random{list.seed, 6};
   for (std::size_t i = lengths.size(); i > 1; --i)
     std::swap(lengths[i - 1], lengths[static_cast<std::size_t>(random.below(i))]);
   for (std::size_t i = 0; i < list.requests.size(); ++i) {
@@ -84,7 +85,7 @@ void take_lengths(const RequestList& file, std::uint64_t seed, RequestList& list
   }
 }
 
-void ask_of_trace(const Options& options, const TrafficOptions& traffic, AskedLoad& asked) {
+void ask_of_trace(const Options& options, const TrafficOptions& traffic, ServingLoad& load) {
   exclude(options, "trace",
           {"concurrency", "rate", "arrival", "isl", "osl", "lengths", "requests", "shared-prefix",
            "goodput"});
@@ -92,13 +93,14 @@ void ask_of_trace(const Options& options, const TrafficOptions& traffic, AskedLo
   if (!trace.has_times)
     fail_input({*traffic.trace, ""}, "says how long requests are, but not when they came",
                "give it as --lengths, with --rate or --concurrency");
-  asked.load.list = std::move(trace.list);
-  asked.workload.arrivals = "trace";
-  asked.workload.file = *traffic.trace;
+  load.list = std::move(trace.list);
+  load.list.seed = load.traffic.seed;
+  load.traffic.arrivals = Arrivals::trace;
+  load.file = *traffic.trace;
 }
 
 void ask_of_laws(const Options& options, const TrafficOptions& asked_traffic, int clients,
-                 bool finds_rate, AskedLoad& asked) {
+                 bool finds_rate, ServingLoad& load) {
   const auto of_traces = [&](std::initializer_list<const char*> names) {
     options.refuse(names, "is for traces", "add --trace FILE, or leave it out");
   };
@@ -106,7 +108,7 @@ void ask_of_laws(const Options& options, const TrafficOptions& asked_traffic, in
     of_traces({"speed"});
   else
     of_traces({"trace-format", "speed", "first"});
-  RequestTraffic& traffic = asked.traffic;
+  RequestTraffic& traffic = load.traffic;
   read_arrivals(options, asked_traffic, clients, finds_rate, traffic);
   std::optional<RequestTrace> file;
   if (asked_traffic.lengths) {
@@ -115,8 +117,7 @@ void ask_of_laws(const Options& options, const TrafficOptions& asked_traffic, in
       fail_input(command_line / "lengths", "is no law of which the largest rate can be found",
                  "write --isl and --osl");
     file = read_request_trace(*asked_traffic.lengths, asked_traffic.reading);
-    asked.workload.file = *asked_traffic.lengths;
-    asked.workload.failed = file->list.failed;
+    load.file = *asked_traffic.lengths;
     traffic.requests = static_cast<std::int64_t>(file->list.requests.size());
   } else {
     if (!asked_traffic.prompt || !asked_traffic.output)
@@ -124,8 +125,6 @@ void ask_of_laws(const Options& options, const TrafficOptions& asked_traffic, in
                  "write --isl 1024 --osl 1024, tokens of prompts and answers, or --lengths FILE");
     traffic.prompt = *asked_traffic.prompt;
     traffic.output = *asked_traffic.output;
-    asked.workload.prompt = length_law_text(traffic.prompt);
-    asked.workload.output = length_law_text(traffic.output);
     traffic.requests = traffic.arrivals == Arrivals::closed
                            ? requests_a_client * traffic.concurrency
                            : requests_of_a_rate;
@@ -134,14 +133,8 @@ void ask_of_laws(const Options& options, const TrafficOptions& asked_traffic, in
     traffic.requests = *asked_traffic.requests;
   else if (traffic.arrivals == Arrivals::burst && !file)
     fail_input(command_line / "requests", "is missing", "write how many come at once");
-  asked.load.list = draw_requests(traffic);
-  if (file) take_lengths(file->list, traffic.seed, asked.load.list);
-  asked.workload.arrivals = name(traffic.arrivals);
-  asked.workload.rate = traffic.rate;
-  if (traffic.arrivals == Arrivals::closed) {
-    asked.workload.concurrency = traffic.concurrency;
-    asked.load.clients = static_cast<std::uint32_t>(traffic.concurrency);
-  }
+  load.list = draw_requests(traffic);
+  if (file) take_lengths(file->list, load.list);
 }
 
 // One load as the options say it, in a closed loop of so many clients, if any.
@@ -149,16 +142,13 @@ AskedLoad asked_by(const Options& options, const TrafficOptions& traffic, int cl
                    bool finds_rate) {
   AskedLoad asked;
   asked.load = traffic.rules;
-  asked.load.keeps_times = traffic.requests_out || traffic.perfetto;
-  asked.traffic = traffic.arrivals;
-  asked.workload.seed = asked.load.seed = asked.traffic.seed;
+  asked.load.replay.keeps_times = traffic.requests_out || traffic.perfetto;
+  asked.load.traffic = traffic.arrivals;
   if (traffic.trace)
-    ask_of_trace(options, traffic, asked);
+    ask_of_trace(options, traffic, asked.load);
   else
-    ask_of_laws(options, traffic, clients, finds_rate, asked);
-  asked.workload.failed = std::max(asked.workload.failed, asked.load.list.failed);
-  asked.workload.requests = static_cast<std::int64_t>(asked.load.list.requests.size());
-  if (asked.load.first_counted >= asked.load.list.requests.size())
+    ask_of_laws(options, traffic, clients, finds_rate, asked.load);
+  if (asked.load.replay.first_counted >= asked.load.list.requests.size())
     fail_input(command_line / "skip-first", "leaves no request to count",
                "there are " + std::to_string(asked.load.list.requests.size()));
   for (const char* option : {"isl", "osl", "lengths", "trace", "trace-format", "speed", "first",
@@ -182,7 +172,8 @@ bool parse_on_off(const std::string& text, const Place& at) {
 void add_traffic(Options& options, TrafficOptions& into) {
   ServingLoad& rules = into.rules;
   rules.prefix_cache = true;
-  rules.workers = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  ReplaySettings& replay = rules.replay;
+  replay.workers = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   options.group("Requests");
   options.add("isl", "LAW",
               "tokens of a prompt: 1024, 819..1024 or lognormal:1024,0.8 (median, sigma)",
@@ -198,7 +189,7 @@ void add_traffic(Options& options, TrafficOptions& into) {
               whole(1, most_requests));
   options.add("lengths", "FILE", "lengths of prompts and answers, in an order of the seed",
               into.lengths);
-  options.add("trace", "FILE", "requests as they came: docs/REPLAY.md", into.trace);
+  options.add("trace", "FILE", "requests as they came: docs/guides/serve.md", into.trace);
   options.add("trace-format", "NAME",
               "lines, mooncake, azure, burstgpt, lengths or vllm (default: what it looks like)",
               into.reading.format);
@@ -211,22 +202,22 @@ void add_traffic(Options& options, TrafficOptions& into) {
   options.add("prefix-cache", "on|off", "what prompts begin with stays in the cache (on)",
               rules.prefix_cache, parse_on_off);
   options.add("router", "NAME",
-              "round-robin, random, session, least-tokens, power-of-two or prefix", rules.routing,
+              "round-robin, random, session, least-tokens, power-of-two or prefix", replay.routing,
               OneOf{enum_words<Routing>});
   options.add("slo", "LIST", "limits in ms, and who must keep to them: ttft=2000,tpot=40@p90",
               [&into](const std::string& text, const Place& at) {
                 into.slo = text;
-                into.rules.slo = parse_slo(text, at);
+                into.rules.replay.slo = parse_slo(text, at);
               });
   options.add("goodput", "the largest rate at which enough requests keep to --slo",
               into.finds_goodput);
   options.add("skip-first", "N", "so many requests are warm-up, and not counted",
-              rules.first_counted, whole(0, most_requests));
+              replay.first_counted, whole(0, most_requests));
   options.add("seed", "N", "of all that is drawn (1)", into.arrivals.seed,
               whole(0, std::int64_t{1} << 53));
-  options.add("jobs", "N", "worker processes (also -j N; default: all cores)", rules.workers,
+  options.add("jobs", "N", "worker processes (also -j N; default: all cores)", replay.workers,
               whole(1, 1024));
-  options.add("unfolded", "step every iteration and every replica by itself", rules.unfolded);
+  options.add("unfolded", "step every iteration and every replica by itself", replay.unfolded);
   options.add("requests-out", "FILE", "write a line of JSON for each request", into.requests_out);
   options.add("perfetto", "FILE", "write what was computed when, for ui.perfetto.dev",
               into.perfetto);
@@ -248,7 +239,7 @@ bool has_traffic(const Options& options) {
 
 std::vector<AskedLoad> read_loads(const Options& options, const TrafficOptions& traffic,
                                   const ManyLoads& many) {
-  if (traffic.finds_goodput && !traffic.rules.slo)
+  if (traffic.finds_goodput && !traffic.rules.replay.slo)
     fail_input(command_line / "goodput", "needs limits to keep to",
                "add --slo ttft=2000,tpot=40@p90");
   const std::vector<int> clients = clients_of(options, traffic, many);
@@ -263,23 +254,19 @@ int serve_traffic(const Options& options, const TrafficOptions& traffic, const S
   if (loads.size() > 1)
     fail_input(command_line / "concurrency", "has several values",
                "write one of them, or compare deployments with --search");
-  AskedLoad& asked = loads.front();
+  ServingLoad& load = loads.front().load;
   std::optional<Goodput> goodput;
   if (traffic.finds_goodput) {
-    goodput = largest_rate(served.run, asked.load, asked.traffic);
-    asked.traffic.rate = goodput->rate > 0.0 ? goodput->rate : 1.0;
-    asked.workload.rate = asked.traffic.rate;
-    asked.load.list = draw_requests(asked.traffic);
+    goodput = largest_rate(served.run, load);
+    load.traffic.rate = goodput->rate > 0.0 ? goodput->rate : 1.0;
+    load.list = draw_requests(load.traffic);
   }
   const Economics economics = read_economics(served.system.gpu.name, traffic.economics);
-  const ServingRun run = served.run(asked.load);
-  const auto gpus = static_cast<double>(served.gpus);
-  const ServedAnswer answer{asked.workload,
-                            run,
-                            asked.load.slo,
-                            goodput,
-                            token_cost(run.output_tokens_per_s(), gpus, economics),
-                            read_serving_runs(traffic.runs, run.setup)};
+  ServingRun run = served.run(load);
+  const TokenCost cost =
+      token_cost(run.output_tokens_per_s(), static_cast<double>(served.gpus), economics);
+  ServingRunsByFigure by_runs = read_serving_runs(traffic.runs, run.setup);
+  const ServedAnswer answer{std::move(load), std::move(run), goodput, cost, std::move(by_runs)};
   OutputFiles files{traffic.force};
   if (traffic.requests_out) files.add(*traffic.requests_out, request_lines(answer.run));
   if (traffic.perfetto)

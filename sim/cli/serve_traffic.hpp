@@ -35,8 +35,6 @@ bool has_traffic(const Options& options);
 
 /// A load as options say it.
 struct AskedLoad {
-  RequestTraffic traffic;
-  ServedWorkload workload;
   ServingLoad load;
   std::string flags;  ///< The options that say it.
 };

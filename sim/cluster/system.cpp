@@ -1,5 +1,6 @@
 #include "sim/cluster/system.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <charconv>
 #include <filesystem>
@@ -10,7 +11,6 @@
 #include "sim/core/number_text.hpp"
 
 namespace orrery {
-
 namespace {
 
 // A network may be slow but not absent: anything above is a slip of the unit.
@@ -184,30 +184,25 @@ constexpr double usual_share_of_pcie = 0.8;
 }  // namespace
 
 MaybeRefused Gpu::lacks(Dtype dtype) const {
-  const auto missing = [&](const std::string& remedy) {
-    return infeasible("dtype", "the GPU '" + name + "' has no " + orrery::name(dtype) + " units",
-                      remedy);
-  };
-  const bool is_volta = architecture == Architecture::volta;
-  // Tensor cores multiply bf16 from Ampere on (NVIDIA A100 whitepaper, 2020).
-  if (dtype == Dtype::bf16 && is_volta) return missing("use fp16");
-  const bool has_fp8 = peak_fp8 != FlopPerSecond{};
-  if (dtype == Dtype::fp8 && !has_fp8) return missing(is_volta ? "use fp16" : "use bf16 or fp16");
-  // Tensor cores scale blocks of 32 from Blackwell on (NVIDIA Blackwell architecture brief).
-  if (dtype == Dtype::mxfp8 && architecture < Architecture::blackwell)
-    return missing(has_fp8 ? "use fp8" : "use bf16 or fp16");
-  if (dtype == Dtype::nvfp4 && peak_fp4 == FlopPerSecond{})
-    return missing(has_fp8 ? "use fp8" : "use bf16 or fp16");
-  if (dtype == Dtype::tf32 && peak_tf32 == FlopPerSecond{})
-    return missing("use fp32, or add peak_tf32 to its file");
-  return {};
+  const NumberFormat& format = facts(dtype);
+  if (architecture >= format.since && this->*format.peak > FlopPerSecond{}) return {};
+  std::string remedy;
+  if (is_wide(dtype)) {
+    const auto own = std::find_if(peak_keys.begin(), peak_keys.end(),
+                                  [&](const PeakKey& peak) { return peak.peak == format.peak; });
+    remedy = "use fp32, or add " + std::string{own->key} + " to its file";
+  } else if (is_narrow(dtype) && dtype != Dtype::fp8 && !lacks(Dtype::fp8)) {
+    remedy = "use fp8";
+  } else {
+    remedy = architecture < facts(Dtype::bf16).since ? "use fp16" : "use bf16 or fp16";
+  }
+  return infeasible("dtype", "the GPU '" + name + "' has no " + orrery::name(dtype) + " units",
+                    remedy);
 }
 
 FlopPerSecond Gpu::peak(Dtype dtype, const Place& at) const {
   if (const auto no = lacks(dtype)) fail_infeasible(at, no->problem, no->remedy);
-  if (dtype == Dtype::nvfp4) return peak_fp4;
-  if (is_narrow(dtype)) return peak_fp8;
-  return dtype == Dtype::fp32 ? peak_fp32 : dtype == Dtype::tf32 ? peak_tf32 : peak_16bit;
+  return this->*facts(dtype).peak;
 }
 
 namespace {
@@ -220,15 +215,14 @@ std::vector<Field<Gpu>> gpu_keys() {
     if (v.bytes() == Bytes{}) v.fail("a GPU without memory", "write it like \"80 GiB\"");
     return v.bytes();
   });
-  return {
-      field("name", &G::name, some_text("name")),
-      field("title", &G::title, some_text("title")),
-      field("architecture", &G::architecture, one_of<Architecture>()),
-      figure("peak_16bit", &G::peak_16bit, rate),
-      optional(figure("peak_fp8", &G::peak_fp8, rate)),
-      optional(figure("peak_fp4", &G::peak_fp4, rate)),
-      optional(figure("peak_tf32", &G::peak_tf32, rate)),
-      figure("peak_fp32", &G::peak_fp32, rate),
+  std::vector<Field<Gpu>> fields{field("name", &G::name, some_text("name")),
+                                 field("title", &G::title, some_text("title")),
+                                 field("architecture", &G::architecture, one_of<Architecture>())};
+  for (const PeakKey& peak : peak_keys) {
+    const Field<G> read = figure<G, FlopPerSecond>(std::string{peak.key}, peak.peak, rate);
+    fields.push_back(peak.in_all ? read : optional(read));
+  }
+  const std::vector<Field<Gpu>> others{
       figure("memory_bandwidth", &G::memory_bandwidth, bandwidth),
       figure("memory", &G::memory, memory),
       // Ten times what any GPU has; a larger number counts cores, not multiprocessors.
@@ -238,6 +232,8 @@ std::vector<Field<Gpu>> gpu_keys() {
       optional(figure("host_bandwidth", &G::host, bandwidth)),
       figure("power", &G::watts, quantity(watts)),
   };
+  fields.insert(fields.end(), others.begin(), others.end());
+  return fields;
 }
 
 }  // namespace

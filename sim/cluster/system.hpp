@@ -6,10 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "sim/cluster/dtype.hpp"
 #include "sim/cluster/fabric.hpp"
 #include "sim/cluster/node_links.hpp"
-#include "sim/core/dtype.hpp"
-#include "sim/core/enum_words.hpp"
 #include "sim/core/error.hpp"
 #include "sim/core/json_value.hpp"
 
@@ -19,21 +18,11 @@ namespace orrery {
 /// user's own.
 const std::vector<std::string>& figures_of_a_machine();
 
-enum class Architecture { volta, ampere, ada, hopper, blackwell };
-template <>
-inline const std::vector<std::string> enum_words<Architecture>{"volta", "ampere", "ada", "hopper",
-                                                               "blackwell"};
-
 /// One kind of GPU, from topologies/gpus. Speeds are dense peaks; bandwidths are per direction.
-struct Gpu {
+struct Gpu : Peaks {
   std::string name;   ///< Catalog name: "a100-sxm-80gb".
   std::string title;  ///< What its maker calls it.
   Architecture architecture = Architecture::ampere;
-  FlopPerSecond peak_16bit;  ///< fp16 and bf16.
-  FlopPerSecond peak_fp8;    ///< 0: has none.
-  FlopPerSecond peak_fp4;    ///< 0: has none.
-  FlopPerSecond peak_tf32;   ///< 0: has none.
-  FlopPerSecond peak_fp32;   ///< Vector units.
   BytesPerSecond memory_bandwidth;
   Bytes memory;
   int multiprocessors = 0;
@@ -46,7 +35,7 @@ struct Gpu {
   double watts = 0.0;
   std::optional<JsonValue> document;  ///< What it was read from.
 
-  /// Refuses a format that the GPU has no units for, as `dtype`.
+  /// Refuses a format that the GPU does not multiply, as `dtype`.
   MaybeRefused lacks(Dtype dtype) const;
   /// Peak of `dtype`. Errors: the GPU has no such units (infeasible, at `at`).
   FlopPerSecond peak(Dtype dtype, const Place& at) const;

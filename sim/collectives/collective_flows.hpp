@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "sim/cluster/topology.hpp"
-#include "sim/collectives/collective_cost.hpp"
 #include "sim/collectives/collective_time.hpp"
 #include "sim/engine/task_graph.hpp"
+#include "sim/nccl/collective_cost.hpp"
 #include "sim/plan/rank_classes.hpp"
 
 namespace orrery {
@@ -106,7 +106,7 @@ std::vector<int> roles_in(const Cast& cast, const std::vector<Rank>& group);
 
 /// What a collective puts on the links: from every role in the group to its neighbours on the ring,
 /// a flow inside its NVLink domain and one to the next domain. The flows of a ring's rounds are one
-/// flow a hop (docs/FOLDING.md says how exact that is). `group` ascends.
+/// flow a hop (docs/explanation/simulation.md says how exact that is). `group` ascends.
 /// `inside`, `outside`: what the flows are called where the cast knows their ways.
 std::vector<Flow> collective_flows(const Topology& topology, const Cast& cast,
                                    const std::vector<Rank>& group, const CollectiveCost& cost,

@@ -23,7 +23,7 @@ struct Message {
 
 /// A collective written out. Each rank goes through its own steps: it begins one when all that it
 /// sends and receives in its earlier steps has arrived. A message moves when both its ends have
-/// come to their step. (docs/COLLECTIVES.md, "Your own collective".)
+/// come to their step. (docs/guides/operations.md, "One collective".)
 struct CollectiveProgram {
   std::vector<Message> messages;
   int ranks = 1;  ///< One more than the highest that is named.

@@ -7,8 +7,8 @@
 
 #include "sim/cluster/rank_groups.hpp"
 #include "sim/cluster/system.hpp"
-#include "sim/collectives/collective_cost.hpp"
 #include "sim/measurements/collective_curves.hpp"
+#include "sim/nccl/collective_cost.hpp"
 
 namespace orrery {
 

@@ -30,11 +30,11 @@ CollectiveCost CollectiveTime::stretched(CollectiveCost cost, double factor) con
 
 // NCCL has no algorithms for these; small messages go flagged (src/enqueue.cc,
 // NCCL_P2P_LL_THRESHOLD), over two channels a peer.
-void CollectiveTime::name_pairs(CollectiveCost& cost, CollectiveKind kind, Bytes tensor,
-                                GroupShape group) const {
+void CollectiveTime::name_pairs(CollectiveCost& cost, const CollectiveCall& call) const {
   constexpr Bytes flagged{16384.0};
-  const int peers = kind == CollectiveKind::all_to_all ? group.ranks - 1 : 1;
-  const Bytes a_peer = kind == CollectiveKind::all_to_all ? tensor / group.ranks : tensor;
+  const bool all_to_all = call.kind == CollectiveKind::all_to_all;
+  const int peers = all_to_all ? call.group.ranks - 1 : 1;
+  const Bytes a_peer = all_to_all ? call.tensor / call.group.ranks : call.tensor;
   cost.protocol = name(a_peer <= flagged ? NcclProtocol::ll : NcclProtocol::simple);
   cost.channels = std::min(32, 2 * peers);
 }
@@ -42,8 +42,9 @@ void CollectiveTime::name_pairs(CollectiveCost& cost, CollectiveKind kind, Bytes
 // The bytes of the algorithm that NCCL takes, in the time that was measured or calculated: rates
 // change with the bytes, as far as links can. Where they could not carry them in that time, the
 // formula's bytes stay.
-CollectiveCost CollectiveTime::carried_by(NcclAlgorithm algorithm, CollectiveCost cost,
-                                          const WireBytes& wire) const {
+CollectiveCost CollectiveTime::carried_by(const NcclTuner::Choice& chosen, CollectiveCost cost,
+                                          const CollectiveCall& call) const {
+  const WireBytes wire = chosen.algorithm->wire_bytes(system_, chosen.protocol, call);
   const Seconds time = cost.time();
   const Seconds moving = time - cost.latency;
   const auto rate = [&](Bytes before, BytesPerSecond rate_before, Bytes now, BytesPerSecond most) {
@@ -59,22 +60,16 @@ CollectiveCost CollectiveTime::carried_by(NcclAlgorithm algorithm, CollectiveCos
   changed.latency = Seconds{};
   if (moving <= Seconds{} || changed.time() > time) return cost;
   changed.latency = time - changed.time();
-  const bool tree = algorithm == NcclAlgorithm::tree || algorithm == NcclAlgorithm::nvls_tree;
-  const bool switches =
-      algorithm == NcclAlgorithm::collnet_direct || algorithm == NcclAlgorithm::collnet_chain;
-  changed.pattern = tree       ? CollectivePattern::tree
-                    : switches ? CollectivePattern::switches
-                               : CollectivePattern::ring;
+  changed.pattern = chosen.algorithm->pattern();
   return changed;
 }
 
 // What NCCL chooses freely is what was measured, and what the formula was fitted to.
-CollectiveCost CollectiveTime::free_choice(CollectiveKind kind, Bytes tensor,
-                                           GroupShape group) const {
-  const CollectiveCost cost = model_(kind, tensor, group);
+CollectiveCost CollectiveTime::free_choice(const CollectiveCall& call) const {
+  const CollectiveCost cost = model_(call.kind, call.tensor, call.group);
   if (measurements_.empty()) return cost;
-  const auto formula = [&](Bytes bytes, GroupShape of) { return model_(kind, bytes, of); };
-  const auto correction = measurements_.correction({kind, group}, tensor, formula);
+  const auto formula = [&](Bytes bytes, GroupShape of) { return model_(call.kind, bytes, of); };
+  const auto correction = measurements_.correction({call.kind, call.group}, call.tensor, formula);
   if (!correction) return cost;
   CollectiveCost measured = stretched(cost, correction->factor);
   measured.tag = correction->tag;
@@ -84,17 +79,17 @@ CollectiveCost CollectiveTime::free_choice(CollectiveKind kind, Bytes tensor,
 // An algorithm that NCCL would not have chosen has the price of its own formula; a protocol, and an
 // algorithm without a formula, that of the free choice times the tuner's ratio.
 CollectiveCost CollectiveTime::forced_choice(const NcclTuner::Choice& chosen,
-                                             const NcclTuner::Choice& free, CollectiveKind kind,
-                                             Bytes tensor, GroupShape group) const {
+                                             const NcclTuner::Choice& free,
+                                             const CollectiveCall& call) const {
   if (chosen.algorithm == free.algorithm && chosen.protocol == free.protocol)
-    return free_choice(kind, tensor, group);
+    return free_choice(call);
   CollectiveCost cost;
-  const auto own = model_.by(chosen.algorithm, kind, tensor, group);
+  const auto own = chosen.algorithm->price(model_, call);
   if (chosen.algorithm != free.algorithm && own) {
-    const auto best = tuner_.choose(kind, tensor, group, NcclSelection::only(chosen.algorithm));
+    const auto best = tuner_.choose(call, NcclSelection::only(*chosen.algorithm));
     cost = stretched(*own, chosen.time / best->time);
   } else {
-    cost = stretched(free_choice(kind, tensor, group), chosen.time / free.time);
+    cost = stretched(free_choice(call), chosen.time / free.time);
   }
   cost.tag = Tag::default_value;
   return cost;
@@ -105,32 +100,35 @@ CollectiveCost CollectiveTime::operator()(CollectiveKind kind, Bytes tensor,
   if (group.ranks == 1 || tensor.si() <= 0.0) return {};
   GroupShape near = group;
   near.further_switches = {};
-  CollectiveCost cost = behind_one_switch(kind, tensor, near);
+  CollectiveCost cost = behind_one_switch({kind, tensor, near});
   if (group != near)
     cost.latency +=
         std::max(Seconds{}, model_(kind, tensor, group).time() - model_(kind, tensor, near).time());
   return cost;
 }
 
-CollectiveCost CollectiveTime::behind_one_switch(CollectiveKind kind, Bytes tensor,
-                                                 GroupShape group) const {
-  if (kind == CollectiveKind::all_to_all || kind == CollectiveKind::send_recv) {
-    CollectiveCost cost = free_choice(kind, tensor, group);
-    name_pairs(cost, kind, tensor, group);
+CollectiveCost CollectiveTime::behind_one_switch(const CollectiveCall& call) const {
+  if (call.kind == CollectiveKind::all_to_all || call.kind == CollectiveKind::send_recv) {
+    CollectiveCost cost = free_choice(call);
+    name_pairs(cost, call);
     return cost;
   }
-  const auto chosen = tuner_.choose(kind, tensor, group, options_.selection);
-  if (!chosen)
+  const NcclSelection& selection = options_.selection;
+  const auto chosen = tuner_.choose(call, selection);
+  if (!chosen) {
+    std::string needs;
+    for (const NcclAlgorithm* allowed : selection.algorithms(call.kind))
+      if (!allowed->needs().empty()) needs += ": " + allowed->word() + " needs " + allowed->needs();
     fail_infeasible({},
                     "none of the NCCL algorithms and protocols that are allowed can do " +
-                        std::string{name(kind)} + " here",
+                        std::string{name(call.kind)} + " here" + needs,
                     "allow Ring with Simple, which always can");
-  CollectiveCost cost =
-      options_.selection.restricts(kind)
-          ? forced_choice(*chosen, *tuner_.choose(kind, tensor, group), kind, tensor, group)
-          : free_choice(kind, tensor, group);
-  cost = carried_by(chosen->algorithm, cost, wire_bytes(chosen->algorithm, kind, tensor, group));
-  cost.algorithm = name(chosen->algorithm);
+  }
+  CollectiveCost cost = selection.restricts(call.kind)
+                            ? forced_choice(*chosen, *tuner_.choose(call), call)
+                            : free_choice(call);
+  cost = carried_by(*chosen, cost, call);
+  cost.algorithm = chosen->algorithm->name();
   cost.protocol = name(chosen->protocol);
   cost.channels = chosen->channels;
   return cost;

@@ -2,10 +2,10 @@
 
 #include <optional>
 
-#include "sim/collectives/collective_formula.hpp"
 #include "sim/collectives/collective_sweeps.hpp"
-#include "sim/collectives/nccl_tuner.hpp"
 #include "sim/measurements/exchange_constants.hpp"
+#include "sim/nccl/collective_formula.hpp"
+#include "sim/nccl/nccl_tuner.hpp"
 
 namespace orrery {
 
@@ -37,14 +37,14 @@ class CollectiveTime {
   const ExchangeKernels& exchange_kernels() const;
 
  private:
-  CollectiveCost behind_one_switch(CollectiveKind kind, Bytes tensor, GroupShape group) const;
+  CollectiveCost behind_one_switch(const CollectiveCall& call) const;
   CollectiveCost stretched(CollectiveCost cost, double factor) const;
-  CollectiveCost free_choice(CollectiveKind kind, Bytes tensor, GroupShape group) const;
+  CollectiveCost free_choice(const CollectiveCall& call) const;
   CollectiveCost forced_choice(const NcclTuner::Choice& chosen, const NcclTuner::Choice& free,
-                               CollectiveKind kind, Bytes tensor, GroupShape group) const;
-  CollectiveCost carried_by(NcclAlgorithm algorithm, CollectiveCost cost,
-                            const WireBytes& wire) const;
-  void name_pairs(CollectiveCost& cost, CollectiveKind kind, Bytes tensor, GroupShape group) const;
+                               const CollectiveCall& call) const;
+  CollectiveCost carried_by(const NcclTuner::Choice& chosen, CollectiveCost cost,
+                            const CollectiveCall& call) const;
+  void name_pairs(CollectiveCost& cost, const CollectiveCall& call) const;
 
   System system_;
   CollectiveOptions options_;

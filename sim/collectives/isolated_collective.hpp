@@ -12,7 +12,8 @@ namespace orrery {
 /// bytes, the same rate, and a way over classes of links with equal capacity that are crossed by
 /// equally many flows of every class. The way of the one names the first link of each class as
 /// often as flows of its class cross it, so that max-min sharing gives it the rate that each of
-/// them has in the whole (docs/FOLDING.md). Links appear in a flow's way once and count once.
+/// them has in the whole (docs/explanation/simulation.md). Links appear in a flow's way once and
+/// count once.
 std::vector<Flow> fold_flows(const Topology& topology, const std::vector<Flow>& flows);
 
 /// Of legs that start at one moment, meet no others, and have equally many bytes where they meet:

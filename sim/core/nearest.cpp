@@ -49,6 +49,13 @@ std::string suggestion(std::string_view word, const std::vector<std::string>& kn
   return "write one of: " + joined(known);
 }
 
+std::string alternatives(const std::vector<std::string>& words, const std::string& last) {
+  std::string all;
+  for (std::size_t i = 0; i < words.size(); ++i)
+    all += (i == 0 ? "" : i + 1 == words.size() ? " " + last + " " : ", ") + words[i];
+  return all;
+}
+
 std::string lower_case(std::string text) {
   for (char& c : text) c = lower(c);
   return text;

@@ -29,6 +29,9 @@ Enum choice(const std::string& word, const Place& at, const std::string& problem
   return static_cast<Enum>(found - names.begin());
 }
 
+/// "none or full", "0, 1 or 2"; `last` stands before the last word.
+std::string alternatives(const std::vector<std::string>& words, const std::string& last = "or");
+
 /// ASCII letters of `text` in lower case, whatever the locale is.
 std::string lower_case(std::string text);
 

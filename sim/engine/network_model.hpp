@@ -14,7 +14,7 @@
 
 namespace orrery {
 
-/// Who decides how flows share links. Both answer alike, to nanoseconds (docs/ENGINES.md).
+/// Who decides how flows share links. Both answer alike, to nanoseconds (docs/notes/engines.md).
 enum class Simulator {
   own,     ///< Max-min fairness, solved here in exact ticks: the default, as it is faster.
   simgrid  ///< SimGrid's own network model: the reference.

@@ -77,10 +77,10 @@ std::unique_ptr<NetworkModel> simgrid_network(const Topology& topology) {
 }
 
 Timeline simgrid_timeline(const TaskGraph& graph, const Topology& topology) {
-  std::vector<simgrid_library::Task> tasks;
+  std::vector<simgrid_library::Activities> tasks;
   for (int i = 0; i < graph.size(); ++i) {
     const Task& task = graph.task(TaskId{i});
-    simgrid_library::Task& activity = tasks.emplace_back();
+    simgrid_library::Activities& activity = tasks.emplace_back();
     activity.host = task.owner;
     if (task.chain)
       for (const Chain::Phase& phase : task.chain->phases())

@@ -25,7 +25,7 @@ enum class QuestionKind {
   memory,    ///< memory_view.hpp
   cluster,   ///< cluster_view.hpp
   links,     ///< The same of a part of the step.
-  roofline,  ///< orrery.roofline/1 (docs/JSON.md), as `orrery kernel step --json` prints it
+  roofline,  ///< orrery.roofline/1, as `orrery kernel step --json` prints it
   experts    ///< experts_view.hpp
 };
 /// By its name in addresses: "answer". Nothing: no question has it.
@@ -49,7 +49,7 @@ ReplyManner manner_of(QuestionKind kind);
 /// ExploredSearch and ExploredSweep read it; of `catalog` empty. `repair`: of `answer`, where the
 /// plan cannot run, that of the nearest usual plan (repaired()).
 ///
-/// An answer is one line of JSON (docs/EXPLORER.md has the keys), and behind it, in a part of its
+/// An answer is one line of JSON (orrery.explorer/1), and behind it, in a part of its
 /// own, the timeline (timeline_bytes.hpp) where the plan runs. A search, batches and a sweep are
 /// lines as they come (search_reply.hpp, batches_reply.hpp, sweep_reply.hpp). Everything else is
 /// one part. Errors of the asker are replies of status 400, of plans that cannot run 422 (an answer

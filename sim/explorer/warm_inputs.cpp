@@ -31,13 +31,7 @@ EstimateContext& WarmInputs::context(const std::string& system, const std::strin
   if (!calibration.empty()) calibrate(read, calibration, {"--calibration", ""});
   machines_.emplace_front(system, calibration, read);
   if (machines_.size() > most_machines) machines_.pop_back();
-  for (std::size_t i = 0; i < dtype_names().size(); ++i) {
-    try {
-      machines_.front().context.kernels(static_cast<Dtype>(i));
-    } catch (const Error&) {
-      // This GPU has not got it: a reason for who asks for it.
-    }
-  }
+  machines_.front().context.make_kernels();
   return machines_.front().context;
 }
 

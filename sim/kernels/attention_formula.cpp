@@ -7,7 +7,7 @@ namespace orrery {
 namespace {
 
 // Query rows that one thread block works through: twice FlashAttention's 128, since the fits to the
-// tables prefer 256 (docs/KERNELS.md).
+// tables prefer 256 (docs/explanation/kernels.md).
 constexpr double query_block = 256;
 
 // A training kernel, without the serving step around it: a launch gap, and each of Q, O, K and V
@@ -34,11 +34,9 @@ double last_block_keys(const AttentionShape& shape) {
 
 }  // namespace
 
-AttentionKernel attention_kernel_of(AttentionLibrary library, Dtype format) {
-  if (library == AttentionLibrary::flash_attention_2) return AttentionKernel::flash_attention_2;
-  return format == Dtype::fp8     ? AttentionKernel::cudnn_fp8
-         : format == Dtype::mxfp8 ? AttentionKernel::cudnn_mxfp8
-                                  : AttentionKernel::cudnn;
+AttentionKernel attention_kernel_of(AttentionLibrary library) {
+  return library == AttentionLibrary::cudnn ? AttentionKernel::cudnn
+                                            : AttentionKernel::flash_attention_2;
 }
 
 AttentionShape causal_square(const AttentionRow& row) {

@@ -8,20 +8,11 @@
 
 namespace orrery {
 
-/// Whose fused attention: the tables' (a serving library's), cuDNN's for training, in 16 bits or
-/// with products in 8 bits, or FlashAttention 2, with its usual backward pass or the deterministic
-/// one.
-enum class AttentionKernel {
-  of_tables,
-  cudnn,
-  cudnn_fp8,
-  cudnn_mxfp8,
-  flash_attention_2,
-  deterministic_flash_attention_2
-};
+/// Whose fused attention: the tables' (a serving library's), cuDNN's for training, or
+/// FlashAttention 2, with its usual backward pass or the deterministic one.
+enum class AttentionKernel { of_tables, cudnn, flash_attention_2, deterministic_flash_attention_2 };
 
-/// `library`'s, with products in `format`.
-AttentionKernel attention_kernel_of(AttentionLibrary library, Dtype format);
+AttentionKernel attention_kernel_of(AttentionLibrary library);
 
 /// One fused attention kernel on one rank.
 struct AttentionShape {
@@ -35,6 +26,7 @@ struct AttentionShape {
   double key_share = 0.5;     ///< Of the forward flop, the product of queries and keys.
   std::int64_t window = 0;    ///< Causal: the last keys before a query that it sees; 0: all.
   AttentionKernel kernel = AttentionKernel::of_tables;
+  Dtype format = Dtype::bf16;  ///< Narrow: both products are in it; else both have 16 or 32 bits.
 
   auto operator<=>(const AttentionShape&) const = default;
 };
@@ -55,7 +47,7 @@ enum class AttentionScope {
   training_kernel,  ///< The kernel alone: a launch gap, and Q, O, K and V moved once each.
 };
 
-/// Microseconds by the formula of docs/KERNELS.md.
+/// Microseconds by the formula of docs/explanation/kernels.md.
 double attention_formula_us(const AttentionBase& base, const GemmMachine& machine,
                             const AttentionShape& shape, AttentionScope scope);
 

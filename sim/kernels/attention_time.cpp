@@ -14,8 +14,9 @@ namespace {
 constexpr double default_efficiency = 0.5;
 
 // FlashAttention 2 uses none of Hopper's own instructions, and on an H200 of 700 W it keeps its
-// rate for seconds, where products have lost 16 % after a tenth of one (docs/H200-MEASURED.md). So
-// only a limit that holds products below what 700 W leave them holds it as well.
+// rate for seconds, where products have lost 16 % after a tenth of one
+// (docs/notes/h200-measured.md). So only a limit that holds products below what 700 W leave them
+// holds it as well.
 constexpr double held_from = 0.84;
 
 // Each of Q, O, K and V moved once.
@@ -157,8 +158,8 @@ KernelTime AttentionTime::predict(const AttentionShape& shape, AttentionScope sc
     time = at_head_dim(nearest, shape, scope, use_row, &exact);
     exact = false;
     // On A100 FlashAttention, FlashAttention 2 and Triton's reach 0.89 to 1.23 times the operations
-    // a second with heads of 64 that they do with 128 (docs/KERNEL-ERRORS.md), less than tables of
-    // serving kernels are off.
+    // a second with heads of 64 that they do with 128 (docs/notes/kernel-errors.md), less than
+    // tables of serving kernels are off.
     outside = !ampere_ || dim < 64 || dim > 128;
   } else if (above->base.head_dim == dim) {
     time = at_head_dim(*above, shape, scope, use_row, &exact);
@@ -197,15 +198,17 @@ void AttentionTime::add_training_rows(const Gpu& gpu, const TrainingAttention& m
     shape.key_share =
         static_cast<double>(row.key_dim) / static_cast<double>(row.key_dim + row.value_dim);
     shape.window = row.window < row.sequence ? row.window : 0;
-    const AttentionKernel kernel = attention_kernel_of(row.library, row.format);
+    const AttentionKernel kernel = attention_kernel_of(row.library);
+    const Dtype format = is_narrow(row.format) ? row.format : Dtype::bf16;
     const auto same = [&](const TrainingRows& rows) {
-      return rows.kernel == kernel && rows.head_dim == shape.head_dim &&
+      return rows.kernel == kernel && rows.format == format && rows.head_dim == shape.head_dim &&
              rows.windowed == (shape.window > 0);
     };
     auto of = std::find_if(training_.begin(), training_.end(), same);
     if (of == training_.end())
       of = training_.insert(
-          of, {kernel, shape.head_dim, shape.window > 0, {}, {}, row.sequence, row.sequence});
+          of,
+          {kernel, format, shape.head_dim, shape.window > 0, {}, {}, row.sequence, row.sequence});
     of->shortest = std::min(of->shortest, row.sequence);
     of->longest = std::max(of->longest, row.sequence);
     const auto point = training_coordinates(shape);
@@ -223,7 +226,8 @@ const AttentionTime::TrainingRows* AttentionTime::training_rows(const AttentionS
   const TrainingRows* nearest = nullptr;
   double least = 0.0;
   for (const TrainingRows& rows : training_) {
-    if (rows.kernel != kernel || rows.windowed != (shape.window > 0)) continue;
+    if (rows.kernel != kernel || rows.format != shape.format || rows.windowed != (shape.window > 0))
+      continue;
     const double away =
         std::abs(log2_of(static_cast<double>(rows.head_dim) / static_cast<double>(shape.head_dim)));
     if (nearest && away >= least) continue;
@@ -236,9 +240,7 @@ const AttentionTime::TrainingRows* AttentionTime::training_rows(const AttentionS
 KernelTime AttentionTime::with_training_rows(const AttentionShape& shape, KernelTime time,
                                              bool backward) const {
   const TrainingRows* rows = training_rows(shape);
-  const bool is_narrow =
-      shape.kernel == AttentionKernel::cudnn_fp8 || shape.kernel == AttentionKernel::cudnn_mxfp8;
-  if (!rows) return {time.time, is_narrow ? Tag::default_value : time.tag};
+  if (!rows) return {time.time, is_narrow(shape.format) ? Tag::default_value : time.tag};
   const Neighbours<2>& of = backward ? rows->backward : rows->forward;
   time.time = std::exp(of.at(training_coordinates(shape))) * time.time;
   const bool inside = rows->head_dim == shape.head_dim &&

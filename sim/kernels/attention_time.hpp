@@ -25,8 +25,8 @@ double default_attention_backward(Architecture architecture);
 ///          with keys' width and two with values', 2 + key_share times that.
 /// Method   a formula of query blocks over multiprocessors plus memory traffic, constants fitted
 ///          per table and head dimension, times what it misses at the nearest measured shapes. Head
-///          dimensions between measured ones: time is linear in them (docs/KERNELS.md). With a
-///          window the formula alone.
+///          dimensions between measured ones: time is linear in them (docs/explanation/kernels.md).
+///          With a window the formula alone.
 /// Training Tables of a serving step time the kernel with its cache write and launches. forward()
 ///          takes those out of the formula, so it then never says measured; table_time() keeps
 ///          them. Where a table has the kernel alone, both are the same.
@@ -66,6 +66,7 @@ class AttentionTime {
   };
   struct TrainingRows {  // Of one kernel and head dimension, with a window or without.
     AttentionKernel kernel = AttentionKernel::cudnn;
+    Dtype format = Dtype::bf16;
     std::int64_t head_dim = 0;
     bool windowed = false;
     Neighbours<2> forward, backward;  // Logarithms of measured over predicted.

@@ -9,7 +9,7 @@
 namespace orrery {
 namespace {
 
-// cuBLAS's and CUTLASS's usual output tiles; more kinds buy nothing (docs/KERNELS.md).
+// cuBLAS's and CUTLASS's usual output tiles; more kinds buy nothing (docs/explanation/kernels.md).
 constexpr std::array<std::array<double, 2>, 4> tile_sizes{
     {{256, 128}, {128, 256}, {128, 128}, {64, 64}}};
 
@@ -35,9 +35,7 @@ double compute_us(const GemmBase& base, const GemmMachine& machine,
 }  // namespace
 
 GemmMachine gemm_machine(const MeasuredGpu& measured, Dtype dtype) {
-  const FlopPerSecond peak = dtype == Dtype::nvfp4 ? measured.peak_fp4
-                             : is_narrow(dtype)    ? measured.peak_fp8
-                                                   : measured.peak_16bit;
+  const FlopPerSecond peak = measured.*facts(dtype).peak;
   return {peak.si() * 1e-6, measured.memory_bandwidth.si() * 1e-6,
           static_cast<double>(measured.multiprocessors)};
 }
@@ -51,14 +49,14 @@ double gemm_flop(std::span<const GemmProduct> products) {
 
 double gemm_throttle(const GemmBase& base, const GemmMachine& machine,
                      std::span<const GemmProduct> products) {
-  constexpr double throttle_us = 6000.0;  // docs/KERNELS.md, GEMM.
+  constexpr double throttle_us = 6000.0;  // docs/explanation/kernels.md, GEMM.
   const double share = throttle_us * machine.peak / gemm_flop(products);
   return 1.0 + base.throttle / (1.0 + share * share * share);
 }
 
 double gemm_bytes(std::span<const GemmProduct> products, Dtype dtype, bool results) {
-  // mxfp8 is priced from fp8's tables, whose constants hold its scales.
-  const double element = dtype == Dtype::mxfp8 ? 1.0 : element_bytes(dtype);
+  // The constants of the tables that price a format hold its scales.
+  const double element = element_bytes(measured_as(dtype));
   // Products of narrow formats are written as bf16.
   const double result = !results ? 0.0 : unquantised_bytes(dtype);
   double bytes = 0.0;

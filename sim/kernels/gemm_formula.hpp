@@ -33,10 +33,10 @@ double gemm_bytes(std::span<const GemmProduct> products, Dtype dtype, bool resul
 double gemm_throttle(const GemmBase& base, const GemmMachine& machine,
                      std::span<const GemmProduct> products);
 
-/// Microseconds of one kernel that computes all `products`, by the formula of docs/KERNELS.md:
-/// the tiles of all of them run in waves over the multiprocessors. `cast`: fp8 quantises the A's.
-/// `clock`: of the multiprocessors, over that of the measurements; memory keeps its own. One other
-/// than 1 is a step's, which no long kernel lowers further.
+/// Microseconds of one kernel that computes all `products`, by the formula of
+/// docs/explanation/kernels.md: the tiles of all of them run in waves over the multiprocessors.
+/// `cast`: fp8 quantises the A's. `clock`: of the multiprocessors, over that of the measurements;
+/// memory keeps its own. One other than 1 is a step's, which no long kernel lowers further.
 double gemm_formula_us(const GemmBase& base, const GemmMachine& machine, Dtype dtype,
                        std::span<const GemmProduct> products, bool cast, double clock = 1.0,
                        bool results = true);

@@ -27,14 +27,13 @@ Neighbours<3>::Point tile_coordinates(const std::array<std::int64_t, 3>& shape) 
 
 const GemmTable* find_gemm_table(const KernelTables* tables, Dtype dtype) {
   if (!tables) return nullptr;
-  const Dtype sister = dtype == Dtype::fp16    ? Dtype::bf16
-                       : dtype == Dtype::bf16  ? Dtype::fp16
-                       : dtype == Dtype::mxfp8 ? Dtype::fp8
-                                               : dtype;
-  for (const Dtype wanted : {dtype, sister})
-    for (const GemmTable& table : tables->gemm)
-      if (table.dtype == wanted && !table.rows.empty()) return &table;
-  return nullptr;
+  const GemmTable* like = nullptr;
+  for (const GemmTable& table : tables->gemm) {
+    if (table.rows.empty()) continue;
+    if (table.dtype == dtype) return &table;
+    if (!like && measured_as(table.dtype) == measured_as(dtype)) like = &table;
+  }
+  return like;
 }
 
 std::size_t GemmTime::ShapeHash::operator()(const Shape& shape) const {
@@ -139,7 +138,7 @@ KernelTime GemmTime::without_cast(std::int64_t m, std::int64_t n, std::int64_t k
 double GemmTime::throttle(std::int64_t m, std::int64_t n, std::int64_t k) const {
   if (!base_) return 1.0;
   const GemmProduct product{m, n, k};
-  constexpr double long_us = 300.0;  // docs/TRAINING-KERNELS.md.
+  constexpr double long_us = 300.0;  // docs/explanation/kernels.md.
   const double share = long_us * machine_.peak / gemm_flop({&product, 1});
   const auto row = row_of_.find({m, n, k});
   const double residual =

@@ -24,7 +24,8 @@ const GemmTable* find_gemm_table(const KernelTables* tables, Dtype dtype);
 /// Shapes   any positive m, n, k; the tables hold m >= 256 and n, k >= 512.
 /// Units    seconds; the launch is in it, as a GPU-side gap of about 2 us.
 /// Method   a formula of waves of tiles over multiprocessors with constants fitted per table, times
-///          the exponential of what it misses at the nearest measured shapes (docs/KERNELS.md).
+///          the exponential of what it misses at the nearest measured shapes
+///          (docs/explanation/kernels.md).
 ///          fp16 uses the bf16 table: tensor cores run both at one rate.
 /// Tag      measured: an exact row; interpolated: inside the table, or a GPU that stands in;
 ///          default_value: no table (a roofline), or over 4 times outside the table in any size.
@@ -45,8 +46,8 @@ class GemmTime {
   /// `clock` times the benchmark's clock; memory keeps its own. Up to Ampere, and in kernels that
   /// multiply for all `together`, experts share the multiprocessors; else from Hopper on one's
   /// kernel follows the other's, and what a weight gradient adds to its main gradient follows at
-  /// the memory's full rate. No table holds such kernels: docs/KERNEL-ERRORS.md has the errors
-  /// against those published.
+  /// the memory's full rate. No table holds such kernels: docs/notes/kernel-errors.md has the
+  /// errors against those published.
   KernelTime grouped(const GroupedGemm& layer, std::span<const GemmProduct> products,
                      double clock) const;
   /// `bytes` of HBM traffic as a matrix product reads and writes them.

@@ -12,7 +12,7 @@ namespace orrery {
 
 /// How far kernel times are off, told by the tables themselves: each row is predicted as if it had
 /// not been measured, from all others of its table, and held against what was measured
-/// (docs/KERNEL-ERRORS.md). The constants of the formula stay those of all rows.
+/// (docs/notes/kernel-errors.md). The constants of the formula stay those of all rows.
 ///
 /// What it holds: the scatter of a benchmark's rows and what the formula misses. What it does not:
 /// another library than the table's, another clock than the benchmark's (`sustained`), a GPU that

@@ -22,7 +22,7 @@ KernelFactors default_factors(const Gpu& gpu);
 /// limit. `sustained` of the tables is the ratio of the clocks, so a GEMM here takes its benchmark
 /// time divided by it, less what long kernels of the benchmark lost to their own falling clock.
 /// Attention and memory-bound kernels carry no such factor: none could be told from the
-/// published runs (docs/TRAINING-KERNELS.md).
+/// published runs (docs/explanation/kernels.md).
 ///
 /// In fp32 and tf32 no kernel was measured: products and attention are roofs by the GPU's peak in
 /// that format and by 4 bytes an element, of which nothing is taken off for training.

@@ -23,7 +23,7 @@ inline bool is_same_figure(double a, double b) { return std::abs(a - b) <= 0.02 
 ///
 /// 0.05 keeps a point that is nearly hit from drowning its neighbours, for single measurements
 /// scatter; 0.5 lets r fade to 0 far from all points, where only the formula knows anything. Both
-/// were chosen with the coordinates by leaving rows out (docs/KERNELS.md).
+/// were chosen with the coordinates by leaving rows out (docs/explanation/kernels.md).
 template <std::size_t dimensions>
 class Neighbours {
  public:

@@ -18,8 +18,7 @@ AttentionKernel attention_kernel(const Scenario& s) {
   if (leaves_cudnn(s.software, s.system.gpu.architecture))
     return AttentionKernel::deterministic_flash_attention_2;
   if (!s.software.attention_library) return AttentionKernel::of_tables;
-  const Dtype format = s.plan.fp8_attention ? s.plan.dtype : Dtype::bf16;
-  return attention_kernel_of(*s.software.attention_library, format);
+  return attention_kernel_of(*s.software.attention_library);
 }
 
 // One rank's share of a layer's attention.
@@ -35,6 +34,8 @@ struct Heads {
                                        static_cast<double>(s.model.head_dim + s.model.latent->v_dim)
                                  : 0.5},
         kernel{attention_kernel(s)},
+        format{s.plan.fp8_attention && kernel == AttentionKernel::cudnn ? s.plan.dtype
+                                                                        : Dtype::bf16},
         element{unquantised_bytes(s.plan.dtype)},
         tokens{static_cast<double>(s.tokens_per_microbatch())} {}
 
@@ -53,6 +54,7 @@ struct Heads {
   std::int64_t queries, keys, dim;
   double key_share;
   AttentionKernel kernel;
+  Dtype format;
   double element;  // Bytes.
   double tokens;
 };
@@ -83,6 +85,7 @@ Op fused(const Heads& h, bool backward, std::int64_t queries, std::int64_t keys,
   op.head_dim = h.dim;
   op.key_share = h.key_share;
   op.attention_kernel = h.kernel;
+  op.attention_format = h.format;
   op.backward = backward;
   return op;
 }

@@ -21,7 +21,7 @@ namespace orrery {
 /// windows: a model that needs them is refused by make_scenario.
 ///
 /// Source: Transformer Engine, attention/dot_product_attention/context_parallel.py; the balanced
-/// parts are Megatron-LM's, get_batch_on_this_cp_rank. docs/COST.md has the bytes.
+/// parts are Megatron-LM's, get_batch_on_this_cp_rank. docs/explanation/layers.md has the bytes.
 Ops core_attention_forward(const Scenario& scenario, LayerKind kind = LayerKind::dense);
 Ops core_attention_backward(const Scenario& scenario, LayerKind kind = LayerKind::dense);
 

@@ -16,7 +16,7 @@ namespace orrery {
 ///          ranks leave; combine brings them back. Backward exchanges gradients likewise. Tensor
 ///          ranks of an expert gather its rows first and reduce-scatter its results.
 /// Source   Megatron Core, transformer/moe/token_dispatcher.py (MoEAlltoAllTokenDispatcher) and
-///          moe_utils.py; docs/MOE.md lists every pass over memory.
+///          moe_utils.py; docs/explanation/moe.md lists every pass over memory.
 Ops experts_forward(const LayerSizes& s);
 Ops experts_backward(const LayerSizes& s);
 

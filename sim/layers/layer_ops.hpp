@@ -18,7 +18,8 @@ namespace orrery {
 ///          needs one all-reduce forward and one backward (Shoeybi et al., arXiv 1909.08053,
 ///          figure 3). Sequence parallelism sends the same bytes as reduce-scatter and all-gather
 ///          (Korthikanti et al., arXiv 2205.05198, figure 5).
-/// Source   docs/COST.md lists every pass over memory and where its byte count is from.
+/// Source   docs/explanation/layers.md lists every pass over memory and where its byte count is
+/// from.
 Ops layer_forward(const Scenario& scenario, LayerKind kind = LayerKind::dense);
 Ops layer_backward(const Scenario& scenario, LayerKind kind = LayerKind::dense);
 

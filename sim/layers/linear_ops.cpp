@@ -38,24 +38,20 @@ double gradient_overlap(const Sizes& s) {
 
 // An activation in both directions, as forward product and weight gradient need it, or, with a
 // scale for each row, in the first alone. Weights are not counted where their 8-bit forms are made
-// once a step, for all micro-batches. MXFP8 has a scale byte for 32 elements of each direction
-// (Transformer Engine, common/recipe, MXFP8BlockScaling). NVFP4 is read for its maximum, with and
-// without the Hadamard transform at once; then a kernel reads it and writes the first direction,
-// and another reads, transforms and writes the second one (Transformer Engine,
-// pytorch/csrc/quantizer.cpp, NVFP4Quantizer::quantize_impl).
+// once a step, for all micro-batches. Blocks with scales lie along one direction (Transformer
+// Engine, common/recipe, MXFP8BlockScaling), so that both directions are written.
 Ops quantise(const Sizes& s, double elements) {
   if (!s.quantises) return {};
-  const double written = 2.0 * element_bytes(s.plan.dtype);
-  const double bytes = s.plan.dtype == Dtype::mxfp8   ? 2.0 + written
-                       : s.plan.dtype == Dtype::nvfp4 ? 3.0 * 2.0 + written
-                                                      : s.software.quantise_bytes;
+  const int reads = facts(s.plan.dtype).quantise_reads;
+  const double bytes =
+      reads > 0 ? reads * s.element + 2.0 * element_bytes(s.plan.dtype) : s.software.quantise_bytes;
   return {memory("quantise", bytes * elements)};
 }
 
 namespace {
 
 bool scales_rows(const Sizes& s) {
-  return s.quantises && s.plan.dtype == Dtype::fp8 && s.software.fp8_scaling.by_rows;
+  return s.quantises && !has_scale_blocks(s.plan.dtype) && s.software.fp8_scaling.by_rows;
 }
 
 // The direction that a weight gradient sums over.
@@ -67,7 +63,7 @@ Ops quantise_columns(const Sizes& s, double elements) {
 }
 
 Ops quantise_weight(const Sizes& s, double bytes, std::int64_t width) {
-  if (!s.quantises || s.plan.dtype != Dtype::fp8 || bytes == 0.0) return {};
+  if (!s.quantises || has_scale_blocks(s.plan.dtype) || bytes == 0.0) return {};
   return {memory("quantise_weight", bytes * static_cast<double>(width * s.hidden))};
 }
 Ops quantise_weight_forward(const Sizes& s, std::int64_t width) {
@@ -89,10 +85,7 @@ Op product(const Sizes& s, std::string_view name, GemmPass pass, std::int64_t m,
            std::int64_t k) {
   Op op = gemm(name, pass, m, n, k);
   op.sixteen_bit = !s.quantises;
-  if (s.quantises && s.plan.dtype == Dtype::fp8)
-    op.efficiency = s.software.fp8_scaling.gemm_efficiency;
-  if (s.quantises && s.plan.dtype == Dtype::mxfp8) op.efficiency = s.software.mxfp8_gemm_efficiency;
-  if (s.quantises && s.plan.dtype == Dtype::nvfp4) op.efficiency = s.software.nvfp4_gemm_efficiency;
+  if (s.quantises) op.efficiency = s.software.narrow_gemm_efficiency(s.plan.dtype);
   return op;
 }
 
@@ -104,7 +97,7 @@ Ops gather_quantised(const Sizes& s, std::string_view name, double hidden) {
   if (scales_rows(s)) return gather(s, name, 0.0);
   Ops sent = gather(s, name, hidden);
   // Scales of MXFP8 are some 3 % more, which are not counted.
-  const double sent_bytes = s.plan.dtype == Dtype::nvfp4 ? element_bytes(s.plan.dtype) : 1.0;
+  const double sent_bytes = element_bytes(measured_as(s.plan.dtype));
   if (s.quantises)
     for (Op& op : sent) op.bytes = op.bytes * (sent_bytes / s.element);
   return sent;

@@ -20,12 +20,12 @@ struct StageMemory {
 };
 
 /// A plan that fills more of a GPU may not fit, whatever is predicted: of 27 peaks published for
-/// Megatron-LM three were more than 5 % above the prediction (docs/ACCURACY.md), and nodes have
-/// been seen to fail at 96 % (pytorch/torchtitan, issue 1789).
+/// Megatron-LM three were more than 5 % above the prediction (docs/explanation/accuracy.md), and
+/// nodes have been seen to fail at 96 % (pytorch/torchtitan, issue 1789).
 constexpr double safe_share_of_memory = 0.95;
-/// Predicted peaks have been up to a tenth above what was published (docs/OUTPUT.md): a plan that
-/// exceeds the memory by less may run, so that whoever asks for this very plan gets its time with a
-/// warning. Who chooses among plans keeps to the memory.
+/// Predicted peaks have been up to a tenth above what was published (docs/reference/output.md): a
+/// plan that exceeds the memory by less may run, so that whoever asks for this very plan gets its
+/// time with a warning. Who chooses among plans keeps to the memory.
 inline constexpr double tolerated_share_of_memory = 1.1;
 
 struct MemoryReport {

@@ -44,7 +44,8 @@ struct Op {
   /// attention: of the forward flop, what queries have with keys; the rest is values'.
   double key_share = 0.5;
   AttentionKernel attention_kernel = AttentionKernel::of_tables;
-  int kernels = 1;          ///< memory: into which its traffic is divided.
+  Dtype attention_format = Dtype::bf16;  ///< AttentionShape::format
+  int kernels = 1;                       ///< memory: into which its traffic is divided.
   double efficiency = 1.0;  ///< memory: of the rate that plain copies reach; gemm: of its table's.
   Bytes bytes;              ///< memory, batched_gemm: HBM traffic. collective: the whole tensor.
   IndexedWork indexed;      ///< memory: what part of it such kernels do.
@@ -56,8 +57,9 @@ struct Op {
 
   Flop flop() const;
   AttentionShape attention() const {
-    return {batch,    queries, keys,      heads,  kv_heads,
-            head_dim, causal,  key_share, window, attention_kernel};
+    return {batch,           queries, keys,      heads,  kv_heads,
+            head_dim,        causal,  key_share, window, attention_kernel,
+            attention_format};
   }
 };
 

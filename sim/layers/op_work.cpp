@@ -103,11 +103,6 @@ Bytes grouped_traffic(const Op& op, Dtype dtype) {
   return Bytes{bytes};
 }
 
-bool multiplies_in_8_bits(const Op& op) {
-  return op.attention_kernel == AttentionKernel::cudnn_fp8 ||
-         op.attention_kernel == AttentionKernel::cudnn_mxfp8;
-}
-
 // Operations an element, and bytes that pass for it.
 struct Each {
   double flop = 0.0;
@@ -216,7 +211,7 @@ std::optional<Dtype> multiplies_in(const Op& op, Dtype dtype) {
     case Op::Kind::grouped_gemm:
       return dtype;
     case Op::Kind::attention:
-      return multiplies_in_8_bits(op) ? dtype : unquantised;
+      return is_narrow(op.attention_format) ? op.attention_format : unquantised;
     case Op::Kind::batched_gemm:
       return unquantised;
     case Op::Kind::memory:

@@ -5,12 +5,12 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/collectives/collective_cost.hpp"
 #include "sim/collectives/collective_time.hpp"
 #include "sim/core/units.hpp"
 #include "sim/kernels/kernel_model.hpp"
 #include "sim/layers/op.hpp"
 #include "sim/measurements/price_errors.hpp"
+#include "sim/nccl/collective_cost.hpp"
 #include "sim/plan/software.hpp"
 
 namespace orrery {

@@ -9,9 +9,9 @@
 namespace orrery {
 
 /// Constants of NCCL's uncontended time inside one NVLink domain on one kind of GPU
-/// (calibration/data/collectives.json; docs/COLLECTIVES.md has the formula). Efficiencies are
-/// shares of the NVLink rate that NCCL counts with; ramps are extra time that grows with the bytes
-/// on the wire and saturates.
+/// (calibration/data/collectives.json; docs/explanation/collectives.md has the formula).
+/// Efficiencies are shares of the NVLink rate that NCCL counts with; ramps are extra time that
+/// grows with the bytes on the wire and saturates.
 struct CollectiveConstants {
   struct Ramp {
     Seconds height;

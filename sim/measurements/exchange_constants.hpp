@@ -8,7 +8,7 @@
 namespace orrery {
 
 /// Constants of one step, dispatch or combine, of a DeepEP kernel on one kind of GPU
-/// (calibration/data/expert_exchange.json; docs/EXPERT-EXCHANGE.md has the formula).
+/// (calibration/data/expert_exchange.json; docs/explanation/collectives.md has the formula).
 struct ExchangeConstants {
   Seconds base;          ///< Launch and handshake inside a domain.
   Seconds expert;        ///< For each 128 experts: each of them is waited for.

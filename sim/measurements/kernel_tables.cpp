@@ -20,7 +20,7 @@ TrainingAttentionRow read_row(const JsonValue& json, AttentionLibrary library) {
   if (cells.size() != 10) json.fail("a row has not ten cells", "write one for each column");
   const auto size = [&](std::size_t i) { return cells[i].integer(1, 1 << 30); };
   TrainingAttentionRow row;
-  row.format = choice<Dtype>(cells[0], dtype_names());
+  row.format = read_format(cells[0], FormatUse::products);
   row.batch = size(1);
   row.sequence = size(2);
   row.heads = size(3);
@@ -149,14 +149,18 @@ std::vector<Row<sizes>> read_rows(const JsonValue& table,
 
 MeasuredGpu read_reference(const JsonValue& json, const std::string& gpu) {
   using M = MeasuredGpu;
-  const auto rate = quantity(&JsonValue::flop_rate);
-  static const std::vector<Field<M>> fields{
-      source_of<M>(),
-      field("peak_16bit", &M::peak_16bit, rate),
-      optional(field("peak_fp8", &M::peak_fp8, rate)),
-      optional(field("peak_fp4", &M::peak_fp4, rate)),
-      field("memory_bandwidth", &M::memory_bandwidth, quantity(&JsonValue::bandwidth)),
-      field("multiprocessors", &M::multiprocessors, whole(1, 10000))};
+  static const std::vector<Field<M>> fields = [] {
+    std::vector<Field<M>> all{source_of<M>()};
+    for (const PeakKey& peak : peak_keys) {
+      if (is_wide(peak.format)) continue;  // Tables hold no wide products.
+      const Field<M> read = field<M, FlopPerSecond>(std::string{peak.key}, peak.peak,
+                                                    quantity(&JsonValue::flop_rate));
+      all.push_back(peak.in_all ? read : optional(read));
+    }
+    all.push_back(field("memory_bandwidth", &M::memory_bandwidth, quantity(&JsonValue::bandwidth)));
+    all.push_back(field("multiprocessors", &M::multiprocessors, whole(1, 10000)));
+    return all;
+  }();
   MeasuredGpu measured;
   measured.name = gpu;
   read_fields(json, fields, measured);
@@ -206,14 +210,15 @@ GemmTable read_gemm_table(const JsonValue& json, const MeasuredGpu& measured) {
   json.allow_only({"dtype", "source", "corrected", "base", "left_out", "columns", "rows"});
   GemmTable table;
   const JsonValue dtype = json.at("dtype");
-  table.dtype = choice<Dtype>(dtype, dtype_names());
+  table.dtype = read_format(dtype, FormatUse::products);
   if (is_wide(table.dtype))
     dtype.fail("products in " + name(table.dtype) + " are priced by the peak alone",
                "leave the table out");
-  if (table.dtype == Dtype::fp8 && measured.peak_fp8.si() == 0.0)
-    dtype.fail("an fp8 table needs the fp8 peak of its GPU", "add /reference/peak_fp8");
-  if (table.dtype == Dtype::nvfp4 && measured.peak_fp4.si() == 0.0)
-    dtype.fail("an nvfp4 table needs the fp4 peak of its GPU", "add /reference/peak_fp4");
+  for (const PeakKey& peak : peak_keys)
+    if (peak.peak == facts(table.dtype).peak && measured.*peak.peak == FlopPerSecond{})
+      dtype.fail("an " + name(table.dtype) + " table needs the " +
+                     std::string{peak.key.substr(peak.key.find('_') + 1)} + " peak of its GPU",
+                 "add /reference/" + std::string{peak.key});
   table.source = required_text(json, "source");
   table.measured_on = measured;
   table.base = read_gemm_base(json.at("base"), table.dtype);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/core/dtype.hpp"
+#include "sim/cluster/dtype.hpp"
 #include "sim/core/enum_words.hpp"
 #include "sim/core/json_value.hpp"
 
@@ -56,17 +56,14 @@ struct GemmRow {
 
 /// The figures that a table's base constants were fitted with. They are units of a sort: the
 /// constants absorb their errors, so a table is only of use together with them.
-struct MeasuredGpu {
+struct MeasuredGpu : Peaks {
   std::string name;
-  FlopPerSecond peak_16bit;
-  FlopPerSecond peak_fp8;  ///< 0: has none.
-  FlopPerSecond peak_fp4;  ///< Likewise.
   BytesPerSecond memory_bandwidth;
   int multiprocessors = 0;
 };
 
-/// Constants of the wave-quantisation base (docs/KERNELS.md has the formula). `overhead` t0 and
-/// `tile_overhead` c are times; the others are ratios.
+/// Constants of the wave-quantisation base (docs/explanation/kernels.md has the formula).
+/// `overhead` t0 and `tile_overhead` c are times; the others are ratios.
 struct GemmBase {
   Seconds overhead;
   Seconds tile_overhead;
@@ -105,7 +102,7 @@ struct AttentionRow {
   Seconds time;
 };
 
-/// Constants of the attention base for one head dimension (docs/KERNELS.md).
+/// Constants of the attention base for one head dimension (docs/explanation/kernels.md).
 struct AttentionBase {
   std::int64_t head_dim = 0;
   Seconds overhead;

@@ -72,8 +72,8 @@ std::array<double, PriceErrors::bases> errors_of(const JsonValue& entry, const s
     table.allow_only({"gpu", "dtype", "error"});
     const double error = error_of(table, "error");
     const auto of = table.find("dtype");
-    const Dtype priced_as = dtype == Dtype::fp16 ? Dtype::bf16 : dtype;
-    if (table.at("gpu").text() == gpu && (!of || choice<Dtype>(*of, dtype_names()) == priced_as))
+    if (table.at("gpu").text() == gpu &&
+        (!of || read_format(*of, FormatUse::products) == measured_as(dtype)))
       measured = derived = error;
   }
   return {measured, derived, assumed};

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/core/dtype.hpp"
+#include "sim/cluster/dtype.hpp"
 #include "sim/core/enum_words.hpp"
 #include "sim/core/json_value.hpp"
 
@@ -82,7 +82,7 @@ inline const std::vector<std::string> enum_words<PriceKind>{
 inline constexpr std::size_t price_kinds = 11;
 
 /// How far prices are off: standard deviations of ln(true time / price). calibration/data/
-/// price_errors.json has each with its source, docs/RANGES.md the model.
+/// price_errors.json has each with its source, docs/explanation/ranges.md the model.
 struct PriceErrors {
   /// What a price rests on, in the order of Tag: a measurement of this shape, others, nothing.
   static constexpr std::size_t bases = 3;

@@ -23,7 +23,8 @@ struct ModelDefaults {
 };
 
 /// Published runs seldom state the norm, the positions or the biases: their model's name does. The
-/// rules, in order, are those of docs/MODELS.md. `json` is an object in our own format.
+/// rules, in order, are those of docs/guides/own-models-and-systems.md. `json` is an object in our
+/// own format.
 ModelDefaults model_defaults(const std::string& name, const JsonValue& json);
 
 /// Whether "mla" asks for latent attention: true, or an object of sizes.

@@ -1,8 +1,8 @@
 #pragma once
 
+#include "sim/cluster/dtype.hpp"
 #include "sim/cluster/rank_groups.hpp"
 #include "sim/collectives/collective_time.hpp"
-#include "sim/core/dtype.hpp"
 #include "sim/moe/token_copies.hpp"
 #include "sim/plan/plan_values.hpp"
 
@@ -24,9 +24,9 @@ struct ExchangeCost {
   CollectiveCost dispatch, combine;
 };
 
-/// Uncontended time of one dispatch and one combine (docs/EXPERT-EXCHANGE.md). The busiest port
-/// decides: all ranks wait for it. Backward, a combine's gradient is dispatched in 16 bits and a
-/// dispatch's gradient combined.
+/// Uncontended time of one dispatch and one combine (docs/explanation/collectives.md). The busiest
+/// port decides: all ranks wait for it. Backward, a combine's gradient is dispatched in 16 bits and
+/// a dispatch's gradient combined.
 class ExpertExchange {
  public:
   /// Keeps the reference.

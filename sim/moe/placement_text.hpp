@@ -10,7 +10,7 @@ namespace orrery {
 std::string placement_text(const RoutingTrace& trace, const PlacementRequest& request,
                            const PlacementGain& gain);
 
-/// The same with every layer's slots, as orrery.placement/1 (docs/ROUTING.md).
+/// The same with every layer's slots, as orrery.placement/1 (docs/explanation/moe.md).
 std::string placement_json(const RoutingTrace& trace, const PlacementRequest& request,
                            const PlacementGain& gain);
 

@@ -56,7 +56,8 @@ struct RoutingPlan {
 RoutingPlan read_routing(const std::string& word, const Place& at,
                          const TraceExpectation& expected = {});
 
-/// A document of schema "orrery.routing/1" (docs/ROUTING.md). A trace that it names lies beside it.
+/// A document of schema "orrery.routing/1" (docs/explanation/moe.md). A trace that it names lies
+/// beside it.
 RoutingPlan parse_routing(const JsonValue& json, const TraceExpectation& expected = {});
 
 }  // namespace orrery

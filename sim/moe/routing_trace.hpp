@@ -55,7 +55,7 @@ struct TraceExpectation {
   std::int64_t per_token = 0;
 };
 
-/// Reads a trace, of either form (docs/ROUTING.md):
+/// Reads a trace, of either form (docs/explanation/moe.md):
 ///   JSON lines  {"layer": 0, "micro_batch": 0, "rank": 0, "tokens": [12, 0, ...]}
 ///   CSV         a first line layer,micro_batch,rank,expert,tokens; what is not listed is 0, but
 ///               every layer, micro-batch and rank must be there.

@@ -7,7 +7,8 @@
 
 namespace orrery {
 
-/// A schedule as a file has it (docs/OWN-PIPELINES.md): lines of a word and what belongs to it.
+/// A schedule as a file has it (docs/guides/own-pipelines.md): lines of a word and what belongs to
+/// it.
 ///
 ///     orrery.schedule/1
 ///     stages 2                  # ranks of a pipeline

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/core/nearest.hpp"
+
 namespace orrery {
 namespace {
 
@@ -13,7 +15,7 @@ double update_bytes(double gradient, double masters, double moments) {
 }
 
 double moments_of(const Plan& plan) {
-  return moment_bytes(plan.exp_avg) + moment_bytes(plan.exp_avg_sq);
+  return element_bytes(plan.exp_avg) + element_bytes(plan.exp_avg_sq);
 }
 
 // Files count a main gradient of fp32 that is read and written, and in what is above that a
@@ -79,13 +81,14 @@ void hold_state(const Plan& plan, Software& software) {
 }
 
 // Forward products and input gradients read a weight in different directions. Blackwell multiplies
-// 8 bits in both (Transformer Engine, utils.py, is_non_tn_fp8_gemm_supported), but blocks of mxfp8
-// lie along one, so that both are kept, and they are made of what is gathered in 16 bits
+// 8 bits in both (Transformer Engine, utils.py, is_non_tn_fp8_gemm_supported), but blocks with
+// scales lie along one, so that both are kept, and they are made of what is gathered in 16 bits
 // (Megatron Core, param_and_grad_buffer.py, reuse_grad_buf_for_mxfp8_param_ag).
 void hold_weights_in_8_bits(const Plan& plan, const Gpu& gpu, Software& software) {
-  const bool both_ways = plan.dtype == Dtype::mxfp8 || gpu.architecture < Architecture::blackwell;
+  const bool blocks = has_scale_blocks(plan.dtype);
+  const bool both_ways = blocks || gpu.architecture < Architecture::blackwell;
   software.held_weight_bytes = element_bytes(plan.dtype) * (both_ways ? 2.0 : 1.0);
-  if (plan.dtype == Dtype::fp8) software.weight_bytes = 1.0;
+  if (!blocks) software.weight_bytes = element_bytes(plan.dtype);
 }
 
 }  // namespace
@@ -134,11 +137,11 @@ MaybeRefused refuse_formats(const Plan& plan) {
     return infeasible("main_params",
                       masters + " completes bf16 weights: fp16 is no upper half of fp32", remedy);
   if (!plan.fp8_params) return {};
-  if (plan.dtype != Dtype::fp8 && plan.dtype != Dtype::mxfp8)
+  if (facts(plan.dtype).bits != 8)
     return infeasible(
         "fp8_params",
         "weights are kept in 8 bits where products are, and dtype=" + name(plan.dtype),
-        "use dtype=fp8 or mxfp8, or leave it out");
+        "use dtype=" + alternatives(names_of_products(8)) + ", or leave it out");
   if (plan.main_params == MainParams::remainders || plan.main_params == MainParams::none)
     return infeasible("main_params",
                       masters + " needs the 16 bits of a weight, which fp8_params does not keep",

@@ -103,7 +103,7 @@ struct Ring {
 /// between domains as many as the domain with the fewest members has, the i-th over the i-th
 /// members. Each member thus sends once inside its domain and once out of it, at most. NCCL's own
 /// rings go through all members, one for each NIC; on the links they come to the same
-/// (docs/COLLECTIVES.md). `group` ascends.
+/// (docs/explanation/collectives.md). `group` ascends.
 std::vector<Ring> rings_of(const Placement& placement, const std::vector<Rank>& group);
 
 /// What the fabric adds to a hop of `group`'s rings between domains (Topology::further_switches),

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "sim/core/dtype.hpp"
+#include "sim/cluster/dtype.hpp"
 #include "sim/core/enum_words.hpp"
 #include "sim/pipeline/schedule.hpp"
 #include "sim/plan/plan_values.hpp"
@@ -33,7 +33,7 @@ struct PlanChoices {
   int dp_replicate = 1;
 
   MainParams main_params = MainParams::fp32;
-  MomentFormat exp_avg = MomentFormat::fp32, exp_avg_sq = MomentFormat::fp32;
+  Dtype exp_avg = Dtype::fp32, exp_avg_sq = Dtype::fp32;  ///< Adam's moments.
   /// In fp8 and mxfp8: linear layers' weights are kept and gathered in 8 bits, not in 16.
   bool fp8_params = false;
   bool fp8_attention = false;  ///< Attention's products in 8 bits, as those of the plan's format.
@@ -55,8 +55,7 @@ struct PlanChoices {
   bool operator==(const PlanChoices&) const = default;
   /// The optimizer keeps masters and moments in fp32.
   bool has_fp32_state() const {
-    return main_params == MainParams::fp32 && exp_avg == MomentFormat::fp32 &&
-           exp_avg_sq == MomentFormat::fp32;
+    return main_params == MainParams::fp32 && exp_avg == Dtype::fp32 && exp_avg_sq == Dtype::fp32;
   }
 };
 

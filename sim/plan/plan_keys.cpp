@@ -5,7 +5,7 @@
 
 #include "sim/core/nearest.hpp"
 #include "sim/core/value_list.hpp"
-#include "sim/measurements/nccl_selection.hpp"
+#include "sim/nccl/nccl_selection.hpp"
 #include "sim/pipeline/schedule_file.hpp"
 #include "sim/plan/plan_values.hpp"
 
@@ -45,7 +45,7 @@ const auto divides = with(&PlanKey::range, OpenRange::divides);
 const auto doubles = with(&PlanKey::range, OpenRange::doubles);
 
 template <class... Traits>
-PlanKey key(const char* name, PlanPart part, const char* help, const KeyAccess& access,
+PlanKey key(const char* name, PlanPart part, const std::string& help, const KeyAccess& access,
             Traits... traits) {
   PlanKey made{name, part, help, access};
   (traits(made), ...);
@@ -78,7 +78,7 @@ std::vector<PlanKey> all_plan_keys() {
   const auto degree = whole<int>(1, 1 << 20);
   const auto amount = whole<std::int64_t>(1, 1 << 30);
   const auto word = any_text();
-  const auto moment = one_of<MomentFormat>();
+  const auto moment = format_of(FormatUse::moments);
   return {
       key("tp", degrees, "tensor-parallel ranks", {degree, &Choices::tp}, searched, divides,
           megatron("tensor-model-parallel-size"),
@@ -144,7 +144,7 @@ std::vector<PlanKey> all_plan_keys() {
           {truth(), &Request::sp, &Plan::sp}, matters(with_tensor_ranks),
           heading("sequence parallel"), usual("false"), searched, megatron("sequence-parallel")),
       key("dtype", precision, "format of the matrix multiplications",
-          {one_of<Dtype>(dtype_names()), &Request::dtype, &Plan::dtype}, heading("{}"),
+          {format_of(FormatUse::products), &Request::dtype, &Plan::dtype}, heading("{}"),
           elsewhere("precision")),
       key("main_params", precision,
           "what the optimizer updates: fp32 masters, the lower 16 bits of them beside bf16 "
@@ -154,7 +154,9 @@ std::vector<PlanKey> all_plan_keys() {
           heading("exp_avg {}"), usual("fp32"), elsewhere("exp-avg-dtype")),
       key("exp_avg_sq", precision, "format of Adam's second moment", {moment, &Choices::exp_avg_sq},
           heading("exp_avg_sq {}"), usual("fp32"), elsewhere("exp-avg-sq-dtype")),
-      key("fp8_params", precision, "weights are kept and gathered in 8 bits, in fp8 and mxfp8",
+      key("fp8_params", precision,
+          "weights are kept and gathered in 8 bits, in " +
+              alternatives(names_of_products(8), "and"),
           {truth(), &Choices::fp8_params}, heading("params in fp8"), usual("false"),
           elsewhere("fp8-param-gather")),
       key("attention", attention, "fused kernel, or the score matrix in memory",

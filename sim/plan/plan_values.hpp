@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/cluster/dtype.hpp"
 #include "sim/core/enum_words.hpp"
 #include "sim/core/json_value.hpp"
 
@@ -44,27 +45,6 @@ enum class MainParams {
 template <>
 inline const std::vector<std::string> enum_words<MainParams>{"fp32", "remainders", "bf16", "fp16",
                                                              "none"};
-/// Format of a moment of Adam. fp8 has one scale a tensor (Transformer Engine, optimizers/
-/// fused_adam.py); int8 a float for each 256 elements (bitsandbytes, optim/optimizer.py, blockwise;
-/// torchao, optim/adam.py).
-enum class MomentFormat { fp32, bf16, fp16, fp8, int8 };
-template <>
-inline const std::vector<std::string> enum_words<MomentFormat>{"fp32", "bf16", "fp16", "fp8",
-                                                               "int8"};
-inline double moment_bytes(MomentFormat format) {
-  switch (format) {
-    case MomentFormat::fp32:
-      break;
-    case MomentFormat::bf16:
-    case MomentFormat::fp16:
-      return 2.0;
-    case MomentFormat::fp8:
-      return 1.0;
-    case MomentFormat::int8:
-      return 1.0 + 4.0 / 256.0;
-  }
-  return 4.0;
-}
 
 enum class Recompute { none, selective, full };
 template <>

@@ -21,7 +21,7 @@ struct Role {
 /// Which ranks are simulated. Two ranks may share a role if nothing tells them apart: the same
 /// stage, groups that lie the same way, and neighbours that share a role in turn. Max-min fair
 /// sharing depends only on how many flows of each role cross each kind of link, so that one rank a
-/// role has exactly the rates of the whole (docs/FOLDING.md).
+/// role has exactly the rates of the whole (docs/explanation/simulation.md).
 class Cast {
  public:
   /// On a uniform system (System::uniform): every rank plays itself.
@@ -37,7 +37,7 @@ class Cast {
                         const std::vector<double>& speeds);
   /// On a system whose links are uniform: whom a rank follows on a ring does not count, so that
   /// what a neighbour's other traffic does to a ring's flow is smeared over the ring. Few roles,
-  /// and not exact (docs/FOLDING.md).
+  /// and not exact (docs/explanation/simulation.md).
   static Cast loosely_folded(const Placement& placement, const std::vector<double>& speeds);
 
   const std::vector<Role>& roles() const { return roles_; }

@@ -68,8 +68,8 @@ struct Refinement {
 ///
 /// One rank a role, one link a class, and `times` for how often a class of flows crosses it: in
 /// this quotient every flow has the rate that it has in the whole, because the max-min fair rates
-/// of the whole are unique and equal within classes (docs/FOLDING.md). Colours are refined until
-/// nothing splits; two partitions are taken for one only if a 64-bit hash collides.
+/// of the whole are unique and equal within classes (docs/explanation/simulation.md). Colours are
+/// refined until nothing splits; two partitions are taken for one only if a 64-bit hash collides.
 Refinement refine(const Placement& placement, const Topology& topology,
                   const std::vector<double>& speed_of_rank);
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sim/core/nearest.hpp"
 #include "sim/plan/scenario.hpp"
 
 namespace orrery {
@@ -105,13 +106,13 @@ MaybeRefused refuse_offloading(const Model& model, const Plan& plan) {
 
 MaybeRefused refuse_activations(const Model& model, const Plan& plan) {
   if (auto no = refuse_offloading(model, plan)) return no;
-  const bool in_8_bits = plan.dtype == Dtype::fp8 || plan.dtype == Dtype::mxfp8;
-  if (plan.fp8_attention && (!in_8_bits || !plan.fused_attention))
+  const std::string formats = alternatives(names_of_products(8));
+  if (plan.fp8_attention && (facts(plan.dtype).bits != 8 || !plan.fused_attention))
     return infeasible(
         "fp8_attention",
-        "attention in 8 bits is a fused kernel of a step in fp8 or mxfp8, and " +
+        "attention in 8 bits is a fused kernel of a step in " + formats + ", and " +
             (plan.fused_attention ? "dtype=" + name(plan.dtype) : std::string{"attention=unfused"}),
-        plan.fused_attention ? "use dtype=fp8 or mxfp8, or leave it out"
+        plan.fused_attention ? "use dtype=" + formats + ", or leave it out"
                              : "use attention=flash, or leave it out");
   return {};
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/core/catalog.hpp"
+#include "sim/core/nearest.hpp"
 #include "sim/core/object_reader.hpp"
 #include "sim/plan/plan_keys.hpp"
 #include "sim/plan/software_keys.hpp"
@@ -55,14 +56,6 @@ bool is_users_own(const PlanKey& key, const std::string& word) {
 // Whether it is of what is kept of a parameter.
 bool is_state(const PlanKey& key) { return key.part == PlanPart::precision && key.name != "dtype"; }
 
-// "none or full", "0, 1 or 2".
-std::string alternatives(const std::vector<std::string>& words) {
-  std::string all;
-  for (std::size_t i = 0; i < words.size(); ++i)
-    all += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
-  return all;
-}
-
 }  // namespace
 
 bool Support::has(const std::string& word) const {
@@ -87,6 +80,12 @@ std::vector<Support> read_support(const JsonValue& json) {
     all.push_back(std::move(support));
   }
   return all;
+}
+
+double Software::narrow_gemm_efficiency(Dtype dtype) const {
+  if (!has_scale_blocks(dtype)) return fp8_scaling.gemm_efficiency;
+  const auto found = block_gemm_efficiency.find(dtype);
+  return found == block_gemm_efficiency.end() ? 1.0 : found->second;
 }
 
 namespace {
@@ -128,7 +127,10 @@ MaybeRefused check_support(const Software& software, const Plan& plan) {
 
 bool supports(const Software& software, const std::string& key, const std::string& value) {
   if (key == "tp_overlap" && value == "true") return software.overlaps_tp();
-  if (key == "dtype" && !software.fp32 && (value == "fp32" || value == "tf32")) return false;
+  if (key == "dtype" && !software.fp32) {
+    const auto format = format_named(value, FormatUse::products);
+    if (format && is_wide(*format)) return false;
+  }
   const auto found = std::find_if(software.support.begin(), software.support.end(),
                                   [&](const Support& support) { return support.key->name == key; });
   return found == software.support.end() ||

@@ -1,11 +1,12 @@
 #pragma once
 
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "sim/core/dtype.hpp"
+#include "sim/cluster/dtype.hpp"
 #include "sim/core/error.hpp"
 #include "sim/core/json_value.hpp"
 #include "sim/measurements/kernel_tables.hpp"
@@ -176,8 +177,9 @@ struct Software {
   bool keeps_quantised_activations = false;  ///< Likewise an activation's input.
   Fp8Scaling fp8_scaling;
   std::optional<Fp32Training> fp32;  ///< None: it trains in neither fp32 nor tf32.
-  /// Of products in mxfp8 and in nvfp4, relative to the calibrated ones.
-  double mxfp8_gemm_efficiency = 1.0, nvfp4_gemm_efficiency = 1.0;
+  /// Efficiency of products in formats with scale blocks, relative to the calibrated ones; 1 where
+  /// none is given.
+  std::map<Dtype, double> block_gemm_efficiency;
   double weight_bytes = 2.0;  ///< Per parameter on the wire when weights are gathered.
   /// Per parameter: copies out of the buffer that weights are gathered in, and into the one that
   /// gradients are reduced from.
@@ -194,7 +196,8 @@ struct Software {
   double state_bytes = 12.0;       ///< Per parameter updated: masters and Adam's two moments.
 
   EagerKernels eager_kernels;
-  /// Of the rate of plain copies: kernels of norms, where their bytes are counted (docs/COST.md).
+  /// Of the rate of plain copies: kernels of norms, where their bytes are counted
+  /// (docs/explanation/layers.md).
   double norm_forward_efficiency = 1.0, norm_backward_efficiency = 1.0;
   double gemm_efficiency = 1.0;          ///< Of its GEMM library relative to the calibrated one.
   double attention_efficiency = 1.0;     ///< Of its attention kernel, likewise.
@@ -215,6 +218,8 @@ struct Software {
   std::optional<JsonValue> document;  ///< What it was read from.
 
   bool operator==(const Software&) const = default;
+  /// The same of any narrow format; fp8's is that of its scaling.
+  double narrow_gemm_efficiency(Dtype dtype) const;
   bool overlaps_tp() const { return overlap_tp_gradients || tp_hidden > 0.0; }
 };
 

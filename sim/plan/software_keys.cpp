@@ -34,11 +34,11 @@ std::vector<SoftwareKey> all_software_keys() {
   const auto on_host = [&](const char* name, Seconds Host::*part) {
     return optional(within(&S::expert_layer_host, figure(name, part, duration)));
   };
-  const auto figures = [](const char* name, auto read) {  // Each with a source of its own.
+  const auto figures = [](const std::string& name, auto read) {  // Each with a source of its own.
     return optional(SoftwareKey{name, read});
   };
-  return {
-      figure("dtype", &S::dtype, one_of<Dtype>(dtype_names())),
+  std::vector<SoftwareKey> keys{
+      figure("dtype", &S::dtype, format_of(FormatUse::products)),
       figure("sequence_parallel", &S::sequence_parallel, yes),
       figure("zero", &S::zero, whole(0, 3)),
       figure("fused_attention", &S::fused_attention, yes),
@@ -98,8 +98,6 @@ std::vector<SoftwareKey> all_software_keys() {
       figure("gradient_bytes", &S::gradient_bytes, real(1.0, 8.0)),
       figure("main_gradient_bytes", &S::main_gradient_bytes, real(1.0, 8.0)),
       figure("gemm_efficiency", &S::gemm_efficiency, real(0.01, 2.0)),
-      optional(figure("mxfp8_gemm_efficiency", &S::mxfp8_gemm_efficiency, real(0.01, 4))),
-      optional(figure("nvfp4_gemm_efficiency", &S::nvfp4_gemm_efficiency, real(0.01, 4))),
       figure("attention_efficiency", &S::attention_efficiency, real(0.01, 2.0)),
       figure("batched_gemm_efficiency", &S::batched_gemm_efficiency, real(0.01, 1.0)),
       figure("kernel_overhead", &S::kernel_overhead, duration),
@@ -116,6 +114,12 @@ std::vector<SoftwareKey> all_software_keys() {
       optional(figure("interleaved_from", &S::interleaved_from, whole(2, 1 << 20))),
       figures("support", [](Software& s, const JsonValue& v) { s.support = read_support(v); }),
   };
+  for (const Dtype dtype : formats_for(FormatUse::products))
+    if (has_scale_blocks(dtype))
+      keys.push_back(figures(name(dtype) + "_gemm_efficiency", [=](S& s, const JsonValue& v) {
+        s.block_gemm_efficiency[dtype] = v.sourced().number(0.01, 4);
+      }));
+  return keys;
 }
 
 }  // namespace

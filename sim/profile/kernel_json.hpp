@@ -8,7 +8,7 @@
 
 namespace orrery {
 
-/// orrery.kernel/1 (docs/JSON.md): one object, or of several sizes a list.
+/// orrery.kernel/1 (docs/reference/json.md): one object, or of several sizes a list.
 std::string kernel_json(const KernelSweep& sweep, const KernelPricer& pricer);
 
 /// What a list of operations belongs to.

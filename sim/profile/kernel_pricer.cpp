@@ -120,8 +120,7 @@ CollectiveCost exchange_of(const KernelQuestion& q, const CollectiveTime& collec
 KernelRoofs KernelPricer::roofs(const KernelQuestion& q) const {
   const Gpu& gpu = parts_->gpu();
   if (q.kind->of == Of::decode) {
-    const KernelWork work =
-        kernel_work("decode_attention", {WeightFormat::bf16, q.kv}, decode_sizes(q));
+    const KernelWork work = kernel_work("decode_attention", {Dtype::bf16, q.kv}, decode_sizes(q));
     return {work.flop, work.bytes, gpu.peak_16bit, gpu.memory_bandwidth};
   }
   if (is_exchange(q)) return wire_roofs(exchange_of(q, parts_->collectives), parts_->system);
@@ -137,20 +136,9 @@ KernelRoofs KernelPricer::roofs(const KernelQuestion& q) const {
 namespace {
 
 // The same product of an engine's layer, whose activations are quantised by another kernel.
-std::optional<WeightFormat> served_as(const KernelQuestion& q) {
-  if (q.kind->of != Of::gemm || q.gemm_pass() != GemmPass::forward) return std::nullopt;
-  switch (q.dtype) {
-    case Dtype::bf16:
-      return WeightFormat::bf16;
-    case Dtype::fp16:
-      return WeightFormat::fp16;
-    case Dtype::fp8:
-      return WeightFormat::fp8;
-    case Dtype::nvfp4:
-      return WeightFormat::nvfp4;
-    default:
-      return std::nullopt;
-  }
+bool is_served(const KernelQuestion& q) {
+  return q.kind->of == Of::gemm && q.gemm_pass() == GemmPass::forward &&
+         format_named(name(q.dtype), FormatUse::weights);
 }
 
 constexpr std::size_t most_rows = 5;
@@ -254,8 +242,8 @@ KernelAnswer KernelPricer::answer(const KernelQuestion& q) const {
   answer.training->tag = priced.tag;
   set_range(*answer.training, price_kind(op), parts_->errors(q, true));
   parts_->add_near_rows(answer, op);
-  if (const auto weights = served_as(q)) {
-    const KernelTime time = parts_->serving.gemm(*weights, q.at("n"), q.at("k"), q.at("m"));
+  if (is_served(q)) {
+    const KernelTime time = parts_->serving.gemm(q.dtype, q.at("n"), q.at("k"), q.at("m"));
     answer.served = price;
     answer.served->time = time.time;
     answer.served->tag = time.tag;
@@ -436,7 +424,7 @@ Op attention_op(const KernelQuestion& q, const Software& software) {
   op.window = shape.window;
   op.backward = q.is_backward();
   if (software.attention_library)
-    op.attention_kernel = attention_kernel_of(*software.attention_library, Dtype::bf16);
+    op.attention_kernel = attention_kernel_of(*software.attention_library);
   return op;
 }
 

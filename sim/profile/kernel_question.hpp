@@ -6,10 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "sim/core/dtype.hpp"
+#include "sim/cluster/dtype.hpp"
 #include "sim/kernels/gemm_formula.hpp"
 #include "sim/plan/plan_values.hpp"
-#include "sim/serving/number_format.hpp"
 
 namespace orrery {
 
@@ -51,8 +50,8 @@ struct KernelQuestion {
   const KernelKind* kind = nullptr;           ///< Never null.
   std::map<std::string, std::int64_t> sizes;  ///< All of the kind's keys.
   Dtype dtype = Dtype::bf16;
-  std::string pass;              ///< One of the kind's; "" where it has none.
-  KvFormat kv = KvFormat::bf16;  ///< Of decode.
+  std::string pass;        ///< One of the kind's; "" where it has none.
+  Dtype kv = Dtype::bf16;  ///< Of decode.
   ExpertDispatcher dispatcher = ExpertDispatcher::all_to_all;  ///< Of dispatch and combine.
 
   std::int64_t at(const std::string& key) const { return sizes.at(key); }

@@ -6,13 +6,9 @@ namespace orrery {
 
 MachineRoofs roofs_of(const Gpu& gpu) {
   MachineRoofs roofs{gpu.name, {}, gpu.memory_bandwidth};
-  const std::pair<const char*, FlopPerSecond> all[] = {{"nvfp4", gpu.peak_fp4},
-                                                       {"fp8", gpu.peak_fp8},
-                                                       {"bf16", gpu.peak_16bit},
-                                                       {"tf32", gpu.peak_tf32},
-                                                       {"fp32", gpu.peak_fp32}};
-  for (const auto& [name, peak] : all)
-    if (peak > FlopPerSecond{}) roofs.formats.push_back({name, peak});
+  for (const PeakKey& peak : peak_keys)
+    if (gpu.*peak.peak > FlopPerSecond{})
+      roofs.formats.push_back({name(peak.format), gpu.*peak.peak});
   std::stable_sort(roofs.formats.begin(), roofs.formats.end(),
                    [](const auto& a, const auto& b) { return a.peak > b.peak; });
   return roofs;

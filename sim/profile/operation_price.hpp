@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "sim/cluster/system.hpp"
-#include "sim/collectives/collective_cost.hpp"
 #include "sim/kernels/kernel_time.hpp"
+#include "sim/nccl/collective_cost.hpp"
 #include "sim/training/step_range.hpp"
 
 namespace orrery {

@@ -32,16 +32,16 @@ struct FaultTrace {
   std::vector<ServerFault> faults;
 };
 
-/// `word`: a name in workloads/faults or a path. Reads "orrery.faults/1" (docs/FAILURES.md), and
-/// the list of events that StepFun published with InfiniteHBD (Shou et al., SIGCOMM 2025).
-/// `servers`: of the fleet, where the file does not say how many had no fault. Faults of a server
-/// that overlap are one, of the first one's cause. Errors (bad_input): ends before their starts,
-/// events out of place, more servers than there are.
+/// `word`: a name in workloads/faults or a path. Reads "orrery.faults/1"
+/// (docs/reference/failure-models.md), and the list of events that StepFun published with
+/// InfiniteHBD (Shou et al., SIGCOMM 2025). `servers`: of the fleet, where the file does not say
+/// how many had no fault. Faults of a server that overlap are one, of the first one's cause. Errors
+/// (bad_input): ends before their starts, events out of place, more servers than there are.
 FaultTrace read_fault_trace(const std::string& word, std::optional<int> servers, const Place& at);
 FaultTrace parse_fault_trace(const JsonValue& json, std::optional<int> servers);
 
 /// `base` with the rates, the times to repair and the months of `trace`, whose servers have
-/// `gpus_per_server`. Months as in GOODPUT.md: the variance of faults over months, less what
+/// `gpus_per_server`. Months: the variance of faults over months, less what
 /// counting alone brings, over their squared mean. Errors (bad_input): a group that `base` has not.
 Reliability profile_of(const FaultTrace& trace, const Reliability& base, int gpus_per_server);
 

@@ -185,8 +185,9 @@ void add_slowness(const RunQuestion& question, PreparedRun& run) {
         {"", "--speeds"}, "'" + profile.name + "' does not say how healthy GPUs differ",
         "add \"speeds\": {\"deviation\": 0.015, \"source\": ...} to the profile, or leave it out");
   if (policy.evict && profile.slow.per_gpu_day == 0.0)
-    fail_input({"", "--evict"}, "no GPU of '" + profile.name + "' becomes slow",
-               "add \"slow_gpus\" to the profile (docs/FAILURES.md), or leave it out");
+    fail_input(
+        {"", "--evict"}, "no GPU of '" + profile.name + "' becomes slow",
+        "add \"slow_gpus\" to the profile (docs/reference/failure-models.md), or leave it out");
   Slowness slow;
   slow.per_day = profile.slow.per_gpu_day * plan.gpus();
   slow.error = {profile.slow.events, profile.spread};

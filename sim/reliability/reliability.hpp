@@ -68,7 +68,7 @@ struct TimeByGpus {
 };
 
 /// How often a fleet fails and what then happens: workloads/reliability/<name>.json
-/// ("orrery.reliability/1", docs/GOODPUT.md). Every figure names its source there.
+/// ("orrery.reliability/1", docs/reference/failure-models.md). Every figure names its source there.
 struct Reliability {
   std::string name;
   std::string title;

@@ -7,7 +7,8 @@
 
 namespace orrery {
 
-/// What a person reads of a run that failures interrupt (docs/GOODPUT.md says what each figure is).
+/// What a person reads of a run that failures interrupt (docs/guides/whole-runs.md says what each
+/// figure is).
 std::string training_run_text(const TrainingRun& run);
 
 /// One line: how long the run takes with such failures by the closed form, and its rent.

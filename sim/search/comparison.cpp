@@ -64,7 +64,7 @@ StepRange read_range(const JsonValue& result) {
   range.gpu = result.at("gpu").text();
   range.system = result.at("system").text();
   range.software = result.at("software").text();
-  range.dtype = choice<Dtype>(result.at("plan").at("dtype"), dtype_names());
+  range.dtype = read_format(result.at("plan").at("dtype"), FormatUse::products);
   return range;
 }
 
@@ -127,8 +127,7 @@ ComparedPlan read_compared_plan(const JsonValue& result, const std::string& sour
   plan.peak = Bytes{memory.at("peak_bytes").number(0.0, 1e18)};
   plan.capacity = Bytes{memory.at("capacity_bytes").number(1.0, 1e18)};
   for (const char* key : {"simulator", "engine"})  // `engine`: results of earlier versions.
-    if (const auto simulator = result.find(key))
-      plan.simulator = choice<Simulator>(*simulator);
+    if (const auto simulator = result.find(key)) plan.simulator = choice<Simulator>(*simulator);
   plan.critical_path = read_critical_path(result, plan.range.step);
   return plan;
 }

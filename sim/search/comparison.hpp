@@ -31,8 +31,9 @@ struct ComparedPlan {
   Range usd_per_trillion_tokens(Range rent_usd_per_gpu_hour) const;
 };
 
-/// Reads an object of schema "orrery.result/1" (docs/OUTPUT.md). Errors: what is missing, what is
-/// no such figure, and parts that do not add up to the step time: somebody changed the object.
+/// Reads an object of schema "orrery.result/1" (docs/reference/output.md). Errors: what is missing,
+/// what is no such figure, and parts that do not add up to the step time: somebody changed the
+/// object.
 ComparedPlan read_compared_plan(const JsonValue& result, const std::string& source);
 
 /// Errors: plans of different models.

@@ -124,7 +124,8 @@ void bound_points(const DeploymentSearchRequest& request, Ground& ground,
       point.bound.layout = static_cast<int>(i);
       point.bound.point = static_cast<std::int64_t>(i * works.size() + l);
       point.bound.between = between.si();
-      const bool slow = load.slo && between > load.slo->tpot && !works[l].one_token;
+      const std::optional<Slo>& slo = load.replay.slo;
+      const bool slow = slo && between > slo->tpot && !works[l].one_token;
       const double amount =
           request.goal == ServingGoal::goodput ? works[l].requests : works[l].outputs;
       point.bound.score = serving_score(
@@ -187,7 +188,7 @@ DeploymentFigures replay(const DeploymentSearchRequest& request, const Ground& g
                        asked);
   };
   if (request.goal != ServingGoal::goodput) return figures_of(serve(load));
-  const Goodput goodput = largest_rate(serve, load, request.traffic);
+  const Goodput goodput = largest_rate(serve, load);
   DeploymentFigures figures;
   if (goodput.at_rate) figures = figures_of(*goodput.at_rate);
   figures.rate = goodput.rate;
@@ -199,7 +200,7 @@ double score_of(const DeploymentSearchRequest& request, const Ground& ground, co
                 const DeploymentFigures& figures) {
   const DeploymentLayout& layout =
       ground.space.layouts[static_cast<std::size_t>(point.bound.layout)];
-  const std::optional<Slo>& slo = request.loads[point.load].slo;
+  const std::optional<Slo>& slo = request.loads[point.load].replay.slo;
   if (figures.saturated || (slo && figures.slo_share < slo->share)) return never;
   return serving_score(request.goal, rate_of(request.goal, figures, layout.gpus()),
                        ground.economics[static_cast<std::size_t>(layout.ground)]);

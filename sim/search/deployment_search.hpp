@@ -18,8 +18,8 @@ struct DeploymentSearchRequest {
   std::vector<ServingGround> grounds;  ///< Each system with each engine and number of GPUs.
   std::vector<FixedKey> fixed;
   /// What clients do: each deployment is asked about each of them. All have the limits, if any.
+  /// The goal goodput, which searches the rate, has one.
   std::vector<ServingLoad> loads;
-  RequestTraffic traffic;  ///< Of goodput, whose rate is searched: loads has one, for the lengths.
   ServingGoal goal = ServingGoal::throughput;
   std::string economics;      ///< A file over the catalog's prices; "" for none.
   bool pareto = false;        ///< All that no other beats in score and interactivity at once.

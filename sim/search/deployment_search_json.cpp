@@ -42,11 +42,11 @@ Json found_json(const FoundDeployment& found, const DeploymentSearchRequest& req
       {"deployment", deployment_json(found.layout.plan, request.model)},
       {"prefill", found.layout.pools ? deployment_json(found.layout.pools->prefill, request.model)
                                      : Json(nullptr)},
-      {"concurrency", load.clients > 0 ? Json(load.clients) : Json(nullptr)},
+      {"concurrency", load.list.clients > 0 ? Json(load.list.clients) : Json(nullptr)},
       {"objective", rounded(found.figure)},
       {"tie", found.tie},
       {"figures", figures_json(found)}};
-  if (load.slo) json["figures"]["slo_attainment"] = rounded(found.figures.slo_share);
+  if (load.replay.slo) json["figures"]["slo_attainment"] = rounded(found.figures.slo_share);
   if (request.goal == ServingGoal::goodput) json["figures"]["largest_rate"] = found.figures.rate;
   json["cost"] = token_cost_json(found.cost);
   json["command"] = command_of(found, request, words);

@@ -93,7 +93,7 @@ Table table_of(const DeploymentSearchResult& result, const DeploymentSearchReque
   if (!title.empty()) columns.push_back({title});
   for (const char* header : {"tok/s/GPU", "a user", "TTFT p50", "p99", "TPOT p50", "p99", "KV"})
     columns.push_back({header});
-  const bool closed = request.loads.front().clients > 0;
+  const bool closed = request.loads.front().list.clients > 0;
   if (loads) columns.push_back({closed ? "clients" : "load"});
   columns.push_back({"deployment", Align::left});
   Table table{columns};
@@ -111,7 +111,7 @@ Table table_of(const DeploymentSearchResult& result, const DeploymentSearchReque
           percent(figures.kv_peak)})
       cells.push_back(cell);
     if (loads)
-      cells.push_back(closed ? grouped(request.loads[found.load].clients)
+      cells.push_back(closed ? grouped(request.loads[found.load].list.clients)
                              : words.loads[found.load]);
     cells.push_back(name_of(found, request));
     table.add_row(cells);

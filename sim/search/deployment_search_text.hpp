@@ -20,7 +20,7 @@ struct DeploymentSearchWords {
 Document deployment_search_document(const DeploymentSearchResult& result,
                                     const DeploymentSearchRequest& request,
                                     const DeploymentSearchWords& words);
-/// orrery.serving_search/1 (docs/DEPLOYMENTS.md).
+/// orrery.serving_search/1 (docs/reference/json.md).
 std::string deployment_search_json(const DeploymentSearchResult& result,
                                    const DeploymentSearchRequest& request,
                                    const DeploymentSearchWords& words);

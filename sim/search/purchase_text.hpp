@@ -52,7 +52,7 @@ std::string command_of(const PurchaseRow& row, const PurchaseRequest& request,
 Document purchase_document(const Purchase& purchase, const PurchaseRequest& request,
                            const PurchaseNames& names);
 
-/// "orrery.purchase/1" (docs/JSON.md).
+/// "orrery.purchase/1" (docs/reference/json.md).
 std::string purchase_json(const Purchase& purchase, const PurchaseRequest& request,
                           const PurchaseNames& names);
 /// A line a row.

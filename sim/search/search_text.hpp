@@ -29,7 +29,7 @@ std::string search_notes(const SearchResult& result, const SearchRequest& reques
 std::string search_text(const SearchResult& result, const SearchRequest& request,
                         const SearchNames& names);
 
-/// orrery.search/1 (docs/SEARCH.md).
+/// orrery.search/1 (docs/reference/json.md).
 std::string search_json(const SearchResult& result, const SearchRequest& request,
                         const SearchNames& names);
 

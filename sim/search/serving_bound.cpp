@@ -56,15 +56,10 @@ constexpr double bound_rounding = 0.999;
 
 bool keeps_prompts_apart(const ServingSetup& setup) { return !setup.deployment.mixed; }
 
-bool reserves_answers(const ServingSetup& setup) {
-  return setup.engine.scheduler == SchedulerKind::trtllm ||
-         setup.engine.scheduler == SchedulerKind::static_batch;
-}
-
 // No iteration has more tokens: those of the budget, and of the prompt that was the last to begin.
 std::int64_t most_tokens(const ServingSetup& setup, std::int64_t longest_prompt) {
   const Deployment& plan = setup.deployment;
-  if (setup.engine.scheduler == SchedulerKind::static_batch) return plan.max_seqs * longest_prompt;
+  if (!setup.engine.scheduler->continuous) return plan.max_seqs * longest_prompt;
   return plan.budget + longest_prompt + plan.step_tokens() * plan.max_seqs;
 }
 
@@ -185,7 +180,7 @@ Seconds ServingBound::on_host(const Share& share) const {
 Seconds ServingBound::least_span(const AskedWork& work, const ServingLoad& load) const {
   // Where a router looks at them, one replica may have all clients for a while.
   const bool together =
-      looks_at_replicas(load.routing) || priced_.setup.deployment.pp > 1 || in_step_;
+      looks_at_replicas(load.replay.routing) || priced_.setup.deployment.pp > 1 || in_step_;
   return least_span(work, load, units_, together);
 }
 
@@ -207,7 +202,8 @@ Seconds ServingBound::least_span(const AskedWork& work, const ServingLoad& load,
     const std::int64_t blocks = (work.least_prompt + plan.block - 1) / plan.block;
     rows = std::min(rows, copies_ * static_cast<double>(kv_tokens / plan.block / blocks));
   }
-  const double clients = load.clients > 0 ? static_cast<double>(load.clients) : work.in_all;
+  const bool closed = load.list.clients > 0;
+  const double clients = closed ? static_cast<double>(load.list.clients) : work.in_all;
   const double units = together ? of_units : std::min(of_units, clients);
   const double at_once = together ? clients : std::ceil(clients / units);
   rows = std::max(1.0, std::min(rows, at_once));
@@ -220,16 +216,16 @@ Seconds ServingBound::least_span(const AskedWork& work, const ServingLoad& load,
   // A step finds the context of the first of the tokens that it brings.
   share.contexts = std::max(0.0, work.contexts / units / most_tokens_ -
                                      0.5 * (most_tokens_ - 1.0) * share.decodes * most_tokens_);
+  const bool reserves_answers = setup.engine.scheduler->reserves_answers;
   double by_memory = 0.0;
   if (!work.shares_prefixes)
-    by_memory = (reserves_answers(setup) ? work.reserved / units / most_tokens_ : share.contexts) /
+    by_memory = (reserves_answers ? work.reserved / units / most_tokens_ : share.contexts) /
                 (copies_ * static_cast<double>(kv_tokens));
   share.iterations = std::max(share.answers / rows, by_memory);
-  share.decode_iterations =
-      std::max(share.decodes / rows, reserves_answers(setup) ? 0.0 : by_memory);
+  share.decode_iterations = std::max(share.decodes / rows, reserves_answers ? 0.0 : by_memory);
   Seconds least = std::max(on_gpu(share), on_host(share));
 
-  if (together && load.clients > 0) {
+  if (together && closed) {
     // On average all of them have `clients` / units. An iteration of n decodes takes at least
     // a + b n, and n / (a + b n) is concave: what they make together is the most where all have
     // the same n, so that decodes alone take a decodes / (clients / units) + b decodes.

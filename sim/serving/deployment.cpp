@@ -5,6 +5,7 @@
 #include "sim/core/nearest.hpp"
 #include "sim/core/object_reader.hpp"
 #include "sim/core/value_list.hpp"
+#include "sim/serving/kernel_roof.hpp"
 
 namespace orrery {
 namespace {
@@ -110,9 +111,9 @@ void settle_degrees(const Model& model, const DeploymentRequest& request, int gp
 
 void settle_formats(const Model& model, const System& system, const ServingEngine& engine,
                     const DeploymentRequest& request, const Place& at, Deployment& plan) {
-  plan.weights = request.weights.value_or(WeightFormat::bf16);
+  plan.weights = request.weights.value_or(Dtype::bf16);
   plan.experts = request.experts.value_or(plan.weights);
-  plan.kv = request.kv.value_or(KvFormat::bf16);
+  plan.kv = request.kv.value_or(Dtype::bf16);
   if (request.experts && !model.experts)
     fail_input(at / "experts", "the model has no experts", "leave it out");
   need_format(at / "weights", engine, name(plan.weights), engine.weights);
@@ -124,18 +125,16 @@ void settle_formats(const Model& model, const System& system, const ServingEngin
       fail_infeasible(at / "experts", no->problem, no->remedy);
 }
 
-// Of these schedulers only sglang's can do both.
 void settle_mixing(const ServingEngine& engine, const DeploymentRequest& request, const Place& at,
                    Deployment& plan) {
-  const bool usual =
-      engine.scheduler == SchedulerKind::vllm || engine.scheduler == SchedulerKind::trtllm;
-  plan.mixed = request.mixed.value_or(usual);
-  if (plan.mixed != usual && engine.scheduler != SchedulerKind::sglang)
+  const SchedulerKind& scheduler = *engine.scheduler;
+  plan.mixed = request.mixed.value_or(scheduler.mixes);
+  if (plan.mixed != scheduler.mixes && !scheduler.may_change_mixing)
     fail_infeasible(at / "mixed",
                     "the engine '" + engine.name + "' " +
-                        (usual ? "always computes prompts beside decodes"
-                               : "computes no prompts beside decodes"),
-                    "leave it out, or use sglang");
+                        (scheduler.mixes ? "always computes prompts beside decodes"
+                                         : "computes no prompts beside decodes"),
+                    "leave it out, or use " + schedulers_with(&SchedulerKind::may_change_mixing));
 }
 
 void settle_speculation(const Model& model, const ServingEngine& engine, const Speculation& asked,
@@ -176,7 +175,7 @@ Deployment make_deployment(const Model& model, const System& system, const Servi
   if (plan.host_kv > Bytes{} && !engine.host_kv)
     fail_infeasible(at / "host_kv",
                     "the engine '" + engine.name + "' keeps no keys and values on the host",
-                    "leave it out, or use vllm, sglang or trtllm");
+                    "leave it out, or use " + schedulers_with(&SchedulerKind::continuous));
   if (request.speculate) settle_speculation(model, engine, *request.speculate, at, plan);
   return plan;
 }
@@ -275,7 +274,7 @@ std::vector<DeploymentKey> all_keys() {
   using D = DeploymentRequest;
   const auto ranks = whole(1, most_ranks), tokens = whole(1, most_tokens);
   const auto expert_ranks = whole(1, most_ranks * most_ranks);
-  const auto weights = one_of<WeightFormat>(weight_format_names());
+  const auto weights = format_of(FormatUse::weights);
   const Notation<Bytes> host{Form::word, "SIZE", {}, host_memory};
   const Notation<std::optional<Speculation>> method{Form::word, "METHOD:N@RATE", {}, drafting};
   return {
@@ -291,8 +290,7 @@ std::vector<DeploymentKey> all_keys() {
             "copies of all of it (default: as many as the GPUs hold)"),
       field("weights", &D::weights, weights, "format of the weights (default bf16)"),
       field("experts", &D::experts, weights, "format of the experts' weights (default as weights)"),
-      field("kv", &D::kv, one_of<KvFormat>(kv_format_names()),
-            "format of the KV cache (default bf16)"),
+      field("kv", &D::kv, format_of(FormatUse::kv_cache), "format of the KV cache (default bf16)"),
       field("budget", &D::budget, tokens, "tokens of an iteration (default: the engine's)"),
       field("max_seqs", &D::max_seqs, tokens, "requests of an iteration (default: the engine's)"),
       field("kv_share", &D::kv_share, real(0.01, 1.0),
@@ -307,7 +305,7 @@ std::vector<DeploymentKey> all_keys() {
             "host memory of each GPU that keeps keys and values of prompts: 64GB (default none)"),
       field("speculate", &D::speculate, method,
             "N drafted tokens a step, of which this share is accepted: mtp:2@0.7 "
-            "(docs/SPECULATION.md)")};
+            "(docs/guides/serve.md)")};
 }
 
 const DeploymentKey& key_named(const std::string& name, const Place& at) {

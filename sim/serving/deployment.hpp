@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "sim/cluster/dtype.hpp"
 #include "sim/cluster/system.hpp"
 #include "sim/core/field.hpp"
 #include "sim/core/json_value.hpp"
 #include "sim/model/model.hpp"
-#include "sim/serving/number_format.hpp"
 #include "sim/serving/serving_engine.hpp"
 #include "sim/serving/speculation.hpp"
 
@@ -19,8 +19,8 @@ namespace orrery {
 /// How a model is to be served, as far as the user says it.
 struct DeploymentRequest {
   std::optional<int> tp, pp, ep, dp, moe_tp, replicas;
-  std::optional<WeightFormat> weights, experts;
-  std::optional<KvFormat> kv;
+  std::optional<Dtype> weights, experts;
+  std::optional<Dtype> kv;
   std::optional<std::int64_t> budget, max_seqs, block;
   std::optional<double> kv_share;
   std::optional<bool> chunked, mixed;
@@ -34,9 +34,9 @@ struct DeploymentRequest {
 /// copy with requests of its own; experts lie on the same GPUs as moe_tp x ep.
 struct Deployment {
   int tp = 1, pp = 1, ep = 1, dp = 1, moe_tp = 1, replicas = 1;
-  WeightFormat weights = WeightFormat::bf16;
-  WeightFormat experts = WeightFormat::bf16;
-  KvFormat kv = KvFormat::bf16;
+  Dtype weights = Dtype::bf16;
+  Dtype experts = Dtype::bf16;
+  Dtype kv = Dtype::bf16;
   std::int64_t budget = 0;    ///< Tokens of an iteration of one attention rank.
   std::int64_t max_seqs = 0;  ///< Requests of it.
   std::int64_t block = 0;     ///< Tokens of a KV block.

@@ -184,17 +184,11 @@ bool is_left_out(std::span<const std::int64_t> sizes) {
   return (hash >> 32) % 4 == 0;
 }
 
-template <class Format>
-Format format_named(const std::vector<std::string>& names, const std::string& word) {
-  const auto found = std::find(names.begin(), names.end(), word);
-  return found == names.end() ? Format{} : static_cast<Format>(found - names.begin());
-}
-
 }  // namespace
 
 std::vector<LeftOutRow> left_out_rows(const ServingTable& table, const Gpu& gpu) {
-  const KernelFormats formats{format_named<WeightFormat>(weight_format_names(), table.weights),
-                              format_named<KvFormat>(kv_format_names(), table.kv)};
+  const KernelFormats formats{format_named(table.weights, FormatUse::weights).value_or(Dtype::bf16),
+                              format_named(table.kv, FormatUse::kv_cache).value_or(Dtype::bf16)};
   const RoofRates rates = roof_rates(gpu, table.op, formats);
   ServingTable kept = table;
   kept.sizes.clear();

@@ -12,19 +12,6 @@
 
 namespace orrery {
 
-/// Which replica a request goes to.
-enum class Routing {
-  round_robin,
-  random,
-  session,       ///< One session to one replica.
-  least_tokens,  ///< Whose requests have the fewest tokens.
-  power_of_two,  ///< Of two drawn replicas that one.
-  prefix  ///< Whose requests and the part of the prompt that it does not know are the fewest.
-};
-template <>
-inline const std::vector<std::string> enum_words<Routing>{"round-robin",  "random",       "session",
-                                                          "least-tokens", "power-of-two", "prefix"};
-
 /// Whether it looks at the replicas. Others split a stream before anything is simulated.
 bool looks_at_replicas(Routing routing);
 

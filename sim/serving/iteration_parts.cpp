@@ -32,11 +32,11 @@ constexpr std::int64_t longest_measured_window = 256;
 
 }  // namespace
 
-IterationPart IterationPrices::product(const std::string& op, int count, WeightFormat format,
+IterationPart IterationPrices::product(const std::string& op, int count, Dtype format,
                                        std::int64_t n, std::int64_t k, std::int64_t m) const {
   const KernelTime one = kernels_->gemm(format, n, k, m);
   const std::array<std::int64_t, 3> sizes{n, k, m};
-  const KernelWork work = kernel_work("gemm", {format, KvFormat::bf16}, sizes);
+  const KernelWork work = kernel_work("gemm", {format, Dtype::bf16}, sizes);
   return {op,
           count,
           static_cast<double>(count) * one.time,
@@ -49,7 +49,7 @@ IterationPart IterationPrices::product(const std::string& op, int count, WeightF
 void IterationPrices::attention_products(std::int64_t m, std::vector<IterationPart>& parts) const {
   const std::int64_t heads = model_.heads / plan_.tp;
   const int layers = model_.layers;
-  const WeightFormat format = plan_.weights;
+  const Dtype format = plan_.weights;
   if (!model_.latent) {
     const std::int64_t kv_heads = std::max<std::int64_t>(1, model_.kv_heads / plan_.tp);
     const std::int64_t width = (heads + 2 * kv_heads) * model_.head_dim;
@@ -106,7 +106,7 @@ IterationPart IterationPrices::gathered_exchange(std::int64_t m) const {
   const auto layers = static_cast<double>(expert_layers_);
   const double values = static_cast<double>(m * plan_.dp * model_.hidden);
   const double sent = engine_.dispatches_quantised
-                          ? std::min(activation_bytes, bytes_per_weight(plan_.experts))
+                          ? std::min(activation_bytes, element_bytes(plan_.experts))
                           : activation_bytes;
   const auto ranks = static_cast<int>(plan_.stage_gpus());
   const Bytes out{sent * values}, back{activation_bytes * values};
@@ -130,7 +130,7 @@ void IterationPrices::expert_layers(std::int64_t m, std::vector<IterationPart>& 
                                           experts.count, plan_.moe_tp, plan_.ep,
                                           m * plan_.dp};
   const KernelTime one = kernels_->experts(plan_.experts, sizes);
-  const KernelWork work = kernel_work("experts", {plan_.experts, KvFormat::bf16}, sizes);
+  const KernelWork work = kernel_work("experts", {plan_.experts, Dtype::bf16}, sizes);
   parts.push_back({"experts", expert_layers_, layers * one.time, one.tag, layers * work.bytes,
                    layers * work.flop, peak_of(system_.gpu, plan_.experts, {})});
   if (engine_.small.router > Seconds{})
@@ -179,7 +179,7 @@ Bytes IterationPrices::bytes_between_products() const {
   const double taken = model_.layers * (hidden + attended) + dense + shared +
                        (dense_layers_ + (shared > 0.0 ? expert_layers_ : 0)) * hidden;
   const bool apart = std::ranges::count(engine_.small.quantises_apart, plan_.weights) > 0;
-  const double quantised = apart ? activation_bytes + bytes_per_weight(plan_.weights) : 0.0;
+  const double quantised = apart ? activation_bytes + element_bytes(plan_.weights) : 0.0;
   return Bytes{activation_bytes * between + quantised * taken};
 }
 
@@ -227,7 +227,7 @@ std::vector<IterationPart> IterationPrices::decode_parts(std::int64_t requests,
   if (model_.latent) {
     const KernelTime one = kernels_->latent_decode(plan_.kv, requests, heads, mean);
     const std::array<std::int64_t, 3> sizes{requests, heads, mean};
-    const KernelWork work = kernel_work("latent_decode", {WeightFormat::bf16, plan_.kv}, sizes);
+    const KernelWork work = kernel_work("latent_decode", {Dtype::bf16, plan_.kv}, sizes);
     const auto layers = static_cast<double>(model_.layers);
     return {{"decode_attention", model_.layers, layers * one.time, one.tag, layers * work.bytes,
              layers * work.flop, system_.gpu.peak_16bit}};
@@ -244,7 +244,7 @@ std::vector<IterationPart> IterationPrices::decode_parts(std::int64_t requests,
                                             by_kernel ? window : 0,
                                             by_kernel ? mean : seen};
     const KernelTime one = kernels_->decode_attention(plan_.kv, sizes);
-    const KernelWork work = kernel_work("decode_attention", {WeightFormat::bf16, plan_.kv}, sizes);
+    const KernelWork work = kernel_work("decode_attention", {Dtype::bf16, plan_.kv}, sizes);
     const auto layers = static_cast<double>(count);
     parts.push_back({window > 0 ? "decode_attention.window" : "decode_attention", count,
                      layers * one.time, one.tag, layers * work.bytes, layers * work.flop,
@@ -257,11 +257,11 @@ AttentionFloor IterationPrices::least_decode_attention() const {
   // Of one request: what a token more in the cache adds to the bytes that are read.
   const auto bytes = [&](std::int64_t context) {
     if (model_.latent)
-      return kernel_work("latent_decode", {WeightFormat::bf16, plan_.kv},
+      return kernel_work("latent_decode", {Dtype::bf16, plan_.kv},
                          std::array<std::int64_t, 3>{1, model_.heads / plan_.tp, context})
           .bytes;
     return kernel_work(
-               "decode_attention", {WeightFormat::bf16, plan_.kv},
+               "decode_attention", {Dtype::bf16, plan_.kv},
                std::array<std::int64_t, 6>{1, model_.heads / plan_.tp,
                                            std::max<std::int64_t>(1, model_.kv_heads / plan_.tp),
                                            model_.head_dim, 0, context})
@@ -308,7 +308,7 @@ std::vector<IterationPart> IterationPrices::prefill_parts(const PrefillChunk& ch
     const auto behind = static_cast<double>(cached);
     const double keys_moved = model_.latent
                                   ? activation_bytes * static_cast<double>(heads)
-                                  : bytes_per_value(plan_.kv) * static_cast<double>(kv_heads);
+                                  : element_bytes(plan_.kv) * static_cast<double>(kv_heads);
     const Bytes moved{
         width * (activation_bytes * static_cast<double>(heads) * q + keys_moved * (q + behind))};
     parts.push_back({window > 0 ? "prefill_attention.window" : "prefill_attention", count,
@@ -325,7 +325,7 @@ std::vector<IterationPart> IterationPrices::head_parts(std::int64_t rows) const 
   sampling.time =
       engine_.small.sampling + static_cast<double>(rows) * engine_.small.sampling_per_request;
   // No engine quantises the head.
-  return {product("gemm.head", 1, WeightFormat::bf16, words, model_.hidden, rows), sampling};
+  return {product("gemm.head", 1, Dtype::bf16, words, model_.hidden, rows), sampling};
 }
 
 }  // namespace orrery

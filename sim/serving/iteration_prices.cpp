@@ -103,7 +103,7 @@ IterationPrices::IterationPrices(const Model& model, const System& system,
     ++layers_by_window_[local ? model.window : 0];
   }
   if (plan_.dp > 1 && plan_.stage_gpus() > system.nvlink_domain) {
-    // That of DeepEP's low-latency dispatch (docs/EXPERT-EXCHANGE.md).
+    // That of DeepEP's low-latency dispatch (docs/explanation/collectives.md).
     const ExchangeConstants network =
         read_exchange_kernels(system.gpu.name).deepep_low_latency.dispatch.remote;
     const double domains =
@@ -117,7 +117,7 @@ IterationPrices::IterationPrices(const Model& model, const System& system,
   drafts.pp = 1;
   if (!plan_.drafter->experts) drafts.dp = drafts.ep = drafts.moe_tp = 1;
   // Heads trained beside a model are kept in 16 bits.
-  if (plan_.speculation->method == DraftMethod::eagle) drafts.weights = WeightFormat::bf16;
+  if (plan_.speculation->method == DraftMethod::eagle) drafts.weights = Dtype::bf16;
   drafter_ =
       std::make_unique<const IterationPrices>(*plan_.drafter, system, drafts, engine, kernels_);
 }

@@ -77,7 +77,7 @@ struct AttentionFloor {
   Seconds a_token;
 };
 
-/// What iterations of a deployment cost, uncontended (docs/SERVING.md).
+/// What iterations of a deployment cost, uncontended (docs/explanation/serving.md).
 ///
 ///     gpu  = dense(tokens) + decode_attention + prefill_attention + head(rows)
 ///     step = max(gpu, host) + gap, or gpu + host + gap where the engine does not hide its host
@@ -136,7 +136,7 @@ class IterationPrices {
   std::vector<IterationPart> decode_parts(std::int64_t requests, std::int64_t context) const;
   std::vector<IterationPart> prefill_parts(const PrefillChunk& chunk) const;
   std::vector<IterationPart> head_parts(std::int64_t rows) const;
-  IterationPart product(const std::string& op, int count, WeightFormat format, std::int64_t n,
+  IterationPart product(const std::string& op, int count, Dtype format, std::int64_t n,
                         std::int64_t k, std::int64_t m) const;
   void attention_products(std::int64_t tokens, std::vector<IterationPart>& parts) const;
   void mlp_products(std::int64_t tokens, std::vector<IterationPart>& parts) const;

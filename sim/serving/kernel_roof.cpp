@@ -28,12 +28,17 @@ const std::map<std::string, Seconds>& starts() {
   return all;
 }
 
-KernelWork gemm_work(double n, double k, double m, WeightFormat format) {
-  const double in = std::min(bytes_per_weight(format), elements_16_bit);
-  // Formats of weights alone multiply 16-bit activations.
-  const bool activations_16_bit =
-      format == WeightFormat::mxfp4 || format == WeightFormat::int8 || format == WeightFormat::int4;
-  const double x = activations_16_bit ? elements_16_bit : in;
+// Each weight is read as it is stored, and written.
+double written_out_bytes(Dtype format) { return element_bytes(format) + elements_16_bit; }
+
+KernelWork gemm_work(double n, double k, double m, Dtype format) {
+  if (m > facts(format).fused_rows) {
+    KernelWork work = gemm_work(n, k, m, Dtype::bf16);
+    work.bytes += Bytes{written_out_bytes(format) * n * k};
+    return work;
+  }
+  const double in = std::min(element_bytes(format), elements_16_bit);
+  const double x = facts(format).weight_only ? elements_16_bit : in;
   return {Flop{2.0 * m * n * k}, Bytes{in * n * k + x * m * k + elements_16_bit * m * n}};
 }
 
@@ -53,7 +58,7 @@ double distinct_experts(std::int64_t experts, std::int64_t ep, std::int64_t per_
 KernelWork kernel_work(const std::string& op, const KernelFormats& formats,
                        std::span<const std::int64_t> sizes) {
   const auto size = [&](std::size_t i) { return static_cast<double>(sizes[i]); };
-  const double kv = bytes_per_value(formats.kv);
+  const double kv = element_bytes(formats.kv);
   if (op == "gemm") return gemm_work(size(0), size(1), size(2), formats.weights);
   if (op == "decode_attention") {
     const double seen = sizes[4] > 0 ? std::min(size(4), size(5)) : size(5);
@@ -85,12 +90,28 @@ KernelWork kernel_work(const std::string& op, const KernelFormats& formats,
     const double rows = tokens * per_token / ep;  // Products of a rank.
     const double read = distinct_experts(sizes[3], sizes[5], sizes[2], tokens, power_law_evenness);
     const double weights = 3.0 * hidden * inter / tp;
-    return {Flop{2.0 * rows * weights}, Bytes{read * weights * bytes_per_weight(formats.weights) +
-                                              rows * hidden * 2.0 * elements_16_bit}};
+    const bool fused = std::isinf(facts(formats.weights).fused_rows);
+    const double written =
+        fused ? 0.0 : size(3) / ep * weights * written_out_bytes(formats.weights);
+    return {Flop{2.0 * rows * weights},
+            Bytes{read * weights * (fused ? element_bytes(formats.weights) : elements_16_bit) +
+                  rows * hidden * 2.0 * elements_16_bit + written}};
   }
   assert(op == "all_reduce");
   const double gpus = size(0);
   return {Flop{}, Bytes{2.0 * (gpus - 1.0) / gpus * elements_16_bit * size(1)}};
+}
+
+MaybeRefused lacks_units(const Gpu& gpu, Dtype format) {
+  if (gpu.*facts(format).peak > FlopPerSecond{}) return {};
+  return infeasible(
+      "weights", "the GPU '" + gpu.name + "' has no units for " + name(format),
+      gpu.peak_fp8 > FlopPerSecond{} ? "use fp8, bf16 or int4" : "use bf16, fp16, int8 or int4");
+}
+
+FlopPerSecond peak_of(const Gpu& gpu, Dtype format, const Place& at) {
+  if (const auto no = lacks_units(gpu, format)) fail_infeasible(at, no->problem, no->remedy);
+  return gpu.*facts(format).peak;
 }
 
 Seconds kernel_roof(const std::string& op, const KernelWork& work, FlopPerSecond peak,

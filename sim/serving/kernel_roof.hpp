@@ -5,7 +5,6 @@
 #include <string>
 
 #include "sim/cluster/system.hpp"
-#include "sim/serving/number_format.hpp"
 
 namespace orrery {
 
@@ -17,8 +16,8 @@ struct KernelWork {
 
 /// The formats that a kernel's table was measured with; those that do not concern it are ignored.
 struct KernelFormats {
-  WeightFormat weights = WeightFormat::bf16;
-  KvFormat kv = KvFormat::bf16;
+  Dtype weights = Dtype::bf16;
+  Dtype kv = Dtype::bf16;
 };
 
 /// Work of one kernel of `op`, with the sizes that serving_table_columns() names. b requests, a
@@ -42,6 +41,10 @@ KernelWork kernel_work(const std::string& op, const KernelFormats& formats,
 double distinct_experts(std::int64_t experts, std::int64_t ep, std::int64_t per_token,
                         double tokens, double evenness);
 inline constexpr double power_law_evenness = 0.75;
+
+/// Peak of the units that multiply weights of a format. Errors (infeasible): the GPU has none such.
+FlopPerSecond peak_of(const Gpu& gpu, Dtype format, const Place& at);
+MaybeRefused lacks_units(const Gpu& gpu, Dtype format);
 
 /// The least time that the work takes on a GPU, with a fixed start: the base of all interpolation.
 /// `peak` is that of the kernel's units, 0 where it multiplies nothing; `bandwidth` of the memory,

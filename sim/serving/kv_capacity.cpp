@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "sim/core/number_text.hpp"
+#include "sim/serving/kernel_roof.hpp"
 
 namespace orrery {
 namespace {
@@ -22,7 +23,7 @@ bool has_experts(const Model& model, int layer) {
 
 // Weights of one layer on one rank.
 Bytes layer_weights(const Model& model, const Deployment& plan, int layer) {
-  const double linear = bytes_per_weight(plan.weights);
+  const double linear = element_bytes(plan.weights);
   // Key heads are copied where there are more ranks than heads.
   const auto attention = static_cast<double>(attention_parameters(model));
   double own = attention / plan.tp;
@@ -43,7 +44,7 @@ Bytes layer_weights(const Model& model, const Deployment& plan, int layer) {
   const auto hidden = static_cast<double>(model.hidden);
   bytes += bytes_16_bit * hidden * static_cast<double>(experts.count);  // The router.
   bytes += linear * gates * hidden * static_cast<double>(experts.shared_ffn) / plan.tp;
-  bytes += bytes_per_weight(plan.experts) * gates * hidden *
+  bytes += element_bytes(plan.experts) * gates * hidden *
            static_cast<double>(experts.count * experts.ffn) / (plan.ep * plan.moe_tp);
   return Bytes{bytes};
 }
@@ -108,7 +109,7 @@ Bytes draft_weights(const Deployment& plan) {
   Deployment drafts = plan;
   drafts.pp = 1;
   if (plan.speculation->method == DraftMethod::draft) return rank_weights(*plan.drafter, drafts);
-  if (plan.speculation->method == DraftMethod::eagle) drafts.weights = WeightFormat::bf16;
+  if (plan.speculation->method == DraftMethod::eagle) drafts.weights = Dtype::bf16;
   return layer_weights(*plan.drafter, drafts, 0);
 }
 
@@ -117,7 +118,7 @@ Bytes draft_weights(const Deployment& plan) {
 double kv_bytes_per_token(const Model& model, const Deployment& plan) {
   const double layers = static_cast<double>(allotted_layers(model)) *
                         static_cast<double>(stage_layers(model, plan)) / model.layers;
-  const double value = bytes_per_value(plan.kv);
+  const double value = element_bytes(plan.kv);
   if (model.latent)
     return layers * static_cast<double>(model.latent->kv_rank + model.latent->rope_dim) * value;
   const auto heads = static_cast<double>(std::max<std::int64_t>(1, model.kv_heads / plan.tp));
@@ -165,13 +166,13 @@ std::string remedy(const Model& model, const System& system, const Deployment& p
   changed.kv_share = 0.95;
   if (plan.kv_share < 0.95 && fits(changed)) return "--kv_share 0.95 would do";
   changed = plan;
-  changed.kv = KvFormat::fp8;
-  if (bytes_per_value(plan.kv) > 1.0 && known(engine.kv, "fp8") && fits(changed))
+  changed.kv = Dtype::fp8;
+  if (element_bytes(plan.kv) > 1.0 && known(engine.kv, "fp8") && fits(changed))
     return "--kv fp8 would do";
   changed = plan;
-  changed.weights = changed.experts = WeightFormat::fp8;
-  if (bytes_per_weight(plan.weights) > 1.0 && known(engine.weights, "fp8") &&
-      !lacks_units(system.gpu, WeightFormat::fp8) && fits(changed))
+  changed.weights = changed.experts = Dtype::fp8;
+  if (element_bytes(plan.weights) > 1.0 && known(engine.weights, "fp8") &&
+      !lacks_units(system.gpu, Dtype::fp8) && fits(changed))
     return "--weights fp8 would do";
   for (changed = plan; changed.tp <= 64 && model.heads % (2 * changed.tp) == 0;) {
     changed.tp *= 2;

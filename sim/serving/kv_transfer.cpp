@@ -7,11 +7,11 @@
 namespace orrery {
 namespace {
 
-double bytes_of_layer(const Model& model, KvFormat format) {
+double bytes_of_layer(const Model& model, Dtype format) {
   const double values = model.latent
                             ? static_cast<double>(model.latent->kv_rank + model.latent->rope_dim)
                             : 2.0 * static_cast<double>(model.kv_heads * model.head_dim);
-  return values * bytes_per_value(format);
+  return values * element_bytes(format);
 }
 
 // Whole numbers from `first` to before `last`.
@@ -39,7 +39,7 @@ Run heads_of_rank(const Model& model, int ranks, int rank) {
 
 }  // namespace
 
-Bytes kv_bytes(const Model& model, KvFormat format, std::int64_t tokens) {
+Bytes kv_bytes(const Model& model, Dtype format, std::int64_t tokens) {
   const double layer = bytes_of_layer(model, format);
   if (model.layer_is_local.empty() || model.window == 0)
     return Bytes{layer * static_cast<double>(model.layers) * static_cast<double>(tokens)};

@@ -31,14 +31,14 @@ PooledReplay replay_pools(const RequestList& list, const PooledShape& shape, KvW
   std::vector<std::uint32_t> all(list.requests.size());
   std::iota(all.begin(), all.end(), 0u);
   PooledReplay result;
-  if (shape.keeps_times) result.times.resize(list.requests.size());
+  if (shape.decode.replica.replay.keeps_times) result.times.resize(list.requests.size());
   PooledFleet fleet{list, shape, ways, prefill, decode};
   const auto ended = [&](const Replica& replica) {
-    if (shape.keeps_times)
+    if (shape.decode.replica.replay.keeps_times)
       for (const RequestTimes& of : replica.ended()) result.times[of.request] = of;
   };
-  if (shape.clients > 0) {
-    ClosedLoop source{all, shape.clients, shape.prefill.replica.client};
+  if (list.clients > 0) {
+    ClosedLoop source{all, list.clients, shape.prefill.replica.client};
     fleet.run(source, ended);
   } else {
     OwnTimes source{list, all, shape.prefill.replica.client};
@@ -49,7 +49,7 @@ PooledReplay replay_pools(const RequestList& list, const PooledShape& shape, KvW
   result.transfers = fleet.transfers();
   result.pool_times = fleet.times();
   assert(result.prefill.totals.finished + result.decode.totals.finished +
-             std::min<std::int64_t>(shape.decode.replica.first_counted,
+             std::min<std::int64_t>(shape.decode.replica.replay.first_counted,
                                     static_cast<std::int64_t>(list.requests.size())) ==
          static_cast<std::int64_t>(list.requests.size()));
   return result;
@@ -57,13 +57,12 @@ PooledReplay replay_pools(const RequestList& list, const PooledShape& shape, KvW
 
 namespace {
 
-Fleet fleet_of(const RequestList& list, const PoolShape& pool, const PooledShape& shape,
-               StepTimes& times) {
+Fleet fleet_of(const RequestList& list, const ReplayShape& pool, StepTimes& times) {
   return Fleet{list, pool.replica, pool.replicas, times,
-               RequestRouter{shape.routing, pool.replicas, shape.seed}};
+               RequestRouter{pool.replica.replay.routing, pool.replicas, list.seed}};
 }
 
-std::uint32_t copy_of(std::uint32_t replica, const PoolShape& pool) {
+std::uint32_t copy_of(std::uint32_t replica, const ReplayShape& pool) {
   return replica / static_cast<std::uint32_t>(pool.replica.stages);
 }
 
@@ -74,11 +73,11 @@ PooledFleet::PooledFleet(const RequestList& list, const PooledShape& shape, KvWa
     : list_{list},
       shape_{shape},
       ways_{ways},
-      prefill_{fleet_of(list, shape.prefill, shape, prefill)},
-      decode_{fleet_of(list, shape.decode, shape, decode)},
+      prefill_{fleet_of(list, shape.prefill, prefill)},
+      decode_{fleet_of(list, shape.decode, decode)},
       links_{ways.topology()},
       parts_(shape.prefill.replicas) {
-  if (shape.keeps_times) times_.resize(list.requests.size());
+  if (shape.decode.replica.replay.keeps_times) times_.resize(list.requests.size());
 }
 
 const KvWay& PooledFleet::way_of(const Passage& passage) {
@@ -241,12 +240,12 @@ void PooledFleet::deliver(std::uint32_t index, Seconds now) {
   const Seconds done = passage.prefilled.done;
   const Seconds begins = std::max(done, passage.called_at);
   const PoolTimes times{done - passage.prefilled.started, begins - done, now - begins};
-  if (shape_.keeps_times) times_[index] = times;
+  if (shape_.decode.replica.replay.keeps_times) times_[index] = times;
   ++transfers_.requests;
   transfers_.prompts += list_.requests[index].prompt_tokens;
   transfers_.tokens += list_.requests[index].prompt_tokens - passage.called.known;
   transfers_.kv += Bytes{passage.bytes};
-  if (index < shape_.decode.replica.first_counted) return;
+  if (index < shape_.decode.replica.replay.first_counted) return;
   transfers_.prefill.add(times.prefill);
   transfers_.place.add(times.place);
   transfers_.transfer.add(times.transfer);

@@ -14,16 +14,9 @@
 
 namespace orrery {
 
-/// One of two pools: replicas as ReplayShape counts them, and those that are one copy of attention
-/// (the batches that take turns in its pipeline).
-struct PoolShape {
-  ReplicaShape replica;
-  std::uint32_t replicas = 1;
-};
-
 /// How requests are replayed whose prompts one pool computes and another goes on with.
 struct PooledShape {
-  PoolShape prefill, decode;
+  ReplayShape prefill, decode;  ///< Both with the same settings of the replay.
   KvSending sending = KvSending::whole;
   /// Of all keys and values of so many tokens of a prompt.
   std::function<Bytes(std::int64_t tokens)> kv_bytes;
@@ -31,10 +24,6 @@ struct PooledShape {
   /// From the end of a prompt, or from its arrival where parts are sent before, until the decode
   /// pool is asked for a place: servers and proxies that tell each other.
   Seconds handover;
-  Routing routing = Routing::round_robin;  ///< In each pool.
-  std::uint32_t clients = 0;               ///< Of a closed loop; 0: requests have their own times.
-  std::uint64_t seed = 1;
-  bool keeps_times = false;
 };
 
 /// What a request that passed both pools took there.
@@ -59,7 +48,7 @@ struct TransferCounts {
 struct PooledReplay {
   ReplayCounts prefill, decode;  ///< What clients see is in `decode`, of one token in `prefill`.
   TransferCounts transfers;
-  std::vector<RequestTimes> times;  ///< By request, where the shape keeps them,
+  std::vector<RequestTimes> times;  ///< By request, where they are kept,
   std::vector<PoolTimes> pool_times;
   std::vector<ReplayedIteration> prefill_iterations, decode_iterations;
 };

@@ -10,7 +10,7 @@ namespace orrery {
 namespace {
 
 // Of a long message, as those of prompts are: the rates that NCCL's sends reach on this system,
-// which its file or measurements say (docs/COLLECTIVES.md).
+// which its file or measurements say (docs/explanation/collectives.md).
 SendRates send_rates(const System& system) {
   constexpr Bytes long_message{1e9};
   const CollectiveTime time{system};
@@ -54,9 +54,9 @@ KvWays ways_of(const PricedPools& pools) {
                 sends};
 }
 
-PoolShape pool_shape(const PricedServing& priced, const Deployment& plan, const ServingLoad& load,
-                     ReplicaRole role) {
-  PoolShape pool;
+ReplayShape pool_shape(const PricedServing& priced, const Deployment& plan, const ServingLoad& load,
+                       ReplicaRole role) {
+  ReplayShape pool;
   pool.replica = replica_shape(priced.setup, load, priced.kv);
   pool.replica.role = role;
   // What the decode pool needs comes from the other one.
@@ -86,7 +86,7 @@ Iteration usual_iteration(const ReplayTotals& all, const ReplayTotals& own, cons
   return iteration;
 }
 
-PoolOutcome outcome(const PricedServing& priced, const Deployment& plan, const PoolShape& shape,
+PoolOutcome outcome(const PricedServing& priced, const Deployment& plan, const ReplayShape& shape,
                     const ReplayCounts& counts, const ServingRun& run, bool prefills) {
   PoolOutcome of{priced.setup, priced.kv, counts};
   of.setup.deployment = plan;
@@ -142,10 +142,6 @@ ServingRun serve_pools(const PricedPools& pools, const ServingLoad& load) {
   };
   shape.layers = model.layers;
   if (load.over_network) shape.handover = engine.handover;
-  shape.routing = load.routing;
-  shape.clients = load.clients;
-  shape.seed = load.seed;
-  shape.keeps_times = load.keeps_times;
   KvWays ways = ways_of(pools);
   PooledReplay replay =
       replay_pools(load.list, shape, ways, pools.prefill->times, pools.decode->times);
@@ -158,7 +154,7 @@ ServingRun serve_pools(const PricedPools& pools, const ServingLoad& load) {
   run.replay.times = std::move(replay.times);
   run.replay.iterations = std::move(replay.prefill_iterations);
   run.replay.replayed = shape.prefill.replicas + shape.decode.replicas;
-  run.open = comes_by_itself(load);
+  run.open = comes_by_itself(load.list);
   run.saturated = run.open && (replay.prefill.saturated() || replay.decode.saturated());
   run.pools = PooledOutcome{
       pools.plan,

@@ -111,7 +111,7 @@ PoolsPlan make_pools(const Model& model, const System& system, const ServingEngi
   if (!engine.pools)
     fail_infeasible({"", "--engine"},
                     "the engine '" + engine.name + "' has no pools of its own for prompts",
-                    "use vllm, sglang or trtllm");
+                    "use " + schedulers_with(&SchedulerKind::continuous));
   DeploymentRequest prompts = request.prefill;
   prompts.speculate.reset();  // Who makes no tokens drafts none.
   DeploymentRequest answers = request.decode;

@@ -106,13 +106,13 @@ static_assert(std::is_trivially_copyable_v<ReplayTotals>);
 }  // namespace
 
 void ReplayCounts::finish(const RequestTimes& times, std::uint32_t prompt, std::uint32_t output,
-                          const Slo& slo) {
+                          const std::optional<Slo>& slo) {
   ttft.add(times.ttft);
   e2e.add(times.e2e);
   queue.add(times.queue);
   if (output > 1) tpot.add(times.tpot);
   ++totals.finished;
-  totals.within_slo += slo.met(times.ttft, times.tpot, times.e2e) ? 1 : 0;
+  totals.within_slo += !slo || slo->met(times.ttft, times.tpot, times.e2e) ? 1 : 0;
   totals.prompt_tokens += prompt;
   totals.output_tokens += output;
   totals.prefix_hit_tokens += times.prefix_hits;

@@ -3,6 +3,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -119,7 +120,7 @@ struct ReplayCounts {
   ReplayTotals totals;
 
   void finish(const RequestTimes& times, std::uint32_t prompt, std::uint32_t output,
-              const Slo& slo);
+              const std::optional<Slo>& slo);
   void add(const ReplayCounts& other);
   /// The queue grows through the run: requests of the last quarter found half as many again waiting
   /// as those of the second, and more than a hundredth of all.

@@ -45,13 +45,14 @@ struct Share {
 // What each replica gets, where a router does not look at them. Of a closed loop those without a
 // client get nothing.
 std::vector<Share> split(const RequestList& list, const ReplayShape& shape) {
+  const ReplaySettings& settings = shape.replica.replay;
   std::vector<Share> shares(shape.replicas);
   for (std::uint32_t r = 0; r < shape.replicas; ++r)
-    shares[r].clients = shape.clients / shape.replicas + (r < shape.clients % shape.replicas);
+    shares[r].clients = list.clients / shape.replicas + (r < list.clients % shape.replicas);
   const std::uint32_t used =
-      shape.clients > 0 ? std::min(shape.clients, shape.replicas) : shape.replicas;
-  RequestRouter router{shape.routing, used, shape.seed};
-  if (shape.routing == Routing::round_robin)
+      list.clients > 0 ? std::min(list.clients, shape.replicas) : shape.replicas;
+  RequestRouter router{settings.routing, used, list.seed};
+  if (settings.routing == Routing::round_robin)
     for (Share& share : shares) share.requests.reserve(list.requests.size() / shape.replicas + 1);
   for (std::uint32_t i = 0; i < list.requests.size(); ++i)
     shares[router.choose(list.requests[i])].requests.push_back(i);
@@ -91,10 +92,11 @@ ReplayCounts replay_share(const RequestList& list, const ReplayShape& shape, con
 // and all at one time or in a closed loop.
 std::vector<std::uint32_t> first_alike(const RequestList& list, const ReplayShape& shape,
                                        const std::vector<Share>& shares) {
+  const ReplaySettings& settings = shape.replica.replay;
   std::vector<std::uint32_t> first(shares.size());
   const Request& one = list.requests.front();
   const bool alike =
-      !shape.replica.unfolded && !shape.keeps_times && shape.replica.first_counted == 0 &&
+      !settings.unfolded && !settings.keeps_times && settings.first_counted == 0 &&
       std::all_of(list.requests.begin(), list.requests.end(), [&](const Request& other) {
         return other.prompt_tokens == one.prompt_tokens &&
                other.output_tokens == one.output_tokens && other.hashes == 0 &&
@@ -111,6 +113,7 @@ std::vector<std::uint32_t> first_alike(const RequestList& list, const ReplayShap
 
 RequestReplay replay_apart(const RequestList& list, const ReplayShape& shape,
                            StepTimes& step_times) {
+  const ReplaySettings& settings = shape.replica.replay;
   const std::vector<Share> shares = split(list, shape);
   const std::vector<std::uint32_t> first = first_alike(list, shape, shares);
   std::vector<std::uint32_t> todo;
@@ -118,16 +121,16 @@ RequestReplay replay_apart(const RequestList& list, const ReplayShape& shape,
     if (first[r] == r) todo.push_back(r);
   RequestReplay result;
   result.replayed = static_cast<std::uint32_t>(todo.size());
-  if (shape.keeps_times) result.times.resize(list.requests.size());
+  if (settings.keeps_times) result.times.resize(list.requests.size());
   std::vector<ReplayCounts> counts(shares.size());
   const auto work = [&](std::uint32_t r) {
     return replay_share(list, shape, shares[r], r, step_times,
-                        shape.keeps_times ? &result : nullptr);
+                        settings.keeps_times ? &result : nullptr);
   };
-  if (shape.workers > 1 && todo.size() > 1 && !shape.keeps_times) {
+  if (settings.workers > 1 && todo.size() > 1 && !settings.keeps_times) {
     std::size_t next = 0;
     run_tasks(
-        shape.workers, {},
+        settings.workers, {},
         [&]() -> std::optional<std::int64_t> {
           return next < todo.size() ? std::optional<std::int64_t>{todo[next++]} : std::nullopt;
         },
@@ -147,18 +150,19 @@ RequestReplay replay_apart(const RequestList& list, const ReplayShape& shape,
 }
 
 RequestReplay replay_together(const RequestList& list, const ReplayShape& shape, StepTimes& times) {
+  const ReplaySettings& settings = shape.replica.replay;
   std::vector<std::uint32_t> all(list.requests.size());
   std::iota(all.begin(), all.end(), 0u);
   Fleet fleet{list, shape.replica, shape.replicas, times,
-              RequestRouter{shape.routing, shape.replicas, shape.seed}};
+              RequestRouter{settings.routing, shape.replicas, list.seed}};
   RequestReplay result;
   result.replayed = shape.replicas;
-  if (shape.keeps_times) result.times.resize(list.requests.size());
+  if (settings.keeps_times) result.times.resize(list.requests.size());
   const auto ended = [&](const Replica& replica) {
-    if (shape.keeps_times) keep_times(replica, result.times);
+    if (settings.keeps_times) keep_times(replica, result.times);
   };
-  if (shape.clients > 0) {
-    ClosedLoop source{all, shape.clients, shape.replica.client};
+  if (list.clients > 0) {
+    ClosedLoop source{all, list.clients, shape.replica.client};
     fleet.run(source, ended);
   } else {
     OwnTimes source{list, all, shape.replica.client};
@@ -176,8 +180,8 @@ RequestReplay replay_together(const RequestList& list, const ReplayShape& shape,
 
 RequestReplay replay_requests(const RequestList& list, const ReplayShape& shape, StepTimes& times) {
   assert(!list.requests.empty() && shape.replicas >= 1);
-  const bool together =
-      looks_at_replicas(shape.routing) || shape.replica.stages > 1 || shape.replica.copies > 1;
+  const bool together = looks_at_replicas(shape.replica.replay.routing) ||
+                        shape.replica.stages > 1 || shape.replica.copies > 1;
   return together ? replay_together(list, shape, times) : replay_apart(list, shape, times);
 }
 

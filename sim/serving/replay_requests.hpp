@@ -62,17 +62,12 @@ class ClosedLoop {
 struct ReplayShape {
   ReplicaShape replica;
   std::uint32_t replicas = 1;
-  Routing routing = Routing::round_robin;
-  std::uint32_t clients = 0;  ///< Of a closed loop; 0: requests have their own times.
-  std::uint64_t seed = 1;
-  int workers = 1;           ///< Processes that take replicas that do not look at each other.
-  bool keeps_times = false;  ///< Of every request; by one process.
 };
 
 struct RequestReplay {
   ReplayCounts counts;
   std::vector<RequestTimes> times;  ///< By the number of the request, where they are kept.
-  /// Of each replica one after the other, where the replica's shape keeps them.
+  /// All of one replica after the other, if they are kept.
   std::vector<ReplayedIteration> iterations;
   std::uint32_t replayed = 0;  ///< Replicas that were, for themselves and their like.
 };

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "sim/serving/schedulers.hpp"
+#include "sim/serving/scheduler.hpp"
 
 namespace orrery {
 
@@ -14,8 +14,8 @@ Replica::Replica(const RequestList& list, const ReplicaShape& shape, StepTimes& 
       times_{times},
       busy_{busy},
       batch_{list, shape.rules, shape.kv},
-      progress_{shape.rules.progress},
-      answer_share_{shape.rules.answer_share} {}
+      scheduler_{shape.rules.scheduler->make()},
+      progress_{shape.rules.progress} {}
 
 std::uint32_t Replica::quarter_of(std::uint32_t index) const {
   return static_cast<std::uint32_t>(4 * static_cast<std::uint64_t>(index) / list_.requests.size());
@@ -126,20 +126,7 @@ std::int64_t Replica::tokens() const {
 void Replica::schedule() {
   const std::int64_t before = batch_.decodes();
   batch_.clear_iteration();
-  switch (shape_.rules.scheduler) {
-    case SchedulerKind::vllm:
-      schedule_vllm(batch_, now_);
-      break;
-    case SchedulerKind::sglang:
-      schedule_sglang(batch_, answer_share_, now_);
-      break;
-    case SchedulerKind::trtllm:
-      schedule_trtllm(batch_, now_);
-      break;
-    case SchedulerKind::static_batch:
-      schedule_static(batch_);
-      break;
-  }
+  scheduler_->schedule(batch_, now_);
   std::int64_t gone = before - batch_.decodes();
   sent_back_ = gone > 0;
   if (!fresh_.empty()) {
@@ -182,7 +169,7 @@ void Replica::start(Seconds now) {
   change_at_ = seen_until_ = never;
   if (busy_ && at_work_) --*busy_;
   at_work_ = false;
-  answer_share_ = shape_.rules.answer_share;
+  scheduler_->note_idle();
 }
 
 void Replica::start_decodes() {
@@ -190,17 +177,15 @@ void Replica::start_decodes() {
   std::int64_t steps = std::min(steps_.steps, progress_.steps_for(batch_.tokens_until_finish()));
   steps =
       std::min(steps, progress_.steps_within(batch_.tokens_until_full(), shape_.rules.step_tokens));
-  if (shape_.rules.scheduler == SchedulerKind::sglang)
-    steps = std::min(steps, steps_until_admission(batch_, answer_share_));
-  // Of those that have just got a place sglang counts on the whole answer, and from the next step
-  // on on a share of it, as of all: then there may be room for another.
-  // And who was sent back because all drafted tokens might have been accepted may have room after
-  // the next step.
-  // Who came during the last step is seen when this one is over.
+  steps = std::min(steps, scheduler_->steps_until_admission(batch_));
+  // A scheduler may count on the whole answer of a request that has just got a place, and from the
+  // next step on a share of it: then there may be room for another. One that was preempted because
+  // all drafted tokens might have been accepted may have room after the next step. One that came
+  // during the last step is seen when this one is over.
   const bool may_enter =
       batch_.anybody_waits() && (!batch_.anybody_seen_waits() || !batch_.called().empty() ||
                                  (sent_back_ && shape_.rules.step_tokens > 1));
-  if (shape_.unfolded || may_enter) steps = 1;
+  if (shape_.replay.unfolded || may_enter) steps = 1;
   if (batch_.next_load() < never) {
     // It is seen like who arrives then.
     const Seconds left = batch_.next_load() - now_;
@@ -211,7 +196,7 @@ void Replica::start_decodes() {
   steps_.steps = steps;
   change_at_ = now_ + steps_.time(steps);
   interruptible_ = !batch_.anybody_waits() && batch_.running() < shape_.rules.most_requests &&
-                   shape_.rules.scheduler != SchedulerKind::static_batch;
+                   shape_.rules.scheduler->continuous;
 }
 
 void Replica::wait_for_load() {
@@ -279,7 +264,7 @@ void Replica::complete() {
   if (shape_.rules.plans_ahead) seen_until_ = now_ + steps_.time(steps - 1);
   const double share_before =
       static_cast<double>(batch_.kv().used()) / static_cast<double>(batch_.kv().capacity());
-  if (shape_.keeps_iterations) {
+  if (shape_.replay.keeps_times) {
     const std::int64_t decodes = batch_.decodes_run() ? batch_.decodes() : 0;
     const std::int64_t prompts = tokens() - shape_.rules.step_tokens * decodes;
     iterations_.push_back({0, now_, change_at_, steps, decodes, prompts});
@@ -307,7 +292,7 @@ void Replica::complete() {
 }
 
 void Replica::complete_decodes(std::int64_t steps) {
-  const auto requests = static_cast<std::uint64_t>(batch_.decodes() - batch_.padding());
+  const auto requests = static_cast<std::uint64_t>(batch_.decodes() - scheduler_->padding());
   auto later = static_cast<std::uint64_t>(steps);
   Seconds first = steps_.first;
   if (!stalled_.empty() || !fresh_.empty()) {
@@ -326,9 +311,7 @@ void Replica::complete_decodes(std::int64_t steps) {
   counts_.totals.slot_steps += steps * batch_.decodes();
   batch_.advance(progress_.tokens_of(steps));
   progress_.take(steps);
-  // It counts on less with each step of decodes alone.
-  if (shape_.rules.scheduler == SchedulerKind::sglang && batch_.chunks().empty())
-    answer_share_ = answer_share_after(shape_.rules, answer_share_, steps);
+  if (batch_.chunks().empty()) scheduler_->note_decodes(steps);
 }
 
 // Of those that came from another pool, at the end of their first step here.
@@ -402,11 +385,11 @@ void Replica::end(std::uint32_t place) {
   counts_.totals.stayed += now_ - sequence.arrival;
   const Request& request = list_.requests[sequence.request];
   tokens_to_come_ -= request.prompt_tokens + request.output_tokens;
-  if (sequence.request >= shape_.first_counted)
-    counts_.finish(times, request.prompt_tokens, request.output_tokens, shape_.slo);
+  if (sequence.request >= shape_.replay.first_counted)
+    counts_.finish(times, request.prompt_tokens, request.output_tokens, shape_.replay.slo);
   ended_.push_back(times);
   --present_;
-  batch_.leave(place);
+  scheduler_->end(batch_, place);
 }
 
 }  // namespace orrery

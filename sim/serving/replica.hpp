@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
+#include "sim/core/enum_words.hpp"
 #include "sim/core/units.hpp"
 #include "sim/serving/replay_counts.hpp"
 #include "sim/serving/request.hpp"
@@ -59,6 +62,32 @@ class StepProgress {
 /// the two.
 enum class ReplicaRole { all, prefill, decode };
 
+/// The rule that sends a request to one of several replicas.
+enum class Routing {
+  round_robin,
+  random,
+  session,       ///< One session to one replica.
+  least_tokens,  ///< The replica whose requests have the fewest tokens.
+  power_of_two,  ///< The same among two random ones.
+  prefix         ///< The fewest tokens, with those of the prompt that the replica does not know.
+};
+template <>
+inline const std::vector<std::string> enum_words<Routing>{"round-robin",  "random",       "session",
+                                                          "least-tokens", "power-of-two", "prefix"};
+
+/// Settings of a replay: the distribution of requests, and what is counted and kept.
+struct ReplaySettings {
+  Routing routing = Routing::round_robin;
+  std::optional<Slo> slo;
+  /// Requests before this one are warm-up: they are served, and counted nowhere.
+  std::uint32_t first_counted = 0;
+  /// Steps every iteration by itself, instead of summing up those in which the batch does not
+  /// change.
+  bool unfolded = false;
+  bool keeps_times = false;  ///< The times of every request and all iterations; by one process.
+  int workers = 1;           ///< Processes that take replicas that do not look at each other.
+};
+
 /// What a replica is and does, but for how long its iterations take.
 struct ReplicaShape {
   ReplicaRole role = ReplicaRole::all;
@@ -69,15 +98,9 @@ struct ReplicaShape {
   KvShape kv;
   /// Between a client and the engine, there and back: tokenizer, HTTP, detokenizer.
   Seconds client;
-  Slo slo;
-  /// Steps every iteration by itself, instead of summing up those in which the batch does not
-  /// change.
-  bool unfolded = false;
   int stages = 1;  ///< Of a pipeline, in which as many replicas of this kind take turns.
   int copies = 1;  ///< Of attention, which go in step: each a replica of this kind.
-  bool keeps_iterations = false;  ///< As they were: for traces.
-  /// Requests before this one are warm-up: they are served, and counted nowhere.
-  std::uint32_t first_counted = 0;
+  ReplaySettings replay;
 };
 
 /// What a replica computed from one change of its batch to the next: equal iterations that follow
@@ -164,7 +187,7 @@ class Replica {
   std::int64_t known_tokens(std::uint32_t index) const { return batch_.known_tokens(index); }
   const ServingBatch& batch() const { return batch_; }
   const ReplayCounts& counts() const { return counts_; }
-  /// Where the shape keeps them.
+  /// Empty unless the settings keep times.
   const std::vector<ReplayedIteration>& iterations() const { return iterations_; }
 
  private:
@@ -191,6 +214,7 @@ class Replica {
   StepTimes& times_;
   std::int64_t* busy_;
   ServingBatch batch_;
+  std::unique_ptr<Scheduler> scheduler_;
   ReplayCounts counts_;
   std::vector<RequestTimes> ended_;
   std::vector<PrefilledRequest> prefilled_;
@@ -218,7 +242,6 @@ class Replica {
   std::vector<FinishQueue::Entry> fresh_;
   std::vector<FinishQueue::Entry> received_;         // They join with the next start().
   std::unordered_map<std::uint32_t, Seconds> sent_;  // When, by request, of those from there.
-  double answer_share_ = 0.0;                        // Of sglang.
   std::int64_t present_ = 0, tokens_to_come_ = 0;
   bool at_work_ = false;    // Counted in busy_.
   bool loads_ = false;      // Nothing is computed until change_at_: all wait for the host's memory.

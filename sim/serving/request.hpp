@@ -31,6 +31,8 @@ struct RequestList {
   std::vector<std::uint64_t> hashes;
   std::uint32_t hash_tokens = 0;  ///< 0: no prompt has hashes.
   std::int64_t failed = 0;        ///< Rows of a trace without an answer, which are left out.
+  std::uint32_t clients = 0;      ///< A closed loop has some; 0: requests come at their own times.
+  std::uint64_t seed = 1;         ///< The seed of routers that choose at random.
 };
 
 /// What a request must keep to (a service-level objective), and which share of requests must do so.

@@ -150,6 +150,9 @@ RequestList draw_requests(const RequestTraffic& traffic) {
   const bool has_rate = traffic.arrivals != Arrivals::closed && traffic.arrivals != Arrivals::burst;
   RequestList list;
   list.hash_tokens = traffic.prefix.groups > 0 ? drawn_hash_tokens : 0;
+  list.seed = traffic.seed;
+  if (traffic.arrivals == Arrivals::closed)
+    list.clients = static_cast<std::uint32_t>(traffic.concurrency);
   list.requests.reserve(static_cast<std::size_t>(traffic.requests));
   double distances = 0.0;
   for (std::int64_t i = 0; i < traffic.requests; ++i) {

@@ -42,11 +42,12 @@ enum class Arrivals {
   poisson,   ///< At a rate, independent of each other.
   constant,  ///< At a rate, at equal distances.
   gamma,     ///< At a rate; distances are drawn from a gamma law of a coefficient of variation.
-  burst      ///< All at once.
+  burst,     ///< All at once.
+  trace      ///< The times of a file.
 };
 template <>
-inline const std::vector<std::string> enum_words<Arrivals>{"closed", "poisson", "constant", "gamma",
-                                                           "burst"};
+inline const std::vector<std::string> enum_words<Arrivals>{"closed", "poisson", "constant",
+                                                           "gamma",  "burst",   "trace"};
 
 /// Prompts that begin alike: each belongs to one of `groups`, whose first `group_tokens` are the
 /// same, and to one of `users` of the group, whose next `user_tokens` are.
@@ -72,8 +73,8 @@ struct RequestTraffic {
 /// Hashes of a shared prefix stand for so many tokens, a block of vLLM.
 inline constexpr std::uint32_t drawn_hash_tokens = 16;
 
-/// All requests of the law. Each law has its own stream of random numbers, so that a change of the
-/// rate leaves the lengths as they were.
+/// All requests; `traffic` is not that of a trace. Each distribution has its own stream of random
+/// numbers, so that a change of the rate leaves the lengths as they were.
 RequestList draw_requests(const RequestTraffic& traffic);
 
 /// "poisson", "constant", "gamma:2.5", "burst" into `arrivals` and `variation`. Errors (bad_input):

@@ -1,17 +1,36 @@
-#include "sim/serving/schedulers.hpp"
+#include "sim/serving/prompt_turn.hpp"
+#include "sim/serving/scheduler.hpp"
 
 namespace orrery {
+namespace {
 
-void schedule_trtllm(ServingBatch& batch, Seconds now) {
-  if (!batch.rules().reserves_answers) return schedule_vllm(batch, now);
-  batch.run_decodes();
-  PromptTurn turn{batch, batch.rules().budget - batch.rules().step_tokens * batch.decodes(), now};
-  turn.go_on();
-  while (turn.goes_on()) {
-    const ServingBatch::Candidate next = batch.candidate();
-    if (!turn.takes(next) || next.all_blocks > batch.kv().available()) return;
-    turn.begin(next, true);
+// TensorRT-LLM (cpp/tensorrt_llm/batch_manager/capacityScheduler.cpp): whole prompts computed with
+// the decodes; GUARANTEED_NO_EVICT admits a request if its longest answer fits.
+class TrtllmScheduler final : public Scheduler {
+ public:
+  void schedule(ServingBatch& batch, Seconds now) override {
+    batch.run_decodes();
+    PromptTurn turn{batch, batch.rules().budget - batch.rules().step_tokens * batch.decodes(), now};
+    turn.go_on();
+    while (turn.goes_on()) {
+      const ServingBatch::Candidate next = batch.candidate();
+      if (!turn.takes(next) || next.all_blocks > batch.kv().available()) return;
+      turn.begin(next, true);
+    }
   }
+};
+
+}  // namespace
+
+// All copies of attention are taken to get prompts in the same iterations, so that none waits for
+// another: AttentionDpConfig.enable_balance (tensorrt_llm/llmapi/llm_args.py), which is off unless
+// set, as it is in all of InferenceX's scripts (benchmarks/single_node/fixed_seq_len/*_trt.sh).
+const SchedulerKind& trtllm_scheduler() {
+  static const SchedulerKind kind{.name = "trtllm",
+                                  .make = make_scheduler<TrtllmScheduler>,
+                                  .reserves_answers = true,
+                                  .copies_in_step = false};
+  return kind;
 }
 
 }  // namespace orrery

@@ -1,26 +1,36 @@
-#include "sim/serving/schedulers.hpp"
+#include "sim/serving/prompt_turn.hpp"
+#include "sim/serving/scheduler.hpp"
 
 namespace orrery {
+namespace {
 
-void make_room_for_step(ServingBatch& batch, Seconds now) {
-  while (batch.growth_of_step() > batch.kv().available()) batch.preempt_youngest(now);
-}
-
-void schedule_vllm(ServingBatch& batch, Seconds now) {
-  const std::int64_t before = batch.running();
-  make_room_for_step(batch, now);
-  const bool preempted = batch.running() < before;
-  batch.run_decodes();
-  // Blocks that the step of the decodes is about to take are nobody else's.
-  const std::int64_t kept = batch.growth_of_step();
-  PromptTurn turn{batch, batch.rules().budget - batch.rules().step_tokens * batch.decodes(), now};
-  turn.go_on();
-  if (preempted) return;
-  while (turn.goes_on()) {
-    const ServingBatch::Candidate next = batch.candidate();
-    if (!turn.takes(next) || next.prompt_blocks + kept > batch.kv().available()) return;
-    turn.begin(next, false);
+// vllm/v1/core/sched/scheduler.py: decodes first, then prompts that are being computed, then those
+// that wait, all in one iteration, while tokens and blocks last.
+class VllmScheduler final : public Scheduler {
+ public:
+  void schedule(ServingBatch& batch, Seconds now) override {
+    const std::int64_t before = batch.running();
+    make_room_for_step(batch, now);
+    const bool preempted = batch.running() < before;
+    batch.run_decodes();
+    // Blocks that the step of the decodes is about to take are not available to others.
+    const std::int64_t kept = batch.growth_of_step();
+    PromptTurn turn{batch, batch.rules().budget - batch.rules().step_tokens * batch.decodes(), now};
+    turn.go_on();
+    if (preempted) return;
+    while (turn.goes_on()) {
+      const ServingBatch::Candidate next = batch.candidate();
+      if (!turn.takes(next) || next.prompt_blocks + kept > batch.kv().available()) return;
+      turn.begin(next, false);
+    }
   }
+};
+
+}  // namespace
+
+const SchedulerKind& vllm_scheduler() {
+  static const SchedulerKind kind{.name = "vllm", .make = make_scheduler<VllmScheduler>};
+  return kind;
 }
 
 }  // namespace orrery

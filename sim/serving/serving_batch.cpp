@@ -121,18 +121,17 @@ void ServingBatch::compute(std::uint32_t place, std::int64_t tokens) {
   chunks_.push_back({place, static_cast<std::uint32_t>(tokens)});
 }
 
-double ServingBatch::answers_left() const {
+double ServingBatch::answers_left(std::int64_t most) const {
   double left = 0.0;
   for (const std::uint32_t place : receiving_) {
     const Sequence& sequence = sequences_[place];
-    left += static_cast<double>(
-        std::min<std::int64_t>(sequence.outputs - sequence.made, rules_.most_answer));
+    left += static_cast<double>(std::min<std::int64_t>(sequence.outputs - sequence.made, most));
   }
   for (const FinishQueue::Entry& entry : order_) {
     const Sequence& sequence = sequences_[entry.place];
     if (sequence.stamp != entry.stamp) continue;
     const std::int64_t made = sequence.made + (sequence.decodes ? step_ - sequence.joined : 0);
-    left += static_cast<double>(std::min(sequence.outputs - made, rules_.most_answer));
+    left += static_cast<double>(std::min(sequence.outputs - made, most));
   }
   return left;
 }
@@ -241,7 +240,7 @@ KeptBlocks ServingBatch::leave_keeping(std::uint32_t place) {
   return kept;
 }
 
-void ServingBatch::free_blocks(std::uint32_t place) {
+void ServingBatch::leave(std::uint32_t place) {
   give_back({own_blocks(sequences_[place]), sequences_[place].deepest});
   free_place(place);
 }
@@ -260,17 +259,6 @@ void ServingBatch::free_place(std::uint32_t place) {
     });
 }
 
-void ServingBatch::leave(std::uint32_t place) {
-  if (rules_.scheduler != SchedulerKind::static_batch) return free_blocks(place);
-  // Its slot is computed on until the longest answer of the batch is complete.
-  padding_.push_back(place);
-  padding_decodes_ += sequences_[place].decodes ? 1 : 0;
-  if (static_cast<std::int64_t>(padding_.size()) < running_) return;
-  for (const std::uint32_t done : padding_) free_blocks(done);
-  padding_.clear();
-  padding_decodes_ = 0;
-}
-
 void ServingBatch::preempt_youngest(Seconds now) {
   assert(running_ > 1);
   const std::uint32_t place = order_.back().place;
@@ -279,7 +267,7 @@ void ServingBatch::preempt_youngest(Seconds now) {
   const std::int64_t joined = again.joined;
   if (decoded) again.made += static_cast<std::uint32_t>(step_ - again.joined);
   if (!decoded) std::erase(prefilling_, place);
-  free_blocks(place);
+  leave(place);
   // Its prompt is now what it was asked and what it has answered, which is computed again.
   again.prompt = list_.requests[again.request].prompt_tokens + again.made;
   again.computed = 0;

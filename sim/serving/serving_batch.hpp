@@ -12,13 +12,13 @@
 
 namespace orrery {
 
-/// What a scheduler (schedulers.hpp) keeps to. The defaults of engines are in their files.
+/// The limits of a batch. The defaults of engines are in their files.
 struct BatchRules {
-  SchedulerKind scheduler = SchedulerKind::vllm;
+  const SchedulerKind* scheduler = schedulers().front();
   std::int64_t budget = 8192;         ///< Tokens of an iteration at most.
   std::int64_t most_requests = 1024;  ///< In a batch.
   bool chunked = true;                ///< A prompt may be computed in parts.
-  bool mixed = false;                 ///< sglang: decodes go on beside prompts.
+  bool mixed = false;                 ///< Decodes go on in iterations with prompts.
   /// An iteration is planned while the one before it runs, so that who comes meanwhile is in the
   /// one after it: vLLM's asynchronous scheduling, the overlapped schedulers of SGLang and
   /// TensorRT-LLM.
@@ -27,17 +27,6 @@ struct BatchRules {
   /// brings on average: more than one with speculative decoding (StepProgress).
   int step_tokens = 1;
   double progress = 1.0;
-  /// trtllm's GUARANTEED_NO_EVICT: a request is admitted where its longest answer fits. Without it,
-  /// MAX_UTILIZATION, as vllm does.
-  bool reserves_answers = true;
-  /// sglang counts on this share of the tokens that are still to come, at first; with every decode
-  /// step it counts on less (python/sglang/srt/environ.py: SGLANG_INIT_NEW_TOKEN_RATIO 0.7,
-  /// SGLANG_MIN_NEW_TOKEN_RATIO_FACTOR 0.14, SGLANG_NEW_TOKEN_RATIO_DECAY_STEPS 600).
-  double answer_share = 0.7;
-  double least_answer_share = 0.098;
-  std::int64_t answer_share_steps = 600;
-  /// It never counts on more of one request (schedule_policy.py: CLIP_MAX_NEW_TOKENS).
-  std::int64_t most_answer = 4096;
   /// When tokens come back from the host's memory, and how long the link to it takes for one.
   HostKvLoading loading = HostKvLoading::before;
   Seconds load_token;
@@ -176,12 +165,10 @@ class ServingBatch {
 
   std::int64_t running() const { return running_; }
   std::int64_t decodes() const { return decodes_; }
-  /// Of them, in a static batch, those that have made all their tokens.
-  std::int64_t padding() const { return padding_decodes_; }
   std::int64_t context() const { return context_; }
   std::int64_t step() const { return step_; }  ///< Tokens that decodes have made so far.
-  /// Tokens that are still to come of all that run, of each at most BatchRules::most_answer.
-  double answers_left() const;
+  /// Tokens that are still to come of all that run, of each at most `most`.
+  double answers_left(std::int64_t most) const;
 
   /// Blocks that the next step of the decodes may take. The tokens of each that they last for, if
   /// nobody comes, and those until the next one is at its end: as many as steps where a step brings
@@ -214,7 +201,6 @@ class ServingBatch {
   std::int64_t own_blocks(const Sequence& sequence) const;
   PrefixWay way_of(std::uint32_t index, std::uint32_t most) const;  // Of so many tokens at most.
   void leave_decodes(std::uint32_t place);
-  void free_blocks(std::uint32_t place);
   void free_place(std::uint32_t place);
   std::size_t phase_of(std::int64_t context) const;
 
@@ -238,11 +224,10 @@ class ServingBatch {
   std::deque<Load> loads_;  // One after another.
   Seconds loads_end_;       // Of the last one.
   std::int64_t loaded_tokens_ = 0, to_load_ = 0;
-  std::vector<std::int64_t> phases_;    // Decodes by the step, modulo a block, that takes a block.
-  std::vector<std::uint32_t> padding_;  // Of a static batch: those that are done.
+  std::vector<std::int64_t> phases_;  // Decodes by the step, modulo a block, that takes a block.
   bool decodes_run_ = false;
   std::int64_t running_ = 0, decodes_ = 0, context_ = 0, step_ = 0;
-  std::int64_t reserved_decodes_ = 0, padding_decodes_ = 0;
+  std::int64_t reserved_decodes_ = 0;
 };
 
 }  // namespace orrery

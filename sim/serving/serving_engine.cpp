@@ -30,8 +30,7 @@ std::vector<Field<SmallKernels>> small_keys() {
   return {figure("count", &S::count, real(0, 1000)),
           figure("each", &S::each, duration),
           figure("fused", &S::fused, truth()),
-          figure("quantises_apart", &S::quantises_apart,
-                 list_of(one_of<WeightFormat>(weight_format_names()))),
+          figure("quantises_apart", &S::quantises_apart, list_of(format_of(FormatUse::weights))),
           figure("router", &S::router, duration),
           figure("sampling", &S::sampling, duration),
           figure("sampling_per_request", &S::sampling_per_request, duration)};
@@ -95,12 +94,14 @@ Notation<std::map<std::string, T>> by_name(const Notation<T>& entry) {
 
 std::vector<Field<ServingEngine>> engine_keys() {
   using E = ServingEngine;
-  const auto formats = some_of(weight_format_names()), names = some_of({});
+  const auto formats = some_of(format_names(FormatUse::weights)), names = some_of({});
   return {
       field("name", &E::name, some_text("name")),
       field("title", &E::title, some_text("title")),
       source_of<E>(),
-      figure("scheduler", &E::scheduler, one_of<SchedulerKind>(scheduler_names())),
+      figure("scheduler", &E::scheduler,
+             made_of(one_of<std::size_t>(scheduler_names()),
+                     [](std::size_t i) { return schedulers()[i]; })),
       {"host",
        [](E& engine, const JsonValue& v) {
          read_fields(v, host_keys(), engine.host);
@@ -119,7 +120,7 @@ std::vector<Field<ServingEngine>> engine_keys() {
       optional(field("pools", &E::pools, object(pool_keys()))),
       optional(Field<E>{"host_kv",
                         [](E& engine, const JsonValue& v) {
-                          if (engine.scheduler == SchedulerKind::static_batch)
+                          if (!engine.scheduler->continuous)
                             v.fail(
                                 "is of an engine with static batches, which has no prefixes to "
                                 "keep",
@@ -138,16 +139,11 @@ std::vector<Field<ServingEngine>> engine_keys() {
       optional(field("all_reduce_on", &E::all_reduce_on, by_name(any_text()))),
       figure("weights", &E::weights, formats),
       figure("experts", &E::experts, formats),
-      figure("kv", &E::kv, some_of(kv_format_names())),
+      figure("kv", &E::kv, some_of(format_names(FormatUse::kv_cache))),
   };
 }
 
 }  // namespace
-
-const std::vector<std::string>& scheduler_names() {
-  static const std::vector<std::string> names{"vllm", "sglang", "trtllm", "static"};
-  return names;
-}
 
 ServingEngine parse_serving_engine(const JsonValue& json) {
   require_schema(json, "orrery.engine/1");

@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "sim/cluster/dtype.hpp"
 #include "sim/core/enum_words.hpp"
 #include "sim/core/json_value.hpp"
-#include "sim/serving/number_format.hpp"
+#include "sim/serving/scheduler.hpp"
 
 namespace orrery {
 
@@ -21,7 +22,8 @@ enum class HostKvLoading {
 template <>
 inline const std::vector<std::string> enum_words<HostKvLoading>{"apart", "layers", "before"};
 
-/// How an engine keeps keys and values of prompts in the host's memory (docs/HOST-KV.md).
+/// How an engine keeps keys and values of prompts in the host's memory
+/// (docs/explanation/serving.md).
 struct EngineHostKv {
   HostKvLoading loading = HostKvLoading::before;
   /// A block is copied to the host when it is computed, so that the host holds what the GPU does as
@@ -37,10 +39,6 @@ enum class KvSending {
 };
 template <>
 inline const std::vector<std::string> enum_words<KvSending>{"whole", "chunks", "layers"};
-
-/// Whose scheduler decides what the next iteration computes (docs/REPLAY.md).
-enum class SchedulerKind { vllm, sglang, trtllm, static_batch };
-const std::vector<std::string>& scheduler_names();  ///< "vllm", "sglang", "trtllm", "static"
 
 /// What the host does for an iteration, and what the GPU waits between two.
 struct IterationHost {
@@ -62,7 +60,7 @@ struct SmallKernels {
   /// tensors of its own.
   bool fused = true;
   /// Formats of weights for which kernels of their own quantise what products take.
-  std::vector<WeightFormat> quantises_apart;
+  std::vector<Dtype> quantises_apart;
   Seconds router;    ///< Of a layer with experts.
   Seconds sampling;  ///< Of an iteration: beside the head's product.
   Seconds sampling_per_request;
@@ -110,7 +108,7 @@ struct EnginePools {
 struct ServingEngine {
   std::string name;
   std::string title;
-  SchedulerKind scheduler = SchedulerKind::vllm;
+  const SchedulerKind* scheduler = schedulers().front();
   IterationHost host;
   SmallKernels small;
   MemoryRule memory;

@@ -8,12 +8,12 @@
 namespace orrery {
 namespace {
 
-// Of all cases of tests/validation/inference, November 2026: the residual at rank
-// ceil(0.9 (n + 1)) of n, which a further case that is exchangeable with them exceeds with
-// probability 0.1 (split conformal prediction, as in RANGES.md). `orrery validate --json FILE...`
-// prints them as serving_errors; docs/SERVING-RANGES.md says how many cases of a family lie in a
-// range that all others gave. Classes by experts help TPOT alone: errors of the other two differ
-// more between families than between models.
+// Of all cases of tests/validation/inference, November 2026: the residual at rank ceil(0.9 (n + 1))
+// of n, which a further case that is exchangeable with them exceeds with probability 0.1 (split
+// conformal prediction, as in docs/explanation/ranges.md). `orrery validate --json FILE...` prints
+// them as serving_errors; docs/explanation/ranges.md says how many cases of a family lie in a range
+// that all others gave. Classes by experts help TPOT alone: errors of the other two differ more
+// between families than between models.
 constexpr double tpot_error_dense = 0.151;    // 556 cases
 constexpr double tpot_error_experts = 0.246;  // 634
 constexpr double ttft_error = 1.196;          // 1,190

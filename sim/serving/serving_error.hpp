@@ -53,8 +53,8 @@ struct ServingByRuns {
 };
 
 /// Errors ln(measured / predicted) are normal with mean 0 and have parts in common: by engine, by
-/// model and engine, by system and engine, and by all three (docs/SERVING-RANGES.md). At least one
-/// run.
+/// model and engine, by system and engine, and by all three (docs/explanation/ranges.md). At least
+/// one run.
 ServingByRuns serving_by_runs(ServingFigure figure, const ServingPlace& place,
                               const std::vector<MeasuredServing>& runs);
 

@@ -10,11 +10,10 @@
 namespace orrery {
 
 std::optional<ServingTable> training_rows(const std::string& gpu, const std::string& op,
-                                          WeightFormat format) {
+                                          Dtype format) {
   const bool products = op == "gemm";
   if (!products && op != "prefill_attention") return std::nullopt;
-  const std::string word = table_word(format);
-  if (word != "bf16" && word != "fp8") return std::nullopt;
+  const Dtype measured = measured_as(format);
   const auto tables = read_kernel_tables(gpu);
   if (!tables) return std::nullopt;
   ServingTable table;
@@ -29,7 +28,7 @@ std::optional<ServingTable> training_rows(const std::string& gpu, const std::str
   };
   if (products) {
     for (const GemmTable& gemm : tables->gemm)
-      if (name(gemm.dtype) == word)
+      if (gemm.dtype == measured)
         for (const GemmRow& row : gemm.rows) add({row.n, row.k, row.m}, row.time);
   } else if (tables->attention) {
     for (const AttentionRow& row : tables->attention->rows)
@@ -52,6 +51,12 @@ constexpr std::int64_t padded_rows = 16;
 constexpr Seconds least_attention = microseconds(2.0);
 constexpr double far_outside = 2.0;     // Octaves.
 constexpr double another_engine = 0.5;  // The same.
+// Time of a kernel that writes 4-bit weights out in 16 bits, over that of its bytes at the data
+// sheet's bandwidth. bitsandbytes 0.45 took 235 ms for 8 tokens of Llama 3.1 70B on an H100
+// (benchmarking/README.md), 46 of which its products need in bf16: 3.6 times what its bytes need.
+// Its kernel has no branches any more from 0.48 on (pull request 1746); one like it (1747) was 1.36
+// to 2.07 times as fast.
+constexpr double written_out = 2.0;
 
 Tag tag_of(const FittedTable::Time& found, bool own) {
   if (found.outside > far_outside) return Tag::default_value;
@@ -75,7 +80,8 @@ ServingKernels::Shelf& ServingKernels::shelf(const std::string& op, const std::s
   Shelf& shelf = place->second;
   if (!fresh || measured_.empty()) return shelf;
   std::vector<FittedTable>& found = shelf.tables;
-  const RoofRates measured_on = roof_rates(table_gpu_, op, formats);
+  const KernelFormats measured{measured_as(formats.weights), formats.kv};
+  const RoofRates measured_on = roof_rates(table_gpu_, op, measured);
   const bool sums = op == "all_reduce";
   const auto special = engine_.kernels_of.find(op + words);
   for (const std::string& engine :
@@ -87,11 +93,11 @@ ServingKernels::Shelf& ServingKernels::shelf(const std::string& op, const std::s
     const std::string gpu = own ? gpu_of_serving_table(measured_, name) : measured_;
     if (const auto table = read_serving_table(gpu, name))
       found.emplace_back(
-          *table, formats,
-          gpu == measured_ ? measured_on : roof_rates(read_gpu(gpu, {}), op, formats));
+          *table, measured,
+          gpu == measured_ ? measured_on : roof_rates(read_gpu(gpu, {}), op, measured));
   }
   if (const auto table = training_rows(measured_, op, formats.weights))
-    found.emplace_back(*table, formats, measured_on);
+    found.emplace_back(*table, measured, measured_on);
   return shelf;
 }
 
@@ -143,67 +149,81 @@ KernelTime ServingKernels::cold(const KernelTime& hot, Bytes bytes, Seconds leas
   return hot.time < floor ? KernelTime{floor, std::max(hot.tag, Tag::interpolated)} : hot;
 }
 
-KernelTime ServingKernels::gemm(WeightFormat format, std::int64_t n, std::int64_t k,
+namespace {
+
+KernelTime behind_writing(const KernelTime& product, Bytes written, BytesPerSecond bandwidth) {
+  return {product.time + written_out * (written / bandwidth) + least_product, Tag::default_value};
+}
+
+}  // namespace
+
+KernelTime ServingKernels::gemm(Dtype format, std::int64_t n, std::int64_t k,
                                 std::int64_t m) const {
   const std::array<std::int64_t, 3> sizes{n, k, m};
-  const KernelFormats formats{format, KvFormat::bf16};
-  const std::string words = "-" + table_word(format);
+  const Bytes moved = kernel_work("gemm", {format, Dtype::bf16}, sizes).bytes;
+  if (static_cast<double>(m) > facts(format).fused_rows)
+    return behind_writing(gemm(Dtype::bf16, n, k, m), moved - kernel_work("gemm", {}, sizes).bytes,
+                          gpu_.memory_bandwidth);
+  const KernelFormats formats{format, Dtype::bf16};
+  const std::string words = "-" + name(measured_as(format));
   KernelTime time = price("gemm", words, formats, sizes);
   if (m < padded_rows) {
     const KernelTime padded =
         price("gemm", words, formats, std::array<std::int64_t, 3>{n, k, padded_rows});
     if (padded.time < time.time) time = {padded.time, std::max(padded.tag, Tag::interpolated)};
   }
-  return cold(time, kernel_work("gemm", formats, sizes).bytes, least_product);
+  time = cold(time, moved, least_product);
+  // Other kernels than those of this format's weights.
+  if (facts(format).weight_only && measured_as(format) != format) time.tag = Tag::default_value;
+  return time;
 }
 
 Seconds ServingKernels::cold_attention(Bytes read) const {
   return cold_traffic * (read / gpu_.memory_bandwidth) + least_attention;
 }
 
-KernelTime ServingKernels::decode_attention(KvFormat kv,
-                                            std::span<const std::int64_t> sizes) const {
-  const KernelFormats formats{WeightFormat::bf16, kv};
-  return cold(price("decode_attention", "-kv-" + table_word(kv), formats, sizes),
+KernelTime ServingKernels::decode_attention(Dtype kv, std::span<const std::int64_t> sizes) const {
+  const KernelFormats formats{Dtype::bf16, kv};
+  return cold(price("decode_attention", "-kv-" + name(cache_measured_as(kv)), formats, sizes),
               kernel_work("decode_attention", formats, sizes).bytes, least_attention);
 }
 
 std::optional<ServingTable> ServingKernels::decode_table(
-    KvFormat kv, std::span<const std::int64_t> sizes) const {
-  const std::string op = "decode_attention", words = "-kv-" + table_word(kv);
-  const FittedTable* of = nearest(shelf(op, words, {WeightFormat::bf16, kv}), sizes);
+    Dtype kv, std::span<const std::int64_t> sizes) const {
+  const std::string op = "decode_attention", words = "-kv-" + name(cache_measured_as(kv));
+  const FittedTable* of = nearest(shelf(op, words, {Dtype::bf16, kv}), sizes);
   return of ? read_serving_table(measured_, op + words + "-" + of->engine()) : std::nullopt;
 }
 
-KernelTime ServingKernels::prefill_attention(KvFormat kv, std::int64_t heads, std::int64_t kv_heads,
+KernelTime ServingKernels::prefill_attention(Dtype kv, std::int64_t heads, std::int64_t kv_heads,
                                              std::int64_t head_dim, std::int64_t tokens,
                                              std::int64_t cached) const {
   const std::array<std::int64_t, 5> whole{1, heads, kv_heads, head_dim, tokens + cached};
   const KernelTime prompt =
-      price("prefill_attention", "-kv-" + table_word(kv), {WeightFormat::bf16, kv}, whole);
+      price("prefill_attention", "-kv-" + name(cache_measured_as(kv)), {Dtype::bf16, kv}, whole);
   if (cached == 0) return prompt;
   const auto q = static_cast<double>(tokens), p = static_cast<double>(cached);
   // Of the triangle of queries and keys, the rows of the new tokens.
   const double share = q * (q + 2.0 * p) / ((q + p) * (q + p));
   const Bytes read =
-      Bytes{2.0 * bytes_per_value(kv) * static_cast<double>(kv_heads * head_dim) * (q + p)};
+      Bytes{2.0 * element_bytes(kv) * static_cast<double>(kv_heads * head_dim) * (q + p)};
   return cold({share * prompt.time, std::max(prompt.tag, Tag::interpolated)}, read,
               least_attention);
 }
 
-KernelTime ServingKernels::latent_decode(KvFormat kv, std::int64_t requests, std::int64_t heads,
+KernelTime ServingKernels::latent_decode(Dtype kv, std::int64_t requests, std::int64_t heads,
                                          std::int64_t context) const {
   const std::array<std::int64_t, 3> sizes{requests, heads, context};
-  const KernelFormats formats{WeightFormat::bf16, kv};
-  return cold(price("latent_decode", "-kv-" + table_word(kv), formats, sizes),
+  const KernelFormats formats{Dtype::bf16, kv};
+  return cold(price("latent_decode", "-kv-" + name(cache_measured_as(kv)), formats, sizes),
               kernel_work("latent_decode", formats, sizes).bytes, least_attention);
 }
 
-KernelTime ServingKernels::latent_prefill(KvFormat kv, std::int64_t heads, std::int64_t tokens,
+KernelTime ServingKernels::latent_prefill(Dtype kv, std::int64_t heads, std::int64_t tokens,
                                           std::int64_t cached) const {
   const std::array<std::int64_t, 3> whole{1, heads, tokens + cached};
   const KernelTime prompt =
-      price("latent_prefill", "-kv-" + table_word(kv), {WeightFormat::bf16, kv}, whole);
+      price("latent_prefill", "-kv-" + name(cache_measured_as(kv)), {Dtype::bf16, kv}, whole);
   const auto q = static_cast<double>(tokens), p = static_cast<double>(cached);
   const double share = q * (q + 2.0 * p) / ((q + p) * (q + p));
   if (cached == 0) return prompt;
@@ -217,10 +237,14 @@ KernelTime ServingKernels::latent_products(std::int64_t heads, std::int64_t toke
   return {before.time + after.time, std::max(before.tag, after.tag)};
 }
 
-KernelTime ServingKernels::experts(WeightFormat format, std::span<const std::int64_t> sizes) const {
-  const KernelFormats formats{format, KvFormat::bf16};
-  return cold(price("experts", "-" + table_word(format), formats, sizes),
-              kernel_work("experts", formats, sizes).bytes, least_product);
+KernelTime ServingKernels::experts(Dtype format, std::span<const std::int64_t> sizes) const {
+  const KernelFormats formats{format, Dtype::bf16};
+  const Bytes moved = kernel_work("experts", formats, sizes).bytes;
+  if (std::isfinite(facts(format).fused_rows))
+    return behind_writing(experts(Dtype::bf16, sizes),
+                          moved - kernel_work("experts", {}, sizes).bytes, gpu_.memory_bandwidth);
+  return cold(price("experts", "-" + name(measured_as(format)), formats, sizes), moved,
+              least_product);
 }
 
 std::optional<KernelTime> ServingKernels::all_reduce(int gpus, std::int64_t elements) const {

@@ -9,20 +9,21 @@
 #include <string>
 #include <vector>
 
+#include "sim/cluster/dtype.hpp"
 #include "sim/cluster/system.hpp"
 #include "sim/kernels/kernel_time.hpp"
 #include "sim/measurements/serving_table.hpp"
 #include "sim/serving/fitted_table.hpp"
-#include "sim/serving/number_format.hpp"
 #include "sim/serving/serving_engine.hpp"
 
 namespace orrery {
 
 /// Rows of the tables of training steps (calibration/data/kernels), as a table of serving: products
 /// of 256 rows and more in `format`, or causal attention of whole prompts ("prefill_attention").
-/// Nothing where `gpu` has none. They were measured with TensorRT-LLM (docs/KERNELS.md).
+/// Nothing where `gpu` has none. They were measured with TensorRT-LLM
+/// (docs/explanation/kernels.md).
 std::optional<ServingTable> training_rows(const std::string& gpu, const std::string& op,
-                                          WeightFormat format);
+                                          Dtype format);
 
 /// How long the kernels of an engine take on one kind of GPU.
 ///
@@ -31,7 +32,7 @@ std::optional<ServingTable> training_rows(const std::string& gpu, const std::str
 ///         when first asked for.
 /// Floor   1.1 times the bytes over the memory's bandwidth, and 1.5 us (attention 2 us): some rows
 ///         were taken from a warm L2 and beat the memory, which no layer of a model can
-///         (docs/SERVING.md).
+///         (docs/explanation/serving.md).
 /// Tag     measured: this row, of this GPU and engine. default: no table, or over two octaves
 ///         outside all rows.
 class ServingKernels {
@@ -39,26 +40,26 @@ class ServingKernels {
   ServingKernels(const Gpu& gpu, const ServingEngine& engine);
 
   /// y[m,n] = x[m,k] w[k,n].
-  KernelTime gemm(WeightFormat format, std::int64_t n, std::int64_t k, std::int64_t m) const;
+  KernelTime gemm(Dtype format, std::int64_t n, std::int64_t k, std::int64_t m) const;
   /// `sizes` as serving_table_columns("decode_attention") names them.
-  KernelTime decode_attention(KvFormat kv, std::span<const std::int64_t> sizes) const;
+  KernelTime decode_attention(Dtype kv, std::span<const std::int64_t> sizes) const;
   /// The table that a decode of these sizes is priced from; nothing where there is none.
-  std::optional<ServingTable> decode_table(KvFormat kv, std::span<const std::int64_t> sizes) const;
+  std::optional<ServingTable> decode_table(Dtype kv, std::span<const std::int64_t> sizes) const;
   /// What attention takes at least that reads so much from the cache.
   Seconds cold_attention(Bytes read) const;
   /// `tokens` new ones behind `cached` ones: the whole prompt's efficiency at what is left of its
   /// work, 4 a d (q p + q^2 / 2) operations.
-  KernelTime prefill_attention(KvFormat kv, std::int64_t heads, std::int64_t kv_heads,
+  KernelTime prefill_attention(Dtype kv, std::int64_t heads, std::int64_t kv_heads,
                                std::int64_t head_dim, std::int64_t tokens,
                                std::int64_t cached) const;
-  KernelTime latent_decode(KvFormat kv, std::int64_t requests, std::int64_t heads,
+  KernelTime latent_decode(Dtype kv, std::int64_t requests, std::int64_t heads,
                            std::int64_t context) const;
-  KernelTime latent_prefill(KvFormat kv, std::int64_t heads, std::int64_t tokens,
+  KernelTime latent_prefill(Dtype kv, std::int64_t heads, std::int64_t tokens,
                             std::int64_t cached) const;
   /// Both absorbed up-projections of a decode step.
   KernelTime latent_products(std::int64_t heads, std::int64_t tokens) const;
   /// `sizes` as serving_table_columns("experts") names them.
-  KernelTime experts(WeightFormat format, std::span<const std::int64_t> sizes) const;
+  KernelTime experts(Dtype format, std::span<const std::int64_t> sizes) const;
 
   /// Of a custom all-reduce; nothing where none was measured over so many GPUs.
   std::optional<KernelTime> all_reduce(int gpus, std::int64_t elements) const;

@@ -29,7 +29,7 @@ ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
   shape.rules.mixed = plan.mixed;
   // Batches that take turns in a pipeline are planned when they come back.
   shape.rules.plans_ahead = hides_host(setup.model, setup.engine, plan) && plan.pp == 1 &&
-                            setup.engine.scheduler != SchedulerKind::static_batch;
+                            setup.engine.scheduler->continuous;
   if (plan.speculation) {
     shape.rules.step_tokens = plan.step_tokens();
     shape.rules.progress = plan.speculation->a_step();
@@ -48,22 +48,16 @@ ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
     shape.rules.loading = waits ? HostKvLoading::before : host.loading;
   }
   if (load.over_network) shape.client = setup.engine.client;
-  if (load.slo) shape.slo = *load.slo;
-  shape.unfolded = load.unfolded;
   shape.stages = plan.pp;
-  shape.first_counted = load.first_counted;
-  shape.keeps_iterations = load.keeps_times;
+  shape.replay = load.replay;
   return shape;
 }
 
-// Copies of attention meet at the experts; without experts they are replicas. TensorRT-LLM is taken
-// to give all of them prompts in the same iterations, so that one copy is like the next:
-// AttentionDpConfig.enable_balance (tensorrt_llm/llmapi/llm_args.py), which is off unless set, as
-// it is in all of InferenceX's scripts (benchmarks/single_node/fixed_seq_len/*_trt.sh). Batches
-// that take turns in a pipeline are not held together.
+// Copies of attention meet at the experts; without experts they are replicas. Batches that take
+// turns in a pipeline are not held together.
 bool copies_go_in_step(const ServingSetup& setup) {
   return setup.model.experts && setup.deployment.dp > 1 && setup.deployment.pp == 1 &&
-         setup.engine.scheduler != SchedulerKind::trtllm;
+         setup.engine.scheduler->copies_in_step;
 }
 
 Request longest_of(const RequestList& list) {
@@ -75,9 +69,8 @@ Request longest_of(const RequestList& list) {
       [&](const Request& a, const Request& b) { return tokens(a) < tokens(b); });
 }
 
-bool comes_by_itself(const ServingLoad& load) {
-  const std::vector<Request>& requests = load.list.requests;
-  return load.clients == 0 && requests.front().arrival < requests.back().arrival;
+bool comes_by_itself(const RequestList& list) {
+  return list.clients == 0 && list.requests.front().arrival < list.requests.back().arrival;
 }
 
 void need_room(const ServingSetup& setup, const Request& longest, const Place& at) {
@@ -103,16 +96,10 @@ ServingRun serve_requests(const PricedServing& priced, const ServingLoad& load, 
   const Deployment& plan = setup.deployment;
   need_prefixes(plan, load, at);
   need_room(setup, longest_of(load.list), at);
-  ReplayShape shape;
-  shape.replica = replica_shape(setup, load, run.kv);
-  shape.replicas = static_cast<std::uint32_t>(plan.replicas * plan.dp * plan.pp);
-  shape.routing = load.routing;
-  shape.clients = load.clients;
-  shape.seed = load.seed;
-  shape.workers = load.workers;
-  shape.keeps_times = load.keeps_times;
+  const ReplayShape shape{replica_shape(setup, load, run.kv),
+                          static_cast<std::uint32_t>(plan.replicas * plan.dp * plan.pp)};
   run.replay = replay_requests(load.list, shape, priced.times);
-  run.open = comes_by_itself(load);
+  run.open = comes_by_itself(load.list);
   run.saturated = run.open && run.replay.counts.saturated();
   return run;
 }
@@ -169,16 +156,15 @@ constexpr double close_enough = 1.01;
 
 }  // namespace
 
-Goodput largest_rate(const std::function<ServingRun(const ServingLoad&)>& serve, ServingLoad load,
-                     RequestTraffic traffic) {
-  assert(load.slo);
+Goodput largest_rate(const std::function<ServingRun(const ServingLoad&)>& serve, ServingLoad load) {
+  assert(load.replay.slo);
   Goodput goodput;
   const auto meets = [&](double rate) {
-    traffic.rate = rate;
-    load.list = draw_requests(traffic);
+    load.traffic.rate = rate;
+    load.list = draw_requests(load.traffic);
     ServingRun run = serve(load);
     ++goodput.replays;
-    if (run.saturated || run.slo_share() < load.slo->share) return false;
+    if (run.saturated || run.slo_share() < load.replay.slo->share) return false;
     goodput.at_rate = std::move(run);
     return true;
   };

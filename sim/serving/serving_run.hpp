@@ -15,17 +15,12 @@ namespace orrery {
 
 /// What clients do with a deployment, and how it is replayed.
 struct ServingLoad {
+  RequestTraffic traffic;  ///< The distributions that the requests follow, if not a trace.
+  std::string file;        ///< The trace, or the lengths; empty: there is none.
   RequestList list;
-  std::uint32_t clients = 0;  ///< Of a closed loop; 0: requests come at their own times.
-  bool over_network = true;   ///< They are no part of the engine: its `client` time is added.
+  bool over_network = true;  ///< Clients are no part of the engine: its `client` time is added.
   bool prefix_cache = false;
-  Routing routing = Routing::round_robin;
-  std::optional<Slo> slo;
-  std::uint64_t seed = 1;
-  int workers = 1;
-  bool unfolded = false;
-  bool keeps_times = false;  ///< Of each request, and all iterations.
-  std::uint32_t first_counted = 0;
+  ReplaySettings replay;
 };
 
 /// One of two pools in a run.
@@ -75,7 +70,7 @@ Request longest_of(const RequestList& list);
 ReplicaShape replica_shape(const ServingSetup& setup, const ServingLoad& load,
                            const KvCapacity& kv);
 /// Whether requests come at their own times.
-bool comes_by_itself(const ServingLoad& load);
+bool comes_by_itself(const RequestList& list);
 /// Errors (infeasible): memory that does not hold a request of so many tokens, which the batches
 /// of a pipeline share.
 void need_room(const ServingSetup& setup, const Request& longest, const Place& at);
@@ -98,9 +93,8 @@ struct Goodput {
   std::optional<ServingRun> at_rate;  ///< What clients see then.
 };
 
-/// Doubles and halves the rate of `traffic`, whose other laws stay, and replays each by `serve`. A
-/// rate that saturates meets nothing. `load` has limits.
-Goodput largest_rate(const std::function<ServingRun(const ServingLoad&)>& serve, ServingLoad load,
-                     RequestTraffic traffic);
+/// Doubles and halves the rate of the load's traffic, of which nothing else changes, and replays
+/// each by `serve`. A rate that saturates meets nothing. `load` has limits.
+Goodput largest_rate(const std::function<ServingRun(const ServingLoad&)>& serve, ServingLoad load);
 
 }  // namespace orrery

@@ -17,18 +17,20 @@ using Json = nlohmann::ordered_json;
 double milliseconds(Seconds time) {
   return static_cast<double>(std::llround(time.si() * 1e9)) / 1e6;
 }
-Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
-Json workload_json(const ServedWorkload& workload) {
-  return {{"arrival", workload.arrivals},
-          {"concurrency", workload.concurrency > 0 ? Json(workload.concurrency) : Json(nullptr)},
-          {"rate", workload.rate > 0.0 ? Json(workload.rate) : Json(nullptr)},
-          {"isl", or_null(workload.prompt)},
-          {"osl", or_null(workload.output)},
-          {"file", or_null(workload.file)},
-          {"requests", workload.requests},
-          {"failed_rows", workload.failed},
-          {"seed", workload.seed}};
+Json workload_json(const ServingLoad& load) {
+  const RequestTraffic& traffic = load.traffic;
+  const RequestList& list = load.list;
+  const bool follows_laws = load.file.empty();
+  return {{"arrival", name(traffic.arrivals)},
+          {"concurrency", list.clients > 0 ? Json(list.clients) : Json(nullptr)},
+          {"rate", traffic.rate > 0.0 ? Json(traffic.rate) : Json(nullptr)},
+          {"isl", follows_laws ? Json(length_law_text(traffic.prompt)) : Json(nullptr)},
+          {"osl", follows_laws ? Json(length_law_text(traffic.output)) : Json(nullptr)},
+          {"file", follows_laws ? Json(nullptr) : Json(load.file)},
+          {"requests", list.requests.size()},
+          {"failed_rows", list.failed},
+          {"seed", list.seed}};
 }
 
 Json throughput_json(const ServingRun& run) {
@@ -58,12 +60,13 @@ Json kv_json(const ServingRun& run) {
 Json limit(Seconds time) { return time < Slo::any ? Json(milliseconds(time)) : Json(nullptr); }
 
 Json slo_json(const ServedAnswer& answer) {
-  if (!answer.slo) return nullptr;
+  const std::optional<Slo>& slo = answer.load.replay.slo;
+  if (!slo) return nullptr;
   const ServingRun& run = answer.run;
-  return {{"ttft_ms", limit(answer.slo->ttft)},
-          {"tpot_ms", limit(answer.slo->tpot)},
-          {"e2e_ms", limit(answer.slo->e2e)},
-          {"share", answer.slo->share},
+  return {{"ttft_ms", limit(slo->ttft)},
+          {"tpot_ms", limit(slo->tpot)},
+          {"e2e_ms", limit(slo->e2e)},
+          {"share", slo->share},
           {"attainment", rounded(run.slo_share())},
           {"goodput_requests_per_s", rounded(run.slo_share() * run.requests_per_s())},
           {"largest_rate", answer.goodput ? Json(rounded(answer.goodput->rate)) : Json(nullptr)}};
@@ -122,7 +125,7 @@ std::string serving_run_json(const ServedAnswer& answer, double wall_s) {
     json["deployment"] = json["memory"] = nullptr;
     json["pools"] = pools_json(run);
   }
-  json["workload"] = workload_json(answer.workload);
+  json["workload"] = workload_json(answer.load);
   json["latency_ms"] = {{"ttft", latency_json(counts.ttft)},
                         {"tpot", latency_json(counts.tpot)},
                         {"itl", latency_json(counts.itl)},

@@ -12,20 +12,22 @@
 namespace orrery {
 namespace {
 
-std::string workload_text(const ServedWorkload& workload) {
-  std::string text = plural(workload.requests, "request");
-  if (!workload.prompt.empty())
-    text += " of " + workload.prompt + " tokens, answered with " + workload.output;
-  if (!workload.file.empty()) text += " of " + workload.file;
-  if (workload.concurrency > 0) {
-    text += ", from " + plural(workload.concurrency, "client") + " at a time";
-  } else if (workload.rate > 0.0) {
-    text += ", " + workload.arrivals + ", " + fixed(workload.rate, 2) + " a second";
-  } else if (workload.arrivals == "burst") {
+std::string workload_text(const ServingLoad& load) {
+  const RequestTraffic& traffic = load.traffic;
+  std::string text = plural(static_cast<std::int64_t>(load.list.requests.size()), "request");
+  text +=
+      " of " + (load.file.empty() ? length_law_text(traffic.prompt) + " tokens, answered with " +
+                                        length_law_text(traffic.output)
+                                  : load.file);
+  if (load.list.clients > 0) {
+    text += ", from " + plural(std::int64_t{load.list.clients}, "client") + " at a time";
+  } else if (traffic.rate > 0.0) {
+    text += ", " + name(traffic.arrivals) + ", " + fixed(traffic.rate, 2) + " a second";
+  } else if (traffic.arrivals == Arrivals::burst) {
     text += ", all at once";
   }
-  if (workload.failed > 0)
-    text += "\n" + plural(workload.failed, "row") + " without an answer left out";
+  if (load.list.failed > 0)
+    text += "\n" + plural(load.list.failed, "row") + " without an answer left out";
   return text + "\n";
 }
 
@@ -137,16 +139,17 @@ std::string memory_line(const ServingRun& run) {
 }
 
 std::string limits(const ServedAnswer& answer) {
+  const std::optional<Slo>& slo = answer.load.replay.slo;
   std::string text;
-  if (answer.slo)
+  if (slo)
     text += percent(answer.run.slo_share()) + " of the requests keep to the limits, " +
             fixed(answer.run.slo_share() * answer.run.requests_per_s(), 3) + " a second\n";
   if (answer.goodput)
     text += answer.goodput->rate > 0.0
-                ? "Largest rate at which " + percent(answer.slo->share) +
+                ? "Largest rate at which " + percent(slo->share) +
                       " do: " + fixed(answer.goodput->rate, 3) + " a second (" +
                       plural(answer.goodput->replays, "replay") + ")\n"
-                : "At no rate do " + percent(answer.slo->share) + "\n";
+                : "At no rate do " + percent(slo->share) + "\n";
   return text;
 }
 
@@ -158,7 +161,7 @@ std::string serving_run_text(const ServedAnswer& answer) {
                      plural(run.gpus(), "GPU") + "\n" +
                      (run.pools ? pools_text(run.pools->prefill.setup, run.pools->decode.setup)
                                 : deployment_text(run.setup)) +
-                     "\n" + workload_text(answer.workload) + "\n" + latencies(run) + "\n" +
+                     "\n" + workload_text(answer.load) + "\n" + latencies(run) + "\n" +
                      throughput(run) + "\n" + ranges(run) + "\n" + by_runs_text(answer) +
                      (run.pools ? pooled_outcome_text(run) : memory_line(run)) + limits(answer) +
                      token_cost_text(answer.cost);

@@ -11,7 +11,7 @@ namespace orrery {
 /// `cost`: of its tokens.
 std::string serving_step_text(const ServingStep& step, const TokenCost& cost);
 
-/// The same as orrery.serving/1: "step" and "memory" (docs/JSON.md).
+/// The same as orrery.serving/1: "step" and "memory" (docs/reference/json.md).
 std::string serving_step_json(const ServingStep& step, const TokenCost& cost);
 
 /// ", speculate mtp:2@0.7 (2.40 tokens a step)"; "" of a deployment that drafts nothing.

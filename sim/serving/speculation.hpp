@@ -32,7 +32,8 @@ struct Speculation {
 
   /// Tokens of a step: the sure one, and the accepted ones on average.
   double a_step() const;
-  /// The most that a step may be counted to bring: it brings whole tokens, evenly (docs/REPLAY.md).
+  /// The most that a step may be counted to bring: it brings whole tokens, evenly
+  /// (docs/explanation/serving.md).
   int most_a_step() const;
   bool operator==(const Speculation&) const = default;
 };

@@ -33,17 +33,6 @@ RowFigures figures_of(const Result& result) {
   return row;
 }
 
-// What the context makes when it is first asked, so that no worker has to.
-void warm_up(EstimateContext& context) {
-  for (std::size_t i = 0; i < dtype_names().size(); ++i) {
-    try {
-      context.kernels(static_cast<Dtype>(i));
-    } catch (const Error&) {
-      // This GPU has not got it: a reason for its points, not for the sweep.
-    }
-  }
-}
-
 }  // namespace
 
 SweepInputs read_inputs(const Sweep& sweep) {
@@ -81,7 +70,7 @@ PointEvaluator::PointEvaluator(const Sweep& sweep, const Grid& grid, const Sweep
     : sweep_{sweep}, grid_{grid}, inputs_{inputs} {
   if (sweep.memory_only) return;
   for (const auto& [name, system] : inputs.systems)
-    warm_up(contexts_.try_emplace(name, system).first->second);
+    contexts_.try_emplace(name, system).first->second.make_kernels();
 }
 
 Answer PointEvaluator::operator()(std::int64_t point) {

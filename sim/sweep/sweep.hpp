@@ -14,7 +14,7 @@
 namespace orrery {
 
 /// One column of a sweep's results, called and rounded as in `orrery estimate --json`, where
-/// docs/OUTPUT.md defines it; parts of an object are joined: "memory.peak_bytes" is
+/// docs/reference/output.md defines it; parts of an object are joined: "memory.peak_bytes" is
 /// memory_peak_bytes.
 struct Figure {
   std::string name;
@@ -96,8 +96,9 @@ class SweepBuilder {
  public:
   /// Ranges may have as many values as they like. Before anything else.
   void allow_long_ranges() { most_ = most_with_yes; }
-  /// A document of schema "orrery.sweep/1" (docs/SWEEPS.md), before axes and conditions. Errors:
-  /// unknown keys with the nearest, lists of a zip that differ in length, a key that stands twice.
+  /// A document of schema "orrery.sweep/1" (docs/guides/sweep.md), before axes and conditions.
+  /// Errors: unknown keys with the nearest, lists of a zip that differ in length, a key that stands
+  /// twice.
   void read(const JsonValue& json);
   /// "gbs=256..8192*2 mbs=1,2,4": an axis a word.
   void add_axes(const std::string& text, const Place& at);

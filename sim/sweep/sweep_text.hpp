@@ -10,7 +10,7 @@ namespace orrery {
 /// How many points there are, and the best of them: at most `shown` lines.
 Document sweep_document(const Sweep& sweep, const BestRows& rows, std::size_t shown);
 
-/// The rows that `rows` keeps, for drawings (docs/REPORTS.md):
+/// The rows that `rows` keeps, for drawings (docs/guides/explorer.md):
 ///
 ///     {"schema": "orrery.sweep_rows/1", "points", "ok", "infeasible", "failed",
 ///      "axes": [{"key": "tp", "values": ["1", "2"]}]   (those that vary)

@@ -36,9 +36,10 @@ struct Writer {
 ///
 /// A way to the store crosses the NIC of its rank, as often as writers of its role share it, and
 /// the store's port, as often as writers there are. So max-min sharing gives one flow the rate that
-/// each of them has in the whole, as for all others (docs/FOLDING.md). The fabric between NICs and
-/// ports is taken for wide enough. Where one replica writes for all, others that play its roles
-/// seem to do so too at their own NICs: they wait for it in any case, when gradients are summed up.
+/// each of them has in the whole, as for all others (docs/explanation/simulation.md). The fabric
+/// between NICs and ports is taken for wide enough. Where one replica writes for all, others that
+/// play its roles seem to do so too at their own NICs: they wait for it in any case, when gradients
+/// are summed up.
 std::vector<Writer> writers_of(const CheckpointWrite& write, const Cast& cast, Topology& topology);
 
 /// Steps one after another from the moment at which a write begins.

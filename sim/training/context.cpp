@@ -35,6 +35,11 @@ const KernelModel& EstimateContext::kernels(Dtype dtype) {
       .first->second;
 }
 
+void EstimateContext::make_kernels() {
+  for (const Dtype dtype : formats_for(FormatUse::products))
+    if (!system_.gpu.lacks(dtype)) kernels(dtype);
+}
+
 const PriceErrors& EstimateContext::price_errors(const Scenario& scenario) {
   const Dtype dtype = scenario.plan.dtype;
   const StepClass step{scenario.model.experts.has_value(), is_narrow(dtype)};

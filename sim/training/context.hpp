@@ -38,6 +38,8 @@ class EstimateContext {
   const System& system() const { return system_; }
   /// Errors: the GPU has no units for `dtype` (infeasible).
   const KernelModel& kernels(Dtype dtype);
+  /// Makes those of all formats that the GPU multiplies, before workers part.
+  void make_kernels();
   /// With what the plan lets NCCL choose.
   const CollectiveTime& collectives(const PlanChoices& plan);
   /// How far these prices are off in a step like this one.

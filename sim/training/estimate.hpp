@@ -13,7 +13,7 @@
 
 namespace orrery {
 
-/// How much is simulated; the answer is the same within 0.1 % (docs/FOLDING.md).
+/// How much is simulated; the answer is the same within 0.1 % (docs/explanation/simulation.md).
 struct Detail {
   bool unfolded = false;   ///< Every rank, where else one stands for its twins.
   bool expanded = false;   ///< Every tensor-parallel collective, also where its links are private.

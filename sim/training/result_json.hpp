@@ -25,10 +25,10 @@ struct ResultJsonOptions {
   bool inputs = true;
 };
 
-/// `result` as "orrery.result/1" (docs/JSON.md lists the keys), units in the keys, always in the
-/// same order. Times are whole nanoseconds, bytes whole, other numbers have 9 significant digits.
-/// The object under "plan" can be given back as a plan file, and so can the whole, which needs no
-/// catalog.
+/// `result` as "orrery.result/1" (docs/reference/json.md lists the keys), units in the keys, always
+/// in the same order. Times are whole nanoseconds, bytes whole, other numbers have 9 significant
+/// digits. The object under "plan" can be given back as a plan file, and so can the whole, which
+/// needs no catalog.
 std::string result_json(const Result& result, const ResultJsonOptions& options = {});
 
 }  // namespace orrery

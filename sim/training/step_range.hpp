@@ -13,8 +13,8 @@ inline constexpr double range_coverage = 0.9;
 /// Half of such a range in standard deviations of a normal distribution.
 inline constexpr double range_deviations = 1.645;
 
-/// Where a step time lies in truth, and what that was worked out from (docs/RANGES.md has the
-/// model and its derivation).
+/// Where a step time lies in truth, and what that was worked out from (docs/explanation/ranges.md
+/// has the model and its derivation).
 ///
 /// Prices of one kind and basis have one common error e, ln(true / price), of standard deviation
 /// sigma; all prices of a kind have one more, f, of standard deviation phi, which training adds;
@@ -92,8 +92,8 @@ bool same_kernels(const StepRange& one, const StepRange& other);
 double common_variance(const StepRange& one, const StepRange& other);
 
 /// The errors of StepRange's model are normal and partly common to all runs; what was measured of
-/// some says something of the others (docs/RANGES.md). With the covariances C between runs, c with
-/// the step, and x = ln(measured / predicted),
+/// some says something of the others (docs/explanation/ranges.md). With the covariances C between
+/// runs, c with the step, and x = ln(measured / predicted),
 ///
 ///     offset = c' (C + N)^-1 x,     variance = v - c' (C + N)^-1 c
 ///

@@ -14,7 +14,7 @@ struct TextStyle {
 
 /// What a person reads first: the plan, how fast it is, what it needs, where the time goes and what
 /// the answer rests on. About 35 lines of at most 78 columns, plain ASCII but for names. What each
-/// figure means: docs/OUTPUT.md.
+/// figure means: docs/reference/output.md.
 std::string summary_text(const Result& result, const TextStyle& style = {});
 
 }  // namespace orrery

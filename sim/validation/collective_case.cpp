@@ -53,7 +53,7 @@ ExchangeCase read_exchange_case(const JsonValue& entry) {
   found.experts.count = number("experts");
   found.experts.per_token = number("top_k");
   if (const auto dispatched = entry.find("dispatched"))
-    found.dispatched = choice<Dtype>(*dispatched, dtype_names());
+    found.dispatched = read_format(*dispatched, FormatUse::products);
   if (entry.has("groups")) {
     found.experts.groups = number("groups");
     found.experts.groups_per_token = number("groups_per_token");

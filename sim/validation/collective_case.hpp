@@ -33,9 +33,9 @@ struct ExchangeCase {
 /// Whether an entry of a list of cases is such a table: it names a dispatcher.
 bool is_exchange_case(const JsonValue& entry);
 
-/// Reads a table as docs/VALIDATION.md describes it. Dispatched tokens are fp8, as in DeepEP's own
-/// benchmarks, unless it says otherwise. Errors: experts that the ranks do not divide, times that
-/// are none.
+/// Reads a table as docs/notes/validation.md describes it. Dispatched tokens are fp8, as in
+/// DeepEP's own benchmarks, unless it says otherwise. Errors: experts that the ranks do not divide,
+/// times that are none.
 ExchangeCase read_exchange_case(const JsonValue& entry);
 
 /// A sweep of one collective that somebody measured and published, and the system that it ran on.
@@ -50,9 +50,10 @@ struct CollectiveCase {
 /// Whether an entry of a list of cases is a sweep: it names a collective.
 bool is_collective_case(const JsonValue& entry);
 
-/// Reads a case as docs/VALIDATION.md describes it. Its `system` is prose from logs; the words that
-/// are understood lie in calibration/data/collective_systems.json. Errors: a GPU or a network that
-/// is not known or not stated, a collective that is none, ranks that do not lie evenly on nodes.
+/// Reads a case as docs/notes/validation.md describes it. Its `system` is prose from logs; the
+/// words that are understood lie in calibration/data/collective_systems.json. Errors: a GPU or a
+/// network that is not known or not stated, a collective that is none, ranks that do not lie evenly
+/// on nodes.
 CollectiveCase read_collective_case(const JsonValue& entry);
 
 }  // namespace orrery

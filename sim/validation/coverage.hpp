@@ -13,7 +13,7 @@ std::vector<Comparison> steps_with_ranges(const std::vector<ValidationReport>& r
                                           const ValidationReport* left_out = nullptr);
 
 /// How the steps of each software and class turned out that has nine or more of them, and those of
-/// any software (docs/RANGES.md).
+/// any software (docs/explanation/ranges.md).
 std::vector<PublishedClass> published_classes(const std::vector<ValidationReport>& reports,
                                               const ValidationReport* left_out = nullptr);
 

@@ -123,7 +123,7 @@ Dtype dtype_like(const JsonValue& written) {
   static const std::map<std::string, Dtype> others{
       {"bfloat16", Dtype::bf16}, {"float16", Dtype::fp16}, {"fp8_e4m3", Dtype::fp8}};
   const auto found = others.find(written.text());
-  return found != others.end() ? found->second : choice<Dtype>(written, dtype_names());
+  return found != others.end() ? found->second : read_format(written, FormatUse::products);
 }
 
 bool is_exported_table(const JsonValue& json) {
@@ -141,7 +141,7 @@ void read_exported_table(const JsonValue& json, KernelCases& all) {
                                     table.size(i, 2), table.time(i, 3)));
     return;
   }
-  if (dtype != Dtype::bf16 && dtype != Dtype::fp16)
+  if (is_narrow(dtype) || is_wide(dtype))
     json.at("dtype").fail("attention was measured in 16 bits alone", "leave the table out");
   const ExportedTable table{json, {"batch", "seq", "heads", "kv_heads", "head_dim", "time_us"}};
   for (std::size_t i = 0; i < table.rows(); ++i)

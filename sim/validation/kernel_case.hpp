@@ -58,8 +58,8 @@ struct KernelCases {
 /// single kernels ("op" and "shape", or "shape_mnk") or of experts' products.
 bool is_kernel_cases(const JsonValue& json);
 
-/// Reads them as docs/VALIDATION.md describes. Errors (bad_input): columns or sizes that are none,
-/// with their place. An entry of a list that says too little is refused with its reason.
+/// Reads them as docs/notes/validation.md describes. Errors (bad_input): columns or sizes that are
+/// none, with their place. An entry of a list that says too little is refused with its reason.
 KernelCases read_kernel_cases(const JsonValue& json);
 
 /// The catalog's name of a GPU as others write it: "H100-SXM 80GB", "NVIDIA B200 SXM" and

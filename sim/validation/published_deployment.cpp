@@ -15,32 +15,16 @@ constexpr double usual_share = 0.9;  // --kv_cache_free_gpu_mem_fraction.
 
 double in_steps_of(double step, double value) { return step * std::ceil(value / step); }
 
-// Bytes of a number in a checkpoint, as it takes them.
-std::optional<double> bytes_of(WeightFormat format) {
-  switch (format) {
-    case WeightFormat::bf16:
-    case WeightFormat::fp16:
-      return 2.0;
-    case WeightFormat::fp8:
-    case WeightFormat::fp8_block:
-      return 1.0;
-    case WeightFormat::nvfp4:
-      return 0.5;
-    default:
-      return std::nullopt;
-  }
-}
+// Bytes of a number in a checkpoint, as it takes them: without scales.
+double bytes_of(Dtype format) { return facts(format).bits / 8.0; }
 
-double bytes_of(KvFormat format) {
-  return format == KvFormat::fp8 ? 1.0 : format == KvFormat::nvfp4 ? 0.5 : 2.0;
-}
-
-// Numbers in a checkpoint: of nvfp4 two weights are one, and 16 of them have a scale.
-double numbers(const Model& model, WeightFormat format) {
+// Numbers in a checkpoint: below 8 bits several weights are one, and each block has a scale.
+double numbers(const Model& model, Dtype format) {
   const ParameterCount all = count_parameters(model);
   const auto whole = static_cast<double>(all.embedding + all.head + all.final_norm);
   const double layers = static_cast<double>(all.total) - whole;
-  return whole + layers * (format == WeightFormat::nvfp4 ? 0.5 + 1.0 / 16.0 : 1.0);
+  const NumberFormat& of = facts(format);
+  return whole + layers * (of.bits < 8.0 ? of.bits / 8.0 + 1.0 / of.scales.elements : 1.0);
 }
 
 }  // namespace
@@ -49,18 +33,17 @@ std::optional<BenchLimits> trtllm_bench_limits(const ServingCase& one, std::int6
                                                std::int64_t output) {
   const DeploymentRequest& plan = one.deployment;
   const Model& model = one.model;
-  const WeightFormat weights = plan.weights.value_or(WeightFormat::bf16);
-  const WeightFormat format = model.experts ? plan.experts.value_or(weights) : weights;
-  const auto each = bytes_of(format);
-  if (!each) return std::nullopt;
+  const Dtype weights = plan.weights.value_or(Dtype::bf16);
+  const Dtype format = model.experts ? plan.experts.value_or(weights) : weights;
+  if (facts(format).weight_only) return std::nullopt;
   const int tp = plan.tp.value_or(1) * plan.dp.value_or(1), pp = plan.pp.value_or(1);
   const auto heads = static_cast<double>(std::max<std::int64_t>(tp, model.kv_heads));
   const auto width =
       static_cast<double>(model.latent ? model.hidden / model.heads : model.head_dim);
   const double a_token =
-      2.0 * model.layers * heads * width * bytes_of(plan.kv.value_or(KvFormat::bf16));
+      2.0 * model.layers * heads * width * bytes_of(plan.kv.value_or(Dtype::bf16));
   const double memory = read_system(one.system, one.place / "system").gpu.memory.si();
-  const double left = memory * tp * pp - numbers(model, format) * *each;
+  const double left = memory * tp * pp - numbers(model, format) * bytes_of(format);
   const auto in = static_cast<double>(input), out = static_cast<double>(output);
   const double cached =
       std::max(1.0, plan.kv_share.value_or(usual_share) * left / (a_token * (in + out)));

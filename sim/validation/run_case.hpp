@@ -18,7 +18,8 @@ struct PublishedValue {
   double nearest(double predicted) const { return std::clamp(predicted, low, high); }
 };
 
-/// What somebody published of a whole training run and its interruptions (docs/VALIDATION.md).
+/// What somebody published of a whole training run and its interruptions
+/// (docs/notes/validation.md).
 struct RunCase {
   std::string id;
   std::string reliability;

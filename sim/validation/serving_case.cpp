@@ -254,9 +254,9 @@ DeploymentRequest deployment_of(const JsonValue& said) {
 
 // Checkpoints whose name says a format that no key repeats.
 void set_published_formats(const std::string& name, DeploymentRequest& request) {
-  if (name.ends_with("w8a8")) request.weights = WeightFormat::int8;
+  if (name.ends_with("w8a8")) request.weights = Dtype::int8;
   const bool gpt_oss = name.find("gpt-oss") != std::string::npos;
-  if (gpt_oss && !request.experts) request.experts = WeightFormat::mxfp4;
+  if (gpt_oss && !request.experts) request.experts = Dtype::mxfp4;
 }
 
 }  // namespace

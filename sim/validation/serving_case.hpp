@@ -8,8 +8,8 @@
 
 namespace orrery {
 
-/// A published measurement of inference (docs/VALIDATION.md): what was served, on what, how, and
-/// what was measured, by quantity with its unit ("decode_step_ms", "kv_cache_tokens").
+/// A published measurement of inference (docs/notes/validation.md): what was served, on what, how,
+/// and what was measured, by quantity with its unit ("decode_step_ms", "kv_cache_tokens").
 struct ServingCase {
   std::string id;
   Model model;
@@ -42,7 +42,8 @@ ServingSetup setup_of(const ServingCase& one);
 PricedPools pools_of(const ServingCase& one);
 
 /// A measurement of inference as collections of published ones have it: the model by its name and
-/// shape, and in one object the engine, its version and what its options say (docs/VALIDATION.md).
+/// shape, and in one object the engine, its version and what its options say
+/// (docs/notes/validation.md).
 bool is_collected_case(const JsonValue& entry);
 
 /// The same in this project's words. The engine is the catalog's of that time; a model that the

@@ -95,16 +95,15 @@ ServingLoad load_of_case(const JsonValue& workload, const JsonValue* serving) {
       !serving || !serving->has("prefix_caching") || serving->at("prefix_caching").boolean();
   if (arrival == "trace") {
     load.list = rows_of(workload);
-    load.keeps_times = true;
+    load.replay.keeps_times = true;
     return load;
   }
-  RequestTraffic traffic;
+  RequestTraffic& traffic = load.traffic;
   set_requests(workload, arrival, traffic);
   traffic.prompt = lengths(workload, "isl", "isl_low");
   traffic.output = lengths(workload, "osl", "osl_low");
   if (const auto prefix = workload.find("shared_prefix")) traffic.prefix = prefix_of(*prefix);
   load.list = draw_requests(traffic);
-  if (arrival == "closed") load.clients = static_cast<std::uint32_t>(traffic.concurrency);
   return load;
 }
 

@@ -10,9 +10,9 @@
 namespace orrery {
 
 /// What clients did in a published measurement: `workload` of a serving case, and what `serving`
-/// says of the engine besides (docs/VALIDATION.md). Lengths between `isl_low` and `isl`, each as
-/// likely; a closed loop without a number of requests has ten a client.
-/// Errors (infeasible): what is not replayed: drafts, pools, limits without a rate.
+/// says of the engine besides (docs/notes/validation.md). Lengths between `isl_low` and `isl`, each
+/// as likely; a closed loop without a number of requests has ten a client. Errors (infeasible):
+/// what is not replayed: drafts, pools, limits without a rate.
 ServingLoad load_of_case(const JsonValue& workload, const JsonValue* serving);
 
 /// What a run says, in the names of measured quantities: "ttft_ms" (means), "ttft_p99_ms",

@@ -24,7 +24,7 @@ struct TrainingCase {
   std::map<std::string, Seconds> peers;  ///< What other simulators predicted for it.
 };
 
-/// Reads a file of training cases: a list of objects as docs/VALIDATION.md describes them.
+/// Reads a file of training cases: a list of objects as docs/notes/validation.md describes them.
 std::vector<TrainingCase> read_training_cases(const JsonValue& json);
 
 /// The scenario of a case: what its plan says, on top of what its authors published of such runs

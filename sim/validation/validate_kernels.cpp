@@ -12,7 +12,7 @@
 namespace orrery {
 namespace {
 
-// Products that the goals of docs/KERNEL-ERRORS.md are of: below, launches and tails decide.
+// Products that the goals of docs/notes/kernel-errors.md are of: below, launches and tails decide.
 constexpr double large_volume = 0x1p33;
 constexpr const char* large_part = "m n k >= 2^33";
 

@@ -117,7 +117,7 @@ double drawn_quantity(const std::string& quantity, const std::vector<RunTally>& 
        {std::pair{"away_p50", 0.5}, {"away_p90", 0.9}, {"away_p99", 0.99}})
     if (quantity == name) return mean_quantile(runs, share);
   at.at(quantity).fail("nothing predicts '" + quantity + "'",
-                       "docs/VALIDATION.md lists what is predicted");
+                       "docs/notes/validation.md lists what is predicted");
 }
 
 double predicted(const RunCase& one, const std::string& quantity, CaseRun& drawn,

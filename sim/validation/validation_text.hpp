@@ -15,8 +15,8 @@ std::string validation_text(const ValidationReport& report);
 /// two.
 std::string rows_of_all_text(const std::vector<ValidationReport>& reports);
 
-/// Markdown: a row a file with the figures, then a table of every case. What docs/ACCURACY.md
-/// shows.
+/// Markdown: a row a file with the figures, then a table of every case. What
+/// docs/explanation/accuracy.md shows.
 std::string validation_markdown(const std::vector<ValidationReport>& reports);
 
 /// The reports as "orrery.validation/1": per file its cases, refusals and error figures, errors as

@@ -48,7 +48,6 @@ DeploymentSearchRequest request_of(const Case& one) {
     traffic.output = parse_length_law("1024", {});
     traffic.requests = 10 * clients;
     ServingLoad load;
-    load.clients = static_cast<std::uint32_t>(clients);
     load.list = draw_requests(traffic);
     request.loads.push_back(std::move(load));
   }
@@ -74,7 +73,7 @@ void print_closed_forms(const Case& one) {
   double sum = 0.0;
   for (const auto& serving : priced)
     for (const ServingLoad& load : request.loads) {
-      const SteadyState state = steady_state(*serving, {1024, 1024, load.clients}, {"", ""});
+      const SteadyState state = steady_state(*serving, {1024, 1024, load.list.clients}, {"", ""});
       sum += state.output_tokens_per_s;
       ++states;
     }

@@ -1,7 +1,7 @@
 // How much CPU the network costs: collectives, fabrics, what is not uniform. Prints, and asserts
 // nothing by the clock.
 //
-//     build/release/tests/network_bench     the second table of docs/SPEED.md
+//     build/release/tests/network_bench     the second table of docs/notes/speed.md
 //
 // Each case runs in a child of its own, after SimGrid has started.
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures all that docs/SPEED.md tells, and keeps it.
+"""Measures all that docs/notes/speed.md tells, and keeps it.
 
     tests/bench/record.py build/release                      prints
     tests/bench/record.py build/release --against OLD        pairs with another build, in turn
@@ -127,7 +127,7 @@ def check_counts(figures):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Measures what docs/SPEED.md tells.")
+    parser = argparse.ArgumentParser(description="Measures what docs/notes/speed.md tells.")
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--against", type=pathlib.Path, help="another build, measured in turn")
     parser.add_argument("--rounds", type=int, default=3)

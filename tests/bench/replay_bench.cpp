@@ -117,7 +117,7 @@ int main(int count, char** words) {
   shape.replica.kv.keeps_prefixes = false;
   print("the same without the tree", requests, timed(list, shape));
   shape.replica.kv.keeps_prefixes = true;
-  shape.routing = Routing::prefix;
+  shape.replica.replay.routing = Routing::prefix;
   print("a router that looks for the longest prefix", requests, timed(list, shape));
 
   const std::string path = "/tmp/orrery_replay_bench.csv";

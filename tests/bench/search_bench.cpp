@@ -2,7 +2,7 @@
 // long the search of a large space takes. Prints; asserts nothing by the clock, but fails where a
 // search is not proven.
 //
-//     build/release/tests/search_bench          the tables of docs/SPEED.md
+//     build/release/tests/search_bench          the tables of docs/notes/speed.md
 //     build/release/tests/search_bench 500      every 500th plan of the default software alone
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // How much CPU an estimate takes inside the process, start-up left out, beside what others need for
 // the same step. Prints; asserts nothing by the clock.
 //
-//     build/release/tests/step_bench        the table of docs/SPEED.md
+//     build/release/tests/step_bench        the table of docs/notes/speed.md
 //
 // Each case runs in a child of its own, because SimGrid's clock goes on in a process and the first
 // estimate pays for reading the catalog: that is part of what a user waits for.

@@ -1,7 +1,7 @@
 // How many points a sweep computes in a second, alone and in two processes, and how much memory it
 // takes with a million of them. Prints; asserts nothing by the clock.
 //
-//     build/release/tests/sweep_bench build/release/orrery      the table of docs/SPEED.md
+//     build/release/tests/sweep_bench build/release/orrery      the table of docs/notes/speed.md
 
 #include <fcntl.h>
 #include <sys/resource.h>

@@ -12,7 +12,7 @@ namespace orrery::progress_test {
 namespace {
 
 const std::string slow =
-    "collective all_to_all --system dgx-h100 --gpus 80 --unfolded --bytes 1MiB";
+    "collective all_to_all --system dgx-h100 --gpus 72 --unfolded --bytes 1MiB --simulator simgrid";
 
 // What arrives on a terminal that is the command's stderr alone.
 std::string stderr_on_a_terminal(const std::string& arguments) {

@@ -2,10 +2,10 @@
 // 1 us, a NIC a GPU of 1 GB/s and 10 us, ideal constants. S = 4.8 GB throughout.
 #include <gtest/gtest.h>
 
-#include "sim/collectives/collective_cost.hpp"
 #include "sim/collectives/collective_flows.hpp"
 #include "sim/collectives/isolated_collective.hpp"
 #include "sim/engine/simulation.hpp"
+#include "sim/nccl/collective_cost.hpp"
 #include "tests/support/error_text.hpp"
 #include "tests/support/fabrics.hpp"
 
@@ -107,10 +107,9 @@ struct Cluster {
   // One rank a node: each sends 2 x 3/4 S = 7.2 GB to the next.
   std::vector<Flow> flows(const std::vector<Rank>& group) {
     CollectiveCost cost;
+    const int ranks = static_cast<int>(group.size());
     cost.network_bytes =
-        wire_bytes(NcclAlgorithm::ring, CollectiveKind::all_reduce, Bytes{tensor},
-                   {static_cast<int>(group.size()), static_cast<int>(group.size()), 1})
-            .outside;
+        ring_bytes({CollectiveKind::all_reduce, Bytes{tensor}, {ranks, ranks, 1}}).outside;
     cost.network_rate = system.nic;
     return flows_of(topology, legs_of(placement, group, cost));
   }

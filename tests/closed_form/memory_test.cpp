@@ -97,7 +97,7 @@ TEST(Memory, StatesOfAParameter) {
 
 struct ParameterState {
   MainParams main_params = MainParams::fp32;
-  MomentFormat exp_avg = MomentFormat::fp32, exp_avg_sq = MomentFormat::fp32;
+  Dtype exp_avg = Dtype::fp32, exp_avg_sq = Dtype::fp32;
   bool fp8_params = false;
 };
 
@@ -139,7 +139,7 @@ TEST(Memory, BucketsHoldACopyOfTheGradients) {
 
 TEST(Memory, FormatsOfTheOptimizersState) {
   using enum MainParams;
-  using Moment = MomentFormat;
+  using Moment = Dtype;
   const auto of = [](MainParams masters, Moment first, Moment second) {
     return bytes_a_parameter(
         in_formats_of(Dtype::bf16, {masters, first, second, false}, "megatron-core"));
@@ -152,12 +152,13 @@ TEST(Memory, FormatsOfTheOptimizersState) {
   EXPECT_DOUBLE_EQ(of(bf16, Moment::bf16, Moment::bf16), 4.0 + 6.0);
   EXPECT_DOUBLE_EQ(of(none, Moment::bf16, Moment::bf16), 4.0 + 4.0);
   // A byte and a float for each 256 elements.
-  EXPECT_DOUBLE_EQ(of(fp32, Moment::int8, Moment::int8), 4.0 + 4.0 + 2.0 * (1.0 + 4.0 / 256.0));
+  EXPECT_DOUBLE_EQ(of(fp32, Moment::int8_block, Moment::int8_block),
+                   4.0 + 4.0 + 2.0 * (1.0 + 4.0 / 256.0));
 }
 
 // Gradients of fp32 stay where masters do, and are of 16 bits where weights are updated in place.
 TEST(Memory, GradientsOfWeightsWithoutMasters) {
-  const ParameterState in_place{MainParams::none, MomentFormat::bf16, MomentFormat::bf16, false};
+  const ParameterState in_place{MainParams::none, Dtype::bf16, Dtype::bf16, false};
   const std::string wide = "megatron-core-fp32-reduce";
   EXPECT_DOUBLE_EQ(bytes_a_parameter(in_formats_of(Dtype::bf16, {}, wide)), 2.0 + 4.0 + 12.0);
   EXPECT_DOUBLE_EQ(bytes_a_parameter(in_formats_of(Dtype::bf16, in_place, wide)), 2.0 + 2.0 + 4.0);
@@ -170,7 +171,7 @@ TEST(Memory, GradientsOfWeightsWithoutMasters) {
 // again; masters and moments read and written.
 TEST(Memory, OptimizersTrafficFollowsTheFormats) {
   using enum MainParams;
-  using Moment = MomentFormat;
+  using Moment = Dtype;
   const auto of = [](MainParams masters, Moment moment) {
     return in_formats_of(Dtype::bf16, {masters, moment, moment, false}, "megatron-core")
         .software.optimizer_bytes;

@@ -1,12 +1,13 @@
-// One flow a hop against the rounds that it stands for, simulated one by one (docs/FOLDING.md).
+// One flow a hop against the rounds that it stands for, simulated one by one
+// (docs/explanation/simulation.md).
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "sim/collectives/collective_cost.hpp"
 #include "sim/collectives/collective_flows.hpp"
 #include "sim/collectives/collective_program.hpp"
 #include "sim/engine/simulation.hpp"
+#include "sim/nccl/collective_cost.hpp"
 #include "tests/support/fabrics.hpp"
 #include "tests/support/programs.hpp"
 

@@ -1,5 +1,5 @@
-// JSON.md names every key of every object that the program prints, but for lines of a breakdown,
-// which OUTPUT.md explains.
+// docs/reference/json.md names every key of every object that the program prints, but for lines of
+// a breakdown, which docs/reference/output.md explains.
 
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ bool belongs_to_a_word(char c) {
 
 std::set<std::string> words_of_page() {
   std::ostringstream text;
-  for (const char* page : {"/docs/JSON.md", "/docs/OUTPUT.md"})
+  for (const char* page : {"/docs/reference/json.md", "/docs/reference/output.md"})
     text << std::ifstream{source + page}.rdbuf();
   std::set<std::string> words;
   std::string word;

@@ -11,9 +11,12 @@
 namespace orrery::lone_collectives_test {
 namespace {
 
-// What NCCL_ALGO may say, besides nothing.
-constexpr const char* forced[] = {"",         "Ring", "Tree",          "NVLS",
-                                  "NVLSTree", "PAT",  "CollnetDirect", "CollnetChain"};
+// What NCCL_ALGO may say: nothing, or one of the algorithms.
+std::vector<std::string> forced() {
+  std::vector<std::string> words{""};
+  for (const NcclAlgorithm* algorithm : nccl_algorithms()) words.push_back(algorithm->word());
+  return words;
+}
 
 struct Machine {
   std::string name;
@@ -84,7 +87,7 @@ struct Comparison {
   std::string where;
 };
 
-void compare(const LoneCollective& collective, const Machine& machine, const char* algorithm,
+void compare(const LoneCollective& collective, const Machine& machine, const std::string& algorithm,
              Comparison& all) {
   const std::string what = machine.name + ": " + std::string{name(collective.kind)} + " " +
                            algorithm + " of " + std::to_string(collective.ranks) + " ranks on " +
@@ -112,12 +115,12 @@ TEST(LoneCollectives, FoldedTellsTheTimeOfEveryRank) {
     for (int nodes = 1; nodes <= 4; ++nodes)
       for (int in_node = 1; in_node <= 4; ++in_node)
         for (const auto& [kind, word, nccl_name, passes, reduces, rooted] : collective_facts)
-          for (const char* algorithm : forced)
+          for (const std::string& algorithm : forced())
             for (double bytes : {1008.0, 1.44e6, 1.44e9}) {
-              if (nccl_name.empty() && *algorithm) continue;
+              if (nccl_name.empty() && !algorithm.empty()) continue;
               LoneCollective collective{kind, nodes * in_node, nodes, Bytes{bytes}, false};
               compare(collective, machine, algorithm, all);
-              if (kind != CollectiveKind::all_reduce || *algorithm) continue;
+              if (kind != CollectiveKind::all_reduce || !algorithm.empty()) continue;
               collective.hierarchical = true;
               compare(collective, machine, algorithm, all);
             }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """usage: measure_page.py ORRERY [TURNS]
 
-Prints the figures of docs/EXPLORER.md, "How quick it is": from a turn of a knob to its picture, in
+Prints the figures of docs/notes/speed.md, "The explorer": from a turn of a knob to its picture, in
 a headless Chromium that draws without a GPU, and frames a second while the timeline is panned. Of a
 machine that has other work seconds say little, so that what processors did stands beside them.
 """

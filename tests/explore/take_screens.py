@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """usage: take_screens.py ORRERY FOLDER [NAME ...]
 
-Makes the pictures of docs/EXPLORER-TUTORIAL.md, and three of docs/EXPLORER.md, again: starts the
+Makes the pictures of docs/tutorials/explorer.md, and three of docs/guides/explorer.md, again: starts the
 explorer of the program ORRERY, does in a headless Chromium what the pages say, and writes
 FOLDER/NAME.png with at most 256 colours. Needs chromium; nothing beside Python's own library.
 """
@@ -228,7 +228,7 @@ def screens(browser, address):
     browser.run(to("search-section"))
     yield "explorer-5-search", None
 
-    # Those of EXPLORER.md: a grid, and the page on a narrow screen in the dark.
+    # Those of docs/guides/explorer.md: a grid, and the page on a narrow screen in the dark.
     browser.open(address.replace("#", "#tokens=300B&") if "#" in address else address, 1200, 800)
     browser.wait_for(settled)
     browser.wait_for("document.getElementById('sweep-key-0').options.length > 5")

@@ -35,8 +35,7 @@ bool fuzz_request_trace(const std::string& text) {
       request.prompt_tokens = std::min(request.prompt_tokens, 9'000u);
       request.output_tokens = std::min(request.output_tokens, 500u);
     }
-    for (const SchedulerKind scheduling : {SchedulerKind::vllm, SchedulerKind::sglang,
-                                           SchedulerKind::trtllm, SchedulerKind::static_batch}) {
+    for (const SchedulerKind* scheduling : schedulers()) {
       shape.replica.rules.scheduler = scheduling;
       const ReplayTotals totals = replay_requests(trace.list, shape, quick_law()).counts.totals;
       if (totals.finished != static_cast<std::int64_t>(trace.list.requests.size()) ||

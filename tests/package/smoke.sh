@@ -47,7 +47,7 @@ has "$prefix/share/fish/vendor_completions.d/orrery.fish"
 has "$prefix/share/zsh/vendor-completions/_orrery"
 has "$prefix/share/doc/orrery/copyright"
 has "$prefix/share/doc/orrery/changelog.gz"
-has "$prefix/share/doc/orrery/docs/INSTALL.md"
+has "$prefix/share/doc/orrery/docs/guides/install.md"
 echo "pages and completion are there"
 
 if command -v python3 >/dev/null 2>&1; then

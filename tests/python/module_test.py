@@ -15,7 +15,7 @@ import orrery
 
 PLAN = dict(model="llama3-8b", system="dgx-h100", gpus=16, gbs=32, tp=2)
 # Seconds of work, cut short by the tests that use it.
-LONG = dict(system="dgx-h100", gpus=256, unfolded=True, bytes="1MiB")
+LONG = dict(system="dgx-h100", gpus=128, unfolded=True, bytes="1MiB", simulator="simgrid")
 
 
 def program_says(*words):

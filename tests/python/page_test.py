@@ -1,4 +1,4 @@
-"""Every example of docs/PYTHON.md is run, in the page's order and as one program: a block of
+"""Every example of docs/guides/python.md is run, in the page's order and as one program: a block of
 language `python`, and below it in a `text` block what it prints. `source` is the source tree.
 UPDATE_GOLDEN=1 rewrites the page.
 
@@ -18,7 +18,7 @@ BLOCK = re.compile(r"```python\n(.*?)```\n(?:\n```text\n(.*?)```\n)?", re.S)
 
 def main(page):
     text = page.read_text(encoding="utf-8")
-    names = {"__name__": "page", "source": str(page.parents[1])}
+    names = {"__name__": "page", "source": str(page.parents[2])}
     stale = []
     count = 0
 

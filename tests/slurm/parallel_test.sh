@@ -1,11 +1,11 @@
 #!/bin/sh
 # usage: parallel_test.sh ORRERY SOURCE_TREE
 #
-# The line of docs/CLUSTER.md for GNU parallel. Exits 77 where it is not installed.
+# The line of docs/guides/sweep.md for GNU parallel. Exits 77 where it is not installed.
 set -eu
 
 orrery=$1
-page=$2/docs/CLUSTER.md
+page=$2/docs/guides/sweep.md
 
 command -v parallel >/dev/null && parallel --version 2>/dev/null | grep -q '^GNU parallel' || {
   echo "skipped: GNU parallel is not installed (apt-get install parallel)"
@@ -25,7 +25,7 @@ cat >sweep.json <<JSON
 JSON
 orrery sweep run sweep.json --out whole >whole.txt
 grep '^seq 0 99 | parallel' "$page" | sed 's/99/4/; s/100/5/' >line
-[ -s line ] || { echo "docs/CLUSTER.md has no such line"; exit 1; }
+[ -s line ] || { echo "docs/guides/sweep.md has no such line"; exit 1; }
 sh line
 orrery sweep merge sweep1 -o sweep1.jsonl >sweep1.txt
 orrery sweep merge whole -o whole.jsonl >/dev/null

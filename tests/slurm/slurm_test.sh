@@ -1,14 +1,14 @@
 #!/bin/sh
 # usage: slurm_test.sh ORRERY SOURCE_TREE
 #
-# The lines of docs/CLUSTER.md on a real Slurm: munged, slurmctld and slurmd of one machine, started
-# here and ended here. An array computes a sweep in shards, two of them are killed while they write,
-# what is missing is submitted again, and the rows are those of a plain run. Exits 77 where Slurm is
-# not installed.
+# The lines of docs/guides/sweep.md on a real Slurm: munged, slurmctld and slurmd of one machine,
+# started here and ended here. An array computes a sweep in shards, two of them are killed while
+# they write, what is missing is submitted again, and the rows are those of a plain run. Exits 77
+# where Slurm is not installed.
 set -eu
 
 orrery=$1
-page=$2/docs/CLUSTER.md
+page=$2/docs/guides/sweep.md
 
 . "$(dirname "$0")/start_slurm.sh"
 
@@ -27,7 +27,7 @@ orrery sweep run sweep.json --out whole -j 2 >whole.txt
 orrery sweep merge whole -o whole.jsonl >/dev/null
 
 block '# sweep.sbatch' >block
-[ -s block ] || fail "docs/CLUSTER.md has no sweep.sbatch"
+[ -s block ] || fail "docs/guides/sweep.md has no sweep.sbatch"
 { echo '#!/bin/sh' && sed 's/0-99/0-5/; s/--shards 100/--shards 6/' block; } >sweep.sbatch
 
 attempt=0
@@ -51,7 +51,7 @@ case $missing in 1 | 4 | 1,4) ;; *) fail "missing are $missing" ;; esac
 
 # Twice, as a user would: the second time nothing is missing, and nothing may be submitted.
 block 'missing=$(orrery sweep status sweep1 --missing)   # 3,17-20; exit code 5' >again
-[ -s again ] || fail "docs/CLUSTER.md does not say how to submit again"
+[ -s again ] || fail "docs/guides/sweep.md does not say how to submit again"
 sh again >again.txt || fail "the lines that submit again"
 grep -q 'Submitted batch job' again.txt || fail "nothing was submitted again"
 until_succeeds array_is_over

@@ -13,8 +13,10 @@ namespace orrery {
 /// are those of `test-gpu` in the catalog: 100 TFLOP/s, 1 TB/s, 100 multiprocessors.
 struct SyntheticLaw {
   static MeasuredGpu gpu() {
-    return {"test-gpu",      FlopPerSecond{100e12}, FlopPerSecond{200e12},
-            FlopPerSecond{}, BytesPerSecond{1e12},  100};
+    return {{.peak_16bit = FlopPerSecond{100e12}, .peak_fp8 = FlopPerSecond{200e12}},
+            "test-gpu",
+            BytesPerSecond{1e12},
+            100};
   }
 
   GemmBase gemm() const {

@@ -1,9 +1,8 @@
 #!/bin/sh
-# Puts today's validation tables into docs/ACCURACY.md (the summary, up to the first heading) and
-# docs/ACCURACY-ROWS.md (every case), and what they amount to into README.md. The famous runs have
-# a page of their own, docs/FAMOUS-RUNS.md, and so has inference, docs/SERVING-ACCURACY.md. First of
-# all what ranges are made from: how the steps of each software turned out goes into
-# calibration/data/published_steps.json, and what training adds to the errors of prices into
+# Writes today's validation tables into the pages of docs/reference/generated (training, the famous
+# runs, serving), their summaries into docs/explanation/accuracy.md, and what they amount to into
+# README.md. First of all come the inputs of ranges: how the steps of each software turned out goes
+# into calibration/data/published_steps.json, and what training adds to the errors of prices into
 # calibration/data/price_errors.json.
 #
 #   tests/validation/update_accuracy.sh [--check] path/to/orrery
@@ -40,7 +39,8 @@ put() {
 {
   echo '{'
   echo '  "schema": "orrery.published_steps/1",'
-  echo '  "source": "orrery validate --json tests/validation/training/*.json (docs/RANGES.md)",'
+  printf '  "source": "orrery validate --json tests/validation/training/*.json %s",\n' \
+    '(docs/explanation/ranges.md)'
   "$orrery" validate --json $files "$famous" |
     sed -n '/^  "published_steps": \[/,/^  \]/p' | sed 's/^  \],$/  ]/'
   echo '}'
@@ -75,6 +75,32 @@ sed -n '/^### /,$p' "$work/all" | sed 's/^###/##/' > "$work/rows"
 "$orrery" validate --markdown "$famous" | sed '/^### /d; /^| all /d' > "$work/famous"
 "$orrery" validate --markdown tests/validation/inference/*.json | sed '/^### /,$d' > "$work/serving"
 
+# A line for each family: its steps, their errors, and how many lie in their range.
+awk -F ' *[|] *' '
+  BEGIN {
+    print "| family | steps | mean abs. error | signed mean | in range |"
+    print "|---|---:|---:|---:|---:|"
+  }
+  $2 == "family" {table = $3}
+  table == "predicted" && $5 ~ /%/ {
+    names[++families] = $2
+    errors[families] = "| " $3 " | " $5 " | " $6
+  }
+  table == "half a range" {in_range[$2] = $4}
+  END {
+    for (at = 1; at <= families; ++at)
+      print "| " names[at] " " errors[at] " | " in_range[names[at]] " |"
+  }' "$work/summary" > "$work/families"
+awk -F ' *[|] *' '
+  BEGIN {
+    print "| family | cases | refused | mean abs. error | signed mean | median |"
+    print "|---|---:|---:|---:|---:|---:|"
+  }
+  $2 == "family" {table = $3}
+  table == "predicted" && $5 ~ /%/ {
+    print "| " $2 " | " $3 " | " $4 " | " $5 " | " $6 " | " $7 " |"
+  }' "$work/serving" > "$work/served"
+
 # "| family | predicted | ... |" gives each family's steps and mean error, the row "all" of the
 # table of ranges how many lie in them.
 awk -F ' *[|] *' '
@@ -97,19 +123,23 @@ awk -F ' *[|] *' '
     printf "%.1f %% in the median one.\n", means[int((families + 1) / 2)]
   }' "$work/summary" > "$work/in_short"
 
-# The page with its generated part replaced, or compared.
+# The page with the part between its marks, `<!-- generated: MARK begin -->` and `... end -->`,
+# replaced or compared.
 page() {
-  document=$1 tables=$2
+  document=$1 mark=$2 tables=$3
   {
-    sed '/<!-- generated: begin -->/q' "$document"
+    sed "/<!-- generated: $mark begin -->/q" "$document"
     cat "$tables"
-    sed -n '/<!-- generated: end -->/,$p' "$document"
+    sed -n "/<!-- generated: $mark end -->/,\$p" "$document"
   } > "$work/new"
   put "$document" "$work/new"
 }
-page README.md "$work/in_short"
-page docs/ACCURACY.md "$work/summary"
-page docs/ACCURACY-ROWS.md "$work/rows"
-page docs/FAMOUS-RUNS.md "$work/famous"
-page docs/SERVING-ACCURACY.md "$work/serving"
+generated=docs/reference/generated
+cat "$work/rows" >> "$work/summary"
+page README.md accuracy "$work/in_short"
+page docs/explanation/accuracy.md training "$work/families"
+page docs/explanation/accuracy.md serving "$work/served"
+page $generated/accuracy-training.md training "$work/summary"
+page $generated/accuracy-famous.md famous "$work/famous"
+page $generated/accuracy-serving.md serving "$work/serving"
 [ "$stale" = no ]

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Puts into docs/SEARCH.md where published plans stand among all plans of their space.
+# Writes where published plans stand among all plans of their space into
+# docs/reference/generated/known-answers.md.
 #
 #   tests/validation/update_known_answers.sh [--check] path/to/orrery
 #
@@ -10,7 +11,7 @@ check=no
 [ $# -eq 1 ] || { echo "usage: $0 [--check] path/to/orrery" >&2; exit 2; }
 orrery=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 cd "$(dirname "$0")/../.."
-document=docs/SEARCH.md
+document=docs/reference/generated/known-answers.md
 new=$(mktemp)
 trap 'rm -f "$new"' EXIT
 
@@ -69,9 +70,9 @@ known_answers() {
 }
 
 {
-  sed '/<!-- known answers: begin -->/q' "$document"
+  sed '/<!-- generated: known answers begin -->/q' "$document"
   known_answers
-  sed -n '/<!-- known answers: end -->/,$p' "$document"
+  sed -n '/<!-- generated: known answers end -->/,$p' "$document"
 } > "$new"
 if [ "$check" = no ]; then
   cat "$new" > "$document"

@@ -213,17 +213,18 @@ class SteppedNetwork final : public Network {
 //        └────> Exec concurrent ────────────────────────┘
 class ActivityGraph {
  public:
-  explicit ActivityGraph(const std::vector<Task>& tasks) : tasks_{tasks}, run_{routes_of(tasks)} {}
+  explicit ActivityGraph(const std::vector<Activities>& tasks)
+      : tasks_{tasks}, run_{routes_of(tasks)} {}
 
   std::vector<Times> run() {
     std::set<int> hosts;
-    for (const Task& task : tasks_) hosts.insert(task.host);
+    for (const Activities& task : tasks_) hosts.insert(task.host);
     // Streams of a GPU run concurrently, and so may all of its tasks.
     const int cores = static_cast<int>(2 * tasks_.size() + 2);
     for (const int host : hosts) hosts_[host] = run_.host("gpu" + std::to_string(host), cores);
     run_.seal();
     std::vector<std::pair<sg4::ExecPtr, sg4::ExecPtr>> ends;
-    for (const Task& task : tasks_) ends.push_back(activities_of(task));
+    for (const Activities& task : tasks_) ends.push_back(activities_of(task));
     for (std::size_t i = 0; i < tasks_.size(); ++i)
       for (const std::uint32_t before : tasks_[i].after)
         ends[before].second->add_successor(ends[i].first);
@@ -237,9 +238,9 @@ class ActivityGraph {
   }
 
  private:
-  static std::set<Route> routes_of(const std::vector<Task>& tasks) {
+  static std::set<Route> routes_of(const std::vector<Activities>& tasks) {
     std::set<Route> routes;
-    for (const Task& task : tasks)
+    for (const Activities& task : tasks)
       for (const Phase& phase : task.phases)
         for (const Phase::Sent& sent : phase.flows) routes.insert(sent.route);
     return routes;
@@ -252,7 +253,7 @@ class ActivityGraph {
     return exec;
   }
 
-  std::pair<sg4::ExecPtr, sg4::ExecPtr> activities_of(const Task& task) {
+  std::pair<sg4::ExecPtr, sg4::ExecPtr> activities_of(const Activities& task) {
     sg4::Host* host = hosts_.at(task.host);
     const sg4::ExecPtr first = exec(0.0, host);
     sg4::ExecPtr last = first;
@@ -277,7 +278,7 @@ class ActivityGraph {
     return {first, last};
   }
 
-  const std::vector<Task>& tasks_;
+  const std::vector<Activities>& tasks_;
   Run run_;
   std::map<int, sg4::Host*> hosts_;
   std::vector<sg4::ActivityPtr> all_;
@@ -286,7 +287,7 @@ class ActivityGraph {
 class SimgridLibrary final : public Library {
  public:
   std::unique_ptr<Network> network() override { return std::make_unique<SteppedNetwork>(); }
-  std::vector<Times> run(const std::vector<Task>& tasks) override {
+  std::vector<Times> run(const std::vector<Activities>& tasks) override {
     return ActivityGraph{tasks}.run();
   }
 };

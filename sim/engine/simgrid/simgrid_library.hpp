@@ -55,7 +55,7 @@ struct Phase {
   };
   std::vector<Sent> flows;
 };
-struct Task {
+struct Activities {
   std::vector<Phase> phases;
   std::vector<std::uint32_t> after;  ///< Tasks that must finish before.
   int host = 0;
@@ -70,7 +70,7 @@ class Library {
   virtual ~Library() = default;
   virtual std::unique_ptr<Network> network() = 0;
   /// Times by task. Asserts that the tasks have no cycle.
-  virtual std::vector<Times> run(const std::vector<Task>& tasks) = 0;
+  virtual std::vector<Times> run(const std::vector<Activities>& tasks) = 0;
 };
 using LibraryEntry = Library*();
 

@@ -254,7 +254,7 @@ BenchmarkResult of_inferencex(const JsonValue& json) {
       result.model ? published_formats(*result.model) : PublishedFormats{};
   if (name.weights) {
     result.weights = orrery::name(*name.weights);
-  } else if (published.experts != WeightFormat::bf16 && precision != "bf16") {
+  } else if (published.experts != Dtype::bf16 && precision != "bf16") {
     result.weights = orrery::name(published.weights);
     result.experts = orrery::name(published.experts);
   } else if (precision == "fp8" || precision == "bf16") {

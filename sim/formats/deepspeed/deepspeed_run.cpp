@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/cluster/dtype.hpp"
 #include "sim/core/json_value.hpp"
 #include "sim/core/number_text.hpp"
 #include "sim/core/value_list.hpp"
@@ -320,7 +321,7 @@ class TrainerReader {
   void software() {
     if (r_.tp > 1 || r_.cp > 1) {
       r_.software = "megatron-core";
-      if (r_.dtype == "fp32" || r_.dtype == "tf32") r_.attention = "unfused";
+      if (is_wide(*format_named(r_.dtype, FormatUse::products))) r_.attention = "unfused";
       r_.notes.push_back(
           "the nearest software is megatron-core, which fuses more kernels than Hugging Face's "
           "models do");

@@ -191,7 +191,7 @@ void find_fabric(const SystemAnswers& words, SystemDraft& draft) {
   if (kind != "single-switch")
     fail_input(Place{} / "fabric", "'" + shown_text(*word) + "' is not drawn from a few words",
                suggestion(kind, {"single-switch", "leaf-spine", "rail-optimized"}) +
-                   " (docs/SYSTEMS.md has the others)");
+                   " (docs/guides/own-models-and-systems.md has the others)");
   for (const char* name : {"oversubscription", "switch-ports", "nodes-per-leaf", "spines"})
     if (said(words, name))
       fail_input(Place{} / name, "is of a tree of switches",

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "sim/core/value_list.hpp"
+#include "sim/nccl/nccl_selection.hpp"
 #include "sim/plan/plan_keys.hpp"
 
 namespace orrery {
@@ -283,6 +284,11 @@ class FlagWriter {
       std::replace(names.begin(), names.end(), '+', ',');
       leave_out(std::string{key} + ": not a flag; export " + variable + "='" + names + "'");
     }
+    const NcclSelection allowed = parse_nccl_selection(plan_.nccl_algo, "");
+    for (const NcclAlgorithm* one : nccl_algorithms())
+      if (!one->is_default() && allowed.allows_anywhere(*one))
+        leave_out("nccl_algo: " + one->word() +
+                  " is no word of NCCL_ALGO; the program itself must ask for it");
   }
 
   // "[0]*3+[1]*58": 1 where a layer has experts.
@@ -332,7 +338,7 @@ class FlagWriter {
     }
     if (plan_.has_fp32_state()) return;
     const bool has_moments =
-        plan_.exp_avg != MomentFormat::int8 && plan_.exp_avg_sq != MomentFormat::int8;
+        plan_.exp_avg != Dtype::int8_block && plan_.exp_avg_sq != Dtype::int8_block;
     if (plan_.main_params == MainParams::none || plan_.main_params == MainParams::bf16 ||
         !has_moments || is_wide(plan_.dtype))
       return leave_out("main_params=" + plan_key("main_params").text(plan_) +

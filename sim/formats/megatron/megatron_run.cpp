@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "sim/cluster/dtype.hpp"
 #include "sim/core/json_value.hpp"
 #include "sim/core/text_file.hpp"
 #include "sim/core/value_list.hpp"
@@ -117,7 +118,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-bool is_wide_format(const Json& dtype) { return dtype == "fp32" || dtype == "tf32"; }
+Dtype format_of(const Json& plan) {
+  return *format_named(std::string{plan.at("dtype")}, FormatUse::products);
+}
 
 class RunReader {
  public:
@@ -326,7 +329,7 @@ class RunReader {
   // __init__.py, store_param_remainders).
   void optimizer_state() {
     const std::string dtype = plan_.at("dtype");
-    const bool of_8_bits = dtype == "fp8" || dtype == "mxfp8";
+    const bool of_8_bits = facts(format_of(plan_)).bits == 8;
     const bool gathers = a_.flag("fp8_param_gather");
     const bool in_shards = plan_.value("zero", 0) > 1;
     if (of_8_bits && gathers && !in_shards) plan_["fp8_params"] = true;
@@ -394,7 +397,7 @@ class RunReader {
     if (a_.has("moe_expert_capacity_factor"))
       notes_.push_back(
           "--moe-expert-capacity-factor is not read: a routing file says it "
-          "(docs/ROUTING.md)");
+          "(docs/explanation/moe.md)");
   }
 
   void overlaps() {
@@ -418,7 +421,7 @@ class RunReader {
       plan_["software"] = "megatron-2021";
       return;
     }
-    const bool fp32 = is_wide_format(plan_.at("dtype"));
+    const bool fp32 = is_wide(format_of(plan_));
     if (!fp32 && (a_.flag("fp16") ? !wide : narrow)) {
       plan_["software"] = "megatron-core";
       return;

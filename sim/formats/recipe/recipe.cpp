@@ -9,6 +9,7 @@
 #include "sim/core/number_text.hpp"
 #include "sim/core/value_list.hpp"
 #include "sim/model/model_name.hpp"
+#include "sim/nccl/nccl_selection.hpp"
 #include "sim/plan/plan_keys.hpp"
 #include "sim/plan/software.hpp"
 
@@ -255,7 +256,7 @@ NcclSettings nccl_settings(const std::map<std::string, std::string>& environment
       settings.nccl_proto = read_as("nccl_proto", name, value, place);
     } else if (name == "NCCL_NVLS_ENABLE" && value == "0") {
       if (settings.nccl_algo == "any")
-        settings.nccl_algo = "^NVLS+NVLSTree";
+        settings.nccl_algo = algorithms_without_nvls();
       else
         tell("is read where there is no NCCL_ALGO: leave NVLS and NVLSTree out of it");
     } else if (known != std::end(variables)) {

@@ -10,6 +10,7 @@ namespace orrery {
 
 /// Whose server a command starts.
 enum class ServerKind { vllm, sglang, trtllm };
+/// Also the schedulers of the engines that they are.
 template <>
 inline const std::vector<std::string> enum_words<ServerKind>{"vllm", "sglang", "trtllm"};
 
@@ -24,7 +25,7 @@ struct ServerCommand {
 /// What a script starts.
 struct StartedServers {
   std::vector<ServerCommand> servers;
-  std::string router;  ///< A policy of docs/REPLAY.md; "": nothing says it.
+  std::string router;  ///< A policy of docs/guides/serve.md; "": nothing says it.
   std::vector<std::string> notes;
 };
 

@@ -4,7 +4,9 @@
 #include <charconv>
 #include <cmath>
 
+#include "sim/core/nearest.hpp"
 #include "sim/core/number_text.hpp"
+#include "sim/formats/servers/server_commands.hpp"
 #include "sim/formats/servers/server_reader.hpp"
 #include "sim/model/model_name.hpp"
 
@@ -41,7 +43,8 @@ std::string hub_name(const Model& model) {
 
 class FlagsWriter {
  public:
-  explicit FlagsWriter(const ServerAsked& asked) : asked_{asked}, plan_{asked.plan} {
+  FlagsWriter(const ServerAsked& asked, ServerKind kind)
+      : asked_{asked}, kind_{kind}, plan_{asked.plan} {
     // What nobody asked for is what the engine has on this GPU.
     DeploymentRequest bare;
     bare.tp = plan_.tp;
@@ -54,8 +57,24 @@ class FlagsWriter {
                              static_cast<int>(plan_.replica_gpus()), {"", ""});
   }
 
-  ServerFlags vllm() {
+  ServerFlags write() {
     formats();
+    switch (kind_) {
+      case ServerKind::vllm:
+        vllm();
+        break;
+      case ServerKind::sglang:
+        sglang();
+        break;
+      case ServerKind::trtllm:
+        trtllm();
+        break;
+    }
+    return std::move(flags_);
+  }
+
+ private:
+  void vllm() {
     add("vllm");
     add("serve");
     add(checkpoint_);
@@ -68,7 +87,7 @@ class FlagsWriter {
         leave_out("no flag cuts experts over " + std::to_string(plan_.ep) + " of " +
                   std::to_string(plan_.stage_gpus()) + " ranks; the command cuts them over all");
     }
-    if (quantizes_) add("--quantization", "fp8");
+    if (!quantization_.empty()) add("--quantization", quantization_);
     if (half_) add("--dtype", "float16");
     if (!cache_.empty()) add("--kv-cache-dtype", cache_);
     if (plan_.budget != usual_.budget) add("--max-num-batched-tokens", plan_.budget);
@@ -99,11 +118,9 @@ class FlagsWriter {
       add("--kv-transfer-config",
           std::string{"'{\"kv_connector\":\"NixlConnector\",\"kv_role\":\""} +
               (asked_.role == ServerRole::prefill ? "kv_producer" : "kv_consumer") + "\"}'");
-    return std::move(flags_);
   }
 
-  ServerFlags sglang() {
-    formats();
+  void sglang() {
     for (const char* word : {"python3", "-m", "sglang.launch_server"}) add(word);
     add("--model-path", checkpoint_);
     add("--tp-size", plan_.stage_gpus());
@@ -113,7 +130,7 @@ class FlagsWriter {
       add("--enable-dp-attention");
     }
     if (plan_.ep > 1) add("--ep-size", plan_.ep);
-    if (quantizes_) add("--quantization", "fp8");
+    if (!quantization_.empty()) add("--quantization", quantization_);
     if (half_) add("--dtype", "float16");
     if (!cache_.empty()) add("--kv-cache-dtype", cache_);
     // Both count for all copies of attention together.
@@ -153,12 +170,10 @@ class FlagsWriter {
     }
     if (asked_.role != ServerRole::all)
       add("--disaggregation-mode", asked_.role == ServerRole::prefill ? "prefill" : "decode");
-    return std::move(flags_);
   }
 
   // TensorRT-LLM takes all of it by file; its pools are Dynamo's.
-  ServerFlags trtllm() {
-    formats();
+  void trtllm() {
     if (asked_.role == ServerRole::all) {
       add("trtllm-serve");
       add(checkpoint_);
@@ -207,10 +222,8 @@ class FlagsWriter {
       const std::string drafter = drafter_name();
       if (!drafter.empty()) flags_.settings += "  speculative_model_dir: " + drafter + "\n";
     }
-    return std::move(flags_);
   }
 
- private:
   void add(const std::string& word) { flags_.command.push_back(word); }
   void add(const char* flag, const std::string& value) {
     flags_.command.emplace_back(flag);
@@ -226,37 +239,35 @@ class FlagsWriter {
   // The checkpoint's name says the weights; what engines quantise themselves is a flag.
   void formats() {
     const bool with_experts = asked_.model.experts.has_value();
-    const WeightFormat weights = plan_.weights;
-    const WeightFormat experts = with_experts ? plan_.experts : weights;
-    half_ = weights == WeightFormat::fp16 || experts == WeightFormat::fp16;
-    const auto plain = [&](WeightFormat format) {
-      return format == WeightFormat::fp16 ? WeightFormat::bf16 : format;
-    };
+    const Dtype weights = plan_.weights;
+    const Dtype experts = with_experts ? plan_.experts : weights;
+    half_ = weights == Dtype::fp16 || experts == Dtype::fp16;
+    const auto plain = [&](Dtype format) { return format == Dtype::fp16 ? Dtype::bf16 : format; };
     const PublishedFormats published = published_formats(asked_.model.name);
     checkpoint_ = hub_name(asked_.model);
     const bool as_published = plain(weights) == published.weights &&
                               (!with_experts || plain(experts) == published.experts);
-    // Engines cast 16-bit weights to fp8 when they load them, but for TensorRT-LLM.
-    quantizes_ = !as_published && weights == WeightFormat::fp8 && experts == WeightFormat::fp8 &&
-                 published.weights == WeightFormat::bf16 &&
-                 published.experts == WeightFormat::bf16 &&
-                 asked_.engine.scheduler != SchedulerKind::trtllm;
-    if (!as_published && !quantizes_) checkpoint_ += checkpoint_suffix(plain(weights));
+    const ServedFormat& served =
+        *std::ranges::find(served_formats(), plain(weights), &ServedFormat::format);
+    // Engines quantise 16-bit weights when they load them, but for TensorRT-LLM.
+    if (!as_published && served.when_loaded && weights == experts &&
+        published.weights == Dtype::bf16 && published.experts == Dtype::bf16 &&
+        kind_ != ServerKind::trtllm)
+      quantization_ = served.quantizations.front();
+    if (!as_published && quantization_.empty()) checkpoint_ += served.suffix;
     // One dtype is that of all 16-bit weights.
     const bool mixed_halves =
-        with_experts && half_ && (weights == WeightFormat::bf16 || experts == WeightFormat::bf16);
+        with_experts && half_ && (weights == Dtype::bf16 || experts == Dtype::bf16);
     if ((!as_published && experts != weights) || mixed_halves)
       leave_out("no flag has experts in " + name(experts) + " beside weights in " + name(weights));
     if (checkpoint_ != hub_name(asked_.model))
       leave_out(checkpoint_ + " stands for a checkpoint in " + name(weights) + "; name yours");
-    const KvFormat usual = half_ ? KvFormat::fp16 : KvFormat::bf16;
+    const Dtype usual = half_ ? Dtype::fp16 : Dtype::bf16;
     if (plan_.kv == usual) return;
-    cache_ = plan_.kv == KvFormat::bf16   ? "bfloat16"
-             : plan_.kv == KvFormat::fp16 ? "float16"
-             : plan_.kv == KvFormat::fp8  ? "fp8"
-                                          : "nvfp4";
-    if (asked_.engine.scheduler == SchedulerKind::sglang && plan_.kv == KvFormat::fp8)
-      cache_ = "fp8_e4m3";
+    cache_ = plan_.kv == Dtype::bf16   ? "bfloat16"
+             : plan_.kv == Dtype::fp16 ? "float16"
+                                       : name(plan_.kv);
+    if (kind_ == ServerKind::sglang && plan_.kv == Dtype::fp8) cache_ = "fp8_e4m3";
   }
 
   std::string drafter_name() {
@@ -271,30 +282,25 @@ class FlagsWriter {
   }
 
   const ServerAsked& asked_;
+  ServerKind kind_;
   const Deployment& plan_;
   Deployment usual_;
   ServerFlags flags_;
   std::string checkpoint_;
-  std::string cache_;       ///< "": as the computation.
-  bool half_ = false;       ///< 16 bits are float16.
-  bool quantizes_ = false;  ///< The engine makes fp8 of 16-bit weights.
+  std::string cache_;         ///< "": as the computation.
+  bool half_ = false;         ///< 16 bits are float16.
+  std::string quantization_;  ///< The format that the engine makes of 16 bits; "": none.
 };
 
 }  // namespace
 
 ServerFlags server_flags(const ServerAsked& asked, const Place& at) {
-  switch (asked.engine.scheduler) {
-    case SchedulerKind::vllm:
-      return FlagsWriter{asked}.vllm();
-    case SchedulerKind::sglang:
-      return FlagsWriter{asked}.sglang();
-    case SchedulerKind::trtllm:
-      return FlagsWriter{asked}.trtllm();
-    case SchedulerKind::static_batch:
-      break;
-  }
-  fail_input(at / "engine", "'" + asked.engine.name + "' has no server that a command starts",
-             "use vllm, sglang or trtllm");
+  const std::vector<std::string>& names = enum_words<ServerKind>;
+  const auto found = std::find(names.begin(), names.end(), asked.engine.scheduler->name);
+  if (found == names.end())
+    fail_input(at / "engine", "'" + asked.engine.name + "' has no server that a command starts",
+               "use " + alternatives(names));
+  return FlagsWriter{asked, static_cast<ServerKind>(found - names.begin())}.write();
 }
 
 namespace {

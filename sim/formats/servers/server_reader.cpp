@@ -17,29 +17,30 @@ namespace {
 
 struct Word {
   std::string_view text;
-  WeightFormat format;
+  Dtype format;
 };
 
 // As publishers name their checkpoints, the longer words first: RedHatAI (FP8-block, FP8-dynamic,
 // w4a16), nvidia (FP4, NVFP4, FP8), Qwen (AWQ, GPTQ-Int4), and others.
-constexpr std::array<Word, 18> words{{{"gptq-int4", WeightFormat::int4},
-                                      {"gptq-int8", WeightFormat::int8},
-                                      {"fp8-block", WeightFormat::fp8_block},
-                                      {"fp8-dynamic", WeightFormat::fp8},
-                                      {"fp8-kv", WeightFormat::fp8},
-                                      {"quantized.w4a16", WeightFormat::int4},
-                                      {"quantized.w8a16", WeightFormat::int8},
-                                      {"nvfp4", WeightFormat::nvfp4},
-                                      {"mxfp4", WeightFormat::mxfp4},
-                                      {"w4a16", WeightFormat::int4},
-                                      {"w8a16", WeightFormat::int8},
-                                      {"awq", WeightFormat::int4},
-                                      {"gptq", WeightFormat::int4},
-                                      {"int4", WeightFormat::int4},
-                                      {"int8", WeightFormat::int8},
-                                      {"bf16", WeightFormat::bf16},
-                                      {"fp8", WeightFormat::fp8},
-                                      {"fp4", WeightFormat::nvfp4}}};
+constexpr std::array<Word, 19> words{{{"gptq-int4", Dtype::int4},
+                                      {"gptq-int8", Dtype::int8},
+                                      {"fp8-block", Dtype::fp8_block},
+                                      {"fp8-dynamic", Dtype::fp8},
+                                      {"fp8-kv", Dtype::fp8},
+                                      {"quantized.w4a16", Dtype::int4},
+                                      {"quantized.w8a16", Dtype::int8},
+                                      {"nvfp4", Dtype::nvfp4},
+                                      {"mxfp4", Dtype::mxfp4},
+                                      {"w4a16", Dtype::int4},
+                                      {"w8a16", Dtype::int8},
+                                      {"awq", Dtype::int4},
+                                      {"gptq", Dtype::int4},
+                                      {"bnb-4bit", Dtype::nf4_dq},
+                                      {"int4", Dtype::int4},
+                                      {"int8", Dtype::int8},
+                                      {"bf16", Dtype::bf16},
+                                      {"fp8", Dtype::fp8},
+                                      {"fp4", Dtype::nvfp4}}};
 
 }  // namespace
 
@@ -56,7 +57,7 @@ CheckpointName read_checkpoint_name(const std::string& name) {
     read.model.erase(at, end - at);
     read.weights = word.format;
     // Qwen's own are scaled by blocks of 128 x 128 (their model cards: fine-grained fp8).
-    if (word.text == "fp8" && low.starts_with("qwen/")) read.weights = WeightFormat::fp8_block;
+    if (word.text == "fp8" && low.starts_with("qwen/")) read.weights = Dtype::fp8_block;
     break;
   }
   return read;
@@ -66,15 +67,32 @@ CheckpointName read_checkpoint_name(const std::string& name) {
 // MiniMax-M2, mxfp4 of the experts alone in gpt-oss.
 PublishedFormats published_formats(const std::string& model) {
   if (model == "deepseek-v3" || model == "kimi-k2" || model.starts_with("minimax-m2"))
-    return {WeightFormat::fp8_block, WeightFormat::fp8_block};
-  if (model.starts_with("gpt-oss-")) return {WeightFormat::bf16, WeightFormat::mxfp4};
+    return {Dtype::fp8_block, Dtype::fp8_block};
+  if (model.starts_with("gpt-oss-")) return {Dtype::bf16, Dtype::mxfp4};
   return {};
 }
 
-const std::string& checkpoint_suffix(WeightFormat format) {
-  static const std::array<std::string, 8> suffixes{"-BF16",  "",       "-FP8-dynamic", "-FP8-block",
-                                                   "-NVFP4", "-MXFP4", "-GPTQ-Int8",   "-AWQ"};
-  return suffixes[static_cast<std::size_t>(format)];
+const std::vector<ServedFormat>& served_formats() {
+  using enum Dtype;
+  static const std::vector<ServedFormat> all = {
+      {bf16, "-BF16"},
+      {fp8,
+       "-FP8-dynamic",
+       {"fp8", "modelopt", "modelopt_fp8", "fbgemm_fp8", "ptpc_fp8", "w8a8_fp8", "tpu_fp8"},
+       true,
+       fp8_block},
+      {fp8_block, "-FP8-block"},
+      {nvfp4, "-NVFP4", {"modelopt_fp4", "nvfp4", "petit_nvfp4"}},
+      {mxfp4, "-MXFP4", {"mxfp4"}},
+      {int8, "-GPTQ-Int8", {"experts_int8"}},
+      {int4,
+       "-AWQ",
+       {"awq", "awq_marlin", "gptq", "gptq_marlin", "marlin", "moe_wna16"},
+       false,
+       int8},
+      {nf4, "-bnb-4bit", {"bitsandbytes"}, true},
+      {nf4_dq, "-bnb-4bit", {"bitsandbytes"}, true}};
+  return all;
 }
 
 namespace {
@@ -196,8 +214,8 @@ void ServerReader::read_model() {
 void ServerReader::read_formats(const std::string& quantization, const std::string& dtype,
                                 const std::string& cache) {
   const PublishedFormats published = published_formats(part_.catalog_name);
-  WeightFormat weights = checkpoint_.weights.value_or(published.weights);
-  WeightFormat experts = checkpoint_.weights.value_or(published.experts);
+  Dtype weights = checkpoint_.weights.value_or(published.weights);
+  Dtype experts = checkpoint_.weights.value_or(published.experts);
   const std::string base = dtype.empty() ? "bf16"
                                          : having(dtype).choice(dtype, {{"auto", "bf16"},
                                                                         {"bfloat16", "bf16"},
@@ -207,33 +225,38 @@ void ServerReader::read_formats(const std::string& quantization, const std::stri
                                                                         {"float", "fp32"}});
   if (base == "fp32")
     refuse(dtype, "is 32 bits, which have no prices", "write bfloat16: --set dtype=bfloat16");
-  // vllm/model_executor/layers/quantization, sglang/srt/layers/quantization.
   const std::string asked = quantization.empty() ? "" : word(quantization, "");
   const auto is = [&](std::initializer_list<const char*> all) {
     return std::find(all.begin(), all.end(), asked) != all.end();
   };
-  const bool in_checkpoint = weights != WeightFormat::bf16 || experts != WeightFormat::bf16;
-  if (is({"fp8", "modelopt", "modelopt_fp8", "fbgemm_fp8", "ptpc_fp8", "w8a8_fp8", "tpu_fp8"})) {
-    if (weights != WeightFormat::fp8_block) weights = experts = WeightFormat::fp8;
-  } else if (is({"modelopt_fp4", "nvfp4", "petit_nvfp4"})) {
-    weights = experts = WeightFormat::nvfp4;
-  } else if (is({"mxfp4"})) {
-    if (part_.model.experts && experts != WeightFormat::mxfp4)
-      weights = WeightFormat::bf16, experts = WeightFormat::mxfp4;
+  const bool in_checkpoint = weights != Dtype::bf16 || experts != Dtype::bf16;
+  const auto said = std::ranges::find_if(served_formats(), [&](const ServedFormat& served) {
+    return std::ranges::count(served.quantizations, asked) > 0;
+  });
+  if (said == served_formats().end()) {
+    if (!is({"", "auto", "none", "None"}) &&
+        !(is({"compressed-tensors", "compressed_tensors"}) && in_checkpoint))
+      refuse(quantization, "is '" + shown_text(asked) + "', a format that is not known here",
+             "write the nearest: fp8, modelopt_fp4, mxfp4, awq, as --set quantization=fp8");
+  } else if (said->format == Dtype::mxfp4) {
+    if (part_.model.experts && experts != Dtype::mxfp4)
+      weights = Dtype::bf16, experts = Dtype::mxfp4;
     else if (!part_.model.experts)
-      weights = WeightFormat::mxfp4;
-  } else if (is({"awq", "awq_marlin", "gptq", "gptq_marlin", "marlin", "moe_wna16"})) {
-    if (weights != WeightFormat::int8) weights = experts = WeightFormat::int4;
-  } else if (is({"experts_int8"})) {
-    experts = WeightFormat::int8;
-  } else if (!is({"", "auto", "none", "None"}) &&
-             !(is({"compressed-tensors", "compressed_tensors"}) && in_checkpoint)) {
-    refuse(quantization, "is '" + shown_text(asked) + "', a format that is not known here",
-           "write the nearest: fp8, modelopt_fp4, mxfp4, awq, as --set quantization=fp8");
+      weights = Dtype::mxfp4;
+  } else if (asked.starts_with("experts_")) {
+    experts = said->format;
+  } else if (weights != said->finer) {
+    weights = experts = said->format;
   }
+  // vLLM's loader makes fp32 scales of quantised ones (bitsandbytes_loader.py, dequantize_dq), which
+  // SGLang's keeps.
+  const bool expands = command_.kind == ServerKind::vllm;
+  for (Dtype* const format : {&weights, &experts})
+    if (*format == Dtype::nf4 || *format == Dtype::nf4_dq)
+      *format = expands ? Dtype::nf4 : Dtype::nf4_dq;
   if (base == "fp16") {
-    if (weights == WeightFormat::bf16) weights = WeightFormat::fp16;
-    if (experts == WeightFormat::bf16) experts = WeightFormat::fp16;
+    if (weights == Dtype::bf16) weights = Dtype::fp16;
+    if (experts == Dtype::bf16) experts = Dtype::fp16;
   }
   part_.keys["weights"] = name(weights);
   if (part_.model.experts) part_.keys["experts"] = name(experts);
@@ -283,7 +306,7 @@ constexpr std::array<PricedOtherwise, 20> otherwise{
      {"enable_dbo|enable_two_batch_overlap",
       "overlaps two halves of a batch, which is not modelled"},
      {"enable_eplb|moe_config.load_balancer|eplb_config",
-      "balances experts; their load is that of the tables' router (docs/SERVING.md)"},
+      "balances experts; their load is that of the tables' router (docs/explanation/serving.md)"},
      {"swap_space", "was for preemption by swapping; modelled is computing again"},
      {"stream_interval", "sends several tokens at a time; ITL is priced token by token"},
      {"disable_overlap_schedule|disable_overlap_scheduler",
@@ -344,7 +367,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// In the order of docs/SERVING.md.
+// In the order of docs/explanation/serving.md.
 Json ordered(const Json& keys) {
   Json all = Json::object();
   for (const DeploymentKey& key : deployment_keys())

@@ -5,30 +5,37 @@
 #include <string>
 #include <vector>
 
+#include "sim/cluster/dtype.hpp"
 #include "sim/formats/recipe/recipe.hpp"
 #include "sim/formats/servers/server_commands.hpp"
-#include "sim/serving/number_format.hpp"
 
 namespace orrery {
 
 /// What the name of a published checkpoint says of its number formats.
 struct CheckpointName {
   std::string model;  ///< Without the words for formats: "Qwen/Qwen3-32B" of "Qwen/Qwen3-32B-FP8".
-  std::optional<WeightFormat> weights;  ///< Of all linear layers.
+  std::optional<Dtype> weights;  ///< Of all linear layers.
 };
 CheckpointName read_checkpoint_name(const std::string& name);
 
 /// The formats in which a model of the catalog is published where its name says none, as
 /// DeepSeek-V3 in fp8_block.
 struct PublishedFormats {
-  WeightFormat weights = WeightFormat::bf16;
-  WeightFormat experts = WeightFormat::bf16;
+  Dtype weights = Dtype::bf16;
+  Dtype experts = Dtype::bf16;
 };
 PublishedFormats published_formats(const std::string& catalog_name);
 
-/// The word that read_checkpoint_name() reads as this format of all weights, whoever publishes it:
-/// "-FP8-block".
-const std::string& checkpoint_suffix(WeightFormat format);
+/// The words of vLLM and SGLang, and of publishers of checkpoints, for a format of all weights
+/// (vllm/model_executor/layers/quantization, sglang/srt/layers/quantization).
+struct ServedFormat {
+  Dtype format;
+  std::string suffix;  ///< The end of a checkpoint's name, as read_checkpoint_name() reads it.
+  std::vector<std::string> quantizations = {};  ///< Values of --quantization that mean it.
+  bool when_loaded = false;  ///< The first of these makes it of 16 bits as they are loaded.
+  Dtype finer = format;      ///< A checkpoint in this format is meant by the same values.
+};
+const std::vector<ServedFormat>& served_formats();
 
 /// Which requests a server answers, or which part of them.
 enum class ServerRole { all, prefill, decode };

@@ -279,7 +279,7 @@ class TorchtitanReader {
     if (r_.pp <= 1) return;
     if (!s_.word(file, "").empty())
       s_.fail(file, "names a schedule, which is not read",
-              "write it for `orrery estimate --schedule FILE` (docs/OWN-PIPELINES.md)");
+              "write it for `orrery estimate --schedule FILE` (docs/guides/own-pipelines.md)");
     const std::string plain = plain_word(word);
     if (plain == "1f1b" || plain == "gpipe") {
       r_.schedule = plain;

@@ -34,7 +34,7 @@ def to_frame(rows: Sequence[Row]) -> "pandas.DataFrame":
 
 
 class Answer(dict[str, Any]):
-    """The object that a command prints with --json; docs/JSON.md names its keys."""
+    """The object that a command prints with --json; docs/reference/json.md names its keys."""
 
     def __init__(self, value: Mapping[str, Any], notes: Sequence[str] = ()):
         super().__init__(value)

@@ -16,8 +16,7 @@ struct Published {
   Gpu gpu = read_gpu("h200-sxm", {"", ""});
   KernelTables tables = *read_kernel_tables("h200-sxm");
   GemmTime time{gpu, Dtype::bf16, &tables};
-  MeasuredGpu reference{gpu.name,     gpu.peak_16bit,       gpu.peak_fp8,
-                        gpu.peak_fp4, gpu.memory_bandwidth, gpu.multiprocessors};
+  MeasuredGpu reference{gpu, gpu.name, gpu.memory_bandwidth, gpu.multiprocessors};
 
   // What a default record holds: forward products of the work list.
   std::vector<GemmRow> record(double (*slower)(const GemmRow&)) const {

@@ -38,8 +38,10 @@ TEST(Minimize, KeepsTheBestOfAllStarts) {
   EXPECT_NEAR(found, -std::acos(-1.0) - 0.05, 1e-3);  // cos' = sin x = 0.05 near -pi.
 }
 
-const MeasuredGpu gpu{"synthetic",     FlopPerSecond{1e15},  FlopPerSecond{2e15},
-                      FlopPerSecond{}, BytesPerSecond{3e12}, 132};
+const MeasuredGpu gpu{{.peak_16bit = FlopPerSecond{1e15}, .peak_fp8 = FlopPerSecond{2e15}},
+                      "synthetic",
+                      BytesPerSecond{3e12},
+                      132};
 
 GemmBase law() {
   GemmBase base;

@@ -354,7 +354,7 @@ TEST(Fit, CollectivesThatNoPlanDoesAreNamed) {
             "calibrate gpu");
 }
 
-// What docs/FITTING.md fits: each time is 2 % off or not at all.
+// What docs/guides/calibrate.md fits: each time is 2 % off or not at all.
 TEST(Fit, TheExampleIsTheSyntheticRecord) {
   expect_golden("synthetic-record.json",
                 calibration::record_json(synthetic_record(SyntheticLaw{.noise = 0.02})));

@@ -112,7 +112,7 @@ TEST(System, WithoutADomainANodeIsOne) {
 TEST(System, TheExamplesInTheDocumentsAreRead) {
   const std::filesystem::path source{ORRERY_TEST_SOURCE};
   int examples = 0;
-  for (const char* document : {"topologies/README.md", "docs/SYSTEMS.md"}) {
+  for (const char* document : {"topologies/README.md", "docs/guides/own-models-and-systems.md"}) {
     const std::string text = contents(source / document);
     const std::string fence = "```json\n";
     for (std::size_t at = text.find(fence); at != text.npos; at = text.find(fence, at)) {

@@ -7,6 +7,7 @@
 
 #include "sim/measurements/calibration.hpp"
 #include "tests/support/error_text.hpp"
+#include "tests/support/nccl_words.hpp"
 
 namespace orrery::collective_time_test {
 namespace {
@@ -277,7 +278,7 @@ TEST(CollectiveTime, AForcedAlgorithmHasThePriceOfItsFormula) {
   EXPECT_EQ(forced.algorithm, "ring");
   EXPECT_EQ(forced.tag, Tag::default_value);
   const auto formula =
-      CollectiveModel{h100}.by(NcclAlgorithm::ring, CollectiveKind::all_reduce, gib, node);
+      algorithm("Ring").price(CollectiveModel{h100}, {CollectiveKind::all_reduce, gib, node});
   EXPECT_NEAR(forced.time() / formula->time(), 1.0, 1e-9);
   // What NCCL would have taken by itself keeps its measured price.
   CollectiveOptions nvls;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "sim/collectives/collective_cost.hpp"
 #include "sim/collectives/collective_flows.hpp"
+#include "sim/nccl/collective_cost.hpp"
 
 namespace orrery::double_tree_test {
 namespace {

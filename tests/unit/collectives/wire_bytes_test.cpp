@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "sim/collectives/collective_cost.hpp"
 #include "sim/collectives/collective_time.hpp"
+#include "tests/support/nccl_words.hpp"
 
 namespace orrery::wire_bytes_test {
 namespace {
@@ -10,7 +10,13 @@ constexpr Bytes tensor{4.8e9};
 constexpr CollectiveKind reduce = CollectiveKind::all_reduce;
 constexpr CollectiveKind gather = CollectiveKind::all_gather;
 
-void expect(const WireBytes& wire, double inside, double outside) {
+WireBytes wire_bytes(const char* word, const CollectiveCall& call) {
+  static const System h100 = read_system("dgx-h100", {"test", ""});
+  return algorithm(word).wire_bytes(h100, NcclProtocol::simple, call);
+}
+
+void expect(const char* word, const CollectiveCall& call, double inside, double outside) {
+  const WireBytes wire = wire_bytes(word, call);
   EXPECT_NEAR(wire.inside.si(), inside, 1.0);
   EXPECT_NEAR(wire.outside.si(), outside, 1.0);
 }
@@ -19,10 +25,10 @@ void expect(const WireBytes& wire, double inside, double outside) {
 // each port gives all of S to be reduced and a quarter to be multicast.
 TEST(WireBytes, InsideADomain) {
   const GroupShape four{4, 1, 4};
-  expect(wire_bytes(NcclAlgorithm::ring, reduce, tensor, four), 7.2e9, 0);
-  expect(wire_bytes(NcclAlgorithm::ring, gather, tensor, four), 3.6e9, 0);
-  expect(wire_bytes(NcclAlgorithm::nvls, reduce, tensor, four), 6e9, 0);
-  expect(wire_bytes(NcclAlgorithm::nvls, gather, tensor, four), 4.8e9, 0);
+  expect("Ring", {reduce, tensor, four}, 7.2e9, 0);
+  expect("Ring", {gather, tensor, four}, 3.6e9, 0);
+  expect("NVLS", {reduce, tensor, four}, 6e9, 0);
+  expect("NVLS", {gather, tensor, four}, 4.8e9, 0);
 }
 
 // Sixteen ranks in four domains. Ring: 2 x 15/16 S = 9 GB a rank, a quarter of it out of the NIC.
@@ -31,33 +37,32 @@ TEST(WireBytes, InsideADomain) {
 // half of what a large ring sends.
 TEST(WireBytes, BetweenDomains) {
   const GroupShape sixteen{16, 4, 4};
-  expect(wire_bytes(NcclAlgorithm::ring, reduce, tensor, sixteen), 6.75e9, 2.25e9);
-  expect(wire_bytes(NcclAlgorithm::ring, gather, tensor, sixteen), 3.375e9, 1.125e9);
-  expect(wire_bytes(NcclAlgorithm::tree, reduce, tensor, sixteen), 7.2e9, 2.4e9);
-  expect(wire_bytes(NcclAlgorithm::nvls_tree, reduce, tensor, sixteen), 6e9, 2.4e9);
-  expect(wire_bytes(NcclAlgorithm::collnet_direct, reduce, tensor, sixteen), 7.2e9, 1.2e9);
-  expect(wire_bytes(NcclAlgorithm::collnet_chain, reduce, tensor, sixteen), 7.2e9, 1.2e9);
+  expect("Ring", {reduce, tensor, sixteen}, 6.75e9, 2.25e9);
+  expect("Ring", {gather, tensor, sixteen}, 3.375e9, 1.125e9);
+  expect("Tree", {reduce, tensor, sixteen}, 7.2e9, 2.4e9);
+  expect("NVLSTree", {reduce, tensor, sixteen}, 6e9, 2.4e9);
+  expect("CollnetDirect", {reduce, tensor, sixteen}, 7.2e9, 1.2e9);
+  expect("CollnetChain", {reduce, tensor, sixteen}, 7.2e9, 1.2e9);
   // Two domains are root and leaf in turn: a tree halves what their NICs send.
-  expect(wire_bytes(NcclAlgorithm::tree, reduce, tensor, {8, 2, 4}), 7.2e9, 1.2e9);
-  expect(wire_bytes(NcclAlgorithm::ring, reduce, tensor, {8, 2, 4}), 6.3e9, 2.1e9);
+  expect("Tree", {reduce, tensor, {8, 2, 4}}, 7.2e9, 1.2e9);
+  expect("Ring", {reduce, tensor, {8, 2, 4}}, 6.3e9, 2.1e9);
   // One GPU a node.
-  expect(wire_bytes(NcclAlgorithm::pat, gather, tensor, {4, 4, 1}), 0, 3.6e9);
+  expect("PAT", {gather, tensor, {4, 4, 1}}, 0, 3.6e9);
 }
 
 // The price has the bytes of the algorithm that NCCL takes, or must take.
 TEST(WireBytes, OfThePrice) {
   const System system = read_system("dgx-h100", {"test", ""});
-  for (const auto& [algorithm, word, group] :
-       {std::tuple{NcclAlgorithm::ring, "Ring", GroupShape{8, 1, 8}},
-        {NcclAlgorithm::nvls, "NVLS", {8, 1, 8}},
-        {NcclAlgorithm::ring, "Ring", {32, 4, 8}},
-        {NcclAlgorithm::tree, "Tree", {32, 4, 8}},
-        {NcclAlgorithm::nvls_tree, "NVLSTree", {16, 2, 8}}}) {
+  for (const auto& [word, group] : {std::pair{"Ring", GroupShape{8, 1, 8}},
+                                    {"NVLS", {8, 1, 8}},
+                                    {"Ring", {32, 4, 8}},
+                                    {"Tree", {32, 4, 8}},
+                                    {"NVLSTree", {16, 2, 8}}}) {
     const CollectiveOptions forced{parse_nccl_selection(word, ""), {}, {}};
     const CollectiveCost cost = CollectiveTime{system, forced}(reduce, tensor, group);
-    EXPECT_EQ(cost.algorithm, name(algorithm));
+    EXPECT_EQ(cost.algorithm, algorithm(word).name());
     EXPECT_EQ((WireBytes{cost.scale_up_bytes, cost.network_bytes}),
-              wire_bytes(algorithm, reduce, tensor, group))
+              wire_bytes(word, {reduce, tensor, group}))
         << word;
   }
 }

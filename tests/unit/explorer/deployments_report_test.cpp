@@ -17,7 +17,7 @@ TEST(DeploymentsReport, HoldsTheListTheCurveAndTheJson) {
   for (const int clients : {1, 32}) {
     ServingLoad load;
     load.list.requests.assign(static_cast<std::size_t>(4 * clients), {Seconds{}, 500, 100});
-    load.clients = static_cast<std::uint32_t>(clients);
+    load.list.clients = static_cast<std::uint32_t>(clients);
     request.loads.push_back(load);
     words.loads.push_back(std::to_string(clients) + " clients");
     words.load_flags.push_back("--isl 500 --osl 100");

@@ -20,8 +20,7 @@ KernelTables round_tables() {
   tables.attention_backward = 3.0;
   tables.attention = AttentionTable{"a benchmark",
                                     AttentionTable::Measures::serving_step,
-                                    {gpu.name, gpu.peak_16bit, gpu.peak_fp8, gpu.peak_fp4,
-                                     gpu.memory_bandwidth, gpu.multiprocessors},
+                                    {gpu, gpu.name, gpu.memory_bandwidth, gpu.multiprocessors},
                                     {{128, microseconds(12), 0.5, 0.0, 2.0, 1.0, 0.0, 0.0},
                                      {256, microseconds(12), 0.5, 0.0, 2.0, 1.0, 0.0, 0.0}},
                                     {}};
@@ -171,10 +170,10 @@ TEST(AttentionTime, TrainingRowsCorrectTheTable) {
   EXPECT_NEAR(attention.backward(shape).time.si() * 1e6, std::pow(0.5, kept) * 3 * training_us,
               1e-9);
   EXPECT_EQ(attention.forward(shape).tag, Tag::interpolated);
-  shape.kernel = AttentionKernel::cudnn_fp8;
+  shape.format = Dtype::fp8;
   EXPECT_NEAR(attention.forward(shape).time.si() * 1e6, std::pow(0.25, kept) * training_us, 1e-9);
   // What nobody measured costs what the table says, and is no measurement.
-  shape.kernel = AttentionKernel::cudnn_mxfp8;
+  shape.format = Dtype::mxfp8;
   EXPECT_NEAR(attention.forward(shape).time.si() * 1e6, training_us, 1e-9);
   EXPECT_EQ(attention.forward(shape).tag, Tag::default_value);
   // The tables' own kernels stay as they are.

@@ -19,8 +19,7 @@ KernelTables round_tables(std::vector<GemmRow> rows) {
   KernelTables tables;
   tables.gpu = tables.used_for = gpu.name;
   GemmTable table;
-  table.measured_on = {gpu.name,     gpu.peak_16bit,       gpu.peak_fp8,
-                       gpu.peak_fp4, gpu.memory_bandwidth, gpu.multiprocessors};
+  table.measured_on = {gpu, gpu.name, gpu.memory_bandwidth, gpu.multiprocessors};
   table.base = {microseconds(2), microseconds(1), 0.8, 0.5, 0.5, 0.1, Seconds{}, 0.0};
   table.rows = std::move(rows);
   tables.gemm.push_back(table);

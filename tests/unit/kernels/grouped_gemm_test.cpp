@@ -1,6 +1,6 @@
 // Grouped matrix products: the formula over all experts' tiles, and how far it is from what SimuMax
 // measured on B200 and A100. `ctest --verbose -R GroupedGemm` prints the table that
-// docs/KERNEL-ERRORS.md shows.
+// docs/notes/kernel-errors.md shows.
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Kernel prices against what one H200 took (docs/H200-MEASURED.md). Nothing is fitted to these
-// rows.
+// Kernel prices against what one H200 took (docs/notes/h200-measured.md). Nothing is fitted to
+// these rows.
 
 #include <gtest/gtest.h>
 

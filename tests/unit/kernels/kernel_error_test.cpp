@@ -3,7 +3,7 @@
 // The limits are what was measured when the tables were converted, rounded up by about a tenth; the
 // goals are a median under 3 % and a 90th percentile under 10 % for products of m*n*k >= 2^33, and
 // a median under 4 % for attention. `ctest --verbose -R KernelError` prints the table that
-// docs/KERNEL-ERRORS.md shows.
+// docs/notes/kernel-errors.md shows.
 
 #include "sim/kernels/kernel_error.hpp"
 

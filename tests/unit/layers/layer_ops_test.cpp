@@ -85,7 +85,7 @@ TEST(LayerOps, OrderOfAFusedSequenceParallelLayer) {
   EXPECT_EQ(named(ops, "tp_reduce").collective, CollectiveKind::reduce_scatter);
 }
 
-// Bytes of the passes over memory, 2 an activation; docs/COST.md has the list.
+// Bytes of the passes over memory, 2 an activation; docs/explanation/layers.md has the list.
 TEST(LayerOps, BytesOfAnEagerLayer) {
   const Ops forward = layer_forward(scenario_on("megatron-2021"));
   const Ops backward = layer_backward(scenario_on("megatron-2021"));

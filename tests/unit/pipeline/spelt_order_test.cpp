@@ -139,7 +139,7 @@ TEST(ZeroBubbleV, IsNeverIdleAndHoldsOneMicrobatchARank) {
     }
 }
 
-// The closed forms of PIPELINE.md, once more: passes of 1, 1 and 1.
+// The closed forms of docs/explanation/pipelines.md, once more: passes of 1, 1 and 1.
 TEST(Replay, TakesTheClosedForms) {
   for (int p = 1; p <= 6; ++p)
     for (int m = 2 * p; m <= 4 * p; m += p) {

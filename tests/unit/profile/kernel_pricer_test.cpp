@@ -158,7 +158,8 @@ TEST_F(KernelPricerTest, AWindowHasNoNeighbours) {
   EXPECT_EQ(pricer_.answer(one).nearest.size(), 5u);
   one.sizes["window"] = 1024;
   EXPECT_TRUE(pricer_.answer(one).nearest.empty());
-  // 2 (w (w + 1) / 2 + (s - w) w - s / 2) keys a head, for 4 d operations each (docs/COST.md).
+  // 2 (w (w + 1) / 2 + (s - w) w - s / 2) keys a head, for 4 d operations each
+  // (docs/explanation/layers.md).
   const double w = 1024, s = 8192;
   EXPECT_DOUBLE_EQ(pricer_.roofs(one).flop.si(),
                    4.0 * 32 * 128 * (w * (w + 1) / 2 + (s - w) * w - s / 2));

@@ -32,16 +32,15 @@ DeploymentSearchRequest request_of(ServingGoal goal) {
   request.goal = goal;
   if (goal == ServingGoal::goodput) {
     request.grounds.resize(2);
-    request.traffic = traffic_of(Arrivals::poisson, 0, 40);
     ServingLoad load;
-    load.slo = parse_slo("ttft=1000,tpot=30@p90", {});
-    load.list = draw_requests(request.traffic);
+    load.traffic = traffic_of(Arrivals::poisson, 0, 40);
+    load.replay.slo = parse_slo("ttft=1000,tpot=30@p90", {});
+    load.list = draw_requests(load.traffic);
     request.loads = {load};
     return request;
   }
   for (const int clients : {2, 16, 64}) {
     ServingLoad load;
-    load.clients = static_cast<std::uint32_t>(clients);
     load.list = draw_requests(traffic_of(Arrivals::closed, clients, 4 * clients));
     request.loads.push_back(load);
   }
@@ -87,13 +86,13 @@ std::vector<Ranked> all_of(const DeploymentSearchRequest& request) {
                     on.system_word + on.engine_word + layout.flags + std::to_string(l)};
       double rate = 0.0, speed = 0.0;
       if (request.goal == ServingGoal::goodput) {
-        if (const auto found = largest_rate(serve, load, request.traffic).at_rate) {
+        if (const auto found = largest_rate(serve, load).at_rate) {
           rate = found->slo_share() * found->requests_per_s();
           speed = found->interactivity();
         }
       } else {
         const ServingRun run = serve(load);
-        const bool kept = !load.slo || run.slo_share() >= load.slo->share;
+        const bool kept = !load.replay.slo || run.slo_share() >= load.replay.slo->share;
         rate = kept ? run.output_tokens_per_s() : 0.0;
         speed = run.interactivity();
       }
@@ -175,7 +174,7 @@ TEST(DeploymentSearch, TheFrontIsAllThatNoOtherBeats) {
 
 TEST(DeploymentSearch, LimitsLeaveOutWhoMissesThem) {
   DeploymentSearchRequest request = request_of(ServingGoal::throughput);
-  for (ServingLoad& load : request.loads) load.slo = parse_slo("ttft=300,tpot=12@p90", {});
+  for (ServingLoad& load : request.loads) load.replay.slo = parse_slo("ttft=300,tpot=12@p90", {});
   request.all_settings = true;
   const DeploymentSearchResult result = search_deployments(request);
   EXPECT_EQ(names_of(result, request), first_names(all_of(request), 10));

@@ -31,7 +31,6 @@ ServingLoad load_of(const char* prompt, const char* output, int clients, std::in
   traffic.requests = requests;
   ServingLoad load;
   load.list = draw_requests(traffic);
-  load.clients = static_cast<std::uint32_t>(clients);
   return load;
 }
 
@@ -83,7 +82,7 @@ TEST(ServingBound, NoReplayEndsBeforeIt) {
         const ServingBound bound{*serving, work.longest_prompt};
         const double share = bound.least_span(work, load) / run.span();
         EXPECT_LE(share, 1.0) << engine << " " << asked.model << " " << asked.gpus << " "
-                              << asked.keys.front().second << " " << load.clients;
+                              << asked.keys.front().second << " " << load.list.clients;
         const LatencyHistogram& tpot = run.replay.counts.tpot;
         if (tpot.count() > 0) {
           EXPECT_LE(bound.least_gap().si(), tpot.least().si());

@@ -107,20 +107,28 @@ TEST(Deployment, RefusesExpertsOfAModelWithoutAny) {
   EXPECT_EQ(refusal("llama3.1-8b", "dgx-h100", request, 2),
             "--ep: the model has no experts; leave it out");
   request = {};
-  request.experts = WeightFormat::fp8;
+  request.experts = Dtype::fp8;
   EXPECT_EQ(refusal("llama3.1-8b", "dgx-h100", request, 1),
             "--experts: the model has no experts; leave it out");
 }
 
 TEST(Deployment, RefusesAFormatThatEngineOrGpuLacks) {
   DeploymentRequest request;
-  request.kv = KvFormat::nvfp4;
+  request.kv = Dtype::nvfp4;
   EXPECT_EQ(refusal("llama3.1-8b", "dgx-b200", request, 1),
             "--kv: the engine 'vllm' has no nvfp4; it has bf16, fp16, fp8");
   request = {};
-  request.weights = WeightFormat::nvfp4;
+  request.weights = Dtype::nvfp4;
   EXPECT_EQ(refusal("llama3.1-8b", "dgx-h100", request, 1),
             "--weights: the GPU 'h100-sxm' has no units for nvfp4; use fp8, bf16 or int4");
+}
+
+TEST(Deployment, Nf4HasDoublyQuantisedScalesWhereTheEngineKeepsThem) {
+  DeploymentRequest request;
+  request.weights = Dtype::nf4_dq;
+  EXPECT_EQ(refusal("llama3.1-8b", "dgx-h100", request, 1),
+            "--weights: the engine 'vllm' has no nf4_dq; it has bf16, fp16, fp8, fp8_block, nvfp4, "
+            "mxfp4, int8, int4, nf4");
 }
 
 TEST(Deployment, KeysAreReadFromFlagsAndFiles) {
@@ -128,18 +136,10 @@ TEST(Deployment, KeysAreReadFromFlagsAndFiles) {
   set_deployment_flag(request, "tp", "4");
   read_deployment(request, JsonValue::parse(R"({"weights": "nvfp4", "kv_share": 0.85})", "f"));
   EXPECT_EQ(request.tp, 4);
-  EXPECT_EQ(request.weights, WeightFormat::nvfp4);
+  EXPECT_EQ(request.weights, Dtype::nvfp4);
   EXPECT_EQ(request.kv_share, 0.85);
   EXPECT_THROW(read_deployment(request, JsonValue::parse(R"({"tpp": 2})", "f")), Error);
   EXPECT_THROW(set_deployment_flag(request, "tp", "0"), Error);
-}
-
-TEST(NumberFormat, BytesHoldTheScales) {
-  EXPECT_EQ(bytes_per_weight(WeightFormat::bf16), 2.0);
-  EXPECT_EQ(bytes_per_weight(WeightFormat::nvfp4), 0.5625);
-  EXPECT_EQ(bytes_per_weight(WeightFormat::mxfp4), 0.53125);
-  EXPECT_EQ(bytes_per_value(KvFormat::nvfp4), 0.5625);
-  EXPECT_EQ(table_word(WeightFormat::fp16), "bf16");
 }
 
 TEST(ServingEngine, EveryFileOfTheCatalogIsRead) {

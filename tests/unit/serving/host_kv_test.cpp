@@ -86,7 +86,7 @@ RequestList prompts(const std::vector<std::uint64_t>& chats, Seconds apart) {
 
 ReplayShape with_host(HostKvLoading loading, std::int64_t host_tokens, bool copies) {
   ReplayShape shape = one_replica();
-  shape.keeps_times = true;
+  shape.replica.replay.keeps_times = true;
   shape.replica.kv = {4096 + 16, 16, true, host_tokens, copies};
   shape.replica.rules.loading = loading;
   shape.replica.rules.load_token = Seconds{2e-6};
@@ -174,7 +174,7 @@ TEST(HostKv, DecodesGoOnWhileAPromptIsLoadedApart) {
       ReplayShape shape = with_host(loading, 16 * 4096, true);
       shape.replica.kv.tokens = 8208;
       shape.replica.rules.load_token = Seconds{1e-4};  // 0.408 s for the prompt.
-      shape.replica.unfolded = unfolded;
+      shape.replica.replay.unfolded = unfolded;
       const ReplayCounts counts = replay_requests(list, shape, fixed_law(Seconds{1e-3})).counts;
       ASSERT_EQ(counts.totals.finished, 5);
       ASSERT_EQ(counts.totals.host_hit_tokens, 4080);
@@ -205,8 +205,7 @@ RequestList chats(std::int64_t number) {
 // as many, and so do eight workers. A larger host knows more.
 TEST(HostKv, KeepsTheLawsOfAReplay) {
   const RequestList list = chats(1000);
-  for (const SchedulerKind scheduling :
-       {SchedulerKind::vllm, SchedulerKind::sglang, SchedulerKind::trtllm})
+  for (const SchedulerKind* scheduling : continuous_schedulers())
     for (const HostKvLoading loading : all_loadings)
       for (const bool copies : {false, true}) {
         ReplayShape shape = one_replica(scheduling);
@@ -221,8 +220,8 @@ TEST(HostKv, KeepsTheLawsOfAReplay) {
         std::int64_t known = 0;
         for (const std::int64_t host : {std::int64_t{0}, middle, std::int64_t{1'000'000}}) {
           shape.replica.kv.host_tokens = host;
-          shape.replica.unfolded = false;
-          shape.workers = 1;
+          shape.replica.replay.unfolded = false;
+          shape.replica.replay.workers = 1;
           const ReplayCounts counts = replay_requests(list, shape, affine_law()).counts;
           const ReplayTotals& totals = counts.totals;
           EXPECT_EQ(totals.finished, 1000);
@@ -232,12 +231,12 @@ TEST(HostKv, KeepsTheLawsOfAReplay) {
           EXPECT_LE(totals.host_hit_tokens, totals.host_loaded_tokens);
           EXPECT_GT(totals.prefix_hit_tokens, known);
           known = totals.prefix_hit_tokens;
-          shape.workers = 8;
+          shape.replica.replay.workers = 8;
           EXPECT_EQ(replay_requests(list, shape, affine_law()).counts.bytes(), counts.bytes());
-          shape.replica.unfolded = true;
+          shape.replica.replay.unfolded = true;
           const ReplayCounts each = replay_requests(list, shape, affine_law()).counts;
           EXPECT_NEAR(each.ttft.mean() / counts.ttft.mean(), 1.0, 1e-9)
-              << static_cast<int>(scheduling) << static_cast<int>(loading) << copies << host;
+              << scheduling->name << static_cast<int>(loading) << copies << host;
           EXPECT_NEAR(each.e2e.mean() / counts.e2e.mean(), 1.0, 1e-9);
           EXPECT_EQ(each.totals.host_loaded_tokens, totals.host_loaded_tokens);
         }

@@ -26,7 +26,7 @@ Served served(const std::string& model, const std::string& system, DeploymentReq
   return one;
 }
 
-DeploymentRequest with_tp(int tp, WeightFormat weights = WeightFormat::bf16) {
+DeploymentRequest with_tp(int tp, Dtype weights = Dtype::bf16) {
   DeploymentRequest request;
   request.tp = tp;
   request.weights = weights;
@@ -46,18 +46,18 @@ Iteration decode(std::int64_t requests, std::int64_t each) {
 TEST(IterationPrices, ATensorParallelLayerHasTwoAllReduces) {
   const Served one = served("llama3.1-70b", "dgx-h200", with_tp(8), 8);
   EXPECT_EQ(kernels(one.prices().price(decode(16, 1000)), "all_reduce"), 160);
-  const Served alone = served("llama3.1-70b", "dgx-h200", with_tp(1, WeightFormat::fp8), 1);
+  const Served alone = served("llama3.1-70b", "dgx-h200", with_tp(1, Dtype::fp8), 1);
   EXPECT_EQ(kernels(alone.prices().price(decode(16, 1000)), "all_reduce"), 0);
 }
 
 TEST(IterationPrices, NoStepIsShorterThanOneReadingOfTheWeights) {
   for (const char* engine : {"vllm", "sglang", "trtllm"})
-    for (const WeightFormat format : {WeightFormat::bf16, WeightFormat::fp8})
+    for (const Dtype format : {Dtype::bf16, Dtype::fp8})
       for (const int tp : {1, 2, 4}) {
         const Served one =
             served("qwen3-32b", "rtx-pro-6000-pcie", with_tp(tp, format), tp, engine);
         // Its linear layers, without embedding and head: 31.2 of its 32.8 G parameters.
-        const double weights = 31.2e9 * bytes_per_weight(format) / tp;
+        const double weights = 31.2e9 * element_bytes(format) / tp;
         const Seconds least = Bytes{weights} / one.system.gpu.memory_bandwidth;
         EXPECT_GT(one.prices().price(decode(1, 1000)).step, least) << engine << " tp " << tp;
       }
@@ -132,7 +132,7 @@ TEST(IterationPrices, LongPromptsWaitForTheirLaunches) {
 }
 
 TEST(IterationPrices, CopiesOfAttentionExchangeTokensInsteadOfAdding) {
-  DeploymentRequest request = with_tp(1, WeightFormat::fp8_block);
+  DeploymentRequest request = with_tp(1, Dtype::fp8_block);
   request.dp = 8;
   const Served copies = served("deepseek-v3", "dgx-h200", request, 8);
   EXPECT_EQ(copies.plan.ep, 8);
@@ -146,26 +146,25 @@ TEST(IterationPrices, CopiesOfAttentionExchangeTokensInsteadOfAdding) {
 // cache 2 x (4,096 + 2 x 1,024), activation 3 x 14,336; attention and MLP by two ranks half of
 // theirs. Quantised are 3 x 4,096 + 14,336 values, from two bytes to one.
 TEST(IterationPrices, SmallKernelsMoveWhatLiesBetweenProducts) {
-  const auto moved = [](const char* engine, int tp, WeightFormat format) {
+  const auto moved = [](const char* engine, int tp, Dtype format) {
     const Served one = served("llama3.1-8b", "dgx-h100", with_tp(tp, format), tp, engine);
     for (const IterationPart& part : one.prices().price({0, 0, {{100, 0}}, 1}).parts)
       if (part.op == "small") return part.bytes.si() / (100 * 32);
     return 0.0;
   };
-  EXPECT_EQ(moved("vllm", 1, WeightFormat::bf16), 2.0 * (32768 + 12288 + 43008));
-  EXPECT_EQ(moved("sglang", 2, WeightFormat::bf16), 2.0 * (32768 + 6144 + 21504));
-  EXPECT_EQ(moved("vllm", 1, WeightFormat::fp8), 2.0 * (32768 + 12288 + 43008) + 3.0 * 26624);
+  EXPECT_EQ(moved("vllm", 1, Dtype::bf16), 2.0 * (32768 + 12288 + 43008));
+  EXPECT_EQ(moved("sglang", 2, Dtype::bf16), 2.0 * (32768 + 6144 + 21504));
+  EXPECT_EQ(moved("vllm", 1, Dtype::fp8), 2.0 * (32768 + 12288 + 43008) + 3.0 * 26624);
   // Its products' table holds the quantisation.
-  EXPECT_EQ(moved("trtllm", 1, WeightFormat::fp8_block), 2.0 * (32768 + 12288 + 43008));
-  EXPECT_EQ(moved("vllm", 1, WeightFormat::int4), 2.0 * (32768 + 12288 + 43008));
+  EXPECT_EQ(moved("trtllm", 1, Dtype::fp8_block), 2.0 * (32768 + 12288 + 43008));
+  EXPECT_EQ(moved("vllm", 1, Dtype::int4), 2.0 * (32768 + 12288 + 43008));
   // Eight kernels of four tensors each, whatever is in them.
-  EXPECT_EQ(moved("vllm-2024", 1, WeightFormat::bf16), 8 * 8.0 * 4096);
+  EXPECT_EQ(moved("vllm-2024", 1, Dtype::bf16), 8 * 8.0 * 4096);
 }
 
 // Of one layer: dispatch or combine, or the mean of both.
 Seconds exchange(const std::string& system, int copies, std::int64_t requests,
-                 const std::string& model = "deepseek-v3",
-                 WeightFormat format = WeightFormat::fp8_block,
+                 const std::string& model = "deepseek-v3", Dtype format = Dtype::fp8_block,
                  const std::string& engine = "vllm") {
   DeploymentRequest request = with_tp(1, format);
   request.dp = copies;
@@ -192,12 +191,12 @@ TEST(IterationPrices, ExchangesWithoutNvlinkGatherAllTokens) {
     return nccl(kind, Bytes{bytes * 2 * 75 * 2048}, {2, 1, 2}).time();
   };
   const Seconds back = time(CollectiveKind::reduce_scatter, 2.0);
-  const auto taken = [](WeightFormat format, const char* engine) {
+  const auto taken = [](Dtype format, const char* engine) {
     return exchange("rtx-pro-6000-pcie", 2, 75, "qwen3-30b-a3b", format, engine).si();
   };
-  EXPECT_NEAR(taken(WeightFormat::bf16, "vllm"),
-              0.5 * (time(CollectiveKind::all_gather, 2.0) + back).si(), 1e-12);
-  EXPECT_NEAR(taken(WeightFormat::nvfp4, "trtllm"),
+  EXPECT_NEAR(taken(Dtype::bf16, "vllm"), 0.5 * (time(CollectiveKind::all_gather, 2.0) + back).si(),
+              1e-12);
+  EXPECT_NEAR(taken(Dtype::nvfp4, "trtllm"),
               0.5 * (time(CollectiveKind::all_gather, 0.5625) + back).si(), 1e-12);
 }
 
@@ -231,8 +230,8 @@ TEST(IterationPrices, TheFirstStagesHaveOneLayerMore) {
 }
 
 TEST(IterationPrices, AGpuWithoutTablesIsPricedByAssumptionsAndSaysSo) {
-  DeploymentRequest request = with_tp(1, WeightFormat::fp16);
-  request.kv = KvFormat::fp16;
+  DeploymentRequest request = with_tp(1, Dtype::fp16);
+  request.kv = Dtype::fp16;
   const Served one = served("llama3.1-8b", "dgx-1-v100", request, 1);
   const IterationPrices prices = one.prices();
   EXPECT_EQ(prices.kernels().measured_gpu(), "");

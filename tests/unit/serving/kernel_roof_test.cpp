@@ -10,25 +10,41 @@ namespace {
 
 TEST(KernelRoof, ProductsReadTheirWeightsInTheirFormat) {
   const std::array<std::int64_t, 3> sizes{1024, 512, 8};  // n, k, m
-  const KernelWork bf16 = kernel_work("gemm", {WeightFormat::bf16, {}}, sizes);
+  const KernelWork bf16 = kernel_work("gemm", {Dtype::bf16, {}}, sizes);
   EXPECT_EQ(bf16.flop.si(), 2.0 * 1024 * 512 * 8);
   EXPECT_EQ(bf16.bytes.si(), 2.0 * (1024 * 512 + 8 * 512 + 8 * 1024));
-  const KernelWork nvfp4 = kernel_work("gemm", {WeightFormat::nvfp4, {}}, sizes);
+  const KernelWork nvfp4 = kernel_work("gemm", {Dtype::nvfp4, {}}, sizes);
   EXPECT_EQ(nvfp4.bytes.si(), 0.5625 * (1024 * 512 + 8 * 512) + 2.0 * 8 * 1024);
   // int4 holds weights alone: activations stay in 16 bits.
-  const KernelWork int4 = kernel_work("gemm", {WeightFormat::int4, {}}, sizes);
+  const KernelWork int4 = kernel_work("gemm", {Dtype::int4, {}}, sizes);
   EXPECT_EQ(int4.bytes.si(), (0.5 + 2.5 / 128) * 1024 * 512 + 2.0 * 8 * 512 + 2.0 * 8 * 1024);
+}
+
+TEST(KernelRoof, Nf4IsWrittenOutIn16BitsForManyRows) {
+  const auto bytes = [](Dtype format, std::int64_t m) {
+    return kernel_work("gemm", {format, {}}, std::array<std::int64_t, 3>{1024, 512, m}).bytes.si();
+  };
+  constexpr double weights = 1024 * 512;
+  EXPECT_EQ(bytes(Dtype::nf4, 32), 0.5625 * weights + 2.0 * 32 * (512 + 1024));
+  EXPECT_EQ(bytes(Dtype::nf4_dq, 32), 4.126953125 / 8 * weights + 2.0 * 32 * (512 + 1024));
+  // Read as stored, written, and read again.
+  EXPECT_EQ(bytes(Dtype::nf4, 33), (0.5625 + 2.0 + 2.0) * weights + 2.0 * 33 * (512 + 1024));
+  // Experts always, those that no token visits as well: 4 of 8, with matrices of 256 x 128.
+  const std::array<std::int64_t, 7> sizes{256, 256, 2, 8, 2, 2, 1};
+  EXPECT_EQ(kernel_work("experts", {Dtype::nf4, {}}, sizes).bytes.si() -
+                kernel_work("experts", {Dtype::bf16, {}}, sizes).bytes.si(),
+            (0.5625 + 2.0) * 4 * 3 * 256 * 128);
 }
 
 TEST(KernelRoof, DecodeAttentionReadsTheCacheOfEachRequest) {
   // 4 requests, 32 heads, 8 key heads of 128, 1,000 tokens: keys and values of 2 bytes, and one
   // query and one result a head.
   const std::array<std::int64_t, 6> sizes{4, 32, 8, 128, 0, 1000};
-  const KernelWork all = kernel_work("decode_attention", {{}, KvFormat::bf16}, sizes);
+  const KernelWork all = kernel_work("decode_attention", {{}, Dtype::bf16}, sizes);
   EXPECT_EQ(all.bytes.si(), 2.0 * 4 * 8 * 128 * 1000 * 2 + 2.0 * 2 * 4 * 32 * 128);
   EXPECT_EQ(all.flop.si(), 4.0 * 4 * 32 * 128 * 1000);
   const std::array<std::int64_t, 6> local{4, 32, 8, 128, 128, 1000};
-  const KernelWork window = kernel_work("decode_attention", {{}, KvFormat::fp8}, local);
+  const KernelWork window = kernel_work("decode_attention", {{}, Dtype::fp8}, local);
   EXPECT_EQ(window.bytes.si(), 2.0 * 4 * 8 * 128 * 128 * 1 + 2.0 * 2 * 4 * 32 * 128);
 }
 

@@ -20,7 +20,7 @@ Served served(const std::string& model, const std::string& system, const std::st
   return one;
 }
 
-double bytes_of(const std::string& model, int tp, KvFormat kv = KvFormat::bf16) {
+double bytes_of(const std::string& model, int tp, Dtype kv = Dtype::bf16) {
   DeploymentRequest request;
   request.tp = tp;
   request.kv = kv;
@@ -30,10 +30,10 @@ double bytes_of(const std::string& model, int tp, KvFormat kv = KvFormat::bf16) 
 
 TEST(KvCapacity, BytesOfATokenAreExact) {
   // Layers x keys and values x heads x head size x 2 bytes.
-  EXPECT_EQ(bytes_of("qwen3-32b", 1), 64 * 2 * 8 * 128 * 2);       // 262,144
-  EXPECT_EQ(bytes_of("llama3.1-70b", 1), 80 * 2 * 8 * 128 * 2);    // 327,680
-  EXPECT_EQ(bytes_of("llama3.1-70b", 4), 80 * 2 * 2 * 128 * 2);    // a quarter
-  EXPECT_EQ(bytes_of("llama3.1-70b", 1, KvFormat::fp8), 163'840);  // half
+  EXPECT_EQ(bytes_of("qwen3-32b", 1), 64 * 2 * 8 * 128 * 2);     // 262,144
+  EXPECT_EQ(bytes_of("llama3.1-70b", 1), 80 * 2 * 8 * 128 * 2);  // 327,680
+  EXPECT_EQ(bytes_of("llama3.1-70b", 4), 80 * 2 * 2 * 128 * 2);  // a quarter
+  EXPECT_EQ(bytes_of("llama3.1-70b", 1, Dtype::fp8), 163'840);   // half
   // Latent attention: rank 512 and 64 of position, on every rank.
   EXPECT_EQ(bytes_of("deepseek-v3", 1), 61 * 576 * 2);  // 70,272
   EXPECT_EQ(bytes_of("deepseek-v3", 8), 61 * 576 * 2);
@@ -50,6 +50,23 @@ TEST(KvCapacity, WindowedLayersAreAllottedInGroups) {
   EXPECT_EQ(bytes_of("gemma-3-27b", 1), 70 * 2 * 16 * 128 * 2);
   // gpt-oss: 12 and 12, nothing to fill up.
   EXPECT_EQ(bytes_of("gpt-oss-20b", 1), 24 * 2 * 8 * 64 * 2);
+}
+
+// Llama 3.1 8B: 32 layers of 4096 x (4096 + 2 x 1024) and 4096 x 4096 for attention, and three
+// matrices of 4096 x 14,336; embedding and head of 128,256 words stay in 16 bits.
+TEST(KvCapacity, Nf4HoldsLinearLayersAlone) {
+  const auto weights = [](const char* engine, Dtype format) {
+    DeploymentRequest request;
+    request.weights = format;
+    const Served one = served("llama3.1-8b", "dgx-h100", engine, request, 1);
+    return rank_weights(one.model, one.plan).si();
+  };
+  constexpr double linear =
+      32.0 * (4096.0 * (4096 + 2 * 1024) + 4096.0 * 4096 + 3.0 * 4096 * 14336);
+  constexpr double others = 2.0 * 2.0 * 128256 * 4096;
+  EXPECT_EQ(linear, 6'979'321'856.0);
+  EXPECT_DOUBLE_EQ(weights("vllm", Dtype::nf4), 4.5 / 8 * linear + others);
+  EXPECT_DOUBLE_EQ(weights("sglang", Dtype::nf4_dq), 4.126953125 / 8 * linear + others);
 }
 
 TEST(KvCapacity, WholeBlocksOfWhatIsLeft) {
@@ -71,7 +88,7 @@ TEST(KvCapacity, WeightsAreTheModelsInItsFormat) {
   // 8,030,261,248 parameters of 2 bytes, less what norms take: 65 vectors of 4,096.
   EXPECT_NEAR(rank_weights(one.model, one.plan).si(), 2.0 * 8'030'261'248.0, 65 * 4096 * 2.0);
   DeploymentRequest fp8;
-  fp8.weights = WeightFormat::fp8;
+  fp8.weights = Dtype::fp8;
   const Served half = served("llama3.1-8b", "dgx-h100", "vllm", fp8, 1);
   // Embedding and head stay in 16 bits: 2 x 128,256 x 4,096.
   const double linear = 8'030'261'248.0 - 2.0 * 128'256 * 4096;

@@ -19,9 +19,9 @@ Deployment cut(int tp, int pp = 1) {
 TEST(KvTransfer, CountsEachKeyAndValueOnce) {
   // 80 layers x 2 x 8 heads x 128 x 2 B; 61 layers x (512 + 64) x 2 B.
   const Model llama = read_model("llama3.1-70b", place);
-  EXPECT_EQ(kv_bytes(llama, KvFormat::bf16, 1), Bytes{327'680});
-  EXPECT_EQ(kv_bytes(llama, KvFormat::fp8, 1000), Bytes{163'840'000});
-  EXPECT_EQ(kv_bytes(read_model("deepseek-v3", place), KvFormat::bf16, 1), Bytes{70'272});
+  EXPECT_EQ(kv_bytes(llama, Dtype::bf16, 1), Bytes{327'680});
+  EXPECT_EQ(kv_bytes(llama, Dtype::fp8, 1000), Bytes{163'840'000});
+  EXPECT_EQ(kv_bytes(read_model("deepseek-v3", place), Dtype::bf16, 1), Bytes{70'272});
 }
 
 // Half of gpt-oss's 36 layers attend to 128 tokens: 18 x (128 + c) x 2 x 8 x 64 x 2 B.
@@ -29,7 +29,7 @@ TEST(KvTransfer, SendsOfAWindowWhatIsInIt) {
   const Model model = read_model("gpt-oss-120b", place);
   for (const std::int64_t tokens : {100, 128, 1000})
     EXPECT_EQ(
-        kv_bytes(model, KvFormat::bf16, tokens),
+        kv_bytes(model, Dtype::bf16, tokens),
         Bytes{18.0 * 2048 * static_cast<double>(std::min<std::int64_t>(tokens, 128) + tokens)});
 }
 

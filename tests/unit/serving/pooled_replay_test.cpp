@@ -8,8 +8,6 @@
 namespace orrery::pooled_replay_test {
 namespace {
 
-constexpr SchedulerKind schedulers[] = {SchedulerKind::vllm, SchedulerKind::sglang,
-                                        SchedulerKind::trtllm};
 constexpr KvSending sendings[] = {KvSending::whole, KvSending::chunks, KvSending::layers};
 constexpr double bytes_a_token = 1e5;
 constexpr double latency = 20e-6;
@@ -27,12 +25,12 @@ KvWays ways_of(double bandwidth) {
                 }};
 }
 
-PooledShape pools(SchedulerKind scheduling, KvSending sending = KvSending::whole) {
+PooledShape pools(const SchedulerKind* scheduling, KvSending sending = KvSending::whole) {
   PooledShape shape;
   shape.prefill.replica = shape.decode.replica = one_replica(scheduling).replica;
   shape.prefill.replica.role = ReplicaRole::prefill;
   shape.decode.replica.role = ReplicaRole::decode;
-  shape.decode.replica.makes_first_token = scheduling == SchedulerKind::vllm;
+  shape.decode.replica.makes_first_token = scheduling->name == "vllm";
   shape.sending = sending;
   shape.layers = 10;
   shape.kv_bytes = [](std::int64_t tokens) {
@@ -75,7 +73,7 @@ ReplayCounts both(const PooledReplay& replay) {
 // not gone yet: max(B / r - P (L - 1) / L, B / (L r)).
 TEST(PooledReplay, ALoneRequestTakesItsClosedForm) {
   const StepLaw law = affine_law();
-  for (const SchedulerKind scheduling : schedulers)
+  for (const SchedulerKind* scheduling : continuous_schedulers())
     for (const KvSending sending : sendings)
       for (const std::uint32_t prompt : {2u, 1000u, 8192u})
         for (const std::uint32_t output : {2u, 17u, 1000u})
@@ -101,9 +99,8 @@ TEST(PooledReplay, ALoneRequestTakesItsClosedForm) {
             const double steps = again ? output : output - 1.0;
             const double decodes = steps * step + 2e-9 * steps * (steps - 1.0) / 2.0;
             const double first = 0.112 + prefill + exposed + (again ? step : 0.0);
-            SCOPED_TRACE(std::to_string(static_cast<int>(scheduling)) + " " +
-                         std::to_string(static_cast<int>(sending)) + " " + std::to_string(prompt) +
-                         " " + std::to_string(rate));
+            SCOPED_TRACE(scheduling->name + " " + std::to_string(static_cast<int>(sending)) + " " +
+                         std::to_string(prompt) + " " + std::to_string(rate));
             EXPECT_NEAR(counts.ttft.mean().si() / first, 1.0, 1e-9);
             EXPECT_NEAR(counts.e2e.mean().si() / (0.112 + prefill + exposed + decodes), 1.0, 1e-9);
             EXPECT_EQ(counts.itl.count(), output - 1u);
@@ -113,15 +110,12 @@ TEST(PooledReplay, ALoneRequestTakesItsClosedForm) {
 // With links that take no time a request alone is prefilled and decoded as by one replica that does
 // both, but for the token that vLLM computes twice.
 TEST(PooledReplay, WithoutTransfersPoolsOfOneAreTheSumOfTheirParts) {
-  for (const SchedulerKind scheduling : {SchedulerKind::sglang, SchedulerKind::trtllm}) {
-    const RequestList list = drawn(1.0, 200);
-    ReplayShape one = one_replica(scheduling);
-    one.clients = 1;  // Nobody meets anybody.
-    const ReplayCounts alone = replay_requests(list, one, affine_law()).counts;
+  for (const SchedulerKind* scheduling : {scheduler("sglang"), scheduler("trtllm")}) {
+    RequestList list = drawn(1.0, 200);
+    list.clients = 1;  // Nobody meets anybody.
+    const ReplayCounts alone = replay_requests(list, one_replica(scheduling), affine_law()).counts;
     for (const KvSending sending : sendings) {
-      PooledShape shape = pools(scheduling, sending);
-      shape.clients = 1;
-      const ReplayCounts counts = both(replay(list, shape, 1e18));
+      const ReplayCounts counts = both(replay(list, pools(scheduling, sending), 1e18));
       EXPECT_NEAR((counts.ttft.mean() - alone.ttft.mean()).si(), latency, 1e-9);
       EXPECT_NEAR((counts.e2e.mean() - alone.e2e.mean()).si(), latency, 1e-9);
       EXPECT_NEAR(counts.tpot.mean() / alone.tpot.mean(), 1.0, 1e-9);
@@ -133,7 +127,7 @@ TEST(PooledReplay, WithoutTransfersPoolsOfOneAreTheSumOfTheirParts) {
 // and values of its prompt, but for what the decode pool has of it; and the requests in each pool,
 // summed over time, are the sum of their stays (Little's law).
 TEST(PooledReplay, ConservesRequestsTokensAndBytes) {
-  for (const SchedulerKind scheduling : schedulers)
+  for (const SchedulerKind* scheduling : continuous_schedulers())
     for (const KvSending sending : sendings)
       for (const std::int64_t kv : {9'000, 400'000})
         for (const bool keeps : {false, true}) {
@@ -142,7 +136,7 @@ TEST(PooledReplay, ConservesRequestsTokensAndBytes) {
           PooledShape shape = pools(scheduling, sending);
           shape.prefill.replicas = 2;
           shape.decode.replicas = 3;
-          for (PoolShape* pool : {&shape.prefill, &shape.decode}) {
+          for (ReplayShape* pool : {&shape.prefill, &shape.decode}) {
             pool->replica.kv.tokens = kv;
             pool->replica.kv.keeps_prefixes = keeps;
             pool->replica.rules.budget = 2048;
@@ -156,8 +150,8 @@ TEST(PooledReplay, ConservesRequestsTokensAndBytes) {
             ++passing;
             prompts += request.prompt_tokens;
           }
-          SCOPED_TRACE(std::to_string(static_cast<int>(scheduling)) + " " +
-                       std::to_string(static_cast<int>(sending)) + " " + std::to_string(kv));
+          SCOPED_TRACE(scheduling->name + " " + std::to_string(static_cast<int>(sending)) + " " +
+                       std::to_string(kv));
           EXPECT_EQ(result.prefill.totals.arrived, 1500);
           EXPECT_EQ(result.decode.totals.arrived, passing);
           EXPECT_EQ(result.transfers.requests, passing);
@@ -178,7 +172,7 @@ TEST(PooledReplay, ConservesRequestsTokensAndBytes) {
             EXPECT_NEAR(pool->totals.present / pool->totals.stayed, 1.0, 1e-9);
             EXPECT_LE(pool->totals.kv_peak, 1.0);
           }
-          EXPECT_TRUE(kv > 9'000 || scheduling != SchedulerKind::vllm ||
+          EXPECT_TRUE(kv > 9'000 || scheduling->name != "vllm" ||
                       result.decode.totals.preemptions > 0);
           EXPECT_EQ(result.prefill.totals.preemptions, 0);
         }
@@ -186,15 +180,14 @@ TEST(PooledReplay, ConservesRequestsTokensAndBytes) {
 
 // Stepping every iteration by itself leaves the answer as it is.
 TEST(PooledReplay, FoldedIsUnfolded) {
-  for (const SchedulerKind scheduling : schedulers)
+  for (const SchedulerKind* scheduling : continuous_schedulers())
     for (const KvSending sending : sendings) {
       const RequestList list = drawn(6.0, 800);
       PooledShape shape = pools(scheduling, sending);
       shape.prefill.replica.kv.tokens = shape.decode.replica.kv.tokens = 20'000;
-      SCOPED_TRACE(std::to_string(static_cast<int>(scheduling)) + " " +
-                   std::to_string(static_cast<int>(sending)));
+      SCOPED_TRACE(scheduling->name + " " + std::to_string(static_cast<int>(sending)));
       const ReplayCounts folded = both(replay(list, shape, 5e9));
-      shape.prefill.replica.unfolded = shape.decode.replica.unfolded = true;
+      shape.prefill.replica.replay.unfolded = shape.decode.replica.replay.unfolded = true;
       const ReplayCounts unfolded = both(replay(list, shape, 5e9));
       EXPECT_EQ(folded.totals.iterations, unfolded.totals.iterations);
       EXPECT_EQ(folded.totals.preemptions, unfolded.totals.preemptions);
@@ -209,7 +202,7 @@ TEST(PooledReplay, FoldedIsUnfolded) {
 TEST(PooledReplay, TransfersThatMeetShareTheirLinks) {
   for (const std::uint32_t n : {1u, 2u, 5u, 8u})
     for (const bool meet : {false, true}) {
-      PooledShape shape = pools(SchedulerKind::sglang);
+      PooledShape shape = pools(scheduler("sglang"));
       shape.prefill.replicas = n;
       shape.decode.replicas = meet ? 1 : n;
       const PooledReplay result = replay(equal_requests(n, 1000, 10), shape, 1e9);
@@ -222,13 +215,13 @@ TEST(PooledReplay, TransfersThatMeetShareTheirLinks) {
 }
 
 TEST(PooledReplay, MoreBandwidthIsNeverSlowerAndLayersNeverSlowerThanTheWhole) {
-  for (const SchedulerKind scheduling : schedulers) {
+  for (const SchedulerKind* scheduling : continuous_schedulers()) {
     for (const KvSending sending : sendings) {
       double ttft = 1e300, transfer = 1e300;
       for (const double rate : {1e8, 1e9, 1e10, 1e11, 1e12}) {
-        PooledShape shape = pools(scheduling, sending);
-        shape.clients = 1;
-        const PooledReplay result = replay(equal_requests(20, 2000, 50), shape, rate);
+        RequestList list = equal_requests(20, 2000, 50);
+        list.clients = 1;
+        const PooledReplay result = replay(list, pools(scheduling, sending), rate);
         const double now = both(result).ttft.mean().si();
         EXPECT_LT(now, ttft) << rate;
         EXPECT_LT(result.transfers.transfer.mean().si(), transfer) << rate;
@@ -240,10 +233,10 @@ TEST(PooledReplay, MoreBandwidthIsNeverSlowerAndLayersNeverSlowerThanTheWhole) {
       const auto first_token = [&](KvSending sending) {
         PooledShape shape = pools(scheduling, sending);
         shape.prefill.replica.rules.budget = 1000;  // Four parts of each prompt.
-        const bool may_cut = scheduling != SchedulerKind::trtllm;
-        shape.prefill.replica.rules.chunked = may_cut;
-        shape.clients = 1;
-        return both(replay(equal_requests(10, 4000, 50), shape, rate)).ttft.mean().si();
+        shape.prefill.replica.rules.chunked = scheduling->name != "trtllm";
+        RequestList list = equal_requests(10, 4000, 50);
+        list.clients = 1;
+        return both(replay(list, shape, rate)).ttft.mean().si();
       };
       EXPECT_LE(first_token(KvSending::chunks), first_token(KvSending::whole) + 4 * latency);
       EXPECT_LT(first_token(KvSending::layers), first_token(KvSending::chunks)) << rate;
@@ -254,7 +247,7 @@ TEST(PooledReplay, MoreBandwidthIsNeverSlowerAndLayersNeverSlowerThanTheWhole) {
 // A prefill pool keeps a prompt until it has arrived. Where links are slow, that fills its memory,
 // and others wait for it.
 TEST(PooledReplay, SlowLinksHoldUpThePrefillPool) {
-  PooledShape shape = pools(SchedulerKind::vllm);
+  PooledShape shape = pools(scheduler("vllm"));
   shape.prefill.replica.kv.tokens = 2'016;  // Two prompts, in blocks of 16.
   const RequestList list = equal_requests(20, 1000, 10);
   const PooledReplay fast = replay(list, shape, 1e12);
@@ -275,9 +268,9 @@ TEST(PooledReplay, PoolsMayHaveStagesAndCopies) {
   std::int64_t tokens = 0;
   for (const Request& request : list.requests) tokens += request.output_tokens;
   for (const bool prefill_staged : {true, false}) {
-    PooledShape shape = pools(SchedulerKind::sglang, KvSending::chunks);
-    PoolShape& with_stages = prefill_staged ? shape.prefill : shape.decode;
-    PoolShape& with_copies = prefill_staged ? shape.decode : shape.prefill;
+    PooledShape shape = pools(scheduler("sglang"), KvSending::chunks);
+    ReplayShape& with_stages = prefill_staged ? shape.prefill : shape.decode;
+    ReplayShape& with_copies = prefill_staged ? shape.decode : shape.prefill;
     with_stages.replicas = with_stages.replica.stages = 2;
     with_copies.replicas = with_copies.replica.copies = 4;
     KvWays ways = ways_of(1e10);
@@ -291,16 +284,15 @@ TEST(PooledReplay, PoolsMayHaveStagesAndCopies) {
 }
 
 TEST(PooledReplay, AnswersOfOneTokenNeverLeaveThePrefillPool) {
-  const PooledReplay result = replay(equal_requests(7, 500, 1), pools(SchedulerKind::trtllm), 1e9);
+  const PooledReplay result = replay(equal_requests(7, 500, 1), pools(scheduler("trtllm")), 1e9);
   EXPECT_EQ(result.prefill.totals.finished, 7);
   EXPECT_EQ(result.decode.totals.arrived, 0);
   EXPECT_EQ(result.transfers.requests, 0);
 }
 
 TEST(PooledReplay, KeepsTimesOfEachRequest) {
-  PooledShape shape = pools(SchedulerKind::vllm);
-  shape.keeps_times = true;
-  shape.prefill.replica.keeps_iterations = shape.decode.replica.keeps_iterations = true;
+  PooledShape shape = pools(scheduler("vllm"));
+  for (ReplayShape* pool : {&shape.prefill, &shape.decode}) pool->replica.replay.keeps_times = true;
   const RequestList list = drawn(4.0, 300);
   const PooledReplay result = replay(list, shape, 1e9);
   ASSERT_EQ(result.times.size(), 300u);

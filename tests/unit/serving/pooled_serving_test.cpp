@@ -28,7 +28,6 @@ ServingLoad closed(int clients, std::int64_t requests) {
   traffic.output = {LengthLaw::Kind::uniform, 100, 200, 0.0};
   ServingLoad load;
   load.list = draw_requests(traffic);
-  load.clients = static_cast<std::uint32_t>(clients);
   return load;
 }
 

@@ -25,10 +25,23 @@ inline StepLaw affine_law() {
   return law;
 }
 
-inline ReplayShape one_replica(SchedulerKind scheduling = SchedulerKind::vllm) {
+inline const SchedulerKind* scheduler(const std::string& name) {
+  for (const SchedulerKind* kind : schedulers())
+    if (kind->name == name) return kind;
+  return nullptr;
+}
+
+/// Those with continuous batching.
+inline std::vector<const SchedulerKind*> continuous_schedulers() {
+  std::vector<const SchedulerKind*> kinds = schedulers();
+  std::erase_if(kinds, [](const SchedulerKind* kind) { return !kind->continuous; });
+  return kinds;
+}
+
+inline ReplayShape one_replica(const SchedulerKind* scheduling = scheduler("vllm")) {
   ReplayShape shape;
   shape.replica.rules.scheduler = scheduling;
-  shape.replica.kv = {400'000, scheduling == SchedulerKind::sglang ? 1 : 16, false};
+  shape.replica.kv = {400'000, scheduling->name == "sglang" ? 1 : 16, false};
   return shape;
 }
 

@@ -8,9 +8,6 @@
 namespace orrery::replay_requests_test {
 namespace {
 
-constexpr SchedulerKind all_schedulers[] = {SchedulerKind::vllm, SchedulerKind::sglang,
-                                            SchedulerKind::trtllm, SchedulerKind::static_batch};
-
 RequestList drawn(Arrivals arrivals, double rate, std::int64_t number, SharedPrefix prefix = {}) {
   RequestTraffic traffic;
   traffic.arrivals = arrivals;
@@ -26,7 +23,7 @@ RequestList drawn(Arrivals arrivals, double rate, std::int64_t number, SharedPre
 // step of one request whose context is the prompt and what was made before.
 TEST(ReplayRequests, ALoneRequestTakesItsClosedForm) {
   const StepLaw law = affine_law();
-  for (const SchedulerKind scheduling : all_schedulers)
+  for (const SchedulerKind* scheduling : schedulers())
     for (const std::uint32_t prompt : {1u, 16u, 1000u, 8192u})
       for (const std::uint32_t output : {1u, 2u, 17u, 1000u}) {
         ReplayShape shape = one_replica(scheduling);
@@ -51,7 +48,7 @@ TEST(ReplayRequests, ALoneRequestTakesItsClosedForm) {
 // last; and the number of requests that are there, summed over time, is the sum of their stays
 // (Little's law).
 TEST(ReplayRequests, ConservesRequestsAndTokensAndKeepsLittlesLaw) {
-  for (const SchedulerKind scheduling : all_schedulers)
+  for (const SchedulerKind* scheduling : schedulers())
     for (const std::int64_t kv : {9'000, 40'000, 400'000})
       for (const SharedPrefix prefix : {SharedPrefix{}, SharedPrefix{7, 200, 5, 300}}) {
         RequestList list = drawn(Arrivals::poisson, 4.0, 3000, prefix);
@@ -64,7 +61,7 @@ TEST(ReplayRequests, ConservesRequestsAndTokensAndKeepsLittlesLaw) {
         ReplayShape shape = one_replica(scheduling);
         shape.replica.kv.tokens = kv;
         shape.replica.kv.keeps_prefixes = prefix.groups > 0;
-        shape.replica.rules.plans_ahead = kv > 9'000 && scheduling != SchedulerKind::static_batch;
+        shape.replica.rules.plans_ahead = kv > 9'000 && scheduling->continuous;
         const ReplayCounts counts = replay_requests(list, shape, affine_law()).counts;
         const ReplayTotals& totals = counts.totals;
         EXPECT_EQ(totals.arrived, 3000);
@@ -75,10 +72,8 @@ TEST(ReplayRequests, ConservesRequestsAndTokensAndKeepsLittlesLaw) {
         EXPECT_LE(totals.kv_peak, 1.0);
         EXPECT_LE(totals.busy, totals.end - totals.first_arrival + Seconds{1e-6});
         EXPECT_EQ(totals.prefix_hit_tokens > 0, prefix.groups > 0);
-        const bool evicts =
-            scheduling == SchedulerKind::vllm || scheduling == SchedulerKind::sglang;
-        EXPECT_TRUE(evicts || totals.preemptions == 0);
-        EXPECT_TRUE(scheduling != SchedulerKind::vllm || kv > 9'000 || totals.preemptions > 100);
+        EXPECT_TRUE(!scheduling->reserves_answers || totals.preemptions == 0);
+        EXPECT_TRUE(scheduling->name != "vllm" || kv > 9'000 || totals.preemptions > 100);
       }
 }
 
@@ -92,10 +87,10 @@ TEST(ReplayRequests, SglangsPromptsGoFirstUnlessTheyAreMixed) {
       RequestList list = equal_requests(2, 100, 50);
       list.requests[0].prompt_tokens = 10;
       list.requests[1].arrival = Seconds{0.055};
-      ReplayShape shape = one_replica(SchedulerKind::sglang);
+      ReplayShape shape = one_replica(scheduler("sglang"));
       shape.replica.rules.budget = 40;
       shape.replica.rules.mixed = mixed;
-      shape.replica.unfolded = unfolded;
+      shape.replica.replay.unfolded = unfolded;
       const ReplayCounts counts = replay_requests(list, shape, fixed_law(Seconds{0.01})).counts;
       EXPECT_NEAR(counts.itl.most().si(), mixed ? 0.010 : 0.040, 1e-9);
       EXPECT_NEAR(counts.ttft.sum().si(), 0.010 + 0.035, 1e-9);
@@ -114,7 +109,7 @@ TEST(ReplayRequests, MixedIterationsKeepRequestsAndTokens) {
         request.output_tokens = std::min(request.output_tokens, 4000u);
         tokens += request.output_tokens;
       }
-      ReplayShape shape = one_replica(SchedulerKind::sglang);
+      ReplayShape shape = one_replica(scheduler("sglang"));
       shape.replica.kv.tokens = kv;
       shape.replica.rules.mixed = true;
       shape.replica.rules.chunked = chunked;
@@ -125,7 +120,7 @@ TEST(ReplayRequests, MixedIterationsKeepRequestsAndTokens) {
       EXPECT_EQ(folded.totals.output_tokens, tokens);
       EXPECT_LE(folded.totals.kv_peak, 1.0);
       EXPECT_NEAR(folded.totals.present / folded.totals.stayed, 1.0, 1e-9);
-      shape.replica.unfolded = true;
+      shape.replica.replay.unfolded = true;
       const ReplayCounts stepped = replay_requests(list, shape, affine_law()).counts;
       EXPECT_EQ(stepped.totals.iterations, folded.totals.iterations);
       EXPECT_NEAR(stepped.e2e.sum() / folded.e2e.sum(), 1.0, 1e-9);
@@ -134,7 +129,7 @@ TEST(ReplayRequests, MixedIterationsKeepRequestsAndTokens) {
 
 // The gaps between a request's tokens add up to what is between its first and its last one.
 TEST(ReplayRequests, GapsBetweenTokensAddUpToTheTimeAfterTheFirst) {
-  for (const SchedulerKind scheduling : all_schedulers)
+  for (const SchedulerKind* scheduling : schedulers())
     for (const std::int64_t kv : {9'000, 400'000}) {
       RequestList list = drawn(Arrivals::poisson, 4.0, 2000);
       for (Request& request : list.requests) {
@@ -145,8 +140,7 @@ TEST(ReplayRequests, GapsBetweenTokensAddUpToTheTimeAfterTheFirst) {
       shape.replica.kv.tokens = kv;
       const ReplayCounts counts = replay_requests(list, shape, affine_law()).counts;
       const double after_first = (counts.e2e.sum() - counts.ttft.sum()).si();
-      EXPECT_NEAR(counts.itl.sum().si() / after_first, 1.0, 1e-9)
-          << static_cast<int>(scheduling) << " " << kv;
+      EXPECT_NEAR(counts.itl.sum().si() / after_first, 1.0, 1e-9) << scheduling->name << " " << kv;
     }
 }
 
@@ -159,7 +153,7 @@ TEST(ReplayRequests, WhoComesIsInTheFirstIterationThatIsNotYetPlanned) {
     list.requests[1].arrival = Seconds{1e-3 * arrival_ms};
     ReplayShape shape = one_replica();
     shape.replica.rules.plans_ahead = ahead;
-    shape.replica.unfolded = unfolded;
+    shape.replica.replay.unfolded = unfolded;
     const ReplayCounts counts = replay_requests(list, shape, fixed_law(Seconds{0.01})).counts;
     return 1e3 * counts.queue.sum().si();
   };
@@ -209,7 +203,7 @@ void expect_close(const ReplayCounts& one, const ReplayCounts& other, double rel
 // Summing up the steps between two changes leaves the answer as it is: the same iterations, but for
 // the rounding of their sums.
 TEST(ReplayRequests, FoldedIsUnfolded) {
-  for (const SchedulerKind scheduling : all_schedulers)
+  for (const SchedulerKind* scheduling : schedulers())
     for (const std::int64_t kv : {9'000, 30'000, 400'000})
       for (const bool hidden : {true, false}) {  // And planned ahead, or not.
         RequestList list = drawn(Arrivals::poisson, 5.0, 1500, {5, 100, 3, 100});
@@ -223,26 +217,26 @@ TEST(ReplayRequests, FoldedIsUnfolded) {
         ReplayShape shape = one_replica(scheduling);
         shape.replica.kv.tokens = kv;
         shape.replica.kv.keeps_prefixes = true;
-        shape.replica.rules.plans_ahead = hidden && scheduling != SchedulerKind::static_batch;
+        shape.replica.rules.plans_ahead = hidden && scheduling->continuous;
         const RequestReplay folded = replay_requests(list, shape, law);
-        shape.replica.unfolded = true;
+        shape.replica.replay.unfolded = true;
         const RequestReplay unfolded = replay_requests(list, shape, law);
-        SCOPED_TRACE(std::to_string(static_cast<int>(scheduling)) + " " + std::to_string(kv));
+        SCOPED_TRACE(scheduling->name + " " + std::to_string(kv));
         expect_close(folded.counts, unfolded.counts, 1e-9);
         EXPECT_LT(folded.counts.totals.events, unfolded.counts.totals.events);
       }
 }
 
 TEST(ReplayRequests, OneReplicaStandsForItsLike) {
-  const RequestList list = equal_requests(400, 1000, 300);
+  RequestList list = equal_requests(400, 1000, 300);
   ReplayShape shape = one_replica();
   shape.replicas = 8;
   for (const std::uint32_t clients : {0u, 40u}) {
-    shape.clients = clients;
-    shape.replica.unfolded = false;
+    list.clients = clients;
+    shape.replica.replay.unfolded = false;
     const RequestReplay folded = replay_requests(list, shape, affine_law());
     EXPECT_EQ(folded.replayed, 1u);
-    shape.replica.unfolded = true;
+    shape.replica.replay.unfolded = true;
     const RequestReplay unfolded = replay_requests(list, shape, affine_law());
     EXPECT_EQ(unfolded.replayed, 8u);
     expect_close(folded.counts, unfolded.counts, 1e-9);
@@ -255,9 +249,9 @@ TEST(ReplayRequests, SaysTheSameBytesWithAnyNumberOfWorkers) {
     ReplayShape shape = one_replica();
     shape.replica.kv.keeps_prefixes = true;
     shape.replicas = 8;
-    shape.routing = routing;
+    shape.replica.replay.routing = routing;
     const std::string alone = replay_requests(list, shape, affine_law()).counts.bytes();
-    shape.workers = 8;
+    shape.replica.replay.workers = 8;
     EXPECT_EQ(replay_requests(list, shape, affine_law()).counts.bytes(), alone);
   }
 }
@@ -270,7 +264,7 @@ TEST(ReplayRequests, OneClockIsThatOfEachReplica) {
     ReplayShape shape = one_replica();
     const std::string apart = replay_requests(list, shape, affine_law()).counts.bytes();
     for (const Routing routing : {Routing::least_tokens, Routing::power_of_two, Routing::prefix}) {
-      shape.routing = routing;
+      shape.replica.replay.routing = routing;
       EXPECT_EQ(replay_requests(list, shape, affine_law()).counts.bytes(), apart);
     }
   }
@@ -283,7 +277,7 @@ TEST(ReplayRequests, RoutersThatLookAroundWaitLess) {
   shape.replica.rules.most_requests = 16;
   shape.replica.kv.keeps_prefixes = true;
   const auto counts = [&](Routing routing) {
-    shape.routing = routing;
+    shape.replica.replay.routing = routing;
     return replay_requests(list, shape, affine_law()).counts;
   };
   const ReplayCounts random = counts(Routing::random);
@@ -296,13 +290,13 @@ TEST(ReplayRequests, RoutersThatLookAroundWaitLess) {
 
 // With more clients in a closed loop throughput rises and each of them gets its tokens slower.
 TEST(ReplayRequests, MoreClientsGetMoreInAllAndLessEach) {
-  for (const SchedulerKind scheduling : all_schedulers) {
+  for (const SchedulerKind* scheduling : schedulers()) {
     double end = 1e300, tpot = 0.0;
     for (const std::uint32_t clients : {1u, 2u, 4u, 8u, 16u, 32u, 64u}) {
-      ReplayShape shape = one_replica(scheduling);
-      shape.clients = clients;
+      RequestList list = equal_requests(512, 800, 200);
+      list.clients = clients;
       const ReplayCounts counts =
-          replay_requests(equal_requests(512, 800, 200), shape, affine_law()).counts;
+          replay_requests(list, one_replica(scheduling), affine_law()).counts;
       EXPECT_LT(counts.totals.end.si(), end) << clients;
       EXPECT_GT(counts.tpot.mean().si(), tpot) << clients;
       end = counts.totals.end.si();
@@ -338,7 +332,7 @@ TEST(ReplayRequests, MoreMemoryNeverHurtsAndAHigherRateAlwaysDoes) {
 TEST(ReplayRequests, AStaticBatchWastesTheSlotsOfItsShorterAnswers) {
   RequestList list = equal_requests(4, 100, 1);
   for (std::uint32_t i = 0; i < 4; ++i) list.requests[i].output_tokens = 101 + 100 * i;
-  ReplayShape shape = one_replica(SchedulerKind::static_batch);
+  ReplayShape shape = one_replica(scheduler("static"));
   shape.replica.rules.most_requests = 4;
   const ReplayTotals totals = replay_requests(list, shape, affine_law()).counts.totals;
   // 100, 200, 300 and 400 decode steps: of 4 x 400 slots 1,000 are used, (400 - 250) / 400 wasted.
@@ -425,7 +419,7 @@ TEST(ReplayRequests, PipelinesFoldToTheirSteps) {
   law.last_stage = 0.25;
   law.hop = [](double) { return Seconds{1e-4}; };
   law.planning = [](double requests) { return Seconds{1e-5 * requests}; };
-  ReplayShape shape = one_replica(SchedulerKind::trtllm);
+  ReplayShape shape = one_replica(scheduler("trtllm"));
   shape.replica.stages = 4;
   shape.replicas = 8;
   RequestList list = equal_requests(60, 300, 40);
@@ -434,7 +428,7 @@ TEST(ReplayRequests, PipelinesFoldToTheirSteps) {
     list.requests[i].output_tokens = 20 + 17 * (i % 9);
   }
   const ReplayCounts folded = replay_requests(list, shape, law).counts;
-  shape.replica.unfolded = true;
+  shape.replica.replay.unfolded = true;
   const ReplayCounts unfolded = replay_requests(list, shape, law).counts;
   EXPECT_LT(folded.totals.events, unfolded.totals.events);
   EXPECT_NEAR(folded.totals.end / unfolded.totals.end, 1.0, 1e-9);
@@ -461,13 +455,12 @@ TEST(ReplayRequests, CopiesOfAttentionWaitForEachOther) {
   const double with_prompt = 0.010 + 1e-5 * 1000 + 2e-5 * 501;
   EXPECT_NEAR(counts.itl.most().si(), with_prompt, 1e-9);
   EXPECT_NEAR(counts.totals.end.si(), 1000 * alone + with_prompt, 1e-9);
-  shape.replica.unfolded = true;
+  shape.replica.replay.unfolded = true;
   EXPECT_NEAR(replay_requests(list, shape, law).counts.totals.end / counts.totals.end, 1.0, 1e-12);
 }
 
 TEST(ReplayRequests, CopiesOfAttentionConserveAndAreFoldedAsOthers) {
-  for (const SchedulerKind scheduling :
-       {SchedulerKind::vllm, SchedulerKind::sglang, SchedulerKind::trtllm}) {
+  for (const SchedulerKind* scheduling : continuous_schedulers()) {
     ReplayShape shape = one_replica(scheduling);
     shape.replicas = 8;
     shape.replica.copies = 4;
@@ -475,7 +468,7 @@ TEST(ReplayRequests, CopiesOfAttentionConserveAndAreFoldedAsOthers) {
     const ReplayCounts folded = replay_requests(list, shape, affine_law()).counts;
     EXPECT_EQ(folded.totals.finished, 3000);
     EXPECT_NEAR(folded.totals.present / folded.totals.stayed, 1.0, 1e-9);
-    shape.replica.unfolded = true;
+    shape.replica.replay.unfolded = true;
     expect_close(folded, replay_requests(list, shape, affine_law()).counts, 1e-9);
     shape.replica.copies = 1;
     EXPECT_LT(replay_requests(list, shape, affine_law()).counts.itl.mean(), folded.itl.mean());
@@ -495,9 +488,9 @@ TEST(ReplayRequests, KeepsTheTimesOfEachRequestInTheirPlaces) {
   const RequestList list = drawn(Arrivals::poisson, 5.0, 500);
   ReplayShape shape = one_replica();
   shape.replicas = 3;
-  shape.keeps_times = true;
+  shape.replica.replay.keeps_times = true;
   for (const Routing routing : {Routing::round_robin, Routing::least_tokens}) {
-    shape.routing = routing;
+    shape.replica.replay.routing = routing;
     const RequestReplay result = replay_requests(list, shape, affine_law());
     ASSERT_EQ(result.times.size(), 500u);
     double e2e = 0.0;
@@ -519,7 +512,6 @@ TEST(ReplayRequests, AReplicaWithoutAClientGetsNothing) {
   traffic.output = parse_length_law("100", {});
   const RequestList list = draw_requests(traffic);
   ReplayShape shape = one_replica();
-  shape.clients = 3;
   shape.replicas = 3;
   const RequestReplay three = replay_requests(list, shape, affine_law());
   shape.replicas = 8;

@@ -25,8 +25,7 @@ ServingRun run_of(const char* engine, int replicas, std::int64_t requests) {
   traffic.output = parse_length_law("2..80", {});
   ServingLoad load;
   load.list = draw_requests(traffic);
-  load.clients = 12;
-  load.keeps_times = true;
+  load.replay.keeps_times = true;
   return serve_requests(priced, load, {"", ""});
 }
 

@@ -18,7 +18,7 @@ TEST(ServingKernels, GiveRowsBackAsTheyWereMeasured) {
   for (std::size_t i = 0; i < table->rows(); i += 101) {
     const auto sizes = table->row(i);
     if (sizes[2] < 16) continue;  // The next test's.
-    const KernelTime time = kernels.gemm(WeightFormat::fp8, sizes[0], sizes[1], sizes[2]);
+    const KernelTime time = kernels.gemm(Dtype::fp8, sizes[0], sizes[1], sizes[2]);
     if (time.tag == Tag::measured) {
       EXPECT_NEAR(time.time / table->times[i], 1.0, 1e-9);
     } else {  // Under the floor for cold weights.
@@ -40,8 +40,8 @@ TEST(ServingKernels, FewRowsTakeNoLongerThanSixteen) {
   for (std::size_t i = 0; i < table->rows(); i += 7) {
     const auto sizes = table->row(i);
     if (sizes[2] >= 16) continue;
-    const Seconds few = kernels.gemm(WeightFormat::fp8, sizes[0], sizes[1], sizes[2]).time;
-    const Seconds sixteen = kernels.gemm(WeightFormat::fp8, sizes[0], sizes[1], 16).time;
+    const Seconds few = kernels.gemm(Dtype::fp8, sizes[0], sizes[1], sizes[2]).time;
+    const Seconds sixteen = kernels.gemm(Dtype::fp8, sizes[0], sizes[1], 16).time;
     EXPECT_LE(few, sixteen);
     padded += few < 0.8 * table->times[i];
   }
@@ -56,10 +56,38 @@ TEST(ServingKernels, NothingIsFasterThanItsBytesOverTheBandwidth) {
     for (std::int64_t n = 512; n <= 65536; n *= 2)
       for (const std::int64_t m : {1, 16, 128}) {
         const Bytes weights{2.0 * static_cast<double>(n) * 4096};
-        EXPECT_GT(kernels.gemm(WeightFormat::bf16, n, 4096, m).time,
+        EXPECT_GT(kernels.gemm(Dtype::bf16, n, 4096, m).time,
                   1.1 * (weights / gpu.memory_bandwidth))
             << name << " " << n << " " << m;
       }
+  }
+}
+
+TEST(ServingKernels, Nf4IsPricedAsInt4OrBehindItsWritingOut) {
+  for (const char* name : {"h100-sxm", "a100-sxm-80gb"}) {
+    const Gpu gpu = read_gpu(name, {});
+    const ServingKernels kernels{gpu, read_serving_engine("vllm", {})};
+    const double weights = 8192.0 * 8192.0;
+    const auto traffic = [&](double bytes) { return Bytes{bytes} / gpu.memory_bandwidth; };
+    for (const std::int64_t m : {1, 32}) {
+      const KernelTime time = kernels.gemm(Dtype::nf4, 8192, 8192, m);
+      const KernelTime int4 = kernels.gemm(Dtype::int4, 8192, 8192, m);
+      EXPECT_EQ(time.tag, Tag::default_value);
+      EXPECT_GE(time.time, int4.time);
+      EXPECT_LT(time.time, 1.1 * int4.time);  // 4.5 bits for 4.16.
+      EXPECT_GT(time.time, 1.1 * traffic(0.5625 * weights));
+      EXPECT_LE(kernels.gemm(Dtype::nf4_dq, 8192, 8192, m).time, time.time);
+    }
+    for (const std::int64_t m : {33, 4096}) {
+      const KernelTime time = kernels.gemm(Dtype::nf4, 8192, 8192, m);
+      EXPECT_EQ(time.tag, Tag::default_value);
+      EXPECT_NEAR((time.time - kernels.gemm(Dtype::bf16, 8192, 8192, m).time).si(),
+                  2.0 * traffic(2.5625 * weights).si() + 1.5e-6, 1e-12);
+    }
+    const std::array<std::int64_t, 7> sizes{2048, 768, 8, 128, 1, 1, 4};
+    EXPECT_NEAR(
+        (kernels.experts(Dtype::nf4, sizes).time - kernels.experts(Dtype::bf16, sizes).time).si(),
+        2.0 * traffic(2.5625 * 128 * 3 * 2048 * 768).si() + 1.5e-6, 1e-12);
   }
 }
 
@@ -67,14 +95,14 @@ TEST(ServingKernels, AStandInIsScaledAndNeverCalledMeasured) {
   const Gpu h800 = read_gpu("h800-sxm", {});
   const ServingKernels kernels{h800, read_serving_engine("vllm", {})};
   EXPECT_EQ(kernels.measured_gpu(), "h100-sxm");
-  EXPECT_EQ(kernels.gemm(WeightFormat::fp8, 4096, 4096, 64).tag, Tag::interpolated);
+  EXPECT_EQ(kernels.gemm(Dtype::fp8, 4096, 4096, 64).tag, Tag::interpolated);
 }
 
 TEST(ServingKernels, ThePartOfAPromptIsItsShareOfTheTriangle) {
   const Gpu gpu = read_gpu("h200-sxm", {});
   const ServingKernels kernels{gpu, read_serving_engine("vllm", {})};
   const auto time = [&](std::int64_t tokens, std::int64_t cached) {
-    return kernels.prefill_attention(KvFormat::bf16, 32, 8, 128, tokens, cached).time;
+    return kernels.prefill_attention(Dtype::bf16, 32, 8, 128, tokens, cached).time;
   };
   // Halves of a prompt: a quarter and three quarters of its work.
   EXPECT_NEAR(time(4096, 4096) / time(8192, 0), 0.75, 1e-9);
@@ -115,7 +143,7 @@ TEST(ServingKernels, AnEngineMaySumWithAnothersKernelOnSomeGpus) {
 // before it, by less than half an octave, the own ones are used.
 TEST(ServingKernels, AnEnginesOwnKernelsComeFirst) {
   const Gpu gpu = read_gpu("h200-sxm", {});
-  const KernelFormats formats{WeightFormat::mxfp4, KvFormat::bf16};
+  const KernelFormats formats{Dtype::mxfp4, Dtype::bf16};
   const auto table = [&](const char* name) {
     return FittedTable{*read_serving_table("h200-sxm", name), formats,
                        roof_rates(gpu, "experts", formats)};
@@ -129,7 +157,7 @@ TEST(ServingKernels, AnEnginesOwnKernelsComeFirst) {
       if (beyond <= 0.0 || beyond > 0.5 || other.outside(sizes) >= beyond) continue;
       ++shapes;
       const ServingKernels kernels{gpu, read_serving_engine("trtllm", {})};
-      kernels.experts(WeightFormat::mxfp4, sizes);
+      kernels.experts(Dtype::mxfp4, sizes);
       EXPECT_EQ(kernels.used(), std::vector<std::string>{own.title()}) << tp << " " << m;
     }
   EXPECT_GT(shapes, 0);

@@ -9,9 +9,6 @@
 namespace orrery::speculative_replay_test {
 namespace {
 
-constexpr SchedulerKind all_schedulers[] = {SchedulerKind::vllm, SchedulerKind::sglang,
-                                            SchedulerKind::trtllm, SchedulerKind::static_batch};
-
 StepLaw drafting(int drafted, double a_step) {
   StepLaw law = affine_law();
   law.step_tokens = 1 + drafted;
@@ -20,7 +17,7 @@ StepLaw drafting(int drafted, double a_step) {
   return law;
 }
 
-ReplayShape replica(SchedulerKind scheduling, int drafted, double a_step) {
+ReplayShape replica(const SchedulerKind* scheduling, int drafted, double a_step) {
   ReplayShape shape = one_replica(scheduling);
   shape.replica.rules.step_tokens = 1 + drafted;
   shape.replica.rules.progress = a_step;
@@ -55,7 +52,7 @@ TEST(StepProgress, BringsWholeTokensAsEvenlyAsTheyCan) {
 // A lone request takes as many steps as bring its tokens; each works on all drafted ones, and what
 // drafts comes on top.
 TEST(Speculation, ALoneRequestTakesItsClosedForm) {
-  for (const SchedulerKind scheduling : all_schedulers)
+  for (const SchedulerKind* scheduling : schedulers())
     for (const auto& [drafted, a_step] :
          {std::pair{1, 1.65}, {3, 2.11}, {3, 4.0}, {4, 1.0}, {2, 2.5}})
       for (const std::uint32_t output : {2u, 17u, 1001u}) {
@@ -90,7 +87,7 @@ TEST(Speculation, ConservesTokensAndIsFoldedAsOthers) {
     request.output_tokens = std::min(request.output_tokens, 4000u);
     tokens += request.output_tokens;
   }
-  for (const SchedulerKind scheduling : all_schedulers)
+  for (const SchedulerKind* scheduling : schedulers())
     for (const std::int64_t kv : {9'000, 400'000}) {
       ReplayShape shape = replica(scheduling, 3, 2.39);
       shape.replica.kv.tokens = kv;
@@ -100,9 +97,9 @@ TEST(Speculation, ConservesTokensAndIsFoldedAsOthers) {
       EXPECT_NEAR(folded.totals.present / folded.totals.stayed, 1.0, 1e-9);
       EXPECT_NEAR(folded.itl.sum() / (folded.e2e.sum() - folded.ttft.sum()), 1.0, 1e-9);
       EXPECT_LE(folded.totals.kv_peak, 1.0);
-      shape.replica.unfolded = true;
+      shape.replica.replay.unfolded = true;
       const ReplayCounts unfolded = replay_requests(list, shape, drafting(3, 2.39)).counts;
-      SCOPED_TRACE(std::to_string(static_cast<int>(scheduling)) + " " + std::to_string(kv));
+      SCOPED_TRACE(scheduling->name + " " + std::to_string(kv));
       EXPECT_EQ(folded.totals.iterations, unfolded.totals.iterations);
       EXPECT_NEAR(folded.e2e.mean() / unfolded.e2e.mean(), 1.0, 1e-3);
       EXPECT_NEAR(folded.tpot.mean() / unfolded.tpot.mean(), 1.0, 1e-3);
@@ -118,7 +115,7 @@ TEST(Speculation, FreeDraftsThatAreAcceptedDivideTheTime) {
   StepLaw law = fixed;
   law.step_tokens = 4;
   law.progress = 4.0;
-  const ReplayCounts four = replay_requests(list, replica(SchedulerKind::vllm, 3, 4.0), law).counts;
+  const ReplayCounts four = replay_requests(list, replica(scheduler("vllm"), 3, 4.0), law).counts;
   EXPECT_NEAR(plain.tpot.mean() / four.tpot.mean(), 4.0, 1e-9);
   EXPECT_NEAR(plain.itl.mean().si(), four.itl.mean().si(), 1e-12);
 }

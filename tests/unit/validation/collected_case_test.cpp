@@ -82,10 +82,9 @@ TEST(CollectedCase, FormatsThatACheckpointsNameSays) {
   const auto weights = [&](const std::string& name) {
     return read(R"({"name": ")" + name + "\"}", vllm).deployment.weights;
   };
-  EXPECT_EQ(weights("RedHatAI/Qwen2.5-7B-Instruct-quantized.w8a8"), WeightFormat::int8);
-  EXPECT_EQ(weights("Qwen/Qwen2.5-7B-Instruct"), WeightFormat::fp16);
-  EXPECT_EQ(read(R"({"name": "openai/gpt-oss-20b"})", vllm).deployment.experts,
-            WeightFormat::mxfp4);
+  EXPECT_EQ(weights("RedHatAI/Qwen2.5-7B-Instruct-quantized.w8a8"), Dtype::int8);
+  EXPECT_EQ(weights("Qwen/Qwen2.5-7B-Instruct"), Dtype::fp16);
+  EXPECT_EQ(read(R"({"name": "openai/gpt-oss-20b"})", vllm).deployment.experts, Dtype::mxfp4);
 }
 
 TEST(CollectedCase, AModelThatNobodyKnowsIsReadFromItsShape) {

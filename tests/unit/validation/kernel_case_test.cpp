@@ -62,7 +62,7 @@ TEST(KernelCase, TimesOfOperatorsAreTheirOperationsOverTheirRate) {
   const auto& experts = std::get<KernelCase::Grouped>(all.cases[0].kernel);
   EXPECT_EQ(experts.tokens, std::vector<std::int64_t>(160, 154));
   EXPECT_EQ(experts.layer.accumulate, 8.0);
-  // docs/KERNEL-ERRORS.md: 838 us, from 10 b a s^2 d operations.
+  // docs/notes/kernel-errors.md: 838 us, from 10 b a s^2 d operations.
   EXPECT_NEAR(all.cases[1].measured.si(), 838e-6, 1e-6);
   ASSERT_EQ(all.refused.size(), 2u);
   EXPECT_EQ(all.refused[0].id, "c");

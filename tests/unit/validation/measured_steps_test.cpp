@@ -108,7 +108,7 @@ TEST(MeasuredSteps, ARecordWithoutAnyIsRefused) {
             std::string::npos);
 }
 
-// What docs/CALIBRATION.md predicts.
+// What docs/guides/calibrate.md predicts.
 TEST(MeasuredSteps, TheExampleIsThisRecord) {
   expect_golden("synthetic-steps.json", calibration::record_json(record()));
 }

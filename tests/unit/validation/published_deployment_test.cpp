@@ -30,7 +30,7 @@ TEST(PublishedDeployment, IterationsHoldAPromptAndWhatTheGeneratorLeaves) {
       row(sweeps, "llama3.1-8b",
           R"({"engine": "trtllm", "engine_version": "1.0.0rc3", "weight_dtype": "fp8"})");
   EXPECT_EQ(trtllm.deployment.budget, 80 * 32);
-  EXPECT_EQ(trtllm.deployment.kv, KvFormat::fp8);
+  EXPECT_EQ(trtllm.deployment.kv, Dtype::fp8);
   EXPECT_EQ(trtllm.engine, "trtllm-2025");
 }
 
@@ -49,7 +49,7 @@ TEST(PublishedDeployment, TheRowItselfCountsMore) {
                               R"({"engine": "trtllm", "weight_dtype": "fp8", "kv_dtype": "bf16",
                                   "max_batched_tokens": 4096})");
   EXPECT_EQ(one.deployment.budget, 4096);
-  EXPECT_EQ(one.deployment.kv, KvFormat::bf16);
+  EXPECT_EQ(one.deployment.kv, Dtype::bf16);
 }
 
 TEST(PublishedDeployment, WhatNoRuleKnowsStaysAsItIs) {
@@ -94,7 +94,7 @@ TEST(PublishedDeployment, PoolsOfDataParallelRanks) {
   EXPECT_EQ(one.pools->decode.tp, 1);
   EXPECT_EQ(one.pools->decode.dp, 16);
   EXPECT_EQ(one.pools->decode.ep, 16);
-  EXPECT_EQ(one.pools->decode.kv, KvFormat::fp8);
+  EXPECT_EQ(one.pools->decode.kv, Dtype::fp8);
 }
 
 }  // namespace

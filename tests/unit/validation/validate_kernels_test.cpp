@@ -49,7 +49,7 @@ TEST(ValidateKernels, RowsOfOurTablesArePredictedFromTheOthers) {
 }
 
 // The goal of all tables together: products of m n k >= 2^33, rows left out, within 2.5 % in the
-// median. Single tables: docs/KERNEL-ERRORS.md.
+// median. Single tables: docs/notes/kernel-errors.md.
 TEST(ValidateKernels, LargeProductsOfAllTablesAreWithinTheGoal) {
   std::vector<ValidationReport> reports;
   for (const char* gpu :

@@ -17,7 +17,7 @@ export interface Progress {
   parts: number; parts_done: number; legal: number; fits: number; simulated: number;
   best: number | null; bound: number | null; plans: SimulatedPlan[]; leading: number[];
 }
-/** orrery.search/1 (docs/SEARCH.md). */
+/** orrery.search/1 (docs/reference/json.md). */
 export interface Search {
   objective: string; pareto: boolean; plans: Result[];
   ranking: { score: number; tie: boolean; command: string }[];

@@ -267,7 +267,7 @@ TEST(LaunchScripts, VariablesOfNccl) {
               HasSubstr("\"nccl_algo\": \"^NVLS+NVLSTree\",\n  \"nccl_proto\": \"^LL128\""));
   EXPECT_EQ(error_text([&] { imported("export NCCL_ALGO=Rong\n" + rest); }),
             "x: NCCL_ALGO: 'Rong' is none of NCCL's; write some of: Tree, Ring, CollnetDirect, "
-            "CollnetChain, NVLS, NVLSTree, PAT");
+            "CollnetChain, NVLS, NVLSTree, PAT, Symmetric");
 }
 
 // What changes time or memory and is not priced is said.

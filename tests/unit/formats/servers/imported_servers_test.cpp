@@ -60,7 +60,7 @@ TEST(ImportedServers, ExpertsOverCopiesOfAttentionAndDrafts) {
             "model=deepseek-v3 engine=vllm gpus=8 tp=1 pp=1 dp=8 ep=8 moe_tp=1 replicas=1 "
             "weights=fp8_block experts=fp8_block kv=bf16 speculate=mtp:2@0.8/0.5");
   EXPECT_THAT(run.notes, ElementsAre("enable_eplb balances experts; their load is that of the "
-                                     "tables' router (docs/SERVING.md)"));
+                                     "tables' router (docs/explanation/serving.md)"));
 }
 
 TEST(ImportedServers, DraftsWithoutARateAreRefused) {
@@ -163,13 +163,23 @@ TEST(ImportedServers, WhatIsNotKnownIsToldOrRefused) {
             "both pools, or neither");
 }
 
+// vLLM expands doubly quantised scales when it loads them, SGLang keeps them.
+TEST(ImportedServers, BitsandbytesIsNf4) {
+  EXPECT_THAT(words_of("vllm serve Qwen/Qwen3-8B --quantization bitsandbytes\n"),
+              HasSubstr("weights=nf4 "));
+  EXPECT_THAT(words_of("vllm serve unsloth/Qwen3-8B-bnb-4bit\n"), HasSubstr("weights=nf4 "));
+  EXPECT_THAT(words_of("python -m sglang.launch_server --model Qwen/Qwen3-8B "
+                       "--quantization bitsandbytes\n"),
+              HasSubstr("weights=nf4_dq "));
+}
+
 TEST(CheckpointName, SaysTheFormat) {
   struct Case {
     const char* name;
     const char* model;
-    std::optional<WeightFormat> weights;
+    std::optional<Dtype> weights;
   };
-  using enum WeightFormat;
+  using enum Dtype;
   for (const Case& one :
        {Case{"Qwen/Qwen3-32B-FP8", "Qwen/Qwen3-32B", fp8_block},
         {"nvidia/Llama-3.1-70B-Instruct-FP8", "nvidia/Llama-3.1-70B-Instruct", fp8},
@@ -177,6 +187,7 @@ TEST(CheckpointName, SaysTheFormat) {
         {"RedHatAI/Qwen3-8B-FP8-dynamic", "RedHatAI/Qwen3-8B", fp8},
         {"Qwen/Qwen2.5-72B-Instruct-GPTQ-Int4", "Qwen/Qwen2.5-72B-Instruct", int4},
         {"Qwen/Qwen2.5-72B-Instruct-AWQ", "Qwen/Qwen2.5-72B-Instruct", int4},
+        {"unsloth/Qwen3-8B-bnb-4bit", "unsloth/Qwen3-8B", nf4_dq},
         {"a/b-FP8x", "a/b-FP8x", std::nullopt}}) {
     const CheckpointName read = read_checkpoint_name(one.name);
     EXPECT_EQ(read.model, one.model);

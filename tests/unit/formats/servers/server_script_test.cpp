@@ -108,8 +108,8 @@ TEST(ServerScript, IsReadAgainAsTheSameDeployment) {
                 request.replicas = replicas;
                 go(ground, request, tp * pp * dp * replicas, true, trips);
               }
-      for (const std::string& weights : weight_format_names())
-        for (const std::string& kv : kv_format_names())
+      for (const std::string& weights : format_names(FormatUse::weights))
+        for (const std::string& kv : format_names(FormatUse::kv_cache))
           for (const std::string experts : {"", "mxfp4", "bf16"}) {
             DeploymentRequest request;
             set_deployment_flag(request, "weights", weights);

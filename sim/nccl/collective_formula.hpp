@@ -1,0 +1,69 @@
+#pragma once
+
+#include <optional>
+
+#include "sim/cluster/rank_groups.hpp"
+#include "sim/cluster/system.hpp"
+#include "sim/measurements/collective_constants.hpp"
+#include "sim/nccl/nccl_algorithm.hpp"
+
+namespace orrery {
+
+/// Rounds of a ring of `n` ranks: n - 1, and twice that for an all-reduce, which is a
+/// reduce-scatter and an all-gather.
+int ring_rounds(CollectiveKind kind, int n);
+
+/// Directed rings that share no NVLink direction, through the first `n` GPUs of a DGX-1 V100. Five
+/// have none: the fifth GPU hangs on one other by two links, which pass the rings on and back.
+int mesh_rings(int n);
+
+/// Levels of a binary tree over so many domains.
+int tree_depth(int domains);
+
+/// Uncontended times by formula, with the constants of the system's GPU
+/// (docs/explanation/collectives.md).
+class CollectiveModel {
+ public:
+  explicit CollectiveModel(const System& system);
+
+  /// The fastest of the algorithms that apply; `algorithm` says which. `group` has two ranks or
+  /// more, `tensor` some bytes.
+  CollectiveCost operator()(CollectiveKind kind, Bytes tensor, GroupShape group) const;
+
+  /// One rank sends `bytes` to another, inside a domain or over the network.
+  CollectiveCost send(Bytes bytes, bool same_domain) const;
+
+  // The parts of which algorithms' prices are made.
+
+  const System& system() const { return system_; }
+  const CollectiveConstants& constants() const { return constants_; }
+  /// NVLink (or PCIe) rate of a GPU that the constants' efficiencies refer to.
+  BytesPerSecond nvlink() const { return nvlink_; }
+  /// One GPU's share of the NICs, payload.
+  BytesPerSecond nic() const { return nic_; }
+  /// One round of a ring inside a domain, and one hop between domains.
+  Seconds hop() const;
+  Seconds network_hop(GroupShape group) const;
+  /// All rounds of a ring; a chain inside each domain and a tree over the domains, up and down, and
+  /// the tree alone.
+  Seconds ring_steps(const CollectiveCall& call) const;
+  Seconds tree_steps(GroupShape group) const;
+  Seconds tree_latency(GroupShape group) const;
+  /// Without bytes, tagged by what the constants rest on.
+  CollectiveCost priced() const;
+  /// The cost of a ring's rounds, `steps` being their latency.
+  CollectiveCost ring(const CollectiveCall& call, Seconds steps) const;
+  /// NVSwitches reduce for the members of a domain, and the constants say how fast.
+  bool reduces_in_nvswitch(GroupShape group) const;
+
+ private:
+  CollectiveCost all_to_all(Bytes tensor, GroupShape group) const;
+  CollectiveCost send_recv(Bytes tensor, GroupShape group) const;
+  BytesPerSecond link(int ranks_in_domain) const;
+
+  System system_;
+  CollectiveConstants constants_;
+  BytesPerSecond nvlink_, nic_;
+};
+
+}  // namespace orrery
