@@ -21,8 +21,8 @@ MaybeRefused settle_fp32(Plan& plan, const PlanRequest& request, const Software&
 /// Formats that do not go together.
 MaybeRefused refuse_formats(const Plan& plan);
 
-/// Copies of shards (PlanChoices::dp_replicate) that do not come out even, of weights or of experts,
-/// or of which nothing is left to shard.
+/// Copies of shards (PlanChoices::dp_replicate) that do not come out even, of weights or of
+/// experts, or of which nothing is left to shard.
 MaybeRefused refuse_copies_of_shards(const Plan& plan);
 
 }  // namespace orrery

@@ -7,8 +7,8 @@
 
 namespace orrery {
 
-/// Shards that are kept in several copies (PlanChoices::dp_replicate): once the ranks of a copy have
-/// reduced gradients to their shards, those that hold the same shard sum it up.
+/// Shards that are kept in several copies (PlanChoices::dp_replicate): once the ranks of a copy
+/// have reduced gradients to their shards, those that hold the same shard sum it up.
 ///
 ///     copy 0   ranks 0 1 2 3   reduce-scatter, then all-reduce of 0 and 4, 1 and 5, ...
 ///     copy 1   ranks 4 5 6 7   reduce-scatter, then the same

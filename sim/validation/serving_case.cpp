@@ -152,7 +152,8 @@ const WordPairs size_words = pairs_in(R"(
     dense_layers moe_every window window_every=global_every)");
 
 const WordPairs latent_words = pairs_in(R"(
-    q_lora=q_lora_rank kv_lora=kv_lora_rank nope=qk_head_dim rope=qk_pos_emb_head_dim v=v_head_dim)");
+    q_lora=q_lora_rank kv_lora=kv_lora_rank nope=qk_head_dim rope=qk_pos_emb_head_dim
+    v=v_head_dim)");
 
 // Longer than every prompt: such cases say what was served, not what could be.
 constexpr const char* any_sequence = "16777216";

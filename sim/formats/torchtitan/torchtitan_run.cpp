@@ -182,7 +182,8 @@ const std::vector<std::string> inactive = words_in(R"(
     model.norm_type model.print_after_conversion model.tokenizer optimizer.beta optimizer.eps
     optimizer.lr optimizer.weight_decay profiling. quantize. training.data_parallel_type
     training.dataloader training.dataset training.deterministic training.gc_ training.max_norm
-    training.mixed_precision_reduce training.seed training.steps training.warmup_steps validation.)");
+    training.mixed_precision_reduce training.seed training.steps training.warmup_steps
+    validation.)");
 
 // "Interleaved1F1B" and "interleaved_1f1b" are the same.
 std::string plain_word(const std::string& text) {
