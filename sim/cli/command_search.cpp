@@ -193,16 +193,16 @@ SearchRequest read_request(const ParsedOptions& options, SearchNames& names) {
                        [&](const Fixed& said) { return said.key == one.key; }))
         request.fixed.push_back(one);
   read_goal(request, options);
-  request.pareto = options.has("pareto");
+  request.list.kind = list_kind(options);
   if (options.has("top")) {
-    if (request.pareto)
+    if (request.list.is_front())
       fail_input({"", "--top"}, "a Pareto front has no top", "leave --top or --pareto out");
-    request.top = static_cast<int>(value_of_flag("top", options.text("top")).integer(1, 10'000));
+    request.list.most =
+        static_cast<int>(value_of_flag("top", options.text("top")).integer(1, 10'000));
   }
-  if (options.has("all-settings") && request.pareto)
+  if (options.has("all-settings") && request.list.is_front())
     fail_input({"", "--all-settings"}, "a Pareto front already includes all settings",
                "leave --all-settings or --pareto out");
-  request.all_settings = options.has("all-settings");
   if (options.has("max-memory"))
     request.max_memory = parse_share(options.text("max-memory"), "max-memory");
   if (options.has("budget")) request.budget = duration(options.text("budget"), "budget");
@@ -245,7 +245,7 @@ std::vector<std::string> meaning_of(const ParsedOptions& options) {
 std::string fingerprint_of_search(const ParsedOptions& options, const SearchRequest& request) {
   std::string text = fingerprint_of_inputs([&] {
     SearchNames unused;
-    const SearchGround ground{read_request(options, unused)};
+    const SearchContext context{read_request(options, unused)};
     for (const Fixed& fixed : request.fixed)
       for (const std::string& value : fixed.values) {
         PlanRequest plan;
@@ -274,7 +274,7 @@ std::string share_line(const SearchShare& share, const std::string& path) {
   return "shard " + std::to_string(share.shard.index) + " of " + std::to_string(share.shard.of) +
          ": " + grouped(share.legal) + " plans divide, " + grouped(share.fits) + " fit, " +
          grouped(share.simulated) + " were simulated, " +
-         grouped(static_cast<std::int64_t>(share.leaders.size())) + " are listed in " + path + "\n";
+         grouped(static_cast<std::int64_t>(share.best.size())) + " are listed in " + path + "\n";
 }
 
 int search_shard(const ParsedOptions& options, const SearchRequest& request) {

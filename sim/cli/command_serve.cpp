@@ -44,27 +44,28 @@ std::vector<int> gpus_of(const ParsedOptions& parsed) {
   return all;
 }
 
-std::vector<ServingGround> grounds_of(const ParsedOptions& parsed, const std::vector<int>& gpus) {
-  std::vector<ServingGround> grounds;
+std::vector<ServingPlatform> platforms_of(const ParsedOptions& parsed,
+                                          const std::vector<int>& gpus) {
+  std::vector<ServingPlatform> platforms;
   const auto engines = words_of(parsed, "engine", "name one or more: orrery list engines");
   for (const std::string& system :
        words_of(parsed, "system", "name one or more: orrery list systems")) {
     const System machine = read_system(system, command_line / "system");
     for (const std::string& engine : engines) {
       const ServingEngine server = read_serving_engine(engine, command_line / "engine");
-      for (const int count : gpus) grounds.push_back({machine, server, count, system, engine});
+      for (const int count : gpus) platforms.push_back({machine, server, count, system, engine});
     }
   }
-  return grounds;
+  return platforms;
 }
 
-std::vector<FixedKey> fixed_by(const ParsedOptions& parsed, const std::vector<int>& gpus) {
-  std::vector<FixedKey> fixed;
+std::vector<Fixed> fixed_by(const ParsedOptions& parsed, const std::vector<int>& gpus) {
+  std::vector<Fixed> fixed;
   if (!parsed.has("fix")) return fixed;
   for (const std::string& one : parsed.values["fix"].as<std::vector<std::string>>()) {
-    FixedKey key = parse_fixed_key(one, gpus);
+    Fixed key = parse_fixed_key(one, gpus);
     if (std::any_of(fixed.begin(), fixed.end(),
-                    [&](const FixedKey& other) { return other.key == key.key; }))
+                    [&](const Fixed& other) { return other.key == key.key; }))
       fail_input(command_line / "fix", "'" + key.key + "' is fixed twice",
                  "write its values in one: --fix kv=bf16,fp8");
     fixed.push_back(std::move(key));
@@ -121,29 +122,30 @@ DeploymentSearchRequest read_request(const ParsedOptions& parsed, DeploymentSear
   words.model = required(parsed, "model", "name one: orrery list models");
   request.model = read_model(words.model, command_line / "model");
   const std::vector<int> gpus = gpus_of(parsed);
-  request.grounds = grounds_of(parsed, gpus);
+  request.platforms = platforms_of(parsed, gpus);
   request.fixed = fixed_by(parsed, gpus);
   if (parsed.has("objective")) request.goal = parse_serving_goal(parsed.text("objective"));
-  request.pareto = parsed.has("pareto");
-  request.all_settings = parsed.has("all-settings");
-  if (request.pareto)
+  request.list.kind = list_kind(parsed);
+  if (request.list.is_front())
     for (const char* other : {"top", "all-settings"})
       if (parsed.has(other))
         fail_input(command_line / other, "a Pareto front has all that no other beats",
                    std::string{"leave --"} + other + " or --pareto out");
   if (parsed.has("pools")) request.pools = parse_pool_choice(parsed.text("pools"));
   if (request.pools != PoolChoice::none)
-    for (const FixedKey& one : request.fixed)
+    for (const Fixed& one : request.fixed)
       if (one.key == "replicas")
         fail_input(command_line / "fix", "replicas follow from the GPUs of both pools",
                    "leave replicas or --pools out");
   if (request.pools == PoolChoice::only &&
-      std::none_of(request.grounds.begin(), request.grounds.end(),
-                   [](const ServingGround& ground) { return ground.engine.pools.has_value(); }))
+      std::none_of(
+          request.platforms.begin(), request.platforms.end(),
+          [](const ServingPlatform& platform) { return platform.engine.pools.has_value(); }))
     fail_infeasible(command_line / "pools", "none of the engines has pools",
                     "use " + schedulers_with(&SchedulerKind::continuous));
   if (parsed.has("top"))
-    request.top = static_cast<int>(value_of_flag("top", parsed.text("top")).integer(1, 10'000));
+    request.list.most =
+        static_cast<int>(value_of_flag("top", parsed.text("top")).integer(1, 10'000));
   if (parsed.has("economics")) request.economics = parsed.text("economics");
   read_loads(parsed, request, words);
   request.workers = request.loads.front().replay.workers;

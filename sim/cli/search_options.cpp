@@ -80,6 +80,11 @@ std::vector<Fixed> fixed_by(const ParsedOptions& options, const std::vector<int>
   return fixed;
 }
 
+BestList::Kind list_kind(const ParsedOptions& options) {
+  if (options.has("pareto")) return BestList::Kind::front;
+  return options.has("all-settings") ? BestList::Kind::top : BestList::Kind::per_layout;
+}
+
 int workers_of(const ParsedOptions& options) {
   return options.has("jobs")
              ? static_cast<int>(

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/cli/options.hpp"
+#include "sim/core/best_candidates.hpp"
 #include "sim/core/shard.hpp"
 #include "sim/search/dimension.hpp"
 
@@ -21,7 +22,7 @@ int default_workers();
 /// What Slurm says in a variable of this name; nothing: it is not set, or no count.
 std::optional<int> count_in_environment(const char* name);
 
-// Options of commands that search plans.
+// Options of commands that search.
 
 /// A share above 0 and up to 1.
 double parse_share(const std::string& text, const std::string& option);
@@ -30,6 +31,8 @@ std::vector<std::string> texts_of(const ParsedOptions& options, const std::strin
 /// --fix, for clusters of these sizes. Errors: a key that is fixed twice.
 std::vector<Fixed> fixed_by(const ParsedOptions& options, const std::vector<int>& gpus,
                             std::int64_t most);
+/// By --pareto and --all-settings.
+BestList::Kind list_kind(const ParsedOptions& options);
 /// --jobs; where it is not given, as default_workers().
 int workers_of(const ParsedOptions& options);
 /// What `orrery estimate` takes as an option is searched by `who`, or fixed: refused with what to

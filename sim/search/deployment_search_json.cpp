@@ -33,12 +33,13 @@ Json figures_json(const FoundDeployment& found) {
 
 Json found_json(const FoundDeployment& found, const DeploymentSearchRequest& request,
                 const DeploymentSearchWords& words) {
-  const ServingGround& ground = request.grounds[static_cast<std::size_t>(found.layout.ground)];
+  const ServingPlatform& platform =
+      request.platforms[static_cast<std::size_t>(found.layout.platform)];
   const ServingLoad& load = request.loads[found.load];
   Json json{
-      {"system", ground.system.name},
-      {"gpus", ground.gpus},
-      {"engine", ground.engine.name},
+      {"system", platform.system.name},
+      {"gpus", platform.gpus},
+      {"engine", platform.engine.name},
       {"deployment", deployment_json(found.layout.plan, request.model)},
       {"prefill", found.layout.pools ? deployment_json(found.layout.pools->prefill, request.model)
                                      : Json(nullptr)},
@@ -79,7 +80,7 @@ std::string deployment_search_json(const DeploymentSearchResult& result,
                   {"simulator", name(chosen_simulator())},
                   {"model", request.model.name},
                   {"objective", serving_goal_names()[static_cast<std::size_t>(request.goal)]},
-                  {"pareto", request.pareto},
+                  {"pareto", request.list.is_front()},
                   {"points", std::move(points)},
                   {"space",
                    {{"deployments", result.space.combinations},

@@ -16,28 +16,28 @@ std::string milliseconds_text(double seconds) { return fixed(seconds * 1e3, 1); 
 template <class Word>
 std::string either(const DeploymentSearchRequest& request, const Word& word) {
   std::vector<std::string> words;
-  for (const ServingGround& ground : request.grounds)
-    if (std::find(words.begin(), words.end(), word(ground)) == words.end())
-      words.push_back(word(ground));
+  for (const ServingPlatform& platform : request.platforms)
+    if (std::find(words.begin(), words.end(), word(platform)) == words.end())
+      words.push_back(word(platform));
   std::string text;
   for (const std::string& one : words) text += (text.empty() ? "" : " or ") + one;
   return text;
 }
 
 std::string systems_of(const DeploymentSearchRequest& request) {
-  return either(request, [](const ServingGround& ground) { return ground.system.name; });
+  return either(request, [](const ServingPlatform& platform) { return platform.system.name; });
 }
 std::string gpus_of(const DeploymentSearchRequest& request) {
-  return either(request, [](const ServingGround& ground) { return grouped(ground.gpus); });
+  return either(request, [](const ServingPlatform& platform) { return grouped(platform.gpus); });
 }
 std::string engines_of(const DeploymentSearchRequest& request) {
-  return either(request, [](const ServingGround& ground) { return ground.engine.name; });
+  return either(request, [](const ServingPlatform& platform) { return platform.engine.name; });
 }
 bool several(const std::string& text) { return text.find(" or ") != text.npos; }
 
-const ServingGround& ground_of(const FoundDeployment& found,
-                               const DeploymentSearchRequest& request) {
-  return request.grounds[static_cast<std::size_t>(found.layout.ground)];
+const ServingPlatform& platform_of(const FoundDeployment& found,
+                                   const DeploymentSearchRequest& request) {
+  return request.platforms[static_cast<std::size_t>(found.layout.platform)];
 }
 
 std::string heading(const DeploymentSearchRequest& request, const DeploymentSearchWords& words) {
@@ -45,7 +45,7 @@ std::string heading(const DeploymentSearchRequest& request, const DeploymentSear
   if (request.loads.size() == 1) items.push_back(words.loads.front());
   if (request.loads.size() > 1) items.push_back(words.loads.front() + " to " + words.loads.back());
   if (!words.limits.empty()) items.push_back("limits " + words.limits);
-  for (const FixedKey& fixed : request.fixed) {
+  for (const Fixed& fixed : request.fixed) {
     std::string values;
     for (const std::string& value : fixed.values) values += (values.empty() ? "" : " or ") + value;
     items.push_back("fixed " + fixed.key + " " + values);
@@ -154,12 +154,12 @@ std::string degrees_of(const Deployment& plan) {
 }  // namespace
 
 std::string name_of(const FoundDeployment& found, const DeploymentSearchRequest& request) {
-  const ServingGround& ground = ground_of(found, request);
+  const ServingPlatform& platform = platform_of(found, request);
   const Deployment& plan = found.layout.plan;
   std::string text;
-  if (several(systems_of(request))) text += ground.system.name + " ";
-  if (several(gpus_of(request))) text += grouped(ground.gpus) + " GPUs ";
-  if (several(engines_of(request))) text += ground.engine.name + " ";
+  if (several(systems_of(request))) text += platform.system.name + " ";
+  if (several(gpus_of(request))) text += grouped(platform.gpus) + " GPUs ";
+  if (several(engines_of(request))) text += platform.engine.name + " ";
   if (const auto& pools = found.layout.pools) {
     text += std::to_string(pools->prefill.replicas) + "P " + degrees_of(pools->prefill) + " " +
             std::to_string(pools->decode.replicas) + "D " + degrees_of(pools->decode);
@@ -167,7 +167,7 @@ std::string name_of(const FoundDeployment& found, const DeploymentSearchRequest&
     text += degrees_of(plan);
     if (plan.replicas > 1) text += " x" + std::to_string(plan.replicas);
   }
-  for (const FixedKey& fixed : request.fixed)
+  for (const Fixed& fixed : request.fixed)
     if (fixed.values.size() > 1 && fixed.key != "tp" && fixed.key != "pp" && fixed.key != "dp" &&
         fixed.key != "ep" && fixed.key != "replicas") {
       const std::string flag = "--" + fixed.key + " ";
@@ -180,10 +180,11 @@ std::string name_of(const FoundDeployment& found, const DeploymentSearchRequest&
 
 std::string command_of(const FoundDeployment& found, const DeploymentSearchRequest& request,
                        const DeploymentSearchWords& words) {
-  const ServingGround& ground = ground_of(found, request);
-  std::string text = "orrery serve --model " + words.model + " --system " + ground.system_word +
-                     " --gpus " + std::to_string(ground.gpus) + " --engine " + ground.engine_word +
-                     " " + found.layout.flags + " " + words.load_flags[found.load];
+  const ServingPlatform& platform = platform_of(found, request);
+  std::string text = "orrery serve --model " + words.model + " --system " + platform.system_word +
+                     " --gpus " + std::to_string(platform.gpus) + " --engine " +
+                     platform.engine_word + " " + found.layout.flags + " " +
+                     words.load_flags[found.load];
   if (request.goal == ServingGoal::goodput) text += " --goodput";
   return text;
 }
@@ -203,7 +204,7 @@ Document deployment_search_document(const DeploymentSearchResult& result,
   if (std::count_if(result.found.begin(), result.found.end(),
                     [](const FoundDeployment& found) { return found.tie; }) > 1)
     document.paragraph("= marks deployments that may be as good as the first (9 in 10).\n");
-  if (!request.pareto && !request.all_settings && request.loads.size() > 1)
+  if (request.list.is_per_layout() && request.loads.size() > 1)
     document.paragraph("The best load of each layout; --all-settings lists others as well.\n");
   if (!result.found.empty()) {
     document.gap();

@@ -96,7 +96,7 @@ std::string list_of(const std::vector<Number>& numbers) {
 // What was left out of the list by choice.
 std::string shown(const SearchRequest& request) {
   std::string text;
-  if (!request.pareto && !request.all_settings)
+  if (request.list.is_per_layout())
     text += "The best plan of each tp x cp x pp x ep; --all-settings lists others as well.\n";
   if (request.max_memory < 1.0)
     text += "None fills more than " + percent(request.max_memory) + " of the memory.\n";
@@ -269,7 +269,7 @@ std::string search_json(const SearchResult& result, const SearchRequest& request
   json["schema"] = "orrery.search/1";
   json["objective"] = goal_names()[static_cast<std::size_t>(request.goal)];
   if (request.failures) json["reliability"] = request.failures->profile.name;
-  json["pareto"] = request.pareto;
+  json["pareto"] = request.list.is_front();
   json["plans"] = std::move(plans);
   json["ranking"] = std::move(ranking);
   json["space"] = {{"legal", result.legal},         {"fits", result.fits},
